@@ -1,0 +1,135 @@
+// START HERE: the C++ facade of troupe.
+//
+//   troupe::engine engine;                                  // all devices of this machine
+//   auto session = engine.load("resnet50.onnx");            // parse, rewrite; planned at the first run
+//   auto result = session.run({{"input", image}});          // host tensors in, host tensors out
+//   result.outputs.at("logits").values<float>();
+//
+// Thread-safety: `engine` and `session` may be used from several threads at once; concurrent runs of one session are in
+// flight side by side on separate arena slots. Errors are `troupe::error` (base/error.hpp). No actor type appears here.
+#pragma once
+
+#include "device/device.hpp"
+#include "plan/ready_set.hpp"
+
+#include <chrono>
+#include <future>
+
+namespace troupe {
+
+/// What an engine is made of.
+struct engine_options {
+  /// Device names: "cpu", "null"; "cpu*2" opens two on one physical device; "all" is every physical device.
+  std::vector<std::string> devices = {"all"};
+  /// How chunks learn that their predecessors on the same device are done.
+  completion_mode completion = completion_mode::device;
+  /// Worker threads of the actor system.
+  unsigned scheduler_threads = 2;
+};
+
+/// How a model is prepared.
+struct session_options {
+  placement_policy policy = placement_policy::single;
+  /// Whether the rewrite fuses; off for experiments and tests. Folding and clean-up always happen.
+  bool fuse = true;
+  /// Outputs wanted, in this order; empty means all, in the model's order. Work that only others need is left out.
+  std::vector<std::string> outputs;
+  /// Values for symbolic dims, where inputs alone do not say them or an error is wanted when they differ.
+  bindings dims;
+};
+
+/// How one run is done.
+struct run_options {
+  /// Longest time the run may take, zero for no limit; then the run ends with `errc::timeout`.
+  std::chrono::milliseconds timeout{0};
+};
+
+/// A model input or output, as the file declares it.
+struct value_info {
+  std::string name;
+  dtype type = dtype::undefined;
+  /// Dims, symbolic where the file names them; nullopt where the file states no shape.
+  std::optional<symbolic_shape> dims;
+};
+
+/// What a run cost.
+struct run_stats {
+  double total_ms = 0;
+  bool plan_cached = false;
+  uint32_t chunks = 0;
+  /// Devices lost during the run; their work was done again on the others.
+  std::vector<std::string> lost_devices;
+  std::vector<std::pair<std::string, double>> busy_ms; // by device name
+};
+
+using named_tensors = std::map<std::string, tensor>;
+
+struct run_result {
+  named_tensors outputs;
+  run_stats stats;
+};
+
+/// Counters of a session.
+struct session_stats {
+  uint64_t runs = 0;
+  uint64_t plan_hits = 0, plan_misses = 0, plan_evictions = 0;
+  double load_ms = 0;    // file → graph
+  double rewrite_ms = 0; // of all rewrites
+  double plan_ms = 0;    // of all plans and binds, installs included
+};
+
+/// A model, ready to run. A handle: copies share the model.
+class session {
+public:
+  /// Returns the model's inputs and outputs, in the file's order.
+  const std::vector<value_info>& inputs() const;
+  const std::vector<value_info>& outputs() const;
+
+  /// Runs the model. Throws `errc::invalid_input` for inputs that are missing, extra, or of wrong type or shape;
+  /// `errc::device_failed`, `device_lost`, `timeout` as the run ends.
+  run_result run(named_tensors inputs, const run_options& options = {}) const;
+
+  /// Starts a run; the future throws what `run` throws.
+  std::future<run_result> run_async(named_tensors inputs, const run_options& options = {}) const;
+
+  /// Returns the plan that a run with these inputs would use, making it where it is not cached.
+  std::shared_ptr<const plan> plan_for(const named_tensors& inputs) const;
+
+  /// Returns that plan's first segment bound to these inputs' dims: concrete shapes and memory.
+  bound_plan_ptr bind_for(const named_tensors& inputs) const;
+
+  session_stats stats() const;
+
+private:
+  friend class engine;
+  struct state;
+  explicit session(std::shared_ptr<state> s);
+  std::shared_ptr<state> state_;
+};
+
+/// All the devices of one process (see the top of this file).
+class engine {
+public:
+  explicit engine(const engine_options& options = {});
+  ~engine();
+  engine(engine&&) noexcept;
+  engine& operator=(engine&&) noexcept;
+
+  /// Returns the open devices, in the order plans number them.
+  std::vector<device_info> devices() const;
+
+  /// Returns counters by device, in the same order.
+  std::vector<device_stats> stats() const;
+
+  /// Loads an ONNX file. Throws `errc::io`, `errc::invalid_model`, `errc::unsupported`.
+  session load(const std::string& path, const session_options& options = {});
+
+  /// Takes a graph built in code, through the same checks as a file.
+  session load(graph model, const session_options& options = {});
+
+private:
+  struct state;
+  std::shared_ptr<state> state_;
+};
+
+} // namespace troupe

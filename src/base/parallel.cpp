@@ -1,0 +1,39 @@
+#include "base/parallel.hpp"
+
+#include <algorithm>
+#include <exception>
+#include <omp.h>
+
+namespace troupe {
+
+int thread_count() {
+  return omp_get_max_threads();
+}
+
+void parallel_for(int64_t count, int64_t grain, const std::function<void(int64_t, int64_t)>& body) {
+  if (count <= 0)
+    return;
+  const int64_t parts = std::min<int64_t>(thread_count(), (count + grain - 1) / std::max<int64_t>(grain, 1));
+  if (parts <= 1 || omp_in_parallel()) {
+    body(0, count);
+    return;
+  }
+  std::exception_ptr first;
+#pragma omp parallel num_threads(static_cast<int>(parts))
+  {
+    // The runtime may grant fewer threads than asked for: split by what it granted.
+    const int64_t n = omp_get_num_threads(), i = omp_get_thread_num();
+    try {
+      if (const int64_t begin = count * i / n, end = count * (i + 1) / n; begin < end)
+        body(begin, end);
+    } catch (...) {
+#pragma omp critical(troupe_parallel_for)
+      if (!first)
+        first = std::current_exception();
+    }
+  }
+  if (first)
+    std::rethrow_exception(first);
+}
+
+} // namespace troupe

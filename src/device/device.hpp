@@ -1,0 +1,76 @@
+// The device interface: one object that runs chunks. CPU, GPU, null and fault-injecting devices implement it; the device
+// actor is its only caller and calls it from one thread at a time.
+//
+// Order: chunks run in the order of `submit`. `submit` never blocks on the device's work where the device is asynchronous
+// (GPU); a device that computes on the calling thread (CPU) completes inside `submit`. Either way `done` is called exactly
+// once for each submitted chunk, in submission order, from any thread.
+//
+// Errors: install throws; a chunk's failure is in its `chunk_result`, never an exception from `submit`.
+#pragma once
+
+#include "plan/bound_plan.hpp"
+
+#include <atomic>
+#include <functional>
+
+namespace troupe {
+
+using execution_id = uint64_t;
+
+/// One chunk of one execution, ready to run.
+struct chunk_work {
+  uint64_t bound_plan = 0; // bound_plan::id, installed before
+  chunk_id chunk = 0;
+  execution_id execution = 0;
+  /// Arena slot: executions in flight on one bound plan have different slots, counted from 0.
+  uint32_t slot = 0;
+  /// The chunk's uploads, in its order.
+  std::vector<tensor> uploads;
+  /// Set when the execution is cancelled: CPU devices look at it between nodes. May be null.
+  std::shared_ptr<const std::atomic<bool>> stop;
+};
+
+/// How a chunk ended.
+struct chunk_result {
+  /// The chunk's downloads, in its order; empty where it failed.
+  std::vector<tensor> downloads;
+  /// errc and message where it failed; `message` is empty on success. `errc::device_lost` means that the device is gone.
+  errc code = errc::internal;
+  std::string message;
+  /// Time the device computed, in nanoseconds.
+  int64_t busy_ns = 0;
+
+  bool ok() const { return message.empty(); }
+};
+
+using chunk_done = std::function<void(chunk_result)>;
+
+/// Counters for `stats`.
+struct device_stats {
+  int64_t chunks = 0;
+  int64_t busy_ns = 0;
+  int64_t weight_bytes = 0;  // materialised and held
+  int64_t arena_bytes = 0;   // of all slots
+  int64_t installed_plans = 0;
+};
+
+class device {
+public:
+  virtual ~device() = default;
+
+  virtual const device_info& info() const = 0;
+
+  /// Prepares all chunks of `bound.segment` that plan device `self` runs: kernels, weights, arena. `self` is this device's
+  /// index in the plan. Throws `errc::out_of_memory` and what kernels throw.
+  virtual void install(bound_plan_ptr bound, device_index self) = 0;
+
+  /// Forgets an installed plan. Chunks of it that are in flight finish first.
+  virtual void retire(uint64_t bound_plan) = 0;
+
+  /// Runs a chunk (see the top of this file).
+  virtual void submit(chunk_work work, chunk_done done) = 0;
+
+  virtual device_stats stats() const = 0;
+};
+
+} // namespace troupe

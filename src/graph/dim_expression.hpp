@@ -1,0 +1,33 @@
+// The inside of `dim`: polynomials over atoms. Included by dim.cpp and dim_program.cpp only.
+#pragma once
+
+#include "graph/dim.hpp"
+
+namespace troupe {
+
+/// What a polynomial cannot express.
+struct dim_atom {
+  enum class operation : uint8_t { symbol, floor_div, min, max, broadcast };
+  operation op;
+  std::string name;      // of a symbol
+  std::vector<dim> args; // of an operation: two
+  std::string key;       // canonical text: orders and identifies atoms
+};
+
+/// coefficient × factors[0] × factors[1] × …
+struct dim_term {
+  int64_t coefficient;
+  std::vector<std::shared_ptr<const dim_atom>> factors; // sorted by key, repeated for powers
+  std::string key;                                      // the factors' keys joined; empty for the constant term
+};
+
+/// A sum of terms, sorted by key; never empty, never a lone constant (that is a plain integer), no zero coefficient.
+struct dim_polynomial {
+  std::vector<dim_term> terms;
+};
+
+
+/// Returns `op` applied to two integers; throws `errc::invalid_input` where it is not defined for them.
+int64_t apply_dim_operation(dim_atom::operation op, int64_t a, int64_t b);
+
+} // namespace troupe

@@ -1,0 +1,199 @@
+#include "graph/graph.hpp"
+
+#include <algorithm>
+#include <queue>
+
+namespace troupe {
+
+value_id graph::add_value(value v) {
+  values.push_back(std::move(v));
+  return static_cast<value_id>(values.size() - 1);
+}
+
+value_id graph::add_constant(std::string name, tensor bytes) {
+  value v;
+  v.name = std::move(name);
+  v.type = bytes.type();
+  v.dims = to_symbolic(bytes.dims());
+  v.constant = weight::from_tensor(std::move(bytes));
+  return add_value(std::move(v));
+}
+
+node_id graph::add_node(node n) {
+  nodes.push_back(std::move(n));
+  return static_cast<node_id>(nodes.size() - 1);
+}
+
+adjacency adjacency_of(const graph& g) {
+  adjacency a;
+  a.producer.assign(g.values.size(), -1);
+  a.consumers.resize(g.values.size());
+  a.is_output.assign(g.values.size(), false);
+  for (node_id n = 0; n < static_cast<node_id>(g.nodes.size()); ++n) {
+    for (value_id v : g.nodes[n].outputs)
+      if (v != no_value)
+        a.producer[v] = n;
+    for (value_id v : g.nodes[n].inputs)
+      if (v != no_value && (a.consumers[v].empty() || a.consumers[v].back() != n))
+        a.consumers[v].push_back(n);
+  }
+  for (value_id v : g.outputs)
+    a.is_output[v] = true;
+  return a;
+}
+
+std::string describe(const node& n) {
+  return (n.domain.empty() ? "" : n.domain + ".") + n.op_type + " '" + n.name + "'";
+}
+
+namespace {
+
+void check_index(const graph& g, value_id v, const std::string& where) {
+  if (v < 0 || v >= static_cast<value_id>(g.values.size()))
+    fail(errc::invalid_model, "{} refers to a value that does not exist", where);
+}
+
+void mark_produced(const graph& g, std::vector<bool>& produced, value_id v, const std::string& where) {
+  check_index(g, v, where);
+  if (produced[v])
+    fail(errc::invalid_model, "value '{}' has two producers; the second is {}", g.values[v].name, where);
+  produced[v] = true;
+}
+
+} // namespace
+
+void validate(const graph& g) {
+  std::vector<bool> produced(g.values.size(), false);
+  for (size_t v = 0; v < g.values.size(); ++v)
+    produced[v] = g.values[v].constant != nullptr;
+  for (value_id v : g.inputs)
+    mark_produced(g, produced, v, "the list of graph inputs");
+  for (const node& n : g.nodes)
+    for (value_id v : n.outputs)
+      if (v != no_value)
+        mark_produced(g, produced, v, describe(n));
+  for (const node& n : g.nodes)
+    for (value_id v : n.inputs) {
+      if (v == no_value)
+        continue;
+      check_index(g, v, describe(n));
+      if (!produced[v] && !g.values[v].known)
+        fail(errc::invalid_model, "{} reads '{}', which nothing produces", describe(n), g.values[v].name);
+    }
+  for (value_id v : g.outputs) {
+    check_index(g, v, "the list of graph outputs");
+    if (!produced[v] && !g.values[v].known)
+      fail(errc::invalid_model, "graph output '{}' is not produced by any node", g.values[v].name);
+  }
+}
+
+namespace {
+
+[[noreturn]] void report_cycle(const graph& g, const std::vector<int>& missing) {
+  std::string names;
+  int shown = 0, total = 0;
+  for (size_t n = 0; n < g.nodes.size(); ++n)
+    if (missing[n] > 0 && ++total && shown < 4) {
+      names += (shown ? ", " : "") + describe(g.nodes[n]);
+      ++shown;
+    }
+  fail(errc::invalid_model, "the graph has a cycle: {} nodes cannot be ordered, among them {}", total, names);
+}
+
+} // namespace
+
+void sort_topologically(graph& g) {
+  const adjacency a = adjacency_of(g);
+  std::vector<int> missing(g.nodes.size(), 0);
+  for (size_t v = 0; v < g.values.size(); ++v)
+    if (a.producer[v] >= 0)
+      for (node_id consumer : a.consumers[v])
+        ++missing[consumer];
+  // Lowest index first keeps an order that is already topological as it is.
+  std::priority_queue<node_id, std::vector<node_id>, std::greater<>> ready;
+  for (size_t n = 0; n < g.nodes.size(); ++n)
+    if (missing[n] == 0)
+      ready.push(static_cast<node_id>(n));
+  std::vector<node> ordered;
+  ordered.reserve(g.nodes.size());
+  while (!ready.empty()) {
+    const node_id n = ready.top();
+    ready.pop();
+    for (value_id v : g.nodes[n].outputs)
+      if (v != no_value)
+        for (node_id consumer : a.consumers[v])
+          if (--missing[consumer] == 0)
+            ready.push(consumer);
+    ordered.push_back(g.nodes[n]);
+  }
+  if (ordered.size() != g.nodes.size())
+    report_cycle(g, missing);
+  g.nodes = std::move(ordered);
+}
+
+namespace {
+
+std::vector<bool> live_nodes(const graph& g) {
+  const adjacency a = adjacency_of(g);
+  std::vector<bool> live(g.nodes.size(), false);
+  std::vector<value_id> pending = g.outputs;
+  while (!pending.empty()) {
+    const value_id v = pending.back();
+    pending.pop_back();
+    const node_id n = a.producer[v];
+    if (n < 0 || live[n])
+      continue;
+    live[n] = true;
+    for (value_id in : g.nodes[n].inputs)
+      if (in != no_value)
+        pending.push_back(in);
+  }
+  return live;
+}
+
+} // namespace
+
+void remove_dead(graph& g) {
+  const std::vector<bool> live = live_nodes(g);
+  std::vector<bool> used(g.values.size(), false);
+  std::vector<node> nodes;
+  for (size_t n = 0; n < g.nodes.size(); ++n) {
+    if (!live[n])
+      continue;
+    for (auto* ids : {&g.nodes[n].inputs, &g.nodes[n].outputs})
+      for (value_id v : *ids)
+        if (v != no_value)
+          used[v] = true;
+    nodes.push_back(std::move(g.nodes[n]));
+  }
+  for (const auto* ids : {&g.inputs, &g.outputs})
+    for (value_id v : *ids)
+      used[v] = true;
+  std::vector<value_id> renamed(g.values.size(), no_value);
+  std::vector<value> values;
+  for (size_t v = 0; v < g.values.size(); ++v)
+    if (used[v]) {
+      renamed[v] = static_cast<value_id>(values.size());
+      values.push_back(std::move(g.values[v]));
+    }
+  const auto rename = [&](std::vector<value_id>& ids) {
+    for (value_id& v : ids)
+      v = v == no_value ? no_value : renamed[v];
+  };
+  for (node& n : nodes) {
+    rename(n.inputs);
+    rename(n.outputs);
+  }
+  rename(g.inputs);
+  rename(g.outputs);
+  g.nodes = std::move(nodes);
+  g.values = std::move(values);
+}
+
+void replace_uses(graph& g, value_id from, value_id to) {
+  for (node& n : g.nodes)
+    std::replace(n.inputs.begin(), n.inputs.end(), from, to);
+  std::replace(g.outputs.begin(), g.outputs.end(), from, to);
+}
+
+} // namespace troupe

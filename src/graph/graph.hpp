@@ -1,0 +1,99 @@
+// The model as plain data: nodes and values in two arrays, joined by index.
+//
+// Invariants, checked by `validate`: every value has at most one producer; inputs and constants have none; node order in
+// `nodes` is topological after `sort_topologically`. Passes may leave dead nodes behind until `compact`.
+#pragma once
+
+#include "graph/attributes.hpp"
+#include "graph/dim.hpp"
+#include "graph/weight.hpp"
+
+#include <optional>
+
+namespace troupe {
+
+using value_id = int32_t;
+using node_id = int32_t;
+/// An absent optional input or output of a node.
+inline constexpr value_id no_value = -1;
+
+/// How the elements of a value lie in memory. `dims` are always logical (N, C, spatial…), whatever the layout.
+enum class layout : uint8_t {
+  plain,         // row-major in the order of the dims
+  channels_last, // N, spatial…, C: what oneDNN's and the GPU's convolutions want; rank ≥ 3 only
+};
+
+/// A tensor that flows through the graph.
+struct value {
+  std::string name;
+  dtype type = dtype::undefined;
+  /// Dims; nullopt while not even the rank is known (before shape inference, and graph inputs without a shape).
+  std::optional<symbolic_shape> dims;
+  troupe::layout layout = troupe::layout::plain;
+  /// The constant this value is, else null.
+  weight_ptr constant;
+  /// The elements, where they are known on the host (shape arithmetic): row-major, symbolic. Small integer values only. The
+  /// rewrite removes nodes that only compute known values; such a value has no producer, and binding makes its bytes.
+  std::optional<std::vector<dim>> known;
+};
+
+/// One operator call.
+struct node {
+  std::string name;
+  std::string op_type;
+  std::string domain; // "" is ai.onnx
+  attributes attrs;
+  /// no_value where absent. Control-flow nodes list what their bodies capture behind the formal inputs, body by body in
+  /// the order of the attributes' names.
+  std::vector<value_id> inputs;
+  std::vector<value_id> outputs; // no_value where absent
+  /// How many of `inputs` are formal; the rest are captures.
+  size_t formal_inputs() const { return inputs.size() - captures; }
+  size_t captures = 0;
+  /// The operator's row, set by `ops::resolve`; null before.
+  const op_def* def = nullptr;
+};
+
+/// A model, or the body of a control-flow node.
+struct graph {
+  std::string name;
+  std::vector<value> values;
+  std::vector<node> nodes;
+  std::vector<value_id> inputs;  // without the initializers
+  std::vector<value_id> outputs; // in the order the file states
+  /// In the body of a control-flow node: the values that stand for captured values of the enclosing graph. They are
+  /// listed in `inputs` too, behind the formal ones.
+  std::vector<value_id> captured;
+  /// Opset version by domain, as the file imports them ("" for ai.onnx).
+  std::map<std::string, int64_t> opsets;
+
+  value_id add_value(value v);
+  value_id add_constant(std::string name, tensor bytes);
+  node_id add_node(node n);
+};
+
+/// Producer and consumers of every value; valid until the graph changes.
+struct adjacency {
+  std::vector<node_id> producer;                // by value; -1 for inputs and constants
+  std::vector<std::vector<node_id>> consumers;  // by value, each node once, ascending
+  std::vector<bool> is_output;                  // by value
+};
+adjacency adjacency_of(const graph& g);
+
+/// Checks the invariants; throws `errc::invalid_model` naming the node or value: duplicate producers, an input nobody
+/// produces, indices out of range.
+void validate(const graph& g);
+
+/// Orders `nodes` topologically, stable where it can be; throws `errc::invalid_model` that names a cycle's nodes.
+void sort_topologically(graph& g);
+
+/// Removes nodes that no output depends on and values that nothing uses; ids change. Graph inputs stay.
+void remove_dead(graph& g);
+
+/// Replaces each use of `from` (node inputs and graph outputs) by `to`.
+void replace_uses(graph& g, value_id from, value_id to);
+
+/// Returns "Conv 'layer1/conv'" for messages.
+std::string describe(const node& n);
+
+} // namespace troupe

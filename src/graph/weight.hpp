@@ -1,0 +1,35 @@
+// Weight recipes: how a constant of the rewritten graph comes from the model's initializers.
+//
+// A recipe is a leaf (bytes in memory or in the mapped model file) or one step, an operator's reference kernel, over other
+// recipes. It is immutable plain data with a content key, so that plans can name weights without holding their bytes, two
+// sessions on one file share them, and a device materialises only what it runs, straight from the mapped file.
+#pragma once
+
+#include "base/hash.hpp"
+#include "graph/attributes.hpp"
+
+namespace troupe {
+
+struct op_def;
+struct weight;
+using weight_ptr = std::shared_ptr<const weight>;
+
+/// A constant, not necessarily computed yet (see the top of this file).
+struct weight {
+  dtype type = dtype::undefined;
+  shape dims;
+  hash128 key; // of the content
+  /// The bytes of a leaf; undefined where there is a step.
+  tensor leaf;
+  /// The operator that computes this weight, null for a leaf.
+  const op_def* step = nullptr;
+  attributes step_attributes;
+  std::vector<weight_ptr> step_inputs; // null where an optional input is absent
+  uint32_t step_output = 0;            // which of the step's outputs this weight is
+
+  /// Makes a leaf. Its key is a hash of type, dims and bytes; a leaf over 1 MiB that has a `source` (file identity, offset,
+  /// length) is identified by that instead, since hashing it would cost a pass over the file.
+  static weight_ptr from_tensor(tensor bytes, const std::string& source = "");
+};
+
+} // namespace troupe

@@ -1,0 +1,28 @@
+// Tensors in files: .pb (serialized TensorProto), .npy and .npz (NumPy). All bytes are hostile.
+#pragma once
+
+#include "tensor/tensor.hpp"
+
+#include <filesystem>
+#include <map>
+
+namespace troupe {
+
+/// A tensor and the name its file gives it (empty for .npy).
+struct named_tensor {
+  std::string name;
+  tensor value;
+};
+
+/// Reads a serialized TensorProto. Throws `errc::io`, `errc::invalid_model`, `errc::unsupported` (sequences, optionals).
+named_tensor read_pb(const std::filesystem::path& file);
+void write_pb(const std::filesystem::path& file, const std::string& name, const tensor& value);
+
+/// Reads a .npy array, versions 1 to 3, C or Fortran order, little-endian. Throws `errc::io`, `errc::invalid_input`.
+tensor read_npy(const std::filesystem::path& file);
+void write_npy(const std::filesystem::path& file, const tensor& value);
+
+/// Reads all arrays of an uncompressed or deflated .npz archive, by name.
+std::map<std::string, tensor> read_npz(const std::filesystem::path& file);
+
+} // namespace troupe

@@ -1,0 +1,21 @@
+// Runs single operators on the host through their reference kernels: constant folding, weight recipes, test oracles.
+#pragma once
+
+#include "ops/op.hpp"
+
+namespace troupe {
+
+/// Runs `def`'s reference kernel on host tensors. `inputs` holds an undefined tensor where an input is absent;
+/// `output_count` outputs are computed. Infers the output shapes first; throws what inference and kernel throw.
+std::vector<tensor> evaluate(const op_def& def, const attributes& attrs, std::span<const tensor> inputs,
+                             size_t output_count = 1);
+
+/// Returns the bytes of a weight, running its recipe's steps where it has any.
+tensor materialise(const weight& w);
+
+/// Returns a weight that is output `output` of `def` applied to other weights; nothing is computed yet. The result's type
+/// and dims must be given (shape inference knows them).
+weight_ptr make_step(const op_def& def, attributes attrs, std::vector<weight_ptr> inputs, uint32_t output, dtype type,
+                     shape dims);
+
+} // namespace troupe

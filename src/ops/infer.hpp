@@ -1,0 +1,36 @@
+// Shape inference that several families share.
+#pragma once
+
+#include "ops/op.hpp"
+
+namespace troupe {
+
+/// Output 0 has input 0's type and dims.
+inline void infer_same(infer_context& c) {
+  c.set_output(0, c.type(0), c.dims(0));
+}
+
+/// Returns the common type of all present inputs; throws `errc::invalid_model` where two differ.
+inline dtype common_type(const infer_context& c) {
+  for (size_t i = 1; i < c.input_count(); ++i)
+    if (c.has_input(i) && c.type(i) != c.type(0))
+      fail(errc::invalid_model, "inputs have different element types: {} and {}", to_string(c.type(0)),
+           to_string(c.type(i)));
+  return c.type(0);
+}
+
+/// Returns the broadcast of all present inputs' dims.
+inline symbolic_shape broadcast_inputs(const infer_context& c) {
+  symbolic_shape dims = c.dims(0);
+  for (size_t i = 1; i < c.input_count(); ++i)
+    if (c.has_input(i))
+      dims = broadcast(dims, c.dims(i));
+  return dims;
+}
+
+/// Output 0 has the inputs' common type and broadcast dims.
+inline void infer_broadcast(infer_context& c) {
+  c.set_output(0, common_type(c), broadcast_inputs(c));
+}
+
+} // namespace troupe

@@ -1,0 +1,91 @@
+#include "ops/op.hpp"
+
+#include "ops/evaluate.hpp"
+
+namespace troupe {
+
+const value& infer_context::input(size_t i) const {
+  if (!has_input(i))
+    fail(errc::invalid_model, "input {} is missing", i);
+  return graph_.values[node_.inputs[i]];
+}
+
+dtype infer_context::type(size_t i) const {
+  return input(i).type;
+}
+
+const symbolic_shape& infer_context::dims(size_t i) const {
+  const value& v = input(i);
+  if (!v.dims)
+    fail(errc::unsupported, "the rank of input {} ('{}') is not known", i, v.name);
+  return *v.dims;
+}
+
+std::optional<std::vector<dim>> infer_context::known(size_t i) const {
+  const value& v = input(i);
+  if (v.known)
+    return v.known;
+  const bool integral = (types::integers | types::boolean) & set_of(v.type);
+  if (!v.constant || !integral || volume(v.constant->dims) > static_cast<int64_t>(max_known_elements))
+    return std::nullopt;
+  const std::vector<int64_t> elements = to_int64(materialise(*v.constant).view());
+  return std::vector<dim>(elements.begin(), elements.end());
+}
+
+std::vector<dim> infer_context::require_known(size_t i) const {
+  if (auto elements = known(i))
+    return *std::move(elements);
+  fail(errc::unsupported, "input {} ('{}') must be known before the run, but it is computed from data", i,
+       input(i).name);
+}
+
+std::vector<int64_t> infer_context::require_constants(size_t i) const {
+  const std::vector<dim> elements = require_known(i);
+  if (!is_constant(elements))
+    fail(errc::unsupported, "input {} ('{}') must be constant, but it depends on a symbolic dim", i, input(i).name);
+  return constants(elements);
+}
+
+tensor infer_context::constant(size_t i) const {
+  const value& v = input(i);
+  return v.constant ? materialise(*v.constant) : tensor{};
+}
+
+void infer_context::set_output(size_t i, dtype type, symbolic_shape dims) {
+  if (!has_output(i))
+    return;
+  value& v = graph_.values[node_.outputs[i]];
+  v.type = type;
+  v.dims = std::move(dims);
+}
+
+void infer_context::set_known(size_t i, std::vector<dim> elements) {
+  if (has_output(i) && elements.size() <= max_known_elements)
+    graph_.values[node_.outputs[i]].known = std::move(elements);
+}
+
+dim infer_context::data_dependent(size_t i, size_t axis) const {
+  // Value names are unique within a graph; '#' keeps the symbol apart from the file's own dim names.
+  const std::string name = has_output(i) ? graph_.values[node_.outputs[i]].name : node_.name;
+  return dim::symbol("#" + name + "." + std::to_string(axis));
+}
+
+size_t infer_context::axis(std::string_view name, int64_t otherwise, size_t rank) const {
+  return normalize_axis(attrs().integer(name, otherwise), rank);
+}
+
+size_t normalize_axis(int64_t axis, size_t rank) {
+  const auto signed_rank = static_cast<int64_t>(rank);
+  if (axis < -signed_rank || axis >= signed_rank)
+    fail(errc::invalid_model, "axis {} is out of range for rank {}", axis, rank);
+  return static_cast<size_t>(axis < 0 ? axis + signed_rank : axis);
+}
+
+mutable_view& kernel_context::allocate(size_t i, shape dims) {
+  tensor t(outputs_[i].type, std::move(dims));
+  allocated_.at(i) = std::move(t);
+  outputs_[i] = allocated_[i].mutable_ref();
+  return outputs_[i];
+}
+
+} // namespace troupe

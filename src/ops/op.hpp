@@ -1,0 +1,146 @@
+// The operator interface: everything troupe knows about an operator is one `op_def` row.
+//
+// A family file src/ops/<family>.cpp ends with a constexpr table of rows; src/ops/registry.cpp lists the families. The
+// newest row with `since` ≤ the model's opset for the row's domain is the one that is used. To add an operator, add its
+// row: nothing else names operators.
+#pragma once
+
+#include "graph/graph.hpp"
+
+#include <array>
+
+namespace troupe {
+
+/// What shape inference sees of one node, and where it writes what it finds. Works on symbolic dims, once for each model.
+/// Errors are `errc::invalid_model` (the caller adds the node's name to the message).
+class infer_context {
+public:
+  infer_context(graph& g, node& n) : graph_(g), node_(n) {}
+
+  const node& call() const { return node_; }
+  const attributes& attrs() const { return node_.attrs; }
+  size_t input_count() const { return node_.inputs.size(); }
+  size_t output_count() const { return node_.outputs.size(); }
+  /// Returns whether input `i` is there (optional inputs may be absent).
+  bool has_input(size_t i) const { return i < node_.inputs.size() && node_.inputs[i] != no_value; }
+  bool has_output(size_t i) const { return i < node_.outputs.size() && node_.outputs[i] != no_value; }
+
+  dtype type(size_t i) const;
+  /// Returns the dims of input `i`; throws `errc::unsupported` where not even its rank is known.
+  const symbolic_shape& dims(size_t i) const;
+  size_t rank(size_t i) const { return dims(i).size(); }
+
+  /// Returns the elements of an integer input where they are known on the host (constants included), else nullopt.
+  std::optional<std::vector<dim>> known(size_t i) const;
+  /// Returns the elements of an integer input; throws `errc::unsupported` where the host does not know them.
+  std::vector<dim> require_known(size_t i) const;
+  /// Like `require_known`, for places that need plain numbers (axes, pads).
+  std::vector<int64_t> require_constants(size_t i) const;
+  /// Returns a constant input's tensor, undefined where the input is not constant. For float inputs such as scales.
+  tensor constant(size_t i) const;
+
+  /// Sets type and dims of output `i`; ignored where that output is absent.
+  void set_output(size_t i, dtype type, symbolic_shape dims);
+  /// States the elements of integer output `i` (row-major); at most `max_known_elements`, more are not kept.
+  void set_known(size_t i, std::vector<dim> elements);
+  /// Returns a fresh symbol for a dim of output `i` that depends on data: the node ends a segment, and the symbol is bound
+  /// when the node has run.
+  dim data_dependent(size_t i, size_t axis) const;
+
+  /// Returns attribute `name` as an axis normalised to [0, rank); throws where it is out of range.
+  size_t axis(std::string_view name, int64_t otherwise, size_t rank) const;
+
+private:
+  const value& input(size_t i) const;
+
+  graph& graph_;
+  node& node_;
+};
+
+/// Values with more elements than this are not tracked as host-known.
+inline constexpr size_t max_known_elements = 1024;
+
+/// Returns `axis` counted from the front; throws `errc::invalid_model` unless -rank ≤ axis < rank.
+size_t normalize_axis(int64_t axis, size_t rank);
+
+/// What a kernel gets: concrete operands. Outputs are allocated by the caller, except data-dependent ones.
+class kernel_context {
+public:
+  kernel_context(const attributes& attrs, std::span<const const_view> inputs, std::span<mutable_view> outputs)
+      : attrs_(attrs), inputs_(inputs), outputs_(outputs) {}
+
+  const attributes& attrs() const { return attrs_; }
+  size_t input_count() const { return inputs_.size(); }
+  size_t output_count() const { return outputs_.size(); }
+  bool has_input(size_t i) const { return i < inputs_.size() && inputs_[i].type != dtype::undefined; }
+  bool has_output(size_t i) const { return i < outputs_.size() && outputs_[i].type != dtype::undefined; }
+
+  const const_view& input(size_t i) const { return inputs_[i]; }
+  const mutable_view& output(size_t i) const { return outputs_[i]; }
+
+  /// Allocates output `i` of a node whose output shape depends on data; `output(i)` is valid afterwards.
+  mutable_view& allocate(size_t i, shape dims);
+  /// Returns the tensor that `allocate` made for output `i`; undefined where it was not called.
+  const tensor& allocated(size_t i) const { return allocated_[i]; }
+
+private:
+  const attributes& attrs_;
+  std::span<const const_view> inputs_;
+  std::span<mutable_view> outputs_;
+  std::array<tensor, 4> allocated_; // no data-dependent operator has more outputs (Unique has 4)
+};
+
+/// How an output relates to an input's storage.
+enum class aliasing : uint8_t {
+  none,     // its own storage
+  view,     // output 0 is the same bytes as input 0 under another shape (Reshape, Squeeze, Identity …)
+  in_place, // output 0 may overwrite an input of the same type and shape (elementwise)
+};
+
+/// Which layouts (see `layout` in graph.hpp) an operator's data operands may have. Reference kernels know only plain rows
+/// unless the operator is agnostic; a device that prefers channels-last has fast kernels for the spatial operators.
+enum class layout_support : uint8_t {
+  plain,    // plain operands only
+  agnostic, // elementwise: any layout, where every operand has the output's dims or is a single element
+  spatial,  // input 0, output 0 and a residual input may be channels-last; other operands are plain
+};
+
+/// Work of one call, for the cost model.
+struct op_cost {
+  double flops = 0;
+  double bytes = 0; // read and written
+};
+
+/// Concrete types and shapes of one call, for cost and kernel choice.
+struct call_shapes {
+  std::vector<dtype> input_types; // undefined where absent
+  std::vector<shape> inputs;
+  std::vector<dtype> output_types;
+  std::vector<shape> outputs;
+};
+
+/// One operator from one opset on. Rows are compile-time constants with designated initialisers.
+struct op_def {
+  std::string_view domain; // "" is ai.onnx
+  std::string_view name;
+  int64_t since;          // first opset of this row
+  int64_t until = 1 << 30; // last opset of this row, for operators that were removed (Upsample)
+  uint8_t min_inputs = 1;
+  uint8_t max_inputs = 1;    // 255: any number
+  uint8_t max_outputs = 1;   // 255: any number
+  dtype_set types = types::fixed_size; // of input 0 (of every output where there is no input)
+  /// Bit i: the elements of input i must be known on the host when shapes are bound (Reshape's shape, Slice's starts).
+  uint32_t host_inputs = 0;
+  aliasing alias = aliasing::none;
+  layout_support layouts = layout_support::plain;
+  /// Whether a call may give different results each time (random numbers): never folded.
+  bool nondeterministic = false;
+  /// Types and shapes of the outputs.
+  void (*infer)(infer_context&);
+  /// Plain loops: the oracle of every other kernel, and the constant folder. Null for control flow.
+  void (*reference)(kernel_context&);
+  /// Null: no flops, every operand read or written once.
+  op_cost (*cost)(const attributes&, const call_shapes&) = nullptr;
+};
+
+} // namespace troupe

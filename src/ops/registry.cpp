@@ -1,0 +1,118 @@
+#include "ops/registry.hpp"
+
+#include "ops/families.hpp"
+
+#include <map>
+
+namespace troupe {
+namespace {
+
+using rows = std::span<const op_def>;
+
+/// THE table: one line a family.
+constexpr auto families = std::to_array<rows (*)()>({
+    unary_ops,
+});
+
+using op_key = std::pair<std::string_view, std::string_view>;
+
+/// Rows by domain and name, newest first.
+const std::map<op_key, std::vector<const op_def*>>& index() {
+  static const auto built = [] {
+    std::map<op_key, std::vector<const op_def*>> by_name;
+    for (const op_def* def : all_ops())
+      by_name[{def->domain, def->name}].push_back(def);
+    for (auto& [key, defs] : by_name)
+      std::sort(defs.begin(), defs.end(), [](auto* a, auto* b) { return a->since > b->since; });
+    return by_name;
+  }();
+  return built;
+}
+
+} // namespace
+
+std::vector<const op_def*> all_ops() {
+  std::vector<const op_def*> all;
+  for (auto family : families)
+    for (const op_def& def : family())
+      all.push_back(&def);
+  return all;
+}
+
+const op_def* find_op(std::string_view domain, std::string_view name, int64_t opset) {
+  const auto it = index().find({domain, name});
+  if (it == index().end())
+    return nullptr;
+  for (const op_def* def : it->second)
+    if (def->since <= opset)
+      return opset <= def->until ? def : nullptr;
+  return nullptr;
+}
+
+int64_t newest_opset(std::string_view domain) {
+  if (domain.empty())
+    return 28;
+  return domain == "com.microsoft" || domain == "troupe" ? 1 : 0;
+}
+
+namespace {
+
+int64_t opset_of(const graph& g, const node& n) {
+  const auto it = g.opsets.find(n.domain);
+  if (n.domain == "troupe") // our own fused operators need no import
+    return 1;
+  if (it == g.opsets.end())
+    fail(errc::invalid_model, "{}: the model does not import the domain '{}'", describe(n), n.domain);
+  return it->second;
+}
+
+void check_arity(const node& n) {
+  const op_def& def = *n.def;
+  size_t present = n.formal_inputs();
+  while (present > 0 && n.inputs[present - 1] == no_value)
+    --present;
+  if (n.formal_inputs() < def.min_inputs || (def.max_inputs != 255 && present > def.max_inputs))
+    fail(errc::invalid_model, "{}: {} inputs, but the operator takes {} to {}", describe(n), present, def.min_inputs,
+         def.max_inputs);
+  if (def.max_outputs != 255 && n.outputs.size() > def.max_outputs)
+    fail(errc::invalid_model, "{}: {} outputs, but the operator has at most {}", describe(n), n.outputs.size(),
+         def.max_outputs);
+}
+
+} // namespace
+
+void resolve(graph& g) {
+  for (node& n : g.nodes) {
+    if (newest_opset(n.domain) == 0)
+      fail(errc::unsupported, "{}: the operator domain '{}' is not supported", describe(n), n.domain);
+    const int64_t opset = opset_of(g, n);
+    if (opset < 1 || opset > newest_opset(n.domain))
+      fail(errc::unsupported, "opset {} of domain '{}' is not supported; troupe knows 1 to {}", opset, n.domain,
+           newest_opset(n.domain));
+    n.def = find_op(n.domain, n.op_type, opset);
+    if (!n.def)
+      fail(errc::unsupported, "{}: operator {} of opset {} is not supported", describe(n), n.op_type, opset);
+    check_arity(n);
+  }
+}
+
+void infer_node(graph& g, node& n) {
+  expects(n.def != nullptr, "infer_node: unresolved node");
+  const bool has_first = !n.inputs.empty() && n.inputs[0] != no_value;
+  if (has_first && !(n.def->types & set_of(g.values[n.inputs[0]].type)))
+    fail(errc::unsupported, "{}: element type {} is not supported", describe(n),
+         to_string(g.values[n.inputs[0]].type));
+  try {
+    infer_context context(g, n);
+    n.def->infer(context);
+  } catch (const error& e) {
+    fail(e.code(), "{}: {}", describe(n), e.what());
+  }
+}
+
+void infer_shapes(graph& g) {
+  for (node& n : g.nodes)
+    infer_node(g, n);
+}
+
+} // namespace troupe

@@ -1,0 +1,27 @@
+// The operator table: all families' rows, found by domain, name and opset.
+#pragma once
+
+#include "ops/op.hpp"
+
+namespace troupe {
+
+/// Returns the newest row of the operator whose `since` ≤ `opset`, or null where there is none.
+const op_def* find_op(std::string_view domain, std::string_view name, int64_t opset);
+
+/// Returns all rows, family by family.
+std::vector<const op_def*> all_ops();
+
+/// The newest opset of a domain that troupe knows; 0 for an unknown domain.
+int64_t newest_opset(std::string_view domain);
+
+/// Sets every node's `def` and checks its arity; throws `errc::unsupported` for unknown operators and domains and opsets
+/// newer than troupe knows, `errc::invalid_model` for a wrong number of inputs or outputs.
+void resolve(graph& g);
+
+/// Runs shape inference over the whole graph, in node order (which must be topological). Errors carry the node's name.
+void infer_shapes(graph& g);
+
+/// Runs shape inference for one resolved node: checks its input types, then calls its row's `infer`.
+void infer_node(graph& g, node& n);
+
+} // namespace troupe

@@ -1,0 +1,37 @@
+// What planning needs to know about a device: plain data, copied freely, fabricated in tests.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace troupe {
+
+enum class device_kind : uint8_t {
+  cpu,
+  vulkan,
+  null, // runs nothing: for measuring the engine itself, and for scheduling tests
+};
+
+/// Returns "cpu", "vulkan" or "null".
+std::string_view to_string(device_kind kind);
+
+/// A device as plans see it.
+struct device_info {
+  /// Unique in the engine: "cpu", "vulkan:0", "null"; further instances of one physical device are "cpu#1", "cpu#2" ….
+  std::string name;
+  device_kind kind = device_kind::cpu;
+  /// What a person calls it, e.g. the CPU's or GPU's model name.
+  std::string description;
+  /// Bytes that plans may use on it.
+  int64_t memory_bytes = 0;
+  /// Threads or compute units, for the cost model.
+  int32_t units = 1;
+  /// Whether kernels read and write ordinary host memory: uploads and downloads then share bytes instead of copying.
+  bool host_memory = true;
+  /// Whether convolutions want channels-last operands (see `layout`).
+  bool prefers_channels_last = false;
+
+  bool operator==(const device_info&) const = default;
+};
+
+} // namespace troupe

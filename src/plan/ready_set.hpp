@@ -1,0 +1,43 @@
+// Which chunks of one execution may be sent to their devices: a pure state machine over an immutable plan.
+//
+// Ordering rule: a chunk is ready when its predecessors on other devices are complete on the host and its predecessors on its
+// own device have been sent; a device keeps the order in which chunks were sent to it. With `completion_mode::host` every
+// predecessor must be complete. Roots are found by `chunk::initial_dependency_count`, so nothing is ever sent twice.
+#pragma once
+
+#include "plan/plan.hpp"
+
+namespace troupe {
+
+enum class completion_mode : uint8_t {
+  device, // a device's own order is trusted (the default)
+  host,   // every completion goes through the host, for experiments
+};
+
+/// Dependency counters of one execution (see the top of this file).
+class ready_set {
+public:
+  explicit ready_set(const plan& p, completion_mode mode = completion_mode::device);
+
+  /// Resets the counters for `segment` and appends its roots to `ready`.
+  void start(uint32_t segment, std::vector<chunk_id>& ready);
+
+  /// States that a ready chunk has been sent; appends chunks that this makes ready.
+  void sent(chunk_id chunk, std::vector<chunk_id>& ready);
+
+  /// States that a sent chunk is complete; appends chunks that this makes ready.
+  void completed(chunk_id chunk, std::vector<chunk_id>& ready);
+
+  /// Returns whether every chunk of the segment is complete.
+  bool finished() const { return remaining_ == 0; }
+
+private:
+  void release(chunk_id chunk, bool same_device, std::vector<chunk_id>& ready);
+
+  const plan& plan_;
+  completion_mode mode_;
+  std::vector<uint32_t> missing_; // by chunk
+  uint32_t remaining_ = 0;
+};
+
+} // namespace troupe

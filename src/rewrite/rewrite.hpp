@@ -1,0 +1,28 @@
+// Graph → simpler graph with the same outputs: folding, clean-up, fusion. An ordered list of passes, run to a fixpoint.
+#pragma once
+
+#include "graph/graph.hpp"
+
+namespace troupe {
+
+/// What the rewrite may do.
+struct rewrite_options {
+  /// Whether to fuse (fused operators have domain `troupe`); folding and clean-up always happen.
+  bool fuse = true;
+  /// Model inputs whose elements shapes depend on (see `host_inputs_of`): they become constants.
+  std::map<std::string, tensor> constant_inputs;
+  /// Shapes of inputs whose rank the file does not state; dims may be symbolic.
+  std::map<std::string, symbolic_shape> input_dims;
+  /// Outputs wanted, in this order; empty means all.
+  std::vector<std::string> outputs;
+};
+
+/// Returns the rewritten graph: inferred, compact, topologically sorted. Throws `errc::invalid_model`,
+/// `errc::unsupported` with the node's name.
+graph rewrite(graph g, const rewrite_options& options);
+
+/// Returns the names of model inputs whose elements decide shapes (Reshape's shape given as an input, say): a session is
+/// specialised to their values. Found by walking back from every `op_def::host_inputs` operand through shape arithmetic.
+std::vector<std::string> host_inputs_of(const graph& g);
+
+} // namespace troupe

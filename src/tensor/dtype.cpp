@@ -1,0 +1,74 @@
+#include "tensor/dtype.hpp"
+
+#include "base/checked.hpp"
+
+namespace troupe {
+
+std::string_view to_string(dtype type) {
+  switch (type) {
+    case dtype::undefined: return "undefined";
+    case dtype::float32: return "float32";
+    case dtype::uint8: return "uint8";
+    case dtype::int8: return "int8";
+    case dtype::uint16: return "uint16";
+    case dtype::int16: return "int16";
+    case dtype::int32: return "int32";
+    case dtype::int64: return "int64";
+    case dtype::string: return "string";
+    case dtype::boolean: return "bool";
+    case dtype::float16: return "float16";
+    case dtype::float64: return "float64";
+    case dtype::uint32: return "uint32";
+    case dtype::uint64: return "uint64";
+    case dtype::bfloat16: return "bfloat16";
+    case dtype::float8e4m3fn: return "float8e4m3fn";
+    case dtype::float8e4m3fnuz: return "float8e4m3fnuz";
+    case dtype::float8e5m2: return "float8e5m2";
+    case dtype::float8e5m2fnuz: return "float8e5m2fnuz";
+    case dtype::uint4: return "uint4";
+    case dtype::int4: return "int4";
+  }
+  return "unknown";
+}
+
+dtype dtype_from_onnx(int onnx_code) {
+  const bool known = (onnx_code >= 1 && onnx_code <= 13) || (onnx_code >= 16 && onnx_code <= 22);
+  if (!known)
+    fail(errc::unsupported, "element type {} (ONNX TensorProto.DataType) is not supported", onnx_code);
+  return static_cast<dtype>(onnx_code);
+}
+
+int bits_of(dtype type) {
+  switch (type) {
+    case dtype::undefined:
+    case dtype::string: return 0;
+    case dtype::uint4:
+    case dtype::int4: return 4;
+    case dtype::uint8:
+    case dtype::int8:
+    case dtype::boolean:
+    case dtype::float8e4m3fn:
+    case dtype::float8e4m3fnuz:
+    case dtype::float8e5m2:
+    case dtype::float8e5m2fnuz: return 8;
+    case dtype::uint16:
+    case dtype::int16:
+    case dtype::float16:
+    case dtype::bfloat16: return 16;
+    case dtype::float32:
+    case dtype::int32:
+    case dtype::uint32: return 32;
+    case dtype::int64:
+    case dtype::uint64:
+    case dtype::float64: return 64;
+  }
+  return 0;
+}
+
+int64_t bytes_of(dtype type, int64_t count) {
+  if (type == dtype::string)
+    return checked_mul(count, sizeof(std::string));
+  return checked_add(checked_mul(count, bits_of(type)), 7) / 8;
+}
+
+} // namespace troupe

@@ -1,0 +1,146 @@
+// Element types, numbered as in ONNX's TensorProto.DataType.
+#pragma once
+
+#include "base/error.hpp"
+#include "tensor/float16.hpp"
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace troupe {
+
+/// Element type of a tensor; the numbers are ONNX's.
+enum class dtype : uint8_t {
+  undefined = 0,
+  float32 = 1,
+  uint8 = 2,
+  int8 = 3,
+  uint16 = 4,
+  int16 = 5,
+  int32 = 6,
+  int64 = 7,
+  string = 8,
+  boolean = 9,
+  float16 = 10,
+  float64 = 11,
+  uint32 = 12,
+  uint64 = 13,
+  bfloat16 = 16,
+  float8e4m3fn = 17,
+  float8e4m3fnuz = 18,
+  float8e5m2 = 19,
+  float8e5m2fnuz = 20,
+  uint4 = 21,
+  int4 = 22,
+};
+
+/// Returns the ONNX type name, e.g. "float32".
+std::string_view to_string(dtype type);
+
+/// Returns the type numbered `onnx_code`; throws `errc::unsupported` for complex, unknown and undefined codes.
+dtype dtype_from_onnx(int onnx_code);
+
+/// Returns the bits an element occupies (4 for the packed types); 0 for string, whose elements are std::string.
+int bits_of(dtype type);
+
+/// Returns the bytes that `count` elements occupy; two 4-bit elements share a byte, the first in its low half.
+int64_t bytes_of(dtype type, int64_t count);
+
+/// Set of element types, one bit each.
+using dtype_set = uint32_t;
+
+constexpr dtype_set set_of(dtype type) {
+  return dtype_set{1} << static_cast<unsigned>(type);
+}
+template <class... Types>
+constexpr dtype_set set_of(dtype first, Types... rest) {
+  return set_of(first) | (set_of(rest) | ...);
+}
+
+namespace types {
+inline constexpr dtype_set floats = set_of(dtype::float32, dtype::float16, dtype::bfloat16, dtype::float64);
+inline constexpr dtype_set signed_ints = set_of(dtype::int8, dtype::int16, dtype::int32, dtype::int64);
+inline constexpr dtype_set unsigned_ints = set_of(dtype::uint8, dtype::uint16, dtype::uint32, dtype::uint64);
+inline constexpr dtype_set integers = signed_ints | unsigned_ints;
+inline constexpr dtype_set numeric = floats | integers;
+inline constexpr dtype_set boolean = set_of(dtype::boolean);
+inline constexpr dtype_set string = set_of(dtype::string);
+/// What every data-movement operator takes: all types whose elements are whole bytes.
+inline constexpr dtype_set fixed_size = numeric | boolean;
+inline constexpr dtype_set any = ~dtype_set{0};
+} // namespace types
+
+/// Names the C++ type of elements of a `dtype` for `visit_dtype`.
+template <class T>
+struct type_tag {
+  using type = T;
+};
+
+/// The `dtype` of a C++ element type.
+template <class T>
+inline constexpr dtype dtype_of = dtype::undefined;
+template <> inline constexpr dtype dtype_of<float> = dtype::float32;
+template <> inline constexpr dtype dtype_of<double> = dtype::float64;
+template <> inline constexpr dtype dtype_of<float16> = dtype::float16;
+template <> inline constexpr dtype dtype_of<bfloat16> = dtype::bfloat16;
+template <> inline constexpr dtype dtype_of<int8_t> = dtype::int8;
+template <> inline constexpr dtype dtype_of<int16_t> = dtype::int16;
+template <> inline constexpr dtype dtype_of<int32_t> = dtype::int32;
+template <> inline constexpr dtype dtype_of<int64_t> = dtype::int64;
+template <> inline constexpr dtype dtype_of<uint8_t> = dtype::uint8;
+template <> inline constexpr dtype dtype_of<uint16_t> = dtype::uint16;
+template <> inline constexpr dtype dtype_of<uint32_t> = dtype::uint32;
+template <> inline constexpr dtype dtype_of<uint64_t> = dtype::uint64;
+template <> inline constexpr dtype dtype_of<bool> = dtype::boolean;
+template <> inline constexpr dtype dtype_of<std::string> = dtype::string;
+
+/// Calls `f(type_tag<T>{})` with the C++ type of a float `type`; throws `errc::unsupported` for the others.
+template <class F>
+decltype(auto) visit_float(dtype type, F&& f) {
+  switch (type) {
+    case dtype::float32: return f(type_tag<float>{});
+    case dtype::float64: return f(type_tag<double>{});
+    case dtype::float16: return f(type_tag<float16>{});
+    case dtype::bfloat16: return f(type_tag<bfloat16>{});
+    default: fail(errc::unsupported, "element type {} is not a floating-point type", to_string(type));
+  }
+}
+
+/// Calls `f(type_tag<T>{})` with the C++ type of an integer `type`; throws `errc::unsupported` for the others.
+template <class F>
+decltype(auto) visit_integer(dtype type, F&& f) {
+  switch (type) {
+    case dtype::int8: return f(type_tag<int8_t>{});
+    case dtype::int16: return f(type_tag<int16_t>{});
+    case dtype::int32: return f(type_tag<int32_t>{});
+    case dtype::int64: return f(type_tag<int64_t>{});
+    case dtype::uint8: return f(type_tag<uint8_t>{});
+    case dtype::uint16: return f(type_tag<uint16_t>{});
+    case dtype::uint32: return f(type_tag<uint32_t>{});
+    case dtype::uint64: return f(type_tag<uint64_t>{});
+    default: fail(errc::unsupported, "element type {} is not an integer type", to_string(type));
+  }
+}
+
+/// Calls `f(type_tag<T>{})` for float and integer types; throws `errc::unsupported` for the others.
+template <class F>
+decltype(auto) visit_numeric(dtype type, F&& f) {
+  if (types::floats & set_of(type))
+    return visit_float(type, std::forward<F>(f));
+  return visit_integer(type, std::forward<F>(f));
+}
+
+/// Calls `f(type_tag<T>{})` with an unsigned integer as wide as `type`'s elements: for kernels that only move bytes.
+template <class F>
+decltype(auto) visit_width(dtype type, F&& f) {
+  switch (bits_of(type)) {
+    case 8: return f(type_tag<uint8_t>{});
+    case 16: return f(type_tag<uint16_t>{});
+    case 32: return f(type_tag<uint32_t>{});
+    case 64: return f(type_tag<uint64_t>{});
+    default: fail(errc::unsupported, "elements of type {} cannot be moved one by one", to_string(type));
+  }
+}
+
+} // namespace troupe
