@@ -1,6 +1,7 @@
 #include "graph/graph.hpp"
 
 #include <algorithm>
+#include <map>
 #include <queue>
 
 namespace troupe {
@@ -114,8 +115,8 @@ void sort_topologically(graph& g) {
   for (size_t n = 0; n < g.nodes.size(); ++n)
     if (missing[n] == 0)
       ready.push(static_cast<node_id>(n));
-  std::vector<node> ordered;
-  ordered.reserve(g.nodes.size());
+  std::vector<node_id> order;
+  order.reserve(g.nodes.size());
   while (!ready.empty()) {
     const node_id n = ready.top();
     ready.pop();
@@ -124,29 +125,74 @@ void sort_topologically(graph& g) {
         for (node_id consumer : a.consumers[v])
           if (--missing[consumer] == 0)
             ready.push(consumer);
-    ordered.push_back(g.nodes[n]);
+    order.push_back(n);
   }
-  if (ordered.size() != g.nodes.size())
+  if (order.size() != g.nodes.size())
     report_cycle(g, missing);
+  std::vector<node> ordered;
+  ordered.reserve(g.nodes.size());
+  for (node_id n : order)
+    ordered.push_back(std::move(g.nodes[n]));
   g.nodes = std::move(ordered);
 }
 
 namespace {
 
-std::vector<bool> live_nodes(const graph& g) {
-  const adjacency a = adjacency_of(g);
-  std::vector<bool> live(g.nodes.size(), false);
-  std::vector<value_id> pending = g.outputs;
+/// Returns the node that defines each data-dependent symbol (see `infer_context::data_dependent`).
+std::map<std::string, node_id> symbol_definers(const graph& g) {
+  std::map<std::string, node_id> definers;
+  for (size_t n = 0; n < g.nodes.size(); ++n)
+    for (value_id v : g.nodes[n].outputs) {
+      if (v == no_value || !g.values[v].dims)
+        continue;
+      for (const dim& d : *g.values[v].dims)
+        if (const std::string name = d.symbol_name(); name.starts_with("#" + g.values[v].name + "."))
+          definers.emplace(name, static_cast<node_id>(n));
+    }
+  return definers;
+}
+
+/// Appends the symbols that a value's dims and known elements mention.
+void collect_symbols(const value& v, std::vector<std::string>& names) {
+  for (const auto& dims : {v.dims, v.known})
+    if (dims)
+      for (const dim& d : *dims)
+        d.collect_symbols(names);
+}
+
+/// Marks what `pending` depends on.
+void mark_live(const graph& g, const adjacency& a, std::vector<value_id> pending, std::vector<bool>& live) {
   while (!pending.empty()) {
     const value_id v = pending.back();
     pending.pop_back();
-    const node_id n = a.producer[v];
+    const node_id n = v == no_value ? -1 : a.producer[v];
     if (n < 0 || live[n])
       continue;
     live[n] = true;
-    for (value_id in : g.nodes[n].inputs)
-      if (in != no_value)
-        pending.push_back(in);
+    pending.insert(pending.end(), g.nodes[n].inputs.begin(), g.nodes[n].inputs.end());
+  }
+}
+
+/// Returns the nodes that outputs depend on: through values, and through data-dependent dims.
+std::vector<bool> live_nodes(const graph& g) {
+  const adjacency a = adjacency_of(g);
+  const auto definers = symbol_definers(g);
+  std::vector<bool> live(g.nodes.size(), false);
+  mark_live(g, a, g.outputs, live);
+  for (bool grown = !definers.empty(); grown;) {
+    std::vector<std::string> names;
+    for (size_t n = 0; n < g.nodes.size(); ++n)
+      if (live[n])
+        for (const auto* ids : {&g.nodes[n].inputs, &g.nodes[n].outputs})
+          for (value_id v : *ids)
+            if (v != no_value)
+              collect_symbols(g.values[v], names);
+    grown = false;
+    for (const std::string& name : names)
+      if (const auto it = definers.find(name); it != definers.end() && !live[it->second]) {
+        mark_live(g, a, g.nodes[it->second].outputs, live);
+        grown = true;
+      }
   }
   return live;
 }

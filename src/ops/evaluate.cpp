@@ -2,6 +2,8 @@
 
 #include "ops/registry.hpp"
 
+#include <unordered_map>
+
 namespace troupe {
 namespace {
 
@@ -47,13 +49,29 @@ std::vector<tensor> evaluate(const op_def& def, const attributes& attrs, std::sp
   return results;
 }
 
-tensor materialise(const weight& w) {
+namespace {
+
+/// Bytes of the steps computed so far: recipes share steps, and without this a chain of x + x would cost 2ⁿ.
+using step_results = std::unordered_map<const weight*, tensor>;
+
+tensor materialise(const weight& w, step_results& done) {
   if (!w.step)
     return w.leaf;
+  if (const auto it = done.find(&w); it != done.end())
+    return it->second;
   std::vector<tensor> inputs;
   for (const weight_ptr& input : w.step_inputs)
-    inputs.push_back(input ? materialise(*input) : tensor{});
-  return evaluate(*w.step, w.step_attributes, inputs, w.step_output + 1).at(w.step_output);
+    inputs.push_back(input ? materialise(*input, done) : tensor{});
+  tensor result = evaluate(*w.step, w.step_attributes, inputs, w.step_output + 1).at(w.step_output);
+  done.emplace(&w, result);
+  return result;
+}
+
+} // namespace
+
+tensor materialise(const weight& w) {
+  step_results done;
+  return materialise(w, done);
 }
 
 namespace {

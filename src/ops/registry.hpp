@@ -14,7 +14,7 @@ std::vector<const op_def*> all_ops();
 /// The newest opset of a domain that troupe knows; 0 for an unknown domain.
 int64_t newest_opset(std::string_view domain);
 
-/// Sets every node's `def` and checks its arity; throws `errc::unsupported` for unknown operators and domains and opsets
+/// Sets the `def` of every node that has none and checks its arity; throws `errc::unsupported` for unknown operators and domains and opsets
 /// newer than troupe knows, `errc::invalid_model` for a wrong number of inputs or outputs.
 void resolve(graph& g);
 

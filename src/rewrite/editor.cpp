@@ -1,0 +1,229 @@
+#include "rewrite/editor.hpp"
+
+namespace troupe {
+
+bool defines_symbols(const graph& g, const node& n) {
+  for (value_id v : n.outputs) {
+    if (v == no_value || !g.values[v].dims)
+      continue;
+    for (const dim& d : *g.values[v].dims)
+      if (!d.is_constant() && d.symbol_name().starts_with("#" + g.values[v].name + "."))
+        return true;
+  }
+  return false;
+}
+
+graph_editor::graph_editor(graph& g) : graph_(g) {
+  rebuild();
+}
+
+void graph_editor::rebuild() {
+  const size_t values = graph_.values.size();
+  alive_.assign(graph_.nodes.size(), 1);
+  producer_.assign(values, -1);
+  uses_.assign(values, 0);
+  is_output_.assign(values, 0);
+  readers_.assign(values, {});
+  for (node_id n = 0; n < static_cast<node_id>(graph_.nodes.size()); ++n) {
+    for (value_id v : graph_.nodes[n].outputs)
+      if (v != no_value)
+        producer_[v] = n;
+    for (value_id v : graph_.nodes[n].inputs)
+      add_use(v, n);
+  }
+  for (value_id v : graph_.outputs) {
+    is_output_[v] = 1;
+    ++uses_[v];
+  }
+  appended_ = false;
+}
+
+void graph_editor::add_use(value_id v, node_id n) {
+  if (v == no_value)
+    return;
+  ++uses_[v];
+  if (readers_[v].empty() || readers_[v].back() != n)
+    readers_[v].push_back(n);
+}
+
+void graph_editor::drop_use(value_id v) {
+  if (v != no_value && --uses_[v] == 0 && producer_[v] >= 0)
+    unread_.push_back(producer_[v]);
+}
+
+std::vector<node_id> graph_editor::consumers(value_id v) const {
+  std::vector<node_id> found = readers_[v];
+  std::sort(found.begin(), found.end());
+  found.erase(std::unique(found.begin(), found.end()), found.end());
+  std::erase_if(found, [&](node_id n) {
+    const auto& inputs = graph_.nodes[n].inputs;
+    return !alive_[n] || std::find(inputs.begin(), inputs.end(), v) == inputs.end();
+  });
+  return found;
+}
+
+node_id graph_editor::only_consumer(value_id v) const {
+  if (is_output_[v] || uses_[v] == 0)
+    return -1;
+  const auto found = consumers(v);
+  return found.size() == 1 ? found.front() : -1;
+}
+
+value_id graph_editor::add_value(value v) {
+  producer_.push_back(-1);
+  uses_.push_back(0);
+  is_output_.push_back(0);
+  readers_.emplace_back();
+  return graph_.add_value(std::move(v));
+}
+
+value_id graph_editor::add_constant(const std::string& name, tensor bytes) {
+  return add_constant(name, weight::from_tensor(std::move(bytes)));
+}
+
+value_id graph_editor::add_constant(const std::string& name, weight_ptr recipe) {
+  value v;
+  v.name = name;
+  v.type = recipe->type;
+  v.dims = to_symbolic(recipe->dims);
+  v.constant = std::move(recipe);
+  return add_value(std::move(v));
+}
+
+value_id graph_editor::add_known(const std::string& name, const symbolic_shape& elements) {
+  if (is_constant(elements))
+    return add_constant(name, tensor::of<int64_t>({static_cast<int64_t>(elements.size())}, constants(elements)));
+  value v;
+  v.name = name;
+  v.type = dtype::int64;
+  v.dims = symbolic_shape{static_cast<int64_t>(elements.size())};
+  v.known = elements;
+  return add_value(std::move(v));
+}
+
+node_id graph_editor::add_node(node n) {
+  const auto id = static_cast<node_id>(graph_.nodes.size());
+  for (value_id v : n.outputs)
+    if (v != no_value)
+      producer_[v] = id;
+  for (value_id v : n.inputs)
+    add_use(v, id);
+  alive_.push_back(1);
+  appended_ = true;
+  return graph_.add_node(std::move(n));
+}
+
+void graph_editor::replace(node_id n, node replacement) {
+  node old = std::move(graph_.nodes[n]);
+  for (value_id v : old.outputs)
+    if (v != no_value)
+      producer_[v] = -1;
+  for (value_id v : replacement.inputs)
+    add_use(v, n);
+  for (value_id v : replacement.outputs)
+    if (v != no_value)
+      producer_[v] = n;
+  graph_.nodes[n] = std::move(replacement);
+  for (value_id v : old.inputs)
+    drop_use(v);
+  erase_unread(std::exchange(unread_, {}));
+}
+
+void graph_editor::set_input(node_id n, size_t slot, value_id v) {
+  const value_id old = std::exchange(graph_.nodes[n].inputs[slot], v);
+  add_use(v, n);
+  drop_use(old);
+  erase_unread(std::exchange(unread_, {}));
+}
+
+void graph_editor::replace_uses(value_id from, value_id to) {
+  for (node_id n : consumers(from))
+    for (value_id& input : graph_.nodes[n].inputs)
+      if (input == from) {
+        input = to;
+        add_use(to, n);
+        drop_use(from);
+      }
+  readers_[from].clear();
+  erase_unread(std::exchange(unread_, {}));
+}
+
+bool graph_editor::bypass(node_id n, value_id to) {
+  const value_id out = graph_.nodes[n].outputs[0];
+  if (is_output_[out]) {
+    const node_id source = producer(to);
+    if (source < 0 || is_output_[to] || defines_symbols(graph_, graph_.nodes[source]))
+      return false;
+    // The producer of `to` writes the graph output; readers of `to` follow.
+    alive_[n] = 0;
+    --uses_[to];
+    std::replace(graph_.nodes[source].outputs.begin(), graph_.nodes[source].outputs.end(), to, out);
+    producer_[out] = source;
+    producer_[to] = -1;
+    replace_uses(to, out);
+    graph_.values[out].dims = graph_.values[to].dims;
+    graph_.values[out].known = graph_.values[to].known;
+    return true;
+  }
+  replace_uses(out, to);
+  if (alive_[n])
+    erase(n);
+  return true;
+}
+
+void graph_editor::erase(node_id n) {
+  if (!alive_[n])
+    return;
+  alive_[n] = 0;
+  for (value_id v : graph_.nodes[n].outputs)
+    if (v != no_value && producer_[v] == n)
+      producer_[v] = -1;
+  for (value_id v : graph_.nodes[n].inputs)
+    drop_use(v);
+  erase_unread(std::exchange(unread_, {}));
+}
+
+void graph_editor::make_constant(value_id v, weight_ptr recipe) {
+  value& target = graph_.values[v];
+  target.dims = to_symbolic(recipe->dims);
+  target.type = recipe->type;
+  target.constant = std::move(recipe);
+}
+
+bool graph_editor::unread(node_id n) const {
+  const auto& outputs = graph_.nodes[n].outputs;
+  return std::all_of(outputs.begin(), outputs.end(), [&](value_id v) { return v == no_value || uses_[v] == 0; });
+}
+
+void graph_editor::erase_unread(std::vector<node_id> pending) {
+  while (!pending.empty()) {
+    const node_id n = pending.back();
+    pending.pop_back();
+    if (!alive_[n] || !unread(n) || defines_symbols(graph_, graph_.nodes[n]))
+      continue;
+    alive_[n] = 0;
+    for (value_id v : graph_.nodes[n].outputs)
+      if (v != no_value && producer_[v] == n)
+        producer_[v] = -1;
+    for (value_id v : graph_.nodes[n].inputs)
+      if (v != no_value && --uses_[v] == 0 && producer_[v] >= 0)
+        pending.push_back(producer_[v]);
+  }
+}
+
+void graph_editor::tidy() {
+  const bool sort = appended_;
+  std::vector<node> living;
+  living.reserve(graph_.nodes.size());
+  for (size_t n = 0; n < graph_.nodes.size(); ++n)
+    if (alive_[n])
+      living.push_back(std::move(graph_.nodes[n]));
+  const bool same = living.size() == graph_.nodes.size();
+  graph_.nodes = std::move(living);
+  if (sort)
+    sort_topologically(graph_);
+  if (sort || !same)
+    rebuild();
+}
+
+} // namespace troupe

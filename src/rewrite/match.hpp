@@ -1,0 +1,45 @@
+// What passes look for in nodes and values.
+#pragma once
+
+#include "ops/registry.hpp"
+#include "rewrite/editor.hpp"
+
+namespace troupe {
+
+/// Returns whether `n` is the ai.onnx operator `op_type`.
+inline bool is_op(const node& n, std::string_view op_type) {
+  return n.op_type == op_type && n.domain.empty();
+}
+
+/// Returns the node that produces `v` if it is ai.onnx operator `op_type`, else -1.
+node_id produced_by(const graph_editor& e, value_id v, std::string_view op_type);
+
+/// Returns input `i` of a node, no_value where it is absent.
+inline value_id input_of(const node& n, size_t i) {
+  return i < n.inputs.size() ? n.inputs[i] : no_value;
+}
+
+/// Returns the elements of an integer value that the host knows as plain numbers.
+std::optional<std::vector<int64_t>> known_integers(const graph_editor& e, value_id v);
+
+/// Returns the element of a numeric constant that has exactly one, of up to `max_rank` dims.
+std::optional<double> scalar_constant(const graph_editor& e, value_id v);
+
+/// Returns whether every element of the constant `v` (at most 1024 elements) is `wanted`.
+bool all_equal(const graph_editor& e, value_id v, double wanted);
+
+/// Returns whether two values are known to have equal dims.
+bool same_dims(const graph_editor& e, value_id a, value_id b);
+
+/// Returns a node of the newest row of an operator; `name` is its name.
+node make_node(const std::string& name, std::string_view domain, std::string_view op_type, std::vector<value_id> inputs,
+               std::vector<value_id> outputs, attributes attrs = {});
+
+/// Returns a Reshape of `input` to `dims` that produces `output`.
+node make_reshape(graph_editor& e, const std::string& name, value_id input, const symbolic_shape& dims,
+                  value_id output);
+
+/// Returns the permutation of a Transpose node over a value of `rank` dims.
+std::vector<int64_t> permutation_of(const node& n, size_t rank);
+
+} // namespace troupe

@@ -1,0 +1,51 @@
+#include "rewrite/rewrite.hpp"
+
+#include "ops/registry.hpp"
+#include "rewrite/passes.hpp"
+
+namespace troupe {
+namespace {
+
+using pass = bool (*)(graph_editor&);
+
+/// Always done, in this order, until nothing changes.
+constexpr auto clean_up = std::to_array<pass>({
+    remove_noops,
+    merge_common,
+    merge_reshapes,
+    merge_transposes,
+});
+
+/// More rounds than any sensible model needs; every pass only shrinks the graph, so that stopping early is still right.
+constexpr int max_rounds = 16;
+
+void run_to_fixpoint(graph_editor& e, std::span<const pass> passes) {
+  for (int round = 0; round < max_rounds; ++round) {
+    bool changed = false;
+    for (pass p : passes) {
+      changed |= p(e);
+      e.tidy();
+    }
+    if (!changed)
+      return;
+  }
+}
+
+} // namespace
+
+graph rewrite(graph g, const rewrite_options& options) {
+  specialise(g, options);
+  resolve(g);
+  sort_topologically(g);
+  remove_dead(g);
+  infer_and_fold(g);
+  {
+    graph_editor e(g);
+    run_to_fixpoint(e, clean_up);
+  }
+  finish_outputs(g);
+  validate(g);
+  return g;
+}
+
+} // namespace troupe
