@@ -8,12 +8,19 @@ namespace troupe {
 /// Arena layout of one device for one segment.
 struct device_memory {
   int64_t arena_bytes = 0;
-  /// Byte offset by value; -1 where the value is not in this device's arena (weights, host-known values; on a device with
-  /// host memory also uploads and downloads, which use the caller's bytes, and views, which use their source's).
+  /// Byte offset by value, a multiple of `arena_alignment`; -1 where the value is not in this device's arena: weights,
+  /// host-known values, views (`root_on` says whose bytes they use), strings, values that the kernel allocates. On a device
+  /// with host memory also uploads, which keep the caller's bytes, and roots of downloads: the device allocates a tensor of
+  /// its own for a root that it produces, because the bytes leave it.
   std::vector<int64_t> offset;
   /// Sum of the sizes of all arena values without reuse, for the report.
   int64_t bytes_without_reuse = 0;
+  /// Bytes of uploads and of roots of downloads that are not in the arena.
+  int64_t transfer_bytes = 0;
 };
+
+/// Every arena offset is a multiple of this.
+inline constexpr int64_t arena_alignment = 64;
 
 /// Concrete shapes and memory of one segment (see the top of this file).
 struct bound_plan {
@@ -21,8 +28,8 @@ struct bound_plan {
   uint64_t id = 0;
   std::shared_ptr<const plan> source;
   uint32_t segment = 0;
-  std::vector<shape> dims;           // by value; meaningful for values of this and earlier segments
-  std::vector<tensor> known;         // by value: bytes of host-known values that a node of this segment reads; else undefined
+  std::vector<shape> dims;   // by value; for values of this and earlier segments (`segment_of_value`), else empty
+  std::vector<tensor> known; // by value: bytes of host-known values that a node of this segment reads; else undefined
   std::vector<device_memory> memory; // by device
 };
 
@@ -30,6 +37,6 @@ using bound_plan_ptr = std::shared_ptr<const bound_plan>;
 
 /// Binds `segment` of `p`. `values` holds the symbols' values: those of the inputs and of earlier segments' outputs. Throws
 /// `errc::invalid_input` where dims do not fit together, `errc::out_of_memory` with region, bytes needed and bytes allowed.
-bound_plan_ptr bind(std::shared_ptr<const plan> p, uint32_t segment, const bindings& values);
+bound_plan_ptr bind_segment(std::shared_ptr<const plan> p, uint32_t segment, const bindings& values);
 
 } // namespace troupe

@@ -1,7 +1,7 @@
 // The plan: which device runs which nodes, in which chunks, and what moves between devices.
 //
 // A plan is immutable plain data: no pointers to devices, no atomics, no run state. It is made once for a rewritten graph, a
-// device set and options, with dims that may still be symbolic. `bind` gives it concrete dims (bound_plan.hpp); an execution
+// device set and options, with dims that may still be symbolic. `bind_segment` gives it concrete dims (bound_plan.hpp); an execution
 // holds what changes during a run (ready_set.hpp).
 //
 // Invariants (checked by `verify`): every node is in exactly one chunk; the chunk graph is acyclic and `chunks` is a
@@ -46,21 +46,69 @@ struct value_slots {
   std::vector<dim_program::slot> known;
 };
 
+/// A dim that depends on data: it is dim `axis` of `value`, which is downloaded when its segment has run.
+struct data_symbol {
+  std::string name; // begins with '#'
+  value_id value = no_value;
+  uint32_t axis = 0;
+};
+
+/// When the storage of one value is in use, in positions along its device's order within a segment (both inclusive).
+struct lifetime {
+  value_id value = no_value; // a root (see `plan::storage`)
+  uint32_t first = 0;
+  uint32_t last = 0;
+  /// Range in `device_lifetimes::candidates` of what this value may overwrite.
+  uint32_t reuse_begin = 0, reuse_end = 0;
+};
+
+/// An input that dies where an `aliasing::in_place` output is made; the two share bytes if their shapes turn out equal.
+struct reuse_candidate {
+  value_id input = no_value;
+  uint32_t lifetime = 0; // of the input's root
+};
+
+/// What a device's arena holds in one segment, ascending by `first`. On host-memory devices a position is a node.
+struct device_lifetimes {
+  std::vector<lifetime> values;
+  std::vector<reuse_candidate> candidates;
+  uint32_t positions = 0;
+};
+
 struct plan {
-  hash128 key; // of everything the plan depends on
+  hash128 key;                          // of everything the plan depends on
   std::shared_ptr<const graph> program; // rewritten, resolved, inferred, layouts assigned
   std::vector<device_info> devices;
   std::vector<device_index> placement; // by node
   std::vector<chunk> chunks;           // by chunk_id; ascending by segment
   uint32_t segment_count = 1;
-  /// The value whose bytes hold each value's: itself, or the source of a view (`aliasing::view`), through chains of views.
+  std::vector<chunk_id> segment_begin; // chunks of segment s are [segment_begin[s], segment_begin[s + 1]); may be none
+  std::vector<chunk_id> chunk_of_node; // by node
+  std::vector<node_id> producer;       // by value; -1 for inputs, constants and host-known values
+  std::vector<data_symbol> data_symbols; // in the order of their values' nodes
+  /// The value whose bytes hold each value's on the device that produces it: itself, or the source of a view
+  /// (`aliasing::view`), through chains of views. A view of a value that its device uploads has the upload as its source.
+  /// See `root_on`.
   std::vector<value_id> storage;
   /// All symbolic dims and host-known elements of the program, and where each value finds its own. Slots of a later segment
   /// depend on symbols that are bound when the earlier ones have run: one program a segment.
   std::vector<dim_program> dims;  // by segment
-  std::vector<value_slots> slots; // by value, into the program of the segment that first holds the value
+  std::vector<value_slots> slots; // by value, into the program of the value's segment
+  /// The segment at whose binding a value's dims are known. Greater than its node's segment where the dims depend on the
+  /// node's data: the kernel allocates such a value (`kernel_context::allocate`); nothing in its own segment reads it.
   std::vector<uint32_t> segment_of_value;
+  /// Host-known values that nodes of a segment read, or that are model outputs; by segment.
+  std::vector<std::vector<value_id>> known_values;
+  std::vector<device_lifetimes> lifetimes; // by segment * devices.size() + device
+  std::vector<int64_t> weight_bytes;       // by device: of the constants that its nodes read, each once
 };
+
+/// Returns the value whose bytes hold `v` for nodes of `c`: `plan::storage` where c's device produces it in c's segment,
+/// else `v` itself (an upload, a constant or a host-known value).
+value_id root_on(const plan& p, const chunk& c, value_id v);
+
+/// Adds the data-dependent symbols that `v`, computed with shape `dims`, stands for (see `plan::data_symbols`).
+void bind_data_symbols(const plan& p, value_id v, const shape& dims, bindings& values);
 
 /// How nodes are placed on devices.
 enum class placement_policy : uint8_t {
@@ -70,6 +118,9 @@ enum class placement_policy : uint8_t {
 
 /// Returns the policy called `name` ("single", "round-robin"); throws `errc::invalid_argument` for others.
 placement_policy parse_policy(std::string_view name);
+
+/// Returns the name that `parse_policy` takes.
+std::string_view to_string(placement_policy policy);
 
 struct plan_options {
   placement_policy policy = placement_policy::single;

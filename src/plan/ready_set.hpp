@@ -14,12 +14,13 @@ enum class completion_mode : uint8_t {
   host,   // every completion goes through the host, for experiments
 };
 
-/// Dependency counters of one execution (see the top of this file).
+/// Dependency counters of one execution (see the top of this file). Calls that break the order (a chunk sent that is not
+/// ready, or completed that was not sent) throw `errc::internal`.
 class ready_set {
 public:
   explicit ready_set(const plan& p, completion_mode mode = completion_mode::device);
 
-  /// Resets the counters for `segment` and appends its roots to `ready`.
+  /// Resets the counters for `segment` and appends its roots to `ready`. A segment may have no chunks.
   void start(uint32_t segment, std::vector<chunk_id>& ready);
 
   /// States that a ready chunk has been sent; appends chunks that this makes ready.
@@ -32,11 +33,16 @@ public:
   bool finished() const { return remaining_ == 0; }
 
 private:
+  enum class state : uint8_t { waiting, ready, sent, complete };
+
+  void advance(chunk_id chunk, state from, state to);
+  /// Decrements the counters of `chunk`'s dependents on its own device, or on others.
   void release(chunk_id chunk, bool same_device, std::vector<chunk_id>& ready);
 
   const plan& plan_;
   completion_mode mode_;
   std::vector<uint32_t> missing_; // by chunk
+  std::vector<state> states_;     // by chunk
   uint32_t remaining_ = 0;
 };
 

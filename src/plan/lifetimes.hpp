@@ -1,0 +1,18 @@
+// Lifetimes: when the storage of each value is in use on its device, in positions along the device's order of nodes.
+//
+// They are structural (no sizes), so they are found once for each plan; `bind_segment` adds sizes and lays out the arena. On
+// host-memory devices a position is a node, because nodes run one after the other there.
+#pragma once
+
+#include "plan/plan.hpp"
+
+namespace troupe {
+
+/// Returns `plan::storage`: roots of views, by value.
+std::vector<value_id> find_storage(const graph& program, std::span<const node_id> producer,
+                                   std::span<const device_index> placement, std::span<const uint32_t> segment_of_node);
+
+/// Returns `plan::lifetimes`. Needs every other structural field of `p`.
+std::vector<device_lifetimes> find_lifetimes(const plan& p);
+
+} // namespace troupe

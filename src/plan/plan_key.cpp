@@ -1,0 +1,118 @@
+#include "plan/plan_key.hpp"
+
+#include "ops/op.hpp"
+
+namespace troupe {
+namespace {
+
+void add_ids(hasher& h, const std::vector<value_id>& ids) {
+  h.add(std::span<const value_id>(ids));
+}
+
+void add_attribute(hasher& h, const attribute& value) {
+  h.add(value.index());
+  const auto add = [&](const auto& v) {
+    using T = std::decay_t<decltype(v)>;
+    if constexpr (std::is_same_v<T, tensor>) {
+      h.add(weight::from_tensor(v)->key);
+    } else if constexpr (std::is_same_v<T, std::shared_ptr<const graph>>) {
+      h.add(hash_of(*v));
+    } else if constexpr (std::is_same_v<T, std::vector<std::string>>) {
+      h.add(v.size());
+      for (const std::string& text : v)
+        h.add(text);
+    } else if constexpr (std::is_arithmetic_v<T> || std::is_same_v<T, std::string>) {
+      h.add(v);
+    } else {
+      h.add(std::span<const typename T::value_type>(v));
+    }
+  };
+  std::visit(add, value);
+}
+
+void add_dims(hasher& h, const std::vector<dim>& dims) {
+  h.add(dims.size());
+  for (const dim& d : dims) {
+    h.add(d.is_constant());
+    if (d.is_constant())
+      h.add(d.constant());
+    else
+      h.add(d.to_string());
+  }
+}
+
+void add_value(hasher& h, const value& v) {
+  h.add(v.type);
+  h.add(v.layout);
+  h.add(v.dims.has_value());
+  if (v.dims)
+    add_dims(h, *v.dims);
+  h.add(v.constant != nullptr);
+  if (v.constant)
+    h.add(v.constant->key);
+  h.add(v.known.has_value());
+  if (v.known)
+    add_dims(h, *v.known);
+}
+
+void add_node(hasher& h, const node& n) {
+  h.add(n.domain);
+  h.add(n.op_type);
+  h.add(n.def ? n.def->since : int64_t{-1});
+  h.add(n.captures);
+  add_ids(h, n.inputs);
+  add_ids(h, n.outputs);
+  h.add(n.attrs.all().size());
+  for (const auto& [name, value] : n.attrs.all()) {
+    h.add(name);
+    add_attribute(h, value);
+  }
+}
+
+} // namespace
+
+hash128 hash_of(const graph& g) {
+  hasher h;
+  h.add(g.values.size());
+  for (const value& v : g.values)
+    add_value(h, v);
+  h.add(g.nodes.size());
+  for (const node& n : g.nodes)
+    add_node(h, n);
+  for (const auto* ids : {&g.inputs, &g.outputs, &g.captured}) {
+    add_ids(h, *ids);
+    for (value_id v : *ids)
+      h.add(g.values[v].name);
+  }
+  return h.digest();
+}
+
+hash128 plan_key(const hash128& program, std::span<const device_info> devices, const plan_options& options) {
+  hasher h;
+  h.add(program);
+  h.add(devices.size());
+  for (const device_info& d : devices) {
+    h.add(d.name);
+    h.add(d.kind);
+    h.add(d.description);
+    h.add(d.memory_bytes);
+    h.add(d.units);
+    h.add(d.host_memory);
+    h.add(d.prefers_channels_last);
+  }
+  h.add(options.policy);
+  return h.digest();
+}
+
+hash128 bound_key(const hash128& plan, uint32_t segment, const bindings& values) {
+  hasher h;
+  h.add(plan);
+  h.add(segment);
+  for (const auto& [name, value] : values) {
+    h.add(name);
+    h.add(value);
+  }
+  return h.digest();
+}
+
+} // namespace troupe

@@ -1,0 +1,185 @@
+// Checks a plan's invariants from the plan alone, without the code that made it: plans are edited and loaded too.
+#include "plan/plan.hpp"
+
+#include <algorithm>
+#include <set>
+
+namespace troupe {
+namespace {
+
+template <class... Args>
+[[noreturn]] void broken(chunk_id id, fmt::format_string<Args...> format, Args&&... args) {
+  fail(errc::internal, "chunk {}: {}", id, fmt::format(format, std::forward<Args>(args)...));
+}
+
+class plan_checker {
+public:
+  explicit plan_checker(const plan& p) : p_(p), g_(*p.program) {}
+
+  void run() {
+    check_tables();
+    for (chunk_id id = 0; id < p_.chunks.size(); ++id) {
+      check_edges(id);
+      check_nodes(id);
+    }
+    for (size_t n = 0; n < g_.nodes.size(); ++n)
+      if (made_in_[n] == unseen)
+        fail(errc::internal, "{} is in no chunk", describe(g_.nodes[n]));
+    for (chunk_id id = 0; id < p_.chunks.size(); ++id)
+      check_transfers(id);
+    check_purpose();
+    check_roots();
+  }
+
+private:
+  static constexpr chunk_id unseen = UINT32_MAX;
+
+  void check_tables() {
+    const size_t nodes = g_.nodes.size(), values = g_.values.size();
+    const bool fits = p_.placement.size() == nodes && p_.chunk_of_node.size() == nodes &&
+                      p_.producer.size() == values && p_.storage.size() == values &&
+                      p_.segment_of_value.size() == values && p_.slots.size() == values &&
+                      p_.dims.size() == p_.segment_count && p_.segment_begin.size() == p_.segment_count + 1 &&
+                      p_.segment_begin.back() == p_.chunks.size() && p_.segment_begin.front() == 0;
+    if (!fits)
+      fail(errc::internal, "the plan's tables do not fit its graph");
+    made_in_.assign(nodes, unseen);
+  }
+
+  void check_edges(chunk_id id) const {
+    const chunk& c = p_.chunks[id];
+    if (c.device >= p_.devices.size())
+      broken(id, "device {} does not exist", c.device);
+    if (c.segment >= p_.segment_count || id < p_.segment_begin[c.segment] || id >= p_.segment_begin[c.segment + 1])
+      broken(id, "it is outside its segment {}", c.segment);
+    if (c.initial_dependency_count != c.predecessors.size())
+      broken(id, "it counts {} dependencies but has {}", c.initial_dependency_count, c.predecessors.size());
+    for (const auto* ids : {&c.predecessors, &c.dependents})
+      if (std::adjacent_find(ids->begin(), ids->end(), std::greater_equal<>()) != ids->end())
+        broken(id, "its edges are not ascending");
+    for (chunk_id before : c.predecessors) {
+      if (before >= id || p_.chunks[before].segment != c.segment)
+        broken(id, "predecessor {} does not come before it in its segment", before);
+      const auto& next = p_.chunks[before].dependents;
+      if (!std::binary_search(next.begin(), next.end(), id))
+        broken(id, "predecessor {} does not list it as dependent", before);
+    }
+    for (chunk_id next : c.dependents) {
+      const bool listed = next < p_.chunks.size() && std::binary_search(p_.chunks[next].predecessors.begin(),
+                                                                        p_.chunks[next].predecessors.end(), id);
+      if (!listed)
+        broken(id, "dependent {} does not list it as predecessor", next);
+    }
+  }
+
+  void check_nodes(chunk_id id) {
+    const chunk& c = p_.chunks[id];
+    for (node_id n : c.nodes) {
+      if (n < 0 || n >= static_cast<node_id>(g_.nodes.size()))
+        broken(id, "node {} does not exist", n);
+      if (made_in_[n] != unseen)
+        broken(id, "{} is in chunk {} already", describe(g_.nodes[n]), made_in_[n]);
+      if (p_.placement[n] != c.device || p_.chunk_of_node[n] != id)
+        broken(id, "{} is placed elsewhere", describe(g_.nodes[n]));
+      check_operands(id, n);
+      made_in_[n] = id;
+    }
+    const auto place = std::make_pair(c.segment, c.device);
+    if (const auto it = last_on_.find(place); it != last_on_.end()) {
+      const auto& before = c.predecessors;
+      if (!std::binary_search(before.begin(), before.end(), it->second))
+        broken(id, "it is not ordered behind chunk {} of its device", it->second);
+    }
+    last_on_[place] = id;
+  }
+
+  bool comes_from_host(value_id v) const { return p_.producer[v] < 0 && (g_.values[v].constant || g_.values[v].known); }
+
+  /// Every operand is there: made on the device before, or uploaded to it by now.
+  void check_operands(chunk_id id, node_id n) {
+    const chunk& c = p_.chunks[id];
+    for (value_id v : c.uploads)
+      uploaded_.insert({c.segment, c.device, v});
+    for (value_id v : g_.nodes[n].inputs) {
+      if (v == no_value || comes_from_host(v) || uploaded_.contains({c.segment, c.device, v}))
+        continue;
+      const node_id from = p_.producer[v];
+      const chunk_id made = from < 0 ? unseen : made_in_[from];
+      if (made == unseen || p_.chunks[made].device != c.device || p_.chunks[made].segment != c.segment)
+        broken(id, "{} reads '{}', which is not on its device", describe(g_.nodes[n]), g_.values[v].name);
+      if (p_.segment_of_value[v] > c.segment)
+        broken(id, "{} reads '{}', whose shape is not known yet", describe(g_.nodes[n]), g_.values[v].name);
+    }
+  }
+
+  void check_transfers(chunk_id id) {
+    const chunk& c = p_.chunks[id];
+    for (value_id v : c.uploads) {
+      if (!moved_.insert({c.segment, c.device, v}).second)
+        broken(id, "'{}' is moved to the device twice", g_.values[v].name);
+      const node_id from = p_.producer[v];
+      if (from < 0)
+        continue;
+      const chunk_id source = p_.chunk_of_node[from];
+      const auto& down = p_.chunks[source].downloads;
+      if (std::find(down.begin(), down.end(), v) == down.end())
+        broken(id, "'{}' is not downloaded by chunk {}, which makes it", g_.values[v].name, source);
+      const bool earlier = p_.chunks[source].segment < c.segment;
+      if (!earlier && !std::binary_search(c.predecessors.begin(), c.predecessors.end(), source))
+        broken(id, "it does not wait for chunk {}, which makes '{}'", source, g_.values[v].name);
+    }
+    for (value_id v : c.downloads) {
+      if (p_.producer[v] < 0 || p_.chunk_of_node[p_.producer[v]] != id)
+        broken(id, "it downloads '{}', which it does not make", g_.values[v].name);
+      if (!downloaded_.insert(v).second)
+        broken(id, "'{}' is downloaded twice", g_.values[v].name);
+    }
+  }
+
+  /// Every chunk lies on a path to an output, or computes a shape that a later segment needs.
+  void check_purpose() const {
+    std::vector<bool> useful(p_.chunks.size(), false);
+    std::set<value_id> wanted(g_.outputs.begin(), g_.outputs.end());
+    for (const data_symbol& symbol : p_.data_symbols)
+      wanted.insert(symbol.value);
+    for (chunk_id id = static_cast<chunk_id>(p_.chunks.size()); id-- > 0;) {
+      const chunk& c = p_.chunks[id];
+      const auto is_useful = [&](chunk_id next) { return useful[next]; };
+      useful[id] = std::any_of(c.dependents.begin(), c.dependents.end(), is_useful);
+      for (value_id v : c.downloads)
+        useful[id] = useful[id] || wanted.contains(v);
+      if (!useful[id])
+        broken(id, "no output depends on it");
+      for (value_id v : c.uploads)
+        wanted.insert(v);
+    }
+    for (value_id v : g_.outputs)
+      if (p_.producer[v] >= 0 && !downloaded_.contains(v))
+        fail(errc::internal, "output '{}' is not downloaded by any chunk", g_.values[v].name);
+  }
+
+  void check_roots() const {
+    for (uint32_t s = 0; s < p_.segment_count; ++s) {
+      const auto begin = p_.chunks.begin() + p_.segment_begin[s], end = p_.chunks.begin() + p_.segment_begin[s + 1];
+      if (begin != end && std::none_of(begin, end, [](const chunk& c) { return c.initial_dependency_count == 0; }))
+        fail(errc::internal, "segment {} has no chunk that can start", s);
+    }
+  }
+
+  using place_and_value = std::tuple<uint32_t, device_index, value_id>;
+
+  const plan& p_;
+  const graph& g_;
+  std::vector<chunk_id> made_in_; // by node
+  std::map<std::pair<uint32_t, device_index>, chunk_id> last_on_;
+  std::set<place_and_value> uploaded_, moved_;
+  std::set<value_id> downloaded_;
+};
+
+} // namespace
+
+void verify(const plan& p) {
+  plan_checker(p).run();
+}
+
+} // namespace troupe

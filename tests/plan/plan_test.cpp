@@ -1,0 +1,134 @@
+#include "plan/graphs.hpp"
+#include "plan/ready_set.hpp"
+#include "support/catch.hpp"
+
+using namespace troupe;
+using namespace troupe::testing;
+
+namespace {
+
+std::shared_ptr<const plan> checked_plan(std::shared_ptr<const graph> g, size_t devices, placement_policy policy) {
+  auto p = make_plan(std::move(g), cpus(devices), {policy});
+  verify(*p);
+  return p;
+}
+
+} // namespace
+
+TEST_CASE("a chain on one device is one chunk with reused memory", "[plan][A2][A3][D5]") {
+  graph_builder b;
+  const dim batch = dim::symbol("batch");
+  value_id v = b.input({batch, 64});
+  const value_id in = v;
+  for (int i = 0; i < 5; ++i)
+    v = b.node(plain_op, {v}, {batch, 64});
+  const auto p = checked_plan(b.done({v}), 1, placement_policy::single);
+  REQUIRE(p->chunks.size() == 1);
+  CHECK(p->chunks[0].nodes == std::vector<node_id>{0, 1, 2, 3, 4});
+  CHECK(p->chunks[0].uploads == std::vector<value_id>{in});
+  CHECK(p->chunks[0].downloads == std::vector<value_id>{v});
+  CHECK(p->chunks[0].produces_outputs);
+  const auto bound = bind_segment(p, 0, {{"batch", 3}});
+  CHECK(bound->dims[v] == shape{3, 64});
+  // Four inner values of 768 bytes, two live at a time; input and output keep bytes of their own.
+  CHECK(bound->memory[0].arena_bytes == 2 * 768);
+  CHECK(bound->memory[0].bytes_without_reuse == 4 * 768);
+  CHECK(bound->memory[0].transfer_bytes == 2 * 768);
+  CHECK(bound->memory[0].offset[in] == -1);
+  CHECK(bound->memory[0].offset[v] == -1);
+}
+
+TEST_CASE("round-robin alternates and moves each value once", "[plan][A7][A8][B4]") {
+  graph_builder b;
+  const value_id in = b.input({4});
+  const value_id a = b.node(plain_op, {in}, {4});   // device 0
+  const value_id c = b.node(plain_op, {a}, {4});    // device 1
+  const value_id d = b.node(plain_op, {a, c}, {4}); // device 0
+  const value_id e = b.node(plain_op, {a, d}, {4}); // device 1: has `a` already
+  const auto p = checked_plan(b.done({e}), 2, placement_policy::round_robin);
+  REQUIRE(p->chunks.size() == 4);
+  CHECK(p->chunks[1].uploads == std::vector<value_id>{a});
+  CHECK(p->chunks[1].predecessors == std::vector<chunk_id>{0});
+  CHECK(p->chunks[2].predecessors == std::vector<chunk_id>{0, 1});
+  CHECK(p->chunks[3].uploads == std::vector<value_id>{d});
+  CHECK(p->chunks[3].predecessors == std::vector<chunk_id>{1, 2});
+}
+
+TEST_CASE("ready_set trusts a device's order, or not", "[plan][A4]") {
+  graph_builder b;
+  const value_id in = b.input({4});
+  const value_id a = b.node(plain_op, {in}, {4});
+  const value_id c = b.node(plain_op, {a}, {4});
+  const value_id d = b.node(plain_op, {a, in}, {4});
+  const auto p = checked_plan(b.done({c, d}), 2, placement_policy::round_robin);
+  REQUIRE(p->chunks.size() == 3); // a on 0, c on 1, d on 0
+  std::vector<chunk_id> ready;
+  ready_set trusting(*p);
+  trusting.start(0, ready);
+  CHECK(ready == std::vector<chunk_id>{0});
+  trusting.sent(0, ready);
+  CHECK(ready == std::vector<chunk_id>{0, 2});
+  trusting.completed(0, ready);
+  CHECK(ready == std::vector<chunk_id>{0, 2, 1});
+  CHECK_THROWS_AS(trusting.sent(0, ready), error);
+  ready.clear();
+  ready_set careful(*p, completion_mode::host);
+  careful.start(0, ready);
+  careful.sent(0, ready);
+  CHECK(ready == std::vector<chunk_id>{0});
+  careful.completed(0, ready);
+  CHECK(ready == std::vector<chunk_id>{0, 1, 2});
+  CHECK(!careful.finished());
+}
+
+TEST_CASE("a data-dependent shape ends a segment", "[plan][D1]") {
+  graph_builder b;
+  const value_id in = b.input({8, 4});
+  const value_id found = b.data_dependent({in});
+  const value_id early = b.node(plain_op, {in}, {8, 4});
+  const dim count = dim::symbol("#" + b.g.values[found].name + ".0");
+  const value_id late = b.node(plain_op, {found}, {count, 4});
+  const value_id size = b.known({1}, {count});
+  const value_id reshaped = b.node(plain_op, {early, size}, {8, 4});
+  const auto p = checked_plan(b.done({late, reshaped, size}), 1, placement_policy::single);
+  CHECK(p->segment_count == 2);
+  CHECK(p->chunks.size() == 2);
+  CHECK(p->chunks[0].nodes.size() == 2);
+  REQUIRE(p->data_symbols.size() == 1);
+  CHECK(p->segment_of_value[found] == 1);
+  const auto first = bind_segment(p, 0, {});
+  CHECK(first->memory[0].offset[found] == -1);
+  CHECK_THROWS_AS(bind_segment(p, 1, {}), error);
+  bindings values;
+  bind_data_symbols(*p, found, {5, 4}, values);
+  const auto second = bind_segment(p, 1, values);
+  CHECK(second->dims[late] == shape{5, 4});
+  REQUIRE(second->known[size].defined());
+  CHECK(second->known[size].values<int64_t>()[0] == 5);
+}
+
+TEST_CASE("in-place outputs and views share storage", "[plan][D5]") {
+  graph_builder b;
+  const value_id in = b.input({16});
+  const value_id a = b.node(plain_op, {in}, {16});
+  const value_id flat = b.node(view_op, {a}, {4, 4});
+  const value_id c = b.node(in_place_op, {flat}, {4, 4});
+  const value_id out = b.node(plain_op, {c}, {16});
+  const auto p = checked_plan(b.done({out}), 1, placement_policy::single);
+  CHECK(p->storage[flat] == a);
+  const auto bound = bind_segment(p, 0, {});
+  CHECK(bound->memory[0].offset[flat] == -1);
+  CHECK(bound->memory[0].offset[a] == bound->memory[0].offset[c]);
+  CHECK(bound->memory[0].arena_bytes == 64);
+}
+
+TEST_CASE("too little memory is an error with the figures", "[plan][B2]") {
+  graph_builder b;
+  const value_id in = b.input({1024});
+  const value_id out = b.node(plain_op, {in}, {1024});
+  auto devices = cpus(1);
+  devices[0].memory_bytes = 8191;
+  const auto p = make_plan(b.done({out}), devices, {});
+  CHECK_THROWS_WITH(bind_segment(p, 0, {}), Catch::Contains("cpu#0") && Catch::Contains("8192 bytes needed") &&
+                                                Catch::Contains("8191 bytes allowed"));
+}
