@@ -57,11 +57,11 @@ int64_t newest_opset(std::string_view domain) {
 
 namespace {
 
-int64_t opset_of(const graph& g, const node& n) {
-  const auto it = g.opsets.find(n.domain);
+int64_t opset_of(const std::map<std::string, int64_t>& opsets, const node& n) {
+  const auto it = opsets.find(n.domain);
   if (n.domain == "troupe") // our own fused operators need no import
     return 1;
-  if (it == g.opsets.end())
+  if (it == opsets.end())
     fail(errc::invalid_model, "{}: the model does not import the domain '{}'", describe(n), n.domain);
   return it->second;
 }
@@ -81,21 +81,24 @@ void check_arity(const node& n) {
 
 } // namespace
 
-void resolve(graph& g) {
-  for (node& n : g.nodes) {
-    if (n.def) // the loader and fusions know the row already
-      continue;
+void resolve_node(node& n, const std::map<std::string, int64_t>& opsets) {
+  if (!n.def) {
     if (newest_opset(n.domain) == 0)
       fail(errc::unsupported, "{}: the operator domain '{}' is not supported", describe(n), n.domain);
-    const int64_t opset = opset_of(g, n);
+    const int64_t opset = opset_of(opsets, n);
     if (opset < 1 || opset > newest_opset(n.domain))
       fail(errc::unsupported, "opset {} of domain '{}' is not supported; troupe knows 1 to {}", opset, n.domain,
            newest_opset(n.domain));
     n.def = find_op(n.domain, n.op_type, opset);
     if (!n.def)
       fail(errc::unsupported, "{}: operator {} of opset {} is not supported", describe(n), n.op_type, opset);
-    check_arity(n);
   }
+  check_arity(n);
+}
+
+void resolve(graph& g) {
+  for (node& n : g.nodes)
+    resolve_node(n, g.opsets);
 }
 
 void infer_node(graph& g, node& n) {

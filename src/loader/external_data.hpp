@@ -1,0 +1,28 @@
+// Files beside the model that hold its tensors (TensorProto.external_data).
+//
+// A location is relative to the model's folder and must stay inside it, after symbolic links are resolved: a model from
+// a stranger must not be able to read other files of this machine.
+#pragma once
+
+#include "loader/mapped_file.hpp"
+
+#include <map>
+
+namespace troupe {
+
+/// The external data files of one model, each mapped once.
+class external_files {
+public:
+  /// `folder` is the model's; empty where the model has none, and every location is refused.
+  explicit external_files(std::filesystem::path folder) : folder_(std::move(folder)) {}
+
+  /// Maps the file at `location`; throws `errc::invalid_model` where it is absolute or leaves the folder, `errc::io` where
+  /// it cannot be read.
+  std::shared_ptr<const mapped_file> open(const std::string& location);
+
+private:
+  std::filesystem::path folder_;
+  std::map<std::string, std::shared_ptr<const mapped_file>> opened_;
+};
+
+} // namespace troupe

@@ -1,0 +1,258 @@
+#include "loader/graph_builder.hpp"
+
+#include "ops/registry.hpp"
+
+namespace troupe {
+namespace {
+
+constexpr int64_t max_nesting = 100;
+constexpr int max_rank = 64;
+constexpr int64_t inline_base_bytes = int64_t{256} << 20;
+
+/// Counts a level of nesting as long as it lives.
+class level {
+public:
+  explicit level(int64_t& depth) : depth_(depth) {
+    if (++depth_ > max_nesting) {
+      --depth_;
+      fail(errc::unsupported, "graphs and function calls are nested more than {} levels deep", max_nesting);
+    }
+  }
+  ~level() { --depth_; }
+  level(const level&) = delete;
+  level& operator=(const level&) = delete;
+
+private:
+  int64_t& depth_;
+};
+
+/// The symbol of a dim_param. Symbols appear in the canonical texts of expressions, so a name that is no plain word (say
+/// "seq + 1") is quoted: it can never be taken for an expression.
+dim symbol_of(const std::string& name) {
+  const auto plain = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '.' || c < 0;
+  };
+  if (std::all_of(name.begin(), name.end(), plain) && !(name[0] >= '0' && name[0] <= '9'))
+    return dim::symbol(name);
+  std::string text = "\"";
+  for (char c : name)
+    text += c == '"' || c == '\\' ? std::string{'\\', c} : std::string{c};
+  return dim::symbol(text + "\"");
+}
+
+dim dim_of(const onnx::TensorShapeProto::Dimension& proto, const std::string& value_name, int axis) {
+  if (proto.has_dim_value()) {
+    if (proto.dim_value() < 0)
+      fail(errc::invalid_model, "dim {} of {} is negative: {}", axis, in_quotes(value_name), proto.dim_value());
+    return proto.dim_value();
+  }
+  if (!proto.dim_param().empty())
+    return symbol_of(proto.dim_param());
+  return symbol_of(value_name + "." + std::to_string(axis));
+}
+
+symbolic_shape shape_of(const onnx::TensorShapeProto& proto, const std::string& value_name) {
+  if (proto.dim_size() > max_rank)
+    fail(errc::unsupported, "{} has a rank of {}; at most {} is supported", in_quotes(value_name), proto.dim_size(),
+         max_rank);
+  symbolic_shape dims;
+  shape known;
+  for (int i = 0; i < proto.dim_size(); ++i) {
+    dims.push_back(dim_of(proto.dim(i), value_name, i));
+    if (dims.back().is_constant())
+      known.push_back(dims.back().constant());
+  }
+  // Whatever the symbols, the bytes must be countable (8 bytes is the largest element).
+  bytes_of(dtype::int64, volume(known));
+  return dims;
+}
+
+/// The value that a ValueInfoProto describes; a type that is not stated stays undefined.
+value value_of(const onnx::ValueInfoProto& proto) {
+  value v;
+  v.name = proto.name();
+  if (!proto.has_type() || proto.type().value_case() == onnx::TypeProto::VALUE_NOT_SET)
+    return v;
+  if (!proto.type().has_tensor_type())
+    fail(errc::unsupported, "{} is not a tensor; sequences, optionals, maps and sparse tensors are not supported",
+         in_quotes(v.name));
+  const auto& type = proto.type().tensor_type();
+  if (type.elem_type() != 0)
+    v.type = dtype_from_onnx(type.elem_type());
+  if (type.has_shape())
+    v.dims = shape_of(type.shape(), v.name);
+  return v;
+}
+
+} // namespace
+
+graph_builder::graph_builder(const onnx::ModelProto& model, tensor_reader& reader, opset_map opsets, int64_t file_bytes)
+    : model_(model), reader_(reader), opsets_(std::move(opsets)),
+      inline_bytes_left_(checked_add(inline_base_bytes, checked_mul(file_bytes, 16))) {}
+
+graph graph_builder::build() {
+  index_functions();
+  graph g = build_graph(model_.graph(), nullptr, opsets_, nullptr).g;
+  for (value_id v : g.inputs)
+    if (g.values[v].type == dtype::undefined)
+      fail(errc::invalid_model, "graph input {} has no element type", in_quotes(g.values[v].name));
+  return g;
+}
+
+graph_builder::canvas graph_builder::build_graph(const onnx::GraphProto& proto, scope* parent,
+                                                 const opset_map& opsets, const call_attributes* call) {
+  const level nested(depth_);
+  canvas target;
+  target.g.name = proto.name();
+  target.g.opsets = opsets;
+  scope s{target, parent, opsets, call};
+  declare_initializers(s, proto);
+  declare_inputs(s, proto);
+  const auto first_result = static_cast<value_id>(target.g.values.size());
+  declare_nodes(s, proto.node());
+  declare_outputs(s, proto, first_result, static_cast<value_id>(target.g.values.size()));
+  add_nodes(s, proto.node());
+  graph& g = target.g;
+  g.inputs.insert(g.inputs.end(), g.captured.begin(), g.captured.end());
+  validate(g);
+  sort_topologically(g);
+  resolve(g);
+  return target;
+}
+
+void graph_builder::declare_initializers(scope& s, const onnx::GraphProto& proto) {
+  if (proto.sparse_initializer_size() > 0)
+    fail(errc::unsupported, "sparse initializers are not supported");
+  for (const auto& initializer : proto.initializer()) {
+    sourced_tensor t = reader_.read(initializer);
+    value v;
+    v.type = t.value.type();
+    v.dims = to_symbolic(t.value.dims());
+    v.constant = weight::from_tensor(std::move(t.value), t.source);
+    declare(s, initializer.name(), std::move(v));
+  }
+}
+
+void graph_builder::declare_inputs(scope& s, const onnx::GraphProto& proto) {
+  std::unordered_set<std::string> seen;
+  for (const auto& input : proto.input()) {
+    if (!seen.insert(input.name()).second)
+      fail(errc::invalid_model, "the graph has two inputs called {}", in_quotes(input.name()));
+    const auto it = s.names.find(input.name());
+    if (it == s.names.end()) // else an initializer gives its value
+      s.target.g.inputs.push_back(declare(s, input.name(), value_of(input)));
+  }
+}
+
+void graph_builder::declare_nodes(scope& s, const google::protobuf::RepeatedPtrField<onnx::NodeProto>& nodes) {
+  for (const auto& n : nodes)
+    for (const auto& output : n.output())
+      if (!output.empty())
+        declare(s, output, {});
+}
+
+/// Values in [first_result, end_results) are what nodes produce: only those have the type that the output states.
+void graph_builder::declare_outputs(scope& s, const onnx::GraphProto& proto, value_id first_result,
+                                    value_id end_results) {
+  graph& g = s.target.g;
+  std::unordered_set<std::string> seen;
+  for (const auto& output : proto.output()) {
+    if (!seen.insert(output.name()).second)
+      fail(errc::invalid_model, "the graph has two outputs called {}", in_quotes(output.name()));
+    const value_id id = lookup(s, output.name(), "the list of graph outputs");
+    value stated = value_of(output);
+    if (id >= first_result && id < end_results) {
+      g.values[id].type = stated.type;
+      g.values[id].dims = std::move(stated.dims);
+    }
+    g.outputs.push_back(id);
+  }
+}
+
+value_id graph_builder::declare(scope& s, const std::string& name, value v) {
+  if (name.empty())
+    fail(errc::invalid_model, "an input or initializer has no name");
+  const auto [it, fresh] = s.names.try_emplace(name, no_value);
+  if (!fresh)
+    fail(errc::invalid_model, "the value name {} is defined twice", in_quotes(name));
+  v.name = unique_name(s.target, s.prefix + name);
+  return it->second = s.target.g.add_value(std::move(v));
+}
+
+std::string graph_builder::unique_name(canvas& target, const std::string& name) const {
+  std::string unique = name;
+  for (int64_t i = 1; !target.taken.insert(unique).second; ++i)
+    unique = name + "#" + std::to_string(i + static_cast<int64_t>(target.taken.size()));
+  return unique;
+}
+
+bool graph_builder::find(scope& s, const std::string& name, value_id& found) {
+  if (const auto it = s.names.find(name); it != s.names.end()) {
+    found = it->second;
+    return true;
+  }
+  value_id outer = no_value;
+  if (!s.parent || !find(*s.parent, name, outer))
+    return false;
+  if (outer == no_value) { // an absent optional input of the enclosing function
+    found = s.names[name] = no_value;
+    return true;
+  }
+  const value& source = s.parent->target.g.values[outer];
+  graph& g = s.target.g;
+  value v;
+  v.name = unique_name(s.target, source.name);
+  v.type = source.type;
+  v.dims = source.dims;
+  v.constant = source.constant;
+  const bool constant = v.constant != nullptr;
+  found = s.names[name] = g.add_value(std::move(v));
+  if (!constant) {
+    g.captured.push_back(found);
+    s.target.captured_from.push_back(outer);
+  }
+  return true;
+}
+
+value_id graph_builder::lookup(scope& s, const std::string& name, const std::string& reader) {
+  value_id found = no_value;
+  if (!find(s, name, found))
+    fail(errc::invalid_model, "{} refers to {}, which nothing defines", reader, in_quotes(name));
+  return found;
+}
+
+void graph_builder::count_node(int64_t bytes) {
+  if (++nodes_ > max_model_nodes)
+    fail(errc::unsupported, "with its functions inlined, the model has more than {} nodes", max_model_nodes);
+  if (!active_.empty() && (inline_bytes_left_ -= bytes) < 0)
+    fail(errc::unsupported, "the model's functions grow too large when they are inlined");
+}
+
+void graph_builder::add_nodes(scope& s, const google::protobuf::RepeatedPtrField<onnx::NodeProto>& nodes) {
+  for (const auto& n : nodes) {
+    if (n.op_type().empty())
+      fail(errc::invalid_model, "node {} names no operator", in_quotes(n.name()));
+    if (const function* f = function_of(n))
+      inline_call(s, n, *f);
+    else
+      add_node(s, n);
+  }
+}
+
+void graph_builder::add_node(scope& s, const onnx::NodeProto& proto) {
+  node n;
+  n.op_type = proto.op_type();
+  n.domain = canonical_domain(proto.domain());
+  n.name = s.prefix + (proto.name().empty() && proto.output_size() > 0 ? proto.output(0) : proto.name());
+  count_node(static_cast<int64_t>(active_.empty() ? 0 : proto.ByteSizeLong() + n.name.size() * 2));
+  for (const auto& input : proto.input())
+    n.inputs.push_back(input.empty() ? no_value : lookup(s, input, describe(n)));
+  for (const auto& output : proto.output())
+    n.outputs.push_back(output.empty() ? no_value : s.names.at(output));
+  load_attributes(s, proto, n);
+  if (s.call) // a function's nodes have the function's opsets, not the graph's
+    resolve_node(n, s.opsets);
+  s.target.g.add_node(std::move(n));
+}
+
+} // namespace troupe

@@ -1,0 +1,76 @@
+#include "loader/onnx_loader.hpp"
+
+#include "loader/graph_builder.hpp"
+
+#include <google/protobuf/arena.h>
+
+#include <cstring>
+#include <new>
+
+namespace troupe {
+namespace {
+
+constexpr int64_t newest_ir_version = 13;
+
+/// The opsets a model imports; files of the first IR versions need not say and mean the first.
+opset_map imports_of(const onnx::ModelProto& model) {
+  opset_map opsets = opsets_of(model.opset_import());
+  if (opsets.empty() && model.ir_version() < 3)
+    opsets[""] = 1;
+  if (opsets.empty())
+    fail(errc::invalid_model, "the model imports no operator set");
+  return opsets;
+}
+
+void check_header(const onnx::ModelProto& model) {
+  if (!model.has_ir_version() || !model.has_graph())
+    fail(errc::invalid_model, "not an ONNX model: it has no {}", model.has_graph() ? "IR version" : "graph");
+  if (model.ir_version() < 1)
+    fail(errc::invalid_model, "{} is not an IR version", model.ir_version());
+  if (model.ir_version() > newest_ir_version)
+    fail(errc::unsupported, "IR version {} is newer than the newest supported, {}", model.ir_version(),
+         newest_ir_version);
+}
+
+graph load(tensor_bytes file, const std::filesystem::path& folder) {
+  if (file.bytes.empty())
+    fail(errc::invalid_model, "not an ONNX model: it is empty");
+  const auto file_bytes = static_cast<int64_t>(file.bytes.size());
+  scanned_message scanned = scan_wire(file.bytes, wire_root::model);
+  google::protobuf::Arena arena;
+  auto* model = google::protobuf::Arena::CreateMessage<onnx::ModelProto>(&arena);
+  if (!model->ParsePartialFromArray(scanned.message.data(), static_cast<int>(scanned.message.size())))
+    fail(errc::invalid_model, "not a valid ONNX file: protobuf cannot parse it");
+  scanned.message = {};
+  check_header(*model);
+  opset_map opsets = imports_of(*model);
+  tensor_reader reader(std::move(file), std::move(scanned), folder);
+  return graph_builder(*model, reader, std::move(opsets), file_bytes).build();
+}
+
+/// Runs `work`; its errors name `where`.
+template <class F>
+graph with_context(const std::string& where, F work) {
+  try {
+    return work();
+  } catch (const error& e) {
+    fail(e.code(), "{}: {}", where, e.what());
+  } catch (const std::bad_alloc&) {
+    fail(errc::out_of_memory, "{}: not enough memory to load the model", where);
+  }
+}
+
+} // namespace
+
+graph load_model(const std::filesystem::path& file) {
+  const auto mapped = mapped_file::open(file);
+  const std::filesystem::path folder = file.has_parent_path() ? file.parent_path() : ".";
+  return with_context(file.string(), [&] { return load({mapped, mapped->bytes(), mapped->identity()}, folder); });
+}
+
+graph load_model(std::span<const std::byte> bytes, const std::filesystem::path& folder) {
+  // The caller's bytes need not outlive the call: tensors copy what they need.
+  return with_context("model", [&] { return load({nullptr, bytes, ""}, folder); });
+}
+
+} // namespace troupe

@@ -1,0 +1,218 @@
+#include "loader/wire_scan.hpp"
+
+#include "base/error.hpp"
+
+#include <bit>
+#include <cstring>
+
+namespace troupe {
+namespace {
+
+static_assert(std::endian::native == std::endian::little, "ONNX files are little-endian and are read in place");
+
+/// Protobuf's own recursion limit is 100.
+constexpr int max_depth = 96;
+constexpr int64_t max_messages = 4'000'000;
+/// Protobuf takes messages below 2 GiB.
+constexpr size_t max_stripped_bytes = (size_t{1} << 31) - (1 << 20);
+/// Bytes of a length that is written before it is known: a varint may be padded with zero groups.
+constexpr size_t padded_length_bytes = 5;
+
+enum class message_kind : uint8_t { model, graph, node, attribute, tensor, function };
+
+enum class action : uint8_t { keep, drop, descend, take_out };
+
+struct field_rule {
+  action what = action::keep;
+  message_kind child = message_kind::model;
+};
+
+constexpr field_rule drop{action::drop};
+constexpr field_rule into(message_kind child) {
+  return {action::descend, child};
+}
+
+/// What to do with a length-delimited field; the numbers are those of onnx.proto.
+field_rule rule_of(message_kind kind, uint64_t field) {
+  switch (kind) {
+    case message_kind::model:
+      switch (field) {
+        case 7: return into(message_kind::graph);
+        case 25: return into(message_kind::function);
+        case 6: case 14: case 20: case 26: return drop; // doc_string, metadata_props, training_info, configuration
+        default: return {};
+      }
+    case message_kind::graph:
+      switch (field) {
+        case 1: return into(message_kind::node);
+        case 5: return into(message_kind::tensor);
+        case 10: case 13: case 14: case 16: return drop; // doc_string, value_info, quantization_annotation, metadata_props
+        default: return {};
+      }
+    case message_kind::node:
+      switch (field) {
+        case 5: return into(message_kind::attribute);
+        case 6: case 9: case 10: return drop; // doc_string, metadata_props, device_configurations
+        default: return {};
+      }
+    case message_kind::attribute:
+      switch (field) {
+        case 5: case 10: return into(message_kind::tensor);
+        case 6: case 11: return into(message_kind::graph);
+        case 13: return drop; // doc_string
+        default: return {};
+      }
+    case message_kind::tensor:
+      switch (field) {
+        case 9: return {action::take_out};
+        case 12: case 16: return drop; // doc_string, metadata_props
+        default: return {};
+      }
+    case message_kind::function:
+      switch (field) {
+        case 7: return into(message_kind::node);
+        case 11: return into(message_kind::attribute);
+        case 8: case 12: case 14: return drop; // doc_string, value_info, metadata_props
+        default: return {};
+      }
+  }
+  return {};
+}
+
+class scanner {
+public:
+  explicit scanner(std::span<const std::byte> bytes) : bytes_(bytes) {}
+
+  /// Scans the message in [begin, end) and appends its stripped form.
+  void message(message_kind kind, size_t begin, size_t end, int depth);
+
+  scanned_message take() { return std::move(result_); }
+
+private:
+  [[noreturn]] void malformed(size_t at, const char* what) const {
+    fail(errc::invalid_model, "not a valid ONNX file: {} at byte {}", what, at);
+  }
+
+  uint64_t varint(size_t& at, size_t end) const {
+    uint64_t value = 0;
+    const size_t start = at;
+    for (int shift = 0; shift < 64; shift += 7) {
+      if (at == end)
+        malformed(start, "a truncated number");
+      const auto byte = static_cast<uint64_t>(bytes_[at++]);
+      value |= (byte & 0x7f) << shift;
+      if (byte < 0x80)
+        return value;
+    }
+    malformed(start, "an overlong number");
+  }
+
+  void put_varint(uint64_t value) {
+    for (; value >= 0x80; value >>= 7)
+      result_.message.push_back(static_cast<char>(value | 0x80));
+    result_.message.push_back(static_cast<char>(value));
+  }
+
+  void put_range(size_t begin, size_t end) {
+    if (end - begin > max_stripped_bytes - std::min(result_.message.size(), max_stripped_bytes))
+      fail(errc::unsupported, "the model has 2 GiB or more beside raw_data; move its tensors to raw_data or external data");
+    result_.message.append(reinterpret_cast<const char*>(bytes_.data()) + begin, end - begin);
+  }
+
+  /// Skips a field's value; returns its end.
+  size_t skip(uint64_t wire_type, size_t at, size_t end) const;
+  void delimited(message_kind kind, uint64_t tag, size_t field_begin, size_t begin, size_t end, int depth);
+  void nested(uint64_t tag, message_kind child, size_t begin, size_t end, int depth);
+  void count(message_kind kind);
+
+  std::span<const std::byte> bytes_;
+  scanned_message result_;
+  int64_t nodes_ = 0, messages_ = 0;
+};
+
+size_t scanner::skip(uint64_t wire_type, size_t at, size_t end) const {
+  if (wire_type == 0) {
+    varint(at, end);
+    return at;
+  }
+  const size_t width = wire_type == 1 ? 8 : wire_type == 5 ? 4 : 0;
+  if (width == 0)
+    malformed(at, "a field of unknown wire type");
+  if (end - at < width)
+    malformed(at, "a truncated field");
+  return at + width;
+}
+
+void scanner::message(message_kind kind, size_t begin, size_t end, int depth) {
+  if (depth > max_depth)
+    fail(errc::unsupported, "the model is nested more than {} messages deep", max_depth);
+  for (size_t at = begin; at < end;) {
+    const size_t field_begin = at;
+    const uint64_t tag = varint(at, end);
+    if (tag >> 3 == 0 || tag >> 32 != 0)
+      malformed(field_begin, "an invalid field number");
+    if ((tag & 7) != 2) {
+      at = skip(tag & 7, at, end);
+      put_range(field_begin, at);
+      continue;
+    }
+    const uint64_t length = varint(at, end);
+    if (length > end - at)
+      malformed(field_begin, "a field that is longer than what encloses it");
+    delimited(kind, tag, field_begin, at, at + length, depth);
+    at += length;
+  }
+}
+
+void scanner::delimited(message_kind kind, uint64_t tag, size_t field_begin, size_t begin, size_t end, int depth) {
+  const field_rule rule = rule_of(kind, tag >> 3);
+  switch (rule.what) {
+    case action::drop: break;
+    case action::keep: put_range(field_begin, end); break;
+    case action::descend: nested(tag, rule.child, begin, end, depth); break;
+    case action::take_out: {
+      const uint64_t index = result_.blobs.size();
+      result_.blobs.push_back({begin, end - begin});
+      put_varint(tag);
+      put_varint(sizeof index);
+      result_.message.append(reinterpret_cast<const char*>(&index), sizeof index);
+    }
+  }
+}
+
+void scanner::nested(uint64_t tag, message_kind child, size_t begin, size_t end, int depth) {
+  count(child);
+  put_varint(tag);
+  const size_t length_at = result_.message.size();
+  result_.message.append(padded_length_bytes, '\0');
+  message(child, begin, end, depth + 1);
+  uint64_t length = result_.message.size() - length_at - padded_length_bytes;
+  if (length > max_stripped_bytes)
+    fail(errc::unsupported, "the model has 2 GiB or more beside raw_data");
+  for (size_t i = 0; i < padded_length_bytes; ++i, length >>= 7)
+    result_.message[length_at + i] = static_cast<char>((length & 0x7f) | (i + 1 < padded_length_bytes ? 0x80 : 0));
+}
+
+void scanner::count(message_kind kind) {
+  if (kind == message_kind::node && ++nodes_ > max_model_nodes)
+    fail(errc::unsupported, "the model has more than {} nodes", max_model_nodes);
+  if (++messages_ > max_messages)
+    fail(errc::unsupported, "the model has more than {} nodes, attributes and tensors", max_messages);
+}
+
+} // namespace
+
+scanned_message scan_wire(std::span<const std::byte> bytes, wire_root root) {
+  scanner s(bytes);
+  s.message(root == wire_root::model ? message_kind::model : message_kind::tensor, 0, bytes.size(), 0);
+  return s.take();
+}
+
+blob blob_of(const scanned_message& scanned, std::string_view raw_data) {
+  uint64_t index = 0;
+  expects(raw_data.size() == sizeof index, "blob_of: the message was not scanned");
+  std::memcpy(&index, raw_data.data(), sizeof index);
+  return scanned.blobs.at(index);
+}
+
+} // namespace troupe
