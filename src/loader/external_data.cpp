@@ -20,7 +20,8 @@ fs::path resolve_inside(const fs::path& folder, const std::string& location) {
   const fs::path relative(location);
   const bool odd = location.empty() || location.find('\0') != std::string::npos;
   if (odd || relative.is_absolute())
-    fail(errc::invalid_model, "external data {}: the location must be a path relative to the model", in_quotes(location));
+    fail(errc::invalid_model, "external data {}: the location must be a path relative to the model",
+         in_quotes(location));
   const fs::path normal = relative.lexically_normal();
   if (*normal.begin() == "..")
     fail(errc::invalid_model, "external data {}: the location leaves the model's folder", in_quotes(location));
@@ -41,7 +42,8 @@ fs::path resolve_inside(const fs::path& folder, const std::string& location) {
 
 std::shared_ptr<const mapped_file> external_files::open(const std::string& location) {
   if (folder_.empty())
-    fail(errc::invalid_model, "external data {}: a model that is not a file has no folder to look in", in_quotes(location));
+    fail(errc::invalid_model, "external data {}: a model that is not a file has no folder to look in",
+         in_quotes(location));
   auto& file = opened_[location];
   if (!file)
     file = mapped_file::open(resolve_inside(folder_, location));

@@ -99,8 +99,8 @@ graph graph_builder::build() {
   return g;
 }
 
-graph_builder::canvas graph_builder::build_graph(const onnx::GraphProto& proto, scope* parent,
-                                                 const opset_map& opsets, const call_attributes* call) {
+graph_builder::canvas graph_builder::build_graph(const onnx::GraphProto& proto, scope* parent, const opset_map& opsets,
+                                                 const call_attributes* call) {
   const level nested(depth_);
   canvas target;
   target.g.name = proto.name();

@@ -105,8 +105,8 @@ private:
   const onnx::ModelProto& model_;
   tensor_reader& reader_;
   opset_map opsets_;
-  std::map<std::string, function> functions_;    // by domain, name and overload
-  std::vector<const function*> active_;          // being inlined, outermost first
+  std::map<std::string, function> functions_; // by domain, name and overload
+  std::vector<const function*> active_;       // being inlined, outermost first
   std::map<const onnx::TensorProto*, tensor> function_tensors_;
   int64_t depth_ = 0, nodes_ = 0, calls_ = 0, inline_bytes_left_ = 0;
 };

@@ -40,7 +40,8 @@ std::shared_ptr<const mapped_file> mapped_file::open(const std::filesystem::path
   if (::fstat(fd.number, &s) != 0)
     fail(errc::io, "cannot inspect {}: {}", file.string(), reason());
   if (!S_ISREG(s.st_mode))
-    fail(errc::io, "{} is {}, not a regular file", file.string(), S_ISDIR(s.st_mode) ? "a directory" : "a special file");
+    fail(errc::io, "{} is {}, not a regular file", file.string(),
+         S_ISDIR(s.st_mode) ? "a directory" : "a special file");
   std::shared_ptr<mapped_file> mapped(new mapped_file);
   mapped->identity_ = identity_of(s);
   if (s.st_size == 0)

@@ -11,10 +11,10 @@ AttributeProto::AttributeType type_of(const AttributeProto& a) {
   if (a.has_type() && a.type() != AttributeProto::UNDEFINED)
     return a.type();
   const std::pair<bool, AttributeProto::AttributeType> present[] = {
-      {a.has_f(), AttributeProto::FLOAT},          {a.has_i(), AttributeProto::INT},
-      {a.has_s(), AttributeProto::STRING},         {a.has_t(), AttributeProto::TENSOR},
-      {a.has_g(), AttributeProto::GRAPH},          {a.floats_size() > 0, AttributeProto::FLOATS},
-      {a.ints_size() > 0, AttributeProto::INTS},   {a.strings_size() > 0, AttributeProto::STRINGS},
+      {a.has_f(), AttributeProto::FLOAT},        {a.has_i(), AttributeProto::INT},
+      {a.has_s(), AttributeProto::STRING},       {a.has_t(), AttributeProto::TENSOR},
+      {a.has_g(), AttributeProto::GRAPH},        {a.floats_size() > 0, AttributeProto::FLOATS},
+      {a.ints_size() > 0, AttributeProto::INTS}, {a.strings_size() > 0, AttributeProto::STRINGS},
   };
   for (const auto& [is_there, type] : present)
     if (is_there)
@@ -76,8 +76,9 @@ attribute graph_builder::load_attribute(scope& s, const AttributeProto& a, node&
       n.captures += body.captured_from.size();
       return std::make_shared<const graph>(std::move(body.g));
     }
-    default: fail(errc::unsupported, "attribute {} has a type that is not supported ({})", in_quotes(a.name()),
-                  onnx::AttributeProto_AttributeType_Name(a.type()));
+    default:
+      fail(errc::unsupported, "attribute {} has a type that is not supported ({})", in_quotes(a.name()),
+           onnx::AttributeProto_AttributeType_Name(a.type()));
   }
 }
 

@@ -148,8 +148,8 @@ sourced_tensor tensor_reader::external(const onnx::TensorProto& proto, dtype typ
   if (place.length >= 0)
     expect_count(place.length, wanted, "bytes of external data", dims);
   if (place.offset > size || wanted > size - place.offset)
-    fail(errc::invalid_model, "external data {}: bytes {} to {} are wanted, but the file has {}", in_quotes(place.location),
-         place.offset, checked_add(place.offset, wanted), size);
+    fail(errc::invalid_model, "external data {}: bytes {} to {} are wanted, but the file has {}",
+         in_quotes(place.location), place.offset, checked_add(place.offset, wanted), size);
   if (!std::exchange(budgeted_[place.location], true))
     copy_budget_ = checked_add(copy_budget_, checked_mul(size, 2));
   return in_place({file, file->bytes(), file->identity()}, static_cast<uint64_t>(place.offset), type, std::move(dims));

@@ -39,40 +39,53 @@ field_rule rule_of(message_kind kind, uint64_t field) {
       switch (field) {
         case 7: return into(message_kind::graph);
         case 25: return into(message_kind::function);
-        case 6: case 14: case 20: case 26: return drop; // doc_string, metadata_props, training_info, configuration
+        case 6:
+        case 14:
+        case 20:
+        case 26: return drop; // doc_string, metadata_props, training_info, configuration
         default: return {};
       }
     case message_kind::graph:
       switch (field) {
         case 1: return into(message_kind::node);
         case 5: return into(message_kind::tensor);
-        case 10: case 13: case 14: case 16: return drop; // doc_string, value_info, quantization_annotation, metadata_props
+        case 10:
+        case 13:
+        case 14:
+        case 16: return drop; // doc_string, value_info, quantization_annotation, metadata_props
         default: return {};
       }
     case message_kind::node:
       switch (field) {
         case 5: return into(message_kind::attribute);
-        case 6: case 9: case 10: return drop; // doc_string, metadata_props, device_configurations
+        case 6:
+        case 9:
+        case 10: return drop; // doc_string, metadata_props, device_configurations
         default: return {};
       }
     case message_kind::attribute:
       switch (field) {
-        case 5: case 10: return into(message_kind::tensor);
-        case 6: case 11: return into(message_kind::graph);
+        case 5:
+        case 10: return into(message_kind::tensor);
+        case 6:
+        case 11: return into(message_kind::graph);
         case 13: return drop; // doc_string
         default: return {};
       }
     case message_kind::tensor:
       switch (field) {
         case 9: return {action::take_out};
-        case 12: case 16: return drop; // doc_string, metadata_props
+        case 12:
+        case 16: return drop; // doc_string, metadata_props
         default: return {};
       }
     case message_kind::function:
       switch (field) {
         case 7: return into(message_kind::node);
         case 11: return into(message_kind::attribute);
-        case 8: case 12: case 14: return drop; // doc_string, value_info, metadata_props
+        case 8:
+        case 12:
+        case 14: return drop; // doc_string, value_info, metadata_props
         default: return {};
       }
   }
@@ -115,7 +128,8 @@ private:
 
   void put_range(size_t begin, size_t end) {
     if (end - begin > max_stripped_bytes - std::min(result_.message.size(), max_stripped_bytes))
-      fail(errc::unsupported, "the model has 2 GiB or more beside raw_data; move its tensors to raw_data or external data");
+      fail(errc::unsupported,
+           "the model has 2 GiB or more beside raw_data; move its tensors to raw_data or external data");
     result_.message.append(reinterpret_cast<const char*>(bytes_.data()) + begin, end - begin);
   }
 

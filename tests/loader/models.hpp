@@ -31,7 +31,8 @@ inline onnx::NodeProto& add_node(onnx::GraphProto& g, const std::string& op, con
 }
 
 /// A tensor of floats in raw_data.
-inline onnx::TensorProto raw_floats(const std::string& name, std::vector<int64_t> dims, const std::vector<float>& values) {
+inline onnx::TensorProto raw_floats(const std::string& name, std::vector<int64_t> dims,
+                                    const std::vector<float>& values) {
   onnx::TensorProto t;
   t.set_name(name);
   t.set_data_type(onnx::TensorProto::FLOAT);

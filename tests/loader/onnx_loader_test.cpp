@@ -2,6 +2,7 @@
 
 #include "loader/models.hpp"
 #include "loader/onnx_loader.hpp"
+#include "ops/op.hpp"
 
 using namespace troupe;
 using namespace troupe::test;
