@@ -1,0 +1,185 @@
+#include "cpu/cpu_device.hpp"
+
+#include "base/parallel.hpp"
+#include "cpu/cpu_info.hpp"
+#include "cpu/prepared_plan.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+
+namespace troupe {
+namespace {
+
+using clock = std::chrono::steady_clock;
+
+int64_t nanoseconds_since(clock::time_point start) {
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(clock::now() - start).count();
+}
+
+class cpu_device final : public device {
+public:
+  cpu_device(std::string name, cpu_device_options options) : options_(std::move(options)) {
+    info_.name = std::move(name);
+    info_.kind = device_kind::cpu;
+    info_.description = cpu_model_name();
+    info_.memory_bytes = usable_memory_bytes();
+    info_.units = thread_count();
+    info_.host_memory = true;
+    info_.prefers_channels_last = true;
+  }
+
+  const device_info& info() const override { return info_; }
+
+  void install(bound_plan_ptr bound, device_index self) override {
+    const uint64_t id = bound->id;
+    auto prepared = prepare_plan(std::move(bound), self, resources_);
+    pointers_.resize(std::max(pointers_.size(), prepared->max_operands));
+    allocated_.resize(std::max(allocated_.size(), prepared->max_operands));
+    plans_[id] = std::move(prepared);
+  }
+
+  void retire(uint64_t bound_plan) override { plans_.erase(bound_plan); }
+
+  void submit(chunk_work work, chunk_done done) override {
+    chunk_result result;
+    const auto start = clock::now();
+    try {
+      run(work, result);
+    } catch (const error& e) {
+      result = {.code = e.code(), .message = e.what()};
+    } catch (const std::exception& e) {
+      result = {.code = errc::device_failed, .message = e.what()};
+    }
+    result.busy_ns = nanoseconds_since(start);
+    busy_ns_ += result.busy_ns;
+    ++chunks_;
+    done(std::move(result));
+  }
+
+  device_stats stats() const override {
+    device_stats s{.chunks = chunks_, .busy_ns = busy_ns_, .weight_bytes = resources_.weights.bytes()};
+    s.installed_plans = static_cast<int64_t>(plans_.size());
+    for (const auto& [id, p] : plans_)
+      s.arena_bytes += p->arena_bytes();
+    return s;
+  }
+
+private:
+  void run(chunk_work& work, chunk_result& result) {
+    const auto found = plans_.find(work.bound_plan);
+    expects(found != plans_.end(), "the CPU device was sent a chunk of a plan that is not installed");
+    prepared_plan& p = *found->second;
+    const auto chunk = p.chunks.find(work.chunk);
+    expects(chunk != p.chunks.end(), "the CPU device was sent a chunk that is not its own");
+    const prepared_chunk& c = chunk->second;
+    arena_slot& slot = slot_of(p, work.slot, options_.poison);
+    take_uploads(p, c, work, slot);
+    make_fresh(c, slot);
+    for (const prepared_step& step : c.steps) {
+      if (work.stop && work.stop->load(std::memory_order_relaxed))
+        fail(errc::cancelled, "the run was cancelled");
+      run_step(p, c, step, slot);
+    }
+    collect_downloads(p, c, slot, result);
+    for (value_id v : c.release)
+      slot.held.erase(v);
+  }
+
+  void take_uploads(const prepared_plan& p, const prepared_chunk& c, chunk_work& work, arena_slot& slot) {
+    expects(work.uploads.size() == c.uploads.size(), "the CPU device was sent a wrong number of uploads");
+    for (size_t i = 0; i < c.uploads.size(); ++i) {
+      expects(work.uploads[i].size() == volume(p.bound->dims[c.uploads[i]]), "an upload's size is not the planned one");
+      hold(slot, c.uploads[i], std::move(work.uploads[i]));
+    }
+  }
+
+  void make_fresh(const prepared_chunk& c, arena_slot& slot) {
+    for (const fresh_value& f : c.fresh) {
+      tensor t = pool_->take(f.type, f.dims);
+      if (options_.poison && f.type != dtype::string)
+        std::memset(t.mutable_data(), 0xff, static_cast<size_t>(t.bytes()));
+      hold(slot, f.value, std::move(t));
+    }
+  }
+
+  static void hold(arena_slot& slot, value_id v, tensor t) {
+    slot.address[v] = const_cast<void*>(t.data());
+    slot.held.insert_or_assign(v, std::move(t));
+  }
+
+  void run_step(const prepared_plan& p, const prepared_chunk& c, const prepared_step& step, arena_slot& slot) {
+    const value_id* operands = c.operands.data() + step.first_operand;
+    const size_t count = step.inputs + step.outputs;
+    for (size_t i = 0; i < count; ++i)
+      pointers_[i] = operands[i] == no_value ? nullptr : slot.address[operands[i]];
+    if (options_.poison)
+      poison_outputs(p, operands, step);
+    const kernel_run r{pointers_.data(), pointers_.data() + step.inputs, allocated_.data()};
+    const node& call = p.bound->source->program->nodes[step.call];
+    const auto start = options_.profile ? clock::now() : clock::time_point{};
+    try {
+      step.run->run(r);
+    } catch (const error& e) {
+      fail(e.code(), "{}: {}", describe(call), e.what());
+    }
+    if (options_.profile)
+      options_.profile(call, step.kernel_name, nanoseconds_since(start));
+    for (size_t i = 0; i < step.outputs; ++i)
+      if (allocated_[i].defined())
+        hold(slot, operands[step.inputs + i], std::exchange(allocated_[i], {}));
+  }
+
+  /// Fills a step's outputs, unless they overwrite an input.
+  void poison_outputs(const prepared_plan& p, const value_id* operands, const prepared_step& step) {
+    for (size_t i = step.inputs; i < step.inputs + step.outputs; ++i) {
+      const auto inputs_end = pointers_.begin() + step.inputs;
+      if (!pointers_[i] || std::find(pointers_.begin(), inputs_end, pointers_[i]) != inputs_end)
+        continue;
+      const value& info = p.bound->source->program->values[operands[i]];
+      if (info.type != dtype::string)
+        std::memset(pointers_[i], 0xff, static_cast<size_t>(bytes_of(info.type, volume(p.bound->dims[operands[i]]))));
+    }
+  }
+
+  void collect_downloads(const prepared_plan& p, const prepared_chunk& c, arena_slot& slot, chunk_result& result) {
+    result.downloads.reserve(c.downloads.size());
+    for (size_t i = 0; i < c.downloads.size(); ++i) {
+      const fresh_value& d = c.downloads[i];
+      const value_id root = c.download_roots[i];
+      if (const auto held = slot.held.find(root); held != slot.held.end())
+        result.downloads.push_back(root == d.value ? held->second : held->second.reshaped(d.dims));
+      else if (const auto weight = p.weights.find(root); weight != p.weights.end())
+        result.downloads.push_back(weight->second->reshaped(d.dims));
+      else if (p.bound->known[root].defined())
+        result.downloads.push_back(p.bound->known[root].reshaped(d.dims));
+      else
+        result.downloads.push_back(copy_from_arena(d, slot.address[root]));
+    }
+  }
+
+  /// A value that an earlier chunk left in the arena.
+  tensor copy_from_arena(const fresh_value& d, const void* bytes) {
+    expects(bytes != nullptr, "the CPU device has no bytes of a download");
+    tensor t = pool_->take(d.type, d.dims);
+    std::memcpy(t.mutable_data(), bytes, static_cast<size_t>(t.bytes()));
+    return t;
+  }
+
+  device_info info_;
+  const cpu_device_options options_;
+  kernel_resources resources_;
+  std::shared_ptr<buffer_pool> pool_ = buffer_pool::make();
+  std::unordered_map<uint64_t, std::unique_ptr<prepared_plan>> plans_;
+  std::vector<void*> pointers_;   // of the step being run
+  std::vector<tensor> allocated_; // by its outputs
+  int64_t chunks_ = 0, busy_ns_ = 0;
+};
+
+} // namespace
+
+std::unique_ptr<device> make_cpu_device(std::string name, cpu_device_options options) {
+  return std::make_unique<cpu_device>(std::move(name), std::move(options));
+}
+
+} // namespace troupe

@@ -1,0 +1,63 @@
+#include "cpu/weight_cache.hpp"
+
+#include "base/mapped_memory.hpp"
+#include "ops/evaluate.hpp"
+
+namespace troupe {
+namespace {
+
+/// Gives back the file pages that packing has read; they come again from the file if anyone else reads them.
+void release_mapped_leaves(const weight& w) {
+  if (!w.step) {
+    release_mapped_pages(w.leaf.data(), static_cast<size_t>(w.leaf.bytes()));
+    return;
+  }
+  for (const weight_ptr& input : w.step_inputs)
+    if (input)
+      release_mapped_leaves(*input);
+}
+
+} // namespace
+
+weight_cache::handle weight_cache::find(const key& k) const {
+  const auto it = held_.find(k);
+  return it == held_.end() ? nullptr : it->second.lock();
+}
+
+weight_cache::handle weight_cache::hold(key k, tensor bytes) {
+  auto h = std::make_shared<const tensor>(std::move(bytes));
+  held_.insert_or_assign(std::move(k), h);
+  return h;
+}
+
+weight_cache::handle weight_cache::plain(const weight_ptr& w) {
+  key k{w->key, ""};
+  if (handle h = find(k))
+    return h;
+  handle h = hold(std::move(k), materialise(*w));
+  if (w->step)
+    release_mapped_leaves(*w);
+  return h;
+}
+
+weight_cache::handle weight_cache::packed(const weight_ptr& w, const std::string& format,
+                                          const std::function<tensor(const tensor&)>& pack) {
+  key k{w->key, format};
+  if (handle h = find(k))
+    return h;
+  const handle source = find({w->key, ""});
+  handle h = hold(std::move(k), pack(source ? *source : materialise(*w)));
+  if (!source)
+    release_mapped_leaves(*w);
+  return h;
+}
+
+int64_t weight_cache::bytes() const {
+  int64_t sum = 0;
+  for (const auto& [k, weak] : held_)
+    if (const handle h = weak.lock())
+      sum += h->bytes();
+  return sum;
+}
+
+} // namespace troupe

@@ -1,0 +1,44 @@
+// Weights of one CPU device, shared by all its installed plans.
+//
+// A weight is held as long as a kernel uses it: the cache itself only remembers where it is. Plain bytes of a leaf stay
+// where they are (usually the mapped model file); recipes are computed on demand; packed forms are made once per format.
+// Packing releases the mapped pages it has read, so that memory does not double. Used by one thread at a time.
+#pragma once
+
+#include "graph/weight.hpp"
+
+#include <functional>
+#include <unordered_map>
+
+namespace troupe {
+
+/// See the top of this file.
+class weight_cache {
+public:
+  using handle = std::shared_ptr<const tensor>;
+
+  /// Returns the weight's elements, row-major.
+  handle plain(const weight_ptr& w);
+
+  /// Returns the weight in a packed format, named so that equal names mean equal bytes. `pack` makes it from the plain
+  /// elements where it is not there yet.
+  handle packed(const weight_ptr& w, const std::string& format, const std::function<tensor(const tensor&)>& pack);
+
+  /// Returns the bytes held: computed and packed weights, and mapped leaves in use.
+  int64_t bytes() const;
+
+private:
+  using key = std::pair<hash128, std::string>;
+  struct key_hash {
+    size_t operator()(const key& k) const noexcept {
+      return std::hash<hash128>()(k.first) ^ std::hash<std::string>()(k.second);
+    }
+  };
+
+  handle find(const key& k) const;
+  handle hold(key k, tensor bytes);
+
+  std::unordered_map<key, std::weak_ptr<const tensor>, key_hash> held_;
+};
+
+} // namespace troupe
