@@ -16,9 +16,9 @@ struct operand {
   dtype type = dtype::undefined; // undefined where absent
   shape dims;                    // logical, whatever the layout
   troupe::layout layout = troupe::layout::plain;
-  weight_ptr constant;   // the constant it is, else null
-  tensor known;          // its elements where the host knows them, else undefined
-  bool unsized = false;  // an output whose dims depend on data: the kernel allocates it
+  weight_ptr constant;  // the constant it is, else null
+  tensor known;         // its elements where the host knows them, else undefined
+  bool unsized = false; // an output whose dims depend on data: the kernel allocates it
 
   bool present() const { return type != dtype::undefined; }
   int64_t size() const { return volume(dims); }

@@ -113,9 +113,8 @@ private:
     for (size_t v = 0; v < last_use_.size(); ++v)
       if (last_use_[v] == id && !program_.values[v].constant)
         c.release.push_back(static_cast<value_id>(v));
-    std::erase_if(c.release, [&](value_id v) {
-      return p_.fixed_address[v] != nullptr || bound_.memory[p_.self].offset[v] >= 0;
-    });
+    std::erase_if(c.release,
+                  [&](value_id v) { return p_.fixed_address[v] != nullptr || bound_.memory[p_.self].offset[v] >= 0; });
   }
 
   prepared_plan& p_;

@@ -40,7 +40,7 @@ struct prepared_chunk {
 /// What one execution at a time uses.
 struct arena_slot {
   std::shared_ptr<void> arena;
-  std::vector<void*> address; // by value
+  std::vector<void*> address;                // by value
   std::unordered_map<value_id, tensor> held; // uploads, fresh values and what kernels allocated
 };
 

@@ -1,0 +1,61 @@
+#include "device/run_inline.hpp"
+
+#include "ops/evaluate.hpp"
+
+namespace troupe {
+
+inline_runner::inline_runner(std::shared_ptr<const plan> p, std::vector<device*> devices)
+    : plan_(std::move(p)), devices_(std::move(devices)), values_(plan_->program->values.size()) {}
+
+std::vector<tensor> inline_runner::run(std::span<const tensor> inputs) {
+  const graph& g = *plan_->program;
+  expects(inputs.size() == g.inputs.size(), "inline_runner: wrong number of inputs");
+  bindings symbols;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    const symbolic_shape& dims = *g.values[g.inputs[i]].dims;
+    for (size_t axis = 0; axis < dims.size(); ++axis)
+      if (const std::string symbol = dims[axis].symbol_name(); !symbol.empty())
+        symbols[symbol] = inputs[i].dims().at(axis);
+    values_[g.inputs[i]] = inputs[i];
+  }
+  bound_plan_ptr last;
+  for (uint32_t segment = 0; segment < plan_->segment_count; ++segment) {
+    last = installed(segment, symbols);
+    for (chunk_id id = 0; id < plan_->chunks.size(); ++id)
+      if (plan_->chunks[id].segment == segment)
+        run_chunk(*last, id, symbols);
+  }
+  std::vector<tensor> outputs;
+  for (value_id v : g.outputs)
+    outputs.push_back(values_[v].defined()   ? values_[v]
+                      : g.values[v].constant ? materialise(*g.values[v].constant)
+                                             : last->known.at(v));
+  return outputs;
+}
+
+const bound_plan_ptr& inline_runner::installed(uint32_t segment, const bindings& symbols) {
+  bound_plan_ptr& bound = installed_[{segment, symbols}];
+  if (!bound) {
+    bound = bind_segment(plan_, segment, symbols);
+    for (size_t d = 0; d < devices_.size(); ++d)
+      devices_[d]->install(bound, static_cast<device_index>(d));
+  }
+  return bound;
+}
+
+void inline_runner::run_chunk(const bound_plan& bound, chunk_id id, bindings& symbols) {
+  const chunk& c = plan_->chunks[id];
+  chunk_work work{.bound_plan = bound.id, .chunk = id};
+  for (value_id v : c.uploads)
+    work.uploads.push_back(values_[v]);
+  chunk_result result;
+  devices_[c.device]->submit(std::move(work), [&](chunk_result r) { result = std::move(r); });
+  if (!result.ok())
+    throw error(result.code, result.message);
+  for (size_t i = 0; i < c.downloads.size(); ++i) {
+    values_[c.downloads[i]] = result.downloads[i];
+    bind_data_symbols(*plan_, c.downloads[i], result.downloads[i].dims(), symbols);
+  }
+}
+
+} // namespace troupe

@@ -1,0 +1,193 @@
+// The conformance suite of the device interface: every kind of device that computes must pass it.
+#include "cpu/cpu_device.hpp"
+#include "device/run_inline.hpp"
+#include "ops/registry.hpp"
+#include "support/catch.hpp"
+
+#include <thread>
+
+using namespace troupe;
+
+namespace {
+
+struct device_factory {
+  std::string name;
+  std::function<std::unique_ptr<device>(std::string)> make;
+};
+
+const std::vector<device_factory>& factories() {
+  static const std::vector<device_factory> all = {
+      {"cpu", [](std::string name) { return make_cpu_device(std::move(name)); }},
+      {"cpu, poisoned", [](std::string name) { return make_cpu_device(std::move(name), {.poison = true}); }},
+  };
+  return all;
+}
+
+/// Builds graphs of real operators.
+struct net {
+  graph g;
+  value_id input(symbolic_shape dims) {
+    g.inputs.push_back(g.add_value({.name = "in", .type = dtype::float32, .dims = std::move(dims)}));
+    return g.inputs.back();
+  }
+  value_id apply(const std::string& op, std::vector<value_id> inputs, attributes attrs = {}) {
+    node n{.name = op + std::to_string(g.nodes.size()), .op_type = op, .attrs = std::move(attrs)};
+    n.inputs = std::move(inputs);
+    n.outputs = {g.add_value({.name = "v" + std::to_string(g.values.size())})};
+    g.add_node(n);
+    return n.outputs[0];
+  }
+  std::shared_ptr<const graph> done(std::vector<value_id> outputs) {
+    g.outputs = std::move(outputs);
+    g.opsets[""] = 17;
+    resolve(g);
+    infer_shapes(g);
+    return std::make_shared<const graph>(g);
+  }
+};
+
+struct stage {
+  stage(const device_factory& factory, size_t count, std::shared_ptr<const graph> g,
+        placement_policy policy = placement_policy::single) {
+    std::vector<device_info> infos;
+    for (size_t i = 0; i < count; ++i) {
+      devices.push_back(factory.make(i == 0 ? "d" : fmt::format("d#{}", i)));
+      infos.push_back(devices.back()->info());
+      pointers.push_back(devices.back().get());
+    }
+    p = make_plan(std::move(g), infos, {policy});
+  }
+  std::vector<std::unique_ptr<device>> devices;
+  std::vector<device*> pointers;
+  std::shared_ptr<const plan> p;
+};
+
+tensor ramp(shape dims, float from, float step) {
+  tensor t(dtype::float32, std::move(dims));
+  for (int64_t i = 0; i < t.size(); ++i)
+    t.mutable_data<float>()[i] = from + step * static_cast<float>(i);
+  return t;
+}
+
+float sigmoid_of_relu(float x) {
+  return 1 / (1 + std::exp(-std::max(x, 0.f)));
+}
+
+} // namespace
+
+TEST_CASE("a chain of nodes computes, in every run afresh", "[device][A2]") {
+  const device_factory& f = GENERATE(from_range(factories()));
+  INFO(f.name);
+  net n;
+  const value_id x = n.input({dim::symbol("batch"), 3});
+  stage s(f, 1, n.done({n.apply("Sigmoid", {n.apply("Relu", {x})})}));
+  inline_runner runner(s.p, s.pointers);
+  std::vector<tensor> kept;
+  for (int run = 0; run < 3; ++run) {
+    const tensor in = ramp({2 + run, 3}, -3.f + static_cast<float>(run), 1.f);
+    const tensor out = runner.run(std::span(&in, 1)).at(0);
+    REQUIRE(out.dims() == in.dims());
+    for (int64_t i = 0; i < out.size(); ++i)
+      CHECK(out.values<float>()[i] == Approx(sigmoid_of_relu(in.values<float>()[i])));
+    kept.push_back(out);
+  }
+  // Outputs that the caller keeps are not overwritten by later runs.
+  CHECK(kept[0].values<float>()[5] == Approx(sigmoid_of_relu(2.f)));
+}
+
+TEST_CASE("values cross devices and stay for later chunks", "[device][A4][B4]") {
+  const device_factory& f = GENERATE(from_range(factories()));
+  INFO(f.name);
+  net n;
+  const value_id x = n.input({2, 3});
+  const value_id a = n.apply("Relu", {x});
+  const value_id b = n.apply("Sigmoid", {a});
+  const value_id c = n.apply("Relu", {x});
+  const value_id d = n.apply("Sigmoid", {c});
+  const value_id e = n.apply("Sigmoid", {a});
+  stage s(f, 2, n.done({b, d, e, a}), placement_policy::round_robin);
+  inline_runner runner(s.p, s.pointers);
+  for (int run = 0; run < 2; ++run) {
+    const tensor in = ramp({2, 3}, -3.f, 1.f + static_cast<float>(run));
+    const std::vector<tensor> out = runner.run(std::span(&in, 1));
+    for (int64_t i = 0; i < in.size(); ++i) {
+      const float v = in.values<float>()[i];
+      for (size_t o : {0, 1, 2})
+        CHECK(out[o].values<float>()[i] == Approx(sigmoid_of_relu(v)));
+      CHECK(out[3].values<float>()[i] == std::max(v, 0.f));
+    }
+  }
+}
+
+TEST_CASE("two executions in flight do not disturb each other", "[device][A5]") {
+  const device_factory& f = GENERATE(from_range(factories()));
+  INFO(f.name);
+  net n;
+  const value_id x = n.input({4});
+  const value_id a = n.apply("Relu", {x});
+  const value_id b = n.apply("Sigmoid", {a});
+  const value_id c = n.apply("Relu", {b});
+  stage s(f, 2, n.done({c}), placement_policy::round_robin);
+  const bound_plan_ptr bound = bind_segment(s.p, 0, {});
+  for (device_index d = 0; d < 2; ++d)
+    s.devices[d]->install(bound, d);
+  std::vector<std::map<value_id, tensor>> values(2);
+  values[0][x] = ramp({4}, 0.f, 1.f);
+  values[1][x] = ramp({4}, 10.f, 1.f);
+  for (chunk_id id = 0; id < s.p->chunks.size(); ++id)
+    for (uint32_t slot : {0u, 1u}) {
+      const chunk& chunk = s.p->chunks[id];
+      chunk_work work{.bound_plan = bound->id, .chunk = id, .execution = slot, .slot = slot};
+      for (value_id v : chunk.uploads)
+        work.uploads.push_back(values[slot].at(v));
+      int calls = 0;
+      s.devices[chunk.device]->submit(std::move(work), [&](chunk_result r) {
+        ++calls;
+        REQUIRE(r.ok());
+        for (size_t i = 0; i < chunk.downloads.size(); ++i)
+          values[slot][chunk.downloads[i]] = r.downloads[i];
+      });
+      CHECK(calls == 1);
+    }
+  for (uint32_t slot : {0u, 1u})
+    for (int64_t i = 0; i < 4; ++i)
+      CHECK(values[slot].at(c).values<float>()[i] == Approx(sigmoid_of_relu(values[slot].at(x).values<float>()[i])));
+}
+
+TEST_CASE("a cancelled chunk ends with that error", "[device][A9]") {
+  const device_factory& f = GENERATE(from_range(factories()));
+  INFO(f.name);
+  net n;
+  const value_id x = n.input({4});
+  stage s(f, 1, n.done({n.apply("Relu", {x})}));
+  const bound_plan_ptr bound = bind_segment(s.p, 0, {});
+  s.devices[0]->install(bound, 0);
+  chunk_work work{.bound_plan = bound->id};
+  work.uploads = {ramp({4}, 0.f, 1.f)};
+  work.stop = std::make_shared<const std::atomic<bool>>(true);
+  chunk_result result;
+  s.devices[0]->submit(std::move(work), [&](chunk_result r) { result = std::move(r); });
+  CHECK_FALSE(result.ok());
+  CHECK(result.code == errc::cancelled);
+  CHECK(result.downloads.empty());
+}
+
+TEST_CASE("a device counts what it does and forgets retired plans", "[device][A11]") {
+  const device_factory& f = GENERATE(from_range(factories()));
+  INFO(f.name);
+  net n;
+  const value_id x = n.input({1024});
+  stage s(f, 1, n.done({n.apply("Sigmoid", {n.apply("Relu", {x})})}));
+  const bound_plan_ptr bound = bind_segment(s.p, 0, {});
+  s.devices[0]->install(bound, 0);
+  CHECK(s.devices[0]->stats().installed_plans == 1);
+  chunk_work work{.bound_plan = bound->id};
+  work.uploads = {ramp({1024}, 0.f, 1.f)};
+  s.devices[0]->submit(std::move(work), [](chunk_result r) { CHECK(r.ok()); });
+  CHECK(s.devices[0]->stats().chunks == 1);
+  CHECK(s.devices[0]->stats().busy_ns > 0);
+  CHECK(s.devices[0]->stats().arena_bytes == 4096);
+  s.devices[0]->retire(bound->id);
+  CHECK(s.devices[0]->stats().installed_plans == 0);
+  CHECK(s.devices[0]->stats().arena_bytes == 0);
+}
