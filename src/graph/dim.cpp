@@ -4,6 +4,7 @@
 #include "graph/dim_expression.hpp"
 
 #include <algorithm>
+#include <functional>
 
 namespace troupe {
 namespace {
@@ -207,6 +208,15 @@ void dim::collect_symbols(std::vector<std::string>& names) const {
       if (is_symbol && std::find(names.begin(), names.end(), factor->name) == names.end())
         names.push_back(factor->name);
     }
+}
+
+bool dim::depends_on_data() const {
+  const auto in_atom = [](const atom_ptr& atom) {
+    const bool in_args = std::any_of(atom->args.begin(), atom->args.end(), std::mem_fn(&dim::depends_on_data));
+    return in_args || (atom->op == dim_atom::operation::symbol && atom->name.starts_with('#'));
+  };
+  const auto in_term = [&](const dim_term& t) { return std::any_of(t.factors.begin(), t.factors.end(), in_atom); };
+  return polynomial_ && std::any_of(polynomial_->terms.begin(), polynomial_->terms.end(), in_term);
 }
 
 dim floor_div(const dim& a, const dim& b) {

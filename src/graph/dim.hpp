@@ -50,6 +50,8 @@ public:
   std::string to_string() const;
   /// Adds the names of all symbols to `names`, each once.
   void collect_symbols(std::vector<std::string>& names) const;
+  /// Returns whether some symbol's name begins with '#': the value depends on data (`infer_context::data_dependent`).
+  bool depends_on_data() const;
 
   /// The canonical polynomial; null for a constant. For dim.cpp and dim_program.cpp.
   const std::shared_ptr<const dim_polynomial>& polynomial() const { return polynomial_; }

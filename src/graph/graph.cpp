@@ -1,5 +1,7 @@
 #include "graph/graph.hpp"
 
+#include "graph/data_symbols.hpp"
+
 #include <algorithm>
 #include <map>
 #include <queue>
@@ -138,69 +140,54 @@ void sort_topologically(graph& g) {
 
 namespace {
 
-/// Returns the node that defines each data-dependent symbol (see `infer_context::data_dependent`).
-std::map<std::string, node_id> symbol_definers(const graph& g) {
-  std::map<std::string, node_id> definers;
-  for (size_t n = 0; n < g.nodes.size(); ++n)
-    for (value_id v : g.nodes[n].outputs) {
-      if (v == no_value || !g.values[v].dims)
-        continue;
-      for (const dim& d : *g.values[v].dims)
-        if (const std::string name = d.symbol_name(); name.starts_with("#" + g.values[v].name + "."))
-          definers.emplace(name, static_cast<node_id>(n));
+/// Walks back from the outputs, through operands and through symbols to the nodes that define them.
+class liveness {
+public:
+  explicit liveness(const graph& g)
+      : g_(g), producer_(adjacency_of(g).producer), symbols_(g), live_(g.nodes.size(), false),
+        seen_(g.values.size(), false) {}
+
+  std::vector<bool> run() {
+    for (value_id v : g_.outputs)
+      need(v);
+    while (!pending_.empty()) {
+      const value_id v = pending_.back();
+      pending_.pop_back();
+      need_node(producer_[v]);
+      for (data_symbols::id s : symbols_.of_value(v))
+        need_node(symbols_.definer(s));
     }
-  return definers;
-}
-
-/// Appends the symbols that a value's dims and known elements mention.
-void collect_symbols(const value& v, std::vector<std::string>& names) {
-  for (const auto& dims : {v.dims, v.known})
-    if (dims)
-      for (const dim& d : *dims)
-        d.collect_symbols(names);
-}
-
-/// Marks what `pending` depends on.
-void mark_live(const graph& g, const adjacency& a, std::vector<value_id> pending, std::vector<bool>& live) {
-  while (!pending.empty()) {
-    const value_id v = pending.back();
-    pending.pop_back();
-    const node_id n = v == no_value ? -1 : a.producer[v];
-    if (n < 0 || live[n])
-      continue;
-    live[n] = true;
-    pending.insert(pending.end(), g.nodes[n].inputs.begin(), g.nodes[n].inputs.end());
+    return std::move(live_);
   }
-}
 
-/// Returns the nodes that outputs depend on: through values, and through data-dependent dims.
-std::vector<bool> live_nodes(const graph& g) {
-  const adjacency a = adjacency_of(g);
-  const auto definers = symbol_definers(g);
-  std::vector<bool> live(g.nodes.size(), false);
-  mark_live(g, a, g.outputs, live);
-  for (bool grown = !definers.empty(); grown;) {
-    std::vector<std::string> names;
-    for (size_t n = 0; n < g.nodes.size(); ++n)
-      if (live[n])
-        for (const auto* ids : {&g.nodes[n].inputs, &g.nodes[n].outputs})
-          for (value_id v : *ids)
-            if (v != no_value)
-              collect_symbols(g.values[v], names);
-    grown = false;
-    for (const std::string& name : names)
-      if (const auto it = definers.find(name); it != definers.end() && !live[it->second]) {
-        mark_live(g, a, g.nodes[it->second].outputs, live);
-        grown = true;
-      }
+private:
+  void need(value_id v) {
+    if (v == no_value || seen_[v])
+      return;
+    seen_[v] = true;
+    pending_.push_back(v);
   }
-  return live;
-}
+
+  void need_node(node_id n) {
+    if (n < 0 || live_[n])
+      return;
+    live_[n] = true;
+    for (const auto* ids : {&g_.nodes[n].inputs, &g_.nodes[n].outputs})
+      for (value_id v : *ids)
+        need(v);
+  }
+
+  const graph& g_;
+  std::vector<node_id> producer_;
+  data_symbols symbols_;
+  std::vector<bool> live_, seen_;
+  std::vector<value_id> pending_;
+};
 
 } // namespace
 
 void remove_dead(graph& g) {
-  const std::vector<bool> live = live_nodes(g);
+  const std::vector<bool> live = liveness(g).run();
   std::vector<bool> used(g.values.size(), false);
   std::vector<node> nodes;
   for (size_t n = 0; n < g.nodes.size(); ++n) {

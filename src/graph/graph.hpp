@@ -74,9 +74,9 @@ struct graph {
 
 /// Producer and consumers of every value; valid until the graph changes.
 struct adjacency {
-  std::vector<node_id> producer;                // by value; -1 for inputs and constants
-  std::vector<std::vector<node_id>> consumers;  // by value, each node once, ascending
-  std::vector<bool> is_output;                  // by value
+  std::vector<node_id> producer;               // by value; -1 for inputs and constants
+  std::vector<std::vector<node_id>> consumers; // by value, each node once, ascending
+  std::vector<bool> is_output;                 // by value
 };
 adjacency adjacency_of(const graph& g);
 
@@ -87,7 +87,8 @@ void validate(const graph& g);
 /// Orders `nodes` topologically, stable where it can be; throws `errc::invalid_model` that names a cycle's nodes.
 void sort_topologically(graph& g);
 
-/// Removes nodes that no output depends on and values that nothing uses; ids change. Graph inputs stay.
+/// Removes nodes that no output depends on and values that nothing uses; ids change. Graph inputs stay, and nodes that define
+/// a data-dependent dim which something uses (data_symbols.hpp).
 void remove_dead(graph& g);
 
 /// Replaces each use of `from` (node inputs and graph outputs) by `to`.

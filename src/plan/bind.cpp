@@ -157,7 +157,7 @@ bound_plan_ptr bind_segment(std::shared_ptr<const plan> p, uint32_t segment, con
 }
 
 void bind_data_symbols(const plan& p, value_id v, const shape& dims, bindings& values) {
-  for (const data_symbol& symbol : p.data_symbols)
+  for (const data_symbol& symbol : p.symbols)
     if (symbol.value == v) {
       expects(symbol.axis < dims.size(), "bind_data_symbols: the computed value has too few dims");
       values[symbol.name] = dims[symbol.axis];

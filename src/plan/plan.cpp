@@ -145,7 +145,7 @@ std::shared_ptr<const plan> make_plan(std::shared_ptr<const graph> program, std:
   p->program = g;
   p->producer = std::move(edges.producer);
   p->segment_of_value = std::move(segments.of_value);
-  p->data_symbols = std::move(segments.symbols);
+  p->symbols = std::move(segments.symbols);
   index_chunks(*p);
   compile_dims(*p);
   find_known_values(*p);

@@ -12,6 +12,7 @@
 // that cross a segment boundary go through the host, which has to look at the data there anyway.
 #pragma once
 
+#include "graph/data_symbols.hpp"
 #include "graph/dim_program.hpp"
 #include "graph/graph.hpp"
 #include "plan/device_info.hpp"
@@ -46,13 +47,6 @@ struct value_slots {
   std::vector<dim_program::slot> known;
 };
 
-/// A dim that depends on data: it is dim `axis` of `value`, which is downloaded when its segment has run.
-struct data_symbol {
-  std::string name; // begins with '#'
-  value_id value = no_value;
-  uint32_t axis = 0;
-};
-
 /// When the storage of one value is in use, in positions along its device's order within a segment (both inclusive).
 struct lifetime {
   value_id value = no_value; // a root (see `plan::storage`)
@@ -85,7 +79,7 @@ struct plan {
   std::vector<chunk_id> segment_begin; // chunks of segment s are [segment_begin[s], segment_begin[s + 1]); may be none
   std::vector<chunk_id> chunk_of_node; // by node
   std::vector<node_id> producer;       // by value; -1 for inputs, constants and host-known values
-  std::vector<data_symbol> data_symbols; // in the order of their values' nodes
+  std::vector<data_symbol> symbols;    // that depend on data, in the order of their nodes; their values are downloaded
   /// The value whose bytes hold each value's on the device that produces it: itself, or the source of a view
   /// (`aliasing::view`), through chains of views. A view of a value that its device uploads has the upload as its source.
   /// See `root_on`.
@@ -107,7 +101,7 @@ struct plan {
 /// else `v` itself (an upload, a constant or a host-known value).
 value_id root_on(const plan& p, const chunk& c, value_id v);
 
-/// Adds the data-dependent symbols that `v`, computed with shape `dims`, stands for (see `plan::data_symbols`).
+/// Adds the data-dependent symbols that `v`, computed with shape `dims`, stands for (see `plan::symbols`).
 void bind_data_symbols(const plan& p, value_id v, const shape& dims, bindings& values);
 
 /// How nodes are placed on devices.

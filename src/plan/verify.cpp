@@ -140,7 +140,7 @@ private:
   void check_purpose() const {
     std::vector<bool> useful(p_.chunks.size(), false);
     std::set<value_id> wanted(g_.outputs.begin(), g_.outputs.end());
-    for (const data_symbol& symbol : p_.data_symbols)
+    for (const data_symbol& symbol : p_.symbols)
       wanted.insert(symbol.value);
     for (chunk_id id = static_cast<chunk_id>(p_.chunks.size()); id-- > 0;) {
       const chunk& c = p_.chunks[id];

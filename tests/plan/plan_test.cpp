@@ -94,7 +94,7 @@ TEST_CASE("a data-dependent shape ends a segment", "[plan][D1]") {
   CHECK(p->segment_count == 2);
   CHECK(p->chunks.size() == 2);
   CHECK(p->chunks[0].nodes.size() == 2);
-  REQUIRE(p->data_symbols.size() == 1);
+  REQUIRE(p->symbols.size() == 1);
   CHECK(p->segment_of_value[found] == 1);
   const auto first = bind_segment(p, 0, {});
   CHECK(first->memory[0].offset[found] == -1);
@@ -105,6 +105,22 @@ TEST_CASE("a data-dependent shape ends a segment", "[plan][D1]") {
   CHECK(second->dims[late] == shape{5, 4});
   REQUIRE(second->known[size].defined());
   CHECK(second->known[size].values<int64_t>()[0] == 5);
+}
+
+TEST_CASE("a node whose output's shape alone is used stays", "[plan][graph]") {
+  graph_builder b;
+  const value_id in = b.input({8, 4});
+  const value_id found = b.data_dependent({in});
+  const value_id size = b.known({1}, {dim::symbol("#" + b.g.values[found].name + ".0") * 2});
+  const value_id unused = b.node(plain_op, {in}, {1});
+  const auto p = checked_plan(b.done({size}), 1, placement_policy::single);
+  CHECK(p->program->nodes.size() == 1);
+  CHECK(p->segment_count == 2);
+  bindings values;
+  bind_data_symbols(*p, p->symbols.at(0).value, {3, 4}, values);
+  const auto last = bind_segment(p, 1, values);
+  CHECK(last->known[p->program->outputs[0]].values<int64_t>()[0] == 6);
+  CHECK(unused != no_value);
 }
 
 TEST_CASE("in-place outputs and views share storage", "[plan][D5]") {
