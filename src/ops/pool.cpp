@@ -1,0 +1,253 @@
+// Pooling over the spatial axes of [N, C, spatial…]: maximum, average and p-norm of a window, or of the whole plane.
+//
+// Taps outside the input take no part, except that AveragePool with count_include_pad counts those in the padding (not
+// those beyond it, which ceil_mode can reach) as zeros.
+#include "ops/families.hpp"
+#include "ops/operand.hpp"
+#include "ops/window.hpp"
+
+#include <cmath>
+#include <limits>
+
+namespace troupe {
+namespace {
+
+window_spec parse_pool(const attributes& attrs, size_t rank) {
+  require_rank(rank, 3, "the input");
+  window_spec spec = parse_window(attrs, attrs.integers("kernel_shape"));
+  if (spec.rank() + 2 != rank)
+    fail(errc::invalid_model, "kernel_shape has {} elements, but the input has rank {}", spec.rank(), rank);
+  return spec;
+}
+
+void infer_pool(infer_context& c) {
+  const symbolic_shape& x = c.dims(0);
+  const window_spec spec = parse_pool(c.attrs(), x.size());
+  symbolic_shape dims{x[0], x[1]};
+  for (size_t i = 0; i < spec.rank(); ++i)
+    dims.push_back(window_output(spec, i, x[i + 2]));
+  c.set_output(1, dtype::int64, dims);
+  c.set_output(0, c.type(0), std::move(dims));
+}
+
+void infer_global(infer_context& c) {
+  symbolic_shape dims = c.dims(0);
+  require_rank(dims.size(), 3, "the input");
+  for (size_t i = 2; i < dims.size(); ++i)
+    dims[i] = 1;
+  c.set_output(0, c.type(0), std::move(dims));
+}
+
+/// Calls `tap(offset, element)` for every input element under output (od, oh, ow) of a plane.
+template <class C, class F>
+void for_taps(const window_axes& axes, int64_t od, int64_t oh, int64_t ow, const C* plane, F&& tap) {
+  const auto& [d, h, w] = axes;
+  const int64_t w0 = w.first_tap(ow), w1 = w.last_tap(ow);
+  for (int64_t td = d.first_tap(od); td < d.last_tap(od); ++td)
+    for (int64_t th = h.first_tap(oh); th < h.last_tap(oh); ++th) {
+      const int64_t line = ((d.start(od) + td * d.dilation) * h.in + h.start(oh) + th * h.dilation) * w.in;
+      for (int64_t tw = w0; tw < w1; ++tw) {
+        const int64_t offset = line + w.start(ow) + tw * w.dilation;
+        tap(offset, plane[offset]);
+      }
+    }
+}
+
+/// Calls `f(plane index, input plane, output offset, od, oh, ow)` for every output element, planes in parallel.
+template <class C, class F>
+void for_outputs(const const_view& x, const window_axes& axes, const C* in, F&& f) {
+  const int64_t in_plane = volume(x.dims.subspan(2));
+  const int64_t out_plane = axes[0].out * axes[1].out * axes[2].out;
+  const int64_t grain = std::max<int64_t>(1, 8192 / std::max<int64_t>(1, out_plane));
+  parallel_for(x.dims[0] * x.dims[1], grain, [&](int64_t begin, int64_t end) {
+    for (int64_t p = begin; p < end; ++p) {
+      int64_t at = p * out_plane;
+      for (int64_t od = 0; od < axes[0].out; ++od)
+        for (int64_t oh = 0; oh < axes[1].out; ++oh)
+          for (int64_t ow = 0; ow < axes[2].out; ++ow)
+            f(p, in + p * in_plane, at++, od, oh, ow);
+    }
+  });
+}
+
+/// Calls `f(type_tag<C>{})` with the type that a MaxPool operand is compared in.
+template <class F>
+void visit_maximum(dtype type, F&& f) {
+  if (type == dtype::int8)
+    return f(type_tag<int8_t>{});
+  if (type == dtype::uint8)
+    return f(type_tag<uint8_t>{});
+  visit_compute(type, std::forward<F>(f));
+}
+
+template <class C>
+constexpr C lowest = std::numeric_limits<C>::has_infinity ? -std::numeric_limits<C>::infinity()
+                                                          : std::numeric_limits<C>::lowest();
+
+/// Returns the index that MaxPool's second output states for `offset` in plane `p`: columns first where storage_order is 1.
+int64_t pool_index(const window_axes& axes, int64_t p, int64_t offset, bool columns_first) {
+  const auto& [d, h, w] = axes;
+  const int64_t plane = p * d.in * h.in * w.in;
+  if (!columns_first)
+    return plane + offset;
+  const int64_t iw = offset % w.in, ih = offset / w.in % h.in, id = offset / w.in / h.in;
+  return plane + (iw * h.in + ih) * d.in + id;
+}
+
+void max_pool(kernel_context& c) {
+  const const_view& x = c.input(0);
+  const window_axes axes = bind_window(parse_pool(c.attrs(), x.dims.size()), x.dims.subspan(2));
+  const bool columns_first = c.attrs().integer("storage_order", 0) != 0;
+  int64_t* indices = c.has_output(1) ? c.output(1).as<int64_t>() : nullptr;
+  visit_maximum(x.type, [&](auto tag) {
+    using C = typename decltype(tag)::type;
+    const read_as<C> in(x);
+    write_as<C> out(c.output(0));
+    for_outputs(x, axes, in.data(), [&](int64_t p, const C* plane, int64_t at, int64_t od, int64_t oh, int64_t ow) {
+      C best = lowest<C>;
+      int64_t where = -1;
+      for_taps(axes, od, oh, ow, plane, [&](int64_t offset, C value) {
+        if (where < 0 || value > best || value != value) { // NaN wins
+          best = value;
+          where = offset;
+        }
+      });
+      out[at] = best;
+      if (indices)
+        indices[at] = pool_index(axes, p, std::max<int64_t>(where, 0), columns_first);
+    });
+    out.commit();
+  });
+}
+
+/// Returns how many taps of output `o` lie in the input or its padding.
+int64_t padded_taps(const window_axis& a, int64_t o) {
+  const int64_t room = a.in + a.pad_end - a.start(o);
+  return std::max<int64_t>(0, std::min(a.kernel, (room + a.dilation - 1) / a.dilation));
+}
+
+void average_pool(kernel_context& c) {
+  const const_view& x = c.input(0);
+  const window_axes axes = bind_window(parse_pool(c.attrs(), x.dims.size()), x.dims.subspan(2));
+  const bool include_pad = c.attrs().integer("count_include_pad", 0) != 0;
+  visit_compute(x.type, [&](auto tag) {
+    using C = typename decltype(tag)::type;
+    const read_as<C> in(x);
+    write_as<C> out(c.output(0));
+    for_outputs(x, axes, in.data(), [&](int64_t, const C* plane, int64_t at, int64_t od, int64_t oh, int64_t ow) {
+      double sum = 0;
+      int64_t count = 0;
+      for_taps(axes, od, oh, ow, plane, [&](int64_t, C value) {
+        sum += value;
+        ++count;
+      });
+      if (include_pad)
+        count = padded_taps(axes[0], od) * padded_taps(axes[1], oh) * padded_taps(axes[2], ow);
+      out[at] = count ? static_cast<C>(sum / static_cast<double>(count)) : C(0);
+    });
+    out.commit();
+  });
+}
+
+/// Returns attribute `p`: an integer, in opset 1 a float.
+double norm_order(const attributes& attrs) {
+  double p = 2;
+  for (const auto& [name, value] : attrs.all())
+    if (name == "p")
+      p = std::holds_alternative<float>(value) ? attrs.real("p") : static_cast<double>(attrs.integer("p"));
+  if (!(p > 0))
+    fail(errc::invalid_model, "attribute 'p' is {}, but must be positive", p);
+  return p;
+}
+
+void lp_pool(kernel_context& c) {
+  const const_view& x = c.input(0);
+  const window_axes axes = bind_window(parse_pool(c.attrs(), x.dims.size()), x.dims.subspan(2));
+  const double p = norm_order(c.attrs());
+  visit_compute(x.type, [&](auto tag) {
+    using C = typename decltype(tag)::type;
+    const read_as<C> in(x);
+    write_as<C> out(c.output(0));
+    for_outputs(x, axes, in.data(), [&](int64_t, const C* plane, int64_t at, int64_t od, int64_t oh, int64_t ow) {
+      double sum = 0;
+      for_taps(axes, od, oh, ow, plane, [&](int64_t, C value) { sum += std::pow(std::abs(double(value)), p); });
+      out[at] = static_cast<C>(std::pow(sum, 1 / p));
+    });
+    out.commit();
+  });
+}
+
+/// Reduces every plane of [N, C, spatial…] to one element: `finish(sum of step(acc, x), elements)`.
+template <class Step, class Finish>
+void global_pool(kernel_context& c, double init, Step step, Finish finish) {
+  const const_view& x = c.input(0);
+  const int64_t plane = volume(x.dims.subspan(2));
+  visit_compute(x.type, [&](auto tag) {
+    using C = typename decltype(tag)::type;
+    const read_as<C> in(x);
+    write_as<C> out(c.output(0));
+    const int64_t grain = std::max<int64_t>(1, elementwise_grain / std::max<int64_t>(1, plane));
+    parallel_for(x.dims[0] * x.dims[1], grain, [&](int64_t begin, int64_t end) {
+      for (int64_t p = begin; p < end; ++p) {
+        double acc = init;
+        for (int64_t i = 0; i < plane; ++i)
+          acc = step(acc, static_cast<double>(in[p * plane + i]));
+        out[p] = static_cast<C>(finish(acc, static_cast<double>(plane)));
+      }
+    });
+    out.commit();
+  });
+}
+
+void global_average_pool(kernel_context& c) {
+  global_pool(c, 0, [](double acc, double x) { return acc + x; }, [](double acc, double count) { return acc / count; });
+}
+
+void global_max_pool(kernel_context& c) {
+  global_pool(c, lowest<double>, [](double acc, double x) { return x > acc || x != x ? x : acc; },
+              [](double acc, double) { return acc; });
+}
+
+void global_lp_pool(kernel_context& c) {
+  const double p = norm_order(c.attrs());
+  global_pool(c, 0, [p](double acc, double x) { return acc + std::pow(std::abs(x), p); },
+              [p](double acc, double) { return std::pow(acc, 1 / p); });
+}
+
+/// One operation a tap.
+op_cost pool_cost(const attributes& attrs, const call_shapes& call) {
+  double taps = 1;
+  for (int64_t size : attrs.integers("kernel_shape", {}))
+    taps *= static_cast<double>(size);
+  return {taps * static_cast<double>(volume(call.outputs[0])), operand_bytes(call)};
+}
+
+/// One operation an input element.
+op_cost global_cost(const attributes&, const call_shapes& call) {
+  return {static_cast<double>(volume(call.inputs[0])), operand_bytes(call)};
+}
+
+constexpr dtype_set max_pool_types = types::floats | set_of(dtype::int8, dtype::uint8);
+
+constexpr auto table = std::to_array<op_def>({
+    {.domain = "", .name = "MaxPool", .since = 1, .max_outputs = 2, .types = max_pool_types,
+     .layouts = layout_support::spatial, .infer = infer_pool, .reference = max_pool, .cost = pool_cost},
+    {.domain = "", .name = "AveragePool", .since = 1, .types = types::floats, .layouts = layout_support::spatial,
+     .infer = infer_pool, .reference = average_pool, .cost = pool_cost},
+    {.domain = "", .name = "LpPool", .since = 1, .types = types::floats, .infer = infer_pool, .reference = lp_pool,
+     .cost = pool_cost},
+    {.domain = "", .name = "GlobalAveragePool", .since = 1, .types = types::floats,
+     .layouts = layout_support::spatial, .infer = infer_global, .reference = global_average_pool, .cost = global_cost},
+    {.domain = "", .name = "GlobalMaxPool", .since = 1, .types = types::floats, .infer = infer_global,
+     .reference = global_max_pool, .cost = global_cost},
+    {.domain = "", .name = "GlobalLpPool", .since = 1, .types = types::floats, .infer = infer_global,
+     .reference = global_lp_pool, .cost = global_cost},
+});
+
+} // namespace
+
+std::span<const op_def> pool_ops() {
+  return table;
+}
+
+} // namespace troupe

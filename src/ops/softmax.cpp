@@ -1,0 +1,141 @@
+// Softmax, LogSoftmax and Hardmax along one axis.
+//
+// From opset 13 on the axis (default −1) is normalised by itself; before, the operand counts as a matrix whose rows are the
+// axes before `axis` (default 1) and whose columns are all the others. softmax(x) = e^(x − max) / Σ e^(x − max).
+#include "ops/families.hpp"
+#include "ops/infer.hpp"
+#include "ops/operand.hpp"
+
+#include <cmath>
+
+namespace troupe {
+namespace {
+
+/// The operand as [outer, size, inner]; `size` is normalised.
+struct softmax_extent {
+  int64_t outer = 1, size = 1, inner = 1;
+};
+
+template <bool Flatten>
+softmax_extent parse(const attributes& attrs, std::span<const int64_t> dims) {
+  softmax_extent e;
+  const auto rank = static_cast<int64_t>(dims.size());
+  if (rank == 0)
+    return e;
+  int64_t axis = attrs.integer("axis", Flatten ? 1 : -1);
+  // The matrix form may also split behind the last axis: then every row is a single element.
+  const size_t at = Flatten && axis == rank ? dims.size() : normalize_axis(axis, dims.size());
+  e.outer = volume(dims.first(at));
+  if (Flatten) {
+    e.size = volume(dims.subspan(at));
+  } else {
+    e.size = dims[at];
+    e.inner = volume(dims.subspan(at + 1));
+  }
+  return e;
+}
+
+template <bool Flatten>
+void infer_softmax(infer_context& c) {
+  const auto rank = static_cast<int64_t>(c.rank(0));
+  const int64_t axis = c.attrs().integer("axis", Flatten ? 1 : -1);
+  if (rank > 0 && !(Flatten && axis == rank))
+    normalize_axis(axis, c.rank(0));
+  infer_same(c);
+}
+
+/// Calls `row(x, y, size, stride)` for every vector that is normalised.
+template <bool Flatten, class F>
+void for_rows(kernel_context& c, F&& row) {
+  const softmax_extent e = parse<Flatten>(c.attrs(), c.input(0).dims);
+  visit_compute(c.input(0).type, [&](auto tag) {
+    using C = typename decltype(tag)::type;
+    const read_as<C> in(c.input(0));
+    write_as<C> out(c.output(0));
+    const int64_t grain = std::max<int64_t>(1, 4096 / std::max<int64_t>(1, e.size));
+    parallel_for(e.size ? e.outer * e.inner : 0, grain, [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) {
+        const int64_t at = i / e.inner * e.size * e.inner + i % e.inner;
+        row(in.data() + at, out.data() + at, e.size, e.inner);
+      }
+    });
+    out.commit();
+  });
+}
+
+template <class C>
+C largest(const C* x, int64_t size, int64_t stride) {
+  C result = x[0];
+  for (int64_t i = 1; i < size; ++i)
+    result = std::max(result, x[i * stride]);
+  return result;
+}
+
+template <bool Flatten>
+void softmax(kernel_context& c) {
+  for_rows<Flatten>(c, []<class C>(const C* x, C* y, int64_t size, int64_t stride) {
+    const C top = largest(x, size, stride);
+    double sum = 0;
+    for (int64_t i = 0; i < size; ++i) {
+      y[i * stride] = std::exp(x[i * stride] - top);
+      sum += y[i * stride];
+    }
+    const auto factor = static_cast<C>(1 / sum);
+    for (int64_t i = 0; i < size; ++i)
+      y[i * stride] *= factor;
+  });
+}
+
+template <bool Flatten>
+void log_softmax(kernel_context& c) {
+  for_rows<Flatten>(c, []<class C>(const C* x, C* y, int64_t size, int64_t stride) {
+    const C top = largest(x, size, stride);
+    double sum = 0;
+    for (int64_t i = 0; i < size; ++i)
+      sum += std::exp(x[i * stride] - top);
+    const auto shift = static_cast<C>(std::log(sum));
+    for (int64_t i = 0; i < size; ++i)
+      y[i * stride] = x[i * stride] - top - shift;
+  });
+}
+
+/// 1 at the first largest element, else 0.
+template <bool Flatten>
+void hardmax(kernel_context& c) {
+  for_rows<Flatten>(c, []<class C>(const C* x, C* y, int64_t size, int64_t stride) {
+    int64_t best = 0;
+    for (int64_t i = 1; i < size; ++i)
+      if (x[i * stride] > x[best * stride])
+        best = i;
+    for (int64_t i = 0; i < size; ++i)
+      y[i * stride] = i == best ? C(1) : C(0);
+  });
+}
+
+/// About five operations an element (maximum, difference, exponential, sum, product).
+op_cost softmax_cost(const attributes&, const call_shapes& call) {
+  return {5 * static_cast<double>(volume(call.inputs[0])), operand_bytes(call)};
+}
+
+template <bool Flatten>
+constexpr op_def row(std::string_view name, int64_t since, void (*reference)(kernel_context&)) {
+  return {.domain = "", .name = name, .since = since, .types = types::floats, .alias = aliasing::in_place,
+          .infer = infer_softmax<Flatten>, .reference = reference, .cost = softmax_cost};
+}
+
+constexpr auto table = std::to_array<op_def>({
+    row<true>("Softmax", 1, softmax<true>),
+    row<false>("Softmax", 13, softmax<false>),
+    row<true>("LogSoftmax", 1, log_softmax<true>),
+    row<false>("LogSoftmax", 13, log_softmax<false>),
+    row<true>("Hardmax", 1, hardmax<true>),
+    row<false>("Hardmax", 13, hardmax<false>),
+});
+
+} // namespace
+
+std::span<const op_def> softmax_ops() {
+  return table;
+}
+
+} // namespace troupe
