@@ -5,6 +5,14 @@
 
 namespace troupe {
 
+std::span<const op_def> conv_ops();
+std::span<const op_def> conv_transpose_ops();
+std::span<const op_def> layer_norm_ops();
+std::span<const op_def> matmul_ops();
+std::span<const op_def> normalization_ops();
+std::span<const op_def> pool_ops();
+std::span<const op_def> reduce_ops();
+std::span<const op_def> softmax_ops();
 std::span<const op_def> unary_ops();
 
 } // namespace troupe

@@ -100,7 +100,7 @@ void batch_norm(kernel_context& c) {
   for (size_t i = 1; i < 5; ++i)
     check_statistics(c.attrs(), dims, to_symbolic(c.input(i).dims), i);
   const int64_t channels = statistics(c.attrs(), dims).constant();
-  const int64_t outer = x.dims[0], inner = outer * channels ? x.size() / (outer * channels) : 0;
+  const int64_t outer = x.dims[0], inner = outer > 0 && channels > 0 ? x.size() / (outer * channels) : 0;
   const bool training = Training && c.attrs().integer("training_mode", 0) != 0;
   const double epsilon = c.attrs().real("epsilon", 1e-5f), momentum = c.attrs().real("momentum", 0.9f);
   visit_compute(x.type, [&](auto tag) {

@@ -225,6 +225,16 @@ void reduce_groups(std::vector<axis_group> groups, const T* x, T* y) {
   });
 }
 
+/// Booleans, which only maximum ("or") and minimum ("and") have; an empty minimum is true.
+template <class R>
+void reduce_bytes(const std::vector<axis_group>& groups, const const_view& x, const mutable_view& y) {
+  using bytes = std::conditional_t<std::is_same_v<R, reduce_min>, reduce_min, reduce_max>;
+  auto* out = y.as<uint8_t>();
+  reduce_groups<bytes>(groups, x.as<uint8_t>(), out);
+  for (int64_t i = 0; i < y.size(); ++i)
+    out[i] = out[i] != 0;
+}
+
 template <class R, bool AxesInput>
 void reduce(kernel_context& c) {
   const const_view& x = c.input(0);
@@ -239,9 +249,10 @@ void reduce(kernel_context& c) {
   const std::vector<axis_group> groups = merge_axes(x.dims, reduced_axes(axes, x.dims.size(), noop));
   if (c.output(0).size() == 0)
     return;
-  if (x.type == dtype::boolean) // only maximum and minimum have it: "or" and "and" of bytes that are 0 or 1
-    return reduce_groups<std::conditional_t<std::is_same_v<R, reduce_min>, reduce_min, reduce_max>>(
-        groups, x.as<bool>(), c.output(0).as<bool>());
+  if (x.type == dtype::boolean) {
+    reduce_bytes<R>(groups, x, c.output(0));
+    return;
+  }
   const auto run = [&](auto tag) {
     using T = typename decltype(tag)::type;
     const read_as<T> in(x);

@@ -11,6 +11,14 @@ using rows = std::span<const op_def>;
 
 /// THE table: one line a family.
 constexpr auto families = std::to_array<rows (*)()>({
+    conv_ops,
+    conv_transpose_ops,
+    layer_norm_ops,
+    matmul_ops,
+    normalization_ops,
+    pool_ops,
+    reduce_ops,
+    softmax_ops,
     unary_ops,
 });
 
