@@ -123,8 +123,9 @@ void conv(kernel_context& c) {
       std::vector<C> columns;
       for (int64_t i = begin; i < end; ++i) {
         const int64_t first = i % blocks * position_block;
-        conv_block(s, i / blocks / s.groups, i / blocks % s.groups, first, std::min(s.outputs(), first + position_block),
-                   in.data(), weights.data(), bias.data(), out.data(), columns);
+        conv_block(s, i / blocks / s.groups, i / blocks % s.groups, first,
+                   std::min(s.outputs(), first + position_block), in.data(), weights.data(), bias.data(), out.data(),
+                   columns);
       }
     });
     out.commit();
@@ -139,8 +140,16 @@ op_cost conv_cost(const attributes&, const call_shapes& call) {
 }
 
 constexpr auto table = std::to_array<op_def>({
-    {.domain = "", .name = "Conv", .since = 1, .min_inputs = 2, .max_inputs = 3, .types = types::floats,
-     .layouts = layout_support::spatial, .infer = infer_conv, .reference = conv, .cost = conv_cost},
+    {.domain = "",
+     .name = "Conv",
+     .since = 1,
+     .min_inputs = 2,
+     .max_inputs = 3,
+     .types = types::floats,
+     .layouts = layout_support::spatial,
+     .infer = infer_conv,
+     .reference = conv,
+     .cost = conv_cost},
 });
 
 } // namespace

@@ -175,8 +175,15 @@ op_cost conv_transpose_cost(const attributes&, const call_shapes& call) {
 }
 
 constexpr auto table = std::to_array<op_def>({
-    {.domain = "", .name = "ConvTranspose", .since = 1, .min_inputs = 2, .max_inputs = 3, .types = types::floats,
-     .layouts = layout_support::spatial, .infer = infer_conv_transpose, .reference = conv_transpose,
+    {.domain = "",
+     .name = "ConvTranspose",
+     .since = 1,
+     .min_inputs = 2,
+     .max_inputs = 3,
+     .types = types::floats,
+     .layouts = layout_support::spatial,
+     .infer = infer_conv_transpose,
+     .reference = conv_transpose,
      .cost = conv_transpose_cost},
 });
 

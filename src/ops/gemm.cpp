@@ -9,8 +9,8 @@
 namespace troupe {
 namespace {
 
-constexpr int64_t panel = 32;       // columns of a tile
-constexpr int64_t tile_rows = 4;    // rows of a tile
+constexpr int64_t panel = 32;        // columns of a tile
+constexpr int64_t tile_rows = 4;     // rows of a tile
 constexpr int64_t depth_block = 512; // a packed panel of floats is 64 KiB
 
 /// acc[rows × panel] += A[rows × depth] · packed B[depth × panel], added to the first `width` columns of C.

@@ -108,10 +108,25 @@ op_cost layer_norm_cost(const attributes&, const call_shapes& call) {
 }
 
 constexpr auto table = std::to_array<op_def>({
-    {.domain = "", .name = "LayerNormalization", .since = 17, .min_inputs = 2, .max_inputs = 3, .max_outputs = 3,
-     .types = types::floats, .infer = infer_layer_norm, .reference = layer_norm<true>, .cost = layer_norm_cost},
-    {.domain = "", .name = "RMSNormalization", .since = 23, .min_inputs = 2, .max_inputs = 2, .types = types::floats,
-     .infer = infer_layer_norm, .reference = layer_norm<false>, .cost = layer_norm_cost},
+    {.domain = "",
+     .name = "LayerNormalization",
+     .since = 17,
+     .min_inputs = 2,
+     .max_inputs = 3,
+     .max_outputs = 3,
+     .types = types::floats,
+     .infer = infer_layer_norm,
+     .reference = layer_norm<true>,
+     .cost = layer_norm_cost},
+    {.domain = "",
+     .name = "RMSNormalization",
+     .since = 23,
+     .min_inputs = 2,
+     .max_inputs = 2,
+     .types = types::floats,
+     .infer = infer_layer_norm,
+     .reference = layer_norm<false>,
+     .cost = layer_norm_cost},
 });
 
 } // namespace

@@ -151,8 +151,8 @@ C scaled(float factor, C x, bool floating) {
   if (floating)
     return static_cast<C>(factor) * x;
   using signed_type = std::make_signed_t<std::conditional_t<std::is_floating_point_v<C>, int64_t, C>>;
-  return static_cast<C>(static_cast<signed_type>(static_cast<double>(factor) *
-                                                 static_cast<double>(static_cast<signed_type>(x))));
+  return static_cast<C>(
+      static_cast<signed_type>(static_cast<double>(factor) * static_cast<double>(static_cast<signed_type>(x))));
 }
 
 void general_gemm(kernel_context& c) {
@@ -192,10 +192,24 @@ op_cost product_cost(const attributes& attrs, const call_shapes& call) {
 }
 
 constexpr auto table = std::to_array<op_def>({
-    {.domain = "", .name = "MatMul", .since = 1, .min_inputs = 2, .max_inputs = 2, .types = types::numeric,
-     .infer = infer_matmul, .reference = matmul, .cost = product_cost},
-    {.domain = "", .name = "Gemm", .since = 1, .min_inputs = 2, .max_inputs = 3, .types = types::numeric,
-     .infer = infer_gemm, .reference = general_gemm, .cost = product_cost},
+    {.domain = "",
+     .name = "MatMul",
+     .since = 1,
+     .min_inputs = 2,
+     .max_inputs = 2,
+     .types = types::numeric,
+     .infer = infer_matmul,
+     .reference = matmul,
+     .cost = product_cost},
+    {.domain = "",
+     .name = "Gemm",
+     .since = 1,
+     .min_inputs = 2,
+     .max_inputs = 3,
+     .types = types::numeric,
+     .infer = infer_gemm,
+     .reference = general_gemm,
+     .cost = product_cost},
 });
 
 } // namespace

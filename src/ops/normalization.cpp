@@ -211,20 +211,49 @@ op_cost norm_cost(const attributes&, const call_shapes& call) {
 }
 
 constexpr op_def batch_norm_row(int64_t since, uint8_t outputs, void (*reference)(kernel_context&)) {
-  return {.domain = "", .name = "BatchNormalization", .since = since, .min_inputs = 5, .max_inputs = 5,
-          .max_outputs = outputs, .types = types::floats, .layouts = layout_support::spatial,
-          .infer = infer_batch_norm, .reference = reference, .cost = norm_cost};
+  return {.domain = "",
+          .name = "BatchNormalization",
+          .since = since,
+          .min_inputs = 5,
+          .max_inputs = 5,
+          .max_outputs = outputs,
+          .types = types::floats,
+          .layouts = layout_support::spatial,
+          .infer = infer_batch_norm,
+          .reference = reference,
+          .cost = norm_cost};
 }
 
 constexpr auto table = std::to_array<op_def>({
     batch_norm_row(1, 5, batch_norm<false>),
     batch_norm_row(14, 3, batch_norm<true>),
-    {.domain = "", .name = "InstanceNormalization", .since = 1, .min_inputs = 3, .max_inputs = 3,
-     .types = types::floats, .infer = infer_instance_norm, .reference = instance_norm, .cost = norm_cost},
-    {.domain = "", .name = "GroupNormalization", .since = 18, .min_inputs = 3, .max_inputs = 3, .types = types::floats,
-     .infer = infer_group_norm<true>, .reference = group_normalization<true>, .cost = norm_cost},
-    {.domain = "", .name = "GroupNormalization", .since = 21, .min_inputs = 3, .max_inputs = 3, .types = types::floats,
-     .infer = infer_group_norm<false>, .reference = group_normalization<false>, .cost = norm_cost},
+    {.domain = "",
+     .name = "InstanceNormalization",
+     .since = 1,
+     .min_inputs = 3,
+     .max_inputs = 3,
+     .types = types::floats,
+     .infer = infer_instance_norm,
+     .reference = instance_norm,
+     .cost = norm_cost},
+    {.domain = "",
+     .name = "GroupNormalization",
+     .since = 18,
+     .min_inputs = 3,
+     .max_inputs = 3,
+     .types = types::floats,
+     .infer = infer_group_norm<true>,
+     .reference = group_normalization<true>,
+     .cost = norm_cost},
+    {.domain = "",
+     .name = "GroupNormalization",
+     .since = 21,
+     .min_inputs = 3,
+     .max_inputs = 3,
+     .types = types::floats,
+     .infer = infer_group_norm<false>,
+     .reference = group_normalization<false>,
+     .cost = norm_cost},
 });
 
 } // namespace

@@ -200,18 +200,21 @@ void global_pool(kernel_context& c, double init, Step step, Finish finish) {
 }
 
 void global_average_pool(kernel_context& c) {
-  global_pool(c, 0, [](double acc, double x) { return acc + x; }, [](double acc, double count) { return acc / count; });
+  global_pool(
+      c, 0, [](double acc, double x) { return acc + x; }, [](double acc, double count) { return acc / count; });
 }
 
 void global_max_pool(kernel_context& c) {
-  global_pool(c, lowest<double>, [](double acc, double x) { return x > acc || x != x ? x : acc; },
-              [](double acc, double) { return acc; });
+  global_pool(
+      c, lowest<double>, [](double acc, double x) { return x > acc || x != x ? x : acc; },
+      [](double acc, double) { return acc; });
 }
 
 void global_lp_pool(kernel_context& c) {
   const double p = norm_order(c.attrs());
-  global_pool(c, 0, [p](double acc, double x) { return acc + std::pow(std::abs(x), p); },
-              [p](double acc, double) { return std::pow(acc, 1 / p); });
+  global_pool(
+      c, 0, [p](double acc, double x) { return acc + std::pow(std::abs(x), p); },
+      [p](double acc, double) { return std::pow(acc, 1 / p); });
 }
 
 /// One operation a tap.
@@ -230,18 +233,52 @@ op_cost global_cost(const attributes&, const call_shapes& call) {
 constexpr dtype_set max_pool_types = types::floats | set_of(dtype::int8, dtype::uint8);
 
 constexpr auto table = std::to_array<op_def>({
-    {.domain = "", .name = "MaxPool", .since = 1, .max_outputs = 2, .types = max_pool_types,
-     .layouts = layout_support::spatial, .infer = infer_pool, .reference = max_pool, .cost = pool_cost},
-    {.domain = "", .name = "AveragePool", .since = 1, .types = types::floats, .layouts = layout_support::spatial,
-     .infer = infer_pool, .reference = average_pool, .cost = pool_cost},
-    {.domain = "", .name = "LpPool", .since = 1, .types = types::floats, .infer = infer_pool, .reference = lp_pool,
+    {.domain = "",
+     .name = "MaxPool",
+     .since = 1,
+     .max_outputs = 2,
+     .types = max_pool_types,
+     .layouts = layout_support::spatial,
+     .infer = infer_pool,
+     .reference = max_pool,
      .cost = pool_cost},
-    {.domain = "", .name = "GlobalAveragePool", .since = 1, .types = types::floats,
-     .layouts = layout_support::spatial, .infer = infer_global, .reference = global_average_pool, .cost = global_cost},
-    {.domain = "", .name = "GlobalMaxPool", .since = 1, .types = types::floats, .infer = infer_global,
-     .reference = global_max_pool, .cost = global_cost},
-    {.domain = "", .name = "GlobalLpPool", .since = 1, .types = types::floats, .infer = infer_global,
-     .reference = global_lp_pool, .cost = global_cost},
+    {.domain = "",
+     .name = "AveragePool",
+     .since = 1,
+     .types = types::floats,
+     .layouts = layout_support::spatial,
+     .infer = infer_pool,
+     .reference = average_pool,
+     .cost = pool_cost},
+    {.domain = "",
+     .name = "LpPool",
+     .since = 1,
+     .types = types::floats,
+     .infer = infer_pool,
+     .reference = lp_pool,
+     .cost = pool_cost},
+    {.domain = "",
+     .name = "GlobalAveragePool",
+     .since = 1,
+     .types = types::floats,
+     .layouts = layout_support::spatial,
+     .infer = infer_global,
+     .reference = global_average_pool,
+     .cost = global_cost},
+    {.domain = "",
+     .name = "GlobalMaxPool",
+     .since = 1,
+     .types = types::floats,
+     .infer = infer_global,
+     .reference = global_max_pool,
+     .cost = global_cost},
+    {.domain = "",
+     .name = "GlobalLpPool",
+     .since = 1,
+     .types = types::floats,
+     .infer = infer_global,
+     .reference = global_lp_pool,
+     .cost = global_cost},
 });
 
 } // namespace

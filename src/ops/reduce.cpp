@@ -16,14 +16,25 @@ namespace {
 // Each reduction: its accumulator for element type T, how an element enters it, and what comes out.
 
 struct reduce_sum {
-  template <class T> using acc = std::conditional_t<std::is_integral_v<T>, uint64_t, double>;
-  template <class T> static acc<T> init() { return 0; }
-  template <class T> static void step(acc<T>& a, T x) { a += static_cast<acc<T>>(x); }
-  template <class T> static T finish(acc<T> a, int64_t) { return static_cast<T>(a); }
+  template <class T>
+  using acc = std::conditional_t<std::is_integral_v<T>, uint64_t, double>;
+  template <class T>
+  static acc<T> init() {
+    return 0;
+  }
+  template <class T>
+  static void step(acc<T>& a, T x) {
+    a += static_cast<acc<T>>(x);
+  }
+  template <class T>
+  static T finish(acc<T> a, int64_t) {
+    return static_cast<T>(a);
+  }
 };
 
 struct reduce_mean : reduce_sum {
-  template <class T> static T finish(acc<T> a, int64_t count) {
+  template <class T>
+  static T finish(acc<T> a, int64_t count) {
     if constexpr (!std::is_integral_v<T>)
       return static_cast<T>(a / static_cast<double>(count));
     else if constexpr (std::is_signed_v<T>)
@@ -34,12 +45,19 @@ struct reduce_mean : reduce_sum {
 };
 
 struct reduce_product : reduce_sum {
-  template <class T> static acc<T> init() { return 1; }
-  template <class T> static void step(acc<T>& a, T x) { a *= static_cast<acc<T>>(x); }
+  template <class T>
+  static acc<T> init() {
+    return 1;
+  }
+  template <class T>
+  static void step(acc<T>& a, T x) {
+    a *= static_cast<acc<T>>(x);
+  }
 };
 
 struct reduce_l1 : reduce_sum {
-  template <class T> static void step(acc<T>& a, T x) {
+  template <class T>
+  static void step(acc<T>& a, T x) {
     if constexpr (std::is_unsigned_v<T>)
       a += x;
     else
@@ -48,19 +66,36 @@ struct reduce_l1 : reduce_sum {
 };
 
 struct reduce_sum_square : reduce_sum {
-  template <class T> static void step(acc<T>& a, T x) { a += static_cast<acc<T>>(x) * static_cast<acc<T>>(x); }
+  template <class T>
+  static void step(acc<T>& a, T x) {
+    a += static_cast<acc<T>>(x) * static_cast<acc<T>>(x);
+  }
 };
 
 struct reduce_l2 : reduce_sum {
-  template <class T> using acc = double;
-  template <class T> static void step(double& a, T x) { a += static_cast<double>(x) * static_cast<double>(x); }
-  template <class T> static T finish(double a, int64_t) { return static_cast<T>(std::sqrt(a)); }
+  template <class T>
+  using acc = double;
+  template <class T>
+  static void step(double& a, T x) {
+    a += static_cast<double>(x) * static_cast<double>(x);
+  }
+  template <class T>
+  static T finish(double a, int64_t) {
+    return static_cast<T>(std::sqrt(a));
+  }
 };
 
 struct reduce_log_sum : reduce_sum {
-  template <class T> using acc = double;
-  template <class T> static void step(double& a, T x) { a += static_cast<double>(x); }
-  template <class T> static T finish(double a, int64_t) { return static_cast<T>(std::log(a)); }
+  template <class T>
+  using acc = double;
+  template <class T>
+  static void step(double& a, T x) {
+    a += static_cast<double>(x);
+  }
+  template <class T>
+  static T finish(double a, int64_t) {
+    return static_cast<T>(std::log(a));
+  }
 };
 
 /// log Σ eˣ, kept as largest + log Σ e^(x − largest) so that nothing overflows.
@@ -68,9 +103,14 @@ struct reduce_log_sum_exp {
   struct state {
     double largest = -std::numeric_limits<double>::infinity(), sum = 0;
   };
-  template <class T> using acc = state;
-  template <class T> static state init() { return {}; }
-  template <class T> static void step(state& a, T element) {
+  template <class T>
+  using acc = state;
+  template <class T>
+  static state init() {
+    return {};
+  }
+  template <class T>
+  static void step(state& a, T element) {
     const auto x = static_cast<double>(element);
     if (x > a.largest) {
       a.sum = a.sum * std::exp(a.largest - x) + 1;
@@ -79,25 +119,40 @@ struct reduce_log_sum_exp {
       a.sum += x == a.largest ? 1 : std::exp(x - a.largest);
     }
   }
-  template <class T> static T finish(const state& a, int64_t) { return static_cast<T>(a.largest + std::log(a.sum)); }
+  template <class T>
+  static T finish(const state& a, int64_t) {
+    return static_cast<T>(a.largest + std::log(a.sum));
+  }
 };
 
 struct reduce_max {
-  template <class T> using acc = T;
-  template <class T> static T init() {
+  template <class T>
+  using acc = T;
+  template <class T>
+  static T init() {
     using limits = std::numeric_limits<T>;
     return limits::has_infinity ? -limits::infinity() : limits::lowest();
   }
-  template <class T> static void step(T& a, T x) { a = x > a || x != x ? x : a; } // NaN wins
-  template <class T> static T finish(T a, int64_t) { return a; }
+  template <class T>
+  static void step(T& a, T x) {
+    a = x > a || x != x ? x : a;
+  } // NaN wins
+  template <class T>
+  static T finish(T a, int64_t) {
+    return a;
+  }
 };
 
 struct reduce_min : reduce_max {
-  template <class T> static T init() {
+  template <class T>
+  static T init() {
     using limits = std::numeric_limits<T>;
     return limits::has_infinity ? limits::infinity() : limits::max();
   }
-  template <class T> static void step(T& a, T x) { a = x < a || x != x ? x : a; }
+  template <class T>
+  static void step(T& a, T x) {
+    a = x < a || x != x ? x : a;
+  }
 };
 
 /// Returns for each of `rank` axes whether it is reduced.
@@ -274,8 +329,14 @@ op_cost reduce_cost(const attributes&, const call_shapes& call) {
 /// The row of reduction R with axes as an attribute, or as input 1.
 template <class R, bool AxesInput>
 constexpr op_def row(std::string_view name, int64_t since, dtype_set element_types = types::numeric) {
-  return {.domain = "", .name = name, .since = since, .max_inputs = AxesInput ? 2 : 1, .types = element_types,
-          .host_inputs = AxesInput ? 2u : 0u, .infer = infer_reduce<R, AxesInput>, .reference = reduce<R, AxesInput>,
+  return {.domain = "",
+          .name = name,
+          .since = since,
+          .max_inputs = AxesInput ? 2 : 1,
+          .types = element_types,
+          .host_inputs = AxesInput ? 2u : 0u,
+          .infer = infer_reduce<R, AxesInput>,
+          .reference = reduce<R, AxesInput>,
           .cost = reduce_cost};
 }
 

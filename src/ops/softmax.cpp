@@ -119,8 +119,14 @@ op_cost softmax_cost(const attributes&, const call_shapes& call) {
 
 template <bool Flatten>
 constexpr op_def row(std::string_view name, int64_t since, void (*reference)(kernel_context&)) {
-  return {.domain = "", .name = name, .since = since, .types = types::floats, .alias = aliasing::in_place,
-          .infer = infer_softmax<Flatten>, .reference = reference, .cost = softmax_cost};
+  return {.domain = "",
+          .name = name,
+          .since = since,
+          .types = types::floats,
+          .alias = aliasing::in_place,
+          .infer = infer_softmax<Flatten>,
+          .reference = reference,
+          .cost = softmax_cost};
 }
 
 constexpr auto table = std::to_array<op_def>({
