@@ -1,0 +1,81 @@
+// A small cache that forgets what was used longest ago, with counters. For plans and bound plans, by content key.
+//
+// Thread-safety: none; its owner calls it from one thread at a time.
+#pragma once
+
+#include "base/error.hpp"
+#include "base/hash.hpp"
+
+#include <list>
+#include <unordered_map>
+
+namespace troupe {
+
+/// Counters of a cache, since it was made.
+struct cache_stats {
+  uint64_t hits = 0;
+  uint64_t misses = 0;
+  uint64_t evictions = 0;
+};
+
+/// Maps keys to values, at most `capacity` (≥ 1) of them (see the top of this file).
+template <class Value>
+class plan_cache {
+public:
+  explicit plan_cache(size_t capacity) : capacity_(capacity) {
+    expects(capacity > 0, "plan_cache: a cache holds at least one entry");
+  }
+
+  /// Returns the value and marks it as used now; null where there is none. The pointer is valid until the next `insert`.
+  Value* find(const hash128& key) {
+    const auto it = index_.find(key);
+    if (it == index_.end()) {
+      ++stats_.misses;
+      return nullptr;
+    }
+    ++stats_.hits;
+    entries_.splice(entries_.begin(), entries_, it->second);
+    return &it->second->second;
+  }
+
+  /// Adds or replaces an entry and calls `evicted(value)` for each value that has to go.
+  template <class F>
+  Value& insert(const hash128& key, Value value, F&& evicted) {
+    if (const auto it = index_.find(key); it != index_.end()) {
+      evicted(it->second->second);
+      entries_.erase(it->second);
+      index_.erase(it);
+    }
+    entries_.emplace_front(key, std::move(value));
+    index_[key] = entries_.begin();
+    while (entries_.size() > capacity_) {
+      ++stats_.evictions;
+      evicted(entries_.back().second);
+      index_.erase(entries_.back().first);
+      entries_.pop_back();
+    }
+    return entries_.front().second;
+  }
+  Value& insert(const hash128& key, Value value) {
+    return insert(key, std::move(value), [](Value&) {});
+  }
+
+  /// Removes everything, without counting evictions.
+  void clear() {
+    index_.clear();
+    entries_.clear();
+  }
+
+  size_t size() const { return entries_.size(); }
+  const cache_stats& stats() const { return stats_; }
+
+private:
+  using entry_list = std::list<std::pair<hash128, Value>>; // used last first
+
+  size_t capacity_;
+  entry_list entries_;
+  std::unordered_map<hash128, typename entry_list::iterator> index_;
+  cache_stats stats_;
+};
+
+} // namespace troupe

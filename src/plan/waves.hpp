@@ -1,0 +1,71 @@
+// The barrier planner: items that may run together between two barriers form a wave.
+//
+// Waves follow from data hazards alone: an item that reads what another writes, or overwrites what another reads or writes,
+// is in a later wave. An item's wave is the longest path of hazards before it, so the number of waves is minimal. Hazards
+// and waves are kept as CSR arrays in scratch that the caller owns: it is reused and never shrinks, so planning does not
+// allocate once the scratch has grown.
+//
+// Errors are one kind each: `errc::invalid_argument` for an index out of range and for sizes over 2^32 − 1,
+// `errc::invalid_model` for a cycle, `errc::out_of_memory` where the scratch cannot grow.
+#pragma once
+
+#include "plan/plan.hpp"
+
+#include <functional>
+
+namespace troupe {
+
+/// `before` must be complete, behind a barrier, when `after` starts.
+struct hazard {
+  uint32_t before = 0, after = 0;
+};
+
+/// What items read and write, in program order, as CSR: item i reads reads[read_begin[i] … read_begin[i + 1]).
+struct item_accesses {
+  std::vector<uint32_t> read_begin{0}, reads;
+  std::vector<uint32_t> write_begin{0}, writes;
+
+  uint32_t count() const { return static_cast<uint32_t>(read_begin.size() - 1); }
+  void clear();
+  void add_read(uint32_t resource) { reads.push_back(resource); }
+  void add_write(uint32_t resource) { writes.push_back(resource); }
+  /// Ends the current item.
+  void end_item();
+};
+
+/// Waves of items, as CSR: wave w holds items[wave_begin[w] … wave_begin[w + 1]), ascending.
+struct wave_plan {
+  std::vector<uint32_t> wave_of; // by item
+  std::vector<uint32_t> wave_begin, items;
+
+  uint32_t wave_count() const { return wave_begin.empty() ? 0 : static_cast<uint32_t>(wave_begin.size() - 1); }
+  uint32_t barrier_count() const { return wave_count() > 1 ? wave_count() - 1 : 0; }
+  /// Items of the widest wave.
+  uint32_t widest() const;
+};
+
+/// Working memory of the planner (see the top of this file).
+struct wave_scratch {
+  item_accesses accesses;
+  std::vector<hazard> hazards;
+  std::vector<uint32_t> edge_begin, edges, missing, queue;
+  std::vector<uint32_t> last_writer, reader_head, reader_next, reader_item;
+  std::vector<uint32_t> resource_of, numbered; // by value, and its inverse
+};
+
+/// Names an item in messages.
+using item_namer = std::function<std::string(uint32_t item)>;
+
+/// Appends to `hazards` those that follow from the order of `accesses` over `resource_count` resources: read after write,
+/// write after read, write after write.
+void find_hazards(const item_accesses& accesses, uint32_t resource_count, wave_scratch& scratch,
+                  std::vector<hazard>& hazards, const item_namer& name);
+
+/// Plans the waves of `item_count` items under `hazards`, in any order, repeats allowed.
+void plan_waves(uint32_t item_count, std::span<const hazard> hazards, wave_scratch& scratch, wave_plan& out,
+                const item_namer& name);
+
+/// Plans the waves of a chunk's nodes: item i is node i of the chunk. Views launch nothing and wait for nothing.
+void plan_waves(const plan& p, const chunk& c, wave_scratch& scratch, wave_plan& out);
+
+} // namespace troupe
