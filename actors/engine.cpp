@@ -1,1 +1,136 @@
 #include "actors/engine.hpp"
+
+#include "actors/actor_runtime.hpp"
+#include "loader/onnx_loader.hpp"
+
+#include <caf/send.hpp>
+
+namespace troupe {
+
+using namespace actors;
+
+/// The engine's own handle closes the runtime; sessions that live longer find it closed.
+struct engine::state {
+  std::shared_ptr<actor_runtime> runtime;
+
+  ~state() { runtime->close(); }
+};
+
+struct session::state {
+  std::shared_ptr<actor_runtime> runtime; // destroyed last: the coordinator's handle needs its system
+  model_ptr model;
+  coordinator_ref coordinator;
+
+  ~state() { caf::anon_send(coordinator, close_session{}); }
+};
+
+namespace {
+
+/// A run that watches its caller's stop token.
+struct watched_request : run_request {
+  using run_request::run_request;
+  std::optional<std::stop_callback<std::function<void()>>> watch;
+};
+
+run_request_ptr make_watched_request(named_tensors inputs, const run_options& options, const coordinator_ref& to) {
+  if (!options.cancel.stop_possible())
+    return std::make_shared<run_request>(std::move(inputs), options);
+  auto request = std::make_shared<watched_request>(std::move(inputs), options);
+  // The callback ends before the request that it names.
+  request->watch.emplace(options.cancel, [raw = request.get(), to] {
+    raw->cancelled = true;
+    caf::anon_send(to, cancel_run{raw->ticket});
+  });
+  return request;
+}
+
+double milliseconds_since(std::chrono::steady_clock::time_point start) {
+  return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
+}
+
+} // namespace
+
+// -- engine
+
+engine::engine(const engine_options& options) : state_(std::make_shared<state>()) {
+  state_->runtime = std::make_shared<actor_runtime>(options);
+}
+
+engine::~engine() = default;
+engine::engine(engine&&) noexcept = default;
+engine& engine::operator=(engine&&) noexcept = default;
+
+std::vector<device_info> engine::devices() const {
+  std::vector<device_info> infos;
+  for (const device_handle& d : state_->runtime->devices().devices())
+    infos.push_back(d.info);
+  return infos;
+}
+
+std::vector<device_stats> engine::stats() const {
+  return state_->runtime->devices().stats();
+}
+
+session engine::load(const std::string& path, const session_options& options) {
+  const auto start = std::chrono::steady_clock::now();
+  graph source = load_model(std::filesystem::path(path));
+  return open(make_model(std::move(source), options, milliseconds_since(start)));
+}
+
+session engine::load(graph model, const session_options& options) {
+  return open(make_model(std::move(model), options, 0));
+}
+
+session engine::open(std::shared_ptr<const actors::model> model) {
+  auto plans = std::make_shared<session_plans>(model, devices());
+  plans->prepare_ahead();
+  auto s = std::make_shared<session::state>();
+  s->runtime = state_->runtime;
+  s->model = std::move(model);
+  s->coordinator = state_->runtime->spawn_coordinator(std::move(plans));
+  return session(std::move(s));
+}
+
+// -- session
+
+session::session(std::shared_ptr<state> s) : state_(std::move(s)) {}
+
+const std::vector<value_info>& session::inputs() const {
+  return state_->model->inputs;
+}
+
+const std::vector<value_info>& session::outputs() const {
+  return state_->model->outputs;
+}
+
+run_result session::run(named_tensors inputs, const run_options& options) const {
+  return run_async(std::move(inputs), options).get();
+}
+
+std::future<run_result> session::run_async(named_tensors inputs, const run_options& options) const {
+  run_request_ptr request = make_watched_request(std::move(inputs), options, state_->coordinator);
+  std::future<run_result> future = request->result.future();
+  caf::anon_send(state_->coordinator, actors::run{std::move(request)});
+  return future;
+}
+
+bound_plan_ptr session::bind_for(const named_tensors& inputs) const {
+  auto query = std::make_shared<plan_query>();
+  query->inputs = inputs;
+  std::future<bound_plan_ptr> future = query->result.future();
+  caf::anon_send(state_->coordinator, plan_query_message{std::move(query)});
+  return future.get();
+}
+
+std::shared_ptr<const plan> session::plan_for(const named_tensors& inputs) const {
+  return bind_for(inputs)->source;
+}
+
+session_stats session::stats() const {
+  auto query = std::make_shared<stats_query>();
+  std::future<session_stats> future = query->result.future();
+  caf::anon_send(state_->coordinator, session_query_message{std::move(query)});
+  return future.get();
+}
+
+} // namespace troupe

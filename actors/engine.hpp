@@ -14,8 +14,13 @@
 
 #include <chrono>
 #include <future>
+#include <stop_token>
 
 namespace troupe {
+
+namespace actors {
+struct model;
+}
 
 /// What an engine is made of.
 struct engine_options {
@@ -25,6 +30,11 @@ struct engine_options {
   completion_mode completion = completion_mode::device;
   /// Worker threads of the actor system.
   unsigned scheduler_threads = 2;
+  /// A device that has work and shows no progress for this long counts as lost and is abandoned; its runs are done again on
+  /// the other devices. Must exceed the longest chunk.
+  std::chrono::milliseconds device_timeout = std::chrono::minutes(10);
+  /// Devices that the caller makes, opened behind the named ones; their `info().name` must be unique. For tests.
+  std::vector<device_factory> custom_devices;
 };
 
 /// How a model is prepared.
@@ -42,6 +52,8 @@ struct session_options {
 struct run_options {
   /// Longest time the run may take, zero for no limit; then the run ends with `errc::timeout`.
   std::chrono::milliseconds timeout{0};
+  /// Ends the run with `errc::cancelled` when a stop is requested.
+  std::stop_token cancel;
 };
 
 /// A model input or output, as the file declares it.
@@ -128,6 +140,8 @@ public:
   session load(graph model, const session_options& options = {});
 
 private:
+  session open(std::shared_ptr<const actors::model> model);
+
   struct state;
   std::shared_ptr<state> state_;
 };

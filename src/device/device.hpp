@@ -49,8 +49,8 @@ using chunk_done = std::function<void(chunk_result)>;
 struct device_stats {
   int64_t chunks = 0;
   int64_t busy_ns = 0;
-  int64_t weight_bytes = 0;  // materialised and held
-  int64_t arena_bytes = 0;   // of all slots
+  int64_t weight_bytes = 0; // materialised and held
+  int64_t arena_bytes = 0;  // of all slots
   int64_t installed_plans = 0;
 };
 
@@ -72,5 +72,8 @@ public:
 
   virtual device_stats stats() const = 0;
 };
+
+/// Opens a device; throws where it cannot be opened. Called in the thread that will use the device.
+using device_factory = std::function<std::unique_ptr<device>()>;
 
 } // namespace troupe

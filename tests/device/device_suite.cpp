@@ -10,13 +10,13 @@ using namespace troupe;
 
 namespace {
 
-struct device_factory {
+struct tested_device {
   std::string name;
   std::function<std::unique_ptr<device>(std::string)> make;
 };
 
-const std::vector<device_factory>& factories() {
-  static const std::vector<device_factory> all = {
+const std::vector<tested_device>& factories() {
+  static const std::vector<tested_device> all = {
       {"cpu", [](std::string name) { return make_cpu_device(std::move(name)); }},
       {"cpu, poisoned", [](std::string name) { return make_cpu_device(std::move(name), {.poison = true}); }},
   };
@@ -47,7 +47,7 @@ struct net {
 };
 
 struct stage {
-  stage(const device_factory& factory, size_t count, std::shared_ptr<const graph> g,
+  stage(const tested_device& factory, size_t count, std::shared_ptr<const graph> g,
         placement_policy policy = placement_policy::single) {
     std::vector<device_info> infos;
     for (size_t i = 0; i < count; ++i) {
@@ -76,7 +76,7 @@ float sigmoid_of_relu(float x) {
 } // namespace
 
 TEST_CASE("a chain of nodes computes, in every run afresh", "[device][A2]") {
-  const device_factory& f = GENERATE(from_range(factories()));
+  const tested_device& f = GENERATE(from_range(factories()));
   INFO(f.name);
   net n;
   const value_id x = n.input({dim::symbol("batch"), 3});
@@ -96,7 +96,7 @@ TEST_CASE("a chain of nodes computes, in every run afresh", "[device][A2]") {
 }
 
 TEST_CASE("values cross devices and stay for later chunks", "[device][A4][B4]") {
-  const device_factory& f = GENERATE(from_range(factories()));
+  const tested_device& f = GENERATE(from_range(factories()));
   INFO(f.name);
   net n;
   const value_id x = n.input({2, 3});
@@ -120,7 +120,7 @@ TEST_CASE("values cross devices and stay for later chunks", "[device][A4][B4]") 
 }
 
 TEST_CASE("two executions in flight do not disturb each other", "[device][A5]") {
-  const device_factory& f = GENERATE(from_range(factories()));
+  const tested_device& f = GENERATE(from_range(factories()));
   INFO(f.name);
   net n;
   const value_id x = n.input({4});
@@ -155,7 +155,7 @@ TEST_CASE("two executions in flight do not disturb each other", "[device][A5]") 
 }
 
 TEST_CASE("a cancelled chunk ends with that error", "[device][A9]") {
-  const device_factory& f = GENERATE(from_range(factories()));
+  const tested_device& f = GENERATE(from_range(factories()));
   INFO(f.name);
   net n;
   const value_id x = n.input({4});
@@ -173,7 +173,7 @@ TEST_CASE("a cancelled chunk ends with that error", "[device][A9]") {
 }
 
 TEST_CASE("a device counts what it does and forgets retired plans", "[device][A11]") {
-  const device_factory& f = GENERATE(from_range(factories()));
+  const tested_device& f = GENERATE(from_range(factories()));
   INFO(f.name);
   net n;
   const value_id x = n.input({1024});

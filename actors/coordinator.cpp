@@ -1,0 +1,169 @@
+#include "actors/coordinator.hpp"
+
+#include <caf/stateful_actor.hpp>
+#include <caf/typed_event_based_actor.hpp>
+
+namespace troupe::actors {
+
+coordinator_ref::behavior_type coordinator_state::behavior(pointer self, coordinator_options options) {
+  self_ = self;
+  options_ = std::move(options);
+  for (const device_handle& handle : options_.devices) {
+    devices_.push_back({.handle = handle});
+    self->monitor(handle.actor);
+  }
+  self->set_down_handler([this](caf::down_msg& down) { on_down(down); });
+  return {
+      [this](const plan_installed& answer) { on_installed(answer); },
+      [this](chunk_ended& ended) { on_chunk(ended); },
+      [this](const run& message) { start_run(message.request); },
+      [this](const cancel_run& message) { cancel(message.ticket); },
+      [this](const plan_query_message& message) { answer_query(*message.query); },
+      [this](const session_query_message& message) { message.query->result.answer(options_.plans->stats()); },
+      [this](close_session) {
+        closing_ = true;
+        quit_when_idle();
+      },
+      [this](tick) { on_tick(); },
+  };
+}
+
+coordinator_ref::behavior_type coordinator(coordinator_state::pointer self, coordinator_options options) {
+  return self->state.behavior(self, std::move(options));
+}
+
+void coordinator_state::start_run(const run_request_ptr& request) {
+  if (request->cancelled)
+    return request->result.fail({errc::cancelled, "the run was cancelled"});
+  ++options_.plans->stats().runs;
+  if (request->options.timeout.count() > 0) {
+    request->deadline = now() + request->options.timeout;
+    arm_tick(*request->deadline);
+  }
+  notice_lost_devices();
+  start_attempt(request);
+}
+
+void coordinator_state::start_attempt(const run_request_ptr& request) {
+  execution* e = nullptr;
+  const failure why = capture([&] {
+    check_device_left();
+    auto fresh = std::make_unique<execution>(request, options_.plans->prepare(request->inputs), options_.completion);
+    e = fresh.get();
+    executions_.emplace(e->id(), std::move(fresh));
+    start_segment(*e, 0);
+  });
+  if (why.failed())
+    e ? end_early(*e, why) : request->result.fail(why);
+  if (!executions_.empty() && options_.device_timeout.count() > 0)
+    arm_tick(now() + tick_interval());
+}
+
+void coordinator_state::start_segment(execution& e, uint32_t segment) {
+  bool cached = true;
+  const bound_plan_ptr bound = options_.plans->bind(e.planned(), segment, e.symbols(), &cached);
+  if (!cached)
+    e.note_miss();
+  retire_evicted();
+  installation& i = install(bound, e.planned());
+  ready_.clear();
+  e.start(bound, take_slot(i), ready_);
+  dispatch(e);
+  advance(e); // where everything is known already
+}
+
+void coordinator_state::dispatch(execution& e) {
+  const plan& p = e.source();
+  batches_.resize(std::max(batches_.size(), p.devices.size()));
+  // `take` appends what becomes ready behind a chunk on the same device.
+  for (size_t i = 0; i < ready_.size(); ++i)
+    batches_[p.chunks[ready_[i]].device].works.push_back(e.take(ready_[i], ready_));
+  for (device_index d = 0; d < p.devices.size(); ++d)
+    if (!batches_[d].works.empty())
+      self_->send(devices_[e.planned()->devices[d]].handle.actor, std::exchange(batches_[d], {}));
+  ready_.clear();
+}
+
+void coordinator_state::advance(execution& e) {
+  if (e.outputs_complete())
+    return finish(e);
+  if (!e.segment_finished())
+    return;
+  const uint32_t next = e.bound()->segment + 1;
+  leave_segment(e);
+  expects(next < e.source().segment_count, "every chunk is complete, but an output is missing");
+  start_segment(e, next);
+}
+
+void coordinator_state::on_chunk(chunk_ended& ended) {
+  const auto found = executions_.find(ended.execution);
+  if (found == executions_.end() || !found->second->end_chunk(ended.chunk))
+    return; // of an attempt that is over, or spurious
+  execution& e = *found->second;
+  const size_t device = e.planned()->devices[e.source().chunks[ended.chunk].device];
+  if (!ended.result.ok() && ended.result.code == errc::device_lost) {
+    lose_device(device, ended.result.message);
+    return;
+  }
+  if (e.stopped())
+    return drain(e);
+  if (!ended.result.ok())
+    return end_early(e,
+                     {ended.result.code, fmt::format("device '{}' failed in {}: {}", devices_[device].handle.info.name,
+                                                     e.describe_chunk(ended.chunk), ended.result.message)});
+  const failure why = capture([&] {
+    e.complete(ended.chunk, ended.result, ready_);
+    dispatch(e);
+    advance(e);
+  });
+  if (why.failed())
+    end_early(e, {why.code, fmt::format("{} (after {} on device '{}')", why.message, e.describe_chunk(ended.chunk),
+                                        devices_[device].handle.info.name)});
+}
+
+void coordinator_state::finish(execution& e) {
+  run_request& request = *e.request();
+  run_result result;
+  result.outputs = e.collect_outputs();
+  e.add_stats();
+  request.stats.total_ms =
+      std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - request.started).count();
+  result.stats = request.stats;
+  request.result.answer(std::move(result));
+  e.stop();
+  drain(e);
+}
+
+void coordinator_state::drain(execution& e) {
+  if (!e.drained())
+    return;
+  leave_segment(e);
+  if (e.aborted())
+    for (size_t d = 0; d < e.planned()->devices.size(); ++d)
+      if (const device_state& device = devices_[e.planned()->devices[d]]; e.planned()->used[d])
+        self_->send(device.handle.actor, end_execution{e.id()});
+  executions_.erase(e.id());
+  quit_when_idle();
+}
+
+void coordinator_state::quit_when_idle() {
+  if (!closing_ || !executions_.empty())
+    return;
+  while (!installations_.empty())
+    retire(installations_.begin()->first);
+  self_->quit();
+}
+
+void coordinator_state::answer_query(plan_query& query) {
+  const failure why = capture([&] {
+    notice_lost_devices();
+    check_device_left();
+    const prepared_run prepared = options_.plans->prepare(query.inputs);
+    query.result.answer(options_.plans->bind(prepared.source, 0, prepared.symbols));
+    retire_evicted();
+  });
+  if (why.failed())
+    query.result.fail(why);
+}
+
+} // namespace troupe::actors

@@ -1,0 +1,119 @@
+// The actor that runs a session's model: it answers each `run` by sending the chunks of a plan to device actors.
+//
+// `session_plans` decides what is executed, `plan` where, `ready_set` when; the coordinator translates: a `run` into an
+// execution, ready chunks into `run_chunks`, each `chunk_ended` into the chunks it makes ready. Several executions are in
+// flight side by side, each on an arena slot of its own.
+//
+// Failure: a chunk that fails ends its run with one error that names the device. A device is lost when it says so, when its
+// actor dies, or when it has work and is silent for the device timeout; every execution on it is planned again on the devices
+// left and starts over from the kept inputs, under a new execution id, so that late messages of the old attempt find nothing.
+// An execution that ended early stays in the book until its last chunk is answered: only then is its slot free.
+#pragma once
+
+#include "actors/device_actor.hpp"
+#include "actors/execution.hpp"
+
+namespace troupe::actors {
+
+/// What a coordinator is made of.
+struct coordinator_options {
+  std::vector<device_handle> devices;
+  std::shared_ptr<session_plans> plans; // the coordinator becomes its only user
+  completion_mode completion = completion_mode::device;
+  std::chrono::milliseconds device_timeout{0};
+};
+
+class coordinator_state {
+public:
+  static constexpr const char* name = "troupe.coordinator";
+  using pointer = coordinator_ref::stateful_pointer<coordinator_state>;
+
+  coordinator_ref::behavior_type behavior(pointer self, coordinator_options options);
+
+private:
+  using clock = std::chrono::steady_clock;
+
+  /// A bound plan on its devices.
+  struct installation {
+    bound_plan_ptr bound;
+    planned_model_ptr planned;
+    std::vector<uint32_t> free_slots;
+    uint32_t slots = 0;  // handed out so far
+    uint32_t in_use = 0; // executions that hold a slot
+    bool evicted = false;
+    clock::time_point started;
+    uint32_t pending = 0; // devices that have not answered
+  };
+
+  /// What the coordinator knows of a device.
+  struct device_state {
+    device_handle handle;
+    std::string lost_because;       // empty while it lives
+    uint64_t seen_progress = 0;     // of its health, when `silent_since` was set
+    clock::time_point silent_since; // since when it has shown no progress while it has had work
+    bool has_work = false;          // at the last tick
+    uint32_t pending_installs = 0;
+  };
+
+  // -- runs (coordinator.cpp)
+  void start_run(const run_request_ptr& request);
+  void start_attempt(const run_request_ptr& request);
+  void start_segment(execution& e, uint32_t segment);
+  void advance(execution& e);
+  void dispatch(execution& e);
+  void on_chunk(chunk_ended& ended);
+  void finish(execution& e);
+  void drain(execution& e);
+  void quit_when_idle();
+  void answer_query(plan_query& query);
+
+  // -- installations (coordinator_installs.cpp)
+  installation& install(const bound_plan_ptr& bound, const planned_model_ptr& planned);
+  void on_installed(const plan_installed& answer);
+  uint32_t take_slot(installation& i);
+  void leave_segment(execution& e);
+  void retire_evicted();
+  void retire(uint64_t bound_plan);
+
+  // -- ends before the end (coordinator_failures.cpp)
+  void cancel(uint64_t ticket);
+  void end_early(execution& e, const failure& why);
+  void lose_device(size_t device, const std::string& why);
+  void notice_lost_devices();
+  void on_down(const caf::down_msg& down);
+  void on_tick();
+  void check_deadlines(clock::time_point now);
+  void check_devices(clock::time_point now);
+  void arm_tick(clock::time_point at);
+  bool has_work(size_t device) const;
+  std::chrono::nanoseconds tick_interval() const;
+  /// Throws `errc::device_lost`, naming all, where no device is left.
+  void check_device_left() const;
+  clock::time_point now() const;
+  /// Returns the executions for which `which(execution)` holds; handlers change the book while they go through them.
+  template <class Predicate>
+  std::vector<execution_id> executions_where(Predicate which) const {
+    std::vector<execution_id> ids;
+    for (const auto& [id, e] : executions_)
+      if (which(*e))
+        ids.push_back(id);
+    return ids;
+  }
+  /// Returns the plan's index of an engine's device; nullopt where the plan does not use it.
+  static std::optional<device_index> index_in(const planned_model& planned, size_t device);
+
+  pointer self_ = nullptr;
+  coordinator_options options_;
+  std::vector<device_state> devices_; // by index among the engine's devices
+  std::unordered_map<execution_id, std::unique_ptr<execution>> executions_;
+  std::unordered_map<uint64_t, installation> installations_; // by bound plan id
+  std::vector<chunk_id> ready_;                              // scratch of `dispatch`
+  std::vector<run_chunks> batches_;                          // scratch of `dispatch`, by plan device
+  std::optional<clock::time_point> next_tick_;
+  bool closing_ = false;
+};
+
+/// The behaviour; spawn it with CAF.
+coordinator_ref::behavior_type coordinator(coordinator_state::pointer self, coordinator_options options);
+
+} // namespace troupe::actors

@@ -1,0 +1,145 @@
+// How runs end before their end: failed chunks, lost devices, deadlines, cancellation.
+#include "actors/coordinator.hpp"
+
+#include <caf/stateful_actor.hpp>
+#include <caf/typed_event_based_actor.hpp>
+
+#include <algorithm>
+
+namespace troupe::actors {
+
+void coordinator_state::end_early(execution& e, const failure& why) {
+  e.request()->result.fail(why);
+  e.abort();
+  drain(e);
+}
+
+void coordinator_state::cancel(uint64_t ticket) {
+  for (execution_id id :
+       executions_where([&](const execution& e) { return !e.stopped() && e.request()->ticket == ticket; }))
+    end_early(*executions_.at(id), {errc::cancelled, "the run was cancelled"});
+}
+
+std::optional<device_index> coordinator_state::index_in(const planned_model& planned, size_t device) {
+  const auto found = std::find(planned.devices.begin(), planned.devices.end(), device);
+  const auto index = static_cast<device_index>(found - planned.devices.begin());
+  if (found == planned.devices.end() || !planned.used[index])
+    return std::nullopt;
+  return index;
+}
+
+void coordinator_state::lose_device(size_t device, const std::string& why) {
+  device_state& lost = devices_[device];
+  if (!lost.lost_because.empty())
+    return;
+  lost.lost_because = why.empty() ? "for an unknown reason" : why;
+  lost.handle.health->lost = true;
+  lost.pending_installs = 0;
+  self_->send_exit(lost.handle.actor, caf::exit_reason::kill);
+  options_.plans->remove_device(device);
+  retire_evicted();
+  std::vector<run_request_ptr> again;
+  for (execution_id id :
+       executions_where([&](const execution& e) { return index_in(*e.planned(), device).has_value(); })) {
+    execution& e = *executions_.at(id);
+    e.forget_device(*index_in(*e.planned(), device));
+    if (!e.stopped()) {
+      e.request()->stats.lost_devices.push_back(lost.handle.info.name);
+      again.push_back(e.request());
+      e.abort();
+    }
+    drain(e);
+  }
+  for (const run_request_ptr& request : again)
+    start_attempt(request);
+}
+
+void coordinator_state::notice_lost_devices() {
+  for (size_t d = 0; d < devices_.size(); ++d)
+    if (devices_[d].handle.health->lost)
+      lose_device(d, "another session lost it");
+}
+
+void coordinator_state::check_device_left() const {
+  std::string causes;
+  for (const device_state& device : devices_) {
+    if (device.lost_because.empty())
+      return;
+    causes += fmt::format("device '{}' is lost: {}; ", device.handle.info.name, device.lost_because);
+  }
+  fail(errc::device_lost, "{}no device is left", causes);
+}
+
+void coordinator_state::on_down(const caf::down_msg& down) {
+  for (size_t d = 0; d < devices_.size(); ++d)
+    if (devices_[d].handle.actor.address() == down.source)
+      lose_device(d, "its actor has ended");
+}
+
+coordinator_state::clock::time_point coordinator_state::now() const {
+  return self_->clock().now();
+}
+
+std::chrono::nanoseconds coordinator_state::tick_interval() const {
+  using namespace std::chrono_literals;
+  return std::clamp<std::chrono::nanoseconds>(options_.device_timeout / 4, 1ms, 1s);
+}
+
+void coordinator_state::arm_tick(clock::time_point at) {
+  if (next_tick_ && *next_tick_ <= at)
+    return;
+  next_tick_ = at;
+  self_->delayed_send(self_, std::max<std::chrono::nanoseconds>(at - now(), std::chrono::nanoseconds(0)), tick{});
+}
+
+void coordinator_state::on_tick() {
+  const auto time = now();
+  if (next_tick_ && time >= *next_tick_)
+    next_tick_.reset();
+  check_deadlines(time);
+  if (options_.device_timeout.count() > 0) {
+    check_devices(time);
+    if (!executions_.empty())
+      arm_tick(now() + tick_interval());
+  }
+}
+
+void coordinator_state::check_deadlines(clock::time_point time) {
+  const auto is_late = [&](const execution& e) {
+    return !e.stopped() && e.request()->deadline && *e.request()->deadline <= time;
+  };
+  for (execution_id id : executions_where(is_late)) {
+    execution& e = *executions_.at(id);
+    end_early(e,
+              {errc::timeout, fmt::format("the run did not end within {} ms", e.request()->options.timeout.count())});
+  }
+  for (const auto& [id, e] : executions_)
+    if (!e->stopped() && e->request()->deadline)
+      arm_tick(*e->request()->deadline);
+}
+
+bool coordinator_state::has_work(size_t device) const {
+  if (devices_[device].pending_installs > 0)
+    return true;
+  return std::any_of(executions_.begin(), executions_.end(), [&](const auto& entry) {
+    const auto index = index_in(*entry.second->planned(), device);
+    return index && entry.second->on_device(*index);
+  });
+}
+
+void coordinator_state::check_devices(clock::time_point time) {
+  for (size_t d = 0; d < devices_.size(); ++d) {
+    device_state& device = devices_[d];
+    if (!device.lost_because.empty())
+      continue;
+    const uint64_t progress = device.handle.health->progress;
+    const bool had_work = std::exchange(device.has_work, has_work(d));
+    if (!had_work || progress != device.seen_progress)
+      device.silent_since = time;
+    device.seen_progress = progress;
+    if (device.has_work && time - device.silent_since >= options_.device_timeout)
+      lose_device(d, fmt::format("it did not answer for {} ms", options_.device_timeout.count()));
+  }
+}
+
+} // namespace troupe::actors

@@ -1,0 +1,93 @@
+// Bound plans on their devices: installed before their first chunk, retired when the cache has let go of them and no
+// execution holds a slot of theirs.
+#include "actors/coordinator.hpp"
+
+#include <caf/stateful_actor.hpp>
+#include <caf/typed_event_based_actor.hpp>
+
+namespace troupe::actors {
+
+coordinator_state::installation& coordinator_state::install(const bound_plan_ptr& bound,
+                                                            const planned_model_ptr& planned) {
+  const auto [it, is_new] = installations_.try_emplace(bound->id);
+  installation& i = it->second;
+  if (!is_new)
+    return i;
+  i.bound = bound;
+  i.planned = planned;
+  i.started = now();
+  for (device_index d = 0; d < planned->devices.size(); ++d)
+    if (planned->used[d]) {
+      ++i.pending;
+      device_state& device = devices_[planned->devices[d]];
+      ++device.pending_installs;
+      self_->send(device.handle.actor, install_plan{bound, d});
+    }
+  return i;
+}
+
+void coordinator_state::on_installed(const plan_installed& answer) {
+  const auto found = installations_.find(answer.bound_plan);
+  if (found == installations_.end())
+    return;
+  installation& i = found->second;
+  device_state& device = devices_[i.planned->devices[answer.self]];
+  if (device.pending_installs > 0)
+    --device.pending_installs;
+  if (--i.pending == 0)
+    options_.plans->stats().plan_ms += std::chrono::duration<double, std::milli>(now() - i.started).count();
+  if (!answer.why.failed())
+    return;
+  if (answer.why.code == errc::device_lost)
+    return lose_device(i.planned->devices[answer.self], answer.why.message);
+  options_.plans->forget(answer.bound_plan);
+  const failure why{answer.why.code, fmt::format("device '{}' cannot take its part of the plan: {}",
+                                                 device.handle.info.name, answer.why.message)};
+  for (execution_id id : executions_where(
+           [&](const execution& e) { return !e.stopped() && e.bound() && e.bound()->id == answer.bound_plan; }))
+    end_early(*executions_.at(id), why);
+  retire_evicted();
+}
+
+uint32_t coordinator_state::take_slot(installation& i) {
+  ++i.in_use;
+  if (i.free_slots.empty())
+    return i.slots++;
+  const uint32_t slot = i.free_slots.back();
+  i.free_slots.pop_back();
+  return slot;
+}
+
+void coordinator_state::leave_segment(execution& e) {
+  if (!e.bound())
+    return;
+  const uint64_t id = e.bound()->id;
+  e.leave_segment();
+  installation& i = installations_.at(id);
+  i.free_slots.push_back(e.slot());
+  --i.in_use;
+  if (i.evicted && i.in_use == 0)
+    retire(id);
+}
+
+void coordinator_state::retire_evicted() {
+  for (uint64_t id : options_.plans->take_evicted()) {
+    const auto found = installations_.find(id);
+    if (found == installations_.end())
+      continue; // bound, never run
+    found->second.evicted = true;
+    if (found->second.in_use == 0)
+      retire(id);
+  }
+}
+
+void coordinator_state::retire(uint64_t bound_plan) {
+  const auto found = installations_.find(bound_plan);
+  const planned_model& planned = *found->second.planned;
+  for (device_index d = 0; d < planned.devices.size(); ++d)
+    if (planned.used[d])
+      self_->send(devices_[planned.devices[d]].handle.actor, retire_plan{bound_plan});
+  installations_.erase(found);
+}
+
+} // namespace troupe::actors

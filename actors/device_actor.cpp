@@ -1,0 +1,133 @@
+#include "actors/device_actor.hpp"
+
+#include <caf/send.hpp>
+#include <caf/stateful_actor.hpp>
+#include <caf/typed_event_based_actor.hpp>
+
+namespace troupe::actors {
+
+void drop_list::add(execution_id execution, const std::function<void()>& announce) {
+  const std::lock_guard lock(mutex_);
+  executions_.push_back(execution);
+  used_ = true;
+  announce();
+}
+
+void drop_list::remove(execution_id execution) {
+  if (!used_)
+    return;
+  const std::lock_guard lock(mutex_);
+  std::erase(executions_, execution);
+  used_ = !executions_.empty();
+}
+
+bool drop_list::contains(execution_id execution) const {
+  if (!used_)
+    return false;
+  const std::lock_guard lock(mutex_);
+  return std::find(executions_.begin(), executions_.end(), execution) != executions_.end();
+}
+
+namespace {
+
+using pointer = device_ref::stateful_pointer<device_actor_state>;
+
+completion_sink sender_of(pointer self) {
+  return caf::actor_cast<completion_sink>(self->current_sender());
+}
+
+device_opened open(pointer self) {
+  auto& state = self->state;
+  failure why = capture([&] {
+    if (!state.owned)
+      state.owned = state.make();
+    expects(state.owned != nullptr, "a device factory returned nothing");
+  });
+  if (why.failed())
+    return {{}, std::move(why)};
+  return {state.owned->info(), {}};
+}
+
+void install(pointer self, const install_plan& request) {
+  auto& state = self->state;
+  failure why = capture([&] {
+    expects(state.owned != nullptr, "install before open");
+    state.owned->install(request.bound, request.self);
+  });
+  ++state.health->progress;
+  const bool lost = why.code == errc::device_lost && why.failed();
+  self->send(sender_of(self), plan_installed{request.bound->id, request.self, std::move(why)});
+  if (lost)
+    self->quit(caf::exit_reason::kill);
+}
+
+/// Returns the callback of one chunk. It may be called from any thread, so it touches nothing of the actor but its address.
+chunk_done completion_of(pointer self, const chunk_work& work, const completion_sink& to) {
+  return [to, me = self->address(), health = self->state.health, dropped = self->state.dropped,
+          execution = work.execution, chunk = work.chunk](chunk_result result) {
+    ++health->progress;
+    const bool failed = !result.ok();
+    const bool lost = failed && result.code == errc::device_lost;
+    const auto send = [&] { caf::anon_send(to, chunk_ended{execution, chunk, std::move(result)}); };
+    if (failed)
+      dropped->add(execution, send); // before any later chunk is answered as dropped
+    else
+      send();
+    if (lost)
+      if (auto actor = caf::actor_cast<caf::strong_actor_ptr>(me))
+        caf::anon_send_exit(actor, caf::exit_reason::kill);
+  };
+}
+
+/// Returns whether the device can take more.
+bool submit(pointer self, chunk_work work, const completion_sink& to) {
+  auto& state = self->state;
+  const bool stopped = work.stop && work.stop->load(std::memory_order_relaxed);
+  if (stopped || state.dropped->contains(work.execution)) {
+    chunk_result result{.code = errc::cancelled, .message = "dropped: the execution has ended"};
+    self->send(to, chunk_ended{work.execution, work.chunk, std::move(result)});
+    return true;
+  }
+  const execution_id execution = work.execution;
+  const chunk_id chunk = work.chunk;
+  chunk_done done = completion_of(self, work, to);
+  const failure why = capture([&] {
+    expects(state.owned != nullptr, "submit before open");
+    state.owned->submit(std::move(work), std::move(done));
+  });
+  // A device must not throw from submit. Where one does, its state is unknown: it counts as lost.
+  if (why.failed()) {
+    chunk_result result{.code = errc::device_lost, .message = why.message};
+    self->send(to, chunk_ended{execution, chunk, std::move(result)});
+    self->quit(caf::exit_reason::kill);
+  }
+  return !why.failed();
+}
+
+void submit_all(pointer self, run_chunks& request) {
+  const completion_sink to = sender_of(self);
+  for (chunk_work& work : request.works)
+    if (!submit(self, std::move(work), to))
+      return;
+}
+
+} // namespace
+
+device_ref::behavior_type device_actor(pointer self, device_factory make, std::shared_ptr<device_health> health) {
+  self->state.make = std::move(make);
+  self->state.health = std::move(health);
+  return {
+      [=](open_device) { return open(self); },
+      [=](const install_plan& request) { install(self, request); },
+      [=](run_chunks& request) { submit_all(self, request); },
+      [=](const end_execution& request) { self->state.dropped->remove(request.execution); },
+      [=](const retire_plan& request) { capture([&] { self->state.owned->retire(request.bound_plan); }); },
+      [=](query_stats) {
+        device_stats stats;
+        capture([&] { stats = self->state.owned->stats(); });
+        return stats;
+      },
+  };
+}
+
+} // namespace troupe::actors

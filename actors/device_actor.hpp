@@ -1,0 +1,59 @@
+// The actor that owns a device: one implementation for all of them, whatever they compute with.
+//
+// The device is made by a factory inside the actor (in its own thread where it is spawned detached) when `open_device`
+// arrives, and destroyed with the actor's state. Chunks are submitted in the order of their arrival. Once a chunk of an
+// execution has failed, or the execution's stop flag is set, its later chunks are answered with errc::cancelled without
+// being run. A device that reports errc::device_lost takes its actor with it, so that every coordinator gets a down_msg.
+#pragma once
+
+#include "actors/messages.hpp"
+
+#include <caf/stateful_actor.hpp>
+
+#include <functional>
+#include <mutex>
+
+namespace troupe::actors {
+
+/// What all who use a device see of it without asking. Shared by the actor, the host and the coordinators.
+struct device_health {
+  /// Set by whoever finds that the device is gone; it never comes back.
+  std::atomic<bool> lost{false};
+  /// Grows with every answer of the device: a device that does not answer while it has work is silent.
+  std::atomic<uint64_t> progress{0};
+};
+
+/// An open device as coordinators know it.
+struct device_handle {
+  device_info info;
+  device_ref actor;
+  std::shared_ptr<device_health> health;
+};
+
+/// Executions whose later chunks a device drops. Completions, and so failures, may come from any thread.
+class drop_list {
+public:
+  /// Adds an execution; `announce` has run before anybody sees it here.
+  void add(execution_id execution, const std::function<void()>& announce);
+  void remove(execution_id execution);
+  bool contains(execution_id execution) const;
+
+private:
+  std::atomic<bool> used_{false}; // the common case is an empty list: no lock then
+  mutable std::mutex mutex_;
+  std::vector<execution_id> executions_;
+};
+
+struct device_actor_state {
+  static constexpr const char* name = "troupe.device";
+  device_factory make;
+  std::shared_ptr<device_health> health;
+  std::unique_ptr<device> owned;
+  std::shared_ptr<drop_list> dropped = std::make_shared<drop_list>();
+};
+
+/// The behaviour; spawn it with CAF, detached where the device blocks its thread.
+device_ref::behavior_type device_actor(device_ref::stateful_pointer<device_actor_state> self, device_factory make,
+                                       std::shared_ptr<device_health> health);
+
+} // namespace troupe::actors

@@ -1,0 +1,133 @@
+#include "actors/execution.hpp"
+
+#include <numeric>
+
+namespace troupe::actors {
+namespace {
+
+execution_id next_id() {
+  static std::atomic<execution_id> last{0};
+  return ++last;
+}
+
+} // namespace
+
+execution::execution(run_request_ptr request, prepared_run prepared, completion_mode mode)
+    : id_(next_id()), request_(std::move(request)), prepared_(std::move(prepared)), ready_(source(), mode),
+      values_(source().program->values.size()), uses_left_(planned()->uses), sent_(source().chunks.size()),
+      in_flight_(source().devices.size()), busy_ns_(source().devices.size()),
+      outputs_missing_(static_cast<uint32_t>(planned()->awaited_outputs.size())) {
+  for (value_id v : source().program->inputs)
+    if (const auto it = request_->inputs.find(source().program->values[v].name); it != request_->inputs.end())
+      values_[v] = it->second;
+}
+
+void execution::start(bound_plan_ptr bound, uint32_t slot, std::vector<chunk_id>& ready) {
+  bound_ = std::move(bound);
+  slot_ = slot;
+  for (value_id v : planned()->awaited_outputs)
+    if (source().producer[v] < 0 && bound_->known[v].defined())
+      store(v, bound_->known[v]);
+  ready_.start(bound_->segment, ready);
+}
+
+chunk_work execution::take(chunk_id id, std::vector<chunk_id>& ready) {
+  const chunk& c = source().chunks[id];
+  chunk_work work{.bound_plan = bound_->id, .chunk = id, .execution = id_, .slot = slot_, .stop = stop_};
+  work.uploads.reserve(c.uploads.size());
+  for (value_id v : c.uploads) {
+    expects(values_[v].defined(), "a chunk is ready, but a value that it uploads is not on the host");
+    if (--uses_left_[v] == 0)
+      work.uploads.push_back(std::exchange(values_[v], {}));
+    else
+      work.uploads.push_back(values_[v]);
+  }
+  sent_[id] = true;
+  ++in_flight_[c.device];
+  ready_.sent(id, ready);
+  return work;
+}
+
+void execution::complete(chunk_id id, chunk_result& result, std::vector<chunk_id>& ready) {
+  const chunk& c = source().chunks[id];
+  check_downloads(c, result);
+  busy_ns_[c.device] += result.busy_ns;
+  for (size_t i = 0; i < c.downloads.size(); ++i) {
+    bind_data_symbols(source(), c.downloads[i], result.downloads[i].dims(), prepared_.symbols);
+    store(c.downloads[i], std::move(result.downloads[i]));
+  }
+  ready_.completed(id, ready);
+}
+
+void execution::store(value_id v, tensor bytes) {
+  if (uses_left_[v] == 0)
+    return; // it only decided shapes
+  if (!values_[v].defined() && planned()->awaited[v])
+    --outputs_missing_;
+  values_[v] = std::move(bytes);
+}
+
+void execution::check_downloads(const chunk& c, const chunk_result& result) const {
+  expects(result.downloads.size() == c.downloads.size(),
+          "a chunk returned another number of values than its plan names");
+  for (size_t i = 0; i < c.downloads.size(); ++i) {
+    const value_id v = c.downloads[i];
+    const tensor& t = result.downloads[i];
+    expects(t.type() == source().program->values[v].type, "a chunk returned a value of another element type");
+    const bool bound = source().segment_of_value[v] <= bound_->segment;
+    expects(!bound || t.dims() == bound_->dims[v], "a chunk returned a value of another shape");
+  }
+}
+
+bool execution::end_chunk(chunk_id id) {
+  if (id >= sent_.size() || !sent_[id])
+    return false;
+  sent_[id] = false;
+  --in_flight_[source().chunks[id].device];
+  return true;
+}
+
+void execution::forget_device(device_index device) {
+  for (chunk_id id = 0; id < sent_.size(); ++id)
+    if (source().chunks[id].device == device)
+      sent_[id] = false;
+  in_flight_[device] = 0;
+}
+
+named_tensors execution::collect_outputs() {
+  named_tensors outputs;
+  const auto& ids = source().program->outputs;
+  for (size_t i = 0; i < ids.size(); ++i) {
+    const tensor& constant = planned()->constant_outputs[i];
+    const tensor& t = constant.defined() ? constant : values_[ids[i]];
+    expects(t.defined(), "the run is complete, but an output is missing");
+    outputs.emplace(planned()->output_names[i], t);
+  }
+  return outputs;
+}
+
+bool execution::drained() const {
+  return std::accumulate(in_flight_.begin(), in_flight_.end(), uint32_t{0}) == 0;
+}
+
+std::string execution::describe_chunk(chunk_id id) const {
+  const chunk& c = source().chunks[id];
+  const auto& nodes = source().program->nodes;
+  std::string text = fmt::format("chunk {}", id);
+  if (c.nodes.size() == 1)
+    text += fmt::format(" ({})", describe(nodes[c.nodes[0]]));
+  else if (!c.nodes.empty())
+    text += fmt::format(" ({} nodes, {} to {})", c.nodes.size(), describe(nodes[c.nodes.front()]),
+                        describe(nodes[c.nodes.back()]));
+  return text;
+}
+
+void execution::add_stats() const {
+  run_stats& stats = request_->stats;
+  stats.plan_cached = prepared_.cached;
+  stats.chunks = static_cast<uint32_t>(source().chunks.size());
+  for (size_t d = 0; d < busy_ns_.size(); ++d)
+    stats.busy_ms.emplace_back(source().devices[d].name, static_cast<double>(busy_ns_[d]) / 1e6);
+}
+
+} // namespace troupe::actors

@@ -1,0 +1,95 @@
+// One attempt at one run: what changes while a plan is executed. Pure bookkeeping; the coordinator sends and receives.
+//
+// Life: `start` a segment, `take` its ready chunks, `complete` each; when the segment is finished, start the next one. Values
+// that a later chunk needs are held here, as host tensors, until the last chunk that uploads them has been taken. An
+// attempt ends early by `stop`; chunks that devices still hold are then only counted (`drained`).
+#pragma once
+
+#include "actors/run_request.hpp"
+#include "actors/session_plans.hpp"
+
+namespace troupe::actors {
+
+class execution {
+public:
+  /// Takes the model's inputs from `request`; copies share bytes.
+  execution(run_request_ptr request, prepared_run prepared, completion_mode mode);
+  ~execution() { stop(); }
+  execution(const execution&) = delete;
+  execution& operator=(const execution&) = delete;
+
+  execution_id id() const { return id_; }
+  const run_request_ptr& request() const { return request_; }
+  const planned_model_ptr& planned() const { return prepared_.source; }
+  const plan& source() const { return *prepared_.source->compiled; }
+  /// The segment that runs now; null between two.
+  const bound_plan_ptr& bound() const { return bound_; }
+  uint32_t slot() const { return slot_; }
+  /// Values of all symbols known so far: what the next segment is bound to.
+  const bindings& symbols() const { return prepared_.symbols; }
+
+  /// Begins a segment on an arena slot; appends its first ready chunks.
+  void start(bound_plan_ptr bound, uint32_t slot, std::vector<chunk_id>& ready);
+
+  /// Returns a ready chunk's work, counting it as sent; appends chunks that this makes ready.
+  chunk_work take(chunk_id chunk, std::vector<chunk_id>& ready);
+
+  /// Takes what a chunk produced; appends chunks that this makes ready. Throws `errc::internal` where the downloads are not
+  /// those that the plan names.
+  void complete(chunk_id chunk, chunk_result& result, std::vector<chunk_id>& ready);
+
+  /// Returns whether the chunk has been sent and not ended; then counts it as ended. False: the message is spurious.
+  bool end_chunk(chunk_id chunk);
+  /// Forgets what a lost device still holds.
+  void forget_device(device_index device);
+
+  bool segment_finished() const { return ready_.finished(); }
+  /// Returns whether all outputs are there.
+  bool outputs_complete() const { return outputs_missing_ == 0; }
+  named_tensors collect_outputs();
+
+  /// Gives up bound plan and slot.
+  void leave_segment() { bound_ = nullptr; }
+  /// States that some binding was not in the cache.
+  void note_miss() { prepared_.cached = false; }
+
+  /// Ends the attempt: devices drop chunks that they still hold.
+  void stop() { stop_->store(true); }
+  bool stopped() const { return stop_->load(); }
+  /// Ends the attempt before its outputs are there.
+  void abort() {
+    aborted_ = true;
+    stop();
+  }
+  bool aborted() const { return aborted_; }
+  /// Returns whether no device holds a chunk of this attempt.
+  bool drained() const;
+  bool on_device(device_index device) const { return in_flight_[device] > 0; }
+
+  /// Returns "chunk 3 (Add 'a' … Relu 'b')".
+  std::string describe_chunk(chunk_id chunk) const;
+  /// Adds this attempt's times to the request's stats.
+  void add_stats() const;
+
+private:
+  /// Holds the bytes of a value; an output that was missing is there then.
+  void store(value_id v, tensor bytes);
+  void check_downloads(const chunk& c, const chunk_result& result) const;
+
+  const execution_id id_;
+  run_request_ptr request_;
+  prepared_run prepared_;
+  bound_plan_ptr bound_;
+  uint32_t slot_ = 0;
+  ready_set ready_;
+  std::shared_ptr<std::atomic<bool>> stop_ = std::make_shared<std::atomic<bool>>(false);
+  std::vector<tensor> values_;      // by value: on the host
+  std::vector<uint32_t> uses_left_; // by value: uploads that have not been taken; outputs count as one more
+  std::vector<bool> sent_;          // by chunk: sent and not ended
+  std::vector<uint32_t> in_flight_; // by device: chunks sent and not ended
+  std::vector<int64_t> busy_ns_;    // by device
+  bool aborted_ = false;
+  uint32_t outputs_missing_ = 0; // distinct values
+};
+
+} // namespace troupe::actors

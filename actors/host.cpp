@@ -1,0 +1,91 @@
+#include "actors/host.hpp"
+
+#include "actors/device_names.hpp"
+#include "cpu/cpu_device.hpp"
+#include "device/null_device.hpp"
+
+#include <caf/actor_system.hpp>
+#include <caf/scoped_actor.hpp>
+#include <caf/stateful_actor.hpp>
+#include <caf/typed_event_based_actor.hpp>
+
+#include <algorithm>
+
+namespace troupe::actors {
+namespace {
+
+/// Opening a device may compile kernels or wait for a driver; asking for counters waits for one chunk at most.
+constexpr auto open_timeout = std::chrono::minutes(2);
+constexpr auto stats_timeout = std::chrono::seconds(10);
+
+std::unique_ptr<device> make_null_device(const std::string& name) {
+  return std::make_unique<null_device>(device_info{
+      .name = name, .kind = device_kind::null, .description = "runs nothing", .memory_bytes = INT64_MAX / 2});
+}
+
+device_factory factory_of(const device_request& request) {
+  switch (request.kind) {
+    case device_kind::cpu: return [name = request.name] { return make_cpu_device(name); };
+    case device_kind::null: return [name = request.name] { return make_null_device(name); };
+    default: fail(errc::unsupported, "devices of kind '{}' are not part of this build", to_string(request.kind));
+  }
+}
+
+} // namespace
+
+host::host(caf::actor_system& system, const engine_options& options) : system_(system) {
+  try {
+    for (const device_request& request : parse_device_names(options.devices))
+      open(factory_of(request), request.kind == device_kind::null ? threading::shared : threading::own_thread);
+    for (const device_factory& make : options.custom_devices)
+      open(make, threading::own_thread);
+    if (devices_.empty())
+      fail(errc::invalid_argument, "an engine needs at least one device");
+  } catch (...) {
+    close();
+    throw;
+  }
+}
+
+host::~host() {
+  close();
+}
+
+void host::open(device_factory make, threading where) {
+  auto health = std::make_shared<device_health>();
+  device_handle handle{.info = {}, .health = health};
+  handle.actor = where == threading::shared ? system_.spawn(device_actor, std::move(make), health)
+                                            : system_.spawn<caf::detached>(device_actor, std::move(make), health);
+  device_opened answer{{}, {errc::device_lost, "a device did not open in time"}};
+  caf::scoped_actor self{system_};
+  self->request(handle.actor, open_timeout, open_device{})
+      .receive([&](device_opened& opened) { answer = std::move(opened); }, [](const caf::error&) {});
+  const auto same_name = [&](const device_handle& d) { return d.info.name == answer.info.name; };
+  if (!answer.why.failed() && std::any_of(devices_.begin(), devices_.end(), same_name))
+    answer.why = {errc::invalid_argument, fmt::format("two devices are called '{}'", answer.info.name)};
+  handle.info = answer.info;
+  devices_.push_back(std::move(handle));
+  if (answer.why.failed())
+    throw error(answer.why.code, answer.why.message);
+}
+
+std::vector<device_stats> host::stats() const {
+  std::vector<device_stats> all(devices_.size());
+  caf::scoped_actor self{system_};
+  for (size_t d = 0; d < devices_.size(); ++d)
+    if (!devices_[d].health->lost)
+      self->request(devices_[d].actor, stats_timeout, query_stats{})
+          .receive([&](const device_stats& stats) { all[d] = stats; }, [](const caf::error&) {});
+  return all;
+}
+
+bool host::any_lost() const {
+  return std::any_of(devices_.begin(), devices_.end(), [](const device_handle& d) { return d.health->lost.load(); });
+}
+
+void host::close() {
+  for (const device_handle& d : devices_)
+    caf::anon_send_exit(d.actor, caf::exit_reason::user_shutdown);
+}
+
+} // namespace troupe::actors

@@ -1,0 +1,42 @@
+// The devices of this process: opens them, each in an actor of its own, and closes them.
+//
+// The only place that names concrete devices: one line of a table for each kind.
+#pragma once
+
+#include "actors/device_actor.hpp"
+
+namespace troupe::actors {
+
+class host {
+public:
+  /// Opens the devices that `options` name. Throws `errc::invalid_argument`, and what opening a device throws; then those
+  /// that are open already are closed.
+  host(caf::actor_system& system, const engine_options& options);
+  ~host();
+  host(const host&) = delete;
+  host& operator=(const host&) = delete;
+
+  const std::vector<device_handle>& devices() const { return devices_; }
+
+  /// Asks all devices for their counters. A device that is lost, or too busy to answer soon, has zeros.
+  std::vector<device_stats> stats() const;
+
+  /// Returns whether some device is lost: its actor may never end.
+  bool any_lost() const;
+  /// Tells all actors to end; does not wait.
+  void close();
+
+private:
+  /// Where a device's actor runs.
+  enum class threading : uint8_t {
+    own_thread, // the device blocks its thread
+    shared,     // the device returns at once
+  };
+
+  void open(device_factory make, threading where);
+
+  caf::actor_system& system_;
+  std::vector<device_handle> devices_;
+};
+
+} // namespace troupe::actors

@@ -1,0 +1,129 @@
+// The protocol: every message between actors, who sends it to whom, when, and who answers.
+//
+//   engine ──run──▶ coordinator ──install_plan, run_chunks──▶ device_actor
+//                   coordinator ◀──plan_installed, chunk_ended── device_actor
+//
+// Messages from one actor to another arrive in the order in which they were sent: a chunk may follow the install of its plan
+// without waiting for the answer. Errors are values (`failure`); no handler throws. Messages stay inside the process for now
+// and are not serialised, but hold only ids, plain data, tensors and shared immutable plans, so that a remote version can
+// inspect them; what is local by nature (`run`, `plan_query`: the caller's promise) never leaves the session's process.
+#pragma once
+
+#include "actors/run_request.hpp"
+#include "device/device.hpp"
+
+#include <caf/allowed_unsafe_message_type.hpp>
+#include <caf/typed_actor.hpp>
+
+namespace troupe::actors {
+
+// -- coordinator, host → device_actor --------------------------------------------------------------------------------------
+
+/// Sent by the host once, first, after the spawn: opens the device. Answered with `device_opened`.
+struct open_device {};
+struct device_opened {
+  device_info info;
+  failure why; // set where the device could not be opened
+};
+
+/// Sent by a coordinator before the first chunk of a bound plan. Answered with `plan_installed` to the sender.
+struct install_plan {
+  bound_plan_ptr bound;
+  device_index self = 0; // the device's index in the plan
+};
+
+/// Sent by a coordinator when chunks have become ready; they run in this order, behind all chunks sent before. Each chunk is
+/// answered with exactly one `chunk_ended` to the sender, unless the device dies before.
+struct run_chunks {
+  std::vector<chunk_work> works;
+};
+
+/// Sent by a coordinator when an execution that ended early has no chunk on the device any more: the device need not
+/// remember that it failed. Not answered.
+struct end_execution {
+  execution_id execution = 0;
+};
+
+/// Sent by a coordinator when no execution needs a bound plan any more. Not answered.
+struct retire_plan {
+  uint64_t bound_plan = 0;
+};
+
+/// Sent by the host for `engine::stats`. Answered with `device_stats`.
+struct query_stats {};
+
+// -- device_actor → coordinator --------------------------------------------------------------------------------------------
+
+struct plan_installed {
+  uint64_t bound_plan = 0;
+  device_index self = 0;
+  failure why; // set where the install failed; errc::device_lost means that the device is gone
+};
+
+struct chunk_ended {
+  execution_id execution = 0;
+  chunk_id chunk = 0;
+  /// errc::cancelled: dropped, because an earlier chunk of the execution failed or the execution was stopped.
+  chunk_result result;
+};
+
+// -- engine → coordinator --------------------------------------------------------------------------------------------------
+
+/// Sent by the engine for each run. Answered through the request, once, when all outputs are there or the run has failed.
+struct run {
+  run_request_ptr request;
+};
+
+/// Sent by the engine when the caller's stop token asks for it. Not answered; the run ends with errc::cancelled.
+struct cancel_run {
+  uint64_t ticket = 0; // run_request::ticket
+};
+
+/// Sent by the engine for `session::plan_for` and `bind_for`. Answered through the query.
+struct plan_query_message {
+  plan_query_ptr query;
+};
+
+/// Sent by the engine for `session::stats`. Answered through the query.
+struct session_query_message {
+  stats_query_ptr query;
+};
+
+/// Sent by the engine when the last handle of a session is gone: no more runs will come. The coordinator ends when no run is
+/// in flight. Not answered.
+struct close_session {};
+
+/// Sent by the coordinator to itself: looks for deadlines that have passed and devices that have fallen silent.
+struct tick {};
+
+// -- interfaces ------------------------------------------------------------------------------------------------------------
+
+using device_ref = caf::typed_actor<caf::replies_to<open_device>::with<device_opened>, caf::reacts_to<install_plan>,
+                                    caf::reacts_to<run_chunks>, caf::reacts_to<end_execution>,
+                                    caf::reacts_to<retire_plan>, caf::replies_to<query_stats>::with<device_stats>>;
+
+/// What a device actor sends its answers to.
+using completion_sink = caf::typed_actor<caf::reacts_to<plan_installed>, caf::reacts_to<chunk_ended>>;
+
+using coordinator_ref =
+    completion_sink::extend<caf::reacts_to<run>, caf::reacts_to<cancel_run>, caf::reacts_to<plan_query_message>,
+                            caf::reacts_to<session_query_message>, caf::reacts_to<close_session>, caf::reacts_to<tick>>;
+
+} // namespace troupe::actors
+
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::open_device)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::device_opened)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::install_plan)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::run_chunks)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::end_execution)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::retire_plan)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::query_stats)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::plan_installed)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::chunk_ended)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::run)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::cancel_run)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::plan_query_message)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::session_query_message)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::close_session)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::tick)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::device_stats)

@@ -1,0 +1,114 @@
+#include "actors/model.hpp"
+
+#include "ops/evaluate.hpp"
+#include "ops/registry.hpp"
+#include "rewrite/rewrite.hpp"
+
+#include <algorithm>
+#include <set>
+
+namespace troupe::actors {
+namespace {
+
+value_info info_of(const graph& g, value_id v) {
+  return {g.values[v].name, g.values[v].type, g.values[v].dims};
+}
+
+/// Every input and output can be called by its name.
+void check_names(const std::vector<value_info>& infos, std::string_view what) {
+  std::set<std::string> seen;
+  for (const value_info& info : infos)
+    if (info.name.empty() || !seen.insert(info.name).second)
+      fail(errc::invalid_model, "the {} '{}' has no name of its own", what, info.name);
+}
+
+std::vector<value_info> select_outputs(const std::vector<value_info>& all, const std::vector<std::string>& names) {
+  if (names.empty())
+    return all;
+  std::vector<value_info> selected;
+  for (const std::string& name : names) {
+    const auto found = std::find_if(all.begin(), all.end(), [&](const value_info& o) { return o.name == name; });
+    if (found == all.end())
+      fail(errc::invalid_argument, "the model has no output '{}'", name);
+    if (std::count(names.begin(), names.end(), name) > 1)
+      fail(errc::invalid_argument, "output '{}' is asked for twice", name);
+    selected.push_back(*found);
+  }
+  return selected;
+}
+
+void check_input(const value_info& declared, const tensor& given) {
+  if (!given.defined())
+    fail(errc::invalid_input, "input '{}' is given, but holds no tensor", declared.name);
+  if (given.type() != declared.type)
+    fail(errc::invalid_input, "input '{}' is {}; the model takes {}", declared.name, to_string(given.type()),
+         to_string(declared.type));
+  if (!declared.dims)
+    return;
+  bool fits = given.dims().size() == declared.dims->size();
+  for (size_t axis = 0; fits && axis < given.dims().size(); ++axis)
+    fits = !(*declared.dims)[axis].is_constant() || (*declared.dims)[axis].is(given.dims()[axis]);
+  if (!fits)
+    fail(errc::invalid_input, "input '{}' has shape {}; the model takes {}", declared.name, to_string(given.dims()),
+         to_string(*declared.dims));
+}
+
+} // namespace
+
+model_ptr make_model(graph source, session_options options, double load_ms) {
+  auto m = std::make_shared<model>();
+  validate(source);
+  sort_topologically(source);
+  resolve(source);
+  for (value_id v : source.inputs)
+    m->inputs.push_back(info_of(source, v));
+  for (value_id v : source.outputs)
+    m->outputs.push_back(info_of(source, v));
+  check_names(m->inputs, "input");
+  check_names(m->outputs, "output");
+  m->outputs = select_outputs(m->outputs, options.outputs);
+  m->host_inputs = host_inputs_of(source);
+  m->source = std::move(source);
+  m->options = std::move(options);
+  m->load_ms = load_ms;
+  return m;
+}
+
+void check_inputs(const model& m, const named_tensors& inputs) {
+  for (const value_info& declared : m.inputs) {
+    const auto given = inputs.find(declared.name);
+    if (given == inputs.end())
+      fail(errc::invalid_input, "input '{}' is missing", declared.name);
+    check_input(declared, given->second);
+  }
+  if (inputs.size() == m.inputs.size())
+    return;
+  for (const auto& [name, given] : inputs)
+    if (std::none_of(m.inputs.begin(), m.inputs.end(), [&](const value_info& i) { return i.name == name; }))
+      fail(errc::invalid_input, "the model has no input '{}'", name);
+}
+
+void describe_plan(planned_model& p) {
+  const plan& compiled = *p.compiled;
+  const graph& program = *compiled.program;
+  p.used.assign(compiled.devices.size(), false);
+  p.uses.assign(program.values.size(), 0);
+  p.awaited.assign(program.values.size(), false);
+  for (const chunk& c : compiled.chunks) {
+    p.used[c.device] = true;
+    for (value_id v : c.uploads)
+      ++p.uses[v];
+  }
+  const std::set<value_id> inputs(program.inputs.begin(), program.inputs.end());
+  for (value_id v : program.outputs) {
+    const value& output = program.values[v];
+    p.constant_outputs.push_back(output.constant ? materialise(*output.constant) : tensor{});
+    ++p.uses[v];
+    if (output.constant || inputs.contains(v) || p.awaited[v])
+      continue;
+    p.awaited[v] = true;
+    p.awaited_outputs.push_back(v);
+  }
+}
+
+} // namespace troupe::actors

@@ -1,0 +1,42 @@
+// A model on its way from a graph to a plan: what the file declares, and what the coordinator reads off a plan once.
+#pragma once
+
+#include "actors/engine.hpp"
+
+namespace troupe::actors {
+
+/// A model as loaded, before it is specialised. Immutable, shared by a session's handles and its coordinator.
+struct model {
+  graph source; // resolved, topologically sorted
+  std::vector<value_info> inputs, outputs;
+  session_options options;
+  std::vector<std::string> host_inputs; // see host_inputs_of
+  double load_ms = 0;
+};
+using model_ptr = std::shared_ptr<const model>;
+
+/// Checks a graph and the options against it. Throws `errc::invalid_model`, `errc::unsupported`, `errc::invalid_argument`.
+model_ptr make_model(graph source, session_options options, double load_ms);
+
+/// Throws `errc::invalid_input` where `inputs` are not what the model declares: missing, extra, of wrong type, rank or dims.
+/// Dims that share a symbol are compared when the plan is bound.
+void check_inputs(const model& m, const named_tensors& inputs);
+
+/// A model planned for a device set.
+struct planned_model {
+  uint64_t serial = 0; // unique in the session
+  std::shared_ptr<const plan> compiled;
+  std::vector<std::string> output_names; // in the order of compiled->program->outputs
+  std::vector<tensor> constant_outputs;  // in that order; undefined where the output is not a constant
+  std::vector<value_id> awaited_outputs; // outputs that a chunk or a binding makes, each value once
+  std::vector<size_t> devices;           // by plan device: index among all of the engine's devices
+  std::vector<bool> awaited;             // by value: whether it is in `awaited_outputs`
+  std::vector<bool> used;                // by plan device: whether it runs anything
+  std::vector<uint32_t> uses;            // by value: how many chunks upload it, plus one for an output
+};
+using planned_model_ptr = std::shared_ptr<const planned_model>;
+
+/// Fills all of `p` that follows from `p.compiled`, names and devices aside.
+void describe_plan(planned_model& p);
+
+} // namespace troupe::actors

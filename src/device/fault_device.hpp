@@ -1,0 +1,74 @@
+// A device that goes wrong on order: decorates another device with a script of faults. For tests of the failure paths.
+#pragma once
+
+#include "device/device.hpp"
+
+#include <condition_variable>
+#include <deque>
+#include <mutex>
+#include <thread>
+
+namespace troupe {
+
+/// Lets a `fault_device` that hangs in a call go on, so that a test can end its thread.
+class hang_latch {
+public:
+  /// Blocks until `release`.
+  void wait();
+  void release();
+
+private:
+  std::mutex mutex_;
+  std::condition_variable released_;
+  bool open_ = false;
+};
+
+/// What goes wrong, and when. Chunks are counted from 0 in the order in which they are submitted.
+struct fault_script {
+  static constexpr uint64_t never = UINT64_MAX;
+  uint64_t fail_at = never;  // this chunk fails; the device lives on
+  uint64_t stall_at = never; // this chunk and all later ones never complete
+  uint64_t hang_at = never;  // `submit` of this chunk does not return before `latch` is released
+  uint64_t die_at = never;   // this chunk and all later ones end with errc::device_lost
+  bool die_at_install = false;
+  /// Above 0: chunks complete this much later, on another thread.
+  std::chrono::microseconds delay{0};
+  std::shared_ptr<hang_latch> latch; // needed where `hang_at` is set
+};
+
+class fault_device final : public device {
+public:
+  fault_device(std::unique_ptr<device> inner, fault_script script);
+  /// Completes what is delayed; stalled chunks are never completed.
+  ~fault_device() override;
+
+  const device_info& info() const override { return inner_->info(); }
+  void install(bound_plan_ptr bound, device_index self) override;
+  void retire(uint64_t bound_plan) override { inner_->retire(bound_plan); }
+  void submit(chunk_work work, chunk_done done) override;
+  device_stats stats() const override { return inner_->stats(); }
+
+private:
+  using clock = std::chrono::steady_clock;
+  struct delayed {
+    clock::time_point due;
+    chunk_done done;
+    chunk_result result;
+  };
+
+  void complete_later(chunk_done done, chunk_result result);
+  void run_delayed();
+
+  std::unique_ptr<device> inner_;
+  const fault_script script_;
+  uint64_t submitted_ = 0;
+  bool dead_ = false;
+
+  std::mutex mutex_; // guards delayed_, closing_
+  std::condition_variable changed_;
+  std::deque<delayed> delayed_;
+  bool closing_ = false;
+  std::thread completer_; // runs only where there is a delay
+};
+
+} // namespace troupe
