@@ -1,0 +1,248 @@
+// Properties of plans of thousands of random graphs: invariants, memory, and simulated executions in random order.
+#include "plan/graphs.hpp"
+#include "plan/ready_set.hpp"
+#include "support/catch.hpp"
+
+#include <algorithm>
+#include <random>
+#include <set>
+
+using namespace troupe;
+using namespace troupe::testing;
+
+namespace {
+
+using generator = std::mt19937_64;
+
+size_t below(generator& random, size_t bound) {
+  return random() % bound;
+}
+
+/// Dims of an earlier value, which may make a node depend on data, or new ones.
+symbolic_shape random_dims(generator& random, const graph_builder& b, const std::vector<value_id>& values) {
+  if (below(random, 3) == 0)
+    return *b.g.values[values[below(random, values.size())]].dims;
+  if (below(random, 3) == 0)
+    return {dim::symbol("n"), static_cast<int64_t>(1 + below(random, 40))};
+  return {static_cast<int64_t>(1 + below(random, 300))};
+}
+
+/// Adds a node of a random kind that reads some of `values`; appends its output.
+void add_random_node(generator& random, graph_builder& b, std::vector<value_id>& values) {
+  const auto pick = [&] { return values[values.size() - 1 - below(random, std::min<size_t>(values.size(), 8))]; };
+  std::vector<value_id> inputs{pick()};
+  const symbolic_shape first = *b.g.values[inputs[0]].dims;
+  switch (below(random, 10)) {
+    case 0:
+    case 1: values.push_back(b.node(view_op, inputs, first)); return;
+    case 2:
+      if (below(random, 4) == 0) {
+        values.push_back(b.data_dependent(inputs));
+        return;
+      }
+      [[fallthrough]];
+    case 3:
+    case 4:
+      inputs.push_back(pick());
+      values.push_back(b.node(in_place_op, inputs, first));
+      return;
+    default:
+      while (below(random, 2))
+        inputs.push_back(pick());
+      if (below(random, 8) == 0)
+        inputs.push_back(no_value);
+      if (below(random, 8) == 0) // shape arithmetic: elements known on the host, perhaps only in a later segment
+        inputs.push_back(b.known({1}, {b.g.values[values[below(random, values.size())]].dims->front() + 1}));
+      values.push_back(b.node(plain_op, inputs, random_dims(random, b, values)));
+  }
+}
+
+std::shared_ptr<const graph> random_graph(generator& random) {
+  graph_builder b;
+  std::vector<value_id> values;
+  for (size_t i = 0; i <= below(random, 3); ++i)
+    values.push_back(b.input({dim::symbol("n"), 8}));
+  values.push_back(b.g.add_constant("w", tensor::of<float>({2}, std::vector<float>{1, 2})));
+  values.push_back(b.known({2}, {dim::symbol("n"), 3}));
+  for (size_t i = 0, count = 1 + below(random, 40); i < count; ++i)
+    add_random_node(random, b, values);
+  std::vector<value_id> outputs;
+  for (size_t i = 0; i <= below(random, 3); ++i)
+    outputs.push_back(values[values.size() - 1 - below(random, std::min<size_t>(values.size(), 12))]);
+  return b.done(outputs);
+}
+
+/// Runs a plan without kernels: follows which bytes hold which value, and fails where a value is read that is not there.
+class simulated_execution {
+public:
+  simulated_execution(const std::shared_ptr<const plan>& p, completion_mode mode, generator& random)
+      : plan_(p), p_(*p), random_(random), ready_set_(*p, mode), queues_(p->devices.size()),
+        on_host_(p->program->inputs.begin(), p->program->inputs.end()) {}
+
+  void run() {
+    bindings values{{"n", static_cast<int64_t>(1 + below(random_, 9))}};
+    for (uint32_t s = 0; s < p_.segment_count; ++s) {
+      bound_ = bind_segment(plan_, s, values);
+      holders_.assign(p_.devices.size(), {});
+      run_segment(s);
+      for (const data_symbol& symbol : p_.symbols)
+        if (p_.chunks[p_.chunk_of_node[p_.producer[symbol.value]]].segment == s)
+          values[symbol.name] = static_cast<int64_t>(below(random_, 20));
+    }
+    for (value_id v : p_.program->outputs)
+      if (p_.producer[v] >= 0)
+        REQUIRE(on_host_.contains(v));
+  }
+
+private:
+  void run_segment(uint32_t s) {
+    std::vector<chunk_id> ready;
+    ready_set_.start(s, ready);
+    // Sends and completions in random order; a device completes in the order in which it was sent to.
+    while (!ready_set_.finished()) {
+      std::vector<device_index> busy;
+      for (device_index d = 0; d < queues_.size(); ++d)
+        if (!queues_[d].empty())
+          busy.push_back(d);
+      REQUIRE(ready.size() + busy.size() > 0);
+      const size_t choice = below(random_, ready.size() + busy.size());
+      if (choice < ready.size())
+        send(ready, choice);
+      else
+        complete(busy[choice - ready.size()], ready);
+    }
+    REQUIRE(ready.empty());
+  }
+
+  void send(std::vector<chunk_id>& ready, size_t choice) {
+    const chunk_id id = ready[choice];
+    ready.erase(ready.begin() + static_cast<std::ptrdiff_t>(choice));
+    REQUIRE(sent_.insert(id).second);
+    for (value_id v : p_.chunks[id].uploads)
+      REQUIRE(on_host_.contains(v));
+    queues_[p_.chunks[id].device].push_back(id);
+    ready_set_.sent(id, ready);
+  }
+
+  void complete(device_index d, std::vector<chunk_id>& ready) {
+    const chunk_id id = queues_[d].front();
+    queues_[d].erase(queues_[d].begin());
+    compute(p_.chunks[id]);
+    ready_set_.completed(id, ready);
+  }
+
+  void compute(const chunk& c) {
+    for (value_id v : c.uploads)
+      write(c, v);
+    for (node_id n : c.nodes) {
+      const node& call = p_.program->nodes[n];
+      for (value_id v : call.inputs)
+        if (v != no_value && p_.producer[v] < 0 && p_.program->values[v].known)
+          REQUIRE(bound_->known[v].defined());
+        else if (v != no_value && !p_.program->values[v].constant)
+          read(c, v);
+      for (value_id v : call.outputs)
+        if (root_on(p_, c, v) == v)
+          write(c, v);
+    }
+    for (value_id v : c.downloads) {
+      read(c, v);
+      REQUIRE(on_host_.insert(v).second);
+    }
+  }
+
+  /// Bytes outside the arena are keyed by their value, below zero.
+  int64_t place_of(const chunk& c, value_id root) const {
+    const int64_t offset = bound_->memory[c.device].offset[root];
+    return offset >= 0 ? offset : -1 - root;
+  }
+
+  void write(const chunk& c, value_id root) {
+    auto& holders = holders_[c.device];
+    const int64_t begin = place_of(c, root);
+    if (begin >= 0) {
+      const int64_t end = begin + std::max<int64_t>(1, bytes_of(dtype::float32, volume(bound_->dims[root])));
+      REQUIRE(end <= bound_->memory[c.device].arena_bytes);
+      std::erase_if(holders, [&](const auto& h) { return h.first >= 0 && h.first < end && h.second.end > begin; });
+      holders[begin] = {root, end};
+    } else {
+      holders[begin] = {root, 0};
+    }
+  }
+
+  void read(const chunk& c, value_id v) {
+    const value_id root = root_on(p_, c, v);
+    if (p_.producer[root] < 0 && (p_.program->values[root].constant || p_.program->values[root].known))
+      return; // a view of a weight or of known elements
+    const auto it = holders_[c.device].find(place_of(c, root));
+    REQUIRE(it != holders_[c.device].end());
+    REQUIRE(it->second.value == root);
+  }
+
+  struct holder {
+    value_id value = no_value;
+    int64_t end = 0;
+  };
+
+  std::shared_ptr<const plan> plan_;
+  const plan& p_;
+  generator& random_;
+  ready_set ready_set_;
+  bound_plan_ptr bound_;
+  std::vector<std::vector<chunk_id>> queues_; // by device: sent, not complete
+  std::set<value_id> on_host_;
+  std::set<chunk_id> sent_;
+  std::vector<std::map<int64_t, holder>> holders_; // by device: which value the bytes at an offset hold
+};
+
+/// Checks pair by pair that arena values which are live together do not overlap, save an in-place output and its input.
+void check_no_overlap(const plan& p, const bound_plan& b) {
+  for (device_index d = 0; d < p.devices.size(); ++d) {
+    const device_lifetimes& all = p.lifetimes[b.segment * p.devices.size() + d];
+    for (size_t i = 0; i < all.values.size(); ++i)
+      for (size_t j = 0; j < i; ++j) {
+        const lifetime &x = all.values[j], &y = all.values[i];
+        const auto begin = [&](const lifetime& l) { return b.memory[d].offset[l.value]; };
+        const auto end = [&](const lifetime& l) { return begin(l) + bytes_of(dtype::float32, volume(b.dims[l.value])); };
+        const bool apart = x.last < y.first || end(x) <= begin(y) || end(y) <= begin(x);
+        const bool in_place = x.last == y.first && begin(x) == begin(y) && end(x) == end(y) && y.reuse_end > y.reuse_begin;
+        if (!apart && !in_place)
+          FAIL("values " << x.value << " and " << y.value << " overlap on device " << d);
+      }
+  }
+}
+
+} // namespace
+
+TEST_CASE("random plans keep their invariants and execute in any order", "[plan][A2][A4][A12][B4][C5][D4][D5]") {
+  size_t several_segments = 0, several_chunks = 0, in_place = 0, late_known = 0; // the test must cover these
+  for (uint64_t seed = 0; seed < 3000; ++seed) {
+    generator random(seed);
+    INFO("seed " << seed);
+    const auto g = random_graph(random);
+    std::vector<device_info> devices = cpus(1 + below(random, 6));
+    for (device_info& d : devices)
+      d.host_memory = below(random, 4) != 0;
+    const auto policy = below(random, 4) ? placement_policy::round_robin : placement_policy::single;
+    const auto p = make_plan(g, devices, {policy});
+    verify(*p);
+    for (auto mode : {completion_mode::device, completion_mode::host})
+      simulated_execution(p, mode, random).run();
+    bindings values{{"n", 5}};
+    for (const data_symbol& symbol : p->symbols)
+      values[symbol.name] = 6;
+    for (uint32_t s = 0; s < p->segment_count; ++s) {
+      const auto bound = bind_segment(p, s, values);
+      check_no_overlap(*p, *bound);
+      for (device_index d = 0; d < devices.size(); ++d)
+        in_place += !p->lifetimes[s * devices.size() + d].candidates.empty();
+      late_known += s > 0 && !p->known_values[s].empty();
+    }
+    several_segments += p->segment_count > 1;
+    several_chunks += p->chunks.size() > 4;
+  }
+  CHECK(several_segments > 300);
+  CHECK(several_chunks > 300);
+  CHECK(in_place > 300);
+  CHECK(late_known > 30);
+}
