@@ -203,9 +203,12 @@ void check_no_overlap(const plan& p, const bound_plan& b) {
       for (size_t j = 0; j < i; ++j) {
         const lifetime &x = all.values[j], &y = all.values[i];
         const auto begin = [&](const lifetime& l) { return b.memory[d].offset[l.value]; };
-        const auto end = [&](const lifetime& l) { return begin(l) + bytes_of(dtype::float32, volume(b.dims[l.value])); };
+        const auto end = [&](const lifetime& l) {
+          return begin(l) + bytes_of(dtype::float32, volume(b.dims[l.value]));
+        };
         const bool apart = x.last < y.first || end(x) <= begin(y) || end(y) <= begin(x);
-        const bool in_place = x.last == y.first && begin(x) == begin(y) && end(x) == end(y) && y.reuse_end > y.reuse_begin;
+        const bool in_place =
+            x.last == y.first && begin(x) == begin(y) && end(x) == end(y) && y.reuse_end > y.reuse_begin;
         if (!apart && !in_place)
           FAIL("values " << x.value << " and " << y.value << " overlap on device " << d);
       }
