@@ -5,6 +5,8 @@
 
 namespace troupe {
 
+std::span<const op_def> recurrent_ops();
+std::span<const op_def> arg_reduce_ops();
 std::span<const op_def> conv_ops();
 std::span<const op_def> conv_transpose_ops();
 std::span<const op_def> layer_norm_ops();

@@ -11,6 +11,8 @@ using rows = std::span<const op_def>;
 
 /// THE table: one line a family.
 constexpr auto families = std::to_array<rows (*)()>({
+    recurrent_ops,
+    arg_reduce_ops,
     conv_ops,
     conv_transpose_ops,
     layer_norm_ops,
