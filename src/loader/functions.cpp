@@ -6,8 +6,9 @@
 namespace troupe {
 namespace {
 
-/// Longest part of a call's name that goes into the names of its values.
-constexpr size_t max_prefix_part = 48;
+/// Longest part of a call's name that goes into the names of its values. The number of the call makes them unique; names of
+/// enclosing calls are left out, so that names do not grow with the depth.
+constexpr size_t longest_call_name = 64;
 
 std::string key_of(const std::string& domain, const std::string& name, const std::string& overload) {
   return canonical_domain(domain) + '\0' + name + '\0' + overload;
@@ -130,7 +131,7 @@ void graph_builder::inline_call(scope& s, const onnx::NodeProto& proto, const fu
     if (active_.size() >= max_call_depth)
       fail(errc::unsupported, "functions call each other more than {} levels deep", max_call_depth);
     const call_attributes attributes = bind_attributes(s, proto, f);
-    const std::string prefix = fmt::format("{}{}#{}/", s.prefix, name.substr(0, max_prefix_part), ++calls_);
+    const std::string prefix = fmt::format("{}#{}/", name.substr(0, longest_call_name), ++calls_);
     scope inner{s.target, nullptr, f.opsets, &attributes, prefix};
     active_.push_back(&f);
     count_node(static_cast<int64_t>(prefix.size()));

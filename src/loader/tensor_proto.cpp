@@ -115,11 +115,12 @@ sourced_tensor tensor_reader::read(const onnx::TensorProto& proto) {
 }
 
 sourced_tensor tensor_reader::read_checked(const onnx::TensorProto& proto) {
+  // A SequenceProto or OptionalProto taken for a tensor has its elements in this field.
+  if (proto.has_segment())
+    fail(errc::unsupported, "segmented tensors, sequences and optionals are not supported");
   const dtype type = dtype_from_onnx(proto.data_type());
   shape dims = dims_of(proto);
   const int64_t bytes = bytes_of(type, volume(dims));
-  if (proto.has_segment())
-    fail(errc::unsupported, "tensors in segments are not supported");
   if (proto.data_location() == onnx::TensorProto::EXTERNAL)
     return external(proto, type, std::move(dims));
   const blob raw = proto.has_raw_data() ? blob_of(scanned_, proto.raw_data()) : blob{};

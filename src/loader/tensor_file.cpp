@@ -1,0 +1,117 @@
+#include "loader/tensor_file.hpp"
+
+#include "loader/mapped_file.hpp"
+#include "loader/npy.hpp"
+#include "loader/npz.hpp"
+#include "loader/tensor_proto.hpp"
+
+#include <fstream>
+#include <new>
+
+namespace troupe {
+namespace {
+
+/// Runs `work`; its errors name the file, and lack of memory is one of them.
+template <class F>
+auto with_file(const std::filesystem::path& file, F work) {
+  try {
+    return work();
+  } catch (const error& e) {
+    fail(e.code(), "{}: {}", file.string(), e.what());
+  } catch (const std::bad_alloc&) {
+    fail(errc::out_of_memory, "{}: not enough memory to read it", file.string());
+  }
+}
+
+/// NumPy's formats are inputs of a run, not models: whatever is wrong with them is an invalid input.
+template <class F>
+auto with_array_file(const std::filesystem::path& file, F work) {
+  return with_file(file, [&] {
+    try {
+      return work();
+    } catch (const error& e) {
+      throw error(e.code() == errc::invalid_model ? errc::invalid_input : e.code(), e.what());
+    }
+  });
+}
+
+void write_file(const std::filesystem::path& file, std::string_view head, std::span<const std::byte> body) {
+  std::ofstream out(file, std::ios::binary | std::ios::trunc);
+  out.write(head.data(), static_cast<std::streamsize>(head.size()));
+  out.write(reinterpret_cast<const char*>(body.data()), static_cast<std::streamsize>(body.size()));
+  out.close();
+  if (!out)
+    fail(errc::io, "cannot write {}", file.string());
+}
+
+std::span<const std::byte> bytes_of(const tensor& t) {
+  return {static_cast<const std::byte*>(t.data()), static_cast<size_t>(t.bytes())};
+}
+
+/// NumPy lacks some element types: bfloat16 is written as float32, 4-bit integers as 8-bit ones, both exactly.
+tensor as_numpy_type(const tensor& t) {
+  if (t.type() == dtype::bfloat16) {
+    tensor wide(dtype::float32, t.dims());
+    std::copy_n(t.data<bfloat16>(), t.size(), wide.mutable_data<float>());
+    return wide;
+  }
+  if (t.type() != dtype::uint4 && t.type() != dtype::int4)
+    return t;
+  const bool is_signed = t.type() == dtype::int4;
+  tensor wide(is_signed ? dtype::int8 : dtype::uint8, t.dims());
+  for (int64_t i = 0; i < t.size(); ++i) {
+    const int nibble = t.data<uint8_t>()[i / 2] >> (i % 2 * 4) & 15;
+    wide.mutable_data<uint8_t>()[i] = static_cast<uint8_t>(is_signed && nibble > 7 ? nibble - 16 : nibble);
+  }
+  return wide;
+}
+
+} // namespace
+
+named_tensor read_pb(const std::filesystem::path& file) {
+  const auto mapped = mapped_file::open(file);
+  return with_file(file, [&] {
+    scanned_message scanned = scan_wire(mapped->bytes(), wire_root::tensor);
+    onnx::TensorProto proto;
+    if (mapped->bytes().empty() ||
+        !proto.ParsePartialFromArray(scanned.message.data(), static_cast<int>(scanned.message.size())))
+      fail(errc::invalid_model, "it is not a serialized tensor");
+    // Without an owner the tensor copies its bytes: the file may change later.
+    tensor_reader reader({nullptr, mapped->bytes(), ""}, std::move(scanned), {});
+    return named_tensor{proto.name(), reader.read(proto).value};
+  });
+}
+
+void write_pb(const std::filesystem::path& file, const std::string& name, const tensor& value) {
+  onnx::TensorProto proto;
+  proto.set_name(name);
+  proto.set_data_type(static_cast<int>(value.type()));
+  for (int64_t d : value.dims())
+    proto.add_dims(d);
+  constexpr int64_t most_bytes = (int64_t{1} << 31) - (1 << 20); // protobuf's limit
+  if (value.bytes() > most_bytes)
+    fail(errc::unsupported, "{}: {} bytes are too many for a .pb file; use .npy", file.string(), value.bytes());
+  if (value.type() == dtype::string)
+    for (const auto& text : value.values<std::string>())
+      proto.add_string_data(text);
+  else
+    proto.set_raw_data(value.data(), static_cast<size_t>(value.bytes()));
+  write_file(file, proto.SerializeAsString(), {});
+}
+
+tensor read_npy(const std::filesystem::path& file) {
+  const auto mapped = mapped_file::open(file);
+  return with_array_file(file, [&] { return parse_npy(mapped->bytes()); });
+}
+
+void write_npy(const std::filesystem::path& file, const tensor& value) {
+  const tensor written = as_numpy_type(value);
+  write_file(file, make_npy_header(written.type(), written.dims()), bytes_of(written));
+}
+
+std::map<std::string, tensor> read_npz(const std::filesystem::path& file) {
+  const auto mapped = mapped_file::open(file);
+  return with_array_file(file, [&] { return parse_npz(mapped->bytes()); });
+}
+
+} // namespace troupe
