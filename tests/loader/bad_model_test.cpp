@@ -141,9 +141,7 @@ TEST_CASE("inputs of impossible types and dims", "[loader]") {
   CHECK_THAT(with_dim(int64_t{1} << 40), Contains("overflow"));
   CHECK_THAT(error_after([](auto& m) { m.mutable_graph()->mutable_input(0)->clear_type(); }),
              Contains("'x' has no element type"));
-  CHECK_THAT(error_after([](auto& m) {
-               m.mutable_graph()->mutable_input(0)->mutable_type()->mutable_sequence_type();
-             }),
+  CHECK_THAT(error_after([](auto& m) { m.mutable_graph()->mutable_input(0)->mutable_type()->mutable_sequence_type(); }),
              Contains("unsupported") && Contains("'x' is not a tensor"));
   CHECK_THAT(error_after([](auto& m) {
                m.mutable_graph()->mutable_input(0)->mutable_type()->mutable_tensor_type()->set_elem_type(14);

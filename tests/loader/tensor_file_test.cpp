@@ -226,7 +226,7 @@ TEST_CASE("hostile .npz archives", "[loader]") {
   CHECK_THAT(wrong(zip({method})), Contains("compression method"));
   CHECK_THAT(wrong("PK"), Contains("too short"));
   const std::string whole = zip({good, stored("b.npy", a)});
-  for (size_t size = 0; size < whole.size(); size += 7)
+  for (size_t size = 0; size < whole.size(); size += 97)
     CHECK(wrong(whole.substr(0, size)) != "");
 }
 

@@ -39,7 +39,8 @@ std::vector<T> elements(const tensor& t) {
 onnx::TensorProto external(const std::string& location, const std::string& offset, const std::string& length) {
   auto t = typed(onnx::TensorProto::FLOAT, {3});
   t.set_data_location(onnx::TensorProto::EXTERNAL);
-  const std::pair<const char*, std::string> entries[] = {{"location", location}, {"offset", offset}, {"length", length}};
+  const std::pair<const char*, std::string> entries[] = {
+      {"location", location}, {"offset", offset}, {"length", length}};
   for (const auto& [key, text] : entries) {
     if (text.empty())
       continue;
@@ -137,7 +138,8 @@ TEST_CASE("external data that is missing, short or outside of the folder", "[loa
   CHECK_THAT(wrong("w.bin", "99999999999999999999", "12"), Contains("not a valid number"));
   CHECK_THAT(wrong("w.bin", "9223372036854775807", "12"), Contains("invalid_model"));
   CHECK_THAT(wrong((outside.path() / "secret.bin").string(), "0", "12"), Contains("relative"));
-  CHECK_THAT(wrong(std::filesystem::path("..") / outside.path().filename() / "secret.bin", "0", "12"), Contains("leaves"));
+  CHECK_THAT(wrong(std::filesystem::path("..") / outside.path().filename() / "secret.bin", "0", "12"),
+             Contains("leaves"));
   CHECK_THAT(wrong("sub/../../x", "0", "12"), Contains("leaves"));
   CHECK_THAT(wrong("link.bin", "0", "12"), Contains("symbolic link"));
   CHECK_THAT(wrong("sub/link/secret.bin", "0", "12"), Contains("symbolic link"));
