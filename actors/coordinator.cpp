@@ -35,7 +35,7 @@ coordinator_ref::behavior_type coordinator(coordinator_state::pointer self, coor
 void coordinator_state::start_run(const run_request_ptr& request) {
   if (request->cancelled)
     return request->result.fail({errc::cancelled, "the run was cancelled"});
-  ++options_.plans->stats().runs;
+  options_.plans->count_run();
   if (request->options.timeout.count() > 0) {
     request->deadline = now() + request->options.timeout;
     arm_tick(*request->deadline);

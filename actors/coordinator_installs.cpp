@@ -34,13 +34,13 @@ void coordinator_state::on_installed(const plan_installed& answer) {
   device_state& device = devices_[i.planned->devices[answer.self]];
   if (device.pending_installs > 0)
     --device.pending_installs;
-  if (--i.pending == 0)
-    options_.plans->stats().plan_ms += std::chrono::duration<double, std::milli>(now() - i.started).count();
+  if (i.pending > 0 && --i.pending == 0)
+    options_.plans->add_plan_ms(std::chrono::duration<double, std::milli>(now() - i.started).count());
   if (!answer.why.failed())
     return;
   if (answer.why.code == errc::device_lost)
     return lose_device(i.planned->devices[answer.self], answer.why.message);
-  options_.plans->forget(answer.bound_plan);
+  options_.plans->forget_bound_plans();
   const failure why{answer.why.code, fmt::format("device '{}' cannot take its part of the plan: {}",
                                                  device.handle.info.name, answer.why.message)};
   for (execution_id id : executions_where(

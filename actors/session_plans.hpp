@@ -7,9 +7,8 @@
 #pragma once
 
 #include "actors/model.hpp"
+#include "plan/plan_cache.hpp"
 
-#include <list>
-#include <unordered_map>
 #include <utility>
 
 namespace troupe::actors {
@@ -38,37 +37,34 @@ public:
 
   /// Removes a device (an index among the engine's devices) from the set: all plans are forgotten.
   void remove_device(size_t device);
-  /// Forgets one bound plan, because it could not be installed.
-  void forget(uint64_t bound_plan);
+  /// Forgets all bound plans, because one could not be installed.
+  void forget_bound_plans();
 
   /// Returns ids of bound plans that have left the cache since the last call.
   std::vector<uint64_t> take_evicted() { return std::exchange(evicted_, {}); }
 
-  const session_stats& stats() const { return stats_; }
-  session_stats& stats() { return stats_; }
+  /// Returns the counters, those of the cache of bound plans included.
+  session_stats stats() const;
+  /// Counts a run; adds the time that an install took.
+  void count_run() { ++stats_.runs; }
+  void add_plan_ms(double ms) { stats_.plan_ms += ms; }
 
 private:
   struct specialisation {
-    std::string key;
     std::shared_ptr<const graph> program;
     planned_model_ptr planned; // null after a change of the device set
-  };
-  struct bound_entry {
-    std::string key;
-    bound_plan_ptr bound;
   };
 
   specialisation& specialise(const named_tensors& inputs);
   planned_model_ptr make_planned(const std::shared_ptr<const graph>& program);
-  void erase(std::list<bound_entry>::iterator entry);
 
   model_ptr model_;
   std::vector<device_info> devices_;
-  std::vector<size_t> usable_;                                               // indices into devices_
-  std::list<specialisation> specialisations_;                                // most recently used first
-  std::list<bound_entry> bound_;                                             // most recently used first
-  std::unordered_map<std::string, std::list<bound_entry>::iterator> by_key_; // of bound_
+  std::vector<size_t> usable_; // indices into devices_
+  plan_cache<specialisation> specialisations_;
+  plan_cache<bound_plan_ptr> bound_;
   std::vector<uint64_t> evicted_;
+  uint64_t plans_made_ = 0;
   session_stats stats_;
 };
 

@@ -60,6 +60,13 @@ public:
     return insert(key, std::move(value), [](Value&) {});
   }
 
+  /// Calls `visit(value)` for every entry.
+  template <class F>
+  void for_each(F&& visit) {
+    for (auto& [key, value] : entries_)
+      visit(value);
+  }
+
   /// Removes everything, without counting evictions.
   void clear() {
     index_.clear();

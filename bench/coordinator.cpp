@@ -1,0 +1,78 @@
+// What the actors cost: null devices, so all the time is the engine's own.
+//
+//   call      one cached plan of one chunk on one null device: from call to result
+//   fan-out   10,000 chunks over 4 null devices, 100 chains side by side: time a chunk
+//   chain     1,000 chunks in one chain over 4 null devices: time a chunk
+//
+// Prints the median and the 99th percentile of repeated runs.
+#include "actors/engine.hpp"
+
+#include <algorithm>
+#include <cstdio>
+
+namespace {
+
+using namespace troupe;
+using steady = std::chrono::steady_clock;
+
+/// `chains` chains of `length` operators side by side, each from an input of its own.
+graph make_chains(size_t chains, size_t length) {
+  graph g;
+  g.opsets[""] = 17;
+  for (size_t c = 0; c < chains; ++c) {
+    value_id v = g.add_value({.name = "x" + std::to_string(c), .type = dtype::float32, .dims = symbolic_shape{4}});
+    g.inputs.push_back(v);
+    for (size_t i = 0; i < length; ++i) {
+      const std::string name = "v" + std::to_string(g.values.size());
+      const value_id out = g.add_value({.name = name});
+      g.add_node({.name = name, .op_type = "Sigmoid", .inputs = {v}, .outputs = {out}});
+      v = out;
+    }
+    g.outputs.push_back(v);
+  }
+  return g;
+}
+
+named_tensors inputs_of(const session& s) {
+  named_tensors inputs;
+  for (const value_info& input : s.inputs())
+    inputs[input.name] = tensor::of<float>({4}, std::vector<float>{1, 2, 3, 4});
+  return inputs;
+}
+
+struct figures {
+  double median_us, p99_us;
+};
+
+/// Runs a model `count` times; the times are divided by `parts`.
+figures measure(const session& s, size_t count, double parts) {
+  const named_tensors inputs = inputs_of(s);
+  for (size_t i = 0; i < 3; ++i)
+    s.run(inputs);
+  std::vector<double> times;
+  for (size_t i = 0; i < count; ++i) {
+    const auto start = steady::now();
+    s.run(inputs);
+    times.push_back(std::chrono::duration<double, std::micro>(steady::now() - start).count() / parts);
+  }
+  std::sort(times.begin(), times.end());
+  return {times[times.size() / 2], times[times.size() * 99 / 100]};
+}
+
+void report(const char* name, const session& s, size_t runs, double parts) {
+  const named_tensors inputs = inputs_of(s);
+  const size_t chunks = s.plan_for(inputs)->chunks.size();
+  const figures f = measure(s, runs, parts > 0 ? parts : static_cast<double>(chunks));
+  std::printf("%-8s %6zu chunks  median %8.2f us  p99 %8.2f us\n", name, chunks, f.median_us, f.p99_us);
+}
+
+} // namespace
+
+int main() {
+  engine one({.devices = {"null"}});
+  report("call", one.load(make_chains(1, 1)), 20'000, 1);
+  engine four({.devices = {"null*4"}});
+  const session_options alternating{.policy = placement_policy::round_robin, .fuse = false};
+  report("fan-out", four.load(make_chains(100, 100), alternating), 50, 0);
+  report("chain", four.load(make_chains(1, 1'000), alternating), 50, 0);
+}

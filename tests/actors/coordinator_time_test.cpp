@@ -1,0 +1,146 @@
+// The coordinator under CAF's testing scheduler and clock: deadlines, silent devices, cancellation, runs side by side.
+#include "support/catch.hpp"
+#include "support/deterministic_system.hpp"
+#include "support/small_models.hpp"
+
+using namespace std::chrono_literals;
+using namespace troupe;
+using namespace troupe::actors;
+using namespace troupe::test;
+
+namespace {
+
+const session_options alternating{.policy = placement_policy::round_robin, .fuse = false};
+
+named_tensors ones(shape dims) {
+  tensor t(dtype::float32, dims);
+  std::fill_n(t.mutable_data<float>(), t.size(), 1.f);
+  return {{"x", t}};
+}
+
+} // namespace
+
+TEST_CASE("a device that has work and is silent counts as lost", "[actors][C11]") {
+  deterministic_session s(chain(2), 2, alternating, 100ms);
+  auto result = s.run(ones({2, 3}));
+  s.settle();
+  s.advance(60ms);
+  s.complete(0); // d0 answered; d1 has work from now on
+  for (int i = 0; i < 3; ++i)
+    s.advance(25ms);
+  CHECK_FALSE(is_ready(result));
+  CHECK(s.log(0).chunks.empty());
+  for (int i = 0; i < 6; ++i)
+    s.advance(25ms);
+  REQUIRE(s.log(0).chunks.size() == 1);
+  s.complete_all();
+  CHECK(result.get().stats.lost_devices == std::vector<std::string>{"d1"});
+}
+
+TEST_CASE("a device that is slow but answers is not lost", "[actors][C11]") {
+  deterministic_session s(chain(20), 2, alternating, 100ms);
+  auto result = s.run(ones({2, 3}));
+  s.settle();
+  for (size_t step = 0; step < 20; ++step) {
+    s.advance(70ms);
+    REQUIRE_FALSE(s.log(step % 2).chunks.empty());
+    s.complete(step % 2);
+  }
+  CHECK(result.get().stats.lost_devices.empty());
+}
+
+TEST_CASE("a run ends at its deadline", "[actors][C11]") {
+  deterministic_session s(chain(1), 1);
+  auto late = s.run(ones({2, 3}), {.timeout = 50ms});
+  auto patient = s.run(ones({2, 3}), {.timeout = 500ms});
+  s.settle();
+  s.advance(49ms);
+  CHECK_FALSE(is_ready(late));
+  s.advance(1ms);
+  CHECK(error_of(late).code() == errc::timeout);
+  CHECK_FALSE(is_ready(patient));
+  s.complete_all();
+  CHECK(patient.get().outputs.size() == 1);
+}
+
+TEST_CASE("a cancelled run ends and its devices are told to stop", "[actors]") {
+  deterministic_session s(chain(1), 1);
+  auto result = s.run(ones({2, 3}));
+  s.settle();
+  caf::anon_send(s.coordinator(), cancel_run{s.last_ticket()});
+  s.settle();
+  CHECK(error_of(result).code() == errc::cancelled);
+  CHECK(s.log(0).chunks.at(0).stop->load());
+}
+
+TEST_CASE("runs side by side have arena slots of their own, which are used again", "[actors][A9][A11]") {
+  deterministic_session s(chain(1), 1);
+  auto a = s.run(ones({2, 3}));
+  auto b = s.run(ones({2, 3}));
+  s.settle();
+  REQUIRE(s.log(0).chunks.size() == 2);
+  CHECK(s.log(0).chunks[0].slot != s.log(0).chunks[1].slot);
+  CHECK(s.log(0).chunks[0].execution != s.log(0).chunks[1].execution);
+  const uint32_t first_slot = s.log(0).chunks[0].slot;
+  s.complete(0);
+  CHECK(is_ready(a));
+  CHECK_FALSE(is_ready(b));
+  auto c = s.run(ones({2, 3}));
+  s.settle();
+  CHECK(s.log(0).chunks.back().slot == first_slot);
+  CHECK(s.log(0).installs.size() == 1);
+  s.complete_all();
+  CHECK(is_ready(b));
+  CHECK(is_ready(c));
+}
+
+TEST_CASE("the slot of a failed run is free only when its last chunk is answered", "[actors][A11]") {
+  deterministic_session s(chain(1), 1);
+  auto a = s.run(ones({2, 3}), {.timeout = 10ms});
+  s.settle();
+  s.advance(10ms);
+  CHECK(error_of(a).code() == errc::timeout);
+  const uint32_t busy = s.log(0).chunks.at(0).slot;
+  auto b = s.run(ones({2, 3}));
+  s.settle();
+  CHECK(s.log(0).chunks.at(1).slot != busy);
+  s.complete_all();
+  CHECK(b.get().outputs.size() == 1);
+}
+
+TEST_CASE("new dims are a new bound plan, old ones are used again", "[actors][A9][A10]") {
+  deterministic_session s(chain(1, {dim::symbol("batch"), 3}), 1);
+  for (const int64_t batch : {2, 5, 2}) {
+    auto result = s.run(ones({batch, 3}));
+    s.settle();
+    s.complete_all();
+    CHECK(result.get().outputs.begin()->second.dims() == shape{batch, 3});
+  }
+  CHECK(s.log(0).installs.size() == 2);
+}
+
+TEST_CASE("bound plans that leave the cache are retired", "[actors][A10]") {
+  deterministic_session s(chain(1, {dim::symbol("batch"), 3}), 1);
+  for (int64_t batch = 1; batch <= 70; ++batch) {
+    auto result = s.run(ones({batch, 3}));
+    s.settle();
+    s.complete_all();
+    result.get();
+  }
+  CHECK(s.log(0).installs.size() == 70);
+  CHECK(s.log(0).retired.size() == 6);
+}
+
+TEST_CASE("a session that is closed ends when its last run has ended", "[actors]") {
+  deterministic_session s(chain(1), 1);
+  auto result = s.run(ones({2, 3}));
+  caf::anon_send(s.coordinator(), close_session{});
+  s.settle();
+  CHECK_FALSE(is_ready(result));
+  s.complete_all();
+  CHECK(result.get().outputs.size() == 1);
+  CHECK(s.log(0).retired.size() == 1);
+  auto too_late = s.run(ones({2, 3}));
+  s.settle();
+  CHECK(error_of(too_late).code() == errc::cancelled);
+}

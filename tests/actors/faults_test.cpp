@@ -1,0 +1,186 @@
+// Random models on devices that fail, stall, hang or die on order: the right result, or one error that names the device.
+#include "actors/engine.hpp"
+#include "device/fault_device.hpp"
+#include "ops/evaluate.hpp"
+#include "ops/registry.hpp"
+#include "support/catch.hpp"
+#include "support/reference_device.hpp"
+#include "support/small_models.hpp"
+
+#include <algorithm>
+#include <iostream>
+#include <random>
+#include <thread>
+
+using namespace std::chrono_literals;
+using namespace troupe;
+using namespace troupe::test;
+
+namespace {
+
+using random = std::mt19937_64;
+
+size_t below(random& r, size_t limit) {
+  return std::uniform_int_distribution<size_t>(0, limit - 1)(r);
+}
+
+/// A random DAG of float operators with one to three outputs.
+graph random_model(random& r) {
+  model_builder b;
+  std::vector<value_id> values{b.input("x", {4, 4}), b.input("y", {4, 4})};
+  const size_t count = 3 + below(r, 18);
+  for (size_t i = 0; i < count; ++i) {
+    const value_id a = values[below(r, values.size())], c = values[below(r, values.size())];
+    switch (below(r, 3)) {
+      case 0: values.push_back(b.call("Sigmoid", {a})); break;
+      case 1: values.push_back(b.call("Relu", {a})); break;
+      default: values.push_back(b.call("Sigmoid", {b.call("MatMul", {a, c})})); break; // products stay small
+    }
+  }
+  for (size_t i = 0; i < std::min<size_t>(values.size() - 2, 1 + below(r, 3)); ++i)
+    b.output(values[values.size() - 1 - i]);
+  return b.build();
+}
+
+named_tensors random_inputs(random& r) {
+  named_tensors inputs;
+  for (const char* name : {"x", "y"}) {
+    tensor t(dtype::float32, {4, 4});
+    std::generate_n(t.mutable_data<float>(), t.size(), [&] { return std::uniform_real_distribution<float>(-2, 2)(r); });
+    inputs[name] = t;
+  }
+  return inputs;
+}
+
+/// What the model computes, node by node on the host.
+named_tensors expected(graph g, const named_tensors& inputs) {
+  resolve(g);
+  std::vector<tensor> values(g.values.size());
+  for (value_id v : g.inputs)
+    values[v] = inputs.at(g.values[v].name);
+  for (const node& n : g.nodes) {
+    std::vector<tensor> in;
+    for (value_id v : n.inputs)
+      in.push_back(values[v]);
+    values[n.outputs[0]] = evaluate(*n.def, n.attrs, in).at(0);
+  }
+  named_tensors outputs;
+  for (value_id v : g.outputs)
+    outputs[g.values[v].name] = values[v];
+  return outputs;
+}
+
+bool equal(const named_tensors& a, const named_tensors& b) {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](const auto& p, const auto& q) {
+    return p.first == q.first && p.second.dims() == q.second.dims() &&
+           std::ranges::equal(p.second.template values<float>(), q.second.template values<float>());
+  });
+}
+
+/// How a device behaves in one test.
+struct trouble {
+  fault_script script;
+  bool fails = false;  // a chunk of it may fail
+  bool healthy = true; // it completes everything
+};
+
+trouble random_trouble(random& r) {
+  trouble t;
+  const uint64_t at = below(r, 8);
+  switch (below(r, 10)) {
+    case 0: t.script.fail_at = at, t.fails = true; break;
+    case 1: t.script.stall_at = at; break;
+    case 2: t.script.die_at = at; break;
+    case 3: t.script.die_at_install = true; break;
+    case 4:
+      t.script.hang_at = at;
+      t.script.latch = std::make_shared<hang_latch>();
+      break;
+    default: break;
+  }
+  t.healthy = t.script.fail_at == fault_script::never && t.script.stall_at == fault_script::never &&
+              t.script.die_at == fault_script::never && t.script.hang_at == fault_script::never &&
+              !t.script.die_at_install;
+  if (below(r, 4) == 0)
+    t.script.delay = std::chrono::microseconds(1 + below(r, 300));
+  return t;
+}
+
+enum class outcome { right, right_after_loss, chunk_failed, all_lost };
+constexpr std::array outcome_names{"right", "right after a loss", "one error: a chunk failed",
+                                   "one error: devices lost"};
+
+engine_options troubled_engine(const std::vector<trouble>& troubles) {
+  engine_options options{.devices = {}, .device_timeout = 100ms};
+  for (size_t d = 0; d < troubles.size(); ++d)
+    options.custom_devices.push_back([d, script = troubles[d].script] {
+      return std::make_unique<fault_device>(std::make_unique<reference_device>("dev" + std::to_string(d)), script);
+    });
+  return options;
+}
+
+outcome judge_error(const error& e, const std::vector<trouble>& troubles) {
+  INFO(e.what());
+  const std::string text = e.what();
+  REQUIRE(text.find("device 'dev") != std::string::npos);
+  if (e.code() == errc::device_lost) {
+    CHECK(std::none_of(troubles.begin(), troubles.end(), [](const trouble& t) { return t.healthy; }));
+    return outcome::all_lost;
+  }
+  CHECK(e.code() == errc::device_failed);
+  CHECK(std::any_of(troubles.begin(), troubles.end(), [](const trouble& t) { return t.fails; }));
+  return outcome::chunk_failed;
+}
+
+/// One run on troubled devices; the result or the error is checked.
+outcome troubled_run(uint64_t seed) {
+  random r(seed);
+  const graph model = random_model(r);
+  const named_tensors inputs = random_inputs(r);
+  std::vector<trouble> troubles(2 + below(r, 3));
+  for (trouble& t : troubles)
+    t = random_trouble(r);
+  outcome result = outcome::right;
+  {
+    engine e(troubled_engine(troubles));
+    const session s = e.load(model, {.policy = placement_policy::round_robin, .fuse = below(r, 2) == 0});
+    try {
+      const run_result answer = s.run(inputs, {.timeout = 20s});
+      CHECK(equal(answer.outputs, expected(model, inputs)));
+      result = answer.stats.lost_devices.empty() ? outcome::right : outcome::right_after_loss;
+    } catch (const error& problem) {
+      result = judge_error(problem, troubles);
+    }
+  }
+  for (const trouble& t : troubles)
+    if (t.script.latch)
+      t.script.latch->release(); // what was abandoned may end now
+  return result;
+}
+
+void run_seeds(uint64_t first, uint64_t count) {
+  std::array<int, 4> histogram{};
+  double worst_ms = 0;
+  for (uint64_t seed = first; seed < first + count; ++seed) {
+    INFO("seed " << seed);
+    const auto start = std::chrono::steady_clock::now();
+    ++histogram.at(static_cast<size_t>(troubled_run(seed)));
+    const double ms = std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
+    CHECK(ms < 15'000);
+    worst_ms = std::max(worst_ms, ms);
+  }
+  std::cout << count << " runs on troubled devices, longest " << worst_ms << " ms:";
+  for (size_t i = 0; i < histogram.size(); ++i)
+    std::cout << (i ? ", " : " ") << outcome_names[i] << " " << histogram[i];
+  std::cout << "\n";
+}
+
+} // namespace
+
+TEST_CASE("runs on devices in trouble end right or with one error", "[actors][C11][A13]") {
+  run_seeds(1, 25);
+}
+
+TEST_CASE("1,000 runs on devices in trouble end right or with one error", "[actors][C11][A13][slow]") {
+  run_seeds(1'000, 1'000);
+}

@@ -1,0 +1,91 @@
+#include "support/deterministic_system.hpp"
+
+namespace troupe::test {
+
+using namespace actors;
+
+deterministic_session::deterministic_session(graph source, size_t device_count, const session_options& options,
+                                             std::chrono::milliseconds device_timeout, completion_mode completion)
+    : logs_(device_count) {
+  config_.set("scheduler.policy", caf::atom("testing"));
+  system_ = std::make_unique<caf::actor_system>(config_);
+  std::vector<device_info> infos;
+  for (size_t d = 0; d < device_count; ++d) {
+    infos.push_back({.name = "d" + std::to_string(d), .kind = device_kind::null, .memory_bytes = int64_t{1} << 40});
+    devices_.push_back({infos.back(), system_->spawn(scripted_device, &logs_[d]), std::make_shared<device_health>()});
+  }
+  auto plans = std::make_shared<session_plans>(make_model(std::move(source), options, 0), infos);
+  coordinator_ =
+      system_->spawn(actors::coordinator, coordinator_options{devices_, std::move(plans), completion, device_timeout});
+  settle();
+}
+
+deterministic_session::~deterministic_session() {
+  caf::anon_send_exit(coordinator_, caf::exit_reason::user_shutdown);
+  for (const device_handle& d : devices_)
+    caf::anon_send_exit(d.actor, caf::exit_reason::user_shutdown);
+  settle();
+}
+
+std::future<run_result> deterministic_session::run(named_tensors inputs, const run_options& options) {
+  auto request = std::make_shared<run_request>(std::move(inputs), options);
+  last_ticket_ = request->ticket;
+  auto future = request->result.future();
+  caf::anon_send(coordinator_, actors::run{std::move(request)});
+  return future;
+}
+
+void deterministic_session::settle() {
+  auto& scheduler = dynamic_cast<caf::scheduler::test_coordinator&>(system_->scheduler());
+  while (scheduler.try_run_once()) {
+  }
+}
+
+void deterministic_session::advance(std::chrono::milliseconds time) {
+  dynamic_cast<caf::scheduler::test_coordinator&>(system_->scheduler()).advance_time(time);
+  settle();
+}
+
+size_t deterministic_session::chunks_waiting() const {
+  size_t count = 0;
+  for (const device_log& log : logs_)
+    count += log.chunks.size();
+  return count;
+}
+
+void deterministic_session::complete(size_t device, chunk_result result) {
+  device_log& log = logs_.at(device);
+  const chunk_work work = std::move(log.chunks.at(0));
+  log.chunks.pop_front();
+  if (result.ok()) {
+    const bound_plan_ptr& bound = std::find_if(log.installs.begin(), log.installs.end(), [&](const install_plan& i) {
+                                    return i.bound->id == work.bound_plan;
+                                  })->bound;
+    for (value_id v : bound->source->chunks[work.chunk].downloads) {
+      tensor zeros(bound->source->program->values[v].type, bound->dims[v]);
+      std::memset(zeros.mutable_data(), 0, static_cast<size_t>(zeros.bytes()));
+      result.downloads.push_back(std::move(zeros));
+    }
+  }
+  ++devices_[device].health->progress;
+  send({work.execution, work.chunk, std::move(result)});
+}
+
+void deterministic_session::complete_all() {
+  while (chunks_waiting() > 0)
+    for (size_t d = 0; d < logs_.size(); ++d)
+      if (!logs_[d].chunks.empty())
+        complete(d);
+}
+
+void deterministic_session::send(chunk_ended message) {
+  caf::anon_send(coordinator_, std::move(message));
+  settle();
+}
+
+void deterministic_session::kill(size_t device) {
+  caf::anon_send_exit(devices_.at(device).actor, caf::exit_reason::kill);
+  settle();
+}
+
+} // namespace troupe::test

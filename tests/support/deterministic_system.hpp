@@ -1,0 +1,97 @@
+// An actor system in which nothing happens unless the test says so: CAF's testing scheduler, driven from Catch2.
+#pragma once
+
+#include "actors/coordinator.hpp"
+
+#include <caf/actor_system.hpp>
+#include <caf/actor_system_config.hpp>
+#include <caf/scheduler/test_coordinator.hpp>
+#include <caf/send.hpp>
+#include <caf/typed_event_based_actor.hpp>
+
+#include <deque>
+
+namespace troupe::test {
+
+/// What a scripted device has been sent, in order.
+struct device_log {
+  std::vector<actors::install_plan> installs;
+  std::vector<size_t> batches; // chunks in each run_chunks
+  std::deque<chunk_work> chunks;
+  std::vector<execution_id> ended;
+  std::vector<uint64_t> retired;
+};
+
+/// A device actor without a device: it writes down what it is sent; the test answers chunks in its place.
+inline actors::device_ref::behavior_type scripted_device(actors::device_ref::pointer self, device_log* log) {
+  using namespace actors;
+  return {
+      [](open_device) { return device_opened{}; },
+      [=](const install_plan& m) {
+        log->installs.push_back(m);
+        self->send(caf::actor_cast<completion_sink>(self->current_sender()), plan_installed{m.bound->id, m.self, {}});
+      },
+      [=](run_chunks& m) {
+        log->batches.push_back(m.works.size());
+        for (chunk_work& work : m.works)
+          log->chunks.push_back(std::move(work));
+      },
+      [=](const end_execution& m) { log->ended.push_back(m.execution); },
+      [=](const retire_plan& m) { log->retired.push_back(m.bound_plan); },
+      [](query_stats) { return device_stats{}; },
+  };
+}
+
+/// One session's coordinator over scripted devices "d0", "d1" ….
+class deterministic_session {
+public:
+  deterministic_session(graph model, size_t device_count, const session_options& options = {},
+                        std::chrono::milliseconds device_timeout = std::chrono::milliseconds(0),
+                        completion_mode completion = completion_mode::device);
+  ~deterministic_session();
+
+  /// Starts a run; nothing has happened yet.
+  std::future<run_result> run(named_tensors inputs, const run_options& options = {});
+  /// Lets every actor work off its mailbox; time stands still.
+  void settle();
+  void advance(std::chrono::milliseconds time);
+
+  device_log& log(size_t device) { return logs_[device]; }
+  size_t chunks_waiting() const;
+  /// Answers the oldest chunk of a device with zeros, as a null device would, or as `result` says.
+  void complete(size_t device, chunk_result result = {});
+  /// Answers all chunks until none is left.
+  void complete_all();
+  void send(actors::chunk_ended message);
+  void kill(size_t device);
+
+  actors::coordinator_ref coordinator() const { return coordinator_; }
+  uint64_t last_ticket() const { return last_ticket_; }
+
+private:
+  caf::actor_system_config config_;
+  std::unique_ptr<caf::actor_system> system_;
+  std::vector<device_log> logs_;
+  std::vector<actors::device_handle> devices_;
+  actors::coordinator_ref coordinator_;
+  uint64_t last_ticket_ = 0;
+};
+
+/// Returns whether the answer is there.
+template <class T>
+bool is_ready(const std::future<T>& f) {
+  return f.wait_for(std::chrono::seconds(0)) == std::future_status::ready;
+}
+
+/// Returns the error that a future holds; fails the test where it holds none.
+template <class T>
+error error_of(std::future<T>& f) {
+  try {
+    f.get();
+  } catch (const error& e) {
+    return e;
+  }
+  return {errc::internal, "no error"};
+}
+
+} // namespace troupe::test
