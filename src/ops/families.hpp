@@ -7,6 +7,10 @@ namespace troupe {
 
 std::span<const op_def> recurrent_ops();
 std::span<const op_def> arg_reduce_ops();
+std::span<const op_def> attention_ops();
+std::span<const op_def> rotary_ops();
+std::span<const op_def> einsum_ops();
+std::span<const op_def> local_norm_ops();
 std::span<const op_def> conv_ops();
 std::span<const op_def> conv_transpose_ops();
 std::span<const op_def> layer_norm_ops();

@@ -13,6 +13,10 @@ using rows = std::span<const op_def>;
 constexpr auto families = std::to_array<rows (*)()>({
     recurrent_ops,
     arg_reduce_ops,
+    attention_ops,
+    rotary_ops,
+    einsum_ops,
+    local_norm_ops,
     conv_ops,
     conv_transpose_ops,
     layer_norm_ops,
