@@ -148,3 +148,39 @@ TEST_CASE("too little memory is an error with the figures", "[plan][B2]") {
   CHECK_THROWS_WITH(bind_segment(p, 0, {}), Catch::Contains("cpu#0") && Catch::Contains("8192 bytes needed") &&
                                                 Catch::Contains("8191 bytes allowed"));
 }
+
+TEST_CASE("graphs that cannot be planned are errors that say why", "[plan][C5][D8]") {
+  graph_builder b;
+  const value_id in = b.input({4});
+  const value_id back = b.value({4});
+  const value_id a = b.node(plain_op, {in, back}, {4});
+  b.node_to(plain_op, {a}, back);
+  CHECK_THROWS_WITH(make_plan(b.done({a}), cpus(1), {}),
+                    Catch::Contains("cycle") && Catch::Contains("'n0'") && Catch::Contains("'n1'"));
+  CHECK_THROWS_WITH(make_plan(b.done({}), cpus(1), {}), Catch::Contains("no outputs"));
+  graph_builder c;
+  const value_id x = c.input({4});
+  CHECK_THROWS_WITH(make_plan(c.done({c.node(plain_op, {x}, {4})}), {}, {}), Catch::Contains("at least one device"));
+  c.g.values[x].dims.reset();
+  CHECK_THROWS_WITH(make_plan(c.done(c.g.outputs), cpus(1), {}), Catch::Contains("rank of 'v0'"));
+}
+
+TEST_CASE("outputs that need no work need no chunk, and keep their order", "[plan][D8]") {
+  graph_builder b;
+  const value_id in = b.input({dim::symbol("n")});
+  const value_id w = b.g.add_constant("w", tensor::scalar(1.f));
+  const value_id size = b.known({1}, {dim::symbol("n")});
+  const auto p = checked_plan(b.done({w, size, in, w}), 2, placement_policy::round_robin);
+  CHECK(p->chunks.empty());
+  const auto& outputs = p->program->outputs;
+  REQUIRE(outputs.size() == 4);
+  CHECK(outputs[0] == outputs[3]);
+  CHECK(p->program->values[outputs[2]].name == "v0");
+  const auto bound = bind_segment(p, 0, {{"n", 7}});
+  CHECK(bound->known[outputs[1]].values<int64_t>()[0] == 7);
+  std::vector<chunk_id> ready;
+  ready_set set(*p);
+  set.start(0, ready);
+  CHECK(ready.empty());
+  CHECK(set.finished());
+}
