@@ -37,7 +37,14 @@ void abandon(abandoned_system what) {
 
 actor_runtime::actor_runtime(const engine_options& options)
     : options_(options), config_(make_config(options)), system_(std::make_unique<caf::actor_system>(*config_)),
-      host_(std::make_unique<host>(*system_, options)) {}
+      host_(std::make_unique<host>(*system_)) {
+  try {
+    host_->open_devices(options);
+  } catch (...) {
+    close(); // the system's own end would wait for a device that hangs
+    throw;
+  }
+}
 
 actor_runtime::~actor_runtime() {
   close();

@@ -11,9 +11,10 @@ using namespace actors;
 
 /// The engine's own handle closes the runtime; sessions that live longer find it closed.
 struct engine::state {
-  std::shared_ptr<actor_runtime> runtime;
-
+  explicit state(const engine_options& options) : runtime(std::make_shared<actor_runtime>(options)) {}
   ~state() { runtime->close(); }
+
+  std::shared_ptr<actor_runtime> runtime;
 };
 
 struct session::state {
@@ -52,9 +53,7 @@ double milliseconds_since(std::chrono::steady_clock::time_point start) {
 
 // -- engine
 
-engine::engine(const engine_options& options) : state_(std::make_shared<state>()) {
-  state_->runtime = std::make_shared<actor_runtime>(options);
-}
+engine::engine(const engine_options& options) : state_(std::make_shared<state>(options)) {}
 
 engine::~engine() = default;
 engine::engine(engine&&) noexcept = default;

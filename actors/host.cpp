@@ -33,22 +33,13 @@ device_factory factory_of(const device_request& request) {
 
 } // namespace
 
-host::host(caf::actor_system& system, const engine_options& options) : system_(system) {
-  try {
-    for (const device_request& request : parse_device_names(options.devices))
-      open(factory_of(request), request.kind == device_kind::null ? threading::shared : threading::own_thread);
-    for (const device_factory& make : options.custom_devices)
-      open(make, threading::own_thread);
-    if (devices_.empty())
-      fail(errc::invalid_argument, "an engine needs at least one device");
-  } catch (...) {
-    close();
-    throw;
-  }
-}
-
-host::~host() {
-  close();
+void host::open_devices(const engine_options& options) {
+  for (const device_request& request : parse_device_names(options.devices))
+    open(factory_of(request), request.kind == device_kind::null ? threading::shared : threading::own_thread);
+  for (const device_factory& make : options.custom_devices)
+    open(make, threading::own_thread);
+  if (devices_.empty())
+    fail(errc::invalid_argument, "an engine needs at least one device");
 }
 
 void host::open(device_factory make, threading where) {
@@ -64,6 +55,7 @@ void host::open(device_factory make, threading where) {
   if (!answer.why.failed() && std::any_of(devices_.begin(), devices_.end(), same_name))
     answer.why = {errc::invalid_argument, fmt::format("two devices are called '{}'", answer.info.name)};
   handle.info = answer.info;
+  health->lost = answer.why.failed();
   devices_.push_back(std::move(handle));
   if (answer.why.failed())
     throw error(answer.why.code, answer.why.message);

@@ -9,19 +9,21 @@ namespace troupe::actors {
 
 class host {
 public:
-  /// Opens the devices that `options` name. Throws `errc::invalid_argument`, and what opening a device throws; then those
-  /// that are open already are closed.
-  host(caf::actor_system& system, const engine_options& options);
-  ~host();
+  explicit host(caf::actor_system& system) : system_(system) {}
+  ~host() { close(); }
   host(const host&) = delete;
   host& operator=(const host&) = delete;
+
+  /// Opens the devices that `options` name. Throws `errc::invalid_argument`, and what opening a device throws; those that
+  /// are open then stay open until `close`.
+  void open_devices(const engine_options& options);
 
   const std::vector<device_handle>& devices() const { return devices_; }
 
   /// Asks all devices for their counters. A device that is lost, or too busy to answer soon, has zeros.
   std::vector<device_stats> stats() const;
 
-  /// Returns whether some device is lost: its actor may never end.
+  /// Returns whether some device is lost or did not open: its actor may never end.
   bool any_lost() const;
   /// Tells all actors to end; does not wait.
   void close();

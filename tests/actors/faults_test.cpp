@@ -110,8 +110,9 @@ enum class outcome { right, right_after_loss, chunk_failed, all_lost };
 constexpr std::array outcome_names{"right", "right after a loss", "one error: a chunk failed",
                                    "one error: devices lost"};
 
+/// The device timeout is as long as it is because a busy machine may leave a healthy device's thread waiting.
 engine_options troubled_engine(const std::vector<trouble>& troubles) {
-  engine_options options{.devices = {}, .device_timeout = 100ms};
+  engine_options options{.devices = {}, .device_timeout = 250ms};
   for (size_t d = 0; d < troubles.size(); ++d)
     options.custom_devices.push_back([d, script = troubles[d].script] {
       return std::make_unique<fault_device>(std::make_unique<reference_device>("dev" + std::to_string(d)), script);
@@ -178,7 +179,7 @@ void run_seeds(uint64_t first, uint64_t count) {
 } // namespace
 
 TEST_CASE("runs on devices in trouble end right or with one error", "[actors][C11][A13]") {
-  run_seeds(1, 25);
+  run_seeds(1, 8);
 }
 
 TEST_CASE("1,000 runs on devices in trouble end right or with one error", "[actors][C11][A13][slow]") {

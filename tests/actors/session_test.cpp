@@ -1,0 +1,158 @@
+// Sessions on real threads: inputs and outputs, runs side by side, cancellation, and an engine that goes away.
+#include "actors/engine.hpp"
+#include "device/fault_device.hpp"
+#include "support/catch.hpp"
+#include "support/reference_device.hpp"
+#include "support/small_models.hpp"
+
+#include <thread>
+
+using namespace std::chrono_literals;
+using namespace troupe;
+using namespace troupe::test;
+
+namespace {
+
+/// An engine of one reference device that follows a script.
+engine_options scripted_engine(fault_script script,
+                               std::chrono::milliseconds device_timeout = std::chrono::minutes(1)) {
+  return {.devices = {}, .device_timeout = device_timeout, .custom_devices = {[script] {
+                                                             return std::make_unique<fault_device>(
+                                                                 std::make_unique<reference_device>("ref"), script);
+                                                           }}};
+}
+
+const tensor six = floats({2, 3}, {-1, 2, 3, 4, 5, 6});
+
+template <class F>
+error thrown_by(F&& f) {
+  try {
+    f();
+  } catch (const error& e) {
+    return e;
+  }
+  return {errc::internal, "nothing was thrown"};
+}
+
+} // namespace
+
+TEST_CASE("inputs that do not fit are refused with what is wrong", "[actors][B7]") {
+  engine e({.devices = {"null"}});
+  const session s = e.load(chain(2, {dim::symbol("batch"), 3}));
+  const auto refused = [&](named_tensors inputs, const std::string& words) {
+    const error problem = thrown_by([&] { s.run(std::move(inputs)); });
+    INFO(problem.what());
+    CHECK(problem.code() == errc::invalid_input);
+    CHECK(std::string(problem.what()).find(words) != std::string::npos);
+  };
+  refused({}, "'x' is missing");
+  refused({{"x", six}, {"z", six}}, "no input 'z'");
+  refused({{"x", tensor{}}}, "holds no tensor");
+  refused({{"x", tensor(dtype::int32, {2, 3})}}, "is int32; the model takes float32");
+  refused({{"x", floats({6}, {1, 2, 3, 4, 5, 6})}}, "shape [6]");
+  refused({{"x", floats({3, 2}, {1, 2, 3, 4, 5, 6})}}, "shape [3, 2]");
+  CHECK(s.run({{"x", six}}).outputs.size() == 1);
+}
+
+TEST_CASE("dims that the session states are compared with the inputs", "[actors][B7]") {
+  engine e({.devices = {"null"}});
+  const session s = e.load(chain(2, {dim::symbol("batch"), 3}), {.dims = {{"batch", 4}}});
+  CHECK(thrown_by([&] { s.run({{"x", six}}); }).code() == errc::invalid_input);
+}
+
+TEST_CASE("runs of one session go on side by side from several threads", "[actors][A9][A11]") {
+  engine e({.devices = {"cpu*2"}});
+  const session s = e.load(chain(6), {.policy = placement_policy::round_robin, .fuse = false});
+  std::atomic<int> wrong{0};
+  std::vector<std::thread> callers;
+  for (int caller = 0; caller < 4; ++caller)
+    callers.emplace_back([&, caller] {
+      for (int i = 0; i < 50; ++i) {
+        const float value = static_cast<float>(caller * 50 + i) / 50 - 2;
+        float expected = value;
+        for (int k = 0; k < 3; ++k)
+          expected = 1 / (1 + std::exp(-expected));
+        const auto outputs = s.run({{"x", floats({2, 3}, std::vector<float>(6, value))}}).outputs;
+        if (outputs.begin()->second.values<float>()[5] != Approx(expected))
+          ++wrong;
+      }
+    });
+  for (std::thread& t : callers)
+    t.join();
+  CHECK(wrong == 0);
+  CHECK(s.stats().runs == 200);
+  CHECK(s.stats().plan_misses == 1);
+}
+
+TEST_CASE("a plan can be asked for without a run", "[actors]") {
+  engine e({.devices = {"null*2"}});
+  const session s =
+      e.load(chain(4, {dim::symbol("batch"), 3}), {.policy = placement_policy::round_robin, .fuse = false});
+  const bound_plan_ptr bound = s.bind_for({{"x", six}});
+  CHECK(bound->source->chunks.size() == 4);
+  CHECK(bound->dims.at(bound->source->program->outputs.at(0)) == shape{2, 3});
+  CHECK(s.plan_for({{"x", six}}) == bound->source);
+  CHECK_THROWS_AS(s.plan_for({}), error);
+  CHECK(s.stats().plan_hits == 1);
+}
+
+TEST_CASE("a run that is cancelled or late ends at once", "[actors]") {
+  engine e(scripted_engine({.stall_at = 0}));
+  const session s = e.load(chain(2));
+  std::stop_source stop;
+  auto cancelled = s.run_async({{"x", six}}, {.cancel = stop.get_token()});
+  CHECK(cancelled.wait_for(20ms) == std::future_status::timeout);
+  stop.request_stop();
+  CHECK(thrown_by([&] { cancelled.get(); }).code() == errc::cancelled);
+  CHECK(thrown_by([&] { s.run({{"x", six}}, {.cancel = stop.get_token()}); }).code() == errc::cancelled);
+  CHECK(thrown_by([&] { s.run({{"x", six}}, {.timeout = 30ms}); }).code() == errc::timeout);
+}
+
+TEST_CASE("an engine that is destroyed ends its runs, and its sessions refuse new ones", "[actors][C11]") {
+  auto e = std::make_unique<engine>(scripted_engine({.stall_at = 0}));
+  const session s = e->load(chain(2));
+  auto in_flight = s.run_async({{"x", six}});
+  e.reset();
+  CHECK(thrown_by([&] { in_flight.get(); }).code() == errc::cancelled);
+  CHECK(thrown_by([&] { s.run({{"x", six}}); }).code() == errc::cancelled);
+  CHECK(thrown_by([&] { s.stats(); }).code() == errc::cancelled);
+}
+
+TEST_CASE("a device that hangs in a call is abandoned; engine and caller go on", "[actors][C11]") {
+  const auto latch = std::make_shared<hang_latch>();
+  {
+    engine e(scripted_engine({.hang_at = 0, .latch = latch}, 50ms));
+    const session s = e.load(chain(2));
+    const error problem = thrown_by([&] { s.run({{"x", six}}); });
+    CHECK(problem.code() == errc::device_lost);
+    CHECK(std::string(problem.what()).find("'ref'") != std::string::npos);
+  }
+  latch->release();
+}
+
+TEST_CASE("a run goes on when the caller drops its session", "[actors]") {
+  engine e(scripted_engine({.delay = 5ms}));
+  std::future<run_result> result = e.load(chain(2)).run_async({{"x", six}});
+  CHECK(result.get().outputs.size() == 1);
+}
+
+TEST_CASE("engines refuse devices that do not open, or share a name", "[actors]") {
+  engine_options twins{.devices = {}};
+  twins.custom_devices.assign(2, [] { return std::make_unique<reference_device>("twin"); });
+  CHECK(thrown_by([&] { engine e(twins); }).code() == errc::invalid_argument);
+  engine_options broken{.devices = {"null"}};
+  broken.custom_devices = {[]() -> std::unique_ptr<device> { fail(errc::unsupported, "no driver"); }};
+  CHECK(thrown_by([&] { engine e(broken); }).code() == errc::unsupported);
+  CHECK(thrown_by([&] { engine e({.devices = {}}); }).code() == errc::invalid_argument);
+}
+
+TEST_CASE("an engine counts what its devices do", "[actors]") {
+  engine e({.devices = {"null*2"}});
+  const session s = e.load(chain(4), {.policy = placement_policy::round_robin, .fuse = false});
+  s.run({{"x", six}});
+  const auto stats = e.stats();
+  REQUIRE(stats.size() == 2);
+  CHECK(stats[0].chunks == 2);
+  CHECK(stats[1].chunks == 2);
+  CHECK(e.devices().at(1).name == "null#1");
+}

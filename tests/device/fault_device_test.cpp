@@ -1,0 +1,96 @@
+// The null device and the fault device, called as a device actor calls them.
+#include "device/fault_device.hpp"
+#include "device/null_device.hpp"
+#include "ops/registry.hpp"
+#include "support/catch.hpp"
+#include "support/small_models.hpp"
+
+#include <future>
+
+using namespace troupe;
+using namespace troupe::test;
+
+namespace {
+
+bound_plan_ptr bound_chain(const device_info& info) {
+  graph g = chain(2);
+  resolve(g);
+  infer_shapes(g);
+  return bind_segment(make_plan(std::make_shared<const graph>(std::move(g)), {info}, {}), 0, {});
+}
+
+std::unique_ptr<device> null_named(const std::string& name) {
+  return std::make_unique<null_device>(
+      device_info{.name = name, .kind = device_kind::null, .memory_bytes = int64_t{1} << 40});
+}
+
+chunk_work work_of(const bound_plan_ptr& bound) {
+  return {.bound_plan = bound->id, .chunk = 0, .execution = 1, .uploads = {floats({2, 3}, {1, 2, 3, 4, 5, 6})}};
+}
+
+} // namespace
+
+TEST_CASE("the null device completes at once with zeros", "[device]") {
+  const auto d = null_named("null");
+  const bound_plan_ptr bound = bound_chain(d->info());
+  chunk_result seen;
+  const auto keep = [&](chunk_result r) { seen = std::move(r); };
+  d->submit(work_of(bound), keep);
+  CHECK_FALSE(seen.ok()); // not installed
+  d->install(bound, 0);
+  d->submit(work_of(bound), keep);
+  REQUIRE(seen.ok());
+  REQUIRE(seen.downloads.size() == 1);
+  CHECK(seen.downloads[0].dims() == shape{2, 3});
+  for (float f : seen.downloads[0].values<float>())
+    CHECK(f == 0);
+  CHECK(d->stats().chunks == 1);
+  CHECK(d->stats().installed_plans == 1);
+  d->retire(bound->id);
+  CHECK(d->stats().installed_plans == 0);
+}
+
+TEST_CASE("the fault device fails the chunk that its script names, and lives on", "[device]") {
+  fault_device d(null_named("null"), {.fail_at = 1});
+  const bound_plan_ptr bound = bound_chain(d.info());
+  d.install(bound, 0);
+  std::vector<bool> ok;
+  for (int i = 0; i < 3; ++i)
+    d.submit(work_of(bound), [&](chunk_result r) { ok.push_back(r.ok()); });
+  CHECK(ok == std::vector<bool>{true, false, true});
+}
+
+TEST_CASE("the fault device dies for good and stalls for good", "[device]") {
+  const bound_plan_ptr bound = bound_chain(null_named("null")->info());
+  fault_device dying(null_named("null"), {.die_at = 1});
+  dying.install(bound, 0);
+  std::vector<errc> codes;
+  for (int i = 0; i < 3; ++i)
+    dying.submit(work_of(bound), [&](chunk_result r) { codes.push_back(r.ok() ? errc::cancelled : r.code); });
+  CHECK(codes == std::vector{errc::cancelled, errc::device_lost, errc::device_lost});
+  CHECK_THROWS_AS(dying.install(bound, 0), error);
+
+  fault_device stalling(null_named("null"), {.stall_at = 1});
+  stalling.install(bound, 0);
+  int answers = 0;
+  for (int i = 0; i < 3; ++i)
+    stalling.submit(work_of(bound), [&](chunk_result) { ++answers; });
+  CHECK(answers == 1);
+}
+
+TEST_CASE("the fault device delays completions on another thread, in order", "[device]") {
+  std::vector<std::thread::id> threads;
+  std::vector<int> order;
+  {
+    fault_device d(null_named("null"), {.delay = std::chrono::milliseconds(2)});
+    const bound_plan_ptr bound = bound_chain(d.info());
+    d.install(bound, 0);
+    for (int i = 0; i < 3; ++i)
+      d.submit(work_of(bound), [&, i](chunk_result) {
+        order.push_back(i);
+        threads.push_back(std::this_thread::get_id());
+      });
+  } // waits for what is delayed
+  CHECK(order == std::vector{0, 1, 2});
+  CHECK(threads.at(0) != std::this_thread::get_id());
+}
