@@ -1,5 +1,4 @@
 // Small ONNX models built in code, for the loader's tests.
-// noinline: GCC 12 warns wrongly (its bug 105651) where strings of literals are built in one large function.
 #pragma once
 
 #include "loader/onnx_loader.hpp"
@@ -11,24 +10,24 @@
 
 namespace troupe::test {
 
-inline void set_tensor_type(onnx::ValueInfoProto& info, const std::string& name, const std::vector<std::string>& dims) {
+using names = std::vector<std::string_view>;
+
+inline void set_tensor_type(onnx::ValueInfoProto& info, const std::string& name, const names& dims) {
   info.set_name(name);
   auto* type = info.mutable_type()->mutable_tensor_type();
   type->set_elem_type(onnx::TensorProto::FLOAT);
   auto* shape = type->mutable_shape();
   for (const auto& d : dims)
-    shape->add_dim()->set_dim_param(d);
+    shape->add_dim()->set_dim_param(d.data(), d.size());
 }
 
-[[gnu::noinline]] inline onnx::NodeProto& add_node(onnx::GraphProto& g, const std::string& op,
-                                                   const std::vector<std::string>& inputs,
-                                                   const std::vector<std::string>& outputs) {
+inline onnx::NodeProto& add_node(onnx::GraphProto& g, std::string_view op, const names& inputs, const names& outputs) {
   auto* n = g.add_node();
-  n->set_op_type(op);
+  n->set_op_type(op.data(), op.size());
   for (const auto& name : inputs)
-    n->add_input(name);
+    n->add_input(name.data(), name.size());
   for (const auto& name : outputs)
-    n->add_output(name);
+    n->add_output(name.data(), name.size());
   return *n;
 }
 
