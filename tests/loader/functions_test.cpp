@@ -111,7 +111,7 @@ TEST_CASE("functions that call themselves are refused", "[loader]") {
   CHECK_THAT(error_of([&] { load(m); }), Contains("invalid_model") && Contains("calls itself"));
 }
 
-TEST_CASE("functions that blow up exponentially are refused", "[loader][slow]") {
+TEST_CASE("functions that blow up exponentially are refused", "[loader]") {
   auto m = calling_model("F0");
   for (int i = 0; i < 40; ++i) {
     auto& f = add_function(m, fmt::format("F{}", i), {"a"}, {"b"});
