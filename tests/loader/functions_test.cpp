@@ -10,8 +10,8 @@ using Catch::Matchers::Contains;
 
 namespace {
 
-onnx::FunctionProto& add_function(onnx::ModelProto& m, const std::string& name, const names& inputs, const names& outputs,
-                                  int64_t opset = 17) {
+onnx::FunctionProto& add_function(onnx::ModelProto& m, const std::string& name, const names& inputs,
+                                  const names& outputs, int64_t opset = 17) {
   auto* f = m.add_functions();
   f->set_name(name);
   f->set_domain("local");

@@ -49,3 +49,51 @@ TEST_CASE("weights of a file are used where they lie, if they are aligned", "[lo
   }
   CHECK(in_place >= 1);
 }
+
+namespace {
+
+std::string varint(uint64_t value) {
+  std::string out;
+  for (; value >= 0x80; value >>= 7)
+    out += static_cast<char>(value | 0x80);
+  return out + static_cast<char>(value);
+}
+
+/// Writes relu_model() with an initializer "w" of `bytes` zeros in raw_data, as a file with a hole; the zeros start at a
+/// multiple of 4. Field numbers are those of onnx.proto.
+void write_large_model(const std::filesystem::path& file, uint64_t bytes) {
+  auto m = relu_model();
+  auto w = raw_floats("w", {static_cast<int64_t>(bytes / 4)}, {});
+  w.clear_raw_data();
+  std::string head;
+  for (std::string padding; head.empty() || head.size() % 4 != 0; padding += ' ') {
+    w.set_doc_string(padding);
+    const std::string raw_head = '\x4a' + varint(bytes); // TensorProto.raw_data
+    const std::string tensor = w.SerializeAsString() + raw_head;
+    const std::string initializer = '\x2a' + varint(tensor.size() + bytes) + tensor;
+    const std::string graph = m.graph().SerializeAsString() + initializer;
+    auto rest = m;
+    rest.clear_graph();
+    head = rest.SerializeAsString() + '\x3a' + varint(graph.size() + bytes) + graph;
+  }
+  std::ofstream(file, std::ios::binary) << head;
+  std::filesystem::resize_file(file, head.size() + bytes);
+}
+
+} // namespace
+
+TEST_CASE("a model over protobuf's limit is loaded without copying its weights", "[loader]") {
+  const scratch_folder folder;
+  const auto file = folder.path() / "large.onnx";
+  constexpr uint64_t bytes = uint64_t{5} << 30;
+  write_large_model(file, bytes);
+  const graph g = load_model(file);
+  int found = 0;
+  for (const value& v : g.values)
+    if (v.name == "w") {
+      ++found;
+      CHECK(v.constant->leaf.bytes() == static_cast<int64_t>(bytes));
+      CHECK(v.constant->leaf.data<float>()[bytes / 4 - 1] == 0);
+    }
+  CHECK(found == 1);
+}
