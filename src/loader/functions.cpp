@@ -10,8 +10,6 @@ namespace {
 /// enclosing calls are left out, so that names do not grow with the depth.
 constexpr size_t longest_call_name = 64;
 
-constexpr size_t max_call_depth = 64;
-
 std::string key_of(const std::string& domain, const std::string& name, const std::string& overload) {
   return canonical_domain(domain) + '\0' + name + '\0' + overload;
 }
@@ -124,41 +122,14 @@ void graph_builder::pass_through(scope& inner, value_id from, value_id to) {
   inner.target.g.add_node(std::move(n));
 }
 
-/// Nodes that one call becomes, at most one more than a model may have. Found before anything is inlined, so that models
-/// which grow exponentially are refused at once; calls that are too deep count as nothing, inlining refuses them.
-int64_t graph_builder::inlined_nodes(const function& f, size_t depth) const {
-  if (depth > max_call_depth)
-    return 0;
-  if (f.inlined_nodes < 0) {
-    f.inlined_nodes = 0; // a function that calls itself is refused by inlining
-    f.inlined_nodes = inlined_nodes(f.proto->node(), depth + 1);
-  }
-  return f.inlined_nodes;
-}
-
-int64_t graph_builder::inlined_nodes(const google::protobuf::RepeatedPtrField<onnx::NodeProto>& nodes,
-                                     size_t depth) const {
-  int64_t total = 0;
-  for (const auto& n : nodes) {
-    const function* callee = function_of(n);
-    total += 1 + (callee ? inlined_nodes(*callee, depth) : 0);
-    for (const auto& a : n.attribute())
-      if (a.has_g())
-        total += inlined_nodes(a.g().node(), depth);
-    total = std::min(total, max_model_nodes + 1);
-  }
-  return total;
-}
-
 void graph_builder::inline_call(scope& s, const onnx::NodeProto& proto, const function& f) {
   const std::string name = proto.name().empty() ? proto.op_type() : proto.name();
   try {
     if (std::find(active_.begin(), active_.end(), &f) != active_.end())
       fail(errc::invalid_model, "the function calls itself");
+    constexpr size_t max_call_depth = 64;
     if (active_.size() >= max_call_depth)
       fail(errc::unsupported, "functions call each other more than {} levels deep", max_call_depth);
-    if (active_.empty() && nodes_ + inlined_nodes(f, 0) > max_model_nodes)
-      too_many_nodes();
     const call_attributes attributes = bind_attributes(s, proto, f);
     const std::string prefix = fmt::format("{}#{}/", name.substr(0, longest_call_name), ++calls_);
     scope inner{s.target, nullptr, f.opsets, &attributes, prefix};

@@ -7,7 +7,7 @@ namespace {
 
 constexpr int64_t max_nesting = 100;
 constexpr int max_rank = 64;
-constexpr int64_t inline_base_bytes = int64_t{64} << 20;
+constexpr int64_t inline_base_bytes = int64_t{256} << 20;
 
 /// Counts a level of nesting as long as it lives.
 class level {
@@ -221,13 +221,9 @@ value_id graph_builder::lookup(scope& s, const std::string& name, const std::str
   return found;
 }
 
-void graph_builder::too_many_nodes() const {
-  fail(errc::unsupported, "with its functions inlined, the model has more than {} nodes", max_model_nodes);
-}
-
 void graph_builder::count_node(int64_t bytes) {
   if (++nodes_ > max_model_nodes)
-    too_many_nodes();
+    fail(errc::unsupported, "with its functions inlined, the model has more than {} nodes", max_model_nodes);
   if (!active_.empty() && (inline_bytes_left_ -= bytes) < 0)
     fail(errc::unsupported, "the model's functions grow too large when they are inlined");
 }

@@ -57,7 +57,7 @@ private:
     const onnx::FunctionProto* proto = nullptr;
     opset_map opsets;
     std::vector<onnx::AttributeProto> defaults;
-    mutable int64_t inlined_nodes = -1; // memo of `inlined_nodes`
+    int64_t bytes = 0;
   };
 
   /// What a function's call gives its attributes.
@@ -87,7 +87,6 @@ private:
   void add_nodes(scope& s, const google::protobuf::RepeatedPtrField<onnx::NodeProto>& nodes);
   void add_node(scope& s, const onnx::NodeProto& proto);
   void count_node(int64_t bytes);
-  [[noreturn]] void too_many_nodes() const;
 
   // node_attributes.cpp
   void load_attributes(scope& s, const onnx::NodeProto& proto, node& n);
@@ -98,8 +97,6 @@ private:
   // functions.cpp
   void index_functions();
   const function* function_of(const onnx::NodeProto& proto) const;
-  int64_t inlined_nodes(const function& f, size_t depth) const;
-  int64_t inlined_nodes(const google::protobuf::RepeatedPtrField<onnx::NodeProto>& nodes, size_t depth) const;
   void inline_call(scope& s, const onnx::NodeProto& proto, const function& f);
   call_attributes bind_attributes(const scope& s, const onnx::NodeProto& proto, const function& f) const;
   void bind_operands(scope& caller, scope& inner, const onnx::NodeProto& proto, const function& f);

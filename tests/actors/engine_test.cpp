@@ -1,5 +1,6 @@
 #include "actors/engine.hpp"
 #include "support/catch.hpp"
+#include "support/direct_evaluation.hpp"
 #include "support/reference_device.hpp"
 #include "support/small_models.hpp"
 
@@ -41,4 +42,66 @@ TEST_CASE("a model gives the same result on one device and alternating over thre
     CHECK(out.values<float>()[0] == Approx(sigmoid(sigmoid(-1))));
     CHECK(r.stats.chunks == (devices == 1 ? 1 : 4));
   }
+}
+
+namespace {
+
+/// x → two ways → together again, three times over.
+graph diamonds() {
+  model_builder b;
+  value_id v = b.input("x", {4, 4});
+  for (int i = 0; i < 3; ++i)
+    v = b.call("Sigmoid", {b.call("MatMul", {b.call("Relu", {v}), b.call("Sigmoid", {v})})});
+  b.output(v);
+  return b.build();
+}
+
+/// Two halves that share nothing, not even an input.
+graph disjoint_branches() {
+  model_builder b;
+  for (const char* name : {"x", "y"}) {
+    value_id v = b.input(name, {4, 4});
+    for (int i = 0; i < 5; ++i)
+      v = b.call(i % 2 ? "Sigmoid" : "Relu", {v});
+    b.output(v);
+  }
+  return b.build();
+}
+
+named_tensors inputs_for(const session& s) {
+  named_tensors inputs;
+  for (const value_info& input : s.inputs()) {
+    tensor t(dtype::float32, constants(*input.dims));
+    for (int64_t i = 0; i < t.size(); ++i)
+      t.mutable_data<float>()[i] = static_cast<float>(i % 7) / 3 - 1;
+    inputs[input.name] = t;
+  }
+  return inputs;
+}
+
+void check_against_direct(const graph& model, engine& e, placement_policy policy, bool fuse) {
+  const session s = e.load(model, {.policy = policy, .fuse = fuse});
+  const named_tensors inputs = inputs_for(s), expected = evaluate_directly(model, inputs);
+  for (int run = 0; run < 3; ++run) { // re-execution uses the same plan
+    const named_tensors found = s.run(inputs).outputs;
+    REQUIRE(found.size() == expected.size());
+    for (const auto& [name, t] : expected) {
+      REQUIRE(found.at(name).dims() == t.dims());
+      for (int64_t i = 0; i < t.size(); ++i)
+        REQUIRE(found.at(name).data<float>()[i] == Approx(t.data<float>()[i]).margin(1e-6));
+    }
+  }
+  CHECK(s.stats().plan_misses == 1);
+}
+
+} // namespace
+
+TEST_CASE("every shape of graph gives the direct result on one and on three CPU devices", "[actors][A3][A9][A13]") {
+  engine one({.devices = {"cpu"}}), three({.devices = {"cpu*3"}});
+  for (const graph& model : {chain(1), chain(40), fan_out(30, 3), diamonds(), disjoint_branches()})
+    for (const bool fuse : {false, true}) {
+      check_against_direct(model, one, placement_policy::single, fuse);
+      check_against_direct(model, three, placement_policy::single, fuse);
+      check_against_direct(model, three, placement_policy::round_robin, fuse);
+    }
 }

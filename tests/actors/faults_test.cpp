@@ -1,9 +1,8 @@
 // Random models on devices that fail, stall, hang or die on order: the right result, or one error that names the device.
 #include "actors/engine.hpp"
 #include "device/fault_device.hpp"
-#include "ops/evaluate.hpp"
-#include "ops/registry.hpp"
 #include "support/catch.hpp"
+#include "support/direct_evaluation.hpp"
 #include "support/reference_device.hpp"
 #include "support/small_models.hpp"
 
@@ -50,24 +49,6 @@ named_tensors random_inputs(random& r) {
     inputs[name] = t;
   }
   return inputs;
-}
-
-/// What the model computes, node by node on the host.
-named_tensors expected(graph g, const named_tensors& inputs) {
-  resolve(g);
-  std::vector<tensor> values(g.values.size());
-  for (value_id v : g.inputs)
-    values[v] = inputs.at(g.values[v].name);
-  for (const node& n : g.nodes) {
-    std::vector<tensor> in;
-    for (value_id v : n.inputs)
-      in.push_back(values[v]);
-    values[n.outputs[0]] = evaluate(*n.def, n.attrs, in).at(0);
-  }
-  named_tensors outputs;
-  for (value_id v : g.outputs)
-    outputs[g.values[v].name] = values[v];
-  return outputs;
 }
 
 bool equal(const named_tensors& a, const named_tensors& b) {
@@ -147,7 +128,7 @@ outcome troubled_run(uint64_t seed) {
     const session s = e.load(model, {.policy = placement_policy::round_robin, .fuse = below(r, 2) == 0});
     try {
       const run_result answer = s.run(inputs, {.timeout = 20s});
-      CHECK(equal(answer.outputs, expected(model, inputs)));
+      CHECK(equal(answer.outputs, evaluate_directly(model, inputs)));
       result = answer.stats.lost_devices.empty() ? outcome::right : outcome::right_after_loss;
     } catch (const error& problem) {
       result = judge_error(problem, troubles);

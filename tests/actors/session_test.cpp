@@ -60,6 +60,21 @@ TEST_CASE("dims that the session states are compared with the inputs", "[actors]
   CHECK(thrown_by([&] { s.run({{"x", six}}); }).code() == errc::invalid_input);
 }
 
+TEST_CASE("an input whose shape the file does not state takes any rank", "[actors][D3]") {
+  graph g = chain(2);
+  g.values[g.inputs[0]].dims = std::nullopt;
+  engine e({.devices = {"cpu"}});
+  const session s = e.load(g);
+  for (const shape& dims : {shape{2, 3}, shape{6}, shape{1, 3, 2}, shape{6}, shape{3}}) {
+    tensor x(dtype::float32, dims);
+    std::fill_n(x.mutable_data<float>(), x.size(), 0.f);
+    const tensor out = s.run({{"x", x}}).outputs.begin()->second;
+    CHECK(out.dims() == dims);
+    CHECK(out.values<float>()[0] == 0.5f);
+  }
+  CHECK(s.stats().plan_misses == 4);
+}
+
 TEST_CASE("runs of one session go on side by side from several threads", "[actors][A9][A11]") {
   engine e({.devices = {"cpu*2"}});
   const session s = e.load(chain(6), {.policy = placement_policy::round_robin, .fuse = false});
