@@ -1,0 +1,177 @@
+#include "cli/command.hpp"
+
+#include "loader/tensor_file.hpp"
+
+#include <fmt/format.h>
+
+#include <charconv>
+#include <random>
+#include <sys/resource.h>
+
+namespace troupe::cli {
+namespace {
+
+/// Splits "name=value"; throws where there is no '='.
+std::pair<std::string, std::string> split_assignment(const std::string& text, const char* option) {
+  const auto at = text.find('=');
+  if (at == std::string::npos || at == 0)
+    fail(errc::invalid_argument, "{} '{}': expected NAME=VALUE", option, text);
+  return {text.substr(0, at), text.substr(at + 1)};
+}
+
+tensor read_tensor(const std::filesystem::path& file) {
+  const std::string extension = file.extension().string();
+  if (extension == ".npy")
+    return read_npy(file);
+  if (extension == ".pb")
+    return read_pb(file).value;
+  fail(errc::invalid_argument, "input file '{}': expected .npy, .npz or .pb", file.string());
+}
+
+template <class T>
+void fill(tensor& t, std::mt19937_64& random) {
+  T* out = t.mutable_data<T>();
+  for (int64_t i = 0; i < t.size(); ++i)
+    if constexpr (std::is_integral_v<T>)
+      out[i] = static_cast<T>(random() & 1);
+    else
+      out[i] = static_cast<T>(static_cast<float>(static_cast<int64_t>(random() >> 11)) * 0x1p-52f - 1.0f);
+}
+
+tensor make_up(dtype type, shape dims, std::mt19937_64& random) {
+  tensor t(type, std::move(dims));
+  if (type == dtype::boolean)
+    fill<uint8_t>(t, random);
+  else
+    visit_numeric(type, [&](auto tag) { fill<typename decltype(tag)::type>(t, random); });
+  return t;
+}
+
+/// Takes over the symbols' values that a given tensor implies.
+void bind_from(const value_info& declared, const tensor& given, bindings& dims) {
+  if (!declared.dims || declared.dims->size() != given.dims().size())
+    return; // the session reports a wrong rank better
+  for (size_t i = 0; i < given.dims().size(); ++i)
+    if (const std::string symbol = (*declared.dims)[i].symbol_name(); !symbol.empty())
+      dims.try_emplace(symbol, given.dims()[i]);
+}
+
+shape made_up_dims(const value_info& declared, bindings& dims) {
+  if (!declared.dims)
+    fail(errc::invalid_input, "input '{}' has no shape in the model: give it with --input", declared.name);
+  shape out;
+  for (const dim& d : *declared.dims) {
+    std::vector<std::string> symbols;
+    d.collect_symbols(symbols);
+    for (const auto& symbol : symbols)
+      dims.try_emplace(symbol, 1);
+    out.push_back(d.evaluate(dims));
+  }
+  return out;
+}
+
+} // namespace
+
+bindings model_options::dim_values() const {
+  bindings values;
+  for (const auto& text : dims) {
+    const auto [name, number] = split_assignment(text, "--dim");
+    int64_t value = -1;
+    const auto [end, status] = std::from_chars(number.data(), number.data() + number.size(), value);
+    if (status != std::errc{} || end != number.data() + number.size() || value < 0)
+      fail(errc::invalid_argument, "--dim '{}': '{}' is not a size", text, number);
+    values[name] = value;
+  }
+  return values;
+}
+
+engine_options model_options::engine() const {
+  engine_options options;
+  options.devices = devices;
+  return options;
+}
+
+session_options model_options::session() const {
+  session_options options;
+  options.policy = parse_policy(policy);
+  options.fuse = !no_fuse;
+  options.dims = dim_values();
+  return options;
+}
+
+void add_engine_options(CLI::App& command, model_options& options) {
+  command
+      .add_option("--devices", options.devices, "Devices, e.g. cpu, null, cpu*2; all (default): every physical device")
+      ->delimiter(',');
+  command.add_option("--policy", options.policy, "Placement of nodes: single (default), round-robin");
+  command.add_flag("--no-fuse", options.no_fuse, "Run the model's own operators, nothing fused");
+  command.add_flag("--json", options.json, "Print JSON");
+}
+
+void add_model_options(CLI::App& command, model_options& options) {
+  command.add_option("model", options.model, "An .onnx file, or a folder that holds model.onnx")->required();
+  command.add_option("--input", options.inputs, "NAME=FILE.npy, NAME=FILE.pb or FILE.npz; others are made up");
+  command.add_option("--dim", options.dims, "Value of a symbolic dim, e.g. batch=8 (default 1)");
+  command.add_option("--seed", options.seed, "Seed of made-up inputs");
+  add_engine_options(command, options);
+}
+
+std::filesystem::path model_file(const std::filesystem::path& path) {
+  return std::filesystem::is_directory(path) ? path / "model.onnx" : path;
+}
+
+named_tensors read_inputs(const std::vector<std::string>& specs) {
+  named_tensors inputs;
+  for (const auto& spec : specs) {
+    if (spec.find('=') == std::string::npos && spec.ends_with(".npz")) {
+      for (auto& [name, value] : read_npz(spec))
+        inputs[name] = std::move(value);
+      continue;
+    }
+    const auto [name, file] = split_assignment(spec, "--input");
+    if (file.ends_with(".npz")) {
+      auto arrays = read_npz(file);
+      if (!arrays.contains(name))
+        fail(errc::invalid_input, "--input '{}': the archive holds no array '{}'", spec, name);
+      inputs[name] = arrays.at(name);
+    } else {
+      inputs[name] = read_tensor(file);
+    }
+  }
+  return inputs;
+}
+
+named_tensors complete_inputs(const std::vector<value_info>& declared, named_tensors given, bindings dims,
+                              uint64_t seed) {
+  for (const auto& info : declared)
+    if (given.contains(info.name))
+      bind_from(info, given.at(info.name), dims);
+  std::mt19937_64 random(seed);
+  for (const auto& info : declared)
+    if (!given.contains(info.name))
+      given.emplace(info.name, make_up(info.type, made_up_dims(info, dims), random));
+  return given;
+}
+
+named_tensors read_data_set(const std::filesystem::path& folder, const std::vector<value_info>& declared) {
+  named_tensors inputs;
+  for (size_t i = 0; i < declared.size(); ++i) {
+    const auto file = folder / fmt::format("input_{}.pb", i);
+    if (!std::filesystem::exists(file))
+      fail(errc::io, "'{}' is missing: the model has {} inputs", file.string(), declared.size());
+    inputs.emplace(declared[i].name, read_pb(file).value);
+  }
+  return inputs;
+}
+
+std::string describe(const tensor& t) {
+  return fmt::format("{} {}", to_string(t.type()), to_string(t.dims()));
+}
+
+int64_t peak_memory_bytes() {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  return static_cast<int64_t>(usage.ru_maxrss) * 1024;
+}
+
+} // namespace troupe::cli

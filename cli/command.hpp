@@ -1,0 +1,65 @@
+// What the subcommands of `troupe` share: options, inputs, printing. One file a subcommand; main.cpp lists them.
+//
+// Exit status: 0, 1 (the work failed; the message on stderr says what, where and what to do), 2 (a wrong call).
+#pragma once
+
+#include "actors/engine.hpp"
+
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
+
+#include <filesystem>
+
+namespace troupe::cli {
+
+/// Options of every subcommand that runs a model.
+struct model_options {
+  std::filesystem::path model;
+  std::vector<std::string> devices = {"all"};
+  std::string policy = "single";
+  std::vector<std::string> dims;   // "batch=8"
+  std::vector<std::string> inputs; // "name=file"
+  bool no_fuse = false;
+  uint64_t seed = 0;
+  bool json = false;
+
+  engine_options engine() const;
+  session_options session() const;
+  bindings dim_values() const;
+};
+
+/// Adds `--devices`, `--policy`, `--no-fuse`, `--json` to a subcommand.
+void add_engine_options(CLI::App& command, model_options& options);
+
+/// Adds the model argument, `--dim`, `--input`, `--seed` and the engine options.
+void add_model_options(CLI::App& command, model_options& options);
+
+/// Returns the model file that `path` names: itself, or model.onnx in it where it is a folder.
+std::filesystem::path model_file(const std::filesystem::path& path);
+
+/// Returns the tensors of `--input` by input name; `.npz` without a name gives all its arrays.
+named_tensors read_inputs(const std::vector<std::string>& specs);
+
+/// Returns `given` completed with made-up tensors: floats uniform in [-1, 1), integers 0 or 1, booleans either. Symbolic
+/// dims take their value from `dims`, from the given tensors, else 1. Equal seeds give equal tensors.
+named_tensors complete_inputs(const std::vector<value_info>& declared, named_tensors given, bindings dims,
+                              uint64_t seed);
+
+/// Returns the tensors of a test-data-set folder's input_N.pb, named after the model's inputs in order.
+named_tensors read_data_set(const std::filesystem::path& folder, const std::vector<value_info>& declared);
+
+/// Returns e.g. "float32 [1, 3, 224, 224]".
+std::string describe(const tensor& t);
+
+/// Returns the most host memory this process has had resident, in bytes.
+int64_t peak_memory_bytes();
+
+/// The subcommands: each adds itself to the application and runs when it is chosen.
+void add_run(CLI::App& app);
+void add_test(CLI::App& app);
+void add_bench(CLI::App& app);
+void add_plan(CLI::App& app);
+void add_devices(CLI::App& app);
+void add_operators(CLI::App& app);
+
+} // namespace troupe::cli

@@ -1,0 +1,57 @@
+#include "cli/compare.hpp"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <limits>
+
+namespace troupe::cli {
+namespace {
+
+constexpr double infinite = std::numeric_limits<double>::infinity();
+
+double distance(double got, double want, const tolerance& allowed) {
+  if (got == want || (std::isnan(got) && std::isnan(want)))
+    return 0;
+  if (!std::isfinite(got) || !std::isfinite(want))
+    return infinite;
+  return std::abs(got - want) / (allowed.absolute + allowed.relative * std::abs(want));
+}
+
+comparison compare_numbers(const std::vector<double>& got, const std::vector<double>& want, const tolerance& allowed) {
+  comparison result;
+  size_t at = 0;
+  for (size_t i = 0; i < want.size(); ++i)
+    if (const double d = distance(got[i], want[i], allowed); d > result.worst) {
+      result.worst = d;
+      at = i;
+    }
+  if (result.worst > 1)
+    result.difference = fmt::format("element {}: got {:.9g}, expected {:.9g}", at, got[at], want[at]);
+  return result;
+}
+
+/// Elements of any fixed-size type by bytes, of strings by value.
+bool equal_elements(const tensor& got, const tensor& want) {
+  if (got.type() == dtype::string) {
+    const auto a = got.values<std::string>(), b = want.values<std::string>();
+    return std::equal(a.begin(), a.end(), b.begin(), b.end());
+  }
+  const auto* a = got.data<char>();
+  return std::equal(a, a + got.bytes(), want.data<char>());
+}
+
+} // namespace
+
+comparison compare(const tensor& got, const tensor& want, const tolerance& allowed) {
+  if (got.type() != want.type() || got.dims() != want.dims())
+    return {infinite, fmt::format("got {} {}, expected {} {}", to_string(got.type()), to_string(got.dims()),
+                                  to_string(want.type()), to_string(want.dims()))};
+  if (types::numeric & set_of(want.type()))
+    return compare_numbers(to_double(got.view()), to_double(want.view()), allowed);
+  if (equal_elements(got, want))
+    return {};
+  return {infinite, "elements differ"};
+}
+
+} // namespace troupe::cli

@@ -1,0 +1,27 @@
+// Compares outputs with expectations, as ONNX's own test runner does.
+#pragma once
+
+#include "tensor/tensor.hpp"
+
+#include <string>
+
+namespace troupe::cli {
+
+struct tolerance {
+  double relative = 1e-3;
+  double absolute = 1e-7;
+};
+
+/// How far an output is from what was expected.
+struct comparison {
+  /// Largest |got − want| / (absolute + relative·|want|); at most 1 passes, infinity where they cannot be compared.
+  double worst = 0;
+  /// What differs, empty where the output passes.
+  std::string difference;
+};
+
+/// Compares element by element: type and dims must be equal, NaN equals NaN, infinities equal themselves, strings and
+/// booleans must be equal.
+comparison compare(const tensor& got, const tensor& want, const tolerance& allowed);
+
+} // namespace troupe::cli

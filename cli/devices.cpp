@@ -1,0 +1,40 @@
+// troupe devices: what this machine offers.
+#include "cli/command.hpp"
+
+#include <fmt/format.h>
+
+#include <iostream>
+
+namespace troupe::cli {
+namespace {
+
+nlohmann::json to_json(const device_info& d) {
+  return {{"name", d.name},   {"kind", to_string(d.kind)},      {"description", d.description},
+          {"units", d.units}, {"memory_bytes", d.memory_bytes}, {"host_memory", d.host_memory}};
+}
+
+void list_devices(const model_options& options) {
+  const engine devices(options.engine());
+  if (options.json) {
+    nlohmann::json out = nlohmann::json::array();
+    for (const auto& d : devices.devices())
+      out.push_back(to_json(d));
+    std::cout << out.dump(2) << '\n';
+    return;
+  }
+  for (const auto& d : devices.devices())
+    fmt::print("{:10} {:8} {} units, {:.1f} GiB  {}\n", d.name, to_string(d.kind), d.units,
+               static_cast<double>(d.memory_bytes) / (1 << 30), d.description);
+}
+
+} // namespace
+
+void add_devices(CLI::App& app) {
+  auto options = std::make_shared<model_options>();
+  CLI::App* command = app.add_subcommand("devices", "List the devices");
+  command->add_option("--devices", options->devices, "Devices to open (default all)")->delimiter(',');
+  command->add_flag("--json", options->json, "Print JSON");
+  command->callback([options] { list_devices(*options); });
+}
+
+} // namespace troupe::cli

@@ -1,0 +1,43 @@
+# Sourced by the scripts beside it: messages, packages, quiet builds with progress.
+
+root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+shared=$root/../shared
+
+say() { printf '\033[1m== %s\033[0m\n' "$*"; }
+die() { printf 'error: %s\n' "$*" >&2; exit 1; }
+
+# Installs the Debian packages that are missing; does nothing, quickly, when all are there.
+install_packages() {
+  local missing=() package
+  command -v dpkg-query >/dev/null || { say "not a Debian system: install what scripts/packages.txt lists yourself"; return; }
+  while read -r package; do
+    dpkg-query -W -f='${Status}' "$package" 2>/dev/null | grep -q 'ok installed' || missing+=("$package")
+  done < <(grep -v '^#' "$root/scripts/packages.txt")
+  [ ${#missing[@]} -eq 0 ] && return
+  say "installing ${#missing[@]} packages: ${missing[*]}"
+  local sudo=() log
+  [ "$(id -u)" -eq 0 ] || sudo=(sudo)
+  export DEBIAN_FRONTEND=noninteractive
+  log=$(mktemp)
+  { "${sudo[@]}" apt-get -q update && "${sudo[@]}" apt-get -qy --no-install-recommends install "${missing[@]}"; } >"$log" 2>&1 ||
+    { tail -n 20 "$log" >&2; die "the packages could not be installed"; }
+  rm -f "$log"
+}
+
+# Builds a preset; prints a line every tenth of the work, and the compiler's words only when it fails.
+build_preset() {
+  local preset=$1 log=$root/build/$1.log
+  shift
+  mkdir -p "$root/build"
+  cd "$root"
+  say "building $preset"
+  cmake --preset "$preset" >"$log" 2>&1 || { tail -n 30 "$log" >&2; die "configuring $preset failed"; }
+  if ! cmake --build --preset "$preset" "$@" 2>&1 | tee -a "$log" | show_progress; then
+    grep -vE '^\[[0-9]+/[0-9]+\]' "$log" | tail -n 60 >&2
+    die "building $preset failed; the whole log is $log"
+  fi
+}
+
+show_progress() {
+  awk -F'[][/]' '/^\[[0-9]+\/[0-9]+\]/ { step = int(10 * $2 / $3); if (step > shown) { shown = step; printf "   %d %% of %d files\n", 10 * step, $3; fflush() } }'
+}
