@@ -4,8 +4,8 @@
 
 #include <google/protobuf/arena.h>
 
-#include <cstring>
 #include <new>
+#include <set>
 
 namespace troupe {
 namespace {
@@ -32,25 +32,48 @@ void check_header(const onnx::ModelProto& model) {
          newest_ir_version);
 }
 
-graph load(tensor_bytes file, const std::filesystem::path& folder) {
-  if (file.bytes.empty())
+scanned_message scan_model(std::span<const std::byte> bytes) {
+  if (bytes.empty())
     fail(errc::invalid_model, "not an ONNX model: it is empty");
-  const auto file_bytes = static_cast<int64_t>(file.bytes.size());
-  scanned_message scanned = scan_wire(file.bytes, wire_root::model);
-  google::protobuf::Arena arena;
+  return scan_wire(bytes, wire_root::model);
+}
+
+/// Parses and releases the scanned message; the model lives in `arena`.
+onnx::ModelProto* parse_model(scanned_message& scanned, google::protobuf::Arena& arena) {
   auto* model = google::protobuf::Arena::CreateMessage<onnx::ModelProto>(&arena);
   if (!model->ParsePartialFromArray(scanned.message.data(), static_cast<int>(scanned.message.size())))
     fail(errc::invalid_model, "not a valid ONNX file: protobuf cannot parse it");
   scanned.message = {};
   check_header(*model);
+  return model;
+}
+
+graph load(tensor_bytes file, const std::filesystem::path& folder) {
+  const auto file_bytes = static_cast<int64_t>(file.bytes.size());
+  scanned_message scanned = scan_model(file.bytes);
+  google::protobuf::Arena arena;
+  onnx::ModelProto* model = parse_model(scanned, arena);
   opset_map opsets = imports_of(*model);
   tensor_reader reader(std::move(file), std::move(scanned), folder);
   return graph_builder(*model, reader, std::move(opsets), file_bytes).build();
 }
 
+void collect_operators(const onnx::GraphProto& graph, std::set<std::string>& names) {
+  for (const auto& node : graph.node()) {
+    const bool standard = node.domain().empty() || node.domain() == "ai.onnx";
+    names.insert(standard ? node.op_type() : node.domain() + "." + node.op_type());
+    for (const auto& attribute : node.attribute()) {
+      if (attribute.has_g())
+        collect_operators(attribute.g(), names);
+      for (const auto& body : attribute.graphs())
+        collect_operators(body, names);
+    }
+  }
+}
+
 /// Runs `work`; its errors name `where`.
 template <class F>
-graph with_context(const std::string& where, F work) {
+auto with_context(const std::string& where, F work) {
   try {
     return work();
   } catch (const error& e) {
@@ -71,6 +94,17 @@ graph load_model(const std::filesystem::path& file) {
 graph load_model(std::span<const std::byte> bytes, const std::filesystem::path& folder) {
   // The caller's bytes need not outlive the call: tensors copy what they need.
   return with_context("model", [&] { return load({nullptr, bytes, ""}, folder); });
+}
+
+std::vector<std::string> operators_of(const std::filesystem::path& file) {
+  const auto mapped = mapped_file::open(file);
+  return with_context(file.string(), [&] {
+    scanned_message scanned = scan_model(mapped->bytes());
+    google::protobuf::Arena arena;
+    std::set<std::string> names;
+    collect_operators(parse_model(scanned, arena)->graph(), names);
+    return std::vector<std::string>(names.begin(), names.end());
+  });
 }
 
 } // namespace troupe
