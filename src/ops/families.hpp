@@ -11,14 +11,24 @@ std::span<const op_def> attention_ops();
 std::span<const op_def> rotary_ops();
 std::span<const op_def> einsum_ops();
 std::span<const op_def> local_norm_ops();
+std::span<const op_def> activation_ops();
+std::span<const op_def> binary_ops();
+std::span<const op_def> cast_ops();
 std::span<const op_def> conv_ops();
 std::span<const op_def> conv_transpose_ops();
 std::span<const op_def> layer_norm_ops();
+std::span<const op_def> logic_ops();
 std::span<const op_def> matmul_ops();
+std::span<const op_def> matmul_nbits_ops();
 std::span<const op_def> normalization_ops();
 std::span<const op_def> pool_ops();
+std::span<const op_def> pow_ops();
+std::span<const op_def> quantize_ops();
+std::span<const op_def> quantized_conv_ops();
+std::span<const op_def> quantized_matmul_ops();
 std::span<const op_def> reduce_ops();
 std::span<const op_def> softmax_ops();
 std::span<const op_def> unary_ops();
+std::span<const op_def> variadic_ops();
 
 } // namespace troupe

@@ -66,6 +66,9 @@ inline constexpr dtype_set integers = signed_ints | unsigned_ints;
 inline constexpr dtype_set numeric = floats | integers;
 inline constexpr dtype_set boolean = set_of(dtype::boolean);
 inline constexpr dtype_set string = set_of(dtype::string);
+inline constexpr dtype_set float8 =
+    set_of(dtype::float8e4m3fn, dtype::float8e4m3fnuz, dtype::float8e5m2, dtype::float8e5m2fnuz);
+inline constexpr dtype_set int4 = set_of(dtype::int4, dtype::uint4);
 /// What every data-movement operator takes: all types whose elements are whole bytes.
 inline constexpr dtype_set fixed_size = numeric | boolean;
 inline constexpr dtype_set any = ~dtype_set{0};
@@ -80,20 +83,34 @@ struct type_tag {
 /// The `dtype` of a C++ element type.
 template <class T>
 inline constexpr dtype dtype_of = dtype::undefined;
-template <> inline constexpr dtype dtype_of<float> = dtype::float32;
-template <> inline constexpr dtype dtype_of<double> = dtype::float64;
-template <> inline constexpr dtype dtype_of<float16> = dtype::float16;
-template <> inline constexpr dtype dtype_of<bfloat16> = dtype::bfloat16;
-template <> inline constexpr dtype dtype_of<int8_t> = dtype::int8;
-template <> inline constexpr dtype dtype_of<int16_t> = dtype::int16;
-template <> inline constexpr dtype dtype_of<int32_t> = dtype::int32;
-template <> inline constexpr dtype dtype_of<int64_t> = dtype::int64;
-template <> inline constexpr dtype dtype_of<uint8_t> = dtype::uint8;
-template <> inline constexpr dtype dtype_of<uint16_t> = dtype::uint16;
-template <> inline constexpr dtype dtype_of<uint32_t> = dtype::uint32;
-template <> inline constexpr dtype dtype_of<uint64_t> = dtype::uint64;
-template <> inline constexpr dtype dtype_of<bool> = dtype::boolean;
-template <> inline constexpr dtype dtype_of<std::string> = dtype::string;
+template <>
+inline constexpr dtype dtype_of<float> = dtype::float32;
+template <>
+inline constexpr dtype dtype_of<double> = dtype::float64;
+template <>
+inline constexpr dtype dtype_of<float16> = dtype::float16;
+template <>
+inline constexpr dtype dtype_of<bfloat16> = dtype::bfloat16;
+template <>
+inline constexpr dtype dtype_of<int8_t> = dtype::int8;
+template <>
+inline constexpr dtype dtype_of<int16_t> = dtype::int16;
+template <>
+inline constexpr dtype dtype_of<int32_t> = dtype::int32;
+template <>
+inline constexpr dtype dtype_of<int64_t> = dtype::int64;
+template <>
+inline constexpr dtype dtype_of<uint8_t> = dtype::uint8;
+template <>
+inline constexpr dtype dtype_of<uint16_t> = dtype::uint16;
+template <>
+inline constexpr dtype dtype_of<uint32_t> = dtype::uint32;
+template <>
+inline constexpr dtype dtype_of<uint64_t> = dtype::uint64;
+template <>
+inline constexpr dtype dtype_of<bool> = dtype::boolean;
+template <>
+inline constexpr dtype dtype_of<std::string> = dtype::string;
 
 /// Calls `f(type_tag<T>{})` with the C++ type of a float `type`; throws `errc::unsupported` for the others.
 template <class F>

@@ -1,0 +1,127 @@
+// Cast and CastLike (tensor/convert.hpp has the rules), and the operators that hand their operand on: Identity, and Dropout
+// as inference runs it.
+#include "ops/elementwise.hpp"
+#include "ops/families.hpp"
+#include "ops/infer.hpp"
+#include "ops/known.hpp"
+#include "tensor/convert.hpp"
+
+#include <cstring>
+
+namespace troupe {
+namespace {
+
+constexpr dtype_set castable = types::fixed_size | types::string | types::float8 | types::int4;
+
+void cast(kernel_context& c) {
+  convert(c.input(0), c.output(0), c.attrs().integer("saturate", 1) != 0);
+}
+
+void infer_cast_to(infer_context& c, dtype to) {
+  if (!(castable & set_of(to)))
+    fail(errc::unsupported, "element type {} is not supported", to_string(to));
+  c.set_output(0, to, c.dims(0));
+  if ((types::integers | types::boolean) & set_of(c.type(0)))
+    set_known_unary(c, to, to == dtype::boolean ? known::truth : known::same);
+}
+
+void infer_cast(infer_context& c) {
+  infer_cast_to(c, dtype_from_onnx(static_cast<int>(c.attrs().integer("to"))));
+}
+
+/// Until opset 5 `to` is the type's name in TensorProto.
+void infer_cast_1(infer_context& c) {
+  static constexpr std::array<std::pair<std::string_view, dtype>, 13> names{{
+      {"FLOAT", dtype::float32}, {"UINT8", dtype::uint8}, {"INT8", dtype::int8}, {"UINT16", dtype::uint16},
+      {"INT16", dtype::int16}, {"INT32", dtype::int32}, {"INT64", dtype::int64}, {"STRING", dtype::string},
+      {"BOOL", dtype::boolean}, {"FLOAT16", dtype::float16}, {"DOUBLE", dtype::float64}, {"UINT32", dtype::uint32},
+      {"UINT64", dtype::uint64}}};
+  const std::string to = c.attrs().text("to", "");
+  for (const auto& [name, type] : names)
+    if (name == to)
+      return infer_cast_to(c, type);
+  fail(errc::invalid_model, "attribute 'to' is '{}', which is not an element type", to);
+}
+
+void infer_cast_like(infer_context& c) {
+  infer_cast_to(c, c.type(1));
+}
+
+void hand_on(kernel_context& c) {
+  if (c.has_output(0) && c.output(0).data != c.input(0).data)
+    convert(c.input(0), c.output(0));
+}
+
+void infer_identity(infer_context& c) {
+  infer_same(c);
+  if ((types::integers | types::boolean) & set_of(c.type(0)))
+    set_known_unary(c, c.type(0), known::same);
+}
+
+/// The mask says which elements were kept: all.
+void dropout(kernel_context& c) {
+  hand_on(c);
+  if (!c.has_output(1))
+    return;
+  const mutable_view& mask = c.output(1);
+  if (mask.type == dtype::boolean)
+    std::memset(mask.data, 1, static_cast<size_t>(mask.bytes()));
+  else
+    visit_float(mask.type, [&](auto tag) {
+      using T = typename decltype(tag)::type;
+      std::fill_n(mask.as<T>(), mask.size(), T(1.f));
+    });
+}
+
+/// Until opset 9 the mask has the operand's type.
+void infer_dropout_1(infer_context& c) {
+  infer_same(c);
+  c.set_output(1, c.type(0), c.dims(0));
+}
+
+void infer_dropout_10(infer_context& c) {
+  infer_same(c);
+  c.set_output(1, dtype::boolean, c.dims(0));
+}
+
+/// From opset 12 on a training run can be asked for by an input.
+void infer_dropout(infer_context& c) {
+  infer_dropout_10(c);
+  if (!c.has_input(2))
+    return;
+  const tensor training = c.constant(2);
+  if (!training.defined() || training.size() != 1 || training.type() != dtype::boolean)
+    fail(errc::unsupported, "whether to train (input 2) must be a constant");
+  if (*training.data<uint8_t>() != 0)
+    fail(errc::unsupported, "training mode is not supported");
+}
+
+constexpr op_def cast_row(std::string_view name, int64_t since, uint8_t inputs, void (*infer)(infer_context&)) {
+  return {.domain = "", .name = name, .since = since, .min_inputs = inputs, .max_inputs = inputs, .types = castable,
+          .alias = aliasing::in_place, .layouts = layout_support::agnostic, .infer = infer, .reference = cast};
+}
+
+constexpr op_def dropout_row(int64_t since, uint8_t max_inputs, void (*infer)(infer_context&)) {
+  return {.domain = "", .name = "Dropout", .since = since, .max_inputs = max_inputs, .max_outputs = 2,
+          .types = types::floats, .alias = aliasing::in_place, .layouts = layout_support::agnostic, .infer = infer,
+          .reference = dropout};
+}
+
+constexpr auto table = std::to_array<op_def>({
+    cast_row("Cast", 1, 1, infer_cast_1),
+    cast_row("Cast", 6, 1, infer_cast),
+    cast_row("CastLike", 15, 2, infer_cast_like),
+    {.domain = "", .name = "Identity", .since = 1, .types = castable, .alias = aliasing::view,
+     .layouts = layout_support::agnostic, .infer = infer_identity, .reference = hand_on},
+    dropout_row(1, 1, infer_dropout_1),
+    dropout_row(10, 1, infer_dropout_10),
+    dropout_row(12, 3, infer_dropout),
+});
+
+} // namespace
+
+std::span<const op_def> cast_ops() {
+  return table;
+}
+
+} // namespace troupe

@@ -1,0 +1,58 @@
+// What the quantised operators share: which scale and zero point an element has, and saturation.
+#pragma once
+
+#include "tensor/convert.hpp"
+
+namespace troupe {
+
+/// A quantised tensor cut into runs of consecutive elements whose scales are consecutive too (step 1) or one (step 0).
+/// Granularity follows from the scale's shape: one element for all; one dim of `axis`'s size; or, with `block_size`, the
+/// tensor's rank, where each scale serves `block_size` neighbours along `axis`.
+class quantization_runs {
+public:
+  /// Throws `errc::invalid_input` where the scale's shape fits none of them.
+  quantization_runs(std::span<const int64_t> dims, std::span<const int64_t> scale, int64_t axis, int64_t block_size);
+
+  struct run {
+    int64_t begin, length, scale;
+  };
+
+  int64_t count() const { return count_; }
+  int64_t step() const { return step_; }
+  run at(int64_t i) const;
+  /// Runs a thread should have before another one pays.
+  int64_t grain() const { return grain_; }
+
+private:
+  int64_t count_ = 0, length_ = 0, step_ = 0, grain_ = 1;
+  int64_t total_ = 0;      // elements; the last run of a tensor with one scale may be shorter
+  int64_t size_ = 1;       // of the axis
+  int64_t inner_ = 1;      // elements behind the axis
+  int64_t block_ = 0;      // 0: not blocked
+  int64_t blocks_ = 0;     // along the axis
+  bool one_scale_ = false;
+};
+
+/// Returns `values`' elements as type T.
+template <class T>
+tensor converted(const const_view& values) {
+  tensor t(dtype_of<T>, shape(values.dims.begin(), values.dims.end()));
+  convert(values, t.mutable_ref());
+  return t;
+}
+
+/// Limits of an integer type that is quantised to, as floats.
+struct quantized_range {
+  float low, high;
+};
+/// Throws `errc::unsupported` for types that are not quantised to.
+quantized_range range_of(dtype type);
+
+/// Returns ⌊x⌉ + zero limited to the range, halves to even; NaN gives the low end.
+inline float saturated(float x, float zero, const quantized_range& range) {
+  const float y = std::nearbyint(x) + zero;
+  const float raised = y > range.low ? y : range.low;
+  return raised < range.high ? raised : range.high;
+}
+
+} // namespace troupe

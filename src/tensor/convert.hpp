@@ -1,0 +1,30 @@
+// Conversion between element types, as ONNX's Cast defines it.
+#pragma once
+
+#include "tensor/tensor.hpp"
+
+#include <cmath>
+#include <limits>
+
+namespace troupe {
+
+/// Converts all elements of `from` to `to`'s type; both have the same number of elements.
+///
+/// Floats go to integers towards zero and saturate, NaN becomes 0 (ONNX leaves out-of-range values undefined); integers
+/// wrap into narrower ones, except into 4-bit types, which saturate and round floats to nearest even. To float8 see
+/// `encode_float8`. Anything but zero is true. Text is parsed as a number; `errc::invalid_input` where it is not one.
+void convert(const const_view& from, const mutable_view& to, bool saturate = true);
+
+/// Converts a number to integer type T: towards zero, saturating, NaN to 0.
+template <class T, class Float>
+T to_integer(Float value) {
+  // The upper bound is 2^digits, exact in any float type; the comparison is false for NaN.
+  const Float above = std::ldexp(Float(1), std::numeric_limits<T>::digits);
+  if (!(value < above))
+    return value >= above ? std::numeric_limits<T>::max() : T(0);
+  if (value <= (std::is_signed_v<T> ? -above : Float(-1)))
+    return std::numeric_limits<T>::min();
+  return static_cast<T>(value);
+}
+
+} // namespace troupe
