@@ -47,7 +47,7 @@ std::vector<T> by_filter(const kernel_context& c, size_t i, int64_t filters, T o
   if (given.size() != 1 && given.size() != filters)
     fail(errc::invalid_input, "input {} has {} elements for {} filters", i, given.size(), filters);
   for (size_t f = 0; f < values.size(); ++f)
-    values[f] = given.data<T>()[given.size() == 1 ? 0 : f];
+    values[f] = given.template data<T>()[given.size() == 1 ? 0 : f];
   return values;
 }
 
@@ -57,7 +57,7 @@ T only_element(const kernel_context& c, size_t i) {
     return T(0);
   if (c.input(i).size() != 1)
     fail(errc::unsupported, "input {} must be a single element", i);
-  return *converted<T>(c.input(i)).data<T>();
+  return *converted<T>(c.input(i)).template data<T>();
 }
 
 /// One convolution with concrete sizes and centred operands.
