@@ -31,11 +31,19 @@ void infer_cast(infer_context& c) {
 
 /// Until opset 5 `to` is the type's name in TensorProto.
 void infer_cast_1(infer_context& c) {
-  static constexpr std::array<std::pair<std::string_view, dtype>, 13> names{{
-      {"FLOAT", dtype::float32}, {"UINT8", dtype::uint8}, {"INT8", dtype::int8}, {"UINT16", dtype::uint16},
-      {"INT16", dtype::int16}, {"INT32", dtype::int32}, {"INT64", dtype::int64}, {"STRING", dtype::string},
-      {"BOOL", dtype::boolean}, {"FLOAT16", dtype::float16}, {"DOUBLE", dtype::float64}, {"UINT32", dtype::uint32},
-      {"UINT64", dtype::uint64}}};
+  static constexpr std::array<std::pair<std::string_view, dtype>, 13> names{{{"FLOAT", dtype::float32},
+                                                                             {"UINT8", dtype::uint8},
+                                                                             {"INT8", dtype::int8},
+                                                                             {"UINT16", dtype::uint16},
+                                                                             {"INT16", dtype::int16},
+                                                                             {"INT32", dtype::int32},
+                                                                             {"INT64", dtype::int64},
+                                                                             {"STRING", dtype::string},
+                                                                             {"BOOL", dtype::boolean},
+                                                                             {"FLOAT16", dtype::float16},
+                                                                             {"DOUBLE", dtype::float64},
+                                                                             {"UINT32", dtype::uint32},
+                                                                             {"UINT64", dtype::uint64}}};
   const std::string to = c.attrs().text("to", "");
   for (const auto& [name, type] : names)
     if (name == to)
@@ -84,7 +92,7 @@ void infer_dropout_10(infer_context& c) {
   c.set_output(1, dtype::boolean, c.dims(0));
 }
 
-/// From opset 12 on a training run can be asked for by an input.
+/// From opset 12 on a training run can be asked for by an input; one that drops nothing is the same as inference.
 void infer_dropout(infer_context& c) {
   infer_dropout_10(c);
   if (!c.has_input(2))
@@ -92,18 +100,36 @@ void infer_dropout(infer_context& c) {
   const tensor training = c.constant(2);
   if (!training.defined() || training.size() != 1 || training.type() != dtype::boolean)
     fail(errc::unsupported, "whether to train (input 2) must be a constant");
-  if (*training.data<uint8_t>() != 0)
+  if (*training.data<uint8_t>() == 0)
+    return;
+  const tensor ratio = c.has_input(1) ? c.constant(1) : tensor{};
+  if (!ratio.defined() || ratio.size() != 1 || to_double(ratio.view())[0] != 0)
     fail(errc::unsupported, "training mode is not supported");
 }
 
 constexpr op_def cast_row(std::string_view name, int64_t since, uint8_t inputs, void (*infer)(infer_context&)) {
-  return {.domain = "", .name = name, .since = since, .min_inputs = inputs, .max_inputs = inputs, .types = castable,
-          .alias = aliasing::in_place, .layouts = layout_support::agnostic, .infer = infer, .reference = cast};
+  return {.domain = "",
+          .name = name,
+          .since = since,
+          .min_inputs = inputs,
+          .max_inputs = inputs,
+          .types = castable,
+          .alias = aliasing::in_place,
+          .layouts = layout_support::agnostic,
+          .infer = infer,
+          .reference = cast};
 }
 
 constexpr op_def dropout_row(int64_t since, uint8_t max_inputs, void (*infer)(infer_context&)) {
-  return {.domain = "", .name = "Dropout", .since = since, .max_inputs = max_inputs, .max_outputs = 2,
-          .types = types::floats, .alias = aliasing::in_place, .layouts = layout_support::agnostic, .infer = infer,
+  return {.domain = "",
+          .name = "Dropout",
+          .since = since,
+          .max_inputs = max_inputs,
+          .max_outputs = 2,
+          .types = types::floats,
+          .alias = aliasing::in_place,
+          .layouts = layout_support::agnostic,
+          .infer = infer,
           .reference = dropout};
 }
 
@@ -111,8 +137,14 @@ constexpr auto table = std::to_array<op_def>({
     cast_row("Cast", 1, 1, infer_cast_1),
     cast_row("Cast", 6, 1, infer_cast),
     cast_row("CastLike", 15, 2, infer_cast_like),
-    {.domain = "", .name = "Identity", .since = 1, .types = castable, .alias = aliasing::view,
-     .layouts = layout_support::agnostic, .infer = infer_identity, .reference = hand_on},
+    {.domain = "",
+     .name = "Identity",
+     .since = 1,
+     .types = castable,
+     .alias = aliasing::view,
+     .layouts = layout_support::agnostic,
+     .infer = infer_identity,
+     .reference = hand_on},
     dropout_row(1, 1, infer_dropout_1),
     dropout_row(10, 1, infer_dropout_10),
     dropout_row(12, 3, infer_dropout),

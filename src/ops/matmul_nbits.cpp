@@ -132,8 +132,15 @@ op_cost nbits_cost(const attributes& attrs, const call_shapes& call) {
 }
 
 constexpr auto table = std::to_array<op_def>({
-    {.domain = "com.microsoft", .name = "MatMulNBits", .since = 1, .min_inputs = 3, .max_inputs = 6,
-     .types = types::floats, .infer = infer_nbits, .reference = matmul_nbits, .cost = nbits_cost},
+    {.domain = "com.microsoft",
+     .name = "MatMulNBits",
+     .since = 1,
+     .min_inputs = 3,
+     .max_inputs = 6,
+     .types = types::floats,
+     .infer = infer_nbits,
+     .reference = matmul_nbits,
+     .cost = nbits_cost},
 });
 
 } // namespace

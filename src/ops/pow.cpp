@@ -68,12 +68,12 @@ template <class T>
 void integral_power(kernel_context& c, const const_view& b) {
   if (types::integers & set_of(b.type)) {
     const tensor power = exponents(b, dtype::int64);
-    return zip<T, int64_t, T>(c.input(0), power.view(), c.output(0), [](T x, int64_t y) { return integer_power(x, y); });
+    return zip<T, int64_t, T>(c.input(0), power.view(), c.output(0),
+                              [](T x, int64_t y) { return integer_power(x, y); });
   }
   const tensor power = exponents(b, dtype::float64);
-  zip<T, double, T>(c.input(0), power.view(), c.output(0), [](T x, double y) {
-    return to_integer<T>(std::pow(static_cast<double>(x), y));
-  });
+  zip<T, double, T>(c.input(0), power.view(), c.output(0),
+                    [](T x, double y) { return to_integer<T>(std::pow(static_cast<double>(x), y)); });
 }
 
 void power_with(kernel_context& c, const const_view& b) {
@@ -103,8 +103,16 @@ void infer_power(infer_context& c) {
 
 constexpr op_def row(int64_t since, layout_support layouts, void (*infer)(infer_context&),
                      void (*reference)(kernel_context&)) {
-  return {.domain = "", .name = "Pow", .since = since, .min_inputs = 2, .max_inputs = 2, .types = types::numeric,
-          .alias = aliasing::in_place, .layouts = layouts, .infer = infer, .reference = reference,
+  return {.domain = "",
+          .name = "Pow",
+          .since = since,
+          .min_inputs = 2,
+          .max_inputs = 2,
+          .types = types::numeric,
+          .alias = aliasing::in_place,
+          .layouts = layouts,
+          .infer = infer,
+          .reference = reference,
           .cost = transcendental_cost};
 }
 

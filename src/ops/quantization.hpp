@@ -25,11 +25,11 @@ public:
 
 private:
   int64_t count_ = 0, length_ = 0, step_ = 0, grain_ = 1;
-  int64_t total_ = 0;      // elements; the last run of a tensor with one scale may be shorter
-  int64_t size_ = 1;       // of the axis
-  int64_t inner_ = 1;      // elements behind the axis
-  int64_t block_ = 0;      // 0: not blocked
-  int64_t blocks_ = 0;     // along the axis
+  int64_t total_ = 0;  // elements; the last run of a tensor with one scale may be shorter
+  int64_t size_ = 1;   // of the axis
+  int64_t inner_ = 1;  // elements behind the axis
+  int64_t block_ = 0;  // 0: not blocked
+  int64_t blocks_ = 0; // along the axis
   bool one_scale_ = false;
 };
 

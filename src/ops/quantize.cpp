@@ -15,7 +15,8 @@
 namespace troupe {
 namespace {
 
-constexpr dtype_set quantized = types::float8 | types::int4 | set_of(dtype::uint8, dtype::int8, dtype::uint16, dtype::int16);
+constexpr dtype_set quantized =
+    types::float8 | types::int4 | set_of(dtype::uint8, dtype::int8, dtype::uint16, dtype::int16);
 
 /// The zero points as elements of type T, as many as there are scales; throws `errc::invalid_input` where they are not.
 template <class T>
@@ -113,7 +114,8 @@ void infer_quantize(infer_context& c) {
 /// (x - zero) · scale with x and the zero points of type T.
 template <class T, class R>
 void dequantize_to(const kernel_context& c, const T* x, R* y) {
-  using wide = std::conditional_t<std::is_same_v<T, int32_t>, int64_t, std::conditional_t<std::is_integral_v<T>, int32_t, T>>;
+  using wide =
+      std::conditional_t<std::is_same_v<T, int32_t>, int64_t, std::conditional_t<std::is_integral_v<T>, int32_t, T>>;
   const quantization_runs runs = runs_of(c);
   const tensor scales = converted<float>(c.input(1)), zeros = zero_points<T>(c);
   const int64_t step = runs.step();
@@ -206,12 +208,29 @@ void infer_dynamic_quantize(infer_context& c) {
 }
 
 constexpr auto table = std::to_array<op_def>({
-    {.domain = "", .name = "QuantizeLinear", .since = 10, .min_inputs = 2, .max_inputs = 3,
-     .types = types::floats | set_of(dtype::int32), .infer = infer_quantize, .reference = quantize},
-    {.domain = "", .name = "DequantizeLinear", .since = 10, .min_inputs = 2, .max_inputs = 3,
-     .types = quantized | set_of(dtype::int32), .infer = infer_dequantize, .reference = dequantize},
-    {.domain = "", .name = "DynamicQuantizeLinear", .since = 11, .max_outputs = 3, .types = set_of(dtype::float32),
-     .infer = infer_dynamic_quantize, .reference = dynamic_quantize},
+    {.domain = "",
+     .name = "QuantizeLinear",
+     .since = 10,
+     .min_inputs = 2,
+     .max_inputs = 3,
+     .types = types::floats | set_of(dtype::int32),
+     .infer = infer_quantize,
+     .reference = quantize},
+    {.domain = "",
+     .name = "DequantizeLinear",
+     .since = 10,
+     .min_inputs = 2,
+     .max_inputs = 3,
+     .types = quantized | set_of(dtype::int32),
+     .infer = infer_dequantize,
+     .reference = dequantize},
+    {.domain = "",
+     .name = "DynamicQuantizeLinear",
+     .since = 11,
+     .max_outputs = 3,
+     .types = set_of(dtype::float32),
+     .infer = infer_dynamic_quantize,
+     .reference = dynamic_quantize},
 });
 
 } // namespace

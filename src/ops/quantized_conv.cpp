@@ -90,8 +90,13 @@ convolution prepare(const kernel_context& c, size_t w_input, size_t x_zero_input
   const shape x(c.input(0).dims.begin(), c.input(0).dims.end());
   const shape w(c.input(w_input).dims.begin(), c.input(w_input).dims.end());
   const window_spec spec = parse_spec(c.attrs(), to_symbolic(x), to_symbolic(w));
-  convolution conv{x[0], x[1], w[0], w[1], w[0] / c.attrs().integer("group", 1),
-                   bind_window(spec, std::span(x).subspan(2)), converted<int32_t>(c.input(0)),
+  convolution conv{x[0],
+                   x[1],
+                   w[0],
+                   w[1],
+                   w[0] / c.attrs().integer("group", 1),
+                   bind_window(spec, std::span(x).subspan(2)),
+                   converted<int32_t>(c.input(0)),
                    converted<int32_t>(c.input(w_input))};
   const auto x_zero = only_element<int32_t>(c, x_zero_input);
   int32_t* values = conv.x.mutable_data<int32_t>();
@@ -184,10 +189,24 @@ op_cost qlinear_conv_cost(const attributes&, const call_shapes& call) {
 }
 
 constexpr auto table = std::to_array<op_def>({
-    {.domain = "", .name = "ConvInteger", .since = 10, .min_inputs = 2, .max_inputs = 4, .types = bytes,
-     .infer = infer_conv_integer, .reference = conv_integer, .cost = conv_integer_cost},
-    {.domain = "", .name = "QLinearConv", .since = 10, .min_inputs = 8, .max_inputs = 9, .types = bytes,
-     .infer = infer_qlinear_conv, .reference = qlinear_conv, .cost = qlinear_conv_cost},
+    {.domain = "",
+     .name = "ConvInteger",
+     .since = 10,
+     .min_inputs = 2,
+     .max_inputs = 4,
+     .types = bytes,
+     .infer = infer_conv_integer,
+     .reference = conv_integer,
+     .cost = conv_integer_cost},
+    {.domain = "",
+     .name = "QLinearConv",
+     .since = 10,
+     .min_inputs = 8,
+     .max_inputs = 9,
+     .types = bytes,
+     .infer = infer_qlinear_conv,
+     .reference = qlinear_conv,
+     .cost = qlinear_conv_cost},
 });
 
 } // namespace

@@ -194,10 +194,24 @@ op_cost qlinear_matmul_cost(const attributes&, const call_shapes& call) {
 }
 
 constexpr auto table = std::to_array<op_def>({
-    {.domain = "", .name = "MatMulInteger", .since = 10, .min_inputs = 2, .max_inputs = 4, .types = bytes,
-     .infer = infer_matmul_integer, .reference = matmul_integer, .cost = matmul_integer_cost},
-    {.domain = "", .name = "QLinearMatMul", .since = 10, .min_inputs = 8, .max_inputs = 8, .types = bytes,
-     .infer = infer_qlinear_matmul, .reference = qlinear_matmul, .cost = qlinear_matmul_cost},
+    {.domain = "",
+     .name = "MatMulInteger",
+     .since = 10,
+     .min_inputs = 2,
+     .max_inputs = 4,
+     .types = bytes,
+     .infer = infer_matmul_integer,
+     .reference = matmul_integer,
+     .cost = matmul_integer_cost},
+    {.domain = "",
+     .name = "QLinearMatMul",
+     .since = 10,
+     .min_inputs = 8,
+     .max_inputs = 8,
+     .types = bytes,
+     .infer = infer_qlinear_matmul,
+     .reference = qlinear_matmul,
+     .cost = qlinear_matmul_cost},
 });
 
 } // namespace

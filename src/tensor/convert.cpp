@@ -59,19 +59,16 @@ T narrowed(Hub value) {
 }
 
 template <class Hub>
-uint8_t to_nibble(Hub value, bool is_signed) {
-  if constexpr (std::is_floating_point_v<Hub>)
-    value = value != value ? Hub(0) : std::nearbyint(value);
-  const Hub low = is_signed && std::is_signed_v<Hub> ? static_cast<Hub>(-8) : Hub(0), high = is_signed ? 7 : 15;
-  return static_cast<uint8_t>(static_cast<int>(std::clamp(value, low, high)) & 15);
+uint8_t to_nibble(Hub value) {
+  return static_cast<uint8_t>(narrowed<int32_t>(value) & 15);
 }
 
 template <class Hub>
 void encode_nibbles(const buffer<Hub>& in, int64_t begin, int64_t count, const mutable_view& to) {
   uint8_t* packed = to.as<uint8_t>() + begin / 2;
   for (int64_t i = 0; i < count; i += 2) {
-    const uint8_t low = to_nibble(in[i], to.type == dtype::int4);
-    const uint8_t high = i + 1 < count ? to_nibble(in[i + 1], to.type == dtype::int4) : 0;
+    const uint8_t low = to_nibble(in[i]);
+    const uint8_t high = i + 1 < count ? to_nibble(in[i + 1]) : 0;
     packed[i / 2] = static_cast<uint8_t>(low | high << 4);
   }
 }

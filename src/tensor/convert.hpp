@@ -11,8 +11,8 @@ namespace troupe {
 /// Converts all elements of `from` to `to`'s type; both have the same number of elements.
 ///
 /// Floats go to integers towards zero and saturate, NaN becomes 0 (ONNX leaves out-of-range values undefined); integers
-/// wrap into narrower ones, except into 4-bit types, which saturate and round floats to nearest even. To float8 see
-/// `encode_float8`. Anything but zero is true. Text is parsed as a number; `errc::invalid_input` where it is not one.
+/// wrap into narrower ones. Into 4-bit types floats wrap too, as ONNX's cases expect. To float8 see `encode_float8`.
+/// Anything but zero is true. Text is parsed as a number; `errc::invalid_input` where it is not one.
 void convert(const const_view& from, const mutable_view& to, bool saturate = true);
 
 /// Converts a number to integer type T: towards zero, saturating, NaN to 0.

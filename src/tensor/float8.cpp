@@ -64,6 +64,8 @@ uint8_t encode_float8(dtype type, float value, bool saturate) {
   const uint8_t sign = std::signbit(value) ? 0x80 : 0;
   if (std::isnan(value))
     return f.unsigned_zero ? f.nan : f.nan | sign;
+  if (value == 0)
+    return f.unsigned_zero ? 0 : sign;
   int exponent = 0;
   const float magnitude = std::abs(value);
   std::frexp(magnitude, &exponent); // magnitude = m · 2^exponent, m in [0.5, 1)
