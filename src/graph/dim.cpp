@@ -219,6 +219,21 @@ bool dim::depends_on_data() const {
   return polynomial_ && std::any_of(polynomial_->terms.begin(), polynomial_->terms.end(), in_term);
 }
 
+bool is_nonnegative(const dim& d) {
+  if (d.is_constant())
+    return d.constant() >= 0;
+  const auto atom_is = [](const atom_ptr& atom) {
+    switch (atom->op) {
+      case dim_atom::operation::symbol: return true;
+      case dim_atom::operation::max: return is_nonnegative(atom->args[0]) || is_nonnegative(atom->args[1]);
+      default: return is_nonnegative(atom->args[0]) && is_nonnegative(atom->args[1]);
+    }
+  };
+  return std::all_of(d.polynomial()->terms.begin(), d.polynomial()->terms.end(), [&](const dim_term& term) {
+    return term.coefficient >= 0 && std::all_of(term.factors.begin(), term.factors.end(), atom_is);
+  });
+}
+
 dim floor_div(const dim& a, const dim& b) {
   if (a.is_constant() && b.is_constant())
     return floor_div(a.constant(), b.constant());
@@ -248,18 +263,20 @@ bool is_non_negative(const dim& a) {
 }
 
 dim min(const dim& a, const dim& b) {
-  if (a == b)
+  const dim gap = a - b;
+  if (is_nonnegative(gap))
+    return b;
+  if (is_nonnegative(dim(0) - gap))
     return a;
-  if (const dim gap = a - b; gap.is_constant())
-    return gap.constant() < 0 ? a : b;
   return make_operation(dim_atom::operation::min, "min", a, b);
 }
 
 dim max(const dim& a, const dim& b) {
-  if (a == b)
+  const dim gap = a - b;
+  if (is_nonnegative(gap))
     return a;
-  if (const dim gap = a - b; gap.is_constant())
-    return gap.constant() > 0 ? a : b;
+  if (is_nonnegative(dim(0) - gap))
+    return b;
   return make_operation(dim_atom::operation::max, "max", a, b);
 }
 

@@ -62,6 +62,9 @@ private:
   std::shared_ptr<const dim_polynomial> polynomial_;
 };
 
+/// Returns whether the value is provably ≥ 0: symbols are (they count elements), and so are sums and products of them.
+bool is_nonnegative(const dim& d);
+
 /// Returns ⌊a / b⌋; exact polynomial division where every term divides. Evaluation throws where b is 0.
 dim floor_div(const dim& a, const dim& b);
 /// Returns ⌈a / b⌉.

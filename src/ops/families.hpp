@@ -30,5 +30,11 @@ std::span<const op_def> reduce_ops();
 std::span<const op_def> softmax_ops();
 std::span<const op_def> unary_ops();
 std::span<const op_def> variadic_ops();
+std::span<const op_def> reshape_ops();
+std::span<const op_def> shape_ops();
+std::span<const op_def> transpose_ops();
+std::span<const op_def> concat_ops();
+std::span<const op_def> slice_ops();
+std::span<const op_def> gather_ops();
 
 } // namespace troupe

@@ -20,6 +20,23 @@ constexpr auto families = std::to_array<rows (*)()>({
     conv_transpose_ops,   layer_norm_ops, logic_ops,     matmul_ops,   matmul_nbits_ops,
     normalization_ops,    pool_ops,       pow_ops,       quantize_ops, quantized_conv_ops,
     quantized_matmul_ops, reduce_ops,     softmax_ops,   unary_ops,    variadic_ops,
+    recurrent_ops,
+    arg_reduce_ops,
+    conv_ops,
+    conv_transpose_ops,
+    layer_norm_ops,
+    matmul_ops,
+    normalization_ops,
+    pool_ops,
+    reduce_ops,
+    softmax_ops,
+    unary_ops,
+    reshape_ops,
+    shape_ops,
+    transpose_ops,
+    concat_ops,
+    slice_ops,
+    gather_ops,
 });
 
 using op_key = std::pair<std::string_view, std::string_view>;

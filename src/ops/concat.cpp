@@ -1,0 +1,158 @@
+// Concat and Split along one axis: each part is a block of rows as long as part size × inner elements.
+#include "ops/families.hpp"
+#include "ops/movement.hpp"
+#include "ops/strided_copy.hpp"
+
+#include <algorithm>
+
+namespace troupe {
+namespace {
+
+void infer_concat_along(infer_context& c, size_t axis) {
+  symbolic_shape out = c.dims(0);
+  for (size_t i = 1; i < c.input_count(); ++i) {
+    const symbolic_shape& part = c.dims(i);
+    if (part.size() != out.size() || c.type(i) != c.type(0))
+      fail(errc::invalid_model, "Concat of {} {} and {} {}", to_string(c.type(0)), to_string(out), to_string(c.type(i)),
+           to_string(part));
+    for (size_t d = 0; d < out.size(); ++d) {
+      if (d == axis)
+        out[d] = out[d] + part[d];
+      else if (out[d].is_constant() && part[d].is_constant() && !(out[d] == part[d]))
+        fail(errc::invalid_model, "Concat along axis {} of {} and {}", axis, to_string(out), to_string(part));
+      else if (!out[d].is_constant())
+        out[d] = part[d]; // equal when bound; a number says more than a symbol
+    }
+  }
+  set_moved(c, {std::move(out)}, c.input_count());
+}
+
+void infer_concat_1(infer_context& c) {
+  infer_concat_along(c, c.axis("axis", 1, c.rank(0)));
+}
+
+void infer_concat(infer_context& c) {
+  c.attrs().integer("axis"); // required from opset 4 on
+  infer_concat_along(c, c.axis("axis", 1, c.rank(0)));
+}
+
+void concat_kernel(kernel_context& c) {
+  const mutable_view& out = c.output(0);
+  const size_t axis = normalize_axis(c.attrs().integer("axis", 1), out.dims.size());
+  const int64_t outer = product(out.dims, 0, axis), inner = product(out.dims, axis + 1, out.dims.size());
+  int64_t offset = 0;
+  for (size_t i = 0; i < c.input_count(); ++i) {
+    const const_view& part = c.input(i);
+    if (offset + part.dims[axis] > out.dims[axis] || part.size() != outer * part.dims[axis] * inner)
+      fail(errc::invalid_input, "input {} of shape {} does not fit Concat's output {}", i, to_string(part.dims),
+           to_string(out.dims));
+    const int64_t run = part.dims[axis] * inner;
+    copy_strided(part.type, part.data, element_at(out.type, out.data, offset * inner),
+                 {{outer, run, out.dims[axis] * inner}, {run, 1, 1}});
+    offset += part.dims[axis];
+  }
+}
+
+/// Equal parts; the last is smaller where the axis does not divide (opset 18).
+std::vector<dim> equal_parts(const dim& total, size_t count, bool uneven) {
+  const dim parts = static_cast<int64_t>(count);
+  const dim part = uneven ? ceil_div(total, parts) : floor_div(total, parts);
+  if (total.is_constant() && !uneven && !(part * parts == total))
+    fail(errc::invalid_model, "a dim of {} cannot be split into {} equal parts", total.constant(), count);
+  std::vector<dim> sizes(count, part);
+  if (uneven && !(part * parts == total))
+    sizes.back() = max(total - part * dim(static_cast<int64_t>(count) - 1), 0);
+  if (uneven && total.is_constant() && part.constant() * (static_cast<int64_t>(count) - 1) > total.constant())
+    fail(errc::invalid_model, "a dim of {} cannot be split into {} parts", total.constant(), count);
+  return sizes;
+}
+
+void infer_split(infer_context& c) {
+  const symbolic_shape& in = c.dims(0);
+  const size_t axis = c.axis("axis", 0, in.size());
+  std::vector<dim> sizes;
+  if (const auto stated = c.has_input(1) ? std::optional(c.require_known(1)) : std::nullopt) {
+    sizes = *stated;
+  } else if (c.attrs().has("split")) {
+    const auto numbers = c.attrs().integers("split");
+    sizes.assign(numbers.begin(), numbers.end());
+  } else {
+    const int64_t wanted = c.attrs().integer("num_outputs", static_cast<int64_t>(c.output_count()));
+    if (wanted != static_cast<int64_t>(c.output_count()))
+      fail(errc::invalid_model, "Split has {} outputs, but num_outputs is {}", c.output_count(), wanted);
+    sizes = equal_parts(in[axis], c.output_count(), c.attrs().has("num_outputs"));
+  }
+  if (sizes.size() != c.output_count())
+    fail(errc::invalid_model, "Split has {} outputs, but {} sizes", c.output_count(), sizes.size());
+  std::vector<symbolic_shape> outputs(sizes.size(), in);
+  dim total = 0;
+  for (size_t i = 0; i < sizes.size(); ++i) {
+    if (sizes[i].is_constant() && sizes[i].constant() < 0)
+      fail(errc::invalid_model, "Split has a part of negative size {}", sizes[i].constant());
+    outputs[i][axis] = sizes[i];
+    total = total + sizes[i];
+  }
+  if (total.is_constant() && in[axis].is_constant() && !(total == in[axis]))
+    fail(errc::invalid_model, "the parts of Split sum to {}, but the dim is {}", total.constant(), in[axis].constant());
+  set_moved(c, std::move(outputs));
+}
+
+/// Sizes of all parts along the axis: outputs that nobody uses have no shape, but count.
+std::vector<int64_t> part_sizes(kernel_context& c, size_t axis) {
+  if (auto stated = integers_of(c, 1, "split"))
+    return *std::move(stated);
+  const dim total = c.input(0).dims[axis];
+  return constants(equal_parts(total, c.output_count(), c.attrs().has("num_outputs")));
+}
+
+void split_kernel(kernel_context& c) {
+  const const_view& in = c.input(0);
+  const size_t axis = normalize_axis(c.attrs().integer("axis", 0), in.dims.size());
+  const int64_t outer = product(in.dims, 0, axis), inner = product(in.dims, axis + 1, in.dims.size());
+  const auto sizes = part_sizes(c, axis);
+  int64_t offset = 0;
+  for (size_t i = 0; i < c.output_count(); offset += sizes.at(i++)) {
+    if (!c.has_output(i))
+      continue;
+    const mutable_view& part = c.output(i);
+    const int64_t run = sizes.at(i) * inner;
+    if (part.size() != outer * run || offset + sizes.at(i) > in.dims[axis])
+      fail(errc::invalid_input, "part {} of Split does not fit the input {}", i, to_string(in.dims));
+    copy_strided(in.type, element_at(in.type, in.data, offset * inner), part.data,
+                 {{outer, in.dims[axis] * inner, run}, {run, 1, 1}});
+  }
+}
+
+constexpr auto table = std::to_array<op_def>({
+    {.domain = "",
+     .name = "Concat",
+     .since = 1,
+     .max_inputs = 255,
+     .types = movable_types,
+     .infer = infer_concat_1,
+     .reference = concat_kernel},
+    {.domain = "",
+     .name = "Concat",
+     .since = 4,
+     .max_inputs = 255,
+     .types = movable_types,
+     .infer = infer_concat,
+     .reference = concat_kernel},
+    {.domain = "",
+     .name = "Split",
+     .since = 1,
+     .max_inputs = 2,
+     .max_outputs = 255,
+     .types = movable_types,
+     .host_inputs = 0b10,
+     .infer = infer_split,
+     .reference = split_kernel},
+});
+
+} // namespace
+
+std::span<const op_def> concat_ops() {
+  return table;
+}
+
+} // namespace troupe

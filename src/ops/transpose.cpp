@@ -1,0 +1,56 @@
+// Transpose: y[i0, i1, …] = x with axis perm[k] of x as axis k of y. The blocked copy is strided_copy's.
+#include "ops/families.hpp"
+#include "ops/movement.hpp"
+#include "ops/strided_copy.hpp"
+
+namespace troupe {
+namespace {
+
+/// The permutation; reversed axes where the attribute is absent.
+std::vector<size_t> permutation(const attributes& attrs, size_t rank) {
+  std::vector<size_t> perm;
+  if (!attrs.has("perm")) {
+    for (size_t i = rank; i-- > 0;)
+      perm.push_back(i);
+    return perm;
+  }
+  const auto stated = attrs.integers("perm");
+  if (stated.size() != rank)
+    fail(errc::invalid_model, "perm has {} entries for an input of rank {}", stated.size(), rank);
+  return normalize_axes(stated, rank);
+}
+
+void infer_transpose(infer_context& c) {
+  const symbolic_shape& in = c.dims(0);
+  symbolic_shape out;
+  for (size_t axis : permutation(c.attrs(), in.size()))
+    out.push_back(in[axis]);
+  set_moved(c, {std::move(out)});
+}
+
+void transpose_kernel(kernel_context& c) {
+  const const_view& in = c.input(0);
+  const auto perm = permutation(c.attrs(), in.dims.size());
+  const shape from = strides_of(in.dims), to = strides_of(c.output(0).dims);
+  std::vector<copy_axis> axes;
+  for (size_t i = 0; i < perm.size(); ++i)
+    axes.push_back({in.dims[perm[i]], from[perm[i]], to[i]});
+  copy_strided(in.type, in.data, c.output(0).data, std::move(axes));
+}
+
+constexpr auto table = std::to_array<op_def>({
+    {.domain = "",
+     .name = "Transpose",
+     .since = 1,
+     .types = movable_types,
+     .infer = infer_transpose,
+     .reference = transpose_kernel},
+});
+
+} // namespace
+
+std::span<const op_def> transpose_ops() {
+  return table;
+}
+
+} // namespace troupe
