@@ -36,5 +36,14 @@ std::span<const op_def> transpose_ops();
 std::span<const op_def> concat_ops();
 std::span<const op_def> slice_ops();
 std::span<const op_def> gather_ops();
+std::span<const op_def> tile_ops();
+std::span<const op_def> pad_ops();
+std::span<const op_def> space_depth_ops();
+std::span<const op_def> scatter_ops();
+std::span<const op_def> resize_ops();
+std::span<const op_def> select_ops();
+std::span<const op_def> top_k_ops();
+std::span<const op_def> cumulative_ops();
+std::span<const op_def> non_max_suppression_ops();
 
 } // namespace troupe

@@ -99,6 +99,15 @@ std::vector<size_t> normalize_axes(std::span<const int64_t> axes, size_t rank) {
   return normal;
 }
 
+mutable_view output_of(kernel_context& c, size_t i, const shape& dims) {
+  const mutable_view& planned = c.output(i);
+  if (!planned.data)
+    return c.allocate(i, dims);
+  if (!std::equal(dims.begin(), dims.end(), planned.dims.begin(), planned.dims.end()))
+    fail(errc::invalid_input, "output {} has shape {}, {} was expected", i, to_string(dims), to_string(planned.dims));
+  return planned;
+}
+
 int64_t product(std::span<const int64_t> dims, size_t first, size_t last) {
   return volume(dims.subspan(first, last - first));
 }

@@ -21,6 +21,9 @@ std::vector<size_t> normalize_axes(std::span<const int64_t> axes, size_t rank);
 /// Returns the product of dims[first, last).
 int64_t product(std::span<const int64_t> dims, size_t first, size_t last);
 
+/// Returns output `i` with the dims that the data asked for: allocated now, unless inference knew them already.
+mutable_view output_of(kernel_context& c, size_t i, const shape& dims);
+
 /// Returns `index` counted from the front; throws `errc::invalid_input` unless -bound ≤ index < bound.
 inline int64_t checked_index(int64_t index, int64_t bound) {
   if (index < -bound || index >= bound)

@@ -37,6 +37,10 @@ constexpr auto families = std::to_array<rows (*)()>({
     concat_ops,
     slice_ops,
     gather_ops,
+    conv_ops,    conv_transpose_ops, layer_norm_ops, matmul_ops,  normalization_ops, pool_ops,
+    reduce_ops,  softmax_ops,        unary_ops,      reshape_ops, shape_ops,         transpose_ops,
+    concat_ops,  slice_ops,          gather_ops,     tile_ops,    pad_ops,           space_depth_ops,
+    scatter_ops, resize_ops,         select_ops,     top_k_ops,   cumulative_ops,    non_max_suppression_ops,
 });
 
 using op_key = std::pair<std::string_view, std::string_view>;

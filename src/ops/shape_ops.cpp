@@ -199,12 +199,8 @@ void range_kernel(kernel_context& c) {
     using compute =
         std::conditional_t<std::is_integral_v<T>, uint64_t, std::conditional_t<sizeof(T) == 8, double, float>>;
     const int64_t length = range_length<T>(c.input(0), c.input(1), c.input(2));
-    if (!c.output(0).data)
-      c.allocate(0, {length});
-    if (c.output(0).size() != length)
-      fail(errc::invalid_input, "Range gives {} elements, {} were expected", length, c.output(0).size());
     const auto start = static_cast<compute>(*c.input(0).as<T>()), delta = static_cast<compute>(*c.input(2).as<T>());
-    T* y = c.output(0).as<T>();
+    T* y = output_of(c, 0, {length}).template as<T>();
     parallel_for(length, grain, [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i)
         y[i] = static_cast<T>(start + static_cast<compute>(i) * delta);

@@ -1,0 +1,155 @@
+// Pad: y[i] = x[source(i - begin)] along every axis, where source(j) for j outside [0, d) is, by mode:
+//   constant  the fill value        edge     the nearest element
+//   reflect   mirrored without repeating the border (d ≥ 2, repeated when the pad is longer)      wrap     j modulo d
+// Negative pads crop.
+#include "ops/axis_gather.hpp"
+#include "ops/families.hpp"
+#include "ops/movement.hpp"
+#include "ops/strided_copy.hpp"
+
+namespace troupe {
+namespace {
+
+enum class pad_mode { constant, reflect, edge, wrap };
+
+pad_mode mode_of(const attributes& attrs) {
+  const std::string mode = attrs.text("mode", "constant");
+  if (mode == "constant")
+    return pad_mode::constant;
+  if (mode == "reflect")
+    return pad_mode::reflect;
+  if (mode == "edge")
+    return pad_mode::edge;
+  if (mode == "wrap")
+    return pad_mode::wrap;
+  fail(errc::invalid_model, "unknown mode '{}' of Pad", mode);
+}
+
+/// Pads of all axes, begin and end, from the listed ones (those of `axes`, all where absent).
+template <class T>
+std::vector<std::pair<T, T>> all_pads(const std::vector<T>& listed, const std::optional<std::vector<int64_t>>& axes,
+                                      size_t rank) {
+  std::vector<size_t> where(rank);
+  for (size_t i = 0; i < rank; ++i)
+    where[i] = i;
+  if (axes)
+    where = normalize_axes(*axes, rank);
+  if (listed.size() != 2 * where.size())
+    fail(errc::invalid_model, "Pad has {} pads for {} axes", listed.size(), where.size());
+  std::vector<std::pair<T, T>> pads(rank, {T(0), T(0)});
+  for (size_t i = 0; i < where.size(); ++i)
+    pads[where[i]] = {listed[i], listed[i + where.size()]};
+  return pads;
+}
+
+void infer_pads(infer_context& c, const std::vector<dim>& listed, const std::optional<std::vector<int64_t>>& axes) {
+  mode_of(c.attrs());
+  symbolic_shape out = c.dims(0);
+  const auto pads = all_pads(listed, axes, out.size());
+  for (size_t i = 0; i < out.size(); ++i) {
+    out[i] = out[i] + pads[i].first + pads[i].second;
+    if (out[i].is_constant() && out[i].constant() < 0)
+      fail(errc::invalid_model, "Pad crops dim {} to {} elements", i, out[i].constant());
+  }
+  c.set_output(0, c.type(0), std::move(out));
+}
+
+void infer_pad_1(infer_context& c) {
+  const auto pads = c.attrs().integers(c.attrs().has("pads") ? "pads" : "paddings");
+  infer_pads(c, {pads.begin(), pads.end()}, std::nullopt);
+}
+
+void infer_pad(infer_context& c) {
+  infer_pads(c, c.require_known(1), c.has_input(3) ? std::optional(c.require_constants(3)) : std::nullopt);
+}
+
+int64_t modulo(int64_t a, int64_t b) {
+  return (a % b + b) % b;
+}
+
+/// The element of a dim `d` that position `j` shows; -1 for the fill value.
+int64_t source(pad_mode mode, int64_t j, int64_t d) {
+  if (j >= 0 && j < d)
+    return j;
+  if (mode == pad_mode::constant)
+    return -1;
+  if (d == 0)
+    fail(errc::invalid_input, "Pad cannot repeat elements of an empty dim");
+  if (mode == pad_mode::edge)
+    return j < 0 ? 0 : d - 1;
+  if (mode == pad_mode::wrap)
+    return modulo(j, d);
+  if (d == 1)
+    return 0;
+  const int64_t k = modulo(j, 2 * (d - 1));
+  return k < d ? k : 2 * (d - 1) - k;
+}
+
+/// For every axis and output index: the source index times the input's stride, -1 for the fill value.
+std::vector<std::vector<int64_t>> offsets_of(kernel_context& c, pad_mode mode) {
+  const auto in = c.input(0).dims, out = c.output(0).dims;
+  const auto listed = c.has_input(1)          ? to_int64(c.input(1))
+                      : c.attrs().has("pads") ? c.attrs().integers("pads")
+                                              : c.attrs().integers("paddings");
+  const auto pads = all_pads(listed, c.has_input(3) ? std::optional(to_int64(c.input(3))) : std::nullopt, in.size());
+  const shape strides = strides_of(in);
+  std::vector<std::vector<int64_t>> tables;
+  for (size_t i = 0; i < in.size(); ++i) {
+    if (in[i] + pads[i].first + pads[i].second != out[i])
+      fail(errc::invalid_input, "Pad of {} does not give {}", to_string(in), to_string(out));
+    auto& offsets = tables.emplace_back();
+    for (int64_t j = 0; j < out[i]; ++j) {
+      const int64_t from = source(mode, j - pads[i].first, in[i]);
+      offsets.push_back(from < 0 ? -1 : from * strides[i]);
+    }
+  }
+  return tables;
+}
+
+/// The fill value in the input's type: input 2, or attribute `value` until opset 10, or zero.
+tensor fill_of(kernel_context& c) {
+  const dtype type = c.input(0).type;
+  tensor fill(type, {});
+  if (c.has_input(2)) {
+    if (c.input(2).type != type || c.input(2).size() != 1)
+      fail(errc::invalid_input, "Pad's fill value must be one {}", to_string(type));
+    copy_strided(type, c.input(2).data, fill.mutable_data(), {});
+  } else if (types::numeric & set_of(type)) {
+    visit_numeric(type, [&](auto tag) {
+      using T = typename decltype(tag)::type;
+      *fill.mutable_data<T>() = static_cast<T>(c.attrs().real("value", 0));
+    });
+  } else if (type != dtype::string) {
+    std::memset(fill.mutable_data(), 0, static_cast<size_t>(fill.bytes()));
+  }
+  return fill;
+}
+
+void pad_kernel(kernel_context& c) {
+  const const_view& in = c.input(0);
+  if (in.dims.empty())
+    return copy_all(in, c.output(0));
+  const auto offsets = offsets_of(c, mode_of(c.attrs()));
+  gather_axes(in.type, in.data, c.output(0).data, offsets, fill_of(c).data());
+}
+
+constexpr auto table = std::to_array<op_def>({
+    {.domain = "", .name = "Pad", .since = 1, .types = movable_types, .infer = infer_pad_1, .reference = pad_kernel},
+    {.domain = "",
+     .name = "Pad",
+     .since = 11,
+     .min_inputs = 2,
+     .max_inputs = 4,
+     .types = movable_types,
+     .host_inputs = 0b1010,
+     .infer = infer_pad,
+     .reference = pad_kernel},
+});
+
+} // namespace
+
+std::span<const op_def> pad_ops() {
+  return table;
+}
+
+} // namespace troupe

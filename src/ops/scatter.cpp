@@ -1,0 +1,203 @@
+// ScatterElements, ScatterND, Scatter and TensorScatter: a copy of the data in which elements picked by index are replaced
+// by, or combined with, updates. Updates run in order: where indices repeat without a reduction, the last one wins.
+#include "ops/families.hpp"
+#include "ops/movement.hpp"
+#include "ops/strided_copy.hpp"
+
+#include <algorithm>
+
+namespace troupe {
+namespace {
+
+/// Arithmetic of 16-bit floats is done in float and rounded once; integers wrap around.
+template <class T>
+using wide = std::conditional_t<std::is_integral_v<T>, uint64_t, std::conditional_t<sizeof(T) == 2, float, T>>;
+
+/// Calls `apply(tag, f)` with the element type to move or compute with, and f(old, update) for the reduction.
+template <class F>
+void visit_reduction(const std::string& reduction, dtype type, F&& apply) {
+  if (reduction == "none") {
+    visit_movable(type, [&](auto tag) { apply(tag, [](const auto&, const auto& update) { return update; }); });
+    return;
+  }
+  const auto numeric = [&](auto f) { visit_numeric(type, [&](auto tag) { apply(tag, f); }); };
+  if (reduction == "add")
+    numeric([](auto a, auto b) { return static_cast<decltype(a)>(wide<decltype(a)>(a) + wide<decltype(a)>(b)); });
+  else if (reduction == "mul")
+    numeric([](auto a, auto b) { return static_cast<decltype(a)>(wide<decltype(a)>(a) * wide<decltype(a)>(b)); });
+  else if (reduction == "max")
+    numeric([](auto a, auto b) { return a < b || b != b ? b : a; });
+  else if (reduction == "min")
+    numeric([](auto a, auto b) { return b < a || b != b ? b : a; });
+  else
+    fail(errc::invalid_model, "unknown reduction '{}'", reduction);
+}
+
+std::string reduction_of(const attributes& attrs) {
+  return attrs.text("reduction", "none");
+}
+
+void check_updates(const infer_context& c, size_t i) {
+  if (c.type(i) != c.type(0))
+    fail(errc::invalid_model, "updates of type {} for data of type {}", to_string(c.type(i)), to_string(c.type(0)));
+}
+
+void infer_scatter_elements(infer_context& c) {
+  if (c.rank(0) != c.rank(1) || c.rank(1) != c.rank(2))
+    fail(errc::invalid_model, "ranks of data {}, indices {} and updates {} differ", c.rank(0), c.rank(1), c.rank(2));
+  check_updates(c, 2);
+  c.axis("axis", 0, c.rank(0));
+  c.set_output(0, c.type(0), c.dims(0));
+}
+
+void scatter_elements_kernel(kernel_context& c) {
+  copy_all(c.input(0), c.output(0));
+  const mutable_view& out = c.output(0);
+  const auto dims = c.input(1).dims;
+  const size_t axis = normalize_axis(c.attrs().integer("axis", 0), out.dims.size());
+  if (!std::equal(dims.begin(), dims.end(), c.input(2).dims.begin()))
+    fail(errc::invalid_input, "indices {} and updates {} differ", to_string(dims), to_string(c.input(2).dims));
+  const shape strides = strides_of(out.dims);
+  std::vector<copy_axis> axes;
+  for (size_t i = 0; i < dims.size(); ++i) {
+    if (i != axis && dims[i] > out.dims[i])
+      fail(errc::invalid_input, "indices {} reach beyond data {}", to_string(dims), to_string(out.dims));
+    axes.push_back({dims[i], 0, i == axis ? 0 : strides[i]});
+  }
+  const std::vector<int64_t> indices = to_int64(c.input(1));
+  visit_reduction(reduction_of(c.attrs()), out.type, [&](auto tag, auto combine) {
+    using T = typename decltype(tag)::type;
+    const T* updates = c.input(2).as<T>();
+    T* y = out.as<T>();
+    size_t i = 0;
+    walk(axes, 0, static_cast<int64_t>(indices.size()), [&](int64_t, int64_t to) {
+      T& element = y[to + checked_index(indices[i], out.dims[axis]) * strides[axis]];
+      element = combine(element, updates[i]);
+      ++i;
+    });
+  });
+}
+
+size_t tuple_length(int64_t length, size_t data_rank) {
+  if (length < 0 || static_cast<size_t>(length) > data_rank)
+    fail(errc::invalid_model, "ScatterND has tuples of {} indices for data of rank {}", length, data_rank);
+  return static_cast<size_t>(length);
+}
+
+void infer_scatter_nd(infer_context& c) {
+  check_updates(c, 2);
+  const symbolic_shape& indices = c.dims(1);
+  if (indices.empty())
+    fail(errc::invalid_model, "the indices of ScatterND have rank 0");
+  if (indices.back().is_constant())
+    tuple_length(indices.back().constant(), c.rank(0));
+  c.set_output(0, c.type(0), c.dims(0));
+}
+
+void scatter_nd_kernel(kernel_context& c) {
+  copy_all(c.input(0), c.output(0));
+  const mutable_view& out = c.output(0);
+  const auto dims = c.input(1).dims;
+  const size_t length = tuple_length(dims.back(), out.dims.size());
+  const int64_t tuples = product(dims, 0, dims.size() - 1), run = product(out.dims, length, out.dims.size());
+  if (c.input(2).size() != tuples * run)
+    fail(errc::invalid_input, "updates of shape {} do not fit indices {} into data {}", to_string(c.input(2).dims),
+         to_string(dims), to_string(out.dims));
+  const shape strides = strides_of(out.dims);
+  const std::vector<int64_t> numbers = to_int64(c.input(1));
+  visit_reduction(reduction_of(c.attrs()), out.type, [&](auto tag, auto combine) {
+    using T = typename decltype(tag)::type;
+    const T* updates = c.input(2).as<T>();
+    for (int64_t tuple = 0; tuple < tuples; ++tuple) {
+      int64_t offset = 0;
+      for (size_t i = 0; i < length; ++i)
+        offset += checked_index(numbers[static_cast<size_t>(tuple) * length + i], out.dims[i]) * strides[i];
+      T* y = out.as<T>() + offset;
+      for (int64_t i = 0; i < run; ++i)
+        y[i] = combine(y[i], updates[tuple * run + i]);
+    }
+  });
+}
+
+void infer_tensor_scatter(infer_context& c) {
+  check_updates(c, 1);
+  if (c.rank(0) != c.rank(1) || c.rank(0) < 2)
+    fail(errc::invalid_model, "cache of rank {} and update of rank {}", c.rank(0), c.rank(1));
+  if (c.axis("axis", -2, c.rank(0)) == 0)
+    fail(errc::invalid_model, "TensorScatter cannot write along the batch axis");
+  c.set_output(0, c.type(0), c.dims(0));
+}
+
+/// y[b, …, (start_b + i) mod n or not, …] = update[b, …, i, …]
+void tensor_scatter_kernel(kernel_context& c) {
+  copy_all(c.input(0), c.output(0));
+  const mutable_view& out = c.output(0);
+  const const_view& update = c.input(1);
+  const size_t axis = normalize_axis(c.attrs().integer("axis", -2), out.dims.size());
+  for (size_t i = 0; i < out.dims.size(); ++i)
+    if (i != axis ? update.dims[i] != out.dims[i] : update.dims[i] > out.dims[i])
+      fail(errc::invalid_input, "update {} does not fit cache {}", to_string(update.dims), to_string(out.dims));
+  const std::string mode = c.attrs().text("mode", "linear");
+  if (mode != "linear" && mode != "circular")
+    fail(errc::invalid_model, "unknown mode '{}' of TensorScatter", mode);
+  const int64_t batches = out.dims[0], middle = product(out.dims, 1, axis), n = out.dims[axis], m = update.dims[axis];
+  const int64_t inner = product(out.dims, axis + 1, out.dims.size());
+  std::vector<int64_t> starts(static_cast<size_t>(batches), 0);
+  if (c.has_input(2))
+    starts = to_int64(c.input(2));
+  if (static_cast<int64_t>(starts.size()) != batches)
+    fail(errc::invalid_input, "TensorScatter has {} write indices for a batch of {}", starts.size(), batches);
+  for (int64_t b = 0; b < batches; ++b)
+    for (int64_t i = 0; i < m; ++i) {
+      const int64_t start = starts[static_cast<size_t>(b)];
+      if (start < 0 || start >= std::max<int64_t>(n, 1) || (mode == "linear" && start > n - m))
+        fail(errc::invalid_input, "write index {} with {} updates leaves a cache of {}", start, m, n);
+      copy_strided(out.type, element_at(out.type, update.data, (b * middle * m + i) * inner),
+                   element_at(out.type, out.data, (b * middle * n + (start + i) % n) * inner),
+                   {{middle, m * inner, n * inner}, {inner, 1, 1}});
+    }
+}
+
+constexpr auto table = std::to_array<op_def>({
+    {.domain = "",
+     .name = "Scatter",
+     .since = 9,
+     .until = 10,
+     .min_inputs = 3,
+     .max_inputs = 3,
+     .types = movable_types,
+     .infer = infer_scatter_elements,
+     .reference = scatter_elements_kernel},
+    {.domain = "",
+     .name = "ScatterElements",
+     .since = 11,
+     .min_inputs = 3,
+     .max_inputs = 3,
+     .types = movable_types,
+     .infer = infer_scatter_elements,
+     .reference = scatter_elements_kernel},
+    {.domain = "",
+     .name = "ScatterND",
+     .since = 11,
+     .min_inputs = 3,
+     .max_inputs = 3,
+     .types = movable_types,
+     .infer = infer_scatter_nd,
+     .reference = scatter_nd_kernel},
+    {.domain = "",
+     .name = "TensorScatter",
+     .since = 24,
+     .min_inputs = 2,
+     .max_inputs = 3,
+     .types = movable_types,
+     .infer = infer_tensor_scatter,
+     .reference = tensor_scatter_kernel},
+});
+
+} // namespace
+
+std::span<const op_def> scatter_ops() {
+  return table;
+}
+
+} // namespace troupe

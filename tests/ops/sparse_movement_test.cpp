@@ -1,0 +1,145 @@
+// Pad, Tile, Scatter, Resize and the operators whose output sizes depend on the data.
+#include "ops/evaluate.hpp"
+#include "ops/registry.hpp"
+#include "support/catch.hpp"
+
+#include <numeric>
+
+using namespace troupe;
+
+namespace {
+
+tensor ints(shape dims, std::vector<int64_t> values) {
+  return tensor::of<int64_t>(std::move(dims), values);
+}
+
+tensor reals(shape dims, std::vector<float> values) {
+  return tensor::of<float>(std::move(dims), values);
+}
+
+std::vector<tensor> call(const char* name, std::vector<tensor> inputs, attributes attrs = {}, size_t outputs = 1,
+                         int64_t opset = 19) {
+  return evaluate(*find_op("", name, opset), attrs, inputs, outputs);
+}
+
+attributes with(std::string name, attribute value) {
+  attributes attrs;
+  attrs.set(std::move(name), std::move(value));
+  return attrs;
+}
+
+std::vector<float> floats(const tensor& t) {
+  return {t.values<float>().begin(), t.values<float>().end()};
+}
+
+std::vector<int64_t> numbers(const tensor& t) {
+  return {t.values<int64_t>().begin(), t.values<int64_t>().end()};
+}
+
+} // namespace
+
+TEST_CASE("Pad's modes agree with NumPy, negative pads crop", "[ops]") {
+  const tensor x = reals({4}, {0, 1, 2, 3});
+  const auto pad = [&](const char* mode, int64_t begin, int64_t end) {
+    return floats(call("Pad", {x, ints({2}, {begin, end})}, with("mode", std::string(mode))).at(0));
+  };
+  CHECK(pad("constant", 1, 2) == std::vector<float>{0, 0, 1, 2, 3, 0, 0});
+  CHECK(pad("edge", 1, 2) == std::vector<float>{0, 0, 1, 2, 3, 3, 3});
+  CHECK(pad("reflect", 3, 5) == std::vector<float>{3, 2, 1, 0, 1, 2, 3, 2, 1, 0, 1, 2});
+  CHECK(pad("wrap", 2, 5) == std::vector<float>{2, 3, 0, 1, 2, 3, 0, 1, 2, 3, 0});
+  CHECK(pad("constant", -1, -1) == std::vector<float>{1, 2});
+  CHECK(pad("edge", -2, 1) == std::vector<float>{2, 3, 3});
+  CHECK_THROWS_AS(pad("constant", -3, -2), error);
+  CHECK_THROWS_AS(pad("mirror", 1, 1), error);
+  CHECK_THROWS_AS(call("Pad", {reals({0}, {}), ints({2}, {1, 1})}, with("mode", std::string("edge"))), error);
+  CHECK_THROWS_AS(call("Pad", {x, ints({3}, {1, 1, 1})}), error);
+}
+
+TEST_CASE("Pad names its axes, and fills with what it is told", "[ops]") {
+  const tensor x = reals({2, 2}, {1, 2, 3, 4});
+  const tensor y = call("Pad", {x, ints({2}, {1, 0}), tensor::scalar(9.f), ints({1}, {-1})}).at(0);
+  CHECK(floats(y) == std::vector<float>{9, 1, 2, 9, 3, 4});
+}
+
+TEST_CASE("Tile repeats every axis", "[ops]") {
+  const tensor y = call("Tile", {reals({2, 2}, {1, 2, 3, 4}), ints({2}, {2, 2})}).at(0);
+  CHECK(floats(y) == std::vector<float>{1, 2, 1, 2, 3, 4, 3, 4, 1, 2, 1, 2, 3, 4, 3, 4});
+  CHECK(call("Tile", {reals({2}, {1, 2}), ints({1}, {0})}).at(0).size() == 0);
+  CHECK_THROWS_AS(call("Tile", {reals({2}, {1, 2}), ints({1}, {-1})}), error);
+}
+
+TEST_CASE("Scatter writes in order and checks its indices", "[ops]") {
+  const tensor x = reals({3}, {1, 2, 3});
+  CHECK(floats(call("ScatterElements", {x, ints({2}, {-1, -1}), reals({2}, {5, 6})}).at(0)) ==
+        std::vector<float>{1, 2, 6});
+  CHECK(
+      floats(call("ScatterElements", {x, ints({2}, {0, 0}), reals({2}, {5, 6})}, with("reduction", std::string("add")))
+                 .at(0)) == std::vector<float>{12, 2, 3});
+  CHECK_THROWS_WITH(call("ScatterElements", {x, ints({1}, {3}), reals({1}, {5})}), Catch::Contains("index 3"));
+  CHECK_THROWS_WITH(call("ScatterND", {x, ints({1, 1}, {-4}), reals({1}, {5})}), Catch::Contains("index -4"));
+  CHECK_THROWS_AS(call("ScatterND", {x, ints({1, 2}, {0, 0}), reals({1}, {5})}), error);
+  CHECK_THROWS_AS(call("ScatterElements", {x, ints({2}, {0, 0}), reals({1}, {5})}), error);
+}
+
+TEST_CASE("Resize of a symbolic dim by a float scale is exact", "[ops]") {
+  graph g;
+  value v{.name = "x", .type = dtype::float32};
+  v.dims = symbolic_shape{1, dim::symbol("h")};
+  node n{.op_type = "Resize"};
+  n.def = find_op("", "Resize", 19);
+  n.inputs = {g.add_value(v), no_value, g.add_constant("scales", reals({2}, {1.f, 0.6f}))};
+  n.outputs = {g.add_value({.name = "y"})};
+  infer_node(g, n);
+  CHECK((*g.values[n.outputs[0]].dims)[1].evaluate({{"h", 5}}) == 3);
+  CHECK((*g.values[n.outputs[0]].dims)[1].evaluate({{"h", 7}}) == 4);
+}
+
+TEST_CASE("Resize refuses scales and sizes that make no sense", "[ops]") {
+  const tensor x = reals({1, 1, 2, 2}, {1, 2, 3, 4});
+  CHECK_THROWS_AS(call("Resize", {x, {}, reals({4}, {1, 1, 0, 2})}), error);
+  CHECK_THROWS_AS(call("Resize", {x, {}, reals({4}, {1, 1, NAN, 2})}), error);
+  CHECK_THROWS_AS(call("Resize", {x, {}, reals({3}, {1, 1, 2})}), error);
+  CHECK_THROWS_AS(call("Resize", {x, {}, {}, ints({4}, {1, 1, -2, 2})}), error);
+  CHECK_THROWS_AS(call("Resize", {reals({1, 0}, {}), {}, {}, ints({2}, {1, 2})}), error);
+  const tensor up = call("Resize", {x, {}, reals({4}, {1, 1, 2, 2})}, with("mode", std::string("nearest"))).at(0);
+  CHECK(floats(up) == std::vector<float>{1, 1, 2, 2, 1, 1, 2, 2, 3, 3, 4, 4, 3, 3, 4, 4});
+}
+
+TEST_CASE("TopK breaks ties by index and ranks NaN highest", "[ops]") {
+  const tensor x = reals({5}, {1, 3, NAN, 3, 2});
+  CHECK(numbers(call("TopK", {x, ints({1}, {3})}, {}, 2).at(1)) == std::vector<int64_t>{2, 1, 3});
+  CHECK(numbers(call("TopK", {x, ints({1}, {4})}, with("largest", int64_t{0}), 2).at(1)) ==
+        std::vector<int64_t>{0, 4, 1, 3});
+  CHECK_THROWS_AS(call("TopK", {x, ints({1}, {6})}, {}, 2), error);
+}
+
+TEST_CASE("Outputs whose size depends on the data are allocated by the kernel", "[ops]") {
+  const tensor x = reals({2, 2}, {0, 5, 0, 7});
+  const tensor found = call("NonZero", {x}).at(0);
+  CHECK(found.dims() == shape{2, 2});
+  CHECK(numbers(found) == std::vector<int64_t>{0, 1, 1, 1});
+  CHECK(call("NonZero", {reals({3}, {0, 0, 0})}).at(0).dims() == shape{1, 0});
+  const tensor keep(dtype::boolean, {2});
+  auto* bits = const_cast<uint8_t*>(keep.data<uint8_t>());
+  bits[0] = 0;
+  bits[1] = 1;
+  CHECK(floats(call("Compress", {x, keep}, with("axis", int64_t{1})).at(0)) == std::vector<float>{5, 7});
+  const auto parts = call("Unique", {reals({5}, {2, 1, 1, 3, 2})}, with("sorted", int64_t{0}), 4);
+  CHECK(floats(parts[0]) == std::vector<float>{2, 1, 3});
+  CHECK(numbers(parts[1]) == std::vector<int64_t>{0, 1, 3});
+  CHECK(numbers(parts[2]) == std::vector<int64_t>{0, 1, 1, 2, 0});
+  CHECK(numbers(parts[3]) == std::vector<int64_t>{2, 2, 1});
+}
+
+TEST_CASE("NonMaxSuppression drops overlapping boxes", "[ops]") {
+  const tensor boxes = reals({1, 3, 4}, {0, 0, 1, 1, 0, 0.1f, 1, 1.1f, 0, 10, 1, 11});
+  const tensor scores = reals({1, 1, 3}, {0.9f, 0.95f, 0.5f});
+  const tensor rows = call("NonMaxSuppression", {boxes, scores, ints({1}, {3}), tensor::scalar(0.5f)}).at(0);
+  CHECK(numbers(rows) == std::vector<int64_t>{0, 0, 1, 0, 0, 2});
+}
+
+TEST_CASE("Cumulative sums run both ways, with or without their own element", "[ops]") {
+  attributes attrs = with("exclusive", int64_t{1});
+  attrs.set("reverse", int64_t{1});
+  CHECK(floats(call("CumSum", {reals({3}, {1, 2, 4}), ints({}, {0})}, attrs).at(0)) == std::vector<float>{6, 4, 0});
+}
