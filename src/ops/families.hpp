@@ -45,5 +45,10 @@ std::span<const op_def> select_ops();
 std::span<const op_def> top_k_ops();
 std::span<const op_def> cumulative_ops();
 std::span<const op_def> non_max_suppression_ops();
+std::span<const op_def> fused_conv_ops();
+std::span<const op_def> fused_matmul_ops();
+std::span<const op_def> fused_attention_ops();
+std::span<const op_def> fused_rotary_ops();
+std::span<const op_def> fused_elementwise_ops();
 
 } // namespace troupe

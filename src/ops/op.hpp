@@ -39,6 +39,8 @@ public:
   /// Returns a constant input's tensor, undefined where the input is not constant. For float inputs such as scales.
   tensor constant(size_t i) const;
 
+  /// Returns the dims that `set_output` gave to output `i`, which must be there.
+  const symbolic_shape& output_dims(size_t i) const { return *graph_.values[node_.outputs.at(i)].dims; }
   /// Sets type and dims of output `i`; ignored where that output is absent.
   void set_output(size_t i, dtype type, symbolic_shape dims);
   /// States the elements of integer output `i` (row-major); at most `max_known_elements`, more are not kept.

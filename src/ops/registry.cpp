@@ -41,6 +41,11 @@ constexpr auto families = std::to_array<rows (*)()>({
     reduce_ops,  softmax_ops,        unary_ops,      reshape_ops, shape_ops,         transpose_ops,
     concat_ops,  slice_ops,          gather_ops,     tile_ops,    pad_ops,           space_depth_ops,
     scatter_ops, resize_ops,         select_ops,     top_k_ops,   cumulative_ops,    non_max_suppression_ops,
+    fused_conv_ops,
+    fused_matmul_ops,
+    fused_attention_ops,
+    fused_rotary_ops,
+    fused_elementwise_ops,
 });
 
 using op_key = std::pair<std::string_view, std::string_view>;

@@ -1,0 +1,200 @@
+// Softmax attention, produced by fusion:
+//
+//   Y[b, h, s] = Σ_t softmax_t(scale · Q[b, h, s] · K[b, g, t] + mask[b, h, s, t]) · V[b, g, t],   g = ⌊h · Hkv / H⌋
+//
+// Q [B, H, S, D], K [B, Hkv, T, D], V [B, Hkv, T, Dv], mask? broadcast to [B, H, S, T]; H is a multiple of Hkv.
+// Attributes: scale (1), is_causal (0: query s sees keys t ≤ s + T − S when 1), and q_layout, kv_layout, out_layout: "bhsd" (the
+// order above, the default) or "bshd" (heads behind positions, as a projection writes them). Scores, softmax and sums are in
+// float (double for double). As in ONNX's Softmax, a row of −inf alone gives NaN.
+#include "base/parallel.hpp"
+#include "ops/families.hpp"
+#include "ops/gemm.hpp"
+#include "ops/infer.hpp"
+#include "ops/operand.hpp"
+
+#include <cmath>
+#include <limits>
+
+namespace troupe {
+namespace {
+
+/// Query rows that share one pass over the keys.
+constexpr int64_t row_block = 64;
+
+bool heads_behind(const attributes& attrs, std::string_view name) {
+  const std::string text = attrs.text(name, "bhsd");
+  if (text != "bhsd" && text != "bshd")
+    fail(errc::invalid_model, "attribute '{}' is '{}', but must be bhsd or bshd", name, text);
+  return text == "bshd";
+}
+
+/// Dims of an operand in the order batch, heads, positions, width, whatever its layout.
+template <class Dim>
+std::array<Dim, 4> logical(std::span<const Dim> dims, bool behind) {
+  if (dims.size() != 4)
+    fail(errc::invalid_model, "attention takes operands of rank 4, not {}", dims.size());
+  return {dims[0], dims[behind ? 2 : 1], dims[behind ? 1 : 2], dims[3]};
+}
+
+void require_equal(const dim& a, const dim& b, const char* what) {
+  if (a.is_constant() && b.is_constant() && !(a == b))
+    fail(errc::invalid_model, "attention: {} {} and {} differ", what, a.to_string(), b.to_string());
+}
+
+void infer(infer_context& c) {
+  const attributes& attrs = c.attrs();
+  const auto q = logical<dim>(c.dims(0), heads_behind(attrs, "q_layout"));
+  const auto k = logical<dim>(c.dims(1), heads_behind(attrs, "kv_layout"));
+  const auto v = logical<dim>(c.dims(2), heads_behind(attrs, "kv_layout"));
+  require_equal(q[3], k[3], "widths of Q and K");
+  require_equal(q[0], k[0], "batches of Q and K");
+  require_equal(q[0], v[0], "batches of Q and V");
+  require_equal(k[1], v[1], "heads of K and V");
+  require_equal(k[2], v[2], "positions of K and V");
+  if (!q[1].is_constant() || !k[1].is_constant() || k[1].constant() < 1 || q[1].constant() % k[1].constant() != 0)
+    fail(errc::invalid_model, "attention: {} heads of Q do not share {} heads of K", q[1].to_string(), k[1].to_string());
+  if (c.has_input(3) && c.rank(3) > 4)
+    fail(errc::invalid_model, "attention: the mask has rank {}", c.rank(3));
+  const bool behind = heads_behind(attrs, "out_layout");
+  c.set_output(0, common_type(c), {q[0], q[behind ? 2 : 1], q[behind ? 1 : 2], v[3]});
+}
+
+/// Where one operand's rows lie.
+struct operand_strides {
+  int64_t batch, head, row;
+
+  operand_strides(const std::array<int64_t, 4>& d, bool behind)
+      : batch(d[1] * d[2] * d[3]), head(behind ? d[3] : d[2] * d[3]), row(behind ? d[1] * d[3] : d[3]) {}
+};
+
+struct sizes {
+  std::array<int64_t, 4> q, k, v;
+  operand_strides sq, sk, sv, sy;
+  std::array<int64_t, 4> mask_strides{};
+  int64_t groups;
+  bool causal;
+
+  explicit sizes(const kernel_context& c)
+      : q(logical<int64_t>(c.input(0).dims, heads_behind(c.attrs(), "q_layout"))),
+        k(logical<int64_t>(c.input(1).dims, heads_behind(c.attrs(), "kv_layout"))),
+        v(logical<int64_t>(c.input(2).dims, heads_behind(c.attrs(), "kv_layout"))),
+        sq(q, heads_behind(c.attrs(), "q_layout")), sk(k, heads_behind(c.attrs(), "kv_layout")),
+        sv(v, heads_behind(c.attrs(), "kv_layout")),
+        sy({q[0], q[1], q[2], v[3]}, heads_behind(c.attrs(), "out_layout")), groups(k[1] ? q[1] / k[1] : 0),
+        causal(c.attrs().integer("is_causal", 0) != 0) {
+    if (k[1] < 1 || q[1] % k[1] || q[3] != k[3] || q[0] != k[0] || q[0] != v[0] || k[1] != v[1] || k[2] != v[2])
+      fail(errc::invalid_input, "attention: Q {}, K {} and V {} do not fit together", to_string(c.input(0).dims),
+           to_string(c.input(1).dims), to_string(c.input(2).dims));
+    if (c.has_input(3)) {
+      const shape full{q[0], q[1], q[2], k[2]};
+      if (broadcast(c.input(3).dims, full) != full)
+        fail(errc::invalid_input, "attention: the mask {} does not fit {}", to_string(c.input(3).dims), to_string(full));
+      const shape strides = broadcast_strides(c.input(3).dims, full);
+      std::copy(strides.begin(), strides.end(), mask_strides.begin());
+    }
+  }
+};
+
+template <class C>
+void add_mask(const sizes& z, const C* mask, int64_t b, int64_t h, int64_t s, C* scores) {
+  const C* from = mask + b * z.mask_strides[0] + h * z.mask_strides[1] + s * z.mask_strides[2];
+  const int64_t step = z.mask_strides[3];
+  for (int64_t t = 0; t < z.k[2]; ++t)
+    scores[t] += from[t * step];
+}
+
+template <class C>
+void softmax_row(C* x, int64_t count) {
+  C top = -std::numeric_limits<C>::infinity();
+  for (int64_t t = 0; t < count; ++t)
+    top = x[t] > top ? x[t] : top;
+  C sum = 0;
+  for (int64_t t = 0; t < count; ++t) {
+    x[t] = std::exp(x[t] - top);
+    sum += x[t];
+  }
+  for (int64_t t = 0; t < count; ++t)
+    x[t] /= sum;
+}
+
+/// Buffers of one thread.
+template <class C>
+struct scratch {
+  std::vector<C> keys, scores, out;
+};
+
+/// Computes query rows [s0, s0 + rows) of head `h` of batch `b`.
+template <class C>
+void attend(const sizes& z, const C* q, const C* k, const C* v, const C* mask, C scale, int64_t b, int64_t h, int64_t s0,
+            int64_t rows, scratch<C>& w, C* y) {
+  const int64_t T = z.k[2], D = z.k[3], Dv = z.v[3], g = h / z.groups;
+  const C* keys = k + b * z.sk.batch + g * z.sk.head;
+  w.keys.resize(static_cast<size_t>(T * D));
+  for (int64_t t = 0; t < T; ++t)
+    for (int64_t d = 0; d < D; ++d)
+      w.keys[static_cast<size_t>(d * T + t)] = keys[t * z.sk.row + d];
+  w.scores.assign(static_cast<size_t>(rows * T), C(0));
+  gemm(rows, T, D, q + b * z.sq.batch + h * z.sq.head + s0 * z.sq.row, z.sq.row, w.keys.data(), T, w.scores.data(), T);
+  for (int64_t r = 0; r < rows; ++r) {
+    C* line = w.scores.data() + r * T;
+    for (int64_t t = 0; t < T; ++t)
+      line[t] *= scale;
+    if (mask)
+      add_mask(z, mask, b, h, s0 + r, line);
+    for (int64_t t = std::max<int64_t>(0, s0 + r + T - z.q[2] + 1); z.causal && t < T; ++t)
+      line[t] = -std::numeric_limits<C>::infinity();
+    softmax_row(line, T);
+  }
+  C* to = y + b * z.sy.batch + h * z.sy.head + s0 * z.sy.row;
+  for (int64_t r = 0; r < rows; ++r)
+    std::fill_n(to + r * z.sy.row, Dv, C(0));
+  gemm(rows, Dv, T, w.scores.data(), T, v + b * z.sv.batch + g * z.sv.head, z.sv.row, to, z.sy.row);
+}
+
+template <class C>
+void run(kernel_context& c) {
+  const sizes z(c);
+  const read_as<C> q(c.input(0)), k(c.input(1)), v(c.input(2)), mask(optional_input(c, 3));
+  write_as<C> y(c.output(0));
+  const C scale = static_cast<C>(c.attrs().real("scale", 1));
+  const int64_t blocks = (z.q[2] + row_block - 1) / row_block;
+  parallel_for(z.q[0] * z.q[1] * blocks, 1, [&](int64_t begin, int64_t end) {
+    scratch<C> buffers;
+    for (int64_t i = begin; i < end; ++i) {
+      const int64_t s0 = i % blocks * row_block, head = i / blocks;
+      attend(z, q.data(), k.data(), v.data(), mask.data(), scale, head / z.q[1], head % z.q[1], s0,
+             std::min(row_block, z.q[2] - s0), buffers, y.data());
+    }
+  });
+  y.commit();
+}
+
+void reference(kernel_context& c) {
+  visit_compute(c.input(0).type, [&](auto tag) { run<typename decltype(tag)::type>(c); });
+}
+
+/// Two products of S × T × width a head.
+op_cost cost(const attributes& attrs, const call_shapes& s) {
+  const auto q = logical<int64_t>(s.inputs.at(0), heads_behind(attrs, "q_layout"));
+  const auto v = logical<int64_t>(s.inputs.at(2), heads_behind(attrs, "kv_layout"));
+  double bytes = static_cast<double>(bytes_of(s.output_types.at(0), volume(s.outputs.at(0))));
+  for (size_t i = 0; i < s.inputs.size(); ++i)
+    if (s.input_types[i] != dtype::undefined)
+      bytes += static_cast<double>(bytes_of(s.input_types[i], volume(s.inputs[i])));
+  const double pairs = static_cast<double>(q[0]) * static_cast<double>(q[1]) * static_cast<double>(q[2]) *
+                       static_cast<double>(v[2]);
+  return {2 * pairs * static_cast<double>(q[3] + v[3]), bytes};
+}
+
+constexpr auto table = std::to_array<op_def>({
+    {.domain = "troupe", .name = "Attention", .since = 1, .min_inputs = 3, .max_inputs = 4, .types = types::floats,
+     .infer = infer, .reference = reference, .cost = cost},
+});
+
+} // namespace
+
+std::span<const op_def> fused_attention_ops() {
+  return table;
+}
+
+} // namespace troupe

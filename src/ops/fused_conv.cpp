@@ -1,0 +1,67 @@
+// Convolution with its epilogue, produced by fusion:
+//
+//   Y = act(conv(X, W) + B + residual)
+//
+// Inputs X, W, B?, residual? (of Y's dims); attributes of ONNX's Conv or ConvTranspose, and those of ops/activation.hpp.
+// Inference and the reference kernel are those of the ONNX rows, followed by the epilogue.
+#include "ops/activation.hpp"
+#include "ops/epilogue.hpp"
+#include "ops/families.hpp"
+#include "ops/registry.hpp"
+
+namespace troupe {
+namespace {
+
+const op_def& onnx_row(std::string_view name) {
+  const op_def* def = find_op("", name, newest_opset(""));
+  expects(def != nullptr, "the operator table lacks a convolution");
+  return *def;
+}
+
+template <const char* Name>
+void infer(infer_context& c) {
+  onnx_row(Name).infer(c);
+  parse_activation(c.attrs());
+  if (c.has_input(3))
+    check_residual(c, 3);
+}
+
+template <const char* Name>
+void reference(kernel_context& c) {
+  std::array<const_view, 3> in{c.input(0), c.input(1), c.has_input(2) ? c.input(2) : const_view{}};
+  std::array<mutable_view, 1> out{c.output(0)};
+  kernel_context plain(c.attrs(), in, out);
+  onnx_row(Name).reference(plain);
+  apply_epilogue(c.output(0), c.has_input(3) ? c.input(3) : const_view{}, parse_activation(c.attrs()));
+}
+
+/// Two flops a product, from the weights' size and the positions they are applied at.
+op_cost conv_cost(const attributes& attrs, const call_shapes& s) {
+  double bytes = 0;
+  for (size_t i = 0; i < s.inputs.size(); ++i)
+    if (s.input_types[i] != dtype::undefined)
+      bytes += static_cast<double>(bytes_of(s.input_types[i], volume(s.inputs[i])));
+  bytes += static_cast<double>(bytes_of(s.output_types.at(0), volume(s.outputs.at(0))));
+  const double filter = static_cast<double>(volume(s.inputs.at(1))) / static_cast<double>(std::max<int64_t>(s.inputs[1].at(0), 1));
+  (void)attrs; // grouping is in the weights' shape
+  return {2 * filter * static_cast<double>(volume(s.outputs[0])), bytes};
+}
+
+constexpr char conv[] = "Conv";
+constexpr char conv_transpose[] = "ConvTranspose";
+
+constexpr auto table = std::to_array<op_def>({
+    {.domain = "troupe", .name = "Conv", .since = 1, .min_inputs = 2, .max_inputs = 4, .types = types::floats,
+     .layouts = layout_support::spatial, .infer = infer<conv>, .reference = reference<conv>, .cost = conv_cost},
+    {.domain = "troupe", .name = "ConvTranspose", .since = 1, .min_inputs = 2, .max_inputs = 4, .types = types::floats,
+     .layouts = layout_support::spatial, .infer = infer<conv_transpose>, .reference = reference<conv_transpose>,
+     .cost = conv_cost},
+});
+
+} // namespace
+
+std::span<const op_def> fused_conv_ops() {
+  return table;
+}
+
+} // namespace troupe

@@ -1,0 +1,79 @@
+// Rotary position embedding, produced by fusion:
+//
+//   Y[…, d] = X[…, d] · cos[d] + (d < D/2 ? −X[…, d + D/2] : X[…, d − D/2]) · sin[d]
+//
+// X is [B, H, S, D] (attribute `layout` = "bhsd", the default) or [B, S, H, D] ("bshd"), D even; cos and sin are [B or 1, S, D].
+#include "base/parallel.hpp"
+#include "ops/families.hpp"
+#include "ops/infer.hpp"
+
+namespace troupe {
+namespace {
+
+bool heads_behind(const attributes& attrs) {
+  const std::string text = attrs.text("layout", "bhsd");
+  if (text != "bhsd" && text != "bshd")
+    fail(errc::invalid_model, "attribute 'layout' is '{}', but must be bhsd or bshd", text);
+  return text == "bshd";
+}
+
+bool may_equal(const dim& a, const dim& b) {
+  return a == b || !a.is_constant() || !b.is_constant();
+}
+
+void infer(infer_context& c) {
+  const symbolic_shape& x = c.dims(0);
+  if (x.size() != 4 || !x[3].is_constant() || x[3].constant() % 2 != 0)
+    fail(errc::invalid_model, "rotary embedding takes a rank-4 operand of even width, not {}", to_string(x));
+  const dim& positions = x[heads_behind(c.attrs()) ? 1 : 2];
+  for (size_t i : {1, 2}) {
+    const symbolic_shape& angle = c.dims(i);
+    if (angle.size() != 3 || !(angle[0].is(1) || may_equal(angle[0], x[0])) || !may_equal(angle[1], positions) ||
+        !may_equal(angle[2], x[3]))
+      fail(errc::invalid_model, "rotary embedding: {} does not fit {}", to_string(angle), to_string(x));
+  }
+  c.set_output(0, common_type(c), x);
+}
+
+template <class T>
+void run(kernel_context& c) {
+  using C = std::conditional_t<std::is_same_v<T, double>, double, float>;
+  const auto x = c.input(0).dims, angle = c.input(1).dims;
+  const bool behind = heads_behind(c.attrs());
+  const int64_t inner = x[2], D = x[3], half = D / 2, positions = behind ? x[1] : x[2];
+  for (size_t i : {1, 2})
+    if (c.input(i).dims[1] != positions || c.input(i).dims[2] != D || (c.input(i).dims[0] != 1 && c.input(i).dims[0] != x[0]))
+      fail(errc::invalid_input, "rotary embedding: {} does not fit {}", to_string(c.input(i).dims), to_string(x));
+  const T *from = c.input(0).as<T>(), *cos = c.input(1).as<T>(), *sin = c.input(2).as<T>();
+  T* to = c.output(0).as<T>();
+  const int64_t batch_cos = angle[0] == 1 ? 0 : positions * D, batch_sin = c.input(2).dims[0] == 1 ? 0 : positions * D;
+  parallel_for(x[0] * x[1] * inner, std::max<int64_t>(1, 8192 / std::max<int64_t>(D, 1)), [&](int64_t begin, int64_t end) {
+    for (int64_t row = begin; row < end; ++row) {
+      const int64_t b = row / (x[1] * inner), s = behind ? row / inner % x[1] : row % inner;
+      const T *v = from + row * D, *ct = cos + b * batch_cos + s * D, *st = sin + b * batch_sin + s * D;
+      T* y = to + row * D;
+      for (int64_t d = 0; d < half; ++d) {
+        const C low = static_cast<C>(v[d]), high = static_cast<C>(v[d + half]);
+        y[d] = static_cast<T>(low * static_cast<C>(ct[d]) - high * static_cast<C>(st[d]));
+        y[d + half] = static_cast<T>(high * static_cast<C>(ct[d + half]) + low * static_cast<C>(st[d + half]));
+      }
+    }
+  });
+}
+
+void reference(kernel_context& c) {
+  visit_float(c.input(0).type, [&](auto tag) { run<typename decltype(tag)::type>(c); });
+}
+
+constexpr auto table = std::to_array<op_def>({
+    {.domain = "troupe", .name = "Rotary", .since = 1, .min_inputs = 3, .max_inputs = 3, .types = types::floats,
+     .alias = aliasing::in_place, .infer = infer, .reference = reference},
+});
+
+} // namespace
+
+std::span<const op_def> fused_rotary_ops() {
+  return table;
+}
+
+} // namespace troupe

@@ -1,0 +1,113 @@
+#include "ops/activation.hpp"
+#include "ops/evaluate.hpp"
+#include "ops/fused_elementwise.hpp"
+#include "ops/registry.hpp"
+#include "support/catch.hpp"
+
+#include <random>
+
+using namespace troupe;
+
+namespace {
+
+tensor random_tensor(shape dims, uint32_t seed) {
+  std::mt19937 engine(seed);
+  std::normal_distribution<float> normal;
+  tensor t(dtype::float32, std::move(dims));
+  for (int64_t i = 0; i < t.size(); ++i)
+    t.mutable_data<float>()[i] = normal(engine);
+  return t;
+}
+
+tensor run(std::string_view domain, std::string_view op, const std::vector<tensor>& inputs, const attributes& attrs = {}) {
+  const op_def* def = find_op(domain, op, newest_opset(domain));
+  REQUIRE(def);
+  return evaluate(*def, attrs, inputs).at(0);
+}
+
+void check_close(const tensor& a, const tensor& b, float tolerance = 2e-5f) {
+  REQUIRE(a.dims() == b.dims());
+  for (int64_t i = 0; i < a.size(); ++i)
+    REQUIRE(a.data<float>()[i] == Approx(b.data<float>()[i]).epsilon(tolerance).margin(tolerance));
+}
+
+} // namespace
+
+TEST_CASE("Rotary equals its formula in both layouts", "[ops][A4]") {
+  // B = 1, H = 2, S = 3, D = 4
+  const tensor x = random_tensor({1, 2, 3, 4}, 1), cos = random_tensor({1, 3, 4}, 2), sin = random_tensor({1, 3, 4}, 3);
+  const tensor y = run("troupe", "Rotary", {x, cos, sin});
+  tensor swapped(dtype::float32, {1, 3, 2, 4});
+  for (int64_t h = 0; h < 2; ++h)
+    for (int64_t s = 0; s < 3; ++s)
+      for (int64_t d = 0; d < 4; ++d) {
+        const float* row = x.data<float>() + (h * 3 + s) * 4;
+        swapped.mutable_data<float>()[(s * 2 + h) * 4 + d] = row[d];
+        const float rotated = d < 2 ? -row[d + 2] : row[d - 2];
+        const float expected = row[d] * cos.data<float>()[s * 4 + d] + rotated * sin.data<float>()[s * 4 + d];
+        CHECK(y.data<float>()[(h * 3 + s) * 4 + d] == Approx(expected).epsilon(1e-5).margin(1e-6));
+      }
+  attributes behind;
+  behind.set("layout", std::string("bshd"));
+  const tensor z = run("troupe", "Rotary", {swapped, cos, sin}, behind);
+  for (int64_t h = 0; h < 2; ++h)
+    for (int64_t s = 0; s < 3; ++s)
+      for (int64_t d = 0; d < 4; ++d)
+        CHECK(z.data<float>()[(s * 2 + h) * 4 + d] == y.data<float>()[(h * 3 + s) * 4 + d]);
+  CHECK_THROWS_AS(run("troupe", "Rotary", {x, cos, random_tensor({1, 2, 4}, 3)}), error);
+}
+
+TEST_CASE("Elementwise runs its steps over broadcast operands of odd sizes", "[ops][A4]") {
+  using enum elementwise_code;
+  const tensor x = random_tensor({3, 5, 701}, 1), row = random_tensor({701}, 2), column = random_tensor({5, 1}, 3),
+               lone = random_tensor({1}, 4);
+  // max(x · row + column, 0.25) / lone − x
+  const elementwise_program program{{{multiply, 0, 1}, {add, 4, 2}, {maximum, 5, -1}, {divide, 6, 3}, {subtract, 7, 0}}, {0.25f}};
+  const tensor y = run("troupe", "Elementwise", {x, row, column, lone}, to_attributes(program));
+  REQUIRE(y.dims() == x.dims());
+  for (int64_t i = 0; i < y.size(); ++i) {
+    const float v = x.data<float>()[i];
+    const float sum = v * row.data<float>()[i % 701] + column.data<float>()[i / 701 % 5];
+    REQUIRE(y.data<float>()[i] == Approx(std::max(sum, 0.25f) / lone.data<float>()[0] - v).epsilon(1e-5).margin(1e-5));
+  }
+}
+
+TEST_CASE("Elementwise refuses malformed programs", "[ops]") {
+  const auto refuses = [](std::vector<int64_t> steps) {
+    attributes attrs;
+    attrs.set("steps", std::move(steps));
+    CHECK_THROWS_AS(parse_elementwise(attrs, 2), error);
+  };
+  refuses({});
+  refuses({0, 0, 1});
+  refuses({99, 0, 1, 0});
+  refuses({0, 0, 2, 0});                                         // its own result
+  refuses({0, 0, -1, 0});                                        // no such constant
+  refuses(std::vector<int64_t>(4 * (max_elementwise_steps + 1), 0)); // too long
+}
+
+TEST_CASE("every activation equals its formula and keeps NaN", "[ops]") {
+  const std::vector<float> x{-4, -1.5f, -0.5f, 0, 0.5f, 1.5f, 4, 7};
+  const auto check = [&](activation act, auto formula) {
+    std::vector<float> y = x;
+    y.push_back(NAN);
+    apply(act, y.data(), static_cast<int64_t>(y.size()));
+    for (size_t i = 0; i < x.size(); ++i)
+      CHECK(y[i] == Approx(formula(static_cast<double>(x[i]))).epsilon(1e-5).margin(1e-6));
+    CHECK(std::isnan(y.back()));
+    attributes attrs;
+    set_activation(attrs, act);
+    CHECK(parse_activation(attrs) == act);
+  };
+  using enum activation_kind;
+  check({relu}, [](double v) { return std::max(v, 0.0); });
+  check({clip, -1, 2}, [](double v) { return std::clamp(v, -1.0, 2.0); });
+  check({sigmoid}, [](double v) { return 1 / (1 + std::exp(-v)); });
+  check({activation_kind::tanh}, [](double v) { return std::tanh(v); });
+  check({hard_swish}, [](double v) { return v * std::clamp(v / 6 + 0.5, 0.0, 1.0); });
+  check({hard_sigmoid, 0.2f, 0.5f}, [](double v) { return std::clamp(0.2 * v + 0.5, 0.0, 1.0); });
+  check({leaky_relu, 0.1f}, [](double v) { return v < 0 ? 0.1 * v : v; });
+  check({swish, 1}, [](double v) { return v / (1 + std::exp(-v)); });
+  check({gelu}, [](double v) { return v / 2 * (1 + std::erf(v / std::sqrt(2.0))); });
+  check({gelu_tanh}, [](double v) { return v / 2 * (1 + std::tanh(std::sqrt(2 / M_PI) * (v + 0.044715 * v * v * v))); });
+}
