@@ -2,6 +2,8 @@
 
 #include "ops/evaluate.hpp"
 
+#include <cmath>
+
 namespace troupe {
 
 node_id produced_by(const graph_editor& e, value_id v, std::string_view op_type) {
@@ -28,6 +30,72 @@ std::optional<double> scalar_constant(const graph_editor& e, value_id v) {
   if (!(types::numeric & set_of(w.type)) || volume(w.dims) != 1)
     return std::nullopt;
   return to_double(materialise(w).view()).at(0);
+}
+
+bool is_scalar(const graph_editor& e, value_id v, double wanted) {
+  const auto found = scalar_constant(e, v);
+  return found && std::abs(*found - wanted) <= 1e-3 * std::abs(wanted) * (e.val(v).type == dtype::float16 ? 1 : 1e-3);
+}
+
+value_id other_operand(const graph_editor& e, node_id n, std::string_view op_type, double scalar) {
+  if (n < 0 || !is_op(e.at(n), op_type) || e.at(n).inputs.size() != 2)
+    return no_value;
+  const node& call = e.at(n);
+  for (size_t i : {1, 0})
+    if (is_scalar(e, call.inputs[i], scalar) && same_dims(e, call.inputs[1 - i], call.outputs[0]))
+      return call.inputs[1 - i];
+  return no_value;
+}
+
+std::optional<scaled_value> scaled_by_constant(const graph_editor& e, value_id v) {
+  const node_id n = e.producer(v);
+  if (n < 0 || !(is_op(e.at(n), "Mul") || is_op(e.at(n), "Div")))
+    return std::nullopt;
+  const bool divides = is_op(e.at(n), "Div");
+  for (size_t i : {1, 0}) {
+    const value_id other = e.at(n).inputs[1 - i];
+    const auto scale = scalar_constant(e, e.at(n).inputs[i]);
+    if (scale && same_dims(e, other, v) && !(divides && (i == 0 || *scale == 0)))
+      return scaled_value{other, divides ? 1 / *scale : *scale};
+  }
+  return std::nullopt;
+}
+
+node_id consumed_by(const graph_editor& e, value_id v, std::string_view op_type) {
+  const node_id n = e.only_consumer(v);
+  return n >= 0 && is_op(e.at(n), op_type) ? n : -1;
+}
+
+bool has_row(std::string_view op_type, std::string_view domain) {
+  return find_op(domain, op_type, newest_opset(domain)) != nullptr;
+}
+
+weight_ptr derive(std::string_view op_type, std::vector<weight_ptr> inputs, attributes attrs) {
+  graph g;
+  node n = make_node("weight", "", op_type, {}, {g.add_value({.name = "weight"})}, std::move(attrs));
+  int64_t bytes = 0;
+  for (const weight_ptr& w : inputs) {
+    n.inputs.push_back(g.add_value({.name = "operand", .type = w->type, .dims = to_symbolic(w->dims), .constant = w}));
+    bytes = std::max(bytes, bytes_of(w->type, volume(w->dims)));
+  }
+  infer_node(g, n);
+  const value& out = g.values[n.outputs[0]];
+  const shape dims = constants(*out.dims);
+  if (std::max(bytes, bytes_of(out.type, volume(dims))) > 64 * 1024)
+    return make_step(*n.def, n.attrs, std::move(inputs), 0, out.type, dims);
+  std::vector<tensor> operands;
+  for (const weight_ptr& w : inputs)
+    operands.push_back(materialise(*w));
+  return weight::from_tensor(evaluate(*n.def, n.attrs, operands).at(0));
+}
+
+weight_ptr derive_reshape(const weight_ptr& w, const shape& dims) {
+  if (w->dims == dims)
+    return w;
+  if (!w->step && w->leaf.bytes() <= 64 * 1024)
+    return weight::from_tensor(w->leaf.reshaped(dims));
+  const tensor target = tensor::of<int64_t>({static_cast<int64_t>(dims.size())}, std::span<const int64_t>(dims));
+  return derive("Reshape", {w, weight::from_tensor(target)});
 }
 
 bool all_equal(const graph_editor& e, value_id v, double wanted) {

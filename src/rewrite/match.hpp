@@ -25,11 +25,36 @@ std::optional<std::vector<int64_t>> known_integers(const graph_editor& e, value_
 /// Returns the element of a numeric constant that has exactly one, of up to `max_rank` dims.
 std::optional<double> scalar_constant(const graph_editor& e, value_id v);
 
+/// Returns whether a value is a constant of one element equal to `wanted` to float precision.
+bool is_scalar(const graph_editor& e, value_id v, double wanted);
+
+/// Returns the other operand where `n` is the commutative operator `op_type` and one operand is a scalar equal to `scalar`,
+/// provided that the output has the other operand's dims; else no_value.
+value_id other_operand(const graph_editor& e, node_id n, std::string_view op_type, double scalar);
+
+/// Returns x and c where `v` = x · c for a constant scalar c: written as Mul or Div, with v's dims those of x.
+struct scaled_value {
+  value_id source;
+  double scale;
+};
+std::optional<scaled_value> scaled_by_constant(const graph_editor& e, value_id v);
+
+/// Returns the only consumer of `v` if it is ai.onnx operator `op_type`, else -1.
+node_id consumed_by(const graph_editor& e, value_id v, std::string_view op_type);
+
 /// Returns whether every element of the constant `v` (at most 1024 elements) is `wanted`.
 bool all_equal(const graph_editor& e, value_id v, double wanted);
 
 /// Returns whether two values are known to have equal dims.
 bool same_dims(const graph_editor& e, value_id a, value_id b);
+
+/// Returns whether the operator table has such a row.
+bool has_row(std::string_view op_type, std::string_view domain = "");
+
+/// Returns a weight that is `op_type` (newest row, one output) over constants: computed at once where it is small, else a recipe.
+weight_ptr derive(std::string_view op_type, std::vector<weight_ptr> inputs, attributes attrs = {});
+/// Returns a weight of the same elements under other dims; nothing is copied for leaves.
+weight_ptr derive_reshape(const weight_ptr& w, const shape& dims);
 
 /// Returns a node of the newest row of an operator; `name` is its name.
 node make_node(const std::string& name, std::string_view domain, std::string_view op_type, std::vector<value_id> inputs,

@@ -21,4 +21,12 @@ bool merge_common(graph_editor& e);
 bool merge_reshapes(graph_editor& e);
 bool merge_transposes(graph_editor& e);
 
+bool fuse_activations(graph_editor& e);
+bool fuse_norms(graph_editor& e);
+bool fuse_rotary(graph_editor& e);
+bool fuse_attention(graph_editor& e);
+bool fuse_conv(graph_editor& e);
+bool fuse_matmul(graph_editor& e);
+bool fuse_elementwise(graph_editor& e);
+
 } // namespace troupe

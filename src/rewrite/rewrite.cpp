@@ -16,6 +16,23 @@ constexpr auto clean_up = std::to_array<pass>({
     merge_transposes,
 });
 
+/// Clean-up and fusion, in this order, until nothing changes: a fusion may make room for another.
+constexpr auto fusion = std::to_array<pass>({
+    fuse_activations,
+    fuse_norms,
+    fuse_rotary,
+    fuse_attention,
+    fuse_conv,
+    fuse_matmul,
+    remove_noops,
+    merge_common,
+    merge_reshapes,
+    merge_transposes,
+});
+
+/// Once, last: what is left over.
+constexpr auto last = std::to_array<pass>({fuse_elementwise});
+
 /// More rounds than any sensible model needs; every pass only shrinks the graph, so that stopping early is still right.
 constexpr int max_rounds = 16;
 
@@ -42,6 +59,10 @@ graph rewrite(graph g, const rewrite_options& options) {
   {
     graph_editor e(g);
     run_to_fixpoint(e, clean_up);
+    if (options.fuse) {
+      run_to_fixpoint(e, fusion);
+      run_to_fixpoint(e, last);
+    }
   }
   finish_outputs(g);
   validate(g);

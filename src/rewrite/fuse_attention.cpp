@@ -1,0 +1,208 @@
+// Softmax attention as exporters write it becomes troupe.Attention:
+//
+//   MatMul(softmax(MatMul(Q · s₁, Kᵀ · s₂) · s₃ + mask), V)
+//
+// with scales anywhere or nowhere, the transpose of K alone or merged with the one that brings its heads forward, K and V
+// repeated for groups of heads by Unsqueeze, Expand, Reshape, and head transposes before Q, K, V and behind the result, which
+// become layouts.
+#include "rewrite/match.hpp"
+#include "rewrite/passes.hpp"
+
+namespace troupe {
+namespace {
+
+using permutation = std::vector<int64_t>;
+const permutation swap_heads{0, 2, 1, 3}, swap_last{0, 1, 3, 2}, swap_both{0, 2, 3, 1};
+
+/// An operand of attention: [B, H, S, D], or [B, S, H, D] where `behind`.
+struct head_operand {
+  value_id source = no_value;
+  bool behind = false;
+};
+
+struct pattern {
+  head_operand q, k, v;
+  value_id mask = no_value;
+  double scale = 1;
+  node_id product = -1; // the last MatMul
+};
+
+bool is_rank4(const graph_editor& e, value_id v) {
+  return v != no_value && e.val(v).dims && e.val(v).dims->size() == 4;
+}
+
+/// Returns the value that is transposed by `perm` into `v`, no_value where there is none.
+value_id transposed_from(const graph_editor& e, value_id v, const permutation& perm) {
+  const node_id n = produced_by(e, v, "Transpose");
+  return n >= 0 && is_rank4(e, v) && permutation_of(e.at(n), 4) == perm ? e.at(n).inputs[0] : no_value;
+}
+
+/// Looks through a head transpose.
+head_operand heads_of(const graph_editor& e, value_id v) {
+  const value_id source = transposed_from(e, v, swap_heads);
+  return source != no_value ? head_operand{source, true} : head_operand{v, false};
+}
+
+/// Looks through the repetition of heads for a group: [B, G, T, D] → [B, G, 1, T, D] → [B, G, n, T, D] → [B, G·n, T, D].
+value_id ungrouped(const graph_editor& e, value_id v) {
+  const node_id join = produced_by(e, v, "Reshape");
+  const node_id repeat = join < 0 ? -1 : produced_by(e, e.at(join).inputs[0], "Expand");
+  if (repeat < 0 || !is_rank4(e, v))
+    return v;
+  const value_id lone = e.at(repeat).inputs[0];
+  node_id split = produced_by(e, lone, "Reshape");
+  if (split < 0)
+    split = produced_by(e, lone, "Unsqueeze");
+  if (split < 0 || !is_rank4(e, e.at(split).inputs[0]))
+    return v;
+  const value_id source = e.at(split).inputs[0];
+  const symbolic_shape &from = *e.val(source).dims, &to = *e.val(v).dims;
+  const auto &five = e.val(lone).dims, &repeated = e.val(e.at(repeat).outputs[0]).dims;
+  if (!five || !repeated || repeated->size() != 5 || *five != symbolic_shape{from[0], from[1], 1, from[2], from[3]})
+    return v;
+  const bool right = *repeated == symbolic_shape{from[0], from[1], (*repeated)[2], from[2], from[3]} &&
+                     to == symbolic_shape{from[0], from[1] * (*repeated)[2], from[2], from[3]} &&
+                     (*repeated)[2].is_constant();
+  return right ? source : v;
+}
+
+/// Takes a scalar factor off `v`.
+value_id take_scale(const graph_editor& e, value_id v, double& scale) {
+  const auto found = scaled_by_constant(e, v);
+  if (!found)
+    return v;
+  scale *= found->scale;
+  return found->source;
+}
+
+/// Finds Q, K and scale behind `scores` = Q · Kᵀ · scale.
+bool match_scores(const graph_editor& e, value_id scores, pattern& p) {
+  const node_id n = produced_by(e, take_scale(e, scores, p.scale), "MatMul");
+  if (n < 0)
+    return false;
+  p.q = heads_of(e, take_scale(e, e.at(n).inputs[0], p.scale));
+  const value_id keys = take_scale(e, e.at(n).inputs[1], p.scale);
+  if (const value_id k = transposed_from(e, keys, swap_last); k != no_value) {
+    p.k = heads_of(e, ungrouped(e, k));
+  } else if (const value_id both = transposed_from(e, keys, swap_both); both != no_value) {
+    p.k = {both, true};
+  } else {
+    return false;
+  }
+  return is_rank4(e, p.q.source) && is_rank4(e, p.k.source);
+}
+
+/// Returns whether `mask` may be added inside the operator: it must not make the scores larger. The last dim is checked when
+/// the node runs, since V pins it.
+bool mask_fits(const graph_editor& e, value_id mask, value_id scores) {
+  const auto &m = e.val(mask).dims, &s = e.val(scores).dims;
+  if (!m || m->size() > 4 || e.val(mask).type != e.val(scores).type)
+    return false;
+  for (size_t i = 0; i + 1 < m->size(); ++i) {
+    const dim& d = (*m)[i];
+    if (!d.is(1) && !(d == (*s)[i + 4 - m->size()]))
+      return false;
+  }
+  return m->empty() || !m->back().is_constant() || m->back().is(1) || m->back() == s->back() || !s->back().is_constant();
+}
+
+/// Finds everything in front of the softmax `n`.
+bool match_softmax(const graph_editor& e, node_id n, pattern& p) {
+  const value_id in = e.at(n).inputs[0];
+  if (!is_rank4(e, in))
+    return false;
+  const int64_t axis = e.at(n).attrs.integer("axis", e.at(n).def->since >= 13 ? -1 : 1);
+  if (axis != -1 && axis != 3)
+    return false;
+  const node_id sum = produced_by(e, in, "Add");
+  if (sum < 0)
+    return match_scores(e, in, p);
+  for (size_t i : {0, 1}) {
+    pattern trial;
+    const value_id scores = e.at(sum).inputs[i], mask = e.at(sum).inputs[1 - i];
+    if (is_rank4(e, scores) && mask_fits(e, mask, scores) && match_scores(e, scores, trial)) {
+      p = trial;
+      p.mask = mask;
+      return true;
+    }
+  }
+  return false;
+}
+
+/// Brings an operand to heads-forward order where it is not.
+value_id forward(graph_editor& e, const head_operand& x) {
+  if (!x.behind)
+    return x.source;
+  attributes attrs;
+  attrs.set("perm", swap_heads);
+  value out{.name = e.val(x.source).name + "/heads" + std::to_string(e.node_count())};
+  const value_id v = e.add_value(std::move(out));
+  const node_id n = e.add_node(make_node(e.val(v).name, "", "Transpose", {x.source}, {v}, std::move(attrs)));
+  infer_node(e.model(), e.at(n));
+  return v;
+}
+
+/// K and V share one layout: where they differ, the one with its heads behind gets a transpose.
+void agree_on_layout(graph_editor& e, head_operand& k, head_operand& v) {
+  if (k.behind == v.behind)
+    return;
+  k = {forward(e, k), false};
+  v = {forward(e, v), false};
+}
+
+void emit(graph_editor& e, pattern& p, const std::string& name) {
+  agree_on_layout(e, p.k, p.v);
+  attributes attrs;
+  attrs.set("scale", static_cast<float>(p.scale));
+  attrs.set("q_layout", std::string(p.q.behind ? "bshd" : "bhsd"));
+  attrs.set("kv_layout", std::string(p.k.behind ? "bshd" : "bhsd"));
+  node_id last = p.product;
+  const node_id swap = consumed_by(e, e.at(last).outputs[0], "Transpose");
+  const bool behind = swap >= 0 && permutation_of(e.at(swap), 4) == swap_heads;
+  if (behind)
+    last = swap;
+  attrs.set("out_layout", std::string(behind ? "bshd" : "bhsd"));
+  std::vector<value_id> inputs{p.q.source, p.k.source, p.v.source};
+  if (p.mask != no_value)
+    inputs.push_back(p.mask);
+  e.replace(last, make_node(name + "+attention", "troupe", "Attention", std::move(inputs), {e.at(last).outputs[0]},
+                            std::move(attrs)));
+}
+
+bool fuse(graph_editor& e, node_id softmax) {
+  pattern p;
+  const value_id weights = e.at(softmax).outputs[0];
+  p.product = e.used_once(weights) ? consumed_by(e, weights, "MatMul") : -1;
+  const node_id product = p.product;
+  if (product < 0 || e.at(product).inputs[0] != weights || !is_rank4(e, e.at(product).inputs[1]))
+    return false;
+  if (!match_softmax(e, softmax, p))
+    return false;
+  p.product = product;
+  p.v = heads_of(e, ungrouped(e, e.at(product).inputs[1]));
+  const auto heads = [&](const head_operand& x) { return (*e.val(x.source).dims)[x.behind ? 2 : 1]; };
+  const dim q = heads(p.q), k = heads(p.k), v = heads(p.v);
+  const bool batches_agree = (*e.val(p.q.source).dims)[0] == (*e.val(p.k.source).dims)[0] &&
+                             (*e.val(p.q.source).dims)[0] == (*e.val(p.v.source).dims)[0];
+  if (!batches_agree || !q.is_constant() || !k.is_constant() || !(k == v) || k.constant() < 1 ||
+      q.constant() % k.constant() != 0)
+    return false;
+  // Heads of 1 would be broadcast by MatMul, in order: that is not how groups share heads unless there is one group.
+  const auto& keys = e.val(e.at(product).inputs[1]).dims;
+  if (!((*keys)[1] == q))
+    return false;
+  emit(e, p, e.at(softmax).name);
+  return true;
+}
+
+} // namespace
+
+bool fuse_attention(graph_editor& e) {
+  bool changed = false;
+  for (node_id n = 0, count = static_cast<node_id>(e.node_count()); n < count; ++n)
+    if (e.alive(n) && is_op(e.at(n), "Softmax"))
+      changed |= fuse(e, n);
+  return changed;
+}
+
+} // namespace troupe

@@ -1,0 +1,147 @@
+// Convolutions take in what follows them: BatchNormalization and Add of a constant per channel go into weights and bias (as weight
+// recipes), residual Add and activation into troupe.Conv or troupe.ConvTranspose.
+#include "rewrite/epilogue.hpp"
+#include "rewrite/match.hpp"
+#include "rewrite/passes.hpp"
+
+namespace troupe {
+namespace {
+
+bool is_conv(const node& n) {
+  const bool named = n.op_type == "Conv" || n.op_type == "ConvTranspose";
+  return named && (n.domain.empty() || n.domain == "troupe");
+}
+
+/// Returns the constant behind input `i` as a float weight, null where it is not constant.
+weight_ptr constant_of(const graph_editor& e, const node& n, size_t i) {
+  const value_id v = input_of(n, i);
+  return v == no_value ? nullptr : e.val(v).constant;
+}
+
+/// Returns the number of output channels, 0 where it is not known.
+int64_t channels_of(const graph_editor& e, const node& n) {
+  const auto& dims = e.val(n.outputs[0]).dims;
+  return dims && dims->size() >= 3 && (*dims)[1].is_constant() ? (*dims)[1].constant() : 0;
+}
+
+/// Returns the position of the output channels among the weights' dims; nullopt where a scale cannot be folded in.
+std::optional<size_t> channel_axis(const node& n) {
+  if (n.op_type == "Conv")
+    return 0;
+  return n.attrs.integer("group", 1) == 1 ? std::optional<size_t>(1) : std::nullopt;
+}
+
+/// Puts conv `n` with new weights and bias in the place of `last`, which ends the folded nodes.
+void put(graph_editor& e, node_id n, node_id last, const weight_ptr& w, const weight_ptr& b, const std::string& suffix) {
+  node fused = e.at(n);
+  fused.name += suffix;
+  fused.inputs.resize(std::max<size_t>(fused.inputs.size(), 3), no_value);
+  if (w)
+    fused.inputs[1] = e.add_constant(fused.name + "/weight", w);
+  fused.inputs[2] = e.add_constant(fused.name + "/bias", b);
+  fused.outputs = e.at(last).outputs;
+  fused.outputs.resize(1);
+  e.replace(last, std::move(fused));
+}
+
+/// conv(x, W) + B, normalised: W' = W · s, B' = (B − mean) · s + shift with s = scale / √(variance + ε).
+bool fold_batch_norm(graph_editor& e, node_id n, node_id norm) {
+  const node &conv = e.at(n), &bn = e.at(norm);
+  const weight_ptr w = constant_of(e, conv, 1);
+  weight_ptr b = constant_of(e, conv, 2);
+  const int64_t channels = channels_of(e, conv);
+  const auto axis = channel_axis(conv);
+  const bool inference = bn.attrs.integer("training_mode", 0) == 0 && bn.attrs.integer("is_test", 1) == 1 &&
+                         bn.attrs.integer("spatial", 1) == 1;
+  if (!w || !axis || channels == 0 || !inference || bn.inputs[0] != conv.outputs[0] ||
+      (input_of(conv, 2) != no_value && !b))
+    return false;
+  for (size_t i = 1; i < bn.outputs.size(); ++i)
+    if (bn.outputs[i] != no_value && e.uses(bn.outputs[i]) > 0)
+      return false;
+  std::array<weight_ptr, 4> p; // scale, shift, mean, variance
+  for (size_t i = 0; i < 4; ++i) {
+    p[i] = constant_of(e, bn, i + 1);
+    if (!p[i] || p[i]->type != w->type || p[i]->dims != shape{channels})
+      return false;
+  }
+  tensor epsilon(dtype::float32, {1});
+  *epsilon.mutable_data<float>() = bn.attrs.real("epsilon", 1e-5f);
+  attributes to;
+  to.set("to", static_cast<int64_t>(w->type));
+  const weight_ptr eps = derive("Cast", {weight::from_tensor(epsilon)}, to);
+  const weight_ptr s = derive("Div", {p[0], derive("Sqrt", {derive("Add", {p[3], eps})})});
+  b = b ? derive("Sub", {b, p[2]}) : derive("Neg", {p[2]});
+  shape column(w->dims.size(), 1);
+  column[*axis] = channels;
+  put(e, n, norm, derive("Mul", {w, derive_reshape(s, column)}), derive("Add", {derive("Mul", {b, s}), p[1]}), "+bn");
+  return true;
+}
+
+/// conv(x, W) + B + c for a constant c per channel.
+bool fold_bias(graph_editor& e, node_id n, node_id sum) {
+  const node &conv = e.at(n), &add = e.at(sum);
+  const weight_ptr c = constant_of(e, add, add.inputs[0] == conv.outputs[0] ? 1 : 0);
+  const weight_ptr b = constant_of(e, conv, 2);
+  const int64_t channels = channels_of(e, conv);
+  if (!c || channels == 0 || (input_of(conv, 2) != no_value && !b) || !same_dims(e, conv.outputs[0], add.outputs[0]))
+    return false;
+  const size_t rank = e.val(conv.outputs[0]).dims->size();
+  // [C, 1, …] or [1, C, 1, …]: C must be rank − 2 places from the end.
+  const bool fits = volume(c->dims) == channels && c->dims.size() >= rank - 1 && c->dims.size() <= rank &&
+                    c->dims[c->dims.size() - (rank - 1)] == channels;
+  if (!fits)
+    return false;
+  const weight_ptr flat = derive_reshape(c, {channels});
+  put(e, n, sum, nullptr, b ? derive("Add", {b, flat}) : flat, "+bias");
+  return true;
+}
+
+/// Puts the fused operator in the place of `last`.
+void fuse(graph_editor& e, node_id n, node_id last, value_id residual, const activation& act, const std::string& suffix) {
+  node fused = make_node(e.at(n).name + suffix, "troupe", e.at(n).op_type, e.at(n).inputs, {e.at(last).outputs[0]},
+                         e.at(n).attrs);
+  if (residual != no_value) {
+    fused.inputs.resize(4, no_value);
+    fused.inputs[3] = residual;
+  }
+  set_activation(fused.attrs, act);
+  e.replace(last, std::move(fused));
+}
+
+/// Takes in one follower of conv `n`; returns where the convolution is now, −1 where nothing follows that fits.
+node_id step(graph_editor& e, node_id n) {
+  const value_id y = e.at(n).outputs[0];
+  if (!e.used_once(y) || e.at(n).attrs.has("activation"))
+    return -1;
+  const node_id next = e.only_consumer(y);
+  const bool plain = e.at(n).domain.empty(), has_residual = input_of(e.at(n), 3) != no_value;
+  if (plain && is_op(e.at(next), "BatchNormalization") && fold_batch_norm(e, n, next))
+    return next;
+  if (plain && is_op(e.at(next), "Add") && fold_bias(e, n, next))
+    return next;
+  if (const value_id residual = residual_of(e, next, y); residual != no_value && !has_residual) {
+    fuse(e, n, next, residual, {}, "+add");
+    return next;
+  }
+  if (const auto act = activation_of(e, next, y)) {
+    fuse(e, n, next, no_value, *act, suffix_of(*act));
+    return next;
+  }
+  return -1;
+}
+
+} // namespace
+
+bool fuse_conv(graph_editor& e) {
+  bool changed = false;
+  for (node_id n = 0; n < static_cast<node_id>(e.node_count()); ++n) {
+    if (!e.alive(n) || !is_conv(e.at(n)) || !(types::floats & set_of(e.val(e.at(n).outputs[0]).type)))
+      continue;
+    for (node_id at = step(e, n); at >= 0; at = step(e, at))
+      changed = true;
+  }
+  return changed;
+}
+
+} // namespace troupe
