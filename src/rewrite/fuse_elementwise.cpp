@@ -165,10 +165,12 @@ private:
   /// Values that come from outside, each once.
   std::vector<value_id> operands() const {
     std::vector<value_id> found;
-    for (node_id n : members_)
-      for (value_id v : step_of(e_, n)->values)
+    for (node_id n : members_) {
+      const translated t = *step_of(e_, n);
+      for (value_id v : t.values)
         if (!has(e_.producer(v)) && std::find(found.begin(), found.end(), v) == found.end())
           found.push_back(v);
+    }
     return found;
   }
 
