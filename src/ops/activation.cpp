@@ -6,8 +6,8 @@
 namespace troupe {
 namespace {
 
-constexpr std::array<std::string_view, 11> names = {"",          "Relu",        "Clip",      "Sigmoid", "Tanh",    "HardSwish",
-                                                    "HardSigmoid", "LeakyRelu", "Swish", "Gelu",    "GeluTanh"};
+constexpr std::array<std::string_view, 11> names = {
+    "", "Relu", "Clip", "Sigmoid", "Tanh", "HardSwish", "HardSigmoid", "LeakyRelu", "Swish", "Gelu", "GeluTanh"};
 
 template <class T, class F>
 void map(T* x, int64_t count, F f) {

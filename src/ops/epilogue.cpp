@@ -25,7 +25,8 @@ void apply_epilogue(const mutable_view& y, const const_view& residual, const act
   if (!adds && act.kind == activation_kind::none)
     return;
   if (adds && residual.size() != y.size())
-    fail(errc::invalid_input, "the residual {} does not fit the output {}", to_string(residual.dims), to_string(y.dims));
+    fail(errc::invalid_input, "the residual {} does not fit the output {}", to_string(residual.dims),
+         to_string(y.dims));
   visit_float(y.type, [&](auto tag) {
     using T = typename decltype(tag)::type;
     using C = std::conditional_t<std::is_same_v<T, double>, double, float>;

@@ -52,7 +52,8 @@ void infer(infer_context& c) {
   require_equal(k[1], v[1], "heads of K and V");
   require_equal(k[2], v[2], "positions of K and V");
   if (!q[1].is_constant() || !k[1].is_constant() || k[1].constant() < 1 || q[1].constant() % k[1].constant() != 0)
-    fail(errc::invalid_model, "attention: {} heads of Q do not share {} heads of K", q[1].to_string(), k[1].to_string());
+    fail(errc::invalid_model, "attention: {} heads of Q do not share {} heads of K", q[1].to_string(),
+         k[1].to_string());
   if (c.has_input(3) && c.rank(3) > 4)
     fail(errc::invalid_model, "attention: the mask has rank {}", c.rank(3));
   const bool behind = heads_behind(attrs, "out_layout");
@@ -88,7 +89,8 @@ struct sizes {
     if (c.has_input(3)) {
       const shape full{q[0], q[1], q[2], k[2]};
       if (broadcast(c.input(3).dims, full) != full)
-        fail(errc::invalid_input, "attention: the mask {} does not fit {}", to_string(c.input(3).dims), to_string(full));
+        fail(errc::invalid_input, "attention: the mask {} does not fit {}", to_string(c.input(3).dims),
+             to_string(full));
       const shape strides = broadcast_strides(c.input(3).dims, full);
       std::copy(strides.begin(), strides.end(), mask_strides.begin());
     }
@@ -125,8 +127,8 @@ struct scratch {
 
 /// Computes query rows [s0, s0 + rows) of head `h` of batch `b`.
 template <class C>
-void attend(const sizes& z, const C* q, const C* k, const C* v, const C* mask, C scale, int64_t b, int64_t h, int64_t s0,
-            int64_t rows, scratch<C>& w, C* y) {
+void attend(const sizes& z, const C* q, const C* k, const C* v, const C* mask, C scale, int64_t b, int64_t h,
+            int64_t s0, int64_t rows, scratch<C>& w, C* y) {
   const int64_t T = z.k[2], D = z.k[3], Dv = z.v[3], g = h / z.groups;
   const C* keys = k + b * z.sk.batch + g * z.sk.head;
   w.keys.resize(static_cast<size_t>(T * D));
@@ -181,14 +183,21 @@ op_cost cost(const attributes& attrs, const call_shapes& s) {
   for (size_t i = 0; i < s.inputs.size(); ++i)
     if (s.input_types[i] != dtype::undefined)
       bytes += static_cast<double>(bytes_of(s.input_types[i], volume(s.inputs[i])));
-  const double pairs = static_cast<double>(q[0]) * static_cast<double>(q[1]) * static_cast<double>(q[2]) *
-                       static_cast<double>(v[2]);
+  const double pairs =
+      static_cast<double>(q[0]) * static_cast<double>(q[1]) * static_cast<double>(q[2]) * static_cast<double>(v[2]);
   return {2 * pairs * static_cast<double>(q[3] + v[3]), bytes};
 }
 
 constexpr auto table = std::to_array<op_def>({
-    {.domain = "troupe", .name = "Attention", .since = 1, .min_inputs = 3, .max_inputs = 4, .types = types::floats,
-     .infer = infer, .reference = reference, .cost = cost},
+    {.domain = "troupe",
+     .name = "Attention",
+     .since = 1,
+     .min_inputs = 3,
+     .max_inputs = 4,
+     .types = types::floats,
+     .infer = infer,
+     .reference = reference,
+     .cost = cost},
 });
 
 } // namespace

@@ -42,7 +42,8 @@ op_cost conv_cost(const attributes& attrs, const call_shapes& s) {
     if (s.input_types[i] != dtype::undefined)
       bytes += static_cast<double>(bytes_of(s.input_types[i], volume(s.inputs[i])));
   bytes += static_cast<double>(bytes_of(s.output_types.at(0), volume(s.outputs.at(0))));
-  const double filter = static_cast<double>(volume(s.inputs.at(1))) / static_cast<double>(std::max<int64_t>(s.inputs[1].at(0), 1));
+  const double filter =
+      static_cast<double>(volume(s.inputs.at(1))) / static_cast<double>(std::max<int64_t>(s.inputs[1].at(0), 1));
   (void)attrs; // grouping is in the weights' shape
   return {2 * filter * static_cast<double>(volume(s.outputs[0])), bytes};
 }
@@ -51,10 +52,25 @@ constexpr char conv[] = "Conv";
 constexpr char conv_transpose[] = "ConvTranspose";
 
 constexpr auto table = std::to_array<op_def>({
-    {.domain = "troupe", .name = "Conv", .since = 1, .min_inputs = 2, .max_inputs = 4, .types = types::floats,
-     .layouts = layout_support::spatial, .infer = infer<conv>, .reference = reference<conv>, .cost = conv_cost},
-    {.domain = "troupe", .name = "ConvTranspose", .since = 1, .min_inputs = 2, .max_inputs = 4, .types = types::floats,
-     .layouts = layout_support::spatial, .infer = infer<conv_transpose>, .reference = reference<conv_transpose>,
+    {.domain = "troupe",
+     .name = "Conv",
+     .since = 1,
+     .min_inputs = 2,
+     .max_inputs = 4,
+     .types = types::floats,
+     .layouts = layout_support::spatial,
+     .infer = infer<conv>,
+     .reference = reference<conv>,
+     .cost = conv_cost},
+    {.domain = "troupe",
+     .name = "ConvTranspose",
+     .since = 1,
+     .min_inputs = 2,
+     .max_inputs = 4,
+     .types = types::floats,
+     .layouts = layout_support::spatial,
+     .infer = infer<conv_transpose>,
+     .reference = reference<conv_transpose>,
      .cost = conv_cost},
 });
 

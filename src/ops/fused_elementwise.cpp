@@ -25,11 +25,12 @@ struct code_name {
 using enum elementwise_code;
 
 constexpr auto names = std::to_array<code_name>({
-    {"Add", add}, {"Sub", subtract}, {"Mul", multiply}, {"Div", divide}, {"Pow", power}, {"Min", minimum},
-    {"Max", maximum}, {"Neg", negate}, {"Abs", absolute}, {"Reciprocal", reciprocal}, {"Sqrt", square_root},
-    {"Exp", exponential}, {"Log", logarithm}, {"Erf", error_function}, {"Tanh", tangent_h}, {"Sin", sine},
-    {"Cos", cosine}, {"Floor", floor}, {"Ceil", ceiling}, {"Softplus", softplus}, {"Relu", relu}, {"Sigmoid", sigmoid},
-    {"HardSwish", hard_swish},
+    {"Add", add},       {"Sub", subtract},          {"Mul", multiply},         {"Div", divide},
+    {"Pow", power},     {"Min", minimum},           {"Max", maximum},          {"Neg", negate},
+    {"Abs", absolute},  {"Reciprocal", reciprocal}, {"Sqrt", square_root},     {"Exp", exponential},
+    {"Log", logarithm}, {"Erf", error_function},    {"Tanh", tangent_h},       {"Sin", sine},
+    {"Cos", cosine},    {"Floor", floor},           {"Ceil", ceiling},         {"Softplus", softplus},
+    {"Relu", relu},     {"Sigmoid", sigmoid},       {"HardSwish", hard_swish},
 });
 
 /// One loop a step: y[i] = f(a[i], b[i]).
@@ -179,8 +180,8 @@ class interpreter {
 
 public:
   interpreter(const elementwise_program& program, const loop_nest& nest)
-      : program_(program), nest_(nest), inputs_(nest.inputs.size()), slots_(inputs_ + program.steps.size() + program.constants.size()),
-        buffers_(slots_.size() * block) {
+      : program_(program), nest_(nest), inputs_(nest.inputs.size()),
+        slots_(inputs_ + program.steps.size() + program.constants.size()), buffers_(slots_.size() * block) {
     for (size_t i = 0; i < slots_.size(); ++i)
       slots_[i] = buffers_.data() + i * block;
     const size_t constants = inputs_ + program.steps.size();
@@ -265,8 +266,17 @@ op_cost cost(const attributes& attrs, const call_shapes& s) {
 }
 
 constexpr auto table = std::to_array<op_def>({
-    {.domain = "troupe", .name = "Elementwise", .since = 1, .min_inputs = 1, .max_inputs = 255, .types = types::floats,
-     .alias = aliasing::in_place, .layouts = layout_support::agnostic, .infer = infer, .reference = reference, .cost = cost},
+    {.domain = "troupe",
+     .name = "Elementwise",
+     .since = 1,
+     .min_inputs = 1,
+     .max_inputs = 255,
+     .types = types::floats,
+     .alias = aliasing::in_place,
+     .layouts = layout_support::agnostic,
+     .infer = infer,
+     .reference = reference,
+     .cost = cost},
 });
 
 } // namespace
@@ -288,7 +298,8 @@ elementwise_program parse_elementwise(const attributes& attrs, size_t inputs) {
   elementwise_program program;
   const auto steps = attrs.integers("steps");
   program.constants = attrs.reals("constants", {});
-  if (steps.empty() || steps.size() % 4 != 0 || steps.size() > 4 * max_elementwise_steps || program.constants.size() > 64)
+  if (steps.empty() || steps.size() % 4 != 0 || steps.size() > 4 * max_elementwise_steps ||
+      program.constants.size() > 64)
     fail(errc::invalid_model, "attribute 'steps' must hold 1 to {} steps of four integers", max_elementwise_steps);
   for (size_t i = 0; i < steps.size(); i += 4) {
     if (steps[i] < 0 || steps[i] > static_cast<int64_t>(elu))

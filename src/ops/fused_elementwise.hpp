@@ -12,13 +12,36 @@
 namespace troupe {
 
 enum class elementwise_code : uint8_t {
-  add, subtract, multiply, divide, power, minimum, maximum, // a ∘ b
-  negate, absolute, reciprocal, square_root, exponential, logarithm, error_function, tangent_h, sine, cosine, floor,
-  ceiling, softplus,                       // f(a)
-  relu, sigmoid, hard_swish, gelu, gelu_tanh, // f(a), as in ops/activation.hpp
-  clip,                                    // min(max(a, b), c)
-  hard_sigmoid,                            // max(0, min(1, b · a + c))
-  leaky_relu, swish, elu,                  // f(a), alpha = b
+  add,
+  subtract,
+  multiply,
+  divide,
+  power,
+  minimum,
+  maximum, // a ∘ b
+  negate,
+  absolute,
+  reciprocal,
+  square_root,
+  exponential,
+  logarithm,
+  error_function,
+  tangent_h,
+  sine,
+  cosine,
+  floor,
+  ceiling,
+  softplus, // f(a)
+  relu,
+  sigmoid,
+  hard_swish,
+  gelu,
+  gelu_tanh,    // f(a), as in ops/activation.hpp
+  clip,         // min(max(a, b), c)
+  hard_sigmoid, // max(0, min(1, b · a + c))
+  leaky_relu,
+  swish,
+  elu, // f(a), alpha = b
 };
 
 struct elementwise_step {

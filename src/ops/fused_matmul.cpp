@@ -28,8 +28,8 @@ product_dims<Dim> product_of(const attributes& attrs, std::span<const Dim> a, st
     fail(errc::invalid_model, "a fused matrix product takes operands of rank 2 or more");
   const bool ta = attrs.integer("transA", 0) != 0, tb = attrs.integer("transB", 0) != 0;
   const size_t ra = a.size(), rb = b.size();
-  return {broadcast(a.first(ra - 2), b.first(rb - 2)), a[ra - (ta ? 1 : 2)], b[rb - (tb ? 2 : 1)],
-          a[ra - (ta ? 2 : 1)], b[rb - (tb ? 1 : 2)]};
+  return {broadcast(a.first(ra - 2), b.first(rb - 2)), a[ra - (ta ? 1 : 2)], b[rb - (tb ? 2 : 1)], a[ra - (ta ? 2 : 1)],
+          b[rb - (tb ? 1 : 2)]};
 }
 
 void infer(infer_context& c) {
@@ -77,18 +77,19 @@ void finish(const kernel_context& c, C* y, int64_t rows, int64_t n) {
   const C alpha = static_cast<C>(c.attrs().real("alpha", 1));
   const activation act = parse_activation(c.attrs());
   const read_as<C> bias(optional_input(c, 2)), residual(optional_input(c, 3));
-  parallel_for(rows, std::max<int64_t>(1, elementwise_grain / std::max<int64_t>(n, 1)), [&](int64_t begin, int64_t end) {
-    for (int64_t row = begin; row < end; ++row) {
-      C* line = y + row * n;
-      for (int64_t i = 0; alpha != 1 && i < n; ++i)
-        line[i] *= alpha;
-      for (int64_t i = 0; bias && i < n; ++i)
-        line[i] += bias[i];
-      for (int64_t i = 0; residual && i < n; ++i)
-        line[i] += residual[row * n + i];
-      apply(act, line, n);
-    }
-  });
+  parallel_for(rows, std::max<int64_t>(1, elementwise_grain / std::max<int64_t>(n, 1)),
+               [&](int64_t begin, int64_t end) {
+                 for (int64_t row = begin; row < end; ++row) {
+                   C* line = y + row * n;
+                   for (int64_t i = 0; alpha != 1 && i < n; ++i)
+                     line[i] *= alpha;
+                   for (int64_t i = 0; bias && i < n; ++i)
+                     line[i] += bias[i];
+                   for (int64_t i = 0; residual && i < n; ++i)
+                     line[i] += residual[row * n + i];
+                   apply(act, line, n);
+                 }
+               });
 }
 
 void check_sizes(const kernel_context& c, const product_dims<int64_t>& d) {
@@ -145,8 +146,15 @@ op_cost cost(const attributes& attrs, const call_shapes& s) {
 }
 
 constexpr auto table = std::to_array<op_def>({
-    {.domain = "troupe", .name = "MatMul", .since = 1, .min_inputs = 2, .max_inputs = 4, .types = types::floats,
-     .infer = infer, .reference = reference, .cost = cost},
+    {.domain = "troupe",
+     .name = "MatMul",
+     .since = 1,
+     .min_inputs = 2,
+     .max_inputs = 4,
+     .types = types::floats,
+     .infer = infer,
+     .reference = reference,
+     .cost = cost},
 });
 
 } // namespace

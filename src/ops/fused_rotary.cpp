@@ -42,23 +42,25 @@ void run(kernel_context& c) {
   const bool behind = heads_behind(c.attrs());
   const int64_t inner = x[2], D = x[3], half = D / 2, positions = behind ? x[1] : x[2];
   for (size_t i : {1, 2})
-    if (c.input(i).dims[1] != positions || c.input(i).dims[2] != D || (c.input(i).dims[0] != 1 && c.input(i).dims[0] != x[0]))
+    if (c.input(i).dims[1] != positions || c.input(i).dims[2] != D ||
+        (c.input(i).dims[0] != 1 && c.input(i).dims[0] != x[0]))
       fail(errc::invalid_input, "rotary embedding: {} does not fit {}", to_string(c.input(i).dims), to_string(x));
   const T *from = c.input(0).as<T>(), *cos = c.input(1).as<T>(), *sin = c.input(2).as<T>();
   T* to = c.output(0).as<T>();
   const int64_t batch_cos = angle[0] == 1 ? 0 : positions * D, batch_sin = c.input(2).dims[0] == 1 ? 0 : positions * D;
-  parallel_for(x[0] * x[1] * inner, std::max<int64_t>(1, 8192 / std::max<int64_t>(D, 1)), [&](int64_t begin, int64_t end) {
-    for (int64_t row = begin; row < end; ++row) {
-      const int64_t b = row / (x[1] * inner), s = behind ? row / inner % x[1] : row % inner;
-      const T *v = from + row * D, *ct = cos + b * batch_cos + s * D, *st = sin + b * batch_sin + s * D;
-      T* y = to + row * D;
-      for (int64_t d = 0; d < half; ++d) {
-        const C low = static_cast<C>(v[d]), high = static_cast<C>(v[d + half]);
-        y[d] = static_cast<T>(low * static_cast<C>(ct[d]) - high * static_cast<C>(st[d]));
-        y[d + half] = static_cast<T>(high * static_cast<C>(ct[d + half]) + low * static_cast<C>(st[d + half]));
-      }
-    }
-  });
+  parallel_for(
+      x[0] * x[1] * inner, std::max<int64_t>(1, 8192 / std::max<int64_t>(D, 1)), [&](int64_t begin, int64_t end) {
+        for (int64_t row = begin; row < end; ++row) {
+          const int64_t b = row / (x[1] * inner), s = behind ? row / inner % x[1] : row % inner;
+          const T *v = from + row * D, *ct = cos + b * batch_cos + s * D, *st = sin + b * batch_sin + s * D;
+          T* y = to + row * D;
+          for (int64_t d = 0; d < half; ++d) {
+            const C low = static_cast<C>(v[d]), high = static_cast<C>(v[d + half]);
+            y[d] = static_cast<T>(low * static_cast<C>(ct[d]) - high * static_cast<C>(st[d]));
+            y[d + half] = static_cast<T>(high * static_cast<C>(ct[d + half]) + low * static_cast<C>(st[d + half]));
+          }
+        }
+      });
 }
 
 void reference(kernel_context& c) {
@@ -66,8 +68,15 @@ void reference(kernel_context& c) {
 }
 
 constexpr auto table = std::to_array<op_def>({
-    {.domain = "troupe", .name = "Rotary", .since = 1, .min_inputs = 3, .max_inputs = 3, .types = types::floats,
-     .alias = aliasing::in_place, .infer = infer, .reference = reference},
+    {.domain = "troupe",
+     .name = "Rotary",
+     .since = 1,
+     .min_inputs = 3,
+     .max_inputs = 3,
+     .types = types::floats,
+     .alias = aliasing::in_place,
+     .infer = infer,
+     .reference = reference},
 });
 
 } // namespace

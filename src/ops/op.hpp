@@ -125,11 +125,11 @@ struct call_shapes {
 struct op_def {
   std::string_view domain; // "" is ai.onnx
   std::string_view name;
-  int64_t since;          // first opset of this row
+  int64_t since;           // first opset of this row
   int64_t until = 1 << 30; // last opset of this row, for operators that were removed (Upsample)
   uint8_t min_inputs = 1;
-  uint8_t max_inputs = 1;    // 255: any number
-  uint8_t max_outputs = 1;   // 255: any number
+  uint8_t max_inputs = 1;              // 255: any number
+  uint8_t max_outputs = 1;             // 255: any number
   dtype_set types = types::fixed_size; // of input 0 (of every output where there is no input)
   /// Bit i: the elements of input i must be known on the host when shapes are bound (Reshape's shape, Slice's starts).
   uint32_t host_inputs = 0;

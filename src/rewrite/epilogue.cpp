@@ -55,7 +55,8 @@ value_id residual_of(const graph_editor& e, node_id n, value_id x) {
 
 std::string suffix_of(const activation& act) {
   std::string text{to_string(act.kind)};
-  std::transform(text.begin(), text.end(), text.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  std::transform(text.begin(), text.end(), text.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
   return fmt::format("+{}", text);
 }
 

@@ -103,7 +103,8 @@ bool mask_fits(const graph_editor& e, value_id mask, value_id scores) {
     if (!d.is(1) && !(d == (*s)[i + 4 - m->size()]))
       return false;
   }
-  return m->empty() || !m->back().is_constant() || m->back().is(1) || m->back() == s->back() || !s->back().is_constant();
+  return m->empty() || !m->back().is_constant() || m->back().is(1) || m->back() == s->back() ||
+         !s->back().is_constant();
 }
 
 /// Finds everything in front of the softmax `n`.

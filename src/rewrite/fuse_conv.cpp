@@ -32,7 +32,8 @@ std::optional<size_t> channel_axis(const node& n) {
 }
 
 /// Puts conv `n` with new weights and bias in the place of `last`, which ends the folded nodes.
-void put(graph_editor& e, node_id n, node_id last, const weight_ptr& w, const weight_ptr& b, const std::string& suffix) {
+void put(graph_editor& e, node_id n, node_id last, const weight_ptr& w, const weight_ptr& b,
+         const std::string& suffix) {
   node fused = e.at(n);
   fused.name += suffix;
   fused.inputs.resize(std::max<size_t>(fused.inputs.size(), 3), no_value);
@@ -98,7 +99,8 @@ bool fold_bias(graph_editor& e, node_id n, node_id sum) {
 }
 
 /// Puts the fused operator in the place of `last`.
-void fuse(graph_editor& e, node_id n, node_id last, value_id residual, const activation& act, const std::string& suffix) {
+void fuse(graph_editor& e, node_id n, node_id last, value_id residual, const activation& act,
+          const std::string& suffix) {
   node fused = make_node(e.at(n).name + suffix, "troupe", e.at(n).op_type, e.at(n).inputs, {e.at(last).outputs[0]},
                          e.at(n).attrs);
   if (residual != no_value) {

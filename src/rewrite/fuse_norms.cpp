@@ -11,7 +11,8 @@ value_id mean_over_last(const graph_editor& e, value_id v) {
   const node_id n = produced_by(e, v, "ReduceMean");
   if (n < 0 || e.at(n).attrs.integer("keepdims", 1) != 1 || !e.val(v).dims)
     return no_value;
-  const auto axes = e.at(n).inputs.size() > 1 ? known_integers(e, e.at(n).inputs[1]) : e.at(n).attrs.integers("axes", {});
+  const auto axes =
+      e.at(n).inputs.size() > 1 ? known_integers(e, e.at(n).inputs[1]) : e.at(n).attrs.integers("axes", {});
   const auto rank = static_cast<int64_t>(e.val(v).dims->size());
   const bool last = axes && axes->size() == 1 && ((*axes)[0] == -1 || (*axes)[0] == rank - 1);
   return last ? e.at(n).inputs[0] : no_value;
@@ -74,7 +75,8 @@ deviation normalised(const graph_editor& e, node_id n) {
 /// Returns whether `v` is a vector as long as `x`'s last dim (leading dims of 1 allowed where it is constant).
 bool is_last_dim_vector(const graph_editor& e, value_id v, value_id x) {
   const auto &dims = e.val(v).dims, &of = e.val(x).dims;
-  return dims && of && dims->size() == 1 && !of->empty() && dims->back() == of->back() && e.val(v).type == e.val(x).type;
+  return dims && of && dims->size() == 1 && !of->empty() && dims->back() == of->back() &&
+         e.val(v).type == e.val(x).type;
 }
 
 /// Returns the operand of binary node `n` that is not `v`.
@@ -100,8 +102,8 @@ bool fuse_rms(graph_editor& e, node_id n, deviation d) {
   attributes attrs;
   attrs.set("axis", int64_t{-1});
   attrs.set("epsilon", static_cast<float>(d.epsilon));
-  e.replace(product, make_node(e.at(n).name + "+rms", "", "RMSNormalization", {x, weight},
-                               {e.at(product).outputs[0]}, std::move(attrs)));
+  e.replace(product, make_node(e.at(n).name + "+rms", "", "RMSNormalization", {x, weight}, {e.at(product).outputs[0]},
+                               std::move(attrs)));
   return true;
 }
 

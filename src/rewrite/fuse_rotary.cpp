@@ -68,7 +68,8 @@ struct match {
 /// Finds the operands of the sum `n`.
 std::optional<match> find(const graph_editor& e, node_id n) {
   for (size_t i : {0, 1}) {
-    const node_id plain = produced_by(e, e.at(n).inputs[i], "Mul"), turned = produced_by(e, e.at(n).inputs[1 - i], "Mul");
+    const node_id plain = produced_by(e, e.at(n).inputs[i], "Mul"),
+                  turned = produced_by(e, e.at(n).inputs[1 - i], "Mul");
     if (plain < 0 || turned < 0)
       continue;
     for (size_t k : {0, 1}) {

@@ -20,6 +20,7 @@ bool remove_noops(graph_editor& e);
 bool merge_common(graph_editor& e);
 bool merge_reshapes(graph_editor& e);
 bool merge_transposes(graph_editor& e);
+bool push_transposes(graph_editor& e);
 
 bool fuse_activations(graph_editor& e);
 bool fuse_norms(graph_editor& e);

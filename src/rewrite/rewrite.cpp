@@ -14,6 +14,7 @@ constexpr auto clean_up = std::to_array<pass>({
     merge_common,
     merge_reshapes,
     merge_transposes,
+    push_transposes,
 });
 
 /// Clean-up and fusion, in this order, until nothing changes: a fusion may make room for another.
@@ -28,6 +29,7 @@ constexpr auto fusion = std::to_array<pass>({
     merge_common,
     merge_reshapes,
     merge_transposes,
+    push_transposes,
 });
 
 /// Once, last: what is left over.

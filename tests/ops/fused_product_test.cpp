@@ -18,7 +18,8 @@ tensor random_tensor(shape dims, uint32_t seed) {
   return t;
 }
 
-tensor run(std::string_view domain, std::string_view op, const std::vector<tensor>& inputs, const attributes& attrs = {}) {
+tensor run(std::string_view domain, std::string_view op, const std::vector<tensor>& inputs,
+           const attributes& attrs = {}) {
   const op_def* def = find_op(domain, op, newest_opset(domain));
   REQUIRE(def);
   return evaluate(*def, attrs, inputs).at(0);
@@ -57,7 +58,8 @@ TEST_CASE("MatMul with its epilogue equals the sum of products", "[ops][A4]") {
         }
       }
   CHECK_THROWS_AS(run("troupe", "MatMul", {random_tensor({2, 3}, 1), random_tensor({4, 2}, 1)}), error);
-  CHECK_THROWS_AS(run("troupe", "MatMul", {random_tensor({2, 3}, 1), random_tensor({3, 2}, 1), random_tensor({3}, 1)}), error);
+  CHECK_THROWS_AS(run("troupe", "MatMul", {random_tensor({2, 3}, 1), random_tensor({3, 2}, 1), random_tensor({3}, 1)}),
+                  error);
 }
 
 TEST_CASE("Conv with its epilogue equals Conv, Add, Relu", "[ops][A4]") {
@@ -78,8 +80,8 @@ TEST_CASE("Conv with its epilogue equals Conv, Add, Relu", "[ops][A4]") {
 
 TEST_CASE("Attention equals softmax(scale Q K^T + mask) V in every layout, heads shared", "[ops][A4]") {
   const int64_t B = 2, H = 4, G = 2, S = 5, T = 7, D = 3, W = 6; // W: width of V
-  const tensor q = random_tensor({B, H, S, D}, 1), k = random_tensor({B, G, T, D}, 2), v = random_tensor({B, G, T, W}, 3),
-               mask = random_tensor({B, 1, S, T}, 4);
+  const tensor q = random_tensor({B, H, S, D}, 1), k = random_tensor({B, G, T, D}, 2),
+               v = random_tensor({B, G, T, W}, 3), mask = random_tensor({B, 1, S, T}, 4);
   const auto behind = [](const tensor& t) {
     const auto d = t.dims();
     tensor out(dtype::float32, {d[0], d[2], d[1], d[3]});
@@ -117,7 +119,8 @@ TEST_CASE("Attention equals softmax(scale Q K^T + mask) V in every layout, heads
         attrs.set("q_layout", std::string(qb ? "bshd" : "bhsd"));
         attrs.set("kv_layout", std::string(kb ? "bshd" : "bhsd"));
         attrs.set("out_layout", std::string(ob ? "bshd" : "bhsd"));
-        tensor y = run("troupe", "Attention", {qb ? behind(q) : q, kb ? behind(k) : k, kb ? behind(v) : v, mask}, attrs);
+        tensor y =
+            run("troupe", "Attention", {qb ? behind(q) : q, kb ? behind(k) : k, kb ? behind(v) : v, mask}, attrs);
         if (ob)
           y = behind(y); // back
         for (int64_t i = 0; i < y.size(); ++i)
@@ -129,8 +132,9 @@ TEST_CASE("Attention gives NaN for a row that may see nothing, as Softmax does",
   tensor mask(dtype::float32, {1, 1, 2, 3});
   std::fill_n(mask.mutable_data<float>(), 3, -INFINITY);
   std::fill_n(mask.mutable_data<float>() + 3, 3, 0.f);
-  const tensor y = run("troupe", "Attention",
-                       {random_tensor({1, 1, 2, 4}, 1), random_tensor({1, 1, 3, 4}, 2), random_tensor({1, 1, 3, 4}, 3), mask});
+  const tensor y =
+      run("troupe", "Attention",
+          {random_tensor({1, 1, 2, 4}, 1), random_tensor({1, 1, 3, 4}, 2), random_tensor({1, 1, 3, 4}, 3), mask});
   CHECK(std::isnan(y.data<float>()[0]));
   CHECK(std::isfinite(y.data<float>()[4]));
 }

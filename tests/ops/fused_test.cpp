@@ -19,7 +19,8 @@ tensor random_tensor(shape dims, uint32_t seed) {
   return t;
 }
 
-tensor run(std::string_view domain, std::string_view op, const std::vector<tensor>& inputs, const attributes& attrs = {}) {
+tensor run(std::string_view domain, std::string_view op, const std::vector<tensor>& inputs,
+           const attributes& attrs = {}) {
   const op_def* def = find_op(domain, op, newest_opset(domain));
   REQUIRE(def);
   return evaluate(*def, attrs, inputs).at(0);
@@ -62,7 +63,8 @@ TEST_CASE("Elementwise runs its steps over broadcast operands of odd sizes", "[o
   const tensor x = random_tensor({3, 5, 701}, 1), row = random_tensor({701}, 2), column = random_tensor({5, 1}, 3),
                lone = random_tensor({1}, 4);
   // max(x · row + column, 0.25) / lone − x
-  const elementwise_program program{{{multiply, 0, 1}, {add, 4, 2}, {maximum, 5, -1}, {divide, 6, 3}, {subtract, 7, 0}}, {0.25f}};
+  const elementwise_program program{{{multiply, 0, 1}, {add, 4, 2}, {maximum, 5, -1}, {divide, 6, 3}, {subtract, 7, 0}},
+                                    {0.25f}};
   const tensor y = run("troupe", "Elementwise", {x, row, column, lone}, to_attributes(program));
   REQUIRE(y.dims() == x.dims());
   for (int64_t i = 0; i < y.size(); ++i) {
@@ -81,8 +83,8 @@ TEST_CASE("Elementwise refuses malformed programs", "[ops]") {
   refuses({});
   refuses({0, 0, 1});
   refuses({99, 0, 1, 0});
-  refuses({0, 0, 2, 0});                                         // its own result
-  refuses({0, 0, -1, 0});                                        // no such constant
+  refuses({0, 0, 2, 0});                                             // its own result
+  refuses({0, 0, -1, 0});                                            // no such constant
   refuses(std::vector<int64_t>(4 * (max_elementwise_steps + 1), 0)); // too long
 }
 
@@ -109,5 +111,6 @@ TEST_CASE("every activation equals its formula and keeps NaN", "[ops]") {
   check({leaky_relu, 0.1f}, [](double v) { return v < 0 ? 0.1 * v : v; });
   check({swish, 1}, [](double v) { return v / (1 + std::exp(-v)); });
   check({gelu}, [](double v) { return v / 2 * (1 + std::erf(v / std::sqrt(2.0))); });
-  check({gelu_tanh}, [](double v) { return v / 2 * (1 + std::tanh(std::sqrt(2 / M_PI) * (v + 0.044715 * v * v * v))); });
+  check({gelu_tanh},
+        [](double v) { return v / 2 * (1 + std::tanh(std::sqrt(2 / M_PI) * (v + 0.044715 * v * v * v))); });
 }

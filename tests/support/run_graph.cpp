@@ -1,0 +1,135 @@
+#include "support/run_graph.hpp"
+
+#include "ops/evaluate.hpp"
+#include "ops/registry.hpp"
+#include "rewrite/rewrite.hpp"
+#include "support/catch.hpp"
+
+#include <random>
+
+namespace troupe::test {
+
+value_id graph_builder::input(const std::string& name, symbolic_shape dims, dtype type) {
+  const value_id v = g.add_value({.name = name, .type = type, .dims = std::move(dims)});
+  g.inputs.push_back(v);
+  return v;
+}
+
+value_id graph_builder::integers(const std::vector<int64_t>& values) {
+  return constant("c" + std::to_string(g.values.size()),
+                  tensor::of<int64_t>({static_cast<int64_t>(values.size())}, values));
+}
+
+value_id graph_builder::scalar(float value) {
+  return constant("c" + std::to_string(g.values.size()), tensor::scalar(value));
+}
+
+value_id graph_builder::op(const std::string& type, std::vector<value_id> inputs, attributes attrs,
+                           const std::string& name) {
+  const std::string own = name.empty() ? "v" + std::to_string(g.values.size()) : name;
+  const value_id out = g.add_value({.name = own});
+  g.add_node({.name = type + "_" + own,
+              .op_type = type,
+              .attrs = std::move(attrs),
+              .inputs = std::move(inputs),
+              .outputs = {out}});
+  return out;
+}
+
+attributes attrs_of(std::initializer_list<std::pair<std::string, attribute>> values) {
+  attributes attrs;
+  for (const auto& [name, value] : values)
+    attrs.set(name, value);
+  return attrs;
+}
+
+tensor random_tensor(shape dims, uint32_t seed) {
+  std::mt19937 engine(seed);
+  std::normal_distribution<float> normal;
+  tensor t(dtype::float32, std::move(dims));
+  for (int64_t i = 0; i < t.size(); ++i)
+    t.mutable_data<float>()[i] = normal(engine);
+  return t;
+}
+
+namespace {
+
+/// Binds the symbols that a value's dims are, from a tensor's.
+void bind_symbols(const value& v, const tensor& t, bindings& symbols) {
+  for (size_t i = 0; v.dims && i < v.dims->size(); ++i)
+    if (const std::string name = (*v.dims)[i].symbol_name(); !name.empty())
+      symbols[name] = t.dims()[i];
+}
+
+tensor known_bytes(const value& v, const bindings& symbols) {
+  tensor t(dtype::int64, {});
+  shape dims;
+  for (const dim& d : *v.dims)
+    dims.push_back(d.evaluate(symbols));
+  t = tensor(v.type, dims);
+  for (size_t i = 0; i < v.known->size(); ++i)
+    visit_integer(v.type, [&](auto tag) {
+      using T = typename decltype(tag)::type;
+      t.mutable_data<T>()[i] = static_cast<T>((*v.known)[i].evaluate(symbols));
+    });
+  return t;
+}
+
+} // namespace
+
+std::vector<tensor> run_graph(const graph& g, const std::vector<tensor>& inputs) {
+  std::vector<tensor> values(g.values.size());
+  bindings symbols;
+  REQUIRE(inputs.size() == g.inputs.size());
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    values[g.inputs[i]] = inputs[i];
+    bind_symbols(g.values[g.inputs[i]], inputs[i], symbols);
+  }
+  const auto bytes_of_value = [&](value_id v) {
+    if (v == no_value)
+      return tensor{};
+    if (!values[v].defined() && g.values[v].constant)
+      values[v] = materialise(*g.values[v].constant);
+    if (!values[v].defined() && g.values[v].known)
+      values[v] = known_bytes(g.values[v], symbols);
+    return values[v];
+  };
+  for (const node& n : g.nodes) {
+    std::vector<tensor> operands;
+    for (value_id v : n.inputs)
+      operands.push_back(bytes_of_value(v));
+    const auto results = evaluate(*n.def, n.attrs, operands, n.outputs.size());
+    for (size_t i = 0; i < n.outputs.size(); ++i)
+      if (n.outputs[i] != no_value) {
+        values[n.outputs[i]] = results[i];
+        bind_symbols(g.values[n.outputs[i]], results[i], symbols);
+      }
+  }
+  std::vector<tensor> outputs;
+  for (value_id v : g.outputs)
+    outputs.push_back(bytes_of_value(v));
+  return outputs;
+}
+
+size_t count_nodes(const graph& g, std::string_view op) {
+  return static_cast<size_t>(std::count_if(g.nodes.begin(), g.nodes.end(), [&](const node& n) {
+    return (n.domain.empty() ? "" : n.domain + ".") + n.op_type == op;
+  }));
+}
+
+graph check_fusion(const graph& g, const std::vector<tensor>& inputs, double tolerance) {
+  const graph plain = rewrite(g, {.fuse = false});
+  graph fused = rewrite(g, {});
+  const auto expected = run_graph(plain, inputs), actual = run_graph(fused, inputs);
+  REQUIRE(expected.size() == actual.size());
+  for (size_t k = 0; k < expected.size(); ++k) {
+    REQUIRE(expected[k].dims() == actual[k].dims());
+    CHECK(fused.values[fused.outputs[k]].name == g.values[g.outputs[k]].name);
+    const auto a = to_double(expected[k].view()), b = to_double(actual[k].view());
+    for (size_t i = 0; i < a.size(); ++i)
+      REQUIRE(b[i] == Approx(a[i]).epsilon(tolerance).margin(tolerance));
+  }
+  return fused;
+}
+
+} // namespace troupe::test
