@@ -31,7 +31,7 @@ public:
     for (size_t i = 0; i < inputs_.size(); ++i)
       inputs_[i].data = r.in[i];
     for (size_t i = 0; i < outputs_.size(); ++i)
-      outputs_[i].data = r.out[i];
+      outputs_[i].data = unsized_[i] ? nullptr : r.out[i]; // what the slot holds is of an earlier run
     kernel_context context(call_.attrs, inputs_, outputs_);
     call_.def->reference(context);
     if (any_unsized_)

@@ -60,6 +60,46 @@ TEST_CASE("dims that the session states are compared with the inputs", "[actors]
   CHECK(thrown_by([&] { s.run({{"x", six}}); }).code() == errc::invalid_input);
 }
 
+TEST_CASE("outputs may be inputs and constants, and are chosen by name", "[actors][B7]") {
+  model_builder b;
+  const value_id x = b.input("x", {2, 3});
+  const value_id y = b.call("Relu", {x});
+  b.output(y);
+  b.output(x);
+  graph g = b.build();
+  g.outputs.push_back(g.add_constant("c", floats({2}, {7, 8})));
+  engine e({.devices = {"cpu"}});
+  const auto all = e.load(g).run({{"x", six}}).outputs;
+  REQUIRE(all.size() == 3);
+  CHECK(all.at("x").values<float>()[0] == -1);
+  CHECK(all.at("c").values<float>()[1] == 8);
+  CHECK(all.at(b.name(y)).values<float>()[0] == 0);
+  const auto one = e.load(g, {.outputs = {"c"}}).run({{"x", six}}).outputs;
+  REQUIRE(one.size() == 1);
+  CHECK(one.at("c").values<float>()[0] == 7);
+  CHECK(thrown_by([&] { e.load(g, {.outputs = {"nothing"}}); }).code() == errc::invalid_argument);
+}
+
+TEST_CASE("what depends on data is bound when the data are there", "[actors][D1]") {
+  model_builder b;
+  const value_id x = b.input("x", {2, 3});
+  graph g = b.build();
+  const value_id where = g.add_value({.name = "where"}), out = g.add_value({.name = "out"});
+  g.add_node({.name = "find", .op_type = "NonZero", .inputs = {x}, .outputs = {where}});
+  g.add_node({.name = "negate", .op_type = "Neg", .inputs = {where}, .outputs = {out}});
+  g.outputs = {out};
+  engine e({.devices = {"cpu*2"}});
+  const session s = e.load(g, {.policy = placement_policy::round_robin, .fuse = false});
+  for (const int64_t count : {0, 2, 6, 2}) {
+    std::vector<float> values(6, 0.f);
+    std::fill_n(values.begin(), count, 1.f);
+    const tensor found = s.run({{"x", floats({2, 3}, values)}}).outputs.at("out");
+    REQUIRE(found.dims() == shape{2, count});
+    for (int64_t i = 0; i < count; ++i)
+      CHECK(found.data<int64_t>()[count + i] == -(i % 3));
+  }
+}
+
 TEST_CASE("an input whose shape the file does not state takes any rank", "[actors][D3]") {
   graph g = chain(2);
   g.values[g.inputs[0]].dims = std::nullopt;
