@@ -144,6 +144,19 @@ weight_ptr channel_vector(const graph_editor& e, value_id v, value_id x) {
   return fits ? derive_reshape(w, {channels}) : nullptr;
 }
 
+/// A constant per channel that node `n` (Mul or Add, −1 for none) applies to `y`; `neutral` everywhere where there is none.
+weight_ptr channel_operand(const graph_editor& e, node_id n, value_id y, value_id x, float neutral) {
+  if (n >= 0)
+    return same_dims(e, x, e.at(n).outputs[0]) ? channel_vector(e, opposite(e.at(n), y), x) : nullptr;
+  tensor all(dtype::float32, {(*e.val(x).dims)[1].constant()});
+  std::fill_n(all.mutable_data<float>(), all.size(), neutral);
+  attributes to;
+  to.set("to", static_cast<int64_t>(e.val(x).type));
+  const weight_ptr w = weight::from_tensor(all);
+  return e.val(x).type == dtype::float32 ? w : derive("Cast", {w}, to);
+}
+
+/// Reshape, InstanceNormalization, Reshape and, where they are there, Mul and Add of constants per channel.
 bool fuse_group(graph_editor& e, node_id n) {
   const node& norm = e.at(n);
   const node_id split = produced_by(e, norm.inputs[0], "Reshape"), join = consumed_by(e, norm.outputs[0], "Reshape");
@@ -152,15 +165,20 @@ bool fuse_group(graph_editor& e, node_id n) {
   const value_id x = e.at(split).inputs[0], y = e.at(join).outputs[0];
   const auto &grouped = e.val(norm.inputs[0]).dims, &plain = e.val(x).dims;
   if (!same_dims(e, x, y) || !grouped || grouped->size() < 3 || plain->size() < 3 || !((*grouped)[0] == (*plain)[0]) ||
-      !(*grouped)[1].is_constant())
+      !(*grouped)[1].is_constant() || !(*plain)[1].is_constant())
     return false;
-  const node_id product = e.used_once(y) ? consumed_by(e, y, "Mul") : -1;
-  const value_id scaled = product < 0 ? no_value : e.at(product).outputs[0];
-  const node_id sum = scaled != no_value && e.used_once(scaled) ? consumed_by(e, scaled, "Add") : -1;
-  if (sum < 0 || !same_dims(e, x, e.at(sum).outputs[0]))
-    return false;
-  const weight_ptr scale = channel_vector(e, opposite(e.at(product), y), x);
-  const weight_ptr bias = channel_vector(e, opposite(e.at(sum), scaled), x);
+  node_id last = join;
+  const auto follower = [&](std::string_view op) {
+    const value_id out = e.at(last).outputs[0];
+    const node_id next = e.used_once(out) ? consumed_by(e, out, op) : -1;
+    return next >= 0 && channel_vector(e, opposite(e.at(next), out), x) ? next : -1;
+  };
+  const node_id product = follower("Mul");
+  const weight_ptr scale = channel_operand(e, product, y, x, 1);
+  last = product >= 0 ? product : join;
+  const node_id sum = follower("Add");
+  const weight_ptr bias = channel_operand(e, sum, e.at(last).outputs[0], x, 0);
+  last = sum >= 0 ? sum : last;
   if (!scale || !bias)
     return false;
   attributes attrs;
@@ -168,7 +186,7 @@ bool fuse_group(graph_editor& e, node_id n) {
   attrs.set("epsilon", norm.attrs.real("epsilon", 1e-5f));
   const std::string name = norm.name + "+group_norm";
   const value_id s = e.add_constant(name + "/scale", scale), b = e.add_constant(name + "/bias", bias);
-  e.replace(sum, make_node(name, "", "GroupNormalization", {x, s, b}, {e.at(sum).outputs[0]}, std::move(attrs)));
+  e.replace(last, make_node(name, "", "GroupNormalization", {x, s, b}, {e.at(last).outputs[0]}, std::move(attrs)));
   return true;
 }
 

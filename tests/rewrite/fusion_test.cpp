@@ -1,0 +1,238 @@
+// Each fusion: fused = unfused on random data of odd sizes, and the pattern is found.
+#include "support/catch.hpp"
+#include "support/run_graph.hpp"
+
+using namespace troupe;
+using namespace troupe::test;
+
+TEST_CASE("Conv takes in batch norm, bias, residual and activation", "[rewrite][A4]") {
+  graph_builder b;
+  const value_id x = b.input("x", {2, 3, 9, 7}), skip = b.input("skip", {2, 5, 9, 7});
+  const auto vector = [&](const std::string& name, uint32_t seed) {
+    return b.constant(name, random_tensor({5}, seed));
+  };
+  tensor variance = random_tensor({5}, 14);
+  for (int64_t i = 0; i < 5; ++i)
+    variance.mutable_data<float>()[i] = std::abs(variance.data<float>()[i]) + 0.1f;
+  value_id y =
+      b.op("Conv", {x, b.constant("w", random_tensor({5, 3, 3, 3}, 1)), b.constant("b", random_tensor({5}, 2))},
+           attrs_of({{"pads", std::vector<int64_t>{1, 1, 1, 1}}}));
+  y = b.op("BatchNormalization",
+           {y, vector("scale", 11), vector("shift", 12), vector("mean", 13), b.constant("var", variance)});
+  y = b.op("Add", {y, b.constant("more", random_tensor({5, 1, 1}, 15))});
+  y = b.op("Add", {skip, y});
+  y = b.op("Clip", {y, b.scalar(0), b.scalar(6)}, {}, "y");
+  b.output(y);
+  const graph fused = check_fusion(b.g, {random_tensor({2, 3, 9, 7}, 3), random_tensor({2, 5, 9, 7}, 4)});
+  REQUIRE(fused.nodes.size() == 1);
+  CHECK(count_nodes(fused, "troupe.Conv") == 1);
+  CHECK(fused.nodes[0].name.find("+bn") != std::string::npos);
+}
+
+TEST_CASE("ConvTranspose takes in batch norm and Relu", "[rewrite]") {
+  graph_builder b;
+  const value_id x = b.input("x", {1, 3, 5, 4});
+  const auto vector = [&](const std::string& name, tensor t) { return b.constant(name, std::move(t)); };
+  tensor variance(dtype::float32, {2});
+  variance.mutable_data<float>()[0] = 0.5f;
+  variance.mutable_data<float>()[1] = 2;
+  value_id y = b.op("ConvTranspose", {x, b.constant("w", random_tensor({3, 2, 2, 2}, 1))},
+                    attrs_of({{"strides", std::vector<int64_t>{2, 2}}}));
+  y = b.op("BatchNormalization", {y, vector("s", random_tensor({2}, 2)), vector("h", random_tensor({2}, 3)),
+                                  vector("m", random_tensor({2}, 4)), vector("v", variance)});
+  b.output(b.op("Relu", {y}));
+  const graph fused = check_fusion(b.g, {random_tensor({1, 3, 5, 4}, 5)});
+  CHECK(fused.nodes.size() == 1);
+  CHECK(count_nodes(fused, "troupe.ConvTranspose") == 1);
+}
+
+TEST_CASE("what others read is not fused away", "[rewrite]") {
+  graph_builder b;
+  const value_id x = b.input("x", {1, 3, 5, 5});
+  const value_id y = b.op("Conv", {x, b.constant("w", random_tensor({4, 3, 1, 1}, 1))}, {}, "y");
+  b.output(y); // a graph output
+  b.output(b.op("Relu", {y}, {}, "z"));
+  const graph fused = check_fusion(b.g, {random_tensor({1, 3, 5, 5}, 2)});
+  CHECK(count_nodes(fused, "Conv") == 1);
+  CHECK(count_nodes(fused, "Relu") == 1);
+}
+
+TEST_CASE("MatMul takes in bias, residual, activation; Gemm between reshapes moves to three dims", "[rewrite][A4]") {
+  graph_builder b;
+  const value_id x = b.input("x", {dim(1), dim::symbol("seq"), 12});
+  const value_id h = b.op("Add", {b.constant("bias", random_tensor({7}, 2)),
+                                  b.op("MatMul", {x, b.constant("w", random_tensor({12, 7}, 1))})});
+  const value_id flat = b.op("Reshape", {b.op("Relu", {h}), b.integers({-1, 7})});
+  const value_id g =
+      b.op("Gemm", {flat, b.constant("w2", random_tensor({12, 7}, 3)), b.constant("b2", random_tensor({12}, 4))},
+           attrs_of({{"transB", int64_t{1}}}));
+  b.output(b.op("Add", {b.op("Reshape", {g, b.integers({1, -1, 12})}), x}));
+  const graph fused = check_fusion(b.g, {random_tensor({1, 5, 12}, 5)});
+  CHECK(count_nodes(fused, "troupe.MatMul") == 2);
+  CHECK(count_nodes(fused, "Add") == 0);
+  CHECK(count_nodes(fused, "Reshape") == 0);
+}
+
+TEST_CASE("MatMul reads a transposed operand where it lies", "[rewrite]") {
+  graph_builder b;
+  const value_id x = b.input("x", {2, 3, 5}), y = b.input("y", {2, 4, 5});
+  b.output(b.op("MatMul", {x, b.op("Transpose", {y}, attrs_of({{"perm", std::vector<int64_t>{0, 2, 1}}}))}));
+  const value_id big = b.constant("big", random_tensor({300, 5}, 1)); // no eager folding: 300 × 5 is small, see below
+  b.output(b.op("MatMul", {x, b.op("Transpose", {big}, attrs_of({{"perm", std::vector<int64_t>{1, 0}}}))}));
+  const graph fused = check_fusion(b.g, {random_tensor({2, 3, 5}, 2), random_tensor({2, 4, 5}, 3)});
+  CHECK(count_nodes(fused, "Transpose") == 0);
+  CHECK(count_nodes(fused, "troupe.MatMul") == 1);
+}
+
+TEST_CASE("RMS norm and layer norm written out become one node", "[rewrite][A4]") {
+  graph_builder b;
+  const value_id x = b.input("x", {2, 3, 37});
+  const attributes last = attrs_of({{"axes", std::vector<int64_t>{-1}}});
+  const value_id square = b.op("Pow", {x, b.scalar(2)});
+  const value_id root = b.op("Sqrt", {b.op("Add", {b.op("ReduceMean", {square}, last), b.scalar(1e-6f)})});
+  const value_id unit = b.op("Mul", {x, b.op("Div", {b.scalar(1), root})});
+  b.output(b.op("Mul", {b.constant("w", random_tensor({37}, 1)), unit}));
+
+  const value_id centred = b.op("Sub", {x, b.op("ReduceMean", {x}, last)});
+  const value_id spread =
+      b.op("Sqrt", {b.op("Add", {b.op("ReduceMean", {b.op("Pow", {centred, b.scalar(2)})}, last), b.scalar(1e-5f)})});
+  const value_id scaled = b.op("Mul", {b.op("Div", {centred, spread}), b.constant("g", random_tensor({37}, 2))});
+  b.output(b.op("Add", {scaled, b.constant("h", random_tensor({37}, 3))}));
+  const graph fused = check_fusion(b.g, {random_tensor({2, 3, 37}, 4)});
+  CHECK(fused.nodes.size() == 2);
+  CHECK(count_nodes(fused, "RMSNormalization") == 1);
+  CHECK(count_nodes(fused, "LayerNormalization") == 1);
+}
+
+TEST_CASE("group norm written with InstanceNormalization becomes one node", "[rewrite][A4]") {
+  graph_builder b;
+  const value_id x = b.input("x", {2, 6, 5, 7});
+  const value_id grouped = b.op("Reshape", {x, b.integers({0, 3, -1})});
+  const std::vector<float> ones(3, 1), zeros(3, 0);
+  const value_id unit = b.op("InstanceNormalization", {grouped, b.constant("one", tensor::of<float>({3}, ones)),
+                                                       b.constant("zero", tensor::of<float>({3}, zeros))});
+  const value_id back = b.op("Reshape", {unit, b.op("Shape", {x})});
+  const value_id scaled = b.op("Mul", {back, b.constant("s", random_tensor({6, 1, 1}, 1))});
+  b.output(b.op("Add", {scaled, b.constant("b", random_tensor({6, 1, 1}, 2))}));
+  const graph fused = check_fusion(b.g, {random_tensor({2, 6, 5, 7}, 3)});
+  CHECK(fused.nodes.size() == 1);
+  CHECK(count_nodes(fused, "GroupNormalization") == 1);
+}
+
+TEST_CASE("GELU and SiLU written out become one node", "[rewrite][A4]") {
+  graph_builder b;
+  const value_id x = b.input("x", {3, 67});
+  const value_id erf = b.op("Add", {b.op("Erf", {b.op("Div", {x, b.scalar(1.41421356f)})}), b.scalar(1)});
+  b.output(b.op("Mul", {b.op("Mul", {x, erf}), b.scalar(0.5f)}));
+  const value_id cube = b.op("Mul", {b.op("Pow", {x, b.scalar(3)}), b.scalar(0.044715f)});
+  const value_id tanh = b.op("Tanh", {b.op("Mul", {b.op("Add", {x, cube}), b.scalar(0.7978845608f)})});
+  b.output(b.op("Mul", {b.op("Mul", {x, b.scalar(0.5f)}), b.op("Add", {tanh, b.scalar(1)})}));
+  b.output(b.op("Mul", {x, b.op("Sigmoid", {x})}));
+  const graph fused = check_fusion(b.g, {random_tensor({3, 67}, 1)});
+  CHECK(fused.nodes.size() == 3);
+  CHECK(count_nodes(fused, "Gelu") == 2);
+  CHECK(count_nodes(fused, "Swish") == 1);
+}
+
+namespace {
+
+const std::vector<int64_t> swap_heads{0, 2, 1, 3};
+
+value_id transpose(graph_builder& b, value_id x, std::vector<int64_t> perm) {
+  return b.op("Transpose", {x}, attrs_of({{"perm", std::move(perm)}}));
+}
+
+} // namespace
+
+TEST_CASE("attention as BERT's exporter writes it", "[rewrite][A4]") {
+  graph_builder b;
+  const dim n = dim::symbol("batch"), s = dim::symbol("seq");
+  const value_id q = b.input("q", {n, s, 3, 8}), k = b.input("k", {n, s, 3, 8}), v = b.input("v", {n, s, 3, 8}),
+                 mask = b.input("mask", {n, 1, 1, s});
+  const float root = std::sqrt(std::sqrt(1 / 8.f));
+  const value_id qs = b.op("Mul", {transpose(b, q, swap_heads), b.scalar(root)});
+  const value_id kt = b.op("Mul", {transpose(b, k, {0, 2, 3, 1}), b.scalar(root)});
+  const value_id p =
+      b.op("Softmax", {b.op("Add", {b.op("MatMul", {qs, kt}), mask})}, attrs_of({{"axis", int64_t{-1}}}));
+  b.output(transpose(b, b.op("MatMul", {p, transpose(b, v, swap_heads)}), swap_heads));
+  const graph fused = check_fusion(b.g, {random_tensor({2, 5, 3, 8}, 1), random_tensor({2, 5, 3, 8}, 2),
+                                         random_tensor({2, 5, 3, 8}, 3), random_tensor({2, 1, 1, 5}, 4)});
+  REQUIRE(fused.nodes.size() == 1);
+  CHECK(count_nodes(fused, "troupe.Attention") == 1);
+  CHECK(fused.nodes[0].attrs.real("scale") == Approx(1 / std::sqrt(8.f)));
+}
+
+TEST_CASE("grouped attention with a cache and rotary embedding as Llama's exporter writes it", "[rewrite][A4]") {
+  graph_builder b;
+  const dim s = dim::symbol("seq"), past = dim::symbol("past");
+  const int64_t H = 4, G = 2, D = 6;
+  const value_id q = b.input("q", {1, s, H, D}), k = b.input("k", {1, s, G, D}), v = b.input("v", {1, s, G, D}),
+                 cache_k = b.input("ck", {1, G, past, D}), cache_v = b.input("cv", {1, G, past, D}),
+                 cos = b.input("cos", {1, s, D}), sin = b.input("sin", {1, s, D}),
+                 mask = b.input("mask", {1, 1, s, dim::symbol("total")});
+  const auto rotary = [&](value_id x) {
+    const auto half = [&](int64_t from, int64_t to) {
+      return b.op("Slice", {x, b.integers({from}), b.integers({to}), b.integers({3}), b.integers({1})});
+    };
+    const value_id turned =
+        b.op("Concat", {b.op("Neg", {half(D / 2, INT64_MAX)}), half(0, D / 2)}, attrs_of({{"axis", int64_t{-1}}}));
+    const value_id c = b.op("Unsqueeze", {cos, b.integers({1})}), d = b.op("Unsqueeze", {sin, b.integers({1})});
+    return b.op("Add", {b.op("Mul", {x, c}), b.op("Mul", {turned, d})});
+  };
+  const auto join = [&](value_id cache, value_id x, const std::string& name) {
+    return b.op("Concat", {cache, x}, attrs_of({{"axis", int64_t{-2}}}), name);
+  };
+  const value_id keys = join(cache_k, rotary(transpose(b, k, swap_heads)), "present_k");
+  const value_id values = join(cache_v, transpose(b, v, swap_heads), "present_v");
+  b.output(keys);
+  b.output(values);
+  const auto repeat = [&](value_id x) {
+    const value_id five = b.op("Unsqueeze", {x, b.integers({2})});
+    const value_id shape = b.op("Shape", {x});
+    const auto part = [&](int64_t from, int64_t to) {
+      return b.op("Slice", {shape, b.integers({from}), b.integers({to}), b.integers({0})});
+    };
+    const value_id wide =
+        b.op("Concat", {part(0, 2), b.integers({H / G}), part(2, 4)}, attrs_of({{"axis", int64_t{0}}}));
+    const value_id flat = b.op("Concat", {part(0, 1), b.integers({H}), part(2, 4)}, attrs_of({{"axis", int64_t{0}}}));
+    return b.op("Reshape", {b.op("Expand", {five, wide}), flat});
+  };
+  const value_id scores =
+      b.op("MatMul", {rotary(transpose(b, q, swap_heads)), transpose(b, repeat(keys), {0, 1, 3, 2})});
+  const value_id p =
+      b.op("Softmax", {b.op("Add", {b.op("Mul", {scores, b.scalar(0.4f)}), mask})}, attrs_of({{"axis", int64_t{-1}}}));
+  b.output(transpose(b, b.op("MatMul", {p, repeat(values)}), swap_heads));
+  const graph fused =
+      check_fusion(b.g, {random_tensor({1, 3, H, D}, 1), random_tensor({1, 3, G, D}, 2), random_tensor({1, 3, G, D}, 3),
+                         random_tensor({1, G, 5, D}, 4), random_tensor({1, G, 5, D}, 5), random_tensor({1, 3, D}, 6),
+                         random_tensor({1, 3, D}, 7), random_tensor({1, 1, 3, 8}, 8)});
+  CHECK(count_nodes(fused, "troupe.Attention") == 1);
+  CHECK(count_nodes(fused, "troupe.Rotary") == 2);
+  CHECK(count_nodes(fused, "Transpose") == 2); // of the new keys and values, which the caches want heads-first
+  CHECK(count_nodes(fused, "Expand") == 0);
+  CHECK(fused.nodes.size() == 7);
+}
+
+TEST_CASE("elementwise chains become one node, diamonds included", "[rewrite][A4]") {
+  graph_builder b;
+  const value_id x = b.input("x", {3, dim::symbol("n"), 7}), y = b.input("y", {dim::symbol("n"), 1});
+  const value_id a = b.op("Mul", {x, b.scalar(1.5f)});
+  const value_id c = b.op("Sub", {b.op("Exp", {b.op("Neg", {a})}), y});
+  b.output(b.op("Max", {b.op("Add", {a, c}), b.constant("row", random_tensor({7}, 1))}));
+  const graph fused = check_fusion(b.g, {random_tensor({3, 5, 7}, 2), random_tensor({5, 1}, 3)});
+  CHECK(fused.nodes.size() == 1);
+  CHECK(count_nodes(fused, "troupe.Elementwise") == 1);
+}
+
+TEST_CASE("long elementwise chains are cut, intermediate outputs kept", "[rewrite]") {
+  graph_builder b;
+  value_id v = b.input("x", {5});
+  for (int i = 0; i < 40; ++i) {
+    v = b.op("Add", {v, b.scalar(static_cast<float>(i) * 0.25f)});
+    if (i == 10)
+      b.output(v);
+  }
+  b.output(v);
+  const graph fused = check_fusion(b.g, {random_tensor({5}, 1)});
+  CHECK(fused.nodes.size() == 3); // 11 to the first output, then 13 and 16
+}
