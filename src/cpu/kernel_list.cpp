@@ -1,11 +1,28 @@
 #include "cpu/kernel_list.hpp"
 
+#include "cpu/kernels.hpp"
+
 #include <algorithm>
 
 namespace troupe {
 namespace {
 
-constexpr std::array<kernel_row, 0> rows{};
+constexpr auto rows = std::to_array<kernel_row>({
+    {"", "Conv", "dnnl_conv", make_dnnl_conv},
+    {"troupe", "Conv", "dnnl_conv", make_dnnl_conv},
+    {"", "ConvTranspose", "dnnl_conv_transpose", make_dnnl_conv_transpose},
+    {"troupe", "ConvTranspose", "dnnl_conv_transpose", make_dnnl_conv_transpose},
+    {"", "MatMul", "gemv", make_gemv},
+    {"", "MatMul", "dnnl_matmul", make_dnnl_matmul},
+    {"", "Gemm", "gemv", make_gemv},
+    {"", "Gemm", "dnnl_matmul", make_dnnl_matmul},
+    {"troupe", "MatMul", "gemv", make_gemv},
+    {"troupe", "MatMul", "dnnl_matmul", make_dnnl_matmul},
+    {"", "MaxPool", "dnnl_pool", make_dnnl_pool},
+    {"", "AveragePool", "dnnl_pool", make_dnnl_pool},
+    {"", "GlobalMaxPool", "dnnl_pool", make_dnnl_pool},
+    {"", "GlobalAveragePool", "dnnl_pool", make_dnnl_pool},
+});
 
 /// The kernel of last resort: the operator's own plain loops.
 class reference_kernel final : public kernel {

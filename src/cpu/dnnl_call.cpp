@@ -1,0 +1,112 @@
+#include "cpu/dnnl_call.hpp"
+
+namespace troupe::dnn {
+namespace {
+
+const dnnl::stream& stream() {
+  thread_local const dnnl::stream s(engine());
+  return s;
+}
+
+dnnl::memory::format_tag plain_tag(size_t rank) {
+  using tag = dnnl::memory::format_tag;
+  constexpr tag tags[] = {tag::a, tag::a, tag::ab, tag::abc, tag::abcd, tag::abcde, tag::abcdef};
+  expects(rank < std::size(tags), "dnnl: rank too high");
+  return tags[rank];
+}
+
+dnnl::memory::format_tag channels_last_tag(size_t rank) {
+  using tag = dnnl::memory::format_tag;
+  expects(rank >= 3 && rank <= 5, "dnnl: channels-last operands have rank 3 to 5");
+  return rank == 3 ? tag::acb : rank == 4 ? tag::acdb : tag::acdeb;
+}
+
+dims to_dims(const shape& d) {
+  return d.empty() ? dims{1} : dims(d.begin(), d.end());
+}
+
+} // namespace
+
+const dnnl::engine& engine() {
+  static const dnnl::engine e(dnnl::engine::kind::cpu, 0);
+  return e;
+}
+
+memory_desc describe(const shape& d, layout l) {
+  return {to_dims(d), dnnl::memory::data_type::f32,
+          l == layout::plain ? plain_tag(d.size()) : channels_last_tag(d.size())};
+}
+
+memory_desc describe_any(const shape& d) {
+  return {to_dims(d), dnnl::memory::data_type::f32, dnnl::memory::format_tag::any};
+}
+
+void append_activation(dnnl::post_ops& ops, const activation& act) {
+  using algorithm = dnnl::algorithm;
+  const auto append = [&](algorithm kind, float alpha = 0, float beta = 0) { append_eltwise(ops, kind, alpha, beta); };
+  switch (act.kind) {
+    case activation_kind::none: return;
+    case activation_kind::relu: return append(algorithm::eltwise_relu);
+    case activation_kind::clip: return append(algorithm::eltwise_clip, act.alpha, act.beta);
+    case activation_kind::sigmoid: return append(algorithm::eltwise_logistic);
+    case activation_kind::tanh: return append(algorithm::eltwise_tanh);
+    case activation_kind::hard_swish: return append(algorithm::eltwise_hardswish, hard_swish_alpha, hard_swish_beta);
+    case activation_kind::hard_sigmoid:
+      append(algorithm::eltwise_linear, act.alpha, act.beta);
+      return append(algorithm::eltwise_clip, 0, 1);
+    case activation_kind::leaky_relu: return append(algorithm::eltwise_relu, act.alpha);
+    case activation_kind::swish: return append(algorithm::eltwise_swish, act.alpha);
+    case activation_kind::gelu: return append(algorithm::eltwise_gelu_erf);
+    case activation_kind::gelu_tanh: return append(algorithm::eltwise_gelu_tanh);
+  }
+}
+
+call::call(dnnl::primitive primitive, const memory_desc& scratchpad, scratch_buffer& scratch)
+    : primitive_(std::move(primitive)), scratch_(&scratch) {
+  if (const size_t bytes = scratchpad.get_size(); bytes > 0) {
+    scratch.reserve(static_cast<int64_t>(bytes));
+    scratchpad_ = add(DNNL_ARG_SCRATCHPAD, scratchpad);
+  }
+}
+
+size_t call::add(int arg, const memory_desc& md, const void* data) {
+  memories_.emplace_back(md, engine(), data ? const_cast<void*>(data) : DNNL_MEMORY_NONE);
+  args_.push_back({arg, memories_.back().get()});
+  return args_.size() - 1;
+}
+
+void call::set(size_t index, const void* data) {
+  dnnl::error::wrap_c_api(dnnl_memory_set_data_handle(args_[index].memory, const_cast<void*>(data)),
+                          "oneDNN did not take an operand");
+}
+
+void call::run() {
+  if (scratchpad_ != SIZE_MAX)
+    set(scratchpad_, scratch_->data());
+  dnnl::error::wrap_c_api(dnnl_primitive_execute(primitive_.get(), stream().get(), static_cast<int>(args_.size()),
+                                                 args_.data()),
+                          "a oneDNN primitive failed");
+}
+
+dnnl::primitive_attr user_scratchpad(const dnnl::post_ops& ops) {
+  dnnl::primitive_attr attr;
+  attr.set_scratchpad_mode(dnnl::scratchpad_mode::user);
+  attr.set_post_ops(ops);
+  return attr;
+}
+
+weight_cache::handle pack(weight_cache& weights, const weight_ptr& w, const memory_desc& from, const memory_desc& to) {
+  if (from == to)
+    return weights.plain(w);
+  const std::string layout = layout_text(to);
+  expects(!layout.empty(), "dnnl: a packed weight has no blocked format");
+  return weights.packed(w, "dnnl " + layout_text(from) + layout, [&](const tensor& plain) {
+    tensor bytes(dtype::uint8, {static_cast<int64_t>(to.get_size())});
+    dnnl::memory source(from, engine(), const_cast<void*>(plain.data()));
+    dnnl::memory target(to, engine(), bytes.mutable_data());
+    dnnl::reorder(source, target).execute(stream(), source, target);
+    return bytes;
+  });
+}
+
+} // namespace troupe::dnn

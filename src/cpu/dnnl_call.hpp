@@ -1,0 +1,62 @@
+// A oneDNN primitive with its operands, and what all oneDNN kernels share.
+#pragma once
+
+#include "cpu/dnnl_compat.hpp"
+#include "cpu/kernel.hpp"
+#include "ops/activation.hpp"
+
+#include <vector>
+
+namespace troupe::dnn {
+
+/// Returns the CPU engine.
+const dnnl::engine& engine();
+
+/// Returns the descriptor of float elements of `dims` in row-major order or, of rank 3 to 5, channels-last.
+memory_desc describe(const shape& dims, layout l = layout::plain);
+
+/// Returns the descriptor of float elements in whatever order the library likes best.
+memory_desc describe_any(const shape& dims);
+
+/// Appends `act` to what a primitive does to its result. Returns false where oneDNN has no such function.
+void append_activation(dnnl::post_ops& ops, const activation& act);
+
+/// A primitive whose operands' addresses are set before each run (see the top of this file). Its working memory is the
+/// device's scratch.
+class call {
+public:
+  call() = default;
+  /// Takes a primitive made with `user_scratchpad` attributes.
+  call(dnnl::primitive primitive, const memory_desc& scratchpad, scratch_buffer& scratch);
+
+  /// Adds operand `arg` (a DNNL_ARG_ number); returns its index for `set`. `data` may be set later.
+  size_t add(int arg, const memory_desc& md, const void* data = nullptr);
+  /// Sets where operand `index` lies.
+  void set(size_t index, const void* data);
+  void run();
+
+private:
+  dnnl::primitive primitive_;
+  std::vector<dnnl::memory> memories_;
+  std::vector<dnnl_exec_arg_t> args_;
+  scratch_buffer* scratch_ = nullptr;
+  size_t scratchpad_ = SIZE_MAX;
+};
+
+/// Returns attributes that let the caller own the working memory.
+dnnl::primitive_attr user_scratchpad(const dnnl::post_ops& ops = {});
+
+/// Returns the weight in format `to`; `from` describes the plain elements under the same logical dims.
+weight_cache::handle pack(weight_cache& weights, const weight_ptr& w, const memory_desc& from, const memory_desc& to);
+
+/// Returns `make()`, or null where oneDNN cannot do it.
+template <class F>
+kernel_ptr try_make(F&& make) {
+  try {
+    return make();
+  } catch (const dnnl::error&) {
+    return nullptr;
+  }
+}
+
+} // namespace troupe::dnn

@@ -1,0 +1,153 @@
+// oneDNN 2.6 (Debian 12) and 3.x (Debian 13) behind one set of functions. Everything that differs between them is here.
+//
+// All primitives are for inference on the CPU. A function throws `dnnl::error` where the library has no implementation.
+#pragma once
+
+#include <oneapi/dnnl/dnnl.hpp>
+
+#include <string>
+
+namespace troupe::dnn {
+
+using memory_desc = dnnl::memory::desc;
+using dims = dnnl::memory::dims;
+
+/// Strides, dilations (0 is none) and padding of a sliding window, by spatial axis.
+struct window_dims {
+  dims kernel, strides, dilations, pad_begin, pad_end;
+};
+
+/// Operand descriptors of an LSTM; [layers, directions, …] as oneDNN orders them.
+struct lstm_descs {
+  memory_desc x, h0, c0, wx, wh, bias, y, h, c;
+};
+
+#if DNNL_VERSION_MAJOR >= 3
+
+inline void append_eltwise(dnnl::post_ops& ops, dnnl::algorithm kind, float alpha, float beta) {
+  ops.append_eltwise(kind, alpha, beta);
+}
+
+inline constexpr float hard_swish_alpha = 1.f / 6, hard_swish_beta = 0.5f;
+
+inline dnnl::convolution_forward::primitive_desc convolution(const dnnl::engine& e, const memory_desc& x,
+                                                             const memory_desc& w, const memory_desc& bias,
+                                                             const memory_desc& y, const window_dims& window,
+                                                             const dnnl::primitive_attr& attr) {
+  return {e, dnnl::prop_kind::forward_inference, dnnl::algorithm::convolution_direct, x, w, bias, y, window.strides,
+          window.dilations, window.pad_begin, window.pad_end, attr};
+}
+
+inline dnnl::deconvolution_forward::primitive_desc deconvolution(const dnnl::engine& e, const memory_desc& x,
+                                                                 const memory_desc& w, const memory_desc& bias,
+                                                                 const memory_desc& y, const window_dims& window,
+                                                                 const dnnl::primitive_attr& attr) {
+  return {e, dnnl::prop_kind::forward_inference, dnnl::algorithm::deconvolution_direct, x, w, bias, y, window.strides,
+          window.dilations, window.pad_begin, window.pad_end, attr};
+}
+
+inline dnnl::matmul::primitive_desc matmul(const dnnl::engine& e, const memory_desc& a, const memory_desc& b,
+                                           const memory_desc& bias, const memory_desc& y,
+                                           const dnnl::primitive_attr& attr) {
+  return {e, a, b, bias, y, attr};
+}
+
+inline dnnl::pooling_forward::primitive_desc pooling(const dnnl::engine& e, dnnl::algorithm kind, const memory_desc& x,
+                                                     const memory_desc& y, const window_dims& window,
+                                                     const dnnl::primitive_attr& attr) {
+  return {e, dnnl::prop_kind::forward_inference, kind, x, y, window.strides, window.kernel, window.dilations,
+          window.pad_begin, window.pad_end, attr};
+}
+
+inline dnnl::lstm_forward::primitive_desc lstm(const dnnl::engine& e, dnnl::rnn_direction direction,
+                                               const lstm_descs& d, const dnnl::primitive_attr& attr) {
+  return {e, dnnl::prop_kind::forward_inference, direction, d.x, d.h0, d.c0, d.wx, d.wh, d.bias, d.y, d.h, d.c, attr};
+}
+
+/// How the elements of a blocked format lie, as text: equal texts mean equal layouts. Empty for other formats.
+inline std::string layout_text(const memory_desc& md) {
+  if (md.get_format_kind() != dnnl::memory::format_kind::blocked)
+    return {};
+  std::string text;
+  const auto append = [&](const dims& numbers) {
+    for (const auto n : numbers)
+      text += std::to_string(n) + ",";
+    text += ";";
+  };
+  append(md.get_padded_dims());
+  append(md.get_strides());
+  append(md.get_inner_blks());
+  append(md.get_inner_idxs());
+  return text;
+}
+
+#else
+
+inline void append_eltwise(dnnl::post_ops& ops, dnnl::algorithm kind, float alpha, float beta) {
+  ops.append_eltwise(1.f, kind, alpha, beta);
+}
+
+inline constexpr float hard_swish_alpha = 0, hard_swish_beta = 0;
+
+inline dnnl::convolution_forward::primitive_desc convolution(const dnnl::engine& e, const memory_desc& x,
+                                                             const memory_desc& w, const memory_desc& bias,
+                                                             const memory_desc& y, const window_dims& window,
+                                                             const dnnl::primitive_attr& attr) {
+  const dnnl::convolution_forward::desc desc(dnnl::prop_kind::forward_inference, dnnl::algorithm::convolution_direct, x,
+                                             w, bias, y, window.strides, window.dilations, window.pad_begin,
+                                             window.pad_end);
+  return {desc, attr, e};
+}
+
+inline dnnl::deconvolution_forward::primitive_desc deconvolution(const dnnl::engine& e, const memory_desc& x,
+                                                                 const memory_desc& w, const memory_desc& bias,
+                                                                 const memory_desc& y, const window_dims& window,
+                                                                 const dnnl::primitive_attr& attr) {
+  const dnnl::deconvolution_forward::desc desc(dnnl::prop_kind::forward_inference,
+                                               dnnl::algorithm::deconvolution_direct, x, w, bias, y, window.strides,
+                                               window.dilations, window.pad_begin, window.pad_end);
+  return {desc, attr, e};
+}
+
+inline dnnl::matmul::primitive_desc matmul(const dnnl::engine& e, const memory_desc& a, const memory_desc& b,
+                                           const memory_desc& bias, const memory_desc& y,
+                                           const dnnl::primitive_attr& attr) {
+  return {dnnl::matmul::desc(a, b, bias, y), attr, e};
+}
+
+inline dnnl::pooling_v2_forward::primitive_desc pooling(const dnnl::engine& e, dnnl::algorithm kind,
+                                                        const memory_desc& x, const memory_desc& y,
+                                                        const window_dims& window, const dnnl::primitive_attr& attr) {
+  const dnnl::pooling_v2_forward::desc desc(dnnl::prop_kind::forward_inference, kind, x, y, window.strides,
+                                            window.kernel, window.dilations, window.pad_begin, window.pad_end);
+  return {desc, attr, e};
+}
+
+inline dnnl::lstm_forward::primitive_desc lstm(const dnnl::engine& e, dnnl::rnn_direction direction,
+                                               const lstm_descs& d, const dnnl::primitive_attr& attr) {
+  const dnnl::lstm_forward::desc desc(dnnl::prop_kind::forward_inference, direction, d.x, d.h0, d.c0, d.wx, d.wh,
+                                      d.bias, d.y, d.h, d.c);
+  return {desc, attr, e};
+}
+
+/// How the elements of a blocked format lie, as text: equal texts mean equal layouts. Empty for other formats.
+inline std::string layout_text(const memory_desc& md) {
+  if (md.data.format_kind != dnnl_blocked)
+    return {};
+  const dnnl_blocking_desc_t& blocking = md.data.format_desc.blocking;
+  std::string text;
+  const auto append = [&](const dnnl_dim_t* numbers, int count) {
+    for (int i = 0; i < count; ++i)
+      text += std::to_string(numbers[i]) + ",";
+    text += ";";
+  };
+  append(md.data.padded_dims, md.data.ndims);
+  append(blocking.strides, md.data.ndims);
+  append(blocking.inner_blks, blocking.inner_nblks);
+  append(blocking.inner_idxs, blocking.inner_nblks);
+  return text;
+}
+
+#endif
+
+} // namespace troupe::dnn

@@ -1,0 +1,152 @@
+// Convolution and transposed convolution through oneDNN: Y = act(conv(X, W) + B + residual).
+//
+// Constant weights are packed once into the format that oneDNN likes best. The residual is added as a binary post-op, so it
+// may lie anywhere. A ConvTranspose that states its output's shape is left to the reference kernel.
+#include "cpu/dnnl_call.hpp"
+#include "cpu/kernels.hpp"
+#include "ops/window.hpp"
+
+namespace troupe {
+namespace {
+
+using dnn::memory_desc;
+
+struct conv_operands {
+  memory_desc x, w_plain, w, bias, y;
+};
+
+/// Weights with the groups as a dim of their own: oneDNN wants [G, O / G, I / G, kernel…] with one group left out.
+memory_desc grouped_weights(const shape& dims, int64_t groups, bool transposed) {
+  const int64_t rows = dims[0] / groups;
+  shape split{groups, rows};
+  split.insert(split.end(), dims.begin() + 1, dims.end());
+  shape strides = strides_of(split);
+  if (transposed) { // stored [I, O / G, …]
+    std::swap(split[1], split[2]);
+    std::swap(strides[1], strides[2]);
+  }
+  const size_t skip = groups == 1 ? 1 : 0;
+  return {dnn::dims(split.begin() + skip, split.end()), dnnl::memory::data_type::f32,
+          dnn::dims(strides.begin() + skip, strides.end())};
+}
+
+/// The same dims in whatever format the library likes best.
+memory_desc any_weights(const shape& weights, int64_t groups, bool transposed) {
+  shape split{groups, weights[0] / groups};
+  split.insert(split.end(), weights.begin() + 1, weights.end());
+  if (transposed)
+    std::swap(split[1], split[2]);
+  if (groups == 1)
+    split.erase(split.begin());
+  return dnn::describe_any(split);
+}
+
+class dnnl_conv_kernel final : public kernel {
+public:
+  dnnl_conv_kernel(const kernel_request& r, bool transposed, const dnn::window_dims& window) {
+    const int64_t groups = r.call.attrs.integer("group", 1);
+    conv_operands d;
+    d.x = dnn::describe(r.inputs[0].dims, r.inputs[0].layout);
+    d.y = dnn::describe(r.outputs[0].dims, r.outputs[0].layout);
+    d.w_plain = grouped_weights(r.inputs[1].dims, groups, transposed);
+    packed_ = r.inputs[1].constant != nullptr;
+    d.w = packed_ ? any_weights(r.inputs[1].dims, groups, transposed) : d.w_plain;
+    if (r.has_input(2))
+      d.bias = dnn::describe(r.inputs[2].dims);
+    dnnl::post_ops ops;
+    const bool residual = r.has_input(3);
+    if (residual)
+      ops.append_binary(dnnl::algorithm::binary_add, dnn::describe(r.inputs[3].dims, r.inputs[3].layout));
+    dnn::append_activation(ops, parse_activation(r.call.attrs));
+    const auto attr = dnn::user_scratchpad(ops);
+    if (transposed)
+      bind<dnnl::deconvolution_forward>(r, dnn::deconvolution(dnn::engine(), d.x, d.w, d.bias, d.y, window, attr), d);
+    else
+      bind<dnnl::convolution_forward>(r, dnn::convolution(dnn::engine(), d.x, d.w, d.bias, d.y, window, attr), d);
+    if (residual)
+      residual_ = call_.add(DNNL_ARG_ATTR_MULTIPLE_POST_OP(0) | DNNL_ARG_SRC_1,
+                            dnn::describe(r.inputs[3].dims, r.inputs[3].layout));
+  }
+
+  bool reads(size_t i) const override { return i != 1 || !packed_; }
+
+  void run(const kernel_run& r) override {
+    call_.set(x_, r.in[0]);
+    call_.set(y_, r.out[0]);
+    if (!packed_)
+      call_.set(w_, r.in[1]);
+    if (bias_ != SIZE_MAX)
+      call_.set(bias_, r.in[2]);
+    if (residual_ != SIZE_MAX)
+      call_.set(residual_, r.in[3]);
+    call_.run();
+  }
+
+private:
+  template <class Primitive, class Desc>
+  void bind(const kernel_request& r, const Desc& desc, const conv_operands& d) {
+    call_ = dnn::call(Primitive(desc), desc.scratchpad_desc(), r.resources.scratch);
+    x_ = call_.add(DNNL_ARG_SRC, desc.src_desc());
+    y_ = call_.add(DNNL_ARG_DST, desc.dst_desc());
+    if (packed_)
+      weights_ = dnn::pack(r.resources.weights, r.inputs[1].constant, d.w_plain, desc.weights_desc());
+    w_ = call_.add(DNNL_ARG_WEIGHTS, desc.weights_desc(), packed_ ? weights_->data() : nullptr);
+    if (r.has_input(2))
+      bias_ = call_.add(DNNL_ARG_BIAS, d.bias);
+  }
+
+  dnn::call call_;
+  bool packed_;
+  weight_cache::handle weights_;
+  size_t x_ = 0, y_ = 0, w_ = 0, bias_ = SIZE_MAX, residual_ = SIZE_MAX;
+};
+
+bool takes(const kernel_request& r) {
+  if (!r.all_of_type(dtype::float32) || r.inputs[0].dims.size() < 3 || r.inputs[0].dims.size() > 5)
+    return false;
+  const bool plain_weights = r.inputs[1].layout == layout::plain;
+  const bool empty = volume(r.inputs[0].dims) == 0 || volume(r.outputs[0].dims) == 0 || volume(r.inputs[1].dims) == 0;
+  return plain_weights && !empty && (!r.has_input(2) || r.inputs[2].layout == layout::plain);
+}
+
+dnn::window_dims to_dims(const window_spec& spec) {
+  dnn::window_dims w;
+  w.kernel.assign(spec.kernel.begin(), spec.kernel.end());
+  w.strides.assign(spec.strides.begin(), spec.strides.end());
+  for (int64_t d : spec.dilations)
+    w.dilations.push_back(d - 1);
+  return w;
+}
+
+} // namespace
+
+kernel_ptr make_dnnl_conv(const kernel_request& r) {
+  if (!takes(r))
+    return nullptr;
+  const shape &x = r.inputs[0].dims, &weights = r.inputs[1].dims;
+  const window_spec spec = parse_window(r.call.attrs, shape(weights.begin() + 2, weights.end()));
+  const window_axes axes = bind_window(spec, std::span(x).subspan(2));
+  dnn::window_dims window = to_dims(spec);
+  for (size_t i = 3 - spec.rank(); i < 3; ++i) {
+    const window_axis& a = axes[i];
+    window.pad_begin.push_back(a.pad_begin);
+    // What the windows reach, which may be less than what the model states: oneDNN wants the exact number.
+    window.pad_end.push_back((a.out - 1) * a.stride + (a.kernel - 1) * a.dilation + 1 - a.in - a.pad_begin);
+  }
+  return dnn::try_make([&] { return std::make_unique<dnnl_conv_kernel>(r, false, window); });
+}
+
+kernel_ptr make_dnnl_conv_transpose(const kernel_request& r) {
+  if (!takes(r) || r.call.attrs.has("output_shape") || parse_auto_pad(r.call.attrs) != auto_pad::notset)
+    return nullptr;
+  const shape &x = r.inputs[0].dims, &weights = r.inputs[1].dims, &y = r.outputs[0].dims;
+  const window_spec spec = parse_window(r.call.attrs, shape(weights.begin() + 2, weights.end()));
+  dnn::window_dims window = to_dims(spec);
+  for (size_t i = 0; i < spec.rank(); ++i) {
+    window.pad_begin.push_back(spec.pads[i]);
+    window.pad_end.push_back((x[i + 2] - 1) * spec.strides[i] + spec.extent(i) - spec.pads[i] - y[i + 2]);
+  }
+  return dnn::try_make([&] { return std::make_unique<dnnl_conv_kernel>(r, true, window); });
+}
+
+} // namespace troupe

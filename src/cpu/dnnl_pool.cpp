@@ -1,0 +1,79 @@
+// Pooling through oneDNN: MaxPool (values only), AveragePool and their global forms, plain or channels-last.
+#include "cpu/dnnl_call.hpp"
+#include "cpu/kernels.hpp"
+#include "ops/window.hpp"
+
+namespace troupe {
+namespace {
+
+class dnnl_pool_kernel final : public kernel {
+public:
+  dnnl_pool_kernel(const kernel_request& r, dnnl::algorithm kind, const dnn::window_dims& window) {
+    const auto x = dnn::describe(r.inputs[0].dims, r.inputs[0].layout);
+    const auto y = dnn::describe(r.outputs[0].dims, r.outputs[0].layout);
+    const auto desc = dnn::pooling(dnn::engine(), kind, x, y, window, dnn::user_scratchpad());
+    call_ = dnn::call(primitive_of(desc), desc.scratchpad_desc(), r.resources.scratch);
+    x_ = call_.add(DNNL_ARG_SRC, x);
+    y_ = call_.add(DNNL_ARG_DST, y);
+  }
+
+  void run(const kernel_run& r) override {
+    call_.set(x_, r.in[0]);
+    call_.set(y_, r.out[0]);
+    call_.run();
+  }
+
+private:
+  static dnnl::primitive primitive_of(const dnnl::primitive_desc_base& desc) { return dnnl::primitive(desc.get()); }
+
+  dnn::call call_;
+  size_t x_ = 0, y_ = 0;
+};
+
+/// Pads as the windows reach: oneDNN wants the exact number. False where an average would count padding differently.
+bool fill(const window_spec& spec, const window_axes& axes, bool include_pad, dnn::window_dims& w) {
+  for (size_t i = 0; i < spec.rank(); ++i) {
+    const window_axis& a = axes[3 - spec.rank() + i];
+    const int64_t reach = (a.out - 1) * a.stride + (a.kernel - 1) * a.dilation + 1 - a.in - a.pad_begin;
+    if (include_pad && reach > a.pad_end)
+      return false; // a window that hangs over the padding counts less
+    w.kernel.push_back(a.kernel);
+    w.strides.push_back(a.stride);
+    w.dilations.push_back(a.dilation - 1);
+    w.pad_begin.push_back(a.pad_begin);
+    w.pad_end.push_back(reach);
+    // oneDNN does not define a window without any input.
+    if (a.pad_begin >= (a.kernel - 1) * a.dilation + 1 || reach >= (a.kernel - 1) * a.dilation + 1)
+      return false;
+  }
+  return true;
+}
+
+} // namespace
+
+kernel_ptr make_dnnl_pool(const kernel_request& r) {
+  const shape& x = r.inputs[0].dims;
+  if (!r.all_of_type(dtype::float32) || r.has_output(1) || x.size() < 3 || x.size() > 5 || volume(x) == 0 ||
+      volume(r.outputs[0].dims) == 0)
+    return nullptr;
+  const bool global = r.call.op_type.starts_with("Global");
+  const bool maximum = r.call.op_type.ends_with("MaxPool");
+  const bool include_pad = !maximum && r.call.attrs.integer("count_include_pad", 0) != 0;
+  window_spec spec;
+  if (global) {
+    spec.kernel.assign(x.begin() + 2, x.end());
+    spec.strides = spec.dilations = shape(spec.rank(), 1);
+    spec.pads.assign(2 * spec.rank(), 0);
+  } else {
+    spec = parse_window(r.call.attrs, r.call.attrs.integers("kernel_shape"));
+  }
+  dnn::window_dims window;
+  if (!fill(spec, bind_window(spec, std::span(x).subspan(2)), include_pad, window))
+    return nullptr;
+  const auto kind = maximum       ? dnnl::algorithm::pooling_max
+                    : include_pad ? dnnl::algorithm::pooling_avg_include_padding
+                                  : dnnl::algorithm::pooling_avg_exclude_padding;
+  return dnn::try_make([&] { return std::make_unique<dnnl_pool_kernel>(r, kind, window); });
+}
+
+} // namespace troupe
