@@ -46,8 +46,8 @@ public:
   dnnl_conv_kernel(const kernel_request& r, bool transposed, const dnn::window_dims& window) {
     const int64_t groups = r.call.attrs.integer("group", 1);
     conv_operands d;
-    d.x = dnn::describe(r.inputs[0].dims, r.inputs[0].layout);
-    d.y = dnn::describe(r.outputs[0].dims, r.outputs[0].layout);
+    d.x = dnn::describe(r.inputs[0].dims, r.layout_of(r.inputs[0]));
+    d.y = dnn::describe(r.outputs[0].dims, r.layout_of(r.outputs[0]));
     d.w_plain = grouped_weights(r.inputs[1].dims, groups, transposed);
     packed_ = r.inputs[1].constant != nullptr;
     d.w = packed_ ? any_weights(r.inputs[1].dims, groups, transposed) : d.w_plain;
@@ -56,7 +56,7 @@ public:
     dnnl::post_ops ops;
     const bool residual = r.has_input(3);
     if (residual)
-      ops.append_binary(dnnl::algorithm::binary_add, dnn::describe(r.inputs[3].dims, r.inputs[3].layout));
+      ops.append_binary(dnnl::algorithm::binary_add, dnn::describe(r.inputs[3].dims, r.layout_of(r.inputs[3])));
     dnn::append_activation(ops, parse_activation(r.call.attrs));
     const auto attr = dnn::user_scratchpad(ops);
     if (transposed)
@@ -65,7 +65,7 @@ public:
       bind<dnnl::convolution_forward>(r, dnn::convolution(dnn::engine(), d.x, d.w, d.bias, d.y, window, attr), d);
     if (residual)
       residual_ = call_.add(DNNL_ARG_ATTR_MULTIPLE_POST_OP(0) | DNNL_ARG_SRC_1,
-                            dnn::describe(r.inputs[3].dims, r.inputs[3].layout));
+                            dnn::describe(r.inputs[3].dims, r.layout_of(r.inputs[3])));
   }
 
   bool reads(size_t i) const override { return i != 1 || !packed_; }

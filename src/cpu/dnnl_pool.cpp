@@ -9,8 +9,8 @@ namespace {
 class dnnl_pool_kernel final : public kernel {
 public:
   dnnl_pool_kernel(const kernel_request& r, dnnl::algorithm kind, const dnn::window_dims& window) {
-    const auto x = dnn::describe(r.inputs[0].dims, r.inputs[0].layout);
-    const auto y = dnn::describe(r.outputs[0].dims, r.outputs[0].layout);
+    const auto x = dnn::describe(r.inputs[0].dims, r.layout_of(r.inputs[0]));
+    const auto y = dnn::describe(r.outputs[0].dims, r.layout_of(r.outputs[0]));
     const auto desc = dnn::pooling(dnn::engine(), kind, x, y, window, dnn::user_scratchpad());
     call_ = dnn::call(primitive_of(desc), desc.scratchpad_desc(), r.resources.scratch);
     x_ = call_.add(DNNL_ARG_SRC, x);

@@ -5,6 +5,7 @@
 // A's elements, to its own sums, which stay in its cache; or columns, where N is large enough to give each thread long
 // stretches. Transposed B [N, K]: one dot product an output.
 #include "base/parallel.hpp"
+#include "cpu/fast_functions.hpp"
 #include "cpu/kernels.hpp"
 #include "cpu/product.hpp"
 
@@ -114,7 +115,8 @@ private:
       if (residual)
         for (int64_t j = n0; j < n1; ++j)
           line[j] += residual[m * p_.n + j];
-      apply(p_.act, line + n0, n1 - n0);
+      if (p_.act.kind != activation_kind::none)
+        fast::activate(p_.act, line + n0, line + n0, n1 - n0);
     }
   }
 

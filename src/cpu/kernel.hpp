@@ -43,7 +43,13 @@ struct kernel_request {
   bool all_of_type(dtype type) const;
   /// Returns whether every present operand is plain.
   bool all_plain() const;
+  /// Returns the layout that operand `o` has for oneDNN: its own, or, where its elements lie the same way in both layouts,
+  /// the one that the call's other operands have.
+  layout layout_of(const operand& o) const;
 };
+
+/// Returns whether the elements of a value of these dims lie the same way plain and channels-last.
+bool same_in_both_layouts(const shape& dims);
 
 /// Addresses of one run. Absent operands, and inputs that the kernel does not read at run time, are null.
 struct kernel_run {

@@ -22,6 +22,35 @@ constexpr auto rows = std::to_array<kernel_row>({
     {"", "AveragePool", "dnnl_pool", make_dnnl_pool},
     {"", "GlobalMaxPool", "dnnl_pool", make_dnnl_pool},
     {"", "GlobalAveragePool", "dnnl_pool", make_dnnl_pool},
+    {"troupe", "Attention", "attention", make_attention},
+    {"", "Softmax", "softmax", make_softmax},
+    {"", "LayerNormalization", "row_norm", make_row_norm},
+    {"", "RMSNormalization", "row_norm", make_row_norm},
+    {"", "Concat", "channels_last_concat", make_channels_last_concat},
+    {"", "LSTM", "lstm", make_lstm},
+    {"troupe", "Elementwise", "elementwise", make_elementwise},
+    {"", "Add", "elementwise", make_elementwise},
+    {"", "Sub", "elementwise", make_elementwise},
+    {"", "Mul", "elementwise", make_elementwise},
+    {"", "Div", "elementwise", make_elementwise},
+    {"", "Pow", "elementwise", make_elementwise},
+    {"", "Min", "elementwise", make_elementwise},
+    {"", "Max", "elementwise", make_elementwise},
+    {"", "Neg", "elementwise", make_elementwise},
+    {"", "Abs", "elementwise", make_elementwise},
+    {"", "Reciprocal", "elementwise", make_elementwise},
+    {"", "Sqrt", "elementwise", make_elementwise},
+    {"", "Exp", "elementwise", make_elementwise},
+    {"", "Log", "elementwise", make_elementwise},
+    {"", "Erf", "elementwise", make_elementwise},
+    {"", "Tanh", "elementwise", make_elementwise},
+    {"", "Floor", "elementwise", make_elementwise},
+    {"", "Ceil", "elementwise", make_elementwise},
+    {"", "Softplus", "elementwise", make_elementwise},
+    {"", "Relu", "elementwise", make_elementwise},
+    {"", "Sigmoid", "elementwise", make_elementwise},
+    {"", "HardSwish", "elementwise", make_elementwise},
+    {"", "Gelu", "elementwise", make_elementwise},
 });
 
 /// The kernel of last resort: the operator's own plain loops.
@@ -72,9 +101,70 @@ private:
   bool any_unsized_ = false;
 };
 
+/// Moves the elements of one operand between the two layouts.
+void reorder_elements(const operand& o, layout to, const void* from, void* into) {
+  const int64_t channels = o.dims[1], spatial = volume(std::span(o.dims).subspan(2));
+  const bool forward = to == layout::channels_last;
+  const int64_t rows = forward ? channels : spatial, columns = forward ? spatial : channels;
+  visit_width(o.type, [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    const T* x = static_cast<const T*>(from);
+    T* y = static_cast<T*>(into);
+    for (int64_t image = 0; image < o.dims[0]; ++image, x += rows * columns, y += rows * columns)
+      for (int64_t r = 0; r < rows; ++r)
+        for (int64_t c = 0; c < columns; ++c)
+          y[c * rows + r] = x[r * columns + c];
+  });
+}
+
+/// Runs a kernel that knows only plain operands between reorders: slow, but every layout has a kernel for every operator.
+class plain_adapter final : public kernel {
+public:
+  explicit plain_adapter(const kernel_request& request) : request_(request), copies_(operands()) {
+    kernel_request plain = request;
+    for (operand& o : plain.inputs)
+      o.layout = layout::plain;
+    for (operand& o : plain.outputs)
+      o.layout = layout::plain;
+    inner_ = choose_kernel(plain).run;
+    for (size_t i = 0; i < operands(); ++i)
+      if (at(i).layout == layout::channels_last)
+        copies_[i] = tensor(at(i).type, at(i).dims);
+  }
+
+  bool reads(size_t i) const override { return inner_->reads(i); }
+
+  void run(const kernel_run& r) override {
+    std::vector<const void*> in(r.in, r.in + request_.inputs.size());
+    std::vector<void*> out(r.out, r.out + request_.outputs.size());
+    for (size_t i = 0; i < in.size(); ++i)
+      if (copies_[i].defined()) {
+        reorder_elements(at(i), layout::plain, in[i], copies_[i].mutable_data());
+        in[i] = copies_[i].data();
+      }
+    for (size_t i = 0; i < out.size(); ++i)
+      if (copies_[in.size() + i].defined())
+        out[i] = copies_[in.size() + i].mutable_data();
+    inner_->run({in.data(), out.data(), r.allocated});
+    for (size_t i = 0; i < out.size(); ++i)
+      if (copies_[in.size() + i].defined())
+        reorder_elements(request_.outputs[i], layout::channels_last, out[i], r.out[i]);
+  }
+
+private:
+  size_t operands() const { return request_.inputs.size() + request_.outputs.size(); }
+  const operand& at(size_t i) const {
+    return i < request_.inputs.size() ? request_.inputs[i] : request_.outputs[i - request_.inputs.size()];
+  }
+
+  const kernel_request request_;
+  std::vector<tensor> copies_; // plain forms of the operands that are not
+  kernel_ptr inner_;
+};
+
 /// An elementwise operator does not care in which order elements lie, as long as all operands agree.
 bool reference_takes(const kernel_request& request) {
-  if (request.all_plain())
+  if (request.all_plain() || request.call.op_type == "Reorder")
     return true;
   if (request.call.def->layouts != layout_support::agnostic)
     return false;
@@ -98,6 +188,18 @@ bool kernel_request::all_plain() const {
   return std::all_of(inputs.begin(), inputs.end(), fits) && std::all_of(outputs.begin(), outputs.end(), fits);
 }
 
+bool same_in_both_layouts(const shape& dims) {
+  return dims.size() < 3 || dims[1] == 1 || volume(std::span(dims).subspan(2)) == 1;
+}
+
+layout kernel_request::layout_of(const operand& o) const {
+  if (!same_in_both_layouts(o.dims) || o.dims.size() < 3)
+    return o.layout;
+  const auto is_last = [](const operand& other) { return other.layout == layout::channels_last; };
+  const bool any = std::any_of(inputs.begin(), inputs.end(), is_last) || std::any_of(outputs.begin(), outputs.end(), is_last);
+  return any ? layout::channels_last : layout::plain;
+}
+
 std::span<const kernel_row> kernel_rows() {
   return rows;
 }
@@ -110,7 +212,7 @@ chosen_kernel choose_kernel(const kernel_request& request) {
   if (!request.call.def->reference)
     fail(errc::unsupported, "{}: the CPU device has no kernel", describe(request.call));
   if (!reference_takes(request))
-    fail(errc::internal, "{}: no CPU kernel takes these layouts", describe(request.call));
+    return {std::make_unique<plain_adapter>(request), "adapted"};
   return {std::make_unique<reference_kernel>(request), "reference"};
 }
 

@@ -14,5 +14,16 @@ kernel_ptr make_dnnl_matmul(const kernel_request& request);
 kernel_ptr make_gemv(const kernel_request& request);
 /// MaxPool, AveragePool and their global forms. dnnl_pool.cpp
 kernel_ptr make_dnnl_pool(const kernel_request& request);
+/// Elementwise operators and chains of them. elementwise.cpp
+kernel_ptr make_elementwise(const kernel_request& request);
+/// troupe.Attention. attention.cpp
+kernel_ptr make_attention(const kernel_request& request);
+/// Softmax over the last axes; LayerNormalization and RMSNormalization. rows.cpp
+kernel_ptr make_softmax(const kernel_request& request);
+kernel_ptr make_row_norm(const kernel_request& request);
+/// Concat along the channels of channels-last values. concat.cpp
+kernel_ptr make_channels_last_concat(const kernel_request& request);
+/// LSTM with its default activations over whole sequences. lstm.cpp
+kernel_ptr make_lstm(const kernel_request& request);
 
 } // namespace troupe

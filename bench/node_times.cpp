@@ -1,0 +1,113 @@
+// Where the time of a model goes on the CPU device: node by node, without actors.
+//
+//   bench_node_times CASE_DIR [RUNS] [TOP]
+//
+// CASE_DIR holds model.onnx and test_data_set_0/input_*.pb. Prints the time a run by operator and kernel, then the most
+// expensive nodes. The clock is read around every node, so the sum is a little over what a run without it takes.
+#include "cpu/cpu_device.hpp"
+#include "device/run_inline.hpp"
+#include "loader/onnx_loader.hpp"
+#include "loader/tensor_file.hpp"
+#include "rewrite/rewrite.hpp"
+
+#include <algorithm>
+#include <chrono>
+
+using namespace troupe;
+
+namespace {
+
+struct node_time {
+  std::string label, kernel;
+  double ms = 0;
+  int64_t calls = 0;
+};
+
+double ms_since(std::chrono::steady_clock::time_point start) {
+  return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
+}
+
+std::map<std::string, tensor> read_inputs(const graph& g, const std::filesystem::path& folder) {
+  std::map<std::string, tensor> inputs;
+  for (size_t i = 0; i < g.inputs.size(); ++i)
+    inputs[g.values[g.inputs[i]].name] = read_pb(folder / fmt::format("input_{}.pb", i)).value;
+  return inputs;
+}
+
+void print(std::vector<node_time> rows, int64_t runs, size_t top) {
+  std::sort(rows.begin(), rows.end(), [](const auto& a, const auto& b) { return a.ms > b.ms; });
+  for (size_t i = 0; i < std::min(top, rows.size()); ++i)
+    fmt::print("{:9.3f} ms {:5} calls  {:20} {}\n", rows[i].ms / static_cast<double>(runs),
+               rows[i].calls / runs, rows[i].kernel, rows[i].label);
+}
+
+std::vector<node_time> values_of(const std::map<std::pair<std::string, std::string>, node_time>& times) {
+  std::vector<node_time> rows;
+  for (const auto& [key, time] : times)
+    rows.push_back(time);
+  return rows;
+}
+
+void profile(const std::filesystem::path& folder, int64_t runs, size_t top) {
+  auto start = std::chrono::steady_clock::now();
+  graph g = load_model(folder / "model.onnx");
+  const double load_ms = ms_since(start);
+  const std::map<std::string, tensor> named = read_inputs(g, folder / "test_data_set_0");
+  rewrite_options options;
+  for (const std::string& name : host_inputs_of(g))
+    options.constant_inputs[name] = named.at(name);
+  start = std::chrono::steady_clock::now();
+  const auto program = std::make_shared<const graph>(rewrite(std::move(g), options));
+  const double rewrite_ms = ms_since(start);
+  std::map<std::pair<std::string, std::string>, node_time> by_kernel, by_node;
+  bool counting = false;
+  const auto cpu = make_cpu_device("cpu", {.profile = [&](const node& n, std::string_view kernel, int64_t ns) {
+    if (!counting)
+      return;
+    const std::string op = n.domain.empty() ? n.op_type : n.domain + "." + n.op_type;
+    for (auto* times : {&by_kernel, &by_node}) {
+      const std::string label = times == &by_kernel ? op : op + " " + n.name;
+      node_time& t = (*times)[{label, std::string(kernel)}];
+      t.label = label;
+      t.kernel = kernel;
+      t.ms += static_cast<double>(ns) / 1e6;
+      ++t.calls;
+    }
+  }});
+  std::vector<tensor> inputs;
+  for (value_id v : program->inputs)
+    inputs.push_back(named.at(program->values[v].name));
+  inline_runner runner(make_plan(program, {cpu->info()}, {}), {cpu.get()});
+  start = std::chrono::steady_clock::now();
+  runner.run(inputs);
+  const double first_ms = ms_since(start);
+  runner.run(inputs);
+  counting = true;
+  std::vector<double> samples;
+  for (int64_t i = 0; i < runs; ++i) {
+    start = std::chrono::steady_clock::now();
+    runner.run(inputs);
+    samples.push_back(ms_since(start));
+  }
+  std::sort(samples.begin(), samples.end());
+  fmt::print("load {:.1f} ms, rewrite {:.1f} ms, first run {:.1f} ms; run median {:.3f} ms, least {:.3f} ms, {} nodes\n",
+             load_ms, rewrite_ms, first_ms, samples[samples.size() / 2], samples[0], program->nodes.size());
+  print(values_of(by_kernel), runs, 40);
+  fmt::print("\n");
+  print(values_of(by_node), runs, top);
+}
+
+} // namespace
+
+int main(int argc, char** argv) {
+  if (argc < 2) {
+    fmt::print(stderr, "usage: bench_node_times CASE_DIR [RUNS] [TOP]\n");
+    return 2;
+  }
+  try {
+    profile(argv[1], argc > 2 ? std::max(1, std::atoi(argv[2])) : 20, argc > 3 ? static_cast<size_t>(std::max(0, std::atoi(argv[3]))) : 15);
+  } catch (const std::exception& e) {
+    fmt::print(stderr, "bench_node_times: {}\n", e.what());
+    return 1;
+  }
+}

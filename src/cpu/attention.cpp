@@ -1,0 +1,153 @@
+// Softmax attention on floats: Y = softmax(scale · Q · Kᵀ + mask) · V, head by head (the operator: ops/fused_attention.cpp).
+//
+// One query position (a decode step) is a row of dot products and a weighted sum of V's rows. More are two small matrix
+// products a block of rows, through oneDNN's single-threaded product; heads and blocks go to the threads.
+#include "base/parallel.hpp"
+#include "cpu/dnnl_compat.hpp"
+#include "cpu/fast_functions.hpp"
+#include "cpu/kernels.hpp"
+
+#include <limits>
+
+namespace troupe {
+namespace {
+
+/// Query rows of a block.
+constexpr int64_t row_block = 64;
+/// Multiplications of a head-and-block below which several share a thread.
+constexpr double parallel_work = 64 * 1024;
+
+/// Elements from one batch, head or position to the next.
+struct strides {
+  int64_t batch, head, row;
+};
+
+struct sizes {
+  int64_t batch, heads, groups, queries, keys, width, value_width;
+  strides q, k, v, y;
+  shape mask; // of the scores [batch, heads, queries, keys]; empty without a mask
+  float scale;
+  bool causal;
+};
+
+bool heads_behind(const attributes& attrs, std::string_view name) {
+  return attrs.text(name, "bhsd") == "bshd";
+}
+
+strides strides_of_operand(const shape& dims, bool behind) {
+  return {dims[1] * dims[2] * dims[3], behind ? dims[3] : dims[2] * dims[3], behind ? dims[2] * dims[3] : dims[3]};
+}
+
+sizes parse(const kernel_request& r) {
+  const attributes& attrs = r.call.attrs;
+  const bool q_behind = heads_behind(attrs, "q_layout"), kv_behind = heads_behind(attrs, "kv_layout");
+  const shape &q = r.inputs[0].dims, &k = r.inputs[1].dims, &v = r.inputs[2].dims;
+  sizes z{};
+  z.batch = q[0];
+  z.heads = q[q_behind ? 2 : 1];
+  z.queries = q[q_behind ? 1 : 2];
+  z.width = q[3];
+  z.keys = k[kv_behind ? 1 : 2];
+  z.groups = z.heads / k[kv_behind ? 2 : 1];
+  z.value_width = v[3];
+  z.q = strides_of_operand(q, q_behind);
+  z.k = strides_of_operand(k, kv_behind);
+  z.v = strides_of_operand(v, kv_behind);
+  z.y = strides_of_operand(r.outputs[0].dims, heads_behind(attrs, "out_layout"));
+  if (r.has_input(3))
+    z.mask = broadcast_strides(r.inputs[3].dims, shape{z.batch, z.heads, z.queries, z.keys});
+  z.scale = attrs.real("scale", 1);
+  z.causal = attrs.integer("is_causal", 0) != 0;
+  return z;
+}
+
+/// C = alpha · A · op(B), all row-major with leading dimensions, on the calling thread where that is in a parallel region.
+void multiply(bool transpose_b, int64_t m, int64_t n, int64_t k, float alpha, const float* a, int64_t lda, const float* b,
+              int64_t ldb, float* c, int64_t ldc) {
+  dnnl::error::wrap_c_api(dnnl_sgemm('N', transpose_b ? 'T' : 'N', m, n, k, alpha, a, lda, b, ldb, 0.f, c, ldc),
+                          "a oneDNN product failed");
+}
+
+class attention_kernel final : public kernel {
+public:
+  explicit attention_kernel(const kernel_request& r) : z_(parse(r)) {}
+
+  void run(const kernel_run& r) override {
+    const int64_t blocks = (z_.queries + row_block - 1) / row_block;
+    const double work = static_cast<double>(std::min(row_block, z_.queries)) * static_cast<double>(z_.keys) *
+                        static_cast<double>(z_.width + z_.value_width);
+    const int64_t grain = std::max<int64_t>(1, static_cast<int64_t>(parallel_work / work));
+    parallel_for(z_.batch * z_.heads * blocks, grain, [&](int64_t begin, int64_t end) {
+      thread_local std::vector<float> scores;
+      scores.resize(std::max(scores.size(), static_cast<size_t>(row_block * z_.keys)));
+      for (int64_t i = begin; i < end; ++i) {
+        const int64_t s0 = i % blocks * row_block, head = i / blocks;
+        attend(r, head / z_.heads, head % z_.heads, s0, std::min(row_block, z_.queries - s0), scores.data());
+      }
+    });
+  }
+
+private:
+  void attend(const kernel_run& r, int64_t b, int64_t h, int64_t s0, int64_t rows, float* scores) const {
+    const int64_t group = h / z_.groups;
+    const float* q = r.input<float>(0) + b * z_.q.batch + h * z_.q.head + s0 * z_.q.row;
+    const float* k = r.input<float>(1) + b * z_.k.batch + group * z_.k.head;
+    const float* v = r.input<float>(2) + b * z_.v.batch + group * z_.v.head;
+    float* y = r.output<float>(0) + b * z_.y.batch + h * z_.y.head + s0 * z_.y.row;
+    if (rows == 1)
+      for (int64_t t = 0; t < z_.keys; ++t)
+        scores[t] = z_.scale * fast::dot(q, k + t * z_.k.row, z_.width);
+    else
+      multiply(true, rows, z_.keys, z_.width, z_.scale, q, z_.q.row, k, z_.k.row, scores, z_.keys);
+    for (int64_t i = 0; i < rows; ++i) {
+      float* line = scores + i * z_.keys;
+      if (!z_.mask.empty())
+        add_mask(r.input<float>(3), b, h, s0 + i, line);
+      if (z_.causal)
+        for (int64_t t = std::max<int64_t>(0, s0 + i + z_.keys - z_.queries + 1); t < z_.keys; ++t)
+          line[t] = -std::numeric_limits<float>::infinity();
+      fast::softmax_row(line, z_.keys);
+    }
+    if (rows == 1)
+      weighted_sum(scores, v, y);
+    else
+      multiply(false, rows, z_.value_width, z_.keys, 1.f, scores, z_.keys, v, z_.v.row, y, z_.y.row);
+  }
+
+  void add_mask(const float* mask, int64_t b, int64_t h, int64_t s, float* line) const {
+    const float* from = mask + b * z_.mask[0] + h * z_.mask[1] + s * z_.mask[2];
+    if (z_.mask[3] == 1)
+      for (int64_t t = 0; t < z_.keys; ++t)
+        line[t] += from[t];
+    else
+      for (int64_t t = 0; t < z_.keys; ++t)
+        line[t] += *from;
+  }
+
+  /// y = Σ_t weights[t] · v[t]
+  void weighted_sum(const float* weights, const float* v, float* y) const {
+    std::fill_n(y, z_.value_width, 0.f);
+    for (int64_t t = 0; t < z_.keys; ++t) {
+      const float w = weights[t];
+      const float* line = v + t * z_.v.row;
+#pragma omp simd
+      for (int64_t d = 0; d < z_.value_width; ++d)
+        y[d] += w * line[d];
+    }
+  }
+
+  const sizes z_;
+};
+
+} // namespace
+
+kernel_ptr make_attention(const kernel_request& r) {
+  if (!r.all_of_type(dtype::float32) || !r.all_plain() || volume(r.outputs[0].dims) == 0 || volume(r.inputs[1].dims) == 0)
+    return nullptr;
+  for (size_t i = 0; i < 3; ++i)
+    if (r.inputs[i].dims.size() != 4)
+      return nullptr;
+  return std::make_unique<attention_kernel>(r);
+}
+
+} // namespace troupe

@@ -1,0 +1,22 @@
+// Vectorised loops over floats: activations and softmax, with the accuracy of vector_math.hpp.
+#pragma once
+
+#include "ops/activation.hpp"
+
+namespace troupe::fast {
+
+/// y[i] = act(x[i]); x and y may be the same.
+void activate(const activation& act, const float* x, float* y, int64_t count);
+
+/// x[i] = e^(x[i] − max) / Σ; a row of −inf alone gives NaN, as in ONNX.
+void softmax_row(float* x, int64_t count);
+
+/// Returns the largest element, −inf for none; NaN may be missed.
+float maximum(const float* x, int64_t count);
+
+float sum(const float* x, int64_t count);
+float sum_of_squares(const float* x, int64_t count);
+/// Σ a[i] · b[i]
+float dot(const float* a, const float* b, int64_t count);
+
+} // namespace troupe::fast

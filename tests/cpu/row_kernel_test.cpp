@@ -1,0 +1,39 @@
+#include "cpu/kernel_check.hpp"
+#include "support/catch.hpp"
+
+using namespace troupe;
+using namespace troupe::testing;
+
+TEST_CASE("softmax rows agree with the reference", "[cpu]") {
+  for (const shape& x : std::vector<shape>{{5}, {3, 1}, {2, 3, 17}, {4, 700}})
+    CHECK(kernel_check("", "Softmax").input(x, false, layout::plain, -8, 8).worst("softmax") < 1);
+}
+
+TEST_CASE("row norms agree with the reference", "[cpu]") {
+  for (const shape& x : std::vector<shape>{{3, 8}, {2, 5, 33}, {1, 768}, {300, 64}}) {
+    const shape last{x.back()};
+    CHECK(kernel_check("", "LayerNormalization").input(x, false, layout::plain, 3, 5).input(last).input(last).worst("row_norm") < 1);
+    CHECK(kernel_check("", "RMSNormalization").input(x, false, layout::plain, -4, 5).input(last, true).worst("row_norm") < 1);
+  }
+  attributes a;
+  a.set("axis", int64_t{1});
+  CHECK(kernel_check("", "LayerNormalization", a).input({2, 3, 5}).input({3, 5}).input({3, 5}).worst("row_norm") < 1);
+}
+
+TEST_CASE("LSTM agrees with the reference", "[cpu]") {
+  for (const char* direction : {"forward", "reverse", "bidirectional"})
+    for (int64_t batch : {1, 3})
+      for (bool state : {false, true}) {
+        INFO(direction << " batch " << batch);
+        const int64_t directions = std::string(direction) == "bidirectional" ? 2 : 1, hidden = 19, inputs = 7, steps = 6;
+        attributes a;
+        a.set("direction", std::string(direction));
+        a.set("hidden_size", hidden);
+        kernel_check check("", "LSTM", a);
+        check.input({steps, batch, inputs}).input({directions, 4 * hidden, inputs}, true);
+        check.input({directions, 4 * hidden, hidden}, true).input({directions, 8 * hidden}, true);
+        if (state)
+          check.absent().input({directions, batch, hidden}).input({directions, batch, hidden});
+        CHECK(check.worst("lstm", 1e-4, 1e-5, 3) < 1);
+      }
+}
