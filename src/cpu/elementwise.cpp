@@ -1,8 +1,8 @@
 // Elementwise operators and fused chains of them on floats: one pass over memory, a block of elements at a time, each step a
 // vectorised loop over cached buffers.
 //
-// Works in memory order, so the output may be plain or channels-last; inputs broadcast, as long as each lies either like
-// the output or the same way in both layouts (one element, or one for each channel).
+// Works in memory order, so the output may be plain or channels-last; an input either lies like the output, or is plain and
+// broadcasts.
 #include "ops/fused_elementwise.hpp"
 
 #include "base/parallel.hpp"
@@ -281,7 +281,7 @@ bool walks_along(const kernel_request& r) {
     if (!in.present())
       return false;
     const bool same = in.dims == out.dims && in.layout == out.layout;
-    return same || r.all_plain() || (in.layout == layout::plain && same_in_both_layouts(in.dims) && in.dims.size() <= out.dims.size());
+    return same || r.all_plain() || (in.layout == layout::plain && in.dims != out.dims) || same_in_both_layouts(in.dims);
   });
 }
 

@@ -42,7 +42,19 @@ bool is_spatial(const graph& g, const node& n) {
   return has_channels(g.values[n.inputs[0]]) && has_channels(g.values[n.outputs[0]]);
 }
 
-/// Whether a node computes the same on operands of any one layout: their dims are the output's, or they are one element.
+/// Whether the operator's kernels broadcast plain operands along an output of either layout.
+bool broadcasts(const node& n) {
+  constexpr std::string_view ops[] = {"Add", "Sub", "Mul", "Div", "Elementwise"};
+  return std::find(std::begin(ops), std::end(ops), n.op_type) != std::end(ops);
+}
+
+/// Whether operand `v` of an elementwise node or concatenation has the output's layout; the others stay plain.
+bool is_full_operand(const graph& g, const node& n, value_id v) {
+  return n.op_type == "Concat" || g.values[v].dims == g.values[n.outputs[0]].dims;
+}
+
+/// Whether a node computes the same on operands of any one layout: their dims are the output's, or they are one element, or
+/// the operator broadcasts them.
 bool is_agnostic(const graph& g, const node& n) {
   if (n.outputs.size() != 1 || n.outputs[0] == no_value || !has_channels(g.values[n.outputs[0]]))
     return false;
@@ -56,7 +68,9 @@ bool is_agnostic(const graph& g, const node& n) {
     const bool constant = in.constant || in.known;
     if (concat)
       return !constant && has_channels(in);
-    return is_single(in) || (!constant && in.type == dtype::float32 && in.dims == g.values[n.outputs[0]].dims);
+    if (in.dims == g.values[n.outputs[0]].dims)
+      return !constant && in.type == dtype::float32;
+    return is_single(in) || broadcasts(n);
   });
 }
 
@@ -92,7 +106,7 @@ private:
       return false;
     if (nodes_[n].def->layouts == layout_support::spatial)
       return is_data_operand(g_, nodes_[n], i);
-    return !is_single(g_.values[v]);
+    return is_full_operand(g_, nodes_[n], v);
   }
 
   /// Whether anyone needs the plain form of a value that `device` makes.
@@ -220,7 +234,7 @@ private:
       if (n.inputs[i] == no_value)
         continue;
       const value& v = g_.values[n.inputs[i]];
-      const bool follows = spatial ? is_data_operand(g_, n, i) : !is_single(v);
+      const bool follows = spatial ? is_data_operand(g_, n, i) : is_full_operand(g_, n, n.inputs[i]);
       require(is_last(n.inputs[i]) == follows || is_neutral(v), "an operand", n.name);
     }
   }

@@ -2,6 +2,7 @@
 
 #include "base/checked.hpp"
 #include "plan/chunks.hpp"
+#include "plan/layout.hpp"
 #include "plan/lifetimes.hpp"
 #include "plan/placement.hpp"
 #include "plan/plan_key.hpp"
@@ -137,6 +138,7 @@ std::shared_ptr<const plan> make_plan(std::shared_ptr<const graph> program, std:
   p->key = plan_key(hash_of(*program), devices, options);
   p->devices = std::move(devices);
   p->placement = place(*g, p->devices, options);
+  assign_layouts(*g, p->placement, p->devices);
   adjacency edges = adjacency_of(*g);
   segmentation segments = find_segments(*g, edges.producer);
   p->chunks = build_chunks(*g, edges, p->placement, segments);
