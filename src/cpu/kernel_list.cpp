@@ -26,6 +26,8 @@ constexpr auto rows = std::to_array<kernel_row>({
     {"", "Softmax", "softmax", make_softmax},
     {"", "LayerNormalization", "row_norm", make_row_norm},
     {"", "RMSNormalization", "row_norm", make_row_norm},
+    {"", "InstanceNormalization", "group_norm", make_group_norm},
+    {"", "GroupNormalization", "group_norm", make_group_norm},
     {"", "Concat", "channels_last_concat", make_channels_last_concat},
     {"", "LSTM", "lstm", make_lstm},
     {"troupe", "Elementwise", "elementwise", make_elementwise},

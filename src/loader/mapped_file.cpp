@@ -1,6 +1,7 @@
 #include "loader/mapped_file.hpp"
 
 #include "base/error.hpp"
+#include "base/mapped_memory.hpp"
 
 #include <cerrno>
 #include <cstring>
@@ -51,12 +52,15 @@ std::shared_ptr<const mapped_file> mapped_file::open(const std::filesystem::path
     fail(errc::io, "cannot map {} ({} bytes): {}", file.string(), s.st_size, reason());
   mapped->data_ = static_cast<const std::byte*>(data);
   mapped->size_ = static_cast<size_t>(s.st_size);
+  note_mapped_file(data, mapped->size_);
   return mapped;
 }
 
 mapped_file::~mapped_file() {
-  if (data_)
-    ::munmap(const_cast<std::byte*>(data_), size_);
+  if (!data_)
+    return;
+  forget_mapped_file(data_);
+  ::munmap(const_cast<std::byte*>(data_), size_);
 }
 
 } // namespace troupe

@@ -42,10 +42,15 @@ bool is_spatial(const graph& g, const node& n) {
   return has_channels(g.values[n.inputs[0]]) && has_channels(g.values[n.outputs[0]]);
 }
 
-/// Whether the operator's kernels broadcast plain operands along an output of either layout.
+/// Whether the operator normalises by channel: channels-last operands cost it nothing, but are no gain either.
+bool is_channel_norm(const node& n) {
+  return n.domain.empty() && (n.op_type == "InstanceNormalization" || n.op_type == "GroupNormalization");
+}
+
+/// Whether the operator's kernels take plain operands of other dims beside an output of either layout.
 bool broadcasts(const node& n) {
   constexpr std::string_view ops[] = {"Add", "Sub", "Mul", "Div", "Elementwise"};
-  return std::find(std::begin(ops), std::end(ops), n.op_type) != std::end(ops);
+  return std::find(std::begin(ops), std::end(ops), n.op_type) != std::end(ops) || is_channel_norm(n);
 }
 
 /// Whether operand `v` of an elementwise node or concatenation has the output's layout; the others stay plain.
@@ -59,7 +64,7 @@ bool is_agnostic(const graph& g, const node& n) {
   if (n.outputs.size() != 1 || n.outputs[0] == no_value || !has_channels(g.values[n.outputs[0]]))
     return false;
   const bool concat = is_channel_concat(g, n);
-  if (!concat && n.def->layouts != layout_support::agnostic)
+  if (!concat && !is_channel_norm(n) && n.def->layouts != layout_support::agnostic)
     return false;
   return std::all_of(n.inputs.begin(), n.inputs.end(), [&](value_id v) {
     if (v == no_value)

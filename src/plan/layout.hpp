@@ -1,7 +1,7 @@
 // Memory layouts: on devices that prefer it, convolutions and their neighbours work on channels-last values.
 //
-// A node is channels-last where it is a convolution or pooling, or where it only hands on such values (elementwise,
-// concatenation along the channels). Explicit `troupe.Reorder` nodes stand wherever the two layouts meet. Graph inputs and
+// A node is channels-last where it is a convolution or pooling, or where it only hands on such values (elementwise, channel
+// norms, concatenation along the channels). Explicit `troupe.Reorder` nodes stand wherever the two layouts meet. Graph inputs and
 // outputs, constants, and values that cross devices are plain. A value with one channel or one spatial position lies the
 // same way in both layouts; it is called plain.
 #pragma once

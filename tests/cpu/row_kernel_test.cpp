@@ -37,3 +37,17 @@ TEST_CASE("LSTM agrees with the reference", "[cpu]") {
         CHECK(check.worst("lstm", 1e-4, 1e-5, 3) < 1);
       }
 }
+
+TEST_CASE("channel norms of channels-last values agree with the reference", "[cpu]") {
+  for (const shape& x : std::vector<shape>{{1, 6, 5, 7}, {2, 12, 33, 9}, {3, 4, 200}}) {
+    INFO(to_string(x));
+    kernel_check instance("", "InstanceNormalization");
+    instance.input(x, false, layout::channels_last, 2, 4).input({x[1]}).input({x[1]}).channels_last_output();
+    CHECK(instance.worst("group_norm") < 1);
+    attributes a;
+    a.set("num_groups", int64_t{2});
+    kernel_check group("", "GroupNormalization", a);
+    group.input(x, false, layout::channels_last, -3, 2).input({x[1]}).input({x[1]}).channels_last_output();
+    CHECK(group.worst("group_norm") < 1);
+  }
+}

@@ -1,0 +1,133 @@
+#include "cpu/kernel_check.hpp"
+#include "ops/fused_elementwise.hpp"
+#include "ops/registry.hpp"
+#include "support/catch.hpp"
+
+using namespace troupe;
+using namespace troupe::testing;
+
+namespace {
+
+attributes activated(const char* name, float alpha = 0, float beta = 0) {
+  attributes a;
+  a.set("activation", std::string(name));
+  a.set("activation_alpha", alpha);
+  a.set("activation_beta", beta);
+  return a;
+}
+
+const std::vector<attributes>& activations() {
+  static const std::vector<attributes> all = {
+      attributes(), activated("Relu"), activated("Clip", -0.2f, 0.6f), activated("Sigmoid"), activated("Tanh"),
+      activated("HardSwish"), activated("HardSigmoid", 0.3f, 0.4f), activated("LeakyRelu", 0.1f), activated("Swish", 1.f),
+      activated("Gelu"), activated("GeluTanh")};
+  return all;
+}
+
+} // namespace
+
+TEST_CASE("fused convolutions agree with the reference", "[cpu]") {
+  const auto l = GENERATE(layout::plain, layout::channels_last);
+  for (attributes a : activations())
+    for (bool residual : {false, true}) {
+      INFO(a.text("activation", "none") << (residual ? " with residual" : ""));
+      a.set("pads", std::vector<int64_t>{1, 1, 1, 1});
+      kernel_check check("troupe", "Conv", a);
+      check.input({2, 5, 9, 7}, false, l, -3, 3).input({6, 5, 3, 3}, true).input({6}, true);
+      if (residual)
+        check.input({2, 6, 9, 7}, false, l);
+      if (l == layout::channels_last)
+        check.channels_last_output();
+      CHECK(check.worst("dnnl_conv", 1e-4, 2e-5) < 1);
+    }
+}
+
+TEST_CASE("fused products agree with the reference", "[cpu]") {
+  for (attributes a : activations())
+    for (bool residual : {false, true})
+      for (bool bias : {false, true})
+        for (int64_t rows : {3, 37}) {
+          INFO(a.text("activation", "none") << (residual ? " residual" : "") << (bias ? " bias " : " ") << rows);
+          kernel_check check("troupe", "MatMul", a);
+          check.input({rows, 40}).input({40, 51}, true);
+          if (bias)
+            check.input({51});
+          else
+            check.absent();
+          if (residual)
+            check.input({rows, 51});
+          CHECK(check.worst(rows == 3 ? "gemv" : "dnnl_matmul", 1e-4, 2e-5) < 1);
+        }
+}
+
+TEST_CASE("attention agrees with the reference in every layout", "[cpu]") {
+  const int64_t B = 2, H = 4, D = 24, Dv = 16;
+  for (int64_t S : {1, 5, 70})
+    for (int64_t T : {70, 131})
+      for (int64_t kv_heads : {4, 2})
+        for (const char* layout_name : {"bhsd", "bshd"})
+          for (int mask : {0, 1, 2}) {
+            const bool behind = std::string(layout_name) == "bshd";
+            const auto dims = [&](int64_t heads, int64_t positions, int64_t width) {
+              return behind ? shape{B, positions, heads, width} : shape{B, heads, positions, width};
+            };
+            attributes a;
+            a.set("scale", 0.3f);
+            for (const char* name : {"q_layout", "kv_layout", "out_layout"})
+              a.set(name, std::string(layout_name));
+            a.set("is_causal", int64_t{mask == 2});
+            INFO(S << " queries " << T << " keys " << kv_heads << " kv heads " << layout_name << " mask " << mask);
+            kernel_check check("troupe", "Attention", a);
+            check.input(dims(H, S, D)).input(dims(kv_heads, T, D)).input(dims(kv_heads, T, Dv));
+            if (mask == 1)
+              check.input({B, 1, S, T}, false, layout::plain, -2, 2);
+            CHECK(check.worst("attention") < 1);
+          }
+}
+
+TEST_CASE("elementwise chains agree with the reference", "[cpu]") {
+  using enum elementwise_code;
+  // y = swish(x · scale[c] + shift[c]) + x / 2, scale and shift by channel.
+  elementwise_program program;
+  program.steps = {{multiply, 0, 1}, {add, 3, 2}, {swish, 4, -1}, {multiply, 0, -2}, {add, 5, 6}};
+  program.constants = {1.f, 0.5f};
+  const auto l = GENERATE(layout::plain, layout::channels_last);
+  for (const shape& scale : std::vector<shape>{{5, 1, 1}, {1}, {7}, {2, 5, 9, 1}}) {
+    INFO(to_string(scale));
+    kernel_check check("troupe", "Elementwise", to_attributes(program));
+    check.input({2, 5, 9, 7}, false, l, -4, 4).input(scale).input({5, 1, 1});
+    if (l == layout::channels_last)
+      check.channels_last_output();
+    CHECK(check.worst("elementwise") < 1);
+  }
+}
+
+TEST_CASE("every elementwise step agrees with the reference", "[cpu]") {
+  for (int code = 0; code <= static_cast<int>(elementwise_code::elu); ++code) {
+    INFO("code " << code);
+    const auto c = static_cast<elementwise_code>(code);
+    elementwise_program program;
+    program.steps = {{c, 0, 1, 2}};
+    kernel_check check("troupe", "Elementwise", to_attributes(program));
+    // Positive first operands, for logarithm and root; alpha, low and high bounds behind.
+    check.input({3, 1100}, false, layout::plain, 0.1f, 6).input({1}, false, layout::plain, 0.3f, 0.9f).input({1100}, false, layout::plain, 1, 2);
+    CHECK(check.worst("elementwise") < 1);
+    if (c == elementwise_code::power || c == elementwise_code::logarithm || c == elementwise_code::square_root)
+      continue;
+    kernel_check negative("troupe", "Elementwise", to_attributes(program));
+    negative.input({3, 1100}, false, layout::plain, -6, 6).input({1}, false, layout::plain, 0.3f, 0.9f).input({1100}, false, layout::plain, 1, 2);
+    CHECK(negative.worst("elementwise") < 1);
+  }
+}
+
+TEST_CASE("concatenation of channels-last values agrees with the reference", "[cpu]") {
+  if (!find_op("", "Concat", 13))
+    return;
+  attributes a;
+  a.set("axis", int64_t{1});
+  kernel_check check("", "Concat", a);
+  for (int64_t channels : {3, 1, 8})
+    check.input({2, channels, 6, 5}, false, layout::channels_last);
+  check.channels_last_output();
+  CHECK(check.worst("channels_last_concat") < 1);
+}
