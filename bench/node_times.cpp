@@ -37,8 +37,8 @@ std::map<std::string, tensor> read_inputs(const graph& g, const std::filesystem:
 void print(std::vector<node_time> rows, int64_t runs, size_t top) {
   std::sort(rows.begin(), rows.end(), [](const auto& a, const auto& b) { return a.ms > b.ms; });
   for (size_t i = 0; i < std::min(top, rows.size()); ++i)
-    fmt::print("{:9.3f} ms {:5} calls  {:20} {}\n", rows[i].ms / static_cast<double>(runs),
-               rows[i].calls / runs, rows[i].kernel, rows[i].label);
+    fmt::print("{:9.3f} ms {:5} calls  {:20} {}\n", rows[i].ms / static_cast<double>(runs), rows[i].calls / runs,
+               rows[i].kernel, rows[i].label);
 }
 
 std::vector<node_time> values_of(const std::map<std::pair<std::string, std::string>, node_time>& times) {
@@ -62,18 +62,18 @@ void profile(const std::filesystem::path& folder, int64_t runs, size_t top) {
   std::map<std::pair<std::string, std::string>, node_time> by_kernel, by_node;
   bool counting = false;
   const auto cpu = make_cpu_device("cpu", {.profile = [&](const node& n, std::string_view kernel, int64_t ns) {
-    if (!counting)
-      return;
-    const std::string op = n.domain.empty() ? n.op_type : n.domain + "." + n.op_type;
-    for (auto* times : {&by_kernel, &by_node}) {
-      const std::string label = times == &by_kernel ? op : op + " " + n.name;
-      node_time& t = (*times)[{label, std::string(kernel)}];
-      t.label = label;
-      t.kernel = kernel;
-      t.ms += static_cast<double>(ns) / 1e6;
-      ++t.calls;
-    }
-  }});
+                                     if (!counting)
+                                       return;
+                                     const std::string op = n.domain.empty() ? n.op_type : n.domain + "." + n.op_type;
+                                     for (auto* times : {&by_kernel, &by_node}) {
+                                       const std::string label = times == &by_kernel ? op : op + " " + n.name;
+                                       node_time& t = (*times)[{label, std::string(kernel)}];
+                                       t.label = label;
+                                       t.kernel = kernel;
+                                       t.ms += static_cast<double>(ns) / 1e6;
+                                       ++t.calls;
+                                     }
+                                   }});
   std::vector<tensor> inputs;
   for (value_id v : program->inputs)
     inputs.push_back(named.at(program->values[v].name));
@@ -90,8 +90,9 @@ void profile(const std::filesystem::path& folder, int64_t runs, size_t top) {
     samples.push_back(ms_since(start));
   }
   std::sort(samples.begin(), samples.end());
-  fmt::print("load {:.1f} ms, rewrite {:.1f} ms, first run {:.1f} ms; run median {:.3f} ms, least {:.3f} ms, {} nodes\n",
-             load_ms, rewrite_ms, first_ms, samples[samples.size() / 2], samples[0], program->nodes.size());
+  fmt::print(
+      "load {:.1f} ms, rewrite {:.1f} ms, first run {:.1f} ms; run median {:.3f} ms, least {:.3f} ms, {} nodes\n",
+      load_ms, rewrite_ms, first_ms, samples[samples.size() / 2], samples[0], program->nodes.size());
   print(values_of(by_kernel), runs, 40);
   fmt::print("\n");
   print(values_of(by_node), runs, top);
@@ -105,7 +106,8 @@ int main(int argc, char** argv) {
     return 2;
   }
   try {
-    profile(argv[1], argc > 2 ? std::max(1, std::atoi(argv[2])) : 20, argc > 3 ? static_cast<size_t>(std::max(0, std::atoi(argv[3]))) : 15);
+    profile(argv[1], argc > 2 ? std::max(1, std::atoi(argv[2])) : 20,
+            argc > 3 ? static_cast<size_t>(std::max(0, std::atoi(argv[3]))) : 15);
   } catch (const std::exception& e) {
     fmt::print(stderr, "bench_node_times: {}\n", e.what());
     return 1;

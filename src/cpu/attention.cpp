@@ -62,8 +62,8 @@ sizes parse(const kernel_request& r) {
 }
 
 /// C = alpha · A · op(B), all row-major with leading dimensions, on the calling thread where that is in a parallel region.
-void multiply(bool transpose_b, int64_t m, int64_t n, int64_t k, float alpha, const float* a, int64_t lda, const float* b,
-              int64_t ldb, float* c, int64_t ldc) {
+void multiply(bool transpose_b, int64_t m, int64_t n, int64_t k, float alpha, const float* a, int64_t lda,
+              const float* b, int64_t ldb, float* c, int64_t ldc) {
   dnnl::error::wrap_c_api(dnnl_sgemm('N', transpose_b ? 'T' : 'N', m, n, k, alpha, a, lda, b, ldb, 0.f, c, ldc),
                           "a oneDNN product failed");
 }
@@ -142,7 +142,8 @@ private:
 } // namespace
 
 kernel_ptr make_attention(const kernel_request& r) {
-  if (!r.all_of_type(dtype::float32) || !r.all_plain() || volume(r.outputs[0].dims) == 0 || volume(r.inputs[1].dims) == 0)
+  if (!r.all_of_type(dtype::float32) || !r.all_plain() || volume(r.outputs[0].dims) == 0 ||
+      volume(r.inputs[1].dims) == 0)
     return nullptr;
   for (size_t i = 0; i < 3; ++i)
     if (r.inputs[i].dims.size() != 4)

@@ -83,9 +83,9 @@ void call::set(size_t index, const void* data) {
 void call::run() {
   if (scratchpad_ != SIZE_MAX)
     set(scratchpad_, scratch_->data());
-  dnnl::error::wrap_c_api(dnnl_primitive_execute(primitive_.get(), stream().get(), static_cast<int>(args_.size()),
-                                                 args_.data()),
-                          "a oneDNN primitive failed");
+  dnnl::error::wrap_c_api(
+      dnnl_primitive_execute(primitive_.get(), stream().get(), static_cast<int>(args_.size()), args_.data()),
+      "a oneDNN primitive failed");
 }
 
 dnnl::primitive_attr user_scratchpad(const dnnl::post_ops& ops) {

@@ -34,16 +34,36 @@ inline dnnl::convolution_forward::primitive_desc convolution(const dnnl::engine&
                                                              const memory_desc& w, const memory_desc& bias,
                                                              const memory_desc& y, const window_dims& window,
                                                              const dnnl::primitive_attr& attr) {
-  return {e, dnnl::prop_kind::forward_inference, dnnl::algorithm::convolution_direct, x, w, bias, y, window.strides,
-          window.dilations, window.pad_begin, window.pad_end, attr};
+  return {e,
+          dnnl::prop_kind::forward_inference,
+          dnnl::algorithm::convolution_direct,
+          x,
+          w,
+          bias,
+          y,
+          window.strides,
+          window.dilations,
+          window.pad_begin,
+          window.pad_end,
+          attr};
 }
 
 inline dnnl::deconvolution_forward::primitive_desc deconvolution(const dnnl::engine& e, const memory_desc& x,
                                                                  const memory_desc& w, const memory_desc& bias,
                                                                  const memory_desc& y, const window_dims& window,
                                                                  const dnnl::primitive_attr& attr) {
-  return {e, dnnl::prop_kind::forward_inference, dnnl::algorithm::deconvolution_direct, x, w, bias, y, window.strides,
-          window.dilations, window.pad_begin, window.pad_end, attr};
+  return {e,
+          dnnl::prop_kind::forward_inference,
+          dnnl::algorithm::deconvolution_direct,
+          x,
+          w,
+          bias,
+          y,
+          window.strides,
+          window.dilations,
+          window.pad_begin,
+          window.pad_end,
+          attr};
 }
 
 inline dnnl::matmul::primitive_desc matmul(const dnnl::engine& e, const memory_desc& a, const memory_desc& b,
@@ -55,8 +75,17 @@ inline dnnl::matmul::primitive_desc matmul(const dnnl::engine& e, const memory_d
 inline dnnl::pooling_forward::primitive_desc pooling(const dnnl::engine& e, dnnl::algorithm kind, const memory_desc& x,
                                                      const memory_desc& y, const window_dims& window,
                                                      const dnnl::primitive_attr& attr) {
-  return {e, dnnl::prop_kind::forward_inference, kind, x, y, window.strides, window.kernel, window.dilations,
-          window.pad_begin, window.pad_end, attr};
+  return {e,
+          dnnl::prop_kind::forward_inference,
+          kind,
+          x,
+          y,
+          window.strides,
+          window.kernel,
+          window.dilations,
+          window.pad_begin,
+          window.pad_end,
+          attr};
 }
 
 inline dnnl::lstm_forward::primitive_desc lstm(const dnnl::engine& e, dnnl::rnn_direction direction,

@@ -62,10 +62,10 @@ public:
     if (fused_bias)
       others_.emplace_back(p.bias, call_.add(DNNL_ARG_BIAS, bias));
     for (size_t i = 0; i < binaries.size(); ++i)
-      others_.emplace_back(binaries[i].first,
-                           call_.add(DNNL_ARG_ATTR_MULTIPLE_POST_OP(first_binary + static_cast<int>(i)) |
-                                         DNNL_ARG_SRC_1,
-                                     binaries[i].second));
+      others_.emplace_back(
+          binaries[i].first,
+          call_.add(DNNL_ARG_ATTR_MULTIPLE_POST_OP(first_binary + static_cast<int>(i)) | DNNL_ARG_SRC_1,
+                    binaries[i].second));
   }
 
   bool reads(size_t i) const override { return i != 1 || !packed_; }

@@ -113,8 +113,9 @@ void run_step(elementwise_code code, const float* a, const float* b, const float
 }
 
 bool is_costly(elementwise_code code) {
-  return code == power || code == divide || (code >= square_root && code != elementwise_code::floor && code != ceiling &&
-                                             code != relu && code != clip && code != leaky_relu);
+  return code == power || code == divide ||
+         (code >= square_root && code != elementwise_code::floor && code != ceiling && code != relu && code != clip &&
+          code != leaky_relu);
 }
 
 /// An input's walk along the output's elements in memory order.
@@ -224,7 +225,8 @@ private:
   }
 
   const float* operand_at(const std::vector<const float*>& slots, int32_t code) const {
-    return code >= 0 ? slots[static_cast<size_t>(code)] : fills_.data() + (inputs_ + static_cast<size_t>(-1 - code)) * block;
+    return code >= 0 ? slots[static_cast<size_t>(code)]
+                     : fills_.data() + (inputs_ + static_cast<size_t>(-1 - code)) * block;
   }
 
   /// Returns elements [begin, begin + n) of input `i`, in place where they lie together, else copied to `to`.
@@ -281,7 +283,8 @@ bool walks_along(const kernel_request& r) {
     if (!in.present())
       return false;
     const bool same = in.dims == out.dims && in.layout == out.layout;
-    return same || r.all_plain() || (in.layout == layout::plain && in.dims != out.dims) || same_in_both_layouts(in.dims);
+    return same || r.all_plain() || (in.layout == layout::plain && in.dims != out.dims) ||
+           same_in_both_layouts(in.dims);
   });
 }
 

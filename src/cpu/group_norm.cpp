@@ -18,8 +18,8 @@ constexpr int64_t strip = 64;
 class group_norm_kernel final : public kernel {
 public:
   group_norm_kernel(const kernel_request& r, int64_t groups)
-      : images_(r.inputs[0].dims[0]), channels_(r.inputs[0].dims[1]), groups_(groups),
-        vectors_(r.inputs[1].size()), epsilon_(r.call.attrs.real("epsilon", 1e-5f)) {
+      : images_(r.inputs[0].dims[0]), channels_(r.inputs[0].dims[1]), groups_(groups), vectors_(r.inputs[1].size()),
+        epsilon_(r.call.attrs.real("epsilon", 1e-5f)) {
     pixels_ = r.inputs[0].size() / (images_ * channels_);
     strips_ = (pixels_ + strip - 1) / strip;
     sums_.resize(static_cast<size_t>(strips_ * channels_));
@@ -91,8 +91,9 @@ private:
       for (int64_t p = begin * strip; p < std::min(pixels_, end * strip); ++p)
 #pragma omp simd
         for (int64_t c = 0; c < channels_; ++c)
-          y[p * channels_ + c] = (x[p * channels_ + c] - mean_[static_cast<size_t>(c)]) * factor_[static_cast<size_t>(c)] +
-                                 shift_[static_cast<size_t>(c)];
+          y[p * channels_ + c] =
+              (x[p * channels_ + c] - mean_[static_cast<size_t>(c)]) * factor_[static_cast<size_t>(c)] +
+              shift_[static_cast<size_t>(c)];
     });
   }
 
@@ -105,8 +106,8 @@ private:
 
 kernel_ptr make_group_norm(const kernel_request& r) {
   const operand& x = r.inputs[0];
-  if (!r.all_of_type(dtype::float32) || x.size() == 0 || x.dims.size() < 3 ||
-      r.layout_of(x) != layout::channels_last || r.layout_of(r.outputs[0]) != layout::channels_last)
+  if (!r.all_of_type(dtype::float32) || x.size() == 0 || x.dims.size() < 3 || r.layout_of(x) != layout::channels_last ||
+      r.layout_of(r.outputs[0]) != layout::channels_last)
     return nullptr;
   const int64_t channels = x.dims[1];
   const int64_t groups = r.call.op_type == "InstanceNormalization" ? channels : r.call.attrs.integer("num_groups");

@@ -198,7 +198,8 @@ layout kernel_request::layout_of(const operand& o) const {
   if (!same_in_both_layouts(o.dims) || o.dims.size() < 3)
     return o.layout;
   const auto is_last = [](const operand& other) { return other.layout == layout::channels_last; };
-  const bool any = std::any_of(inputs.begin(), inputs.end(), is_last) || std::any_of(outputs.begin(), outputs.end(), is_last);
+  const bool any =
+      std::any_of(inputs.begin(), inputs.end(), is_last) || std::any_of(outputs.begin(), outputs.end(), is_last);
   return any ? layout::channels_last : layout::plain;
 }
 

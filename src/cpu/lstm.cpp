@@ -60,7 +60,8 @@ void update_cell(const float* gates, int64_t hidden, float* c, float* h) {
 
 class lstm_kernel final : public kernel {
 public:
-  lstm_kernel(const kernel_request& r, const lstm_sizes& z) : z_(z), has_bias_(r.has_input(3)), scratch_(r.resources.scratch) {
+  lstm_kernel(const kernel_request& r, const lstm_sizes& z)
+      : z_(z), has_bias_(r.has_input(3)), scratch_(r.resources.scratch) {
     recurrent_ = r.resources.weights.packed(r.inputs[2].constant, "lstm recurrent", transposed_matrices);
     has_h_ = r.has_input(5);
     has_c_ = r.has_input(6);
@@ -99,7 +100,8 @@ private:
         update_cell(sums, z_.hidden, c + b * z_.hidden, h + b * z_.hidden);
       }
       if (has_output_[0])
-        std::memcpy(r.output<float>(0) + (t * z_.directions + d) * state, h, static_cast<size_t>(state) * sizeof(float));
+        std::memcpy(r.output<float>(0) + (t * z_.directions + d) * state, h,
+                    static_cast<size_t>(state) * sizeof(float));
     }
     if (has_output_[1])
       std::memcpy(r.output<float>(1) + d * state, h, static_cast<size_t>(state) * sizeof(float));

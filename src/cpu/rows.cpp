@@ -15,10 +15,11 @@ constexpr int64_t grain_elements = 16 * 1024;
 /// Runs `f(row)` for all rows.
 template <class F>
 void for_rows(int64_t rows, int64_t width, F f) {
-  parallel_for(rows, std::max<int64_t>(1, grain_elements / std::max<int64_t>(1, width)), [&](int64_t begin, int64_t end) {
-    for (int64_t row = begin; row < end; ++row)
-      f(row);
-  });
+  parallel_for(rows, std::max<int64_t>(1, grain_elements / std::max<int64_t>(1, width)),
+               [&](int64_t begin, int64_t end) {
+                 for (int64_t row = begin; row < end; ++row)
+                   f(row);
+               });
 }
 
 class softmax_kernel final : public kernel {

@@ -56,7 +56,11 @@ void reference(kernel_context& c) {
 }
 
 constexpr auto table = std::to_array<op_def>({
-    {.domain = "troupe", .name = "Reorder", .since = 1, .types = types::fixed_size, .infer = infer,
+    {.domain = "troupe",
+     .name = "Reorder",
+     .since = 1,
+     .types = types::fixed_size,
+     .infer = infer,
      .reference = reference},
 });
 

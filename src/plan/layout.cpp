@@ -187,7 +187,7 @@ private:
   const std::vector<node> nodes_;                 // likewise
   const std::vector<device_index> old_placement_; // likewise
   std::vector<device_index>& placement_;
-  std::vector<char> chosen_;  // by old node
+  std::vector<char> chosen_;   // by old node
   std::vector<value_id> last_; // by old value and device
 };
 
@@ -252,10 +252,10 @@ private:
 } // namespace
 
 void assign_layouts(graph& g, std::vector<device_index>& placement, std::span<const device_info> devices) {
-  const bool wanted = std::any_of(devices.begin(), devices.end(), [](const auto& d) { return d.prefers_channels_last; });
-  const bool spatial = std::any_of(g.nodes.begin(), g.nodes.end(), [](const node& n) {
-    return n.def && n.def->layouts == layout_support::spatial;
-  });
+  const bool wanted =
+      std::any_of(devices.begin(), devices.end(), [](const auto& d) { return d.prefers_channels_last; });
+  const bool spatial = std::any_of(g.nodes.begin(), g.nodes.end(),
+                                   [](const node& n) { return n.def && n.def->layouts == layout_support::spatial; });
   if (wanted && spatial)
     layout_pass(g, placement, devices).run();
 }

@@ -17,10 +17,17 @@ attributes activated(const char* name, float alpha = 0, float beta = 0) {
 }
 
 const std::vector<attributes>& activations() {
-  static const std::vector<attributes> all = {
-      attributes(), activated("Relu"), activated("Clip", -0.2f, 0.6f), activated("Sigmoid"), activated("Tanh"),
-      activated("HardSwish"), activated("HardSigmoid", 0.3f, 0.4f), activated("LeakyRelu", 0.1f), activated("Swish", 1.f),
-      activated("Gelu"), activated("GeluTanh")};
+  static const std::vector<attributes> all = {attributes(),
+                                              activated("Relu"),
+                                              activated("Clip", -0.2f, 0.6f),
+                                              activated("Sigmoid"),
+                                              activated("Tanh"),
+                                              activated("HardSwish"),
+                                              activated("HardSigmoid", 0.3f, 0.4f),
+                                              activated("LeakyRelu", 0.1f),
+                                              activated("Swish", 1.f),
+                                              activated("Gelu"),
+                                              activated("GeluTanh")};
   return all;
 }
 
@@ -110,12 +117,16 @@ TEST_CASE("every elementwise step agrees with the reference", "[cpu]") {
     program.steps = {{c, 0, 1, 2}};
     kernel_check check("troupe", "Elementwise", to_attributes(program));
     // Positive first operands, for logarithm and root; alpha, low and high bounds behind.
-    check.input({3, 1100}, false, layout::plain, 0.1f, 6).input({1}, false, layout::plain, 0.3f, 0.9f).input({1100}, false, layout::plain, 1, 2);
+    check.input({3, 1100}, false, layout::plain, 0.1f, 6)
+        .input({1}, false, layout::plain, 0.3f, 0.9f)
+        .input({1100}, false, layout::plain, 1, 2);
     CHECK(check.worst("elementwise") < 1);
     if (c == elementwise_code::power || c == elementwise_code::logarithm || c == elementwise_code::square_root)
       continue;
     kernel_check negative("troupe", "Elementwise", to_attributes(program));
-    negative.input({3, 1100}, false, layout::plain, -6, 6).input({1}, false, layout::plain, 0.3f, 0.9f).input({1100}, false, layout::plain, 1, 2);
+    negative.input({3, 1100}, false, layout::plain, -6, 6)
+        .input({1}, false, layout::plain, 0.3f, 0.9f)
+        .input({1100}, false, layout::plain, 1, 2);
     CHECK(negative.worst("elementwise") < 1);
   }
 }

@@ -107,8 +107,8 @@ double kernel_check::worst(std::string_view kernel, double rtol, double atol, si
   for (int run = 0; run < 2; ++run) { // the second run must not depend on what the first left behind
     k->run({in.data(), out.data(), nullptr});
     for (size_t i = 0; i < got.size(); ++i)
-      worst = std::max(worst, error_of(output_layout_ == layout::plain ? got[i] : from_channels_last(got[i]), want[i],
-                                       rtol, atol));
+      worst = std::max(
+          worst, error_of(output_layout_ == layout::plain ? got[i] : from_channels_last(got[i]), want[i], rtol, atol));
   }
   return worst;
 }

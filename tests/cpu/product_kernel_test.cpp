@@ -7,7 +7,8 @@ using namespace troupe::testing;
 TEST_CASE("products of few rows agree with the reference", "[cpu]") {
   const bool constant = GENERATE(false, true);
   for (int64_t m : {1, 2, 3, 4})
-    for (const auto& [k, n] : std::vector<std::pair<int64_t, int64_t>>{{1, 1}, {7, 33}, {300, 257}, {515, 1001}, {64, 5000}}) {
+    for (const auto& [k, n] :
+         std::vector<std::pair<int64_t, int64_t>>{{1, 1}, {7, 33}, {300, 257}, {515, 1001}, {64, 5000}}) {
       INFO(m << " x " << k << " x " << n);
       CHECK(kernel_check("", "MatMul").input({m, k}).input({k, n}, constant).worst("gemv") < 1);
       attributes transposed;

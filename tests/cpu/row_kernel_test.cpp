@@ -12,8 +12,14 @@ TEST_CASE("softmax rows agree with the reference", "[cpu]") {
 TEST_CASE("row norms agree with the reference", "[cpu]") {
   for (const shape& x : std::vector<shape>{{3, 8}, {2, 5, 33}, {1, 768}, {300, 64}}) {
     const shape last{x.back()};
-    CHECK(kernel_check("", "LayerNormalization").input(x, false, layout::plain, 3, 5).input(last).input(last).worst("row_norm") < 1);
-    CHECK(kernel_check("", "RMSNormalization").input(x, false, layout::plain, -4, 5).input(last, true).worst("row_norm") < 1);
+    CHECK(kernel_check("", "LayerNormalization")
+              .input(x, false, layout::plain, 3, 5)
+              .input(last)
+              .input(last)
+              .worst("row_norm") < 1);
+    CHECK(
+        kernel_check("", "RMSNormalization").input(x, false, layout::plain, -4, 5).input(last, true).worst("row_norm") <
+        1);
   }
   attributes a;
   a.set("axis", int64_t{1});
@@ -25,7 +31,8 @@ TEST_CASE("LSTM agrees with the reference", "[cpu]") {
     for (int64_t batch : {1, 3})
       for (bool state : {false, true}) {
         INFO(direction << " batch " << batch);
-        const int64_t directions = std::string(direction) == "bidirectional" ? 2 : 1, hidden = 19, inputs = 7, steps = 6;
+        const int64_t directions = std::string(direction) == "bidirectional" ? 2 : 1, hidden = 19, inputs = 7,
+                      steps = 6;
         attributes a;
         a.set("direction", std::string(direction));
         a.set("hidden_size", hidden);

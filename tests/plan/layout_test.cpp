@@ -14,7 +14,8 @@ struct conv_net {
   graph g;
 
   value_id input(symbolic_shape dims) {
-    g.inputs.push_back(g.add_value({.name = "x" + std::to_string(g.values.size()), .type = dtype::float32, .dims = std::move(dims)}));
+    g.inputs.push_back(
+        g.add_value({.name = "x" + std::to_string(g.values.size()), .type = dtype::float32, .dims = std::move(dims)}));
     return g.inputs.back();
   }
   value_id apply(const std::string& op, std::vector<value_id> inputs, attributes attrs = {}) {
@@ -28,13 +29,15 @@ struct conv_net {
     return out;
   }
   value_id conv(value_id x, int64_t channels_in, int64_t channels_out, int64_t kernel = 3) {
-    const value_id w = g.add_constant("w" + std::to_string(g.values.size()), tensor(dtype::float32, {channels_out, channels_in, kernel, kernel}));
+    const value_id w = g.add_constant("w" + std::to_string(g.values.size()),
+                                      tensor(dtype::float32, {channels_out, channels_in, kernel, kernel}));
     attributes a;
     a.set("pads", std::vector<int64_t>(4, kernel / 2));
     return apply("Conv", {x, w}, a);
   }
   size_t count(const std::string& op) const {
-    return static_cast<size_t>(std::count_if(g.nodes.begin(), g.nodes.end(), [&](const node& n) { return n.op_type == op; }));
+    return static_cast<size_t>(
+        std::count_if(g.nodes.begin(), g.nodes.end(), [&](const node& n) { return n.op_type == op; }));
   }
 };
 
@@ -99,7 +102,10 @@ TEST_CASE("random networks on random placements have consistent layouts", "[plan
       const value_id a = values[pick(values.size())], b = values[pick(values.size())];
       const symbolic_shape dims = *n.g.values[a].dims;
       switch (pick(5)) {
-        case 0: values.push_back(n.conv(a, dims[1].constant(), 1 + static_cast<int64_t>(pick(4)), 1 + 2 * static_cast<int64_t>(pick(2)))); break;
+        case 0:
+          values.push_back(
+              n.conv(a, dims[1].constant(), 1 + static_cast<int64_t>(pick(4)), 1 + 2 * static_cast<int64_t>(pick(2))));
+          break;
         case 1: values.push_back(n.apply("Relu", {a})); break;
         case 2: values.push_back(n.apply("Softmax", {a})); break;
         case 3: values.push_back(n.apply("GlobalMaxPool", {a})); break;
