@@ -102,7 +102,8 @@ session_options model_options::session() const {
 void add_engine_options(CLI::App& command, model_options& options) {
   command
       .add_option("--devices", options.devices, "Devices, e.g. cpu, null, cpu*2; all (default): every physical device")
-      ->delimiter(',');
+      ->delimiter(',')
+      ->allow_extra_args(false);
   command.add_option("--policy", options.policy, "Placement of nodes: single (default), round-robin");
   command.add_flag("--no-fuse", options.no_fuse, "Run the model's own operators, nothing fused");
   command.add_flag("--json", options.json, "Print JSON");
@@ -110,8 +111,10 @@ void add_engine_options(CLI::App& command, model_options& options) {
 
 void add_model_options(CLI::App& command, model_options& options) {
   command.add_option("model", options.model, "An .onnx file, or a folder that holds model.onnx")->required();
-  command.add_option("--input", options.inputs, "NAME=FILE.npy, NAME=FILE.pb or FILE.npz; others are made up");
-  command.add_option("--dim", options.dims, "Value of a symbolic dim, e.g. batch=8 (default 1)");
+  command.add_option("--input", options.inputs, "NAME=FILE.npy, NAME=FILE.pb or FILE.npz; others are made up")
+      ->allow_extra_args(false);
+  command.add_option("--dim", options.dims, "Value of a symbolic dim, e.g. batch=8 (default 1)")
+      ->allow_extra_args(false);
   command.add_option("--seed", options.seed, "Seed of made-up inputs");
   add_engine_options(command, options);
 }

@@ -32,7 +32,9 @@ void list_devices(const model_options& options) {
 void add_devices(CLI::App& app) {
   auto options = std::make_shared<model_options>();
   CLI::App* command = app.add_subcommand("devices", "List the devices");
-  command->add_option("--devices", options->devices, "Devices to open (default all)")->delimiter(',');
+  command->add_option("--devices", options->devices, "Devices to open (default all)")
+      ->delimiter(',')
+      ->allow_extra_args(false);
   command->add_flag("--json", options->json, "Print JSON");
   command->callback([options] { list_devices(*options); });
 }
