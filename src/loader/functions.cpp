@@ -37,7 +37,7 @@ std::vector<onnx::AttributeProto> defaults_of(const Proto& proto) {
 
 void graph_builder::index_functions() {
   for (const auto& proto : model_.functions()) {
-    function f{&proto, opsets_of(proto.opset_import()), defaults_of(proto), static_cast<int64_t>(proto.ByteSizeLong())};
+    function f{&proto, opsets_of(proto.opset_import()), defaults_of(proto)};
     const std::string key = key_of(proto.domain(), proto.name(), overload_of(proto, function_overload_field));
     if (!functions_.emplace(key, std::move(f)).second)
       fail(errc::invalid_model, "the function {} of domain {} is defined twice", in_quotes(proto.name()),

@@ -66,6 +66,21 @@ std::vector<int64_t> bind_shapes(bound_plan& b, const slot_values& slots) {
   return bytes;
 }
 
+/// A view shares its root's bytes, so that no kernel would notice a Reshape to another volume: with symbolic dims only
+/// binding can tell.
+void check_views(const bound_plan& b, std::span<const int64_t> bytes) {
+  const plan& p = *b.source;
+  for (size_t v = 0; v < bytes.size(); ++v) {
+    const value_id root = p.storage[v];
+    const value& view = p.program->values[v];
+    const value& source = p.program->values[root];
+    const bool bound = p.segment_of_value[v] <= b.segment && view.dims && source.dims;
+    if (root != static_cast<value_id>(v) && bound && bytes[v] != bytes[root])
+      fail(errc::invalid_input, "{}: '{}' of shape {} cannot become shape {}",
+           describe(p.program->nodes[p.producer[v]]), source.name, to_string(b.dims[root]), to_string(b.dims[v]));
+  }
+}
+
 tensor make_known(const value& info, const shape& dims, std::span<const int64_t> elements) {
   if (volume(dims) != static_cast<int64_t>(elements.size()))
     fail(errc::internal, "host-known value '{}' of shape {} has {} elements", info.name, to_string(dims),
@@ -151,6 +166,7 @@ bound_plan_ptr bind_segment(std::shared_ptr<const plan> p, uint32_t segment, con
   b->segment = segment;
   const slot_values slots = evaluate_dims(*b->source, segment, values);
   const std::vector<int64_t> bytes = bind_shapes(*b, slots);
+  check_views(*b, bytes);
   bind_known(*b, slots);
   bind_memory(*b, bytes);
   return b;
