@@ -68,14 +68,14 @@ std::vector<int64_t> bind_shapes(bound_plan& b, const slot_values& slots) {
 
 /// A view shares its root's bytes, so that no kernel would notice a Reshape to another volume: with symbolic dims only
 /// binding can tell.
-void check_views(const bound_plan& b, std::span<const int64_t> bytes) {
+void check_views(const bound_plan& b) {
   const plan& p = *b.source;
-  for (size_t v = 0; v < bytes.size(); ++v) {
+  for (size_t v = 0; v < b.dims.size(); ++v) {
     const value_id root = p.storage[v];
     const value& view = p.program->values[v];
     const value& source = p.program->values[root];
     const bool bound = p.segment_of_value[v] <= b.segment && view.dims && source.dims;
-    if (root != static_cast<value_id>(v) && bound && bytes[v] != bytes[root])
+    if (root != static_cast<value_id>(v) && bound && volume(b.dims[v]) != volume(b.dims[root]))
       fail(errc::invalid_input, "{}: '{}' of shape {} cannot become shape {}",
            describe(p.program->nodes[p.producer[v]]), source.name, to_string(b.dims[root]), to_string(b.dims[v]));
   }
@@ -166,7 +166,7 @@ bound_plan_ptr bind_segment(std::shared_ptr<const plan> p, uint32_t segment, con
   b->segment = segment;
   const slot_values slots = evaluate_dims(*b->source, segment, values);
   const std::vector<int64_t> bytes = bind_shapes(*b, slots);
-  check_views(*b, bytes);
+  check_views(*b);
   bind_known(*b, slots);
   bind_memory(*b, bytes);
   return b;
