@@ -7,7 +7,7 @@ bool defines_symbols(const graph& g, const node& n) {
     if (v == no_value || !g.values[v].dims)
       continue;
     for (const dim& d : *g.values[v].dims)
-      if (!d.is_constant() && d.symbol_name().starts_with("#" + g.values[v].name + "."))
+      if (!d.is_constant() && d.symbol_name().starts_with(fmt::format("#{}.", g.values[v].name)))
         return true;
   }
   return false;

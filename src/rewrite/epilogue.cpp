@@ -49,7 +49,8 @@ value_id residual_of(const graph_editor& e, node_id n, value_id x) {
   if (n < 0 || !is_op(e.at(n), "Add") || e.at(n).inputs[0] == e.at(n).inputs[1])
     return no_value;
   const value_id other = e.at(n).inputs[e.at(n).inputs[0] == x ? 1 : 0];
-  const bool fits = same_dims(e, x, other) && same_dims(e, x, e.at(n).outputs[0]) && e.val(x).type == e.val(other).type;
+  const bool fits = other != no_value && same_dims(e, x, other) && same_dims(e, x, e.at(n).outputs[0]) &&
+                    e.val(x).type == e.val(other).type;
   return fits ? other : no_value;
 }
 

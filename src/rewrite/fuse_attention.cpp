@@ -95,6 +95,8 @@ bool match_scores(const graph_editor& e, value_id scores, pattern& p) {
 /// Returns whether `mask` may be added inside the operator: it must not make the scores larger. The last dim is checked when
 /// the node runs, since V pins it.
 bool mask_fits(const graph_editor& e, value_id mask, value_id scores) {
+  if (mask == no_value)
+    return false;
   const auto &m = e.val(mask).dims, &s = e.val(scores).dims;
   if (!m || m->size() > 4 || e.val(mask).type != e.val(scores).type)
     return false;

@@ -76,7 +76,8 @@ std::optional<translated> step_of(const graph_editor& e, node_id n) {
   if (!t || !e.val(call.outputs[0]).dims)
     return std::nullopt;
   for (value_id v : t->values)
-    if (e.val(v).type != e.val(call.outputs[0]).type || !(element_types & set_of(e.val(v).type)) || !e.val(v).dims)
+    if (v == no_value || e.val(v).type != e.val(call.outputs[0]).type || !(element_types & set_of(e.val(v).type)) ||
+        !e.val(v).dims)
       return std::nullopt;
   return t;
 }

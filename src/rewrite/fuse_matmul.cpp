@@ -105,6 +105,8 @@ value_id bias_of(graph_editor& e, node_id sum, value_id y) {
   if (!is_op(e.at(sum), "Add") || !same_dims(e, y, e.at(sum).outputs[0]))
     return no_value;
   const value_id other = e.at(sum).inputs[e.at(sum).inputs[0] == y ? 1 : 0];
+  if (other == no_value)
+    return no_value;
   const auto& dims = e.val(other).dims;
   const dim& columns = e.val(y).dims->back();
   if (!dims || dims->empty() || !(dims->back() == columns) || e.val(other).type != e.val(y).type)

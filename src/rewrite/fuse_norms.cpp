@@ -74,6 +74,8 @@ deviation normalised(const graph_editor& e, node_id n) {
 
 /// Returns whether `v` is a vector as long as `x`'s last dim (leading dims of 1 allowed where it is constant).
 bool is_last_dim_vector(const graph_editor& e, value_id v, value_id x) {
+  if (v == no_value)
+    return false;
   const auto &dims = e.val(v).dims, &of = e.val(x).dims;
   return dims && of && dims->size() == 1 && !of->empty() && dims->back() == of->back() &&
          e.val(v).type == e.val(x).type;
@@ -133,6 +135,8 @@ bool fuse_layer(graph_editor& e, node_id n, deviation d) {
 
 /// Returns the per-channel constant behind operand `v` of a [N, C, …] value as a [C] weight, null where it is something else.
 weight_ptr channel_vector(const graph_editor& e, value_id v, value_id x) {
+  if (v == no_value)
+    return nullptr;
   const auto& w = e.val(v).constant;
   const auto& dims = e.val(x).dims;
   if (!w || !dims || dims->size() < 2 || !(*dims)[1].is_constant())

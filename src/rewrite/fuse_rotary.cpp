@@ -43,6 +43,8 @@ value_id rotated(const graph_editor& e, value_id v) {
 /// Returns `angle` [B or 1, 1, S, D] as [B or 1, S, D], adding a Reshape behind its users' index where needed; no_value where it has
 /// other dims.
 value_id angles(graph_editor& e, value_id angle, const symbolic_shape& x) {
+  if (angle == no_value)
+    return no_value;
   const auto& dims = e.val(angle).dims;
   if (!dims || dims->size() != 4 || !(*dims)[1].is(1) || !((*dims)[2] == x[2]) || !((*dims)[3] == x[3]) ||
       !((*dims)[0].is(1) || (*dims)[0] == x[0]))
@@ -84,7 +86,8 @@ std::optional<match> find(const graph_editor& e, node_id n) {
 
 bool fuse(graph_editor& e, node_id n) {
   const auto m = find(e, n);
-  if (!m || !e.val(m->x).dims || !same_dims(e, m->x, e.at(n).outputs[0]) || e.val(m->x).type != e.val(m->cos).type)
+  if (!m || m->cos == no_value || !e.val(m->x).dims || !same_dims(e, m->x, e.at(n).outputs[0]) ||
+      e.val(m->x).type != e.val(m->cos).type)
     return false;
   const symbolic_shape dims = *e.val(m->x).dims;
   const value_id out = e.at(n).outputs[0];

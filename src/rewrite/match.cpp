@@ -113,6 +113,8 @@ bool all_equal(const graph_editor& e, value_id v, double wanted) {
 }
 
 bool same_dims(const graph_editor& e, value_id a, value_id b) {
+  if (a == no_value || b == no_value)
+    return false;
   const auto &x = e.val(a).dims, &y = e.val(b).dims;
   return x && y && *x == *y;
 }

@@ -6,9 +6,11 @@
 
 namespace troupe {
 
-/// Returns whether `n` is the ai.onnx operator `op_type`.
+/// Returns whether `n` is the ai.onnx operator `op_type` with its first input and output present. Files may leave operands
+/// out: whatever a pass reads beyond these two, it must expect to be no_value.
 inline bool is_op(const node& n, std::string_view op_type) {
-  return n.op_type == op_type && n.domain.empty();
+  return n.op_type == op_type && n.domain.empty() && !n.inputs.empty() && n.inputs[0] != no_value &&
+         !n.outputs.empty() && n.outputs[0] != no_value;
 }
 
 /// Returns the node that produces `v` if it is ai.onnx operator `op_type`, else -1.

@@ -3,7 +3,7 @@
 // - Reshape(Transpose(x)) that adds a leading dim of 1 becomes Transpose(Reshape(x)): attention then sees four dims.
 // - A Transpose that moves dims of 1 about keeps them in place, with a Reshape behind it (which is free).
 // - Op(Transpose(x), Transpose(y)) with equal permutations becomes Transpose(Op(x, y)) for elementwise operators, and so does
-//   Op(Transpose(x)) where a Transpose follows.
+//   Op(Transpose(x)) where a Transpose follows, directly or behind more of them.
 // - Gather of one index along an axis of a transposed value gathers before the transpose.
 #include "ops/fused_elementwise.hpp"
 #include "rewrite/match.hpp"
@@ -104,11 +104,28 @@ permutation common_permutation(const graph_editor& e, const node& n, size_t& tra
   return common;
 }
 
+/// Returns whether `v` reaches a Transpose through elementwise nodes of one operand (scalars aside), each its only reader.
+bool transpose_follows(const graph_editor& e, value_id v) {
+  for (int steps = 0; steps < 16; ++steps) {
+    const node_id n = e.only_consumer(v);
+    if (n < 0 || is_op(e.at(n), "Transpose"))
+      return n >= 0;
+    const auto& inputs = e.at(n).inputs;
+    const bool passes = is_elementwise(e.at(n)) && std::all_of(inputs.begin(), inputs.end(), [&](value_id in) {
+                          return in == v || (scalar_constant(e, in) && e.val(in).dims->size() <= 1);
+                        });
+    if (!passes)
+      return false;
+    v = e.at(n).outputs[0];
+  }
+  return false;
+}
+
 bool sink_through(graph_editor& e, node_id n) {
   size_t transposes = 0;
   const permutation perm = common_permutation(e, e.at(n), transposes);
   const value_id out = e.at(n).outputs[0];
-  const bool another_follows = consumed_by(e, out, "Transpose") >= 0;
+  const bool another_follows = transpose_follows(e, out);
   if (perm.empty() || (transposes < 2 && !another_follows))
     return false;
   node inner = e.at(n);

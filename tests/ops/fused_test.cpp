@@ -26,12 +26,6 @@ tensor run(std::string_view domain, std::string_view op, const std::vector<tenso
   return evaluate(*def, attrs, inputs).at(0);
 }
 
-void check_close(const tensor& a, const tensor& b, float tolerance = 2e-5f) {
-  REQUIRE(a.dims() == b.dims());
-  for (int64_t i = 0; i < a.size(); ++i)
-    REQUIRE(a.data<float>()[i] == Approx(b.data<float>()[i]).epsilon(tolerance).margin(tolerance));
-}
-
 } // namespace
 
 TEST_CASE("Rotary equals its formula in both layouts", "[ops][A4]") {
