@@ -117,18 +117,31 @@ size_t count_nodes(const graph& g, std::string_view op) {
   }));
 }
 
-graph check_fusion(const graph& g, const std::vector<tensor>& inputs, double tolerance) {
-  const graph plain = rewrite(g, {.fuse = false});
-  graph fused = rewrite(g, {});
-  const auto expected = run_graph(plain, inputs), actual = run_graph(fused, inputs);
+namespace {
+
+void check_equal(const graph& g, const graph& rewritten, const std::vector<tensor>& expected,
+                 const std::vector<tensor>& inputs, double tolerance) {
+  const auto actual = run_graph(rewritten, inputs);
   REQUIRE(expected.size() == actual.size());
   for (size_t k = 0; k < expected.size(); ++k) {
     REQUIRE(expected[k].dims() == actual[k].dims());
-    CHECK(fused.values[fused.outputs[k]].name == g.values[g.outputs[k]].name);
+    CHECK(rewritten.values[rewritten.outputs[k]].name == g.values[g.outputs[k]].name);
     const auto a = to_double(expected[k].view()), b = to_double(actual[k].view());
     for (size_t i = 0; i < a.size(); ++i)
       REQUIRE(b[i] == Approx(a[i]).epsilon(tolerance).margin(tolerance));
   }
+}
+
+} // namespace
+
+graph check_fusion(const graph& g, const std::vector<tensor>& inputs, double tolerance) {
+  graph plain = g;
+  resolve(plain);
+  infer_shapes(plain);
+  const auto expected = run_graph(plain, inputs);
+  check_equal(g, rewrite(g, {.fuse = false}), expected, inputs, tolerance);
+  graph fused = rewrite(g, {});
+  check_equal(g, fused, expected, inputs, tolerance);
   return fused;
 }
 
