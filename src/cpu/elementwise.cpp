@@ -270,6 +270,13 @@ std::optional<elementwise_program> program_of(const kernel_request& r) {
     return parse_elementwise(r.call.attrs, r.inputs.size());
   if (op == "Gelu")
     return elementwise_program{{{r.call.attrs.text("approximate", "none") == "tanh" ? gelu_tanh : gelu}}, {}};
+  if (op == "Swish")
+    return elementwise_program{{{swish, 0, -1}}, {r.call.attrs.real("alpha", 1)}};
+  if (op == "LeakyRelu")
+    return elementwise_program{{{leaky_relu, 0, -1}}, {r.call.attrs.real("alpha", 0.01f)}};
+  if (op == "HardSigmoid")
+    return elementwise_program{{{hard_sigmoid, 0, -1, -2}},
+                               {r.call.attrs.real("alpha", 0.2f), r.call.attrs.real("beta", 0.5f)}};
   const auto code = elementwise_code_of(op);
   if (!code || operand_count(*code) != static_cast<int>(r.inputs.size()))
     return std::nullopt;

@@ -53,6 +53,9 @@ constexpr auto rows = std::to_array<kernel_row>({
     {"", "Sigmoid", "elementwise", make_elementwise},
     {"", "HardSwish", "elementwise", make_elementwise},
     {"", "Gelu", "elementwise", make_elementwise},
+    {"", "Swish", "elementwise", make_elementwise},
+    {"", "LeakyRelu", "elementwise", make_elementwise},
+    {"", "HardSigmoid", "elementwise", make_elementwise},
 });
 
 /// The kernel of last resort: the operator's own plain loops.

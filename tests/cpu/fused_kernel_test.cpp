@@ -142,3 +142,15 @@ TEST_CASE("concatenation of channels-last values agrees with the reference", "[c
   check.channels_last_output();
   CHECK(check.worst("channels_last_concat") < 1);
 }
+
+TEST_CASE("single elementwise operators agree with the reference", "[cpu]") {
+  for (const char* op :
+       {"Relu", "Sigmoid", "Tanh", "Erf", "Exp", "Neg", "HardSwish", "Gelu", "Swish", "LeakyRelu", "HardSigmoid"}) {
+    INFO(op);
+    CHECK(kernel_check("", op).input({3, 5, 70}, false, layout::plain, -6, 6).worst("elementwise") < 1);
+  }
+  for (const char* op : {"Add", "Sub", "Mul", "Div"}) {
+    INFO(op);
+    CHECK(kernel_check("", op).input({3, 1, 70}).input({5, 1}, false, layout::plain, 0.5f, 2).worst("elementwise") < 1);
+  }
+}
