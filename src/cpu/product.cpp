@@ -25,6 +25,15 @@ shape aligned(std::span<const int64_t> batch, size_t rank) {
   return dims;
 }
 
+/// Whether the operands fit each other; where dims were symbolic, nobody has looked before. The reference says what is wrong.
+bool fits(const kernel_request& r, const product_call& p) {
+  const shape &b = r.inputs[1].dims, &y = r.outputs[0].dims;
+  const auto holds = [&](size_t input, int64_t size) {
+    return input == SIZE_MAX || volume(r.inputs[input].dims) == size;
+  };
+  return p.k == (p.trans_b ? b.back() : b[b.size() - 2]) && holds(p.bias, p.n) && holds(p.residual, volume(y));
+}
+
 } // namespace
 
 std::optional<product_call> parse_product(const kernel_request& r) {
@@ -51,6 +60,8 @@ std::optional<product_call> parse_product(const kernel_request& r) {
     p.bias = r.has_input(2) ? 2 : SIZE_MAX;
     p.residual = r.has_input(3) ? 3 : SIZE_MAX;
   }
+  if (!fits(r, p))
+    return std::nullopt;
   if (p.single_b() && !p.trans_a && p.batch_a == p.batch) {
     p.m *= volume(p.batch);
     p.batch = p.batch_a = p.batch_b = {};

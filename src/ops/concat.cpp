@@ -4,6 +4,7 @@
 #include "ops/strided_copy.hpp"
 
 #include <algorithm>
+#include <numeric>
 
 namespace troupe {
 namespace {
@@ -110,6 +111,8 @@ void split_kernel(kernel_context& c) {
   const size_t axis = normalize_axis(c.attrs().integer("axis", 0), in.dims.size());
   const int64_t outer = product(in.dims, 0, axis), inner = product(in.dims, axis + 1, in.dims.size());
   const auto sizes = part_sizes(c, axis);
+  if (std::accumulate(sizes.begin(), sizes.end(), int64_t{0}) != in.dims[axis])
+    fail(errc::invalid_input, "the parts of Split do not sum to dim {} of {}", axis, to_string(in.dims));
   int64_t offset = 0;
   for (size_t i = 0; i < c.output_count(); offset += sizes.at(i++)) {
     if (!c.has_output(i))

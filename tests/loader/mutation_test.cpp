@@ -166,3 +166,24 @@ TEST_CASE("a Reshape that does not fit is refused when dims are bound", "[loader
              }),
              Catch::Matchers::Contains("invalid_input") && Catch::Matchers::Contains("Reshape"));
 }
+
+TEST_CASE("a product whose inner dims do not fit is refused when they are known", "[loader]") {
+  auto m = relu_model(); // x [batch, features] times w [3, 2]
+  auto& g = *m.mutable_graph();
+  *g.add_initializer() = raw_floats("w", {3, 2}, std::vector<float>(6, 1));
+  add_node(g, "MatMul", {"y", "w"}, {"z"});
+  g.mutable_output(0)->set_name("z");
+  engine e({.devices = {"cpu"}});
+  for (bool fuse : {false, true}) {
+    const session s = e.load(load(m), {.fuse = fuse});
+    const auto run = [&](int64_t rows, int64_t depth) {
+      const std::vector<float> ones(static_cast<size_t>(rows * depth), 1);
+      return s.run({{"x", tensor::of<float>({rows, depth}, ones)}}).outputs.at("z").values<float>()[0];
+    };
+    for (int64_t rows : {1, 64}) { // few and many rows have kernels of their own
+      CHECK(run(rows, 3) == 3);
+      CHECK(error_of([&] { run(rows, 5); }) != "");
+      CHECK(error_of([&] { run(rows, 2); }) != "");
+    }
+  }
+}
