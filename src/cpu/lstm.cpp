@@ -7,6 +7,7 @@
 #include "cpu/kernels.hpp"
 #include "cpu/vector_math.hpp"
 
+#include <algorithm>
 #include <cstring>
 
 namespace troupe {
@@ -145,6 +146,19 @@ private:
   scratch_buffer& scratch_;
 };
 
+/// Whether the operands fit each other; where dims were symbolic, nobody has looked before. The reference says what is wrong.
+bool fits(const kernel_request& r, const lstm_sizes& z) {
+  const shape state{z.directions, z.batch, z.hidden};
+  const std::pair<size_t, shape> wanted[] = {{1, {z.directions, z.gates(), z.inputs}},
+                                             {2, {z.directions, z.gates(), z.hidden}},
+                                             {3, {z.directions, 2 * z.gates()}},
+                                             {5, state},
+                                             {6, state}};
+  return std::all_of(std::begin(wanted), std::end(wanted), [&](const auto& operand) {
+    return !r.has_input(operand.first) || r.inputs[operand.first].dims == operand.second;
+  });
+}
+
 } // namespace
 
 kernel_ptr make_lstm(const kernel_request& r) {
@@ -156,7 +170,7 @@ kernel_ptr make_lstm(const kernel_request& r) {
     return nullptr;
   const shape& x = r.inputs[0].dims;
   const lstm_sizes z{x[0], x[1], x[2], r.inputs[2].dims[2], r.inputs[2].dims[0], direction == "reverse"};
-  if (volume(x) == 0 || z.hidden == 0)
+  if (volume(x) == 0 || z.hidden == 0 || !fits(r, z))
     return nullptr;
   return std::make_unique<lstm_kernel>(r, z);
 }
