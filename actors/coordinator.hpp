@@ -48,11 +48,11 @@ private:
   /// What the coordinator knows of a device.
   struct device_state {
     device_handle handle;
-    std::string lost_because;       // empty while it lives
-    uint64_t seen_progress = 0;     // of its health, when `silent_since` was set
-    clock::time_point silent_since; // since when it has shown no progress while it has had work
-    bool has_work = false;          // at the last tick
-    uint32_t pending_installs = 0;
+    std::string lost_because;         // empty while it lives
+    uint64_t seen_progress = 0;       // of its health, when `silent_since` was set
+    clock::time_point silent_since;   // since when it has shown no progress while it has had work
+    bool has_work = false;            // at the last tick
+    std::vector<uint64_t> installing; // bound plans whose install it has not answered, retired ones included
   };
 
   // -- runs (coordinator.cpp)

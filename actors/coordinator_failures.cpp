@@ -34,7 +34,7 @@ void coordinator_state::lose_device(size_t device, const std::string& why) {
     return;
   lost.lost_because = why.empty() ? "for an unknown reason" : why;
   lost.handle.health->lost = true;
-  lost.pending_installs = 0;
+  lost.installing.clear();
   self_->send_exit(lost.handle.actor, caf::exit_reason::kill);
   options_.plans->remove_device(device);
   retire_evicted();
@@ -119,7 +119,7 @@ void coordinator_state::check_deadlines(clock::time_point time) {
 }
 
 bool coordinator_state::has_work(size_t device) const {
-  if (devices_[device].pending_installs > 0)
+  if (!devices_[device].installing.empty())
     return true;
   return std::any_of(executions_.begin(), executions_.end(), [&](const auto& entry) {
     const auto index = index_in(*entry.second->planned(), device);

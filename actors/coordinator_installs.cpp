@@ -20,20 +20,23 @@ coordinator_state::installation& coordinator_state::install(const bound_plan_ptr
     if (planned->used[d]) {
       ++i.pending;
       device_state& device = devices_[planned->devices[d]];
-      ++device.pending_installs;
+      device.installing.push_back(bound->id);
       self_->send(device.handle.actor, install_plan{bound, d});
     }
   return i;
 }
 
 void coordinator_state::on_installed(const plan_installed& answer) {
+  // By sender: the installation may be retired already, and its device would look busy for ever.
+  const auto sender = caf::actor_cast<caf::actor_addr>(self_->current_sender());
+  for (device_state& d : devices_)
+    if (d.handle.actor.address() == sender)
+      std::erase(d.installing, answer.bound_plan);
   const auto found = installations_.find(answer.bound_plan);
   if (found == installations_.end())
     return;
   installation& i = found->second;
-  device_state& device = devices_[i.planned->devices[answer.self]];
-  if (device.pending_installs > 0)
-    --device.pending_installs;
+  const device_state& device = devices_[i.planned->devices[answer.self]];
   if (i.pending > 0 && --i.pending == 0)
     options_.plans->add_plan_ms(std::chrono::duration<double, std::milli>(now() - i.started).count());
   if (!answer.why.failed())

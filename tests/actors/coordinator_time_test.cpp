@@ -49,6 +49,24 @@ TEST_CASE("a device that is slow but answers is not lost", "[actors][C11]") {
   CHECK(result.get().stats.lost_devices.empty());
 }
 
+TEST_CASE("an install that is answered after its plan was given up leaves no device busy", "[actors][C11]") {
+  deterministic_session s(chain(10), 3, alternating, 100ms);
+  for (size_t d = 0; d < 3; ++d)
+    s.log(d).install_delay = 10ms;
+  auto result = s.run(ones({2, 3}));
+  s.settle();
+  s.kill(1);     // the coordinator hears of the loss before it hears that the others have installed
+  s.complete(0); // the chunk of the old attempt
+  for (int step = 0; step < 10; ++step) {
+    const size_t device = s.log(0).chunks.empty() ? 2 : 0;
+    s.advance(45ms); // the other one is idle, not silent
+    s.advance(45ms);
+    REQUIRE_FALSE(s.log(device).chunks.empty());
+    s.complete(device);
+  }
+  CHECK(result.get().stats.lost_devices == std::vector<std::string>{"d1"});
+}
+
 TEST_CASE("a run ends at its deadline", "[actors][C11]") {
   deterministic_session s(chain(1), 1);
   auto late = s.run(ones({2, 3}), {.timeout = 50ms});

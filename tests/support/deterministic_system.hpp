@@ -20,6 +20,7 @@ struct device_log {
   std::deque<chunk_work> chunks;
   std::vector<execution_id> ended;
   std::vector<uint64_t> retired;
+  std::chrono::milliseconds install_delay{0}; // set by the test: how late installs are answered
 };
 
 /// A device actor without a device: it writes down what it is sent; the test answers chunks in its place.
@@ -29,7 +30,11 @@ inline actors::device_ref::behavior_type scripted_device(actors::device_ref::poi
       [](open_device) { return device_opened{}; },
       [=](const install_plan& m) {
         log->installs.push_back(m);
-        self->send(caf::actor_cast<completion_sink>(self->current_sender()), plan_installed{m.bound->id, m.self, {}});
+        const auto to = caf::actor_cast<completion_sink>(self->current_sender());
+        if (log->install_delay.count() > 0)
+          self->delayed_send(to, log->install_delay, plan_installed{m.bound->id, m.self, {}});
+        else
+          self->send(to, plan_installed{m.bound->id, m.self, {}});
       },
       [=](run_chunks& m) {
         log->batches.push_back(m.works.size());
