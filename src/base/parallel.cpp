@@ -19,7 +19,7 @@ void parallel_for(int64_t count, int64_t grain, const std::function<void(int64_t
     return;
   }
   std::exception_ptr first;
-#pragma omp parallel num_threads(static_cast<int>(parts))
+#pragma omp parallel num_threads(static_cast <int>(parts))
   {
     // The runtime may grant fewer threads than asked for: split by what it granted.
     const int64_t n = omp_get_num_threads(), i = omp_get_thread_num();

@@ -2,6 +2,7 @@
 
 #include "base/error.hpp"
 
+#include <array>
 #include <bit>
 #include <cstring>
 
@@ -32,63 +33,49 @@ constexpr field_rule into(message_kind child) {
   return {action::descend, child};
 }
 
-/// What to do with a length-delimited field; the numbers are those of onnx.proto.
+struct field_row {
+  message_kind kind;
+  uint64_t field;
+  field_rule rule;
+};
+
+/// What to do with length-delimited fields; the numbers are those of onnx.proto. Fields that are not listed are kept.
+constexpr auto field_rules = std::to_array<field_row>({
+    {message_kind::model, 6, drop}, // doc_string
+    {message_kind::model, 7, into(message_kind::graph)},
+    {message_kind::model, 14, drop}, // metadata_props
+    {message_kind::model, 20, drop}, // training_info
+    {message_kind::model, 25, into(message_kind::function)},
+    {message_kind::model, 26, drop}, // configuration
+    {message_kind::graph, 1, into(message_kind::node)},
+    {message_kind::graph, 5, into(message_kind::tensor)},
+    {message_kind::graph, 10, drop}, // doc_string
+    {message_kind::graph, 13, drop}, // value_info
+    {message_kind::graph, 14, drop}, // quantization_annotation
+    {message_kind::graph, 16, drop}, // metadata_props
+    {message_kind::node, 5, into(message_kind::attribute)},
+    {message_kind::node, 6, drop},  // doc_string
+    {message_kind::node, 9, drop},  // metadata_props
+    {message_kind::node, 10, drop}, // device_configurations
+    {message_kind::attribute, 5, into(message_kind::tensor)},
+    {message_kind::attribute, 6, into(message_kind::graph)},
+    {message_kind::attribute, 10, into(message_kind::tensor)},
+    {message_kind::attribute, 11, into(message_kind::graph)},
+    {message_kind::attribute, 13, drop}, // doc_string
+    {message_kind::tensor, 9, {action::take_out}},
+    {message_kind::tensor, 12, drop}, // doc_string
+    {message_kind::tensor, 16, drop}, // metadata_props
+    {message_kind::function, 7, into(message_kind::node)},
+    {message_kind::function, 8, drop}, // doc_string
+    {message_kind::function, 11, into(message_kind::attribute)},
+    {message_kind::function, 12, drop}, // value_info
+    {message_kind::function, 14, drop}, // metadata_props
+});
+
 field_rule rule_of(message_kind kind, uint64_t field) {
-  switch (kind) {
-    case message_kind::model:
-      switch (field) {
-        case 7: return into(message_kind::graph);
-        case 25: return into(message_kind::function);
-        case 6:
-        case 14:
-        case 20:
-        case 26: return drop; // doc_string, metadata_props, training_info, configuration
-        default: return {};
-      }
-    case message_kind::graph:
-      switch (field) {
-        case 1: return into(message_kind::node);
-        case 5: return into(message_kind::tensor);
-        case 10:
-        case 13:
-        case 14:
-        case 16: return drop; // doc_string, value_info, quantization_annotation, metadata_props
-        default: return {};
-      }
-    case message_kind::node:
-      switch (field) {
-        case 5: return into(message_kind::attribute);
-        case 6:
-        case 9:
-        case 10: return drop; // doc_string, metadata_props, device_configurations
-        default: return {};
-      }
-    case message_kind::attribute:
-      switch (field) {
-        case 5:
-        case 10: return into(message_kind::tensor);
-        case 6:
-        case 11: return into(message_kind::graph);
-        case 13: return drop; // doc_string
-        default: return {};
-      }
-    case message_kind::tensor:
-      switch (field) {
-        case 9: return {action::take_out};
-        case 12:
-        case 16: return drop; // doc_string, metadata_props
-        default: return {};
-      }
-    case message_kind::function:
-      switch (field) {
-        case 7: return into(message_kind::node);
-        case 11: return into(message_kind::attribute);
-        case 8:
-        case 12:
-        case 14: return drop; // doc_string, value_info, metadata_props
-        default: return {};
-      }
-  }
+  for (const field_row& row : field_rules)
+    if (row.kind == kind && row.field == field)
+      return row.rule;
   return {};
 }
 
