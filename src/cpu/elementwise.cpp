@@ -280,7 +280,9 @@ std::optional<elementwise_program> program_of(const kernel_request& r) {
   const auto code = elementwise_code_of(op);
   if (!code || operand_count(*code) != static_cast<int>(r.inputs.size()))
     return std::nullopt;
-  return elementwise_program{{{*code, 0, 1, 2}}, {}};
+  // Operands that the operator does not have stay 0, a slot that is always there.
+  const int count = operand_count(*code);
+  return elementwise_program{{{*code, 0, count > 1 ? 1 : 0, count > 2 ? 2 : 0}}, {}};
 }
 
 /// Whether every input can be walked in the output's memory order.
