@@ -14,6 +14,13 @@ TEST_CASE("Conv adds the bias and honours strides and asymmetric padding", "[ops
   CHECK(elements(y) == std::vector<double>{11, 13, 30, 34});
 }
 
+TEST_CASE("Conv steps over columns by its stride", "[ops]") {
+  // x = 0 … 11 as 3 × 4: every second column of every row.
+  const auto attrs = attrs_of({{"strides", int_list{1, 2}}});
+  const tensor y = run_op("Conv", 11, attrs, {ramp({1, 1, 3, 4}), floats({1, 1, 1, 1}, {1})})[0];
+  CHECK(elements(y) == std::vector<double>{0, 2, 4, 6, 8, 10});
+}
+
 TEST_CASE("Conv keeps groups apart", "[ops]") {
   const tensor w = floats({2, 1, 1}, {2, -1});
   const tensor y = run_op("Conv", 1, attrs_of({{"group", int64_t{2}}}), {floats({1, 2, 2}, {1, 2, 3, 4}), w})[0];
