@@ -26,16 +26,13 @@ public:
   void add_bytes(const void* data, size_t size);
   void add(std::string_view text);
   template <class T>
-    requires(std::is_arithmetic_v<T> || std::is_enum_v<T>)
-  void add(T value) {
-    add_bytes(&value, sizeof value);
-  }
+  requires(std::is_arithmetic_v<T> || std::is_enum_v<T>) void add(T value) { add_bytes(&value, sizeof value); }
   void add(const hash128& value) {
     add(value.high);
     add(value.low);
   }
   template <class T>
-    requires std::is_arithmetic_v<T>
+  requires std::is_arithmetic_v<T>
   void add(std::span<const T> values) {
     add(values.size());
     add_bytes(values.data(), values.size_bytes());

@@ -26,7 +26,6 @@ struct dim_polynomial {
   std::vector<dim_term> terms;
 };
 
-
 /// Returns `op` applied to two integers; throws `errc::invalid_input` where it is not defined for them.
 int64_t apply_dim_operation(dim_atom::operation op, int64_t a, int64_t b);
 

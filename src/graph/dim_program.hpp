@@ -27,7 +27,7 @@ private:
   enum class code : uint8_t { constant, symbol, add, multiply, operation };
   struct instruction {
     code what;
-    uint8_t operation;  // dim_atom::operation
+    uint8_t operation;    // dim_atom::operation
     int64_t a = 0, b = 0; // slots; a is the value of a constant, the index of a symbol
   };
 

@@ -14,12 +14,8 @@ struct float16 {
   explicit float16(float value) : bits(encode(value)) {}
   operator float() const { return decode(bits); }
 
-  static float decode(uint16_t half) {
-    return static_cast<float>(std::bit_cast<_Float16>(half));
-  }
-  static uint16_t encode(float value) {
-    return std::bit_cast<uint16_t>(static_cast<_Float16>(value));
-  }
+  static float decode(uint16_t half) { return static_cast<float>(std::bit_cast<_Float16>(half)); }
+  static uint16_t encode(float value) { return std::bit_cast<uint16_t>(static_cast<_Float16>(value)); }
 };
 
 /// The upper half of a binary32; conversion from float rounds to nearest even and keeps NaN a NaN.
