@@ -7,22 +7,10 @@
 
 #include "cpu/scratch.hpp"
 #include "cpu/weight_cache.hpp"
+#include "ops/call.hpp"
 #include "ops/op.hpp"
 
 namespace troupe {
-
-/// An input or output of a call, as it will be at every run.
-struct operand {
-  dtype type = dtype::undefined; // undefined where absent
-  shape dims;                    // logical, whatever the layout
-  troupe::layout layout = troupe::layout::plain;
-  weight_ptr constant;  // the constant it is, else null
-  tensor known;         // its elements where the host knows them, else undefined
-  bool unsized = false; // an output whose dims depend on data: the kernel allocates it
-
-  bool present() const { return type != dtype::undefined; }
-  int64_t size() const { return volume(dims); }
-};
 
 /// What the kernels of one device share; outlives them.
 struct kernel_resources {
@@ -47,9 +35,6 @@ struct kernel_request {
   /// the one that the call's other operands have.
   layout layout_of(const operand& o) const;
 };
-
-/// Returns whether the elements of a value of these dims lie the same way plain and channels-last.
-bool same_in_both_layouts(const shape& dims);
 
 /// Addresses of one run. Absent operands, and inputs that the kernel does not read at run time, are null.
 struct kernel_run {

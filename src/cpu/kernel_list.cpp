@@ -193,10 +193,6 @@ bool kernel_request::all_plain() const {
   return std::all_of(inputs.begin(), inputs.end(), fits) && std::all_of(outputs.begin(), outputs.end(), fits);
 }
 
-bool same_in_both_layouts(const shape& dims) {
-  return dims.size() < 3 || dims[1] == 1 || volume(std::span(dims).subspan(2)) == 1;
-}
-
 layout kernel_request::layout_of(const operand& o) const {
   if (!same_in_both_layouts(o.dims) || o.dims.size() < 3)
     return o.layout;

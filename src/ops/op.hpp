@@ -11,6 +11,9 @@
 
 namespace troupe {
 
+struct gpu_call;
+struct launch_list;
+
 /// What shape inference sees of one node, and where it writes what it finds. Works on symbolic dims, once for each model.
 /// Errors are `errc::invalid_model` (the caller adds the node's name to the message).
 class infer_context {
@@ -143,6 +146,8 @@ struct op_def {
   void (*reference)(kernel_context&);
   /// Null: no flops, every operand read or written once.
   op_cost (*cost)(const attributes&, const call_shapes&) = nullptr;
+  /// Ways to run a call on a GPU, best first (launch.hpp). Null: not on the GPU.
+  std::vector<launch_list> (*launches)(const gpu_call&) = nullptr;
 };
 
 } // namespace troupe

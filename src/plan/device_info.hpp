@@ -1,7 +1,10 @@
 // What planning needs to know about a device: plain data, copied freely, fabricated in tests.
 #pragma once
 
+#include "ops/launch.hpp"
+
 #include <cstdint>
+#include <optional>
 #include <string>
 
 namespace troupe {
@@ -30,6 +33,10 @@ struct device_info {
   bool host_memory = true;
   /// Whether convolutions want channels-last operands (see `layout`).
   bool prefers_channels_last = false;
+  /// Whether it is there only for nodes that no other device can run.
+  bool fallback = false;
+  /// Set for GPUs: only nodes with launches for these features run there.
+  std::optional<gpu_features> gpu;
 
   bool operator==(const device_info&) const = default;
 };

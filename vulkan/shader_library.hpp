@@ -1,0 +1,21 @@
+// The SPIR-V of all kernels, embedded by the build (shaders/CMakeLists.txt).
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+namespace troupe::vulkan {
+
+struct embedded_shader {
+  std::string_view name; // "matmul.f32"
+  std::span<const uint32_t> code;
+};
+
+/// Returns all shaders.
+std::span<const embedded_shader> embedded_shaders();
+
+/// Returns a shader's code; throws `errc::internal` for an unknown name.
+std::span<const uint32_t> find_shader(std::string_view name);
+
+} // namespace troupe::vulkan
