@@ -7,6 +7,7 @@ uint flat_group() {
   return gl_WorkGroupID.y * gl_NumWorkGroups.x + gl_WorkGroupID.x;
 }
 
-const float infinity = uintBitsToFloat(0x7f800000u);
+/// A define, since glslang takes no bit cast as the initialiser of a constant.
+#define infinity uintBitsToFloat(0x7f800000u)
 
 #endif
