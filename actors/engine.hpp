@@ -11,6 +11,7 @@
 
 #include "device/device.hpp"
 #include "plan/ready_set.hpp"
+#include "rewrite/rewrite.hpp"
 
 #include <chrono>
 #include <future>
@@ -42,6 +43,8 @@ struct session_options {
   placement_policy policy = placement_policy::single;
   /// Whether the rewrite fuses; off for experiments and tests. Folding and clean-up always happen.
   bool fuse = true;
+  /// Which float types the model computes in; its inputs and outputs keep theirs.
+  troupe::precision precision = troupe::precision::fp32;
   /// Outputs wanted, in this order; empty means all, in the model's order. Work that only others need is left out.
   std::vector<std::string> outputs;
   /// Values for symbolic dims, where inputs alone do not say them or an error is wanted when they differ.

@@ -76,7 +76,8 @@ session_plans::specialisation& session_plans::specialise(const named_tensors& in
   if (specialisation* found = specialisations_.find(key))
     return *found;
   const auto start = steady::now();
-  rewrite_options options{.fuse = model_->options.fuse, .outputs = model_->options.outputs};
+  rewrite_options options{
+      .fuse = model_->options.fuse, .precision = model_->options.precision, .outputs = model_->options.outputs};
   for (const value_info& input : model_->inputs)
     if (!input.dims)
       options.input_dims[input.name] = open_dims(input.name, inputs.at(input.name).dims().size());

@@ -95,6 +95,7 @@ session_options model_options::session() const {
   session_options options;
   options.policy = parse_policy(policy);
   options.fuse = !no_fuse;
+  options.precision = parse_precision(precision);
   options.dims = dim_values();
   return options;
 }
@@ -105,6 +106,8 @@ void add_engine_options(CLI::App& command, model_options& options) {
       ->delimiter(',')
       ->allow_extra_args(false);
   command.add_option("--policy", options.policy, "Placement of nodes: single (default), round-robin");
+  command.add_option("--precision", options.precision,
+                     "fp32 (default), auto: float types as in the file; fp16: compute float32 in float16");
   command.add_flag("--no-fuse", options.no_fuse, "Run the model's own operators, nothing fused");
   command.add_flag("--json", options.json, "Print JSON");
 }

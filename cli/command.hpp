@@ -17,6 +17,7 @@ struct model_options {
   std::filesystem::path model;
   std::vector<std::string> devices = {"all"};
   std::string policy = "single";
+  std::string precision = "fp32";
   std::vector<std::string> dims;   // "batch=8"
   std::vector<std::string> inputs; // "name=file"
   bool no_fuse = false;
@@ -28,7 +29,7 @@ struct model_options {
   bindings dim_values() const;
 };
 
-/// Adds `--devices`, `--policy`, `--no-fuse`, `--json` to a subcommand.
+/// Adds `--devices`, `--policy`, `--precision`, `--no-fuse`, `--json` to a subcommand.
 void add_engine_options(CLI::App& command, model_options& options);
 
 /// Adds the model argument, `--dim`, `--input`, `--seed` and the engine options.

@@ -63,6 +63,7 @@ constexpr auto families = std::to_array<rows (*)()>({
     softmax_ops,
     space_depth_ops,
     tile_ops,
+    to_float16_ops,
     top_k_ops,
     transpose_ops,
     unary_ops,

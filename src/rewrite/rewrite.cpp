@@ -2,6 +2,7 @@
 
 #include "ops/registry.hpp"
 #include "rewrite/passes.hpp"
+#include "rewrite/precision.hpp"
 
 namespace troupe {
 namespace {
@@ -52,6 +53,16 @@ void run_to_fixpoint(graph_editor& e, std::span<const pass> passes) {
 
 } // namespace
 
+precision parse_precision(std::string_view name) {
+  if (name == "fp32")
+    return precision::fp32;
+  if (name == "fp16")
+    return precision::fp16;
+  if (name == "auto")
+    return precision::automatic;
+  fail(errc::invalid_argument, "unknown precision '{}'; known are: fp32, fp16, auto", name);
+}
+
 graph rewrite(graph g, const rewrite_options& options) {
   specialise(g, options);
   resolve(g);
@@ -66,6 +77,8 @@ graph rewrite(graph g, const rewrite_options& options) {
       run_to_fixpoint(e, last);
     }
   }
+  if (options.precision == precision::fp16)
+    convert_to_float16(g);
   finish_outputs(g);
   validate(g);
   return g;

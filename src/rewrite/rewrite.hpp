@@ -5,10 +5,21 @@
 
 namespace troupe {
 
+/// Which float types a model computes in.
+enum class precision : uint8_t {
+  fp32,      // float32 everywhere the file says so
+  fp16,      // float32 weights and activations become float16 (precision.hpp); inputs and outputs keep their types
+  automatic, // what the file says; the same as fp32 so far, since nothing is converted
+};
+
+/// Returns the precision called `name` ("fp32", "fp16", "auto"); throws `errc::invalid_argument` for others.
+precision parse_precision(std::string_view name);
+
 /// What the rewrite may do.
 struct rewrite_options {
   /// Whether to fuse (fused operators have domain `troupe`); folding and clean-up always happen.
   bool fuse = true;
+  troupe::precision precision = troupe::precision::fp32;
   /// Model inputs whose elements shapes depend on (see `host_inputs_of`): they become constants.
   std::map<std::string, tensor> constant_inputs;
   /// Shapes of inputs whose rank the file does not state; dims may be symbolic.
