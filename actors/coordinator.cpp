@@ -129,6 +129,7 @@ void coordinator_state::finish(execution& e) {
   request.stats.total_ms =
       std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - request.started).count();
   result.stats = request.stats;
+  result.trace = e.take_trace();
   request.result.answer(std::move(result));
   e.stop();
   drain(e);

@@ -12,6 +12,7 @@
 #include "device/device.hpp"
 #include "plan/ready_set.hpp"
 #include "rewrite/rewrite.hpp"
+#include "trace/run_trace.hpp"
 
 #include <chrono>
 #include <future>
@@ -57,6 +58,8 @@ struct run_options {
   std::chrono::milliseconds timeout{0};
   /// Ends the run with `errc::cancelled` when a stop is requested.
   std::stop_token cancel;
+  /// Whether `run_result::trace` is wanted: every node's time is taken.
+  bool trace = false;
 };
 
 /// A model input or output, as the file declares it.
@@ -82,6 +85,7 @@ using named_tensors = std::map<std::string, tensor>;
 struct run_result {
   named_tensors outputs;
   run_stats stats;
+  run_trace trace; // empty unless it was asked for
 };
 
 /// Counters of a session.

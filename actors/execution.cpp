@@ -20,6 +20,8 @@ execution::execution(run_request_ptr request, prepared_run prepared, completion_
   for (value_id v : source().program->inputs)
     if (const auto it = request_->inputs.find(source().program->values[v].name); it != request_->inputs.end())
       values_[v] = it->second;
+  if (request_->options.trace)
+    sent_ns_.resize(source().chunks.size());
 }
 
 void execution::start(bound_plan_ptr bound, uint32_t slot, std::vector<chunk_id>& ready) {
@@ -33,7 +35,11 @@ void execution::start(bound_plan_ptr bound, uint32_t slot, std::vector<chunk_id>
 
 chunk_work execution::take(chunk_id id, std::vector<chunk_id>& ready) {
   const chunk& c = source().chunks[id];
-  chunk_work work{.bound_plan = bound_->id, .chunk = id, .execution = id_, .slot = slot_, .stop = stop_};
+  const bool traced = request_->options.trace;
+  chunk_work work{
+      .bound_plan = bound_->id, .chunk = id, .execution = id_, .slot = slot_, .timed = traced, .stop = stop_};
+  if (traced)
+    sent_ns_[id] = now_ns();
   work.uploads.reserve(c.uploads.size());
   for (value_id v : c.uploads) {
     expects(values_[v].defined(), "a chunk is ready, but a value that it uploads is not on the host");
@@ -52,6 +58,8 @@ void execution::complete(chunk_id id, chunk_result& result, std::vector<chunk_id
   const chunk& c = source().chunks[id];
   check_downloads(c, result);
   busy_ns_[c.device] += result.busy_ns;
+  if (request_->options.trace)
+    traced_.push_back({id, sent_ns_[id], now_ns(), std::move(result.timings)});
   for (size_t i = 0; i < c.downloads.size(); ++i) {
     bind_data_symbols(source(), c.downloads[i], result.downloads[i].dims(), prepared_.symbols);
     store(c.downloads[i], std::move(result.downloads[i]));
@@ -128,6 +136,15 @@ void execution::add_stats() const {
   stats.chunks = static_cast<uint32_t>(source().chunks.size());
   for (size_t d = 0; d < busy_ns_.size(); ++d)
     stats.busy_ms.emplace_back(source().devices[d].name, static_cast<double>(busy_ns_[d]) / 1e6);
+}
+
+run_trace execution::take_trace() {
+  if (!request_->options.trace)
+    return {};
+  return {.source = planned()->compiled,
+          .begin_ns = std::chrono::nanoseconds(request_->started.time_since_epoch()).count(),
+          .end_ns = now_ns(),
+          .chunks = std::move(traced_)};
 }
 
 } // namespace troupe::actors

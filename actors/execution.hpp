@@ -70,6 +70,8 @@ public:
   std::string describe_chunk(chunk_id chunk) const;
   /// Adds this attempt's times to the request's stats.
   void add_stats() const;
+  /// Returns what was traced up to now; empty where the request asks for no trace.
+  run_trace take_trace();
 
 private:
   /// Holds the bytes of a value; an output that was missing is there then.
@@ -88,6 +90,8 @@ private:
   std::vector<bool> sent_;          // by chunk: sent and not ended
   std::vector<uint32_t> in_flight_; // by device: chunks sent and not ended
   std::vector<int64_t> busy_ns_;    // by device
+  std::vector<int64_t> sent_ns_;    // by chunk, where the run is traced; else empty
+  std::vector<chunk_trace> traced_; // chunks that have ended
   bool aborted_ = false;
   uint32_t outputs_missing_ = 0; // distinct values
 };

@@ -41,10 +41,21 @@ void print(std::vector<node_time> rows, int64_t runs, size_t top) {
                rows[i].kernel, rows[i].label);
 }
 
-std::vector<node_time> values_of(const std::map<std::pair<std::string, std::string>, node_time>& times) {
+/// Sums up by operator and kernel, or by node.
+std::vector<node_time> times_by(const std::vector<device_timing>& timings, const graph& g, bool node_names) {
+  std::map<std::pair<std::string, std::string>, node_time> times;
+  for (const device_timing& t : timings) {
+    if (t.kind != device_timing::work::node)
+      continue;
+    const node& n = g.nodes[t.id];
+    const std::string op = n.domain.empty() ? n.op_type : n.domain + "." + n.op_type;
+    node_time& sum = times[{node_names ? op + " " + n.name : op, t.kernel}];
+    sum.ms += static_cast<double>(t.end_ns - t.begin_ns) / 1e6;
+    ++sum.calls;
+  }
   std::vector<node_time> rows;
-  for (const auto& [key, time] : times)
-    rows.push_back(time);
+  for (auto& [key, time] : times)
+    rows.push_back({key.first, key.second, time.ms, time.calls});
   return rows;
 }
 
@@ -59,21 +70,7 @@ void profile(const std::filesystem::path& folder, int64_t runs, size_t top) {
   start = std::chrono::steady_clock::now();
   const auto program = std::make_shared<const graph>(rewrite(std::move(g), options));
   const double rewrite_ms = ms_since(start);
-  std::map<std::pair<std::string, std::string>, node_time> by_kernel, by_node;
-  bool counting = false;
-  const auto cpu = make_cpu_device("cpu", {.profile = [&](const node& n, std::string_view kernel, int64_t ns) {
-                                     if (!counting)
-                                       return;
-                                     const std::string op = n.domain.empty() ? n.op_type : n.domain + "." + n.op_type;
-                                     for (auto* times : {&by_kernel, &by_node}) {
-                                       const std::string label = times == &by_kernel ? op : op + " " + n.name;
-                                       node_time& t = (*times)[{label, std::string(kernel)}];
-                                       t.label = label;
-                                       t.kernel = kernel;
-                                       t.ms += static_cast<double>(ns) / 1e6;
-                                       ++t.calls;
-                                     }
-                                   }});
+  const auto cpu = make_cpu_device("cpu");
   std::vector<tensor> inputs;
   for (value_id v : program->inputs)
     inputs.push_back(named.at(program->values[v].name));
@@ -82,20 +79,20 @@ void profile(const std::filesystem::path& folder, int64_t runs, size_t top) {
   runner.run(inputs);
   const double first_ms = ms_since(start);
   runner.run(inputs);
-  counting = true;
   std::vector<double> samples;
+  std::vector<device_timing> timings;
   for (int64_t i = 0; i < runs; ++i) {
     start = std::chrono::steady_clock::now();
-    runner.run(inputs);
+    runner.run(inputs, &timings);
     samples.push_back(ms_since(start));
   }
   std::sort(samples.begin(), samples.end());
   fmt::print(
       "load {:.1f} ms, rewrite {:.1f} ms, first run {:.1f} ms; run median {:.3f} ms, least {:.3f} ms, {} nodes\n",
       load_ms, rewrite_ms, first_ms, samples[samples.size() / 2], samples[0], program->nodes.size());
-  print(values_of(by_kernel), runs, 40);
+  print(times_by(timings, *program, false), runs, 40);
   fmt::print("\n");
-  print(values_of(by_node), runs, top);
+  print(times_by(timings, *program, true), runs, top);
 }
 
 } // namespace

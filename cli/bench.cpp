@@ -17,6 +17,7 @@ using clock = std::chrono::steady_clock;
 struct bench_arguments : model_options {
   int runs = 20;
   int warmup = 3;
+  std::filesystem::path trace;
 };
 
 struct measurement {
@@ -71,6 +72,8 @@ measurement measure(const bench_arguments& args) {
       m.samples_ms.push_back(elapsed);
   }
   m.stats = model.stats();
+  if (!args.trace.empty()) // one more run, so that none of those measured pays for it
+    write_trace(args.trace, model.run(fresh_inputs(model, args, base, args.runs), {.trace = true}).trace);
   return m;
 }
 
@@ -110,6 +113,7 @@ void add_bench(CLI::App& app) {
   add_model_options(*command, *args);
   command->add_option("--runs", args->runs, "Measured runs (default 20)")->check(CLI::PositiveNumber);
   command->add_option("--warmup", args->warmup, "Runs before that (default 3)")->check(CLI::NonNegativeNumber);
+  add_trace_option(*command, args->trace);
   command->callback([args] { bench(*args); });
 }
 

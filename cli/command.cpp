@@ -1,10 +1,12 @@
 #include "cli/command.hpp"
 
 #include "loader/tensor_file.hpp"
+#include "trace/chrome_trace.hpp"
 
 #include <fmt/format.h>
 
 #include <charconv>
+#include <fstream>
 #include <random>
 #include <sys/resource.h>
 
@@ -110,6 +112,21 @@ void add_engine_options(CLI::App& command, model_options& options) {
                      "fp32 (default), auto: float types as in the file; fp16: compute float32 in float16");
   command.add_flag("--no-fuse", options.no_fuse, "Run the model's own operators, nothing fused");
   command.add_flag("--json", options.json, "Print JSON");
+}
+
+void add_trace_option(CLI::App& command, std::filesystem::path& file) {
+  command.add_option("--trace", file, "File for the timeline of a run, for ui.perfetto.dev or chrome://tracing");
+}
+
+void write_trace(const std::filesystem::path& file, const run_trace& trace) {
+  if (file.empty())
+    return;
+  std::ofstream out(file, std::ios::binary);
+  out << to_chrome_json(trace) << '\n';
+  out.close();
+  if (!out)
+    fail(errc::io, "'{}' cannot be written", file.string());
+  fmt::print(stderr, "trace written to {}\n", file.string());
 }
 
 void add_model_options(CLI::App& command, model_options& options) {

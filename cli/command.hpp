@@ -32,6 +32,12 @@ struct model_options {
 /// Adds `--devices`, `--policy`, `--precision`, `--no-fuse`, `--json` to a subcommand.
 void add_engine_options(CLI::App& command, model_options& options);
 
+/// Adds `--trace`, which sets `file`.
+void add_trace_option(CLI::App& command, std::filesystem::path& file);
+
+/// Writes a run's trace where `file` is not empty and says so on stderr. Throws `errc::io`.
+void write_trace(const std::filesystem::path& file, const run_trace& trace);
+
 /// Adds the model argument, `--dim`, `--input`, `--seed` and the engine options.
 void add_model_options(CLI::App& command, model_options& options);
 

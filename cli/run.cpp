@@ -16,6 +16,7 @@ namespace {
 struct run_arguments : model_options {
   std::filesystem::path output;
   double timeout_s = 0;
+  std::filesystem::path trace;
 };
 
 /// Statistics of a numeric tensor over its finite elements.
@@ -98,7 +99,9 @@ void run_model(const run_arguments& args) {
   const session model = devices.load(model_file(args.model).string(), args.session());
   named_tensors inputs = complete_inputs(model.inputs(), read_inputs(args.inputs), args.dim_values(), args.seed);
   const run_result result =
-      model.run(std::move(inputs), {.timeout = std::chrono::milliseconds(static_cast<int64_t>(args.timeout_s * 1000))});
+      model.run(std::move(inputs), {.timeout = std::chrono::milliseconds(static_cast<int64_t>(args.timeout_s * 1000)),
+                                    .trace = !args.trace.empty()});
+  write_trace(args.trace, result.trace);
   if (!args.output.empty()) {
     std::filesystem::create_directories(args.output);
     for (const auto& [name, value] : result.outputs)
@@ -119,6 +122,7 @@ void add_run(CLI::App& app) {
   command->add_option("--output", args->output, "Folder to write the outputs to, as NAME.npy");
   command->add_option("--timeout", args->timeout_s, "Seconds after which the run fails (default: no limit)")
       ->check(CLI::NonNegativeNumber);
+  add_trace_option(*command, args->trace);
   command->callback([args] { run_model(*args); });
 }
 

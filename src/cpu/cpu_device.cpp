@@ -5,18 +5,11 @@
 #include "cpu/prepared_plan.hpp"
 
 #include <algorithm>
-#include <chrono>
 #include <cstring>
 #include <utility>
 
 namespace troupe {
 namespace {
-
-using clock = std::chrono::steady_clock;
-
-int64_t nanoseconds_since(clock::time_point start) {
-  return std::chrono::duration_cast<std::chrono::nanoseconds>(clock::now() - start).count();
-}
 
 class cpu_device final : public device {
 public:
@@ -44,7 +37,7 @@ public:
 
   void submit(chunk_work work, chunk_done done) override {
     chunk_result result;
-    const auto start = clock::now();
+    const int64_t start = now_ns();
     try {
       run(work, result);
     } catch (const error& e) {
@@ -52,7 +45,7 @@ public:
     } catch (const std::exception& e) {
       result = {.code = errc::device_failed, .message = e.what()};
     }
-    result.busy_ns = nanoseconds_since(start);
+    result.busy_ns = now_ns() - start;
     busy_ns_ += result.busy_ns;
     ++chunks_;
     done(std::move(result));
@@ -80,9 +73,13 @@ private:
     for (const prepared_step& step : c.steps) {
       if (work.stop && work.stop->load(std::memory_order_relaxed))
         fail(errc::cancelled, "the run was cancelled");
+      const int64_t start = work.timed ? now_ns() : 0;
       run_step(p, c, step, slot);
+      if (work.timed)
+        result.timings.push_back(
+            {.id = step.call, .begin_ns = start, .end_ns = now_ns(), .kernel = std::string(step.kernel_name)});
     }
-    collect_downloads(p, c, slot, result);
+    collect_downloads(p, c, slot, work.timed, result);
     for (value_id v : c.release)
       slot.held.erase(v);
   }
@@ -118,14 +115,11 @@ private:
       poison_outputs(p, operands, step);
     const kernel_run r{pointers_.data(), pointers_.data() + step.inputs, allocated_.data()};
     const node& call = p.bound->source->program->nodes[step.call];
-    const auto start = options_.profile ? clock::now() : clock::time_point{};
     try {
       step.run->run(r);
     } catch (const error& e) {
       fail(e.code(), "{}: {}", describe(call), e.what());
     }
-    if (options_.profile)
-      options_.profile(call, step.kernel_name, nanoseconds_since(start));
     for (size_t i = 0; i < step.outputs; ++i)
       if (allocated_[i].defined())
         hold(slot, operands[step.inputs + i], std::exchange(allocated_[i], {}));
@@ -143,7 +137,8 @@ private:
     }
   }
 
-  void collect_downloads(const prepared_plan& p, const prepared_chunk& c, arena_slot& slot, chunk_result& result) {
+  void collect_downloads(const prepared_plan& p, const prepared_chunk& c, arena_slot& slot, bool timed,
+                         chunk_result& result) {
     result.downloads.reserve(c.downloads.size());
     for (size_t i = 0; i < c.downloads.size(); ++i) {
       const fresh_value& d = c.downloads[i];
@@ -155,16 +150,22 @@ private:
       else if (p.bound->known[root].defined())
         result.downloads.push_back(p.bound->known[root].reshaped(d.dims));
       else
-        result.downloads.push_back(copy_from_arena(d, slot.address[root]));
+        copy_from_arena(d, slot.address[root], timed, result);
     }
   }
 
   /// A value that an earlier chunk left in the arena.
-  tensor copy_from_arena(const fresh_value& d, const void* bytes) {
+  void copy_from_arena(const fresh_value& d, const void* bytes, bool timed, chunk_result& result) {
     expects(bytes != nullptr, "the CPU device has no bytes of a download");
-    tensor t = pool_->take(d.type, d.dims);
+    const int64_t start = timed ? now_ns() : 0;
+    tensor& t = result.downloads.emplace_back(pool_->take(d.type, d.dims));
     std::memcpy(t.mutable_data(), bytes, static_cast<size_t>(t.bytes()));
-    return t;
+    if (timed)
+      result.timings.push_back({.kind = device_timing::work::download,
+                                .id = d.value,
+                                .begin_ns = start,
+                                .end_ns = now_ns(),
+                                .bytes = t.bytes()});
   }
 
   device_info info_;

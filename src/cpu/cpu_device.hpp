@@ -12,8 +12,6 @@ namespace troupe {
 struct cpu_device_options {
   /// Fills arena memory and outputs with bytes that are NaN as floats before they are written: tests see unwritten reads.
   bool poison = false;
-  /// Called after each node with the name of its kernel and the time it took, on the device's thread.
-  std::function<void(const node&, std::string_view kernel, int64_t ns)> profile;
 };
 
 /// Makes a CPU device called `name`.

@@ -11,11 +11,29 @@
 #include "plan/bound_plan.hpp"
 
 #include <atomic>
+#include <chrono>
 #include <functional>
 
 namespace troupe {
 
 using execution_id = uint64_t;
+
+/// One thing that a device did for a chunk whose `chunk_work::timed` is set. Times are nanoseconds of
+/// std::chrono::steady_clock since its epoch; a device with a clock of its own converts them.
+struct device_timing {
+  enum class work : uint8_t { node, upload, download };
+  work kind = work::node;
+  int32_t id = -1;    // the node, or the value that was moved
+  uint32_t queue = 0; // of the device
+  int64_t begin_ns = 0, end_ns = 0;
+  int64_t bytes = 0;  // that were moved; 0 for nodes
+  std::string kernel; // name of the implementation; empty for moves
+};
+
+/// Returns the time that `device_timing` counts in.
+inline int64_t now_ns() {
+  return std::chrono::nanoseconds(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
 
 /// One chunk of one execution, ready to run.
 struct chunk_work {
@@ -26,6 +44,8 @@ struct chunk_work {
   uint32_t slot = 0;
   /// The chunk's uploads, in its order.
   std::vector<tensor> uploads;
+  /// Whether `chunk_result::timings` is wanted. False costs nothing.
+  bool timed = false;
   /// Set when the execution is cancelled: CPU devices look at it between nodes. May be null.
   std::shared_ptr<const std::atomic<bool>> stop;
 };
@@ -39,6 +59,9 @@ struct chunk_result {
   std::string message;
   /// Time the device computed, in nanoseconds.
   int64_t busy_ns = 0;
+  /// Where the work is `timed`: its nodes, each once, and what was copied to and from the device, in any order. A device that
+  /// computes nothing leaves it empty.
+  std::vector<device_timing> timings;
 
   bool ok() const { return message.empty(); }
 };

@@ -7,7 +7,7 @@ namespace troupe {
 inline_runner::inline_runner(std::shared_ptr<const plan> p, std::vector<device*> devices)
     : plan_(std::move(p)), devices_(std::move(devices)), values_(plan_->program->values.size()) {}
 
-std::vector<tensor> inline_runner::run(std::span<const tensor> inputs) {
+std::vector<tensor> inline_runner::run(std::span<const tensor> inputs, std::vector<device_timing>* timings) {
   const graph& g = *plan_->program;
   expects(inputs.size() == g.inputs.size(), "inline_runner: wrong number of inputs");
   bindings symbols;
@@ -23,7 +23,7 @@ std::vector<tensor> inline_runner::run(std::span<const tensor> inputs) {
     last = installed(segment, symbols);
     for (chunk_id id = 0; id < plan_->chunks.size(); ++id)
       if (plan_->chunks[id].segment == segment)
-        run_chunk(*last, id, symbols);
+        run_chunk(*last, id, symbols, timings);
   }
   std::vector<tensor> outputs;
   for (value_id v : g.outputs)
@@ -43,15 +43,18 @@ const bound_plan_ptr& inline_runner::installed(uint32_t segment, const bindings&
   return bound;
 }
 
-void inline_runner::run_chunk(const bound_plan& bound, chunk_id id, bindings& symbols) {
+void inline_runner::run_chunk(const bound_plan& bound, chunk_id id, bindings& symbols,
+                              std::vector<device_timing>* timings) {
   const chunk& c = plan_->chunks[id];
-  chunk_work work{.bound_plan = bound.id, .chunk = id};
+  chunk_work work{.bound_plan = bound.id, .chunk = id, .timed = timings != nullptr};
   for (value_id v : c.uploads)
     work.uploads.push_back(values_[v]);
   chunk_result result;
   devices_[c.device]->submit(std::move(work), [&](chunk_result r) { result = std::move(r); });
   if (!result.ok())
     throw error(result.code, result.message);
+  if (timings)
+    std::move(result.timings.begin(), result.timings.end(), std::back_inserter(*timings));
   for (size_t i = 0; i < c.downloads.size(); ++i) {
     values_[c.downloads[i]] = result.downloads[i];
     bind_data_symbols(*plan_, c.downloads[i], result.downloads[i].dims(), symbols);

@@ -11,13 +11,14 @@ public:
   /// `devices` are the plan's, in its order.
   inline_runner(std::shared_ptr<const plan> p, std::vector<device*> devices);
 
-  /// Runs the plan; `inputs` in the order of the graph's, outputs likewise. A chunk's failure is thrown as an `error`.
-  std::vector<tensor> run(std::span<const tensor> inputs);
+  /// Runs the plan; `inputs` in the order of the graph's, outputs likewise. A chunk's failure is thrown as an `error`. Where
+  /// `timings` is given, what the devices did is appended.
+  std::vector<tensor> run(std::span<const tensor> inputs, std::vector<device_timing>* timings = nullptr);
 
 private:
   /// Returns the bound segment for these symbols' values, installed on all devices.
   const bound_plan_ptr& installed(uint32_t segment, const bindings& symbols);
-  void run_chunk(const bound_plan& bound, chunk_id id, bindings& symbols);
+  void run_chunk(const bound_plan& bound, chunk_id id, bindings& symbols, std::vector<device_timing>* timings);
 
   std::shared_ptr<const plan> plan_;
   std::vector<device*> devices_;

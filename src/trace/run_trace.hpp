@@ -1,0 +1,23 @@
+// What happened in one run: when each chunk was sent and answered, and what the devices did for it. Plain data.
+#pragma once
+
+#include "device/device.hpp"
+
+namespace troupe {
+
+/// One chunk of a run. Times as in `device_timing`.
+struct chunk_trace {
+  chunk_id chunk = 0;
+  int64_t sent_ns = 0;  // by the coordinator, to the device's actor
+  int64_t ended_ns = 0; // when the coordinator had the answer
+  std::vector<device_timing> timings;
+};
+
+/// One run (`run_options::trace`): of a run that lost a device, the attempt that succeeded.
+struct run_trace {
+  std::shared_ptr<const plan> source; // what chunks, nodes, values and devices are meant; null where nothing was traced
+  int64_t begin_ns = 0, end_ns = 0;   // from the call to the outputs
+  std::vector<chunk_trace> chunks;    // in the order of their answers
+};
+
+} // namespace troupe
