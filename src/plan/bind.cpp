@@ -1,5 +1,6 @@
 #include "base/checked.hpp"
 #include "plan/bound_plan.hpp"
+#include "plan/known_tensor.hpp"
 #include "plan/memory.hpp"
 
 #include <algorithm>
@@ -81,22 +82,6 @@ void check_views(const bound_plan& b) {
   }
 }
 
-tensor make_known(const value& info, const shape& dims, std::span<const int64_t> elements) {
-  if (volume(dims) != static_cast<int64_t>(elements.size()))
-    fail(errc::internal, "host-known value '{}' of shape {} has {} elements", info.name, to_string(dims),
-         elements.size());
-  tensor t(info.type, dims);
-  const auto fill = [&](auto tag) {
-    using T = typename decltype(tag)::type;
-    std::transform(elements.begin(), elements.end(), t.mutable_data<T>(), [](int64_t e) { return static_cast<T>(e); });
-  };
-  if (info.type == dtype::boolean)
-    std::transform(elements.begin(), elements.end(), t.mutable_data<bool>(), [](int64_t e) { return e != 0; });
-  else
-    visit_numeric(info.type, fill);
-  return t;
-}
-
 void bind_known(bound_plan& b, const slot_values& slots) {
   const plan& p = *b.source;
   b.known.resize(p.program->values.size());
@@ -105,7 +90,7 @@ void bind_known(bound_plan& b, const slot_values& slots) {
     elements.clear();
     for (dim_program::slot slot : p.slots[v].known)
       elements.push_back(slots[p.segment_of_value[v]][slot]);
-    b.known[v] = make_known(p.program->values[v], b.dims[v], elements);
+    b.known[v] = known_tensor(p.program->values[v], b.dims[v], elements);
   }
 }
 

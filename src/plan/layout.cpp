@@ -1,14 +1,20 @@
 #include "plan/layout.hpp"
 
 #include "ops/registry.hpp"
+#include "plan/gpu_support.hpp"
 
 #include <algorithm>
 
 namespace troupe {
 namespace {
 
-bool has_channels(const value& v) {
-  return v.type == dtype::float32 && v.dims && v.dims->size() >= 3 && v.dims->size() <= 5;
+/// Element types whose channels-last kernels a device has. The CPU's float16 is the reference kernels', which know only plain rows.
+bool takes_type(const device_info& device, dtype type) {
+  return type == dtype::float32 || (type == dtype::float16 && device.gpu);
+}
+
+bool has_channels(const device_info& device, const value& v) {
+  return takes_type(device, v.type) && v.dims && v.dims->size() >= 3 && v.dims->size() <= 5;
 }
 
 /// Whether both layouts put the elements in the same order.
@@ -35,11 +41,11 @@ bool is_data_operand(const graph& g, const node& n, size_t i) {
   return i == 0 || (n.domain == "troupe" && i == 3 && *g.values[n.inputs[i]].dims == *g.values[n.outputs[0]].dims);
 }
 
-/// Whether a spatial node gains from channels-last operands.
-bool is_spatial(const graph& g, const node& n) {
+/// Whether a spatial node gains from channels-last operands on a device.
+bool is_spatial(const graph& g, const device_info& device, const node& n) {
   if (n.def->layouts != layout_support::spatial || n.outputs.size() != 1 || n.outputs[0] == no_value)
     return false;
-  return has_channels(g.values[n.inputs[0]]) && has_channels(g.values[n.outputs[0]]);
+  return has_channels(device, g.values[n.inputs[0]]) && has_channels(device, g.values[n.outputs[0]]);
 }
 
 /// Whether the operator normalises by channel: channels-last operands cost it nothing, but are no gain either.
@@ -60,8 +66,8 @@ bool is_full_operand(const graph& g, const node& n, value_id v) {
 
 /// Whether a node computes the same on operands of any one layout: their dims are the output's, or they are one element, or
 /// the operator broadcasts them.
-bool is_agnostic(const graph& g, const node& n) {
-  if (n.outputs.size() != 1 || n.outputs[0] == no_value || !has_channels(g.values[n.outputs[0]]))
+bool is_agnostic(const graph& g, const device_info& device, const node& n) {
+  if (n.outputs.size() != 1 || n.outputs[0] == no_value || !has_channels(device, g.values[n.outputs[0]]))
     return false;
   const bool concat = is_channel_concat(g, n);
   if (!concat && !is_channel_norm(n) && n.def->layouts != layout_support::agnostic)
@@ -72,9 +78,9 @@ bool is_agnostic(const graph& g, const node& n) {
     const value& in = g.values[v];
     const bool constant = in.constant || in.known;
     if (concat)
-      return !constant && has_channels(in);
+      return !constant && has_channels(device, in);
     if (in.dims == g.values[n.outputs[0]].dims)
-      return !constant && in.type == dtype::float32;
+      return !constant && takes_type(device, in.type);
     return is_single(in) || broadcasts(n);
   });
 }
@@ -86,9 +92,11 @@ public:
         placement_(placement), chosen_(g.nodes.size(), false), last_(g.values.size() * devices.size(), no_value) {}
 
   void run() {
-    for (size_t n = 0; n < nodes_.size(); ++n)
-      if (devices_[old_placement_[n]].prefers_channels_last)
-        chosen_[n] = is_spatial(g_, nodes_[n]) || (is_agnostic(g_, nodes_[n]) && follows(n));
+    {
+      gpu_support support(g_);
+      for (size_t n = 0; n < nodes_.size(); ++n)
+        chosen_[n] = devices_[old_placement_[n]].prefers_channels_last && wants_last(n) && can_run_last(n, support);
+    }
     g_.nodes.clear();
     placement_.clear();
     for (size_t n = 0; n < nodes_.size(); ++n)
@@ -96,6 +104,25 @@ public:
   }
 
 private:
+  bool wants_last(size_t n) const {
+    const device_info& device = devices_[old_placement_[n]];
+    return is_spatial(g_, device, nodes_[n]) || (is_agnostic(g_, device, nodes_[n]) && follows(n));
+  }
+
+  /// Whether the device of a node has a kernel for its channels-last form. Other devices than GPUs have for all of them.
+  bool can_run_last(size_t n, gpu_support& support) const {
+    const std::optional<gpu_features>& gpu = devices_[old_placement_[n]].gpu;
+    if (!gpu)
+      return true;
+    gpu_call call = support.representative_call(static_cast<node_id>(n), *gpu);
+    for (size_t i = 0; i < call.inputs.size(); ++i)
+      if (would_read_last(n, i))
+        call.inputs[i].layout = layout::channels_last;
+    if (!is_neutral(g_.values[nodes_[n].outputs[0]]))
+      call.outputs[0].layout = layout::channels_last;
+    return has_launches(*nodes_[n].def, call);
+  }
+
   /// Whether some input of node `n` comes channels-last from the same device.
   bool follows(size_t n) const {
     return std::any_of(nodes_[n].inputs.begin(), nodes_[n].inputs.end(), [&](value_id v) {
@@ -105,9 +132,12 @@ private:
   }
 
   /// Whether node `n` reads operand `i` channels-last.
-  bool reads_last(size_t n, size_t i) const {
+  bool reads_last(size_t n, size_t i) const { return chosen_[n] && would_read_last(n, i); }
+
+  /// The same, were the node chosen.
+  bool would_read_last(size_t n, size_t i) const {
     const value_id v = nodes_[n].inputs[i];
-    if (!chosen_[n] || v == no_value || is_neutral(g_.values[v]))
+    if (v == no_value || is_neutral(g_.values[v]))
       return false;
     if (nodes_[n].def->layouts == layout_support::spatial)
       return is_data_operand(g_, nodes_[n], i);
@@ -233,7 +263,8 @@ private:
       return;
     }
     const bool spatial = n.def->layouts == layout_support::spatial;
-    require(spatial ? is_spatial(g_, n) : is_agnostic(g_, n), "an operand", n.name);
+    const device_info& device = devices_[placement_[index]];
+    require(spatial ? is_spatial(g_, device, n) : is_agnostic(g_, device, n), "an operand", n.name);
     require(is_last(n.outputs[0]) || is_neutral(g_.values[n.outputs[0]]), "an input beside a plain output", n.name);
     for (size_t i = 0; i < n.inputs.size(); ++i) {
       if (n.inputs[i] == no_value)

@@ -7,16 +7,19 @@
 namespace troupe {
 namespace {
 
-bool is_view_node(const node& n) {
-  return n.def && n.def->alias == aliasing::view && !n.inputs.empty() && n.inputs[0] != no_value &&
-         !n.outputs.empty() && n.outputs[0] != no_value;
+/// Calls `f` with the nodes of each position of a chunk: those of a wave, or single ones where it has no waves.
+template <class F>
+void for_each_step(const chunk& c, F&& f) {
+  const uint32_t steps = c.wave_begin.empty() ? static_cast<uint32_t>(c.nodes.size()) : c.wave_count();
+  for (uint32_t s = 0; s < steps; ++s)
+    f(c.wave_begin.empty() ? std::span(c.nodes).subspan(s, 1) : c.wave(s));
 }
 
 /// Finds the lifetimes of one device after the other; its tables are by value and reused.
 class lifetime_finder {
 public:
   explicit lifetime_finder(const plan& p)
-      : p_(p), index_(p.program->values.size(), -1), leaves_(p.program->values.size(), false) {}
+      : p_(p), index_(p.program->values.size(), -1), reader_(index_.size(), nobody), leaves_(index_.size(), false) {}
 
   /// `chunks` are those of one device in one segment, ascending.
   device_lifetimes find(std::span<const chunk_id> chunks) {
@@ -61,7 +64,7 @@ private:
       found_.values[at].last = std::max(found_.values[at].last, position);
   }
 
-  /// A chunk takes a position for its uploads, one for each node, and one for its downloads.
+  /// A chunk takes a position for its uploads, one for each step, and one for its downloads.
   void walk(const chunk& c) {
     uint32_t& position = found_.positions;
     if (!host_memory_)
@@ -69,15 +72,17 @@ private:
         if (p_.program->values[v].type != dtype::string)
           define(v, position);
     ++position;
-    for (node_id n : c.nodes) {
-      for (value_id v : p_.program->nodes[n].outputs)
-        if (v != no_value && belongs_in_arena(c, v))
-          define(v, position);
-      for (value_id v : p_.program->nodes[n].inputs)
-        if (v != no_value)
-          use(c, v, position);
+    for_each_step(c, [&](std::span<const node_id> nodes) {
+      for (node_id n : nodes) {
+        for (value_id v : p_.program->nodes[n].outputs)
+          if (v != no_value && belongs_in_arena(c, v))
+            define(v, position);
+        for (value_id v : p_.program->nodes[n].inputs)
+          if (v != no_value)
+            use(c, v, position);
+      }
       ++position;
-    }
+    });
     for (value_id v : c.downloads)
       use(c, v, position);
     ++position;
@@ -86,17 +91,36 @@ private:
   void find_candidates(const chunk& c) {
     uint32_t& position = found_.positions;
     ++position;
-    for (node_id n : c.nodes) {
-      const node& call = p_.program->nodes[n];
-      const bool in_place = call.def && call.def->alias == aliasing::in_place && !call.outputs.empty();
-      if (in_place && call.outputs[0] != no_value && index_[call.outputs[0]] >= 0)
-        add_candidates(c, call, position);
+    for_each_step(c, [&](std::span<const node_id> nodes) {
+      note_readers(c, nodes, true);
+      for (node_id n : nodes) {
+        const node& call = p_.program->nodes[n];
+        const bool in_place = call.def && call.def->alias == aliasing::in_place && !call.outputs.empty();
+        if (in_place && call.outputs[0] != no_value && index_[call.outputs[0]] >= 0)
+          add_candidates(c, n, position);
+      }
+      note_readers(c, nodes, false);
       ++position;
-    }
+    });
     ++position;
   }
 
-  void add_candidates(const chunk& c, const node& call, uint32_t position) {
+  /// Notes which of these nodes reads each root, or forgets it. Views read nothing.
+  void note_readers(const chunk& c, std::span<const node_id> nodes, bool note) {
+    for (node_id n : nodes) {
+      const node& call = p_.program->nodes[n];
+      if (is_view(call))
+        continue;
+      for (value_id v : call.inputs)
+        if (v != no_value) {
+          node_id& reader = reader_[root_on(p_, c, v)];
+          reader = !note ? nobody : reader == nobody || reader == n ? n : several;
+        }
+    }
+  }
+
+  void add_candidates(const chunk& c, node_id n, uint32_t position) {
+    const node& call = p_.program->nodes[n];
     lifetime& out = found_.values[index_[call.outputs[0]]];
     out.reuse_begin = static_cast<uint32_t>(found_.candidates.size());
     for (value_id v : call.inputs) {
@@ -107,20 +131,30 @@ private:
       const bool shared = std::any_of(call.inputs.begin(), call.inputs.end(), [&](value_id other) {
         return other != no_value && other != v && root_on(p_, c, other) == root;
       });
-      if (index_[root] >= 0 && found_.values[index_[root]].last == position && !shared)
+      // Nor must another node of the same wave read what this one overwrites.
+      const bool dies = index_[root] >= 0 && found_.values[index_[root]].last == position && reader_[root] == n;
+      if (dies && !shared)
         found_.candidates.push_back({v, static_cast<uint32_t>(index_[root])});
     }
     out.reuse_end = static_cast<uint32_t>(found_.candidates.size());
   }
 
+  static constexpr node_id nobody = -1, several = -2;
+
   const plan& p_;
-  std::vector<int64_t> index_; // by value, into found_.values; -1 where not in the arena
-  std::vector<bool> leaves_;   // by root
+  std::vector<int64_t> index_;  // by value, into found_.values; -1 where not in the arena
+  std::vector<node_id> reader_; // by root: the node of the current step that reads it, or `nobody`, or `several`
+  std::vector<bool> leaves_;    // by root
   device_lifetimes found_;
   bool host_memory_ = true;
 };
 
 } // namespace
+
+bool is_view(const node& n) {
+  return n.def && n.def->alias == aliasing::view && !n.inputs.empty() && n.inputs[0] != no_value &&
+         !n.outputs.empty() && n.outputs[0] != no_value;
+}
 
 std::vector<value_id> find_storage(const graph& program, std::span<const node_id> producer,
                                    std::span<const device_index> placement, std::span<const uint32_t> segment_of_node) {
@@ -129,7 +163,7 @@ std::vector<value_id> find_storage(const graph& program, std::span<const node_id
     storage[v] = static_cast<value_id>(v);
   for (size_t n = 0; n < program.nodes.size(); ++n) {
     const node& call = program.nodes[n];
-    if (!is_view_node(call))
+    if (!is_view(call))
       continue;
     const value_id source = call.inputs[0];
     const node_id from = producer[source];

@@ -113,6 +113,7 @@ public:
       memory.offset[l.value] = b.offset;
     }
     memory.arena_bytes = gaps_.end();
+    memory.peak_bytes = peak_;
     return memory;
   }
 
@@ -123,7 +124,12 @@ private:
 
   void expire(uint32_t position) {
     for (uint32_t b = ends_at_[position]; b != nobody; b = blocks_[b].next)
-      gaps_.give_back(blocks_[b].offset, blocks_[b].bytes);
+      release(blocks_[b]);
+  }
+
+  void release(const block& b) {
+    gaps_.give_back(b.offset, b.bytes);
+    in_use_ -= b.bytes;
   }
 
   uint32_t find_block(const lifetime& l, int64_t size) {
@@ -133,6 +139,8 @@ private:
         return take_over(block_of_[candidate.lifetime]);
     }
     blocks_.push_back({gaps_.take(size), size});
+    in_use_ += size; // at most the arena, whose growth is checked
+    peak_ = std::max(peak_, in_use_);
     return static_cast<uint32_t>(blocks_.size() - 1);
   }
 
@@ -152,6 +160,7 @@ private:
   std::vector<block> blocks_;
   std::vector<uint32_t> ends_at_; // by position: first of the blocks whose last use it is
   arena_gaps gaps_;
+  int64_t in_use_ = 0, peak_ = 0;
 };
 
 } // namespace

@@ -7,6 +7,7 @@
 #include "plan/placement.hpp"
 #include "plan/plan_key.hpp"
 #include "plan/segments.hpp"
+#include "plan/waves.hpp"
 
 #include <algorithm>
 #include <set>
@@ -149,6 +150,7 @@ std::shared_ptr<const plan> make_plan(std::shared_ptr<const graph> program, std:
   p->segment_of_value = std::move(segments.of_value);
   p->symbols = std::move(segments.symbols);
   index_chunks(*p);
+  order_by_wave(*p);
   compile_dims(*p);
   find_known_values(*p);
   sum_weights(*p);

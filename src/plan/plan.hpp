@@ -28,6 +28,10 @@ struct chunk {
   uint32_t segment = 0;
   /// Nodes in execution order; may be empty (a chunk that only moves values).
   std::vector<node_id> nodes;
+  /// On devices without host memory (GPUs): wave w is nodes[wave_begin[w] … wave_begin[w + 1]). Nodes of one wave may run at the
+  /// same time; a barrier stands between waves, and at the chunk's ends. A view launches nothing and is in the wave of what
+  /// makes its bytes, behind it, or in the first. Empty on host-memory devices, where nodes run one after the other.
+  std::vector<uint32_t> wave_begin;
   /// Values that come from the host before the first node: model inputs and values of other devices or segments.
   std::vector<value_id> uploads;
   /// Values that go to the host after the last node: model outputs and values other devices or segments need.
@@ -39,6 +43,12 @@ struct chunk {
   uint32_t initial_dependency_count = 0;
   /// Whether some download is a model output.
   bool produces_outputs = false;
+
+  uint32_t wave_count() const { return wave_begin.empty() ? 0 : static_cast<uint32_t>(wave_begin.size() - 1); }
+  uint32_t barrier_count() const { return wave_count() > 1 ? wave_count() - 1 : 0; }
+  std::span<const node_id> wave(uint32_t w) const {
+    return std::span(nodes).subspan(wave_begin[w], wave_begin[w + 1] - wave_begin[w]);
+  }
 };
 
 /// Positions of one value's dims, and of its host-known elements, in the result of `plan::dims.evaluate`.
@@ -62,7 +72,8 @@ struct reuse_candidate {
   uint32_t lifetime = 0; // of the input's root
 };
 
-/// What a device's arena holds in one segment, ascending by `first`. On host-memory devices a position is a node.
+/// What a device's arena holds in one segment, ascending by `first`. Each chunk takes a position for its uploads, one for each
+/// wave (on host-memory devices for each node), and one for its downloads.
 struct device_lifetimes {
   std::vector<lifetime> values;
   std::vector<reuse_candidate> candidates;
@@ -97,6 +108,9 @@ struct plan {
   std::vector<int64_t> weight_bytes;       // by device: of the constants that its nodes read, each once
 };
 
+/// Returns whether a node is a view: its output is its first input's bytes, so that no device has work with it.
+bool is_view(const node& n);
+
 /// Returns the value whose bytes hold `v` for nodes of `c`: `plan::storage` where c's device produces it in c's segment,
 /// else `v` itself (an upload, a constant or a host-known value).
 value_id root_on(const plan& p, const chunk& c, value_id v);
@@ -106,8 +120,8 @@ void bind_data_symbols(const plan& p, value_id v, const shape& dims, bindings& v
 
 /// How nodes are placed on devices.
 enum class placement_policy : uint8_t {
-  single,      // everything on the first device
-  round_robin, // alternating by node over all devices
+  single,      // everything on the first device that can run it
+  round_robin, // alternating by node over the devices that can run it
 };
 
 /// Returns the policy called `name` ("single", "round-robin"); throws `errc::invalid_argument` for others.

@@ -69,6 +69,35 @@ void add_node(hasher& h, const node& n) {
   }
 }
 
+/// The bindings name every field, so that a new one does not compile before it is hashed.
+void add_features(hasher& h, const gpu_features& gpu) {
+  const auto& [subgroup_size, max_group_size, shared_bytes, max_groups, max_binding_bytes, binding_alignment, float16,
+               int8, int64, subgroup_arithmetic, cooperative_matrix, units] = gpu;
+  for (uint32_t limit :
+       {subgroup_size, max_group_size, shared_bytes, max_groups[0], max_groups[1], max_groups[2], units})
+    h.add(limit);
+  h.add(max_binding_bytes);
+  h.add(binding_alignment);
+  for (bool feature : {float16, int8, int64, subgroup_arithmetic, cooperative_matrix})
+    h.add(feature);
+}
+
+void add_device(hasher& h, const device_info& device) {
+  const auto& [name, kind, description, memory_bytes, units, host_memory, prefers_channels_last, fallback, gpu] =
+      device;
+  h.add(name);
+  h.add(kind);
+  h.add(description);
+  h.add(memory_bytes);
+  h.add(units);
+  h.add(host_memory);
+  h.add(prefers_channels_last);
+  h.add(fallback);
+  h.add(gpu.has_value());
+  if (gpu)
+    add_features(h, *gpu);
+}
+
 } // namespace
 
 hash128 hash_of(const graph& g) {
@@ -91,15 +120,8 @@ hash128 plan_key(const hash128& program, std::span<const device_info> devices, c
   hasher h;
   h.add(program);
   h.add(devices.size());
-  for (const device_info& d : devices) {
-    h.add(d.name);
-    h.add(d.kind);
-    h.add(d.description);
-    h.add(d.memory_bytes);
-    h.add(d.units);
-    h.add(d.host_memory);
-    h.add(d.prefers_channels_last);
-  }
+  for (const device_info& d : devices)
+    add_device(h, d);
   h.add(options.policy);
   return h.digest();
 }

@@ -1,7 +1,13 @@
 #include "plan/print.hpp"
 
+#include "plan/gpu_support.hpp"
+#include "plan/waves.hpp"
+
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <map>
 
 namespace troupe {
 namespace {
@@ -24,14 +30,46 @@ std::string value_text(const plan& p, const bound_plan* bound, value_id v) {
   return fmt::format("{} {}{}", info.name, to_string(info.type), dims_text(p, bound, v));
 }
 
+/// Says by node why it is not on a GPU of the plan; empty where it is, or where a GPU could run it too.
+std::vector<std::string> missing_on_gpus(const plan& p) {
+  std::vector<std::string> reasons(p.program->nodes.size());
+  if (std::none_of(p.devices.begin(), p.devices.end(), [](const device_info& d) { return d.gpu.has_value(); }))
+    return reasons;
+  gpu_support support(*p.program);
+  for (size_t n = 0; n < reasons.size(); ++n) {
+    gpu_obstacle found = gpu_obstacle::none;
+    for (const device_info& d : p.devices) {
+      if (!d.gpu || p.devices[p.placement[n]].gpu)
+        continue;
+      found = support.obstacle(static_cast<node_id>(n), *d.gpu);
+      if (found == gpu_obstacle::none)
+        break;
+    }
+    if (found != gpu_obstacle::none)
+      reasons[n] = describe(found, p.program->nodes[n]);
+  }
+  return reasons;
+}
+
+/// Counts nodes by device and reason, so that a large model's are one line each.
+void print_missing(std::string& out, const plan& p, const std::vector<std::string>& missing) {
+  std::map<std::pair<device_index, std::string_view>, size_t> counts;
+  for (size_t n = 0; n < missing.size(); ++n)
+    if (!missing[n].empty())
+      ++counts[{p.placement[n], missing[n]}];
+  for (const auto& [key, count] : counts)
+    fmt::format_to(std::back_inserter(out), "not on a GPU: {} {} on {}: {}\n", count, count == 1 ? "node" : "nodes",
+                   p.devices[key.first].name, key.second);
+}
+
 void print_devices(std::string& out, const plan& p, const bound_plan* bound) {
   const auto at = std::back_inserter(out);
   for (device_index d = 0; d < p.devices.size(); ++d) {
     fmt::format_to(at, "device {}: {} ({} bytes), weights {} bytes", d, p.devices[d].name, p.devices[d].memory_bytes,
                    p.weight_bytes[d]);
     if (bound)
-      fmt::format_to(at, ", arena {} bytes ({} without reuse), inputs and outputs {} bytes",
-                     bound->memory[d].arena_bytes, bound->memory[d].bytes_without_reuse,
+      fmt::format_to(at, ", arena {} bytes ({} live at most, {} without reuse), inputs and outputs {} bytes",
+                     bound->memory[d].arena_bytes, bound->memory[d].peak_bytes, bound->memory[d].bytes_without_reuse,
                      bound->memory[d].transfer_bytes);
     out += '\n';
   }
@@ -43,23 +81,36 @@ void print_values(std::string& out, const plan& p, const bound_plan* bound, cons
     fmt::format_to(std::back_inserter(out), "  {} {}\n", title, value_text(p, bound, v));
 }
 
-void print_chunk(std::string& out, const plan& p, const bound_plan* bound, chunk_id id) {
+void print_node(std::string& out, const plan& p, const bound_plan* bound, node_id n, const std::string& missing) {
+  const node& call = p.program->nodes[n];
+  fmt::format_to(std::back_inserter(out), "  run      {} →", describe(call));
+  for (value_id v : call.outputs)
+    if (v != no_value)
+      fmt::format_to(std::back_inserter(out), " {}{}", value_text(p, bound, v),
+                     p.storage[v] == v ? "" : fmt::format(" (view of {})", p.program->values[p.storage[v]].name));
+  if (!missing.empty())
+    fmt::format_to(std::back_inserter(out), " ({})", missing);
+  out += '\n';
+}
+
+void print_chunk(std::string& out, const plan& p, const bound_plan* bound, chunk_id id,
+                 const std::vector<std::string>& missing) {
   const chunk& c = p.chunks[id];
-  fmt::format_to(std::back_inserter(out), "chunk {} on {}", id, p.devices[c.device].name);
+  fmt::format_to(std::back_inserter(out), "chunk {} on {}, {} {}", id, p.devices[c.device].name, c.nodes.size(),
+                 c.nodes.size() == 1 ? "node" : "nodes");
+  if (!c.wave_begin.empty())
+    fmt::format_to(std::back_inserter(out), ", {} waves ({} at most in one), {} barriers", c.wave_count(),
+                   widest_wave(p, c), c.barrier_count());
   if (p.segment_count > 1)
     fmt::format_to(std::back_inserter(out), ", segment {}", c.segment);
   if (!c.predecessors.empty())
     fmt::format_to(std::back_inserter(out), ", after {}", fmt::join(c.predecessors, ", "));
   out += c.produces_outputs ? ", makes outputs\n" : "\n";
   print_values(out, p, bound, "upload  ", c.uploads);
-  for (node_id n : c.nodes) {
-    const node& call = p.program->nodes[n];
-    fmt::format_to(std::back_inserter(out), "  run      {} →", describe(call));
-    for (value_id v : call.outputs)
-      if (v != no_value)
-        fmt::format_to(std::back_inserter(out), " {}{}", value_text(p, bound, v),
-                       p.storage[v] == v ? "" : fmt::format(" (view of {})", p.program->values[p.storage[v]].name));
-    out += '\n';
+  for (uint32_t i = 0, wave = 0; i < c.nodes.size(); ++i) {
+    if (wave < c.wave_count() && c.wave_begin[wave] == i)
+      fmt::format_to(std::back_inserter(out), "  wave {}\n", wave++);
+    print_node(out, p, bound, c.nodes[i], missing[c.nodes[i]]);
   }
   print_values(out, p, bound, "download", c.downloads);
 }
@@ -78,6 +129,7 @@ json device_json(const plan& p, const bound_plan* bound, device_index d) {
          {"weight_bytes", p.weight_bytes[d]}};
   if (bound) {
     j["arena_bytes"] = bound->memory[d].arena_bytes;
+    j["peak_bytes"] = bound->memory[d].peak_bytes;
     j["arena_bytes_without_reuse"] = bound->memory[d].bytes_without_reuse;
     j["transfer_bytes"] = bound->memory[d].transfer_bytes;
   }
@@ -96,7 +148,7 @@ json value_json(const plan& p, const bound_plan* bound, value_id v) {
   return j;
 }
 
-json chunk_json(const plan& p, const bound_plan* bound, chunk_id id) {
+json chunk_json(const plan& p, const bound_plan* bound, chunk_id id, const std::vector<std::string>& missing) {
   const chunk& c = p.chunks[id];
   json nodes = json::array();
   for (node_id n : c.nodes) {
@@ -106,15 +158,23 @@ json chunk_json(const plan& p, const bound_plan* bound, chunk_id id) {
       if (v != no_value)
         outputs.push_back(value_json(p, bound, v));
     nodes.push_back({{"name", call.name}, {"op", call.op_type}, {"domain", call.domain}, {"outputs", outputs}});
+    if (!missing[n].empty())
+      nodes.back()["not_on_gpu"] = missing[n];
   }
-  return {{"id", id},
-          {"device", p.devices[c.device].name},
-          {"segment", c.segment},
-          {"predecessors", c.predecessors},
-          {"uploads", names(p, c.uploads)},
-          {"nodes", nodes},
-          {"downloads", names(p, c.downloads)},
-          {"produces_outputs", c.produces_outputs}};
+  json j{{"id", id},
+         {"device", p.devices[c.device].name},
+         {"segment", c.segment},
+         {"predecessors", c.predecessors},
+         {"uploads", names(p, c.uploads)},
+         {"nodes", nodes},
+         {"downloads", names(p, c.downloads)},
+         {"produces_outputs", c.produces_outputs}};
+  if (!c.wave_begin.empty()) {
+    j["wave_begin"] = c.wave_begin;
+    j["widest_wave"] = widest_wave(p, c);
+    j["barriers"] = c.barrier_count();
+  }
+  return j;
 }
 
 } // namespace
@@ -123,8 +183,10 @@ std::string to_text(const plan& p, const bound_plan* bound) {
   std::string out = fmt::format("plan {}: {} nodes in {} chunks on {} devices, {} segments\n", hex(p.key),
                                 p.program->nodes.size(), p.chunks.size(), p.devices.size(), p.segment_count);
   print_devices(out, p, bound);
+  const std::vector<std::string> missing = missing_on_gpus(p);
+  print_missing(out, p, missing);
   for (chunk_id id = 0; id < p.chunks.size(); ++id)
-    print_chunk(out, p, bound, id);
+    print_chunk(out, p, bound, id, missing);
   return out;
 }
 
@@ -133,9 +195,10 @@ std::string to_json(const plan& p, const bound_plan* bound) {
   j["devices"] = json::array();
   for (device_index d = 0; d < p.devices.size(); ++d)
     j["devices"].push_back(device_json(p, bound, d));
+  const std::vector<std::string> missing = missing_on_gpus(p);
   j["chunks"] = json::array();
   for (chunk_id id = 0; id < p.chunks.size(); ++id)
-    j["chunks"].push_back(chunk_json(p, bound, id));
+    j["chunks"].push_back(chunk_json(p, bound, id, missing));
   // Names come from the file and need not be UTF-8.
   return j.dump(2, ' ', false, json::error_handler_t::replace);
 }

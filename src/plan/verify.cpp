@@ -21,6 +21,7 @@ public:
     for (chunk_id id = 0; id < p_.chunks.size(); ++id) {
       check_edges(id);
       check_nodes(id);
+      check_waves(id);
     }
     for (size_t n = 0; n < g_.nodes.size(); ++n)
       if (made_in_[n] == unseen)
@@ -91,6 +92,35 @@ private:
         broken(id, "it is not ordered behind chunk {} of its device", it->second);
     }
     last_on_[place] = id;
+  }
+
+  /// Waves cover the chunk's nodes, and no node of a wave reads what another one of it makes.
+  void check_waves(chunk_id id) const {
+    const chunk& c = p_.chunks[id];
+    const auto& begin = c.wave_begin;
+    if (p_.devices[c.device].host_memory) {
+      if (!begin.empty())
+        broken(id, "it has waves, but its device runs one node after the other");
+      return;
+    }
+    if (begin.empty() || begin.front() != 0 || begin.back() != c.nodes.size() ||
+        std::adjacent_find(begin.begin(), begin.end(), std::greater_equal<>()) != begin.end())
+      broken(id, "its waves do not cover its nodes");
+    std::map<node_id, uint32_t> wave_of;
+    for (uint32_t w = 0; w < c.wave_count(); ++w)
+      for (node_id n : c.wave(w))
+        wave_of[n] = w;
+    for (const auto& [n, wave] : wave_of) {
+      if (is_view(g_.nodes[n]))
+        continue;
+      for (value_id v : g_.nodes[n].inputs) {
+        const node_id maker = v == no_value ? -1 : p_.producer[root_on(p_, c, v)];
+        const auto made = wave_of.find(maker);
+        if (made != wave_of.end() && made->second >= wave)
+          broken(id, "{} reads '{}', which is made in wave {}, not before its own wave {}", describe(g_.nodes[n]),
+                 g_.values[v].name, made->second, wave);
+      }
+    }
   }
 
   bool comes_from_host(value_id v) const { return p_.producer[v] < 0 && (g_.values[v].constant || g_.values[v].known); }

@@ -191,7 +191,7 @@ void plan_waves(const plan& p, const chunk& c, wave_scratch& s, wave_plan& out) 
   };
   for (node_id n : c.nodes) {
     const node& call = p.program->nodes[n];
-    if (!call.def || call.def->alias != aliasing::view) {
+    if (!is_view(call)) {
       for (value_id v : call.inputs)
         if (v != no_value)
           s.accesses.add_read(resource(root_on(p, c, v)));
@@ -201,11 +201,68 @@ void plan_waves(const plan& p, const chunk& c, wave_scratch& s, wave_plan& out) 
     }
     s.accesses.end_item();
   }
-  for (uint32_t v : s.numbered)
-    s.resource_of[v] = nothing;
   const item_namer name = [&](uint32_t item) { return describe(p.program->nodes[c.nodes[item]]); };
   find_hazards(s.accesses, static_cast<uint32_t>(s.numbered.size()), s, s.hazards, name);
   plan_waves(s.accesses.count(), s.hazards, s, out, name);
+  for (uint32_t i = 0; i < c.nodes.size(); ++i)
+    if (const node& call = p.program->nodes[c.nodes[i]]; is_view(call)) {
+      const uint32_t bytes = s.resource_of[root_on(p, c, call.outputs[0])];
+      const uint32_t maker = bytes == nothing ? nothing : s.last_writer[bytes];
+      out.wave_of[i] = maker == nothing ? 0 : out.wave_of[maker];
+    }
+  group_by_wave(out.wave_count(), out);
+  for (uint32_t v : s.numbered)
+    s.resource_of[v] = nothing;
+}
+
+void order_by_wave(plan& p) {
+  wave_scratch scratch;
+  wave_plan waves;
+  std::vector<node_id> ordered;
+  for (chunk& c : p.chunks) {
+    if (p.devices[c.device].host_memory)
+      continue;
+    plan_waves(p, c, scratch, waves);
+    ordered.clear();
+    for (uint32_t item : waves.items)
+      ordered.push_back(c.nodes[item]);
+    c.nodes = ordered;
+    c.wave_begin = waves.wave_begin;
+  }
+}
+
+uint32_t widest_wave(const plan& p, const chunk& c) {
+  uint32_t widest = 0;
+  for (uint32_t w = 0; w < c.wave_count(); ++w) {
+    const auto nodes = c.wave(w);
+    const auto count =
+        std::count_if(nodes.begin(), nodes.end(), [&](node_id n) { return !is_view(p.program->nodes[n]); });
+    widest = std::max(widest, static_cast<uint32_t>(count));
+  }
+  return widest;
+}
+
+scratch_plan plan_scratch(std::span<const uint32_t> wave_begin, std::span<const int64_t> needed, int64_t budget,
+                          const item_namer& name) {
+  scratch_plan out{{0}, std::vector<int64_t>(needed.size(), 0), 0};
+  for (size_t w = 0; w + 1 < wave_begin.size(); ++w) {
+    int64_t used = 0;
+    for (uint32_t i = wave_begin[w]; i < wave_begin[w + 1]; ++i) {
+      if (needed[i] > budget)
+        fail(errc::out_of_memory,
+             "scratch memory: {} needs {} bytes, {} bytes allowed; use smaller dims or another device", name(i),
+             needed[i], budget);
+      if (needed[i] > budget - used) { // the rest of the wave runs behind a barrier of its own
+        out.wave_begin.push_back(i);
+        used = 0;
+      }
+      out.offset[i] = used;
+      used += needed[i];
+      out.bytes = std::max(out.bytes, used);
+    }
+    out.wave_begin.push_back(wave_begin[w + 1]);
+  }
+  return out;
 }
 
 } // namespace troupe

@@ -65,7 +65,28 @@ void find_hazards(const item_accesses& accesses, uint32_t resource_count, wave_s
 void plan_waves(uint32_t item_count, std::span<const hazard> hazards, wave_scratch& scratch, wave_plan& out,
                 const item_namer& name);
 
-/// Plans the waves of a chunk's nodes: item i is node i of the chunk. Views launch nothing and wait for nothing.
+/// Plans the waves of a chunk's nodes: item i is node i of the chunk. Views launch nothing and wait for nothing: they are in
+/// the wave of what makes their bytes, else in the first.
 void plan_waves(const plan& p, const chunk& c, wave_scratch& scratch, wave_plan& out);
+
+/// Orders the nodes of every chunk of a device without host memory by wave, stably, and sets `chunk::wave_begin`. Needs
+/// `chunk_of_node`, `producer` and `storage`.
+void order_by_wave(plan& p);
+
+/// Returns the launching nodes (no views) of a chunk's widest wave.
+uint32_t widest_wave(const plan& p, const chunk& c);
+
+/// Scratch memory of a chunk's nodes, which those of one wave use at the same time.
+struct scratch_plan {
+  std::vector<uint32_t> wave_begin; // like chunk::wave_begin; waves are split where their scratch exceeded the budget
+  std::vector<int64_t> offset;      // by position in chunk::nodes
+  int64_t bytes = 0;                // of the region: what the neediest wave takes
+};
+
+/// Plans scratch memory: `needed` is by position in chunk::nodes, in bytes; offsets are multiples of what all of `needed` are
+/// multiples of. A split wave's parts run one behind the other, a barrier between them; lifetimes stay right, since they
+/// cover the whole wave. Throws `errc::out_of_memory` where a node alone needs more than `budget`, which may be 0.
+scratch_plan plan_scratch(std::span<const uint32_t> wave_begin, std::span<const int64_t> needed, int64_t budget,
+                          const item_namer& name);
 
 } // namespace troupe

@@ -89,6 +89,15 @@ TEST_CASE("a plan's key follows everything it depends on", "[plan][A10]") {
         }));
   CHECK(base != key([](graph&, devices_t& d, plan_options&) { d.pop_back(); }));
   CHECK(base != key([](graph&, devices_t& d, plan_options&) { d[1].memory_bytes = 1; }));
+  CHECK(base != key([](graph&, devices_t& d, plan_options&) { d[1].fallback = true; }));
+  const auto with_gpu = [&](auto change) {
+    return key([&](graph&, devices_t& d, plan_options&) { change(d[1].gpu.emplace()); });
+  };
+  const hash128 gpu = with_gpu([](gpu_features&) {});
+  CHECK(base != gpu);
+  CHECK(gpu != with_gpu([](gpu_features& f) { f.cooperative_matrix = true; }));
+  CHECK(gpu != with_gpu([](gpu_features& f) { f.max_groups[1] = 7; }));
+  CHECK(gpu != with_gpu([](gpu_features& f) { f.max_binding_bytes = 7; }));
   CHECK(base != key([](graph&, devices_t&, plan_options& o) { o.policy = placement_policy::round_robin; }));
   CHECK(bound_key(base, 0, {{"n", 1}}) != bound_key(base, 0, {{"n", 2}}));
   CHECK(bound_key(base, 0, {{"n", 1}}) != bound_key(base, 1, {{"n", 1}}));

@@ -1,16 +1,30 @@
 // Graphs for plan tests, built by hand from made-up operators that only have shapes.
 #pragma once
 
+#include "ops/launch.hpp"
 #include "ops/op.hpp"
 #include "plan/bound_plan.hpp"
 
 namespace troupe::testing {
 
-/// Made-up operators: "plain" has its own output, "view" and "in_place" alias input 0.
-inline const op_def plain_op{.domain = "test", .name = "plain", .since = 1, .min_inputs = 0, .max_inputs = 255};
+/// What operators that every GPU runs answer.
+inline std::vector<launch_list> any_launch(const gpu_call&) {
+  std::vector<launch_list> lists(1);
+  lists[0].name = "any";
+  return lists;
+}
+
+/// Made-up operators: "plain" has its own output, "view" and "in_place" alias input 0, "host" is not for GPUs.
+inline const op_def plain_op{
+    .domain = "test", .name = "plain", .since = 1, .min_inputs = 0, .max_inputs = 255, .launches = any_launch};
+inline const op_def host_op{.domain = "test", .name = "host", .since = 1, .min_inputs = 0, .max_inputs = 255};
 inline const op_def view_op{.domain = "test", .name = "view", .since = 1, .alias = aliasing::view};
-inline const op_def in_place_op{
-    .domain = "test", .name = "in_place", .since = 1, .max_inputs = 255, .alias = aliasing::in_place};
+inline const op_def in_place_op{.domain = "test",
+                                .name = "in_place",
+                                .since = 1,
+                                .max_inputs = 255,
+                                .alias = aliasing::in_place,
+                                .launches = any_launch};
 
 /// Builds a graph step by step; values are float32 unless said otherwise.
 class graph_builder {
@@ -69,6 +83,26 @@ inline std::vector<device_info> cpus(size_t count) {
   std::vector<device_info> devices;
   for (size_t i = 0; i < count; ++i)
     devices.push_back({.name = fmt::format("cpu#{}", i), .memory_bytes = int64_t{1} << 50});
+  return devices;
+}
+
+/// `count` GPUs with plenty of memory.
+inline std::vector<device_info> gpus(size_t count) {
+  std::vector<device_info> devices = cpus(count);
+  for (size_t i = 0; i < count; ++i) {
+    devices[i].name = fmt::format("vulkan:{}", i);
+    devices[i].kind = device_kind::vulkan;
+    devices[i].host_memory = false;
+    devices[i].gpu.emplace();
+  }
+  return devices;
+}
+
+/// GPUs, and a CPU for what they cannot run.
+inline std::vector<device_info> gpus_and_fallback(size_t count) {
+  std::vector<device_info> devices = gpus(count);
+  devices.push_back(cpus(1)[0]);
+  devices.back().fallback = true;
   return devices;
 }
 

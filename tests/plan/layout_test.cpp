@@ -13,9 +13,9 @@ namespace {
 struct conv_net {
   graph g;
 
-  value_id input(symbolic_shape dims) {
+  value_id input(symbolic_shape dims, dtype type = dtype::float32) {
     g.inputs.push_back(
-        g.add_value({.name = "x" + std::to_string(g.values.size()), .type = dtype::float32, .dims = std::move(dims)}));
+        g.add_value({.name = "x" + std::to_string(g.values.size()), .type = type, .dims = std::move(dims)}));
     return g.inputs.back();
   }
   value_id apply(const std::string& op, std::vector<value_id> inputs, attributes attrs = {}) {
@@ -30,7 +30,7 @@ struct conv_net {
   }
   value_id conv(value_id x, int64_t channels_in, int64_t channels_out, int64_t kernel = 3) {
     const value_id w = g.add_constant("w" + std::to_string(g.values.size()),
-                                      tensor(dtype::float32, {channels_out, channels_in, kernel, kernel}));
+                                      tensor(g.values[x].type, {channels_out, channels_in, kernel, kernel}));
     attributes a;
     a.set("pads", std::vector<int64_t>(4, kernel / 2));
     return apply("Conv", {x, w}, a);
@@ -48,7 +48,85 @@ std::vector<device_info> cpus(size_t count) {
   return devices;
 }
 
+/// A GPU that prefers channels-last operands.
+device_info channels_last_gpu() {
+  device_info d{.name = "vulkan:0", .host_memory = false, .prefers_channels_last = true};
+  d.gpu.emplace();
+  return d;
+}
+
+/// Has the nodes of `op` use a copy of their row with these launches.
+op_def with_launches(conv_net& n, const std::string& op, launch_lists (*launches)(const gpu_call&)) {
+  op_def row = *find_op("", op, 17);
+  row.launches = launches;
+  CHECK(n.count(op) > 0);
+  return row;
+}
+
+void use_row(conv_net& n, const op_def& row) {
+  for (node& call : n.g.nodes)
+    if (call.op_type == row.name)
+      call.def = &row;
+}
+
+launch_lists any_layout(const gpu_call&) {
+  return launch_lists(1);
+}
+
+launch_lists only_plain(const gpu_call& call) {
+  return launch_lists(call.inputs[0].layout == layout::plain && call.outputs[0].layout == layout::plain);
+}
+
 } // namespace
+
+TEST_CASE("GPUs have channels-last float16, host-memory devices float32 only", "[plan]") {
+  for (const bool gpu : {false, true}) {
+    conv_net n;
+    n.g.outputs = {n.conv(n.input({1, 3, 8, 8}, dtype::float16), 3, 4)};
+    const op_def row = with_launches(n, "Conv", any_layout);
+    use_row(n, row);
+    const std::vector<device_info> devices = gpu ? std::vector{channels_last_gpu()} : cpus(1);
+    std::vector<device_index> placement(n.g.nodes.size(), 0);
+    assign_layouts(n.g, placement, devices);
+    CHECK(n.count("Reorder") == (gpu ? 2 : 0));
+    CHECK_NOTHROW(verify_layouts(n.g, placement, devices));
+  }
+}
+
+TEST_CASE("a GPU's node stays plain where its kernels take nothing else", "[plan]") {
+  conv_net n;
+  n.g.outputs = {n.apply("Relu", {n.conv(n.conv(n.input({1, 3, 8, 8}), 3, 4), 4, 4)})};
+  const op_def conv = with_launches(n, "Conv", any_layout), relu = with_launches(n, "Relu", only_plain);
+  use_row(n, conv);
+  use_row(n, relu);
+  const std::vector<device_info> devices{channels_last_gpu()};
+  std::vector<device_index> placement(n.g.nodes.size(), 0);
+  assign_layouts(n.g, placement, devices);
+  verify_layouts(n.g, placement, devices);
+  CHECK(n.count("Reorder") == 2);
+  CHECK(n.g.nodes.back().op_type == "Relu");
+  CHECK(n.g.values[n.g.nodes.back().inputs[0]].layout == layout::plain);
+}
+
+TEST_CASE("pooling with indices stays plain", "[plan]") {
+  conv_net n;
+  const value_id x = n.conv(n.input({1, 3, 8, 8}), 3, 4);
+  attributes a;
+  a.set("kernel_shape", std::vector<int64_t>{2, 2});
+  node pool{.name = "pool", .op_type = "MaxPool", .attrs = a};
+  pool.inputs = {x};
+  pool.outputs = {n.g.add_value({.name = "y"}), n.g.add_value({.name = "indices"})};
+  pool.def = find_op("", "MaxPool", 17);
+  infer_node(n.g, pool);
+  n.g.outputs = pool.outputs;
+  n.g.add_node(pool);
+  std::vector<device_index> placement(n.g.nodes.size(), 0);
+  assign_layouts(n.g, placement, cpus(1));
+  verify_layouts(n.g, placement, cpus(1));
+  for (value_id v : n.g.nodes.back().outputs)
+    CHECK(n.g.values[v].layout == layout::plain);
+  CHECK(n.g.values[n.g.nodes.back().inputs[0]].layout == layout::plain);
+}
 
 TEST_CASE("a convolutional network is channels-last inside, plain at its ends", "[plan]") {
   conv_net n;

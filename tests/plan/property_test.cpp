@@ -1,6 +1,7 @@
 // Properties of plans of thousands of random graphs: invariants, memory, and simulated executions in random order.
 #include "plan/graphs.hpp"
 #include "plan/ready_set.hpp"
+#include "plan/waves.hpp"
 #include "support/catch.hpp"
 
 #include <algorithm>
@@ -53,7 +54,7 @@ void add_random_node(generator& random, graph_builder& b, std::vector<value_id>&
         inputs.push_back(no_value);
       if (below(random, 8) == 0) // shape arithmetic: elements known on the host, perhaps only in a later segment
         inputs.push_back(b.known({1}, {b.g.values[values[below(random, values.size())]].dims->front() + 1}));
-      values.push_back(b.node(plain_op, inputs, random_dims(random, b, values)));
+      values.push_back(b.node(below(random, 8) ? plain_op : host_op, inputs, random_dims(random, b, values)));
   }
 }
 
@@ -134,21 +135,41 @@ private:
   void compute(const chunk& c) {
     for (value_id v : c.uploads)
       write(c, v);
-    for (node_id n : c.nodes) {
-      const node& call = p_.program->nodes[n];
-      for (value_id v : call.inputs)
-        if (v != no_value && p_.producer[v] < 0 && p_.program->values[v].known)
-          REQUIRE(bound_->known[v].defined());
-        else if (v != no_value && !p_.program->values[v].constant)
-          read(c, v);
-      for (value_id v : call.outputs)
-        if (root_on(p_, c, v) == v)
-          write(c, v);
-    }
+    if (c.wave_begin.empty())
+      for (node_id n : c.nodes)
+        compute(c, n);
+    for (uint32_t w = 0; w < c.wave_count(); ++w)
+      compute_wave(c, w);
     for (value_id v : c.downloads) {
       read(c, v);
       REQUIRE(on_host_.insert(v).second);
     }
+  }
+
+  void compute(const chunk& c, node_id n) {
+    const node& call = p_.program->nodes[n];
+    for (value_id v : call.inputs)
+      if (v != no_value && p_.producer[v] < 0 && p_.program->values[v].known)
+        REQUIRE(bound_->known[v].defined());
+      else if (v != no_value && !p_.program->values[v].constant)
+        read(c, v);
+    for (value_id v : call.outputs)
+      if (root_on(p_, c, v) == v)
+        write(c, v);
+  }
+
+  /// Runs the nodes of a wave in random order: each must find its inputs, and all outputs must be there in the end.
+  void compute_wave(const chunk& c, uint32_t w) {
+    const auto wave = c.wave(w);
+    std::vector<node_id> nodes(wave.begin(), wave.end());
+    std::erase_if(nodes, [&](node_id n) { return is_view(p_.program->nodes[n]); });
+    std::shuffle(nodes.begin(), nodes.end(), random_);
+    for (node_id n : nodes)
+      compute(c, n);
+    for (node_id n : nodes)
+      for (value_id v : p_.program->nodes[n].outputs)
+        if (p_.segment_of_value[v] <= c.segment)
+          read(c, v);
   }
 
   /// Bytes outside the arena are keyed by their value, below zero.
@@ -215,17 +236,32 @@ void check_no_overlap(const plan& p, const bound_plan& b) {
   }
 }
 
+/// Host-memory devices, others that run everything, and GPUs; one at least runs everything.
+std::vector<device_info> random_devices(generator& random) {
+  std::vector<device_info> devices = cpus(1 + below(random, 6));
+  for (size_t i = 0; i < devices.size(); ++i) {
+    const std::string name = devices[i].name;
+    if (i > 0 && below(random, 2))
+      devices[i] = gpus(1)[0];
+    devices[i].name = name;
+    devices[i].host_memory = !devices[i].gpu && below(random, 4) != 0;
+    devices[i].fallback = devices.size() > 1 && i == 0 && below(random, 2);
+  }
+  std::rotate(devices.begin(), devices.begin() + static_cast<std::ptrdiff_t>(below(random, devices.size())),
+              devices.end());
+  return devices;
+}
+
 } // namespace
 
 TEST_CASE("random plans keep their invariants and execute in any order", "[plan][A2][A4][A12][B4][C5][D4][D5]") {
-  size_t several_segments = 0, several_chunks = 0, in_place = 0, late_known = 0; // the test must cover these
+  size_t several_segments = 0, several_chunks = 0, in_place = 0, late_known = 0,
+         wide_waves = 0; // the test must cover these
   for (uint64_t seed = 0; seed < 3000; ++seed) {
     generator random(seed);
     INFO("seed " << seed);
     const auto g = random_graph(random);
-    std::vector<device_info> devices = cpus(1 + below(random, 6));
-    for (device_info& d : devices)
-      d.host_memory = below(random, 4) != 0;
+    std::vector<device_info> devices = random_devices(random);
     const auto policy = below(random, 4) ? placement_policy::round_robin : placement_policy::single;
     const auto p = make_plan(g, devices, {policy});
     verify(*p);
@@ -237,15 +273,19 @@ TEST_CASE("random plans keep their invariants and execute in any order", "[plan]
     for (uint32_t s = 0; s < p->segment_count; ++s) {
       const auto bound = bind_segment(p, s, values);
       check_no_overlap(*p, *bound);
+      verify(*bound);
       for (device_index d = 0; d < devices.size(); ++d)
         in_place += !p->lifetimes[s * devices.size() + d].candidates.empty();
       late_known += s > 0 && !p->known_values[s].empty();
     }
     several_segments += p->segment_count > 1;
     several_chunks += p->chunks.size() > 4;
+    for (const chunk& c : p->chunks)
+      wide_waves += widest_wave(*p, c) > 2;
   }
   CHECK(several_segments > 300);
   CHECK(several_chunks > 300);
   CHECK(in_place > 300);
   CHECK(late_known > 30);
+  CHECK(wide_waves > 100);
 }

@@ -133,3 +133,98 @@ TEST_CASE("a chunk's waves see through views", "[plan][E1]") {
   CHECK(out.barrier_count() == 1);
   CHECK(out.wave_of[3] == 1);
 }
+
+TEST_CASE("chunks of GPUs are ordered by wave, views behind what makes their bytes", "[plan][E1][E3]") {
+  graph_builder b;
+  const value_id in = b.input({4});
+  const value_id first = b.node(plain_op, {in}, {4});            // 0
+  const value_id flat = b.node(view_op, {first}, {2, 2});        // 1
+  const value_id second = b.node(plain_op, {flat}, {4});         // 2
+  const value_id upload = b.node(view_op, {in}, {2, 2});         // 3: of an upload
+  const value_id other = b.node(plain_op, {upload}, {4});        // 4: with node 0
+  const value_id third = b.node(plain_op, {second, other}, {4}); // 5
+  const value_id shown = b.node(view_op, {third}, {2, 2});       // 6: adds no wave
+  const auto p = make_plan(b.done({shown}), gpus(1), {});
+  verify(*p);
+  const chunk& c = p->chunks.at(0);
+  CHECK(c.nodes == std::vector<node_id>{0, 1, 3, 4, 2, 5, 6});
+  CHECK(c.wave_begin == std::vector<uint32_t>{0, 4, 5, 7});
+  CHECK(c.barrier_count() == 2);
+  CHECK(widest_wave(*p, c) == 2);
+  const auto on_cpu = make_plan(p->program, cpus(1), {});
+  CHECK(on_cpu->chunks.at(0).wave_begin.empty());
+  CHECK(on_cpu->chunks.at(0).wave_count() == 0);
+}
+
+TEST_CASE("in-place needs a wave in which nobody else reads the input", "[plan][D5]") {
+  for (const bool other_reader : {false, true}) {
+    graph_builder b;
+    const value_id in = b.input({512});
+    const value_id a = b.node(plain_op, {in}, {512});
+    const value_id changed = b.node(in_place_op, {a}, {512});
+    const value_id beside = b.node(plain_op, {other_reader ? a : in}, {512});
+    const value_id sum = b.node(plain_op, {changed, beside}, {512});
+    const auto p = make_plan(b.done({sum}), gpus(1), {});
+    const auto bound = bind_segment(p, 0, {});
+    verify(*bound);
+    const auto& offset = bound->memory[0].offset;
+    CHECK((offset[changed] == offset[a]) == !other_reader);
+    CHECK(offset[in] >= 0);
+    CHECK(offset[sum] >= 0);
+  }
+}
+
+TEST_CASE("values of one wave never share bytes, and none are reused within it", "[plan][E1]") {
+  graph_builder b;
+  const value_id in = b.input({512});
+  const value_id left = b.node(plain_op, {in}, {512}), right = b.node(plain_op, {in}, {512});
+  const value_id end = b.node(plain_op, {left, right}, {512});
+  const auto p = make_plan(b.done({end}), gpus(1), {});
+  const auto bound = bind_segment(p, 0, {});
+  verify(*bound);
+  CHECK(bound->memory[0].arena_bytes == 3 * 2048);
+  CHECK(bound->memory[0].peak_bytes == 3 * 2048);
+  CHECK(bound->memory[0].offset[end] == bound->memory[0].offset[in]);
+}
+
+TEST_CASE("the verifiers see what a wrong plan does", "[plan][A12]") {
+  graph_builder b;
+  const value_id in = b.input({512});
+  const value_id a = b.node(plain_op, {in}, {512});
+  const value_id c = b.node(plain_op, {a}, {512});
+  const auto p = make_plan(b.done({c}), gpus(1), {});
+  plan joined = *p;
+  joined.chunks[0].wave_begin = {0, 2}; // no barrier between the two nodes
+  CHECK_THROWS_WITH(verify(joined), Catch::Contains("'n1'") && Catch::Contains("wave 0"));
+  joined.chunks[0].wave_begin = {0, 1};
+  CHECK_THROWS_WITH(verify(joined), Catch::Contains("do not cover"));
+  bound_plan moved = *bind_segment(p, 0, {});
+  CHECK_NOTHROW(verify(moved));
+  const int64_t right = moved.memory[0].offset[c];
+  moved.memory[0].offset[c] = moved.memory[0].offset[a];
+  CHECK_THROWS_WITH(verify(moved), Catch::Contains("overlap"));
+  moved.memory[0].offset[c] = moved.memory[0].arena_bytes;
+  CHECK_THROWS_WITH(verify(moved), Catch::Contains("outside the arena"));
+  moved.memory[0].offset[c] = -1;
+  CHECK_THROWS_WITH(verify(moved), Catch::Contains("no place"));
+  moved.memory[0].offset[c] = right;
+  CHECK_NOTHROW(verify(moved));
+}
+
+TEST_CASE("a wave over the scratch budget is split", "[plan][E4]") {
+  const std::vector<uint32_t> waves{0, 4, 5};
+  const std::vector<int64_t> needed{256, 0, 512, 256, 768};
+  const scratch_plan whole = plan_scratch(waves, needed, 1024, item_name);
+  CHECK(whole.wave_begin == waves);
+  CHECK(whole.offset == std::vector<int64_t>{0, 256, 256, 768, 0});
+  CHECK(whole.bytes == 1024);
+  const scratch_plan split = plan_scratch(waves, needed, 768, item_name);
+  CHECK(split.wave_begin == std::vector<uint32_t>{0, 3, 4, 5});
+  CHECK(split.offset == std::vector<int64_t>{0, 256, 256, 0, 0});
+  CHECK(split.bytes == 768);
+  CHECK_THROWS_WITH(plan_scratch(waves, needed, 767, item_name),
+                    Catch::Contains("scratch memory: item 4 needs 768 bytes, 767 bytes allowed"));
+  CHECK_THROWS_WITH(plan_scratch(waves, needed, 0, item_name), Catch::Contains("item 0 needs 256 bytes, 0 bytes"));
+  CHECK(plan_scratch(waves, std::vector<int64_t>(5, 0), 0, item_name).bytes == 0);
+  CHECK(plan_scratch(std::vector<uint32_t>{0}, {}, 0, item_name).wave_begin == std::vector<uint32_t>{0});
+}
