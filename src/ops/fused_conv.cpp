@@ -7,6 +7,7 @@
 #include "ops/activation.hpp"
 #include "ops/epilogue.hpp"
 #include "ops/families.hpp"
+#include "ops/operand.hpp"
 #include "ops/registry.hpp"
 
 namespace troupe {
@@ -36,16 +37,10 @@ void reference(kernel_context& c) {
 }
 
 /// Two flops a product, from the weights' size and the positions they are applied at.
-op_cost conv_cost(const attributes& attrs, const call_shapes& s) {
-  double bytes = 0;
-  for (size_t i = 0; i < s.inputs.size(); ++i)
-    if (s.input_types[i] != dtype::undefined)
-      bytes += static_cast<double>(bytes_of(s.input_types[i], volume(s.inputs[i])));
-  bytes += static_cast<double>(bytes_of(s.output_types.at(0), volume(s.outputs.at(0))));
+op_cost conv_cost(const attributes&, const call_shapes& s) { // grouping is in the weights' shape
   const double filter =
       static_cast<double>(volume(s.inputs.at(1))) / static_cast<double>(std::max<int64_t>(s.inputs[1].at(0), 1));
-  (void)attrs; // grouping is in the weights' shape
-  return {2 * filter * static_cast<double>(volume(s.outputs[0])), bytes};
+  return {2 * filter * static_cast<double>(volume(s.outputs[0])), operand_bytes(s)};
 }
 
 constexpr char conv[] = "Conv";

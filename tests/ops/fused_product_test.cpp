@@ -1,29 +1,13 @@
 #include "ops/activation.hpp"
-#include "ops/evaluate.hpp"
-#include "ops/registry.hpp"
+#include "ops/run_op.hpp"
 #include "support/catch.hpp"
-
-#include <random>
+#include "support/run_graph.hpp"
 
 using namespace troupe;
+using test::random_tensor;
+using testing::run;
 
 namespace {
-
-tensor random_tensor(shape dims, uint32_t seed) {
-  std::mt19937 engine(seed);
-  std::normal_distribution<float> normal;
-  tensor t(dtype::float32, std::move(dims));
-  for (int64_t i = 0; i < t.size(); ++i)
-    t.mutable_data<float>()[i] = normal(engine);
-  return t;
-}
-
-tensor run(std::string_view domain, std::string_view op, const std::vector<tensor>& inputs,
-           const attributes& attrs = {}) {
-  const op_def* def = find_op(domain, op, newest_opset(domain));
-  REQUIRE(def);
-  return evaluate(*def, attrs, inputs).at(0);
-}
 
 /// The element at (row, column) of matrix `i`, stored transposed or not.
 float element(const tensor& t, int64_t i, int64_t row, int64_t column, bool transposed) {

@@ -1,32 +1,12 @@
 #include "ops/activation.hpp"
-#include "ops/evaluate.hpp"
 #include "ops/fused_elementwise.hpp"
-#include "ops/registry.hpp"
+#include "ops/run_op.hpp"
 #include "support/catch.hpp"
-
-#include <random>
+#include "support/run_graph.hpp"
 
 using namespace troupe;
-
-namespace {
-
-tensor random_tensor(shape dims, uint32_t seed) {
-  std::mt19937 engine(seed);
-  std::normal_distribution<float> normal;
-  tensor t(dtype::float32, std::move(dims));
-  for (int64_t i = 0; i < t.size(); ++i)
-    t.mutable_data<float>()[i] = normal(engine);
-  return t;
-}
-
-tensor run(std::string_view domain, std::string_view op, const std::vector<tensor>& inputs,
-           const attributes& attrs = {}) {
-  const op_def* def = find_op(domain, op, newest_opset(domain));
-  REQUIRE(def);
-  return evaluate(*def, attrs, inputs).at(0);
-}
-
-} // namespace
+using test::random_tensor;
+using testing::run;
 
 TEST_CASE("Rotary equals its formula in both layouts", "[ops][A4]") {
   // B = 1, H = 2, S = 3, D = 4

@@ -1,36 +1,17 @@
-#include "ops/evaluate.hpp"
-#include "ops/registry.hpp"
+#include "ops/movement_calls.hpp"
 #include "support/catch.hpp"
 
 #include <numeric>
 
 using namespace troupe;
+using namespace troupe::testing;
 
 namespace {
-
-tensor ints(shape dims, std::vector<int64_t> values) {
-  return tensor::of<int64_t>(std::move(dims), values);
-}
 
 tensor iota(shape dims) {
   std::vector<float> values(static_cast<size_t>(volume(dims)));
   std::iota(values.begin(), values.end(), 0.f);
   return tensor::of<float>(std::move(dims), values);
-}
-
-std::vector<tensor> call(const char* name, std::vector<tensor> inputs, attributes attrs = {}, size_t outputs = 1,
-                         int64_t opset = 19) {
-  return evaluate(*find_op("", name, opset), attrs, inputs, outputs);
-}
-
-attributes with(std::string name, attribute value) {
-  attributes attrs;
-  attrs.set(std::move(name), std::move(value));
-  return attrs;
-}
-
-std::vector<float> floats(const tensor& t) {
-  return {t.values<float>().begin(), t.values<float>().end()};
 }
 
 /// Builds graphs call by call, and infers.

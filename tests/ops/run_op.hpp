@@ -40,6 +40,14 @@ inline std::vector<tensor> run_op(std::string_view name, int64_t opset, const at
   return evaluate(*def, attrs, inputs, outputs);
 }
 
+/// Runs the newest row of an operator with one output.
+inline tensor run(std::string_view domain, std::string_view name, const std::vector<tensor>& inputs,
+                  const attributes& attrs = {}) {
+  const op_def* def = find_op(domain, name, newest_opset(domain));
+  expects(def != nullptr, "run: no such operator");
+  return evaluate(*def, attrs, inputs).at(0);
+}
+
 /// Returns the elements of a numeric tensor.
 inline std::vector<double> elements(const tensor& t) {
   return to_double(t.view());
