@@ -70,6 +70,10 @@ std::vector<device_stats> engine::stats() const {
   return state_->runtime->devices().stats();
 }
 
+tensor engine::allocate(dtype type, shape dims) {
+  return make_host_tensor(*state_->runtime->devices().blocks(), type, std::move(dims));
+}
+
 session engine::load(const std::string& path, const session_options& options) {
   const auto start = std::chrono::steady_clock::now();
   graph source = load_model(std::filesystem::path(path));

@@ -140,6 +140,10 @@ public:
   /// Returns counters by device, in the same order.
   std::vector<device_stats> stats() const;
 
+  /// Returns a tensor to fill, its bytes uninitialised, in memory that GPUs read without a copy: make a run's large inputs with
+  /// it. The bytes are used again when the last handle dies. Throws `errc::out_of_memory`.
+  tensor allocate(dtype type, shape dims);
+
   /// Loads an ONNX file. Throws `errc::io`, `errc::invalid_model`, `errc::unsupported`.
   session load(const std::string& path, const session_options& options = {});
 

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "actors/device_actor.hpp"
+#include "device/host_block.hpp"
 
 namespace troupe::actors {
 
@@ -19,6 +20,9 @@ public:
   void open_devices(const engine_options& options);
 
   const std::vector<device_handle>& devices() const { return devices_; }
+
+  /// The memory through which tensors pass between this process's devices without a copy.
+  const std::shared_ptr<host_block_pool>& blocks() const { return blocks_; }
 
   /// Asks all devices for their counters. A device that is lost, or too busy to answer soon, has zeros.
   std::vector<device_stats> stats() const;
@@ -38,6 +42,7 @@ private:
   void open(device_factory make, threading where);
 
   caf::actor_system& system_;
+  const std::shared_ptr<host_block_pool> blocks_ = std::make_shared<host_block_pool>();
   std::vector<device_handle> devices_;
 };
 

@@ -1,8 +1,12 @@
 #include "actors/engine.hpp"
+
+#include "device/host_block.hpp"
 #include "support/catch.hpp"
 #include "support/direct_evaluation.hpp"
 #include "support/reference_device.hpp"
 #include "support/small_models.hpp"
+
+#include <thread>
 
 using namespace troupe;
 using namespace troupe::test;
@@ -31,6 +35,22 @@ TEST_CASE("a model runs on the null device and gives zeros of the right shape", 
   CHECK(out.dims() == shape{2, 3});
   CHECK(out.values<float>()[5] == 0);
   CHECK(r.stats.chunks == 1);
+}
+
+TEST_CASE("an engine allocates inputs, whose bytes are used again", "[actors]") {
+  engine e({.devices = {"null"}});
+  const session s = e.load(chain(1));
+  tensor x = e.allocate(dtype::float32, {2, 3});
+  const void* const data = x.data();
+  CHECK(reinterpret_cast<uintptr_t>(data) % host_block_alignment == 0);
+  std::fill_n(x.mutable_data<float>(), 6, 1.f);
+  CHECK(s.run({{"x", x}}).outputs.size() == 1);
+  x = {};
+  // The run's message may keep its handle for a moment longer than the answer takes.
+  for (int i = 0; i < 1000 && e.allocate(dtype::float32, {4, 3}).data() != data; ++i)
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  CHECK(e.allocate(dtype::float32, {4, 3}).data() == data);
+  CHECK(e.allocate(dtype::string, {1}).defined());
 }
 
 TEST_CASE("a model gives the same result on one device and alternating over three", "[actors][A7][A13]") {

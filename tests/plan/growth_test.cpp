@@ -44,10 +44,11 @@ std::shared_ptr<const graph> large_graph(size_t nodes) {
 TEST_CASE("planning time grows with the graph, not with its square", "[plan][slow]") {
   for (const size_t nodes : {1000, 10'000, 100'000}) {
     const auto g = large_graph(nodes);
-    for (const size_t devices : {1, 4}) {
-      const auto policy = devices == 1 ? placement_policy::single : placement_policy::round_robin;
+    for (const size_t devices : {0, 1, 4}) { // none: a GPU
+      const auto policy = devices <= 1 ? placement_policy::single : placement_policy::round_robin;
       std::shared_ptr<const plan> p;
-      const double planning = milliseconds([&] { p = make_plan(g, cpus(devices), {policy}); });
+      const double planning =
+          milliseconds([&] { p = make_plan(g, devices ? cpus(devices) : gpus_and_fallback(1), {policy}); });
       const bindings values{{"batch", 2}, {"seq", 100}};
       bound_plan_ptr bound;
       double binding = 1e9;
