@@ -253,3 +253,18 @@ TEST_CASE("small models in fp16 are within 1e-2 of fp32", "[rewrite][A4]") {
     CHECK(relative_l2(a, b) > 0); // something was converted
   }
 }
+
+TEST_CASE("fusions find in float16 what they find in float32", "[rewrite][A4]") {
+  for (const char* name : {"small_cnn", "small_transformer"}) {
+    INFO(name);
+    const graph g = load_model(std::string(TROUPE_TEST_DATA) + "/" + name + ".onnx");
+    const graph full = rewrite(g, {}), half = rewrite(rewrite(g, {.fuse = false, .precision = precision::fp16}), {});
+    size_t found = 0;
+    for (const char* op : {"troupe.Conv", "troupe.MatMul", "troupe.Attention", "LayerNormalization"}) {
+      INFO(op);
+      CHECK(count_nodes(half, op) == count_nodes(full, op));
+      found += count_nodes(full, op);
+    }
+    CHECK(found > 0);
+  }
+}
