@@ -94,11 +94,17 @@ private:
 
   void make_fresh(const prepared_chunk& c, arena_slot& slot) {
     for (const fresh_value& f : c.fresh) {
-      tensor t = pool_->take(f.type, f.dims);
+      tensor t = make_output(f);
       if (options_.poison && f.type != dtype::string)
         std::memset(t.mutable_data(), 0xff, static_cast<size_t>(t.bytes()));
       hold(slot, f.value, std::move(t));
     }
+  }
+
+  tensor make_output(const fresh_value& f) {
+    const bool shared =
+        options_.blocks && f.type != dtype::string && bytes_of(f.type, volume(f.dims)) >= host_block_alignment;
+    return shared ? make_host_tensor(*options_.blocks, f.type, f.dims) : pool_->take(f.type, f.dims);
   }
 
   static void hold(arena_slot& slot, value_id v, tensor t) {
@@ -158,7 +164,7 @@ private:
   void copy_from_arena(const fresh_value& d, const void* bytes, bool timed, chunk_result& result) {
     expects(bytes != nullptr, "the CPU device has no bytes of a download");
     const int64_t start = timed ? now_ns() : 0;
-    tensor& t = result.downloads.emplace_back(pool_->take(d.type, d.dims));
+    tensor& t = result.downloads.emplace_back(make_output(d));
     std::memcpy(t.mutable_data(), bytes, static_cast<size_t>(t.bytes()));
     if (timed)
       result.timings.push_back({.kind = device_timing::work::download,

@@ -1,0 +1,24 @@
+#include "cpu/cpu_device.hpp"
+
+#include "device/run_inline.hpp"
+#include "rewrite/rewrite.hpp"
+#include "support/catch.hpp"
+#include "support/small_models.hpp"
+
+using namespace troupe;
+using namespace troupe::test;
+
+TEST_CASE("large outputs of the CPU lie in the blocks that devices share", "[cpu]") {
+  const auto blocks = std::make_shared<host_block_pool>();
+  const auto cpu = make_cpu_device("cpu", {.blocks = blocks});
+  const auto program = std::make_shared<const graph>(rewrite(chain(2, {dim::symbol("n"), 3}), {}));
+  const auto p = make_plan(program, {cpu->info()}, {});
+  inline_runner runner(p, {cpu.get()});
+  for (const int64_t rows : {int64_t{2}, host_block_alignment}) {
+    tensor x(dtype::float32, {rows, 3});
+    std::fill_n(x.mutable_data<float>(), x.size(), 0.f);
+    const std::vector<tensor> out = runner.run(std::vector<tensor>{x});
+    CHECK(out.at(0).values<float>()[5] == Approx(0.5));
+    CHECK((blocks->find(out[0].data(), out[0].bytes()) != nullptr) == (rows > 2));
+  }
+}
