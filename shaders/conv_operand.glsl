@@ -1,0 +1,99 @@
+// Operand A of convolutions: row m is an output pixel, depth k a tap and channel of its window. See gemm.glsl.
+//
+// A batch of the product is a group of channels. Depth order: k = tap · channels + channel where CHANNEL_LAST, so that vectors
+// along the depth are neighbouring channels; else k = channel · taps + tap, as ONNX stores weights.
+layout(constant_id = 10) const bool CHANNEL_LAST = true;
+
+layout(set = 0, binding = 0, std140) uniform parameters {
+  PRODUCT_PARAMETERS
+  uint channels, taps, in_image, in_channel; // channels of a group; strides
+  uint in_pixel, out_image, out_pixel, pixels; // pixels of an output image
+  uvec2 channel_divisor, tap_divisor; // for `divide`
+  uvec2 kernel_w_divisor, kernel_h_divisor;
+  uvec2 pixel_divisor, out_w_divisor;
+  uvec4 in_size;  // depth, height, width
+  uvec4 out_size; // depth, height, width; the divisor of the height in w is not needed
+  uvec4 kernel;
+  ivec4 stride;
+  ivec4 dilation;
+  ivec4 pad;
+};
+
+uint batch_of_b() {
+  return gl_WorkGroupID.z / splits * N * K;
+}
+uint column_of_bias(uint n) {
+  return gl_WorkGroupID.z / splits * N + n;
+}
+uint out_at(uint m, uint n) {
+  const uint column = column_of_bias(n) * out_column;
+  if (!STRIDED_OUT)
+    return m * out_row + column;
+  const uint image = divide(m, pixel_divisor);
+  return image * out_image + (m - image * pixels) * out_pixel + column;
+}
+
+#include "gemm_operands.glsl"
+
+/// A window: the element under its tap 0 of the group's channel 0 (perhaps outside), and that tap's position.
+struct a_state {
+  int start;
+  ivec3 position;
+};
+
+a_state a_line_at(uint m) {
+  if (m >= M)
+    return a_state(0, ivec3(-0x40000000));
+  const uint image = divide(m, pixel_divisor), pixel = m - image * pixels;
+  const uint row = divide(pixel, out_w_divisor), w = pixel - row * out_size.z;
+  const uint d = row / out_size.y, h = row - d * out_size.y;
+  const ivec3 at = ivec3(d, h, w) * stride.xyz - pad.xyz;
+  const int first_channel = int(gl_WorkGroupID.z / splits * channels * in_channel);
+  const int start = int(image * in_image) + first_channel +
+                    ((at.x * int(in_size.y) + at.y) * int(in_size.z) + at.z) * int(in_pixel);
+  return a_state(start, at);
+}
+
+/// Where depth k of a window lies; −1 in the padding.
+int a_address(a_state s, uint k) {
+  uint channel, tap;
+  if (CHANNEL_LAST) {
+    tap = divide(k, channel_divisor);
+    channel = k - tap * channels;
+  } else {
+    channel = divide(k, tap_divisor);
+    tap = k - channel * taps;
+  }
+  const uint row = divide(tap, kernel_w_divisor), w = tap - row * kernel.z;
+  const uint d = divide(row, kernel_h_divisor), h = row - d * kernel.y;
+  const ivec3 offset = ivec3(d, h, w) * dilation.xyz;
+  const uvec3 at = uvec3(s.position + offset);
+  if (any(greaterThanEqual(at, in_size.xyz)))
+    return -1;
+  return s.start + int(channel * in_channel) +
+         ((offset.x * int(in_size.y) + offset.y) * int(in_size.z) + offset.z) * int(in_pixel);
+}
+
+/// A's depths [k, k + WIDTH) of one row.
+TILE_VECTOR a_load(a_state s, uint k, uint end) {
+  if (A_MODE == 0) {
+    const int at = k < end ? a_address(s, k) : -1;
+    return at < 0 ? TILE_VECTOR(0) : TILE_VECTOR(a_vectors[uint(at) / WIDTH]);
+  }
+#ifdef COOPERATIVE
+  float16_t e[8];
+  [[unroll]] for (uint i = 0; i < 8; ++i) {
+    const int at = k + i < end ? a_address(s, k + i) : -1;
+    e[i] = at < 0 ? float16_t(0) : a[at];
+  }
+  return pack_vector(e);
+#else
+  vec4 e = vec4(0);
+  [[unroll]] for (uint i = 0; i < 4; ++i) {
+    const int at = k + i < end ? a_address(s, k + i) : -1;
+    if (at >= 0)
+      e[i] = float(a[at]);
+  }
+  return e;
+#endif
+}

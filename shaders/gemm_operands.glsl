@@ -1,0 +1,88 @@
+// Bindings of a matrix product, its operand B, and the epilogue. See gemm.glsl.
+//
+// The including kernel has declared the parameters and these functions' inputs:
+//   uint batch_of_b(), first element of B in this group's batch; uint column_of_bias(n);
+//   uint out_at(m, n), where C[m, n] of this group's batch goes.
+layout(set = 0, binding = 1, std430) readonly buffer operand_a { T a[]; };
+layout(set = 0, binding = 1, std430) readonly buffer operand_a_vectors { VECTOR a_vectors[]; };
+layout(set = 0, binding = 2, std430) readonly buffer operand_b { T b[]; };
+layout(set = 0, binding = 2, std430) readonly buffer operand_b_vectors { VECTOR b_vectors[]; };
+layout(set = 0, binding = 3, std430) readonly buffer bias_buffer { T bias[]; };
+layout(set = 0, binding = 4, std430) readonly buffer residual_buffer { T residual[]; };
+layout(set = 0, binding = 5, std430) writeonly buffer output_buffer { T result[]; };
+layout(set = 0, binding = 5, std430) writeonly buffer scratch_buffer { float partial[]; };
+
+uint batch_index() {
+  return gl_WorkGroupID.z / splits;
+}
+uint split_begin() {
+  return gl_WorkGroupID.z % splits * split_depth;
+}
+uint split_end() {
+  return min(K, split_begin() + split_depth);
+}
+
+/// A row of A or a column of B: where it starts, and whether it is one.
+struct line {
+  uint start;
+  bool inside;
+};
+
+line b_line(uint n) {
+  return line(batch_of_b() + n * b_column, n < N);
+}
+
+#ifdef COOPERATIVE
+VECTOR pack_vector(float16_t e[8]) {
+  return uvec4(packFloat2x16(f16vec2(e[0], e[1])), packFloat2x16(f16vec2(e[2], e[3])),
+               packFloat2x16(f16vec2(e[4], e[5])), packFloat2x16(f16vec2(e[6], e[7])));
+}
+const uint WIDTH = 8;
+#define TILE_VECTOR uvec4
+#else
+const uint WIDTH = 4;
+#define TILE_VECTOR vec4
+#endif
+
+/// B's depths [k, k + WIDTH) of one column; in mode 3 WIDTH columns at depth k.
+TILE_VECTOR b_load(line l, uint k, uint end) {
+  if (!l.inside || k >= end)
+    return TILE_VECTOR(0);
+  if (B_MODE == 0)
+    return TILE_VECTOR(b_vectors[(l.start + k) / WIDTH]);
+#ifdef COOPERATIVE
+  if (B_MODE == 3)
+    return b_vectors[(l.start + k * b_depth) / WIDTH];
+  float16_t e[8];
+  [[unroll]] for (uint i = 0; i < 8; ++i)
+    e[i] = k + i < end ? b[l.start + (k + i) * b_depth] : float16_t(0);
+  return pack_vector(e);
+#else
+  vec4 e = vec4(0);
+  [[unroll]] for (uint i = 0; i < 4; ++i)
+    if (k + i < end)
+      e[i] = float(b[l.start + (k + i) * b_depth]);
+  return e;
+#endif
+}
+
+float finish(uint m, uint n, uint at, float sum) {
+  float value = alpha * sum;
+  if (HAS_BIAS)
+    value += beta * float(bias[m * bias_row + column_of_bias(n) * bias_column]);
+  if (HAS_RESIDUAL)
+    value += float(residual[at]);
+  return activate(ACTIVATION, value, act_alpha, act_beta);
+}
+
+/// Writes one sum.
+void emit(uint m, uint n, float sum) {
+  if (m >= M || n >= N)
+    return;
+  if (IS_SPLIT) {
+    partial[(((gl_WorkGroupID.z % splits) * batches + batch_index()) * M + m) * N + n] = sum;
+    return;
+  }
+  const uint at = out_at(m, n);
+  result[at] = T(finish(m, n, at, sum));
+}

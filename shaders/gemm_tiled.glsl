@@ -1,0 +1,98 @@
+// A register-blocked product of tiles held in shared memory, in float arithmetic. See gemm.glsl.
+//
+// A group computes a TILE_M × TILE_N tile of C, an invocation ROWS × COLUMNS of it (interleaved, so that shared memory is read
+// without bank conflicts). Both operands lie in shared memory as [row or column][depth], in vec4 along the depth; a row has
+// one vec4 of padding. Two buffers: while one is multiplied, the next tiles are on their way from memory into registers.
+// Invariants: TILE_M / ROWS is a multiple of 4, TILE_N / COLUMNS of 8, and their product is THREADS.
+//
+// The including kernel defines a_state, a_line_at(m) and a_load(state, k, end): A's depths [k, k + 4) of a row.
+layout(local_size_x_id = 0) in;
+layout(constant_id = 0) const uint THREADS = 256;
+layout(constant_id = 1) const uint TILE_M = 128;
+layout(constant_id = 2) const uint TILE_N = 128;
+layout(constant_id = 3) const uint TILE_DEPTH = 16;
+layout(constant_id = 4) const uint ROWS = 8;
+layout(constant_id = 5) const uint COLUMNS = 8;
+
+const uint DEPTH4 = TILE_DEPTH / 4;
+const uint PITCH = DEPTH4 + 1;
+const uint A_SLOTS = (TILE_M * DEPTH4 + THREADS - 1) / THREADS;
+const uint B_SLOTS = (TILE_N * DEPTH4 + THREADS - 1) / THREADS;
+const uint ACROSS = TILE_N / COLUMNS; // invocations along the columns
+const uint DOWN = TILE_M / ROWS;
+
+shared vec4 a_tile[2 * TILE_M * PITCH];
+shared vec4 b_tile[2 * TILE_N * PITCH];
+
+/// What slot `slot` of this invocation loads of a tile of `lines` rows or columns: (line, depth / 4).
+uvec2 slot_at(uint slot, uint lines, uint mode) {
+  const uint i = gl_LocalInvocationID.x + slot * THREADS;
+  return mode == 2 ? uvec2(i % lines, i / lines) : uvec2(i / DEPTH4, i % DEPTH4);
+}
+
+void store_tiles(uint a_buffer, uint b_buffer, vec4 a_next[A_SLOTS], vec4 b_next[B_SLOTS]) {
+  [[unroll]] for (uint s = 0; s < A_SLOTS; ++s) {
+    const uvec2 at = slot_at(s, TILE_M, A_MODE);
+    if (TILE_M * DEPTH4 % THREADS == 0 || (at.x < TILE_M && at.y < DEPTH4))
+      a_tile[a_buffer + at.x * PITCH + at.y] = a_next[s];
+  }
+  [[unroll]] for (uint s = 0; s < B_SLOTS; ++s) {
+    const uvec2 at = slot_at(s, TILE_N, B_MODE);
+    if (TILE_N * DEPTH4 % THREADS == 0 || (at.x < TILE_N && at.y < DEPTH4))
+      b_tile[b_buffer + at.x * PITCH + at.y] = b_next[s];
+  }
+}
+
+void main() {
+  const uint first_m = gl_WorkGroupID.x * TILE_M, first_n = gl_WorkGroupID.y * TILE_N;
+  const uint begin = split_begin(), end = split_end();
+  const uint lane = gl_LocalInvocationID.x % 32, row_of_lanes = gl_LocalInvocationID.x / 32;
+  const uint x = lane % 8 + 8 * (row_of_lanes % (ACROSS / 8)), y = lane / 8 + 4 * (row_of_lanes / (ACROSS / 8));
+
+  a_state a_lines[A_SLOTS];
+  line b_lines[B_SLOTS];
+  vec4 a_next[A_SLOTS], b_next[B_SLOTS];
+  [[unroll]] for (uint s = 0; s < A_SLOTS; ++s)
+    a_lines[s] = a_line_at(first_m + slot_at(s, TILE_M, A_MODE).x);
+  [[unroll]] for (uint s = 0; s < B_SLOTS; ++s)
+    b_lines[s] = b_line(first_n + slot_at(s, TILE_N, B_MODE).x);
+
+  float sums[ROWS * COLUMNS];
+  [[unroll]] for (uint i = 0; i < ROWS * COLUMNS; ++i)
+    sums[i] = 0.0;
+
+  // Round i loads tile i and multiplies tile i − 1; the last one only multiplies.
+  uint a_buffer = 0, b_buffer = 0;
+  for (uint k0 = begin; k0 < end + TILE_DEPTH; k0 += TILE_DEPTH) {
+    const bool loads = k0 < end;
+    if (loads) {
+      [[unroll]] for (uint s = 0; s < A_SLOTS; ++s)
+        a_next[s] = a_load(a_lines[s], k0 + 4 * slot_at(s, TILE_M, A_MODE).y, end);
+      [[unroll]] for (uint s = 0; s < B_SLOTS; ++s)
+        b_next[s] = b_load(b_lines[s], k0 + 4 * slot_at(s, TILE_N, B_MODE).y, end);
+    }
+    if (k0 > begin) {
+      [[unroll]] for (uint k = 0; k < DEPTH4; ++k) {
+        vec4 rows[ROWS];
+        [[unroll]] for (uint i = 0; i < ROWS; ++i)
+          rows[i] = a_tile[a_buffer + (y + i * DOWN) * PITCH + k];
+        [[unroll]] for (uint j = 0; j < COLUMNS; ++j) {
+          const vec4 c = b_tile[b_buffer + (x + j * ACROSS) * PITCH + k];
+          [[unroll]] for (uint i = 0; i < ROWS; ++i) {
+            const uint s = i * COLUMNS + j;
+            sums[s] = fma(rows[i].x, c.x, fma(rows[i].y, c.y, fma(rows[i].z, c.z, fma(rows[i].w, c.w, sums[s]))));
+          }
+        }
+      }
+      a_buffer = TILE_M * PITCH - a_buffer;
+      b_buffer = TILE_N * PITCH - b_buffer;
+    }
+    if (loads)
+      store_tiles(a_buffer, b_buffer, a_next, b_next);
+    barrier();
+  }
+
+  [[unroll]] for (uint i = 0; i < ROWS; ++i)
+    [[unroll]] for (uint j = 0; j < COLUMNS; ++j)
+      emit(first_m + y + i * DOWN, first_n + x + j * ACROSS, sums[i * COLUMNS + j]);
+}
