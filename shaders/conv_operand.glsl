@@ -20,7 +20,7 @@ layout(set = 0, binding = 0, std140) uniform parameters {
 };
 
 uint batch_of_b() {
-  return gl_WorkGroupID.z / splits * N * K;
+  return gl_WorkGroupID.z / splits * N * b_column;
 }
 uint column_of_bias(uint n) {
   return gl_WorkGroupID.z / splits * N + n;

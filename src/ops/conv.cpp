@@ -6,6 +6,7 @@
 // positions into a matrix [C/group · taps × positions] and multiplies it with the group's weights.
 #include "ops/families.hpp"
 #include "ops/gemm.hpp"
+#include "ops/launches.hpp"
 #include "ops/operand.hpp"
 #include "ops/window.hpp"
 
@@ -149,7 +150,8 @@ constexpr auto table = std::to_array<op_def>({
      .layouts = layout_support::spatial,
      .infer = infer_conv,
      .reference = conv,
-     .cost = conv_cost},
+     .cost = conv_cost,
+     .launches = conv_launches},
 });
 
 } // namespace

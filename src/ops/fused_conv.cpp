@@ -7,6 +7,7 @@
 #include "ops/activation.hpp"
 #include "ops/epilogue.hpp"
 #include "ops/families.hpp"
+#include "ops/launches.hpp"
 #include "ops/operand.hpp"
 #include "ops/registry.hpp"
 
@@ -56,7 +57,8 @@ constexpr auto table = std::to_array<op_def>({
      .layouts = layout_support::spatial,
      .infer = infer<conv>,
      .reference = reference<conv>,
-     .cost = conv_cost},
+     .cost = conv_cost,
+     .launches = conv_launches},
     {.domain = "troupe",
      .name = "ConvTranspose",
      .since = 1,

@@ -10,6 +10,7 @@
 #include "ops/families.hpp"
 #include "ops/gemm.hpp"
 #include "ops/infer.hpp"
+#include "ops/launches.hpp"
 #include "ops/operand.hpp"
 
 namespace troupe {
@@ -154,7 +155,8 @@ constexpr auto table = std::to_array<op_def>({
      .types = types::floats,
      .infer = infer,
      .reference = reference,
-     .cost = cost},
+     .cost = cost,
+     .launches = fused_matmul_launches},
 });
 
 } // namespace

@@ -7,6 +7,7 @@
 #include "ops/families.hpp"
 #include "ops/gemm.hpp"
 #include "ops/infer.hpp"
+#include "ops/launches.hpp"
 #include "ops/operand.hpp"
 
 #include <algorithm>
@@ -200,7 +201,8 @@ constexpr auto table = std::to_array<op_def>({
      .types = types::numeric,
      .infer = infer_matmul,
      .reference = matmul,
-     .cost = product_cost},
+     .cost = product_cost,
+     .launches = matmul_launches},
     {.domain = "",
      .name = "Gemm",
      .since = 1,
@@ -209,7 +211,8 @@ constexpr auto table = std::to_array<op_def>({
      .types = types::numeric,
      .infer = infer_gemm,
      .reference = general_gemm,
-     .cost = product_cost},
+     .cost = product_cost,
+     .launches = gemm_launches},
 });
 
 } // namespace

@@ -1,0 +1,13 @@
+// GPU launch rules, one function an operator row: `op_def::launches`. Defined in <family>_launch.cpp.
+#pragma once
+
+#include "ops/launch.hpp"
+
+namespace troupe {
+
+launch_lists conv_launches(const gpu_call& call);
+launch_lists fused_matmul_launches(const gpu_call& call);
+launch_lists gemm_launches(const gpu_call& call);
+launch_lists matmul_launches(const gpu_call& call);
+
+} // namespace troupe

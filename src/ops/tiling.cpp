@@ -1,0 +1,99 @@
+#include "ops/tiling.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+
+namespace troupe {
+namespace {
+
+/// Sums are split no finer than this.
+constexpr uint32_t max_splits = 32;
+
+/// How a tile does on one multiprocessor. Measured on an H200; other devices only need the order to be right.
+struct tile_speed {
+  tiling tile;
+  double step_us;    // one depth step of a group that has the multiprocessor for itself
+  double shared_us;  // a depth step, divided by the groups that run on the multiprocessor, where it is busy
+  uint32_t resident; // groups that a multiprocessor holds
+};
+
+// The first wins where the model sees no difference.
+constexpr auto tiled = std::to_array<tile_speed>({
+    {{256, 128, 128, 16, 8, 8}, 1.6, 1.4, 2},
+    {{128, 64, 64, 16, 8, 4}, 0.65, 0.45, 6},
+    {{128, 128, 32, 16, 8, 4}, 0.65, 0.45, 6},
+    {{128, 32, 64, 16, 4, 4}, 0.5, 0.28, 8},
+    {{64, 32, 32, 32, 4, 4}, 0.7, 0.32, 12},
+});
+
+constexpr auto cooperative = std::to_array<tile_speed>({
+    {{256, 128, 128, 32, 64, 32}, 0.7, 0.5, 2},
+    {{128, 64, 64, 32, 32, 32}, 0.45, 0.15, 6},
+    {{128, 32, 64, 64, 16, 32}, 0.5, 0.15, 6},
+    {{128, 32, 32, 64, 16, 16}, 0.5, 0.12, 8},
+});
+
+int64_t ceil_div(int64_t a, int64_t b) {
+  return (a + b - 1) / b;
+}
+
+int64_t shared_bytes(const tiling& t, tile_family family) {
+  if (family == tile_family::tiled)
+    return int64_t{2} * (t.m + t.n) * (t.depth + 4) * 4;
+  const auto operand = [&](int64_t lines) { return std::max(lines * (t.depth + 8), t.depth * (lines + 8)); };
+  return 2 * 2 * (operand(t.m) + operand(t.n)) + int64_t{t.threads} / 32 * 16 * 20 * 4;
+}
+
+/// Returns the predicted time of a tiling in µs.
+double predict(const tile_speed& s, const tiling& t, const product_size& size, const gpu_features& gpu) {
+  const double groups =
+      static_cast<double>(ceil_div(size.m, t.m) * ceil_div(size.n, t.n) * size.batches) * t.splits;
+  const double busiest = std::ceil(groups / gpu.units); // groups of the multiprocessor that gets most
+  const double steps = static_cast<double>(t.split_depth / t.depth);
+  const auto round = [&](double together) {
+    return together <= 0 ? 0 : 1.0 + steps * std::max(s.step_us, together * s.shared_us);
+  };
+  const double full = std::floor(busiest / s.resident);
+  double time = full * round(s.resident) + round(busiest - full * s.resident);
+  if (t.splits > 1) // another launch, and its traffic at 1 TB/s
+    time += 2.5 + static_cast<double>(size.m * size.n * size.batches) * t.splits * 8 / 1e6;
+  return time;
+}
+
+} // namespace
+
+std::optional<tiling> choose_tiling(const product_size& size, tile_family family, bool may_split,
+                                    const gpu_features& gpu) {
+  std::optional<tiling> best;
+  double best_time = 0;
+  const bool matrices = family == tile_family::cooperative;
+  for (const tile_speed& s : matrices ? std::span<const tile_speed>(cooperative) : std::span<const tile_speed>(tiled)) {
+    if (s.tile.threads > gpu.max_group_size || shared_bytes(s.tile, family) > gpu.shared_bytes)
+      continue;
+    const int64_t steps = std::max<int64_t>(1, ceil_div(size.k, s.tile.depth));
+    for (uint32_t splits = 1; splits <= (may_split ? max_splits : 1); ++splits) {
+      const int64_t split_steps = ceil_div(steps, splits);
+      if (splits > 1 && (split_steps < 2 || ceil_div(steps, split_steps) != splits))
+        continue;
+      tiling t = s.tile;
+      t.splits = splits;
+      t.split_depth = static_cast<uint32_t>(split_steps) * t.depth;
+      const double time = predict(s, t, size, gpu);
+      if (!best || time < best_time) {
+        best = t;
+        best_time = time;
+      }
+    }
+  }
+  return best;
+}
+
+std::array<uint32_t, 2> divisor(int64_t d) {
+  const auto value = static_cast<uint64_t>(std::max<int64_t>(d, 1));
+  const auto shift = static_cast<uint32_t>(std::bit_width(value - 1));
+  const uint64_t multiplier = ((uint64_t{1} << 32) * ((uint64_t{1} << shift) - value)) / value + 1;
+  return {static_cast<uint32_t>(multiplier), shift};
+}
+
+} // namespace troupe
