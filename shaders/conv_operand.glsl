@@ -80,7 +80,7 @@ TILE_VECTOR a_load(a_state s, uint k, uint end) {
     const int at = k < end ? a_address(s, k) : -1;
     return at < 0 ? TILE_VECTOR(0) : TILE_VECTOR(a_vectors[uint(at) / WIDTH]);
   }
-#ifdef COOPERATIVE
+#ifdef EIGHT_WIDE
   float16_t e[8];
   [[unroll]] for (uint i = 0; i < 8; ++i) {
     const int at = k + i < end ? a_address(s, k + i) : -1;

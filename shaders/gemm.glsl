@@ -5,7 +5,7 @@
 //   1  single elements, neighbouring invocations along the depth
 //   2  single elements, neighbouring invocations along the rows of A or the columns of B
 //   3  vectors along the rows or columns: their stride is 1 and every vector is aligned and whole (cooperative kernels only)
-// A vector is 4 elements in the tiled kernel, 8 float16 in the cooperative one. Rows, columns and depths beyond M, N and K
+// A vector is 4 elements, or 8 float16 where EIGHT_WIDE is defined (cooperative kernels). Rows, columns and depths beyond M, N and K
 // read as 0 and are not written.
 //
 // Groups: x counts row tiles, y column tiles, z = batch · splits + split. A split sums the depths [split · split_depth,

@@ -11,6 +11,11 @@ layout(set = 0, binding = 3, std430) readonly buffer bias_buffer { T bias[]; };
 layout(set = 0, binding = 4, std430) readonly buffer residual_buffer { T residual[]; };
 layout(set = 0, binding = 5, std430) writeonly buffer output_buffer { T result[]; };
 layout(set = 0, binding = 5, std430) writeonly buffer scratch_buffer { float partial[]; };
+#ifdef EIGHT_WIDE
+layout(set = 0, binding = 4, std430) readonly buffer residual_vector_buffer { VECTOR residual_vectors[]; };
+layout(set = 0, binding = 5, std430) writeonly buffer output_vector_buffer { VECTOR result_vectors[]; };
+layout(set = 0, binding = 5, std430) writeonly buffer scratch_vector_buffer { vec4 partial_vectors[]; };
+#endif
 
 uint batch_index() {
   return gl_WorkGroupID.z / splits;
@@ -32,7 +37,7 @@ line b_line(uint n) {
   return line(batch_of_b() + n * b_column, n < N);
 }
 
-#ifdef COOPERATIVE
+#ifdef EIGHT_WIDE
 VECTOR pack_vector(float16_t e[8]) {
   return uvec4(packFloat2x16(f16vec2(e[0], e[1])), packFloat2x16(f16vec2(e[2], e[3])),
                packFloat2x16(f16vec2(e[4], e[5])), packFloat2x16(f16vec2(e[6], e[7])));
@@ -50,7 +55,7 @@ TILE_VECTOR b_load(line l, uint k, uint end) {
     return TILE_VECTOR(0);
   if (B_MODE == 0)
     return TILE_VECTOR(b_vectors[(l.start + k) / WIDTH]);
-#ifdef COOPERATIVE
+#ifdef EIGHT_WIDE
   if (B_MODE == 3)
     return b_vectors[(l.start + k * b_depth) / WIDTH];
   float16_t e[8];
@@ -66,13 +71,16 @@ TILE_VECTOR b_load(line l, uint k, uint end) {
 #endif
 }
 
-float finish(uint m, uint n, uint at, float sum) {
+/// The epilogue of one element; `more` is the residual, or 0 where there is none.
+float finish(uint m, uint n, float sum, float more) {
   float value = alpha * sum;
   if (HAS_BIAS)
     value += beta * float(bias[m * bias_row + column_of_bias(n) * bias_column]);
-  if (HAS_RESIDUAL)
-    value += float(residual[at]);
-  return activate(ACTIVATION, value, act_alpha, act_beta);
+  return activate(ACTIVATION, HAS_RESIDUAL ? value + more : value, act_alpha, act_beta);
+}
+
+uint scratch_at(uint m, uint n) {
+  return ((gl_WorkGroupID.z % splits * batches + batch_index()) * M + m) * N + n;
 }
 
 /// Writes one sum.
@@ -80,9 +88,34 @@ void emit(uint m, uint n, float sum) {
   if (m >= M || n >= N)
     return;
   if (IS_SPLIT) {
-    partial[(((gl_WorkGroupID.z % splits) * batches + batch_index()) * M + m) * N + n] = sum;
+    partial[scratch_at(m, n)] = sum;
     return;
   }
   const uint at = out_at(m, n);
-  result[at] = T(finish(m, n, at, sum));
+  result[at] = T(finish(m, n, sum, HAS_RESIDUAL ? float(residual[at]) : 0.0));
 }
+
+#ifdef EIGHT_WIDE
+/// Writes eight sums of neighbouring columns, in vectors where that is allowed.
+void emit_vector(uint m, uint n, float sums[8]) {
+  if (m >= M || n >= N)
+    return;
+  if (!VECTOR_OUT) {
+    [[unroll]] for (uint i = 0; i < 8; ++i)
+      emit(m, n + i, sums[i]);
+    return;
+  }
+  if (IS_SPLIT) {
+    const uint at = scratch_at(m, n) / 4;
+    partial_vectors[at] = vec4(sums[0], sums[1], sums[2], sums[3]);
+    partial_vectors[at + 1] = vec4(sums[4], sums[5], sums[6], sums[7]);
+    return;
+  }
+  const uint at = out_at(m, n) / 8;
+  const uvec4 more = HAS_RESIDUAL ? residual_vectors[at] : uvec4(0);
+  float16_t e[8];
+  [[unroll]] for (uint i = 0; i < 8; ++i)
+    e[i] = float16_t(finish(m, n + i, sums[i], unpackHalf2x16(more[i / 2])[i % 2]));
+  result_vectors[at] = pack_vector(e);
+}
+#endif

@@ -41,7 +41,7 @@ TILE_VECTOR a_load(line l, uint k, uint end) {
     return TILE_VECTOR(0);
   if (A_MODE == 0)
     return TILE_VECTOR(a_vectors[(l.start + k) / WIDTH]);
-#ifdef COOPERATIVE
+#ifdef EIGHT_WIDE
   if (A_MODE == 3)
     return a_vectors[(l.start + k * a_depth) / WIDTH];
   float16_t e[8];

@@ -1,0 +1,127 @@
+#version 450
+// Convolution with one input channel a group (depthwise), any layout and multiplier.
+//
+// Channels-last with as many filters as channels: an invocation computes four channels of PIXELS neighbouring pixels of a row,
+// and reads each input once for all of them. Otherwise: one element. Taps along height and width are unrolled.
+// Variants: f32 f16
+#extension GL_GOOGLE_include_directive : require
+#include "types.glsl"
+#include "common.glsl"
+#include "activation.glsl"
+
+layout(local_size_x = 128) in;
+layout(constant_id = 0) const bool VECTORS = true;
+layout(constant_id = 1) const uint PIXELS = 1; // dilation 1 unless PIXELS is 1
+layout(constant_id = 2) const uint KERNEL_H = 3;
+layout(constant_id = 3) const uint KERNEL_W = 3;
+layout(constant_id = 4) const uint STRIDE_W = 1;
+layout(constant_id = 5) const uint FLAGS = 0; // as in gemm.glsl; 32: weights are [taps][filters]
+layout(constant_id = 6) const uint ACTIVATION = 0;
+
+const bool HAS_BIAS = (FLAGS & 1u) != 0u;
+const bool HAS_RESIDUAL = (FLAGS & 2u) != 0u;
+const bool TAPS_FIRST = (FLAGS & 32u) != 0u;
+const uint SPAN = (PIXELS - 1) * STRIDE_W + KERNEL_W; // inputs of a row that an invocation reads, unless dilated
+
+layout(set = 0, binding = 0, std140) uniform parameters {
+  uint count, filters, multiplier, kernel_d; // count: invocations that have something to do
+  uint in_image, in_channel, in_pixel, channels_first; // steps; 1: neighbouring invocations along the pixels
+  uint out_image, out_channel, out_pixel, images;
+  float act_alpha, act_beta;
+  uint unused_a, unused_b;
+  uvec4 in_size;  // depth, height, width
+  uvec4 out_size; // depth, height, blocks of PIXELS in a row, width
+  ivec4 stride;
+  ivec4 dilation;
+  ivec4 pad;
+};
+layout(set = 0, binding = 1, std430) readonly buffer input_buffer { T x[]; };
+layout(set = 0, binding = 1, std430) readonly buffer input_vector_buffer { T4 x4[]; };
+layout(set = 0, binding = 2, std430) readonly buffer weight_buffer { T w[]; };
+layout(set = 0, binding = 2, std430) readonly buffer weight_vector_buffer { T4 w4[]; };
+layout(set = 0, binding = 3, std430) readonly buffer bias_buffer { T bias[]; };
+layout(set = 0, binding = 3, std430) readonly buffer bias_vector_buffer { T4 bias4[]; };
+layout(set = 0, binding = 4, std430) readonly buffer residual_buffer { T residual[]; };
+layout(set = 0, binding = 4, std430) readonly buffer residual_vector_buffer { T4 residual4[]; };
+layout(set = 0, binding = 5, std430) writeonly buffer output_buffer { T y[]; };
+layout(set = 0, binding = 5, std430) writeonly buffer output_vector_buffer { T4 y4[]; };
+
+vec4 read_input(uint at) {
+  return VECTORS ? vec4(x4[at / 4]) : vec4(float(x[at]), 0.0, 0.0, 0.0);
+}
+
+vec4 read_weight(uint filter_index, uint tap) {
+  if (VECTORS && TAPS_FIRST)
+    return vec4(w4[(tap * filters + filter_index) / 4]);
+  if (!VECTORS)
+    return vec4(float(w[TAPS_FIRST ? tap * filters + filter_index : filter_index * (kernel_d * KERNEL_H * KERNEL_W) + tap]),
+                0.0, 0.0, 0.0);
+  vec4 e;
+  [[unroll]] for (uint i = 0; i < 4; ++i)
+    e[i] = float(w[(filter_index + i) * (kernel_d * KERNEL_H * KERNEL_W) + tap]);
+  return e;
+}
+
+void write(uint at, uint filter_index, vec4 sum) {
+  if (HAS_BIAS)
+    sum += VECTORS ? vec4(bias4[filter_index / 4]) : vec4(float(bias[filter_index]));
+  if (HAS_RESIDUAL)
+    sum += VECTORS ? vec4(residual4[at / 4]) : vec4(float(residual[at]));
+  if (!VECTORS) {
+    y[at] = T(activate(ACTIVATION, sum.x, act_alpha, act_beta));
+    return;
+  }
+  [[unroll]] for (uint i = 0; i < 4; ++i)
+    sum[i] = activate(ACTIVATION, sum[i], act_alpha, act_beta);
+  y4[at / 4] = T4(sum);
+}
+
+void main() {
+  uint rest = flat_group() * 128u + gl_LocalInvocationID.x;
+  if (rest >= count)
+    return;
+  const uint per_image = VECTORS ? filters / 4 : filters, pixels = out_size.x * out_size.y * out_size.z;
+  uint f, pixel, image;
+  if (channels_first != 0) {
+    f = rest / pixels;
+    pixel = rest - f * pixels;
+    image = f / per_image;
+    f -= image * per_image;
+  } else {
+    pixel = rest / per_image;
+    f = rest - pixel * per_image;
+    image = pixel / pixels;
+    pixel -= image * pixels;
+  }
+  f *= VECTORS ? 4 : 1;
+  const uint row = pixel / out_size.z, first = (pixel - row * out_size.z) * PIXELS, od = row / out_size.y;
+  const ivec3 start = ivec3(od, row - od * out_size.y, first) * stride.xyz - pad.xyz;
+  const uint base = image * in_image + (VECTORS ? f : f / multiplier) * in_channel;
+
+  vec4 sums[PIXELS];
+  [[unroll]] for (uint p = 0; p < PIXELS; ++p)
+    sums[p] = vec4(0.0);
+  for (uint kd = 0; kd < kernel_d; ++kd) {
+    const uint d = uint(start.x + int(kd) * dilation.x);
+    [[unroll]] for (uint kh = 0; kh < KERNEL_H; ++kh) {
+      const uint h = uint(start.y + int(kh) * dilation.y);
+      if (d >= in_size.x || h >= in_size.y)
+        continue;
+      const uint line = base + (d * in_size.y + h) * in_size.z * in_pixel;
+      vec4 taps[KERNEL_W];
+      [[unroll]] for (uint kw = 0; kw < KERNEL_W; ++kw)
+        taps[kw] = read_weight(f, (kd * KERNEL_H + kh) * KERNEL_W + kw);
+      [[unroll]] for (uint i = 0; i < SPAN; ++i) {
+        const uint at = uint(start.z + int(i) * dilation.z);
+        const vec4 value = at < in_size.z ? read_input(line + at * in_pixel) : vec4(0.0);
+        [[unroll]] for (uint p = 0; p < PIXELS; ++p)
+          if (i >= p * STRIDE_W && i - p * STRIDE_W < KERNEL_W)
+            sums[p] = fma(value, taps[i - p * STRIDE_W], sums[p]);
+      }
+    }
+  }
+  const uint to = image * out_image + f * out_channel;
+  [[unroll]] for (uint p = 0; p < PIXELS; ++p)
+    if (first + p < out_size.w)
+      write(to + (row * out_size.w + first + p) * out_pixel, f, sums[p]);
+}

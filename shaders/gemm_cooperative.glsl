@@ -1,0 +1,120 @@
+// A product of tiles in shared memory by subgroup-wide matrix products: float16 operands, float sums. See gemm.glsl.
+//
+// A group computes a TILE_M × TILE_N tile of C, a subgroup ROWS × COLUMNS of it in 16 × 16 matrices. An operand lies in shared
+// memory in the order in which its mode reads vectors: [line][depth], or [depth][line] in mode 3; rows have one vector of
+// padding, so that the matrix loads meet no bank conflicts. Two buffers: while one is multiplied, the next tiles are on their
+// way from memory into registers. At the end each subgroup passes its sums, one 16 × 16 matrix after another, through a
+// corner of shared memory to the epilogue.
+// Invariants: a subgroup is 32 invocations; THREADS = 32 · TILE_M / ROWS · TILE_N / COLUMNS; ROWS, COLUMNS and TILE_DEPTH
+// are multiples of 16, and a tile's vectors a multiple of THREADS.
+//
+// The including kernel defines a_state, a_line_at(m) and a_load(state, k, end) as for gemm_tiled.glsl, of 8 elements.
+layout(local_size_x_id = 0) in;
+layout(constant_id = 0) const uint THREADS = 256;
+layout(constant_id = 1) const uint TILE_M = 128;
+layout(constant_id = 2) const uint TILE_N = 128;
+layout(constant_id = 3) const uint TILE_DEPTH = 32;
+layout(constant_id = 4) const uint ROWS = 64;
+layout(constant_id = 5) const uint COLUMNS = 32;
+
+const uint DEPTH8 = TILE_DEPTH / 8;
+const uint A_SLOTS = TILE_M * DEPTH8 / THREADS;
+const uint B_SLOTS = TILE_N * DEPTH8 / THREADS;
+const uint A_PITCH = A_MODE == 3 ? TILE_M / 8 + 1 : DEPTH8 + 1; // vectors between two rows of a tile
+const uint B_PITCH = B_MODE == 3 ? TILE_N / 8 + 1 : DEPTH8 + 1;
+const uint A_SIZE = A_PITCH * (A_MODE == 3 ? TILE_DEPTH : TILE_M);
+const uint B_SIZE = B_PITCH * (B_MODE == 3 ? TILE_DEPTH : TILE_N);
+const uint DOWN = ROWS / 16; // matrices of a subgroup
+const uint ACROSS = COLUMNS / 16;
+const uint STAGE_PITCH = 20;
+
+shared uvec4 a_tile[2 * A_SIZE];
+shared uvec4 b_tile[2 * B_SIZE];
+shared float stage[THREADS / 32 * 16 * STAGE_PITCH];
+
+/// What slot `slot` of this invocation loads of a tile of `lines` rows or columns: first line and depth of the vector, and
+/// where it goes.
+uvec3 slot_at(uint slot, uint lines, uint mode, uint pitch) {
+  const uint i = gl_LocalInvocationID.x + slot * THREADS;
+  if (mode == 3)
+    return uvec3(i % (lines / 8) * 8, i / (lines / 8), i / (lines / 8) * pitch + i % (lines / 8));
+  const uvec2 at = mode == 2 ? uvec2(i % lines, i / lines) : uvec2(i / DEPTH8, i % DEPTH8);
+  return uvec3(at.x, at.y * 8, at.x * pitch + at.y);
+}
+
+/// Passes one matrix of sums, whose element [0, 0] is C[m, n], to the epilogue: half a row an invocation.
+void emit_matrix(fcoopmatNV<32, gl_ScopeSubgroup, 16, 16> sums, uint m, uint n) {
+  const uint first = gl_SubgroupID * 16 * STAGE_PITCH, lane = gl_SubgroupInvocationID;
+  coopMatStoreNV(sums, stage, first, STAGE_PITCH, false);
+  subgroupMemoryBarrierShared();
+  subgroupBarrier();
+  const uint row = lane / 2, column = lane % 2 * 8;
+  float values[8];
+  [[unroll]] for (uint i = 0; i < 8; ++i)
+    values[i] = stage[first + row * STAGE_PITCH + column + i];
+  emit_vector(m + row, n + column, values);
+  subgroupMemoryBarrierShared();
+  subgroupBarrier();
+}
+
+void main() {
+  const uint first_m = gl_WorkGroupID.x * TILE_M, first_n = gl_WorkGroupID.y * TILE_N;
+  const uint begin = split_begin(), end = split_end();
+  const uint row = gl_SubgroupID % (TILE_M / ROWS) * ROWS, column = gl_SubgroupID / (TILE_M / ROWS) * COLUMNS;
+
+  a_state a_lines[A_SLOTS];
+  line b_lines[B_SLOTS];
+  uvec4 a_next[A_SLOTS], b_next[B_SLOTS];
+  [[unroll]] for (uint s = 0; s < A_SLOTS; ++s)
+    a_lines[s] = a_line_at(first_m + slot_at(s, TILE_M, A_MODE, A_PITCH).x);
+  [[unroll]] for (uint s = 0; s < B_SLOTS; ++s)
+    b_lines[s] = b_line(first_n + slot_at(s, TILE_N, B_MODE, B_PITCH).x);
+
+  fcoopmatNV<32, gl_ScopeSubgroup, 16, 16> sums[DOWN * ACROSS];
+  [[unroll]] for (uint i = 0; i < DOWN * ACROSS; ++i)
+    sums[i] = fcoopmatNV<32, gl_ScopeSubgroup, 16, 16>(0.0);
+
+  // Round i loads tile i and multiplies tile i − 1; the last one only multiplies.
+  uint a_buffer = 0, b_buffer = 0;
+  for (uint k0 = begin; k0 < end + TILE_DEPTH; k0 += TILE_DEPTH) {
+    const bool loads = k0 < end;
+    if (loads) {
+      [[unroll]] for (uint s = 0; s < A_SLOTS; ++s)
+        a_next[s] = a_load(a_lines[s], k0 + slot_at(s, TILE_M, A_MODE, A_PITCH).y, end);
+      [[unroll]] for (uint s = 0; s < B_SLOTS; ++s)
+        b_next[s] = b_load(b_lines[s], k0 + slot_at(s, TILE_N, B_MODE, B_PITCH).y, end);
+    }
+    if (k0 > begin) {
+      [[unroll]] for (uint k = 0; k < TILE_DEPTH; k += 16) {
+        fcoopmatNV<16, gl_ScopeSubgroup, 16, 16> rows[DOWN], c;
+        [[unroll]] for (uint i = 0; i < DOWN; ++i) {
+          if (A_MODE == 3)
+            coopMatLoadNV(rows[i], a_tile, a_buffer + k * A_PITCH + (row + 16 * i) / 8, A_PITCH, true);
+          else
+            coopMatLoadNV(rows[i], a_tile, a_buffer + (row + 16 * i) * A_PITCH + k / 8, A_PITCH, false);
+        }
+        [[unroll]] for (uint j = 0; j < ACROSS; ++j) {
+          if (B_MODE == 3)
+            coopMatLoadNV(c, b_tile, b_buffer + k * B_PITCH + (column + 16 * j) / 8, B_PITCH, false);
+          else
+            coopMatLoadNV(c, b_tile, b_buffer + (column + 16 * j) * B_PITCH + k / 8, B_PITCH, true);
+          [[unroll]] for (uint i = 0; i < DOWN; ++i)
+            sums[i * ACROSS + j] = coopMatMulAddNV(rows[i], c, sums[i * ACROSS + j]);
+        }
+      }
+      a_buffer = A_SIZE - a_buffer;
+      b_buffer = B_SIZE - b_buffer;
+    }
+    if (loads) {
+      [[unroll]] for (uint s = 0; s < A_SLOTS; ++s)
+        a_tile[a_buffer + slot_at(s, TILE_M, A_MODE, A_PITCH).z] = a_next[s];
+      [[unroll]] for (uint s = 0; s < B_SLOTS; ++s)
+        b_tile[b_buffer + slot_at(s, TILE_N, B_MODE, B_PITCH).z] = b_next[s];
+    }
+    barrier();
+  }
+
+  [[unroll]] for (uint i = 0; i < DOWN; ++i)
+    [[unroll]] for (uint j = 0; j < ACROSS; ++j)
+      emit_matrix(sums[i * ACROSS + j], first_m + row + 16 * i, first_n + column + 16 * j);
+}
