@@ -1,8 +1,8 @@
 // Conv, ConvTranspose and their fused forms: a plain product where the kernel is one pixel, an implicit product otherwise
 // (shaders/conv.comp), and kernels of their own for depthwise and transposed convolution.
+#include "ops/conv_transpose.hpp"
 #include "ops/launches.hpp"
 #include "ops/product_launch.hpp"
-#include "ops/window.hpp"
 
 namespace troupe {
 namespace {
@@ -11,6 +11,11 @@ constexpr int64_t index_limit = int64_t{1} << 31;
 
 uint32_t word(int64_t value) {
   return static_cast<uint32_t>(value);
+}
+
+void add_words(std::vector<uint32_t>& words, std::initializer_list<int64_t> values) {
+  for (int64_t value : values)
+    words.push_back(word(value));
 }
 
 /// How an operand [N, C, spatial…] lies in memory: steps in elements.
@@ -54,25 +59,19 @@ product_epilogue epilogue_of(const gpu_call& call) {
   return e;
 }
 
-/// Returns the call's sizes; nullopt where the kernels cannot address its operands.
-std::optional<conv_call> parse(const gpu_call& call) {
+conv_call parse(const gpu_call& call) {
   const operand &x = call.inputs[0], &w = call.inputs[1], &y = call.outputs[0];
-  conv_call c{.images = x.dims[0],
-              .channels = x.dims[1],
-              .filters = w.dims[0],
-              .groups = call.attrs.integer("group", 1),
-              .axes = bind_window(parse_window(call.attrs, {w.dims.begin() + 2, w.dims.end()}),
-                                  std::span(x.dims).subspan(2)),
-              .in = steps_of(x),
-              .out = steps_of(y),
-              .epilogue = epilogue_of(call)};
+  conv_call c{
+      .images = x.dims[0],
+      .channels = x.dims[1],
+      .filters = w.dims[0],
+      .groups = call.attrs.integer("group", 1),
+      .axes = bind_window(parse_window(call.attrs, {w.dims.begin() + 2, w.dims.end()}), std::span(x.dims).subspan(2)),
+      .in = steps_of(x),
+      .out = steps_of(y),
+      .epilogue = epilogue_of(call)};
   for (size_t i = 0; i < 3; ++i) // the output's own sizes: `ceil_mode` is no attribute of convolution
     c.axes[i].out = i + y.dims.size() < 5 ? 1 : y.dims[y.dims.size() - 3 + i];
-  if (call.has_input(3) && call.inputs[3].layout != y.layout && !same_in_both_layouts(y.dims))
-    return std::nullopt;
-  for (const operand* o : {&x, &w, &y})
-    if (o->size() >= index_limit)
-      return std::nullopt;
   return c;
 }
 
@@ -105,20 +104,17 @@ implicit_product implicit(const conv_call& c, int64_t width, bool constant_weigh
 
 std::vector<uint32_t> conv_words(const conv_call& c, const product& p, const tiling& t) {
   std::vector<uint32_t> words = product_words(p, t, c.out.pixel, c.out.channel, 0);
-  const auto add = [&](std::initializer_list<int64_t> values) {
-    for (int64_t value : values)
-      words.push_back(word(value));
-  };
   const auto& [d, h, w] = c.axes;
   const int64_t channels = c.channels / c.groups;
-  add({channels, c.taps(), c.in.image, c.in.channel});
-  add({c.in.pixel, c.out.image, c.out.pixel, c.outputs()});
+  add_words(words, {channels, c.taps(), c.in.image, c.in.channel});
+  add_words(words, {c.in.pixel, c.out.image, c.out.pixel, c.outputs()});
   for (int64_t size : {channels, c.taps(), w.kernel, h.kernel, c.outputs(), w.out}) {
     const auto magic = divisor(size);
     words.insert(words.end(), magic.begin(), magic.end());
   }
-  add({d.in, h.in, w.in, 0, d.out, h.out, w.out, 0, d.kernel, h.kernel, w.kernel, 0});
-  add({d.stride, h.stride, w.stride, 0, d.dilation, h.dilation, w.dilation, 0, d.pad_begin, h.pad_begin, w.pad_begin, 0});
+  add_words(words, {d.in, h.in, w.in, 0, d.out, h.out, w.out, 0, d.kernel, h.kernel, w.kernel, 0});
+  add_words(words, {d.stride, h.stride, w.stride, 0, d.dilation, h.dilation, w.dilation, 0, d.pad_begin, h.pad_begin,
+                    w.pad_begin, 0});
   return words;
 }
 
@@ -144,10 +140,9 @@ std::optional<launch_list> implicit_tiles(const gpu_call& call, const conv_call&
   launch_binding out = builder.out(0);
   if (t->splits > 1)
     out = written(builder.scratch(p.m * p.n * 4 * int64_t{t->splits}));
-  launch& l = builder.add(stem + "." + variant,
-                          {word((p.m + t->m - 1) / t->m), word((p.n + t->n - 1) / t->n), word(c.groups * t->splits)},
-                          {builder.in(0), b, builder.in(call.has_input(2) ? 2 : 0),
-                           builder.in(call.has_input(3) ? 3 : 0), out});
+  launch& l = builder.add(
+      stem + "." + variant, {word((p.m + t->m - 1) / t->m), word((p.n + t->n - 1) / t->n), word(c.groups * t->splits)},
+      {builder.in(0), b, builder.in(call.has_input(2) ? 2 : 0), builder.in(call.has_input(3) ? 3 : 0), out});
   l.constants = t->constants();
   l.constants.insert(l.constants.end(), {static_cast<uint32_t>(i.a), static_cast<uint32_t>(i.b), flags,
                                          static_cast<uint32_t>(c.epilogue.act.kind), i.channel_last ? 1u : 0u});
@@ -159,27 +154,115 @@ std::optional<launch_list> implicit_tiles(const gpu_call& call, const conv_call&
   return builder.finish();
 }
 
+/// Returns how many neighbouring pixels an invocation of depthwise.comp computes: more share inputs, fewer fill the device.
+uint32_t pixels_of_invocation(const conv_call& c, const gpu_features& gpu) {
+  const int64_t vectors = c.images * c.outputs() * c.filters / 4;
+  if (c.axes[2].dilation != 1)
+    return 1;
+  for (const uint32_t pixels : {4u, 2u})
+    if (c.axes[2].out >= pixels && vectors / pixels >= int64_t{gpu.units} * 256)
+      return pixels;
+  return 1;
+}
+
+/// The kernel for one input channel a group; nullopt where it does not suit.
+std::optional<launch_list> depthwise(const gpu_call& call, const conv_call& c, const std::string& variant) {
+  constexpr int64_t most_unrolled_taps = 121;
+  const auto& [d, h, w] = c.axes;
+  if (c.channels != c.groups || h.kernel * w.kernel > most_unrolled_taps || call.gpu.max_group_size < 128)
+    return std::nullopt;
+  const bool last = c.in.channel == 1 && c.out.channel == 1;
+  const bool vectors = last && c.filters == c.channels && c.filters % 4 == 0;
+  const uint32_t pixels = vectors ? pixels_of_invocation(c, call.gpu) : 1;
+  launch_builder builder(call, "depthwise");
+  launch_binding weights = builder.in(1);
+  uint32_t flags = c.epilogue.flags();
+  if (vectors && call.inputs[1].constant) {
+    flags |= product_flags::taps_first;
+    if (c.taps() > 1)
+      weights = builder.packed({.input = 1, .dims = {c.filters, c.taps()}, .order = {1, 0}});
+  }
+  const int64_t blocks = (w.out + pixels - 1) / pixels;
+  const int64_t count = c.images * d.out * h.out * blocks * (vectors ? c.filters / 4 : c.filters);
+  launch& l = builder.add("depthwise." + variant, flat_groups(count, 128, call.gpu),
+                          {builder.in(0), weights, builder.in(call.has_input(2) ? 2 : 0),
+                           builder.in(call.has_input(3) ? 3 : 0), builder.out(0)});
+  l.constants = {vectors ? 1u : 0u,
+                 pixels,
+                 word(h.kernel),
+                 word(w.kernel),
+                 word(w.stride),
+                 flags,
+                 static_cast<uint32_t>(c.epilogue.act.kind)};
+  add_words(l.params, {count, c.filters, c.filters / c.channels, d.kernel});
+  add_words(l.params, {c.in.image, c.in.channel, c.in.pixel, c.out.channel == 1 ? 0 : 1});
+  add_words(l.params, {c.out.image, c.out.channel, c.out.pixel, c.images});
+  l.params.insert(l.params.end(), {float_bits(c.epilogue.act.alpha), float_bits(c.epilogue.act.beta), 0, 0});
+  add_words(l.params, {d.in, h.in, w.in, 0, d.out, h.out, blocks, w.out});
+  add_words(l.params, {d.stride, h.stride, w.stride, 0, d.dilation, h.dilation, w.dilation, 0});
+  add_words(l.params, {d.pad_begin, h.pad_begin, w.pad_begin, 0});
+  return builder.finish();
+}
+
+bool addressable(const gpu_call& call) {
+  const operand& y = call.outputs[0];
+  if (call.has_input(3) && call.inputs[3].layout != y.layout && !same_in_both_layouts(y.dims))
+    return false;
+  for (const operand* o : {&call.inputs[0], &call.inputs[1], &y})
+    if (o->size() >= index_limit)
+      return false;
+  return true;
+}
+
 } // namespace
 
 launch_lists conv_launches(const gpu_call& call) {
   const auto variant = product_variant(call.inputs[0].type, call.gpu);
-  if (!variant)
+  if (!variant || !addressable(call))
     return {};
-  const auto c = parse(call);
-  if (!c)
-    return {};
+  const conv_call c = parse(call);
   launch_lists lists;
-  if (c->pointwise() && c->groups == 1 && c->in.channel == 1 && c->out.channel == 1) {
+  const auto add = [&](std::optional<launch_list> list) {
+    if (list)
+      lists.push_back(std::move(*list));
+  };
+  if (c.pointwise() && c.groups == 1 && c.in.channel == 1 && c.out.channel == 1) {
     product p;
-    p.m = c->images * c->outputs();
-    p.n = c->filters;
-    p.k = p.a_line = p.b_line = c->channels;
-    p.epilogue = c->epilogue;
+    p.m = c.images * c.outputs();
+    p.n = c.filters;
+    p.k = p.a_line = p.b_line = c.channels;
+    p.epilogue = c.epilogue;
     lists = product_launches(call, p);
   }
-  if (auto list = implicit_tiles(call, *c, tile_family::tiled, *variant))
-    lists.push_back(std::move(*list));
+  add(depthwise(call, c, *variant));
+  if (cooperative_fits(call.inputs[0].type, call.gpu))
+    add(implicit_tiles(call, c, tile_family::cooperative, *variant));
+  add(implicit_tiles(call, c, tile_family::tiled, *variant));
   return lists;
+}
+
+launch_lists conv_transpose_launches(const gpu_call& call) {
+  const auto variant = product_variant(call.inputs[0].type, call.gpu);
+  if (!variant || !addressable(call) || call.gpu.max_group_size < 128)
+    return {};
+  const operand &x = call.inputs[0], &w = call.inputs[1], &y = call.outputs[0];
+  const auto [d, h, v] = transpose_axes(call.attrs, x.dims, w.dims); // input and output exchanged
+  const int64_t groups = call.attrs.integer("group", 1);
+  const spatial_steps in = steps_of(x), out = steps_of(y);
+  const product_epilogue e = epilogue_of(call);
+  launch_builder builder(call, "conv_transpose");
+  launch& l = builder.add("conv_transpose." + *variant, flat_groups(y.size(), 128, call.gpu),
+                          {builder.in(0), builder.in(1), builder.in(call.has_input(2) ? 2 : 0),
+                           builder.in(call.has_input(3) ? 3 : 0), builder.out(0)});
+  l.constants = {e.flags(), static_cast<uint32_t>(e.act.kind)};
+  add_words(l.params, {y.size(), x.dims[1] / groups, w.dims[1], 0, in.image, in.channel, in.pixel, groups});
+  add_words(l.params, {out.image, out.channel, out.pixel, out.channel == 1 ? 0 : 1});
+  l.params.insert(l.params.end(), {float_bits(e.act.alpha), float_bits(e.act.beta), 0, 0});
+  add_words(l.params, {d.out, h.out, v.out, 0, d.in, h.in, v.in, 0, d.kernel, h.kernel, v.kernel, 0});
+  add_words(l.params, {d.stride, h.stride, v.stride, 0, d.dilation, h.dilation, v.dilation, 0});
+  add_words(l.params, {d.pad_begin, h.pad_begin, v.pad_begin, 0});
+  auto list = builder.finish();
+  return list ? launch_lists{std::move(*list)} : launch_lists{};
 }
 
 } // namespace troupe

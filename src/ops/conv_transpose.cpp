@@ -4,7 +4,10 @@
 //
 // X is [N, C, spatial…], W is [C, M / group, kernel…], B is [M]. Output sizes: stride·(in − 1) + output_padding + extent − pads,
 // or as `output_shape` or `auto_pad` state them; the padding then follows from the size (the operator's text has the formula).
+#include "ops/conv_transpose.hpp"
+
 #include "ops/families.hpp"
+#include "ops/launches.hpp"
 #include "ops/operand.hpp"
 #include "ops/window.hpp"
 
@@ -184,10 +187,16 @@ constexpr auto table = std::to_array<op_def>({
      .layouts = layout_support::spatial,
      .infer = infer_conv_transpose,
      .reference = conv_transpose,
-     .cost = conv_transpose_cost},
+     .cost = conv_transpose_cost,
+     .launches = conv_transpose_launches},
 });
 
 } // namespace
+
+window_axes transpose_axes(const attributes& attrs, std::span<const int64_t> x, std::span<const int64_t> w) {
+  const transpose_spec spec = parse(attrs, to_symbolic(x), to_symbolic(w));
+  return bind(spec, x.subspan(2));
+}
 
 std::span<const op_def> conv_transpose_ops() {
   return table;

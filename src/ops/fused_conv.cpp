@@ -68,7 +68,8 @@ constexpr auto table = std::to_array<op_def>({
      .layouts = layout_support::spatial,
      .infer = infer<conv_transpose>,
      .reference = reference<conv_transpose>,
-     .cost = conv_cost},
+     .cost = conv_cost,
+     .launches = conv_transpose_launches},
 });
 
 } // namespace

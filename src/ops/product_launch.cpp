@@ -111,20 +111,67 @@ std::optional<launch_list> tiles(const gpu_call& call, const product& p, tile_fa
   const product_epilogue& e = p.epilogue;
   for (int64_t first = 0; first < p.n; first += columns) {
     r.p.n = std::min(columns, p.n - first);
-    const launch_binding b = whole ? r.binding
-                                   : part_of(r.binding, first * r.p.b_line * element, r.p.n * r.p.b_line * element);
+    const launch_binding b =
+        whole ? r.binding : part_of(r.binding, first * r.p.b_line * element, r.p.n * r.p.b_line * element);
     launch& l = builder.add(stem + "." + variant, product_groups(r.p, *t),
                             {builder.in(p.a), b, builder.in(e.bias == no_input ? p.a : e.bias),
                              builder.in(e.residual == no_input ? p.a : e.residual), out});
     l.constants = t->constants();
-    l.constants.insert(l.constants.end(),
-                       {static_cast<uint32_t>(modes.a), static_cast<uint32_t>(modes.b),
-                        e.flags() | split | vector_out, static_cast<uint32_t>(e.act.kind)});
+    l.constants.insert(l.constants.end(), {static_cast<uint32_t>(modes.a), static_cast<uint32_t>(modes.b),
+                                           e.flags() | split | vector_out, static_cast<uint32_t>(e.act.kind)});
     l.params = matmul_words(r.p, *t, p.n, first);
   }
   if (split) {
     out.written = false;
     add_split_sum(builder, call, p, *t, out);
+  }
+  return builder.finish();
+}
+
+/// Columns that a team of `gemv.comp` computes at once, and its size.
+struct team {
+  uint32_t lanes, columns;
+};
+
+/// Enough teams that the device is full, then columns whose loads overlap.
+team team_of(const product& p, const gpu_features& gpu) {
+  constexpr int64_t threads = 256;
+  const int64_t wanted = int64_t{gpu.units} * 4; // groups
+  for (const uint32_t columns : {4u, 2u})
+    if (p.n * 32 / columns >= wanted * threads)
+      return {32, columns};
+  uint32_t lanes = 32;
+  while (lanes < threads && p.n * lanes < wanted * threads / 2 && p.k >= int64_t{lanes} * 2 * padding)
+    lanes *= 2;
+  return {lanes, 1};
+}
+
+/// The kernel for few rows, which reads a column's neighbouring depths; nullopt where it does not suit.
+std::optional<launch_list> few_rows(const gpu_call& call, const product& p, const std::string& variant) {
+  constexpr int64_t most_rows = 4;
+  if (p.m > most_rows || p.batches() != 1)
+    return std::nullopt;
+  launch_builder builder(call, "gemv");
+  right_operand r = bind_right(builder, call, p);
+  const int64_t element = bytes_of(call.inputs[p.a].type, 1);
+  const int64_t columns = columns_of_launch(r, element, call.gpu);
+  if (r.p.b_depth != 1 || (columns == 0 && p.n != 0) || call.gpu.max_group_size < 256)
+    return std::nullopt;
+  const operand_modes modes = modes_of(r, element == 2 ? 8 : 4, false);
+  const team t = team_of(p, call.gpu);
+  const product_epilogue& e = p.epilogue;
+  for (int64_t first = 0; first < p.n; first += columns) {
+    r.p.n = std::min(columns, p.n - first);
+    launch_binding b = r.binding;
+    if (columns != p.n)
+      b = part_of(b, first * r.p.b_line * element, r.p.n * r.p.b_line * element);
+    launch& l = builder.add("gemv." + variant, flat_groups(r.p.n, 256 / t.lanes * t.columns, call.gpu),
+                            {builder.in(p.a), b, builder.in(e.bias == no_input ? p.a : e.bias),
+                             builder.in(e.residual == no_input ? p.a : e.residual), builder.out(0)});
+    l.constants = {256, t.lanes, t.columns, word(p.m), p.m > 2 ? 2u : 4u, 0};
+    l.constants.insert(l.constants.end(), {static_cast<uint32_t>(modes.a), static_cast<uint32_t>(modes.b), e.flags(),
+                                           static_cast<uint32_t>(e.act.kind)});
+    l.params = matmul_words(r.p, {.splits = 1, .split_depth = word(p.k)}, p.n, first);
   }
   return builder.finish();
 }
@@ -153,6 +200,10 @@ int64_t product::batches() const {
 
 std::optional<std::string> product_variant(dtype type, const gpu_features& gpu) {
   return type == dtype::float32 || type == dtype::float16 ? arithmetic_variant(type, gpu) : std::nullopt;
+}
+
+bool cooperative_fits(dtype type, const gpu_features& gpu) {
+  return type == dtype::float16 && gpu.float16 && gpu.cooperative_matrix && gpu.subgroup_size == 32;
 }
 
 std::vector<uint32_t> product_words(const product& p, const tiling& t, int64_t out_row, int64_t out_column,
@@ -185,15 +236,23 @@ void add_split_sum(launch_builder& builder, const gpu_call& call, const product&
   const product_epilogue& e = p.epilogue;
   const int64_t count = p.m * p.n * p.batches();
   builder.next_step();
-  launch& l = builder.add("split_sum." + *product_variant(call.outputs[0].type, call.gpu),
-                          flat_groups(count, 256, call.gpu),
-                          {scratch, builder.in(e.bias == no_input ? p.a : e.bias),
-                           builder.in(e.residual == no_input ? p.a : e.residual), builder.out(0)});
+  launch& l =
+      builder.add("split_sum." + *product_variant(call.outputs[0].type, call.gpu), flat_groups(count, 256, call.gpu),
+                  {scratch, builder.in(e.bias == no_input ? p.a : e.bias),
+                   builder.in(e.residual == no_input ? p.a : e.residual), builder.out(0)});
   l.constants = {e.flags(), static_cast<uint32_t>(e.act.kind)};
-  l.params = {word(count),         word(p.n),          t.splits,
-              word(p.n),           word(e.bias_row),   word(e.bias_column),
-              0,                   0,                  float_bits(e.alpha),
-              float_bits(e.beta),  float_bits(e.act.alpha), float_bits(e.act.beta)};
+  l.params = {word(count),
+              word(p.n),
+              t.splits,
+              word(p.n),
+              word(e.bias_row),
+              word(e.bias_column),
+              0,
+              0,
+              float_bits(e.alpha),
+              float_bits(e.beta),
+              float_bits(e.act.alpha),
+              float_bits(e.act.beta)};
 }
 
 launch_lists product_launches(const gpu_call& call, const product& p) {
@@ -201,6 +260,11 @@ launch_lists product_launches(const gpu_call& call, const product& p) {
   if (!variant || too_large(call, p))
     return {};
   launch_lists lists;
+  if (auto list = few_rows(call, p, *variant))
+    lists.push_back(std::move(*list));
+  if (cooperative_fits(call.inputs[p.a].type, call.gpu))
+    if (auto list = tiles(call, p, tile_family::cooperative, *variant))
+      lists.push_back(std::move(*list));
   if (auto list = tiles(call, p, tile_family::tiled, *variant))
     lists.push_back(std::move(*list));
   return lists;

@@ -11,7 +11,7 @@ enum class operand_mode : uint32_t { depth_vectors, depth_elements, line_element
 
 /// Bits of FLAGS in shaders/gemm.glsl.
 namespace product_flags {
-inline constexpr uint32_t bias = 1, residual = 2, split = 4, vector_out = 8, strided_out = 16;
+inline constexpr uint32_t bias = 1, residual = 2, split = 4, vector_out = 8, strided_out = 16, taps_first = 32;
 }
 
 /// An input that is absent.
@@ -56,6 +56,9 @@ void add_split_sum(launch_builder& builder, const gpu_call& call, const product&
 
 /// Returns "f32" or "f16", the variants of products; nullopt for other types and where the device lacks float16.
 std::optional<std::string> product_variant(dtype type, const gpu_features& gpu);
+
+/// Returns whether the cooperative kernels can run products of `type`.
+bool cooperative_fits(dtype type, const gpu_features& gpu);
 
 /// Returns every way to run a product of float32 or float16 operands.
 launch_lists product_launches(const gpu_call& call, const product& p);

@@ -47,8 +47,7 @@ int64_t shared_bytes(const tiling& t, tile_family family) {
 
 /// Returns the predicted time of a tiling in µs.
 double predict(const tile_speed& s, const tiling& t, const product_size& size, const gpu_features& gpu) {
-  const double groups =
-      static_cast<double>(ceil_div(size.m, t.m) * ceil_div(size.n, t.n) * size.batches) * t.splits;
+  const double groups = static_cast<double>(ceil_div(size.m, t.m) * ceil_div(size.n, t.n) * size.batches) * t.splits;
   const double busiest = std::ceil(groups / gpu.units); // groups of the multiprocessor that gets most
   const double steps = static_cast<double>(t.split_depth / t.depth);
   const auto round = [&](double together) {

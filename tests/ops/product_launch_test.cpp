@@ -148,3 +148,46 @@ TEST_CASE("Convolution packs constant weights by taps, and reads others as they 
   CHECK(plain.packed.empty());
   CHECK(plain.launches.at(0).constants.at(10) == 0); // ONNX's order of weights
 }
+
+TEST_CASE("Few rows are multiplied by the kernel that reads weights once", "[ops]") {
+  const attributes none;
+  const gpu_features gpu = large_gpu();
+  const auto f16 = dtype::float16;
+  const gpu_call call{none, {make({1, 768}, f16), constant({768, 3072}, f16)}, {make({1, 3072}, f16)}, gpu};
+  const launch_lists lists = matmul_launches(call);
+  REQUIRE(lists.size() == 3);
+  CHECK(lists[0].name == "gemv");
+  CHECK(lists[1].name == "matmul_cooperative");
+  CHECK(lists[2].name == "matmul");
+  const launch& l = lists[0].launches.at(0);
+  CHECK(int64_t{l.groups[0]} * l.constants[0] / l.constants[1] * l.constants[2] >= 3072);
+}
+
+TEST_CASE("Cooperative kernels need their device and float16", "[ops]") {
+  const attributes none;
+  gpu_features gpu = large_gpu();
+  const auto names = [&](dtype type) {
+    std::vector<std::string> found;
+    for (const launch_list& list : matmul_launches({none, {make({64, 64}, type), make({64, 64}, type)},
+                                                    {make({64, 64}, type)}, gpu}))
+      found.push_back(list.name);
+    return found;
+  };
+  CHECK(names(dtype::float16) == std::vector<std::string>{"matmul_cooperative", "matmul"});
+  CHECK(names(dtype::float32) == std::vector<std::string>{"matmul"});
+  gpu.cooperative_matrix = false;
+  CHECK(names(dtype::float16) == std::vector<std::string>{"matmul"});
+}
+
+TEST_CASE("Depthwise convolution packs its weights by taps", "[ops]") {
+  const attributes attrs = attrs_of({{"pads", int_list{1, 1, 1, 1}}, {"group", int64_t{32}}});
+  const gpu_features gpu = large_gpu();
+  const auto last = layout::channels_last;
+  const auto x = make({1, 32, 9, 9}, dtype::float32, last);
+  const launch_lists lists = conv_launches({attrs, {x, constant({32, 1, 3, 3})}, {x}, gpu});
+  REQUIRE(lists.size() == 2);
+  CHECK(lists[0].name == "depthwise");
+  REQUIRE(lists[0].packed.size() == 1);
+  CHECK(lists[0].packed[0].order == std::vector<uint32_t>{1, 0});
+  CHECK(lists[1].name == "conv");
+}
