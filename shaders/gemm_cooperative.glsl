@@ -3,10 +3,10 @@
 // A group computes a TILE_M × TILE_N tile of C, a subgroup ROWS × COLUMNS of it in 16 × 16 matrices. An operand lies in shared
 // memory in the order in which its mode reads vectors: [line][depth], or [depth][line] in mode 3; rows have one vector of
 // padding, so that the matrix loads meet no bank conflicts. Two buffers: while one is multiplied, the next tiles are on their
-// way from memory into registers. At the end each subgroup passes its sums, one 16 × 16 matrix after another, through a
-// corner of shared memory to the epilogue.
+// way from memory into registers. At the end each subgroup passes its sums, one 16 × 16 matrix after another, through its
+// part of A's tile to the epilogue.
 // Invariants: a subgroup is 32 invocations; THREADS = 32 · TILE_M / ROWS · TILE_N / COLUMNS; ROWS, COLUMNS and TILE_DEPTH
-// are multiples of 16, and a tile's vectors a multiple of THREADS.
+// are multiples of 16, a tile's vectors a multiple of THREADS, and A's two buffers hold 80 vectors a subgroup.
 //
 // The including kernel defines a_state, a_line_at(m) and a_load(state, k, end) as for gemm_tiled.glsl, of 8 elements.
 layout(local_size_x_id = 0) in;
@@ -26,11 +26,10 @@ const uint A_SIZE = A_PITCH * (A_MODE == 3 ? TILE_DEPTH : TILE_M);
 const uint B_SIZE = B_PITCH * (B_MODE == 3 ? TILE_DEPTH : TILE_N);
 const uint DOWN = ROWS / 16; // matrices of a subgroup
 const uint ACROSS = COLUMNS / 16;
-const uint STAGE_PITCH = 20;
+const uint STAGE_PITCH = 5; // vectors
 
 shared uvec4 a_tile[2 * A_SIZE];
 shared uvec4 b_tile[2 * B_SIZE];
-shared float stage[THREADS / 32 * 16 * STAGE_PITCH];
 
 /// What slot `slot` of this invocation loads of a tile of `lines` rows or columns: first line and depth of the vector, and
 /// where it goes.
@@ -45,14 +44,13 @@ uvec3 slot_at(uint slot, uint lines, uint mode, uint pitch) {
 /// Passes one matrix of sums, whose element [0, 0] is C[m, n], to the epilogue: half a row an invocation.
 void emit_matrix(fcoopmatNV<32, gl_ScopeSubgroup, 16, 16> sums, uint m, uint n) {
   const uint first = gl_SubgroupID * 16 * STAGE_PITCH, lane = gl_SubgroupInvocationID;
-  coopMatStoreNV(sums, stage, first, STAGE_PITCH, false);
+  coopMatStoreNV(sums, a_tile, first, STAGE_PITCH, false);
   subgroupMemoryBarrierShared();
   subgroupBarrier();
-  const uint row = lane / 2, column = lane % 2 * 8;
-  float values[8];
-  [[unroll]] for (uint i = 0; i < 8; ++i)
-    values[i] = stage[first + row * STAGE_PITCH + column + i];
-  emit_vector(m + row, n + column, values);
+  const uint at = first + lane / 2 * STAGE_PITCH + lane % 2 * 2;
+  const vec4 low = uintBitsToFloat(a_tile[at]), high = uintBitsToFloat(a_tile[at + 1]);
+  const float values[8] = {low.x, low.y, low.z, low.w, high.x, high.y, high.z, high.w};
+  emit_vector(m + lane / 2, n + lane % 2 * 8, values);
   subgroupMemoryBarrierShared();
   subgroupBarrier();
 }

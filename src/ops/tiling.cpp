@@ -42,7 +42,7 @@ int64_t shared_bytes(const tiling& t, tile_family family) {
   if (family == tile_family::tiled)
     return int64_t{2} * (t.m + t.n) * (t.depth + 4) * 4;
   const auto operand = [&](int64_t lines) { return std::max(lines * (t.depth + 8), t.depth * (lines + 8)); };
-  return 2 * 2 * (operand(t.m) + operand(t.n)) + int64_t{t.threads} / 32 * 16 * 20 * 4;
+  return 2 * 2 * (operand(t.m) + operand(t.n));
 }
 
 /// Returns the predicted time of a tiling in µs.

@@ -168,8 +168,8 @@ TEST_CASE("Cooperative kernels need their device and float16", "[ops]") {
   gpu_features gpu = large_gpu();
   const auto names = [&](dtype type) {
     std::vector<std::string> found;
-    for (const launch_list& list : matmul_launches({none, {make({64, 64}, type), make({64, 64}, type)},
-                                                    {make({64, 64}, type)}, gpu}))
+    for (const launch_list& list :
+         matmul_launches({none, {make({64, 64}, type), make({64, 64}, type)}, {make({64, 64}, type)}, gpu}))
       found.push_back(list.name);
     return found;
   };
