@@ -10,6 +10,7 @@ namespace troupe::actors {
 namespace {
 
 constexpr int max_instances = 256;
+constexpr std::string_view gpu_prefix = "vulkan:";
 
 constexpr auto known_names = std::to_array<std::pair<std::string_view, device_kind>>({
     {"cpu", device_kind::cpu},
@@ -24,33 +25,62 @@ int parse_count(std::string_view text, std::string_view whole) {
   return count;
 }
 
-device_kind parse_kind(std::string_view base, std::string_view whole) {
+/// A device's kind and, for a GPU, its number.
+struct parsed_base {
+  device_kind kind;
+  size_t gpu = 0;
+};
+
+parsed_base parse_base(std::string_view base, std::string_view whole) {
   for (const auto& [name, kind] : known_names)
     if (name == base)
-      return kind;
-  std::string known = "all";
-  for (const auto& [name, kind] : known_names)
-    known += fmt::format(", {}", name);
-  fail(errc::invalid_argument, "unknown device '{}'; known are: {}; 'NAME*2' opens two", whole, known);
+      return {kind};
+  if (base.starts_with(gpu_prefix)) {
+    const std::string_view digits = base.substr(gpu_prefix.size());
+    size_t gpu = 0;
+    const auto [end, problem] = std::from_chars(digits.data(), digits.data() + digits.size(), gpu);
+    if (problem == std::errc() && end == digits.data() + digits.size())
+      return {device_kind::vulkan, gpu};
+  }
+  fail(errc::invalid_argument, "unknown device '{}'; known are: all, cpu, null, vulkan:0, vulkan:1 …; 'NAME*2' opens two",
+       whole);
 }
 
 void add(std::vector<device_request>& requests, std::string_view whole) {
   const size_t star = whole.find('*');
   const std::string_view base = whole.substr(0, star);
-  const device_kind kind = parse_kind(base, whole);
+  const parsed_base parsed = parse_base(base, whole);
   const int count = star == std::string_view::npos ? 1 : parse_count(whole.substr(star + 1), whole);
   if (std::any_of(requests.begin(), requests.end(), [&](const device_request& r) { return r.name == base; }))
     fail(errc::invalid_argument, "device '{}' is asked for twice; '{}*2' opens two", base, base);
   for (int i = 0; i < count; ++i)
-    requests.push_back({kind, i == 0 ? std::string(base) : fmt::format("{}#{}", base, i)});
+    requests.push_back({parsed.kind, i == 0 ? std::string(base) : fmt::format("{}#{}", base, i), parsed.gpu});
+}
+
+bool has(const std::vector<device_request>& requests, device_kind kind) {
+  return std::any_of(requests.begin(), requests.end(), [&](const device_request& r) { return r.kind == kind; });
 }
 
 } // namespace
 
-std::vector<device_request> parse_device_names(const std::vector<std::string>& names) {
+bool may_name_gpus(const std::vector<std::string>& names) {
+  return std::any_of(names.begin(), names.end(),
+                     [](const std::string& name) { return name == "all" || name.starts_with(gpu_prefix); });
+}
+
+std::vector<device_request> parse_device_names(const std::vector<std::string>& names, size_t hardware_gpus) {
   std::vector<device_request> requests;
-  for (const std::string& name : names)
-    add(requests, name == "all" ? "cpu" : name); // the null device is not physical
+  for (const std::string& name : names) {
+    if (name != "all") {
+      add(requests, name);
+      continue;
+    }
+    for (size_t gpu = 0; gpu < hardware_gpus; ++gpu)
+      add(requests, fmt::format("{}{}", gpu_prefix, gpu));
+    add(requests, "cpu"); // the null device is not physical
+  }
+  if (has(requests, device_kind::vulkan) && !has(requests, device_kind::cpu))
+    requests.push_back({.kind = device_kind::cpu, .name = "cpu", .fallback = true});
   return requests;
 }
 

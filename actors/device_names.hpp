@@ -1,4 +1,4 @@
-// Device names as people write them: "cpu", "null", "cpu*2" (two on one physical device), "all".
+// Device names as people write them: "cpu", "vulkan:0", "null", "cpu*2" (two on one physical device), "all".
 #pragma once
 
 #include "plan/device_info.hpp"
@@ -12,10 +12,18 @@ struct device_request {
   device_kind kind = device_kind::cpu;
   /// Unique: "cpu", further instances "cpu#1", "cpu#2" ….
   std::string name;
+  /// Number of the GPU, as in "vulkan:0".
+  size_t gpu = 0;
+  /// Whether nobody asked for it: it runs what the others cannot.
+  bool fallback = false;
 };
 
-/// Returns what the names ask for, in their order. Throws `errc::invalid_argument` for unknown names, for a device asked for
-/// twice and for counts outside [1, 256].
-std::vector<device_request> parse_device_names(const std::vector<std::string>& names);
+/// Returns whether the names may mean a GPU, so that the GPUs must be listed.
+bool may_name_gpus(const std::vector<std::string>& names);
+
+/// Returns what the names ask for, in their order; "all" is the first `hardware_gpus` GPUs, then the CPU. GPUs without the
+/// CPU get it as a fallback. Throws `errc::invalid_argument` for unknown names, for a device asked for twice and for counts
+/// outside [1, 256].
+std::vector<device_request> parse_device_names(const std::vector<std::string>& names, size_t hardware_gpus);
 
 } // namespace troupe::actors

@@ -74,6 +74,14 @@ tensor engine::allocate(dtype type, shape dims) {
   return make_host_tensor(*state_->runtime->devices().blocks(), type, std::move(dims));
 }
 
+std::string engine::no_gpu_because() const {
+  return state_->runtime->devices().no_gpu_because();
+}
+
+std::vector<std::string> engine::gpu_messages() const {
+  return state_->runtime->devices().gpu_messages();
+}
+
 session engine::load(const std::string& path, const session_options& options) {
   const auto start = std::chrono::steady_clock::now();
   graph source = load_model(std::filesystem::path(path));

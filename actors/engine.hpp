@@ -26,7 +26,8 @@ struct model;
 
 /// What an engine is made of.
 struct engine_options {
-  /// Device names: "cpu", "null"; "cpu*2" opens two on one physical device; "all" is every physical device.
+  /// Device names: "cpu", "vulkan:0" (a GPU), "null"; "cpu*2" opens two on one physical device; "all" is every GPU and the
+  /// CPU. GPUs without the CPU get it as a fallback for nodes that they cannot run.
   std::vector<std::string> devices = {"all"};
   /// How chunks learn that their predecessors on the same device are done.
   completion_mode completion = completion_mode::device;
@@ -35,6 +36,8 @@ struct engine_options {
   /// A device that has work and shows no progress for this long counts as lost and is abandoned; its runs are done again on
   /// the other devices. Must exceed the longest chunk.
   std::chrono::milliseconds device_timeout = std::chrono::minutes(10);
+  /// Runs GPUs under Vulkan's validation layer with synchronization validation; see `engine::gpu_messages`. For tests.
+  bool gpu_validation = false;
   /// Devices that the caller makes, opened behind the named ones; their `info().name` must be unique. For tests.
   std::vector<device_factory> custom_devices;
 };
@@ -143,6 +146,12 @@ public:
   /// Returns a tensor to fill, its bytes uninitialised, in memory that GPUs read without a copy: make a run's large inputs with
   /// it. The bytes are used again when the last handle dies. Throws `errc::out_of_memory`.
   tensor allocate(dtype type, shape dims);
+
+  /// Returns why "all" means no GPU on this machine, in words for a person; empty where it means one.
+  std::string no_gpu_because() const;
+
+  /// Returns what the Vulkan validation layer has said so far.
+  std::vector<std::string> gpu_messages() const;
 
   /// Loads an ONNX file. Throws `errc::io`, `errc::invalid_model`, `errc::unsupported`.
   session load(const std::string& path, const session_options& options = {});

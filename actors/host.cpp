@@ -3,6 +3,8 @@
 #include "actors/device_names.hpp"
 #include "cpu/cpu_device.hpp"
 #include "device/null_device.hpp"
+#include "vulkan/device_choice.hpp"
+#include "vulkan/vulkan_device.hpp"
 
 #include <caf/actor_system.hpp>
 #include <caf/scoped_actor.hpp>
@@ -23,23 +25,62 @@ std::unique_ptr<device> make_null_device(const std::string& name) {
       .name = name, .kind = device_kind::null, .description = "runs nothing", .memory_bytes = INT64_MAX / 2});
 }
 
-device_factory factory_of(const device_request& request) {
+} // namespace
+
+void host::list_gpus(bool validation) {
+  try {
+    gpus_ = std::make_shared<const vulkan::instance>(vulkan::instance_options{validation});
+    if (gpus_->gpus().empty())
+      no_gpu_because_ = "no Vulkan driver offers a device";
+  } catch (const error& e) {
+    no_gpu_because_ = e.what();
+  }
+  if (!gpus_)
+    return;
+  for (const vulkan::listed_gpu& gpu : gpus_->gpus())
+    hardware_gpus_ += vulkan::is_hardware(gpu.snapshot) && vulkan::why_unusable(gpu.snapshot).empty() ? 1 : 0;
+  if (hardware_gpus_ == 0 && !gpus_->gpus().empty())
+    no_gpu_because_ = explain_gpus();
+}
+
+std::string host::explain_gpus() const {
+  std::string text;
+  for (size_t i = 0; i < gpus_->gpus().size(); ++i) {
+    const vulkan::gpu_snapshot& s = gpus_->gpus()[i].snapshot;
+    const std::string why = vulkan::why_unusable(s);
+    text += fmt::format("{}vulkan:{} ({}) {}", text.empty() ? "" : "; ", i, s.name,
+                        why.empty() ? "is software, used only when it is named" : why);
+  }
+  return text;
+}
+
+device_factory host::factory_of(const device_request& request) const {
   switch (request.kind) {
     case device_kind::cpu: return [name = request.name] { return make_cpu_device(name); };
     case device_kind::null: return [name = request.name] { return make_null_device(name); };
-    default: fail(errc::unsupported, "devices of kind '{}' are not part of this build", to_string(request.kind));
+    case device_kind::vulkan: break;
   }
+  if (!gpus_ || request.gpu >= gpus_->gpus().size())
+    fail(errc::invalid_argument, "there is no GPU '{}'{}{}", request.name, no_gpu_because_.empty() ? "" : ": ",
+         no_gpu_because_);
+  return [gpus = gpus_, request] { return vulkan::make_vulkan_device(gpus, request.gpu, request.name); };
 }
 
-} // namespace
-
 void host::open_devices(const engine_options& options) {
-  for (const device_request& request : parse_device_names(options.devices))
+  if (may_name_gpus(options.devices))
+    list_gpus(options.gpu_validation);
+  for (const device_request& request : parse_device_names(options.devices, hardware_gpus_)) {
     open(factory_of(request), request.kind == device_kind::null ? threading::shared : threading::own_thread);
+    devices_.back().info.fallback = request.fallback;
+  }
   for (const device_factory& make : options.custom_devices)
     open(make, threading::own_thread);
   if (devices_.empty())
     fail(errc::invalid_argument, "an engine needs at least one device");
+}
+
+std::vector<std::string> host::gpu_messages() const {
+  return gpus_ ? gpus_->messages() : std::vector<std::string>{};
 }
 
 void host::open(device_factory make, threading where) {

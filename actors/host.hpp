@@ -4,7 +4,12 @@
 #pragma once
 
 #include "actors/device_actor.hpp"
+#include "actors/device_names.hpp"
 #include "device/host_block.hpp"
+
+namespace troupe::vulkan {
+class instance;
+}
 
 namespace troupe::actors {
 
@@ -24,6 +29,12 @@ public:
   /// The memory through which tensors pass between this process's devices without a copy.
   const std::shared_ptr<host_block_pool>& blocks() const { return blocks_; }
 
+  /// Returns why "all" means no GPU here, in words for a person; empty where it means one, or nobody asked.
+  const std::string& no_gpu_because() const { return no_gpu_because_; }
+
+  /// Returns what the Vulkan validation layer has said (engine_options::gpu_validation).
+  std::vector<std::string> gpu_messages() const;
+
   /// Asks all devices for their counters. A device that is lost, or too busy to answer soon, has zeros.
   std::vector<device_stats> stats() const;
 
@@ -39,10 +50,16 @@ private:
     shared,     // the device returns at once
   };
 
+  void list_gpus(bool validation);
+  std::string explain_gpus() const;
+  device_factory factory_of(const device_request& request) const;
   void open(device_factory make, threading where);
 
   caf::actor_system& system_;
   const std::shared_ptr<host_block_pool> blocks_ = std::make_shared<host_block_pool>();
+  std::shared_ptr<const vulkan::instance> gpus_;
+  size_t hardware_gpus_ = 0;
+  std::string no_gpu_because_;
   std::vector<device_handle> devices_;
 };
 

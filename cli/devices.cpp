@@ -10,11 +10,13 @@ namespace {
 
 nlohmann::json to_json(const device_info& d) {
   return {{"name", d.name},   {"kind", to_string(d.kind)},      {"description", d.description},
-          {"units", d.units}, {"memory_bytes", d.memory_bytes}, {"host_memory", d.host_memory}};
+          {"units", d.units}, {"memory_bytes", d.memory_bytes}, {"host_memory", d.host_memory},
+          {"fallback", d.fallback}};
 }
 
 void list_devices(const model_options& options) {
   const engine devices(options.engine());
+  const std::string no_gpu = devices.no_gpu_because();
   if (options.json) {
     nlohmann::json out = nlohmann::json::array();
     for (const auto& d : devices.devices())
@@ -25,6 +27,8 @@ void list_devices(const model_options& options) {
   for (const auto& d : devices.devices())
     fmt::print("{:10} {:8} {} units, {:.1f} GiB  {}\n", d.name, to_string(d.kind), d.units,
                static_cast<double>(d.memory_bytes) / (1 << 30), d.description);
+  if (!no_gpu.empty())
+    fmt::print("no GPU: {}\n", no_gpu);
 }
 
 } // namespace

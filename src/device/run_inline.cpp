@@ -2,6 +2,8 @@
 
 #include "ops/evaluate.hpp"
 
+#include <future>
+
 namespace troupe {
 
 inline_runner::inline_runner(std::shared_ptr<const plan> p, std::vector<device*> devices)
@@ -49,8 +51,9 @@ void inline_runner::run_chunk(const bound_plan& bound, chunk_id id, bindings& sy
   chunk_work work{.bound_plan = bound.id, .chunk = id, .timed = timings != nullptr};
   for (value_id v : c.uploads)
     work.uploads.push_back(values_[v]);
-  chunk_result result;
-  devices_[c.device]->submit(std::move(work), [&](chunk_result r) { result = std::move(r); });
+  std::promise<chunk_result> ended; // a device may complete on another thread
+  devices_[c.device]->submit(std::move(work), [&](chunk_result r) { ended.set_value(std::move(r)); });
+  const chunk_result result = ended.get_future().get();
   if (!result.ok())
     throw error(result.code, result.message);
   if (timings)

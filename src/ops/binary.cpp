@@ -1,6 +1,7 @@
 // Elementwise arithmetic of two operands with NumPy broadcasting: y = f(a, b). Until opset 6 the broadcast was limited: with
 // attribute `broadcast`, b's dims are a contiguous run of a's that starts at `axis` (by default they are the last ones).
 #include "ops/elementwise.hpp"
+#include "ops/elementwise_launch.hpp"
 #include "ops/families.hpp"
 #include "ops/infer.hpp"
 #include "ops/known.hpp"
@@ -133,7 +134,7 @@ void infer_modulo(infer_context& c) {
 }
 
 constexpr op_def row(std::string_view name, int64_t since, dtype_set element_types, void (*infer)(infer_context&),
-                     void (*reference)(kernel_context&)) {
+                     void (*reference)(kernel_context&), launch_lists (*launches)(const gpu_call&) = nullptr) {
   return {.domain = "",
           .name = name,
           .since = since,
@@ -143,7 +144,8 @@ constexpr op_def row(std::string_view name, int64_t since, dtype_set element_typ
           .alias = aliasing::in_place,
           .layouts = layout_support::agnostic,
           .infer = infer,
-          .reference = reference};
+          .reference = reference,
+          .launches = launches};
 }
 
 /// Rows of opsets 1 to 6 take plain layouts only: a limited operand is neither of the output's dims nor one element.
@@ -158,10 +160,10 @@ constexpr auto table = std::to_array<op_def>({
     row_1("Sub", arithmetic_1<subtract_of>),
     row_1("Mul", arithmetic_1<multiply_of>),
     row_1("Div", arithmetic_1<divide_of>),
-    row("Add", 7, types::numeric, infer_known<known::add>, arithmetic<add_of>),
-    row("Sub", 7, types::numeric, infer_known<known::subtract>, arithmetic<subtract_of>),
-    row("Mul", 7, types::numeric, infer_known<known::multiply>, arithmetic<multiply_of>),
-    row("Div", 7, types::numeric, infer_known<known::divide>, arithmetic<divide_of>),
+    row("Add", 7, types::numeric, infer_known<known::add>, arithmetic<add_of>, launch_step<elementwise_code::add>),
+    row("Sub", 7, types::numeric, infer_known<known::subtract>, arithmetic<subtract_of>, launch_step<elementwise_code::subtract>),
+    row("Mul", 7, types::numeric, infer_known<known::multiply>, arithmetic<multiply_of>, launch_step<elementwise_code::multiply>),
+    row("Div", 7, types::numeric, infer_known<known::divide>, arithmetic<divide_of>, launch_step<elementwise_code::divide>),
     row("Mod", 10, types::numeric, infer_modulo, modulo),
     row("BitShift", 11, types::unsigned_ints, infer_broadcast, bit_shift),
     row("BitwiseAnd", 18, types::integers, infer_broadcast, bitwise<and_bits>),

@@ -7,6 +7,7 @@
 #include "base/parallel.hpp"
 #include "ops/activation.hpp"
 #include "ops/families.hpp"
+#include "ops/launches.hpp"
 #include "ops/infer.hpp"
 
 #include <cmath>
@@ -276,7 +277,8 @@ constexpr auto table = std::to_array<op_def>({
      .layouts = layout_support::agnostic,
      .infer = infer,
      .reference = reference,
-     .cost = cost},
+     .cost = cost,
+     .launches = fused_elementwise_launches},
 });
 
 } // namespace

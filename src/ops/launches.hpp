@@ -7,6 +7,7 @@ namespace troupe {
 
 launch_lists conv_launches(const gpu_call& call);
 launch_lists conv_transpose_launches(const gpu_call& call);
+launch_lists fused_elementwise_launches(const gpu_call& call);
 launch_lists fused_matmul_launches(const gpu_call& call);
 launch_lists gemm_launches(const gpu_call& call);
 launch_lists matmul_launches(const gpu_call& call);

@@ -1,6 +1,7 @@
 // Elementwise mathematics of one operand: y[i] = f(x[i]), without attributes. Floats are computed in float (double in
 // double), integers in their own type; overflow wraps.
 #include "ops/elementwise.hpp"
+#include "ops/elementwise_launch.hpp"
 #include "ops/families.hpp"
 #include "ops/infer.hpp"
 #include "ops/known.hpp"
@@ -112,7 +113,8 @@ void infer_known(infer_context& c) {
 }
 
 constexpr op_def row(std::string_view name, int64_t since, void (*reference)(kernel_context&),
-                     dtype_set element_types = types::floats, void (*infer)(infer_context&) = infer_same) {
+                     dtype_set element_types = types::floats, void (*infer)(infer_context&) = infer_same,
+                     launch_lists (*launches)(const gpu_call&) = nullptr) {
   return {.domain = "",
           .name = name,
           .since = since,
@@ -120,40 +122,42 @@ constexpr op_def row(std::string_view name, int64_t since, void (*reference)(ker
           .alias = aliasing::in_place,
           .layouts = layout_support::agnostic,
           .infer = infer,
-          .reference = reference};
+          .reference = reference,
+          .launches = launches};
 }
 
 /// A row whose function takes many flops.
-constexpr op_def costly(std::string_view name, int64_t since, void (*reference)(kernel_context&)) {
-  op_def def = row(name, since, reference);
+constexpr op_def costly(std::string_view name, int64_t since, void (*reference)(kernel_context&),
+                        launch_lists (*launches)(const gpu_call&)) {
+  op_def def = row(name, since, reference, types::floats, infer_same, launches);
   def.cost = transcendental_cost;
   return def;
 }
 
 constexpr auto table = std::to_array<op_def>({
-    row("Abs", 1, numeric_kernel<absolute>, types::numeric, infer_known<known::absolute>),
-    row("Neg", 1, numeric_kernel<negative>, types::numeric, infer_known<known::negative>),
-    row("Sign", 9, numeric_kernel<sign>, types::numeric),
-    row("Floor", 1, float_kernel<floor_of>),
-    row("Ceil", 1, float_kernel<ceil_of>),
-    row("Round", 11, float_kernel<round_of>),
-    row("Sqrt", 1, float_kernel<sqrt_of>),
-    row("Reciprocal", 1, float_kernel<reciprocal>),
-    costly("Exp", 1, float_kernel<exp_of>),
-    costly("Log", 1, float_kernel<log_of>),
-    costly("Sin", 7, float_kernel<sin_of>),
-    costly("Cos", 7, float_kernel<cos_of>),
-    costly("Tan", 7, float_kernel<tan_of>),
-    costly("Asin", 7, float_kernel<asin_of>),
-    costly("Acos", 7, float_kernel<acos_of>),
-    costly("Atan", 7, float_kernel<atan_of>),
-    costly("Sinh", 9, float_kernel<sinh_of>),
-    costly("Cosh", 9, float_kernel<cosh_of>),
-    costly("Tanh", 1, float_kernel<tanh_of>),
-    costly("Asinh", 9, float_kernel<asinh_of>),
-    costly("Acosh", 9, float_kernel<acosh_of>),
-    costly("Atanh", 9, float_kernel<atanh_of>),
-    costly("Erf", 9, float_kernel<erf_of>),
+    row("Abs", 1, numeric_kernel<absolute>, types::numeric, infer_known<known::absolute>, launch_step<elementwise_code::absolute>),
+    row("Neg", 1, numeric_kernel<negative>, types::numeric, infer_known<known::negative>, launch_step<elementwise_code::negate>),
+    row("Sign", 9, numeric_kernel<sign>, types::numeric, infer_same, launch_step<gpu_step::sign>),
+    row("Floor", 1, float_kernel<floor_of>, types::floats, infer_same, launch_step<elementwise_code::floor>),
+    row("Ceil", 1, float_kernel<ceil_of>, types::floats, infer_same, launch_step<elementwise_code::ceiling>),
+    row("Round", 11, float_kernel<round_of>, types::floats, infer_same, launch_step<gpu_step::round>),
+    row("Sqrt", 1, float_kernel<sqrt_of>, types::floats, infer_same, launch_step<elementwise_code::square_root>),
+    row("Reciprocal", 1, float_kernel<reciprocal>, types::floats, infer_same, launch_step<elementwise_code::reciprocal>),
+    costly("Exp", 1, float_kernel<exp_of>, launch_step<elementwise_code::exponential>),
+    costly("Log", 1, float_kernel<log_of>, launch_step<elementwise_code::logarithm>),
+    costly("Sin", 7, float_kernel<sin_of>, launch_step<elementwise_code::sine>),
+    costly("Cos", 7, float_kernel<cos_of>, launch_step<elementwise_code::cosine>),
+    costly("Tan", 7, float_kernel<tan_of>, launch_step<gpu_step::tan>),
+    costly("Asin", 7, float_kernel<asin_of>, launch_step<gpu_step::asin>),
+    costly("Acos", 7, float_kernel<acos_of>, launch_step<gpu_step::acos>),
+    costly("Atan", 7, float_kernel<atan_of>, launch_step<gpu_step::atan>),
+    costly("Sinh", 9, float_kernel<sinh_of>, launch_step<gpu_step::sinh>),
+    costly("Cosh", 9, float_kernel<cosh_of>, launch_step<gpu_step::cosh>),
+    costly("Tanh", 1, float_kernel<tanh_of>, launch_step<elementwise_code::tangent_h>),
+    costly("Asinh", 9, float_kernel<asinh_of>, launch_step<gpu_step::asinh>),
+    costly("Acosh", 9, float_kernel<acosh_of>, launch_step<gpu_step::acosh>),
+    costly("Atanh", 9, float_kernel<atanh_of>, launch_step<gpu_step::atanh>),
+    costly("Erf", 9, float_kernel<erf_of>, launch_step<elementwise_code::error_function>),
     row("BitwiseNot", 18, bitwise_not, types::integers),
     row("Not", 1, logical_not, types::boolean, infer_known<known::negation>),
     row("IsNaN", 9, is_nan, types::floats | types::float8, infer_bool),

@@ -9,7 +9,7 @@ namespace {
 
 std::vector<std::string> names_of(const std::vector<std::string>& wanted) {
   std::vector<std::string> names;
-  for (const device_request& r : parse_device_names(wanted))
+  for (const device_request& r : parse_device_names(wanted, 0))
     names.push_back(r.name);
   return names;
 }
@@ -20,13 +20,13 @@ TEST_CASE("device names: instances are numbered, all means every physical device
   CHECK(names_of({"cpu"}) == std::vector<std::string>{"cpu"});
   CHECK(names_of({"cpu*3", "null"}) == std::vector<std::string>{"cpu", "cpu#1", "cpu#2", "null"});
   CHECK(names_of({"all"}) == std::vector<std::string>{"cpu"});
-  CHECK(parse_device_names({"null"}).at(0).kind == device_kind::null);
+  CHECK(parse_device_names({"null"}, 0).at(0).kind == device_kind::null);
 }
 
 TEST_CASE("device names: unknown, duplicate and miscounted ones are errors", "[actors]") {
   for (const std::string& wrong :
        {"gpu", "", "cpu*", "cpu*0", "cpu*257", "cpu*-1", "cpu*2x", "cpu#1", "*2", "cpu*99999999999"})
-    CHECK_THROWS_AS(parse_device_names({wrong}), error);
-  CHECK_THROWS_AS(parse_device_names({"cpu", "cpu*2"}), error);
-  CHECK_THROWS_AS(parse_device_names({"all", "cpu"}), error);
+    CHECK_THROWS_AS(parse_device_names({wrong}, 0), error);
+  CHECK_THROWS_AS(parse_device_names({"cpu", "cpu*2"}, 0), error);
+  CHECK_THROWS_AS(parse_device_names({"all", "cpu"}, 0), error);
 }

@@ -1,0 +1,166 @@
+#version 450
+// A chain of float functions over operands that broadcast together: one step for a lone Relu or Add, up to 16 for a fused
+// chain (src/ops/fused_elementwise.hpp). The chain is in specialisation constants, so the driver compiles straight code.
+//
+// Constants: 0 number of steps; 1 … 16 the steps, a byte each for code, a, b, c; 17 number of inputs; 18 how each input is
+// walked, two bits each: 0 like the output, 1 a single element, 2 by strides. Operands of a step: 0 … 7 inputs, 8 … 23
+// results, 24 … 39 constants. Inputs that are absent are bound to the first one.
+// Variants: f32 f16
+#extension GL_GOOGLE_include_directive : require
+#include "types.glsl"
+#include "float_math.glsl"
+
+layout(local_size_x = 256) in;
+const uint elements_each = 4u;
+
+layout(constant_id = 0) const uint steps = 1u;
+layout(constant_id = 1) const uint S0 = 0u;
+layout(constant_id = 2) const uint S1 = 0u;
+layout(constant_id = 3) const uint S2 = 0u;
+layout(constant_id = 4) const uint S3 = 0u;
+layout(constant_id = 5) const uint S4 = 0u;
+layout(constant_id = 6) const uint S5 = 0u;
+layout(constant_id = 7) const uint S6 = 0u;
+layout(constant_id = 8) const uint S7 = 0u;
+layout(constant_id = 9) const uint S8 = 0u;
+layout(constant_id = 10) const uint S9 = 0u;
+layout(constant_id = 11) const uint S10 = 0u;
+layout(constant_id = 12) const uint S11 = 0u;
+layout(constant_id = 13) const uint S12 = 0u;
+layout(constant_id = 14) const uint S13 = 0u;
+layout(constant_id = 15) const uint S14 = 0u;
+layout(constant_id = 16) const uint S15 = 0u;
+layout(constant_id = 17) const uint input_count = 1u;
+layout(constant_id = 18) const uint modes = 0u;
+
+layout(set = 0, binding = 0, std140) uniform parameters {
+  uint count;
+  uint rank;
+  uint unused0, unused1;
+  uvec4 dims[2];       // innermost first
+  uvec4 strides[16];   // of input i along axis a: word 8 i + a
+  vec4 constants[4];
+};
+layout(set = 0, binding = 1, std430) readonly buffer input0 { T x0[]; };
+layout(set = 0, binding = 2, std430) readonly buffer input1 { T x1[]; };
+layout(set = 0, binding = 3, std430) readonly buffer input2 { T x2[]; };
+layout(set = 0, binding = 4, std430) readonly buffer input3 { T x3[]; };
+layout(set = 0, binding = 5, std430) readonly buffer input4 { T x4[]; };
+layout(set = 0, binding = 6, std430) readonly buffer input5 { T x5[]; };
+layout(set = 0, binding = 7, std430) readonly buffer input6 { T x6[]; };
+layout(set = 0, binding = 8, std430) readonly buffer input7 { T x7[]; };
+layout(set = 0, binding = 9, std430) writeonly buffer target { T y[]; };
+
+float v[24]; // inputs, then results
+
+float operand(uint i) {
+  return i < 24u ? v[i] : constants[(i - 24u) >> 2u][(i - 24u) & 3u];
+}
+
+float min_nan(float a, float b) { return a < b || exact_isnan(a) ? a : b; }
+float max_nan(float a, float b) { return a > b || exact_isnan(a) ? a : b; }
+
+float modulo(float a, float b) { // the sign of b, as Python's %
+  const float r = a - b * floor(a / b);
+  return r;
+}
+
+float truncated_modulo(float a, float b) { // the sign of a, as C's fmod
+  const float r = abs(a) - abs(b) * floor(abs(a) / abs(b));
+  return a < 0.0 ? -r : r;
+}
+
+/// Codes 0 … 29 are those of elementwise_code; the others stand for single operators (src/ops/elementwise_launch.cpp).
+float apply(uint code, uint ia, uint ib, uint ic) {
+  const float a = operand(ia);
+  switch (code) {
+    case 0u: return a + operand(ib);
+    case 1u: return a - operand(ib);
+    case 2u: return a * operand(ib);
+    case 3u: return a / operand(ib);
+    case 4u: return exact_pow(a, operand(ib));
+    case 5u: return min_nan(a, operand(ib));
+    case 6u: return max_nan(a, operand(ib));
+    case 7u: return -a;
+    case 8u: return abs(a);
+    case 9u: return 1.0 / a;
+    case 10u: return sqrt(a);
+    case 11u: return exact_exp(a);
+    case 12u: return exact_log(a);
+    case 13u: return exact_erf(a);
+    case 14u: return exact_tanh(a);
+    case 15u: return exact_sin(a);
+    case 16u: return exact_cos(a);
+    case 17u: return floor(a);
+    case 18u: return ceil(a);
+    case 19u: return a > 20.0 ? a + exact_log1p(exact_exp(-a)) : exact_log1p(exact_exp(a));
+    case 20u: return a < 0.0 ? 0.0 : a;
+    case 21u: return exact_sigmoid(a);
+    case 22u: return activate(ACTIVATION_HARD_SWISH, a, 0.0, 0.0);
+    case 23u: return activate(ACTIVATION_GELU, a, 0.0, 0.0);
+    case 24u: return activate(ACTIVATION_GELU_TANH, a, 0.0, 0.0);
+    case 25u: return activate(ACTIVATION_CLIP, a, operand(ib), operand(ic));
+    case 26u: return activate(ACTIVATION_HARD_SIGMOID, a, operand(ib), operand(ic));
+    case 27u: return a < 0.0 ? operand(ib) * a : a;
+    case 28u: return a * exact_sigmoid(operand(ib) * a);
+    case 29u: return a < 0.0 ? operand(ib) * exact_expm1(a) : a;
+    case 64u: return exact_isnan(a) ? a : sign(a);
+    case 65u: return exact_round(a);
+    case 66u: return exact_sin(a) / exact_cos(a);
+    case 67u: return exact_asin(a);
+    case 68u: return exact_acos(a);
+    case 69u: return exact_atan(a);
+    case 70u: return exact_sinh(a);
+    case 71u: return exact_cosh(a);
+    case 72u: return exact_asinh(a);
+    case 73u: return exact_acosh(a);
+    case 74u: return exact_atanh(a);
+    case 75u: return a > operand(ib) ? a : 0.0 * a; // ThresholdedRelu
+    case 76u: return a / (1.0 + abs(a));            // Softsign
+    case 77u: { // Mish
+      const float e = exact_exp(a > 30.0 ? 30.0 : a), n = e * (e + 2.0);
+      return a > 30.0 ? a : a * (n / (n + 2.0));
+    }
+    case 78u: return operand(ic) * (a > 0.0 ? a : operand(ib) * exact_expm1(a));       // Selu
+    case 79u: return a > 0.0 ? a : operand(ib) * exact_expm1(a / operand(ib));         // Celu
+    case 80u: return a < -operand(ib) ? a + operand(ic) : (a > operand(ib) ? a - operand(ic) : 0.0); // Shrink
+    case 81u: return modulo(a, operand(ib));
+    case 82u: return truncated_modulo(a, operand(ib));
+    default: return a;
+  }
+}
+
+#define STEP(k) \
+  if (steps > uint(k)) v[8 + k] = apply(S##k & 255u, (S##k >> 8u) & 255u, (S##k >> 16u) & 255u, S##k >> 24u)
+
+uint offset_of(uint i, uint index) {
+  const uint mode = (modes >> (2u * i)) & 3u;
+  if (mode == 0u)
+    return index;
+  if (mode == 1u)
+    return 0u;
+  uint at = 0u;
+  for (uint axis = 0u; axis < rank; ++axis) {
+    const uint size = dims[axis >> 2u][axis & 3u], next = index / size;
+    const uint word = 8u * i + axis;
+    at += (index - next * size) * strides[word >> 2u][word & 3u];
+    index = next;
+  }
+  return at;
+}
+
+#define LOAD(i) \
+  if (input_count > uint(i)) v[i] = float(x##i[offset_of(uint(i), index)])
+
+void main() {
+  const uint first = flat_group() * 256u * elements_each + gl_LocalInvocationID.x;
+  [[unroll]] for (uint e = 0u; e < elements_each; ++e) {
+    const uint index = first + e * 256u;
+    if (index >= count)
+      return;
+    LOAD(0); LOAD(1); LOAD(2); LOAD(3); LOAD(4); LOAD(5); LOAD(6); LOAD(7);
+    STEP(0); STEP(1); STEP(2); STEP(3); STEP(4); STEP(5); STEP(6); STEP(7);
+    STEP(8); STEP(9); STEP(10); STEP(11); STEP(12); STEP(13); STEP(14); STEP(15);
+    y[index] = T(v[8u + steps - 1u]);
+  }
+}

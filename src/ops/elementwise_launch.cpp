@@ -1,0 +1,105 @@
+#include "ops/elementwise_launch.hpp"
+
+#include "ops/launch_walk.hpp"
+#include "ops/launches.hpp"
+
+#include <algorithm>
+
+namespace troupe {
+namespace {
+
+constexpr size_t max_inputs = 8, max_constants = 16, constant_base = 24, result_base = 8;
+constexpr int64_t group_elements = 256 * 4;
+
+/// How an input is walked (see the shader).
+enum walk_mode : uint32_t { like_output = 0, single = 1, strided = 2 };
+
+walk_mode mode_of(const operand_walk& walk, size_t k) {
+  const bool repeats = std::all_of(walk.strides[k].begin(), walk.strides[k].end(), [](int64_t s) { return s == 0; });
+  if (repeats)
+    return single;
+  int64_t step = 1;
+  for (size_t axis = 0; axis < walk.dims.size(); ++axis) {
+    if (walk.strides[k][axis] != step)
+      return strided;
+    step *= walk.dims[axis];
+  }
+  return like_output;
+}
+
+uint32_t operand_byte(int32_t operand, size_t inputs) {
+  if (operand < 0)
+    return static_cast<uint32_t>(constant_base + static_cast<size_t>(-1 - operand));
+  const auto at = static_cast<size_t>(operand);
+  return static_cast<uint32_t>(at < inputs ? at : result_base + at - inputs);
+}
+
+std::vector<uint32_t> specialise(const std::vector<gpu_elementwise_step>& steps, size_t inputs, uint32_t modes) {
+  std::vector<uint32_t> words{static_cast<uint32_t>(steps.size())};
+  for (const gpu_elementwise_step& s : steps)
+    words.push_back(s.code | operand_byte(s.a, inputs) << 8 | operand_byte(s.b, inputs) << 16 |
+                    operand_byte(s.c, inputs) << 24);
+  words.resize(1 + max_elementwise_steps);
+  words.push_back(static_cast<uint32_t>(inputs));
+  words.push_back(modes);
+  return words;
+}
+
+std::vector<uint32_t> parameters(const operand_walk& walk, int64_t count, const std::vector<float>& constants) {
+  std::vector<uint32_t> words{static_cast<uint32_t>(count), static_cast<uint32_t>(walk.dims.size()), 0, 0};
+  const auto add = [&](const shape& numbers) {
+    for (size_t axis = 0; axis < max_walk_rank; ++axis)
+      words.push_back(axis < numbers.size() ? static_cast<uint32_t>(numbers[axis]) : 0);
+  };
+  add(walk.dims);
+  for (size_t k = 0; k < max_inputs; ++k)
+    add(k < walk.strides.size() ? walk.strides[k] : shape{});
+  for (float c : constants)
+    words.push_back(float_bits(c));
+  return words;
+}
+
+} // namespace
+
+launch_lists launch_chain(const gpu_call& call, const std::vector<gpu_elementwise_step>& steps,
+                          const std::vector<float>& constants) {
+  const operand& out = call.outputs.at(0);
+  const bool is_float = types::floats & set_of(out.type);
+  const auto variant = is_float ? arithmetic_variant(out.type, call.gpu) : std::nullopt;
+  const bool same_types =
+      std::all_of(call.inputs.begin(), call.inputs.end(), [&](const operand& o) { return o.type == out.type; });
+  if (!variant || !same_types || call.inputs.empty() || call.inputs.size() > max_inputs ||
+      constants.size() > max_constants || steps.size() > max_elementwise_steps)
+    return {};
+  const operand_walk walk = walk_of(out, call.inputs);
+  if (walk.dims.size() > max_walk_rank)
+    return {};
+  launch_builder b(call, "elementwise");
+  std::vector<launch_binding> bindings;
+  uint32_t modes = 0;
+  for (size_t i = 0; i < max_inputs; ++i) {
+    bindings.push_back(b.in(i < call.inputs.size() ? i : 0));
+    if (i < call.inputs.size())
+      modes |= mode_of(walk, i) << (2 * i);
+  }
+  bindings.push_back(b.out(0));
+  launch& l = b.add("elementwise." + *variant, flat_groups(out.size(), group_elements, call.gpu), std::move(bindings));
+  l.constants = specialise(steps, call.inputs.size(), modes);
+  l.params = parameters(walk, out.size(), constants);
+  auto list = b.finish();
+  return list ? launch_lists{std::move(*list)} : launch_lists{};
+}
+
+launch_lists launch_with_constants(const gpu_call& call, uint32_t code, const std::vector<float>& constants) {
+  return launch_chain(call, {{code, 0, -1, -2}}, constants);
+}
+
+launch_lists fused_elementwise_launches(const gpu_call& call) {
+  const elementwise_program program = parse_elementwise(call.attrs, call.inputs.size());
+  std::vector<gpu_elementwise_step> steps;
+  for (const elementwise_step& s : program.steps)
+    steps.push_back({static_cast<uint32_t>(s.code), s.a, s.b, s.c});
+  return launch_chain(call, steps, program.constants);
+}
+
+} // namespace troupe

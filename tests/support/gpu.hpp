@@ -1,0 +1,17 @@
+// GPUs in tests: the first one of the machine (lavapipe where there is no other), under the validation layer.
+#pragma once
+
+#include "vulkan/vulkan_device.hpp"
+
+namespace troupe::test {
+
+/// The instance of all GPU tests: validation layer with synchronization validation.
+const std::shared_ptr<const vulkan::instance>& gpus();
+
+/// Opens GPU 0 as a device.
+std::unique_ptr<device> open_gpu(const vulkan::vulkan_device_options& options = {}, const std::string& name = "vulkan:0");
+
+/// Returns what the validation layer has said since the last call, joined; empty where it said nothing.
+std::string new_gpu_messages();
+
+} // namespace troupe::test

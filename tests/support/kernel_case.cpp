@@ -1,0 +1,157 @@
+#include "support/kernel_case.hpp"
+
+#include "device/run_inline.hpp"
+#include "ops/evaluate.hpp"
+#include "ops/registry.hpp"
+#include "plan/gpu_support.hpp"
+#include "support/catch.hpp"
+#include "support/gpu.hpp"
+#include "tensor/convert.hpp"
+
+#include <cmath>
+
+namespace troupe::test {
+namespace {
+
+/// The case as a model of one node; inputs that are not constants come from the caller.
+struct one_node {
+  std::shared_ptr<const graph> program;
+  std::vector<tensor> given;
+
+  explicit one_node(const kernel_case& c) {
+    graph g;
+    node n{.name = "call", .op_type = c.op, .domain = c.domain, .attrs = c.attrs};
+    for (size_t i = 0; i < c.inputs.size(); ++i) {
+      const tensor& t = c.inputs[i];
+      const std::string name = fmt::format("in{}", i);
+      const op_def* def = find_op(c.domain, c.op, c.opset);
+      const bool host = def && (def->host_inputs >> i & 1u);
+      if (!t.defined()) {
+        n.inputs.push_back(no_value);
+      } else if (host || (c.constants >> i & 1u)) {
+        n.inputs.push_back(g.add_constant(name, t));
+      } else {
+        n.inputs.push_back(g.add_value({.name = name, .type = t.type(), .dims = to_symbolic(t.dims())}));
+        g.inputs.push_back(n.inputs.back());
+        given.push_back(t);
+      }
+    }
+    for (size_t o = 0; o < c.outputs; ++o)
+      n.outputs.push_back(g.add_value({.name = fmt::format("out{}", o)}));
+    g.outputs = n.outputs;
+    g.add_node(std::move(n));
+    g.opsets = {{"", c.opset}, {c.domain, c.domain.empty() ? c.opset : 1}};
+    resolve(g);
+    infer_shapes(g);
+    program = std::make_shared<const graph>(std::move(g));
+  }
+};
+
+/// Devices are kept: opening one costs more than a case.
+device& gpu_for(uint32_t alternative, bool plain) {
+  static std::map<std::pair<uint32_t, bool>, std::unique_ptr<device>> open;
+  auto& made = open[{alternative, plain}];
+  if (!made)
+    made = open_gpu({.poison = true, .alternative = alternative, .prefer_plain = plain});
+  return *made;
+}
+
+void check_close(const kernel_case& c, const tensor& got, const tensor& wanted, double widen) {
+  REQUIRE(got.type() == wanted.type());
+  REQUIRE(got.dims() == wanted.dims());
+  if (!(types::floats & set_of(got.type()))) {
+    const auto a = to_int64(got.view()), b = to_int64(wanted.view());
+    for (size_t i = 0; i < a.size(); ++i)
+      if (a[i] != b[i])
+        FAIL("element " << i << " is " << a[i] << ", not " << b[i]);
+    return;
+  }
+  const auto a = to_double(got.view()), b = to_double(wanted.view());
+  for (size_t i = 0; i < a.size(); ++i) {
+    const bool same = a[i] == b[i] || (std::isnan(a[i]) && std::isnan(b[i]));
+    if (!same && !(std::abs(a[i] - b[i]) <= widen * (c.atol + c.rtol * std::abs(b[i]))))
+      FAIL("element " << i << " of " << a.size() << " is " << a[i] << ", not " << b[i]);
+  }
+}
+
+/// Returns the number of alternatives that the operator offers for the planned node.
+size_t run_alternative(const kernel_case& c, const one_node& model, std::span<const tensor> wanted, uint32_t alternative,
+                       bool plain, double widen) {
+  device& gpu = gpu_for(alternative, plain);
+  const auto p = make_plan(model.program, {gpu.info()}, {});
+  const bound_plan_ptr bound = bind_segment(p, 0, {});
+  size_t count = 0;
+  std::string kernel;
+  for (const node& n : p->program->nodes)
+    if (n.op_type == c.op) {
+      const launch_lists lists = n.def->launches(make_gpu_call(*bound, n, *gpu.info().gpu));
+      count = lists.size();
+      kernel = lists.at(std::min<size_t>(alternative, count - 1)).name;
+    }
+  INFO("kernel " << kernel << (plain ? ", plain" : ""));
+  inline_runner runner(p, {&gpu});
+  const std::vector<tensor> got = runner.run(model.given);
+  REQUIRE(got.size() == wanted.size());
+  for (size_t o = 0; o < got.size(); ++o)
+    check_close(c, got[o], wanted[o], widen);
+  return count;
+}
+
+tensor to_half(const tensor& t) {
+  if (!t.defined() || t.type() != dtype::float32)
+    return t;
+  tensor half(dtype::float16, t.dims());
+  convert(t.view(), half.mutable_ref());
+  return half;
+}
+
+} // namespace
+
+void check_gpu_kernels(const kernel_case& given, bool half) {
+  kernel_case c = given;
+  if (half)
+    for (tensor& t : c.inputs)
+      t = to_half(t);
+  std::string shapes;
+  for (const tensor& t : c.inputs)
+    shapes += t.defined() ? fmt::format(" {}{}", to_string(t.type()), to_string(t.dims())) : " -";
+  INFO(c.op << shapes);
+  const one_node model(c);
+  const node& n = model.program->nodes.at(0);
+  const std::vector<tensor> wanted = evaluate(*n.def, n.attrs, c.inputs, c.outputs);
+  REQUIRE(n.def->launches != nullptr);
+  const double widen = half ? 30 : 1;
+  for (bool plain : {false, true}) {
+    size_t count = 1;
+    for (uint32_t alternative = 0; alternative < count; ++alternative)
+      count = run_alternative(c, model, wanted, alternative, plain, widen);
+  }
+  CHECK(new_gpu_messages() == "");
+}
+
+tensor random_floats(shape dims, uint64_t seed, float low, float high) {
+  std::mt19937_64 random(seed);
+  std::uniform_real_distribution<float> value(low, high);
+  tensor t(dtype::float32, std::move(dims));
+  for (int64_t i = 0; i < t.size(); ++i)
+    t.mutable_data<float>()[i] = value(random);
+  return t;
+}
+
+tensor random_integers(dtype type, shape dims, uint64_t seed, int64_t low, int64_t high) {
+  std::mt19937_64 random(seed);
+  std::uniform_int_distribution<int64_t> value(low, high - 1);
+  tensor t(type, std::move(dims));
+  const auto fill = [&](auto tag) {
+    using E = typename decltype(tag)::type;
+    for (int64_t i = 0; i < t.size(); ++i)
+      t.mutable_data<E>()[i] = static_cast<E>(value(random));
+  };
+  if (type == dtype::boolean)
+    fill(type_tag<bool>{});
+  else
+    visit_integer(type, fill);
+  return t;
+}
+
+} // namespace troupe::test

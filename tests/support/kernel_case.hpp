@@ -1,0 +1,32 @@
+// One call of an operator, run on the GPU through every way the operator offers, against its reference kernel.
+#pragma once
+
+#include "ops/op.hpp"
+
+#include <random>
+
+namespace troupe::test {
+
+/// A call to test; see the table-driven tests in tests/vulkan.
+struct kernel_case {
+  std::string op;
+  std::vector<tensor> inputs; // undefined where absent
+  attributes attrs = {};
+  std::string domain = "";
+  int64_t opset = 21;
+  size_t outputs = 1;
+  double rtol = 1e-4, atol = 1e-5;
+  /// Bit i: input i is a constant of the model.
+  uint32_t constants = 0;
+};
+
+/// Runs the case on GPU 0, each alternative, poisoned, with plain and channels-last layouts where the operator takes both, and
+/// checks types, dims and elements of all outputs. Float cases run in float32 as given; `half` converts float inputs to
+/// float16 first and widens the tolerance. Fails where the operator offers no launches at all.
+void check_gpu_kernels(const kernel_case& c, bool half = false);
+
+/// Tensors for cases: uniform in [low, high), seeded by `seed`.
+tensor random_floats(shape dims, uint64_t seed, float low = -1, float high = 1);
+tensor random_integers(dtype type, shape dims, uint64_t seed, int64_t low, int64_t high);
+
+} // namespace troupe::test

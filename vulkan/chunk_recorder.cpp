@@ -1,0 +1,211 @@
+#include "vulkan/chunk_recorder.hpp"
+
+#include <algorithm>
+
+namespace troupe::vulkan {
+namespace {
+
+constexpr VkAccessFlags shader_access = VK_ACCESS_SHADER_READ_BIT | VK_ACCESS_SHADER_WRITE_BIT;
+
+class recorder {
+public:
+  recorder(device_context& context, const pipelines& kernels, const installed_plan& p, const installed_chunk& c,
+           const arena_slot& slot, const recording_options& options)
+      : context_(context), kernels_(kernels), plan_(p), chunk_(c), slot_(slot), options_(options) {}
+
+  void record_into(recorded_chunk& out) {
+    make_descriptor_pool(out);
+    make_timestamps(out);
+    begin(out.commands, 0);
+    vkCmdResetQueryPool(out.commands, out.timestamps.get(), 0, out.timestamp_count);
+    // Earlier submissions may still use the arena, and the host may have written to it.
+    record(out.commands, {VK_PIPELINE_STAGE_ALL_COMMANDS_BIT | VK_PIPELINE_STAGE_HOST_BIT,
+                          VK_ACCESS_MEMORY_WRITE_BIT | VK_ACCESS_HOST_WRITE_BIT, VK_PIPELINE_STAGE_ALL_COMMANDS_BIT,
+                          VK_ACCESS_MEMORY_READ_BIT | VK_ACCESS_MEMORY_WRITE_BIT});
+    stamp(out);
+    record_uploads(out);
+    record_launches(out);
+    record_downloads(out);
+    stamp(out);
+    end(out.commands);
+  }
+
+private:
+  void make_descriptor_pool(recorded_chunk& out) {
+    uint32_t buffers = 0;
+    for (const installed_launch& l : chunk_.launches)
+      buffers += l.key.buffers;
+    const auto sets = std::max<uint32_t>(static_cast<uint32_t>(chunk_.launches.size()), 1);
+    const VkDescriptorPoolSize sizes[] = {{VK_DESCRIPTOR_TYPE_UNIFORM_BUFFER, sets},
+                                          {VK_DESCRIPTOR_TYPE_STORAGE_BUFFER, std::max(buffers, 1u)}};
+    const VkDescriptorPoolCreateInfo info{VK_STRUCTURE_TYPE_DESCRIPTOR_POOL_CREATE_INFO, nullptr, 0, sets, 2, sizes};
+    VkDescriptorPool pool = VK_NULL_HANDLE;
+    check(vkCreateDescriptorPool(context_.get(), &info, nullptr, &pool), "vkCreateDescriptorPool");
+    out.descriptors = {context_.get(), pool};
+  }
+
+  void make_timestamps(recorded_chunk& out) {
+    out.timestamp_count = 2 + (options_.trace ? static_cast<uint32_t>(chunk_.launches.size()) + 1 : 0);
+    const VkQueryPoolCreateInfo info{VK_STRUCTURE_TYPE_QUERY_POOL_CREATE_INFO, nullptr, 0, VK_QUERY_TYPE_TIMESTAMP,
+                                     out.timestamp_count, 0};
+    VkQueryPool pool = VK_NULL_HANDLE;
+    check(vkCreateQueryPool(context_.get(), &info, nullptr, &pool), "vkCreateQueryPool");
+    out.timestamps = {context_.get(), pool};
+  }
+
+  void stamp(recorded_chunk& out) {
+    vkCmdWriteTimestamp(out.commands, VK_PIPELINE_STAGE_BOTTOM_OF_PIPE_BIT, out.timestamps.get(), stamps_++);
+  }
+
+  /// The buffer and offset of a range.
+  std::pair<VkBuffer, VkDeviceSize> resolve(const bound_range& r) const {
+    const allocation& memory = r.place == bound_range::where::arena     ? slot_.arena
+                               : r.place == bound_range::where::scratch ? slot_.scratch
+                                                                        : *r.fixed;
+    return {memory.buffer(), static_cast<VkDeviceSize>(memory.offset() + r.offset)};
+  }
+
+  void record_uploads(recorded_chunk& out) {
+    const bool copies = out.upload_staging && !chunk_.uploads.empty();
+    if (options_.poison && chunk_.first && slot_.arena) {
+      vkCmdFillBuffer(out.commands, slot_.arena.buffer(), static_cast<VkDeviceSize>(slot_.arena.offset()),
+                      static_cast<VkDeviceSize>(slot_.arena.bytes()), UINT32_MAX);
+      record(out.commands, {VK_PIPELINE_STAGE_TRANSFER_BIT, VK_ACCESS_TRANSFER_WRITE_BIT,
+                            VK_PIPELINE_STAGE_TRANSFER_BIT | VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT,
+                            VK_ACCESS_TRANSFER_WRITE_BIT | shader_access});
+    }
+    if (!copies)
+      return;
+    for (const installed_transfer& t : chunk_.uploads) {
+      const auto [buffer, offset] = resolve(t.place);
+      copy(out.commands, out.upload_staging.buffer(), static_cast<VkDeviceSize>(out.upload_staging.offset() + t.staged),
+           buffer, offset, t);
+    }
+    record(out.commands, {VK_PIPELINE_STAGE_TRANSFER_BIT, VK_ACCESS_TRANSFER_WRITE_BIT,
+                          VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT | VK_PIPELINE_STAGE_TRANSFER_BIT,
+                          shader_access | VK_ACCESS_TRANSFER_READ_BIT});
+  }
+
+  static void copy(VkCommandBuffer commands, VkBuffer from, VkDeviceSize from_offset, VkBuffer to, VkDeviceSize to_offset,
+                   const installed_transfer& t) {
+    const VkBufferCopy region{from_offset, to_offset, static_cast<VkDeviceSize>(bytes_of(t.type, volume(t.dims)))};
+    if (region.size > 0)
+      vkCmdCopyBuffer(commands, from, to, 1, &region);
+  }
+
+  void record_launches(recorded_chunk& out) {
+    bool first = true;
+    if (options_.trace)
+      stamp(out);
+    for (const installed_launch& l : chunk_.launches) {
+      if (l.barrier_before && !first)
+        record(out.commands, {VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT, VK_ACCESS_SHADER_WRITE_BIT,
+                              VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT, shader_access});
+      first = false;
+      dispatch(out, l);
+      if (options_.trace)
+        stamp(out);
+    }
+  }
+
+  void dispatch(recorded_chunk& out, const installed_launch& l) {
+    const pipeline p = kernels_.find(l.key);
+    if (p.handle != bound_) {
+      vkCmdBindPipeline(out.commands, VK_PIPELINE_BIND_POINT_COMPUTE, p.handle);
+      bound_ = p.handle;
+    }
+    const VkDescriptorSet set = describe_buffers(out, l, p);
+    vkCmdBindDescriptorSets(out.commands, VK_PIPELINE_BIND_POINT_COMPUTE, p.layout, 0, 1, &set, 0, nullptr);
+    vkCmdDispatch(out.commands, l.groups[0], l.groups[1], l.groups[2]);
+  }
+
+  VkDescriptorSet describe_buffers(recorded_chunk& out, const installed_launch& l, const pipeline& p) {
+    const VkDescriptorSetAllocateInfo info{VK_STRUCTURE_TYPE_DESCRIPTOR_SET_ALLOCATE_INFO, nullptr, out.descriptors.get(), 1,
+                                           &p.set_layout};
+    VkDescriptorSet set = VK_NULL_HANDLE;
+    check(vkAllocateDescriptorSets(context_.get(), &info, &set), "vkAllocateDescriptorSets");
+    std::vector<VkDescriptorBufferInfo> buffers{{plan_.constants.buffer(),
+                                                 static_cast<VkDeviceSize>(plan_.constants.offset() + l.params),
+                                                 static_cast<VkDeviceSize>(param_block_bytes)}};
+    for (const bound_range& r : l.buffers) {
+      const auto [buffer, offset] = resolve(r);
+      buffers.push_back({buffer, offset, static_cast<VkDeviceSize>(r.bytes)});
+    }
+    VkWriteDescriptorSet params{VK_STRUCTURE_TYPE_WRITE_DESCRIPTOR_SET, nullptr, set, 0, 0, 1};
+    params.descriptorType = VK_DESCRIPTOR_TYPE_UNIFORM_BUFFER;
+    params.pBufferInfo = buffers.data();
+    std::vector<VkWriteDescriptorSet> writes{params};
+    for (uint32_t i = 0; i < l.key.buffers; ++i) {
+      VkWriteDescriptorSet w{VK_STRUCTURE_TYPE_WRITE_DESCRIPTOR_SET, nullptr, set, i + 1, 0, 1};
+      w.descriptorType = VK_DESCRIPTOR_TYPE_STORAGE_BUFFER;
+      w.pBufferInfo = &buffers[i + 1];
+      writes.push_back(w);
+    }
+    vkUpdateDescriptorSets(context_.get(), static_cast<uint32_t>(writes.size()), writes.data(), 0, nullptr);
+    return set;
+  }
+
+  void record_downloads(recorded_chunk& out) {
+    const bool copies = out.download_staging && !chunk_.downloads.empty();
+    if (copies) {
+      record(out.commands, {VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT, VK_ACCESS_SHADER_WRITE_BIT,
+                            VK_PIPELINE_STAGE_TRANSFER_BIT, VK_ACCESS_TRANSFER_READ_BIT});
+      for (const installed_transfer& t : chunk_.downloads) {
+        const auto [buffer, offset] = resolve(t.place);
+        copy(out.commands, buffer, offset, out.download_staging.buffer(),
+             static_cast<VkDeviceSize>(out.download_staging.offset() + t.staged), t);
+      }
+    }
+    record(out.commands, {VK_PIPELINE_STAGE_TRANSFER_BIT | VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT,
+                          VK_ACCESS_TRANSFER_WRITE_BIT | VK_ACCESS_SHADER_WRITE_BIT, VK_PIPELINE_STAGE_HOST_BIT,
+                          VK_ACCESS_HOST_READ_BIT});
+  }
+
+  device_context& context_;
+  const pipelines& kernels_;
+  const installed_plan& plan_;
+  const installed_chunk& chunk_;
+  const arena_slot& slot_;
+  const recording_options& options_;
+  VkPipeline bound_ = VK_NULL_HANDLE;
+  uint32_t stamps_ = 0;
+};
+
+/// A value that lies in mapped memory needs no staging.
+bool all_mapped(const std::vector<installed_transfer>& transfers) {
+  return std::all_of(transfers.begin(), transfers.end(), [](const installed_transfer& t) {
+    return t.place.place == bound_range::where::arena || (t.place.fixed && t.place.fixed->mapped());
+  });
+}
+
+host_place place_in(const allocation& staging, const installed_transfer& t, const arena_slot& slot) {
+  if (staging)
+    return {&staging, t.staged};
+  return {t.place.place == bound_range::where::arena ? &slot.arena : t.place.fixed, t.place.offset};
+}
+
+} // namespace
+
+recorded_chunk record_chunk(device_context& context, const pipelines& kernels, const installed_plan& p,
+                            const installed_chunk& c, const arena_slot& slot, memory_pool& uploads,
+                            memory_pool& downloads, const recording_options& options) {
+  recorded_chunk out;
+  out.pool = make_command_pool(context);
+  out.commands = make_commands(context, out.pool);
+  if (c.upload_bytes > 0 && !(options.unified && c.first))
+    out.upload_staging = uploads.allocate(c.upload_bytes);
+  if (c.download_bytes > 0 && !(options.unified && c.last && all_mapped(c.downloads)))
+    out.download_staging = downloads.allocate(c.download_bytes);
+  recorder(context, kernels, p, c, slot, options).record_into(out);
+  return out;
+}
+
+host_place upload_place(const recorded_chunk& r, const installed_transfer& t, const arena_slot& slot) {
+  return place_in(r.upload_staging, t, slot);
+}
+
+host_place download_place(const recorded_chunk& r, const installed_transfer& t, const arena_slot& slot) {
+  return place_in(r.download_staging, t, slot);
+}
+
+} // namespace troupe::vulkan

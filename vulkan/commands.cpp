@@ -1,0 +1,34 @@
+#include "vulkan/commands.hpp"
+
+namespace troupe::vulkan {
+
+command_pool_handle make_command_pool(device_context& context, VkCommandPoolCreateFlags flags) {
+  const VkCommandPoolCreateInfo info{VK_STRUCTURE_TYPE_COMMAND_POOL_CREATE_INFO, nullptr, flags, context.family()};
+  VkCommandPool pool = VK_NULL_HANDLE;
+  check(vkCreateCommandPool(context.get(), &info, nullptr, &pool), "vkCreateCommandPool");
+  return {context.get(), pool};
+}
+
+VkCommandBuffer make_commands(device_context& context, const command_pool_handle& pool) {
+  const VkCommandBufferAllocateInfo info{VK_STRUCTURE_TYPE_COMMAND_BUFFER_ALLOCATE_INFO, nullptr, pool.get(),
+                                         VK_COMMAND_BUFFER_LEVEL_PRIMARY, 1};
+  VkCommandBuffer commands = VK_NULL_HANDLE;
+  check(vkAllocateCommandBuffers(context.get(), &info, &commands), "vkAllocateCommandBuffers");
+  return commands;
+}
+
+void begin(VkCommandBuffer commands, VkCommandBufferUsageFlags usage) {
+  const VkCommandBufferBeginInfo info{VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO, nullptr, usage, nullptr};
+  check(vkBeginCommandBuffer(commands, &info), "vkBeginCommandBuffer");
+}
+
+void end(VkCommandBuffer commands) {
+  check(vkEndCommandBuffer(commands), "vkEndCommandBuffer");
+}
+
+void record(VkCommandBuffer commands, const barrier& b) {
+  const VkMemoryBarrier memory{VK_STRUCTURE_TYPE_MEMORY_BARRIER, nullptr, b.from_access, b.to_access};
+  vkCmdPipelineBarrier(commands, b.from_stage, b.to_stage, 0, 1, &memory, 0, nullptr, 0, nullptr);
+}
+
+} // namespace troupe::vulkan

@@ -1,0 +1,43 @@
+#include "vulkan/device_weights.hpp"
+
+#include "ops/evaluate.hpp"
+
+namespace troupe::vulkan {
+namespace {
+
+hash128 key_of(const weight& w, const weight_packing* packing) {
+  hasher h;
+  h.add(w.key);
+  h.add(packing != nullptr);
+  if (packing) {
+    h.add(std::span<const int64_t>(packing->dims));
+    h.add_bytes(packing->order.data(), packing->order.size() * sizeof(uint32_t));
+    h.add(std::span<const int64_t>(packing->padded));
+  }
+  return h.digest();
+}
+
+} // namespace
+
+device_weights::handle device_weights::get(const weight& w, const weight_packing* packing) {
+  std::weak_ptr<const allocation>& held = held_[key_of(w, packing)];
+  if (handle h = held.lock())
+    return h;
+  tensor elements = materialise(w);
+  if (packing)
+    elements = pack(elements, *packing);
+  auto made = std::make_shared<allocation>(memory_.allocate(elements.bytes()));
+  uploads_.upload({static_cast<const std::byte*>(elements.data()), static_cast<size_t>(elements.bytes())}, *made);
+  held = made;
+  return made;
+}
+
+int64_t device_weights::bytes() const {
+  int64_t sum = 0;
+  for (const auto& [key, held] : held_)
+    if (const handle h = held.lock())
+      sum += h->bytes();
+  return sum;
+}
+
+} // namespace troupe::vulkan

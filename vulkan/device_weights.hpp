@@ -1,0 +1,33 @@
+// Weights in device memory, shared by all installed plans of one device.
+//
+// A weight is held as long as a plan uses it; the table only remembers where it is. Each form (as it is, or packed) is made
+// once: computed on the host, uploaded, and the host's copy dropped.
+#pragma once
+
+#include "graph/weight.hpp"
+#include "ops/launch.hpp"
+#include "vulkan/uploader.hpp"
+
+#include <unordered_map>
+
+namespace troupe::vulkan {
+
+class device_weights {
+public:
+  using handle = std::shared_ptr<const allocation>;
+
+  device_weights(memory_pool& memory, uploader& uploads) : memory_(memory), uploads_(uploads) {}
+
+  /// Returns the weight's elements, row-major, or packed. They are there after the uploader's `finish`.
+  handle get(const weight& w, const weight_packing* packing);
+
+  /// Returns the bytes held.
+  int64_t bytes() const;
+
+private:
+  memory_pool& memory_;
+  uploader& uploads_;
+  std::unordered_map<hash128, std::weak_ptr<const allocation>> held_;
+};
+
+} // namespace troupe::vulkan

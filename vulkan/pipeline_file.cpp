@@ -1,0 +1,87 @@
+#include "vulkan/pipeline_file.hpp"
+
+#include "base/error.hpp"
+#include "base/hash.hpp"
+#include "vulkan/shader_library.hpp"
+
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <unistd.h>
+
+namespace troupe::vulkan {
+namespace {
+
+namespace fs = std::filesystem;
+
+hash128 hash_of_shaders() {
+  hasher h;
+  for (const embedded_shader& s : embedded_shaders()) {
+    h.add(s.name);
+    h.add_bytes(s.code.data(), s.code.size_bytes());
+  }
+  return h.digest();
+}
+
+hash128 checksum(std::span<const std::byte> content) {
+  hasher h;
+  h.add_bytes(content.data(), content.size());
+  return h.digest();
+}
+
+fs::path cache_folder() {
+  const char* xdg = std::getenv("XDG_CACHE_HOME");
+  const char* home = std::getenv("HOME");
+  if (xdg && *xdg)
+    return fs::path(xdg) / "troupe";
+  return home && *home ? fs::path(home) / ".cache" / "troupe" : fs::path();
+}
+
+} // namespace
+
+std::string pipeline_file_path(const gpu_snapshot& s) {
+  const fs::path folder = cache_folder();
+  if (folder.empty())
+    return {};
+  static const hash128 shaders = hash_of_shaders();
+  hasher h;
+  h.add(shaders);
+  h.add(s.name);
+  h.add(s.driver_version);
+  h.add_bytes(s.pipeline_cache_uuid.data(), s.pipeline_cache_uuid.size());
+  const hash128 key = h.digest();
+  return (folder / fmt::format("pipelines-{:016x}{:016x}", key.high, key.low)).string();
+}
+
+std::vector<std::byte> read_pipeline_file(const std::string& path) {
+  std::ifstream file(path, std::ios::binary | std::ios::ate);
+  const std::streamoff size = file ? static_cast<std::streamoff>(file.tellg()) : 0;
+  if (size <= static_cast<std::streamoff>(sizeof(hash128)))
+    return {};
+  hash128 stated;
+  std::vector<std::byte> content(static_cast<size_t>(size) - sizeof(stated));
+  file.seekg(0);
+  file.read(reinterpret_cast<char*>(&stated), sizeof(stated));
+  file.read(reinterpret_cast<char*>(content.data()), static_cast<std::streamsize>(content.size()));
+  if (!file || !(checksum(content) == stated))
+    return {};
+  return content;
+}
+
+void write_pipeline_file(const std::string& path, std::span<const std::byte> content) {
+  std::error_code ignored;
+  fs::create_directories(fs::path(path).parent_path(), ignored);
+  const std::string temporary = fmt::format("{}.{}", path, getpid());
+  const hash128 sum = checksum(content);
+  std::ofstream file(temporary, std::ios::binary | std::ios::trunc);
+  file.write(reinterpret_cast<const char*>(&sum), sizeof(sum));
+  file.write(reinterpret_cast<const char*>(content.data()), static_cast<std::streamsize>(content.size()));
+  file.close();
+  if (file)
+    fs::rename(temporary, path, ignored);
+  if (!file || ignored)
+    fs::remove(temporary, ignored);
+}
+
+} // namespace troupe::vulkan

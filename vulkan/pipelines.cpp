@@ -1,0 +1,152 @@
+#include "vulkan/pipelines.hpp"
+
+#include "vulkan/pipeline_file.hpp"
+#include "vulkan/shader_library.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <exception>
+#include <thread>
+
+namespace troupe::vulkan {
+namespace {
+
+constexpr unsigned max_compile_threads = 16;
+
+/// Calls `work(i)` for i < count on several threads; rethrows the first exception.
+template <class F>
+void for_each_parallel(size_t count, F&& work) {
+  std::atomic<size_t> next{0};
+  std::exception_ptr first;
+  std::mutex mutex;
+  const auto loop = [&] {
+    for (size_t i = next++; i < count; i = next++) {
+      try {
+        work(i);
+      } catch (...) {
+        const std::lock_guard lock(mutex);
+        if (!first)
+          first = std::current_exception();
+      }
+    }
+  };
+  const size_t threads = std::min<size_t>({count, std::max(1u, std::thread::hardware_concurrency()), max_compile_threads});
+  std::vector<std::jthread> others;
+  for (size_t t = 1; t < threads; ++t)
+    others.emplace_back(loop);
+  loop();
+  others.clear();
+  if (first)
+    std::rethrow_exception(first);
+}
+
+} // namespace
+
+pipelines::pipelines(device_context& context) : context_(context), cache_file_(pipeline_file_path(context.facts())) {
+  load_cache();
+}
+
+pipelines::~pipelines() {
+  if (changed_ && !cache_file_.empty())
+    save_cache();
+}
+
+void pipelines::load_cache() {
+  const std::vector<std::byte> content = cache_file_.empty() ? std::vector<std::byte>{} : read_pipeline_file(cache_file_);
+  VkPipelineCacheCreateInfo info{VK_STRUCTURE_TYPE_PIPELINE_CACHE_CREATE_INFO};
+  info.initialDataSize = content.size();
+  info.pInitialData = content.data();
+  VkPipelineCache cache = VK_NULL_HANDLE;
+  check(vkCreatePipelineCache(context_.get(), &info, nullptr, &cache), "vkCreatePipelineCache");
+  cache_ = {context_.get(), cache};
+}
+
+void pipelines::save_cache() const {
+  size_t size = 0;
+  if (vkGetPipelineCacheData(context_.get(), cache_.get(), &size, nullptr) != VK_SUCCESS)
+    return;
+  std::vector<std::byte> content(size);
+  if (vkGetPipelineCacheData(context_.get(), cache_.get(), &size, content.data()) != VK_SUCCESS)
+    return;
+  content.resize(size);
+  write_pipeline_file(cache_file_, content);
+}
+
+const pipelines::layouts& pipelines::layouts_for(uint32_t buffers) {
+  layouts& made = layouts_[buffers];
+  if (made.pipeline)
+    return made;
+  std::vector<VkDescriptorSetLayoutBinding> bindings(buffers + 1);
+  for (uint32_t i = 0; i < bindings.size(); ++i) {
+    const VkDescriptorType type = i == 0 ? VK_DESCRIPTOR_TYPE_UNIFORM_BUFFER : VK_DESCRIPTOR_TYPE_STORAGE_BUFFER;
+    bindings[i] = {i, type, 1, VK_SHADER_STAGE_COMPUTE_BIT, nullptr};
+  }
+  VkDescriptorSetLayoutCreateInfo set_info{VK_STRUCTURE_TYPE_DESCRIPTOR_SET_LAYOUT_CREATE_INFO};
+  set_info.bindingCount = buffers + 1;
+  set_info.pBindings = bindings.data();
+  VkDescriptorSetLayout set = VK_NULL_HANDLE;
+  check(vkCreateDescriptorSetLayout(context_.get(), &set_info, nullptr, &set), "vkCreateDescriptorSetLayout");
+  made.set = {context_.get(), set};
+  VkPipelineLayoutCreateInfo info{VK_STRUCTURE_TYPE_PIPELINE_LAYOUT_CREATE_INFO};
+  info.setLayoutCount = 1;
+  info.pSetLayouts = &set;
+  VkPipelineLayout layout = VK_NULL_HANDLE;
+  check(vkCreatePipelineLayout(context_.get(), &info, nullptr, &layout), "vkCreatePipelineLayout");
+  made.pipeline = {context_.get(), layout};
+  return made;
+}
+
+pipeline_handle pipelines::compile(const pipeline_key& key, VkPipelineLayout layout) const {
+  const std::span<const uint32_t> code = find_shader(key.shader);
+  VkShaderModuleCreateInfo module_info{VK_STRUCTURE_TYPE_SHADER_MODULE_CREATE_INFO};
+  module_info.codeSize = code.size_bytes();
+  module_info.pCode = code.data();
+  VkShaderModule module = VK_NULL_HANDLE;
+  check(vkCreateShaderModule(context_.get(), &module_info, nullptr, &module), "vkCreateShaderModule");
+  const shader_module_handle owner(context_.get(), module);
+
+  std::vector<VkSpecializationMapEntry> entries(key.constants.size());
+  for (uint32_t i = 0; i < entries.size(); ++i)
+    entries[i] = {i, i * 4, 4};
+  const VkSpecializationInfo constants{static_cast<uint32_t>(entries.size()), entries.data(), key.constants.size() * 4,
+                                       key.constants.data()};
+  VkComputePipelineCreateInfo info{VK_STRUCTURE_TYPE_COMPUTE_PIPELINE_CREATE_INFO};
+  info.stage = {VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_CREATE_INFO,
+                nullptr,
+                0,
+                VK_SHADER_STAGE_COMPUTE_BIT,
+                module,
+                "main",
+                &constants};
+  info.layout = layout;
+  VkPipeline made = VK_NULL_HANDLE;
+  check(vkCreateComputePipelines(context_.get(), cache_.get(), 1, &info, nullptr, &made), key.shader.c_str());
+  return {context_.get(), made};
+}
+
+void pipelines::prepare(std::span<const pipeline_key> keys) {
+  std::vector<pipeline_key> missing;
+  for (const pipeline_key& key : keys)
+    if (!made_.contains(key)) {
+      layouts_for(key.buffers);
+      missing.push_back(key);
+    }
+  std::sort(missing.begin(), missing.end());
+  missing.erase(std::unique(missing.begin(), missing.end()), missing.end());
+  std::vector<pipeline_handle> compiled(missing.size());
+  for_each_parallel(missing.size(), [&](size_t i) {
+    compiled[i] = compile(missing[i], layouts_.at(missing[i].buffers).pipeline.get());
+  });
+  for (size_t i = 0; i < missing.size(); ++i)
+    made_.emplace(missing[i], std::move(compiled[i]));
+  changed_ = changed_ || !missing.empty();
+}
+
+pipeline pipelines::find(const pipeline_key& key) const {
+  const auto it = made_.find(key);
+  expects(it != made_.end(), "a pipeline was not prepared");
+  const layouts& l = layouts_.at(key.buffers);
+  return {it->second.get(), l.pipeline.get(), l.set.get()};
+}
+
+} // namespace troupe::vulkan

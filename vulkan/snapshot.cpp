@@ -1,0 +1,148 @@
+#include "vulkan/snapshot.hpp"
+
+#include "vulkan/handle.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+namespace troupe::vulkan {
+namespace {
+
+/// Appends `next` to the chain of structures that begins at `head`.
+template <class Head, class Next>
+void chain(Head& head, Next& next) {
+  next.pNext = head.pNext;
+  head.pNext = &next;
+}
+
+void read_extensions(VkPhysicalDevice device, gpu_snapshot& s) {
+  uint32_t count = 0;
+  check(vkEnumerateDeviceExtensionProperties(device, nullptr, &count, nullptr), "vkEnumerateDeviceExtensionProperties");
+  std::vector<VkExtensionProperties> found(count);
+  check(vkEnumerateDeviceExtensionProperties(device, nullptr, &count, found.data()),
+        "vkEnumerateDeviceExtensionProperties");
+  for (const VkExtensionProperties& e : found)
+    s.extensions.emplace_back(e.extensionName);
+}
+
+void read_limits(const VkPhysicalDeviceLimits& limits, gpu_snapshot& s) {
+  s.max_group_invocations = std::min(limits.maxComputeWorkGroupInvocations, limits.maxComputeWorkGroupSize[0]);
+  s.shared_bytes = limits.maxComputeSharedMemorySize;
+  std::copy_n(limits.maxComputeWorkGroupCount, 3, s.max_groups.begin());
+  s.max_storage_range = limits.maxStorageBufferRange;
+  s.storage_alignment = static_cast<int64_t>(limits.minStorageBufferOffsetAlignment);
+  s.uniform_alignment = static_cast<int64_t>(limits.minUniformBufferOffsetAlignment);
+  s.non_coherent_atom = static_cast<int64_t>(limits.nonCoherentAtomSize);
+  s.timestamp_period = limits.timestampPeriod;
+}
+
+void read_properties(VkPhysicalDevice device, gpu_snapshot& s) {
+  VkPhysicalDeviceProperties2 properties{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2};
+  VkPhysicalDeviceSubgroupProperties subgroup{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SUBGROUP_PROPERTIES};
+  VkPhysicalDeviceExternalMemoryHostPropertiesEXT host{
+      VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_EXTERNAL_MEMORY_HOST_PROPERTIES_EXT};
+  VkPhysicalDeviceShaderSMBuiltinsPropertiesNV sm{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_SM_BUILTINS_PROPERTIES_NV};
+  chain(properties, subgroup);
+  if (s.has_extension(VK_EXT_EXTERNAL_MEMORY_HOST_EXTENSION_NAME))
+    chain(properties, host);
+  if (s.has_extension(VK_NV_SHADER_SM_BUILTINS_EXTENSION_NAME))
+    chain(properties, sm);
+  vkGetPhysicalDeviceProperties2(device, &properties);
+  const VkPhysicalDeviceProperties& p = properties.properties;
+  s.name = p.deviceName;
+  s.type = p.deviceType;
+  s.driver_version = p.driverVersion;
+  std::copy_n(p.pipelineCacheUUID, VK_UUID_SIZE, s.pipeline_cache_uuid.begin());
+  read_limits(p.limits, s);
+  s.subgroup_size = subgroup.subgroupSize;
+  s.subgroup_operations =
+      subgroup.supportedStages & VK_SHADER_STAGE_COMPUTE_BIT ? subgroup.supportedOperations : VkSubgroupFeatureFlags{0};
+  s.host_pointer_alignment = static_cast<int64_t>(host.minImportedHostPointerAlignment);
+  s.multiprocessors = sm.shaderSMCount;
+}
+
+void read_features(VkPhysicalDevice device, gpu_snapshot& s) {
+  VkPhysicalDeviceFeatures2 features{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2};
+  VkPhysicalDeviceVulkan11Features v11{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_1_FEATURES};
+  VkPhysicalDeviceVulkan12Features v12{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_2_FEATURES};
+  chain(features, v11);
+  chain(features, v12);
+  vkGetPhysicalDeviceFeatures2(device, &features);
+  s.timeline_semaphore = v12.timelineSemaphore;
+  s.storage_16bit = v11.storageBuffer16BitAccess;
+  s.float16 = v12.shaderFloat16;
+  s.int16 = features.features.shaderInt16;
+  s.storage_8bit = v12.storageBuffer8BitAccess;
+  s.int8 = v12.shaderInt8;
+  s.int64 = features.features.shaderInt64;
+  s.memory_model = v12.vulkanMemoryModel;
+}
+
+void read_memory(VkPhysicalDevice device, gpu_snapshot& s) {
+  VkPhysicalDeviceMemoryProperties2 properties{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MEMORY_PROPERTIES_2};
+  VkPhysicalDeviceMemoryBudgetPropertiesEXT budget{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MEMORY_BUDGET_PROPERTIES_EXT};
+  const bool has_budget = s.has_extension(VK_EXT_MEMORY_BUDGET_EXTENSION_NAME);
+  if (has_budget)
+    chain(properties, budget);
+  vkGetPhysicalDeviceMemoryProperties2(device, &properties);
+  const VkPhysicalDeviceMemoryProperties& m = properties.memoryProperties;
+  for (uint32_t i = 0; i < m.memoryTypeCount; ++i)
+    s.memory_types.push_back({m.memoryTypes[i].propertyFlags, m.memoryTypes[i].heapIndex});
+  for (uint32_t i = 0; i < m.memoryHeapCount; ++i) {
+    s.heap_bytes.push_back(static_cast<int64_t>(m.memoryHeaps[i].size));
+    if (has_budget)
+      s.heap_budget.push_back(static_cast<int64_t>(budget.heapBudget[i]));
+  }
+}
+
+void read_queues(VkPhysicalDevice device, gpu_snapshot& s) {
+  uint32_t count = 0;
+  vkGetPhysicalDeviceQueueFamilyProperties(device, &count, nullptr);
+  std::vector<VkQueueFamilyProperties> found(count);
+  vkGetPhysicalDeviceQueueFamilyProperties(device, &count, found.data());
+  for (const VkQueueFamilyProperties& q : found)
+    s.queues.push_back({q.queueFlags, q.queueCount, q.timestampValidBits});
+}
+
+void read_cooperative_matrices(VkInstance instance, VkPhysicalDevice device, gpu_snapshot& s) {
+  const auto query = reinterpret_cast<PFN_vkGetPhysicalDeviceCooperativeMatrixPropertiesNV>(
+      vkGetInstanceProcAddr(instance, "vkGetPhysicalDeviceCooperativeMatrixPropertiesNV"));
+  if (!s.has_extension(VK_NV_COOPERATIVE_MATRIX_EXTENSION_NAME) || !query)
+    return;
+  uint32_t count = 0;
+  check(query(device, &count, nullptr), "vkGetPhysicalDeviceCooperativeMatrixPropertiesNV");
+  std::vector<VkCooperativeMatrixPropertiesNV> found(count,
+                                                     {VK_STRUCTURE_TYPE_COOPERATIVE_MATRIX_PROPERTIES_NV, nullptr});
+  check(query(device, &count, found.data()), "vkGetPhysicalDeviceCooperativeMatrixPropertiesNV");
+  s.cooperative_16x16x16 = std::any_of(found.begin(), found.end(), [](const VkCooperativeMatrixPropertiesNV& c) {
+    return c.MSize == 16 && c.NSize == 16 && c.KSize == 16 && c.AType == VK_COMPONENT_TYPE_FLOAT16_NV &&
+           c.BType == VK_COMPONENT_TYPE_FLOAT16_NV && c.CType == VK_COMPONENT_TYPE_FLOAT32_NV &&
+           c.DType == VK_COMPONENT_TYPE_FLOAT32_NV && c.scope == VK_SCOPE_SUBGROUP_NV;
+  });
+}
+
+} // namespace
+
+bool gpu_snapshot::has_extension(const char* extension) const {
+  return std::any_of(extensions.begin(), extensions.end(), [&](const std::string& e) { return e == extension; });
+}
+
+gpu_snapshot take_snapshot(VkInstance instance, VkPhysicalDevice device) {
+  gpu_snapshot s;
+  VkPhysicalDeviceProperties basic;
+  vkGetPhysicalDeviceProperties(device, &basic);
+  s.api_version = basic.apiVersion;
+  s.name = basic.deviceName;
+  s.type = basic.deviceType;
+  if (s.api_version < VK_API_VERSION_1_2)
+    return s; // the structures below are those of 1.2
+  read_extensions(device, s);
+  read_properties(device, s);
+  read_features(device, s);
+  read_memory(device, s);
+  read_queues(device, s);
+  read_cooperative_matrices(instance, device, s);
+  return s;
+}
+
+} // namespace troupe::vulkan

@@ -1,0 +1,65 @@
+// What a driver reports of one GPU, as plain data: every decision (device_choice.hpp) is a pure function of it, so that it
+// can be tested on fabricated GPUs.
+#pragma once
+
+#include <vulkan/vulkan.h>
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace troupe::vulkan {
+
+struct queue_family {
+  VkQueueFlags flags = 0;
+  uint32_t count = 0;
+  uint32_t timestamp_bits = 0;
+};
+
+struct memory_type {
+  VkMemoryPropertyFlags flags = 0;
+  uint32_t heap = 0;
+};
+
+/// See the top of this file.
+struct gpu_snapshot {
+  std::string name;
+  VkPhysicalDeviceType type = VK_PHYSICAL_DEVICE_TYPE_OTHER;
+  uint32_t api_version = 0;
+  uint32_t driver_version = 0;
+  std::array<uint8_t, VK_UUID_SIZE> pipeline_cache_uuid{};
+  std::vector<queue_family> queues;
+  std::vector<memory_type> memory_types;
+  std::vector<int64_t> heap_bytes;
+  std::vector<int64_t> heap_budget; // what the driver would give now; empty where it does not say
+  std::vector<std::string> extensions;
+
+  bool timeline_semaphore = false;
+  bool storage_16bit = false, float16 = false, int16 = false;
+  bool storage_8bit = false, int8 = false;
+  bool int64 = false;
+  bool memory_model = false;
+  uint32_t subgroup_size = 1;
+  VkSubgroupFeatureFlags subgroup_operations = 0; // in compute shaders
+  /// Whether 16 × 16 × 16 float16 products with float32 sums are among the device's cooperative matrices.
+  bool cooperative_16x16x16 = false;
+  uint32_t multiprocessors = 0; // 0 where the driver does not say
+
+  uint32_t max_group_invocations = 128;
+  uint32_t shared_bytes = 16384;
+  std::array<uint32_t, 3> max_groups{65535, 65535, 65535};
+  int64_t max_storage_range = int64_t{1} << 27;
+  int64_t storage_alignment = 256;
+  int64_t uniform_alignment = 256;
+  int64_t non_coherent_atom = 256;
+  int64_t host_pointer_alignment = 0; // 0 where host memory cannot be imported
+  float timestamp_period = 1;         // nanoseconds a tick
+
+  bool has_extension(const char* extension) const;
+};
+
+/// Asks the driver.
+gpu_snapshot take_snapshot(VkInstance instance, VkPhysicalDevice device);
+
+} // namespace troupe::vulkan

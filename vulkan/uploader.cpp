@@ -1,0 +1,75 @@
+#include "vulkan/uploader.hpp"
+
+#include "vulkan/commands.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+namespace troupe::vulkan {
+namespace {
+
+constexpr int64_t half_bytes = int64_t{16} << 20;
+
+} // namespace
+
+uploader::uploader(device_context& context, memory_pool& staging, timeline& queue)
+    : context_(context), staging_pool_(staging), queue_(queue),
+      pool_(make_command_pool(context, VK_COMMAND_POOL_CREATE_RESET_COMMAND_BUFFER_BIT)) {
+  for (half& h : halves_)
+    h.commands = make_commands(context_, pool_);
+}
+
+uploader::~uploader() {
+  for (half& h : halves_)
+    if (h.in_flight.valid())
+      h.in_flight.wait();
+}
+
+void uploader::wait(half& h) {
+  if (h.in_flight.valid())
+    check(h.in_flight.get(), "uploading to the GPU");
+}
+
+void uploader::upload(std::span<const std::byte> bytes, const allocation& target, int64_t offset) {
+  expects(offset + static_cast<int64_t>(bytes.size()) <= target.bytes(), "an upload is larger than its target");
+  if (target.mapped()) {
+    std::memcpy(target.mapped() + offset, bytes.data(), bytes.size());
+    target.flush(offset, static_cast<int64_t>(bytes.size()));
+    return;
+  }
+  if (!staging_)
+    staging_ = staging_pool_.allocate(2 * half_bytes);
+  while (!bytes.empty()) {
+    const size_t piece = std::min(bytes.size(), static_cast<size_t>(half_bytes));
+    copy_piece(bytes.first(piece), target, offset);
+    bytes = bytes.subspan(piece);
+    offset += static_cast<int64_t>(piece);
+  }
+}
+
+void uploader::copy_piece(std::span<const std::byte> bytes, const allocation& target, int64_t offset) {
+  half& h = halves_[next_];
+  const int64_t at = static_cast<int64_t>(next_) * half_bytes;
+  next_ = 1 - next_;
+  wait(h);
+  std::memcpy(staging_.mapped() + at, bytes.data(), bytes.size());
+  staging_.flush(at, static_cast<int64_t>(bytes.size()));
+  begin(h.commands, VK_COMMAND_BUFFER_USAGE_ONE_TIME_SUBMIT_BIT);
+  const VkBufferCopy region{static_cast<VkDeviceSize>(staging_.offset() + at),
+                            static_cast<VkDeviceSize>(target.offset() + offset), bytes.size()};
+  vkCmdCopyBuffer(h.commands, staging_.buffer(), target.buffer(), 1, &region);
+  record(h.commands, {VK_PIPELINE_STAGE_TRANSFER_BIT, VK_ACCESS_TRANSFER_WRITE_BIT, VK_PIPELINE_STAGE_ALL_COMMANDS_BIT,
+                      VK_ACCESS_MEMORY_READ_BIT | VK_ACCESS_MEMORY_WRITE_BIT});
+  end(h.commands);
+  auto ended = std::make_shared<std::promise<VkResult>>();
+  h.in_flight = ended->get_future();
+  queue_.submit(std::span(&h.commands, 1), [ended](VkResult result) { ended->set_value(result); });
+}
+
+void uploader::finish() {
+  for (half& h : halves_)
+    wait(h);
+  staging_ = {};
+}
+
+} // namespace troupe::vulkan

@@ -1,0 +1,215 @@
+#include "vulkan/vulkan_device.hpp"
+
+#include "vulkan/chunk_recorder.hpp"
+#include "vulkan/device_choice.hpp"
+
+#include <atomic>
+#include <cstring>
+
+namespace troupe::vulkan {
+namespace {
+
+/// Memory and command buffers of one arena slot.
+struct plan_slot {
+  arena_slot memory;
+  std::map<chunk_id, recorded_chunk> chunks;
+};
+
+struct plan_entry {
+  std::unique_ptr<installed_plan> plan;
+  std::vector<std::unique_ptr<plan_slot>> slots;
+  std::atomic<int64_t> in_flight{0};
+};
+
+chunk_result failure_of(const std::exception& e) {
+  const auto* known = dynamic_cast<const error*>(&e);
+  return {.code = known ? known->code() : errc::device_failed, .message = e.what()};
+}
+
+class vulkan_device final : public device {
+public:
+  vulkan_device(std::shared_ptr<const instance> gpus, size_t index, std::string name,
+                const vulkan_device_options& options)
+      : context_(std::move(gpus), index), options_(options), features_(features_of(context_.facts())),
+        device_memory_(context_, memory_use::device, options.force_non_coherent),
+        upload_memory_(context_, memory_use::upload, options.force_non_coherent),
+        download_memory_(context_, memory_use::download, options.force_non_coherent), kernels_(context_),
+        queue_(context_), uploads_(context_, upload_memory_, queue_), weights_(device_memory_, uploads_) {
+    info_.name = std::move(name);
+    info_.kind = device_kind::vulkan;
+    info_.description = context_.facts().name;
+    info_.memory_bytes = usable_bytes(context_.facts());
+    info_.units = static_cast<int32_t>(features_.units);
+    info_.host_memory = false;
+    info_.prefers_channels_last = !options.prefer_plain;
+    info_.gpu = features_;
+    recording_.unified = is_unified(context_.facts()) && !options.poison && !options.force_staging;
+    recording_.poison = options.poison;
+  }
+
+  const device_info& info() const override { return info_; }
+
+  void install(bound_plan_ptr bound, device_index self) override {
+    forget_retired();
+    const uint64_t id = bound->id;
+    auto entry = std::make_unique<plan_entry>();
+    entry->plan = install_plan(std::move(bound), self,
+                               {context_, features_, device_memory_, uploads_, weights_, kernels_, options_.alternative});
+    plans_[id] = std::move(entry);
+  }
+
+  void retire(uint64_t bound_plan) override {
+    if (auto found = plans_.extract(bound_plan))
+      retired_.push_back(std::move(found.mapped()));
+    forget_retired();
+  }
+
+  void submit(chunk_work work, chunk_done done) override {
+    forget_retired();
+    try {
+      if (work.stop && work.stop->load(std::memory_order_relaxed))
+        fail(errc::cancelled, "the run was cancelled");
+      run(work, done);
+    } catch (const std::exception& e) {
+      // Behind what is in flight: completions keep the order of submission.
+      queue_.after_all([done, result = failure_of(e)](VkResult) { done(result); });
+    }
+  }
+
+  device_stats stats() const override {
+    device_stats s{.chunks = chunks_, .busy_ns = busy_ns_, .weight_bytes = weights_.bytes()};
+    s.installed_plans = static_cast<int64_t>(plans_.size());
+    for (const auto& [id, entry] : plans_)
+      for (const auto& slot : entry->slots)
+        s.arena_bytes += slot ? entry->plan->arena_bytes : 0;
+    return s;
+  }
+
+private:
+  /// Plans end when none of their chunks is in flight.
+  void forget_retired() {
+    std::erase_if(retired_, [](const auto& entry) { return entry->in_flight == 0; });
+  }
+
+  plan_slot& slot_of(plan_entry& entry, uint32_t index) {
+    if (index >= entry.slots.size())
+      entry.slots.resize(index + 1);
+    if (!entry.slots[index]) {
+      auto slot = std::make_unique<plan_slot>();
+      if (entry.plan->arena_bytes > 0)
+        slot->memory.arena = device_memory_.allocate(entry.plan->arena_bytes);
+      if (entry.plan->scratch_bytes > 0)
+        slot->memory.scratch = device_memory_.allocate(entry.plan->scratch_bytes);
+      entry.slots[index] = std::move(slot);
+    }
+    return *entry.slots[index];
+  }
+
+  const recorded_chunk& recorded(plan_entry& entry, plan_slot& slot, chunk_id id, const installed_chunk& c) {
+    const auto found = slot.chunks.find(id);
+    if (found != slot.chunks.end())
+      return found->second;
+    return slot.chunks
+        .emplace(id, record_chunk(context_, kernels_, *entry.plan, c, slot.memory, upload_memory_, download_memory_,
+                                  recording_))
+        .first->second;
+  }
+
+  void run(const chunk_work& work, const chunk_done& done) {
+    const auto found = plans_.find(work.bound_plan);
+    expects(found != plans_.end(), "the GPU was sent a chunk of a plan that is not installed");
+    plan_entry& entry = *found->second;
+    const auto chunk = entry.plan->chunks.find(work.chunk);
+    expects(chunk != entry.plan->chunks.end(), "the GPU was sent a chunk that is not its own");
+    const installed_chunk& c = chunk->second;
+    plan_slot& slot = slot_of(entry, work.slot);
+    const recorded_chunk& r = recorded(entry, slot, work.chunk, c);
+    stage_uploads(c, r, slot.memory, work.uploads);
+    ++entry.in_flight;
+    try {
+      queue_.submit(std::span(&r.commands, 1), [this, &entry, &c, &r, &slot, done](VkResult result) {
+        chunk_result answer = complete(c, r, slot.memory, result);
+        --entry.in_flight;
+        done(std::move(answer));
+      });
+    } catch (...) {
+      --entry.in_flight;
+      throw;
+    }
+  }
+
+  static void stage_uploads(const installed_chunk& c, const recorded_chunk& r, const arena_slot& slot,
+                            const std::vector<tensor>& uploads) {
+    expects(uploads.size() == c.uploads.size(), "the GPU was sent a wrong number of uploads");
+    for (size_t i = 0; i < uploads.size(); ++i) {
+      const installed_transfer& t = c.uploads[i];
+      expects(uploads[i].size() == volume(t.dims), "an upload's size is not the planned one");
+      const int64_t bytes = uploads[i].bytes();
+      if (bytes == 0)
+        continue;
+      const host_place place = upload_place(r, t, slot);
+      std::memcpy(place.memory->mapped() + place.offset, uploads[i].data(), static_cast<size_t>(bytes));
+      place.memory->flush(place.offset, bytes);
+    }
+  }
+
+  /// Runs on the waiter's thread.
+  chunk_result complete(const installed_chunk& c, const recorded_chunk& r, const arena_slot& slot, VkResult result) {
+    chunk_result answer;
+    try {
+      check(result, "waiting for the GPU");
+      collect_downloads(c, r, slot, answer.downloads);
+      answer.busy_ns = time_of(r);
+    } catch (const std::exception& e) {
+      return failure_of(e);
+    }
+    ++chunks_;
+    busy_ns_ += answer.busy_ns;
+    return answer;
+  }
+
+  static void collect_downloads(const installed_chunk& c, const recorded_chunk& r, const arena_slot& slot,
+                                std::vector<tensor>& downloads) {
+    for (const installed_transfer& t : c.downloads) {
+      tensor& out = downloads.emplace_back(t.type, t.dims);
+      if (out.bytes() == 0)
+        continue;
+      const host_place place = download_place(r, t, slot);
+      place.memory->invalidate(place.offset, out.bytes());
+      std::memcpy(out.mutable_data(), place.memory->mapped() + place.offset, static_cast<size_t>(out.bytes()));
+    }
+  }
+
+  int64_t time_of(const recorded_chunk& r) const {
+    uint64_t ticks[2] = {};
+    for (uint32_t i : {0u, 1u})
+      check(vkGetQueryPoolResults(context_.get(), r.timestamps.get(), i * (r.timestamp_count - 1), 1, sizeof(uint64_t),
+                                  &ticks[i], sizeof(uint64_t), VK_QUERY_RESULT_64_BIT),
+            "vkGetQueryPoolResults");
+    return static_cast<int64_t>(static_cast<double>(ticks[1] - ticks[0]) * context_.facts().timestamp_period);
+  }
+
+  device_context context_;
+  const vulkan_device_options options_;
+  const gpu_features features_;
+  device_info info_;
+  recording_options recording_;
+  memory_pool device_memory_, upload_memory_, download_memory_;
+  pipelines kernels_;
+  // Plans end before the pools that they take memory from, and after the queue, which waits for what is in flight.
+  std::map<uint64_t, std::unique_ptr<plan_entry>> plans_;
+  std::vector<std::unique_ptr<plan_entry>> retired_;
+  std::atomic<int64_t> chunks_{0}, busy_ns_{0};
+  timeline queue_;
+  uploader uploads_;
+  device_weights weights_;
+};
+
+} // namespace
+
+std::unique_ptr<device> make_vulkan_device(std::shared_ptr<const instance> gpus, size_t index, std::string name,
+                                           const vulkan_device_options& options) {
+  return std::make_unique<vulkan_device>(std::move(gpus), index, std::move(name), options);
+}
+
+} // namespace troupe::vulkan

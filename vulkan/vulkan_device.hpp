@@ -1,0 +1,29 @@
+// A GPU as a device: chunks are recorded command buffers, submitted without waiting; a waiter thread completes them in order.
+//
+// Threads: the owner calls everything from one thread; completions run on the timeline's waiter thread, which touches only
+// what a submission holds (its tensors, its staging memory, atomic counters).
+#pragma once
+
+#include "device/device.hpp"
+#include "vulkan/instance.hpp"
+
+namespace troupe::vulkan {
+
+struct vulkan_device_options {
+  /// Fills the arena with NaN before each run: tests see unwritten reads.
+  bool poison = false;
+  /// Treats mapped memory as not coherent, whatever the driver says (memory.hpp): tests see forgotten flushes.
+  bool force_non_coherent = false;
+  /// Stages uploads and downloads even where device memory is the host's.
+  bool force_staging = false;
+  /// Which of an operator's alternatives to run, or its last one where it has fewer.
+  uint32_t alternative = 0;
+  /// Asks for plain layouts.
+  bool prefer_plain = false;
+};
+
+/// Opens GPU `index` of `gpus` as a device called `name`. Throws `errc::device_failed` where it cannot be used.
+std::unique_ptr<device> make_vulkan_device(std::shared_ptr<const instance> gpus, size_t index, std::string name,
+                                           const vulkan_device_options& options = {});
+
+} // namespace troupe::vulkan
