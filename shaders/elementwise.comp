@@ -5,8 +5,22 @@
 // Constants: 0 number of steps; 1 … 16 the steps, a byte each for code, a, b, c; 17 number of inputs; 18 how each input is
 // walked, two bits each: 0 like the output, 1 a single element, 2 by strides. Operands of a step: 0 … 7 inputs, 8 … 23
 // results, 24 … 39 constants. Inputs that are absent are bound to the first one.
-// Variants: f32 f16
+// Drivers compile the whole of apply() for every step before they see that a step is constant, so shorter chains have
+// variants of their own: TYPE_1, TYPE_4, TYPE_16. The rarer functions stand only in those of one step.
+// Variants: f32_1 f32_4 f32_16 f16_1 f16_4 f16_16
 #extension GL_GOOGLE_include_directive : require
+#if defined(TROUPE_f32_1) || defined(TROUPE_f32_4) || defined(TROUPE_f32_16)
+#define TROUPE_f32 1
+#else
+#define TROUPE_f16 1
+#endif
+#if defined(TROUPE_f32_1) || defined(TROUPE_f16_1)
+#define MAX_STEPS 1
+#elif defined(TROUPE_f32_4) || defined(TROUPE_f16_4)
+#define MAX_STEPS 4
+#else
+#define MAX_STEPS 16
+#endif
 #include "types.glsl"
 #include "float_math.glsl"
 
@@ -104,6 +118,7 @@ float apply(uint code, uint ia, uint ib, uint ic) {
     case 27u: return a < 0.0 ? operand(ib) * a : a;
     case 28u: return a * exact_sigmoid(operand(ib) * a);
     case 29u: return a < 0.0 ? operand(ib) * exact_expm1(a) : a;
+#if MAX_STEPS == 1
     case 64u: return exact_isnan(a) ? a : sign(a);
     case 65u: return exact_round(a);
     case 66u: return exact_sin(a) / exact_cos(a);
@@ -126,6 +141,7 @@ float apply(uint code, uint ia, uint ib, uint ic) {
     case 80u: return a < -operand(ib) ? a + operand(ic) : (a > operand(ib) ? a - operand(ic) : 0.0); // Shrink
     case 81u: return modulo(a, operand(ib));
     case 82u: return truncated_modulo(a, operand(ib));
+#endif
     default: return a;
   }
 }
@@ -159,8 +175,13 @@ void main() {
     if (index >= count)
       return;
     LOAD(0); LOAD(1); LOAD(2); LOAD(3); LOAD(4); LOAD(5); LOAD(6); LOAD(7);
-    STEP(0); STEP(1); STEP(2); STEP(3); STEP(4); STEP(5); STEP(6); STEP(7);
-    STEP(8); STEP(9); STEP(10); STEP(11); STEP(12); STEP(13); STEP(14); STEP(15);
+    STEP(0);
+#if MAX_STEPS >= 4
+    STEP(1); STEP(2); STEP(3);
+#endif
+#if MAX_STEPS == 16
+    STEP(4); STEP(5); STEP(6); STEP(7); STEP(8); STEP(9); STEP(10); STEP(11); STEP(12); STEP(13); STEP(14); STEP(15);
+#endif
     y[index] = T(v[8u + steps - 1u]);
   }
 }

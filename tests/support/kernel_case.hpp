@@ -22,7 +22,7 @@ struct kernel_case {
 
 /// Runs the case on GPU 0, each alternative, poisoned, with plain and channels-last layouts where the operator takes both, and
 /// checks types, dims and elements of all outputs. Float cases run in float32 as given; `half` converts float inputs to
-/// float16 first and widens the tolerance. Fails where the operator offers no launches at all.
+/// float16 first and allows for its rounding. Fails where the operator offers no launches at all.
 void check_gpu_kernels(const kernel_case& c, bool half = false);
 
 /// Tensors for cases: uniform in [low, high), seeded by `seed`.
