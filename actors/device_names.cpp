@@ -42,8 +42,8 @@ parsed_base parse_base(std::string_view base, std::string_view whole) {
     if (problem == std::errc() && end == digits.data() + digits.size())
       return {device_kind::vulkan, gpu};
   }
-  fail(errc::invalid_argument, "unknown device '{}'; known are: all, cpu, null, vulkan:0, vulkan:1 …; 'NAME*2' opens two",
-       whole);
+  fail(errc::invalid_argument,
+       "unknown device '{}'; known are: all, cpu, null, vulkan:0, vulkan:1 …; 'NAME*2' opens two", whole);
 }
 
 void add(std::vector<device_request>& requests, std::string_view whole) {

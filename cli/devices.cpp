@@ -9,8 +9,8 @@ namespace troupe::cli {
 namespace {
 
 nlohmann::json to_json(const device_info& d) {
-  return {{"name", d.name},   {"kind", to_string(d.kind)},      {"description", d.description},
-          {"units", d.units}, {"memory_bytes", d.memory_bytes}, {"host_memory", d.host_memory},
+  return {{"name", d.name},        {"kind", to_string(d.kind)},      {"description", d.description},
+          {"units", d.units},      {"memory_bytes", d.memory_bytes}, {"host_memory", d.host_memory},
           {"fallback", d.fallback}};
 }
 

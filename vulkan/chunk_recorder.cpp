@@ -46,8 +46,8 @@ private:
 
   void make_timestamps(recorded_chunk& out) {
     out.timestamp_count = 2 + (options_.trace ? static_cast<uint32_t>(chunk_.launches.size()) + 1 : 0);
-    const VkQueryPoolCreateInfo info{VK_STRUCTURE_TYPE_QUERY_POOL_CREATE_INFO, nullptr, 0, VK_QUERY_TYPE_TIMESTAMP,
-                                     out.timestamp_count, 0};
+    const VkQueryPoolCreateInfo info{
+        VK_STRUCTURE_TYPE_QUERY_POOL_CREATE_INFO, nullptr, 0, VK_QUERY_TYPE_TIMESTAMP, out.timestamp_count, 0};
     VkQueryPool pool = VK_NULL_HANDLE;
     check(vkCreateQueryPool(context_.get(), &info, nullptr, &pool), "vkCreateQueryPool");
     out.timestamps = {context_.get(), pool};
@@ -86,8 +86,8 @@ private:
                           shader_access | VK_ACCESS_TRANSFER_READ_BIT});
   }
 
-  static void copy(VkCommandBuffer commands, VkBuffer from, VkDeviceSize from_offset, VkBuffer to, VkDeviceSize to_offset,
-                   const installed_transfer& t) {
+  static void copy(VkCommandBuffer commands, VkBuffer from, VkDeviceSize from_offset, VkBuffer to,
+                   VkDeviceSize to_offset, const installed_transfer& t) {
     const VkBufferCopy region{from_offset, to_offset, static_cast<VkDeviceSize>(bytes_of(t.type, volume(t.dims)))};
     if (region.size > 0)
       vkCmdCopyBuffer(commands, from, to, 1, &region);
@@ -120,8 +120,8 @@ private:
   }
 
   VkDescriptorSet describe_buffers(recorded_chunk& out, const installed_launch& l, const pipeline& p) {
-    const VkDescriptorSetAllocateInfo info{VK_STRUCTURE_TYPE_DESCRIPTOR_SET_ALLOCATE_INFO, nullptr, out.descriptors.get(), 1,
-                                           &p.set_layout};
+    const VkDescriptorSetAllocateInfo info{VK_STRUCTURE_TYPE_DESCRIPTOR_SET_ALLOCATE_INFO, nullptr,
+                                           out.descriptors.get(), 1, &p.set_layout};
     VkDescriptorSet set = VK_NULL_HANDLE;
     check(vkAllocateDescriptorSets(context_.get(), &info, &set), "vkAllocateDescriptorSets");
     std::vector<VkDescriptorBufferInfo> buffers{{plan_.constants.buffer(),

@@ -33,7 +33,8 @@ int fitness(VkMemoryPropertyFlags flags, memory_use use) {
   switch (use) {
     // Mapped device memory is a small window on many discrete GPUs: plain device memory comes first.
     case memory_use::device: return has(local) * (2 - has(host_access));
-    case memory_use::upload: return has(host_access) * (8 + 4 * has(coherent) + 2 * (1 - has(local)) + (1 - has(cached)));
+    case memory_use::upload:
+      return has(host_access) * (8 + 4 * has(coherent) + 2 * (1 - has(local)) + (1 - has(cached)));
     case memory_use::download: return has(host_access) * (8 + 4 * has(cached) + 2 * has(coherent) + (1 - has(local)));
   }
   return 0;
@@ -51,7 +52,8 @@ std::string why_unusable(const gpu_snapshot& s) {
                        VK_API_VERSION_MINOR(s.api_version));
   if (!s.timeline_semaphore)
     return "its driver has no timeline semaphores";
-  if (std::none_of(s.queues.begin(), s.queues.end(), [](const queue_family& q) { return q.flags & VK_QUEUE_COMPUTE_BIT; }))
+  if (std::none_of(s.queues.begin(), s.queues.end(),
+                   [](const queue_family& q) { return q.flags & VK_QUEUE_COMPUTE_BIT; }))
     return "it has no queue for compute";
   if (s.max_group_invocations < 256)
     return fmt::format("its workgroups hold {} invocations, and 256 are needed", s.max_group_invocations);

@@ -91,7 +91,8 @@ private:
 
   /// Views need no work: their output's bytes are their input's.
   bool is_free(const chunk& c, const node& n) const {
-    if (n.def->alias != aliasing::view || n.outputs.at(0) == no_value || plan_.segment_of_value[n.outputs[0]] > c.segment)
+    if (n.def->alias != aliasing::view || n.outputs.at(0) == no_value ||
+        plan_.segment_of_value[n.outputs[0]] > c.segment)
       return false;
     return plan_.storage[n.outputs[0]] != n.outputs[0];
   }
@@ -100,8 +101,8 @@ private:
     const gpu_call call = make_gpu_call(bound_, n, tools_.features);
     launch_lists lists = n.def->launches ? n.def->launches(call) : launch_lists{};
     if (lists.empty())
-      fail(errc::unsupported, "{}: {} has no kernel for these dims; place it on the CPU, or use smaller dims", describe(n),
-           tools_.context.facts().name);
+      fail(errc::unsupported, "{}: {} has no kernel for these dims; place it on the CPU, or use smaller dims",
+           describe(n), tools_.context.facts().name);
     return std::move(lists[std::min<size_t>(tools_.alternative, lists.size() - 1)]);
   }
 
@@ -121,7 +122,8 @@ private:
     return out;
   }
 
-  bound_range range_of(const chunk& c, const node& n, const launch_list& list, const launch_binding& b, int64_t scratch) {
+  bound_range range_of(const chunk& c, const node& n, const launch_list& list, const launch_binding& b,
+                       int64_t scratch) {
     using source = launch_binding::source;
     switch (b.from) {
       case source::input: return place_of(c, n.inputs.at(b.index), b.bytes);
@@ -176,7 +178,8 @@ private:
         std::memcpy(bytes.data() + i * param_block_bytes, blocks_[i].data(), blocks_[i].size() * sizeof(uint32_t));
     for (const auto& [v, offset] : known_offset_)
       if (bound_.known[v].bytes() > 0)
-        std::memcpy(bytes.data() + blocks + offset, bound_.known[v].data(), static_cast<size_t>(bound_.known[v].bytes()));
+        std::memcpy(bytes.data() + blocks + offset, bound_.known[v].data(),
+                    static_cast<size_t>(bound_.known[v].bytes()));
     out_.constants = tools_.memory.allocate(static_cast<int64_t>(bytes.size()));
     tools_.uploads.upload(bytes, out_.constants);
     for (auto& [id, c] : out_.chunks) {

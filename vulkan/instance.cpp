@@ -28,16 +28,20 @@ instance::~instance() {
 }
 
 void instance::create(bool validation) {
-  const VkApplicationInfo application{VK_STRUCTURE_TYPE_APPLICATION_INFO, nullptr, "troupe", 1, "troupe", 1,
-                                      VK_API_VERSION_1_2};
+  const VkApplicationInfo application{
+      VK_STRUCTURE_TYPE_APPLICATION_INFO, nullptr, "troupe", 1, "troupe", 1, VK_API_VERSION_1_2};
   VkDebugUtilsMessengerCreateInfoEXT messenger{VK_STRUCTURE_TYPE_DEBUG_UTILS_MESSENGER_CREATE_INFO_EXT};
   messenger.messageSeverity =
       VK_DEBUG_UTILS_MESSAGE_SEVERITY_WARNING_BIT_EXT | VK_DEBUG_UTILS_MESSAGE_SEVERITY_ERROR_BIT_EXT;
   messenger.messageType = VK_DEBUG_UTILS_MESSAGE_TYPE_VALIDATION_BIT_EXT;
   messenger.pfnUserCallback = keep_message;
   messenger.pUserData = this;
-  const VkValidationFeaturesEXT checks{VK_STRUCTURE_TYPE_VALIDATION_FEATURES_EXT, &messenger,
-                                       static_cast<uint32_t>(std::size(wanted_checks)), wanted_checks, 0, nullptr};
+  const VkValidationFeaturesEXT checks{VK_STRUCTURE_TYPE_VALIDATION_FEATURES_EXT,
+                                       &messenger,
+                                       static_cast<uint32_t>(std::size(wanted_checks)),
+                                       wanted_checks,
+                                       0,
+                                       nullptr};
   const char* extensions[] = {VK_EXT_DEBUG_UTILS_EXTENSION_NAME};
   VkInstanceCreateInfo info{VK_STRUCTURE_TYPE_INSTANCE_CREATE_INFO};
   info.pApplicationInfo = &application;

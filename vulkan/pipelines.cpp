@@ -30,7 +30,8 @@ void for_each_parallel(size_t count, F&& work) {
       }
     }
   };
-  const size_t threads = std::min<size_t>({count, std::max(1u, std::thread::hardware_concurrency()), max_compile_threads});
+  const size_t threads =
+      std::min<size_t>({count, std::max(1u, std::thread::hardware_concurrency()), max_compile_threads});
   std::vector<std::jthread> others;
   for (size_t t = 1; t < threads; ++t)
     others.emplace_back(loop);
@@ -52,7 +53,8 @@ pipelines::~pipelines() {
 }
 
 void pipelines::load_cache() {
-  const std::vector<std::byte> content = cache_file_.empty() ? std::vector<std::byte>{} : read_pipeline_file(cache_file_);
+  const std::vector<std::byte> content =
+      cache_file_.empty() ? std::vector<std::byte>{} : read_pipeline_file(cache_file_);
   VkPipelineCacheCreateInfo info{VK_STRUCTURE_TYPE_PIPELINE_CACHE_CREATE_INFO};
   info.initialDataSize = content.size();
   info.pInitialData = content.data();

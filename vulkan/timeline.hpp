@@ -33,6 +33,7 @@ public:
 
   /// Returns how many submissions there were: the last value.
   uint64_t last_value() const { return last_; }
+
 private:
   struct pending {
     uint64_t value;

@@ -53,8 +53,9 @@ public:
     forget_retired();
     const uint64_t id = bound->id;
     auto entry = std::make_unique<plan_entry>();
-    entry->plan = install_plan(std::move(bound), self,
-                               {context_, features_, device_memory_, uploads_, weights_, kernels_, options_.alternative});
+    entry->plan =
+        install_plan(std::move(bound), self,
+                     {context_, features_, device_memory_, uploads_, weights_, kernels_, options_.alternative});
     plans_[id] = std::move(entry);
   }
 

@@ -84,7 +84,8 @@ launch_lists launch_chain(const gpu_call& call, const std::vector<gpu_elementwis
   }
   bindings.push_back(b.out(0));
   const char* longest = steps.size() == 1 ? "_1" : steps.size() <= 4 ? "_4" : "_16";
-  launch& l = b.add("elementwise." + *variant + longest, flat_groups(out.size(), group_elements, call.gpu), std::move(bindings));
+  launch& l = b.add("elementwise." + *variant + longest, flat_groups(out.size(), group_elements, call.gpu),
+                    std::move(bindings));
   l.constants = specialise(steps, call.inputs.size(), modes);
   l.params = parameters(walk, out.size(), constants);
   auto list = b.finish();

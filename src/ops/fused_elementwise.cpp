@@ -7,8 +7,8 @@
 #include "base/parallel.hpp"
 #include "ops/activation.hpp"
 #include "ops/families.hpp"
-#include "ops/launches.hpp"
 #include "ops/infer.hpp"
+#include "ops/launches.hpp"
 
 #include <cmath>
 

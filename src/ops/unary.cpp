@@ -135,14 +135,17 @@ constexpr op_def costly(std::string_view name, int64_t since, void (*reference)(
 }
 
 constexpr auto table = std::to_array<op_def>({
-    row("Abs", 1, numeric_kernel<absolute>, types::numeric, infer_known<known::absolute>, launch_step<elementwise_code::absolute>),
-    row("Neg", 1, numeric_kernel<negative>, types::numeric, infer_known<known::negative>, launch_step<elementwise_code::negate>),
+    row("Abs", 1, numeric_kernel<absolute>, types::numeric, infer_known<known::absolute>,
+        launch_step<elementwise_code::absolute>),
+    row("Neg", 1, numeric_kernel<negative>, types::numeric, infer_known<known::negative>,
+        launch_step<elementwise_code::negate>),
     row("Sign", 9, numeric_kernel<sign>, types::numeric, infer_same, launch_step<gpu_step::sign>),
     row("Floor", 1, float_kernel<floor_of>, types::floats, infer_same, launch_step<elementwise_code::floor>),
     row("Ceil", 1, float_kernel<ceil_of>, types::floats, infer_same, launch_step<elementwise_code::ceiling>),
     row("Round", 11, float_kernel<round_of>, types::floats, infer_same, launch_step<gpu_step::round>),
     row("Sqrt", 1, float_kernel<sqrt_of>, types::floats, infer_same, launch_step<elementwise_code::square_root>),
-    row("Reciprocal", 1, float_kernel<reciprocal>, types::floats, infer_same, launch_step<elementwise_code::reciprocal>),
+    row("Reciprocal", 1, float_kernel<reciprocal>, types::floats, infer_same,
+        launch_step<elementwise_code::reciprocal>),
     costly("Exp", 1, float_kernel<exp_of>, launch_step<elementwise_code::exponential>),
     costly("Log", 1, float_kernel<log_of>, launch_step<elementwise_code::logarithm>),
     costly("Sin", 7, float_kernel<sin_of>, launch_step<elementwise_code::sine>),

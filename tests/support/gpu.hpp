@@ -9,7 +9,8 @@ namespace troupe::test {
 const std::shared_ptr<const vulkan::instance>& gpus();
 
 /// Opens GPU 0 as a device.
-std::unique_ptr<device> open_gpu(const vulkan::vulkan_device_options& options = {}, const std::string& name = "vulkan:0");
+std::unique_ptr<device> open_gpu(const vulkan::vulkan_device_options& options = {},
+                                 const std::string& name = "vulkan:0");
 
 /// Returns what the validation layer has said since the last call, joined; empty where it said nothing.
 std::string new_gpu_messages();

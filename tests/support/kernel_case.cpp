@@ -76,8 +76,8 @@ void check_close(const kernel_case& c, const tensor& got, const tensor& wanted, 
 }
 
 /// Returns the number of alternatives that the operator offers for the planned node.
-size_t run_alternative(const kernel_case& c, const one_node& model, std::span<const tensor> wanted, uint32_t alternative,
-                       bool plain, double rounding) {
+size_t run_alternative(const kernel_case& c, const one_node& model, std::span<const tensor> wanted,
+                       uint32_t alternative, bool plain, double rounding) {
   device& gpu = gpu_for(alternative, plain);
   const auto p = make_plan(model.program, {gpu.info()}, {});
   const bound_plan_ptr bound = bind_segment(p, 0, {});

@@ -11,7 +11,7 @@ namespace {
 constexpr float infinity = std::numeric_limits<float>::infinity(), nan_value = std::numeric_limits<float>::quiet_NaN();
 
 tensor edge_values() {
-  const float values[] = {0.f,  -0.f, 1.f,   -1.f,  0.5f,  -0.5f,  1e-5f,    -1e-5f,    0.7f, 1.5f,  -2.5f, 3.f,
+  const float values[] = {0.f,  -0.f,  1.f,  -1.f,  0.5f,  -0.5f,  1e-5f,    -1e-5f,    0.7f,      1.5f, -2.5f, 3.f,
                           10.f, -20.f, 88.f, -87.f, 100.f, -110.f, infinity, -infinity, nan_value, 2.5f, 3e4f};
   return tensor::of<float>({static_cast<int64_t>(std::size(values))}, values);
 }
@@ -19,11 +19,13 @@ tensor edge_values() {
 } // namespace
 
 TEST_CASE("GPU unary functions are accurate and keep NaN, infinities and signed zero", "[vulkan]") {
-  for (const char* op : {"Abs", "Neg", "Sign", "Floor", "Ceil", "Round", "Sqrt", "Reciprocal", "Exp", "Log", "Sin", "Cos",
-                         "Tan", "Asin", "Acos", "Atan", "Sinh", "Cosh", "Tanh", "Asinh", "Acosh", "Atanh", "Erf"}) {
+  for (const char* op :
+       {"Abs", "Neg",  "Sign", "Floor", "Ceil", "Round", "Sqrt", "Reciprocal", "Exp",   "Log",   "Sin", "Cos",
+        "Tan", "Asin", "Acos", "Atan",  "Sinh", "Cosh",  "Tanh", "Asinh",      "Acosh", "Atanh", "Erf"}) {
     const bool wave = std::string(op) == "Sin" || std::string(op) == "Cos" || std::string(op) == "Tan";
     check_gpu_kernels({.op = op, .inputs = {edge_values()}, .rtol = 2e-5, .atol = wave ? 2e-4 : 1e-7});
-    check_gpu_kernels({.op = op, .inputs = {random_floats({3, 701}, 1, 0.01f, 0.99f)}, .rtol = 1e-5, .atol = 1e-7}, true);
+    check_gpu_kernels({.op = op, .inputs = {random_floats({3, 701}, 1, 0.01f, 0.99f)}, .rtol = 1e-5, .atol = 1e-7},
+                      true);
   }
 }
 
