@@ -63,7 +63,9 @@ device_factory host::factory_of(const device_request& request) const {
   if (!gpus_ || request.gpu >= gpus_->gpus().size())
     fail(errc::invalid_argument, "there is no GPU '{}'{}{}", request.name, no_gpu_because_.empty() ? "" : ": ",
          no_gpu_because_);
-  return [gpus = gpus_, request] { return vulkan::make_vulkan_device(gpus, request.gpu, request.name); };
+  return [gpus = gpus_, request, blocks = blocks_] {
+    return vulkan::make_vulkan_device(gpus, request.gpu, request.name, {.blocks = blocks});
+  };
 }
 
 void host::open_devices(const engine_options& options) {

@@ -10,8 +10,8 @@ constexpr VkAccessFlags shader_access = VK_ACCESS_SHADER_READ_BIT | VK_ACCESS_SH
 class recorder {
 public:
   recorder(device_context& context, const pipelines& kernels, const installed_plan& p, const installed_chunk& c,
-           const arena_slot& slot, const recording_options& options)
-      : context_(context), kernels_(kernels), plan_(p), chunk_(c), slot_(slot), options_(options) {}
+           const arena_slot& slot, const recording_options& options, bool timed)
+      : context_(context), kernels_(kernels), plan_(p), chunk_(c), slot_(slot), options_(options), timed_(timed) {}
 
   void record_into(recorded_chunk& out) {
     make_descriptor_pool(out);
@@ -24,6 +24,8 @@ public:
                           VK_ACCESS_MEMORY_READ_BIT | VK_ACCESS_MEMORY_WRITE_BIT});
     stamp(out);
     record_uploads(out);
+    if (timed_)
+      stamp(out);
     record_launches(out);
     record_downloads(out);
     stamp(out);
@@ -45,7 +47,7 @@ private:
   }
 
   void make_timestamps(recorded_chunk& out) {
-    out.timestamp_count = 2 + (options_.trace ? static_cast<uint32_t>(chunk_.launches.size()) + 1 : 0);
+    out.timestamp_count = 2 + (timed_ ? static_cast<uint32_t>(chunk_.launches.size()) + 1 : 0);
     const VkQueryPoolCreateInfo info{
         VK_STRUCTURE_TYPE_QUERY_POOL_CREATE_INFO, nullptr, 0, VK_QUERY_TYPE_TIMESTAMP, out.timestamp_count, 0};
     VkQueryPool pool = VK_NULL_HANDLE;
@@ -55,14 +57,6 @@ private:
 
   void stamp(recorded_chunk& out) {
     vkCmdWriteTimestamp(out.commands, VK_PIPELINE_STAGE_BOTTOM_OF_PIPE_BIT, out.timestamps.get(), stamps_++);
-  }
-
-  /// The buffer and offset of a range.
-  std::pair<VkBuffer, VkDeviceSize> resolve(const bound_range& r) const {
-    const allocation& memory = r.place == bound_range::where::arena     ? slot_.arena
-                               : r.place == bound_range::where::scratch ? slot_.scratch
-                                                                        : *r.fixed;
-    return {memory.buffer(), static_cast<VkDeviceSize>(memory.offset() + r.offset)};
   }
 
   void record_uploads(recorded_chunk& out) {
@@ -77,7 +71,9 @@ private:
     if (!copies)
       return;
     for (const installed_transfer& t : chunk_.uploads) {
-      const auto [buffer, offset] = resolve(t.place);
+      if (t.is_direct())
+        continue;
+      const auto [buffer, offset] = resolve(t.place, slot_);
       copy(out.commands, out.upload_staging.buffer(), static_cast<VkDeviceSize>(out.upload_staging.offset() + t.staged),
            buffer, offset, t);
     }
@@ -88,22 +84,20 @@ private:
 
   static void copy(VkCommandBuffer commands, VkBuffer from, VkDeviceSize from_offset, VkBuffer to,
                    VkDeviceSize to_offset, const installed_transfer& t) {
-    const VkBufferCopy region{from_offset, to_offset, static_cast<VkDeviceSize>(bytes_of(t.type, volume(t.dims)))};
+    const VkBufferCopy region{from_offset, to_offset, static_cast<VkDeviceSize>(t.bytes())};
     if (region.size > 0)
       vkCmdCopyBuffer(commands, from, to, 1, &region);
   }
 
   void record_launches(recorded_chunk& out) {
     bool first = true;
-    if (options_.trace)
-      stamp(out);
     for (const installed_launch& l : chunk_.launches) {
       if (l.barrier_before && !first)
         record(out.commands, {VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT, VK_ACCESS_SHADER_WRITE_BIT,
                               VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT, shader_access});
       first = false;
       dispatch(out, l);
-      if (options_.trace)
+      if (timed_)
         stamp(out);
     }
   }
@@ -128,7 +122,7 @@ private:
                                                  static_cast<VkDeviceSize>(plan_.constants.offset() + l.params),
                                                  static_cast<VkDeviceSize>(param_block_bytes)}};
     for (const bound_range& r : l.buffers) {
-      const auto [buffer, offset] = resolve(r);
+      const auto [buffer, offset] = resolve(r, slot_);
       buffers.push_back({buffer, offset, static_cast<VkDeviceSize>(r.bytes)});
     }
     VkWriteDescriptorSet params{VK_STRUCTURE_TYPE_WRITE_DESCRIPTOR_SET, nullptr, set, 0, 0, 1};
@@ -151,7 +145,9 @@ private:
       record(out.commands, {VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT, VK_ACCESS_SHADER_WRITE_BIT,
                             VK_PIPELINE_STAGE_TRANSFER_BIT, VK_ACCESS_TRANSFER_READ_BIT});
       for (const installed_transfer& t : chunk_.downloads) {
-        const auto [buffer, offset] = resolve(t.place);
+        if (t.is_direct())
+          continue;
+        const auto [buffer, offset] = resolve(t.place, slot_);
         copy(out.commands, buffer, offset, out.download_staging.buffer(),
              static_cast<VkDeviceSize>(out.download_staging.offset() + t.staged), t);
       }
@@ -167,6 +163,7 @@ private:
   const installed_chunk& chunk_;
   const arena_slot& slot_;
   const recording_options& options_;
+  const bool timed_;
   VkPipeline bound_ = VK_NULL_HANDLE;
   uint32_t stamps_ = 0;
 };
@@ -186,17 +183,25 @@ host_place place_in(const allocation& staging, const installed_transfer& t, cons
 
 } // namespace
 
+std::pair<VkBuffer, VkDeviceSize> resolve(const bound_range& r, const arena_slot& slot) {
+  const allocation& memory = r.place == bound_range::where::arena     ? slot.arena
+                             : r.place == bound_range::where::scratch ? slot.scratch
+                                                                      : *r.fixed;
+  return {memory.buffer(), static_cast<VkDeviceSize>(memory.offset() + r.offset)};
+}
+
 recorded_chunk record_chunk(device_context& context, const pipelines& kernels, const installed_plan& p,
                             const installed_chunk& c, const arena_slot& slot, memory_pool& uploads,
-                            memory_pool& downloads, const recording_options& options) {
+                            memory_pool& downloads, const recording_options& options, bool timed) {
   recorded_chunk out;
-  out.pool = make_command_pool(context);
-  out.commands = make_commands(context, out.pool);
+  out.pool = make_command_pool(context, VK_COMMAND_POOL_CREATE_RESET_COMMAND_BUFFER_BIT);
+  for (VkCommandBuffer* commands : {&out.commands, &out.copies_in, &out.copies_out})
+    *commands = make_commands(context, out.pool);
   if (c.upload_bytes > 0 && !(options.unified && c.first))
     out.upload_staging = uploads.allocate(c.upload_bytes);
   if (c.download_bytes > 0 && !(options.unified && c.last && all_mapped(c.downloads)))
     out.download_staging = downloads.allocate(c.download_bytes);
-  recorder(context, kernels, p, c, slot, options).record_into(out);
+  recorder(context, kernels, p, c, slot, options, timed).record_into(out);
   return out;
 }
 

@@ -23,20 +23,26 @@ struct recorded_chunk {
   uint32_t timestamp_count = 0;
   allocation upload_staging, download_staging; // empty where the arena is used directly
   VkCommandBuffer commands = VK_NULL_HANDLE;
+  /// Copies straight from and to the host's memory, before and after `commands`: recorded anew when a run's tensors lie
+  /// elsewhere than the last one's (direct_copies.hpp).
+  VkCommandBuffer copies_in = VK_NULL_HANDLE, copies_out = VK_NULL_HANDLE;
+  std::vector<std::pair<uint64_t, VkDeviceSize>> recorded_in, recorded_out; // block and offset, by transfer
 };
 
 struct recording_options {
   bool unified = false; // see above; not together with poison
   bool poison = false;  // fill the arena with NaN before the first chunk
-  bool trace = false;   // a timestamp behind each launch, not only at the chunk's ends
 };
 
-/// Records chunk `c` of `p` on `slot`.
+/// Records chunk `c` of `p` on `slot`; `timed` puts a timestamp behind each launch, not only at the chunk's ends.
 recorded_chunk record_chunk(device_context& context, const pipelines& kernels, const installed_plan& p,
                             const installed_chunk& c, const arena_slot& slot, memory_pool& uploads,
-                            memory_pool& downloads, const recording_options& options);
+                            memory_pool& downloads, const recording_options& options, bool timed);
 
-/// Where the host finds or puts the bytes of a transfer.
+/// The buffer and offset of a range in a slot.
+std::pair<VkBuffer, VkDeviceSize> resolve(const bound_range& r, const arena_slot& slot);
+
+/// Where the host finds or puts the bytes of a transfer that is not direct.
 struct host_place {
   const allocation* memory = nullptr;
   int64_t offset = 0;

@@ -53,8 +53,11 @@ private:
   installed_transfer transfer_of(const chunk& c, value_id v, int64_t& staging) {
     const value& info = program_.values[v];
     const int64_t bytes = bytes_of(info.type, volume(bound_.dims[v]));
-    installed_transfer t{v, info.type, bound_.dims[v], place_of(c, v, bytes), staging};
-    staging += round_up(std::max<int64_t>(bytes, 1), staging_alignment);
+    installed_transfer t{v, info.type, bound_.dims[v], place_of(c, v, bytes), -1};
+    if (!tools_.direct_copies || bytes < direct_copy_bytes) {
+      t.staged = staging;
+      staging += round_up(std::max<int64_t>(bytes, 1), staging_alignment);
+    }
     return t;
   }
 
@@ -108,7 +111,7 @@ private:
 
   installed_launch place(const chunk& c, node_id id, const launch_list& list, const launch& l, int64_t scratch) {
     const node& n = program_.nodes[id];
-    installed_launch out{.key = {l.shader, l.constants, static_cast<uint32_t>(l.bindings.size())}, .call = id};
+    installed_launch out{.key = {l.shader, l.constants, static_cast<uint32_t>(l.bindings.size())}, .call = id, .kernel = list.name};
     out.groups = l.groups;
     out.params = static_cast<int64_t>(blocks_.size()) * param_block_bytes;
     blocks_.push_back(l.params);

@@ -25,6 +25,7 @@ struct bound_range {
 struct installed_launch {
   pipeline_key key;
   node_id call = -1;
+  std::string kernel; // name of the alternative, for profiles
   std::array<uint32_t, 3> groups{1, 1, 1};
   int64_t params = 0; // offset in `installed_plan::constants`
   std::vector<bound_range> buffers;
@@ -38,7 +39,11 @@ struct installed_transfer {
   dtype type = dtype::undefined;
   shape dims;
   bound_range place;
-  int64_t staged = 0; // offset in the chunk's staging memory
+  /// Offset in the chunk's staging memory; -1 for a large value that is copied straight from or to the host's memory.
+  int64_t staged = 0;
+
+  bool is_direct() const { return staged < 0; }
+  int64_t bytes() const { return bytes_of(type, volume(dims)); }
 };
 
 struct installed_chunk {
@@ -59,6 +64,9 @@ struct installed_plan {
   int64_t arena_bytes = 0, scratch_bytes = 0;
 };
 
+/// Values of at least this size are copied directly where the device can: below, importing costs more than a memcpy.
+inline constexpr int64_t direct_copy_bytes = 64 * 1024;
+
 /// Bytes of a parameter block; blocks are this far apart, a multiple of every device's uniform alignment.
 inline constexpr int64_t param_block_bytes = 512;
 
@@ -70,7 +78,8 @@ struct install_tools {
   uploader& uploads;
   device_weights& weights;
   pipelines& kernels;
-  uint32_t alternative = 0; // see vulkan_device_options
+  uint32_t alternative = 0;  // see vulkan_device_options
+  bool direct_copies = false; // whether large values are copied straight from and to the host's memory
 };
 
 /// Chooses kernels for all chunks of device `self` in `bound`'s segment, compiles them, and uploads weights and parameters.

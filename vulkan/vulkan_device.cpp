@@ -1,7 +1,8 @@
 #include "vulkan/vulkan_device.hpp"
 
-#include "vulkan/chunk_recorder.hpp"
+#include "vulkan/chunk_times.hpp"
 #include "vulkan/device_choice.hpp"
+#include "vulkan/direct_copies.hpp"
 
 #include <atomic>
 #include <cstring>
@@ -12,7 +13,7 @@ namespace {
 /// Memory and command buffers of one arena slot.
 struct plan_slot {
   arena_slot memory;
-  std::map<chunk_id, recorded_chunk> chunks;
+  std::map<std::pair<chunk_id, bool>, recorded_chunk> chunks; // by chunk, and whether it is timed
 };
 
 struct plan_entry {
@@ -34,7 +35,8 @@ public:
         device_memory_(context_, memory_use::device, options.force_non_coherent),
         upload_memory_(context_, memory_use::upload, options.force_non_coherent),
         download_memory_(context_, memory_use::download, options.force_non_coherent), kernels_(context_),
-        queue_(context_), uploads_(context_, upload_memory_, queue_), weights_(device_memory_, uploads_) {
+        imports_(context_, options.blocks), clock_(context_), queue_(context_),
+        uploads_(context_, upload_memory_, queue_), weights_(device_memory_, uploads_) {
     info_.name = std::move(name);
     info_.kind = device_kind::vulkan;
     info_.description = context_.facts().name;
@@ -55,7 +57,8 @@ public:
     auto entry = std::make_unique<plan_entry>();
     entry->plan =
         install_plan(std::move(bound), self,
-                     {context_, features_, device_memory_, uploads_, weights_, kernels_, options_.alternative});
+                     {context_, features_, device_memory_, uploads_, weights_, kernels_, options_.alternative,
+                                imports_.available() && !recording_.unified});
     plans_[id] = std::move(entry);
   }
 
@@ -106,14 +109,13 @@ private:
     return *entry.slots[index];
   }
 
-  const recorded_chunk& recorded(plan_entry& entry, plan_slot& slot, chunk_id id, const installed_chunk& c) {
-    const auto found = slot.chunks.find(id);
+  recorded_chunk& recorded(plan_entry& entry, plan_slot& slot, chunk_id id, const installed_chunk& c, bool timed) {
+    const auto found = slot.chunks.find({id, timed});
     if (found != slot.chunks.end())
       return found->second;
-    return slot.chunks
-        .emplace(id, record_chunk(context_, kernels_, *entry.plan, c, slot.memory, upload_memory_, download_memory_,
-                                  recording_))
-        .first->second;
+    recorded_chunk made = record_chunk(context_, kernels_, *entry.plan, c, slot.memory, upload_memory_,
+                                       download_memory_, recording_, timed);
+    return slot.chunks.emplace(std::pair(id, timed), std::move(made)).first->second;
   }
 
   void run(const chunk_work& work, const chunk_done& done) {
@@ -124,12 +126,14 @@ private:
     expects(chunk != entry.plan->chunks.end(), "the GPU was sent a chunk that is not its own");
     const installed_chunk& c = chunk->second;
     plan_slot& slot = slot_of(entry, work.slot);
-    const recorded_chunk& r = recorded(entry, slot, work.chunk, c);
+    recorded_chunk& r = recorded(entry, slot, work.chunk, c, work.timed);
     stage_uploads(c, r, slot.memory, work.uploads);
+    auto kept = std::make_shared<direct_tensors>();
+    const auto commands = prepare_copies(r, c, slot.memory, work.uploads, imports_, *kept);
     ++entry.in_flight;
     try {
-      queue_.submit(std::span(&r.commands, 1), [this, &entry, &c, &r, &slot, done](VkResult result) {
-        chunk_result answer = complete(c, r, slot.memory, result);
+      queue_.submit(commands, [this, &entry, &c, &r, &slot, kept, done, timed = work.timed](VkResult result) {
+        chunk_result answer = complete(c, r, slot.memory, *kept, timed, result);
         --entry.in_flight;
         done(std::move(answer));
       });
@@ -146,7 +150,7 @@ private:
       const installed_transfer& t = c.uploads[i];
       expects(uploads[i].size() == volume(t.dims), "an upload's size is not the planned one");
       const int64_t bytes = uploads[i].bytes();
-      if (bytes == 0)
+      if (bytes == 0 || t.is_direct())
         continue;
       const host_place place = upload_place(r, t, slot);
       std::memcpy(place.memory->mapped() + place.offset, uploads[i].data(), static_cast<size_t>(bytes));
@@ -155,12 +159,13 @@ private:
   }
 
   /// Runs on the waiter's thread.
-  chunk_result complete(const installed_chunk& c, const recorded_chunk& r, const arena_slot& slot, VkResult result) {
+  chunk_result complete(const installed_chunk& c, const recorded_chunk& r, const arena_slot& slot, direct_tensors& kept,
+                        bool timed, VkResult result) {
     chunk_result answer;
     try {
       check(result, "waiting for the GPU");
-      collect_downloads(c, r, slot, answer.downloads);
-      answer.busy_ns = time_of(r);
+      collect_downloads(c, r, slot, kept, answer.downloads);
+      read_times(context_, clock_, c, r, timed, answer);
     } catch (const std::exception& e) {
       return failure_of(e);
     }
@@ -170,8 +175,13 @@ private:
   }
 
   static void collect_downloads(const installed_chunk& c, const recorded_chunk& r, const arena_slot& slot,
-                                std::vector<tensor>& downloads) {
-    for (const installed_transfer& t : c.downloads) {
+                                direct_tensors& kept, std::vector<tensor>& downloads) {
+    for (size_t i = 0; i < c.downloads.size(); ++i) {
+      const installed_transfer& t = c.downloads[i];
+      if (t.is_direct()) {
+        downloads.push_back(std::move(kept.downloads[i]));
+        continue;
+      }
       tensor& out = downloads.emplace_back(t.type, t.dims);
       if (out.bytes() == 0)
         continue;
@@ -179,15 +189,6 @@ private:
       place.memory->invalidate(place.offset, out.bytes());
       std::memcpy(out.mutable_data(), place.memory->mapped() + place.offset, static_cast<size_t>(out.bytes()));
     }
-  }
-
-  int64_t time_of(const recorded_chunk& r) const {
-    uint64_t ticks[2] = {};
-    for (uint32_t i : {0u, 1u})
-      check(vkGetQueryPoolResults(context_.get(), r.timestamps.get(), i * (r.timestamp_count - 1), 1, sizeof(uint64_t),
-                                  &ticks[i], sizeof(uint64_t), VK_QUERY_RESULT_64_BIT),
-            "vkGetQueryPoolResults");
-    return static_cast<int64_t>(static_cast<double>(ticks[1] - ticks[0]) * context_.facts().timestamp_period);
   }
 
   device_context context_;
@@ -201,6 +202,8 @@ private:
   std::map<uint64_t, std::unique_ptr<plan_entry>> plans_;
   std::vector<std::unique_ptr<plan_entry>> retired_;
   std::atomic<int64_t> chunks_{0}, busy_ns_{0};
+  host_imports imports_;
+  const gpu_clock clock_;
   timeline queue_;
   uploader uploads_;
   device_weights weights_;

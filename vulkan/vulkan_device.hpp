@@ -5,11 +5,14 @@
 #pragma once
 
 #include "device/device.hpp"
+#include "device/host_block.hpp"
 #include "vulkan/instance.hpp"
 
 namespace troupe::vulkan {
 
 struct vulkan_device_options {
+  /// Memory through which large inputs and outputs pass without staging; may be null.
+  std::shared_ptr<host_block_pool> blocks;
   /// Fills the arena with NaN before each run: tests see unwritten reads.
   bool poison = false;
   /// Treats mapped memory as not coherent, whatever the driver says (memory.hpp): tests see forgotten flushes.
