@@ -56,7 +56,11 @@ std::string host::explain_gpus() const {
 
 device_factory host::factory_of(const device_request& request) const {
   switch (request.kind) {
-    case device_kind::cpu: return [name = request.name] { return make_cpu_device(name); };
+    case device_kind::cpu:
+      // Only GPUs gain from outputs in blocks.
+      return [name = request.name, blocks = opens_gpus_ ? blocks_ : nullptr] {
+        return make_cpu_device(name, {.blocks = blocks});
+      };
     case device_kind::null: return [name = request.name] { return make_null_device(name); };
     case device_kind::vulkan: break;
   }
@@ -71,7 +75,10 @@ device_factory host::factory_of(const device_request& request) const {
 void host::open_devices(const engine_options& options) {
   if (may_name_gpus(options.devices))
     list_gpus(options.gpu_validation);
-  for (const device_request& request : parse_device_names(options.devices, hardware_gpus_)) {
+  const std::vector<device_request> requests = parse_device_names(options.devices, hardware_gpus_);
+  opens_gpus_ = std::any_of(requests.begin(), requests.end(),
+                            [](const device_request& r) { return r.kind == device_kind::vulkan; });
+  for (const device_request& request : requests) {
     open(factory_of(request), request.kind == device_kind::null ? threading::shared : threading::own_thread);
     devices_.back().info.fallback = request.fallback;
   }

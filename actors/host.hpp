@@ -59,6 +59,7 @@ private:
   const std::shared_ptr<host_block_pool> blocks_ = std::make_shared<host_block_pool>();
   std::shared_ptr<const vulkan::instance> gpus_;
   size_t hardware_gpus_ = 0;
+  bool opens_gpus_ = false;
   std::string no_gpu_because_;
   std::vector<device_handle> devices_;
 };

@@ -90,6 +90,7 @@ bindings model_options::dim_values() const {
 engine_options model_options::engine() const {
   engine_options options;
   options.devices = devices;
+  options.gpu_validation = gpu_validation;
   return options;
 }
 
@@ -104,7 +105,7 @@ session_options model_options::session() const {
 
 void add_engine_options(CLI::App& command, model_options& options) {
   command
-      .add_option("--devices", options.devices, "Devices, e.g. cpu, null, cpu*2; all (default): every physical device")
+      .add_option("--devices", options.devices, "Devices, e.g. cpu, vulkan:0, cpu*2, null; all (default): every GPU, and the CPU")
       ->delimiter(',')
       ->allow_extra_args(false);
   command.add_option("--policy", options.policy, "Placement of nodes: single (default), round-robin");

@@ -23,6 +23,7 @@ struct model_options {
   bool no_fuse = false;
   uint64_t seed = 0;
   bool json = false;
+  bool gpu_validation = false;
 
   engine_options engine() const;
   session_options session() const;

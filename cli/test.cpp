@@ -31,6 +31,7 @@ struct case_result {
   verdict outcome = verdict::failed;
   double worst = 0; // in tolerances
   std::string reason;
+  std::map<std::string, int> nodes; // that devices run, by device; views are free and not counted
 };
 
 bool is_case(const fs::path& folder) {
@@ -63,9 +64,18 @@ std::vector<fs::path> data_sets(const fs::path& folder) {
   return sets;
 }
 
+void count_nodes(const plan& p, std::map<std::string, int>& nodes) {
+  nodes.clear();
+  for (size_t n = 0; n < p.placement.size(); ++n)
+    if (!is_view(p.program->nodes[n]))
+      ++nodes[p.devices[p.placement[n]].name];
+}
+
 /// Runs one data set; returns how many outputs were compared.
 int run_data_set(const session& model, const fs::path& set, const tolerance& allowed, case_result& result) {
-  const run_result run = model.run(read_data_set(set, model.inputs()));
+  const named_tensors inputs = read_data_set(set, model.inputs());
+  const run_result run = model.run(inputs);
+  count_nodes(*model.plan_for(inputs), result.nodes);
   int compared = 0;
   for (size_t i = 0; i < model.outputs().size(); ++i) {
     const fs::path file = set / fmt::format("output_{}.pb", i);
@@ -138,6 +148,7 @@ void print_json(const std::vector<case_result>& results, const tally& total) {
     out["cases"].push_back({{"name", r.name},
                             {"outcome", verdict_names[static_cast<size_t>(r.outcome)]},
                             {"worst_in_tolerances", r.worst},
+                            {"nodes", r.nodes},
                             {"reason", r.reason}});
   std::cout << out.dump(2) << '\n';
 }
@@ -160,7 +171,12 @@ void run_tests(const test_arguments& args) {
       print_by_operator(count_by_operator(results));
     fmt::print("{} passed, {} failed, {} unsupported\n", total[0], total[1], total[2]);
   }
-  if (total[static_cast<size_t>(verdict::failed)] > 0)
+  const std::vector<std::string> messages = devices.gpu_messages();
+  for (const std::string& message : messages)
+    fmt::print(stderr, "Vulkan validation: {}\n", message);
+  if (args.gpu_validation)
+    fmt::print(stderr, "{} messages of the Vulkan validation layer\n", messages.size());
+  if (total[static_cast<size_t>(verdict::failed)] > 0 || !messages.empty())
     throw CLI::RuntimeError(1);
 }
 
@@ -175,6 +191,8 @@ void add_test(CLI::App& app) {
   command->add_option("--atol", args->allowed.absolute, "Absolute tolerance (default 1e-7)")
       ->check(CLI::NonNegativeNumber);
   command->add_flag("--quiet", args->quiet, "Print failed cases and the totals only");
+  command->add_flag("--validate", args->gpu_validation,
+                    "Run GPUs under Vulkan's validation layer; any message fails the run");
   add_engine_options(*command, *args);
   command->callback([args] { run_tests(*args); });
 }

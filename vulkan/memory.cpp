@@ -77,6 +77,11 @@ void allocation::invalidate(int64_t offset, int64_t bytes) const {
 memory_pool::memory_pool(device_context& context, memory_use use, bool force_non_coherent)
     : context_(context), use_(use), force_non_coherent_(force_non_coherent) {}
 
+void memory_pool::report_shortage(int64_t bytes) const {
+  fail(errc::out_of_memory, "{}: the driver did not give {} bytes; {} are allocated", context_.facts().name, bytes,
+       reserved_);
+}
+
 std::shared_ptr<memory_block> memory_pool::make_block(int64_t bytes) {
   auto block = std::make_shared<memory_block>();
   block->device = context_.get();
@@ -87,7 +92,8 @@ std::shared_ptr<memory_block> memory_pool::make_block(int64_t bytes) {
   info.usage = VK_BUFFER_USAGE_STORAGE_BUFFER_BIT | VK_BUFFER_USAGE_UNIFORM_BUFFER_BIT |
                VK_BUFFER_USAGE_TRANSFER_SRC_BIT | VK_BUFFER_USAGE_TRANSFER_DST_BIT;
   VkBuffer buffer = VK_NULL_HANDLE;
-  check(vkCreateBuffer(block->device, &info, nullptr, &buffer), "vkCreateBuffer");
+  if (vkCreateBuffer(block->device, &info, nullptr, &buffer) != VK_SUCCESS)
+    report_shortage(bytes);
   block->buffer = {block->device, buffer};
   VkMemoryRequirements needs;
   vkGetBufferMemoryRequirements(block->device, buffer, &needs);
@@ -95,8 +101,7 @@ std::shared_ptr<memory_block> memory_pool::make_block(int64_t bytes) {
   const VkMemoryAllocateInfo allocate{VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_INFO, nullptr, needs.size, type};
   VkDeviceMemory memory = VK_NULL_HANDLE;
   if (vkAllocateMemory(block->device, &allocate, nullptr, &memory) != VK_SUCCESS)
-    fail(errc::out_of_memory, "{}: the driver did not give {} bytes; {} are allocated", context_.facts().name, bytes,
-         reserved_);
+    report_shortage(bytes);
   block->memory = {block->device, memory};
   check(vkBindBufferMemory(block->device, buffer, memory, 0), "vkBindBufferMemory");
   const VkMemoryPropertyFlags flags = context_.facts().memory_types[type].flags;

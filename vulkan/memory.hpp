@@ -61,6 +61,7 @@ public:
 private:
   friend class allocation;
   std::shared_ptr<memory_block> make_block(int64_t bytes);
+  [[noreturn]] void report_shortage(int64_t bytes) const;
   void give_back(const std::shared_ptr<memory_block>& block, int64_t offset, int64_t bytes);
 
   device_context& context_;

@@ -3,8 +3,9 @@
 #include "device/run_inline.hpp"
 #include "ops/registry.hpp"
 #include "support/catch.hpp"
+#include "support/gpu.hpp"
 
-#include <thread>
+#include <future>
 
 using namespace troupe;
 
@@ -19,8 +20,23 @@ const std::vector<tested_device>& factories() {
   static const std::vector<tested_device> all = {
       {"cpu", [](std::string name) { return make_cpu_device(std::move(name)); }},
       {"cpu, poisoned", [](std::string name) { return make_cpu_device(std::move(name), {.poison = true}); }},
+      {"vulkan", [](std::string name) { return test::open_gpu({}, name); }},
+      {"vulkan, poisoned", [](std::string name) { return test::open_gpu({.poison = true}, name); }},
+      {"vulkan, staged, not coherent",
+       [](std::string name) { return test::open_gpu({.force_non_coherent = true, .force_staging = true}, name); }},
+      {"vulkan, imported memory",
+       [](std::string name) {
+         return test::open_gpu({.blocks = std::make_shared<host_block_pool>(), .force_staging = true}, name);
+       }},
   };
   return all;
+}
+
+/// Submits a chunk and waits for its end.
+chunk_result run_chunk(device& d, chunk_work work) {
+  std::promise<chunk_result> ended;
+  d.submit(std::move(work), [&](chunk_result r) { ended.set_value(std::move(r)); });
+  return ended.get_future().get();
 }
 
 /// Builds graphs of real operators.
@@ -140,14 +156,10 @@ TEST_CASE("two executions in flight do not disturb each other", "[device][A5]") 
       chunk_work work{.bound_plan = bound->id, .chunk = id, .execution = slot, .slot = slot};
       for (value_id v : chunk.uploads)
         work.uploads.push_back(values[slot].at(v));
-      int calls = 0;
-      s.devices[chunk.device]->submit(std::move(work), [&](chunk_result r) {
-        ++calls;
-        REQUIRE(r.ok());
-        for (size_t i = 0; i < chunk.downloads.size(); ++i)
-          values[slot][chunk.downloads[i]] = r.downloads[i];
-      });
-      CHECK(calls == 1);
+      const chunk_result r = run_chunk(*s.devices[chunk.device], std::move(work));
+      REQUIRE(r.ok());
+      for (size_t i = 0; i < chunk.downloads.size(); ++i)
+        values[slot][chunk.downloads[i]] = r.downloads[i];
     }
   for (uint32_t slot : {0u, 1u})
     for (int64_t i = 0; i < 4; ++i)
@@ -165,8 +177,7 @@ TEST_CASE("a cancelled chunk ends with that error", "[device][A9]") {
   chunk_work work{.bound_plan = bound->id};
   work.uploads = {ramp({4}, 0.f, 1.f)};
   work.stop = std::make_shared<const std::atomic<bool>>(true);
-  chunk_result result;
-  s.devices[0]->submit(std::move(work), [&](chunk_result r) { result = std::move(r); });
+  const chunk_result result = run_chunk(*s.devices[0], std::move(work));
   CHECK_FALSE(result.ok());
   CHECK(result.code == errc::cancelled);
   CHECK(result.downloads.empty());
@@ -183,11 +194,58 @@ TEST_CASE("a device counts what it does and forgets retired plans", "[device][A1
   CHECK(s.devices[0]->stats().installed_plans == 1);
   chunk_work work{.bound_plan = bound->id};
   work.uploads = {ramp({1024}, 0.f, 1.f)};
-  s.devices[0]->submit(std::move(work), [](chunk_result r) { CHECK(r.ok()); });
+  CHECK(run_chunk(*s.devices[0], std::move(work)).ok());
   CHECK(s.devices[0]->stats().chunks == 1);
   CHECK(s.devices[0]->stats().busy_ns > 0);
   CHECK(s.devices[0]->stats().arena_bytes == 4096);
   s.devices[0]->retire(bound->id);
   CHECK(s.devices[0]->stats().installed_plans == 0);
   CHECK(s.devices[0]->stats().arena_bytes == 0);
+}
+
+TEST_CASE("large values arrive whole, from memory of any kind", "[device][A8]") {
+  const tested_device& f = GENERATE(from_range(factories()));
+  INFO(f.name);
+  net n;
+  const value_id x = n.input({dim::symbol("batch"), 32768});
+  stage s(f, 2, n.done({n.apply("Relu", {n.apply("Neg", {x})})}), placement_policy::round_robin);
+  inline_runner runner(s.p, s.pointers);
+  host_block_pool blocks;
+  for (int run = 0; run < 4; ++run) {
+    const shape dims{1 + run % 2, 32768};
+    tensor in = run < 2 ? tensor(dtype::float32, dims) : make_host_tensor(blocks, dtype::float32, dims);
+    for (int64_t i = 0; i < in.size(); ++i)
+      in.mutable_data<float>()[i] = static_cast<float>(run * 1000 + i % 977 - 400);
+    const tensor out = runner.run(std::span(&in, 1)).at(0);
+    int64_t wrong = 0;
+    for (int64_t i = 0; i < in.size(); ++i)
+      wrong += out.values<float>()[i] != std::max(-in.values<float>()[i], 0.f);
+    CHECK(wrong == 0);
+  }
+}
+
+TEST_CASE("timed chunks say when each node ran", "[device][trace]") {
+  const tested_device& f = GENERATE(from_range(factories()));
+  INFO(f.name);
+  net n;
+  const value_id x = n.input({2048});
+  stage s(f, 1, n.done({n.apply("Sigmoid", {n.apply("Neg", {x})})}));
+  const bound_plan_ptr bound = bind_segment(s.p, 0, {});
+  s.devices[0]->install(bound, 0);
+  const int64_t before = now_ns();
+  chunk_work work{.bound_plan = bound->id, .timed = true};
+  work.uploads = {ramp({2048}, 0.f, 1.f)};
+  const chunk_result r = run_chunk(*s.devices[0], std::move(work));
+  REQUIRE(r.ok());
+  int64_t nodes = 0, sum = 0;
+  for (const device_timing& t : r.timings) {
+    CHECK(t.begin_ns <= t.end_ns);
+    // A millisecond for clocks that differ.
+    CHECK(t.begin_ns >= before - 1'000'000);
+    CHECK(t.end_ns <= now_ns() + 1'000'000);
+    nodes += t.kind == device_timing::work::node;
+    sum += t.kind == device_timing::work::node ? t.end_ns - t.begin_ns : 0;
+  }
+  CHECK(nodes == 2);
+  CHECK(sum <= now_ns() - before);
 }

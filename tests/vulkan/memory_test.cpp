@@ -1,0 +1,68 @@
+#include "support/catch.hpp"
+#include "support/gpu.hpp"
+#include "vulkan/memory.hpp"
+#include "vulkan/timeline.hpp"
+
+#include <random>
+
+using namespace troupe;
+using namespace troupe::vulkan;
+
+
+TEST_CASE("allocations of a pool never overlap and memory comes back", "[vulkan][C7]") {
+  device_context context(test::gpus(), 0);
+  memory_pool pool(context, memory_use::device, false);
+  std::mt19937 random(1);
+  std::vector<allocation> held;
+  for (int step = 0; step < 2000; ++step) {
+    if (held.size() > 60 || (!held.empty() && random() % 3 == 0)) {
+      std::swap(held[random() % held.size()], held.back());
+      held.pop_back();
+      continue;
+    }
+    const int64_t bytes = 1 + static_cast<int64_t>(random() % (random() % 20 == 0 ? 3'000'000 : 20'000));
+    held.push_back(pool.allocate(bytes));
+    const allocation& made = held.back();
+    REQUIRE(made.bytes() >= bytes);
+    REQUIRE(made.offset() % 256 == 0);
+    for (size_t i = 0; i + 1 < held.size(); ++i) {
+      const bool apart = held[i].buffer() != made.buffer() || held[i].offset() + held[i].bytes() <= made.offset() ||
+                         made.offset() + made.bytes() <= held[i].offset();
+      REQUIRE(apart);
+    }
+  }
+  held.clear();
+  CHECK(pool.reserved_bytes() <= int64_t{64} << 20);
+  CHECK(test::new_gpu_messages() == "");
+}
+
+TEST_CASE("more memory than there is is an error with the figure", "[vulkan][B2]") {
+  device_context context(test::gpus(), 0);
+  memory_pool pool(context, memory_use::device, false);
+  try {
+    pool.allocate(int64_t{1} << 46);
+    FAIL("it was given");
+  } catch (const error& e) {
+    CHECK(e.code() == errc::out_of_memory);
+    CHECK(std::string(e.what()).find("70368744177664") != std::string::npos);
+  }
+  test::new_gpu_messages(); // the layer may speak of the size: it was asked for on purpose
+}
+
+TEST_CASE("completions come once each, in the order of submission", "[vulkan][A6]") {
+  device_context context(test::gpus(), 0);
+  std::vector<int> ended;
+  {
+    timeline queue(context);
+    for (int i = 0; i < 100; ++i) {
+      if (i % 7 == 3)
+        queue.after_all([&ended, i](VkResult) { ended.push_back(i); });
+      else
+        queue.submit({}, [&ended, i](VkResult) { ended.push_back(i); });
+    }
+    CHECK(queue.last_value() == 86);
+  }
+  REQUIRE(ended.size() == 100);
+  CHECK(std::is_sorted(ended.begin(), ended.end()));
+  CHECK(test::new_gpu_messages() == "");
+}
