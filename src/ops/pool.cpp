@@ -2,15 +2,16 @@
 //
 // Taps outside the input take no part, except that AveragePool with count_include_pad counts those in the padding (not
 // those beyond it, which ceil_mode can reach) as zeros.
+#include "ops/pool.hpp"
+
 #include "ops/families.hpp"
+#include "ops/launches.hpp"
 #include "ops/operand.hpp"
-#include "ops/window.hpp"
 
 #include <cmath>
 #include <limits>
 
 namespace troupe {
-namespace {
 
 window_spec parse_pool(const attributes& attrs, size_t rank) {
   require_rank(rank, 3, "the input");
@@ -19,6 +20,18 @@ window_spec parse_pool(const attributes& attrs, size_t rank) {
     fail(errc::invalid_model, "kernel_shape has {} elements, but the input has rank {}", spec.rank(), rank);
   return spec;
 }
+
+double norm_order(const attributes& attrs) {
+  double p = 2;
+  for (const auto& [name, value] : attrs.all())
+    if (name == "p")
+      p = std::holds_alternative<float>(value) ? attrs.real("p") : static_cast<double>(attrs.integer("p"));
+  if (!(p > 0))
+    fail(errc::invalid_model, "attribute 'p' is {}, but must be positive", p);
+  return p;
+}
+
+namespace {
 
 void infer_pool(infer_context& c) {
   const symbolic_shape& x = c.dims(0);
@@ -149,17 +162,6 @@ void average_pool(kernel_context& c) {
   });
 }
 
-/// Returns attribute `p`: an integer, in opset 1 a float.
-double norm_order(const attributes& attrs) {
-  double p = 2;
-  for (const auto& [name, value] : attrs.all())
-    if (name == "p")
-      p = std::holds_alternative<float>(value) ? attrs.real("p") : static_cast<double>(attrs.integer("p"));
-  if (!(p > 0))
-    fail(errc::invalid_model, "attribute 'p' is {}, but must be positive", p);
-  return p;
-}
-
 void lp_pool(kernel_context& c) {
   const const_view& x = c.input(0);
   const window_axes axes = bind_window(parse_pool(c.attrs(), x.dims.size()), x.dims.subspan(2));
@@ -241,7 +243,8 @@ constexpr auto table = std::to_array<op_def>({
      .layouts = layout_support::spatial,
      .infer = infer_pool,
      .reference = max_pool,
-     .cost = pool_cost},
+     .cost = pool_cost,
+     .launches = max_pool_launches},
     {.domain = "",
      .name = "AveragePool",
      .since = 1,
@@ -249,14 +252,16 @@ constexpr auto table = std::to_array<op_def>({
      .layouts = layout_support::spatial,
      .infer = infer_pool,
      .reference = average_pool,
-     .cost = pool_cost},
+     .cost = pool_cost,
+     .launches = average_pool_launches},
     {.domain = "",
      .name = "LpPool",
      .since = 1,
      .types = types::floats,
      .infer = infer_pool,
      .reference = lp_pool,
-     .cost = pool_cost},
+     .cost = pool_cost,
+     .launches = lp_pool_launches},
     {.domain = "",
      .name = "GlobalAveragePool",
      .since = 1,
@@ -264,21 +269,24 @@ constexpr auto table = std::to_array<op_def>({
      .layouts = layout_support::spatial,
      .infer = infer_global,
      .reference = global_average_pool,
-     .cost = global_cost},
+     .cost = global_cost,
+     .launches = global_average_pool_launches},
     {.domain = "",
      .name = "GlobalMaxPool",
      .since = 1,
      .types = types::floats,
      .infer = infer_global,
      .reference = global_max_pool,
-     .cost = global_cost},
+     .cost = global_cost,
+     .launches = global_max_pool_launches},
     {.domain = "",
      .name = "GlobalLpPool",
      .since = 1,
      .types = types::floats,
      .infer = infer_global,
      .reference = global_lp_pool,
-     .cost = global_cost},
+     .cost = global_cost,
+     .launches = global_lp_pool_launches},
 });
 
 } // namespace

@@ -1,0 +1,58 @@
+// The three pooling functions: a start, a step for each element, a combination of partial results, and an end.
+#ifndef TROUPE_POOL
+#define TROUPE_POOL
+
+#include "common.glsl"
+#include "float_math.glsl"
+
+#define POOL_MAXIMUM 0u
+#define POOL_AVERAGE 1u
+#define POOL_NORM 2u
+
+#ifdef TROUPE_i8
+#define INTEGER_LOWEST -128.0
+#else
+#define INTEGER_LOWEST 0.0
+#endif
+
+/// NaN wins.
+vec4 pool_maximum(vec4 a, vec4 b) {
+  [[unroll]] for (uint i = 0; i < 4; ++i)
+    a[i] = b[i] > a[i] || exact_isnan(b[i]) ? b[i] : a[i];
+  return a;
+}
+
+vec4 pool_start(uint kind) {
+  return vec4(kind == POOL_MAXIMUM ? -infinity : 0.0);
+}
+
+vec4 pool_step(uint kind, vec4 sum, vec4 value, float order) {
+  if (kind == POOL_MAXIMUM)
+    return pool_maximum(sum, value);
+  if (kind == POOL_AVERAGE)
+    return sum + value;
+  if (order == 1.0)
+    return sum + abs(value);
+  if (order == 2.0)
+    return fma(value, value, sum);
+  [[unroll]] for (uint i = 0; i < 4; ++i)
+    sum[i] += exact_pow(abs(value[i]), order);
+  return sum;
+}
+
+vec4 pool_join(uint kind, vec4 a, vec4 b) {
+  return kind == POOL_MAXIMUM ? pool_maximum(a, b) : a + b;
+}
+
+/// Returns a p-norm from its sum; other kinds unchanged.
+vec4 pool_finish(uint kind, vec4 sum, float order) {
+  if (kind != POOL_NORM || order == 1.0)
+    return sum;
+  if (order == 2.0)
+    return sqrt(sum);
+  [[unroll]] for (uint i = 0; i < 4; ++i)
+    sum[i] = exact_pow(sum[i], 1.0 / order);
+  return sum;
+}
+
+#endif
