@@ -47,9 +47,10 @@ struct one_node {
   }
 };
 
-/// Devices are kept: opening one costs more than a case.
+/// Devices are kept: opening one costs more than a case. They stay open at exit: the validation layer is gone before static
+/// objects are destroyed.
 device& gpu_for(uint32_t alternative, bool plain) {
-  static std::map<std::pair<uint32_t, bool>, std::unique_ptr<device>> open;
+  static auto& open = *new std::map<std::pair<uint32_t, bool>, std::unique_ptr<device>>;
   auto& made = open[{alternative, plain}];
   if (!made)
     made = open_gpu({.poison = true, .alternative = alternative, .prefer_plain = plain});
