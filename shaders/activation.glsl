@@ -93,9 +93,9 @@ float exact_erf(float x) {
   return x < 0.0 ? -e : e;
 }
 
-/// 1 / (1 + e^−x).
+/// 1 / (1 + e^−x); 0 where divisors would be beyond 2^126, the largest that Vulkan divides by accurately.
 float exact_sigmoid(float x) {
-  return 1.0 / (1.0 + exact_exp(x < -80.0 ? 80.0 : -x));
+  return x < -87.0 ? 0.0 : 1.0 / (1.0 + exact_exp(-x));
 }
 
 /// act(x); `kind` should be a specialisation constant.

@@ -6,15 +6,18 @@
 // walked, two bits each: 0 like the output, 1 a single element, 2 by strides. Operands of a step: 0 … 7 inputs, 8 … 23
 // results, 24 … 39 constants. Inputs that are absent are bound to the first one.
 // Drivers compile the whole of apply() for every step before they see that a step is constant, so shorter chains have
-// variants of their own: TYPE_1, TYPE_4, TYPE_16. The rarer functions stand only in those of one step.
-// Variants: f32_1 f32_4 f32_16 f16_1 f16_4 f16_16
+// variants of their own: TYPE_1, TYPE_4, TYPE_16. The codes that only single steps have are in TYPE_single.
+// Variants: f32_single f32_1 f32_4 f32_16 f16_single f16_1 f16_4 f16_16
 #extension GL_GOOGLE_include_directive : require
-#if defined(TROUPE_f32_1) || defined(TROUPE_f32_4) || defined(TROUPE_f32_16)
+#if defined(TROUPE_f32_single) || defined(TROUPE_f32_1) || defined(TROUPE_f32_4) || defined(TROUPE_f32_16)
 #define TROUPE_f32 1
 #else
 #define TROUPE_f16 1
 #endif
-#if defined(TROUPE_f32_1) || defined(TROUPE_f16_1)
+#if defined(TROUPE_f32_single) || defined(TROUPE_f16_single)
+#define SINGLE
+#define MAX_STEPS 1
+#elif defined(TROUPE_f32_1) || defined(TROUPE_f16_1)
 #define MAX_STEPS 1
 #elif defined(TROUPE_f32_4) || defined(TROUPE_f16_4)
 #define MAX_STEPS 4
@@ -74,20 +77,35 @@ float operand(uint i) {
 float min_nan(float a, float b) { return a < b || exact_isnan(a) ? a : b; }
 float max_nan(float a, float b) { return a > b || exact_isnan(a) ? a : b; }
 
-float modulo(float a, float b) { // the sign of b, as Python's %
-  const float r = a - b * floor(a / b);
-  return r;
-}
-
-float truncated_modulo(float a, float b) { // the sign of a, as C's fmod
-  const float r = abs(a) - abs(b) * floor(abs(a) / abs(b));
+#ifdef SINGLE
+/// a − b · trunc(a / b) by long division, a bit of the quotient at a time: exact as C's fmod is.
+float truncated_modulo(float a, float b) {
+  const float d = abs(b);
+  float r = abs(a), step = d;
+  if (exact_isnan(a) || exact_isnan(b) || exact_isinf(a) || d == 0.0)
+    return nan_value;
+  // Floats span fewer than 300 powers of two: the limits only matter where subnormals are taken for zeros.
+  for (uint i = 0u; i < 300u && step <= 0.5 * r; ++i)
+    step *= 2.0;
+  for (uint i = 0u; i < 300u && step >= d; ++i) {
+    r = r >= step ? r - step : r;
+    step *= 0.5;
+  }
   return a < 0.0 ? -r : r;
 }
 
-/// Codes 0 … 29 are those of elementwise_code; the others stand for single operators (src/ops/elementwise_launch.cpp).
+/// The remainder with the sign of b, as Python's %.
+float modulo(float a, float b) {
+  const float r = truncated_modulo(a, b);
+  return r != 0.0 && (r < 0.0) != (b < 0.0) ? r + b : r;
+}
+#endif
+
+/// Codes 0 … 29 are those of elementwise_code; the others stand for single operators (src/ops/elementwise_launch.hpp).
 float apply(uint code, uint ia, uint ib, uint ic) {
   const float a = operand(ia);
   switch (code) {
+#ifndef SINGLE
     case 0u: return a + operand(ib);
     case 1u: return a - operand(ib);
     case 2u: return a * operand(ib);
@@ -118,7 +136,7 @@ float apply(uint code, uint ia, uint ib, uint ic) {
     case 27u: return a < 0.0 ? operand(ib) * a : a;
     case 28u: return a * exact_sigmoid(operand(ib) * a);
     case 29u: return a < 0.0 ? operand(ib) * exact_expm1(a) : a;
-#if MAX_STEPS == 1
+#else
     case 64u: return exact_isnan(a) ? a : sign(a);
     case 65u: return exact_round(a);
     case 66u: return exact_sin(a) / exact_cos(a);
@@ -130,15 +148,18 @@ float apply(uint code, uint ia, uint ib, uint ic) {
     case 72u: return exact_asinh(a);
     case 73u: return exact_acosh(a);
     case 74u: return exact_atanh(a);
-    case 75u: return a > operand(ib) ? a : 0.0 * a; // ThresholdedRelu
-    case 76u: return a / (1.0 + abs(a));            // Softsign
+    case 75u: return a > operand(ib) || exact_isnan(a) ? a : 0.0; // ThresholdedRelu
+    case 76u: return a / (1.0 + abs(a)); // Softsign
     case 77u: { // Mish
       const float e = exact_exp(a > 30.0 ? 30.0 : a), n = e * (e + 2.0);
       return a > 30.0 ? a : a * (n / (n + 2.0));
     }
-    case 78u: return operand(ic) * (a > 0.0 ? a : operand(ib) * exact_expm1(a));       // Selu
-    case 79u: return a > 0.0 ? a : operand(ib) * exact_expm1(a / operand(ib));         // Celu
-    case 80u: return a < -operand(ib) ? a + operand(ic) : (a > operand(ib) ? a - operand(ic) : 0.0); // Shrink
+    case 78u: return operand(ic) * (a >= 0.0 ? a : operand(ib) * exact_expm1(a)); // Selu
+    case 79u: return a >= 0.0 ? a : operand(ib) * exact_expm1(a / operand(ib));   // Celu
+    case 80u: { // Shrink
+      const float lambda = operand(ib), bias = operand(ic);
+      return a < -lambda ? a + bias : (a > lambda ? a - bias : (exact_isnan(a) ? a : 0.0));
+    }
     case 81u: return modulo(a, operand(ib));
     case 82u: return truncated_modulo(a, operand(ib));
 #endif

@@ -1,12 +1,15 @@
 // Activation functions: y[i] = f(x[i]) with parameters from attributes (Clip from opset 11: from inputs; PRelu: a
 // broadcast slope). NaN goes through every one of them.
 #include "ops/elementwise.hpp"
+#include "ops/elementwise_launch.hpp"
 #include "ops/families.hpp"
 #include "ops/infer.hpp"
 #include "tensor/convert.hpp"
 
 namespace troupe {
 namespace {
+
+constexpr float infinity = std::numeric_limits<float>::infinity();
 
 /// max(x, 0): the comparison is false for NaN.
 void relu(kernel_context& c) {
@@ -81,12 +84,15 @@ void selu_with(kernel_context& c, float default_alpha, float default_gamma) {
   map_float(c, [=](auto x) { return gamma * (x > 0 ? x : alpha * std::expm1(x)); });
 }
 
+constexpr float selu_alpha = 1.67326319218681884765625f, selu_gamma = 1.05070102214813232421875f;
+constexpr float selu_1_alpha = 1.6732f, selu_1_gamma = 1.0507f;
+
 void selu(kernel_context& c) {
-  selu_with(c, 1.67326319217681884765625f, 1.05070102214813232421875f);
+  selu_with(c, selu_alpha, selu_gamma);
 }
 
 void selu_1(kernel_context& c) {
-  selu_with(c, 1.6732f, 1.0507f);
+  selu_with(c, selu_1_alpha, selu_1_gamma);
 }
 
 /// Limits to [0, 1].
@@ -205,7 +211,6 @@ void clip(kernel_context& c) {
 
 /// Until opset 10 the bounds are attributes.
 void clip_1(kernel_context& c) {
-  constexpr float infinity = std::numeric_limits<float>::infinity();
   const float low = c.attrs().real("min", -infinity), high = c.attrs().real("max", infinity);
   visit_float(c.input(0).type, [&](auto tag) {
     using T = typename decltype(tag)::type;
@@ -213,8 +218,68 @@ void clip_1(kernel_context& c) {
   });
 }
 
+launch_lists leaky_relu_launches(const gpu_call& call) {
+  return launch_with_attributes<elementwise_code::leaky_relu>(call, {{"alpha", 0.01f}});
+}
+
+launch_lists elu_launches(const gpu_call& call) {
+  return launch_with_attributes<elementwise_code::elu>(call, {{"alpha", 1.f}});
+}
+
+launch_lists selu_launches(const gpu_call& call) {
+  return launch_with_attributes<gpu_step::selu>(call, {{"alpha", selu_alpha}, {"gamma", selu_gamma}});
+}
+
+launch_lists selu_1_launches(const gpu_call& call) {
+  return launch_with_attributes<gpu_step::selu>(call, {{"alpha", selu_1_alpha}, {"gamma", selu_1_gamma}});
+}
+
+launch_lists celu_launches(const gpu_call& call) {
+  return launch_with_attributes<gpu_step::celu>(call, {{"alpha", 1.f}});
+}
+
+launch_lists thresholded_relu_launches(const gpu_call& call) {
+  return launch_with_attributes<gpu_step::thresholded_relu>(call, {{"alpha", 1.f}});
+}
+
+launch_lists hard_sigmoid_launches(const gpu_call& call) {
+  return launch_with_attributes<elementwise_code::hard_sigmoid>(call, {{"alpha", 0.2f}, {"beta", 0.5f}});
+}
+
+launch_lists swish_launches(const gpu_call& call) {
+  return launch_with_attributes<elementwise_code::swish>(call, {{"alpha", 1.f}});
+}
+
+launch_lists shrink_launches(const gpu_call& call) {
+  return launch_with_attributes<gpu_step::shrink>(call, {{"lambd", 0.5f}, {"bias", 0.f}});
+}
+
+launch_lists gelu_launches(const gpu_call& call) {
+  const std::string approximate = call.attrs.text("approximate", "none");
+  if (approximate == "tanh")
+    return launch_step<elementwise_code::gelu_tanh>(call);
+  return approximate == "none" ? launch_step<elementwise_code::gelu>(call) : launch_lists{};
+}
+
+launch_lists clip_1_launches(const gpu_call& call) {
+  return launch_with_attributes<elementwise_code::clip>(call, {{"min", -infinity}, {"max", infinity}});
+}
+
+/// Bounds are inputs of one element; an absent one is an infinity.
+launch_lists clip_launches(const gpu_call& call) {
+  gpu_elementwise_step step{static_cast<uint32_t>(elementwise_code::clip), 0, -1, -2};
+  int32_t next = 1;
+  for (size_t i : {1, 2})
+    if (call.has_input(i)) {
+      if (call.inputs[i].size() != 1)
+        return {};
+      (i == 1 ? step.b : step.c) = next++;
+    }
+  return launch_chain(call, {step}, {-infinity, infinity});
+}
+
 constexpr op_def row(std::string_view name, int64_t since, void (*reference)(kernel_context&),
-                     dtype_set element_types = types::floats) {
+                     launch_lists (*launches)(const gpu_call&), dtype_set element_types = types::floats) {
   return {.domain = "",
           .name = name,
           .since = since,
@@ -222,51 +287,55 @@ constexpr op_def row(std::string_view name, int64_t since, void (*reference)(ker
           .alias = aliasing::in_place,
           .layouts = layout_support::agnostic,
           .infer = infer_same,
-          .reference = reference};
+          .reference = reference,
+          .launches = launches};
 }
 
 /// A row whose function takes many flops.
-constexpr op_def costly(std::string_view name, int64_t since, void (*reference)(kernel_context&)) {
-  op_def def = row(name, since, reference);
+constexpr op_def costly(std::string_view name, int64_t since, void (*reference)(kernel_context&),
+                        launch_lists (*launches)(const gpu_call&)) {
+  op_def def = row(name, since, reference, launches);
   def.cost = transcendental_cost;
   return def;
 }
 
 constexpr op_def prelu_row(int64_t since, void (*reference)(kernel_context&)) {
-  op_def def = row("PRelu", since, reference, types::numeric);
+  op_def def = row("PRelu", since, reference, launch_step<elementwise_code::leaky_relu>, types::numeric);
   def.min_inputs = def.max_inputs = 2;
   def.infer = infer_prelu;
-  if (since < 7)
-    def.layouts = layout_support::plain; // a slope of one dim is neither the output's dims nor a single element
+  if (since < 7) { // a slope of one dim is neither the output's dims nor a single element
+    def.layouts = layout_support::plain;
+    def.launches = nullptr;
+  }
   return def;
 }
 
 constexpr op_def clip_row() {
-  op_def def = row("Clip", 11, clip, types::numeric);
+  op_def def = row("Clip", 11, clip, clip_launches, types::numeric);
   def.max_inputs = 3;
   return def;
 }
 
 constexpr auto table = std::to_array<op_def>({
-    row("Relu", 1, relu, types::numeric),
-    costly("Sigmoid", 1, sigmoid),
-    row("LeakyRelu", 1, leaky_relu),
-    costly("Elu", 1, elu),
-    costly("Selu", 1, selu_1),
-    costly("Selu", 6, selu),
-    costly("Celu", 12, celu),
-    row("ThresholdedRelu", 10, thresholded_relu),
-    row("HardSigmoid", 1, hard_sigmoid),
-    row("HardSwish", 14, hard_swish),
-    costly("Softplus", 1, softplus),
-    row("Softsign", 1, softsign),
-    costly("Mish", 18, mish),
-    costly("Swish", 24, swish),
-    costly("Gelu", 20, gelu),
-    row("Shrink", 9, shrink, types::numeric),
+    row("Relu", 1, relu, launch_step<elementwise_code::relu>, types::numeric),
+    costly("Sigmoid", 1, sigmoid, launch_step<elementwise_code::sigmoid>),
+    row("LeakyRelu", 1, leaky_relu, leaky_relu_launches),
+    costly("Elu", 1, elu, elu_launches),
+    costly("Selu", 1, selu_1, selu_1_launches),
+    costly("Selu", 6, selu, selu_launches),
+    costly("Celu", 12, celu, celu_launches),
+    row("ThresholdedRelu", 10, thresholded_relu, thresholded_relu_launches),
+    row("HardSigmoid", 1, hard_sigmoid, hard_sigmoid_launches),
+    row("HardSwish", 14, hard_swish, launch_step<elementwise_code::hard_swish>),
+    costly("Softplus", 1, softplus, launch_step<elementwise_code::softplus>),
+    row("Softsign", 1, softsign, launch_step<gpu_step::softsign>),
+    costly("Mish", 18, mish, launch_step<gpu_step::mish>),
+    costly("Swish", 24, swish, swish_launches),
+    costly("Gelu", 20, gelu, gelu_launches),
+    row("Shrink", 9, shrink, shrink_launches, types::numeric),
     prelu_row(1, prelu_1),
     prelu_row(7, prelu),
-    row("Clip", 1, clip_1),
+    row("Clip", 1, clip_1, clip_1_launches),
     clip_row(),
 });
 

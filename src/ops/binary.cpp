@@ -133,6 +133,11 @@ void infer_modulo(infer_context& c) {
     set_known_binary(c, c.type(0), broadcast_inputs(c), known::modulo);
 }
 
+launch_lists modulo_launches(const gpu_call& call) {
+  return call.attrs.integer("fmod", 0) != 0 ? launch_step<gpu_step::truncated_modulo>(call)
+                                            : launch_step<gpu_step::modulo>(call);
+}
+
 constexpr op_def row(std::string_view name, int64_t since, dtype_set element_types, void (*infer)(infer_context&),
                      void (*reference)(kernel_context&), launch_lists (*launches)(const gpu_call&) = nullptr) {
   return {.domain = "",
@@ -167,7 +172,7 @@ constexpr auto table = std::to_array<op_def>({
         launch_step<elementwise_code::multiply>),
     row("Div", 7, types::numeric, infer_known<known::divide>, arithmetic<divide_of>,
         launch_step<elementwise_code::divide>),
-    row("Mod", 10, types::numeric, infer_modulo, modulo),
+    row("Mod", 10, types::numeric, infer_modulo, modulo, modulo_launches),
     row("BitShift", 11, types::unsigned_ints, infer_broadcast, bit_shift),
     row("BitwiseAnd", 18, types::integers, infer_broadcast, bitwise<and_bits>),
     row("BitwiseOr", 18, types::integers, infer_broadcast, bitwise<or_bits>),

@@ -59,6 +59,13 @@ std::vector<uint32_t> parameters(const operand_walk& walk, int64_t count, const 
   return words;
 }
 
+/// Returns which of the shader's variants holds these steps.
+const char* longest(const std::vector<gpu_elementwise_step>& steps) {
+  if (steps.size() == 1)
+    return steps[0].code >= static_cast<uint32_t>(gpu_step::sign) ? "_single" : "_1";
+  return steps.size() <= 4 ? "_4" : "_16";
+}
+
 } // namespace
 
 launch_lists launch_chain(const gpu_call& call, const std::vector<gpu_elementwise_step>& steps,
@@ -66,27 +73,30 @@ launch_lists launch_chain(const gpu_call& call, const std::vector<gpu_elementwis
   const operand& out = call.outputs.at(0);
   const bool is_float = types::floats & set_of(out.type);
   const auto variant = is_float ? arithmetic_variant(out.type, call.gpu) : std::nullopt;
-  const bool same_types =
-      std::all_of(call.inputs.begin(), call.inputs.end(), [&](const operand& o) { return o.type == out.type; });
-  if (!variant || !same_types || call.inputs.empty() || call.inputs.size() > max_inputs ||
-      constants.size() > max_constants || steps.size() > max_elementwise_steps)
-    return {};
-  const operand_walk walk = walk_of(out, call.inputs);
-  if (walk.dims.size() > max_walk_rank)
-    return {};
+  std::vector<operand> operands;
   launch_builder b(call, "elementwise");
   std::vector<launch_binding> bindings;
+  for (size_t i = 0; i < call.inputs.size(); ++i)
+    if (call.has_input(i)) {
+      operands.push_back(call.inputs[i]);
+      bindings.push_back(b.in(i));
+    }
+  const bool same_types =
+      std::all_of(operands.begin(), operands.end(), [&](const operand& o) { return o.type == out.type; });
+  if (!variant || !same_types || operands.empty() || operands.size() > max_inputs || constants.size() > max_constants ||
+      steps.size() > max_elementwise_steps)
+    return {};
+  const operand_walk walk = walk_of(out, operands);
+  if (walk.dims.size() > max_walk_rank)
+    return {};
   uint32_t modes = 0;
-  for (size_t i = 0; i < max_inputs; ++i) {
-    bindings.push_back(b.in(i < call.inputs.size() ? i : 0));
-    if (i < call.inputs.size())
-      modes |= mode_of(walk, i) << (2 * i);
-  }
+  for (size_t i = 0; i < operands.size(); ++i)
+    modes |= mode_of(walk, i) << (2 * i);
+  bindings.resize(max_inputs, bindings[0]);
   bindings.push_back(b.out(0));
-  const char* longest = steps.size() == 1 ? "_1" : steps.size() <= 4 ? "_4" : "_16";
-  launch& l = b.add("elementwise." + *variant + longest, flat_groups(out.size(), group_elements, call.gpu),
+  launch& l = b.add("elementwise." + *variant + longest(steps), flat_groups(out.size(), group_elements, call.gpu),
                     std::move(bindings));
-  l.constants = specialise(steps, call.inputs.size(), modes);
+  l.constants = specialise(steps, operands.size(), modes);
   l.params = parameters(walk, out.size(), constants);
   auto list = b.finish();
   return list ? launch_lists{std::move(*list)} : launch_lists{};

@@ -1,6 +1,7 @@
 // Sum, Mean, Max and Min of any number of operands, with broadcasting. The operands are combined from the left into the
 // output; with one or two of them the output may be the same bytes as an operand, with more it is collected apart first.
 #include "ops/elementwise.hpp"
+#include "ops/elementwise_launch.hpp"
 #include "ops/families.hpp"
 #include "ops/infer.hpp"
 #include "ops/known.hpp"
@@ -63,8 +64,32 @@ void infer_known(infer_context& c) {
   set_known_binary(c, c.type(0), dims, Rule);
 }
 
+/// Steps that combine all inputs from the left with `code`.
+std::vector<gpu_elementwise_step> combine_steps(size_t inputs, elementwise_code code) {
+  std::vector<gpu_elementwise_step> steps;
+  if (inputs == 1)
+    steps.push_back({static_cast<uint32_t>(gpu_step::same)});
+  for (size_t i = 1; i < inputs; ++i)
+    steps.push_back(
+        {static_cast<uint32_t>(code), static_cast<int32_t>(i == 1 ? 0 : inputs + i - 2), static_cast<int32_t>(i)});
+  return steps;
+}
+
+template <elementwise_code Code>
+launch_lists combine_launches(const gpu_call& call) {
+  return launch_chain(call, combine_steps(call.inputs.size(), Code), {});
+}
+
+launch_lists mean_launches(const gpu_call& call) {
+  const size_t inputs = call.inputs.size();
+  auto steps = combine_steps(inputs, elementwise_code::add);
+  const auto sum = static_cast<int32_t>(inputs + steps.size() - 1);
+  steps.push_back({static_cast<uint32_t>(elementwise_code::divide), sum, -1});
+  return launch_chain(call, steps, {static_cast<float>(inputs)});
+}
+
 constexpr op_def row(std::string_view name, dtype_set element_types, void (*infer)(infer_context&),
-                     void (*reference)(kernel_context&)) {
+                     void (*reference)(kernel_context&), launch_lists (*launches)(const gpu_call&)) {
   return {.domain = "",
           .name = name,
           .since = 1,
@@ -73,14 +98,17 @@ constexpr op_def row(std::string_view name, dtype_set element_types, void (*infe
           .alias = aliasing::in_place,
           .layouts = layout_support::agnostic,
           .infer = infer,
-          .reference = reference};
+          .reference = reference,
+          .launches = launches};
 }
 
 constexpr auto table = std::to_array<op_def>({
-    row("Sum", types::floats, infer_broadcast, sum),
-    row("Mean", types::floats, infer_broadcast, mean),
-    row("Max", types::numeric, infer_known<known::larger>, numeric_kernel<max_of>),
-    row("Min", types::numeric, infer_known<known::smaller>, numeric_kernel<min_of>),
+    row("Sum", types::floats, infer_broadcast, sum, combine_launches<elementwise_code::add>),
+    row("Mean", types::floats, infer_broadcast, mean, mean_launches),
+    row("Max", types::numeric, infer_known<known::larger>, numeric_kernel<max_of>,
+        combine_launches<elementwise_code::maximum>),
+    row("Min", types::numeric, infer_known<known::smaller>, numeric_kernel<min_of>,
+        combine_launches<elementwise_code::minimum>),
 });
 
 } // namespace
