@@ -1,7 +1,7 @@
 #version 450
-// Copies elements between two strided arrays: Transpose, Slice, Expand, Tile, Concat, Split, Reorder. One invocation an
-// element; axes are innermost first.
-// Variants: w8 w16 w32 w64
+// Copies elements between two strided arrays: Transpose, Slice, Expand, Tile, Split, Reorder. One invocation a word; axes are
+// innermost first. Steps may be negative: arithmetic modulo 2^32 gives the right place all the same.
+// Variants: w8 w16 w32 w64 w128
 #extension GL_GOOGLE_include_directive : require
 #include "types.glsl"
 #include "common.glsl"
@@ -11,9 +11,9 @@ layout(local_size_x = 256) in;
 layout(set = 0, binding = 0, std140) uniform parameters {
   uint count;
   uint rank;
-  int from_base;
-  int to_base;
-  ivec4 axes[8]; // size, step in from, step in to
+  uint from_base;
+  uint to_base;
+  uvec4 axes[14]; // size, step in from, step in to
 };
 layout(set = 0, binding = 1, std430) readonly buffer source { T from[]; };
 layout(set = 0, binding = 2, std430) writeonly buffer target { T to[]; };
@@ -22,12 +22,9 @@ void main() {
   const uint index = flat_group() * 256u + gl_LocalInvocationID.x;
   if (index >= count)
     return;
-  uint rest = index;
-  int f = from_base, t = to_base;
+  uint rest = index, f = from_base, t = to_base;
   for (uint i = 0u; i < rank; ++i) {
-    const uint size = uint(axes[i].x);
-    const uint next = rest / size;
-    const int at = int(rest - next * size);
+    const uint next = rest / axes[i].x, at = rest - next * axes[i].x;
     f += at * axes[i].y;
     t += at * axes[i].z;
     rest = next;

@@ -53,6 +53,8 @@
 #define T uint
 #elif defined(TROUPE_w64)
 #define T uvec2
+#elif defined(TROUPE_w128)
+#define T uvec4
 #endif
 
 #endif

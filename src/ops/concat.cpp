@@ -1,7 +1,8 @@
 // Concat and Split along one axis: each part is a block of rows as long as part size × inner elements.
 #include "ops/families.hpp"
+#include "ops/launches.hpp"
 #include "ops/movement.hpp"
-#include "ops/strided_copy.hpp"
+#include "ops/operand_copy.hpp"
 
 #include <algorithm>
 #include <numeric>
@@ -106,7 +107,9 @@ std::vector<int64_t> part_sizes(kernel_context& c, size_t axis) {
   return constants(equal_parts(total, c.output_count(), c.attrs().has("num_outputs")));
 }
 
-void split_kernel(kernel_context& c) {
+} // namespace
+
+std::vector<operand_copy> split_copies(kernel_context& c) {
   const const_view& in = c.input(0);
   const size_t axis = normalize_axis(c.attrs().integer("axis", 0), in.dims.size());
   const int64_t outer = product(in.dims, 0, axis), inner = product(in.dims, axis + 1, in.dims.size());
@@ -114,6 +117,7 @@ void split_kernel(kernel_context& c) {
   if (std::accumulate(sizes.begin(), sizes.end(), int64_t{0}) != in.dims[axis])
     fail(errc::invalid_input, "the parts of Split do not sum to dim {} of {}", axis, to_string(in.dims));
   int64_t offset = 0;
+  std::vector<operand_copy> copies;
   for (size_t i = 0; i < c.output_count(); offset += sizes.at(i++)) {
     if (!c.has_output(i))
       continue;
@@ -121,9 +125,15 @@ void split_kernel(kernel_context& c) {
     const int64_t run = sizes.at(i) * inner;
     if (part.size() != outer * run || offset + sizes.at(i) > in.dims[axis])
       fail(errc::invalid_input, "part {} of Split does not fit the input {}", i, to_string(in.dims));
-    copy_strided(in.type, element_at(in.type, in.data, offset * inner), part.data,
-                 {{outer, in.dims[axis] * inner, run}, {run, 1, 1}});
+    copies.push_back({.output = i, .from = offset * inner, .axes = {{outer, in.dims[axis] * inner, run}, {run, 1, 1}}});
   }
+  return copies;
+}
+
+namespace {
+
+void split_kernel(kernel_context& c) {
+  run_copies(c, split_copies(c));
 }
 
 constexpr auto table = std::to_array<op_def>({
@@ -133,14 +143,16 @@ constexpr auto table = std::to_array<op_def>({
      .max_inputs = 255,
      .types = movable_types,
      .infer = infer_concat_1,
-     .reference = concat_kernel},
+     .reference = concat_kernel,
+     .launches = concat_launches},
     {.domain = "",
      .name = "Concat",
      .since = 4,
      .max_inputs = 255,
      .types = movable_types,
      .infer = infer_concat,
-     .reference = concat_kernel},
+     .reference = concat_kernel,
+     .launches = concat_launches},
     {.domain = "",
      .name = "Split",
      .since = 1,
@@ -149,7 +161,8 @@ constexpr auto table = std::to_array<op_def>({
      .types = movable_types,
      .host_inputs = 0b10,
      .infer = infer_split,
-     .reference = split_kernel},
+     .reference = split_kernel,
+     .launches = split_launches},
 });
 
 } // namespace

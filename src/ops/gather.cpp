@@ -2,6 +2,7 @@
 // bounds is an error of the run that names index and bound.
 #include "base/parallel.hpp"
 #include "ops/families.hpp"
+#include "ops/launches.hpp"
 #include "ops/movement.hpp"
 #include "ops/strided_copy.hpp"
 
@@ -149,7 +150,8 @@ constexpr auto table = std::to_array<op_def>({
      .max_inputs = 2,
      .types = movable_types,
      .infer = infer_gather,
-     .reference = gather_kernel},
+     .reference = gather_kernel,
+     .launches = gather_launches},
     {.domain = "",
      .name = "GatherElements",
      .since = 11,

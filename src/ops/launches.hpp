@@ -6,10 +6,14 @@
 namespace troupe {
 
 launch_lists average_pool_launches(const gpu_call& call);
+launch_lists concat_launches(const gpu_call& call);
 launch_lists conv_launches(const gpu_call& call);
 launch_lists conv_transpose_launches(const gpu_call& call);
+launch_lists depth_to_space_launches(const gpu_call& call);
+launch_lists expand_launches(const gpu_call& call);
 launch_lists fused_elementwise_launches(const gpu_call& call);
 launch_lists fused_matmul_launches(const gpu_call& call);
+launch_lists gather_launches(const gpu_call& call);
 launch_lists gemm_launches(const gpu_call& call);
 launch_lists global_average_pool_launches(const gpu_call& call);
 launch_lists global_lp_pool_launches(const gpu_call& call);
@@ -17,5 +21,12 @@ launch_lists global_max_pool_launches(const gpu_call& call);
 launch_lists lp_pool_launches(const gpu_call& call);
 launch_lists matmul_launches(const gpu_call& call);
 launch_lists max_pool_launches(const gpu_call& call);
+launch_lists pad_launches(const gpu_call& call);
+launch_lists reorder_launches(const gpu_call& call);
+launch_lists slice_launches(const gpu_call& call);
+launch_lists space_to_depth_launches(const gpu_call& call);
+launch_lists split_launches(const gpu_call& call);
+launch_lists tile_launches(const gpu_call& call);
+launch_lists transpose_launches(const gpu_call& call);
 
 } // namespace troupe

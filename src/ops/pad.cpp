@@ -4,13 +4,13 @@
 // Negative pads crop.
 #include "ops/axis_gather.hpp"
 #include "ops/families.hpp"
+#include "ops/launches.hpp"
 #include "ops/movement.hpp"
+#include "ops/padding.hpp"
 #include "ops/strided_copy.hpp"
 
 namespace troupe {
 namespace {
-
-enum class pad_mode { constant, reflect, edge, wrap };
 
 pad_mode mode_of(const attributes& attrs) {
   const std::string mode = attrs.text("mode", "constant");
@@ -86,28 +86,37 @@ int64_t source(pad_mode mode, int64_t j, int64_t d) {
 }
 
 /// For every axis and output index: the source index times the input's stride, -1 for the fill value.
-std::vector<std::vector<int64_t>> offsets_of(kernel_context& c, pad_mode mode) {
-  const auto in = c.input(0).dims, out = c.output(0).dims;
-  const auto listed = c.has_input(1)          ? to_int64(c.input(1))
-                      : c.attrs().has("pads") ? c.attrs().integers("pads")
-                                              : c.attrs().integers("paddings");
-  const auto pads = all_pads(listed, c.has_input(3) ? std::optional(to_int64(c.input(3))) : std::nullopt, in.size());
-  const shape strides = strides_of(in);
+std::vector<std::vector<int64_t>> offsets_of(kernel_context& c, const padding& p) {
+  const shape strides = strides_of(c.input(0).dims);
   std::vector<std::vector<int64_t>> tables;
-  for (size_t i = 0; i < in.size(); ++i) {
-    if (in[i] + pads[i].first + pads[i].second != out[i])
-      fail(errc::invalid_input, "Pad of {} does not give {}", to_string(in), to_string(out));
+  for (size_t i = 0; i < p.before.size(); ++i) {
     auto& offsets = tables.emplace_back();
-    for (int64_t j = 0; j < out[i]; ++j) {
-      const int64_t from = source(mode, j - pads[i].first, in[i]);
+    for (int64_t j = 0; j < c.output(0).dims[i]; ++j) {
+      const int64_t from = source(p.mode, j - p.before[i], c.input(0).dims[i]);
       offsets.push_back(from < 0 ? -1 : from * strides[i]);
     }
   }
   return tables;
 }
 
-/// The fill value in the input's type: input 2, or attribute `value` until opset 10, or zero.
-tensor fill_of(kernel_context& c) {
+} // namespace
+
+padding padding_of(const kernel_context& c) {
+  const auto in = c.input(0).dims, out = c.output(0).dims;
+  const auto listed = c.has_input(1)          ? to_int64(c.input(1))
+                      : c.attrs().has("pads") ? c.attrs().integers("pads")
+                                              : c.attrs().integers("paddings");
+  const auto pads = all_pads(listed, c.has_input(3) ? std::optional(to_int64(c.input(3))) : std::nullopt, in.size());
+  padding p{mode_of(c.attrs()), {}};
+  for (size_t i = 0; i < in.size(); ++i) {
+    if (in[i] + pads[i].first + pads[i].second != out[i])
+      fail(errc::invalid_input, "Pad of {} does not give {}", to_string(in), to_string(out));
+    p.before.push_back(pads[i].first);
+  }
+  return p;
+}
+
+tensor pad_fill(const kernel_context& c) {
   const dtype type = c.input(0).type;
   tensor fill(type, {});
   if (c.has_input(2)) {
@@ -125,16 +134,24 @@ tensor fill_of(kernel_context& c) {
   return fill;
 }
 
+namespace {
+
 void pad_kernel(kernel_context& c) {
   const const_view& in = c.input(0);
   if (in.dims.empty())
     return copy_all(in, c.output(0));
-  const auto offsets = offsets_of(c, mode_of(c.attrs()));
-  gather_axes(in.type, in.data, c.output(0).data, offsets, fill_of(c).data());
+  const auto offsets = offsets_of(c, padding_of(c));
+  gather_axes(in.type, in.data, c.output(0).data, offsets, pad_fill(c).data());
 }
 
 constexpr auto table = std::to_array<op_def>({
-    {.domain = "", .name = "Pad", .since = 1, .types = movable_types, .infer = infer_pad_1, .reference = pad_kernel},
+    {.domain = "",
+     .name = "Pad",
+     .since = 1,
+     .types = movable_types,
+     .infer = infer_pad_1,
+     .reference = pad_kernel,
+     .launches = pad_launches},
     {.domain = "",
      .name = "Pad",
      .since = 11,
@@ -143,7 +160,8 @@ constexpr auto table = std::to_array<op_def>({
      .types = movable_types,
      .host_inputs = 0b1010,
      .infer = infer_pad,
-     .reference = pad_kernel},
+     .reference = pad_kernel,
+     .launches = pad_launches},
 });
 
 } // namespace

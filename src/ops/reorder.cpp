@@ -5,6 +5,7 @@
 #include "base/parallel.hpp"
 #include "ops/families.hpp"
 #include "ops/infer.hpp"
+#include "ops/launches.hpp"
 
 namespace troupe {
 namespace {
@@ -61,7 +62,8 @@ constexpr auto table = std::to_array<op_def>({
      .since = 1,
      .types = types::fixed_size,
      .infer = infer,
-     .reference = reference},
+     .reference = reference,
+     .launches = reorder_launches},
 });
 
 } // namespace

@@ -2,8 +2,9 @@
 // Their elements are host-known wherever the dims are, so exporters' shape arithmetic never runs on a device.
 #include "base/parallel.hpp"
 #include "ops/families.hpp"
+#include "ops/launches.hpp"
 #include "ops/movement.hpp"
-#include "ops/strided_copy.hpp"
+#include "ops/operand_copy.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -243,14 +244,22 @@ void infer_expand(infer_context& c) {
   set_moved(c, {broadcast(c.dims(0), target)});
 }
 
-void expand_kernel(kernel_context& c) {
+} // namespace
+
+std::vector<operand_copy> expand_copies(kernel_context& c) {
   const const_view& in = c.input(0);
   const mutable_view& out = c.output(0);
   const shape from = broadcast_strides(in.dims, out.dims), to = strides_of(out.dims);
-  std::vector<copy_axis> axes;
+  operand_copy copy;
   for (size_t i = 0; i < out.dims.size(); ++i)
-    axes.push_back({out.dims[i], from[i], to[i]});
-  copy_strided(in.type, in.data, out.data, std::move(axes));
+    copy.axes.push_back({out.dims[i], from[i], to[i]});
+  return {std::move(copy)};
+}
+
+namespace {
+
+void expand_kernel(kernel_context& c) {
+  run_copies(c, expand_copies(c));
 }
 
 constexpr auto table = std::to_array<op_def>({
@@ -294,7 +303,8 @@ constexpr auto table = std::to_array<op_def>({
      .types = movable_types,
      .host_inputs = 0b10,
      .infer = infer_expand,
-     .reference = expand_kernel},
+     .reference = expand_kernel,
+     .launches = expand_launches},
 });
 
 } // namespace

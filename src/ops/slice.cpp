@@ -1,8 +1,9 @@
 // Slice: y = x[start:end:step, …] on some axes, NumPy's rules: negative bounds count from the end, bounds beyond the dim
 // are clamped, a negative step walks backwards. Bounds may be symbolic; their sign is then decided when they are bound.
 #include "ops/families.hpp"
+#include "ops/launches.hpp"
 #include "ops/movement.hpp"
-#include "ops/strided_copy.hpp"
+#include "ops/operand_copy.hpp"
 
 #include <algorithm>
 
@@ -107,7 +108,9 @@ void infer_slice(infer_context& c) {
                               integers_of(c, 4, "steps"), c.rank(0)));
 }
 
-void slice_kernel(kernel_context& c) {
+} // namespace
+
+std::vector<operand_copy> slice_copies(kernel_context& c) {
   const const_view& in = c.input(0);
   const auto starts = integers_of(c, 1, "starts"), ends = integers_of(c, 2, "ends");
   if (!starts || !ends)
@@ -115,23 +118,29 @@ void slice_kernel(kernel_context& c) {
   const auto ranges = make_ranges(to_symbolic(*starts), to_symbolic(*ends), integers_of(c, 3, "axes"),
                                   c.has_input(4) ? std::optional(to_int64(c.input(4))) : std::nullopt, in.dims.size());
   const shape from = strides_of(in.dims), to = strides_of(c.output(0).dims);
-  std::vector<copy_axis> axes;
+  operand_copy copy;
+  std::vector<copy_axis>& axes = copy.axes;
   for (size_t i = 0; i < in.dims.size(); ++i)
     axes.push_back({in.dims[i], from[i], to[i]});
-  int64_t offset = 0;
   for (const range& r : ranges) {
     const auto [start, count] = resolve_range(r, in.dims[r.axis]);
     axes[r.axis].size = count.constant();
     // A step beyond the dim takes one element: its size is irrelevant, and must not overflow.
     axes[r.axis].from = count.constant() > 1 ? r.step * from[r.axis] : 0;
-    offset += start.constant() * from[r.axis];
+    copy.from += start.constant() * from[r.axis];
   }
   for (size_t i = 0; i < axes.size(); ++i)
     if (axes[i].size != c.output(0).dims[i])
       fail(errc::invalid_input, "Slice of {} does not give {}", to_string(in.dims), to_string(c.output(0).dims));
   if (c.output(0).size() == 0)
-    return;
-  copy_strided(in.type, element_at(in.type, in.data, offset), c.output(0).data, std::move(axes));
+    return {};
+  return {std::move(copy)};
+}
+
+namespace {
+
+void slice_kernel(kernel_context& c) {
+  run_copies(c, slice_copies(c));
 }
 
 constexpr auto table = std::to_array<op_def>({
@@ -140,7 +149,8 @@ constexpr auto table = std::to_array<op_def>({
      .since = 1,
      .types = movable_types,
      .infer = infer_slice_1,
-     .reference = slice_kernel},
+     .reference = slice_kernel,
+     .launches = slice_launches},
     {.domain = "",
      .name = "Slice",
      .since = 10,
@@ -149,7 +159,8 @@ constexpr auto table = std::to_array<op_def>({
      .types = movable_types,
      .host_inputs = 0b11110,
      .infer = infer_slice,
-     .reference = slice_kernel},
+     .reference = slice_kernel,
+     .launches = slice_launches},
 });
 
 } // namespace

@@ -1,8 +1,9 @@
 // DepthToSpace and SpaceToDepth: blocks of channels become blocks of pixels and back. Both are a transposition of the
 // input seen as [N, …] with channels and both spatial axes split in two.
 #include "ops/families.hpp"
+#include "ops/launches.hpp"
 #include "ops/movement.hpp"
-#include "ops/strided_copy.hpp"
+#include "ops/operand_copy.hpp"
 
 namespace troupe {
 namespace {
@@ -54,7 +55,9 @@ void check_volume(const kernel_context& c) {
     fail(errc::invalid_input, "shape {} is not a multiple of the block size", to_string(c.input(0).dims));
 }
 
-void depth_to_space_kernel(kernel_context& c) {
+} // namespace
+
+std::vector<operand_copy> depth_to_space_copies(kernel_context& c) {
   check_volume(c);
   const const_view& in = c.input(0);
   const mutable_view& out = c.output(0);
@@ -63,28 +66,36 @@ void depth_to_space_kernel(kernel_context& c) {
   // Channel = (row, column, depth) or (depth, row, column); steps of the source:
   const int64_t plane = h * w, d_step = dcr ? plane : b * b * plane, c_step = dcr ? depth * plane : plane;
   const int64_t r_step = b * c_step, row = w * b;
-  copy_strided(in.type, in.data, out.data,
-               {{in.dims[0], in.dims[1] * plane, in.dims[1] * plane},
-                {depth, d_step, plane * b * b},
-                {h, w, b * row},
-                {b, r_step, row},
-                {w, 1, b},
-                {b, c_step, 1}});
+  return {{.axes = {{in.dims[0], in.dims[1] * plane, in.dims[1] * plane},
+                    {depth, d_step, plane * b * b},
+                    {h, w, b * row},
+                    {b, r_step, row},
+                    {w, 1, b},
+                    {b, c_step, 1}}}};
 }
 
-void space_to_depth_kernel(kernel_context& c) {
+std::vector<operand_copy> space_to_depth_copies(kernel_context& c) {
   check_volume(c);
   const const_view& in = c.input(0);
   const mutable_view& out = c.output(0);
   const int64_t b = block_of(c.attrs()), depth = in.dims[1], h = out.dims[2], w = out.dims[3];
   const int64_t plane = h * w, image = out.dims[1] * plane, row = w * b;
-  copy_strided(in.type, in.data, out.data,
-               {{in.dims[0], image, image},
-                {b, row, b * depth * plane},
-                {b, 1, depth * plane},
-                {depth, plane * b * b, plane},
-                {h, b * row, w},
-                {w, b, 1}});
+  return {{.axes = {{in.dims[0], image, image},
+                    {b, row, b * depth * plane},
+                    {b, 1, depth * plane},
+                    {depth, plane * b * b, plane},
+                    {h, b * row, w},
+                    {w, b, 1}}}};
+}
+
+namespace {
+
+void depth_to_space_kernel(kernel_context& c) {
+  run_copies(c, depth_to_space_copies(c));
+}
+
+void space_to_depth_kernel(kernel_context& c) {
+  run_copies(c, space_to_depth_copies(c));
 }
 
 constexpr auto table = std::to_array<op_def>({
@@ -93,13 +104,15 @@ constexpr auto table = std::to_array<op_def>({
      .since = 1,
      .types = movable_types,
      .infer = infer_depth_to_space,
-     .reference = depth_to_space_kernel},
+     .reference = depth_to_space_kernel,
+     .launches = depth_to_space_launches},
     {.domain = "",
      .name = "SpaceToDepth",
      .since = 1,
      .types = movable_types,
      .infer = infer_space_to_depth,
-     .reference = space_to_depth_kernel},
+     .reference = space_to_depth_kernel,
+     .launches = space_to_depth_launches},
 });
 
 } // namespace

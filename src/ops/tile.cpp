@@ -1,7 +1,8 @@
 // Tile: x repeated along every axis, as a strided copy in which each axis is a pair (repeat, element).
 #include "ops/families.hpp"
+#include "ops/launches.hpp"
 #include "ops/movement.hpp"
-#include "ops/strided_copy.hpp"
+#include "ops/operand_copy.hpp"
 
 namespace troupe {
 namespace {
@@ -30,20 +31,28 @@ void infer_tile_1(infer_context& c) {
   set_moved(c, {std::move(out)});
 }
 
-void tile_kernel(kernel_context& c) {
+} // namespace
+
+std::vector<operand_copy> tile_copies(kernel_context& c) {
   const const_view& in = c.input(0);
   const mutable_view& out = c.output(0);
   if (out.size() == 0)
-    return;
+    return {};
   const shape from = strides_of(in.dims), to = strides_of(out.dims);
-  std::vector<copy_axis> axes;
+  operand_copy copy;
   for (size_t i = 0; i < in.dims.size(); ++i) {
     if (in.dims[i] == 0 || out.dims[i] % in.dims[i] != 0)
       fail(errc::invalid_input, "Tile of {} does not give {}", to_string(in.dims), to_string(out.dims));
-    axes.push_back({out.dims[i] / in.dims[i], 0, in.dims[i] * to[i]});
-    axes.push_back({in.dims[i], from[i], to[i]});
+    copy.axes.push_back({out.dims[i] / in.dims[i], 0, in.dims[i] * to[i]});
+    copy.axes.push_back({in.dims[i], from[i], to[i]});
   }
-  copy_strided(in.type, in.data, out.data, std::move(axes));
+  return {std::move(copy)};
+}
+
+namespace {
+
+void tile_kernel(kernel_context& c) {
+  run_copies(c, tile_copies(c));
 }
 
 constexpr auto table = std::to_array<op_def>({
@@ -55,7 +64,8 @@ constexpr auto table = std::to_array<op_def>({
      .types = movable_types,
      .host_inputs = 0b110,
      .infer = infer_tile_1,
-     .reference = tile_kernel},
+     .reference = tile_kernel,
+     .launches = tile_launches},
     {.domain = "",
      .name = "Tile",
      .since = 6,
@@ -64,7 +74,8 @@ constexpr auto table = std::to_array<op_def>({
      .types = movable_types,
      .host_inputs = 0b10,
      .infer = infer_tile,
-     .reference = tile_kernel},
+     .reference = tile_kernel,
+     .launches = tile_launches},
 });
 
 } // namespace

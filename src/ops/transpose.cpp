@@ -1,7 +1,8 @@
 // Transpose: y[i0, i1, …] = x with axis perm[k] of x as axis k of y. The blocked copy is strided_copy's.
 #include "ops/families.hpp"
+#include "ops/launches.hpp"
 #include "ops/movement.hpp"
-#include "ops/strided_copy.hpp"
+#include "ops/operand_copy.hpp"
 
 namespace troupe {
 namespace {
@@ -28,14 +29,22 @@ void infer_transpose(infer_context& c) {
   set_moved(c, {std::move(out)});
 }
 
-void transpose_kernel(kernel_context& c) {
+} // namespace
+
+std::vector<operand_copy> transpose_copies(kernel_context& c) {
   const const_view& in = c.input(0);
   const auto perm = permutation(c.attrs(), in.dims.size());
   const shape from = strides_of(in.dims), to = strides_of(c.output(0).dims);
-  std::vector<copy_axis> axes;
+  operand_copy copy;
   for (size_t i = 0; i < perm.size(); ++i)
-    axes.push_back({in.dims[perm[i]], from[perm[i]], to[i]});
-  copy_strided(in.type, in.data, c.output(0).data, std::move(axes));
+    copy.axes.push_back({in.dims[perm[i]], from[perm[i]], to[i]});
+  return {std::move(copy)};
+}
+
+namespace {
+
+void transpose_kernel(kernel_context& c) {
+  run_copies(c, transpose_copies(c));
 }
 
 constexpr auto table = std::to_array<op_def>({
@@ -44,7 +53,8 @@ constexpr auto table = std::to_array<op_def>({
      .since = 1,
      .types = movable_types,
      .infer = infer_transpose,
-     .reference = transpose_kernel},
+     .reference = transpose_kernel,
+     .launches = transpose_launches},
 });
 
 } // namespace

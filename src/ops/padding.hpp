@@ -1,0 +1,22 @@
+// What a call of Pad does to each axis, for its reference kernel and its GPU kernel. Formulas: pad.cpp.
+#pragma once
+
+#include "ops/op.hpp"
+
+namespace troupe {
+
+/// Numbered as shaders/pad.comp expects.
+enum class pad_mode : uint32_t { constant = 0, reflect = 1, edge = 2, wrap = 3 };
+
+struct padding {
+  pad_mode mode;
+  shape before; // elements put in front of each axis; negative where it is cropped
+};
+
+/// Returns the padding of a call; throws `errc::invalid_input` where it does not lead from the input's dims to the output's.
+padding padding_of(const kernel_context& c);
+
+/// Returns the fill value in the input's type: input 2, or attribute `value` until opset 10, or zero.
+tensor pad_fill(const kernel_context& c);
+
+} // namespace troupe

@@ -1,0 +1,124 @@
+#include "support/catch.hpp"
+#include "support/kernel_case.hpp"
+
+#include <cstring>
+
+using namespace troupe;
+using namespace troupe::test;
+
+namespace {
+
+attributes with(std::string name, attribute value) {
+  attributes attrs;
+  attrs.set(std::move(name), std::move(value));
+  return attrs;
+}
+
+tensor ints(std::vector<int64_t> values) {
+  return tensor::of<int64_t>({static_cast<int64_t>(values.size())}, values);
+}
+
+/// One type of each width.
+constexpr dtype widths[] = {dtype::uint8, dtype::float16, dtype::float32, dtype::int64};
+
+tensor numbers(dtype type, const shape& dims) {
+  if (type == dtype::float32)
+    return random_floats(dims, 1);
+  if (type != dtype::float16)
+    return random_integers(type, dims, 1, 0, 100);
+  const tensor integers = random_integers(dtype::int16, dims, 1, 0, 15000); // bits of finite float16 numbers
+  tensor half(dtype::float16, dims);
+  std::memcpy(half.mutable_data(), integers.data(), static_cast<size_t>(half.bytes()));
+  return half;
+}
+
+} // namespace
+
+TEST_CASE("GPU Transpose permutes axes, tiled and not", "[vulkan]") {
+  const std::pair<shape, std::vector<int64_t>> cases[] = {
+      {{33, 70}, {1, 0}},
+      {{2, 40, 3, 35}, {0, 2, 3, 1}},
+      {{2, 5, 4, 8}, {0, 2, 1, 3}},
+      {{2, 17, 20}, {2, 1, 0}},
+      {{2, 3, 4, 5, 6}, {4, 0, 3, 1, 2}},
+      {{1, 64, 16, 16}, {0, 2, 3, 1}},
+      {{0, 4}, {1, 0}},
+      {{7}, {0}},
+  };
+  for (dtype type : widths)
+    for (const auto& [dims, perm] : cases)
+      check_gpu_kernels({.op = "Transpose", .inputs = {numbers(type, dims)}, .attrs = with("perm", perm)});
+  check_gpu_kernels({.op = "Transpose", .inputs = {tensor::scalar(3.f)}});
+}
+
+TEST_CASE("GPU convolutions reorder their operands", "[vulkan]") {
+  for (bool half : {false, true})
+    check_gpu_kernels({.op = "Conv",
+                       .inputs = {random_floats({2, 24, 9, 11}, 1), random_floats({40, 24, 1, 1}, 2)},
+                       .atol = half ? 1e-2 : 1e-5,
+                       .constants = 0b10},
+                      half);
+}
+
+TEST_CASE("GPU Concat joins inputs of all widths", "[vulkan]") {
+  for (dtype type : widths)
+    for (int64_t axis : {0, 1, -1})
+      for (int64_t size : {1, 3, 8}) {
+        shape a{2, 4, 6}, b = a;
+        b[axis < 0 ? 2 : static_cast<size_t>(axis)] = size;
+        check_gpu_kernels({.op = "Concat",
+                           .inputs = {numbers(type, a), numbers(type, b), numbers(type, a)},
+                           .attrs = with("axis", axis)});
+      }
+  std::vector<tensor> many;
+  for (int64_t i = 0; i < 19; ++i)
+    many.push_back(random_floats({3, i % 4, 5}, static_cast<uint64_t>(i)));
+  check_gpu_kernels({.op = "Concat", .inputs = many, .attrs = with("axis", int64_t{1})});
+}
+
+TEST_CASE("GPU Split, Slice, Expand, Tile, DepthToSpace and SpaceToDepth copy", "[vulkan]") {
+  for (dtype type : widths) {
+    check_gpu_kernels({.op = "Split",
+                       .inputs = {numbers(type, {4, 9, 2}), ints({2, 0, 7})},
+                       .attrs = with("axis", int64_t{1}),
+                       .outputs = 3});
+    check_gpu_kernels(
+        {.op = "Slice",
+         .inputs = {numbers(type, {5, 7, 8}), ints({-1, 1}), ints({-10, 6}), ints({0, 1}), ints({-2, 3})}});
+    check_gpu_kernels({.op = "Slice", .inputs = {numbers(type, {5, 16}), ints({4}), ints({12}), ints({1})}});
+    check_gpu_kernels({.op = "Expand", .inputs = {numbers(type, {3, 1, 4}), ints({2, 3, 5, 4})}});
+    check_gpu_kernels({.op = "Tile", .inputs = {numbers(type, {2, 3, 4}), ints({2, 1, 3})}});
+    for (const char* mode : {"DCR", "CRD"}) {
+      attributes attrs = with("blocksize", int64_t{2});
+      attrs.set("mode", std::string(mode));
+      check_gpu_kernels({.op = "DepthToSpace", .inputs = {numbers(type, {2, 8, 3, 5})}, .attrs = attrs});
+    }
+    check_gpu_kernels(
+        {.op = "SpaceToDepth", .inputs = {numbers(type, {2, 3, 4, 6})}, .attrs = with("blocksize", int64_t{2})});
+  }
+}
+
+TEST_CASE("GPU Pad fills, repeats, mirrors, wraps and crops", "[vulkan]") {
+  for (dtype type : widths)
+    for (const char* mode : {"constant", "edge", "reflect", "wrap"}) {
+      const tensor x = numbers(type, {2, 3, 4, 5});
+      for (const std::vector<int64_t>& pads :
+           {std::vector<int64_t>{0, 0, 1, 2, 0, 0, 3, 1}, {0, 1, -1, 4, 1, 0, 0, -2}, {0, 0, 9, 11, 0, 0, 12, 7}})
+        check_gpu_kernels({.op = "Pad", .inputs = {x, ints(pads)}, .attrs = with("mode", std::string(mode))});
+    }
+  check_gpu_kernels({.op = "Pad", .inputs = {random_floats({3, 4}, 1), ints({1, 1, 1, 1}), tensor::scalar(-2.5f)}});
+  check_gpu_kernels({.op = "Pad", .inputs = {random_floats({0, 4}, 1), ints({1, 1, 1, 1}), tensor::scalar(7.f)}});
+  attributes old = with("pads", std::vector<int64_t>{1, 0, 0, 2});
+  old.set("value", 1.5f);
+  check_gpu_kernels({.op = "Pad", .inputs = {random_floats({3, 4}, 1)}, .attrs = old, .opset = 2});
+}
+
+TEST_CASE("GPU Gather picks rows by int32 and int64 indices", "[vulkan]") {
+  for (dtype type : widths)
+    for (dtype index : {dtype::int32, dtype::int64})
+      for (int64_t axis : {0, 1, 2})
+        for (int64_t inner : {8, 5})
+          check_gpu_kernels({.op = "Gather",
+                             .inputs = {numbers(type, {6, 7, inner}), random_integers(index, {3, 4}, 2, -5, 5)},
+                             .attrs = with("axis", axis)});
+}
