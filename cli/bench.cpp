@@ -23,6 +23,7 @@ struct bench_arguments : model_options {
 struct measurement {
   double first_run_ms = 0; // plan, weights and kernels included
   std::vector<double> samples_ms;
+  std::map<std::string, std::vector<double>> busy_ms; // by device
   session_stats stats;
 };
 
@@ -68,8 +69,11 @@ measurement measure(const bench_arguments& args) {
     const double elapsed = ms_since(start);
     if (i == -args.warmup - 1)
       m.first_run_ms = elapsed;
-    else if (i >= 0)
-      m.samples_ms.push_back(elapsed);
+    if (i < 0)
+      continue;
+    m.samples_ms.push_back(elapsed);
+    for (const auto& [name, ms] : result.stats.busy_ms)
+      m.busy_ms[name].push_back(ms);
   }
   m.stats = model.stats();
   if (!args.trace.empty()) // one more run, so that none of those measured pays for it
@@ -86,12 +90,16 @@ double quantile(std::vector<double> samples, double q) {
 void bench(const bench_arguments& args) {
   const measurement m = measure(args);
   const double median = quantile(m.samples_ms, 0.5), p99 = quantile(m.samples_ms, 0.99);
+  std::map<std::string, double> busy;
+  for (const auto& [name, samples] : m.busy_ms)
+    busy[name] = quantile(samples, 0.5);
   const double plan_ms = m.stats.rewrite_ms + m.stats.plan_ms;
   if (args.json) {
     const nlohmann::json out{{"model", args.model.string()},
                              {"runs", args.runs},
                              {"median_ms", median},
                              {"p99_ms", p99},
+                             {"busy_ms", busy},
                              {"load_ms", m.stats.load_ms},
                              {"plan_ms", plan_ms},
                              {"first_run_ms", m.first_run_ms},
@@ -101,6 +109,8 @@ void bench(const bench_arguments& args) {
     return;
   }
   fmt::print("median {:.3f} ms, p99 {:.3f} ms over {} runs\n", median, p99, args.runs);
+  for (const auto& [name, ms] : busy)
+    fmt::print("{} computes {:.3f} ms of it (median)\n", name, ms);
   fmt::print("load {:.1f} ms, plan {:.1f} ms, first run {:.1f} ms, peak host memory {:.1f} MiB\n", m.stats.load_ms,
              plan_ms, m.first_run_ms, static_cast<double>(peak_memory_bytes()) / (1 << 20));
 }

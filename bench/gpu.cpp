@@ -1,0 +1,140 @@
+// What a GPU costs and gives through the whole engine: latency of one small run, slope of a chain, transfers, matrix products.
+//
+// Usage: bench_gpu [device]      default vulkan:0
+#include "actors/engine.hpp"
+#include "ops/registry.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+
+using namespace troupe;
+
+namespace {
+
+using clock_type = std::chrono::steady_clock;
+
+/// Builds models of a few nodes.
+class model_builder {
+public:
+  model_builder() { g_.opsets[""] = 17; }
+
+  value_id input(const std::string& name, dtype type, const shape& dims) {
+    g_.inputs.push_back(g_.add_value({.name = name, .type = type, .dims = to_symbolic(dims)}));
+    return g_.inputs.back();
+  }
+  value_id apply(const std::string& op, std::vector<value_id> inputs, attributes attrs = {}) {
+    node n{.name = fmt::format("{}{}", op, g_.nodes.size()), .op_type = op, .attrs = std::move(attrs)};
+    n.inputs = std::move(inputs);
+    n.outputs = {g_.add_value({.name = fmt::format("v{}", g_.values.size())})};
+    const value_id made = n.outputs[0];
+    g_.add_node(std::move(n));
+    return made;
+  }
+  value_id constant(tensor t) { return g_.add_constant(fmt::format("c{}", g_.values.size()), std::move(t)); }
+  graph done(value_id output) {
+    g_.outputs = {output};
+    g_.values[output].name = "y";
+    return std::move(g_);
+  }
+
+private:
+  graph g_;
+};
+
+double median(std::vector<double> samples) {
+  std::sort(samples.begin(), samples.end());
+  return samples[samples.size() / 2];
+}
+
+/// Median wall time of a run in microseconds, over fresh handles of the same input.
+double time_runs(const session& model, const named_tensors& inputs, int runs) {
+  std::vector<double> samples;
+  for (int i = -5; i < runs; ++i) {
+    const auto start = clock_type::now();
+    const run_result result = model.run(inputs);
+    if (i >= 0)
+      samples.push_back(std::chrono::duration<double, std::micro>(clock_type::now() - start).count());
+  }
+  return median(samples);
+}
+
+tensor filled(engine& e, dtype type, const shape& dims) {
+  tensor t = e.allocate(type, dims);
+  std::memset(t.mutable_data(), 0, static_cast<size_t>(t.bytes()));
+  return t;
+}
+
+void bench_latency(engine& e) {
+  const auto chain = [&](int length) {
+    model_builder m;
+    value_id v = m.input("x", dtype::float32, {1024});
+    const value_id one = m.constant(tensor::scalar(1.f));
+    for (int i = 0; i < length; ++i)
+      v = m.apply("Add", {v, one});
+    return e.load(m.done(v), {.fuse = false});
+  };
+  const named_tensors inputs{{"x", filled(e, dtype::float32, {1024})}};
+  const double single = time_runs(chain(1), inputs, 500);
+  const double hundred = time_runs(chain(100), inputs, 200), thousand = time_runs(chain(1000), inputs, 100);
+  fmt::print("one Add, call to result      {:8.1f} us p50\n", single);
+  fmt::print("chained Adds, fusion off     {:8.2f} us an op\n", (thousand - hundred) / 900);
+}
+
+void bench_transfers(engine& e) {
+  constexpr int64_t count = int64_t{1} << 28; // 1 GiB of floats
+  {
+    model_builder m;
+    const value_id x = m.input("x", dtype::float32, {count});
+    const int64_t zero[] = {0}, ten[] = {10};
+    const value_id begin = m.constant(tensor::of<int64_t>({1}, zero)), end = m.constant(tensor::of<int64_t>({1}, ten));
+    const session model = e.load(m.done(m.apply("Slice", {x, begin, end})));
+    const double us = time_runs(model, {{"x", filled(e, dtype::float32, {count})}}, 7);
+    fmt::print("upload of 1 GiB              {:8.1f} GB/s\n", 4e-3 * static_cast<double>(count) / us);
+  }
+  model_builder m;
+  const value_id x = m.input("x", dtype::float32, {1});
+  const int64_t dims[] = {count};
+  const session model = e.load(m.done(m.apply("Expand", {x, m.constant(tensor::of<int64_t>({1}, dims))})));
+  const double us = time_runs(model, {{"x", filled(e, dtype::float32, {1})}}, 7);
+  fmt::print("download of 1 GiB            {:8.1f} GB/s\n", 4e-3 * static_cast<double>(count) / us);
+}
+
+void bench_product(engine& e, dtype type, int64_t n) {
+  model_builder m;
+  const value_id a = m.input("a", type, {n, n}), b = m.input("b", type, {n, n});
+  const session model = e.load(m.done(m.apply("MatMul", {a, b})));
+  const named_tensors inputs{{"a", filled(e, type, {n, n})}, {"b", filled(e, type, {n, n})}};
+  std::vector<double> ns;
+  std::string kernel;
+  for (int i = 0; i < 12; ++i) {
+    const run_result result = model.run(inputs, {.trace = true});
+    for (const auto& c : result.trace.chunks)
+      for (const device_timing& t : c.timings)
+        if (t.kind == device_timing::work::node && i >= 2) {
+          ns.push_back(static_cast<double>(t.end_ns - t.begin_ns));
+          kernel = t.kernel;
+        }
+  }
+  const double flops = 2.0 * static_cast<double>(n) * static_cast<double>(n) * static_cast<double>(n);
+  fmt::print("{} product, {}³{:>10} {:8.1f} TFLOP/s ({})\n", to_string(type), n, "", flops / median(ns) * 1e-3, kernel);
+}
+
+} // namespace
+
+int main(int argc, char** argv) {
+  try {
+    engine e({.devices = {argc > 1 ? argv[1] : "vulkan:0"}});
+    fmt::print("{}\n", e.devices().at(0).description);
+    bench_latency(e);
+    for (const dtype type : {dtype::float32, dtype::float16})
+      for (const int64_t n : {1024, 4096})
+        bench_product(e, type, n);
+    bench_transfers(e);
+  } catch (const std::exception& problem) {
+    fmt::print(stderr, "bench_gpu: {}\n", problem.what());
+    return 1;
+  }
+  return 0;
+}
