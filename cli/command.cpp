@@ -105,7 +105,8 @@ session_options model_options::session() const {
 
 void add_engine_options(CLI::App& command, model_options& options) {
   command
-      .add_option("--devices", options.devices, "Devices, e.g. cpu, vulkan:0, cpu*2, null; all (default): every GPU, and the CPU")
+      .add_option("--devices", options.devices,
+                  "Devices, e.g. cpu, vulkan:0, cpu*2, null; all (default): every GPU, and the CPU")
       ->delimiter(',')
       ->allow_extra_args(false);
   command.add_option("--policy", options.policy, "Placement of nodes: single (default), round-robin");

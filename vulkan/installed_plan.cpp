@@ -111,7 +111,8 @@ private:
 
   installed_launch place(const chunk& c, node_id id, const launch_list& list, const launch& l, int64_t scratch) {
     const node& n = program_.nodes[id];
-    installed_launch out{.key = {l.shader, l.constants, static_cast<uint32_t>(l.bindings.size())}, .call = id, .kernel = list.name};
+    installed_launch out{
+        .key = {l.shader, l.constants, static_cast<uint32_t>(l.bindings.size())}, .call = id, .kernel = list.name};
     out.groups = l.groups;
     out.params = static_cast<int64_t>(blocks_.size()) * param_block_bytes;
     blocks_.push_back(l.params);

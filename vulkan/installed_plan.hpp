@@ -78,7 +78,7 @@ struct install_tools {
   uploader& uploads;
   device_weights& weights;
   pipelines& kernels;
-  uint32_t alternative = 0;  // see vulkan_device_options
+  uint32_t alternative = 0;   // see vulkan_device_options
   bool direct_copies = false; // whether large values are copied straight from and to the host's memory
 };
 

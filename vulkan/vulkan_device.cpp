@@ -55,9 +55,8 @@ public:
     forget_retired();
     const uint64_t id = bound->id;
     auto entry = std::make_unique<plan_entry>();
-    entry->plan =
-        install_plan(std::move(bound), self,
-                     {context_, features_, device_memory_, uploads_, weights_, kernels_, options_.alternative,
+    entry->plan = install_plan(std::move(bound), self,
+                               {context_, features_, device_memory_, uploads_, weights_, kernels_, options_.alternative,
                                 imports_.available() && !recording_.unified});
     plans_[id] = std::move(entry);
   }

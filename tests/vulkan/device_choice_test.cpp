@@ -7,8 +7,10 @@ using namespace troupe::vulkan;
 
 namespace {
 
-constexpr VkMemoryPropertyFlags local = VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT, visible = VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT,
-                                coherent = VK_MEMORY_PROPERTY_HOST_COHERENT_BIT, cached = VK_MEMORY_PROPERTY_HOST_CACHED_BIT;
+constexpr VkMemoryPropertyFlags local = VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT,
+                                visible = VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT,
+                                coherent = VK_MEMORY_PROPERTY_HOST_COHERENT_BIT,
+                                cached = VK_MEMORY_PROPERTY_HOST_CACHED_BIT;
 
 /// A discrete GPU as its driver would describe it, with a small mapped window of its memory.
 gpu_snapshot discrete() {
@@ -22,7 +24,8 @@ gpu_snapshot discrete() {
               {VK_QUEUE_TRANSFER_BIT, 2, 64},
               {VK_QUEUE_COMPUTE_BIT | VK_QUEUE_TRANSFER_BIT, 8, 64}};
   s.heap_bytes = {int64_t{8} << 30, int64_t{32} << 30, int64_t{256} << 20};
-  s.memory_types = {{local | visible | coherent, 2}, {local, 0}, {visible | coherent, 1}, {visible | coherent | cached, 1}};
+  s.memory_types = {
+      {local | visible | coherent, 2}, {local, 0}, {visible | coherent, 1}, {visible | coherent | cached, 1}};
   return s;
 }
 

@@ -8,7 +8,6 @@
 using namespace troupe;
 using namespace troupe::vulkan;
 
-
 TEST_CASE("allocations of a pool never overlap and memory comes back", "[vulkan][C7]") {
   device_context context(test::gpus(), 0);
   memory_pool pool(context, memory_use::device, false);

@@ -1,0 +1,157 @@
+// Whole chunks on the GPU: order inside a chunk, between chunks, between executions.
+#include "actors/engine.hpp"
+#include "device/run_inline.hpp"
+#include "ops/registry.hpp"
+#include "plan/bound_plan.hpp"
+#include "support/catch.hpp"
+#include "support/gpu.hpp"
+#include "support/kernel_case.hpp"
+
+#include <cmath>
+#include <future>
+
+using namespace troupe;
+using namespace troupe::test;
+
+namespace {
+
+/// y = chains of Add and Neg over x that fork and join: `length` levels, two nodes each.
+graph forked_chain(const shape& dims, int length) {
+  graph g;
+  g.opsets[""] = 17;
+  const auto apply = [&](const char* op, std::vector<value_id> inputs) {
+    node n{.name = fmt::format("{}{}", op, g.nodes.size()), .op_type = op};
+    n.inputs = std::move(inputs);
+    n.outputs = {g.add_value({.name = fmt::format("v{}", g.values.size())})};
+    const value_id made = n.outputs[0];
+    g.add_node(std::move(n));
+    return made;
+  };
+  value_id v = g.add_value({.name = "x", .type = dtype::float32, .dims = to_symbolic(dims)});
+  g.inputs = {v};
+  for (int i = 0; i < length; ++i)
+    v = apply("Add", {apply("Neg", {v}), apply("Abs", {v})});
+  g.outputs = {v};
+  g.values[v].name = "y";
+  return g;
+}
+
+/// What the chain computes from one element.
+float chain_of(float x, int length) {
+  for (int i = 0; i < length; ++i)
+    x = -x + std::abs(x);
+  return x;
+}
+
+tensor run_chain(const vulkan::vulkan_device_options& options, const tensor& in, int length) {
+  graph g = forked_chain(in.dims(), length);
+  resolve(g);
+  infer_shapes(g);
+  const auto gpu = open_gpu(options);
+  const auto p = make_plan(std::make_shared<const graph>(std::move(g)), {gpu->info()}, {});
+  verify(*p);
+  REQUIRE(p->chunks.size() == 1);
+  CHECK(p->chunks[0].wave_count() == 2 * static_cast<uint32_t>(length));
+  inline_runner runner(p, {gpu.get()});
+  return runner.run(std::span(&in, 1)).at(0);
+}
+
+int64_t wrong_elements(const tensor& got, const tensor& in, int length) {
+  int64_t wrong = 0;
+  for (int64_t i = 0; i < in.size(); ++i)
+    wrong += got.values<float>()[i] != chain_of(in.values<float>()[i], length);
+  return wrong;
+}
+
+} // namespace
+
+TEST_CASE("barriers order the waves of a GPU chunk", "[vulkan][E1]") {
+  const tensor in = random_floats({257, 1031}, 7);
+  for (const bool poison : {false, true}) {
+    const tensor out = run_chain({.poison = poison, .force_staging = true}, in, 6);
+    CHECK(wrong_elements(out, in, 6) == 0);
+  }
+  CHECK(new_gpu_messages() == "");
+}
+
+TEST_CASE("values stay in a GPU's arena until their last reader", "[vulkan][E3]") {
+  // Every value but the last few is read again at the end.
+  graph g;
+  g.opsets[""] = 17;
+  const shape dims{64, 100};
+  std::vector<value_id> made{g.add_value({.name = "x", .type = dtype::float32, .dims = to_symbolic(dims)})};
+  g.inputs = {made[0]};
+  const auto apply = [&](const char* op, std::vector<value_id> inputs) {
+    node n{.name = fmt::format("{}{}", op, g.nodes.size()), .op_type = op};
+    n.inputs = std::move(inputs);
+    n.outputs = {g.add_value({.name = fmt::format("v{}", g.values.size())})};
+    made.push_back(n.outputs[0]);
+    g.add_node(std::move(n));
+  };
+  for (int i = 0; i < 6; ++i)
+    apply("Add", {made.back(), made[0]});
+  for (size_t i = 1; i <= 6; ++i)
+    apply("Add", {made.back(), made[i]});
+  g.outputs = {made.back()};
+  resolve(g);
+  infer_shapes(g);
+  const auto gpu = open_gpu({.poison = true});
+  const auto p = make_plan(std::make_shared<const graph>(std::move(g)), {gpu->info()}, {});
+  inline_runner runner(p, {gpu.get()});
+  const tensor in = random_integers(dtype::int32, dims, 3, -100, 100);
+  tensor floats(dtype::float32, dims);
+  for (int64_t i = 0; i < in.size(); ++i)
+    floats.mutable_data<float>()[i] = static_cast<float>(in.values<int32_t>()[i]);
+  const tensor out = runner.run(std::span(&floats, 1)).at(0);
+  int64_t wrong = 0;
+  for (int64_t i = 0; i < in.size(); ++i) // 7x, then + 2x + 3x + … + 7x
+    wrong += out.values<float>()[i] != 34 * floats.values<float>()[i];
+  CHECK(wrong == 0);
+}
+
+TEST_CASE("a GPU's completion means that its results are there", "[vulkan][A6]") {
+  const tensor in = random_floats({1024, 4096}, 8);
+  CHECK(wrong_elements(run_chain({}, in, 4), in, 4) == 0);
+}
+
+TEST_CASE("what the host writes and reads is flushed and invalidated", "[vulkan][A8]") {
+  const tensor in = random_floats({40, 1000}, 9);
+  for (const bool staging : {false, true})
+    CHECK(wrong_elements(run_chain({.force_non_coherent = true, .force_staging = staging}, in, 2), in, 2) == 0);
+  CHECK(new_gpu_messages() == "");
+}
+
+TEST_CASE("GPU chunks read values that an earlier chunk of the device left", "[vulkan][A3][A8]") {
+  engine e({.devices = {"vulkan:0*2", "cpu"}, .gpu_validation = true});
+  const session model = e.load(forked_chain({3, 5}, 8), {.policy = placement_policy::round_robin, .fuse = false});
+  for (int run = 0; run < 3; ++run) {
+    const tensor in = random_floats({3, 5}, static_cast<uint64_t>(run));
+    CHECK(wrong_elements(model.run({{"x", in}}).outputs.at("y"), in, 8) == 0);
+  }
+  CHECK(e.gpu_messages().empty());
+}
+
+TEST_CASE("interleaved executions on one GPU session stay apart, memory stays flat", "[vulkan][A11][slow]") {
+  constexpr int threads = 8, runs = 1250;
+  engine e({.devices = {"vulkan:0"}});
+  const session model = e.load(forked_chain({64}, 2), {.fuse = false});
+  const auto work = [&](int thread) {
+    for (int run = 0; run < runs; ++run) {
+      const tensor in = random_floats({64}, static_cast<uint64_t>(thread * runs + run));
+      if (wrong_elements(model.run({{"x", in}}).outputs.at("y"), in, 2) != 0)
+        return false;
+    }
+    return true;
+  };
+  model.run({{"x", random_floats({64}, 0)}});
+  std::vector<std::future<bool>> ended;
+  for (int t = 0; t < threads; ++t)
+    ended.push_back(std::async(std::launch::async, work, t));
+  for (auto& each : ended)
+    CHECK(each.get());
+  // A slot an execution in flight, however many runs there were.
+  const device_stats stats = e.stats().at(0);
+  CHECK(stats.chunks == threads * runs + 1);
+  CHECK(stats.installed_plans == 1);
+  CHECK(stats.arena_bytes <= threads * 4 * 256 * 2);
+}
