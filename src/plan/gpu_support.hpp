@@ -23,8 +23,8 @@ enum class gpu_obstacle : uint8_t {
 /// Returns what stands in the way for people: "no GPU kernel for NonZero".
 std::string describe(gpu_obstacle obstacle, const node& n);
 
-/// What stands for a symbol whose value is not known yet.
-inline constexpr int64_t representative_dim = 64;
+/// What stands for a symbol whose value is not known yet: small, so that values stay below the limits of bindings.
+inline constexpr int64_t representative_dim = 8;
 
 /// Asks operators what GPUs can run before dims are bound (see the top of this file). Refers to the graph, which must be
 /// inferred and not change meanwhile. One thread at a time.

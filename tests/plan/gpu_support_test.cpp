@@ -17,11 +17,11 @@ std::vector<launch_list> only_float16(const gpu_call& call) {
   return call.gpu.float16 ? any_launch(call) : launch_lists{};
 }
 
-/// Takes what it expects of representative operands: [64, 8] beside known elements {64, 2}.
+/// Takes what it expects of representative operands: [8, 8] beside known elements {8, 2}.
 std::vector<launch_list> careful_launch(const gpu_call& call) {
-  const bool first = call.inputs.at(0).dims == shape{64, 8} && call.outputs.at(0).dims == shape{64 + 64, 64, 4};
+  const bool first = call.inputs.at(0).dims == shape{representative_dim, 8} && call.outputs.at(0).dims == shape{2 * representative_dim, representative_dim, 4};
   const tensor& known = call.inputs.at(1).known;
-  const bool second = known.defined() && known.values<int64_t>()[0] == 64 && known.values<int64_t>()[1] == 2;
+  const bool second = known.defined() && known.values<int64_t>()[0] == representative_dim && known.values<int64_t>()[1] == 2;
   return first && second && call.inputs.at(2).constant ? any_launch(call) : launch_lists{};
 }
 
@@ -46,7 +46,7 @@ TEST_CASE("operators are asked with representative dims and known elements", "[p
   const value_id w = b.g.add_constant("w", tensor::scalar(1.f));
   // n - 100 is negative for the representative n, and m is divided by zero.
   b.node(careful, {in, known, w}, {n + m, n - 100, 4});
-  b.node(careful, {in, known, w}, {n + m, floor_div(m, n - 64), 4});
+  b.node(careful, {in, known, w}, {n + m, floor_div(m, n - representative_dim), 4});
   b.node(careful, {in, known, w}, {n, m, 4});
   CHECK(obstacle(b, 0) == gpu_obstacle::none);
   CHECK(obstacle(b, 1) == gpu_obstacle::none);
