@@ -7,6 +7,7 @@ namespace troupe {
 
 launch_lists average_pool_launches(const gpu_call& call);
 launch_lists concat_launches(const gpu_call& call);
+launch_lists cast_launches(const gpu_call& call);
 launch_lists conv_launches(const gpu_call& call);
 launch_lists conv_transpose_launches(const gpu_call& call);
 launch_lists depth_to_space_launches(const gpu_call& call);
