@@ -1,12 +1,13 @@
 // A product of tiles in shared memory by subgroup-wide matrix products: float16 operands, float sums. See gemm.glsl.
 //
-// A group computes a TILE_M × TILE_N tile of C, a subgroup ROWS × COLUMNS of it in 16 × 16 matrices. An operand lies in shared
+// A group computes a TILE_M × TILE_N tile of C, a subgroup DOWN × ACROSS matrices of 16 × 16. These two are literals, set by
+// the variant f16_DOWNxACROSS: drivers keep an array of matrices in registers only where its loops unroll early. An operand lies in shared
 // memory in the order in which its mode reads vectors: [line][depth], or [depth][line] in mode 3; rows have one vector of
 // padding, so that the matrix loads meet no bank conflicts. Two buffers: while one is multiplied, the next tiles are on their
 // way from memory into registers. At the end each subgroup passes its sums, one 16 × 16 matrix after another, through its
 // part of A's tile to the epilogue.
-// Invariants: a subgroup is 32 invocations; THREADS = 32 · TILE_M / ROWS · TILE_N / COLUMNS; ROWS, COLUMNS and TILE_DEPTH
-// are multiples of 16, a tile's vectors a multiple of THREADS, and A's two buffers hold 80 vectors a subgroup.
+// Invariants: a subgroup is 32 invocations; THREADS = 32 · TILE_M / ROWS · TILE_N / COLUMNS; TILE_DEPTH is a multiple
+// of 16, a tile's vectors a multiple of THREADS, and A's two buffers hold 80 vectors a subgroup.
 //
 // The including kernel defines a_state, a_line_at(m) and a_load(state, k, end) as for gemm_tiled.glsl, of 8 elements.
 layout(local_size_x_id = 0) in;
@@ -14,8 +15,6 @@ layout(constant_id = 0) const uint THREADS = 256;
 layout(constant_id = 1) const uint TILE_M = 128;
 layout(constant_id = 2) const uint TILE_N = 128;
 layout(constant_id = 3) const uint TILE_DEPTH = 32;
-layout(constant_id = 4) const uint ROWS = 64;
-layout(constant_id = 5) const uint COLUMNS = 32;
 
 const uint DEPTH8 = TILE_DEPTH / 8;
 const uint A_SLOTS = TILE_M * DEPTH8 / THREADS;
@@ -24,8 +23,11 @@ const uint A_PITCH = A_MODE == 3 ? TILE_M / 8 + 1 : DEPTH8 + 1; // vectors betwe
 const uint B_PITCH = B_MODE == 3 ? TILE_N / 8 + 1 : DEPTH8 + 1;
 const uint A_SIZE = A_PITCH * (A_MODE == 3 ? TILE_DEPTH : TILE_M);
 const uint B_SIZE = B_PITCH * (B_MODE == 3 ? TILE_DEPTH : TILE_N);
-const uint DOWN = ROWS / 16; // matrices of a subgroup
-const uint ACROSS = COLUMNS / 16;
+const uint ROWS = DOWN * 16;
+const uint COLUMNS = ACROSS * 16;
+// Vectors between 16 rows, columns or depths of a tile.
+const uint A_ROWS_STEP = A_MODE == 3 ? 2 : 16 * A_PITCH, A_DEPTH_STEP = A_MODE == 3 ? 16 * A_PITCH : 2;
+const uint B_COLUMNS_STEP = B_MODE == 3 ? 2 : 16 * B_PITCH, B_DEPTH_STEP = B_MODE == 3 ? 16 * B_PITCH : 2;
 const uint STAGE_PITCH = 5; // vectors
 
 shared uvec4 a_tile[2 * A_SIZE];
@@ -58,7 +60,8 @@ void emit_matrix(fcoopmatNV<32, gl_ScopeSubgroup, 16, 16> sums, uint m, uint n) 
 void main() {
   const uint first_m = gl_WorkGroupID.x * TILE_M, first_n = gl_WorkGroupID.y * TILE_N;
   const uint begin = split_begin(), end = split_end();
-  const uint row = gl_SubgroupID % (TILE_M / ROWS) * ROWS, column = gl_SubgroupID / (TILE_M / ROWS) * COLUMNS;
+  // This subgroup's part of the tile, in matrices.
+  const uint row = gl_SubgroupID % (TILE_M / ROWS) * DOWN, column = gl_SubgroupID / (TILE_M / ROWS) * ACROSS;
 
   a_state a_lines[A_SLOTS];
   line b_lines[B_SLOTS];
@@ -83,19 +86,12 @@ void main() {
         b_next[s] = b_load(b_lines[s], k0 + slot_at(s, TILE_N, B_MODE, B_PITCH).y, end);
     }
     if (k0 > begin) {
-      [[unroll]] for (uint k = 0; k < TILE_DEPTH; k += 16) {
+      [[unroll]] for (uint k = 0; k < TILE_DEPTH / 16; ++k) {
         fcoopmatNV<16, gl_ScopeSubgroup, 16, 16> rows[DOWN], c;
-        [[unroll]] for (uint i = 0; i < DOWN; ++i) {
-          if (A_MODE == 3)
-            coopMatLoadNV(rows[i], a_tile, a_buffer + k * A_PITCH + (row + 16 * i) / 8, A_PITCH, true);
-          else
-            coopMatLoadNV(rows[i], a_tile, a_buffer + (row + 16 * i) * A_PITCH + k / 8, A_PITCH, false);
-        }
+        [[unroll]] for (uint i = 0; i < DOWN; ++i)
+          coopMatLoadNV(rows[i], a_tile, a_buffer + (row + i) * A_ROWS_STEP + k * A_DEPTH_STEP, A_PITCH, A_MODE == 3);
         [[unroll]] for (uint j = 0; j < ACROSS; ++j) {
-          if (B_MODE == 3)
-            coopMatLoadNV(c, b_tile, b_buffer + k * B_PITCH + (column + 16 * j) / 8, B_PITCH, false);
-          else
-            coopMatLoadNV(c, b_tile, b_buffer + (column + 16 * j) * B_PITCH + k / 8, B_PITCH, true);
+          coopMatLoadNV(c, b_tile, b_buffer + (column + j) * B_COLUMNS_STEP + k * B_DEPTH_STEP, B_PITCH, B_MODE != 3);
           [[unroll]] for (uint i = 0; i < DOWN; ++i)
             sums[i * ACROSS + j] = coopMatMulAddNV(rows[i], c, sums[i * ACROSS + j]);
         }
@@ -114,5 +110,5 @@ void main() {
 
   [[unroll]] for (uint i = 0; i < DOWN; ++i)
     [[unroll]] for (uint j = 0; j < ACROSS; ++j)
-      emit_matrix(sums[i * ACROSS + j], first_m + row + 16 * i, first_n + column + 16 * j);
+      emit_matrix(sums[i * ACROSS + j], first_m + (row + i) * 16, first_n + (column + j) * 16);
 }

@@ -141,7 +141,8 @@ std::optional<launch_list> implicit_tiles(const gpu_call& call, const conv_call&
   if (t->splits > 1)
     out = written(builder.scratch(p.m * p.n * 4 * int64_t{t->splits}));
   launch& l = builder.add(
-      stem + "." + variant, {word((p.m + t->m - 1) / t->m), word((p.n + t->n - 1) / t->n), word(c.groups * t->splits)},
+      stem + "." + tile_variant(family, variant, *t),
+      {word((p.m + t->m - 1) / t->m), word((p.n + t->n - 1) / t->n), word(c.groups * t->splits)},
       {builder.in(0), b, builder.in(call.has_input(2) ? 2 : 0), builder.in(call.has_input(3) ? 3 : 0), out});
   l.constants = t->constants();
   l.constants.insert(l.constants.end(), {static_cast<uint32_t>(i.a), static_cast<uint32_t>(i.b), flags,

@@ -113,7 +113,7 @@ std::optional<launch_list> tiles(const gpu_call& call, const product& p, tile_fa
     r.p.n = std::min(columns, p.n - first);
     const launch_binding b =
         whole ? r.binding : part_of(r.binding, first * r.p.b_line * element, r.p.n * r.p.b_line * element);
-    launch& l = builder.add(stem + "." + variant, product_groups(r.p, *t),
+    launch& l = builder.add(stem + "." + tile_variant(family, variant, *t), product_groups(r.p, *t),
                             {builder.in(p.a), b, builder.in(e.bias == no_input ? p.a : e.bias),
                              builder.in(e.residual == no_input ? p.a : e.residual), out});
     l.constants = t->constants();
@@ -204,6 +204,12 @@ std::optional<std::string> product_variant(dtype type, const gpu_features& gpu) 
 
 bool cooperative_fits(dtype type, const gpu_features& gpu) {
   return type == dtype::float16 && gpu.float16 && gpu.cooperative_matrix && gpu.subgroup_size == 32;
+}
+
+std::string tile_variant(tile_family family, const std::string& variant, const tiling& t) {
+  if (family == tile_family::tiled)
+    return variant;
+  return variant + "_" + std::to_string(t.rows / 16) + "x" + std::to_string(t.columns / 16);
 }
 
 std::vector<uint32_t> product_words(const product& p, const tiling& t, int64_t out_row, int64_t out_column,

@@ -45,6 +45,9 @@ struct product {
   int64_t batches() const;
 };
 
+/// Returns the shader variant for a tile: the cooperative kernels have one for each shape of a subgroup's part.
+std::string tile_variant(tile_family family, const std::string& variant, const tiling& t);
+
 /// Returns the first 20 parameter words of a product (PRODUCT_PARAMETERS). Output rows are `out_row` apart, columns
 /// `out_column`; columns are counted from `first_column` in the output and the bias.
 std::vector<uint32_t> product_words(const product& p, const tiling& t, int64_t out_row, int64_t out_column,

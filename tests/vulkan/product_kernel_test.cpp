@@ -1,0 +1,95 @@
+// Every kernel of products and convolutions against the reference, at sizes that leave remainders everywhere.
+#include "ops/activation.hpp"
+#include "support/catch.hpp"
+#include "support/kernel_case.hpp"
+
+using namespace troupe;
+using namespace troupe::test;
+
+namespace {
+
+using int_list = std::vector<int64_t>;
+
+attributes attrs_of(std::initializer_list<std::pair<const char*, attribute>> pairs) {
+  attributes attrs;
+  for (const auto& [name, value] : pairs)
+    attrs.set(name, value);
+  return attrs;
+}
+
+/// Runs an operator on random operands of these dims; {0} stands for an absent one.
+void check(std::string op, std::vector<shape> dims, attributes attrs = {}, std::string domain = "") {
+  kernel_case c{
+      .op = std::move(op), .attrs = std::move(attrs), .domain = std::move(domain), .rtol = 1e-4, .atol = 1e-4};
+  for (size_t i = 0; i < dims.size(); ++i)
+    c.inputs.push_back(dims[i] == shape{0} ? tensor() : random_floats(dims[i], i + 1));
+  for (const uint32_t constants : {0u, 2u}) // input 1: given, and a constant
+    for (const bool half : {false, true}) {
+      c.constants = constants;
+      check_gpu_kernels(c, half);
+    }
+}
+
+} // namespace
+
+TEST_CASE("GPU MatMul multiplies odd sizes, batches and vectors", "[vulkan][slow]") {
+  for (const auto& [a, b] : {std::pair<shape, shape>{{5, 11}, {11, 7}},
+                             {{33, 72}, {72, 65}},
+                             {{1, 300}, {300, 100}},
+                             {{3, 64}, {64, 40}},
+                             {{8, 1024}, {1024, 8}}, // deep: split
+                             {{2, 1, 5, 8}, {3, 8, 16}},
+                             {{5, 7}, {2, 3, 7, 9}},
+                             {{7}, {7, 9}},
+                             {{2, 4, 7}, {7}}})
+    check("MatMul", {a, b});
+}
+
+TEST_CASE("GPU Gemm transposes, scales and broadcasts C", "[vulkan][slow]") {
+  for (const int64_t ta : {0, 1})
+    for (const int64_t tb : {0, 1})
+      check("Gemm",
+            {ta ? shape{17, 35} : shape{35, 17}, tb ? shape{41, 17} : shape{17, 41}, ta ? shape{41} : shape{35, 1}},
+            attrs_of({{"transA", ta}, {"transB", tb}, {"alpha", 0.5f}, {"beta", 2.f}}));
+}
+
+TEST_CASE("GPU fused products end in every activation", "[vulkan][slow]") {
+  for (const char* name :
+       {"Relu", "Clip", "Sigmoid", "Tanh", "HardSwish", "HardSigmoid", "LeakyRelu", "Swish", "Gelu", "GeluTanh"})
+    check("MatMul", {{9, 8}, {8, 24}, {24}, {9, 24}},
+          attrs_of({{"activation", std::string(name)}, {"activation_alpha", 0.3f}, {"activation_beta", 0.6f}}),
+          "troupe");
+}
+
+TEST_CASE("GPU Conv covers groups, strides, dilations, pads and one to three axes", "[vulkan][slow]") {
+  check("Conv", {{2, 16, 9, 11}, {24, 16, 3, 3}, {24}}, attrs_of({{"pads", int_list{1, 0, 1, 2}}}));
+  check("Conv", {{1, 3, 13, 12}, {8, 3, 7, 7}},
+        attrs_of({{"strides", int_list{2, 2}}, {"pads", int_list{3, 3, 3, 3}}}));
+  check("Conv", {{3, 8, 7, 7}, {16, 8, 1, 1}, {16}});
+  check("Conv", {{1, 8, 9, 9}, {16, 8, 1, 1}}, attrs_of({{"strides", int_list{2, 2}}}));
+  check("Conv", {{1, 64, 7, 7}, {40, 64, 3, 3}}, attrs_of({{"pads", int_list{1, 1, 1, 1}}})); // split
+  check("Conv", {{2, 12, 9, 8}, {8, 3, 3, 2}, {8}},
+        attrs_of({{"group", int64_t{4}}, {"dilations", int_list{2, 1}}, {"pads", int_list{0, 1, 2, 1}}}));
+  check("Conv", {{2, 4, 17}, {6, 4, 5}}, attrs_of({{"strides", int_list{3}}, {"pads", int_list{2, 1}}}));
+  check("Conv", {{2, 4, 5, 6, 7}, {8, 4, 3, 2, 3}}, attrs_of({{"strides", int_list{2, 1, 2}}}));
+}
+
+TEST_CASE("GPU Conv with one channel a group", "[vulkan][slow]") {
+  for (const int64_t stride : {1, 2})
+    check("Conv", {{2, 16, 9, 10}, {16, 1, 3, 3}, {16}},
+          attrs_of({{"group", int64_t{16}}, {"strides", int_list{stride, stride}}, {"pads", int_list{1, 1, 1, 1}}}));
+  check("Conv", {{1, 6, 9, 8}, {12, 1, 3, 2}}, attrs_of({{"group", int64_t{6}}, {"dilations", int_list{2, 1}}}));
+}
+
+TEST_CASE("GPU fused Conv adds bias and residual before its activation", "[vulkan][slow]") {
+  for (const shape& w : {shape{16, 16, 3, 3}, shape{16, 1, 3, 3}})
+    check("Conv", {{2, 16, 6, 5}, w, {16}, {2, 16, 6, 5}},
+          attrs_of({{"pads", int_list{1, 1, 1, 1}}, {"group", 16 / w[1]}, {"activation", std::string("Relu")}}),
+          "troupe");
+}
+
+TEST_CASE("GPU ConvTranspose gathers", "[vulkan][slow]") {
+  check("ConvTranspose", {{2, 8, 5, 6}, {8, 4, 4, 2}, {4}},
+        attrs_of({{"strides", int_list{2, 3}}, {"pads", int_list{1, 0, 1, 1}}, {"output_padding", int_list{1, 0}}}));
+  check("ConvTranspose", {{1, 4, 5}, {4, 2, 3}}, attrs_of({{"group", int64_t{2}}, {"dilations", int_list{2}}}));
+}
