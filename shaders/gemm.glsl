@@ -28,7 +28,7 @@ layout(constant_id = 9) const uint ACTIVATION = 0;
 const bool HAS_BIAS = (FLAGS & 1u) != 0u;
 const bool HAS_RESIDUAL = (FLAGS & 2u) != 0u;
 const bool IS_SPLIT = (FLAGS & 4u) != 0u;
-const bool VECTOR_OUT = (FLAGS & 8u) != 0u; // eight neighbouring columns may be written at once
+const bool VECTOR_OUT = (FLAGS & 8u) != 0u; // WIDTH neighbouring columns may be written at once
 const bool STRIDED_OUT = (FLAGS & 16u) != 0u; // a convolution whose output rows are not simply `out_row` apart
 
 // 20 words. Strides are in elements; bias strides are 0 where it is broadcast.

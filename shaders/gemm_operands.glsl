@@ -11,11 +11,9 @@ layout(set = 0, binding = 3, std430) readonly buffer bias_buffer { T bias[]; };
 layout(set = 0, binding = 4, std430) readonly buffer residual_buffer { T residual[]; };
 layout(set = 0, binding = 5, std430) writeonly buffer output_buffer { T result[]; };
 layout(set = 0, binding = 5, std430) writeonly buffer scratch_buffer { float partial[]; };
-#ifdef EIGHT_WIDE
 layout(set = 0, binding = 4, std430) readonly buffer residual_vector_buffer { VECTOR residual_vectors[]; };
 layout(set = 0, binding = 5, std430) writeonly buffer output_vector_buffer { VECTOR result_vectors[]; };
 layout(set = 0, binding = 5, std430) writeonly buffer scratch_vector_buffer { vec4 partial_vectors[]; };
-#endif
 
 uint batch_index() {
   return gl_WorkGroupID.z / splits;
@@ -96,26 +94,37 @@ void emit(uint m, uint n, float sum) {
 }
 
 #ifdef EIGHT_WIDE
-/// Writes eight sums of neighbouring columns, in vectors where that is allowed.
-void emit_vector(uint m, uint n, float sums[8]) {
+#define SUM_VECTOR float[8]
+#else
+#define SUM_VECTOR vec4
+#endif
+
+/// Writes WIDTH sums of neighbouring columns, in vectors where that is allowed.
+void emit_vector(uint m, uint n, SUM_VECTOR sums) {
   if (m >= M || n >= N)
     return;
   if (!VECTOR_OUT) {
-    [[unroll]] for (uint i = 0; i < 8; ++i)
+    for (uint i = 0; i < WIDTH; ++i)
       emit(m, n + i, sums[i]);
     return;
   }
   if (IS_SPLIT) {
-    const uint at = scratch_at(m, n) / 4;
-    partial_vectors[at] = vec4(sums[0], sums[1], sums[2], sums[3]);
-    partial_vectors[at + 1] = vec4(sums[4], sums[5], sums[6], sums[7]);
+    [[unroll]] for (uint i = 0; i < WIDTH; i += 4)
+      partial_vectors[(scratch_at(m, n) + i) / 4] = vec4(sums[i], sums[i + 1], sums[i + 2], sums[i + 3]);
     return;
   }
-  const uint at = out_at(m, n) / 8;
+  const uint at = out_at(m, n) / WIDTH;
+#ifdef EIGHT_WIDE
   const uvec4 more = HAS_RESIDUAL ? residual_vectors[at] : uvec4(0);
   float16_t e[8];
   [[unroll]] for (uint i = 0; i < 8; ++i)
     e[i] = float16_t(finish(m, n + i, sums[i], unpackHalf2x16(more[i / 2])[i % 2]));
   result_vectors[at] = pack_vector(e);
-}
+#else
+  const vec4 more = HAS_RESIDUAL ? vec4(residual_vectors[at]) : vec4(0);
+  vec4 e;
+  [[unroll]] for (uint i = 0; i < 4; ++i)
+    e[i] = finish(m, n + i, sums[i], more[i]);
+  result_vectors[at] = VECTOR(e);
 #endif
+}

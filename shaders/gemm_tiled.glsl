@@ -3,7 +3,10 @@
 // A group computes a TILE_M × TILE_N tile of C, an invocation ROWS × COLUMNS of it (interleaved, so that shared memory is read
 // without bank conflicts). Both operands lie in shared memory as [row or column][depth], in vec4 along the depth; a row has
 // one vec4 of padding. Two buffers: while one is multiplied, the next tiles are on their way from memory into registers.
-// Invariants: TILE_M / ROWS is a multiple of 4, TILE_N / COLUMNS of 8, and their product is THREADS.
+// At the end the sums pass through B's tile, so that neighbouring invocations write neighbouring columns, and so that the
+// epilogue is compiled once for a pass, not once for a sum.
+// Invariants: TILE_M / ROWS is a multiple of 4, TILE_N / COLUMNS of 8, their product is THREADS, and ROWS / 4 rows of
+// sums fit into B's tile.
 //
 // The including kernel defines a_state, a_line_at(m) and a_load(state, k, end): A's depths [k, k + 4) of a row.
 layout(local_size_x_id = 0) in;
@@ -20,6 +23,9 @@ const uint A_SLOTS = (TILE_M * DEPTH4 + THREADS - 1) / THREADS;
 const uint B_SLOTS = (TILE_N * DEPTH4 + THREADS - 1) / THREADS;
 const uint ACROSS = TILE_N / COLUMNS; // invocations along the columns
 const uint DOWN = TILE_M / ROWS;
+const uint ROW_VECTORS = DOWN * TILE_N / 4; // sums of one row of every invocation
+const uint FITTING = 2 * TILE_N * PITCH / ROW_VECTORS;
+const uint PASS_ROWS = FITTING >= ROWS ? ROWS : FITTING >= ROWS / 2 ? ROWS / 2 : ROWS / 4; // rows written out together
 
 shared vec4 a_tile[2 * TILE_M * PITCH];
 shared vec4 b_tile[2 * TILE_N * PITCH];
@@ -92,7 +98,16 @@ void main() {
     barrier();
   }
 
-  [[unroll]] for (uint i = 0; i < ROWS; ++i)
-    [[unroll]] for (uint j = 0; j < COLUMNS; ++j)
-      emit(first_m + y + i * DOWN, first_n + x + j * ACROSS, sums[i * COLUMNS + j]);
+  [[unroll]] for (uint pass = 0; pass < ROWS / PASS_ROWS; ++pass) {
+    if (pass > 0)
+      barrier();
+    [[unroll]] for (uint i = 0; i < PASS_ROWS; ++i)
+      [[unroll]] for (uint j = 0; j < COLUMNS; ++j) {
+        const uint at = (i * DOWN + y) * TILE_N + x + j * ACROSS;
+        b_tile[at / 4][at % 4] = sums[(pass * PASS_ROWS + i) * COLUMNS + j];
+      }
+    barrier();
+    [[dont_unroll]] for (uint v = gl_LocalInvocationID.x; v < PASS_ROWS * ROW_VECTORS; v += THREADS)
+      emit_vector(first_m + pass * PASS_ROWS * DOWN + v / (TILE_N / 4), first_n + v % (TILE_N / 4) * 4, b_tile[v]);
+  }
 }

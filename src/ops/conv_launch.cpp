@@ -136,7 +136,7 @@ std::optional<launch_list> implicit_tiles(const gpu_call& call, const conv_call&
     return std::nullopt;
   uint32_t flags = c.epilogue.flags();
   flags |= (t->splits > 1 ? product_flags::split : 0) | (rows ? 0 : product_flags::strided_out);
-  flags |= rows && p.n % 8 == 0 ? product_flags::vector_out : 0;
+  flags |= rows && p.n % (matrices ? 8 : 4) == 0 ? product_flags::vector_out : 0;
   launch_binding out = builder.out(0);
   if (t->splits > 1)
     out = written(builder.scratch(p.m * p.n * 4 * int64_t{t->splits}));

@@ -104,7 +104,7 @@ std::optional<launch_list> tiles(const gpu_call& call, const product& p, tile_fa
     return std::nullopt;
   const operand_modes modes = modes_of(r, matrices ? 8 : 4, matrices);
   const uint32_t split = t->splits > 1 ? product_flags::split : 0;
-  const uint32_t vector_out = p.n % 8 == 0 ? product_flags::vector_out : 0;
+  const uint32_t vector_out = p.n % (matrices ? 8 : 4) == 0 ? product_flags::vector_out : 0;
   launch_binding out = builder.out(0);
   if (split)
     out = written(builder.scratch(checked_mul(checked_mul(p.m * p.n, p.batches()), 4 * int64_t{t->splits})));
