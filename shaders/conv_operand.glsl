@@ -54,8 +54,8 @@ a_state a_line_at(uint m) {
   return a_state(start, at);
 }
 
-/// Where depth k of a window lies; −1 in the padding.
-int a_address(a_state s, uint k) {
+/// Depth k of a window: its tap's position along the three axes, and its channel.
+uvec4 depth_at(uint k) {
   uint channel, tap;
   if (CHANNEL_LAST) {
     tap = divide(k, channel_divisor);
@@ -64,36 +64,59 @@ int a_address(a_state s, uint k) {
     channel = divide(k, tap_divisor);
     tap = k - channel * taps;
   }
-  const uint row = divide(tap, kernel_w_divisor), w = tap - row * kernel.z;
-  const uint d = divide(row, kernel_h_divisor), h = row - d * kernel.y;
-  const ivec3 offset = ivec3(d, h, w) * dilation.xyz;
-  const uvec3 at = uvec3(s.position + offset);
-  if (any(greaterThanEqual(at, in_size.xyz)))
+  const uint row = divide(tap, kernel_w_divisor), d = divide(row, kernel_h_divisor);
+  return uvec4(d, row - d * kernel.y, tap - row * kernel.z, channel);
+}
+
+/// The depth after `at`.
+uvec4 next_depth(uvec4 at) {
+  if (CHANNEL_LAST && ++at.w < channels)
+    return at;
+  if (++at.z == kernel.z) {
+    at.z = 0;
+    if (++at.y == kernel.y) {
+      at.y = 0;
+      ++at.x;
+    }
+  }
+  if (CHANNEL_LAST)
+    at.w = 0;
+  else if (at.x == kernel.x) {
+    at.x = 0;
+    ++at.w;
+  }
+  return at;
+}
+
+/// Where a depth of a window lies; −1 in the padding.
+int a_address(a_state s, uvec4 at) {
+  const ivec3 offset = ivec3(at.xyz) * dilation.xyz;
+  if (any(greaterThanEqual(uvec3(s.position + offset), in_size.xyz)))
     return -1;
-  return s.start + int(channel * in_channel) +
+  return s.start + int(at.w * in_channel) +
          ((offset.x * int(in_size.y) + offset.y) * int(in_size.z) + offset.z) * int(in_pixel);
 }
 
 /// A's depths [k, k + WIDTH) of one row.
 TILE_VECTOR a_load(a_state s, uint k, uint end) {
+  uvec4 depth = depth_at(k);
   if (A_MODE == 0) {
-    const int at = k < end ? a_address(s, k) : -1;
+    const int at = k < end ? a_address(s, depth) : -1;
     return at < 0 ? TILE_VECTOR(0) : TILE_VECTOR(a_vectors[uint(at) / WIDTH]);
   }
 #ifdef EIGHT_WIDE
   float16_t e[8];
-  [[unroll]] for (uint i = 0; i < 8; ++i) {
-    const int at = k + i < end ? a_address(s, k + i) : -1;
-    e[i] = at < 0 ? float16_t(0) : a[at];
+#else
+  vec4 e;
+#endif
+  [[unroll]] for (uint i = 0; i < WIDTH; ++i) {
+    const int at = k + i < end ? a_address(s, depth) : -1;
+    e[i] = at < 0 ? ELEMENT(0) : ELEMENT(a[at]);
+    depth = next_depth(depth);
   }
+#ifdef EIGHT_WIDE
   return pack_vector(e);
 #else
-  vec4 e = vec4(0);
-  [[unroll]] for (uint i = 0; i < 4; ++i) {
-    const int at = k + i < end ? a_address(s, k + i) : -1;
-    if (at >= 0)
-      e[i] = float(a[at]);
-  }
   return e;
 #endif
 }

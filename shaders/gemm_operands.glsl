@@ -42,9 +42,11 @@ VECTOR pack_vector(float16_t e[8]) {
 }
 const uint WIDTH = 8;
 #define TILE_VECTOR uvec4
+#define ELEMENT float16_t // of a vector that a kernel gathers
 #else
 const uint WIDTH = 4;
 #define TILE_VECTOR vec4
+#define ELEMENT float
 #endif
 
 /// B's depths [k, k + WIDTH) of one column; in mode 3 WIDTH columns at depth k.

@@ -1,7 +1,10 @@
 // Every kernel of products and convolutions against the reference, at sizes that leave remainders everywhere.
-#include "ops/activation.hpp"
+#include "ops/launches.hpp"
 #include "support/catch.hpp"
 #include "support/kernel_case.hpp"
+#include "vulkan/shader_library.hpp"
+
+#include <algorithm>
 
 using namespace troupe;
 using namespace troupe::test;
@@ -59,4 +62,32 @@ TEST_CASE("GPU fused products end in every activation", "[vulkan][slow]") {
     check("MatMul", {{9, 8}, {8, 24}, {24}, {9, 24}},
           attrs_of({{"activation", std::string(name)}, {"activation_alpha", 0.3f}, {"activation_beta", 0.6f}}),
           "troupe");
+}
+
+TEST_CASE("Every tile has its shader, and its threads cover it", "[vulkan]") {
+  gpu_features gpu{.max_group_size = 1024, .shared_bytes = 49152, .float16 = true, .cooperative_matrix = true};
+  gpu.max_groups[0] = 1u << 31;
+  const auto is_embedded = [](const std::string& name) {
+    const auto all = vulkan::embedded_shaders();
+    return std::any_of(all.begin(), all.end(), [&](const auto& s) { return s.name == name; });
+  };
+  const attributes none;
+  for (const uint32_t units : {8u, 132u})
+    for (const int64_t m : {1, 49, 196, 1000, 12544})
+      for (const int64_t n : {16, 96, 512, 4096})
+        for (const int64_t k : {32, 576, 4608}) {
+          gpu.units = units;
+          for (const dtype type : {dtype::float32, dtype::float16}) {
+            const gpu_call call{none, {{type, {m, k}}, {type, {k, n}}}, {{type, {m, n}}}, gpu};
+            for (const launch_list& list : matmul_launches(call))
+              for (const launch& l : list.launches) {
+                CHECK(is_embedded(l.shader));
+                if (l.shader.starts_with("matmul")) {
+                  const std::vector<uint32_t>& c = l.constants;
+                  const uint32_t parts = c.at(1) / c.at(4) * (c.at(2) / c.at(5));
+                  CHECK(c[0] == parts * (list.name == "matmul" ? 1 : 32));
+                }
+              }
+          }
+        }
 }
