@@ -82,6 +82,17 @@ void bench_latency(engine& e) {
   fmt::print("chained Adds, fusion off     {:8.2f} us an op\n", (thousand - hundred) / 900);
 }
 
+/// What a run costs beside its kernels where its input or output is as large as an image.
+void bench_image(engine& e) {
+  const shape dims{1, 3, 224, 224};
+  model_builder m;
+  const session model = e.load(m.done(m.apply("Neg", {m.input("x", dtype::float32, dims)})));
+  tensor ordinary(dtype::float32, dims);
+  std::memset(ordinary.mutable_data(), 0, static_cast<size_t>(ordinary.bytes()));
+  fmt::print("588 KiB in and out           {:8.1f} us, {:.1f} us from engine::allocate\n",
+             time_runs(model, {{"x", ordinary}}, 200), time_runs(model, {{"x", filled(e, dtype::float32, dims)}}, 200));
+}
+
 void bench_transfers(engine& e) {
   constexpr int64_t count = int64_t{1} << 28; // 1 GiB of floats
   {
@@ -128,6 +139,7 @@ int main(int argc, char** argv) {
     engine e({.devices = {argc > 1 ? argv[1] : "vulkan:0"}});
     fmt::print("{}\n", e.devices().at(0).description);
     bench_latency(e);
+    bench_image(e);
     for (const dtype type : {dtype::float32, dtype::float16})
       for (const int64_t n : {1024, 4096})
         bench_product(e, type, n);

@@ -4,7 +4,7 @@
 //
 // Constants: 0 number of steps; 1 … 16 the steps, a byte each for code, a, b, c; 17 number of inputs; 18 how each input is
 // walked, two bits each: 0 like the output, 1 a single element, 2 by strides. Operands of a step: 0 … 7 inputs, 8 … 23
-// results, 24 … 39 constants. Inputs that are absent are bound to the first one.
+// results, 24 … 39 constants. Inputs that are absent are bound to the first one; variants of one step have three inputs.
 // Drivers compile the whole of apply() for every step before they see that a step is constant, so shorter chains have
 // variants of their own: TYPE_1, TYPE_4, TYPE_16. The codes that only single steps have are in TYPE_single.
 // Variants: f32_single f32_1 f32_4 f32_16 f16_single f16_1 f16_4 f16_16
@@ -61,12 +61,16 @@ layout(set = 0, binding = 0, std140) uniform parameters {
 layout(set = 0, binding = 1, std430) readonly buffer input0 { T x0[]; };
 layout(set = 0, binding = 2, std430) readonly buffer input1 { T x1[]; };
 layout(set = 0, binding = 3, std430) readonly buffer input2 { T x2[]; };
+#if MAX_STEPS == 1
+layout(set = 0, binding = 4, std430) writeonly buffer target { T y[]; };
+#else
 layout(set = 0, binding = 4, std430) readonly buffer input3 { T x3[]; };
 layout(set = 0, binding = 5, std430) readonly buffer input4 { T x4[]; };
 layout(set = 0, binding = 6, std430) readonly buffer input5 { T x5[]; };
 layout(set = 0, binding = 7, std430) readonly buffer input6 { T x6[]; };
 layout(set = 0, binding = 8, std430) readonly buffer input7 { T x7[]; };
 layout(set = 0, binding = 9, std430) writeonly buffer target { T y[]; };
+#endif
 
 float v[24]; // inputs, then results
 
@@ -195,7 +199,10 @@ void main() {
     const uint index = first + e * 256u;
     if (index >= count)
       return;
-    LOAD(0); LOAD(1); LOAD(2); LOAD(3); LOAD(4); LOAD(5); LOAD(6); LOAD(7);
+    LOAD(0); LOAD(1); LOAD(2);
+#if MAX_STEPS > 1
+    LOAD(3); LOAD(4); LOAD(5); LOAD(6); LOAD(7);
+#endif
     STEP(0);
 #if MAX_STEPS >= 4
     STEP(1); STEP(2); STEP(3);

@@ -8,7 +8,7 @@
 namespace troupe {
 namespace {
 
-constexpr size_t max_inputs = 8, max_constants = 16, constant_base = 24, result_base = 8;
+constexpr size_t max_inputs = 8, max_single_inputs = 3, max_constants = 16, constant_base = 24, result_base = 8;
 constexpr int64_t group_elements = 256 * 4;
 
 /// How an input is walked (see the shader).
@@ -81,9 +81,10 @@ launch_lists launch_chain(const gpu_call& call, const std::vector<gpu_elementwis
       operands.push_back(call.inputs[i]);
       bindings.push_back(b.in(i));
     }
+  const size_t arity = steps.size() == 1 ? max_single_inputs : max_inputs;
   const bool same_types =
       std::all_of(operands.begin(), operands.end(), [&](const operand& o) { return o.type == out.type; });
-  if (!variant || !same_types || operands.empty() || operands.size() > max_inputs || constants.size() > max_constants ||
+  if (!variant || !same_types || operands.empty() || operands.size() > arity || constants.size() > max_constants ||
       steps.size() > max_elementwise_steps)
     return {};
   const operand_walk walk = walk_of(out, operands);
@@ -92,7 +93,7 @@ launch_lists launch_chain(const gpu_call& call, const std::vector<gpu_elementwis
   uint32_t modes = 0;
   for (size_t i = 0; i < operands.size(); ++i)
     modes |= mode_of(walk, i) << (2 * i);
-  bindings.resize(max_inputs, bindings[0]);
+  bindings.resize(arity, bindings[0]);
   bindings.push_back(b.out(0));
   launch& l = b.add("elementwise." + *variant + longest(steps), flat_groups(out.size(), group_elements, call.gpu),
                     std::move(bindings));
