@@ -29,5 +29,8 @@ launch_lists space_to_depth_launches(const gpu_call& call);
 launch_lists split_launches(const gpu_call& call);
 launch_lists tile_launches(const gpu_call& call);
 launch_lists transpose_launches(const gpu_call& call);
+launch_lists layer_norm_launches(const gpu_call& call);
+launch_lists matmul_launches(const gpu_call& call);
+launch_lists rms_norm_launches(const gpu_call& call);
 
 } // namespace troupe

@@ -2,6 +2,7 @@
 //
 // From opset 13 on the axis (default −1) is normalised by itself; before, the operand counts as a matrix whose rows are the
 // axes before `axis` (default 1) and whose columns are all the others. softmax(x) = e^(x − max) / Σ e^(x − max).
+#include "ops/softmax.hpp"
 #include "ops/families.hpp"
 #include "ops/infer.hpp"
 #include "ops/operand.hpp"
@@ -10,30 +11,6 @@
 
 namespace troupe {
 namespace {
-
-/// The operand as [outer, size, inner]; `size` is normalised.
-struct softmax_extent {
-  int64_t outer = 1, size = 1, inner = 1;
-};
-
-template <bool Flatten>
-softmax_extent parse(const attributes& attrs, std::span<const int64_t> dims) {
-  softmax_extent e;
-  const auto rank = static_cast<int64_t>(dims.size());
-  if (rank == 0)
-    return e;
-  int64_t axis = attrs.integer("axis", Flatten ? 1 : -1);
-  // The matrix form may also split behind the last axis: then every row is a single element.
-  const size_t at = Flatten && axis == rank ? dims.size() : normalize_axis(axis, dims.size());
-  e.outer = volume(dims.first(at));
-  if (Flatten) {
-    e.size = volume(dims.subspan(at));
-  } else {
-    e.size = dims[at];
-    e.inner = volume(dims.subspan(at + 1));
-  }
-  return e;
-}
 
 template <bool Flatten>
 void infer_softmax(infer_context& c) {
@@ -47,13 +24,13 @@ void infer_softmax(infer_context& c) {
 /// Calls `row(x, y, size, stride)` for every vector that is normalised.
 template <bool Flatten, class F>
 void for_rows(kernel_context& c, F&& row) {
-  const softmax_extent e = parse<Flatten>(c.attrs(), c.input(0).dims);
+  const row_extent e = softmax_extent(c.attrs(), c.input(0).dims, Flatten);
   visit_compute(c.input(0).type, [&](auto tag) {
     using C = typename decltype(tag)::type;
     const read_as<C> in(c.input(0));
     write_as<C> out(c.output(0));
     const int64_t grain = std::max<int64_t>(1, 4096 / std::max<int64_t>(1, e.size));
-    parallel_for(e.size ? e.outer * e.inner : 0, grain, [&](int64_t begin, int64_t end) {
+    parallel_for(e.size ? e.rows() : 0, grain, [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) {
         const int64_t at = i / e.inner * e.size * e.inner + i % e.inner;
         row(in.data() + at, out.data() + at, e.size, e.inner);
@@ -117,7 +94,12 @@ op_cost softmax_cost(const attributes&, const call_shapes& call) {
   return {5 * static_cast<double>(volume(call.inputs[0])), operand_bytes(call)};
 }
 
-template <bool Flatten>
+template <softmax_kind Kind, bool Flatten>
+launch_lists launches(const gpu_call& call) {
+  return softmax_launches(call, Kind, Flatten);
+}
+
+template <softmax_kind Kind, bool Flatten>
 constexpr op_def row(std::string_view name, int64_t since, void (*reference)(kernel_context&)) {
   return {.domain = "",
           .name = name,
@@ -126,19 +108,32 @@ constexpr op_def row(std::string_view name, int64_t since, void (*reference)(ker
           .alias = aliasing::in_place,
           .infer = infer_softmax<Flatten>,
           .reference = reference,
-          .cost = softmax_cost};
+          .cost = softmax_cost,
+          .launches = launches<Kind, Flatten>};
 }
 
 constexpr auto table = std::to_array<op_def>({
-    row<true>("Softmax", 1, softmax<true>),
-    row<false>("Softmax", 13, softmax<false>),
-    row<true>("LogSoftmax", 1, log_softmax<true>),
-    row<false>("LogSoftmax", 13, log_softmax<false>),
-    row<true>("Hardmax", 1, hardmax<true>),
-    row<false>("Hardmax", 13, hardmax<false>),
+    row<softmax_kind::softmax, true>("Softmax", 1, softmax<true>),
+    row<softmax_kind::softmax, false>("Softmax", 13, softmax<false>),
+    row<softmax_kind::log_softmax, true>("LogSoftmax", 1, log_softmax<true>),
+    row<softmax_kind::log_softmax, false>("LogSoftmax", 13, log_softmax<false>),
+    row<softmax_kind::hardmax, true>("Hardmax", 1, hardmax<true>),
+    row<softmax_kind::hardmax, false>("Hardmax", 13, hardmax<false>),
 });
 
 } // namespace
+
+row_extent softmax_extent(const attributes& attrs, std::span<const int64_t> dims, bool flatten) {
+  if (dims.empty())
+    return {};
+  const int64_t axis = attrs.integer("axis", flatten ? 1 : -1);
+  // The matrix form may also split behind the last axis: then every row is a single element.
+  const bool behind = flatten && axis == static_cast<int64_t>(dims.size());
+  const size_t at = behind ? dims.size() : normalize_axis(axis, dims.size());
+  if (flatten)
+    return {volume(dims.first(at)), volume(dims.subspan(at)), 1};
+  return {volume(dims.first(at)), dims[at], volume(dims.subspan(at + 1))};
+}
 
 std::span<const op_def> softmax_ops() {
   return table;

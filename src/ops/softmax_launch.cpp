@@ -1,0 +1,24 @@
+// GPU kernels of Softmax, LogSoftmax and Hardmax: one launch that reads the operand once (shaders/softmax.comp).
+#include "ops/softmax.hpp"
+
+namespace troupe {
+
+launch_lists softmax_launches(const gpu_call& call, softmax_kind kind, bool flatten) {
+  const row_extent e = softmax_extent(call.attrs, call.inputs.at(0).dims, flatten);
+  launch_lists lists;
+  for (const row_team& team : row_teams(e, call.gpu)) {
+    const auto shader = row_shader("softmax", call.inputs[0].type, team.plain, call.gpu);
+    if (!shader)
+      return {};
+    launch_builder b(call, team.plain ? "softmax.plain" : "softmax");
+    launch& l = b.add(*shader, team.groups(e.rows(), call.gpu), {b.in(0), b.out(0)});
+    l.constants = team.constants();
+    l.constants.push_back(static_cast<uint32_t>(kind));
+    l.params = {static_cast<uint32_t>(e.rows()), static_cast<uint32_t>(e.size), static_cast<uint32_t>(e.inner)};
+    if (auto list = b.finish())
+      lists.push_back(std::move(*list));
+  }
+  return lists;
+}
+
+} // namespace troupe
