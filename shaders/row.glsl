@@ -1,5 +1,9 @@
 // A row of elements that a team (team.glsl) reads once: the first ITEMS vectors of every invocation stay in registers, those
 // behind them are read again in every pass. A row has `size` elements, `inner` apart; WIDTH is 4 where rows are whole vectors.
+// A kernel whose rows lie otherwise defines VECTOR_AT(k), where vector k of a row starts.
+#ifndef VECTOR_AT
+#define VECTOR_AT(k) (row_start + (k) * WIDTH * inner)
+#endif
 layout(constant_id = 4) const uint ITEMS = 1;
 layout(constant_id = 5) const uint WIDTH = 1;
 
@@ -14,23 +18,32 @@ uint row_vectors; // 0 where the team has no row
 
 /// Returns vector k of the row; only its first WIDTH components count.
 vec4 load_vector(uint k) {
-  return WIDTH == 4 ? vec4(x4[row_start / 4 + k]) : vec4(float(x[row_start + k * inner]), 0, 0, 0);
+  const uint at = VECTOR_AT(k);
+  return WIDTH == 4 ? vec4(x4[at / 4]) : vec4(float(x[at]), 0, 0, 0);
 }
 
 void store_vector(uint k, vec4 v) {
+  const uint at = VECTOR_AT(k);
   if (WIDTH == 4)
-    y4[row_start / 4 + k] = T4(v);
+    y4[at / 4] = T4(v);
   else
-    y[row_start + k * inner] = T(v.x);
+    y[at] = T(v.x);
 }
 
-void open_row(uint row, bool present) {
-  row_start = row / inner * size * inner + row % inner;
-  row_vectors = present ? size / WIDTH : 0;
+/// Reads what is kept of the row that starts at an element.
+void keep_row(uint start, uint vectors) {
+  row_start = start;
+  row_vectors = vectors;
   [[unroll]] for (uint i = 0; i < ITEMS; ++i)
     if (lane + i * lanes < row_vectors)
       kept[i] = load_vector(lane + i * lanes);
 }
+
+#ifndef OWN_ROWS
+void open_row(uint row, bool present) {
+  keep_row(row / inner * size * inner + row % inner, present ? size / WIDTH : 0);
+}
+#endif
 
 /// Runs a statement (no comma outside parentheses) for every vector v, with its index k; CHANGE keeps what the statement leaves
 /// in v.

@@ -6,6 +6,7 @@
 namespace troupe {
 
 launch_lists average_pool_launches(const gpu_call& call);
+launch_lists batch_norm_launches(const gpu_call& call);
 launch_lists concat_launches(const gpu_call& call);
 launch_lists cast_launches(const gpu_call& call);
 launch_lists conv_launches(const gpu_call& call);
@@ -19,18 +20,20 @@ launch_lists gemm_launches(const gpu_call& call);
 launch_lists global_average_pool_launches(const gpu_call& call);
 launch_lists global_lp_pool_launches(const gpu_call& call);
 launch_lists global_max_pool_launches(const gpu_call& call);
+launch_lists group_norm_launches(const gpu_call& call);
+launch_lists instance_norm_launches(const gpu_call& call);
+launch_lists layer_norm_launches(const gpu_call& call);
 launch_lists lp_pool_launches(const gpu_call& call);
+launch_lists matmul_launches(const gpu_call& call);
 launch_lists matmul_launches(const gpu_call& call);
 launch_lists max_pool_launches(const gpu_call& call);
 launch_lists pad_launches(const gpu_call& call);
 launch_lists reorder_launches(const gpu_call& call);
+launch_lists rms_norm_launches(const gpu_call& call);
 launch_lists slice_launches(const gpu_call& call);
 launch_lists space_to_depth_launches(const gpu_call& call);
 launch_lists split_launches(const gpu_call& call);
 launch_lists tile_launches(const gpu_call& call);
 launch_lists transpose_launches(const gpu_call& call);
-launch_lists layer_norm_launches(const gpu_call& call);
-launch_lists matmul_launches(const gpu_call& call);
-launch_lists rms_norm_launches(const gpu_call& call);
 
 } // namespace troupe

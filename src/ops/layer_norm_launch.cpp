@@ -59,7 +59,7 @@ launch_lists norm_launches(const gpu_call& call, bool centred) {
   if (!words || !fits(call))
     return {};
   launch_lists lists;
-  for (const row_team& team : row_teams(e, call.gpu)) {
+  for (const row_team& team : row_teams(e, e.width(), call.gpu)) {
     const auto shader = row_shader("layer_norm", x.type, team.plain, call.gpu);
     if (!shader)
       return {};

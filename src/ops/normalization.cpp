@@ -5,6 +5,7 @@
 // `axis` on) and in where scale and bias lie. Sums are in double; the variance is that of the population.
 #include "ops/families.hpp"
 #include "ops/infer.hpp"
+#include "ops/launches.hpp"
 #include "ops/operand.hpp"
 
 #include <cmath>
@@ -221,7 +222,8 @@ constexpr op_def batch_norm_row(int64_t since, uint8_t outputs, void (*reference
           .layouts = layout_support::spatial,
           .infer = infer_batch_norm,
           .reference = reference,
-          .cost = norm_cost};
+          .cost = norm_cost,
+          .launches = batch_norm_launches};
 }
 
 constexpr auto table = std::to_array<op_def>({
@@ -235,7 +237,8 @@ constexpr auto table = std::to_array<op_def>({
      .types = types::floats,
      .infer = infer_instance_norm,
      .reference = instance_norm,
-     .cost = norm_cost},
+     .cost = norm_cost,
+     .launches = instance_norm_launches},
     {.domain = "",
      .name = "GroupNormalization",
      .since = 18,
@@ -244,7 +247,8 @@ constexpr auto table = std::to_array<op_def>({
      .types = types::floats,
      .infer = infer_group_norm<true>,
      .reference = group_normalization<true>,
-     .cost = norm_cost},
+     .cost = norm_cost,
+     .launches = group_norm_launches},
     {.domain = "",
      .name = "GroupNormalization",
      .since = 21,
@@ -253,7 +257,8 @@ constexpr auto table = std::to_array<op_def>({
      .types = types::floats,
      .infer = infer_group_norm<false>,
      .reference = group_normalization<false>,
-     .cost = norm_cost},
+     .cost = norm_cost,
+     .launches = group_norm_launches},
 });
 
 } // namespace

@@ -42,10 +42,10 @@ std::array<uint32_t, 3> row_team::groups(int64_t count, const gpu_features& gpu)
   return flat_groups(count, rows, gpu);
 }
 
-row_team choose_team(const row_extent& e, bool plain, const gpu_features& gpu) {
+row_team choose_team(const row_extent& e, uint32_t width, bool plain, const gpu_features& gpu) {
   row_team t;
   t.plain = plain;
-  t.width = e.inner == 1 && e.size % 4 == 0 ? 4 : 1;
+  t.width = width;
   const int64_t vectors = e.size / t.width, threads = floor_power(std::min<int64_t>(gpu.max_group_size, 256));
   const bool side_by_side = e.inner >= 16 && (e.rows() >= int64_t{gpu.units} * 64 || e.size <= 64);
   int64_t lanes = 1, teams = threads;
@@ -76,12 +76,12 @@ row_team choose_team(const row_extent& e, bool plain, const gpu_features& gpu) {
   return t;
 }
 
-std::vector<row_team> row_teams(const row_extent& e, const gpu_features& gpu) {
+std::vector<row_team> row_teams(const row_extent& e, uint32_t width, const gpu_features& gpu) {
   std::vector<row_team> teams;
   if (gpu.subgroup_arithmetic)
-    teams.push_back(choose_team(e, false, gpu));
+    teams.push_back(choose_team(e, width, false, gpu));
   if (teams.empty() || teams[0].kind != team_kind::invocation)
-    teams.push_back(choose_team(e, true, gpu));
+    teams.push_back(choose_team(e, width, true, gpu));
   return teams;
 }
 

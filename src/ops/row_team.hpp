@@ -12,6 +12,8 @@ struct row_extent {
   int64_t outer = 1, size = 1, inner = 1;
 
   int64_t rows() const { return outer * inner; }
+  /// Returns 4 where rows are whole vectors of four elements, else 1.
+  uint32_t width() const { return inner == 1 && size % 4 == 0 ? 4 : 1; }
 };
 
 enum class team_kind : uint32_t { invocation = 0, subgroup = 1, group = 2 };
@@ -32,11 +34,11 @@ struct row_team {
   std::array<uint32_t, 3> groups(int64_t count, const gpu_features& gpu) const;
 };
 
-/// Returns a good team for the rows; without subgroup arithmetic where `plain`.
-row_team choose_team(const row_extent& e, bool plain, const gpu_features& gpu);
+/// Returns a good team for rows that are read as vectors of `width` elements; without subgroup arithmetic where `plain`.
+row_team choose_team(const row_extent& e, uint32_t width, bool plain, const gpu_features& gpu);
 
 /// Returns the teams to offer as alternatives, best first: with subgroup arithmetic where the GPU has it, and without.
-std::vector<row_team> row_teams(const row_extent& e, const gpu_features& gpu);
+std::vector<row_team> row_teams(const row_extent& e, uint32_t width, const gpu_features& gpu);
 
 /// Returns the shader for floats of `type`: "softmax.f32_plain"; nullopt where the GPU does not compute with them.
 std::optional<std::string> row_shader(std::string_view stem, dtype type, bool plain, const gpu_features& gpu);

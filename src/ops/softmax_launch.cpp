@@ -6,7 +6,7 @@ namespace troupe {
 launch_lists softmax_launches(const gpu_call& call, softmax_kind kind, bool flatten) {
   const row_extent e = softmax_extent(call.attrs, call.inputs.at(0).dims, flatten);
   launch_lists lists;
-  for (const row_team& team : row_teams(e, call.gpu)) {
+  for (const row_team& team : row_teams(e, e.width(), call.gpu)) {
     const auto shader = row_shader("softmax", call.inputs[0].type, team.plain, call.gpu);
     if (!shader)
       return {};

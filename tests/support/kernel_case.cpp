@@ -57,25 +57,6 @@ device& gpu_for(uint32_t alternative, bool plain) {
   return *made;
 }
 
-void check_close(const kernel_case& c, const tensor& got, const tensor& wanted, double rounding) {
-  REQUIRE(got.type() == wanted.type());
-  REQUIRE(got.dims() == wanted.dims());
-  if (!(types::floats & set_of(got.type()))) {
-    const auto a = to_int64(got.view()), b = to_int64(wanted.view());
-    for (size_t i = 0; i < a.size(); ++i)
-      if (a[i] != b[i])
-        FAIL("element " << i << " is " << a[i] << ", not " << b[i]);
-    return;
-  }
-  const auto a = to_double(got.view()), b = to_double(wanted.view());
-  for (size_t i = 0; i < a.size(); ++i) {
-    const bool same = a[i] == b[i] || (std::isnan(a[i]) && std::isnan(b[i]));
-    const double allowed = c.atol + (c.rtol + rounding) * std::abs(b[i]);
-    if (!same && !(std::abs(a[i] - b[i]) <= allowed))
-      FAIL("element " << i << " of " << a.size() << " is " << a[i] << ", not " << b[i]);
-  }
-}
-
 /// Returns the number of alternatives that the operator offers for the planned node.
 size_t run_alternative(const kernel_case& c, const one_node& model, std::span<const tensor> wanted,
                        uint32_t alternative, bool plain, double rounding) {
@@ -95,8 +76,29 @@ size_t run_alternative(const kernel_case& c, const one_node& model, std::span<co
   const std::vector<tensor> got = runner.run(model.given);
   REQUIRE(got.size() == wanted.size());
   for (size_t o = 0; o < got.size(); ++o)
-    check_close(c, got[o], wanted[o], rounding);
+    check_close(got[o], wanted[o], c.rtol + rounding, c.atol);
   return count;
+}
+
+} // namespace
+
+void check_close(const tensor& got, const tensor& wanted, double rtol, double atol) {
+  REQUIRE(got.type() == wanted.type());
+  REQUIRE(got.dims() == wanted.dims());
+  if (!(types::floats & set_of(got.type()))) {
+    const auto a = to_int64(got.view()), b = to_int64(wanted.view());
+    for (size_t i = 0; i < a.size(); ++i)
+      if (a[i] != b[i])
+        FAIL("element " << i << " is " << a[i] << ", not " << b[i]);
+    return;
+  }
+  const auto a = to_double(got.view()), b = to_double(wanted.view());
+  for (size_t i = 0; i < a.size(); ++i) {
+    const bool same = a[i] == b[i] || (std::isnan(a[i]) && std::isnan(b[i]));
+    const double allowed = atol + rtol * std::abs(b[i]);
+    if (!same && !(std::abs(a[i] - b[i]) <= allowed))
+      FAIL("element " << i << " of " << a.size() << " is " << a[i] << ", not " << b[i]);
+  }
 }
 
 tensor to_half(const tensor& t) {
@@ -106,8 +108,6 @@ tensor to_half(const tensor& t) {
   convert(t.view(), half.mutable_ref());
   return half;
 }
-
-} // namespace
 
 void check_gpu_kernels(const kernel_case& given, bool half) {
   kernel_case c = given;

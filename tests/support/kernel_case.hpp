@@ -25,6 +25,12 @@ struct kernel_case {
 /// float16 first and allows for its rounding. Fails where the operator offers no launches at all.
 void check_gpu_kernels(const kernel_case& c, bool half = false);
 
+/// Fails unless two tensors have the same type, dims and, within the tolerances, elements.
+void check_close(const tensor& got, const tensor& wanted, double rtol, double atol);
+
+/// Returns a float32 tensor in float16, others as they are.
+tensor to_half(const tensor& t);
+
 /// Tensors for cases: uniform in [low, high), seeded by `seed`.
 tensor random_floats(shape dims, uint64_t seed, float low = -1, float high = 1);
 tensor random_integers(dtype type, shape dims, uint64_t seed, int64_t low, int64_t high);
