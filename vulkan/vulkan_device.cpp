@@ -131,8 +131,9 @@ private:
     const auto commands = prepare_copies(r, c, slot.memory, work.uploads, imports_, *kept);
     ++entry.in_flight;
     try {
-      queue_.submit(commands, [this, &entry, &c, &r, &slot, kept, done, timed = work.timed](VkResult result) {
-        chunk_result answer = complete(c, r, slot.memory, *kept, timed, result);
+      const bool lost = queue_.last_value() + 1 >= options_.lose_at;
+      queue_.submit(commands, [this, &entry, &c, &r, &slot, kept, done, lost, timed = work.timed](VkResult result) {
+        chunk_result answer = complete(c, r, slot.memory, *kept, timed, lost ? VK_ERROR_DEVICE_LOST : result);
         --entry.in_flight;
         done(std::move(answer));
       });
