@@ -1,2 +1,46 @@
-#define CATCH_CONFIG_MAIN
+// Catch2's main, with one option of our own: --kernel-report FILE writes what the GPU's kernels did (scripts/gpu-check).
+#define CATCH_CONFIG_RUNNER
 #include "support/catch.hpp"
+#include "support/gpu.hpp"
+#include "support/kernel_case.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include <fstream>
+
+namespace {
+
+/// Takes the option out of the arguments; returns its file, empty where it is not there.
+std::string take_report_option(std::vector<char*>& arguments) {
+  const auto at = std::find(arguments.begin(), arguments.end(), std::string_view("--kernel-report"));
+  if (arguments.end() - at < 2)
+    return {};
+  const std::string file = at[1];
+  arguments.erase(at, at + 2);
+  return file;
+}
+
+void write_report(const std::string& file) {
+  const auto& gpu = troupe::test::gpus()->gpus().at(0).snapshot;
+  nlohmann::json kernels = nlohmann::json::object();
+  for (const auto& [name, record] : troupe::test::kernel_records())
+    kernels[name] = {{"calls", record.calls},
+                     {"worst_absolute", record.worst_absolute},
+                     {"worst_in_tolerances", record.worst_in_tolerances}};
+  const nlohmann::json report{{"device", gpu.name},
+                              {"driver_version", gpu.driver_version},
+                              {"validated", troupe::test::gpus_are_validated()},
+                              {"kernels", std::move(kernels)}};
+  std::ofstream(file) << report.dump(1) << '\n';
+}
+
+} // namespace
+
+int main(int argc, char** argv) {
+  std::vector<char*> arguments(argv, argv + argc);
+  const std::string report = take_report_option(arguments);
+  const int failed = Catch::Session().run(static_cast<int>(arguments.size()), arguments.data());
+  if (!report.empty())
+    write_report(report);
+  return failed;
+}

@@ -2,6 +2,7 @@
 
 #include "ops/op.hpp"
 #include "plan/gpu_support.hpp"
+#include "plan/waves.hpp"
 
 #include <algorithm>
 #include <cstring>
@@ -43,9 +44,7 @@ private:
   void install_chunk(const chunk& c, installed_chunk& out) {
     for (value_id v : c.uploads)
       out.uploads.push_back(transfer_of(c, v, out.upload_bytes));
-    const std::span<const uint32_t> waves = c.wave_begin;
-    for (size_t w = 0; w + 1 < waves.size(); ++w)
-      install_wave(c, std::span(c.nodes).subspan(waves[w], waves[w + 1] - waves[w]), out);
+    install_nodes(c, out);
     for (value_id v : c.downloads)
       out.downloads.push_back(transfer_of(c, v, out.download_bytes));
   }
@@ -61,43 +60,42 @@ private:
     return t;
   }
 
-  /// The launches of a wave's nodes, step by step: steps are barriers inside the wave.
-  void install_wave(const chunk& c, std::span<const node_id> nodes, installed_chunk& out) {
-    struct chosen {
-      node_id call;
-      launch_list list;
-      int64_t scratch; // offset of its first scratch buffer
-    };
-    std::vector<chosen> all;
-    int64_t scratch = 0;
-    uint32_t steps = 0;
-    for (node_id n : nodes) {
-      if (is_free(c, program_.nodes[n]))
+  /// Chooses every node's kernel, lays out their scratch memory (which may split a wave), and places the launches.
+  void install_nodes(const chunk& c, installed_chunk& out) {
+    std::vector<launch_list> chosen(c.nodes.size());
+    std::vector<int64_t> needed(c.nodes.size(), 0);
+    for (size_t i = 0; i < c.nodes.size(); ++i) {
+      if (is_view(program_.nodes[c.nodes[i]]))
         continue;
-      all.push_back({n, choose(program_.nodes[n]), scratch});
-      for (int64_t bytes : all.back().list.scratch)
-        scratch += round_up(std::max<int64_t>(bytes, 1), arena_alignment);
-      for (const launch& l : all.back().list.launches)
-        steps = std::max(steps, l.step + 1);
+      chosen[i] = choose(program_.nodes[c.nodes[i]]);
+      for (int64_t bytes : chosen[i].scratch)
+        needed[i] += round_up(std::max<int64_t>(bytes, 1), arena_alignment);
     }
-    out_.scratch_bytes = std::max(out_.scratch_bytes, scratch);
+    const int64_t budget = plan_.devices[out_.self].memory_bytes - memory_.arena_bytes - plan_.weight_bytes[out_.self];
+    const scratch_plan scratch =
+        plan_scratch(c.wave_begin, needed, std::max<int64_t>(budget, 0),
+                     [&](uint32_t i) { return describe(program_.nodes[c.nodes[i]]); });
+    out_.scratch_bytes = std::max(out_.scratch_bytes, scratch.bytes);
+    for (size_t w = 0; w + 1 < scratch.wave_begin.size(); ++w)
+      place_wave(c, chosen, scratch, scratch.wave_begin[w], scratch.wave_begin[w + 1], out);
+  }
+
+  /// The launches of the wave of nodes [begin, end), step by step: steps are barriers inside the wave.
+  void place_wave(const chunk& c, const std::vector<launch_list>& chosen, const scratch_plan& scratch, uint32_t begin,
+                  uint32_t end, installed_chunk& out) {
+    uint32_t steps = 0;
+    for (uint32_t i = begin; i < end; ++i)
+      for (const launch& l : chosen[i].launches)
+        steps = std::max(steps, l.step + 1);
     for (uint32_t step = 0; step < steps; ++step) {
       bool first = true;
-      for (const chosen& each : all)
-        for (const launch& l : each.list.launches)
+      for (uint32_t i = begin; i < end; ++i)
+        for (const launch& l : chosen[i].launches)
           if (l.step == step) {
-            out.launches.push_back(place(c, each.call, each.list, l, each.scratch));
+            out.launches.push_back(place(c, c.nodes[i], chosen[i], l, scratch.offset[i]));
             out.launches.back().barrier_before = std::exchange(first, false);
           }
     }
-  }
-
-  /// Views need no work: their output's bytes are their input's.
-  bool is_free(const chunk& c, const node& n) const {
-    if (n.def->alias != aliasing::view || n.outputs.at(0) == no_value ||
-        plan_.segment_of_value[n.outputs[0]] > c.segment)
-      return false;
-    return plan_.storage[n.outputs[0]] != n.outputs[0];
   }
 
   launch_list choose(const node& n) const {

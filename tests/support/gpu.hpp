@@ -5,12 +5,16 @@
 
 namespace troupe::test {
 
-/// The instance of all GPU tests: validation layer with synchronization validation.
+/// The instance of all GPU tests: under the validation layer with synchronization validation, where that is installed (a test
+/// of its own says whether it is).
 const std::shared_ptr<const vulkan::instance>& gpus();
 
 /// Opens GPU 0 as a device.
 std::unique_ptr<device> open_gpu(const vulkan::vulkan_device_options& options = {},
                                  const std::string& name = "vulkan:0");
+
+/// Returns whether the validation layer watches.
+bool gpus_are_validated();
 
 /// Returns what the validation layer has said since the last call, joined; empty where it said nothing.
 std::string new_gpu_messages();

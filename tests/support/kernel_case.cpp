@@ -82,6 +82,60 @@ size_t run_alternative(const kernel_case& c, const one_node& model, std::span<co
 
 } // namespace
 
+std::map<std::string, kernel_record>& records() {
+  static std::map<std::string, kernel_record> all;
+  return all;
+}
+
+void check_integers(const tensor& got, const tensor& wanted) {
+  const auto a = to_int64(got.view()), b = to_int64(wanted.view());
+  for (size_t i = 0; i < a.size(); ++i)
+    if (a[i] != b[i])
+      FAIL("element " << i << " is " << a[i] << ", not " << b[i]);
+}
+
+void check_close(const kernel_case& c, const tensor& got, const tensor& wanted, double rounding, kernel_record& record) {
+  REQUIRE(got.type() == wanted.type());
+  REQUIRE(got.dims() == wanted.dims());
+  if (!(types::floats & set_of(got.type())))
+    return check_integers(got, wanted);
+  const auto a = to_double(got.view()), b = to_double(wanted.view());
+  for (size_t i = 0; i < a.size(); ++i) {
+    if (a[i] == b[i] || (std::isnan(a[i]) && std::isnan(b[i])))
+      continue;
+    const double off = std::abs(a[i] - b[i]), allowed = c.atol + (c.rtol + rounding) * std::abs(b[i]);
+    if (!(off <= allowed))
+      FAIL("element " << i << " of " << a.size() << " is " << a[i] << ", not " << b[i]);
+    record.worst_absolute = std::max(record.worst_absolute, off);
+    record.worst_in_tolerances = std::max(record.worst_in_tolerances, off / allowed);
+  }
+}
+
+/// Returns the number of alternatives that the operator offers for the planned node.
+size_t run_alternative(const kernel_case& c, const one_node& model, std::span<const tensor> wanted,
+                       uint32_t alternative, bool plain, double rounding) {
+  device& gpu = gpu_for(alternative, plain);
+  const auto p = make_plan(model.program, {gpu.info()}, {});
+  const bound_plan_ptr bound = bind_segment(p, 0, {});
+  size_t count = 0;
+  std::string kernel;
+  for (const node& n : p->program->nodes)
+    if (n.op_type == c.op) {
+      const launch_lists lists = n.def->launches(make_gpu_call(*bound, n, *gpu.info().gpu));
+      count = lists.size();
+      kernel = lists.at(std::min<size_t>(alternative, count - 1)).name;
+    }
+  INFO("kernel " << kernel << (plain ? ", plain" : ""));
+  inline_runner runner(p, {&gpu});
+  const std::vector<tensor> got = runner.run(model.given);
+  REQUIRE(got.size() == wanted.size());
+  for (size_t o = 0; o < got.size(); ++o)
+    check_close(got[o], wanted[o], c.rtol + rounding, c.atol);
+  return count;
+}
+
+} // namespace
+
 void check_close(const tensor& got, const tensor& wanted, double rtol, double atol) {
   REQUIRE(got.type() == wanted.type());
   REQUIRE(got.dims() == wanted.dims());
@@ -130,6 +184,10 @@ void check_gpu_kernels(const kernel_case& given, bool half) {
       count = run_alternative(c, model, wanted, alternative, plain, rounding);
   }
   CHECK(new_gpu_messages() == "");
+}
+
+const std::map<std::string, kernel_record>& kernel_records() {
+  return records();
 }
 
 tensor random_floats(shape dims, uint64_t seed, float low, float high) {

@@ -3,6 +3,7 @@
 
 #include "ops/op.hpp"
 
+#include <map>
 #include <random>
 
 namespace troupe::test {
@@ -30,6 +31,15 @@ void check_close(const tensor& got, const tensor& wanted, double rtol, double at
 
 /// Returns a float32 tensor in float16, others as they are.
 tensor to_half(const tensor& t);
+
+/// The worst error of one kernel over all cases so far.
+struct kernel_record {
+  int64_t calls = 0;
+  double worst_absolute = 0;
+  double worst_in_tolerances = 0; // above 1 is a failure
+};
+/// Records by "operator, kernel, type".
+const std::map<std::string, kernel_record>& kernel_records();
 
 /// Tensors for cases: uniform in [low, high), seeded by `seed`.
 tensor random_floats(shape dims, uint64_t seed, float low = -1, float high = 1);

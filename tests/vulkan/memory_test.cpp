@@ -65,3 +65,7 @@ TEST_CASE("completions come once each, in the order of submission", "[vulkan][A6
   CHECK(std::is_sorted(ended.begin(), ended.end()));
   CHECK(test::new_gpu_messages() == "");
 }
+
+TEST_CASE("the validation layer watches the GPU tests", "[vulkan][layer]") {
+  CHECK(test::gpus_are_validated()); // Debian: vulkan-validationlayers
+}
