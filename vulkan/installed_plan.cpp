@@ -72,9 +72,8 @@ private:
         needed[i] += round_up(std::max<int64_t>(bytes, 1), arena_alignment);
     }
     const int64_t budget = plan_.devices[out_.self].memory_bytes - memory_.arena_bytes - plan_.weight_bytes[out_.self];
-    const scratch_plan scratch =
-        plan_scratch(c.wave_begin, needed, std::max<int64_t>(budget, 0),
-                     [&](uint32_t i) { return describe(program_.nodes[c.nodes[i]]); });
+    const scratch_plan scratch = plan_scratch(c.wave_begin, needed, std::max<int64_t>(budget, 0),
+                                              [&](uint32_t i) { return describe(program_.nodes[c.nodes[i]]); });
     out_.scratch_bytes = std::max(out_.scratch_bytes, scratch.bytes);
     for (size_t w = 0; w + 1 < scratch.wave_begin.size(); ++w)
       place_wave(c, chosen, scratch, scratch.wave_begin[w], scratch.wave_begin[w + 1], out);

@@ -57,31 +57,6 @@ device& gpu_for(uint32_t alternative, bool plain) {
   return *made;
 }
 
-/// Returns the number of alternatives that the operator offers for the planned node.
-size_t run_alternative(const kernel_case& c, const one_node& model, std::span<const tensor> wanted,
-                       uint32_t alternative, bool plain, double rounding) {
-  device& gpu = gpu_for(alternative, plain);
-  const auto p = make_plan(model.program, {gpu.info()}, {});
-  const bound_plan_ptr bound = bind_segment(p, 0, {});
-  size_t count = 0;
-  std::string kernel;
-  for (const node& n : p->program->nodes)
-    if (n.op_type == c.op) {
-      const launch_lists lists = n.def->launches(make_gpu_call(*bound, n, *gpu.info().gpu));
-      count = lists.size();
-      kernel = lists.at(std::min<size_t>(alternative, count - 1)).name;
-    }
-  INFO("kernel " << kernel << (plain ? ", plain" : ""));
-  inline_runner runner(p, {&gpu});
-  const std::vector<tensor> got = runner.run(model.given);
-  REQUIRE(got.size() == wanted.size());
-  for (size_t o = 0; o < got.size(); ++o)
-    check_close(got[o], wanted[o], c.rtol + rounding, c.atol);
-  return count;
-}
-
-} // namespace
-
 std::map<std::string, kernel_record>& records() {
   static std::map<std::string, kernel_record> all;
   return all;
@@ -94,23 +69,6 @@ void check_integers(const tensor& got, const tensor& wanted) {
       FAIL("element " << i << " is " << a[i] << ", not " << b[i]);
 }
 
-void check_close(const kernel_case& c, const tensor& got, const tensor& wanted, double rounding, kernel_record& record) {
-  REQUIRE(got.type() == wanted.type());
-  REQUIRE(got.dims() == wanted.dims());
-  if (!(types::floats & set_of(got.type())))
-    return check_integers(got, wanted);
-  const auto a = to_double(got.view()), b = to_double(wanted.view());
-  for (size_t i = 0; i < a.size(); ++i) {
-    if (a[i] == b[i] || (std::isnan(a[i]) && std::isnan(b[i])))
-      continue;
-    const double off = std::abs(a[i] - b[i]), allowed = c.atol + (c.rtol + rounding) * std::abs(b[i]);
-    if (!(off <= allowed))
-      FAIL("element " << i << " of " << a.size() << " is " << a[i] << ", not " << b[i]);
-    record.worst_absolute = std::max(record.worst_absolute, off);
-    record.worst_in_tolerances = std::max(record.worst_in_tolerances, off / allowed);
-  }
-}
-
 /// Returns the number of alternatives that the operator offers for the planned node.
 size_t run_alternative(const kernel_case& c, const one_node& model, std::span<const tensor> wanted,
                        uint32_t alternative, bool plain, double rounding) {
@@ -129,30 +87,37 @@ size_t run_alternative(const kernel_case& c, const one_node& model, std::span<co
   inline_runner runner(p, {&gpu});
   const std::vector<tensor> got = runner.run(model.given);
   REQUIRE(got.size() == wanted.size());
-  for (size_t o = 0; o < got.size(); ++o)
-    check_close(got[o], wanted[o], c.rtol + rounding, c.atol);
+  kernel_record& record = records()[fmt::format("{}, {}, {}", c.op, kernel, to_string(wanted[0].type()))];
+  ++record.calls;
+  for (size_t o = 0; o < got.size(); ++o) {
+    const kernel_record found = check_close(got[o], wanted[o], c.rtol + rounding, c.atol);
+    record.worst_absolute = std::max(record.worst_absolute, found.worst_absolute);
+    record.worst_in_tolerances = std::max(record.worst_in_tolerances, found.worst_in_tolerances);
+  }
   return count;
 }
 
 } // namespace
 
-void check_close(const tensor& got, const tensor& wanted, double rtol, double atol) {
+kernel_record check_close(const tensor& got, const tensor& wanted, double rtol, double atol) {
   REQUIRE(got.type() == wanted.type());
   REQUIRE(got.dims() == wanted.dims());
+  kernel_record record{.calls = 1};
   if (!(types::floats & set_of(got.type()))) {
-    const auto a = to_int64(got.view()), b = to_int64(wanted.view());
-    for (size_t i = 0; i < a.size(); ++i)
-      if (a[i] != b[i])
-        FAIL("element " << i << " is " << a[i] << ", not " << b[i]);
-    return;
+    check_integers(got, wanted);
+    return record;
   }
   const auto a = to_double(got.view()), b = to_double(wanted.view());
   for (size_t i = 0; i < a.size(); ++i) {
-    const bool same = a[i] == b[i] || (std::isnan(a[i]) && std::isnan(b[i]));
-    const double allowed = atol + rtol * std::abs(b[i]);
-    if (!same && !(std::abs(a[i] - b[i]) <= allowed))
+    if (a[i] == b[i] || (std::isnan(a[i]) && std::isnan(b[i])))
+      continue;
+    const double off = std::abs(a[i] - b[i]), allowed = atol + rtol * std::abs(b[i]);
+    if (!(off <= allowed))
       FAIL("element " << i << " of " << a.size() << " is " << a[i] << ", not " << b[i]);
+    record.worst_absolute = std::max(record.worst_absolute, off);
+    record.worst_in_tolerances = std::max(record.worst_in_tolerances, off / allowed);
   }
+  return record;
 }
 
 tensor to_half(const tensor& t) {

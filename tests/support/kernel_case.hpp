@@ -26,20 +26,20 @@ struct kernel_case {
 /// float16 first and allows for its rounding. Fails where the operator offers no launches at all.
 void check_gpu_kernels(const kernel_case& c, bool half = false);
 
-/// Fails unless two tensors have the same type, dims and, within the tolerances, elements.
-void check_close(const tensor& got, const tensor& wanted, double rtol, double atol);
-
-/// Returns a float32 tensor in float16, others as they are.
-tensor to_half(const tensor& t);
-
-/// The worst error of one kernel over all cases so far.
+/// The worst error of one kernel over some cases.
 struct kernel_record {
   int64_t calls = 0;
   double worst_absolute = 0;
   double worst_in_tolerances = 0; // above 1 is a failure
 };
-/// Records by "operator, kernel, type".
+/// Records of all cases so far, by "operator, kernel, type".
 const std::map<std::string, kernel_record>& kernel_records();
+
+/// Fails unless two tensors have the same type, dims and, within the tolerances, elements; returns the errors.
+kernel_record check_close(const tensor& got, const tensor& wanted, double rtol, double atol);
+
+/// Returns a float32 tensor in float16, others as they are.
+tensor to_half(const tensor& t);
 
 /// Tensors for cases: uniform in [low, high), seeded by `seed`.
 tensor random_floats(shape dims, uint64_t seed, float low = -1, float high = 1);
