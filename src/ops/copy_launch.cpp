@@ -89,10 +89,25 @@ void add_concat(launch_builder& b, const gpu_call& call, const line_concat& c, c
   l.params.insert(l.params.end(), ends.begin(), ends.end());
 }
 
+/// The same as copies, for operands that one binding cannot reach.
+launch_lists copy_pieces(const gpu_call& call, const line_concat& c) {
+  const int64_t elements = c.bits / *element_bits(call.outputs[0].type); // of a word
+  std::vector<operand_copy> copies;
+  int64_t begin = 0;
+  for (size_t i = 0; i < c.parts.size(); ++i) {
+    const int64_t part = c.parts[i] * elements;
+    copies.push_back({.input = i, .to = begin, .axes = {{c.lines, part, c.width * elements}, {part, 1, 1}}});
+    begin += part;
+  }
+  return copy_launches(call, "concat", copies);
+}
+
 } // namespace
 
 launch_lists concat_launches(const gpu_call& call) {
   const auto c = lines_of(call);
+  if (c && call.outputs[0].bytes() > call.gpu.max_binding_bytes)
+    return copy_pieces(call, *c);
   const auto variant = c ? word_variant(c->bits, call.gpu) : std::nullopt;
   if (!variant)
     return {};
@@ -109,8 +124,7 @@ launch_lists concat_launches(const gpu_call& call) {
     }
     begin += words;
   }
-  auto list = b.finish();
-  return list ? launch_lists{std::move(*list)} : launch_lists{};
+  return single_list(b);
 }
 
 launch_lists reorder_launches(const gpu_call& call) {

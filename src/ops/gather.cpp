@@ -159,7 +159,8 @@ constexpr auto table = std::to_array<op_def>({
      .max_inputs = 2,
      .types = movable_types,
      .infer = infer_gather_elements,
-     .reference = gather_elements_kernel},
+     .reference = gather_elements_kernel,
+     .launches = gather_elements_launches},
     {.domain = "",
      .name = "GatherND",
      .since = 11,
@@ -167,7 +168,8 @@ constexpr auto table = std::to_array<op_def>({
      .max_inputs = 2,
      .types = movable_types,
      .infer = infer_gather_nd,
-     .reference = gather_nd_kernel},
+     .reference = gather_nd_kernel,
+     .launches = gather_nd_launches},
 });
 
 } // namespace

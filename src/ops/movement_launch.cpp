@@ -73,18 +73,72 @@ std::optional<word_copy> in_words(const gpu_call& call, const operand_copy& copy
   return w;
 }
 
+/// The words that a copy touches on one side: [first, end).
+struct extent {
+  int64_t first, end;
+};
+
+extent extent_of(const operand_copy& c, int64_t first, int64_t copy_axis::*step) {
+  extent e{first, first + 1};
+  for (const copy_axis& axis : c.axes)
+    (axis.*step < 0 ? e.first : e.end) += (axis.size - 1) * axis.*step;
+  return e;
+}
+
+/// Halves copies until no binding of theirs is too long.
+void add_fitting(std::vector<word_copy>& fitting, const word_copy& w, const gpu_features& gpu) {
+  const extent from = extent_of(w.copy, w.copy.from, &copy_axis::from),
+               to = extent_of(w.copy, w.copy.to, &copy_axis::to);
+  const int64_t most = (gpu.max_binding_bytes - gpu.binding_alignment) * 8 / w.bits;
+  const bool writes_fit = to.end - to.first <= most;
+  if (w.count <= 1 || (writes_fit && from.end - from.first <= most)) {
+    fitting.push_back(w);
+    return;
+  }
+  const auto length = [&](const copy_axis& a) { return (a.size - 1) * std::abs(writes_fit ? a.from : a.to); };
+  const auto longest = std::max_element(w.copy.axes.begin(), w.copy.axes.end(),
+                                        [&](const copy_axis& a, const copy_axis& b) { return length(a) < length(b); });
+  const auto at = static_cast<size_t>(longest - w.copy.axes.begin());
+  const int64_t half = longest->size / 2;
+  word_copy front = w, back = w;
+  front.copy.axes[at].size = half;
+  front.count = w.count / longest->size * half;
+  back.copy.axes[at].size -= half;
+  back.count = w.count - front.count;
+  back.copy.from += half * longest->from;
+  back.copy.to += half * longest->to;
+  add_fitting(fitting, front, gpu);
+  add_fitting(fitting, back, gpu);
+}
+
+/// The part of a whole operand that holds `e`; `base`, an offset into the operand, becomes one into the part.
+launch_binding bind_extent(const launch_binding& whole, const extent& e, int bits, int64_t& base,
+                           const gpu_features& gpu) {
+  const int64_t alignment = std::max<int64_t>(gpu.binding_alignment, 16);
+  const int64_t first = e.first * bits / 8 / alignment * alignment;
+  base -= first * 8 / bits;
+  return part_of(whole, first, e.end * bits / 8 - first);
+}
+
+/// Binds what a copy reads and writes and makes its offsets relative to that.
+std::vector<launch_binding> bind(const launch_builder& b, word_copy& w, const gpu_features& gpu) {
+  operand_copy& c = w.copy;
+  const extent from = extent_of(c, c.from, &copy_axis::from), to = extent_of(c, c.to, &copy_axis::to);
+  const launch_binding read = bind_extent(b.in(c.input), from, w.bits, c.from, gpu);
+  return {read, bind_extent(b.out(c.output), to, w.bits, c.to, gpu)};
+}
+
 void push_axes(std::vector<uint32_t>& params, std::span<const copy_axis> axes) {
   for (size_t i = axes.size(); i-- > 0;) // innermost first
     params.insert(params.end(), {static_cast<uint32_t>(axes[i].size), static_cast<uint32_t>(axes[i].from),
                                  static_cast<uint32_t>(axes[i].to), 0});
 }
 
-bool add_strided(launch_builder& b, const gpu_call& call, const word_copy& w) {
+bool add_strided(launch_builder& b, const gpu_call& call, word_copy w) {
   const auto variant = word_variant(w.bits, call.gpu);
   if (!variant)
     return false;
-  launch& l = b.add("strided_copy." + *variant, flat_groups(w.count, group_size, call.gpu),
-                    {b.in(w.copy.input), b.out(w.copy.output)});
+  launch& l = b.add("strided_copy." + *variant, flat_groups(w.count, group_size, call.gpu), bind(b, w, call.gpu));
   l.params = {static_cast<uint32_t>(w.count), static_cast<uint32_t>(w.copy.axes.size()),
               static_cast<uint32_t>(w.copy.from), static_cast<uint32_t>(w.copy.to)};
   push_axes(l.params, w.copy.axes);
@@ -105,7 +159,7 @@ bool is_tiled(const word_copy& w) {
   return dense_axis(w.copy) != axes.size() - 1;
 }
 
-bool add_tiled(launch_builder& b, const gpu_call& call, const word_copy& w) {
+bool add_tiled(launch_builder& b, const gpu_call& call, word_copy w) {
   const auto variant = word_variant(w.bits, call.gpu);
   if (!variant)
     return false;
@@ -117,14 +171,21 @@ bool add_tiled(launch_builder& b, const gpu_call& call, const word_copy& w) {
   int64_t groups = lines * rows;
   for (const copy_axis& axis : outer)
     groups *= axis.size;
-  launch& l =
-      b.add("transpose." + *variant, flat_groups(groups, 1, call.gpu), {b.in(w.copy.input), b.out(w.copy.output)});
+  launch& l = b.add("transpose." + *variant, flat_groups(groups, 1, call.gpu), bind(b, w, call.gpu));
   for (int64_t word : {groups, static_cast<int64_t>(outer.size()), w.copy.from, w.copy.to, line.size, row.size, line.to,
                        row.from, lines, rows})
     l.params.push_back(static_cast<uint32_t>(word));
   l.params.resize(12);
   push_axes(l.params, outer);
   return true;
+}
+
+/// Whether several copies write to one output: bound ranges may then overlap where the words written do not.
+bool writes_twice(const std::vector<word_copy>& words) {
+  for (size_t i = 1; i < words.size(); ++i)
+    if (words[i].copy.output == words[i - 1].copy.output)
+      return true;
+  return false;
 }
 
 } // namespace
@@ -175,6 +236,20 @@ std::optional<uint32_t> index_words(const operand& indices) {
   return indices.type == dtype::int32 ? std::optional<uint32_t>(1) : std::nullopt;
 }
 
+bool is_countable(int64_t bound, int64_t picks) {
+  return bound <= INT32_MAX && (bound > 0 || picks == 0);
+}
+
+void push_words(std::vector<uint32_t>& params, std::initializer_list<int64_t> words) {
+  for (int64_t word : words)
+    params.push_back(static_cast<uint32_t>(word));
+}
+
+launch_lists single_list(launch_builder& b) {
+  auto list = b.finish();
+  return list ? launch_lists{std::move(*list)} : launch_lists{};
+}
+
 void check_known_indices(const operand& indices, int64_t bound) {
   const tensor known = known_elements(indices);
   if (known.defined())
@@ -188,14 +263,19 @@ launch_lists copy_launches(const gpu_call& call, std::string_view name, const st
     auto w = in_words(call, copy);
     if (!w)
       return {};
-    words.push_back(std::move(*w));
+    if (w->count > 0)
+      add_fitting(words, *w, call.gpu);
   }
+  const bool one_by_one = writes_twice(words);
   launch_lists lists;
   const auto offer = [&](std::string_view way, bool tiled) {
     launch_builder b(call, fmt::format("{}.{}", name, way));
-    for (const word_copy& w : words)
+    for (const word_copy& w : words) {
       if (!(tiled && is_tiled(w) ? add_tiled(b, call, w) : add_strided(b, call, w)))
         return;
+      if (one_by_one)
+        b.next_step();
+    }
     if (auto list = b.finish())
       lists.push_back(std::move(*list));
   };
@@ -207,7 +287,7 @@ launch_lists copy_launches(const gpu_call& call, std::string_view name, const st
 
 bool add_whole_copy(launch_builder& b, const gpu_call& call, size_t input, size_t output) {
   const auto w = in_words(call, {.input = input, .output = output, .axes = {{call.outputs.at(output).size(), 1, 1}}});
-  return w && add_strided(b, call, *w);
+  return w && (w->count == 0 || add_strided(b, call, *w));
 }
 
 } // namespace troupe

@@ -43,6 +43,15 @@ int64_t elements_per_word(int bits, std::initializer_list<int64_t> extents);
 /// How far indices in a tensor of integers lie apart in 32-bit words, the low word first; nullopt unless the type is int32 or int64.
 std::optional<uint32_t> index_words(const operand& indices);
 
+/// Whether shaders can count indices of an axis with `bound` elements that `picks` results are taken from.
+bool is_countable(int64_t bound, int64_t picks);
+
+/// Appends numbers as words of a parameter block.
+void push_words(std::vector<uint32_t>& params, std::initializer_list<int64_t> words);
+
+/// Returns the one list, or none where the builder went beyond the device's limits.
+launch_lists single_list(launch_builder& b);
+
 /// Throws `errc::invalid_input` where the host knows indices and one of them is out of [-bound, bound): such a call is left
 /// to the CPU, whose kernel says what is wrong.
 void check_known_indices(const operand& indices, int64_t bound);
@@ -50,8 +59,8 @@ void check_known_indices(const operand& indices, int64_t bound);
 /// Longest list of axes that the copying shaders take.
 inline constexpr size_t max_copy_axes = 14;
 
-/// Returns copies, all of one step, as launches: tiled transposition first where that pays, then element by element. Empty where
-/// the GPU cannot run them. Copies to the same output must be none or one.
+/// Returns copies as launches: tiled transposition first where that pays, then element by element. Copies that reach further
+/// than a binding may are cut; those of one output, which follow one another, are a step each. Empty where the GPU cannot run them.
 launch_lists copy_launches(const gpu_call& call, std::string_view name, const std::vector<operand_copy>& copies);
 
 /// Adds a launch that copies input `input` to output `output` as it is.

@@ -71,8 +71,7 @@ launch_lists pad_launches(const gpu_call& call) {
   for (const pad_axis& a : axes)
     for (int64_t word : {a.out, a.before, a.in, a.step})
       l.params.push_back(static_cast<uint32_t>(word));
-  auto list = b.finish();
-  return list ? launch_lists{std::move(*list)} : launch_lists{};
+  return single_list(b);
 }
 
 } // namespace troupe

@@ -1,6 +1,7 @@
 // ScatterElements, ScatterND, Scatter and TensorScatter: a copy of the data in which elements picked by index are replaced
 // by, or combined with, updates. Updates run in order: where indices repeat without a reduction, the last one wins.
 #include "ops/families.hpp"
+#include "ops/launches.hpp"
 #include "ops/movement.hpp"
 #include "ops/strided_copy.hpp"
 
@@ -167,7 +168,8 @@ constexpr auto table = std::to_array<op_def>({
      .max_inputs = 3,
      .types = movable_types,
      .infer = infer_scatter_elements,
-     .reference = scatter_elements_kernel},
+     .reference = scatter_elements_kernel,
+     .launches = scatter_elements_launches},
     {.domain = "",
      .name = "ScatterElements",
      .since = 11,
@@ -175,7 +177,8 @@ constexpr auto table = std::to_array<op_def>({
      .max_inputs = 3,
      .types = movable_types,
      .infer = infer_scatter_elements,
-     .reference = scatter_elements_kernel},
+     .reference = scatter_elements_kernel,
+     .launches = scatter_elements_launches},
     {.domain = "",
      .name = "ScatterND",
      .since = 11,
@@ -183,7 +186,8 @@ constexpr auto table = std::to_array<op_def>({
      .max_inputs = 3,
      .types = movable_types,
      .infer = infer_scatter_nd,
-     .reference = scatter_nd_kernel},
+     .reference = scatter_nd_kernel,
+     .launches = scatter_nd_launches},
     {.domain = "",
      .name = "TensorScatter",
      .since = 24,

@@ -122,3 +122,100 @@ TEST_CASE("GPU Gather picks rows by int32 and int64 indices", "[vulkan]") {
                              .inputs = {numbers(type, {6, 7, inner}), random_integers(index, {3, 4}, 2, -5, 5)},
                              .attrs = with("axis", axis)});
 }
+
+TEST_CASE("GPU GatherElements and GatherND pick elements and runs", "[vulkan]") {
+  for (dtype type : widths)
+    for (dtype index : {dtype::int32, dtype::int64}) {
+      for (int64_t axis : {0, 1, -1})
+        check_gpu_kernels({.op = "GatherElements",
+                           .inputs = {numbers(type, {4, 5, 6}), random_integers(index, {3, 4, 5}, 2, -4, 4)},
+                           .attrs = with("axis", axis)});
+      if (index == dtype::int32)
+        continue;
+      for (int64_t tuple : {0, 1, 2, 3})
+        check_gpu_kernels(
+            {.op = "GatherND", .inputs = {numbers(type, {3, 4, 8}), random_integers(index, {5, tuple}, 2, -3, 3)}});
+      check_gpu_kernels({.op = "GatherND",
+                         .inputs = {numbers(type, {2, 3, 4, 8}), random_integers(index, {2, 5, 1}, 2, -3, 3)},
+                         .attrs = with("batch_dims", int64_t{1})});
+    }
+}
+
+namespace {
+
+/// 0 … n - 1 in an order of its own, `rows` times.
+tensor permutations(int64_t rows, int64_t n) {
+  tensor t(dtype::int64, {rows, n});
+  for (int64_t i = 0; i < t.size(); ++i)
+    t.mutable_data<int64_t>()[i] = (i % n * 3 + i / n) % n - (i % 2 == 0 ? n : 0);
+  return t;
+}
+
+} // namespace
+
+TEST_CASE("GPU ScatterElements and ScatterND replace and reduce", "[vulkan]") {
+  for (dtype type : widths) {
+    check_gpu_kernels({.op = "ScatterElements",
+                       .inputs = {numbers(type, {4, 7}), permutations(3, 7), numbers(type, {3, 7})},
+                       .attrs = with("axis", int64_t{1})});
+    check_gpu_kernels(
+        {.op = "ScatterND",
+         .inputs = {numbers(type, {7, 4}), tensor::of<int64_t>({3, 1}, {{5, -7, 2}}), numbers(type, {3, 4})}});
+  }
+  for (const char* reduction : {"add", "mul", "min", "max"})
+    for (dtype type : {dtype::float32, dtype::int32, dtype::uint8, dtype::int8}) {
+      const auto values = [&](shape dims) {
+        return type == dtype::float32 ? random_floats(dims, 3) : random_integers(type, dims, 3, 1, 5);
+      };
+      attributes attrs = with("reduction", std::string(reduction));
+      check_gpu_kernels(
+          {.op = "ScatterND",
+           .inputs = {values({3, 4, 5}), random_integers(dtype::int64, {40, 2}, 2, -3, 3), values({40, 5})},
+           .attrs = attrs});
+      attrs.set("axis", int64_t{1});
+      check_gpu_kernels(
+          {.op = "ScatterElements",
+           .inputs = {values({3, 4, 5}), random_integers(dtype::int32, {2, 30, 4}, 2, -4, 4), values({2, 30, 4})},
+           .attrs = attrs},
+          type == dtype::float32);
+    }
+}
+
+TEST_CASE("GPU OneHot, Trilu and ReverseSequence choose elements", "[vulkan]") {
+  for (dtype type : {dtype::float32, dtype::int64, dtype::uint8})
+    for (int64_t axis : {0, 1, -1})
+      for (const tensor& indices :
+           {random_integers(dtype::int64, {3, 4}, 2, -8, 8), random_integers(dtype::int32, {3, 4}, 2, -8, 8),
+            random_floats({3, 4}, 2, -8, 8), tensor::of<int64_t>({1, 2}, {{int64_t{1} << 32, INT64_MIN}})})
+        check_gpu_kernels(
+            {.op = "OneHot", .inputs = {indices, ints({6}), numbers(type, {2})}, .attrs = with("axis", axis)});
+  for (dtype type : widths)
+    for (int64_t upper : {0, 1})
+      for (int64_t k : {int64_t{0}, int64_t{2}, int64_t{-3}, int64_t{1} << 40, -(int64_t{1} << 40)})
+        check_gpu_kernels(
+            {.op = "Trilu", .inputs = {numbers(type, {2, 4, 5}), tensor::scalar(k)}, .attrs = with("upper", upper)});
+  check_gpu_kernels({.op = "Trilu", .inputs = {random_floats({5, 3}, 1)}});
+  for (dtype type : widths)
+    for (int64_t time : {0, 1}) {
+      attributes attrs = with("time_axis", time);
+      attrs.set("batch_axis", 1 - time);
+      check_gpu_kernels(
+          {.op = "ReverseSequence", .inputs = {numbers(type, {4, 4, 3}), ints({0, 1, 3, 4})}, .attrs = attrs});
+    }
+}
+
+TEST_CASE("GPU Range, EyeLike and ConstantOfShape make elements", "[vulkan]") {
+  const auto range = [](auto start, auto limit, auto delta) {
+    check_gpu_kernels({.op = "Range", .inputs = {tensor::scalar(start), tensor::scalar(limit), tensor::scalar(delta)}});
+  };
+  range(int64_t{5} << 31, (int64_t{5} << 31) - 3000, int64_t{-1});
+  range(int64_t{-7}, int64_t{1} << 44, (int64_t{1} << 32) + 3);
+  range(int32_t{3}, int32_t{9000}, int32_t{7});
+  range(1.5f, -300.f, -0.25f);
+  for (dtype type : widths)
+    for (int64_t k : {0, 2, -3, 100})
+      check_gpu_kernels({.op = "EyeLike", .inputs = {numbers(type, {4, 5})}, .attrs = with("k", k)});
+  check_gpu_kernels(
+      {.op = "ConstantOfShape", .inputs = {ints({40, 50})}, .attrs = with("value", ints({int64_t{3} << 40}))});
+  check_gpu_kernels({.op = "ConstantOfShape", .inputs = {ints({40, 50})}});
+}

@@ -1,0 +1,32 @@
+#version 450
+// ScatterElements into a copy of the data: y[i, indices[i, j, k], k] takes updates[i, j, k]. Without a reduction an invocation
+// puts one update. With one it walks along the indexed axis, in order: nobody else writes what it writes, and sums are the same in
+// every run. Indices as in gather.comp; axes are those of the indices, innermost first.
+// Variants: w8 w16 w32 w64 f32 f16 i32 u32 i64 u64 i8 u8
+#extension GL_GOOGLE_include_directive : require
+#include "scatter.glsl"
+
+layout(set = 0, binding = 0, std140) uniform parameters {
+  uint count;
+  uint rank;
+  uint repeats;     // updates of an invocation
+  uint repeat_step; // between them
+  uint bound, step; // of the indexed axis of y
+  uint index_words, unused;
+  uvec4 axes[14]; // size, step in indices and updates, step in y (0 for the indexed axis)
+};
+
+void main() {
+  const uint index = flat_group() * 256u + gl_LocalInvocationID.x;
+  if (index >= count)
+    return;
+  uint rest = index, f = 0u, t = 0u;
+  for (uint i = 0u; i < rank; ++i) {
+    const uint next = rest / axes[i].x, at = rest - next * axes[i].x;
+    f += at * axes[i].y;
+    t += at * axes[i].z;
+    rest = next;
+  }
+  for (uint i = 0u; i < repeats; ++i, f += repeat_step)
+    put(t + clamp_index(indices[f * index_words], bound) * step, f);
+}
