@@ -4,14 +4,7 @@
 // all; else the first stores mean and squared deviations of every part, and the second merges those of its slice.
 // Variants: f32 f16 f32_plain f16_plain
 #extension GL_GOOGLE_include_directive : require
-#if defined(TROUPE_f32_plain) || defined(TROUPE_f16_plain)
-#define PLAIN
-#endif
-#if defined(TROUPE_f32_plain)
-#define TROUPE_f32 1
-#elif defined(TROUPE_f16_plain)
-#define TROUPE_f16 1
-#endif
+#include "row_variant.glsl"
 #include "types.glsl"
 #include "team.glsl"
 

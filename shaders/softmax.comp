@@ -2,14 +2,7 @@
 // Softmax, LogSoftmax and Hardmax of rows; see team.glsl for who computes a row, row.glsl for how it is read.
 // Variants: f32 f16 f32_plain f16_plain
 #extension GL_GOOGLE_include_directive : require
-#if defined(TROUPE_f32_plain) || defined(TROUPE_f16_plain)
-#define PLAIN
-#endif
-#if defined(TROUPE_f32_plain)
-#define TROUPE_f32 1
-#elif defined(TROUPE_f16_plain)
-#define TROUPE_f16 1
-#endif
+#include "row_variant.glsl"
 #include "types.glsl"
 #include "float_math.glsl"
 #include "team.glsl"

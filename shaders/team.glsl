@@ -73,10 +73,13 @@ shared uint team_uints[2 * THREADS];
 #endif
 
 float add_floats(float a, float b) { return a + b; }
+float multiply_floats(float a, float b) { return a * b; }
 
 REDUCE(team_sum, float, team_floats, add_floats, subgroupAdd)
 REDUCE(team_max, float, team_floats, max, subgroupMax)
+REDUCE(team_product, float, team_floats, multiply_floats, subgroupMul)
 REDUCE(team_min_index, uint, team_uints, min, subgroupMin)
+REDUCE(team_max_key, uint, team_uints, max, subgroupMax)
 
 void team_row(uint row, bool present);
 

@@ -1,6 +1,7 @@
 // ArgMax and ArgMin: the index of the largest or smallest element along an axis; the first such index, or with
 // select_last_index the last. NaN counts as the extreme, as in NumPy.
 #include "ops/families.hpp"
+#include "ops/launches.hpp"
 #include "ops/operand.hpp"
 
 namespace troupe {
@@ -63,14 +64,16 @@ constexpr auto table = std::to_array<op_def>({
      .types = types::numeric,
      .infer = infer_arg,
      .reference = arg_reduce<true>,
-     .cost = arg_cost},
+     .cost = arg_cost,
+     .launches = arg_max_launches},
     {.domain = "",
      .name = "ArgMin",
      .since = 1,
      .types = types::numeric,
      .infer = infer_arg,
      .reference = arg_reduce<false>,
-     .cost = arg_cost},
+     .cost = arg_cost,
+     .launches = arg_min_launches},
 });
 
 } // namespace

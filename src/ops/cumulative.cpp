@@ -3,6 +3,7 @@
 #include "base/parallel.hpp"
 #include "ops/families.hpp"
 #include "ops/infer.hpp"
+#include "ops/launches.hpp"
 #include "ops/movement.hpp"
 
 #include <algorithm>
@@ -65,7 +66,8 @@ constexpr auto table = std::to_array<op_def>({
      .max_inputs = 2,
      .types = types::numeric,
      .infer = infer_same,
-     .reference = cum_sum},
+     .reference = cum_sum,
+     .launches = cum_sum_launches},
     {.domain = "",
      .name = "CumProd",
      .since = 26,

@@ -5,13 +5,16 @@
 
 namespace troupe {
 
+launch_lists arg_max_launches(const gpu_call& call);
+launch_lists arg_min_launches(const gpu_call& call);
 launch_lists average_pool_launches(const gpu_call& call);
 launch_lists batch_norm_launches(const gpu_call& call);
-launch_lists concat_launches(const gpu_call& call);
 launch_lists cast_launches(const gpu_call& call);
 launch_lists constant_of_shape_launches(const gpu_call& call);
+launch_lists concat_launches(const gpu_call& call);
 launch_lists conv_launches(const gpu_call& call);
 launch_lists conv_transpose_launches(const gpu_call& call);
+launch_lists cum_sum_launches(const gpu_call& call);
 launch_lists depth_to_space_launches(const gpu_call& call);
 launch_lists expand_launches(const gpu_call& call);
 launch_lists eye_like_launches(const gpu_call& call);
@@ -27,11 +30,14 @@ launch_lists global_max_pool_launches(const gpu_call& call);
 launch_lists group_norm_launches(const gpu_call& call);
 launch_lists instance_norm_launches(const gpu_call& call);
 launch_lists layer_norm_launches(const gpu_call& call);
+launch_lists lp_norm_launches(const gpu_call& call);
 launch_lists lp_pool_launches(const gpu_call& call);
+launch_lists lrn_launches(const gpu_call& call);
 launch_lists matmul_launches(const gpu_call& call);
 launch_lists matmul_launches(const gpu_call& call);
 launch_lists max_pool_launches(const gpu_call& call);
 launch_lists one_hot_launches(const gpu_call& call);
+launch_lists mvn_launches(const gpu_call& call);
 launch_lists pad_launches(const gpu_call& call);
 launch_lists range_launches(const gpu_call& call);
 launch_lists reorder_launches(const gpu_call& call);
@@ -43,6 +49,7 @@ launch_lists slice_launches(const gpu_call& call);
 launch_lists space_to_depth_launches(const gpu_call& call);
 launch_lists split_launches(const gpu_call& call);
 launch_lists tile_launches(const gpu_call& call);
+launch_lists top_k_launches(const gpu_call& call);
 launch_lists transpose_launches(const gpu_call& call);
 launch_lists trilu_launches(const gpu_call& call);
 

@@ -3,8 +3,10 @@
 //   LRN:  y = x / (bias + alpha / size · Σ x² over the `size` channels around x's)^beta
 //   LpNormalization: y = x / p-norm along `axis`; 0 where the norm is 0
 //   MeanVarianceNormalization: y = (x − mean) / (√variance + 1e-9) over `axes`
+#include "ops/local_norm.hpp"
 #include "ops/families.hpp"
 #include "ops/infer.hpp"
+#include "ops/launches.hpp"
 #include "ops/operand.hpp"
 
 #include <cmath>
@@ -80,14 +82,6 @@ void lp_norm(kernel_context& c) {
   });
 }
 
-/// Returns for each axis whether MeanVarianceNormalization averages over it.
-std::vector<bool> averaged_axes(const attributes& attrs, size_t rank) {
-  std::vector<bool> averaged(rank, false);
-  for (int64_t axis : attrs.integers("axes", {0, 2, 3}))
-    averaged[normalize_axis(axis, rank)] = true;
-  return averaged;
-}
-
 void infer_mvn(infer_context& c) {
   averaged_axes(c.attrs(), c.rank(0));
   infer_same(c);
@@ -139,24 +133,34 @@ constexpr auto table = std::to_array<op_def>({
      .types = types::floats,
      .infer = infer_lrn,
      .reference = lrn,
-     .cost = local_norm_cost},
+     .cost = local_norm_cost,
+     .launches = lrn_launches},
     {.domain = "",
      .name = "LpNormalization",
      .since = 1,
      .types = types::floats,
      .infer = infer_lp_norm,
      .reference = lp_norm,
-     .cost = local_norm_cost},
+     .cost = local_norm_cost,
+     .launches = lp_norm_launches},
     {.domain = "",
      .name = "MeanVarianceNormalization",
      .since = 9,
      .types = types::floats,
      .infer = infer_mvn,
      .reference = mvn,
-     .cost = local_norm_cost},
+     .cost = local_norm_cost,
+     .launches = mvn_launches},
 });
 
 } // namespace
+
+std::vector<bool> averaged_axes(const attributes& attrs, size_t rank) {
+  std::vector<bool> averaged(rank, false);
+  for (int64_t axis : attrs.integers("axes", {0, 2, 3}))
+    averaged[normalize_axis(axis, rank)] = true;
+  return averaged;
+}
 
 std::span<const op_def> local_norm_ops() {
   return table;

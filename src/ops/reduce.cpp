@@ -3,6 +3,7 @@
 // Axes are an attribute in the older rows and input 1 in the newer ones; none means all, unless noop_with_empty_axes says
 // that nothing is reduced (a norm of single elements is then still taken: |x|, x² …). Floats accumulate in double, integers
 // modulo 2^64. An empty set gives the operation's identity: 0, 1, ±infinity (for integers the type's limits).
+#include "ops/reduce.hpp"
 #include "ops/families.hpp"
 #include "ops/operand.hpp"
 
@@ -16,6 +17,7 @@ namespace {
 // Each reduction: its accumulator for element type T, how an element enters it, and what comes out.
 
 struct reduce_sum {
+  static constexpr auto kind = reduce_kind::sum;
   template <class T>
   using acc = std::conditional_t<std::is_integral_v<T>, uint64_t, double>;
   template <class T>
@@ -33,6 +35,7 @@ struct reduce_sum {
 };
 
 struct reduce_mean : reduce_sum {
+  static constexpr auto kind = reduce_kind::mean;
   template <class T>
   static T finish(acc<T> a, int64_t count) {
     if constexpr (!std::is_integral_v<T>)
@@ -45,6 +48,7 @@ struct reduce_mean : reduce_sum {
 };
 
 struct reduce_product : reduce_sum {
+  static constexpr auto kind = reduce_kind::product;
   template <class T>
   static acc<T> init() {
     return 1;
@@ -56,6 +60,7 @@ struct reduce_product : reduce_sum {
 };
 
 struct reduce_l1 : reduce_sum {
+  static constexpr auto kind = reduce_kind::l1;
   template <class T>
   static void step(acc<T>& a, T x) {
     if constexpr (std::is_unsigned_v<T>)
@@ -66,6 +71,7 @@ struct reduce_l1 : reduce_sum {
 };
 
 struct reduce_sum_square : reduce_sum {
+  static constexpr auto kind = reduce_kind::sum_square;
   template <class T>
   static void step(acc<T>& a, T x) {
     a += static_cast<acc<T>>(x) * static_cast<acc<T>>(x);
@@ -73,6 +79,7 @@ struct reduce_sum_square : reduce_sum {
 };
 
 struct reduce_l2 : reduce_sum {
+  static constexpr auto kind = reduce_kind::l2;
   template <class T>
   using acc = double;
   template <class T>
@@ -86,6 +93,7 @@ struct reduce_l2 : reduce_sum {
 };
 
 struct reduce_log_sum : reduce_sum {
+  static constexpr auto kind = reduce_kind::log_sum;
   template <class T>
   using acc = double;
   template <class T>
@@ -100,6 +108,7 @@ struct reduce_log_sum : reduce_sum {
 
 /// log Σ eˣ, kept as largest + log Σ e^(x − largest) so that nothing overflows.
 struct reduce_log_sum_exp {
+  static constexpr auto kind = reduce_kind::log_sum_exp;
   struct state {
     double largest = -std::numeric_limits<double>::infinity(), sum = 0;
   };
@@ -126,6 +135,7 @@ struct reduce_log_sum_exp {
 };
 
 struct reduce_max {
+  static constexpr auto kind = reduce_kind::maximum;
   template <class T>
   using acc = T;
   template <class T>
@@ -144,6 +154,7 @@ struct reduce_max {
 };
 
 struct reduce_min : reduce_max {
+  static constexpr auto kind = reduce_kind::minimum;
   template <class T>
   static T init() {
     using limits = std::numeric_limits<T>;
@@ -154,14 +165,6 @@ struct reduce_min : reduce_max {
     a = x < a || x != x ? x : a;
   }
 };
-
-/// Returns for each of `rank` axes whether it is reduced.
-std::vector<bool> reduced_axes(const std::vector<int64_t>& axes, size_t rank, bool noop_if_empty) {
-  std::vector<bool> reduced(rank, axes.empty() && !noop_if_empty);
-  for (int64_t axis : axes)
-    reduced[normalize_axis(axis, rank)] = true;
-  return reduced;
-}
 
 /// States the result where the operand is a known vector that is reduced as a whole (shape arithmetic).
 template <class R>
@@ -326,6 +329,11 @@ op_cost reduce_cost(const attributes&, const call_shapes& call) {
   return {static_cast<double>(volume(call.inputs[0])), operand_bytes(call)};
 }
 
+template <reduce_kind Kind, bool AxesInput>
+launch_lists launches(const gpu_call& call) {
+  return reduce_launches(call, Kind, AxesInput);
+}
+
 /// The row of reduction R with axes as an attribute, or as input 1.
 template <class R, bool AxesInput>
 constexpr op_def row(std::string_view name, int64_t since, dtype_set element_types = types::numeric) {
@@ -337,7 +345,8 @@ constexpr op_def row(std::string_view name, int64_t since, dtype_set element_typ
           .host_inputs = AxesInput ? 2u : 0u,
           .infer = infer_reduce<R, AxesInput>,
           .reference = reduce<R, AxesInput>,
-          .cost = reduce_cost};
+          .cost = reduce_cost,
+          .launches = launches<R::kind, AxesInput>};
 }
 
 constexpr auto table = std::to_array<op_def>({
@@ -366,6 +375,13 @@ constexpr auto table = std::to_array<op_def>({
 });
 
 } // namespace
+
+std::vector<bool> reduced_axes(const std::vector<int64_t>& axes, size_t rank, bool noop_if_empty) {
+  std::vector<bool> reduced(rank, axes.empty() && !noop_if_empty);
+  for (int64_t axis : axes)
+    reduced[normalize_axis(axis, rank)] = true;
+  return reduced;
+}
 
 std::span<const op_def> reduce_ops() {
   return table;

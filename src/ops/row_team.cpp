@@ -38,6 +38,12 @@ std::vector<uint32_t> row_team::constants() const {
   return {threads, static_cast<uint32_t>(kind), lanes, rows, items, width};
 }
 
+std::vector<uint32_t> row_team::constants(std::initializer_list<uint32_t> own) const {
+  std::vector<uint32_t> words{threads, static_cast<uint32_t>(kind), lanes, rows};
+  words.insert(words.end(), own);
+  return words;
+}
+
 std::array<uint32_t, 3> row_team::groups(int64_t count, const gpu_features& gpu) const {
   return flat_groups(count, rows, gpu);
 }

@@ -28,8 +28,10 @@ struct row_team {
   uint32_t width = 1;   // elements of a vector
   bool plain = false;   // without subgroup arithmetic
 
-  /// Returns specialisation constants 0 … 5.
+  /// Returns specialisation constants 0 … 5 of kernels that keep rows (shaders/row.glsl).
   std::vector<uint32_t> constants() const;
+  /// Returns specialisation constants 0 … 3, and a kernel's own behind them.
+  std::vector<uint32_t> constants(std::initializer_list<uint32_t> own) const;
   /// Returns the workgroups for `count` rows.
   std::array<uint32_t, 3> groups(int64_t count, const gpu_features& gpu) const;
 };

@@ -1,0 +1,38 @@
+#version 450
+// MeanVarianceNormalization: y = (x − mean) / (√variance + 1e-9); LpNormalization: y = x / p-norm, 0 where that is 0. A team (team.glsl)
+// has the elements that share statistics, over any axes (reduce_walk.glsl).
+// Variants: f32 f16 f32_plain f16_plain
+#extension GL_GOOGLE_include_directive : require
+#include "row_variant.glsl"
+#include "types.glsl"
+#include "team.glsl"
+#include "reduce_walk.glsl"
+
+layout(set = 0, binding = 1, std430) readonly buffer source { T x[]; };
+layout(set = 0, binding = 2, std430) writeonly buffer target { T y[]; };
+
+layout(constant_id = 4) const uint KIND = 0; // 0 mean and variance, 1 sum of magnitudes, 2 root of squares
+
+void team_row(uint row, bool present) {
+  const uint start = present ? row_at(row) : 0, end = present ? count : 0;
+  float mean = 0.0, sum = 0.0;
+  if (KIND == 0) {
+    for (uint k = lane; k < end; k += lanes)
+      mean += float(x[start + element_at(k)]);
+    mean = team_sum(mean, 0) / float(count);
+  }
+  for (uint k = lane; k < end; k += lanes) {
+    const float v = float(x[start + element_at(k)]) - mean;
+    sum += KIND == 1 ? abs(v) : v * v;
+  }
+  sum = team_sum(sum, 1);
+  const float norm = KIND == 0 ? sqrt(sum / float(count)) + epsilon : (KIND == 2 ? sqrt(sum) : sum);
+  for (uint k = lane; k < end; k += lanes) {
+    const uint at = start + element_at(k);
+    y[at] = T(KIND != 0 && norm == 0.0 ? 0.0 : (float(x[at]) - mean) / norm);
+  }
+}
+
+void main() {
+  run_teams(rows);
+}

@@ -1,0 +1,165 @@
+#version 450
+// Reductions over any axes: sum, mean, maximum, minimum, product, norms and their logarithms. A team (team.glsl) has a part of a
+// result's elements; where results are few and long, a second launch merges the parts of each.
+// Variants: f32 f16 f32_plain f16_plain i32_plain i64_plain u8_plain
+#extension GL_GOOGLE_include_directive : require
+#include "row_variant.glsl"
+#include "types.glsl"
+#include "float_math.glsl"
+#include "team.glsl"
+#include "reduce_walk.glsl"
+
+layout(set = 0, binding = 1, std430) readonly buffer source { T x[]; };
+layout(set = 0, binding = 2, std430) writeonly buffer target { T y[]; };
+layout(set = 0, binding = 3, std430) buffer scratch { vec2 part_states[]; };
+
+layout(constant_id = 4) const uint KIND = 0; // reduce_kind of src/ops/reduce.hpp
+layout(constant_id = 5) const uint PHASE = 0; // 0 all, 1 the parts, 2 the results from their parts
+
+const uint SUM = 0, MEAN = 1, MAXIMUM = 2, MINIMUM = 3, PRODUCT = 4, L1 = 5, L2 = 6, LOG_SUM = 7, LOG_SUM_EXP = 8, SUM_SQUARE = 9;
+
+#ifdef INTEGERS
+
+shared A team_values[THREADS];
+
+A combine(A a, A b) {
+  switch (KIND) {
+    case MAXIMUM: return a > b ? a : b;
+    case MINIMUM: return a < b ? a : b;
+    case PRODUCT: return a * b;
+    default: return a + b;
+  }
+}
+
+A prepared(A v) {
+  switch (KIND) {
+    case L1: return v < A(0) ? -v : v;
+    case SUM_SQUARE: return v * v;
+    default: return v;
+  }
+}
+
+TEAM_REDUCE(team_combine, A, team_values, combine)
+
+/// `least` and `largest` of the element type start a maximum and a minimum.
+#if defined(TROUPE_i32)
+const int least = -2147483647 - 1, largest = 2147483647;
+#elif defined(TROUPE_i64)
+const int64_t least = -9223372036854775807l - 1l, largest = 9223372036854775807l;
+#else
+const uint least = 0, largest = 255;
+#endif
+
+void team_row(uint row, bool present) {
+  A state = KIND == MAXIMUM ? least : (KIND == MINIMUM ? largest : A(KIND == PRODUCT ? 1 : 0));
+  const uint start = present ? row_at(row) : 0;
+  for (uint k = lane; k < (present ? count : 0); k += lanes)
+    state = combine(state, prepared(A(x[start + element_at(k)])));
+  state = team_combine(state, 0);
+  if (present && lane == 0)
+    y[row] = T(state);
+}
+
+#else
+
+/// `value`: sum, product, or largest of the numbers (for the minimum, of their negatives); `more`: whether there was a NaN, or the sum of
+/// e^(x − largest).
+struct reduction {
+  float value, more;
+};
+
+bool is_extreme() { return KIND == MAXIMUM || KIND == MINIMUM; }
+
+/// e^(a − top), 1 where both are the same infinity.
+float relative(float a, float top) { return a == top ? 1.0 : exact_exp(a - top); }
+
+reduction step_of(reduction r, float v) {
+  if (KIND == PRODUCT) {
+    r.value *= v;
+  } else if (is_extreme()) {
+    r.more += exact_isnan(v) ? 1.0 : 0.0;
+    v = KIND == MINIMUM ? -v : v;
+    r.value = v > r.value ? v : r.value;
+  } else if (KIND == LOG_SUM_EXP) {
+    if (v > r.value) {
+      r.more = r.more * exact_exp(r.value - v) + 1.0;
+      r.value = v;
+    } else {
+      r.more += relative(v, r.value);
+    }
+  } else {
+    r.value += KIND == L1 ? abs(v) : (KIND == L2 || KIND == SUM_SQUARE ? v * v : v);
+  }
+  return r;
+}
+
+/// Adds what a part found.
+reduction merged(reduction r, reduction part) {
+  if (KIND == PRODUCT) {
+    r.value *= part.value;
+  } else if (is_extreme()) {
+    r.value = part.value > r.value ? part.value : r.value;
+    r.more += part.more;
+  } else if (KIND == LOG_SUM_EXP) {
+    const float top = max(r.value, part.value);
+    r = reduction(top, r.more * relative(r.value, top) + part.more * relative(part.value, top));
+  } else {
+    r.value += part.value;
+  }
+  return r;
+}
+
+reduction team_merged(reduction r) {
+  if (KIND == PRODUCT) {
+    r.value = team_product(r.value, 0);
+  } else if (is_extreme()) {
+    r.value = team_max(r.value, 0);
+    r.more = team_sum(r.more, 1);
+  } else if (KIND == LOG_SUM_EXP) {
+    const float top = team_max(r.value, 0);
+    r = reduction(top, team_sum(r.more * relative(r.value, top), 1));
+  } else {
+    r.value = team_sum(r.value, 0);
+  }
+  return r;
+}
+
+float finished(reduction r) {
+  if (is_extreme())
+    return r.more > 0.0 ? nan_value : (KIND == MINIMUM ? -r.value : r.value);
+  if (KIND == MEAN)
+    return r.value / float(count);
+  if (KIND == L2)
+    return sqrt(r.value);
+  if (KIND == LOG_SUM)
+    return exact_log(r.value);
+  return KIND == LOG_SUM_EXP ? r.value + exact_log(r.more) : r.value;
+}
+
+void team_row(uint row, bool present) {
+  reduction r = reduction(is_extreme() || KIND == LOG_SUM_EXP ? -infinity : (KIND == PRODUCT ? 1.0 : 0.0), 0.0);
+  if (PHASE == 2) {
+    for (uint p = lane; p < (present ? parts : 0); p += lanes) {
+      const vec2 part = part_states[p * results + row];
+      r = merged(r, reduction(part.x, part.y));
+    }
+  } else {
+    const uint part = row / results, result = row - part * results, begin = part * per_part;
+    const uint end = present ? min(count, begin + per_part) : 0, start = present ? row_at(result) : 0;
+    for (uint k = begin + lane; k < end; k += lanes)
+      r = step_of(r, float(x[start + element_at(k)]));
+  }
+  r = team_merged(r);
+  if (present && lane == 0) {
+    if (PHASE == 1)
+      part_states[row] = vec2(r.value, r.more);
+    else
+      y[row] = T(finished(r));
+  }
+}
+
+#endif
+
+void main() {
+  run_teams(rows);
+}

@@ -1,0 +1,11 @@
+// What the normalisations without learnt parameters normalise, for their reference and GPU kernels.
+#pragma once
+
+#include "ops/launch.hpp"
+
+namespace troupe {
+
+/// Returns for each axis whether MeanVarianceNormalization averages over it.
+std::vector<bool> averaged_axes(const attributes& attrs, size_t rank);
+
+} // namespace troupe
