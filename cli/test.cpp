@@ -167,7 +167,7 @@ void run_tests(const test_arguments& args) {
   if (args.json) {
     print_json(results, total);
   } else {
-    if (results.size() > 1)
+    if (results.size() > 1 && !args.quiet)
       print_by_operator(count_by_operator(results));
     fmt::print("{} passed, {} failed, {} unsupported\n", total[0], total[1], total[2]);
   }
