@@ -50,17 +50,10 @@ named_tensors fresh_inputs(const session& model, const bench_arguments& args, co
                          args.seed + static_cast<uint64_t>(iteration));
 }
 
-named_tensors base_inputs(const session& model, const bench_arguments& args) {
-  const auto set = args.model / "test_data_set_0";
-  if (args.inputs.empty() && std::filesystem::is_directory(set))
-    return read_data_set(set, model.inputs());
-  return read_inputs(args.inputs);
-}
-
 measurement measure(const bench_arguments& args) {
   engine devices(args.engine());
   const session model = devices.load(model_file(args.model).string(), args.session());
-  const named_tensors base = base_inputs(model, args);
+  const named_tensors base = given_inputs(model, args);
   measurement m;
   for (int i = -args.warmup - 1; i < args.runs; ++i) {
     named_tensors inputs = fresh_inputs(model, args, base, i + args.warmup + 1);

@@ -189,6 +189,13 @@ named_tensors read_data_set(const std::filesystem::path& folder, const std::vect
   return inputs;
 }
 
+named_tensors given_inputs(const session& model, const model_options& options) {
+  const auto set = options.model / "test_data_set_0";
+  if (options.inputs.empty() && std::filesystem::is_directory(set))
+    return read_data_set(set, model.inputs());
+  return read_inputs(options.inputs);
+}
+
 std::string describe(const tensor& t) {
   return fmt::format("{} {}", to_string(t.type()), to_string(t.dims()));
 }

@@ -56,6 +56,10 @@ named_tensors complete_inputs(const std::vector<value_info>& declared, named_ten
 /// Returns the tensors of a test-data-set folder's input_N.pb, named after the model's inputs in order.
 named_tensors read_data_set(const std::filesystem::path& folder, const std::vector<value_info>& declared);
 
+/// Returns the tensors of `--input`; where there are none and the model argument is the folder of a test case, its first data
+/// set's.
+named_tensors given_inputs(const session& model, const model_options& options);
+
 /// Returns e.g. "float32 [1, 3, 224, 224]".
 std::string describe(const tensor& t);
 

@@ -97,7 +97,7 @@ void print(const run_result& result, const session_stats& stats) {
 void run_model(const run_arguments& args) {
   engine devices(args.engine());
   const session model = devices.load(model_file(args.model).string(), args.session());
-  named_tensors inputs = complete_inputs(model.inputs(), read_inputs(args.inputs), args.dim_values(), args.seed);
+  named_tensors inputs = complete_inputs(model.inputs(), given_inputs(model, args), args.dim_values(), args.seed);
   const run_result result =
       model.run(std::move(inputs), {.timeout = std::chrono::milliseconds(static_cast<int64_t>(args.timeout_s * 1000)),
                                     .trace = !args.trace.empty()});

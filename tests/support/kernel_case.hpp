@@ -19,6 +19,8 @@ struct kernel_case {
   double rtol = 1e-4, atol = 1e-5;
   /// Bit i: input i is a constant of the model.
   uint32_t constants = 0;
+  /// Computes the reference in float64, whatever the inputs' float type.
+  bool in_double = false;
 };
 
 /// Runs the case on GPU 0, each alternative, poisoned, with plain and channels-last layouts where the operator takes both, and
