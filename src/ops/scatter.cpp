@@ -195,7 +195,8 @@ constexpr auto table = std::to_array<op_def>({
      .max_inputs = 3,
      .types = movable_types,
      .infer = infer_tensor_scatter,
-     .reference = tensor_scatter_kernel},
+     .reference = tensor_scatter_kernel,
+     .launches = tensor_scatter_launches},
 });
 
 } // namespace

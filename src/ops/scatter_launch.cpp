@@ -1,5 +1,5 @@
 // GPU launch rules of ScatterElements (Scatter) and ScatterND: the data is copied, then the updates are put into the copy. Where
-// indices repeat without a reduction, ONNX leaves open which update stays.
+// indices repeat without a reduction, ONNX leaves open which update stays. And of TensorScatter, one launch.
 #include "ops/launches.hpp"
 #include "ops/movement.hpp"
 #include "ops/movement_launch.hpp"
@@ -88,6 +88,33 @@ launch_lists scatter_nd_launches(const gpu_call& call) {
       return {};
     push_words(l.params, {out.dims[i], strides[i] / per_word, 0, 0});
   }
+  return single_list(b);
+}
+
+launch_lists tensor_scatter_launches(const gpu_call& call) {
+  const operand &update = call.inputs[1], &out = call.outputs[0];
+  const size_t rank = out.dims.size(), axis = normalize_axis(call.attrs.integer("axis", -2), rank);
+  const std::string mode = call.attrs.text("mode", "linear");
+  for (size_t i = 0; i < rank; ++i)
+    if (i != axis ? update.dims[i] != out.dims[i] : update.dims[i] > out.dims[i])
+      fail(errc::invalid_input, "update {} does not fit cache {}", to_string(update.dims), to_string(out.dims));
+  const bool given = call.has_input(2);
+  const auto words = given ? index_words(call.inputs[2]) : std::optional<uint32_t>(0);
+  const auto bits = element_bits(out.type);
+  const bool known_mode = mode == "linear" || mode == "circular";
+  if (!words || !bits || !known_mode || axis == 0 || !is_countable(out.dims[axis] + 1, 1) ||
+      (given && call.inputs[2].size() != out.dims[0]))
+    return {};
+  const int64_t inner = product(out.dims, axis + 1, rank), per_word = elements_per_word(*bits, {inner});
+  const auto variant = word_variant(static_cast<int>(*bits * per_word), call.gpu);
+  if (!variant)
+    return {};
+  const int64_t count = out.size() / per_word;
+  launch_builder b(call, "tensor_scatter");
+  launch& l = b.add("tensor_scatter." + *variant, flat_groups(count, 256, call.gpu),
+                    {b.in(0), b.in(1), b.in(given ? 2 : 1), b.out(0)});
+  push_words(l.params, {count, out.dims[axis], update.dims[axis], inner / per_word,
+                        count / std::max<int64_t>(out.dims[0], 1), *words, mode == "circular"});
   return single_list(b);
 }
 

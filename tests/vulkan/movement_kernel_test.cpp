@@ -1,5 +1,9 @@
+#include "device/run_inline.hpp"
+#include "ops/registry.hpp"
 #include "support/catch.hpp"
+#include "support/gpu.hpp"
 #include "support/kernel_case.hpp"
+#include "support/run_graph.hpp"
 
 #include <cstring>
 
@@ -16,6 +20,22 @@ attributes with(std::string name, attribute value) {
 
 tensor ints(std::vector<int64_t> values) {
   return tensor::of<int64_t>({static_cast<int64_t>(values.size())}, values);
+}
+
+struct gpu_run {
+  std::vector<tensor> results;
+  std::shared_ptr<const plan> made;
+};
+
+gpu_run run_on_gpu(graph g, const std::vector<tensor>& inputs) {
+  resolve(g);
+  infer_shapes(g);
+  const auto gpu = open_gpu({.poison = true});
+  const auto p = make_plan(std::make_shared<const graph>(std::move(g)), {gpu->info()}, {});
+  inline_runner runner(p, {gpu.get()});
+  std::vector<tensor> results = runner.run(inputs);
+  CHECK(new_gpu_messages() == "");
+  return {std::move(results), p};
 }
 
 /// One type of each width.
@@ -76,6 +96,27 @@ TEST_CASE("GPU Concat joins inputs of all widths", "[vulkan]") {
   check_gpu_kernels({.op = "Concat", .inputs = many, .attrs = with("axis", int64_t{1})});
 }
 
+TEST_CASE("GPU Concat joins channels-last images along their channels", "[vulkan]") {
+  const tensor x = random_floats({2, 8, 5, 6}, 1);
+  graph_builder b(21);
+  const value_id in = b.input("x", to_symbolic(x.dims()));
+  std::vector<value_id> parts;
+  for (int64_t channels : {8, 12, 5})
+    parts.push_back(
+        b.op("Conv", {in, b.constant(fmt::format("w{}", channels), random_floats({channels, 8, 1, 1}, 2))}));
+  const value_id joined = b.op("Concat", parts, with("axis", int64_t{1}));
+  b.output(b.op("Conv", {joined, b.constant("w", random_floats({4, 25, 1, 1}, 3))}));
+  graph oracle = b.g;
+  resolve(oracle);
+  infer_shapes(oracle);
+  const tensor wanted = run_graph(oracle, {x}).at(0);
+  const gpu_run run = run_on_gpu(std::move(b.g), {x});
+  check_close(run.results.at(0), wanted, 1e-4, 1e-4);
+  for (const node& n : run.made->program->nodes)
+    if (n.op_type == "Concat")
+      CHECK(run.made->program->values[n.outputs[0]].layout == layout::channels_last);
+}
+
 TEST_CASE("GPU Split, Slice, Expand, Tile, DepthToSpace and SpaceToDepth copy", "[vulkan]") {
   for (dtype type : widths) {
     check_gpu_kernels({.op = "Split",
@@ -119,7 +160,7 @@ TEST_CASE("GPU Gather picks rows by int32 and int64 indices", "[vulkan]") {
       for (int64_t axis : {0, 1, 2})
         for (int64_t inner : {8, 5})
           check_gpu_kernels({.op = "Gather",
-                             .inputs = {numbers(type, {6, 7, inner}), random_integers(index, {3, 4}, 2, -5, 5)},
+                             .inputs = {numbers(type, {6, 7, inner}), random_integers(index, {3, 20}, 2, -6, 6)},
                              .attrs = with("axis", axis)});
 }
 
@@ -179,6 +220,44 @@ TEST_CASE("GPU ScatterElements and ScatterND replace and reduce", "[vulkan]") {
            .attrs = attrs},
           type == dtype::float32);
     }
+}
+
+TEST_CASE("GPU TensorScatter updates a cache, linear and circular", "[vulkan]") {
+  for (dtype type : widths)
+    for (const char* mode : {"linear", "circular"})
+      for (bool given : {false, true}) {
+        kernel_case c{.op = "TensorScatter",
+                      .inputs = {numbers(type, {3, 2, 6, 4}), numbers(type, {3, 2, 4, 4})},
+                      .attrs = with("mode", std::string(mode)),
+                      .opset = 24};
+        if (given)
+          c.inputs.push_back(*mode == 'l' ? ints({0, 2, 1}) : ints({0, 5, 3}));
+        check_gpu_kernels(c);
+      }
+  check_gpu_kernels({.op = "TensorScatter",
+                     .inputs = {random_floats({2, 5, 3}, 1), random_floats({2, 0, 3}, 2), ints({0, 3})},
+                     .opset = 24});
+}
+
+TEST_CASE("GPU indices out of range read and write inside", "[vulkan]") {
+  // The validation layer would not see it, but the poisoned neighbours would show: every result is an element of the data.
+  const tensor data = random_floats({5, 4}, 1);
+  const auto run = [&](const char* op, const std::vector<tensor>& inputs) {
+    graph_builder b(21);
+    std::vector<value_id> ids;
+    for (const tensor& t : inputs)
+      ids.push_back(b.input(fmt::format("in{}", ids.size()), to_symbolic(t.dims()), t.type()));
+    b.output(b.op(op, ids));
+    return run_on_gpu(std::move(b.g), inputs).results.at(0);
+  };
+  const tensor rows = run("Gather", {data, ints({99, -99, int64_t{1} << 33})});
+  for (int64_t i = 0; i < 12; ++i) {
+    const int64_t row = i / 4 == 0 ? 4 : 0; // the low word of 2^33 is 0
+    CHECK(rows.data<float>()[i] == data.data<float>()[row * 4 + i % 4]);
+  }
+  const tensor put = run("ScatterND", {data, tensor::of<int64_t>({1, 1}, {{1000}}), random_floats({1, 4}, 2)});
+  for (int64_t i = 0; i < 16; ++i)
+    CHECK(put.data<float>()[i] == data.data<float>()[i]);
 }
 
 TEST_CASE("GPU OneHot, Trilu and ReverseSequence choose elements", "[vulkan]") {
