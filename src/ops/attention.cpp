@@ -7,6 +7,7 @@
 // on are padding). A query that sees no key gives zeros. Masked keys and values are never multiplied: they may hold NaN.
 // qk_matmul_output: mode 0 the scaled product, 1 after softcap, 2 after the masks, 3 after softmax.
 #include "ops/families.hpp"
+#include "ops/launches.hpp"
 #include "ops/operand.hpp"
 
 #include <algorithm>
@@ -274,7 +275,8 @@ constexpr auto table = std::to_array<op_def>({
      .types = types::floats,
      .infer = infer_attention,
      .reference = attention,
-     .cost = attention_cost},
+     .cost = attention_cost,
+     .launches = attention_launches},
     {.domain = "",
      .name = "Attention",
      .since = 24,
@@ -284,7 +286,8 @@ constexpr auto table = std::to_array<op_def>({
      .types = types::floats,
      .infer = infer_attention,
      .reference = attention,
-     .cost = attention_cost},
+     .cost = attention_cost,
+     .launches = attention_launches},
 });
 
 } // namespace

@@ -10,6 +10,7 @@
 #include "ops/families.hpp"
 #include "ops/gemm.hpp"
 #include "ops/infer.hpp"
+#include "ops/launches.hpp"
 #include "ops/operand.hpp"
 
 #include <cmath>
@@ -197,7 +198,8 @@ constexpr auto table = std::to_array<op_def>({
      .types = types::floats,
      .infer = infer,
      .reference = reference,
-     .cost = cost},
+     .cost = cost,
+     .launches = fused_attention_launches},
 });
 
 } // namespace

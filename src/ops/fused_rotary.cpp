@@ -6,6 +6,7 @@
 #include "base/parallel.hpp"
 #include "ops/families.hpp"
 #include "ops/infer.hpp"
+#include "ops/launches.hpp"
 
 namespace troupe {
 namespace {
@@ -76,7 +77,8 @@ constexpr auto table = std::to_array<op_def>({
      .types = types::floats,
      .alias = aliasing::in_place,
      .infer = infer,
-     .reference = reference},
+     .reference = reference,
+     .launches = fused_rotary_launches},
 });
 
 } // namespace

@@ -7,6 +7,7 @@ namespace troupe {
 
 launch_lists arg_max_launches(const gpu_call& call);
 launch_lists arg_min_launches(const gpu_call& call);
+launch_lists attention_launches(const gpu_call& call);
 launch_lists average_pool_launches(const gpu_call& call);
 launch_lists batch_norm_launches(const gpu_call& call);
 launch_lists cast_launches(const gpu_call& call);
@@ -22,6 +23,10 @@ launch_lists eye_like_launches(const gpu_call& call);
 launch_lists fused_elementwise_launches(const gpu_call& call);
 launch_lists fused_matmul_launches(const gpu_call& call);
 launch_lists gather_elements_launches(const gpu_call& call);
+launch_lists fused_attention_launches(const gpu_call& call);
+launch_lists fused_elementwise_launches(const gpu_call& call);
+launch_lists fused_matmul_launches(const gpu_call& call);
+launch_lists fused_rotary_launches(const gpu_call& call);
 launch_lists gather_launches(const gpu_call& call);
 launch_lists gather_nd_launches(const gpu_call& call);
 launch_lists gemm_launches(const gpu_call& call);
@@ -45,6 +50,7 @@ launch_lists reverse_sequence_launches(const gpu_call& call);
 launch_lists rms_norm_launches(const gpu_call& call);
 launch_lists scatter_elements_launches(const gpu_call& call);
 launch_lists scatter_nd_launches(const gpu_call& call);
+launch_lists rotary_embedding_launches(const gpu_call& call);
 launch_lists slice_launches(const gpu_call& call);
 launch_lists space_to_depth_launches(const gpu_call& call);
 launch_lists split_launches(const gpu_call& call);

@@ -6,6 +6,7 @@
 // caches are [positions, r/2] with position_ids [batch, sequence], else [batch, sequence, r/2].
 #include "ops/families.hpp"
 #include "ops/infer.hpp"
+#include "ops/launches.hpp"
 #include "ops/operand.hpp"
 
 namespace troupe {
@@ -104,7 +105,8 @@ constexpr auto table = std::to_array<op_def>({
      .types = types::floats,
      .infer = infer_rotary,
      .reference = rotary,
-     .cost = rotary_cost},
+     .cost = rotary_cost,
+     .launches = rotary_embedding_launches},
 });
 
 } // namespace

@@ -1,0 +1,43 @@
+#version 450
+// Joins what attention.comp wrote for splits of the keys: Y = Σ e^(mᵢ − m) oᵢ / Σ e^(mᵢ − m) lᵢ, m the largest mᵢ. One
+// invocation an element of Y.
+// Variants: f32 f16
+#extension GL_GOOGLE_include_directive : require
+#include "types.glsl"
+#include "common.glsl"
+#include "activation.glsl"
+
+layout(local_size_x = 128) in;
+layout(constant_id = 0) const bool EMPTY_IS_ZERO = false; // a row without keys is zero, not NaN
+
+layout(set = 0, binding = 0, std140) uniform parameters {
+  uint count, splits, all_rows, value_width;
+  uint rows, queries, kv_heads, sharing; // as in attention.comp
+  uvec4 y_steps;
+};
+layout(set = 0, binding = 1, std430) readonly buffer partial_buffer { float partial[]; };
+layout(set = 0, binding = 2, std430) writeonly buffer output_buffer { T y[]; };
+
+void main() {
+  const uint index = flat_group() * 128u + gl_LocalInvocationID.x;
+  if (index >= count)
+    return;
+  const uint line = index / value_width, element = index - line * value_width, step = 2 + value_width;
+  float top = -infinity;
+  for (uint i = 0; i < splits; ++i) {
+    const float m = partial[(i * all_rows + line) * step];
+    top = m > top ? m : top;
+  }
+  top = top == -infinity ? 0.0 : top;
+  float sum = 0.0, result = 0.0;
+  for (uint i = 0; i < splits; ++i) {
+    const uint at = (i * all_rows + line) * step;
+    const float weight = exact_exp(partial[at] - top);
+    sum = fma(weight, partial[at + 1], sum);
+    result = fma(weight, partial[at + 2 + element], result);
+  }
+  const uint head_index = line / rows, r = line - head_index * rows, share = r / queries;
+  const uint b = head_index / kv_heads, head = (head_index - b * kv_heads) * sharing + share;
+  const uint to = b * y_steps.x + head * y_steps.y + (r - share * queries) * y_steps.z + element;
+  y[to] = T(EMPTY_IS_ZERO && sum == 0.0 ? 0.0 : result / sum);
+}

@@ -1,0 +1,142 @@
+#include "support/catch.hpp"
+#include "support/kernel_case.hpp"
+
+#include <limits>
+
+using namespace troupe;
+using namespace troupe::test;
+
+namespace {
+
+/// Sizes of a call; masks broadcast to [batch, heads, queries, keys].
+struct sizes {
+  int64_t batch, heads, kv_heads, queries, keys, width, value_width;
+  shape mask = {};
+};
+
+shape dims_of(int64_t batch, int64_t heads, int64_t positions, int64_t width, const std::string& layout) {
+  return layout == "bshd" ? shape{batch, positions, heads, width} : shape{batch, heads, positions, width};
+}
+
+kernel_case fused(const sizes& s, bool causal, const std::string& layout) {
+  attributes attrs;
+  attrs.set("scale", 0.3f);
+  attrs.set("is_causal", int64_t{causal});
+  for (const char* name : {"q_layout", "kv_layout", "out_layout"})
+    attrs.set(name, layout);
+  std::vector<tensor> inputs{random_floats(dims_of(s.batch, s.heads, s.queries, s.width, layout), 1),
+                             random_floats(dims_of(s.batch, s.kv_heads, s.keys, s.width, layout), 2),
+                             random_floats(dims_of(s.batch, s.kv_heads, s.keys, s.value_width, layout), 3)};
+  if (!s.mask.empty())
+    inputs.push_back(random_floats(s.mask, 4, -3, 0));
+  return {.op = "Attention", .inputs = inputs, .attrs = attrs, .domain = "troupe", .rtol = 1e-3, .atol = 2e-5};
+}
+
+tensor mask_with_holes(shape dims) {
+  tensor t = random_floats(std::move(dims), 7, -1, 1);
+  for (int64_t i = 0; i < t.size(); ++i)
+    if (i % 3 != 1)
+      t.mutable_data<float>()[i] = -std::numeric_limits<float>::infinity();
+  return t;
+}
+
+} // namespace
+
+TEST_CASE("GPU attention: sizes, groups of heads, layouts, masks", "[vulkan]") {
+  const sizes all[] = {
+      {1, 2, 2, 37, 37, 64, 64},
+      {2, 4, 2, 5, 19, 16, 8, {2, 1, 1, 19}},
+      {1, 6, 2, 3, 70, 10, 7, {3, 70}},
+      {2, 2, 1, 17, 130, 40, 24, {1, 2, 17, 130}},
+      {1, 1, 1, 9, 33, 256, 256},
+      {1, 2, 2, 20, 8, 100, 132},
+      {0, 2, 2, 4, 4, 8, 8},
+  };
+  for (const sizes& s : all)
+    for (bool causal : {false, true})
+      for (const char* layout : {"bhsd", "bshd"}) {
+        if (causal && s.queries > s.keys)
+          continue;
+        check_gpu_kernels(fused(s, causal, layout));
+        kernel_case half = fused(s, causal, layout);
+        half.atol = 2e-3;
+        check_gpu_kernels(half, true);
+      }
+}
+
+TEST_CASE("GPU attention of few queries and many keys is split", "[vulkan]") {
+  for (const sizes& s :
+       {sizes{1, 2, 2, 1, 700, 64, 64}, {1, 4, 1, 1, 1025, 32, 36, {1, 1, 1, 1025}}, {1, 1, 1, 3, 999, 20, 18}})
+    for (bool causal : {false, true}) {
+      check_gpu_kernels(fused(s, causal, "bhsd"));
+      kernel_case half = fused(s, causal, "bshd");
+      half.atol = 2e-3;
+      check_gpu_kernels(half, true);
+    }
+}
+
+TEST_CASE("GPU attention: large scores and masked keys", "[vulkan]") {
+  kernel_case c = fused({1, 2, 2, 20, 90, 16, 16, {1, 1, 20, 90}}, false, "bhsd");
+  c.inputs[0] = random_floats({1, 2, 20, 16}, 1, -60, 60);
+  c.inputs[3] = mask_with_holes({1, 1, 20, 90});
+  for (int64_t t = 0; t < 90; ++t) // a row of −inf alone
+    c.inputs[3].mutable_data<float>()[t] = -std::numeric_limits<float>::infinity();
+  check_gpu_kernels(c);
+}
+
+TEST_CASE("GPU ONNX attention: masks, causality, rows without keys", "[vulkan]") {
+  attributes causal, flat;
+  causal.set("is_causal", int64_t{1});
+  flat.set("q_num_heads", int64_t{4});
+  flat.set("kv_num_heads", int64_t{2});
+  const std::vector<tensor> four{random_floats({2, 4, 6, 8}, 1), random_floats({2, 2, 11, 8}, 2),
+                                 random_floats({2, 2, 11, 12}, 3)};
+  const std::vector<tensor> three{random_floats({2, 6, 32}, 1), random_floats({2, 11, 16}, 2),
+                                  random_floats({2, 11, 24}, 3)};
+  const tensor masks[] = {tensor(), mask_with_holes({6, 11}), random_integers(dtype::boolean, {2, 1, 6, 11}, 5, 0, 2),
+                          random_integers(dtype::boolean, {6, 1}, 6, 0, 2), mask_with_holes({2, 4, 6, 7})};
+  for (const tensor& mask : masks)
+    for (const auto& [inputs, attrs] : {std::pair{four, attributes()}, {four, causal}, {three, flat}}) {
+      kernel_case c{.op = "Attention", .inputs = inputs, .attrs = attrs, .opset = 23, .rtol = 1e-3, .atol = 2e-5};
+      c.inputs.push_back(mask);
+      if (!mask.defined())
+        c.inputs.pop_back();
+      check_gpu_kernels(c);
+    }
+}
+
+TEST_CASE("GPU rotary embedding", "[vulkan]") {
+  for (const char* layout : {"bhsd", "bshd"})
+    for (int64_t width : {6, 16})
+      for (int64_t batch : {1, 2})
+        for (bool half : {false, true}) {
+          attributes attrs;
+          attrs.set("layout", std::string(layout));
+          check_gpu_kernels({.op = "Rotary",
+                             .inputs = {random_floats(dims_of(2, 3, 5, width, layout), 1),
+                                        random_floats({batch, 5, width}, 2), random_floats({1, 5, width}, 3)},
+                             .attrs = attrs,
+                             .domain = "troupe",
+                             .atol = half ? 1e-3 : 1e-5},
+                            half);
+        }
+}
+
+TEST_CASE("GPU ONNX rotary embedding", "[vulkan]") {
+  for (int64_t interleaved : {0, 1})
+    for (int64_t rotated : {0, 4})
+      for (bool positions : {false, true})
+        for (bool flat : {false, true}) {
+          attributes attrs;
+          attrs.set("interleaved", interleaved);
+          attrs.set("rotary_embedding_dim", rotated);
+          attrs.set("num_heads", int64_t{3});
+          const int64_t pairs = rotated ? rotated / 2 : 4;
+          const shape cache = positions ? shape{9, pairs} : shape{2, 5, pairs};
+          std::vector<tensor> inputs{random_floats(flat ? shape{2, 5, 24} : shape{2, 3, 5, 8}, 1),
+                                     random_floats(cache, 2), random_floats(cache, 3)};
+          if (positions)
+            inputs.push_back(random_integers(dtype::int64, {2, 5}, 4, 0, 9));
+          check_gpu_kernels({.op = "RotaryEmbedding", .inputs = inputs, .attrs = attrs, .opset = 23});
+        }
+}
