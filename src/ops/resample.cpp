@@ -104,6 +104,10 @@ bool resample_taps::is_identity(int64_t in) const {
   return true;
 }
 
+double resample_coordinate(const resample_options& options, const resample_axis& axis, int64_t o) {
+  return coordinate<double>(options, axis, o);
+}
+
 resample_taps taps_of(const resample_options& options, const resample_axis& axis) {
   if (!(axis.scale > 0) || !std::isfinite(axis.scale))
     fail(errc::invalid_model, "a scale of {} is not positive", axis.scale);

@@ -3,11 +3,13 @@
 //
 // Sizes: given, or ⌊in × scale⌋ with the product rounded to float as ONNX Runtime does; a symbolic dim times a scale p/q is
 // floor_div(in × p, q). `axes` (18) names the axes that scales, sizes and roi speak of; the others stay.
+#include "ops/resize.hpp"
+
 #include "base/parallel.hpp"
 #include "ops/axis_gather.hpp"
 #include "ops/families.hpp"
+#include "ops/launches.hpp"
 #include "ops/movement.hpp"
-#include "ops/resample.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -26,20 +28,6 @@ constexpr size_t no_input = 99;
 
 operands operands_of(size_t input_count) {
   return input_count > 2 ? operands{1, 2, 3} : operands{no_input, 1, no_input};
-}
-
-resample_options options_of(const attributes& attrs, std::string_view op) {
-  resample_options options;
-  options.mode = attrs.text("mode", "nearest");
-  if (options.mode == "bilinear") // Upsample-1's name
-    options.mode = "linear";
-  const bool newer = attrs.has("coordinate_transformation_mode") || op == "Resize";
-  options.coordinates = attrs.text("coordinate_transformation_mode", newer ? "half_pixel" : "asymmetric");
-  options.nearest = attrs.text("nearest_mode", newer ? "round_prefer_floor" : "floor");
-  options.cubic_a = attrs.real("cubic_coeff_a", -0.75f);
-  options.antialias = attrs.integer("antialias", 0) != 0 && options.mode != "nearest";
-  options.exclude_outside = attrs.integer("exclude_outside", 0) != 0;
-  return options;
 }
 
 std::vector<size_t> axes_of(const attributes& attrs, size_t rank) {
@@ -146,8 +134,23 @@ void infer_resize(infer_context& c) {
   c.set_output(0, c.type(0), std::move(out));
 }
 
-/// Sizes, scales and region of every axis of a call.
-std::vector<resample_axis> call_axes(const kernel_context& c, const resample_options& options) {
+} // namespace
+
+resample_options resize_options(const attributes& attrs, std::string_view op) {
+  resample_options options;
+  options.mode = attrs.text("mode", "nearest");
+  if (options.mode == "bilinear") // Upsample-1's name
+    options.mode = "linear";
+  const bool newer = attrs.has("coordinate_transformation_mode") || op == "Resize";
+  options.coordinates = attrs.text("coordinate_transformation_mode", newer ? "half_pixel" : "asymmetric");
+  options.nearest = attrs.text("nearest_mode", newer ? "round_prefer_floor" : "floor");
+  options.cubic_a = attrs.real("cubic_coeff_a", -0.75f);
+  options.antialias = attrs.integer("antialias", 0) != 0 && options.mode != "nearest";
+  options.exclude_outside = attrs.integer("exclude_outside", 0) != 0;
+  return options;
+}
+
+std::vector<resample_axis> resize_axes(const kernel_context& c, const resample_options& options) {
   const operands at = operands_of(c.input_count());
   const auto in = c.input(0).dims, out = c.output(0).dims;
   const auto named = axes_of(c.attrs(), in.size());
@@ -185,6 +188,8 @@ std::vector<resample_axis> call_axes(const kernel_context& c, const resample_opt
   }
   return axes;
 }
+
+namespace {
 
 /// Resamples one axis: y[outer, o, inner] = Σ weight · x[outer, index, inner].
 template <class A>
@@ -273,7 +278,7 @@ void resample_call(kernel_context& c, const resample_options& options) {
     return;
   if (c.input(0).size() == 0)
     fail(errc::invalid_input, "an empty tensor cannot be resized to {}", to_string(c.output(0).dims));
-  const auto axes = call_axes(c, options);
+  const auto axes = resize_axes(c, options);
   std::vector<resample_taps> taps;
   for (const resample_axis& axis : axes)
     taps.push_back(taps_of(options, axis));
@@ -292,12 +297,12 @@ void resample_call(kernel_context& c, const resample_options& options) {
 }
 
 void resize_kernel(kernel_context& c) {
-  resample_call(c, options_of(c.attrs(), "Resize"));
+  resample_call(c, resize_options(c.attrs(), "Resize"));
 }
 
 /// Upsample, and Resize before it had modes (opset 10).
 void upsample_kernel(kernel_context& c) {
-  resample_call(c, options_of(c.attrs(), "Upsample"));
+  resample_call(c, resize_options(c.attrs(), "Upsample"));
 }
 
 constexpr auto table = std::to_array<op_def>({
@@ -307,7 +312,8 @@ constexpr auto table = std::to_array<op_def>({
      .until = 8,
      .types = types::numeric,
      .infer = infer_resize,
-     .reference = upsample_kernel},
+     .reference = upsample_kernel,
+     .launches = upsample_launches},
     {.domain = "",
      .name = "Upsample",
      .since = 9,
@@ -317,7 +323,8 @@ constexpr auto table = std::to_array<op_def>({
      .types = types::numeric,
      .host_inputs = 0b10,
      .infer = infer_resize,
-     .reference = upsample_kernel},
+     .reference = upsample_kernel,
+     .launches = upsample_launches},
     {.domain = "",
      .name = "Resize",
      .since = 10,
@@ -326,7 +333,8 @@ constexpr auto table = std::to_array<op_def>({
      .types = types::numeric,
      .host_inputs = 0b10,
      .infer = infer_resize,
-     .reference = upsample_kernel},
+     .reference = upsample_kernel,
+     .launches = upsample_launches},
     {.domain = "",
      .name = "Resize",
      .since = 11,
@@ -335,7 +343,8 @@ constexpr auto table = std::to_array<op_def>({
      .types = types::numeric,
      .host_inputs = 0b1110,
      .infer = infer_resize,
-     .reference = resize_kernel},
+     .reference = resize_kernel,
+     .launches = resize_launches},
 });
 
 } // namespace
