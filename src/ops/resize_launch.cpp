@@ -42,20 +42,18 @@ std::optional<int64_t> fit_shift(const std::vector<int64_t>& indices, int64_t in
   return least == -limit ? most : most == limit ? least : least + (most - least) / 2;
 }
 
-/// Slopes to try: the ratio of the sizes, then the scale in binary fractions.
-bool fit_nearest(const resample_taps& taps, const resample_axis& axis, gpu_axis& fitted) {
-  for (int bits = 0; bits <= 20; bits += 4) {
-    const int64_t unit = int64_t{1} << bits;
-    const bool ratio = bits == 0;
-    const int64_t up = ratio ? 2 * axis.in : std::llround(static_cast<double>(unit) / axis.scale);
-    const int64_t down = ratio ? 2 * axis.out : unit;
-    if (const auto shift = fit_shift(taps.indices, axis.in, up, down)) {
+/// Slopes to try: the ratio of the sizes, or of the sizes less one, then the slope itself in binary fractions.
+bool fit_nearest(const std::vector<int64_t>& indices, int64_t in, int64_t out, double slope, gpu_axis& fitted) {
+  std::vector<std::pair<int64_t, int64_t>> slopes{{2 * in, 2 * out}, {2 * (in - 1), 2 * (out - 1)}};
+  for (int bits = 4; bits <= 20; bits += 4)
+    slopes.emplace_back(std::llround(std::min(slope, 1e6) * std::ldexp(1.0, bits)), int64_t{1} << bits);
+  for (const auto& [up, down] : slopes)
+    if (const auto shift = fit_shift(indices, in, up, down)) {
       fitted.up = up;
       fitted.shift = *shift;
       fitted.down = down;
       return true;
     }
-  }
   return false;
 }
 
@@ -67,12 +65,12 @@ std::optional<gpu_axis> gpu_axis_of(const resample_options& options, const resam
   gpu_axis a{.in = axis.in, .out = axis.out};
   if (axis.in == axis.out && taps.is_identity(axis.in))
     return a;
-  if (options.mode == "nearest")
-    return fit_nearest(taps, axis, a) ? std::optional(a) : std::nullopt;
-  a.taps = static_cast<uint32_t>(taps.count);
   a.offset = resample_coordinate(options, axis, 0);
   if (axis.out > 1)
     a.slope = (resample_coordinate(options, axis, axis.out - 1) - a.offset) / static_cast<double>(axis.out - 1);
+  a.taps = static_cast<uint32_t>(taps.count);
+  if (options.mode == "nearest" && !fit_nearest(taps.indices, axis.in, axis.out, a.slope, a))
+    return std::nullopt;
   return a;
 }
 

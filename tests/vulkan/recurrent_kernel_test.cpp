@@ -37,7 +37,11 @@ tensor state(const layer& l, uint64_t seed) {
 
 } // namespace
 
-TEST_CASE("GPU recurrent layers, one launch or one a step", "[vulkan]") {
+TEST_CASE("GPU LSTM, one launch or one a step", "[vulkan]") {
+  check_gpu_kernels(call_of({"LSTM", 4, 3, 2, 5, 6, "bidirectional"}));
+}
+
+TEST_CASE("GPU recurrent layers of other sizes", "[vulkan][slow]") {
   for (const auto& [op, gates] : {std::pair<const char*, int64_t>{"LSTM", 4}, {"GRU", 3}, {"RNN", 1}})
     for (const layer& l : {layer{op, gates, 5, 1, 7, 12},
                            {op, gates, 4, 3, 20, 9, "reverse"},
@@ -55,11 +59,11 @@ TEST_CASE("GPU recurrent layers, one launch or one a step", "[vulkan]") {
     }
 }
 
-TEST_CASE("GPU recurrent layers too large for one group", "[vulkan]") {
+TEST_CASE("GPU recurrent layers too large for one group", "[vulkan][slow]") {
   check_gpu_kernels(call_of({"LSTM", 4, 3, 2, 16, 200, "bidirectional"}));
 }
 
-TEST_CASE("GPU recurrent layers: batch first, clip, coupled gates, Relu", "[vulkan]") {
+TEST_CASE("GPU recurrent layers: batch first, clip, coupled gates, Relu", "[vulkan][slow]") {
   const layer l{"LSTM", 4, 5, 2, 6, 8};
   kernel_case c = call_of(l);
   c.attrs.set("clip", 0.3f);

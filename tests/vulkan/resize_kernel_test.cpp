@@ -38,7 +38,7 @@ TEST_CASE("GPU resize to the nearest neighbour", "[vulkan]") {
   check_gpu_kernels(by_scales(modes("nearest", "asymmetric"), random_floats({1, 8, 6, 10}, 1), {1, 1, 2, 2}), true);
 }
 
-TEST_CASE("GPU resize by interpolation", "[vulkan]") {
+TEST_CASE("GPU resize by interpolation", "[vulkan][slow]") {
   const std::vector<float> all_scales[] = {{1, 1, 2, 2}, {1, 1, 3, 1.5f}, {1, 1, 0.6f, 0.5f}, {1, 1, 1, 2.7f}};
   for (const char* mode : {"linear", "cubic"})
     for (const char* coordinates : coordinate_modes)
