@@ -1,9 +1,9 @@
 // Activation functions: y[i] = f(x[i]) with parameters from attributes (Clip from opset 11: from inputs; PRelu: a
 // broadcast slope). NaN goes through every one of them.
 #include "ops/elementwise.hpp"
-#include "ops/elementwise_launch.hpp"
 #include "ops/families.hpp"
 #include "ops/infer.hpp"
+#include "ops/integer_launch.hpp"
 #include "tensor/convert.hpp"
 
 namespace troupe {
@@ -265,16 +265,18 @@ launch_lists clip_1_launches(const gpu_call& call) {
   return launch_with_attributes<elementwise_code::clip>(call, {{"min", -infinity}, {"max", infinity}});
 }
 
-/// Bounds are inputs of one element; an absent one is an infinity.
+/// Bounds are inputs of one element; floats have infinities in place of those that are absent.
 launch_lists clip_launches(const gpu_call& call) {
-  gpu_elementwise_step step{static_cast<uint32_t>(elementwise_code::clip), 0, -1, -2};
-  int32_t next = 1;
-  for (size_t i : {1, 2})
-    if (call.has_input(i)) {
-      if (call.inputs[i].size() != 1)
-        return {};
-      (i == 1 ? step.b : step.c) = next++;
-    }
+  const bool low = call.has_input(1), high = call.has_input(2);
+  if ((low && call.inputs[1].size() != 1) || (high && call.inputs[2].size() != 1))
+    return {};
+  if (!(types::floats & set_of(call.outputs.at(0).type)))
+    return launch_integers(call, low && high ? integer_code::clip
+                                 : low       ? integer_code::raise
+                                 : high      ? integer_code::lower
+                                             : integer_code::same);
+  const gpu_elementwise_step step{static_cast<uint32_t>(elementwise_code::clip), 0, low ? 1 : -1,
+                                  high ? (low ? 2 : 1) : -2};
   return launch_chain(call, {step}, {-infinity, infinity});
 }
 
@@ -300,7 +302,8 @@ constexpr op_def costly(std::string_view name, int64_t since, void (*reference)(
 }
 
 constexpr op_def prelu_row(int64_t since, void (*reference)(kernel_context&)) {
-  op_def def = row("PRelu", since, reference, launch_step<elementwise_code::leaky_relu>, types::numeric);
+  op_def def = row("PRelu", since, reference, launch_numeric<elementwise_code::leaky_relu, integer_code::scaled_relu>,
+                   types::numeric);
   def.min_inputs = def.max_inputs = 2;
   def.infer = infer_prelu;
   if (since < 7) { // a slope of one dim is neither the output's dims nor a single element
@@ -317,7 +320,7 @@ constexpr op_def clip_row() {
 }
 
 constexpr auto table = std::to_array<op_def>({
-    row("Relu", 1, relu, launch_step<elementwise_code::relu>, types::numeric),
+    row("Relu", 1, relu, launch_numeric<elementwise_code::relu, integer_code::relu>, types::numeric),
     costly("Sigmoid", 1, sigmoid, launch_step<elementwise_code::sigmoid>),
     row("LeakyRelu", 1, leaky_relu, leaky_relu_launches),
     costly("Elu", 1, elu, elu_launches),

@@ -1,9 +1,9 @@
 // Elementwise arithmetic of two operands with NumPy broadcasting: y = f(a, b). Until opset 6 the broadcast was limited: with
 // attribute `broadcast`, b's dims are a contiguous run of a's that starts at `axis` (by default they are the last ones).
 #include "ops/elementwise.hpp"
-#include "ops/elementwise_launch.hpp"
 #include "ops/families.hpp"
 #include "ops/infer.hpp"
+#include "ops/integer_launch.hpp"
 #include "ops/known.hpp"
 #include "ops/limited_broadcast.hpp"
 
@@ -134,8 +134,16 @@ void infer_modulo(infer_context& c) {
 }
 
 launch_lists modulo_launches(const gpu_call& call) {
-  return call.attrs.integer("fmod", 0) != 0 ? launch_step<gpu_step::truncated_modulo>(call)
-                                            : launch_step<gpu_step::modulo>(call);
+  return call.attrs.integer("fmod", 0) != 0
+             ? launch_numeric<gpu_step::truncated_modulo, integer_code::truncated_modulo>(call)
+             : launch_numeric<gpu_step::modulo, integer_code::modulo>(call);
+}
+
+launch_lists bit_shift_launches(const gpu_call& call) {
+  const std::string direction = call.attrs.text("direction", "");
+  if (direction != "LEFT" && direction != "RIGHT")
+    return {};
+  return launch_integers(call, direction == "LEFT" ? integer_code::shift_left : integer_code::shift_right);
 }
 
 constexpr op_def row(std::string_view name, int64_t since, dtype_set element_types, void (*infer)(infer_context&),
@@ -165,18 +173,19 @@ constexpr auto table = std::to_array<op_def>({
     row_1("Sub", arithmetic_1<subtract_of>),
     row_1("Mul", arithmetic_1<multiply_of>),
     row_1("Div", arithmetic_1<divide_of>),
-    row("Add", 7, types::numeric, infer_known<known::add>, arithmetic<add_of>, launch_step<elementwise_code::add>),
+    row("Add", 7, types::numeric, infer_known<known::add>, arithmetic<add_of>,
+        launch_numeric<elementwise_code::add, integer_code::add>),
     row("Sub", 7, types::numeric, infer_known<known::subtract>, arithmetic<subtract_of>,
-        launch_step<elementwise_code::subtract>),
+        launch_numeric<elementwise_code::subtract, integer_code::subtract>),
     row("Mul", 7, types::numeric, infer_known<known::multiply>, arithmetic<multiply_of>,
-        launch_step<elementwise_code::multiply>),
+        launch_numeric<elementwise_code::multiply, integer_code::multiply>),
     row("Div", 7, types::numeric, infer_known<known::divide>, arithmetic<divide_of>,
-        launch_step<elementwise_code::divide>),
+        launch_numeric<elementwise_code::divide, integer_code::divide>),
     row("Mod", 10, types::numeric, infer_modulo, modulo, modulo_launches),
-    row("BitShift", 11, types::unsigned_ints, infer_broadcast, bit_shift),
-    row("BitwiseAnd", 18, types::integers, infer_broadcast, bitwise<and_bits>),
-    row("BitwiseOr", 18, types::integers, infer_broadcast, bitwise<or_bits>),
-    row("BitwiseXor", 18, types::integers, infer_broadcast, bitwise<xor_bits>),
+    row("BitShift", 11, types::unsigned_ints, infer_broadcast, bit_shift, bit_shift_launches),
+    row("BitwiseAnd", 18, types::integers, infer_broadcast, bitwise<and_bits>, launch_integer<integer_code::bits_and>),
+    row("BitwiseOr", 18, types::integers, infer_broadcast, bitwise<or_bits>, launch_integer<integer_code::bits_or>),
+    row("BitwiseXor", 18, types::integers, infer_broadcast, bitwise<xor_bits>, launch_integer<integer_code::bits_xor>),
 });
 
 } // namespace

@@ -11,22 +11,6 @@ namespace {
 constexpr size_t max_inputs = 8, max_single_inputs = 3, max_constants = 16, constant_base = 24, result_base = 8;
 constexpr int64_t group_elements = 256 * 4;
 
-/// How an input is walked (see the shader).
-enum walk_mode : uint32_t { like_output = 0, single = 1, strided = 2 };
-
-walk_mode mode_of(const operand_walk& walk, size_t k) {
-  const bool repeats = std::all_of(walk.strides[k].begin(), walk.strides[k].end(), [](int64_t s) { return s == 0; });
-  if (repeats)
-    return single;
-  int64_t step = 1;
-  for (size_t axis = 0; axis < walk.dims.size(); ++axis) {
-    if (walk.strides[k][axis] != step)
-      return strided;
-    step *= walk.dims[axis];
-  }
-  return like_output;
-}
-
 uint32_t operand_byte(int32_t operand, size_t inputs) {
   if (operand < 0)
     return static_cast<uint32_t>(constant_base + static_cast<size_t>(-1 - operand));
@@ -92,7 +76,7 @@ launch_lists launch_chain(const gpu_call& call, const std::vector<gpu_elementwis
     return {};
   uint32_t modes = 0;
   for (size_t i = 0; i < operands.size(); ++i)
-    modes |= mode_of(walk, i) << (2 * i);
+    modes |= static_cast<uint32_t>(mode_of(walk, i)) << (2 * i);
   bindings.resize(arity, bindings[0]);
   bindings.push_back(b.out(0));
   launch& l = b.add("elementwise." + *variant + longest(steps), flat_groups(out.size(), group_elements, call.gpu),

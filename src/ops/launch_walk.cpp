@@ -75,4 +75,17 @@ void merge_axes(operand_walk& walk) {
   walk = std::move(merged);
 }
 
+walk_mode mode_of(const operand_walk& walk, size_t k) {
+  const bool repeats = std::all_of(walk.strides[k].begin(), walk.strides[k].end(), [](int64_t s) { return s == 0; });
+  if (repeats)
+    return walk_mode::single;
+  int64_t step = 1;
+  for (size_t axis = 0; axis < walk.dims.size(); ++axis) {
+    if (walk.strides[k][axis] != step)
+      return walk_mode::strided;
+    step *= walk.dims[axis];
+  }
+  return walk_mode::like_output;
+}
+
 } // namespace troupe

@@ -21,6 +21,12 @@ operand_walk walk_of(const operand& out, std::span<const operand> operands);
 /// Merges neighbouring axes and drops those of size 1; `walk.dims` is never empty afterwards.
 void merge_axes(operand_walk& walk);
 
+/// How kernels find an operand's elements: as the output's, one for all, or by strides.
+enum class walk_mode : uint32_t { like_output, single, strided };
+
+/// Returns the mode of operand `k`.
+walk_mode mode_of(const operand_walk& walk, size_t k);
+
 /// Longest walk that kernels take, after merging.
 inline constexpr size_t max_walk_rank = 8;
 

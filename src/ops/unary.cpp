@@ -1,10 +1,11 @@
 // Elementwise mathematics of one operand: y[i] = f(x[i]), without attributes. Floats are computed in float (double in
 // double), integers in their own type; overflow wraps.
 #include "ops/elementwise.hpp"
-#include "ops/elementwise_launch.hpp"
 #include "ops/families.hpp"
 #include "ops/infer.hpp"
+#include "ops/integer_launch.hpp"
 #include "ops/known.hpp"
+#include "ops/launches.hpp"
 #include "tensor/float8.hpp"
 
 namespace troupe {
@@ -136,10 +137,11 @@ constexpr op_def costly(std::string_view name, int64_t since, void (*reference)(
 
 constexpr auto table = std::to_array<op_def>({
     row("Abs", 1, numeric_kernel<absolute>, types::numeric, infer_known<known::absolute>,
-        launch_step<elementwise_code::absolute>),
+        launch_numeric<elementwise_code::absolute, integer_code::absolute>),
     row("Neg", 1, numeric_kernel<negative>, types::numeric, infer_known<known::negative>,
-        launch_step<elementwise_code::negate>),
-    row("Sign", 9, numeric_kernel<sign>, types::numeric, infer_same, launch_step<gpu_step::sign>),
+        launch_numeric<elementwise_code::negate, integer_code::negate>),
+    row("Sign", 9, numeric_kernel<sign>, types::numeric, infer_same,
+        launch_numeric<gpu_step::sign, integer_code::sign>),
     row("Floor", 1, float_kernel<floor_of>, types::floats, infer_same, launch_step<elementwise_code::floor>),
     row("Ceil", 1, float_kernel<ceil_of>, types::floats, infer_same, launch_step<elementwise_code::ceiling>),
     row("Round", 11, float_kernel<round_of>, types::floats, infer_same, launch_step<gpu_step::round>),
@@ -161,10 +163,10 @@ constexpr auto table = std::to_array<op_def>({
     costly("Acosh", 9, float_kernel<acosh_of>, launch_step<gpu_step::acosh>),
     costly("Atanh", 9, float_kernel<atanh_of>, launch_step<gpu_step::atanh>),
     costly("Erf", 9, float_kernel<erf_of>, launch_step<elementwise_code::error_function>),
-    row("BitwiseNot", 18, bitwise_not, types::integers),
-    row("Not", 1, logical_not, types::boolean, infer_known<known::negation>),
-    row("IsNaN", 9, is_nan, types::floats | types::float8, infer_bool),
-    row("IsInf", 10, is_inf, types::floats | types::float8, infer_bool),
+    row("BitwiseNot", 18, bitwise_not, types::integers, infer_same, launch_integer<integer_code::complement>),
+    row("Not", 1, logical_not, types::boolean, infer_known<known::negation>, not_launches),
+    row("IsNaN", 9, is_nan, types::floats | types::float8, infer_bool, is_nan_launches),
+    row("IsInf", 10, is_inf, types::floats | types::float8, infer_bool, is_inf_launches),
 });
 
 } // namespace

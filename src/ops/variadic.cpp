@@ -1,9 +1,9 @@
 // Sum, Mean, Max and Min of any number of operands, with broadcasting. The operands are combined from the left into the
 // output; with one or two of them the output may be the same bytes as an operand, with more it is collected apart first.
 #include "ops/elementwise.hpp"
-#include "ops/elementwise_launch.hpp"
 #include "ops/families.hpp"
 #include "ops/infer.hpp"
+#include "ops/integer_launch.hpp"
 #include "ops/known.hpp"
 
 #include <cstring>
@@ -80,6 +80,14 @@ launch_lists combine_launches(const gpu_call& call) {
   return launch_chain(call, combine_steps(call.inputs.size(), Code), {});
 }
 
+/// Integers: up to three operands.
+template <elementwise_code Code, integer_code Integer>
+launch_lists limit_launches(const gpu_call& call) {
+  if (types::floats & set_of(call.outputs.at(0).type))
+    return combine_launches<Code>(call);
+  return launch_integers(call, call.inputs.size() == 1 ? integer_code::same : Integer);
+}
+
 launch_lists mean_launches(const gpu_call& call) {
   const size_t inputs = call.inputs.size();
   auto steps = combine_steps(inputs, elementwise_code::add);
@@ -106,9 +114,9 @@ constexpr auto table = std::to_array<op_def>({
     row("Sum", types::floats, infer_broadcast, sum, combine_launches<elementwise_code::add>),
     row("Mean", types::floats, infer_broadcast, mean, mean_launches),
     row("Max", types::numeric, infer_known<known::larger>, numeric_kernel<max_of>,
-        combine_launches<elementwise_code::maximum>),
+        limit_launches<elementwise_code::maximum, integer_code::maximum>),
     row("Min", types::numeric, infer_known<known::smaller>, numeric_kernel<min_of>,
-        combine_launches<elementwise_code::minimum>),
+        limit_launches<elementwise_code::minimum, integer_code::minimum>),
 });
 
 } // namespace
