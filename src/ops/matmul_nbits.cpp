@@ -3,23 +3,18 @@
 // B is uint8 [N, blocks, bytes a block], codes packed low bits first along K; blocks = ⌈K / block_size⌉. Scales are [N, blocks].
 // Zero points are packed like B, a row for each of N: [N, ⌈blocks · bits / 8⌉] uint8; or unpacked in A's type, [N, blocks];
 // absent, they are the middle of the range (8 or 128). The products are summed in float.
+#include "ops/matmul_nbits.hpp"
+
 #include "base/checked.hpp"
 #include "base/parallel.hpp"
 #include "ops/families.hpp"
 #include "ops/infer.hpp"
+#include "ops/launches.hpp"
 #include "ops/quantization.hpp"
 
 namespace troupe {
-namespace {
 
-struct nbits_shape {
-  int64_t k, n, bits, block_size, blocks;
-
-  int64_t block_bytes() const { return block_size * bits / 8; }
-  int64_t zero_bytes() const { return (blocks * bits + 7) / 8; }
-};
-
-nbits_shape parse_shape(const attributes& attrs) {
+nbits_shape parse_nbits(const attributes& attrs) {
   nbits_shape s{attrs.integer("K"), attrs.integer("N"), attrs.integer("bits", 4), attrs.integer("block_size"), 0};
   if (s.bits != 4 && s.bits != 8)
     fail(errc::unsupported, "weights of {} bits are not supported", s.bits);
@@ -31,8 +26,10 @@ nbits_shape parse_shape(const attributes& attrs) {
   return s;
 }
 
+namespace {
+
 void infer_nbits(infer_context& c) {
-  const nbits_shape s = parse_shape(c.attrs());
+  const nbits_shape s = parse_nbits(c.attrs());
   if (c.has_input(4))
     fail(errc::unsupported, "reordered groups (g_idx) are not supported");
   symbolic_shape dims = c.dims(0);
@@ -98,7 +95,7 @@ float dot(const float* a, const float* b, int64_t count) {
 }
 
 void matmul_nbits(kernel_context& c) {
-  const nbits_shape s = parse_shape(c.attrs());
+  const nbits_shape s = parse_nbits(c.attrs());
   check_operands(c, s);
   const bool packed = c.has_input(3) && c.input(3).type == dtype::uint8;
   const nbits_operands b{s, c.input(1).as<uint8_t>(), converted<float>(c.input(2)),
@@ -140,7 +137,8 @@ constexpr auto table = std::to_array<op_def>({
      .types = types::floats,
      .infer = infer_nbits,
      .reference = matmul_nbits,
-     .cost = nbits_cost},
+     .cost = nbits_cost,
+     .launches = matmul_nbits_launches},
 });
 
 } // namespace

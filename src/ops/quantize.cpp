@@ -7,6 +7,7 @@
 #include "base/parallel.hpp"
 #include "ops/families.hpp"
 #include "ops/infer.hpp"
+#include "ops/launches.hpp"
 #include "ops/quantization.hpp"
 #include "tensor/float8.hpp"
 
@@ -214,16 +215,20 @@ constexpr auto table = std::to_array<op_def>({
      .min_inputs = 2,
      .max_inputs = 3,
      .types = types::floats | set_of(dtype::int32),
+     .layouts = layout_support::agnostic,
      .infer = infer_quantize,
-     .reference = quantize},
+     .reference = quantize,
+     .launches = quantize_launches},
     {.domain = "",
      .name = "DequantizeLinear",
      .since = 10,
      .min_inputs = 2,
      .max_inputs = 3,
      .types = quantized | set_of(dtype::int32),
+     .layouts = layout_support::agnostic,
      .infer = infer_dequantize,
-     .reference = dequantize},
+     .reference = dequantize,
+     .launches = dequantize_launches},
     {.domain = "",
      .name = "DynamicQuantizeLinear",
      .since = 11,

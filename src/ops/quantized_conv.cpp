@@ -6,6 +6,7 @@
 #include "base/parallel.hpp"
 #include "ops/families.hpp"
 #include "ops/infer.hpp"
+#include "ops/launches.hpp"
 #include "ops/quantization.hpp"
 #include "ops/window.hpp"
 
@@ -197,7 +198,8 @@ constexpr auto table = std::to_array<op_def>({
      .types = bytes,
      .infer = infer_conv_integer,
      .reference = conv_integer,
-     .cost = conv_integer_cost},
+     .cost = conv_integer_cost,
+     .launches = conv_integer_launches},
     {.domain = "",
      .name = "QLinearConv",
      .since = 10,
@@ -206,7 +208,8 @@ constexpr auto table = std::to_array<op_def>({
      .types = bytes,
      .infer = infer_qlinear_conv,
      .reference = qlinear_conv,
-     .cost = qlinear_conv_cost},
+     .cost = qlinear_conv_cost,
+     .launches = qlinear_conv_launches},
 });
 
 } // namespace

@@ -7,6 +7,7 @@
 #include "base/parallel.hpp"
 #include "ops/families.hpp"
 #include "ops/infer.hpp"
+#include "ops/launches.hpp"
 #include "ops/quantization.hpp"
 
 #include <algorithm>
@@ -202,7 +203,8 @@ constexpr auto table = std::to_array<op_def>({
      .types = bytes,
      .infer = infer_matmul_integer,
      .reference = matmul_integer,
-     .cost = matmul_integer_cost},
+     .cost = matmul_integer_cost,
+     .launches = matmul_integer_launches},
     {.domain = "",
      .name = "QLinearMatMul",
      .since = 10,
@@ -211,7 +213,8 @@ constexpr auto table = std::to_array<op_def>({
      .types = bytes,
      .infer = infer_qlinear_matmul,
      .reference = qlinear_matmul,
-     .cost = qlinear_matmul_cost},
+     .cost = qlinear_matmul_cost,
+     .launches = qlinear_matmul_launches},
 });
 
 } // namespace

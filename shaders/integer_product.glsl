@@ -1,0 +1,64 @@
+// What MatMulInteger, QLinearMatMul, ConvInteger and QLinearConv share: 8-bit operands, zero points, 32-bit sums that wrap, and
+// sums scaled, rounded and saturated to 8 bits where a result is quantised (src/ops/integer_product_launch.cpp).
+//
+// Constants: 0 the result: 0 the sums, 1 uint8, 2 int8; 1 and 2 zero points of A and B: 0 none, 1 one for all, 2 one for each row of
+// A (column of B); 3 and 4 the same of their scales, never 0.
+#ifndef TROUPE_INTEGER_PRODUCT
+#define TROUPE_INTEGER_PRODUCT
+
+#extension GL_EXT_control_flow_attributes : enable
+#extension GL_EXT_shader_8bit_storage : require
+#extension GL_EXT_shader_explicit_arithmetic_types_int8 : require
+#include "common.glsl"
+#include "float_math.glsl"
+
+#ifdef TROUPE_FROM_u8
+#define A_TYPE uint8_t
+#else
+#define A_TYPE int8_t
+#endif
+#ifdef TROUPE_TO_u8
+#define B_TYPE uint8_t
+#else
+#define B_TYPE int8_t
+#endif
+
+layout(constant_id = 0) const uint RESULT = 0u;
+layout(constant_id = 1) const uint A_ZERO = 0u;
+layout(constant_id = 2) const uint B_ZERO = 0u;
+layout(constant_id = 3) const uint A_SCALE = 1u;
+layout(constant_id = 4) const uint B_SCALE = 1u;
+
+layout(set = 0, binding = 1, std430) readonly buffer operand_a { A_TYPE a[]; };
+layout(set = 0, binding = 2, std430) readonly buffer operand_b { B_TYPE b[]; };
+layout(set = 0, binding = 3, std430) readonly buffer a_zero_buffer { A_TYPE a_zeros[]; };
+layout(set = 0, binding = 4, std430) readonly buffer b_zero_buffer { B_TYPE b_zeros[]; };
+layout(set = 0, binding = 5, std430) writeonly buffer sum_buffer { int sums[]; };
+layout(set = 0, binding = 5, std430) writeonly buffer byte_buffer { uint8_t bytes[]; };
+layout(set = 0, binding = 6, std430) readonly buffer a_scale_buffer { float a_scales[]; };
+layout(set = 0, binding = 7, std430) readonly buffer b_scale_buffer { float b_scales[]; };
+layout(set = 0, binding = 8, std430) readonly buffer result_scale_buffer { float result_scale[]; };
+layout(set = 0, binding = 9, std430) readonly buffer result_zero_buffer { uint8_t result_zero[]; };
+
+int a_zero(uint row) {
+  return A_ZERO == 0u ? 0 : int(a_zeros[A_ZERO == 2u ? row : 0u]);
+}
+int b_zero(uint column) {
+  return B_ZERO == 0u ? 0 : int(b_zeros[B_ZERO == 2u ? column : 0u]);
+}
+
+/// Writes one element.
+void store(uint at, uint row, uint column, int sum) {
+  if (RESULT == 0u) {
+    sums[at] = sum;
+    return;
+  }
+  const float scale = a_scales[A_SCALE == 2u ? row : 0u] / result_scale[0] * b_scales[B_SCALE == 2u ? column : 0u];
+  const uint bits = uint(result_zero[0]);
+  const float zero = float(RESULT == 1u ? int(bits) : int(bits << 24) >> 24);
+  const float low = RESULT == 1u ? 0.0 : -128.0, high = RESULT == 1u ? 255.0 : 127.0;
+  const float v = exact_round(float(sum) * scale) + zero;
+  bytes[at] = uint8_t(uint(int(v > low ? (v < high ? v : high) : low)) & 255u);
+}
+
+#endif

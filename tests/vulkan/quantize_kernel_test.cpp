@@ -1,0 +1,111 @@
+#include "support/catch.hpp"
+#include "support/kernel_case.hpp"
+#include "tensor/convert.hpp"
+
+#include <limits>
+
+using namespace troupe;
+using namespace troupe::test;
+
+namespace {
+
+attributes integers(std::initializer_list<std::pair<const char*, int64_t>> values) {
+  attributes attrs;
+  for (const auto& [name, value] : values)
+    attrs.set(name, value);
+  return attrs;
+}
+
+/// Powers of two, so that quotients are exact on every device.
+tensor scales(shape dims) {
+  tensor t(dtype::float32, std::move(dims));
+  for (int64_t i = 0; i < t.size(); ++i)
+    t.mutable_data<float>()[i] = 0.125f * static_cast<float>(1 << i % 4);
+  return t;
+}
+
+/// Multiples of 1/16: quotients have ties. A NaN and infinities at the end.
+tensor data(shape dims) {
+  tensor t = random_floats(std::move(dims), 1, -600, 600);
+  const int64_t n = t.size();
+  float* x = t.mutable_data<float>();
+  for (int64_t i = 0; i < n; ++i)
+    x[i] = static_cast<float>(static_cast<int>(x[i])) / 16;
+  if (n > 3) {
+    x[n - 1] = std::numeric_limits<float>::quiet_NaN();
+    x[n - 2] = std::numeric_limits<float>::infinity();
+    x[n - 3] = -std::numeric_limits<float>::infinity();
+  }
+  return t;
+}
+
+tensor zero_points(dtype type, shape dims) {
+  return random_integers(type, std::move(dims), 5, 0, 100);
+}
+
+} // namespace
+
+TEST_CASE("GPU QuantizeLinear", "[vulkan]") {
+  for (bool half : {false, true})
+    for (dtype type : {dtype::uint8, dtype::int8}) {
+      const tensor x = data({2, 3, 5, 7});
+      check_gpu_kernels({.op = "QuantizeLinear", .inputs = {x, scales({}), zero_points(type, {})}}, half);
+      check_gpu_kernels({.op = "QuantizeLinear", .inputs = {x, scales({3}), zero_points(type, {3})}}, half);
+      check_gpu_kernels({.op = "QuantizeLinear",
+                         .inputs = {x, scales({7}), zero_points(type, {7})},
+                         .attrs = integers({{"axis", -1}})},
+                        half);
+      check_gpu_kernels({.op = "QuantizeLinear",
+                         .inputs = {x, scales({2, 3, 3, 7}), zero_points(type, {2, 3, 3, 7})},
+                         .attrs = integers({{"axis", 2}, {"block_size", 2}})},
+                        half);
+    }
+  check_gpu_kernels({.op = "QuantizeLinear", .inputs = {data({4, 1031}), scales({1})}});
+}
+
+TEST_CASE("GPU DequantizeLinear", "[vulkan]") {
+  for (bool half : {false, true})
+    for (dtype type : {dtype::uint8, dtype::int8}) {
+      const tensor x = random_integers(type, {2, 3, 5, 7}, 1, type == dtype::uint8 ? 0 : -128, 127);
+      check_gpu_kernels({.op = "DequantizeLinear", .inputs = {x, scales({}), zero_points(type, {})}}, half);
+      check_gpu_kernels({.op = "DequantizeLinear", .inputs = {x, scales({3}), zero_points(type, {3})}}, half);
+      check_gpu_kernels({.op = "DequantizeLinear",
+                         .inputs = {x, scales({2, 3, 5, 3}), zero_points(type, {2, 3, 5, 3})},
+                         .attrs = integers({{"axis", 3}, {"block_size", 3}})},
+                        half);
+    }
+  check_gpu_kernels(
+      {.op = "DequantizeLinear", .inputs = {random_integers(dtype::int32, {33}, 1, -70000, 70000), scales({1})}});
+}
+
+TEST_CASE("GPU MatMulNBits, few rows and many", "[vulkan]") {
+  struct sizes {
+    int64_t rows, k, n, block, bits;
+  };
+  for (const auto& [rows, k, n, block, bits] : {sizes{1, 64, 40, 32, 4},
+                                                {3, 100, 17, 16, 4},
+                                                {4, 50, 9, 32, 8},
+                                                {1, 1024, 300, 128, 4},
+                                                {7, 96, 33, 32, 4},
+                                                {70, 130, 70, 16, 8}})
+    for (int zeros : {0, 1, 2})
+      for (bool half : {false, true}) {
+        const int64_t blocks = (k + block - 1) / block;
+        std::vector<tensor> inputs{random_floats({rows, k}, 1),
+                                   random_integers(dtype::uint8, {n, blocks, block * bits / 8}, 2, 0, 256),
+                                   random_floats({n, blocks}, 3, 0.01f, 0.02f)};
+        if (zeros == 1)
+          inputs.push_back(random_integers(dtype::uint8, {n, (blocks * bits + 7) / 8}, 4, 0, 256));
+        if (zeros == 2) {
+          inputs.push_back(random_floats({n, blocks}, 4, 3, 9));
+          inputs.insert(inputs.end(), {tensor{}, random_floats({n}, 5)});
+        }
+        check_gpu_kernels({.op = "MatMulNBits",
+                           .inputs = inputs,
+                           .attrs = integers({{"K", k}, {"N", n}, {"bits", bits}, {"block_size", block}}),
+                           .domain = "com.microsoft",
+                           .rtol = half ? 5e-3 : 1e-4,
+                           .atol = half ? 0.1 * bits : 1e-3},
+                          half);
+      }
+}
