@@ -11,9 +11,6 @@
 #elif defined(TROUPE_f16_4x2)
 #define DOWN 4
 #define ACROSS 2
-#elif defined(TROUPE_f16_4x4)
-#define DOWN 4
-#define ACROSS 4
 #endif
 #define TROUPE_f16
 #define EIGHT_WIDE

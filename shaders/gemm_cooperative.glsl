@@ -1,13 +1,14 @@
 // A product of tiles in shared memory by subgroup-wide matrix products: float16 operands, float sums. See gemm.glsl.
 //
-// A group computes a TILE_M × TILE_N tile of C, a subgroup DOWN × ACROSS matrices of 16 × 16. These two are literals, set by
-// the variant f16_DOWNxACROSS: drivers keep an array of matrices in registers only where its loops unroll early. An operand lies in shared
-// memory in the order in which its mode reads vectors: [line][depth], or [depth][line] in mode 3; rows have one vector of
-// padding, so that the matrix loads meet no bank conflicts. Two buffers: while one is multiplied, the next tiles are on their
-// way from memory into registers. At the end each subgroup passes its sums, one 16 × 16 matrix after another, through its
-// part of A's tile to the epilogue.
+// A group computes a TILE_M × TILE_N tile of C, a subgroup DOWN × ACROSS matrices of 16 × 16, set by the variant
+// f16_DOWNxACROSS. These are single variables, made by macros: an array of matrices, even one that only literals index, lies
+// in memory instead of registers (on NVIDIA, a quarter of the speed). An operand lies in shared memory in the order in which
+// its mode reads vectors: [line][depth], or [depth][line] in mode 3; rows have one vector of padding, so that the matrix loads
+// meet no bank conflicts. Two buffers in shared memory, two sets of registers: while the tiles of one depth step are
+// multiplied, those of the next two are on their way. At the end each subgroup passes its sums, one 16 × 16 matrix after
+// another, through its part of A's tile to the epilogue.
 // Invariants: a subgroup is 32 invocations; THREADS = 32 · TILE_M / ROWS · TILE_N / COLUMNS; TILE_DEPTH is a multiple
-// of 16, a tile's vectors a multiple of THREADS, and A's two buffers hold 80 vectors a subgroup.
+// of 16, and a tile's vectors a multiple of THREADS.
 //
 // The including kernel defines a_state, a_line_at(m) and a_load(state, k, end) as for gemm_tiled.glsl, of 8 elements.
 layout(local_size_x_id = 0) in;
@@ -29,8 +30,9 @@ const uint COLUMNS = ACROSS * 16;
 const uint A_ROWS_STEP = A_MODE == 3 ? 2 : 16 * A_PITCH, A_DEPTH_STEP = A_MODE == 3 ? 16 * A_PITCH : 2;
 const uint B_COLUMNS_STEP = B_MODE == 3 ? 2 : 16 * B_PITCH, B_DEPTH_STEP = B_MODE == 3 ? 16 * B_PITCH : 2;
 const uint STAGE_PITCH = 5; // vectors
+const uint STAGES_SIZE = THREADS / 32 * 16 * STAGE_PITCH;
 
-shared uvec4 a_tile[2 * A_SIZE];
+shared uvec4 a_tile[2 * A_SIZE > STAGES_SIZE ? 2 * A_SIZE : STAGES_SIZE];
 shared uvec4 b_tile[2 * B_SIZE];
 
 /// What slot `slot` of this invocation loads of a tile of `lines` rows or columns: first line and depth of the vector, and
@@ -43,8 +45,28 @@ uvec3 slot_at(uint slot, uint lines, uint mode, uint pitch) {
   return uvec3(at.x, at.y * 8, at.x * pitch + at.y);
 }
 
+#define MATRIX fcoopmatNV<16, gl_ScopeSubgroup, 16, 16>
+#define SUMS fcoopmatNV<32, gl_ScopeSubgroup, 16, 16>
+
+// EACH_ROW(X), EACH_COLUMN(X): X of every row or column of this subgroup's matrices; DOWN_COLUMN(X, j): of column j's rows.
+#if DOWN == 1
+#define EACH_ROW(X) X(0)
+#define DOWN_COLUMN(X, j) X(0, j)
+#elif DOWN == 2
+#define EACH_ROW(X) X(0) X(1)
+#define DOWN_COLUMN(X, j) X(0, j) X(1, j)
+#elif DOWN == 4
+#define EACH_ROW(X) X(0) X(1) X(2) X(3)
+#define DOWN_COLUMN(X, j) X(0, j) X(1, j) X(2, j) X(3, j)
+#endif
+#if ACROSS == 1
+#define EACH_COLUMN(X) X(0)
+#elif ACROSS == 2
+#define EACH_COLUMN(X) X(0) X(1)
+#endif
+
 /// Passes one matrix of sums, whose element [0, 0] is C[m, n], to the epilogue: half a row an invocation.
-void emit_matrix(fcoopmatNV<32, gl_ScopeSubgroup, 16, 16> sums, uint m, uint n) {
+void emit_matrix(SUMS sums, uint m, uint n) {
   const uint first = gl_SubgroupID * 16 * STAGE_PITCH, lane = gl_SubgroupInvocationID;
   coopMatStoreNV(sums, a_tile, first, STAGE_PITCH, false);
   subgroupMemoryBarrierShared();
@@ -57,6 +79,46 @@ void emit_matrix(fcoopmatNV<32, gl_ScopeSubgroup, 16, 16> sums, uint m, uint n) 
   subgroupBarrier();
 }
 
+// A set of registers: what this invocation loads of A and B, on its way from memory to shared memory.
+#define LOAD_TILES(set, k0) \
+  [[unroll]] for (uint s = 0; s < A_SLOTS; ++s) \
+    a_##set[s] = a_load(a_lines[s], k0 + slot_at(s, TILE_M, A_MODE, A_PITCH).y, end); \
+  [[unroll]] for (uint s = 0; s < B_SLOTS; ++s) \
+    b_##set[s] = b_load(b_lines[s], k0 + slot_at(s, TILE_N, B_MODE, B_PITCH).y, end);
+#define STORE_TILES(set) \
+  [[unroll]] for (uint s = 0; s < A_SLOTS; ++s) \
+    a_tile[a_buffer + slot_at(s, TILE_M, A_MODE, A_PITCH).z] = a_##set[s]; \
+  [[unroll]] for (uint s = 0; s < B_SLOTS; ++s) \
+    b_tile[b_buffer + slot_at(s, TILE_N, B_MODE, B_PITCH).z] = b_##set[s];
+
+#define ZERO(i, j) SUMS s##i##j = SUMS(0.0);
+#define ZERO_COLUMN(j) DOWN_COLUMN(ZERO, j)
+#define LOAD_ROW(i) \
+  MATRIX r##i; \
+  coopMatLoadNV(r##i, a_tile, a_at + i * A_ROWS_STEP, A_PITCH, A_MODE == 3);
+#define MULTIPLY(i, j) s##i##j = coopMatMulAddNV(r##i, c##j, s##i##j);
+#define MULTIPLY_COLUMN(j) \
+  MATRIX c##j; \
+  coopMatLoadNV(c##j, b_tile, b_at + j * B_COLUMNS_STEP, B_PITCH, B_MODE != 3); \
+  DOWN_COLUMN(MULTIPLY, j)
+#define EMIT(i, j) emit_matrix(s##i##j, first_m + (row + i) * 16, first_n + (column + j) * 16);
+#define EMIT_COLUMN(j) DOWN_COLUMN(EMIT, j)
+
+// Multiplies the tiles of depth k0, which are in shared memory. Those of the depth step after the next set off into registers
+// `later`; those of the next one, on their way since the step before, arrive from `next`. Beyond `end` all of them are 0.
+#define STEP(k0, next, later) \
+  LOAD_TILES(later, k0 + 2 * TILE_DEPTH) \
+  [[unroll]] for (uint k = 0; k < TILE_DEPTH / 16; ++k) { \
+    const uint a_at = a_buffer + row * A_ROWS_STEP + k * A_DEPTH_STEP; \
+    const uint b_at = b_buffer + column * B_COLUMNS_STEP + k * B_DEPTH_STEP; \
+    EACH_ROW(LOAD_ROW) \
+    EACH_COLUMN(MULTIPLY_COLUMN) \
+  } \
+  a_buffer = A_SIZE - a_buffer; \
+  b_buffer = B_SIZE - b_buffer; \
+  STORE_TILES(next) \
+  barrier();
+
 void main() {
   const uint first_m = gl_WorkGroupID.x * TILE_M, first_n = gl_WorkGroupID.y * TILE_N;
   const uint begin = split_begin(), end = split_end();
@@ -65,50 +127,24 @@ void main() {
 
   a_state a_lines[A_SLOTS];
   line b_lines[B_SLOTS];
-  uvec4 a_next[A_SLOTS], b_next[B_SLOTS];
+  uvec4 a_even[A_SLOTS], b_even[B_SLOTS], a_odd[A_SLOTS], b_odd[B_SLOTS];
   [[unroll]] for (uint s = 0; s < A_SLOTS; ++s)
     a_lines[s] = a_line_at(first_m + slot_at(s, TILE_M, A_MODE, A_PITCH).x);
   [[unroll]] for (uint s = 0; s < B_SLOTS; ++s)
     b_lines[s] = b_line(first_n + slot_at(s, TILE_N, B_MODE, B_PITCH).x);
 
-  fcoopmatNV<32, gl_ScopeSubgroup, 16, 16> sums[DOWN * ACROSS];
-  [[unroll]] for (uint i = 0; i < DOWN * ACROSS; ++i)
-    sums[i] = fcoopmatNV<32, gl_ScopeSubgroup, 16, 16>(0.0);
-
-  // Round i loads tile i and multiplies tile i − 1; the last one only multiplies.
+  EACH_COLUMN(ZERO_COLUMN)
   uint a_buffer = 0, b_buffer = 0;
-  for (uint k0 = begin; k0 < end + TILE_DEPTH; k0 += TILE_DEPTH) {
-    const bool loads = k0 < end;
-    if (loads) {
-      [[unroll]] for (uint s = 0; s < A_SLOTS; ++s)
-        a_next[s] = a_load(a_lines[s], k0 + slot_at(s, TILE_M, A_MODE, A_PITCH).y, end);
-      [[unroll]] for (uint s = 0; s < B_SLOTS; ++s)
-        b_next[s] = b_load(b_lines[s], k0 + slot_at(s, TILE_N, B_MODE, B_PITCH).y, end);
+  LOAD_TILES(even, begin)
+  LOAD_TILES(odd, begin + TILE_DEPTH)
+  STORE_TILES(even)
+  barrier();
+  for (uint k0 = begin; k0 < end; k0 += 2 * TILE_DEPTH) {
+    STEP(k0, odd, even)
+    if (k0 + TILE_DEPTH < end) {
+      STEP(k0 + TILE_DEPTH, even, odd)
     }
-    if (k0 > begin) {
-      [[unroll]] for (uint k = 0; k < TILE_DEPTH / 16; ++k) {
-        fcoopmatNV<16, gl_ScopeSubgroup, 16, 16> rows[DOWN], c;
-        [[unroll]] for (uint i = 0; i < DOWN; ++i)
-          coopMatLoadNV(rows[i], a_tile, a_buffer + (row + i) * A_ROWS_STEP + k * A_DEPTH_STEP, A_PITCH, A_MODE == 3);
-        [[unroll]] for (uint j = 0; j < ACROSS; ++j) {
-          coopMatLoadNV(c, b_tile, b_buffer + (column + j) * B_COLUMNS_STEP + k * B_DEPTH_STEP, B_PITCH, B_MODE != 3);
-          [[unroll]] for (uint i = 0; i < DOWN; ++i)
-            sums[i * ACROSS + j] = coopMatMulAddNV(rows[i], c, sums[i * ACROSS + j]);
-        }
-      }
-      a_buffer = A_SIZE - a_buffer;
-      b_buffer = B_SIZE - b_buffer;
-    }
-    if (loads) {
-      [[unroll]] for (uint s = 0; s < A_SLOTS; ++s)
-        a_tile[a_buffer + slot_at(s, TILE_M, A_MODE, A_PITCH).z] = a_next[s];
-      [[unroll]] for (uint s = 0; s < B_SLOTS; ++s)
-        b_tile[b_buffer + slot_at(s, TILE_N, B_MODE, B_PITCH).z] = b_next[s];
-    }
-    barrier();
   }
 
-  [[unroll]] for (uint i = 0; i < DOWN; ++i)
-    [[unroll]] for (uint j = 0; j < ACROSS; ++j)
-      emit_matrix(sums[i * ACROSS + j], first_m + (row + i) * 16, first_n + (column + j) * 16);
+  EACH_COLUMN(EMIT_COLUMN)
 }

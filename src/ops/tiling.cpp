@@ -10,8 +10,8 @@ namespace {
 /// Sums are split no finer than this.
 constexpr uint32_t max_splits = 32;
 
-/// How a tile does on one multiprocessor, in µs. Fitted to the times of 75 shapes on an H200 (the products of resnet50,
-/// mobilenet_v2 and bert_base, and large ones) such that the model's choice loses least; other devices only need the order.
+/// How a tile does on one multiprocessor, in µs. Fitted to times on an H200 (the products of resnet50, mobilenet_v2 and
+/// bert_base, and large ones) such that the model's choice loses least; other devices only need the order.
 struct tile_speed {
   tiling tile;
   double step;       // a depth step of a group that has the multiprocessor for itself
@@ -32,13 +32,21 @@ constexpr auto tiled = std::to_array<tile_speed>({
 });
 
 constexpr auto cooperative = std::to_array<tile_speed>({
-    {{128, 32, 32, 64, 16, 16}, 0.28, 0.27, 8, 1.2},
-    {{128, 64, 64, 64, 32, 32}, 0.55, 0.5, 4, 1.5},
-    {{128, 128, 128, 32, 64, 64}, 0.9, 0.8, 2, 2.5},
+    {{64, 16, 32, 64, 16, 16}, 0.743, 0.185, 3, 0.73},
+    {{128, 32, 32, 64, 16, 16}, 0.791, 0.334, 2, 0.34},
+    {{128, 32, 32, 128, 16, 16}, 1.493, 1.346, 6, 0.79},
+    {{128, 32, 64, 64, 16, 32}, 0.732, 0.732, 2, 1.65},
+    {{128, 64, 64, 32, 32, 32}, 0.645, 0.468, 1, 0.28},
+    {{256, 128, 64, 32, 32, 32}, 1.054, 1.054, 12, 1.03},
+    {{256, 128, 128, 32, 64, 32}, 1.005, 0.6, 3, 1.27},
 });
 
-// What splitting costs: another launch, and its traffic per million partial sums.
-constexpr double split_fixed = 1.75, split_per_million = 0.42;
+/// What splitting costs: another launch, and its traffic per million partial sums.
+struct split_cost {
+  double fixed, per_million;
+};
+
+constexpr split_cost tiled_split{1.75, 0.42}, cooperative_split{3.6, 3.4};
 
 int64_t ceil_div(int64_t a, int64_t b) {
   return (a + b - 1) / b;
@@ -48,11 +56,13 @@ int64_t shared_bytes(const tiling& t, tile_family family) {
   if (family == tile_family::tiled)
     return int64_t{2} * (t.m + t.n) * (t.depth + 4) * 4;
   const auto operand = [&](int64_t lines) { return std::max(lines * (t.depth + 8), t.depth * (lines + 8)); };
-  return 2 * 2 * (operand(t.m) + operand(t.n));
+  const int64_t stages = int64_t{t.threads} / 32 * 16 * 80; // of the sums, in A's place
+  return std::max(2 * 2 * operand(t.m), stages) + 2 * 2 * operand(t.n);
 }
 
 /// Returns the predicted time of a tiling in µs, but for what a launch costs.
-double predict(const tile_speed& s, const tiling& t, const product_size& size, const gpu_features& gpu) {
+double predict(const tile_speed& s, const tiling& t, const split_cost& split, const product_size& size,
+               const gpu_features& gpu) {
   const double groups = static_cast<double>(ceil_div(size.m, t.m) * ceil_div(size.n, t.n) * size.batches) * t.splits;
   const double busiest = std::ceil(groups / gpu.units); // groups of the multiprocessor that gets most
   const double steps = static_cast<double>(t.split_depth / t.depth);
@@ -62,7 +72,7 @@ double predict(const tile_speed& s, const tiling& t, const product_size& size, c
   const double full = std::floor(busiest / s.resident);
   double time = full * round(s.resident) + round(busiest - full * s.resident);
   if (t.splits > 1)
-    time += split_fixed + split_per_million * static_cast<double>(size.m * size.n * size.batches) * t.splits / 1e6;
+    time += split.fixed + split.per_million * static_cast<double>(size.m * size.n * size.batches) * t.splits / 1e6;
   return time;
 }
 
@@ -84,7 +94,7 @@ std::optional<tiling> choose_tiling(const product_size& size, tile_family family
       tiling t = s.tile;
       t.splits = splits;
       t.split_depth = static_cast<uint32_t>(split_steps) * t.depth;
-      const double time = predict(s, t, size, gpu);
+      const double time = predict(s, t, matrices ? cooperative_split : tiled_split, size, gpu);
       if (!best || time < best_time) {
         best = t;
         best_time = time;
