@@ -64,6 +64,39 @@ TEST_CASE("GPU fused products end in every activation", "[vulkan][slow]") {
           "troupe");
 }
 
+TEST_CASE("GPU Conv covers groups, strides, dilations, pads and one to three axes", "[vulkan][slow]") {
+  check("Conv", {{2, 16, 9, 11}, {24, 16, 3, 3}, {24}}, attrs_of({{"pads", int_list{1, 0, 1, 2}}}));
+  check("Conv", {{1, 3, 13, 12}, {8, 3, 7, 7}},
+        attrs_of({{"strides", int_list{2, 2}}, {"pads", int_list{3, 3, 3, 3}}}));
+  check("Conv", {{3, 8, 7, 7}, {16, 8, 1, 1}, {16}});
+  check("Conv", {{1, 8, 9, 9}, {16, 8, 1, 1}}, attrs_of({{"strides", int_list{2, 2}}}));
+  check("Conv", {{1, 64, 7, 7}, {40, 64, 3, 3}}, attrs_of({{"pads", int_list{1, 1, 1, 1}}})); // split
+  check("Conv", {{2, 12, 9, 8}, {8, 3, 3, 2}, {8}},
+        attrs_of({{"group", int64_t{4}}, {"dilations", int_list{2, 1}}, {"pads", int_list{0, 1, 2, 1}}}));
+  check("Conv", {{2, 4, 17}, {6, 4, 5}}, attrs_of({{"strides", int_list{3}}, {"pads", int_list{2, 1}}}));
+  check("Conv", {{2, 4, 5, 6, 7}, {8, 4, 3, 2, 3}}, attrs_of({{"strides", int_list{2, 1, 2}}}));
+}
+
+TEST_CASE("GPU Conv with one channel a group", "[vulkan][slow]") {
+  for (const int64_t stride : {1, 2})
+    check("Conv", {{2, 16, 9, 10}, {16, 1, 3, 3}, {16}},
+          attrs_of({{"group", int64_t{16}}, {"strides", int_list{stride, stride}}, {"pads", int_list{1, 1, 1, 1}}}));
+  check("Conv", {{1, 6, 9, 8}, {12, 1, 3, 2}}, attrs_of({{"group", int64_t{6}}, {"dilations", int_list{2, 1}}}));
+}
+
+TEST_CASE("GPU fused Conv adds bias and residual before its activation", "[vulkan][slow]") {
+  for (const shape& w : {shape{16, 16, 3, 3}, shape{16, 1, 3, 3}})
+    check("Conv", {{2, 16, 6, 5}, w, {16}, {2, 16, 6, 5}},
+          attrs_of({{"pads", int_list{1, 1, 1, 1}}, {"group", 16 / w[1]}, {"activation", std::string("Relu")}}),
+          "troupe");
+}
+
+TEST_CASE("GPU ConvTranspose gathers", "[vulkan][slow]") {
+  check("ConvTranspose", {{2, 8, 5, 6}, {8, 4, 4, 2}, {4}},
+        attrs_of({{"strides", int_list{2, 3}}, {"pads", int_list{1, 0, 1, 1}}, {"output_padding", int_list{1, 0}}}));
+  check("ConvTranspose", {{1, 4, 5}, {4, 2, 3}}, attrs_of({{"group", int64_t{2}}, {"dilations", int_list{2}}}));
+}
+
 TEST_CASE("Every tile has its shader, and its threads cover it", "[vulkan]") {
   gpu_features gpu{.max_group_size = 1024, .shared_bytes = 49152, .float16 = true, .cooperative_matrix = true};
   gpu.max_groups[0] = 1u << 31;
