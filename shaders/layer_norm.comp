@@ -40,6 +40,20 @@ uvec2 broadcast_at(uint index) {
   return at;
 }
 
+/// Whether scale and bias of the vectors that are kept are read ahead, so that nobody waits for them behind the sums.
+const bool AHEAD = ROW_SCALE && WIDTH == 4 && ITEMS <= 4;
+vec4 kept_scale[ITEMS], kept_bias[ITEMS];
+
+void read_ahead() {
+  [[unroll]] for (uint i = 0; i < ITEMS; ++i) {
+    const uint k = lane + i * lanes;
+    if (k < row_vectors) {
+      kept_scale[i] = vec4(scale4[k]);
+      kept_bias[i] = HAS_BIAS ? vec4(bias4[k]) : vec4(0);
+    }
+  }
+}
+
 vec4 scaled(uint k, vec4 v) {
   if (ROW_SCALE && WIDTH == 4) {
     v *= vec4(scale4[k]);
@@ -57,6 +71,8 @@ vec4 scaled(uint k, vec4 v) {
 
 void team_row(uint row, bool present) {
   open_row(row, present);
+  if (AHEAD)
+    read_ahead();
   float mean = 0.0, square = 0.0;
   if (CENTRED) {
     EACH_VECTOR(false, EACH_ELEMENT mean += v[e];)
@@ -64,7 +80,14 @@ void team_row(uint row, bool present) {
   }
   EACH_VECTOR(false, EACH_ELEMENT square += (v[e] - mean) * (v[e] - mean);)
   const float factor = 1.0 / sqrt(team_sum(square, 1) / float(size) + epsilon);
-  EACH_VECTOR(false, store_vector(k, scaled(k, (v - mean) * factor));)
+  [[unroll]] for (uint i = 0; i < ITEMS; ++i) {
+    const uint k = lane + i * lanes;
+    const vec4 v = (kept[i] - mean) * factor;
+    if (k < row_vectors)
+      store_vector(k, AHEAD ? v * kept_scale[i] + kept_bias[i] : scaled(k, v));
+  }
+  for (uint k = lane + ITEMS * lanes; k < row_vectors; k += lanes)
+    store_vector(k, scaled(k, (load_vector(k) - mean) * factor));
   if (present && lane == 0) {
     if (HAS_MEAN)
       row_mean[row] = mean;

@@ -41,7 +41,7 @@ void keep_row(uint start, uint vectors) {
 
 #ifndef OWN_ROWS
 void open_row(uint row, bool present) {
-  keep_row(row / inner * size * inner + row % inner, present ? size / WIDTH : 0);
+  keep_row(inner == 1 ? row * size : row / inner * size * inner + row % inner, present ? size / WIDTH : 0);
 }
 #endif
 

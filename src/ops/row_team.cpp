@@ -8,7 +8,7 @@ namespace {
 
 /// Registers of an invocation for the elements of its row.
 constexpr int64_t max_kept_elements = 32, max_kept_single = 16;
-/// Longest row of a team of one invocation that has neighbours, and of a subgroup, in vectors an invocation.
+/// Vectors that an invocation of a subgroup may have where rows are enough to fill the device with subgroups.
 constexpr int64_t few_vectors = 4;
 
 int64_t groups_of(int64_t count, int64_t size) {
@@ -25,11 +25,11 @@ int64_t group_for(int64_t vectors, int64_t rows, bool plain, const gpu_features&
   const int64_t step = plain ? 1 : std::clamp<int64_t>(gpu.subgroup_size, 1, 64);
   // A row that has the device to itself gets the largest group.
   const int64_t most = std::min<int64_t>(gpu.max_group_size, rows <= gpu.units / 2 && vectors > 2048 ? 1024 : 256);
-  const int64_t wanted = std::clamp<int64_t>(groups_of(vectors, step) * step, 32, most);
-  return plain ? static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(wanted))) <= most
-                     ? static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(wanted)))
-                     : floor_power(most)
-               : wanted;
+  const int64_t wanted = std::clamp<int64_t>(groups_of(vectors, step) * step, std::min<int64_t>(32, most), most);
+  if (!plain)
+    return wanted;
+  const auto power = static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(wanted)));
+  return power <= most ? power : floor_power(most);
 }
 
 } // namespace
