@@ -26,6 +26,7 @@ void check(std::string op, std::vector<shape> dims, attributes attrs = {}, std::
       .op = std::move(op), .attrs = std::move(attrs), .domain = std::move(domain), .rtol = 1e-4, .atol = 1e-4};
   for (size_t i = 0; i < dims.size(); ++i)
     c.inputs.push_back(dims[i] == shape{0} ? tensor() : random_floats(dims[i], i + 1));
+  c.in_double = true;
   for (const uint32_t constants : {0u, 2u}) // input 1: given, and a constant
     for (const bool half : {false, true}) {
       c.constants = constants;

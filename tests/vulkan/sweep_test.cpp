@@ -50,7 +50,8 @@ TEST_CASE("GPU convolutions of random shapes agree with float64", "[vulkan][swee
     const int64_t out = groups * between(random, 1, 24), kernel = between(random, 1, 3), size = between(random, 3, 17);
     kernel_case c{.op = "Conv",
                   .inputs = {random_floats({between(random, 1, 2), in, size, size + 2}, random()),
-                             random_floats({out, in / groups, kernel, kernel}, random()), random_floats({out}, random())}};
+                             random_floats({out, in / groups, kernel, kernel}, random()),
+                             random_floats({out}, random())}};
     c.attrs.set("group", groups);
     c.attrs.set("strides", std::vector<int64_t>{between(random, 1, 2), 1});
     c.attrs.set("pads", std::vector<int64_t>{kernel / 2, between(random, 0, 1), 0, kernel / 2});
