@@ -21,6 +21,7 @@ launch_lists conv_transpose_launches(const gpu_call& call);
 launch_lists cum_sum_launches(const gpu_call& call);
 launch_lists depth_to_space_launches(const gpu_call& call);
 launch_lists dequantize_launches(const gpu_call& call);
+launch_lists dynamic_quantize_launches(const gpu_call& call);
 launch_lists equal_launches(const gpu_call& call);
 launch_lists expand_launches(const gpu_call& call);
 launch_lists eye_like_launches(const gpu_call& call);

@@ -235,7 +235,8 @@ constexpr auto table = std::to_array<op_def>({
      .max_outputs = 3,
      .types = set_of(dtype::float32),
      .infer = infer_dynamic_quantize,
-     .reference = dynamic_quantize},
+     .reference = dynamic_quantize,
+     .launches = dynamic_quantize_launches},
 });
 
 } // namespace

@@ -1,4 +1,5 @@
-// GPU launches of QuantizeLinear (shaders/quantize.comp) and DequantizeLinear (shaders/dequantize.comp).
+// GPU launches of QuantizeLinear (shaders/quantize.comp), DequantizeLinear (shaders/dequantize.comp) and
+// DynamicQuantizeLinear (shaders/dynamic_range.comp, then quantize.comp).
 #include "ops/launches.hpp"
 #include "ops/op.hpp"
 #include "ops/quantization.hpp"
@@ -28,6 +29,8 @@ granularity_words granularity_of(const gpu_call& call) {
 
 launch_lists launch_by_scale(const gpu_call& call, const std::string& stem, const std::string& variant) {
   const granularity_words words = granularity_of(call);
+  if (words.granularity != 0 && call.inputs[0].layout != layout::plain)
+    return {}; // elements would lie in another order than the axis says
   const bool has_zero = call.has_input(2);
   launch_builder b(call, stem);
   const int64_t count = call.outputs[0].size();
@@ -69,6 +72,23 @@ launch_lists dequantize_launches(const gpu_call& call) {
   if (!to || !call.gpu.int8 || (x != dtype::uint8 && x != dtype::int8 && !whole) || !zeros_fit(call, x))
     return {};
   return launch_by_scale(call, "dequantize", *arithmetic_variant(x, call.gpu) + "_" + *to);
+}
+
+launch_lists dynamic_quantize_launches(const gpu_call& call) {
+  if (!call.gpu.int8 || !call.has_output(0))
+    return {};
+  launch_builder b(call, "dynamic_quantize");
+  const int64_t count = call.inputs.at(0).size();
+  launch_binding scale = call.has_output(1) ? b.out(1) : written(b.scratch(4));
+  launch_binding zero = call.has_output(2) ? b.out(2) : written(b.scratch(4));
+  b.add("dynamic_range.f32", {1, 1, 1}, {b.in(0), scale, zero}).params = {static_cast<uint32_t>(count)};
+  b.next_step();
+  scale.written = zero.written = false;
+  launch& l = b.add("quantize.f32_u8", flat_groups(count, 256 * 4, call.gpu), {b.in(0), scale, zero, b.out(0)});
+  l.constants = {0, 1};
+  l.params = {static_cast<uint32_t>(count), 1, 1, 1, 1};
+  auto list = b.finish();
+  return list ? launch_lists{std::move(*list)} : launch_lists{};
 }
 
 } // namespace troupe

@@ -8,9 +8,11 @@
 namespace troupe {
 namespace {
 
-/// Element types whose channels-last kernels a device has. The CPU's float16 is the reference kernels', which know only plain rows.
+/// Element types whose channels-last kernels a device has: GPUs quantise and dequantise in any layout. The CPU's float16 is the
+/// reference kernels', which know only plain rows.
 bool takes_type(const device_info& device, dtype type) {
-  return type == dtype::float32 || (type == dtype::float16 && device.gpu);
+  return type == dtype::float32 ||
+         (device.gpu && (type == dtype::float16 || type == dtype::uint8 || type == dtype::int8));
 }
 
 bool has_channels(const device_info& device, const value& v) {

@@ -78,34 +78,45 @@ TEST_CASE("GPU DequantizeLinear", "[vulkan]") {
       {.op = "DequantizeLinear", .inputs = {random_integers(dtype::int32, {33}, 1, -70000, 70000), scales({1})}});
 }
 
+TEST_CASE("GPU DynamicQuantizeLinear", "[vulkan]") {
+  tensor whole = random_floats({3, 400}, 1, -100, 154.99f); // steps of exactly 1
+  for (int64_t i = 0; i < whole.size(); ++i)
+    whole.mutable_data<float>()[i] = static_cast<float>(static_cast<int>(whole.data<float>()[i]));
+  whole.mutable_data<float>()[7] = -100;
+  whole.mutable_data<float>()[1100] = 155;
+  check_gpu_kernels({.op = "DynamicQuantizeLinear", .inputs = {whole}, .outputs = 3});
+  check_gpu_kernels({.op = "DynamicQuantizeLinear", .inputs = {random_floats({5}, 1, 0, 0.001f)}, .outputs = 1});
+}
+
 TEST_CASE("GPU MatMulNBits, few rows and many", "[vulkan]") {
   struct sizes {
     int64_t rows, k, n, block, bits;
   };
+  int zeros = 0; // none, packed, one element each
   for (const auto& [rows, k, n, block, bits] : {sizes{1, 64, 40, 32, 4},
                                                 {3, 100, 17, 16, 4},
                                                 {4, 50, 9, 32, 8},
                                                 {1, 1024, 300, 128, 4},
                                                 {7, 96, 33, 32, 4},
                                                 {70, 130, 70, 16, 8}})
-    for (int zeros : {0, 1, 2})
-      for (bool half : {false, true}) {
-        const int64_t blocks = (k + block - 1) / block;
-        std::vector<tensor> inputs{random_floats({rows, k}, 1),
-                                   random_integers(dtype::uint8, {n, blocks, block * bits / 8}, 2, 0, 256),
-                                   random_floats({n, blocks}, 3, 0.01f, 0.02f)};
-        if (zeros == 1)
-          inputs.push_back(random_integers(dtype::uint8, {n, (blocks * bits + 7) / 8}, 4, 0, 256));
-        if (zeros == 2) {
-          inputs.push_back(random_floats({n, blocks}, 4, 3, 9));
-          inputs.insert(inputs.end(), {tensor{}, random_floats({n}, 5)});
-        }
-        check_gpu_kernels({.op = "MatMulNBits",
-                           .inputs = inputs,
-                           .attrs = integers({{"K", k}, {"N", n}, {"bits", bits}, {"block_size", block}}),
-                           .domain = "com.microsoft",
-                           .rtol = half ? 5e-3 : 1e-4,
-                           .atol = half ? 0.1 * bits : 1e-3},
-                          half);
+    for (bool half : {false, true}) {
+      const int64_t blocks = (k + block - 1) / block;
+      std::vector<tensor> inputs{random_floats({rows, k}, 1),
+                                 random_integers(dtype::uint8, {n, blocks, block * bits / 8}, 2, 0, 256),
+                                 random_floats({n, blocks}, 3, 0.01f, 0.02f)};
+      if (zeros == 1)
+        inputs.push_back(random_integers(dtype::uint8, {n, (blocks * bits + 7) / 8}, 4, 0, 256));
+      if (zeros == 2) {
+        inputs.push_back(random_floats({n, blocks}, 4, 3, 9));
+        inputs.insert(inputs.end(), {tensor{}, random_floats({n}, 5)});
       }
+      check_gpu_kernels({.op = "MatMulNBits",
+                         .inputs = inputs,
+                         .attrs = integers({{"K", k}, {"N", n}, {"bits", bits}, {"block_size", block}}),
+                         .domain = "com.microsoft",
+                         .rtol = half ? 5e-3 : 1e-4,
+                         .atol = half ? 0.1 * bits : 1e-3},
+                        half);
+      zeros = half ? (zeros + 1) % 3 : zeros;
+    }
 }
