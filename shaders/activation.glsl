@@ -98,10 +98,8 @@ float exact_sigmoid(float x) {
   return x < -87.0 ? 0.0 : 1.0 / (1.0 + exact_exp(-x));
 }
 
-/// act(x); `kind` should be a specialisation constant.
-float activate(uint kind, float x, float alpha, float beta) {
-  if (kind == ACTIVATION_NONE)
-    return x;
+/// act(x) of a number.
+float activate_number(uint kind, float x, float alpha, float beta) {
   if (kind == ACTIVATION_RELU)
     return x < 0.0 ? 0.0 : x;
   if (kind == ACTIVATION_CLIP) {
@@ -130,6 +128,14 @@ float activate(uint kind, float x, float alpha, float beta) {
   // 1 + tanh u = 2 / (1 + e^−2u): no cancellation where u is far below 0.
   const float u = 0.797884561 * fma(0.044715 * x * x, x, x);
   return x * exact_sigmoid(2.0 * u);
+}
+
+/// act(x); `kind` should be a specialisation constant. NaN is set apart by its bits: drivers make min and max of comparisons,
+/// and those drop it (seen on NVIDIA).
+float activate(uint kind, float x, float alpha, float beta) {
+  if (kind == ACTIVATION_NONE || exact_isnan(x))
+    return x;
+  return activate_number(kind, x, alpha, beta);
 }
 
 #endif

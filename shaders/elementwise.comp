@@ -78,24 +78,26 @@ float operand(uint i) {
   return i < 24u ? v[i] : constants[(i - 24u) >> 2u][(i - 24u) & 3u];
 }
 
-float min_nan(float a, float b) { return a < b || exact_isnan(a) ? a : b; }
-float max_nan(float a, float b) { return a > b || exact_isnan(a) ? a : b; }
+float min_nan(float a, float b) { return exact_isnan(a) ? a : (exact_isnan(b) ? b : (a < b ? a : b)); }
+float max_nan(float a, float b) { return exact_isnan(a) ? a : (exact_isnan(b) ? b : (a > b ? a : b)); }
 
 #ifdef SINGLE
-/// a − b · trunc(a / b) by long division, a bit of the quotient at a time: exact as C's fmod is.
+/// a − b · trunc(a / b) by long division of the mantissas, seven bits of the quotient at a time: exact as C's fmod is.
 float truncated_modulo(float a, float b) {
-  const float d = abs(b);
-  float r = abs(a), step = d;
-  if (exact_isnan(a) || exact_isnan(b) || exact_isinf(a) || d == 0.0)
+  const uint bits_a = floatBitsToUint(a) & 0x7fffffffu, bits_b = floatBitsToUint(b) & 0x7fffffffu;
+  if (bits_a >= 0x7f800000u || bits_b > 0x7f800000u || bits_b == 0u)
     return nan_value;
-  // Floats span fewer than 300 powers of two: the limits only matter where subnormals are taken for zeros.
-  for (uint i = 0u; i < 300u && step <= 0.5 * r; ++i)
-    step *= 2.0;
-  for (uint i = 0u; i < 300u && step >= d; ++i) {
-    r = r >= step ? r - step : r;
-    step *= 0.5;
-  }
-  return a < 0.0 ? -r : r;
+  if (bits_a < bits_b)
+    return a;
+  const bool small_a = bits_a < 0x800000u, small_b = bits_b < 0x800000u; // subnormal
+  uint ma = (bits_a & 0x7fffffu) | (small_a ? 0u : 0x800000u), mb = (bits_b & 0x7fffffu) | (small_b ? 0u : 0x800000u);
+  const int ea = small_a ? 1 : int(bits_a >> 23), eb = small_b ? 1 : int(bits_b >> 23);
+  ma %= mb;
+  for (int shift = ea - eb; shift > 0; shift -= 7)
+    ma = (ma << min(shift, 7)) % mb;
+  const int e = eb - 150, half_e = e / 2; // in two factors: the ends of the range have no float exponent of their own
+  const float r = float(ma) * uintBitsToFloat(uint(half_e + 127) << 23) * uintBitsToFloat(uint(e - half_e + 127) << 23);
+  return (floatBitsToUint(a) >> 31) != 0u ? -r : r;
 }
 
 /// The remainder with the sign of b, as Python's %.
@@ -130,7 +132,7 @@ float apply(uint code, uint ia, uint ib, uint ic) {
     case 17u: return floor(a);
     case 18u: return ceil(a);
     case 19u: return a > 20.0 ? a + exact_log1p(exact_exp(-a)) : exact_log1p(exact_exp(a));
-    case 20u: return a < 0.0 ? 0.0 : a;
+    case 20u: return activate(ACTIVATION_RELU, a, 0.0, 0.0);
     case 21u: return exact_sigmoid(a);
     case 22u: return activate(ACTIVATION_HARD_SWISH, a, 0.0, 0.0);
     case 23u: return activate(ACTIVATION_GELU, a, 0.0, 0.0);

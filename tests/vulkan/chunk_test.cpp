@@ -122,7 +122,7 @@ TEST_CASE("what the host writes and reads is flushed and invalidated", "[vulkan]
 }
 
 TEST_CASE("GPU chunks read values that an earlier chunk of the device left", "[vulkan][A3][A8]") {
-  engine e({.devices = {"vulkan:0*2", "cpu"}, .gpu_validation = true});
+  engine e({.devices = {"vulkan:0*2", "cpu"}, .gpu_validation = gpus_are_validated()});
   const session model = e.load(forked_chain({3, 5}, 8), {.policy = placement_policy::round_robin, .fuse = false});
   for (int run = 0; run < 3; ++run) {
     const tensor in = random_floats({3, 5}, static_cast<uint64_t>(run));
