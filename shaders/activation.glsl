@@ -98,13 +98,16 @@ float exact_sigmoid(float x) {
   return x < -87.0 ? 0.0 : 1.0 / (1.0 + exact_exp(-x));
 }
 
-/// act(x) of a number.
-float activate_number(uint kind, float x, float alpha, float beta) {
+/// act(x); `kind` should be a specialisation constant. Where comparisons make a min or max, NaN is set apart by its bits: drivers
+/// turn them into instructions that drop it (seen on NVIDIA).
+float activate(uint kind, float x, float alpha, float beta) {
+  if (kind == ACTIVATION_NONE)
+    return x;
   if (kind == ACTIVATION_RELU)
-    return x < 0.0 ? 0.0 : x;
+    return exact_isnan(x) ? x : (x < 0.0 ? 0.0 : x);
   if (kind == ACTIVATION_CLIP) {
-    x = x < alpha ? alpha : x;
-    return x > beta ? beta : x;
+    const float low = x < alpha ? alpha : x;
+    return exact_isnan(x) ? x : (low > beta ? beta : low);
   }
   if (kind == ACTIVATION_SIGMOID)
     return exact_sigmoid(x);
@@ -115,7 +118,7 @@ float activate_number(uint kind, float x, float alpha, float beta) {
     float gate = swish ? fma(x, 1.0 / 6.0, 0.5) : alpha * x + beta;
     gate = gate < 0.0 ? 0.0 : gate;
     gate = gate > 1.0 ? 1.0 : gate;
-    return swish ? x * gate : gate;
+    return exact_isnan(x) ? x : (swish ? x * gate : gate);
   }
   if (kind == ACTIVATION_LEAKY_RELU)
     return x < 0.0 ? alpha * x : x;
@@ -128,14 +131,6 @@ float activate_number(uint kind, float x, float alpha, float beta) {
   // 1 + tanh u = 2 / (1 + e^−2u): no cancellation where u is far below 0.
   const float u = 0.797884561 * fma(0.044715 * x * x, x, x);
   return x * exact_sigmoid(2.0 * u);
-}
-
-/// act(x); `kind` should be a specialisation constant. NaN is set apart by its bits: drivers make min and max of comparisons,
-/// and those drop it (seen on NVIDIA).
-float activate(uint kind, float x, float alpha, float beta) {
-  if (kind == ACTIVATION_NONE || exact_isnan(x))
-    return x;
-  return activate_number(kind, x, alpha, beta);
 }
 
 #endif

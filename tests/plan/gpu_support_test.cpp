@@ -19,9 +19,11 @@ std::vector<launch_list> only_float16(const gpu_call& call) {
 
 /// Takes what it expects of representative operands: [8, 8] beside known elements {8, 2}.
 std::vector<launch_list> careful_launch(const gpu_call& call) {
-  const bool first = call.inputs.at(0).dims == shape{representative_dim, 8} && call.outputs.at(0).dims == shape{2 * representative_dim, representative_dim, 4};
+  const bool first = call.inputs.at(0).dims == shape{representative_dim, 8} &&
+                     call.outputs.at(0).dims == shape{2 * representative_dim, representative_dim, 4};
   const tensor& known = call.inputs.at(1).known;
-  const bool second = known.defined() && known.values<int64_t>()[0] == representative_dim && known.values<int64_t>()[1] == 2;
+  const bool second =
+      known.defined() && known.values<int64_t>()[0] == representative_dim && known.values<int64_t>()[1] == 2;
   return first && second && call.inputs.at(2).constant ? any_launch(call) : launch_lists{};
 }
 
