@@ -40,12 +40,11 @@ VkDevice create_device(VkPhysicalDevice physical, const gpu_snapshot& facts, uin
 device_context::device_context(std::shared_ptr<const instance> owner, size_t index) : owner_(std::move(owner)) {
   if (index >= owner_->gpus().size())
     fail(errc::invalid_argument, "there is no GPU {}; this machine has {}", index, owner_->gpus().size());
-  physical_ = owner_->gpus()[index].handle;
   facts_ = owner_->gpus()[index].snapshot;
   if (const std::string why = why_unusable(facts_); !why.empty())
     fail(errc::device_failed, "{} cannot be used: {}", facts_.name, why);
   family_ = compute_family(facts_);
-  device_ = create_device(physical_, facts_, family_);
+  device_ = create_device(owner_->gpus()[index].handle, facts_, family_);
   vkGetDeviceQueue(device_, family_, 0, &queue_);
 }
 

@@ -18,7 +18,6 @@ public:
   device_context& operator=(const device_context&) = delete;
 
   VkDevice get() const { return device_; }
-  VkPhysicalDevice physical() const { return physical_; }
   VkQueue queue() const { return queue_; }
   uint32_t family() const { return family_; }
   const gpu_snapshot& facts() const { return facts_; }
@@ -26,7 +25,6 @@ public:
 
 private:
   std::shared_ptr<const instance> owner_;
-  VkPhysicalDevice physical_ = VK_NULL_HANDLE;
   gpu_snapshot facts_;
   uint32_t family_ = 0;
   VkDevice device_ = VK_NULL_HANDLE;

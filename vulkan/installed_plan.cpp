@@ -1,7 +1,9 @@
 #include "vulkan/installed_plan.hpp"
 
+#include "base/round_up.hpp"
 #include "ops/op.hpp"
 #include "plan/gpu_support.hpp"
+#include "plan/memory.hpp"
 #include "plan/waves.hpp"
 
 #include <algorithm>
@@ -12,10 +14,6 @@ namespace {
 
 /// Staged values begin at multiples of this.
 constexpr int64_t staging_alignment = 256;
-
-int64_t round_up(int64_t bytes, int64_t multiple) {
-  return (bytes + multiple - 1) / multiple * multiple;
-}
 
 class installer {
 public:
@@ -69,7 +67,7 @@ private:
         continue;
       chosen[i] = choose(program_.nodes[c.nodes[i]]);
       for (int64_t bytes : chosen[i].scratch)
-        needed[i] += round_up(std::max<int64_t>(bytes, 1), arena_alignment);
+        needed[i] += arena_space(bytes);
     }
     const int64_t budget = plan_.devices[out_.self].memory_bytes - memory_.arena_bytes - plan_.weight_bytes[out_.self];
     const scratch_plan scratch = plan_scratch(c.wave_begin, needed, std::max<int64_t>(budget, 0),
@@ -136,7 +134,7 @@ private:
       case source::scratch: break;
     }
     for (uint32_t i = 0; i < b.index; ++i)
-      scratch += round_up(std::max<int64_t>(list.scratch[i], 1), arena_alignment);
+      scratch += arena_space(list.scratch[i]);
     return {bound_range::where::scratch, nullptr, scratch, b.bytes};
   }
 

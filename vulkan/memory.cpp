@@ -1,5 +1,7 @@
 #include "vulkan/memory.hpp"
 
+#include "base/round_up.hpp"
+
 #include <algorithm>
 #include <cstring>
 
@@ -8,10 +10,6 @@ namespace {
 
 constexpr int64_t block_bytes = int64_t{64} << 20;
 constexpr int64_t granularity = 256;
-
-int64_t round_up(int64_t bytes, int64_t multiple) {
-  return (bytes + multiple - 1) / multiple * multiple;
-}
 
 } // namespace
 

@@ -31,7 +31,6 @@ void read_limits(const VkPhysicalDeviceLimits& limits, gpu_snapshot& s) {
   std::copy_n(limits.maxComputeWorkGroupCount, 3, s.max_groups.begin());
   s.max_storage_range = limits.maxStorageBufferRange;
   s.storage_alignment = static_cast<int64_t>(limits.minStorageBufferOffsetAlignment);
-  s.uniform_alignment = static_cast<int64_t>(limits.minUniformBufferOffsetAlignment);
   s.non_coherent_atom = static_cast<int64_t>(limits.nonCoherentAtomSize);
   s.timestamp_period = limits.timestampPeriod;
 }

@@ -51,7 +51,6 @@ struct gpu_snapshot {
   std::array<uint32_t, 3> max_groups{65535, 65535, 65535};
   int64_t max_storage_range = int64_t{1} << 27;
   int64_t storage_alignment = 256;
-  int64_t uniform_alignment = 256;
   int64_t non_coherent_atom = 256;
   int64_t host_pointer_alignment = 0; // 0 where host memory cannot be imported
   float timestamp_period = 1;         // nanoseconds a tick

@@ -1,5 +1,7 @@
 #include "device/host_block.hpp"
 
+#include "base/round_up.hpp"
+
 #include <algorithm>
 #include <bit>
 #include <list>
@@ -17,10 +19,6 @@ constexpr int64_t max_block_bytes = int64_t{1} << 47;
 
 /// Idle blocks are looked through one by one.
 constexpr size_t max_idle_blocks = 256;
-
-int64_t round_up(int64_t bytes, int64_t multiple) {
-  return (bytes + multiple - 1) / multiple * multiple;
-}
 
 /// Size classes: four steps to each power of two, so that at most a fifth of a block is left over and sizes that grow
 /// slowly meet the same blocks.

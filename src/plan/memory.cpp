@@ -103,7 +103,7 @@ public:
       const lifetime& l = lifetimes_.values[i];
       for (; position < l.first; ++position)
         expire(position);
-      const int64_t size = rounded(bytes_[l.value]);
+      const int64_t size = arena_space(bytes_[l.value]);
       memory.bytes_without_reuse = checked_add(memory.bytes_without_reuse, size);
       block_of_[i] = find_block(l, size);
       block& b = blocks_[block_of_[i]];
@@ -118,10 +118,6 @@ public:
   }
 
 private:
-  static int64_t rounded(int64_t bytes) {
-    return (std::max<int64_t>(bytes, 1) + arena_alignment - 1) / arena_alignment * arena_alignment;
-  }
-
   void expire(uint32_t position) {
     for (uint32_t b = ends_at_[position]; b != nobody; b = blocks_[b].next)
       release(blocks_[b]);

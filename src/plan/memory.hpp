@@ -6,9 +6,17 @@
 // Time is O(n log n).
 #pragma once
 
+#include "base/round_up.hpp"
 #include "plan/bound_plan.hpp"
 
+#include <algorithm>
+
 namespace troupe {
+
+/// Returns the bytes that a value of `bytes` bytes takes in an arena: whole steps of `arena_alignment`, at least one.
+constexpr int64_t arena_space(int64_t bytes) {
+  return round_up(std::max<int64_t>(bytes, 1), arena_alignment);
+}
 
 /// Lays out the arena of one device. `bytes` is by value, the size of each; `dims` are the concrete shapes. Throws
 /// `errc::out_of_memory` where the sum of sizes overflows.
