@@ -7,6 +7,7 @@
 #include "plan/placement.hpp"
 #include "plan/plan_key.hpp"
 #include "plan/segments.hpp"
+#include "plan/split_transfers.hpp"
 #include "plan/waves.hpp"
 
 #include <algorithm>
@@ -139,6 +140,7 @@ std::shared_ptr<const plan> make_plan(std::shared_ptr<const graph> program, std:
   p->key = plan_key(hash_of(*program), devices, options);
   p->devices = std::move(devices);
   p->placement = place(*g, p->devices, options);
+  split_transfers(*g, p->placement, p->devices);
   assign_layouts(*g, p->placement, p->devices);
   adjacency edges = adjacency_of(*g);
   segmentation segments = find_segments(*g, edges.producer);

@@ -1,0 +1,112 @@
+// Several GPUs in one process: what moves between two of them, and how far branches of one model overlap on all of them.
+//
+// Usage: bench_several_gpus [device…]      default vulkan:0 vulkan:1
+#include "bench/models.hpp"
+
+using namespace troupe;
+using namespace troupe::bench;
+
+namespace {
+
+/// A value of `count` floats, made from an input of one.
+value_id large_value(model_builder& m, value_id x, int64_t count) {
+  return m.apply("Expand", {x, m.constant(tensor::of<int64_t>({1}, std::span(&count, 1)))});
+}
+
+value_id first_elements(model_builder& m, value_id x) {
+  const int64_t zero[] = {0}, ten[] = {10};
+  return m.apply("Slice", {x, m.constant(tensor::of<int64_t>({1}, zero)), m.constant(tensor::of<int64_t>({1}, ten))});
+}
+
+/// GPU 0 makes a value, GPU 1 reads it; with `both`, GPU 1 makes another one that GPU 0 reads meanwhile.
+void bench_transfer(engine& e, int64_t bytes, bool both) {
+  model_builder m;
+  const value_id x = m.input("x", dtype::float32, {1});
+  std::vector<value_id> large{large_value(m, x, bytes / 4)}, outputs;
+  if (both)
+    large.push_back(large_value(m, x, bytes / 4));
+  if (both)
+    std::swap(large[0], large[1]); // the first GPU reads what the second one made
+  for (value_id v : large)
+    outputs.push_back(first_elements(m, v));
+  const session model = e.load(m.done(outputs), {.policy = placement_policy::round_robin, .fuse = false});
+  const double us = time_runs(model, {{"x", filled(e, dtype::float32, {1})}}, 9);
+  fmt::print("{} of {:5} MiB {:18.1f} GB/s each way\n", both ? "GPU 0 <-> GPU 1" : "GPU 0 -> GPU 1 ", bytes >> 20,
+             static_cast<double>(bytes) / us * 1e-3);
+}
+
+/// As many chains of products as there are GPUs, none of which needs another's values.
+graph branches(size_t count, int length, int64_t n) {
+  model_builder m;
+  std::vector<value_id> ends;
+  for (size_t i = 0; i < count; ++i)
+    ends.push_back(m.input(fmt::format("x{}", i), dtype::float32, {n, n}));
+  const std::vector<value_id> begins = ends;
+  for (int step = 0; step < length; ++step)
+    for (size_t i = 0; i < count; ++i)
+      ends[i] = m.apply("MatMul", {ends[i], begins[i]});
+  for (value_id& end : ends)
+    end = first_elements(m, end);
+  return m.done(ends);
+}
+
+/// Time in which every device computes, over the time in which any does, in percent.
+double overlap(const run_trace& trace) {
+  int64_t first = INT64_MAX, last = 0, last_begin = 0, first_end = INT64_MAX;
+  std::map<device_index, std::pair<int64_t, int64_t>> spans;
+  for (const chunk_trace& c : trace.chunks)
+    for (const device_timing& t : c.timings) {
+      if (t.kind != device_timing::work::node)
+        continue;
+      auto& [begin, end] = spans.try_emplace(trace.source->chunks[c.chunk].device, INT64_MAX, 0).first->second;
+      begin = std::min(begin, t.begin_ns);
+      end = std::max(end, t.end_ns);
+    }
+  for (const auto& [device, span] : spans) {
+    first = std::min(first, span.first);
+    last = std::max(last, span.second);
+    last_begin = std::max(last_begin, span.first);
+    first_end = std::min(first_end, span.second);
+  }
+  return 100.0 * static_cast<double>(std::max<int64_t>(first_end - last_begin, 0)) / static_cast<double>(last - first);
+}
+
+void bench_branches(engine& e, size_t gpus) {
+  const auto time_of = [&](placement_policy policy) {
+    const session model = e.load(branches(gpus, 20, 4096), {.policy = policy});
+    named_tensors inputs;
+    for (size_t i = 0; i < gpus; ++i)
+      inputs[fmt::format("x{}", i)] = filled(e, dtype::float32, {4096, 4096});
+    const double us = time_runs(model, inputs, 9);
+    return std::pair(us, overlap(model.run(inputs, {.trace = true}).trace));
+  };
+  const auto [one, alone] = time_of(placement_policy::single);
+  const auto [all, together] = time_of(placement_policy::round_robin);
+  fmt::print("{} branches of 20 products   {:8.1f} ms on one GPU, {:.1f} ms on {}: {:.2f} times as fast; GPU "
+             "timestamps overlap "
+             "for {:.1f} %\n",
+             gpus, one * 1e-3, all * 1e-3, gpus, one / all, together);
+}
+
+} // namespace
+
+int main(int argc, char** argv) {
+  try {
+    std::vector<std::string> devices(argv + 1, argv + argc);
+    if (devices.empty())
+      devices = {"vulkan:0", "vulkan:1"};
+    engine e({.devices = devices});
+    size_t gpus = 0;
+    for (const device_info& d : e.devices())
+      gpus += d.kind == device_kind::vulkan;
+    fmt::print("{} GPUs, the first is {}\n", gpus, e.devices().at(0).description);
+    for (const int64_t mebibytes : {64, 256, 1024})
+      for (const bool both : {false, true})
+        bench_transfer(e, mebibytes << 20, both);
+    bench_branches(e, gpus);
+  } catch (const std::exception& problem) {
+    fmt::print(stderr, "bench_several_gpus: {}\n", problem.what());
+    return 1;
+  }
+  return 0;
+}
