@@ -8,6 +8,7 @@
 #include <map>
 #include <mutex>
 #include <sys/mman.h>
+#include <unistd.h>
 
 namespace troupe {
 namespace {
@@ -161,6 +162,11 @@ struct host_block_pool::lease {
   const std::shared_ptr<state> to;
   state::blocks held; // none where there was no memory, else one
 };
+
+int64_t default_idle_bytes() {
+  const int64_t machine = int64_t{sysconf(_SC_PHYS_PAGES)} * sysconf(_SC_PAGE_SIZE);
+  return std::max(machine / 16, int64_t{1} << 30);
+}
 
 host_block_pool::host_block_pool(int64_t max_idle_bytes) : state_(std::make_shared<state>()) {
   state_->max_idle_bytes = max_idle_bytes;

@@ -58,11 +58,15 @@ struct host_pool_stats {
   uint64_t reused = 0;      // tensors made in a block that was idle
 };
 
+/// Returns a sixteenth of the machine's memory, at least 1 GiB: what large transfers hold at once must stay, since mapping and
+/// importing blocks anew takes longer than copying them.
+int64_t default_idle_bytes();
+
 /// Keeps and reuses blocks (see the top of this file).
 class host_block_pool {
 public:
   /// At most `max_idle_bytes` are kept idle.
-  explicit host_block_pool(int64_t max_idle_bytes = int64_t{1} << 30);
+  explicit host_block_pool(int64_t max_idle_bytes = default_idle_bytes());
   ~host_block_pool();
   host_block_pool(const host_block_pool&) = delete;
   host_block_pool& operator=(const host_block_pool&) = delete;
