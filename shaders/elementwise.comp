@@ -3,8 +3,9 @@
 // chain (src/ops/fused_elementwise.hpp). The chain is in specialisation constants, so the driver compiles straight code.
 //
 // Constants: 0 number of steps; 1 … 16 the steps, a byte each for code, a, b, c; 17 number of inputs; 18 how each input is
-// walked, two bits each: 0 like the output, 1 a single element, 2 by strides. Operands of a step: 0 … 7 inputs, 8 … 23
-// results, 24 … 39 constants. Inputs that are absent are bound to the first one; variants of one step have three inputs.
+// walked, two bits each: 0 like the output, 1 a single element, 2 by strides; 19 elements of an invocation. Operands of a
+// step: 0 … 7 inputs, 8 … 23 results, 24 … 39 constants. Inputs that are absent are bound to the first one; variants of one
+// step have three inputs.
 // Drivers compile the whole of apply() for every step before they see that a step is constant, so shorter chains have
 // variants of their own: TYPE_1, TYPE_4, TYPE_16. The codes that only single steps have are in TYPE_single.
 // Variants: f32_single f32_1 f32_4 f32_16 f16_single f16_1 f16_4 f16_16
@@ -28,8 +29,6 @@
 #include "float_math.glsl"
 
 layout(local_size_x = 256) in;
-const uint elements_each = 4u;
-
 layout(constant_id = 0) const uint steps = 1u;
 layout(constant_id = 1) const uint S0 = 0u;
 layout(constant_id = 2) const uint S1 = 0u;
@@ -49,6 +48,7 @@ layout(constant_id = 15) const uint S14 = 0u;
 layout(constant_id = 16) const uint S15 = 0u;
 layout(constant_id = 17) const uint input_count = 1u;
 layout(constant_id = 18) const uint modes = 0u;
+layout(constant_id = 19) const uint elements_each = 1u;
 
 layout(set = 0, binding = 0, std140) uniform parameters {
   uint count;

@@ -9,7 +9,7 @@ namespace troupe {
 namespace {
 
 constexpr size_t max_inputs = 8, max_single_inputs = 3, max_constants = 16, constant_base = 24, result_base = 8;
-constexpr int64_t group_elements = 256 * 4;
+constexpr int64_t group_size = 256;
 
 uint32_t operand_byte(int32_t operand, size_t inputs) {
   if (operand < 0)
@@ -18,7 +18,15 @@ uint32_t operand_byte(int32_t operand, size_t inputs) {
   return static_cast<uint32_t>(at < inputs ? at : result_base + at - inputs);
 }
 
-std::vector<uint32_t> specialise(const std::vector<gpu_elementwise_step>& steps, size_t inputs, uint32_t modes) {
+/// Elements that each invocation computes, one behind the other: few groups where the device is full anyway, but the shortest
+/// time from first to last where it is not.
+uint32_t elements_each(int64_t count, const gpu_features& gpu) {
+  const int64_t resident = int64_t{gpu.units} * 2048; // invocations that a device keeps in flight, about
+  return count <= resident ? 1 : 4;
+}
+
+std::vector<uint32_t> specialise(const std::vector<gpu_elementwise_step>& steps, size_t inputs, uint32_t modes,
+                                 uint32_t each) {
   std::vector<uint32_t> words{static_cast<uint32_t>(steps.size())};
   for (const gpu_elementwise_step& s : steps)
     words.push_back(s.code | operand_byte(s.a, inputs) << 8 | operand_byte(s.b, inputs) << 16 |
@@ -26,6 +34,7 @@ std::vector<uint32_t> specialise(const std::vector<gpu_elementwise_step>& steps,
   words.resize(1 + max_elementwise_steps);
   words.push_back(static_cast<uint32_t>(inputs));
   words.push_back(modes);
+  words.push_back(each);
   return words;
 }
 
@@ -79,9 +88,10 @@ launch_lists launch_chain(const gpu_call& call, const std::vector<gpu_elementwis
     modes |= static_cast<uint32_t>(mode_of(walk, i)) << (2 * i);
   bindings.resize(arity, bindings[0]);
   bindings.push_back(b.out(0));
-  launch& l = b.add("elementwise." + *variant + longest(steps), flat_groups(out.size(), group_elements, call.gpu),
+  const uint32_t each = elements_each(out.size(), call.gpu);
+  launch& l = b.add("elementwise." + *variant + longest(steps), flat_groups(out.size(), group_size * each, call.gpu),
                     std::move(bindings));
-  l.constants = specialise(steps, operands.size(), modes);
+  l.constants = specialise(steps, operands.size(), modes, each);
   l.params = parameters(walk, out.size(), constants);
   auto list = b.finish();
   return list ? launch_lists{std::move(*list)} : launch_lists{};
