@@ -37,12 +37,17 @@ private:
   struct installation {
     bound_plan_ptr bound;
     planned_model_ptr planned;
-    std::vector<uint32_t> free_slots;
-    uint32_t slots = 0;  // handed out so far
-    uint32_t in_use = 0; // executions that hold a slot
+    uint32_t in_use = 0; // executions that run it
     bool evicted = false;
     clock::time_point started;
     uint32_t pending = 0; // devices that have not answered
+  };
+
+  /// Arena slots of a layout, for the executions of all its bound plans.
+  struct slot_pool {
+    std::vector<uint32_t> free;
+    uint32_t count = 0;         // handed out so far
+    uint32_t installations = 0; // of bound plans with this layout
   };
 
   /// What the coordinator knows of a device.
@@ -107,6 +112,7 @@ private:
   std::vector<device_state> devices_; // by index among the engine's devices
   std::unordered_map<execution_id, std::unique_ptr<execution>> executions_;
   std::unordered_map<uint64_t, installation> installations_; // by bound plan id
+  std::unordered_map<uint64_t, slot_pool> slots_;            // by layout id
   std::vector<chunk_id> ready_;                              // scratch of `dispatch`
   std::vector<run_chunks> batches_;                          // scratch of `dispatch`, by plan device
   std::optional<clock::time_point> next_tick_;

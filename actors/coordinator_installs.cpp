@@ -1,5 +1,6 @@
 // Bound plans on their devices: installed before their first chunk, retired when the cache has let go of them and no
-// execution holds a slot of theirs.
+// execution runs them. Arena slots belong to layouts, which bound plans share: a slot's memory serves one execution after the
+// other, whatever their dims.
 #include "actors/coordinator.hpp"
 
 #include <caf/stateful_actor.hpp>
@@ -16,6 +17,7 @@ coordinator_state::installation& coordinator_state::install(const bound_plan_ptr
   i.bound = bound;
   i.planned = planned;
   i.started = now();
+  ++slots_[bound->layout->id].installations;
   for (device_index d = 0; d < planned->devices.size(); ++d)
     if (planned->used[d]) {
       ++i.pending;
@@ -54,10 +56,11 @@ void coordinator_state::on_installed(const plan_installed& answer) {
 
 uint32_t coordinator_state::take_slot(installation& i) {
   ++i.in_use;
-  if (i.free_slots.empty())
-    return i.slots++;
-  const uint32_t slot = i.free_slots.back();
-  i.free_slots.pop_back();
+  slot_pool& slots = slots_.at(i.bound->layout->id);
+  if (slots.free.empty())
+    return slots.count++;
+  const uint32_t slot = slots.free.back();
+  slots.free.pop_back();
   return slot;
 }
 
@@ -67,7 +70,7 @@ void coordinator_state::leave_segment(execution& e) {
   const uint64_t id = e.bound()->id;
   e.leave_segment();
   installation& i = installations_.at(id);
-  i.free_slots.push_back(e.slot());
+  slots_.at(i.bound->layout->id).free.push_back(e.slot());
   --i.in_use;
   if (i.evicted && i.in_use == 0)
     retire(id);
@@ -90,6 +93,9 @@ void coordinator_state::retire(uint64_t bound_plan) {
   for (device_index d = 0; d < planned.devices.size(); ++d)
     if (planned.used[d])
       self_->send(devices_[planned.devices[d]].handle.actor, retire_plan{bound_plan});
+  const auto slots = slots_.find(found->second.bound->layout->id);
+  if (--slots->second.installations == 0)
+    slots_.erase(slots);
   installations_.erase(found);
 }
 

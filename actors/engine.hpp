@@ -94,7 +94,9 @@ struct run_result {
 /// Counters of a session.
 struct session_stats {
   uint64_t runs = 0;
-  uint64_t plan_hits = 0, plan_misses = 0, plan_evictions = 0;
+  uint64_t plan_hits = 0, plan_misses = 0, plan_evictions = 0; // of bound plans
+  /// Of arena layouts, which plan misses look for: bindings with new dims share one where they are in the same bucket.
+  uint64_t layout_hits = 0, layout_misses = 0, layout_evictions = 0;
   double load_ms = 0;    // file → graph
   double rewrite_ms = 0; // of all rewrites
   double plan_ms = 0;    // of all plans and binds, installs included

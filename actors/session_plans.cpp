@@ -8,9 +8,10 @@
 namespace troupe::actors {
 namespace {
 
-/// How many specialisations and bound plans a session keeps.
+/// How many specialisations, bound plans and layouts a session keeps.
 constexpr size_t max_specialisations = 8;
 constexpr size_t max_bound_plans = 64;
+constexpr size_t max_layouts = 16;
 
 using steady = std::chrono::steady_clock;
 
@@ -50,7 +51,7 @@ bindings read_symbols(const graph& program, const named_tensors& inputs, const b
 
 session_plans::session_plans(model_ptr m, std::vector<device_info> devices)
     : model_(std::move(m)), devices_(std::move(devices)), specialisations_(max_specialisations),
-      bound_(max_bound_plans) {
+      bound_(max_bound_plans), layouts_(max_layouts) {
   for (size_t d = 0; d < devices_.size(); ++d)
     usable_.push_back(d);
   stats_.load_ms = model_->load_ms;
@@ -129,7 +130,7 @@ bound_plan_ptr session_plans::bind(const planned_model_ptr& planned, uint32_t se
   if (cached)
     *cached = false;
   const auto start = steady::now();
-  bound_plan_ptr bound = bind_segment(planned->compiled, segment, symbols);
+  bound_plan_ptr bound = layouts_.bind(planned->compiled, segment, symbols);
   bound_.insert(key, bound, [this](const bound_plan_ptr& old) { evicted_.push_back(old->id); });
   stats_.plan_ms += milliseconds_since(start);
   return bound;
@@ -138,6 +139,7 @@ bound_plan_ptr session_plans::bind(const planned_model_ptr& planned, uint32_t se
 void session_plans::forget_bound_plans() {
   bound_.for_each([this](const bound_plan_ptr& old) { evicted_.push_back(old->id); });
   bound_.clear();
+  layouts_.clear();
 }
 
 void session_plans::remove_device(size_t device) {
@@ -152,6 +154,9 @@ session_stats session_plans::stats() const {
   stats.plan_hits = bound_.stats().hits;
   stats.plan_misses = bound_.stats().misses;
   stats.plan_evictions = bound_.stats().evictions;
+  stats.layout_hits = layouts_.stats().hits;
+  stats.layout_misses = layouts_.stats().misses;
+  stats.layout_evictions = layouts_.stats().evictions;
   return stats;
 }
 

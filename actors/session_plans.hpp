@@ -2,12 +2,13 @@
 //
 // Three levels, each a cache: the model is specialised to the ranks of inputs whose shape the file does not state and to the
 // values of inputs that decide shapes (rewrite), planned for a device set, and bound to concrete dims. A change of any of
-// them is a miss; a change of the device set forgets everything below it.
+// them is a miss; a change of the device set forgets everything below it. Bound plans share arena layouts, by buckets of their
+// dims (plan/layout_buckets.hpp).
 // Not thread-safe: the session's coordinator is the only user.
 #pragma once
 
 #include "actors/model.hpp"
-#include "plan/plan_cache.hpp"
+#include "plan/layout_buckets.hpp"
 
 #include <utility>
 
@@ -43,7 +44,7 @@ public:
   /// Returns ids of bound plans that have left the cache since the last call.
   std::vector<uint64_t> take_evicted() { return std::exchange(evicted_, {}); }
 
-  /// Returns the counters, those of the cache of bound plans included.
+  /// Returns the counters, those of the caches of bound plans and of layouts included.
   session_stats stats() const;
   /// Counts a run; adds the time that an install took.
   void count_run() { ++stats_.runs; }
@@ -63,6 +64,7 @@ private:
   std::vector<size_t> usable_; // indices into devices_
   plan_cache<specialisation> specialisations_;
   plan_cache<bound_plan_ptr> bound_;
+  layout_buckets layouts_;
   std::vector<uint64_t> evicted_;
   uint64_t plans_made_ = 0;
   session_stats stats_;

@@ -19,7 +19,7 @@ class installer {
 public:
   installer(installed_plan& out, const install_tools& tools)
       : out_(out), tools_(tools), bound_(*out.bound), plan_(*bound_.source), program_(*plan_.program),
-        memory_(bound_.memory.at(out.self)) {}
+        memory_(bound_.layout->memory.at(out.self)) {}
 
   void install() {
     out_.arena_bytes = memory_.arena_bytes;

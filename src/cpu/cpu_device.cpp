@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <set>
 #include <utility>
 
 namespace troupe {
@@ -27,7 +28,9 @@ public:
 
   void install(bound_plan_ptr bound, device_index self) override {
     const uint64_t id = bound->id;
+    const uint64_t layout = bound->layout->id;
     auto prepared = prepare_plan(std::move(bound), self, resources_);
+    prepared->arenas = arenas_of(layout);
     pointers_.resize(std::max(pointers_.size(), prepared->max_operands));
     allocated_.resize(std::max(allocated_.size(), prepared->max_operands));
     plans_[id] = std::move(prepared);
@@ -54,12 +57,25 @@ public:
   device_stats stats() const override {
     device_stats s{.chunks = chunks_, .busy_ns = busy_ns_, .weight_bytes = resources_.weights.bytes()};
     s.installed_plans = static_cast<int64_t>(plans_.size());
+    std::set<const layout_arenas*> counted;
     for (const auto& [id, p] : plans_)
-      s.arena_bytes += p->arena_bytes();
+      if (counted.insert(p->arenas.get()).second)
+        s.arena_bytes +=
+            p->bound->layout->memory[p->self].arena_bytes *
+            std::count_if(p->arenas->begin(), p->arenas->end(), [](const auto& a) { return a != nullptr; });
     return s;
   }
 
 private:
+  std::shared_ptr<layout_arenas> arenas_of(uint64_t layout) {
+    std::erase_if(arenas_, [](const auto& entry) { return entry.second.expired(); });
+    std::weak_ptr<layout_arenas>& known = arenas_[layout];
+    std::shared_ptr<layout_arenas> arenas = known.lock();
+    if (!arenas)
+      known = arenas = std::make_shared<layout_arenas>();
+    return arenas;
+  }
+
   void run(chunk_work& work, chunk_result& result) {
     const auto found = plans_.find(work.bound_plan);
     expects(found != plans_.end(), "the CPU device was sent a chunk of a plan that is not installed");
@@ -179,8 +195,9 @@ private:
   kernel_resources resources_;
   std::shared_ptr<buffer_pool> pool_ = buffer_pool::make();
   std::unordered_map<uint64_t, std::unique_ptr<prepared_plan>> plans_;
-  std::vector<void*> pointers_;   // of the step being run
-  std::vector<tensor> allocated_; // by its outputs
+  std::unordered_map<uint64_t, std::weak_ptr<layout_arenas>> arenas_; // by layout
+  std::vector<void*> pointers_;                                       // of the step being run
+  std::vector<tensor> allocated_;                                     // by its outputs
   int64_t chunks_ = 0, busy_ns_ = 0;
 };
 

@@ -95,7 +95,7 @@ private:
 
   value_id define(const chunk& c, value_id v, chunk_id id, prepared_chunk& out) {
     last_use_[v] = id;
-    const bool in_arena = bound_.memory[p_.self].offset[v] >= 0;
+    const bool in_arena = bound_.layout->memory[p_.self].offset[v] >= 0;
     if (!in_arena && !is_unsized(c, v))
       out.fresh.push_back({v, program_.values[v].type, bound_.dims[v]});
     return v;
@@ -113,8 +113,9 @@ private:
     for (size_t v = 0; v < last_use_.size(); ++v)
       if (last_use_[v] == id && !program_.values[v].constant)
         c.release.push_back(static_cast<value_id>(v));
-    std::erase_if(c.release,
-                  [&](value_id v) { return p_.fixed_address[v] != nullptr || bound_.memory[p_.self].offset[v] >= 0; });
+    std::erase_if(c.release, [&](value_id v) {
+      return p_.fixed_address[v] != nullptr || bound_.layout->memory[p_.self].offset[v] >= 0;
+    });
   }
 
   prepared_plan& p_;
@@ -139,11 +140,6 @@ std::shared_ptr<void> allocate_arena(int64_t bytes, bool poison) {
 
 } // namespace
 
-int64_t prepared_plan::arena_bytes() const {
-  const auto made = std::count_if(slots.begin(), slots.end(), [](const auto& slot) { return slot != nullptr; });
-  return made * bound->memory[self].arena_bytes;
-}
-
 std::unique_ptr<prepared_plan> prepare_plan(bound_plan_ptr bound, device_index self, kernel_resources& resources) {
   auto p = std::make_unique<prepared_plan>();
   p->bound = std::move(bound);
@@ -156,9 +152,13 @@ arena_slot& slot_of(prepared_plan& p, uint32_t index, bool poison) {
   if (index >= p.slots.size())
     p.slots.resize(index + 1);
   if (!p.slots[index]) {
-    const device_memory& memory = p.bound->memory[p.self];
+    const device_memory& memory = p.bound->layout->memory[p.self];
+    p.arenas->resize(std::max<size_t>(p.arenas->size(), index + 1));
+    std::shared_ptr<void>& arena = (*p.arenas)[index];
+    if (!arena)
+      arena = allocate_arena(memory.arena_bytes, poison);
     auto slot = std::make_unique<arena_slot>();
-    slot->arena = allocate_arena(memory.arena_bytes, poison);
+    slot->arena = arena;
     slot->address = p.fixed_address;
     for (size_t v = 0; v < memory.offset.size(); ++v)
       if (memory.offset[v] >= 0)

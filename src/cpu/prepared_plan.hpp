@@ -44,6 +44,9 @@ struct arena_slot {
   std::unordered_map<value_id, tensor> held; // uploads, fresh values and what kernels allocated
 };
 
+/// The arenas of a layout's slots, shared by the bound plans that have it; null where a slot has not been used.
+using layout_arenas = std::vector<std::shared_ptr<void>>;
+
 struct prepared_plan {
   bound_plan_ptr bound;
   device_index self = 0;
@@ -51,10 +54,9 @@ struct prepared_plan {
   /// Addresses that are the same in every slot: constants and host-known values, by value.
   std::vector<void*> fixed_address;
   std::unordered_map<value_id, weight_cache::handle> weights;
-  std::vector<std::unique_ptr<arena_slot>> slots;
-  size_t max_operands = 0; // of a step
-
-  int64_t arena_bytes() const;
+  std::shared_ptr<layout_arenas> arenas;
+  std::vector<std::unique_ptr<arena_slot>> slots; // null where this bound plan has not run on a slot
+  size_t max_operands = 0;                        // of a step
 };
 
 /// Chooses and prepares kernels for all chunks of device `self` in `bound`'s segment. Throws what kernels throw.

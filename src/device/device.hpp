@@ -40,7 +40,8 @@ struct chunk_work {
   uint64_t bound_plan = 0; // bound_plan::id, installed before
   chunk_id chunk = 0;
   execution_id execution = 0;
-  /// Arena slot: executions in flight on one bound plan have different slots, counted from 0.
+  /// Arena slot: executions in flight on bound plans of one layout have different slots, counted from 0. A bound plan may see
+  /// only some of them.
   uint32_t slot = 0;
   /// The chunk's uploads, in its order.
   std::vector<tensor> uploads;
@@ -73,8 +74,9 @@ struct device_stats {
   int64_t chunks = 0;
   int64_t busy_ns = 0;
   int64_t weight_bytes = 0; // materialised and held
-  int64_t arena_bytes = 0;  // of all slots
+  int64_t arena_bytes = 0;  // of all slots of all layouts
   int64_t installed_plans = 0;
+  int64_t recorded_chunks = 0; // command buffers recorded for chunks since the device was opened
 };
 
 class device {

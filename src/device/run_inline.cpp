@@ -38,7 +38,7 @@ std::vector<tensor> inline_runner::run(std::span<const tensor> inputs, std::vect
 const bound_plan_ptr& inline_runner::installed(uint32_t segment, const bindings& symbols) {
   bound_plan_ptr& bound = installed_[{segment, symbols}];
   if (!bound) {
-    bound = bind_segment(plan_, segment, symbols);
+    bound = layouts_.bind(plan_, segment, symbols);
     for (size_t d = 0; d < devices_.size(); ++d)
       devices_[d]->install(bound, static_cast<device_index>(d));
   }

@@ -2,10 +2,11 @@
 #pragma once
 
 #include "device/device.hpp"
+#include "plan/layout_buckets.hpp"
 
 namespace troupe {
 
-/// Installed segments of one plan, to run them again with the same inputs' dims.
+/// Installed segments of one plan, to run them again with the same inputs' dims or others.
 class inline_runner {
 public:
   /// `devices` are the plan's, in its order.
@@ -22,6 +23,7 @@ private:
 
   std::shared_ptr<const plan> plan_;
   std::vector<device*> devices_;
+  layout_buckets layouts_{16};
   std::map<std::pair<uint32_t, bindings>, bound_plan_ptr> installed_;
   std::vector<tensor> values_; // by value: inputs and downloads
 };

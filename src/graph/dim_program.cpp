@@ -66,4 +66,20 @@ void dim_program::evaluate(std::span<const int64_t> values, std::vector<int64_t>
   }
 }
 
+std::vector<bool> dim_program::dependents(const std::vector<bool>& which) const {
+  expects(which.size() == symbols_.size(), "dim_program::dependents: one entry a symbol");
+  std::vector<bool> slots(steps_.size());
+  for (size_t i = 0; i < steps_.size(); ++i) {
+    const instruction& step = steps_[i];
+    switch (step.what) {
+      case code::constant: break;
+      case code::symbol: slots[i] = which[static_cast<size_t>(step.a)]; break;
+      case code::add:
+      case code::multiply:
+      case code::operation: slots[i] = slots[static_cast<size_t>(step.a)] || slots[static_cast<size_t>(step.b)]; break;
+    }
+  }
+  return slots;
+}
+
 } // namespace troupe

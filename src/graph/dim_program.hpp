@@ -23,6 +23,9 @@ public:
   /// `errc::invalid_input` where the values do not fit (a broadcast of unequal dims, a division by zero, overflow).
   void evaluate(std::span<const int64_t> values, std::vector<int64_t>& slots) const;
 
+  /// Returns by slot whether its value depends on a symbol for which `which` (one entry a symbol) is set.
+  std::vector<bool> dependents(const std::vector<bool>& which) const;
+
 private:
   enum class code : uint8_t { constant, symbol, add, multiply, operation };
   struct instruction {

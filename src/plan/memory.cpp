@@ -87,9 +87,9 @@ struct block {
   uint32_t next = nobody; // of the blocks that end at the same position
 };
 
-class arena_layout {
+class arena_builder {
 public:
-  arena_layout(const device_lifetimes& lifetimes, std::span<const shape> dims, std::span<const int64_t> bytes)
+  arena_builder(const device_lifetimes& lifetimes, std::span<const shape> dims, std::span<const int64_t> bytes)
       : lifetimes_(lifetimes), dims_(dims), bytes_(bytes), block_of_(lifetimes.values.size()),
         ends_at_(lifetimes.positions, nobody) {
     blocks_.reserve(lifetimes.values.size());
@@ -162,7 +162,7 @@ private:
 } // namespace
 
 device_memory lay_out(const device_lifetimes& lifetimes, std::span<const shape> dims, std::span<const int64_t> bytes) {
-  return arena_layout(lifetimes, dims, bytes).run();
+  return arena_builder(lifetimes, dims, bytes).run();
 }
 
 } // namespace troupe

@@ -69,8 +69,8 @@ void print_devices(std::string& out, const plan& p, const bound_plan* bound) {
                    p.weight_bytes[d]);
     if (bound)
       fmt::format_to(at, ", arena {} bytes ({} live at most, {} without reuse), inputs and outputs {} bytes",
-                     bound->memory[d].arena_bytes, bound->memory[d].peak_bytes, bound->memory[d].bytes_without_reuse,
-                     bound->memory[d].transfer_bytes);
+                     bound->layout->memory[d].arena_bytes, bound->layout->memory[d].peak_bytes,
+                     bound->layout->memory[d].bytes_without_reuse, bound->layout->memory[d].transfer_bytes);
     out += '\n';
   }
 }
@@ -128,10 +128,10 @@ json device_json(const plan& p, const bound_plan* bound, device_index d) {
          {"memory_bytes", p.devices[d].memory_bytes},
          {"weight_bytes", p.weight_bytes[d]}};
   if (bound) {
-    j["arena_bytes"] = bound->memory[d].arena_bytes;
-    j["peak_bytes"] = bound->memory[d].peak_bytes;
-    j["arena_bytes_without_reuse"] = bound->memory[d].bytes_without_reuse;
-    j["transfer_bytes"] = bound->memory[d].transfer_bytes;
+    j["arena_bytes"] = bound->layout->memory[d].arena_bytes;
+    j["peak_bytes"] = bound->layout->memory[d].peak_bytes;
+    j["arena_bytes_without_reuse"] = bound->layout->memory[d].bytes_without_reuse;
+    j["transfer_bytes"] = bound->layout->memory[d].transfer_bytes;
   }
   return j;
 }

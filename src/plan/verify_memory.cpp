@@ -20,7 +20,7 @@ struct use {
 class memory_checker {
 public:
   memory_checker(const bound_plan& b, device_index d)
-      : b_(b), p_(*b.source), g_(*p_.program), memory_(b.memory[d]), device_(d), uses_(g_.values.size()) {}
+      : b_(b), p_(*b.source), g_(*p_.program), memory_(b.layout->memory[d]), device_(d), uses_(g_.values.size()) {}
 
   void run() {
     for (chunk_id id = p_.segment_begin[b_.segment]; id < p_.segment_begin[b_.segment + 1]; ++id)
@@ -101,6 +101,9 @@ private:
   int64_t end(value_id v) const { return begin(v) + bytes_of(g_.values[v].type, volume(b_.dims[v])); }
 
   void place(value_id v) {
+    if (end(v) - begin(v) > b_.layout->bytes.at(v))
+      fail(errc::internal, "device '{}': '{}' needs more bytes than the layout has room for", p_.devices[device_].name,
+           g_.values[v].name);
     if (begin(v) % arena_alignment != 0 || end(v) > memory_.arena_bytes)
       fail(errc::internal, "device '{}': '{}' is outside the arena or not aligned", p_.devices[device_].name,
            g_.values[v].name);

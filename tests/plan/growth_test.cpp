@@ -56,7 +56,8 @@ TEST_CASE("planning time grows with the graph, not with its square", "[plan][slo
         binding = std::min(binding, milliseconds([&] { bound = bind_segment(p, 0, values); }));
       std::cout << fmt::format(
           "{} nodes, {} devices, {} chunks: plan {:.2f} ms, bind {:.3f} ms, arena {} of {} bytes\n", nodes, devices,
-          p->chunks.size(), planning, binding, bound->memory[0].arena_bytes, bound->memory[0].bytes_without_reuse);
+          p->chunks.size(), planning, binding, bound->layout->memory[0].arena_bytes,
+          bound->layout->memory[0].bytes_without_reuse);
       // Far above what an optimised build needs; a quadratic step would take minutes.
       CHECK(planning < 30'000);
       CHECK(binding < 5'000);

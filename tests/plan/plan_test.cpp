@@ -31,11 +31,11 @@ TEST_CASE("a chain on one device is one chunk with reused memory", "[plan][A2][A
   const auto bound = bind_segment(p, 0, {{"batch", 3}});
   CHECK(bound->dims[v] == shape{3, 64});
   // Four inner values of 768 bytes, two live at a time; input and output keep bytes of their own.
-  CHECK(bound->memory[0].arena_bytes == 2 * 768);
-  CHECK(bound->memory[0].bytes_without_reuse == 4 * 768);
-  CHECK(bound->memory[0].transfer_bytes == 2 * 768);
-  CHECK(bound->memory[0].offset[in] == -1);
-  CHECK(bound->memory[0].offset[v] == -1);
+  CHECK(bound->layout->memory[0].arena_bytes == 2 * 768);
+  CHECK(bound->layout->memory[0].bytes_without_reuse == 4 * 768);
+  CHECK(bound->layout->memory[0].transfer_bytes == 2 * 768);
+  CHECK(bound->layout->memory[0].offset[in] == -1);
+  CHECK(bound->layout->memory[0].offset[v] == -1);
 }
 
 TEST_CASE("round-robin alternates and moves each value once", "[plan][A7][A8][B4]") {
@@ -97,7 +97,7 @@ TEST_CASE("a data-dependent shape ends a segment", "[plan][D1]") {
   REQUIRE(p->symbols.size() == 1);
   CHECK(p->segment_of_value[found] == 1);
   const auto first = bind_segment(p, 0, {});
-  CHECK(first->memory[0].offset[found] == -1);
+  CHECK(first->layout->memory[0].offset[found] == -1);
   CHECK_THROWS_AS(bind_segment(p, 1, {}), error);
   bindings values;
   bind_data_symbols(*p, found, {5, 4}, values);
@@ -133,9 +133,9 @@ TEST_CASE("in-place outputs and views share storage", "[plan][D5]") {
   const auto p = checked_plan(b.done({out}), 1, placement_policy::single);
   CHECK(p->storage[flat] == a);
   const auto bound = bind_segment(p, 0, {});
-  CHECK(bound->memory[0].offset[flat] == -1);
-  CHECK(bound->memory[0].offset[a] == bound->memory[0].offset[c]);
-  CHECK(bound->memory[0].arena_bytes == arena_alignment);
+  CHECK(bound->layout->memory[0].offset[flat] == -1);
+  CHECK(bound->layout->memory[0].offset[a] == bound->layout->memory[0].offset[c]);
+  CHECK(bound->layout->memory[0].arena_bytes == arena_alignment);
 }
 
 TEST_CASE("too little memory is an error with the figures", "[plan][B2]") {

@@ -1,5 +1,6 @@
 // Properties of plans of thousands of random graphs: invariants, memory, and simulated executions in random order.
 #include "plan/graphs.hpp"
+#include "plan/layout_buckets.hpp"
 #include "plan/ready_set.hpp"
 #include "plan/waves.hpp"
 #include "support/catch.hpp"
@@ -76,14 +77,15 @@ std::shared_ptr<const graph> random_graph(generator& random) {
 /// Runs a plan without kernels: follows which bytes hold which value, and fails where a value is read that is not there.
 class simulated_execution {
 public:
-  simulated_execution(const std::shared_ptr<const plan>& p, completion_mode mode, generator& random)
-      : plan_(p), p_(*p), random_(random), ready_set_(*p, mode), queues_(p->devices.size()),
+  simulated_execution(const std::shared_ptr<const plan>& p, layout_buckets& layouts, completion_mode mode,
+                      generator& random)
+      : plan_(p), p_(*p), layouts_(layouts), random_(random), ready_set_(*p, mode), queues_(p->devices.size()),
         on_host_(p->program->inputs.begin(), p->program->inputs.end()) {}
 
   void run() {
-    bindings values{{"n", static_cast<int64_t>(1 + below(random_, 9))}};
+    bindings values{{"n", static_cast<int64_t>(1 + below(random_, 40))}};
     for (uint32_t s = 0; s < p_.segment_count; ++s) {
-      bound_ = bind_segment(plan_, s, values);
+      bound_ = layouts_.bind(plan_, s, values);
       holders_.assign(p_.devices.size(), {});
       run_segment(s);
       for (const data_symbol& symbol : p_.symbols)
@@ -174,7 +176,7 @@ private:
 
   /// Bytes outside the arena are keyed by their value, below zero.
   int64_t place_of(const chunk& c, value_id root) const {
-    const int64_t offset = bound_->memory[c.device].offset[root];
+    const int64_t offset = bound_->layout->memory[c.device].offset[root];
     return offset >= 0 ? offset : -1 - root;
   }
 
@@ -183,7 +185,7 @@ private:
     const int64_t begin = place_of(c, root);
     if (begin >= 0) {
       const int64_t end = begin + std::max<int64_t>(1, bytes_of(dtype::float32, volume(bound_->dims[root])));
-      REQUIRE(end <= bound_->memory[c.device].arena_bytes);
+      REQUIRE(end <= bound_->layout->memory[c.device].arena_bytes);
       std::erase_if(holders, [&](const auto& h) { return h.first >= 0 && h.first < end && h.second.end > begin; });
       holders[begin] = {root, end};
     } else {
@@ -207,6 +209,7 @@ private:
 
   std::shared_ptr<const plan> plan_;
   const plan& p_;
+  layout_buckets& layouts_;
   generator& random_;
   ready_set ready_set_;
   bound_plan_ptr bound_;
@@ -223,7 +226,7 @@ void check_no_overlap(const plan& p, const bound_plan& b) {
     for (size_t i = 0; i < all.values.size(); ++i)
       for (size_t j = 0; j < i; ++j) {
         const lifetime &x = all.values[j], &y = all.values[i];
-        const auto begin = [&](const lifetime& l) { return b.memory[d].offset[l.value]; };
+        const auto begin = [&](const lifetime& l) { return b.layout->memory[d].offset[l.value]; };
         const auto end = [&](const lifetime& l) {
           return begin(l) + bytes_of(dtype::float32, volume(b.dims[l.value]));
         };
@@ -254,9 +257,9 @@ std::vector<device_info> random_devices(generator& random) {
 
 } // namespace
 
-TEST_CASE("random plans keep their invariants and execute in any order", "[plan][A2][A4][A12][B4][C5][D4][D5]") {
-  size_t several_segments = 0, several_chunks = 0, in_place = 0, late_known = 0,
-         wide_waves = 0; // the test must cover these
+TEST_CASE("random plans keep their invariants and execute in any order", "[plan][A2][A4][A12][B4][C5][D1][D4][D5]") {
+  size_t several_segments = 0, several_chunks = 0, in_place = 0, late_known = 0, wide_waves = 0,
+         shared_layouts = 0; // the test must cover these
   for (uint64_t seed = 0; seed < 3000; ++seed) {
     generator random(seed);
     INFO("seed " << seed);
@@ -265,19 +268,23 @@ TEST_CASE("random plans keep their invariants and execute in any order", "[plan]
     const auto policy = below(random, 4) ? placement_policy::round_robin : placement_policy::single;
     const auto p = make_plan(g, devices, {policy});
     verify(*p);
-    for (auto mode : {completion_mode::device, completion_mode::host})
-      simulated_execution(p, mode, random).run();
-    bindings values{{"n", 5}};
-    for (const data_symbol& symbol : p->symbols)
-      values[symbol.name] = 6;
-    for (uint32_t s = 0; s < p->segment_count; ++s) {
-      const auto bound = bind_segment(p, s, values);
-      check_no_overlap(*p, *bound);
-      verify(*bound);
-      for (device_index d = 0; d < devices.size(); ++d)
-        in_place += !p->lifetimes[s * devices.size() + d].candidates.empty();
-      late_known += s > 0 && !p->known_values[s].empty();
+    layout_buckets layouts(4);
+    for (auto mode : {completion_mode::device, completion_mode::host, completion_mode::device})
+      simulated_execution(p, layouts, mode, random).run();
+    for (int64_t n : {5, 6, 7, 0}) {
+      bindings values{{"n", n}};
+      for (const data_symbol& symbol : p->symbols)
+        values[symbol.name] = n + 1;
+      for (uint32_t s = 0; s < p->segment_count; ++s) {
+        const auto bound = layouts.bind(p, s, values);
+        check_no_overlap(*p, *bound);
+        verify(*bound);
+        for (device_index d = 0; d < devices.size(); ++d)
+          in_place += !p->lifetimes[s * devices.size() + d].candidates.empty();
+        late_known += s > 0 && !p->known_values[s].empty();
+      }
     }
+    shared_layouts += layouts.stats().hits;
     several_segments += p->segment_count > 1;
     several_chunks += p->chunks.size() > 4;
     for (const chunk& c : p->chunks)
@@ -288,4 +295,5 @@ TEST_CASE("random plans keep their invariants and execute in any order", "[plan]
   CHECK(in_place > 300);
   CHECK(late_known > 30);
   CHECK(wide_waves > 100);
+  CHECK(shared_layouts > 3000);
 }

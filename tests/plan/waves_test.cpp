@@ -167,7 +167,7 @@ TEST_CASE("in-place needs a wave in which nobody else reads the input", "[plan][
     const auto p = make_plan(b.done({sum}), gpus(1), {});
     const auto bound = bind_segment(p, 0, {});
     verify(*bound);
-    const auto& offset = bound->memory[0].offset;
+    const auto& offset = bound->layout->memory[0].offset;
     CHECK((offset[changed] == offset[a]) == !other_reader);
     CHECK(offset[in] >= 0);
     CHECK(offset[sum] >= 0);
@@ -182,9 +182,9 @@ TEST_CASE("values of one wave never share bytes, and none are reused within it",
   const auto p = make_plan(b.done({end}), gpus(1), {});
   const auto bound = bind_segment(p, 0, {});
   verify(*bound);
-  CHECK(bound->memory[0].arena_bytes == 3 * 2048);
-  CHECK(bound->memory[0].peak_bytes == 3 * 2048);
-  CHECK(bound->memory[0].offset[end] == bound->memory[0].offset[in]);
+  CHECK(bound->layout->memory[0].arena_bytes == 3 * 2048);
+  CHECK(bound->layout->memory[0].peak_bytes == 3 * 2048);
+  CHECK(bound->layout->memory[0].offset[end] == bound->layout->memory[0].offset[in]);
 }
 
 TEST_CASE("the verifiers see what a wrong plan does", "[plan][A12]") {
@@ -198,17 +198,21 @@ TEST_CASE("the verifiers see what a wrong plan does", "[plan][A12]") {
   CHECK_THROWS_WITH(verify(joined), Catch::Contains("'n1'") && Catch::Contains("wave 0"));
   joined.chunks[0].wave_begin = {0, 1};
   CHECK_THROWS_WITH(verify(joined), Catch::Contains("do not cover"));
-  bound_plan moved = *bind_segment(p, 0, {});
-  CHECK_NOTHROW(verify(moved));
-  const int64_t right = moved.memory[0].offset[c];
-  moved.memory[0].offset[c] = moved.memory[0].offset[a];
-  CHECK_THROWS_WITH(verify(moved), Catch::Contains("overlap"));
-  moved.memory[0].offset[c] = moved.memory[0].arena_bytes;
-  CHECK_THROWS_WITH(verify(moved), Catch::Contains("outside the arena"));
-  moved.memory[0].offset[c] = -1;
-  CHECK_THROWS_WITH(verify(moved), Catch::Contains("no place"));
-  moved.memory[0].offset[c] = right;
-  CHECK_NOTHROW(verify(moved));
+  bound_plan bound = *bind_segment(p, 0, {});
+  CHECK_NOTHROW(verify(bound));
+  const auto moved = std::make_shared<arena_layout>(*bound.layout);
+  bound.layout = moved;
+  const int64_t right = moved->memory[0].offset[c];
+  moved->memory[0].offset[c] = moved->memory[0].offset[a];
+  CHECK_THROWS_WITH(verify(bound), Catch::Contains("overlap"));
+  moved->memory[0].offset[c] = moved->memory[0].arena_bytes;
+  CHECK_THROWS_WITH(verify(bound), Catch::Contains("outside the arena"));
+  moved->memory[0].offset[c] = -1;
+  CHECK_THROWS_WITH(verify(bound), Catch::Contains("no place"));
+  moved->memory[0].offset[c] = right;
+  CHECK_NOTHROW(verify(bound));
+  moved->bytes[c] = 4;
+  CHECK_THROWS_WITH(verify(bound), Catch::Contains("more bytes than the layout"));
 }
 
 TEST_CASE("a wave over the scratch budget is split", "[plan][E4]") {

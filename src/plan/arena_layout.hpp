@@ -1,0 +1,66 @@
+// Where the values of a segment lie in the devices' arenas: laid out for capacities of the symbols, shared by all bindings
+// that fit.
+//
+// Each symbol of a layout is either fixed, and has this value in every binding, or varies up to its capacity. A binding fits
+// where every value takes at most the bytes that it has at the capacities (dims need not grow with the symbols). Bytes are
+// shared in place only by values whose dims are equal in every binding, not merely at the capacities.
+//
+// A layout is immutable. Devices give out memory by its id: executions of different bindings use the same arena slots.
+#pragma once
+
+#include "plan/plan.hpp"
+
+namespace troupe {
+
+/// Arena layout of one device for one segment.
+struct device_memory {
+  int64_t arena_bytes = 0;
+  /// Byte offset by value, a multiple of `arena_alignment`; -1 where the value is not in this device's arena: weights,
+  /// host-known values, views (`root_on` says whose bytes they use), strings, values that the kernel allocates. On a device
+  /// with host memory also uploads, which keep the caller's bytes, and roots of downloads: the device allocates a tensor of
+  /// its own for a root that it produces, because the bytes leave it.
+  std::vector<int64_t> offset;
+  /// The most bytes that are live in the arena at one position (wave or node): what no layout can go below.
+  int64_t peak_bytes = 0;
+  /// Sum of the sizes of all arena values without reuse, for the report.
+  int64_t bytes_without_reuse = 0;
+  /// Bytes of uploads and of roots of downloads that are not in the arena.
+  int64_t transfer_bytes = 0;
+};
+
+/// Every arena offset is a multiple of this: the largest minStorageBufferOffsetAlignment that Vulkan allows.
+inline constexpr int64_t arena_alignment = 256;
+
+/// What a layout holds of one symbol.
+struct symbol_capacity {
+  std::string name;
+  int64_t capacity = 0; // the only value where the symbol is fixed
+  bool varies = false;
+};
+
+/// See the top of this file.
+struct arena_layout {
+  /// Unique in the process; devices know arena slots by it.
+  uint64_t id = 0;
+  std::shared_ptr<const plan> source;
+  uint32_t segment = 0;
+  /// Those that dims of this and earlier segments mention.
+  std::vector<symbol_capacity> symbols;
+  std::vector<device_memory> memory; // by device
+  // By value; empty, 0 and false for values of later segments.
+  std::vector<shape> dims;    // at the capacities
+  std::vector<int64_t> bytes; // at the capacities
+  std::vector<bool> varies;   // whether dims or host-known elements depend on a symbol that varies
+};
+
+using arena_layout_ptr = std::shared_ptr<const arena_layout>;
+
+/// Returns the symbols that dims of `segment` and earlier ones mention, each once.
+std::vector<std::string> symbols_of(const plan& p, uint32_t segment);
+
+/// Lays `segment` of `p` out for these values of the symbols: capacities of those in `varying`, the only values of the others.
+/// Throws `errc::invalid_input` where dims do not fit together, `errc::out_of_memory` with region, bytes needed and bytes allowed.
+arena_layout_ptr make_layout(std::shared_ptr<const plan> p, uint32_t segment, const bindings& capacities,
+                             const std::vector<std::string>& varying = {});
+
+} // namespace troupe
