@@ -36,6 +36,8 @@ struct engine_options {
   /// A device that has work and shows no progress for this long counts as lost and is abandoned; its runs are done again on
   /// the other devices. Must exceed the longest chunk.
   std::chrono::milliseconds device_timeout = std::chrono::minutes(10);
+  /// Bytes that plans may use, by device name, where that is less than the device has.
+  std::map<std::string, int64_t> memory;
   /// Runs GPUs under Vulkan's validation layer with synchronization validation; see `engine::gpu_messages`. For tests.
   bool gpu_validation = false;
   /// Devices that the caller makes, opened behind the named ones; their `info().name` must be unique. For tests.
@@ -45,6 +47,8 @@ struct engine_options {
 /// How a model is prepared.
 struct session_options {
   placement_policy policy = placement_policy::single;
+  /// Nodes whose device the caller chooses, whatever the policy.
+  std::vector<placement_pin> pins;
   /// Whether the rewrite fuses; off for experiments and tests. Folding and clean-up always happen.
   bool fuse = true;
   /// Which float types the model computes in; its inputs and outputs keep theirs.

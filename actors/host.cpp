@@ -86,6 +86,18 @@ void host::open_devices(const engine_options& options) {
     open(make, threading::own_thread);
   if (devices_.empty())
     fail(errc::invalid_argument, "an engine needs at least one device");
+  limit_memory(options.memory);
+}
+
+void host::limit_memory(const std::map<std::string, int64_t>& limits) {
+  for (const auto& limit : limits) {
+    const auto& [name, bytes] = limit;
+    const auto named = std::find_if(devices_.begin(), devices_.end(),
+                                    [&](const device_handle& d) { return d.info.name == limit.first; });
+    if (named == devices_.end())
+      fail(errc::invalid_argument, "a memory limit names the device '{}', which is not open", name);
+    named->info.memory_bytes = std::min(named->info.memory_bytes, bytes);
+  }
 }
 
 std::vector<std::string> host::gpu_messages() const {

@@ -54,6 +54,7 @@ private:
   std::string explain_gpus() const;
   device_factory factory_of(const device_request& request) const;
   void open(device_factory make, threading where);
+  void limit_memory(const std::map<std::string, int64_t>& limits);
 
   caf::actor_system& system_;
   const std::shared_ptr<host_block_pool> blocks_ = std::make_shared<host_block_pool>();

@@ -96,13 +96,21 @@ planned_model_ptr session_plans::make_planned(const std::shared_ptr<const graph>
   std::vector<device_info> infos;
   for (size_t d : usable_)
     infos.push_back(devices_[d]);
-  result->compiled = make_plan(program, std::move(infos), {.policy = model_->options.policy});
+  result->compiled = make_plan(program, std::move(infos), {.policy = model_->options.policy, .pins = usable_pins()});
   result->devices = usable_;
   describe_plan(*result);
   for (const value_info& output : model_->outputs)
     result->output_names.push_back(output.name);
   stats_.plan_ms += milliseconds_since(start);
   return result;
+}
+
+std::vector<placement_pin> session_plans::usable_pins() const {
+  std::vector<placement_pin> pins = model_->options.pins;
+  for (size_t d = 0; d < devices_.size(); ++d)
+    if (std::find(usable_.begin(), usable_.end(), d) == usable_.end())
+      std::erase_if(pins, [&](const placement_pin& p) { return p.device == devices_[d].name; });
+  return pins;
 }
 
 prepared_run session_plans::prepare(const named_tensors& inputs) {

@@ -57,6 +57,8 @@ private:
   };
 
   specialisation& specialise(const named_tensors& inputs);
+  /// The caller's pins without those to devices that are lost.
+  std::vector<placement_pin> usable_pins() const;
   planned_model_ptr make_planned(const std::shared_ptr<const graph>& program);
 
   model_ptr model_;

@@ -1,10 +1,13 @@
 #include "cli/command.hpp"
 
 #include "loader/tensor_file.hpp"
+#include "plan/policies.hpp"
 #include "trace/chrome_trace.hpp"
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
 #include <charconv>
 #include <fstream>
 #include <random>
@@ -13,9 +16,10 @@
 namespace troupe::cli {
 namespace {
 
-/// Splits "name=value"; throws where there is no '='.
-std::pair<std::string, std::string> split_assignment(const std::string& text, const char* option) {
-  const auto at = text.find('=');
+/// Splits "name=value" at the first '=', or at `at`; throws where there is none.
+std::pair<std::string, std::string> split_assignment(const std::string& text, const char* option,
+                                                     std::optional<size_t> where = std::nullopt) {
+  const auto at = where.value_or(text.find('='));
   if (at == std::string::npos || at == 0)
     fail(errc::invalid_argument, "{} '{}': expected NAME=VALUE", option, text);
   return {text.substr(0, at), text.substr(at + 1)};
@@ -91,12 +95,20 @@ engine_options model_options::engine() const {
   engine_options options;
   options.devices = devices;
   options.gpu_validation = gpu_validation;
+  for (const auto& text : memory) {
+    const auto [name, bytes] = split_assignment(text, "--memory");
+    options.memory[name] = parse_bytes(bytes, "--memory");
+  }
   return options;
 }
 
 session_options model_options::session() const {
   session_options options;
   options.policy = parse_policy(policy);
+  for (const auto& text : pins) {
+    auto [pattern, device] = split_assignment(text, "--pin", text.rfind('=')); // node names may hold one
+    options.pins.push_back({std::move(pattern), std::move(device)});
+  }
   options.fuse = !no_fuse;
   options.precision = parse_precision(precision);
   options.dims = dim_values();
@@ -109,7 +121,15 @@ void add_engine_options(CLI::App& command, model_options& options) {
                   "Devices, e.g. cpu, vulkan:0, cpu*2, null; all (default): every GPU, and the CPU")
       ->delimiter(',')
       ->allow_extra_args(false);
-  command.add_option("--policy", options.policy, "Placement of nodes: single (default), round-robin");
+  command.add_option("--memory", options.memory, "Bytes that a device may use, e.g. vulkan:0=2GiB")
+      ->delimiter(',')
+      ->allow_extra_args(false);
+  std::string known = "Placement of nodes (default single).";
+  for (const policy_row& row : policies())
+    known += fmt::format(" {}: {}.", row.name, row.what);
+  command.add_option("--policy", options.policy, known);
+  command.add_option("--pin", options.pins, "Node on a device, whatever the policy: 'NAME=DEVICE', * and ? in NAME")
+      ->allow_extra_args(false);
   command.add_option("--precision", options.precision,
                      "fp32 (default), auto: float types as in the file; fp16: compute float32 in float16");
   command.add_flag("--no-fuse", options.no_fuse, "Run the model's own operators, nothing fused");
@@ -198,6 +218,32 @@ named_tensors given_inputs(const session& model, const model_options& options) {
 
 std::string describe(const tensor& t) {
   return fmt::format("{} {}", to_string(t.type()), to_string(t.dims()));
+}
+
+int64_t parse_bytes(std::string_view text, std::string_view option) {
+  static constexpr auto units = std::to_array<std::pair<std::string_view, double>>({
+      {"", 1},
+      {"B", 1},
+      {"KB", 1e3},
+      {"MB", 1e6},
+      {"GB", 1e9},
+      {"TB", 1e12},
+      {"KiB", 0x1p10},
+      {"MiB", 0x1p20},
+      {"GiB", 0x1p30},
+      {"TiB", 0x1p40},
+      {"K", 0x1p10},
+      {"M", 0x1p20},
+      {"G", 0x1p30},
+      {"T", 0x1p40},
+  });
+  double number = -1;
+  const auto [end, status] = std::from_chars(text.data(), text.data() + text.size(), number);
+  const std::string_view unit(end, static_cast<size_t>(text.data() + text.size() - end));
+  const auto row = std::find_if(units.begin(), units.end(), [&](const auto& u) { return u.first == unit; });
+  if (status != std::errc{} || row == units.end() || !(number >= 0 && number * row->second < 0x1p62))
+    fail(errc::invalid_argument, "{} '{}': expected bytes, e.g. 4096, 500MB or 2GiB", option, text);
+  return static_cast<int64_t>(number * row->second);
 }
 
 int64_t peak_memory_bytes() {

@@ -17,6 +17,8 @@ struct model_options {
   std::filesystem::path model;
   std::vector<std::string> devices = {"all"};
   std::string policy = "single";
+  std::vector<std::string> pins;   // "conv*=vulkan:0"
+  std::vector<std::string> memory; // "vulkan:0=2GiB"
   std::string precision = "fp32";
   std::vector<std::string> dims;   // "batch=8"
   std::vector<std::string> inputs; // "name=file"
@@ -30,7 +32,7 @@ struct model_options {
   bindings dim_values() const;
 };
 
-/// Adds `--devices`, `--policy`, `--precision`, `--no-fuse`, `--json` to a subcommand.
+/// Adds `--devices`, `--memory`, `--policy`, `--pin`, `--precision`, `--no-fuse`, `--json` to a subcommand.
 void add_engine_options(CLI::App& command, model_options& options);
 
 /// Adds `--trace`, which sets `file`.
@@ -59,6 +61,9 @@ named_tensors read_data_set(const std::filesystem::path& folder, const std::vect
 /// Returns the tensors of `--input`; where there are none and the model argument is the folder of a test case, its first data
 /// set's.
 named_tensors given_inputs(const session& model, const model_options& options);
+
+/// Returns the bytes that e.g. "2GiB", "500MB" or "4096" says; throws `errc::invalid_argument`, naming `option`.
+int64_t parse_bytes(std::string_view text, std::string_view option);
 
 /// Returns e.g. "float32 [1, 3, 224, 224]".
 std::string describe(const tensor& t);

@@ -1,5 +1,6 @@
 #include "vulkan/vulkan_device.hpp"
 
+#include "base/parallel.hpp"
 #include "vulkan/chunk_times.hpp"
 #include "vulkan/device_choice.hpp"
 #include "vulkan/direct_copies.hpp"
@@ -47,6 +48,11 @@ public:
     info_.gpu = features_;
     recording_.unified = is_unified(context_.facts()) && !options.poison && !options.force_staging;
     recording_.poison = options.poison;
+    info_.transfers = recording_.unified     ? transfer_path::mapped
+                      : imports_.available() ? transfer_path::imported
+                                             : transfer_path::staged;
+    info_.profile = is_hardware(context_.facts()) ? typical_gpu(features_.units, features_.cooperative_matrix)
+                                                  : typical_software_gpu(thread_count());
   }
 
   const device_info& info() const override { return info_; }

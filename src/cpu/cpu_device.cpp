@@ -22,6 +22,7 @@ public:
     info_.units = thread_count();
     info_.host_memory = true;
     info_.prefers_channels_last = true;
+    info_.profile = typical_cpu(info_.units);
   }
 
   const device_info& info() const override { return info_; }

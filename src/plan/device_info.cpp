@@ -11,4 +11,14 @@ std::string_view to_string(device_kind kind) {
   return "unknown";
 }
 
+std::string_view to_string(transfer_path path) {
+  switch (path) {
+    case transfer_path::shared: return "shared";
+    case transfer_path::mapped: return "mapped";
+    case transfer_path::imported: return "imported";
+    case transfer_path::staged: return "staged";
+  }
+  return "unknown";
+}
+
 } // namespace troupe

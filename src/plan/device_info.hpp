@@ -1,6 +1,7 @@
 // What planning needs to know about a device: plain data, copied freely, fabricated in tests.
 #pragma once
 
+#include "cost/device_profile.hpp"
 #include "ops/launch.hpp"
 
 #include <cstdint>
@@ -17,6 +18,17 @@ enum class device_kind : uint8_t {
 
 /// Returns "cpu", "vulkan" or "null".
 std::string_view to_string(device_kind kind);
+
+/// How tensors get to a device and back.
+enum class transfer_path : uint8_t {
+  shared,   // kernels work in the host's memory: nothing is copied
+  mapped,   // the host writes and reads device memory directly
+  imported, // large tensors are copied by the device straight from and to the host's memory, small ones are staged
+  staged,   // through a buffer between
+};
+
+/// Returns the enumerator's name.
+std::string_view to_string(transfer_path path);
 
 /// A device as plans see it.
 struct device_info {
@@ -37,6 +49,9 @@ struct device_info {
   bool fallback = false;
   /// Set for GPUs: only nodes with launches for these features run there.
   std::optional<gpu_features> gpu;
+  /// How fast it is.
+  device_profile profile;
+  transfer_path transfers = transfer_path::shared;
 
   bool operator==(const device_info&) const = default;
 };

@@ -48,7 +48,8 @@ std::string describe(gpu_obstacle obstacle, const node& n) {
   return "unknown";
 }
 
-gpu_support::gpu_support(const graph& program) : program_(program), symbols_(program), dims_(program.values.size()) {}
+gpu_support::gpu_support(const graph& program, bindings expected)
+    : program_(program), symbols_(program), dims_(program.values.size()), values_(std::move(expected)) {}
 
 gpu_obstacle gpu_support::obstacle(node_id index, const gpu_features& gpu) {
   const node& n = program_.nodes[index];
@@ -97,8 +98,8 @@ const shape& gpu_support::representative_dims(value_id v) {
 int64_t gpu_support::evaluate(const dim& d) {
   if (d.is_constant())
     return d.constant();
-  if (!d.symbol_name().empty())
-    return representative_dim;
+  if (const std::string symbol = d.symbol_name(); !symbol.empty())
+    return values_.try_emplace(symbol, representative_dim).first->second;
   std::vector<std::string> names;
   d.collect_symbols(names);
   for (const std::string& name : names)

@@ -30,7 +30,8 @@ inline constexpr int64_t representative_dim = 8;
 /// inferred and not change meanwhile. One thread at a time.
 class gpu_support {
 public:
-  explicit gpu_support(const graph& program);
+  /// Symbols that `expected` lacks count as `representative_dim`.
+  explicit gpu_support(const graph& program, bindings expected = {});
 
   /// Returns why a GPU with these features cannot run a node. Never throws for what the node is: an operator that refuses a
   /// call by an exception counts as one without a kernel.
@@ -39,7 +40,8 @@ public:
   /// Returns the call of a node with representative dims; it refers to the node's attributes and to `gpu`.
   gpu_call representative_call(node_id n, const gpu_features& gpu);
 
-  /// Returns a value's dims with `representative_dim` for every symbol, and for every dim that is then negative or undefined.
+  /// Returns a value's dims with expected values for symbols, and `representative_dim` for every dim that is then negative or
+  /// undefined.
   const shape& representative_dims(value_id v);
 
 private:

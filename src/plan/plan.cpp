@@ -115,23 +115,7 @@ void index_chunks(plan& p) {
 
 } // namespace
 
-placement_policy parse_policy(std::string_view name) {
-  if (name == "single")
-    return placement_policy::single;
-  if (name == "round-robin")
-    return placement_policy::round_robin;
-  fail(errc::invalid_argument, "unknown policy '{}'; known are: single, round-robin", name);
-}
-
-std::string_view to_string(placement_policy policy) {
-  switch (policy) {
-    case placement_policy::single: return "single";
-    case placement_policy::round_robin: return "round-robin";
-  }
-  return "unknown";
-}
-
-std::shared_ptr<const plan> make_plan(std::shared_ptr<const graph> program, std::vector<device_info> devices,
+std::shared_ptr<const plan> make_plan(const std::shared_ptr<const graph>& program, std::vector<device_info> devices,
                                       const plan_options& options) {
   if (devices.empty())
     fail(errc::invalid_argument, "a plan needs at least one device");
@@ -139,6 +123,7 @@ std::shared_ptr<const plan> make_plan(std::shared_ptr<const graph> program, std:
   const std::shared_ptr<graph> g = prepare(*program);
   p->key = plan_key(hash_of(*program), devices, options);
   p->devices = std::move(devices);
+  p->policy = options.policy;
   p->placement = place(*g, p->devices, options);
   split_transfers(*g, p->placement, p->devices);
   assign_layouts(*g, p->placement, p->devices);

@@ -80,10 +80,22 @@ struct device_lifetimes {
   uint32_t positions = 0;
 };
 
+/// How nodes are placed on devices (policies.hpp).
+enum class placement_policy : uint8_t {
+  single,        // everything on the first device that can run it
+  round_robin,   // alternating by node over the devices that can run it
+  weighted,      // contiguous shares of equal predicted time, in the graph's order
+  greedy_memory, // a device is filled before the next: GPUs in order, then other devices, fallback devices last
+  heft,          // earliest predicted finish, moves between devices included
+};
+
 struct plan {
   hash128 key;                          // of everything the plan depends on
   std::shared_ptr<const graph> program; // rewritten, resolved, inferred, layouts assigned
   std::vector<device_info> devices;
+  placement_policy policy = placement_policy::single;
+  /// What placement did that its reader should know: what did not fit where, and went where instead. For people.
+  std::vector<std::string> remarks;
   std::vector<device_index> placement; // by node
   std::vector<chunk> chunks;           // by chunk_id; ascending by segment
   uint32_t segment_count = 1;
@@ -118,24 +130,27 @@ value_id root_on(const plan& p, const chunk& c, value_id v);
 /// Adds the data-dependent symbols that `v`, computed with shape `dims`, stands for (see `plan::symbols`).
 void bind_data_symbols(const plan& p, value_id v, const shape& dims, bindings& values);
 
-/// How nodes are placed on devices.
-enum class placement_policy : uint8_t {
-  single,      // everything on the first device that can run it
-  round_robin, // alternating by node over the devices that can run it
+/// Says which device runs the nodes whose name, or an output's name, matches a pattern.
+struct placement_pin {
+  std::string
+      pattern; // '*' stands for any text, '?' for any character; an exact name wins over patterns, then the later pin
+  std::string device; // device_info::name
+
+  bool operator==(const placement_pin&) const = default;
 };
-
-/// Returns the policy called `name` ("single", "round-robin"); throws `errc::invalid_argument` for others.
-placement_policy parse_policy(std::string_view name);
-
-/// Returns the name that `parse_policy` takes.
-std::string_view to_string(placement_policy policy);
 
 struct plan_options {
   placement_policy policy = placement_policy::single;
+  /// Hold under every policy.
+  std::vector<placement_pin> pins;
+  /// What symbolic dims are likely to be, for predicted times and memory; others count as `representative_dim`.
+  bindings expected;
+  /// Bytes that `greedy_memory` may fill, by device; empty: each device's `memory_bytes`.
+  std::vector<int64_t> budgets;
 };
 
 /// Plans a rewritten graph on `devices` (at least one). Throws `errc::unsupported`, `errc::invalid_model`.
-std::shared_ptr<const plan> make_plan(std::shared_ptr<const graph> program, std::vector<device_info> devices,
+std::shared_ptr<const plan> make_plan(const std::shared_ptr<const graph>& program, std::vector<device_info> devices,
                                       const plan_options& options);
 
 /// Checks the invariants above; throws `errc::internal` naming the chunk and what is wrong.

@@ -2,6 +2,9 @@
 
 #include "ops/op.hpp"
 
+#include <algorithm>
+#include <bit>
+
 namespace troupe {
 namespace {
 
@@ -82,13 +85,29 @@ void add_features(hasher& h, const gpu_features& gpu) {
     h.add(feature);
 }
 
+/// Keeps the four highest bits: samples of free memory that differ by noise give the same plan.
+int64_t quantised(int64_t bytes) {
+  const auto bits = static_cast<int>(std::bit_width(static_cast<uint64_t>(std::max<int64_t>(bytes, 0))));
+  const int drop = std::max(0, bits - 4);
+  return bytes >> drop << drop;
+}
+
+void add_profile(hasher& h, const device_profile& profile) {
+  const auto& [flops_per_s, memory_bytes_per_s, launch_s, barrier_s, chunk_s, up, down] = profile;
+  for (double speed : flops_per_s)
+    h.add(speed);
+  for (double v : {memory_bytes_per_s, launch_s, barrier_s, chunk_s, up.bytes_per_s, up.latency_s, down.bytes_per_s,
+                   down.latency_s})
+    h.add(v);
+}
+
 void add_device(hasher& h, const device_info& device) {
-  const auto& [name, kind, description, memory_bytes, units, host_memory, prefers_channels_last, fallback, gpu] =
-      device;
+  const auto& [name, kind, description, memory_bytes, units, host_memory, prefers_channels_last, fallback, gpu, profile,
+               transfers] = device;
   h.add(name);
   h.add(kind);
   h.add(description);
-  h.add(memory_bytes);
+  h.add(quantised(memory_bytes));
   h.add(units);
   h.add(host_memory);
   h.add(prefers_channels_last);
@@ -96,6 +115,8 @@ void add_device(hasher& h, const device_info& device) {
   h.add(gpu.has_value());
   if (gpu)
     add_features(h, *gpu);
+  add_profile(h, profile);
+  h.add(transfers);
 }
 
 } // namespace
@@ -122,7 +143,21 @@ hash128 plan_key(const hash128& program, std::span<const device_info> devices, c
   h.add(devices.size());
   for (const device_info& d : devices)
     add_device(h, d);
-  h.add(options.policy);
+  const auto& [policy, pins, expected, budgets] = options;
+  h.add(policy);
+  h.add(pins.size());
+  for (const placement_pin& p : pins) {
+    h.add(p.pattern);
+    h.add(p.device);
+  }
+  h.add(expected.size());
+  for (const auto& [name, value] : expected) {
+    h.add(name);
+    h.add(value);
+  }
+  h.add(budgets.size());
+  for (int64_t bytes : budgets)
+    h.add(quantised(bytes));
   return h.digest();
 }
 

@@ -1,6 +1,8 @@
 #include "plan/placement.hpp"
 
 #include "plan/graphs.hpp"
+#include "plan/plan_key.hpp"
+#include "plan/policies.hpp"
 #include "support/catch.hpp"
 
 using namespace troupe;
@@ -78,4 +80,61 @@ TEST_CASE("small integers and views between CPU nodes stay there", "[plan]") {
   b.node(plain_op, {both}, {4});                              // 13: GPU
   b.node(host_op, {both}, {4});                               // 14: CPU
   CHECK(single(b, gpus_and_fallback(1)) == placed{1, 1, 1, 1, 1, 1, 0, 1, 0, 0, 1, 1, 0, 0, 1});
+}
+
+TEST_CASE("weighted gives each device a contiguous share by its speed", "[plan][C6]") {
+  graph_builder b;
+  value_id v = b.input({1024});
+  for (int i = 0; i < 12; ++i)
+    v = b.node(plain_op, {v}, {1024});
+  std::vector<device_info> devices = cpus(3);
+  CHECK(place(b.g, devices, {placement_policy::weighted}) == placed{0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2});
+  for (auto& d : devices)
+    d.profile.launch_s = 0;
+  devices[1].profile.memory_bytes_per_s *= 4;
+  CHECK(place(b.g, devices, {placement_policy::weighted}) == placed{0, 0, 1, 1, 1, 1, 1, 1, 1, 1, 2, 2});
+  // A device that cannot run a node leaves it to the next that can.
+  b.node(host_op, {v}, {4});
+  CHECK(place(b.g, gpus_and_fallback(1), {placement_policy::weighted}).back() == 1);
+}
+
+TEST_CASE("pins hold under every policy", "[plan][pins]") {
+  graph_builder b;
+  value_id v = b.input({4});
+  for (int i = 0; i < 4; ++i)
+    v = b.node(plain_op, {v}, {4}); // n0 makes v1 …
+  v = b.node(host_op, {v}, {4});    // n4 makes v5
+  const auto devices = gpus_and_fallback(2);
+  for (const policy_row& row : policies()) {
+    INFO(row.name);
+    const auto pinned = [&](std::vector<placement_pin> pins) {
+      return place(b.g, devices, {.policy = row.policy, .pins = std::move(pins)});
+    };
+    CHECK(pinned({{"n?", "vulkan:1"}, {"n4", "cpu#0"}, {"v3", "vulkan:0"}}) == placed{1, 1, 0, 1, 2});
+    CHECK(pinned({{"*", "cpu#0"}}) == placed{2, 2, 2, 2, 2});
+    CHECK_THROWS_WITH(pinned({{"n1", "gpu"}}), Contains("vulkan:0, vulkan:1, cpu#0"));
+    CHECK_THROWS_WITH(pinned({{"n9", "vulkan:0"}}), Contains("'n9' holds for no node"));
+    CHECK_THROWS_WITH(pinned({{"n4", "vulkan:0"}}), Contains("cannot run it: no GPU kernel for host"));
+  }
+}
+
+TEST_CASE("patterns of pins", "[plan][pins]") {
+  CHECK(matches("*", ""));
+  CHECK(matches("a*b*c", "aXbYbZc"));
+  CHECK(matches("layer?/*", "layer1/conv"));
+  CHECK_FALSE(matches("layer?/*", "layer12/conv"));
+  CHECK_FALSE(matches("a*b", "abc"));
+  CHECK_FALSE(matches("", "a"));
+  CHECK(matches("a**", "a"));
+}
+
+TEST_CASE("a plan's key tells only clearly different free memory apart", "[plan][E6]") {
+  const auto key = [](int64_t bytes) {
+    std::vector<device_info> devices = cpus(1);
+    devices[0].memory_bytes = bytes;
+    return plan_key(hash128{1, 2}, devices, {});
+  };
+  CHECK(key(1'000'000'000) == key(1'000'000'000 + 300'000));
+  CHECK(key(1'000'000'000) != key(1'200'000'000));
+  CHECK(key(0) != key(1));
 }

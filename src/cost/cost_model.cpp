@@ -1,0 +1,62 @@
+#include "cost/cost_model.hpp"
+
+#include <algorithm>
+
+namespace troupe {
+namespace {
+
+double bytes_of_all(const std::vector<dtype>& types, const std::vector<shape>& dims) {
+  double sum = 0;
+  for (size_t i = 0; i < types.size(); ++i) {
+    double count = types[i] == dtype::undefined ? 0 : 1;
+    for (int64_t d : dims[i])
+      count *= static_cast<double>(d);
+    const int bits = types[i] == dtype::string ? 8 * static_cast<int>(sizeof(std::string)) : bits_of(types[i]);
+    sum += count * bits / 8;
+  }
+  return sum;
+}
+
+/// How a call computes: by its first data operand.
+arithmetic kind_of(const call_shapes& call) {
+  for (const auto* types : {&call.input_types, &call.output_types})
+    for (dtype type : *types)
+      if (type != dtype::undefined)
+        return arithmetic_of(type);
+  return arithmetic::other;
+}
+
+} // namespace
+
+node_work work_of(const node& n, const call_shapes& call) {
+  node_work work{.kind = kind_of(call)};
+  if (n.def && n.def->alias == aliasing::view) {
+    work.launches = false;
+    return work;
+  }
+  if (n.def && n.def->cost) {
+    const op_cost cost = n.def->cost(n.attrs, call);
+    work.flops = cost.flops;
+    work.bytes = cost.bytes;
+  }
+  if (work.bytes <= 0)
+    work.bytes = bytes_of_all(call.input_types, call.inputs) + bytes_of_all(call.output_types, call.outputs);
+  return work;
+}
+
+double seconds(const node_work& work, const device_profile& device) {
+  if (!work.launches)
+    return 0;
+  const double arithmetic_s = work.flops / device.flops_per_s[static_cast<size_t>(work.kind)];
+  return device.launch_s + std::max(arithmetic_s, work.bytes / device.memory_bytes_per_s);
+}
+
+double link_seconds(double bytes, const link_speed& link) {
+  return link.latency_s + bytes / link.bytes_per_s;
+}
+
+double move_seconds(double bytes, const device_profile& from, const device_profile& to) {
+  return link_seconds(bytes, from.down) + link_seconds(bytes, to.up);
+}
+
+} // namespace troupe

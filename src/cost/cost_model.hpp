@@ -1,0 +1,29 @@
+// Predicted times: pure functions of work and profiles.
+#pragma once
+
+#include "cost/device_profile.hpp"
+#include "ops/op.hpp"
+
+namespace troupe {
+
+/// What a node has to do.
+struct node_work {
+  double flops = 0;
+  double bytes = 0; // read and written
+  arithmetic kind = arithmetic::float32;
+  bool launches = true; // false: a view, which no device has work with
+};
+
+/// Returns the work of a call. An operator without a cost function reads and writes each operand once and computes nothing.
+node_work work_of(const node& n, const call_shapes& call);
+
+/// Returns the seconds that a node with this work takes, barriers aside.
+double seconds(const node_work& work, const device_profile& device);
+
+/// Returns the seconds that `bytes` bytes take from one device to another through the host's memory.
+double move_seconds(double bytes, const device_profile& from, const device_profile& to);
+
+/// Returns the seconds that `bytes` bytes take over a link; none where nothing is copied.
+double link_seconds(double bytes, const link_speed& link);
+
+} // namespace troupe
