@@ -2,18 +2,15 @@
 
 #include "base/error.hpp"
 #include "base/hash.hpp"
+#include "base/user_files.hpp"
 #include "vulkan/shader_library.hpp"
 
-#include <cstdlib>
+#include <algorithm>
 #include <cstring>
-#include <filesystem>
 #include <fstream>
-#include <unistd.h>
 
 namespace troupe::vulkan {
 namespace {
-
-namespace fs = std::filesystem;
 
 hash128 hash_of_shaders() {
   hasher h;
@@ -30,18 +27,10 @@ hash128 checksum(std::span<const std::byte> content) {
   return h.digest();
 }
 
-fs::path cache_folder() {
-  const char* xdg = std::getenv("XDG_CACHE_HOME");
-  const char* home = std::getenv("HOME");
-  if (xdg && *xdg)
-    return fs::path(xdg) / "troupe";
-  return home && *home ? fs::path(home) / ".cache" / "troupe" : fs::path();
-}
-
 } // namespace
 
 std::string pipeline_file_path(const gpu_snapshot& s) {
-  const fs::path folder = cache_folder();
+  const std::filesystem::path folder = cache_folder();
   if (folder.empty())
     return {};
   static const hash128 shaders = hash_of_shaders();
@@ -70,18 +59,11 @@ std::vector<std::byte> read_pipeline_file(const std::string& path) {
 }
 
 void write_pipeline_file(const std::string& path, std::span<const std::byte> content) {
-  std::error_code ignored;
-  fs::create_directories(fs::path(path).parent_path(), ignored);
-  const std::string temporary = fmt::format("{}.{}", path, getpid());
   const hash128 sum = checksum(content);
-  std::ofstream file(temporary, std::ios::binary | std::ios::trunc);
-  file.write(reinterpret_cast<const char*>(&sum), sizeof(sum));
-  file.write(reinterpret_cast<const char*>(content.data()), static_cast<std::streamsize>(content.size()));
-  file.close();
-  if (file)
-    fs::rename(temporary, path, ignored);
-  if (!file || ignored)
-    fs::remove(temporary, ignored);
+  std::vector<std::byte> file(sizeof(sum) + content.size());
+  std::memcpy(file.data(), &sum, sizeof(sum));
+  std::copy(content.begin(), content.end(), file.begin() + sizeof(sum));
+  replace_file(path, file); // where it cannot be written, the next run compiles again
 }
 
 } // namespace troupe::vulkan

@@ -14,6 +14,21 @@ struct node_work {
   bool launches = true; // false: a view, which no device has work with
 };
 
+/// Returns the types and shapes of a node's operands; `dims_of` gives a value's dims.
+template <class DimsOf>
+call_shapes shapes_of(const graph& program, const node& n, DimsOf&& dims_of) {
+  call_shapes call;
+  const auto add = [&](const std::vector<value_id>& ids, std::vector<dtype>& types, std::vector<shape>& dims) {
+    for (value_id v : ids) {
+      types.push_back(v == no_value ? dtype::undefined : program.values[v].type);
+      dims.push_back(v == no_value ? shape{} : dims_of(v));
+    }
+  };
+  add(n.inputs, call.input_types, call.inputs);
+  add(n.outputs, call.output_types, call.outputs);
+  return call;
+}
+
 /// Returns the work of a call. An operator without a cost function reads and writes each operand once and computes nothing.
 node_work work_of(const node& n, const call_shapes& call);
 

@@ -88,22 +88,33 @@ std::vector<int64_t> transfer_bytes(const arena_layout& l) {
   return sums;
 }
 
+/// Throws where some device has less than it needs, naming all that do.
+void check_memory(const arena_layout& l) {
+  const plan& p = *l.source;
+  std::vector<int64_t> needed;
+  std::string shortages;
+  for (size_t d = 0; d < p.devices.size(); ++d) {
+    const device_memory& m = l.memory[d];
+    needed.push_back(checked_add(checked_add(m.arena_bytes, m.transfer_bytes), p.weight_bytes[d]));
+    if (needed[d] > p.devices[d].memory_bytes)
+      shortages += fmt::format(
+          "{}device '{}': {} bytes needed (arena {}, weights {}, inputs and outputs {}), {} bytes allowed",
+          shortages.empty() ? "" : "; ", p.devices[d].name, needed[d], m.arena_bytes, p.weight_bytes[d],
+          m.transfer_bytes, p.devices[d].memory_bytes);
+  }
+  if (!shortages.empty())
+    throw memory_shortage(shortages, std::move(needed));
+}
+
 void lay_out_devices(arena_layout& l, std::span<const shape> shapes) {
   const plan& p = *l.source;
   const std::vector<int64_t> transfers = transfer_bytes(l);
   l.memory.reserve(p.devices.size());
   for (size_t d = 0; d < p.devices.size(); ++d) {
-    device_memory& memory =
-        l.memory.emplace_back(lay_out(p.lifetimes[l.segment * p.devices.size() + d], shapes, l.bytes));
-    memory.transfer_bytes = transfers[d];
-    const int64_t needed = checked_add(checked_add(memory.arena_bytes, memory.transfer_bytes), p.weight_bytes[d]);
-    if (needed > p.devices[d].memory_bytes)
-      fail(errc::out_of_memory,
-           "device '{}': {} bytes needed (arena {}, weights {}, inputs and outputs {}), {} bytes allowed; use smaller "
-           "dims or more devices",
-           p.devices[d].name, needed, memory.arena_bytes, p.weight_bytes[d], memory.transfer_bytes,
-           p.devices[d].memory_bytes);
+    l.memory.push_back(lay_out(p.lifetimes[l.segment * p.devices.size() + d], shapes, l.bytes));
+    l.memory[d].transfer_bytes = transfers[d];
   }
+  check_memory(l);
 }
 
 } // namespace

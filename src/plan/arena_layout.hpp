@@ -55,11 +55,24 @@ struct arena_layout {
 
 using arena_layout_ptr = std::shared_ptr<const arena_layout>;
 
+/// Devices lack memory for a segment: kind `errc::out_of_memory`, a message with all figures.
+class memory_shortage : public error {
+public:
+  memory_shortage(const std::string& message, std::vector<int64_t> needed)
+      : error(errc::out_of_memory, message), needed_(std::move(needed)) {}
+
+  /// Bytes needed, by device of the plan, those with room included.
+  const std::vector<int64_t>& needed() const { return needed_; }
+
+private:
+  std::vector<int64_t> needed_;
+};
+
 /// Returns the symbols that dims of `segment` and earlier ones mention, each once.
 std::vector<std::string> symbols_of(const plan& p, uint32_t segment);
 
 /// Lays `segment` of `p` out for these values of the symbols: capacities of those in `varying`, the only values of the others.
-/// Throws `errc::invalid_input` where dims do not fit together, `errc::out_of_memory` with region, bytes needed and bytes allowed.
+/// Throws `errc::invalid_input` where dims do not fit together, `memory_shortage` with region, bytes needed and bytes allowed.
 arena_layout_ptr make_layout(std::shared_ptr<const plan> p, uint32_t segment, const bindings& capacities,
                              const std::vector<std::string>& varying = {});
 

@@ -8,19 +8,6 @@
 namespace troupe {
 namespace {
 
-call_shapes shapes_of(const graph& program, const node& n, gpu_support& support) {
-  call_shapes call;
-  const auto add = [&](const std::vector<value_id>& ids, std::vector<dtype>& types, std::vector<shape>& dims) {
-    for (value_id v : ids) {
-      types.push_back(v == no_value ? dtype::undefined : program.values[v].type);
-      dims.push_back(v == no_value ? shape{} : support.representative_dims(v));
-    }
-  };
-  add(n.inputs, call.input_types, call.inputs);
-  add(n.outputs, call.output_types, call.outputs);
-  return call;
-}
-
 /// Finds the pin that holds for a name: an exact one, else the last pattern.
 class pin_table {
 public:
@@ -153,8 +140,11 @@ int64_t placement_problem::bytes(value_id v) {
 
 const node_work& placement_problem::work(node_id n) {
   std::optional<node_work>& known = work_[n];
-  if (!known)
-    known = work_of(program_.nodes[n], shapes_of(program_, program_.nodes[n], support_));
+  if (!known) {
+    const node& call = program_.nodes[n];
+    const auto dims_of = [&](value_id v) -> const shape& { return dims(v); };
+    known = work_of(call, shapes_of(program_, call, dims_of));
+  }
   return *known;
 }
 

@@ -6,12 +6,14 @@
 #include "plan/lifetimes.hpp"
 #include "plan/placement.hpp"
 #include "plan/plan_key.hpp"
+#include "plan/predict.hpp"
 #include "plan/segments.hpp"
 #include "plan/split_transfers.hpp"
 #include "plan/waves.hpp"
 
 #include <algorithm>
 #include <set>
+#include <utility>
 
 namespace troupe {
 namespace {
@@ -40,15 +42,15 @@ void check_ranks(const graph& g) {
 }
 
 /// Returns a copy of the graph that has only what the outputs need, in topological order.
-std::shared_ptr<graph> prepare(const graph& given) {
+graph prepare(const graph& given) {
   if (given.outputs.empty())
     fail(errc::invalid_model, "the graph has no outputs, so there is nothing to run");
   validate(given);
-  auto g = std::make_shared<graph>(given);
-  if (!is_sorted_topologically(*g, adjacency_of(*g).producer))
-    sort_topologically(*g);
-  remove_dead(*g);
-  check_ranks(*g);
+  graph g = given;
+  if (!is_sorted_topologically(g, adjacency_of(g).producer))
+    sort_topologically(g);
+  remove_dead(g);
+  check_ranks(g);
   return g;
 }
 
@@ -113,19 +115,14 @@ void index_chunks(plan& p) {
     p.segment_begin[s + 1] += p.segment_begin[s];
 }
 
-} // namespace
-
-std::shared_ptr<const plan> make_plan(const std::shared_ptr<const graph>& program, std::vector<device_info> devices,
-                                      const plan_options& options) {
-  if (devices.empty())
-    fail(errc::invalid_argument, "a plan needs at least one device");
+/// Plans a graph that `prepare` has made.
+std::shared_ptr<plan> compile(const graph& prepared, const std::vector<device_info>& devices,
+                              const plan_options& options) {
   auto p = std::make_shared<plan>();
-  const std::shared_ptr<graph> g = prepare(*program);
-  p->key = plan_key(hash_of(*program), devices, options);
-  p->devices = std::move(devices);
+  auto g = std::make_shared<graph>(prepared);
+  p->devices = devices;
   p->policy = options.policy;
   p->placement = place(*g, p->devices, options);
-  split_transfers(*g, p->placement, p->devices);
   assign_layouts(*g, p->placement, p->devices);
   adjacency edges = adjacency_of(*g);
   segmentation segments = find_segments(*g, edges.producer);
@@ -142,6 +139,43 @@ std::shared_ptr<const plan> make_plan(const std::shared_ptr<const graph>& progra
   find_known_values(*p);
   sum_weights(*p);
   p->lifetimes = find_lifetimes(*p);
+  return p;
+}
+
+double predicted_seconds(const plan& p, const bindings& expected) {
+  return predict(p, expected_dims(*p.program, expected)).makespan_s;
+}
+
+/// Returns the plan that is predicted to be faster, `spread` or everything on one device: a policy decides by nodes, while
+/// chunks, waves and layouts decide what its choice costs.
+std::shared_ptr<plan> better_than_single(std::shared_ptr<plan> spread, const graph& prepared, plan_options options) {
+  const placement_policy asked = std::exchange(options.policy, placement_policy::single);
+  std::shared_ptr<plan> alone = compile(prepared, spread->devices, options);
+  if (alone->placement == spread->placement)
+    return spread;
+  const double spread_s = predicted_seconds(*spread, options.expected);
+  const double alone_s = predicted_seconds(*alone, options.expected);
+  const std::string figures = fmt::format("{:.3g} ms over several devices, {:.3g} ms on one", spread_s * 1e3, alone_s * 1e3);
+  if (spread_s <= alone_s) {
+    spread->remarks.push_back("predicted: " + figures);
+    return spread;
+  }
+  alone->policy = asked;
+  alone->remarks.push_back("predicted: " + figures + ", so one device runs everything that it can");
+  return alone;
+}
+
+} // namespace
+
+std::shared_ptr<const plan> make_plan(const std::shared_ptr<const graph>& program, std::vector<device_info> devices,
+                                      const plan_options& options) {
+  if (devices.empty())
+    fail(errc::invalid_argument, "a plan needs at least one device");
+  const graph prepared = prepare(*program);
+  std::shared_ptr<plan> p = compile(prepared, devices, options);
+  if (options.policy == placement_policy::heft && devices.size() > 1)
+    p = better_than_single(std::move(p), prepared, options);
+  p->key = plan_key(hash_of(*program), devices, options);
   return p;
 }
 

@@ -9,6 +9,10 @@ constexpr auto rows = std::to_array<policy_row>({
     {placement_policy::single, "single", "everything on the first device that can run it", place_single, false},
     {placement_policy::round_robin, "round-robin", "alternating by node", place_round_robin, false},
     {placement_policy::weighted, "weighted", "contiguous shares of equal predicted time", place_weighted, true},
+    {placement_policy::greedy_memory, "greedy-memory", "one device filled before the next, GPUs first",
+     place_greedy_memory, true},
+    {placement_policy::heft, "heft", "earliest predicted finish, moves included; one device where that is faster",
+     place_heft, true},
 });
 
 } // namespace

@@ -32,5 +32,7 @@ std::string_view to_string(placement_policy policy);
 placed_nodes place_single(placement_problem& problem);
 placed_nodes place_round_robin(placement_problem& problem);
 placed_nodes place_weighted(placement_problem& problem);
+placed_nodes place_greedy_memory(placement_problem& problem);
+placed_nodes place_heft(placement_problem& problem);
 
 } // namespace troupe

@@ -1,0 +1,148 @@
+#include "cost/profile_file.hpp"
+
+#include "base/user_files.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <fstream>
+
+namespace troupe {
+namespace {
+
+using json = nlohmann::ordered_json;
+
+constexpr int file_version = 1;
+constexpr std::streamoff max_file_bytes = 1 << 20;
+constexpr double max_seconds = 100;
+
+/// A field of `device_profile` by name. Speeds are above 0; times may be 0.
+struct field {
+  std::string_view name;
+  bool is_time;
+  double& (*of)(device_profile&);
+};
+
+constexpr auto fields = std::to_array<field>({
+    {"float64", false, [](device_profile& p) -> double& { return p.flops_per_s[0]; }},
+    {"float32", false, [](device_profile& p) -> double& { return p.flops_per_s[1]; }},
+    {"float16", false, [](device_profile& p) -> double& { return p.flops_per_s[2]; }},
+    {"bfloat16", false, [](device_profile& p) -> double& { return p.flops_per_s[3]; }},
+    {"int8", false, [](device_profile& p) -> double& { return p.flops_per_s[4]; }},
+    {"other", false, [](device_profile& p) -> double& { return p.flops_per_s[5]; }},
+    {"memory_bytes_per_s", false, [](device_profile& p) -> double& { return p.memory_bytes_per_s; }},
+    {"launch_s", true, [](device_profile& p) -> double& { return p.launch_s; }},
+    {"barrier_s", true, [](device_profile& p) -> double& { return p.barrier_s; }},
+    {"chunk_s", true, [](device_profile& p) -> double& { return p.chunk_s; }},
+    {"up.bytes_per_s", false, [](device_profile& p) -> double& { return p.up.bytes_per_s; }},
+    {"up.latency_s", true, [](device_profile& p) -> double& { return p.up.latency_s; }},
+    {"down.bytes_per_s", false, [](device_profile& p) -> double& { return p.down.bytes_per_s; }},
+    {"down.latency_s", true, [](device_profile& p) -> double& { return p.down.latency_s; }},
+});
+
+bool is_sane(const field& f, double value) {
+  return f.is_time ? value >= 0 && value <= max_seconds : std::isfinite(value) && value >= 1 && value <= 1e21;
+}
+
+const json& member(const json& object, const char* name, json::value_t type, const char* what) {
+  const auto found = object.is_object() ? object.find(name) : object.end();
+  const bool number = type == json::value_t::number_integer;
+  if (!object.is_object() || found == object.end() || (number ? !found->is_number_integer() : found->type() != type))
+    fail(errc::invalid_argument, "a device profile file needs {} '{}'", what, name);
+  return *found;
+}
+
+measured_profile read_device(const json& entry) {
+  measured_profile m;
+  m.device.kind = member(entry, "kind", json::value_t::string, "the text");
+  m.device.description = member(entry, "description", json::value_t::string, "the text");
+  m.device.units = static_cast<int32_t>(
+      std::clamp<int64_t>(member(entry, "units", json::value_t::number_integer, "the number").get<int64_t>(), 0, 1 << 30));
+  for (const auto& [name, value] : member(entry, "measured", json::value_t::object, "the object").items()) {
+    if (!value.is_number())
+      fail(errc::invalid_argument, "the device profile's '{}' is not a number", name);
+    m.values.emplace_back(name, value.get<double>());
+  }
+  refine({}, m);
+  return m;
+}
+
+} // namespace
+
+device_profile refine(device_profile profile, const measured_profile& measured) {
+  for (const auto& [name, value] : measured.values) {
+    const auto f = std::find_if(fields.begin(), fields.end(), [&n = name](const field& x) { return x.name == n; });
+    if (f == fields.end())
+      fail(errc::invalid_argument, "a device profile has no '{}'", name);
+    if (!is_sane(*f, value))
+      fail(errc::invalid_argument, "the device profile's '{}' cannot be {}", name, value);
+    f->of(profile) = value;
+  }
+  return profile;
+}
+
+std::string write_profiles(const std::vector<measured_profile>& all) {
+  json devices = json::array();
+  for (const measured_profile& m : all) {
+    json values = json::object();
+    for (const auto& [name, value] : m.values)
+      values[name] = value;
+    devices.push_back({{"kind", m.device.kind},
+                       {"description", m.device.description},
+                       {"units", m.device.units},
+                       {"measured", std::move(values)}});
+  }
+  return json{{"version", file_version}, {"devices", std::move(devices)}}.dump(2, ' ', false,
+                                                                               json::error_handler_t::replace) +
+         '\n';
+}
+
+std::vector<measured_profile> read_profiles(std::string_view text) {
+  const json file = json::parse(text, nullptr, false);
+  if (file.is_discarded())
+    fail(errc::invalid_argument, "a device profile file must be JSON");
+  if (member(file, "version", json::value_t::number_integer, "the number") != file_version)
+    fail(errc::invalid_argument, "this device profile file is of another version; calibrate again");
+  std::vector<measured_profile> all;
+  for (const json& entry : member(file, "devices", json::value_t::array, "the list"))
+    all.push_back(read_device(entry));
+  return all;
+}
+
+std::filesystem::path profile_path() {
+  const std::filesystem::path folder = cache_folder();
+  return folder.empty() ? folder : folder / "profiles.json";
+}
+
+loaded_profiles load_profiles(const std::filesystem::path& path) {
+  std::error_code ignored;
+  if (path.empty() || !std::filesystem::exists(path, ignored))
+    return {};
+  try {
+    std::ifstream file(path, std::ios::binary | std::ios::ate);
+    const std::streamoff size = file ? static_cast<std::streamoff>(file.tellg()) : -1;
+    if (size < 0 || size > max_file_bytes)
+      fail(errc::io, "it cannot be read, or is larger than {} bytes", max_file_bytes);
+    std::string text(static_cast<size_t>(size), '\0');
+    file.seekg(0);
+    if (!file.read(text.data(), size))
+      fail(errc::io, "it cannot be read");
+    return {read_profiles(text), {}};
+  } catch (const std::exception& e) {
+    return {{}, fmt::format("'{}' is not used: {}", path.string(), e.what())};
+  }
+}
+
+void store_profiles(const std::filesystem::path& path, const std::vector<measured_profile>& fresh) {
+  std::vector<measured_profile> all = load_profiles(path).devices;
+  for (const measured_profile& m : fresh) {
+    std::erase_if(all, [&](const measured_profile& old) { return old.device == m.device; });
+    all.push_back(m);
+  }
+  const std::string text = write_profiles(all);
+  if (path.empty() || !replace_file(path, std::as_bytes(std::span(text))))
+    fail(errc::io, "'{}' cannot be written", path.string());
+}
+
+} // namespace troupe

@@ -1,0 +1,53 @@
+// Measured profiles on disk: what `troupe profile --calibrate` found, read by every engine that opens the same devices.
+//
+// JSON, an object a device. A device is known by kind, description and units, so that equal GPUs share an entry and a changed
+// machine does not use a wrong one. Entries may leave out what was not measured: it stays as it is usual for the device.
+#pragma once
+
+#include "cost/device_profile.hpp"
+
+#include <filesystem>
+#include <vector>
+
+namespace troupe {
+
+/// Which devices a profile is of.
+struct profile_key {
+  std::string kind; // "cpu", "vulkan"
+  std::string description;
+  int32_t units = 0;
+
+  bool operator==(const profile_key&) const = default;
+};
+
+/// One device's measurements: pairs of a field's name ("float32", "launch_s", "up.bytes_per_s" …) and its value.
+struct measured_profile {
+  profile_key device;
+  std::vector<std::pair<std::string, double>> values;
+};
+
+/// Returns `profile` with what was measured. Unknown fields and values that cannot be speeds or times throw
+/// `errc::invalid_argument`, naming field and value.
+device_profile refine(device_profile profile, const measured_profile& measured);
+
+/// Returns the file's text for these devices, and back. `read_profiles` throws `errc::invalid_argument` for text that is not of
+/// this form, naming what is wrong.
+std::string write_profiles(const std::vector<measured_profile>& all);
+std::vector<measured_profile> read_profiles(std::string_view text);
+
+/// Returns where an engine looks for the file; empty where the user has no cache folder.
+std::filesystem::path profile_path();
+
+/// What an engine knows from a file.
+struct loaded_profiles {
+  std::vector<measured_profile> devices;
+  std::string problem; // why the file could not be used; empty where it could, or where there is none
+};
+
+/// Reads a file; never throws. An empty path, or a file that does not exist, is no problem.
+loaded_profiles load_profiles(const std::filesystem::path& path);
+
+/// Puts measurements into a file beside those of other devices, in the place of older ones of the same. Throws `errc::io`.
+void store_profiles(const std::filesystem::path& path, const std::vector<measured_profile>& fresh);
+
+} // namespace troupe

@@ -1,0 +1,102 @@
+#include "cost/profile_file.hpp"
+
+#include "cost/cost_model.hpp"
+#include "support/catch.hpp"
+
+#include <fstream>
+#include <random>
+#include <unistd.h>
+
+using namespace troupe;
+using Catch::Contains;
+
+namespace {
+
+measured_profile some_profile(std::string name) {
+  return {{"vulkan", std::move(name), 132}, {{"float32", 3e13}, {"launch_s", 0}, {"up.bytes_per_s", 4.9e10}}};
+}
+
+struct temporary_folder {
+  std::filesystem::path path =
+      std::filesystem::temp_directory_path() / fmt::format("troupe_profiles_{}", getpid());
+  ~temporary_folder() { std::filesystem::remove_all(path); }
+};
+
+} // namespace
+
+TEST_CASE("device profiles survive a round trip through a file", "[cost][profile]") {
+  const temporary_folder folder;
+  const auto file = folder.path / "deep" / "profiles.json";
+  store_profiles(file, {some_profile("A"), some_profile("B \"\xff\" \n")});
+  measured_profile newer = some_profile("A");
+  newer.values = {{"float16", 1e14}};
+  store_profiles(file, {newer});
+  const loaded_profiles read = load_profiles(file);
+  CHECK(read.problem.empty());
+  REQUIRE(read.devices.size() == 2);
+  CHECK(read.devices[1].device == newer.device);
+  CHECK(read.devices[1].values == newer.values);
+  const device_profile refined = refine(typical_gpu(132, true), read.devices[0]);
+  CHECK(refined.flops_per_s[1] == 3e13);
+  CHECK(refined.flops_per_s[2] == typical_gpu(132, true).flops_per_s[2]);
+  CHECK(refined.launch_s == 0);
+  CHECK(refined.up.bytes_per_s == 4.9e10);
+  CHECK(load_profiles("").problem.empty());
+  CHECK(load_profiles(folder.path / "absent").problem.empty());
+  CHECK_THROWS_AS(store_profiles(folder.path / "deep" / "profiles.json" / "below", {newer}), error);
+}
+
+TEST_CASE("a profile file that is wrong is refused, and says why", "[cost][profile]") {
+  const auto device = [](const std::string& measured) {
+    return R"({"version":1,"devices":[{"kind":"cpu","description":"x","units":2,"measured":)" + measured + "}]}";
+  };
+  CHECK(read_profiles(device("{}")).size() == 1);
+  CHECK_THROWS_WITH(read_profiles("{"), Contains("must be JSON"));
+  CHECK_THROWS_WITH(read_profiles("[]"), Contains("'version'"));
+  CHECK_THROWS_WITH(read_profiles(R"({"version":2})"), Contains("another version"));
+  CHECK_THROWS_WITH(read_profiles(R"({"version":1,"devices":{}})"), Contains("'devices'"));
+  CHECK_THROWS_WITH(read_profiles(R"({"version":1,"devices":[7]})"), Contains("'kind'"));
+  CHECK_THROWS_WITH(read_profiles(device(R"({"speed":1})")), Contains("no 'speed'"));
+  CHECK_THROWS_WITH(read_profiles(device(R"({"float32":"fast"})")), Contains("not a number"));
+  for (const char* speed : {"0", "-1", "1e300", "1e999", "null"})
+    CHECK_THROWS_AS(read_profiles(device(fmt::format(R"({{"float32":{}}})", speed))), error);
+  for (const char* time : {"-1e-9", "1e9"})
+    CHECK_THROWS_WITH(read_profiles(device(fmt::format(R"({{"launch_s":{}}})", time))), Contains("launch_s"));
+}
+
+TEST_CASE("no profile file stops an engine", "[cost][profile]") {
+  const temporary_folder folder;
+  std::filesystem::create_directories(folder.path);
+  const auto file = folder.path / "profiles.json";
+  const std::string good = write_profiles({some_profile("A"), some_profile("B")});
+  std::mt19937 random(7);
+  size_t refused = 0;
+  for (int i = 0; i < 500; ++i) {
+    std::string text = good;
+    for (size_t hits = 1 + random() % 4; hits > 0; --hits)
+      text[random() % text.size()] = static_cast<char>(random());
+    if (i % 5 == 0)
+      text.resize(random() % text.size());
+    std::ofstream(file, std::ios::binary) << text;
+    refused += !load_profiles(file).problem.empty();
+  }
+  CHECK(refused > 250);
+  std::ofstream(file, std::ios::binary) << std::string(200'000, '[');
+  CHECK_THAT(load_profiles(file).problem, Contains("JSON"));
+  CHECK_FALSE(load_profiles(folder.path).problem.empty()); // a folder
+}
+
+TEST_CASE("predicted times follow the roofline", "[cost]") {
+  device_profile p;
+  p.flops_per_s[static_cast<size_t>(arithmetic::float32)] = 1e9;
+  p.memory_bytes_per_s = 1e6;
+  p.launch_s = 0.5;
+  CHECK(seconds({.flops = 2e9, .bytes = 1e6}, p) == Approx(2.5));
+  CHECK(seconds({.flops = 1e9, .bytes = 3e6}, p) == Approx(3.5));
+  CHECK(seconds({.flops = 1e9, .bytes = 3e6, .launches = false}, p) == 0);
+  device_profile other;
+  p.down = {.bytes_per_s = 100, .latency_s = 1};
+  other.up = {.bytes_per_s = 50, .latency_s = 2};
+  CHECK(move_seconds(200, p, other) == Approx(1 + 2 + 2 + 4));
+  CHECK(move_seconds(200, other, p) == 0); // both ways through the host's own memory
+}

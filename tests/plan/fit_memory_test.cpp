@@ -1,0 +1,94 @@
+// Models larger than a device's memory.
+#include "plan/fit_memory.hpp"
+
+#include "plan/graphs.hpp"
+#include "support/catch.hpp"
+
+#include <random>
+
+using namespace troupe;
+using namespace troupe::testing;
+using Catch::Contains;
+
+namespace {
+
+/// A chain whose nodes have weights of 1,024 bytes and values of `elements` floats.
+std::shared_ptr<const graph> weighted_chain(int length, const dim& elements) {
+  graph_builder b;
+  value_id v = b.input({elements});
+  for (int i = 0; i < length; ++i)
+    v = b.node(plain_op, {v, b.g.add_constant(fmt::format("w{}", i), tensor(dtype::float32, {256}))}, {elements});
+  return b.done({v});
+}
+
+memory_shortage shortage_of(const std::shared_ptr<const graph>& g, const std::vector<device_info>& devices,
+                            const bindings& values) {
+  try {
+    bind_segment(make_plan(g, devices, {}), 0, values);
+  } catch (const memory_shortage& e) {
+    return e;
+  }
+  throw std::runtime_error("the model was expected not to fit");
+}
+
+} // namespace
+
+TEST_CASE("what does not fit spills to other GPUs, then to the CPU", "[plan][B2][B3][E4]") {
+  std::vector<device_info> devices = gpus_and_fallback(2);
+  const auto g = weighted_chain(20, dim::symbol("n"));
+  const bindings values{{"n", 64}};
+  devices[0].memory_bytes = 10 * 1024;
+  const memory_shortage first = shortage_of(g, devices, values);
+  CHECK(first.needed()[0] > 20 * 1024);
+  auto p = plan_that_fits(g, devices, {}, values, first);
+  verify(*p);
+  CHECK_NOTHROW(bind_segment(p, 0, values));
+  CHECK(p->weight_bytes[0] >= 8 * 1024);
+  CHECK(p->weight_bytes[1] > 0);
+  CHECK(p->weight_bytes[2] == 0);
+  REQUIRE(p->remarks.size() == 1);
+  CHECK_THAT(p->remarks[0], Contains("'vulkan:0'") && Contains("'vulkan:1'") && Contains("10240 bytes allowed"));
+  devices[1].memory_bytes = 5 * 1024;
+  p = plan_that_fits(g, devices, {}, values, first);
+  CHECK_NOTHROW(bind_segment(p, 0, values));
+  CHECK(p->weight_bytes[2] > 0);
+}
+
+TEST_CASE("a model larger than all devices together is one error with all figures", "[plan][B2][E4]") {
+  std::vector<device_info> devices = gpus_and_fallback(2);
+  for (device_info& d : devices)
+    d.memory_bytes = 4 * 1024;
+  const auto g = weighted_chain(20, 64);
+  CHECK_THROWS_WITH(plan_that_fits(g, devices, {}, {}, shortage_of(g, devices, {})),
+                    Contains("does not fit the devices together") && Contains("'vulkan:0'") && Contains("'vulkan:1'") &&
+                        Contains("'cpu#0'") && Contains("4096"));
+  devices[0].memory_bytes = 0; // not "unlimited"
+  CHECK_THROWS_AS(bind_segment(make_plan(g, devices, {}), 0, {}), memory_shortage);
+}
+
+TEST_CASE("spilling works wherever there is room, on random chains and limits", "[plan][B3][slow]") {
+  std::mt19937_64 random(3);
+  size_t spilled = 0;
+  for (int i = 0; i < 300; ++i) {
+    const int length = 10 + static_cast<int>(random() % 60);
+    const int64_t elements = 16 << random() % 6;
+    const auto g = weighted_chain(length, elements);
+    std::vector<device_info> devices = gpus_and_fallback(1 + random() % 3);
+    // Room for all weights, with what is live added on every device and a little more.
+    const int64_t share = (length * 1024) / static_cast<int64_t>(devices.size()) + 8 * elements * 4 + 4 * 1024;
+    for (device_info& d : devices)
+      d.memory_bytes = share;
+    devices.back().memory_bytes *= 2;
+    INFO("case " << i << ": " << length << " nodes, " << elements << " elements, " << devices.size() << " devices");
+    const memory_shortage first = shortage_of(g, devices, {});
+    const auto p = plan_that_fits(g, devices, {}, {}, first);
+    verify(*p);
+    const auto bound = bind_segment(p, 0, {});
+    verify(*bound);
+    for (size_t d = 0; d < devices.size(); ++d)
+      CHECK(bound->layout->memory[d].arena_bytes + bound->layout->memory[d].transfer_bytes + p->weight_bytes[d] <=
+            devices[d].memory_bytes);
+    ++spilled;
+  }
+  CHECK(spilled == 300);
+}
