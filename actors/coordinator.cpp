@@ -61,7 +61,9 @@ void coordinator_state::start_attempt(const run_request_ptr& request) {
 
 void coordinator_state::start_segment(execution& e, uint32_t segment) {
   bool cached = true;
-  const bound_plan_ptr bound = options_.plans->bind(e.planned(), segment, e.symbols(), &cached);
+  const bound_plan_ptr bound = segment == 0 && e.first_bound()
+                                   ? e.first_bound()
+                                   : options_.plans->bind(e.planned(), segment, e.symbols(), &cached);
   if (!cached)
     e.note_miss();
   retire_evicted();
@@ -107,6 +109,9 @@ void coordinator_state::on_chunk(chunk_ended& ended) {
   }
   if (e.stopped())
     return drain(e);
+  if (!ended.result.ok() && make_room(device, bound_plan_ptr(e.bound()), *planned_model_ptr(e.planned()),
+                                      {ended.result.code, ended.result.message}))
+    return;
   if (!ended.result.ok())
     return end_early(e,
                      {ended.result.code, fmt::format("device '{}' failed in {}: {}", devices_[device].handle.info.name,
@@ -159,8 +164,7 @@ void coordinator_state::answer_query(plan_query& query) {
   const failure why = capture([&] {
     notice_lost_devices();
     check_device_left();
-    const prepared_run prepared = options_.plans->prepare(query.inputs);
-    query.result.answer(options_.plans->bind(prepared.source, 0, prepared.symbols));
+    query.result.answer(options_.plans->prepare(query.inputs).bound);
     retire_evicted();
   });
   if (why.failed())

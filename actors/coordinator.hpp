@@ -84,6 +84,9 @@ private:
   void cancel(uint64_t ticket);
   void end_early(execution& e, const failure& why);
   void lose_device(size_t device, const std::string& why);
+  /// Where a device lacked memory for its part of a bound plan: plans again with less for it and starts the bound plan's
+  /// executions over. Returns whether that was the failure.
+  bool make_room(size_t device, const bound_plan_ptr& bound, const planned_model& planned, const failure& why);
   void notice_lost_devices();
   void on_down(const caf::down_msg& down);
   void on_tick();

@@ -7,6 +7,12 @@
 #include <algorithm>
 
 namespace troupe::actors {
+namespace {
+
+/// How often a run is planned again because a device had less memory than it claimed.
+constexpr int max_shortages = 8;
+
+} // namespace
 
 void coordinator_state::end_early(execution& e, const failure& why) {
   e.request()->result.fail(why);
@@ -52,6 +58,30 @@ void coordinator_state::lose_device(size_t device, const std::string& why) {
   }
   for (const run_request_ptr& request : again)
     start_attempt(request);
+}
+
+bool coordinator_state::make_room(size_t device, const bound_plan_ptr& bound, const planned_model& planned,
+                                  const failure& why) {
+  if (why.code != errc::out_of_memory)
+    return false;
+  options_.plans->lower_memory(device, bytes_needed(*bound->layout, *index_in(planned, device)));
+  retire_evicted();
+  std::vector<run_request_ptr> again;
+  for (execution_id id :
+       executions_where([&](const execution& e) { return !e.stopped() && e.bound() && e.bound()->id == bound->id; })) {
+    execution& e = *executions_.at(id);
+    if (++e.request()->shortages > max_shortages) {
+      end_early(e, {why.code, fmt::format("device '{}' has too little memory: {}", devices_[device].handle.info.name,
+                                          why.message)});
+      continue;
+    }
+    again.push_back(e.request());
+    e.abort();
+    drain(e);
+  }
+  for (const run_request_ptr& request : again)
+    start_attempt(request);
+  return true;
 }
 
 void coordinator_state::notice_lost_devices() {

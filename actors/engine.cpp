@@ -78,6 +78,10 @@ std::string engine::no_gpu_because() const {
   return state_->runtime->devices().no_gpu_because();
 }
 
+std::string engine::profile_problem() const {
+  return state_->runtime->devices().profile_problem();
+}
+
 std::vector<std::string> engine::gpu_messages() const {
   return state_->runtime->devices().gpu_messages();
 }

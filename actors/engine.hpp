@@ -38,6 +38,9 @@ struct engine_options {
   std::chrono::milliseconds device_timeout = std::chrono::minutes(10);
   /// Bytes that plans may use, by device name, where that is less than the device has.
   std::map<std::string, int64_t> memory;
+  /// What `troupe profile --calibrate` measured; empty: the file in the user's cache folder. One that cannot be used is ignored,
+  /// see `engine::profile_problem`.
+  std::string profile_file;
   /// Runs GPUs under Vulkan's validation layer with synchronization validation; see `engine::gpu_messages`. For tests.
   bool gpu_validation = false;
   /// Devices that the caller makes, opened behind the named ones; their `info().name` must be unique. For tests.
@@ -155,6 +158,9 @@ public:
 
   /// Returns why "all" means no GPU on this machine, in words for a person; empty where it means one.
   std::string no_gpu_because() const;
+
+  /// Returns why the file of measured device profiles is not used; empty where it is, or where there is none.
+  std::string profile_problem() const;
 
   /// Returns what the Vulkan validation layer has said so far.
   std::vector<std::string> gpu_messages() const;

@@ -24,6 +24,8 @@ public:
   const plan& source() const { return *prepared_.source->compiled; }
   /// The segment that runs now; null between two.
   const bound_plan_ptr& bound() const { return bound_; }
+  /// The first segment, where it was bound ahead; else null.
+  const bound_plan_ptr& first_bound() const { return prepared_.bound; }
   uint32_t slot() const { return slot_; }
   /// Values of all symbols known so far: what the next segment is bound to.
   const bindings& symbols() const { return prepared_.symbols; }

@@ -1,6 +1,7 @@
 #include "actors/host.hpp"
 
 #include "actors/device_names.hpp"
+#include "cost/profile_file.hpp"
 #include "cpu/cpu_device.hpp"
 #include "device/null_device.hpp"
 #include "vulkan/device_choice.hpp"
@@ -54,7 +55,9 @@ std::string host::explain_gpus() const {
   return text;
 }
 
-device_factory host::factory_of(const device_request& request) const {
+device_factory host::factory_of(const device_request& request, const engine_options& options) const {
+  const auto limited = options.memory.find(request.name);
+  const int64_t limit = limited == options.memory.end() ? INT64_MAX : limited->second;
   switch (request.kind) {
     case device_kind::cpu:
       // Only GPUs gain from outputs in blocks.
@@ -67,8 +70,8 @@ device_factory host::factory_of(const device_request& request) const {
   if (!gpus_ || request.gpu >= gpus_->gpus().size())
     fail(errc::invalid_argument, "there is no GPU '{}'{}{}", request.name, no_gpu_because_.empty() ? "" : ": ",
          no_gpu_because_);
-  return [gpus = gpus_, request, blocks = blocks_] {
-    return vulkan::make_vulkan_device(gpus, request.gpu, request.name, {.blocks = blocks});
+  return [gpus = gpus_, request, blocks = blocks_, limit] {
+    return vulkan::make_vulkan_device(gpus, request.gpu, request.name, {.blocks = blocks, .memory_limit = limit});
   };
 }
 
@@ -79,7 +82,7 @@ void host::open_devices(const engine_options& options) {
   opens_gpus_ = std::any_of(requests.begin(), requests.end(),
                             [](const device_request& r) { return r.kind == device_kind::vulkan; });
   for (const device_request& request : requests) {
-    open(factory_of(request), request.kind == device_kind::null ? threading::shared : threading::own_thread);
+    open(factory_of(request, options), request.kind == device_kind::null ? threading::shared : threading::own_thread);
     devices_.back().info.fallback = request.fallback;
   }
   for (const device_factory& make : options.custom_devices)
@@ -87,17 +90,26 @@ void host::open_devices(const engine_options& options) {
   if (devices_.empty())
     fail(errc::invalid_argument, "an engine needs at least one device");
   limit_memory(options.memory);
+  use_profiles(options.profile_file);
 }
 
 void host::limit_memory(const std::map<std::string, int64_t>& limits) {
   for (const auto& limit : limits) {
-    const auto& [name, bytes] = limit;
     const auto named = std::find_if(devices_.begin(), devices_.end(),
                                     [&](const device_handle& d) { return d.info.name == limit.first; });
     if (named == devices_.end())
-      fail(errc::invalid_argument, "a memory limit names the device '{}', which is not open", name);
-    named->info.memory_bytes = std::min(named->info.memory_bytes, bytes);
+      fail(errc::invalid_argument, "a memory limit names the device '{}', which is not open", limit.first);
+    named->info.memory_bytes = std::min(named->info.memory_bytes, limit.second);
   }
+}
+
+void host::use_profiles(const std::string& file) {
+  loaded_profiles loaded = load_profiles(file.empty() ? profile_path() : std::filesystem::path(file));
+  profile_problem_ = std::move(loaded.problem);
+  for (device_handle& d : devices_)
+    for (const measured_profile& m : loaded.devices)
+      if (m.device == key_of(d.info))
+        d.info.profile = refine(d.info.profile, m);
 }
 
 std::vector<std::string> host::gpu_messages() const {

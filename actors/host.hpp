@@ -32,6 +32,9 @@ public:
   /// Returns why "all" means no GPU here, in words for a person; empty where it means one, or nobody asked.
   const std::string& no_gpu_because() const { return no_gpu_because_; }
 
+  /// Returns why measured device profiles are not used, in words for a person; empty where they are, or there are none.
+  const std::string& profile_problem() const { return profile_problem_; }
+
   /// Returns what the Vulkan validation layer has said (engine_options::gpu_validation).
   std::vector<std::string> gpu_messages() const;
 
@@ -52,9 +55,10 @@ private:
 
   void list_gpus(bool validation);
   std::string explain_gpus() const;
-  device_factory factory_of(const device_request& request) const;
+  device_factory factory_of(const device_request& request, const engine_options& options) const;
   void open(device_factory make, threading where);
   void limit_memory(const std::map<std::string, int64_t>& limits);
+  void use_profiles(const std::string& file);
 
   caf::actor_system& system_;
   const std::shared_ptr<host_block_pool> blocks_ = std::make_shared<host_block_pool>();
@@ -62,6 +66,7 @@ private:
   size_t hardware_gpus_ = 0;
   bool opens_gpus_ = false;
   std::string no_gpu_because_;
+  std::string profile_problem_;
   std::vector<device_handle> devices_;
 };
 

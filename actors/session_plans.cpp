@@ -1,6 +1,8 @@
 #include "actors/session_plans.hpp"
 
 #include "plan/bind_inputs.hpp"
+#include "plan/fit_memory.hpp"
+#include "plan/policies.hpp"
 #include "rewrite/rewrite.hpp"
 
 #include <algorithm>
@@ -51,7 +53,7 @@ bindings read_symbols(const graph& program, const named_tensors& inputs, const b
 
 session_plans::session_plans(model_ptr m, std::vector<device_info> devices)
     : model_(std::move(m)), devices_(std::move(devices)), specialisations_(max_specialisations),
-      bound_(max_bound_plans), layouts_(max_layouts) {
+      bound_(max_bound_plans), layouts_(max_layouts), spilled_(max_bound_plans) {
   for (size_t d = 0; d < devices_.size(); ++d)
     usable_.push_back(d);
   stats_.load_ms = model_->load_ms;
@@ -63,7 +65,8 @@ void session_plans::prepare_ahead() {
   if (!ranks_known || !model_->host_inputs.empty())
     return;
   specialisation& s = specialise({});
-  s.planned = make_planned(s.program);
+  s.planned = make_planned(s.program, model_->options.dims);
+  s.draft = row_of(model_->options.policy).uses_cost;
 }
 
 session_plans::specialisation& session_plans::specialise(const named_tensors& inputs) {
@@ -89,20 +92,53 @@ session_plans::specialisation& session_plans::specialise(const named_tensors& in
   return specialisations_.insert(key, {std::move(program), nullptr});
 }
 
-planned_model_ptr session_plans::make_planned(const std::shared_ptr<const graph>& program) {
-  const auto start = steady::now();
-  auto result = std::make_shared<planned_model>();
-  result->serial = ++plans_made_;
+std::vector<device_info> session_plans::usable_devices() const {
   std::vector<device_info> infos;
   for (size_t d : usable_)
     infos.push_back(devices_[d]);
-  result->compiled = make_plan(program, std::move(infos), {.policy = model_->options.policy, .pins = usable_pins()});
+  return infos;
+}
+
+plan_options session_plans::options_for(const bindings& symbols) const {
+  return {.policy = model_->options.policy, .pins = usable_pins(), .expected = symbols};
+}
+
+planned_model_ptr session_plans::describe(std::shared_ptr<const plan> compiled) {
+  auto result = std::make_shared<planned_model>();
+  result->serial = ++plans_made_;
+  result->compiled = std::move(compiled);
   result->devices = usable_;
   describe_plan(*result);
   for (const value_info& output : model_->outputs)
     result->output_names.push_back(output.name);
+  return result;
+}
+
+planned_model_ptr session_plans::make_planned(const std::shared_ptr<const graph>& program, const bindings& symbols) {
+  const auto start = steady::now();
+  planned_model_ptr result = describe(make_plan(program, usable_devices(), options_for(symbols)));
   stats_.plan_ms += milliseconds_since(start);
   return result;
+}
+
+void session_plans::bind_first(const specialisation& s, prepared_run& run) {
+  hasher h;
+  h.add(s.planned->serial);
+  for (const auto& [name, value] : run.symbols)
+    h.add(value); // a plan's symbols are always the same
+  const hash128 key = h.digest();
+  if (spilled_.size() > 0)
+    if (const planned_model_ptr* found = spilled_.find(key))
+      run.source = *found;
+  try {
+    run.bound = bind(run.source, 0, run.symbols, &run.cached);
+  } catch (const memory_shortage& e) {
+    const auto start = steady::now();
+    run.source = describe(plan_that_fits(s.program, usable_devices(), options_for(run.symbols), run.symbols, e));
+    stats_.plan_ms += milliseconds_since(start);
+    spilled_.insert(key, run.source);
+    run.bound = bind(run.source, 0, run.symbols, &run.cached);
+  }
 }
 
 std::vector<placement_pin> session_plans::usable_pins() const {
@@ -119,9 +155,10 @@ prepared_run session_plans::prepare(const named_tensors& inputs) {
   specialisation& s = specialise(inputs);
   run.symbols = read_symbols(*s.program, inputs, model_->options.dims);
   run.cached = s.planned != nullptr;
-  if (!s.planned)
-    s.planned = make_planned(s.program);
+  if (!s.planned || (std::exchange(s.draft, false) && !run.symbols.empty()))
+    s.planned = make_planned(s.program, run.symbols);
   run.source = s.planned;
+  bind_first(s, run);
   return run;
 }
 
@@ -151,9 +188,18 @@ void session_plans::forget_bound_plans() {
 }
 
 void session_plans::remove_device(size_t device) {
-  if (std::erase(usable_, device) == 0)
-    return;
+  if (std::erase(usable_, device) > 0)
+    forget_plans();
+}
+
+void session_plans::lower_memory(size_t device, int64_t needed) {
+  devices_[device].memory_bytes = std::min(devices_[device].memory_bytes, needed) / 8 * 7;
+  forget_plans();
+}
+
+void session_plans::forget_plans() {
   specialisations_.for_each([](specialisation& s) { s.planned = nullptr; });
+  spilled_.clear();
   forget_bound_plans();
 }
 

@@ -1,5 +1,7 @@
 // What a session knows about its model: from inputs to a bound plan, with everything cached that can be used again.
 //
+// Where a device lacks memory for a binding, that binding alone gets a plan that spills to the other devices.
+//
 // Three levels, each a cache: the model is specialised to the ranks of inputs whose shape the file does not state and to the
 // values of inputs that decide shapes (rewrite), planned for a device set, and bound to concrete dims. A change of any of
 // them is a miss; a change of the device set forgets everything below it. Bound plans share arena layouts, by buckets of their
@@ -19,6 +21,7 @@ struct prepared_run {
   planned_model_ptr source;
   bindings symbols; // what the inputs say
   bool cached = false;
+  bound_plan_ptr bound; // the first segment, where it is bound already
 };
 
 class session_plans {
@@ -38,6 +41,9 @@ public:
 
   /// Removes a device (an index among the engine's devices) from the set: all plans are forgotten.
   void remove_device(size_t device);
+  /// Takes note that a device could not give the `needed` bytes of a plan, whatever it had claimed: from here on it counts as
+  /// having less. All plans are forgotten.
+  void lower_memory(size_t device, int64_t needed);
   /// Forgets all bound plans, because one could not be installed.
   void forget_bound_plans();
 
@@ -54,12 +60,19 @@ private:
   struct specialisation {
     std::shared_ptr<const graph> program;
     planned_model_ptr planned; // null after a change of the device set
+    bool draft = false;        // planned before the dims were known that its policy counts on
   };
 
   specialisation& specialise(const named_tensors& inputs);
   /// The caller's pins without those to devices that are lost.
   std::vector<placement_pin> usable_pins() const;
-  planned_model_ptr make_planned(const std::shared_ptr<const graph>& program);
+  planned_model_ptr make_planned(const std::shared_ptr<const graph>& program, const bindings& symbols);
+  planned_model_ptr describe(std::shared_ptr<const plan> compiled);
+  plan_options options_for(const bindings& symbols) const;
+  std::vector<device_info> usable_devices() const;
+  /// Binds the first segment; where a device lacks memory for it, by another plan that fits all of them.
+  void bind_first(const specialisation& s, prepared_run& run);
+  void forget_plans();
 
   model_ptr model_;
   std::vector<device_info> devices_;
@@ -67,6 +80,7 @@ private:
   plan_cache<specialisation> specialisations_;
   plan_cache<bound_plan_ptr> bound_;
   layout_buckets layouts_;
+  plan_cache<planned_model_ptr> spilled_; // by plan and symbols: what is run instead of a plan that does not fit
   std::vector<uint64_t> evicted_;
   uint64_t plans_made_ = 0;
   session_stats stats_;

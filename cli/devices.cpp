@@ -3,15 +3,32 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
 #include <iostream>
 
 namespace troupe::cli {
 namespace {
 
+nlohmann::json profile_json(const device_profile& p) {
+  nlohmann::json flops;
+  for (size_t k = 0; k < arithmetic_count; ++k)
+    flops[std::string(to_string(static_cast<arithmetic>(k)))] = p.flops_per_s[k];
+  nlohmann::json j{{"flops_per_s", flops},
+                   {"memory_bytes_per_s", p.memory_bytes_per_s},
+                   {"launch_s", p.launch_s},
+                   {"barrier_s", p.barrier_s},
+                   {"chunk_s", p.chunk_s}};
+  if (std::isfinite(p.up.bytes_per_s)) {
+    j["up"] = {{"bytes_per_s", p.up.bytes_per_s}, {"latency_s", p.up.latency_s}};
+    j["down"] = {{"bytes_per_s", p.down.bytes_per_s}, {"latency_s", p.down.latency_s}};
+  }
+  return j;
+}
+
 nlohmann::json to_json(const device_info& d) {
-  return {{"name", d.name},        {"kind", to_string(d.kind)},      {"description", d.description},
-          {"units", d.units},      {"memory_bytes", d.memory_bytes}, {"host_memory", d.host_memory},
-          {"fallback", d.fallback}};
+  return {{"name", d.name},         {"kind", to_string(d.kind)},           {"description", d.description},
+          {"units", d.units},       {"memory_bytes", d.memory_bytes},      {"host_memory", d.host_memory},
+          {"fallback", d.fallback}, {"transfers", to_string(d.transfers)}, {"profile", profile_json(d.profile)}};
 }
 
 void list_devices(const model_options& options) {
@@ -25,8 +42,10 @@ void list_devices(const model_options& options) {
     return;
   }
   for (const auto& d : devices.devices())
-    fmt::print("{:10} {:8} {} units, {:.1f} GiB  {}\n", d.name, to_string(d.kind), d.units,
-               static_cast<double>(d.memory_bytes) / (1 << 30), d.description);
+    fmt::print("{:10} {:8} {} units, {:.1f} GiB, transfers {}  {}\n", d.name, to_string(d.kind), d.units,
+               static_cast<double>(d.memory_bytes) / (1 << 30), to_string(d.transfers), d.description);
+  if (const std::string problem = devices.profile_problem(); !problem.empty())
+    fmt::print("measured speeds: {}\n", problem);
   if (!no_gpu.empty())
     fmt::print("no GPU: {}\n", no_gpu);
 }

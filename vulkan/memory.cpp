@@ -72,8 +72,8 @@ void allocation::invalidate(int64_t offset, int64_t bytes) const {
     std::memcpy(block_->host + offset_ + offset, block_->real + offset_ + offset, static_cast<size_t>(bytes));
 }
 
-memory_pool::memory_pool(device_context& context, memory_use use, bool force_non_coherent)
-    : context_(context), use_(use), force_non_coherent_(force_non_coherent) {}
+memory_pool::memory_pool(device_context& context, memory_use use, bool force_non_coherent, int64_t limit)
+    : context_(context), use_(use), force_non_coherent_(force_non_coherent), limit_(limit) {}
 
 void memory_pool::report_shortage(int64_t bytes) const {
   fail(errc::out_of_memory, "{}: the driver did not give {} bytes; {} are allocated", context_.facts().name, bytes,
@@ -128,7 +128,11 @@ allocation memory_pool::allocate(int64_t bytes) {
           block->gaps[offset + bytes] = size - bytes;
         return {this, block, offset, bytes};
       }
-  blocks_.push_back(make_block(bytes > block_bytes / 2 ? bytes : block_bytes));
+  const int64_t left = limit_ - reserved_;
+  if (bytes > left)
+    fail(errc::out_of_memory, "{}: {} bytes asked for, {} are left of the {} that it may use", context_.facts().name,
+         bytes, left, limit_);
+  blocks_.push_back(make_block(bytes > block_bytes / 2 ? bytes : std::min(block_bytes, left)));
   reserved_ += blocks_.back()->bytes;
   return allocate(bytes);
 }

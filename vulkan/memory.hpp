@@ -50,9 +50,10 @@ private:
 /// See the top of this file. Must outlive its allocations.
 class memory_pool {
 public:
-  memory_pool(device_context& context, memory_use use, bool force_non_coherent);
+  /// The pool never takes more than `limit` bytes from the driver.
+  memory_pool(device_context& context, memory_use use, bool force_non_coherent, int64_t limit = INT64_MAX);
 
-  /// Returns at least `bytes` bytes at a multiple of 256; throws `errc::out_of_memory` with what was asked for.
+  /// Returns at least `bytes` bytes at a multiple of 256; throws `errc::out_of_memory` with what was asked for and what is left.
   allocation allocate(int64_t bytes);
 
   /// Bytes that the pool has from the driver.
@@ -67,6 +68,7 @@ private:
   device_context& context_;
   memory_use use_;
   bool force_non_coherent_;
+  int64_t limit_;
   std::vector<std::shared_ptr<memory_block>> blocks_;
   int64_t reserved_ = 0;
 };

@@ -33,7 +33,7 @@ public:
   vulkan_device(std::shared_ptr<const instance> gpus, size_t index, std::string name,
                 const vulkan_device_options& options)
       : context_(std::move(gpus), index), options_(options), features_(features_of(context_.facts())),
-        device_memory_(context_, memory_use::device, options.force_non_coherent),
+        device_memory_(context_, memory_use::device, options.force_non_coherent, options.memory_limit),
         upload_memory_(context_, memory_use::upload, options.force_non_coherent),
         download_memory_(context_, memory_use::download, options.force_non_coherent), kernels_(context_),
         imports_(context_, options.blocks), clock_(context_), queue_(context_),
@@ -41,7 +41,7 @@ public:
     info_.name = std::move(name);
     info_.kind = device_kind::vulkan;
     info_.description = context_.facts().name;
-    info_.memory_bytes = usable_bytes(context_.facts());
+    info_.memory_bytes = std::min(usable_bytes(context_.facts()), options.memory_limit);
     info_.units = static_cast<int32_t>(features_.units);
     info_.host_memory = false;
     info_.prefers_channels_last = !options.prefer_plain;

@@ -23,6 +23,8 @@ struct vulkan_device_options {
   uint32_t alternative = 0;
   /// Asks for plain layouts.
   bool prefer_plain = false;
+  /// Bytes of device memory that it may take, where that is less than the GPU has.
+  int64_t memory_limit = INT64_MAX;
   /// From this submission on (counted from 1, uploads of weights included) the driver seems to say that the device is lost.
   uint64_t lose_at = UINT64_MAX;
 };

@@ -57,8 +57,8 @@ measured_profile read_device(const json& entry) {
   measured_profile m;
   m.device.kind = member(entry, "kind", json::value_t::string, "the text");
   m.device.description = member(entry, "description", json::value_t::string, "the text");
-  m.device.units = static_cast<int32_t>(
-      std::clamp<int64_t>(member(entry, "units", json::value_t::number_integer, "the number").get<int64_t>(), 0, 1 << 30));
+  m.device.units = static_cast<int32_t>(std::clamp<int64_t>(
+      member(entry, "units", json::value_t::number_integer, "the number").get<int64_t>(), 0, 1 << 30));
   for (const auto& [name, value] : member(entry, "measured", json::value_t::object, "the object").items()) {
     if (!value.is_number())
       fail(errc::invalid_argument, "the device profile's '{}' is not a number", name);

@@ -95,12 +95,12 @@ void check_memory(const arena_layout& l) {
   std::string shortages;
   for (size_t d = 0; d < p.devices.size(); ++d) {
     const device_memory& m = l.memory[d];
-    needed.push_back(checked_add(checked_add(m.arena_bytes, m.transfer_bytes), p.weight_bytes[d]));
+    needed.push_back(bytes_needed(l, static_cast<device_index>(d)));
     if (needed[d] > p.devices[d].memory_bytes)
-      shortages += fmt::format(
-          "{}device '{}': {} bytes needed (arena {}, weights {}, inputs and outputs {}), {} bytes allowed",
-          shortages.empty() ? "" : "; ", p.devices[d].name, needed[d], m.arena_bytes, p.weight_bytes[d],
-          m.transfer_bytes, p.devices[d].memory_bytes);
+      shortages +=
+          fmt::format("{}device '{}': {} bytes needed (arena {}, weights {}, inputs and outputs {}), {} bytes allowed",
+                      shortages.empty() ? "" : "; ", p.devices[d].name, needed[d], m.arena_bytes, p.weight_bytes[d],
+                      m.transfer_bytes, p.devices[d].memory_bytes);
   }
   if (!shortages.empty())
     throw memory_shortage(shortages, std::move(needed));
@@ -118,6 +118,11 @@ void lay_out_devices(arena_layout& l, std::span<const shape> shapes) {
 }
 
 } // namespace
+
+int64_t bytes_needed(const arena_layout& l, device_index d) {
+  const device_memory& m = l.memory[d];
+  return checked_add(checked_add(m.arena_bytes, m.transfer_bytes), l.source->weight_bytes[d]);
+}
 
 std::vector<std::string> symbols_of(const plan& p, uint32_t segment) {
   std::vector<std::string> names;

@@ -21,4 +21,8 @@ std::string_view to_string(transfer_path path) {
   return "unknown";
 }
 
+profile_key key_of(const device_info& device) {
+  return {std::string(to_string(device.kind)), device.description, device.units};
+}
+
 } // namespace troupe

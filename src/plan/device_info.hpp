@@ -1,7 +1,7 @@
 // What planning needs to know about a device: plain data, copied freely, fabricated in tests.
 #pragma once
 
-#include "cost/device_profile.hpp"
+#include "cost/profile_file.hpp"
 #include "ops/launch.hpp"
 
 #include <cstdint>
@@ -55,5 +55,8 @@ struct device_info {
 
   bool operator==(const device_info&) const = default;
 };
+
+/// Returns the key of a device's measured profile.
+profile_key key_of(const device_info& device);
 
 } // namespace troupe

@@ -49,7 +49,8 @@ std::shared_ptr<const plan> plan_that_fits(const std::shared_ptr<const graph>& p
     } catch (const error& e) {
       if (e.code() != errc::out_of_memory)
         throw;
-      fail(errc::out_of_memory, "the model does not fit the devices together. {}. On its own: {}", e.what(), first.what());
+      fail(errc::out_of_memory, "the model does not fit the devices together. {}. On its own: {}", e.what(),
+           first.what());
     }
     try {
       bind_segment(p, 0, symbols);

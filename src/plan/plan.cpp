@@ -155,7 +155,8 @@ std::shared_ptr<plan> better_than_single(std::shared_ptr<plan> spread, const gra
     return spread;
   const double spread_s = predicted_seconds(*spread, options.expected);
   const double alone_s = predicted_seconds(*alone, options.expected);
-  const std::string figures = fmt::format("{:.3g} ms over several devices, {:.3g} ms on one", spread_s * 1e3, alone_s * 1e3);
+  const std::string figures =
+      fmt::format("{:.3g} ms over several devices, {:.3g} ms on one", spread_s * 1e3, alone_s * 1e3);
   if (spread_s <= alone_s) {
     spread->remarks.push_back("predicted: " + figures);
     return spread;

@@ -1,6 +1,8 @@
 #include "plan/print.hpp"
 
 #include "plan/gpu_support.hpp"
+#include "plan/policies.hpp"
+#include "plan/predict.hpp"
 #include "plan/waves.hpp"
 
 #include <fmt/format.h>
@@ -73,6 +75,17 @@ void print_devices(std::string& out, const plan& p, const bound_plan* bound) {
                      bound->layout->memory[d].bytes_without_reuse, bound->layout->memory[d].transfer_bytes);
     out += '\n';
   }
+}
+
+/// The policy, what it says about its choice, and how long a run should take.
+void print_decisions(std::string& out, const plan& p, const bound_plan* bound) {
+  const auto at = std::back_inserter(out);
+  fmt::format_to(at, "policy {}", to_string(p.policy));
+  if (bound && p.segment_count == 1)
+    fmt::format_to(at, ", predicted {:.3f} ms", predict(p, bound->dims).makespan_s * 1e3);
+  out += '\n';
+  for (const std::string& remark : p.remarks)
+    fmt::format_to(at, "note: {}\n", remark);
 }
 
 void print_values(std::string& out, const plan& p, const bound_plan* bound, const char* title,
@@ -182,6 +195,7 @@ json chunk_json(const plan& p, const bound_plan* bound, chunk_id id, const std::
 std::string to_text(const plan& p, const bound_plan* bound) {
   std::string out = fmt::format("plan {}: {} nodes in {} chunks on {} devices, {} segments\n", hex(p.key),
                                 p.program->nodes.size(), p.chunks.size(), p.devices.size(), p.segment_count);
+  print_decisions(out, p, bound);
   print_devices(out, p, bound);
   const std::vector<std::string> missing = missing_on_gpus(p);
   print_missing(out, p, missing);
@@ -191,7 +205,12 @@ std::string to_text(const plan& p, const bound_plan* bound) {
 }
 
 std::string to_json(const plan& p, const bound_plan* bound) {
-  json j{{"key", hex(p.key)}, {"segments", p.segment_count}};
+  json j{{"key", hex(p.key)},
+         {"segments", p.segment_count},
+         {"policy", std::string(to_string(p.policy))},
+         {"remarks", p.remarks}};
+  if (bound && p.segment_count == 1)
+    j["predicted_ms"] = predict(p, bound->dims).makespan_s * 1e3;
   j["devices"] = json::array();
   for (device_index d = 0; d < p.devices.size(); ++d)
     j["devices"].push_back(device_json(p, bound, d));

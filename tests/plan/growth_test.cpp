@@ -1,5 +1,6 @@
 // Time of planning and binding as graphs grow; measured in processor time, so that other work on the machine counts little.
 #include "plan/graphs.hpp"
+#include "plan/policies.hpp"
 #include "plan/ready_set.hpp"
 #include "support/catch.hpp"
 
@@ -62,5 +63,20 @@ TEST_CASE("planning time grows with the graph, not with its square", "[plan][slo
       CHECK(planning < 30'000);
       CHECK(binding < 5'000);
     }
+  }
+}
+
+TEST_CASE("every policy plans 100,000 nodes in a moment", "[plan][slow][C6]") {
+  const auto g = large_graph(100'000);
+  std::vector<device_info> devices = gpus_and_fallback(4);
+  for (device_info& d : devices)
+    d.profile = d.gpu ? typical_gpu(64, true) : typical_cpu(8);
+  for (const policy_row& row : policies()) {
+    const plan_options options{.policy = row.policy, .expected = {{"batch", 2}, {"seq", 100}}};
+    std::shared_ptr<const plan> p;
+    const double planning = milliseconds([&] { p = make_plan(g, devices, options); });
+    std::cout << fmt::format("{}: 100000 nodes on 4 GPUs, {} chunks: plan {:.0f} ms\n", row.name, p->chunks.size(),
+                             planning);
+    CHECK(planning < 30'000);
   }
 }

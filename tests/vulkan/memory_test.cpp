@@ -69,3 +69,21 @@ TEST_CASE("completions come once each, in the order of submission", "[vulkan][A6
 TEST_CASE("the validation layer watches the GPU tests", "[vulkan][layer]") {
   CHECK(test::gpus_are_validated()); // Debian: vulkan-validationlayers
 }
+
+TEST_CASE("a pool does not grow beyond its limit", "[vulkan][B2][E4]") {
+  device_context context(test::gpus(), 0);
+  memory_pool pool(context, memory_use::device, false, 1 << 20);
+  allocation most = pool.allocate(900'000);
+  CHECK(pool.reserved_bytes() == 1 << 20); // no whole block
+  try {
+    pool.allocate(200'000);
+    FAIL("it was given");
+  } catch (const error& e) {
+    CHECK(e.code() == errc::out_of_memory);
+    CHECK_THAT(e.what(), Catch::Contains("200192 bytes asked for, 0 are left of the 1048576"));
+  }
+  most = {};
+  CHECK_NOTHROW(pool.allocate(1 << 20));
+  memory_pool none(context, memory_use::device, false, 0);
+  CHECK_THROWS_AS(none.allocate(1), error);
+}

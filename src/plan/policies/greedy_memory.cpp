@@ -167,8 +167,8 @@ private:
 
   placement_problem& problem_;
   std::vector<device_index> order_;
-  std::vector<value_id> roots_;    // by value
-  std::vector<size_t> uses_left_;  // by root
+  std::vector<value_id> roots_;                     // by value
+  std::vector<size_t> uses_left_;                   // by root
   std::vector<std::vector<device_index>> freed_on_; // by root: devices whose live bytes it is part of
   std::vector<device_fill> devices_;
   std::vector<bool> held_;     // by root and device

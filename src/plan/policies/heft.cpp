@@ -57,7 +57,8 @@ class scheduler {
 public:
   explicit scheduler(placement_problem& problem)
       : problem_(problem), placed_(problem.node_count(), no_device), finish_(problem.node_count(), 0),
-        arrival_(problem.program().values.size() * problem.devices().size(), -1.0), timelines_(problem.devices().size()) {}
+        arrival_(problem.program().values.size() * problem.devices().size(), -1.0),
+        timelines_(problem.devices().size()) {}
 
   placed_nodes place() {
     const std::vector<double> rank = upward_ranks();

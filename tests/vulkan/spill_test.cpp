@@ -1,0 +1,62 @@
+// Models larger than a GPU's memory limit.
+#include "actors/engine.hpp"
+#include "support/catch.hpp"
+
+using namespace troupe;
+
+namespace {
+
+/// x [4, 64] → 24 times MatMul with 16 KiB of weights.
+graph layered_model() {
+  graph g;
+  g.opsets[""] = 17;
+  value_id v = g.add_value({.name = "x", .type = dtype::float32, .dims = symbolic_shape{4, 64}});
+  g.inputs = {v};
+  for (int i = 0; i < 24; ++i) {
+    std::vector<float> elements(64 * 64);
+    for (size_t e = 0; e < elements.size(); ++e)
+      elements[e] = 0.03f * static_cast<float>((e * 7 + static_cast<size_t>(i) * 13) % 19) - 0.27f;
+    const value_id w = g.add_constant(fmt::format("w{}", i), tensor::of<float>({64, 64}, elements));
+    const std::string name = fmt::format("n{}", i);
+    const value_id out = g.add_value({.name = name});
+    g.add_node({.name = name, .op_type = "MatMul", .inputs = {v, w}, .outputs = {out}});
+    v = out;
+  }
+  g.outputs = {v};
+  return g;
+}
+
+std::vector<float> run_on(const engine_options& options, std::shared_ptr<const plan>* used = nullptr) {
+  engine e(options);
+  const session s = e.load(layered_model());
+  std::vector<float> elements(4 * 64, 0.01f);
+  const named_tensors in{{"x", tensor::of<float>({4, 64}, elements)}};
+  const run_result r = s.run(in);
+  CHECK(e.gpu_messages().empty());
+  if (used)
+    *used = s.plan_for(in);
+  const auto out = r.outputs.begin()->second.values<float>();
+  return {out.begin(), out.end()};
+}
+
+} // namespace
+
+TEST_CASE("what a GPU's limit does not hold spills to the other GPU, then to the CPU", "[vulkan][B2][B3]") {
+  const std::vector<float> wanted = run_on({.devices = {"cpu"}});
+  std::shared_ptr<const plan> p;
+  const auto check = [&](std::map<std::string, int64_t> memory) {
+    const std::vector<float> got =
+        run_on({.devices = {"vulkan:0*2", "cpu"}, .memory = std::move(memory), .gpu_validation = true}, &p);
+    REQUIRE(got.size() == wanted.size());
+    for (size_t i = 0; i < got.size(); ++i)
+      REQUIRE(got[i] == Approx(wanted[i]).epsilon(1e-3).margin(1e-5));
+  };
+  check({{"vulkan:0", 256 << 10}});
+  CHECK(p->weight_bytes[0] > 0);
+  CHECK(p->weight_bytes[0] <= 256 << 10);
+  CHECK(p->weight_bytes[1] > 0);
+  CHECK(p->weight_bytes[2] == 0);
+  check({{"vulkan:0", 128 << 10}, {"vulkan:0#1", 128 << 10}});
+  CHECK(p->weight_bytes[2] > 0);
+  CHECK(p->remarks.size() == 1);
+}
