@@ -46,13 +46,17 @@ void coordinator_state::start_run(const run_request_ptr& request) {
 
 void coordinator_state::start_attempt(const run_request_ptr& request) {
   execution* e = nullptr;
-  const failure why = capture([&] {
+  failure why = capture([&] {
     check_device_left();
     auto fresh = std::make_unique<execution>(request, options_.plans->prepare(request->inputs), options_.completion);
     e = fresh.get();
     executions_.emplace(e->id(), std::move(fresh));
     start_segment(*e, 0);
   });
+  if (why.code == errc::out_of_memory && request->shortages > 0) {
+    why.message = fmt::format("{}; {}", request->shortage, why.message);
+    options_.plans->restore_memory(); // the next run may find more
+  }
   if (why.failed())
     e ? end_early(*e, why) : request->result.fail(why);
   if (!executions_.empty() && options_.device_timeout.count() > 0)

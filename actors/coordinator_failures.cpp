@@ -64,15 +64,17 @@ bool coordinator_state::make_room(size_t device, const bound_plan_ptr& bound, co
                                   const failure& why) {
   if (why.code != errc::out_of_memory)
     return false;
+  const std::string note =
+      fmt::format("device '{}' had less memory than it claims: {}", devices_[device].handle.info.name, why.message);
   options_.plans->lower_memory(device, bytes_needed(*bound->layout, *index_in(planned, device)));
   retire_evicted();
   std::vector<run_request_ptr> again;
   for (execution_id id :
        executions_where([&](const execution& e) { return !e.stopped() && e.bound() && e.bound()->id == bound->id; })) {
     execution& e = *executions_.at(id);
+    e.request()->shortage = note;
     if (++e.request()->shortages > max_shortages) {
-      end_early(e, {why.code, fmt::format("device '{}' has too little memory: {}", devices_[device].handle.info.name,
-                                          why.message)});
+      end_early(e, {why.code, note});
       continue;
     }
     again.push_back(e.request());

@@ -72,8 +72,9 @@ struct run_request {
   /// By the coordinator's clock; empty where there is no limit.
   std::optional<std::chrono::steady_clock::time_point> deadline;
   answer_once<run_result> result;
-  run_stats stats;   // filled while the run goes on
-  int shortages = 0; // how often a device had too little memory for it
+  run_stats stats;      // filled while the run goes on
+  int shortages = 0;    // how often a device had less memory for it than it claimed
+  std::string shortage; // the last of them
   /// Set when the caller asked for the end before the coordinator saw the run.
   std::atomic<bool> cancelled{false};
 };

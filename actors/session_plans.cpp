@@ -193,7 +193,16 @@ void session_plans::remove_device(size_t device) {
 }
 
 void session_plans::lower_memory(size_t device, int64_t needed) {
+  if (claimed_.empty())
+    claimed_ = devices_;
   devices_[device].memory_bytes = std::min(devices_[device].memory_bytes, needed) / 8 * 7;
+  forget_plans();
+}
+
+void session_plans::restore_memory() {
+  if (claimed_.empty())
+    return;
+  devices_ = std::exchange(claimed_, {});
   forget_plans();
 }
 

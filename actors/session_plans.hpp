@@ -44,6 +44,8 @@ public:
   /// Takes note that a device could not give the `needed` bytes of a plan, whatever it had claimed: from here on it counts as
   /// having less. All plans are forgotten.
   void lower_memory(size_t device, int64_t needed);
+  /// Believes again what devices claim.
+  void restore_memory();
   /// Forgets all bound plans, because one could not be installed.
   void forget_bound_plans();
 
@@ -76,7 +78,8 @@ private:
 
   model_ptr model_;
   std::vector<device_info> devices_;
-  std::vector<size_t> usable_; // indices into devices_
+  std::vector<device_info> claimed_; // `devices_` before some memory was lowered; empty where none was
+  std::vector<size_t> usable_;       // indices into devices_
   plan_cache<specialisation> specialisations_;
   plan_cache<bound_plan_ptr> bound_;
   layout_buckets layouts_;

@@ -76,6 +76,7 @@ void add_run(CLI::App& app);
 void add_test(CLI::App& app);
 void add_bench(CLI::App& app);
 void add_plan(CLI::App& app);
+void add_profile(CLI::App& app);
 void add_devices(CLI::App& app);
 void add_operators(CLI::App& app);
 

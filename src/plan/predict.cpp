@@ -8,14 +8,6 @@
 namespace troupe {
 namespace {
 
-double bytes_of_value(const plan& p, std::span<const shape> dims, value_id v) {
-  const dtype type = p.program->values[v].type;
-  double count = type == dtype::string ? sizeof(std::string) : bits_of(type) / 8.0;
-  for (int64_t d : dims[v])
-    count *= static_cast<double>(d);
-  return count;
-}
-
 double work_seconds(const plan& p, std::span<const shape> dims, const chunk& c) {
   double sum = 0;
   for (node_id n : c.nodes)
@@ -27,13 +19,28 @@ double copy_seconds(const plan& p, std::span<const shape> dims, const chunk& c) 
   const device_profile& device = p.devices[c.device].profile;
   double sum = 0;
   for (value_id v : c.uploads)
-    sum += link_seconds(bytes_of_value(p, dims, v), device.up);
+    sum += link_seconds(value_bytes(p, dims, v), device.up);
   for (value_id v : c.downloads)
-    sum += link_seconds(bytes_of_value(p, dims, v), device.down);
+    sum += link_seconds(value_bytes(p, dims, v), device.down);
   return sum;
 }
 
 } // namespace
+
+double value_bytes(const plan& p, std::span<const shape> dims, value_id v) {
+  const dtype type = p.program->values[v].type;
+  double count = type == dtype::string ? sizeof(std::string) : bits_of(type) / 8.0;
+  for (int64_t d : dims[v])
+    count *= static_cast<double>(d);
+  return count;
+}
+
+double wave_seconds(const plan& p, std::span<const shape> dims, const chunk& c, uint32_t w) {
+  double sum = 0;
+  for (node_id n : c.wave(w))
+    sum += predict_node(p, dims, n);
+  return sum;
+}
 
 double predict_node(const plan& p, std::span<const shape> dims, node_id n) {
   const node& call = p.program->nodes[n];

@@ -28,6 +28,12 @@ prediction predict(const plan& p, std::span<const shape> dims);
 /// Returns the predicted seconds of one node on the device where it is placed, barriers aside.
 double predict_node(const plan& p, std::span<const shape> dims, node_id n);
 
+/// Returns the predicted seconds of wave `w` of a GPU chunk, the barrier behind it aside.
+double wave_seconds(const plan& p, std::span<const shape> dims, const chunk& c, uint32_t w);
+
+/// Returns the bytes of a value.
+double value_bytes(const plan& p, std::span<const shape> dims, value_id v);
+
 /// Returns the dims of all values where symbols have their expected values, else `representative_dim`.
 std::vector<shape> expected_dims(const graph& program, const bindings& expected);
 

@@ -1,6 +1,7 @@
 #include "plan/print.hpp"
 
 #include "plan/gpu_support.hpp"
+#include "plan/granularity.hpp"
 #include "plan/policies.hpp"
 #include "plan/predict.hpp"
 #include "plan/waves.hpp"
@@ -106,6 +107,15 @@ void print_node(std::string& out, const plan& p, const bound_plan* bound, node_i
   out += '\n';
 }
 
+/// How the chunk is submitted, and whether another way would be worth it.
+std::string submission_text(const plan& p, const chunk& c, const bound_plan& bound) {
+  const submission_facts facts = facts_of(p, c, bound.dims);
+  if (choose_granularity(facts) == granularity::fused)
+    return "one submission";
+  return fmt::format("one submission (wave by wave would hide {:.3f} ms of read-back)",
+                     1e3 * std::min(facts.readback_s, facts.work_after_s));
+}
+
 void print_chunk(std::string& out, const plan& p, const bound_plan* bound, chunk_id id,
                  const std::vector<std::string>& missing) {
   const chunk& c = p.chunks[id];
@@ -114,6 +124,8 @@ void print_chunk(std::string& out, const plan& p, const bound_plan* bound, chunk
   if (!c.wave_begin.empty())
     fmt::format_to(std::back_inserter(out), ", {} waves ({} at most in one), {} barriers", c.wave_count(),
                    widest_wave(p, c), c.barrier_count());
+  if (bound && bound->segment == c.segment && c.wave_count() > 1)
+    fmt::format_to(std::back_inserter(out), ", {}", submission_text(p, c, *bound));
   if (p.segment_count > 1)
     fmt::format_to(std::back_inserter(out), ", segment {}", c.segment);
   if (!c.predecessors.empty())
@@ -186,6 +198,8 @@ json chunk_json(const plan& p, const bound_plan* bound, chunk_id id, const std::
     j["wave_begin"] = c.wave_begin;
     j["widest_wave"] = widest_wave(p, c);
     j["barriers"] = c.barrier_count();
+    if (bound && bound->segment == c.segment)
+      j["best_granularity"] = std::string(to_string(choose_granularity(facts_of(p, c, bound->dims))));
   }
   return j;
 }

@@ -38,7 +38,7 @@ TEST_CASE("a plan prints its waves, and what no GPU runs", "[plan][B8][E3]") {
   const auto p = make_plan(b.done({b.node(host_op, {sum}, {4})}), gpus_and_fallback(1), {});
   const auto bound = bind_segment(p, 0, {});
   const std::string text = to_text(*p, bound.get());
-  CHECK_THAT(text, Contains("chunk 0 on vulkan:0, 3 nodes, 2 waves (2 at most in one), 1 barriers\n"));
+  CHECK_THAT(text, Contains("chunk 0 on vulkan:0, 3 nodes, 2 waves (2 at most in one), 1 barriers, one submission\n"));
   CHECK_THAT(text, Contains("  wave 1\n  run      test.plain 'n2'"));
   CHECK_THAT(text, Contains("not on a GPU: 1 node on cpu#0: no GPU kernel for host\n"));
   CHECK_THAT(text, Contains("arena 768 bytes (768 live at most, 1024 without reuse)"));

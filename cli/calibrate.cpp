@@ -1,0 +1,238 @@
+// Each figure comes from small models that differ in one thing, so that what they have in common cancels out. Every time is
+// the median of several runs behind a first one that compiles kernels.
+#include "cli/calibrate.hpp"
+
+#include "cli/command.hpp"
+
+#include <algorithm>
+
+namespace troupe::cli {
+namespace {
+
+constexpr int repeats = 7;
+
+/// Models built node by node.
+class probe_model {
+public:
+  probe_model() { g_.opsets[""] = 17; }
+
+  value_id input(dtype type, shape dims) {
+    const value_id v =
+        g_.add_value({.name = fmt::format("in{}", g_.inputs.size()), .type = type, .dims = to_symbolic(dims)});
+    g_.inputs.push_back(v);
+    return v;
+  }
+  value_id integers(const std::vector<int64_t>& elements) {
+    const std::string name = fmt::format("const{}", g_.values.size());
+    return g_.add_constant(name, tensor::of<int64_t>({static_cast<int64_t>(elements.size())}, elements));
+  }
+  value_id call(const char* op, std::vector<value_id> inputs) {
+    const std::string name = fmt::format("{}{}", op, g_.nodes.size());
+    const value_id out = g_.add_value({.name = name});
+    g_.add_node({.name = name, .op_type = op, .inputs = std::move(inputs), .outputs = {out}});
+    return out;
+  }
+  void output(value_id v) { g_.outputs.push_back(v); }
+  graph done() { return std::move(g_); }
+
+private:
+  graph g_;
+};
+
+/// What a model took, in seconds: medians.
+struct probe_times {
+  double wall_s = 0;  // from call to result
+  double busy_s = 0;  // of the device
+  double nodes_s = 0; // of all nodes, each timed for itself
+};
+
+double median(std::vector<double> samples) {
+  std::sort(samples.begin(), samples.end());
+  return samples.empty() ? 0 : samples[samples.size() / 2];
+}
+
+double nodes_of(const run_trace& trace) {
+  double ns = 0;
+  for (const chunk_trace& c : trace.chunks)
+    for (const device_timing& t : c.timings)
+      if (t.kind == device_timing::work::node)
+        ns += static_cast<double>(t.end_ns - t.begin_ns);
+  return ns * 1e-9;
+}
+
+/// Runs models on one device of an engine.
+class prober {
+public:
+  prober(engine& devices, size_t index) : engine_(devices), info_(devices.devices()[index]) {}
+
+  const device_info& info() const { return info_; }
+  bool emulated() const { return info_.gpu && info_.transfers == transfer_path::mapped; }
+
+  /// Times a model that runs wholly on the device; nullopt where it cannot.
+  std::optional<probe_times> time(graph model) {
+    try {
+      const session s = engine_.load(std::move(model), {.pins = {{"*", info_.name}}, .fuse = false});
+      return time(s);
+    } catch (const error& e) {
+      if (e.code() == errc::unsupported || e.code() == errc::out_of_memory)
+        return std::nullopt;
+      throw;
+    }
+  }
+
+private:
+  probe_times time(const session& s) {
+    const named_tensors inputs = complete_inputs(s.inputs(), {}, {}, 1);
+    s.run(inputs, {.trace = true});
+    std::vector<double> wall, busy, nodes;
+    for (int i = 0; i < repeats; ++i) {
+      const run_result result = s.run(inputs);
+      wall.push_back(result.stats.total_ms * 1e-3);
+      for (const auto& [name, ms] : result.stats.busy_ms)
+        if (name == info_.name)
+          busy.push_back(ms * 1e-3);
+      nodes.push_back(nodes_of(s.run(inputs, {.trace = true}).trace));
+    }
+    return {median(wall), median(busy), median(nodes)};
+  }
+
+  engine& engine_;
+  const device_info info_;
+};
+
+graph product(const char* op, dtype a, dtype b, int64_t n) {
+  probe_model m;
+  m.output(m.call(op, {m.input(a, {n, n}), m.input(b, {n, n})}));
+  return m.done();
+}
+
+/// `width` chains of `length` Neg each, from one input; tiny, so that only launches count.
+graph chains(int width, int length) {
+  probe_model m;
+  const value_id x = m.input(dtype::float32, {64});
+  for (int i = 0; i < width; ++i) {
+    value_id v = x;
+    for (int j = 0; j < length; ++j)
+      v = m.call("Neg", {v});
+    m.output(v);
+  }
+  return m.done();
+}
+
+/// Speed of the largest product that a type gets in reasonable time, operations a second.
+std::optional<double> product_speed(prober& on, const char* op, dtype a, dtype b) {
+  constexpr double long_enough_s = 4e-3;
+  std::optional<double> best;
+  for (int64_t n = 256; n <= 4096; n *= 2) {
+    const auto t = on.time(product(op, a, b, n));
+    if (!t || t->nodes_s <= 0)
+      return best;
+    const auto flops = 2.0 * static_cast<double>(n) * static_cast<double>(n) * static_cast<double>(n);
+    best = std::max(best.value_or(0), flops / t->nodes_s);
+    if (t->nodes_s > long_enough_s)
+      break;
+  }
+  return best;
+}
+
+/// Large enough to leave the caches, small enough to be quick.
+int64_t large_elements(const prober& on) {
+  return on.info().gpu && !on.emulated() ? 1 << 25 : 1 << 22;
+}
+
+double memory_speed(prober& on) {
+  probe_model m;
+  const int64_t n = large_elements(on);
+  m.output(m.call("Add", {m.input(dtype::float32, {n}), m.input(dtype::float32, {n})}));
+  const auto t = on.time(m.done());
+  return t && t->nodes_s > 0 ? 12.0 * static_cast<double>(n) / t->nodes_s : 0;
+}
+
+using values = std::vector<std::pair<std::string, double>>;
+
+void measure_launches(prober& on, values& out) {
+  constexpr int width = 64;
+  const auto busy = [&](int w, int length) {
+    const auto t = on.time(chains(w, length));
+    return t ? t->busy_s : 0;
+  };
+  const double step = std::max((busy(1, 192) - busy(1, 64)) / 128, 0.0); // a launch and a barrier
+  if (on.info().host_memory) {
+    out.emplace_back("launch_s", step);
+  } else {
+    // One wave more of `width` nodes: as many launches and one barrier.
+    const double wave = std::max(busy(width, 3) - busy(width, 2), step);
+    const double launch = std::clamp((wave - step) / (width - 1), 0.0, step);
+    out.emplace_back("launch_s", launch);
+    out.emplace_back("barrier_s", step - launch);
+  }
+  if (const auto t = on.time(chains(1, 1)))
+    out.emplace_back("chunk_s", std::max(t->wall_s - t->busy_s, 0.0));
+}
+
+/// One element of `elements` that were uploaded.
+graph upload_model(int64_t elements) {
+  probe_model m;
+  m.output(m.call("Slice", {m.input(dtype::float32, {elements}), m.integers({0}), m.integers({1})}));
+  return m.done();
+}
+
+/// `elements` made on the device from one.
+graph download_model(int64_t elements) {
+  probe_model m;
+  m.output(m.call("Expand", {m.input(dtype::float32, {1}), m.integers({elements})}));
+  return m.done();
+}
+
+/// Sum of `count` tiny inputs.
+graph many_uploads(int count) {
+  probe_model m;
+  std::vector<value_id> inputs;
+  for (int i = 0; i < count; ++i)
+    inputs.push_back(m.input(dtype::float32, {64}));
+  m.output(m.call("Sum", std::move(inputs)));
+  return m.done();
+}
+
+/// What the host and the link take of a run, the nodes' own time aside.
+double around_nodes(prober& on, graph model) {
+  const auto t = on.time(std::move(model));
+  return t ? t->wall_s - t->nodes_s : 0;
+}
+
+void measure_link(prober& on, const char* name, graph (*model)(int64_t), double latency_s, values& out) {
+  const int64_t elements = large_elements(on);
+  const double extra = around_nodes(on, model(elements)) - around_nodes(on, model(64));
+  if (extra > 0)
+    out.emplace_back(fmt::format("{}.bytes_per_s", name), 4.0 * static_cast<double>(elements) / extra);
+  out.emplace_back(fmt::format("{}.latency_s", name), std::max(latency_s, 0.0));
+}
+
+} // namespace
+
+measured_profile calibrate(engine& devices, size_t index) {
+  prober on(devices, index);
+  measured_profile m{key_of(on.info()), {}};
+  const auto add = [&](arithmetic kind, std::optional<double> speed) {
+    if (speed)
+      m.values.emplace_back(to_string(kind), *speed);
+  };
+  add(arithmetic::float64, product_speed(on, "MatMul", dtype::float64, dtype::float64));
+  add(arithmetic::float32, product_speed(on, "MatMul", dtype::float32, dtype::float32));
+  add(arithmetic::float16, product_speed(on, "MatMul", dtype::float16, dtype::float16));
+  add(arithmetic::bfloat16, product_speed(on, "MatMul", dtype::bfloat16, dtype::bfloat16));
+  add(arithmetic::int8, product_speed(on, "MatMulInteger", dtype::uint8, dtype::int8));
+  if (const double speed = memory_speed(on); speed > 0)
+    m.values.emplace_back("memory_bytes_per_s", speed);
+  measure_launches(on, m.values);
+  if (!on.info().host_memory) {
+    constexpr int more = 32;
+    measure_link(on, "up", upload_model,
+                 (around_nodes(on, many_uploads(2 + more)) - around_nodes(on, many_uploads(2))) / more, m.values);
+    measure_link(on, "down", download_model,
+                 (around_nodes(on, chains(2 + more, 1)) - around_nodes(on, chains(2, 1))) / more, m.values);
+  }
+  return m;
+}
+
+} // namespace troupe::cli

@@ -1,0 +1,163 @@
+// troupe profile: measured times of a model's nodes beside the predicted ones; with --calibrate, the measurement of the
+// devices that predictions rest on.
+#include "cli/calibrate.hpp"
+#include "cli/command.hpp"
+#include "plan/predict.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <iostream>
+
+namespace troupe::cli {
+namespace {
+
+struct profile_arguments : model_options {
+  bool calibrate = false;
+  std::filesystem::path file;
+  int runs = 5;
+};
+
+// -- calibration
+
+nlohmann::json values_json(const measured_profile& m) {
+  nlohmann::json j = nlohmann::json::object();
+  for (const auto& [name, value] : m.values)
+    j[name] = value;
+  return j;
+}
+
+/// Returns e.g. "3.2 TFLOP/s", "48.1 GB/s", "1.8 µs".
+std::string for_people(const std::string& name, double value) {
+  if (name.ends_with("_s") && !name.ends_with("bytes_per_s"))
+    return fmt::format("{:.2f} µs", value * 1e6);
+  const char* unit = name.ends_with("bytes_per_s") ? "B/s" : "FLOP/s";
+  return value >= 1e12 ? fmt::format("{:.2f} T{}", value / 1e12, unit) : fmt::format("{:.2f} G{}", value / 1e9, unit);
+}
+
+void calibrate_devices(const profile_arguments& args) {
+  engine devices(args.engine());
+  const std::filesystem::path file = args.file.empty() ? profile_path() : args.file;
+  std::vector<measured_profile> all;
+  nlohmann::json out = nlohmann::json::array();
+  const std::vector<device_info> infos = devices.devices();
+  for (size_t d = 0; d < infos.size(); ++d) {
+    if (infos[d].kind == device_kind::null || infos[d].fallback)
+      continue;
+    std::cerr << "measuring " << infos[d].name << " …\n";
+    all.push_back(calibrate(devices, d));
+    out.push_back({{"device", infos[d].name}, {"measured", values_json(all.back())}});
+    if (args.json)
+      continue;
+    fmt::print("{} ({})\n", infos[d].name, infos[d].description);
+    for (const auto& [name, value] : all.back().values)
+      fmt::print("  {:20} {:>16}\n", name, for_people(name, value));
+  }
+  if (all.empty())
+    fail(errc::invalid_argument, "there is no device to measure; name some with --devices");
+  store_profiles(file, all);
+  if (args.json)
+    std::cout << out.dump(2) << '\n';
+  std::cerr << "written to " << file.string() << '\n';
+}
+
+// -- a model
+
+/// Times of all nodes of one operator on one device, in ms.
+struct operator_times {
+  int nodes = 0;
+  double measured = 0, predicted = 0;
+};
+
+using operator_table = std::map<std::pair<std::string, std::string>, operator_times>; // by device and operator
+
+/// Sums up the times of one traced run.
+operator_table table_of(const run_trace& trace, std::span<const shape> dims) {
+  const plan& p = *trace.source;
+  operator_table table;
+  for (const chunk_trace& c : trace.chunks)
+    for (const device_timing& t : c.timings) {
+      if (t.kind != device_timing::work::node)
+        continue;
+      operator_times& row = table[{p.devices[p.placement[t.id]].name, p.program->nodes[t.id].op_type}];
+      ++row.nodes;
+      row.measured += static_cast<double>(t.end_ns - t.begin_ns) * 1e-6;
+      row.predicted += predict_node(p, dims, t.id) * 1e3;
+    }
+  return table;
+}
+
+void print_table(const operator_table& table) {
+  std::vector<operator_table::const_iterator> rows;
+  for (auto row = table.begin(); row != table.end(); ++row)
+    rows.push_back(row);
+  std::stable_sort(rows.begin(), rows.end(), [](auto a, auto b) { return a->second.measured > b->second.measured; });
+  fmt::print("{:12} {:28} {:>6} {:>12} {:>12}\n", "device", "operator", "nodes", "measured ms", "predicted");
+  for (const auto& row : rows)
+    fmt::print("{:12} {:28} {:6} {:12.3f} {:12.3f}\n", row->first.first, row->first.second, row->second.nodes,
+               row->second.measured, row->second.predicted);
+}
+
+nlohmann::json table_json(const operator_table& table) {
+  nlohmann::json rows = nlohmann::json::array();
+  for (const auto& [key, times] : table)
+    rows.push_back({{"device", key.first},
+                    {"operator", key.second},
+                    {"nodes", times.nodes},
+                    {"measured_ms", times.measured},
+                    {"predicted_ms", times.predicted}});
+  return rows;
+}
+
+void profile_model(const profile_arguments& args) {
+  engine devices(args.engine());
+  const session model = devices.load(model_file(args.model).string(), args.session());
+  const named_tensors inputs = complete_inputs(model.inputs(), given_inputs(model, args), args.dim_values(), args.seed);
+  model.run(inputs, {.trace = true});
+  std::vector<double> wall;
+  for (int i = 0; i < args.runs; ++i)
+    wall.push_back(model.run(inputs).stats.total_ms);
+  std::sort(wall.begin(), wall.end());
+  const run_trace typical = model.run(inputs, {.trace = true}).trace;
+  const bound_plan_ptr bound = model.bind_for(inputs);
+  if (typical.source != bound->source)
+    fail(errc::device_failed, "a device was lost while the model was profiled");
+  const std::vector<shape> dims =
+      typical.source->segment_count == 1 ? bound->dims : expected_dims(*typical.source->program, args.dim_values());
+  const operator_table table = table_of(typical, dims);
+  const double measured = wall[wall.size() / 2], predicted = predict(*typical.source, dims).makespan_s * 1e3;
+  if (args.json) {
+    std::cout << nlohmann::json{{"measured_ms", measured},
+                                {"predicted_ms", predicted},
+                                {"operators", table_json(table)}}
+                     .dump(2)
+              << '\n';
+    return;
+  }
+  print_table(table);
+  fmt::print("a run: {:.3f} ms measured, {:.3f} ms predicted\n", measured, predicted);
+}
+
+void profile(const profile_arguments& args) {
+  if (args.calibrate)
+    return calibrate_devices(args);
+  if (args.model.empty())
+    fail(errc::invalid_argument, "troupe profile needs a model, or --calibrate");
+  profile_model(args);
+}
+
+} // namespace
+
+void add_profile(CLI::App& app) {
+  auto args = std::make_shared<profile_arguments>();
+  CLI::App* command = app.add_subcommand(
+      "profile", "Measure a model's operators beside their predicted times; with --calibrate, the devices themselves");
+  add_model_options(*command, *args);
+  command->get_option("model")->required(false);
+  command->add_flag("--calibrate", args->calibrate, "Measure the devices and keep the result for later runs");
+  command->add_option("--file", args->file, "Where --calibrate writes (default: the user's cache folder)");
+  command->add_option("--runs", args->runs, "Runs to take the median of")->check(CLI::Range(1, 10000));
+  command->callback([args] { profile(*args); });
+}
+
+} // namespace troupe::cli
