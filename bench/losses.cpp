@@ -59,7 +59,7 @@ std::string run_engine(const std::shared_ptr<const vulkan::instance>& instance, 
       continue;
     if (result.stats.lost_devices != std::vector{fmt::format("vulkan:0#{}", victim)})
       return fmt::format("run {} names another lost device: {}", run, fmt::join(result.stats.lost_devices, ", "));
-    phase = fmt::format("run {}, chunk {} or its transfers in flight", run, (lose_at - 1) % chunks_each);
+    phase = fmt::format("a submission of run {} in flight", run);
   }
   return {};
 }

@@ -4,6 +4,7 @@
 #include "plan/chunks.hpp"
 #include "plan/layout.hpp"
 #include "plan/lifetimes.hpp"
+#include "plan/node_order.hpp"
 #include "plan/placement.hpp"
 #include "plan/plan_key.hpp"
 #include "plan/predict.hpp"
@@ -123,6 +124,8 @@ std::shared_ptr<plan> compile(const graph& prepared, const std::vector<device_in
   p->devices = devices;
   p->policy = options.policy;
   p->placement = place(*g, p->devices, options);
+  order_nodes(*g, p->placement, p->devices, expected_dims(*g, options.expected));
+  split_transfers(*g, p->placement, p->devices);
   assign_layouts(*g, p->placement, p->devices);
   adjacency edges = adjacency_of(*g);
   segmentation segments = find_segments(*g, edges.producer);
