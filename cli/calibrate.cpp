@@ -106,14 +106,14 @@ graph product(const char* op, dtype a, dtype b, int64_t n) {
   return m.done();
 }
 
-/// `width` chains of `length` Neg each, from one input; tiny, so that only launches count.
+/// `width` chains of `length` Sigmoid each, from one input; tiny, so that only launches count.
 graph chains(int width, int length) {
   probe_model m;
   const value_id x = m.input(dtype::float32, {64});
   for (int i = 0; i < width; ++i) {
     value_id v = x;
     for (int j = 0; j < length; ++j)
-      v = m.call("Neg", {v});
+      v = m.call("Sigmoid", {v});
     m.output(v);
   }
   return m.done();

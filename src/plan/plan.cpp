@@ -159,13 +159,13 @@ std::shared_ptr<plan> better_than_single(std::shared_ptr<plan> spread, const gra
   const double spread_s = predicted_seconds(*spread, options.expected);
   const double alone_s = predicted_seconds(*alone, options.expected);
   const std::string figures =
-      fmt::format("{:.3g} ms over several devices, {:.3g} ms on one", spread_s * 1e3, alone_s * 1e3);
+      fmt::format("{:.3g} ms; {:.3g} ms if one device runs all that it can", spread_s * 1e3, alone_s * 1e3);
   if (spread_s <= alone_s) {
     spread->remarks.push_back("predicted: " + figures);
     return spread;
   }
   alone->policy = asked;
-  alone->remarks.push_back("predicted: " + figures + ", so one device runs everything that it can");
+  alone->remarks.push_back("predicted: " + figures + ", which was taken");
   return alone;
 }
 

@@ -74,6 +74,27 @@ TEST_CASE("a model larger than all devices together is one error with all figure
   CHECK_THROWS_AS(bind_segment(make_plan(g, devices, {}), 0, {}), memory_shortage);
 }
 
+TEST_CASE("what waves keep live at one time is found by binding", "[plan][B3][E3]") {
+  // Chain by chain little is live; wave by wave all chains are.
+  graph_builder b;
+  const value_id in = b.input({1024});
+  std::vector<value_id> ends;
+  for (int chain = 0; chain < 8; ++chain) {
+    value_id v = in;
+    for (int i = 0; i < 3; ++i)
+      v = b.node(plain_op, {v}, {1024});
+    ends.push_back(b.node(plain_op, {v}, {1}));
+  }
+  const auto g = b.done({b.node(plain_op, ends, {1})});
+  std::vector<device_info> devices = gpus_and_fallback(1);
+  devices[0].memory_bytes = 8 * 4096;
+  const memory_shortage first = shortage_of(g, devices, {});
+  CHECK(first.needed()[0] > 12 * 4096);
+  plan_options greedy{.policy = placement_policy::greedy_memory};
+  CHECK_THROWS_AS(bind_segment(make_plan(g, devices, greedy), 0, {}), memory_shortage);
+  CHECK_NOTHROW(bind_segment(plan_that_fits(g, devices, {}, {}, first), 0, {}));
+}
+
 TEST_CASE("spilling works wherever there is room, on random chains and limits", "[plan][B3]") {
   std::mt19937_64 random(3);
   size_t spilled = 0;

@@ -180,6 +180,26 @@ TEST_CASE("greedy-memory fills one device before the next", "[plan][B3]") {
   CHECK(place(b.g, devices, greedy) == placed{0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0});
 }
 
+TEST_CASE("greedy-memory counts what is live at one time", "[plan][B3]") {
+  graph_builder b;
+  const value_id in = b.input({1024}); // 4 KiB, like every value
+  std::vector<value_id> made;
+  for (int i = 0; i < 4; ++i)
+    made.push_back(b.node(plain_op, {in}, {1024}));
+  value_id v = b.node(plain_op, made, {1024});
+  for (int i = 0; i < 5; ++i) // a chain: two values at a time, one of them a view's source
+    v = b.node(i == 2 ? view_op : plain_op, {v}, {1024});
+  const auto g = b.done({v});
+  std::vector<device_info> devices = gpus(2);
+  devices[0].memory_bytes = 4 * 4096;
+  const plan_options greedy{.policy = placement_policy::greedy_memory};
+  CHECK(place(*g, devices, greedy) == placed{0, 0, 0, 1, 1, 1, 1, 1, 1, 1});
+  devices[0].memory_bytes = 5 * 4096;
+  CHECK(place(*g, devices, greedy) == placed(10, 0));
+  devices[0].memory_bytes = 5 * 4096 - 1;
+  CHECK(place(*g, devices, greedy) == placed{0, 0, 0, 1, 1, 1, 1, 1, 1, 1});
+}
+
 TEST_CASE("unknown policies are refused with a list", "[plan][C6]") {
   for (const policy_row& row : policies()) {
     CHECK(parse_policy(row.name) == row.policy);
