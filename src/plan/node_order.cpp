@@ -1,6 +1,7 @@
 #include "plan/node_order.hpp"
 
 #include "cost/cost_model.hpp"
+#include "graph/data_symbols.hpp"
 
 #include <algorithm>
 #include <queue>
@@ -15,7 +16,8 @@ class node_sorter {
 public:
   node_sorter(const graph& g, std::span<const device_index> placement, std::span<const device_info> devices,
               std::span<const shape> dims)
-      : g_(g), placement_(placement), devices_(devices), dims_(dims), edges_(adjacency_of(g)) {}
+      : g_(g), placement_(placement), devices_(devices), dims_(dims), edges_(adjacency_of(g)),
+        shape_readers_(find_shape_readers(g)) {}
 
   std::vector<node_id> sort() {
     const std::vector<double> rank = upward_ranks();
@@ -53,13 +55,31 @@ private:
     }
   };
 
-  /// Calls `f` for each value of a node and each node that reads it.
+  /// Returns, by node, those whose dims depend on its data: a symbol belongs to the first node that mentions it, so that node
+  /// has to stay the first. Empty where no dim depends on data.
+  static std::vector<std::vector<node_id>> find_shape_readers(const graph& g) {
+    const data_symbols symbols(g);
+    std::vector<std::vector<node_id>> readers(symbols.size() > 0 ? g.nodes.size() : 0);
+    for (node_id n = 0; n < static_cast<node_id>(readers.size()); ++n)
+      for (const auto* ids : {&g.nodes[n].inputs, &g.nodes[n].outputs})
+        for (value_id v : *ids)
+          if (v != no_value)
+            for (data_symbols::id s : symbols.of_value(v))
+              if (const node_id definer = symbols.definer(s); definer >= 0 && definer != n)
+                readers[definer].push_back(n);
+    return readers;
+  }
+
+  /// Calls `f` for each value or symbol of a node and each node that reads it.
   template <class F>
   void for_each_reader(node_id n, F&& f) const {
     for (value_id v : g_.nodes[n].outputs)
       if (v != no_value)
         for (node_id reader : edges_.consumers[v])
           f(reader);
+    if (!shape_readers_.empty())
+      for (node_id reader : shape_readers_[n])
+        f(reader);
   }
 
   std::vector<uint32_t> dependency_counts() const {
@@ -118,6 +138,7 @@ private:
   std::span<const device_info> devices_;
   std::span<const shape> dims_;
   const adjacency edges_;
+  const std::vector<std::vector<node_id>> shape_readers_; // by node
 };
 
 } // namespace

@@ -152,7 +152,8 @@ TEST_CASE("heft spreads what is worth a move, and only that", "[plan][C6]") {
   for (int i = 0; i < 6; ++i)
     longer = b.node(heavy_op, {longer}, {1 << 22});
   const auto mixed = make_plan(b.done({shorter, longer}), devices, heft);
-  CHECK(mixed->placement == placed{0, 1, 1, 1, 1, 1, 1});
+  for (size_t n = 0; n < 7; ++n)
+    CHECK(mixed->placement[n] == (mixed->program->nodes[n].name == "n0" ? 0 : 1));
 }
 
 TEST_CASE("greedy-memory fills one device before the next", "[plan][B3]") {
