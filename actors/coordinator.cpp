@@ -25,6 +25,9 @@ coordinator_ref::behavior_type coordinator_state::behavior(pointer self, coordin
         quit_when_idle();
       },
       [this](tick) { on_tick(); },
+      [this](const continue_control& m) {
+        go_on({m.execution, m.chunk});
+      },
   };
 }
 
@@ -84,10 +87,16 @@ void coordinator_state::dispatch(execution& e) {
   // `take` appends what becomes ready behind a chunk on the same device.
   for (size_t i = 0; i < ready_.size(); ++i)
     batches_[p.chunks[ready_[i]].device].works.push_back(e.take(ready_[i], ready_));
-  for (device_index d = 0; d < p.devices.size(); ++d)
-    if (!batches_[d].works.empty())
-      self_->send(devices_[e.planned()->devices[d]].handle.actor, std::exchange(batches_[d], {}));
   ready_.clear();
+  for (device_index d = 0; d < p.devices.size(); ++d) {
+    if (batches_[d].works.empty())
+      continue;
+    run_chunks batch = std::exchange(batches_[d], {});
+    if (p.devices[d].kind == device_kind::control)
+      start_control(e, std::move(batch.works.front()));
+    else
+      self_->send(devices_[e.planned()->devices[d]].handle.actor, std::move(batch));
+  }
 }
 
 void coordinator_state::advance(execution& e) {
@@ -131,7 +140,10 @@ void coordinator_state::on_chunk(chunk_ended& ended) {
 }
 
 void coordinator_state::finish(execution& e) {
-  run_request& request = *e.request();
+  if (e.purpose())
+    return finish_body(e);
+  const run_request_ptr kept = e.request();
+  run_request& request = *kept;
   run_result result;
   result.outputs = e.collect_outputs();
   e.add_stats();
@@ -141,6 +153,7 @@ void coordinator_state::finish(execution& e) {
   result.trace = e.take_trace();
   request.result.answer(std::move(result));
   e.stop();
+  end_all(kept);
   drain(e);
 }
 

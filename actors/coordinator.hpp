@@ -7,9 +7,15 @@
 // Failure: a chunk that fails ends its run with one error that names the device. A device is lost when it says so, when its
 // actor dies, or when it has work and is silent for the device timeout; every execution on it is planned again on the devices
 // left and starts over from the kept inputs, under a new execution id, so that late messages of the old attempt find nothing.
+//
+// Control flow: a chunk on a device of kind `control` is executed here, body by body, each an execution of its own that says for
+// which chunk it is (`execution::purpose`). All executions of a run share its request: they fail, are cancelled and start over
+// together.
+//
 // An execution that ended early stays in the book until its last chunk is answered: only then is its slot free.
 #pragma once
 
+#include "actors/control_flow.hpp"
 #include "actors/device_actor.hpp"
 #include "actors/execution.hpp"
 
@@ -72,6 +78,16 @@ private:
   void quit_when_idle();
   void answer_query(plan_query& query);
 
+  // -- control flow (coordinator_control.cpp)
+  /// Begins a control-flow chunk that is ready; `go_on` then executes its bodies one after the other.
+  void start_control(execution& e, chunk_work work);
+  void go_on(const chunk_place& place);
+  void start_body(execution& e, const chunk_place& place, control_flow::body_call call);
+  void finish_body(execution& e);
+  void finish_control(execution& e, const chunk_place& place);
+  /// Returns "Loop 'x', iteration 3: " for an execution of a body, through all levels from the model's on.
+  std::string position_of(const execution& e) const;
+
   // -- installations (coordinator_installs.cpp)
   installation& install(const bound_plan_ptr& bound, const planned_model_ptr& planned);
   void on_installed(const plan_installed& answer);
@@ -83,6 +99,8 @@ private:
   // -- ends before the end (coordinator_failures.cpp)
   void cancel(uint64_t ticket);
   void end_early(execution& e, const failure& why);
+  /// Ends what still goes on for a run that has been answered: its execution and those of bodies.
+  void end_all(const run_request_ptr& request);
   void lose_device(size_t device, const std::string& why);
   /// Where a device lacked memory for its part of a bound plan: plans again with less for it and starts the bound plan's
   /// executions over. Returns whether that was the failure.
@@ -110,14 +128,21 @@ private:
   /// Returns the plan's index of an engine's device; nullopt where the plan does not use it.
   static std::optional<device_index> index_in(const planned_model& planned, size_t device);
 
+  /// A control-flow chunk that has begun.
+  struct running_control {
+    control_flow flow;
+    int64_t started_ns = 0;
+  };
+
   pointer self_ = nullptr;
   coordinator_options options_;
   std::vector<device_state> devices_; // by index among the engine's devices
   std::unordered_map<execution_id, std::unique_ptr<execution>> executions_;
   std::unordered_map<uint64_t, installation> installations_; // by bound plan id
   std::unordered_map<uint64_t, slot_pool> slots_;            // by layout id
-  std::vector<chunk_id> ready_;                              // scratch of `dispatch`
-  std::vector<run_chunks> batches_;                          // scratch of `dispatch`, by plan device
+  std::map<chunk_place, running_control> controls_;
+  std::vector<chunk_id> ready_;     // scratch of `dispatch`
+  std::vector<run_chunks> batches_; // scratch of `dispatch`, by plan device
   std::optional<clock::time_point> next_tick_;
   bool closing_ = false;
 };

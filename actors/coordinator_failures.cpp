@@ -15,14 +15,26 @@ constexpr int max_shortages = 8;
 } // namespace
 
 void coordinator_state::end_early(execution& e, const failure& why) {
-  e.request()->result.fail(why);
-  e.abort();
-  drain(e);
+  const run_request_ptr request = e.request();
+  request->result.fail({why.code, position_of(e) + why.message});
+  end_all(request);
+}
+
+void coordinator_state::end_all(const run_request_ptr& request) {
+  const auto ids = executions_where([&](const execution& e) { return !e.stopped() && e.request() == request; });
+  for (execution_id id : ids)
+    executions_.at(id)->abort();
+  std::erase_if(controls_, [&](const auto& entry) {
+    execution& e = *executions_.at(entry.first.execution);
+    return e.request() == request && e.end_chunk(entry.first.chunk);
+  });
+  for (execution_id id : ids)
+    drain(*executions_.at(id));
 }
 
 void coordinator_state::cancel(uint64_t ticket) {
-  for (execution_id id :
-       executions_where([&](const execution& e) { return !e.stopped() && e.request()->ticket == ticket; }))
+  for (execution_id id : executions_where(
+           [&](const execution& e) { return !e.purpose() && !e.stopped() && e.request()->ticket == ticket; }))
     end_early(*executions_.at(id), {errc::cancelled, "the run was cancelled"});
 }
 
@@ -49,15 +61,17 @@ void coordinator_state::lose_device(size_t device, const std::string& why) {
        executions_where([&](const execution& e) { return index_in(*e.planned(), device).has_value(); })) {
     execution& e = *executions_.at(id);
     e.forget_device(*index_in(*e.planned(), device));
-    if (!e.stopped()) {
+    if (!e.stopped() && std::find(again.begin(), again.end(), e.request()) == again.end()) {
       e.request()->stats.lost_devices.push_back(lost.handle.info.name);
       again.push_back(e.request());
-      e.abort();
     }
-    drain(e);
+    if (e.stopped())
+      drain(e);
   }
-  for (const run_request_ptr& request : again)
+  for (const run_request_ptr& request : again) {
+    end_all(request);
     start_attempt(request);
+  }
 }
 
 bool coordinator_state::make_room(size_t device, const bound_plan_ptr& bound, const planned_model& planned,
@@ -71,15 +85,18 @@ bool coordinator_state::make_room(size_t device, const bound_plan_ptr& bound, co
   std::vector<run_request_ptr> again;
   for (execution_id id :
        executions_where([&](const execution& e) { return !e.stopped() && e.bound() && e.bound()->id == bound->id; })) {
-    execution& e = *executions_.at(id);
-    e.request()->shortage = note;
-    if (++e.request()->shortages > max_shortages) {
+    const auto found = executions_.find(id);
+    if (found == executions_.end() || found->second->stopped())
+      continue; // it ended with another execution of its run
+    execution& e = *found->second;
+    const run_request_ptr request = e.request();
+    request->shortage = note;
+    if (++request->shortages > max_shortages) {
       end_early(e, {why.code, note});
       continue;
     }
-    again.push_back(e.request());
-    e.abort();
-    drain(e);
+    again.push_back(request);
+    end_all(request);
   }
   for (const run_request_ptr& request : again)
     start_attempt(request);
@@ -138,7 +155,7 @@ void coordinator_state::on_tick() {
 
 void coordinator_state::check_deadlines(clock::time_point time) {
   const auto is_late = [&](const execution& e) {
-    return !e.stopped() && e.request()->deadline && *e.request()->deadline <= time;
+    return !e.purpose() && !e.stopped() && e.request()->deadline && *e.request()->deadline <= time;
   };
   for (execution_id id : executions_where(is_late)) {
     execution& e = *executions_.at(id);

@@ -52,7 +52,8 @@ void coordinator_state::on_installed(const plan_installed& answer) {
                                                  device.handle.info.name, answer.why.message)};
   for (execution_id id : executions_where(
            [&](const execution& e) { return !e.stopped() && e.bound() && e.bound()->id == answer.bound_plan; }))
-    end_early(*executions_.at(id), why);
+    if (const auto e = executions_.find(id); e != executions_.end() && !e->second->stopped())
+      end_early(*e->second, why); // which ends the run's other executions too
   retire_evicted();
 }
 

@@ -1,5 +1,6 @@
 #include "actors/execution.hpp"
 
+#include <algorithm>
 #include <numeric>
 
 namespace troupe::actors {
@@ -20,8 +21,18 @@ execution::execution(run_request_ptr request, prepared_run prepared, completion_
   for (value_id v : source().program->inputs)
     if (const auto it = request_->inputs.find(source().program->values[v].name); it != request_->inputs.end())
       values_[v] = it->second;
-  if (request_->options.trace)
+  if (traced())
     sent_ns_.resize(source().chunks.size());
+}
+
+execution::execution(run_request_ptr request, prepared_run prepared, completion_mode mode, const chunk_place& purpose,
+                     std::vector<tensor> inputs)
+    : execution(std::move(request), std::move(prepared), mode) {
+  purpose_ = purpose;
+  const std::vector<value_id>& ids = source().program->inputs;
+  expects(inputs.size() == ids.size(), "a body was given another number of inputs than it has");
+  for (size_t i = 0; i < ids.size(); ++i)
+    values_[ids[i]] = std::move(inputs[i]);
 }
 
 void execution::start(bound_plan_ptr bound, uint32_t slot, std::vector<chunk_id>& ready) {
@@ -35,10 +46,9 @@ void execution::start(bound_plan_ptr bound, uint32_t slot, std::vector<chunk_id>
 
 chunk_work execution::take(chunk_id id, std::vector<chunk_id>& ready) {
   const chunk& c = source().chunks[id];
-  const bool traced = request_->options.trace;
   chunk_work work{
-      .bound_plan = bound_->id, .chunk = id, .execution = id_, .slot = slot_, .timed = traced, .stop = stop_};
-  if (traced)
+      .bound_plan = bound_->id, .chunk = id, .execution = id_, .slot = slot_, .timed = traced(), .stop = stop_};
+  if (traced())
     sent_ns_[id] = now_ns();
   work.uploads.reserve(c.uploads.size());
   for (value_id v : c.uploads) {
@@ -58,7 +68,7 @@ void execution::complete(chunk_id id, chunk_result& result, std::vector<chunk_id
   const chunk& c = source().chunks[id];
   check_downloads(c, result);
   busy_ns_[c.device] += result.busy_ns;
-  if (request_->options.trace)
+  if (traced())
     traced_.push_back({id, sent_ns_[id], now_ns(), std::move(result.timings)});
   for (size_t i = 0; i < c.downloads.size(); ++i) {
     bind_data_symbols(source(), c.downloads[i], result.downloads[i].dims(), prepared_.symbols);
@@ -102,16 +112,23 @@ void execution::forget_device(device_index device) {
   in_flight_[device] = 0;
 }
 
-named_tensors execution::collect_outputs() {
-  named_tensors outputs;
+std::vector<tensor> execution::outputs() const {
+  std::vector<tensor> outputs;
   const auto& ids = source().program->outputs;
   for (size_t i = 0; i < ids.size(); ++i) {
     const tensor& constant = planned()->constant_outputs[i];
-    const tensor& t = constant.defined() ? constant : values_[ids[i]];
-    expects(t.defined(), "the run is complete, but an output is missing");
-    outputs.emplace(planned()->output_names[i], t);
+    outputs.push_back(constant.defined() ? constant : values_[ids[i]]);
+    expects(outputs.back().defined(), "the run is complete, but an output is missing");
   }
   return outputs;
+}
+
+named_tensors execution::collect_outputs() const {
+  named_tensors named;
+  std::vector<tensor> all = outputs();
+  for (size_t i = 0; i < all.size(); ++i)
+    named.emplace(planned()->output_names[i], std::move(all[i]));
+  return named;
 }
 
 bool execution::drained() const {
@@ -134,17 +151,58 @@ void execution::add_stats() const {
   run_stats& stats = request_->stats;
   stats.plan_cached = prepared_.cached;
   stats.chunks = static_cast<uint32_t>(source().chunks.size());
-  for (size_t d = 0; d < busy_ns_.size(); ++d)
+  for (size_t d = 0; d < planned()->devices.size(); ++d)
     stats.busy_ms.emplace_back(source().devices[d].name, static_cast<double>(busy_ns_[d]) / 1e6);
 }
 
 run_trace execution::take_trace() {
-  if (!request_->options.trace)
+  if (!traced())
     return {};
   return {.source = planned()->compiled,
           .begin_ns = std::chrono::nanoseconds(request_->started.time_since_epoch()).count(),
           .end_ns = now_ns(),
-          .chunks = std::move(traced_)};
+          .chunks = std::move(traced_),
+          .bodies = std::move(bodies_)};
+}
+
+std::vector<tensor> execution::control_operands(chunk_work& work) const {
+  const chunk& c = source().chunks[work.chunk];
+  const graph& program = *source().program;
+  std::vector<tensor> operands;
+  for (value_id v : program.nodes[c.nodes[0]].inputs) {
+    if (v == no_value) {
+      operands.emplace_back();
+      continue;
+    }
+    const auto uploaded = std::find(c.uploads.begin(), c.uploads.end(), v);
+    const auto constant = planned()->control_constants.find(v);
+    operands.push_back(uploaded != c.uploads.end()                      ? work.uploads[uploaded - c.uploads.begin()]
+                       : constant != planned()->control_constants.end() ? constant->second
+                                                                        : bound_->known[v]);
+    expects(operands.back().defined(), "control flow is ready, but an operand of it is not on the host");
+  }
+  return operands;
+}
+
+shape execution::dims_or_empty(value_id v) const {
+  if (source().segment_of_value[v] <= bound_->segment)
+    return bound_->dims[v];
+  shape dims;
+  for (const dim& d : *source().program->values[v].dims)
+    dims.push_back(d.depends_on_data() ? 0 : d.evaluate(prepared_.symbols));
+  return dims;
+}
+
+void execution::add_costs(const execution& body) {
+  for (size_t d = 0; d < planned()->devices.size(); ++d)
+    busy_ns_[d] += body.busy_ns_[d];
+  prepared_.cached = prepared_.cached && body.prepared_.cached;
+}
+
+void execution::add_trace(execution& body, std::string name) {
+  run_trace& trace = bodies_.emplace_back(body.take_trace());
+  trace.name = std::move(name);
+  trace.begin_ns = body.started_ns_;
 }
 
 } // namespace troupe::actors

@@ -10,10 +10,21 @@
 
 namespace troupe::actors {
 
+/// A chunk of an execution; a control-flow chunk when it says for what a body is executed.
+struct chunk_place {
+  execution_id execution = 0;
+  chunk_id chunk = 0;
+
+  auto operator<=>(const chunk_place&) const = default;
+};
+
 class execution {
 public:
   /// Takes the model's inputs from `request`; copies share bytes.
   execution(run_request_ptr request, prepared_run prepared, completion_mode mode);
+  /// One execution of a body, for a control-flow chunk of another execution; `inputs` are the body's.
+  execution(run_request_ptr request, prepared_run prepared, completion_mode mode, const chunk_place& purpose,
+            std::vector<tensor> inputs);
   ~execution() { stop(); }
   execution(const execution&) = delete;
   execution& operator=(const execution&) = delete;
@@ -22,6 +33,8 @@ public:
   const run_request_ptr& request() const { return request_; }
   const planned_model_ptr& planned() const { return prepared_.source; }
   const plan& source() const { return *prepared_.source->compiled; }
+  /// The control-flow chunk that waits for this execution; nullopt for the execution of the model.
+  const std::optional<chunk_place>& purpose() const { return purpose_; }
   /// The segment that runs now; null between two.
   const bound_plan_ptr& bound() const { return bound_; }
   /// The first segment, where it was bound ahead; else null.
@@ -48,7 +61,19 @@ public:
   bool segment_finished() const { return ready_.finished(); }
   /// Returns whether all outputs are there.
   bool outputs_complete() const { return outputs_missing_ == 0; }
-  named_tensors collect_outputs();
+  named_tensors collect_outputs() const;
+  /// Returns the outputs in the order of the plan's graph.
+  std::vector<tensor> outputs() const;
+
+  /// Returns the operands of a control-flow chunk's node, in its order; undefined where absent.
+  std::vector<tensor> control_operands(chunk_work& work) const;
+  /// Returns the dims that the plan states for a value, 0 where they are not known.
+  shape dims_or_empty(value_id v) const;
+  /// Adds what an execution of a body cost to this one's costs.
+  void add_costs(const execution& body);
+  /// Adds what was traced of an execution of a body, where the run is traced; `name` says which it was.
+  void add_trace(execution& body, std::string name);
+  bool traced() const { return request_->options.trace; }
 
   /// Gives up bound plan and slot.
   void leave_segment() { bound_ = nullptr; }
@@ -83,6 +108,7 @@ private:
   const execution_id id_;
   run_request_ptr request_;
   prepared_run prepared_;
+  std::optional<chunk_place> purpose_;
   bound_plan_ptr bound_;
   uint32_t slot_ = 0;
   ready_set ready_;
@@ -94,6 +120,8 @@ private:
   std::vector<int64_t> busy_ns_;    // by device
   std::vector<int64_t> sent_ns_;    // by chunk, where the run is traced; else empty
   std::vector<chunk_trace> traced_; // chunks that have ended
+  const int64_t started_ns_ = now_ns();
+  std::vector<run_trace> bodies_; // traced executions of bodies
   bool aborted_ = false;
   uint32_t outputs_missing_ = 0; // distinct values
 };

@@ -65,6 +65,7 @@ device_factory host::factory_of(const device_request& request, const engine_opti
         return make_cpu_device(name, {.blocks = blocks});
       };
     case device_kind::null: return [name = request.name] { return make_null_device(name); };
+    case device_kind::control: fail(errc::internal, "control flow has no device");
     case device_kind::vulkan: break;
   }
   if (!gpus_ || request.gpu >= gpus_->gpus().size())

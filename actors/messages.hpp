@@ -96,6 +96,13 @@ struct close_session {};
 /// Sent by the coordinator to itself: looks for deadlines that have passed and devices that have fallen silent.
 struct tick {};
 
+/// Sent by the coordinator to itself when a control-flow chunk may go on: when it starts, and when a body has been executed.
+/// So every iteration leaves room for other messages, and none nests in another.
+struct continue_control {
+  execution_id execution = 0;
+  chunk_id chunk = 0;
+};
+
 // -- interfaces ------------------------------------------------------------------------------------------------------------
 
 using device_ref = caf::typed_actor<caf::replies_to<open_device>::with<device_opened>, caf::reacts_to<install_plan>,
@@ -107,7 +114,8 @@ using completion_sink = caf::typed_actor<caf::reacts_to<plan_installed>, caf::re
 
 using coordinator_ref =
     completion_sink::extend<caf::reacts_to<run>, caf::reacts_to<cancel_run>, caf::reacts_to<plan_query_message>,
-                            caf::reacts_to<session_query_message>, caf::reacts_to<close_session>, caf::reacts_to<tick>>;
+                            caf::reacts_to<session_query_message>, caf::reacts_to<close_session>, caf::reacts_to<tick>,
+                            caf::reacts_to<continue_control>>;
 
 } // namespace troupe::actors
 
@@ -126,4 +134,5 @@ CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::plan_query_message)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::session_query_message)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::close_session)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::tick)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::continue_control)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::device_stats)

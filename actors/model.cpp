@@ -1,5 +1,6 @@
 #include "actors/model.hpp"
 
+#include "graph/bodies.hpp"
 #include "ops/evaluate.hpp"
 #include "ops/registry.hpp"
 #include "rewrite/rewrite.hpp"
@@ -53,6 +54,28 @@ void check_input(const value_info& declared, const tensor& given) {
          to_string(*declared.dims));
 }
 
+/// Names of a loop's variables are the loop's own.
+void check_stated_dims(const graph& g, const bindings& stated) {
+  for (const node& n : g.nodes) {
+    if (!has_body(n))
+      continue;
+    for (const node_body& body : bodies_of(n)) {
+      for (size_t i = 0; i < body.formal_inputs(); ++i)
+        if (const std::string& name = body.program->values[body.program->inputs[i]].name; stated.contains(name))
+          fail(errc::invalid_argument, "'{}' is a variable of {}; it cannot be bound", name, troupe::describe(n));
+      check_stated_dims(*body.program, stated);
+    }
+  }
+}
+
+void keep_control_constants(planned_model& p) {
+  const graph& program = *p.compiled->program;
+  for (const planned_body& body : p.compiled->bodies)
+    for (value_id v : program.nodes[body.node].inputs)
+      if (v != no_value && program.values[v].constant && !p.control_constants.contains(v))
+        p.control_constants[v] = materialise(*program.values[v].constant);
+}
+
 } // namespace
 
 model_ptr make_model(graph source, session_options options, double load_ms) {
@@ -67,6 +90,7 @@ model_ptr make_model(graph source, session_options options, double load_ms) {
   check_names(m->inputs, "input");
   check_names(m->outputs, "output");
   m->outputs = select_outputs(m->outputs, options.outputs);
+  check_stated_dims(source, options.dims);
   m->host_inputs = host_inputs_of(source);
   m->source = std::move(source);
   m->options = std::move(options);
@@ -109,6 +133,11 @@ void describe_plan(planned_model& p) {
     p.awaited[v] = true;
     p.awaited_outputs.push_back(v);
   }
+  for (const dim_program& dims : compiled.dims)
+    p.symbols.insert(dims.symbols().begin(), dims.symbols().end());
+  for (const planned_model_ptr& body : p.bodies)
+    p.symbols.insert(body->symbols.begin(), body->symbols.end());
+  keep_control_constants(p);
 }
 
 } // namespace troupe::actors

@@ -3,6 +3,8 @@
 
 #include "actors/engine.hpp"
 
+#include <set>
+
 namespace troupe::actors {
 
 /// A model as loaded, before it is specialised. Immutable, shared by a session's handles and its coordinator.
@@ -22,21 +24,26 @@ model_ptr make_model(graph source, session_options options, double load_ms);
 /// Dims that share a symbol are compared when the plan is bound.
 void check_inputs(const model& m, const named_tensors& inputs);
 
-/// A model planned for a device set.
+struct planned_model;
+using planned_model_ptr = std::shared_ptr<const planned_model>;
+
+/// A model, or a body of its control flow, planned for a device set.
 struct planned_model {
   uint64_t serial = 0; // unique in the session
   std::shared_ptr<const plan> compiled;
-  std::vector<std::string> output_names; // in the order of compiled->program->outputs
-  std::vector<tensor> constant_outputs;  // in that order; undefined where the output is not a constant
-  std::vector<value_id> awaited_outputs; // outputs that a chunk or a binding makes, each value once
-  std::vector<size_t> devices;           // by plan device: index among all of the engine's devices
-  std::vector<bool> awaited;             // by value: whether it is in `awaited_outputs`
-  std::vector<bool> used;                // by plan device: whether it runs anything
-  std::vector<uint32_t> uses;            // by value: how many chunks upload it, plus one for an output
+  std::vector<std::string> output_names;        // in the order of compiled->program->outputs
+  std::vector<tensor> constant_outputs;         // in that order; undefined where the output is not a constant
+  std::vector<value_id> awaited_outputs;        // outputs that a chunk or a binding makes, each value once
+  std::vector<size_t> devices;                  // by real plan device: index among all of the engine's devices
+  std::vector<bool> awaited;                    // by value: whether it is in `awaited_outputs`
+  std::vector<bool> used;                       // by plan device: whether it runs anything
+  std::vector<uint32_t> uses;                   // by value: how many chunks upload it, plus one for an output
+  std::vector<planned_model_ptr> bodies;        // parallel to compiled->bodies
+  std::set<std::string> symbols;                // that binding this plan or its bodies needs
+  std::map<value_id, tensor> control_constants; // operands of control-flow nodes
 };
-using planned_model_ptr = std::shared_ptr<const planned_model>;
 
-/// Fills all of `p` that follows from `p.compiled`, names and devices aside.
+/// Fills all of `p` that follows from `p.compiled` and `p.bodies`, names and devices aside.
 void describe_plan(planned_model& p);
 
 } // namespace troupe::actors

@@ -1,5 +1,6 @@
 #include "actors/session_plans.hpp"
 
+#include "graph/element_symbols.hpp"
 #include "plan/bind_inputs.hpp"
 #include "plan/fit_memory.hpp"
 #include "plan/policies.hpp"
@@ -103,12 +104,19 @@ plan_options session_plans::options_for(const bindings& symbols) const {
   return {.policy = model_->options.policy, .pins = usable_pins(), .expected = symbols};
 }
 
-planned_model_ptr session_plans::describe(std::shared_ptr<const plan> compiled) {
+std::shared_ptr<planned_model> session_plans::describe_body(std::shared_ptr<const plan> compiled) {
   auto result = std::make_shared<planned_model>();
   result->serial = ++plans_made_;
   result->compiled = std::move(compiled);
   result->devices = usable_;
+  for (const planned_body& body : result->compiled->bodies)
+    result->bodies.push_back(describe_body(body.compiled));
   describe_plan(*result);
+  return result;
+}
+
+planned_model_ptr session_plans::describe(std::shared_ptr<const plan> compiled) {
+  std::shared_ptr<planned_model> result = describe_body(std::move(compiled));
   for (const value_info& output : model_->outputs)
     result->output_names.push_back(output.name);
   return result;
@@ -147,6 +155,23 @@ std::vector<placement_pin> session_plans::usable_pins() const {
     if (std::find(usable_.begin(), usable_.end(), d) == usable_.end())
       std::erase_if(pins, [&](const placement_pin& p) { return p.device == devices_[d].name; });
   return pins;
+}
+
+prepared_run session_plans::prepare_body(const planned_model_ptr& body, std::span<const tensor> inputs,
+                                         const bindings& around) const {
+  const graph& program = *body->compiled->program;
+  expects(inputs.size() == program.inputs.size(), "prepare_body: another number of inputs than the body has");
+  bindings given;
+  for (const auto& [name, value] : around)
+    if (body->symbols.contains(name))
+      given.emplace(name, value);
+  std::map<std::string, shape> shapes;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    const value& input = program.values[program.inputs[i]];
+    shapes.emplace(input.name, inputs[i].dims());
+    bind_elements(input, inputs[i], given);
+  }
+  return {.source = body, .symbols = bind_inputs(program, shapes, given), .cached = true};
 }
 
 prepared_run session_plans::prepare(const named_tensors& inputs) {

@@ -34,6 +34,11 @@ public:
   /// Returns what a run with these inputs executes. Throws what checking, rewriting and planning throw.
   prepared_run prepare(const named_tensors& inputs);
 
+  /// Returns what an execution of a body with these inputs executes; `around` are the symbols' values in the execution that
+  /// it is for. Throws `errc::invalid_input` where the inputs are not what was planned.
+  prepared_run prepare_body(const planned_model_ptr& body, std::span<const tensor> inputs,
+                            const bindings& around) const;
+
   /// Returns a segment bound to `symbols`, from the cache where it is there.
   /// Sets `*cached` to false where it was not.
   bound_plan_ptr bind(const planned_model_ptr& planned, uint32_t segment, const bindings& symbols,
@@ -70,6 +75,7 @@ private:
   std::vector<placement_pin> usable_pins() const;
   planned_model_ptr make_planned(const std::shared_ptr<const graph>& program, const bindings& symbols);
   planned_model_ptr describe(std::shared_ptr<const plan> compiled);
+  std::shared_ptr<planned_model> describe_body(std::shared_ptr<const plan> compiled);
   plan_options options_for(const bindings& symbols) const;
   std::vector<device_info> usable_devices() const;
   /// Binds the first segment; where a device lacks memory for it, by another plan that fits all of them.

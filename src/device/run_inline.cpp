@@ -48,6 +48,7 @@ const bound_plan_ptr& inline_runner::installed(uint32_t segment, const bindings&
 void inline_runner::run_chunk(const bound_plan& bound, chunk_id id, bindings& symbols,
                               std::vector<device_timing>* timings) {
   const chunk& c = plan_->chunks[id];
+  expects(c.device < devices_.size(), "inline_runner: control flow needs a coordinator");
   chunk_work work{.bound_plan = bound.id, .chunk = id, .timed = timings != nullptr};
   for (value_id v : c.uploads)
     work.uploads.push_back(values_[v]);

@@ -219,6 +219,7 @@ void remove_dead(graph& g) {
   }
   rename(g.inputs);
   rename(g.outputs);
+  rename(g.captured);
   g.nodes = std::move(nodes);
   g.values = std::move(values);
 }

@@ -11,6 +11,7 @@ std::span<const op_def> attention_ops();
 std::span<const op_def> binary_ops();
 std::span<const op_def> cast_ops();
 std::span<const op_def> concat_ops();
+std::span<const op_def> control_ops();
 std::span<const op_def> conv_ops();
 std::span<const op_def> conv_transpose_ops();
 std::span<const op_def> cumulative_ops();

@@ -32,6 +32,7 @@ public:
   /// Returns the dims of input `i`; throws `errc::unsupported` where not even its rank is known.
   const symbolic_shape& dims(size_t i) const;
   size_t rank(size_t i) const { return dims(i).size(); }
+  bool has_rank(size_t i) const { return input(i).dims.has_value(); }
 
   /// Returns the elements of an integer input where they are known on the host (constants included), else nullopt.
   std::optional<std::vector<dim>> known(size_t i) const;

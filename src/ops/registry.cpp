@@ -18,6 +18,7 @@ constexpr auto families = std::to_array<rows (*)()>({
     binary_ops,
     cast_ops,
     concat_ops,
+    control_ops,
     conv_ops,
     conv_transpose_ops,
     cumulative_ops,

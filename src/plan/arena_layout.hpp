@@ -18,7 +18,7 @@ struct device_memory {
   /// Byte offset by value, a multiple of `arena_alignment`; -1 where the value is not in this device's arena: weights,
   /// host-known values, views (`root_on` says whose bytes they use), strings, values that the kernel allocates. On a device
   /// with host memory also uploads, which keep the caller's bytes, and roots of downloads: the device allocates a tensor of
-  /// its own for a root that it produces, because the bytes leave it.
+  /// its own for a root that it produces, because the bytes leave it. Empty where the device has no chunk in this segment.
   std::vector<int64_t> offset;
   /// The most bytes that are live in the arena at one position (wave or node): what no layout can go below.
   int64_t peak_bytes = 0;

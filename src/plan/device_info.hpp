@@ -13,10 +13,11 @@ namespace troupe {
 enum class device_kind : uint8_t {
   cpu,
   vulkan,
-  null, // runs nothing: for measuring the engine itself, and for scheduling tests
+  null,    // runs nothing: for measuring the engine itself, and for scheduling tests
+  control, // no device: one control-flow node of a plan, whose bodies the coordinator executes
 };
 
-/// Returns "cpu", "vulkan" or "null".
+/// Returns "cpu", "vulkan", "null" or "control".
 std::string_view to_string(device_kind kind);
 
 /// How tensors get to a device and back.

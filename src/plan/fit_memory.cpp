@@ -24,7 +24,7 @@ std::string describe_shares(const plan& p) {
   std::string text;
   for (device_index d = 0; d < p.devices.size(); ++d) {
     const auto nodes = std::count(p.placement.begin(), p.placement.end(), d);
-    if (nodes > 0)
+    if (nodes > 0 && p.devices[d].kind != device_kind::control)
       text += fmt::format("{}{} {} on '{}' with {} bytes of weights", text.empty() ? "" : ", ", nodes,
                           nodes == 1 ? "node" : "nodes", p.devices[d].name, p.weight_bytes[d]);
   }

@@ -1,5 +1,6 @@
 #include "plan/gpu_support.hpp"
 
+#include "graph/bodies.hpp"
 #include "ops/op.hpp"
 #include "plan/known_tensor.hpp"
 
@@ -29,11 +30,6 @@ const operand* find_too_large(const gpu_call& call) {
   return nullptr;
 }
 
-bool is_control_flow(const node& n) {
-  const auto is_body = [](const auto& a) { return std::holds_alternative<std::shared_ptr<const graph>>(a.second); };
-  return std::any_of(n.attrs.all().begin(), n.attrs.all().end(), is_body);
-}
-
 } // namespace
 
 std::string describe(gpu_obstacle obstacle, const node& n) {
@@ -53,7 +49,7 @@ gpu_support::gpu_support(const graph& program, bindings expected)
 
 gpu_obstacle gpu_support::obstacle(node_id index, const gpu_features& gpu) {
   const node& n = program_.nodes[index];
-  if (!n.def || is_control_flow(n))
+  if (!n.def || has_body(n))
     return gpu_obstacle::control_flow;
   for (const auto* ids : {&n.inputs, &n.outputs})
     for (value_id v : *ids)

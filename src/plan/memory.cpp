@@ -97,6 +97,8 @@ public:
 
   device_memory run() {
     device_memory memory;
+    if (lifetimes_.positions == 0)
+      return memory; // the device has no chunk in this segment
     memory.offset.assign(bytes_.size(), -1);
     uint32_t position = 0;
     for (uint32_t i = 0; i < lifetimes_.values.size(); ++i) {

@@ -1,5 +1,6 @@
 #include "plan/placement_problem.hpp"
 
+#include "graph/bodies.hpp"
 #include "ops/op.hpp"
 
 #include <algorithm>
@@ -56,6 +57,38 @@ device_index device_called(std::span<const device_info> devices, const placement
 
 } // namespace
 
+namespace {
+
+bool holds_here(const placement_pin& pin, const graph& g) {
+  return std::any_of(g.nodes.begin(), g.nodes.end(), [&](const node& n) {
+    const auto names = names_of(g, n);
+    return std::any_of(names.begin(), names.end(), [&](std::string_view name) { return matches(pin.pattern, name); });
+  });
+}
+
+bool holds_in_bodies(const placement_pin& pin, const graph& g) {
+  for (const node& n : g.nodes)
+    if (has_body(n))
+      for (const node_body& body : bodies_of(n))
+        if (holds_here(pin, *body.program) || holds_in_bodies(pin, *body.program))
+          return true;
+  return false;
+}
+
+} // namespace
+
+plan_options options_without_bodies(const graph& program, plan_options options) {
+  std::erase_if(options.pins,
+                [&](const placement_pin& p) { return !holds_here(p, program) && holds_in_bodies(p, program); });
+  return options;
+}
+
+plan_options options_for_body(const graph& body, plan_options options) {
+  std::erase_if(options.pins,
+                [&](const placement_pin& p) { return !holds_here(p, body) && !holds_in_bodies(p, body); });
+  return options;
+}
+
 bool matches(std::string_view pattern, std::string_view text) {
   size_t p = 0, t = 0, star = std::string_view::npos, resume = 0;
   while (t < text.size()) {
@@ -87,6 +120,8 @@ placement_problem::placement_problem(const graph& program, std::span<const devic
     if (!fallback)
       regular_ = order_.size();
   }
+  const auto on_host = std::find_if(order_.begin(), order_.end(), [&](device_index d) { return !devices[d].gpu; });
+  host_ = on_host == order_.end() ? order_.front() : *on_host;
   for (device_index d = 0; d < devices.size(); ++d) {
     device_index same = 0;
     while (same < d && !(devices[same].gpu == devices[d].gpu))
@@ -100,6 +135,8 @@ placement_problem::placement_problem(const graph& program, std::span<const devic
 bool placement_problem::allows(node_id n, device_index d) {
   if (pinned(n) != no_device)
     return pinned_[n] == d;
+  if (has_body(program_.nodes[n]))
+    return d == host_;
   if (!devices_[d].gpu)
     return true;
   std::vector<int8_t>& known = can_run_[features_of_[d]];

@@ -54,12 +54,19 @@ private:
   const adjacency edges_;
   std::vector<device_index> order_;
   size_t regular_ = 0;
+  /// Where control flow counts as placed while nodes around it look for places: its operands are wanted on the host.
+  device_index host_ = 0;
   gpu_support support_;
   std::vector<uint32_t> features_of_;          // by device: index into `can_run_`; GPUs with equal features share
   std::vector<std::vector<int8_t>> can_run_;   // by features, by node: −1 unknown
   std::vector<device_index> pinned_;           // by node; empty where there are no pins
   std::vector<std::optional<node_work>> work_; // by node
 };
+
+/// Returns the options without pins that hold for nodes of bodies only.
+plan_options options_without_bodies(const graph& program, plan_options options);
+/// Returns the options with those pins only that hold for some node of a body, or of the bodies in it.
+plan_options options_for_body(const graph& body, plan_options options);
 
 /// Returns whether `text` matches `pattern`: '*' stands for any text, '?' for any character.
 bool matches(std::string_view pattern, std::string_view text);

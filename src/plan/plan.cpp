@@ -1,11 +1,13 @@
 #include "plan/plan.hpp"
 
 #include "base/checked.hpp"
+#include "graph/bodies.hpp"
 #include "plan/chunks.hpp"
 #include "plan/layout.hpp"
 #include "plan/lifetimes.hpp"
 #include "plan/node_order.hpp"
 #include "plan/placement.hpp"
+#include "plan/placement_problem.hpp"
 #include "plan/plan_key.hpp"
 #include "plan/predict.hpp"
 #include "plan/segments.hpp"
@@ -116,7 +118,35 @@ void index_chunks(plan& p) {
     p.segment_begin[s + 1] += p.segment_begin[s];
 }
 
-/// Plans a graph that `prepare` has made.
+/// Gives every control-flow node a device of its own.
+void place_control_flow(plan& p, const graph& g) {
+  for (node_id n = 0; n < static_cast<node_id>(g.nodes.size()); ++n) {
+    if (!has_body(g.nodes[n]))
+      continue;
+    p.placement[n] = static_cast<device_index>(p.devices.size());
+    p.devices.push_back({.name = describe(g.nodes[n]),
+                         .kind = device_kind::control,
+                         .description = "executes bodies",
+                         .memory_bytes = INT64_MAX / 2});
+  }
+}
+
+void plan_bodies(plan& p, const std::vector<device_info>& devices, const plan_options& options) {
+  for (node_id n = 0; n < static_cast<node_id>(p.program->nodes.size()); ++n) {
+    const node& call = p.program->nodes[n];
+    if (!has_body(call))
+      continue;
+    for (const node_body& body : bodies_of(call)) {
+      try {
+        p.bodies.push_back({n, body.name, make_plan(body.program, devices, options_for_body(*body.program, options))});
+      } catch (const error& e) {
+        fail(e.code(), "{}, body '{}': {}", describe(call), body.name, e.what());
+      }
+    }
+  }
+}
+
+/// Plans a graph that `prepare` has made, its bodies aside.
 std::shared_ptr<plan> compile(const graph& prepared, const std::vector<device_info>& devices,
                               const plan_options& options) {
   auto p = std::make_shared<plan>();
@@ -124,6 +154,7 @@ std::shared_ptr<plan> compile(const graph& prepared, const std::vector<device_in
   p->devices = devices;
   p->policy = options.policy;
   p->placement = place(*g, p->devices, options);
+  place_control_flow(*p, *g);
   order_nodes(*g, p->placement, p->devices, expected_dims(*g, options.expected));
   split_transfers(*g, p->placement, p->devices);
   assign_layouts(*g, p->placement, p->devices);
@@ -151,9 +182,10 @@ double predicted_seconds(const plan& p, const bindings& expected) {
 
 /// Returns the plan that is predicted to be faster, `spread` or everything on one device: a policy decides by nodes, while
 /// chunks, waves and layouts decide what its choice costs.
-std::shared_ptr<plan> better_than_single(std::shared_ptr<plan> spread, const graph& prepared, plan_options options) {
+std::shared_ptr<plan> better_than_single(std::shared_ptr<plan> spread, const graph& prepared,
+                                         const std::vector<device_info>& devices, plan_options options) {
   const placement_policy asked = std::exchange(options.policy, placement_policy::single);
-  std::shared_ptr<plan> alone = compile(prepared, spread->devices, options);
+  std::shared_ptr<plan> alone = compile(prepared, devices, options);
   if (alone->placement == spread->placement)
     return spread;
   const double spread_s = predicted_seconds(*spread, options.expected);
@@ -176,9 +208,11 @@ std::shared_ptr<const plan> make_plan(const std::shared_ptr<const graph>& progra
   if (devices.empty())
     fail(errc::invalid_argument, "a plan needs at least one device");
   const graph prepared = prepare(*program);
-  std::shared_ptr<plan> p = compile(prepared, devices, options);
+  const plan_options own = options_without_bodies(prepared, options);
+  std::shared_ptr<plan> p = compile(prepared, devices, own);
   if (options.policy == placement_policy::heft && devices.size() > 1)
-    p = better_than_single(std::move(p), prepared, options);
+    p = better_than_single(std::move(p), prepared, devices, own);
+  plan_bodies(*p, devices, options);
   p->key = plan_key(hash_of(*program), devices, options);
   return p;
 }

@@ -8,6 +8,10 @@
 // topological order of it; every chunk lies on a path to an output; a value crosses to a device at most once; chunks of one
 // device run in the order of their ids; a chunk never waits for another device in its middle.
 //
+// Control flow: each If, Loop or Scan is a chunk of its own, on a device of its own behind the real ones (`device_kind::control`) that
+// stands for the coordinator: so values come to it and go from it like to any device with host memory, and control-flow nodes
+// that do not depend on each other run at the same time. Its bodies are planned on the same real devices (`plan::bodies`).
+//
 // Segments: a node whose output shape depends on data ends a segment. Segment k is bound when segment k − 1 has run; values
 // that cross a segment boundary go through the host, which has to look at the data there anyway.
 #pragma once
@@ -89,14 +93,24 @@ enum class placement_policy : uint8_t {
   heft,          // earliest predicted finish, moves between devices included
 };
 
+struct plan;
+
+/// One body of a control-flow node, planned.
+struct planned_body {
+  node_id node = -1;
+  std::string name; // of the attribute
+  std::shared_ptr<const plan> compiled;
+};
+
 struct plan {
   hash128 key;                          // of everything the plan depends on
   std::shared_ptr<const graph> program; // rewritten, resolved, inferred, layouts assigned
-  std::vector<device_info> devices;
+  std::vector<device_info> devices;     // the real ones, then one for each control-flow node
   placement_policy policy = placement_policy::single;
   /// What placement did that its reader should know: what did not fit where, and went where instead. For people.
   std::vector<std::string> remarks;
   std::vector<device_index> placement; // by node
+  std::vector<planned_body> bodies;    // ascending by node, in the order of `bodies_of`
   std::vector<chunk> chunks;           // by chunk_id; ascending by segment
   uint32_t segment_count = 1;
   std::vector<chunk_id> segment_begin; // chunks of segment s are [segment_begin[s], segment_begin[s + 1]); may be none

@@ -1,5 +1,6 @@
 #include "plan/print.hpp"
 
+#include "graph/bodies.hpp"
 #include "plan/gpu_support.hpp"
 #include "plan/granularity.hpp"
 #include "plan/policies.hpp"
@@ -11,6 +12,7 @@
 
 #include <algorithm>
 #include <map>
+#include <sstream>
 
 namespace troupe {
 namespace {
@@ -42,7 +44,7 @@ std::vector<std::string> missing_on_gpus(const plan& p) {
   for (size_t n = 0; n < reasons.size(); ++n) {
     gpu_obstacle found = gpu_obstacle::none;
     for (const device_info& d : p.devices) {
-      if (!d.gpu || p.devices[p.placement[n]].gpu)
+      if (!d.gpu || p.devices[p.placement[n]].gpu || has_body(p.program->nodes[n]))
         continue;
       found = support.obstacle(static_cast<node_id>(n), *d.gpu);
       if (found == gpu_obstacle::none)
@@ -68,6 +70,8 @@ void print_missing(std::string& out, const plan& p, const std::vector<std::strin
 void print_devices(std::string& out, const plan& p, const bound_plan* bound) {
   const auto at = std::back_inserter(out);
   for (device_index d = 0; d < p.devices.size(); ++d) {
+    if (p.devices[d].kind == device_kind::control)
+      continue;
     fmt::format_to(at, "device {}: {} ({} bytes), weights {} bytes", d, p.devices[d].name, p.devices[d].memory_bytes,
                    p.weight_bytes[d]);
     if (bound)
@@ -204,21 +208,22 @@ json chunk_json(const plan& p, const bound_plan* bound, chunk_id id, const std::
   return j;
 }
 
-} // namespace
-
-std::string to_text(const plan& p, const bound_plan* bound) {
-  std::string out = fmt::format("plan {}: {} nodes in {} chunks on {} devices, {} segments\n", hex(p.key),
-                                p.program->nodes.size(), p.chunks.size(), p.devices.size(), p.segment_count);
-  print_decisions(out, p, bound);
-  print_devices(out, p, bound);
-  const std::vector<std::string> missing = missing_on_gpus(p);
-  print_missing(out, p, missing);
-  for (chunk_id id = 0; id < p.chunks.size(); ++id)
-    print_chunk(out, p, bound, id, missing);
-  return out;
+/// Bodies are plans too; they stand behind the chunks, indented.
+void print_bodies(std::string& out, const plan& p) {
+  for (const planned_body& body : p.bodies) {
+    fmt::format_to(std::back_inserter(out), "{}, body '{}'\n", describe(p.program->nodes[body.node]), body.name);
+    std::istringstream lines(to_text(*body.compiled, nullptr));
+    for (std::string line; std::getline(lines, line);)
+      out += "  " + line + '\n';
+  }
 }
 
-std::string to_json(const plan& p, const bound_plan* bound) {
+size_t count_real_devices(const plan& p) {
+  return static_cast<size_t>(std::count_if(p.devices.begin(), p.devices.end(),
+                                           [](const device_info& d) { return d.kind != device_kind::control; }));
+}
+
+json plan_json(const plan& p, const bound_plan* bound) {
   json j{{"key", hex(p.key)},
          {"segments", p.segment_count},
          {"policy", std::string(to_string(p.policy))},
@@ -227,13 +232,37 @@ std::string to_json(const plan& p, const bound_plan* bound) {
     j["predicted_ms"] = predict(p, bound->dims).makespan_s * 1e3;
   j["devices"] = json::array();
   for (device_index d = 0; d < p.devices.size(); ++d)
-    j["devices"].push_back(device_json(p, bound, d));
+    if (p.devices[d].kind != device_kind::control)
+      j["devices"].push_back(device_json(p, bound, d));
   const std::vector<std::string> missing = missing_on_gpus(p);
   j["chunks"] = json::array();
   for (chunk_id id = 0; id < p.chunks.size(); ++id)
     j["chunks"].push_back(chunk_json(p, bound, id, missing));
+  for (const planned_body& body : p.bodies)
+    j["bodies"].push_back({{"node", p.program->nodes[body.node].name},
+                           {"name", body.name},
+                           {"plan", plan_json(*body.compiled, nullptr)}});
+  return j;
+}
+
+} // namespace
+
+std::string to_text(const plan& p, const bound_plan* bound) {
+  std::string out = fmt::format("plan {}: {} nodes in {} chunks on {} devices, {} segments\n", hex(p.key),
+                                p.program->nodes.size(), p.chunks.size(), count_real_devices(p), p.segment_count);
+  print_decisions(out, p, bound);
+  print_devices(out, p, bound);
+  const std::vector<std::string> missing = missing_on_gpus(p);
+  print_missing(out, p, missing);
+  for (chunk_id id = 0; id < p.chunks.size(); ++id)
+    print_chunk(out, p, bound, id, missing);
+  print_bodies(out, p);
+  return out;
+}
+
+std::string to_json(const plan& p, const bound_plan* bound) {
   // Names come from the file and need not be UTF-8.
-  return j.dump(2, ' ', false, json::error_handler_t::replace);
+  return plan_json(p, bound).dump(2, ' ', false, json::error_handler_t::replace);
 }
 
 } // namespace troupe

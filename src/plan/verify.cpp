@@ -1,4 +1,5 @@
 // Checks a plan's invariants from the plan alone, without the code that made it: plans are edited and loaded too.
+#include "graph/bodies.hpp"
 #include "plan/plan.hpp"
 
 #include <algorithm>
@@ -30,6 +31,7 @@ public:
       check_transfers(id);
     check_purpose();
     check_roots();
+    check_bodies();
   }
 
 private:
@@ -193,6 +195,20 @@ private:
       const auto begin = p_.chunks.begin() + p_.segment_begin[s], end = p_.chunks.begin() + p_.segment_begin[s + 1];
       if (begin != end && std::none_of(begin, end, [](const chunk& c) { return c.initial_dependency_count == 0; }))
         fail(errc::internal, "segment {} has no chunk that can start", s);
+    }
+  }
+
+  /// Every body of every control-flow node is planned, and its plan is right too.
+  void check_bodies() const {
+    size_t next = 0;
+    for (node_id n = 0; n < static_cast<node_id>(g_.nodes.size()); ++n) {
+      if (!has_body(g_.nodes[n]))
+        continue;
+      for (const node_body& body : bodies_of(g_.nodes[n])) {
+        if (next >= p_.bodies.size() || p_.bodies[next].node != n || p_.bodies[next].name != body.name)
+          fail(errc::internal, "{}: body '{}' is not planned", describe(g_.nodes[n]), body.name);
+        verify(*p_.bodies[next++].compiled);
+      }
     }
   }
 

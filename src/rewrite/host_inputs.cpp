@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <set>
 #include <utility>
 
 namespace troupe {
@@ -37,22 +38,31 @@ std::vector<value_id> host_operands(const graph& g) {
 
 } // namespace
 
-std::vector<std::string> host_inputs_of(const graph& g) {
+std::vector<value_id> shape_deciding_values(const graph& g) {
   const adjacency a = adjacency_of(g);
   std::vector<char> seen(g.values.size(), 0);
-  std::vector<value_id> pending = host_operands(g);
+  std::vector<value_id> pending = host_operands(g), found;
   while (!pending.empty()) {
     const value_id v = pending.back();
     pending.pop_back();
-    if (v == no_value || std::exchange(seen[v], 1) || a.producer[v] < 0)
+    if (v == no_value || std::exchange(seen[v], 1))
+      continue;
+    found.push_back(v);
+    if (a.producer[v] < 0)
       continue;
     const node& n = g.nodes[a.producer[v]];
     if (!ends_walk(n))
       pending.insert(pending.end(), n.inputs.begin(), n.inputs.end());
   }
+  return found;
+}
+
+std::vector<std::string> host_inputs_of(const graph& g) {
+  const std::vector<value_id> deciding = shape_deciding_values(g);
+  const std::set<value_id> decides(deciding.begin(), deciding.end());
   std::vector<std::string> names;
   for (value_id v : g.inputs)
-    if (seen[v] && !g.values[v].constant && is_small(g.values[v]))
+    if (decides.contains(v) && !g.values[v].constant && is_small(g.values[v]))
       names.push_back(g.values[v].name);
   return names;
 }

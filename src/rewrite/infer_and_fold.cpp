@@ -3,9 +3,10 @@
 // A node whose inputs are all constants becomes constants. Small results are computed at once; big ones become weight recipes,
 // which the device that uses them computes from the mapped file, so that a rewrite never touches a big weight.
 // A node whose outputs are all host-known (shape arithmetic) loses its outputs' producer; binding makes their bytes.
+#include "graph/bodies.hpp"
 #include "ops/evaluate.hpp"
 #include "ops/registry.hpp"
-#include "rewrite/passes.hpp"
+#include "rewrite/control_flow.hpp"
 
 namespace troupe {
 namespace {
@@ -15,15 +16,8 @@ constexpr int64_t eager_bytes = 64 * 1024;
 /// Operands up to this size may be read at rewrite time.
 constexpr int64_t eager_input_bytes = 1024 * 1024;
 
-bool has_graph_attribute(const node& n) {
-  for (const auto& [name, a] : n.attrs.all())
-    if (std::holds_alternative<std::shared_ptr<const graph>>(a))
-      return true;
-  return false;
-}
-
 bool foldable(const graph& g, const node& n) {
-  if (n.def->nondeterministic || !n.def->reference || n.captures > 0 || has_graph_attribute(n))
+  if (n.def->nondeterministic || !n.def->reference)
     return false;
   return std::all_of(n.inputs.begin(), n.inputs.end(),
                      [&](value_id v) { return v == no_value || g.values[v].constant; });
@@ -135,12 +129,22 @@ bool visit(graph& g, node& n) {
 
 } // namespace
 
-void infer_and_fold(graph& g) {
+void infer_and_fold(graph& g, rewrite_context& context) {
+  std::vector<node> pending(std::make_move_iterator(g.nodes.rbegin()), std::make_move_iterator(g.nodes.rend()));
+  g.nodes.clear();
   std::vector<node> kept;
-  kept.reserve(g.nodes.size());
-  for (node& n : g.nodes)
+  kept.reserve(pending.size());
+  while (!pending.empty()) {
+    node n = std::move(pending.back());
+    pending.pop_back();
+    if (has_body(n))
+      if (auto instead = rewrite_control_flow(g, n, context)) {
+        std::move(instead->rbegin(), instead->rend(), std::back_inserter(pending));
+        continue;
+      }
     if (visit(g, n))
       kept.push_back(std::move(n));
+  }
   g.nodes = std::move(kept);
 }
 

@@ -4,14 +4,32 @@
 #include "rewrite/editor.hpp"
 #include "rewrite/rewrite.hpp"
 
+#include <unordered_set>
+
 namespace troupe {
 
 /// Applies what the caller states about the graph's ends: inputs that are constants, input shapes, outputs wanted.
 void specialise(graph& g, const rewrite_options& options);
 
+/// What the graphs of one rewrite, the model's and its bodies', share. Limits keep a hostile file from growing without end.
+struct rewrite_context {
+  const rewrite_options& options;
+  /// How deep the graph being rewritten lies: 0 is the model.
+  size_t depth = 0;
+  /// Bodies that may still be inferred, and nodes that may still be copied out of bodies.
+  int64_t bodies_left = 100'000, copies_left = 16'384;
+  /// Names of the values of the graph being rewritten and of those around it: symbols are named after values. Kept where
+  /// there is control flow.
+  std::unordered_set<std::string> names = {};
+};
+
 /// Infers types and shapes in node order. What turns out to be known on the way loses its producer: nodes over constants become
-/// constants or weight recipes, nodes whose outputs are all host-known go.
-void infer_and_fold(graph& g);
+/// constants or weight recipes, nodes whose outputs are all host-known go. Bodies of control flow are rewritten whole on the way, or
+/// take the place of their node (control_flow.hpp).
+void infer_and_fold(graph& g, rewrite_context& context);
+
+/// The rest of the rewrite, behind `infer_and_fold`: clean-up, fusion, precision.
+void simplify(graph& g, const rewrite_options& options);
 
 /// Makes every graph output the output of a node, each of its own (Identity where needed), and removes what no output needs.
 void finish_outputs(graph& g);

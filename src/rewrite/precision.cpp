@@ -16,6 +16,7 @@
 // −65504, not −inf, so that a row that is masked throughout is no NaN behind its softmax.
 #include "rewrite/precision.hpp"
 
+#include "graph/bodies.hpp"
 #include "ops/evaluate.hpp"
 #include "ops/fused_elementwise.hpp"
 #include "rewrite/match.hpp"
@@ -45,12 +46,6 @@ bool outgrows_float16(const node& n) {
   return square || last.code == elementwise_code::exponential || last.code == elementwise_code::power ||
          std::any_of(program.constants.begin(), program.constants.end(),
                      [](float c) { return std::isfinite(c) && std::abs(c) > largest_float16; });
-}
-
-bool has_body(const node& n) {
-  return n.captures > 0 || std::any_of(n.attrs.all().begin(), n.attrs.all().end(), [](const auto& a) {
-           return std::holds_alternative<std::shared_ptr<const graph>>(a.second);
-         });
 }
 
 /// Returns whether a node must compute in float32 whatever its operands are.
@@ -186,7 +181,7 @@ private:
       if (s == state::half)
         v = in_full(v);
     }
-    if (mixed && !needs_float32(n))
+    if ((mixed && !needs_float32(n)) || has_body(n))
       for (value_id v : n.outputs)
         if (v != no_value && state_of(v) == state::exact)
           state_of(v) = state::wanted;

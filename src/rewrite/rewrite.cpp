@@ -1,5 +1,6 @@
 #include "rewrite/rewrite.hpp"
 
+#include "graph/bodies.hpp"
 #include "ops/registry.hpp"
 #include "rewrite/passes.hpp"
 #include "rewrite/precision.hpp"
@@ -63,12 +64,7 @@ precision parse_precision(std::string_view name) {
   fail(errc::invalid_argument, "unknown precision '{}'; known are: fp32, fp16, auto", name);
 }
 
-graph rewrite(graph g, const rewrite_options& options) {
-  specialise(g, options);
-  resolve(g);
-  sort_topologically(g);
-  remove_dead(g);
-  infer_and_fold(g);
+void simplify(graph& g, const rewrite_options& options) {
   {
     graph_editor e(g);
     run_to_fixpoint(e, clean_up);
@@ -79,6 +75,19 @@ graph rewrite(graph g, const rewrite_options& options) {
   }
   if (options.precision == precision::fp16)
     convert_to_float16(g);
+}
+
+graph rewrite(graph g, const rewrite_options& options) {
+  specialise(g, options);
+  resolve(g);
+  sort_topologically(g);
+  remove_dead(g);
+  rewrite_context context{options};
+  if (std::any_of(g.nodes.begin(), g.nodes.end(), has_body))
+    for (const value& v : g.values)
+      context.names.insert(v.name);
+  infer_and_fold(g, context);
+  simplify(g, options);
   finish_outputs(g);
   validate(g);
   return g;

@@ -36,4 +36,7 @@ graph rewrite(graph g, const rewrite_options& options);
 /// specialised to their values. Found by walking back from every `op_def::host_inputs` operand through shape arithmetic.
 std::vector<std::string> host_inputs_of(const graph& g);
 
+/// Returns the values from which that walk starts or through which it goes: their elements decide shapes.
+std::vector<value_id> shape_deciding_values(const graph& g);
+
 } // namespace troupe

@@ -34,14 +34,28 @@ span_ns working_time(const chunk_trace& c) {
   return nodes ? *nodes : all ? *all : span_ns{c.sent_ns, c.ended_ns};
 }
 
+/// A chunk of the model's plan or of a body's.
+struct traced_chunk {
+  const plan& source;
+  const chunk_trace& trace;
+  std::string name;
+  int id; // among all of the run
+
+  const chunk& planned() const { return source.chunks[trace.chunk]; }
+  bool is_control() const { return source.devices[planned().device].kind == device_kind::control; }
+  /// Real devices have the same index in all plans of a run; control flow is executed by the run itself.
+  int process() const { return is_control() ? run_process : process_of(planned().device); }
+  static int process_of(device_index device) { return static_cast<int>(device) + 1; }
+};
+
 class writer {
 public:
-  explicit writer(const run_trace& trace) : trace_(trace), plan_(*trace.source) {}
+  explicit writer(const run_trace& trace) : trace_(trace), plan_(*trace.source) { collect(trace); }
 
   std::string write() {
     lay_tracks();
     add_slice(run_process, chunk_track, "run", "run", {trace_.begin_ns, trace_.end_ns}, json::object());
-    for (const chunk_trace& c : trace_.chunks)
+    for (const traced_chunk& c : chunks_)
       add_chunk(c);
     add_flows();
     return json{{"traceEvents", std::move(events_)}, {"displayTimeUnit", "ms"}}.dump(
@@ -49,8 +63,18 @@ public:
   }
 
 private:
-  static int process_of(device_index device) { return static_cast<int>(device) + 1; }
-  int process_of(const chunk_trace& c) const { return process_of(plan_.chunks[c.chunk].device); }
+  /// Collects the chunks of a run, then those of its bodies; arrows join those of one plan.
+  void collect(const run_trace& run) {
+    const size_t first = chunks_.size();
+    const int first_id = next_id_;
+    next_id_ += static_cast<int>(run.source->chunks.size());
+    for (const chunk_trace& c : run.chunks)
+      chunks_.push_back({*run.source, c, fmt::format("{}{}chunk {}", run.name, run.name.empty() ? "" : ": ", c.chunk),
+                         first_id + static_cast<int>(c.chunk)});
+    ranges_.emplace_back(first, chunks_.size());
+    for (const run_trace& body : run.bodies)
+      collect(body);
+  }
 
   double microseconds(int64_t ns) const { return static_cast<double>(ns - trace_.begin_ns) / 1000; }
 
@@ -70,21 +94,24 @@ private:
   /// Gives every timing a track of its queue on which nothing else runs at that time, and names all tracks.
   void lay_tracks() {
     add("M", run_process, chunk_track, "process_name")["args"]["name"] = "troupe";
-    for (device_index d = 0; d < plan_.devices.size(); ++d) {
-      add("M", process_of(d), chunk_track, "process_name")["args"]["name"] = plan_.devices[d].name;
-      add("M", process_of(d), chunk_track, "thread_name")["args"]["name"] = "chunks";
+    std::map<int, int> tracks{{run_process, chunk_track}};
+    for (device_index d = 0; d < plan_.devices.size() && plan_.devices[d].kind != device_kind::control; ++d) {
+      const int process = traced_chunk::process_of(d);
+      add("M", process, chunk_track, "process_name")["args"]["name"] = plan_.devices[d].name;
+      add("M", process, chunk_track, "thread_name")["args"]["name"] = "chunks";
+      tracks[process] = chunk_track;
     }
-    std::map<std::pair<device_index, uint32_t>, std::vector<const device_timing*>> queues;
-    for (const chunk_trace& c : trace_.chunks)
-      for (const device_timing& t : c.timings)
-        queues[{plan_.chunks[c.chunk].device, t.queue}].push_back(&t);
-    std::vector<int> tracks(plan_.devices.size(), chunk_track);
+    std::map<std::pair<int, uint32_t>, std::vector<const device_timing*>> queues;
+    for (const traced_chunk& c : chunks_)
+      for (const device_timing& t : c.trace.timings)
+        queues[{c.process(), t.queue}].push_back(&t);
     for (auto& [key, timings] : queues) {
-      const auto& [device, queue] = key;
-      const int lanes = assign_lanes(timings, tracks[device] + 1);
+      const auto& [process, queue] = key;
+      const int lanes = assign_lanes(timings, tracks[process] + 1);
+      const std::string name = process == run_process ? "control flow" : fmt::format("queue {}", queue);
       for (int lane = 0; lane < lanes; ++lane)
-        add("M", process_of(device), ++tracks[device], "thread_name")["args"]["name"] =
-            lane ? fmt::format("queue {}, beside it {}", queue, lane) : fmt::format("queue {}", queue);
+        add("M", process, ++tracks[process], "thread_name")["args"]["name"] =
+            lane ? fmt::format("{}, beside it {}", name, lane) : name;
     }
   }
 
@@ -105,68 +132,78 @@ private:
     return static_cast<int>(busy_until.size());
   }
 
-  static std::string chunk_name(const chunk_trace& c) { return fmt::format("chunk {}", c.chunk); }
-
-  void add_chunk(const chunk_trace& c) {
-    const chunk& planned = plan_.chunks[c.chunk];
-    const span_ns time = working_time(c);
-    json args{{"chunk", c.chunk}, {"nodes", planned.nodes.size()}, {"segment", planned.segment}};
-    args["sent_us"] = microseconds(c.sent_ns);
-    args["answered_us"] = microseconds(c.ended_ns);
-    add_slice(process_of(c), chunk_track, chunk_name(c), "chunk", time, std::move(args));
-    // Spans of chunks that wait at the same time overlap, so they are asynchronous events.
-    for (const auto& [phase, ns] : {std::pair{"b", c.sent_ns}, std::pair{"e", c.ended_ns}}) {
-      json& e = add(phase, process_of(c), chunk_track, chunk_name(c));
-      e["cat"] = "waiting";
-      e["id"] = c.chunk;
-      e["ts"] = microseconds(ns);
-    }
-    for (const device_timing& t : c.timings)
+  /// Control flow has no slice of its chunk: its node's says all.
+  void add_chunk(const traced_chunk& c) {
+    if (!c.is_control())
+      add_chunk_slices(c);
+    for (const device_timing& t : c.trace.timings)
       add_timing(c, t);
   }
 
-  void add_timing(const chunk_trace& c, const device_timing& t) {
+  void add_chunk_slices(const traced_chunk& c) {
+    json args{{"chunk", c.trace.chunk}, {"nodes", c.planned().nodes.size()}, {"segment", c.planned().segment}};
+    args["sent_us"] = microseconds(c.trace.sent_ns);
+    args["answered_us"] = microseconds(c.trace.ended_ns);
+    add_slice(c.process(), chunk_track, c.name, "chunk", working_time(c.trace), std::move(args));
+    // Spans of chunks that wait at the same time overlap, so they are asynchronous events.
+    for (const auto& [phase, ns] : {std::pair{"b", c.trace.sent_ns}, std::pair{"e", c.trace.ended_ns}}) {
+      json& e = add(phase, c.process(), chunk_track, c.name);
+      e["cat"] = "waiting";
+      e["id"] = c.id;
+      e["ts"] = microseconds(ns);
+    }
+  }
+
+  void add_timing(const traced_chunk& c, const device_timing& t) {
     const int track = track_of_.at(&t);
     const span_ns time{t.begin_ns, t.end_ns};
+    const graph& program = *c.source.program;
     if (t.kind != device_timing::work::node) {
       const bool up = t.kind == device_timing::work::upload;
-      add_slice(process_of(c), track, (up ? "upload " : "download ") + plan_.program->values.at(t.id).name,
-                up ? "upload" : "download", time, {{"bytes", t.bytes}, {"chunk", c.chunk}});
+      add_slice(c.process(), track, (up ? "upload " : "download ") + program.values.at(t.id).name,
+                up ? "upload" : "download", time, {{"bytes", t.bytes}, {"chunk", c.trace.chunk}});
       return;
     }
-    const node& n = plan_.program->nodes.at(t.id);
+    const node& n = program.nodes.at(t.id);
     const std::string op = n.domain.empty() ? n.op_type : n.domain + "." + n.op_type;
-    add_slice(process_of(c), track, n.name.empty() ? op : n.name, "node", time,
-              {{"op", op}, {"kernel", t.kernel}, {"chunk", c.chunk}, {"node", t.id}});
+    add_slice(c.process(), track, n.name.empty() ? op : n.name, "node", time,
+              {{"op", op}, {"kernel", t.kernel}, {"chunk", c.trace.chunk}, {"node", t.id}});
   }
 
   /// An arrow starts inside the slice it leaves and ends at the start of the one it leads to.
   void add_flows() {
-    std::vector<const chunk_trace*> by_id(plan_.chunks.size());
-    for (const chunk_trace& c : trace_.chunks)
-      by_id[c.chunk] = &c;
-    int id = 0;
-    for (const chunk_trace& c : trace_.chunks)
-      for (chunk_id p : plan_.chunks[c.chunk].predecessors) {
-        const chunk_trace* from = by_id[p];
-        if (!from)
-          continue;
-        const span_ns source = working_time(*from);
-        add_flow("s", *from, ++id, std::max(source.begin, source.end - 1));
-        add_flow("f", c, id, working_time(c).begin)["bp"] = "e"; // of the enclosing slice
-      }
+    for (const auto& [first, end] : ranges_) {
+      std::map<chunk_id, const traced_chunk*> by_id;
+      for (size_t i = first; i < end; ++i)
+        by_id[chunks_[i].trace.chunk] = &chunks_[i];
+      for (const auto& [chunk, to] : by_id)
+        for (chunk_id p : to->planned().predecessors)
+          if (const auto from = by_id.find(p); from != by_id.end())
+            add_flow(*from->second, *to);
+    }
   }
 
-  json& add_flow(const char* phase, const chunk_trace& c, int id, int64_t ns) {
-    json& e = add(phase, process_of(c), chunk_track, "depends");
+  void add_flow(const traced_chunk& from, const traced_chunk& to) {
+    const span_ns source = working_time(from.trace);
+    ++flows_;
+    add_flow_end("s", from, std::max(source.begin, source.end - 1));
+    add_flow_end("f", to, working_time(to.trace).begin)["bp"] = "e"; // of the enclosing slice
+  }
+
+  json& add_flow_end(const char* phase, const traced_chunk& c, int64_t ns) {
+    const bool own_track = c.is_control() && !c.trace.timings.empty();
+    json& e = add(phase, c.process(), own_track ? track_of_.at(&c.trace.timings[0]) : chunk_track, "depends");
     e["cat"] = "dependency";
-    e["id"] = id;
+    e["id"] = flows_;
     e["ts"] = microseconds(ns);
     return e;
   }
 
   const run_trace& trace_;
   const plan& plan_;
+  std::vector<traced_chunk> chunks_;
+  std::vector<std::pair<size_t, size_t>> ranges_; // of `chunks_`: those of one execution
+  int next_id_ = 0, flows_ = 0;
   json events_ = json::array();
   std::unordered_map<const device_timing*, int> track_of_;
 };

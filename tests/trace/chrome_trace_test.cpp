@@ -3,6 +3,7 @@
 
 #include "actors/engine.hpp"
 #include "support/catch.hpp"
+#include "support/control_models.hpp"
 #include "support/small_models.hpp"
 
 #include <nlohmann/json.hpp>
@@ -56,7 +57,9 @@ void check_flows(const json& document, size_t expected) {
       flows[e["id"]].second = e;
   }
   CHECK(flows.size() == expected);
-  const auto chunks = slices(document, "chunk");
+  std::vector<json> chunks = slices(document, "chunk");
+  for (json& node : slices(document, "node"))
+    chunks.push_back(std::move(node)); // control flow has no slice but its node's
   const auto on_slice = [&](const json& flow, auto fits) {
     return std::any_of(chunks.begin(), chunks.end(), [&](const json& c) {
       return c["pid"] == flow["pid"] && c["tid"] == flow["tid"] && fits(c, flow["ts"].get<double>());
@@ -187,4 +190,27 @@ TEST_CASE("moves have tracks of their queues, what overlaps lies side by side", 
   const auto chunks = slices(document, "chunk"); // from the first node to the last
   CHECK(chunks[0]["ts"] == 2.0);
   CHECK(chunks[0]["dur"] == 4.0);
+}
+
+TEST_CASE("executions of bodies are in the trace of their run", "[trace][control]") {
+  graph_builder b;
+  const value_id n = b.input("n", {}, dtype::int64), x = b.input("x", {2, 3});
+  const value_id y = add_loop(b, "loop", n, no_value, x, [](body_builder& body, value_id, value_id go, value_id v) {
+    return std::pair(go, body.op("Sigmoid", {v}));
+  });
+  b.output(b.op("Relu", {y}));
+  engine e({.devices = {"cpu"}});
+  const run_result r = e.load(b.g).run({{"x", six}, {"n", tensor::scalar<int64_t>(3)}}, {.trace = true});
+  const json document = json::parse(to_chrome_json(r.trace));
+  size_t steps = 0, loops = 0;
+  for (const json& node : slices(document, "node")) {
+    steps += node["args"]["op"] == "Sigmoid";
+    loops += node["args"]["op"] == "Loop";
+    if (node["args"]["op"] == "Loop")
+      CHECK(node["args"]["kernel"] == "bodies: 3");
+  }
+  CHECK(steps == 3);
+  CHECK(loops == 1);
+  CHECK(slices(document, "chunk").back()["name"] == "Loop 'loop', iteration 2: chunk 0");
+  check_flows(document, 1);
 }

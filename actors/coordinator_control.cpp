@@ -1,0 +1,113 @@
+// Control flow: bodies of If, Loop and Scan as executions of their own, one after the other for each node.
+#include "actors/coordinator.hpp"
+
+#include <caf/stateful_actor.hpp>
+#include <caf/typed_event_based_actor.hpp>
+
+namespace troupe::actors {
+namespace {
+
+const node& control_node(const execution& e, chunk_id chunk) {
+  return e.source().program->nodes[e.source().chunks[chunk].nodes.front()];
+}
+
+/// Returns the plan of body `index` of a control-flow chunk's node.
+const planned_model_ptr& body_of(const execution& e, chunk_id chunk, size_t index) {
+  const auto& bodies = e.source().bodies;
+  const node_id n = e.source().chunks[chunk].nodes.front();
+  const auto first = std::find_if(bodies.begin(), bodies.end(), [&](const planned_body& b) { return b.node == n; });
+  return e.planned()->bodies.at(static_cast<size_t>(first - bodies.begin()) + index);
+}
+
+} // namespace
+
+void coordinator_state::start_control(execution& e, chunk_work work) {
+  const chunk_place place{e.id(), work.chunk};
+  const node& n = control_node(e, work.chunk);
+  try {
+    controls_.emplace(place, running_control{control_flow(n, e.control_operands(work)), now_ns()});
+  } catch (const error& why) {
+    fail(why.code(), "{}: {}", describe(n), why.what());
+  }
+  self_->send(self_, continue_control{place.execution, place.chunk});
+}
+
+void coordinator_state::go_on(const chunk_place& place) {
+  const auto control = controls_.find(place);
+  if (control == controls_.end())
+    return; // of a run that has ended
+  execution& e = *executions_.at(place.execution);
+  const failure why = capture([&] {
+    if (auto call = control->second.flow.next())
+      start_body(e, place, std::move(*call));
+    else
+      finish_control(e, place);
+  });
+  if (!why.failed())
+    return;
+  const bool running = controls_.contains(place);
+  end_early(e, {why.code, fmt::format("{}{}: {}", describe(control_node(e, place.chunk)),
+                                      running ? ", " + controls_.at(place).flow.position() : "", why.message)});
+}
+
+void coordinator_state::start_body(execution& e, const chunk_place& place, control_flow::body_call call) {
+  prepared_run prepared = options_.plans->prepare_body(body_of(e, place.chunk, call.body), call.inputs, e.symbols());
+  auto fresh =
+      std::make_unique<execution>(e.request(), std::move(prepared), options_.completion, place, std::move(call.inputs));
+  execution& body = *fresh;
+  executions_.emplace(body.id(), std::move(fresh));
+  start_segment(body, 0);
+}
+
+void coordinator_state::finish_body(execution& e) {
+  const chunk_place place = *e.purpose();
+  execution& around = *executions_.at(place.execution);
+  running_control& control = controls_.at(place);
+  around.add_costs(e);
+  if (e.traced())
+    around.add_trace(e, fmt::format("{}, {}", describe(control_node(around, place.chunk)), control.flow.position()));
+  control.flow.take(e.outputs());
+  e.stop();
+  self_->send(self_, continue_control{place.execution, place.chunk});
+  drain(e);
+}
+
+void coordinator_state::finish_control(execution& e, const chunk_place& place) {
+  const running_control& control = controls_.at(place);
+  const node& n = control_node(e, place.chunk);
+  std::vector<shape> empty;
+  for (size_t i = 0; i < control.flow.scan_outputs(); ++i) {
+    const size_t output = control.flow.carried() + i;
+    const bool wanted = output < n.outputs.size() && n.outputs[output] != no_value;
+    empty.push_back(wanted ? e.dims_or_empty(n.outputs[output]) : shape{0});
+  }
+  const std::vector<tensor> results = control.flow.results(empty);
+  const chunk& c = e.source().chunks[place.chunk];
+  chunk_result result;
+  for (value_id v : c.downloads)
+    result.downloads.push_back(
+        results.at(static_cast<size_t>(std::find(n.outputs.begin(), n.outputs.end(), v) - n.outputs.begin())));
+  if (e.traced())
+    result.timings.push_back({.id = c.nodes.front(),
+                              .begin_ns = control.started_ns,
+                              .end_ns = now_ns(),
+                              .kernel = fmt::format("bodies: {}", control.flow.executed())});
+  controls_.erase(place);
+  e.end_chunk(place.chunk);
+  e.complete(place.chunk, result, ready_);
+  dispatch(e);
+  advance(e);
+}
+
+std::string coordinator_state::position_of(const execution& e) const {
+  std::string text;
+  for (std::optional<chunk_place> place = e.purpose(); place;) {
+    const execution& around = *executions_.at(place->execution);
+    text = fmt::format("{}, {}: ", describe(control_node(around, place->chunk)), controls_.at(*place).flow.position()) +
+           text;
+    place = around.purpose();
+  }
+  return text;
+}
+
+} // namespace troupe::actors

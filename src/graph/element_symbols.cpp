@@ -1,0 +1,45 @@
+#include "graph/element_symbols.hpp"
+
+#include <algorithm>
+
+namespace troupe {
+namespace {
+
+std::string element_name(const std::string& input, size_t index, std::string_view sign) {
+  return fmt::format("@{}.{}.{}", input, index, sign);
+}
+
+} // namespace
+
+dim body_dim(const std::string& input, size_t axis) {
+  return dim::symbol(fmt::format("@{}.{}", input, axis));
+}
+
+std::vector<dim> element_symbols(const std::string& input, size_t count, bool counts) {
+  std::vector<dim> elements;
+  for (size_t i = 0; i < count; ++i) {
+    const dim positive = dim::symbol(element_name(input, i, "plus"));
+    elements.push_back(counts ? positive : positive - dim::symbol(element_name(input, i, "minus")));
+  }
+  return elements;
+}
+
+void bind_elements(const value& input, const tensor& bytes, bindings& values) {
+  if (!input.known || input.known->empty())
+    return;
+  std::vector<std::string> names;
+  input.known->front().collect_symbols(names);
+  if (std::find(names.begin(), names.end(), element_name(input.name, 0, "plus")) == names.end())
+    return; // the enclosing graph knows them
+  const std::vector<int64_t> elements = to_int64(bytes.view());
+  expects(elements.size() == input.known->size(), "bind_elements: another number of elements than was planned");
+  for (size_t i = 0; i < elements.size(); ++i) {
+    const bool counts = !(*input.known)[i].symbol_name().empty();
+    if (counts && elements[i] < 0)
+      fail(errc::invalid_input, "element {} of '{}' decides a shape, but it is {}", i, input.name, elements[i]);
+    values[element_name(input.name, i, "plus")] = std::max<int64_t>(elements[i], 0);
+    values[element_name(input.name, i, "minus")] = -std::clamp<int64_t>(elements[i], -INT64_MAX, 0);
+  }
+}
+
+} // namespace troupe

@@ -1,0 +1,21 @@
+// Elements of a body's input that decide shapes inside the body, as symbols: bound from the bytes before each execution.
+//
+// Symbols stand for counts, so an element that may be negative is the difference of two of them, of which one is 0. Their
+// names begin with '@', which no symbol of a file does.
+#pragma once
+
+#include "graph/graph.hpp"
+
+namespace troupe {
+
+/// Returns a fresh symbol for dim `axis` of the body input called `input`.
+dim body_dim(const std::string& input, size_t axis);
+
+/// Returns what stands for the `count` elements of the body input called `input`; where `counts`, they are never negative.
+std::vector<dim> element_symbols(const std::string& input, size_t count, bool counts);
+
+/// Adds the symbols of `input`'s elements, where they stand for them, to `values`. Throws `errc::invalid_input` for a
+/// negative element that was said to be none.
+void bind_elements(const value& input, const tensor& bytes, bindings& values);
+
+} // namespace troupe

@@ -1,0 +1,281 @@
+// If, Loop, Scan: operators with bodies. They have no kernels: a coordinator runs their bodies (actors/control_flow.hpp).
+//
+// Inference reads what the bodies' inference has found: the rewrite infers bodies first, with their inputs set to what the node
+// is given. A dim of a result is the body's where the node's operands say it; else it depends on data.
+#include "ops/control.hpp"
+
+#include "ops/evaluate.hpp"
+#include "ops/families.hpp"
+
+#include <algorithm>
+#include <set>
+
+namespace troupe {
+namespace {
+
+void check_count(const node_body& body, std::string_view what, size_t found, size_t expected) {
+  if (found != expected)
+    fail(errc::invalid_model, "body '{}' has {} {}, but the node needs {}", body.name, found, what, expected);
+}
+
+const node_body& body_named(const std::vector<node_body>& bodies, std::string_view name) {
+  for (const node_body& body : bodies)
+    if (body.name == name)
+      return body;
+  fail(errc::invalid_model, "attribute '{}' is missing", name);
+}
+
+void parse_branches(control_call& c, const node& n) {
+  body_named(c.bodies, "else_branch");
+  body_named(c.bodies, "then_branch");
+  for (const node_body& branch : c.bodies) {
+    check_count(branch, "inputs", branch.formal_inputs(), 0);
+    if (branch.program->outputs.size() < n.outputs.size())
+      check_count(branch, "outputs", branch.program->outputs.size(), n.outputs.size());
+  }
+}
+
+void parse_loop(control_call& c, const node& n) {
+  const node_body& body = body_named(c.bodies, "body");
+  c.carried = n.formal_inputs() - 2;
+  check_count(body, "inputs", body.formal_inputs(), c.carried + 2);
+  const size_t outputs = body.program->outputs.size();
+  if (outputs < c.carried + 1)
+    check_count(body, "outputs", outputs, c.carried + 1);
+  c.scan_outputs.resize(outputs - 1 - c.carried);
+}
+
+/// Reads the axes and directions of Scan's operands of one kind.
+std::vector<scan_walk> scan_walks(const attributes& attrs, const std::string& kind, size_t count) {
+  const auto axes = attrs.integers("scan_" + kind + "_axes", std::vector<int64_t>(count, 0));
+  const auto directions = attrs.integers("scan_" + kind + "_directions", std::vector<int64_t>(count, 0));
+  if (axes.size() != count || directions.size() != count)
+    fail(errc::invalid_model, "Scan has {} scan {}s, but {} axes and {} directions", count, kind, axes.size(),
+         directions.size());
+  std::vector<scan_walk> walks;
+  for (size_t i = 0; i < count; ++i)
+    walks.push_back({axes[i], directions[i] == 1});
+  return walks;
+}
+
+void parse_scan(control_call& c, const node& n) {
+  const node_body& body = body_named(c.bodies, "body");
+  const int64_t scanned = n.attrs.integer("num_scan_inputs");
+  if (scanned < 1 || scanned > static_cast<int64_t>(n.formal_inputs()))
+    fail(errc::invalid_model, "num_scan_inputs is {}, but the node has {} inputs", scanned, n.formal_inputs());
+  c.carried = n.formal_inputs() - static_cast<size_t>(scanned);
+  check_count(body, "inputs", body.formal_inputs(), n.formal_inputs());
+  const size_t outputs = body.program->outputs.size();
+  if (outputs < c.carried)
+    check_count(body, "outputs", outputs, c.carried);
+  c.scan_inputs = scan_walks(n.attrs, "input", static_cast<size_t>(scanned));
+  c.scan_outputs = scan_walks(n.attrs, "output", outputs - c.carried);
+}
+
+} // namespace
+
+bool is_control(const node& n) {
+  return has_body(n) && n.domain.empty() &&
+         (n.op_type == "If" || n.op_type == "Loop" || (n.op_type == "Scan" && n.def && n.def->since >= 9));
+}
+
+control_call parse_control(const node& n) {
+  control_call c;
+  c.bodies = bodies_of(n);
+  if (n.op_type == "If") {
+    parse_branches(c, n);
+    return c;
+  }
+  c.kind = n.op_type == "Loop" ? control_kind::loop : control_kind::scan;
+  c.kind == control_kind::loop ? parse_loop(c, n) : parse_scan(c, n);
+  for (size_t i = 0; i < n.formal_inputs(); ++i)
+    if (n.inputs[i] == no_value && i >= c.leading_inputs())
+      fail(errc::invalid_model, "input {} is missing", i);
+  if (n.outputs.size() > c.carried + c.scan_outputs.size())
+    fail(errc::invalid_model, "{} outputs, but body 'body' gives {}", n.outputs.size(),
+         c.carried + c.scan_outputs.size());
+  return c;
+}
+
+namespace {
+
+/// Writes a node's results from its bodies' (see the top of this file).
+class control_inference {
+public:
+  explicit control_inference(infer_context& c) : c_(c), call_(parse_control(c.call())) {
+    for (size_t i = 0; i < c.input_count(); ++i)
+      if (c.has_input(i) && c.has_rank(i))
+        note_symbols(i);
+  }
+
+  void run() {
+    if (call_.kind == control_kind::branch)
+      return infer_branches();
+    if (call_.kind == control_kind::loop)
+      check_conditions();
+    for (size_t i = 0; i < call_.carried; ++i)
+      infer_carried(i);
+    for (size_t i = 0; i < call_.scan_outputs.size(); ++i)
+      infer_scanned(i);
+  }
+
+private:
+  void note_symbols(size_t i) {
+    std::vector<std::string> names;
+    for (const dim& d : c_.dims(i))
+      d.collect_symbols(names);
+    if (const auto known = c_.known(i))
+      for (const dim& d : *known)
+        d.collect_symbols(names);
+    given_.insert(names.begin(), names.end());
+  }
+
+  /// Whether a dim means the same outside of the body.
+  bool is_given(const dim& d) const {
+    std::vector<std::string> names;
+    d.collect_symbols(names);
+    return std::all_of(names.begin(), names.end(), [&](const std::string& name) { return given_.contains(name); });
+  }
+
+  const value& result(const node_body& body, size_t i) const {
+    const value& v = body.program->values[body.program->outputs[i]];
+    if (!v.dims)
+      fail(errc::unsupported, "the rank of output '{}' of body '{}' is not known", v.name, body.name);
+    return v;
+  }
+
+  void check_conditions() const {
+    const value& next = result(call_.bodies.front(), 0);
+    if (c_.has_input(1) && c_.type(1) != dtype::boolean)
+      fail(errc::invalid_model, "the condition is {}, not bool", to_string(c_.type(1)));
+    if (next.type != dtype::boolean)
+      fail(errc::invalid_model, "output '{}' of body 'body' is the condition, but it is {}", next.name,
+           to_string(next.type));
+  }
+
+  void infer_branches() {
+    for (size_t i = 0; i < c_.output_count(); ++i) {
+      const value& a = result(call_.bodies[then_branch], i);
+      const value& b = result(call_.bodies[else_branch], i);
+      if (a.type != b.type)
+        fail(errc::invalid_model, "output {} is {} in then_branch ('{}') and {} in else_branch ('{}')", i,
+             to_string(a.type), a.name, to_string(b.type), b.name);
+      if (a.dims->size() != b.dims->size())
+        fail(errc::unsupported, "output {} has shape {} in then_branch ('{}') and {} in else_branch ('{}'): {}", i,
+             to_string(*a.dims), a.name, to_string(*b.dims), b.name, "branches must give equal ranks");
+      symbolic_shape dims = *a.dims;
+      for (size_t axis = 0; axis < dims.size(); ++axis)
+        if (dims[axis] != (*b.dims)[axis] || !is_given(dims[axis]))
+          dims[axis] = c_.data_dependent(i, axis);
+      c_.set_output(i, a.type, std::move(dims));
+    }
+  }
+
+  void infer_carried(size_t i) {
+    const node_body& body = call_.bodies.front();
+    const value& before = body.program->values[body.program->inputs[call_.leading_inputs() + i]];
+    const value& after = result(body, call_.leading_outputs() + i);
+    if (before.type != after.type)
+      fail(errc::invalid_model, "carried value {} is {} ('{}'), but {} behind an iteration ('{}')", i,
+           to_string(before.type), before.name, to_string(after.type), after.name);
+    if (before.dims->size() != after.dims->size())
+      fail(errc::unsupported, "carried value {} has shape {} ('{}'), but {} behind an iteration ('{}'): {}", i,
+           to_string(*before.dims), before.name, to_string(*after.dims), after.name, "its rank must not change");
+    symbolic_shape dims = *after.dims;
+    for (size_t axis = 0; axis < dims.size(); ++axis)
+      if (dims[axis] != (*before.dims)[axis] || !is_given(dims[axis]))
+        dims[axis] = c_.data_dependent(i, axis);
+    c_.set_output(i, after.type, std::move(dims));
+  }
+
+  void infer_scanned(size_t i) {
+    const size_t output = call_.carried + i;
+    if (!c_.has_output(output))
+      return;
+    const value& element = result(call_.bodies.front(), call_.leading_outputs() + output);
+    symbolic_shape dims = *element.dims;
+    const size_t axis = normalize_axis(call_.scan_outputs[i].axis, dims.size() + 1);
+    const std::optional<dim> trips = trip_count();
+    dims.insert(dims.begin() + static_cast<ptrdiff_t>(axis), trips ? *trips : c_.data_dependent(output, axis));
+    for (size_t d = 0; d < dims.size(); ++d)
+      if (d != axis && !is_given(dims[d]))
+        dims[d] = c_.data_dependent(output, d);
+    c_.set_output(output, element.type, std::move(dims));
+  }
+
+  /// How often the body is executed, where that is known before the run.
+  std::optional<dim> trip_count() const {
+    if (call_.kind == control_kind::scan) {
+      const size_t first = call_.carried;
+      return c_.dims(first)[normalize_axis(call_.scan_inputs[0].axis, c_.rank(first))];
+    }
+    const auto trips = c_.has_input(0) ? c_.known(0) : std::nullopt;
+    if (!trips || trips->size() != 1 || !runs_all_trips())
+      return std::nullopt;
+    return is_nonnegative(trips->front()) ? trips->front() : max(trips->front(), 0);
+  }
+
+  bool runs_all_trips() const {
+    const auto start = c_.has_input(1) ? c_.known(1) : std::optional(std::vector<dim>{1});
+    return start && start->size() == 1 && start->front().is(1) && keeps_condition(*call_.bodies.front().program);
+  }
+
+  infer_context& c_;
+  const control_call call_;
+  std::set<std::string> given_;
+};
+
+void infer_control(infer_context& c) {
+  control_inference(c).run();
+}
+
+void infer_old_scan(infer_context&) {
+  fail(errc::unsupported, "a Scan of opset 8 must be rewritten before its shapes are inferred");
+}
+
+constexpr op_def rows[] = {
+    {.name = "If",
+     .since = 1,
+     .max_outputs = 255,
+     .types = types::boolean,
+     .infer = infer_control,
+     .reference = nullptr},
+    {.name = "Loop",
+     .since = 1,
+     .min_inputs = 2,
+     .max_inputs = 255,
+     .max_outputs = 255,
+     .types = set_of(dtype::int64),
+     .infer = infer_control,
+     .reference = nullptr},
+    {.name = "Scan",
+     .since = 8,
+     .min_inputs = 2,
+     .max_inputs = 255,
+     .max_outputs = 255,
+     .types = types::any,
+     .infer = infer_old_scan,
+     .reference = nullptr},
+    {.name = "Scan",
+     .since = 9,
+     .max_inputs = 255,
+     .max_outputs = 255,
+     .types = types::any,
+     .infer = infer_control,
+     .reference = nullptr},
+};
+
+} // namespace
+
+bool keeps_condition(const graph& body) {
+  const value_id condition = body.outputs.at(0);
+  if (const weight_ptr& w = body.values[condition].constant)
+    return volume(w->dims) == 1 && to_int64(materialise(*w).view()).front() != 0;
+  return condition == body.inputs.at(1);
+}
+
+std::span<const op_def> control_ops() {
+  return rows;
+}
+
+} // namespace troupe

@@ -1,0 +1,47 @@
+// Control flow as data: what the attributes and operands of an If, Loop or Scan say.
+#pragma once
+
+#include "graph/bodies.hpp"
+
+namespace troupe {
+
+enum class control_kind : uint8_t {
+  branch, // If
+  loop,   // Loop
+  scan,   // Scan of opset 9 and newer
+};
+
+/// How Scan walks over one of its operands.
+struct scan_walk {
+  int64_t axis = 0;     // as the model states it; may count from the end
+  bool reverse = false; // last element first
+};
+
+/// One control-flow node. Operands: Loop has the trip count, the condition and `carried` values; Scan `carried` values and
+/// `scan_inputs`. Results: `carried` values, then `scan_outputs`; an If's are those of its branches.
+struct control_call {
+  control_kind kind = control_kind::branch;
+  std::vector<node_body> bodies; // If: the else branch, then the then branch
+  size_t carried = 0;
+  std::vector<scan_walk> scan_inputs, scan_outputs; // of Loop too: scan outputs along axis 0
+
+  /// Formal inputs of a Loop's node and body before the carried values: trip count or iteration number, and the condition.
+  size_t leading_inputs() const { return kind == control_kind::loop ? 2 : 0; }
+  /// Outputs of a Loop's body before the carried values: the condition.
+  size_t leading_outputs() const { return kind == control_kind::loop ? 1 : 0; }
+};
+
+/// Positions of an If's bodies in `control_call::bodies`.
+inline constexpr size_t else_branch = 0, then_branch = 1;
+
+/// Returns whether a node is control flow that can be executed as it is. A Scan of opset 8 is not: the rewrite replaces it.
+bool is_control(const node& n);
+
+/// Reads a node for which `is_control` holds. Throws `errc::invalid_model` naming the body whose inputs or outputs do not
+/// fit the node's, or the attribute that is wrong; the caller adds the node's name.
+control_call parse_control(const node& n);
+
+/// Returns whether a Loop's rewritten body never ends the loop: its condition is what it was given, or true.
+bool keeps_condition(const graph& body);
+
+} // namespace troupe

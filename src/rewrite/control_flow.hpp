@@ -1,0 +1,33 @@
+// Control flow in the rewrite: bodies are rewritten as graphs of their own, or they take the place of their node.
+//
+// An If whose condition is known becomes its branch. A Loop or Scan of a few known iterations becomes that many copies of its
+// body, in which the iteration number is a constant. Every other node keeps its bodies, each rewritten like a model: its
+// inputs have the types and dims of what the node is given, captured constants are constants of the body, and captured
+// host-known elements are known in it. A carried dim that an iteration changes is a symbol of the body; so are the elements of
+// inputs that decide shapes (graph/element_symbols.hpp): both are bound before each execution.
+#pragma once
+
+#include "rewrite/passes.hpp"
+
+namespace troupe {
+
+/// Rewrites the bodies of `n`, a node of `g` with bodies whose operands are inferred, or returns the nodes that take its
+/// place, in order and not inferred. Throws `errc::invalid_model` and `errc::unsupported` naming node and body.
+std::optional<std::vector<node>> rewrite_control_flow(graph& g, node& n, rewrite_context& context);
+
+/// Returns the nodes that take the place of `n` where it can be executed beforehand (see the top of this file).
+std::optional<std::vector<node>> unroll(graph& g, const node& n, rewrite_context& context);
+
+/// Rewrites the bodies of `n`.
+void rewrite_bodies(const graph& g, node& n, rewrite_context& context);
+
+/// Returns a Scan of opset 8 as one of opset 9 over the batch around one over the sequence.
+node nest_old_scan(const graph& g, const node& n);
+
+/// Returns a body's copy in a form that can be inferred: resolved and topologically sorted.
+graph prepare_body(const graph& source);
+
+/// Returns `name` with a suffix where a value is called so already; the result is taken then.
+std::string take_name(rewrite_context& context, const std::string& name);
+
+} // namespace troupe
