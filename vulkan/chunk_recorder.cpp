@@ -9,16 +9,16 @@ constexpr VkAccessFlags shader_access = VK_ACCESS_SHADER_READ_BIT | VK_ACCESS_SH
 
 class recorder {
 public:
-  recorder(device_context& context, const pipelines& kernels, const installed_plan& p, const installed_chunk& c,
-           const arena_slot& slot, const recording_options& options, bool timed)
-      : context_(context), kernels_(kernels), plan_(p), chunk_(c), slot_(slot), options_(options), timed_(timed) {}
+  recorder(device_context& context, const pipelines& kernels, const installed_chunk& c, const arena_slot& slot,
+           const recording_options& options, bool timed)
+      : context_(context), kernels_(kernels), chunk_(c), slot_(slot), options_(options), timed_(timed) {}
 
   void record_into(recorded_chunk& out) {
     make_descriptor_pool(out);
     make_timestamps(out);
     begin(out.commands, 0);
     vkCmdResetQueryPool(out.commands, out.timestamps.get(), 0, out.timestamp_count);
-    // Earlier submissions may still use the arena, and the host may have written to it.
+    // Earlier submissions may still use the arena, and the host may have written to it, and to parameters.
     record(out.commands, {VK_PIPELINE_STAGE_ALL_COMMANDS_BIT | VK_PIPELINE_STAGE_HOST_BIT,
                           VK_ACCESS_MEMORY_WRITE_BIT | VK_ACCESS_HOST_WRITE_BIT, VK_PIPELINE_STAGE_ALL_COMMANDS_BIT,
                           VK_ACCESS_MEMORY_READ_BIT | VK_ACCESS_MEMORY_WRITE_BIT});
@@ -61,9 +61,9 @@ private:
 
   void record_uploads(recorded_chunk& out) {
     const bool copies = out.upload_staging && !chunk_.uploads.empty();
-    if (options_.poison && chunk_.first && slot_.arena) {
-      vkCmdFillBuffer(out.commands, slot_.arena.buffer(), static_cast<VkDeviceSize>(slot_.arena.offset()),
-                      static_cast<VkDeviceSize>(slot_.arena.bytes()), UINT32_MAX);
+    if (options_.poison && chunk_.first && *slot_.arena) {
+      vkCmdFillBuffer(out.commands, slot_.arena->buffer(), static_cast<VkDeviceSize>(slot_.arena->offset()),
+                      static_cast<VkDeviceSize>(slot_.arena->bytes()), UINT32_MAX);
       record(out.commands, {VK_PIPELINE_STAGE_TRANSFER_BIT, VK_ACCESS_TRANSFER_WRITE_BIT,
                             VK_PIPELINE_STAGE_TRANSFER_BIT | VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT,
                             VK_ACCESS_TRANSFER_WRITE_BIT | shader_access});
@@ -84,7 +84,8 @@ private:
 
   static void copy(VkCommandBuffer commands, VkBuffer from, VkDeviceSize from_offset, VkBuffer to,
                    VkDeviceSize to_offset, const installed_transfer& t) {
-    const VkBufferCopy region{from_offset, to_offset, static_cast<VkDeviceSize>(t.bytes())};
+    // All that the staging memory has room for: a binding's own bytes may be fewer.
+    const VkBufferCopy region{from_offset, to_offset, static_cast<VkDeviceSize>(t.place.bytes)};
     if (region.size > 0)
       vkCmdCopyBuffer(commands, from, to, 1, &region);
   }
@@ -110,7 +111,11 @@ private:
     }
     const VkDescriptorSet set = describe_buffers(out, l, p);
     vkCmdBindDescriptorSets(out.commands, VK_PIPELINE_BIND_POINT_COMPUTE, p.layout, 0, 1, &set, 0, nullptr);
-    vkCmdDispatch(out.commands, l.groups[0], l.groups[1], l.groups[2]);
+    if (l.groups_at < 0)
+      vkCmdDispatch(out.commands, l.groups[0], l.groups[1], l.groups[2]);
+    else
+      vkCmdDispatchIndirect(out.commands, slot_.parameters.buffer(),
+                            static_cast<VkDeviceSize>(slot_.parameters.offset() + l.groups_at));
   }
 
   VkDescriptorSet describe_buffers(recorded_chunk& out, const installed_launch& l, const pipeline& p) {
@@ -118,13 +123,13 @@ private:
                                            out.descriptors.get(), 1, &p.set_layout};
     VkDescriptorSet set = VK_NULL_HANDLE;
     check(vkAllocateDescriptorSets(context_.get(), &info, &set), "vkAllocateDescriptorSets");
-    std::vector<VkDescriptorBufferInfo> buffers{{plan_.constants.buffer(),
-                                                 static_cast<VkDeviceSize>(plan_.constants.offset() + l.params),
-                                                 static_cast<VkDeviceSize>(param_block_bytes)}};
-    for (const bound_range& r : l.buffers) {
+    std::vector<VkDescriptorBufferInfo> buffers;
+    const auto add = [&](const bound_range& r) {
       const auto [buffer, offset] = resolve(r, slot_);
       buffers.push_back({buffer, offset, static_cast<VkDeviceSize>(r.bytes)});
-    }
+    };
+    add(l.params);
+    std::for_each(l.buffers.begin(), l.buffers.end(), add);
     VkWriteDescriptorSet params{VK_STRUCTURE_TYPE_WRITE_DESCRIPTOR_SET, nullptr, set, 0, 0, 1};
     params.descriptorType = VK_DESCRIPTOR_TYPE_UNIFORM_BUFFER;
     params.pBufferInfo = buffers.data();
@@ -159,7 +164,6 @@ private:
 
   device_context& context_;
   const pipelines& kernels_;
-  const installed_plan& plan_;
   const installed_chunk& chunk_;
   const arena_slot& slot_;
   const recording_options& options_;
@@ -168,40 +172,47 @@ private:
   uint32_t stamps_ = 0;
 };
 
-/// A value that lies in mapped memory needs no staging.
-bool all_mapped(const std::vector<installed_transfer>& transfers) {
-  return std::all_of(transfers.begin(), transfers.end(), [](const installed_transfer& t) {
-    return t.place.place == bound_range::where::arena || (t.place.fixed && t.place.fixed->mapped());
-  });
+/// Values that lie in mapped memory need no staging.
+bool all_mapped(const std::vector<installed_transfer>& transfers, const arena_slot& slot) {
+  return std::all_of(transfers.begin(), transfers.end(),
+                     [&](const installed_transfer& t) { return memory_of(t.place, slot).mapped() != nullptr; });
 }
 
 host_place place_in(const allocation& staging, const installed_transfer& t, const arena_slot& slot) {
   if (staging)
     return {&staging, t.staged};
-  return {t.place.place == bound_range::where::arena ? &slot.arena : t.place.fixed, t.place.offset};
+  return {&memory_of(t.place, slot), t.place.offset};
 }
 
 } // namespace
 
+const allocation& memory_of(const bound_range& r, const arena_slot& slot) {
+  switch (r.place) {
+    case bound_range::where::arena: return *slot.arena;
+    case bound_range::where::scratch: return *slot.scratch;
+    case bound_range::where::parameters: return slot.parameters;
+    case bound_range::where::fixed: break;
+  }
+  return *r.fixed;
+}
+
 std::pair<VkBuffer, VkDeviceSize> resolve(const bound_range& r, const arena_slot& slot) {
-  const allocation& memory = r.place == bound_range::where::arena     ? slot.arena
-                             : r.place == bound_range::where::scratch ? slot.scratch
-                                                                      : *r.fixed;
+  const allocation& memory = memory_of(r, slot);
   return {memory.buffer(), static_cast<VkDeviceSize>(memory.offset() + r.offset)};
 }
 
-recorded_chunk record_chunk(device_context& context, const pipelines& kernels, const installed_plan& p,
-                            const installed_chunk& c, const arena_slot& slot, memory_pool& uploads,
-                            memory_pool& downloads, const recording_options& options, bool timed) {
+recorded_chunk record_chunk(device_context& context, const pipelines& kernels, const installed_chunk& c,
+                            const arena_slot& slot, memory_pool& uploads, memory_pool& downloads,
+                            const recording_options& options, bool timed) {
   recorded_chunk out;
   out.pool = make_command_pool(context, VK_COMMAND_POOL_CREATE_RESET_COMMAND_BUFFER_BIT);
   for (VkCommandBuffer* commands : {&out.commands, &out.copies_in, &out.copies_out})
     *commands = make_commands(context, out.pool);
   if (c.upload_bytes > 0 && !(options.unified && c.first))
     out.upload_staging = uploads.allocate(c.upload_bytes);
-  if (c.download_bytes > 0 && !(options.unified && c.last && all_mapped(c.downloads)))
+  if (c.download_bytes > 0 && !(options.unified && c.last && all_mapped(c.downloads, slot)))
     out.download_staging = downloads.allocate(c.download_bytes);
-  recorder(context, kernels, p, c, slot, options, timed).record_into(out);
+  recorder(context, kernels, c, slot, options, timed).record_into(out);
   return out;
 }
 

@@ -1,18 +1,32 @@
 // Command buffers of one chunk in one arena slot: recorded once, submitted as often as the chunk runs.
 //
+// Parameters of dynamic nodes are in the slot's parameter buffer, which is written before a submission where the slot ran another
+// binding before; their group counts too, so that they dispatch indirectly.
+//
 // Order of a chunk: wait for all earlier work of the queue; copy uploads from staging memory; the launches, with one memory
 // barrier before each wave (and each step inside one); copy downloads to staging memory; make them visible to the host.
 // Where device memory is the host's own (unified), the first chunk's uploads and the last chunk's downloads are not staged.
 #pragma once
 
 #include "vulkan/commands.hpp"
-#include "vulkan/installed_plan.hpp"
+#include "vulkan/gpu_program.hpp"
 
 namespace troupe::vulkan {
 
 /// What one execution at a time uses.
 struct arena_slot {
-  allocation arena, scratch;
+  const allocation* arena = nullptr; // of the layout's slot
+  std::shared_ptr<const allocation> scratch;
+  allocation parameters; // mapped; empty where no node is dynamic
+};
+
+/// A copy between a host block and the arena (or a weight that is an output).
+struct direct_copy {
+  uint64_t block = 0; // id
+  VkBuffer host = VK_NULL_HANDLE, device = VK_NULL_HANDLE;
+  VkDeviceSize host_offset = 0, device_offset = 0, bytes = 0;
+
+  bool operator==(const direct_copy&) const = default;
 };
 
 /// A recorded chunk (see the top of this file).
@@ -24,9 +38,9 @@ struct recorded_chunk {
   allocation upload_staging, download_staging; // empty where the arena is used directly
   VkCommandBuffer commands = VK_NULL_HANDLE;
   /// Copies straight from and to the host's memory, before and after `commands`: recorded anew when a run's tensors lie
-  /// elsewhere than the last one's (direct_copies.hpp).
+  /// elsewhere than the last one's, or have other sizes (direct_copies.hpp).
   VkCommandBuffer copies_in = VK_NULL_HANDLE, copies_out = VK_NULL_HANDLE;
-  std::vector<std::pair<uint64_t, VkDeviceSize>> recorded_in, recorded_out; // block and offset, by transfer
+  std::vector<direct_copy> recorded_in, recorded_out;
 };
 
 struct recording_options {
@@ -34,11 +48,13 @@ struct recording_options {
   bool poison = false;  // fill the arena with NaN before the first chunk
 };
 
-/// Records chunk `c` of `p` on `slot`; `timed` puts a timestamp behind each launch, not only at the chunk's ends.
-recorded_chunk record_chunk(device_context& context, const pipelines& kernels, const installed_plan& p,
-                            const installed_chunk& c, const arena_slot& slot, memory_pool& uploads,
-                            memory_pool& downloads, const recording_options& options, bool timed);
+/// Records chunk `c` on `slot`; `timed` puts a timestamp behind each launch, not only at the chunk's ends.
+recorded_chunk record_chunk(device_context& context, const pipelines& kernels, const installed_chunk& c,
+                            const arena_slot& slot, memory_pool& uploads, memory_pool& downloads,
+                            const recording_options& options, bool timed);
 
+/// The memory that a range is in, in a slot.
+const allocation& memory_of(const bound_range& r, const arena_slot& slot);
 /// The buffer and offset of a range in a slot.
 std::pair<VkBuffer, VkDeviceSize> resolve(const bound_range& r, const arena_slot& slot);
 

@@ -7,17 +7,17 @@ namespace troupe::vulkan {
 namespace {
 
 /// Shares the time between two ticks out among transfers, by their bytes.
-void add_transfers(const std::vector<installed_transfer>& transfers, device_timing::work kind, int64_t begin_ns,
-                   int64_t end_ns, std::vector<device_timing>& timings) {
+void add_transfers(const bound_plan& bound, const std::vector<installed_transfer>& transfers, device_timing::work kind,
+                   int64_t begin_ns, int64_t end_ns, std::vector<device_timing>& timings) {
   int64_t all = 0, done = 0;
   for (const installed_transfer& t : transfers)
-    all += t.bytes();
+    all += t.bytes(bound);
   const auto at = [&](int64_t bytes) {
     return begin_ns + static_cast<int64_t>(static_cast<double>(end_ns - begin_ns) * static_cast<double>(bytes) /
                                            static_cast<double>(std::max<int64_t>(all, 1)));
   };
   for (const installed_transfer& t : transfers) {
-    const int64_t bytes = t.bytes();
+    const int64_t bytes = t.bytes(bound);
     timings.push_back({.kind = kind, .id = t.value, .begin_ns = at(done), .end_ns = at(done + bytes), .bytes = bytes});
     done += bytes;
   }
@@ -55,8 +55,8 @@ int64_t gpu_clock::to_host(const anchor& a, uint64_t tick) const {
   return a.ns - duration(tick, a.tick);
 }
 
-void read_times(const device_context& context, const gpu_clock& clock, const installed_chunk& c,
-                const recorded_chunk& r, bool timed, chunk_result& result) {
+void read_times(const device_context& context, const gpu_clock& clock, const bound_plan& bound,
+                const installed_chunk& c, const recorded_chunk& r, bool timed, chunk_result& result) {
   std::vector<uint64_t> ticks(r.timestamp_count);
   check(vkGetQueryPoolResults(context.get(), r.timestamps.get(), 0, r.timestamp_count, ticks.size() * sizeof(uint64_t),
                               ticks.data(), sizeof(uint64_t), VK_QUERY_RESULT_64_BIT),
@@ -66,7 +66,7 @@ void read_times(const device_context& context, const gpu_clock& clock, const ins
     return;
   const gpu_clock::anchor anchor = clock.now(ticks.back());
   const auto at = [&](size_t i) { return clock.to_host(anchor, ticks[i]); };
-  add_transfers(c.uploads, device_timing::work::upload, at(0), at(1), result.timings);
+  add_transfers(bound, c.uploads, device_timing::work::upload, at(0), at(1), result.timings);
   std::unordered_map<node_id, size_t> timing_of;
   for (size_t i = 0; i < c.launches.size(); ++i) {
     const installed_launch& l = c.launches[i];
@@ -76,7 +76,7 @@ void read_times(const device_context& context, const gpu_clock& clock, const ins
     // Launches of other nodes may lie between two of this one: count its own time only.
     result.timings[entry->second].end_ns += at(i + 2) - at(i + 1);
   }
-  add_transfers(c.downloads, device_timing::work::download, at(c.launches.size() + 1), at(c.launches.size() + 2),
+  add_transfers(bound, c.downloads, device_timing::work::download, at(c.launches.size() + 1), at(c.launches.size() + 2),
                 result.timings);
 }
 

@@ -31,9 +31,9 @@ private:
   PFN_vkGetCalibratedTimestampsEXT calibrated_ = nullptr;
 };
 
-/// Reads the timestamps of a chunk that is complete: its time, and, where it was recorded timed, the times of its uploads,
+/// Reads the timestamps of a chunk of `bound` that is complete: its time, and, where it was recorded timed, the times of its uploads,
 /// nodes and downloads. A node's launches follow each other; a launch ends where its timestamp is, and begins at the one before.
-void read_times(const device_context& context, const gpu_clock& clock, const installed_chunk& c,
-                const recorded_chunk& r, bool timed, chunk_result& result);
+void read_times(const device_context& context, const gpu_clock& clock, const bound_plan& bound,
+                const installed_chunk& c, const recorded_chunk& r, bool timed, chunk_result& result);
 
 } // namespace troupe::vulkan

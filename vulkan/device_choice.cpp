@@ -35,6 +35,7 @@ int fitness(VkMemoryPropertyFlags flags, memory_use use) {
     case memory_use::device: return has(local) * (2 - has(host_access));
     case memory_use::upload:
       return has(host_access) * (8 + 4 * has(coherent) + 2 * (1 - has(local)) + (1 - has(cached)));
+    case memory_use::parameters: return has(host_access) * (8 + 4 * has(local) + 2 * has(coherent) + (1 - has(cached)));
     case memory_use::download: return has(host_access) * (8 + 4 * has(cached) + 2 * has(coherent) + (1 - has(local)));
   }
   return 0;

@@ -22,9 +22,10 @@ uint32_t compute_family(const gpu_snapshot& s);
 
 /// What memory is for.
 enum class memory_use : uint8_t {
-  device,   // arenas and weights: local to the device
-  upload,   // written by the host once, read by the device
-  download, // written by the device, read by the host: cached
+  device,     // arenas and weights: local to the device
+  upload,     // written by the host once, read by the device
+  download,   // written by the device, read by the host: cached
+  parameters, // written by the host for each binding, read by kernels at once: local to the device where that is mapped
 };
 
 /// Returns the memory type for a use; throws `errc::device_failed` where the device has none. `allowed` has bit i set where

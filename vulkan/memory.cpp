@@ -9,6 +9,8 @@ namespace troupe::vulkan {
 namespace {
 
 constexpr int64_t block_bytes = int64_t{64} << 20;
+/// Mapped device memory is a small window on many GPUs, and parameters are small.
+constexpr int64_t parameter_block_bytes = int64_t{1} << 20;
 constexpr int64_t granularity = 256;
 
 } // namespace
@@ -73,7 +75,8 @@ void allocation::invalidate(int64_t offset, int64_t bytes) const {
 }
 
 memory_pool::memory_pool(device_context& context, memory_use use, bool force_non_coherent, int64_t limit)
-    : context_(context), use_(use), force_non_coherent_(force_non_coherent), limit_(limit) {}
+    : context_(context), use_(use), block_bytes_(use == memory_use::parameters ? parameter_block_bytes : block_bytes),
+      force_non_coherent_(force_non_coherent), limit_(limit) {}
 
 void memory_pool::report_shortage(int64_t bytes) const {
   fail(errc::out_of_memory, "{}: the driver did not give {} bytes; {} are allocated", context_.facts().name, bytes,
@@ -88,7 +91,8 @@ std::shared_ptr<memory_block> memory_pool::make_block(int64_t bytes) {
   VkBufferCreateInfo info{VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO};
   info.size = static_cast<VkDeviceSize>(bytes);
   info.usage = VK_BUFFER_USAGE_STORAGE_BUFFER_BIT | VK_BUFFER_USAGE_UNIFORM_BUFFER_BIT |
-               VK_BUFFER_USAGE_TRANSFER_SRC_BIT | VK_BUFFER_USAGE_TRANSFER_DST_BIT;
+               VK_BUFFER_USAGE_INDIRECT_BUFFER_BIT | VK_BUFFER_USAGE_TRANSFER_SRC_BIT |
+               VK_BUFFER_USAGE_TRANSFER_DST_BIT;
   VkBuffer buffer = VK_NULL_HANDLE;
   if (vkCreateBuffer(block->device, &info, nullptr, &buffer) != VK_SUCCESS)
     report_shortage(bytes);
@@ -132,7 +136,7 @@ allocation memory_pool::allocate(int64_t bytes) {
   if (bytes > left)
     fail(errc::out_of_memory, "{}: {} bytes asked for, {} are left of the {} that it may use", context_.facts().name,
          bytes, left, limit_);
-  blocks_.push_back(make_block(bytes > block_bytes / 2 ? bytes : std::min(block_bytes, left)));
+  blocks_.push_back(make_block(bytes > block_bytes_ / 2 ? bytes : std::min(block_bytes_, left)));
   reserved_ += blocks_.back()->bytes;
   return allocate(bytes);
 }
@@ -148,7 +152,7 @@ void memory_pool::give_back(const std::shared_ptr<memory_block>& block, int64_t 
   else
     block->gaps[offset] = bytes;
   const bool empty = block->gaps.begin()->second == block->bytes;
-  if (empty && (block->bytes != block_bytes || blocks_.size() > 1)) {
+  if (empty && (block->bytes != block_bytes_ || blocks_.size() > 1)) {
     reserved_ -= block->bytes;
     std::erase(blocks_, block);
   }

@@ -67,6 +67,7 @@ private:
 
   device_context& context_;
   memory_use use_;
+  int64_t block_bytes_;
   bool force_non_coherent_;
   int64_t limit_;
   std::vector<std::shared_ptr<memory_block>> blocks_;

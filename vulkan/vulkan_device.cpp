@@ -4,24 +4,13 @@
 #include "vulkan/chunk_times.hpp"
 #include "vulkan/device_choice.hpp"
 #include "vulkan/direct_copies.hpp"
+#include "vulkan/installations.hpp"
 
 #include <atomic>
 #include <cstring>
 
 namespace troupe::vulkan {
 namespace {
-
-/// Memory and command buffers of one arena slot.
-struct plan_slot {
-  arena_slot memory;
-  std::map<std::pair<chunk_id, bool>, recorded_chunk> chunks; // by chunk, and whether it is timed
-};
-
-struct plan_entry {
-  std::unique_ptr<installed_plan> plan;
-  std::vector<std::unique_ptr<plan_slot>> slots;
-  std::atomic<int64_t> in_flight{0};
-};
 
 chunk_result failure_of(const std::exception& e) {
   const auto* known = dynamic_cast<const error*>(&e);
@@ -35,9 +24,10 @@ public:
       : context_(std::move(gpus), index), options_(options), features_(features_of(context_.facts())),
         device_memory_(context_, memory_use::device, options.force_non_coherent, options.memory_limit),
         upload_memory_(context_, memory_use::upload, options.force_non_coherent),
-        download_memory_(context_, memory_use::download, options.force_non_coherent), kernels_(context_),
-        imports_(context_, options.blocks), clock_(context_), queue_(context_),
-        uploads_(context_, upload_memory_, queue_), weights_(device_memory_, uploads_) {
+        download_memory_(context_, memory_use::download, options.force_non_coherent),
+        parameter_memory_(context_, memory_use::parameters, options.force_non_coherent), kernels_(context_),
+        installed_(device_memory_, parameter_memory_), imports_(context_, options.blocks), clock_(context_),
+        queue_(context_), uploads_(context_, upload_memory_, queue_), weights_(device_memory_, uploads_) {
     info_.name = std::move(name);
     info_.kind = device_kind::vulkan;
     info_.description = context_.facts().name;
@@ -58,23 +48,16 @@ public:
   const device_info& info() const override { return info_; }
 
   void install(bound_plan_ptr bound, device_index self) override {
-    forget_retired();
-    const uint64_t id = bound->id;
-    auto entry = std::make_unique<plan_entry>();
-    entry->plan = install_plan(std::move(bound), self,
-                               {context_, features_, device_memory_, uploads_, weights_, kernels_, options_.alternative,
-                                imports_.available() && !recording_.unified});
-    plans_[id] = std::move(entry);
+    installed_.forget_retired();
+    const bool direct = imports_.available() && !recording_.unified;
+    installed_.add(std::move(bound), self,
+                   {device_memory_, uploads_, weights_, kernels_, options_.alternative, direct});
   }
 
-  void retire(uint64_t bound_plan) override {
-    if (auto found = plans_.extract(bound_plan))
-      retired_.push_back(std::move(found.mapped()));
-    forget_retired();
-  }
+  void retire(uint64_t bound_plan) override { installed_.retire(bound_plan); }
 
   void submit(chunk_work work, chunk_done done) override {
-    forget_retired();
+    installed_.forget_retired();
     try {
       if (work.stop && work.stop->load(std::memory_order_relaxed))
         fail(errc::cancelled, "the run was cancelled");
@@ -86,75 +69,57 @@ public:
   }
 
   device_stats stats() const override {
-    device_stats s{.chunks = chunks_, .busy_ns = busy_ns_, .weight_bytes = weights_.bytes()};
-    s.installed_plans = static_cast<int64_t>(plans_.size());
-    for (const auto& [id, entry] : plans_)
-      for (const auto& slot : entry->slots)
-        s.arena_bytes += slot ? entry->plan->arena_bytes : 0;
-    return s;
+    return {.chunks = chunks_,
+            .busy_ns = busy_ns_,
+            .weight_bytes = weights_.bytes(),
+            .arena_bytes = installed_.arena_bytes(),
+            .installed_plans = installed_.count(),
+            .recorded_chunks = recorded_chunks_};
   }
 
 private:
-  /// Plans end when none of their chunks is in flight.
-  void forget_retired() {
-    std::erase_if(retired_, [](const auto& entry) { return entry->in_flight == 0; });
-  }
-
-  plan_slot& slot_of(plan_entry& entry, uint32_t index) {
-    if (index >= entry.slots.size())
-      entry.slots.resize(index + 1);
-    if (!entry.slots[index]) {
-      auto slot = std::make_unique<plan_slot>();
-      if (entry.plan->arena_bytes > 0)
-        slot->memory.arena = device_memory_.allocate(entry.plan->arena_bytes);
-      if (entry.plan->scratch_bytes > 0)
-        slot->memory.scratch = device_memory_.allocate(entry.plan->scratch_bytes);
-      entry.slots[index] = std::move(slot);
-    }
-    return *entry.slots[index];
-  }
-
-  recorded_chunk& recorded(plan_entry& entry, plan_slot& slot, chunk_id id, const installed_chunk& c, bool timed) {
+  recorded_chunk& recorded(program_slot& slot, chunk_id id, const installed_chunk& c, bool timed) {
     const auto found = slot.chunks.find({id, timed});
     if (found != slot.chunks.end())
       return found->second;
-    recorded_chunk made = record_chunk(context_, kernels_, *entry.plan, c, slot.memory, upload_memory_,
-                                       download_memory_, recording_, timed);
+    recorded_chunk made =
+        record_chunk(context_, kernels_, c, slot.memory, upload_memory_, download_memory_, recording_, timed);
+    ++recorded_chunks_;
     return slot.chunks.emplace(std::pair(id, timed), std::move(made)).first->second;
   }
 
   void run(const chunk_work& work, const chunk_done& done) {
-    const auto found = plans_.find(work.bound_plan);
-    expects(found != plans_.end(), "the GPU was sent a chunk of a plan that is not installed");
-    plan_entry& entry = *found->second;
-    const auto chunk = entry.plan->chunks.find(work.chunk);
-    expects(chunk != entry.plan->chunks.end(), "the GPU was sent a chunk that is not its own");
+    installed_binding& binding = installed_.find(work.bound_plan);
+    const bound_plan& bound = *binding.bound;
+    const auto chunk = binding.on->program->chunks.find(work.chunk);
+    expects(chunk != binding.on->program->chunks.end(), "the GPU was sent a chunk that is not its own");
     const installed_chunk& c = chunk->second;
-    plan_slot& slot = slot_of(entry, work.slot);
-    recorded_chunk& r = recorded(entry, slot, work.chunk, c, work.timed);
-    stage_uploads(c, r, slot.memory, work.uploads);
+    program_slot& slot = installed_.slot_of(binding, work.slot);
+    recorded_chunk& r = recorded(slot, work.chunk, c, work.timed);
+    stage_uploads(c, bound, r, slot.memory, work.uploads);
     auto kept = std::make_shared<direct_tensors>();
-    const auto commands = prepare_copies(r, c, slot.memory, work.uploads, imports_, *kept);
-    ++entry.in_flight;
+    const auto commands = prepare_copies(r, c, bound, slot.memory, work.uploads, imports_, *kept);
+    ++binding.in_flight;
     try {
       const bool lost = queue_.last_value() + 1 >= options_.lose_at;
-      queue_.submit(commands, [this, &entry, &c, &r, &slot, kept, done, lost, timed = work.timed](VkResult result) {
-        chunk_result answer = complete(c, r, slot.memory, *kept, timed, lost ? VK_ERROR_DEVICE_LOST : result);
-        --entry.in_flight;
+      queue_.submit(commands, [this, &binding, &c, &r, &slot, kept, done, lost, timed = work.timed](VkResult result) {
+        chunk_result answer =
+            complete(c, *binding.bound, r, slot.memory, *kept, timed, lost ? VK_ERROR_DEVICE_LOST : result);
+        --binding.in_flight;
         done(std::move(answer));
       });
     } catch (...) {
-      --entry.in_flight;
+      --binding.in_flight;
       throw;
     }
   }
 
-  static void stage_uploads(const installed_chunk& c, const recorded_chunk& r, const arena_slot& slot,
-                            const std::vector<tensor>& uploads) {
+  static void stage_uploads(const installed_chunk& c, const bound_plan& bound, const recorded_chunk& r,
+                            const arena_slot& slot, const std::vector<tensor>& uploads) {
     expects(uploads.size() == c.uploads.size(), "the GPU was sent a wrong number of uploads");
     for (size_t i = 0; i < uploads.size(); ++i) {
       const installed_transfer& t = c.uploads[i];
-      expects(uploads[i].size() == volume(t.dims), "an upload's size is not the planned one");
+      expects(uploads[i].size() == volume(bound.dims[t.value]), "an upload's size is not the planned one");
       const int64_t bytes = uploads[i].bytes();
       if (bytes == 0 || t.is_direct())
         continue;
@@ -165,13 +130,13 @@ private:
   }
 
   /// Runs on the waiter's thread.
-  chunk_result complete(const installed_chunk& c, const recorded_chunk& r, const arena_slot& slot, direct_tensors& kept,
-                        bool timed, VkResult result) {
+  chunk_result complete(const installed_chunk& c, const bound_plan& bound, const recorded_chunk& r,
+                        const arena_slot& slot, direct_tensors& kept, bool timed, VkResult result) {
     chunk_result answer;
     try {
       check(result, "waiting for the GPU");
-      collect_downloads(c, r, slot, kept, answer.downloads);
-      read_times(context_, clock_, c, r, timed, answer);
+      collect_downloads(c, bound, r, slot, kept, answer.downloads);
+      read_times(context_, clock_, bound, c, r, timed, answer);
     } catch (const std::exception& e) {
       return failure_of(e);
     }
@@ -180,15 +145,15 @@ private:
     return answer;
   }
 
-  static void collect_downloads(const installed_chunk& c, const recorded_chunk& r, const arena_slot& slot,
-                                direct_tensors& kept, std::vector<tensor>& downloads) {
+  static void collect_downloads(const installed_chunk& c, const bound_plan& bound, const recorded_chunk& r,
+                                const arena_slot& slot, direct_tensors& kept, std::vector<tensor>& downloads) {
     for (size_t i = 0; i < c.downloads.size(); ++i) {
       const installed_transfer& t = c.downloads[i];
       if (t.is_direct()) {
         downloads.push_back(std::move(kept.downloads[i]));
         continue;
       }
-      tensor& out = downloads.emplace_back(t.type, t.dims);
+      tensor& out = downloads.emplace_back(t.type, bound.dims[t.value]);
       if (out.bytes() == 0)
         continue;
       const host_place place = download_place(r, t, slot);
@@ -202,12 +167,12 @@ private:
   const gpu_features features_;
   device_info info_;
   recording_options recording_;
-  memory_pool device_memory_, upload_memory_, download_memory_;
+  memory_pool device_memory_, upload_memory_, download_memory_, parameter_memory_;
   pipelines kernels_;
   // Plans end before the pools that they take memory from, and after the queue, which waits for what is in flight.
-  std::map<uint64_t, std::unique_ptr<plan_entry>> plans_;
-  std::vector<std::unique_ptr<plan_entry>> retired_;
+  installations installed_;
   std::atomic<int64_t> chunks_{0}, busy_ns_{0};
+  int64_t recorded_chunks_ = 0;
   host_imports imports_;
   const gpu_clock clock_;
   timeline queue_;

@@ -204,7 +204,7 @@ dry_call::dry_call(const gpu_call& call)
 tensor known_elements(const operand& o) {
   if (o.known.defined())
     return o.known;
-  const bool small = o.constant && types::fixed_size & set_of(o.type) && o.size() <= int64_t{1} << 16;
+  const bool small = o.constant && types::fixed_size & set_of(o.type) && o.size() <= max_read_elements;
   if (!small)
     return {};
   return o.constant->leaf.defined() ? o.constant->leaf : materialise(*o.constant);

@@ -27,7 +27,10 @@ private:
   kernel_context context_;
 };
 
-/// Returns the elements of an operand that the host knows (constants too), an undefined tensor for others.
+/// Launches never depend on the elements of constants that have more than this: they are weights, of which only the place matters.
+inline constexpr int64_t max_read_elements = int64_t{1} << 16;
+
+/// Returns the elements of an operand that the host knows (constants of `max_read_elements` too), an undefined tensor for others.
 tensor known_elements(const operand& o);
 
 /// Returns the bits of a movable type's elements; nullopt for strings and packed types.

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <set>
 
 namespace troupe {
 namespace {
@@ -29,8 +30,8 @@ int64_t arena_bytes(const arena_layout& l) {
   return sum;
 }
 
-/// Capacities to try, in this order: rounded up one by one, then all raised by what the largest gets.
-std::vector<bindings> candidates(const bindings& values, const std::vector<std::string>& varying) {
+/// Capacities to try, in this order: rounded up one by one, and all raised by what the largest gets.
+std::vector<bindings> candidates(const bindings& values, const std::vector<std::string>& varying, bool together) {
   bindings rounded = values, raised = values;
   int64_t largest = -1;
   for (const std::string& name : varying) {
@@ -39,6 +40,8 @@ std::vector<bindings> candidates(const bindings& values, const std::vector<std::
   }
   for (const std::string& name : varying)
     raised[name] += bucket_capacity(largest) - largest;
+  if (together)
+    std::swap(rounded, raised);
   return {std::move(rounded), std::move(raised)};
 }
 
@@ -91,35 +94,39 @@ bound_plan_ptr layout_buckets::find(const plan& p, uint32_t segment, const bindi
 
 bound_plan_ptr layout_buckets::make(const std::shared_ptr<const plan>& p, uint32_t segment, const bindings& values) {
   bound_plan_ptr exact = bind_segment(p, segment, values);
-  const std::vector<std::string> varying = differing(p, segment, values);
-  if (!varying.empty())
-    for (const bindings& capacities : candidates(values, varying))
-      if (bound_plan_ptr bound = try_bucket(*exact->layout, capacities, varying, values))
+  const difference varying = compare(p, segment, values);
+  if (!varying.names.empty())
+    for (const bindings& capacities : candidates(values, varying.names, varying.together))
+      if (bound_plan_ptr bound = try_bucket(*exact->layout, capacities, varying.names, values))
         return bound;
   return exact;
 }
 
-std::vector<std::string> layout_buckets::differing(const std::shared_ptr<const plan>& p, uint32_t segment,
+layout_buckets::difference layout_buckets::compare(const std::shared_ptr<const plan>& p, uint32_t segment,
                                                    const bindings& values) {
   const std::vector<std::string> names = symbols_of(*p, segment);
   precedent own{p, segment, {}};
   for (const std::string& name : names)
     own.values.push_back(values.at(name));
-  std::vector<std::string> fewest;
+  difference least;
   for (const precedent& other : precedents_) {
     if (other.source != p || other.segment != segment)
       continue;
-    std::vector<std::string> differ;
+    difference found;
+    std::set<int64_t> moves;
     for (size_t i = 0; i < names.size(); ++i)
-      if (other.values[i] != own.values[i])
-        differ.push_back(names[i]);
-    if (!differ.empty() && (fewest.empty() || differ.size() < fewest.size()))
-      fewest = std::move(differ);
+      if (other.values[i] != own.values[i]) {
+        found.names.push_back(names[i]);
+        moves.insert(own.values[i] - other.values[i]);
+      }
+    found.together = moves.size() == 1;
+    if (!found.names.empty() && (least.names.empty() || found.names.size() < least.names.size()))
+      least = std::move(found);
   }
   precedents_.push_front(std::move(own));
   if (precedents_.size() > max_precedents)
     precedents_.pop_back();
-  return fewest;
+  return least;
 }
 
 void layout_buckets::clear() {

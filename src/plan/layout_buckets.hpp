@@ -2,8 +2,9 @@
 //
 // A segment's first binding is laid out for exactly its values. A later one that no layout holds is compared with the most
 // similar binding that got a layout before: symbols with the same value in both stay fixed, those that differ vary from here
-// on, with room up to `bucket_capacity`. Where the model contradicts sizes rounded one by one (`past` and `total` = past + 1), all
-// of them get the same increment instead. Where that fails too, or would cost too much memory, the layout is exact again.
+// on, with room up to `bucket_capacity`. Symbols that have moved by the same amount (`past` and `total` = past + 1) get the same
+// increment, others are rounded one by one; where the model contradicts the one, the other is tried. Where both fail, or would
+// cost too much memory, the layout is exact again.
 //
 // Not thread-safe: its owner calls it from one thread at a time.
 #pragma once
@@ -42,10 +43,16 @@ private:
     std::vector<int64_t> values; // in the order of `symbols_of`
   };
 
+  /// How a binding differs from the most similar precedent.
+  struct difference {
+    std::vector<std::string> names; // of the symbols; empty where there is no precedent
+    bool together = false;          // whether all have moved by the same amount
+  };
+
   bound_plan_ptr find(const plan& p, uint32_t segment, const bindings& values);
   bound_plan_ptr make(const std::shared_ptr<const plan>& p, uint32_t segment, const bindings& values);
-  /// Returns the names of the symbols that differ in the most similar precedent; empty where there is none. Notes this binding.
-  std::vector<std::string> differing(const std::shared_ptr<const plan>& p, uint32_t segment, const bindings& values);
+  /// Compares a binding with the precedents, and makes it one.
+  difference compare(const std::shared_ptr<const plan>& p, uint32_t segment, const bindings& values);
 
   size_t most_;
   std::list<arena_layout_ptr> layouts_; // used last first

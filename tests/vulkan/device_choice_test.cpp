@@ -78,12 +78,16 @@ TEST_CASE("memory types follow their use", "[vulkan][B5]") {
   CHECK(memory_type_for(d, memory_use::upload) == 2);   // written once: not cached
   CHECK(memory_type_for(d, memory_use::download) == 3); // read by the host: cached
   CHECK(memory_type_for(d, memory_use::device, 1u) == 0);
+  CHECK(memory_type_for(d, memory_use::parameters) == 0); // the small window
   CHECK(memory_type_for(i, memory_use::download) == 1);
+  CHECK(memory_type_for(i, memory_use::parameters) == 0);
   CHECK_FALSE(is_unified(d));
   CHECK(is_unified(i));
   gpu_snapshot none = discrete();
   none.memory_types = {{local, 0}};
   CHECK_THROWS_AS(memory_type_for(none, memory_use::upload), error);
+  none.memory_types = {{local, 0}, {visible | coherent | cached, 1}, {visible | coherent, 1}};
+  CHECK(memory_type_for(none, memory_use::parameters) == 2); // no window: written once, not cached
 }
 
 TEST_CASE("the memory for plans is the driver's budget, else most of the heap", "[vulkan][B2]") {

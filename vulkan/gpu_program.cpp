@@ -1,8 +1,7 @@
-#include "vulkan/installed_plan.hpp"
+#include "vulkan/gpu_program.hpp"
 
 #include "base/round_up.hpp"
 #include "ops/op.hpp"
-#include "plan/gpu_support.hpp"
 #include "plan/memory.hpp"
 #include "plan/waves.hpp"
 
@@ -17,15 +16,18 @@ constexpr int64_t staging_alignment = 256;
 
 class installer {
 public:
-  installer(installed_plan& out, const install_tools& tools)
-      : out_(out), tools_(tools), bound_(*out.bound), plan_(*bound_.source), program_(*plan_.program),
-        memory_(bound_.layout->memory.at(out.self)) {}
+  installer(gpu_program& out, const bound_plan& bound, device_index self, const dynamic_calls& calls,
+            const install_tools& tools)
+      : out_(out), bound_(bound), self_(self), calls_(calls), tools_(tools), layout_(*bound.layout),
+        plan_(*bound.source), program_(*plan_.program), memory_(layout_.memory.at(self)) {}
 
-  void install() {
-    out_.arena_bytes = memory_.arena_bytes;
+  void install(std::vector<launch_list> choices) {
+    add_scratch_room(choices);
+    out_.parameters = parameter_table(calls_, layout_, choices);
+    out_.choices = std::move(choices);
     std::vector<chunk_id> own;
     for (chunk_id id = 0; id < plan_.chunks.size(); ++id)
-      if (plan_.chunks[id].device == out_.self && plan_.chunks[id].segment == bound_.segment)
+      if (plan_.chunks[id].device == self_ && plan_.chunks[id].segment == bound_.segment)
         own.push_back(id);
     for (chunk_id id : own) {
       installed_chunk& c = out_.chunks[id];
@@ -48,9 +50,8 @@ private:
   }
 
   installed_transfer transfer_of(const chunk& c, value_id v, int64_t& staging) {
-    const value& info = program_.values[v];
-    const int64_t bytes = bytes_of(info.type, volume(bound_.dims[v]));
-    installed_transfer t{v, info.type, bound_.dims[v], place_of(c, v, bytes), -1};
+    const int64_t bytes = layout_.bytes[v];
+    installed_transfer t{v, program_.values[v].type, place_of(c, v, bytes), -1};
     if (!tools_.direct_copies || bytes < direct_copy_bytes) {
       t.staged = staging;
       staging += round_up(std::max<int64_t>(bytes, 1), staging_alignment);
@@ -60,16 +61,19 @@ private:
 
   /// Chooses every node's kernel, lays out their scratch memory (which may split a wave), and places the launches.
   void install_nodes(const chunk& c, installed_chunk& out) {
-    std::vector<launch_list> chosen(c.nodes.size());
+    std::vector<launch_list> chosen(c.nodes.size()); // none for views
     std::vector<int64_t> needed(c.nodes.size(), 0);
     for (size_t i = 0; i < c.nodes.size(); ++i) {
       if (is_view(program_.nodes[c.nodes[i]]))
         continue;
-      chosen[i] = choose(program_.nodes[c.nodes[i]]);
+      const uint32_t own = calls_.class_of(c.nodes[i]);
+      chosen[i] = own != dynamic_calls::none
+                      ? out_.choices[own]
+                      : choose_kernel(bound_, program_.nodes[c.nodes[i]], plan_.devices[self_], tools_.alternative);
       for (int64_t bytes : chosen[i].scratch)
         needed[i] += arena_space(bytes);
     }
-    const int64_t budget = plan_.devices[out_.self].memory_bytes - memory_.arena_bytes - plan_.weight_bytes[out_.self];
+    const int64_t budget = plan_.devices[self_].memory_bytes - memory_.arena_bytes - plan_.weight_bytes[self_];
     const scratch_plan scratch = plan_scratch(c.wave_begin, needed, std::max<int64_t>(budget, 0),
                                               [&](uint32_t i) { return describe(program_.nodes[c.nodes[i]]); });
     out_.scratch_bytes = std::max(out_.scratch_bytes, scratch.bytes);
@@ -87,35 +91,32 @@ private:
     for (uint32_t step = 0; step < steps; ++step) {
       bool first = true;
       for (uint32_t i = begin; i < end; ++i)
-        for (const launch& l : chosen[i].launches)
-          if (l.step == step) {
+        for (size_t l = 0; l < chosen[i].launches.size(); ++l)
+          if (chosen[i].launches[l].step == step) {
             out.launches.push_back(place(c, c.nodes[i], chosen[i], l, scratch.offset[i]));
             out.launches.back().barrier_before = std::exchange(first, false);
           }
     }
   }
 
-  launch_list choose(const node& n) const {
-    const gpu_call call = make_gpu_call(bound_, n, tools_.features);
-    launch_lists lists = n.def->launches ? n.def->launches(call) : launch_lists{};
-    if (lists.empty())
-      fail(errc::unsupported, "{}: {} has no kernel for these dims; place it on the CPU, or use smaller dims",
-           describe(n), tools_.context.facts().name);
-    return std::move(lists[std::min<size_t>(tools_.alternative, lists.size() - 1)]);
-  }
-
-  installed_launch place(const chunk& c, node_id id, const launch_list& list, const launch& l, int64_t scratch) {
-    const node& n = program_.nodes[id];
+  installed_launch place(const chunk& c, node_id id, const launch_list& list, size_t index, int64_t scratch) {
+    const launch& l = list.launches[index];
     installed_launch out{
         .key = {l.shader, l.constants, static_cast<uint32_t>(l.bindings.size())}, .call = id, .kernel = list.name};
-    out.groups = l.groups;
-    out.params = static_cast<int64_t>(blocks_.size()) * param_block_bytes;
-    blocks_.push_back(l.params);
+    if (calls_.class_of(id) != dynamic_calls::none) {
+      out.params = {bound_range::where::parameters, nullptr, out_.parameters.block_at(id, index), param_block_bytes};
+      out.groups_at = out_.parameters.groups_at(id, index);
+    } else {
+      const auto block = static_cast<int64_t>(blocks_.size());
+      out.params = {bound_range::where::fixed, &out_.constants, block * param_block_bytes, param_block_bytes};
+      out.groups = l.groups;
+      blocks_.push_back(l.params);
+    }
     for (const launch_binding& b : l.bindings) {
-      bound_range range = range_of(c, n, list, b, scratch);
+      bound_range range = range_of(c, program_.nodes[id], list, b, scratch);
       range.offset += b.offset;
-      // Ranges are whole words; every place has room for that.
-      range.bytes = round_up(std::max<int64_t>(b.bytes, 1), 4);
+      // Ranges are whole words; every place has room for that. Capacities may pass a limit that no binding does.
+      range.bytes = std::min(round_up(std::max<int64_t>(range.bytes, 1), 4), max_range_);
       out.buffers.push_back(range);
     }
     return out;
@@ -124,18 +125,24 @@ private:
   bound_range range_of(const chunk& c, const node& n, const launch_list& list, const launch_binding& b,
                        int64_t scratch) {
     using source = launch_binding::source;
+    const auto bytes_or = [&](int64_t whole) { return b.bytes == whole_operand ? whole : b.bytes; };
     switch (b.from) {
-      case source::input: return place_of(c, n.inputs.at(b.index), b.bytes);
-      case source::output: return place_of(c, n.outputs.at(b.index), b.bytes);
+      case source::input:
+      case source::output: {
+        const value_id v = (b.from == source::input ? n.inputs : n.outputs).at(b.index);
+        return place_of(c, v, bytes_or(layout_.bytes[v]));
+      }
       case source::packed: {
         const weight_packing& packing = list.packed.at(b.index);
-        return weight_range(*program_.values[n.inputs.at(packing.input)].constant, &packing);
+        bound_range range = weight_range(*program_.values[n.inputs.at(packing.input)].constant, &packing);
+        range.bytes = b.bytes;
+        return range;
       }
       case source::scratch: break;
     }
     for (uint32_t i = 0; i < b.index; ++i)
       scratch += arena_space(list.scratch[i]);
-    return {bound_range::where::scratch, nullptr, scratch, b.bytes};
+    return {bound_range::where::scratch, nullptr, scratch, bytes_or(list.scratch.at(b.index))};
   }
 
   bound_range weight_range(const weight& w, const weight_packing* packing) {
@@ -154,6 +161,8 @@ private:
       return range;
     }
     expects(bound_.known[root].defined(), "a value is neither in the arena nor a constant");
+    if (layout_.varies[root])
+      return {bound_range::where::parameters, nullptr, out_.parameters.known_at(root), bytes};
     const auto [at, is_new] = known_offset_.try_emplace(root, known_bytes_);
     if (is_new)
       known_bytes_ += round_up(std::max<int64_t>(bound_.known[root].bytes(), 1), staging_alignment);
@@ -195,24 +204,27 @@ private:
     }
   }
 
-  installed_plan& out_;
-  const install_tools& tools_;
+  gpu_program& out_;
   const bound_plan& bound_;
+  const device_index self_;
+  const dynamic_calls& calls_;
+  const install_tools& tools_;
+  const arena_layout& layout_;
   const plan& plan_;
   const graph& program_;
   const device_memory& memory_;
-  std::vector<std::vector<uint32_t>> blocks_; // parameter blocks, by launch
-  std::map<value_id, int64_t> known_offset_;  // behind the parameter blocks
+  const int64_t max_range_ = plan_.devices[self_].gpu->max_binding_bytes / 4 * 4;
+  std::vector<std::vector<uint32_t>> blocks_; // parameter blocks of static launches
+  std::map<value_id, int64_t> known_offset_;  // of static known values, behind the parameter blocks
   int64_t known_bytes_ = 0;
 };
 
 } // namespace
 
-std::unique_ptr<installed_plan> install_plan(bound_plan_ptr bound, device_index self, const install_tools& tools) {
-  auto out = std::make_unique<installed_plan>();
-  out->bound = std::move(bound);
-  out->self = self;
-  installer(*out, tools).install();
+std::unique_ptr<gpu_program> make_program(const bound_plan& bound, device_index self, const dynamic_calls& calls,
+                                          std::vector<launch_list> choices, const install_tools& tools) {
+  auto out = std::make_unique<gpu_program>();
+  installer(*out, bound, self, calls, tools).install(std::move(choices));
   return out;
 }
 

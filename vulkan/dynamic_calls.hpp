@@ -1,0 +1,87 @@
+// The calls of a layout whose launches depend on the binding, and where a binding's parameters lie. Pure: no Vulkan call.
+//
+// A node is dynamic where dims or host-known elements of some operand vary in the layout. Nodes with the same operator,
+// attributes, operands' dims, and elements of small constants are one class: their launches are the same in every binding and
+// found once for all of them.
+//
+// Command buffers are recorded for the launches of one binding. Another binding uses them where it would run the same kernels
+// on the same operands (`runs_on`): its parameter words, group counts and known elements are all that differs, and those lie in a
+// buffer of the slot, at the places that a `parameter_table` gives them.
+#pragma once
+
+#include "ops/launch.hpp"
+#include "plan/bound_plan.hpp"
+
+#include <unordered_map>
+
+namespace troupe::vulkan {
+
+/// Bytes of a parameter block; blocks are this far apart, a multiple of every device's uniform alignment.
+inline constexpr int64_t param_block_bytes = 512;
+
+/// In `launch_binding::bytes` of chosen launches: all of the operand or scratch buffer, however large.
+inline constexpr int64_t whole_operand = -1;
+
+/// Returns the launches of a node as alternative `alternative` (or its last) runs them, whole operands marked. Throws
+/// `errc::unsupported` where the operator has no kernel for these dims.
+launch_list choose_kernel(const bound_plan& bound, const node& n, const device_info& device, uint32_t alternative);
+
+/// Rounds scratch buffers up, so that other bindings of a bucket find room in what is recorded for these launches.
+void add_scratch_room(std::span<launch_list> choices);
+
+/// Whether command buffers recorded for `recorded` can run `wanted`, list by list: the same kernels on the same parts of operands,
+/// with no more scratch memory.
+bool runs_on(std::span<const launch_list> recorded, std::span<const launch_list> wanted);
+
+/// See the top of this file.
+class dynamic_calls {
+public:
+  /// The nodes of plan device `self`.
+  dynamic_calls(const arena_layout& layout, device_index self);
+
+  /// Returns the class of a node; `none` where its launches are the same in all bindings.
+  static constexpr uint32_t none = UINT32_MAX;
+  uint32_t class_of(node_id n) const { return class_of_[n]; }
+  size_t class_count() const { return first_.size(); }
+  const std::vector<node_id>& nodes() const { return nodes_; }
+
+  /// Returns the launches of each class in a binding of the layout. Throws what `choose_kernel` throws.
+  std::vector<launch_list> choose(const bound_plan& bound, uint32_t alternative) const;
+
+private:
+  device_index self_;
+  std::vector<uint32_t> class_of_; // by node
+  std::vector<node_id> nodes_;     // the dynamic ones, in the order of their chunks
+  std::vector<node_id> first_;     // by class
+};
+
+/// Places of everything that depends on the binding, in bytes from the begin of a slot's parameter buffer: a block and a group
+/// count for each launch of a dynamic node, then the known values that vary.
+class parameter_table {
+public:
+  parameter_table() = default;
+  /// `choices`: the launches by class.
+  parameter_table(const dynamic_calls& calls, const arena_layout& layout, std::span<const launch_list> choices);
+
+  int64_t bytes() const { return bytes_; }
+  /// Of launch `launch` of a dynamic node.
+  int64_t block_at(node_id n, size_t launch) const;
+  int64_t groups_at(node_id n, size_t launch) const;
+  /// Of a known value that varies.
+  int64_t known_at(value_id v) const { return known_at_.at(v); }
+
+  /// Returns the buffer's content for a binding; `choices` fit those of the constructor (`runs_on`).
+  std::vector<std::byte> fill(const bound_plan& bound, std::span<const launch_list> choices) const;
+
+private:
+  struct entry {
+    uint32_t call_class = 0, launch = 0;
+  };
+
+  std::vector<entry> launches_;
+  std::unordered_map<node_id, size_t> first_launch_;
+  std::unordered_map<value_id, int64_t> known_at_;
+  int64_t groups_begin_ = 0, bytes_ = 0;
+};
+
+} // namespace troupe::vulkan

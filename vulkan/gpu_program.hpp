@@ -1,0 +1,91 @@
+// One device's part of a layout, ready to be recorded: which pipelines run with which bytes, wave by wave.
+//
+// Everything here is the same for all arena slots and for every binding that runs the same kernels: kernels, weights, offsets.
+// Operands have room for the layout's capacities. What depends on the binding is in the slot's parameter buffer
+// (dynamic_calls.hpp); a slot adds memory and command buffers (chunk_recorder.hpp).
+#pragma once
+
+#include "vulkan/device_weights.hpp"
+#include "vulkan/dynamic_calls.hpp"
+#include "vulkan/pipelines.hpp"
+
+#include <map>
+
+namespace troupe::vulkan {
+
+/// Bytes that a launch binds: in the slot's arena, scratch memory or parameter buffer, or at a fixed place.
+struct bound_range {
+  enum class where : uint8_t { arena, scratch, parameters, fixed };
+  where place = where::arena;
+  const allocation* fixed = nullptr;
+  int64_t offset = 0; // within the arena, the scratch memory, the parameter buffer, or the allocation
+  int64_t bytes = 0;
+};
+
+/// A dispatch whose kernel and places are known.
+struct installed_launch {
+  pipeline_key key;
+  node_id call = -1;
+  std::string kernel; // name of the alternative, for profiles
+  /// The parameter block: in `gpu_program::constants`, or in the slot's parameter buffer where the node is dynamic.
+  bound_range params;
+  std::array<uint32_t, 3> groups{1, 1, 1};
+  /// Where the group counts of a dynamic node's launch lie in the slot's parameter buffer; -1 where they are `groups`.
+  int64_t groups_at = -1;
+  std::vector<bound_range> buffers;
+  /// Whether everything before must be complete: the launch begins a wave or a step.
+  bool barrier_before = false;
+};
+
+/// A value that enters or leaves a chunk.
+struct installed_transfer {
+  value_id value = no_value;
+  dtype type = dtype::undefined;
+  bound_range place; // with room for the capacities
+  /// Offset in the chunk's staging memory; -1 for a large value that is copied straight from or to the host's memory.
+  int64_t staged = 0;
+
+  bool is_direct() const { return staged < 0; }
+  /// Returns the bytes that a binding moves.
+  int64_t bytes(const bound_plan& bound) const { return bytes_of(type, volume(bound.dims[value])); }
+};
+
+struct installed_chunk {
+  std::vector<installed_launch> launches;
+  std::vector<installed_transfer> uploads, downloads;
+  int64_t upload_bytes = 0, download_bytes = 0; // staging memory
+  /// First and last of this device's chunks in the segment: no other chunk of the execution touches the arena before, or after.
+  bool first = false, last = false;
+};
+
+/// See the top of this file.
+struct gpu_program {
+  /// The launches of each class of dynamic nodes that this was made for; scratch buffers have room for more.
+  std::vector<launch_list> choices;
+  parameter_table parameters;
+  std::map<chunk_id, installed_chunk> chunks;
+  std::vector<device_weights::handle> weights;
+  allocation constants; // parameter blocks, then known values, where they are the same in all bindings
+  int64_t scratch_bytes = 0;
+};
+
+/// Values of at least this size are copied directly where the device can: below, importing costs more than a memcpy.
+inline constexpr int64_t direct_copy_bytes = 64 * 1024;
+
+/// What installing needs of a device.
+struct install_tools {
+  memory_pool& memory;
+  uploader& uploads;
+  device_weights& weights;
+  pipelines& kernels;
+  uint32_t alternative = 0;   // see vulkan_device_options
+  bool direct_copies = false; // whether large values are copied straight from and to the host's memory
+};
+
+/// Makes the program of plan device `self` for `bound` and other bindings of its layout: chooses kernels (`choices`: those of the
+/// dynamic calls), compiles them, and uploads weights and constants. Throws `errc::unsupported` where a node has no kernel for
+/// its concrete dims, and what memory and drivers throw.
+std::unique_ptr<gpu_program> make_program(const bound_plan& bound, device_index self, const dynamic_calls& calls,
+                                          std::vector<launch_list> choices, const install_tools& tools);
+
+} // namespace troupe::vulkan
