@@ -61,6 +61,22 @@ coordinator_ref actor_runtime::spawn_coordinator(std::shared_ptr<session_plans> 
   return actor;
 }
 
+void actor_runtime::check_open() {
+  const std::lock_guard lock(mutex_);
+  if (closed_)
+    fail(errc::cancelled, "the engine is closed");
+}
+
+tensor actor_runtime::fetch(const device_tensor& value) {
+  check_open();
+  return host_->fetch(value, options_.device_timeout);
+}
+
+device_tensor actor_runtime::put(const tensor& value, const std::string& device) {
+  check_open();
+  return host_->put(value, device, options_.device_timeout);
+}
+
 void actor_runtime::close() {
   {
     const std::lock_guard lock(mutex_);

@@ -20,12 +20,17 @@ public:
   /// Spawns a session's coordinator; throws `errc::cancelled` where the runtime is closed.
   coordinator_ref spawn_coordinator(std::shared_ptr<session_plans> plans);
 
+  /// Values on devices, outside of runs: see `host`. Throw `errc::cancelled` where the runtime is closed.
+  tensor fetch(const device_tensor& value);
+  device_tensor put(const tensor& value, const std::string& device);
+
   /// Ends all actors: runs in flight end with errc::cancelled. Waits for them, but no longer than a device may be silent:
   /// an actor that hangs in a driver is abandoned with its system.
   void close();
 
 private:
   bool await_actors() const;
+  void check_open();
 
   engine_options options_;
   std::unique_ptr<caf::actor_system_config> config_;

@@ -16,6 +16,7 @@ coordinator_ref::behavior_type coordinator_state::behavior(pointer self, coordin
   return {
       [this](const plan_installed& answer) { on_installed(answer); },
       [this](chunk_ended& ended) { on_chunk(ended); },
+      [this](tensor_fetched& answer) { on_fetched(answer); },
       [this](const run& message) { start_run(message.request); },
       [this](const cancel_run& message) { cancel(message.ticket); },
       [this](const plan_query_message& message) { answer_query(*message.query); },
@@ -43,6 +44,8 @@ void coordinator_state::start_run(const run_request_ptr& request) {
     request->deadline = now() + request->options.timeout;
     arm_tick(*request->deadline);
   }
+  if (const failure why = capture([&] { check_given_once(*request); }); why.failed())
+    return request->result.fail(why);
   notice_lost_devices();
   start_attempt(request);
 }
@@ -51,7 +54,13 @@ void coordinator_state::start_attempt(const run_request_ptr& request) {
   execution* e = nullptr;
   failure why = capture([&] {
     check_device_left();
-    auto fresh = std::make_unique<execution>(request, options_.plans->prepare(request->inputs), options_.completion);
+    check_request(*request);
+    if (await_host_copies(request, options_.plans->host_inputs()))
+      return;
+    prepared_run prepared = options_.plans->prepare({request->inputs, request->options.device_inputs});
+    if (await_host_copies(request, inputs_wanted_on_host(*request, *prepared.source)))
+      return;
+    auto fresh = std::make_unique<execution>(request, std::move(prepared), options_.completion);
     e = fresh.get();
     executions_.emplace(e->id(), std::move(fresh));
     start_segment(*e, 0);
@@ -62,8 +71,9 @@ void coordinator_state::start_attempt(const run_request_ptr& request) {
   }
   if (why.failed())
     e ? end_early(*e, why) : request->result.fail(why);
-  if (!executions_.empty() && options_.device_timeout.count() > 0)
-    arm_tick(now() + tick_interval());
+  if (!e)
+    quit_when_idle();
+  watch_devices();
 }
 
 void coordinator_state::start_segment(execution& e, uint32_t segment) {
@@ -146,6 +156,7 @@ void coordinator_state::finish(execution& e) {
   run_request& request = *kept;
   run_result result;
   result.outputs = e.collect_outputs();
+  result.kept = e.collect_kept();
   e.add_stats();
   request.stats.total_ms =
       std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - request.started).count();
@@ -170,7 +181,7 @@ void coordinator_state::drain(execution& e) {
 }
 
 void coordinator_state::quit_when_idle() {
-  if (!closing_ || !executions_.empty())
+  if (!closing_ || !executions_.empty() || !fetching_.empty())
     return;
   while (!installations_.empty())
     retire(installations_.begin()->first);
@@ -181,7 +192,7 @@ void coordinator_state::answer_query(plan_query& query) {
   const failure why = capture([&] {
     notice_lost_devices();
     check_device_left();
-    query.result.answer(options_.plans->prepare(query.inputs).bound);
+    query.result.answer(options_.plans->prepare({query.inputs, {}}).bound);
     retire_evicted();
   });
   if (why.failed())

@@ -88,6 +88,22 @@ private:
   /// Returns "Loop 'x', iteration 3: " for an execution of a body, through all levels from the model's on.
   std::string position_of(const execution& e) const;
 
+  // -- inputs that lie on devices (coordinator_fetches.cpp)
+  /// Throws where an input is given twice. Later it may be there twice: host copies are kept beside.
+  static void check_given_once(const run_request& request);
+  /// Throws where the run's inputs or kept outputs are not the model's, or an input lies on a device that is gone.
+  void check_request(run_request& request) const;
+  /// Asks for host copies of the device inputs `names` that have none yet; returns whether there are such: then the attempt is
+  /// started again when they have come.
+  bool await_host_copies(const run_request_ptr& request, const std::vector<std::string>& names);
+  void on_fetched(tensor_fetched& answer);
+  /// Ends a run that waits for host copies; returns whether it does.
+  bool end_fetching(uint64_t ticket, const failure& why);
+  /// Returns the runs that wait for host copies from `device`, taking them out of the book.
+  std::vector<run_request_ptr> take_fetching_from(size_t device);
+  /// Returns the index of an engine's device by name; the count of devices where there is none.
+  size_t device_called(const std::string& name) const;
+
   // -- installations (coordinator_installs.cpp)
   installation& install(const bound_plan_ptr& bound, const planned_model_ptr& planned);
   void on_installed(const plan_installed& answer);
@@ -111,6 +127,8 @@ private:
   void check_deadlines(clock::time_point now);
   void check_devices(clock::time_point now);
   void arm_tick(clock::time_point at);
+  /// Sees to it that devices are looked at while runs are in flight.
+  void watch_devices();
   bool has_work(size_t device) const;
   std::chrono::nanoseconds tick_interval() const;
   /// Throws `errc::device_lost`, naming all, where no device is left.
@@ -134,10 +152,17 @@ private:
     int64_t started_ns = 0;
   };
 
+  /// A run that waits for host copies of inputs that lie on devices.
+  struct fetching_run {
+    run_request_ptr request;
+    std::map<std::string, size_t> awaited; // input → device
+  };
+
   pointer self_ = nullptr;
   coordinator_options options_;
   std::vector<device_state> devices_; // by index among the engine's devices
   std::unordered_map<execution_id, std::unique_ptr<execution>> executions_;
+  std::unordered_map<uint64_t, fetching_run> fetching_;      // by ticket
   std::unordered_map<uint64_t, installation> installations_; // by bound plan id
   std::unordered_map<uint64_t, slot_pool> slots_;            // by layout id
   std::map<chunk_place, running_control> controls_;

@@ -33,9 +33,12 @@ void coordinator_state::end_all(const run_request_ptr& request) {
 }
 
 void coordinator_state::cancel(uint64_t ticket) {
+  const failure why{errc::cancelled, "the run was cancelled"};
+  if (end_fetching(ticket, why))
+    return;
   for (execution_id id : executions_where(
            [&](const execution& e) { return !e.purpose() && !e.stopped() && e.request()->ticket == ticket; }))
-    end_early(*executions_.at(id), {errc::cancelled, "the run was cancelled"});
+    end_early(*executions_.at(id), why);
 }
 
 std::optional<device_index> coordinator_state::index_in(const planned_model& planned, size_t device) {
@@ -56,7 +59,7 @@ void coordinator_state::lose_device(size_t device, const std::string& why) {
   self_->send_exit(lost.handle.actor, caf::exit_reason::kill);
   options_.plans->remove_device(device);
   retire_evicted();
-  std::vector<run_request_ptr> again;
+  std::vector<run_request_ptr> again = take_fetching_from(device);
   for (execution_id id :
        executions_where([&](const execution& e) { return index_in(*e.planned(), device).has_value(); })) {
     execution& e = *executions_.at(id);
@@ -146,22 +149,32 @@ void coordinator_state::on_tick() {
   if (next_tick_ && time >= *next_tick_)
     next_tick_.reset();
   check_deadlines(time);
-  if (options_.device_timeout.count() > 0) {
+  if (options_.device_timeout.count() > 0)
     check_devices(time);
-    if (!executions_.empty())
-      arm_tick(now() + tick_interval());
-  }
+  watch_devices();
+}
+
+void coordinator_state::watch_devices() {
+  if (options_.device_timeout.count() > 0 && !(executions_.empty() && fetching_.empty()))
+    arm_tick(now() + tick_interval());
 }
 
 void coordinator_state::check_deadlines(clock::time_point time) {
-  const auto is_late = [&](const execution& e) {
-    return !e.purpose() && !e.stopped() && e.request()->deadline && *e.request()->deadline <= time;
+  const auto is_late = [&](const run_request& r) { return r.deadline && *r.deadline <= time; };
+  const auto lateness = [](const run_request& r) {
+    return failure{errc::timeout, fmt::format("the run did not end within {} ms", r.options.timeout.count())};
   };
-  for (execution_id id : executions_where(is_late)) {
-    execution& e = *executions_.at(id);
-    end_early(e,
-              {errc::timeout, fmt::format("the run did not end within {} ms", e.request()->options.timeout.count())});
-  }
+  for (execution_id id :
+       executions_where([&](const execution& e) { return !e.purpose() && !e.stopped() && is_late(*e.request()); }))
+    end_early(*executions_.at(id), lateness(*executions_.at(id)->request()));
+  std::vector<run_request_ptr> waiting;
+  for (const auto& [ticket, f] : fetching_)
+    waiting.push_back(f.request);
+  for (const run_request_ptr& r : waiting)
+    if (is_late(*r))
+      end_fetching(r->ticket, lateness(*r));
+    else if (r->deadline)
+      arm_tick(*r->deadline);
   for (const auto& [id, e] : executions_)
     if (!e->stopped() && e->request()->deadline)
       arm_tick(*e->request()->deadline);
@@ -170,6 +183,10 @@ void coordinator_state::check_deadlines(clock::time_point time) {
 bool coordinator_state::has_work(size_t device) const {
   if (!devices_[device].installing.empty())
     return true;
+  for (const auto& [ticket, f] : fetching_)
+    for (const auto& [input, home] : f.awaited)
+      if (home == device)
+        return true;
   return std::any_of(executions_.begin(), executions_.end(), [&](const auto& entry) {
     const auto index = index_in(*entry.second->planned(), device);
     return index && entry.second->on_device(*index);

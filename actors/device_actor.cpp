@@ -111,6 +111,25 @@ void submit_all(pointer self, run_chunks& request) {
       return;
 }
 
+void fetch(pointer self, const fetch_tensor& request) {
+  const completion_sink to = sender_of(self);
+  const auto answer = [to, health = self->state.health, ticket = request.ticket,
+                       input = request.input](fetch_result result) {
+    ++health->progress;
+    caf::anon_send(to, tensor_fetched{ticket, input, std::move(result)});
+  };
+  const failure why = capture([&] { self->state.owned->fetch(request.value, answer); });
+  if (why.failed())
+    answer({.code = why.code, .message = why.message});
+}
+
+tensor_put put(pointer self, const put_tensor& request) {
+  tensor_put answer;
+  answer.why = capture([&] { answer.value = self->state.owned->put(request.value); });
+  ++self->state.health->progress;
+  return answer;
+}
+
 } // namespace
 
 device_ref::behavior_type device_actor(pointer self, device_factory make, std::shared_ptr<device_health> health) {
@@ -122,6 +141,8 @@ device_ref::behavior_type device_actor(pointer self, device_factory make, std::s
       [=](run_chunks& request) { submit_all(self, request); },
       [=](const end_execution& request) { self->state.dropped->remove(request.execution); },
       [=](const retire_plan& request) { capture([&] { self->state.owned->retire(request.bound_plan); }); },
+      [=](const fetch_tensor& request) { fetch(self, request); },
+      [=](const put_tensor& request) { return put(self, request); },
       [=](query_stats) {
         device_stats stats;
         capture([&] { stats = self->state.owned->stats(); });

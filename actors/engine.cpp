@@ -74,6 +74,14 @@ tensor engine::allocate(dtype type, shape dims) {
   return make_host_tensor(*state_->runtime->devices().blocks(), type, std::move(dims));
 }
 
+tensor engine::fetch(const device_tensor& value) const {
+  return state_->runtime->fetch(value);
+}
+
+device_tensor engine::put(const tensor& value, const std::string& device) const {
+  return state_->runtime->put(value, device);
+}
+
 std::string engine::no_gpu_because() const {
   return state_->runtime->devices().no_gpu_because();
 }
@@ -127,6 +135,15 @@ std::future<run_result> session::run_async(named_tensors inputs, const run_optio
   std::future<run_result> future = request->result.future();
   caf::anon_send(state_->coordinator, actors::run{std::move(request)});
   return future;
+}
+
+bound_session session::bind(std::vector<output_binding> pairs) const {
+  check_bindings(*state_->model, pairs);
+  return {*this, std::move(pairs)};
+}
+
+tensor session::fetch(const device_tensor& value) const {
+  return state_->runtime->fetch(value);
 }
 
 bound_plan_ptr session::bind_for(const named_tensors& inputs) const {

@@ -64,6 +64,11 @@ struct session_options {
 
 /// How one run is done.
 struct run_options {
+  /// Inputs that lie on a device, beside those given as host tensors. Where the plan wants one elsewhere, it goes through the
+  /// host first (`run_stats::fetched_bytes`).
+  named_device_tensors device_inputs;
+  /// Outputs to leave on the device that makes them: they are in `run_result::kept`, not in `outputs`.
+  std::vector<std::string> keep;
   /// Longest time the run may take, zero for no limit; then the run ends with `errc::timeout`.
   std::chrono::milliseconds timeout{0};
   /// Ends the run with `errc::cancelled` when a stop is requested.
@@ -85,6 +90,8 @@ struct run_stats {
   double total_ms = 0;
   bool plan_cached = false;
   uint32_t chunks = 0;
+  /// Bytes of `run_options::device_inputs` that had to come to the host first.
+  int64_t fetched_bytes = 0;
   /// Devices lost during the run; their work was done again on the others.
   std::vector<std::string> lost_devices;
   std::vector<std::pair<std::string, double>> busy_ms; // by device name
@@ -94,6 +101,7 @@ using named_tensors = std::map<std::string, tensor>;
 
 struct run_result {
   named_tensors outputs;
+  named_device_tensors kept; // see run_options::keep
   run_stats stats;
   run_trace trace; // empty unless it was asked for
 };
@@ -109,6 +117,13 @@ struct session_stats {
   double plan_ms = 0;    // of all plans and binds, installs included
 };
 
+/// An output that is an input of the next run.
+struct output_binding {
+  std::string output, input;
+};
+
+class bound_session;
+
 /// A model, ready to run. A handle: copies share the model.
 class session {
 public:
@@ -117,11 +132,16 @@ public:
   const std::vector<value_info>& outputs() const;
 
   /// Runs the model. Throws `errc::invalid_input` for inputs that are missing, extra, or of wrong type or shape;
-  /// `errc::device_failed`, `device_lost`, `timeout` as the run ends.
+  /// `errc::device_failed`, `device_lost`, `timeout` as the run ends. `errc::device_lost` too where an input lies on a device
+  /// that is gone.
   run_result run(named_tensors inputs, const run_options& options = {}) const;
 
   /// Starts a run; the future throws what `run` throws.
   std::future<run_result> run_async(named_tensors inputs, const run_options& options = {}) const;
+
+  /// Makes outputs the inputs of the next run, and leaves them on their device between. Throws `errc::invalid_argument` where a
+  /// name does not exist or is bound twice, or where type or shape of a pair cannot fit.
+  bound_session bind(std::vector<output_binding> pairs) const;
 
   /// Returns the plan that a run with these inputs would use, making it where it is not cached.
   std::shared_ptr<const plan> plan_for(const named_tensors& inputs) const;
@@ -133,8 +153,31 @@ public:
 
 private:
   friend class engine;
+  friend class bound_session;
   struct state;
   explicit session(std::shared_ptr<state> s);
+  tensor fetch(const device_tensor& value) const;
+  std::shared_ptr<state> state_;
+};
+
+/// A session whose bound outputs feed its next run, e.g. a decoder with its past keys and values. Its runs go one after the
+/// other, whichever threads call; several bound sessions of one session run side by side. A run that fails leaves the state as it
+/// was before. Copies share the state.
+class bound_session {
+public:
+  /// Runs the model; the result's outputs are those that are not bound. The first run takes the bound inputs' initial values
+  /// among `inputs`; a later one that names a bound input starts it over. Throws what `session::run` throws; where the state was on
+  /// a device that is lost, `errc::device_lost` until all that was there is given anew.
+  run_result run(named_tensors inputs, run_options options = {});
+
+  /// Returns a host copy of what a bound output is now. Throws `errc::invalid_argument` where it is not bound or no run has ended
+  /// well, `errc::device_lost`.
+  tensor fetch(const std::string& output) const;
+
+private:
+  friend class session;
+  struct state;
+  bound_session(session model, std::vector<output_binding> pairs);
   std::shared_ptr<state> state_;
 };
 
@@ -155,6 +198,14 @@ public:
   /// Returns a tensor to fill, its bytes uninitialised, in memory that GPUs read without a copy: make a run's large inputs with
   /// it. The bytes are used again when the last handle dies. Throws `errc::out_of_memory`.
   tensor allocate(dtype type, shape dims);
+
+  /// Returns a host copy of a value that lies on a device; where it is in the host's memory, nothing is copied. Throws
+  /// `errc::device_lost` where the device is gone, `errc::invalid_argument` where it is not one of this engine's.
+  tensor fetch(const device_tensor& value) const;
+
+  /// Returns a copy of a tensor in the memory of the device called `device`, to be an input of many runs. Throws
+  /// `errc::invalid_argument`, `errc::out_of_memory`, `errc::device_lost`.
+  device_tensor put(const tensor& value, const std::string& device) const;
 
   /// Returns why "all" means no GPU on this machine, in words for a person; empty where it means one.
   std::string no_gpu_because() const;

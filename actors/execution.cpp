@@ -11,16 +11,53 @@ execution_id next_id() {
   return ++last;
 }
 
+/// Whether an output of the run stays on its device.
+bool keeps(const run_request& request, const std::string& output) {
+  const auto& keep = request.options.keep;
+  return !keep.empty() && std::find(keep.begin(), keep.end(), output) != keep.end();
+}
+
 } // namespace
+
+std::vector<std::string> inputs_wanted_on_host(const run_request& request, const planned_model& planned) {
+  const plan& p = *planned.compiled;
+  const auto& residents = request.options.device_inputs;
+  if (residents.empty())
+    return {};
+  std::vector<std::string> names;
+  for (value_id v : p.program->inputs) {
+    const auto given = residents.find(p.program->values[v].name);
+    if (given == residents.end())
+      continue;
+    const auto uploads_elsewhere = [&](const chunk& c) {
+      return p.devices[c.device].name != given->second->device() &&
+             std::find(c.uploads.begin(), c.uploads.end(), v) != c.uploads.end();
+    };
+    bool wanted = std::any_of(p.chunks.begin(), p.chunks.end(), uploads_elsewhere);
+    for (size_t i = 0; i < p.program->outputs.size(); ++i)
+      wanted = wanted || (p.program->outputs[i] == v && !keeps(request, planned.output_names[i]));
+    if (wanted)
+      names.push_back(given->first);
+  }
+  return names;
+}
 
 execution::execution(run_request_ptr request, prepared_run prepared, completion_mode mode)
     : id_(next_id()), request_(std::move(request)), prepared_(std::move(prepared)), ready_(source(), mode),
       values_(source().program->values.size()), uses_left_(planned()->uses), sent_(source().chunks.size()),
       in_flight_(source().devices.size()), busy_ns_(source().devices.size()),
       outputs_missing_(static_cast<uint32_t>(planned()->awaited_outputs.size())) {
-  for (value_id v : source().program->inputs)
-    if (const auto it = request_->inputs.find(source().program->values[v].name); it != request_->inputs.end())
+  for (value_id v : source().program->inputs) {
+    const std::string& name = source().program->values[v].name;
+    if (const auto it = request_->inputs.find(name); it != request_->inputs.end())
       values_[v] = it->second;
+    const auto& residents = request_->options.device_inputs;
+    if (const auto it = residents.find(name); it != residents.end())
+      residents_[v] = it->second;
+  }
+  for (size_t i = 0; i < planned()->output_names.size(); ++i)
+    if (keeps(*request_, planned()->output_names[i]))
+      ++kept_[source().program->outputs[i]];
   if (traced())
     sent_ns_.resize(source().chunks.size());
 }
@@ -29,6 +66,8 @@ execution::execution(run_request_ptr request, prepared_run prepared, completion_
                      std::vector<tensor> inputs)
     : execution(std::move(request), std::move(prepared), mode) {
   purpose_ = purpose;
+  residents_.clear(); // those are the model's, whatever its inputs are called
+  kept_.clear();
   const std::vector<value_id>& ids = source().program->inputs;
   expects(inputs.size() == ids.size(), "a body was given another number of inputs than it has");
   for (size_t i = 0; i < ids.size(); ++i)
@@ -51,17 +90,56 @@ chunk_work execution::take(chunk_id id, std::vector<chunk_id>& ready) {
   if (traced())
     sent_ns_[id] = now_ns();
   work.uploads.reserve(c.uploads.size());
-  for (value_id v : c.uploads) {
-    expects(values_[v].defined(), "a chunk is ready, but a value that it uploads is not on the host");
-    if (--uses_left_[v] == 0)
-      work.uploads.push_back(std::exchange(values_[v], {}));
-    else
-      work.uploads.push_back(values_[v]);
-  }
+  for (value_id v : c.uploads)
+    add_upload(v, c.device, work);
+  work.destinations = destinations_of(c);
   sent_[id] = true;
   ++in_flight_[c.device];
   ready_.sent(id, ready);
   return work;
+}
+
+device_tensor execution::resident_on(device_index device, value_id v) const {
+  const auto found = residents_.find(v);
+  const bool here = found != residents_.end() && found->second->device() == source().devices[device].name;
+  return here && !found->second->host().defined() ? found->second : nullptr;
+}
+
+void execution::add_upload(value_id v, device_index device, chunk_work& work) {
+  const bool last = --uses_left_[v] == 0;
+  device_tensor resident = residents_.empty() ? nullptr : resident_on(device, v);
+  expects(resident || values_[v].defined(), "a chunk is ready, but a value that it uploads is not there");
+  if (resident) {
+    work.residents.resize(source().chunks[work.chunk].uploads.size());
+    work.residents[work.uploads.size()] = std::move(resident);
+    work.uploads.emplace_back();
+  } else {
+    work.uploads.push_back(last ? std::exchange(values_[v], {}) : values_[v]);
+  }
+  if (last) {
+    values_[v] = {};
+    residents_.erase(v);
+  }
+}
+
+uint32_t execution::kept_as(value_id v) const {
+  const auto found = kept_.find(v);
+  return found == kept_.end() ? 0 : found->second;
+}
+
+std::vector<destination> execution::destinations_of(const chunk& c) const {
+  std::vector<destination> all;
+  for (size_t i = 0; i < c.downloads.size() && !kept_.empty(); ++i)
+    if (const uint32_t kept = kept_as(c.downloads[i]); kept > 0) {
+      all.resize(c.downloads.size(), destination::host);
+      all[i] = uses_left_[c.downloads[i]] > kept ? destination::both : destination::device;
+    }
+  return all;
+}
+
+std::string execution::home_of(const chunk& c) const {
+  const device_info& device = source().devices[c.device];
+  return device.kind == device_kind::control ? "host" : device.name;
 }
 
 void execution::complete(chunk_id id, chunk_result& result, std::vector<chunk_id>& ready) {
@@ -71,29 +149,40 @@ void execution::complete(chunk_id id, chunk_result& result, std::vector<chunk_id
   if (traced())
     traced_.push_back({id, sent_ns_[id], now_ns(), std::move(result.timings)});
   for (size_t i = 0; i < c.downloads.size(); ++i) {
-    bind_data_symbols(source(), c.downloads[i], result.downloads[i].dims(), prepared_.symbols);
-    store(c.downloads[i], std::move(result.downloads[i]));
+    const value_id v = c.downloads[i];
+    device_tensor kept = result.kept.empty() ? nullptr : std::move(result.kept[i]);
+    if (!kept && kept_as(v) > 0) // the device computes in the host's memory
+      kept = make_host_resident(result.downloads[i], home_of(c));
+    bind_data_symbols(source(), v, kept ? kept->dims() : result.downloads[i].dims(), prepared_.symbols);
+    store(v, std::move(result.downloads[i]), std::move(kept));
   }
   ready_.completed(id, ready);
 }
 
-void execution::store(value_id v, tensor bytes) {
+void execution::store(value_id v, tensor bytes, device_tensor resident) {
   if (uses_left_[v] == 0)
     return; // it only decided shapes
-  if (!values_[v].defined() && planned()->awaited[v])
+  if (!values_[v].defined() && !residents_.contains(v) && planned()->awaited[v])
     --outputs_missing_;
   values_[v] = std::move(bytes);
+  if (resident)
+    residents_[v] = std::move(resident);
 }
 
 void execution::check_downloads(const chunk& c, const chunk_result& result) const {
   expects(result.downloads.size() == c.downloads.size(),
           "a chunk returned another number of values than its plan names");
+  expects(result.kept.empty() || result.kept.size() == c.downloads.size(),
+          "a chunk kept another number of values than its plan names");
   for (size_t i = 0; i < c.downloads.size(); ++i) {
     const value_id v = c.downloads[i];
     const tensor& t = result.downloads[i];
-    expects(t.type() == source().program->values[v].type, "a chunk returned a value of another element type");
+    const bool only_kept = !t.defined() && kept_as(v) > 0 && !result.kept.empty() && result.kept[i];
+    const dtype type = only_kept ? result.kept[i]->type() : t.type();
+    const shape& dims = only_kept ? result.kept[i]->dims() : t.dims();
+    expects(type == source().program->values[v].type, "a chunk returned a value of another element type");
     const bool bound = source().segment_of_value[v] <= bound_->segment;
-    expects(!bound || t.dims() == bound_->dims[v], "a chunk returned a value of another shape");
+    expects(!bound || dims == bound_->dims[v], "a chunk returned a value of another shape");
   }
 }
 
@@ -112,23 +201,44 @@ void execution::forget_device(device_index device) {
   in_flight_[device] = 0;
 }
 
+const tensor& execution::output(size_t i) const {
+  const tensor& constant = planned()->constant_outputs[i];
+  const tensor& t = constant.defined() ? constant : values_[source().program->outputs[i]];
+  expects(t.defined(), "the run is complete, but an output is missing");
+  return t;
+}
+
 std::vector<tensor> execution::outputs() const {
-  std::vector<tensor> outputs;
-  const auto& ids = source().program->outputs;
-  for (size_t i = 0; i < ids.size(); ++i) {
-    const tensor& constant = planned()->constant_outputs[i];
-    outputs.push_back(constant.defined() ? constant : values_[ids[i]]);
-    expects(outputs.back().defined(), "the run is complete, but an output is missing");
-  }
-  return outputs;
+  std::vector<tensor> all;
+  for (size_t i = 0; i < source().program->outputs.size(); ++i)
+    all.push_back(output(i));
+  return all;
 }
 
 named_tensors execution::collect_outputs() const {
   named_tensors named;
-  std::vector<tensor> all = outputs();
-  for (size_t i = 0; i < all.size(); ++i)
-    named.emplace(planned()->output_names[i], std::move(all[i]));
+  for (size_t i = 0; i < source().program->outputs.size(); ++i)
+    if (const std::string& name = planned()->output_names[i]; !keeps(*request_, name))
+      named.emplace(name, output(i));
   return named;
+}
+
+named_device_tensors execution::collect_kept() const {
+  named_device_tensors kept;
+  for (const std::string& name : request_->options.keep) {
+    const auto& names = planned()->output_names;
+    const auto i = static_cast<size_t>(std::find(names.begin(), names.end(), name) - names.begin());
+    const value_id v = source().program->outputs.at(i);
+    const tensor& constant = planned()->constant_outputs[i];
+    const auto resident = residents_.find(v);
+    if (constant.defined())
+      kept[name] = make_host_resident(constant, "host");
+    else if (resident != residents_.end())
+      kept[name] = resident->second;
+    else
+      kept[name] = make_host_resident(values_[v], "host"); // an input, or known before the run
+  }
+  return kept;
 }
 
 bool execution::drained() const {

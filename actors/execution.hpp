@@ -1,12 +1,14 @@
 // One attempt at one run: what changes while a plan is executed. Pure bookkeeping; the coordinator sends and receives.
 //
 // Life: `start` a segment, `take` its ready chunks, `complete` each; when the segment is finished, start the next one. Values
-// that a later chunk needs are held here, as host tensors, until the last chunk that uploads them has been taken. An
-// attempt ends early by `stop`; chunks that devices still hold are then only counted (`drained`).
+// that a later chunk needs are held here, as host tensors, until the last chunk that uploads them has been taken; so are those
+// that lie on a device, as inputs or because the run keeps them, which chunks of that device read there. An attempt ends early by `stop`; chunks that devices still hold are then only counted (`drained`).
 #pragma once
 
 #include "actors/run_request.hpp"
 #include "actors/session_plans.hpp"
+
+#include <unordered_map>
 
 namespace troupe::actors {
 
@@ -18,9 +20,13 @@ struct chunk_place {
   auto operator<=>(const chunk_place&) const = default;
 };
 
+/// Returns the names of the run's device inputs that its plan uploads elsewhere than where they lie, or returns as host tensors.
+std::vector<std::string> inputs_wanted_on_host(const run_request& request, const planned_model& planned);
+
 class execution {
 public:
-  /// Takes the model's inputs from `request`; copies share bytes.
+  /// Takes the model's inputs from `request`; copies share bytes. Inputs on devices must be on the host too where
+  /// `inputs_wanted_on_host` says so.
   execution(run_request_ptr request, prepared_run prepared, completion_mode mode);
   /// One execution of a body, for a control-flow chunk of another execution; `inputs` are the body's.
   execution(run_request_ptr request, prepared_run prepared, completion_mode mode, const chunk_place& purpose,
@@ -62,6 +68,8 @@ public:
   /// Returns whether all outputs are there.
   bool outputs_complete() const { return outputs_missing_ == 0; }
   named_tensors collect_outputs() const;
+  /// Returns the outputs that the run keeps.
+  named_device_tensors collect_kept() const;
   /// Returns the outputs in the order of the plan's graph.
   std::vector<tensor> outputs() const;
 
@@ -101,8 +109,18 @@ public:
   run_trace take_trace();
 
 private:
-  /// Holds the bytes of a value; an output that was missing is there then.
-  void store(value_id v, tensor bytes);
+  /// Holds a value, on the host or on a device or on both; an output that was missing is there then.
+  void store(value_id v, tensor bytes, device_tensor resident = nullptr);
+  /// Returns output `i` on the host.
+  const tensor& output(size_t i) const;
+  /// Returns the value where it lies on this device of the plan; else null.
+  device_tensor resident_on(device_index device, value_id v) const;
+  /// Returns the name of the device that what a chunk makes is said to lie on.
+  std::string home_of(const chunk& c) const;
+  void add_upload(value_id v, device_index device, chunk_work& work);
+  /// How many outputs that the run keeps are this value.
+  uint32_t kept_as(value_id v) const;
+  std::vector<destination> destinations_of(const chunk& c) const;
   void check_downloads(const chunk& c, const chunk_result& result) const;
 
   const execution_id id_;
@@ -113,13 +131,15 @@ private:
   uint32_t slot_ = 0;
   ready_set ready_;
   std::shared_ptr<std::atomic<bool>> stop_ = std::make_shared<std::atomic<bool>>(false);
-  std::vector<tensor> values_;      // by value: on the host
-  std::vector<uint32_t> uses_left_; // by value: uploads that have not been taken; outputs count as one more
-  std::vector<bool> sent_;          // by chunk: sent and not ended
-  std::vector<uint32_t> in_flight_; // by device: chunks sent and not ended
-  std::vector<int64_t> busy_ns_;    // by device
-  std::vector<int64_t> sent_ns_;    // by chunk, where the run is traced; else empty
-  std::vector<chunk_trace> traced_; // chunks that have ended
+  std::vector<tensor> values_; // by value: on the host
+  std::unordered_map<value_id, device_tensor> residents_;
+  std::unordered_map<value_id, uint32_t> kept_; // see `kept_as`
+  std::vector<uint32_t> uses_left_;             // by value: uploads that have not been taken; outputs count as one more
+  std::vector<bool> sent_;                      // by chunk: sent and not ended
+  std::vector<uint32_t> in_flight_;             // by device: chunks sent and not ended
+  std::vector<int64_t> busy_ns_;                // by device
+  std::vector<int64_t> sent_ns_;                // by chunk, where the run is traced; else empty
+  std::vector<chunk_trace> traced_;             // chunks that have ended
   const int64_t started_ns_ = now_ns();
   std::vector<run_trace> bodies_; // traced executions of bodies
   bool aborted_ = false;

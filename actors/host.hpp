@@ -41,6 +41,10 @@ public:
   /// Asks all devices for their counters. A device that is lost, or too busy to answer soon, has zeros.
   std::vector<device_stats> stats() const;
 
+  /// Returns a host copy of a value, or a value on a device; see `engine`. A device that is silent for `timeout` counts as lost.
+  tensor fetch(const device_tensor& value, std::chrono::milliseconds timeout) const;
+  device_tensor put(const tensor& value, const std::string& device, std::chrono::milliseconds timeout) const;
+
   /// Returns whether some device is lost or did not open: its actor may never end.
   bool any_lost() const;
   /// Tells all actors to end; does not wait.
@@ -55,6 +59,9 @@ private:
 
   void list_gpus(bool validation);
   std::string explain_gpus() const;
+  /// Returns the device called `name`; throws `errc::invalid_argument` where there is none, `errc::device_lost`, saying that it was
+  /// to `purpose`.
+  const device_handle& living(const std::string& name, std::string_view purpose) const;
   device_factory factory_of(const device_request& request, const engine_options& options) const;
   void open(device_factory make, threading where);
   void limit_memory(const std::map<std::string, int64_t>& limits);

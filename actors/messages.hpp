@@ -2,6 +2,7 @@
 //
 //   engine ──run──▶ coordinator ──install_plan, run_chunks──▶ device_actor
 //                   coordinator ◀──plan_installed, chunk_ended── device_actor
+//                   coordinator ──fetch_tensor──▶ device_actor ──tensor_fetched──▶ coordinator
 //
 // Messages from one actor to another arrive in the order in which they were sent: a chunk may follow the install of its plan
 // without waiting for the answer. Errors are values (`failure`); no handler throws. Messages stay inside the process for now
@@ -49,6 +50,23 @@ struct retire_plan {
   uint64_t bound_plan = 0;
 };
 
+/// Sent by a coordinator when a run needs a value that lies on the device elsewhere, and by the host for `engine::fetch`. Answered
+/// with `tensor_fetched` to the sender, behind the chunks sent before, unless the device dies before.
+struct fetch_tensor {
+  device_tensor value;
+  uint64_t ticket = 0; // run_request::ticket
+  std::string input;   // of the run
+};
+
+/// Sent by the host for `engine::put`. Answered with `tensor_put`.
+struct put_tensor {
+  tensor value;
+};
+struct tensor_put {
+  device_tensor value;
+  failure why; // set where it failed
+};
+
 /// Sent by the host for `engine::stats`. Answered with `device_stats`.
 struct query_stats {};
 
@@ -65,6 +83,12 @@ struct chunk_ended {
   chunk_id chunk = 0;
   /// errc::cancelled: dropped, because an earlier chunk of the execution failed or the execution was stopped.
   chunk_result result;
+};
+
+struct tensor_fetched {
+  uint64_t ticket = 0; // ticket and input are those of `fetch_tensor`
+  std::string input;
+  fetch_result result;
 };
 
 // -- engine → coordinator --------------------------------------------------------------------------------------------------
@@ -105,12 +129,15 @@ struct continue_control {
 
 // -- interfaces ------------------------------------------------------------------------------------------------------------
 
-using device_ref = caf::typed_actor<caf::replies_to<open_device>::with<device_opened>, caf::reacts_to<install_plan>,
-                                    caf::reacts_to<run_chunks>, caf::reacts_to<end_execution>,
-                                    caf::reacts_to<retire_plan>, caf::replies_to<query_stats>::with<device_stats>>;
+using device_ref =
+    caf::typed_actor<caf::replies_to<open_device>::with<device_opened>, caf::reacts_to<install_plan>,
+                     caf::reacts_to<run_chunks>, caf::reacts_to<end_execution>, caf::reacts_to<retire_plan>,
+                     caf::reacts_to<fetch_tensor>, caf::replies_to<put_tensor>::with<tensor_put>,
+                     caf::replies_to<query_stats>::with<device_stats>>;
 
 /// What a device actor sends its answers to.
-using completion_sink = caf::typed_actor<caf::reacts_to<plan_installed>, caf::reacts_to<chunk_ended>>;
+using completion_sink =
+    caf::typed_actor<caf::reacts_to<plan_installed>, caf::reacts_to<chunk_ended>, caf::reacts_to<tensor_fetched>>;
 
 using coordinator_ref =
     completion_sink::extend<caf::reacts_to<run>, caf::reacts_to<cancel_run>, caf::reacts_to<plan_query_message>,
@@ -125,6 +152,10 @@ CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::install_plan)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::run_chunks)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::end_execution)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::retire_plan)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::fetch_tensor)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::put_tensor)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::tensor_put)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::tensor_fetched)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::query_stats)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::plan_installed)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::chunk_ended)

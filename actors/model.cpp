@@ -23,13 +23,18 @@ void check_names(const std::vector<value_info>& infos, std::string_view what) {
       fail(errc::invalid_model, "the {} '{}' has no name of its own", what, info.name);
 }
 
+const value_info* find(const std::vector<value_info>& all, const std::string& name) {
+  const auto found = std::find_if(all.begin(), all.end(), [&](const value_info& i) { return i.name == name; });
+  return found == all.end() ? nullptr : &*found;
+}
+
 std::vector<value_info> select_outputs(const std::vector<value_info>& all, const std::vector<std::string>& names) {
   if (names.empty())
     return all;
   std::vector<value_info> selected;
   for (const std::string& name : names) {
-    const auto found = std::find_if(all.begin(), all.end(), [&](const value_info& o) { return o.name == name; });
-    if (found == all.end())
+    const value_info* found = find(all, name);
+    if (!found)
       fail(errc::invalid_argument, "the model has no output '{}'", name);
     if (std::count(names.begin(), names.end(), name) > 1)
       fail(errc::invalid_argument, "output '{}' is asked for twice", name);
@@ -38,19 +43,20 @@ std::vector<value_info> select_outputs(const std::vector<value_info>& all, const
   return selected;
 }
 
-void check_input(const value_info& declared, const tensor& given) {
-  if (!given.defined())
+void check_input(const value_info& declared, const given_inputs::facts& given) {
+  if (given.type == dtype::undefined)
     fail(errc::invalid_input, "input '{}' is given, but holds no tensor", declared.name);
-  if (given.type() != declared.type)
-    fail(errc::invalid_input, "input '{}' is {}; the model takes {}", declared.name, to_string(given.type()),
+  if (given.type != declared.type)
+    fail(errc::invalid_input, "input '{}' is {}; the model takes {}", declared.name, to_string(given.type),
          to_string(declared.type));
   if (!declared.dims)
     return;
-  bool fits = given.dims().size() == declared.dims->size();
-  for (size_t axis = 0; fits && axis < given.dims().size(); ++axis)
-    fits = !(*declared.dims)[axis].is_constant() || (*declared.dims)[axis].is(given.dims()[axis]);
+  const shape& dims = *given.dims;
+  bool fits = dims.size() == declared.dims->size();
+  for (size_t axis = 0; fits && axis < dims.size(); ++axis)
+    fits = !(*declared.dims)[axis].is_constant() || (*declared.dims)[axis].is(dims[axis]);
   if (!fits)
-    fail(errc::invalid_input, "input '{}' has shape {}; the model takes {}", declared.name, to_string(given.dims()),
+    fail(errc::invalid_input, "input '{}' has shape {}; the model takes {}", declared.name, to_string(dims),
          to_string(*declared.dims));
 }
 
@@ -76,6 +82,24 @@ void keep_control_constants(planned_model& p) {
         p.control_constants[v] = materialise(*program.values[v].constant);
 }
 
+/// What the file leaves open is compared when the run has the value.
+void check_pair(const value_info& output, const value_info& input) {
+  const bool types_known = output.type != dtype::undefined && input.type != dtype::undefined;
+  bool fits = !types_known || output.type == input.type;
+  if (fits && output.dims && input.dims) {
+    fits = output.dims->size() == input.dims->size();
+    for (size_t axis = 0; fits && axis < input.dims->size(); ++axis) {
+      const dim &from = (*output.dims)[axis], &to = (*input.dims)[axis];
+      fits = !from.is_constant() || !to.is_constant() || from.constant() == to.constant();
+    }
+  }
+  const auto describe = [](const value_info& i) {
+    return fmt::format("'{}' ({} {})", i.name, to_string(i.type), i.dims ? to_string(*i.dims) : "of any shape");
+  };
+  if (!fits)
+    fail(errc::invalid_argument, "output {} cannot be bound to input {}", describe(output), describe(input));
+}
+
 } // namespace
 
 model_ptr make_model(graph source, session_options options, double load_ms) {
@@ -98,18 +122,56 @@ model_ptr make_model(graph source, session_options options, double load_ms) {
   return m;
 }
 
-void check_inputs(const model& m, const named_tensors& inputs) {
+std::optional<given_inputs::facts> given_inputs::find(const std::string& name) const {
+  if (const auto given = tensors.find(name); given != tensors.end())
+    return facts{given->second.type(), &given->second.dims()};
+  if (const auto given = residents.find(name); given != residents.end())
+    return given->second ? facts{given->second->type(), &given->second->dims()} : facts{};
+  return std::nullopt;
+}
+
+void check_inputs(const model& m, const given_inputs& inputs) {
   for (const value_info& declared : m.inputs) {
     const auto given = inputs.find(declared.name);
-    if (given == inputs.end())
+    if (!given)
       fail(errc::invalid_input, "input '{}' is missing", declared.name);
-    check_input(declared, given->second);
+    check_input(declared, *given);
   }
-  if (inputs.size() == m.inputs.size())
+  const auto check_names = [&](const auto& named) {
+    for (const auto& [name, given] : named)
+      if (!find(m.inputs, name))
+        fail(errc::invalid_input, "the model has no input '{}'", name);
+  };
+  if (inputs.tensors.size() + inputs.residents.size() == m.inputs.size())
     return;
-  for (const auto& [name, given] : inputs)
-    if (std::none_of(m.inputs.begin(), m.inputs.end(), [&](const value_info& i) { return i.name == name; }))
-      fail(errc::invalid_input, "the model has no input '{}'", name);
+  check_names(inputs.tensors);
+  check_names(inputs.residents);
+}
+
+void check_kept(const model& m, const std::vector<std::string>& keep) {
+  std::set<std::string> seen;
+  for (const std::string& name : keep) {
+    if (!find(m.outputs, name))
+      fail(errc::invalid_argument, "output '{}' cannot be kept: the session has no such output", name);
+    if (!seen.insert(name).second)
+      fail(errc::invalid_argument, "output '{}' is to be kept twice", name);
+  }
+}
+
+void check_bindings(const model& m, const std::vector<output_binding>& bindings) {
+  std::set<std::string> outputs, inputs;
+  for (const output_binding& b : bindings) {
+    const value_info *output = find(m.outputs, b.output), *input = find(m.inputs, b.input);
+    if (!output)
+      fail(errc::invalid_argument, "output '{}' cannot be bound: the session has no such output", b.output);
+    if (!input)
+      fail(errc::invalid_argument, "input '{}' cannot be bound: the model has no such input", b.input);
+    if (!outputs.insert(b.output).second)
+      fail(errc::invalid_argument, "output '{}' is bound twice", b.output);
+    if (!inputs.insert(b.input).second)
+      fail(errc::invalid_argument, "input '{}' is bound twice", b.input);
+    check_pair(*output, *input);
+  }
 }
 
 void describe_plan(planned_model& p) {

@@ -20,9 +20,31 @@ using model_ptr = std::shared_ptr<const model>;
 /// Checks a graph and the options against it. Throws `errc::invalid_model`, `errc::unsupported`, `errc::invalid_argument`.
 model_ptr make_model(graph source, session_options options, double load_ms);
 
+/// What a run is given: tensors in the host's memory, and those that lie on devices. An input may be in both: then both are the
+/// same.
+struct given_inputs {
+  const named_tensors& tensors;
+  const named_device_tensors& residents;
+
+  /// Type and dims of an input.
+  struct facts {
+    dtype type = dtype::undefined;
+    const shape* dims = nullptr;
+  };
+  /// Returns what is given for an input; nullopt where nothing is. The type is undefined where what is given holds no tensor.
+  std::optional<facts> find(const std::string& name) const;
+};
+
 /// Throws `errc::invalid_input` where `inputs` are not what the model declares: missing, extra, of wrong type, rank or dims.
 /// Dims that share a symbol are compared when the plan is bound.
-void check_inputs(const model& m, const named_tensors& inputs);
+void check_inputs(const model& m, const given_inputs& inputs);
+
+/// Throws `errc::invalid_argument` where `keep` names what is not an output, or one twice.
+void check_kept(const model& m, const std::vector<std::string>& keep);
+
+/// Throws `errc::invalid_argument` where outputs cannot be the next run's inputs: names that do not exist or are bound twice, types
+/// or shapes that cannot fit.
+void check_bindings(const model& m, const std::vector<output_binding>& bindings);
 
 struct planned_model;
 using planned_model_ptr = std::shared_ptr<const planned_model>;

@@ -42,11 +42,11 @@ symbolic_shape open_dims(const std::string& input, size_t rank) {
 }
 
 /// Returns the symbols' values that the inputs' dims and the session's options state.
-bindings read_symbols(const graph& program, const named_tensors& inputs, const bindings& stated) {
+bindings read_symbols(const graph& program, const given_inputs& inputs, const bindings& stated) {
   std::map<std::string, shape> shapes;
   for (value_id v : program.inputs)
-    if (const auto given = inputs.find(program.values[v].name); given != inputs.end())
-      shapes[given->first] = given->second.dims();
+    if (const auto given = inputs.find(program.values[v].name))
+      shapes[program.values[v].name] = *given->dims;
   return bind_inputs(program, shapes, stated);
 }
 
@@ -65,18 +65,18 @@ void session_plans::prepare_ahead() {
       std::all_of(model_->inputs.begin(), model_->inputs.end(), [](const value_info& i) { return i.dims.has_value(); });
   if (!ranks_known || !model_->host_inputs.empty())
     return;
-  specialisation& s = specialise({});
+  specialisation& s = specialise({{}, {}});
   s.planned = make_planned(s.program, model_->options.dims);
   s.draft = row_of(model_->options.policy).uses_cost;
 }
 
-session_plans::specialisation& session_plans::specialise(const named_tensors& inputs) {
+session_plans::specialisation& session_plans::specialise(const given_inputs& inputs) {
   hasher h;
   for (const value_info& input : model_->inputs)
     if (!input.dims)
-      h.add(inputs.at(input.name).dims().size());
+      h.add(inputs.find(input.name)->dims->size());
   for (const std::string& name : model_->host_inputs)
-    add_content(h, inputs.at(name));
+    add_content(h, inputs.tensors.at(name));
   const hash128 key = h.digest();
   if (specialisation* found = specialisations_.find(key))
     return *found;
@@ -85,9 +85,9 @@ session_plans::specialisation& session_plans::specialise(const named_tensors& in
       .fuse = model_->options.fuse, .precision = model_->options.precision, .outputs = model_->options.outputs};
   for (const value_info& input : model_->inputs)
     if (!input.dims)
-      options.input_dims[input.name] = open_dims(input.name, inputs.at(input.name).dims().size());
+      options.input_dims[input.name] = open_dims(input.name, inputs.find(input.name)->dims->size());
   for (const std::string& name : model_->host_inputs)
-    options.constant_inputs[name] = inputs.at(name);
+    options.constant_inputs[name] = inputs.tensors.at(name);
   auto program = std::make_shared<const graph>(rewrite(model_->source, options));
   stats_.rewrite_ms += milliseconds_since(start);
   return specialisations_.insert(key, {std::move(program), nullptr});
@@ -174,7 +174,12 @@ prepared_run session_plans::prepare_body(const planned_model_ptr& body, std::spa
   return {.source = body, .symbols = bind_inputs(program, shapes, given), .cached = true};
 }
 
-prepared_run session_plans::prepare(const named_tensors& inputs) {
+void session_plans::check(const given_inputs& inputs, const std::vector<std::string>& keep) const {
+  check_inputs(*model_, inputs);
+  check_kept(*model_, keep);
+}
+
+prepared_run session_plans::prepare(const given_inputs& inputs) {
   check_inputs(*model_, inputs);
   prepared_run run;
   specialisation& s = specialise(inputs);

@@ -32,7 +32,12 @@ public:
   void prepare_ahead();
 
   /// Returns what a run with these inputs executes. Throws what checking, rewriting and planning throw.
-  prepared_run prepare(const named_tensors& inputs);
+  prepared_run prepare(const given_inputs& inputs);
+
+  /// Returns the names of inputs that must be in the host's memory before `prepare`: their values decide shapes.
+  const std::vector<std::string>& host_inputs() const { return model_->host_inputs; }
+  /// Throws where a run's inputs, or the outputs that it keeps, are not the model's.
+  void check(const given_inputs& inputs, const std::vector<std::string>& keep) const;
 
   /// Returns what an execution of a body with these inputs executes; `around` are the symbols' values in the execution that
   /// it is for. Throws `errc::invalid_input` where the inputs are not what was planned.
@@ -70,7 +75,7 @@ private:
     bool draft = false;        // planned before the dims were known that its policy counts on
   };
 
-  specialisation& specialise(const named_tensors& inputs);
+  specialisation& specialise(const given_inputs& inputs);
   /// The caller's pins without those to devices that are lost.
   std::vector<placement_pin> usable_pins() const;
   planned_model_ptr make_planned(const std::shared_ptr<const graph>& program, const bindings& symbols);

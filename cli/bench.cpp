@@ -1,11 +1,13 @@
 // troupe bench: latency of a model from call to result, inputs and outputs in host memory.
 //
 // Every iteration gets fresh inputs in fresh memory, made before its clock starts; what is timed is upload, run and download.
+// With `--bind` a decode step is timed: bound inputs lie on their device before the clock starts, bound outputs stay there.
 #include "cli/command.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <iostream>
 
@@ -17,6 +19,7 @@ using clock = std::chrono::steady_clock;
 struct bench_arguments : model_options {
   int runs = 20;
   int warmup = 3;
+  std::vector<std::string> bind; // "OUT=IN"
   std::filesystem::path trace;
 };
 
@@ -25,6 +28,7 @@ struct measurement {
   std::vector<double> samples_ms;
   std::map<std::string, std::vector<double>> busy_ms; // by device
   session_stats stats;
+  int64_t fetched_bytes = 0; // by a run
 };
 
 double ms_since(clock::time_point start) {
@@ -50,18 +54,83 @@ named_tensors fresh_inputs(const session& model, const bench_arguments& args, co
                          args.seed + static_cast<uint64_t>(iteration));
 }
 
+/// Returns what `--bind` asks for; a '*' on both sides stands for the same text.
+std::vector<output_binding> read_bindings(const std::vector<std::string>& specs,
+                                          const std::vector<value_info>& outputs) {
+  std::vector<output_binding> pairs;
+  for (const std::string& spec : specs) {
+    const size_t equals = spec.find('=');
+    if (equals == std::string::npos)
+      fail(errc::invalid_argument, "--bind '{}': OUTPUT=INPUT is expected, e.g. 'present.*=past.*'", spec);
+    const std::string output = spec.substr(0, equals), input = spec.substr(equals + 1);
+    const size_t star = output.find('*'), input_star = input.find('*');
+    if ((star == std::string::npos) != (input_star == std::string::npos))
+      fail(errc::invalid_argument, "--bind '{}': a '*' must be on both sides", spec);
+    if (star == std::string::npos) {
+      pairs.push_back({output, input});
+      continue;
+    }
+    const std::string head = output.substr(0, star), tail = output.substr(star + 1);
+    const size_t before = pairs.size();
+    for (const value_info& o : outputs)
+      if (o.name.size() >= head.size() + tail.size() && o.name.starts_with(head) && o.name.ends_with(tail)) {
+        const std::string middle = o.name.substr(star, o.name.size() - head.size() - tail.size());
+        pairs.push_back({o.name, input.substr(0, input_star) + middle + input.substr(input_star + 1)});
+      }
+    if (pairs.size() == before)
+      fail(errc::invalid_argument, "--bind '{}': the model has no output '{}'", spec, output);
+  }
+  return pairs;
+}
+
+/// How a run keeps the bound outputs where they are made; the bound inputs lie there from the second run on.
+class bound_values {
+public:
+  bound_values(const engine& devices, const session& model, const bench_arguments& args)
+      : devices_(devices), pairs_(read_bindings(args.bind, model.outputs())) {
+    model.bind(pairs_); // checks
+    for (const output_binding& pair : pairs_)
+      options_.keep.push_back(pair.output);
+  }
+
+  /// Takes those out of `inputs` that lie on a device already.
+  const run_options& prepare(named_tensors& inputs) const {
+    for (const auto& [name, value] : options_.device_inputs)
+      inputs.erase(name);
+    return options_;
+  }
+
+  /// Puts the bound inputs where the first run has left the outputs.
+  void place(const named_tensors& inputs, const run_result& first) {
+    for (const output_binding& pair : pairs_)
+      if (const std::string& home = first.kept.at(pair.output)->device(); home != "host")
+        options_.device_inputs[pair.input] = devices_.put(inputs.at(pair.input), home);
+  }
+
+private:
+  const engine& devices_;
+  std::vector<output_binding> pairs_;
+  run_options options_;
+};
+
 measurement measure(const bench_arguments& args) {
   engine devices(args.engine());
   const session model = devices.load(model_file(args.model).string(), args.session());
   const named_tensors base = given_inputs(model, args);
+  bound_values bound(devices, model, args);
   measurement m;
   for (int i = -args.warmup - 1; i < args.runs; ++i) {
     named_tensors inputs = fresh_inputs(model, args, base, i + args.warmup + 1);
+    const run_options& options = bound.prepare(inputs);
+    const named_tensors first_inputs = i == -args.warmup - 1 ? inputs : named_tensors{};
     const auto start = clock::now();
-    const run_result result = model.run(std::move(inputs));
+    const run_result result = model.run(std::move(inputs), options);
     const double elapsed = ms_since(start);
-    if (i == -args.warmup - 1)
+    if (i == -args.warmup - 1) {
       m.first_run_ms = elapsed;
+      bound.place(first_inputs, result);
+    }
+    m.fetched_bytes = result.stats.fetched_bytes;
     if (i < 0)
       continue;
     m.samples_ms.push_back(elapsed);
@@ -76,7 +145,7 @@ measurement measure(const bench_arguments& args) {
 
 double quantile(std::vector<double> samples, double q) {
   std::sort(samples.begin(), samples.end());
-  const auto at = static_cast<size_t>(q * static_cast<double>(samples.size() - 1) + 0.5);
+  const auto at = static_cast<size_t>(std::lround(q * static_cast<double>(samples.size() - 1)));
   return samples[at];
 }
 
@@ -97,6 +166,7 @@ void bench(const bench_arguments& args) {
                              {"plan_ms", plan_ms},
                              {"first_run_ms", m.first_run_ms},
                              {"peak_bytes", peak_memory_bytes()},
+                             {"fetched_bytes", m.fetched_bytes},
                              {"samples_ms", m.samples_ms}};
     std::cout << out.dump() << '\n';
     return;
@@ -104,6 +174,9 @@ void bench(const bench_arguments& args) {
   fmt::print("median {:.3f} ms, p99 {:.3f} ms over {} runs\n", median, p99, args.runs);
   for (const auto& [name, ms] : busy)
     fmt::print("{} computes {:.3f} ms of it (median)\n", name, ms);
+  if (m.fetched_bytes > 0)
+    fmt::print("{} bytes of bound inputs go through the host in every run: the plan wants them on another device\n",
+               m.fetched_bytes);
   fmt::print("load {:.1f} ms, plan {:.1f} ms, first run {:.1f} ms, peak host memory {:.1f} MiB\n", m.stats.load_ms,
              plan_ms, m.first_run_ms, static_cast<double>(peak_memory_bytes()) / (1 << 20));
 }
@@ -116,6 +189,8 @@ void add_bench(CLI::App& app) {
   add_model_options(*command, *args);
   command->add_option("--runs", args->runs, "Measured runs (default 20)")->check(CLI::PositiveNumber);
   command->add_option("--warmup", args->warmup, "Runs before that (default 3)")->check(CLI::NonNegativeNumber);
+  command->add_option("--bind", args->bind,
+                      "OUTPUT=INPUT: a decode step, whose bound values stay on their device, e.g. 'present.*=past.*'");
   add_trace_option(*command, args->trace);
   command->callback([args] { bench(*args); });
 }

@@ -10,8 +10,8 @@ constexpr VkAccessFlags shader_access = VK_ACCESS_SHADER_READ_BIT | VK_ACCESS_SH
 class recorder {
 public:
   recorder(device_context& context, const pipelines& kernels, const installed_chunk& c, const arena_slot& slot,
-           const recording_options& options, bool timed)
-      : context_(context), kernels_(kernels), chunk_(c), slot_(slot), options_(options), timed_(timed) {}
+           bool timed)
+      : context_(context), kernels_(kernels), chunk_(c), slot_(slot), timed_(timed) {}
 
   void record_into(recorded_chunk& out) {
     make_descriptor_pool(out);
@@ -60,15 +60,7 @@ private:
   }
 
   void record_uploads(recorded_chunk& out) {
-    const bool copies = out.upload_staging && !chunk_.uploads.empty();
-    if (options_.poison && chunk_.first && *slot_.arena) {
-      vkCmdFillBuffer(out.commands, slot_.arena->buffer(), static_cast<VkDeviceSize>(slot_.arena->offset()),
-                      static_cast<VkDeviceSize>(slot_.arena->bytes()), UINT32_MAX);
-      record(out.commands, {VK_PIPELINE_STAGE_TRANSFER_BIT, VK_ACCESS_TRANSFER_WRITE_BIT,
-                            VK_PIPELINE_STAGE_TRANSFER_BIT | VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT,
-                            VK_ACCESS_TRANSFER_WRITE_BIT | shader_access});
-    }
-    if (!copies)
+    if (!out.upload_staging || chunk_.uploads.empty())
       return;
     for (const installed_transfer& t : chunk_.uploads) {
       if (t.is_direct())
@@ -166,7 +158,6 @@ private:
   const pipelines& kernels_;
   const installed_chunk& chunk_;
   const arena_slot& slot_;
-  const recording_options& options_;
   const bool timed_;
   VkPipeline bound_ = VK_NULL_HANDLE;
   uint32_t stamps_ = 0;
@@ -212,7 +203,7 @@ recorded_chunk record_chunk(device_context& context, const pipelines& kernels, c
     out.upload_staging = uploads.allocate(c.upload_bytes);
   if (c.download_bytes > 0 && !(options.unified && c.last && all_mapped(c.downloads, slot)))
     out.download_staging = downloads.allocate(c.download_bytes);
-  recorder(context, kernels, c, slot, options, timed).record_into(out);
+  recorder(context, kernels, c, slot, timed).record_into(out);
   return out;
 }
 

@@ -11,6 +11,8 @@
 #include "vulkan/commands.hpp"
 #include "vulkan/gpu_program.hpp"
 
+#include <optional>
+
 namespace troupe::vulkan {
 
 /// What one execution at a time uses.
@@ -20,11 +22,12 @@ struct arena_slot {
   allocation parameters; // mapped; empty where no node is dynamic
 };
 
-/// A copy between a host block and the arena (or a weight that is an output).
+/// A copy between the arena (or a weight that is an output) and where a run's value lies.
 struct direct_copy {
-  uint64_t block = 0; // id
-  VkBuffer host = VK_NULL_HANDLE, device = VK_NULL_HANDLE;
-  VkDeviceSize host_offset = 0, device_offset = 0, bytes = 0;
+  uint64_t id = 0;       // of the host's block, or of the value that stays on the GPU
+  bool resident = false; // whether it is the latter
+  VkBuffer from = VK_NULL_HANDLE, to = VK_NULL_HANDLE;
+  VkDeviceSize from_offset = 0, to_offset = 0, bytes = 0;
 
   bool operator==(const direct_copy&) const = default;
 };
@@ -37,15 +40,14 @@ struct recorded_chunk {
   uint32_t timestamp_count = 0;
   allocation upload_staging, download_staging; // empty where the arena is used directly
   VkCommandBuffer commands = VK_NULL_HANDLE;
-  /// Copies straight from and to the host's memory, before and after `commands`: recorded anew when a run's tensors lie
-  /// elsewhere than the last one's, or have other sizes (direct_copies.hpp).
+  /// Copies of values that are not staged, before and after `commands`: recorded anew when a run's values lie elsewhere than
+  /// the last one's, or have other sizes (direct_copies.hpp).
   VkCommandBuffer copies_in = VK_NULL_HANDLE, copies_out = VK_NULL_HANDLE;
-  std::vector<direct_copy> recorded_in, recorded_out;
+  std::optional<std::vector<direct_copy>> recorded_in, recorded_out; // nullopt before the first recording
 };
 
 struct recording_options {
-  bool unified = false; // see above; not together with poison
-  bool poison = false;  // fill the arena with NaN before the first chunk
+  bool unified = false; // see above; not where the arena is poisoned
 };
 
 /// Records chunk `c` on `slot`; `timed` puts a timestamp behind each launch, not only at the chunk's ends.

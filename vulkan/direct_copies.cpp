@@ -5,24 +5,93 @@ namespace {
 
 constexpr VkAccessFlags any_access = VK_ACCESS_MEMORY_READ_BIT | VK_ACCESS_MEMORY_WRITE_BIT;
 
-/// Adds the copy of a direct transfer; empty tensors need none.
-void add_copy(const installed_transfer& t, const tensor& bytes, const arena_slot& slot, host_imports& imports,
-              std::vector<direct_copy>& copies) {
-  if (bytes.bytes() == 0)
-    return;
-  const host_imports::place host = imports.place_of(bytes);
-  const auto [buffer, offset] = resolve(t.place, slot);
-  copies.push_back({host.block, host.buffer, buffer, host.offset, offset, static_cast<VkDeviceSize>(bytes.bytes())});
+using buffer_place = std::pair<VkBuffer, VkDeviceSize>;
+
+/// A copy from where a run's value lies to `to`.
+template <class Place>
+direct_copy copy_from(uint64_t id, bool resident, const Place& from, const buffer_place& to, int64_t bytes) {
+  return {id, resident, from.buffer, to.first, from.offset, to.second, static_cast<VkDeviceSize>(bytes)};
 }
 
-void record_in(VkCommandBuffer commands, const std::vector<direct_copy>& copies) {
+template <class Place>
+direct_copy copy_to(uint64_t id, bool resident, const Place& to, const buffer_place& from, int64_t bytes) {
+  return {id, resident, from.first, to.buffer, from.second, to.offset, static_cast<VkDeviceSize>(bytes)};
+}
+
+/// Where the chunk's commands expect an upload.
+buffer_place upload_target(const recorded_chunk& r, const installed_transfer& t, const arena_slot& slot) {
+  if (t.is_direct())
+    return resolve(t.place, slot);
+  const host_place place = upload_place(r, t, slot);
+  return {place.memory->buffer(), static_cast<VkDeviceSize>(place.memory->offset() + place.offset)};
+}
+
+std::vector<direct_copy> uploads_of(const recorded_chunk& r, const installed_chunk& c, const bound_plan& bound,
+                                    const arena_slot& slot, const copy_tools& tools, run_values& values) {
+  const chunk_work& work = values.work;
+  std::vector<direct_copy> copies;
+  for (size_t i = 0; i < c.uploads.size(); ++i) {
+    const installed_transfer& t = c.uploads[i];
+    const int64_t bytes = t.bytes(bound);
+    if (bytes == 0)
+      continue;
+    if (const device_tensor resident = work.residents.empty() ? nullptr : work.residents[i]) {
+      const residents::place from = tools.own.place_of(resident);
+      copies.push_back(copy_from(from.id, true, from, upload_target(r, t, slot), bytes));
+    } else if (t.is_direct()) {
+      values.uploads.push_back(tools.imports.in_block(work.uploads[i]));
+      const host_imports::place from = tools.imports.place_of(values.uploads.back());
+      copies.push_back(copy_from(from.block, false, from, resolve(t.place, slot), bytes));
+    }
+  }
+  return copies;
+}
+
+std::vector<direct_copy> downloads_of(const installed_chunk& c, const bound_plan& bound, const arena_slot& slot,
+                                      const copy_tools& tools, run_values& values) {
+  const chunk_work& work = values.work;
+  std::vector<direct_copy> copies;
+  values.downloads.resize(c.downloads.size());
+  values.kept.resize(work.destinations.size());
+  for (size_t i = 0; i < c.downloads.size(); ++i) {
+    const installed_transfer& t = c.downloads[i];
+    const int64_t bytes = t.bytes(bound);
+    if (t.is_direct() && goes_to_host(work, i)) {
+      values.downloads[i] = tools.imports.make(t.type, bound.dims[t.value]);
+      if (bytes > 0) {
+        const host_imports::place to = tools.imports.place_of(values.downloads[i]);
+        copies.push_back(copy_to(to.block, false, to, resolve(t.place, slot), bytes));
+      }
+    }
+    if (!stays(work, i))
+      continue;
+    values.kept[i] = tools.own.make(t.type, bound.dims[t.value]);
+    if (bytes > 0) {
+      const residents::place to = tools.own.place_of(values.kept[i]);
+      copies.push_back(copy_to(to.id, true, to, resolve(t.place, slot), bytes));
+    }
+  }
+  return copies;
+}
+
+void record_copies(VkCommandBuffer commands, const std::vector<direct_copy>& copies) {
+  for (const direct_copy& each : copies) {
+    const VkBufferCopy region{each.from_offset, each.to_offset, each.bytes};
+    vkCmdCopyBuffer(commands, each.from, each.to, 1, &region);
+  }
+}
+
+void record_in(VkCommandBuffer commands, const std::vector<direct_copy>& copies, const allocation* poisoned) {
   begin(commands, 0);
   record(commands, {VK_PIPELINE_STAGE_ALL_COMMANDS_BIT | VK_PIPELINE_STAGE_HOST_BIT, any_access,
                     VK_PIPELINE_STAGE_TRANSFER_BIT, VK_ACCESS_TRANSFER_READ_BIT | VK_ACCESS_TRANSFER_WRITE_BIT});
-  for (const direct_copy& each : copies) {
-    const VkBufferCopy region{each.host_offset, each.device_offset, each.bytes};
-    vkCmdCopyBuffer(commands, each.host, each.device, 1, &region);
+  if (poisoned) {
+    vkCmdFillBuffer(commands, poisoned->buffer(), static_cast<VkDeviceSize>(poisoned->offset()),
+                    static_cast<VkDeviceSize>(poisoned->bytes()), UINT32_MAX);
+    record(commands, {VK_PIPELINE_STAGE_TRANSFER_BIT, VK_ACCESS_TRANSFER_WRITE_BIT, VK_PIPELINE_STAGE_TRANSFER_BIT,
+                      VK_ACCESS_TRANSFER_WRITE_BIT});
   }
+  record_copies(commands, copies);
   record(commands, {VK_PIPELINE_STAGE_TRANSFER_BIT, VK_ACCESS_TRANSFER_WRITE_BIT, VK_PIPELINE_STAGE_ALL_COMMANDS_BIT,
                     any_access});
   end(commands);
@@ -32,10 +101,7 @@ void record_out(VkCommandBuffer commands, const std::vector<direct_copy>& copies
   begin(commands, 0);
   record(commands, {VK_PIPELINE_STAGE_ALL_COMMANDS_BIT, any_access, VK_PIPELINE_STAGE_TRANSFER_BIT,
                     VK_ACCESS_TRANSFER_READ_BIT | VK_ACCESS_TRANSFER_WRITE_BIT});
-  for (const direct_copy& each : copies) {
-    const VkBufferCopy region{each.device_offset, each.host_offset, each.bytes};
-    vkCmdCopyBuffer(commands, each.device, each.host, 1, &region);
-  }
+  record_copies(commands, copies);
   record(commands, {VK_PIPELINE_STAGE_TRANSFER_BIT, VK_ACCESS_TRANSFER_WRITE_BIT, VK_PIPELINE_STAGE_HOST_BIT,
                     VK_ACCESS_HOST_READ_BIT});
   end(commands);
@@ -43,28 +109,27 @@ void record_out(VkCommandBuffer commands, const std::vector<direct_copy>& copies
 
 } // namespace
 
+bool goes_to_host(const chunk_work& work, size_t i) {
+  return work.destinations.empty() || work.destinations[i] != destination::device;
+}
+
+bool stays(const chunk_work& work, size_t i) {
+  return !work.destinations.empty() && work.destinations[i] != destination::host;
+}
+
 std::vector<VkCommandBuffer> prepare_copies(recorded_chunk& r, const installed_chunk& c, const bound_plan& bound,
-                                            const arena_slot& slot, const std::vector<tensor>& uploads,
-                                            host_imports& imports, direct_tensors& kept) {
-  std::vector<direct_copy> in, out;
-  for (size_t i = 0; i < c.uploads.size(); ++i)
-    if (c.uploads[i].is_direct()) {
-      kept.uploads.push_back(imports.in_block(uploads[i]));
-      add_copy(c.uploads[i], kept.uploads.back(), slot, imports, in);
-    }
-  kept.downloads.resize(c.downloads.size());
-  for (size_t i = 0; i < c.downloads.size(); ++i)
-    if (c.downloads[i].is_direct()) {
-      kept.downloads[i] = imports.make(c.downloads[i].type, bound.dims[c.downloads[i].value]);
-      add_copy(c.downloads[i], kept.downloads[i], slot, imports, out);
-    }
-  std::vector<VkCommandBuffer> commands{r.commands};
-  if (!in.empty()) {
+                                            const arena_slot& slot, const copy_tools& tools, run_values& values) {
+  std::vector<direct_copy> in = uploads_of(r, c, bound, slot, tools, values);
+  std::vector<direct_copy> out = downloads_of(c, bound, slot, tools, values);
+  const allocation* poisoned = tools.poison && c.first && *slot.arena ? slot.arena : nullptr;
+  std::vector<VkCommandBuffer> commands;
+  if (!in.empty() || poisoned) {
     if (in != r.recorded_in)
-      record_in(r.copies_in, in);
-    commands.insert(commands.begin(), r.copies_in);
+      record_in(r.copies_in, in, poisoned);
+    commands.push_back(r.copies_in);
     r.recorded_in = std::move(in);
   }
+  commands.push_back(r.commands);
   if (!out.empty()) {
     if (out != r.recorded_out)
       record_out(r.copies_out, out);

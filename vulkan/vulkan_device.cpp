@@ -26,7 +26,8 @@ public:
         upload_memory_(context_, memory_use::upload, options.force_non_coherent),
         download_memory_(context_, memory_use::download, options.force_non_coherent),
         parameter_memory_(context_, memory_use::parameters, options.force_non_coherent), kernels_(context_),
-        installed_(device_memory_, parameter_memory_), imports_(context_, options.blocks), clock_(context_),
+        installed_(device_memory_, parameter_memory_), imports_(context_, options.blocks),
+        residents_(context_, name, device_memory_, upload_memory_, download_memory_, imports_), clock_(context_),
         queue_(context_), uploads_(context_, upload_memory_, queue_), weights_(device_memory_, uploads_) {
     info_.name = std::move(name);
     info_.kind = device_kind::vulkan;
@@ -37,7 +38,6 @@ public:
     info_.prefers_channels_last = !options.prefer_plain;
     info_.gpu = features_;
     recording_.unified = is_unified(context_.facts()) && !options.poison && !options.force_staging;
-    recording_.poison = options.poison;
     info_.transfers = recording_.unified     ? transfer_path::mapped
                       : imports_.available() ? transfer_path::imported
                                              : transfer_path::staged;
@@ -58,6 +58,7 @@ public:
 
   void submit(chunk_work work, chunk_done done) override {
     installed_.forget_retired();
+    residents_.reclaim();
     try {
       if (work.stop && work.stop->load(std::memory_order_relaxed))
         fail(errc::cancelled, "the run was cancelled");
@@ -68,13 +69,35 @@ public:
     }
   }
 
+  void fetch(const device_tensor& value, const fetch_done& done) override {
+    try {
+      residents_.reclaim();
+      if (queue_.last_value() + 1 >= options_.lose_at)
+        check(VK_ERROR_DEVICE_LOST, "fetching a value");
+      downloaded_bytes_ += value->bytes();
+      residents_.fetch(value, queue_, done);
+    } catch (const std::exception& e) {
+      const chunk_result why = failure_of(e);
+      queue_.after_all([done, result = fetch_result{{}, why.code, why.message}](VkResult) { done(result); });
+    }
+  }
+
+  device_tensor put(const tensor& value) override {
+    residents_.reclaim();
+    uploaded_bytes_ += value.bytes();
+    return residents_.put(value, queue_);
+  }
+
   device_stats stats() const override {
     return {.chunks = chunks_,
             .busy_ns = busy_ns_,
             .weight_bytes = weights_.bytes(),
             .arena_bytes = installed_.arena_bytes(),
             .installed_plans = installed_.count(),
-            .recorded_chunks = recorded_chunks_};
+            .recorded_chunks = recorded_chunks_,
+            .resident_bytes = residents_.bytes(),
+            .uploaded_bytes = uploaded_bytes_,
+            .downloaded_bytes = downloaded_bytes_};
   }
 
 private:
@@ -88,7 +111,10 @@ private:
     return slot.chunks.emplace(std::pair(id, timed), std::move(made)).first->second;
   }
 
-  void run(const chunk_work& work, const chunk_done& done) {
+  void run(chunk_work& request, const chunk_done& done) {
+    auto values = std::make_shared<run_values>();
+    values->work = std::move(request);
+    const chunk_work& work = values->work;
     installed_binding& binding = installed_.find(work.bound_plan);
     const bound_plan& bound = *binding.bound;
     const auto chunk = binding.on->program->chunks.find(work.chunk);
@@ -96,15 +122,14 @@ private:
     const installed_chunk& c = chunk->second;
     program_slot& slot = installed_.slot_of(binding, work.slot);
     recorded_chunk& r = recorded(slot, work.chunk, c, work.timed);
-    stage_uploads(c, bound, r, slot.memory, work.uploads);
-    auto kept = std::make_shared<direct_tensors>();
-    const auto commands = prepare_copies(r, c, bound, slot.memory, work.uploads, imports_, *kept);
+    stage_uploads(c, bound, r, slot.memory, work);
+    const auto commands = prepare_copies(r, c, bound, slot.memory, {imports_, residents_, options_.poison}, *values);
     ++binding.in_flight;
     try {
       const bool lost = queue_.last_value() + 1 >= options_.lose_at;
-      queue_.submit(commands, [this, &binding, &c, &r, &slot, kept, done, lost, timed = work.timed](VkResult result) {
+      queue_.submit(commands, [this, &binding, &c, &r, &slot, values, done, lost](VkResult result) {
         chunk_result answer =
-            complete(c, *binding.bound, r, slot.memory, *kept, timed, lost ? VK_ERROR_DEVICE_LOST : result);
+            complete(c, *binding.bound, r, slot.memory, *values, lost ? VK_ERROR_DEVICE_LOST : result);
         --binding.in_flight;
         done(std::move(answer));
       });
@@ -114,29 +139,36 @@ private:
     }
   }
 
-  static void stage_uploads(const installed_chunk& c, const bound_plan& bound, const recorded_chunk& r,
-                            const arena_slot& slot, const std::vector<tensor>& uploads) {
-    expects(uploads.size() == c.uploads.size(), "the GPU was sent a wrong number of uploads");
-    for (size_t i = 0; i < uploads.size(); ++i) {
+  void stage_uploads(const installed_chunk& c, const bound_plan& bound, const recorded_chunk& r, const arena_slot& slot,
+                     const chunk_work& work) {
+    expects(work.uploads.size() == c.uploads.size(), "the GPU was sent a wrong number of uploads");
+    for (size_t i = 0; i < work.uploads.size(); ++i) {
       const installed_transfer& t = c.uploads[i];
-      expects(uploads[i].size() == volume(bound.dims[t.value]), "an upload's size is not the planned one");
-      const int64_t bytes = uploads[i].bytes();
+      const tensor& upload = work.uploads[i];
+      if (!work.residents.empty() && work.residents[i]) {
+        expects(work.residents[i]->bytes() == t.bytes(bound), "a resident upload's size is not the planned one");
+        continue;
+      }
+      expects(upload.size() == volume(bound.dims[t.value]), "an upload's size is not the planned one");
+      const int64_t bytes = upload.bytes();
+      uploaded_bytes_ += bytes;
       if (bytes == 0 || t.is_direct())
         continue;
       const host_place place = upload_place(r, t, slot);
-      std::memcpy(place.memory->mapped() + place.offset, uploads[i].data(), static_cast<size_t>(bytes));
+      std::memcpy(place.memory->mapped() + place.offset, upload.data(), static_cast<size_t>(bytes));
       place.memory->flush(place.offset, bytes);
     }
   }
 
   /// Runs on the waiter's thread.
   chunk_result complete(const installed_chunk& c, const bound_plan& bound, const recorded_chunk& r,
-                        const arena_slot& slot, direct_tensors& kept, bool timed, VkResult result) {
+                        const arena_slot& slot, run_values& values, VkResult result) {
     chunk_result answer;
     try {
       check(result, "waiting for the GPU");
-      collect_downloads(c, bound, r, slot, kept, answer.downloads);
-      read_times(context_, clock_, bound, c, r, timed, answer);
+      collect_downloads(c, bound, r, slot, values, answer);
+      read_times(context_, clock_, bound, c, r, values.work.timed, answer);
+      forget_stayed(c, values.work, answer.timings);
     } catch (const std::exception& e) {
       return failure_of(e);
     }
@@ -145,21 +177,39 @@ private:
     return answer;
   }
 
-  static void collect_downloads(const installed_chunk& c, const bound_plan& bound, const recorded_chunk& r,
-                                const arena_slot& slot, direct_tensors& kept, std::vector<tensor>& downloads) {
+  void collect_downloads(const installed_chunk& c, const bound_plan& bound, const recorded_chunk& r,
+                         const arena_slot& slot, run_values& values, chunk_result& answer) {
+    answer.kept = std::move(values.kept);
     for (size_t i = 0; i < c.downloads.size(); ++i) {
       const installed_transfer& t = c.downloads[i];
+      tensor& out = answer.downloads.emplace_back();
+      if (!goes_to_host(values.work, i))
+        continue;
+      downloaded_bytes_ += t.bytes(bound);
       if (t.is_direct()) {
-        downloads.push_back(std::move(kept.downloads[i]));
+        out = std::move(values.downloads[i]);
         continue;
       }
-      tensor& out = downloads.emplace_back(t.type, bound.dims[t.value]);
+      out = tensor(t.type, bound.dims[t.value]);
       if (out.bytes() == 0)
         continue;
       const host_place place = download_place(r, t, slot);
       place.memory->invalidate(place.offset, out.bytes());
       std::memcpy(out.mutable_data(), place.memory->mapped() + place.offset, static_cast<size_t>(out.bytes()));
     }
+  }
+
+  /// Takes the times of moves out that did not happen, because a value is, or stays, on the GPU.
+  static void forget_stayed(const installed_chunk& c, const chunk_work& work, std::vector<device_timing>& timings) {
+    const auto forget = [&](device_timing::work kind, value_id v) {
+      std::erase_if(timings, [&](const device_timing& t) { return t.kind == kind && t.id == v; });
+    };
+    for (size_t i = 0; work.timed && i < work.residents.size(); ++i)
+      if (work.residents[i])
+        forget(device_timing::work::upload, c.uploads[i].value);
+    for (size_t i = 0; work.timed && i < work.destinations.size(); ++i)
+      if (!goes_to_host(work, i))
+        forget(device_timing::work::download, c.downloads[i].value);
   }
 
   device_context context_;
@@ -171,9 +221,10 @@ private:
   pipelines kernels_;
   // Plans end before the pools that they take memory from, and after the queue, which waits for what is in flight.
   installations installed_;
-  std::atomic<int64_t> chunks_{0}, busy_ns_{0};
+  std::atomic<int64_t> chunks_{0}, busy_ns_{0}, uploaded_bytes_{0}, downloaded_bytes_{0};
   int64_t recorded_chunks_ = 0;
   host_imports imports_;
+  residents residents_;
   const gpu_clock clock_;
   timeline queue_;
   uploader uploads_;

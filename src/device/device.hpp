@@ -8,6 +8,7 @@
 // Errors: install throws; a chunk's failure is in its `chunk_result`, never an exception from `submit`.
 #pragma once
 
+#include "device/resident.hpp"
 #include "plan/bound_plan.hpp"
 
 #include <atomic>
@@ -35,6 +36,13 @@ inline int64_t now_ns() {
   return std::chrono::nanoseconds(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
+/// Where a download of a chunk goes.
+enum class destination : uint8_t {
+  host,
+  device, // it stays, in memory of its own
+  both,
+};
+
 /// One chunk of one execution, ready to run.
 struct chunk_work {
   uint64_t bound_plan = 0; // bound_plan::id, installed before
@@ -43,8 +51,12 @@ struct chunk_work {
   /// Arena slot: executions in flight on bound plans of one layout have different slots, counted from 0. A bound plan may see
   /// only some of them.
   uint32_t slot = 0;
-  /// The chunk's uploads, in its order.
+  /// The chunk's uploads, in its order; undefined where the value is in `residents`.
   std::vector<tensor> uploads;
+  /// By upload: the values that lie on this device already, null for others. Empty where there are none.
+  std::vector<device_tensor> residents;
+  /// By download; empty where all go to the host.
+  std::vector<destination> destinations;
   /// Whether `chunk_result::timings` is wanted. False costs nothing.
   bool timed = false;
   /// Set when the execution is cancelled: CPU devices look at it between nodes. May be null.
@@ -53,8 +65,11 @@ struct chunk_work {
 
 /// How a chunk ended.
 struct chunk_result {
-  /// The chunk's downloads, in its order; empty where it failed.
+  /// The chunk's downloads, in its order; empty where it failed. Undefined where the value only stays on the device.
   std::vector<tensor> downloads;
+  /// By download: what stays on the device. Empty where nothing does, and on devices that compute in the host's memory: there
+  /// `downloads` holds what stays.
+  std::vector<device_tensor> kept;
   /// errc and message where it failed; `message` is empty on success. `errc::device_lost` means that the device is gone.
   errc code = errc::internal;
   std::string message;
@@ -69,6 +84,17 @@ struct chunk_result {
 
 using chunk_done = std::function<void(chunk_result)>;
 
+/// How a fetch ended.
+struct fetch_result {
+  tensor value; // undefined where it failed
+  errc code = errc::internal;
+  std::string message; // empty on success
+
+  bool ok() const { return message.empty(); }
+};
+
+using fetch_done = std::function<void(fetch_result)>;
+
 /// Counters for `stats`.
 struct device_stats {
   int64_t chunks = 0;
@@ -77,6 +103,9 @@ struct device_stats {
   int64_t arena_bytes = 0;  // of all slots of all layouts
   int64_t installed_plans = 0;
   int64_t recorded_chunks = 0; // command buffers recorded for chunks since the device was opened
+  int64_t resident_bytes = 0; // of values that handles keep in the device's own memory
+  /// Bytes of values copied between the host's memory and the device's own, weights aside; so far.
+  int64_t uploaded_bytes = 0, downloaded_bytes = 0;
 };
 
 class device {
@@ -94,6 +123,13 @@ public:
 
   /// Runs a chunk (see the top of this file).
   virtual void submit(chunk_work work, chunk_done done) = 0;
+
+  /// Copies a value of this device to the host, behind the chunks submitted before. `done` as for `submit`.
+  virtual void fetch(const device_tensor& value, const fetch_done& done) { done({.value = value->host()}); }
+
+  /// Copies a host tensor to the device, for chunks submitted later. Throws `errc::out_of_memory`, and `errc::invalid_argument`
+  /// where the device cannot hold its type.
+  virtual device_tensor put(const tensor& value) { return make_host_resident(value, info().name); }
 
   virtual device_stats stats() const = 0;
 };

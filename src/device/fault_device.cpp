@@ -52,6 +52,20 @@ void fault_device::submit(chunk_work work, chunk_done done) {
   inner_->submit(std::move(work), std::move(done));
 }
 
+void fault_device::fetch(const device_tensor& value, const fetch_done& done) {
+  if (script_.stall_fetches)
+    return;
+  if (dead_)
+    return done({.code = errc::device_lost, .message = "the device died on order"});
+  inner_->fetch(value, done);
+}
+
+device_tensor fault_device::put(const tensor& value) {
+  if (dead_)
+    fail(errc::device_lost, "the device died on order");
+  return inner_->put(value);
+}
+
 void fault_device::complete_later(chunk_done done, chunk_result result) {
   const std::lock_guard lock(mutex_);
   delayed_.push_back({clock::now() + script_.delay, std::move(done), std::move(result)});

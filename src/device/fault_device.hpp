@@ -29,8 +29,10 @@ struct fault_script {
   uint64_t fail_at = never;  // this chunk fails; the device lives on
   uint64_t stall_at = never; // this chunk and all later ones never complete
   uint64_t hang_at = never;  // `submit` of this chunk does not return before `latch` is released
-  uint64_t die_at = never;   // this chunk and all later ones end with errc::device_lost
+  uint64_t die_at =
+      never; // this chunk and all later ones end with errc::device_lost, as does what else is asked for then
   bool die_at_install = false;
+  bool stall_fetches = false; // values that are fetched never come
   /// Above 0: chunks complete this much later, on another thread.
   std::chrono::microseconds delay{0};
   std::shared_ptr<hang_latch> latch; // needed where `hang_at` is set
@@ -46,6 +48,8 @@ public:
   void install(bound_plan_ptr bound, device_index self) override;
   void retire(uint64_t bound_plan) override { inner_->retire(bound_plan); }
   void submit(chunk_work work, chunk_done done) override;
+  void fetch(const device_tensor& value, const fetch_done& done) override;
+  device_tensor put(const tensor& value) override;
   device_stats stats() const override { return inner_->stats(); }
 
 private:

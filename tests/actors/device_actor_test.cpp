@@ -30,6 +30,7 @@ relay_ref::behavior_type relay(relay_ref::pointer self, device_ref device, answe
   return {
       [=](const plan_installed& m) { log->installs.push_back(m); },
       [=](const chunk_ended& m) { log->chunks.push_back(m); },
+      [](const tensor_fetched&) {},
       [=](const install_plan& m) { self->send(device, m); },
       [=](const run_chunks& m) { self->send(device, m); },
   };

@@ -83,6 +83,15 @@ void deterministic_session::send(chunk_ended message) {
   settle();
 }
 
+void deterministic_session::answer_fetch(size_t device, fetch_result result) {
+  auto& fetches = logs_.at(device).fetches;
+  const fetch_tensor asked = std::move(fetches.at(0));
+  fetches.pop_front();
+  ++devices_[device].health->progress;
+  caf::anon_send(coordinator_, tensor_fetched{asked.ticket, asked.input, std::move(result)});
+  settle();
+}
+
 void deterministic_session::kill(size_t device) {
   caf::anon_send_exit(devices_.at(device).actor, caf::exit_reason::kill);
   settle();

@@ -20,6 +20,7 @@ struct device_log {
   std::deque<chunk_work> chunks;
   std::vector<execution_id> ended;
   std::vector<uint64_t> retired;
+  std::deque<actors::fetch_tensor> fetches;
   std::chrono::milliseconds install_delay{0}; // set by the test: how late installs are answered
 };
 
@@ -43,6 +44,8 @@ inline actors::device_ref::behavior_type scripted_device(actors::device_ref::poi
       },
       [=](const end_execution& m) { log->ended.push_back(m.execution); },
       [=](const retire_plan& m) { log->retired.push_back(m.bound_plan); },
+      [=](const fetch_tensor& m) { log->fetches.push_back(m); },
+      [](const put_tensor&) { return tensor_put{}; },
       [](query_stats) { return device_stats{}; },
   };
 }
@@ -68,6 +71,8 @@ public:
   /// Answers all chunks until none is left.
   void complete_all();
   void send(actors::chunk_ended message);
+  /// Answers the oldest fetch of a device.
+  void answer_fetch(size_t device, fetch_result result);
   void kill(size_t device);
 
   actors::coordinator_ref coordinator() const { return coordinator_; }

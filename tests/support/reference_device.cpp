@@ -3,6 +3,42 @@
 #include "ops/evaluate.hpp"
 
 namespace troupe::test {
+namespace {
+
+struct own_value final : resident {
+  own_value(tensor bytes, std::string device, std::shared_ptr<std::atomic<int64_t>> held)
+      : resident(bytes.type(), bytes.dims(), std::move(device)), hidden(std::move(bytes)), count(std::move(held)) {
+    *count += hidden.bytes();
+  }
+  ~own_value() override { *count -= hidden.bytes(); }
+
+  const tensor hidden;
+  const std::shared_ptr<std::atomic<int64_t>> count;
+};
+
+} // namespace
+
+reference_device::reference_device(std::string name)
+    : info_{.name = std::move(name), .kind = device_kind::cpu, .memory_bytes = int64_t{1} << 40} {}
+
+void reference_device::fetch(const device_tensor& value, const fetch_done& done) {
+  downloaded_bytes_ += value->bytes();
+  done({.value = dynamic_cast<const own_value&>(*value).hidden});
+}
+
+device_tensor reference_device::put(const tensor& value) {
+  uploaded_bytes_ += value.bytes();
+  return std::make_shared<const own_value>(value, info_.name, resident_bytes_);
+}
+
+void reference_device::give_back(const chunk_work& work, size_t download, const tensor& value, chunk_result& result) {
+  const destination to = work.destinations.empty() ? destination::host : work.destinations[download];
+  result.downloads.push_back(to == destination::device ? tensor{} : value);
+  downloaded_bytes_ += result.downloads.back().defined() ? value.bytes() : 0;
+  if (!work.destinations.empty())
+    result.kept.push_back(
+        to == destination::host ? nullptr : std::make_shared<const own_value>(value, info_.name, resident_bytes_));
+}
 
 void reference_device::install(bound_plan_ptr bound, device_index) {
   const uint64_t id = bound->id;
@@ -23,8 +59,11 @@ void reference_device::run(const chunk_work& work, chunk_result& result) {
   const chunk& c = p.chunks.at(work.chunk);
   values& held = slots_[work.bound_plan][work.slot];
   held.resize(p.program->values.size());
-  for (size_t i = 0; i < c.uploads.size(); ++i)
-    held.at(c.uploads[i]) = work.uploads.at(i);
+  for (size_t i = 0; i < c.uploads.size(); ++i) {
+    const device_tensor here = work.residents.empty() ? nullptr : work.residents.at(i);
+    held.at(c.uploads[i]) = here ? dynamic_cast<const own_value&>(*here).hidden : work.uploads.at(i);
+    uploaded_bytes_ += here ? 0 : work.uploads.at(i).bytes();
+  }
   for (node_id n : c.nodes) {
     const node& call = p.program->nodes[n];
     std::vector<tensor> inputs;
@@ -35,8 +74,8 @@ void reference_device::run(const chunk_work& work, chunk_result& result) {
       if (call.outputs[i] != no_value)
         held.at(call.outputs[i]) = outputs[i];
   }
-  for (value_id v : c.downloads)
-    result.downloads.push_back(held.at(v));
+  for (size_t i = 0; i < c.downloads.size(); ++i)
+    give_back(work, i, held.at(c.downloads[i]), result);
 }
 
 void reference_device::submit(chunk_work work, chunk_done done) {
@@ -51,7 +90,11 @@ void reference_device::submit(chunk_work work, chunk_done done) {
 }
 
 device_stats reference_device::stats() const {
-  return {.chunks = chunks_, .installed_plans = static_cast<int64_t>(plans_.size())};
+  return {.chunks = chunks_,
+          .installed_plans = static_cast<int64_t>(plans_.size()),
+          .resident_bytes = *resident_bytes_,
+          .uploaded_bytes = uploaded_bytes_,
+          .downloaded_bytes = downloaded_bytes_};
 }
 
 } // namespace troupe::test

@@ -1,0 +1,107 @@
+// Inputs that lie on devices: checked before each attempt, and brought to the host where the plan wants them elsewhere.
+#include "actors/coordinator.hpp"
+
+#include <caf/stateful_actor.hpp>
+#include <caf/typed_event_based_actor.hpp>
+
+#include <algorithm>
+
+namespace troupe::actors {
+
+size_t coordinator_state::device_called(const std::string& name) const {
+  const auto found =
+      std::find_if(devices_.begin(), devices_.end(), [&](const auto& d) { return d.handle.info.name == name; });
+  return static_cast<size_t>(found - devices_.begin());
+}
+
+void coordinator_state::check_given_once(const run_request& request) {
+  for (const auto& [input, value] : request.options.device_inputs)
+    if (request.inputs.contains(input))
+      fail(errc::invalid_input, "input '{}' is given twice, as a host tensor and on a device", input);
+}
+
+void coordinator_state::check_request(run_request& request) const {
+  named_device_tensors& residents = request.options.device_inputs;
+  if (residents.empty() && request.options.keep.empty())
+    return;
+  options_.plans->check({request.inputs, residents}, request.options.keep);
+  for (auto it = residents.begin(); it != residents.end();) {
+    const auto& [input, value] = *it;
+    if (value->host().defined()) { // an ordinary input
+      request.inputs.emplace(input, value->host());
+      it = residents.erase(it);
+      continue;
+    }
+    const size_t home = device_called(value->device());
+    if (home == devices_.size())
+      fail(errc::invalid_input, "input '{}' lies on device '{}', which this engine does not have", input,
+           value->device());
+    if (const std::string& why = devices_[home].lost_because; !why.empty() && !request.inputs.contains(input))
+      fail(errc::device_lost, "input '{}' lay on device '{}', which is lost ({}): give it anew", input, value->device(),
+           why);
+    ++it;
+  }
+}
+
+bool coordinator_state::await_host_copies(const run_request_ptr& request, const std::vector<std::string>& names) {
+  fetching_run waiting{request, {}};
+  const named_device_tensors& residents = request->options.device_inputs;
+  for (const std::string& input : names)
+    if (const auto given = residents.find(input); given != residents.end() && !request->inputs.contains(input)) {
+      const size_t home = device_called(given->second->device());
+      waiting.awaited[input] = home;
+      self_->send(devices_[home].handle.actor, fetch_tensor{given->second, request->ticket, input});
+    }
+  if (waiting.awaited.empty())
+    return false;
+  fetching_.insert_or_assign(request->ticket, std::move(waiting));
+  return true;
+}
+
+void coordinator_state::on_fetched(tensor_fetched& answer) {
+  const auto found = fetching_.find(answer.ticket);
+  if (found == fetching_.end() || !found->second.awaited.contains(answer.input))
+    return; // of a run that has ended
+  const run_request_ptr request = found->second.request;
+  const size_t home = found->second.awaited.at(answer.input);
+  fetch_result& result = answer.result;
+  if (!result.ok() && result.code == errc::device_lost)
+    return lose_device(home, result.message);
+  if (!result.ok()) {
+    end_fetching(answer.ticket,
+                 {result.code, fmt::format("device '{}' could not give input '{}' back: {}",
+                                           devices_[home].handle.info.name, answer.input, result.message)});
+    return;
+  }
+  request->stats.fetched_bytes += result.value.bytes();
+  request->inputs[answer.input] = std::move(result.value);
+  found->second.awaited.erase(answer.input);
+  if (!found->second.awaited.empty())
+    return;
+  fetching_.erase(found);
+  start_attempt(request);
+}
+
+bool coordinator_state::end_fetching(uint64_t ticket, const failure& why) {
+  const auto found = fetching_.find(ticket);
+  if (found == fetching_.end())
+    return false;
+  found->second.request->result.fail(why);
+  fetching_.erase(found);
+  quit_when_idle();
+  return true;
+}
+
+std::vector<run_request_ptr> coordinator_state::take_fetching_from(size_t device) {
+  std::vector<run_request_ptr> taken;
+  for (auto it = fetching_.begin(); it != fetching_.end();) {
+    const auto& awaited = it->second.awaited;
+    const bool waits = std::any_of(awaited.begin(), awaited.end(), [&](const auto& a) { return a.second == device; });
+    if (waits)
+      taken.push_back(it->second.request);
+    it = waits ? fetching_.erase(it) : std::next(it);
+  }
+  return taken;
+}
+
+} // namespace troupe::actors

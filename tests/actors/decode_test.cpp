@@ -1,0 +1,84 @@
+// A real decoder, step by step, with its keys and values bound: as if they had gone through the host. TROUPE_MODELS names a folder
+// of materialised models; without it the test is skipped.
+#include "actors/engine.hpp"
+#include "support/catch.hpp"
+#include "support/gpu.hpp"
+#include "support/kernel_case.hpp"
+
+#include <cstdlib>
+#include <filesystem>
+
+using namespace troupe;
+using namespace troupe::test;
+
+namespace {
+
+struct setup {
+  const char* devices;
+  placement_policy policy;
+};
+
+named_tensors step_inputs(int64_t step, int64_t past) {
+  tensor mask(dtype::int64, {1, past + 1});
+  std::fill_n(mask.mutable_data<int64_t>(), mask.size(), 1);
+  return {{"input_ids", tensor::of<int64_t>({1, 1}, std::array{1 + step * 37 % 900})},
+          {"attention_mask", mask},
+          {"position_ids", tensor::of<int64_t>({1, 1}, std::array{past})}};
+}
+
+std::vector<output_binding> cache_pairs(const session& model) {
+  std::vector<output_binding> pairs;
+  for (const value_info& o : model.outputs())
+    if (o.name.starts_with("present_"))
+      pairs.push_back({o.name, "past_" + o.name.substr(8)});
+  return pairs;
+}
+
+/// Largest difference of two tensors, as a part of the largest element.
+double distance(const tensor& a, const tensor& b) {
+  REQUIRE(a.dims() == b.dims());
+  double largest = 0, worst = 0;
+  for (int64_t i = 0; i < a.size(); ++i) {
+    largest = std::max<double>(largest, std::abs(a.values<float>()[i]));
+    worst = std::max<double>(worst, std::abs(a.values<float>()[i] - b.values<float>()[i]));
+  }
+  return worst / largest;
+}
+
+} // namespace
+
+TEST_CASE("a decoder with bound keys and values says what it says without", "[actors][vulkan][B7][slow]") {
+  const char* models = std::getenv("TROUPE_MODELS");
+  const auto file = std::filesystem::path(models ? models : "") / "llama_tiny" / "model.onnx";
+  if (!models || !std::filesystem::exists(file)) {
+    WARN("skipped: TROUPE_MODELS does not name a folder with llama_tiny");
+    return;
+  }
+  const setup s = GENERATE(setup{"cpu", placement_policy::single}, setup{"vulkan:0", placement_policy::single},
+                           setup{"vulkan:0*2", placement_policy::round_robin});
+  INFO(s.devices);
+  engine e({.devices = {s.devices}, .gpu_validation = gpus_are_validated()});
+  const session model = e.load(file.string(), {.policy = s.policy});
+  const std::vector<output_binding> pairs = cache_pairs(model);
+  REQUIRE(pairs.size() == 8);
+  bound_session decoder = model.bind(pairs);
+  named_tensors past;
+  for (const output_binding& pair : pairs)
+    past[pair.input] = random_floats({1, 4, 5, 32}, past.size());
+  for (int64_t step = 0; step < 6; ++step) {
+    const named_tensors inputs = step_inputs(step, 5 + step);
+    named_tensors with_past = inputs;
+    with_past.insert(past.begin(), past.end());
+    const run_result fed = model.run(with_past);
+    const run_result bound = decoder.run(step == 0 ? with_past : inputs);
+    REQUIRE(bound.outputs.size() == 1);
+    CHECK(distance(bound.outputs.at("logits"), fed.outputs.at("logits")) < 1e-6);
+    for (const output_binding& pair : pairs) {
+      past[pair.input] = fed.outputs.at(pair.output);
+      CHECK(distance(decoder.fetch(pair.output), past[pair.input]) < 1e-6);
+    }
+    if (s.policy == placement_policy::single)
+      CHECK(bound.stats.fetched_bytes == 0);
+  }
+  CHECK(e.gpu_messages().empty());
+}

@@ -1,0 +1,231 @@
+// Outputs that stay on their device and feed later runs: the same results as through the host, and no copies.
+#include "support/bound_values.hpp"
+#include "support/kernel_case.hpp"
+
+#include <thread>
+
+using namespace troupe;
+using namespace troupe::test;
+
+namespace {
+
+/// A decoder in small: x [1, 4], past [n, 4] → present = past behind x, [n + 1, 4]; y = Relu(present).
+graph growing_model() {
+  model_builder b;
+  const value_id x = b.input("x", {1, 4}), past = b.input("past", {dim::symbol("past"), 4});
+  graph g = b.build();
+  const value_id present = g.add_value({.name = "present"}), y = g.add_value({.name = "y"});
+  node concat{.name = "grow", .op_type = "Concat", .inputs = {past, x}, .outputs = {present}};
+  concat.attrs.set("axis", int64_t{0});
+  g.add_node(concat);
+  g.add_node({.name = "show", .op_type = "Relu", .inputs = {present}, .outputs = {y}});
+  g.outputs = {present, y};
+  return g;
+}
+
+struct stage {
+  std::string name;
+  engine_options options;
+  session_options how = {};
+};
+
+/// Alternates between devices by node.
+session_options by_node() {
+  return {.policy = placement_policy::round_robin, .fuse = false};
+}
+
+std::vector<stage> stages() {
+  const auto blocks = std::make_shared<host_block_pool>();
+  return {{"cpu", {.devices = {"cpu"}}},
+          {"reference", engine_of({reference("ref")})},
+          {"two references, by node", engine_of({reference("a"), reference("b")}), by_node()},
+          {"vulkan", engine_of({gpu("g")})},
+          {"vulkan, poisoned", engine_of({gpu("g", {.poison = true})})},
+          {"vulkan, staged, not coherent", engine_of({gpu("g", {.force_non_coherent = true, .force_staging = true})})},
+          {"vulkan, imported memory, poisoned",
+           engine_of({gpu("g", {.blocks = blocks, .poison = true, .force_staging = true})})},
+          {"two vulkans and a cpu, by node", {.devices = {"vulkan:0*2", "cpu"}}, by_node()}};
+}
+
+} // namespace
+
+TEST_CASE("a bound output feeds the next run as if it had gone through the host", "[actors][vulkan][B7]") {
+  const stage& s = GENERATE(from_range(stages()));
+  INFO(s.name);
+  engine e(s.options);
+  const session model = e.load(growing_model(), s.how);
+  bound_session decoder = model.bind({{"present", "past"}});
+  tensor past(dtype::float32, {0, 4}); // empty at first
+  for (int step = 0; step < 6; ++step) {
+    const tensor x = random_floats({1, 4}, static_cast<uint64_t>(step));
+    named_tensors inputs{{"x", x}};
+    if (step == 0)
+      inputs["past"] = past;
+    const run_result bound = decoder.run(inputs);
+    const run_result fed = model.run({{"x", x}, {"past", past}});
+    past = fed.outputs.at("present");
+    REQUIRE(past.dims() == shape{step + 1, 4});
+    CHECK(bound.outputs.size() == 1);
+    CHECK(bound.kept.empty());
+    CHECK(same(bound.outputs.at("y"), fed.outputs.at("y")));
+    CHECK(same(decoder.fetch("present"), past));
+  }
+  CHECK(new_gpu_messages() == "");
+}
+
+TEST_CASE("bound values of many sizes stay right where copies are direct or staged", "[actors][vulkan][B7]") {
+  const stage& s = GENERATE(from_range(stages()));
+  INFO(s.name);
+  engine e(s.options);
+  for (const shape& dims : {shape{}, shape{3}, shape{0, 5}, shape{200, 300}}) {
+    bound_session sum = e.load(summing_model(dims), s.how).bind({{"next", "state"}});
+    for (int step = 1; step <= 4; ++step) {
+      named_tensors inputs{{"x", filled(dims, static_cast<float>(step))}};
+      if (step == 1)
+        inputs["state"] = filled(dims, 0.f);
+      const tensor y = sum.run(inputs).outputs.at("y");
+      const auto total = static_cast<float>(step * (step + 1) / 2);
+      CHECK(same(y, filled(dims, -total)));
+    }
+    CHECK(same(sum.fetch("next"), filled(dims, 10.f)));
+  }
+  CHECK(new_gpu_messages() == "");
+}
+
+TEST_CASE("bound values are not copied, and memory stays flat", "[actors][vulkan][B7][D6]") {
+  const bool on_gpu = GENERATE(false, true);
+  engine e(engine_of({on_gpu ? gpu("d") : reference("d")}));
+  const shape dims{64, 64};
+  const int64_t bytes = 64 * 64 * 4;
+  bound_session sum = e.load(summing_model(dims)).bind({{"next", "state"}});
+  const auto step = [&] { sum.run({{"x", filled(dims, 1.f)}}); };
+  sum.run({{"x", filled(dims, 1.f)}, {"state", filled(dims, 0.f)}});
+  step();
+  const device_stats before = e.stats().at(0);
+  for (int i = 0; i < 200; ++i)
+    step();
+  const device_stats after = e.stats().at(0);
+  CHECK(after.uploaded_bytes - before.uploaded_bytes == 200 * bytes);     // x
+  CHECK(after.downloaded_bytes - before.downloaded_bytes == 200 * bytes); // y
+  const auto start =
+      std::chrono::steady_clock::now(); // the last run's input is let go when its coordinator has looked up
+  while (e.stats().at(0).resident_bytes != bytes && std::chrono::steady_clock::now() - start < std::chrono::seconds(5))
+    std::this_thread::yield();
+  CHECK(e.stats().at(0).resident_bytes == bytes);
+  CHECK(after.arena_bytes == before.arena_bytes);
+  CHECK(same(sum.fetch("next"), filled(dims, 202.f)));
+  CHECK(e.stats().at(0).downloaded_bytes == after.downloaded_bytes + bytes);
+}
+
+TEST_CASE("a value's memory is free when its last handle is gone, on any thread", "[vulkan][D6]") {
+  engine e(engine_of({gpu("d")}));
+  device_tensor outlives;
+  {
+    device_tensor one = e.put(filled({1000}, 1.f), "d");
+    device_tensor copy = one;
+    outlives = e.put(filled({8}, 2.f), "d");
+    CHECK(same(e.fetch(outlives), filled({8}, 2.f))); // behind both copies
+    CHECK(e.stats().at(0).resident_bytes == 4032);
+    one = nullptr;
+    CHECK(e.stats().at(0).resident_bytes == 4032);
+    std::thread([moved = std::move(copy)]() mutable { moved = nullptr; }).join();
+    CHECK(e.stats().at(0).resident_bytes == 32);
+  }
+  { const engine gone = std::move(e); }
+  outlives = nullptr; // nothing is left to free
+  CHECK(new_gpu_messages() == "");
+}
+
+TEST_CASE("a value on the wrong device goes through the host", "[actors][vulkan][B7]") {
+  const bool on_gpu = GENERATE(false, true);
+  engine e(engine_of({on_gpu ? gpu("a") : reference("a"), on_gpu ? gpu("b") : reference("b")}));
+  const session model = e.load(summing_model({2, 3}));
+  const named_tensors x{{"x", filled({2, 3}, 1.f)}};
+  for (const auto& [device, fetched] : std::map<std::string, int64_t>{{"a", 0}, {"b", 24}}) {
+    const device_tensor state = e.put(filled({2, 3}, 5.f), device);
+    CHECK(state->device() == device);
+    const run_result result = model.run(x, {.device_inputs = {{"state", state}}, .keep = {"next"}});
+    CHECK(result.stats.fetched_bytes == fetched);
+    CHECK(same(result.outputs.at("y"), filled({2, 3}, -6.f)));
+    REQUIRE(result.kept.size() == 1);
+    CHECK(same(e.fetch(result.kept.at("next")), filled({2, 3}, 6.f)));
+    CHECK(result.kept.at("next")->device() == "a");
+  }
+}
+
+TEST_CASE("outputs that are views, inputs, constants or needed elsewhere can be kept", "[actors][vulkan][B7]") {
+  const stage& s = GENERATE(from_range(stages()));
+  INFO(s.name);
+  model_builder b;
+  const value_id x = b.input("x", {2, 3});
+  const value_id shared = b.call("Relu", {x});
+  const value_id other = b.call("Neg", {shared}); // by node: on another device
+  graph g = b.build();
+  const value_id flat = g.add_value({.name = "flat"}), constant = g.add_constant("c", floats({2}, {7, 8}));
+  g.add_node({.name = "flatten", .op_type = "Flatten", .inputs = {other}, .outputs = {flat}});
+  g.outputs = {shared, other, flat, x, constant};
+  engine e(s.options);
+  const session model = e.load(g, s.how);
+  const tensor in = floats({2, 3}, {-1, 2, 3, 4, 5, 6});
+  const named_tensors all = model.run({{"x", in}}).outputs;
+  REQUIRE(all.size() == 5);
+  std::vector<std::string> names;
+  for (const auto& [name, value] : all)
+    names.push_back(name);
+  const run_result kept = model.run({{"x", in}}, {.keep = names});
+  CHECK(kept.outputs.empty());
+  for (const auto& [name, value] : all) {
+    INFO(name);
+    CHECK(same(e.fetch(kept.kept.at(name)), value));
+    const run_result one =
+        model.run({}, {.device_inputs = {{"x", e.put(in, e.devices().front().name)}}, .keep = {name}});
+    CHECK(one.outputs.size() == 4);
+    CHECK(same(e.fetch(one.kept.at(name)), value));
+    for (const auto& [other_name, got] : one.outputs)
+      CHECK(same(got, all.at(other_name)));
+  }
+  CHECK(new_gpu_messages() == "");
+}
+
+TEST_CASE("inputs that decide shapes come to the host first", "[actors][B7][D1]") {
+  model_builder b;
+  const value_id x = b.input("x", {2, 3});
+  graph g = b.build();
+  const value_id to = g.add_value({.name = "to", .type = dtype::int64, .dims = symbolic_shape{2}});
+  g.inputs.push_back(to);
+  const value_id y = g.add_value({.name = "y"});
+  g.add_node({.name = "turn", .op_type = "Reshape", .inputs = {x, to}, .outputs = {y}});
+  g.outputs = {y};
+  engine e(engine_of({reference("ref")}));
+  const session model = e.load(g);
+  for (const shape& dims : {shape{3, 2}, shape{6, 1}}) {
+    const device_tensor on_device = e.put(tensor::of<int64_t>({2}, dims), "ref");
+    const run_result result = model.run({{"x", filled({2, 3}, 1.f)}}, {.device_inputs = {{"to", on_device}}});
+    CHECK(result.outputs.at("y").dims() == dims);
+    CHECK(result.stats.fetched_bytes == 16);
+  }
+}
+
+TEST_CASE("bound sessions run side by side", "[actors][vulkan][A11]") {
+  const stage& s = GENERATE(from_range(stages()));
+  INFO(s.name);
+  engine e(s.options);
+  const session model = e.load(summing_model({50}), s.how);
+  std::atomic<int> wrong{0};
+  std::vector<std::thread> callers;
+  for (int caller = 1; caller <= 3; ++caller)
+    callers.emplace_back([&, caller] {
+      bound_session sum = model.bind({{"next", "state"}});
+      const tensor x = filled({50}, static_cast<float>(caller));
+      for (int i = 1; i <= 30; ++i) {
+        named_tensors inputs{{"x", x}};
+        if (i == 1)
+          inputs["state"] = filled({50}, 0.f);
+        wrong += !same(sum.run(inputs).outputs.at("y"), filled({50}, static_cast<float>(-i * caller)));
+      }
+    });
+  for (std::thread& t : callers)
+    t.join();
+  CHECK(wrong == 0);
+  CHECK(new_gpu_messages() == "");
+}
