@@ -52,6 +52,9 @@ struct session_options {
   placement_policy policy = placement_policy::single;
   /// Nodes whose device the caller chooses, whatever the policy.
   std::vector<placement_pin> pins;
+  /// A plan saved as JSON (`troupe plan --json`), perhaps edited: placement and chunks are as it says, or loading fails with
+  /// `errc::invalid_plan`. When one of the engine's devices is lost, the policy decides again. Empty for none.
+  std::string plan_file;
   /// Whether the rewrite fuses; off for experiments and tests. Folding and clean-up always happen.
   bool fuse = true;
   /// Which float types the model computes in; its inputs and outputs keep theirs.
@@ -216,7 +219,7 @@ public:
   /// Returns what the Vulkan validation layer has said so far.
   std::vector<std::string> gpu_messages() const;
 
-  /// Loads an ONNX file. Throws `errc::io`, `errc::invalid_model`, `errc::unsupported`.
+  /// Loads an ONNX file. Throws `errc::io`, `errc::invalid_model`, `errc::unsupported`, `errc::invalid_plan`.
   session load(const std::string& path, const session_options& options = {});
 
   /// Takes a graph built in code, through the same checks as a file.

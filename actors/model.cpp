@@ -3,6 +3,7 @@
 #include "graph/bodies.hpp"
 #include "ops/evaluate.hpp"
 #include "ops/registry.hpp"
+#include "plan/saved_plan.hpp"
 #include "rewrite/rewrite.hpp"
 
 #include <algorithm>
@@ -117,6 +118,8 @@ model_ptr make_model(graph source, session_options options, double load_ms) {
   check_stated_dims(source, options.dims);
   m->host_inputs = host_inputs_of(source);
   m->source = std::move(source);
+  if (!options.plan_file.empty())
+    m->saved = read_saved_plan(options.plan_file);
   m->options = std::move(options);
   m->load_ms = load_ms;
   return m;

@@ -12,12 +12,14 @@ struct model {
   graph source; // resolved, topologically sorted
   std::vector<value_info> inputs, outputs;
   session_options options;
+  std::shared_ptr<const saved_plan> saved; // what `options.plan_file` holds; null for none
   std::vector<std::string> host_inputs; // see host_inputs_of
   double load_ms = 0;
 };
 using model_ptr = std::shared_ptr<const model>;
 
-/// Checks a graph and the options against it. Throws `errc::invalid_model`, `errc::unsupported`, `errc::invalid_argument`.
+/// Checks a graph and the options against it, and reads the saved plan. Throws `errc::invalid_model`, `errc::unsupported`,
+/// `errc::invalid_argument`, `errc::invalid_plan`, `errc::io`.
 model_ptr make_model(graph source, session_options options, double load_ms);
 
 /// What a run is given: tensors in the host's memory, and those that lie on devices. An input may be in both: then both are the

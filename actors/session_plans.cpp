@@ -101,7 +101,12 @@ std::vector<device_info> session_plans::usable_devices() const {
 }
 
 plan_options session_plans::options_for(const bindings& symbols) const {
-  return {.policy = model_->options.policy, .pins = usable_pins(), .expected = symbols};
+  // A saved plan is for all devices.
+  const bool complete = usable_.size() == devices_.size();
+  return {.policy = model_->options.policy,
+          .saved = complete ? model_->saved : nullptr,
+          .pins = usable_pins(),
+          .expected = symbols};
 }
 
 std::shared_ptr<planned_model> session_plans::describe_body(std::shared_ptr<const plan> compiled) {
@@ -141,6 +146,8 @@ void session_plans::bind_first(const specialisation& s, prepared_run& run) {
   try {
     run.bound = bind(run.source, 0, run.symbols, &run.cached);
   } catch (const memory_shortage& e) {
+    if (run.source->compiled->options.saved)
+      throw; // nothing may go elsewhere than it says
     const auto start = steady::now();
     run.source = describe(plan_that_fits(s.program, usable_devices(), options_for(run.symbols), run.symbols, e));
     stats_.plan_ms += milliseconds_since(start);

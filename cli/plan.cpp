@@ -1,4 +1,4 @@
-// troupe plan: which device runs what, in which chunks, and what moves.
+// troupe plan: which device runs what and why, in which chunks, and what moves.
 #include "cli/command.hpp"
 
 #include "plan/print.hpp"
@@ -8,23 +8,35 @@
 namespace troupe::cli {
 namespace {
 
-void print_plan(const model_options& options) {
-  engine devices(options.engine());
-  const session model = devices.load(model_file(options.model).string(), options.session());
-  const named_tensors inputs =
-      complete_inputs(model.inputs(), read_inputs(options.inputs), options.dim_values(), options.seed);
-  const auto plan = model.plan_for(inputs);
+struct plan_arguments : model_options {
+  bool dot = false;
+  std::string node;
+};
+
+void print_plan(const plan_arguments& args) {
+  engine devices(args.engine());
+  const session model = devices.load(model_file(args.model).string(), args.session());
+  const named_tensors inputs = complete_inputs(model.inputs(), read_inputs(args.inputs), args.dim_values(), args.seed);
   const bound_plan_ptr bound = model.bind_for(inputs);
-  std::cout << (options.json ? to_json(*plan, bound.get()) : to_text(*plan, bound.get())) << '\n';
+  const plan& p = *bound->source;
+  if (!args.node.empty())
+    std::cout << describe_node(p, args.node, bound.get());
+  else if (args.dot)
+    std::cout << to_dot(p, bound.get());
+  else
+    std::cout << (args.json ? to_json(p, bound.get()) + "\n" : to_text(p, bound.get()));
 }
 
 } // namespace
 
 void add_plan(CLI::App& app) {
-  auto options = std::make_shared<model_options>();
-  CLI::App* command = app.add_subcommand("plan", "Print the plan of a model");
-  add_model_options(*command, *options);
-  command->callback([options] { print_plan(*options); });
+  auto args = std::make_shared<plan_arguments>();
+  CLI::App* command = app.add_subcommand(
+      "plan", "Print the plan of a model; `--json` is what `--load` takes, here and in `troupe run`");
+  add_model_options(*command, *args);
+  command->add_flag("--dot", args->dot, "Print a Graphviz graph: devices, chunks, transfers with their bytes");
+  command->add_option("--node", args->node, "Print all about one node: where it is and why, operands, attributes");
+  command->callback([args] { print_plan(*args); });
 }
 
 } // namespace troupe::cli

@@ -40,7 +40,7 @@ std::string pipeline_file_path(const gpu_snapshot& s) {
   h.add(s.driver_version);
   h.add_bytes(s.pipeline_cache_uuid.data(), s.pipeline_cache_uuid.size());
   const hash128 key = h.digest();
-  return (folder / fmt::format("pipelines-{:016x}{:016x}", key.high, key.low)).string();
+  return (folder / ("pipelines-" + to_hex(key))).string();
 }
 
 std::vector<std::byte> read_pipeline_file(const std::string& path) {

@@ -13,6 +13,7 @@ std::string_view to_string(errc code) {
     case errc::device_lost: return "device_lost";
     case errc::timeout: return "timeout";
     case errc::cancelled: return "cancelled";
+    case errc::invalid_plan: return "invalid_plan";
     case errc::invalid_argument: return "invalid_argument";
     case errc::internal: return "internal";
   }

@@ -29,6 +29,8 @@ enum class errc : unsigned char {
   timeout,
   /// The caller cancelled the run.
   cancelled,
+  /// A saved plan is malformed, or does not fit the model or the devices; the message names the node or device.
+  invalid_plan,
   /// A wrong argument from the caller (an unknown device name, a malformed option).
   invalid_argument,
   /// A defect of troupe itself.

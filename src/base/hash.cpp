@@ -1,5 +1,7 @@
 #include "base/hash.hpp"
 
+#include <fmt/format.h>
+
 #define XXH_STATIC_LINKING_ONLY // for the definition of XXH3_state_t
 #include <xxhash.h>
 
@@ -22,6 +24,10 @@ void hasher::add_bytes(const void* data, size_t size) {
 void hasher::add(std::string_view text) {
   add(text.size());
   add_bytes(text.data(), text.size());
+}
+
+std::string to_hex(const hash128& hash) {
+  return fmt::format("{:016x}{:016x}", hash.high, hash.low);
 }
 
 hash128 hasher::digest() const {

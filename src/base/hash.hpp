@@ -5,6 +5,7 @@
 #include <functional>
 #include <memory>
 #include <span>
+#include <string>
 #include <string_view>
 #include <type_traits>
 
@@ -14,6 +15,9 @@ struct hash128 {
   uint64_t high = 0, low = 0;
   bool operator==(const hash128&) const = default;
 };
+
+/// Returns 32 hexadecimal digits.
+std::string to_hex(const hash128& hash);
 
 /// Hashes a sequence of values. Strings carry their length, so that "ab","c" and "a","bc" differ.
 class hasher {

@@ -12,8 +12,8 @@ constexpr chunk_id none = UINT32_MAX;
 class chunk_builder {
 public:
   chunk_builder(const graph& program, const adjacency& edges, std::span<const device_index> placement,
-                const segmentation& segments)
-      : program_(program), edges_(edges), placement_(placement), segments_(segments),
+                const segmentation& segments, std::span<const uint32_t> given)
+      : program_(program), edges_(edges), placement_(placement), segments_(segments), given_(given),
         chunk_of_(program.nodes.size(), none), decides_shapes_(program.values.size(), false) {
     for (device_index d : placement)
       open_.resize(std::max<size_t>(open_.size(), d + 1), none);
@@ -67,15 +67,19 @@ private:
     return false;
   }
 
+  bool starts_chunk(node_id n, chunk_id open) const {
+    return given_.empty() ? needs_new_wait(n) : given_[n] != given_[chunks_[open].nodes.front()];
+  }
+
   void add(node_id n) {
     const device_index device = placement_[n];
-    if (open_[device] == none || needs_new_wait(n))
+    if (open_[device] == none || starts_chunk(n, open_[device]))
       open(device, segments_.of_node[n]);
     const chunk_id id = open_[device];
     chunk_of_[n] = id;
     chunks_[id].nodes.push_back(n);
     add_uploads(n, id);
-    if (add_downloads(n, id))
+    if (add_downloads(n, id) && given_.empty())
       open_[device] = none;
   }
 
@@ -141,6 +145,7 @@ private:
   const adjacency& edges_;
   std::span<const device_index> placement_;
   const segmentation& segments_;
+  std::span<const uint32_t> given_; // chunk by node; empty where they are grown
   std::vector<chunk> chunks_;
   std::vector<chunk_id> chunk_of_;                // by node
   std::vector<bool> decides_shapes_;              // by value: the host must see its dims
@@ -152,8 +157,8 @@ private:
 } // namespace
 
 std::vector<chunk> build_chunks(const graph& program, const adjacency& edges, std::span<const device_index> placement,
-                                const segmentation& segments) {
-  return chunk_builder(program, edges, placement, segments).build();
+                                const segmentation& segments, std::span<const uint32_t> given) {
+  return chunk_builder(program, edges, placement, segments, given).build();
 }
 
 } // namespace troupe

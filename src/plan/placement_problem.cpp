@@ -84,6 +84,7 @@ plan_options options_without_bodies(const graph& program, plan_options options) 
 }
 
 plan_options options_for_body(const graph& body, plan_options options) {
+  options.saved = nullptr; // it is of the outermost graph
   std::erase_if(options.pins,
                 [&](const placement_pin& p) { return !holds_here(p, body) && !holds_in_bodies(p, body); });
   return options;

@@ -1,6 +1,7 @@
 #include "plan/plan.hpp"
 
 #include "base/checked.hpp"
+#include "base/utf8.hpp"
 #include "graph/bodies.hpp"
 #include "plan/chunks.hpp"
 #include "plan/layout.hpp"
@@ -10,12 +11,15 @@
 #include "plan/placement_problem.hpp"
 #include "plan/plan_key.hpp"
 #include "plan/predict.hpp"
+#include "plan/saved_plan.hpp"
 #include "plan/segments.hpp"
 #include "plan/split_transfers.hpp"
 #include "plan/waves.hpp"
 
 #include <algorithm>
 #include <set>
+#include <unordered_map>
+#include <unordered_set>
 #include <utility>
 
 namespace troupe {
@@ -44,6 +48,18 @@ void check_ranks(const graph& g) {
     check(v, "a graph output");
 }
 
+/// Gives every node a name of its own, in UTF-8: plans are saved and edited by name.
+void name_nodes(graph& g) {
+  std::unordered_set<std::string> taken;
+  std::unordered_map<std::string, size_t> last_number;
+  for (node& n : g.nodes) {
+    const std::string name = to_utf8(n.name.empty() ? n.op_type : n.name);
+    n.name = name;
+    while (!taken.insert(n.name).second)
+      n.name = fmt::format("{}#{}", name, ++last_number.try_emplace(name, 1).first->second);
+  }
+}
+
 /// Returns a copy of the graph that has only what the outputs need, in topological order.
 graph prepare(const graph& given) {
   if (given.outputs.empty())
@@ -54,6 +70,7 @@ graph prepare(const graph& given) {
     sort_topologically(g);
   remove_dead(g);
   check_ranks(g);
+  name_nodes(g);
   return g;
 }
 
@@ -106,6 +123,46 @@ void sum_weights(plan& p) {
     }
 }
 
+/// Returns which nodes of `g` are not among `names`, which are in the order of the others.
+std::vector<bool> find_inserted(const graph& g, const std::vector<std::string>& names) {
+  std::vector<bool> inserted;
+  size_t next = 0;
+  for (const node& n : g.nodes) {
+    const bool own = next < names.size() && n.name == names[next];
+    inserted.push_back(!own);
+    next += own;
+  }
+  expects(next == names.size(), "find_inserted: a node is gone");
+  return inserted;
+}
+
+/// Places the nodes and inserts what moves and reorders values; returns their chunks where a saved plan decides.
+chunk_assignment place_and_insert(graph& g, plan& p) {
+  chunk_assignment given;
+  p.placement = p.options.saved ? place_as_saved(g, p.structure, p.devices, *p.options.saved, given)
+                                : place(g, p.devices, p.options);
+  place_control_flow(p, g);
+  if (!p.options.saved)
+    order_nodes(g, p.placement, p.devices, expected_dims(g, p.options.expected));
+  std::vector<std::string> names;
+  for (const node& n : g.nodes)
+    names.push_back(n.name);
+  split_transfers(g, p.placement, p.devices);
+  assign_layouts(g, p.placement, p.devices);
+  p.inserted = find_inserted(g, names);
+  name_nodes(g);
+  return p.options.saved ? include_inserted(g, p.inserted, p.placement, *p.options.saved, given) : given;
+}
+
+/// A chunk is in one segment: what a segment's shapes need is computed by those before it.
+void check_saved_segments(const graph& g, const saved_plan& saved, const chunk_assignment& given,
+                          const segmentation& segments) {
+  for (size_t n = 1; n < given.size(); ++n)
+    if (given[n] == given[n - 1] && segments.of_node[n] != segments.of_node[n - 1])
+      fail(errc::invalid_plan, "{}: '{}' and '{}' cannot be in one chunk: shapes depend on data in between",
+           saved.source, g.nodes[n - 1].name, g.nodes[n].name);
+}
+
 void index_chunks(plan& p) {
   p.chunk_of_node.resize(p.program->nodes.size());
   p.segment_begin.assign(p.segment_count + 1, 0);
@@ -151,16 +208,15 @@ std::shared_ptr<plan> compile(const graph& prepared, const std::vector<device_in
                               const plan_options& options) {
   auto p = std::make_shared<plan>();
   auto g = std::make_shared<graph>(prepared);
+  p->options = options;
+  p->structure = structure_of(*g);
   p->devices = devices;
-  p->policy = options.policy;
-  p->placement = place(*g, p->devices, options);
-  place_control_flow(*p, *g);
-  order_nodes(*g, p->placement, p->devices, expected_dims(*g, options.expected));
-  split_transfers(*g, p->placement, p->devices);
-  assign_layouts(*g, p->placement, p->devices);
+  const chunk_assignment given = place_and_insert(*g, *p);
   adjacency edges = adjacency_of(*g);
   segmentation segments = find_segments(*g, edges.producer);
-  p->chunks = build_chunks(*g, edges, p->placement, segments);
+  if (options.saved)
+    check_saved_segments(*g, *options.saved, given, segments);
+  p->chunks = build_chunks(*g, edges, p->placement, segments, given);
   p->segment_count = segments.count;
   p->storage = find_storage(*g, edges.producer, p->placement, segments.of_node);
   p->program = g;
@@ -196,7 +252,7 @@ std::shared_ptr<plan> better_than_single(std::shared_ptr<plan> spread, const gra
     spread->remarks.push_back("predicted: " + figures);
     return spread;
   }
-  alone->policy = asked;
+  alone->options.policy = asked;
   alone->remarks.push_back("predicted: " + figures + ", which was taken");
   return alone;
 }
@@ -210,9 +266,11 @@ std::shared_ptr<const plan> make_plan(const std::shared_ptr<const graph>& progra
   const graph prepared = prepare(*program);
   const plan_options own = options_without_bodies(prepared, options);
   std::shared_ptr<plan> p = compile(prepared, devices, own);
-  if (options.policy == placement_policy::heft && devices.size() > 1)
+  if (options.policy == placement_policy::heft && !options.saved && devices.size() > 1)
     p = better_than_single(std::move(p), prepared, devices, own);
   plan_bodies(*p, devices, options);
+  if (options.saved)
+    verify(*p);
   p->key = plan_key(hash_of(*program), devices, options);
   return p;
 }

@@ -93,6 +93,29 @@ enum class placement_policy : uint8_t {
   heft,          // earliest predicted finish, moves between devices included
 };
 
+/// Says which device runs the nodes whose name, or an output's name, matches a pattern.
+struct placement_pin {
+  std::string
+      pattern; // '*' stands for any text, '?' for any character; an exact name wins over patterns, then the later pin
+  std::string device; // device_info::name
+
+  bool operator==(const placement_pin&) const = default;
+};
+
+struct saved_plan;
+
+struct plan_options {
+  placement_policy policy = placement_policy::single;
+  /// A plan to make again (saved_plan.hpp): devices and chunks are as it says, whatever the other options. Null for none.
+  std::shared_ptr<const saved_plan> saved;
+  /// Hold under every policy.
+  std::vector<placement_pin> pins;
+  /// What symbolic dims are likely to be, for predicted times and memory; others count as `representative_dim`.
+  bindings expected;
+  /// Bytes that `greedy_memory` may fill, by device; empty: each device's `memory_bytes`.
+  std::vector<int64_t> budgets;
+};
+
 struct plan;
 
 /// One body of a control-flow node, planned.
@@ -104,12 +127,14 @@ struct planned_body {
 
 struct plan {
   hash128 key;                          // of everything the plan depends on
+  plan_options options;                 // that it was made with
+  hash128 structure;                    // of the model: which saved plans fit it (saved_plan.hpp)
   std::shared_ptr<const graph> program; // rewritten, resolved, inferred, layouts assigned
   std::vector<device_info> devices;     // the real ones, then one for each control-flow node
-  placement_policy policy = placement_policy::single;
   /// What placement did that its reader should know: what did not fit where, and went where instead. For people.
   std::vector<std::string> remarks;
   std::vector<device_index> placement; // by node
+  std::vector<bool> inserted;          // by node: whether planning added it (layouts, pieces of transfers)
   std::vector<planned_body> bodies;    // ascending by node, in the order of `bodies_of`
   std::vector<chunk> chunks;           // by chunk_id; ascending by segment
   uint32_t segment_count = 1;
@@ -144,26 +169,8 @@ value_id root_on(const plan& p, const chunk& c, value_id v);
 /// Adds the data-dependent symbols that `v`, computed with shape `dims`, stands for (see `plan::symbols`).
 void bind_data_symbols(const plan& p, value_id v, const shape& dims, bindings& values);
 
-/// Says which device runs the nodes whose name, or an output's name, matches a pattern.
-struct placement_pin {
-  std::string
-      pattern; // '*' stands for any text, '?' for any character; an exact name wins over patterns, then the later pin
-  std::string device; // device_info::name
-
-  bool operator==(const placement_pin&) const = default;
-};
-
-struct plan_options {
-  placement_policy policy = placement_policy::single;
-  /// Hold under every policy.
-  std::vector<placement_pin> pins;
-  /// What symbolic dims are likely to be, for predicted times and memory; others count as `representative_dim`.
-  bindings expected;
-  /// Bytes that `greedy_memory` may fill, by device; empty: each device's `memory_bytes`.
-  std::vector<int64_t> budgets;
-};
-
-/// Plans a rewritten graph on `devices` (at least one). Throws `errc::unsupported`, `errc::invalid_model`.
+/// Plans a rewritten graph on `devices` (at least one). Nodes of the plan's program have names of their own, in UTF-8. Throws
+/// `errc::unsupported`, `errc::invalid_model`, `errc::invalid_plan`.
 std::shared_ptr<const plan> make_plan(const std::shared_ptr<const graph>& program, std::vector<device_info> devices,
                                       const plan_options& options);
 

@@ -1,37 +1,13 @@
 #include "plan/plan_key.hpp"
 
 #include "ops/op.hpp"
+#include "plan/saved_plan.hpp"
 
 #include <algorithm>
 #include <bit>
 
 namespace troupe {
 namespace {
-
-void add_ids(hasher& h, const std::vector<value_id>& ids) {
-  h.add(std::span<const value_id>(ids));
-}
-
-void add_attribute(hasher& h, const attribute& value) {
-  h.add(value.index());
-  const auto add = [&](const auto& v) {
-    using T = std::decay_t<decltype(v)>;
-    if constexpr (std::is_same_v<T, tensor>) {
-      h.add(weight::from_tensor(v)->key);
-    } else if constexpr (std::is_same_v<T, std::shared_ptr<const graph>>) {
-      h.add(hash_of(*v));
-    } else if constexpr (std::is_same_v<T, std::vector<std::string>>) {
-      h.add(v.size());
-      for (const std::string& text : v)
-        h.add(text);
-    } else if constexpr (std::is_arithmetic_v<T> || std::is_same_v<T, std::string>) {
-      h.add(v);
-    } else {
-      h.add(std::span<const typename T::value_type>(v));
-    }
-  };
-  std::visit(add, value);
-}
 
 void add_dims(hasher& h, const std::vector<dim>& dims) {
   h.add(dims.size());
@@ -44,33 +20,89 @@ void add_dims(hasher& h, const std::vector<dim>& dims) {
   }
 }
 
-void add_value(hasher& h, const value& v) {
-  h.add(v.type);
-  h.add(v.layout);
-  h.add(v.dims.has_value());
-  if (v.dims)
-    add_dims(h, *v.dims);
-  h.add(v.constant != nullptr);
-  if (v.constant)
-    h.add(v.constant->key);
-  h.add(v.known.has_value());
-  if (v.known)
-    add_dims(h, *v.known);
+void add_ids(hasher& h, const std::vector<value_id>& ids) {
+  h.add(std::span<const value_id>(ids));
 }
 
-void add_node(hasher& h, const node& n) {
-  h.add(n.domain);
-  h.add(n.op_type);
-  h.add(n.def ? n.def->since : int64_t{-1});
-  h.add(n.captures);
-  add_ids(h, n.inputs);
-  add_ids(h, n.outputs);
-  h.add(n.attrs.all().size());
-  for (const auto& [name, value] : n.attrs.all()) {
-    h.add(name);
-    add_attribute(h, value);
+/// What of a graph counts.
+enum class aspect : uint8_t {
+  content,   // everything that results depend on
+  structure, // nodes' names, but not the elements of weights
+};
+
+class graph_hasher {
+public:
+  graph_hasher(hasher& h, aspect what) : h_(h), what_(what) {}
+
+  void add(const graph& g) {
+    h_.add(g.values.size());
+    for (const value& v : g.values)
+      add(v);
+    h_.add(g.nodes.size());
+    for (const node& n : g.nodes)
+      add(n);
+    for (const auto* ids : {&g.inputs, &g.outputs, &g.captured}) {
+      add_ids(h_, *ids);
+      for (value_id v : *ids)
+        h_.add(g.values[v].name);
+    }
   }
-}
+
+private:
+  void add(const value& v) {
+    h_.add(v.type);
+    h_.add(v.layout);
+    h_.add(v.dims.has_value());
+    if (v.dims)
+      add_dims(h_, *v.dims);
+    h_.add(v.constant != nullptr);
+    if (v.constant && what_ == aspect::content)
+      h_.add(v.constant->key);
+    h_.add(v.known.has_value());
+    if (v.known)
+      add_dims(h_, *v.known);
+  }
+
+  void add(const node& n) {
+    if (what_ == aspect::structure)
+      h_.add(n.name);
+    h_.add(n.domain);
+    h_.add(n.op_type);
+    h_.add(n.def ? n.def->since : int64_t{-1});
+    h_.add(n.captures);
+    add_ids(h_, n.inputs);
+    add_ids(h_, n.outputs);
+    h_.add(n.attrs.all().size());
+    for (const auto& [name, value] : n.attrs.all()) {
+      h_.add(name);
+      add(value);
+    }
+  }
+
+  void add(const attribute& value) {
+    h_.add(value.index());
+    const auto add_one = [&](const auto& v) {
+      using T = std::decay_t<decltype(v)>;
+      if constexpr (std::is_same_v<T, tensor>) {
+        h_.add(weight::from_tensor(v)->key);
+      } else if constexpr (std::is_same_v<T, std::shared_ptr<const graph>>) {
+        add(*v);
+      } else if constexpr (std::is_same_v<T, std::vector<std::string>>) {
+        h_.add(v.size());
+        for (const std::string& text : v)
+          h_.add(text);
+      } else if constexpr (std::is_arithmetic_v<T> || std::is_same_v<T, std::string>) {
+        h_.add(v);
+      } else {
+        h_.add(std::span<const typename T::value_type>(v));
+      }
+    };
+    std::visit(add_one, value);
+  }
+
+  hasher& h_;
+  const aspect what_;
+};
 
 /// The bindings name every field, so that a new one does not compile before it is hashed.
 void add_features(hasher& h, const gpu_features& gpu) {
@@ -123,17 +155,13 @@ void add_device(hasher& h, const device_info& device) {
 
 hash128 hash_of(const graph& g) {
   hasher h;
-  h.add(g.values.size());
-  for (const value& v : g.values)
-    add_value(h, v);
-  h.add(g.nodes.size());
-  for (const node& n : g.nodes)
-    add_node(h, n);
-  for (const auto* ids : {&g.inputs, &g.outputs, &g.captured}) {
-    add_ids(h, *ids);
-    for (value_id v : *ids)
-      h.add(g.values[v].name);
-  }
+  graph_hasher(h, aspect::content).add(g);
+  return h.digest();
+}
+
+hash128 structure_of(const graph& g) {
+  hasher h;
+  graph_hasher(h, aspect::structure).add(g);
   return h.digest();
 }
 
@@ -143,8 +171,11 @@ hash128 plan_key(const hash128& program, std::span<const device_info> devices, c
   h.add(devices.size());
   for (const device_info& d : devices)
     add_device(h, d);
-  const auto& [policy, pins, expected, budgets] = options;
+  const auto& [policy, saved, pins, expected, budgets] = options;
   h.add(policy);
+  h.add(saved != nullptr);
+  if (saved)
+    h.add(saved->key);
   h.add(pins.size());
   for (const placement_pin& p : pins) {
     h.add(p.pattern);

@@ -9,6 +9,10 @@ namespace troupe {
 /// by their keys, interface names, requested outputs. Costs a pass over the graph: keep the result beside it.
 hash128 hash_of(const graph& g);
 
+/// Hashes the same, except what the weights' elements are; for saved plans, which a change of them leaves valid. Nodes' names
+/// count too.
+hash128 structure_of(const graph& g);
+
 /// Returns the key of the plan of a graph with hash `program` on `devices`. Bytes of memory count by their four highest bits.
 hash128 plan_key(const hash128& program, std::span<const device_info> devices, const plan_options& options);
 

@@ -19,6 +19,7 @@ public:
 
   void run() {
     check_tables();
+    check_roots();
     for (chunk_id id = 0; id < p_.chunks.size(); ++id) {
       check_edges(id);
       check_nodes(id);
@@ -30,7 +31,6 @@ public:
     for (chunk_id id = 0; id < p_.chunks.size(); ++id)
       check_transfers(id);
     check_purpose();
-    check_roots();
     check_bodies();
   }
 
@@ -43,10 +43,12 @@ private:
                       p_.producer.size() == values && p_.storage.size() == values &&
                       p_.segment_of_value.size() == values && p_.slots.size() == values &&
                       p_.dims.size() == p_.segment_count && p_.segment_begin.size() == p_.segment_count + 1 &&
-                      p_.segment_begin.back() == p_.chunks.size() && p_.segment_begin.front() == 0;
+                      p_.segment_begin.back() == p_.chunks.size() && p_.segment_begin.front() == 0 &&
+                      std::is_sorted(p_.segment_begin.begin(), p_.segment_begin.end());
     if (!fits)
       fail(errc::internal, "the plan's tables do not fit its graph");
     made_in_.assign(nodes, unseen);
+    writer_.assign(values, -1);
   }
 
   void check_edges(chunk_id id) const {
@@ -85,6 +87,7 @@ private:
       if (p_.placement[n] != c.device || p_.chunk_of_node[n] != id)
         broken(id, "{} is placed elsewhere", describe(g_.nodes[n]));
       check_operands(id, n);
+      check_results(id, n);
       made_in_[n] = id;
     }
     const auto place = std::make_pair(c.segment, c.device);
@@ -141,6 +144,20 @@ private:
         broken(id, "{} reads '{}', which is not on its device", describe(g_.nodes[n]), g_.values[v].name);
       if (p_.segment_of_value[v] > c.segment)
         broken(id, "{} reads '{}', whose shape is not known yet", describe(g_.nodes[n]), g_.values[v].name);
+    }
+  }
+
+  /// A tensor has one writer.
+  void check_results(chunk_id id, node_id n) {
+    for (value_id v : g_.nodes[n].outputs) {
+      if (v == no_value)
+        continue;
+      if (writer_[v] >= 0)
+        broken(id, "{} writes '{}', which {} writes already", describe(g_.nodes[n]), g_.values[v].name,
+               describe(g_.nodes[writer_[v]]));
+      if (p_.producer[v] != n)
+        broken(id, "{} writes '{}', but the plan's tables say otherwise", describe(g_.nodes[n]), g_.values[v].name);
+      writer_[v] = n;
     }
   }
 
@@ -217,6 +234,7 @@ private:
   const plan& p_;
   const graph& g_;
   std::vector<chunk_id> made_in_; // by node
+  std::vector<node_id> writer_;   // by value
   std::map<std::pair<uint32_t, device_index>, chunk_id> last_on_;
   std::set<place_and_value> uploaded_, moved_;
   std::set<value_id> downloaded_;

@@ -1,9 +1,13 @@
 // Properties of plans of thousands of random graphs: invariants, memory, and simulated executions in random order.
 #include "plan/graphs.hpp"
 #include "plan/layout_buckets.hpp"
+#include "plan/print.hpp"
 #include "plan/ready_set.hpp"
+#include "plan/saved_plan.hpp"
 #include "plan/waves.hpp"
 #include "support/catch.hpp"
+
+#include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <random>
@@ -296,4 +300,68 @@ TEST_CASE("random plans keep their invariants and execute in any order", "[plan]
   CHECK(late_known > 30);
   CHECK(wide_waves > 100);
   CHECK(shared_layouts > 3000);
+}
+
+namespace {
+
+/// Devices and nodes of every chunk, by name.
+std::vector<std::pair<device_index, std::set<std::string>>> chunk_names(const plan& p) {
+  std::vector<std::pair<device_index, std::set<std::string>>> chunks;
+  for (const chunk& c : p.chunks) {
+    chunks.emplace_back(c.device, std::set<std::string>());
+    for (node_id n : c.nodes)
+      chunks.back().second.insert(p.program->nodes[n].name);
+  }
+  return chunks;
+}
+
+/// Moves a random run of a random chunk's nodes into a chunk of its own or into another one.
+void edit_randomly(generator& random, nlohmann::json& saved) {
+  auto& chunks = saved["chunks"];
+  const size_t from = below(random, chunks.size());
+  if (below(random, 2))
+    chunks.push_back({{"device", saved["devices"][below(random, saved["devices"].size())]["name"]},
+                      {"nodes", nlohmann::json::array()}});
+  auto& nodes = chunks[from]["nodes"];
+  auto& target = chunks[below(random, 2) ? chunks.size() - 1 : below(random, chunks.size())]["nodes"];
+  for (size_t count = below(random, nodes.size() + 1); count-- > 0;) {
+    const nlohmann::json moved = nodes.back();
+    nodes.erase(nodes.size() - 1);
+    target.push_back(moved);
+  }
+}
+
+} // namespace
+
+TEST_CASE("random plans survive being saved, and edited ones execute or are refused", "[plan][B1][A12]") {
+  size_t followed = 0, refused = 0;
+  for (uint64_t seed = 0; seed < 1500; ++seed) {
+    generator random(seed);
+    INFO("seed " << seed);
+    const auto g = random_graph(random);
+    const std::vector<device_info> devices = random_devices(random);
+    const auto policy = below(random, 4) ? placement_policy::round_robin : placement_policy::single;
+    const auto original = make_plan(g, devices, {policy});
+    auto saved = nlohmann::json::parse(to_json(*original));
+    const auto again = make_plan(g, devices, {.saved = parse_saved_plan(saved.dump(), "saved")});
+    verify(*again);
+    CHECK(chunk_names(*again) == chunk_names(*original));
+    if (original->chunks.empty())
+      continue;
+    edit_randomly(random, saved);
+    try {
+      const auto edited = make_plan(g, devices, {.saved = parse_saved_plan(saved.dump(), "edited")});
+      verify(*edited);
+      layout_buckets layouts(4);
+      for (auto mode : {completion_mode::device, completion_mode::host})
+        simulated_execution(edited, layouts, mode, random).run();
+      ++followed;
+    } catch (const error& e) {
+      INFO(e.what());
+      CHECK(e.code() == errc::invalid_plan);
+      ++refused;
+    }
+  }
+  CHECK(followed > 300);
+  CHECK(refused > 300);
 }

@@ -1,0 +1,71 @@
+// Sessions that follow a saved plan.
+#include "actors/engine.hpp"
+#include "device/fault_device.hpp"
+#include "loader/models.hpp"
+#include "plan/print.hpp"
+#include "support/catch.hpp"
+#include "support/direct_evaluation.hpp"
+#include "support/reference_device.hpp"
+#include "support/small_models.hpp"
+
+using namespace troupe;
+using namespace troupe::test;
+
+namespace {
+
+const tensor six = floats({2, 3}, {-1, 2, 3, 4, 5, 6});
+
+/// Device names by chunk.
+std::vector<std::string> devices_of(const plan& p) {
+  std::vector<std::string> names;
+  for (const chunk& c : p.chunks)
+    names.push_back(p.devices[c.device].name);
+  return names;
+}
+
+} // namespace
+
+TEST_CASE("a session follows a saved plan of any policy and gives the same answer", "[actors][B1]") {
+  const scratch_folder folder;
+  const graph g = fan_out(3, 4);
+  const named_tensors inputs{{"x", floats({4}, {-1, 0, 1, 2})}}, want = evaluate_directly(g, inputs);
+  for (const placement_policy policy : {placement_policy::single, placement_policy::round_robin}) {
+    engine e({.devices = {"cpu*3"}});
+    const auto original = e.load(g, {.policy = policy, .fuse = false}).plan_for(inputs);
+    const auto file = folder.write("plan.json", to_json(*original));
+    const session s = e.load(g, {.plan_file = file.string(), .fuse = false});
+    CHECK(devices_of(*s.plan_for(inputs)) == devices_of(*original));
+    const named_tensors outputs = s.run(inputs).outputs;
+    for (const auto& [name, expected] : want)
+      for (int64_t i = 0; i < expected.size(); ++i)
+        CHECK(outputs.at(name).data<float>()[i] == Approx(expected.data<float>()[i]));
+  }
+}
+
+TEST_CASE("a plan that does not fit is refused when the model is loaded", "[actors][B1]") {
+  const scratch_folder folder;
+  engine e({.devices = {"null"}});
+  const auto file = folder.write("plan.json", to_json(*e.load(chain(3)).plan_for({{"x", six}})));
+  CHECK(error_of([&] { e.load(chain(5), {.plan_file = file.string()}); }).starts_with("invalid_plan: "));
+  CHECK(error_of([&] {
+          e.load(chain(3), {.plan_file = file.string(), .fuse = false});
+        }).find("with other options (fusion, precision, outputs)") != std::string::npos);
+  CHECK(error_of([&] { e.load(chain(3), {.plan_file = "none.json"}); }).starts_with("io: "));
+  CHECK(e.load(chain(3), {.plan_file = file.string()}).run({{"x", six}}).outputs.size() == 1);
+}
+
+TEST_CASE("when a device of a saved plan is lost, the policy decides", "[actors][B1][C11]") {
+  const scratch_folder folder;
+  engine_options options{.devices = {}};
+  options.custom_devices.push_back([] { return std::make_unique<reference_device>("good"); });
+  options.custom_devices.push_back([] {
+    return std::make_unique<fault_device>(std::make_unique<reference_device>("bad"), fault_script{.die_at = 0});
+  });
+  engine e(options);
+  const session_options round_robin{.policy = placement_policy::round_robin, .fuse = false};
+  const auto file = folder.write("plan.json", to_json(*e.load(chain(4), round_robin).plan_for({{"x", six}})));
+  const session s = e.load(chain(4), {.plan_file = file.string(), .fuse = false});
+  const run_result r = s.run({{"x", six}});
+  CHECK(r.stats.lost_devices == std::vector<std::string>{"bad"});
+  CHECK(devices_of(*s.plan_for({{"x", six}})) == std::vector<std::string>{"good"});
+}
