@@ -109,6 +109,7 @@ session_options model_options::session() const {
     auto [pattern, device] = split_assignment(text, "--pin", text.rfind('=')); // node names may hold one
     options.pins.push_back({std::move(pattern), std::move(device)});
   }
+  options.plan_file = plan_file;
   options.fuse = !no_fuse;
   options.precision = parse_precision(precision);
   options.dims = dim_values();
@@ -130,6 +131,8 @@ void add_engine_options(CLI::App& command, model_options& options) {
   command.add_option("--policy", options.policy, known);
   command.add_option("--pin", options.pins, "Node on a device, whatever the policy: 'NAME=DEVICE', * and ? in NAME")
       ->allow_extra_args(false);
+  command.add_option("--load-plan,--load", options.plan_file,
+                     "Place and cut as a saved plan says (`troupe plan --json`, perhaps edited)");
   command.add_option("--precision", options.precision,
                      "fp32 (default), auto: float types as in the file; fp16: compute float32 in float16");
   command.add_flag("--no-fuse", options.no_fuse, "Run the model's own operators, nothing fused");
@@ -244,6 +247,15 @@ int64_t parse_bytes(std::string_view text, std::string_view option) {
   if (status != std::errc{} || row == units.end() || !(number >= 0 && number * row->second < 0x1p62))
     fail(errc::invalid_argument, "{} '{}': expected bytes, e.g. 4096, 500MB or 2GiB", option, text);
   return static_cast<int64_t>(number * row->second);
+}
+
+void count_nodes(const plan& p, std::map<std::string, int>& nodes) {
+  for (size_t n = 0; n < p.placement.size(); ++n)
+    if (const device_info& d = p.devices[p.placement[n]];
+        d.kind != device_kind::control && !is_view(p.program->nodes[n]))
+      ++nodes[d.name];
+  for (const planned_body& body : p.bodies)
+    count_nodes(*body.compiled, nodes);
 }
 
 int64_t peak_memory_bytes() {

@@ -19,6 +19,7 @@ struct model_options {
   std::string policy = "single";
   std::vector<std::string> pins;   // "conv*=vulkan:0"
   std::vector<std::string> memory; // "vulkan:0=2GiB"
+  std::string plan_file;
   std::string precision = "fp32";
   std::vector<std::string> dims;   // "batch=8"
   std::vector<std::string> inputs; // "name=file"
@@ -68,6 +69,9 @@ int64_t parse_bytes(std::string_view text, std::string_view option);
 /// Returns e.g. "float32 [1, 3, 224, 224]".
 std::string describe(const tensor& t);
 
+/// Adds the nodes that devices run, by device, those of bodies included; views are free and not counted.
+void count_nodes(const plan& p, std::map<std::string, int>& nodes);
+
 /// Returns the most host memory this process has had resident, in bytes.
 int64_t peak_memory_bytes();
 
@@ -76,6 +80,8 @@ void add_run(CLI::App& app);
 void add_test(CLI::App& app);
 void add_bench(CLI::App& app);
 void add_plan(CLI::App& app);
+void add_inspect(CLI::App& app);
+void add_verify(CLI::App& app);
 void add_profile(CLI::App& app);
 void add_devices(CLI::App& app);
 void add_operators(CLI::App& app);

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -21,11 +22,18 @@ double distance(double got, double want, const tolerance& allowed) {
 comparison compare_numbers(const std::vector<double>& got, const std::vector<double>& want, const tolerance& allowed) {
   comparison result;
   size_t at = 0;
-  for (size_t i = 0; i < want.size(); ++i)
+  for (size_t i = 0; i < want.size(); ++i) {
     if (const double d = distance(got[i], want[i], allowed); d > result.worst) {
       result.worst = d;
       at = i;
     }
+    const double apart = std::abs(got[i] - want[i]);
+    if (!std::isfinite(apart))
+      continue;
+    result.largest_absolute = std::max(result.largest_absolute, apart);
+    if (want[i] != 0)
+      result.largest_relative = std::max(result.largest_relative, apart / std::abs(want[i]));
+  }
   if (result.worst > 1)
     result.difference = fmt::format("element {}: got {:.9g}, expected {:.9g}", at, got[at], want[at]);
   return result;
@@ -45,13 +53,14 @@ bool equal_elements(const tensor& got, const tensor& want) {
 
 comparison compare(const tensor& got, const tensor& want, const tolerance& allowed) {
   if (got.type() != want.type() || got.dims() != want.dims())
-    return {infinite, fmt::format("got {} {}, expected {} {}", to_string(got.type()), to_string(got.dims()),
-                                  to_string(want.type()), to_string(want.dims()))};
+    return {.worst = infinite,
+            .difference = fmt::format("got {} {}, expected {} {}", to_string(got.type()), to_string(got.dims()),
+                                      to_string(want.type()), to_string(want.dims()))};
   if (types::numeric & set_of(want.type()))
     return compare_numbers(to_double(got.view()), to_double(want.view()), allowed);
   if (equal_elements(got, want))
     return {};
-  return {infinite, "elements differ"};
+  return {.worst = infinite, .difference = "elements differ"};
 }
 
 } // namespace troupe::cli

@@ -16,6 +16,8 @@ struct tolerance {
 struct comparison {
   /// Largest |got − want| / (absolute + relative·|want|); at most 1 passes, infinity where they cannot be compared.
   double worst = 0;
+  /// Largest |got − want|, and that divided by |want|, over elements where both are finite.
+  double largest_absolute = 0, largest_relative = 0;
   /// What differs, empty where the output passes.
   std::string difference;
 };

@@ -25,10 +25,39 @@ nlohmann::json profile_json(const device_profile& p) {
   return j;
 }
 
+nlohmann::json to_json(const gpu_features& gpu) {
+  return {{"subgroup_size", gpu.subgroup_size},
+          {"max_group_size", gpu.max_group_size},
+          {"shared_bytes", gpu.shared_bytes},
+          {"max_binding_bytes", gpu.max_binding_bytes},
+          {"float16", gpu.float16},
+          {"int8", gpu.int8},
+          {"int64", gpu.int64},
+          {"subgroup_arithmetic", gpu.subgroup_arithmetic},
+          {"cooperative_matrix", gpu.cooperative_matrix}};
+}
+
 nlohmann::json to_json(const device_info& d) {
-  return {{"name", d.name},         {"kind", to_string(d.kind)},           {"description", d.description},
-          {"units", d.units},       {"memory_bytes", d.memory_bytes},      {"host_memory", d.host_memory},
-          {"fallback", d.fallback}, {"transfers", to_string(d.transfers)}, {"profile", profile_json(d.profile)}};
+  nlohmann::json j{
+      {"name", d.name},         {"kind", to_string(d.kind)},           {"description", d.description},
+      {"units", d.units},       {"memory_bytes", d.memory_bytes},      {"host_memory", d.host_memory},
+      {"fallback", d.fallback}, {"transfers", to_string(d.transfers)}, {"profile", profile_json(d.profile)}};
+  if (d.gpu)
+    j["gpu"] = to_json(*d.gpu);
+  return j;
+}
+
+/// What kernels may use on a GPU; empty for other devices.
+std::string features_text(const device_info& d) {
+  if (!d.gpu)
+    return "";
+  std::string text = fmt::format("{:19} subgroups of {}", "", d.gpu->subgroup_size);
+  const auto to_add = {std::pair(d.gpu->float16, "float16"), std::pair(d.gpu->int8, "int8"),
+                       std::pair(d.gpu->int64, "int64"), std::pair(d.gpu->cooperative_matrix, "matrix units")};
+  for (const auto& [present, name] : to_add)
+    if (present)
+      text += fmt::format(", {}", name);
+  return text + "\n";
 }
 
 void list_devices(const model_options& options) {
@@ -42,8 +71,9 @@ void list_devices(const model_options& options) {
     return;
   }
   for (const auto& d : devices.devices())
-    fmt::print("{:10} {:8} {} units, {:.1f} GiB, transfers {}  {}\n", d.name, to_string(d.kind), d.units,
-               static_cast<double>(d.memory_bytes) / (1 << 30), to_string(d.transfers), d.description);
+    fmt::print("{:10} {:8} {} units, {:.1f} GiB, transfers {}  {}\n{}", d.name, to_string(d.kind), d.units,
+               static_cast<double>(d.memory_bytes) / (1 << 30), to_string(d.transfers), d.description,
+               features_text(d));
   if (const std::string problem = devices.profile_problem(); !problem.empty())
     fmt::print("measured speeds: {}\n", problem);
   if (!no_gpu.empty())

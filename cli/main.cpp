@@ -29,6 +29,8 @@ int main(int argc, char** argv) {
   troupe::cli::add_test(app);
   troupe::cli::add_bench(app);
   troupe::cli::add_plan(app);
+  troupe::cli::add_inspect(app);
+  troupe::cli::add_verify(app);
   troupe::cli::add_profile(app);
   troupe::cli::add_devices(app);
   troupe::cli::add_operators(app);

@@ -1,5 +1,6 @@
 // troupe run: one inference; outputs summarised on stdout, saved where asked.
 #include "cli/command.hpp"
+#include "cli/summary.hpp"
 
 #include "loader/tensor_file.hpp"
 
@@ -7,8 +8,6 @@
 
 #include <algorithm>
 #include <iostream>
-#include <limits>
-#include <numeric>
 
 namespace troupe::cli {
 namespace {
@@ -19,47 +18,6 @@ struct run_arguments : model_options {
   std::filesystem::path trace;
 };
 
-/// Statistics of a numeric tensor over its finite elements.
-struct summary {
-  double smallest = std::numeric_limits<double>::infinity(), largest = -smallest, mean = 0;
-  int64_t not_finite = 0;
-};
-
-summary summarise(const std::vector<double>& values) {
-  summary s;
-  int64_t finite = 0;
-  for (double v : values) {
-    if (!std::isfinite(v)) {
-      ++s.not_finite;
-      continue;
-    }
-    ++finite;
-    s.smallest = std::min(s.smallest, v);
-    s.largest = std::max(s.largest, v);
-    s.mean += v;
-  }
-  s.mean = finite ? s.mean / static_cast<double>(finite) : 0;
-  return s;
-}
-
-bool is_numeric(const tensor& t) {
-  return types::numeric & set_of(t.type());
-}
-
-std::string describe_values(const tensor& t) {
-  if (!is_numeric(t) || t.size() == 0)
-    return "";
-  const std::vector<double> values = to_double(t.view());
-  const summary s = summarise(values);
-  std::string text = fmt::format("min {:.6g}  max {:.6g}  mean {:.6g}", s.smallest, s.largest, s.mean);
-  if (s.not_finite)
-    text += fmt::format("  not finite {}", s.not_finite);
-  text += "  [";
-  for (size_t i = 0; i < std::min<size_t>(values.size(), 4); ++i)
-    text += fmt::format("{}{:.6g}", i ? ", " : "", values[i]);
-  return text + (values.size() > 4 ? ", …]" : "]");
-}
-
 /// Output names may hold '/' and the like.
 std::string file_name(std::string name) {
   std::replace_if(
@@ -69,14 +27,8 @@ std::string file_name(std::string name) {
 
 nlohmann::json to_json(const run_result& result) {
   nlohmann::json out;
-  for (const auto& [name, value] : result.outputs) {
-    nlohmann::json entry{{"type", to_string(value.type())}, {"dims", value.dims()}};
-    if (is_numeric(value) && value.size() > 0) {
-      const summary s = summarise(to_double(value.view()));
-      entry.update({{"min", s.smallest}, {"max", s.largest}, {"mean", s.mean}, {"not_finite", s.not_finite}});
-    }
-    out["outputs"][name] = entry;
-  }
+  for (const auto& [name, value] : result.outputs)
+    out["outputs"][name] = summary_json(value);
   out["total_ms"] = result.stats.total_ms;
   out["chunks"] = result.stats.chunks;
   for (const auto& [device, ms] : result.stats.busy_ms)
@@ -87,7 +39,7 @@ nlohmann::json to_json(const run_result& result) {
 
 void print(const run_result& result, const session_stats& stats) {
   for (const auto& [name, value] : result.outputs)
-    fmt::print("{}  {}  {}\n", name, describe(value), describe_values(value));
+    fmt::print("{}  {}  {}\n", name, describe(value), summary_text(value));
   fmt::print("\nrun {:.2f} ms in {} chunks", result.stats.total_ms, result.stats.chunks);
   for (const auto& [device, ms] : result.stats.busy_ms)
     fmt::print(", {} busy {:.2f} ms", device, ms);

@@ -64,16 +64,6 @@ std::vector<fs::path> data_sets(const fs::path& folder) {
   return sets;
 }
 
-/// Adds the nodes of a plan, those of bodies included, by device.
-void count_nodes(const plan& p, std::map<std::string, int>& nodes) {
-  for (size_t n = 0; n < p.placement.size(); ++n)
-    if (const device_info& d = p.devices[p.placement[n]];
-        d.kind != device_kind::control && !is_view(p.program->nodes[n]))
-      ++nodes[d.name];
-  for (const planned_body& body : p.bodies)
-    count_nodes(*body.compiled, nodes);
-}
-
 /// Runs one data set; returns how many outputs were compared.
 int run_data_set(const session& model, const fs::path& set, const tolerance& allowed, case_result& result) {
   const named_tensors inputs = read_data_set(set, model.inputs());

@@ -2,6 +2,7 @@
 #include "actors/engine.hpp"
 #include "device/fault_device.hpp"
 #include "loader/models.hpp"
+#include "plan/policies.hpp"
 #include "plan/print.hpp"
 #include "support/catch.hpp"
 #include "support/direct_evaluation.hpp"
@@ -29,9 +30,10 @@ TEST_CASE("a session follows a saved plan of any policy and gives the same answe
   const scratch_folder folder;
   const graph g = fan_out(3, 4);
   const named_tensors inputs{{"x", floats({4}, {-1, 0, 1, 2})}}, want = evaluate_directly(g, inputs);
-  for (const placement_policy policy : {placement_policy::single, placement_policy::round_robin}) {
+  for (const policy_row& row : policies()) {
+    INFO(row.name);
     engine e({.devices = {"cpu*3"}});
-    const auto original = e.load(g, {.policy = policy, .fuse = false}).plan_for(inputs);
+    const auto original = e.load(g, {.policy = row.policy, .fuse = false}).plan_for(inputs);
     const auto file = folder.write("plan.json", to_json(*original));
     const session s = e.load(g, {.plan_file = file.string(), .fuse = false});
     CHECK(devices_of(*s.plan_for(inputs)) == devices_of(*original));

@@ -1,0 +1,71 @@
+#include "cli/summary.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+namespace troupe::cli {
+
+bool can_summarise(const tensor& t) {
+  return (types::numeric & set_of(t.type())) && t.size() > 0;
+}
+
+summary summarise(const tensor& t, size_t keep) {
+  const std::vector<double> values = to_double(t.view());
+  summary s;
+  double smallest = std::numeric_limits<double>::infinity(), largest = -smallest, squares = 0;
+  int64_t finite = 0;
+  for (double v : values) {
+    s.nan += std::isnan(v);
+    s.infinite += std::isinf(v);
+    s.zero += v == 0;
+    if (!std::isfinite(v))
+      continue;
+    smallest = std::min(smallest, v);
+    largest = std::max(largest, v);
+    const double step = v - s.mean; // Welford's recurrence
+    s.mean += step / static_cast<double>(++finite);
+    squares += step * (v - s.mean);
+  }
+  if (finite > 0) {
+    s.smallest = smallest;
+    s.largest = largest;
+    s.deviation = std::sqrt(squares / static_cast<double>(finite));
+  }
+  s.first.assign(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(std::min(keep, values.size())));
+  return s;
+}
+
+std::string summary_text(const tensor& t) {
+  if (!can_summarise(t))
+    return "";
+  const summary s = summarise(t);
+  std::string text = fmt::format("min {:.6g}  max {:.6g}  mean {:.6g}", s.smallest, s.largest, s.mean);
+  if (s.nan + s.infinite)
+    text += fmt::format("  NaN {}  infinite {}", s.nan, s.infinite);
+  text += "  [";
+  for (size_t i = 0; i < s.first.size(); ++i)
+    text += fmt::format("{}{:.6g}", i ? ", " : "", s.first[i]);
+  return text + (t.size() > static_cast<int64_t>(s.first.size()) ? ", …]" : "]");
+}
+
+nlohmann::json summary_json(const tensor& t, size_t keep) {
+  nlohmann::json j{{"type", to_string(t.type())}, {"dims", t.dims()}};
+  if (!can_summarise(t))
+    return j;
+  const summary s = summarise(t, keep);
+  j.update({{"min", s.smallest},
+            {"max", s.largest},
+            {"mean", s.mean},
+            {"deviation", s.deviation},
+            {"nan", s.nan},
+            {"infinite", s.infinite},
+            {"not_finite", s.nan + s.infinite},
+            {"zero", s.zero},
+            {"first", s.first}});
+  return j;
+}
+
+} // namespace troupe::cli

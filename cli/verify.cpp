@@ -1,0 +1,181 @@
+// troupe verify: whether a model gives the same answer on every device, alone and side by side, under every policy.
+//
+// The first trial, the CPU with the model's own operators, is what the others are compared with. An element passes where it is
+// within `--rtol` of it, or within `--atol` times the output's largest magnitude: sums that cancel are as good as their terms.
+#include "cli/command.hpp"
+#include "cli/compare.hpp"
+
+#include "plan/policies.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <iostream>
+
+namespace troupe::cli {
+namespace {
+
+struct verify_arguments : model_options {
+  tolerance allowed{.relative = 1e-3, .absolute = 1e-4};
+};
+
+/// One way to run the model.
+struct trial {
+  std::string name;
+  std::vector<std::string> devices;
+  session_options session;
+};
+
+struct outcome {
+  std::string name;
+  std::map<std::string, int> nodes; // by device, views aside
+  double absolute = 0, relative = 0;
+  std::string difference; // what differs or went wrong; empty where it passed
+  bool unsupported = false;
+};
+
+std::vector<std::string> open_devices(const verify_arguments& args) {
+  std::vector<std::string> names;
+  for (const device_info& d : engine(args.engine()).devices())
+    names.push_back(d.name);
+  return names;
+}
+
+/// How a device is asked for: an instance "cpu#1" of a physical device is that device.
+std::string request_of(const std::string& name) {
+  return name.substr(0, name.find('#'));
+}
+
+std::vector<trial> make_trials(const verify_arguments& args) {
+  const session_options base = args.session();
+  session_options plain = base;
+  plain.fuse = false;
+  plain.precision = precision::fp32;
+  std::vector<trial> trials{{"cpu, nothing fused", {"cpu"}, plain}, {"cpu", {"cpu"}, base}};
+  std::vector<std::string> devices = open_devices(args);
+  for (const std::string& device : devices) {
+    const std::vector<std::string> alone{request_of(device)};
+    const auto is_same = [&](const trial& t) { return t.devices == alone; };
+    if (std::none_of(trials.begin(), trials.end(), is_same))
+      trials.push_back({alone[0] + " alone", alone, base});
+  }
+  // One device twice is two devices to a plan.
+  const std::vector<std::string> together =
+      devices.size() > 1 ? args.devices : std::vector<std::string>{request_of(devices.at(0)) + "*2"};
+  for (const policy_row& row : policies()) {
+    session_options options = base;
+    options.policy = row.policy;
+    trials.push_back({fmt::format("{}, {}", fmt::join(together, "+"), row.name), together, options});
+  }
+  return trials;
+}
+
+/// Elements are compared on the scale of their output.
+tolerance scaled(const tolerance& allowed, const tensor& want) {
+  double largest = 0;
+  if (types::floats & set_of(want.type()))
+    for (double v : to_double(want.view()))
+      if (std::isfinite(v))
+        largest = std::max(largest, std::abs(v));
+  return {allowed.relative, allowed.absolute * largest};
+}
+
+void compare_outputs(const named_tensors& got, const named_tensors& want, const tolerance& allowed, outcome& result) {
+  for (const auto& [name, expected] : want) {
+    const comparison c = compare(got.at(name), expected, scaled(allowed, expected));
+    result.absolute = std::max(result.absolute, c.largest_absolute);
+    result.relative = std::max(result.relative, c.largest_relative);
+    if (!c.difference.empty() && result.difference.empty())
+      result.difference = fmt::format("'{}': {}", name, c.difference);
+  }
+}
+
+/// Runs a trial; `want` is filled by the first one.
+outcome run_trial(const trial& t, const verify_arguments& args, named_tensors& inputs, named_tensors& want) {
+  outcome result{.name = t.name};
+  try {
+    engine_options options = args.engine();
+    options.devices = t.devices;
+    engine devices(options);
+    const session model = devices.load(model_file(args.model).string(), t.session);
+    if (inputs.empty())
+      inputs = complete_inputs(model.inputs(), given_inputs(model, args), args.dim_values(), args.seed);
+    named_tensors outputs = model.run(inputs).outputs;
+    count_nodes(*model.plan_for(inputs), result.nodes);
+    if (want.empty())
+      want = std::move(outputs);
+    else
+      compare_outputs(outputs, want, args.allowed, result);
+  } catch (const error& e) {
+    result.unsupported = e.code() == errc::unsupported;
+    result.difference = e.what();
+  }
+  return result;
+}
+
+std::string nodes_text(const outcome& o) {
+  std::string text;
+  for (const auto& [device, count] : o.nodes)
+    text += fmt::format("{}{} {}", text.empty() ? "" : ", ", device, count);
+  return text;
+}
+
+const char* verdict_of(const outcome& o) {
+  return o.difference.empty() ? "same" : o.unsupported ? "unsupported" : "DIFFERS";
+}
+
+void print(const outcome& o) {
+  fmt::print("{:11} {:9.2g} {:9.2g}  {} ({} nodes){}{}\n", verdict_of(o), o.absolute, o.relative, o.name, nodes_text(o),
+             o.difference.empty() ? "" : ": ", o.difference);
+  std::cout.flush();
+}
+
+nlohmann::json to_json(const outcome& o) {
+  return {{"placement", o.name},
+          {"outcome", verdict_of(o)},
+          {"nodes", o.nodes},
+          {"largest_absolute", o.absolute},
+          {"largest_relative", o.relative},
+          {"difference", o.difference}};
+}
+
+void verify_model(const verify_arguments& args) {
+  named_tensors inputs, want;
+  std::vector<outcome> outcomes;
+  if (!args.json)
+    fmt::print("{:11} {:>9} {:>9}  placement\n", "", "absolute", "relative");
+  for (const trial& t : make_trials(args)) {
+    outcomes.push_back(run_trial(t, args, inputs, want));
+    if (want.empty()) // nothing to compare with
+      fail(errc::device_failed, "{}: {}", outcomes.back().name, outcomes.back().difference);
+    if (!args.json)
+      print(outcomes.back());
+  }
+  if (args.json) {
+    nlohmann::json out = nlohmann::json::array();
+    for (const outcome& o : outcomes)
+      out.push_back(to_json(o));
+    std::cout << out.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) << '\n';
+  }
+  if (std::any_of(outcomes.begin(), outcomes.end(), [](const outcome& o) { return !o.difference.empty(); }))
+    throw CLI::RuntimeError(1);
+}
+
+} // namespace
+
+void add_verify(CLI::App& app) {
+  auto args = std::make_shared<verify_arguments>();
+  CLI::App* command = app.add_subcommand(
+      "verify", "Run a model on each device, on all together and under every policy, and compare the answers");
+  add_model_options(*command, *args);
+  command->add_option("--rtol", args->allowed.relative, "Relative tolerance (default 1e-3)")
+      ->check(CLI::NonNegativeNumber);
+  command
+      ->add_option("--atol", args->allowed.absolute,
+                   "Absolute tolerance, in parts of an output's largest magnitude (default 1e-4)")
+      ->check(CLI::NonNegativeNumber);
+  command->callback([args] { verify_model(*args); });
+}
+
+} // namespace troupe::cli

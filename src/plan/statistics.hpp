@@ -1,0 +1,29 @@
+// What a model is made of, in numbers: operators, parameters, work.
+#pragma once
+
+#include "ops/op.hpp"
+#include "plan/bound_plan.hpp"
+
+namespace troupe {
+
+/// Counts of a graph, bodies of control flow included.
+struct model_statistics {
+  size_t nodes = 0;
+  std::map<std::string, size_t> operators; // by name, with the domain where it is not ai.onnx
+  int64_t parameters = 0;                  // elements of all constants, each once
+  std::map<dtype, int64_t> bytes;          // of the constants, by element type
+};
+
+/// Counts a graph, rewritten or as loaded. Constants that share their content count once.
+model_statistics statistics_of(const graph& g);
+
+/// Returns a node's operator as people write it: "Conv", "troupe.Conv".
+std::string operator_name(const node& n);
+
+/// Returns the work of a node of a bound segment; one whose operators state no cost reads and writes each operand once.
+op_cost work_of(const bound_plan& bound, const node& n);
+
+/// Returns the work of a bound segment's nodes by operator.
+std::map<std::string, op_cost> work_by_operator(const bound_plan& bound);
+
+} // namespace troupe

@@ -1,0 +1,27 @@
+#include "support/command.hpp"
+
+#include <cstdio>
+#include <stdexcept>
+#include <sys/wait.h>
+
+namespace troupe::test {
+
+command_result run_command(const std::string& arguments, bool errors) {
+  const std::string line = std::string("'") + TROUPE_COMMAND + "' " + arguments + (errors ? " 2>&1" : " 2>/dev/null");
+  FILE* pipe = ::popen(line.c_str(), "r");
+  if (!pipe)
+    throw std::runtime_error("popen failed");
+  command_result result;
+  char piece[4096];
+  for (size_t got = 0; (got = std::fread(piece, 1, sizeof piece, pipe)) > 0;)
+    result.output.append(piece, got);
+  const int status = ::pclose(pipe);
+  result.status = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+  return result;
+}
+
+std::string data_file(const std::string& name) {
+  return std::string("'") + TROUPE_TEST_DATA + "/" + name + "'";
+}
+
+} // namespace troupe::test
