@@ -116,6 +116,17 @@ session engine::open(std::shared_ptr<const actors::model> model) {
 
 // -- session
 
+double run_stats::parallel_efficiency() const {
+  double busy = 0;
+  size_t used = 0;
+  for (const auto& [device, ms] : busy_ms)
+    if (ms > 0) {
+      busy += ms;
+      ++used;
+    }
+  return used > 0 && total_ms > 0 ? busy / (static_cast<double>(used) * total_ms) : 0;
+}
+
 session::session(std::shared_ptr<state> s) : state_(std::move(s)) {}
 
 const std::vector<value_info>& session::inputs() const {

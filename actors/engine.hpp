@@ -98,6 +98,10 @@ struct run_stats {
   /// Devices lost during the run; their work was done again on the others.
   std::vector<std::string> lost_devices;
   std::vector<std::pair<std::string, double>> busy_ms; // by device name
+
+  /// Returns the part of the run's time that its devices computed, on average over those that computed at all: 1 where all
+  /// of them did all the time.
+  double parallel_efficiency() const;
 };
 
 using named_tensors = std::map<std::string, tensor>;

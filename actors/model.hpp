@@ -13,7 +13,7 @@ struct model {
   std::vector<value_info> inputs, outputs;
   session_options options;
   std::shared_ptr<const saved_plan> saved; // what `options.plan_file` holds; null for none
-  std::vector<std::string> host_inputs; // see host_inputs_of
+  std::vector<std::string> host_inputs;    // see host_inputs_of
   double load_ms = 0;
 };
 using model_ptr = std::shared_ptr<const model>;

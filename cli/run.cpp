@@ -3,6 +3,7 @@
 #include "cli/summary.hpp"
 
 #include "loader/tensor_file.hpp"
+#include "plan/statistics.hpp"
 
 #include <fmt/format.h>
 
@@ -25,34 +26,48 @@ std::string file_name(std::string name) {
   return name.empty() || name[0] == '.' ? "_" + name : name;
 }
 
-nlohmann::json to_json(const run_result& result) {
+/// Returns the floating-point operations of the run's first segment: all of it, unless shapes depend on data.
+double flops_of(const session& model, const named_tensors& inputs) {
+  double flops = 0;
+  for (const auto& [name, work] : work_by_operator(*model.bind_for(inputs)))
+    flops += work.flops;
+  return flops;
+}
+
+nlohmann::json to_json(const run_result& result, double flops) {
   nlohmann::json out;
   for (const auto& [name, value] : result.outputs)
     out["outputs"][name] = summary_json(value);
   out["total_ms"] = result.stats.total_ms;
   out["chunks"] = result.stats.chunks;
-  for (const auto& [device, ms] : result.stats.busy_ms)
+  for (const auto& [device, ms] : result.stats.busy_ms) {
     out["busy_ms"][device] = ms;
+    out["utilisation"][device] = ms / result.stats.total_ms;
+  }
+  out["parallel_efficiency"] = result.stats.parallel_efficiency();
+  out["gflops_per_s"] = flops / result.stats.total_ms / 1e6;
   out["lost_devices"] = result.stats.lost_devices;
   return out;
 }
 
-void print(const run_result& result, const session_stats& stats) {
+void print(const run_result& result, const session_stats& stats, double flops) {
   for (const auto& [name, value] : result.outputs)
     fmt::print("{}  {}  {}\n", name, describe(value), summary_text(value));
-  fmt::print("\nrun {:.2f} ms in {} chunks", result.stats.total_ms, result.stats.chunks);
+  const double total = result.stats.total_ms;
+  fmt::print("\nrun {:.2f} ms in {} chunks, {:.4g} GFLOP/s, parallel efficiency {:.0f} %", total, result.stats.chunks,
+             flops / total / 1e6, 100 * result.stats.parallel_efficiency());
   for (const auto& [device, ms] : result.stats.busy_ms)
-    fmt::print(", {} busy {:.2f} ms", device, ms);
+    fmt::print(", {} busy {:.2f} ms ({:.0f} %)", device, ms, 100 * ms / total);
   fmt::print(" (load {:.1f} ms, rewrite {:.1f} ms, plan {:.1f} ms)\n", stats.load_ms, stats.rewrite_ms, stats.plan_ms);
 }
 
 void run_model(const run_arguments& args) {
   engine devices(args.engine());
   const session model = devices.load(model_file(args.model).string(), args.session());
-  named_tensors inputs = complete_inputs(model.inputs(), given_inputs(model, args), args.dim_values(), args.seed);
+  const named_tensors inputs = complete_inputs(model.inputs(), given_inputs(model, args), args.dim_values(), args.seed);
   const run_result result =
-      model.run(std::move(inputs), {.timeout = std::chrono::milliseconds(static_cast<int64_t>(args.timeout_s * 1000)),
-                                    .trace = !args.trace.empty()});
+      model.run(inputs, {.timeout = std::chrono::milliseconds(static_cast<int64_t>(args.timeout_s * 1000)),
+                         .trace = !args.trace.empty()});
   write_trace(args.trace, result.trace);
   if (!args.output.empty()) {
     std::filesystem::create_directories(args.output);
@@ -60,9 +75,9 @@ void run_model(const run_arguments& args) {
       write_npy(args.output / (file_name(name) + ".npy"), value);
   }
   if (args.json)
-    std::cout << to_json(result).dump(2) << '\n';
+    std::cout << to_json(result, flops_of(model, inputs)).dump(2) << '\n';
   else
-    print(result, model.stats());
+    print(result, model.stats(), flops_of(model, inputs));
 }
 
 } // namespace

@@ -37,6 +37,17 @@ TEST_CASE("a model runs on the null device and gives zeros of the right shape", 
   CHECK(r.stats.chunks == 1);
 }
 
+TEST_CASE("the efficiency of a run is the busy share of the devices that worked", "[actors][C8]") {
+  const run_stats stats{.total_ms = 10, .busy_ms = {{"a", 10}, {"b", 5}, {"idle", 0}}};
+  CHECK(stats.parallel_efficiency() == Approx(0.75));
+  CHECK(run_stats{}.parallel_efficiency() == 0);
+  engine e(reference_engine(2));
+  const run_result r = e.load(chain(4), {.policy = placement_policy::round_robin, .fuse = false})
+                           .run({{"x", floats({2, 3}, {1, 2, 3, 4, 5, 6})}});
+  CHECK(r.stats.parallel_efficiency() > 0);
+  CHECK(r.stats.parallel_efficiency() <= 1);
+}
+
 TEST_CASE("an engine allocates inputs, whose bytes are used again", "[actors]") {
   engine e({.devices = {"null"}});
   const session s = e.load(chain(1));

@@ -43,7 +43,10 @@ TEST_CASE("a plan is printed, saved, edited and loaded again", "[cli][B1][B8]") 
     CHECK(c["device"] == "cpu#1");
   CHECK(loaded["chunks"][0]["nodes"][0]["because"] == file + " says so");
 
-  const auto busy = json_of("run " + cnn + " --devices 'cpu*2' --load " + file)["busy_ms"];
+  const json ran = json_of("run " + cnn + " --devices 'cpu*2' --load " + file);
+  const json& busy = ran["busy_ms"];
+  CHECK(ran["gflops_per_s"] > 0);
+  CHECK(ran["utilisation"]["cpu#1"] > 0);
   CHECK(busy.value("cpu#1", 0.0) > 0);
   CHECK(busy.value("cpu", 0.0) == 0);
   const command_result refused = run_command("run " + cnn + " --devices cpu --load " + file, true);

@@ -1,6 +1,8 @@
 // Plans that are saved, edited and made again: what fits is followed to the letter, what does not is named.
 #include "plan/saved_plan.hpp"
 
+#include "layers/model_builder.hpp"
+#include "ops/registry.hpp"
 #include "plan/graphs.hpp"
 #include "plan/print.hpp"
 #include "support/catch.hpp"
@@ -190,6 +192,57 @@ TEST_CASE("a chunk of a saved plan stays within a segment", "[plan][B1]") {
   CHECK(load(g, cpus(1), saved)->segment_count == 2);
   set_chunks(saved, {{"cpu#0", {"n0", "n1"}}});
   CHECK_THAT(refusal(g, cpus(1), saved), Contains("'n0' and 'n1' cannot be in one chunk: shapes depend on data"));
+}
+
+TEST_CASE("what planning inserts is where it was when a plan is made again", "[plan][B1]") {
+  const auto inserted = [](const json& saved) {
+    size_t count = 0;
+    for (const json& c : saved["chunks"])
+      for (const json& n : c["nodes"])
+        count += n.contains("inserted");
+    return count;
+  };
+  const auto check_round_trip = [&](const std::shared_ptr<const graph>& g, const std::vector<device_info>& devices) {
+    const json saved = saved_json(g, devices, placement_policy::round_robin);
+    CHECK(inserted(saved) > 2);
+    const auto p = load(g, devices, saved);
+    REQUIRE(p->chunks.size() == saved["chunks"].size());
+    for (chunk_id c = 0; c < p->chunks.size(); ++c) {
+      std::vector<std::string> names;
+      for (const json& n : saved["chunks"][c]["nodes"])
+        names.push_back(n["name"]);
+      CHECK(names_of(*p, c) == names);
+    }
+    json without = saved;
+    for (json& c : without["chunks"])
+      for (size_t n = c["nodes"].size(); n-- > 0;)
+        if (c["nodes"][n].contains("inserted"))
+          c["nodes"].erase(n);
+    CHECK(load(g, devices, without)->program->nodes.size() == p->program->nodes.size());
+  };
+  // Large values between GPUs move in pieces.
+  graph_builder b;
+  const dim size = int64_t{1} << 24;
+  const value_id in = b.input({size});
+  const auto large = b.done({b.node(plain_op, {b.node(plain_op, {b.node(plain_op, {in}, {size})}, {size})}, {size})});
+  check_round_trip(large, gpus(2));
+
+  // Convolutions want channels last.
+  model_builder m;
+  variable x = m.input("x", dtype::float32, {1, 4, 8, 8});
+  for (int i = 0; i < 3; ++i) {
+    tensor weights(dtype::float32, {4, 4, 1, 1});
+    std::fill_n(weights.mutable_data<float>(), weights.size(), 1.f);
+    x = m.relu(m.conv(x, weights));
+  }
+  m.output("y", x);
+  graph convolutions = m.build();
+  resolve(convolutions);
+  infer_shapes(convolutions);
+  auto devices = cpus(3);
+  for (device_info& d : devices)
+    d.prefers_channels_last = true;
+  check_round_trip(std::make_shared<const graph>(std::move(convolutions)), devices);
 }
 
 TEST_CASE("nodes get names of their own, so that plans can be edited by name", "[plan][B1]") {
