@@ -103,7 +103,7 @@ TEST_CASE("a layer that does not fit throws where it is added, and leaves the mo
   CHECK_THAT(error_of([&] { m.call("Relu", {x}, {}, {.domain = "my.own"}); }), Contains("'my.own' is not supported"));
   CHECK_THAT(error_of([&] { m.transpose(x, {0, 2}); }), Contains("Transpose 'Transpose'"));
   CHECK_THAT(error_of([&] { m.relu(other.input("z", dtype::float32, {1})); }),
-             Contains("invalid_argument: Relu 'Relu_2': input 0 is given 'z', which belongs to another model"));
+             Contains("invalid_argument: Relu 'Relu': input 0 is given 'z', which belongs to another model"));
   CHECK_THAT(error_of([&] { m.relu(variable()); }), Contains("Relu") && Contains("0 inputs"));
   CHECK_THAT(error_of([&] { m.relu(tensor()); }), Contains("input 0 is a tensor without elements or type"));
   CHECK_THAT(error_of([&] { m.input("x", dtype::float32, {1}); }), Contains("has something of that name already"));

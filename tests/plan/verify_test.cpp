@@ -67,8 +67,13 @@ TEST_CASE("an operation in two chunks, or in none, is found", "[plan][A12]") {
 TEST_CASE("broken dependencies between chunks are found", "[plan][A12]") {
   CHECK_THAT(defect([](plan& p) { p.chunks[1].initial_dependency_count = 0; }),
              Contains("chunk 1: it counts 0 dependencies but has 1"));
-  CHECK_THAT(defect([](plan& p) { p.chunks[1].predecessors = {2}; }),
+  CHECK_THAT(defect([](plan& p) {
+               p.chunks[1].predecessors = {2};
+               p.chunks[0].dependents = {2};
+             }),
              Contains("chunk 1: predecessor 2 does not come before it"));
+  CHECK_THAT(defect([](plan& p) { p.chunks[1].predecessors = {2}; }),
+             Contains("chunk 0: dependent 1 does not list it as predecessor"));
   CHECK_THAT(defect([](plan& p) { p.chunks[0].dependents.clear(); }),
              Contains("chunk 1: predecessor 0 does not list it as dependent"));
   CHECK_THAT(defect([](plan& p) { p.chunks[0].device = 7; }), Contains("chunk 0: device 7 does not exist"));
