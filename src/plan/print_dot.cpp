@@ -10,7 +10,7 @@ namespace troupe {
 namespace {
 
 /// Returns a quoted Graphviz string.
-std::string quoted(std::string_view text) {
+std::string dot_text(std::string_view text) {
   std::string out = "\"";
   for (char c : to_utf8(text)) {
     if (c == '"' || c == '\\')
@@ -44,13 +44,13 @@ private:
   }
 
   void print_device(device_index d) {
-    print("  subgraph cluster_device{} {{\n    label={};\n", d, quoted(p_.devices[d].name));
+    print("  subgraph cluster_device{} {{\n    label={};\n", d, dot_text(p_.devices[d].name));
     for (chunk_id id = 0; id < p_.chunks.size(); ++id) {
       if (p_.chunks[id].device != d)
         continue;
       print("    subgraph cluster_chunk{} {{\n      label=\"chunk {}\";\n", id, id);
       for (node_id n : p_.chunks[id].nodes)
-        print("      n{} [label={}];\n", n, quoted(describe(g_.nodes[n])));
+        print("      n{} [label={}];\n", n, dot_text(describe(g_.nodes[n])));
       print("    }}\n");
     }
     print("  }}\n");
@@ -59,9 +59,9 @@ private:
   /// The graph's inputs and outputs.
   void print_ends() {
     for (value_id v : g_.inputs)
-      print("  in{} [label={}, shape=ellipse];\n", v, quoted(g_.values[v].name));
+      print("  in{} [label={}, shape=ellipse];\n", v, dot_text(g_.values[v].name));
     for (size_t i = 0; i < g_.outputs.size(); ++i)
-      print("  out{} [label={}, shape=ellipse];\n", i, quoted(g_.values[g_.outputs[i]].name));
+      print("  out{} [label={}, shape=ellipse];\n", i, dot_text(g_.values[g_.outputs[i]].name));
   }
 
   void print_edges(node_id n) {
@@ -86,7 +86,7 @@ private:
     }
     const auto bytes = bytes_in(p_, bound_, v);
     print("  {} -> {} [style=dashed, label={}];\n", from, to,
-          quoted(bytes ? fmt::format("{} bytes", *bytes) : dims_text(p_, bound_, v)));
+          dot_text(bytes ? fmt::format("{} bytes", *bytes) : dims_text(p_, bound_, v)));
   }
 
   const plan& p_;

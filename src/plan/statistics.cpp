@@ -47,39 +47,18 @@ model_statistics statistics_of(const graph& g) {
   return std::move(c.result);
 }
 
-op_cost work_of(const bound_plan& bound, const node& n) {
+std::map<std::string, node_work> work_by_operator(const bound_plan& bound) {
   const plan& p = *bound.source;
-  call_shapes call;
-  op_cost plain;
-  const auto add = [&](value_id v, std::vector<dtype>& types, std::vector<shape>& dims) {
-    types.push_back(v == no_value ? dtype::undefined : p.program->values[v].type);
-    dims.emplace_back();
-    if (v == no_value)
-      return;
+  const auto dims_of = [&](value_id v) -> const shape& {
     const value& info = p.program->values[v];
-    if (info.constant)
-      dims.back() = info.constant->dims;
-    else if (p.segment_of_value[v] <= bound.segment)
-      dims.back() = bound.dims[v];
-    plain.bytes += static_cast<double>(bytes_of(info.type, volume(dims.back())));
+    return info.constant ? info.constant->dims : bound.dims[v];
   };
-  for (value_id v : n.inputs)
-    add(v, call.input_types, call.inputs);
-  for (value_id v : n.outputs)
-    add(v, call.output_types, call.outputs);
-  return n.def && n.def->cost ? n.def->cost(n.attrs, call) : plain;
-}
-
-std::map<std::string, op_cost> work_by_operator(const bound_plan& bound) {
-  const plan& p = *bound.source;
-  std::map<std::string, op_cost> sums;
+  std::map<std::string, node_work> sums;
   for (chunk_id id = p.segment_begin[bound.segment]; id < p.segment_begin[bound.segment + 1]; ++id)
     for (node_id n : p.chunks[id].nodes) {
       const node& call = p.program->nodes[n];
-      op_cost& sum = sums[operator_name(call)];
-      if (is_view(call))
-        continue;
-      const op_cost work = work_of(bound, call);
+      const node_work work = work_of(call, shapes_of(*p.program, call, dims_of));
+      node_work& sum = sums[operator_name(call)];
       sum.flops += work.flops;
       sum.bytes += work.bytes;
     }

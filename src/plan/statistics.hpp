@@ -1,7 +1,7 @@
 // What a model is made of, in numbers: operators, parameters, work.
 #pragma once
 
-#include "ops/op.hpp"
+#include "cost/cost_model.hpp"
 #include "plan/bound_plan.hpp"
 
 namespace troupe {
@@ -20,10 +20,7 @@ model_statistics statistics_of(const graph& g);
 /// Returns a node's operator as people write it: "Conv", "troupe.Conv".
 std::string operator_name(const node& n);
 
-/// Returns the work of a node of a bound segment; one whose operators state no cost reads and writes each operand once.
-op_cost work_of(const bound_plan& bound, const node& n);
-
-/// Returns the work of a bound segment's nodes by operator.
-std::map<std::string, op_cost> work_by_operator(const bound_plan& bound);
+/// Returns the sums of the work of a bound segment's nodes by operator; outputs whose shape the data decide count as one element.
+std::map<std::string, node_work> work_by_operator(const bound_plan& bound);
 
 } // namespace troupe
