@@ -106,9 +106,12 @@ TEST_CASE("a model's statistics, memory, tensors and flows are shown", "[cli][B8
 TEST_CASE("verify finds the same answer everywhere, and a device that is wrong", "[cli][A13]") {
   const json same = json_of("verify " + cnn + " --devices 'cpu*2'");
   REQUIRE(same.size() >= 4);
-  for (const json& trial : same)
+  size_t side_by_side = 0;
+  for (const json& trial : same) {
     CHECK(trial["outcome"] == "same");
-  CHECK(same.back()["nodes"].size() == 2); // both devices worked
+    side_by_side += trial["nodes"].size() == 2;
+  }
+  CHECK(side_by_side > 0);
   const command_result wrong = run_command("verify " + cnn + " --devices cpu,null", true);
   CHECK(wrong.status == 1);
   CHECK_THAT(wrong.output, Contains("DIFFERS") && Contains("null alone") && Contains("element "));
