@@ -38,10 +38,16 @@ nlohmann::json to_json(const gpu_features& gpu) {
 }
 
 nlohmann::json to_json(const device_info& d) {
-  nlohmann::json j{
-      {"name", d.name},         {"kind", to_string(d.kind)},           {"description", d.description},
-      {"units", d.units},       {"memory_bytes", d.memory_bytes},      {"host_memory", d.host_memory},
-      {"fallback", d.fallback}, {"transfers", to_string(d.transfers)}, {"profile", profile_json(d.profile)}};
+  nlohmann::json j{{"name", d.name},
+                   {"kind", to_string(d.kind)},
+                   {"description", d.description},
+                   {"units", d.units},
+                   {"memory_bytes", d.memory_bytes},
+                   {"total_bytes", d.total_bytes},
+                   {"host_memory", d.host_memory},
+                   {"fallback", d.fallback},
+                   {"transfers", to_string(d.transfers)},
+                   {"profile", profile_json(d.profile)}};
   if (d.gpu)
     j["gpu"] = to_json(*d.gpu);
   return j;
@@ -71,9 +77,9 @@ void list_devices(const model_options& options) {
     return;
   }
   for (const auto& d : devices.devices())
-    fmt::print("{:10} {:8} {} units, {:.1f} GiB, transfers {}  {}\n{}", d.name, to_string(d.kind), d.units,
-               static_cast<double>(d.memory_bytes) / (1 << 30), to_string(d.transfers), d.description,
-               features_text(d));
+    fmt::print("{:10} {:8} {} units, {:.1f} of {:.1f} GiB, transfers {}  {}\n{}", d.name, to_string(d.kind), d.units,
+               static_cast<double>(d.memory_bytes) / (1 << 30), static_cast<double>(d.total_bytes) / (1 << 30),
+               to_string(d.transfers), d.description, features_text(d));
   if (const std::string problem = devices.profile_problem(); !problem.empty())
     fmt::print("measured speeds: {}\n", problem);
   if (!no_gpu.empty())

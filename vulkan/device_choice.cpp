@@ -108,6 +108,10 @@ bool is_unified(const gpu_snapshot& s) {
   return integrated && (flags & host_access);
 }
 
+int64_t total_bytes(const gpu_snapshot& s) {
+  return s.heap_bytes.at(device_heap(s));
+}
+
 int64_t usable_bytes(const gpu_snapshot& s) {
   const uint32_t heap = device_heap(s);
   if (heap < s.heap_budget.size() && s.heap_budget[heap] > 0)

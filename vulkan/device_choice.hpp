@@ -35,6 +35,9 @@ uint32_t memory_type_for(const gpu_snapshot& s, memory_use use, uint32_t allowed
 /// Whether the device's own memory is the host's, all of it mapped: then nothing is staged.
 bool is_unified(const gpu_snapshot& s);
 
+/// Returns the bytes of the device memory, whoever uses them.
+int64_t total_bytes(const gpu_snapshot& s);
+
 /// Returns the bytes that plans may use: the driver's budget of the device memory where it says one, else 90 % of its heap.
 int64_t usable_bytes(const gpu_snapshot& s);
 

@@ -32,6 +32,7 @@ public:
     info_.name = std::move(name);
     info_.kind = device_kind::vulkan;
     info_.description = context_.facts().name;
+    info_.total_bytes = total_bytes(context_.facts());
     info_.memory_bytes = std::min(usable_bytes(context_.facts()), options.memory_limit);
     info_.units = static_cast<int32_t>(features_.units);
     info_.host_memory = false;

@@ -18,7 +18,7 @@ public:
     info_.name = std::move(name);
     info_.kind = device_kind::cpu;
     info_.description = cpu_model_name();
-    info_.memory_bytes = usable_memory_bytes();
+    info_.memory_bytes = info_.total_bytes = usable_memory_bytes();
     info_.units = thread_count();
     info_.host_memory = true;
     info_.prefers_channels_last = true;

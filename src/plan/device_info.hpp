@@ -40,6 +40,8 @@ struct device_info {
   std::string description;
   /// Bytes that plans may use on it.
   int64_t memory_bytes = 0;
+  /// Bytes that it has, whoever uses them; 0 where it does not say. For people only.
+  int64_t total_bytes = 0;
   /// Threads or compute units, for the cost model.
   int32_t units = 1;
   /// Whether kernels read and write ordinary host memory: uploads and downloads then share bytes instead of copying.

@@ -133,9 +133,10 @@ void add_profile(hasher& h, const device_profile& profile) {
     h.add(v);
 }
 
+/// All but the total bytes, which no plan looks at.
 void add_device(hasher& h, const device_info& device) {
-  const auto& [name, kind, description, memory_bytes, units, host_memory, prefers_channels_last, fallback, gpu, profile,
-               transfers] = device;
+  const auto& [name, kind, description, memory_bytes, total_bytes, units, host_memory, prefers_channels_last, fallback,
+               gpu, profile, transfers] = device;
   h.add(name);
   h.add(kind);
   h.add(description);

@@ -95,6 +95,7 @@ TEST_CASE("the memory for plans is the driver's budget, else most of the heap", 
   CHECK(usable_bytes(s) == (int64_t{8} << 30) / 10 * 9);
   s.heap_budget = {int64_t{5} << 30, 0, 0};
   CHECK(usable_bytes(s) == int64_t{5} << 30);
+  CHECK(total_bytes(s) == int64_t{8} << 30);
 }
 
 TEST_CASE("kernels rely on what the driver offers", "[vulkan]") {
