@@ -154,13 +154,17 @@ chunk_assignment place_and_insert(graph& g, plan& p) {
   return p.options.saved ? include_inserted(g, p.inserted, p.placement, *p.options.saved, given) : given;
 }
 
-/// A chunk is in one segment: what a segment's shapes need is computed by those before it.
-void check_saved_segments(const graph& g, const saved_plan& saved, const chunk_assignment& given,
-                          const segmentation& segments) {
-  for (size_t n = 1; n < given.size(); ++n)
-    if (given[n] == given[n - 1] && segments.of_node[n] != segments.of_node[n - 1])
+/// A chunk is in one segment: what a segment's shapes need is computed by those before it. Inserted nodes find their own.
+void check_saved_segments(const graph& g, const plan& p, const chunk_assignment& given, const segmentation& segments) {
+  std::optional<size_t> last;
+  for (size_t n = 0; n < given.size(); ++n) {
+    if (p.inserted[n])
+      continue;
+    if (last && given[n] == given[*last] && segments.of_node[n] != segments.of_node[*last])
       fail(errc::invalid_plan, "{}: '{}' and '{}' cannot be in one chunk: shapes depend on data in between",
-           saved.source, g.nodes[n - 1].name, g.nodes[n].name);
+           p.options.saved->source, g.nodes[*last].name, g.nodes[n].name);
+    last = n;
+  }
 }
 
 void index_chunks(plan& p) {
@@ -215,7 +219,7 @@ std::shared_ptr<plan> compile(const graph& prepared, const std::vector<device_in
   adjacency edges = adjacency_of(*g);
   segmentation segments = find_segments(*g, edges.producer);
   if (options.saved)
-    check_saved_segments(*g, *options.saved, given, segments);
+    check_saved_segments(*g, *p, given, segments);
   p->chunks = build_chunks(*g, edges, p->placement, segments, given);
   p->segment_count = segments.count;
   p->storage = find_storage(*g, edges.producer, p->placement, segments.of_node);
