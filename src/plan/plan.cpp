@@ -123,6 +123,19 @@ void sum_weights(plan& p) {
     }
 }
 
+/// Gives every control-flow node a device of its own.
+void place_control_flow(plan& p, const graph& g) {
+  for (node_id n = 0; n < static_cast<node_id>(g.nodes.size()); ++n) {
+    if (!has_body(g.nodes[n]))
+      continue;
+    p.placement[n] = static_cast<device_index>(p.devices.size());
+    p.devices.push_back({.name = describe(g.nodes[n]),
+                         .kind = device_kind::control,
+                         .description = "executes bodies",
+                         .memory_bytes = INT64_MAX / 2});
+  }
+}
+
 /// Returns which nodes of `g` are not among `names`, which are in the order of the others.
 std::vector<bool> find_inserted(const graph& g, const std::vector<std::string>& names) {
   std::vector<bool> inserted;
@@ -177,19 +190,6 @@ void index_chunks(plan& p) {
   }
   for (uint32_t s = 0; s < p.segment_count; ++s)
     p.segment_begin[s + 1] += p.segment_begin[s];
-}
-
-/// Gives every control-flow node a device of its own.
-void place_control_flow(plan& p, const graph& g) {
-  for (node_id n = 0; n < static_cast<node_id>(g.nodes.size()); ++n) {
-    if (!has_body(g.nodes[n]))
-      continue;
-    p.placement[n] = static_cast<device_index>(p.devices.size());
-    p.devices.push_back({.name = describe(g.nodes[n]),
-                         .kind = device_kind::control,
-                         .description = "executes bodies",
-                         .memory_bytes = INT64_MAX / 2});
-  }
 }
 
 void plan_bodies(plan& p, const std::vector<device_info>& devices, const plan_options& options) {
