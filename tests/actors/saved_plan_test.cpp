@@ -5,9 +5,12 @@
 #include "plan/policies.hpp"
 #include "plan/print.hpp"
 #include "support/catch.hpp"
+#include "support/control_models.hpp"
 #include "support/direct_evaluation.hpp"
 #include "support/reference_device.hpp"
 #include "support/small_models.hpp"
+
+#include <nlohmann/json.hpp>
 
 using namespace troupe;
 using namespace troupe::test;
@@ -70,4 +73,32 @@ TEST_CASE("when a device of a saved plan is lost, the policy decides", "[actors]
   const run_result r = s.run({{"x", six}});
   CHECK(r.stats.lost_devices == std::vector<std::string>{"bad"});
   CHECK(devices_of(*s.plan_for({{"x", six}})) == std::vector<std::string>{"good"});
+}
+
+TEST_CASE("control flow is a chunk of its own in a saved plan", "[actors][control][B1]") {
+  graph_builder b;
+  const value_id n = b.input("n", {}, dtype::int64), x = b.input("x", {2, 3});
+  const value_id result = add_loop(
+      b, "loop", n, no_value, b.op("Sigmoid", {x}, {}, "start"),
+      [](body_builder& body, value_id, value_id go, value_id v) { return std::pair(go, body.op("Neg", {v})); });
+  b.output(b.op("Abs", {result}, {}, "end"));
+  const named_tensors inputs{{"n", tensor::scalar(int64_t{3})}, {"x", six}};
+  engine e({.devices = {"cpu*2"}});
+  const session original = e.load(b.g, {.policy = placement_policy::round_robin, .fuse = false});
+  nlohmann::json saved = nlohmann::json::parse(to_json(*original.plan_for(inputs)));
+  REQUIRE(saved["bodies"].size() == 1);
+  const scratch_folder folder;
+  const auto file = folder.write("plan.json", saved.dump());
+  const session s = e.load(b.g, {.plan_file = file.string(), .fuse = false});
+  CHECK(devices_of(*s.plan_for(inputs)) == devices_of(*original.plan_for(inputs)));
+  CHECK(s.run(inputs).outputs.at("end").values<float>()[1] ==
+        Approx(original.run(inputs).outputs.at("end").values<float>()[1]));
+
+  auto& chunks = saved["chunks"];
+  chunks[0]["nodes"].push_back(chunks[1]["nodes"][0]);
+  chunks.erase(1);
+  folder.write("plan.json", saved.dump());
+  CHECK(error_of([&] {
+          e.load(b.g, {.plan_file = file.string(), .fuse = false});
+        }).find("Loop 'loop' and other nodes; control flow is a chunk of its own") != std::string::npos);
 }
