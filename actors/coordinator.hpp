@@ -148,7 +148,8 @@ private:
 
   /// A control-flow chunk that has begun.
   struct running_control {
-    control_flow flow;
+    std::vector<tensor> operands;     // until the flow begins
+    std::optional<control_flow> flow; // null before that
     int64_t started_ns = 0;
   };
 

@@ -23,12 +23,9 @@ const planned_model_ptr& body_of(const execution& e, chunk_id chunk, size_t inde
 
 void coordinator_state::start_control(execution& e, chunk_work work) {
   const chunk_place place{e.id(), work.chunk};
-  const node& n = control_node(e, work.chunk);
-  try {
-    controls_.emplace(place, running_control{control_flow(n, e.control_operands(work)), now_ns()});
-  } catch (const error& why) {
-    fail(why.code(), "{}: {}", describe(n), why.what());
-  }
+  running_control& control = controls_[place];
+  control.started_ns = now_ns();
+  control.operands = e.control_operands(work);
   self_->send(self_, continue_control{place.execution, place.chunk});
 }
 
@@ -37,17 +34,20 @@ void coordinator_state::go_on(const chunk_place& place) {
   if (control == controls_.end())
     return; // of a run that has ended
   execution& e = *executions_.at(place.execution);
+  const std::string name = describe(control_node(e, place.chunk));
+  std::string position;
   const failure why = capture([&] {
-    if (auto call = control->second.flow.next())
-      start_body(e, place, std::move(*call));
-    else
-      finish_control(e, place);
+    std::optional<control_flow>& flow = control->second.flow;
+    if (!flow)
+      flow.emplace(control_node(e, place.chunk), std::move(control->second.operands));
+    auto call = flow->next();
+    if (!call)
+      return finish_control(e, place);
+    position = ", " + flow->position();
+    start_body(e, place, std::move(*call));
   });
-  if (!why.failed())
-    return;
-  const bool running = controls_.contains(place);
-  end_early(e, {why.code, fmt::format("{}{}: {}", describe(control_node(e, place.chunk)),
-                                      running ? ", " + controls_.at(place).flow.position() : "", why.message)});
+  if (why.failed())
+    end_early(e, {why.code, fmt::format("{}{}: {}", name, position, why.message)});
 }
 
 void coordinator_state::start_body(execution& e, const chunk_place& place, control_flow::body_call call) {
@@ -65,8 +65,8 @@ void coordinator_state::finish_body(execution& e) {
   running_control& control = controls_.at(place);
   around.add_costs(e);
   if (e.traced())
-    around.add_trace(e, fmt::format("{}, {}", describe(control_node(around, place.chunk)), control.flow.position()));
-  control.flow.take(e.outputs());
+    around.add_trace(e, fmt::format("{}, {}", describe(control_node(around, place.chunk)), control.flow->position()));
+  control.flow->take(e.outputs());
   e.stop();
   self_->send(self_, continue_control{place.execution, place.chunk});
   drain(e);
@@ -74,14 +74,15 @@ void coordinator_state::finish_body(execution& e) {
 
 void coordinator_state::finish_control(execution& e, const chunk_place& place) {
   const running_control& control = controls_.at(place);
+  const control_flow& flow = *control.flow;
   const node& n = control_node(e, place.chunk);
   std::vector<shape> empty;
-  for (size_t i = 0; i < control.flow.scan_outputs(); ++i) {
-    const size_t output = control.flow.carried() + i;
+  for (size_t i = 0; i < flow.scan_outputs(); ++i) {
+    const size_t output = flow.carried() + i;
     const bool wanted = output < n.outputs.size() && n.outputs[output] != no_value;
     empty.push_back(wanted ? e.dims_or_empty(n.outputs[output]) : shape{0});
   }
-  const std::vector<tensor> results = control.flow.results(empty);
+  const std::vector<tensor> results = flow.results(empty);
   const chunk& c = e.source().chunks[place.chunk];
   chunk_result result;
   for (value_id v : c.downloads)
@@ -91,7 +92,7 @@ void coordinator_state::finish_control(execution& e, const chunk_place& place) {
     result.timings.push_back({.id = c.nodes.front(),
                               .begin_ns = control.started_ns,
                               .end_ns = now_ns(),
-                              .kernel = fmt::format("bodies: {}", control.flow.executed())});
+                              .kernel = fmt::format("bodies: {}", flow.executed())});
   controls_.erase(place);
   e.end_chunk(place.chunk);
   e.complete(place.chunk, result, ready_);
@@ -103,8 +104,9 @@ std::string coordinator_state::position_of(const execution& e) const {
   std::string text;
   for (std::optional<chunk_place> place = e.purpose(); place;) {
     const execution& around = *executions_.at(place->execution);
-    text = fmt::format("{}, {}: ", describe(control_node(around, place->chunk)), controls_.at(*place).flow.position()) +
-           text;
+    text =
+        fmt::format("{}, {}: ", describe(control_node(around, place->chunk)), controls_.at(*place).flow->position()) +
+        text;
     place = around.purpose();
   }
   return text;

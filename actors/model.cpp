@@ -61,8 +61,8 @@ void check_input(const value_info& declared, const given_inputs::facts& given) {
          to_string(*declared.dims));
 }
 
-/// Names of a loop's variables are the loop's own.
-void check_stated_dims(const graph& g, const bindings& stated) {
+/// Names of a loop's variables are the loop's own; `stated` are those that name no dim of the model's inputs.
+void check_loop_variables(const graph& g, const bindings& stated) {
   for (const node& n : g.nodes) {
     if (!has_body(n))
       continue;
@@ -70,9 +70,20 @@ void check_stated_dims(const graph& g, const bindings& stated) {
       for (size_t i = 0; i < body.formal_inputs(); ++i)
         if (const std::string& name = body.program->values[body.program->inputs[i]].name; stated.contains(name))
           fail(errc::invalid_argument, "'{}' is a variable of {}; it cannot be bound", name, troupe::describe(n));
-      check_stated_dims(*body.program, stated);
+      check_loop_variables(*body.program, stated);
     }
   }
+}
+
+void check_stated_dims(const graph& g, bindings stated) {
+  std::vector<std::string> names;
+  for (value_id v : g.inputs)
+    if (g.values[v].dims)
+      for (const dim& d : *g.values[v].dims)
+        d.collect_symbols(names);
+  for (const std::string& name : names)
+    stated.erase(name);
+  check_loop_variables(g, stated);
 }
 
 void keep_control_constants(planned_model& p) {

@@ -1,5 +1,6 @@
 #include "actors/session_plans.hpp"
 
+#include "graph/bodies.hpp"
 #include "graph/element_symbols.hpp"
 #include "plan/bind_inputs.hpp"
 #include "plan/fit_memory.hpp"
@@ -11,7 +12,7 @@
 namespace troupe::actors {
 namespace {
 
-/// How many specialisations, bound plans and layouts a session keeps.
+/// How many specialisations, bound plans and layouts a session keeps; of bound plans and layouts two more for each body.
 constexpr size_t max_specialisations = 8;
 constexpr size_t max_bound_plans = 64;
 constexpr size_t max_layouts = 16;
@@ -54,7 +55,8 @@ bindings read_symbols(const graph& program, const given_inputs& inputs, const bi
 
 session_plans::session_plans(model_ptr m, std::vector<device_info> devices)
     : model_(std::move(m)), devices_(std::move(devices)), specialisations_(max_specialisations),
-      bound_(max_bound_plans), layouts_(max_layouts), spilled_(max_bound_plans) {
+      bound_(max_bound_plans + 2 * count_bodies(model_->source)),
+      layouts_(max_layouts + 2 * count_bodies(model_->source)), spilled_(max_bound_plans) {
   for (size_t d = 0; d < devices_.size(); ++d)
     usable_.push_back(d);
   stats_.load_ms = model_->load_ms;

@@ -26,6 +26,15 @@ std::vector<node_body> bodies_of(const node& n) {
   return bodies;
 }
 
+size_t count_bodies(const graph& g) {
+  size_t count = 0;
+  for (const node& n : g.nodes)
+    if (has_body(n))
+      for (const node_body& body : bodies_of(n))
+        count += 1 + count_bodies(*body.program);
+  return count;
+}
+
 size_t count_nodes(const graph& g) {
   size_t count = g.nodes.size();
   for (const node& n : g.nodes)

@@ -28,6 +28,9 @@ bool has_body(const node& n);
 /// `errc::invalid_model` where the node does not list as many captures as its bodies have.
 std::vector<node_body> bodies_of(const node& n);
 
+/// Returns the bodies of a graph's nodes, those in bodies included.
+size_t count_bodies(const graph& g);
+
 /// Returns the nodes of a graph, those of bodies included.
 size_t count_nodes(const graph& g);
 

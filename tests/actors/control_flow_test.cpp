@@ -9,10 +9,6 @@ using namespace troupe::test;
 
 namespace {
 
-tensor floats(shape dims, std::vector<float> values) {
-  return tensor::of<float>(std::move(dims), values);
-}
-
 std::vector<float> values_of(const tensor& t) {
   return {t.values<float>().begin(), t.values<float>().end()};
 }
@@ -46,10 +42,7 @@ node scan_node(size_t carried, size_t scanned, attributes attrs) {
     body.output(body.g.add_value({.name = "o" + std::to_string(o), .type = dtype::float32}));
   attrs.set("num_scan_inputs", int64_t{1});
   add_control(b, "Scan", "scan", inputs, {{"body", &body}}, carried + scanned, std::move(attrs));
-  node n = b.g.nodes.back();
-  graph g;
-  g.opsets[""] = 17;
-  return n;
+  return b.g.nodes.back();
 }
 
 } // namespace

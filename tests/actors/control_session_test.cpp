@@ -15,16 +15,8 @@ using namespace troupe::test;
 
 namespace {
 
-tensor floats(shape dims, std::vector<float> values) {
-  return tensor::of<float>(std::move(dims), values);
-}
-
 std::vector<float> values_of(const tensor& t) {
   return {t.values<float>().begin(), t.values<float>().end()};
-}
-
-tensor count(int64_t n) {
-  return tensor::scalar(n);
 }
 
 template <class F>
@@ -35,29 +27,6 @@ error thrown_by(F&& f) {
     return e;
   }
   return {errc::internal, "nothing was thrown"};
-}
-
-/// n times: x ← x · 2 + y, while its first element is below `limit`; also all x on the way ("loop.1").
-graph growing_loop() {
-  graph_builder b;
-  const value_id n = b.input("n", {}, dtype::int64), x = b.input("x", {dim::symbol("d")}),
-                 y = b.input("y", {dim::symbol("d")}), limit = b.input("limit", {1});
-  body_builder body(&b);
-  body.input("i", {}, dtype::int64);
-  body.input("go", {}, dtype::boolean);
-  const value_id v = body.input("v", {dim::symbol("d")});
-  const value_id next = body.op("Add", {body.op("Mul", {v, body.scalar(2)}), body.capture(y)});
-  const value_id first = body.op("Gather", {next, body.integers({0})});
-  body.output(body.op("Less", {first, body.capture(limit)}));
-  body.output(next);
-  body.output(next);
-  for (value_id result : add_control(b, "Loop", "loop", {n, no_value, x}, {{"body", &body}}, 2))
-    b.output(result);
-  return b.g;
-}
-
-named_tensors growing_inputs(int64_t n, float limit) {
-  return {{"n", count(n)}, {"x", floats({2}, {1, 10})}, {"y", floats({2}, {1, 0})}, {"limit", floats({1}, {limit})}};
 }
 
 /// A loop that never ends by itself.
@@ -94,7 +63,9 @@ graph table_loop() {
 TEST_CASE("a loop runs on every device, its scan outputs are joined", "[actors][control][A14][A4]") {
   for (const std::vector<std::string>& devices : std::vector<std::vector<std::string>>{{"cpu"}, {"cpu*3"}}) {
     engine e({.devices = devices});
-    for (const placement_policy policy : {placement_policy::single, placement_policy::round_robin}) {
+    for (const placement_policy policy :
+         {placement_policy::single, placement_policy::round_robin, placement_policy::weighted,
+          placement_policy::greedy_memory, placement_policy::heft}) {
       const session s = e.load(growing_loop(), {.policy = policy});
       const run_result r = s.run(growing_inputs(4, 1000));
       CHECK(values_of(r.outputs.at("loop.0")) == std::vector<float>{31, 160});
@@ -107,6 +78,15 @@ TEST_CASE("a loop runs on every device, its scan outputs are joined", "[actors][
       verify(*s.plan_for(growing_inputs(4, 1000)));
     }
   }
+}
+
+TEST_CASE("a pin may name a node of a body", "[actors][control][A14]") {
+  engine e({.devices = {"cpu*2"}});
+  const session s = e.load(growing_loop(), {.pins = {{"Gather_*", "cpu#1"}}});
+  CHECK(values_of(s.run(growing_inputs(4, 1000)).outputs.at("loop.0")) == std::vector<float>{31, 160});
+  const auto body = s.plan_for(growing_inputs(4, 1000))->bodies.at(0).compiled;
+  for (size_t n = 0; n < body->program->nodes.size(); ++n)
+    CHECK(body->placement[n] == (body->program->nodes[n].op_type == "Gather" ? 1 : 0));
 }
 
 TEST_CASE("unrolled and executed, a loop gives the same", "[actors][control][D2]") {
@@ -225,6 +205,26 @@ TEST_CASE("a body that fails ends the run with one error that names node and ite
   CHECK(values_of(s.run(inputs(2)).outputs.at("lookup.0")) == std::vector<float>{12}); // the session goes on
 }
 
+TEST_CASE("operands that are no condition and no trip count end the run with one error", "[actors][control][A14]") {
+  graph_builder b;
+  const value_id n = b.input("n", {dim::symbol("k")}, dtype::int64), x = b.input("x", {});
+  for (const char* name : {"first", "second"}) // both are ready at once
+    b.output(add_loop(b, name, n, no_value, x, [](body_builder& body, value_id, value_id go, value_id v) {
+      return std::pair(go, body.op("Add", {v, v}));
+    }));
+  engine e({.devices = {"cpu"}});
+  const session s = e.load(b.g);
+  const auto inputs = [](const std::vector<int64_t>& trips) {
+    return named_tensors{{"n", tensor::of<int64_t>({static_cast<int64_t>(trips.size())}, trips)},
+                         {"x", floats({}, {1})}};
+  };
+  const error problem = thrown_by([&] { s.run(inputs({2, 3})); });
+  INFO(problem.what());
+  CHECK(problem.code() == errc::invalid_input);
+  CHECK(std::string(problem.what()).find("Loop 'first': the trip count has shape [2]") == 0);
+  CHECK(values_of(s.run(inputs({3})).outputs.at("second.0")) == std::vector<float>{8});
+}
+
 TEST_CASE("an endless loop ends by its deadline, and when it is cancelled", "[actors][control][A14]") {
   engine e({.devices = {"cpu"}});
   const named_tensors x{{"x", floats({4}, {1, 2, 3, 4})}};
@@ -289,6 +289,9 @@ TEST_CASE("a loop's symbols cannot be bound by the caller", "[actors][control][D
   INFO(problem.what());
   CHECK(problem.code() == errc::invalid_argument);
   CHECK(std::string(problem.what()).find("'lookup.i' is a variable of Loop 'lookup'") != std::string::npos);
+  const session s =
+      e.load(growing_loop(), {.dims = {{"d", 2}}}); // a dim of an input, whatever the loop calls its variables
+  CHECK(s.run(growing_inputs(1, 10)).outputs.at("loop.0").dims() == shape{2});
 }
 
 TEST_CASE("bodies compute in float16 where that is asked for", "[actors][control][A14]") {

@@ -1,0 +1,25 @@
+// Control flow whose bodies run on a GPU.
+#include "actors/engine.hpp"
+#include "support/catch.hpp"
+#include "support/control_models.hpp"
+
+using namespace troupe;
+using namespace troupe::test;
+
+TEST_CASE("bodies run on GPUs, and beside them on the CPU", "[vulkan][control][A14]") {
+  for (const char* devices : {"vulkan:0", "vulkan:0*2"}) {
+    engine e({.devices = {devices, "cpu"}, .gpu_validation = true});
+    for (const placement_policy policy : {placement_policy::single, placement_policy::round_robin}) {
+      const session s = e.load(growing_loop(), {.policy = policy});
+      for (int64_t n : {4, 0, 2}) {
+        const tensor y = s.run(growing_inputs(n, 1e9F)).outputs.at("loop.0");
+        CHECK(y.data<float>()[0] == static_cast<float>((1 << (n + 1)) - 1));
+        CHECK(y.data<float>()[1] == static_cast<float>(10 << n));
+      }
+      const plan& body = *s.plan_for(growing_inputs(1, 1))->bodies.at(0).compiled;
+      CHECK(std::any_of(body.placement.begin(), body.placement.end(),
+                        [&](device_index d) { return body.devices[d].gpu.has_value(); }));
+    }
+    CHECK(e.gpu_messages().empty());
+  }
+}
