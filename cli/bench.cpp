@@ -3,6 +3,7 @@
 // Every iteration gets fresh inputs in fresh memory, made before its clock starts; what is timed is upload, run and download.
 // With `--bind` a decode step is timed: bound inputs lie on their device before the clock starts, bound outputs stay there.
 #include "cli/command.hpp"
+#include "plan/predict.hpp"
 
 #include <fmt/format.h>
 
@@ -25,6 +26,9 @@ struct bench_arguments : model_options {
 
 struct measurement {
   double first_run_ms = 0; // plan, weights and kernels included
+  double predicted_ms = 0; // by the cost model
+  std::vector<device_stats> devices;
+  std::vector<std::string> device_names;
   std::vector<double> samples_ms;
   std::map<std::string, std::vector<double>> busy_ms; // by device
   session_stats stats;
@@ -138,6 +142,11 @@ measurement measure(const bench_arguments& args) {
       m.busy_ms[name].push_back(ms);
   }
   m.stats = model.stats();
+  m.devices = devices.stats();
+  for (const device_info& d : devices.devices())
+    m.device_names.push_back(d.name);
+  const bound_plan_ptr bound = model.bind_for(fresh_inputs(model, args, base, 0));
+  m.predicted_ms = predict(*bound->source, expected_dims(*bound->source->program, args.dim_values())).makespan_s * 1e3;
   if (!args.trace.empty()) // one more run, so that none of those measured pays for it
     write_trace(args.trace, model.run(fresh_inputs(model, args, base, args.runs), {.trace = true}).trace);
   return m;
@@ -147,6 +156,28 @@ double quantile(std::vector<double> samples, double q) {
   std::sort(samples.begin(), samples.end());
   const auto at = static_cast<size_t>(std::lround(q * static_cast<double>(samples.size() - 1)));
   return samples[at];
+}
+
+/// What the devices' pools hold: taken from system or driver, in use, and how much of what is free lies apart.
+nlohmann::json memory_json(const measurement& m) {
+  nlohmann::json j;
+  for (size_t d = 0; d < m.devices.size(); ++d) {
+    const device_stats& s = m.devices[d];
+    j[m.device_names[d]] = {{"reserved_bytes", s.reserved_bytes},
+                            {"used_bytes", s.used_bytes},
+                            {"largest_gap_bytes", s.largest_gap_bytes},
+                            {"fragmentation", s.fragmentation()}};
+  }
+  return j;
+}
+
+void print_memory(const measurement& m) {
+  for (size_t d = 0; d < m.devices.size(); ++d)
+    if (const device_stats& s = m.devices[d]; s.reserved_bytes > 0)
+      fmt::print("{} holds {:.1f} MiB, {:.1f} % in use, {:.1f} % of the rest fragmented\n", m.device_names[d],
+                 static_cast<double>(s.reserved_bytes) / (1 << 20),
+                 100.0 * static_cast<double>(s.used_bytes) / static_cast<double>(s.reserved_bytes),
+                 100.0 * s.fragmentation());
 }
 
 void bench(const bench_arguments& args) {
@@ -161,17 +192,20 @@ void bench(const bench_arguments& args) {
                              {"runs", args.runs},
                              {"median_ms", median},
                              {"p99_ms", p99},
+                             {"predicted_ms", m.predicted_ms},
                              {"busy_ms", busy},
                              {"load_ms", m.stats.load_ms},
                              {"plan_ms", plan_ms},
                              {"first_run_ms", m.first_run_ms},
                              {"peak_bytes", peak_memory_bytes()},
                              {"fetched_bytes", m.fetched_bytes},
+                             {"memory", memory_json(m)},
                              {"samples_ms", m.samples_ms}};
     std::cout << out.dump() << '\n';
     return;
   }
-  fmt::print("median {:.3f} ms, p99 {:.3f} ms over {} runs\n", median, p99, args.runs);
+  fmt::print("median {:.3f} ms, p99 {:.3f} ms over {} runs; predicted {:.3f} ms\n", median, p99, args.runs,
+             m.predicted_ms);
   for (const auto& [name, ms] : busy)
     fmt::print("{} computes {:.3f} ms of it (median)\n", name, ms);
   if (m.fetched_bytes > 0)
@@ -179,6 +213,7 @@ void bench(const bench_arguments& args) {
                m.fetched_bytes);
   fmt::print("load {:.1f} ms, plan {:.1f} ms, first run {:.1f} ms, peak host memory {:.1f} MiB\n", m.stats.load_ms,
              plan_ms, m.first_run_ms, static_cast<double>(peak_memory_bytes()) / (1 << 20));
+  print_memory(m);
 }
 
 } // namespace

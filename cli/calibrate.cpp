@@ -188,6 +188,7 @@ graph download_model(int64_t elements) {
 graph many_uploads(int count) {
   probe_model m;
   std::vector<value_id> inputs;
+  inputs.reserve(static_cast<size_t>(count));
   for (int i = 0; i < count; ++i)
     inputs.push_back(m.input(dtype::float32, {64}));
   m.output(m.call("Sum", std::move(inputs)));

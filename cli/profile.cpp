@@ -89,6 +89,7 @@ operator_table table_of(const run_trace& trace, std::span<const shape> dims) {
 
 void print_table(const operator_table& table) {
   std::vector<operator_table::const_iterator> rows;
+  rows.reserve(table.size());
   for (auto row = table.begin(); row != table.end(); ++row)
     rows.push_back(row);
   std::stable_sort(rows.begin(), rows.end(), [](auto a, auto b) { return a->second.measured > b->second.measured; });

@@ -141,6 +141,22 @@ allocation memory_pool::allocate(int64_t bytes) {
   return allocate(bytes);
 }
 
+int64_t memory_pool::free_bytes() const {
+  int64_t sum = 0;
+  for (const auto& block : blocks_)
+    for (const auto& [offset, bytes] : block->gaps)
+      sum += bytes;
+  return sum;
+}
+
+int64_t memory_pool::largest_gap_bytes() const {
+  int64_t largest = 0;
+  for (const auto& block : blocks_)
+    for (const auto& [offset, bytes] : block->gaps)
+      largest = std::max(largest, bytes);
+  return largest;
+}
+
 void memory_pool::give_back(const std::shared_ptr<memory_block>& block, int64_t offset, int64_t bytes) {
   auto next = block->gaps.upper_bound(offset);
   if (next != block->gaps.end() && next->first == offset + bytes) {

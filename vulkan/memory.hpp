@@ -58,6 +58,9 @@ public:
 
   /// Bytes that the pool has from the driver.
   int64_t reserved_bytes() const { return reserved_; }
+  /// Of those, bytes that no allocation has, and the largest piece of them.
+  int64_t free_bytes() const;
+  int64_t largest_gap_bytes() const;
 
 private:
   friend class allocation;

@@ -47,6 +47,16 @@ tensor buffer_pool::take(dtype type, shape dims) {
   return {type, std::move(dims), std::move(owner), data};
 }
 
+int64_t buffer_pool::idle_bytes() const {
+  const std::lock_guard lock(mutex_);
+  return idle_bytes_;
+}
+
+int64_t buffer_pool::largest_idle_bytes() const {
+  const std::lock_guard lock(mutex_);
+  return idle_.empty() ? 0 : static_cast<int64_t>(idle_.rbegin()->first);
+}
+
 void buffer_pool::give_back(void* data, size_t capacity) {
   {
     const std::lock_guard lock(mutex_);

@@ -22,12 +22,16 @@ public:
   /// Returns a tensor with uninitialised bytes (strings are empty); 64-byte aligned.
   tensor take(dtype type, shape dims);
 
+  /// Bytes kept for later, and the largest piece of them.
+  int64_t idle_bytes() const;
+  int64_t largest_idle_bytes() const;
+
 private:
   explicit buffer_pool(int64_t limit) : limit_(limit) {}
   void give_back(void* data, size_t capacity);
 
   const int64_t limit_;
-  std::mutex mutex_;
+  mutable std::mutex mutex_;
   std::multimap<size_t, void*> idle_; // by capacity
   int64_t idle_bytes_ = 0;
 };

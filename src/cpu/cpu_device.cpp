@@ -64,6 +64,9 @@ public:
         s.arena_bytes +=
             p->bound->layout->memory[p->self].arena_bytes *
             std::count_if(p->arenas->begin(), p->arenas->end(), [](const auto& a) { return a != nullptr; });
+    s.used_bytes = s.weight_bytes + s.arena_bytes;
+    s.reserved_bytes = s.used_bytes + pool_->idle_bytes();
+    s.largest_gap_bytes = pool_->largest_idle_bytes();
     return s;
   }
 
