@@ -37,8 +37,6 @@ coordinator_ref::behavior_type coordinator(coordinator_state::pointer self, coor
 }
 
 void coordinator_state::start_run(const run_request_ptr& request) {
-  if (request->cancelled)
-    return request->result.fail({errc::cancelled, "the run was cancelled"});
   options_.plans->count_run();
   if (request->options.timeout.count() > 0) {
     request->deadline = now() + request->options.timeout;
@@ -51,6 +49,8 @@ void coordinator_state::start_run(const run_request_ptr& request) {
 }
 
 void coordinator_state::start_attempt(const run_request_ptr& request) {
+  if (request->cancelled)
+    return request->result.fail({errc::cancelled, "the run was cancelled"});
   execution* e = nullptr;
   failure why = capture([&] {
     check_device_left();
@@ -132,6 +132,8 @@ void coordinator_state::on_chunk(chunk_ended& ended) {
   }
   if (e.stopped())
     return drain(e);
+  if (!ended.result.ok() && ended.result.code == errc::out_of_memory && wait_for_memory(e))
+    return;
   if (!ended.result.ok() && make_room(device, bound_plan_ptr(e.bound()), *planned_model_ptr(e.planned()),
                                       {ended.result.code, ended.result.message}))
     return;
@@ -176,7 +178,9 @@ void coordinator_state::drain(execution& e) {
     for (size_t d = 0; d < e.planned()->devices.size(); ++d)
       if (const device_state& device = devices_[e.planned()->devices[d]]; e.planned()->used[d])
         self_->send(device.handle.actor, end_execution{e.id()});
+  const run_request_ptr request = e.request();
   executions_.erase(e.id());
+  resume_waiting(request);
   quit_when_idle();
 }
 

@@ -121,6 +121,11 @@ private:
   /// Where a device lacked memory for its part of a bound plan: plans again with less for it and starts the bound plan's
   /// executions over. Returns whether that was the failure.
   bool make_room(size_t device, const bound_plan_ptr& bound, const planned_model& planned, const failure& why);
+  /// Where other runs are in flight, whose memory comes back: lets the execution's run wait until one of them has ended.
+  /// Returns whether it waits.
+  bool wait_for_memory(const execution& e);
+  /// Starts the runs that wait for memory again, except `ended` itself.
+  void resume_waiting(const run_request_ptr& ended);
   void notice_lost_devices();
   void on_down(const caf::down_msg& down);
   void on_tick();
@@ -167,8 +172,9 @@ private:
   std::unordered_map<uint64_t, installation> installations_; // by bound plan id
   std::unordered_map<uint64_t, slot_pool> slots_;            // by layout id
   std::map<chunk_place, running_control> controls_;
-  std::vector<chunk_id> ready_;     // scratch of `dispatch`
-  std::vector<run_chunks> batches_; // scratch of `dispatch`, by plan device
+  std::vector<run_request_ptr> waiting_; // for memory that other runs hold
+  std::vector<chunk_id> ready_;          // scratch of `dispatch`
+  std::vector<run_chunks> batches_;      // scratch of `dispatch`, by plan device
   std::optional<clock::time_point> next_tick_;
   bool closing_ = false;
 };

@@ -106,6 +106,25 @@ bool coordinator_state::make_room(size_t device, const bound_plan_ptr& bound, co
   return true;
 }
 
+bool coordinator_state::wait_for_memory(const execution& e) {
+  const run_request_ptr request = e.request();
+  const auto is_other = [&](const auto& entry) { return entry.second->request() != request; };
+  if (std::none_of(executions_.begin(), executions_.end(), is_other))
+    return false;
+  end_all(request);
+  waiting_.push_back(request);
+  return true;
+}
+
+void coordinator_state::resume_waiting(const run_request_ptr& ended) {
+  const auto own = std::stable_partition(waiting_.begin(), waiting_.end(),
+                                         [&](const run_request_ptr& request) { return request == ended; });
+  const std::vector<run_request_ptr> others(own, waiting_.end());
+  waiting_.erase(own, waiting_.end());
+  for (const run_request_ptr& request : others)
+    start_attempt(request);
+}
+
 void coordinator_state::notice_lost_devices() {
   for (size_t d = 0; d < devices_.size(); ++d)
     if (devices_[d].handle.health->lost)

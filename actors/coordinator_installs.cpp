@@ -6,6 +6,8 @@
 #include <caf/stateful_actor.hpp>
 #include <caf/typed_event_based_actor.hpp>
 
+#include <algorithm>
+
 namespace troupe::actors {
 
 coordinator_state::installation& coordinator_state::install(const bound_plan_ptr& bound,
@@ -62,8 +64,10 @@ uint32_t coordinator_state::take_slot(installation& i) {
   slot_pool& slots = slots_.at(i.bound->layout->id);
   if (slots.free.empty())
     return slots.count++;
-  const uint32_t slot = slots.free.back();
-  slots.free.pop_back();
+  // The lowest: its memory is there already, that of a higher one may have been refused.
+  const auto lowest = std::min_element(slots.free.begin(), slots.free.end());
+  const uint32_t slot = *lowest;
+  slots.free.erase(lowest);
   return slot;
 }
 

@@ -61,9 +61,10 @@ installed_binding& installations::find(uint64_t bound_plan) {
 layout_slot& installations::slot_of(installed_layout& layout, uint32_t index, int64_t scratch_bytes) {
   std::unique_ptr<layout_slot>& slot = entry_of(layout.slots, index);
   if (!slot) {
-    slot = std::make_unique<layout_slot>();
+    auto made = std::make_unique<layout_slot>();
     if (layout.arena_bytes > 0)
-      slot->arena = arenas_.allocate(layout.arena_bytes);
+      made->arena = arenas_.allocate(layout.arena_bytes);
+    slot = std::move(made); // whole, or not there: memory may be refused
   }
   if (scratch_bytes > (slot->scratch ? slot->scratch->bytes() : 0))
     slot->scratch = std::make_shared<const allocation>(arenas_.allocate(scratch_bytes));
@@ -75,12 +76,13 @@ program_slot& installations::slot_of(const installed_binding& binding, uint32_t 
   std::unique_ptr<program_slot>& slot = entry_of(program.slots, index);
   const auto bytes = static_cast<int64_t>(binding.parameters.size());
   if (!slot) {
-    slot = std::make_unique<program_slot>();
+    auto made = std::make_unique<program_slot>();
     const layout_slot& shared = slot_of(*program.layout, index, program.program->scratch_bytes);
-    slot->memory.arena = &shared.arena;
-    slot->memory.scratch = shared.scratch;
+    made->memory.arena = &shared.arena;
+    made->memory.scratch = shared.scratch;
     if (bytes > 0)
-      slot->memory.parameters = parameters_.allocate(bytes);
+      made->memory.parameters = parameters_.allocate(bytes);
+    slot = std::move(made);
   }
   if (slot->parameters_of != binding.bound->id && bytes > 0) {
     std::memcpy(slot->memory.parameters.mapped(), binding.parameters.data(), binding.parameters.size());

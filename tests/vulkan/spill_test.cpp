@@ -2,6 +2,9 @@
 #include "actors/engine.hpp"
 #include "support/catch.hpp"
 
+#include <algorithm>
+#include <future>
+
 using namespace troupe;
 
 namespace {
@@ -59,4 +62,40 @@ TEST_CASE("what a GPU's limit does not hold spills to the other GPU, then to the
   check({{"vulkan:0", 128 << 10}, {"vulkan:0#1", 128 << 10}});
   CHECK(p->weight_bytes[2] > 0);
   CHECK(p->remarks.size() == 1);
+}
+
+TEST_CASE("runs side by side wait for memory that others hold", "[vulkan][B2][C7]") {
+  graph g;
+  g.opsets[""] = 17;
+  value_id v = g.add_value({.name = "x", .type = dtype::float32, .dims = symbolic_shape{1024, 256}});
+  g.inputs = {v};
+  for (int i = 0; i < 6; ++i) {
+    const std::string name = fmt::format("n{}", i);
+    const value_id out = g.add_value({.name = name});
+    g.add_node({.name = name, .op_type = i % 2 ? "Neg" : "Floor", .inputs = {v}, .outputs = {out}});
+    v = out;
+  }
+  g.outputs = {v};
+  const named_tensors in{{"x", tensor::of<float>({1024, 256}, std::vector<float>(1024 * 256, 1.5f))}};
+  int64_t needed = 0;
+  {
+    engine e({.devices = {"vulkan:0"}});
+    needed = bytes_needed(*e.load(g, {.fuse = false}).bind_for(in)->layout, 0);
+  }
+  engine e({.devices = {"vulkan:0"}, .memory = {{"vulkan:0", needed + needed / 2}}, .gpu_validation = true});
+  const session s = e.load(g, {.fuse = false});
+  std::vector<std::future<run_result>> runs;
+  for (int i = 0; i < 8; ++i)
+    runs.push_back(s.run_async(in));
+  for (auto& run : runs) {
+    const run_result r = run.get();
+    const tensor& out = r.outputs.begin()->second;
+    CHECK(std::count(out.values<float>().begin(), out.values<float>().end(), -1.0f) == out.size());
+  }
+  CHECK(s.plan_for(in)->remarks.empty());
+  const device_stats stats = e.stats().at(0);
+  CHECK(stats.reserved_bytes <= needed + needed / 2);
+  CHECK(stats.used_bytes >= stats.arena_bytes);
+  CHECK(stats.used_bytes + stats.largest_gap_bytes <= stats.reserved_bytes);
+  CHECK(e.gpu_messages().empty());
 }
