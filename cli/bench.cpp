@@ -121,18 +121,18 @@ measurement measure(const bench_arguments& args) {
   engine devices(args.engine());
   const session model = devices.load(model_file(args.model).string(), args.session());
   const named_tensors base = given_inputs(model, args);
-  bound_values bound(devices, model, args);
+  bound_values staying(devices, model, args);
   measurement m;
   for (int i = -args.warmup - 1; i < args.runs; ++i) {
     named_tensors inputs = fresh_inputs(model, args, base, i + args.warmup + 1);
-    const run_options& options = bound.prepare(inputs);
+    const run_options& options = staying.prepare(inputs);
     const named_tensors first_inputs = i == -args.warmup - 1 ? inputs : named_tensors{};
     const auto start = clock::now();
     const run_result result = model.run(std::move(inputs), options);
     const double elapsed = ms_since(start);
     if (i == -args.warmup - 1) {
       m.first_run_ms = elapsed;
-      bound.place(first_inputs, result);
+      staying.place(first_inputs, result);
     }
     m.fetched_bytes = result.stats.fetched_bytes;
     if (i < 0)
@@ -147,8 +147,12 @@ measurement measure(const bench_arguments& args) {
     m.device_names.push_back(d.name);
   const bound_plan_ptr bound = model.bind_for(fresh_inputs(model, args, base, 0));
   m.predicted_ms = predict(*bound->source, expected_dims(*bound->source->program, args.dim_values())).makespan_s * 1e3;
-  if (!args.trace.empty()) // one more run, so that none of those measured pays for it
-    write_trace(args.trace, model.run(fresh_inputs(model, args, base, args.runs), {.trace = true}).trace);
+  if (!args.trace.empty()) { // one more run, so that none of those measured pays for it
+    named_tensors inputs = fresh_inputs(model, args, base, args.runs);
+    run_options options = staying.prepare(inputs);
+    options.trace = true;
+    write_trace(args.trace, model.run(std::move(inputs), options).trace);
+  }
   return m;
 }
 
