@@ -2,6 +2,9 @@
 //
 // Usage: bench_gpu [device]      default vulkan:0
 #include "bench/models.hpp"
+#include "vulkan/vulkan_device.hpp"
+
+#include <deque>
 
 using namespace troupe;
 using namespace troupe::bench;
@@ -54,6 +57,44 @@ void bench_transfers(engine& e) {
   fmt::print("download of 1 GiB            {:8.1f} GB/s\n", 4e-3 * static_cast<double>(count) / us);
 }
 
+/// Runs in flight together whose copies and work take about as long: what a queue of its own for copies gains.
+void bench_overlap(const std::shared_ptr<const vulkan::instance>& gpus) {
+  constexpr int64_t n = 4096;
+  constexpr int runs = 40, in_flight = 4;
+  const auto time_of = [&](bool one_queue) {
+    auto blocks = std::make_shared<host_block_pool>();
+    engine e({.devices = {}, .custom_devices = {[&] {
+                               return vulkan::make_vulkan_device(gpus, 0, "vulkan:0",
+                                                                 {.blocks = blocks, .one_queue = one_queue});
+                             }}});
+    model_builder m;
+    const value_id x = m.input("x", dtype::float32, {n, n});
+    const session model = e.load(m.done(m.apply("MatMul", {x, x})));
+    const tensor in = make_host_tensor(*blocks, dtype::float32, {n, n});
+    std::vector<double> samples;
+    for (int sample = -1; sample < 5; ++sample) {
+      std::deque<std::future<run_result>> pending;
+      const auto start = clock_type::now();
+      for (int i = 0; i < runs; ++i) {
+        pending.push_back(model.run_async({{"x", in}}));
+        if (pending.size() == in_flight) {
+          pending.front().get();
+          pending.pop_front();
+        }
+      }
+      for (auto& each : pending)
+        each.get();
+      if (sample >= 0)
+        samples.push_back(std::chrono::duration<double, std::milli>(clock_type::now() - start).count() / runs);
+    }
+    return median(samples);
+  };
+  const double one = time_of(true), two = time_of(false);
+  fmt::print(
+      "4 runs in flight, 64 MiB in and out, a product: {:.2f} ms a run on one queue, {:.2f} with one for copies\n", one,
+      two);
+}
+
 void bench_product(engine& e, dtype type, int64_t n) {
   model_builder m;
   const value_id a = m.input("a", type, {n, n}), b = m.input("b", type, {n, n});
@@ -86,6 +127,7 @@ int main(int argc, char** argv) {
       for (const int64_t n : {1024, 4096})
         bench_product(e, type, n);
     bench_transfers(e);
+    bench_overlap(std::make_shared<const vulkan::instance>());
   } catch (const std::exception& problem) {
     fmt::print(stderr, "bench_gpu: {}\n", problem.what());
     return 1;

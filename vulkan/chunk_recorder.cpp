@@ -48,11 +48,17 @@ private:
 
   void make_timestamps(recorded_chunk& out) {
     out.timestamp_count = 2 + (timed_ ? static_cast<uint32_t>(chunk_.launches.size()) + 1 : 0);
+    out.timestamps = make_queries(out.timestamp_count);
+    if (timed_)
+      out.copy_timestamps = make_queries(4);
+  }
+
+  query_pool_handle make_queries(uint32_t count) {
     const VkQueryPoolCreateInfo info{
-        VK_STRUCTURE_TYPE_QUERY_POOL_CREATE_INFO, nullptr, 0, VK_QUERY_TYPE_TIMESTAMP, out.timestamp_count, 0};
+        VK_STRUCTURE_TYPE_QUERY_POOL_CREATE_INFO, nullptr, 0, VK_QUERY_TYPE_TIMESTAMP, count, 0};
     VkQueryPool pool = VK_NULL_HANDLE;
     check(vkCreateQueryPool(context_.get(), &info, nullptr, &pool), "vkCreateQueryPool");
-    out.timestamps = {context_.get(), pool};
+    return {context_.get(), pool};
   }
 
   void stamp(recorded_chunk& out) {

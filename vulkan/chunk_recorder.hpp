@@ -38,6 +38,8 @@ struct recorded_chunk {
   descriptor_pool_handle descriptors;
   query_pool_handle timestamps;
   uint32_t timestamp_count = 0;
+  query_pool_handle
+      copy_timestamps; // begin and end of copies_in, then of copies_out; null where the chunk is not timed
   allocation upload_staging, download_staging; // empty where the arena is used directly
   VkCommandBuffer commands = VK_NULL_HANDLE;
   /// Copies of values that are not staged, before and after `commands`: recorded anew when a run's values lie elsewhere than

@@ -1,25 +1,63 @@
 #include "vulkan/chunk_times.hpp"
 
 #include <algorithm>
+#include <functional>
 #include <unordered_map>
 
 namespace troupe::vulkan {
 namespace {
 
-/// Shares the time between two ticks out among transfers, by their bytes.
-void add_transfers(const bound_plan& bound, const std::vector<installed_transfer>& transfers, device_timing::work kind,
-                   int64_t begin_ns, int64_t end_ns, std::vector<device_timing>& timings) {
+/// A part of a chunk in which values were moved.
+struct move_span {
+  device_timing::work kind;
+  bool direct; // the values that are copied straight, or those that are staged
+  int64_t begin_ns, end_ns;
+  uint32_t queue = 0;
+};
+
+/// Shares a span's time out among its transfers, by their bytes.
+void add_transfers(const bound_plan& bound, const std::vector<installed_transfer>& transfers, const move_span& span,
+                   std::vector<device_timing>& timings) {
   int64_t all = 0, done = 0;
   for (const installed_transfer& t : transfers)
-    all += t.bytes(bound);
+    all += t.is_direct() == span.direct ? t.bytes(bound) : 0;
   const auto at = [&](int64_t bytes) {
-    return begin_ns + static_cast<int64_t>(static_cast<double>(end_ns - begin_ns) * static_cast<double>(bytes) /
-                                           static_cast<double>(std::max<int64_t>(all, 1)));
+    const double part = static_cast<double>(bytes) / static_cast<double>(std::max<int64_t>(all, 1));
+    return span.begin_ns + static_cast<int64_t>(static_cast<double>(span.end_ns - span.begin_ns) * part);
   };
   for (const installed_transfer& t : transfers) {
+    if (t.is_direct() != span.direct)
+      continue;
     const int64_t bytes = t.bytes(bound);
-    timings.push_back({.kind = kind, .id = t.value, .begin_ns = at(done), .end_ns = at(done + bytes), .bytes = bytes});
+    timings.push_back({.kind = span.kind,
+                       .id = t.value,
+                       .queue = span.queue,
+                       .begin_ns = at(done),
+                       .end_ns = at(done + bytes),
+                       .bytes = bytes});
     done += bytes;
+  }
+}
+
+std::vector<uint64_t> read_ticks(const device_context& context, const query_pool_handle& pool, uint32_t first,
+                                 uint32_t count) {
+  std::vector<uint64_t> ticks(count);
+  check(vkGetQueryPoolResults(context.get(), pool.get(), first, count, ticks.size() * sizeof(uint64_t), ticks.data(),
+                              sizeof(uint64_t), VK_QUERY_RESULT_64_BIT),
+        "vkGetQueryPoolResults");
+  return ticks;
+}
+
+void add_nodes(const installed_chunk& c, const std::function<int64_t(size_t)>& at,
+               std::vector<device_timing>& timings) {
+  std::unordered_map<node_id, size_t> timing_of;
+  for (size_t i = 0; i < c.launches.size(); ++i) {
+    const installed_launch& l = c.launches[i];
+    const auto [entry, is_new] = timing_of.try_emplace(l.call, timings.size());
+    if (is_new)
+      timings.push_back({.id = l.call, .begin_ns = at(i + 1), .end_ns = at(i + 1), .kernel = l.kernel});
+    // Launches of other nodes may lie between two of this one: count its own time only.
+    timings[entry->second].end_ns += at(i + 2) - at(i + 1);
   }
 }
 
@@ -51,33 +89,35 @@ gpu_clock::anchor gpu_clock::now(uint64_t last_tick) const {
 }
 
 int64_t gpu_clock::to_host(const anchor& a, uint64_t tick) const {
-  // The tick lies before the anchor: chunks are complete when they are read.
-  return a.ns - duration(tick, a.tick);
+  const bool later = ((tick - a.tick) & mask_) <= mask_ / 2;
+  return later ? a.ns + duration(a.tick, tick) : a.ns - duration(tick, a.tick);
 }
 
 void read_times(const device_context& context, const gpu_clock& clock, const bound_plan& bound,
-                const installed_chunk& c, const recorded_chunk& r, bool timed, chunk_result& result) {
-  std::vector<uint64_t> ticks(r.timestamp_count);
-  check(vkGetQueryPoolResults(context.get(), r.timestamps.get(), 0, r.timestamp_count, ticks.size() * sizeof(uint64_t),
-                              ticks.data(), sizeof(uint64_t), VK_QUERY_RESULT_64_BIT),
-        "vkGetQueryPoolResults");
+                const installed_chunk& c, const recorded_chunk& r, const run_values& values, chunk_result& result) {
+  using work = device_timing::work;
+  const std::vector<uint64_t> ticks = read_ticks(context, r.timestamps, 0, r.timestamp_count);
   result.busy_ns = clock.duration(ticks.front(), ticks.back());
-  if (!timed)
+  if (!values.work.timed)
     return;
   const gpu_clock::anchor anchor = clock.now(ticks.back());
   const auto at = [&](size_t i) { return clock.to_host(anchor, ticks[i]); };
-  add_transfers(bound, c.uploads, device_timing::work::upload, at(0), at(1), result.timings);
-  std::unordered_map<node_id, size_t> timing_of;
-  for (size_t i = 0; i < c.launches.size(); ++i) {
-    const installed_launch& l = c.launches[i];
-    const auto [entry, is_new] = timing_of.try_emplace(l.call, result.timings.size());
-    if (is_new)
-      result.timings.push_back({.id = l.call, .begin_ns = at(i + 1), .end_ns = at(i + 1), .kernel = l.kernel});
-    // Launches of other nodes may lie between two of this one: count its own time only.
-    result.timings[entry->second].end_ns += at(i + 2) - at(i + 1);
-  }
-  add_transfers(bound, c.downloads, device_timing::work::download, at(c.launches.size() + 1), at(c.launches.size() + 2),
-                result.timings);
+  const auto add_copies = [&](const std::vector<installed_transfer>& moved, work kind, std::optional<lane> on,
+                              uint32_t first) {
+    if (!on)
+      return;
+    const std::vector<uint64_t> ends = read_ticks(context, r.copy_timestamps, first, 2);
+    add_transfers(
+        bound, moved,
+        {kind, true, clock.to_host(anchor, ends[0]), clock.to_host(anchor, ends[1]), static_cast<uint32_t>(*on)},
+        result.timings);
+  };
+  const size_t last = c.launches.size() + 1;
+  add_copies(c.uploads, work::upload, values.lanes.in, 0);
+  add_transfers(bound, c.uploads, {work::upload, false, at(0), at(1)}, result.timings);
+  add_nodes(c, at, result.timings);
+  add_transfers(bound, c.downloads, {work::download, false, at(last), at(last + 1)}, result.timings);
+  add_copies(c.downloads, work::download, values.lanes.out, 2);
 }
 
 } // namespace troupe::vulkan

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "device/device.hpp"
-#include "vulkan/chunk_recorder.hpp"
+#include "vulkan/direct_copies.hpp"
 
 namespace troupe::vulkan {
 
@@ -34,6 +34,6 @@ private:
 /// Reads the timestamps of a chunk of `bound` that is complete: its time, and, where it was recorded timed, the times of its uploads,
 /// nodes and downloads. A node's launches follow each other; a launch ends where its timestamp is, and begins at the one before.
 void read_times(const device_context& context, const gpu_clock& clock, const bound_plan& bound,
-                const installed_chunk& c, const recorded_chunk& r, bool timed, chunk_result& result);
+                const installed_chunk& c, const recorded_chunk& r, const run_values& values, chunk_result& result);
 
 } // namespace troupe::vulkan

@@ -2,10 +2,12 @@
 
 #include "vulkan/device_choice.hpp"
 
+#include <algorithm>
+
 namespace troupe::vulkan {
 namespace {
 
-VkDevice create_device(VkPhysicalDevice physical, const gpu_snapshot& facts, uint32_t family) {
+VkDevice create_device(VkPhysicalDevice physical, const gpu_snapshot& facts, uint32_t family, uint32_t queues) {
   const gpu_features features = features_of(facts);
   VkPhysicalDeviceCooperativeMatrixFeaturesNV cooperative{
       VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_COOPERATIVE_MATRIX_FEATURES_NV, nullptr, VK_TRUE, VK_FALSE};
@@ -22,8 +24,9 @@ VkDevice create_device(VkPhysicalDevice physical, const gpu_snapshot& facts, uin
   enabled.features.shaderInt64 = features.int64;
   enabled.features.shaderInt16 = features.float16;
 
-  const float priority = 1;
-  const VkDeviceQueueCreateInfo queue{VK_STRUCTURE_TYPE_DEVICE_QUEUE_CREATE_INFO, nullptr, 0, family, 1, &priority};
+  const float priorities[] = {1, 1};
+  const VkDeviceQueueCreateInfo queue{
+      VK_STRUCTURE_TYPE_DEVICE_QUEUE_CREATE_INFO, nullptr, 0, family, queues, priorities};
   const std::vector<const char*> extensions = wanted_extensions(facts);
   VkDeviceCreateInfo info{VK_STRUCTURE_TYPE_DEVICE_CREATE_INFO, &enabled};
   info.queueCreateInfoCount = 1;
@@ -37,15 +40,19 @@ VkDevice create_device(VkPhysicalDevice physical, const gpu_snapshot& facts, uin
 
 } // namespace
 
-device_context::device_context(std::shared_ptr<const instance> owner, size_t index) : owner_(std::move(owner)) {
+device_context::device_context(std::shared_ptr<const instance> owner, size_t index, uint32_t queues)
+    : owner_(std::move(owner)) {
   if (index >= owner_->gpus().size())
     fail(errc::invalid_argument, "there is no GPU {}; this machine has {}", index, owner_->gpus().size());
   facts_ = owner_->gpus()[index].snapshot;
   if (const std::string why = why_unusable(facts_); !why.empty())
     fail(errc::device_failed, "{} cannot be used: {}", facts_.name, why);
   family_ = compute_family(facts_);
-  device_ = create_device(owner_->gpus()[index].handle, facts_, family_);
+  queues = std::clamp(queues, 1u, std::min(facts_.queues.at(family_).count, 2u));
+  device_ = create_device(owner_->gpus()[index].handle, facts_, family_, queues);
   vkGetDeviceQueue(device_, family_, 0, &queue_);
+  if (queues > 1)
+    vkGetDeviceQueue(device_, family_, 1, &copy_queue_);
 }
 
 bool device_context::has_calibrated_timestamps() const {

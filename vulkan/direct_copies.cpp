@@ -1,5 +1,7 @@
 #include "vulkan/direct_copies.hpp"
 
+#include <algorithm>
+
 namespace troupe::vulkan {
 namespace {
 
@@ -74,6 +76,14 @@ std::vector<direct_copy> downloads_of(const installed_chunk& c, const bound_plan
   return copies;
 }
 
+/// Bytes that copies move to or from the host's memory.
+int64_t host_bytes(const std::vector<direct_copy>& copies) {
+  VkDeviceSize sum = 0;
+  for (const direct_copy& each : copies)
+    sum += each.resident ? 0 : each.bytes;
+  return static_cast<int64_t>(sum);
+}
+
 void record_copies(VkCommandBuffer commands, const std::vector<direct_copy>& copies) {
   for (const direct_copy& each : copies) {
     const VkBufferCopy region{each.from_offset, each.to_offset, each.bytes};
@@ -81,8 +91,21 @@ void record_copies(VkCommandBuffer commands, const std::vector<direct_copy>& cop
   }
 }
 
-void record_in(VkCommandBuffer commands, const std::vector<direct_copy>& copies, const allocation* poisoned) {
+/// Puts a timestamp behind all earlier commands, where the chunk is timed.
+void stamp(const recorded_chunk& r, VkCommandBuffer commands, uint32_t index) {
+  if (r.copy_timestamps)
+    vkCmdWriteTimestamp(commands, VK_PIPELINE_STAGE_BOTTOM_OF_PIPE_BIT, r.copy_timestamps.get(), index);
+}
+
+void begin_copies(const recorded_chunk& r, VkCommandBuffer commands, uint32_t first_stamp) {
   begin(commands, 0);
+  if (r.copy_timestamps)
+    vkCmdResetQueryPool(commands, r.copy_timestamps.get(), first_stamp, 2);
+}
+
+void record_in(const recorded_chunk& r, const std::vector<direct_copy>& copies, const allocation* poisoned) {
+  const VkCommandBuffer commands = r.copies_in;
+  begin_copies(r, commands, 0);
   record(commands, {VK_PIPELINE_STAGE_ALL_COMMANDS_BIT | VK_PIPELINE_STAGE_HOST_BIT, any_access,
                     VK_PIPELINE_STAGE_TRANSFER_BIT, VK_ACCESS_TRANSFER_READ_BIT | VK_ACCESS_TRANSFER_WRITE_BIT});
   if (poisoned) {
@@ -91,19 +114,24 @@ void record_in(VkCommandBuffer commands, const std::vector<direct_copy>& copies,
     record(commands, {VK_PIPELINE_STAGE_TRANSFER_BIT, VK_ACCESS_TRANSFER_WRITE_BIT, VK_PIPELINE_STAGE_TRANSFER_BIT,
                       VK_ACCESS_TRANSFER_WRITE_BIT});
   }
+  stamp(r, commands, 0);
   record_copies(commands, copies);
   record(commands, {VK_PIPELINE_STAGE_TRANSFER_BIT, VK_ACCESS_TRANSFER_WRITE_BIT, VK_PIPELINE_STAGE_ALL_COMMANDS_BIT,
                     any_access});
+  stamp(r, commands, 1);
   end(commands);
 }
 
-void record_out(VkCommandBuffer commands, const std::vector<direct_copy>& copies) {
-  begin(commands, 0);
+void record_out(const recorded_chunk& r, const std::vector<direct_copy>& copies) {
+  const VkCommandBuffer commands = r.copies_out;
+  begin_copies(r, commands, 2);
   record(commands, {VK_PIPELINE_STAGE_ALL_COMMANDS_BIT, any_access, VK_PIPELINE_STAGE_TRANSFER_BIT,
                     VK_ACCESS_TRANSFER_READ_BIT | VK_ACCESS_TRANSFER_WRITE_BIT});
+  stamp(r, commands, 2);
   record_copies(commands, copies);
   record(commands, {VK_PIPELINE_STAGE_TRANSFER_BIT, VK_ACCESS_TRANSFER_WRITE_BIT, VK_PIPELINE_STAGE_HOST_BIT,
                     VK_ACCESS_HOST_READ_BIT});
+  stamp(r, commands, 3);
   end(commands);
 }
 
@@ -117,23 +145,23 @@ bool stays(const chunk_work& work, size_t i) {
   return !work.destinations.empty() && work.destinations[i] != destination::host;
 }
 
-std::vector<VkCommandBuffer> prepare_copies(recorded_chunk& r, const installed_chunk& c, const bound_plan& bound,
-                                            const arena_slot& slot, const copy_tools& tools, run_values& values) {
+chunk_commands prepare_copies(recorded_chunk& r, const installed_chunk& c, const bound_plan& bound,
+                              const arena_slot& slot, const copy_tools& tools, run_values& values) {
   std::vector<direct_copy> in = uploads_of(r, c, bound, slot, tools, values);
   std::vector<direct_copy> out = downloads_of(c, bound, slot, tools, values);
   const allocation* poisoned = tools.poison && c.first && *slot.arena ? slot.arena : nullptr;
-  std::vector<VkCommandBuffer> commands;
+  chunk_commands commands{.work = r.commands, .bytes_in = host_bytes(in), .bytes_out = host_bytes(out)};
+  commands.reads_residents = std::any_of(in.begin(), in.end(), [](const direct_copy& each) { return each.resident; });
   if (!in.empty() || poisoned) {
     if (in != r.recorded_in)
-      record_in(r.copies_in, in, poisoned);
-    commands.push_back(r.copies_in);
+      record_in(r, in, poisoned);
+    commands.copies_in = r.copies_in;
     r.recorded_in = std::move(in);
   }
-  commands.push_back(r.commands);
   if (!out.empty()) {
     if (out != r.recorded_out)
-      record_out(r.copies_out, out);
-    commands.push_back(r.copies_out);
+      record_out(r, out);
+    commands.copies_out = r.copies_out;
     r.recorded_out = std::move(out);
   }
   return commands;

@@ -13,8 +13,14 @@
 #include "vulkan/chunk_recorder.hpp"
 #include "vulkan/host_imports.hpp"
 #include "vulkan/residents.hpp"
+#include "vulkan/timeline.hpp"
 
 namespace troupe::vulkan {
+
+/// Where the copies before and behind a chunk's commands run; nullopt where there are none.
+struct copy_lanes {
+  std::optional<lane> in, out;
+};
 
 /// One submission and what it keeps alive until it is complete.
 struct run_values {
@@ -22,6 +28,7 @@ struct run_values {
   std::vector<tensor> uploads;     // in blocks
   std::vector<tensor> downloads;   // by download of the chunk; undefined where it is not direct
   std::vector<device_tensor> kept; // by download; empty where none stays
+  copy_lanes lanes;
 };
 
 /// What copies are made with.
@@ -31,10 +38,19 @@ struct copy_tools {
   bool poison = false; // see vulkan_device_options
 };
 
+/// The command buffers of one run of a chunk, in their order; null where there is nothing to copy.
+struct chunk_commands {
+  VkCommandBuffer copies_in = VK_NULL_HANDLE, work = VK_NULL_HANDLE, copies_out = VK_NULL_HANDLE;
+  /// Bytes that the copies move to and from the host's memory.
+  int64_t bytes_in = 0, bytes_out = 0;
+  /// Whether `copies_in` reads values that stay on the GPU: what made them may be in flight in the lane for work.
+  bool reads_residents = false;
+};
+
 /// Prepares the copies of `values.work`, a run of `bound`: brings uploads into blocks, makes the tensors of the downloads, and
-/// records what is not recorded. Returns the command buffers of the chunk, in order.
-std::vector<VkCommandBuffer> prepare_copies(recorded_chunk& r, const installed_chunk& c, const bound_plan& bound,
-                                            const arena_slot& slot, const copy_tools& tools, run_values& values);
+/// records what is not recorded.
+chunk_commands prepare_copies(recorded_chunk& r, const installed_chunk& c, const bound_plan& bound,
+                              const arena_slot& slot, const copy_tools& tools, run_values& values);
 
 /// Returns whether download `i` of a chunk goes to the host, and whether it stays.
 bool goes_to_host(const chunk_work& work, size_t i);

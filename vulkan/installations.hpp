@@ -9,7 +9,7 @@
 // Used by the device's thread alone.
 #pragma once
 
-#include "vulkan/chunk_recorder.hpp"
+#include "vulkan/chunk_submission.hpp"
 
 #include <atomic>
 
@@ -35,6 +35,7 @@ struct program_slot {
   arena_slot memory;
   uint64_t parameters_of = 0;                                 // bound plan whose parameters it holds
   std::map<std::pair<chunk_id, bool>, recorded_chunk> chunks; // by chunk, and whether it is timed
+  lane_history last;                                          // of the execution that has the slot
 };
 
 struct installed_program {

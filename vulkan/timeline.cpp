@@ -20,9 +20,13 @@ timeline::timeline(device_context& context) : context_(context) {
   const VkSemaphoreTypeCreateInfo type{VK_STRUCTURE_TYPE_SEMAPHORE_TYPE_CREATE_INFO, nullptr,
                                        VK_SEMAPHORE_TYPE_TIMELINE, 0};
   const VkSemaphoreCreateInfo info{VK_STRUCTURE_TYPE_SEMAPHORE_CREATE_INFO, &type, 0};
-  VkSemaphore semaphore = VK_NULL_HANDLE;
-  check(vkCreateSemaphore(context_.get(), &info, nullptr, &semaphore), "vkCreateSemaphore");
-  semaphore_ = {context_.get(), semaphore};
+  for (lane_state& l : lanes_) {
+    VkSemaphore semaphore = VK_NULL_HANDLE;
+    check(vkCreateSemaphore(context_.get(), &info, nullptr, &semaphore), "vkCreateSemaphore");
+    l.semaphore = {context_.get(), semaphore};
+  }
+  lanes_[0].queue = context_.queue();
+  lanes_[1].queue = context_.copy_queue();
   waiter_ = std::thread([this] { wait_loop(); });
 }
 
@@ -35,9 +39,11 @@ timeline::~timeline() {
   waiter_.join();
 }
 
-void timeline::submit(std::span<const VkCommandBuffer> commands, completion done) {
-  const uint64_t value = last_ + 1;
-  const VkSemaphore semaphore = semaphore_.get();
+submission timeline::submit(std::span<const VkCommandBuffer> commands, completion done, lane on, submission after) {
+  lane_state& own = state_of(on);
+  const uint64_t value = own.last + 1;
+  const VkSemaphore semaphore = own.semaphore.get(), awaited = state_of(after.on).semaphore.get();
+  constexpr VkPipelineStageFlags all_commands = VK_PIPELINE_STAGE_ALL_COMMANDS_BIT;
   VkTimelineSemaphoreSubmitInfo values{VK_STRUCTURE_TYPE_TIMELINE_SEMAPHORE_SUBMIT_INFO};
   values.signalSemaphoreValueCount = 1;
   values.pSignalSemaphoreValues = &value;
@@ -46,35 +52,44 @@ void timeline::submit(std::span<const VkCommandBuffer> commands, completion done
   info.pCommandBuffers = commands.data();
   info.signalSemaphoreCount = 1;
   info.pSignalSemaphores = &semaphore;
-  check(vkQueueSubmit(context_.queue(), 1, &info, VK_NULL_HANDLE), "vkQueueSubmit");
-  last_ = value;
-  {
-    const std::lock_guard lock(mutex_);
-    pending_.push_back({value, std::move(done)});
+  if (after.value > 0 && awaited != semaphore) { // a queue keeps its own order
+    values.waitSemaphoreValueCount = info.waitSemaphoreCount = 1;
+    values.pWaitSemaphoreValues = &after.value;
+    info.pWaitSemaphores = &awaited;
+    info.pWaitDstStageMask = &all_commands;
   }
-  changed_.notify_all();
+  check(vkQueueSubmit(own.queue, 1, &info, VK_NULL_HANDLE), "vkQueueSubmit");
+  own.last = value;
+  newest_ = {on, value};
+  queue_completion(newest_, std::move(done));
+  return newest_;
 }
 
 void timeline::after_all(completion done) {
+  queue_completion(newest_, std::move(done));
+}
+
+void timeline::queue_completion(submission what, completion done) {
+  ++open_;
   {
     const std::lock_guard lock(mutex_);
-    pending_.push_back({last_, std::move(done)});
+    pending_.push_back({what, std::move(done)});
   }
   changed_.notify_all();
 }
 
-VkResult timeline::wait_for(uint64_t value) {
+VkResult timeline::wait_for(submission what) {
+  const uint64_t value = what.value;
+  const VkSemaphore semaphore = state_of(what.on).semaphore.get();
   const bool hardware = is_hardware(context_.facts());
   const auto give_up = std::chrono::steady_clock::now() + (hardware ? poll_time : software_poll_time);
   uint64_t reached = 0;
   do {
-    if (const VkResult result = vkGetSemaphoreCounterValue(context_.get(), semaphore_.get(), &reached);
-        result != VK_SUCCESS)
+    if (const VkResult result = vkGetSemaphoreCounterValue(context_.get(), semaphore, &reached); result != VK_SUCCESS)
       return result;
     if (reached >= value)
       return VK_SUCCESS;
   } while (std::chrono::steady_clock::now() < give_up);
-  const VkSemaphore semaphore = semaphore_.get();
   VkSemaphoreWaitInfo info{VK_STRUCTURE_TYPE_SEMAPHORE_WAIT_INFO, nullptr, 0, 1, &semaphore, &value};
   VkResult result;
   do
@@ -92,7 +107,10 @@ void timeline::wait_loop() {
     pending next = std::move(pending_.front());
     pending_.pop_front();
     lock.unlock();
-    next.done(wait_for(next.value));
+    const VkResult result = wait_for(next.what);
+    --open_; // before anybody answers to the completion
+    if (next.done)
+      next.done(result);
     next.done = nullptr;
     lock.lock();
   }

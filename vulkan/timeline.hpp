@@ -1,12 +1,15 @@
-// The timeline of one queue, and the thread that waits for it.
+// The timelines of a device's queues, and the thread that waits for them.
 //
-// Every submission signals the next value of one timeline semaphore: values only grow, and each is signalled once. The waiter
-// is a thread of its own, so that whoever submits never blocks; it calls the completions in the order of the values. (It is a
+// A device has two lanes: work, and copies beside it, on a queue of their own where there is one. Every submission signals the
+// next value of its lane's timeline semaphore: values only grow, and each is signalled once. The waiter is a thread of its own,
+// so that whoever submits never blocks; it calls the completions in the order of the submissions, whatever their lane. (It is a
 // thread and not a CAF actor because this folder does not know actors; its mailbox is `pending_`.)
 #pragma once
 
 #include "vulkan/device_context.hpp"
 
+#include <array>
+#include <atomic>
 #include <condition_variable>
 #include <deque>
 #include <functional>
@@ -18,34 +21,56 @@ namespace troupe::vulkan {
 /// Called with VK_SUCCESS when a submission is complete, or with what went wrong.
 using completion = std::function<void(VkResult)>;
 
+enum class lane : uint8_t { work, copies };
+
+/// Is complete when its lane's semaphore has reached the value; 0 stands for nothing, which is complete.
+struct submission {
+  lane on = lane::work;
+  uint64_t value = 0;
+};
+
 class timeline {
 public:
   explicit timeline(device_context& context);
   /// Waits for what has been submitted, unless the device is lost.
   ~timeline();
 
-  /// Submits `commands` and returns at once; `done` is called by the waiter's thread. Throws `errc::device_lost` and other
-  /// errors of the driver; `done` is not called then. Used by one thread at a time.
-  void submit(std::span<const VkCommandBuffer> commands, completion done);
+  /// Returns whether copies have a queue of their own; where they have none, both lanes are the same.
+  bool has_copy_lane() const { return context_.copy_queue() != VK_NULL_HANDLE; }
+  /// Returns whether some submission's completion has not been called yet.
+  bool busy() const { return open_ > 0; }
+
+  /// Submits `commands`, to start when `after` is complete, and returns at once; `done` (may be null) is called by the waiter's
+  /// thread. Throws `errc::device_lost` and other errors of the driver; `done` is not called then. Used by one thread at a time.
+  submission submit(std::span<const VkCommandBuffer> commands, completion done, lane on = lane::work,
+                    submission after = {});
 
   /// Calls `done` behind the completions of everything submitted so far.
   void after_all(completion done);
 
-  /// Returns how many submissions there were: the last value.
-  uint64_t last_value() const { return last_; }
+  /// Returns how many submissions there were, in both lanes.
+  uint64_t submissions() const { return lanes_[0].last + lanes_[1].last; }
 
 private:
   struct pending {
-    uint64_t value;
+    submission what;
     completion done;
   };
+  struct lane_state {
+    VkQueue queue = VK_NULL_HANDLE;
+    semaphore_handle semaphore;
+    uint64_t last = 0; // value assigned
+  };
 
+  lane_state& state_of(lane l) { return lanes_[has_copy_lane() ? static_cast<size_t>(l) : 0]; }
+  void queue_completion(submission what, completion done);
   void wait_loop();
-  VkResult wait_for(uint64_t value);
+  VkResult wait_for(submission what);
 
   device_context& context_;
-  semaphore_handle semaphore_;
-  uint64_t last_ = 0; // assigned
+  std::array<lane_state, 2> lanes_;
+  std::atomic<int64_t> open_{0};
+  submission newest_;
   std::mutex mutex_;
   std::condition_variable changed_;
   std::deque<pending> pending_;

@@ -21,7 +21,8 @@ class vulkan_device final : public device {
 public:
   vulkan_device(std::shared_ptr<const instance> gpus, size_t index, std::string name,
                 const vulkan_device_options& options)
-      : context_(std::move(gpus), index), options_(options), features_(features_of(context_.facts())),
+      : context_(std::move(gpus), index, options.one_queue ? 1 : 2), options_(options),
+        features_(features_of(context_.facts())),
         device_memory_(context_, memory_use::device, options.force_non_coherent, options.memory_limit),
         upload_memory_(context_, memory_use::upload, options.force_non_coherent),
         download_memory_(context_, memory_use::download, options.force_non_coherent),
@@ -73,7 +74,7 @@ public:
   void fetch(const device_tensor& value, const fetch_done& done) override {
     try {
       residents_.reclaim();
-      if (queue_.last_value() + 1 >= options_.lose_at)
+      if (queue_.submissions() + 1 >= options_.lose_at)
         check(VK_ERROR_DEVICE_LOST, "fetching a value");
       downloaded_bytes_ += value->bytes();
       residents_.fetch(value, queue_, done);
@@ -127,16 +128,19 @@ private:
     program_slot& slot = installed_.slot_of(binding, work.slot);
     recorded_chunk& r = recorded(slot, work.chunk, c, work.timed);
     stage_uploads(c, bound, r, slot.memory, work);
-    const auto commands = prepare_copies(r, c, bound, slot.memory, {imports_, residents_, options_.poison}, *values);
+    const chunk_commands commands =
+        prepare_copies(r, c, bound, slot.memory, {imports_, residents_, options_.poison}, *values);
+    values->lanes = choose_lanes(commands, queue_.has_copy_lane(), queue_.busy());
     ++binding.in_flight;
     try {
-      const bool lost = queue_.last_value() + 1 >= options_.lose_at;
-      queue_.submit(commands, [this, &binding, &c, &r, &slot, values, done, lost](VkResult result) {
+      const bool lost = queue_.submissions() + 1 >= options_.lose_at;
+      const auto end = [this, &binding, &c, &r, &slot, values, done, lost](VkResult result) {
         chunk_result answer =
             complete(c, *binding.bound, r, slot.memory, *values, lost ? VK_ERROR_DEVICE_LOST : result);
         --binding.in_flight;
         done(std::move(answer));
-      });
+      };
+      submit_chunk(queue_, commands, values->lanes, slot.last, end);
     } catch (...) {
       --binding.in_flight;
       throw;
@@ -171,7 +175,7 @@ private:
     try {
       check(result, "waiting for the GPU");
       collect_downloads(c, bound, r, slot, values, answer);
-      read_times(context_, clock_, bound, c, r, values.work.timed, answer);
+      read_times(context_, clock_, bound, c, r, values, answer);
       forget_stayed(c, values.work, answer.timings);
     } catch (const std::exception& e) {
       return failure_of(e);

@@ -21,6 +21,8 @@ struct vulkan_device_options {
   bool force_staging = false;
   /// Which of an operator's alternatives to run, or its last one where it has fewer.
   uint32_t alternative = 0;
+  /// Keeps to one queue: copies never go beside the work.
+  bool one_queue = false;
   /// Asks for plain layouts.
   bool prefer_plain = false;
   /// Bytes of device memory that it may take, where that is less than the GPU has.
