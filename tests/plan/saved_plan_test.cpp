@@ -109,7 +109,8 @@ TEST_CASE("the order of chunks in a saved plan does not matter", "[plan][B1]") {
 TEST_CASE("what is wrong with a saved plan is named", "[plan][B1][D8]") {
   const auto g = two_chains();
   const auto devices = cpus(2);
-  const json good = saved_json(g, devices, placement_policy::round_robin);
+  json good = saved_json(g, devices);
+  set_chunks(good, {{"cpu#0", {"n0"}}, {"cpu#1", {"n1"}}, {"cpu#0", {"n2"}}, {"cpu#1", {"n3", "n4", "n5", "n6"}}});
   const auto refused = [&](const std::function<void(json&)>& edit) {
     json saved = good;
     edit(saved);
