@@ -34,7 +34,11 @@ json infos_json(const std::vector<value_info>& infos) {
 }
 
 std::string bytes_text(double bytes) {
-  return bytes < 1 << 10 ? fmt::format("{} bytes", bytes) : fmt::format("{:.1f} MiB", bytes / (1 << 20));
+  if (bytes < 1 << 10)
+    return fmt::format("{} bytes", bytes);
+  if (bytes < 1 << 20)
+    return fmt::format("{:.1f} KiB", bytes / (1 << 10));
+  return bytes < 1 << 30 ? fmt::format("{:.1f} MiB", bytes / (1 << 20)) : fmt::format("{:.1f} GiB", bytes / (1 << 30));
 }
 
 // -- the model
