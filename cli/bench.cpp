@@ -146,7 +146,10 @@ measurement measure(const bench_arguments& args) {
   for (const device_info& d : devices.devices())
     m.device_names.push_back(d.name);
   const bound_plan_ptr bound = model.bind_for(fresh_inputs(model, args, base, 0));
-  m.predicted_ms = predict(*bound->source, expected_dims(*bound->source->program, args.dim_values())).makespan_s * 1e3;
+  const plan& p = *bound->source;
+  // Dims of later segments are known only in a run.
+  m.predicted_ms =
+      1e3 * predict(p, p.segment_count == 1 ? bound->dims : expected_dims(*p.program, args.dim_values())).makespan_s;
   if (!args.trace.empty()) { // one more run, so that none of those measured pays for it
     named_tensors inputs = fresh_inputs(model, args, base, args.runs);
     run_options options = staying.prepare(inputs);

@@ -106,8 +106,8 @@ struct device_stats {
   int64_t reserved_bytes = 0;    // taken from system or driver
   int64_t used_bytes = 0;        // of those, handed out
   int64_t largest_gap_bytes = 0; // of the rest, the largest piece
-  int64_t recorded_chunks = 0; // command buffers recorded for chunks since the device was opened
-  int64_t resident_bytes = 0; // of values that handles keep in the device's own memory
+  int64_t recorded_chunks = 0;   // command buffers recorded for chunks since the device was opened
+  int64_t resident_bytes = 0;    // of values that handles keep in the device's own memory
   /// Bytes of values copied between the host's memory and the device's own, weights aside; so far.
   int64_t uploaded_bytes = 0, downloaded_bytes = 0;
 
