@@ -49,7 +49,7 @@ private:
   void make_timestamps(recorded_chunk& out) {
     out.timestamp_count = 2 + (timed_ ? static_cast<uint32_t>(chunk_.launches.size()) + 1 : 0);
     out.timestamps = make_queries(out.timestamp_count);
-    if (timed_)
+    if (timed_ && context_.facts().host_query_reset)
       out.copy_timestamps = make_queries(4);
   }
 
@@ -203,8 +203,8 @@ recorded_chunk record_chunk(device_context& context, const pipelines& kernels, c
                             const recording_options& options, bool timed) {
   recorded_chunk out;
   out.pool = make_command_pool(context, VK_COMMAND_POOL_CREATE_RESET_COMMAND_BUFFER_BIT);
-  for (VkCommandBuffer* commands : {&out.commands, &out.copies_in, &out.copies_out})
-    *commands = make_commands(context, out.pool);
+  out.copy_pool = make_command_pool(context, VK_COMMAND_POOL_CREATE_RESET_COMMAND_BUFFER_BIT, lane::copies);
+  out.commands = make_commands(context, out.pool);
   if (c.upload_bytes > 0 && !(options.unified && c.first))
     out.upload_staging = uploads.allocate(c.upload_bytes);
   if (c.download_bytes > 0 && !(options.unified && c.last && all_mapped(c.downloads, slot)))

@@ -32,20 +32,23 @@ struct direct_copy {
   bool operator==(const direct_copy&) const = default;
 };
 
+/// A chunk's copies before or behind its commands, for one lane; recorded anew when a run's values lie elsewhere than the last
+/// one's, or have other sizes (direct_copies.hpp).
+struct recorded_copies {
+  VkCommandBuffer commands = VK_NULL_HANDLE;        // null until it is needed
+  std::optional<std::vector<direct_copy>> recorded; // nullopt before the first recording
+};
+
 /// A recorded chunk (see the top of this file).
 struct recorded_chunk {
-  command_pool_handle pool;
+  command_pool_handle pool, copy_pool; // for the lanes work and copies
   descriptor_pool_handle descriptors;
   query_pool_handle timestamps;
   uint32_t timestamp_count = 0;
-  query_pool_handle
-      copy_timestamps; // begin and end of copies_in, then of copies_out; null where the chunk is not timed
+  query_pool_handle copy_timestamps; // begin and end of copies in, then of copies out; null where they are not timed
   allocation upload_staging, download_staging; // empty where the arena is used directly
   VkCommandBuffer commands = VK_NULL_HANDLE;
-  /// Copies of values that are not staged, before and after `commands`: recorded anew when a run's values lie elsewhere than
-  /// the last one's, or have other sizes (direct_copies.hpp).
-  VkCommandBuffer copies_in = VK_NULL_HANDLE, copies_out = VK_NULL_HANDLE;
-  std::optional<std::vector<direct_copy>> recorded_in, recorded_out; // nullopt before the first recording
+  std::array<recorded_copies, 2> copies_in, copies_out; // by lane
 };
 
 struct recording_options {

@@ -1,4 +1,4 @@
-// Which queue a chunk's copies run on, and in which order its parts are submitted.
+// In which order the parts of a chunk's run are submitted, and what each waits for.
 //
 // Everything of one slot is in order, whatever the lane: its next part waits for the last one. Slots do not wait for each other,
 // so that one execution's large copies go beside another's work, and, in a chain of chunks, a piece comes down while the next
@@ -13,10 +13,6 @@ namespace troupe::vulkan {
 struct lane_history {
   submission work{lane::work, 0}, copies{lane::copies, 0};
 };
-
-/// Chooses the lanes of a run's copies: beside the work where there is other work meanwhile and the copies are large enough to
-/// pay for the wait between queues.
-copy_lanes choose_lanes(const chunk_commands& commands, bool has_copy_lane, bool busy);
 
 /// Submits a run's commands; `done` is called when all of them are complete. Throws what `timeline::submit` throws.
 void submit_chunk(timeline& queues, const chunk_commands& commands, const copy_lanes& lanes, lane_history& last,

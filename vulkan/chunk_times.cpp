@@ -104,7 +104,7 @@ void read_times(const device_context& context, const gpu_clock& clock, const bou
   const auto at = [&](size_t i) { return clock.to_host(anchor, ticks[i]); };
   const auto add_copies = [&](const std::vector<installed_transfer>& moved, work kind, std::optional<lane> on,
                               uint32_t first) {
-    if (!on)
+    if (!on || !r.copy_timestamps)
       return;
     const std::vector<uint64_t> ends = read_ticks(context, r.copy_timestamps, first, 2);
     add_transfers(

@@ -2,8 +2,8 @@
 
 namespace troupe::vulkan {
 
-command_pool_handle make_command_pool(device_context& context, VkCommandPoolCreateFlags flags) {
-  const VkCommandPoolCreateInfo info{VK_STRUCTURE_TYPE_COMMAND_POOL_CREATE_INFO, nullptr, flags, context.family()};
+command_pool_handle make_command_pool(device_context& context, VkCommandPoolCreateFlags flags, lane on) {
+  const VkCommandPoolCreateInfo info{VK_STRUCTURE_TYPE_COMMAND_POOL_CREATE_INFO, nullptr, flags, context.family(on)};
   VkCommandPool pool = VK_NULL_HANDLE;
   check(vkCreateCommandPool(context.get(), &info, nullptr, &pool), "vkCreateCommandPool");
   return {context.get(), pool};

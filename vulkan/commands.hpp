@@ -5,8 +5,9 @@
 
 namespace troupe::vulkan {
 
-/// Makes a command pool for the context's queue.
-command_pool_handle make_command_pool(device_context& context, VkCommandPoolCreateFlags flags = 0);
+/// Makes a command pool for a queue of the context.
+command_pool_handle make_command_pool(device_context& context, VkCommandPoolCreateFlags flags = 0,
+                                      lane on = lane::work);
 
 /// Makes a primary command buffer; it ends with its pool.
 VkCommandBuffer make_commands(device_context& context, const command_pool_handle& pool);

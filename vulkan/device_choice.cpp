@@ -87,6 +87,16 @@ uint32_t compute_family(const gpu_snapshot& s) {
   return *any;
 }
 
+std::optional<uint32_t> copy_family(const gpu_snapshot& s) {
+  for (uint32_t i = 0; i < s.queues.size() && s.host_query_reset; ++i) {
+    const queue_family& q = s.queues[i];
+    const bool works = q.flags & (VK_QUEUE_COMPUTE_BIT | VK_QUEUE_GRAPHICS_BIT);
+    if ((q.flags & VK_QUEUE_TRANSFER_BIT) && !works && q.count > 0 && q.timestamp_bits > 0)
+      return i;
+  }
+  return std::nullopt;
+}
+
 uint32_t memory_type_for(const gpu_snapshot& s, memory_use use, uint32_t allowed) {
   int best = 0;
   uint32_t chosen = 0;

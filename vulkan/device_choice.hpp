@@ -5,6 +5,8 @@
 #include "ops/launch.hpp"
 #include "vulkan/snapshot.hpp"
 
+#include <optional>
+
 namespace troupe::vulkan {
 
 /// Returns why a GPU cannot be used, in words for a person; empty where it can.
@@ -19,6 +21,11 @@ std::vector<size_t> order_of(std::span<const gpu_snapshot> snapshots);
 
 /// Returns the queue family for compute: one that has compute and not graphics where it is there, else any with compute.
 uint32_t compute_family(const gpu_snapshot& s);
+
+/// Returns the queue family for copies beside the work: one that does nothing but copy, whose engines run while all others
+/// compute. nullopt where there is none (a second queue for work would share its units: nothing is gained, seen on an H200), or where
+/// the driver cannot reset timestamps from the host, which such queues cannot do themselves.
+std::optional<uint32_t> copy_family(const gpu_snapshot& s);
 
 /// What memory is for.
 enum class memory_use : uint8_t {

@@ -5,6 +5,9 @@
 namespace troupe::vulkan {
 namespace {
 
+/// Below, waiting from queue to queue (some 10 µs) costs more than the overlap saves.
+constexpr int64_t aside_bytes = int64_t{1} << 20;
+
 constexpr VkAccessFlags any_access = VK_ACCESS_MEMORY_READ_BIT | VK_ACCESS_MEMORY_WRITE_BIT;
 
 using buffer_place = std::pair<VkBuffer, VkDeviceSize>;
@@ -97,15 +100,9 @@ void stamp(const recorded_chunk& r, VkCommandBuffer commands, uint32_t index) {
     vkCmdWriteTimestamp(commands, VK_PIPELINE_STAGE_BOTTOM_OF_PIPE_BIT, r.copy_timestamps.get(), index);
 }
 
-void begin_copies(const recorded_chunk& r, VkCommandBuffer commands, uint32_t first_stamp) {
+void record_in(const recorded_chunk& r, VkCommandBuffer commands, const std::vector<direct_copy>& copies,
+               const allocation* poisoned) {
   begin(commands, 0);
-  if (r.copy_timestamps)
-    vkCmdResetQueryPool(commands, r.copy_timestamps.get(), first_stamp, 2);
-}
-
-void record_in(const recorded_chunk& r, const std::vector<direct_copy>& copies, const allocation* poisoned) {
-  const VkCommandBuffer commands = r.copies_in;
-  begin_copies(r, commands, 0);
   record(commands, {VK_PIPELINE_STAGE_ALL_COMMANDS_BIT | VK_PIPELINE_STAGE_HOST_BIT, any_access,
                     VK_PIPELINE_STAGE_TRANSFER_BIT, VK_ACCESS_TRANSFER_READ_BIT | VK_ACCESS_TRANSFER_WRITE_BIT});
   if (poisoned) {
@@ -122,9 +119,8 @@ void record_in(const recorded_chunk& r, const std::vector<direct_copy>& copies, 
   end(commands);
 }
 
-void record_out(const recorded_chunk& r, const std::vector<direct_copy>& copies) {
-  const VkCommandBuffer commands = r.copies_out;
-  begin_copies(r, commands, 2);
+void record_out(const recorded_chunk& r, VkCommandBuffer commands, const std::vector<direct_copy>& copies) {
+  begin(commands, 0);
   record(commands, {VK_PIPELINE_STAGE_ALL_COMMANDS_BIT, any_access, VK_PIPELINE_STAGE_TRANSFER_BIT,
                     VK_ACCESS_TRANSFER_READ_BIT | VK_ACCESS_TRANSFER_WRITE_BIT});
   stamp(r, commands, 2);
@@ -145,24 +141,50 @@ bool stays(const chunk_work& work, size_t i) {
   return !work.destinations.empty() && work.destinations[i] != destination::host;
 }
 
+copy_lanes choose_lanes(const copy_needs& needs, bool has_copy_lane, bool busy) {
+  const auto choose = [&](bool any, int64_t bytes) -> std::optional<lane> {
+    if (!any)
+      return std::nullopt;
+    return has_copy_lane && busy && bytes >= aside_bytes ? lane::copies : lane::work;
+  };
+  // What made a value that stays is ordered in the lane for work only.
+  return {choose(needs.in, needs.reads_residents ? 0 : needs.bytes_in), choose(needs.out, needs.bytes_out)};
+}
+
 chunk_commands prepare_copies(recorded_chunk& r, const installed_chunk& c, const bound_plan& bound,
                               const arena_slot& slot, const copy_tools& tools, run_values& values) {
   std::vector<direct_copy> in = uploads_of(r, c, bound, slot, tools, values);
   std::vector<direct_copy> out = downloads_of(c, bound, slot, tools, values);
   const allocation* poisoned = tools.poison && c.first && *slot.arena ? slot.arena : nullptr;
-  chunk_commands commands{.work = r.commands, .bytes_in = host_bytes(in), .bytes_out = host_bytes(out)};
-  commands.reads_residents = std::any_of(in.begin(), in.end(), [](const direct_copy& each) { return each.resident; });
-  if (!in.empty() || poisoned) {
-    if (in != r.recorded_in)
-      record_in(r, in, poisoned);
-    commands.copies_in = r.copies_in;
-    r.recorded_in = std::move(in);
+  const auto is_resident = [](const direct_copy& each) { return each.resident; };
+  values.lanes = choose_lanes({.in = !in.empty() || poisoned,
+                               .out = !out.empty(),
+                               .bytes_in = host_bytes(in),
+                               .bytes_out = host_bytes(out),
+                               .reads_residents = std::any_of(in.begin(), in.end(), is_resident)},
+                              tools.context.has_copy_lane(), tools.busy);
+  if (r.copy_timestamps)
+    vkResetQueryPool(tools.context.get(), r.copy_timestamps.get(), 0, 4);
+  const auto on_lane = [&](std::array<recorded_copies, 2>& by_lane, lane on) -> recorded_copies& {
+    recorded_copies& copies = by_lane[static_cast<size_t>(on)];
+    if (copies.commands == VK_NULL_HANDLE)
+      copies.commands = make_commands(tools.context, on == lane::copies ? r.copy_pool : r.pool);
+    return copies;
+  };
+  chunk_commands commands{.work = r.commands};
+  if (values.lanes.in) {
+    recorded_copies& copies = on_lane(r.copies_in, *values.lanes.in);
+    if (in != copies.recorded)
+      record_in(r, copies.commands, in, poisoned);
+    copies.recorded = std::move(in);
+    commands.copies_in = copies.commands;
   }
-  if (!out.empty()) {
-    if (out != r.recorded_out)
-      record_out(r, out);
-    commands.copies_out = r.copies_out;
-    r.recorded_out = std::move(out);
+  if (values.lanes.out) {
+    recorded_copies& copies = on_lane(r.copies_out, *values.lanes.out);
+    if (out != copies.recorded)
+      record_out(r, copies.commands, out);
+    copies.recorded = std::move(out);
+    commands.copies_out = copies.commands;
   }
   return commands;
 }

@@ -17,10 +17,22 @@
 
 namespace troupe::vulkan {
 
+/// What copies a run of a chunk has; sizes are those moved to and from the host's memory.
+struct copy_needs {
+  bool in = false, out = false;
+  int64_t bytes_in = 0, bytes_out = 0;
+  /// Whether values are read that stay on the GPU: what made them may be in flight in the lane for work.
+  bool reads_residents = false;
+};
+
 /// Where the copies before and behind a chunk's commands run; nullopt where there are none.
 struct copy_lanes {
   std::optional<lane> in, out;
 };
+
+/// Chooses the lanes of a run's copies: beside the work where there is other work meanwhile and the copies are large enough to
+/// pay for the wait between queues.
+copy_lanes choose_lanes(const copy_needs& needs, bool has_copy_lane, bool busy);
 
 /// One submission and what it keeps alive until it is complete.
 struct run_values {
@@ -33,22 +45,20 @@ struct run_values {
 
 /// What copies are made with.
 struct copy_tools {
+  device_context& context;
   host_imports& imports;
   residents& own;
+  bool busy = false;   // whether the GPU has other work
   bool poison = false; // see vulkan_device_options
 };
 
 /// The command buffers of one run of a chunk, in their order; null where there is nothing to copy.
 struct chunk_commands {
   VkCommandBuffer copies_in = VK_NULL_HANDLE, work = VK_NULL_HANDLE, copies_out = VK_NULL_HANDLE;
-  /// Bytes that the copies move to and from the host's memory.
-  int64_t bytes_in = 0, bytes_out = 0;
-  /// Whether `copies_in` reads values that stay on the GPU: what made them may be in flight in the lane for work.
-  bool reads_residents = false;
 };
 
-/// Prepares the copies of `values.work`, a run of `bound`: brings uploads into blocks, makes the tensors of the downloads, and
-/// records what is not recorded.
+/// Prepares the copies of `values.work`, a run of `bound`: brings uploads into blocks, makes the tensors of the downloads,
+/// chooses `values.lanes`, and records what is not recorded.
 chunk_commands prepare_copies(recorded_chunk& r, const installed_chunk& c, const bound_plan& bound,
                               const arena_slot& slot, const copy_tools& tools, run_values& values);
 

@@ -25,6 +25,7 @@ host_imports::imported host_imports::import(host_block_ptr block) const {
   VkBufferCreateInfo info{VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO, &external};
   info.size = bytes;
   info.usage = VK_BUFFER_USAGE_TRANSFER_SRC_BIT | VK_BUFFER_USAGE_TRANSFER_DST_BIT;
+  context_.share(info);
   VkBuffer buffer = VK_NULL_HANDLE;
   check(vkCreateBuffer(context_.get(), &info, nullptr, &buffer), "vkCreateBuffer");
   made.buffer = {context_.get(), buffer};

@@ -93,6 +93,7 @@ std::shared_ptr<memory_block> memory_pool::make_block(int64_t bytes) {
   info.usage = VK_BUFFER_USAGE_STORAGE_BUFFER_BIT | VK_BUFFER_USAGE_UNIFORM_BUFFER_BIT |
                VK_BUFFER_USAGE_INDIRECT_BUFFER_BIT | VK_BUFFER_USAGE_TRANSFER_SRC_BIT |
                VK_BUFFER_USAGE_TRANSFER_DST_BIT;
+  context_.share(info);
   VkBuffer buffer = VK_NULL_HANDLE;
   if (vkCreateBuffer(block->device, &info, nullptr, &buffer) != VK_SUCCESS)
     report_shortage(bytes);

@@ -68,6 +68,7 @@ void read_features(VkPhysicalDevice device, gpu_snapshot& s) {
   chain(features, v12);
   vkGetPhysicalDeviceFeatures2(device, &features);
   s.timeline_semaphore = v12.timelineSemaphore;
+  s.host_query_reset = v12.hostQueryReset;
   s.storage_16bit = v11.storageBuffer16BitAccess;
   s.float16 = v12.shaderFloat16;
   s.int16 = features.features.shaderInt16;

@@ -26,7 +26,7 @@ timeline::timeline(device_context& context) : context_(context) {
     l.semaphore = {context_.get(), semaphore};
   }
   lanes_[0].queue = context_.queue();
-  lanes_[1].queue = context_.copy_queue();
+  lanes_[1].queue = context_.queue(lane::copies);
   waiter_ = std::thread([this] { wait_loop(); });
 }
 

@@ -21,8 +21,6 @@ namespace troupe::vulkan {
 /// Called with VK_SUCCESS when a submission is complete, or with what went wrong.
 using completion = std::function<void(VkResult)>;
 
-enum class lane : uint8_t { work, copies };
-
 /// Is complete when its lane's semaphore has reached the value; 0 stands for nothing, which is complete.
 struct submission {
   lane on = lane::work;
@@ -35,8 +33,6 @@ public:
   /// Waits for what has been submitted, unless the device is lost.
   ~timeline();
 
-  /// Returns whether copies have a queue of their own; where they have none, both lanes are the same.
-  bool has_copy_lane() const { return context_.copy_queue() != VK_NULL_HANDLE; }
   /// Returns whether some submission's completion has not been called yet.
   bool busy() const { return open_ > 0; }
 
@@ -62,7 +58,7 @@ private:
     uint64_t last = 0; // value assigned
   };
 
-  lane_state& state_of(lane l) { return lanes_[has_copy_lane() ? static_cast<size_t>(l) : 0]; }
+  lane_state& state_of(lane l) { return lanes_[context_.has_copy_lane() ? static_cast<size_t>(l) : 0]; }
   void queue_completion(submission what, completion done);
   void wait_loop();
   VkResult wait_for(submission what);

@@ -21,7 +21,7 @@ class vulkan_device final : public device {
 public:
   vulkan_device(std::shared_ptr<const instance> gpus, size_t index, std::string name,
                 const vulkan_device_options& options)
-      : context_(std::move(gpus), index, options.one_queue ? 1 : 2), options_(options),
+      : context_(std::move(gpus), index, options.one_queue), options_(options),
         features_(features_of(context_.facts())),
         device_memory_(context_, memory_use::device, options.force_non_coherent, options.memory_limit),
         upload_memory_(context_, memory_use::upload, options.force_non_coherent),
@@ -128,9 +128,8 @@ private:
     program_slot& slot = installed_.slot_of(binding, work.slot);
     recorded_chunk& r = recorded(slot, work.chunk, c, work.timed);
     stage_uploads(c, bound, r, slot.memory, work);
-    const chunk_commands commands =
-        prepare_copies(r, c, bound, slot.memory, {imports_, residents_, options_.poison}, *values);
-    values->lanes = choose_lanes(commands, queue_.has_copy_lane(), queue_.busy());
+    const copy_tools tools{context_, imports_, residents_, queue_.busy(), options_.poison};
+    const chunk_commands commands = prepare_copies(r, c, bound, slot.memory, tools, *values);
     ++binding.in_flight;
     try {
       const bool lost = queue_.submissions() + 1 >= options_.lose_at;

@@ -7,15 +7,9 @@ using namespace troupe::vulkan;
 
 namespace {
 
-/// Commands with copies of these sizes; 0 means none. The handles stand for command buffers and are only compared.
-chunk_commands commands_of(int64_t in, int64_t out) {
-  static int some;
-  const auto handle = reinterpret_cast<VkCommandBuffer>(&some);
-  return {.copies_in = in ? handle : VK_NULL_HANDLE,
-          .work = handle,
-          .copies_out = out ? handle : VK_NULL_HANDLE,
-          .bytes_in = in,
-          .bytes_out = out};
+/// A run that copies this many bytes in and out.
+copy_needs needs_of(int64_t in, int64_t out) {
+  return {.in = in > 0, .out = out > 0, .bytes_in = in, .bytes_out = out};
 }
 
 constexpr int64_t large = 8 << 20, small = 1000;
@@ -23,18 +17,18 @@ constexpr int64_t large = 8 << 20, small = 1000;
 } // namespace
 
 TEST_CASE("large copies go beside the work of others", "[vulkan][A14]") {
-  const copy_lanes lanes = choose_lanes(commands_of(large, small), true, true);
+  const copy_lanes lanes = choose_lanes(needs_of(large, small), true, true);
   CHECK(lanes.in == lane::copies);
   CHECK(lanes.out == lane::work);
-  CHECK(choose_lanes(commands_of(small, large), true, true).out == lane::copies);
-  CHECK(!choose_lanes(commands_of(0, large), true, true).in);
-  CHECK(!choose_lanes(commands_of(large, 0), true, true).out);
+  CHECK(choose_lanes(needs_of(small, large), true, true).out == lane::copies);
+  CHECK(!choose_lanes(needs_of(0, large), true, true).in);
+  CHECK(!choose_lanes(needs_of(large, 0), true, true).out);
 }
 
 TEST_CASE("copies stay in the lane for work where nothing is gained", "[vulkan][A14]") {
-  CHECK(choose_lanes(commands_of(large, large), true, false).in == lane::work); // an idle GPU
-  CHECK(choose_lanes(commands_of(large, large), false, true).in == lane::work); // one queue
-  chunk_commands reads = commands_of(large, large);
+  CHECK(choose_lanes(needs_of(large, large), true, false).in == lane::work); // an idle GPU
+  CHECK(choose_lanes(needs_of(large, large), false, true).in == lane::work); // one queue
+  copy_needs reads = needs_of(large, large);
   reads.reads_residents = true;
   CHECK(choose_lanes(reads, true, true).in == lane::work);
   CHECK(choose_lanes(reads, true, true).out == lane::copies);
