@@ -32,7 +32,7 @@ struct direct_copy {
   bool operator==(const direct_copy&) const = default;
 };
 
-/// A chunk's copies before or behind its commands, for one lane; recorded anew when a run's values lie elsewhere than the last
+/// A chunk's copies before or behind its commands, in one command buffer; recorded anew when a run's values lie elsewhere than the last
 /// one's, or have other sizes (direct_copies.hpp).
 struct recorded_copies {
   VkCommandBuffer commands = VK_NULL_HANDLE;        // null until it is needed
@@ -41,14 +41,14 @@ struct recorded_copies {
 
 /// A recorded chunk (see the top of this file).
 struct recorded_chunk {
-  command_pool_handle pool, copy_pool; // for the lanes work and copies
+  command_pool_handle pool, copy_pool; // for work, and for the lanes of copies
   descriptor_pool_handle descriptors;
   query_pool_handle timestamps;
   uint32_t timestamp_count = 0;
   query_pool_handle copy_timestamps; // begin and end of copies in, then of copies out; null where they are not timed
   allocation upload_staging, download_staging; // empty where the arena is used directly
   VkCommandBuffer commands = VK_NULL_HANDLE;
-  std::array<recorded_copies, 2> copies_in, copies_out; // by lane
+  std::array<recorded_copies, 2> copies_in, copies_out; // in the lane for work, and beside it
 };
 
 struct recording_options {

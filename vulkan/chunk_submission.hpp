@@ -11,11 +11,11 @@ namespace troupe::vulkan {
 
 /// The newest submissions that used a slot, by lane; values of executions before are complete.
 struct lane_history {
-  submission work{lane::work, 0}, copies{lane::copies, 0};
+  submission work{lane::work, 0}, in{lane::copies_in, 0}, out{lane::copies_out, 0};
 };
 
 /// Submits a run's commands; `done` is called when all of them are complete. Throws what `timeline::submit` throws.
 void submit_chunk(timeline& queues, const chunk_commands& commands, const copy_lanes& lanes, lane_history& last,
-                  completion done);
+                  const completion& done);
 
 } // namespace troupe::vulkan

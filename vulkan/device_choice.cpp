@@ -88,10 +88,11 @@ uint32_t compute_family(const gpu_snapshot& s) {
 }
 
 std::optional<uint32_t> copy_family(const gpu_snapshot& s) {
+  const uint32_t timestamp_bits = s.queues.at(compute_family(s)).timestamp_bits;
   for (uint32_t i = 0; i < s.queues.size() && s.host_query_reset; ++i) {
     const queue_family& q = s.queues[i];
     const bool works = q.flags & (VK_QUEUE_COMPUTE_BIT | VK_QUEUE_GRAPHICS_BIT);
-    if ((q.flags & VK_QUEUE_TRANSFER_BIT) && !works && q.count > 0 && q.timestamp_bits > 0)
+    if ((q.flags & VK_QUEUE_TRANSFER_BIT) && !works && q.count > 0 && q.timestamp_bits == timestamp_bits)
       return i;
   }
   return std::nullopt;

@@ -24,7 +24,7 @@ uint32_t compute_family(const gpu_snapshot& s);
 
 /// Returns the queue family for copies beside the work: one that does nothing but copy, whose engines run while all others
 /// compute. nullopt where there is none (a second queue for work would share its units: nothing is gained, seen on an H200), or where
-/// the driver cannot reset timestamps from the host, which such queues cannot do themselves.
+/// timestamps differ from those of work or cannot be reset from the host, since such queues cannot do it themselves.
 std::optional<uint32_t> copy_family(const gpu_snapshot& s);
 
 /// What memory is for.

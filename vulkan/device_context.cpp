@@ -2,10 +2,16 @@
 
 #include "vulkan/device_choice.hpp"
 
+#include <algorithm>
 #include <span>
 
 namespace troupe::vulkan {
 namespace {
+
+/// One for each direction.
+uint32_t copy_queues(const gpu_snapshot& facts, uint32_t family) {
+  return std::min(facts.queues.at(family).count, 2u);
+}
 
 VkDevice create_device(VkPhysicalDevice physical, const gpu_snapshot& facts, std::span<const uint32_t> families) {
   const gpu_features features = features_of(facts);
@@ -25,10 +31,11 @@ VkDevice create_device(VkPhysicalDevice physical, const gpu_snapshot& facts, std
   enabled.features.shaderInt64 = features.int64;
   enabled.features.shaderInt16 = features.float16;
 
-  const float priority = 1;
+  const float priorities[] = {1, 1};
   std::vector<VkDeviceQueueCreateInfo> queues;
   for (uint32_t family : families)
-    queues.push_back({VK_STRUCTURE_TYPE_DEVICE_QUEUE_CREATE_INFO, nullptr, 0, family, 1, &priority});
+    queues.push_back({VK_STRUCTURE_TYPE_DEVICE_QUEUE_CREATE_INFO, nullptr, 0, family,
+                      family == families[0] ? 1 : copy_queues(facts, family), priorities});
   const std::vector<const char*> extensions = wanted_extensions(facts);
   VkDeviceCreateInfo info{VK_STRUCTURE_TYPE_DEVICE_CREATE_INFO, &enabled};
   info.queueCreateInfoCount = static_cast<uint32_t>(queues.size());
@@ -49,20 +56,23 @@ device_context::device_context(std::shared_ptr<const instance> owner, size_t ind
   facts_ = owner_->gpus()[index].snapshot;
   if (const std::string why = why_unusable(facts_); !why.empty())
     fail(errc::device_failed, "{} cannot be used: {}", facts_.name, why);
-  family_ = compute_family(facts_);
-  families_ = {family_};
-  if (!one_queue)
-    copy_family_ = copy_family(facts_);
-  if (copy_family_)
-    families_.push_back(*copy_family_);
+  families_ = {compute_family(facts_)};
+  const std::optional<uint32_t> copies = one_queue ? std::nullopt : copy_family(facts_);
+  if (copies)
+    families_.push_back(*copies);
   device_ = create_device(owner_->gpus()[index].handle, facts_, families_);
-  vkGetDeviceQueue(device_, family_, 0, &queue_);
-  if (copy_family_)
-    vkGetDeviceQueue(device_, *copy_family_, 0, &copy_queue_);
+  VkQueue work = VK_NULL_HANDLE;
+  vkGetDeviceQueue(device_, families_[0], 0, &work);
+  queues_.fill(work);
+  if (!copies)
+    return;
+  vkGetDeviceQueue(device_, *copies, 0, &queues_[static_cast<size_t>(lane::copies_in)]);
+  if (copy_queues(facts_, *copies) > 1)
+    vkGetDeviceQueue(device_, *copies, 1, &queues_[static_cast<size_t>(lane::copies_out)]);
 }
 
 void device_context::share(VkBufferCreateInfo& info) const {
-  if (!has_copy_lane())
+  if (families_.size() == 1)
     return;
   info.sharingMode = VK_SHARING_MODE_CONCURRENT;
   info.queueFamilyIndexCount = static_cast<uint32_t>(families_.size());

@@ -4,14 +4,16 @@
 #include "vulkan/handle.hpp"
 #include "vulkan/instance.hpp"
 
+#include <array>
 #include <memory>
-#include <optional>
 #include <vector>
 
 namespace troupe::vulkan {
 
-/// What a queue is for: work, and copies beside it. Where a GPU has no queue for copies, the two are the same.
-enum class lane : uint8_t { work, copies };
+/// What a queue is for: work, and copies to and from the GPU beside it. Copies out wait for the work that makes what they copy, so
+/// that copies in would wait with them on one queue.
+enum class lane : uint8_t { work, copies_in, copies_out };
+inline constexpr size_t lane_count = 3;
 
 /// See the top of this file.
 class device_context {
@@ -24,9 +26,12 @@ public:
   device_context& operator=(const device_context&) = delete;
 
   VkDevice get() const { return device_; }
-  bool has_copy_lane() const { return copy_family_.has_value(); }
-  VkQueue queue(lane l = lane::work) const { return l == lane::copies && has_copy_lane() ? copy_queue_ : queue_; }
-  uint32_t family(lane l = lane::work) const { return l == lane::copies ? copy_family_.value_or(family_) : family_; }
+  /// Returns whether a lane has a queue of its own; one that has none is the lane for work.
+  bool has(lane l) const { return l == lane::work || queues_[static_cast<size_t>(l)] != queue(); }
+  VkQueue queue(lane l = lane::work) const { return queues_[static_cast<size_t>(l)]; }
+  uint32_t family(lane l = lane::work) const {
+    return has(l) && l != lane::work ? families_.back() : families_.front();
+  }
   /// Lets a buffer be used on all queues; `info` refers to the context.
   void share(VkBufferCreateInfo& info) const;
   const gpu_snapshot& facts() const { return facts_; }
@@ -35,11 +40,9 @@ public:
 private:
   std::shared_ptr<const instance> owner_;
   gpu_snapshot facts_;
-  uint32_t family_ = 0;
-  std::optional<uint32_t> copy_family_;
-  std::vector<uint32_t> families_;
+  std::vector<uint32_t> families_; // for work, then for copies where there is one
   VkDevice device_ = VK_NULL_HANDLE;
-  VkQueue queue_ = VK_NULL_HANDLE, copy_queue_ = VK_NULL_HANDLE;
+  std::array<VkQueue, lane_count> queues_{};
 };
 
 } // namespace troupe::vulkan

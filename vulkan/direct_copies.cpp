@@ -141,14 +141,15 @@ bool stays(const chunk_work& work, size_t i) {
   return !work.destinations.empty() && work.destinations[i] != destination::host;
 }
 
-copy_lanes choose_lanes(const copy_needs& needs, bool has_copy_lane, bool busy) {
-  const auto choose = [&](bool any, int64_t bytes) -> std::optional<lane> {
+copy_lanes choose_lanes(const copy_needs& needs, const device_context& context, bool busy) {
+  const auto choose = [&](bool any, int64_t bytes, lane own) -> std::optional<lane> {
     if (!any)
       return std::nullopt;
-    return has_copy_lane && busy && bytes >= aside_bytes ? lane::copies : lane::work;
+    return context.has(own) && busy && bytes >= aside_bytes ? own : lane::work;
   };
   // What made a value that stays is ordered in the lane for work only.
-  return {choose(needs.in, needs.reads_residents ? 0 : needs.bytes_in), choose(needs.out, needs.bytes_out)};
+  return {choose(needs.in, needs.reads_residents ? 0 : needs.bytes_in, lane::copies_in),
+          choose(needs.out, needs.bytes_out, lane::copies_out)};
 }
 
 chunk_commands prepare_copies(recorded_chunk& r, const installed_chunk& c, const bound_plan& bound,
@@ -162,13 +163,14 @@ chunk_commands prepare_copies(recorded_chunk& r, const installed_chunk& c, const
                                .bytes_in = host_bytes(in),
                                .bytes_out = host_bytes(out),
                                .reads_residents = std::any_of(in.begin(), in.end(), is_resident)},
-                              tools.context.has_copy_lane(), tools.busy);
+                              tools.context, tools.busy);
   if (r.copy_timestamps)
     vkResetQueryPool(tools.context.get(), r.copy_timestamps.get(), 0, 4);
   const auto on_lane = [&](std::array<recorded_copies, 2>& by_lane, lane on) -> recorded_copies& {
-    recorded_copies& copies = by_lane[static_cast<size_t>(on)];
+    const bool beside = on != lane::work;
+    recorded_copies& copies = by_lane[beside];
     if (copies.commands == VK_NULL_HANDLE)
-      copies.commands = make_commands(tools.context, on == lane::copies ? r.copy_pool : r.pool);
+      copies.commands = make_commands(tools.context, beside ? r.copy_pool : r.pool);
     return copies;
   };
   chunk_commands commands{.work = r.commands};

@@ -32,7 +32,7 @@ struct copy_lanes {
 
 /// Chooses the lanes of a run's copies: beside the work where there is other work meanwhile and the copies are large enough to
 /// pay for the wait between queues.
-copy_lanes choose_lanes(const copy_needs& needs, bool has_copy_lane, bool busy);
+copy_lanes choose_lanes(const copy_needs& needs, const device_context& context, bool busy);
 
 /// One submission and what it keeps alive until it is complete.
 struct run_values {

@@ -20,13 +20,12 @@ timeline::timeline(device_context& context) : context_(context) {
   const VkSemaphoreTypeCreateInfo type{VK_STRUCTURE_TYPE_SEMAPHORE_TYPE_CREATE_INFO, nullptr,
                                        VK_SEMAPHORE_TYPE_TIMELINE, 0};
   const VkSemaphoreCreateInfo info{VK_STRUCTURE_TYPE_SEMAPHORE_CREATE_INFO, &type, 0};
-  for (lane_state& l : lanes_) {
+  for (size_t l = 0; l < lane_count; ++l) {
+    lanes_[l].queue = context_.queue(static_cast<lane>(l));
     VkSemaphore semaphore = VK_NULL_HANDLE;
     check(vkCreateSemaphore(context_.get(), &info, nullptr, &semaphore), "vkCreateSemaphore");
-    l.semaphore = {context_.get(), semaphore};
+    lanes_[l].semaphore = {context_.get(), semaphore};
   }
-  lanes_[0].queue = context_.queue();
-  lanes_[1].queue = context_.queue(lane::copies);
   waiter_ = std::thread([this] { wait_loop(); });
 }
 
@@ -39,27 +38,35 @@ timeline::~timeline() {
   waiter_.join();
 }
 
-submission timeline::submit(std::span<const VkCommandBuffer> commands, completion done, lane on, submission after) {
+submission timeline::submit(std::span<const VkCommandBuffer> commands, completion done, lane on,
+                            std::initializer_list<submission> after) {
   lane_state& own = state_of(on);
   const uint64_t value = own.last + 1;
-  const VkSemaphore semaphore = own.semaphore.get(), awaited = state_of(after.on).semaphore.get();
-  constexpr VkPipelineStageFlags all_commands = VK_PIPELINE_STAGE_ALL_COMMANDS_BIT;
+  const VkSemaphore semaphore = own.semaphore.get();
+  std::vector<VkSemaphore> awaited;
+  std::vector<uint64_t> awaited_values;
+  for (const submission& each : after)
+    if (each.value > 0 && &state_of(each.on) != &own) { // a queue keeps its own order
+      awaited.push_back(state_of(each.on).semaphore.get());
+      awaited_values.push_back(each.value);
+    }
+  const std::vector<VkPipelineStageFlags> stages(awaited.size(), VK_PIPELINE_STAGE_ALL_COMMANDS_BIT);
   VkTimelineSemaphoreSubmitInfo values{VK_STRUCTURE_TYPE_TIMELINE_SEMAPHORE_SUBMIT_INFO};
+  values.waitSemaphoreValueCount = static_cast<uint32_t>(awaited_values.size());
+  values.pWaitSemaphoreValues = awaited_values.data();
   values.signalSemaphoreValueCount = 1;
   values.pSignalSemaphoreValues = &value;
   VkSubmitInfo info{VK_STRUCTURE_TYPE_SUBMIT_INFO, &values};
+  info.waitSemaphoreCount = static_cast<uint32_t>(awaited.size());
+  info.pWaitSemaphores = awaited.data();
+  info.pWaitDstStageMask = stages.data();
   info.commandBufferCount = static_cast<uint32_t>(commands.size());
   info.pCommandBuffers = commands.data();
   info.signalSemaphoreCount = 1;
   info.pSignalSemaphores = &semaphore;
-  if (after.value > 0 && awaited != semaphore) { // a queue keeps its own order
-    values.waitSemaphoreValueCount = info.waitSemaphoreCount = 1;
-    values.pWaitSemaphoreValues = &after.value;
-    info.pWaitSemaphores = &awaited;
-    info.pWaitDstStageMask = &all_commands;
-  }
   check(vkQueueSubmit(own.queue, 1, &info, VK_NULL_HANDLE), "vkQueueSubmit");
   own.last = value;
+  ++submissions_;
   newest_ = {on, value};
   queue_completion(newest_, std::move(done));
   return newest_;

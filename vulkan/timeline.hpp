@@ -1,7 +1,7 @@
 // The timelines of a device's queues, and the thread that waits for them.
 //
-// A device has two lanes: work, and copies beside it, on a queue of their own where there is one. Every submission signals the
-// next value of its lane's timeline semaphore: values only grow, and each is signalled once. The waiter is a thread of its own,
+// A device has lanes: work, and copies beside it on queues of their own where there are such. Every submission signals the next
+// value of its lane's timeline semaphore: values only grow, and each is signalled once. The waiter is a thread of its own,
 // so that whoever submits never blocks; it calls the completions in the order of the submissions, whatever their lane. (It is a
 // thread and not a CAF actor because this folder does not know actors; its mailbox is `pending_`.)
 #pragma once
@@ -39,13 +39,13 @@ public:
   /// Submits `commands`, to start when `after` is complete, and returns at once; `done` (may be null) is called by the waiter's
   /// thread. Throws `errc::device_lost` and other errors of the driver; `done` is not called then. Used by one thread at a time.
   submission submit(std::span<const VkCommandBuffer> commands, completion done, lane on = lane::work,
-                    submission after = {});
+                    std::initializer_list<submission> after = {});
 
   /// Calls `done` behind the completions of everything submitted so far.
   void after_all(completion done);
 
-  /// Returns how many submissions there were, in both lanes.
-  uint64_t submissions() const { return lanes_[0].last + lanes_[1].last; }
+  /// Returns how many submissions there were, in all lanes.
+  uint64_t submissions() const { return submissions_; }
 
 private:
   struct pending {
@@ -58,13 +58,14 @@ private:
     uint64_t last = 0; // value assigned
   };
 
-  lane_state& state_of(lane l) { return lanes_[context_.has_copy_lane() ? static_cast<size_t>(l) : 0]; }
+  lane_state& state_of(lane l) { return lanes_[context_.has(l) ? static_cast<size_t>(l) : 0]; }
   void queue_completion(submission what, completion done);
   void wait_loop();
   VkResult wait_for(submission what);
 
   device_context& context_;
-  std::array<lane_state, 2> lanes_;
+  std::array<lane_state, lane_count> lanes_;
+  uint64_t submissions_ = 0;
   std::atomic<int64_t> open_{0};
   submission newest_;
   std::mutex mutex_;

@@ -72,6 +72,21 @@ TEST_CASE("queues: one for compute alone where there is one", "[vulkan]") {
   CHECK(compute_family(integrated()) == 0);
 }
 
+TEST_CASE("queues: copies beside the work on one that only copies", "[vulkan][A14]") {
+  gpu_snapshot s = discrete();
+  s.host_query_reset = true;
+  s.queues = {{VK_QUEUE_GRAPHICS_BIT | VK_QUEUE_COMPUTE_BIT | VK_QUEUE_TRANSFER_BIT, 16, 64},
+              {VK_QUEUE_TRANSFER_BIT, 2, 64},
+              {VK_QUEUE_COMPUTE_BIT | VK_QUEUE_TRANSFER_BIT, 8, 64}};
+  CHECK(copy_family(s) == 1u);
+  s.host_query_reset = false;
+  CHECK(!copy_family(s));
+  s.host_query_reset = true;
+  s.queues[1].timestamp_bits = 32;
+  CHECK(!copy_family(s));
+  CHECK(!copy_family(integrated()));
+}
+
 TEST_CASE("memory types follow their use", "[vulkan][B5]") {
   const gpu_snapshot d = discrete(), i = integrated();
   CHECK(memory_type_for(d, memory_use::device) == 1);   // not the small window
