@@ -36,6 +36,7 @@ struct program_slot {
   uint64_t parameters_of = 0;                                 // bound plan whose parameters it holds
   std::map<std::pair<chunk_id, bool>, recorded_chunk> chunks; // by chunk, and whether it is timed
   lane_history last;                                          // of the execution that has the slot
+  std::atomic<int64_t> in_flight{0};                          // its chunks
 };
 
 struct installed_program {

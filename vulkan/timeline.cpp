@@ -77,7 +77,6 @@ void timeline::after_all(completion done) {
 }
 
 void timeline::queue_completion(submission what, completion done) {
-  ++open_;
   {
     const std::lock_guard lock(mutex_);
     pending_.push_back({what, std::move(done)});
@@ -115,7 +114,6 @@ void timeline::wait_loop() {
     pending_.pop_front();
     lock.unlock();
     const VkResult result = wait_for(next.what);
-    --open_; // before anybody answers to the completion
     if (next.done)
       next.done(result);
     next.done = nullptr;

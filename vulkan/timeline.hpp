@@ -9,7 +9,6 @@
 #include "vulkan/device_context.hpp"
 
 #include <array>
-#include <atomic>
 #include <condition_variable>
 #include <deque>
 #include <functional>
@@ -32,9 +31,6 @@ public:
   explicit timeline(device_context& context);
   /// Waits for what has been submitted, unless the device is lost.
   ~timeline();
-
-  /// Returns whether some submission's completion has not been called yet.
-  bool busy() const { return open_ > 0; }
 
   /// Submits `commands`, to start when `after` is complete, and returns at once; `done` (may be null) is called by the waiter's
   /// thread. Throws `errc::device_lost` and other errors of the driver; `done` is not called then. Used by one thread at a time.
@@ -66,7 +62,6 @@ private:
   device_context& context_;
   std::array<lane_state, lane_count> lanes_;
   uint64_t submissions_ = 0;
-  std::atomic<int64_t> open_{0};
   submission newest_;
   std::mutex mutex_;
   std::condition_variable changed_;

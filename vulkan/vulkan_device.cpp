@@ -128,20 +128,29 @@ private:
     program_slot& slot = installed_.slot_of(binding, work.slot);
     recorded_chunk& r = recorded(slot, work.chunk, c, work.timed);
     stage_uploads(c, bound, r, slot.memory, work);
-    const copy_tools tools{context_, imports_, residents_, queue_.busy(), options_.poison};
+    // A chain of its own chunks gains nothing: each waits for the one before.
+    const bool busy = in_flight_ > slot.in_flight;
+    const copy_tools tools{context_, imports_, residents_, busy, options_.poison};
     const chunk_commands commands = prepare_copies(r, c, bound, slot.memory, tools, *values);
-    ++binding.in_flight;
+    const auto count = [&, this](int64_t by) {
+      binding.in_flight += by;
+      slot.in_flight += by;
+      in_flight_ += by;
+    };
+    count(1);
     try {
       const bool lost = queue_.submissions() + 1 >= options_.lose_at;
       const auto end = [this, &binding, &c, &r, &slot, values, done, lost](VkResult result) {
         chunk_result answer =
             complete(c, *binding.bound, r, slot.memory, *values, lost ? VK_ERROR_DEVICE_LOST : result);
-        --binding.in_flight;
+        --in_flight_;
+        --slot.in_flight;
+        --binding.in_flight; // last: the plan may end from here on
         done(std::move(answer));
       };
       submit_chunk(queue_, commands, values->lanes, slot.last, end);
     } catch (...) {
-      --binding.in_flight;
+      count(-1);
       throw;
     }
   }
@@ -228,7 +237,7 @@ private:
   pipelines kernels_;
   // Plans end before the pools that they take memory from, and after the queue, which waits for what is in flight.
   installations installed_;
-  std::atomic<int64_t> chunks_{0}, busy_ns_{0}, uploaded_bytes_{0}, downloaded_bytes_{0};
+  std::atomic<int64_t> chunks_{0}, in_flight_{0}, busy_ns_{0}, uploaded_bytes_{0}, downloaded_bytes_{0};
   int64_t recorded_chunks_ = 0;
   host_imports imports_;
   residents residents_;
