@@ -2,13 +2,14 @@
 #include "actors/engine.hpp"
 #include "support/catch.hpp"
 #include "support/control_models.hpp"
+#include "support/gpu.hpp"
 
 using namespace troupe;
 using namespace troupe::test;
 
 TEST_CASE("bodies run on GPUs, and beside them on the CPU", "[vulkan][control][A14]") {
   for (const char* devices : {"vulkan:0", "vulkan:0*2"}) {
-    engine e({.devices = {devices, "cpu"}, .gpu_validation = true});
+    engine e({.devices = {devices, "cpu"}, .gpu_validation = gpus_are_validated()});
     for (const placement_policy policy : {placement_policy::single, placement_policy::round_robin}) {
       const session s = e.load(growing_loop(), {.policy = policy});
       for (int64_t n : {4, 0, 2}) {

@@ -1,6 +1,7 @@
 // Models larger than a GPU's memory limit.
 #include "actors/engine.hpp"
 #include "support/catch.hpp"
+#include "support/gpu.hpp"
 
 #include <algorithm>
 #include <future>
@@ -48,8 +49,9 @@ TEST_CASE("what a GPU's limit does not hold spills to the other GPU, then to the
   const std::vector<float> wanted = run_on({.devices = {"cpu"}});
   std::shared_ptr<const plan> p;
   const auto check = [&](std::map<std::string, int64_t> memory) {
-    const std::vector<float> got =
-        run_on({.devices = {"vulkan:0*2", "cpu"}, .memory = std::move(memory), .gpu_validation = true}, &p);
+    const std::vector<float> got = run_on(
+        {.devices = {"vulkan:0*2", "cpu"}, .memory = std::move(memory), .gpu_validation = test::gpus_are_validated()},
+        &p);
     REQUIRE(got.size() == wanted.size());
     for (size_t i = 0; i < got.size(); ++i)
       REQUIRE(got[i] == Approx(wanted[i]).epsilon(1e-3).margin(1e-5));
@@ -82,7 +84,9 @@ TEST_CASE("runs side by side wait for memory that others hold", "[vulkan][B2][C7
     engine e({.devices = {"vulkan:0"}});
     needed = bytes_needed(*e.load(g, {.fuse = false}).bind_for(in)->layout, 0);
   }
-  engine e({.devices = {"vulkan:0"}, .memory = {{"vulkan:0", needed + needed / 2}}, .gpu_validation = true});
+  engine e({.devices = {"vulkan:0"},
+            .memory = {{"vulkan:0", needed + needed / 2}},
+            .gpu_validation = test::gpus_are_validated()});
   const session s = e.load(g, {.fuse = false});
   std::vector<std::future<run_result>> runs;
   for (int i = 0; i < 8; ++i)
