@@ -14,11 +14,11 @@ namespace {
 void bench_latency(engine& e) {
   const auto chain = [&](int length) {
     model_builder m;
-    value_id v = m.input("x", dtype::float32, {1024});
-    const value_id one = m.constant(tensor::scalar(1.f));
+    variable v = m.input("x", dtype::float32, {1024});
+    const variable one = m.constant(tensor::scalar(1.f));
     for (int i = 0; i < length; ++i)
-      v = m.apply("Add", {v, one});
-    return e.load(m.done(v), {.fuse = false});
+      v = m.call("Add", {v, one});
+    return e.load(finish(m, {v}), {.fuse = false});
   };
   const named_tensors inputs{{"x", filled(e, dtype::float32, {1024})}};
   const double single = time_runs(chain(1), inputs, 500);
@@ -31,7 +31,7 @@ void bench_latency(engine& e) {
 void bench_image(engine& e) {
   const shape dims{1, 3, 224, 224};
   model_builder m;
-  const session model = e.load(m.done(m.apply("Neg", {m.input("x", dtype::float32, dims)})));
+  const session model = e.load(finish(m, {m.call("Neg", {m.input("x", dtype::float32, to_symbolic(dims))})}));
   tensor ordinary(dtype::float32, dims);
   std::memset(ordinary.mutable_data(), 0, static_cast<size_t>(ordinary.bytes()));
   fmt::print("588 KiB in and out           {:8.1f} us, {:.1f} us from engine::allocate\n",
@@ -42,17 +42,17 @@ void bench_transfers(engine& e) {
   constexpr int64_t count = int64_t{1} << 28; // 1 GiB of floats
   {
     model_builder m;
-    const value_id x = m.input("x", dtype::float32, {count});
+    const variable x = m.input("x", dtype::float32, {count});
     const int64_t zero[] = {0}, ten[] = {10};
-    const value_id begin = m.constant(tensor::of<int64_t>({1}, zero)), end = m.constant(tensor::of<int64_t>({1}, ten));
-    const session model = e.load(m.done(m.apply("Slice", {x, begin, end})));
+    const variable begin = m.constant(tensor::of<int64_t>({1}, zero)), end = m.constant(tensor::of<int64_t>({1}, ten));
+    const session model = e.load(finish(m, {m.call("Slice", {x, begin, end})}));
     const double us = time_runs(model, {{"x", filled(e, dtype::float32, {count})}}, 7);
     fmt::print("upload of 1 GiB              {:8.1f} GB/s\n", 4e-3 * static_cast<double>(count) / us);
   }
   model_builder m;
-  const value_id x = m.input("x", dtype::float32, {1});
+  const variable x = m.input("x", dtype::float32, {1});
   const int64_t dims[] = {count};
-  const session model = e.load(m.done(m.apply("Expand", {x, m.constant(tensor::of<int64_t>({1}, dims))})));
+  const session model = e.load(finish(m, {m.call("Expand", {x, m.constant(tensor::of<int64_t>({1}, dims))})}));
   const double us = time_runs(model, {{"x", filled(e, dtype::float32, {1})}}, 7);
   fmt::print("download of 1 GiB            {:8.1f} GB/s\n", 4e-3 * static_cast<double>(count) / us);
 }
@@ -68,8 +68,8 @@ void bench_overlap(const std::shared_ptr<const vulkan::instance>& gpus) {
                                                                  {.blocks = blocks, .one_queue = one_queue});
                              }}});
     model_builder m;
-    const value_id x = m.input("x", dtype::float32, {n, n});
-    const session model = e.load(m.done(m.apply("MatMul", {x, x})));
+    const variable x = m.input("x", dtype::float32, {n, n});
+    const session model = e.load(finish(m, {m.call("MatMul", {x, x})}));
     const tensor in = make_host_tensor(*blocks, dtype::float32, {n, n});
     std::vector<double> samples;
     for (int sample = -1; sample < 5; ++sample) {
@@ -97,8 +97,8 @@ void bench_overlap(const std::shared_ptr<const vulkan::instance>& gpus) {
 
 void bench_product(engine& e, dtype type, int64_t n) {
   model_builder m;
-  const value_id a = m.input("a", type, {n, n}), b = m.input("b", type, {n, n});
-  const session model = e.load(m.done(m.apply("MatMul", {a, b})));
+  const variable a = m.input("a", type, {n, n}), b = m.input("b", type, {n, n});
+  const session model = e.load(finish(m, {m.call("MatMul", {a, b})}));
   const named_tensors inputs{{"a", filled(e, type, {n, n})}, {"b", filled(e, type, {n, n})}};
   std::vector<double> ns;
   std::string kernel;

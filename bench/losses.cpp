@@ -20,10 +20,10 @@ constexpr int64_t elements = 1024; // of every value
 /// A chain that visits the GPUs in turn, `chunks_each` times: adds 0, 1, 2 … to zeros.
 graph circle() {
   model_builder m;
-  value_id v = m.input("x", dtype::float32, {elements});
+  variable v = m.input("x", dtype::float32, {elements});
   for (size_t i = 0; i < gpu_count * chunks_each; ++i)
-    v = m.apply("Add", {v, m.constant(tensor::scalar(static_cast<float>(i)))});
-  return m.done(v);
+    v = m.call("Add", {v, m.constant(tensor::scalar(static_cast<float>(i)))});
+  return finish(m, {v});
 }
 
 /// Opens four GPUs, of which `victim` is lost from its submission `lose_at` on.

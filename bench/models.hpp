@@ -1,7 +1,8 @@
-// What the benchmarks share: models of a few nodes, inputs, times.
+// What the benchmarks share: inputs, times.
 #pragma once
 
 #include "actors/engine.hpp"
+#include "layers/model_builder.hpp"
 
 #include <fmt/format.h>
 
@@ -12,36 +13,12 @@ namespace troupe::bench {
 
 using clock_type = std::chrono::steady_clock;
 
-/// Builds models of a few nodes.
-class model_builder {
-public:
-  model_builder() { g_.opsets[""] = 17; }
-
-  value_id input(const std::string& name, dtype type, const shape& dims) {
-    g_.inputs.push_back(g_.add_value({.name = name, .type = type, .dims = to_symbolic(dims)}));
-    return g_.inputs.back();
-  }
-  value_id apply(const std::string& op, std::vector<value_id> inputs, attributes attrs = {}) {
-    node n{.name = fmt::format("{}{}", op, g_.nodes.size()), .op_type = op, .attrs = std::move(attrs)};
-    n.inputs = std::move(inputs);
-    n.outputs = {g_.add_value({.name = fmt::format("v{}", g_.values.size())})};
-    const value_id made = n.outputs[0];
-    g_.add_node(std::move(n));
-    return made;
-  }
-  value_id constant(tensor t) { return g_.add_constant(fmt::format("c{}", g_.values.size()), std::move(t)); }
-  graph done(value_id output) { return done(std::vector{output}); }
-  /// The outputs are called y, y1, y2 …
-  graph done(std::vector<value_id> outputs) {
-    g_.outputs = std::move(outputs);
-    for (size_t i = 0; i < g_.outputs.size(); ++i)
-      g_.values[g_.outputs[i]].name = i == 0 ? "y" : fmt::format("y{}", i);
-    return std::move(g_);
-  }
-
-private:
-  graph g_;
-};
+/// Returns the model, whose outputs are called y, y1, y2 …
+inline graph finish(model_builder& m, const std::vector<variable>& outputs) {
+  for (size_t i = 0; i < outputs.size(); ++i)
+    m.output(i == 0 ? "y" : fmt::format("y{}", i), outputs[i]);
+  return m.build();
+}
 
 inline double median(std::vector<double> samples) {
   std::sort(samples.begin(), samples.end());

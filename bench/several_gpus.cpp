@@ -9,27 +9,27 @@ using namespace troupe::bench;
 namespace {
 
 /// A value of `count` floats, made from an input of one.
-value_id large_value(model_builder& m, value_id x, int64_t count) {
-  return m.apply("Expand", {x, m.constant(tensor::of<int64_t>({1}, std::span(&count, 1)))});
+variable large_value(model_builder& m, variable x, int64_t count) {
+  return m.call("Expand", {x, m.constant(tensor::of<int64_t>({1}, std::span(&count, 1)))});
 }
 
-value_id first_elements(model_builder& m, value_id x) {
+variable first_elements(model_builder& m, variable x) {
   const int64_t zero[] = {0}, ten[] = {10};
-  return m.apply("Slice", {x, m.constant(tensor::of<int64_t>({1}, zero)), m.constant(tensor::of<int64_t>({1}, ten))});
+  return m.call("Slice", {x, m.constant(tensor::of<int64_t>({1}, zero)), m.constant(tensor::of<int64_t>({1}, ten))});
 }
 
 /// GPU 0 makes a value, GPU 1 reads it; with `both`, GPU 1 makes another one that GPU 0 reads meanwhile.
 void bench_transfer(engine& e, int64_t bytes, bool both) {
   model_builder m;
-  const value_id x = m.input("x", dtype::float32, {1});
-  std::vector<value_id> large{large_value(m, x, bytes / 4)}, outputs;
+  const variable x = m.input("x", dtype::float32, {1});
+  std::vector<variable> large{large_value(m, x, bytes / 4)}, outputs;
   if (both)
     large.push_back(large_value(m, x, bytes / 4));
   if (both)
     std::swap(large[0], large[1]); // the first GPU reads what the second one made
-  for (value_id v : large)
+  for (variable v : large)
     outputs.push_back(first_elements(m, v));
-  const session model = e.load(m.done(outputs), {.policy = placement_policy::round_robin, .fuse = false});
+  const session model = e.load(finish(m, outputs), {.policy = placement_policy::round_robin, .fuse = false});
   const double us = time_runs(model, {{"x", filled(e, dtype::float32, {1})}}, 9);
   fmt::print("{} of {:5} MiB {:18.1f} GB/s each way\n", both ? "GPU 0 <-> GPU 1" : "GPU 0 -> GPU 1 ", bytes >> 20,
              static_cast<double>(bytes) / us * 1e-3);
@@ -38,16 +38,16 @@ void bench_transfer(engine& e, int64_t bytes, bool both) {
 /// As many chains of products as there are GPUs, none of which needs another's values.
 graph branches(size_t count, int length, int64_t n) {
   model_builder m;
-  std::vector<value_id> ends;
+  std::vector<variable> ends;
   for (size_t i = 0; i < count; ++i)
     ends.push_back(m.input(fmt::format("x{}", i), dtype::float32, {n, n}));
-  const std::vector<value_id> begins = ends;
+  const std::vector<variable> begins = ends;
   for (int step = 0; step < length; ++step)
     for (size_t i = 0; i < count; ++i)
-      ends[i] = m.apply("MatMul", {ends[i], begins[i]});
-  for (value_id& end : ends)
+      ends[i] = m.call("MatMul", {ends[i], begins[i]});
+  for (variable& end : ends)
     end = first_elements(m, end);
-  return m.done(ends);
+  return finish(m, ends);
 }
 
 /// Time in which every device computes, over the time in which any does, in percent.

@@ -5,6 +5,7 @@
 #include "support/catch.hpp"
 #include "support/control_models.hpp"
 #include "support/reference_device.hpp"
+#include "support/thrown.hpp"
 
 #include <iostream>
 #include <thread>
@@ -17,16 +18,6 @@ namespace {
 
 std::vector<float> values_of(const tensor& t) {
   return {t.values<float>().begin(), t.values<float>().end()};
-}
-
-template <class F>
-error thrown_by(F&& f) {
-  try {
-    f();
-  } catch (const error& e) {
-    return e;
-  }
-  return {errc::internal, "nothing was thrown"};
 }
 
 /// A loop that never ends by itself.

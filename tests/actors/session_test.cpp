@@ -4,6 +4,7 @@
 #include "support/catch.hpp"
 #include "support/reference_device.hpp"
 #include "support/small_models.hpp"
+#include "support/thrown.hpp"
 
 #include <thread>
 
@@ -23,16 +24,6 @@ engine_options scripted_engine(fault_script script,
 }
 
 const tensor six = floats({2, 3}, {-1, 2, 3, 4, 5, 6});
-
-template <class F>
-error thrown_by(F&& f) {
-  try {
-    f();
-  } catch (const error& e) {
-    return e;
-  }
-  return {errc::internal, "nothing was thrown"};
-}
 
 } // namespace
 

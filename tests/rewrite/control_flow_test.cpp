@@ -3,6 +3,7 @@
 #include "rewrite/rewrite.hpp"
 #include "support/catch.hpp"
 #include "support/control_models.hpp"
+#include "support/thrown.hpp"
 
 using namespace troupe;
 using namespace troupe::test;
@@ -34,16 +35,6 @@ graph doubling(value_id (*trips)(graph_builder&)) {
     return std::pair(body.op("Identity", {go}), body.op("Add", {v, v}));
   }));
   return b.g;
-}
-
-template <class F>
-error thrown_by(F&& f) {
-  try {
-    f();
-  } catch (const error& e) {
-    return e;
-  }
-  return {errc::internal, "nothing was thrown"};
 }
 
 void check_refused(const graph& g, errc code, const std::string& words) {

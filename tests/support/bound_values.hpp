@@ -7,6 +7,7 @@
 #include "support/gpu.hpp"
 #include "support/reference_device.hpp"
 #include "support/small_models.hpp"
+#include "support/thrown.hpp"
 
 namespace troupe::test {
 
@@ -43,16 +44,6 @@ inline engine_options engine_of(std::vector<device_factory> devices,
 
 inline bool same(const tensor& a, const tensor& b) {
   return a.type() == b.type() && a.dims() == b.dims() && std::ranges::equal(a.values<float>(), b.values<float>());
-}
-
-template <class F>
-error thrown_by(F&& f) {
-  try {
-    f();
-  } catch (const error& e) {
-    return e;
-  }
-  return {errc::internal, "nothing was thrown"};
 }
 
 template <class F>

@@ -1,0 +1,19 @@
+// Errors as values, so that tests can look at code and message.
+#pragma once
+
+#include "base/error.hpp"
+
+namespace troupe::test {
+
+/// Returns what a call throws; `errc::internal` "nothing was thrown" where it throws nothing.
+template <class F>
+error thrown_by(F&& f) {
+  try {
+    f();
+  } catch (const error& e) {
+    return e;
+  }
+  return {errc::internal, "nothing was thrown"};
+}
+
+} // namespace troupe::test
