@@ -104,9 +104,8 @@ std::string coordinator_state::position_of(const execution& e) const {
   std::string text;
   for (std::optional<chunk_place> place = e.purpose(); place;) {
     const execution& around = *executions_.at(place->execution);
-    text =
-        fmt::format("{}, {}: ", describe(control_node(around, place->chunk)), controls_.at(*place).flow->position()) +
-        text;
+    text.insert(0, fmt::format("{}, {}: ", describe(control_node(around, place->chunk)),
+                               controls_.at(*place).flow->position()));
     place = around.purpose();
   }
   return text;
