@@ -203,7 +203,8 @@ recorded_chunk record_chunk(device_context& context, const pipelines& kernels, c
                             const recording_options& options, bool timed) {
   recorded_chunk out;
   out.pool = make_command_pool(context, VK_COMMAND_POOL_CREATE_RESET_COMMAND_BUFFER_BIT);
-  out.copy_pool = make_command_pool(context, VK_COMMAND_POOL_CREATE_RESET_COMMAND_BUFFER_BIT, lane::copies_in);
+  if (context.has(lane::copies_in))
+    out.copy_pool = make_command_pool(context, VK_COMMAND_POOL_CREATE_RESET_COMMAND_BUFFER_BIT, lane::copies_in);
   out.commands = make_commands(context, out.pool);
   if (c.upload_bytes > 0 && !(options.unified && c.first))
     out.upload_staging = uploads.allocate(c.upload_bytes);

@@ -7,13 +7,9 @@ namespace {
 
 double bytes_of_all(const std::vector<dtype>& types, const std::vector<shape>& dims) {
   double sum = 0;
-  for (size_t i = 0; i < types.size(); ++i) {
-    double count = types[i] == dtype::undefined ? 0 : 1;
-    for (int64_t d : dims[i])
-      count *= static_cast<double>(d);
-    const int bits = types[i] == dtype::string ? 8 * static_cast<int>(sizeof(std::string)) : bits_of(types[i]);
-    sum += count * bits / 8;
-  }
+  for (size_t i = 0; i < types.size(); ++i)
+    if (types[i] != dtype::undefined)
+      sum += byte_count(types[i], dims[i]);
   return sum;
 }
 
@@ -27,6 +23,13 @@ arithmetic kind_of(const call_shapes& call) {
 }
 
 } // namespace
+
+double byte_count(dtype type, std::span<const int64_t> dims) {
+  double bytes = type == dtype::string ? sizeof(std::string) : bits_of(type) / 8.0;
+  for (int64_t d : dims)
+    bytes *= static_cast<double>(d);
+  return bytes;
+}
 
 node_work work_of(const node& n, const call_shapes& call) {
   node_work work{.kind = kind_of(call)};

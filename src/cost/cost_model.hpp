@@ -29,6 +29,9 @@ call_shapes shapes_of(const graph& program, const node& n, DimsOf&& dims_of) {
   return call;
 }
 
+/// Returns the bytes of a value of these dims, as a number that cannot overflow; a string counts as its object.
+double byte_count(dtype type, std::span<const int64_t> dims);
+
 /// Returns the work of a call. An operator without a cost function reads and writes each operand once and computes nothing.
 node_work work_of(const node& n, const call_shapes& call);
 

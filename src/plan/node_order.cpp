@@ -2,6 +2,7 @@
 
 #include "cost/cost_model.hpp"
 #include "graph/data_symbols.hpp"
+#include "plan/predict.hpp"
 
 #include <algorithm>
 #include <queue>
@@ -114,12 +115,7 @@ private:
     return devices_[from].profile.chunk_s + move_seconds(value_bytes(v), devices_[from].profile, devices_[to].profile);
   }
 
-  double value_bytes(value_id v) const {
-    double bytes = g_.values[v].type == dtype::string ? sizeof(std::string) : bits_of(g_.values[v].type) / 8.0;
-    for (int64_t d : dims_[v])
-      bytes *= static_cast<double>(d);
-    return bytes;
-  }
+  double value_bytes(value_id v) const { return byte_count(g_.values[v].type, dims_[v]); }
 
   /// Bytes of inputs that only this node reads, less those of its outputs.
   double freed_bytes(node_id n) const {
@@ -144,10 +140,11 @@ private:
 } // namespace
 
 void order_nodes(graph& g, std::vector<device_index>& placement, std::span<const device_info> devices,
-                 std::span<const shape> dims) {
+                 const bindings& expected) {
   const auto elsewhere = [&](device_index d) { return d != placement[0]; };
   if (std::none_of(placement.begin(), placement.end(), elsewhere))
     return;
+  const std::vector<shape> dims = expected_dims(g, expected);
   const std::vector<node_id> order = node_sorter(g, placement, devices, dims).sort();
   std::vector<node> nodes;
   std::vector<device_index> placed;

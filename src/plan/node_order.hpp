@@ -9,9 +9,9 @@
 
 namespace troupe {
 
-/// Reorders the nodes of a topologically sorted graph, and `placement` with them; the order stays topological. `dims` are the
-/// expected ones, by value. Leaves a graph alone that runs on one device. O(n log n).
+/// Reorders the nodes of a topologically sorted graph, and `placement` with them; the order stays topological. `expected`
+/// says what symbolic dims are likely to be. Leaves a graph alone that runs on one device. O(n log n).
 void order_nodes(graph& g, std::vector<device_index>& placement, std::span<const device_info> devices,
-                 std::span<const shape> dims);
+                 const bindings& expected);
 
 } // namespace troupe

@@ -168,12 +168,7 @@ size_t placement_problem::find(node_id n, size_t start) {
 }
 
 int64_t placement_problem::bytes(value_id v) {
-  const value& info = program_.values[v];
-  double count = 1;
-  for (int64_t d : dims(v))
-    count *= static_cast<double>(d);
-  const double bits = info.type == dtype::string ? 8.0 * sizeof(std::string) : bits_of(info.type);
-  return static_cast<int64_t>(std::min(count * bits / 8, 1e18));
+  return static_cast<int64_t>(std::min(byte_count(program_.values[v].type, dims(v)), 1e18));
 }
 
 const node_work& placement_problem::work(node_id n) {

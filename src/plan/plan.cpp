@@ -156,7 +156,7 @@ chunk_assignment place_and_insert(graph& g, plan& p) {
                                 : place(g, p.devices, p.options);
   place_control_flow(p, g);
   if (!p.options.saved)
-    order_nodes(g, p.placement, p.devices, expected_dims(g, p.options.expected));
+    order_nodes(g, p.placement, p.devices, p.options.expected);
   std::vector<std::string> names;
   for (const node& n : g.nodes)
     names.push_back(n.name);

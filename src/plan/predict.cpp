@@ -28,11 +28,7 @@ double copy_seconds(const plan& p, std::span<const shape> dims, const chunk& c) 
 } // namespace
 
 double value_bytes(const plan& p, std::span<const shape> dims, value_id v) {
-  const dtype type = p.program->values[v].type;
-  double count = type == dtype::string ? sizeof(std::string) : bits_of(type) / 8.0;
-  for (int64_t d : dims[v])
-    count *= static_cast<double>(d);
-  return count;
+  return byte_count(p.program->values[v].type, dims[v]);
 }
 
 double wave_seconds(const plan& p, std::span<const shape> dims, const chunk& c, uint32_t w) {

@@ -1,6 +1,5 @@
 #include "plan/graphs.hpp"
 #include "plan/node_order.hpp"
-#include "plan/predict.hpp"
 #include "support/catch.hpp"
 
 #include <algorithm>
@@ -15,7 +14,7 @@ std::vector<std::string> ordered(graph_builder& b, std::vector<device_index> pla
   std::vector<device_info> devices = cpus(1 + *std::max_element(placement.begin(), placement.end()));
   for (device_info& d : devices)
     d.profile.memory_bytes_per_s = 1e18; // nodes differ by nothing but what they wait for
-  order_nodes(b.g, placement, devices, expected_dims(b.g, {}));
+  order_nodes(b.g, placement, devices, {});
   std::vector<std::string> names;
   for (const node& n : b.g.nodes)
     names.push_back(n.name);
