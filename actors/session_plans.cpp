@@ -44,10 +44,11 @@ symbolic_shape open_dims(const std::string& input, size_t rank) {
 
 /// Returns the symbols' values that the inputs' dims and the session's options state.
 bindings read_symbols(const graph& program, const given_inputs& inputs, const bindings& stated) {
-  std::map<std::string, shape> shapes;
-  for (value_id v : program.inputs)
-    if (const auto given = inputs.find(program.values[v].name))
-      shapes[program.values[v].name] = *given->dims;
+  std::vector<const shape*> shapes;
+  for (value_id v : program.inputs) {
+    const auto given = inputs.find(program.values[v].name);
+    shapes.push_back(given ? given->dims : nullptr);
+  }
   return bind_inputs(program, shapes, stated);
 }
 
@@ -174,11 +175,10 @@ prepared_run session_plans::prepare_body(const planned_model_ptr& body, std::spa
   for (const auto& [name, value] : around)
     if (body->symbols.contains(name))
       given.emplace(name, value);
-  std::map<std::string, shape> shapes;
+  std::vector<const shape*> shapes;
   for (size_t i = 0; i < inputs.size(); ++i) {
-    const value& input = program.values[program.inputs[i]];
-    shapes.emplace(input.name, inputs[i].dims());
-    bind_elements(input, inputs[i], given);
+    shapes.push_back(&inputs[i].dims());
+    bind_elements(program.values[program.inputs[i]], inputs[i], given);
   }
   return {.source = body, .symbols = bind_inputs(program, shapes, given), .cached = true};
 }

@@ -18,46 +18,30 @@ std::string to_string(const origin& from) {
 
 class input_binder {
 public:
-  input_binder(const graph& program, const std::map<std::string, shape>& shapes, const bindings& given)
+  input_binder(const graph& program, std::span<const shape* const> shapes, const bindings& given)
       : program_(program), shapes_(shapes), values_(given) {
+    expects(shapes.size() == program.inputs.size(), "bind_inputs: a shape, or null, for every input");
     for (const auto& [name, value] : given)
       origins_[name] = {};
   }
 
   bindings run() {
-    check_names();
-    for (value_id v : program_.inputs)
-      if (program_.values[v].dims)
-        bind_symbols(program_.values[v]);
-    for (value_id v : program_.inputs)
-      if (program_.values[v].dims)
-        check_expressions(program_.values[v]);
+    for (size_t i = 0; i < shapes_.size(); ++i)
+      if (!shapes_[i])
+        fail(errc::invalid_input, "input '{}' is missing", input(i).name);
+    for (size_t i = 0; i < shapes_.size(); ++i)
+      if (input(i).dims)
+        bind_symbols(input(i), *shapes_[i]);
+    for (size_t i = 0; i < shapes_.size(); ++i)
+      if (input(i).dims)
+        check_expressions(input(i), *shapes_[i]);
     return std::move(values_);
   }
 
 private:
-  void check_names() const {
-    for (value_id v : program_.inputs)
-      if (!shapes_.contains(program_.values[v].name))
-        fail(errc::invalid_input, "input '{}' is missing", program_.values[v].name);
-    if (shapes_.size() == program_.inputs.size())
-      return;
-    for (const auto& [name, dims] : shapes_) {
-      const auto is_named = [&](value_id v) { return program_.values[v].name == name; };
-      if (std::none_of(program_.inputs.begin(), program_.inputs.end(), is_named))
-        fail(errc::invalid_input, "the model has no input '{}'; its inputs are {}", name, input_names());
-    }
-  }
+  const value& input(size_t i) const { return program_.values[program_.inputs[i]]; }
 
-  std::string input_names() const {
-    std::string names;
-    for (value_id v : program_.inputs)
-      names += fmt::format("{}'{}'", names.empty() ? "" : ", ", program_.values[v].name);
-    return names.empty() ? "none" : names;
-  }
-
-  void bind_symbols(const value& input) {
-    const shape& found = shapes_.at(input.name);
+  void bind_symbols(const value& input, const shape& found) {
     const symbolic_shape& expected = *input.dims;
     if (found.size() != expected.size())
       fail(errc::invalid_input, "input '{}': rank {} expected (shape {}), rank {} found (shape {})", input.name,
@@ -81,11 +65,11 @@ private:
            symbol, to_string(origins_[symbol]), found);
   }
 
-  void check_expressions(const value& input) const {
+  void check_expressions(const value& input, const shape& found) const {
     for (size_t axis = 0; axis < input.dims->size(); ++axis) {
       const dim& expected = (*input.dims)[axis];
       if (!expected.is_constant() && expected.symbol_name().empty())
-        check(input, axis, expected.evaluate(values_), shapes_.at(input.name)[axis]);
+        check(input, axis, expected.evaluate(values_), found[axis]);
     }
   }
 
@@ -96,14 +80,14 @@ private:
   }
 
   const graph& program_;
-  const std::map<std::string, shape>& shapes_;
+  std::span<const shape* const> shapes_; // parallel to the program's inputs
   bindings values_;
   std::map<std::string, origin> origins_;
 };
 
 } // namespace
 
-bindings bind_inputs(const graph& program, const std::map<std::string, shape>& shapes, const bindings& given) {
+bindings bind_inputs(const graph& program, std::span<const shape* const> shapes, const bindings& given) {
   return input_binder(program, shapes, given).run();
 }
 

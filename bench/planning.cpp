@@ -1,13 +1,16 @@
-// What a new binding of a model with symbolic dims costs, up to the GPU's parameters, on a GPU that need not be there: plans
-// and kernel choice are the host's work alone. Recording, which a new bucket costs besides, is not in it.
+// What planning costs the host, on GPUs that need not be there: plans, bindings and kernel choice are the host's work alone.
+// Recording, which a new bucket costs besides, is not in it (bench_gpu).
 //
-//   bench_bind MODEL.onnx NAME=VALUE… [STEPS]
+//   bench_planning MODEL.onnx [NAME=VALUE…] [STEPS]
 //
 // Gives the model's symbols values; a value that ends in '+' grows by one in each of STEPS steps (default 200), as `past` does in
-// a decoder: bench_bind llama.onnx batch=1 seq=1 past=128+ total=129+. Prints medians in milliseconds: exact binding; binding in a
-// new bucket; binding inside a bucket; kernels of the dynamic calls; comparing them and filling the parameters.
+// a decoder: bench_planning llama.onnx batch=1 seq=1 past=128+ total=129+. Prints medians: loading, rewriting and planning; a run
+// whose plan is cached; and, where a value grows, exact binding, binding in a new bucket and inside one, kernels of the dynamic
+// calls, comparing them and filling the parameters.
+#include "actors/session_plans.hpp"
 #include "loader/onnx_loader.hpp"
 #include "plan/layout_buckets.hpp"
+#include "plan/policies.hpp"
 #include "rewrite/rewrite.hpp"
 #include "vulkan/dynamic_calls.hpp"
 
@@ -31,8 +34,8 @@ double median(std::vector<double> samples) {
   return samples[samples.size() / 2];
 }
 
-/// A large GPU, and a CPU for what it cannot run.
-std::vector<device_info> devices() {
+/// Large GPUs, and a CPU for what they cannot run.
+std::vector<device_info> devices(size_t gpus) {
   device_info gpu{.name = "gpu", .kind = device_kind::vulkan, .memory_bytes = int64_t{140} << 30, .host_memory = false};
   gpu.gpu = gpu_features{.max_group_size = 1024,
                          .shared_bytes = 48 * 1024,
@@ -44,7 +47,14 @@ std::vector<device_info> devices() {
                          .subgroup_arithmetic = true,
                          .cooperative_matrix = true,
                          .units = 132};
-  return {gpu, {.name = "cpu", .memory_bytes = int64_t{1} << 40, .fallback = true}};
+  gpu.profile = typical_gpu(gpu.gpu->units, true);
+  std::vector<device_info> all;
+  for (size_t i = 0; i < gpus; ++i) {
+    gpu.name = fmt::format("gpu:{}", i);
+    all.push_back(gpu);
+  }
+  all.push_back({.name = "cpu", .memory_bytes = int64_t{1} << 40, .fallback = true, .profile = typical_cpu(16)});
+  return all;
 }
 
 struct arguments {
@@ -137,25 +147,81 @@ private:
   size_t recordings_ = 0;
 };
 
+constexpr int repeats = 7;
+
+/// Returns the median milliseconds of `f()`.
+template <class F>
+double median_ms(F&& f) {
+  std::vector<double> samples;
+  for (int i = 0; i < repeats; ++i) {
+    const auto start = steady::now();
+    f();
+    samples.push_back(ms_since(start));
+  }
+  return median(std::move(samples));
+}
+
+/// Prints what stands between a file and its plan.
+void print_planning(const char* file) {
+  graph source;
+  const double load = median_ms([&] { source = load_model(file); });
+  std::shared_ptr<const graph> program;
+  const double rewriting = median_ms([&] { program = std::make_shared<const graph>(rewrite(source, {})); });
+  fmt::print("load {:.1f} ms, rewrite {:.1f} ms ({} nodes to {})\n", load, rewriting, source.nodes.size(),
+             program->nodes.size());
+  for (const size_t gpus : {1, 4})
+    for (const policy_row& row : policies())
+      if (gpus > 1 || row.policy == placement_policy::single)
+        fmt::print("plan on {} GPU{} and a CPU, {}: {:.1f} ms\n", gpus, gpus > 1 ? "s" : "", row.name,
+                   median_ms([&] { make_plan(program, devices(gpus), {.policy = row.policy}); }));
+}
+
+/// Prints what a run costs whose plan is there: inputs checked, keys made, plan found.
+void print_hit(const char* file, const bindings& values) {
+  actors::session_plans plans(actors::make_model(load_model(file), {}, 0), devices(1));
+  named_tensors inputs;
+  for (const actors::model_ptr m = actors::make_model(load_model(file), {}, 0); const value_info& input : m->inputs) {
+    shape actual;
+    if (input.dims)
+      for (const dim& d : *input.dims)
+        actual.push_back(d.evaluate(values));
+    inputs[input.name] = tensor(input.type, actual);
+  }
+  plans.prepare({inputs, {}});
+  constexpr int hits = 2000;
+  const double ms = median_ms([&] {
+    for (int i = 0; i < hits; ++i)
+      plans.prepare({inputs, {}});
+  });
+  fmt::print("a run whose plan is cached: {:.2f} us\n", ms * 1e3 / hits);
+}
+
+void print_steps(const char* file, arguments a) {
+  const auto program = std::make_shared<const graph>(rewrite(load_model(file), {}));
+  binder b(make_plan(program, devices(1), {}));
+  for (int64_t i = 0; i < a.steps; ++i) {
+    b.step(a.values);
+    for (const std::string& name : a.growing)
+      ++a.values[name];
+  }
+  b.print();
+}
+
 } // namespace
 
 int main(int argc, char** argv) {
   if (argc < 2) {
-    fmt::print(stderr, "usage: bench_bind MODEL.onnx NAME=VALUE[+]… [STEPS]\n");
+    fmt::print(stderr, "usage: bench_planning MODEL.onnx [NAME=VALUE[+]…] [STEPS]\n");
     return 2;
   }
   try {
-    arguments a = parse(argc, argv);
-    const auto program = std::make_shared<const graph>(rewrite(load_model(argv[1]), {}));
-    binder b(make_plan(program, devices(), {}));
-    for (int64_t i = 0; i < a.steps; ++i) {
-      b.step(a.values);
-      for (const std::string& name : a.growing)
-        ++a.values[name];
-    }
-    b.print();
+    const arguments a = parse(argc, argv);
+    print_planning(argv[1]);
+    print_hit(argv[1], a.values);
+    if (!a.growing.empty())
+      print_steps(argv[1], a);
   } catch (const std::exception& e) {
-    fmt::print(stderr, "bench_bind: {}\n", e.what());
+    fmt::print(stderr, "bench_planning: {}\n", e.what());
     return 1;
   }
 }
