@@ -3,9 +3,12 @@
 #include "cli/calibrate.hpp"
 
 #include "cli/command.hpp"
+#include "plan/print.hpp"
 
 #include <algorithm>
 #include <cstring>
+#include <fstream>
+#include <unistd.h>
 
 namespace troupe::cli {
 namespace {
@@ -61,6 +64,48 @@ double nodes_of(const run_trace& trace) {
   return ns * 1e-9;
 }
 
+/// A file that lives as long as this object.
+class temporary_file {
+public:
+  explicit temporary_file(const std::string& text) {
+    const int file = mkstemp(path_.data());
+    if (file < 0)
+      fail(errc::io, "'{}' cannot be made", path_);
+    close(file);
+    std::ofstream out(path_, std::ios::binary);
+    if (!out.write(text.data(), static_cast<std::streamsize>(text.size())).flush()) {
+      std::filesystem::remove(path_);
+      fail(errc::io, "'{}' cannot be written", path_);
+    }
+  }
+  ~temporary_file() {
+    std::error_code ignored;
+    std::filesystem::remove(path_, ignored);
+  }
+  temporary_file(const temporary_file&) = delete;
+  temporary_file& operator=(const temporary_file&) = delete;
+
+  const std::string& path() const { return path_; }
+
+private:
+  std::string path_ = (std::filesystem::temp_directory_path() / "troupe-plan-XXXXXX").string();
+};
+
+/// Returns a saved plan of one chunk cut into `count`.
+std::string cut(const std::string& saved, size_t count) {
+  nlohmann::json plan = nlohmann::json::parse(saved);
+  const nlohmann::json whole = plan.at("chunks").at(0);
+  const nlohmann::json& nodes = whole.at("nodes");
+  plan["chunks"].clear();
+  for (size_t i = 0; i < count; ++i) {
+    const auto at = [&](size_t piece) {
+      return nodes.begin() + static_cast<std::ptrdiff_t>(piece * nodes.size() / count);
+    };
+    plan["chunks"].push_back({{"device", whole.at("device")}, {"nodes", nlohmann::json(at(i), at(i + 1))}});
+  }
+  return plan.dump();
+}
+
 /// Runs models on one device of an engine.
 class prober {
 public:
@@ -69,11 +114,14 @@ public:
   const device_info& info() const { return info_; }
   bool emulated() const { return info_.gpu && info_.transfers == transfer_path::mapped; }
 
-  /// Times a model that runs wholly on the device; nullopt where it cannot.
-  std::optional<probe_times> time(graph model) {
+  /// Times a model that runs wholly on the device, cut into `chunks` of equal length; nullopt where it cannot.
+  std::optional<probe_times> time(graph model, size_t chunks = 1) {
     try {
-      const session s = engine_.load(std::move(model), {.pins = {{"*", info_.name}}, .fuse = false});
-      return time(s);
+      const session s = engine_.load(model, {.pins = {{"*", info_.name}}, .fuse = false});
+      if (chunks == 1)
+        return time(s);
+      const temporary_file plan(cut(to_json(*s.plan_for(complete_inputs(s.inputs(), {}, {}, 1)), nullptr), chunks));
+      return time(engine_.load(std::move(model), {.plan_file = plan.path(), .fuse = false}));
     } catch (const error& e) {
       if (e.code() == errc::unsupported || e.code() == errc::out_of_memory)
         return std::nullopt;
@@ -175,6 +223,10 @@ void measure_launches(prober& on, values& out) {
   }
   if (const auto t = on.time(chains(1, 1)))
     out.emplace_back("chunk_s", std::max(t->wall_s - t->busy_s, 0.0));
+  constexpr int pieces = 16;
+  const auto whole = on.time(chains(1, 4 * pieces)), cut = on.time(chains(1, 4 * pieces), pieces);
+  if (whole && cut)
+    out.emplace_back("submit_s", std::max(cut->wall_s - whole->wall_s, 0.0) / (pieces - 1));
 }
 
 /// One element of `elements` that were uploaded.

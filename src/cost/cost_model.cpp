@@ -51,7 +51,8 @@ double seconds(const node_work& work, const device_profile& device) {
   if (!work.launches)
     return 0;
   const double arithmetic_s = work.flops / device.flops_per_s[static_cast<size_t>(work.kind)];
-  return device.launch_s + std::max(arithmetic_s, work.bytes / device.memory_bytes_per_s);
+  const double roofline_s = device.launch_s + std::max(arithmetic_s, work.bytes / device.memory_bytes_per_s);
+  return device.measured && work.identity ? device.measured->seconds(*work.identity, roofline_s) : roofline_s;
 }
 
 double link_seconds(double bytes, const link_speed& link) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "cost/device_profile.hpp"
+#include "cost/node_times.hpp"
 #include "ops/op.hpp"
 
 namespace troupe {
@@ -12,6 +13,8 @@ struct node_work {
   double bytes = 0; // read and written
   arithmetic kind = arithmetic::float32;
   bool launches = true; // false: a view, which no device has work with
+  /// What measured times are looked up by; null: the roofline decides.
+  std::shared_ptr<const node_identity> identity;
 };
 
 /// Returns the types and shapes of a node's operands; `dims_of` gives a value's dims.
@@ -35,8 +38,19 @@ double byte_count(dtype type, std::span<const int64_t> dims);
 /// Returns the work of a call. An operator without a cost function reads and writes each operand once and computes nothing.
 node_work work_of(const node& n, const call_shapes& call);
 
-/// Returns the seconds that a node with this work takes, barriers aside.
+/// Returns the seconds that a node with this work takes, barriers aside: as measured on the device, else as its operator was,
+/// else by the roofline.
 double seconds(const node_work& work, const device_profile& device);
+
+/// Returns the seconds that node `n` of `program` takes, as above; `dims_of` gives a value's dims.
+template <class DimsOf>
+double node_seconds(const graph& program, const node& n, DimsOf&& dims_of, const device_profile& device) {
+  const call_shapes call = shapes_of(program, n, dims_of);
+  node_work work = work_of(n, call);
+  if (device.measured && work.launches)
+    work.identity = std::make_shared<const node_identity>(identity_of(program, n, call));
+  return seconds(work, device);
+}
 
 /// Returns the seconds that `bytes` bytes take from one device to another through the host's memory.
 double move_seconds(double bytes, const device_profile& from, const device_profile& to);

@@ -35,6 +35,7 @@ device_profile typical_cpu(int threads) {
   p.memory_bytes_per_s = 8e9 * std::min(n, 4.0); // few cores fill the memory's channels
   p.launch_s = 2e-6;
   p.chunk_s = 2e-5;
+  p.submit_s = 4e-6;
   return p;
 }
 
@@ -47,6 +48,7 @@ device_profile typical_gpu(uint32_t units, bool matrix_units) {
   p.launch_s = 1e-6;
   p.barrier_s = 1.5e-6;
   p.chunk_s = 4e-5;
+  p.submit_s = 1e-5;
   p.up = p.down = {.bytes_per_s = 1.2e10, .latency_s = 1e-5};
   return p;
 }
@@ -59,6 +61,7 @@ device_profile typical_software_gpu(int cores) {
   p.launch_s = 5e-6;
   p.barrier_s = 5e-6;
   p.chunk_s = 6e-5;
+  p.submit_s = 2e-5;
   p.up = p.down = {.bytes_per_s = 5e9, .latency_s = 5e-6};
   return p;
 }

@@ -2,14 +2,18 @@
 //
 // A profile is measured once (`troupe profile --calibrate`, profile_file.hpp); until then a device states what is usual for
 // one of its kind and size. The model is a roofline: a node takes its launch plus the longer of arithmetic and memory traffic.
+// Where nodes were measured too (`troupe profile MODEL --keep`, node_times.hpp), their times count instead.
 #pragma once
 
 #include "tensor/dtype.hpp"
 
 #include <array>
 #include <limits>
+#include <memory>
 
 namespace troupe {
+
+class node_times;
 
 /// Kinds of arithmetic that devices do at speeds of their own.
 enum class arithmetic : uint8_t {
@@ -49,9 +53,13 @@ struct device_profile {
   double barrier_s = 0;
   /// From sending a chunk to having its answer, the work of the chunk aside.
   double chunk_s = 1e-5;
+  /// What one more chunk costs the device beside its work.
+  double submit_s = 4e-6;
   link_speed up, down; // host to device, device to host
+  /// What nodes took there; null where none were measured.
+  std::shared_ptr<const node_times> measured;
 
-  bool operator==(const device_profile&) const = default;
+  bool operator==(const device_profile&) const = default; // equal tables in two places differ
 };
 
 /// Returns what is usual for a CPU that computes with this many threads.

@@ -5,16 +5,17 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
+#include <charconv>
 #include <cmath>
 #include <fstream>
 
 namespace troupe {
 namespace {
 
-using json = nlohmann::ordered_json;
+using json = nlohmann::json; // sorted objects: members of ordered ones take quadratic time to read
 
 constexpr int file_version = 1;
-constexpr std::streamoff max_file_bytes = 1 << 20;
+constexpr std::streamoff max_file_bytes = 1 << 26; // some forty devices with all the nodes that are kept of one
 constexpr double max_seconds = 100;
 
 /// A field of `device_profile` by name. Speeds are above 0; times may be 0.
@@ -35,6 +36,7 @@ constexpr auto fields = std::to_array<field>({
     {"launch_s", true, [](device_profile& p) -> double& { return p.launch_s; }},
     {"barrier_s", true, [](device_profile& p) -> double& { return p.barrier_s; }},
     {"chunk_s", true, [](device_profile& p) -> double& { return p.chunk_s; }},
+    {"submit_s", true, [](device_profile& p) -> double& { return p.submit_s; }},
     {"up.bytes_per_s", false, [](device_profile& p) -> double& { return p.up.bytes_per_s; }},
     {"up.latency_s", true, [](device_profile& p) -> double& { return p.up.latency_s; }},
     {"down.bytes_per_s", false, [](device_profile& p) -> double& { return p.down.bytes_per_s; }},
@@ -53,17 +55,57 @@ const json& member(const json& object, const char* name, json::value_t type, con
   return *found;
 }
 
+double number(const json& value, std::string_view name) {
+  if (!value.is_number())
+    fail(errc::invalid_argument, "the device profile's '{}' is not a number", name);
+  return value.get<double>();
+}
+
+bool read_hex(std::string_view digits, uint64_t& word) {
+  const auto [end, code] = std::from_chars(digits.data(), digits.data() + digits.size(), word, 16);
+  return code == std::errc() && end == digits.data() + digits.size();
+}
+
+/// Reads what `to_hex` wrote.
+hash128 read_key(const json& text) {
+  const std::string_view digits = text.is_string() ? std::string_view(text.get_ref<const std::string&>()) : "";
+  hash128 key;
+  if (digits.size() != 32 || !read_hex(digits.substr(0, 16), key.high) || !read_hex(digits.substr(16), key.low))
+    fail(errc::invalid_argument, "a device profile's node must be named by 32 hexadecimal digits");
+  return key;
+}
+
+/// Both lists may be absent: files were written before they were known.
+measured_nodes read_nodes(const json& entry) {
+  measured_nodes nodes;
+  if (entry.contains("nodes"))
+    for (const json& pair : member(entry, "nodes", json::value_t::array, "the list")) {
+      if (!pair.is_array() || pair.size() != 2)
+        fail(errc::invalid_argument, "a device profile's 'nodes' must be pairs of a key and seconds");
+      nodes.nodes.emplace_back(read_key(pair[0]), number(pair[1], "nodes"));
+    }
+  if (entry.contains("operators"))
+    for (const auto& [name, ratio] : member(entry, "operators", json::value_t::object, "the object").items())
+      nodes.operators[name] = number(ratio, "operators");
+  return nodes;
+}
+
+json write_nodes(const measured_nodes& nodes) {
+  json list = json::array();
+  for (const auto& [key, seconds] : nodes.nodes)
+    list.push_back({to_hex(key), seconds});
+  return list;
+}
+
 measured_profile read_device(const json& entry) {
   measured_profile m;
   m.device.kind = member(entry, "kind", json::value_t::string, "the text");
   m.device.description = member(entry, "description", json::value_t::string, "the text");
   m.device.units = static_cast<int32_t>(std::clamp<int64_t>(
       member(entry, "units", json::value_t::number_integer, "the number").get<int64_t>(), 0, 1 << 30));
-  for (const auto& [name, value] : member(entry, "measured", json::value_t::object, "the object").items()) {
-    if (!value.is_number())
-      fail(errc::invalid_argument, "the device profile's '{}' is not a number", name);
-    m.values.emplace_back(name, value.get<double>());
-  }
+  for (const auto& [name, value] : member(entry, "measured", json::value_t::object, "the object").items())
+    m.values.emplace_back(name, number(value, name));
+  m.nodes = read_nodes(entry);
   refine({}, m);
   return m;
 }
@@ -79,6 +121,8 @@ device_profile refine(device_profile profile, const measured_profile& measured) 
       fail(errc::invalid_argument, "the device profile's '{}' cannot be {}", name, value);
     f->of(profile) = value;
   }
+  if (!measured.nodes.empty())
+    profile.measured = std::make_shared<const node_times>(measured.nodes);
   return profile;
 }
 
@@ -91,9 +135,12 @@ std::string write_profiles(const std::vector<measured_profile>& all) {
     devices.push_back({{"kind", m.device.kind},
                        {"description", m.device.description},
                        {"units", m.device.units},
-                       {"measured", std::move(values)}});
+                       {"measured", std::move(values)},
+                       {"nodes", write_nodes(m.nodes)},
+                       {"operators", m.nodes.operators}});
   }
-  return json{{"version", file_version}, {"devices", std::move(devices)}}.dump(2, ' ', false,
+  // On one line: every number of a list would have its own.
+  return json{{"version", file_version}, {"devices", std::move(devices)}}.dump(-1, ' ', false,
                                                                                json::error_handler_t::replace) +
          '\n';
 }
@@ -134,11 +181,23 @@ loaded_profiles load_profiles(const std::filesystem::path& path) {
   }
 }
 
+measured_profile merge(measured_profile old, const measured_profile& fresh) {
+  if (!fresh.values.empty()) {
+    old.values = fresh.values;
+    old.nodes.operators.clear();
+  }
+  old.nodes = merge(std::move(old.nodes), fresh.nodes);
+  return old;
+}
+
 void store_profiles(const std::filesystem::path& path, const std::vector<measured_profile>& fresh) {
   std::vector<measured_profile> all = load_profiles(path).devices;
   for (const measured_profile& m : fresh) {
-    std::erase_if(all, [&](const measured_profile& old) { return old.device == m.device; });
-    all.push_back(m);
+    const auto old = std::find_if(all.begin(), all.end(), [&](const auto& known) { return known.device == m.device; });
+    if (old == all.end())
+      all.push_back(merge({.device = m.device}, m));
+    else
+      *old = merge(std::move(*old), m);
   }
   const std::string text = write_profiles(all);
   if (path.empty() || !replace_file(path, std::as_bytes(std::span(text))))

@@ -1,10 +1,13 @@
-// Measured profiles on disk: what `troupe profile --calibrate` found, read by every engine that opens the same devices.
+// Measured profiles on disk: what `troupe profile` found (`--calibrate`, `--keep`), read by every engine that opens the same
+// devices.
 //
 // JSON, an object a device. A device is known by kind, description and units, so that equal GPUs share an entry and a changed
 // machine does not use a wrong one. Entries may leave out what was not measured: it stays as it is usual for the device.
+// Nodes' times are a list of pairs, oldest first, and not an object, whose members have no order when they are read back.
 #pragma once
 
 #include "cost/device_profile.hpp"
+#include "cost/node_times.hpp"
 
 #include <filesystem>
 #include <vector>
@@ -20,14 +23,15 @@ struct profile_key {
   bool operator==(const profile_key&) const = default;
 };
 
-/// One device's measurements: pairs of a field's name ("float32", "launch_s", "up.bytes_per_s" …) and its value.
+/// One device's measurements.
 struct measured_profile {
   profile_key device;
-  std::vector<std::pair<std::string, double>> values;
+  std::vector<std::pair<std::string, double>> values; // by a field's name: "float32", "launch_s", "up.bytes_per_s" …
+  measured_nodes nodes;
 };
 
 /// Returns `profile` with what was measured. Unknown fields and values that cannot be speeds or times throw
-/// `errc::invalid_argument`, naming field and value.
+/// `errc::invalid_argument`, naming field and value; so do nodes' times as `node_times` says.
 device_profile refine(device_profile profile, const measured_profile& measured);
 
 /// Returns the file's text for these devices, and back. `read_profiles` throws `errc::invalid_argument` for text that is not of
@@ -47,7 +51,12 @@ struct loaded_profiles {
 /// Reads a file; never throws. An empty path, or a file that does not exist, is no problem.
 loaded_profiles load_profiles(const std::filesystem::path& path);
 
-/// Puts measurements into a file beside those of other devices, in the place of older ones of the same. Throws `errc::io`.
+/// Returns what is known of a device: `old`, with what `fresh` has in its place. New values drop the old operators' ratios, which
+/// are of the roofline that they were taken against: nothing else of it is known, so they cannot be converted. Nodes' times are
+/// seconds and stay.
+measured_profile merge(measured_profile old, const measured_profile& fresh);
+
+/// Merges measurements into a file, beside those of other devices. A file that could not be used is replaced. Throws `errc::io`.
 void store_profiles(const std::filesystem::path& path, const std::vector<measured_profile>& fresh);
 
 } // namespace troupe

@@ -106,7 +106,7 @@ private:
 
   double node_seconds(node_id n) const {
     const auto dims_of = [&](value_id v) -> const shape& { return dims_[v]; };
-    return seconds(work_of(g_.nodes[n], shapes_of(g_, g_.nodes[n], dims_of)), devices_[placement_[n]].profile);
+    return troupe::node_seconds(g_, g_.nodes[n], dims_of, devices_[placement_[n]].profile);
   }
 
   double move_seconds_to(value_id v, device_index from, device_index to) const {

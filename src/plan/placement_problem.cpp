@@ -130,6 +130,7 @@ placement_problem::placement_problem(const graph& program, std::span<const devic
     features_of_.push_back(same);
   }
   can_run_.resize(devices.size());
+  measured_ = std::any_of(devices.begin(), devices.end(), [](const device_info& d) { return d.profile.measured; });
   pin(options.pins);
 }
 
@@ -176,7 +177,10 @@ const node_work& placement_problem::work(node_id n) {
   if (!known) {
     const node& call = program_.nodes[n];
     const auto dims_of = [&](value_id v) -> const shape& { return dims(v); };
-    known = work_of(call, shapes_of(program_, call, dims_of));
+    const call_shapes shapes = shapes_of(program_, call, dims_of);
+    known = work_of(call, shapes);
+    if (measured_ && known->launches)
+      known->identity = std::make_shared<const node_identity>(identity_of(program_, call, shapes));
   }
   return *known;
 }

@@ -61,6 +61,7 @@ private:
   std::vector<std::vector<int8_t>> can_run_;   // by features, by node: −1 unknown
   std::vector<device_index> pinned_;           // by node; empty where there are no pins
   std::vector<std::optional<node_work>> work_; // by node
+  bool measured_ = false;                      // whether some device has measured times
 };
 
 /// Returns the options without pins that hold for nodes of bodies only.

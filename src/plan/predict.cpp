@@ -44,7 +44,7 @@ double predict_node(const plan& p, std::span<const shape> dims, node_id n) {
     const weight_ptr& constant = p.program->values[v].constant;
     return constant ? constant->dims : dims[v];
   };
-  return seconds(work_of(call, shapes_of(*p.program, call, dims_of)), p.devices[p.placement[n]].profile);
+  return node_seconds(*p.program, call, dims_of, p.devices[p.placement[n]].profile);
 }
 
 prediction predict(const plan& p, std::span<const shape> dims) {

@@ -37,10 +37,6 @@ private:
 
 } // namespace
 
-std::string operator_name(const node& n) {
-  return n.domain.empty() ? n.op_type : n.domain + "." + n.op_type;
-}
-
 model_statistics statistics_of(const graph& g) {
   counter c;
   c.add(g);

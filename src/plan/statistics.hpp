@@ -17,9 +17,6 @@ struct model_statistics {
 /// Counts a graph, rewritten or as loaded. Constants that share their content count once.
 model_statistics statistics_of(const graph& g);
 
-/// Returns a node's operator as people write it: "Conv", "troupe.Conv".
-std::string operator_name(const node& n);
-
 /// Returns the sums of the work of a bound segment's nodes by operator; outputs whose shape the data decide count as one element.
 std::map<std::string, node_work> work_by_operator(const bound_plan& bound);
 

@@ -13,7 +13,9 @@ using Catch::Contains;
 namespace {
 
 measured_profile some_profile(std::string name) {
-  return {{"vulkan", std::move(name), 132}, {{"float32", 3e13}, {"launch_s", 0}, {"up.bytes_per_s", 4.9e10}}};
+  return {{"vulkan", std::move(name), 132},
+          {{"float32", 3e13}, {"launch_s", 0}, {"submit_s", 7e-6}, {"up.bytes_per_s", 4.9e10}},
+          {{{{1, 2}, 1.5e-5}, {{UINT64_MAX, 0}, 0}}, {{"Conv", 1.25}, {"troupe.\"\n", 3}}}};
 }
 
 struct temporary_folder {
@@ -29,13 +31,20 @@ TEST_CASE("device profiles survive a round trip through a file", "[cost][profile
   store_profiles(file, {some_profile("A"), some_profile("B \"\xff\" \n")});
   measured_profile newer = some_profile("A");
   newer.values = {{"float16", 1e14}};
+  newer.nodes = {{{{1, 2}, 1e-6}, {{3, 4}, 1}}, {}};
   store_profiles(file, {newer});
   const loaded_profiles read = load_profiles(file);
   CHECK(read.problem.empty());
   REQUIRE(read.devices.size() == 2);
-  CHECK(read.devices[1].device == newer.device);
-  CHECK(read.devices[1].values == newer.values);
-  const device_profile refined = refine(typical_gpu(132, true), read.devices[0]);
+  CHECK(read.devices[0].device == newer.device);
+  CHECK(read.devices[0].values == newer.values);
+  CHECK(read.devices[0].nodes.nodes == decltype(newer.nodes.nodes){{{UINT64_MAX, 0}, 0}, {{1, 2}, 1e-6}, {{3, 4}, 1}});
+  CHECK(read.devices[0].nodes.operators.empty()); // of another roofline
+  CHECK(read.devices[1].nodes == some_profile("B").nodes);
+  const device_profile refined = refine(typical_gpu(132, true), read.devices[1]);
+  CHECK(refined.submit_s == 7e-6);
+  CHECK(refined.measured->seconds({{1, 2}, "Conv"}, 1) == 1.5e-5);
+  CHECK(refined.measured->seconds({{9, 9}, "Conv"}, 1) == 1.25);
   CHECK(refined.flops_per_s[1] == 3e13);
   CHECK(refined.flops_per_s[2] == typical_gpu(132, true).flops_per_s[2]);
   CHECK(refined.launch_s == 0);
@@ -43,6 +52,24 @@ TEST_CASE("device profiles survive a round trip through a file", "[cost][profile
   CHECK(load_profiles("").problem.empty());
   CHECK(load_profiles(folder.path / "absent").problem.empty());
   CHECK_THROWS_AS(store_profiles(folder.path / "deep" / "profiles.json" / "below", {newer}), error);
+}
+
+TEST_CASE("nodes' times join a device's calibration and stay beside the next one", "[cost][profile][A14]") {
+  const temporary_folder folder;
+  const auto file = folder.path / "profiles.json";
+  measured_profile calibrated = some_profile("A"), kept = some_profile("A");
+  calibrated.nodes = {};
+  kept.values.clear();
+  const auto read = [&] { return load_profiles(file).devices.at(0); };
+  store_profiles(file, {kept});
+  CHECK(read().values.empty());
+  store_profiles(file, {calibrated});
+  CHECK(read().values.size() == calibrated.values.size());
+  CHECK(read().nodes.nodes == kept.nodes.nodes);
+  CHECK(read().nodes.operators.empty());
+  store_profiles(file, {kept});
+  CHECK(read().values.size() == calibrated.values.size());
+  CHECK(read().nodes.operators == kept.nodes.operators);
 }
 
 TEST_CASE("a profile file that is wrong is refused, and says why", "[cost][profile]") {
@@ -61,6 +88,36 @@ TEST_CASE("a profile file that is wrong is refused, and says why", "[cost][profi
     CHECK_THROWS_AS(read_profiles(device(fmt::format(R"({{"float32":{}}})", speed))), error);
   for (const char* time : {"-1e-9", "1e9"})
     CHECK_THROWS_WITH(read_profiles(device(fmt::format(R"({{"launch_s":{}}})", time))), Contains("launch_s"));
+}
+
+TEST_CASE("nodes' times that are wrong are refused", "[cost][profile][A14]") {
+  const auto with = [](const std::string& members) {
+    return R"({"version":1,"devices":[{"kind":"cpu","description":"x","units":2,"measured":{},)" + members + "}]}";
+  };
+  const auto node = [&](const std::string& key, const std::string& seconds) {
+    return with(fmt::format(R"("nodes":[[{},{}]])", key, seconds));
+  };
+  const std::string key = '"' + std::string(32, 'a') + '"';
+  CHECK(read_profiles(node(key, "0.5")).at(0).nodes.nodes.size() == 1);
+  CHECK_THROWS_WITH(read_profiles(with(R"("nodes":{})")), Contains("'nodes'"));
+  CHECK_THROWS_WITH(read_profiles(with(R"("nodes":[7])")), Contains("pairs"));
+  CHECK_THROWS_WITH(read_profiles(with(R"("nodes":[["a",1,2]])")), Contains("pairs"));
+  for (const char* bad : {"7", "\"\"", "\"xyz\"", "\"+aaaaaaaaaaaaaaa0xaaaaaaaaaaaaaa\"", "\"aaaaaaaaaaaaaaaa-aaaaaaaaaaaaaaa\""})
+    CHECK_THROWS_WITH(read_profiles(node(bad, "1")), Contains("hexadecimal"));
+  for (const char* seconds : {"-1e-9", "1e9"})
+    CHECK_THROWS_WITH(read_profiles(node(key, seconds)), Contains("cannot take"));
+  for (const char* seconds : {"1e999", "null", "\"1\""})
+    CHECK_THROWS_AS(read_profiles(node(key, seconds)), error);
+  CHECK_THROWS_WITH(read_profiles(with(R"("operators":[])")), Contains("'operators'"));
+  CHECK_THROWS_WITH(read_profiles(with(R"("operators":{"Conv":"x"})")), Contains("not a number"));
+  for (const char* ratio : {"0", "-1", "1e10"})
+    CHECK_THROWS_WITH(read_profiles(with(fmt::format(R"("operators":{{"Conv":{}}})", ratio))), Contains("'Conv'"));
+  CHECK_THROWS_WITH(read_profiles(with(R"("operators":{"":1})")), Contains("0 bytes"));
+  CHECK_THROWS_WITH(read_profiles(with(R"("operators":{")" + std::string(201, 'x') + R"(":1})")), Contains("201 bytes"));
+  std::string many;
+  for (size_t i = 0; i <= max_kept_nodes; ++i)
+    many += fmt::format(R"({}["{:032x}",1])", i == 0 ? "" : ",", i);
+  CHECK_THROWS_WITH(read_profiles(with("\"nodes\":[" + many + "]")), Contains("at most 20000"));
 }
 
 TEST_CASE("no profile file stops an engine", "[cost][profile]") {

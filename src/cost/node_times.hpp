@@ -1,0 +1,69 @@
+// What nodes took on a device: seconds by all that decides a node's time there, and, for nodes that were not measured, how much
+// longer than the roofline their operator took.
+//
+// `troupe profile MODEL --keep` measures them, the profile file keeps them. A table is immutable and shared by the copies of a
+// device's profile, so it may be read from any thread.
+#pragma once
+
+#include "graph/graph.hpp"
+
+#include <map>
+#include <span>
+#include <unordered_map>
+
+namespace troupe {
+
+struct call_shapes;
+
+/// Most nodes and operators that are kept of a device, and the longest name of an operator.
+inline constexpr size_t max_kept_nodes = 20'000;
+inline constexpr size_t max_kept_operators = 1'000;
+inline constexpr size_t max_operator_name = 200;
+/// Limits of an operator's ratio: this and one over it.
+inline constexpr double max_operator_ratio = 1e6;
+
+/// Returns "Conv", or "troupe.FusedConv" for an operator outside the standard's domain.
+std::string operator_name(const node& n);
+
+/// What measured times of a node are found by.
+struct node_identity {
+  /// Of operator, row, attributes, and the operands' types, dims and constness; neither names, layouts nor weights' elements
+  /// count, so a model's equal layers share it.
+  hash128 key;
+  std::string op; // `operator_name`
+};
+
+/// Returns the identity of a call of `program`'s node `n` with operands of these types and shapes.
+node_identity identity_of(const graph& program, const node& n, const call_shapes& call);
+
+/// Measurements of one device, plain data as a file keeps them.
+struct measured_nodes {
+  std::vector<std::pair<hash128, double>> nodes; // by key: seconds, barriers aside; the oldest first
+  std::map<std::string, double> operators;       // by name: measured over roofline time, summed over the measured nodes
+
+  bool empty() const { return nodes.empty() && operators.empty(); }
+  bool operator==(const measured_nodes&) const = default;
+};
+
+/// Returns both, what is in `fresh` instead of what is in `old`; of more than `max_kept_nodes`, the oldest are dropped.
+measured_nodes merge(measured_nodes old, measured_nodes fresh);
+
+/// See the top of this file.
+class node_times {
+public:
+  /// Throws `errc::invalid_argument`, naming it, for what cannot be a time, a ratio or a name, and for too many of them.
+  explicit node_times(const measured_nodes& measured);
+
+  /// Returns a node's seconds where the roofline says `roofline_s`: as measured, else as its operator was, else `roofline_s`.
+  double seconds(const node_identity& which, double roofline_s) const;
+
+  /// Returns a hash of the content.
+  const hash128& key() const { return key_; }
+
+private:
+  std::unordered_map<hash128, double> nodes_;
+  std::unordered_map<std::string, double> operators_;
+  hash128 key_;
+};
+
+} // namespace troupe

@@ -1,0 +1,121 @@
+#include "cost/node_times.hpp"
+
+#include "cost/cost_model.hpp"
+#include "support/catch.hpp"
+
+using namespace troupe;
+using Catch::Contains;
+
+namespace {
+
+/// A product of two matrices; a test changes one thing and looks at the identity.
+struct product {
+  graph g;
+  std::vector<shape> dims{{2, 8}, {8, 4}, {2, 4}};
+
+  product() {
+    g.add_value({.name = "a", .type = dtype::float32});
+    g.add_value({.name = "b", .type = dtype::float32});
+    g.add_value({.name = "c", .type = dtype::float32});
+    g.add_node({.name = "p", .op_type = "Gemm", .inputs = {0, 1}, .outputs = {2}});
+  }
+
+  node& call() { return g.nodes[0]; }
+  double seconds(const device_profile& device) {
+    return node_seconds(g, g.nodes[0], [&](value_id v) { return dims[v]; }, device);
+  }
+  node_identity identity() {
+    return identity_of(g, g.nodes[0], shapes_of(g, g.nodes[0], [&](value_id v) { return dims[v]; }));
+  }
+};
+
+/// Returns the key of a product to which `change` happened.
+template <class Change>
+hash128 key_after(Change&& change) {
+  product p;
+  change(p);
+  return p.identity().key;
+}
+
+device_profile measured(const measured_nodes& nodes) {
+  device_profile device;
+  device.launch_s = 1;
+  device.memory_bytes_per_s = 1e21;
+  device.measured = std::make_shared<const node_times>(nodes);
+  return device;
+}
+
+hash128 number(uint64_t i) {
+  return {.high = i, .low = ~i};
+}
+
+} // namespace
+
+TEST_CASE("a measured node takes what it took, another of its operator in proportion", "[cost][A14]") {
+  product p;
+  device_profile device = measured({.nodes = {{p.identity().key, 0.25}}, .operators = {{"Gemm", 3.0}}});
+  CHECK(p.seconds(device) == 0.25);
+  p.dims[0] = {3, 8};
+  CHECK(p.seconds(device) == Approx(3)); // three times the launch
+  p.call().op_type = "MatMul";
+  CHECK(p.seconds(device) == Approx(1));
+  p.call().domain = "troupe";
+  p.call().op_type = "Gemm"; // of another domain
+  CHECK(p.seconds(device) == Approx(1));
+  device.measured = nullptr;
+  CHECK(product().seconds(device) == Approx(1));
+}
+
+TEST_CASE("what decides a node's time decides its key", "[cost][A14]") {
+  const hash128 key = product().identity().key;
+  CHECK(product().identity().op == "Gemm");
+  CHECK(key_after([](product& p) { p.call().name = p.g.values[0].name = "other"; }) == key);
+  CHECK(key_after([](product& p) { p.g.values[0].layout = layout::channels_last; }) == key);
+  const auto constant = [](float element) {
+    return [element](product& p) {
+      p.g.values[1].constant = weight::from_tensor(tensor::of<float>({8, 4}, std::vector<float>(32, element)));
+    };
+  };
+  CHECK(key_after(constant(1)) == key_after(constant(2)));
+
+  CHECK_FALSE(key_after(constant(1)) == key);
+  CHECK_FALSE(key_after([](product& p) { p.dims[0] = {4, 4}; }) == key);
+  CHECK_FALSE(key_after([](product& p) { p.dims[0] = {2, 8, 1}; }) == key);
+  CHECK_FALSE(key_after([](product& p) { p.g.values[0].type = dtype::float16; }) == key);
+  CHECK_FALSE(key_after([](product& p) { p.call().attrs.set("transB", int64_t{1}); }) == key);
+  CHECK_FALSE(key_after([](product& p) { p.call().domain = "troupe"; }) == key);
+  CHECK_FALSE(key_after([](product& p) { p.call().inputs.push_back(no_value); }) == key);
+  CHECK_FALSE(key_after([](product& p) { std::swap(p.dims[1], p.dims[2]); }) == key);
+}
+
+TEST_CASE("views take no time, whatever was measured", "[cost][A14]") {
+  const device_profile device = measured({.operators = {{"Reshape", 3.0}}});
+  CHECK(seconds({.launches = false, .identity = std::make_shared<node_identity>(node_identity{{}, "Reshape"})}, device) == 0);
+}
+
+TEST_CASE("new measurements replace old ones, and the oldest go", "[cost][A14]") {
+  const measured_nodes old{.nodes = {{number(1), 1.0}, {number(2), 2.0}}, .operators = {{"Conv", 1.5}, {"Add", 2.5}}};
+  const measured_nodes both = merge(old, {.nodes = {{number(1), 4.0}, {number(3), 3.0}}, .operators = {{"Add", 9.0}}});
+  CHECK(both.nodes == decltype(both.nodes){{number(2), 2.0}, {number(1), 4.0}, {number(3), 3.0}});
+  CHECK(both.operators == decltype(both.operators){{"Add", 9.0}, {"Conv", 1.5}});
+
+  measured_nodes many;
+  for (uint64_t i = 0; i < max_kept_nodes; ++i)
+    many.nodes.emplace_back(number(100 + i), 1.0);
+  const measured_nodes full = merge(both, many);
+  CHECK(full.nodes.size() == max_kept_nodes);
+  CHECK(full.nodes.front().first == number(100));
+  CHECK_NOTHROW(node_times(full));
+  many.nodes.emplace_back(number(1), 1.0);
+  CHECK_THROWS_WITH(node_times(many), Contains("at most 20000 nodes"));
+}
+
+TEST_CASE("equal tables have equal keys", "[cost][A14]") {
+  const measured_nodes some{.nodes = {{number(1), 1.0}}, .operators = {{"Add", 2.0}}};
+  measured_nodes slower = some, other = some;
+  slower.nodes[0].second = 2.0;
+  other.operators["Add"] = 3.0;
+  CHECK(node_times(some).key() == node_times(some).key());
+  CHECK_FALSE(node_times(some).key() == node_times(slower).key());
+  CHECK_FALSE(node_times(some).key() == node_times(other).key());
+}
