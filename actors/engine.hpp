@@ -10,6 +10,7 @@
 #pragma once
 
 #include "device/device.hpp"
+#include "plan/plan_cache.hpp"
 #include "plan/ready_set.hpp"
 #include "rewrite/rewrite.hpp"
 #include "trace/run_trace.hpp"
@@ -116,9 +117,11 @@ struct run_result {
 /// Counters of a session.
 struct session_stats {
   uint64_t runs = 0;
-  uint64_t plan_hits = 0, plan_misses = 0, plan_evictions = 0; // of bound plans
-  /// Of arena layouts, which plan misses look for: bindings with new dims share one where they are in the same bucket.
-  uint64_t layout_hits = 0, layout_misses = 0, layout_evictions = 0;
+  cache_stats plans; // each by its model, its devices with what they can and their free memory, and options
+  /// Of plans with concrete dims, one lookup for each segment of a run and each body.
+  cache_stats bound_plans;
+  /// Of arena layouts, which misses of bound plans look for: new dims share one with others where they are in the same bucket.
+  cache_stats layouts;
   double load_ms = 0;    // file → graph
   double rewrite_ms = 0; // of all rewrites
   double plan_ms = 0;    // of all plans and binds, installs included

@@ -4,6 +4,7 @@
 #include "graph/element_symbols.hpp"
 #include "plan/bind_inputs.hpp"
 #include "plan/fit_memory.hpp"
+#include "plan/plan_key.hpp"
 #include "plan/policies.hpp"
 #include "rewrite/rewrite.hpp"
 
@@ -12,8 +13,9 @@
 namespace troupe::actors {
 namespace {
 
-/// How many specialisations, bound plans and layouts a session keeps; of bound plans and layouts two more for each body.
+/// How many specialisations, plans, bound plans and layouts a session keeps; of bound plans and layouts two more for each body.
 constexpr size_t max_specialisations = 8;
+constexpr size_t max_plans = 2 * max_specialisations; // those for the devices as they are, and as they were
 constexpr size_t max_bound_plans = 64;
 constexpr size_t max_layouts = 16;
 
@@ -52,10 +54,17 @@ bindings read_symbols(const graph& program, const given_inputs& inputs, const bi
   return bind_inputs(program, shapes, stated);
 }
 
+/// Returns whether `bound` is of `planned` or of one of its bodies.
+bool is_of(const bound_plan& bound, const planned_model& planned) {
+  return bound.source == planned.compiled ||
+         std::any_of(planned.bodies.begin(), planned.bodies.end(),
+                     [&](const planned_model_ptr& body) { return is_of(bound, *body); });
+}
+
 } // namespace
 
 session_plans::session_plans(model_ptr m, std::vector<device_info> devices)
-    : model_(std::move(m)), devices_(std::move(devices)), specialisations_(max_specialisations),
+    : model_(std::move(m)), devices_(std::move(devices)), specialisations_(max_specialisations), plans_(max_plans),
       bound_(max_bound_plans + 2 * count_bodies(model_->source)),
       layouts_(max_layouts + 2 * count_bodies(model_->source)), spilled_(max_bound_plans) {
   for (size_t d = 0; d < devices_.size(); ++d)
@@ -69,8 +78,10 @@ void session_plans::prepare_ahead() {
   if (!ranks_known || !model_->host_inputs.empty())
     return;
   specialisation& s = specialise({{}, {}});
-  s.planned = make_planned(s.program, model_->options.dims);
+  s.expected = model_->options.dims;
   s.draft = row_of(model_->options.policy).uses_cost;
+  bool cached = false;
+  plan_of(s, &cached);
 }
 
 session_plans::specialisation& session_plans::specialise(const given_inputs& inputs) {
@@ -93,7 +104,8 @@ session_plans::specialisation& session_plans::specialise(const given_inputs& inp
     options.constant_inputs[name] = inputs.tensors.at(name);
   auto program = std::make_shared<const graph>(rewrite(model_->source, options));
   stats_.rewrite_ms += milliseconds_since(start);
-  return specialisations_.insert(key, {std::move(program), nullptr});
+  const hash128 hash = hash_of(*program);
+  return specialisations_.insert(key, {.program = std::move(program), .hash = hash});
 }
 
 std::vector<device_info> session_plans::usable_devices() const {
@@ -130,16 +142,23 @@ planned_model_ptr session_plans::describe(std::shared_ptr<const plan> compiled) 
   return result;
 }
 
-planned_model_ptr session_plans::make_planned(const std::shared_ptr<const graph>& program, const bindings& symbols) {
+planned_model_ptr session_plans::plan_of(specialisation& s, bool* cached) {
+  if (!s.key)
+    s.key = plan_key(s.hash, usable_devices(), options_for(s.expected));
+  const planned_model_ptr* found = plans_.find(*s.key);
+  *cached = found != nullptr;
+  if (found)
+    return *found;
   const auto start = steady::now();
-  planned_model_ptr result = describe(make_plan(program, usable_devices(), options_for(symbols)));
+  const planned_model_ptr made = describe(make_plan(s.program, usable_devices(), options_for(s.expected)));
+  plans_.insert(*s.key, made, [this](const planned_model_ptr& old) { forget_bound_plans_of(*old); });
   stats_.plan_ms += milliseconds_since(start);
-  return result;
+  return made;
 }
 
 void session_plans::bind_first(const specialisation& s, prepared_run& run) {
   hasher h;
-  h.add(s.planned->serial);
+  h.add(run.source->compiled->key);
   for (const auto& [name, value] : run.symbols)
     h.add(value); // a plan's symbols are always the same
   const hash128 key = h.digest();
@@ -154,7 +173,7 @@ void session_plans::bind_first(const specialisation& s, prepared_run& run) {
     const auto start = steady::now();
     run.source = describe(plan_that_fits(s.program, usable_devices(), options_for(run.symbols), run.symbols, e));
     stats_.plan_ms += milliseconds_since(start);
-    spilled_.insert(key, run.source);
+    spilled_.insert(key, run.source, [this](const planned_model_ptr& old) { forget_bound_plans_of(*old); });
     run.bound = bind(run.source, 0, run.symbols, &run.cached);
   }
 }
@@ -193,10 +212,11 @@ prepared_run session_plans::prepare(const given_inputs& inputs) {
   prepared_run run;
   specialisation& s = specialise(inputs);
   run.symbols = read_symbols(*s.program, inputs, model_->options.dims);
-  run.cached = s.planned != nullptr;
-  if (!s.planned || (std::exchange(s.draft, false) && !run.symbols.empty()))
-    s.planned = make_planned(s.program, run.symbols);
-  run.source = s.planned;
+  if (std::exchange(s.draft, false)) {
+    s.expected = run.symbols;
+    s.key.reset();
+  }
+  run.source = plan_of(s, &run.cached);
   bind_first(s, run);
   return run;
 }
@@ -221,44 +241,51 @@ bound_plan_ptr session_plans::bind(const planned_model_ptr& planned, uint32_t se
 }
 
 void session_plans::forget_bound_plans() {
-  bound_.for_each([this](const bound_plan_ptr& old) { evicted_.push_back(old->id); });
-  bound_.clear();
+  bound_.erase_if([this](const bound_plan_ptr& old) {
+    evicted_.push_back(old->id);
+    return true;
+  });
   layouts_.clear();
+}
+
+void session_plans::forget_bound_plans_of(const planned_model& planned) {
+  bound_.erase_if([&](const bound_plan_ptr& old) {
+    if (!is_of(*old, planned))
+      return false;
+    evicted_.push_back(old->id);
+    return true;
+  });
 }
 
 void session_plans::remove_device(size_t device) {
   if (std::erase(usable_, device) > 0)
-    forget_plans();
+    devices_changed();
 }
 
 void session_plans::lower_memory(size_t device, int64_t needed) {
   if (claimed_.empty())
     claimed_ = devices_;
   devices_[device].memory_bytes = std::min(devices_[device].memory_bytes, needed) / 8 * 7;
-  forget_plans();
+  devices_changed();
 }
 
 void session_plans::restore_memory() {
   if (claimed_.empty())
     return;
   devices_ = std::exchange(claimed_, {});
-  forget_plans();
+  devices_changed();
 }
 
-void session_plans::forget_plans() {
-  specialisations_.for_each([](specialisation& s) { s.planned = nullptr; });
-  spilled_.clear();
+void session_plans::devices_changed() {
+  specialisations_.for_each([](specialisation& s) { s.key.reset(); });
   forget_bound_plans();
 }
 
 session_stats session_plans::stats() const {
   session_stats stats = stats_;
-  stats.plan_hits = bound_.stats().hits;
-  stats.plan_misses = bound_.stats().misses;
-  stats.plan_evictions = bound_.stats().evictions;
-  stats.layout_hits = layouts_.stats().hits;
-  stats.layout_misses = layouts_.stats().misses;
-  stats.layout_evictions = layouts_.stats().evictions;
+  stats.plans = plans_.stats();
+  stats.bound_plans = bound_.stats();
+  stats.layouts = layouts_.stats();
   return stats;
 }
 

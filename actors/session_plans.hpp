@@ -4,8 +4,9 @@
 //
 // Three levels, each a cache: the model is specialised to the ranks of inputs whose shape the file does not state and to the
 // values of inputs that decide shapes (rewrite), planned for a device set, and bound to concrete dims. A change of any of
-// them is a miss; a change of the device set forgets everything below it. Bound plans share arena layouts, by buckets of their
-// dims (plan/layout_buckets.hpp).
+// them is a miss. Plans are kept by `plan_key`: a device set and free memory that were there before, or nearly, find the plan that
+// was made for them. Bound plans hold memory on devices: a change of the device set forgets all of them, the eviction of a plan
+// its own. They share arena layouts, by buckets of their dims (plan/layout_buckets.hpp).
 // Not thread-safe: the session's coordinator is the only user.
 #pragma once
 
@@ -49,10 +50,10 @@ public:
   bound_plan_ptr bind(const planned_model_ptr& planned, uint32_t segment, const bindings& symbols,
                       bool* cached = nullptr);
 
-  /// Removes a device (an index among the engine's devices) from the set: all plans are forgotten.
+  /// Removes a device (an index among the engine's devices) from the set.
   void remove_device(size_t device);
   /// Takes note that a device could not give the `needed` bytes of a plan, whatever it had claimed: from here on it counts as
-  /// having less. All plans are forgotten.
+  /// having an eighth less, which is another `plan_key`.
   void lower_memory(size_t device, int64_t needed);
   /// Believes again what devices claim.
   void restore_memory();
@@ -71,30 +72,37 @@ public:
 private:
   struct specialisation {
     std::shared_ptr<const graph> program;
-    planned_model_ptr planned; // null after a change of the device set
-    bool draft = false;        // planned before the dims were known that its policy counts on
+    hash128 hash;               // of the program
+    bindings expected;          // that plans count on: the first run's, so that the key stays the same from run to run
+    bool draft = true;          // `expected` are not a run's yet
+    std::optional<hash128> key; // of the plan on the devices as they are; nullopt until it is asked for
   };
 
   specialisation& specialise(const given_inputs& inputs);
   /// The caller's pins without those to devices that are lost.
   std::vector<placement_pin> usable_pins() const;
-  planned_model_ptr make_planned(const std::shared_ptr<const graph>& program, const bindings& symbols);
+  /// Returns the plan on the devices as they are. Sets `*cached` to whether it was there.
+  planned_model_ptr plan_of(specialisation& s, bool* cached);
   planned_model_ptr describe(std::shared_ptr<const plan> compiled);
   std::shared_ptr<planned_model> describe_body(std::shared_ptr<const plan> compiled);
   plan_options options_for(const bindings& symbols) const;
   std::vector<device_info> usable_devices() const;
   /// Binds the first segment; where a device lacks memory for it, by another plan that fits all of them.
   void bind_first(const specialisation& s, prepared_run& run);
-  void forget_plans();
+  /// To be called when `usable_` or `devices_` have changed.
+  void devices_changed();
+  /// Forgets the bound plans of a plan that is not kept any more.
+  void forget_bound_plans_of(const planned_model& planned);
 
   model_ptr model_;
   std::vector<device_info> devices_;
   std::vector<device_info> claimed_; // `devices_` before some memory was lowered; empty where none was
   std::vector<size_t> usable_;       // indices into devices_
   plan_cache<specialisation> specialisations_;
+  plan_cache<planned_model_ptr> plans_; // by plan_key
   plan_cache<bound_plan_ptr> bound_;
   layout_buckets layouts_;
-  plan_cache<planned_model_ptr> spilled_; // by plan and symbols: what is run instead of a plan that does not fit
+  plan_cache<planned_model_ptr> spilled_; // by the key of a plan that does not fit, and symbols: what is run instead
   std::vector<uint64_t> evicted_;
   uint64_t plans_made_ = 0;
   session_stats stats_;

@@ -3,6 +3,7 @@
 // Every iteration gets fresh inputs in fresh memory, made before its clock starts; what is timed is upload, run and download.
 // With `--bind` a decode step is timed: bound inputs lie on their device before the clock starts, bound outputs stay there.
 #include "cli/command.hpp"
+#include "cli/summary.hpp"
 #include "plan/predict.hpp"
 
 #include <fmt/format.h>
@@ -206,6 +207,7 @@ void bench(const bench_arguments& args) {
                              {"first_run_ms", m.first_run_ms},
                              {"peak_bytes", peak_memory_bytes()},
                              {"fetched_bytes", m.fetched_bytes},
+                             {"caches", cache_json(m.stats)},
                              {"memory", memory_json(m)},
                              {"samples_ms", m.samples_ms}};
     std::cout << out.dump() << '\n';
@@ -220,6 +222,7 @@ void bench(const bench_arguments& args) {
                m.fetched_bytes);
   fmt::print("load {:.1f} ms, plan {:.1f} ms, first run {:.1f} ms, peak host memory {:.1f} MiB\n", m.stats.load_ms,
              plan_ms, m.first_run_ms, static_cast<double>(peak_memory_bytes()) / (1 << 20));
+  fmt::print("found in caches: {}\n", cache_text(m.stats));
   print_memory(m);
 }
 

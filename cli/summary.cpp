@@ -3,10 +3,19 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 
 namespace troupe::cli {
+namespace {
+
+/// A session's caches with their names in text.
+std::array<std::pair<const char*, const cache_stats*>, 3> caches_of(const session_stats& stats) {
+  return {{{"plans", &stats.plans}, {"bound plans", &stats.bound_plans}, {"layouts", &stats.layouts}}};
+}
+
+} // namespace
 
 bool can_summarise(const tensor& t) {
   return (types::numeric & set_of(t.type())) && t.size() > 0;
@@ -65,6 +74,26 @@ nlohmann::json summary_json(const tensor& t, size_t keep) {
             {"not_finite", s.nan + s.infinite},
             {"zero", s.zero},
             {"first", s.first}});
+  return j;
+}
+
+std::string cache_text(const session_stats& stats) {
+  std::string text;
+  for (const auto& [name, cache] : caches_of(stats)) {
+    text += fmt::format("{}{} {} of {}", text.empty() ? "" : ", ", name, cache->hits, cache->hits + cache->misses);
+    if (cache->evictions > 0)
+      text += fmt::format(" ({} evicted)", cache->evictions);
+  }
+  return text;
+}
+
+nlohmann::json cache_json(const session_stats& stats) {
+  nlohmann::json j;
+  for (auto [name, cache] : caches_of(stats)) {
+    std::string key = name;
+    std::replace(key.begin(), key.end(), ' ', '_');
+    j[key] = {{"hits", cache->hits}, {"misses", cache->misses}, {"evictions", cache->evictions}};
+  }
   return j;
 }
 

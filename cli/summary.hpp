@@ -1,7 +1,7 @@
-// Statistics of a tensor's elements, for people and as JSON.
+// Statistics for people and as JSON: of a tensor's elements, of what a session had in its caches.
 #pragma once
 
-#include "tensor/tensor.hpp"
+#include "actors/engine.hpp"
 
 #include <nlohmann/json.hpp>
 
@@ -27,5 +27,11 @@ std::string summary_text(const tensor& t);
 
 /// Returns type, dims and, where there are any, the statistics. Numbers that JSON does not have are null.
 nlohmann::json summary_json(const tensor& t, size_t keep = 4);
+
+/// Returns e.g. "plans 9 of 10, bound plans 8 of 10 (2 evicted), layouts 0 of 2": what was there of what was looked for.
+std::string cache_text(const session_stats& stats);
+
+/// Returns hits, misses and evictions of each cache.
+nlohmann::json cache_json(const session_stats& stats);
 
 } // namespace troupe::cli

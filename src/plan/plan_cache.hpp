@@ -67,10 +67,15 @@ public:
       visit(value);
   }
 
-  /// Removes everything, without counting evictions.
-  void clear() {
-    index_.clear();
-    entries_.clear();
+  /// Removes the entries for which `unwanted(value)` holds, without counting evictions.
+  template <class F>
+  void erase_if(F&& unwanted) {
+    std::erase_if(entries_, [&](const auto& entry) {
+      if (!unwanted(entry.second))
+        return false;
+      index_.erase(entry.first);
+      return true;
+    });
   }
 
   size_t size() const { return entries_.size(); }

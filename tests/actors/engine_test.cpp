@@ -122,7 +122,7 @@ void check_against_direct(const graph& model, engine& e, placement_policy policy
         REQUIRE(found.at(name).data<float>()[i] == Approx(t.data<float>()[i]).margin(1e-6));
     }
   }
-  CHECK(s.stats().plan_misses == 1);
+  CHECK(s.stats().bound_plans.misses == 1);
 }
 
 } // namespace

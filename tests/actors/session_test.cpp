@@ -103,7 +103,7 @@ TEST_CASE("an input whose shape the file does not state takes any rank", "[actor
     CHECK(out.dims() == dims);
     CHECK(out.values<float>()[0] == 0.5f);
   }
-  CHECK(s.stats().plan_misses == 4);
+  CHECK(s.stats().bound_plans.misses == 4);
 }
 
 TEST_CASE("runs of one session go on side by side from several threads", "[actors][A9][A11]") {
@@ -127,7 +127,7 @@ TEST_CASE("runs of one session go on side by side from several threads", "[actor
     t.join();
   CHECK(wrong == 0);
   CHECK(s.stats().runs == 200);
-  CHECK(s.stats().plan_misses == 1);
+  CHECK(s.stats().bound_plans.misses == 1);
 }
 
 TEST_CASE("a plan can be asked for without a run", "[actors]") {
@@ -139,7 +139,7 @@ TEST_CASE("a plan can be asked for without a run", "[actors]") {
   CHECK(bound->dims.at(bound->source->program->outputs.at(0)) == shape{2, 3});
   CHECK(s.plan_for({{"x", six}}) == bound->source);
   CHECK_THROWS_AS(s.plan_for({}), error);
-  CHECK(s.stats().plan_hits == 1);
+  CHECK(s.stats().bound_plans.hits == 1);
 }
 
 TEST_CASE("a run that is cancelled or late ends at once", "[actors]") {

@@ -231,8 +231,8 @@ TEST_CASE("runs with many dims at once share a session's slots", "[vulkan][D1][A
       threads.emplace_back(work, t);
   }
   CHECK(wrong == 0);
-  CHECK(s.stats().plan_misses == 30);
-  CHECK(s.stats().layout_misses <= 8);
+  CHECK(s.stats().bound_plans.misses == 30);
+  CHECK(s.stats().layouts.misses <= 8);
   CHECK(e.stats().at(0).recorded_chunks <= 8 * 4 * 2);
   CHECK(e.gpu_messages().empty());
 }

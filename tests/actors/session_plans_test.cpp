@@ -1,0 +1,144 @@
+// What a session keeps of its plans, and when it finds them again.
+#include "actors/session_plans.hpp"
+#include "plan/policies.hpp"
+#include "support/catch.hpp"
+#include "support/deterministic_system.hpp"
+#include "support/small_models.hpp"
+
+#include <algorithm>
+
+using namespace troupe;
+using namespace troupe::actors;
+using namespace troupe::test;
+
+namespace {
+
+constexpr int64_t gib = int64_t{1} << 30;
+
+std::vector<device_info> two_devices(int64_t bytes = 16 * gib) {
+  std::vector<device_info> infos;
+  for (const char* name : {"a", "b"})
+    infos.push_back({.name = name, .kind = device_kind::null, .memory_bytes = bytes});
+  return infos;
+}
+
+session_plans plans_of(graph g, const session_options& options = {}, std::vector<device_info> devices = two_devices()) {
+  return {make_model(std::move(g), options, 0), std::move(devices)};
+}
+
+prepared_run prepare(session_plans& plans, shape dims) {
+  const named_tensors inputs{{"x", tensor(dtype::float32, std::move(dims))}};
+  return plans.prepare({inputs, {}});
+}
+
+graph batched_chain() {
+  return chain(4, {dim::symbol("n"), 3});
+}
+
+/// x of any rank: each rank is rewritten and planned on its own.
+graph rankless_chain() {
+  graph g = chain(2);
+  g.values[g.inputs[0]].dims = std::nullopt;
+  return g;
+}
+
+shape ones(size_t rank) {
+  return shape(rank, 1);
+}
+
+} // namespace
+
+TEST_CASE("a run's plan is looked up, and counted, by what plans depend on", "[actors][E6]") {
+  session_plans plans = plans_of(batched_chain());
+  plans.prepare_ahead();
+  CHECK(plans.stats().plans.misses == 1);
+  const planned_model_ptr first = prepare(plans, {2, 3}).source;
+  const prepared_run second = prepare(plans, {5, 3});
+  CHECK(second.source == first);
+  CHECK_FALSE(second.cached); // the plan was there, bound to other dims
+  CHECK(prepare(plans, {2, 3}).cached);
+  CHECK(plans.stats().plans.hits == 3);
+  CHECK(plans.stats().plans.misses == 1);
+  CHECK(plans.stats().bound_plans.hits == 1);
+  CHECK(plans.stats().bound_plans.misses == 2);
+}
+
+TEST_CASE("memory that comes back, or nearly, finds the plan that was made for it", "[actors][E6][A10]") {
+  for (const policy_row& row : policies()) {
+    INFO(row.name);
+    session_plans plans = plans_of(batched_chain(), {.policy = row.policy});
+    const planned_model_ptr claimed = prepare(plans, {2, 3}).source;
+    plans.lower_memory(0, 2'000'000'000);
+    const prepared_run lowered = prepare(plans, {2, 3});
+    CHECK(lowered.source != claimed);
+    CHECK_FALSE(lowered.cached);
+    CHECK(plans.stats().plans.misses == 2);
+    plans.restore_memory();
+    CHECK(prepare(plans, {4, 3}).source == claimed); // whatever the dims of the run that asks
+    plans.lower_memory(0, 2'000'300'000);
+    CHECK(prepare(plans, {2, 3}).source == lowered.source);
+    CHECK(plans.stats().plans.misses == 2);
+    plans.lower_memory(0, 2'000'300'000);
+    CHECK(prepare(plans, {2, 3}).source != lowered.source); // an eighth less is not nearly the same
+    CHECK(plans.stats().plans.misses == 3);
+    CHECK(plans.stats().plans.evictions == 0);
+  }
+}
+
+TEST_CASE("a plan for other devices, or other outputs, is another plan", "[actors][E6][A10]") {
+  session_plans plans = plans_of(batched_chain(), {.policy = placement_policy::round_robin, .fuse = false});
+  const prepared_run both = prepare(plans, {2, 3});
+  plans.remove_device(0);
+  const prepared_run left = prepare(plans, {2, 3});
+  CHECK(left.source->devices == std::vector<size_t>{1});
+  CHECK(plans.stats().plans.misses == 2);
+  const auto gone = plans.take_evicted();
+  CHECK(gone == std::vector<uint64_t>{both.bound->id}); // what was bound held memory of the device
+  graph g = fan_out(2, 1);
+  const std::string output = g.values[g.outputs[0]].name;
+  session_plans all = plans_of(g), one = plans_of(g, {.outputs = {output}});
+  CHECK(prepare(all, {4}).source->compiled->key != prepare(one, {4}).source->compiled->key);
+}
+
+TEST_CASE("the plan that spilled is found again with the memory that it was made for", "[actors][E6][B3]") {
+  std::vector<device_info> devices = two_devices();
+  devices[0].memory_bytes = 1 << 20;
+  session_plans plans = plans_of(chain(6, {dim::symbol("n"), 1024}), {.fuse = false}, std::move(devices));
+  const prepared_run fits = prepare(plans, {1, 1024});
+  const prepared_run spilled = prepare(plans, {127, 1024});
+  REQUIRE(spilled.source != fits.source);
+  REQUIRE_FALSE(spilled.source->compiled->remarks.empty());
+  plans.lower_memory(0, 1000 << 10);
+  CHECK(prepare(plans, {1, 1024}).source != fits.source);
+  plans.restore_memory();
+  CHECK(prepare(plans, {127, 1024}).source == spilled.source);
+  CHECK(prepare(plans, {1, 1024}).source == fits.source);
+  CHECK(plans.stats().plans.misses == 2);
+}
+
+TEST_CASE("a plan outlives its specialisation, and takes what was bound of it along", "[actors][E6]") {
+  session_plans plans = plans_of(rankless_chain());
+  std::vector<uint64_t> bound;
+  for (size_t rank = 1; rank <= 18; ++rank)
+    bound.push_back(prepare(plans, ones(rank)).bound->id);
+  CHECK(plans.stats().plans.misses == 18);
+  CHECK(plans.stats().plans.evictions == 2);
+  CHECK(plans.take_evicted() == std::vector<uint64_t>{bound[0], bound[1]});
+  CHECK(prepare(plans, ones(3)).bound->id == bound[2]); // rewritten anew into the same program
+  CHECK(plans.stats().plans.hits == 1);
+  CHECK(prepare(plans, ones(1)).bound->id != bound[0]);
+  CHECK(plans.stats().plans.misses == 19);
+  CHECK(plans.take_evicted() == std::vector<uint64_t>{bound[3]}); // longest unused by now
+}
+
+TEST_CASE("devices let go of what was bound of a plan that left the cache", "[actors][E6]") {
+  deterministic_session s(rankless_chain(), 1);
+  for (size_t rank = 1; rank <= 17; ++rank) {
+    auto answer = s.run({{"x", tensor(dtype::float32, ones(rank))}});
+    s.settle();
+    s.complete_all();
+    CHECK(answer.get().outputs.size() == 1);
+  }
+  REQUIRE(s.log(0).installs.size() == 17);
+  CHECK(s.log(0).retired == std::vector<uint64_t>{s.log(0).installs[0].bound->id});
+}
