@@ -26,6 +26,8 @@ device_weights::handle device_weights::get(const weight& w, const weight_packing
   tensor elements = materialise(w);
   if (packing)
     elements = pack(elements, *packing);
+  if (packing || w.step)
+    release_mapped(w);
   auto made = std::make_shared<allocation>(memory_.allocate(elements.bytes()));
   uploads_.upload({static_cast<const std::byte*>(elements.data()), static_cast<size_t>(elements.bytes())}, *made);
   held = made;

@@ -1,19 +1,15 @@
 #include "vulkan/uploader.hpp"
 
+#include "base/mapped_memory.hpp"
 #include "vulkan/commands.hpp"
 
 #include <algorithm>
 #include <cstring>
 
 namespace troupe::vulkan {
-namespace {
 
-constexpr int64_t half_bytes = int64_t{16} << 20;
-
-} // namespace
-
-uploader::uploader(device_context& context, memory_pool& staging, timeline& queue)
-    : context_(context), staging_pool_(staging), queue_(queue),
+uploader::uploader(device_context& context, memory_pool& staging, timeline& queue, bool always_stage)
+    : context_(context), staging_pool_(staging), queue_(queue), always_stage_(always_stage),
       pool_(make_command_pool(context, VK_COMMAND_POOL_CREATE_RESET_COMMAND_BUFFER_BIT)) {
   for (half& h : halves_)
     h.commands = make_commands(context_, pool_);
@@ -32,24 +28,28 @@ void uploader::wait(half& h) {
 
 void uploader::upload(std::span<const std::byte> bytes, const allocation& target, int64_t offset) {
   expects(offset + static_cast<int64_t>(bytes.size()) <= target.bytes(), "an upload is larger than its target");
-  if (target.mapped()) {
-    std::memcpy(target.mapped() + offset, bytes.data(), bytes.size());
-    target.flush(offset, static_cast<int64_t>(bytes.size()));
-    return;
-  }
-  if (!staging_)
-    staging_ = staging_pool_.allocate(2 * half_bytes);
   while (!bytes.empty()) {
-    const size_t piece = std::min(bytes.size(), static_cast<size_t>(half_bytes));
-    copy_piece(bytes.first(piece), target, offset);
-    bytes = bytes.subspan(piece);
-    offset += static_cast<int64_t>(piece);
+    const std::span<const std::byte> piece = bytes.first(std::min(bytes.size(), static_cast<size_t>(piece_bytes)));
+    if (target.mapped() && !always_stage_)
+      write_piece(piece, target, offset);
+    else
+      copy_piece(piece, target, offset);
+    release_mapped_pages(piece.data(), piece.size());
+    bytes = bytes.subspan(piece.size());
+    offset += static_cast<int64_t>(piece.size());
   }
 }
 
+void uploader::write_piece(std::span<const std::byte> bytes, const allocation& target, int64_t offset) {
+  std::memcpy(target.mapped() + offset, bytes.data(), bytes.size());
+  target.flush(offset, static_cast<int64_t>(bytes.size()));
+}
+
 void uploader::copy_piece(std::span<const std::byte> bytes, const allocation& target, int64_t offset) {
+  if (!staging_)
+    staging_ = staging_pool_.allocate(2 * piece_bytes);
   half& h = halves_[next_];
-  const int64_t at = static_cast<int64_t>(next_) * half_bytes;
+  const int64_t at = static_cast<int64_t>(next_) * piece_bytes;
   next_ = 1 - next_;
   wait(h);
   std::memcpy(staging_.mapped() + at, bytes.data(), bytes.size());

@@ -1,23 +1,8 @@
 #include "cpu/weight_cache.hpp"
 
-#include "base/mapped_memory.hpp"
 #include "ops/evaluate.hpp"
 
 namespace troupe {
-namespace {
-
-/// Gives back the file pages that packing has read; they come again from the file if anyone else reads them.
-void release_mapped_leaves(const weight& w) {
-  if (!w.step) {
-    release_mapped_pages(w.leaf.data(), static_cast<size_t>(w.leaf.bytes()));
-    return;
-  }
-  for (const weight_ptr& input : w.step_inputs)
-    if (input)
-      release_mapped_leaves(*input);
-}
-
-} // namespace
 
 weight_cache::handle weight_cache::find(const key& k) const {
   const auto it = held_.find(k);
@@ -36,7 +21,7 @@ weight_cache::handle weight_cache::plain(const weight_ptr& w) {
     return h;
   handle h = hold(std::move(k), materialise(*w));
   if (w->step)
-    release_mapped_leaves(*w);
+    release_mapped(*w);
   return h;
 }
 
@@ -48,7 +33,7 @@ weight_cache::handle weight_cache::packed(const weight_ptr& w, const std::string
   const handle source = find({w->key, ""});
   handle h = hold(std::move(k), pack(source ? *source : materialise(*w)));
   if (!source)
-    release_mapped_leaves(*w);
+    release_mapped(*w);
   return h;
 }
 

@@ -1,5 +1,7 @@
 #include "ops/evaluate.hpp"
 
+#include "base/mapped_memory.hpp"
+
 #include "ops/registry.hpp"
 
 #include <unordered_map>
@@ -72,6 +74,14 @@ tensor materialise(const weight& w, step_results& done) {
 tensor materialise(const weight& w) {
   step_results done;
   return materialise(w, done);
+}
+
+void release_mapped(const weight& w) {
+  if (!w.step)
+    return release_mapped_pages(w.leaf.data(), static_cast<size_t>(w.leaf.bytes()));
+  for (const weight_ptr& input : w.step_inputs)
+    if (input)
+      release_mapped(*input);
 }
 
 namespace {

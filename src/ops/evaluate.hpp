@@ -13,6 +13,10 @@ std::vector<tensor> evaluate(const op_def& def, const attributes& attrs, std::sp
 /// Returns the bytes of a weight, running its recipe's steps where it has any.
 tensor materialise(const weight& w);
 
+/// Gives back the file's pages that materialising a weight has read, so that memory does not double; they come again from the file
+/// if anyone else reads them.
+void release_mapped(const weight& w);
+
 /// Returns a weight that is output `output` of `def` applied to other weights; nothing is computed yet. The result's type
 /// and dims must be given (shape inference knows them).
 weight_ptr make_step(const op_def& def, attributes attrs, std::vector<weight_ptr> inputs, uint32_t output, dtype type,

@@ -1,0 +1,154 @@
+// How weights come to a GPU: piece by piece, and without staying in the host's memory.
+#include "loader/models.hpp"
+#include "support/catch.hpp"
+#include "support/command.hpp"
+#include "support/gpu.hpp"
+#include "vulkan/uploader.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+
+using namespace std::chrono_literals;
+using namespace troupe;
+using namespace troupe::vulkan;
+
+namespace {
+
+/// Holds up what is submitted to the queue for work, from its construction on until `open`.
+class gate {
+public:
+  explicit gate(device_context& context) : context_(context) {
+    const VkSemaphoreTypeCreateInfo type{VK_STRUCTURE_TYPE_SEMAPHORE_TYPE_CREATE_INFO, nullptr,
+                                         VK_SEMAPHORE_TYPE_TIMELINE, 0};
+    const VkSemaphoreCreateInfo info{VK_STRUCTURE_TYPE_SEMAPHORE_CREATE_INFO, &type, 0};
+    VkSemaphore made = VK_NULL_HANDLE;
+    check(vkCreateSemaphore(context.get(), &info, nullptr, &made), "vkCreateSemaphore");
+    opened_ = {context.get(), made};
+    constexpr uint64_t value = 1;
+    constexpr VkPipelineStageFlags stage = VK_PIPELINE_STAGE_ALL_COMMANDS_BIT;
+    VkTimelineSemaphoreSubmitInfo values{VK_STRUCTURE_TYPE_TIMELINE_SEMAPHORE_SUBMIT_INFO};
+    values.waitSemaphoreValueCount = 1;
+    values.pWaitSemaphoreValues = &value;
+    VkSubmitInfo wait{VK_STRUCTURE_TYPE_SUBMIT_INFO, &values};
+    wait.waitSemaphoreCount = 1;
+    wait.pWaitSemaphores = &made;
+    wait.pWaitDstStageMask = &stage;
+    check(vkQueueSubmit(context.queue(), 1, &wait, VK_NULL_HANDLE), "vkQueueSubmit");
+  }
+
+  void open() {
+    const VkSemaphoreSignalInfo info{VK_STRUCTURE_TYPE_SEMAPHORE_SIGNAL_INFO, nullptr, opened_.get(), 1};
+    check(vkSignalSemaphore(context_.get(), &info), "vkSignalSemaphore");
+  }
+
+private:
+  device_context& context_;
+  semaphore_handle opened_;
+};
+
+std::vector<std::byte> some_bytes(int64_t count) {
+  std::vector<std::byte> bytes(static_cast<size_t>(count));
+  for (size_t i = 0; i < bytes.size(); ++i)
+    bytes[i] = static_cast<std::byte>(i * 7 + i / 4096);
+  return bytes;
+}
+
+/// Compares where the host can look at device memory.
+bool holds(const allocation& memory, const std::vector<std::byte>& bytes) {
+  if (!memory.mapped())
+    return true;
+  memory.invalidate(0, memory.bytes());
+  return std::equal(bytes.begin(), bytes.end(), memory.mapped());
+}
+
+constexpr int64_t weight_count = 8, weight_width = 2048;
+constexpr int64_t weights_bytes = weight_count * weight_width * weight_width * 4;
+
+/// x [1, width] → products with `count` matrices, which lie in one file, apart from each other or all in the same place.
+std::string chain_of_products(const test::scratch_folder& folder, bool apart) {
+  const int64_t bytes = weights_bytes / weight_count;
+  std::filesystem::resize_file(folder.write("w.bin", ""), static_cast<uintmax_t>(weights_bytes));
+  onnx::ModelProto m;
+  m.set_ir_version(8);
+  m.add_opset_import()->set_version(17);
+  auto& g = *m.mutable_graph();
+  test::set_tensor_type(*g.add_input(), "v0", {"n", "width"});
+  test::set_tensor_type(*g.add_output(), fmt::format("v{}", weight_count), {"n", "width"});
+  for (int64_t i = 0; i < weight_count; ++i) {
+    auto& w = *g.add_initializer();
+    w.set_name(fmt::format("w{}", i));
+    w.set_data_type(onnx::TensorProto::FLOAT);
+    w.add_dims(weight_width);
+    w.add_dims(weight_width);
+    w.set_data_location(onnx::TensorProto::EXTERNAL);
+    for (const auto& [key, value] : {std::pair<const char*, std::string>{"location", "w.bin"},
+                                     {"offset", std::to_string(apart ? i * bytes : 0)},
+                                     {"length", std::to_string(bytes)}}) {
+      auto& entry = *w.add_external_data();
+      entry.set_key(key);
+      entry.set_value(value);
+    }
+    test::add_node(g, "MatMul", {fmt::format("v{}", i), w.name()}, {fmt::format("v{}", i + 1)});
+  }
+  return folder.write(apart ? "apart.onnx" : "same.onnx", m.SerializeAsString()).string();
+}
+
+int64_t peak_host_bytes(const std::string& model) {
+  const auto ran = test::run_command(fmt::format(
+      "bench {} --devices vulkan:0 --dim n=1 --dim width={} --runs 1 --warmup 0 --json", model, weight_width));
+  REQUIRE(ran.status == 0);
+  return nlohmann::json::parse(ran.output).at("peak_bytes");
+}
+
+} // namespace
+
+TEST_CASE("the next weight is made and allocated while the GPU copies", "[vulkan][B6]") {
+  device_context context(test::gpus(), 0);
+  memory_pool staging(context, memory_use::upload, false), memory(context, memory_use::device, false);
+  gate held(context);
+  timeline queue(context);
+  uploader uploads(context, staging, queue, true);
+  const std::vector<std::byte> bytes = some_bytes(uploader::piece_bytes);
+  std::vector<allocation> weights;
+  auto both = std::async(std::launch::async, [&] {
+    for (int i = 0; i < 2; ++i) {
+      weights.push_back(memory.allocate(uploader::piece_bytes));
+      uploads.upload(bytes, weights.back());
+    }
+  });
+  const bool went_on = both.wait_for(20s) == std::future_status::ready;
+  held.open();
+  both.get();
+  CHECK(went_on);
+  uploads.finish();
+  CHECK(holds(weights[0], bytes));
+  CHECK(holds(weights[1], bytes));
+  CHECK(test::new_gpu_messages() == "");
+}
+
+TEST_CASE("a large weight passes through two pieces of staging memory", "[vulkan][B6]") {
+  device_context context(test::gpus(), 0);
+  memory_pool staging(context, memory_use::upload, false), memory(context, memory_use::device, false);
+  timeline queue(context);
+  uploader uploads(context, staging, queue, true);
+  const std::vector<std::byte> bytes = some_bytes(5 * uploader::piece_bytes + 123);
+  const allocation weight = memory.allocate(static_cast<int64_t>(bytes.size()));
+  uploads.upload(bytes, weight);
+  uploads.finish();
+  CHECK(holds(weight, bytes));
+  CHECK(queue.submissions() == 6);
+  CHECK(staging.reserved_bytes() <= int64_t{64} << 20); // one block of the pool
+  CHECK(staging.free_bytes() == staging.reserved_bytes());
+  CHECK(test::new_gpu_messages() == "");
+}
+
+TEST_CASE("weights that are on the GPU do not stay in the host's memory", "[vulkan][B6]") {
+  const test::scratch_folder folder;
+  const int64_t one = peak_host_bytes(chain_of_products(folder, false));
+  const int64_t all = peak_host_bytes(chain_of_products(folder, true));
+  const int64_t more_weights = weights_bytes / weight_count * (weight_count - 1);
+  INFO(fmt::format("peak {} bytes with one weight, {} with {}", one, all, weight_count));
+  // A software GPU's own memory is the host's: the weights are there once.
+  CHECK(all - one < more_weights + 2 * uploader::piece_bytes);
+}
