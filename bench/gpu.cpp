@@ -57,42 +57,80 @@ void bench_transfers(engine& e) {
   fmt::print("download of 1 GiB            {:8.1f} GB/s\n", 4e-3 * static_cast<double>(count) / us);
 }
 
-/// Runs in flight together whose copies and work take about as long: what a queue of its own for copies gains.
-void bench_overlap(const std::shared_ptr<const vulkan::instance>& gpus) {
-  constexpr int64_t n = 4096;
+/// The first GPU, with and without queues of their own for copies.
+class queue_choice {
+public:
+  queue_choice(const std::shared_ptr<const vulkan::instance>& gpus, bool one_queue)
+      : engine_({.devices = {}, .custom_devices = {[=, blocks = blocks_] {
+                                  return vulkan::make_vulkan_device(gpus, 0, "vulkan:0",
+                                                                    {.blocks = blocks, .one_queue = one_queue});
+                                }}}) {}
+
+  session load(graph model) { return engine_.load(std::move(model)); }
+  /// Returns a tensor of zeros in memory that the GPU reaches directly.
+  tensor matrix(int64_t n) const {
+    tensor t = make_host_tensor(*blocks_, dtype::float32, {n, n});
+    std::memset(t.mutable_data(), 0, static_cast<size_t>(t.bytes()));
+    return t;
+  }
+
+private:
+  const std::shared_ptr<host_block_pool> blocks_ = std::make_shared<host_block_pool>();
+  engine engine_;
+};
+
+constexpr int64_t overlap_dim = 4096; // 64 MiB a matrix, about 5 ms a product on a large GPU
+
+/// Runs in flight together whose copies and work take about as long.
+double time_in_flight(queue_choice gpu) {
   constexpr int runs = 40, in_flight = 4;
-  const auto time_of = [&](bool one_queue) {
-    auto blocks = std::make_shared<host_block_pool>();
-    engine e({.devices = {}, .custom_devices = {[&] {
-                               return vulkan::make_vulkan_device(gpus, 0, "vulkan:0",
-                                                                 {.blocks = blocks, .one_queue = one_queue});
-                             }}});
-    model_builder m;
-    const variable x = m.input("x", dtype::float32, {n, n});
-    const session model = e.load(finish(m, {m.call("MatMul", {x, x})}));
-    const tensor in = make_host_tensor(*blocks, dtype::float32, {n, n});
-    std::vector<double> samples;
-    for (int sample = -1; sample < 5; ++sample) {
-      std::deque<std::future<run_result>> pending;
-      const auto start = clock_type::now();
-      for (int i = 0; i < runs; ++i) {
-        pending.push_back(model.run_async({{"x", in}}));
-        if (pending.size() == in_flight) {
-          pending.front().get();
-          pending.pop_front();
-        }
+  model_builder m;
+  const variable x = m.input("x", dtype::float32, {overlap_dim, overlap_dim});
+  const session model = gpu.load(finish(m, {m.call("MatMul", {x, x})}));
+  const tensor in = gpu.matrix(overlap_dim);
+  std::vector<double> samples;
+  for (int sample = -1; sample < 5; ++sample) {
+    std::deque<std::future<run_result>> pending;
+    const auto start = clock_type::now();
+    for (int i = 0; i < runs; ++i) {
+      pending.push_back(model.run_async({{"x", in}}));
+      if (pending.size() == in_flight) {
+        pending.front().get();
+        pending.pop_front();
       }
-      for (auto& each : pending)
-        each.get();
-      if (sample >= 0)
-        samples.push_back(std::chrono::duration<double, std::milli>(clock_type::now() - start).count() / runs);
     }
-    return median(samples);
+    for (auto& each : pending)
+      each.get();
+    if (sample >= 0)
+      samples.push_back(std::chrono::duration<double, std::milli>(clock_type::now() - start).count() / runs);
+  }
+  return median(samples);
+}
+
+/// One run at a time, of four products: each reads an input of its own and makes an output.
+double time_alone(queue_choice gpu) {
+  model_builder m;
+  const symbolic_shape dims{overlap_dim, overlap_dim};
+  variable v = m.input("x", dtype::float32, dims);
+  named_tensors inputs{{"x", gpu.matrix(overlap_dim)}};
+  std::vector<variable> outputs;
+  for (int i = 0; i < 4; ++i) {
+    const std::string name = fmt::format("a{}", i);
+    v = m.call("MatMul", {v, m.input(name, dtype::float32, dims)});
+    inputs[name] = gpu.matrix(overlap_dim);
+    outputs.push_back(v);
+  }
+  return time_runs(gpu.load(finish(m, outputs)), inputs, 20) * 1e-3;
+}
+
+/// What queues of their own for copies gain.
+void bench_overlap(const std::shared_ptr<const vulkan::instance>& gpus) {
+  const auto compare = [&](const char* what, double (*time)(queue_choice)) {
+    const double one = time({gpus, true}), several = time({gpus, false});
+    fmt::print("{}: {:.2f} ms a run on one queue, {:.2f} with queues for copies\n", what, one, several);
   };
-  const double one = time_of(true), two = time_of(false);
-  fmt::print(
-      "4 runs in flight, 64 MiB in and out, a product: {:.2f} ms a run on one queue, {:.2f} with one for copies\n", one,
-      two);
+  compare("4 runs in flight, 64 MiB in and out, a product", time_in_flight);
+  compare("a run of 4 products, 64 MiB in and out for each", time_alone);
 }
 
 void bench_product(engine& e, dtype type, int64_t n) {

@@ -2,20 +2,27 @@
 
 namespace troupe::vulkan {
 
-void submit_chunk(timeline& queues, const chunk_commands& commands, const copy_lanes& lanes, lane_history& last,
+void submit_chunk(timeline& queues, const chunk_commands& commands, const copy_lanes& lanes, lane_history& slot,
                   const completion& done) {
-  std::vector<VkCommandBuffer> work;
+  const auto [work_before, work_two_before] = slot.work;
+  const auto [out_before, out_two_before, out_three_before] = slot.out;
+  submission in;
+  std::vector<VkCommandBuffer> own;
   if (lanes.in == lane::copies_in)
-    last.in = queues.submit(std::span(&commands.copies_in, 1), nullptr, lane::copies_in, {last.work, last.out});
+    in =
+        queues.submit(std::span(&commands.copies_in, 1), nullptr, lane::copies_in, {work_two_before, out_three_before});
   else if (lanes.in)
-    work.push_back(commands.copies_in);
-  work.push_back(commands.work);
+    own.push_back(commands.copies_in);
+  own.push_back(commands.work);
   if (lanes.out == lane::work)
-    work.push_back(commands.copies_out);
+    own.push_back(commands.copies_out);
   const bool out_beside = lanes.out == lane::copies_out;
-  last.work = queues.submit(work, out_beside ? nullptr : done, lane::work, {last.in, last.out});
+  const submission work = queues.submit(own, out_beside ? nullptr : done, lane::work, {in, out_two_before});
+  submission out;
+  slot.work = {work, work_before};
   if (out_beside)
-    last.out = queues.submit(std::span(&commands.copies_out, 1), done, lane::copies_out, {last.work});
+    out = queues.submit(std::span(&commands.copies_out, 1), done, lane::copies_out, {work});
+  slot.out = {out, out_before, out_two_before};
 }
 
 } // namespace troupe::vulkan

@@ -1,21 +1,26 @@
 // In which order the parts of a chunk's run are submitted, and what each waits for.
 //
-// Everything of one slot is in order, whatever the lane: its next part waits for the last one. Slots do not wait for each other,
-// so that one execution's large copies go beside another's work, and, in a chain of chunks, a piece comes down while the next
-// one is computed.
+// Copies in, work and copies out are on lanes (`device_context::lane`); each lane keeps its order. Beyond that, in one slot:
+//   copies in of chunk k     wait for the work of chunk k - 2 and the copies out of chunk k - 3
+//   work of chunk k          waits for its copies in, and for the copies out of chunk k - 2
+//   copies out of chunk k    wait for its work
+// so that the next chunk's values come, and the last chunk's go, while a chunk computes. It is what the arena allows: a plan for
+// a device that copies beside work keeps uploads and downloads one chunk longer (plan/lifetimes). Slots do not wait for each
+// other: one execution's large copies go beside another's work.
 #pragma once
 
 #include "vulkan/direct_copies.hpp"
 
 namespace troupe::vulkan {
 
-/// The newest submissions that used a slot, by lane; values of executions before are complete.
+/// What a slot's newest chunks submitted, the newest first; values of executions before are complete.
 struct lane_history {
-  submission work{lane::work, 0}, in{lane::copies_in, 0}, out{lane::copies_out, 0};
+  std::array<submission, 2> work{};
+  std::array<submission, 3> out{};
 };
 
 /// Submits a run's commands; `done` is called when all of them are complete. Throws what `timeline::submit` throws.
-void submit_chunk(timeline& queues, const chunk_commands& commands, const copy_lanes& lanes, lane_history& last,
+void submit_chunk(timeline& queues, const chunk_commands& commands, const copy_lanes& lanes, lane_history& slot,
                   const completion& done);
 
 } // namespace troupe::vulkan

@@ -5,9 +5,6 @@
 namespace troupe::vulkan {
 namespace {
 
-/// Below, waiting from queue to queue (some 10 µs) costs more than the overlap saves.
-constexpr int64_t aside_bytes = int64_t{1} << 20;
-
 constexpr VkAccessFlags any_access = VK_ACCESS_MEMORY_READ_BIT | VK_ACCESS_MEMORY_WRITE_BIT;
 
 using buffer_place = std::pair<VkBuffer, VkDeviceSize>;
@@ -141,15 +138,15 @@ bool stays(const chunk_work& work, size_t i) {
   return !work.destinations.empty() && work.destinations[i] != destination::host;
 }
 
-copy_lanes choose_lanes(const copy_needs& needs, const device_context& context, bool busy) {
-  const auto choose = [&](bool any, int64_t bytes, lane own) -> std::optional<lane> {
+copy_lanes choose_lanes(const copy_needs& needs, const device_context& context, const meanwhile& busy) {
+  const auto choose = [&](bool any, int64_t bytes, lane own, bool work) -> std::optional<lane> {
     if (!any)
       return std::nullopt;
-    return context.has(own) && busy && bytes >= aside_bytes ? own : lane::work;
+    return context.has(own) && work && bytes >= copies_beside_bytes ? own : lane::work;
   };
   // What made a value that stays is ordered in the lane for work only.
-  return {choose(needs.in, needs.reads_residents ? 0 : needs.bytes_in, lane::copies_in),
-          choose(needs.out, needs.bytes_out, lane::copies_out)};
+  return {choose(needs.in, needs.reads_residents ? 0 : needs.bytes_in, lane::copies_in, busy.in),
+          choose(needs.out, needs.bytes_out, lane::copies_out, busy.out)};
 }
 
 chunk_commands prepare_copies(recorded_chunk& r, const installed_chunk& c, const bound_plan& bound,

@@ -30,9 +30,14 @@ struct copy_lanes {
   std::optional<lane> in, out;
 };
 
+/// Whether the GPU has other work while a chunk's values come, and while they go.
+struct meanwhile {
+  bool in = false, out = false;
+};
+
 /// Chooses the lanes of a run's copies: beside the work where there is other work meanwhile and the copies are large enough to
 /// pay for the wait between queues.
-copy_lanes choose_lanes(const copy_needs& needs, const device_context& context, bool busy);
+copy_lanes choose_lanes(const copy_needs& needs, const device_context& context, const meanwhile& busy);
 
 /// One submission and what it keeps alive until it is complete.
 struct run_values {
@@ -48,7 +53,7 @@ struct copy_tools {
   device_context& context;
   host_imports& imports;
   residents& own;
-  bool busy = false;   // whether the GPU has other work
+  meanwhile busy;
   bool poison = false; // see vulkan_device_options
 };
 

@@ -29,11 +29,12 @@ public:
     for (chunk_id id = 0; id < plan_.chunks.size(); ++id)
       if (plan_.chunks[id].device == self_ && plan_.chunks[id].segment == bound_.segment)
         own.push_back(id);
-    for (chunk_id id : own) {
-      installed_chunk& c = out_.chunks[id];
-      c.first = id == own.front();
-      c.last = id == own.back();
-      install_chunk(plan_.chunks[id], c);
+    for (size_t i = 0; i < own.size(); ++i) {
+      installed_chunk& c = out_.chunks[own[i]];
+      c.first = i == 0;
+      c.last = i + 1 == own.size();
+      c.next_is_free = !c.last && waits_for_own(plan_.chunks[own[i + 1]], own[i]);
+      install_chunk(plan_.chunks[own[i]], c);
     }
     compile();
     upload_constants();
@@ -41,6 +42,9 @@ public:
   }
 
 private:
+  /// Whether all that `next` waits for was sent before chunk `before`: only later chunks can wait for that one.
+  static bool waits_for_own(const chunk& next, chunk_id before) { return next.predecessors.back() <= before; }
+
   void install_chunk(const chunk& c, installed_chunk& out) {
     for (value_id v : c.uploads)
       out.uploads.push_back(transfer_of(c, v, out.upload_bytes));

@@ -56,6 +56,8 @@ struct installed_chunk {
   int64_t upload_bytes = 0, download_bytes = 0; // staging memory
   /// First and last of this device's chunks in the segment: no other chunk of the execution touches the arena before, or after.
   bool first = false, last = false;
+  /// Whether the next of them waits for no other device that may wait for this one.
+  bool next_is_free = false;
 };
 
 /// See the top of this file.

@@ -43,6 +43,7 @@ public:
     info_.transfers = recording_.unified     ? transfer_path::mapped
                       : imports_.available() ? transfer_path::imported
                                              : transfer_path::staged;
+    info_.copies_beside_work = info_.transfers == transfer_path::imported && context_.has(lane::copies_in);
     info_.profile = is_hardware(context_.facts()) ? typical_gpu(features_.units, features_.cooperative_matrix)
                                                   : typical_software_gpu(thread_count());
   }
@@ -128,8 +129,9 @@ private:
     program_slot& slot = installed_.slot_of(binding, work.slot);
     recorded_chunk& r = recorded(slot, work.chunk, c, work.timed);
     stage_uploads(c, bound, r, slot.memory, work);
-    // A chain of its own chunks gains nothing: each waits for the one before.
-    const bool busy = in_flight_ > slot.in_flight;
+    // Others' work, or the execution's own chunks around this one. Poison is written by the first chunk: nothing may come earlier.
+    const bool others = in_flight_ > slot.in_flight;
+    const meanwhile busy{.in = others || (slot.in_flight > 0 && !options_.poison), .out = others || c.next_is_free};
     const copy_tools tools{context_, imports_, residents_, busy, options_.poison};
     const chunk_commands commands = prepare_copies(r, c, bound, slot.memory, tools, *values);
     const auto count = [&, this](int64_t by) {

@@ -55,9 +55,16 @@ struct device_info {
   /// How fast it is.
   device_profile profile;
   transfer_path transfers = transfer_path::shared;
+  /// Whether it copies large values from and to the host while it computes: a chunk's uploads may then begin with the chunk
+  /// before it, its downloads end with the chunk behind it (`find_lifetimes`).
+  bool copies_beside_work = false;
 
   bool operator==(const device_info&) const = default;
 };
+
+/// Copies of a chunk that go beside work move at least so many bytes: below, waiting from queue to queue (some 10 µs) costs more
+/// than the overlap saves.
+inline constexpr int64_t copies_beside_bytes = int64_t{1} << 20;
 
 /// Returns the key of a device's measured profile.
 profile_key key_of(const device_info& device);

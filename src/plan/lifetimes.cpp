@@ -28,8 +28,8 @@ public:
       return {};
     host_memory_ = p_.devices[p_.chunks[chunks[0]].device].host_memory;
     mark_leaving(chunks, true);
-    for (chunk_id c : chunks)
-      walk(p_.chunks[c]);
+    for (size_t i = 0; i < chunks.size(); ++i)
+      walk(chunks, i);
     const uint32_t end = found_.positions;
     found_.positions = 0;
     for (chunk_id c : chunks)
@@ -64,28 +64,44 @@ private:
       found_.values[at].last = std::max(found_.values[at].last, position);
   }
 
-  /// A chunk takes a position for its uploads, one for each step, and one for its downloads.
-  void walk(const chunk& c) {
+  void define_uploads(const chunk& c) {
+    for (value_id v : c.uploads)
+      if (!host_memory_ && p_.program->values[v].type != dtype::string)
+        define(v, found_.positions);
+  }
+
+  /// A chunk takes a position for its uploads, one for each step, and one for its downloads. Where copies go beside work, its
+  /// uploads may come while the chunk before computes, and its downloads go while the chunk behind does.
+  void walk(std::span<const chunk_id> chunks, size_t i) {
+    const chunk& c = p_.chunks[chunks[i]];
+    const bool beside = p_.devices[c.device].copies_beside_work;
     uint32_t& position = found_.positions;
-    if (!host_memory_)
-      for (value_id v : c.uploads)
-        if (p_.program->values[v].type != dtype::string)
-          define(v, position);
+    if (i == 0 || !beside)
+      define_uploads(c);
+    if (beside && i + 1 < chunks.size())
+      define_uploads(p_.chunks[chunks[i + 1]]);
     ++position;
+    walk_steps(c);
+    for (value_id v : c.downloads)
+      use(c, v, position);
+    if (beside && i > 0)
+      for (value_id v : p_.chunks[chunks[i - 1]].downloads)
+        use(c, v, position);
+    ++position;
+  }
+
+  void walk_steps(const chunk& c) {
     for_each_step(c, [&](std::span<const node_id> nodes) {
       for (node_id n : nodes) {
         for (value_id v : p_.program->nodes[n].outputs)
           if (v != no_value && belongs_in_arena(c, v))
-            define(v, position);
+            define(v, found_.positions);
         for (value_id v : p_.program->nodes[n].inputs)
           if (v != no_value)
-            use(c, v, position);
+            use(c, v, found_.positions);
       }
-      ++position;
+      ++found_.positions;
     });
-    for (value_id v : c.downloads)
-      use(c, v, position);
-    ++position;
   }
 
   void find_candidates(const chunk& c) {

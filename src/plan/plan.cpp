@@ -3,6 +3,7 @@
 #include "base/checked.hpp"
 #include "base/utf8.hpp"
 #include "graph/bodies.hpp"
+#include "plan/adjust_chunks.hpp"
 #include "plan/chunks.hpp"
 #include "plan/layout.hpp"
 #include "plan/lifetimes.hpp"
@@ -207,6 +208,52 @@ void plan_bodies(plan& p, const std::vector<device_info>& devices, const plan_op
   }
 }
 
+/// Cuts the placed graph into segments, chunks and waves; `given` holds every node's chunk where it is decided.
+void cut_chunks(plan& p, const std::shared_ptr<const graph>& g, const chunk_assignment& given) {
+  adjacency edges = adjacency_of(*g);
+  segmentation segments = find_segments(*g, edges.producer);
+  if (p.options.saved)
+    check_saved_segments(*g, p, given, segments);
+  p.chunks = build_chunks(*g, edges, p.placement, segments, given);
+  p.segment_count = segments.count;
+  p.storage = find_storage(*g, edges.producer, p.placement, segments.of_node);
+  p.program = g;
+  p.producer = std::move(edges.producer);
+  p.segment_of_value = std::move(segments.of_value);
+  p.symbols = std::move(segments.symbols);
+  index_chunks(p);
+  order_by_wave(p);
+}
+
+/// Returns whether chunks may be worth cutting or joining. Those of a saved plan are as it says; round-robin is for moving as
+/// much as can be.
+bool may_adjust(const plan& p) {
+  const bool cuts = std::any_of(p.chunks.begin(), p.chunks.end(), [&](const chunk& c) {
+    return p.devices[c.device].copies_beside_work && c.wave_count() > 1 && !c.downloads.empty();
+  });
+  return !p.options.saved && p.options.policy != placement_policy::round_robin && (cuts || p.chunks.size() > 1);
+}
+
+/// Cuts the chunks anew where predicted times say so.
+void move_boundaries(plan& p, const std::shared_ptr<graph>& g) {
+  const auto better = adjust_chunks(p, expected_dims(*g, p.options.expected));
+  if (!better)
+    return;
+  std::vector<node> nodes;
+  std::vector<device_index> placement;
+  std::vector<bool> inserted;
+  for (node_id n : better->order) {
+    nodes.push_back(std::move(g->nodes[n]));
+    placement.push_back(p.placement[n]);
+    inserted.push_back(p.inserted[n]);
+  }
+  g->nodes = std::move(nodes);
+  p.placement = std::move(placement);
+  p.inserted = std::move(inserted);
+  cut_chunks(p, g, better->chunk_of);
+  p.remarks.push_back(better->remark);
+}
+
 /// Plans a graph that `prepare` has made, its bodies aside.
 std::shared_ptr<plan> compile(const graph& prepared, const std::vector<device_info>& devices,
                               const plan_options& options) {
@@ -216,19 +263,9 @@ std::shared_ptr<plan> compile(const graph& prepared, const std::vector<device_in
   p->structure = structure_of(*g);
   p->devices = devices;
   const chunk_assignment given = place_and_insert(*g, *p);
-  adjacency edges = adjacency_of(*g);
-  segmentation segments = find_segments(*g, edges.producer);
-  if (options.saved)
-    check_saved_segments(*g, *p, given, segments);
-  p->chunks = build_chunks(*g, edges, p->placement, segments, given);
-  p->segment_count = segments.count;
-  p->storage = find_storage(*g, edges.producer, p->placement, segments.of_node);
-  p->program = g;
-  p->producer = std::move(edges.producer);
-  p->segment_of_value = std::move(segments.of_value);
-  p->symbols = std::move(segments.symbols);
-  index_chunks(*p);
-  order_by_wave(*p);
+  cut_chunks(*p, g, given);
+  if (may_adjust(*p))
+    move_boundaries(*p, g);
   compile_dims(*p);
   find_known_values(*p);
   sum_weights(*p);

@@ -44,7 +44,7 @@ void add_profile(hasher& h, const device_profile& profile) {
 /// All but the total bytes, which no plan looks at.
 void add_device(hasher& h, const device_info& device) {
   const auto& [name, kind, description, memory_bytes, total_bytes, units, host_memory, prefers_channels_last, fallback,
-               gpu, profile, transfers] = device;
+               gpu, profile, transfers, copies_beside_work] = device;
   h.add(name);
   h.add(kind);
   h.add(description);
@@ -58,6 +58,7 @@ void add_device(hasher& h, const device_info& device) {
     add_features(h, *gpu);
   add_profile(h, profile);
   h.add(transfers);
+  h.add(copies_beside_work);
 }
 
 } // namespace

@@ -4,38 +4,101 @@
 #include "plan/gpu_support.hpp"
 
 #include <algorithm>
+#include <array>
+#include <utility>
 
 namespace troupe {
 namespace {
 
-double work_seconds(const plan& p, std::span<const shape> dims, const chunk& c) {
-  double sum = 0;
-  for (node_id n : c.nodes)
-    sum += predict_node(p, dims, n);
-  return sum + c.barrier_count() * p.devices[c.device].profile.barrier_s;
-}
+/// When the lanes of a device are free, and when its newest chunks of the segment ended theirs; the newest first.
+struct device_lanes {
+  double in = 0, work = 0, out = 0;
+  std::array<double, 2> works{};
+  std::array<double, 3> outs{};
+  bool used = false; // in this segment
 
-double copy_seconds(const plan& p, std::span<const shape> dims, const chunk& c) {
-  const device_profile& device = p.devices[c.device].profile;
-  double sum = 0;
-  for (value_id v : c.uploads)
-    sum += link_seconds(value_bytes(p, dims, v), device.up);
-  for (value_id v : c.downloads)
-    sum += link_seconds(value_bytes(p, dims, v), device.down);
-  return sum;
-}
+  explicit device_lanes(double start = 0) : in(start), work(start), out(start) {}
+};
+
+class player {
+public:
+  player(std::span<const chunk_cost> chunks, std::span<const device_info> devices)
+      : chunks_(chunks), devices_(devices), next_is_free_(chunks.size(), false), lanes_(devices.size()) {
+    result_.chunks.resize(chunks.size());
+    result_.busy_s.assign(devices.size(), 0);
+    find_free();
+  }
+
+  prediction run() {
+    uint32_t segment = 0;
+    for (chunk_id id = 0; id < chunks_.size(); ++id) {
+      if (chunks_[id].segment != segment) {
+        segment = chunks_[id].segment;
+        lanes_.assign(devices_.size(), device_lanes(result_.makespan_s));
+      }
+      play(id);
+    }
+    return std::move(result_);
+  }
+
+private:
+  /// Finds chunks behind which the device's next one waits for no other device that may wait for them.
+  void find_free() {
+    std::vector<const chunk_cost*> next(devices_.size(), nullptr);
+    for (chunk_id id = static_cast<chunk_id>(chunks_.size()); id-- > 0;) {
+      const chunk_cost& c = chunks_[id];
+      const chunk_cost* behind = std::exchange(next[c.device], &c);
+      next_is_free_[id] = behind && behind->segment == c.segment && behind->predecessors.back() <= id;
+    }
+  }
+
+  /// Returns when what a chunk awaits from other devices is there.
+  double ready(const chunk_cost& c) const {
+    double at = 0;
+    for (chunk_id before : c.predecessors)
+      if (const device_index other = chunks_[before].device; other != c.device)
+        at = std::max(at, result_.chunks[before].end_s + devices_[other].profile.chunk_s);
+    return at;
+  }
+
+  void play(chunk_id id) {
+    const chunk_cost& c = chunks_[id];
+    const device_info& device = devices_[c.device];
+    device_lanes& l = lanes_[c.device];
+    const bool in_beside = device.copies_beside_work && l.used && c.in_bytes >= copies_beside_bytes;
+    const bool out_beside = device.copies_beside_work && next_is_free_[id] && c.out_bytes >= copies_beside_bytes;
+    double start = ready(c), begin = std::max({start, l.work, l.outs[1]});
+    if (in_beside) {
+      begin = std::max({start, l.in, l.works[1], l.outs[2]});
+      start = l.in = begin + c.in_s;
+    }
+    start = std::max({start, l.work, l.outs[1]}) + device.profile.submit_s;
+    if (!in_beside)
+      l.in = start = std::max(start, l.in) + c.in_s;
+    l.work = start + c.work_s;
+    // Both directions of the link are used by one copy at a time.
+    const double end = l.out = std::max(l.work, l.out) + c.out_s;
+    if (!out_beside)
+      l.work = end;
+    l.works = {l.work, l.works[0]};
+    l.outs = {end, l.outs[0], l.outs[1]};
+    l.used = true;
+    result_.chunks[id] = {begin, end, c.in_s + c.out_s};
+    result_.busy_s[c.device] += c.in_s + c.work_s + c.out_s;
+    result_.makespan_s = std::max(result_.makespan_s, end + device.profile.chunk_s);
+  }
+
+  std::span<const chunk_cost> chunks_;
+  std::span<const device_info> devices_;
+  std::vector<bool> next_is_free_; // by chunk
+  std::vector<device_lanes> lanes_;
+  prediction result_;
+};
 
 } // namespace
 
 double value_bytes(const plan& p, std::span<const shape> dims, value_id v) {
   return byte_count(p.program->values[v].type, dims[v]);
-}
-
-double wave_seconds(const plan& p, std::span<const shape> dims, const chunk& c, uint32_t w) {
-  double sum = 0;
-  for (node_id n : c.wave(w))
-    sum += predict_node(p, dims, n);
-  return sum;
 }
 
 double predict_node(const plan& p, std::span<const shape> dims, node_id n) {
@@ -47,30 +110,34 @@ double predict_node(const plan& p, std::span<const shape> dims, node_id n) {
   return node_seconds(*p.program, call, dims_of, p.devices[p.placement[n]].profile);
 }
 
-prediction predict(const plan& p, std::span<const shape> dims) {
-  prediction result;
-  result.chunks.resize(p.chunks.size());
-  result.busy_s.assign(p.devices.size(), 0);
-  std::vector<double> free_at(p.devices.size(), 0);
-  uint32_t segment = 0;
-  for (chunk_id id = 0; id < p.chunks.size(); ++id) { // a topological order, ascending on every device
-    const chunk& c = p.chunks[id];
-    if (c.segment != segment) {
-      segment = c.segment;
-      std::fill(free_at.begin(), free_at.end(), result.makespan_s);
+std::vector<chunk_cost> chunk_costs(const plan& p, std::span<const shape> dims) {
+  std::vector<chunk_cost> costs;
+  costs.reserve(p.chunks.size());
+  for (const chunk& c : p.chunks) {
+    const device_profile& device = p.devices[c.device].profile;
+    chunk_cost& cost = costs.emplace_back(chunk_cost{.device = c.device, .segment = c.segment});
+    cost.predecessors = c.predecessors;
+    for (node_id n : c.nodes)
+      cost.work_s += predict_node(p, dims, n);
+    cost.work_s += c.barrier_count() * device.barrier_s;
+    for (value_id v : c.uploads) {
+      cost.in_bytes += value_bytes(p, dims, v);
+      cost.in_s += link_seconds(value_bytes(p, dims, v), device.up);
     }
-    chunk_prediction& t = result.chunks[id];
-    t.begin_s = free_at[c.device];
-    for (chunk_id before : c.predecessors)
-      if (const device_index other = p.chunks[before].device; other != c.device)
-        t.begin_s = std::max(t.begin_s, result.chunks[before].end_s + p.devices[other].profile.chunk_s);
-    t.copy_s = copy_seconds(p, dims, c);
-    const double busy = t.copy_s + work_seconds(p, dims, c);
-    t.end_s = free_at[c.device] = t.begin_s + busy;
-    result.busy_s[c.device] += busy;
-    result.makespan_s = std::max(result.makespan_s, t.end_s + p.devices[c.device].profile.chunk_s);
+    for (value_id v : c.downloads) {
+      cost.out_bytes += value_bytes(p, dims, v);
+      cost.out_s += link_seconds(value_bytes(p, dims, v), device.down);
+    }
   }
-  return result;
+  return costs;
+}
+
+prediction play(std::span<const chunk_cost> chunks, std::span<const device_info> devices) {
+  return player(chunks, devices).run();
+}
+
+prediction predict(const plan& p, std::span<const shape> dims) {
+  return play(chunk_costs(p, dims), p.devices);
 }
 
 std::vector<shape> expected_dims(const graph& program, const bindings& expected) {

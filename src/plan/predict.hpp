@@ -1,13 +1,24 @@
 // Predicted times of a plan: the chunks played through in the order in which `ready_set` would send them.
 //
 // The machine that is played: a device runs its chunks one after the other, each as copies in, waves with barriers between
-// (on devices in the host's memory: node after node), copies out. A chunk of another device that waits for it starts when the
-// answer has come back (`device_profile::chunk_s`). A segment starts when the one before has ended.
+// (on devices in the host's memory: node after node), copies out. Where it copies beside work, a chunk's large copies in may come
+// while the chunk before computes, and its large copies out go while the chunk behind does, within what its arena allows
+// (vulkan/chunk_submission.hpp). A chunk of another device that waits for it starts when the answer has come back
+// (`device_profile::chunk_s`). A segment starts when the one before has ended.
 #pragma once
 
 #include "plan/bound_plan.hpp"
 
 namespace troupe {
+
+/// What a chunk costs its device, and what it waits for; by hand in tests.
+struct chunk_cost {
+  device_index device = 0;
+  uint32_t segment = 0;
+  double in_s = 0, work_s = 0, out_s = 0; // copies in; nodes and barriers; copies out
+  double in_bytes = 0, out_bytes = 0;     // what the copies move
+  std::vector<chunk_id> predecessors;     // ascending; those of its device included
+};
 
 /// Predicted times of one chunk, in seconds from the start of the run.
 struct chunk_prediction {
@@ -22,14 +33,17 @@ struct prediction {
   std::vector<double> busy_s;           // by device: work and copies
 };
 
-/// Predicts a run with these dims, by value: `bound_plan::dims` or `expected_dims`.
+/// Returns the costs of a plan's chunks with these dims, by value: `bound_plan::dims` or `expected_dims`.
+std::vector<chunk_cost> chunk_costs(const plan& p, std::span<const shape> dims);
+
+/// Plays chunks through, whose order is a topological one and ascending by segment.
+prediction play(std::span<const chunk_cost> chunks, std::span<const device_info> devices);
+
+/// Predicts a run with these dims, by value.
 prediction predict(const plan& p, std::span<const shape> dims);
 
 /// Returns the predicted seconds of one node on the device where it is placed, barriers aside.
 double predict_node(const plan& p, std::span<const shape> dims, node_id n);
-
-/// Returns the predicted seconds of wave `w` of a GPU chunk, the barrier behind it aside.
-double wave_seconds(const plan& p, std::span<const shape> dims, const chunk& c, uint32_t w);
 
 /// Returns the bytes of a value.
 double value_bytes(const plan& p, std::span<const shape> dims, value_id v);

@@ -2,7 +2,6 @@
 
 #include "base/utf8.hpp"
 #include "plan/explain.hpp"
-#include "plan/granularity.hpp"
 #include "plan/policies.hpp"
 #include "plan/predict.hpp"
 #include "plan/waves.hpp"
@@ -112,23 +111,12 @@ private:
           bytes ? fmt::format(", {} bytes", *bytes) : "");
   }
 
-  /// How the chunk is submitted, and whether another way would be worth it.
-  std::string submission_text(const chunk& c) const {
-    const submission_facts facts = facts_of(p_, c, bound_->dims);
-    if (choose_granularity(facts) == granularity::fused)
-      return "one submission";
-    return fmt::format("one submission (wave by wave would hide {:.3f} ms of read-back)",
-                       1e3 * std::min(facts.readback_s, facts.work_after_s));
-  }
-
   void print_chunk(chunk_id id) {
     const chunk& c = p_.chunks[id];
     print("chunk {} on {}, {}", id, p_.devices[c.device].name, count(c.nodes.size(), "node"));
     if (!c.wave_begin.empty())
       print(", {} ({} at most in one), {}", count(c.wave_count(), "wave"), widest_wave(p_, c),
             count(c.barrier_count(), "barrier"));
-    if (bound_ && bound_->segment == c.segment && c.wave_count() > 1)
-      print(", {}", submission_text(c));
     if (p_.segment_count > 1)
       print(", segment {}", c.segment);
     if (!c.predecessors.empty())

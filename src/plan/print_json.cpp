@@ -1,5 +1,4 @@
 #include "plan/explain.hpp"
-#include "plan/granularity.hpp"
 #include "plan/policies.hpp"
 #include "plan/predict.hpp"
 #include "plan/print.hpp"
@@ -129,8 +128,6 @@ private:
       j["wave_begin"] = c.wave_begin;
       j["widest_wave"] = widest_wave(p_, c);
       j["barriers"] = c.barrier_count();
-      if (bound_ && bound_->segment == c.segment)
-        j["best_granularity"] = std::string(to_string(choose_granularity(facts_of(p_, c, bound_->dims))));
     }
     return j;
   }

@@ -23,9 +23,12 @@ public:
       : b_(b), p_(*b.source), g_(*p_.program), memory_(b.layout->memory[d]), device_(d), uses_(g_.values.size()) {}
 
   void run() {
+    std::vector<const chunk*> chunks;
     for (chunk_id id = p_.segment_begin[b_.segment]; id < p_.segment_begin[b_.segment + 1]; ++id)
       if (p_.chunks[id].device == device_)
-        walk(p_.chunks[id]);
+        chunks.push_back(&p_.chunks[id]);
+    for (size_t i = 0; i < chunks.size(); ++i)
+      walk(chunks, i);
     std::vector<value_id> order;
     for (size_t v = 0; v < uses_.size(); ++v)
       if (uses_[v].first != never)
@@ -37,9 +40,15 @@ public:
   }
 
 private:
-  void walk(const chunk& c) {
+  /// Where copies go beside work, those of the neighbours may be under way.
+  void walk(std::span<const chunk* const> chunks, size_t i) {
+    const chunk& c = *chunks[i];
+    const bool beside = p_.devices[device_].copies_beside_work;
     for (value_id v : c.uploads)
       touch(v);
+    if (beside && i + 1 < chunks.size())
+      for (value_id v : chunks[i + 1]->uploads)
+        touch(v);
     ++position_;
     if (c.wave_begin.empty())
       for (node_id n : c.nodes) {
@@ -51,6 +60,9 @@ private:
         walk(c, n);
     for (value_id v : c.downloads)
       touch(root_on(p_, c, v));
+    if (beside && i > 0)
+      for (value_id v : chunks[i - 1]->downloads)
+        touch(root_on(p_, *chunks[i - 1], v));
     ++position_;
   }
 

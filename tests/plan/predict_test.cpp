@@ -1,6 +1,5 @@
 #include "plan/predict.hpp"
 
-#include "plan/granularity.hpp"
 #include "plan/graphs.hpp"
 #include "support/catch.hpp"
 
@@ -13,7 +12,7 @@ namespace {
 std::vector<device_info> free_devices(std::vector<device_info> devices) {
   for (device_info& d : devices) {
     d.profile.memory_bytes_per_s = 1e18;
-    d.profile.launch_s = d.profile.barrier_s = d.profile.chunk_s = 0;
+    d.profile.launch_s = d.profile.barrier_s = d.profile.chunk_s = d.profile.submit_s = 0;
   }
   return devices;
 }
@@ -74,30 +73,49 @@ TEST_CASE("a data-dependent segment starts when the one before has ended", "[pla
   CHECK(predict(*p, expected_dims(*p->program, {})).makespan_s == Approx(22));
 }
 
-TEST_CASE("waves are submitted apart only where read-back hides behind work", "[plan][E7]") {
-  // Launch cost.
-  CHECK(choose_granularity({.waves = 3, .submit_s = 1, .readback_s = 2.1, .work_after_s = 5}) == granularity::by_wave);
-  CHECK(choose_granularity({.waves = 3, .submit_s = 1.1, .readback_s = 2.1, .work_after_s = 5}) == granularity::fused);
-  // Density: too little work to hide behind.
-  CHECK(choose_granularity({.waves = 3, .submit_s = 1, .readback_s = 2.1, .work_after_s = 1}) == granularity::fused);
-  // Read-back volume.
-  CHECK(choose_granularity({.waves = 3, .submit_s = 1, .readback_s = 0, .work_after_s = 5}) == granularity::fused);
-  CHECK(choose_granularity({.waves = 1, .submit_s = 0, .readback_s = 2, .work_after_s = 5}) == granularity::fused);
+TEST_CASE("large copies go beside the work of the chunks around", "[plan][cost][C7]") {
+  std::vector<device_info> devices = free_devices(gpus(2));
+  devices[0].profile.chunk_s = 0.5;
+  const double large = 2 * copies_beside_bytes;
+  // Three pieces: in 2, work 3, out 1 each.
+  std::vector<chunk_cost> chunks(3, {.in_s = 2, .work_s = 3, .out_s = 1, .in_bytes = large, .out_bytes = large});
+  chunks[1].predecessors = {0};
+  chunks[2].predecessors = {1};
+  CHECK(play(chunks, devices).makespan_s == Approx(18.5));
+  devices[0].copies_beside_work = true;
+  // In 2; work 3, 3, 3; the last one's copies out stay behind its work.
+  const prediction beside = play(chunks, devices);
+  CHECK(beside.makespan_s == Approx(2 + 9 + 1 + 0.5));
+  CHECK(beside.busy_s[0] == Approx(18));
+  CHECK(beside.chunks[1].begin_s == Approx(2)); // its copies in
+  CHECK(beside.chunks[0].end_s == Approx(6));
+  // Small copies do not pay for the wait between queues.
+  for (chunk_cost& c : chunks)
+    c.in_bytes = c.out_bytes = 1000;
+  CHECK(play(chunks, devices).makespan_s == Approx(18.5));
+  // Copies out go with their chunk where the next one waits for somebody who may wait for them.
+  chunks = {{.work_s = 3, .out_s = 1, .out_bytes = large},
+            {.device = 1, .work_s = 10, .predecessors = {0}},
+            {.work_s = 3, .predecessors = {0, 1}}};
+  CHECK(play(chunks, devices).chunks[0].end_s == Approx(4));
+  CHECK(play(chunks, devices).makespan_s == Approx(4 + 0.5 + 10 + 3 + 0.5));
 }
 
-TEST_CASE("a chunk's read-back is what is made before its last wave", "[plan][E7]") {
-  graph_builder b;
-  const value_id first = b.node(plain_op, {b.input({1000})}, {1000});
-  const value_id second = b.node(plain_op, {first}, {1000});
-  const value_id last = b.node(plain_op, {second}, {1000});
+TEST_CASE("an arena has room for the copies of the neighbours, not for more", "[plan][cost][C7]") {
   std::vector<device_info> devices = free_devices(gpus(1));
-  devices[0].profile.launch_s = 2;
-  devices[0].profile.chunk_s = 0.5;
-  devices[0].profile.down = {.bytes_per_s = 4000, .latency_s = 0};
-  const auto p = make_plan(b.done({first, last}), devices, {});
-  const submission_facts facts = facts_of(*p, p->chunks.at(0), bind_segment(p, 0, {})->dims);
-  CHECK(facts.waves == 3);
-  CHECK(facts.submit_s == 0.5);
-  CHECK(facts.readback_s == Approx(1));
-  CHECK(facts.work_after_s == Approx(4));
+  devices[0].copies_beside_work = true;
+  const double large = 2 * copies_beside_bytes;
+  // Copies in that could all come at once: the fourth waits for the work of the second.
+  std::vector<chunk_cost> chunks(4, {.in_s = 1, .work_s = 10, .in_bytes = large});
+  for (chunk_id c = 1; c < 4; ++c)
+    chunks[c].predecessors = {c - 1};
+  const prediction in = play(chunks, devices);
+  CHECK(in.chunks[2].begin_s == Approx(11));
+  CHECK(in.chunks[3].begin_s == Approx(21));
+  // Copies out that take longer than the work: the third chunk waits for the first one's.
+  for (chunk_cost& c : chunks)
+    c = {.work_s = 1, .out_s = 10, .out_bytes = large, .predecessors = c.predecessors};
+  const prediction out = play(chunks, devices);
+  CHECK(out.chunks[0].end_s == Approx(11));
+  CHECK(out.chunks[2].begin_s == Approx(11));
 }

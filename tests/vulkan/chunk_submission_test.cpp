@@ -21,16 +21,19 @@ TEST_CASE("copies go beside the work where that gains something", "[vulkan][A14]
   // Where a GPU has no queues for copies, everything stays in the lane for work.
   const lane in = context.has(lane::copies_in) ? lane::copies_in : lane::work;
   const lane out = context.has(lane::copies_out) ? lane::copies_out : lane::work;
-  CHECK(choose_lanes(needs_of(large, small), context, true).in == in);
-  CHECK(choose_lanes(needs_of(large, small), context, true).out == lane::work);
-  CHECK(choose_lanes(needs_of(small, large), context, true).out == out);
-  CHECK(!choose_lanes(needs_of(0, large), context, true).in);
-  CHECK(!choose_lanes(needs_of(large, 0), context, true).out);
-  CHECK(choose_lanes(needs_of(large, large), context, false).in == lane::work); // an idle GPU
+  const meanwhile both{.in = true, .out = true};
+  CHECK(choose_lanes(needs_of(large, small), context, both).in == in);
+  CHECK(choose_lanes(needs_of(large, small), context, both).out == lane::work);
+  CHECK(choose_lanes(needs_of(small, large), context, both).out == out);
+  CHECK(!choose_lanes(needs_of(0, large), context, both).in);
+  CHECK(!choose_lanes(needs_of(large, 0), context, both).out);
+  CHECK(choose_lanes(needs_of(large, large), context, {}).in == lane::work); // an idle GPU
+  CHECK(choose_lanes(needs_of(large, large), context, {.out = true}).in == lane::work);
+  CHECK(choose_lanes(needs_of(large, large), context, {.out = true}).out == out);
   copy_needs reads = needs_of(large, large);
   reads.reads_residents = true;
-  CHECK(choose_lanes(reads, context, true).in == lane::work);
-  CHECK(choose_lanes(reads, context, true).out == out);
+  CHECK(choose_lanes(reads, context, both).in == lane::work);
+  CHECK(choose_lanes(reads, context, both).out == out);
 }
 
 TEST_CASE("a submission waits for one of another lane", "[vulkan][A6]") {
