@@ -39,8 +39,8 @@ struct engine_options {
   std::chrono::milliseconds device_timeout = std::chrono::minutes(10);
   /// Bytes that plans may use, by device name, where that is less than the device has.
   std::map<std::string, int64_t> memory;
-  /// What `troupe profile --calibrate` measured; empty: the file in the user's cache folder. One that cannot be used is ignored,
-  /// see `engine::profile_problem`.
+  /// What `troupe profile` measured and kept; empty: the file in the user's cache folder. One that cannot be used is ignored, see
+  /// `engine::profile_problem`.
   std::string profile_file;
   /// Runs GPUs under Vulkan's validation layer with synchronization validation; see `engine::gpu_messages`. For tests.
   bool gpu_validation = false;

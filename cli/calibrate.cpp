@@ -4,6 +4,7 @@
 
 #include "cli/command.hpp"
 #include "plan/print.hpp"
+#include "trace/measure_nodes.hpp"
 
 #include <algorithm>
 #include <cstring>
@@ -49,11 +50,6 @@ struct probe_times {
   double busy_s = 0;  // of the device
   double nodes_s = 0; // of all nodes, each timed for itself
 };
-
-double median(std::vector<double> samples) {
-  std::sort(samples.begin(), samples.end());
-  return samples.empty() ? 0 : samples[samples.size() / 2];
-}
 
 double nodes_of(const run_trace& trace) {
   double ns = 0;

@@ -1,8 +1,9 @@
-// troupe profile: measured times of a model's nodes beside the predicted ones; with --calibrate, the measurement of the
-// devices that predictions rest on.
+// troupe profile: measured times of a model's nodes beside the predicted ones; with --keep, these times are kept for later
+// predictions; with --calibrate, the measurement of the devices that predictions rest on.
 #include "cli/calibrate.hpp"
-#include "cli/command.hpp"
+#include "cli/keep.hpp"
 #include "plan/predict.hpp"
+#include "trace/measure_nodes.hpp"
 
 #include <fmt/format.h>
 
@@ -14,8 +15,11 @@ namespace {
 
 struct profile_arguments : model_options {
   bool calibrate = false;
-  std::filesystem::path file;
+  bool keep = false;
+  std::filesystem::path file; // empty: the user's
   int runs = 5;
+
+  std::filesystem::path profiles() const { return file.empty() ? profile_path() : file; }
 };
 
 // -- calibration
@@ -37,7 +41,6 @@ std::string for_people(const std::string& name, double value) {
 
 void calibrate_devices(const profile_arguments& args) {
   engine devices(args.engine());
-  const std::filesystem::path file = args.file.empty() ? profile_path() : args.file;
   std::vector<measured_profile> all;
   nlohmann::json out = nlohmann::json::array();
   const std::vector<device_info> infos = devices.devices();
@@ -55,10 +58,10 @@ void calibrate_devices(const profile_arguments& args) {
   }
   if (all.empty())
     fail(errc::invalid_argument, "there is no device to measure; name some with --devices");
-  store_profiles(file, all);
+  store_profiles(args.profiles(), all);
   if (args.json)
     std::cout << out.dump(2) << '\n';
-  std::cerr << "written to " << file.string() << '\n';
+  std::cerr << "written to " << args.profiles().string() << '\n';
 }
 
 // -- a model
@@ -110,36 +113,71 @@ nlohmann::json table_json(const operator_table& table) {
   return rows;
 }
 
-void profile_model(const profile_arguments& args) {
-  engine devices(args.engine());
+/// What a model's runs took, in ms.
+struct model_times {
+  double measured = 0, predicted = 0;
+  operator_table operators;
+};
+
+model_times time_model(const profile_arguments& args) {
+  engine_options options = args.engine();
+  options.profile_file = args.file.string();
+  engine devices(options);
   const session model = devices.load(model_file(args.model).string(), args.session());
   const named_tensors inputs = complete_inputs(model.inputs(), given_inputs(model, args), args.dim_values(), args.seed);
   model.run(inputs, {.trace = true});
   std::vector<double> wall;
+  wall.reserve(static_cast<size_t>(args.runs));
   for (int i = 0; i < args.runs; ++i)
     wall.push_back(model.run(inputs).stats.total_ms);
-  std::sort(wall.begin(), wall.end());
   const run_trace typical = model.run(inputs, {.trace = true}).trace;
   const bound_plan_ptr bound = model.bind_for(inputs);
   if (typical.source != bound->source)
     fail(errc::device_failed, "a device was lost while the model was profiled");
-  const std::vector<shape> dims =
-      typical.source->segment_count == 1 ? bound->dims : expected_dims(*typical.source->program, args.dim_values());
-  const operator_table table = table_of(typical, dims);
-  const double measured = wall[wall.size() / 2], predicted = predict(*typical.source, dims).makespan_s * 1e3;
+  const std::vector<shape> dims = dims_of_runs(*bound, args.dim_values());
+  return {median(std::move(wall)), predict(*typical.source, dims).makespan_s * 1e3, table_of(typical, dims)};
+}
+
+nlohmann::json kept_json(const std::vector<kept_device>& kept) {
+  nlohmann::json rows = nlohmann::json::array();
+  for (const kept_device& k : kept)
+    rows.push_back(
+        {{"device", k.name}, {"nodes", k.measured.nodes.nodes.size()}, {"operators", k.measured.nodes.operators}});
+  return rows;
+}
+
+std::vector<kept_device> keep_times(const profile_arguments& args) {
+  std::vector<kept_device> kept = measure_model(args, args.profiles(), args.runs);
+  std::vector<measured_profile> all;
+  all.reserve(kept.size());
+  for (const kept_device& k : kept)
+    all.push_back(k.measured);
+  store_profiles(args.profiles(), all);
+  return kept;
+}
+
+void profile_model(const profile_arguments& args) {
+  const std::vector<kept_device> kept = args.keep ? keep_times(args) : std::vector<kept_device>{};
+  const model_times times = time_model(args);
   if (args.json) {
-    std::cout << nlohmann::json{{"measured_ms", measured},
-                                {"predicted_ms", predicted},
-                                {"operators", table_json(table)}}
+    std::cout << nlohmann::json{{"measured_ms", times.measured},
+                                {"predicted_ms", times.predicted},
+                                {"operators", table_json(times.operators)},
+                                {"kept", kept_json(kept)}}
                      .dump(2)
               << '\n';
     return;
   }
-  print_table(table);
-  fmt::print("a run: {:.3f} ms measured, {:.3f} ms predicted\n", measured, predicted);
+  print_table(times.operators);
+  fmt::print("a run: {:.3f} ms measured, {:.3f} ms predicted\n", times.measured, times.predicted);
+  for (const kept_device& k : kept)
+    fmt::print("kept of {}: the times of {} different nodes, {} operators\n", k.name, k.measured.nodes.nodes.size(),
+               k.measured.nodes.operators.size());
 }
 
 void profile(const profile_arguments& args) {
+  if (args.calibrate && args.keep)
+    fail(errc::invalid_argument, "--calibrate measures devices, --keep a model's nodes: calibrate first, then keep");
   if (args.calibrate)
     return calibrate_devices(args);
   if (args.model.empty())
@@ -152,11 +190,14 @@ void profile(const profile_arguments& args) {
 void add_profile(CLI::App& app) {
   auto args = std::make_shared<profile_arguments>();
   CLI::App* command = app.add_subcommand(
-      "profile", "Measure a model's operators beside their predicted times; with --calibrate, the devices themselves");
+      "profile", "Measure a model's operators beside their predicted times; with --keep, remember them for later "
+                 "predictions; with --calibrate, measure the devices themselves");
   add_model_options(*command, *args);
   command->get_option("model")->required(false);
   command->add_flag("--calibrate", args->calibrate, "Measure the devices and keep the result for later runs");
-  command->add_option("--file", args->file, "Where --calibrate writes (default: the user's cache folder)");
+  command->add_flag("--keep", args->keep,
+                    "Measure the model's nodes on each device alone and keep the result for later runs");
+  command->add_option("--file", args->file, "Where measurements are kept (default: in the user's cache folder)");
   command->add_option("--runs", args->runs, "Runs to take the median of")->check(CLI::Range(1, 10000));
   command->callback([args] { profile(*args); });
 }

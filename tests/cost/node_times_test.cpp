@@ -22,7 +22,8 @@ struct product {
 
   node& call() { return g.nodes[0]; }
   double seconds(const device_profile& device) {
-    return node_seconds(g, g.nodes[0], [&](value_id v) { return dims[v]; }, device);
+    return node_seconds(
+        g, g.nodes[0], [&](value_id v) { return dims[v]; }, device);
   }
   node_identity identity() {
     return identity_of(g, g.nodes[0], shapes_of(g, g.nodes[0], [&](value_id v) { return dims[v]; }));
@@ -90,7 +91,8 @@ TEST_CASE("what decides a node's time decides its key", "[cost][A14]") {
 
 TEST_CASE("views take no time, whatever was measured", "[cost][A14]") {
   const device_profile device = measured({.operators = {{"Reshape", 3.0}}});
-  CHECK(seconds({.launches = false, .identity = std::make_shared<node_identity>(node_identity{{}, "Reshape"})}, device) == 0);
+  CHECK(seconds({.launches = false, .identity = std::make_shared<node_identity>(node_identity{{}, "Reshape"})},
+                device) == 0);
 }
 
 TEST_CASE("new measurements replace old ones, and the oldest go", "[cost][A14]") {

@@ -102,7 +102,8 @@ TEST_CASE("nodes' times that are wrong are refused", "[cost][profile][A14]") {
   CHECK_THROWS_WITH(read_profiles(with(R"("nodes":{})")), Contains("'nodes'"));
   CHECK_THROWS_WITH(read_profiles(with(R"("nodes":[7])")), Contains("pairs"));
   CHECK_THROWS_WITH(read_profiles(with(R"("nodes":[["a",1,2]])")), Contains("pairs"));
-  for (const char* bad : {"7", "\"\"", "\"xyz\"", "\"+aaaaaaaaaaaaaaa0xaaaaaaaaaaaaaa\"", "\"aaaaaaaaaaaaaaaa-aaaaaaaaaaaaaaa\""})
+  for (const char* bad : {"7", "\"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa\"", "\"\"", "\"xyz\"",
+                          "\"+aaaaaaaaaaaaaaa0xaaaaaaaaaaaaaa\"", "\"aaaaaaaaaaaaaaaa-aaaaaaaaaaaaaaa\""})
     CHECK_THROWS_WITH(read_profiles(node(bad, "1")), Contains("hexadecimal"));
   for (const char* seconds : {"-1e-9", "1e9"})
     CHECK_THROWS_WITH(read_profiles(node(key, seconds)), Contains("cannot take"));
@@ -113,7 +114,8 @@ TEST_CASE("nodes' times that are wrong are refused", "[cost][profile][A14]") {
   for (const char* ratio : {"0", "-1", "1e10"})
     CHECK_THROWS_WITH(read_profiles(with(fmt::format(R"("operators":{{"Conv":{}}})", ratio))), Contains("'Conv'"));
   CHECK_THROWS_WITH(read_profiles(with(R"("operators":{"":1})")), Contains("0 bytes"));
-  CHECK_THROWS_WITH(read_profiles(with(R"("operators":{")" + std::string(201, 'x') + R"(":1})")), Contains("201 bytes"));
+  CHECK_THROWS_WITH(read_profiles(with(R"("operators":{")" + std::string(201, 'x') + R"(":1})")),
+                    Contains("201 bytes"));
   std::string many;
   for (size_t i = 0; i <= max_kept_nodes; ++i)
     many += fmt::format(R"({}["{:032x}",1])", i == 0 ? "" : ",", i);

@@ -1,5 +1,6 @@
 #include "plan/placement.hpp"
 
+#include "cost/cost_model.hpp"
 #include "plan/graphs.hpp"
 #include "plan/plan_key.hpp"
 #include "plan/policies.hpp"
@@ -96,6 +97,26 @@ TEST_CASE("weighted gives each device a contiguous share by its speed", "[plan][
   // A device that cannot run a node leaves it to the next that can.
   b.node(host_op, {v}, {4});
   CHECK(place(b.g, gpus_and_fallback(1), {placement_policy::weighted}).back() == 1);
+}
+
+TEST_CASE("placement goes by what nodes were measured to take", "[plan][A14][C6]") {
+  graph_builder b;
+  value_id v = b.input({1024});
+  for (int i = 0; i < 12; ++i)
+    v = b.node(plain_op, {v}, {1024});
+  const auto dims_of = [](value_id) { return shape{1024}; };
+  const hash128 key = identity_of(b.g, b.g.nodes[5], shapes_of(b.g, b.g.nodes[5], dims_of)).key;
+  std::vector<device_info> devices = cpus(3);
+  const auto measured = [&](device_index d, const measured_nodes& nodes) {
+    devices[d].profile.measured = std::make_shared<const node_times>(nodes);
+  };
+  const plan_options weighted{placement_policy::weighted};
+  measured(1, {.nodes = {{key, 2.0}}, .operators = {{"test.plain", 1e-6}}});
+  for (device_index d : {0, 2})
+    measured(d, {.nodes = {{key, 8.0}}, .operators = {}});
+  CHECK(place(b.g, devices, weighted) == placed{0, 0, 1, 1, 1, 1, 1, 1, 1, 1, 2, 2});
+  devices[1].profile.measured = nullptr; // by the roofline, far less than eight seconds
+  CHECK(place(b.g, devices, weighted) == placed(12, 1));
 }
 
 TEST_CASE("pins hold under every policy", "[plan][pins]") {

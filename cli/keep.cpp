@@ -1,0 +1,89 @@
+#include "cli/keep.hpp"
+
+#include "plan/predict.hpp"
+#include "trace/measure_nodes.hpp"
+
+#include <algorithm>
+#include <iostream>
+
+namespace troupe::cli {
+namespace {
+
+/// One device of each key, by the name that opens it; null devices and mere fallbacks take no part.
+std::vector<device_info> different_devices(const engine_options& options) {
+  std::vector<device_info> found;
+  for (const device_info& d : engine(options).devices()) {
+    const bool known = std::any_of(found.begin(), found.end(), [&](const auto& f) { return key_of(f) == key_of(d); });
+    if (known || d.fallback || d.kind == device_kind::null)
+      continue;
+    found.push_back(d);
+    found.back().name = d.name.substr(0, d.name.find('#')); // "cpu#1" is another instance of "cpu"
+  }
+  return found;
+}
+
+double busy_seconds(const run_result& result, const std::string& device) {
+  for (const auto& [name, ms] : result.stats.busy_ms)
+    if (name == device)
+      return ms * 1e-3;
+  return 0;
+}
+
+measured_nodes measure(const session& model, const named_tensors& inputs, const model_options& args,
+                       const std::string& device, int runs) {
+  model.run(inputs, {.trace = true}); // compiles kernels
+  std::vector<double> busy;
+  std::vector<traced_run> traced;
+  for (int i = 0; i < runs; ++i) {
+    busy.push_back(busy_seconds(model.run(inputs), device));
+    run_result result = model.run(inputs, {.trace = true});
+    const double busy_s = busy_seconds(result, device);
+    traced.push_back({std::move(result.trace), busy_s});
+  }
+  const bound_plan_ptr bound = model.bind_for(inputs);
+  if (std::any_of(traced.begin(), traced.end(), [&](const traced_run& t) { return t.trace.source != bound->source; }))
+    fail(errc::device_failed, "a device was lost while the model was profiled");
+  return measure_nodes({traced, dims_of_runs(*bound, args.dim_values()), median(std::move(busy))}, device);
+}
+
+measured_nodes measure_alone(const model_options& args, engine_options alone, const std::string& device, int runs) {
+  alone.devices = {device};
+  std::erase_if(alone.memory, [&](const auto& limit) { return limit.first != device; });
+  session_options options = args.session();
+  options.policy = placement_policy::single;
+  options.pins.clear();
+  options.plan_file.clear();
+  engine devices(alone);
+  const session model = devices.load(model_file(args.model).string(), options);
+  return measure(model, complete_inputs(model.inputs(), given_inputs(model, args), args.dim_values(), args.seed), args,
+                 device, runs);
+}
+
+} // namespace
+
+std::vector<shape> dims_of_runs(const bound_plan& bound, const bindings& expected) {
+  return bound.source->segment_count == 1 ? bound.dims : expected_dims(*bound.source->program, expected);
+}
+
+std::vector<kept_device> measure_model(const model_options& args, const std::filesystem::path& profiles, int runs) {
+  engine_options options = args.engine();
+  options.profile_file = profiles.string();
+  std::vector<kept_device> all;
+  for (const device_info& device : different_devices(options)) {
+    std::cerr << "measuring " << device.name << " …\n";
+    try {
+      measured_nodes nodes = measure_alone(args, options, device.name, runs);
+      if (!nodes.empty())
+        all.push_back({device.name, {key_of(device), {}, std::move(nodes)}});
+    } catch (const error& e) {
+      if (e.code() != errc::unsupported && e.code() != errc::out_of_memory)
+        throw;
+      std::cerr << device.name << " is left out: " << e.what() << '\n';
+    }
+  }
+  if (all.empty())
+    fail(errc::unsupported, "none of the devices runs a node of the model; name others with --devices");
+  return all;
+}
+
+} // namespace troupe::cli

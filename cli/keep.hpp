@@ -1,0 +1,22 @@
+// Measures what a model's nodes take on each device, for the cost model.
+#pragma once
+
+#include "cli/command.hpp"
+
+namespace troupe::cli {
+
+/// What was measured on one device.
+struct kept_device {
+  std::string name;
+  measured_profile measured;
+};
+
+/// Runs the model of `args` on each different device of its engine alone, `runs` times untraced and as often traced; what a GPU
+/// cannot run is then the CPU's. `profiles` is the file that says how fast the devices are. Devices that cannot run the model
+/// are left out, with a line on stderr; where all are, throws `errc::unsupported`.
+std::vector<kept_device> measure_model(const model_options& args, const std::filesystem::path& profiles, int runs);
+
+/// Returns the values' dims in runs of the plan of `bound`, for predictions: those of later segments are expected ones.
+std::vector<shape> dims_of_runs(const bound_plan& bound, const bindings& expected);
+
+} // namespace troupe::cli

@@ -1,0 +1,140 @@
+#include "trace/measure_nodes.hpp"
+
+#include "cost/cost_model.hpp"
+#include "plan/predict.hpp"
+
+#include <algorithm>
+
+namespace troupe {
+namespace {
+
+/// Barriers cost less than their calibrated time where work hides them: nodes have at least this part of a busy device's time.
+constexpr double least_share = 0.1;
+
+/// Sums of several calls.
+struct call_times {
+  double calls = 0, measured_s = 0, roofline_s = 0;
+
+  void add(double count, double each_s, double each_roofline_s) {
+    calls += count;
+    measured_s += count * each_s;
+    roofline_s += count * each_roofline_s;
+  }
+};
+
+/// What one device did in all traced runs.
+class device_record {
+public:
+  explicit device_record(std::string_view device) : device_(device) {}
+
+  void add(const traced_run& run, std::span<const shape> dims) {
+    nodes_s_ = moves_s_ = 0;
+    if (run.trace.source)
+      add(run.trace, dims);
+    copies_s_.push_back(std::min(moves_s_, std::max(run.busy_s - nodes_s_, 0.0)));
+  }
+
+  measured_nodes times(double run_count, double busy_s) const {
+    const double scale = scale_to(run_count, busy_s);
+    measured_nodes result;
+    std::unordered_map<hash128, call_times> nodes;
+    std::map<std::string, call_times> operators;
+    for (const auto& [which, samples] : samples_) {
+      const auto& [p, n] = which;
+      const auto [identity, roofline_s] = describe(*p, n);
+      const double count = static_cast<double>(samples.size()) / run_count, each = median(samples) * scale;
+      call_times& same = nodes[identity.key];
+      if (same.calls == 0)
+        result.nodes.emplace_back(identity.key, 0);
+      same.add(count, each, roofline_s);
+      operators[identity.op].add(count, each, roofline_s);
+    }
+    for (auto& [key, seconds] : result.nodes)
+      seconds = nodes[key].measured_s / nodes[key].calls;
+    for (const auto& [op, sum] : operators)
+      if (sum.measured_s > 0 && sum.roofline_s > 0)
+        result.operators[op] = std::clamp(sum.measured_s / sum.roofline_s, 1 / max_operator_ratio, max_operator_ratio);
+    return result;
+  }
+
+private:
+  using node_in_plan = std::pair<const plan*, node_id>;
+
+  void add(const run_trace& run, std::span<const shape> dims) {
+    const plan& p = *run.source;
+    for (const chunk_trace& c : run.chunks)
+      if (p.devices[p.chunks[c.chunk].device].name == device_)
+        add(p, c);
+    dims_.try_emplace(&p, dims.begin(), dims.end());
+    for (const run_trace& body : run.bodies)
+      if (body.source)
+        add(body, dims_of_body(*body.source));
+  }
+
+  void add(const plan& p, const chunk_trace& c) {
+    const chunk& planned = p.chunks[c.chunk];
+    barriers_s_ += planned.barrier_count() * p.devices[planned.device].profile.barrier_s;
+    for (const device_timing& t : c.timings) {
+      const double s = static_cast<double>(t.end_ns - t.begin_ns) * 1e-9;
+      if (t.kind == device_timing::work::node && !is_view(p.program->nodes[t.id]))
+        samples_[{&p, t.id}].push_back(s);
+      if (t.kind == device_timing::work::node)
+        nodes_s_ += s;
+      else
+        moves_s_ += s;
+    }
+  }
+
+  std::span<const shape> dims_of_body(const plan& body) {
+    const auto [known, is_new] = dims_.try_emplace(&body);
+    if (is_new)
+      known->second = expected_dims(*body.program, body.options.expected);
+    return known->second;
+  }
+
+  double scale_to(double run_count, double busy_s) const {
+    double traced_s = 0;
+    for (const auto& [which, samples] : samples_)
+      traced_s += median(samples) * static_cast<double>(samples.size()) / run_count;
+    const double work_s = busy_s - median(copies_s_) - barriers_s_ / run_count;
+    return traced_s > 0 ? std::max(work_s, least_share * busy_s) / traced_s : 1;
+  }
+
+  /// Returns a node's identity and its time by the roofline.
+  std::pair<node_identity, double> describe(const plan& p, node_id n) const {
+    const node& call = p.program->nodes[n];
+    const std::vector<shape>& dims = dims_.at(&p);
+    const auto dims_of = [&](value_id v) -> const shape& {
+      const weight_ptr& constant = p.program->values[v].constant;
+      return constant ? constant->dims : dims[v];
+    };
+    const call_shapes shapes = shapes_of(*p.program, call, dims_of);
+    return {identity_of(*p.program, call, shapes),
+            seconds(work_of(call, shapes), p.devices[p.placement[n]].profile)}; // without an identity: the roofline
+  }
+
+  const std::string_view device_;
+  std::map<node_in_plan, std::vector<double>> samples_; // seconds, over all runs
+  std::unordered_map<const plan*, std::vector<shape>> dims_;
+  double barriers_s_ = 0;            // over all runs
+  double nodes_s_ = 0, moves_s_ = 0; // of the run that is added
+  /// By run: copies that the device was busy with. Those that went beside its work, or before it, leave no gap in its time.
+  std::vector<double> copies_s_;
+};
+
+} // namespace
+
+measured_nodes measure_nodes(const model_runs& runs, std::string_view device) {
+  device_record record(device);
+  for (const traced_run& run : runs.traced)
+    record.add(run, runs.dims);
+  return record.times(static_cast<double>(runs.traced.size()), runs.busy_s);
+}
+
+double median(std::vector<double> samples) {
+  const auto middle = samples.begin() + static_cast<std::ptrdiff_t>(samples.size() / 2);
+  std::nth_element(samples.begin(), middle, samples.end());
+  return samples.empty() ? 0 : *middle;
+}
+
+} // namespace troupe
