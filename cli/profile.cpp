@@ -140,9 +140,12 @@ model_times time_model(const profile_arguments& args) {
 
 nlohmann::json kept_json(const std::vector<kept_device>& kept) {
   nlohmann::json rows = nlohmann::json::array();
-  for (const kept_device& k : kept)
-    rows.push_back(
-        {{"device", k.name}, {"nodes", k.measured.nodes.nodes.size()}, {"operators", k.measured.nodes.operators}});
+  for (const kept_device& k : kept) {
+    nlohmann::json ratios = nlohmann::json::object();
+    for (const auto& [op, sums] : k.measured.nodes.operators)
+      ratios[op] = sums.ratio();
+    rows.push_back({{"device", k.name}, {"nodes", k.measured.nodes.nodes.size()}, {"operators", std::move(ratios)}});
+  }
   return rows;
 }
 

@@ -10,6 +10,7 @@ namespace troupe {
 namespace {
 
 constexpr double max_seconds = 1e4; // no node takes hours
+constexpr double max_sum_s = 1e7;
 
 void add_operands(hasher& h, const graph& program, const std::vector<value_id>& ids, const std::vector<dtype>& types,
                   const std::vector<shape>& dims) {
@@ -22,6 +23,11 @@ void add_operands(hasher& h, const graph& program, const std::vector<value_id>& 
 }
 
 } // namespace
+
+bool is_sane_ratio(const operator_times& sums) {
+  constexpr double limit = 1e6;
+  return sums.ratio() >= 1 / limit && sums.ratio() <= limit; // false for NaN
+}
 
 std::string operator_name(const node& n) {
   return n.domain.empty() ? n.op_type : n.domain + "." + n.op_type;
@@ -43,9 +49,13 @@ measured_nodes merge(measured_nodes old, measured_nodes fresh) {
   old.nodes.insert(old.nodes.end(), fresh.nodes.begin(), fresh.nodes.end());
   if (old.nodes.size() > max_kept_nodes)
     old.nodes.erase(old.nodes.begin(), old.nodes.end() - max_kept_nodes);
-  for (auto& [name, ratio] : old.operators)
-    if (fresh.operators.size() < max_kept_operators)
-      fresh.operators.try_emplace(name, ratio);
+  for (const auto& [name, sums] : old.operators) {
+    const auto known = fresh.operators.find(name);
+    if (known != fresh.operators.end())
+      known->second = {known->second.measured_s + sums.measured_s / 2, known->second.roofline_s + sums.roofline_s / 2};
+    else if (fresh.operators.size() < max_kept_operators)
+      fresh.operators.emplace(name, sums);
+  }
   old.operators = std::move(fresh.operators);
   return old;
 }
@@ -63,15 +73,17 @@ node_times::node_times(const measured_nodes& measured) {
     h.add(key);
     h.add(seconds);
   }
-  for (const auto& [name, ratio] : measured.operators) {
+  for (const auto& [name, sums] : measured.operators) {
     if (name.empty() || name.size() > max_operator_name)
       fail(errc::invalid_argument, "the device profile names an operator in {} bytes; 1 to {} are possible",
            name.size(), max_operator_name);
-    if (!(ratio >= 1 / max_operator_ratio && ratio <= max_operator_ratio))
-      fail(errc::invalid_argument, "the device profile's operator '{}' cannot take {} times as long", name, ratio);
-    operators_[name] = ratio;
+    const bool sums_are_times = sums.measured_s >= 0 && sums.measured_s <= max_sum_s && sums.roofline_s >= 0;
+    if (!sums_are_times || !is_sane_ratio(sums))
+      fail(errc::invalid_argument, "the device profile's operator '{}' cannot take {} seconds where {} were predicted",
+           name, sums.measured_s, sums.roofline_s);
+    operators_[name] = sums.ratio();
     h.add(name);
-    h.add(ratio);
+    h.add(sums.ratio());
   }
   key_ = h.digest();
 }

@@ -19,8 +19,6 @@ struct call_shapes;
 inline constexpr size_t max_kept_nodes = 20'000;
 inline constexpr size_t max_kept_operators = 1'000;
 inline constexpr size_t max_operator_name = 200;
-/// Limits of an operator's ratio: this and one over it.
-inline constexpr double max_operator_ratio = 1e6;
 
 /// Returns "Conv", or "troupe.FusedConv" for an operator outside the standard's domain.
 std::string operator_name(const node& n);
@@ -36,16 +34,30 @@ struct node_identity {
 /// Returns the identity of a call of `program`'s node `n` with operands of these types and shapes.
 node_identity identity_of(const graph& program, const node& n, const call_shapes& call);
 
+/// Sums over the nodes of one operator that were measured. Sums and not their ratio, so that a model of tiny nodes does not undo
+/// what a large one showed.
+struct operator_times {
+  double measured_s = 0;
+  double roofline_s = 0;
+
+  double ratio() const { return measured_s / roofline_s; }
+  bool operator==(const operator_times&) const = default;
+};
+
+/// Returns whether the ratio says something: neither sum is 0 nor a million times the other.
+bool is_sane_ratio(const operator_times& sums);
+
 /// Measurements of one device, plain data as a file keeps them.
 struct measured_nodes {
-  std::vector<std::pair<hash128, double>> nodes; // by key: seconds, barriers aside; the oldest first
-  std::map<std::string, double> operators;       // by name: measured over roofline time, summed over the measured nodes
+  std::vector<std::pair<hash128, double>> nodes;   // by key: seconds, barriers aside; the oldest first
+  std::map<std::string, operator_times> operators; // by name
 
   bool empty() const { return nodes.empty() && operators.empty(); }
   bool operator==(const measured_nodes&) const = default;
 };
 
-/// Returns both, what is in `fresh` instead of what is in `old`; of more than `max_kept_nodes`, the oldest are dropped.
+/// Returns both: a node's time in `fresh` instead of the one in `old`, an operator's sums in `fresh` with half of those in `old`. Of
+/// more than `max_kept_nodes`, the oldest are dropped.
 measured_nodes merge(measured_nodes old, measured_nodes fresh);
 
 /// See the top of this file.

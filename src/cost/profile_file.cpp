@@ -85,8 +85,12 @@ measured_nodes read_nodes(const json& entry) {
       nodes.nodes.emplace_back(read_key(pair[0]), number(pair[1], "nodes"));
     }
   if (entry.contains("operators"))
-    for (const auto& [name, ratio] : member(entry, "operators", json::value_t::object, "the object").items())
-      nodes.operators[name] = number(ratio, "operators");
+    for (const auto& [name, sums] : member(entry, "operators", json::value_t::object, "the object").items()) {
+      if (!sums.is_array() || sums.size() != 2)
+        fail(errc::invalid_argument, "the device profile's operator '{}' must have measured and predicted seconds",
+             name);
+      nodes.operators[name] = {number(sums[0], "operators"), number(sums[1], "operators")};
+    }
   return nodes;
 }
 
@@ -95,6 +99,13 @@ json write_nodes(const measured_nodes& nodes) {
   for (const auto& [key, seconds] : nodes.nodes)
     list.push_back({to_hex(key), seconds});
   return list;
+}
+
+json write_operators(const measured_nodes& nodes) {
+  json object = json::object();
+  for (const auto& [name, sums] : nodes.operators)
+    object[name] = {sums.measured_s, sums.roofline_s};
+  return object;
 }
 
 measured_profile read_device(const json& entry) {
@@ -137,7 +148,7 @@ std::string write_profiles(const std::vector<measured_profile>& all) {
                        {"units", m.device.units},
                        {"measured", std::move(values)},
                        {"nodes", write_nodes(m.nodes)},
-                       {"operators", m.nodes.operators}});
+                       {"operators", write_operators(m.nodes)}});
   }
   // On one line: every number of a list would have its own.
   return json{{"version", file_version}, {"devices", std::move(devices)}}.dump(-1, ' ', false,

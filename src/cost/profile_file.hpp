@@ -51,8 +51,8 @@ struct loaded_profiles {
 /// Reads a file; never throws. An empty path, or a file that does not exist, is no problem.
 loaded_profiles load_profiles(const std::filesystem::path& path);
 
-/// Returns what is known of a device: `old`, with what `fresh` has in its place. New values drop the old operators' ratios, which
-/// are of the roofline that they were taken against: nothing else of it is known, so they cannot be converted. Nodes' times are
+/// Returns what is known of a device: `old`, with what `fresh` has in its place. New values drop the old operators' sums, which
+/// are of the roofline that they were taken against: the nodes' work is not known any more, so they cannot be converted. Nodes' times are
 /// seconds and stay.
 measured_profile merge(measured_profile old, const measured_profile& fresh);
 

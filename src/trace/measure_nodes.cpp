@@ -11,17 +11,6 @@ namespace {
 /// Barriers cost less than their calibrated time where work hides them: nodes have at least this part of a busy device's time.
 constexpr double least_share = 0.1;
 
-/// Sums of several calls.
-struct call_times {
-  double calls = 0, measured_s = 0, roofline_s = 0;
-
-  void add(double count, double each_s, double each_roofline_s) {
-    calls += count;
-    measured_s += count * each_s;
-    roofline_s += count * each_roofline_s;
-  }
-};
-
 /// What one device did in all traced runs.
 class device_record {
 public:
@@ -37,23 +26,23 @@ public:
   measured_nodes times(double run_count, double busy_s) const {
     const double scale = scale_to(run_count, busy_s);
     measured_nodes result;
-    std::unordered_map<hash128, call_times> nodes;
-    std::map<std::string, call_times> operators;
+    std::unordered_map<hash128, std::pair<double, double>> nodes; // seconds and calls
     for (const auto& [which, samples] : samples_) {
       const auto& [p, n] = which;
       const auto [identity, roofline_s] = describe(*p, n);
       const double count = static_cast<double>(samples.size()) / run_count, each = median(samples) * scale;
-      call_times& same = nodes[identity.key];
-      if (same.calls == 0)
+      auto& [sum_s, calls] = nodes[identity.key];
+      if (calls == 0)
         result.nodes.emplace_back(identity.key, 0);
-      same.add(count, each, roofline_s);
-      operators[identity.op].add(count, each, roofline_s);
+      sum_s += count * each;
+      calls += count;
+      operator_times& sums = result.operators[identity.op];
+      sums.measured_s += count * each;
+      sums.roofline_s += count * roofline_s;
     }
     for (auto& [key, seconds] : result.nodes)
-      seconds = nodes[key].measured_s / nodes[key].calls;
-    for (const auto& [op, sum] : operators)
-      if (sum.measured_s > 0 && sum.roofline_s > 0)
-        result.operators[op] = std::clamp(sum.measured_s / sum.roofline_s, 1 / max_operator_ratio, max_operator_ratio);
+      seconds = nodes[key].first / nodes[key].second;
+    std::erase_if(result.operators, [](const auto& entry) { return !is_sane_ratio(entry.second); });
     return result;
   }
 

@@ -24,7 +24,7 @@ struct model_runs {
 };
 
 /// Returns what the nodes took that ran on the device called `device`, those of bodies included: medians over the runs, scaled (see
-/// the top of this file), the mean of nodes with equal keys; and by operator, the ratio to its time by the roofline. Views are
+/// the top of this file), the mean of nodes with equal keys; and by operator, the sums of both and of the roofline's times. Views are
 /// left out.
 measured_nodes measure_nodes(const model_runs& runs, std::string_view device);
 

@@ -54,7 +54,7 @@ hash128 number(uint64_t i) {
 
 TEST_CASE("a measured node takes what it took, another of its operator in proportion", "[cost][A14]") {
   product p;
-  device_profile device = measured({.nodes = {{p.identity().key, 0.25}}, .operators = {{"Gemm", 3.0}}});
+  device_profile device = measured({.nodes = {{p.identity().key, 0.25}}, .operators = {{"Gemm", {6.0, 2.0}}}});
   CHECK(p.seconds(device) == 0.25);
   p.dims[0] = {3, 8};
   CHECK(p.seconds(device) == Approx(3)); // three times the launch
@@ -90,16 +90,18 @@ TEST_CASE("what decides a node's time decides its key", "[cost][A14]") {
 }
 
 TEST_CASE("views take no time, whatever was measured", "[cost][A14]") {
-  const device_profile device = measured({.operators = {{"Reshape", 3.0}}});
+  const device_profile device = measured({.operators = {{"Reshape", {3.0, 1.0}}}});
   CHECK(seconds({.launches = false, .identity = std::make_shared<node_identity>(node_identity{{}, "Reshape"})},
                 device) == 0);
 }
 
 TEST_CASE("new measurements replace old ones, and the oldest go", "[cost][A14]") {
-  const measured_nodes old{.nodes = {{number(1), 1.0}, {number(2), 2.0}}, .operators = {{"Conv", 1.5}, {"Add", 2.5}}};
-  const measured_nodes both = merge(old, {.nodes = {{number(1), 4.0}, {number(3), 3.0}}, .operators = {{"Add", 9.0}}});
+  const measured_nodes old{.nodes = {{number(1), 1.0}, {number(2), 2.0}},
+                           .operators = {{"Conv", {1.5, 1}}, {"Add", {2.5, 2}}}};
+  const measured_nodes both =
+      merge(old, {.nodes = {{number(1), 4.0}, {number(3), 3.0}}, .operators = {{"Add", {9, 5}}}});
   CHECK(both.nodes == decltype(both.nodes){{number(2), 2.0}, {number(1), 4.0}, {number(3), 3.0}});
-  CHECK(both.operators == decltype(both.operators){{"Add", 9.0}, {"Conv", 1.5}});
+  CHECK(both.operators == decltype(both.operators){{"Add", {10.25, 6}}, {"Conv", {1.5, 1}}});
 
   measured_nodes many;
   for (uint64_t i = 0; i < max_kept_nodes; ++i)
@@ -113,10 +115,10 @@ TEST_CASE("new measurements replace old ones, and the oldest go", "[cost][A14]")
 }
 
 TEST_CASE("equal tables have equal keys", "[cost][A14]") {
-  const measured_nodes some{.nodes = {{number(1), 1.0}}, .operators = {{"Add", 2.0}}};
+  const measured_nodes some{.nodes = {{number(1), 1.0}}, .operators = {{"Add", {2.0, 1}}}};
   measured_nodes slower = some, other = some;
   slower.nodes[0].second = 2.0;
-  other.operators["Add"] = 3.0;
+  other.operators["Add"] = {3.0, 1};
   CHECK(node_times(some).key() == node_times(some).key());
   CHECK_FALSE(node_times(some).key() == node_times(slower).key());
   CHECK_FALSE(node_times(some).key() == node_times(other).key());

@@ -15,7 +15,7 @@ namespace {
 measured_profile some_profile(std::string name) {
   return {{"vulkan", std::move(name), 132},
           {{"float32", 3e13}, {"launch_s", 0}, {"submit_s", 7e-6}, {"up.bytes_per_s", 4.9e10}},
-          {{{{1, 2}, 1.5e-5}, {{UINT64_MAX, 0}, 0}}, {{"Conv", 1.25}, {"troupe.\"\n", 3}}}};
+          {{{{1, 2}, 1.5e-5}, {{UINT64_MAX, 0}, 0}}, {{"Conv", {2.5, 2}}, {"troupe.\"\n", {3, 1}}}}};
 }
 
 struct temporary_folder {
@@ -110,11 +110,12 @@ TEST_CASE("nodes' times that are wrong are refused", "[cost][profile][A14]") {
   for (const char* seconds : {"1e999", "null", "\"1\""})
     CHECK_THROWS_AS(read_profiles(node(key, seconds)), error);
   CHECK_THROWS_WITH(read_profiles(with(R"("operators":[])")), Contains("'operators'"));
-  CHECK_THROWS_WITH(read_profiles(with(R"("operators":{"Conv":"x"})")), Contains("not a number"));
-  for (const char* ratio : {"0", "-1", "1e10"})
-    CHECK_THROWS_WITH(read_profiles(with(fmt::format(R"("operators":{{"Conv":{}}})", ratio))), Contains("'Conv'"));
-  CHECK_THROWS_WITH(read_profiles(with(R"("operators":{"":1})")), Contains("0 bytes"));
-  CHECK_THROWS_WITH(read_profiles(with(R"("operators":{")" + std::string(201, 'x') + R"(":1})")),
+  CHECK_THROWS_WITH(read_profiles(with(R"("operators":{"Conv":["x",1]})")), Contains("not a number"));
+  CHECK_THROWS_WITH(read_profiles(with(R"("operators":{"Conv":1})")), Contains("'Conv' must have"));
+  for (const char* sums : {"0,1", "1,0", "0,0", "-1,-1", "1,-1", "1,1e10", "1e9,1e9", "1,1e-300"})
+    CHECK_THROWS_WITH(read_profiles(with(fmt::format(R"("operators":{{"Conv":[{}]}})", sums))), Contains("'Conv'"));
+  CHECK_THROWS_WITH(read_profiles(with(R"("operators":{"":[1,1]})")), Contains("0 bytes"));
+  CHECK_THROWS_WITH(read_profiles(with(R"("operators":{")" + std::string(201, 'x') + R"(":[1,1]})")),
                     Contains("201 bytes"));
   std::string many;
   for (size_t i = 0; i <= max_kept_nodes; ++i)

@@ -111,7 +111,7 @@ TEST_CASE("placement goes by what nodes were measured to take", "[plan][A14][C6]
     devices[d].profile.measured = std::make_shared<const node_times>(nodes);
   };
   const plan_options weighted{placement_policy::weighted};
-  measured(1, {.nodes = {{key, 2.0}}, .operators = {{"test.plain", 1e-6}}});
+  measured(1, {.nodes = {{key, 2.0}}, .operators = {{"test.plain", {1, 1e5}}}});
   for (device_index d : {0, 2})
     measured(d, {.nodes = {{key, 8.0}}, .operators = {}});
   CHECK(place(b.g, devices, weighted) == placed{0, 0, 1, 1, 1, 1, 1, 1, 1, 1, 2, 2});

@@ -72,7 +72,8 @@ TEST_CASE("nodes share what an untraced run took, and predictions then say the s
   const std::vector<traced_run> runs{run_of(p, {4, 6, 10})};
   const measured_nodes nodes = measure_nodes({runs, dims, 12}, "vulkan:0");
   CHECK(seconds_of(nodes) == std::vector<double>{2, 3, 5});
-  CHECK(nodes.operators.at("test.plain") == Approx(10 / 1.5));
+  CHECK(nodes.operators.at("test.plain").measured_s == Approx(10));
+  CHECK(nodes.operators.at("test.plain").roofline_s == Approx(1.5));
 
   devices[0].profile.measured = std::make_shared<const node_times>(nodes);
   const auto again = make_plan(g, devices, {});
@@ -87,7 +88,8 @@ TEST_CASE("a node's time is the median of its runs, equal nodes' the mean", "[tr
   const std::vector<traced_run> runs{run_of(p, {1, 3, 5}), run_of(p, {99, 3, 5}), run_of(p, {1, 3, 0.5})};
   const measured_nodes nodes = measure_nodes({runs, dims_of(p), 9 + 2}, "vulkan:0");
   CHECK(seconds_of(nodes) == std::vector<double>{2, 5});
-  CHECK(nodes.operators.at("test.plain") == Approx(9 / 1.5));
+  CHECK(nodes.operators.at("test.plain").measured_s == Approx(9));
+  CHECK(nodes.operators.at("test.plain").roofline_s == Approx(1.5));
 }
 
 TEST_CASE("copies count where they hold the work up, on the device that was asked about", "[trace][cost][A14]") {
