@@ -1,5 +1,6 @@
 #include "vulkan/device_weights.hpp"
 
+#include "base/trim_heap.hpp"
 #include "ops/evaluate.hpp"
 
 namespace troupe::vulkan {
@@ -31,7 +32,18 @@ device_weights::handle device_weights::get(const weight& w, const weight_packing
   auto made = std::make_shared<allocation>(memory_.allocate(elements.bytes()));
   uploads_.upload({static_cast<const std::byte*>(elements.data()), static_cast<size_t>(elements.bytes())}, *made);
   held = made;
+  if (packing || w.step)
+    drop(std::move(elements));
   return made;
+}
+
+void device_weights::drop(tensor computed) {
+  dropped_bytes_ += computed.bytes();
+  computed = {};
+  if (dropped_bytes_ < 2 * uploader::piece_bytes)
+    return;
+  trim_heap();
+  dropped_bytes_ = 0;
 }
 
 int64_t device_weights::bytes() const {

@@ -26,9 +26,13 @@ public:
   int64_t bytes() const;
 
 private:
+  /// Frees what was computed on the host, so that the memory is the system's again before much more is.
+  void drop(tensor computed);
+
   memory_pool& memory_;
   uploader& uploads_;
   std::unordered_map<hash128, std::weak_ptr<const allocation>> held_;
+  int64_t dropped_bytes_ = 0; // since the heap was trimmed
 };
 
 } // namespace troupe::vulkan

@@ -62,7 +62,7 @@ bool holds(const allocation& memory, const std::vector<std::byte>& bytes) {
   return std::equal(bytes.begin(), bytes.end(), memory.mapped());
 }
 
-constexpr int64_t weight_count = 8, weight_width = 2048;
+constexpr int64_t weight_count = 32, weight_width = 1024;
 constexpr int64_t weights_bytes = weight_count * weight_width * weight_width * 4;
 
 /// x [1, width] → products with `count` matrices, which lie in one file, apart from each other or all in the same place.
