@@ -23,7 +23,7 @@ coordinator_ref::behavior_type coordinator_state::behavior(pointer self, coordin
       [this](const session_query_message& message) { message.query->result.answer(options_.plans->stats()); },
       [this](close_session) {
         closing_ = true;
-        quit_when_idle();
+        quit_if_idle();
       },
       [this](tick) { on_tick(); },
       [this](const continue_control& m) {
@@ -72,7 +72,7 @@ void coordinator_state::start_attempt(const run_request_ptr& request) {
   if (why.failed())
     e ? end_early(*e, why) : request->result.fail(why);
   if (!e)
-    quit_when_idle();
+    close_when_idle();
   watch_devices();
 }
 
@@ -181,11 +181,16 @@ void coordinator_state::drain(execution& e) {
   const run_request_ptr request = e.request();
   executions_.erase(e.id());
   resume_waiting(request);
-  quit_when_idle();
+  close_when_idle();
 }
 
-void coordinator_state::quit_when_idle() {
-  if (!closing_ || !executions_.empty() || !fetching_.empty())
+void coordinator_state::close_when_idle() {
+  if (closing_)
+    self_->send(self_, close_session{});
+}
+
+void coordinator_state::quit_if_idle() {
+  if (!executions_.empty() || !fetching_.empty())
     return;
   while (!installations_.empty())
     retire(installations_.begin()->first);

@@ -75,7 +75,10 @@ private:
   void on_chunk(chunk_ended& ended);
   void finish(execution& e);
   void drain(execution& e);
-  void quit_when_idle();
+  /// Where the session is being closed: sees behind this message whether anything is left to do. Not before its end, because a run
+  /// that starts over is in no book meanwhile.
+  void close_when_idle();
+  void quit_if_idle();
   void answer_query(plan_query& query);
 
   // -- control flow (coordinator_control.cpp)

@@ -88,7 +88,7 @@ bool coordinator_state::end_fetching(uint64_t ticket, const failure& why) {
     return false;
   found->second.request->result.fail(why);
   fetching_.erase(found);
-  quit_when_idle();
+  close_when_idle();
   return true;
 }
 

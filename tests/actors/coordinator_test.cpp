@@ -161,6 +161,19 @@ TEST_CASE("runs of a lost device are planned again on the devices left", "[actor
   CHECK(r.stats.chunks == 1);
 }
 
+TEST_CASE("a run of a session that is closed starts over on the devices left", "[actors][C11]") {
+  deterministic_session s(chain(4), 2, alternating);
+  auto result = s.run(one_input({2, 3}));
+  s.settle();
+  s.complete(0);
+  caf::anon_send(s.coordinator(), close_session{});
+  s.settle();
+  s.kill(1);
+  s.complete_all();
+  CHECK(result.get().outputs.size() == 1);
+  CHECK(s.log(0).retired.size() == 2); // what was bound for both devices, and for the one
+}
+
 TEST_CASE("the loss of every device is one error that names them", "[actors][C11]") {
   deterministic_session s(chain(4), 2, alternating);
   auto result = s.run(one_input({2, 3}));
