@@ -21,6 +21,7 @@ using clock = std::chrono::steady_clock;
 struct bench_arguments : model_options {
   int runs = 20;
   int warmup = 3;
+  double warmup_seconds = 1;
   std::vector<std::string> bind; // "OUT=IN"
   std::filesystem::path trace;
 };
@@ -124,19 +125,22 @@ measurement measure(const bench_arguments& args) {
   const named_tensors base = given_inputs(model, args);
   bound_values staying(devices, model, args);
   measurement m;
-  for (int i = -args.warmup - 1; i < args.runs; ++i) {
-    named_tensors inputs = fresh_inputs(model, args, base, i + args.warmup + 1);
+  clock::time_point warm;
+  for (int i = 0; m.samples_ms.size() < static_cast<size_t>(args.runs); ++i) {
+    named_tensors inputs = fresh_inputs(model, args, base, i);
     const run_options& options = staying.prepare(inputs);
-    const named_tensors first_inputs = i == -args.warmup - 1 ? inputs : named_tensors{};
+    const named_tensors first_inputs = i == 0 ? inputs : named_tensors{};
     const auto start = clock::now();
     const run_result result = model.run(std::move(inputs), options);
     const double elapsed = ms_since(start);
-    if (i == -args.warmup - 1) {
+    if (i == 0) {
       m.first_run_ms = elapsed;
       staying.place(first_inputs, result);
+      warm = clock::now() +
+             std::chrono::duration_cast<clock::duration>(std::chrono::duration<double>(args.warmup_seconds));
     }
     m.fetched_bytes = result.stats.fetched_bytes;
-    if (i < 0)
+    if (i <= args.warmup || clock::now() < warm)
       continue;
     m.samples_ms.push_back(elapsed);
     for (const auto& [name, ms] : result.stats.busy_ms)
@@ -234,6 +238,10 @@ void add_bench(CLI::App& app) {
   add_model_options(*command, *args);
   command->add_option("--runs", args->runs, "Measured runs (default 20)")->check(CLI::PositiveNumber);
   command->add_option("--warmup", args->warmup, "Runs before that (default 3)")->check(CLI::NonNegativeNumber);
+  command
+      ->add_option("--warmup-seconds", args->warmup_seconds,
+                   "Time that those take at least (default 1): GPUs raise their clocks under load")
+      ->check(CLI::NonNegativeNumber);
   command->add_option("--bind", args->bind,
                       "OUTPUT=INPUT: a decode step, whose bound values stay on their device, e.g. 'present.*=past.*'");
   add_trace_option(*command, args->trace);

@@ -15,6 +15,10 @@ namespace troupe::cli {
 namespace {
 
 constexpr int repeats = 7;
+/// A GPU raises its clocks under load, and lowers them without: each model runs so long before it is timed.
+constexpr double gpu_warm_up_s = 0.1;
+/// Elements of values that are moved the way that large ones are, but so small that the latency counts.
+constexpr int64_t latency_elements = 20'000;
 
 /// Models built node by node.
 class probe_model {
@@ -102,6 +106,10 @@ std::string cut(const std::string& saved, size_t count) {
   return plan.dump();
 }
 
+/// Where a model's inputs lie: in memory that GPUs reach directly, as values do that move between devices, or where a caller
+/// may have them.
+enum class input_place : uint8_t { reachable, anywhere };
+
 /// Runs models on one device of an engine.
 class prober {
 public:
@@ -111,13 +119,13 @@ public:
   bool emulated() const { return info_.gpu && info_.transfers == transfer_path::mapped; }
 
   /// Times a model that runs wholly on the device, cut into `chunks` of equal length; nullopt where it cannot.
-  std::optional<probe_times> time(graph model, size_t chunks = 1) {
+  std::optional<probe_times> time(graph model, size_t chunks = 1, input_place place = input_place::reachable) {
     try {
       const session s = engine_.load(model, {.pins = {{"*", info_.name}}, .fuse = false});
       if (chunks == 1)
-        return time(s);
+        return time(s, place);
       const temporary_file plan(cut(to_json(*s.plan_for(complete_inputs(s.inputs(), {}, {}, 1)), nullptr), chunks));
-      return time(engine_.load(std::move(model), {.plan_file = plan.path(), .fuse = false}));
+      return time(engine_.load(std::move(model), {.plan_file = plan.path(), .fuse = false}), place);
     } catch (const error& e) {
       if (e.code() == errc::unsupported || e.code() == errc::out_of_memory)
         return std::nullopt;
@@ -126,15 +134,15 @@ public:
   }
 
 private:
-  probe_times time(const session& s) {
-    // In memory that GPUs reach directly, as values are that move between devices.
-    named_tensors inputs;
-    for (const auto& [name, made_up] : complete_inputs(s.inputs(), {}, {}, 1)) {
-      tensor t = engine_.allocate(made_up.type(), made_up.dims());
-      std::memcpy(t.mutable_data(), made_up.data(), static_cast<size_t>(t.bytes()));
-      inputs[name] = std::move(t);
-    }
-    s.run(inputs, {.trace = true});
+  probe_times time(const session& s, input_place place) {
+    named_tensors inputs = complete_inputs(s.inputs(), {}, {}, 1);
+    for (auto& [name, t] : inputs)
+      if (place == input_place::reachable) {
+        tensor there = engine_.allocate(t.type(), t.dims());
+        std::memcpy(there.mutable_data(), t.data(), static_cast<size_t>(t.bytes()));
+        t = std::move(there);
+      }
+    warm_up(s, inputs);
     std::vector<double> wall, busy, nodes;
     for (int i = 0; i < repeats; ++i) {
       const run_result result = s.run(inputs);
@@ -145,6 +153,14 @@ private:
       nodes.push_back(nodes_of(s.run(inputs, {.trace = true}).trace));
     }
     return {median(wall), median(busy), median(nodes)};
+  }
+
+  void warm_up(const session& s, const named_tensors& inputs) const {
+    const auto start = std::chrono::steady_clock::now();
+    const std::chrono::duration<double> enough(info_.gpu && !emulated() ? gpu_warm_up_s : 0);
+    do
+      s.run(inputs, {.trace = true});
+    while (std::chrono::steady_clock::now() - start < enough);
   }
 
   engine& engine_;
@@ -158,9 +174,9 @@ graph product(const char* op, dtype a, dtype b, int64_t n) {
 }
 
 /// `width` chains of `length` Sigmoid each, from one input; tiny, so that only launches count.
-graph chains(int width, int length) {
+graph chains(int width, int length, int64_t elements = 64) {
   probe_model m;
-  const value_id x = m.input(dtype::float32, {64});
+  const value_id x = m.input(dtype::float32, {elements});
   for (int i = 0; i < width; ++i) {
     value_id v = x;
     for (int j = 0; j < length; ++j)
@@ -239,15 +255,19 @@ graph download_model(int64_t elements) {
   return m.done();
 }
 
-/// Sum of `count` tiny inputs.
+/// Sum of `count` inputs of `latency_elements`.
 graph many_uploads(int count) {
   probe_model m;
   std::vector<value_id> inputs;
   inputs.reserve(static_cast<size_t>(count));
   for (int i = 0; i < count; ++i)
-    inputs.push_back(m.input(dtype::float32, {64}));
+    inputs.push_back(m.input(dtype::float32, {latency_elements}));
   m.output(m.call("Sum", std::move(inputs)));
   return m.done();
+}
+
+graph many_downloads(int count) {
+  return chains(count, 1, latency_elements);
 }
 
 /// What the host and the link take of a run, the nodes' own time aside.
@@ -256,12 +276,30 @@ double around_nodes(prober& on, graph model) {
   return t ? t->wall_s - t->nodes_s : 0;
 }
 
-void measure_link(prober& on, const char* name, graph (*model)(int64_t), double latency_s, values& out) {
+/// Returns what one value more costs, in seconds, from models with `few` and with `many` of them.
+double per_value(prober& on, graph (*model)(int)) {
+  constexpr int few = 2, many = 34;
+  return (around_nodes(on, model(many)) - around_nodes(on, model(few))) / (many - few);
+}
+
+void measure_link(prober& on, const char* name, graph (*one)(int64_t), graph (*several)(int), values& out) {
   const int64_t elements = large_elements(on);
-  const double extra = around_nodes(on, model(elements)) - around_nodes(on, model(64));
-  if (extra > 0)
-    out.emplace_back(fmt::format("{}.bytes_per_s", name), 4.0 * static_cast<double>(elements) / extra);
+  const double extra = around_nodes(on, one(elements)) - around_nodes(on, one(64));
+  if (extra <= 0)
+    return;
+  const double bytes_per_s = 4.0 * static_cast<double>(elements) / extra;
+  out.emplace_back(fmt::format("{}.bytes_per_s", name), bytes_per_s);
+  const double latency_s = per_value(on, several) - 4.0 * latency_elements / bytes_per_s;
   out.emplace_back(fmt::format("{}.latency_s", name), std::max(latency_s, 0.0));
+}
+
+/// How fast a caller's inputs get to memory that the device reads: what they cost more than inputs that are there.
+void measure_inputs(prober& on, values& out) {
+  const int64_t elements = large_elements(on) / 8;
+  const auto there = on.time(upload_model(elements)),
+             elsewhere = on.time(upload_model(elements), 1, input_place::anywhere);
+  if (there && elsewhere && elsewhere->wall_s > there->wall_s)
+    out.emplace_back("input_bytes_per_s", 4.0 * static_cast<double>(elements) / (elsewhere->wall_s - there->wall_s));
 }
 
 } // namespace
@@ -282,11 +320,9 @@ measured_profile calibrate(engine& devices, size_t index) {
     m.values.emplace_back("memory_bytes_per_s", speed);
   measure_launches(on, m.values);
   if (!on.info().host_memory) {
-    constexpr int more = 32;
-    measure_link(on, "up", upload_model,
-                 (around_nodes(on, many_uploads(2 + more)) - around_nodes(on, many_uploads(2))) / more, m.values);
-    measure_link(on, "down", download_model,
-                 (around_nodes(on, chains(2 + more, 1)) - around_nodes(on, chains(2, 1))) / more, m.values);
+    measure_link(on, "up", upload_model, many_uploads, m.values);
+    measure_link(on, "down", download_model, many_downloads, m.values);
+    measure_inputs(on, m.values);
   }
   return m;
 }

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
 #include <array>
 #include <charconv>
 #include <fstream>
@@ -199,6 +200,13 @@ named_tensors complete_inputs(const std::vector<value_info>& declared, named_ten
     if (!given.contains(info.name))
       given.emplace(info.name, make_up(info.type, made_up_dims(info, dims), random));
   return given;
+}
+
+void warm_up(const session& model, const named_tensors& inputs) {
+  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(1);
+  do
+    model.run(inputs, {.trace = true});
+  while (std::chrono::steady_clock::now() < end);
 }
 
 named_tensors read_data_set(const std::filesystem::path& folder, const std::vector<value_info>& declared) {

@@ -19,6 +19,7 @@ nlohmann::json profile_json(const device_profile& p) {
   if (std::isfinite(p.up.bytes_per_s)) {
     j["up"] = {{"bytes_per_s", p.up.bytes_per_s}, {"latency_s", p.up.latency_s}};
     j["down"] = {{"bytes_per_s", p.down.bytes_per_s}, {"latency_s", p.down.latency_s}};
+    j["input_bytes_per_s"] = p.input_bytes_per_s;
   }
   return j;
 }

@@ -31,7 +31,7 @@ double busy_seconds(const run_result& result, const std::string& device) {
 
 measured_nodes measure(const session& model, const named_tensors& inputs, const model_options& args,
                        const std::string& device, int runs) {
-  model.run(inputs, {.trace = true}); // compiles kernels
+  warm_up(model, inputs);
   std::vector<double> busy;
   std::vector<traced_run> traced;
   for (int i = 0; i < runs; ++i) {

@@ -125,7 +125,7 @@ model_times time_model(const profile_arguments& args) {
   engine devices(options);
   const session model = devices.load(model_file(args.model).string(), args.session());
   const named_tensors inputs = complete_inputs(model.inputs(), given_inputs(model, args), args.dim_values(), args.seed);
-  model.run(inputs, {.trace = true});
+  warm_up(model, inputs);
   std::vector<double> wall;
   wall.reserve(static_cast<size_t>(args.runs));
   for (int i = 0; i < args.runs; ++i)

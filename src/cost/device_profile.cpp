@@ -50,6 +50,7 @@ device_profile typical_gpu(uint32_t units, bool matrix_units) {
   p.chunk_s = 4e-5;
   p.submit_s = 1e-5;
   p.up = p.down = {.bytes_per_s = 1.2e10, .latency_s = 1e-5};
+  p.input_bytes_per_s = 8e9;
   return p;
 }
 
@@ -63,6 +64,7 @@ device_profile typical_software_gpu(int cores) {
   p.chunk_s = 6e-5;
   p.submit_s = 2e-5;
   p.up = p.down = {.bytes_per_s = 5e9, .latency_s = 5e-6};
+  p.input_bytes_per_s = 8e9;
   return p;
 }
 

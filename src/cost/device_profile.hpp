@@ -56,6 +56,8 @@ struct device_profile {
   /// What one more chunk costs the device beside its work.
   double submit_s = 4e-6;
   link_speed up, down; // host to device, device to host
+  /// Speed at which the host copies a caller's input to memory that the device reads; infinite where it need not.
+  double input_bytes_per_s = std::numeric_limits<double>::infinity();
   /// What nodes took there; null where none were measured.
   std::shared_ptr<const node_times> measured;
 

@@ -41,6 +41,7 @@ constexpr auto fields = std::to_array<field>({
     {"up.latency_s", true, [](device_profile& p) -> double& { return p.up.latency_s; }},
     {"down.bytes_per_s", false, [](device_profile& p) -> double& { return p.down.bytes_per_s; }},
     {"down.latency_s", true, [](device_profile& p) -> double& { return p.down.latency_s; }},
+    {"input_bytes_per_s", false, [](device_profile& p) -> double& { return p.input_bytes_per_s; }},
 });
 
 bool is_sane(const field& f, double value) {

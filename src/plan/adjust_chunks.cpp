@@ -68,15 +68,14 @@ private:
     return set;
   }
 
-  /// Returns the bytes of those values that `set` holds; takes them out of it.
-  double take_bytes(const std::vector<value_id>& values, value_set& set) const {
-    double sum = 0;
+  /// Calls `f` with the bytes of each of those values that `set` holds, and takes them out of it.
+  template <class F>
+  void take(const std::vector<value_id>& values, value_set& set, F&& f) const {
     for (value_id v : values)
       if (v != no_value && set[v]) {
         set[v] = false;
-        sum += value_bytes(p_, dims_, v);
+        f(v, value_bytes(p_, dims_, v));
       }
-    return sum;
   }
 
   /// Returns the last waves of parts: a part ends where it has made enough to read back, or where enough comes for the next
@@ -88,13 +87,13 @@ private:
     for (uint32_t w = 0; w < c.wave_count(); ++w) {
       double needed = 0;
       for (node_id n : c.wave(w))
-        needed += take_bytes(p_.program->nodes[n].inputs, comes);
+        take(p_.program->nodes[n].inputs, comes, [&](value_id, double bytes) { needed += bytes; });
       if (w > 0 && std::max(made, needed) >= copies_beside_bytes) {
         points.push_back(w - 1);
         made = 0;
       }
       for (node_id n : c.wave(w))
-        made += take_bytes(p_.program->nodes[n].outputs, leaves);
+        take(p_.program->nodes[n].outputs, leaves, [&](value_id, double bytes) { made += bytes; });
     }
     return points;
   }
@@ -106,11 +105,9 @@ private:
     chunk_cost cost{.device = c.device, .segment = c.segment, .work_s = (waves - 1) * device.barrier_s};
     for (node_id n : nodes) {
       cost.work_s += predict_node(p_, dims_, n);
-      cost.in_bytes += take_bytes(p_.program->nodes[n].inputs, comes);
-      cost.out_bytes += take_bytes(p_.program->nodes[n].outputs, leaves);
+      take(p_.program->nodes[n].inputs, comes, [&](value_id v, double) { add_upload(cost, p_, dims_, v); });
+      take(p_.program->nodes[n].outputs, leaves, [&](value_id v, double) { add_download(cost, p_, dims_, v); });
     }
-    cost.in_s = link_seconds(cost.in_bytes, device.up);
-    cost.out_s = link_seconds(cost.out_bytes, device.down);
     return cost;
   }
 
@@ -214,6 +211,7 @@ private:
   void add(const draft& from, chunk_id b, draft& result) const {
     chunk_cost& sum = result.costs.back();
     const chunk_cost& other = from.costs[b];
+    sum.host_s += other.host_s;
     sum.in_s += other.in_s;
     sum.work_s += other.work_s + p_.devices[sum.device].profile.barrier_s;
     sum.out_s += other.out_s;

@@ -12,12 +12,12 @@ namespace {
 
 /// When the lanes of a device are free, and when its newest chunks of the segment ended theirs; the newest first.
 struct device_lanes {
-  double in = 0, work = 0, out = 0;
+  double host = 0, in = 0, work = 0, out = 0;
   std::array<double, 2> works{};
   std::array<double, 3> outs{};
   bool used = false; // in this segment
 
-  explicit device_lanes(double start = 0) : in(start), work(start), out(start) {}
+  explicit device_lanes(double start = 0) : host(start), in(start), work(start), out(start) {}
 };
 
 class player {
@@ -67,7 +67,8 @@ private:
     device_lanes& l = lanes_[c.device];
     const bool in_beside = device.copies_beside_work && l.used && c.in_bytes >= copies_beside_bytes;
     const bool out_beside = device.copies_beside_work && next_is_free_[id] && c.out_bytes >= copies_beside_bytes;
-    double start = ready(c), begin = std::max({start, l.work, l.outs[1]});
+    double start = l.host = std::max(ready(c), l.host) + c.host_s;
+    double begin = std::max({start, l.work, l.outs[1]});
     if (in_beside) {
       begin = std::max({start, l.in, l.works[1], l.outs[2]});
       start = l.in = begin + c.in_s;
@@ -110,6 +111,21 @@ double predict_node(const plan& p, std::span<const shape> dims, node_id n) {
   return node_seconds(*p.program, call, dims_of, p.devices[p.placement[n]].profile);
 }
 
+void add_upload(chunk_cost& cost, const plan& p, std::span<const shape> dims, value_id v) {
+  const device_profile& device = p.devices[cost.device].profile;
+  const double bytes = value_bytes(p, dims, v);
+  cost.in_bytes += bytes;
+  cost.in_s += link_seconds(bytes, device.up);
+  if (p.producer[v] < 0)
+    cost.host_s += bytes / device.input_bytes_per_s;
+}
+
+void add_download(chunk_cost& cost, const plan& p, std::span<const shape> dims, value_id v) {
+  const double bytes = value_bytes(p, dims, v);
+  cost.out_bytes += bytes;
+  cost.out_s += link_seconds(bytes, p.devices[cost.device].profile.down);
+}
+
 std::vector<chunk_cost> chunk_costs(const plan& p, std::span<const shape> dims) {
   std::vector<chunk_cost> costs;
   costs.reserve(p.chunks.size());
@@ -120,14 +136,10 @@ std::vector<chunk_cost> chunk_costs(const plan& p, std::span<const shape> dims) 
     for (node_id n : c.nodes)
       cost.work_s += predict_node(p, dims, n);
     cost.work_s += c.barrier_count() * device.barrier_s;
-    for (value_id v : c.uploads) {
-      cost.in_bytes += value_bytes(p, dims, v);
-      cost.in_s += link_seconds(value_bytes(p, dims, v), device.up);
-    }
-    for (value_id v : c.downloads) {
-      cost.out_bytes += value_bytes(p, dims, v);
-      cost.out_s += link_seconds(value_bytes(p, dims, v), device.down);
-    }
+    for (value_id v : c.uploads)
+      add_upload(cost, p, dims, v);
+    for (value_id v : c.downloads)
+      add_download(cost, p, dims, v);
   }
   return costs;
 }

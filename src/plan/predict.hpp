@@ -16,6 +16,7 @@ struct chunk_cost {
   device_index device = 0;
   uint32_t segment = 0;
   double in_s = 0, work_s = 0, out_s = 0; // copies in; nodes and barriers; copies out
+  double host_s = 0;                      // of the host, before the chunk is submitted: it copies callers' inputs
   double in_bytes = 0, out_bytes = 0;     // what the copies move
   std::vector<chunk_id> predecessors;     // ascending; those of its device included
 };
@@ -32,6 +33,10 @@ struct prediction {
   std::vector<chunk_prediction> chunks; // by chunk
   std::vector<double> busy_s;           // by device: work and copies
 };
+
+/// Adds the costs of an upload or a download of a plan to a chunk on `cost.device`.
+void add_upload(chunk_cost& cost, const plan& p, std::span<const shape> dims, value_id v);
+void add_download(chunk_cost& cost, const plan& p, std::span<const shape> dims, value_id v);
 
 /// Returns the costs of a plan's chunks with these dims, by value: `bound_plan::dims` or `expected_dims`.
 std::vector<chunk_cost> chunk_costs(const plan& p, std::span<const shape> dims);

@@ -36,15 +36,16 @@ TEST_CASE("a chain's predicted time is the sum of its nodes, moves and answers",
     d.profile.chunk_s = 10;
     d.profile.up = {.bytes_per_s = 4000, .latency_s = 0.5};
     d.profile.down = {.bytes_per_s = 8000, .latency_s = 0};
+    d.profile.input_bytes_per_s = 2000;
   }
-  // Up 1.5, three launches, two barriers, down 0.5, the answer 10.
+  // The host's copy 2, up 1.5, three launches, two barriers, down 0.5, the answer 10.
   const prediction one = predicted(make_plan(g, {devices[0]}, {}));
-  CHECK(one.makespan_s == Approx(1.5 + 3 + 0.5 + 0.5 + 10));
+  CHECK(one.makespan_s == Approx(2 + 1.5 + 3 + 0.5 + 0.5 + 10));
   CHECK(one.busy_s.at(0) == Approx(5.5));
   CHECK(one.chunks.at(0).copy_s == Approx(2));
   // Node by node on alternating devices: each chunk is up, launch, down; the next waits for the answer.
   const prediction two = predicted(make_plan(g, devices, {placement_policy::round_robin}));
-  CHECK(two.makespan_s == Approx(3 * (1.5 + 1 + 0.5) + 3 * 10));
+  CHECK(two.makespan_s == Approx(2 + 3 * (1.5 + 1 + 0.5) + 3 * 10));
   CHECK(two.busy_s.at(0) == Approx(6));
   CHECK(two.busy_s.at(1) == Approx(3));
 }

@@ -139,7 +139,7 @@ private:
       return arrival(v, d);
     const auto bytes = static_cast<double>(problem_.bytes(v));
     if (made_by < 0)
-      return link_seconds(bytes, profile(d).up);
+      return bytes / profile(d).input_bytes_per_s + link_seconds(bytes, profile(d).up);
     if (placed_[made_by] == no_device)
       return 0; // joined by a data-dependent dim alone
     const device_profile& from = profile(placed_[made_by]);
