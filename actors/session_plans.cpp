@@ -79,9 +79,10 @@ void session_plans::prepare_ahead() {
     return;
   specialisation& s = specialise({{}, {}});
   s.expected = model_->options.dims;
-  s.draft = row_of(model_->options.policy).uses_cost;
+  // Where nothing is decided by predicted times, the first run's dims change nothing.
+  s.draft = row_of(model_->options.policy).uses_cost || copies_matter();
   bool cached = false;
-  plan_of(s, &cached);
+  plan_of(s, false, &cached);
 }
 
 session_plans::specialisation& session_plans::specialise(const given_inputs& inputs) {
@@ -115,13 +116,18 @@ std::vector<device_info> session_plans::usable_devices() const {
   return infos;
 }
 
-plan_options session_plans::options_for(const bindings& symbols) const {
+bool session_plans::copies_matter() const {
+  return std::any_of(devices_.begin(), devices_.end(), [](const device_info& d) { return d.copies_beside_work; });
+}
+
+plan_options session_plans::options_for(const bindings& symbols, bool stay) const {
   // A saved plan is for all devices.
   const bool complete = usable_.size() == devices_.size();
   return {.policy = model_->options.policy,
           .saved = complete ? model_->saved : nullptr,
           .pins = usable_pins(),
-          .expected = symbols};
+          .expected = symbols,
+          .values_stay = stay};
 }
 
 std::shared_ptr<planned_model> session_plans::describe_body(std::shared_ptr<const plan> compiled) {
@@ -142,21 +148,22 @@ planned_model_ptr session_plans::describe(std::shared_ptr<const plan> compiled) 
   return result;
 }
 
-planned_model_ptr session_plans::plan_of(specialisation& s, bool* cached) {
-  if (!s.key)
-    s.key = plan_key(s.hash, usable_devices(), options_for(s.expected));
-  const planned_model_ptr* found = plans_.find(*s.key);
+planned_model_ptr session_plans::plan_of(specialisation& s, bool stay, bool* cached) {
+  std::optional<hash128>& key = s.keys[stay];
+  if (!key)
+    key = plan_key(s.hash, usable_devices(), options_for(s.expected, stay));
+  const planned_model_ptr* found = plans_.find(*key);
   *cached = found != nullptr;
   if (found)
     return *found;
   const auto start = steady::now();
-  const planned_model_ptr made = describe(make_plan(s.program, usable_devices(), options_for(s.expected)));
-  plans_.insert(*s.key, made, [this](const planned_model_ptr& old) { forget_bound_plans_of(*old); });
+  const planned_model_ptr made = describe(make_plan(s.program, usable_devices(), options_for(s.expected, stay)));
+  plans_.insert(*key, made, [this](const planned_model_ptr& old) { forget_bound_plans_of(*old); });
   stats_.plan_ms += milliseconds_since(start);
   return made;
 }
 
-void session_plans::bind_first(const specialisation& s, prepared_run& run) {
+void session_plans::bind_first(const specialisation& s, bool stay, prepared_run& run) {
   hasher h;
   h.add(run.source->compiled->key);
   for (const auto& [name, value] : run.symbols)
@@ -171,7 +178,7 @@ void session_plans::bind_first(const specialisation& s, prepared_run& run) {
     if (run.source->compiled->options.saved)
       throw; // nothing may go elsewhere than it says
     const auto start = steady::now();
-    run.source = describe(plan_that_fits(s.program, usable_devices(), options_for(run.symbols), run.symbols, e));
+    run.source = describe(plan_that_fits(s.program, usable_devices(), options_for(run.symbols, stay), run.symbols, e));
     stats_.plan_ms += milliseconds_since(start);
     spilled_.insert(key, run.source, [this](const planned_model_ptr& old) { forget_bound_plans_of(*old); });
     run.bound = bind(run.source, 0, run.symbols, &run.cached);
@@ -214,10 +221,11 @@ prepared_run session_plans::prepare(const given_inputs& inputs) {
   run.symbols = read_symbols(*s.program, inputs, model_->options.dims);
   if (std::exchange(s.draft, false)) {
     s.expected = run.symbols;
-    s.key.reset();
+    s.keys = {};
   }
-  run.source = plan_of(s, &run.cached);
-  bind_first(s, run);
+  const bool stay = copies_matter() && !inputs.residents.empty();
+  run.source = plan_of(s, stay, &run.cached);
+  bind_first(s, stay, run);
   return run;
 }
 
@@ -277,7 +285,7 @@ void session_plans::restore_memory() {
 }
 
 void session_plans::devices_changed() {
-  specialisations_.for_each([](specialisation& s) { s.key.reset(); });
+  specialisations_.for_each([](specialisation& s) { s.keys = {}; });
   forget_bound_plans();
 }
 

@@ -13,6 +13,7 @@
 #include "actors/model.hpp"
 #include "plan/layout_buckets.hpp"
 
+#include <array>
 #include <utility>
 
 namespace troupe::actors {
@@ -72,23 +73,28 @@ public:
 private:
   struct specialisation {
     std::shared_ptr<const graph> program;
-    hash128 hash;               // of the program
-    bindings expected;          // that plans count on: the first run's, so that the key stays the same from run to run
-    bool draft = true;          // `expected` are not a run's yet
-    std::optional<hash128> key; // of the plan on the devices as they are; nullopt until it is asked for
+    hash128 hash;      // of the program
+    bindings expected; // that plans count on: the first run's, so that the key stays the same from run to run
+    bool draft = true; // `expected` are not a run's yet
+    /// Of the plans on the devices as they are, for values that come and go and for those that stay on devices; nullopt until
+    /// it is asked for.
+    std::array<std::optional<hash128>, 2> keys;
   };
 
   specialisation& specialise(const given_inputs& inputs);
   /// The caller's pins without those to devices that are lost.
   std::vector<placement_pin> usable_pins() const;
-  /// Returns the plan on the devices as they are. Sets `*cached` to whether it was there.
-  planned_model_ptr plan_of(specialisation& s, bool* cached);
+  /// Returns the plan on the devices as they are; `stay`: for runs whose inputs lie on devices. Sets `*cached` to whether it was
+  /// there.
+  planned_model_ptr plan_of(specialisation& s, bool stay, bool* cached);
   planned_model_ptr describe(std::shared_ptr<const plan> compiled);
   std::shared_ptr<planned_model> describe_body(std::shared_ptr<const plan> compiled);
-  plan_options options_for(const bindings& symbols) const;
+  plan_options options_for(const bindings& symbols, bool stay) const;
+  /// Whether plans depend on where values lie between runs: some device copies beside work.
+  bool copies_matter() const;
   std::vector<device_info> usable_devices() const;
   /// Binds the first segment; where a device lacks memory for it, by another plan that fits all of them.
-  void bind_first(const specialisation& s, prepared_run& run);
+  void bind_first(const specialisation& s, bool stay, prepared_run& run);
   /// To be called when `usable_` or `devices_` have changed.
   void devices_changed();
   /// Forgets the bound plans of a plan that is not kept any more.

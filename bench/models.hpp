@@ -26,9 +26,9 @@ inline double median(std::vector<double> samples) {
 }
 
 /// Median wall time of a run in microseconds, over fresh handles of the same input.
-inline double time_runs(const session& model, const named_tensors& inputs, int runs) {
+inline double time_runs(const session& model, const named_tensors& inputs, int runs, int warm_up = 5) {
   std::vector<double> samples;
-  for (int i = -5; i < runs; ++i) {
+  for (int i = -warm_up; i < runs; ++i) {
     const auto start = clock_type::now();
     const run_result result = model.run(inputs);
     if (i >= 0)

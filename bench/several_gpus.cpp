@@ -30,7 +30,7 @@ void bench_transfer(engine& e, int64_t bytes, bool both) {
   for (variable v : large)
     outputs.push_back(first_elements(m, v));
   const session model = e.load(finish(m, outputs), {.policy = placement_policy::round_robin, .fuse = false});
-  const double us = time_runs(model, {{"x", filled(e, dtype::float32, {1})}}, 9);
+  const double us = time_runs(model, {{"x", filled(e, dtype::float32, {1})}}, 9, 20);
   fmt::print("{} of {:5} MiB {:18.1f} GB/s each way\n", both ? "GPU 0 <-> GPU 1" : "GPU 0 -> GPU 1 ", bytes >> 20,
              static_cast<double>(bytes) / us * 1e-3);
 }

@@ -35,7 +35,7 @@ public:
   std::optional<chunk_adjustment> run() {
     // From the back, so that chunks in front keep their numbers.
     for (auto id = static_cast<chunk_id>(p_.chunks.size()); id-- > 0;)
-      if (p_.devices[p_.chunks[id].device].copies_beside_work)
+      if (p_.devices[p_.chunks[id].device].copies_beside_work && !p_.options.values_stay)
         cuts_ += keep_if_better(cut(best_, id));
     if (best_.size() <= most_joined)
       join_all();

@@ -229,7 +229,7 @@ void cut_chunks(plan& p, const std::shared_ptr<const graph>& g, const chunk_assi
 /// much as can be.
 bool may_adjust(const plan& p) {
   const bool cuts = std::any_of(p.chunks.begin(), p.chunks.end(), [&](const chunk& c) {
-    return p.devices[c.device].copies_beside_work && c.wave_count() > 1 && !c.downloads.empty();
+    return p.devices[c.device].copies_beside_work && c.wave_count() > 1 && !p.options.values_stay;
   });
   return !p.options.saved && p.options.policy != placement_policy::round_robin && (cuts || p.chunks.size() > 1);
 }

@@ -114,6 +114,8 @@ struct plan_options {
   bindings expected;
   /// Bytes that `greedy_memory` may fill, by device; empty: each device's `memory_bytes`.
   std::vector<int64_t> budgets;
+  /// Whether inputs and outputs mostly stay on their device between runs: chunks are not cut to hide their copies then.
+  bool values_stay = false;
 };
 
 struct plan;

@@ -70,7 +70,7 @@ hash128 plan_key(const hash128& program, std::span<const device_info> devices, c
   h.add(devices.size());
   for (const device_info& d : devices)
     add_device(h, d);
-  const auto& [policy, saved, pins, expected, budgets] = options;
+  const auto& [policy, saved, pins, expected, budgets, values_stay] = options;
   h.add(policy);
   h.add(saved != nullptr);
   if (saved)
@@ -85,6 +85,7 @@ hash128 plan_key(const hash128& program, std::span<const device_info> devices, c
     h.add(name);
     h.add(value);
   }
+  h.add(values_stay);
   h.add(budgets.size());
   for (int64_t bytes : budgets)
     h.add(quantised(bytes));

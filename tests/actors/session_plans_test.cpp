@@ -142,3 +142,21 @@ TEST_CASE("devices let go of what was bound of a plan that left the cache", "[ac
   REQUIRE(s.log(0).installs.size() == 17);
   CHECK(s.log(0).retired == std::vector<uint64_t>{s.log(0).installs[0].bound->id});
 }
+
+TEST_CASE("runs whose inputs stay on devices have a plan of their own where copies go beside work", "[actors][E7][B7]") {
+  std::vector<device_info> devices = two_devices();
+  const auto prepare_staying = [](session_plans& plans) {
+    const named_device_tensors staying{{"x", make_host_resident(tensor(dtype::float32, {2, 3}), "a")}};
+    return plans.prepare({{}, staying}).source;
+  };
+  session_plans one_queue = plans_of(batched_chain(), {}, devices);
+  CHECK(prepare(one_queue, {2, 3}).source == prepare_staying(one_queue));
+  devices[0].copies_beside_work = true;
+  session_plans several = plans_of(batched_chain(), {}, devices);
+  const planned_model_ptr coming = prepare(several, {2, 3}).source;
+  const planned_model_ptr staying = prepare_staying(several);
+  CHECK_FALSE(coming->compiled->options.values_stay);
+  CHECK(staying->compiled->options.values_stay);
+  CHECK(prepare(several, {2, 3}).source == coming);
+  CHECK(prepare_staying(several) == staying);
+}

@@ -60,6 +60,8 @@ TEST_CASE("a chunk is cut where read-back hides behind work", "[plan][E7][C7]") 
   CHECK(chunk_count(early_output(5, large), slow_gpu(3, 0.5, 0.001)) == 1);
   // Read-back volume.
   CHECK(chunk_count(early_output(5, 1000), slow_gpu(3, 0)) == 1);
+  // Values that stay on the GPU are not copied.
+  CHECK(make_plan(early_output(5, large), slow_gpu(3, 0.5), {.values_stay = true})->chunks.size() == 1);
   // A GPU that copies on its only queue gains nothing.
   std::vector<device_info> one_queue = slow_gpu(3, 0.5);
   one_queue[0].copies_beside_work = false;
