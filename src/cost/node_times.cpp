@@ -4,6 +4,7 @@
 #include "ops/graph_hash.hpp"
 #include "ops/op.hpp"
 
+#include <algorithm>
 #include <unordered_set>
 
 namespace troupe {
@@ -92,7 +93,7 @@ double node_times::seconds(const node_identity& which, double roofline_s) const 
   if (const auto found = nodes_.find(which.key); found != nodes_.end())
     return found->second;
   const auto found = operators_.find(which.op);
-  return found == operators_.end() ? roofline_s : found->second * roofline_s;
+  return found == operators_.end() ? roofline_s : found->second * std::max(roofline_s, least_roofline_s);
 }
 
 } // namespace troupe

@@ -34,11 +34,15 @@ struct node_identity {
 /// Returns the identity of a call of `program`'s node `n` with operands of these types and shapes.
 node_identity identity_of(const graph& program, const node& n, const call_shapes& call);
 
+/// The least time by the roofline that ratios count with: it gives tiny nodes next to nothing, and what they take beyond that says
+/// nothing about large ones.
+inline constexpr double least_roofline_s = 1e-6;
+
 /// Sums over the nodes of one operator that were measured. Sums and not their ratio, so that a model of tiny nodes does not undo
 /// what a large one showed.
 struct operator_times {
   double measured_s = 0;
-  double roofline_s = 0;
+  double roofline_s = 0; // of each at least `least_roofline_s`
 
   double ratio() const { return measured_s / roofline_s; }
   bool operator==(const operator_times&) const = default;

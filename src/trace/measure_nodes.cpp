@@ -38,7 +38,7 @@ public:
       calls += count;
       operator_times& sums = result.operators[identity.op];
       sums.measured_s += count * each;
-      sums.roofline_s += count * roofline_s;
+      sums.roofline_s += count * std::max(roofline_s, least_roofline_s);
     }
     for (auto& [key, seconds] : result.nodes)
       seconds = nodes[key].first / nodes[key].second;

@@ -89,6 +89,13 @@ TEST_CASE("what decides a node's time decides its key", "[cost][A14]") {
   CHECK_FALSE(key_after([](product& p) { std::swap(p.dims[1], p.dims[2]); }) == key);
 }
 
+TEST_CASE("a ratio counts tiny nodes as if they took a launch's time by the roofline", "[cost][A14]") {
+  const node_times times({.nodes = {}, .operators = {{"Cast", {3e-6, 2e-6}}}});
+  const node_identity cast{number(1), "Cast"};
+  CHECK(times.seconds(cast, 1e-12) == Approx(1.5e-6));
+  CHECK(times.seconds(cast, 1e-3) == Approx(1.5e-3));
+}
+
 TEST_CASE("views take no time, whatever was measured", "[cost][A14]") {
   const device_profile device = measured({.operators = {{"Reshape", {3.0, 1.0}}}});
   CHECK(seconds({.launches = false, .identity = std::make_shared<node_identity>(node_identity{{}, "Reshape"})},
