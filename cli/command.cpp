@@ -7,9 +7,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
 #include <array>
 #include <charconv>
+#include <chrono>
 #include <fstream>
 #include <random>
 #include <sys/resource.h>

@@ -29,7 +29,8 @@ public:
         parameter_memory_(context_, memory_use::parameters, options.force_non_coherent), kernels_(context_),
         installed_(device_memory_, parameter_memory_), imports_(context_, options.blocks),
         residents_(context_, name, device_memory_, upload_memory_, download_memory_, imports_), clock_(context_),
-        queue_(context_), uploads_(context_, upload_memory_, queue_, options.force_staging), weights_(device_memory_, uploads_) {
+        queue_(context_), uploads_(context_, upload_memory_, queue_, options.force_staging),
+        weights_(device_memory_, uploads_) {
     info_.name = std::move(name);
     info_.kind = device_kind::vulkan;
     info_.description = context_.facts().name;
