@@ -1,5 +1,5 @@
 // What planning costs the host, on GPUs that need not be there: plans, bindings and kernel choice are the host's work alone.
-// Recording, which a new bucket costs besides, is not in it (bench_gpu).
+// Recording, which a new bucket costs besides, is not in it (bench_buckets).
 //
 //   bench_planning MODEL.onnx [NAME=VALUE…] [STEPS]
 //
@@ -8,6 +8,7 @@
 // whose plan is cached; and, where a value grows, exact binding, binding in a new bucket and inside one, kernels of the dynamic
 // calls, comparing them and filling the parameters.
 #include "actors/session_plans.hpp"
+#include "bench/growing_dims.hpp"
 #include "loader/onnx_loader.hpp"
 #include "plan/layout_buckets.hpp"
 #include "plan/policies.hpp"
@@ -18,6 +19,7 @@
 #include <chrono>
 
 using namespace troupe;
+using namespace troupe::bench;
 
 namespace {
 
@@ -55,28 +57,6 @@ std::vector<device_info> devices(size_t gpus) {
   }
   all.push_back({.name = "cpu", .memory_bytes = int64_t{1} << 40, .fallback = true, .profile = typical_cpu(16)});
   return all;
-}
-
-struct arguments {
-  bindings values;
-  std::vector<std::string> growing;
-  int64_t steps = 200;
-};
-
-arguments parse(int argc, char** argv) {
-  arguments a;
-  for (int i = 2; i < argc; ++i) {
-    const std::string text = argv[i];
-    const size_t equals = text.find('=');
-    if (equals == std::string::npos) {
-      a.steps = std::stoll(text);
-      continue;
-    }
-    a.values[text.substr(0, equals)] = std::stoll(text.substr(equals + 1));
-    if (text.back() == '+')
-      a.growing.push_back(text.substr(0, equals));
-  }
-  return a;
 }
 
 /// Times of the steps, by what a step did.
@@ -179,14 +159,7 @@ void print_planning(const char* file) {
 /// Prints what a run costs whose plan is there: inputs checked, keys made, plan found.
 void print_hit(const char* file, const bindings& values) {
   actors::session_plans plans(actors::make_model(load_model(file), {}, 0), devices(1));
-  named_tensors inputs;
-  for (const actors::model_ptr m = actors::make_model(load_model(file), {}, 0); const value_info& input : m->inputs) {
-    shape actual;
-    if (input.dims)
-      for (const dim& d : *input.dims)
-        actual.push_back(d.evaluate(values));
-    inputs[input.name] = tensor(input.type, actual);
-  }
+  const named_tensors inputs = inputs_of(actors::make_model(load_model(file), {}, 0)->inputs, values);
   plans.prepare({inputs, {}});
   constexpr int hits = 2000;
   const double ms = median_ms([&] {
@@ -196,13 +169,12 @@ void print_hit(const char* file, const bindings& values) {
   fmt::print("a run whose plan is cached: {:.2f} us\n", ms * 1e3 / hits);
 }
 
-void print_steps(const char* file, arguments a) {
+void print_steps(const char* file, growing_dims a) {
   const auto program = std::make_shared<const graph>(rewrite(load_model(file), {}));
   binder b(make_plan(program, devices(1), {}));
   for (int64_t i = 0; i < a.steps; ++i) {
     b.step(a.values);
-    for (const std::string& name : a.growing)
-      ++a.values[name];
+    a.grow();
   }
   b.print();
 }
@@ -215,7 +187,7 @@ int main(int argc, char** argv) {
     return 2;
   }
   try {
-    const arguments a = parse(argc, argv);
+    const growing_dims a = parse_dims(argc, argv, 2);
     print_planning(argv[1]);
     print_hit(argv[1], a.values);
     if (!a.growing.empty())
