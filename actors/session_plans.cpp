@@ -157,7 +157,7 @@ planned_model_ptr session_plans::plan_of(specialisation& s, bool stay, bool* cac
   if (found)
     return *found;
   const auto start = steady::now();
-  const planned_model_ptr made = describe(make_plan(s.program, usable_devices(), options_for(s.expected, stay)));
+  planned_model_ptr made = describe(make_plan(s.program, usable_devices(), options_for(s.expected, stay)));
   plans_.insert(*key, made, [this](const planned_model_ptr& old) { forget_bound_plans_of(*old); });
   stats_.plan_ms += milliseconds_since(start);
   return made;
