@@ -95,8 +95,9 @@ std::string chain_of_products(const test::scratch_folder& folder, bool apart) {
 }
 
 int64_t peak_host_bytes(const std::string& model) {
-  const auto ran = test::run_command(fmt::format(
-      "bench {} --devices vulkan:0 --dim n=1 --dim width={} --runs 1 --warmup 0 --warmup-seconds 0 --json", model, weight_width));
+  const auto ran = test::run_command(
+      fmt::format("bench {} --devices vulkan:0 --dim n=1 --dim width={} --runs 1 --warmup 0 --warmup-seconds 0 --json",
+                  model, weight_width));
   REQUIRE(ran.status == 0);
   return nlohmann::json::parse(ran.output).at("peak_bytes");
 }
