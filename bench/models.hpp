@@ -3,6 +3,7 @@
 
 #include "actors/engine.hpp"
 #include "layers/model_builder.hpp"
+#include "trace/measure_nodes.hpp"
 
 #include <fmt/format.h>
 
@@ -18,11 +19,6 @@ inline graph finish(model_builder& m, const std::vector<variable>& outputs) {
   for (size_t i = 0; i < outputs.size(); ++i)
     m.output(i == 0 ? "y" : fmt::format("y{}", i), outputs[i]);
   return m.build();
-}
-
-inline double median(std::vector<double> samples) {
-  std::sort(samples.begin(), samples.end());
-  return samples[samples.size() / 2];
 }
 
 /// Median wall time of a run in microseconds, over fresh handles of the same input.

@@ -13,6 +13,7 @@
 #include "plan/layout_buckets.hpp"
 #include "plan/policies.hpp"
 #include "rewrite/rewrite.hpp"
+#include "trace/measure_nodes.hpp"
 #include "vulkan/dynamic_calls.hpp"
 
 #include <algorithm>
@@ -27,13 +28,6 @@ using steady = std::chrono::steady_clock;
 
 double ms_since(steady::time_point start) {
   return std::chrono::duration<double, std::milli>(steady::now() - start).count();
-}
-
-double median(std::vector<double> samples) {
-  if (samples.empty())
-    return 0;
-  std::sort(samples.begin(), samples.end());
-  return samples[samples.size() / 2];
 }
 
 /// Large GPUs, and a CPU for what they cannot run.

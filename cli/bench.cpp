@@ -3,6 +3,7 @@
 // Every iteration gets fresh inputs in fresh memory, made before its clock starts; what is timed is upload, run and download.
 // With `--bind` a decode step is timed: bound inputs lie on their device before the clock starts, bound outputs stay there.
 #include "cli/command.hpp"
+#include "cli/keep.hpp"
 #include "cli/summary.hpp"
 #include "plan/predict.hpp"
 
@@ -151,10 +152,7 @@ measurement measure(const bench_arguments& args) {
   for (const device_info& d : devices.devices())
     m.device_names.push_back(d.name);
   const bound_plan_ptr bound = model.bind_for(fresh_inputs(model, args, base, 0));
-  const plan& p = *bound->source;
-  // Dims of later segments are known only in a run.
-  m.predicted_ms =
-      1e3 * predict(p, p.segment_count == 1 ? bound->dims : expected_dims(*p.program, args.dim_values())).makespan_s;
+  m.predicted_ms = 1e3 * predict(*bound->source, dims_of_runs(*bound, args.dim_values())).makespan_s;
   if (!args.trace.empty()) { // one more run, so that none of those measured pays for it
     named_tensors inputs = fresh_inputs(model, args, base, args.runs);
     run_options options = staying.prepare(inputs);
