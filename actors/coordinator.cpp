@@ -77,12 +77,12 @@ void coordinator_state::start_attempt(const run_request_ptr& request) {
 }
 
 void coordinator_state::start_segment(execution& e, uint32_t segment) {
-  bool cached = true;
-  const bound_plan_ptr bound = segment == 0 && e.first_bound()
-                                   ? e.first_bound()
-                                   : options_.plans->bind(e.planned(), segment, e.symbols(), &cached);
-  if (!cached)
-    e.note_miss();
+  bound_plan_ptr bound;
+  try {
+    bound = segment == 0 ? e.prepared().bound : options_.plans->bind(e.prepared(), segment);
+  } catch (const memory_shortage& why) {
+    return start_over_spilled(e, why);
+  }
   retire_evicted();
   installation& i = install(bound, e.planned());
   ready_.clear();
@@ -134,8 +134,7 @@ void coordinator_state::on_chunk(chunk_ended& ended) {
     return drain(e);
   if (!ended.result.ok() && ended.result.code == errc::out_of_memory && wait_for_memory(e))
     return;
-  if (!ended.result.ok() && make_room(device, bound_plan_ptr(e.bound()), *planned_model_ptr(e.planned()),
-                                      {ended.result.code, ended.result.message}))
+  if (!ended.result.ok() && make_room(device, bound_plan_ptr(e.bound()), {ended.result.code, ended.result.message}))
     return;
   if (!ended.result.ok())
     return end_early(e,

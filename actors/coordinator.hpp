@@ -86,6 +86,8 @@ private:
   void start_control(execution& e, chunk_work work);
   void go_on(const chunk_place& place);
   void start_body(execution& e, const chunk_place& place, control_flow::body_call call);
+  /// Returns the bytes that the run's executions use now, by device of the plan.
+  std::vector<int64_t> memory_of(const run_request_ptr& request) const;
   void finish_body(execution& e);
   void finish_control(execution& e, const chunk_place& place);
   /// Returns "Loop 'x', iteration 3: " for an execution of a body, through all levels from the model's on.
@@ -121,9 +123,12 @@ private:
   /// Ends what still goes on for a run that has been answered: its execution and those of bodies.
   void end_all(const run_request_ptr& request);
   void lose_device(size_t device, const std::string& why);
-  /// Where a device lacked memory for its part of a bound plan: plans again with less for it and starts the bound plan's
-  /// executions over. Returns whether that was the failure.
-  bool make_room(size_t device, const bound_plan_ptr& bound, const planned_model& planned, const failure& why);
+  /// Where a device lacked memory for its part of a bound plan: lets go of bound plans that nobody runs, or, where that was not
+  /// it, plans with less memory; starts the bound plan's executions over. Returns whether that was the failure.
+  bool make_room(size_t device, const bound_plan_ptr& bound, const failure& why);
+  /// Starts an execution over whose next segment does not fit, by a plan in which it does; between segments nothing of it is in
+  /// flight. Throws where there is no such plan.
+  void start_over_spilled(execution& e, const memory_shortage& why);
   /// Where other runs are in flight, whose memory comes back: lets the execution's run wait until one of them has ended.
   /// Returns whether it waits.
   bool wait_for_memory(const execution& e);

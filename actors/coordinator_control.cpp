@@ -51,12 +51,25 @@ void coordinator_state::go_on(const chunk_place& place) {
 }
 
 void coordinator_state::start_body(execution& e, const chunk_place& place, control_flow::body_call call) {
-  prepared_run prepared = options_.plans->prepare_body(body_of(e, place.chunk, call.body), call.inputs, e.symbols());
+  prepared_run prepared = options_.plans->prepare_body(body_of(e, place.chunk, call.body), call.inputs,
+                                                       e.prepared().symbols, memory_of(e.request()));
   auto fresh =
       std::make_unique<execution>(e.request(), std::move(prepared), options_.completion, place, std::move(call.inputs));
   execution& body = *fresh;
   executions_.emplace(body.id(), std::move(fresh));
   start_segment(body, 0);
+}
+
+std::vector<int64_t> coordinator_state::memory_of(const run_request_ptr& request) const {
+  std::vector<int64_t> bytes;
+  for (const auto& [id, e] : executions_) {
+    if (e->request() != request || !e->bound())
+      continue;
+    bytes.resize(e->planned()->devices.size());
+    for (device_index d = 0; d < bytes.size(); ++d)
+      bytes[d] += bytes_needed(*e->bound()->layout, d);
+  }
+  return bytes;
 }
 
 void coordinator_state::finish_body(execution& e) {

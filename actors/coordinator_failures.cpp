@@ -15,7 +15,7 @@ constexpr int max_shortages = 8;
 } // namespace
 
 void coordinator_state::end_early(execution& e, const failure& why) {
-  const run_request_ptr request = e.request();
+  const auto request = run_request_ptr(e.request()); // the execution ends here
   request->result.fail({why.code, position_of(e) + why.message});
   end_all(request);
 }
@@ -77,15 +77,15 @@ void coordinator_state::lose_device(size_t device, const std::string& why) {
   }
 }
 
-bool coordinator_state::make_room(size_t device, const bound_plan_ptr& bound, const planned_model& planned,
-                                  const failure& why) {
+bool coordinator_state::make_room(size_t device, const bound_plan_ptr& bound, const failure& why) {
   if (why.code != errc::out_of_memory)
     return false;
   const std::string note =
       fmt::format("device '{}' had less memory than it claims: {}", devices_[device].handle.info.name, why.message);
-  options_.plans->lower_memory(device, bytes_needed(*bound->layout, *index_in(planned, device)));
-  retire_evicted();
+  const bool idle = std::any_of(installations_.begin(), installations_.end(),
+                                [](const auto& entry) { return entry.second.in_use == 0; });
   std::vector<run_request_ptr> again;
+  int64_t needed = 0; // by a run that does not get it by letting idle plans go
   for (execution_id id :
        executions_where([&](const execution& e) { return !e.stopped() && e.bound() && e.bound()->id == bound->id; })) {
     const auto found = executions_.find(id);
@@ -98,16 +98,36 @@ bool coordinator_state::make_room(size_t device, const bound_plan_ptr& bound, co
       end_early(e, {why.code, note});
       continue;
     }
+    if (request->shortages > 1 || !idle)
+      needed = std::max(needed, memory_of(request)[*index_in(*e.planned(), device)]);
     again.push_back(request);
     end_all(request);
   }
+  if (needed > 0)
+    options_.plans->lower_memory(device, needed);
+  else
+    options_.plans->forget_bound_plans();
+  retire_evicted();
   for (const run_request_ptr& request : again)
     start_attempt(request);
   return true;
 }
 
+void coordinator_state::start_over_spilled(execution& e, const memory_shortage& why) {
+  options_.plans->spill(e.prepared(), why);
+  retire_evicted();
+  const auto request = run_request_ptr(e.request()); // the execution ends here
+  const std::optional<chunk_place> purpose = e.purpose();
+  e.abort();
+  drain(e);
+  if (purpose)
+    self_->send(self_, continue_control{purpose->execution, purpose->chunk});
+  else
+    start_attempt(request);
+}
+
 bool coordinator_state::wait_for_memory(const execution& e) {
-  const run_request_ptr request = e.request();
+  const auto request = run_request_ptr(e.request());
   const auto is_other = [&](const auto& entry) { return entry.second->request() != request; };
   if (std::none_of(executions_.begin(), executions_.end(), is_other))
     return false;

@@ -47,7 +47,7 @@ void coordinator_state::on_installed(const plan_installed& answer) {
     return;
   if (answer.why.code == errc::device_lost)
     return lose_device(i.planned->devices[answer.self], answer.why.message);
-  if (make_room(i.planned->devices[answer.self], bound_plan_ptr(i.bound), *planned_model_ptr(i.planned), answer.why))
+  if (make_room(i.planned->devices[answer.self], bound_plan_ptr(i.bound), answer.why))
     return;
   options_.plans->forget_bound_plans();
   const failure why{answer.why.code, fmt::format("device '{}' cannot take its part of the plan: {}",

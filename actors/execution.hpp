@@ -43,11 +43,9 @@ public:
   const std::optional<chunk_place>& purpose() const { return purpose_; }
   /// The segment that runs now; null between two.
   const bound_plan_ptr& bound() const { return bound_; }
-  /// The first segment, where it was bound ahead; else null.
-  const bound_plan_ptr& first_bound() const { return prepared_.bound; }
   uint32_t slot() const { return slot_; }
-  /// Values of all symbols known so far: what the next segment is bound to.
-  const bindings& symbols() const { return prepared_.symbols; }
+  /// What is executed; its symbols are all that are known so far: what the next segment is bound to.
+  prepared_run& prepared() { return prepared_; }
 
   /// Begins a segment on an arena slot; appends its first ready chunks.
   void start(bound_plan_ptr bound, uint32_t slot, std::vector<chunk_id>& ready);
@@ -85,8 +83,6 @@ public:
 
   /// Gives up bound plan and slot.
   void leave_segment() { bound_ = nullptr; }
-  /// States that some binding was not in the cache.
-  void note_miss() { prepared_.cached = false; }
 
   /// Ends the attempt: devices drop chunks that they still hold.
   void stop() { stop_->store(true); }

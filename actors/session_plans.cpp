@@ -163,26 +163,31 @@ planned_model_ptr session_plans::plan_of(specialisation& s, bool stay, bool* cac
   return made;
 }
 
-void session_plans::bind_first(const specialisation& s, bool stay, prepared_run& run) {
+void session_plans::bind_first(prepared_run& run) {
   hasher h;
-  h.add(run.source->compiled->key);
+  h.add(run.asked->compiled->key);
   for (const auto& [name, value] : run.symbols)
     h.add(value); // a plan's symbols are always the same
-  const hash128 key = h.digest();
-  if (spilled_.size() > 0)
-    if (const planned_model_ptr* found = spilled_.find(key))
-      run.source = *found;
+  for (int64_t bytes : run.taken)
+    h.add(bytes);
+  run.key = h.digest();
+  const planned_model_ptr* spilled = spilled_.size() > 0 ? spilled_.find(run.key) : nullptr;
+  run.source = spilled ? *spilled : run.asked;
   try {
-    run.bound = bind(run.source, 0, run.symbols, &run.cached);
+    run.bound = bind(run, 0);
   } catch (const memory_shortage& e) {
-    if (run.source->compiled->options.saved)
-      throw; // nothing may go elsewhere than it says
-    const auto start = steady::now();
-    run.source = describe(plan_that_fits(s.program, usable_devices(), options_for(run.symbols, stay), run.symbols, e));
-    stats_.plan_ms += milliseconds_since(start);
-    spilled_.insert(key, run.source, [this](const planned_model_ptr& old) { forget_bound_plans_of(*old); });
-    run.bound = bind(run.source, 0, run.symbols, &run.cached);
+    spill(run, e);
+    run.source = *spilled_.find(run.key);
+    run.bound = bind(run, 0);
   }
+}
+
+void session_plans::spill(const prepared_run& run, const memory_shortage& why) {
+  const auto start = steady::now();
+  auto made = describe_body(plan_that_fits(*run.asked->compiled, run.symbols, run.taken, why));
+  made->output_names = run.asked->output_names;
+  stats_.plan_ms += milliseconds_since(start);
+  spilled_.insert(run.key, std::move(made), [this](const planned_model_ptr& old) { forget_bound_plans_of(*old); });
 }
 
 std::vector<placement_pin> session_plans::usable_pins() const {
@@ -194,7 +199,7 @@ std::vector<placement_pin> session_plans::usable_pins() const {
 }
 
 prepared_run session_plans::prepare_body(const planned_model_ptr& body, std::span<const tensor> inputs,
-                                         const bindings& around) const {
+                                         const bindings& around, std::vector<int64_t> taken) {
   const graph& program = *body->compiled->program;
   expects(inputs.size() == program.inputs.size(), "prepare_body: another number of inputs than the body has");
   bindings given;
@@ -206,7 +211,10 @@ prepared_run session_plans::prepare_body(const planned_model_ptr& body, std::spa
     shapes.push_back(&inputs[i].dims());
     bind_elements(program.values[program.inputs[i]], inputs[i], given);
   }
-  return {.source = body, .symbols = bind_inputs(program, shapes, given), .cached = true};
+  prepared_run run{
+      .symbols = bind_inputs(program, shapes, given), .cached = true, .taken = std::move(taken), .asked = body};
+  bind_first(run);
+  return run;
 }
 
 void session_plans::check(const given_inputs& inputs, const std::vector<std::string>& keep) const {
@@ -224,28 +232,29 @@ prepared_run session_plans::prepare(const given_inputs& inputs) {
     s.keys = {};
   }
   const bool stay = copies_matter() && !inputs.residents.empty();
-  run.source = plan_of(s, stay, &run.cached);
-  bind_first(s, stay, run);
+  run.asked = plan_of(s, stay, &run.cached);
+  bind_first(run);
   return run;
 }
 
-bound_plan_ptr session_plans::bind(const planned_model_ptr& planned, uint32_t segment, const bindings& symbols,
-                                   bool* cached) {
+bound_plan_ptr session_plans::bind(prepared_run& run, uint32_t segment) {
   hasher h;
-  h.add(planned->serial);
+  h.add(run.source->serial);
   h.add(segment);
-  for (const auto& [name, value] : symbols)
+  for (const auto& [name, value] : run.symbols)
     h.add(value); // a plan's symbols are always the same
   const hash128 key = h.digest();
-  if (const bound_plan_ptr* found = bound_.find(key))
-    return *found;
-  if (cached)
-    *cached = false;
-  const auto start = steady::now();
-  bound_plan_ptr bound = layouts_.bind(planned->compiled, segment, symbols);
-  bound_.insert(key, bound, [this](const bound_plan_ptr& old) { evicted_.push_back(old->id); });
-  stats_.plan_ms += milliseconds_since(start);
-  return bound;
+  const bound_plan_ptr* found = bound_.find(key);
+  if (!found) {
+    run.cached = false;
+    const auto start = steady::now();
+    found = &bound_.insert(key, layouts_.bind(run.source->compiled, segment, run.symbols),
+                           [this](const bound_plan_ptr& old) { evicted_.push_back(old->id); });
+    stats_.plan_ms += milliseconds_since(start);
+  }
+  if (!run.taken.empty() && run.source == run.asked) // what spills was made for what is left
+    check_memory(*(*found)->layout, run.taken);
+  return *found;
 }
 
 void session_plans::forget_bound_plans() {

@@ -1,6 +1,7 @@
 // What a session knows about its model: from inputs to a bound plan, with everything cached that can be used again.
 //
-// Where a device lacks memory for a binding, that binding alone gets a plan that spills to the other devices.
+// Where a device lacks memory for a binding, that binding alone gets a plan that spills to the other devices. A body's binding
+// has the memory that the executions around it leave.
 //
 // Three levels, each a cache: the model is specialised to the ranks of inputs whose shape the file does not state and to the
 // values of inputs that decide shapes (rewrite), planned for a device set, and bound to concrete dims. A change of any of
@@ -23,7 +24,10 @@ struct prepared_run {
   planned_model_ptr source;
   bindings symbols; // what the inputs say
   bool cached = false;
-  bound_plan_ptr bound; // the first segment, where it is bound already
+  std::vector<int64_t> taken; // bytes that executions around a body use, by device of the plan; empty for a model
+  bound_plan_ptr bound;       // the first segment
+  planned_model_ptr asked;    // `source`, or where that spills: what it stands for …
+  hash128 key;                // … for this binding of it
 };
 
 class session_plans {
@@ -42,14 +46,17 @@ public:
   void check(const given_inputs& inputs, const std::vector<std::string>& keep) const;
 
   /// Returns what an execution of a body with these inputs executes; `around` are the symbols' values in the execution that
-  /// it is for. Throws `errc::invalid_input` where the inputs are not what was planned.
-  prepared_run prepare_body(const planned_model_ptr& body, std::span<const tensor> inputs,
-                            const bindings& around) const;
+  /// it is for, `taken` the bytes that the run uses meanwhile, by device of the plan. Throws `errc::invalid_input` where the
+  /// inputs are not what was planned, and what binding throws.
+  prepared_run prepare_body(const planned_model_ptr& body, std::span<const tensor> inputs, const bindings& around,
+                            std::vector<int64_t> taken);
 
-  /// Returns a segment bound to `symbols`, from the cache where it is there.
-  /// Sets `*cached` to false where it was not.
-  bound_plan_ptr bind(const planned_model_ptr& planned, uint32_t segment, const bindings& symbols,
-                      bool* cached = nullptr);
+  /// Returns a segment of the run's plan bound to its symbols, from the cache where it is there; sets `run.cached` to false
+  /// where it was not. Throws `memory_shortage` where it does not fit: see `spill`.
+  bound_plan_ptr bind(prepared_run& run, uint32_t segment);
+  /// Sees to it that the next run with the binding that `run` began with gets a plan in which all segments fit that `run.symbols`
+  /// state; `why` is how it did not. Throws `errc::out_of_memory` where there is none.
+  void spill(const prepared_run& run, const memory_shortage& why);
 
   /// Removes a device (an index among the engine's devices) from the set.
   void remove_device(size_t device);
@@ -93,8 +100,8 @@ private:
   /// Whether plans depend on where values lie between runs: some device copies beside work.
   bool copies_matter() const;
   std::vector<device_info> usable_devices() const;
-  /// Binds the first segment; where a device lacks memory for it, by another plan that fits all of them.
-  void bind_first(const specialisation& s, bool stay, prepared_run& run);
+  /// Binds the first segment of `run.asked`; where a device lacks memory for it, by another plan that fits all of them.
+  void bind_first(prepared_run& run);
   /// To be called when `usable_` or `devices_` have changed.
   void devices_changed();
   /// Forgets the bound plans of a plan that is not kept any more.
@@ -108,7 +115,7 @@ private:
   plan_cache<planned_model_ptr> plans_; // by plan_key
   plan_cache<bound_plan_ptr> bound_;
   layout_buckets layouts_;
-  plan_cache<planned_model_ptr> spilled_; // by the key of a plan that does not fit, and symbols: what is run instead
+  plan_cache<planned_model_ptr> spilled_; // by `prepared_run::key` of a plan that does not fit: what is run instead
   std::vector<uint64_t> evicted_;
   uint64_t plans_made_ = 0;
   session_stats stats_;

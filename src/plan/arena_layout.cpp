@@ -88,24 +88,6 @@ std::vector<int64_t> transfer_bytes(const arena_layout& l) {
   return sums;
 }
 
-/// Throws where some device has less than it needs, naming all that do.
-void check_memory(const arena_layout& l) {
-  const plan& p = *l.source;
-  std::vector<int64_t> needed;
-  std::string shortages;
-  for (size_t d = 0; d < p.devices.size(); ++d) {
-    const device_memory& m = l.memory[d];
-    needed.push_back(bytes_needed(l, static_cast<device_index>(d)));
-    if (needed[d] > p.devices[d].memory_bytes)
-      shortages +=
-          fmt::format("{}device '{}': {} bytes needed (arena {}, weights {}, inputs and outputs {}), {} bytes allowed",
-                      shortages.empty() ? "" : "; ", p.devices[d].name, needed[d], m.arena_bytes, p.weight_bytes[d],
-                      m.transfer_bytes, p.devices[d].memory_bytes);
-  }
-  if (!shortages.empty())
-    throw memory_shortage(shortages, std::move(needed));
-}
-
 void lay_out_devices(arena_layout& l, std::span<const shape> shapes) {
   const plan& p = *l.source;
   const std::vector<int64_t> transfers = transfer_bytes(l);
@@ -122,6 +104,25 @@ void lay_out_devices(arena_layout& l, std::span<const shape> shapes) {
 int64_t bytes_needed(const arena_layout& l, device_index d) {
   const device_memory& m = l.memory[d];
   return checked_add(checked_add(m.arena_bytes, m.transfer_bytes), l.source->weight_bytes[d]);
+}
+
+void check_memory(const arena_layout& l, std::span<const int64_t> taken) {
+  const plan& p = *l.source;
+  std::vector<int64_t> needed;
+  std::string shortages;
+  for (device_index d = 0; d < p.devices.size(); ++d) {
+    const device_memory& m = l.memory[d];
+    const int64_t others = d < taken.size() ? taken[d] : 0;
+    needed.push_back(checked_add(bytes_needed(l, d), others));
+    if (needed[d] <= p.devices[d].memory_bytes || needed[d] == others)
+      continue;
+    shortages += fmt::format(
+        "{}device '{}': {} bytes needed (arena {}, weights {}, inputs and outputs {}{}), {} bytes allowed",
+        shortages.empty() ? "" : "; ", p.devices[d].name, needed[d], m.arena_bytes, p.weight_bytes[d], m.transfer_bytes,
+        others > 0 ? fmt::format(", the graph around it {}", others) : "", p.devices[d].memory_bytes);
+  }
+  if (!shortages.empty())
+    throw memory_shortage(shortages, std::move(needed));
 }
 
 std::vector<std::string> symbols_of(const plan& p, uint32_t segment) {

@@ -71,11 +71,15 @@ private:
   std::vector<int64_t> needed_;
 };
 
+/// Throws `memory_shortage`, with region, bytes needed and bytes allowed, where some device has less than the layout and `taken`
+/// need; `taken`: bytes that others use meanwhile, by device, empty for none.
+void check_memory(const arena_layout& l, std::span<const int64_t> taken = {});
+
 /// Returns the symbols that dims of `segment` and earlier ones mention, each once.
 std::vector<std::string> symbols_of(const plan& p, uint32_t segment);
 
 /// Lays `segment` of `p` out for these values of the symbols: capacities of those in `varying`, the only values of the others.
-/// Throws `errc::invalid_input` where dims do not fit together, `memory_shortage` with region, bytes needed and bytes allowed.
+/// Throws `errc::invalid_input` where dims do not fit together, and what `check_memory` throws.
 arena_layout_ptr make_layout(std::shared_ptr<const plan> p, uint32_t segment, const bindings& capacities,
                              const std::vector<std::string>& varying = {});
 

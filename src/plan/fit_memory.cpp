@@ -31,11 +31,35 @@ std::string describe_shares(const plan& p) {
   return text;
 }
 
+/// Returns the real devices of a plan, each with the memory that is left of it.
+std::vector<device_info> devices_beside(const plan& p, std::span<const int64_t> taken) {
+  std::vector<device_info> devices;
+  for (const device_info& d : p.devices)
+    if (d.kind != device_kind::control)
+      devices.push_back(d);
+  for (size_t d = 0; d < taken.size(); ++d)
+    devices.at(d).memory_bytes = std::max<int64_t>(0, devices[d].memory_bytes - taken[d]);
+  return devices;
+}
+
+/// Binds the segments whose dims follow from `symbols`.
+void bind_known_segments(const std::shared_ptr<const plan>& p, const bindings& symbols) {
+  for (uint32_t segment = 0; segment < p->segment_count; ++segment) {
+    const std::vector<std::string> names = symbols_of(*p, segment);
+    if (!std::all_of(names.begin(), names.end(), [&](const std::string& name) { return symbols.contains(name); }))
+      return;
+    bind_segment(p, segment, symbols);
+  }
+}
+
 } // namespace
 
-std::shared_ptr<const plan> plan_that_fits(const std::shared_ptr<const graph>& program,
-                                           const std::vector<device_info>& devices, plan_options options,
-                                           const bindings& symbols, const memory_shortage& first) {
+std::shared_ptr<const plan> plan_that_fits(const plan& failed, const bindings& symbols, std::span<const int64_t> taken,
+                                           const memory_shortage& first) {
+  if (failed.options.saved)
+    throw first;
+  const std::vector<device_info> devices = devices_beside(failed, taken);
+  plan_options options = failed.options;
   options.policy = placement_policy::greedy_memory;
   options.expected = symbols;
   options.budgets.clear();
@@ -45,7 +69,7 @@ std::shared_ptr<const plan> plan_that_fits(const std::shared_ptr<const graph>& p
   for (int round = 0; round < max_rounds; ++round) {
     std::shared_ptr<const plan> p;
     try {
-      p = make_plan(program, devices, options);
+      p = make_plan(failed.given, devices, options);
     } catch (const error& e) {
       if (e.code() != errc::out_of_memory)
         throw;
@@ -53,7 +77,7 @@ std::shared_ptr<const plan> plan_that_fits(const std::shared_ptr<const graph>& p
            first.what());
     }
     try {
-      bind_segment(p, 0, symbols);
+      bind_known_segments(p, symbols);
       auto spilled = std::make_shared<plan>(*p);
       spilled->remarks.push_back(fmt::format("spilled, because {}; now {}", first.what(), describe_shares(*p)));
       return spilled;

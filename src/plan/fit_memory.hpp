@@ -5,12 +5,13 @@
 
 namespace troupe {
 
-/// Plans `program` again by `greedy_memory` so that its first segment, bound to `symbols`, fits every device; `first` is how
-/// the plan of `options` failed. What binding needs is known only afterwards, so a device that is still short gets a smaller
-/// budget and placement is done again, a few times. The plan's remarks say what went where. Throws `errc::out_of_memory` with
-/// the figures of every device where the model fits them not even together.
-std::shared_ptr<const plan> plan_that_fits(const std::shared_ptr<const graph>& program,
-                                           const std::vector<device_info>& devices, plan_options options,
-                                           const bindings& symbols, const memory_shortage& first);
+/// Plans what `failed` is a plan of again, by `greedy_memory`, so that every segment whose dims `symbols` state fits every device
+/// beside the bytes that are `taken` there (by device; empty for none); `first` is how `failed` did not. What binding needs is
+/// known only afterwards, so a device that is still short gets a smaller budget and placement is done again, a few times. The
+/// plan's remarks say what went where. Bodies of control flow are planned as usual: they spill when they are bound. Throws
+/// `errc::out_of_memory` with the figures of every device where the model fits them not even together, and `first` where
+/// `failed` is a saved plan: nothing may go elsewhere than it says.
+std::shared_ptr<const plan> plan_that_fits(const plan& failed, const bindings& symbols, std::span<const int64_t> taken,
+                                           const memory_shortage& first);
 
 } // namespace troupe

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <unordered_map>
+#include <utility>
 
 namespace troupe {
 namespace {
@@ -85,6 +86,8 @@ plan_options options_without_bodies(const graph& program, plan_options options) 
 
 plan_options options_for_body(const graph& body, plan_options options) {
   options.saved = nullptr; // it is of the outermost graph
+  if (!std::exchange(options.budgets, {}).empty())
+    options.policy = placement_policy::single; // a body spills for itself, when it is bound
   std::erase_if(options.pins,
                 [&](const placement_pin& p) { return !holds_here(p, body) && !holds_in_bodies(p, body); });
   return options;

@@ -281,7 +281,7 @@ double predicted_seconds(const plan& p, const bindings& expected) {
 /// chunks, waves and layouts decide what its choice costs.
 std::shared_ptr<plan> better_than_single(std::shared_ptr<plan> spread, const graph& prepared,
                                          const std::vector<device_info>& devices, plan_options options) {
-  const placement_policy asked = std::exchange(options.policy, placement_policy::single);
+  options.policy = placement_policy::single;
   std::shared_ptr<plan> alone = compile(prepared, devices, options);
   if (alone->placement == spread->placement)
     return spread;
@@ -293,7 +293,6 @@ std::shared_ptr<plan> better_than_single(std::shared_ptr<plan> spread, const gra
     spread->remarks.push_back("predicted: " + figures);
     return spread;
   }
-  alone->options.policy = asked;
   alone->remarks.push_back("predicted: " + figures + ", which was taken");
   return alone;
 }
@@ -309,6 +308,8 @@ std::shared_ptr<const plan> make_plan(const std::shared_ptr<const graph>& progra
   std::shared_ptr<plan> p = compile(prepared, devices, own);
   if (options.policy == placement_policy::heft && !options.saved && devices.size() > 1)
     p = better_than_single(std::move(p), prepared, devices, own);
+  p->given = program;
+  p->options = options;
   plan_bodies(*p, devices, options);
   if (options.saved)
     verify(*p);

@@ -129,7 +129,8 @@ struct planned_body {
 
 struct plan {
   hash128 key;                          // of everything the plan depends on
-  plan_options options;                 // that it was made with
+  std::shared_ptr<const graph> given;   // what was planned …
+  plan_options options;                 // … and how, pins of bodies included
   hash128 structure;                    // of the model: which saved plans fit it (saved_plan.hpp)
   std::shared_ptr<const graph> program; // rewritten, resolved, inferred, layouts assigned
   std::vector<device_info> devices;     // the real ones, then one for each control-flow node

@@ -48,7 +48,7 @@ TEST_CASE("what does not fit spills to other GPUs, then to the CPU", "[plan][B2]
   devices[0].memory_bytes = 10 * 1024;
   const memory_shortage first = shortage_of(g, devices, values);
   CHECK(first.needed()[0] > 20 * 1024);
-  auto p = plan_that_fits(g, devices, {}, values, first);
+  auto p = plan_that_fits(*make_plan(g, devices, {}), values, {}, first);
   verify(*p);
   CHECK_NOTHROW(bind_segment(p, 0, values));
   CHECK(p->weight_bytes[0] >= 8 * 1024);
@@ -57,7 +57,7 @@ TEST_CASE("what does not fit spills to other GPUs, then to the CPU", "[plan][B2]
   REQUIRE(p->remarks.size() == 1);
   CHECK_THAT(p->remarks[0], Contains("'vulkan:0'") && Contains("'vulkan:1'") && Contains("10240 bytes allowed"));
   devices[1].memory_bytes = 5 * 1024;
-  p = plan_that_fits(g, devices, {}, values, first);
+  p = plan_that_fits(*make_plan(g, devices, {}), values, {}, first);
   CHECK_NOTHROW(bind_segment(p, 0, values));
   CHECK(p->weight_bytes[2] > 0);
 }
@@ -67,7 +67,7 @@ TEST_CASE("a model larger than all devices together is one error with all figure
   for (device_info& d : devices)
     d.memory_bytes = 4 * 1024;
   const auto g = weighted_chain(20, 64);
-  CHECK_THROWS_WITH(plan_that_fits(g, devices, {}, {}, shortage_of(g, devices, {})),
+  CHECK_THROWS_WITH(plan_that_fits(*make_plan(g, devices, {}), {}, {}, shortage_of(g, devices, {})),
                     Contains("does not fit the devices together") && Contains("'vulkan:0'") && Contains("'vulkan:1'") &&
                         Contains("'cpu#0'") && Contains("4096"));
   devices[0].memory_bytes = 0; // not "unlimited"
@@ -92,7 +92,7 @@ TEST_CASE("what waves keep live at one time is found by binding", "[plan][B3][E3
   CHECK(first.needed()[0] > 12 * 4096);
   plan_options greedy{.policy = placement_policy::greedy_memory};
   CHECK_THROWS_AS(bind_segment(make_plan(g, devices, greedy), 0, {}), memory_shortage);
-  CHECK_NOTHROW(bind_segment(plan_that_fits(g, devices, {}, {}, first), 0, {}));
+  CHECK_NOTHROW(bind_segment(plan_that_fits(*make_plan(g, devices, {}), {}, {}, first), 0, {}));
 }
 
 TEST_CASE("spilling works wherever there is room, on random chains and limits", "[plan][B3]") {
@@ -112,7 +112,7 @@ TEST_CASE("spilling works wherever there is room, on random chains and limits", 
     const auto first = try_single(g, devices, {});
     if (!first)
       continue;
-    const auto p = plan_that_fits(g, devices, {}, {}, *first);
+    const auto p = plan_that_fits(*make_plan(g, devices, {}), {}, {}, *first);
     verify(*p);
     const auto bound = bind_segment(p, 0, {});
     verify(*bound);
@@ -122,4 +122,46 @@ TEST_CASE("spilling works wherever there is room, on random chains and limits", 
     ++spilled;
   }
   CHECK(spilled > 150);
+}
+
+TEST_CASE("every segment whose dims are known fits, beside what is taken", "[plan][B3][D3]") {
+  // Little before the data-dependent dim, a chain with weights behind it.
+  graph_builder b;
+  value_id v = b.data_dependent({b.input({4})});
+  const dim rows = (*b.g.values[v].dims)[0];
+  for (int i = 0; i < 10; ++i)
+    v = b.node(plain_op, {v, b.g.add_constant(fmt::format("w{}", i), tensor(dtype::float32, {256}))}, {rows, 4});
+  const auto g = b.done({v});
+  std::vector<device_info> devices = gpus_and_fallback(2);
+  devices[0].memory_bytes = devices[1].memory_bytes = 20 * 1024;
+  const auto alone = make_plan(g, devices, {});
+  REQUIRE(alone->segment_count == 2);
+  const std::string symbol = symbols_of(*alone, 1).at(0);
+  const auto shortage_for = [&](int64_t size) -> std::optional<memory_shortage> {
+    bind_segment(alone, 0, {});
+    try {
+      bind_segment(alone, 1, {{symbol, size}});
+    } catch (const memory_shortage& e) {
+      return e;
+    }
+    return std::nullopt;
+  };
+  REQUIRE_FALSE(shortage_for(64));
+  const auto first = shortage_for(512); // 8 KiB for each value
+  REQUIRE(first);
+  const bindings symbols{{symbol, 512}};
+  const auto p = plan_that_fits(*alone, symbols, {}, *first);
+  verify(*p);
+  CHECK_NOTHROW(bind_segment(p, 1, symbols));
+  CHECK(p->weight_bytes[0] > 0);
+  CHECK(p->weight_bytes[0] < 10 * 1024);
+  CHECK(p->weight_bytes[1] > 0);
+  const std::vector<int64_t> taken{18 * 1024, 0, 0};
+  CHECK_THROWS_WITH(check_memory(*bind_segment(alone, 1, {{symbol, 64}})->layout, taken),
+                    Contains("'vulkan:0'") && Contains("the graph around it 18432"));
+  const auto beside = plan_that_fits(*alone, symbols, taken, *first);
+  const auto bound = bind_segment(beside, 1, symbols);
+  CHECK(bytes_needed(*bound->layout, 0) <= 2 * 1024);
+  CHECK(bytes_needed(*bound->layout, 1) > 2 * 1024);
+  CHECK(beside->weight_bytes[2] > 0);
 }
