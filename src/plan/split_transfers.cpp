@@ -93,9 +93,12 @@ private:
     const int64_t length = round_up(size / count, piece_alignment);
     const value_id flat = apply(base + "/flat", "Reshape", {v, number(base + "/flat_dims", -1)}, device);
     std::vector<value_id>& pieces = pieces_[v];
-    for (int64_t begin = 0; begin < size; begin += length) {
+    // The sooner the first piece is there, the sooner the target has something to do.
+    const int64_t shortest = round_up(length / 4, piece_alignment);
+    for (int64_t begin = 0, step = shortest, end = 0; begin < size; begin = end, step = std::min(2 * step, length)) {
+      end = size - begin < step + shortest ? size : begin + step;
       const std::string name = fmt::format("{}/piece_{}", base, pieces.size());
-      const value_id from = number(name + "/begin", begin), to = number(name + "/end", std::min(begin + length, size));
+      const value_id from = number(name + "/begin", begin), to = number(name + "/end", end);
       pieces.push_back(apply(name, "Slice", {flat, from, to}, device));
     }
   }

@@ -37,8 +37,8 @@ size_t uploads_of(const plan& p, device_index device) {
 TEST_CASE("a large value between GPUs moves in pieces, one a chunk", "[plan][A8][C7]") {
   const auto p = alternate(one_crossing(4 * piece_floats), gpus(2));
   // The producer's chunk ends with the first piece; the join is behind the last upload.
-  REQUIRE(p->chunks.size() == 8);
-  CHECK(uploads_of(*p, 1) == 4);
+  REQUIRE(p->chunks.size() == 12);
+  CHECK(uploads_of(*p, 1) == 6);
   for (const chunk& c : p->chunks) {
     CHECK(c.uploads.size() == 1 - (c.device == 0 && c.nodes.size() == 1));
     CHECK(c.downloads.size() == (c.device == 0 || c.produces_outputs));
@@ -54,20 +54,26 @@ TEST_CASE("a large value between GPUs moves in pieces, one a chunk", "[plan][A8]
       CHECK((p->chunks[before].device == 1 || before == from));
     ++checked;
   }
-  CHECK(checked == 4);
+  CHECK(checked == 6);
 }
 
 TEST_CASE("pieces cover a value once, whatever its size", "[plan][A8]") {
   const auto p = alternate(one_crossing(2 * piece_floats + 64 * 777), gpus(2));
   int64_t next = 0;
+  std::vector<int64_t> lengths;
   for (const node& n : p->program->nodes) {
     if (n.op_type != "Slice")
       continue;
     const auto bound = [&](size_t i) { return p->program->values[n.inputs[i]].constant->leaf.values<int64_t>()[0]; };
     CHECK(bound(1) == next);
     next = bound(2);
+    lengths.push_back(bound(2) - bound(1));
   }
   CHECK(next == 2 * piece_floats + 64 * 777);
+  REQUIRE(lengths.size() >= 3);
+  CHECK(lengths[1] == 2 * lengths[0]);
+  CHECK(lengths[2] >= piece_floats);
+  CHECK(*std::min_element(lengths.begin(), lengths.end()) == lengths[0]); // nothing tiny at the end
 }
 
 TEST_CASE("values that gain nothing move whole", "[plan][A8]") {
@@ -89,7 +95,7 @@ TEST_CASE("a value that two GPUs read is cut once", "[plan][A8][B4]") {
   const value_id two = b.node(plain_op, {large, one}, {4});          // device 2
   const auto p = alternate(b.done({two}), gpus(3));
   const auto is_slice = [](const node& n) { return n.op_type == "Slice"; };
-  CHECK(std::count_if(p->program->nodes.begin(), p->program->nodes.end(), is_slice) == 2);
-  CHECK(uploads_of(*p, 1) == 2);
-  CHECK(uploads_of(*p, 2) == 2 + 1); // and what device 1 made
+  CHECK(std::count_if(p->program->nodes.begin(), p->program->nodes.end(), is_slice) == 4);
+  CHECK(uploads_of(*p, 1) == 4);
+  CHECK(uploads_of(*p, 2) == 4 + 1); // and what device 1 made
 }
