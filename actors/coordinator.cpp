@@ -84,6 +84,8 @@ void coordinator_state::start_segment(execution& e, uint32_t segment) {
     return start_over_spilled(e, why);
   }
   retire_evicted();
+  if (!reserve(e, *bound))
+    return;
   installation& i = install(bound, e.planned());
   ready_.clear();
   e.start(bound, take_slot(i), ready_);

@@ -54,6 +54,8 @@ private:
     std::vector<uint32_t> free;
     uint32_t count = 0;         // handed out so far
     uint32_t installations = 0; // of bound plans with this layout
+    arena_layout_ptr layout;
+    planned_model_ptr planned;
   };
 
   /// What the coordinator knows of a device.
@@ -110,6 +112,12 @@ private:
   size_t device_called(const std::string& name) const;
 
   // -- installations (coordinator_installs.cpp)
+  /// Keeps to the devices' limits: where an execution of `bound` needs memory that is not there, lets go of bound plans that nobody
+  /// runs; where that is not enough and other runs are in flight, lets the execution's run wait. Returns whether it goes on.
+  bool reserve(const execution& e, const bound_plan& bound);
+  /// Returns whether what the session's bound plans hold, and one more slot for `bound`, is within every device's limit.
+  bool fits(const planned_model& planned, const bound_plan& bound) const;
+  void retire_idle();
   installation& install(const bound_plan_ptr& bound, const planned_model_ptr& planned);
   void on_installed(const plan_installed& answer);
   uint32_t take_slot(installation& i);
@@ -132,6 +140,8 @@ private:
   /// Where other runs are in flight, whose memory comes back: lets the execution's run wait until one of them has ended.
   /// Returns whether it waits.
   bool wait_for_memory(const execution& e);
+  /// Ends a run that waits for memory; returns whether it does.
+  bool end_waiting(uint64_t ticket, const failure& why);
   /// Starts the runs that wait for memory again, except `ended` itself.
   void resume_waiting(const run_request_ptr& ended);
   void notice_lost_devices();

@@ -34,7 +34,7 @@ void coordinator_state::end_all(const run_request_ptr& request) {
 
 void coordinator_state::cancel(uint64_t ticket) {
   const failure why{errc::cancelled, "the run was cancelled"};
-  if (end_fetching(ticket, why))
+  if (end_fetching(ticket, why) || end_waiting(ticket, why))
     return;
   for (execution_id id : executions_where(
            [&](const execution& e) { return !e.purpose() && !e.stopped() && e.request()->ticket == ticket; }))
@@ -145,6 +145,16 @@ void coordinator_state::resume_waiting(const run_request_ptr& ended) {
     start_attempt(request);
 }
 
+bool coordinator_state::end_waiting(uint64_t ticket, const failure& why) {
+  const auto found = std::find_if(waiting_.begin(), waiting_.end(),
+                                  [&](const run_request_ptr& request) { return request->ticket == ticket; });
+  if (found == waiting_.end())
+    return false;
+  (*found)->result.fail(why);
+  waiting_.erase(found);
+  return true;
+}
+
 void coordinator_state::notice_lost_devices() {
   for (size_t d = 0; d < devices_.size(); ++d)
     if (devices_[d].handle.health->lost)
@@ -206,12 +216,12 @@ void coordinator_state::check_deadlines(clock::time_point time) {
   for (execution_id id :
        executions_where([&](const execution& e) { return !e.purpose() && !e.stopped() && is_late(*e.request()); }))
     end_early(*executions_.at(id), lateness(*executions_.at(id)->request()));
-  std::vector<run_request_ptr> waiting;
+  std::vector<run_request_ptr> waiting = waiting_;
   for (const auto& [ticket, f] : fetching_)
     waiting.push_back(f.request);
   for (const run_request_ptr& r : waiting)
     if (is_late(*r))
-      end_fetching(r->ticket, lateness(*r));
+      end_fetching(r->ticket, lateness(*r)) || end_waiting(r->ticket, lateness(*r));
     else if (r->deadline)
       arm_tick(*r->deadline);
   for (const auto& [id, e] : executions_)

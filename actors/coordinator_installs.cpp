@@ -7,8 +7,45 @@
 #include <caf/typed_event_based_actor.hpp>
 
 #include <algorithm>
+#include <set>
 
 namespace troupe::actors {
+
+bool coordinator_state::reserve(const execution& e, const bound_plan& bound) {
+  const auto slots = slots_.find(bound.layout->id);
+  const bool has_slot = slots != slots_.end() && !slots->second.free.empty();
+  if (has_slot || fits(*e.planned(), bound))
+    return true;
+  retire_idle();
+  // Where nobody else could give back any, the device has the last word.
+  return fits(*e.planned(), bound) || !wait_for_memory(e);
+}
+
+bool coordinator_state::fits(const planned_model& planned, const bound_plan& bound) const {
+  std::vector<int64_t> held(devices_.size(), 0);
+  std::set<const planned_model*> counted;
+  const auto add = [&](const planned_model& p, const arena_layout& layout, int64_t slots) {
+    const bool is_new = counted.insert(&p).second;
+    for (device_index d = 0; d < p.devices.size(); ++d)
+      held[p.devices[d]] += slots * slot_bytes(layout, d) + (is_new ? p.compiled->weight_bytes[d] : 0);
+  };
+  add(planned, *bound.layout, 1);
+  for (const auto& [id, slots] : slots_)
+    add(*slots.planned, *slots.layout, slots.count);
+  for (size_t d = 0; d < held.size(); ++d)
+    if (held[d] > devices_[d].handle.info.memory_bytes)
+      return false;
+  return true;
+}
+
+void coordinator_state::retire_idle() {
+  std::vector<uint64_t> idle;
+  for (const auto& [id, i] : installations_)
+    if (i.in_use == 0)
+      idle.push_back(id);
+  options_.plans->forget_bound_plans(idle);
+  retire_evicted();
+}
 
 coordinator_state::installation& coordinator_state::install(const bound_plan_ptr& bound,
                                                             const planned_model_ptr& planned) {
@@ -19,7 +56,10 @@ coordinator_state::installation& coordinator_state::install(const bound_plan_ptr
   i.bound = bound;
   i.planned = planned;
   i.started = now();
-  ++slots_[bound->layout->id].installations;
+  slot_pool& slots = slots_[bound->layout->id];
+  ++slots.installations;
+  slots.layout = bound->layout;
+  slots.planned = planned;
   for (device_index d = 0; d < planned->devices.size(); ++d)
     if (planned->used[d]) {
       ++i.pending;

@@ -265,6 +265,15 @@ void session_plans::forget_bound_plans() {
   layouts_.clear();
 }
 
+void session_plans::forget_bound_plans(std::span<const uint64_t> ids) {
+  bound_.erase_if([&](const bound_plan_ptr& old) {
+    if (std::find(ids.begin(), ids.end(), old->id) == ids.end())
+      return false;
+    evicted_.push_back(old->id);
+    return true;
+  });
+}
+
 void session_plans::forget_bound_plans_of(const planned_model& planned) {
   bound_.erase_if([&](const bound_plan_ptr& old) {
     if (!is_of(*old, planned))

@@ -142,7 +142,7 @@ private:
         std::memcpy(there.mutable_data(), t.data(), static_cast<size_t>(t.bytes()));
         t = std::move(there);
       }
-    warm_up(s, inputs);
+    warm_up(s, inputs, info_.gpu && !emulated() ? gpu_warm_up_s : 0);
     std::vector<double> wall, busy, nodes;
     for (int i = 0; i < repeats; ++i) {
       const run_result result = s.run(inputs);
@@ -153,14 +153,6 @@ private:
       nodes.push_back(nodes_of(s.run(inputs, {.trace = true}).trace));
     }
     return {median(wall), median(busy), median(nodes)};
-  }
-
-  void warm_up(const session& s, const named_tensors& inputs) const {
-    const auto start = std::chrono::steady_clock::now();
-    const std::chrono::duration<double> enough(info_.gpu && !emulated() ? gpu_warm_up_s : 0);
-    do
-      s.run(inputs, {.trace = true});
-    while (std::chrono::steady_clock::now() - start < enough);
   }
 
   engine& engine_;

@@ -202,8 +202,8 @@ named_tensors complete_inputs(const std::vector<value_info>& declared, named_ten
   return given;
 }
 
-void warm_up(const session& model, const named_tensors& inputs) {
-  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(1);
+void warm_up(const session& model, const named_tensors& inputs, double seconds) {
+  const auto end = std::chrono::steady_clock::now() + std::chrono::duration<double>(seconds);
   do
     model.run(inputs, {.trace = true});
   while (std::chrono::steady_clock::now() < end);

@@ -56,8 +56,8 @@ named_tensors read_inputs(const std::vector<std::string>& specs);
 named_tensors complete_inputs(const std::vector<value_info>& declared, named_tensors given, bindings dims,
                               uint64_t seed);
 
-/// Runs a model once and then until a second has passed: kernels are compiled, and GPUs raise their clocks under load.
-void warm_up(const session& model, const named_tensors& inputs);
+/// Runs a model once and then until so many seconds have passed: kernels are compiled, and GPUs raise their clocks under load.
+void warm_up(const session& model, const named_tensors& inputs, double seconds = 1);
 
 /// Returns the tensors of a test-data-set folder's input_N.pb, named after the model's inputs in order.
 named_tensors read_data_set(const std::filesystem::path& folder, const std::vector<value_info>& declared);

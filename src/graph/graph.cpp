@@ -1,10 +1,10 @@
 #include "graph/graph.hpp"
 
+#include "base/topological_order.hpp"
 #include "graph/data_symbols.hpp"
 
 #include <algorithm>
 #include <map>
-#include <queue>
 
 namespace troupe {
 
@@ -92,48 +92,34 @@ void validate(const graph& g) {
 
 namespace {
 
-[[noreturn]] void report_cycle(const graph& g, const std::vector<int>& missing) {
+[[noreturn]] void report_cycle(const graph& g, std::span<const uint32_t> ordered) {
+  std::vector<bool> has_place(g.nodes.size(), false);
+  for (uint32_t n : ordered)
+    has_place[n] = true;
   std::string names;
-  int shown = 0, total = 0;
-  for (size_t n = 0; n < g.nodes.size(); ++n)
-    if (missing[n] > 0 && ++total && shown < 4) {
-      names += (shown ? ", " : "") + describe(g.nodes[n]);
-      ++shown;
-    }
-  fail(errc::invalid_model, "the graph has a cycle: {} nodes cannot be ordered, among them {}", total, names);
+  int shown = 0;
+  for (size_t n = 0; n < g.nodes.size() && shown < 4; ++n)
+    if (!has_place[n])
+      names += (shown++ ? ", " : "") + describe(g.nodes[n]);
+  fail(errc::invalid_model, "the graph has a cycle: {} nodes cannot be ordered, among them {}",
+       g.nodes.size() - ordered.size(), names);
 }
 
 } // namespace
 
 void sort_topologically(graph& g) {
   const adjacency a = adjacency_of(g);
-  std::vector<int> missing(g.nodes.size(), 0);
+  std::vector<std::pair<uint32_t, uint32_t>> edges;
   for (size_t v = 0; v < g.values.size(); ++v)
     if (a.producer[v] >= 0)
       for (node_id consumer : a.consumers[v])
-        ++missing[consumer];
-  // Lowest index first keeps an order that is already topological as it is.
-  std::priority_queue<node_id, std::vector<node_id>, std::greater<>> ready;
-  for (size_t n = 0; n < g.nodes.size(); ++n)
-    if (missing[n] == 0)
-      ready.push(static_cast<node_id>(n));
-  std::vector<node_id> order;
-  order.reserve(g.nodes.size());
-  while (!ready.empty()) {
-    const node_id n = ready.top();
-    ready.pop();
-    for (value_id v : g.nodes[n].outputs)
-      if (v != no_value)
-        for (node_id consumer : a.consumers[v])
-          if (--missing[consumer] == 0)
-            ready.push(consumer);
-    order.push_back(n);
-  }
+        edges.emplace_back(a.producer[v], consumer);
+  const std::vector<uint32_t> order = topological_order(g.nodes.size(), edges);
   if (order.size() != g.nodes.size())
-    report_cycle(g, missing);
+    report_cycle(g, order);
   std::vector<node> ordered;
   ordered.reserve(g.nodes.size());
-  for (node_id n : order)
+  for (uint32_t n : order)
     ordered.push_back(std::move(g.nodes[n]));
   g.nodes = std::move(ordered);
 }

@@ -1,10 +1,10 @@
 #include "plan/adjust_chunks.hpp"
 
+#include "base/topological_order.hpp"
 #include "cost/cost_model.hpp"
 #include "plan/predict.hpp"
 
 #include <algorithm>
-#include <queue>
 #include <utility>
 
 namespace troupe {
@@ -181,13 +181,17 @@ private:
   /// Returns `from` with chunks `a` and `b` in one; nullopt where something between them waits for `a`.
   std::optional<draft> join(const draft& from, chunk_id a, chunk_id b) const {
     std::vector<std::vector<chunk_id>> before(from.size());
+    std::vector<std::pair<chunk_id, chunk_id>> edges;
     for (chunk_id id = 0; id < from.size(); ++id)
       for (chunk_id p : from.costs[id].predecessors)
-        before[id == b ? a : id].push_back(p == b ? a : p);
-    std::erase(before[a], a);
-    const std::vector<chunk_id> order = topological_order(before, b);
-    if (order.empty())
+        if (const chunk_id x = p == b ? a : p, y = id == b ? a : id; x != y) {
+          before[y].push_back(x);
+          edges.emplace_back(x, y);
+        }
+    std::vector<chunk_id> order = topological_order(from.size(), edges);
+    if (order.size() != from.size())
       return std::nullopt;
+    std::erase(order, b); // nothing leads to it or from it any more
     std::vector<chunk_id> number(from.size());
     for (chunk_id i = 0; i < order.size(); ++i)
       number[order[i]] = i;
@@ -218,31 +222,6 @@ private:
     sum.in_bytes += other.in_bytes;
     sum.out_bytes += other.out_bytes;
     result.nodes.back().insert(result.nodes.back().end(), from.nodes[b].begin(), from.nodes[b].end());
-  }
-
-  /// Returns the chunks but `gone` in an order in which they can run, lowest numbers first; empty where they wait for each other.
-  static std::vector<chunk_id> topological_order(const std::vector<std::vector<chunk_id>>& before, chunk_id gone) {
-    std::vector<std::vector<chunk_id>> behind(before.size());
-    std::vector<size_t> missing(before.size());
-    std::priority_queue<chunk_id, std::vector<chunk_id>, std::greater<>> ready;
-    for (chunk_id id = 0; id < before.size(); ++id) {
-      missing[id] = before[id].size();
-      for (chunk_id p : before[id])
-        behind[p].push_back(id);
-      if (missing[id] == 0 && id != gone)
-        ready.push(id);
-    }
-    std::vector<chunk_id> order;
-    while (!ready.empty()) {
-      order.push_back(ready.top());
-      ready.pop();
-      for (chunk_id next : behind[order.back()])
-        if (--missing[next] == 0)
-          ready.push(next);
-    }
-    if (order.size() + 1 < before.size())
-      order.clear();
-    return order;
   }
 
   chunk_adjustment result() const {

@@ -101,9 +101,12 @@ void lay_out_devices(arena_layout& l, std::span<const shape> shapes) {
 
 } // namespace
 
+int64_t slot_bytes(const arena_layout& l, device_index d) {
+  return checked_add(l.memory[d].arena_bytes, l.memory[d].transfer_bytes);
+}
+
 int64_t bytes_needed(const arena_layout& l, device_index d) {
-  const device_memory& m = l.memory[d];
-  return checked_add(checked_add(m.arena_bytes, m.transfer_bytes), l.source->weight_bytes[d]);
+  return checked_add(slot_bytes(l, d), l.source->weight_bytes[d]);
 }
 
 void check_memory(const arena_layout& l, std::span<const int64_t> taken) {

@@ -53,7 +53,9 @@ struct arena_layout {
   std::vector<bool> varies;   // whether dims or host-known elements depend on a symbol that varies
 };
 
-/// Returns the bytes that device `d` needs for the layout: weights, one arena, inputs and outputs.
+/// Returns the bytes that one execution takes on device `d`: an arena, inputs and outputs.
+int64_t slot_bytes(const arena_layout& l, device_index d);
+/// Returns the bytes that device `d` needs for the layout: weights and one slot.
 int64_t bytes_needed(const arena_layout& l, device_index d);
 
 using arena_layout_ptr = std::shared_ptr<const arena_layout>;

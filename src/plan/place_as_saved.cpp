@@ -1,10 +1,10 @@
 // Compares a saved plan with the model and the devices, and places the nodes as it says.
+#include "base/topological_order.hpp"
 #include "graph/bodies.hpp"
 #include "plan/gpu_support.hpp"
 #include "plan/saved_plan.hpp"
 
 #include <algorithm>
-#include <queue>
 #include <unordered_map>
 
 namespace troupe {
@@ -36,25 +36,13 @@ public:
   /// Returns the file's chunks in an order in which they can run.
   std::vector<uint32_t> order() const {
     const std::vector<chunk_edge> edges = find_edges();
-    std::vector<uint32_t> missing(saved_.chunks.size(), 0), ordered;
-    std::vector<std::vector<uint32_t>> next(saved_.chunks.size());
-    for (const chunk_edge& e : edges) {
-      ++missing[e.to];
-      next[e.from].push_back(e.to);
-    }
-    std::priority_queue<uint32_t, std::vector<uint32_t>, std::greater<>> ready;
-    for (uint32_t c = 0; c < missing.size(); ++c)
-      if (missing[c] == 0)
-        ready.push(c);
-    while (!ready.empty()) {
-      ordered.push_back(ready.top());
-      ready.pop();
-      for (uint32_t c : next[ordered.back()])
-        if (--missing[c] == 0)
-          ready.push(c);
-    }
-    if (ordered.size() != missing.size())
-      report_cycle(edges, missing);
+    std::vector<std::pair<uint32_t, uint32_t>> ends;
+    ends.reserve(edges.size());
+    for (const chunk_edge& e : edges)
+      ends.emplace_back(e.from, e.to);
+    std::vector<uint32_t> ordered = topological_order(saved_.chunks.size(), ends);
+    if (ordered.size() != saved_.chunks.size())
+      report_cycle(edges, ordered);
     return ordered;
   }
 
@@ -169,14 +157,16 @@ private:
   }
 
   /// Goes back from a chunk that cannot run, along chunks that cannot either, until one is met again.
-  [[noreturn]] void report_cycle(const std::vector<chunk_edge>& edges, const std::vector<uint32_t>& missing) const {
-    std::vector<const chunk_edge*> blocker(missing.size(), nullptr);
+  [[noreturn]] void report_cycle(const std::vector<chunk_edge>& edges, const std::vector<uint32_t>& ordered) const {
+    std::vector<bool> has_place(saved_.chunks.size(), false);
+    for (uint32_t c : ordered)
+      has_place[c] = true;
+    std::vector<const chunk_edge*> blocker(has_place.size(), nullptr);
     for (const chunk_edge& e : edges)
-      if (missing[e.from] > 0)
+      if (!has_place[e.from])
         blocker[e.to] = &e;
-    auto at = static_cast<uint32_t>(std::find_if(missing.begin(), missing.end(), [](uint32_t m) { return m > 0; }) -
-                                    missing.begin());
-    for (size_t steps = 0; steps < missing.size(); ++steps)
+    auto at = static_cast<uint32_t>(std::find(has_place.begin(), has_place.end(), false) - has_place.begin());
+    for (size_t steps = 0; steps < has_place.size(); ++steps)
       at = blocker[at]->from;
     std::string text;
     const uint32_t end = at;

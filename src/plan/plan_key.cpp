@@ -92,15 +92,4 @@ hash128 plan_key(const hash128& program, std::span<const device_info> devices, c
   return h.digest();
 }
 
-hash128 bound_key(const hash128& plan, uint32_t segment, const bindings& values) {
-  hasher h;
-  h.add(plan);
-  h.add(segment);
-  for (const auto& [name, value] : values) {
-    h.add(name);
-    h.add(value);
-  }
-  return h.digest();
-}
-
 } // namespace troupe

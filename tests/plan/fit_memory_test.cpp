@@ -75,24 +75,40 @@ TEST_CASE("a model larger than all devices together is one error with all figure
 }
 
 TEST_CASE("what waves keep live at one time is found by binding", "[plan][B3][E3]") {
-  // Chain by chain little is live; wave by wave all chains are.
+  // Chain by chain little is live; wave by wave all chains are. In the first segment, or in one whose dims are data.
+  const bool late = GENERATE(false, true);
   graph_builder b;
-  const value_id in = b.input({1024});
+  const value_id in = late ? b.data_dependent({b.input({4})}) : b.input({256, 4});
+  const symbolic_shape dims = *b.g.values[in].dims;
   std::vector<value_id> ends;
   for (int chain = 0; chain < 8; ++chain) {
     value_id v = in;
     for (int i = 0; i < 3; ++i)
-      v = b.node(plain_op, {v}, {1024});
+      v = b.node(plain_op, {v}, dims);
     ends.push_back(b.node(plain_op, {v}, {1}));
   }
   const auto g = b.done({b.node(plain_op, ends, {1})});
   std::vector<device_info> devices = gpus_and_fallback(1);
   devices[0].memory_bytes = 8 * 4096;
-  const memory_shortage first = shortage_of(g, devices, {});
-  CHECK(first.needed()[0] > 12 * 4096);
-  plan_options greedy{.policy = placement_policy::greedy_memory};
-  CHECK_THROWS_AS(bind_segment(make_plan(g, devices, greedy), 0, {}), memory_shortage);
-  CHECK_NOTHROW(bind_segment(plan_that_fits(*make_plan(g, devices, {}), {}, {}, first), 0, {}));
+  const auto alone = make_plan(g, devices, {});
+  const uint32_t last = alone->segment_count - 1;
+  bindings symbols;
+  for (const std::string& name : symbols_of(*alone, last))
+    symbols[name] = 256;
+  const auto shortage_of_last = [&](plan_options options) -> std::optional<memory_shortage> {
+    options.expected = symbols;
+    try {
+      bind_segment(make_plan(g, devices, options), last, symbols);
+    } catch (const memory_shortage& e) {
+      return e;
+    }
+    return std::nullopt;
+  };
+  const auto first = shortage_of_last({});
+  REQUIRE(first);
+  CHECK(first->needed()[0] > 12 * 4096);
+  CHECK(shortage_of_last({.policy = placement_policy::greedy_memory}));
+  CHECK_NOTHROW(bind_segment(plan_that_fits(*alone, symbols, {}, *first), last, symbols));
 }
 
 TEST_CASE("spilling works wherever there is room, on random chains and limits", "[plan][B3]") {

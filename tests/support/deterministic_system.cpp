@@ -5,13 +5,14 @@ namespace troupe::test {
 using namespace actors;
 
 deterministic_session::deterministic_session(graph source, size_t device_count, const session_options& options,
-                                             std::chrono::milliseconds device_timeout, completion_mode completion)
+                                             std::chrono::milliseconds device_timeout, completion_mode completion,
+                                             int64_t memory_bytes)
     : logs_(device_count) {
   config_.set("scheduler.policy", caf::atom("testing"));
   system_ = std::make_unique<caf::actor_system>(config_);
   std::vector<device_info> infos;
   for (size_t d = 0; d < device_count; ++d) {
-    infos.push_back({.name = "d" + std::to_string(d), .kind = device_kind::null, .memory_bytes = int64_t{1} << 40});
+    infos.push_back({.name = "d" + std::to_string(d), .kind = device_kind::null, .memory_bytes = memory_bytes});
     devices_.push_back({infos.back(), system_->spawn(scripted_device, &logs_[d]), std::make_shared<device_health>()});
   }
   auto plans = std::make_shared<session_plans>(make_model(std::move(source), options, 0), infos);

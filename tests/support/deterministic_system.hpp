@@ -55,7 +55,7 @@ class deterministic_session {
 public:
   deterministic_session(graph model, size_t device_count, const session_options& options = {},
                         std::chrono::milliseconds device_timeout = std::chrono::milliseconds(0),
-                        completion_mode completion = completion_mode::device);
+                        completion_mode completion = completion_mode::device, int64_t memory_bytes = int64_t{1} << 40);
   ~deterministic_session();
 
   /// Starts a run; nothing has happened yet.
