@@ -21,16 +21,22 @@ inline graph finish(model_builder& m, const std::vector<variable>& outputs) {
   return m.build();
 }
 
-/// Median wall time of a run in microseconds, over fresh handles of the same input.
-inline double time_runs(const session& model, const named_tensors& inputs, int runs, int warm_up = 5) {
+/// Median wall time of a call in microseconds.
+template <class F>
+double time_calls(F&& call, int runs, int warm_up = 5) {
   std::vector<double> samples;
   for (int i = -warm_up; i < runs; ++i) {
     const auto start = clock_type::now();
-    const run_result result = model.run(inputs);
+    const auto result = call();
     if (i >= 0)
       samples.push_back(std::chrono::duration<double, std::micro>(clock_type::now() - start).count());
   }
   return median(samples);
+}
+
+/// Median wall time of a run in microseconds, over fresh handles of the same input.
+inline double time_runs(const session& model, const named_tensors& inputs, int runs, int warm_up = 5) {
+  return time_calls([&] { return model.run(inputs); }, runs, warm_up);
 }
 
 /// A tensor of zeros in memory that GPUs reach directly.

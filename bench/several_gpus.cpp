@@ -18,6 +18,27 @@ variable first_elements(model_builder& m, variable x) {
   return m.call("Slice", {x, m.constant(tensor::of<int64_t>({1}, zero)), m.constant(tensor::of<int64_t>({1}, ten))});
 }
 
+/// What the machine allows: a value comes down from GPU 0 while another one goes up to GPU 1, neither waiting for the other.
+void bench_copies(engine& e, int64_t bytes) {
+  const auto one_gpu = [&](size_t device) {
+    return session_options{.pins = {{"*", e.devices().at(device).name}}, .fuse = false};
+  };
+  model_builder down, up;
+  const session gives =
+      e.load(finish(down, {large_value(down, down.input("x", dtype::float32, {1}), bytes / 4)}), one_gpu(0));
+  const session takes =
+      e.load(finish(up, {first_elements(up, up.input("x", dtype::float32, {bytes / 4}))}), one_gpu(1));
+  const named_tensors one{{"x", filled(e, dtype::float32, {1})}}, many{{"x", filled(e, dtype::float32, {bytes / 4})}};
+  const double us = time_calls(
+      [&] {
+        std::future<run_result> coming = gives.run_async(one), going = takes.run_async(many);
+        return std::pair(coming.get(), going.get());
+      },
+      9, 20);
+  fmt::print("GPU 0 -> host -> GPU 1 of {:5} MiB {:11.1f} GB/s each way, each copy for itself\n", bytes >> 20,
+             static_cast<double>(bytes) / us * 1e-3);
+}
+
 /// GPU 0 makes a value, GPU 1 reads it; with `both`, GPU 1 makes another one that GPU 0 reads meanwhile.
 void bench_transfer(engine& e, int64_t bytes, bool both) {
   model_builder m;
@@ -100,6 +121,8 @@ int main(int argc, char** argv) {
     for (const device_info& d : e.devices())
       gpus += d.kind == device_kind::vulkan;
     fmt::print("{} GPUs, the first is {}\n", gpus, e.devices().at(0).description);
+    for (const int64_t mebibytes : {256, 1024})
+      bench_copies(e, mebibytes << 20);
     for (const int64_t mebibytes : {64, 256, 1024})
       for (const bool both : {false, true})
         bench_transfer(e, mebibytes << 20, both);

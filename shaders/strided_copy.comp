@@ -23,11 +23,12 @@ void main() {
   if (index >= count)
     return;
   uint rest = index, f = from_base, t = to_base;
-  for (uint i = 0u; i < rank; ++i) {
+  const uint last = max(rank, 1u) - 1u;
+  for (uint i = 0u; i < last; ++i) {
     const uint next = rest / axes[i].x, at = rest - next * axes[i].x;
     f += at * axes[i].y;
     t += at * axes[i].z;
     rest = next;
   }
-  to[t] = from[f];
+  to[t + rest * axes[last].z] = from[f + rest * axes[last].y]; // a division less: what is left is along the last axis
 }
