@@ -18,6 +18,17 @@ named_tensors ones(shape dims) {
   return {{"x", t}};
 }
 
+/// Returns the bytes that one run on a scripted device needs.
+int64_t needed_when_scripted() {
+  deterministic_session s(chain(2), 1);
+  auto result = s.run({{"x", floats({2, 3}, {1, 2, 3, 4, 5, 6})}});
+  s.settle();
+  const int64_t needed = bytes_needed(*s.log(0).installs.at(0).bound->layout, 0);
+  s.complete_all();
+  result.get();
+  return needed;
+}
+
 } // namespace
 
 TEST_CASE("a device that has work and is silent counts as lost", "[actors][C11]") {
@@ -161,4 +172,33 @@ TEST_CASE("a session that is closed ends when its last run has ended", "[actors]
   auto too_late = s.run(ones({2, 3}));
   s.settle();
   CHECK(error_of(too_late).code() == errc::cancelled);
+}
+
+TEST_CASE("a run waits for memory until another ends, its deadline or its cancellation", "[actors][B2][C11]") {
+  const int64_t needed = needed_when_scripted();
+  deterministic_session s(chain(2), 1, {}, 0ms, completion_mode::device, needed + needed / 2);
+  const auto run = [&](const run_options& options = {}) {
+    auto result = s.run({{"x", floats({2, 3}, {1, 2, 3, 4, 5, 6})}}, options);
+    s.settle();
+    return result;
+  };
+  auto first = run();
+  REQUIRE(s.chunks_waiting() == 1);
+  auto late = run({.timeout = 50ms});
+  auto cancelled = run();
+  caf::anon_send(s.coordinator(), cancel_run{s.last_ticket()});
+  auto patient = run();
+  CHECK(s.chunks_waiting() == 1);
+  CHECK(error_of(cancelled).code() == errc::cancelled);
+  s.advance(50ms);
+  CHECK(error_of(late).code() == errc::timeout);
+  CHECK_FALSE(is_ready(patient));
+  s.complete(0);
+  s.settle();
+  CHECK(first.get().outputs.size() == 1);
+  REQUIRE(s.chunks_waiting() == 1);
+  s.complete(0);
+  s.settle();
+  CHECK(patient.get().outputs.size() == 1);
+  CHECK(s.log(0).installs.size() == 1);
 }

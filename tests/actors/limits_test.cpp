@@ -1,12 +1,9 @@
 // Limits hold over all that a session does at the same time, and over what it keeps for later runs.
 #include "actors/engine.hpp"
 #include "support/catch.hpp"
-#include "support/deterministic_system.hpp"
 #include "support/small_models.hpp"
 
-using namespace std::chrono_literals;
 using namespace troupe;
-using namespace troupe::actors;
 using namespace troupe::test;
 
 namespace {
@@ -23,17 +20,6 @@ graph rows_chain() {
 int64_t needed_for(int64_t rows) {
   engine e({.devices = {"cpu"}});
   return bytes_needed(*e.load(rows_chain(), {.fuse = false}).bind_for(ones(rows))->layout, 0);
-}
-
-/// Returns the bytes that one run on a scripted device needs.
-int64_t needed_when_scripted() {
-  deterministic_session s(chain(2), 1);
-  auto result = s.run({{"x", floats({2, 3}, {1, 2, 3, 4, 5, 6})}});
-  s.settle();
-  const int64_t needed = bytes_needed(*s.log(0).installs.at(0).bound->layout, 0);
-  s.complete_all();
-  result.get();
-  return needed;
 }
 
 } // namespace
@@ -63,33 +49,4 @@ TEST_CASE("plans that are kept for other dims make room", "[actors][B2][D1]") {
     most = std::max(most, e.stats().at(0).installed_plans);
   }
   CHECK(most == 2);
-}
-
-TEST_CASE("a run waits for memory until another ends, its deadline or its cancellation", "[actors][B2][C11]") {
-  const int64_t needed = needed_when_scripted();
-  deterministic_session s(chain(2), 1, {}, 0ms, completion_mode::device, needed + needed / 2);
-  const auto run = [&](const run_options& options = {}) {
-    auto result = s.run({{"x", floats({2, 3}, {1, 2, 3, 4, 5, 6})}}, options);
-    s.settle();
-    return result;
-  };
-  auto first = run();
-  REQUIRE(s.chunks_waiting() == 1);
-  auto late = run({.timeout = 50ms});
-  auto cancelled = run();
-  caf::anon_send(s.coordinator(), cancel_run{s.last_ticket()});
-  auto patient = run();
-  CHECK(s.chunks_waiting() == 1);
-  CHECK(error_of(cancelled).code() == errc::cancelled);
-  s.advance(50ms);
-  CHECK(error_of(late).code() == errc::timeout);
-  CHECK_FALSE(is_ready(patient));
-  s.complete(0);
-  s.settle();
-  CHECK(first.get().outputs.size() == 1);
-  REQUIRE(s.chunks_waiting() == 1);
-  s.complete(0);
-  s.settle();
-  CHECK(patient.get().outputs.size() == 1);
-  CHECK(s.log(0).installs.size() == 1);
 }
