@@ -45,7 +45,10 @@ void coordinator_state::start_run(const run_request_ptr& request) {
   if (const failure why = capture([&] { check_given_once(*request); }); why.failed())
     return request->result.fail(why);
   notice_lost_devices();
-  start_attempt(request);
+  if (waiting_.empty())
+    start_attempt(request);
+  else
+    waiting_.push_back(request); // a small run does not pass a large one for ever
 }
 
 void coordinator_state::start_attempt(const run_request_ptr& request) {

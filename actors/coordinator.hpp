@@ -142,7 +142,7 @@ private:
   bool wait_for_memory(const execution& e);
   /// Ends a run that waits for memory; returns whether it does.
   bool end_waiting(uint64_t ticket, const failure& why);
-  /// Starts the runs that wait for memory again, except `ended` itself.
+  /// Starts the runs that wait for memory again, the first first, until one has to wait; not `ended` itself.
   void resume_waiting(const run_request_ptr& ended);
   void notice_lost_devices();
   void on_down(const caf::down_msg& down);

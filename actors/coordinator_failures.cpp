@@ -137,12 +137,16 @@ bool coordinator_state::wait_for_memory(const execution& e) {
 }
 
 void coordinator_state::resume_waiting(const run_request_ptr& ended) {
-  const auto own = std::stable_partition(waiting_.begin(), waiting_.end(),
-                                         [&](const run_request_ptr& request) { return request == ended; });
-  const std::vector<run_request_ptr> others(own, waiting_.end());
-  waiting_.erase(own, waiting_.end());
-  for (const run_request_ptr& request : others)
-    start_attempt(request);
+  const std::vector<run_request_ptr> queue = std::exchange(waiting_, {});
+  auto next = queue.begin();
+  for (bool waits = false; next != queue.end() && !waits; ++next)
+    if (*next == ended) {
+      waiting_.push_back(*next);
+    } else {
+      start_attempt(*next);
+      waits = !waiting_.empty() && waiting_.back() == *next;
+    }
+  waiting_.insert(waiting_.end(), next, queue.end());
 }
 
 bool coordinator_state::end_waiting(uint64_t ticket, const failure& why) {

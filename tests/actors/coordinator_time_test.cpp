@@ -18,10 +18,10 @@ named_tensors ones(shape dims) {
   return {{"x", t}};
 }
 
-/// Returns the bytes that one run on a scripted device needs.
-int64_t needed_when_scripted() {
-  deterministic_session s(chain(2), 1);
-  auto result = s.run({{"x", floats({2, 3}, {1, 2, 3, 4, 5, 6})}});
+/// Returns the bytes that one run of a model with these dims needs on a scripted device.
+int64_t needed_when_scripted(const graph& model, const shape& dims) {
+  deterministic_session s(model, 1);
+  auto result = s.run(ones(dims));
   s.settle();
   const int64_t needed = bytes_needed(*s.log(0).installs.at(0).bound->layout, 0);
   s.complete_all();
@@ -175,10 +175,10 @@ TEST_CASE("a session that is closed ends when its last run has ended", "[actors]
 }
 
 TEST_CASE("a run waits for memory until another ends, its deadline or its cancellation", "[actors][B2][C11]") {
-  const int64_t needed = needed_when_scripted();
+  const int64_t needed = needed_when_scripted(chain(2), {2, 3});
   deterministic_session s(chain(2), 1, {}, 0ms, completion_mode::device, needed + needed / 2);
   const auto run = [&](const run_options& options = {}) {
-    auto result = s.run({{"x", floats({2, 3}, {1, 2, 3, 4, 5, 6})}}, options);
+    auto result = s.run(ones({2, 3}), options);
     s.settle();
     return result;
   };
@@ -188,6 +188,7 @@ TEST_CASE("a run waits for memory until another ends, its deadline or its cancel
   auto cancelled = run();
   caf::anon_send(s.coordinator(), cancel_run{s.last_ticket()});
   auto patient = run();
+  auto last = run();
   CHECK(s.chunks_waiting() == 1);
   CHECK(error_of(cancelled).code() == errc::cancelled);
   s.advance(50ms);
@@ -199,6 +200,28 @@ TEST_CASE("a run waits for memory until another ends, its deadline or its cancel
   REQUIRE(s.chunks_waiting() == 1);
   s.complete(0);
   s.settle();
-  CHECK(patient.get().outputs.size() == 1);
+  CHECK(patient.get().outputs.size() == 1); // in the order in which they came
+  CHECK_FALSE(is_ready(last));
+  s.complete_all();
+  CHECK(last.get().outputs.size() == 1);
   CHECK(s.log(0).installs.size() == 1);
+}
+
+TEST_CASE("small runs do not pass a large one that waits for memory", "[actors][B2]") {
+  const graph model = chain(2, {dim::symbol("n"), 1024});
+  const int64_t needed = needed_when_scripted(model, {2, 1024});
+  deterministic_session s(model, 1, {}, 0ms, completion_mode::device, 2 * needed + needed / 2);
+  std::vector<std::future<run_result>> runs;
+  for (const int64_t rows : {2, 4, 2}) {
+    runs.push_back(s.run(ones({rows, 1024})));
+    s.settle();
+  }
+  for (size_t i = 0; i < runs.size(); ++i) {
+    INFO("run " << i);
+    REQUIRE(s.chunks_waiting() == 1); // though two small ones would fit
+    s.complete(0);
+    s.settle();
+    REQUIRE(is_ready(runs[i]));
+    CHECK(runs[i].get().outputs.size() == 1);
+  }
 }
