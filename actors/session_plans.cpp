@@ -257,30 +257,27 @@ bound_plan_ptr session_plans::bind(prepared_run& run, uint32_t segment) {
   return *found;
 }
 
-void session_plans::forget_bound_plans() {
-  bound_.erase_if([this](const bound_plan_ptr& old) {
-    evicted_.push_back(old->id);
-    return true;
+template <class Predicate>
+void session_plans::forget_bound_if(Predicate&& unwanted) {
+  bound_.erase_if([&](const bound_plan_ptr& old) {
+    const bool goes = unwanted(*old);
+    if (goes)
+      evicted_.push_back(old->id);
+    return goes;
   });
+}
+
+void session_plans::forget_bound_plans() {
+  forget_bound_if([](const bound_plan&) { return true; });
   layouts_.clear();
 }
 
 void session_plans::forget_bound_plans(std::span<const uint64_t> ids) {
-  bound_.erase_if([&](const bound_plan_ptr& old) {
-    if (std::find(ids.begin(), ids.end(), old->id) == ids.end())
-      return false;
-    evicted_.push_back(old->id);
-    return true;
-  });
+  forget_bound_if([&](const bound_plan& old) { return std::find(ids.begin(), ids.end(), old.id) != ids.end(); });
 }
 
 void session_plans::forget_bound_plans_of(const planned_model& planned) {
-  bound_.erase_if([&](const bound_plan_ptr& old) {
-    if (!is_of(*old, planned))
-      return false;
-    evicted_.push_back(old->id);
-    return true;
-  });
+  forget_bound_if([&](const bound_plan& old) { return is_of(old, planned); });
 }
 
 void session_plans::remove_device(size_t device) {

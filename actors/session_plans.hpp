@@ -106,6 +106,9 @@ private:
   void bind_first(prepared_run& run);
   /// To be called when `usable_` or `devices_` have changed.
   void devices_changed();
+  /// Forgets the bound plans for which `unwanted(bound_plan)` holds.
+  template <class Predicate>
+  void forget_bound_if(Predicate&& unwanted);
   /// Forgets the bound plans of a plan that is not kept any more.
   void forget_bound_plans_of(const planned_model& planned);
 

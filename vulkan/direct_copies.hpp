@@ -30,7 +30,8 @@ struct copy_lanes {
   std::optional<lane> in, out;
 };
 
-/// Whether the GPU has other work while a chunk's values come, and while they go.
+/// Whether the GPU has other work while a chunk's values come, and while they go; copies out of the chunk before are such work:
+/// behind them in their lane, a chunk's own do not share the link with them.
 struct meanwhile {
   bool in = false, out = false;
 };

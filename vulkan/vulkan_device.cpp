@@ -133,7 +133,6 @@ private:
     // Others' work, or the execution's own chunks around this one. Poison is written by the first chunk: nothing may come earlier.
     const bool others = in_flight_ > slot.in_flight;
     const bool own = slot.in_flight > 0;
-    // Behind the last chunk's copies out, so that those do not share the link with them.
     const bool behind_copies = own && slot.last.out[0].value > 0;
     const meanwhile busy{.in = others || (own && !options_.poison), .out = others || c.next_is_free || behind_copies};
     const copy_tools tools{context_, imports_, residents_, busy, options_.poison};

@@ -16,16 +16,10 @@ graph rows_chain() {
   return chain(6, {dim::symbol("n"), 1024});
 }
 
-/// Returns the bytes that one run with `rows` rows needs.
-int64_t needed_for(int64_t rows) {
-  engine e({.devices = {"cpu"}});
-  return bytes_needed(*e.load(rows_chain(), {.fuse = false}).bind_for(ones(rows))->layout, 0);
-}
-
 } // namespace
 
 TEST_CASE("runs side by side keep to a device's limit", "[actors][B2][A11]") {
-  const int64_t needed = needed_for(64);
+  const int64_t needed = bytes_for_run(rows_chain(), ones(64), "cpu");
   engine e({.devices = {"cpu"}, .memory = {{"cpu", needed + needed / 2}}});
   const session s = e.load(rows_chain(), {.fuse = false});
   std::vector<std::future<run_result>> runs;
@@ -40,7 +34,7 @@ TEST_CASE("runs side by side keep to a device's limit", "[actors][B2][A11]") {
 }
 
 TEST_CASE("plans that are kept for other dims make room", "[actors][B2][D1]") {
-  const int64_t needed = needed_for(128);
+  const int64_t needed = bytes_for_run(rows_chain(), ones(128), "cpu");
   engine e({.devices = {"cpu"}, .memory = {{"cpu", needed + needed / 2}}});
   const session s = e.load(rows_chain(), {.fuse = false});
   int64_t most = 0; // plans at a time

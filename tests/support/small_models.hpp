@@ -53,6 +53,12 @@ inline graph fan_out(size_t count, size_t length) {
   return b.build();
 }
 
+/// Returns the bytes that one run of a model, nothing fused, needs on a device.
+inline int64_t bytes_for_run(const graph& model, const named_tensors& inputs, const std::string& device) {
+  engine e({.devices = {device}});
+  return bytes_needed(*e.load(model, {.fuse = false}).bind_for(inputs)->layout, 0);
+}
+
 inline tensor floats(shape dims, std::vector<float> values) {
   return tensor::of<float>(std::move(dims), values);
 }

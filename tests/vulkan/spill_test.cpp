@@ -2,6 +2,7 @@
 #include "actors/engine.hpp"
 #include "support/catch.hpp"
 #include "support/gpu.hpp"
+#include "support/small_models.hpp"
 
 #include <algorithm>
 #include <future>
@@ -67,23 +68,14 @@ TEST_CASE("what a GPU's limit does not hold spills to the other GPU, then to the
 }
 
 TEST_CASE("runs side by side wait for memory that others hold", "[vulkan][B2][C7]") {
-  graph g;
-  g.opsets[""] = 17;
-  value_id v = g.add_value({.name = "x", .type = dtype::float32, .dims = symbolic_shape{1024, 256}});
-  g.inputs = {v};
-  for (int i = 0; i < 6; ++i) {
-    const std::string name = fmt::format("n{}", i);
-    const value_id out = g.add_value({.name = name});
-    g.add_node({.name = name, .op_type = i % 2 ? "Neg" : "Floor", .inputs = {v}, .outputs = {out}});
-    v = out;
-  }
-  g.outputs = {v};
+  test::model_builder b;
+  value_id v = b.input("x", {1024, 256});
+  for (int i = 0; i < 6; ++i)
+    v = b.call(i % 2 ? "Neg" : "Floor", {v});
+  b.output(v);
+  const graph g = b.build();
   const named_tensors in{{"x", tensor::of<float>({1024, 256}, std::vector<float>(1024 * 256, 1.5f))}};
-  int64_t needed = 0;
-  {
-    engine e({.devices = {"vulkan:0"}});
-    needed = bytes_needed(*e.load(g, {.fuse = false}).bind_for(in)->layout, 0);
-  }
+  const int64_t needed = test::bytes_for_run(g, in, "vulkan:0");
   engine e({.devices = {"vulkan:0"},
             .memory = {{"vulkan:0", needed + needed / 2}},
             .gpu_validation = test::gpus_are_validated()});
@@ -105,24 +97,16 @@ TEST_CASE("runs side by side wait for memory that others hold", "[vulkan][B2][C7
 }
 
 TEST_CASE("plans of other dims let go of memory before anything spills", "[vulkan][B2][B3]") {
-  graph g;
-  g.opsets[""] = 17;
-  value_id v = g.add_value({.name = "x", .type = dtype::float32, .dims = symbolic_shape{dim::symbol("n"), 1024}});
-  g.inputs = {v};
-  for (const char* op : {"Floor", "Neg", "Ceil"}) {
-    const value_id out = g.add_value({.name = op});
-    g.add_node({.name = op, .op_type = op, .inputs = {v}, .outputs = {out}});
-    v = out;
-  }
-  g.outputs = {v};
+  test::model_builder b;
+  value_id v = b.input("x", {dim::symbol("n"), 1024});
+  for (const char* op : {"Floor", "Neg", "Ceil"})
+    v = b.call(op, {v});
+  b.output(v);
+  const graph g = b.build();
   const auto ones = [](int64_t n) {
     return named_tensors{{"x", tensor::of<float>({n, 1024}, std::vector<float>(static_cast<size_t>(n) * 1024, 1))}};
   };
-  int64_t needed = 0;
-  {
-    engine e({.devices = {"vulkan:0"}});
-    needed = bytes_needed(*e.load(g, {.fuse = false}).bind_for(ones(1024))->layout, 0);
-  }
+  const int64_t needed = test::bytes_for_run(g, ones(1024), "vulkan:0");
   engine e({.devices = {"vulkan:0"},
             .memory = {{"vulkan:0", needed + needed / 4}},
             .gpu_validation = test::gpus_are_validated()});
