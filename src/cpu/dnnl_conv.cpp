@@ -41,6 +41,15 @@ memory_desc any_weights(const shape& weights, int64_t groups, bool transposed) {
   return dnn::describe_any(split);
 }
 
+/// Takes the first implementation that adds a residual at the right places: the one by matrix products ("gemm") does not where
+/// the output is channels-last (oneDNN 2.6.3; processors without AVX2, weights that are computed, windows beside the input).
+template <class Desc>
+void skip_wrong_residuals(Desc& desc) {
+  while (std::string_view(desc.impl_info_str()).find("gemm") != std::string_view::npos)
+    if (!desc.next_impl())
+      throw dnnl::error(dnnl_unimplemented, "no other implementation");
+}
+
 class dnnl_conv_kernel final : public kernel {
 public:
   dnnl_conv_kernel(const kernel_request& r, bool transposed, const dnn::window_dims& window) {
@@ -84,7 +93,9 @@ public:
 
 private:
   template <class Primitive, class Desc>
-  void bind(const kernel_request& r, const Desc& desc, const conv_operands& d) {
+  void bind(const kernel_request& r, Desc desc, const conv_operands& d) {
+    if (r.has_input(3) && r.layout_of(r.outputs[0]) == layout::channels_last)
+      skip_wrong_residuals(desc);
     call_ = dnn::call(Primitive(desc), desc.scratchpad_desc(), r.resources.scratch);
     x_ = call_.add(DNNL_ARG_SRC, desc.src_desc());
     y_ = call_.add(DNNL_ARG_DST, desc.dst_desc());

@@ -1,17 +1,17 @@
 // Elementwise operators and fused chains of them on floats: one pass over memory, a block of elements at a time, each step a
 // vectorised loop over cached buffers.
 //
-// Works in memory order, so the output may be plain or channels-last; an input either lies like the output, or is plain and
-// broadcasts.
+// Works in memory order, so that every operand may be plain or channels-last; an input that neither lies like the output nor is
+// repeated along its innermost axis is gathered element by element.
 #include "ops/fused_elementwise.hpp"
 
 #include "base/parallel.hpp"
 #include "cpu/fast_functions.hpp"
 #include "cpu/kernels.hpp"
 #include "cpu/vector_math.hpp"
+#include "ops/launch_walk.hpp"
 
 #include <cmath>
-#include <numeric>
 
 namespace troupe {
 namespace {
@@ -128,8 +128,7 @@ class elementwise_kernel final : public kernel {
 public:
   elementwise_kernel(const kernel_request& r, elementwise_program program) : program_(std::move(program)) {
     inputs_ = r.inputs.size();
-    set_dims(r);
-    join_dims();
+    set_walks(r);
     size_ = volume(dims_);
     for (walk& w : walks_) {
       w.single = std::all_of(w.strides.begin(), w.strides.end(), [](int64_t s) { return s == 0; });
@@ -153,56 +152,12 @@ public:
   }
 
 private:
-  /// Output dims and input strides in memory order.
-  void set_dims(const kernel_request& r) {
-    const operand& out = r.outputs[0];
-    const size_t rank = out.dims.size();
-    std::vector<size_t> order(rank);
-    std::iota(order.begin(), order.end(), 0);
-    const bool last = r.layout_of(out) == layout::channels_last;
-    if (last)
-      std::rotate(order.begin() + 1, order.begin() + 2, order.end());
-    for (size_t axis : order)
-      dims_.push_back(out.dims[axis]);
-    for (const operand& in : r.inputs) {
-      walk& w = walks_.emplace_back();
-      if (last && in.layout == layout::channels_last) {
-        w.strides = strides_of(dims_);
-        continue;
-      }
-      const shape strides = broadcast_strides(in.dims, out.dims);
-      for (size_t axis : order)
-        w.strides.push_back(strides[axis]);
-    }
-  }
-
-  /// Joins neighbouring dims that every input walks as one; drops dims of 1.
-  void join_dims() {
-    shape dims;
-    std::vector<shape> strides(walks_.size());
-    for (size_t axis = 0; axis < dims_.size(); ++axis) {
-      if (dims_[axis] == 1)
-        continue;
-      bool joins = !dims.empty();
-      for (size_t i = 0; i < walks_.size() && joins; ++i)
-        joins = strides[i].back() == walks_[i].strides[axis] * dims_[axis];
-      if (joins)
-        dims.back() *= dims_[axis];
-      else
-        dims.push_back(dims_[axis]);
-      for (size_t i = 0; i < walks_.size(); ++i) {
-        if (!joins)
-          strides[i].push_back(0);
-        strides[i].back() = walks_[i].strides[axis];
-      }
-    }
-    if (dims.empty()) {
-      dims = {1};
-      strides.assign(walks_.size(), {0});
-    }
-    dims_ = std::move(dims);
-    for (size_t i = 0; i < walks_.size(); ++i)
-      walks_[i].strides = std::move(strides[i]);
+  /// Output dims and input strides in memory order, the outermost first.
+  void set_walks(const kernel_request& r) {
+    operand_walk w = walk_of(r.outputs[0], r.inputs);
+    dims_.assign(w.dims.rbegin(), w.dims.rend());
+    for (const shape& strides : w.strides)
+      walks_.push_back({{strides.rbegin(), strides.rend()}});
   }
 
   void run_range(const kernel_run& r, int64_t begin, int64_t end) const {
@@ -285,22 +240,12 @@ std::optional<elementwise_program> program_of(const kernel_request& r) {
   return elementwise_program{{{*code, 0, count > 1 ? 1 : 0, count > 2 ? 2 : 0}}, {}};
 }
 
-/// Whether every input can be walked in the output's memory order.
-bool walks_along(const kernel_request& r) {
-  const operand& out = r.outputs[0];
-  return std::all_of(r.inputs.begin(), r.inputs.end(), [&](const operand& in) {
-    if (!in.present())
-      return false;
-    const bool same = in.dims == out.dims && in.layout == out.layout;
-    return same || r.all_plain() || (in.layout == layout::plain && in.dims != out.dims) ||
-           same_in_both_layouts(in.dims);
-  });
-}
-
 } // namespace
 
 kernel_ptr make_elementwise(const kernel_request& r) {
-  if (r.outputs.size() != 1 || !r.all_of_type(dtype::float32) || volume(r.outputs[0].dims) == 0 || !walks_along(r))
+  const bool all_present =
+      std::all_of(r.inputs.begin(), r.inputs.end(), [](const operand& in) { return in.present(); });
+  if (r.outputs.size() != 1 || !r.all_of_type(dtype::float32) || volume(r.outputs[0].dims) == 0 || !all_present)
     return nullptr;
   auto program = program_of(r);
   if (!program || program->steps.empty())

@@ -62,8 +62,19 @@ bool broadcasts(const node& n) {
 }
 
 /// Whether operand `v` of an elementwise node or concatenation has the output's layout; the others stay plain.
-bool is_full_operand(const graph& g, const node& n, value_id v) {
-  return n.op_type == "Concat" || g.values[v].dims == g.values[n.outputs[0]].dims;
+///
+/// Dims that are written differently may still be equal once they are bound, and an operand that is no broadcast then should
+/// lie like the output. So whatever has the output's rank follows, unless it is certain to be repeated or is a constant.
+bool follows_output(const graph& g, const node& n, value_id v) {
+  const value &in = g.values[v], &out = g.values[n.outputs[0]];
+  if (n.op_type == "Concat" || in.dims == out.dims)
+    return true;
+  if (in.constant || in.known || !in.dims || in.dims->size() != out.dims->size())
+    return false;
+  for (size_t axis = 0; axis < in.dims->size(); ++axis)
+    if ((*in.dims)[axis].is(1) && !(*out.dims)[axis].is(1))
+      return false;
+  return true;
 }
 
 /// Whether a node computes the same on operands of any one layout: their dims are the output's, or they are one element, or
@@ -83,7 +94,7 @@ bool is_agnostic(const graph& g, const device_info& device, const node& n) {
       return !constant && has_channels(device, in);
     if (in.dims == g.values[n.outputs[0]].dims)
       return !constant && takes_type(device, in.type);
-    return is_single(in) || broadcasts(n);
+    return is_single(in) || (broadcasts(n) && (takes_type(device, in.type) || !follows_output(g, n, v)));
   });
 }
 
@@ -143,7 +154,7 @@ private:
       return false;
     if (nodes_[n].def->layouts == layout_support::spatial)
       return is_data_operand(g_, nodes_[n], i);
-    return is_full_operand(g_, nodes_[n], v);
+    return follows_output(g_, nodes_[n], v);
   }
 
   /// Whether anyone needs the plain form of a value that `device` makes.
@@ -272,7 +283,7 @@ private:
       if (n.inputs[i] == no_value)
         continue;
       const value& v = g_.values[n.inputs[i]];
-      const bool follows = spatial ? is_data_operand(g_, n, i) : is_full_operand(g_, n, n.inputs[i]);
+      const bool follows = spatial ? is_data_operand(g_, n, i) : follows_output(g_, n, n.inputs[i]);
       require(is_last(n.inputs[i]) == follows || is_neutral(v), "an operand", n.name);
     }
   }

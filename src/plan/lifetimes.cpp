@@ -135,12 +135,15 @@ private:
     }
   }
 
+  /// Whether values of equal dims have their elements in the same places.
+  static bool lies_like(const value& a, const value& b) { return a.type == b.type && a.layout == b.layout; }
+
   void add_candidates(const chunk& c, node_id n, uint32_t position) {
     const node& call = p_.program->nodes[n];
     lifetime& out = found_.values[index_[call.outputs[0]]];
     out.reuse_begin = static_cast<uint32_t>(found_.candidates.size());
     for (value_id v : call.inputs) {
-      if (v == no_value || p_.program->values[v].type != p_.program->values[out.value].type)
+      if (v == no_value || !lies_like(p_.program->values[v], p_.program->values[out.value]))
         continue;
       const value_id root = root_on(p_, c, v);
       // Another operand on the same bytes may be read in another order than this one.

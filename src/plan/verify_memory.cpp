@@ -146,7 +146,8 @@ private:
     std::vector<value_id> on_old = call.inputs;
     std::erase_if(on_old, [&](value_id in) { return in == no_value || root_on(p_, c, in) != old; });
     const bool one = !on_old.empty() && std::all_of(on_old.begin(), on_old.end(), [&](value_id in) {
-      return in == on_old[0] && b_.dims[in] == b_.dims[v] && g_.values[in].type == g_.values[v].type;
+      return in == on_old[0] && b_.dims[in] == b_.dims[v] && g_.values[in].type == g_.values[v].type &&
+             g_.values[in].layout == g_.values[v].layout;
     });
     return one && call.def->alias == aliasing::in_place && call.outputs[0] == v && uses_[old].readers_of_last == 1 &&
            uses_[old].last_reader == maker;

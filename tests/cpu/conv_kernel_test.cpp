@@ -105,3 +105,61 @@ TEST_CASE("oneDNN pooling agrees with the reference", "[cpu]") {
     CHECK(check.worst("dnnl_pool") < 1);
   }
 }
+
+namespace {
+
+/// A fused convolution, transposed or not, with everything drawn at random.
+class random_conv {
+public:
+  explicit random_conv(std::minstd_rand& random) : random_(random) {}
+
+  /// Returns the worst error in tolerances, and says of what in `text`.
+  double worst(bool transposed, std::string& text) {
+    const int64_t groups = pick(1, 4), in = pick(1, 5), out = pick(1, 5), kernel = pick(1, 3);
+    const int64_t pad = pick(0, transposed ? kernel - 1 : 2), stride = pick(1, 2);
+    const shape x{pick(1, 2), groups * in, pick(kernel, 7), pick(kernel, 9)};
+    const bool last = pick(0, 1), adds = pick(0, 1);
+    const bool constant =
+        pick(0, 1) || (transposed && adds); // weights that are computed are left to the reference then
+    attributes a = window({pad, pad, pad, pad}, {stride, stride}, {1, 1}, groups);
+    if (const int64_t kind = pick(0, 2); kind > 0)
+      a.set("activation", std::string(kind == 1 ? "LeakyRelu" : "Sigmoid"));
+    a.set("activation_alpha", 0.1f);
+    const auto size = [&](int64_t d) {
+      return transposed ? (d - 1) * stride + kernel - 2 * pad : (d + 2 * pad - kernel) / stride + 1;
+    };
+    const layout l = last ? layout::channels_last : layout::plain;
+    kernel_check check("troupe", transposed ? "ConvTranspose" : "Conv", a);
+    check.input(x, false, l);
+    check.input(transposed ? shape{x[1], out, kernel, kernel} : shape{groups * out, in, kernel, kernel}, constant);
+    check.input({groups * out}, true);
+    if (adds)
+      check.input({x[0], groups * out, size(x[2]), size(x[3])}, false, l);
+    if (last)
+      check.channels_last_output();
+    text = fmt::format("{}, {} groups, {} to {} channels, kernel {}, pad {}, stride {}{}{}{}", to_string(x), groups, in,
+                       out, kernel, pad, stride, last ? ", channels-last" : "", constant ? ", constant" : "",
+                       adds ? ", residual" : "");
+    return check.worst(transposed ? "dnnl_conv_transpose" : "dnnl_conv", 1e-4, 2e-5);
+  }
+
+private:
+  int64_t pick(int64_t least, int64_t most) {
+    return least + static_cast<int64_t>(random_() % static_cast<uint64_t>(most - least + 1));
+  }
+
+  std::minstd_rand& random_;
+};
+
+} // namespace
+
+TEST_CASE("random fused convolutions agree with the reference", "[cpu]") {
+  const bool transposed = GENERATE(false, true);
+  std::minstd_rand random(11);
+  for (int round = 0; round < 400; ++round) {
+    std::string text;
+    const double worst = random_conv(random).worst(transposed, text);
+    INFO(text);
+    CHECK(worst < 1);
+  }
+}

@@ -219,3 +219,27 @@ TEST_CASE("the layout verifier sees a channels-last value before a plain reader"
   softmax.inputs[0] = reorder.inputs[0];
   CHECK_THROWS_AS(verify_layouts(n.g, placement, cpus(1)), error);
 }
+
+TEST_CASE("an operand whose dims may turn out equal lies like the output", "[plan][D3]") {
+  const dim h = dim::symbol("h"), w = dim::symbol("w"), other_h = dim::symbol("other_h");
+  conv_net n;
+  const value_id x = n.conv(n.input({1, 3, h, w}), 3, 4);
+  const value_id sum = n.apply("Add", {x, n.input({1, 4, other_h, w})});
+  const value_id column = n.g.add_constant("column", tensor(dtype::float32, {15, 1}));
+  const value_id repeated = n.apply("Mul", {sum, n.input({1, 4, 1, w})});
+  n.g.outputs = {n.conv(n.apply("Mul", {repeated, column}), 4, 4)};
+  std::vector<device_index> placement(n.g.nodes.size(), 0);
+  assign_layouts(n.g, placement, cpus(1));
+  verify_layouts(n.g, placement, cpus(1));
+  const auto layouts_of = [&](const std::string& op, size_t which) {
+    std::vector<layout> found;
+    for (const node& call : n.g.nodes)
+      if (call.op_type == op && which-- == 0)
+        for (value_id v : call.inputs)
+          found.push_back(n.g.values[v].layout);
+    return found;
+  };
+  CHECK(layouts_of("Add", 0) == std::vector{layout::channels_last, layout::channels_last});
+  CHECK(layouts_of("Mul", 0) == std::vector{layout::channels_last, layout::plain}); // repeated for certain
+  CHECK(layouts_of("Mul", 1) == std::vector{layout::channels_last, layout::plain}); // a constant
+}

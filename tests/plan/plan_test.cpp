@@ -184,3 +184,21 @@ TEST_CASE("outputs that need no work need no chunk, and keep their order", "[pla
   CHECK(ready.empty());
   CHECK(set.finished());
 }
+
+TEST_CASE("an output in place of an operand lies like it", "[plan][D5]") {
+  graph_builder b;
+  const value_id in = b.input({1, 4, 4, 4});
+  const value_id a = b.node(plain_op, {in}, {1, 4, 4, 4});
+  const value_id c = b.node(in_place_op, {a}, {1, 4, 4, 4});
+  const value_id out = b.node(plain_op, {c}, {16});
+  b.g.values[c].layout = layout::channels_last;
+  const auto p = checked_plan(b.done({out}), 1, placement_policy::single);
+  const auto bound = bind_segment(p, 0, {});
+  const auto& offset = bound->layout->memory[0].offset;
+  CHECK(offset[a] != offset[c]);
+  auto edited_layout = std::make_shared<arena_layout>(*bound->layout);
+  edited_layout->memory[0].offset[c] = offset[a];
+  bound_plan edited = *bound;
+  edited.layout = edited_layout;
+  CHECK_THROWS_WITH(verify(edited), Catch::Contains("overlap"));
+}
