@@ -5,6 +5,7 @@
 
 namespace troupe {
 
+// scripts/check: sorted
 std::span<const op_def> activation_ops();
 std::span<const op_def> arg_reduce_ops();
 std::span<const op_def> attention_ops();
@@ -16,16 +17,6 @@ std::span<const op_def> conv_ops();
 std::span<const op_def> conv_transpose_ops();
 std::span<const op_def> cumulative_ops();
 std::span<const op_def> einsum_ops();
-std::span<const op_def> layer_norm_ops();
-std::span<const op_def> matmul_ops();
-std::span<const op_def> normalization_ops();
-std::span<const op_def> pool_ops();
-std::span<const op_def> reduce_ops();
-std::span<const op_def> reorder_ops();
-std::span<const op_def> softmax_ops();
-std::span<const op_def> unary_ops();
-std::span<const op_def> fused_conv_ops();
-std::span<const op_def> fused_matmul_ops();
 std::span<const op_def> fused_attention_ops();
 std::span<const op_def> fused_conv_ops();
 std::span<const op_def> fused_elementwise_ops();
@@ -47,6 +38,7 @@ std::span<const op_def> quantized_conv_ops();
 std::span<const op_def> quantized_matmul_ops();
 std::span<const op_def> recurrent_ops();
 std::span<const op_def> reduce_ops();
+std::span<const op_def> reorder_ops();
 std::span<const op_def> reshape_ops();
 std::span<const op_def> resize_ops();
 std::span<const op_def> rotary_ops();
