@@ -72,12 +72,12 @@ struct operator_times {
   double measured = 0, predicted = 0;
 };
 
-using operator_table = std::map<std::pair<std::string, std::string>, operator_times>; // by device and operator
+using measured_operators = std::map<std::pair<std::string, std::string>, operator_times>; // by device and operator
 
 /// Sums up the times of one traced run.
-operator_table table_of(const run_trace& trace, std::span<const shape> dims) {
+measured_operators table_of(const run_trace& trace, std::span<const shape> dims) {
   const plan& p = *trace.source;
-  operator_table table;
+  measured_operators table;
   for (const chunk_trace& c : trace.chunks)
     for (const device_timing& t : c.timings) {
       if (t.kind != device_timing::work::node)
@@ -90,8 +90,8 @@ operator_table table_of(const run_trace& trace, std::span<const shape> dims) {
   return table;
 }
 
-void print_table(const operator_table& table) {
-  std::vector<operator_table::const_iterator> rows;
+void print_table(const measured_operators& table) {
+  std::vector<measured_operators::const_iterator> rows;
   rows.reserve(table.size());
   for (auto row = table.begin(); row != table.end(); ++row)
     rows.push_back(row);
@@ -102,7 +102,7 @@ void print_table(const operator_table& table) {
                row->second.measured, row->second.predicted);
 }
 
-nlohmann::json table_json(const operator_table& table) {
+nlohmann::json table_json(const measured_operators& table) {
   nlohmann::json rows = nlohmann::json::array();
   for (const auto& [key, times] : table)
     rows.push_back({{"device", key.first},
@@ -116,7 +116,7 @@ nlohmann::json table_json(const operator_table& table) {
 /// What a model's runs took, in ms.
 struct model_times {
   double measured = 0, predicted = 0;
-  operator_table operators;
+  measured_operators operators;
 };
 
 model_times time_model(const profile_arguments& args) {

@@ -6,6 +6,8 @@ shared=$root/../shared
 # Vulkan's validation layer looks for hazards between submissions only where it is asked to, by this name.
 export VK_LAYER_ENABLES=VALIDATION_CHECK_ENABLE_SYNCHRONIZATION_VALIDATION_QUEUE_SUBMIT
 
+# Bash counts the seconds since the script began.
+say_time() { say "$(basename "$0"): $SECONDS s"; }
 say() { printf '\033[1m== %s\033[0m\n' "$*"; }
 die() { printf 'error: %s\n' "$*" >&2; exit 1; }
 
@@ -27,7 +29,7 @@ install_packages() {
   rm -f "$log"
 }
 
-# Builds a preset; prints a line every tenth of the work, and the compiler's words only when it fails.
+# Builds a preset, with what follows handed to `cmake --build` (--target NAME…); prints a line every tenth of the work, and the compiler's words only when it fails.
 build_preset() {
   local preset=$1 log=$root/build/$1.log
   shift

@@ -16,7 +16,7 @@ using json = nlohmann::json; // sorted objects: members of ordered ones take qua
 
 constexpr int file_version = 1;
 constexpr std::streamoff max_file_bytes = 1 << 26; // some forty devices with all the nodes that are kept of one
-constexpr double max_seconds = 100;
+constexpr double max_field_seconds = 100;
 
 /// A field of `device_profile` by name. Speeds are above 0; times may be 0.
 struct field {
@@ -45,7 +45,7 @@ constexpr auto fields = std::to_array<field>({
 });
 
 bool is_sane(const field& f, double value) {
-  return f.is_time ? value >= 0 && value <= max_seconds : std::isfinite(value) && value >= 1 && value <= 1e21;
+  return f.is_time ? value >= 0 && value <= max_field_seconds : std::isfinite(value) && value >= 1 && value <= 1e21;
 }
 
 const json& member(const json& object, const char* name, json::value_t type, const char* what) {

@@ -6,7 +6,7 @@ namespace troupe {
 namespace {
 
 constexpr int64_t max_nesting = 100;
-constexpr int max_rank = 64;
+constexpr int max_value_rank = 64;
 constexpr int64_t inline_base_bytes = int64_t{256} << 20;
 
 /// Counts a level of nesting as long as it lives.
@@ -52,9 +52,9 @@ dim dim_of(const onnx::TensorShapeProto::Dimension& proto, const std::string& va
 }
 
 symbolic_shape shape_of(const onnx::TensorShapeProto& proto, const std::string& value_name) {
-  if (proto.dim_size() > max_rank)
+  if (proto.dim_size() > max_value_rank)
     fail(errc::unsupported, "{} has a rank of {}; at most {} is supported", in_quotes(value_name), proto.dim_size(),
-         max_rank);
+         max_value_rank);
   symbolic_shape dims;
   shape known;
   for (int i = 0; i < proto.dim_size(); ++i) {

@@ -10,10 +10,10 @@ namespace troupe {
 
 namespace {
 
-constexpr int max_rank = 64;
+constexpr int max_tensor_rank = 64;
 
 shape dims_of(const onnx::TensorProto& proto) {
-  if (proto.dims_size() > max_rank)
+  if (proto.dims_size() > max_tensor_rank)
     fail(errc::unsupported, "a rank of {} is too high", proto.dims_size());
   return {proto.dims().begin(), proto.dims().end()};
 }

@@ -6,7 +6,7 @@
 namespace troupe {
 namespace {
 
-constexpr std::array<std::string_view, 11> names = {
+constexpr std::array<std::string_view, 11> activation_names = {
     "", "Relu", "Clip", "Sigmoid", "Tanh", "HardSwish", "HardSigmoid", "LeakyRelu", "Swish", "Gelu", "GeluTanh"};
 
 template <class T, class F>
@@ -18,15 +18,15 @@ void map(T* x, int64_t count, F f) {
 } // namespace
 
 std::string_view to_string(activation_kind kind) {
-  return names[static_cast<size_t>(kind)];
+  return activation_names[static_cast<size_t>(kind)];
 }
 
 activation parse_activation(const attributes& attrs) {
   const std::string name = attrs.text("activation", "");
-  const auto it = std::find(names.begin(), names.end(), name);
-  if (it == names.end())
+  const auto it = std::find(activation_names.begin(), activation_names.end(), name);
+  if (it == activation_names.end())
     fail(errc::invalid_model, "unknown activation '{}'", name);
-  return {static_cast<activation_kind>(it - names.begin()), attrs.real("activation_alpha", 0),
+  return {static_cast<activation_kind>(it - activation_names.begin()), attrs.real("activation_alpha", 0),
           attrs.real("activation_beta", 0)};
 }
 

@@ -280,8 +280,8 @@ launch_lists clip_launches(const gpu_call& call) {
   return launch_chain(call, {step}, {-infinity, infinity});
 }
 
-constexpr op_def row(std::string_view name, int64_t since, void (*reference)(kernel_context&),
-                     launch_lists (*launches)(const gpu_call&), dtype_set element_types = types::floats) {
+constexpr op_def activation_row(std::string_view name, int64_t since, void (*reference)(kernel_context&),
+                                launch_lists (*launches)(const gpu_call&), dtype_set element_types = types::floats) {
   return {.domain = "",
           .name = name,
           .since = since,
@@ -294,16 +294,16 @@ constexpr op_def row(std::string_view name, int64_t since, void (*reference)(ker
 }
 
 /// A row whose function takes many flops.
-constexpr op_def costly(std::string_view name, int64_t since, void (*reference)(kernel_context&),
-                        launch_lists (*launches)(const gpu_call&)) {
-  op_def def = row(name, since, reference, launches);
+constexpr op_def costly_activation(std::string_view name, int64_t since, void (*reference)(kernel_context&),
+                                   launch_lists (*launches)(const gpu_call&)) {
+  op_def def = activation_row(name, since, reference, launches);
   def.cost = transcendental_cost;
   return def;
 }
 
 constexpr op_def prelu_row(int64_t since, void (*reference)(kernel_context&)) {
-  op_def def = row("PRelu", since, reference, launch_numeric<elementwise_code::leaky_relu, integer_code::scaled_relu>,
-                   types::numeric);
+  op_def def = activation_row("PRelu", since, reference,
+                              launch_numeric<elementwise_code::leaky_relu, integer_code::scaled_relu>, types::numeric);
   def.min_inputs = def.max_inputs = 2;
   def.infer = infer_prelu;
   if (since < 7) { // a slope of one dim is neither the output's dims nor a single element
@@ -314,38 +314,38 @@ constexpr op_def prelu_row(int64_t since, void (*reference)(kernel_context&)) {
 }
 
 constexpr op_def clip_row() {
-  op_def def = row("Clip", 11, clip, clip_launches, types::numeric);
+  op_def def = activation_row("Clip", 11, clip, clip_launches, types::numeric);
   def.max_inputs = 3;
   return def;
 }
 
-constexpr auto table = std::to_array<op_def>({
-    row("Relu", 1, relu, launch_numeric<elementwise_code::relu, integer_code::relu>, types::numeric),
-    costly("Sigmoid", 1, sigmoid, launch_step<elementwise_code::sigmoid>),
-    row("LeakyRelu", 1, leaky_relu, leaky_relu_launches),
-    costly("Elu", 1, elu, elu_launches),
-    costly("Selu", 1, selu_1, selu_1_launches),
-    costly("Selu", 6, selu, selu_launches),
-    costly("Celu", 12, celu, celu_launches),
-    row("ThresholdedRelu", 10, thresholded_relu, thresholded_relu_launches),
-    row("HardSigmoid", 1, hard_sigmoid, hard_sigmoid_launches),
-    row("HardSwish", 14, hard_swish, launch_step<elementwise_code::hard_swish>),
-    costly("Softplus", 1, softplus, launch_step<elementwise_code::softplus>),
-    row("Softsign", 1, softsign, launch_step<gpu_step::softsign>),
-    costly("Mish", 18, mish, launch_step<gpu_step::mish>),
-    costly("Swish", 24, swish, swish_launches),
-    costly("Gelu", 20, gelu, gelu_launches),
-    row("Shrink", 9, shrink, shrink_launches, types::numeric),
+constexpr auto activation_rows = std::to_array<op_def>({
+    activation_row("Relu", 1, relu, launch_numeric<elementwise_code::relu, integer_code::relu>, types::numeric),
+    costly_activation("Sigmoid", 1, sigmoid, launch_step<elementwise_code::sigmoid>),
+    activation_row("LeakyRelu", 1, leaky_relu, leaky_relu_launches),
+    costly_activation("Elu", 1, elu, elu_launches),
+    costly_activation("Selu", 1, selu_1, selu_1_launches),
+    costly_activation("Selu", 6, selu, selu_launches),
+    costly_activation("Celu", 12, celu, celu_launches),
+    activation_row("ThresholdedRelu", 10, thresholded_relu, thresholded_relu_launches),
+    activation_row("HardSigmoid", 1, hard_sigmoid, hard_sigmoid_launches),
+    activation_row("HardSwish", 14, hard_swish, launch_step<elementwise_code::hard_swish>),
+    costly_activation("Softplus", 1, softplus, launch_step<elementwise_code::softplus>),
+    activation_row("Softsign", 1, softsign, launch_step<gpu_step::softsign>),
+    costly_activation("Mish", 18, mish, launch_step<gpu_step::mish>),
+    costly_activation("Swish", 24, swish, swish_launches),
+    costly_activation("Gelu", 20, gelu, gelu_launches),
+    activation_row("Shrink", 9, shrink, shrink_launches, types::numeric),
     prelu_row(1, prelu_1),
     prelu_row(7, prelu),
-    row("Clip", 1, clip_1, clip_1_launches),
+    activation_row("Clip", 1, clip_1, clip_1_launches),
     clip_row(),
 });
 
 } // namespace
 
 std::span<const op_def> activation_ops() {
-  return table;
+  return activation_rows;
 }
 
 } // namespace troupe

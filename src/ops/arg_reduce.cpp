@@ -57,7 +57,7 @@ op_cost arg_cost(const attributes&, const call_shapes& call) {
   return {static_cast<double>(volume(call.inputs[0])), operand_bytes(call)};
 }
 
-constexpr auto table = std::to_array<op_def>({
+constexpr auto arg_reduce_rows = std::to_array<op_def>({
     {.domain = "",
      .name = "ArgMax",
      .since = 1,
@@ -79,7 +79,7 @@ constexpr auto table = std::to_array<op_def>({
 } // namespace
 
 std::span<const op_def> arg_reduce_ops() {
-  return table;
+  return arg_reduce_rows;
 }
 
 } // namespace troupe

@@ -265,7 +265,7 @@ op_cost attention_cost(const attributes&, const call_shapes& call) {
   return {2 * keys * static_cast<double>(volume(call.inputs[0]) + volume(call.outputs[0])), operand_bytes(call)};
 }
 
-constexpr auto table = std::to_array<op_def>({
+constexpr auto attention_rows = std::to_array<op_def>({
     {.domain = "",
      .name = "Attention",
      .since = 23,
@@ -293,7 +293,7 @@ constexpr auto table = std::to_array<op_def>({
 } // namespace
 
 std::span<const op_def> attention_ops() {
-  return table;
+  return attention_rows;
 }
 
 } // namespace troupe

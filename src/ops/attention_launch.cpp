@@ -9,10 +9,10 @@
 namespace troupe {
 namespace {
 
-constexpr uint32_t group_size = 128;
+constexpr uint32_t attention_group = 128;
 
 /// As in shaders/attention.comp.
-namespace flags {
+namespace attention_flags {
 constexpr uint32_t mask = 1, mask_bytes = 2, causal = 4, key_vectors = 8, value_vectors = 16, split = 32, skips = 64;
 }
 
@@ -34,15 +34,6 @@ struct attention_tile {
   uint32_t rows, keys;
   bool apart; // K and V lie beside each other
 };
-
-uint32_t word(int64_t value) {
-  return static_cast<uint32_t>(value);
-}
-
-void add_words(std::vector<uint32_t>& words, std::initializer_list<int64_t> values) {
-  for (int64_t value : values)
-    words.push_back(word(value));
-}
 
 /// Vectors of a row in shared memory, as the shader pads them.
 uint32_t key_vectors(const attention_call& c) {
@@ -127,15 +118,16 @@ std::optional<launch_list> list_for(const gpu_call& call, const attention_call& 
   launch& l = b.add("attention." + variant, count,
                     {b.in(0), b.in(1), b.in(2), b.in(call.has_input(3) ? 3 : 0), split ? written(partial) : b.out(0)});
   l.constants = {t.rows / 8, t.keys / 16, key_vectors(c), value_vectors(c), t.apart ? 1u : 0u, 0};
-  l.constants[5] = (call.has_input(3) ? flags::mask : 0) | (bytes ? flags::mask_bytes : 0) |
-                   (c.causal ? flags::causal : 0) | (c.width % 4 == 0 ? flags::key_vectors : 0) |
-                   (c.value_width % 4 == 0 ? flags::value_vectors : 0) | (split ? flags::split : 0) |
-                   (c.skips || c.keys == 0 ? flags::skips : 0);
+  l.constants[5] = (call.has_input(3) ? attention_flags::mask : 0) | (bytes ? attention_flags::mask_bytes : 0) |
+                   (c.causal ? attention_flags::causal : 0) | (c.width % 4 == 0 ? attention_flags::key_vectors : 0) |
+                   (c.value_width % 4 == 0 ? attention_flags::value_vectors : 0) |
+                   (split ? attention_flags::split : 0) | (c.skips || c.keys == 0 ? attention_flags::skips : 0);
   l.params = parameters(call, c, t, groups, split_keys);
   if (split) {
     b.next_step();
     const operand& y = call.outputs[0];
-    launch& join = b.add("attention_join." + variant, flat_groups(y.size(), group_size, call.gpu), {partial, b.out(0)});
+    launch& join =
+        b.add("attention_join." + variant, flat_groups(y.size(), attention_group, call.gpu), {partial, b.out(0)});
     join.constants = {c.skips ? 1u : 0u};
     add_words(join.params, {y.size(), splits, c.batch * c.heads * c.queries, c.value_width});
     add_words(join.params, {c.rows(), c.queries, c.kv_heads, c.heads / c.kv_heads});
@@ -149,7 +141,8 @@ launch_lists launch_attention(const gpu_call& call, const attention_call& c) {
   const dtype type = call.inputs[0].type;
   const bool is_float = type == dtype::float32 || type == dtype::float16;
   const auto variant = is_float ? arithmetic_variant(type, call.gpu) : std::nullopt;
-  if (!variant || call.inputs[1].type != type || call.inputs[2].type != type || call.gpu.max_group_size < group_size)
+  if (!variant || call.inputs[1].type != type || call.inputs[2].type != type ||
+      call.gpu.max_group_size < attention_group)
     return {};
   if (call.has_input(3) && call.inputs[3].type != type && call.inputs[3].type != dtype::boolean)
     return {};

@@ -9,7 +9,7 @@ namespace troupe {
 namespace {
 
 /// Elements a thread should move before another one pays.
-constexpr int64_t grain = 16 * 1024;
+constexpr int64_t axis_gather_grain = 16 * 1024;
 
 /// The longest part of a line whose source is as dense as the line itself: one memcpy.
 struct dense_part {
@@ -49,22 +49,23 @@ void gather_lines(const T* x, T* y, std::span<const std::vector<int64_t>> offset
   int64_t lines = 1;
   for (const auto& table : outer)
     lines *= static_cast<int64_t>(table.size());
-  parallel_for(lines, std::max<int64_t>(1, grain / std::max<int64_t>(length, 1)), [&](int64_t begin, int64_t end) {
-    for (int64_t line = begin; line < end; ++line) {
-      int64_t from = 0;
-      bool filled = false;
-      auto rest = static_cast<size_t>(line);
-      for (size_t i = outer.size(); i-- > 0; rest /= outer[i].size()) {
-        const int64_t offset = outer[i][rest % outer[i].size()];
-        filled = filled || offset < 0;
-        from += offset;
-      }
-      if (filled)
-        std::fill_n(y + line * length, length, fill);
-      else
-        gather_line(x + from, y + line * length, last, dense, fill);
-    }
-  });
+  parallel_for(lines, std::max<int64_t>(1, axis_gather_grain / std::max<int64_t>(length, 1)),
+               [&](int64_t begin, int64_t end) {
+                 for (int64_t line = begin; line < end; ++line) {
+                   int64_t from = 0;
+                   bool filled = false;
+                   auto rest = static_cast<size_t>(line);
+                   for (size_t i = outer.size(); i-- > 0; rest /= outer[i].size()) {
+                     const int64_t offset = outer[i][rest % outer[i].size()];
+                     filled = filled || offset < 0;
+                     from += offset;
+                   }
+                   if (filled)
+                     std::fill_n(y + line * length, length, fill);
+                   else
+                     gather_line(x + from, y + line * length, last, dense, fill);
+                 }
+               });
 }
 
 } // namespace

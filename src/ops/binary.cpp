@@ -121,7 +121,7 @@ constexpr auto or_bits = [](auto a, auto b) { return a | b; };
 constexpr auto xor_bits = [](auto a, auto b) { return a ^ b; };
 
 template <known_binary Rule>
-void infer_known(infer_context& c) {
+void infer_known_binary(infer_context& c) {
   const symbolic_shape dims = broadcast_inputs(c);
   c.set_output(0, common_type(c), dims);
   set_known_binary(c, c.type(0), dims, Rule);
@@ -146,8 +146,9 @@ launch_lists bit_shift_launches(const gpu_call& call) {
   return launch_integers(call, direction == "LEFT" ? integer_code::shift_left : integer_code::shift_right);
 }
 
-constexpr op_def row(std::string_view name, int64_t since, dtype_set element_types, void (*infer)(infer_context&),
-                     void (*reference)(kernel_context&), launch_lists (*launches)(const gpu_call&) = nullptr) {
+constexpr op_def binary_row(std::string_view name, int64_t since, dtype_set element_types,
+                            void (*infer)(infer_context&), void (*reference)(kernel_context&),
+                            launch_lists (*launches)(const gpu_call&) = nullptr) {
   return {.domain = "",
           .name = name,
           .since = since,
@@ -163,35 +164,38 @@ constexpr op_def row(std::string_view name, int64_t since, dtype_set element_typ
 
 /// Rows of opsets 1 to 6 take plain layouts only: a limited operand is neither of the output's dims nor one element.
 constexpr op_def row_1(std::string_view name, void (*reference)(kernel_context&)) {
-  op_def def = row(name, 1, types::numeric, infer_limited_broadcast, reference);
+  op_def def = binary_row(name, 1, types::numeric, infer_limited_broadcast, reference);
   def.layouts = layout_support::plain;
   return def;
 }
 
-constexpr auto table = std::to_array<op_def>({
+constexpr auto binary_rows = std::to_array<op_def>({
     row_1("Add", arithmetic_1<add_of>),
     row_1("Sub", arithmetic_1<subtract_of>),
     row_1("Mul", arithmetic_1<multiply_of>),
     row_1("Div", arithmetic_1<divide_of>),
-    row("Add", 7, types::numeric, infer_known<known::add>, arithmetic<add_of>,
-        launch_numeric<elementwise_code::add, integer_code::add>),
-    row("Sub", 7, types::numeric, infer_known<known::subtract>, arithmetic<subtract_of>,
-        launch_numeric<elementwise_code::subtract, integer_code::subtract>),
-    row("Mul", 7, types::numeric, infer_known<known::multiply>, arithmetic<multiply_of>,
-        launch_numeric<elementwise_code::multiply, integer_code::multiply>),
-    row("Div", 7, types::numeric, infer_known<known::divide>, arithmetic<divide_of>,
-        launch_numeric<elementwise_code::divide, integer_code::divide>),
-    row("Mod", 10, types::numeric, infer_modulo, modulo, modulo_launches),
-    row("BitShift", 11, types::unsigned_ints, infer_broadcast, bit_shift, bit_shift_launches),
-    row("BitwiseAnd", 18, types::integers, infer_broadcast, bitwise<and_bits>, launch_integer<integer_code::bits_and>),
-    row("BitwiseOr", 18, types::integers, infer_broadcast, bitwise<or_bits>, launch_integer<integer_code::bits_or>),
-    row("BitwiseXor", 18, types::integers, infer_broadcast, bitwise<xor_bits>, launch_integer<integer_code::bits_xor>),
+    binary_row("Add", 7, types::numeric, infer_known_binary<known::add>, arithmetic<add_of>,
+               launch_numeric<elementwise_code::add, integer_code::add>),
+    binary_row("Sub", 7, types::numeric, infer_known_binary<known::subtract>, arithmetic<subtract_of>,
+               launch_numeric<elementwise_code::subtract, integer_code::subtract>),
+    binary_row("Mul", 7, types::numeric, infer_known_binary<known::multiply>, arithmetic<multiply_of>,
+               launch_numeric<elementwise_code::multiply, integer_code::multiply>),
+    binary_row("Div", 7, types::numeric, infer_known_binary<known::divide>, arithmetic<divide_of>,
+               launch_numeric<elementwise_code::divide, integer_code::divide>),
+    binary_row("Mod", 10, types::numeric, infer_modulo, modulo, modulo_launches),
+    binary_row("BitShift", 11, types::unsigned_ints, infer_broadcast, bit_shift, bit_shift_launches),
+    binary_row("BitwiseAnd", 18, types::integers, infer_broadcast, bitwise<and_bits>,
+               launch_integer<integer_code::bits_and>),
+    binary_row("BitwiseOr", 18, types::integers, infer_broadcast, bitwise<or_bits>,
+               launch_integer<integer_code::bits_or>),
+    binary_row("BitwiseXor", 18, types::integers, infer_broadcast, bitwise<xor_bits>,
+               launch_integer<integer_code::bits_xor>),
 });
 
 } // namespace
 
 std::span<const op_def> binary_ops() {
-  return table;
+  return binary_rows;
 }
 
 } // namespace troupe

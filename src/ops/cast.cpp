@@ -135,7 +135,7 @@ constexpr op_def dropout_row(int64_t since, uint8_t max_inputs, void (*infer)(in
           .reference = dropout};
 }
 
-constexpr auto table = std::to_array<op_def>({
+constexpr auto cast_rows = std::to_array<op_def>({
     cast_row("Cast", 1, 1, infer_cast_1),
     cast_row("Cast", 6, 1, infer_cast),
     cast_row("CastLike", 15, 2, infer_cast_like),
@@ -155,7 +155,7 @@ constexpr auto table = std::to_array<op_def>({
 } // namespace
 
 std::span<const op_def> cast_ops() {
-  return table;
+  return cast_rows;
 }
 
 } // namespace troupe

@@ -136,7 +136,7 @@ void split_kernel(kernel_context& c) {
   run_copies(c, split_copies(c));
 }
 
-constexpr auto table = std::to_array<op_def>({
+constexpr auto concat_rows = std::to_array<op_def>({
     {.domain = "",
      .name = "Concat",
      .since = 1,
@@ -168,7 +168,7 @@ constexpr auto table = std::to_array<op_def>({
 } // namespace
 
 std::span<const op_def> concat_ops() {
-  return table;
+  return concat_rows;
 }
 
 } // namespace troupe

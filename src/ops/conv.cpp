@@ -140,7 +140,7 @@ op_cost conv_cost(const attributes&, const call_shapes& call) {
   return {2 * per_output * static_cast<double>(volume(call.outputs[0])), operand_bytes(call)};
 }
 
-constexpr auto table = std::to_array<op_def>({
+constexpr auto conv_rows = std::to_array<op_def>({
     {.domain = "",
      .name = "Conv",
      .since = 1,
@@ -157,7 +157,7 @@ constexpr auto table = std::to_array<op_def>({
 } // namespace
 
 std::span<const op_def> conv_ops() {
-  return table;
+  return conv_rows;
 }
 
 } // namespace troupe

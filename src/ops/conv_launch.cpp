@@ -7,17 +7,6 @@
 namespace troupe {
 namespace {
 
-constexpr int64_t index_limit = int64_t{1} << 31;
-
-uint32_t word(int64_t value) {
-  return static_cast<uint32_t>(value);
-}
-
-void add_words(std::vector<uint32_t>& words, std::initializer_list<int64_t> values) {
-  for (int64_t value : values)
-    words.push_back(word(value));
-}
-
 /// How an operand [N, C, spatial…] lies in memory: steps in elements.
 struct spatial_steps {
   int64_t image, channel, pixel;
@@ -77,7 +66,7 @@ conv_call parse(const gpu_call& call) {
 
 /// The sizes of the implicit product, and how its operands are read.
 struct implicit_product {
-  product p;
+  float_product p;
   bool channel_last = false; // depth order: taps, then channels
   operand_mode a = operand_mode::line_elements, b = operand_mode::depth_elements;
 };
@@ -102,7 +91,7 @@ implicit_product implicit(const conv_call& c, int64_t width, bool constant_weigh
   return i;
 }
 
-std::vector<uint32_t> conv_words(const conv_call& c, const product& p, const tiling& t) {
+std::vector<uint32_t> conv_words(const conv_call& c, const float_product& p, const tiling& t) {
   std::vector<uint32_t> words = product_words(p, t, c.out.pixel, c.out.channel, 0);
   const auto& [d, h, w] = c.axes;
   const int64_t channels = c.channels / c.groups;
@@ -124,7 +113,7 @@ std::optional<launch_list> implicit_tiles(const gpu_call& call, const conv_call&
   const std::string stem = matrices ? "conv_cooperative" : "conv";
   const operand& weights = call.inputs[1];
   const implicit_product i = implicit(c, matrices ? 8 : 4, weights.constant != nullptr);
-  const product& p = i.p;
+  const float_product& p = i.p;
   launch_builder builder(call, stem);
   launch_binding b = builder.in(1);
   if (i.channel_last && c.taps() > 1 && c.channels > c.groups && weights.constant)
@@ -228,7 +217,7 @@ launch_lists conv_launches(const gpu_call& call) {
       lists.push_back(std::move(*list));
   };
   if (c.pointwise() && c.groups == 1 && c.in.channel == 1 && c.out.channel == 1) {
-    product p;
+    float_product p;
     p.m = c.images * c.outputs();
     p.n = c.filters;
     p.k = p.a_line = p.b_line = c.channels;

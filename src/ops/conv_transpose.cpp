@@ -177,7 +177,7 @@ op_cost conv_transpose_cost(const attributes&, const call_shapes& call) {
   return {2 * per_input * static_cast<double>(volume(call.inputs[0])), operand_bytes(call)};
 }
 
-constexpr auto table = std::to_array<op_def>({
+constexpr auto conv_transpose_rows = std::to_array<op_def>({
     {.domain = "",
      .name = "ConvTranspose",
      .since = 1,
@@ -199,7 +199,7 @@ window_axes transpose_axes(const attributes& attrs, std::span<const int64_t> x, 
 }
 
 std::span<const op_def> conv_transpose_ops() {
-  return table;
+  return conv_transpose_rows;
 }
 
 } // namespace troupe

@@ -11,7 +11,7 @@
 namespace troupe {
 namespace {
 
-constexpr int64_t grain = 16 * 1024;
+constexpr int64_t cumulative_grain = 16 * 1024;
 
 /// Runs along the axis for every outer index; neighbours of the axis run side by side.
 template <class T, class F>
@@ -20,7 +20,7 @@ void accumulate(kernel_context& c, size_t axis, int64_t neutral, F combine) {
   const auto dims = c.input(0).dims;
   const int64_t n = dims[axis], inner = product(dims, axis + 1, dims.size()), outer = product(dims, 0, axis);
   const bool exclusive = c.attrs().integer("exclusive", 0) != 0, reverse = c.attrs().integer("reverse", 0) != 0;
-  const int64_t part = std::max<int64_t>(1, grain / std::max<int64_t>(n * inner, 1));
+  const int64_t part = std::max<int64_t>(1, cumulative_grain / std::max<int64_t>(n * inner, 1));
   parallel_for(outer, part, [&](int64_t begin, int64_t end) {
     std::vector<A> sums(static_cast<size_t>(inner));
     for (int64_t o = begin; o < end; ++o) {
@@ -58,7 +58,7 @@ void cum_prod(kernel_context& c) {
   run(c, 1, [](auto a, auto b) { return a * b; });
 }
 
-constexpr auto table = std::to_array<op_def>({
+constexpr auto cumulative_rows = std::to_array<op_def>({
     {.domain = "",
      .name = "CumSum",
      .since = 11,
@@ -81,7 +81,7 @@ constexpr auto table = std::to_array<op_def>({
 } // namespace
 
 std::span<const op_def> cumulative_ops() {
-  return table;
+  return cumulative_rows;
 }
 
 } // namespace troupe

@@ -218,7 +218,7 @@ op_cost einsum_cost(const attributes& attrs, const call_shapes& call) {
   return {combinations * static_cast<double>(call.inputs.size()), operand_bytes(call)};
 }
 
-constexpr auto table = std::to_array<op_def>({
+constexpr auto einsum_rows = std::to_array<op_def>({
     {.domain = "",
      .name = "Einsum",
      .since = 12,
@@ -232,7 +232,7 @@ constexpr auto table = std::to_array<op_def>({
 } // namespace
 
 std::span<const op_def> einsum_ops() {
-  return table;
+  return einsum_rows;
 }
 
 } // namespace troupe

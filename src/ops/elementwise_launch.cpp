@@ -9,7 +9,7 @@ namespace troupe {
 namespace {
 
 constexpr size_t max_inputs = 8, max_single_inputs = 3, max_constants = 16, constant_base = 24, result_base = 8;
-constexpr int64_t group_size = 256;
+constexpr int64_t elementwise_group = 256;
 
 uint32_t operand_byte(int32_t operand, size_t inputs) {
   if (operand < 0)
@@ -89,8 +89,8 @@ launch_lists launch_chain(const gpu_call& call, const std::vector<gpu_elementwis
   bindings.resize(arity, bindings[0]);
   bindings.push_back(b.out(0));
   const uint32_t each = elements_each(out.size(), call.gpu);
-  launch& l = b.add("elementwise." + *variant + longest(steps), flat_groups(out.size(), group_size * each, call.gpu),
-                    std::move(bindings));
+  launch& l = b.add("elementwise." + *variant + longest(steps),
+                    flat_groups(out.size(), elementwise_group * each, call.gpu), std::move(bindings));
   l.constants = specialise(steps, operands.size(), modes, each);
   l.params = parameters(walk, out.size(), constants);
   auto list = b.finish();

@@ -5,9 +5,9 @@
 namespace troupe {
 namespace {
 
-constexpr int64_t grain = 16 * 1024;
+constexpr int64_t epilogue_grain = 16 * 1024;
 /// Elements converted at a time.
-constexpr int64_t block = 512;
+constexpr int64_t epilogue_block = 512;
 
 } // namespace
 
@@ -32,10 +32,10 @@ void apply_epilogue(const mutable_view& y, const const_view& residual, const act
     using C = std::conditional_t<std::is_same_v<T, double>, double, float>;
     T* out = y.as<T>();
     const T* more = residual.as<T>();
-    parallel_for(y.size(), grain, [&](int64_t begin, int64_t end) {
-      C buffer[block];
-      for (int64_t i = begin; i < end; i += block) {
-        const int64_t n = std::min(block, end - i);
+    parallel_for(y.size(), epilogue_grain, [&](int64_t begin, int64_t end) {
+      C buffer[epilogue_block];
+      for (int64_t i = begin; i < end; i += epilogue_block) {
+        const int64_t n = std::min(epilogue_block, end - i);
         std::copy_n(out + i, n, buffer);
         for (int64_t j = 0; adds && j < n; ++j)
           buffer[j] += static_cast<C>(more[i + j]);

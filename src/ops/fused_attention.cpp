@@ -42,7 +42,7 @@ void require_equal(const dim& a, const dim& b, const char* what) {
     fail(errc::invalid_model, "attention: {} {} and {} differ", what, a.to_string(), b.to_string());
 }
 
-void infer(infer_context& c) {
+void infer_fused_attention(infer_context& c) {
   const attributes& attrs = c.attrs();
   const auto q = logical<dim>(c.dims(0), heads_behind(attrs, "q_layout"));
   const auto k = logical<dim>(c.dims(1), heads_behind(attrs, "kv_layout"));
@@ -69,14 +69,14 @@ struct operand_strides {
       : batch(d[1] * d[2] * d[3]), head(behind ? d[3] : d[2] * d[3]), row(behind ? d[1] * d[3] : d[3]) {}
 };
 
-struct sizes {
+struct attention_sizes {
   std::array<int64_t, 4> q, k, v;
   operand_strides sq, sk, sv, sy;
   std::array<int64_t, 4> mask_strides{};
   int64_t groups;
   bool causal;
 
-  explicit sizes(const kernel_context& c)
+  explicit attention_sizes(const kernel_context& c)
       : q(logical<int64_t>(c.input(0).dims, heads_behind(c.attrs(), "q_layout"))),
         k(logical<int64_t>(c.input(1).dims, heads_behind(c.attrs(), "kv_layout"))),
         v(logical<int64_t>(c.input(2).dims, heads_behind(c.attrs(), "kv_layout"))),
@@ -99,7 +99,7 @@ struct sizes {
 };
 
 template <class C>
-void add_mask(const sizes& z, const C* mask, int64_t b, int64_t h, int64_t s, C* scores) {
+void add_mask(const attention_sizes& z, const C* mask, int64_t b, int64_t h, int64_t s, C* scores) {
   const C* from = mask + b * z.mask_strides[0] + h * z.mask_strides[1] + s * z.mask_strides[2];
   const int64_t step = z.mask_strides[3];
   for (int64_t t = 0; t < z.k[2]; ++t)
@@ -128,7 +128,7 @@ struct scratch {
 
 /// Computes query rows [s0, s0 + rows) of head `h` of batch `b`.
 template <class C>
-void attend(const sizes& z, const C* q, const C* k, const C* v, const C* mask, C scale, int64_t b, int64_t h,
+void attend(const attention_sizes& z, const C* q, const C* k, const C* v, const C* mask, C scale, int64_t b, int64_t h,
             int64_t s0, int64_t rows, scratch<C>& w, C* y) {
   const int64_t T = z.k[2], D = z.k[3], Dv = z.v[3], g = h / z.groups;
   const C* keys = k + b * z.sk.batch + g * z.sk.head;
@@ -155,8 +155,8 @@ void attend(const sizes& z, const C* q, const C* k, const C* v, const C* mask, C
 }
 
 template <class C>
-void run(kernel_context& c) {
-  const sizes z(c);
+void run_attention(kernel_context& c) {
+  const attention_sizes z(c);
   const read_as<C> q(c.input(0)), k(c.input(1)), v(c.input(2)), mask(optional_input(c, 3));
   write_as<C> y(c.output(0));
   const C scale = static_cast<C>(c.attrs().real("scale", 1));
@@ -172,12 +172,12 @@ void run(kernel_context& c) {
   y.commit();
 }
 
-void reference(kernel_context& c) {
-  visit_compute(c.input(0).type, [&](auto tag) { run<typename decltype(tag)::type>(c); });
+void fused_attention_reference(kernel_context& c) {
+  visit_compute(c.input(0).type, [&](auto tag) { run_attention<typename decltype(tag)::type>(c); });
 }
 
 /// Two products of S × T × width a head.
-op_cost cost(const attributes& attrs, const call_shapes& s) {
+op_cost fused_attention_cost(const attributes& attrs, const call_shapes& s) {
   const auto q = logical<int64_t>(s.inputs.at(0), heads_behind(attrs, "q_layout"));
   const auto v = logical<int64_t>(s.inputs.at(2), heads_behind(attrs, "kv_layout"));
   double bytes = static_cast<double>(bytes_of(s.output_types.at(0), volume(s.outputs.at(0))));
@@ -189,23 +189,23 @@ op_cost cost(const attributes& attrs, const call_shapes& s) {
   return {2 * pairs * static_cast<double>(q[3] + v[3]), bytes};
 }
 
-constexpr auto table = std::to_array<op_def>({
+constexpr auto fused_attention_rows = std::to_array<op_def>({
     {.domain = "troupe",
      .name = "Attention",
      .since = 1,
      .min_inputs = 3,
      .max_inputs = 4,
      .types = types::floats,
-     .infer = infer,
-     .reference = reference,
-     .cost = cost,
+     .infer = infer_fused_attention,
+     .reference = fused_attention_reference,
+     .cost = fused_attention_cost,
      .launches = fused_attention_launches},
 });
 
 } // namespace
 
 std::span<const op_def> fused_attention_ops() {
-  return table;
+  return fused_attention_rows;
 }
 
 } // namespace troupe

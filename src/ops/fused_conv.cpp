@@ -21,7 +21,7 @@ const op_def& onnx_row(std::string_view name) {
 }
 
 template <const char* Name>
-void infer(infer_context& c) {
+void infer_fused_conv(infer_context& c) {
   onnx_row(Name).infer(c);
   parse_activation(c.attrs());
   if (c.has_input(3))
@@ -29,7 +29,7 @@ void infer(infer_context& c) {
 }
 
 template <const char* Name>
-void reference(kernel_context& c) {
+void fused_conv_reference(kernel_context& c) {
   std::array<const_view, 3> in{c.input(0), c.input(1), c.has_input(2) ? c.input(2) : const_view{}};
   std::array<mutable_view, 1> out{c.output(0)};
   kernel_context plain(c.attrs(), in, out);
@@ -38,7 +38,7 @@ void reference(kernel_context& c) {
 }
 
 /// Two flops a product, from the weights' size and the positions they are applied at.
-op_cost conv_cost(const attributes&, const call_shapes& s) { // grouping is in the weights' shape
+op_cost fused_conv_cost(const attributes&, const call_shapes& s) { // grouping is in the weights' shape
   const double filter =
       static_cast<double>(volume(s.inputs.at(1))) / static_cast<double>(std::max<int64_t>(s.inputs[1].at(0), 1));
   return {2 * filter * static_cast<double>(volume(s.outputs[0])), operand_bytes(s)};
@@ -47,7 +47,7 @@ op_cost conv_cost(const attributes&, const call_shapes& s) { // grouping is in t
 constexpr char conv[] = "Conv";
 constexpr char conv_transpose[] = "ConvTranspose";
 
-constexpr auto table = std::to_array<op_def>({
+constexpr auto fused_conv_rows = std::to_array<op_def>({
     {.domain = "troupe",
      .name = "Conv",
      .since = 1,
@@ -55,9 +55,9 @@ constexpr auto table = std::to_array<op_def>({
      .max_inputs = 4,
      .types = types::floats,
      .layouts = layout_support::spatial,
-     .infer = infer<conv>,
-     .reference = reference<conv>,
-     .cost = conv_cost,
+     .infer = infer_fused_conv<conv>,
+     .reference = fused_conv_reference<conv>,
+     .cost = fused_conv_cost,
      .launches = conv_launches},
     {.domain = "troupe",
      .name = "ConvTranspose",
@@ -66,16 +66,16 @@ constexpr auto table = std::to_array<op_def>({
      .max_inputs = 4,
      .types = types::floats,
      .layouts = layout_support::spatial,
-     .infer = infer<conv_transpose>,
-     .reference = reference<conv_transpose>,
-     .cost = conv_cost,
+     .infer = infer_fused_conv<conv_transpose>,
+     .reference = fused_conv_reference<conv_transpose>,
+     .cost = fused_conv_cost,
      .launches = conv_transpose_launches},
 });
 
 } // namespace
 
 std::span<const op_def> fused_conv_ops() {
-  return table;
+  return fused_conv_rows;
 }
 
 } // namespace troupe

@@ -33,7 +33,7 @@ product_dims<Dim> product_of(const attributes& attrs, std::span<const Dim> a, st
           b[rb - (tb ? 1 : 2)]};
 }
 
-void infer(infer_context& c) {
+void infer_fused_matmul(infer_context& c) {
   const auto d = product_of<dim>(c.attrs(), c.dims(0), c.dims(1));
   if (d.k.is_constant() && d.k_of_b.is_constant() && !(d.k == d.k_of_b))
     fail(errc::invalid_model, "inner dims {} and {} differ", d.k.to_string(), d.k_of_b.to_string());
@@ -133,11 +133,11 @@ void multiply(kernel_context& c) {
   y.commit();
 }
 
-void reference(kernel_context& c) {
+void fused_matmul_reference(kernel_context& c) {
   visit_compute(c.input(0).type, [&](auto tag) { multiply<typename decltype(tag)::type>(c); });
 }
 
-op_cost cost(const attributes& attrs, const call_shapes& s) {
+op_cost fused_matmul_cost(const attributes& attrs, const call_shapes& s) {
   const auto d = product_of<int64_t>(attrs, s.inputs.at(0), s.inputs.at(1));
   double bytes = static_cast<double>(bytes_of(s.output_types.at(0), volume(s.outputs.at(0))));
   for (size_t i = 0; i < s.inputs.size(); ++i)
@@ -146,23 +146,23 @@ op_cost cost(const attributes& attrs, const call_shapes& s) {
   return {2 * static_cast<double>(d.k) * static_cast<double>(volume(s.outputs[0])), bytes};
 }
 
-constexpr auto table = std::to_array<op_def>({
+constexpr auto fused_matmul_rows = std::to_array<op_def>({
     {.domain = "troupe",
      .name = "MatMul",
      .since = 1,
      .min_inputs = 2,
      .max_inputs = 4,
      .types = types::floats,
-     .infer = infer,
-     .reference = reference,
-     .cost = cost,
+     .infer = infer_fused_matmul,
+     .reference = fused_matmul_reference,
+     .cost = fused_matmul_cost,
      .launches = fused_matmul_launches},
 });
 
 } // namespace
 
 std::span<const op_def> fused_matmul_ops() {
-  return table;
+  return fused_matmul_rows;
 }
 
 } // namespace troupe

@@ -22,7 +22,7 @@ bool may_equal(const dim& a, const dim& b) {
   return a == b || !a.is_constant() || !b.is_constant();
 }
 
-void infer(infer_context& c) {
+void infer_fused_rotary(infer_context& c) {
   const symbolic_shape& x = c.dims(0);
   if (x.size() != 4 || !x[3].is_constant() || x[3].constant() % 2 != 0)
     fail(errc::invalid_model, "rotary embedding takes a rank-4 operand of even width, not {}", to_string(x));
@@ -37,7 +37,7 @@ void infer(infer_context& c) {
 }
 
 template <class T>
-void run(kernel_context& c) {
+void run_rotary(kernel_context& c) {
   using C = std::conditional_t<std::is_same_v<T, double>, double, float>;
   const auto x = c.input(0).dims, angle = c.input(1).dims;
   const bool behind = heads_behind(c.attrs());
@@ -64,11 +64,11 @@ void run(kernel_context& c) {
       });
 }
 
-void reference(kernel_context& c) {
-  visit_float(c.input(0).type, [&](auto tag) { run<typename decltype(tag)::type>(c); });
+void fused_rotary_reference(kernel_context& c) {
+  visit_float(c.input(0).type, [&](auto tag) { run_rotary<typename decltype(tag)::type>(c); });
 }
 
-constexpr auto table = std::to_array<op_def>({
+constexpr auto fused_rotary_rows = std::to_array<op_def>({
     {.domain = "troupe",
      .name = "Rotary",
      .since = 1,
@@ -76,15 +76,15 @@ constexpr auto table = std::to_array<op_def>({
      .max_inputs = 3,
      .types = types::floats,
      .alias = aliasing::in_place,
-     .infer = infer,
-     .reference = reference,
+     .infer = infer_fused_rotary,
+     .reference = fused_rotary_reference,
      .launches = fused_rotary_launches},
 });
 
 } // namespace
 
 std::span<const op_def> fused_rotary_ops() {
-  return table;
+  return fused_rotary_rows;
 }
 
 } // namespace troupe

@@ -12,7 +12,7 @@ namespace troupe {
 namespace {
 
 /// Elements a thread should move before another one pays.
-constexpr int64_t grain = 16 * 1024;
+constexpr int64_t gather_grain = 16 * 1024;
 
 void infer_gather(infer_context& c) {
   const symbolic_shape &data = c.dims(0), &indices = c.dims(1);
@@ -37,7 +37,7 @@ void gather_kernel(kernel_context& c) {
     const T* x = data.as<T>();
     T* y = c.output(0).as<T>();
     parallel_for(
-        outer * picks, std::max<int64_t>(1, grain / std::max<int64_t>(run, 1)), [&](int64_t begin, int64_t end) {
+        outer * picks, std::max<int64_t>(1, gather_grain / std::max<int64_t>(run, 1)), [&](int64_t begin, int64_t end) {
           for (int64_t i = begin; i < end; ++i)
             copy_run(x + (i / picks * bound + indices[static_cast<size_t>(i % picks)]) * run, y + i * run, run);
         });
@@ -74,7 +74,7 @@ void gather_elements_kernel(kernel_context& c) {
     using T = typename decltype(tag)::type;
     const T* x = data.as<T>();
     T* y = c.output(0).as<T>();
-    parallel_for(static_cast<int64_t>(indices.size()), grain, [&](int64_t begin, int64_t end) {
+    parallel_for(static_cast<int64_t>(indices.size()), gather_grain, [&](int64_t begin, int64_t end) {
       int64_t i = begin;
       walk(axes, begin, end, [&](int64_t from, int64_t) {
         y[i] = x[from + checked_index(indices[static_cast<size_t>(i)], bound) * step];
@@ -135,14 +135,15 @@ void gather_nd_kernel(kernel_context& c) {
   visit_movable(data.type, [&](auto tag) {
     using T = typename decltype(tag)::type;
     T* y = c.output(0).as<T>();
-    parallel_for(tuples, std::max<int64_t>(1, grain / std::max<int64_t>(run, 1)), [&](int64_t begin, int64_t end) {
-      for (int64_t i = begin; i < end; ++i)
-        copy_run(data.as<T>() + offset_of(i), y + i * run, run);
-    });
+    parallel_for(tuples, std::max<int64_t>(1, gather_grain / std::max<int64_t>(run, 1)),
+                 [&](int64_t begin, int64_t end) {
+                   for (int64_t i = begin; i < end; ++i)
+                     copy_run(data.as<T>() + offset_of(i), y + i * run, run);
+                 });
   });
 }
 
-constexpr auto table = std::to_array<op_def>({
+constexpr auto gather_rows = std::to_array<op_def>({
     {.domain = "",
      .name = "Gather",
      .since = 1,
@@ -175,7 +176,7 @@ constexpr auto table = std::to_array<op_def>({
 } // namespace
 
 std::span<const op_def> gather_ops() {
-  return table;
+  return gather_rows;
 }
 
 } // namespace troupe

@@ -7,8 +7,7 @@
 namespace troupe {
 namespace {
 
-constexpr size_t max_batch_axes = 6;
-constexpr int64_t index_limit = int64_t{1} << 31;
+constexpr size_t integer_batch_axes = 6;
 
 /// Where the operands stand among a call's inputs; scales and what follows are SIZE_MAX where sums are not quantised.
 struct positions {
@@ -80,7 +79,7 @@ launch_lists matmul(const gpu_call& call, const positions& at) {
   const int64_t m = a[a.size() - 2], k = a.back(), n = b.back();
   std::vector<uint32_t> words{static_cast<uint32_t>(m), static_cast<uint32_t>(n), static_cast<uint32_t>(k), 0};
   const size_t axes = std::max(a.size(), b.size()) - 2;
-  if (axes > max_batch_axes)
+  if (axes > integer_batch_axes)
     return {};
   words[3] = static_cast<uint32_t>(axes);
   int64_t batches = 1, a_step = m * k, b_step = k * n;

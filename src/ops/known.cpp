@@ -22,7 +22,7 @@ bool fits(const dim& value, dtype type) {
 }
 
 /// The known elements of input `i`, none where one does not fit its type's rules.
-std::optional<elements> operand(const infer_context& c, size_t i) {
+std::optional<elements> known_operand(const infer_context& c, size_t i) {
   if (!c.has_input(i))
     return std::nullopt;
   auto found = c.known(i);
@@ -57,7 +57,7 @@ std::optional<std::vector<size_t>> indices(const symbolic_shape& dims, const sha
 
 /// Input `i`'s known elements, repeated to fill `out`.
 std::optional<elements> broadcast_operand(const infer_context& c, size_t i, const shape& out) {
-  const auto values = operand(c, i);
+  const auto values = known_operand(c, i);
   if (!values)
     return std::nullopt;
   const auto at = indices(c.dims(i), out, values->size());
@@ -92,7 +92,7 @@ bool is_positive(const dim& a) {
 
 void set_known_unary(infer_context& c, dtype type, known_unary rule) {
   attempt([&] {
-    auto values = operand(c, 0);
+    auto values = known_operand(c, 0);
     if (!values)
       return;
     for (dim& value : *values) {

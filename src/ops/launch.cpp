@@ -123,6 +123,11 @@ std::optional<std::string> movement_variant(dtype type, const gpu_features& gpu)
   }
 }
 
+void add_words(std::vector<uint32_t>& words, std::initializer_list<int64_t> values) {
+  for (int64_t value : values)
+    words.push_back(word(value));
+}
+
 uint32_t float_bits(float value) {
   return std::bit_cast<uint32_t>(value);
 }

@@ -137,6 +137,14 @@ std::optional<std::string> arithmetic_variant(dtype type, const gpu_features& gp
 /// what the GPU cannot store.
 std::optional<std::string> movement_variant(dtype type, const gpu_features& gpu);
 
+/// Kernels count an operand's elements in 32 bits.
+inline constexpr int64_t index_limit = int64_t{1} << 31;
+
+/// Returns `value` as a word of parameters or constants.
+inline uint32_t word(int64_t value) {
+  return static_cast<uint32_t>(value);
+}
+void add_words(std::vector<uint32_t>& words, std::initializer_list<int64_t> values);
 /// Returns the bits of a float as a word of parameters or constants.
 uint32_t float_bits(float value);
 

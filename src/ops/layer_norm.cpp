@@ -108,7 +108,7 @@ op_cost layer_norm_cost(const attributes&, const call_shapes& call) {
   return {8 * static_cast<double>(volume(call.inputs[0])), operand_bytes(call)};
 }
 
-constexpr auto table = std::to_array<op_def>({
+constexpr auto layer_norm_rows = std::to_array<op_def>({
     {.domain = "",
      .name = "LayerNormalization",
      .since = 17,
@@ -135,7 +135,7 @@ constexpr auto table = std::to_array<op_def>({
 } // namespace
 
 std::span<const op_def> layer_norm_ops() {
-  return table;
+  return layer_norm_rows;
 }
 
 } // namespace troupe

@@ -126,7 +126,7 @@ op_cost local_norm_cost(const attributes&, const call_shapes& call) {
   return {8 * static_cast<double>(volume(call.inputs[0])), operand_bytes(call)};
 }
 
-constexpr auto table = std::to_array<op_def>({
+constexpr auto local_norm_rows = std::to_array<op_def>({
     {.domain = "",
      .name = "LRN",
      .since = 1,
@@ -163,7 +163,7 @@ std::vector<bool> averaged_axes(const attributes& attrs, size_t rank) {
 }
 
 std::span<const op_def> local_norm_ops() {
-  return table;
+  return local_norm_rows;
 }
 
 } // namespace troupe

@@ -150,8 +150,8 @@ void infer_xor(infer_context& c) {
 
 constexpr dtype_set comparable = types::numeric | types::boolean | types::string;
 
-constexpr op_def row(std::string_view name, int64_t since, dtype_set element_types, void (*infer)(infer_context&),
-                     void (*reference)(kernel_context&), launch_lists (*launches)(const gpu_call&) = nullptr) {
+constexpr op_def logic_row(std::string_view name, int64_t since, dtype_set element_types, void (*infer)(infer_context&),
+                           void (*reference)(kernel_context&), launch_lists (*launches)(const gpu_call&) = nullptr) {
   return {.domain = "",
           .name = name,
           .since = since,
@@ -167,41 +167,41 @@ constexpr op_def row(std::string_view name, int64_t since, dtype_set element_typ
 
 /// Rows of opsets 1 to 6 take plain layouts only: a limited operand is neither of the output's dims nor one element.
 constexpr op_def row_1(std::string_view name, dtype_set element_types, void (*reference)(kernel_context&)) {
-  op_def def = row(name, 1, element_types, infer_limited_comparison, reference);
+  op_def def = logic_row(name, 1, element_types, infer_limited_comparison, reference);
   def.layouts = layout_support::plain;
   return def;
 }
 
 constexpr op_def where_row() {
-  op_def def = row("Where", 9, types::boolean, infer_where, where, where_launches);
+  op_def def = logic_row("Where", 9, types::boolean, infer_where, where, where_launches);
   def.min_inputs = def.max_inputs = 3;
   return def;
 }
 
-constexpr auto table = std::to_array<op_def>({
+constexpr auto logic_rows = std::to_array<op_def>({
     row_1("Equal", comparable, equal_1),
     row_1("Greater", types::numeric, compare_1<greater_of>),
     row_1("Less", types::numeric, compare_1<less_of>),
     row_1("And", types::boolean, combine_1<both_of>),
     row_1("Or", types::boolean, combine_1<either_of>),
     row_1("Xor", types::boolean, combine_1<differ_of>),
-    row("Equal", 7, comparable, infer_comparison<known::equal>, equal, equal_launches),
-    row("Greater", 7, types::numeric, infer_comparison<known::greater>, compare<greater_of>, greater_launches),
-    row("Less", 7, types::numeric, infer_comparison<known::less>, compare<less_of>, less_launches),
-    row("GreaterOrEqual", 12, types::numeric, infer_comparison<known::greater_or_equal>, compare<greater_or_equal_of>,
-        greater_or_equal_launches),
-    row("LessOrEqual", 12, types::numeric, infer_comparison<known::less_or_equal>, compare<less_or_equal_of>,
-        less_or_equal_launches),
-    row("And", 7, types::boolean, infer_comparison<known::both>, combine<both_of>, and_launches),
-    row("Or", 7, types::boolean, infer_comparison<known::either>, combine<either_of>, or_launches),
-    row("Xor", 7, types::boolean, infer_xor, combine<differ_of>, xor_launches),
+    logic_row("Equal", 7, comparable, infer_comparison<known::equal>, equal, equal_launches),
+    logic_row("Greater", 7, types::numeric, infer_comparison<known::greater>, compare<greater_of>, greater_launches),
+    logic_row("Less", 7, types::numeric, infer_comparison<known::less>, compare<less_of>, less_launches),
+    logic_row("GreaterOrEqual", 12, types::numeric, infer_comparison<known::greater_or_equal>,
+              compare<greater_or_equal_of>, greater_or_equal_launches),
+    logic_row("LessOrEqual", 12, types::numeric, infer_comparison<known::less_or_equal>, compare<less_or_equal_of>,
+              less_or_equal_launches),
+    logic_row("And", 7, types::boolean, infer_comparison<known::both>, combine<both_of>, and_launches),
+    logic_row("Or", 7, types::boolean, infer_comparison<known::either>, combine<either_of>, or_launches),
+    logic_row("Xor", 7, types::boolean, infer_xor, combine<differ_of>, xor_launches),
     where_row(),
 });
 
 } // namespace
 
 std::span<const op_def> logic_ops() {
-  return table;
+  return logic_rows;
 }
 
 } // namespace troupe

@@ -192,7 +192,7 @@ op_cost product_cost(const attributes& attrs, const call_shapes& call) {
   return {2 * static_cast<double>(depth) * static_cast<double>(volume(call.outputs[0])), operand_bytes(call)};
 }
 
-constexpr auto table = std::to_array<op_def>({
+constexpr auto matmul_rows = std::to_array<op_def>({
     {.domain = "",
      .name = "MatMul",
      .since = 1,
@@ -218,7 +218,7 @@ constexpr auto table = std::to_array<op_def>({
 } // namespace
 
 std::span<const op_def> matmul_ops() {
-  return table;
+  return matmul_rows;
 }
 
 } // namespace troupe

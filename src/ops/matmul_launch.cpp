@@ -30,8 +30,8 @@ std::vector<batch_axis> batch_of(std::span<const int64_t> a, std::span<const int
 }
 
 /// Fills in shapes and strides; `ta` and `tb` say that an operand's last two dims are stored transposed.
-product multiply(std::span<const int64_t> a, std::span<const int64_t> b, bool ta, bool tb) {
-  product p;
+float_product multiply(std::span<const int64_t> a, std::span<const int64_t> b, bool ta, bool tb) {
+  float_product p;
   const size_t ra = a.size(), rb = b.size();
   const bool row = ra == 1, column = rb == 1; // vectors are a row on the left, a column on the right
   p.m = row ? 1 : a[ra - (ta ? 1 : 2)];
@@ -57,8 +57,8 @@ launch_lists matmul_launches(const gpu_call& call) {
 }
 
 launch_lists fused_matmul_launches(const gpu_call& call) {
-  product p = multiply(call.inputs[0].dims, call.inputs[1].dims, call.attrs.integer("transA", 0) != 0,
-                       call.attrs.integer("transB", 0) != 0);
+  float_product p = multiply(call.inputs[0].dims, call.inputs[1].dims, call.attrs.integer("transA", 0) != 0,
+                             call.attrs.integer("transB", 0) != 0);
   p.epilogue.alpha = call.attrs.real("alpha", 1.f);
   p.epilogue.act = parse_activation(call.attrs);
   if (call.has_input(2))
@@ -69,8 +69,8 @@ launch_lists fused_matmul_launches(const gpu_call& call) {
 }
 
 launch_lists gemm_launches(const gpu_call& call) {
-  product p = multiply(call.inputs[0].dims, call.inputs[1].dims, call.attrs.integer("transA", 0) != 0,
-                       call.attrs.integer("transB", 0) != 0);
+  float_product p = multiply(call.inputs[0].dims, call.inputs[1].dims, call.attrs.integer("transA", 0) != 0,
+                             call.attrs.integer("transB", 0) != 0);
   p.epilogue.alpha = call.attrs.real("alpha", 1.f);
   p.epilogue.beta = call.attrs.real("beta", 1.f);
   if (call.has_input(2)) {

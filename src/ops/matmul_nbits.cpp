@@ -128,7 +128,7 @@ op_cost nbits_cost(const attributes& attrs, const call_shapes& call) {
   return cost;
 }
 
-constexpr auto table = std::to_array<op_def>({
+constexpr auto matmul_nbits_rows = std::to_array<op_def>({
     {.domain = "com.microsoft",
      .name = "MatMulNBits",
      .since = 1,
@@ -144,7 +144,7 @@ constexpr auto table = std::to_array<op_def>({
 } // namespace
 
 std::span<const op_def> matmul_nbits_ops() {
-  return table;
+  return matmul_nbits_rows;
 }
 
 } // namespace troupe

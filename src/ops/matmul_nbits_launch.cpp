@@ -13,10 +13,6 @@ namespace {
 constexpr size_t codes = 1, scales = 2, zeros = 3, offset = 5; // inputs
 constexpr int64_t most_few_rows = 4;
 
-uint32_t word(int64_t value) {
-  return static_cast<uint32_t>(value);
-}
-
 /// The call, checked.
 struct nbits_call {
   const gpu_call& call;
@@ -128,7 +124,7 @@ launch_lists many_rows(const nbits_call& c) {
   const operand& a = c.call.inputs[0];
   const operand matrix{.type = a.type, .dims = {c.s.n, c.s.k}};
   gpu_call floats{c.call.attrs, {a, matrix}, c.call.outputs, c.call.gpu};
-  product p{.m = c.rows, .n = c.s.n, .k = c.s.k, .a_line = c.s.k, .b_line = c.s.k};
+  float_product p{.m = c.rows, .n = c.s.n, .k = c.s.k, .a_line = c.s.k, .b_line = c.s.k};
   if (c.call.has_input(offset)) {
     floats.inputs.push_back(c.call.inputs[offset]);
     p.epilogue.bias = 2;

@@ -8,7 +8,7 @@
 namespace troupe {
 namespace {
 
-constexpr int64_t group_size = 256, tile = 32;
+constexpr int64_t movement_group = 256, tile = 32;
 /// A transposition is tiled where both sides of its matrices are at least this long: less leaves most of a tile idle.
 constexpr int64_t least_tiled = 16;
 
@@ -138,7 +138,7 @@ bool add_strided(launch_builder& b, const gpu_call& call, word_copy w) {
   const auto variant = word_variant(w.bits, call.gpu);
   if (!variant)
     return false;
-  launch& l = b.add("strided_copy." + *variant, flat_groups(w.count, group_size, call.gpu), bind(b, w, call.gpu));
+  launch& l = b.add("strided_copy." + *variant, flat_groups(w.count, movement_group, call.gpu), bind(b, w, call.gpu));
   l.params = {static_cast<uint32_t>(w.count), static_cast<uint32_t>(w.copy.axes.size()),
               static_cast<uint32_t>(w.copy.from), static_cast<uint32_t>(w.copy.to)};
   push_axes(l.params, w.copy.axes);

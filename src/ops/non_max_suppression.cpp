@@ -102,7 +102,7 @@ void non_max_suppression_kernel(kernel_context& c) {
   std::copy(rows.begin(), rows.end(), out.as<int64_t>());
 }
 
-constexpr auto table = std::to_array<op_def>({
+constexpr auto non_max_suppression_rows = std::to_array<op_def>({
     {.domain = "",
      .name = "NonMaxSuppression",
      .since = 10,
@@ -116,7 +116,7 @@ constexpr auto table = std::to_array<op_def>({
 } // namespace
 
 std::span<const op_def> non_max_suppression_ops() {
-  return table;
+  return non_max_suppression_rows;
 }
 
 } // namespace troupe

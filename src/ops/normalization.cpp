@@ -226,7 +226,7 @@ constexpr op_def batch_norm_row(int64_t since, uint8_t outputs, void (*reference
           .launches = batch_norm_launches};
 }
 
-constexpr auto table = std::to_array<op_def>({
+constexpr auto normalization_rows = std::to_array<op_def>({
     batch_norm_row(1, 5, batch_norm<false>),
     batch_norm_row(14, 3, batch_norm<true>),
     {.domain = "",
@@ -264,7 +264,7 @@ constexpr auto table = std::to_array<op_def>({
 } // namespace
 
 std::span<const op_def> normalization_ops() {
-  return table;
+  return normalization_rows;
 }
 
 } // namespace troupe

@@ -10,11 +10,7 @@ namespace {
 
 /// Least elements of a part of a slice.
 constexpr int64_t least_part = 4096;
-constexpr int64_t most_parts = 64;
-
-uint32_t word(int64_t value) {
-  return static_cast<uint32_t>(value);
-}
+constexpr int64_t most_slice_parts = 64;
 
 bool lies_last(const operand& o) {
   return o.layout == layout::channels_last && !same_in_both_layouts(o.dims);
@@ -45,7 +41,7 @@ slices cut(const gpu_call& call, int64_t groups) {
   s.width = (s.last ? in_group : size) % 4 == 0 ? 4 : 1;
   s.vectors = size / s.width;
   const int64_t wanted = s.count() >= call.gpu.units || s.count() == 0 ? 1 : 2 * call.gpu.units / s.count();
-  s.parts = std::clamp<int64_t>(std::min(wanted, size / least_part), 1, most_parts);
+  s.parts = std::clamp<int64_t>(std::min(wanted, size / least_part), 1, most_slice_parts);
   s.per_part = std::max<int64_t>(1, (s.vectors + s.parts - 1) / s.parts);
   s.parts = std::max<int64_t>(1, (s.vectors + s.per_part - 1) / s.per_part);
   return s;

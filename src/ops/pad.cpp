@@ -144,7 +144,7 @@ void pad_kernel(kernel_context& c) {
   gather_axes(in.type, in.data, c.output(0).data, offsets, pad_fill(c).data());
 }
 
-constexpr auto table = std::to_array<op_def>({
+constexpr auto pad_rows = std::to_array<op_def>({
     {.domain = "",
      .name = "Pad",
      .since = 1,
@@ -167,7 +167,7 @@ constexpr auto table = std::to_array<op_def>({
 } // namespace
 
 std::span<const op_def> pad_ops() {
-  return table;
+  return pad_rows;
 }
 
 } // namespace troupe

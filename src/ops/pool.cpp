@@ -234,7 +234,7 @@ op_cost global_cost(const attributes&, const call_shapes& call) {
 
 constexpr dtype_set max_pool_types = types::floats | set_of(dtype::int8, dtype::uint8);
 
-constexpr auto table = std::to_array<op_def>({
+constexpr auto pool_rows = std::to_array<op_def>({
     {.domain = "",
      .name = "MaxPool",
      .since = 1,
@@ -292,7 +292,7 @@ constexpr auto table = std::to_array<op_def>({
 } // namespace
 
 std::span<const op_def> pool_ops() {
-  return table;
+  return pool_rows;
 }
 
 } // namespace troupe

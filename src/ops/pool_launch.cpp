@@ -14,16 +14,7 @@ namespace {
 /// As in shaders/pool.glsl.
 enum class pool_kind : uint32_t { maximum, average, norm };
 
-constexpr uint32_t group_size = 128;
-
-uint32_t word(int64_t value) {
-  return static_cast<uint32_t>(value);
-}
-
-void add_words(std::vector<uint32_t>& words, std::initializer_list<int64_t> values) {
-  for (int64_t value : values)
-    words.push_back(word(value));
-}
+constexpr uint32_t pool_group = 128;
 
 /// Steps of an operand [N, C, spatial…] in elements; the spatial axes are contiguous among themselves.
 struct plane_steps {
@@ -65,18 +56,18 @@ launch_lists one(std::optional<launch_list> list) {
 
 launch_lists launch_global(const gpu_call& call, pool_kind kind) {
   const auto variant = variant_for(call, kind);
-  if (!variant || call.gpu.max_group_size < group_size)
+  if (!variant || call.gpu.max_group_size < pool_group)
     return {};
   const operand& x = call.inputs[0];
   const pool_call p(call, kind);
   const int64_t channels = p.vectors ? x.dims[1] / 4 : x.dims[1], pixels = volume(std::span(x.dims).subspan(2));
   const int64_t count = x.dims[0] * channels;
   // Channels last: eight neighbours read whole lines of memory. Teams as large as there is work for, but not idle ones.
-  const uint32_t most = p.in.pixel == 1 ? group_size : group_size / 8;
-  const auto team = std::min(most, std::bit_ceil(word(std::clamp<int64_t>(pixels / 2, 1, group_size))));
+  const uint32_t most = p.in.pixel == 1 ? pool_group : pool_group / 8;
+  const auto team = std::min(most, std::bit_ceil(word(std::clamp<int64_t>(pixels / 2, 1, pool_group))));
   launch_builder b(call, "global_pool");
-  launch& l = b.add("global_pool." + *variant, flat_groups(count, group_size / team, call.gpu), {b.in(0), b.out(0)});
-  l.constants = {group_size, team, static_cast<uint32_t>(kind), p.vectors ? 1u : 0u, float_bits(p.order)};
+  launch& l = b.add("global_pool." + *variant, flat_groups(count, pool_group / team, call.gpu), {b.in(0), b.out(0)});
+  l.constants = {pool_group, team, static_cast<uint32_t>(kind), p.vectors ? 1u : 0u, float_bits(p.order)};
   add_words(l.params, {count, channels, pixels, p.in.pixel == 1 ? 1 : 0, p.in.image, p.in.channel, p.in.pixel, 0});
   return one(b.finish());
 }
@@ -90,7 +81,7 @@ bool is_global(const window_axes& axes) {
 
 launch_lists launch_pool(const gpu_call& call, pool_kind kind) {
   const auto variant = variant_for(call, kind);
-  if (!variant || call.gpu.max_group_size < group_size)
+  if (!variant || call.gpu.max_group_size < pool_group)
     return {};
   const operand &x = call.inputs[0], &y = call.outputs[0];
   const window_axes axes = bind_window(parse_pool(call.attrs, x.dims.size()), std::span(x.dims).subspan(2));
@@ -104,7 +95,7 @@ launch_lists launch_pool(const gpu_call& call, pool_kind kind) {
   const int64_t count = p.vectors ? y.size() / 4 : y.size();
   launch_builder b(call, "pool");
   launch& l =
-      b.add("pool." + *variant, flat_groups(count, group_size, call.gpu), {b.in(0), b.out(0), b.out(indices ? 1 : 0)});
+      b.add("pool." + *variant, flat_groups(count, pool_group, call.gpu), {b.in(0), b.out(0), b.out(indices ? 1 : 0)});
   l.constants = {static_cast<uint32_t>(kind), p.vectors ? 1u : 0u, indices ? 1u : 0u,
                  count_padding ? 1u : 0u,     word(h.kernel),      word(w.kernel),
                  float_bits(p.order)};

@@ -129,7 +129,7 @@ constexpr op_def row(int64_t since, layout_support layouts, void (*infer)(infer_
           .launches = launches};
 }
 
-constexpr auto table = std::to_array<op_def>({
+constexpr auto pow_rows = std::to_array<op_def>({
     row(1, layout_support::plain, infer_limited_broadcast, power_1),
     row(7, layout_support::agnostic, infer_power, power, power_launches),
 });
@@ -137,7 +137,7 @@ constexpr auto table = std::to_array<op_def>({
 } // namespace
 
 std::span<const op_def> pow_ops() {
-  return table;
+  return pow_rows;
 }
 
 } // namespace troupe

@@ -7,24 +7,18 @@
 namespace troupe {
 namespace {
 
-/// Shaders count elements in 32 bits.
-constexpr int64_t index_limit = int64_t{1} << 31;
 constexpr size_t max_batch_axes = 6;
 /// Packed columns are padded to this many elements, the widest vector that a kernel loads.
 constexpr int64_t padding = 8;
 
-uint32_t word(int64_t value) {
-  return static_cast<uint32_t>(value);
-}
-
 /// Operand B as a kernel finds it: packed, where it is a constant whose depths are not neighbours or not whole vectors.
 struct right_operand {
   launch_binding binding;
-  product p;     // with B's strides as bound
-  int64_t depth; // readable elements of a column: k, or more where it is padded with zeros
+  float_product p; // with B's strides as bound
+  int64_t depth;   // readable elements of a column: k, or more where it is padded with zeros
 };
 
-right_operand bind_right(launch_builder& builder, const gpu_call& call, product p) {
+right_operand bind_right(launch_builder& builder, const gpu_call& call, float_product p) {
   const operand& b = call.inputs[p.b];
   const bool by_columns = p.b_depth == 1;
   if (!b.constant || (by_columns && p.k % padding == 0) || b.size() == 0)
@@ -56,7 +50,7 @@ struct operand_modes {
 };
 
 operand_modes modes_of(const right_operand& r, int64_t width, bool line_vectors) {
-  const product& p = r.p;
+  const float_product& p = r.p;
   const bool a_fits = std::all_of(p.batch.begin(), p.batch.end(), [&](auto& x) { return x.a % width == 0; });
   const bool b_fits = std::all_of(p.batch.begin(), p.batch.end(), [&](auto& x) { return x.b % width == 0; });
   return {mode_of(p.m, p.a_line, p.a_depth, p.k, a_fits, width, line_vectors),
@@ -73,7 +67,7 @@ int64_t columns_of_launch(const right_operand& r, int64_t element, const gpu_fea
   return gpu.max_binding_bytes / (r.p.b_line * element) / step * step;
 }
 
-std::vector<uint32_t> matmul_words(const product& p, const tiling& t, int64_t out_row, int64_t first_column) {
+std::vector<uint32_t> matmul_words(const float_product& p, const tiling& t, int64_t out_row, int64_t first_column) {
   std::vector<uint32_t> words = product_words(p, t, out_row, 1, first_column);
   words.insert(words.end(), {0, 0, word(p.m * out_row), word(static_cast<int64_t>(p.batch.size()))});
   for (size_t i = 0; i < max_batch_axes; ++i) {
@@ -83,12 +77,12 @@ std::vector<uint32_t> matmul_words(const product& p, const tiling& t, int64_t ou
   return words;
 }
 
-std::array<uint32_t, 3> product_groups(const product& p, const tiling& t) {
+std::array<uint32_t, 3> product_groups(const float_product& p, const tiling& t) {
   return {word((p.m + t.m - 1) / t.m), word((p.n + t.n - 1) / t.n), word(p.batches() * t.splits)};
 }
 
 /// The tiled or the cooperative kernel; nullopt where the device cannot run it.
-std::optional<launch_list> tiles(const gpu_call& call, const product& p, tile_family family,
+std::optional<launch_list> tiles(const gpu_call& call, const float_product& p, tile_family family,
                                  const std::string& variant) {
   const bool matrices = family == tile_family::cooperative;
   const std::string stem = matrices ? "matmul_cooperative" : "matmul";
@@ -134,7 +128,7 @@ struct team {
 };
 
 /// Enough teams that the device is full, then columns whose loads overlap.
-team team_of(const product& p, const gpu_features& gpu) {
+team team_of(const float_product& p, const gpu_features& gpu) {
   constexpr int64_t threads = 256;
   const int64_t wanted = int64_t{gpu.units} * 4; // groups
   for (const uint32_t columns : {4u, 2u})
@@ -147,7 +141,7 @@ team team_of(const product& p, const gpu_features& gpu) {
 }
 
 /// The kernel for few rows, which reads a column's neighbouring depths; nullopt where it does not suit.
-std::optional<launch_list> few_rows(const gpu_call& call, const product& p, const std::string& variant) {
+std::optional<launch_list> few_rows(const gpu_call& call, const float_product& p, const std::string& variant) {
   constexpr int64_t most_rows = 4;
   if (p.m > most_rows || p.batches() != 1)
     return std::nullopt;
@@ -176,7 +170,7 @@ std::optional<launch_list> few_rows(const gpu_call& call, const product& p, cons
   return builder.finish();
 }
 
-bool too_large(const gpu_call& call, const product& p) {
+bool too_large(const gpu_call& call, const float_product& p) {
   if (p.batch.size() > max_batch_axes)
     return true;
   for (size_t i : {p.a, p.b})
@@ -191,7 +185,7 @@ uint32_t product_epilogue::flags() const {
   return (bias != no_input ? product_flags::bias : 0) | (residual != no_input ? product_flags::residual : 0);
 }
 
-int64_t product::batches() const {
+int64_t float_product::batches() const {
   int64_t count = 1;
   for (const batch_axis& axis : batch)
     count *= axis.size;
@@ -212,7 +206,7 @@ std::string tile_variant(tile_family family, const std::string& variant, const t
   return variant + "_" + std::to_string(t.rows / 16) + "x" + std::to_string(t.columns / 16);
 }
 
-std::vector<uint32_t> product_words(const product& p, const tiling& t, int64_t out_row, int64_t out_column,
+std::vector<uint32_t> product_words(const float_product& p, const tiling& t, int64_t out_row, int64_t out_column,
                                     int64_t first_column) {
   const product_epilogue& e = p.epilogue;
   return {word(p.m),
@@ -237,7 +231,7 @@ std::vector<uint32_t> product_words(const product& p, const tiling& t, int64_t o
           0};
 }
 
-void add_split_sum(launch_builder& builder, const gpu_call& call, const product& p, const tiling& t,
+void add_split_sum(launch_builder& builder, const gpu_call& call, const float_product& p, const tiling& t,
                    launch_binding scratch) {
   const product_epilogue& e = p.epilogue;
   const int64_t count = p.m * p.n * p.batches();
@@ -261,7 +255,7 @@ void add_split_sum(launch_builder& builder, const gpu_call& call, const product&
               float_bits(e.act.beta)};
 }
 
-launch_lists product_launches(const gpu_call& call, const product& p) {
+launch_lists product_launches(const gpu_call& call, const float_product& p) {
   const auto variant = product_variant(call.inputs[p.a].type, call.gpu);
   if (!variant || too_large(call, p))
     return {};

@@ -35,7 +35,7 @@ struct product_epilogue {
 
 /// C[m, n] of each batch = Σ over k of A[m, k] · B[n, k], then the epilogue. Strides in elements. C is row-major, batches one
 /// after another.
-struct product {
+struct float_product {
   int64_t m = 0, n = 0, k = 0;
   size_t a = 0, b = 1; // inputs
   int64_t a_line = 0, a_depth = 1, b_line = 0, b_depth = 1;
@@ -50,11 +50,11 @@ std::string tile_variant(tile_family family, const std::string& variant, const t
 
 /// Returns the first 20 parameter words of a product (PRODUCT_PARAMETERS). Output rows are `out_row` apart, columns
 /// `out_column`; columns are counted from `first_column` in the output and the bias.
-std::vector<uint32_t> product_words(const product& p, const tiling& t, int64_t out_row, int64_t out_column,
+std::vector<uint32_t> product_words(const float_product& p, const tiling& t, int64_t out_row, int64_t out_column,
                                     int64_t first_column);
 
 /// Adds the launch that sums the partial results that `scratch` holds and applies the epilogue. Output 0 is row-major.
-void add_split_sum(launch_builder& builder, const gpu_call& call, const product& p, const tiling& t,
+void add_split_sum(launch_builder& builder, const gpu_call& call, const float_product& p, const tiling& t,
                    launch_binding scratch);
 
 /// Returns "f32" or "f16", the variants of products; nullopt for other types and where the device lacks float16.
@@ -64,6 +64,6 @@ std::optional<std::string> product_variant(dtype type, const gpu_features& gpu);
 bool cooperative_fits(dtype type, const gpu_features& gpu);
 
 /// Returns every way to run a product of float32 or float16 operands.
-launch_lists product_launches(const gpu_call& call, const product& p);
+launch_lists product_launches(const gpu_call& call, const float_product& p);
 
 } // namespace troupe

@@ -12,6 +12,11 @@ constexpr int64_t run_elements = 16 * 1024;
 
 } // namespace
 
+void require_bytes(dtype type) {
+  if (!(byte_types & set_of(type)))
+    fail(errc::unsupported, "element type {} is not supported", to_string(type));
+}
+
 quantization_runs::quantization_runs(std::span<const int64_t> dims, std::span<const int64_t> scale, int64_t axis,
                                      int64_t block_size) {
   total_ = volume(dims);

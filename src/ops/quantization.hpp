@@ -41,6 +41,11 @@ tensor converted(const const_view& values) {
   return t;
 }
 
+/// What integer products multiply.
+inline constexpr dtype_set byte_types = set_of(dtype::uint8, dtype::int8);
+/// Throws `errc::unsupported` for other types.
+void require_bytes(dtype type);
+
 /// Limits of an integer type that is quantised to, as floats.
 struct quantized_range {
   float low, high;

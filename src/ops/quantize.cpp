@@ -208,7 +208,7 @@ void infer_dynamic_quantize(infer_context& c) {
   c.set_output(2, dtype::uint8, {});
 }
 
-constexpr auto table = std::to_array<op_def>({
+constexpr auto quantize_rows = std::to_array<op_def>({
     {.domain = "",
      .name = "QuantizeLinear",
      .since = 10,
@@ -242,7 +242,7 @@ constexpr auto table = std::to_array<op_def>({
 } // namespace
 
 std::span<const op_def> quantize_ops() {
-  return table;
+  return quantize_rows;
 }
 
 } // namespace troupe

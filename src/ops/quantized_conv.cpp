@@ -156,13 +156,6 @@ void qlinear_conv(kernel_context& c) {
   });
 }
 
-constexpr dtype_set bytes = set_of(dtype::uint8, dtype::int8);
-
-void require_bytes(dtype type) {
-  if (!(bytes & set_of(type)))
-    fail(errc::unsupported, "element type {} is not supported", to_string(type));
-}
-
 void infer_conv_integer(infer_context& c) {
   require_bytes(c.type(1));
   c.set_output(0, dtype::int32, output_dims(c.attrs(), c.dims(0), c.dims(1)));
@@ -174,7 +167,7 @@ void infer_qlinear_conv(infer_context& c) {
   c.set_output(0, c.type(7), output_dims(c.attrs(), c.dims(0), c.dims(3)));
 }
 
-op_cost cost_of(const call_shapes& call, size_t weights) {
+op_cost quantized_conv_cost(const call_shapes& call, size_t weights) {
   const shape &w = call.inputs[weights], &y = call.outputs[0];
   const double taps = static_cast<double>(volume(w)) / static_cast<double>(std::max<int64_t>(1, w[0]));
   return {2 * taps * static_cast<double>(volume(y)),
@@ -182,20 +175,20 @@ op_cost cost_of(const call_shapes& call, size_t weights) {
 }
 
 op_cost conv_integer_cost(const attributes&, const call_shapes& call) {
-  return cost_of(call, 1);
+  return quantized_conv_cost(call, 1);
 }
 
 op_cost qlinear_conv_cost(const attributes&, const call_shapes& call) {
-  return cost_of(call, 3);
+  return quantized_conv_cost(call, 3);
 }
 
-constexpr auto table = std::to_array<op_def>({
+constexpr auto quantized_conv_rows = std::to_array<op_def>({
     {.domain = "",
      .name = "ConvInteger",
      .since = 10,
      .min_inputs = 2,
      .max_inputs = 4,
-     .types = bytes,
+     .types = byte_types,
      .infer = infer_conv_integer,
      .reference = conv_integer,
      .cost = conv_integer_cost,
@@ -205,7 +198,7 @@ constexpr auto table = std::to_array<op_def>({
      .since = 10,
      .min_inputs = 8,
      .max_inputs = 9,
-     .types = bytes,
+     .types = byte_types,
      .infer = infer_qlinear_conv,
      .reference = qlinear_conv,
      .cost = qlinear_conv_cost,
@@ -215,7 +208,7 @@ constexpr auto table = std::to_array<op_def>({
 } // namespace
 
 std::span<const op_def> quantized_conv_ops() {
-  return table;
+  return quantized_conv_rows;
 }
 
 } // namespace troupe

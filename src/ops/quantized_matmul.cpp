@@ -16,17 +16,17 @@ namespace troupe {
 namespace {
 
 /// Dims of one product.
-struct product {
+struct integer_product {
   symbolic_shape batch;
   dim rows, depth, columns;
   symbolic_shape out;
 };
 
-product parse_product(std::span<const dim> a, std::span<const dim> b) {
+integer_product parse_product(std::span<const dim> a, std::span<const dim> b) {
   if (a.empty() || b.empty())
     fail(errc::invalid_model, "a scalar cannot be multiplied as a matrix");
   const bool row = a.size() == 1, column = b.size() == 1;
-  product p;
+  integer_product p;
   p.rows = row ? dim(1) : a[a.size() - 2];
   p.depth = a.back();
   p.columns = column ? dim(1) : b.back();
@@ -89,15 +89,15 @@ int64_t matrix_count(std::span<const int64_t> dims) {
 }
 
 /// Where the operands stand among a kernel's inputs.
-struct positions {
+struct operand_positions {
   size_t b, a_zero, b_zero;
 };
 
 /// Computes every row of sums and hands it to `finish(sums, row of the output, A's matrix and row, B's matrix)`.
 template <class F>
-void multiply(const kernel_context& c, const positions& at, F finish) {
+void multiply(const kernel_context& c, const operand_positions& at, F finish) {
   const auto &a_view = c.input(0), &b_view = c.input(at.b);
-  const product p = parse_product(to_symbolic(a_view.dims), to_symbolic(b_view.dims));
+  const integer_product p = parse_product(to_symbolic(a_view.dims), to_symbolic(b_view.dims));
   const int64_t m = p.rows.constant(), k = p.depth.constant(), n = p.columns.constant();
   const shape batch = constants(p.batch);
   const auto a_of = matrices_of(a_view.dims, batch), b_of = matrices_of(b_view.dims, batch);
@@ -137,7 +137,7 @@ void matmul_integer(kernel_context& c) {
 }
 
 void qlinear_matmul(kernel_context& c) {
-  const product p = parse_product(to_symbolic(c.input(0).dims), to_symbolic(c.input(3).dims));
+  const integer_product p = parse_product(to_symbolic(c.input(0).dims), to_symbolic(c.input(3).dims));
   const auto a_scale = read_parameter<float>(c, 1, p.rows.constant(), matrix_count(c.input(0).dims));
   const auto b_scale = read_parameter<float>(c, 4, p.columns.constant(), matrix_count(c.input(3).dims));
   if (c.input(6).size() != 1 || c.input(7).size() != 1)
@@ -160,13 +160,6 @@ void qlinear_matmul(kernel_context& c) {
   });
 }
 
-constexpr dtype_set bytes = set_of(dtype::uint8, dtype::int8);
-
-void require_bytes(dtype type) {
-  if (!(bytes & set_of(type)))
-    fail(errc::unsupported, "element type {} is not supported", to_string(type));
-}
-
 void infer_matmul_integer(infer_context& c) {
   require_bytes(c.type(1));
   c.set_output(0, dtype::int32, parse_product(c.dims(0), c.dims(1)).out);
@@ -178,7 +171,7 @@ void infer_qlinear_matmul(infer_context& c) {
   c.set_output(0, c.type(7), parse_product(c.dims(0), c.dims(3)).out);
 }
 
-op_cost cost_of(const call_shapes& call, size_t right) {
+op_cost quantized_matmul_cost(const call_shapes& call, size_t right) {
   op_cost cost;
   const shape &a = call.inputs[0], &b = call.inputs[right], &y = call.outputs[0];
   cost.flops = 2.0 * static_cast<double>(volume(y)) * static_cast<double>(a.empty() ? 1 : a.back());
@@ -187,20 +180,20 @@ op_cost cost_of(const call_shapes& call, size_t right) {
 }
 
 op_cost matmul_integer_cost(const attributes&, const call_shapes& call) {
-  return cost_of(call, 1);
+  return quantized_matmul_cost(call, 1);
 }
 
 op_cost qlinear_matmul_cost(const attributes&, const call_shapes& call) {
-  return cost_of(call, 3);
+  return quantized_matmul_cost(call, 3);
 }
 
-constexpr auto table = std::to_array<op_def>({
+constexpr auto quantized_matmul_rows = std::to_array<op_def>({
     {.domain = "",
      .name = "MatMulInteger",
      .since = 10,
      .min_inputs = 2,
      .max_inputs = 4,
-     .types = bytes,
+     .types = byte_types,
      .infer = infer_matmul_integer,
      .reference = matmul_integer,
      .cost = matmul_integer_cost,
@@ -210,7 +203,7 @@ constexpr auto table = std::to_array<op_def>({
      .since = 10,
      .min_inputs = 8,
      .max_inputs = 8,
-     .types = bytes,
+     .types = byte_types,
      .infer = infer_qlinear_matmul,
      .reference = qlinear_matmul,
      .cost = qlinear_matmul_cost,
@@ -220,7 +213,7 @@ constexpr auto table = std::to_array<op_def>({
 } // namespace
 
 std::span<const op_def> quantized_matmul_ops() {
-  return table;
+  return quantized_matmul_rows;
 }
 
 } // namespace troupe

@@ -84,7 +84,7 @@ void infer_recurrent(infer_context& c) {
 }
 
 /// Concrete sizes of one call.
-struct sizes {
+struct recurrent_sizes {
   int64_t steps, batch, inputs, hidden, directions;
   bool reverse, batch_first;
 
@@ -175,7 +175,7 @@ struct call_operands {
   std::vector<int64_t> lengths;
   write_as<C> y, y_h, y_c;
 
-  explicit call_operands(const kernel_context& c, const sizes& s)
+  explicit call_operands(const kernel_context& c, const recurrent_sizes& s)
       : x(c.input(0)), w(c.input(1)), r(c.input(2)), bias(optional_input(c, 3)),
         initial_h(optional_input(c, initial_h_input)), initial_c(optional_input(c, initial_c_input)),
         peepholes(optional_input(c, peephole_input)), lengths(static_cast<size_t>(s.batch), s.steps),
@@ -190,7 +190,7 @@ struct call_operands {
 
 /// Returns rows of `state` of direction `d`, zeros where it is absent: [batch × H].
 template <class C>
-std::vector<C> initial_state(const read_as<C>& state, const sizes& s, int64_t d) {
+std::vector<C> initial_state(const read_as<C>& state, const recurrent_sizes& s, int64_t d) {
   std::vector<C> rows(static_cast<size_t>(s.batch * s.hidden), C(0));
   for (int64_t b = 0; state && b < s.batch; ++b)
     std::copy_n(state.data() + s.state_row(d, b) * s.hidden, s.hidden, rows.data() + b * s.hidden);
@@ -198,14 +198,14 @@ std::vector<C> initial_state(const read_as<C>& state, const sizes& s, int64_t d)
 }
 
 template <class C>
-void store_state(write_as<C>& to, const std::vector<C>& rows, const sizes& s, int64_t d) {
+void store_state(write_as<C>& to, const std::vector<C>& rows, const recurrent_sizes& s, int64_t d) {
   for (int64_t b = 0; to && b < s.batch; ++b)
     std::copy_n(rows.data() + b * s.hidden, s.hidden, to.data() + s.state_row(d, b) * s.hidden);
 }
 
 /// Returns X·W^T + W's bias for every row of X: [rows × width].
 template <class C>
-std::vector<C> project(const call_operands<C>& o, const sizes& s, int64_t d, int64_t width) {
+std::vector<C> project(const call_operands<C>& o, const recurrent_sizes& s, int64_t d, int64_t width) {
   const int64_t rows = s.steps * s.batch;
   std::vector<C> result(static_cast<size_t>(rows * width), C(0));
   for (int64_t i = 0; o.bias && i < rows; ++i)
@@ -216,7 +216,7 @@ std::vector<C> project(const call_operands<C>& o, const sizes& s, int64_t d, int
 }
 
 template <cell_kind Kind, class C>
-void run_direction(const attributes& attrs, call_operands<C>& o, const sizes& s, int64_t d,
+void run_direction(const attributes& attrs, call_operands<C>& o, const recurrent_sizes& s, int64_t d,
                    const cell_activation* activation) {
   const int64_t width = gates_of(Kind) * s.hidden;
   const std::vector<C> projected = project(o, s, d, width);
@@ -273,8 +273,8 @@ template <cell_kind Kind>
 void recurrent(kernel_context& c) {
   const recurrent_dims d = parse_dims<Kind>(
       c.attrs(), [&](size_t i) { return to_symbolic(c.input(i).dims); }, [&](size_t i) { return c.has_input(i); });
-  const sizes s{d.steps.constant(), d.batch.constant(), d.inputs.constant(), d.hidden.constant(),
-                d.directions,       d.reverse,          d.batch_first};
+  const recurrent_sizes s{d.steps.constant(), d.batch.constant(), d.inputs.constant(), d.hidden.constant(),
+                          d.directions,       d.reverse,          d.batch_first};
   const std::vector<std::string> defaults = default_activations(Kind);
   const std::vector<cell_activation> activations = parse_activations(c.attrs(), defaults, s.directions);
   visit_compute(c.input(0).type, [&](auto tag) {
@@ -314,7 +314,7 @@ constexpr op_def row(std::string_view name, launch_lists (*launches)(const gpu_c
           .launches = launches};
 }
 
-constexpr auto table = std::to_array<op_def>({
+constexpr auto recurrent_rows = std::to_array<op_def>({
     row<cell_kind::lstm>("LSTM", lstm_launches),
     row<cell_kind::gru>("GRU", gru_launches),
     row<cell_kind::rnn>("RNN", rnn_launches),
@@ -323,7 +323,7 @@ constexpr auto table = std::to_array<op_def>({
 } // namespace
 
 std::span<const op_def> recurrent_ops() {
-  return table;
+  return recurrent_rows;
 }
 
 } // namespace troupe

@@ -32,10 +32,6 @@ struct recurrent_call {
   int64_t columns() const { return gates * hidden; }
 };
 
-uint32_t word(int64_t value) {
-  return static_cast<uint32_t>(value);
-}
-
 /// Returns whether all names are `wanted` ones, in whatever case.
 bool are(const std::vector<std::string>& names, const std::vector<std::string>& wanted, size_t directions) {
   if (names.empty())

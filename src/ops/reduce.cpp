@@ -330,7 +330,7 @@ op_cost reduce_cost(const attributes&, const call_shapes& call) {
 }
 
 template <reduce_kind Kind, bool AxesInput>
-launch_lists launches(const gpu_call& call) {
+launch_lists reduce_launches(const gpu_call& call) {
   return reduce_launches(call, Kind, AxesInput);
 }
 
@@ -346,10 +346,10 @@ constexpr op_def row(std::string_view name, int64_t since, dtype_set element_typ
           .infer = infer_reduce<R, AxesInput>,
           .reference = reduce<R, AxesInput>,
           .cost = reduce_cost,
-          .launches = launches<R::kind, AxesInput>};
+          .launches = reduce_launches<R::kind, AxesInput>};
 }
 
-constexpr auto table = std::to_array<op_def>({
+constexpr auto reduce_rows = std::to_array<op_def>({
     row<reduce_sum, false>("ReduceSum", 1),
     row<reduce_sum, true>("ReduceSum", 13),
     row<reduce_mean, false>("ReduceMean", 1),
@@ -384,7 +384,7 @@ std::vector<bool> reduced_axes(const std::vector<int64_t>& axes, size_t rank, bo
 }
 
 std::span<const op_def> reduce_ops() {
-  return table;
+  return reduce_rows;
 }
 
 } // namespace troupe

@@ -17,7 +17,7 @@ bool to_channels_last(const attributes& attrs) {
   return to == "channels_last";
 }
 
-void infer(infer_context& c) {
+void infer_reorder(infer_context& c) {
   to_channels_last(c.attrs());
   if (c.rank(0) < 3)
     fail(errc::invalid_model, "an operand of rank {} has no channels-last form", c.rank(0));
@@ -36,7 +36,7 @@ void transpose_rows(const T* x, T* y, int64_t rows, int64_t columns, int64_t r0,
         y[c * rows + r] = x[r * columns + c];
 }
 
-void reference(kernel_context& c) {
+void reorder_reference(kernel_context& c) {
   const auto dims = c.input(0).dims;
   const int64_t channels = dims[1], spatial = volume(dims.subspan(2));
   const bool forward = to_channels_last(c.attrs());
@@ -56,20 +56,20 @@ void reference(kernel_context& c) {
   });
 }
 
-constexpr auto table = std::to_array<op_def>({
+constexpr auto reorder_rows = std::to_array<op_def>({
     {.domain = "troupe",
      .name = "Reorder",
      .since = 1,
      .types = types::fixed_size,
-     .infer = infer,
-     .reference = reference,
+     .infer = infer_reorder,
+     .reference = reorder_reference,
      .launches = reorder_launches},
 });
 
 } // namespace
 
 std::span<const op_def> reorder_ops() {
-  return table;
+  return reorder_rows;
 }
 
 } // namespace troupe

@@ -118,7 +118,7 @@ void infer_unsqueeze(infer_context& c) {
   set_moved(c, {std::move(out)});
 }
 
-constexpr auto table = std::to_array<op_def>({
+constexpr auto reshape_rows = std::to_array<op_def>({
     {.domain = "",
      .name = "Reshape",
      .since = 1,
@@ -181,7 +181,7 @@ constexpr auto table = std::to_array<op_def>({
 } // namespace
 
 std::span<const op_def> reshape_ops() {
-  return table;
+  return reshape_rows;
 }
 
 } // namespace troupe

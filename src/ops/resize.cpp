@@ -18,7 +18,7 @@
 namespace troupe {
 namespace {
 
-constexpr int64_t grain = 8 * 1024;
+constexpr int64_t resize_grain = 8 * 1024;
 
 /// Where a row of the table finds its operands; no_input where it has none.
 struct operands {
@@ -194,7 +194,7 @@ namespace {
 /// Resamples one axis: y[outer, o, inner] = Σ weight · x[outer, index, inner].
 template <class A>
 void resample(const A* x, A* y, int64_t outer, int64_t in, int64_t out, int64_t inner, const resample_taps& taps) {
-  parallel_for(outer * out, std::max<int64_t>(1, grain / (inner * taps.count)), [&](int64_t begin, int64_t end) {
+  parallel_for(outer * out, std::max<int64_t>(1, resize_grain / (inner * taps.count)), [&](int64_t begin, int64_t end) {
     for (int64_t row = begin; row < end; ++row) {
       const auto first = static_cast<size_t>(row % out * taps.count);
       const A* from = x + row / out * in * inner;
@@ -239,7 +239,7 @@ void interpolate(kernel_context& c, const std::vector<resample_axis>& axes, cons
     values = std::move(next);
   }
   T* y = c.output(0).as<T>();
-  parallel_for(c.output(0).size(), grain, [&](int64_t begin, int64_t end) {
+  parallel_for(c.output(0).size(), resize_grain, [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i)
       y[i] = narrow<T>(values[static_cast<size_t>(i)]);
   });
@@ -305,7 +305,7 @@ void upsample_kernel(kernel_context& c) {
   resample_call(c, resize_options(c.attrs(), "Upsample"));
 }
 
-constexpr auto table = std::to_array<op_def>({
+constexpr auto resize_rows = std::to_array<op_def>({
     {.domain = "",
      .name = "Upsample",
      .since = 7,
@@ -350,7 +350,7 @@ constexpr auto table = std::to_array<op_def>({
 } // namespace
 
 std::span<const op_def> resize_ops() {
-  return table;
+  return resize_rows;
 }
 
 } // namespace troupe

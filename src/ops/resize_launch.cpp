@@ -10,7 +10,7 @@
 namespace troupe {
 namespace {
 
-constexpr uint32_t group_size = 128;
+constexpr uint32_t resize_group = 128;
 constexpr size_t max_axes = 4;
 
 /// One merged axis as the shader wants it.
@@ -113,7 +113,7 @@ launch_lists launch_resize(const gpu_call& call, const resample_options& options
   const auto variant =
       floats || (bytes && options.mode == "nearest") ? arithmetic_variant(x.type, call.gpu) : std::nullopt;
   if (!variant || options.antialias || options.exclude_outside || options.coordinates == "tf_crop_and_resize" ||
-      call.gpu.max_group_size < group_size || (x.size() == 0 && y.size() != 0))
+      call.gpu.max_group_size < resize_group || (x.size() == 0 && y.size() != 0))
     return {};
   for (size_t i = 1; i < call.inputs.size(); ++i)
     if (call.has_input(i) && call.inputs[i].size() != 0 && !known_elements(call.inputs[i]).defined())
@@ -128,7 +128,7 @@ launch_lists launch_resize(const gpu_call& call, const resample_options& options
   const bool vectors = floats && axes->back().out % 4 == 0;
   const int64_t count = vectors ? y.size() / 4 : y.size();
   launch_builder b(call, "resize");
-  launch& l = b.add("resize." + *variant, flat_groups(count, group_size, call.gpu), {b.in(0), b.out(0)});
+  launch& l = b.add("resize." + *variant, flat_groups(count, resize_group, call.gpu), {b.in(0), b.out(0)});
   l.constants = {vectors ? 1u : 0u};
   for (const gpu_axis& a : *axes)
     l.constants.push_back(a.taps);

@@ -96,7 +96,7 @@ op_cost rotary_cost(const attributes&, const call_shapes& call) {
   return {3 * static_cast<double>(volume(call.inputs[0])), operand_bytes(call)};
 }
 
-constexpr auto table = std::to_array<op_def>({
+constexpr auto rotary_rows = std::to_array<op_def>({
     {.domain = "",
      .name = "RotaryEmbedding",
      .since = 23,
@@ -112,7 +112,7 @@ constexpr auto table = std::to_array<op_def>({
 } // namespace
 
 std::span<const op_def> rotary_ops() {
-  return table;
+  return rotary_rows;
 }
 
 } // namespace troupe

@@ -4,7 +4,7 @@
 namespace troupe {
 namespace {
 
-constexpr uint32_t group_size = 128;
+constexpr uint32_t rotary_group = 128;
 
 /// Heads lie as [batch][middle][inner][width]; positions are in the middle where `behind`.
 struct rotary_call {
@@ -18,7 +18,7 @@ launch_lists launch_rotary(const gpu_call& call, const rotary_call& r) {
   const bool is_float = x.type == dtype::float32 || x.type == dtype::float16;
   const auto variant = is_float ? arithmetic_variant(x.type, call.gpu) : std::nullopt;
   if (!variant || call.inputs[1].type != x.type || call.inputs[2].type != x.type ||
-      call.gpu.max_group_size < group_size)
+      call.gpu.max_group_size < rotary_group)
     return {};
   const bool positions = call.has_input(3);
   if (positions && (call.inputs[3].type != dtype::int64 || call.inputs[1].dims.at(0) < 1))
@@ -27,7 +27,7 @@ launch_lists launch_rotary(const gpu_call& call, const rotary_call& r) {
   const int64_t per_head = vectors ? r.pairs / 4 : r.width - r.pairs;
   const int64_t count = r.batch * r.middle * r.inner * per_head;
   launch_builder b(call, "rotary");
-  launch& l = b.add("rotary." + *variant, flat_groups(count, group_size, call.gpu),
+  launch& l = b.add("rotary." + *variant, flat_groups(count, rotary_group, call.gpu),
                     {b.in(0), b.in(1), b.in(2), b.in(positions ? 3 : 0), b.out(0)});
   l.constants = {vectors ? 1u : 0u, r.interleaved ? 1u : 0u, positions ? 1u : 0u};
   for (int64_t value : {count, per_head, r.pairs, r.width, r.middle, r.inner, int64_t{r.behind},

@@ -5,11 +5,7 @@
 namespace troupe {
 namespace {
 
-constexpr int64_t most_parts = 256;
-
-uint32_t word(int64_t value) {
-  return static_cast<uint32_t>(value);
-}
+constexpr int64_t most_row_parts = 256;
 
 } // namespace
 
@@ -58,7 +54,7 @@ void cut_into_parts(row_walk& walk, const gpu_features& gpu) {
   // Side by side a row is an invocation's, else a workgroup's.
   const bool side = walk.side_by_side();
   const int64_t fill = int64_t{gpu.units} * (side ? 512 : 2), least = side ? 64 : 8192;
-  const int64_t parts = std::clamp<int64_t>(std::min(fill / walk.results, walk.count / least), 1, most_parts);
+  const int64_t parts = std::clamp<int64_t>(std::min(fill / walk.results, walk.count / least), 1, most_row_parts);
   walk.per_part = (walk.count + parts - 1) / parts;
   walk.parts = (walk.count + walk.per_part - 1) / walk.per_part;
 }

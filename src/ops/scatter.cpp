@@ -159,7 +159,7 @@ void tensor_scatter_kernel(kernel_context& c) {
     }
 }
 
-constexpr auto table = std::to_array<op_def>({
+constexpr auto scatter_rows = std::to_array<op_def>({
     {.domain = "",
      .name = "Scatter",
      .since = 9,
@@ -202,7 +202,7 @@ constexpr auto table = std::to_array<op_def>({
 } // namespace
 
 std::span<const op_def> scatter_ops() {
-  return table;
+  return scatter_rows;
 }
 
 } // namespace troupe

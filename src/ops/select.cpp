@@ -264,9 +264,9 @@ void reverse_sequence_kernel(kernel_context& c) {
   }
 }
 
-constexpr dtype_set comparable = types::fixed_size | types::string;
+constexpr dtype_set unique_types = types::fixed_size | types::string;
 
-constexpr auto table = std::to_array<op_def>({
+constexpr auto select_rows = std::to_array<op_def>({
     {.domain = "",
      .name = "Compress",
      .since = 9,
@@ -280,7 +280,7 @@ constexpr auto table = std::to_array<op_def>({
      .name = "Unique",
      .since = 11,
      .max_outputs = 4,
-     .types = comparable,
+     .types = unique_types,
      .infer = infer_unique,
      .reference = unique_kernel},
     {.domain = "",
@@ -314,7 +314,7 @@ constexpr auto table = std::to_array<op_def>({
 } // namespace
 
 std::span<const op_def> select_ops() {
-  return table;
+  return select_rows;
 }
 
 } // namespace troupe

@@ -12,7 +12,7 @@
 namespace troupe {
 namespace {
 
-constexpr int64_t grain = 32 * 1024;
+constexpr int64_t shape_ops_grain = 32 * 1024;
 
 /// The dims [start, end) that Shape returns; out-of-range bounds are clamped (opset 15).
 std::pair<size_t, size_t> shape_range(const attributes& attrs, size_t rank) {
@@ -202,7 +202,7 @@ void range_kernel(kernel_context& c) {
     const int64_t length = range_length<T>(c.input(0), c.input(1), c.input(2));
     const auto start = static_cast<compute>(*c.input(0).as<T>()), delta = static_cast<compute>(*c.input(2).as<T>());
     T* y = output_of(c, 0, {length}).template as<T>();
-    parallel_for(length, grain, [&](int64_t begin, int64_t end) {
+    parallel_for(length, shape_ops_grain, [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i)
         y[i] = static_cast<T>(start + static_cast<compute>(i) * delta);
     });
@@ -262,7 +262,7 @@ void expand_kernel(kernel_context& c) {
   run_copies(c, expand_copies(c));
 }
 
-constexpr auto table = std::to_array<op_def>({
+constexpr auto shape_rows = std::to_array<op_def>({
     {.domain = "", .name = "Shape", .since = 1, .types = types::any, .infer = infer_shape, .reference = shape_kernel},
     {.domain = "", .name = "Size", .since = 1, .types = types::any, .infer = infer_size, .reference = size_kernel},
     {.domain = "",
@@ -313,7 +313,7 @@ constexpr auto table = std::to_array<op_def>({
 } // namespace
 
 std::span<const op_def> shape_ops() {
-  return table;
+  return shape_rows;
 }
 
 } // namespace troupe

@@ -143,7 +143,7 @@ void slice_kernel(kernel_context& c) {
   run_copies(c, slice_copies(c));
 }
 
-constexpr auto table = std::to_array<op_def>({
+constexpr auto slice_rows = std::to_array<op_def>({
     {.domain = "",
      .name = "Slice",
      .since = 1,
@@ -166,7 +166,7 @@ constexpr auto table = std::to_array<op_def>({
 } // namespace
 
 std::span<const op_def> slice_ops() {
-  return table;
+  return slice_rows;
 }
 
 } // namespace troupe

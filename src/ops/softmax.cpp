@@ -95,12 +95,12 @@ op_cost softmax_cost(const attributes&, const call_shapes& call) {
 }
 
 template <softmax_kind Kind, bool Flatten>
-launch_lists launches(const gpu_call& call) {
+launch_lists softmax_launches(const gpu_call& call) {
   return softmax_launches(call, Kind, Flatten);
 }
 
 template <softmax_kind Kind, bool Flatten>
-constexpr op_def row(std::string_view name, int64_t since, void (*reference)(kernel_context&)) {
+constexpr op_def softmax_row(std::string_view name, int64_t since, void (*reference)(kernel_context&)) {
   return {.domain = "",
           .name = name,
           .since = since,
@@ -109,16 +109,16 @@ constexpr op_def row(std::string_view name, int64_t since, void (*reference)(ker
           .infer = infer_softmax<Flatten>,
           .reference = reference,
           .cost = softmax_cost,
-          .launches = launches<Kind, Flatten>};
+          .launches = softmax_launches<Kind, Flatten>};
 }
 
-constexpr auto table = std::to_array<op_def>({
-    row<softmax_kind::softmax, true>("Softmax", 1, softmax<true>),
-    row<softmax_kind::softmax, false>("Softmax", 13, softmax<false>),
-    row<softmax_kind::log_softmax, true>("LogSoftmax", 1, log_softmax<true>),
-    row<softmax_kind::log_softmax, false>("LogSoftmax", 13, log_softmax<false>),
-    row<softmax_kind::hardmax, true>("Hardmax", 1, hardmax<true>),
-    row<softmax_kind::hardmax, false>("Hardmax", 13, hardmax<false>),
+constexpr auto softmax_rows = std::to_array<op_def>({
+    softmax_row<softmax_kind::softmax, true>("Softmax", 1, softmax<true>),
+    softmax_row<softmax_kind::softmax, false>("Softmax", 13, softmax<false>),
+    softmax_row<softmax_kind::log_softmax, true>("LogSoftmax", 1, log_softmax<true>),
+    softmax_row<softmax_kind::log_softmax, false>("LogSoftmax", 13, log_softmax<false>),
+    softmax_row<softmax_kind::hardmax, true>("Hardmax", 1, hardmax<true>),
+    softmax_row<softmax_kind::hardmax, false>("Hardmax", 13, hardmax<false>),
 });
 
 } // namespace
@@ -136,7 +136,7 @@ row_extent softmax_extent(const attributes& attrs, std::span<const int64_t> dims
 }
 
 std::span<const op_def> softmax_ops() {
-  return table;
+  return softmax_rows;
 }
 
 } // namespace troupe

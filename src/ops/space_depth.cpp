@@ -98,7 +98,7 @@ void space_to_depth_kernel(kernel_context& c) {
   run_copies(c, space_to_depth_copies(c));
 }
 
-constexpr auto table = std::to_array<op_def>({
+constexpr auto space_depth_rows = std::to_array<op_def>({
     {.domain = "",
      .name = "DepthToSpace",
      .since = 1,
@@ -118,7 +118,7 @@ constexpr auto table = std::to_array<op_def>({
 } // namespace
 
 std::span<const op_def> space_depth_ops() {
-  return table;
+  return space_depth_rows;
 }
 
 } // namespace troupe

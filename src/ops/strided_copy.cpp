@@ -8,9 +8,9 @@ namespace troupe {
 namespace {
 
 /// Elements a thread should move before another one pays.
-constexpr int64_t grain = 32 * 1024;
+constexpr int64_t copy_grain = 32 * 1024;
 /// Edge of a transposed block: 32 × 32 elements of up to 8 bytes stay in the first-level cache on both sides.
-constexpr int64_t block = 32;
+constexpr int64_t copy_block = 32;
 
 int64_t positions(std::span<const copy_axis> axes) {
   int64_t count = 1;
@@ -53,12 +53,12 @@ void copy_lines(const T* from, T* to, std::span<const copy_axis> axes) {
   const copy_axis line = axes.back();
   const auto outer = axes.first(axes.size() - 1);
   if (outer.empty()) {
-    parallel_for(line.size, grain, [&](int64_t begin, int64_t end) {
+    parallel_for(line.size, copy_grain, [&](int64_t begin, int64_t end) {
       copy_line(from + begin * line.from, to + begin * line.to, {end - begin, line.from, line.to});
     });
     return;
   }
-  parallel_for(positions(outer), std::max<int64_t>(1, grain / line.size), [&](int64_t begin, int64_t end) {
+  parallel_for(positions(outer), std::max<int64_t>(1, copy_grain / line.size), [&](int64_t begin, int64_t end) {
     walk(outer, begin, end, [&](int64_t f, int64_t t) { copy_line(from + f, to + t, line); });
   });
 }
@@ -66,14 +66,14 @@ void copy_lines(const T* from, T* to, std::span<const copy_axis> axes) {
 /// Blocks of two axes: `row` is dense in the source, `column` (the last axis) in the destination.
 template <class T>
 void copy_blocks(const T* from, T* to, std::vector<copy_axis> outer, const copy_axis& row, const copy_axis& column) {
-  const int64_t blocks = (row.size + block - 1) / block;
+  const int64_t blocks = (row.size + copy_block - 1) / copy_block;
   const int64_t count = positions(outer) * blocks;
-  parallel_for(count, std::max<int64_t>(1, grain / (block * column.size)), [&](int64_t begin, int64_t end) {
+  parallel_for(count, std::max<int64_t>(1, copy_grain / (copy_block * column.size)), [&](int64_t begin, int64_t end) {
     for (int64_t position = begin; position < end; ++position)
       walk(outer, position / blocks, position / blocks + 1, [&](int64_t f, int64_t t) {
-        const int64_t first = position % blocks * block, last = std::min(first + block, row.size);
-        for (int64_t c = 0; c < column.size; c += block) {
-          const int64_t c_end = std::min(c + block, column.size);
+        const int64_t first = position % blocks * copy_block, last = std::min(first + copy_block, row.size);
+        for (int64_t c = 0; c < column.size; c += copy_block) {
+          const int64_t c_end = std::min(c + copy_block, column.size);
           for (int64_t r = first; r < last; ++r)
             for (int64_t i = c; i < c_end; ++i)
               to[t + r * row.to + i * column.to] = from[f + r * row.from + i * column.from];
@@ -115,7 +115,7 @@ void copy_all(const const_view& from, const mutable_view& to) {
     std::copy_n(from.as<std::string>(), from.size(), to.as<std::string>());
     return;
   }
-  parallel_for(from.bytes(), 4 * grain, [&](int64_t begin, int64_t end) {
+  parallel_for(from.bytes(), 4 * copy_grain, [&](int64_t begin, int64_t end) {
     std::memcpy(to.as<char>() + begin, from.as<char>() + begin, static_cast<size_t>(end - begin));
   });
 }

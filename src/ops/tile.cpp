@@ -55,7 +55,7 @@ void tile_kernel(kernel_context& c) {
   run_copies(c, tile_copies(c));
 }
 
-constexpr auto table = std::to_array<op_def>({
+constexpr auto tile_rows = std::to_array<op_def>({
     {.domain = "",
      .name = "Tile",
      .since = 1,
@@ -81,7 +81,7 @@ constexpr auto table = std::to_array<op_def>({
 } // namespace
 
 std::span<const op_def> tile_ops() {
-  return table;
+  return tile_rows;
 }
 
 } // namespace troupe

@@ -11,7 +11,7 @@
 namespace troupe {
 namespace {
 
-constexpr int64_t grain = 4 * 1024;
+constexpr int64_t top_k_grain = 4 * 1024;
 
 void infer_top(infer_context& c, const dim& k) {
   symbolic_shape out = c.dims(0);
@@ -91,12 +91,12 @@ void top_k_kernel(kernel_context& c) {
   const int64_t lines = product(in.dims, 0, axis) * product(in.dims, axis + 1, in.dims.size());
   visit_numeric(in.type, [&](auto tag) {
     using T = typename decltype(tag)::type;
-    parallel_for(lines, std::max<int64_t>(1, grain / std::max<int64_t>(in.dims[axis], 1)),
+    parallel_for(lines, std::max<int64_t>(1, top_k_grain / std::max<int64_t>(in.dims[axis], 1)),
                  [&](int64_t begin, int64_t end) { top_k_lines<T>(c, axis, begin, end); });
   });
 }
 
-constexpr auto table = std::to_array<op_def>({
+constexpr auto top_k_rows = std::to_array<op_def>({
     {.domain = "",
      .name = "TopK",
      .since = 1,
@@ -121,7 +121,7 @@ constexpr auto table = std::to_array<op_def>({
 } // namespace
 
 std::span<const op_def> top_k_ops() {
-  return table;
+  return top_k_rows;
 }
 
 } // namespace troupe

@@ -47,7 +47,7 @@ void transpose_kernel(kernel_context& c) {
   run_copies(c, transpose_copies(c));
 }
 
-constexpr auto table = std::to_array<op_def>({
+constexpr auto transpose_rows = std::to_array<op_def>({
     {.domain = "",
      .name = "Transpose",
      .since = 1,
@@ -60,7 +60,7 @@ constexpr auto table = std::to_array<op_def>({
 } // namespace
 
 std::span<const op_def> transpose_ops() {
-  return table;
+  return transpose_rows;
 }
 
 } // namespace troupe

@@ -67,7 +67,7 @@ void float_kernel(kernel_context& c) {
 }
 
 template <auto F>
-void numeric_kernel(kernel_context& c) {
+void unary_kernel(kernel_context& c) {
   map_numeric(c, F);
 }
 
@@ -108,14 +108,14 @@ void infer_bool(infer_context& c) {
 }
 
 template <known_unary Rule>
-void infer_known(infer_context& c) {
+void infer_known_unary(infer_context& c) {
   infer_same(c);
   set_known_unary(c, c.type(0), Rule);
 }
 
-constexpr op_def row(std::string_view name, int64_t since, void (*reference)(kernel_context&),
-                     dtype_set element_types = types::floats, void (*infer)(infer_context&) = infer_same,
-                     launch_lists (*launches)(const gpu_call&) = nullptr) {
+constexpr op_def unary_row(std::string_view name, int64_t since, void (*reference)(kernel_context&),
+                           dtype_set element_types = types::floats, void (*infer)(infer_context&) = infer_same,
+                           launch_lists (*launches)(const gpu_call&) = nullptr) {
   return {.domain = "",
           .name = name,
           .since = since,
@@ -128,51 +128,51 @@ constexpr op_def row(std::string_view name, int64_t since, void (*reference)(ker
 }
 
 /// A row whose function takes many flops.
-constexpr op_def costly(std::string_view name, int64_t since, void (*reference)(kernel_context&),
-                        launch_lists (*launches)(const gpu_call&)) {
-  op_def def = row(name, since, reference, types::floats, infer_same, launches);
+constexpr op_def costly_unary(std::string_view name, int64_t since, void (*reference)(kernel_context&),
+                              launch_lists (*launches)(const gpu_call&)) {
+  op_def def = unary_row(name, since, reference, types::floats, infer_same, launches);
   def.cost = transcendental_cost;
   return def;
 }
 
-constexpr auto table = std::to_array<op_def>({
-    row("Abs", 1, numeric_kernel<absolute>, types::numeric, infer_known<known::absolute>,
-        launch_numeric<elementwise_code::absolute, integer_code::absolute>),
-    row("Neg", 1, numeric_kernel<negative>, types::numeric, infer_known<known::negative>,
-        launch_numeric<elementwise_code::negate, integer_code::negate>),
-    row("Sign", 9, numeric_kernel<sign>, types::numeric, infer_same,
-        launch_numeric<gpu_step::sign, integer_code::sign>),
-    row("Floor", 1, float_kernel<floor_of>, types::floats, infer_same, launch_step<elementwise_code::floor>),
-    row("Ceil", 1, float_kernel<ceil_of>, types::floats, infer_same, launch_step<elementwise_code::ceiling>),
-    row("Round", 11, float_kernel<round_of>, types::floats, infer_same, launch_step<gpu_step::round>),
-    row("Sqrt", 1, float_kernel<sqrt_of>, types::floats, infer_same, launch_step<elementwise_code::square_root>),
-    row("Reciprocal", 1, float_kernel<reciprocal>, types::floats, infer_same,
-        launch_step<elementwise_code::reciprocal>),
-    costly("Exp", 1, float_kernel<exp_of>, launch_step<elementwise_code::exponential>),
-    costly("Log", 1, float_kernel<log_of>, launch_step<elementwise_code::logarithm>),
-    costly("Sin", 7, float_kernel<sin_of>, launch_step<elementwise_code::sine>),
-    costly("Cos", 7, float_kernel<cos_of>, launch_step<elementwise_code::cosine>),
-    costly("Tan", 7, float_kernel<tan_of>, launch_step<gpu_step::tan>),
-    costly("Asin", 7, float_kernel<asin_of>, launch_step<gpu_step::asin>),
-    costly("Acos", 7, float_kernel<acos_of>, launch_step<gpu_step::acos>),
-    costly("Atan", 7, float_kernel<atan_of>, launch_step<gpu_step::atan>),
-    costly("Sinh", 9, float_kernel<sinh_of>, launch_step<gpu_step::sinh>),
-    costly("Cosh", 9, float_kernel<cosh_of>, launch_step<gpu_step::cosh>),
-    costly("Tanh", 1, float_kernel<tanh_of>, launch_step<elementwise_code::tangent_h>),
-    costly("Asinh", 9, float_kernel<asinh_of>, launch_step<gpu_step::asinh>),
-    costly("Acosh", 9, float_kernel<acosh_of>, launch_step<gpu_step::acosh>),
-    costly("Atanh", 9, float_kernel<atanh_of>, launch_step<gpu_step::atanh>),
-    costly("Erf", 9, float_kernel<erf_of>, launch_step<elementwise_code::error_function>),
-    row("BitwiseNot", 18, bitwise_not, types::integers, infer_same, launch_integer<integer_code::complement>),
-    row("Not", 1, logical_not, types::boolean, infer_known<known::negation>, not_launches),
-    row("IsNaN", 9, is_nan, types::floats | types::float8, infer_bool, is_nan_launches),
-    row("IsInf", 10, is_inf, types::floats | types::float8, infer_bool, is_inf_launches),
+constexpr auto unary_rows = std::to_array<op_def>({
+    unary_row("Abs", 1, unary_kernel<absolute>, types::numeric, infer_known_unary<known::absolute>,
+              launch_numeric<elementwise_code::absolute, integer_code::absolute>),
+    unary_row("Neg", 1, unary_kernel<negative>, types::numeric, infer_known_unary<known::negative>,
+              launch_numeric<elementwise_code::negate, integer_code::negate>),
+    unary_row("Sign", 9, unary_kernel<sign>, types::numeric, infer_same,
+              launch_numeric<gpu_step::sign, integer_code::sign>),
+    unary_row("Floor", 1, float_kernel<floor_of>, types::floats, infer_same, launch_step<elementwise_code::floor>),
+    unary_row("Ceil", 1, float_kernel<ceil_of>, types::floats, infer_same, launch_step<elementwise_code::ceiling>),
+    unary_row("Round", 11, float_kernel<round_of>, types::floats, infer_same, launch_step<gpu_step::round>),
+    unary_row("Sqrt", 1, float_kernel<sqrt_of>, types::floats, infer_same, launch_step<elementwise_code::square_root>),
+    unary_row("Reciprocal", 1, float_kernel<reciprocal>, types::floats, infer_same,
+              launch_step<elementwise_code::reciprocal>),
+    costly_unary("Exp", 1, float_kernel<exp_of>, launch_step<elementwise_code::exponential>),
+    costly_unary("Log", 1, float_kernel<log_of>, launch_step<elementwise_code::logarithm>),
+    costly_unary("Sin", 7, float_kernel<sin_of>, launch_step<elementwise_code::sine>),
+    costly_unary("Cos", 7, float_kernel<cos_of>, launch_step<elementwise_code::cosine>),
+    costly_unary("Tan", 7, float_kernel<tan_of>, launch_step<gpu_step::tan>),
+    costly_unary("Asin", 7, float_kernel<asin_of>, launch_step<gpu_step::asin>),
+    costly_unary("Acos", 7, float_kernel<acos_of>, launch_step<gpu_step::acos>),
+    costly_unary("Atan", 7, float_kernel<atan_of>, launch_step<gpu_step::atan>),
+    costly_unary("Sinh", 9, float_kernel<sinh_of>, launch_step<gpu_step::sinh>),
+    costly_unary("Cosh", 9, float_kernel<cosh_of>, launch_step<gpu_step::cosh>),
+    costly_unary("Tanh", 1, float_kernel<tanh_of>, launch_step<elementwise_code::tangent_h>),
+    costly_unary("Asinh", 9, float_kernel<asinh_of>, launch_step<gpu_step::asinh>),
+    costly_unary("Acosh", 9, float_kernel<acosh_of>, launch_step<gpu_step::acosh>),
+    costly_unary("Atanh", 9, float_kernel<atanh_of>, launch_step<gpu_step::atanh>),
+    costly_unary("Erf", 9, float_kernel<erf_of>, launch_step<elementwise_code::error_function>),
+    unary_row("BitwiseNot", 18, bitwise_not, types::integers, infer_same, launch_integer<integer_code::complement>),
+    unary_row("Not", 1, logical_not, types::boolean, infer_known_unary<known::negation>, not_launches),
+    unary_row("IsNaN", 9, is_nan, types::floats | types::float8, infer_bool, is_nan_launches),
+    unary_row("IsInf", 10, is_inf, types::floats | types::float8, infer_bool, is_inf_launches),
 });
 
 } // namespace
 
 std::span<const op_def> unary_ops() {
-  return table;
+  return unary_rows;
 }
 
 } // namespace troupe

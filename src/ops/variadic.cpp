@@ -11,7 +11,7 @@
 namespace troupe {
 namespace {
 
-constexpr auto add_of = [](auto a, auto b) { return a + b; };
+constexpr auto sum_of = [](auto a, auto b) { return a + b; };
 /// NaN wins over every number, as in NumPy.
 constexpr auto max_of = [](auto a, auto b) { return a > b || a != a ? a : b; };
 constexpr auto min_of = [](auto a, auto b) { return a < b || a != a ? a : b; };
@@ -40,12 +40,12 @@ void combine_apart(kernel_context& c, F f) {
 }
 
 template <auto F>
-void numeric_kernel(kernel_context& c) {
+void variadic_kernel(kernel_context& c) {
   visit_numeric(c.input(0).type, [&](auto tag) { combine_apart<typename decltype(tag)::type>(c, F); });
 }
 
 void sum(kernel_context& c) {
-  visit_float(c.input(0).type, [&](auto tag) { combine_apart<typename decltype(tag)::type>(c, add_of); });
+  visit_float(c.input(0).type, [&](auto tag) { combine_apart<typename decltype(tag)::type>(c, sum_of); });
 }
 
 void mean(kernel_context& c) {
@@ -58,7 +58,7 @@ void mean(kernel_context& c) {
 }
 
 template <known_binary Rule>
-void infer_known(infer_context& c) {
+void infer_known_variadic(infer_context& c) {
   const symbolic_shape dims = broadcast_inputs(c);
   c.set_output(0, common_type(c), dims);
   set_known_binary(c, c.type(0), dims, Rule);
@@ -96,8 +96,8 @@ launch_lists mean_launches(const gpu_call& call) {
   return launch_chain(call, steps, {static_cast<float>(inputs)});
 }
 
-constexpr op_def row(std::string_view name, dtype_set element_types, void (*infer)(infer_context&),
-                     void (*reference)(kernel_context&), launch_lists (*launches)(const gpu_call&)) {
+constexpr op_def variadic_row(std::string_view name, dtype_set element_types, void (*infer)(infer_context&),
+                              void (*reference)(kernel_context&), launch_lists (*launches)(const gpu_call&)) {
   return {.domain = "",
           .name = name,
           .since = 1,
@@ -110,19 +110,19 @@ constexpr op_def row(std::string_view name, dtype_set element_types, void (*infe
           .launches = launches};
 }
 
-constexpr auto table = std::to_array<op_def>({
-    row("Sum", types::floats, infer_broadcast, sum, combine_launches<elementwise_code::add>),
-    row("Mean", types::floats, infer_broadcast, mean, mean_launches),
-    row("Max", types::numeric, infer_known<known::larger>, numeric_kernel<max_of>,
-        limit_launches<elementwise_code::maximum, integer_code::maximum>),
-    row("Min", types::numeric, infer_known<known::smaller>, numeric_kernel<min_of>,
-        limit_launches<elementwise_code::minimum, integer_code::minimum>),
+constexpr auto variadic_rows = std::to_array<op_def>({
+    variadic_row("Sum", types::floats, infer_broadcast, sum, combine_launches<elementwise_code::add>),
+    variadic_row("Mean", types::floats, infer_broadcast, mean, mean_launches),
+    variadic_row("Max", types::numeric, infer_known_variadic<known::larger>, variadic_kernel<max_of>,
+                 limit_launches<elementwise_code::maximum, integer_code::maximum>),
+    variadic_row("Min", types::numeric, infer_known_variadic<known::smaller>, variadic_kernel<min_of>,
+                 limit_launches<elementwise_code::minimum, integer_code::minimum>),
 });
 
 } // namespace
 
 std::span<const op_def> variadic_ops() {
-  return table;
+  return variadic_rows;
 }
 
 } // namespace troupe

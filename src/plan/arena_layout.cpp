@@ -10,7 +10,7 @@
 namespace troupe {
 namespace {
 
-uint64_t next_id() {
+uint64_t next_layout_id() {
   static std::atomic<uint64_t> last{0};
   return ++last;
 }
@@ -142,7 +142,7 @@ arena_layout_ptr make_layout(std::shared_ptr<const plan> p, uint32_t segment, co
   if (segment >= p->segment_count)
     fail(errc::invalid_argument, "segment {} does not exist; the plan has {}", segment, p->segment_count);
   auto l = std::make_shared<arena_layout>();
-  l->id = next_id();
+  l->id = next_layout_id();
   l->source = std::move(p);
   l->segment = segment;
   for (std::string& name : symbols_of(*l->source, segment)) {

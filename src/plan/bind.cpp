@@ -8,7 +8,7 @@
 namespace troupe {
 namespace {
 
-uint64_t next_id() {
+uint64_t next_bound_plan_id() {
   static std::atomic<uint64_t> last{0};
   return ++last;
 }
@@ -53,7 +53,7 @@ bound_plan_ptr bind_in(const arena_layout_ptr& layout, const bindings& values) {
   if (!fits(*layout, values))
     return nullptr;
   auto b = std::make_shared<bound_plan>();
-  b->id = next_id();
+  b->id = next_bound_plan_id();
   b->source = layout->source;
   b->segment = layout->segment;
   b->layout = layout;

@@ -11,7 +11,7 @@ struct origin {
   size_t axis = 0;
 };
 
-std::string to_string(const origin& from) {
+std::string origin_text(const origin& from) {
   return from.input.empty() ? "given beside the inputs"
                             : fmt::format("from input '{}', axis {}", from.input, from.axis);
 }
@@ -45,7 +45,7 @@ private:
     const symbolic_shape& expected = *input.dims;
     if (found.size() != expected.size())
       fail(errc::invalid_input, "input '{}': rank {} expected (shape {}), rank {} found (shape {})", input.name,
-           expected.size(), troupe::to_string(expected), found.size(), troupe::to_string(found));
+           expected.size(), to_string(expected), found.size(), to_string(found));
     for (size_t axis = 0; axis < expected.size(); ++axis) {
       if (found[axis] < 0)
         fail(errc::invalid_input, "input '{}', axis {}: a dim of {} found", input.name, axis, found[axis]);
@@ -62,7 +62,7 @@ private:
       origins_[symbol] = {input.name, axis};
     else if (it->second != found)
       fail(errc::invalid_input, "input '{}', axis {}: {} expected ('{}', {}), {} found", input.name, axis, it->second,
-           symbol, to_string(origins_[symbol]), found);
+           symbol, origin_text(origins_[symbol]), found);
   }
 
   void check_expressions(const value& input, const shape& found) const {

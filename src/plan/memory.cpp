@@ -9,7 +9,7 @@
 namespace troupe {
 namespace {
 
-constexpr uint32_t nobody = UINT32_MAX;
+constexpr uint32_t no_block = UINT32_MAX;
 
 /// Free gaps of an arena that grows at its end.
 class arena_gaps {
@@ -84,14 +84,14 @@ struct block {
   int64_t offset = 0;
   int64_t bytes = 0;
   uint32_t last = 0;
-  uint32_t next = nobody; // of the blocks that end at the same position
+  uint32_t next = no_block; // of the blocks that end at the same position
 };
 
 class arena_builder {
 public:
   arena_builder(const device_lifetimes& lifetimes, std::span<const shape> dims, std::span<const int64_t> bytes)
       : lifetimes_(lifetimes), dims_(dims), bytes_(bytes), block_of_(lifetimes.values.size()),
-        ends_at_(lifetimes.positions, nobody) {
+        ends_at_(lifetimes.positions, no_block) {
     blocks_.reserve(lifetimes.values.size());
   }
 
@@ -121,7 +121,7 @@ public:
 
 private:
   void expire(uint32_t position) {
-    for (uint32_t b = ends_at_[position]; b != nobody; b = blocks_[b].next)
+    for (uint32_t b = ends_at_[position]; b != no_block; b = blocks_[b].next)
       release(blocks_[b]);
   }
 

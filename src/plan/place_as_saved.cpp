@@ -11,7 +11,7 @@ namespace troupe {
 namespace {
 
 constexpr uint32_t nowhere = UINT32_MAX;
-constexpr device_index nobody = UINT32_MAX;
+constexpr device_index unplaced = UINT32_MAX;
 
 /// A chunk needs a value of another one.
 struct chunk_edge {
@@ -62,14 +62,14 @@ private:
       const std::string& name = saved_.chunks[c].device;
       const auto found =
           std::find_if(devices_.begin(), devices_.end(), [&](const device_info& d) { return d.name == name; });
-      device_of_.push_back(found == devices_.end() ? nobody : static_cast<device_index>(found - devices_.begin()));
+      device_of_.push_back(found == devices_.end() ? unplaced : static_cast<device_index>(found - devices_.begin()));
     }
     std::vector<size_t> size(saved_.chunks.size(), 0);
     for (uint32_t c : chunk_of_)
       ++size[c];
     for (size_t n = 0; n < g_.nodes.size(); ++n) {
       const uint32_t c = chunk_of_[n];
-      if (has_body(g_.nodes[n]) ? size[c] == 1 : device_of_[c] != nobody)
+      if (has_body(g_.nodes[n]) ? size[c] == 1 : device_of_[c] != unplaced)
         continue;
       if (has_body(g_.nodes[n]))
         refuse("chunk {} holds {} and other nodes; control flow is a chunk of its own", c, describe(g_.nodes[n]));

@@ -172,7 +172,7 @@ void emit(graph_editor& e, pattern& p, const std::string& name) {
                             std::move(attrs)));
 }
 
-bool fuse(graph_editor& e, node_id softmax) {
+bool fuse_attention_at(graph_editor& e, node_id softmax) {
   pattern p;
   const value_id weights = e.at(softmax).outputs[0];
   p.product = e.used_once(weights) ? consumed_by(e, weights, "MatMul") : -1;
@@ -204,7 +204,7 @@ bool fuse_attention(graph_editor& e) {
   bool changed = false;
   for (node_id n = 0, count = static_cast<node_id>(e.node_count()); n < count; ++n)
     if (e.alive(n) && is_op(e.at(n), "Softmax"))
-      changed |= fuse(e, n);
+      changed |= fuse_attention_at(e, n);
   return changed;
 }
 

@@ -99,8 +99,8 @@ bool fold_bias(graph_editor& e, node_id n, node_id sum) {
 }
 
 /// Puts the fused operator in the place of `last`.
-void fuse(graph_editor& e, node_id n, node_id last, value_id residual, const activation& act,
-          const std::string& suffix) {
+void fuse_conv_with(graph_editor& e, node_id n, node_id last, value_id residual, const activation& act,
+                    const std::string& suffix) {
   node fused = make_node(e.at(n).name + suffix, "troupe", e.at(n).op_type, e.at(n).inputs, {e.at(last).outputs[0]},
                          e.at(n).attrs);
   if (residual != no_value) {
@@ -123,11 +123,11 @@ node_id step(graph_editor& e, node_id n) {
   if (plain && is_op(e.at(next), "Add") && fold_bias(e, n, next))
     return next;
   if (const value_id residual = residual_of(e, next, y); residual != no_value && !has_residual) {
-    fuse(e, n, next, residual, {}, "+add");
+    fuse_conv_with(e, n, next, residual, {}, "+add");
     return next;
   }
   if (const auto act = activation_of(e, next, y)) {
-    fuse(e, n, next, no_value, *act, suffix_of(*act));
+    fuse_conv_with(e, n, next, no_value, *act, suffix_of(*act));
     return next;
   }
   return -1;

@@ -174,7 +174,7 @@ std::string absorb_follower(graph_editor& e, node& fused, node_id next) {
 }
 
 /// Fuses around node `n`; returns whether anything changed.
-bool fuse(graph_editor& e, node_id n) {
+bool fuse_matmul_at(graph_editor& e, node_id n) {
   auto candidate = is_fused(e.at(n)) ? std::optional(e.at(n)) : as_fused(e, n);
   if (!candidate)
     return false;
@@ -201,7 +201,7 @@ bool fuse_matmul(graph_editor& e) {
   bool changed = false;
   for (node_id n = 0, count = static_cast<node_id>(e.node_count()); n < count; ++n)
     if (e.alive(n) && (e.at(n).op_type == "MatMul" || e.at(n).op_type == "Gemm"))
-      changed |= fuse(e, n);
+      changed |= fuse_matmul_at(e, n);
   return changed;
 }
 

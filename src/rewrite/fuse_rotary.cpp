@@ -84,7 +84,7 @@ std::optional<match> find(const graph_editor& e, node_id n) {
   return std::nullopt;
 }
 
-bool fuse(graph_editor& e, node_id n) {
+bool fuse_rotary_at(graph_editor& e, node_id n) {
   const auto m = find(e, n);
   if (!m || m->cos == no_value || !e.val(m->x).dims || !same_dims(e, m->x, e.at(n).outputs[0]) ||
       e.val(m->x).type != e.val(m->cos).type)
@@ -119,7 +119,7 @@ bool fuse_rotary(graph_editor& e) {
   bool changed = false;
   for (node_id n = 0, count = static_cast<node_id>(e.node_count()); n < count; ++n)
     if (e.alive(n) && is_op(e.at(n), "Add"))
-      changed |= fuse(e, n);
+      changed |= fuse_rotary_at(e, n);
   return changed;
 }
 
