@@ -24,6 +24,10 @@ struct lstm_descs {
 
 #if DNNL_VERSION_MAJOR >= 3
 
+inline dims dims_of(const memory_desc& md) {
+  return md.get_dims();
+}
+
 inline void append_eltwise(dnnl::post_ops& ops, dnnl::algorithm kind, float alpha, float beta) {
   ops.append_eltwise(kind, alpha, beta);
 }
@@ -111,6 +115,10 @@ inline std::string layout_text(const memory_desc& md) {
 }
 
 #else
+
+inline dims dims_of(const memory_desc& md) {
+  return md.dims();
+}
 
 inline void append_eltwise(dnnl::post_ops& ops, dnnl::algorithm kind, float alpha, float beta) {
   ops.append_eltwise(1.f, kind, alpha, beta);

@@ -22,7 +22,7 @@ memory_desc describe_matrices(const shape& batch, int64_t rows, int64_t columns,
 }
 
 memory_desc any_of(const memory_desc& md) {
-  return {md.dims(), dnnl::memory::data_type::f32, dnnl::memory::format_tag::any};
+  return {dnn::dims_of(md), dnnl::memory::data_type::f32, dnnl::memory::format_tag::any};
 }
 
 class dnnl_matmul_kernel final : public kernel {

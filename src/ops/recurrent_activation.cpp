@@ -52,7 +52,7 @@ std::vector<cell_activation> parse_activations(const attributes& attrs, const st
   size_t next_alpha = 0, next_beta = 0;
   std::vector<cell_activation> result;
   for (const std::string& name : names) {
-    const known_activation& k = find_activation(name);
+    const known_activation k = find_activation(name);
     cell_activation a{k.function, k.alpha, k.beta};
     if (k.parameters >= 1 && next_alpha < alphas.size())
       a.alpha = alphas[next_alpha++];

@@ -8,6 +8,7 @@
 #include "ops/launch.hpp"
 #include "ops/operand.hpp"
 
+#include <algorithm>
 #include <cmath>
 
 namespace troupe {
@@ -15,11 +16,11 @@ namespace {
 
 constexpr float largest = 65504;
 
-void infer(infer_context& c) {
+void infer_to_float16(infer_context& c) {
   c.set_output(0, dtype::float16, c.dims(0));
 }
 
-void reference(kernel_context& c) {
+void to_float16_reference(kernel_context& c) {
   const float* x = c.input(0).as<float>();
   float16* y = c.output(0).as<float16>();
   parallel_for(c.input(0).size(), elementwise_grain, [&](int64_t begin, int64_t end) {
@@ -29,7 +30,7 @@ void reference(kernel_context& c) {
 }
 
 /// One launch a part that a binding can hold.
-launch_lists launches(const gpu_call& call) {
+launch_lists to_float16_launches(const gpu_call& call) {
   if (!call.gpu.float16)
     return {};
   launch_builder b(call, "to_float16");
@@ -46,21 +47,21 @@ launch_lists launches(const gpu_call& call) {
   return {};
 }
 
-constexpr auto table = std::to_array<op_def>({
+constexpr auto to_float16_rows = std::to_array<op_def>({
     {.domain = "troupe",
      .name = "ToFloat16",
      .since = 1,
      .types = set_of(dtype::float32),
      .layouts = layout_support::agnostic,
-     .infer = infer,
-     .reference = reference,
-     .launches = launches},
+     .infer = infer_to_float16,
+     .reference = to_float16_reference,
+     .launches = to_float16_launches},
 });
 
 } // namespace
 
 std::span<const op_def> to_float16_ops() {
-  return table;
+  return to_float16_rows;
 }
 
 } // namespace troupe

@@ -164,7 +164,7 @@ TEST_CASE("a Reshape that does not fit is refused when dims are bound", "[loader
   CHECK_THAT(error_of([&] {
                s.run({{"x", tensor::of<float>({1, 2}, std::vector<float>(2, 1.f))}});
              }),
-             Catch::Matchers::Contains("invalid_input") && Catch::Matchers::Contains("Reshape"));
+             Catch::Contains("invalid_input") && Catch::Contains("Reshape"));
 }
 
 TEST_CASE("a product whose inner dims do not fit is refused when they are known", "[loader]") {
