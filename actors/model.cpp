@@ -84,6 +84,9 @@ void check_stated_dims(const graph& g, bindings stated) {
   for (const std::string& name : names)
     stated.erase(name);
   check_loop_variables(g, stated);
+  if (!stated.empty())
+    fail(errc::invalid_argument, "the model's inputs have no dim '{}'; {}", stated.begin()->first,
+         names.empty() ? "all their dims are fixed" : fmt::format("they have: {}", fmt::join(names, ", ")));
 }
 
 void keep_control_constants(planned_model& p) {

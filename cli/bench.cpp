@@ -2,8 +2,10 @@
 //
 // Every iteration gets fresh inputs in fresh memory, made before its clock starts; what is timed is upload, run and download.
 // With `--bind` a decode step is timed: bound inputs lie on their device before the clock starts, bound outputs stay there.
+#include "base/printable.hpp"
 #include "cli/command.hpp"
 #include "cli/keep.hpp"
+#include "cli/progress.hpp"
 #include "cli/summary.hpp"
 #include "plan/predict.hpp"
 
@@ -120,16 +122,15 @@ private:
   run_options options_;
 };
 
-measurement measure(const bench_arguments& args) {
-  engine devices(args.engine());
-  const session model = devices.load(model_file(args.model).string(), args.session());
-  const named_tensors base = given_inputs(model, args);
-  bound_values staying(devices, model, args);
-  measurement m;
+/// Runs the model until there are enough samples, or `stop` says so; `m` has what was measured.
+void take_samples(const bench_arguments& args, const session& model, const named_tensors& base, bound_values& staying,
+                  const interrupts& stop, measurement& m) {
+  progress line("bench", args.shows_progress());
   clock::time_point warm;
-  for (int i = 0; m.samples_ms.size() < static_cast<size_t>(args.runs); ++i) {
+  for (int i = 0; m.samples_ms.size() < static_cast<size_t>(args.runs) && !stop.requested(); ++i) {
     named_tensors inputs = fresh_inputs(model, args, base, i);
-    const run_options& options = staying.prepare(inputs);
+    run_options options = staying.prepare(inputs);
+    options.cancel = stop.token();
     const named_tensors first_inputs = i == 0 ? inputs : named_tensors{};
     const auto start = clock::now();
     const run_result result = model.run(std::move(inputs), options);
@@ -146,6 +147,21 @@ measurement measure(const bench_arguments& args) {
     m.samples_ms.push_back(elapsed);
     for (const auto& [name, ms] : result.stats.busy_ms)
       m.busy_ms[name].push_back(ms);
+    line.show(static_cast<double>(m.samples_ms.size()), args.runs, "runs");
+  }
+}
+
+measurement measure(const bench_arguments& args, const interrupts& stop) {
+  engine devices(args.engine());
+  const session model = load_model(devices, args);
+  const named_tensors base = given_inputs(model, args);
+  bound_values staying(devices, model, args);
+  measurement m;
+  try {
+    take_samples(args, model, base, staying, stop, m);
+  } catch (const error& e) {
+    if (e.code() != errc::cancelled || m.samples_ms.empty())
+      throw;
   }
   m.stats = model.stats();
   m.devices = devices.stats();
@@ -153,7 +169,7 @@ measurement measure(const bench_arguments& args) {
     m.device_names.push_back(d.name);
   const bound_plan_ptr bound = model.bind_for(fresh_inputs(model, args, base, 0));
   m.predicted_ms = 1e3 * predict(*bound->source, dims_of_runs(*bound, args.dim_values())).makespan_s;
-  if (!args.trace.empty()) { // one more run, so that none of those measured pays for it
+  if (!args.trace.empty() && !stop.requested()) { // one more run, so that none of those measured pays for it
     named_tensors inputs = fresh_inputs(model, args, base, args.runs);
     run_options options = staying.prepare(inputs);
     options.trace = true;
@@ -190,42 +206,51 @@ void print_memory(const measurement& m) {
                  100.0 * s.fragmentation());
 }
 
-void bench(const bench_arguments& args) {
-  const measurement m = measure(args);
-  const double median = quantile(m.samples_ms, 0.5), p99 = quantile(m.samples_ms, 0.99);
-  std::map<std::string, double> busy;
-  for (const auto& [name, samples] : m.busy_ms)
-    busy[name] = quantile(samples, 0.5);
-  const double plan_ms = m.stats.rewrite_ms + m.stats.plan_ms;
-  if (args.json) {
-    const nlohmann::json out{{"model", args.model.string()},
-                             {"runs", args.runs},
-                             {"median_ms", median},
-                             {"p99_ms", p99},
-                             {"predicted_ms", m.predicted_ms},
-                             {"busy_ms", busy},
-                             {"load_ms", m.stats.load_ms},
-                             {"plan_ms", plan_ms},
-                             {"first_run_ms", m.first_run_ms},
-                             {"peak_bytes", peak_memory_bytes()},
-                             {"fetched_bytes", m.fetched_bytes},
-                             {"caches", cache_json(m.stats)},
-                             {"memory", memory_json(m)},
-                             {"samples_ms", m.samples_ms}};
-    std::cout << out.dump() << '\n';
-    return;
-  }
-  fmt::print("median {:.3f} ms, p99 {:.3f} ms over {} runs; predicted {:.3f} ms\n", median, p99, args.runs,
-             m.predicted_ms);
+nlohmann::json to_json(const bench_arguments& args, const measurement& m, const std::map<std::string, double>& busy) {
+  return {{"model", args.model.string()},
+          {"runs", m.samples_ms.size()},
+          {"median_ms", quantile(m.samples_ms, 0.5)},
+          {"p99_ms", quantile(m.samples_ms, 0.99)},
+          {"predicted_ms", m.predicted_ms},
+          {"busy_ms", busy},
+          {"load_ms", m.stats.load_ms},
+          {"plan_ms", m.stats.rewrite_ms + m.stats.plan_ms},
+          {"first_run_ms", m.first_run_ms},
+          {"peak_bytes", peak_memory_bytes()},
+          {"fetched_bytes", m.fetched_bytes},
+          {"caches", cache_json(m.stats)},
+          {"memory", memory_json(m)},
+          {"samples_ms", m.samples_ms}};
+}
+
+void print(const measurement& m, const std::map<std::string, double>& busy) {
+  fmt::print("median {:.3f} ms, p99 {:.3f} ms over {} runs; predicted {:.3f} ms\n", quantile(m.samples_ms, 0.5),
+             quantile(m.samples_ms, 0.99), m.samples_ms.size(), m.predicted_ms);
   for (const auto& [name, ms] : busy)
     fmt::print("{} computes {:.3f} ms of it (median)\n", name, ms);
   if (m.fetched_bytes > 0)
     fmt::print("{} bytes of bound inputs go through the host in every run: the plan wants them on another device\n",
                m.fetched_bytes);
   fmt::print("load {:.1f} ms, plan {:.1f} ms, first run {:.1f} ms, peak host memory {:.1f} MiB\n", m.stats.load_ms,
-             plan_ms, m.first_run_ms, static_cast<double>(peak_memory_bytes()) / (1 << 20));
+             m.stats.rewrite_ms + m.stats.plan_ms, m.first_run_ms,
+             static_cast<double>(peak_memory_bytes()) / (1 << 20));
   fmt::print("found in caches: {}\n", cache_text(m.stats));
   print_memory(m);
+}
+
+void bench(const bench_arguments& args) {
+  const interrupts stop;
+  const measurement m = measure(args, stop);
+  if (m.samples_ms.empty()) // interrupted before the first one
+    return stop.exit_if_requested();
+  std::map<std::string, double> busy;
+  for (const auto& [name, samples] : m.busy_ms)
+    busy[name] = quantile(samples, 0.5);
+  if (args.json)
+    print_json(to_json(args, m, busy));
+  else
+    print(m, busy);
+  stop.exit_if_requested();
 }
 
 } // namespace

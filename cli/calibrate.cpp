@@ -296,12 +296,16 @@ void measure_inputs(prober& on, values& out) {
 
 } // namespace
 
-measured_profile calibrate(engine& devices, size_t index) {
+measured_profile calibrate(engine& devices, size_t index, const std::function<void(double, double)>& progress) {
   prober on(devices, index);
   measured_profile m{key_of(on.info()), {}};
+  const double steps = on.info().host_memory ? 7 : 10;
+  double done = 0;
+  const auto step = [&] { progress(++done, steps); };
   const auto add = [&](arithmetic kind, std::optional<double> speed) {
     if (speed)
       m.values.emplace_back(to_string(kind), *speed);
+    step();
   };
   add(arithmetic::float64, product_speed(on, "MatMul", dtype::float64, dtype::float64));
   add(arithmetic::float32, product_speed(on, "MatMul", dtype::float32, dtype::float32));
@@ -310,11 +314,16 @@ measured_profile calibrate(engine& devices, size_t index) {
   add(arithmetic::int8, product_speed(on, "MatMulInteger", dtype::uint8, dtype::int8));
   if (const double speed = memory_speed(on); speed > 0)
     m.values.emplace_back("memory_bytes_per_s", speed);
+  step();
   measure_launches(on, m.values);
+  step();
   if (!on.info().host_memory) {
     measure_link(on, "up", upload_model, many_uploads, m.values);
+    step();
     measure_link(on, "down", download_model, many_downloads, m.values);
+    step();
     measure_inputs(on, m.values);
+    step();
   }
   return m;
 }

@@ -7,8 +7,8 @@
 namespace troupe::cli {
 
 /// Measures device `index` of an engine (not a null device): matrix products by type, memory traffic, launches, barriers, chunks,
-/// and the link each way where the device has memory of its own. What it cannot run is left out. Takes a few seconds. Throws what
-/// runs throw.
-measured_profile calibrate(engine& devices, size_t index);
+/// and the link each way where the device has memory of its own. What it cannot run is left out. Takes a few seconds; `progress` is told how
+/// many figures are done of how many. Throws what runs throw.
+measured_profile calibrate(engine& devices, size_t index, const std::function<void(double, double)>& progress);
 
 } // namespace troupe::cli

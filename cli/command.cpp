@@ -1,5 +1,8 @@
 #include "cli/command.hpp"
 
+#include "cli/progress.hpp"
+
+#include "base/printable.hpp"
 #include "loader/tensor_file.hpp"
 #include "plan/policies.hpp"
 #include "trace/chrome_trace.hpp"
@@ -11,6 +14,8 @@
 #include <charconv>
 #include <chrono>
 #include <fstream>
+#include <iostream>
+#include <numeric>
 #include <random>
 #include <sys/resource.h>
 
@@ -138,6 +143,7 @@ void add_engine_options(CLI::App& command, model_options& options) {
                      "fp32 (default), auto: float types as in the file; fp16: compute float32 in float16");
   command.add_flag("--no-fuse", options.no_fuse, "Run the model's own operators, nothing fused");
   command.add_flag("--json", options.json, "Print JSON");
+  command.add_flag("--quiet", options.quiet, "Show no progress");
 }
 
 void add_trace_option(CLI::App& command, std::filesystem::path& file) {
@@ -163,6 +169,16 @@ void add_model_options(CLI::App& command, model_options& options) {
       ->allow_extra_args(false);
   command.add_option("--seed", options.seed, "Seed of made-up inputs");
   add_engine_options(command, options);
+}
+
+session load_model(engine& devices, const model_options& options) {
+  return load_model(devices, options, options.session());
+}
+
+session load_model(engine& devices, const model_options& options, const session_options& how) {
+  const std::filesystem::path file = model_file(options.model);
+  const progress line("loading " + printable(file.string()), options.shows_progress());
+  return devices.load(file.string(), how);
 }
 
 std::filesystem::path model_file(const std::filesystem::path& path) {
@@ -202,10 +218,10 @@ named_tensors complete_inputs(const std::vector<value_info>& declared, named_ten
   return given;
 }
 
-void warm_up(const session& model, const named_tensors& inputs, double seconds) {
+void warm_up(const session& model, const named_tensors& inputs, double seconds, const std::stop_token& stop) {
   const auto end = std::chrono::steady_clock::now() + std::chrono::duration<double>(seconds);
   do
-    model.run(inputs, {.trace = true});
+    model.run(inputs, {.cancel = stop, .trace = true});
   while (std::chrono::steady_clock::now() < end);
 }
 
@@ -222,9 +238,27 @@ named_tensors read_data_set(const std::filesystem::path& folder, const std::vect
 
 named_tensors given_inputs(const session& model, const model_options& options) {
   const auto set = options.model / "test_data_set_0";
-  if (options.inputs.empty() && std::filesystem::is_directory(set))
-    return read_data_set(set, model.inputs());
-  return read_inputs(options.inputs);
+  if (!options.inputs.empty() || !std::filesystem::is_directory(set))
+    return read_inputs(options.inputs);
+  named_tensors inputs = read_data_set(set, model.inputs());
+  bindings of_set;
+  for (const value_info& info : model.inputs())
+    bind_from(info, inputs.at(info.name), of_set);
+  for (const auto& [name, size] : options.dim_values())
+    if (const auto found = of_set.find(name); found != of_set.end() && found->second != size) {
+      fmt::print(stderr, "{} is not used: its '{}' is {}, and --dim says {}; inputs are made up\n",
+                 printable(set.string()), printable(name), found->second, size);
+      return {};
+    }
+  return inputs;
+}
+
+void print_json(const nlohmann::json& j) {
+  std::cout << j.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) << '\n';
+}
+
+void print_json(const nlohmann::ordered_json& j) {
+  std::cout << j.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) << '\n';
 }
 
 std::string describe(const tensor& t) {
@@ -264,6 +298,26 @@ void count_nodes(const plan& p, std::map<std::string, int>& nodes) {
       ++nodes[d.name];
   for (const planned_body& body : p.bodies)
     count_nodes(*body.compiled, nodes);
+}
+
+std::string nearest_name(const std::vector<std::string>& names, std::string_view given) {
+  std::string nearest;
+  size_t least = 3;
+  for (const std::string& name : names) {
+    // Levenshtein distance, row by row.
+    std::vector<size_t> row(given.size() + 1);
+    std::iota(row.begin(), row.end(), size_t{0});
+    for (size_t i = 0; i < name.size(); ++i) {
+      size_t diagonal = std::exchange(row[0], i + 1);
+      for (size_t j = 0; j < given.size(); ++j)
+        diagonal = std::exchange(row[j + 1], std::min({row[j] + 1, row[j + 1] + 1, diagonal + (name[i] != given[j])}));
+    }
+    if (row.back() < least) {
+      least = row.back();
+      nearest = name;
+    }
+  }
+  return nearest;
 }
 
 int64_t peak_memory_bytes() {

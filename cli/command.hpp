@@ -26,14 +26,18 @@ struct model_options {
   bool no_fuse = false;
   uint64_t seed = 0;
   bool json = false;
+  bool quiet = false;
   bool gpu_validation = false;
+
+  /// Whether long work may show its progress.
+  bool shows_progress() const { return !json && !quiet; }
 
   engine_options engine() const;
   session_options session() const;
   bindings dim_values() const;
 };
 
-/// Adds `--devices`, `--memory`, `--policy`, `--pin`, `--precision`, `--no-fuse`, `--json` to a subcommand.
+/// Adds `--devices`, `--memory`, `--policy`, `--pin`, `--precision`, `--no-fuse`, `--json`, `--quiet` to a subcommand.
 void add_engine_options(CLI::App& command, model_options& options);
 
 /// Adds `--trace`, which sets `file`.
@@ -44,6 +48,10 @@ void write_trace(const std::filesystem::path& file, const run_trace& trace);
 
 /// Adds the model argument, `--dim`, `--input`, `--seed` and the engine options.
 void add_model_options(CLI::App& command, model_options& options);
+
+/// Loads the model of `options`, showing how long that takes so far where it takes long.
+session load_model(engine& devices, const model_options& options);
+session load_model(engine& devices, const model_options& options, const session_options& how);
 
 /// Returns the model file that `path` names: itself, or model.onnx in it where it is a folder.
 std::filesystem::path model_file(const std::filesystem::path& path);
@@ -57,23 +65,31 @@ named_tensors complete_inputs(const std::vector<value_info>& declared, named_ten
                               uint64_t seed);
 
 /// Runs a model once and then until so many seconds have passed: kernels are compiled, and GPUs raise their clocks under load.
-void warm_up(const session& model, const named_tensors& inputs, double seconds = 1);
+/// Throws `errc::cancelled` where `stop` asks for it.
+void warm_up(const session& model, const named_tensors& inputs, double seconds = 1, const std::stop_token& stop = {});
 
 /// Returns the tensors of a test-data-set folder's input_N.pb, named after the model's inputs in order.
 named_tensors read_data_set(const std::filesystem::path& folder, const std::vector<value_info>& declared);
 
 /// Returns the tensors of `--input`; where there are none and the model argument is the folder of a test case, its first data
-/// set's.
+/// set's, unless `--dim` asks for other sizes: then none, and a line on stderr says so.
 named_tensors given_inputs(const session& model, const model_options& options);
 
 /// Returns the bytes that e.g. "2GiB", "500MB" or "4096" says; throws `errc::invalid_argument`, naming `option`.
 int64_t parse_bytes(std::string_view text, std::string_view option);
+
+/// Prints JSON on stdout, a line behind it; bytes of names that are no UTF-8 are replaced.
+void print_json(const nlohmann::json& j);
+void print_json(const nlohmann::ordered_json& j);
 
 /// Returns e.g. "float32 [1, 3, 224, 224]".
 std::string describe(const tensor& t);
 
 /// Adds the nodes that devices run, by device, those of bodies included; views are free and not counted.
 void count_nodes(const plan& p, std::map<std::string, int>& nodes);
+
+/// Returns the one of `names` that `given` is a slip of: at most two letters wrong, missing or too many; empty where none is.
+std::string nearest_name(const std::vector<std::string>& names, std::string_view given);
 
 /// Returns the most host memory this process has had resident, in bytes.
 int64_t peak_memory_bytes();

@@ -72,7 +72,7 @@ void list_devices(const model_options& options) {
     nlohmann::json out = nlohmann::json::array();
     for (const auto& d : devices.devices())
       out.push_back(to_json(d));
-    std::cout << out.dump(2) << '\n';
+    print_json(out);
     return;
   }
   for (const auto& d : devices.devices())

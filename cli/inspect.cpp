@@ -2,6 +2,7 @@
 #include "cli/command.hpp"
 #include "cli/summary.hpp"
 
+#include "base/printable.hpp"
 #include "loader/onnx_loader.hpp"
 #include "plan/explain.hpp"
 #include "plan/statistics.hpp"
@@ -33,12 +34,9 @@ json infos_json(const std::vector<value_info>& infos) {
   return list;
 }
 
-std::string bytes_text(double bytes) {
-  if (bytes < 1 << 10)
-    return fmt::format("{} bytes", bytes);
-  if (bytes < 1 << 20)
-    return fmt::format("{:.1f} KiB", bytes / (1 << 10));
-  return bytes < 1 << 30 ? fmt::format("{:.1f} MiB", bytes / (1 << 20)) : fmt::format("{:.1f} GiB", bytes / (1 << 30));
+/// A string of the JSON, fit for a terminal.
+std::string text_of(const json& j) {
+  return printable(j.get<std::string>());
 }
 
 // -- the model
@@ -88,25 +86,24 @@ json rewrite_json(const inspect_arguments& args, const model_statistics& planned
 void print_counts(const char* title, const json& operators) {
   fmt::print("{}", title);
   for (const auto& [name, count] : operators.items())
-    fmt::print(" {} {}", count.get<size_t>(), name);
+    fmt::print(" {} {}", count.get<size_t>(), printable(name));
   fmt::print("\n");
 }
 
 void print_model(const json& j) {
   for (const char* side : {"inputs", "outputs"})
     for (const json& i : j[side])
-      fmt::print("{:8}{} {} {}\n", side == std::string("inputs") ? "input" : "output", i["name"].get<std::string>(),
-                 i["type"].get<std::string>(), i["dims"].get<std::string>());
+      fmt::print("{:8}{} {} {}\n", side == std::string("inputs") ? "input" : "output", text_of(i["name"]),
+                 text_of(i["type"]), text_of(i["dims"]));
   const json& model = j["model"];
   fmt::print("model   {} nodes, {} parameters", model["nodes"].get<size_t>(), model["parameters"].get<int64_t>());
   for (const auto& [type, bytes] : model["parameter_bytes"].items())
-    fmt::print(", {} of {}", bytes_text(bytes.get<double>()), type);
+    fmt::print(", {} of {}", bytes_text(bytes.get<int64_t>()), type);
   fmt::print("\n");
   print_counts("as loaded:", model["operators"]);
   const json& plan = j["plan"];
-  fmt::print("planned {} nodes, precision {}, policy {}{}\n", plan["nodes"].get<size_t>(),
-             plan["precision"].get<std::string>(), plan["policy"].get<std::string>(),
-             plan["fused"].get<bool>() ? "" : ", nothing fused");
+  fmt::print("planned {} nodes, precision {}, policy {}{}\n", plan["nodes"].get<size_t>(), text_of(plan["precision"]),
+             text_of(plan["policy"]), plan["fused"].get<bool>() ? "" : ", nothing fused");
   print_counts("as run:", plan["operators"]);
   double flops = 0;
   for (const auto& [name, work] : j["work"].items())
@@ -114,13 +111,13 @@ void print_model(const json& j) {
   fmt::print("work    {:.4g} GFLOP a run\n", flops / 1e9);
   for (const auto& [name, work] : j["work"].items())
     if (flops > 0 && work["flops"].get<double>() >= flops / 100)
-      fmt::print("        {:5.1f} % {}\n", 100 * work["flops"].get<double>() / flops, name);
+      fmt::print("        {:5.1f} % {}\n", 100 * work["flops"].get<double>() / flops, printable(name));
   for (const json& m : j["memory"])
     fmt::print("memory  {}: {} of {} (weights {}, arena {}, inputs and outputs {}; reuse saves {})\n",
-               m["device"].get<std::string>(), bytes_text(m["used_bytes"].get<double>()),
-               bytes_text(m["available_bytes"].get<double>()), bytes_text(m["weight_bytes"].get<double>()),
-               bytes_text(m["arena_bytes"].get<double>()), bytes_text(m["transfer_bytes"].get<double>()),
-               bytes_text(m["saved_by_reuse_bytes"].get<double>()));
+               text_of(m["device"]), bytes_text(m["used_bytes"].get<int64_t>()),
+               bytes_text(m["available_bytes"].get<int64_t>()), bytes_text(m["weight_bytes"].get<int64_t>()),
+               bytes_text(m["arena_bytes"].get<int64_t>()), bytes_text(m["transfer_bytes"].get<int64_t>()),
+               bytes_text(m["saved_by_reuse_bytes"].get<int64_t>()));
 }
 
 // -- tensors
@@ -153,7 +150,7 @@ named_tensors values_of(engine& devices, const graph& source, const inspect_argu
 }
 
 void print_tensor(const std::string& name, const json& j) {
-  fmt::print("tensor  {} {} {}", name, j["type"].get<std::string>(), j["dims"].dump());
+  fmt::print("tensor  {} {} {}", printable(name), text_of(j["type"]), j["dims"].dump());
   for (const auto& [key, number] : j.items())
     if (number.is_number())
       fmt::print("  {} {:.6g}", key, number.get<double>());
@@ -203,22 +200,21 @@ json flow_json(const bound_plan& bound, const std::string& name) {
 }
 
 std::string node_text(const json& j) {
-  return j.is_string()
-             ? j.get<std::string>()
-             : fmt::format("{} '{}' on {} (chunk {})", j["op"].get<std::string>(), j["node"].get<std::string>(),
-                           j["device"].get<std::string>(), j["chunk"].get<size_t>());
+  return j.is_string() ? text_of(j)
+                       : fmt::format("{} '{}' on {} (chunk {})", text_of(j["op"]), text_of(j["node"]),
+                                     text_of(j["device"]), j["chunk"].get<size_t>());
 }
 
 void print_flow(const json& j) {
-  fmt::print("flow    {} {} {}{}\n", j["name"].get<std::string>(), j["type"].get<std::string>(),
-             j["dims"].get<std::string>(), j["bytes"].is_null() ? "" : fmt::format(", {} bytes", j["bytes"].dump()));
+  fmt::print("flow    {} {} {}{}\n", text_of(j["name"]), text_of(j["type"]), text_of(j["dims"]),
+             j["bytes"].is_null() ? "" : ", " + bytes_text(j["bytes"].get<int64_t>()));
   fmt::print("  made by {}\n", node_text(j["made_by"]));
   if (j.contains("view_of"))
-    fmt::print("  a view of {}\n", j["view_of"].get<std::string>());
+    fmt::print("  a view of {}\n", text_of(j["view_of"]));
   for (const json& v : j["same_bytes_as"])
-    fmt::print("  shares its bytes with {}\n", v.get<std::string>());
+    fmt::print("  shares its bytes with {}\n", text_of(v));
   for (const json& m : j["moves"])
-    fmt::print("  moves from {} to {}\n", m["from"].get<std::string>(), m["to"].get<std::string>());
+    fmt::print("  moves from {} to {}\n", text_of(m["from"]), text_of(m["to"]));
   for (const json& n : j["read_by"])
     fmt::print("  read by {}\n", node_text(n));
 }
@@ -255,7 +251,7 @@ json inspect(const inspect_arguments& args) {
 void run_inspect(const inspect_arguments& args) {
   const json j = inspect(args);
   if (args.json) {
-    std::cout << j.dump(2, ' ', false, json::error_handler_t::replace) << '\n';
+    print_json(j);
     return;
   }
   if (j.contains("model"))

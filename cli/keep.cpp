@@ -30,13 +30,15 @@ double busy_seconds(const run_result& result, const std::string& device) {
 }
 
 measured_nodes measure(const session& model, const named_tensors& inputs, const model_options& args,
-                       const std::string& device, int runs) {
-  warm_up(model, inputs);
+                       const std::string& device, int runs, const interrupts& stop) {
+  progress line("measuring " + device, args.shows_progress());
+  warm_up(model, inputs, 1, stop.token());
   std::vector<double> busy;
   std::vector<traced_run> traced;
   for (int i = 0; i < runs; ++i) {
-    busy.push_back(busy_seconds(model.run(inputs), device));
-    run_result result = model.run(inputs, {.trace = true});
+    line.show(i, runs, "runs");
+    busy.push_back(busy_seconds(model.run(inputs, {.cancel = stop.token()}), device));
+    run_result result = model.run(inputs, {.cancel = stop.token(), .trace = true});
     const double busy_s = busy_seconds(result, device);
     traced.push_back({std::move(result.trace), busy_s});
   }
@@ -46,7 +48,8 @@ measured_nodes measure(const session& model, const named_tensors& inputs, const 
   return measure_nodes({traced, dims_of_runs(*bound, args.dim_values()), median(std::move(busy))}, device);
 }
 
-measured_nodes measure_alone(const model_options& args, engine_options alone, const std::string& device, int runs) {
+measured_nodes measure_alone(const model_options& args, engine_options alone, const std::string& device, int runs,
+                             const interrupts& stop) {
   alone.devices = {device};
   std::erase_if(alone.memory, [&](const auto& limit) { return limit.first != device; });
   session_options options = args.session();
@@ -54,9 +57,9 @@ measured_nodes measure_alone(const model_options& args, engine_options alone, co
   options.pins.clear();
   options.plan_file.clear();
   engine devices(alone);
-  const session model = devices.load(model_file(args.model).string(), options);
+  const session model = load_model(devices, args, options);
   return measure(model, complete_inputs(model.inputs(), given_inputs(model, args), args.dim_values(), args.seed), args,
-                 device, runs);
+                 device, runs, stop);
 }
 
 } // namespace
@@ -65,17 +68,19 @@ std::vector<shape> dims_of_runs(const bound_plan& bound, const bindings& expecte
   return bound.source->segment_count == 1 ? bound.dims : expected_dims(*bound.source->program, expected);
 }
 
-std::vector<kept_device> measure_model(const model_options& args, const std::filesystem::path& profiles, int runs) {
+std::vector<kept_device> measure_model(const model_options& args, const std::filesystem::path& profiles, int runs,
+                                       const interrupts& stop) {
   engine_options options = args.engine();
   options.profile_file = profiles.string();
   std::vector<kept_device> all;
   for (const device_info& device : different_devices(options)) {
-    std::cerr << "measuring " << device.name << " …\n";
     try {
-      measured_nodes nodes = measure_alone(args, options, device.name, runs);
+      measured_nodes nodes = measure_alone(args, options, device.name, runs, stop);
       if (!nodes.empty())
         all.push_back({device.name, {key_of(device), {}, std::move(nodes)}});
     } catch (const error& e) {
+      if (e.code() == errc::cancelled)
+        return all;
       if (e.code() != errc::unsupported && e.code() != errc::out_of_memory)
         throw;
       std::cerr << device.name << " is left out: " << e.what() << '\n';

@@ -1,6 +1,9 @@
 // The `troupe` command.
 #include "cli/command.hpp"
 
+#include <fmt/format.h>
+
+#include <algorithm>
 #include <cstdlib>
 #include <iostream>
 #include <unistd.h>
@@ -16,6 +19,21 @@ void arrange_short_spinning(char** argv) {
   setenv("GOMP_SPINCOUNT", "20000", 1);
   execv("/proc/self/exe", argv);
   // Without /proc the program runs on as it is, only slower.
+}
+
+/// Says which subcommand was not found, and which one is alike; CLI11 would only say that one is missing.
+void check_subcommand(const CLI::App& app, int argc, char** argv) {
+  if (argc < 2 || argv[1][0] == '-')
+    return;
+  const std::string given = argv[1];
+  std::vector<std::string> names;
+  for (const CLI::App* command : app.get_subcommands(nullptr))
+    names.push_back(command->get_name());
+  if (std::find(names.begin(), names.end(), given) != names.end())
+    return;
+  const std::string nearest = troupe::cli::nearest_name(names, given);
+  troupe::fail(troupe::errc::invalid_argument, "there is no subcommand '{}'{}; they are: {}", given,
+               nearest.empty() ? "" : fmt::format("; did you mean '{}'?", nearest), fmt::join(names, ", "));
 }
 
 } // namespace
@@ -35,6 +53,7 @@ int main(int argc, char** argv) {
   troupe::cli::add_devices(app);
   troupe::cli::add_operators(app);
   try {
+    check_subcommand(app, argc, argv);
     app.parse(argc, argv);
     return EXIT_SUCCESS;
   } catch (const CLI::RuntimeError& e) {
@@ -43,6 +62,8 @@ int main(int argc, char** argv) {
     return app.exit(e) == EXIT_SUCCESS ? EXIT_SUCCESS : 2;
   } catch (const troupe::error& e) {
     std::cerr << "troupe: " << e.what() << '\n';
+    if (e.code() == troupe::errc::cancelled) // by Ctrl-C
+      return 130;
     return e.code() == troupe::errc::invalid_argument ? 2 : EXIT_FAILURE;
   } catch (const std::exception& e) {
     std::cerr << "troupe: " << e.what() << '\n';

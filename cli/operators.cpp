@@ -26,7 +26,7 @@ void print_json() {
   for (const auto& [domain, operators] : table())
     for (const auto& [name, since] : operators)
       out[domain][name] = since;
-  std::cout << out.dump(2) << '\n';
+  print_json(out);
 }
 
 void print_text() {

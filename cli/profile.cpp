@@ -1,7 +1,9 @@
 // troupe profile: measured times of a model's nodes beside the predicted ones; with --keep, these times are kept for later
 // predictions; with --calibrate, the measurement of the devices that predictions rest on.
+#include "base/printable.hpp"
 #include "cli/calibrate.hpp"
 #include "cli/keep.hpp"
+#include "cli/progress.hpp"
 #include "plan/predict.hpp"
 #include "trace/measure_nodes.hpp"
 
@@ -31,6 +33,29 @@ nlohmann::json values_json(const measured_profile& m) {
   return j;
 }
 
+/// What a figure of a profile is, in words; a new one without any shows its name.
+std::string_view title_of(const std::string& name) {
+  static constexpr auto titles = std::to_array<std::pair<std::string_view, std::string_view>>({
+      {"float64", "float64 products"},
+      {"float32", "float32 products"},
+      {"float16", "float16 products"},
+      {"bfloat16", "bfloat16 products"},
+      {"int8", "int8 products"},
+      {"memory_bytes_per_s", "memory"},
+      {"launch_s", "one kernel"},
+      {"barrier_s", "one barrier"},
+      {"chunk_s", "one run, computing aside"},
+      {"submit_s", "one chunk more"},
+      {"up.bytes_per_s", "host to device"},
+      {"up.latency_s", "one value to the device"},
+      {"down.bytes_per_s", "device to host"},
+      {"down.latency_s", "one value to the host"},
+      {"input_bytes_per_s", "a caller's inputs"},
+  });
+  const auto row = std::find_if(titles.begin(), titles.end(), [&](const auto& t) { return t.first == name; });
+  return row == titles.end() ? std::string_view(name) : row->second;
+}
+
 /// Returns e.g. "3.2 TFLOP/s", "48.1 GB/s", "1.8 µs".
 std::string for_people(const std::string& name, double value) {
   if (name.ends_with("_s") && !name.ends_with("bytes_per_s"))
@@ -39,7 +64,14 @@ std::string for_people(const std::string& name, double value) {
   return value >= 1e12 ? fmt::format("{:.2f} T{}", value / 1e12, unit) : fmt::format("{:.2f} G{}", value / 1e9, unit);
 }
 
+measured_profile calibrate_device(engine& devices, size_t index, const profile_arguments& args) {
+  progress line("calibrating " + devices.devices()[index].name, args.shows_progress());
+  return calibrate(devices, index, [&](double done, double all) { line.show(done, all, "figures"); });
+}
+
+/// Measures and keeps one device after the other; after Ctrl-C those that were measured are kept.
 void calibrate_devices(const profile_arguments& args) {
+  const interrupts stop;
   engine devices(args.engine());
   std::vector<measured_profile> all;
   nlohmann::json out = nlohmann::json::array();
@@ -47,21 +79,25 @@ void calibrate_devices(const profile_arguments& args) {
   for (size_t d = 0; d < infos.size(); ++d) {
     if (infos[d].kind == device_kind::null || infos[d].fallback)
       continue;
-    std::cerr << "measuring " << infos[d].name << " …\n";
-    all.push_back(calibrate(devices, d));
+    if (stop.requested())
+      break;
+    all.push_back(calibrate_device(devices, d, args));
     out.push_back({{"device", infos[d].name}, {"measured", values_json(all.back())}});
     if (args.json)
       continue;
     fmt::print("{} ({})\n", infos[d].name, infos[d].description);
     for (const auto& [name, value] : all.back().values)
-      fmt::print("  {:20} {:>16}\n", name, for_people(name, value));
+      fmt::print("  {:26} {:>16}\n", title_of(name), for_people(name, value));
   }
-  if (all.empty())
+  if (all.empty()) {
+    stop.exit_if_requested();
     fail(errc::invalid_argument, "there is no device to measure; name some with --devices");
+  }
   store_profiles(args.profiles(), all);
   if (args.json)
-    std::cout << out.dump(2) << '\n';
-  std::cerr << "written to " << args.profiles().string() << '\n';
+    print_json(out);
+  std::cerr << "written to " << printable(args.profiles().string()) << '\n';
+  stop.exit_if_requested();
 }
 
 // -- a model
@@ -82,7 +118,7 @@ measured_operators table_of(const run_trace& trace, std::span<const shape> dims)
     for (const device_timing& t : c.timings) {
       if (t.kind != device_timing::work::node)
         continue;
-      operator_times& row = table[{p.devices[p.placement[t.id]].name, p.program->nodes[t.id].op_type}];
+      operator_times& row = table[{p.devices[p.placement[t.id]].name, operator_name(p.program->nodes[t.id])}];
       ++row.nodes;
       row.measured += static_cast<double>(t.end_ns - t.begin_ns) * 1e-6;
       row.predicted += predict_node(p, dims, t.id) * 1e3;
@@ -98,8 +134,8 @@ void print_table(const measured_operators& table) {
   std::stable_sort(rows.begin(), rows.end(), [](auto a, auto b) { return a->second.measured > b->second.measured; });
   fmt::print("{:12} {:28} {:>6} {:>12} {:>12}\n", "device", "operator", "nodes", "measured ms", "predicted");
   for (const auto& row : rows)
-    fmt::print("{:12} {:28} {:6} {:12.3f} {:12.3f}\n", row->first.first, row->first.second, row->second.nodes,
-               row->second.measured, row->second.predicted);
+    fmt::print("{:12} {:28} {:6} {:12.3f} {:12.3f}\n", row->first.first, printable(row->first.second),
+               row->second.nodes, row->second.measured, row->second.predicted);
 }
 
 nlohmann::json table_json(const measured_operators& table) {
@@ -119,17 +155,20 @@ struct model_times {
   measured_operators operators;
 };
 
-model_times time_model(const profile_arguments& args) {
+model_times time_model(const profile_arguments& args, const interrupts& stop) {
   engine_options options = args.engine();
   options.profile_file = args.file.string();
   engine devices(options);
-  const session model = devices.load(model_file(args.model).string(), args.session());
+  const session model = load_model(devices, args);
   const named_tensors inputs = complete_inputs(model.inputs(), given_inputs(model, args), args.dim_values(), args.seed);
-  warm_up(model, inputs);
+  progress line("profile", args.shows_progress());
+  warm_up(model, inputs, 1, stop.token());
   std::vector<double> wall;
   wall.reserve(static_cast<size_t>(args.runs));
-  for (int i = 0; i < args.runs; ++i)
+  for (int i = 0; i < args.runs && (i == 0 || !stop.requested()); ++i) {
+    line.show(i, args.runs, "runs");
     wall.push_back(model.run(inputs).stats.total_ms);
+  }
   const run_trace typical = model.run(inputs, {.trace = true}).trace;
   const bound_plan_ptr bound = model.bind_for(inputs);
   if (typical.source != bound->source)
@@ -149,8 +188,10 @@ nlohmann::json kept_json(const std::vector<kept_device>& kept) {
   return rows;
 }
 
-std::vector<kept_device> keep_times(const profile_arguments& args) {
-  std::vector<kept_device> kept = measure_model(args, args.profiles(), args.runs);
+std::vector<kept_device> keep_times(const profile_arguments& args, const interrupts& stop) {
+  std::vector<kept_device> kept = measure_model(args, args.profiles(), args.runs, stop);
+  if (kept.empty())
+    stop.exit_if_requested();
   std::vector<measured_profile> all;
   all.reserve(kept.size());
   for (const kept_device& k : kept)
@@ -159,23 +200,31 @@ std::vector<kept_device> keep_times(const profile_arguments& args) {
   return kept;
 }
 
-void profile_model(const profile_arguments& args) {
-  const std::vector<kept_device> kept = args.keep ? keep_times(args) : std::vector<kept_device>{};
-  const model_times times = time_model(args);
-  if (args.json) {
-    std::cout << nlohmann::json{{"measured_ms", times.measured},
-                                {"predicted_ms", times.predicted},
-                                {"operators", table_json(times.operators)},
-                                {"kept", kept_json(kept)}}
-                     .dump(2)
-              << '\n';
-    return;
-  }
-  print_table(times.operators);
-  fmt::print("a run: {:.3f} ms measured, {:.3f} ms predicted\n", times.measured, times.predicted);
+void print_kept(const std::vector<kept_device>& kept) {
   for (const kept_device& k : kept)
     fmt::print("kept of {}: the times of {} different nodes, {} operators\n", k.name, k.measured.nodes.nodes.size(),
                k.measured.nodes.operators.size());
+}
+
+void profile_model(const profile_arguments& args) {
+  const interrupts stop;
+  const std::vector<kept_device> kept = args.keep ? keep_times(args, stop) : std::vector<kept_device>{};
+  nlohmann::json out{{"kept", kept_json(kept)}};
+  if (!args.json)
+    print_kept(kept);
+  if (!stop.requested()) {
+    const model_times times = time_model(args, stop);
+    out.update({{"measured_ms", times.measured},
+                {"predicted_ms", times.predicted},
+                {"operators", table_json(times.operators)}});
+    if (!args.json) {
+      print_table(times.operators);
+      fmt::print("a run: {:.3f} ms measured, {:.3f} ms predicted\n", times.measured, times.predicted);
+    }
+  }
+  if (args.json)
+    print_json(out);
+  stop.exit_if_requested();
 }
 
 void profile(const profile_arguments& args) {

@@ -2,6 +2,7 @@
 #include "cli/command.hpp"
 #include "cli/summary.hpp"
 
+#include "base/printable.hpp"
 #include "loader/tensor_file.hpp"
 #include "plan/statistics.hpp"
 
@@ -52,7 +53,7 @@ nlohmann::json to_json(const run_result& result, double flops) {
 
 void print(const run_result& result, const session_stats& stats, double flops) {
   for (const auto& [name, value] : result.outputs)
-    fmt::print("{}  {}  {}\n", name, describe(value), summary_text(value));
+    fmt::print("{}  {}  {}\n", printable(name), describe(value), printable(summary_text(value)));
   const double total = result.stats.total_ms;
   fmt::print("\nrun {:.2f} ms in {} chunks, {:.4g} GFLOP/s, parallel efficiency {:.0f} %", total, result.stats.chunks,
              flops / total / 1e6, 100 * result.stats.parallel_efficiency());
@@ -63,7 +64,7 @@ void print(const run_result& result, const session_stats& stats, double flops) {
 
 void run_model(const run_arguments& args) {
   engine devices(args.engine());
-  const session model = devices.load(model_file(args.model).string(), args.session());
+  const session model = load_model(devices, args);
   const named_tensors inputs = complete_inputs(model.inputs(), given_inputs(model, args), args.dim_values(), args.seed);
   const run_result result =
       model.run(inputs, {.timeout = std::chrono::milliseconds(static_cast<int64_t>(args.timeout_s * 1000)),
@@ -75,7 +76,7 @@ void run_model(const run_arguments& args) {
       write_npy(args.output / (file_name(name) + ".npy"), value);
   }
   if (args.json)
-    std::cout << to_json(result, flops_of(model, inputs)).dump(2) << '\n';
+    print_json(to_json(result, flops_of(model, inputs)));
   else
     print(result, model.stats(), flops_of(model, inputs));
 }

@@ -1,7 +1,9 @@
 // troupe test: runs ONNX test cases (model.onnx beside test_data_set_N/{input,output}_N.pb) and compares.
 #include "cli/command.hpp"
 #include "cli/compare.hpp"
+#include "cli/progress.hpp"
 
+#include "base/printable.hpp"
 #include "loader/onnx_loader.hpp"
 #include "loader/tensor_file.hpp"
 
@@ -18,7 +20,6 @@ namespace fs = std::filesystem;
 struct test_arguments : model_options {
   std::vector<fs::path> paths;
   tolerance allowed;
-  bool quiet = false;
 };
 
 enum class verdict : uint8_t { passed, failed, unsupported };
@@ -122,19 +123,19 @@ std::map<std::string, tally> count_by_operator(const std::vector<case_result>& r
 }
 
 void print_case(const case_result& result) {
-  fmt::print("{:11} {:8.2g}  {}{}{}\n", verdict_names[static_cast<size_t>(result.outcome)], result.worst, result.name,
-             result.reason.empty() ? "" : ": ", result.reason);
+  fmt::print("{:11} {:8.2g}  {}{}{}\n", verdict_names[static_cast<size_t>(result.outcome)], result.worst,
+             printable(result.name), result.reason.empty() ? "" : ": ", printable(result.reason));
   std::cout.flush();
 }
 
 void print_by_operator(const std::map<std::string, tally>& counts) {
   fmt::print("\n{:28} {:>7} {:>7} {:>12}\n", "operator", "passed", "failed", "unsupported");
   for (const auto& [name, t] : counts)
-    fmt::print("{:28} {:7} {:7} {:12}\n", name, t[0], t[1], t[2]);
+    fmt::print("{:28} {:7} {:7} {:12}\n", printable(name), t[0], t[1], t[2]);
   fmt::print("\n");
 }
 
-void print_json(const std::vector<case_result>& results, const tally& total) {
+nlohmann::json to_json(const std::vector<case_result>& results, const tally& total) {
   nlohmann::json out = to_json(total);
   for (const auto& [name, t] : count_by_operator(results))
     out["operators"][name] = to_json(t);
@@ -144,22 +145,37 @@ void print_json(const std::vector<case_result>& results, const tally& total) {
                             {"worst_in_tolerances", r.worst},
                             {"nodes", r.nodes},
                             {"reason", r.reason}});
-  std::cout << out.dump(2) << '\n';
+  return out;
+}
+
+std::vector<case_result> test_cases(engine& devices, const test_arguments& args, const interrupts& stop) {
+  std::vector<fs::path> folders;
+  for (const auto& path : args.paths)
+    std::ranges::move(find_cases(path), std::back_inserter(folders));
+  std::vector<case_result> results;
+  progress line("test", args.shows_progress());
+  for (const auto& folder : folders) {
+    if (stop.requested())
+      break;
+    results.push_back(test_case(devices, folder, args));
+    if (!args.json && (!args.quiet || results.back().outcome == verdict::failed)) {
+      line.clear();
+      print_case(results.back());
+    }
+    line.show(static_cast<double>(results.size()), static_cast<double>(folders.size()), "cases");
+  }
+  return results;
 }
 
 void run_tests(const test_arguments& args) {
+  const interrupts stop;
   engine devices(args.engine());
-  std::vector<case_result> results;
+  const std::vector<case_result> results = test_cases(devices, args, stop);
   tally total{};
-  for (const auto& path : args.paths)
-    for (const auto& folder : find_cases(path)) {
-      results.push_back(test_case(devices, folder, args));
-      ++total[static_cast<size_t>(results.back().outcome)];
-      if (!args.json && (!args.quiet || results.back().outcome == verdict::failed))
-        print_case(results.back());
-    }
+  for (const case_result& r : results)
+    ++total[static_cast<size_t>(r.outcome)];
   if (args.json) {
-    print_json(results, total);
+    print_json(to_json(results, total));
   } else {
     if (results.size() > 1 && !args.quiet)
       print_by_operator(count_by_operator(results));
@@ -170,6 +186,7 @@ void run_tests(const test_arguments& args) {
     fmt::print(stderr, "Vulkan validation: {}\n", message);
   if (args.gpu_validation)
     fmt::print(stderr, "{} messages of the Vulkan validation layer\n", messages.size());
+  stop.exit_if_requested();
   if (total[static_cast<size_t>(verdict::failed)] > 0 || !messages.empty())
     throw CLI::RuntimeError(1);
 }
@@ -184,10 +201,10 @@ void add_test(CLI::App& app) {
       ->check(CLI::NonNegativeNumber);
   command->add_option("--atol", args->allowed.absolute, "Absolute tolerance (default 1e-7)")
       ->check(CLI::NonNegativeNumber);
-  command->add_flag("--quiet", args->quiet, "Print failed cases and the totals only");
   command->add_flag("--validate", args->gpu_validation,
                     "Run GPUs under Vulkan's validation layer; any message fails the run");
   add_engine_options(*command, *args);
+  command->get_option("--quiet")->description("Print failed cases and the totals only, and show no progress");
   command->callback([args] { run_tests(*args); });
 }
 

@@ -4,7 +4,9 @@
 // within `--rtol` of it, or within `--atol` times the output's largest magnitude: sums that cancel are as good as their terms.
 #include "cli/command.hpp"
 #include "cli/compare.hpp"
+#include "cli/progress.hpp"
 
+#include "base/printable.hpp"
 #include "plan/policies.hpp"
 
 #include <fmt/format.h>
@@ -92,22 +94,25 @@ void compare_outputs(const named_tensors& got, const named_tensors& want, const 
 }
 
 /// Runs a trial; `want` is filled by the first one.
-outcome run_trial(const trial& t, const verify_arguments& args, named_tensors& inputs, named_tensors& want) {
+outcome run_trial(const trial& t, const verify_arguments& args, named_tensors& inputs, named_tensors& want,
+                  const std::stop_token& stop) {
   outcome result{.name = t.name};
   try {
     engine_options options = args.engine();
     options.devices = t.devices;
     engine devices(options);
-    const session model = devices.load(model_file(args.model).string(), t.session);
+    const session model = load_model(devices, args, t.session);
     if (inputs.empty())
       inputs = complete_inputs(model.inputs(), given_inputs(model, args), args.dim_values(), args.seed);
-    named_tensors outputs = model.run(inputs).outputs;
+    named_tensors outputs = model.run(inputs, {.cancel = stop}).outputs;
     count_nodes(*model.plan_for(inputs), result.nodes);
     if (want.empty())
       want = std::move(outputs);
     else
       compare_outputs(outputs, want, args.allowed, result);
   } catch (const error& e) {
+    if (e.code() == errc::cancelled)
+      throw;
     result.unsupported = e.code() == errc::unsupported;
     result.difference = e.what();
   }
@@ -127,7 +132,7 @@ const char* verdict_of(const outcome& o) {
 
 void print(const outcome& o) {
   fmt::print("{:11} {:9.2g} {:9.2g}  {} ({} nodes){}{}\n", verdict_of(o), o.absolute, o.relative, o.name, nodes_text(o),
-             o.difference.empty() ? "" : ": ", o.difference);
+             o.difference.empty() ? "" : ": ", printable(o.difference));
   std::cout.flush();
 }
 
@@ -140,24 +145,42 @@ nlohmann::json to_json(const outcome& o) {
           {"difference", o.difference}};
 }
 
-void verify_model(const verify_arguments& args) {
+/// Runs the trials until Ctrl-C, printing each.
+std::vector<outcome> run_trials(const verify_arguments& args, const interrupts& stop) {
   named_tensors inputs, want;
   std::vector<outcome> outcomes;
-  if (!args.json)
-    fmt::print("{:11} {:>9} {:>9}  placement\n", "", "absolute", "relative");
-  for (const trial& t : make_trials(args)) {
-    outcomes.push_back(run_trial(t, args, inputs, want));
+  const std::vector<trial> trials = make_trials(args);
+  progress line("verify", args.shows_progress());
+  for (const trial& t : trials) {
+    if (stop.requested())
+      break;
+    line.show(static_cast<double>(outcomes.size()), static_cast<double>(trials.size()), "placements");
+    try {
+      outcomes.push_back(run_trial(t, args, inputs, want, stop.token()));
+    } catch (const error&) { // cancelled
+      break;
+    }
+    line.clear();
     if (want.empty()) // nothing to compare with
       fail(errc::device_failed, "{}: {}", outcomes.back().name, outcomes.back().difference);
     if (!args.json)
       print(outcomes.back());
   }
+  return outcomes;
+}
+
+void verify_model(const verify_arguments& args) {
+  const interrupts stop;
+  if (!args.json)
+    fmt::print("{:11} {:>9} {:>9}  placement\n", "", "absolute", "relative");
+  const std::vector<outcome> outcomes = run_trials(args, stop);
   if (args.json) {
     nlohmann::json out = nlohmann::json::array();
     for (const outcome& o : outcomes)
       out.push_back(to_json(o));
-    std::cout << out.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) << '\n';
+    print_json(out);
   }
+  stop.exit_if_requested();
   if (std::any_of(outcomes.begin(), outcomes.end(), [](const outcome& o) { return !o.difference.empty(); }))
     throw CLI::RuntimeError(1);
 }

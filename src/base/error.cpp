@@ -1,5 +1,7 @@
 #include "base/error.hpp"
 
+#include "base/printable.hpp"
+
 namespace troupe {
 
 std::string_view to_string(errc code) {
@@ -19,5 +21,7 @@ std::string_view to_string(errc code) {
   }
   return "unknown";
 }
+
+error::error(errc code, std::string_view message) : std::runtime_error(printable(message)), code_(code) {}
 
 } // namespace troupe

@@ -43,7 +43,8 @@ std::string_view to_string(errc code);
 /// An error with its kind.
 class error : public std::runtime_error {
 public:
-  error(errc code, const std::string& message) : std::runtime_error(message), code_(code) {}
+  /// The message becomes printable: names in it may be a file's.
+  error(errc code, std::string_view message);
 
   errc code() const noexcept { return code_; }
 

@@ -30,10 +30,6 @@ bool is_sane_ratio(const operator_times& sums) {
   return sums.ratio() >= 1 / limit && sums.ratio() <= limit; // false for NaN
 }
 
-std::string operator_name(const node& n) {
-  return n.domain.empty() ? n.op_type : n.domain + "." + n.op_type;
-}
-
 node_identity identity_of(const graph& program, const node& n, const call_shapes& call) {
   hasher h;
   add_operator(h, n);

@@ -20,9 +20,6 @@ inline constexpr size_t max_kept_nodes = 20'000;
 inline constexpr size_t max_kept_operators = 1'000;
 inline constexpr size_t max_operator_name = 200;
 
-/// Returns "Conv", or "troupe.FusedConv" for an operator outside the standard's domain.
-std::string operator_name(const node& n);
-
 /// What measured times of a node are found by.
 struct node_identity {
   /// Of operator, row, attributes, and the operands' types, dims and constness; neither names, layouts nor weights' elements

@@ -1,5 +1,6 @@
 #include "graph/graph.hpp"
 
+#include "base/printable.hpp"
 #include "base/topological_order.hpp"
 #include "graph/data_symbols.hpp"
 
@@ -45,8 +46,12 @@ adjacency adjacency_of(const graph& g) {
   return a;
 }
 
+std::string operator_name(const node& n) {
+  return n.domain.empty() ? n.op_type : n.domain + "." + n.op_type;
+}
+
 std::string describe(const node& n) {
-  return (n.domain.empty() ? "" : n.domain + ".") + n.op_type + " '" + n.name + "'";
+  return printable(operator_name(n) + " '" + n.name + "'");
 }
 
 namespace {

@@ -94,7 +94,10 @@ void remove_dead(graph& g);
 /// Replaces each use of `from` (node inputs and graph outputs) by `to`.
 void replace_uses(graph& g, value_id from, value_id to);
 
-/// Returns "Conv 'layer1/conv'" for messages.
+/// Returns "Conv", or "troupe.Conv" for an operator outside the standard's domain.
+std::string operator_name(const node& n);
+
+/// Returns "Conv 'layer1/conv'" for messages, printable.
 std::string describe(const node& n);
 
 } // namespace troupe

@@ -1,6 +1,6 @@
 #include "plan/explain.hpp"
 
-#include "base/utf8.hpp"
+#include "base/printable.hpp"
 #include "graph/bodies.hpp"
 #include "plan/gpu_support.hpp"
 #include "plan/placement_problem.hpp"
@@ -43,7 +43,7 @@ std::string dims_text(const plan& p, const bound_plan* bound, value_id v) {
   const value& info = p.program->values[v];
   if (bound && p.segment_of_value[v] <= bound->segment)
     return to_string(std::span<const int64_t>(bound->dims[v]));
-  return info.dims ? to_string(std::span<const dim>(*info.dims)) : "[?]";
+  return info.dims ? printable(to_string(std::span<const dim>(*info.dims))) : "[?]";
 }
 
 std::string similar_names(std::span<const std::string> names, std::string_view part) {
@@ -51,7 +51,7 @@ std::string similar_names(std::span<const std::string> names, std::string_view p
   int shown = 0;
   for (const std::string& name : names)
     if (!part.empty() && shown < 5 && name.find(part) != std::string::npos)
-      text += fmt::format("{}'{}'", shown++ ? ", " : "", to_utf8(name));
+      text += fmt::format("{}'{}'", shown++ ? ", " : "", printable(name));
   return text;
 }
 

@@ -37,9 +37,10 @@ std::string describe(gpu_obstacle obstacle, const node& n) {
     case gpu_obstacle::none: return "a GPU can run it";
     case gpu_obstacle::control_flow: return "control flow is not for GPUs";
     case gpu_obstacle::strings: return "strings are not for GPUs";
-    case gpu_obstacle::data_dependent: return fmt::format("{} has outputs whose shape depends on data", n.op_type);
+    case gpu_obstacle::data_dependent:
+      return fmt::format("{} has outputs whose shape depends on data", operator_name(n));
     case gpu_obstacle::too_large: return "2^32 elements or more are not for GPUs";
-    case gpu_obstacle::no_kernel: return fmt::format("no GPU kernel for {}", n.op_type);
+    case gpu_obstacle::no_kernel: return fmt::format("no GPU kernel for {}", operator_name(n));
   }
   return "unknown";
 }

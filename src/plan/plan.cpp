@@ -1,7 +1,7 @@
 #include "plan/plan.hpp"
 
 #include "base/checked.hpp"
-#include "base/utf8.hpp"
+#include "base/printable.hpp"
 #include "graph/bodies.hpp"
 #include "plan/adjust_chunks.hpp"
 #include "plan/chunks.hpp"
@@ -49,12 +49,12 @@ void check_ranks(const graph& g) {
     check(v, "a graph output");
 }
 
-/// Gives every node a name of its own, in UTF-8: plans are saved and edited by name.
+/// Gives every node a printable name of its own: plans are saved and edited by name.
 void name_nodes(graph& g) {
   std::unordered_set<std::string> taken;
   std::unordered_map<std::string, size_t> last_number;
   for (node& n : g.nodes) {
-    const std::string name = to_utf8(n.name.empty() ? n.op_type : n.name);
+    const std::string name = printable(n.name.empty() ? n.op_type : n.name);
     n.name = name;
     while (!taken.insert(n.name).second)
       n.name = fmt::format("{}#{}", name, ++last_number.try_emplace(name, 1).first->second);

@@ -1,6 +1,6 @@
 #include "plan/print.hpp"
 
-#include "base/utf8.hpp"
+#include "base/printable.hpp"
 #include "plan/explain.hpp"
 #include "plan/policies.hpp"
 #include "plan/predict.hpp"
@@ -46,7 +46,7 @@ private:
 
   std::string value_text(value_id v) const {
     const value& info = p_.program->values[v];
-    return fmt::format("{} {}{}", to_utf8(info.name), to_string(info.type), dims_text(p_, bound_, v));
+    return fmt::format("{} {}{}", printable(info.name), to_string(info.type), dims_text(p_, bound_, v));
   }
 
   size_t real_devices() const {
@@ -80,13 +80,13 @@ private:
   void print_devices() {
     for (device_index d = 0; d < real_devices(); ++d) {
       const auto nodes = static_cast<size_t>(std::count(p_.placement.begin(), p_.placement.end(), d));
-      print("device {}: {} ({} bytes), {}, weights {} bytes", d, p_.devices[d].name, p_.devices[d].memory_bytes,
-            count(nodes, "node"), p_.weight_bytes[d]);
+      print("device {}: {} ({}), {}, weights {}", d, p_.devices[d].name, bytes_text(p_.devices[d].memory_bytes),
+            count(nodes, "node"), bytes_text(p_.weight_bytes[d]));
       if (bound_) {
         const device_memory& m = bound_->layout->memory[d];
-        print(", arena {} bytes ({} live at most, {} without reuse, {} saved by reuse), inputs and outputs {} bytes",
-              m.arena_bytes, m.peak_bytes, m.bytes_without_reuse, m.bytes_without_reuse - m.arena_bytes,
-              m.transfer_bytes);
+        print(", arena {} ({} live at most, {} without reuse, {} saved by reuse), inputs and outputs {}",
+              bytes_text(m.arena_bytes), bytes_text(m.peak_bytes), bytes_text(m.bytes_without_reuse),
+              bytes_text(m.bytes_without_reuse - m.arena_bytes), bytes_text(m.transfer_bytes));
       }
       out_ += '\n';
     }
@@ -108,7 +108,7 @@ private:
   void print_transfer(const transfer& t) {
     const auto bytes = bytes_in(p_, bound_, t.value);
     print("transfer: {} from {} to {}{}\n", value_text(t.value), end_text(t.from), end_text(t.to),
-          bytes ? fmt::format(", {} bytes", *bytes) : "");
+          bytes ? ", " + bytes_text(*bytes) : "");
   }
 
   void print_chunk(chunk_id id) {
@@ -142,7 +142,8 @@ private:
     for (value_id v : call.outputs)
       if (v != no_value)
         print(" {}{}", value_text(v),
-              p_.storage[v] == v ? "" : fmt::format(" (view of {})", to_utf8(p_.program->values[p_.storage[v]].name)));
+              p_.storage[v] == v ? ""
+                                 : fmt::format(" (view of {})", printable(p_.program->values[p_.storage[v]].name)));
     if (!reasons_[n].ordinary)
       print(" ({})", reasons_[n].text);
     out_ += '\n';

@@ -1,4 +1,4 @@
-#include "base/utf8.hpp"
+#include "base/printable.hpp"
 #include "plan/explain.hpp"
 #include "plan/print.hpp"
 
@@ -12,10 +12,10 @@ namespace {
 /// Returns a quoted Graphviz string.
 std::string dot_text(std::string_view text) {
   std::string out = "\"";
-  for (char c : to_utf8(text)) {
+  for (char c : printable(text)) {
     if (c == '"' || c == '\\')
       out += '\\';
-    out += static_cast<unsigned char>(c) < 0x20 ? ' ' : c;
+    out += c;
   }
   return out + '"';
 }
@@ -86,7 +86,7 @@ private:
     }
     const auto bytes = bytes_in(p_, bound_, v);
     print("  {} -> {} [style=dashed, label={}];\n", from, to,
-          dot_text(bytes ? fmt::format("{} bytes", *bytes) : dims_text(p_, bound_, v)));
+          dot_text(bytes ? bytes_text(*bytes) : dims_text(p_, bound_, v)));
   }
 
   const plan& p_;

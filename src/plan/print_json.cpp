@@ -45,7 +45,7 @@ public:
   }
 
 private:
-  const std::string& name(value_id v) const { return p_.program->values[v].name; }
+  std::string name(value_id v) const { return printable(p_.program->values[v].name); }
 
   ordered_json names(const std::vector<value_id>& values) const {
     ordered_json list = ordered_json::array();

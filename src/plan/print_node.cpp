@@ -1,4 +1,4 @@
-#include "base/utf8.hpp"
+#include "base/printable.hpp"
 #include "graph/bodies.hpp"
 #include "ops/op.hpp"
 #include "plan/explain.hpp"
@@ -31,7 +31,7 @@ std::string attribute_text(const attribute& value) {
     else if constexpr (std::is_arithmetic_v<T>)
       return fmt::format("{}", v);
     else if constexpr (std::is_same_v<T, std::string>)
-      return "\"" + to_utf8(v) + "\"";
+      return "\"" + printable(v) + "\"";
     else
       return list_text(v);
   };
@@ -58,7 +58,7 @@ public:
   std::string run() {
     print("{}, since opset {}\n", describe(call_), call_.def ? call_.def->since : 0);
     for (const auto& [name, value] : call_.attrs.all())
-      print("  attribute {} = {}\n", name, attribute_text(value));
+      print("  attribute {} = {}\n", printable(name), attribute_text(value));
     for (size_t i = 0; i < call_.inputs.size(); ++i)
       print_operand("input ", i, call_.inputs[i]);
     for (size_t i = 0; i < call_.outputs.size(); ++i)
@@ -86,13 +86,12 @@ private:
       return;
     const value& info = p_.program->values[v];
     const auto bytes = bytes_in(p_, bound_, v);
-    print("  {} {}: {} {}{}{}{}", title, i, to_utf8(info.name), to_string(info.type), dims_text(p_, bound_, v),
-          info.layout == layout::channels_last ? ", channels last" : "",
-          bytes ? fmt::format(", {} bytes", *bytes) : "");
+    print("  {} {}: {} {}{}{}{}", title, i, printable(info.name), to_string(info.type), dims_text(p_, bound_, v),
+          info.layout == layout::channels_last ? ", channels last" : "", bytes ? ", " + bytes_text(*bytes) : "");
     if (p_.producer[v] != n_)
       print(", {}", origin(v));
     if (p_.storage[v] != v)
-      print(", a view of {}", to_utf8(p_.program->values[p_.storage[v]].name));
+      print(", a view of {}", printable(p_.program->values[p_.storage[v]].name));
     out_ += '\n';
   }
 

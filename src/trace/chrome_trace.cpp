@@ -165,7 +165,7 @@ private:
       return;
     }
     const node& n = program.nodes.at(t.id);
-    const std::string op = n.domain.empty() ? n.op_type : n.domain + "." + n.op_type;
+    const std::string op = operator_name(n);
     add_slice(c.process(), track, n.name.empty() ? op : n.name, "node", time,
               {{"op", op}, {"kernel", t.kernel}, {"chunk", c.trace.chunk}, {"node", t.id}});
   }

@@ -46,7 +46,7 @@ TEST_CASE("a plan prints its waves, and what no GPU runs", "[plan][B8][E3]") {
   CHECK_THAT(text, Contains("placed: 3 nodes on vulkan:0: policy single\n"));
   CHECK_THAT(text, Contains("  wave 1\n  run      test.plain 'n2'"));
   CHECK_THAT(text, Contains("placed: 1 node on cpu#0: only this device can run it: no GPU kernel for host\n"));
-  CHECK_THAT(text, Contains("arena 768 bytes (768 live at most, 1024 without reuse, 256 saved by reuse)"));
+  CHECK_THAT(text, Contains("arena 768 bytes (768 live at most, 1.0 KiB without reuse, 256 saved by reuse)"));
   const auto j = nlohmann::json::parse(to_json(*p, bound.get()));
   CHECK(j["chunks"][0]["wave_begin"] == nlohmann::json{0, 2, 3});
   CHECK(j["chunks"][0]["widest_wave"] == 2);

@@ -7,7 +7,10 @@
 namespace troupe::test {
 
 command_result run_command(const std::string& arguments, bool errors) {
-  const std::string line = std::string("'") + TROUPE_COMMAND + "' " + arguments + (errors ? " 2>&1" : " 2>/dev/null");
+  return run_shell(std::string("'") + TROUPE_COMMAND + "' " + arguments + (errors ? " 2>&1" : " 2>/dev/null"));
+}
+
+command_result run_shell(const std::string& line) {
   FILE* pipe = ::popen(line.c_str(), "r");
   if (!pipe)
     throw std::runtime_error("popen failed");

@@ -13,6 +13,9 @@ struct command_result {
 /// Runs `troupe` with a shell command line's arguments. `errors`: stderr is taken too.
 command_result run_command(const std::string& arguments, bool errors = false);
 
+/// Runs a line of shell.
+command_result run_shell(const std::string& line);
+
 /// Returns a model of tests/data as an argument.
 std::string data_file(const std::string& name);
 

@@ -1,0 +1,109 @@
+#include "cli/progress.hpp"
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+
+#include <cmath>
+#include <csignal>
+#include <unistd.h>
+
+namespace troupe::cli {
+namespace {
+
+constexpr int interrupted_status = 128 + SIGINT;
+constexpr auto quiet_at_first = std::chrono::milliseconds(500), between = std::chrono::milliseconds(250);
+
+double seconds(std::chrono::steady_clock::duration d) {
+  return std::chrono::duration<double>(d).count();
+}
+
+std::string time_text(double s) {
+  if (s < 60)
+    return fmt::format("{:.0f} s", s);
+  return fmt::format("{:.0f} min {:02.0f} s", std::floor(s / 60), std::floor(std::fmod(s, 60)));
+}
+
+/// Writes over the terminal's last line; an empty text takes it away.
+void write_line(const std::string& text) {
+  fmt::print(stderr, "\r\x1b[K{}", text);
+  std::fflush(stderr);
+}
+
+} // namespace
+
+std::string progress_text(const std::string& what, double done, double all, const std::string& unit, double elapsed_s) {
+  if (all <= 0)
+    return fmt::format("{} … {}", what, time_text(elapsed_s));
+  std::string text = fmt::format("{}  {:.0f} of {:.0f} {}", what, done, all, unit);
+  if (done > 0 && all > done)
+    text += fmt::format(", {} left", time_text(elapsed_s * (all - done) / done));
+  return text;
+}
+
+progress::progress(std::string what, bool wanted) : what_(std::move(what)) {
+  if (wanted && isatty(STDERR_FILENO))
+    drawer_ = std::jthread([this](const std::stop_token& end) { draw_until(end); });
+}
+
+progress::~progress() {
+  if (drawer_.joinable()) {
+    drawer_.request_stop();
+    drawer_.join();
+  }
+  clear();
+}
+
+void progress::draw_until(const std::stop_token& end) {
+  std::unique_lock lock(lock_);
+  ended_.wait_for(lock, end, quiet_at_first, [] { return false; });
+  while (!end.stop_requested()) {
+    shown_ = true;
+    write_line(progress_text(what_, done_, all_, unit_, seconds(clock::now() - begin_)));
+    ended_.wait_for(lock, end, between, [] { return false; });
+  }
+}
+
+void progress::show(double done, double all, std::string unit) {
+  const std::lock_guard lock(lock_);
+  done_ = done;
+  all_ = all;
+  unit_ = std::move(unit);
+}
+
+void progress::clear() {
+  const std::lock_guard lock(lock_);
+  if (shown_)
+    write_line("");
+  shown_ = false;
+}
+
+interrupts::interrupts() {
+  sigset_t interrupt;
+  sigemptyset(&interrupt);
+  sigaddset(&interrupt, SIGINT);
+  pthread_sigmask(SIG_BLOCK, &interrupt, nullptr); // threads made from now on inherit it
+  watcher_ = std::jthread([this, interrupt](const std::stop_token& end) {
+    constexpr timespec slice{0, 50'000'000};
+    while (!end.stop_requested())
+      if (sigtimedwait(&interrupt, nullptr, &slice) == SIGINT && !source_.request_stop())
+        _exit(interrupted_status);
+  });
+}
+
+interrupts::~interrupts() {
+  watcher_.request_stop();
+  watcher_.join();
+  sigset_t interrupt;
+  sigemptyset(&interrupt);
+  sigaddset(&interrupt, SIGINT);
+  pthread_sigmask(SIG_UNBLOCK, &interrupt, nullptr);
+}
+
+void interrupts::exit_if_requested() const {
+  if (!requested())
+    return;
+  fmt::print(stderr, "troupe: interrupted\n");
+  throw CLI::RuntimeError(interrupted_status);
+}
+
+} // namespace troupe::cli
