@@ -6,6 +6,8 @@
 #include "plan/saved_plan.hpp"
 #include "rewrite/rewrite.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <set>
 

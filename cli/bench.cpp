@@ -153,7 +153,7 @@ void take_samples(const bench_arguments& args, const session& model, const named
 
 measurement measure(const bench_arguments& args, const interrupts& stop) {
   engine devices(args.engine());
-  const session model = load_model(devices, args);
+  const session model = open_model(devices, args);
   const named_tensors base = given_inputs(model, args);
   bound_values staying(devices, model, args);
   measurement m;
@@ -247,7 +247,7 @@ void bench(const bench_arguments& args) {
   for (const auto& [name, samples] : m.busy_ms)
     busy[name] = quantile(samples, 0.5);
   if (args.json)
-    print_json(to_json(args, m, busy));
+    write_json(to_json(args, m, busy));
   else
     print(m, busy);
   stop.exit_if_requested();

@@ -171,11 +171,11 @@ void add_model_options(CLI::App& command, model_options& options) {
   add_engine_options(command, options);
 }
 
-session load_model(engine& devices, const model_options& options) {
-  return load_model(devices, options, options.session());
+session open_model(engine& devices, const model_options& options) {
+  return open_model(devices, options, options.session());
 }
 
-session load_model(engine& devices, const model_options& options, const session_options& how) {
+session open_model(engine& devices, const model_options& options, const session_options& how) {
   const std::filesystem::path file = model_file(options.model);
   const progress line("loading " + printable(file.string()), options.shows_progress());
   return devices.load(file.string(), how);
@@ -253,11 +253,11 @@ named_tensors given_inputs(const session& model, const model_options& options) {
   return inputs;
 }
 
-void print_json(const nlohmann::json& j) {
+void write_json(const nlohmann::json& j) {
   std::cout << j.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) << '\n';
 }
 
-void print_json(const nlohmann::ordered_json& j) {
+void write_json(const nlohmann::ordered_json& j) {
   std::cout << j.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) << '\n';
 }
 

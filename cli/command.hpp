@@ -50,8 +50,8 @@ void write_trace(const std::filesystem::path& file, const run_trace& trace);
 void add_model_options(CLI::App& command, model_options& options);
 
 /// Loads the model of `options`, showing how long that takes so far where it takes long.
-session load_model(engine& devices, const model_options& options);
-session load_model(engine& devices, const model_options& options, const session_options& how);
+session open_model(engine& devices, const model_options& options);
+session open_model(engine& devices, const model_options& options, const session_options& how);
 
 /// Returns the model file that `path` names: itself, or model.onnx in it where it is a folder.
 std::filesystem::path model_file(const std::filesystem::path& path);
@@ -79,8 +79,8 @@ named_tensors given_inputs(const session& model, const model_options& options);
 int64_t parse_bytes(std::string_view text, std::string_view option);
 
 /// Prints JSON on stdout, a line behind it; bytes of names that are no UTF-8 are replaced.
-void print_json(const nlohmann::json& j);
-void print_json(const nlohmann::ordered_json& j);
+void write_json(const nlohmann::json& j);
+void write_json(const nlohmann::ordered_json& j);
 
 /// Returns e.g. "float32 [1, 3, 224, 224]".
 std::string describe(const tensor& t);

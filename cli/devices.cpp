@@ -72,7 +72,7 @@ void list_devices(const model_options& options) {
     nlohmann::json out = nlohmann::json::array();
     for (const auto& d : devices.devices())
       out.push_back(to_json(d));
-    print_json(out);
+    write_json(out);
     return;
   }
   for (const auto& d : devices.devices())

@@ -251,7 +251,7 @@ json inspect(const inspect_arguments& args) {
 void run_inspect(const inspect_arguments& args) {
   const json j = inspect(args);
   if (args.json) {
-    print_json(j);
+    write_json(j);
     return;
   }
   if (j.contains("model"))

@@ -57,7 +57,7 @@ measured_nodes measure_alone(const model_options& args, engine_options alone, co
   options.pins.clear();
   options.plan_file.clear();
   engine devices(alone);
-  const session model = load_model(devices, args, options);
+  const session model = open_model(devices, args, options);
   return measure(model, complete_inputs(model.inputs(), given_inputs(model, args), args.dim_values(), args.seed), args,
                  device, runs, stop);
 }

@@ -26,7 +26,7 @@ void print_json() {
   for (const auto& [domain, operators] : table())
     for (const auto& [name, since] : operators)
       out[domain][name] = since;
-  print_json(out);
+  write_json(out);
 }
 
 void print_text() {

@@ -15,7 +15,7 @@ struct plan_arguments : model_options {
 
 void print_plan(const plan_arguments& args) {
   engine devices(args.engine());
-  const session model = load_model(devices, args);
+  const session model = open_model(devices, args);
   const named_tensors inputs = complete_inputs(model.inputs(), read_inputs(args.inputs), args.dim_values(), args.seed);
   const bound_plan_ptr bound = model.bind_for(inputs);
   const plan& p = *bound->source;

@@ -95,7 +95,7 @@ void calibrate_devices(const profile_arguments& args) {
   }
   store_profiles(args.profiles(), all);
   if (args.json)
-    print_json(out);
+    write_json(out);
   std::cerr << "written to " << printable(args.profiles().string()) << '\n';
   stop.exit_if_requested();
 }
@@ -159,7 +159,7 @@ model_times time_model(const profile_arguments& args, const interrupts& stop) {
   engine_options options = args.engine();
   options.profile_file = args.file.string();
   engine devices(options);
-  const session model = load_model(devices, args);
+  const session model = open_model(devices, args);
   const named_tensors inputs = complete_inputs(model.inputs(), given_inputs(model, args), args.dim_values(), args.seed);
   progress line("profile", args.shows_progress());
   warm_up(model, inputs, 1, stop.token());
@@ -223,7 +223,7 @@ void profile_model(const profile_arguments& args) {
     }
   }
   if (args.json)
-    print_json(out);
+    write_json(out);
   stop.exit_if_requested();
 }
 

@@ -64,7 +64,7 @@ void print(const run_result& result, const session_stats& stats, double flops) {
 
 void run_model(const run_arguments& args) {
   engine devices(args.engine());
-  const session model = load_model(devices, args);
+  const session model = open_model(devices, args);
   const named_tensors inputs = complete_inputs(model.inputs(), given_inputs(model, args), args.dim_values(), args.seed);
   const run_result result =
       model.run(inputs, {.timeout = std::chrono::milliseconds(static_cast<int64_t>(args.timeout_s * 1000)),
@@ -76,7 +76,7 @@ void run_model(const run_arguments& args) {
       write_npy(args.output / (file_name(name) + ".npy"), value);
   }
   if (args.json)
-    print_json(to_json(result, flops_of(model, inputs)));
+    write_json(to_json(result, flops_of(model, inputs)));
   else
     print(result, model.stats(), flops_of(model, inputs));
 }

@@ -175,7 +175,7 @@ void run_tests(const test_arguments& args) {
   for (const case_result& r : results)
     ++total[static_cast<size_t>(r.outcome)];
   if (args.json) {
-    print_json(to_json(results, total));
+    write_json(to_json(results, total));
   } else {
     if (results.size() > 1 && !args.quiet)
       print_by_operator(count_by_operator(results));

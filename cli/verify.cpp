@@ -101,7 +101,7 @@ outcome run_trial(const trial& t, const verify_arguments& args, named_tensors& i
     engine_options options = args.engine();
     options.devices = t.devices;
     engine devices(options);
-    const session model = load_model(devices, args, t.session);
+    const session model = open_model(devices, args, t.session);
     if (inputs.empty())
       inputs = complete_inputs(model.inputs(), given_inputs(model, args), args.dim_values(), args.seed);
     named_tensors outputs = model.run(inputs, {.cancel = stop}).outputs;
@@ -178,7 +178,7 @@ void verify_model(const verify_arguments& args) {
     nlohmann::json out = nlohmann::json::array();
     for (const outcome& o : outcomes)
       out.push_back(to_json(o));
-    print_json(out);
+    write_json(out);
   }
   stop.exit_if_requested();
   if (std::any_of(outcomes.begin(), outcomes.end(), [](const outcome& o) { return !o.difference.empty(); }))
