@@ -108,8 +108,11 @@ tensor control_flow::scanned(size_t i) const {
 std::optional<control_flow::body_call> control_flow::next() {
   if (executed_ >= trips_ || !condition_)
     return std::nullopt;
-  if (call_.kind == control_kind::branch)
+  if (call_.kind == control_kind::branch) {
+    if (const std::string& why = call_.refusals[branch_]; !why.empty())
+      fail(errc::invalid_input, "{} cannot be executed: {}", call_.bodies[branch_].name, why);
     return make_call(branch_, {});
+  }
   std::vector<tensor> formal;
   if (call_.kind == control_kind::loop)
     formal = {tensor::scalar(executed_), inputs_[1]};

@@ -21,7 +21,8 @@ public:
   /// a trip count that is not one element, and for scan inputs of different lengths.
   control_flow(const node& n, std::vector<tensor> inputs);
 
-  /// Returns the body to execute now; nullopt where the results are complete.
+  /// Returns the body to execute now; nullopt where the results are complete. Throws `errc::invalid_input` for a branch that cannot be
+  /// executed (`control_call::refusals`).
   std::optional<body_call> next();
 
   /// Takes the outputs of the body that `next` named. Throws `errc::invalid_input` for a condition that is not one element

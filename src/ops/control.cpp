@@ -25,10 +25,19 @@ const node_body& body_named(const std::vector<node_body>& bodies, std::string_vi
   fail(errc::invalid_model, "attribute '{}' is missing", name);
 }
 
+/// The attribute that says why a branch cannot be executed.
+std::string refusal_of(const std::string& branch) {
+  return branch + "_refusal";
+}
+
 void parse_branches(control_call& c, const node& n) {
   body_named(c.bodies, "else_branch");
   body_named(c.bodies, "then_branch");
-  for (const node_body& branch : c.bodies) {
+  if (c.bodies.size() != c.refusals.size())
+    fail(errc::invalid_model, "{} bodies, but an If has two", c.bodies.size());
+  for (size_t i = 0; i < c.bodies.size(); ++i) {
+    const node_body& branch = c.bodies[i];
+    c.refusals[i] = n.attrs.text(refusal_of(branch.name), "");
     check_count(branch, "inputs", branch.formal_inputs(), 0);
     if (branch.program->outputs.size() < n.outputs.size())
       check_count(branch, "outputs", branch.program->outputs.size(), n.outputs.size());
@@ -140,7 +149,9 @@ private:
   const value& result(const node_body& body, size_t i) const {
     const value& v = body.program->values[body.program->outputs[i]];
     if (!v.dims)
-      fail(errc::unsupported, "the rank of output '{}' of body '{}' is not known", v.name, body.name);
+      fail(errc::unsupported,
+           "the rank of output '{}' of body '{}' is not known: branches of an If in it give different ones", v.name,
+           body.name);
     return v;
   }
 
@@ -153,16 +164,22 @@ private:
            to_string(next.type));
   }
 
+  /// Returns what a branch gives; where it cannot be executed, what the other one gives.
+  const value& branch_result(size_t branch, size_t i) const {
+    const graph& body = *call_.bodies[call_.refusals[branch].empty() ? branch : 1 - branch].program;
+    return body.values[body.outputs[i]];
+  }
+
   void infer_branches() {
     for (size_t i = 0; i < c_.output_count(); ++i) {
-      const value& a = result(call_.bodies[then_branch], i);
-      const value& b = result(call_.bodies[else_branch], i);
+      const value &a = branch_result(then_branch, i), &b = branch_result(else_branch, i);
       if (a.type != b.type)
         fail(errc::invalid_model, "output {} is {} in then_branch ('{}') and {} in else_branch ('{}')", i,
              to_string(a.type), a.name, to_string(b.type), b.name);
-      if (a.dims->size() != b.dims->size())
-        fail(errc::unsupported, "output {} has shape {} in then_branch ('{}') and {} in else_branch ('{}'): {}", i,
-             to_string(*a.dims), a.name, to_string(*b.dims), b.name, "branches must give equal ranks");
+      if (!a.dims || !b.dims || a.dims->size() != b.dims->size()) {
+        c_.set_output_of_any_rank(i, a.type);
+        continue;
+      }
       symbolic_shape dims = *a.dims;
       for (size_t axis = 0; axis < dims.size(); ++axis)
         if (dims[axis] != (*b.dims)[axis] || !is_given(dims[axis]))
@@ -266,6 +283,10 @@ constexpr op_def rows[] = {
 };
 
 } // namespace
+
+void refuse_branch(attributes& attrs, const std::string& name, const std::string& why) {
+  attrs.set(refusal_of(name), why);
+}
 
 bool keeps_condition(const graph& body) {
   const value_id condition = body.outputs.at(0);

@@ -3,6 +3,8 @@
 
 #include "graph/bodies.hpp"
 
+#include <array>
+
 namespace troupe {
 
 enum class control_kind : uint8_t {
@@ -22,6 +24,8 @@ struct scan_walk {
 struct control_call {
   control_kind kind = control_kind::branch;
   std::vector<node_body> bodies; // If: the else branch, then the then branch
+  /// If: why a branch cannot be executed, parallel to `bodies`; empty where it can. See `refuse_branch`.
+  std::array<std::string, 2> refusals;
   size_t carried = 0;
   std::vector<scan_walk> scan_inputs, scan_outputs; // of Loop too: scan outputs along axis 0
 
@@ -40,6 +44,11 @@ bool is_control(const node& n);
 /// Reads a node for which `is_control` holds. Throws `errc::invalid_model` naming the body whose inputs or outputs do not
 /// fit the node's, or the attribute that is wrong; the caller adds the node's name.
 control_call parse_control(const node& n);
+
+/// Notes in an If that one of its branches, called `name`, cannot be executed. What depends on a result of different ranks is
+/// part of both branches, and some of it may not take the rank that one of them gives: such a model is right as long as that branch
+/// is not taken.
+void refuse_branch(attributes& attrs, const std::string& name, const std::string& why);
 
 /// Returns whether a Loop's rewritten body never ends the loop: its condition is what it was given, or true.
 bool keeps_condition(const graph& body);

@@ -59,6 +59,14 @@ void infer_context::set_output(size_t i, dtype type, symbolic_shape dims) {
   v.dims = std::move(dims);
 }
 
+void infer_context::set_output_of_any_rank(size_t i, dtype type) {
+  if (!has_output(i))
+    return;
+  value& v = graph_.values[node_.outputs[i]];
+  v.type = type;
+  v.dims.reset();
+}
+
 void infer_context::set_known(size_t i, std::vector<dim> elements) {
   if (has_output(i) && elements.size() <= max_known_elements)
     graph_.values[node_.outputs[i]].known = std::move(elements);

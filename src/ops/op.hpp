@@ -47,6 +47,8 @@ public:
   const symbolic_shape& output_dims(size_t i) const { return *graph_.values[node_.outputs.at(i)].dims; }
   /// Sets type and dims of output `i`; ignored where that output is absent.
   void set_output(size_t i, dtype type, symbolic_shape dims);
+  /// The same for an output whose rank only the run tells: branches of an If give different ranks.
+  void set_output_of_any_rank(size_t i, dtype type);
   /// States the elements of integer output `i` (row-major); at most `max_known_elements`, more are not kept.
   void set_known(size_t i, std::vector<dim> elements);
   /// Returns a fresh symbol for a dim of output `i` that depends on data: the node ends a segment, and the symbol is bound

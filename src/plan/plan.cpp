@@ -3,6 +3,7 @@
 #include "base/checked.hpp"
 #include "base/printable.hpp"
 #include "graph/bodies.hpp"
+#include "ops/control.hpp"
 #include "plan/adjust_chunks.hpp"
 #include "plan/chunks.hpp"
 #include "plan/layout.hpp"
@@ -34,19 +35,24 @@ bool is_sorted_topologically(const graph& g, std::span<const node_id> producer) 
   return true;
 }
 
-/// Every value that is computed, read or returned needs a rank.
+/// Every value needs a rank, except what control flow gives and nothing reads: outputs of the graph.
 void check_ranks(const graph& g) {
-  const auto check = [&](value_id v, const std::string& where) {
-    if (v != no_value && !g.values[v].dims)
-      fail(errc::unsupported, "the rank of '{}' ({}) is not known", g.values[v].name, where);
+  const auto check = [&](const std::vector<value_id>& ids, const node& n) {
+    for (value_id v : ids)
+      if (v != no_value && !g.values[v].dims)
+        fail(errc::unsupported, "the rank of '{}' ({}) is not known", g.values[v].name, describe(n));
   };
-  for (const node& n : g.nodes)
-    for (const auto* ids : {&n.inputs, &n.outputs})
-      for (value_id v : *ids)
-        if (v != no_value && !g.values[v].dims)
-          check(v, describe(n));
+  std::unordered_set<value_id> made; // by control flow
+  for (const node& n : g.nodes) {
+    check(n.inputs, n);
+    if (has_body(n))
+      made.insert(n.outputs.begin(), n.outputs.end());
+    else
+      check(n.outputs, n);
+  }
   for (value_id v : g.outputs)
-    check(v, "a graph output");
+    if (!g.values[v].dims && !made.contains(v))
+      fail(errc::unsupported, "the rank of '{}' (a graph output) is not known", g.values[v].name);
 }
 
 /// Gives every node a printable name of its own: plans are saved and edited by name.
@@ -198,7 +204,12 @@ void plan_bodies(plan& p, const std::vector<device_info>& devices, const plan_op
     const node& call = p.program->nodes[n];
     if (!has_body(call))
       continue;
-    for (const node_body& body : bodies_of(call)) {
+    const control_call control = parse_control(call);
+    for (size_t i = 0; i < control.bodies.size(); ++i) {
+      const node_body& body = control.bodies[i];
+      if (control.kind == control_kind::branch && !control.refusals[i].empty())
+        p.remarks.push_back(
+            fmt::format("{}: {} cannot be executed: {}", describe(call), body.name, control.refusals[i]));
       try {
         p.bodies.push_back({n, body.name, make_plan(body.program, devices, options_for_body(*body.program, options))});
       } catch (const error& e) {

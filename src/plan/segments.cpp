@@ -65,7 +65,7 @@ segmentation find_segments(const graph& program, std::span<const node_id> produc
   result.of_value.assign(program.values.size(), 0);
   for (value_id v = 0; v < static_cast<value_id>(program.values.size()); ++v) {
     if (producer[v] >= 0)
-      result.of_value[v] = result.of_node[producer[v]];
+      result.of_value[v] = program.values[v].dims ? result.of_node[producer[v]] : no_segment;
     for (data_symbols::id s : table.of_value(v))
       result.of_value[v] = std::max(result.of_value[v], result.of_node[table.definer(s)] + 1);
   }

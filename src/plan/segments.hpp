@@ -8,6 +8,9 @@
 
 namespace troupe {
 
+/// The segment of a value whose rank nothing but the value itself tells: no binding gives it dims.
+inline constexpr uint32_t no_segment = UINT32_MAX;
+
 struct segmentation {
   std::vector<uint32_t> of_node;
   std::vector<uint32_t> of_value; // see plan::segment_of_value

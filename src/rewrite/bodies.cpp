@@ -106,7 +106,7 @@ private:
   /// What input `i` of the body, called `name`, is: type and dims, and for captured values all that is known.
   value given_to(const std::string& name, size_t i) {
     if (i >= body_.formal_inputs())
-      return outer_.values[node_.inputs[body_.first_capture + i - body_.formal_inputs()]];
+      return captured(node_.inputs[body_.first_capture + i - body_.formal_inputs()]);
     if (i < call_.leading_inputs())
       return {.type = i == 0 ? dtype::int64 : dtype::boolean, .dims = condition_dims(i)};
     const size_t carried = i - call_.leading_inputs();
@@ -121,6 +121,17 @@ private:
       for (size_t axis = 0; axis < given.dims->size(); ++axis)
         if (varies_[carried][axis])
           (*given.dims)[axis] = body_dim(name, axis);
+    }
+    return given;
+  }
+
+  /// A branch knows the condition on which it is taken.
+  value captured(value_id v) const {
+    value given = outer_.values[v];
+    if (call_.kind == control_kind::branch && v == node_.inputs[0] && given.dims && is_constant(*given.dims)) {
+      tensor condition(dtype::boolean, constants(*given.dims));
+      std::fill_n(condition.mutable_data<bool>(), condition.size(), &body_ == &call_.bodies[then_branch]);
+      given.constant = weight::from_tensor(std::move(condition));
     }
     return given;
   }
@@ -227,18 +238,49 @@ private:
   std::vector<std::vector<bool>> varies_; // by carried value and axis
 };
 
+/// Returns whether an error in a branch of `call` says that it cannot be executed, not that the model is wrong.
+bool refuses_branch(const control_call& call, const error& e, const rewrite_context& context) {
+  const bool of_model =
+      e.code() == errc::invalid_model || e.code() == errc::unsupported || e.code() == errc::invalid_input;
+  const bool over_limit = context.bodies_left < 0 || context.moves_left < 0 || context.visits_left < 0;
+  return call.kind == control_kind::branch && context.guesses > 0 && of_model && !over_limit;
+}
+
+/// Stands for a branch that is refused: results of the types that the other branch gives.
+draft stand_in(const graph& other) {
+  draft d;
+  d.program.name = "refused";
+  d.program.opsets = other.opsets;
+  for (value_id v : other.outputs)
+    d.program.outputs.push_back(d.program.add_constant(other.values[v].name, tensor(other.values[v].type, {0})));
+  return d;
+}
+
 } // namespace
 
 void rewrite_bodies(const graph& g, node& n, rewrite_context& context) {
   const control_call call = parse_control(n);
   attributes attrs = n.attrs;
+  std::vector<draft> drafts(call.bodies.size());
+  std::optional<size_t> refused;
+  for (size_t i = 0; i < call.bodies.size(); ++i)
+    try {
+      drafts[i] = body_rewriter(g, n, call, call.bodies[i], context).run();
+    } catch (const error& e) {
+      if (refused || !refuses_branch(call, e, context))
+        throw;
+      refused = i;
+      refuse_branch(attrs, call.bodies[i].name, e.what());
+    }
+  if (refused)
+    drafts[*refused] = stand_in(drafts[1 - *refused].program);
   std::vector<value_id> inputs(n.inputs.begin(), n.inputs.begin() + static_cast<ptrdiff_t>(n.formal_inputs()));
   size_t captures = 0;
-  for (const node_body& body : call.bodies) {
-    draft d = body_rewriter(g, n, call, body, context).run();
+  for (size_t i = 0; i < call.bodies.size(); ++i) {
+    draft& d = drafts[i];
     inputs.insert(inputs.end(), d.captured_from.begin(), d.captured_from.end());
     captures += d.captured_from.size();
-    attrs.set(body.name, std::make_shared<const graph>(std::move(d.program)));
+    attrs.set(call.bodies[i].name, std::make_shared<const graph>(std::move(d.program)));
   }
   n.attrs = std::move(attrs);
   n.inputs = std::move(inputs);

@@ -68,7 +68,7 @@ node nest_old_scan(const graph& g, const node& n) {
   return outer;
 }
 
-std::optional<std::vector<node>> rewrite_control_flow(graph& g, node& n, rewrite_context& context) {
+std::optional<std::vector<node>> rewrite_control_flow(graph& g, node& n, nodes_ahead& ahead, rewrite_context& context) {
   try {
     if (!is_control(n)) {
       if (n.op_type == "Scan" && n.domain.empty())
@@ -77,6 +77,8 @@ std::optional<std::vector<node>> rewrite_control_flow(graph& g, node& n, rewrite
     }
     if (auto instead = unroll(g, n, context))
       return instead;
+    if (n.op_type == "If")
+      return rewrite_branches(g, n, ahead, context);
     rewrite_bodies(g, n, context);
     return std::nullopt;
   } catch (const error& e) {

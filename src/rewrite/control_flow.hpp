@@ -4,16 +4,29 @@
 // body, in which the iteration number is a constant. Every other node keeps its bodies, each rewritten like a model: its
 // inputs have the types and dims of what the node is given, captured constants are constants of the body, and captured
 // host-known elements are known in it. A carried dim that an iteration changes is a symbol of the body; so are the elements of
-// inputs that decide shapes (graph/element_symbols.hpp): both are bound before each execution.
+// inputs that decide shapes (graph/element_symbols.hpp): both are bound before each execution. An If whose branches give different
+// ranks takes in the nodes that read such a result (branches.cpp).
 #pragma once
 
 #include "rewrite/passes.hpp"
 
+#include <set>
+
 namespace troupe {
 
+/// The nodes of a graph that are not inferred yet.
+struct nodes_ahead {
+  std::vector<node> pending;    // the last one first
+  std::set<value_id> postponed; // results of the Ifs that others went before (branches.cpp)
+};
+
 /// Rewrites the bodies of `n`, a node of `g` with bodies whose operands are inferred, or returns the nodes that take its
-/// place, in order and not inferred. Throws `errc::invalid_model` and `errc::unsupported` naming node and body.
-std::optional<std::vector<node>> rewrite_control_flow(graph& g, node& n, rewrite_context& context);
+/// place, in order and not inferred. Nodes that are ahead may move into it. Throws `errc::invalid_model` and `errc::unsupported`
+/// naming node and body.
+std::optional<std::vector<node>> rewrite_control_flow(graph& g, node& n, nodes_ahead& ahead, rewrite_context& context);
+
+/// The same for an If that stays: branches may give different ranks (branches.cpp).
+std::optional<std::vector<node>> rewrite_branches(graph& g, node& n, nodes_ahead& ahead, rewrite_context& context);
 
 /// Returns the nodes that take the place of `n` where it can be executed beforehand (see the top of this file).
 std::optional<std::vector<node>> unroll(graph& g, const node& n, rewrite_context& context);

@@ -130,7 +130,8 @@ bool visit(graph& g, node& n) {
 } // namespace
 
 void infer_and_fold(graph& g, rewrite_context& context) {
-  std::vector<node> pending(std::make_move_iterator(g.nodes.rbegin()), std::make_move_iterator(g.nodes.rend()));
+  nodes_ahead ahead{{std::make_move_iterator(g.nodes.rbegin()), std::make_move_iterator(g.nodes.rend())}, {}};
+  std::vector<node>& pending = ahead.pending;
   g.nodes.clear();
   std::vector<node> kept;
   kept.reserve(pending.size());
@@ -138,7 +139,7 @@ void infer_and_fold(graph& g, rewrite_context& context) {
     node n = std::move(pending.back());
     pending.pop_back();
     if (has_body(n))
-      if (auto instead = rewrite_control_flow(g, n, context)) {
+      if (auto instead = rewrite_control_flow(g, n, ahead, context)) {
         std::move(instead->rbegin(), instead->rend(), std::back_inserter(pending));
         continue;
       }

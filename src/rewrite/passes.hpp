@@ -18,6 +18,10 @@ struct rewrite_context {
   size_t depth = 0;
   /// Bodies that may still be inferred, and nodes that may still be copied out of bodies.
   int64_t bodies_left = 100'000, copies_left = 16'384;
+  /// Nodes that may still move into branches, and be looked at for that (branches.cpp).
+  int64_t moves_left = 65'536, visits_left = 20'000'000;
+  /// How many Ifs around the graph being rewritten have such nodes: a branch with an error is refused then, not the model.
+  size_t guesses = 0;
   /// Names of the values of the graph being rewritten and of those around it: symbols are named after values. Kept where
   /// there is control flow.
   std::unordered_set<std::string> names = {};
