@@ -1,5 +1,6 @@
 // Control flow whose bodies run on a GPU.
 #include "actors/engine.hpp"
+#include "support/branch_runs.hpp"
 #include "support/catch.hpp"
 #include "support/control_models.hpp"
 #include "support/gpu.hpp"
@@ -21,6 +22,16 @@ TEST_CASE("bodies run on GPUs, and beside them on the CPU", "[vulkan][control][A
       CHECK(std::any_of(body.placement.begin(), body.placement.end(),
                         [&](device_index d) { return body.devices[d].gpu.has_value(); }));
     }
+    CHECK(e.gpu_messages().empty());
+  }
+}
+
+TEST_CASE("branches of different ranks run on GPUs", "[vulkan][control][A14]") {
+  for (const std::vector<std::string>& devices :
+       std::vector<std::vector<std::string>>{{"vulkan:0", "cpu"}, {"cpu", "vulkan:0"}}) {
+    engine e({.devices = devices, .gpu_validation = gpus_are_validated()});
+    for (const placement_policy policy : {placement_policy::single, placement_policy::round_robin})
+      check_branch_models(e, policy);
     CHECK(e.gpu_messages().empty());
   }
 }
