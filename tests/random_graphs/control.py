@@ -67,6 +67,8 @@ def branch(g, steps):
     if depth(g) >= DEPTH:
         return None
     x = g.pick(lambda v: v.size < 4000)
+    if not x:
+        return None
     test = flag(g)
     count = g.random.choice([1, 1, 2])
     dims = [x.dims] + [g.pick().dims for _ in range(count - 1)]

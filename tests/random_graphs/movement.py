@@ -129,6 +129,8 @@ def pad(g):
 
 def expand(g):
     x = anything(g, lambda v: v.size < 3000)
+    if not x:
+        return None
     if x.rank and g.chance(0.4):
         repeats = [g.random.choice([1, 1, 2]) for _ in x.dims]
         return g.op("Tile", [x, g.ints(*repeats)], [a * b for a, b in zip(x.dims, repeats)], x.type, x.bound)
@@ -180,11 +182,16 @@ def gather_elements(g):
     return g.op("GatherElements", [x, g.const(indices, "i64")], dims, x.type, x.bound, axis=axis)
 
 
+def free_sizes(g):
+    return free_sizes(g.parent) if g.parent else bool(g.symbols)
+
+
 def gather_nd(g):
     x = anything(g, lambda v: v.rank > 1 and min(v.dims) > 0)
     if not x:
         return None
-    batch = 1 if g.opset >= 12 and g.chance(0.3) and x.rank > 1 else 0
+    # A constant's batch must be the data's in every data set.
+    batch = 1 if g.opset >= 12 and g.chance(0.3) and x.rank > 1 and not free_sizes(g) else 0
     depth = g.random.randint(1, min(x.rank - batch, 2))
     lead = x.dims[:batch] + (3,)
     indices = np.stack([g.noise.randint(0, d, lead) for d in x.dims[batch:batch + depth]], -1)
@@ -197,7 +204,8 @@ def scatter(g):
     x = g.pick(lambda v: v.rank > 0 and min(v.dims) > 0 and v.size < 4000)
     if not x:
         return None
-    reduction = g.random.choice(["none", "none", "add", "mul"] if g.opset >= 16 else ["none"])
+    # ONNX Runtime reduces no float16 here.
+    reduction = g.random.choice(["none", "none", "add", "mul"] if g.opset >= 16 and not g.half else ["none"])
     more = {"reduction": reduction} if g.opset >= 16 and reduction != "none" else {}
     if g.chance(0.5):
         axis = g.random.randrange(x.rank)
