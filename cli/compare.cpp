@@ -39,6 +39,26 @@ comparison compare_numbers(const std::vector<double>& got, const std::vector<dou
   return result;
 }
 
+/// Adds up what whole tensors differ by; an element that is no number on one side only is an infinite distance.
+comparison compare_by_l2(const std::vector<double>& got, const std::vector<double>& want, const tolerance& allowed) {
+  comparison result = compare_numbers(got, want, allowed);
+  double apart = 0, norm = 0;
+  for (size_t i = 0; i < want.size(); ++i) {
+    const double difference = std::abs(got[i] - want[i]);
+    if (got[i] == want[i] || (std::isnan(got[i]) && std::isnan(want[i])))
+      norm += std::isfinite(want[i]) ? want[i] * want[i] : 0;
+    else if (std::isfinite(difference)) {
+      apart += difference * difference;
+      norm += want[i] * want[i];
+    } else
+      apart = infinite;
+  }
+  const double distance = apart == 0 ? 0 : std::sqrt(apart) / std::max(std::sqrt(norm), allowed.absolute);
+  result.worst = distance == 0 ? 0 : distance / *allowed.l2;
+  result.difference = result.worst > 1 ? fmt::format("relative L2 distance {:.3g}", distance) : "";
+  return result;
+}
+
 /// Elements of any fixed-size type by bytes, of strings by value.
 bool equal_elements(const tensor& got, const tensor& want) {
   if (got.type() == dtype::string) {
@@ -56,10 +76,13 @@ comparison compare(const tensor& got, const tensor& want, const tolerance& allow
     return {.worst = infinite,
             .difference = fmt::format("got {} {}, expected {} {}", to_string(got.type()), to_string(got.dims()),
                                       to_string(want.type()), to_string(want.dims()))};
-  if (types::numeric & set_of(want.type()))
-    return compare_numbers(to_double(got.view()), to_double(want.view()), allowed);
+  if (types::floats & set_of(want.type()))
+    return (allowed.l2 ? compare_by_l2 : compare_numbers)(to_double(got.view()), to_double(want.view()), allowed);
   if (equal_elements(got, want))
     return {};
+  if (types::integers & set_of(want.type()))
+    if (auto result = compare_numbers(to_double(got.view()), to_double(want.view()), {0, 0}); result.worst > 0)
+      return result;
   return {.worst = infinite, .difference = "elements differ"};
 }
 

@@ -3,6 +3,7 @@
 
 #include "tensor/tensor.hpp"
 
+#include <optional>
 #include <string>
 
 namespace troupe::cli {
@@ -10,11 +11,13 @@ namespace troupe::cli {
 struct tolerance {
   double relative = 1e-3;
   double absolute = 1e-7;
+  /// Where set, float outputs pass by |got − want| / |want| of the whole tensor (L2) instead: for half precision.
+  std::optional<double> l2 = std::nullopt;
 };
 
 /// How far an output is from what was expected.
 struct comparison {
-  /// Largest |got − want| / (absolute + relative·|want|); at most 1 passes, infinity where they cannot be compared.
+  /// Largest |got − want| / (absolute + relative·|want|), or the L2 distance in tolerances; at most 1 passes, infinity where they cannot be compared.
   double worst = 0;
   /// Largest |got − want|, and that divided by |want|, over elements where both are finite.
   double largest_absolute = 0, largest_relative = 0;
@@ -22,8 +25,8 @@ struct comparison {
   std::string difference;
 };
 
-/// Compares element by element: type and dims must be equal, NaN equals NaN, infinities equal themselves, strings and
-/// booleans must be equal.
+/// Compares element by element: type and dims must be equal, NaN equals NaN, infinities equal themselves; integers,
+/// strings and booleans must be equal.
 comparison compare(const tensor& got, const tensor& want, const tolerance& allowed);
 
 } // namespace troupe::cli

@@ -201,6 +201,8 @@ void add_test(CLI::App& app) {
       ->check(CLI::NonNegativeNumber);
   command->add_option("--atol", args->allowed.absolute, "Absolute tolerance (default 1e-7)")
       ->check(CLI::NonNegativeNumber);
+  command->add_option("--l2", args->allowed.l2, "Float outputs pass by their relative L2 distance (half precision)")
+      ->check(CLI::PositiveNumber);
   command->add_flag("--validate", args->gpu_validation,
                     "Run GPUs under Vulkan's validation layer; any message fails the run");
   add_engine_options(*command, *args);
