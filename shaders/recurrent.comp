@@ -73,7 +73,7 @@ float cell(uint d, uint j, uint sums, uint row, float old, inout float memory) {
     const float f = INPUT_FORGET ? 1.0 - i : exact_sigmoid(limited(projected[row + 2 * HIDDEN + j] + totals[sums + 2]));
     memory = f * memory + i * exact_tanh(limited(projected[row + 3 * HIDDEN + j] + totals[sums + 3]));
     const float o = exact_sigmoid(limited(projected[row + HIDDEN + j] + totals[sums + 1]));
-    return o * exact_tanh(limited(memory));
+    return o * exact_tanh(memory); // not limited, as in the reference
   }
   if (GATES == 3) { // with linear_before_reset
     const float z = exact_sigmoid(limited(projected[row + j] + totals[sums]));

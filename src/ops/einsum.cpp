@@ -205,16 +205,19 @@ void einsum(kernel_context& c) {
 }
 
 /// A product of all operands and a sum for each combination of indices.
+/// The dims may be guesses that do not fit each other: the larger one counts.
 op_cost einsum_cost(const attributes& attrs, const call_shapes& call) {
-  std::vector<symbolic_shape> shapes;
   std::vector<size_t> ranks;
-  for (const shape& s : call.inputs) {
-    shapes.push_back(to_symbolic(s));
+  for (const shape& s : call.inputs)
     ranks.push_back(s.size());
-  }
+  const equation e = parse_equation(attrs.text("equation", ""), ranks);
+  std::map<int, int64_t> sizes;
+  for (size_t i = 0; i < call.inputs.size(); ++i)
+    for (size_t a = 0; a < call.inputs[i].size(); ++a)
+      sizes[e.terms[i][a]] = std::max(sizes[e.terms[i][a]], call.inputs[i][a]);
   double combinations = 1;
-  for (const auto& [axis, size] : axis_sizes(parse_equation(attrs.text("equation", ""), ranks), shapes))
-    combinations *= static_cast<double>(size.constant());
+  for (const auto& [axis, size] : sizes)
+    combinations *= static_cast<double>(size);
   return {combinations * static_cast<double>(call.inputs.size()), operand_bytes(call)};
 }
 

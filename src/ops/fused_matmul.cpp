@@ -137,13 +137,15 @@ void fused_matmul_reference(kernel_context& c) {
   visit_compute(c.input(0).type, [&](auto tag) { multiply<typename decltype(tag)::type>(c); });
 }
 
+/// The dims may be guesses that do not fit each other: nothing of them is checked.
 op_cost fused_matmul_cost(const attributes& attrs, const call_shapes& s) {
-  const auto d = product_of<int64_t>(attrs, s.inputs.at(0), s.inputs.at(1));
+  const shape& a = s.inputs.at(0);
+  const int64_t depth = a.empty() ? 1 : attrs.integer("transA", 0) != 0 && a.size() > 1 ? a[a.size() - 2] : a.back();
   double bytes = static_cast<double>(bytes_of(s.output_types.at(0), volume(s.outputs.at(0))));
   for (size_t i = 0; i < s.inputs.size(); ++i)
     if (s.input_types[i] != dtype::undefined)
       bytes += static_cast<double>(bytes_of(s.input_types[i], volume(s.inputs[i])));
-  return {2 * static_cast<double>(d.k) * static_cast<double>(volume(s.outputs[0])), bytes};
+  return {2 * static_cast<double>(depth) * static_cast<double>(volume(s.outputs[0])), bytes};
 }
 
 constexpr auto fused_matmul_rows = std::to_array<op_def>({

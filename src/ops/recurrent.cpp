@@ -128,7 +128,8 @@ void lstm_cell(const cell_operands<C>& o) {
     const double now = forget * old + in * o.activation[1](o.limit(gate(3, j)));
     const double out = o.activation[0](o.limit(gate(1, j) + peep(1, j, now)));
     o.cell[j] = static_cast<C>(now);
-    o.h[j] = static_cast<C>(out * o.activation[2](o.limit(now)));
+    // `clip` limits the sums of the gates. ONNX Runtime takes the new cell as it is, and models are tested with that.
+    o.h[j] = static_cast<C>(out * o.activation[2](now));
   }
 }
 

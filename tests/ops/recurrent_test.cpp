@@ -1,6 +1,8 @@
 #include "ops/run_op.hpp"
 #include "support/catch.hpp"
 
+#include <cmath>
+
 using namespace troupe;
 using namespace troupe::testing;
 
@@ -70,4 +72,14 @@ TEST_CASE("Recurrent operators refuse operands that do not fit", "[ops]") {
   CHECK_THROWS_AS(run_op("LSTM", 14, attrs_of({{"direction", std::string("both")}}), {x, w, r}, 3), error);
   CHECK_THROWS_AS(run_op("LSTM", 14, attrs_of({{"activations", std::vector<std::string>{"Tanh"}}}), {x, w, r}, 3),
                   error);
+}
+
+TEST_CASE("LSTM's clip limits the sums of the gates, not the cell", "[ops]") {
+  // All gates are sigmoid(0) and tanh(0) but the candidate, tanh(limited 5): C = c / 2 + tanh(1.5) / 2, far over the limit.
+  const tensor w = floats({1, 4, 1}, {0, 0, 0, 5}), r = floats({1, 4, 1}, {0, 0, 0, 0});
+  const auto y = run_op("LSTM", 14, attrs_of({{"clip", 1.5f}}),
+                        {floats({1, 1, 1}, {1}), w, r, tensor{}, tensor{}, tensor{}, floats({1, 1, 1}, {6})}, 3);
+  const double cell = 3 + std::tanh(1.5) / 2;
+  CHECK(elements(y[2])[0] == Approx(cell));
+  CHECK(elements(y[1])[0] == Approx(std::tanh(cell) / 2)); // as ONNX Runtime computes it
 }
