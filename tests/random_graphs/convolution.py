@@ -143,6 +143,9 @@ def resize(g, x=None, sizes=None):
     factors = [2.0 if f == 0.5 and s % 2 else float(f) for f, s in zip(factors, x.dims)]
     target = sizes or [int(s * f) for s, f in zip(x.dims, factors)]
     if sizes is None and g.chance(0.5):
+        if 0.5 in factors and attributes["coordinate_transformation_mode"] == "align_corners":
+            # Of odd sizes: ONNX's own cases take the corner of the unrounded size, ONNX Runtime that of the rounded one.
+            attributes["coordinate_transformation_mode"] = "half_pixel"
         return g.op("Resize", [x, nothing, real32(g, factors)], target, mode=mode, **attributes)
     empty = None if g.opset >= 13 else real32(g, [])
     return g.op("Resize", [x, nothing, empty, g.ints(*target)], target, mode=mode, **attributes)

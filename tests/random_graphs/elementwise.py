@@ -136,12 +136,13 @@ def whole_arithmetic(g):
     if not x:
         return rounding(g)
     y = g.same(x)
+    y = x if y.bound is None else y
     kind = g.random.choice(["Add", "Sub", "Mul", "Max", "Min", "Abs", "Neg", "Relu", "Sign", "half"])
-    if kind in ("Add", "Sub") and x.bound + (y.bound or WHOLE_LIMIT) <= WHOLE_LIMIT:
+    if kind in ("Add", "Sub") and x.bound + y.bound <= WHOLE_LIMIT:
         return g.op(kind, [x, y], x.dims, bound=x.bound + y.bound)
-    if kind == "Mul" and x.bound * (y.bound or WHOLE_LIMIT) <= WHOLE_LIMIT:
+    if kind == "Mul" and x.bound * y.bound <= WHOLE_LIMIT:
         return g.op(kind, [x, y], x.dims, bound=x.bound * y.bound)
-    if kind in ("Max", "Min") and y.bound is not None:
+    if kind in ("Max", "Min"):
         return g.op(kind, [x, y], x.dims, bound=max(x.bound, y.bound))
     if kind in ("Abs", "Neg", "Relu"):
         return g.op(kind, [x], x.dims, bound=x.bound)
