@@ -14,7 +14,7 @@
 namespace troupe {
 namespace {
 
-constexpr float largest = 65504;
+constexpr float largest_float16 = 65504;
 
 void infer_to_float16(infer_context& c) {
   c.set_output(0, dtype::float16, c.dims(0));
@@ -25,7 +25,7 @@ void to_float16_reference(kernel_context& c) {
   float16* y = c.output(0).as<float16>();
   parallel_for(c.input(0).size(), elementwise_grain, [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i)
-      y[i] = float16(std::isfinite(x[i]) ? std::clamp(x[i], -largest, largest) : x[i]);
+      y[i] = float16(std::isfinite(x[i]) ? std::clamp(x[i], -largest_float16, largest_float16) : x[i]);
   });
 }
 
