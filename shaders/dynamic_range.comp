@@ -39,8 +39,8 @@ void main() {
     return;
   low = lowest[0];
   high = highest[0];
-  const float step = high == low ? 1.0 : (high - low) / 255.0;
-  const float z = exact_round(-low / step);
+  const float step = high == low ? 1.0 : exact_quotient(high - low, 255.0);
+  const float z = exact_round(exact_quotient(-low, step));
   scale[0] = step;
   zero[0] = uint8_t(uint(z > 0.0 ? (z < 255.0 ? z : 255.0) : 0.0));
 }

@@ -107,22 +107,22 @@ float modulo(float a, float b) {
 }
 #endif
 
-/// Codes 0 … 29 are those of elementwise_code; the others stand for single operators (src/ops/elementwise_launch.hpp).
-float apply(uint code, uint ia, uint ib, uint ic) {
+/// Codes 0 … 29 are those of elementwise_code; the others stand for single operators (src/ops/elementwise_launch.hpp). Precise:
+/// every step is rounded as the CPU rounds it, or a Floor behind a product and a sum would see another number.
+precise float apply(uint code, uint ia, uint ib, uint ic) {
   const float a = operand(ia);
   switch (code) {
 #ifndef SINGLE
     case 0u: return a + operand(ib);
     case 1u: return a - operand(ib);
     case 2u: return a * operand(ib);
-    case 3u: return a / operand(ib);
+    case 3u: case 9u: return exact_quotient(code == 9u ? 1.0 : a, code == 9u ? a : operand(ib));
     case 4u: return exact_pow(a, operand(ib));
     case 5u: return min_nan(a, operand(ib));
     case 6u: return max_nan(a, operand(ib));
     case 7u: return -a;
     case 8u: return abs(a);
-    case 9u: return 1.0 / a;
-    case 10u: return sqrt(a);
+    case 10u: return exact_root(a);
     case 11u: return exact_exp(a);
     case 12u: return exact_log(a);
     case 13u: return exact_erf(a);
@@ -145,7 +145,7 @@ float apply(uint code, uint ia, uint ib, uint ic) {
 #else
     case 64u: return exact_isnan(a) ? a : sign(a);
     case 65u: return exact_round(a);
-    case 66u: return exact_sin(a) / exact_cos(a);
+    case 66u: return exact_tan(a);
     case 67u: return exact_asin(a);
     case 68u: return exact_acos(a);
     case 69u: return exact_atan(a);
@@ -155,13 +155,10 @@ float apply(uint code, uint ia, uint ib, uint ic) {
     case 73u: return exact_acosh(a);
     case 74u: return exact_atanh(a);
     case 75u: return a > operand(ib) || exact_isnan(a) ? a : 0.0; // ThresholdedRelu
-    case 76u: return a / (1.0 + abs(a)); // Softsign
-    case 77u: { // Mish
-      const float e = exact_exp(a > 30.0 ? 30.0 : a), n = e * (e + 2.0);
-      return a > 30.0 ? a : a * (n / (n + 2.0));
-    }
+    case 76u: return exact_quotient(a, 1.0 + abs(a)); // Softsign
+    case 77u: return exact_mish(a);
     case 78u: return operand(ic) * (a >= 0.0 ? a : operand(ib) * exact_expm1(a)); // Selu
-    case 79u: return a >= 0.0 ? a : operand(ib) * exact_expm1(a / operand(ib));   // Celu
+    case 79u: return a >= 0.0 ? a : operand(ib) * exact_expm1(exact_quotient(a, operand(ib))); // Celu
     case 80u: { // Shrink
       const float lambda = operand(ib), bias = operand(ic);
       return a < -lambda ? a + bias : (a > lambda ? a - bias : (exact_isnan(a) ? a : 0.0));

@@ -1,9 +1,11 @@
-// Float functions beyond activation.glsl's, accurate to a few units in the last place where drivers are not.
+// Float functions beyond activation.glsl's, accurate to a few units in the last place where drivers are not. Quotients inside series
+// are the device's: their error is among those of the series.
 #ifndef TROUPE_FLOAT_MATH
 #define TROUPE_FLOAT_MATH
 
 #include "activation.glsl"
 #include "common.glsl"
+#include "exact_arithmetic.glsl"
 
 #define nan_value uintBitsToFloat(0x7fc00000u)
 
@@ -90,6 +92,10 @@ float exact_cos(float x) {
   return sine_at(x, 1);
 }
 
+float exact_tan(float x) {
+  return exact_sin(x) / exact_cos(x);
+}
+
 /// atan x: |x| reduced below tan π/8 by atan x = π/2 − atan 1/x and π/4 + atan((x − 1) / (x + 1)); then its series.
 float exact_atan(float x) {
   if (exact_isnan(x))
@@ -153,11 +159,18 @@ float exact_atanh(float x) {
   return x == 0.0 ? x : 0.5 * (exact_log1p(x) - exact_log1p(-x));
 }
 
+/// x · tanh(ln(1 + e^x))
+float exact_mish(float x) {
+  const float e = exact_exp(x > 30.0 ? 30.0 : x), n = e * (e + 2.0);
+  return x > 30.0 ? x : x * (n / (n + 2.0));
+}
+
 /// To the nearest integer, halves to the even one.
 float exact_round(float x) {
   if (!(abs(x) < 8388608.0))
     return x;
-  const float low = floor(x), rest = x - low;
+  const float low = floor(x);
+  precise const float rest = x - low; // of x as it is rounded: not in one operation with what computed it
   const float r = rest < 0.5 || (rest == 0.5 && low == 2.0 * floor(low * 0.5)) ? low : low + 1.0;
   return r == 0.0 && (floatBitsToUint(x) >> 31) != 0u ? -0.0 : r;
 }
@@ -187,9 +200,9 @@ float exact_pow(float a, float b) {
       r = (n & 1u) != 0u ? r * base : r;
       base *= base;
     }
-    r = b < 0.0 ? 1.0 / r : r;
+    r = b < 0.0 ? exact_quotient(1.0, r) : r;
   } else if (b == 0.5) {
-    r = sqrt(m);
+    r = exact_root(m);
   } else {
     r = exact_exp(b * exact_log(m));
   }

@@ -64,7 +64,7 @@ void main() {
     return;
   sum = parts[slot];
   if (KIND == POOL_AVERAGE)
-    sum /= float(pixels);
+    sum = exact_quotients(sum, float(pixels));
   sum = pool_finish(KIND, sum, order);
   if (VECTORS)
     y4[plane] = T4(sum);

@@ -53,7 +53,8 @@ void store(uint at, uint row, uint column, int sum) {
     sums[at] = sum;
     return;
   }
-  const float scale = a_scales[A_SCALE == 2u ? row : 0u] / result_scale[0] * b_scales[B_SCALE == 2u ? column : 0u];
+  const float ratio = exact_quotient(a_scales[A_SCALE == 2u ? row : 0u], result_scale[0]);
+  const float scale = ratio * b_scales[B_SCALE == 2u ? column : 0u];
   const uint bits = uint(result_zero[0]);
   const float zero = float(RESULT == 1u ? int(bits) : int(bits << 24) >> 24);
   const float low = RESULT == 1u ? 0.0 : -128.0, high = RESULT == 1u ? 255.0 : 127.0;

@@ -7,6 +7,7 @@
 #include "types.glsl"
 #include "team.glsl"
 #include "reduce_walk.glsl"
+#include "exact_arithmetic.glsl"
 
 layout(set = 0, binding = 1, std430) readonly buffer source { T x[]; };
 layout(set = 0, binding = 2, std430) writeonly buffer target { T y[]; };
@@ -19,17 +20,17 @@ void team_row(uint row, bool present) {
   if (KIND == 0) {
     for (uint k = lane; k < end; k += lanes)
       mean += float(x[start + element_at(k)]);
-    mean = team_sum(mean, 0) / float(count);
+    mean = exact_quotient(team_sum(mean, 0), float(count));
   }
   for (uint k = lane; k < end; k += lanes) {
     const float v = float(x[start + element_at(k)]) - mean;
     sum += KIND == 1 ? abs(v) : v * v;
   }
   sum = team_sum(sum, 1);
-  const float norm = KIND == 0 ? sqrt(sum / float(count)) + epsilon : (KIND == 2 ? sqrt(sum) : sum);
+  const float norm = KIND == 1 ? sum : exact_root(KIND == 0 ? exact_quotient(sum, float(count)) : sum) + (KIND == 0 ? epsilon : 0.0);
   for (uint k = lane; k < end; k += lanes) {
     const uint at = start + element_at(k);
-    y[at] = T(KIND != 0 && norm == 0.0 ? 0.0 : (float(x[at]) - mean) / norm);
+    y[at] = T(KIND != 0 && norm == 0.0 ? 0.0 : exact_quotient(float(x[at]) - mean, norm));
   }
 }
 

@@ -112,7 +112,7 @@ void main() {
                 padded_taps(start.y, in_size.y, pad_end.y, dilation.y, KERNEL_H) *
                 padded_taps(start.z, in_size.z, pad_end.z, dilation.z, KERNEL_W));
   if (KIND == POOL_AVERAGE)
-    best = taps == 0 ? vec4(0.0) : best / float(taps);
+    best = taps == 0 ? vec4(0.0) : exact_quotients(best, float(taps));
   best = pool_finish(KIND, best, order);
   const uint to = image * out_image + c * out_channel + pixel * out_pixel;
 #ifdef T4

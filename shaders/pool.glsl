@@ -22,6 +22,12 @@ vec4 pool_maximum(vec4 a, vec4 b) {
   return a;
 }
 
+vec4 exact_quotients(vec4 sums, float count) {
+  [[unroll]] for (uint i = 0; i < 4; ++i)
+    sums[i] = exact_quotient(sums[i], count);
+  return sums;
+}
+
 vec4 pool_start(uint kind) {
   return vec4(kind == POOL_MAXIMUM ? -infinity : 0.0);
 }
@@ -48,10 +54,8 @@ vec4 pool_join(uint kind, vec4 a, vec4 b) {
 vec4 pool_finish(uint kind, vec4 sum, float order) {
   if (kind != POOL_NORM || order == 1.0)
     return sum;
-  if (order == 2.0)
-    return sqrt(sum);
   [[unroll]] for (uint i = 0; i < 4; ++i)
-    sum[i] = exact_pow(sum[i], 1.0 / order);
+    sum[i] = order == 2.0 ? exact_root(sum[i]) : exact_pow(sum[i], exact_quotient(1.0, order));
   return sum;
 }
 

@@ -26,7 +26,7 @@ void main() {
       return;
     const uint at = scale_at(index);
     // In the scale's precision: a float16 quotient is rounded before it is rounded to an integer.
-    const float quotient = float(REAL(float(x[index]) / float(scales[at])));
+    const float quotient = float(REAL(exact_quotient(float(x[index]), float(scales[at]))));
     const float v = exact_round(quotient) + (has_zero ? float(zeros[at]) : 0.0);
     y[index] = TARGET(int(v > LOWEST ? (v < HIGHEST ? v : HIGHEST) : LOWEST));
   }

@@ -128,9 +128,9 @@ float finished(reduction r) {
   if (is_extreme())
     return r.more > 0.0 ? nan_value : (KIND == MINIMUM ? -r.value : r.value);
   if (KIND == MEAN)
-    return r.value / float(count);
+    return exact_quotient(r.value, float(count));
   if (KIND == L2)
-    return sqrt(r.value);
+    return exact_root(r.value);
   if (KIND == LOG_SUM)
     return exact_log(r.value);
   return KIND == LOG_SUM_EXP ? r.value + exact_log(r.more) : r.value;

@@ -33,7 +33,7 @@ void softmax_row() {
     EACH_VECTOR(false, EACH_ELEMENT v[e] = v[e] - top - shift; store_vector(k, v);)
     return;
   }
-  const float factor = 1.0 / sum;
+  const float factor = exact_quotient(1.0, sum);
   [[unroll]] for (uint i = 0; i < ITEMS; ++i)
     if (lane + i * lanes < row_vectors)
       store_vector(lane + i * lanes, kept[i] * factor);

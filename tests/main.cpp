@@ -37,10 +37,17 @@ void write_report(const std::string& file) {
     kernels[name] = {{"calls", record.calls},
                      {"worst_absolute", record.worst_absolute},
                      {"worst_in_tolerances", record.worst_in_tolerances}};
+  nlohmann::json ties = nlohmann::json::object();
+  for (const auto& [name, record] : troupe::test::tie_records())
+    ties[name] = {{"values", record.values},
+                  {"different", record.different},
+                  {"subnormals", record.subnormals},
+                  {"different_subnormals", record.different_subnormals}};
   const nlohmann::json report{{"device", gpu.name},
                               {"driver_version", gpu.driver_version},
                               {"validated", troupe::test::gpus_are_validated()},
-                              {"kernels", std::move(kernels)}};
+                              {"kernels", std::move(kernels)},
+                              {"beside_ties", std::move(ties)}};
   std::ofstream(file) << report.dump(1) << '\n';
 }
 

@@ -1,7 +1,6 @@
 #include "vulkan/pipelines.hpp"
 
 #include "vulkan/pipeline_file.hpp"
-#include "vulkan/shader_library.hpp"
 
 #include <algorithm>
 #include <atomic>
@@ -43,7 +42,8 @@ void for_each_parallel(size_t count, F&& work) {
 
 } // namespace
 
-pipelines::pipelines(device_context& context) : context_(context), cache_file_(pipeline_file_path(context.facts())) {
+pipelines::pipelines(device_context& context, shader_filter alter)
+    : context_(context), alter_(std::move(alter)), cache_file_(pipeline_file_path(context.facts())) {
   load_cache();
 }
 
@@ -99,7 +99,8 @@ const pipelines::layouts& pipelines::layouts_for(uint32_t buffers) {
 }
 
 pipeline_handle pipelines::compile(const pipeline_key& key, VkPipelineLayout layout) const {
-  const std::span<const uint32_t> code = find_shader(key.shader);
+  const std::vector<uint32_t> altered = alter_ ? alter_(find_shader(key.shader)) : std::vector<uint32_t>{};
+  const std::span<const uint32_t> code = alter_ ? altered : find_shader(key.shader);
   VkShaderModuleCreateInfo module_info{VK_STRUCTURE_TYPE_SHADER_MODULE_CREATE_INFO};
   module_info.codeSize = code.size_bytes();
   module_info.pCode = code.data();

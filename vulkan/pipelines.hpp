@@ -5,6 +5,7 @@
 #pragma once
 
 #include "vulkan/device_context.hpp"
+#include "vulkan/shader_library.hpp"
 
 #include <map>
 #include <span>
@@ -29,7 +30,8 @@ struct pipeline {
 /// All pipelines of one device. Used by one thread at a time.
 class pipelines {
 public:
-  explicit pipelines(device_context& context);
+  /// `alter`, where it is not empty, makes the code that is compiled from a shader's.
+  explicit pipelines(device_context& context, shader_filter alter = {});
   ~pipelines();
 
   /// Compiles those of `keys` that are not there yet. Throws what the driver reports, naming the shader.
@@ -50,6 +52,7 @@ private:
   void save_cache() const;
 
   device_context& context_;
+  const shader_filter alter_;
   pipeline_cache_handle cache_;
   std::string cache_file_;
   std::map<uint32_t, layouts> layouts_;

@@ -26,8 +26,9 @@ public:
         device_memory_(context_, memory_use::device, options.force_non_coherent, options.memory_limit),
         upload_memory_(context_, memory_use::upload, options.force_non_coherent),
         download_memory_(context_, memory_use::download, options.force_non_coherent),
-        parameter_memory_(context_, memory_use::parameters, options.force_non_coherent), kernels_(context_),
-        installed_(device_memory_, parameter_memory_), imports_(context_, options.blocks),
+        parameter_memory_(context_, memory_use::parameters, options.force_non_coherent),
+        kernels_(context_, options.alter_shader), installed_(device_memory_, parameter_memory_),
+        imports_(context_, options.blocks),
         residents_(context_, name, device_memory_, upload_memory_, download_memory_, imports_), clock_(context_),
         queue_(context_), uploads_(context_, upload_memory_, queue_, options.force_staging),
         weights_(device_memory_, uploads_) {

@@ -7,6 +7,7 @@
 #include "device/device.hpp"
 #include "device/host_block.hpp"
 #include "vulkan/instance.hpp"
+#include "vulkan/shader_library.hpp"
 
 namespace troupe::vulkan {
 
@@ -29,6 +30,8 @@ struct vulkan_device_options {
   int64_t memory_limit = INT64_MAX;
   /// From this submission on (counted from 1, uploads of weights included) the driver seems to say that the device is lost.
   uint64_t lose_at = UINT64_MAX;
+  /// What is compiled in a kernel's place: tests make a GPU of it that computes worse.
+  shader_filter alter_shader;
 };
 
 /// Opens GPU `index` of `gpus` as a device called `name`. Throws `errc::device_failed` where it cannot be used.

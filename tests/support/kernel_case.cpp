@@ -6,6 +6,7 @@
 #include "plan/gpu_support.hpp"
 #include "support/catch.hpp"
 #include "support/gpu.hpp"
+#include "support/spirv.hpp"
 #include "tensor/convert.hpp"
 
 #include <cmath>
@@ -48,13 +49,22 @@ struct one_node {
 };
 
 /// Devices are kept: opening one costs more than a case. They stay open at exit: the validation layer is gone before static
-/// objects are destroyed.
-device& gpu_for(uint32_t alternative, bool plain) {
-  static auto& open = *new std::map<std::pair<uint32_t, bool>, std::unique_ptr<device>>;
-  auto& made = open[{alternative, plain}];
-  if (!made)
-    made = open_gpu({.poison = true, .alternative = alternative, .prefer_plain = plain});
+/// objects are destroyed. `factor`: of its quotients.
+device& gpu_for(uint32_t alternative, bool plain, float factor = 1) {
+  static auto& open = *new std::map<std::tuple<uint32_t, bool, float>, std::unique_ptr<device>>;
+  auto& made = open[{alternative, plain, factor}];
+  if (!made) {
+    vulkan::shader_filter alter;
+    if (factor != 1)
+      alter = [factor](std::span<const uint32_t> code) { return with_poor_division(code, factor); };
+    made = open_gpu({.poison = true, .alternative = alternative, .prefer_plain = plain, .alter_shader = alter});
+  }
   return *made;
+}
+
+std::map<std::string, tie_record>& ties() {
+  static std::map<std::string, tie_record> all;
+  return all;
 }
 
 std::map<std::string, kernel_record>& records() {
@@ -69,22 +79,29 @@ void check_integers(const tensor& got, const tensor& wanted) {
       FAIL("element " << i << " is " << a[i] << ", not " << b[i]);
 }
 
+/// Returns the plan of a model on one GPU, and the launches that its operator offers.
+struct planned {
+  std::shared_ptr<const plan> made;
+  launch_lists offered;
+
+  planned(const kernel_case& c, const one_node& model, const device& gpu)
+      : made(make_plan(model.program, {gpu.info()}, {})) {
+    const bound_plan_ptr bound = bind_segment(made, 0, {});
+    for (const node& n : made->program->nodes)
+      if (n.op_type == c.op)
+        offered = n.def->launches(make_gpu_call(*bound, n, *gpu.info().gpu));
+  }
+};
+
 /// Returns the number of alternatives that the operator offers for the planned node.
 size_t run_alternative(const kernel_case& c, const one_node& model, std::span<const tensor> wanted,
                        uint32_t alternative, bool plain, double rounding) {
   device& gpu = gpu_for(alternative, plain);
-  const auto p = make_plan(model.program, {gpu.info()}, {});
-  const bound_plan_ptr bound = bind_segment(p, 0, {});
-  size_t count = 0;
-  std::string kernel;
-  for (const node& n : p->program->nodes)
-    if (n.op_type == c.op) {
-      const launch_lists lists = n.def->launches(make_gpu_call(*bound, n, *gpu.info().gpu));
-      count = lists.size();
-      kernel = lists.at(std::min<size_t>(alternative, count - 1)).name;
-    }
+  const planned p(c, model, gpu);
+  const size_t count = p.offered.size();
+  const std::string kernel = p.offered.at(std::min<size_t>(alternative, count - 1)).name;
   INFO("kernel " << kernel << (plain ? ", plain" : ""));
-  inline_runner runner(p, {&gpu});
+  inline_runner runner(p.made, {&gpu});
   const std::vector<tensor> got = runner.run(model.given);
   REQUIRE(got.size() == wanted.size());
   kernel_record& record = records()[fmt::format("{}, {}, {}", c.op, kernel, to_string(wanted[0].type()))];
@@ -172,8 +189,85 @@ void check_gpu_kernels(const kernel_case& given, bool half) {
   CHECK(new_gpu_messages() == "");
 }
 
+namespace {
+
+/// Elements that differ in a bit; any NaN equals any other.
+int64_t different_elements(const tensor& got, const tensor& wanted) {
+  REQUIRE(got.type() == wanted.type());
+  REQUIRE(got.dims() == wanted.dims());
+  int64_t different = 0;
+  const auto count = [&](const auto& a, const auto& b) {
+    for (size_t i = 0; i < a.size(); ++i)
+      different += a[i] != b[i] || std::signbit(a[i]) != std::signbit(b[i]);
+  };
+  if (types::floats & set_of(got.type())) {
+    auto a = to_double(got.view()), b = to_double(wanted.view());
+    for (size_t i = 0; i < a.size(); ++i)
+      if (std::isnan(a[i]) && std::isnan(b[i]))
+        a[i] = b[i] = 0;
+    count(a, b);
+  } else {
+    count(to_int64(got.view()), to_int64(wanted.view()));
+  }
+  return different;
+}
+
+/// Whether GPU 0 takes subnormal numbers for zeros: found out by a product.
+bool gpu_flushes_subnormals() {
+  static const bool flushes = [] {
+    const kernel_case c{.op = "Mul", .inputs = {random_floats({4}, 1, 1e-39f, 2e-39f), random_floats({4}, 2, 1, 2)}};
+    const one_node model(c);
+    device& gpu = gpu_for(0, true);
+    const tensor got = inline_runner(planned(c, model, gpu).made, {&gpu}).run(model.given).at(0);
+    return got.data<float>()[0] == 0;
+  }();
+  return flushes;
+}
+
+} // namespace
+
+bool has_gpu_kernel(const kernel_case& c) {
+  const one_node model(c);
+  return gpu_support(*model.program).obstacle(0, *gpu_for(0, true).info().gpu) == gpu_obstacle::none;
+}
+
+void check_gpu_bits(const std::string& name, const kernel_case& c, bool subnormal) {
+  INFO(name);
+  const one_node model(c);
+  const std::vector<tensor> wanted = reference_outputs(c, model.program->nodes.at(0));
+  for (float factor : {1.f, 1 + 0x1p-23f, 1 - 0x1p-23f}) {
+    size_t offered = 1;
+    for (uint32_t alternative = 0; alternative < offered; ++alternative) {
+      device& gpu = gpu_for(alternative, true, factor);
+      const planned p(c, model, gpu);
+      offered = p.offered.size();
+      REQUIRE(offered > 0);
+      const std::vector<tensor> got = inline_runner(p.made, {&gpu}).run(model.given);
+      int64_t values = 0, different = 0;
+      for (size_t o = 0; o < wanted.size(); ++o) {
+        values += wanted[o].size();
+        different += different_elements(got.at(o), wanted[o]);
+      }
+      if (factor == 1) {
+        tie_record& record = ties()[name];
+        (subnormal ? record.subnormals : record.values) += values;
+        (subnormal ? record.different_subnormals : record.different) += different;
+      }
+      INFO("quotients times 1 + " << (factor - 1) * 0x1p23 << " units, alternative " << alternative << ", of "
+                                  << values);
+      if (!subnormal || !gpu_flushes_subnormals())
+        CHECK(different == 0);
+    }
+  }
+  CHECK(new_gpu_messages() == "");
+}
+
 const std::map<std::string, kernel_record>& kernel_records() {
   return records();
+}
+
+const std::map<std::string, tie_record>& tie_records() {
+  return ties();
 }
 
 tensor random_floats(shape dims, uint64_t seed, float low, float high) {

@@ -28,6 +28,9 @@ struct kernel_case {
 /// float16 first and allows for its rounding. Fails where the operator offers no launches at all.
 void check_gpu_kernels(const kernel_case& c, bool half = false);
 
+/// Returns whether GPU 0 has a kernel for the case.
+bool has_gpu_kernel(const kernel_case& c);
+
 /// The worst error of one kernel over some cases.
 struct kernel_record {
   int64_t calls = 0;
@@ -36,6 +39,19 @@ struct kernel_record {
 };
 /// Records of all cases so far, by "operator, kernel, type".
 const std::map<std::string, kernel_record>& kernel_records();
+
+/// Results that lie beside ties, where one unit in the last place of a quotient decides.
+struct tie_record {
+  int64_t values = 0, different = 0;
+  int64_t subnormals = 0, different_subnormals = 0; // results of subnormal numbers, apart from the others
+};
+/// Records of all `check_gpu_bits` so far, by name.
+const std::map<std::string, tie_record>& tie_records();
+
+/// Runs the case on GPU 0, and on what GPU 0 would be if its divisions and square roots were as bad as Vulkan allows, upwards and
+/// downwards; counts the results of GPU 0 under `name`. Fails where an element is not, bit by bit, the reference's. `subnormal`: the
+/// case is of subnormal numbers, which a GPU that flushes them may compute as zeros.
+void check_gpu_bits(const std::string& name, const kernel_case& c, bool subnormal = false);
 
 /// Fails unless two tensors have the same type, dims and, within the tolerances, elements; returns the errors.
 kernel_record check_close(const tensor& got, const tensor& wanted, double rtol, double atol);

@@ -1,0 +1,100 @@
+#include "support/spirv.hpp"
+
+#include <bit>
+#include <set>
+#include <string_view>
+
+namespace troupe::test {
+namespace {
+
+/// Opcodes, as SPIR-V numbers them.
+enum op : uint32_t {
+  op_name = 5,
+  op_ext_inst = 12,
+  op_type_float = 22,
+  op_type_vector = 23,
+  op_constant = 43,
+  op_function = 54,
+  op_decorate = 71,
+  op_add = 129,
+  op_subtract = 131,
+  op_multiply = 133,
+  op_divide = 136,
+  op_vector_times_scalar = 142,
+};
+constexpr uint32_t glsl_square_root = 31, glsl_inverse_square_root = 32, decoration_no_contraction = 42;
+constexpr size_t header_words = 5, bound_word = 3;
+
+using instruction = std::span<const uint32_t>;
+
+uint32_t opcode(instruction i) {
+  return i[0] & 0xffffu;
+}
+
+bool is_root(instruction i) {
+  return opcode(i) == op_ext_inst && (i[4] == glsl_square_root || i[4] == glsl_inverse_square_root);
+}
+
+template <class F>
+void for_each_instruction(std::span<const uint32_t> code, F&& f) {
+  for (size_t at = header_words; at < code.size(); at += code[at] >> 16)
+    f(code.subspan(at, code[at] >> 16));
+}
+
+void append(std::vector<uint32_t>& code, op what, std::initializer_list<uint32_t> words) {
+  code.push_back(static_cast<uint32_t>(words.size() + 1) << 16 | what);
+  code.insert(code.end(), words);
+}
+
+} // namespace
+
+std::map<std::string, inexact_instructions> inexact_functions(std::span<const uint32_t> code) {
+  std::map<uint32_t, std::string> names;
+  std::set<uint32_t> apart; // not to be contracted
+  std::map<std::string, inexact_instructions> found;
+  inexact_instructions* function = nullptr;
+  for_each_instruction(code, [&](instruction i) {
+    const uint32_t what = opcode(i);
+    if (what == op_name) {
+      const std::string_view name(reinterpret_cast<const char*>(&i[2]));
+      names[i[1]] = name.substr(0, name.find('('));
+    } else if (what == op_decorate && i[2] == decoration_no_contraction) {
+      apart.insert(i[1]);
+    } else if (what == op_function) {
+      function = &found[names[i[2]]];
+    } else if (what == op_divide) {
+      ++function->divisions;
+    } else if (is_root(i)) {
+      ++function->roots;
+    } else if ((what == op_add || what == op_subtract || what == op_multiply) && !apart.contains(i[2])) {
+      ++function->contractable;
+    }
+  });
+  return found;
+}
+
+std::vector<uint32_t> with_poor_division(std::span<const uint32_t> code, float factor) {
+  std::vector<uint32_t> made(code.begin(), code.begin() + header_words);
+  uint32_t next_id = code[bound_word];
+  uint32_t scalar = 0, factor_id = 0; // of float32
+  std::set<uint32_t> vectors;
+  for_each_instruction(code, [&](instruction i) {
+    const size_t at = made.size();
+    made.insert(made.end(), i.begin(), i.end());
+    const uint32_t what = opcode(i);
+    if (what == op_type_float && i[2] == 32) {
+      scalar = i[1];
+      factor_id = next_id++;
+      append(made, op_constant, {scalar, factor_id, std::bit_cast<uint32_t>(factor)});
+    } else if (what == op_type_vector && i[2] == scalar) {
+      vectors.insert(i[1]);
+    } else if ((what == op_divide || is_root(i)) && (i[1] == scalar || vectors.contains(i[1]))) {
+      made[at + 2] = next_id++;
+      append(made, i[1] == scalar ? op_multiply : op_vector_times_scalar, {i[1], i[2], made[at + 2], factor_id});
+    }
+  });
+  made[bound_word] = next_id;
+  return made;
+}
+
+} // namespace troupe::test
