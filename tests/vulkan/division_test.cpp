@@ -229,8 +229,8 @@ TEST_CASE("GPU Range has the CPU's elements", "[vulkan][sweep][divide]") {
 
 TEST_CASE("GPU Resize takes the CPU's nearest neighbours", "[vulkan][sweep][divide]") {
   const tensor x = whole_floats({1, 1, 1, 997}, 1, 0, 1 << 20);
-  int on_gpu =
-      0; // others are left to the CPU: no line through whole numbers gives the neighbours that float arithmetic finds
+  // Others are left to the CPU: no line through whole numbers gives the neighbours that float arithmetic finds.
+  int on_gpu = 0;
   for (const char* coordinates : {"half_pixel", "asymmetric", "align_corners", "pytorch_half_pixel"})
     for (const char* nearest : {"round_prefer_floor", "round_prefer_ceil", "floor", "ceil"})
       for (int64_t out : {331, 997, 1994, 2991, 70'001}) {
