@@ -1,6 +1,7 @@
 // troupe test: runs ONNX test cases (model.onnx beside test_data_set_N/{input,output}_N.pb) and compares.
 #include "cli/command.hpp"
 #include "cli/compare.hpp"
+#include "cli/fresh_engine.hpp"
 
 #include "loader/onnx_loader.hpp"
 #include "loader/tensor_file.hpp"
@@ -68,6 +69,8 @@ std::vector<fs::path> data_sets(const fs::path& folder) {
 int run_data_set(const session& model, const fs::path& set, const tolerance& allowed, case_result& result) {
   const named_tensors inputs = read_data_set(set, model.inputs());
   const run_result run = model.run(inputs);
+  for (const std::string& device : run.stats.lost_devices)
+    result.reason = fmt::format("{}: device '{}' was lost", set.filename().string(), device);
   result.nodes.clear();
   count_nodes(*model.plan_for(inputs), result.nodes);
   int compared = 0;
@@ -95,11 +98,11 @@ void run_case(engine& devices, const fs::path& folder, const test_arguments& arg
   result.outcome = result.reason.empty() ? verdict::passed : verdict::failed;
 }
 
-case_result test_case(engine& devices, const fs::path& folder, const test_arguments& args) {
+case_result test_case(fresh_engine& devices, const fs::path& folder, const test_arguments& args) {
   case_result result{.name = folder.string()};
   try {
     result.operators = operators_of(folder / "model.onnx");
-    run_case(devices, folder, args, result);
+    run_case(devices.get(), folder, args, result);
   } catch (const error& e) {
     result.outcome = e.code() == errc::unsupported ? verdict::unsupported : verdict::failed;
     result.reason = e.what();
@@ -148,7 +151,7 @@ void print_json(const std::vector<case_result>& results, const tally& total) {
 }
 
 void run_tests(const test_arguments& args) {
-  engine devices(args.engine());
+  fresh_engine devices(args.engine()); // a case that loses a device costs the others nothing
   std::vector<case_result> results;
   tally total{};
   for (const auto& path : args.paths)
