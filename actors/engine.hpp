@@ -149,7 +149,7 @@ public:
   /// that is gone.
   run_result run(named_tensors inputs, const run_options& options = {}) const;
 
-  /// Starts a run; the future throws what `run` throws.
+  /// Starts a run; the future throws what `run` throws. The inputs' bytes must not change before it is ready.
   std::future<run_result> run_async(named_tensors inputs, const run_options& options = {}) const;
 
   /// Makes outputs the inputs of the next run, and leaves them on their device between. Throws `errc::invalid_argument` where a
