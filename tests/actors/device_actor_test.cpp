@@ -100,7 +100,7 @@ TEST_CASE("a device answers every chunk once, in order, and shows progress", "[a
 }
 
 TEST_CASE("whether a device may hang is known when it is open", "[actors][C11]") {
-  CHECK(fixture({}).health->may_hang);
+  CHECK(fixture({}).health->may_hang.load());
   caf::actor_system_config config;
   config.set("scheduler.policy", caf::atom("testing"));
   caf::actor_system system(config);
@@ -111,7 +111,7 @@ TEST_CASE("whether a device may hang is known when it is open", "[actors][C11]")
   caf::anon_send_exit(cpu, caf::exit_reason::user_shutdown);
   while (dynamic_cast<caf::scheduler::test_coordinator&>(system.scheduler()).try_run_once()) {
   }
-  CHECK_FALSE(health->may_hang);
+  CHECK_FALSE(health->may_hang.load());
 }
 
 TEST_CASE("after a failed chunk a device drops its execution's later chunks, and no others", "[actors][C11][A13]") {

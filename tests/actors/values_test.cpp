@@ -67,10 +67,10 @@ TEST_CASE("a value that is put on a GPU behind other work is a copy of what it w
 }
 
 TEST_CASE("a device that works off a long queue takes and gives values", "[actors][C11]") {
-  engine e(engine_of({[] { return std::make_unique<slow_device>(50ms); }}, 250ms));
+  engine e(engine_of({[] { return std::make_unique<slow_device>(100ms); }}, 500ms));
   const session s = e.load(chain(1));
   std::vector<std::future<run_result>> running;
-  for (int i = 0; i < 12; ++i)
+  for (int i = 0; i < 8; ++i)
     running.push_back(s.run_async({{"x", filled({2, 3}, 1.f)}}));
   running.front().wait(); // the others are in the device's queue
   const device_tensor value = e.put(filled({3}, 7.f), "slow");
