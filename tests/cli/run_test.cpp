@@ -12,7 +12,7 @@ TEST_CASE("a time limit on the command line may be of any length, but not negati
     INFO(limit << ": " << r.output);
     CHECK(r.status == 0);
   }
-  const command_result refused = run_command(run + "-1");
+  const command_result refused = run_command(run + "-1", true);
   CHECK(refused.status == 2);
   CHECK_THAT(refused.output, Contains("--timeout"));
 }
