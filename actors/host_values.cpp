@@ -21,27 +21,22 @@ std::string ask(caf::actor_system& system, const device_handle& device, Request 
   self->monitor(device.actor);
   self->send(device.actor, std::move(request));
   silence_watch watch;
-  std::string why;
-  bool waits = true;
-  const auto end = [&](std::string_view reason) {
-    why = reason;
-    waits = false;
-  };
+  std::optional<std::string> ending; // empty text: the answer has come
   const auto look = [&] {
     if (watch.is_silent(*device.health, true, silence_watch::clock::now(), timeout))
-      end("it did not answer in time");
+      ending = "it did not answer in time";
     else if (device.health->lost)
-      end("another user lost it"); // its actor may hang, and never end
+      ending = "another user lost it"; // its actor may hang, and never end
   };
   look();
-  while (waits)
+  while (!ending)
     self->receive(
         [&](Answer& given) {
           answer = std::move(given);
-          end("");
+          ending = "";
         },
-        [&](const caf::down_msg&) { end("its actor has ended"); }, caf::after(look_interval(timeout)) >> look);
-  return why;
+        [&](const caf::down_msg&) { ending = "its actor has ended"; }, caf::after(look_interval(timeout)) >> look);
+  return *ending;
 }
 
 [[noreturn]] void report_lost(const device_handle& device, std::string_view purpose, std::string_view why) {
