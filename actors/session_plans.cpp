@@ -284,8 +284,11 @@ void session_plans::forget_bound_plans_of(const planned_model& planned) {
 }
 
 void session_plans::remove_device(size_t device) {
-  if (std::erase(usable_, device) > 0)
-    devices_changed();
+  if (std::erase(usable_, device) == 0)
+    return;
+  spilled_.erase_if(
+      [this](const planned_model_ptr& old) { return !is_current(*old); }); // runs in flight would find them
+  devices_changed();
 }
 
 void session_plans::lower_memory(size_t device, int64_t needed) {
@@ -304,7 +307,6 @@ void session_plans::restore_memory() {
 
 void session_plans::devices_changed() {
   specialisations_.for_each([](specialisation& s) { s.keys = {}; });
-  spilled_.erase_if([](const planned_model_ptr&) { return true; });
   forget_bound_plans();
 }
 
