@@ -286,8 +286,8 @@ void session_plans::forget_bound_plans_of(const planned_model& planned) {
 void session_plans::remove_device(size_t device) {
   if (std::erase(usable_, device) == 0)
     return;
-  spilled_.erase_if(
-      [this](const planned_model_ptr& old) { return !is_current(*old); }); // runs in flight would find them
+  // Runs in flight by plans for the device would find what has spilled to it.
+  spilled_.erase_if([this](const planned_model_ptr& old) { return !is_current(*old); });
   devices_changed();
 }
 
