@@ -9,8 +9,18 @@
 namespace troupe::actors {
 namespace {
 
+using namespace std::chrono_literals;
+
 /// An actor that may never end is given this long when the engine closes.
 constexpr auto lost_device_grace = std::chrono::milliseconds(200);
+/// Any other actor this long where devices may be silent for ever.
+constexpr std::chrono::milliseconds closing_limit = std::chrono::minutes(10);
+
+/// Checks the options; a device timeout that is no limit becomes zero.
+engine_options checked(engine_options options) {
+  options.device_timeout = time_limit(options.device_timeout, "engine_options::device_timeout").value_or(0ms);
+  return options;
+}
 
 std::unique_ptr<caf::actor_system_config> make_config(const engine_options& options) {
   auto config = std::make_unique<caf::actor_system_config>();
@@ -36,7 +46,7 @@ void abandon(abandoned_system what) {
 } // namespace
 
 actor_runtime::actor_runtime(const engine_options& options)
-    : options_(options), config_(make_config(options)), system_(std::make_unique<caf::actor_system>(*config_)),
+    : options_(checked(options)), config_(make_config(options)), system_(std::make_unique<caf::actor_system>(*config_)),
       host_(std::make_unique<host>(*system_)) {
   try {
     host_->open_devices(options);
@@ -92,8 +102,8 @@ void actor_runtime::close() {
 }
 
 bool actor_runtime::await_actors() const {
-  using namespace std::chrono_literals;
-  const auto limit = host_->any_lost() ? lost_device_grace : std::max(options_.device_timeout, lost_device_grace);
+  const auto silence = options_.device_timeout.count() > 0 ? options_.device_timeout : closing_limit;
+  const auto limit = host_->any_lost() ? lost_device_grace : std::max(silence, lost_device_grace);
   const auto end = std::chrono::steady_clock::now() + limit;
   auto pause = std::chrono::microseconds(20);
   while (system_->registry().running() > 0) {

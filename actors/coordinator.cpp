@@ -38,11 +38,14 @@ coordinator_ref::behavior_type coordinator(coordinator_state::pointer self, coor
 
 void coordinator_state::start_run(const run_request_ptr& request) {
   options_.plans->count_run();
-  if (request->options.timeout.count() > 0) {
-    request->deadline = now() + request->options.timeout;
-    arm_tick(*request->deadline);
-  }
-  if (const failure why = capture([&] { check_given_once(*request); }); why.failed())
+  const failure why = capture([&] {
+    check_given_once(*request);
+    if (const auto limit = time_limit(request->options.timeout, "run_options::timeout")) {
+      request->deadline = now() + *limit;
+      arm_tick(*request->deadline);
+    }
+  });
+  if (why.failed())
     return request->result.fail(why);
   notice_lost_devices();
   if (waiting_.empty())
@@ -90,8 +93,7 @@ void coordinator_state::start_segment(execution& e, uint32_t segment) {
   if (!reserve(e, *bound))
     return;
   installation& i = install(bound, e.planned());
-  ready_.clear();
-  e.start(bound, take_slot(i), ready_);
+  e.start(bound, take_slot(i));
   dispatch(e);
   advance(e); // where everything is known already
 }
@@ -99,10 +101,11 @@ void coordinator_state::start_segment(execution& e, uint32_t segment) {
 void coordinator_state::dispatch(execution& e) {
   const plan& p = e.source();
   batches_.resize(std::max(batches_.size(), p.devices.size()));
-  // `take` appends what becomes ready behind a chunk on the same device.
-  for (size_t i = 0; i < ready_.size(); ++i)
-    batches_[p.chunks[ready_[i]].device].works.push_back(e.take(ready_[i], ready_));
-  ready_.clear();
+  const failure why = capture([&] {
+    while (std::optional<chunk_work> work = e.take())
+      batches_[p.chunks[work->chunk].device].works.push_back(std::move(*work));
+  });
+  // What was taken counts as sent: it goes out even where the run ends here, and its answers end the execution.
   for (device_index d = 0; d < p.devices.size(); ++d) {
     if (batches_[d].works.empty())
       continue;
@@ -112,6 +115,8 @@ void coordinator_state::dispatch(execution& e) {
     else
       self_->send(devices_[e.planned()->devices[d]].handle.actor, std::move(batch));
   }
+  if (why.failed())
+    throw error(why.code, why.message);
 }
 
 void coordinator_state::advance(execution& e) {
@@ -146,7 +151,7 @@ void coordinator_state::on_chunk(chunk_ended& ended) {
                      {ended.result.code, fmt::format("device '{}' failed in {}: {}", devices_[device].handle.info.name,
                                                      e.describe_chunk(ended.chunk), ended.result.message)});
   const failure why = capture([&] {
-    e.complete(ended.chunk, ended.result, ready_);
+    e.complete(ended.chunk, ended.result);
     dispatch(e);
     advance(e);
   });

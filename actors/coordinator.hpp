@@ -16,8 +16,8 @@
 #pragma once
 
 #include "actors/control_flow.hpp"
-#include "actors/device_actor.hpp"
 #include "actors/execution.hpp"
+#include "actors/time_limits.hpp"
 
 namespace troupe::actors {
 
@@ -61,10 +61,8 @@ private:
   /// What the coordinator knows of a device.
   struct device_state {
     device_handle handle;
-    std::string lost_because;         // empty while it lives
-    uint64_t seen_progress = 0;       // of its health, when `silent_since` was set
-    clock::time_point silent_since;   // since when it has shown no progress while it has had work
-    bool has_work = false;            // at the last tick
+    std::string lost_because; // empty while it lives
+    silence_watch watch;
     std::vector<uint64_t> installing; // bound plans whose install it has not answered, retired ones included
   };
 
@@ -117,7 +115,8 @@ private:
   bool reserve(const execution& e, const bound_plan& bound);
   /// Returns whether what the session's bound plans hold, and one more slot for `bound`, is within every device's limit.
   bool fits(const planned_model& planned, const bound_plan& bound) const;
-  void retire_idle();
+  /// Lets go of bound plans that nobody runs, `wanted` aside: it is about to run.
+  void retire_idle(uint64_t wanted);
   installation& install(const bound_plan_ptr& bound, const planned_model_ptr& planned);
   void on_installed(const plan_installed& answer);
   uint32_t take_slot(installation& i);
@@ -131,18 +130,23 @@ private:
   /// Ends what still goes on for a run that has been answered: its execution and those of bodies.
   void end_all(const run_request_ptr& request);
   void lose_device(size_t device, const std::string& why);
+  /// Starts a run over from its inputs, by a plan for the devices as they are.
+  void start_over(const run_request_ptr& request);
   /// Where a device lacked memory for its part of a bound plan: lets go of bound plans that nobody runs, or, where that was not
   /// it, plans with less memory; starts the bound plan's executions over. Returns whether that was the failure.
   bool make_room(size_t device, const bound_plan_ptr& bound, const failure& why);
   /// Starts an execution over whose next segment does not fit, by a plan in which it does; between segments nothing of it is in
-  /// flight. Throws where there is no such plan.
+  /// flight. A body's alone starts over, where its plan is for the devices as they are. Throws where there is no such plan.
   void start_over_spilled(execution& e, const memory_shortage& why);
   /// Where other runs are in flight, whose memory comes back: lets the execution's run wait until one of them has ended.
   /// Returns whether it waits.
   bool wait_for_memory(const execution& e);
-  /// Ends a run that waits for memory; returns whether it does.
+  /// Returns whether executions of other runs are in the book: each wakes those that wait when it ends.
+  bool others_in_flight(const run_request_ptr& request) const;
+  /// Ends a run that waits for memory; returns whether it does. Those behind it may have room where it had none.
   bool end_waiting(uint64_t ticket, const failure& why);
-  /// Starts the runs that wait for memory again, the first first, until one has to wait; not `ended` itself.
+  /// Starts the runs that wait for memory again, the first first, until one has to wait. `ended` is the run of an execution that has
+  /// left the book, or null: where it waits itself, for what others hold, it goes on waiting for them.
   void resume_waiting(const run_request_ptr& ended);
   void notice_lost_devices();
   void on_down(const caf::down_msg& down);
@@ -153,7 +157,6 @@ private:
   /// Sees to it that devices are looked at while runs are in flight.
   void watch_devices();
   bool has_work(size_t device) const;
-  std::chrono::nanoseconds tick_interval() const;
   /// Throws `errc::device_lost`, naming all, where no device is left.
   void check_device_left() const;
   clock::time_point now() const;
@@ -171,7 +174,7 @@ private:
 
   /// A control-flow chunk that has begun.
   struct running_control {
-    std::vector<tensor> operands;     // until the flow begins
+    chunk_work work;                  // until the flow begins
     std::optional<control_flow> flow; // null before that
     int64_t started_ns = 0;
   };
@@ -191,8 +194,7 @@ private:
   std::unordered_map<uint64_t, slot_pool> slots_;            // by layout id
   std::map<chunk_place, running_control> controls_;
   std::vector<run_request_ptr> waiting_; // for memory that other runs hold
-  std::vector<chunk_id> ready_;          // scratch of `dispatch`
-  std::vector<run_chunks> batches_;      // scratch of `dispatch`, by plan device
+  std::vector<run_chunks> batches_;      // scratch of `dispatch`, by plan device; empty outside of it
   std::optional<clock::time_point> next_tick_;
   bool closing_ = false;
 };

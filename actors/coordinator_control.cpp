@@ -23,9 +23,7 @@ const planned_model_ptr& body_of(const execution& e, chunk_id chunk, size_t inde
 
 void coordinator_state::start_control(execution& e, chunk_work work) {
   const chunk_place place{e.id(), work.chunk};
-  running_control& control = controls_[place];
-  control.started_ns = now_ns();
-  control.operands = e.control_operands(work);
+  controls_.emplace(place, running_control{.work = std::move(work), .flow = std::nullopt, .started_ns = now_ns()});
   self_->send(self_, continue_control{place.execution, place.chunk});
 }
 
@@ -39,7 +37,7 @@ void coordinator_state::go_on(const chunk_place& place) {
   const failure why = capture([&] {
     std::optional<control_flow>& flow = control->second.flow;
     if (!flow)
-      flow.emplace(control_node(e, place.chunk), std::move(control->second.operands));
+      flow.emplace(control_node(e, place.chunk), e.control_operands(std::exchange(control->second.work, {})));
     auto call = flow->next();
     if (!call)
       return finish_control(e, place);
@@ -51,8 +49,16 @@ void coordinator_state::go_on(const chunk_place& place) {
 }
 
 void coordinator_state::start_body(execution& e, const chunk_place& place, control_flow::body_call call) {
-  prepared_run prepared = options_.plans->prepare_body(body_of(e, place.chunk, call.body), call.inputs,
-                                                       e.prepared().symbols, memory_of(e.request()));
+  const planned_model_ptr planned = body_of(e, place.chunk, call.body);
+  prepared_run prepared;
+  try {
+    prepared = options_.plans->prepare_body(planned, call.inputs, e.prepared().symbols, memory_of(e.request()));
+  } catch (const memory_shortage&) {
+    if (options_.plans->is_current(*planned))
+      throw;
+    const auto request = run_request_ptr(e.request()); // the execution ends here
+    return start_over(request);
+  }
   auto fresh =
       std::make_unique<execution>(e.request(), std::move(prepared), options_.completion, place, std::move(call.inputs));
   execution& body = *fresh;
@@ -108,7 +114,7 @@ void coordinator_state::finish_control(execution& e, const chunk_place& place) {
                               .kernel = fmt::format("bodies: {}", flow.executed())});
   controls_.erase(place);
   e.end_chunk(place.chunk);
-  e.complete(place.chunk, result, ready_);
+  e.complete(place.chunk, result);
   dispatch(e);
   advance(e);
 }

@@ -60,10 +60,10 @@ void coordinator_state::lose_device(size_t device, const std::string& why) {
   options_.plans->remove_device(device);
   retire_evicted();
   std::vector<run_request_ptr> again = take_fetching_from(device);
-  for (execution_id id :
-       executions_where([&](const execution& e) { return index_in(*e.planned(), device).has_value(); })) {
+  for (execution_id id : executions_where([&](const execution& e) { return runs_on(*e.planned(), device); })) {
     execution& e = *executions_.at(id);
-    e.forget_device(*index_in(*e.planned(), device));
+    if (const auto index = index_in(*e.planned(), device))
+      e.forget_device(*index);
     if (!e.stopped() && std::find(again.begin(), again.end(), e.request()) == again.end()) {
       e.request()->stats.lost_devices.push_back(lost.handle.info.name);
       again.push_back(e.request());
@@ -71,10 +71,13 @@ void coordinator_state::lose_device(size_t device, const std::string& why) {
     if (e.stopped())
       drain(e);
   }
-  for (const run_request_ptr& request : again) {
-    end_all(request);
-    start_attempt(request);
-  }
+  for (const run_request_ptr& request : again)
+    start_over(request);
+}
+
+void coordinator_state::start_over(const run_request_ptr& request) {
+  end_all(request);
+  start_attempt(request);
 }
 
 bool coordinator_state::make_room(size_t device, const bound_plan_ptr& bound, const failure& why) {
@@ -114,9 +117,11 @@ bool coordinator_state::make_room(size_t device, const bound_plan_ptr& bound, co
 }
 
 void coordinator_state::start_over_spilled(execution& e, const memory_shortage& why) {
+  const auto request = run_request_ptr(e.request()); // the execution ends here
+  if (!options_.plans->is_current(*e.planned()))
+    return start_over(request);
   options_.plans->spill(e.prepared(), why);
   retire_evicted();
-  const auto request = run_request_ptr(e.request()); // the execution ends here
   const std::optional<chunk_place> purpose = e.purpose();
   e.abort();
   drain(e);
@@ -128,19 +133,23 @@ void coordinator_state::start_over_spilled(execution& e, const memory_shortage& 
 
 bool coordinator_state::wait_for_memory(const execution& e) {
   const auto request = run_request_ptr(e.request());
-  const auto is_other = [&](const auto& entry) { return entry.second->request() != request; };
-  if (std::none_of(executions_.begin(), executions_.end(), is_other))
+  if (!others_in_flight(request))
     return false;
   end_all(request);
   waiting_.push_back(request);
   return true;
 }
 
+bool coordinator_state::others_in_flight(const run_request_ptr& request) const {
+  return std::any_of(executions_.begin(), executions_.end(),
+                     [&](const auto& entry) { return entry.second->request() != request; });
+}
+
 void coordinator_state::resume_waiting(const run_request_ptr& ended) {
   const std::vector<run_request_ptr> queue = std::exchange(waiting_, {});
   auto next = queue.begin();
   for (bool waits = false; next != queue.end() && !waits; ++next)
-    if (*next == ended) {
+    if (*next == ended && others_in_flight(ended)) {
       waiting_.push_back(*next);
     } else {
       start_attempt(*next);
@@ -156,6 +165,7 @@ bool coordinator_state::end_waiting(uint64_t ticket, const failure& why) {
     return false;
   (*found)->result.fail(why);
   waiting_.erase(found);
+  resume_waiting(nullptr);
   return true;
 }
 
@@ -185,11 +195,6 @@ coordinator_state::clock::time_point coordinator_state::now() const {
   return self_->clock().now();
 }
 
-std::chrono::nanoseconds coordinator_state::tick_interval() const {
-  using namespace std::chrono_literals;
-  return std::clamp<std::chrono::nanoseconds>(options_.device_timeout / 4, 1ms, 1s);
-}
-
 void coordinator_state::arm_tick(clock::time_point at) {
   if (next_tick_ && *next_tick_ <= at)
     return;
@@ -209,7 +214,7 @@ void coordinator_state::on_tick() {
 
 void coordinator_state::watch_devices() {
   if (options_.device_timeout.count() > 0 && !(executions_.empty() && fetching_.empty()))
-    arm_tick(now() + tick_interval());
+    arm_tick(now() + look_interval(options_.device_timeout));
 }
 
 void coordinator_state::check_deadlines(clock::time_point time) {
@@ -251,12 +256,7 @@ void coordinator_state::check_devices(clock::time_point time) {
     device_state& device = devices_[d];
     if (!device.lost_because.empty())
       continue;
-    const uint64_t progress = device.handle.health->progress;
-    const bool had_work = std::exchange(device.has_work, has_work(d));
-    if (!had_work || progress != device.seen_progress)
-      device.silent_since = time;
-    device.seen_progress = progress;
-    if (device.has_work && time - device.silent_since >= options_.device_timeout)
+    if (device.watch.is_silent(*device.handle.health, has_work(d), time, options_.device_timeout))
       lose_device(d, fmt::format("it did not answer for {} ms", options_.device_timeout.count()));
   }
 }

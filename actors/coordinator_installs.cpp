@@ -16,7 +16,7 @@ bool coordinator_state::reserve(const execution& e, const bound_plan& bound) {
   const bool has_slot = slots != slots_.end() && !slots->second.free.empty();
   if (has_slot || fits(*e.planned(), bound))
     return true;
-  retire_idle();
+  retire_idle(bound.id);
   // Where nobody else could give back any, the device has the last word.
   return fits(*e.planned(), bound) || !wait_for_memory(e);
 }
@@ -38,10 +38,10 @@ bool coordinator_state::fits(const planned_model& planned, const bound_plan& bou
   return true;
 }
 
-void coordinator_state::retire_idle() {
+void coordinator_state::retire_idle(uint64_t wanted) {
   std::vector<uint64_t> idle;
   for (const auto& [id, i] : installations_)
-    if (i.in_use == 0)
+    if (i.in_use == 0 && id != wanted)
       idle.push_back(id);
   options_.plans->forget_bound_plans(idle);
   retire_evicted();

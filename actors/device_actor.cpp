@@ -42,6 +42,7 @@ device_opened open(pointer self) {
     if (!state.owned)
       state.owned = state.make();
     expects(state.owned != nullptr, "a device factory returned nothing");
+    state.health->may_hang = state.owned->may_hang();
   });
   if (why.failed())
     return {{}, std::move(why)};
@@ -123,11 +124,11 @@ void fetch(pointer self, const fetch_tensor& request) {
     answer({.code = why.code, .message = why.message});
 }
 
-tensor_put put(pointer self, const put_tensor& request) {
+void put(pointer self, const put_tensor& request) {
   tensor_put answer;
   answer.why = capture([&] { answer.value = self->state.owned->put(request.value); });
   ++self->state.health->progress;
-  return answer;
+  self->send(caf::actor_cast<put_sink>(self->current_sender()), std::move(answer));
 }
 
 } // namespace
@@ -142,7 +143,7 @@ device_ref::behavior_type device_actor(pointer self, device_factory make, std::s
       [=](const end_execution& request) { self->state.dropped->remove(request.execution); },
       [=](const retire_plan& request) { capture([&] { self->state.owned->retire(request.bound_plan); }); },
       [=](const fetch_tensor& request) { fetch(self, request); },
-      [=](const put_tensor& request) { return put(self, request); },
+      [=](const put_tensor& request) { put(self, request); },
       [=](query_stats) {
         device_stats stats;
         capture([&] { stats = self->state.owned->stats(); });

@@ -21,6 +21,8 @@ struct device_health {
   std::atomic<bool> lost{false};
   /// Grows with every answer of the device: a device that does not answer while it has work is silent.
   std::atomic<uint64_t> progress{0};
+  /// Whether silence may mean that it is gone; set when the device is opened, see `device::may_hang`.
+  std::atomic<bool> may_hang{true};
 };
 
 /// An open device as coordinators know it.

@@ -82,6 +82,14 @@ device_tensor engine::put(const tensor& value, const std::string& device) const 
   return state_->runtime->put(value, device);
 }
 
+std::vector<std::string> engine::lost_devices() const {
+  std::vector<std::string> names;
+  for (const device_handle& d : state_->runtime->devices().devices())
+    if (d.health->lost)
+      names.push_back(d.info.name);
+  return names;
+}
+
 std::string engine::no_gpu_because() const {
   return state_->runtime->devices().no_gpu_because();
 }

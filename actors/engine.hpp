@@ -35,7 +35,9 @@ struct engine_options {
   /// Worker threads of the actor system.
   unsigned scheduler_threads = 2;
   /// A device that has work and shows no progress for this long counts as lost and is abandoned; its runs are done again on
-  /// the other devices. Must exceed the longest chunk.
+  /// the other devices. Must exceed what a GPU takes for its longest chunk and to load a model's weights; a CPU is never silent,
+  /// however long it computes. Zero, as well as more than a hundred years: devices are waited for without end, and for ten minutes when
+  /// the engine closes.
   std::chrono::milliseconds device_timeout = std::chrono::minutes(10);
   /// Bytes that plans may use, by device name, where that is less than the device has.
   std::map<std::string, int64_t> memory;
@@ -73,7 +75,7 @@ struct run_options {
   named_device_tensors device_inputs;
   /// Outputs to leave on the device that makes them: they are in `run_result::kept`, not in `outputs`.
   std::vector<std::string> keep;
-  /// Longest time the run may take, zero for no limit; then the run ends with `errc::timeout`.
+  /// Longest time the run may take; then it ends with `errc::timeout`. Zero, as well as more than a hundred years: no limit.
   std::chrono::milliseconds timeout{0};
   /// Ends the run with `errc::cancelled` when a stop is requested.
   std::stop_token cancel;
@@ -141,12 +143,13 @@ public:
   const std::vector<value_info>& inputs() const;
   const std::vector<value_info>& outputs() const;
 
-  /// Runs the model. Throws `errc::invalid_input` for inputs that are missing, extra, or of wrong type or shape;
+  /// Runs the model. Throws `errc::invalid_input` for inputs that are missing, extra, or of wrong type or shape,
+  /// `errc::invalid_argument` for options that cannot be;
   /// `errc::device_failed`, `device_lost`, `timeout` as the run ends. `errc::device_lost` too where an input lies on a device
   /// that is gone.
   run_result run(named_tensors inputs, const run_options& options = {}) const;
 
-  /// Starts a run; the future throws what `run` throws.
+  /// Starts a run; the future throws what `run` throws. The inputs' bytes must not change before it is ready.
   std::future<run_result> run_async(named_tensors inputs, const run_options& options = {}) const;
 
   /// Makes outputs the inputs of the next run, and leaves them on their device between. Throws `errc::invalid_argument` where a
@@ -194,6 +197,7 @@ private:
 /// All the devices of one process (see the top of this file).
 class engine {
 public:
+  /// Opens the devices. Throws `errc::invalid_argument` for options that cannot be, and what opening a device throws.
   explicit engine(const engine_options& options = {});
   ~engine();
   engine(engine&&) noexcept;
@@ -213,9 +217,13 @@ public:
   /// `errc::device_lost` where the device is gone, `errc::invalid_argument` where it is not one of this engine's.
   tensor fetch(const device_tensor& value) const;
 
-  /// Returns a copy of a tensor in the memory of the device called `device`, to be an input of many runs. Throws
+  /// Returns a copy of a tensor in the memory of the device called `device`, to be an input of many runs: the tensor's own bytes may
+  /// change afterwards. Behind much queued work it takes as long as that. Throws
   /// `errc::invalid_argument`, `errc::out_of_memory`, `errc::device_lost`.
   device_tensor put(const tensor& value, const std::string& device) const;
+
+  /// Returns the names of the devices that have been lost so far: nothing runs there any more. A new engine may find them well.
+  std::vector<std::string> lost_devices() const;
 
   /// Returns why "all" means no GPU on this machine, in words for a person; empty where it means one.
   std::string no_gpu_because() const;

@@ -74,16 +74,22 @@ execution::execution(run_request_ptr request, prepared_run prepared, completion_
     values_[ids[i]] = std::move(inputs[i]);
 }
 
-void execution::start(bound_plan_ptr bound, uint32_t slot, std::vector<chunk_id>& ready) {
+void execution::start(bound_plan_ptr bound, uint32_t slot) {
   bound_ = std::move(bound);
   slot_ = slot;
   for (value_id v : planned()->awaited_outputs)
     if (source().producer[v] < 0 && bound_->known[v].defined())
       store(v, bound_->known[v]);
-  ready_.start(bound_->segment, ready);
+  ready_.start(bound_->segment, ready_chunks_);
 }
 
-chunk_work execution::take(chunk_id id, std::vector<chunk_id>& ready) {
+std::optional<chunk_work> execution::take() {
+  if (next_ == ready_chunks_.size()) {
+    ready_chunks_.clear();
+    next_ = 0;
+    return std::nullopt;
+  }
+  const chunk_id id = ready_chunks_[next_++];
   const chunk& c = source().chunks[id];
   chunk_work work{
       .bound_plan = bound_->id, .chunk = id, .execution = id_, .slot = slot_, .timed = traced(), .stop = stop_};
@@ -93,9 +99,9 @@ chunk_work execution::take(chunk_id id, std::vector<chunk_id>& ready) {
   for (value_id v : c.uploads)
     add_upload(v, c.device, work);
   work.destinations = destinations_of(c);
-  sent_[id] = true;
+  ready_.sent(id, ready_chunks_);
+  sent_[id] = true; // whatever throws above, it is not sent
   ++in_flight_[c.device];
-  ready_.sent(id, ready);
   return work;
 }
 
@@ -142,7 +148,7 @@ std::string execution::home_of(const chunk& c) const {
   return device.kind == device_kind::control ? "host" : device.name;
 }
 
-void execution::complete(chunk_id id, chunk_result& result, std::vector<chunk_id>& ready) {
+void execution::complete(chunk_id id, chunk_result& result) {
   const chunk& c = source().chunks[id];
   check_downloads(c, result);
   busy_ns_[c.device] += result.busy_ns;
@@ -156,7 +162,7 @@ void execution::complete(chunk_id id, chunk_result& result, std::vector<chunk_id
     bind_data_symbols(source(), v, kept ? kept->dims() : result.downloads[i].dims(), prepared_.symbols);
     store(v, std::move(result.downloads[i]), std::move(kept));
   }
-  ready_.completed(id, ready);
+  ready_.completed(id, ready_chunks_);
 }
 
 void execution::store(value_id v, tensor bytes, device_tensor resident) {
@@ -275,7 +281,7 @@ run_trace execution::take_trace() {
           .bodies = std::move(bodies_)};
 }
 
-std::vector<tensor> execution::control_operands(chunk_work& work) const {
+std::vector<tensor> execution::control_operands(const chunk_work& work) const {
   const chunk& c = source().chunks[work.chunk];
   const graph& program = *source().program;
   std::vector<tensor> operands;

@@ -2,7 +2,8 @@
 //
 // Life: `start` a segment, `take` its ready chunks, `complete` each; when the segment is finished, start the next one. Values
 // that a later chunk needs are held here, as host tensors, until the last chunk that uploads them has been taken; so are those
-// that lie on a device, as inputs or because the run keeps them, which chunks of that device read there. An attempt ends early by `stop`; chunks that devices still hold are then only counted (`drained`).
+// that lie on a device, as inputs or because the run keeps them, which chunks of that device read there. An attempt ends early by
+// `stop`; chunks that devices still hold are then only counted (`drained`).
 #pragma once
 
 #include "actors/run_request.hpp"
@@ -47,15 +48,16 @@ public:
   /// What is executed; its symbols are all that are known so far: what the next segment is bound to.
   prepared_run& prepared() { return prepared_; }
 
-  /// Begins a segment on an arena slot; appends its first ready chunks.
-  void start(bound_plan_ptr bound, uint32_t slot, std::vector<chunk_id>& ready);
+  /// Begins a segment on an arena slot: its first chunks are ready.
+  void start(bound_plan_ptr bound, uint32_t slot);
 
-  /// Returns a ready chunk's work, counting it as sent; appends chunks that this makes ready.
-  chunk_work take(chunk_id chunk, std::vector<chunk_id>& ready);
+  /// Returns the work of the chunk that has been ready longest, counting it as sent: chunks behind it on its device may be ready
+  /// from then on. Nullopt where none is ready.
+  std::optional<chunk_work> take();
 
-  /// Takes what a chunk produced; appends chunks that this makes ready. Throws `errc::internal` where the downloads are not
+  /// Takes what a chunk produced: other chunks may be ready from then on. Throws `errc::internal` where the downloads are not
   /// those that the plan names.
-  void complete(chunk_id chunk, chunk_result& result, std::vector<chunk_id>& ready);
+  void complete(chunk_id chunk, chunk_result& result);
 
   /// Returns whether the chunk has been sent and not ended; then counts it as ended. False: the message is spurious.
   bool end_chunk(chunk_id chunk);
@@ -72,7 +74,7 @@ public:
   std::vector<tensor> outputs() const;
 
   /// Returns the operands of a control-flow chunk's node, in its order; undefined where absent.
-  std::vector<tensor> control_operands(chunk_work& work) const;
+  std::vector<tensor> control_operands(const chunk_work& work) const;
   /// Returns the dims that the plan states for a value, 0 where they are not known.
   shape dims_or_empty(value_id v) const;
   /// Adds what an execution of a body cost to this one's costs.
@@ -126,6 +128,8 @@ private:
   bound_plan_ptr bound_;
   uint32_t slot_ = 0;
   ready_set ready_;
+  std::vector<chunk_id> ready_chunks_; // those from `next_` on have not been taken
+  size_t next_ = 0;
   std::shared_ptr<std::atomic<bool>> stop_ = std::make_shared<std::atomic<bool>>(false);
   std::vector<tensor> values_; // by value: on the host
   std::unordered_map<value_id, device_tensor> residents_;

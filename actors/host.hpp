@@ -41,7 +41,8 @@ public:
   /// Asks all devices for their counters. A device that is lost, or too busy to answer soon, has zeros.
   std::vector<device_stats> stats() const;
 
-  /// Returns a host copy of a value, or a value on a device; see `engine`. A device that is silent for `timeout` counts as lost.
+  /// Returns a host copy of a value, or a value on a device; see `engine`. A device that is silent for `timeout` counts as lost; zero
+  /// for no limit.
   tensor fetch(const device_tensor& value, std::chrono::milliseconds timeout) const;
   device_tensor put(const tensor& value, const std::string& device, std::chrono::milliseconds timeout) const;
 

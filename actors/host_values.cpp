@@ -1,5 +1,6 @@
 // Values between the caller and the devices, outside of runs.
 #include "actors/host.hpp"
+#include "actors/time_limits.hpp"
 
 #include <caf/actor_system.hpp>
 #include <caf/scoped_actor.hpp>
@@ -11,9 +12,31 @@
 namespace troupe::actors {
 namespace {
 
-/// A time of zero means no limit elsewhere; here a caller blocks, so there is one.
-std::chrono::milliseconds limit_of(std::chrono::milliseconds timeout) {
-  return timeout.count() > 0 ? timeout : std::chrono::minutes(10);
+/// Asks a device for something and waits for the answer, of type `Answer`, however much work is queued before it. Returns why none
+/// comes: the device is gone, or silent for `timeout`; empty where `answer` is filled.
+template <class Answer, class Request>
+std::string ask(caf::actor_system& system, const device_handle& device, Request request,
+                std::chrono::milliseconds timeout, Answer& answer) {
+  caf::scoped_actor self{system};
+  self->monitor(device.actor);
+  self->send(device.actor, std::move(request));
+  silence_watch watch;
+  std::optional<std::string> ending; // empty text: the answer has come
+  const auto look = [&] {
+    if (watch.is_silent(*device.health, true, silence_watch::clock::now(), timeout))
+      ending = "it did not answer in time";
+    else if (device.health->lost)
+      ending = "another user lost it"; // its actor may hang, and never end
+  };
+  look();
+  while (!ending)
+    self->receive(
+        [&](Answer& given) {
+          answer = std::move(given);
+          ending = "";
+        },
+        [&](const caf::down_msg&) { ending = "its actor has ended"; }, caf::after(look_interval(timeout)) >> look);
+  return *ending;
 }
 
 [[noreturn]] void report_lost(const device_handle& device, std::string_view purpose, std::string_view why) {
@@ -42,27 +65,10 @@ tensor host::fetch(const device_tensor& value, std::chrono::milliseconds timeout
   const std::string purpose =
       fmt::format("give back a value of type {} and shape {}", to_string(value->type()), to_string(value->dims()));
   const device_handle& device = living(value->device(), purpose);
-  caf::scoped_actor self{system_};
-  self->monitor(device.actor);
-  self->send(device.actor, fetch_tensor{value, 0, {}});
-  fetch_result result{.code = errc::device_lost, .message = "it did not answer in time"};
-  uint64_t seen_progress = device.health->progress;
-  bool waits = true;
-  const auto end = [&] { waits = false; };
-  while (waits)
-    self->receive(
-        [&](tensor_fetched& answer) {
-          result = std::move(answer.result);
-          end();
-        },
-        [&](const caf::down_msg&) {
-          result.message = "its actor has ended";
-          end();
-        },
-        caf::after(limit_of(timeout)) >> [&] { // behind much work it is not silent
-          if (std::exchange(seen_progress, device.health->progress) == seen_progress)
-            end();
-        });
+  tensor_fetched answer;
+  if (const std::string why = ask(system_, device, fetch_tensor{value, 0, {}}, timeout, answer); !why.empty())
+    report_lost(device, purpose, why);
+  fetch_result& result = answer.result;
   if (result.ok())
     return std::move(result.value);
   if (result.code == errc::device_lost)
@@ -74,10 +80,9 @@ device_tensor host::put(const tensor& value, const std::string& name, std::chron
   if (!value.defined())
     fail(errc::invalid_argument, "what is to be put on device '{}' holds no tensor", name);
   const device_handle& device = living(name, "take a value");
-  tensor_put answer{{}, {errc::device_lost, "it did not answer in time"}};
-  caf::scoped_actor self{system_};
-  self->request(device.actor, limit_of(timeout), put_tensor{value})
-      .receive([&](tensor_put& given) { answer = std::move(given); }, [](const caf::error&) {});
+  tensor_put answer;
+  if (const std::string why = ask(system_, device, put_tensor{value}, timeout, answer); !why.empty())
+    report_lost(device, "take a value", why);
   if (!answer.why.failed())
     return answer.value;
   if (answer.why.code == errc::device_lost)

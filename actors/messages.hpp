@@ -58,7 +58,7 @@ struct fetch_tensor {
   std::string input;   // of the run
 };
 
-/// Sent by the host for `engine::put`. Answered with `tensor_put`.
+/// Sent by the host for `engine::put`. Answered with `tensor_put` to the sender, unless the device dies before.
 struct put_tensor {
   tensor value;
 };
@@ -129,13 +129,15 @@ struct continue_control {
 
 // -- interfaces ------------------------------------------------------------------------------------------------------------
 
-using device_ref =
-    caf::typed_actor<caf::replies_to<open_device>::with<device_opened>, caf::reacts_to<install_plan>,
-                     caf::reacts_to<run_chunks>, caf::reacts_to<end_execution>, caf::reacts_to<retire_plan>,
-                     caf::reacts_to<fetch_tensor>, caf::replies_to<put_tensor>::with<tensor_put>,
-                     caf::replies_to<query_stats>::with<device_stats>>;
+using device_ref = caf::typed_actor<caf::replies_to<open_device>::with<device_opened>, caf::reacts_to<install_plan>,
+                                    caf::reacts_to<run_chunks>, caf::reacts_to<end_execution>,
+                                    caf::reacts_to<retire_plan>, caf::reacts_to<fetch_tensor>,
+                                    caf::reacts_to<put_tensor>, caf::replies_to<query_stats>::with<device_stats>>;
 
-/// What a device actor sends its answers to.
+/// What a device actor answers `put_tensor` to.
+using put_sink = caf::typed_actor<caf::reacts_to<tensor_put>>;
+
+/// What a device actor sends its answers to coordinators.
 using completion_sink =
     caf::typed_actor<caf::reacts_to<plan_installed>, caf::reacts_to<chunk_ended>, caf::reacts_to<tensor_fetched>>;
 

@@ -193,6 +193,14 @@ void check_bindings(const model& m, const std::vector<output_binding>& bindings)
   }
 }
 
+bool runs_on(const planned_model& p, size_t device) {
+  for (size_t d = 0; d < p.devices.size(); ++d)
+    if (p.devices[d] == device && p.used[d])
+      return true;
+  return std::any_of(p.bodies.begin(), p.bodies.end(),
+                     [&](const planned_model_ptr& body) { return runs_on(*body, device); });
+}
+
 void describe_plan(planned_model& p) {
   const plan& compiled = *p.compiled;
   const graph& program = *compiled.program;

@@ -67,6 +67,9 @@ struct planned_model {
   std::map<value_id, tensor> control_constants; // operands of control-flow nodes
 };
 
+/// Returns whether the plan, or that of one of its bodies, runs anything on a device (an index among the engine's devices).
+bool runs_on(const planned_model& p, size_t device);
+
 /// Fills all of `p` that follows from `p.compiled` and `p.bodies`, names and devices aside.
 void describe_plan(planned_model& p);
 

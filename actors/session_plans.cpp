@@ -130,19 +130,20 @@ plan_options session_plans::options_for(const bindings& symbols, bool stay) cons
           .values_stay = stay};
 }
 
-std::shared_ptr<planned_model> session_plans::describe_body(std::shared_ptr<const plan> compiled) {
+std::shared_ptr<planned_model> session_plans::describe_body(std::shared_ptr<const plan> compiled,
+                                                            const std::vector<size_t>& devices) {
   auto result = std::make_shared<planned_model>();
   result->serial = ++plans_made_;
   result->compiled = std::move(compiled);
-  result->devices = usable_;
+  result->devices = devices;
   for (const planned_body& body : result->compiled->bodies)
-    result->bodies.push_back(describe_body(body.compiled));
+    result->bodies.push_back(describe_body(body.compiled, devices));
   describe_plan(*result);
   return result;
 }
 
 planned_model_ptr session_plans::describe(std::shared_ptr<const plan> compiled) {
-  std::shared_ptr<planned_model> result = describe_body(std::move(compiled));
+  std::shared_ptr<planned_model> result = describe_body(std::move(compiled), usable_);
   for (const value_info& output : model_->outputs)
     result->output_names.push_back(output.name);
   return result;
@@ -176,6 +177,8 @@ void session_plans::bind_first(prepared_run& run) {
   try {
     run.bound = bind(run, 0);
   } catch (const memory_shortage& e) {
+    if (!is_current(*run.asked))
+      throw;
     spill(run, e);
     run.source = *spilled_.find(run.key);
     run.bound = bind(run, 0);
@@ -184,7 +187,7 @@ void session_plans::bind_first(prepared_run& run) {
 
 void session_plans::spill(const prepared_run& run, const memory_shortage& why) {
   const auto start = steady::now();
-  auto made = describe_body(plan_that_fits(*run.asked->compiled, run.symbols, run.taken, why));
+  auto made = describe_body(plan_that_fits(*run.asked->compiled, run.symbols, run.taken, why), run.asked->devices);
   made->output_names = run.asked->output_names;
   stats_.plan_ms += milliseconds_since(start);
   spilled_.insert(run.key, std::move(made), [this](const planned_model_ptr& old) { forget_bound_plans_of(*old); });
@@ -281,8 +284,11 @@ void session_plans::forget_bound_plans_of(const planned_model& planned) {
 }
 
 void session_plans::remove_device(size_t device) {
-  if (std::erase(usable_, device) > 0)
-    devices_changed();
+  if (std::erase(usable_, device) == 0)
+    return;
+  // Runs in flight by plans for the device would find what has spilled to it.
+  spilled_.erase_if([this](const planned_model_ptr& old) { return !is_current(*old); });
+  devices_changed();
 }
 
 void session_plans::lower_memory(size_t device, int64_t needed) {

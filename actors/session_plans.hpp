@@ -51,6 +51,10 @@ public:
   prepared_run prepare_body(const planned_model_ptr& body, std::span<const tensor> inputs, const bindings& around,
                             std::vector<int64_t> taken);
 
+  /// Returns whether a plan is for the devices as they are: none of them has been removed since. What spills goes to the devices of
+  /// its plan, so bodies of another plan cannot spill any more: `prepare_body` throws `memory_shortage` then.
+  bool is_current(const planned_model& planned) const { return planned.devices == usable_; }
+
   /// Returns a segment of the run's plan bound to its symbols, from the cache where it is there; sets `run.cached` to false
   /// where it was not. Throws `memory_shortage` where it does not fit: see `spill`.
   bound_plan_ptr bind(prepared_run& run, uint32_t segment);
@@ -97,7 +101,9 @@ private:
   /// there.
   planned_model_ptr plan_of(specialisation& s, bool stay, bool* cached);
   planned_model_ptr describe(std::shared_ptr<const plan> compiled);
-  std::shared_ptr<planned_model> describe_body(std::shared_ptr<const plan> compiled);
+  /// `devices` are the plan's, see `planned_model`.
+  std::shared_ptr<planned_model> describe_body(std::shared_ptr<const plan> compiled,
+                                               const std::vector<size_t>& devices);
   plan_options options_for(const bindings& symbols, bool stay) const;
   /// Whether plans depend on where values lie between runs: some device copies beside work.
   bool copies_matter() const;

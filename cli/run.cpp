@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <iostream>
 
 namespace troupe::cli {
@@ -62,13 +63,17 @@ void print(const run_result& result, const session_stats& stats, double flops) {
   fmt::print(" (load {:.1f} ms, rewrite {:.1f} ms, plan {:.1f} ms)\n", stats.load_ms, stats.rewrite_ms, stats.plan_ms);
 }
 
+/// Seconds as a run's limit: zero alone is none, so less than a millisecond becomes one.
+std::chrono::milliseconds limit_of(double seconds) {
+  const double ms = std::ceil(seconds * 1000);
+  return ms < 1e15 ? std::chrono::milliseconds(static_cast<int64_t>(ms)) : std::chrono::milliseconds::max();
+}
+
 void run_model(const run_arguments& args) {
   engine devices(args.engine());
   const session model = open_model(devices, args);
   const named_tensors inputs = complete_inputs(model.inputs(), given_inputs(model, args), args.dim_values(), args.seed);
-  const run_result result =
-      model.run(inputs, {.timeout = std::chrono::milliseconds(static_cast<int64_t>(args.timeout_s * 1000)),
-                         .trace = !args.trace.empty()});
+  const run_result result = model.run(inputs, {.timeout = limit_of(args.timeout_s), .trace = !args.trace.empty()});
   write_trace(args.trace, result.trace);
   if (!args.output.empty()) {
     std::filesystem::create_directories(args.output);

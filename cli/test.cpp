@@ -1,6 +1,7 @@
 // troupe test: runs ONNX test cases (model.onnx beside test_data_set_N/{input,output}_N.pb) and compares.
 #include "cli/command.hpp"
 #include "cli/compare.hpp"
+#include "cli/fresh_engine.hpp"
 #include "cli/progress.hpp"
 
 #include "base/printable.hpp"
@@ -69,6 +70,8 @@ std::vector<fs::path> data_sets(const fs::path& folder) {
 int run_data_set(const session& model, const fs::path& set, const tolerance& allowed, case_result& result) {
   const named_tensors inputs = read_data_set(set, model.inputs());
   const run_result run = model.run(inputs);
+  for (const std::string& device : run.stats.lost_devices)
+    result.reason = fmt::format("{}: device '{}' was lost", set.filename().string(), device);
   result.nodes.clear();
   count_nodes(*model.plan_for(inputs), result.nodes);
   int compared = 0;
@@ -96,11 +99,11 @@ void run_case(engine& devices, const fs::path& folder, const test_arguments& arg
   result.outcome = result.reason.empty() ? verdict::passed : verdict::failed;
 }
 
-case_result test_case(engine& devices, const fs::path& folder, const test_arguments& args) {
+case_result test_case(fresh_engine& devices, const fs::path& folder, const test_arguments& args) {
   case_result result{.name = folder.string()};
   try {
     result.operators = operators_of(folder / "model.onnx");
-    run_case(devices, folder, args, result);
+    run_case(devices.get(), folder, args, result);
   } catch (const error& e) {
     result.outcome = e.code() == errc::unsupported ? verdict::unsupported : verdict::failed;
     result.reason = e.what();
@@ -148,7 +151,7 @@ nlohmann::json to_json(const std::vector<case_result>& results, const tally& tot
   return out;
 }
 
-std::vector<case_result> test_cases(engine& devices, const test_arguments& args, const interrupts& stop) {
+std::vector<case_result> test_cases(fresh_engine& devices, const test_arguments& args, const interrupts& stop) {
   std::vector<fs::path> folders;
   for (const auto& path : args.paths)
     std::ranges::move(find_cases(path), std::back_inserter(folders));
@@ -169,7 +172,7 @@ std::vector<case_result> test_cases(engine& devices, const test_arguments& args,
 
 void run_tests(const test_arguments& args) {
   const interrupts stop;
-  engine devices(args.engine());
+  fresh_engine devices(args.engine()); // a case that loses a device costs the others nothing
   const std::vector<case_result> results = test_cases(devices, args, stop);
   tally total{};
   for (const case_result& r : results)

@@ -148,7 +148,9 @@ device_tensor residents::put(const tensor& value, timeline& queue) {
   VkBufferCopy region{0, to.offset, static_cast<VkDeviceSize>(bytes)};
   VkBuffer from = VK_NULL_HANDLE;
   if (imports_.available()) {
-    copy->host = imports_.in_block(value);
+    // Not the block of the caller, who may change its bytes before the GPU reads them.
+    copy->host = imports_.make(value.type(), value.dims());
+    std::memcpy(copy->host.mutable_data(), value.data(), static_cast<size_t>(bytes));
     const host_imports::place host = imports_.place_of(copy->host);
     from = host.buffer;
     region.srcOffset = host.offset;

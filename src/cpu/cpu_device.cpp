@@ -27,6 +27,8 @@ public:
 
   const device_info& info() const override { return info_; }
 
+  bool may_hang() const override { return false; }
+
   void install(bound_plan_ptr bound, device_index self) override {
     const uint64_t id = bound->id;
     const uint64_t layout = bound->layout->id;

@@ -139,7 +139,12 @@ public:
 
   /// Copies a host tensor to the device, for chunks submitted later. Throws `errc::out_of_memory`, and `errc::invalid_argument`
   /// where the device cannot hold its type.
-  virtual device_tensor put(const tensor& value) { return make_host_resident(value, info().name); }
+  /// The tensor's bytes are not read after the return: the caller may change them.
+  virtual device_tensor put(const tensor& value) { return copy_to_host_resident(value, info().name); }
+
+  /// Returns whether a call or a chunk may never end, for reasons outside of this library: a GPU, its driver, another host. What
+  /// computes in this process alone is alive as long as it computes, however long that is.
+  virtual bool may_hang() const { return true; }
 
   virtual device_stats stats() const = 0;
 };

@@ -49,4 +49,7 @@ using named_device_tensors = std::map<std::string, device_tensor>;
 /// Returns a handle to a tensor in the host's memory, as made by `device`. Nothing is copied.
 device_tensor make_host_resident(tensor host, std::string device);
 
+/// Returns a handle to a copy of a tensor, in the host's memory. Throws `errc::out_of_memory`.
+device_tensor copy_to_host_resident(const tensor& host, std::string device);
+
 } // namespace troupe

@@ -23,6 +23,26 @@ chunk_result failing(errc code, const std::string& message) {
   return {.code = code, .message = message};
 }
 
+/// x → both halves of it, "low" and "high"; Relu of the high half, then of the low one.
+graph halves() {
+  model_builder b;
+  const value_id x = b.input("x", {4});
+  graph g = b.build();
+  std::vector<value_id> values;
+  for (const char* name : {"low", "high", "of high", "of low"})
+    values.push_back(g.add_value({.name = name}));
+  g.add_node({.name = "split", .op_type = "Split", .inputs = {x}, .outputs = {values[0], values[1]}});
+  g.add_node({.name = "first", .op_type = "Relu", .inputs = {values[1]}, .outputs = {values[2]}});
+  g.add_node({.name = "second", .op_type = "Relu", .inputs = {values[0]}, .outputs = {values[3]}});
+  g.outputs = {values[0], values[2], values[3]};
+  return g;
+}
+
+/// A value that only "d0" can read.
+struct distant final : resident {
+  explicit distant(shape dims) : resident(dtype::float32, std::move(dims), "d0") {}
+};
+
 } // namespace
 
 TEST_CASE("all chunks without a dependency start as one batch, each once", "[actors][A4][A13]") {
@@ -206,4 +226,28 @@ TEST_CASE("a device that cannot install is an error that names it; the next run 
   CHECK(s.log(0).installs.size() == 2);
   s.complete_all();
   CHECK(next.get().outputs.size() == 1);
+}
+
+TEST_CASE("a run that fails while its chunks are sent leaves nothing behind for the next", "[actors][C11]") {
+  const std::vector<placement_pin> pins{{"split", "d0"}, {"first", "d1"}, {"second", "d2"}};
+  deterministic_session s(halves(), 3, {.pins = pins, .fuse = false});
+  auto result = s.run(one_input({4}), {.keep = {"low"}});
+  s.settle();
+  const chunk_work work = s.log(0).chunks.at(0);
+  s.log(0).chunks.clear();
+  // The device keeps the low half, but does not give it to the host as it was told to: d2's chunk lacks its upload.
+  s.send({work.execution,
+          work.chunk,
+          {.downloads = {{}, floats({2}, {3, 4})}, .kept = {std::make_shared<distant>(shape{2}), nullptr}}});
+  CHECK(error_of(result).code() == errc::internal);
+  REQUIRE(s.log(1).chunks.size() == 1); // taken before that: so it is sent, for nothing
+  CHECK(s.log(1).chunks.at(0).stop->load());
+  s.complete(1, failing(errc::cancelled, "dropped"));
+  CHECK(s.log(1).ended == std::vector{work.execution});
+  auto next = s.run(one_input({4}));
+  s.settle();
+  s.complete_all();
+  CHECK(next.get().outputs.size() == 3);
+  CHECK(s.log(1).batches == std::vector<size_t>{1, 1});
+  CHECK(s.log(0).installs.size() == 1);
 }

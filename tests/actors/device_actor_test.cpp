@@ -1,5 +1,6 @@
 // The device actor under CAF's testing scheduler, over devices that run nothing or fail on order.
 #include "actors/device_actor.hpp"
+#include "cpu/cpu_device.hpp"
 #include "device/fault_device.hpp"
 #include "device/null_device.hpp"
 #include "ops/registry.hpp"
@@ -96,6 +97,21 @@ TEST_CASE("a device answers every chunk once, in order, and shows progress", "[a
   CHECK(f.log.chunks[1].execution == 2);
   CHECK(f.log.chunks[2].result.downloads.at(0).dims() == shape{2, 3});
   CHECK(f.health->progress == before + 3);
+}
+
+TEST_CASE("whether a device may hang is known when it is open", "[actors][C11]") {
+  CHECK(fixture({}).health->may_hang.load());
+  caf::actor_system_config config;
+  config.set("scheduler.policy", caf::atom("testing"));
+  caf::actor_system system(config);
+  const auto health = std::make_shared<device_health>();
+  const device_ref cpu = system.spawn(
+      device_actor, [] { return make_cpu_device("cpu"); }, health);
+  caf::anon_send(cpu, open_device{});
+  caf::anon_send_exit(cpu, caf::exit_reason::user_shutdown);
+  while (dynamic_cast<caf::scheduler::test_coordinator&>(system.scheduler()).try_run_once()) {
+  }
+  CHECK_FALSE(health->may_hang.load());
 }
 
 TEST_CASE("after a failed chunk a device drops its execution's later chunks, and no others", "[actors][C11][A13]") {

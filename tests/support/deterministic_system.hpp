@@ -45,7 +45,7 @@ inline actors::device_ref::behavior_type scripted_device(actors::device_ref::poi
       [=](const end_execution& m) { log->ended.push_back(m.execution); },
       [=](const retire_plan& m) { log->retired.push_back(m.bound_plan); },
       [=](const fetch_tensor& m) { log->fetches.push_back(m); },
-      [](const put_tensor&) { return tensor_put{}; },
+      [](const put_tensor&) {},
       [](query_stats) { return device_stats{}; },
   };
 }

@@ -28,7 +28,8 @@ void reference_device::fetch(const device_tensor& value, const fetch_done& done)
 
 device_tensor reference_device::put(const tensor& value) {
   uploaded_bytes_ += value.bytes();
-  return std::make_shared<const own_value>(value, info_.name, resident_bytes_);
+  return std::make_shared<const own_value>(copy_to_host_resident(value, info_.name)->host(), info_.name,
+                                           resident_bytes_);
 }
 
 void reference_device::give_back(const chunk_work& work, size_t download, const tensor& value, chunk_result& result) {
