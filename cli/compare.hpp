@@ -22,8 +22,8 @@ struct comparison {
   std::string difference;
 };
 
-/// Compares element by element: type and dims must be equal, NaN equals NaN, infinities equal themselves, strings and
-/// booleans must be equal.
+/// Compares element by element: type and dims must be equal, NaN equals NaN, infinities equal themselves; 8-bit floats,
+/// strings and booleans must be equal.
 comparison compare(const tensor& got, const tensor& want, const tolerance& allowed);
 
 } // namespace troupe::cli
