@@ -25,7 +25,7 @@ struct comparison {
   std::string difference;
 };
 
-/// Compares element by element: type and dims must be equal, NaN equals NaN, infinities equal themselves; integers,
+/// Compares element by element: type and dims must be equal, NaN equals NaN, infinities equal themselves; integers, 8-bit floats,
 /// strings and booleans must be equal.
 comparison compare(const tensor& got, const tensor& want, const tolerance& allowed);
 

@@ -29,7 +29,8 @@ install_packages() {
   rm -f "$log"
 }
 
-# Builds a preset, with what follows handed to `cmake --build` (--target NAME…); prints a line every tenth of the work, and the compiler's words only when it fails.
+# Builds a preset (what follows goes to `cmake --build`: --target NAME…); prints a line every tenth of the work, and the compiler's
+# words only when it fails.
 build_preset() {
   local preset=$1 log=$root/build/$1.log
   shift

@@ -9,6 +9,8 @@ import pathlib
 import numpy as np
 
 FLOAT, INT64 = 1, 7
+CODES = {np.dtype(t): code for t, code in
+         ((np.float32, FLOAT), (np.uint8, 2), (np.int8, 3), (np.int32, 6), (np.int64, INT64), (np.bool_, 9))}
 
 
 def varint(value):
@@ -32,7 +34,7 @@ def field(number, value):
 
 
 def tensor(name, array, raw=True):
-    code = {np.dtype(np.float32): FLOAT, np.dtype(np.int64): INT64}[array.dtype]
+    code = CODES[array.dtype]
     out = b"".join(field(1, d) for d in array.shape) + field(2, code) + field(8, name)
     if raw:
         return out + field(9, array.tobytes())
@@ -47,6 +49,10 @@ def attribute(name, value):
         return out + field(3, value) + field(20, 2)
     if isinstance(value, float):
         return out + field(2, value) + field(20, 1)
+    if isinstance(value, bytes):  # a graph
+        return out + field(6, value) + field(20, 5)
+    if isinstance(value, str):
+        return out + field(4, value) + field(20, 3)
     return out + b"".join(field(8, v) for v in value) + field(20, 7)
 
 
@@ -60,10 +66,13 @@ def value_info(name, dims, code=FLOAT):
     return field(1, name) + field(2, field(1, field(1, code) + field(2, shape)))
 
 
-def model(name, nodes, initializers, inputs, outputs):
-    graph = b"".join(field(1, n) for n in nodes) + field(2, name) + b"".join(field(5, t) for t in initializers)
-    graph += b"".join(field(11, i) for i in inputs) + b"".join(field(12, o) for o in outputs)
-    return field(1, 8) + field(2, "troupe tests") + field(7, graph) + field(8, field(1, "") + field(2, 17))
+def graph(name, nodes, initializers, inputs, outputs):
+    out = b"".join(field(1, n) for n in nodes) + field(2, name) + b"".join(field(5, t) for t in initializers)
+    return out + b"".join(field(11, i) for i in inputs) + b"".join(field(12, o) for o in outputs)
+
+
+def model(*parts):
+    return field(1, 8) + field(2, "troupe tests") + field(7, graph(*parts)) + field(8, field(1, "") + field(2, 17))
 
 
 def small_cnn(rng):
