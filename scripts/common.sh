@@ -11,13 +11,13 @@ say_time() { say "$(basename "$0"): $SECONDS s"; }
 say() { printf '\033[1m== %s\033[0m\n' "$*"; }
 die() { printf 'error: %s\n' "$*" >&2; exit 1; }
 
-# Installs the Debian packages that are missing; does nothing, quickly, when all are there.
+# Installs the Debian packages that are missing, those named beside packages.txt too; does nothing, quickly, when all are there.
 install_packages() {
   local missing=() package
   command -v dpkg-query >/dev/null || { say "not a Debian system: install what scripts/packages.txt lists yourself"; return; }
   while read -r package; do
     dpkg-query -W -f='${Status}' "$package" 2>/dev/null | grep -q 'ok installed' || missing+=("$package")
-  done < <(grep -v '^#' "$root/scripts/packages.txt")
+  done < <(grep -v '^#' "$root/scripts/packages.txt"; [ $# -eq 0 ] || printf '%s\n' "$@")
   [ ${#missing[@]} -eq 0 ] && return
   say "installing ${#missing[@]} packages: ${missing[*]}"
   local sudo=() log

@@ -48,6 +48,8 @@ public:
       run(work, result);
     } catch (const error& e) {
       result = {.code = e.code(), .message = e.what()};
+    } catch (const std::bad_alloc&) {
+      result = {.code = errc::out_of_memory, .message = "host memory: a kernel cannot allocate what it needs"};
     } catch (const std::exception& e) {
       result = {.code = errc::device_failed, .message = e.what()};
     }

@@ -58,6 +58,12 @@ private:
     return plan_.storage[n.outputs[0]] != n.outputs[0];
   }
 
+  /// A call whose outputs have no element computes nothing, however large their other dims are.
+  static bool makes_nothing(const kernel_request& r) {
+    return std::all_of(r.outputs.begin(), r.outputs.end(),
+                       [](const operand& o) { return !o.present() || (!o.unsized && volume(o.dims) == 0); });
+  }
+
   void prepare_node(chunk_id id, const chunk& c, node_id index, prepared_chunk& out) {
     const node& n = program_.nodes[index];
     if (is_free(c, n))
@@ -67,6 +73,12 @@ private:
       request.inputs.push_back(operand_of(c, v));
     for (value_id v : n.outputs)
       request.outputs.push_back(operand_of(c, v));
+    if (makes_nothing(request)) {
+      for (value_id v : n.outputs)
+        if (v != no_value)
+          define(c, v, id, out);
+      return;
+    }
     chosen_kernel chosen = choose_kernel(request);
     prepared_step step{.run = std::move(chosen.run), .kernel_name = chosen.name, .call = index};
     step.first_operand = static_cast<uint32_t>(out.operands.size());

@@ -68,21 +68,17 @@ tensor as_numpy_type(const tensor& t) {
 
 } // namespace
 
-named_tensor read_pb(const std::filesystem::path& file) {
-  const auto mapped = mapped_file::open(file);
-  return with_file(file, [&] {
-    scanned_message scanned = scan_wire(mapped->bytes(), wire_root::tensor);
-    onnx::TensorProto proto;
-    if (mapped->bytes().empty() ||
-        !proto.ParsePartialFromArray(scanned.message.data(), static_cast<int>(scanned.message.size())))
-      fail(errc::invalid_model, "it is not a serialized tensor");
-    // Without an owner the tensor copies its bytes: the file may change later.
-    tensor_reader reader({nullptr, mapped->bytes(), ""}, std::move(scanned), {});
-    return named_tensor{proto.name(), reader.read(proto).value};
-  });
+named_tensor parse_pb(std::span<const std::byte> bytes) {
+  scanned_message scanned = scan_wire(bytes, wire_root::tensor);
+  onnx::TensorProto proto;
+  if (bytes.empty() || !proto.ParsePartialFromArray(scanned.message.data(), static_cast<int>(scanned.message.size())))
+    fail(errc::invalid_model, "it is not a serialized tensor");
+  // Without an owner the tensor copies its bytes: the file may change later.
+  tensor_reader reader({nullptr, bytes, ""}, std::move(scanned), {});
+  return named_tensor{proto.name(), reader.read(proto).value};
 }
 
-void write_pb(const std::filesystem::path& file, const std::string& name, const tensor& value) {
+std::string make_pb(const std::string& name, const tensor& value) {
   onnx::TensorProto proto;
   proto.set_name(name);
   proto.set_data_type(static_cast<int>(value.type()));
@@ -90,13 +86,22 @@ void write_pb(const std::filesystem::path& file, const std::string& name, const 
     proto.add_dims(d);
   constexpr int64_t most_bytes = (int64_t{1} << 31) - (1 << 20); // protobuf's limit
   if (value.bytes() > most_bytes)
-    fail(errc::unsupported, "{}: {} bytes are too many for a .pb file; use .npy", file.string(), value.bytes());
+    fail(errc::unsupported, "{} bytes are too many for a .pb file; use .npy", value.bytes());
   if (value.type() == dtype::string)
     for (const auto& text : value.values<std::string>())
       proto.add_string_data(text);
   else
     proto.set_raw_data(value.data(), static_cast<size_t>(value.bytes()));
-  write_file(file, proto.SerializeAsString(), {});
+  return proto.SerializeAsString();
+}
+
+named_tensor read_pb(const std::filesystem::path& file) {
+  const auto mapped = mapped_file::open(file);
+  return with_file(file, [&] { return parse_pb(mapped->bytes()); });
+}
+
+void write_pb(const std::filesystem::path& file, const std::string& name, const tensor& value) {
+  write_file(file, with_file(file, [&] { return make_pb(name, value); }), {});
 }
 
 tensor read_npy(const std::filesystem::path& file) {

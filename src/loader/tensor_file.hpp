@@ -14,7 +14,12 @@ struct named_tensor {
   tensor value;
 };
 
-/// Reads a serialized TensorProto. Throws `errc::io`, `errc::invalid_model`, `errc::unsupported` (sequences, optionals).
+/// Reads a serialized TensorProto. Throws `errc::invalid_model`, `errc::unsupported` (sequences, optionals).
+named_tensor parse_pb(std::span<const std::byte> bytes);
+/// Returns a serialized TensorProto; throws `errc::unsupported` for what is too large for one.
+std::string make_pb(const std::string& name, const tensor& value);
+
+/// The same with a file. Throw `errc::io` too.
 named_tensor read_pb(const std::filesystem::path& file);
 void write_pb(const std::filesystem::path& file, const std::string& name, const tensor& value);
 

@@ -4,6 +4,7 @@
 
 #include "ops/registry.hpp"
 
+#include <algorithm>
 #include <unordered_map>
 
 namespace troupe {
@@ -43,6 +44,9 @@ std::vector<tensor> evaluate(const op_def& def, const attributes& attrs, std::sp
       out[i].type = v.type; // data-dependent: the kernel allocates it
     }
   }
+  // Without elements there is nothing to compute, however large the other dims are.
+  if (std::all_of(results.begin(), results.end(), [](const tensor& t) { return t.defined() && t.size() == 0; }))
+    return results;
   kernel_context context(attrs, in, out);
   def.reference(context);
   for (size_t i = 0; i < output_count; ++i)

@@ -133,10 +133,11 @@ void max_pool(kernel_context& c) {
   });
 }
 
-/// Returns how many taps of output `o` lie in the input or its padding.
-int64_t padded_taps(const window_axis& a, int64_t o) {
+/// Returns how many taps of output `o` lie in the input or its padding: a double, because the product over three axes may not fit 64
+/// bits.
+double padded_taps(const window_axis& a, int64_t o) {
   const int64_t room = a.in + a.pad_end - a.start(o);
-  return std::max<int64_t>(0, std::min(a.kernel, (room + a.dilation - 1) / a.dilation));
+  return static_cast<double>(std::max<int64_t>(0, std::min(a.kernel, (room + a.dilation - 1) / a.dilation)));
 }
 
 void average_pool(kernel_context& c) {
@@ -154,9 +155,9 @@ void average_pool(kernel_context& c) {
         sum += value;
         ++count;
       });
-      if (include_pad)
-        count = padded_taps(axes[0], od) * padded_taps(axes[1], oh) * padded_taps(axes[2], ow);
-      out[at] = count ? static_cast<C>(sum / static_cast<double>(count)) : C(0);
+      const double taps = include_pad ? padded_taps(axes[0], od) * padded_taps(axes[1], oh) * padded_taps(axes[2], ow)
+                                      : static_cast<double>(count);
+      out[at] = taps > 0 ? static_cast<C>(sum / taps) : C(0);
     });
     out.commit();
   });

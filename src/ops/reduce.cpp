@@ -6,6 +6,7 @@
 #include "ops/reduce.hpp"
 #include "ops/families.hpp"
 #include "ops/operand.hpp"
+#include "tensor/convert.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -13,6 +14,15 @@
 
 namespace troupe {
 namespace {
+
+/// Returns a result that was computed in double; what an integer cannot hold saturates.
+template <class T>
+T rounded(double result) {
+  if constexpr (std::is_integral_v<T>)
+    return to_integer<T>(result);
+  else
+    return static_cast<T>(result);
+}
 
 // Each reduction: its accumulator for element type T, how an element enters it, and what comes out.
 
@@ -88,7 +98,7 @@ struct reduce_l2 : reduce_sum {
   }
   template <class T>
   static T finish(double a, int64_t) {
-    return static_cast<T>(std::sqrt(a));
+    return rounded<T>(std::sqrt(a));
   }
 };
 
@@ -102,7 +112,7 @@ struct reduce_log_sum : reduce_sum {
   }
   template <class T>
   static T finish(double a, int64_t) {
-    return static_cast<T>(std::log(a));
+    return rounded<T>(std::log(a));
   }
 };
 
@@ -130,7 +140,7 @@ struct reduce_log_sum_exp {
   }
   template <class T>
   static T finish(const state& a, int64_t) {
-    return static_cast<T>(a.largest + std::log(a.sum));
+    return rounded<T>(a.largest + std::log(a.sum));
   }
 };
 

@@ -130,6 +130,12 @@ resample_taps taps_of(const resample_options& options, const resample_axis& axis
   const int64_t radius = radius_of(options, shrink);
   taps.count = 2 * radius;
   const auto total = static_cast<size_t>(checked_mul(axis.out, taps.count));
+  // Taps grow with 1 / scale and outputs with scale, so that their product is a few times the larger size, unless a region that is far
+  // larger than the input is scaled down.
+  constexpr double usual_taps = 64;
+  if (static_cast<double>(total) > usual_taps * static_cast<double>(axis.in + axis.out + 64))
+    fail(errc::unsupported, "resizing {} elements to {} by a scale of {} takes too many taps", axis.in, axis.out,
+         axis.scale);
   taps.indices.resize(total);
   taps.weights.resize(total);
   for (int64_t o = 0; o < axis.out; ++o) {

@@ -125,6 +125,12 @@ groups group_rows(const std::vector<T>& rows, int64_t count, int64_t run, bool s
   return by_position;
 }
 
+/// Rows without elements are all equal, however many there are.
+groups empty_rows(int64_t count, bool with_groups) {
+  return count == 0 ? groups{}
+                    : groups{{0}, std::vector<int64_t>(static_cast<size_t>(with_groups ? count : 0)), {count}};
+}
+
 void write_indices(kernel_context& c, size_t output, const std::vector<int64_t>& values) {
   if (c.has_output(output))
     std::copy(values.begin(), values.end(), output_of(c, output, {static_cast<int64_t>(values.size())}).as<int64_t>());
@@ -142,7 +148,8 @@ void unique(kernel_context& c) {
   const int64_t run = outer * inner;
   for (int64_t i = 0; i < in.size(); ++i)
     rows[static_cast<size_t>(i / inner % count * run + i / (inner * count) * inner + i % inner)] = in.as<T>()[i];
-  const groups g = group_rows(rows, count, run, c.attrs().integer("sorted", 1) != 0);
+  const groups g =
+      run == 0 ? empty_rows(count, c.has_output(2)) : group_rows(rows, count, run, c.attrs().integer("sorted", 1) != 0);
   dims[along] = static_cast<int64_t>(g.first.size());
   T* y = output_of(c, 0, dims).template as<T>();
   for (int64_t i = 0; i < dims[along]; ++i)

@@ -71,7 +71,8 @@ std::shared_ptr<const saved_plan> parse_saved_plan(std::string_view text, const 
   const json root = parse(text, reader);
   const json& version = reader.member(root, "troupe_plan", "the file");
   if (version != saved_plan_version)
-    reader.refuse("plan version {} is not known; this troupe reads version {}", version.dump(), saved_plan_version);
+    reader.refuse("plan version {} is not known; this troupe reads version {}",
+                  version.is_number() ? version.dump() : "that is no number", saved_plan_version);
   auto saved = std::make_shared<saved_plan>();
   saved->source = source;
   saved->structure = reader.text(reader.member(root, "model", "the file"), "structure", "\"model\"");

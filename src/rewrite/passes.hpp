@@ -38,6 +38,7 @@ void simplify(graph& g, const rewrite_options& options);
 /// Makes every graph output the output of a node, each of its own (Identity where needed), and removes what no output needs.
 void finish_outputs(graph& g);
 
+bool modernise_broadcasts(graph_editor& e);
 bool remove_noops(graph_editor& e);
 bool merge_common(graph_editor& e);
 bool merge_reshapes(graph_editor& e);

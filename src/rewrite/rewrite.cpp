@@ -12,6 +12,7 @@ using pass = bool (*)(graph_editor&);
 
 /// Always done, in this order, until nothing changes.
 constexpr auto clean_up = std::to_array<pass>({
+    modernise_broadcasts,
     remove_noops,
     merge_common,
     merge_reshapes,

@@ -128,6 +128,39 @@ TEST_CASE("names that are missing or defined twice, cycles, wrong arity", "[load
   CHECK_THAT(error_after([](auto& m) { m.mutable_graph()->mutable_node(0)->add_output("z"); }), Contains("2 outputs"));
 }
 
+TEST_CASE("operands that an operator cannot do without are refused where they are left out", "[loader]") {
+  const auto with_node = [](const std::string& op, const std::vector<std::string>& inputs, int64_t opset) {
+    return error_after([&](auto& m) {
+      m.mutable_opset_import(0)->set_version(opset);
+      add_node(*m.mutable_graph(), op, inputs, {"z"});
+      m.mutable_graph()->mutable_output(0)->set_name("z");
+    });
+  };
+  for (int64_t opset : {6, 17}) {
+    CHECK_THAT(with_node("Greater", {"y", ""}, opset), Contains("invalid_model") && Contains("input 1 is missing"));
+    CHECK_THAT(with_node("Add", {"", "y"}, opset), Contains("input 0 is missing"));
+    CHECK_THAT(with_node("Concat", {"y", ""}, opset), Contains("input 1 is missing"));
+  }
+  CHECK(with_node("Clip", {"y", "", "y"}, 17).empty()); // these may be left out
+}
+
+TEST_CASE("a first output that is left out is refused, but for recurrent operators", "[loader]") {
+  const auto with_node = [](const std::string& op, const std::vector<std::string>& inputs) {
+    return error_after([&](auto& m) {
+      auto& g = *m.mutable_graph();
+      for (const char* name : {"w", "r", "s"})
+        *g.add_initializer() = raw_floats(name, {1, 1, 1}, {1});
+      add_node(g, op, inputs, {"", "z"});
+      g.mutable_output(0)->set_name("z");
+    });
+  };
+  for (const char* op : {"MaxPool", "Dropout"})
+    CHECK_THAT(with_node(op, {"y"}), Contains("invalid_model") && Contains("output 0 is left out"));
+  CHECK_THAT(with_node("LayerNormalization", {"y", "s"}), Contains("output 0 is left out"));
+  CHECK_THAT(with_node("BatchNormalization", {"y", "s", "s", "s", "s"}), Contains("output 0 is left out"));
+  CHECK(with_node("GRU", {"y", "w", "r"}).empty());
+}
+
 TEST_CASE("inputs of impossible types and dims", "[loader]") {
   const auto with_dim = [](int64_t d) {
     return error_after([&](auto& m) {

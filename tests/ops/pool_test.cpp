@@ -35,6 +35,17 @@ TEST_CASE("AveragePool counts padding only where asked, and never what lies behi
   CHECK(run(1) == std::vector<double>{1, 5, 8}); // the last window reaches one element beyond the input
 }
 
+TEST_CASE("AveragePool counts more taps than 64 bits hold", "[ops]") {
+  constexpr int64_t k = 2'147'483'000;
+  const auto attrs = attrs_of({{"kernel_shape", int_list{k, k, k}},
+                               {"strides", int_list{k, k, k}},
+                               {"pads", int_list{9, 9, 9, k, k, k}},
+                               {"count_include_pad", int64_t{1}}});
+  tensor x(dtype::float64, {1, 1, 1, 1, 1});
+  *x.mutable_data<double>() = 1e28;
+  CHECK(elements(run_op("AveragePool", 19, attrs, {x})[0])[0] == Approx(1.009742872747854));
+}
+
 TEST_CASE("Global pools reduce each plane", "[ops]") {
   const tensor x = floats({1, 2, 2, 2}, {1, 2, 3, 4, 3, 4, 0, 0});
   CHECK(elements(run_op("GlobalAveragePool", 1, {}, {x})[0]) == std::vector<double>{2.5, 1.75});

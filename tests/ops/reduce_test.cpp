@@ -64,6 +64,15 @@ TEST_CASE("Integer sums are exact and NaN is never lost", "[ops]") {
   CHECK(std::isnan(elements(run_op("ReduceMax", 18, {}, {floats({3}, {1, NAN, 2})})[0])[0]));
 }
 
+TEST_CASE("Norms and logarithms of integers are integers, whatever comes out", "[ops]") {
+  const auto of = [](const char* op, const tensor& x) { return run_op(op, 18, {}, {x})[0].values<int64_t>()[0]; };
+  CHECK(of("ReduceL2", longs({3, 4})) == 5);
+  CHECK(of("ReduceL2", longs({INT64_MAX, INT64_MAX})) == INT64_MAX);
+  CHECK(of("ReduceLogSum", longs({0})) == INT64_MIN);
+  CHECK(of("ReduceLogSum", longs({-1})) == 0); // no number
+  CHECK(of("ReduceLogSumExp", longs({INT64_MIN, INT64_MIN})) == INT64_MIN);
+}
+
 TEST_CASE("Known shape arithmetic stays known", "[ops]") {
   graph g;
   const value_id in = g.add_value({.name = "s", .type = dtype::int64, .dims = symbolic_shape{2}});

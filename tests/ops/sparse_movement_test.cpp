@@ -75,6 +75,14 @@ TEST_CASE("Resize of a symbolic dim by a float scale is exact", "[ops]") {
   CHECK((*g.values[n.outputs[0]].dims)[1].evaluate({{"h", 7}}) == 4);
 }
 
+TEST_CASE("Resize refuses a region that is a billion times the input", "[ops]") {
+  attributes attrs = with("mode", std::string("linear"));
+  attrs.set("coordinate_transformation_mode", std::string("tf_crop_and_resize"));
+  attrs.set("antialias", int64_t{1});
+  CHECK_THROWS_WITH(call("Resize", {reals({1}, {5}), reals({2}, {0, 1e9f}), reals({1}, {1.1e-6f})}, attrs),
+                    Catch::Contains("too many taps"));
+}
+
 TEST_CASE("Resize refuses scales and sizes that make no sense", "[ops]") {
   const tensor x = reals({1, 1, 2, 2}, {1, 2, 3, 4});
   CHECK_THROWS_AS(call("Resize", {x, {}, reals({4}, {1, 1, 0, 2})}), error);
@@ -110,6 +118,18 @@ TEST_CASE("Outputs whose size depends on the data are allocated by the kernel", 
   CHECK(numbers(parts[1]) == std::vector<int64_t>{0, 1, 3});
   CHECK(numbers(parts[2]) == std::vector<int64_t>{0, 1, 1, 2, 0});
   CHECK(numbers(parts[3]) == std::vector<int64_t>{2, 2, 1});
+}
+
+TEST_CASE("Unique rows without elements are one, however many there are", "[ops]") {
+  const auto first_rows = [](shape dims, size_t outputs) {
+    return call("Unique", {tensor(dtype::float32, std::move(dims))}, with("axis", int64_t{0}), outputs);
+  };
+  CHECK(first_rows({int64_t{1} << 40, 0}, 1)[0].dims() == shape{1, 0});
+  CHECK(first_rows({0, 3}, 1)[0].dims() == shape{0, 3});
+  const auto parts = first_rows({3, 0}, 4);
+  CHECK(to_int64(parts[1].view()) == std::vector<int64_t>{0});
+  CHECK(to_int64(parts[2].view()) == std::vector<int64_t>{0, 0, 0});
+  CHECK(to_int64(parts[3].view()) == std::vector<int64_t>{3});
 }
 
 TEST_CASE("NonMaxSuppression drops overlapping boxes", "[ops]") {

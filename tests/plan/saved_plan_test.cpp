@@ -6,6 +6,7 @@
 #include "plan/graphs.hpp"
 #include "plan/print.hpp"
 #include "support/catch.hpp"
+#include "support/thrown.hpp"
 
 #include <nlohmann/json.hpp>
 
@@ -145,6 +146,19 @@ TEST_CASE("what is wrong with a saved plan is named", "[plan][B1][D8]") {
   CHECK_THROWS_WITH(parse_saved_plan("{\"chunks\": [", "cut.json"), Contains("cut.json: not a plan: "));
   CHECK_THROWS_WITH(parse_saved_plan("[]", "list.json"), Contains("list.json: the file has no \"troupe_plan\""));
   CHECK_THROWS_WITH(read_saved_plan("no/such/file.json"), Contains("'no/such/file.json' cannot be read"));
+}
+
+TEST_CASE("a saved plan may nest as deep as it likes", "[plan][B1][D8]") {
+  constexpr size_t deep = 1'000'000; // whatever takes a stack frame a level crashes
+  const std::string nested = std::string(deep, '[') + std::string(deep, ']');
+  const auto refused = [&](const std::string& text) {
+    const error e = test::thrown_by([&] { parse_saved_plan(text, "deep.json"); });
+    CHECK(e.code() == errc::invalid_plan);
+    return std::string(e.what());
+  };
+  CHECK_THAT(refused("{\"troupe_plan\": " + nested + "}"), Contains("plan version that is no number is not known"));
+  CHECK_THAT(refused("{\"troupe_plan\": 1, \"model\": " + nested + "}"), Contains("model"));
+  CHECK_THAT(refused(nested), Contains("the file"));
 }
 
 TEST_CASE("a plan of another model is refused with what differs", "[plan][B1]") {

@@ -1,0 +1,55 @@
+// Binary operators of opsets 1 to 6 become those of opset 7. Their second operand lay at an axis of the first; here its dims say so, so
+// that no fusion and no kernel has to know of it.
+#include "ops/limited_broadcast.hpp"
+#include "ops/registry.hpp"
+#include "rewrite/match.hpp"
+#include "rewrite/passes.hpp"
+
+namespace troupe {
+namespace {
+
+constexpr int64_t modern_opset = 7;
+constexpr auto broadcasting_ops = std::to_array<std::string_view>(
+    {"Add", "Sub", "Mul", "Div", "Pow", "And", "Or", "Xor", "Equal", "Greater", "Less"});
+
+/// Whether a node broadcasts by an axis, and can be told how it does: its operands' ranks are known.
+bool is_limited(const graph_editor& e, const node& n) {
+  const bool broadcasts =
+      std::find(broadcasting_ops.begin(), broadcasting_ops.end(), n.op_type) != broadcasting_ops.end();
+  return n.domain.empty() && broadcasts && n.def->since < modern_opset && e.val(n.inputs[0]).dims &&
+         e.val(n.inputs[1]).dims;
+}
+
+/// Returns operand 1 of `n` under dims that NumPy's broadcast puts where the attributes say.
+value_id align(graph_editor& e, const node& n) {
+  const value operand = e.val(n.inputs[1]);
+  const symbolic_shape dims = aligned_operand(n.attrs, *e.val(n.inputs[0]).dims, *operand.dims);
+  if (dims.size() == operand.dims->size())
+    return n.inputs[1];
+  const std::string name = operand.name + "/aligned with " + e.val(n.inputs[0]).name;
+  if (operand.constant)
+    return e.add_constant(name, derive_reshape(operand.constant, constants(dims)));
+  const value_id aligned = e.add_value({.name = name, .type = operand.type, .dims = dims});
+  e.add_node(make_reshape(e, name, n.inputs[1], dims, aligned));
+  return aligned;
+}
+
+} // namespace
+
+bool modernise_broadcasts(graph_editor& e) {
+  bool changed = false;
+  for (node_id n = 0; n < static_cast<node_id>(e.node_count()); ++n) {
+    if (!e.alive(n) || !is_limited(e, e.at(n)))
+      continue;
+    node modern = e.at(n);
+    modern.inputs[1] = align(e, modern);
+    modern.def = find_op("", modern.op_type, modern_opset);
+    modern.attrs.erase("axis");
+    modern.attrs.erase("broadcast");
+    e.replace(n, std::move(modern));
+    changed = true;
+  }
+  return changed;
+}
+
+} // namespace troupe

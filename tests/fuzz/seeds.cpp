@@ -1,0 +1,110 @@
+// Writes the first inputs of the fuzz targets into DIR/model, DIR/tensors and DIR/plans: fuzz_seeds DIR
+#include "cost/profile_file.hpp"
+#include "fuzz/small_protos.hpp"
+#include "loader/npy.hpp"
+#include "loader/tensor_file.hpp"
+#include "plan/print.hpp"
+#include "plan/saved_plan.hpp"
+
+#include <cstdio>
+#include <zlib.h>
+
+namespace troupe::test {
+namespace {
+
+namespace fs = std::filesystem;
+
+void write(const fs::path& file, const std::string& bytes) {
+  std::ofstream(file, std::ios::binary) << bytes;
+}
+
+void write_models(const fs::path& folder) {
+  unsigned how = 0; // each in a variant of its own
+  for (auto& [name, m] : small_protos()) {
+    m.set_model_version(how++ % 32);
+    write(folder / (name + ".onnx"), m.SerializeAsString());
+  }
+}
+
+template <class T>
+void put(std::string& bytes, T number) {
+  bytes.append(reinterpret_cast<const char*>(&number), sizeof number);
+}
+
+/// An archive of one array, stored or deflated.
+std::string zip_of(const std::string& array, bool deflated) {
+  const auto* data = reinterpret_cast<const Bytef*>(array.data());
+  std::string packed(array.size() + 64, '\0');
+  if (deflated) {
+    z_stream s{};
+    deflateInit2(&s, Z_BEST_COMPRESSION, Z_DEFLATED, -MAX_WBITS, 8, Z_DEFAULT_STRATEGY);
+    s.next_in = const_cast<Bytef*>(data);
+    s.avail_in = static_cast<uInt>(array.size());
+    s.next_out = reinterpret_cast<Bytef*>(packed.data());
+    s.avail_out = static_cast<uInt>(packed.size());
+    deflate(&s, Z_FINISH);
+    packed.resize(s.total_out);
+    deflateEnd(&s);
+  } else {
+    packed = array;
+  }
+  const std::string name = "a.npy";
+  std::string common; // of the local header and of the directory's entry
+  for (uint16_t number : {20, 0, deflated ? 8 : 0, 0, 0})
+    put(common, number);
+  put(common, static_cast<uint32_t>(crc32_z(0, data, array.size())));
+  put(common, static_cast<uint32_t>(packed.size()));
+  put(common, static_cast<uint32_t>(array.size()));
+  put(common, static_cast<uint16_t>(name.size()));
+  put(common, uint16_t{0});
+  const std::string entry = "PK\3\4" + common + name + packed;
+  std::string directory = "PK\1\2" + std::string("\24\0", 2) + common + std::string(14, '\0') + name;
+  std::string end = std::string("PK\5\6\0\0\0\0\1\0\1\0", 12);
+  put(end, static_cast<uint32_t>(directory.size()));
+  put(end, static_cast<uint32_t>(entry.size()));
+  return entry + directory + end + std::string(2, '\0');
+}
+
+void write_tensors(const fs::path& folder) {
+  for (dtype type : {dtype::float32, dtype::float16, dtype::float64, dtype::int64, dtype::uint8, dtype::boolean}) {
+    tensor t(type, {2, 3});
+    std::fill_n(t.mutable_data<char>(), t.bytes(), '\1');
+    const std::string name(to_string(type));
+    write_npy(folder / (name + ".npy"), t);
+    write_pb(folder / (name + ".pb"), name, t);
+    std::string array = make_npy_header(type, t.dims());
+    array.append(t.data<char>(), static_cast<size_t>(t.bytes()));
+    write(folder / (name + ".stored.npz"), zip_of(array, false));
+    write(folder / (name + ".deflated.npz"), zip_of(array, true));
+  }
+}
+
+void write_plans(const fs::path& folder) {
+  size_t number = 0;
+  for (const auto& program : plan_models())
+    for (placement_policy policy : {placement_policy::single, placement_policy::round_robin}) {
+      const auto made = make_plan(program, plan_devices(), {.policy = policy});
+      write(folder / fmt::format("plan{}.json", number++), to_json(*made));
+    }
+  measured_profile p{.device = {"cpu", "a processor", 2}};
+  p.values = {{"float32", 1e11}, {"launch_s", 1e-6}, {"up.bytes_per_s", 1e10}};
+  p.nodes.nodes.emplace_back(hash128{1, 2}, 1e-5);
+  p.nodes.operators["Conv"] = {1e-3, 5e-4};
+  write(folder / "profiles.json", write_profiles({p, {.device = {"vulkan", "a GPU", 132}}}));
+}
+
+} // namespace
+} // namespace troupe::test
+
+int main(int count, char** arguments) {
+  if (count != 2) {
+    std::fprintf(stderr, "usage: fuzz_seeds DIR\n");
+    return 2;
+  }
+  const std::filesystem::path root = arguments[1];
+  for (const char* kind : {"model", "tensors", "plans"})
+    std::filesystem::create_directories(root / kind);
+  troupe::test::write_models(root / "model");
+  troupe::test::write_tensors(root / "tensors");
+  troupe::test::write_plans(root / "plans");
+}

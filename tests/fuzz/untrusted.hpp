@@ -1,0 +1,39 @@
+// What the fuzz targets do with a file's bytes, and what may come of it: a result or one clear error. Shared by the targets and by
+// the test that replays what they have found.
+#pragma once
+
+#include "base/error.hpp"
+
+#include <cstddef>
+#include <span>
+#include <string>
+
+namespace troupe::test {
+
+using untrusted = std::span<const std::byte>;
+
+/// What to do with a model beside loading it; a set of bits, so that a file can choose (`variant_of`).
+namespace variant {
+inline constexpr unsigned unfused = 1, half = 2, two_devices = 4, on_gpu = 8, mapped = 16;
+inline constexpr unsigned inputs_shift = 5, all = 127; // two bits choose the inputs
+} // namespace variant
+
+/// Returns the variant that a model asks for: its `model_version`, which the engine does not read; 0 where it is no model.
+unsigned variant_of(untrusted model);
+
+/// Loads, rewrites, plans and runs a model. Returns how it ended: "result", or the name of an error's code. Throws what is no
+/// `troupe::error`, and `defect`.
+std::string try_model(untrusted model, unsigned how);
+
+/// Reads bytes as .npy, .npz and .pb; what can be read is written and read again.
+void try_tensor_file(untrusted bytes);
+
+/// Reads bytes as a saved plan, which is made again for each of `plan_models`, and as a file of profiles.
+void try_plan_file(untrusted bytes);
+
+/// An ending that is troupe's fault: an internal error, an error without words, a kernel that threw something else.
+struct defect : std::logic_error {
+  using std::logic_error::logic_error;
+};
+
+} // namespace troupe::test
