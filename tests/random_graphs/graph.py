@@ -129,7 +129,8 @@ class Graph:
         name = role
         while name in self.symbols and self.symbols[name][0] != size:
             name += "_"
-        self.symbols.setdefault(name, (size, size + self.random.choice([0, 1, 2, size])))
+        other = 0 if role == "batch" and self.chance(0.05) else size + self.random.choice([0, 1, 2, size])
+        self.symbols.setdefault(name, (size, other))
         return name
 
     # -- choosing -------------------------------------------------------------------------------------------------------------
