@@ -83,6 +83,41 @@ def branch(g, steps):
     return [g.value(n, "f", d) for n, d in zip(names, dims)][-1]
 
 
+def branch_of_other_rank(g):
+    """Branches whose outputs differ in rank: the one that is taken decides at run time."""
+    if g.parent:
+        return None
+    x = g.pick(lambda v: 0 < v.size < 2000 and v.rank < 4)
+    if not x:
+        return None
+    taken = g.chance(0.5)
+    test = g.input("bool", [], lambda d: np.array(taken))
+    then, other = g.child(), g.child()
+    kept = then.op("Tanh", [x], x.dims)
+    total = other.op("ReduceMax", [x], (), keepdims=0) if g.chance(0.5) else other.op("Reshape", [x, other.ints(-1)], (x.size,))
+    name = g.node("If", [test], then_branch=finish(then, [kept]), else_branch=finish(other, [total]))[0]
+    return g.value(name, "f", kept.dims if taken else total.dims)
+
+
+def growing(g):
+    """A Loop that appends to what it carries."""
+    x = g.pick(lambda v: v.rank in (2, 3) and 0 < v.size < 800)
+    if not x or g.parent:
+        return None
+    trips, count = trip_count(g, g.chance(0.4))
+    body = g.child()
+    step, keep = body.value(body.name("step"), "i64", (), bound=10), body.value(body.name("keep"), "bool", ())
+    carried = body.value(body.name("carried"), "f", x.dims)
+    axis = g.random.randrange(x.rank)
+    piece = body.op("Mul", [x, body.scalar(0.5)], x.dims)
+    longer = body.op("Concat", [carried, piece], x.dims, axis=axis)
+    graph = finish(body, [body.op("Identity", [keep], (), "bool"), longer], [step, keep, carried])
+    del graph.input[2].type.tensor_type.shape.dim[:]
+    graph.input[2].type.tensor_type.ClearField("shape")
+    name = g.node("Loop", [trips, g.const(True, "bool"), x], body=graph)[0]
+    return g.value(name, "f", [d * (count + 1) if i == axis else d for i, d in enumerate(x.dims)])
+
+
 def trip_count(g, known):
     count = g.random.choice([1, 2, 3, 5])
     if known:

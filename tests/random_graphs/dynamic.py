@@ -1,6 +1,7 @@
 """Shapes that are computed: what exporters write for free batch, height, width and time, and outputs sized by data."""
 from onnx import helper
 
+from elementwise import condition
 from graph import cast, unsqueeze
 
 
@@ -150,7 +151,7 @@ def chosen_by_data(g):
     if not x or g.parent:
         return None
     mask, count = mask_input(g, x.dims[0])
-    if g.chance(0.4):
+    if g.chance(0.4) and not g.symbols:  # the mask has the same size in every data set
         return g.op("Compress", [x, mask], (count,) + x.dims[1:], bound=x.bound, axis=0)
     found = g.op("NonZero", [mask], (1, count), "i64", bound=x.dims[0])
     indices = g.op("Transpose", [found], (count, 1), "i64", bound=x.dims[0], perm=[1, 0])
@@ -165,3 +166,35 @@ def range_of_floats(g):
         return None
     count = g.random.randint(2, 9)
     return g.op("Range", [g.scalar(0.5), g.scalar(0.5 + 0.25 * count), g.scalar(0.25)], (count,))
+
+
+def found_by_value(g):
+    """What a computed condition finds: as many rows as it is true, then something of known dims again."""
+    x = g.pick(lambda v: v.rank > 0 and 0 < v.size < 2000)
+    test = x and condition(g, x)
+    if not test or test.dims != x.dims or g.parent:
+        return None
+    found = g.node("NonZero", [test])[0]
+    if g.chance(0.5) or g.opset < 13:
+        return g.op("ReduceSum", [found, g.ints(1)] if g.opset >= 13 else [found], (x.rank,), "i64", bound=10 ** 5, keepdims=0,
+                    **({} if g.opset >= 13 else {"axes": [1]}))
+    indices = g.node("Transpose", [found], perm=[1, 0])[0]
+    rows = g.node("Tanh", [g.node("GatherND", [x, indices])[0]])[0]
+    if g.chance(0.5):
+        rows = g.node("Mul", [rows, g.scalar(0.5)])[0]
+    total = g.op("ReduceSum", [rows, g.ints(0)], (), keepdims=0)
+    return g.op("Mul", [total, g.scalar(1 / x.size)], ())
+
+
+def distinct(g):
+    """Unique of whole numbers; its outputs' sizes are data's, so only sums of them go on."""
+    x = g.pick(lambda v: v.rank > 0 and 0 < v.size < 2000, type=("i64", "i32", "f"), whole=True)
+    if not x or g.parent:
+        return None
+    names = g.node("Unique", [x], 4, sorted=1)
+    back = g.op("Reshape", [names[2], g.ints(-1)], (x.size,), "i64", bound=x.size)
+    again = g.op("Gather", [names[0], back], (x.size,), x.type, x.bound)
+    counts = g.node("Cast", [names[3]], to=g.onnx("f"))[0]
+    total = g.op("ReduceSum", [counts, g.ints(0)] if g.opset >= 13 else [counts], (), bound=x.size, keepdims=0,
+                 **({} if g.opset >= 13 else {"axes": [0]}))
+    return g.random.choice([again, total])

@@ -241,3 +241,30 @@ def not_a_number(g):
     y = g.op("Div", [g.op("Sign", [x], x.dims, bound=1), g.scalar(0)], x.dims)  # infinite, or no number
     g.values.remove(y)
     return g.op(g.random.choice(["IsNaN", "IsInf"]), [y], x.dims, "bool")
+
+
+def constants(g):
+    """Operations on constants alone, which fold, and their use."""
+    x = g.pick(lambda v: 0 < v.rank < 5 and v.size < 4000)
+    if not x:
+        return None
+    order = list(range(x.rank))[::-1]
+    folded = g.op("Transpose", [g.const(g.noise.randn(*x.dims[::-1]) * 0.5)], x.dims, perm=order)
+    folded = function(g, folded, g.random.choice(["Tanh", "Abs", "Sigmoid", "Neg"]))
+    return g.op(g.random.choice(["Add", "Mul", "Sub"]), [x, folded] if g.chance(0.5) else [folded, x], x.dims)
+
+
+def again(g):
+    """The same node a second time, and both of them together."""
+    made = {v.name: v for v in g.values if v.type == "f"}
+    nodes = [n for n in g.nodes if len(n.output) == 1 and n.output[0] in made and not any(a.HasField("g") for a in n.attribute)]
+    if not nodes:
+        return None
+    node = g.random.choice(nodes)
+    first = made[node.output[0]]
+    copy = type(node).FromString(node.SerializeToString())
+    copy.output[0] = g.name()
+    copy.name = f"{node.op_type}_{copy.output[0]}"
+    g.nodes.append(copy)
+    second = g.value(copy.output[0], "f", first.dims, first.bound)
+    return g.op(g.random.choice(["Add", "Max", "Mean"]), [first, second], first.dims)

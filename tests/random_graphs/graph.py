@@ -52,6 +52,7 @@ class Graph:
         self.inputs = []  # (value, declared dims, elements, elements of the second data set)
         self.checks, self.probes = [], []
         self.constant_nodes = False
+        self.may_be_empty = False  # whether the second data set may have a batch of 0
         self.symbols = {}  # name: (size, size in the second data set)
 
     def child(self):
@@ -129,7 +130,8 @@ class Graph:
         name = role
         while name in self.symbols and self.symbols[name][0] != size:
             name += "_"
-        self.symbols.setdefault(name, (size, size + self.random.choice([0, 1, 2, size])))
+        other = 0 if role == "batch" and self.may_be_empty and self.chance(0.1) else size + self.random.choice([0, 1, 2, size])
+        self.symbols.setdefault(name, (size, other))
         return name
 
     # -- choosing -------------------------------------------------------------------------------------------------------------

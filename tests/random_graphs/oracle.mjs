@@ -1,7 +1,7 @@
 // Adds ONNX Runtime's outputs (optimisation off) to the cases of make.py, and removes the cases that say nothing about an engine:
 // those that ONNX Runtime itself refuses, whose numbers grow large or are none, where a rounding, comparison or order lies nearer
 // to a tie than the case's margin, and half-precision graphs whose float16 and float32 answers differ much in ONNX Runtime alone.
-//   NODE_PATH=… node oracle.mjs DIR [--values]      --values: keeps every value of each case in values/, for reduce.py
+//   NODE_PATH=… node oracle.mjs DIR
 import { createRequire } from 'node:module';
 import fs from 'node:fs';
 import path from 'node:path';
@@ -83,7 +83,7 @@ async function runSet(sessions, folder, plan) {
         return 'half precision is too coarse';
   }
   plan.outputs.forEach((name, k) => writeTensor(path.join(folder, `output_${k}.pb`), name, values[name]));
-  return values;
+  return null;
 }
 
 // The same inputs in the float type that the twin wants.
@@ -106,33 +106,24 @@ function toHalf(x) {
   return sign | (exponent << 10) + (m >>> 13) + ((m >>> 12 & 1) & ((m >>> 13 & 1) | ((m & 0xfff) ? 1 : 0)));
 }
 
-function keepValues(folder, values) {
-  fs.mkdirSync(path.join(folder, 'values'), { recursive: true });
-  for (const [name, tensor] of Object.entries(values))
-    writeTensor(path.join(folder, 'values', `${name}.pb`), name, tensor);
-}
-
-async function complete(folder, keep) {
+async function complete(folder) {
   const plan = JSON.parse(fs.readFileSync(path.join(folder, 'checks.json')));
   const twin = path.join(folder, 'twin.onnx');
   const sessions = { probe: await load(path.join(folder, 'probe.onnx')), twin: fs.existsSync(twin) ? await load(twin) : null };
   const result = await runSet(sessions, path.join(folder, 'test_data_set_0'), plan);
-  if (typeof result === 'string')
+  if (result)
     return result;
-  if (keep)
-    keepValues(folder, result);
   const second = path.join(folder, 'test_data_set_1');
   if (fs.existsSync(second)) {
     // Constants may fit the first data set only.
     const again = await runSet(sessions, second, plan).catch(e => String(e.message));
-    if (typeof again === 'string')
+    if (again)
       fs.rmSync(second, { recursive: true });
   }
   for (const s of Object.values(sessions))
     await s?.release?.();
-  if (!keep)
-    for (const file of ['probe.onnx', 'twin.onnx', 'checks.json'])
-      fs.rmSync(path.join(folder, file), { force: true });
+  for (const file of ['probe.onnx', 'twin.onnx', 'checks.json'])
+    fs.rmSync(path.join(folder, file), { force: true });
   return null;
 }
 
@@ -143,13 +134,15 @@ function refusal(name, message) {
   return `refused: ${message.replace(/Load model from \S+ failed:/, '').replace(/[A-Za-z]*_*v\d+/g, '*').slice(0, 80)}`;
 }
 
-const [root, option] = process.argv.slice(2), dropped = {};
+const root = process.argv[2], dropped = {};
 let kept = 0;
+const current = path.join(root, 'current.txt'); // the graph at which ONNX Runtime itself died, should it
 for (const name of fs.readdirSync(root)) {
   const folder = path.join(root, name);
   if (!fs.existsSync(path.join(folder, 'checks.json')))
     continue;
-  const why = await complete(folder, option === '--values').catch(e => refusal(name, String(e.message)));
+  fs.writeFileSync(current, name);
+  const why = await complete(folder).catch(e => refusal(name, String(e.message)));
   if (why === null) {
     kept++;
     continue;
@@ -157,4 +150,5 @@ for (const name of fs.readdirSync(root)) {
   dropped[why] = (dropped[why] ?? 0) + 1;
   fs.rmSync(folder, { recursive: true });
 }
+fs.rmSync(current, { force: true });
 console.log(`${kept} graphs kept; dropped: ${JSON.stringify(dropped)}`);

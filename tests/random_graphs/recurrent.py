@@ -41,6 +41,9 @@ def recurrent(g):
     if g.chance(0.15) and kind == "RNN":
         attributes["activations"] = [g.random.choice(["Relu", "Tanh", "Sigmoid"])] * ways
     names = g.node(kind, [x, weight, again, bias, lengths, *states], 3 if kind == "LSTM" else 2, **attributes)
+    if g.chance(0.15):  # only the last state is wanted
+        g.nodes[-1].output[0] = ""
+        return g.value(names[1], "f", (ways, batch, hidden))
     y = g.value(names[0], "f", (time, ways, batch, hidden))
     for name in names[1:]:
         g.value(name, "f", (ways, batch, hidden))
