@@ -1,5 +1,6 @@
 #include "actors/actor_runtime.hpp"
 
+#include <caf/logger.hpp>
 #include <caf/send.hpp>
 #include <caf/stateful_actor.hpp>
 #include <caf/typed_event_based_actor.hpp>
@@ -30,6 +31,16 @@ std::unique_ptr<caf::actor_system_config> make_config(const engine_options& opti
   return config;
 }
 
+/// Makes the calling thread forget a system's logger at its end. CAF notes that logger, counted, in a thread-local object of every
+/// thread that makes, ends or asks a system, and a system's end waits for all of those: callers' threads may live longer. And those of
+/// the main thread are destroyed before an engine in a static object is.
+struct forgotten_logger {
+  forgotten_logger() = default;
+  ~forgotten_logger() { caf::logger::set_current_actor_system(nullptr); }
+  forgotten_logger(const forgotten_logger&) = delete;
+  forgotten_logger& operator=(const forgotten_logger&) = delete;
+};
+
 /// What hanging threads still use. Reachable for ever, on purpose: there is no safe moment to free it.
 struct abandoned_system {
   std::unique_ptr<caf::actor_system_config> config;
@@ -48,6 +59,7 @@ void abandon(abandoned_system what) {
 actor_runtime::actor_runtime(const engine_options& options)
     : options_(checked(options)), config_(make_config(options)), system_(std::make_unique<caf::actor_system>(*config_)),
       host_(std::make_unique<host>(*system_)) {
+  const forgotten_logger behind;
   try {
     host_->open_devices(options);
   } catch (...) {
@@ -61,6 +73,7 @@ actor_runtime::~actor_runtime() {
 }
 
 coordinator_ref actor_runtime::spawn_coordinator(std::shared_ptr<session_plans> plans) {
+  const forgotten_logger behind;
   const std::lock_guard lock(mutex_);
   if (closed_)
     fail(errc::cancelled, "the engine is closed");
@@ -78,16 +91,19 @@ void actor_runtime::check_open() {
 }
 
 tensor actor_runtime::fetch(const device_tensor& value) {
+  const forgotten_logger behind;
   check_open();
   return host_->fetch(value, options_.device_timeout);
 }
 
 device_tensor actor_runtime::put(const tensor& value, const std::string& device) {
+  const forgotten_logger behind;
   check_open();
   return host_->put(value, device, options_.device_timeout);
 }
 
 void actor_runtime::close() {
+  const forgotten_logger behind;
   {
     const std::lock_guard lock(mutex_);
     if (std::exchange(closed_, true))

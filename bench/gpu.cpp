@@ -60,10 +60,10 @@ void bench_transfers(engine& e) {
 /// The first GPU, with and without queues of their own for copies.
 class queue_choice {
 public:
-  queue_choice(const std::shared_ptr<const vulkan::instance>& gpus, bool one_queue)
+  queue_choice(const std::shared_ptr<const vulkan::instance>& gpus, vulkan::lane_queues queues)
       : engine_({.devices = {}, .custom_devices = {[=, blocks = blocks_] {
                                   return vulkan::make_vulkan_device(gpus, 0, "vulkan:0",
-                                                                    {.blocks = blocks, .one_queue = one_queue});
+                                                                    {.blocks = blocks, .queues = queues});
                                 }}}) {}
 
   session load(graph model) { return engine_.load(std::move(model)); }
@@ -126,7 +126,7 @@ double time_alone(queue_choice gpu) {
 /// What queues of their own for copies gain.
 void bench_overlap(const std::shared_ptr<const vulkan::instance>& gpus) {
   const auto compare = [&](const char* what, double (*time)(queue_choice)) {
-    const double one = time({gpus, true}), several = time({gpus, false});
+    const double one = time({gpus, vulkan::lane_queues::one}), several = time({gpus, vulkan::lane_queues::own});
     fmt::print("{}: {:.2f} ms a run on one queue, {:.2f} with queues for copies\n", what, one, several);
   };
   compare("4 runs in flight, 64 MiB in and out, a product", time_in_flight);

@@ -24,7 +24,7 @@ struct arena_slot {
 
 /// A copy between the arena (or a weight that is an output) and where a run's value lies.
 struct direct_copy {
-  uint64_t id = 0;       // of the host's block, or of the value that stays on the GPU
+  uint64_t id = 0;       // of the memory at the host's end, or of the value that stays on the GPU
   bool resident = false; // whether it is the latter
   VkBuffer from = VK_NULL_HANDLE, to = VK_NULL_HANDLE;
   VkDeviceSize from_offset = 0, to_offset = 0, bytes = 0;

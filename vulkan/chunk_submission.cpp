@@ -18,11 +18,10 @@ void submit_chunk(timeline& queues, const chunk_commands& commands, const copy_l
     own.push_back(commands.copies_out);
   const bool out_beside = lanes.out == lane::copies_out;
   const submission work = queues.submit(own, out_beside ? nullptr : done, lane::work, {in, out_two_before});
-  submission out;
   slot.work = {work, work_before};
+  slot.out = {submission{}, out_before, out_two_before};
   if (out_beside)
-    out = queues.submit(std::span(&commands.copies_out, 1), done, lane::copies_out, {work});
-  slot.out = {out, out_before, out_two_before};
+    slot.out[0] = queues.submit(std::span(&commands.copies_out, 1), done, lane::copies_out, {work});
 }
 
 } // namespace troupe::vulkan

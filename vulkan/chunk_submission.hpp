@@ -19,7 +19,8 @@ struct lane_history {
   std::array<submission, 3> out{};
 };
 
-/// Submits a run's commands; `done` is called when all of them are complete. Throws what `timeline::submit` throws.
+/// Submits a run's commands; `done` is called when all of them are complete. Throws what `timeline::submit` throws: then `done` is not
+/// called, though parts of the run may be on their way (`timeline::after_all` is behind them).
 void submit_chunk(timeline& queues, const chunk_commands& commands, const copy_lanes& lanes, lane_history& slot,
                   const completion& done);
 

@@ -37,6 +37,7 @@ int fitness(VkMemoryPropertyFlags flags, memory_use use) {
       return has(host_access) * (8 + 4 * has(coherent) + 2 * (1 - has(local)) + (1 - has(cached)));
     case memory_use::parameters: return has(host_access) * (8 + 4 * has(local) + 2 * has(coherent) + (1 - has(cached)));
     case memory_use::download: return has(host_access) * (8 + 4 * has(cached) + 2 * has(coherent) + (1 - has(local)));
+    case memory_use::imported: return has(host_access | coherent) * (4 + 2 * has(cached) + (1 - has(local)));
   }
   return 0;
 }
@@ -98,9 +99,9 @@ std::optional<uint32_t> copy_family(const gpu_snapshot& s) {
   return std::nullopt;
 }
 
-uint32_t memory_type_for(const gpu_snapshot& s, memory_use use, uint32_t allowed) {
+std::optional<uint32_t> find_memory_type(const gpu_snapshot& s, memory_use use, uint32_t allowed) {
   int best = 0;
-  uint32_t chosen = 0;
+  std::optional<uint32_t> chosen;
   for (uint32_t i = 0; i < s.memory_types.size(); ++i) {
     const int fit = allowed & (1u << i) ? fitness(s.memory_types[i].flags, use) : 0;
     if (fit > best) {
@@ -108,9 +109,14 @@ uint32_t memory_type_for(const gpu_snapshot& s, memory_use use, uint32_t allowed
       chosen = i;
     }
   }
-  if (best == 0)
-    fail(errc::device_failed, "{}: no memory type serves what is asked for", s.name);
   return chosen;
+}
+
+uint32_t memory_type_for(const gpu_snapshot& s, memory_use use, uint32_t allowed) {
+  const std::optional<uint32_t> found = find_memory_type(s, use, allowed);
+  if (!found)
+    fail(errc::device_failed, "{}: no memory type serves what is asked for", s.name);
+  return *found;
 }
 
 bool is_unified(const gpu_snapshot& s) {

@@ -33,10 +33,12 @@ enum class memory_use : uint8_t {
   upload,     // written by the host once, read by the device
   download,   // written by the device, read by the host: cached
   parameters, // written by the host for each binding, read by kernels at once: local to the device where that is mapped
+  imported,   // the host's own (host_imports.hpp), neither flushed nor invalidated: coherent
 };
 
-/// Returns the memory type for a use; throws `errc::device_failed` where the device has none. `allowed` has bit i set where
-/// type i may be used.
+/// Returns the memory type for a use, nullopt where the device has none. `allowed` has bit i set where type i may be used.
+std::optional<uint32_t> find_memory_type(const gpu_snapshot& s, memory_use use, uint32_t allowed = UINT32_MAX);
+/// The same; throws `errc::device_failed` where the device has none.
 uint32_t memory_type_for(const gpu_snapshot& s, memory_use use, uint32_t allowed = UINT32_MAX);
 
 /// Whether the device's own memory is the host's, all of it mapped: then nothing is staged.

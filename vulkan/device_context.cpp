@@ -49,15 +49,15 @@ VkDevice create_device(VkPhysicalDevice physical, const gpu_snapshot& facts, std
 
 } // namespace
 
-device_context::device_context(std::shared_ptr<const instance> owner, size_t index, bool one_queue)
-    : owner_(std::move(owner)) {
+device_context::device_context(std::shared_ptr<const instance> owner, size_t index, lane_queues queues)
+    : owner_(std::move(owner)), shared_(queues == lane_queues::shared) {
   if (index >= owner_->gpus().size())
     fail(errc::invalid_argument, "there is no GPU {}; this machine has {}", index, owner_->gpus().size());
   facts_ = owner_->gpus()[index].snapshot;
   if (const std::string why = why_unusable(facts_); !why.empty())
     fail(errc::device_failed, "{} cannot be used: {}", facts_.name, why);
   families_ = {compute_family(facts_)};
-  const std::optional<uint32_t> copies = one_queue ? std::nullopt : copy_family(facts_);
+  const std::optional<uint32_t> copies = queues == lane_queues::own ? copy_family(facts_) : std::nullopt;
   if (copies)
     families_.push_back(*copies);
   device_ = create_device(owner_->gpus()[index].handle, facts_, families_);

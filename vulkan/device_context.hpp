@@ -15,19 +15,25 @@ namespace troupe::vulkan {
 enum class lane : uint8_t { work, copies_in, copies_out };
 inline constexpr size_t lane_count = 3;
 
+/// Which queues the lanes have.
+enum class lane_queues : uint8_t {
+  own,    // those for copies have queues that only copy; where the GPU has none, there is the lane for work only
+  one,    // there is the lane for work only
+  shared, // all are there, on one queue: the order of several queues on any GPU, for tests
+};
+
 /// See the top of this file.
 class device_context {
 public:
-  /// Opens GPU `index` of `owner`; without a queue for copies where it has none or `one_queue` is set. Throws
-  /// `errc::device_failed` where it cannot be used.
-  device_context(std::shared_ptr<const instance> owner, size_t index, bool one_queue = false);
+  /// Opens GPU `index` of `owner`. Throws `errc::device_failed` where it cannot be used.
+  device_context(std::shared_ptr<const instance> owner, size_t index, lane_queues queues = lane_queues::own);
   ~device_context() { vkDestroyDevice(device_, nullptr); }
   device_context(const device_context&) = delete;
   device_context& operator=(const device_context&) = delete;
 
   VkDevice get() const { return device_; }
-  /// Returns whether a lane has a queue of its own; one that has none is the lane for work.
-  bool has(lane l) const { return l == lane::work || queues_[static_cast<size_t>(l)] != queue(); }
+  /// Returns whether there is that lane; one that is not is the lane for work.
+  bool has(lane l) const { return l == lane::work || shared_ || queues_[static_cast<size_t>(l)] != queue(); }
   VkQueue queue(lane l = lane::work) const { return queues_[static_cast<size_t>(l)]; }
   uint32_t family(lane l = lane::work) const {
     return has(l) && l != lane::work ? families_.back() : families_.front();
@@ -40,6 +46,7 @@ public:
 private:
   std::shared_ptr<const instance> owner_;
   gpu_snapshot facts_;
+  const bool shared_;
   std::vector<uint32_t> families_; // for work, then for copies where there is one
   VkDevice device_ = VK_NULL_HANDLE;
   std::array<VkQueue, lane_count> queues_{};

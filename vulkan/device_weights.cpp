@@ -20,18 +20,18 @@ hash128 key_of(const weight& w, const weight_packing* packing) {
 
 } // namespace
 
-device_weights::handle device_weights::get(const weight& w, const weight_packing* packing) {
-  std::weak_ptr<const allocation>& held = held_[key_of(w, packing)];
-  if (handle h = held.lock())
+device_weights::handle device_weights::get(const weight& w, const weight_packing* packing, uploader& uploads) {
+  const hash128 key = key_of(w, packing);
+  if (handle h = held_.find(key))
     return h;
   tensor elements = materialise(w);
   if (packing)
     elements = pack(elements, *packing);
   if (packing || w.step)
     release_mapped(w);
-  auto made = std::make_shared<allocation>(memory_.allocate(elements.bytes()));
-  uploads_.upload({static_cast<const std::byte*>(elements.data()), static_cast<size_t>(elements.bytes())}, *made);
-  held = made;
+  const handle made = std::make_shared<const allocation>(memory_.allocate(elements.bytes()));
+  uploads.upload({static_cast<const std::byte*>(elements.data()), static_cast<size_t>(elements.bytes())}, made);
+  held_.add(key, made);
   if (packing || w.step)
     drop(std::move(elements));
   return made;
@@ -48,9 +48,7 @@ void device_weights::drop(tensor computed) {
 
 int64_t device_weights::bytes() const {
   int64_t sum = 0;
-  for (const auto& [key, held] : held_)
-    if (const handle h = held.lock())
-      sum += h->bytes();
+  held_.for_each([&](const allocation& a) { sum += a.bytes(); });
   return sum;
 }
 

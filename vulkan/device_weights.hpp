@@ -5,11 +5,10 @@
 // host's memory holds one weight at a time, and of one that is used as it is in the file one piece (uploader.hpp).
 #pragma once
 
+#include "base/weak_table.hpp"
 #include "graph/weight.hpp"
 #include "ops/launch.hpp"
 #include "vulkan/uploader.hpp"
-
-#include <unordered_map>
 
 namespace troupe::vulkan {
 
@@ -17,21 +16,23 @@ class device_weights {
 public:
   using handle = std::shared_ptr<const allocation>;
 
-  device_weights(memory_pool& memory, uploader& uploads) : memory_(memory), uploads_(uploads) {}
+  explicit device_weights(memory_pool& memory) : memory_(memory) {}
 
-  /// Returns the weight's elements, row-major, or packed. They are there after the uploader's `finish`.
-  handle get(const weight& w, const weight_packing* packing);
+  /// Returns the weight's elements, row-major, or packed. Where they are not there yet they are after `uploads.finish`.
+  handle get(const weight& w, const weight_packing* packing, uploader& uploads);
 
   /// Returns the bytes held.
   int64_t bytes() const;
+
+  /// Returns how many weights the table knows of, at most twice as many as were ever held at once.
+  size_t known() const { return held_.size(); }
 
 private:
   /// Frees what was computed on the host, so that the memory is the system's again before much more is.
   void drop(tensor computed);
 
   memory_pool& memory_;
-  uploader& uploads_;
-  std::unordered_map<hash128, std::weak_ptr<const allocation>> held_;
+  weak_table<hash128, const allocation> held_;
   int64_t dropped_bytes_ = 0; // since the heap was trimmed
 };
 

@@ -9,15 +9,17 @@ constexpr VkAccessFlags any_access = VK_ACCESS_MEMORY_READ_BIT | VK_ACCESS_MEMOR
 
 using buffer_place = std::pair<VkBuffer, VkDeviceSize>;
 
-/// A copy from where a run's value lies to `to`.
+/// A copy from where a run's value lies to `to`. Place: a `host_end`, or a `residents::place`.
 template <class Place>
-direct_copy copy_from(uint64_t id, bool resident, const Place& from, const buffer_place& to, int64_t bytes) {
-  return {id, resident, from.buffer, to.first, from.offset, to.second, static_cast<VkDeviceSize>(bytes)};
+direct_copy copy_from(const Place& from, const buffer_place& to, int64_t bytes) {
+  constexpr bool resident = std::is_same_v<Place, residents::place>;
+  return {from.id, resident, from.buffer, to.first, from.offset, to.second, static_cast<VkDeviceSize>(bytes)};
 }
 
 template <class Place>
-direct_copy copy_to(uint64_t id, bool resident, const Place& to, const buffer_place& from, int64_t bytes) {
-  return {id, resident, from.first, to.buffer, from.second, to.offset, static_cast<VkDeviceSize>(bytes)};
+direct_copy copy_to(const Place& to, const buffer_place& from, int64_t bytes) {
+  constexpr bool resident = std::is_same_v<Place, residents::place>;
+  return {to.id, resident, from.first, to.buffer, from.second, to.offset, static_cast<VkDeviceSize>(bytes)};
 }
 
 /// Where the chunk's commands expect an upload.
@@ -38,12 +40,10 @@ std::vector<direct_copy> uploads_of(const recorded_chunk& r, const installed_chu
     if (bytes == 0)
       continue;
     if (const device_tensor resident = work.residents.empty() ? nullptr : work.residents[i]) {
-      const residents::place from = tools.own.place_of(resident);
-      copies.push_back(copy_from(from.id, true, from, upload_target(r, t, slot), bytes));
+      copies.push_back(copy_from(tools.own.place_of(resident), upload_target(r, t, slot), bytes));
     } else if (t.is_direct()) {
-      values.uploads.push_back(tools.imports.in_block(work.uploads[i]));
-      const host_imports::place from = tools.imports.place_of(values.uploads.back());
-      copies.push_back(copy_from(from.block, false, from, resolve(t.place, slot), bytes));
+      values.uploads.push_back(tools.imports.source(work.uploads[i]));
+      copies.push_back(copy_from(values.uploads.back(), resolve(t.place, slot), bytes));
     }
   }
   return copies;
@@ -59,19 +59,15 @@ std::vector<direct_copy> downloads_of(const installed_chunk& c, const bound_plan
     const installed_transfer& t = c.downloads[i];
     const int64_t bytes = t.bytes(bound);
     if (t.is_direct() && goes_to_host(work, i)) {
-      values.downloads[i] = tools.imports.make(t.type, bound.dims[t.value]);
-      if (bytes > 0) {
-        const host_imports::place to = tools.imports.place_of(values.downloads[i]);
-        copies.push_back(copy_to(to.block, false, to, resolve(t.place, slot), bytes));
-      }
+      values.downloads[i] = tools.imports.target(t.type, bound.dims[t.value]);
+      if (bytes > 0)
+        copies.push_back(copy_to(values.downloads[i], resolve(t.place, slot), bytes));
     }
     if (!stays(work, i))
       continue;
     values.kept[i] = tools.own.make(t.type, bound.dims[t.value]);
-    if (bytes > 0) {
-      const residents::place to = tools.own.place_of(values.kept[i]);
-      copies.push_back(copy_to(to.id, true, to, resolve(t.place, slot), bytes));
-    }
+    if (bytes > 0)
+      copies.push_back(copy_to(tools.own.place_of(values.kept[i]), resolve(t.place, slot), bytes));
   }
   return copies;
 }
@@ -128,6 +124,17 @@ void record_out(const recorded_chunk& r, VkCommandBuffer commands, const std::ve
   end(commands);
 }
 
+/// Records copies with `record_them`, unless they are what is recorded.
+template <class F>
+VkCommandBuffer keep_recorded(recorded_copies& r, std::vector<direct_copy> copies, F&& record_them) {
+  if (copies != r.recorded) {
+    r.recorded.reset(); // where recording fails, what was recorded is gone
+    record_them(r.commands, copies);
+    r.recorded = std::move(copies);
+  }
+  return r.commands;
+}
+
 } // namespace
 
 bool goes_to_host(const chunk_work& work, size_t i) {
@@ -171,20 +178,12 @@ chunk_commands prepare_copies(recorded_chunk& r, const installed_chunk& c, const
     return copies;
   };
   chunk_commands commands{.work = r.commands};
-  if (values.lanes.in) {
-    recorded_copies& copies = on_lane(r.copies_in, *values.lanes.in);
-    if (in != copies.recorded)
-      record_in(r, copies.commands, in, poisoned);
-    copies.recorded = std::move(in);
-    commands.copies_in = copies.commands;
-  }
-  if (values.lanes.out) {
-    recorded_copies& copies = on_lane(r.copies_out, *values.lanes.out);
-    if (out != copies.recorded)
-      record_out(r, copies.commands, out);
-    copies.recorded = std::move(out);
-    commands.copies_out = copies.commands;
-  }
+  if (values.lanes.in)
+    commands.copies_in = keep_recorded(on_lane(r.copies_in, *values.lanes.in), std::move(in),
+                                       [&](auto own, const auto& copies) { record_in(r, own, copies, poisoned); });
+  if (values.lanes.out)
+    commands.copies_out = keep_recorded(on_lane(r.copies_out, *values.lanes.out), std::move(out),
+                                        [&](auto own, const auto& copies) { record_out(r, own, copies); });
   return commands;
 }
 

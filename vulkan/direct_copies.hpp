@@ -43,8 +43,8 @@ copy_lanes choose_lanes(const copy_needs& needs, const device_context& context, 
 /// One submission and what it keeps alive until it is complete.
 struct run_values {
   chunk_work work;
-  std::vector<tensor> uploads;     // in blocks
-  std::vector<tensor> downloads;   // by download of the chunk; undefined where it is not direct
+  std::vector<host_end> uploads;   // those that are direct
+  std::vector<host_end> downloads; // by download of the chunk; empty where it is not direct
   std::vector<device_tensor> kept; // by download; empty where none stays
   copy_lanes lanes;
 };
@@ -63,7 +63,7 @@ struct chunk_commands {
   VkCommandBuffer copies_in = VK_NULL_HANDLE, work = VK_NULL_HANDLE, copies_out = VK_NULL_HANDLE;
 };
 
-/// Prepares the copies of `values.work`, a run of `bound`: brings uploads into blocks, makes the tensors of the downloads,
+/// Prepares the copies of `values.work`, a run of `bound`: finds where uploads lie, makes the tensors of the downloads,
 /// chooses `values.lanes`, and records what is not recorded.
 chunk_commands prepare_copies(recorded_chunk& r, const installed_chunk& c, const bound_plan& bound,
                               const arena_slot& slot, const copy_tools& tools, run_values& values);

@@ -112,7 +112,7 @@ private:
       out.groups_at = out_.parameters.groups_at(id, index);
     } else {
       const auto block = static_cast<int64_t>(blocks_.size());
-      out.params = {bound_range::where::fixed, &out_.constants, block * param_block_bytes, param_block_bytes};
+      out.params = {bound_range::where::fixed, out_.constants.get(), block * param_block_bytes, param_block_bytes};
       out.groups = l.groups;
       blocks_.push_back(l.params);
     }
@@ -150,7 +150,7 @@ private:
   }
 
   bound_range weight_range(const weight& w, const weight_packing* packing) {
-    out_.weights.push_back(tools_.weights.get(w, packing));
+    out_.weights.push_back(tools_.weights.get(w, packing, tools_.uploads));
     return {bound_range::where::fixed, out_.weights.back().get(), 0, 0};
   }
 
@@ -179,7 +179,7 @@ private:
     for (const auto& [id, c] : out_.chunks)
       for (const installed_launch& l : c.launches)
         keys.push_back(l.key);
-    tools_.kernels.prepare(keys);
+    out_.kernels = tools_.kernels.prepare(keys);
   }
 
   void upload_constants() {
@@ -192,12 +192,12 @@ private:
       if (bound_.known[v].bytes() > 0)
         std::memcpy(bytes.data() + blocks + offset, bound_.known[v].data(),
                     static_cast<size_t>(bound_.known[v].bytes()));
-    out_.constants = tools_.memory.allocate(static_cast<int64_t>(bytes.size()));
+    *out_.constants = tools_.memory.allocate(static_cast<int64_t>(bytes.size()));
     tools_.uploads.upload(bytes, out_.constants);
     for (auto& [id, c] : out_.chunks) {
       const auto settle = [&](bound_range& r) {
         if (r.place == bound_range::where::fixed && !r.fixed) {
-          r.fixed = &out_.constants;
+          r.fixed = out_.constants.get();
           r.offset += blocks;
         }
       };

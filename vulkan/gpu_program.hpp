@@ -67,7 +67,9 @@ struct gpu_program {
   parameter_table parameters;
   std::map<chunk_id, installed_chunk> chunks;
   std::vector<device_weights::handle> weights;
-  allocation constants; // parameter blocks, then known values, where they are the same in all bindings
+  std::vector<pipelines::handle> kernels; // those that the launches run
+  /// Parameter blocks, then known values, where they are the same in all bindings.
+  std::shared_ptr<allocation> constants = std::make_shared<allocation>();
   int64_t scratch_bytes = 0;
 };
 

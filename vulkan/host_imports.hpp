@@ -1,51 +1,84 @@
 // Host memory as the GPU's own: blocks of the process's pool (device/host_block.hpp), imported through
 // VK_EXT_external_memory_host, so that large tensors are copied by the device straight from and to where they lie.
 //
-// An import is kept under its block's id as long as the pool may use the block again. Used by the device's thread alone.
+// An import is kept under its block's id as long as the pool may use the block again, and as long as there are not too many: drivers
+// allow few allocations, and imports count as such. Where a block cannot be imported (no memory of the driver, no type of memory that
+// is coherent, all imports in use), the bytes pass through staging memory instead.
+//
+// Used by the device's thread alone; the ends of copies may end on any.
 #pragma once
 
 #include "device/host_block.hpp"
-#include "vulkan/device_context.hpp"
+#include "vulkan/memory.hpp"
 
 #include <map>
 
 namespace troupe::vulkan {
 
+/// The host's end of a copy: a tensor, and where its bytes are for the GPU. Must live until the copy is complete.
+class host_end {
+public:
+  VkBuffer buffer = VK_NULL_HANDLE; // null where the tensor has no bytes
+  VkDeviceSize offset = 0;
+  uint64_t id = 0; // of the import or the staging memory; never used twice
+
+  /// Returns the tensor that was copied to, behind the copy.
+  tensor take();
+
+private:
+  friend class host_imports;
+  tensor value_;
+  std::shared_ptr<const void> import_; // what must not end
+  allocation staging_;                 // or what the bytes pass through
+};
+
 class host_imports {
 public:
-  /// `blocks` may be null: then, and where the driver cannot import, nothing is imported.
-  host_imports(device_context& context, std::shared_ptr<host_block_pool> blocks);
+  /// `blocks` may be null: then, and where the driver cannot import, bytes always pass through memory of `uploads` and `downloads`. At
+  /// most `max_imports` are there at once.
+  host_imports(device_context& context, std::shared_ptr<host_block_pool> blocks, memory_pool& uploads,
+               memory_pool& downloads, size_t max_imports);
 
+  /// Whether host memory can be imported.
   bool available() const { return import_properties_ != nullptr; }
 
-  /// Where a tensor's bytes are for the device.
-  struct place {
-    uint64_t block = 0; // id
-    VkBuffer buffer = VK_NULL_HANDLE;
-    VkDeviceSize offset = 0;
-  };
-  /// Returns where the bytes of `t` are; they must lie in a block of the pool. Throws what the driver reports.
-  place place_of(const tensor& t);
+  /// The end of a copy from `t`, whose bytes may be used when the copy is complete, not before.
+  host_end source(const tensor& t);
+  /// The same from a copy of `t`: the caller may change its bytes at once.
+  host_end copied_source(const tensor& t);
+  /// The end of a copy to a tensor that is made for it.
+  host_end target(dtype type, const shape& dims);
 
-  /// Returns `t`, or a copy of it in a block where it does not lie in one.
-  tensor in_block(const tensor& t);
-  /// Returns a tensor in a block, its bytes uninitialised.
-  tensor make(dtype type, const shape& dims) { return make_host_tensor(*blocks_, type, dims); }
+  /// Lets go of blocks that the pool has given up.
+  void forget_retired();
 
 private:
   struct imported {
+    uint64_t id = 0;
     host_block_ptr block;
     memory_handle memory;
     buffer_handle buffer;
   };
+  struct entry {
+    std::shared_ptr<const imported> held;
+    uint64_t used = 0; // when it was used last
+  };
 
-  imported import(host_block_ptr block) const;
-  void forget_retired();
+  host_end place_source(const tensor& t, bool shared);
+  bool place_in_import(host_end& end);
+  void place_in_staging(host_end& end, memory_pool& pool);
+  std::shared_ptr<const imported> find_or_import(host_block_ptr block);
+  std::shared_ptr<const imported> import(host_block_ptr block);
+  bool make_room();
 
   device_context& context_;
   std::shared_ptr<host_block_pool> blocks_;
+  memory_pool& uploads_;
+  memory_pool& downloads_;
+  const size_t max_imports_;
   PFN_vkGetMemoryHostPointerPropertiesEXT import_properties_ = nullptr;
-  std::map<uint64_t, imported> imports_; // by block id
+  std::map<uint64_t, entry> imports_; // by block id
+  uint64_t uses_ = 0, last_id_ = 0;
 };
 
 } // namespace troupe::vulkan

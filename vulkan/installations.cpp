@@ -85,6 +85,7 @@ program_slot& installations::slot_of(const installed_binding& binding, uint32_t 
     slot = std::move(made);
   }
   if (slot->parameters_of != binding.bound->id && bytes > 0) {
+    slot->parameters_of = 0; // nobody's, should the flush fail
     std::memcpy(slot->memory.parameters.mapped(), binding.parameters.data(), binding.parameters.size());
     slot->memory.parameters.flush(0, bytes);
   }

@@ -27,6 +27,8 @@ struct memory_block {
   std::vector<std::byte> shadow;
   std::map<int64_t, int64_t> gaps; // offset → bytes
 
+  bool is_empty() const { return !gaps.empty() && gaps.begin()->second == bytes; }
+
   VkMappedMemoryRange range(int64_t offset, int64_t count) const {
     const int64_t begin = offset / atom * atom;
     const int64_t end = std::min(round_up(offset + count, atom), bytes);
@@ -78,12 +80,8 @@ memory_pool::memory_pool(device_context& context, memory_use use, bool force_non
     : context_(context), use_(use), block_bytes_(use == memory_use::parameters ? parameter_block_bytes : block_bytes),
       force_non_coherent_(force_non_coherent), limit_(limit) {}
 
-void memory_pool::report_shortage(int64_t bytes) const {
-  fail(errc::out_of_memory, "{}: the driver did not give {} bytes; {} are allocated", context_.facts().name, bytes,
-       reserved_);
-}
-
-std::shared_ptr<memory_block> memory_pool::make_block(int64_t bytes) {
+/// Returns null where the driver has no room for it.
+std::shared_ptr<memory_block> memory_pool::make_block(int64_t bytes) const {
   auto block = std::make_shared<memory_block>();
   block->device = context_.get();
   block->bytes = bytes;
@@ -96,7 +94,7 @@ std::shared_ptr<memory_block> memory_pool::make_block(int64_t bytes) {
   context_.share(info);
   VkBuffer buffer = VK_NULL_HANDLE;
   if (vkCreateBuffer(block->device, &info, nullptr, &buffer) != VK_SUCCESS)
-    report_shortage(bytes);
+    return nullptr;
   block->buffer = {block->device, buffer};
   VkMemoryRequirements needs;
   vkGetBufferMemoryRequirements(block->device, buffer, &needs);
@@ -104,7 +102,7 @@ std::shared_ptr<memory_block> memory_pool::make_block(int64_t bytes) {
   const VkMemoryAllocateInfo allocate{VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_INFO, nullptr, needs.size, type};
   VkDeviceMemory memory = VK_NULL_HANDLE;
   if (vkAllocateMemory(block->device, &allocate, nullptr, &memory) != VK_SUCCESS)
-    report_shortage(bytes);
+    return nullptr;
   block->memory = {block->device, memory};
   check(vkBindBufferMemory(block->device, buffer, memory, 0), "vkBindBufferMemory");
   const VkMemoryPropertyFlags flags = context_.facts().memory_types[type].flags;
@@ -124,6 +122,15 @@ std::shared_ptr<memory_block> memory_pool::make_block(int64_t bytes) {
 
 allocation memory_pool::allocate(int64_t bytes) {
   bytes = round_up(std::max<int64_t>(bytes, 1), granularity);
+  const std::lock_guard lock(mutex_);
+  if (allocation found = find_gap(bytes))
+    return found;
+  add_block(bytes);
+  return find_gap(bytes);
+}
+
+/// Returns nothing where no block has room.
+allocation memory_pool::find_gap(int64_t bytes) {
   for (const auto& block : blocks_)
     for (auto gap = block->gaps.begin(); gap != block->gaps.end(); ++gap)
       if (gap->second >= bytes) {
@@ -133,16 +140,45 @@ allocation memory_pool::allocate(int64_t bytes) {
           block->gaps[offset + bytes] = size - bytes;
         return {this, block, offset, bytes};
       }
+  return {};
+}
+
+/// Makes a block with room for `bytes`: a whole one, or what the driver has left.
+void memory_pool::add_block(int64_t bytes) {
+  if (bytes > limit_ - reserved_)
+    drop_empty_blocks();
   const int64_t left = limit_ - reserved_;
   if (bytes > left)
     fail(errc::out_of_memory, "{}: {} bytes asked for, {} are left of the {} that it may use", context_.facts().name,
          bytes, left, limit_);
-  blocks_.push_back(make_block(bytes > block_bytes_ / 2 ? bytes : std::min(block_bytes_, left)));
-  reserved_ += blocks_.back()->bytes;
-  return allocate(bytes);
+  std::shared_ptr<memory_block> made = make_block(bytes > block_bytes_ / 2 ? bytes : std::min(block_bytes_, left));
+  if (!made) {
+    drop_empty_blocks();
+    made = make_block(bytes);
+  }
+  if (!made)
+    fail(errc::out_of_memory, "{}: the driver did not give {} bytes; {} are allocated", context_.facts().name, bytes,
+         reserved_);
+  blocks_.push_back(made);
+  reserved_ += made->bytes;
+}
+
+void memory_pool::drop_empty_blocks() {
+  std::erase_if(blocks_, [this](const std::shared_ptr<memory_block>& block) {
+    if (!block->is_empty())
+      return false;
+    reserved_ -= block->bytes;
+    return true;
+  });
+}
+
+int64_t memory_pool::reserved_bytes() const {
+  const std::lock_guard lock(mutex_);
+  return reserved_;
 }
 
 int64_t memory_pool::free_bytes() const {
+  const std::lock_guard lock(mutex_);
   int64_t sum = 0;
   for (const auto& block : blocks_)
     for (const auto& [offset, bytes] : block->gaps)
@@ -151,6 +187,7 @@ int64_t memory_pool::free_bytes() const {
 }
 
 int64_t memory_pool::largest_gap_bytes() const {
+  const std::lock_guard lock(mutex_);
   int64_t largest = 0;
   for (const auto& block : blocks_)
     for (const auto& [offset, bytes] : block->gaps)
@@ -159,6 +196,7 @@ int64_t memory_pool::largest_gap_bytes() const {
 }
 
 void memory_pool::give_back(const std::shared_ptr<memory_block>& block, int64_t offset, int64_t bytes) {
+  const std::lock_guard lock(mutex_);
   auto next = block->gaps.upper_bound(offset);
   if (next != block->gaps.end() && next->first == offset + bytes) {
     bytes += next->second;
@@ -168,8 +206,7 @@ void memory_pool::give_back(const std::shared_ptr<memory_block>& block, int64_t 
     std::prev(next)->second += bytes;
   else
     block->gaps[offset] = bytes;
-  const bool empty = block->gaps.begin()->second == block->bytes;
-  if (empty && (block->bytes != block_bytes_ || blocks_.size() > 1)) {
+  if (block->is_empty() && (block->bytes != block_bytes_ || blocks_.size() > 1)) {
     reserved_ -= block->bytes;
     std::erase(blocks_, block);
   }

@@ -2,7 +2,7 @@
 //
 // A block is one VkBuffer with its VkDeviceMemory; allocations are ranges of it, found first-fit in an ordered free list.
 // Requests over half a block get a block of their own. A pool serves one use (memory_use); blocks that become empty are
-// freed, except one. Not thread-safe: the device actor's thread is the only user.
+// freed, except one, which goes when it is in the way. Thread-safe, so that what a submission holds may end on any thread.
 //
 // Mapped memory that is not coherent is flushed after the host wrote (`flush`) and invalidated before it reads
 // (`invalidate`). In the forced non-coherent mode of the tests the host sees a shadow copy that only those two move, so that
@@ -13,6 +13,7 @@
 #include "vulkan/device_context.hpp"
 
 #include <map>
+#include <mutex>
 
 namespace troupe::vulkan {
 
@@ -57,15 +58,17 @@ public:
   allocation allocate(int64_t bytes);
 
   /// Bytes that the pool has from the driver.
-  int64_t reserved_bytes() const { return reserved_; }
+  int64_t reserved_bytes() const;
   /// Of those, bytes that no allocation has, and the largest piece of them.
   int64_t free_bytes() const;
   int64_t largest_gap_bytes() const;
 
 private:
   friend class allocation;
-  std::shared_ptr<memory_block> make_block(int64_t bytes);
-  [[noreturn]] void report_shortage(int64_t bytes) const;
+  allocation find_gap(int64_t bytes);
+  void add_block(int64_t bytes);
+  std::shared_ptr<memory_block> make_block(int64_t bytes) const;
+  void drop_empty_blocks();
   void give_back(const std::shared_ptr<memory_block>& block, int64_t offset, int64_t bytes);
 
   device_context& context_;
@@ -73,6 +76,7 @@ private:
   int64_t block_bytes_;
   bool force_non_coherent_;
   int64_t limit_;
+  mutable std::mutex mutex_; // of what follows
   std::vector<std::shared_ptr<memory_block>> blocks_;
   int64_t reserved_ = 0;
 };

@@ -43,10 +43,10 @@ std::string pipeline_file_path(const gpu_snapshot& s) {
   return (folder / ("pipelines-" + to_hex(key))).string();
 }
 
-std::vector<std::byte> read_pipeline_file(const std::string& path) {
+std::vector<std::byte> read_pipeline_file(const std::string& path, int64_t max_bytes) {
   std::ifstream file(path, std::ios::binary | std::ios::ate);
   const std::streamoff size = file ? static_cast<std::streamoff>(file.tellg()) : 0;
-  if (size <= static_cast<std::streamoff>(sizeof(hash128)))
+  if (size <= static_cast<std::streamoff>(sizeof(hash128)) || size > max_bytes)
     return {};
   hash128 stated;
   std::vector<std::byte> content(static_cast<size_t>(size) - sizeof(stated));

@@ -2,7 +2,7 @@
 //
 // Its name says which GPU, driver and shaders it is for, so that any change is a miss; its content has a checksum, because a
 // driver that is handed a damaged cache may crash. A file that cannot be read or written is no error: pipelines are then
-// compiled again.
+// compiled again. Drivers only ever add to their caches, so a file that has become too large is begun anew.
 #pragma once
 
 #include "vulkan/snapshot.hpp"
@@ -14,8 +14,8 @@ namespace troupe::vulkan {
 /// Returns the file's path in the user's cache folder (XDG_CACHE_HOME, else ~/.cache); empty where there is none.
 std::string pipeline_file_path(const gpu_snapshot& s);
 
-/// Returns the content of `path`, empty where it is missing or damaged.
-std::vector<std::byte> read_pipeline_file(const std::string& path);
+/// Returns the content of `path`, empty where it is missing, damaged, or larger than `max_bytes`.
+std::vector<std::byte> read_pipeline_file(const std::string& path, int64_t max_bytes = int64_t{256} << 20);
 
 /// Writes `content` to `path`, atomically: readers see the old file or the new one.
 void write_pipeline_file(const std::string& path, std::span<const std::byte> content);

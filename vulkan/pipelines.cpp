@@ -6,6 +6,7 @@
 #include <atomic>
 #include <exception>
 #include <thread>
+#include <utility>
 
 namespace troupe::vulkan {
 namespace {
@@ -42,8 +43,9 @@ void for_each_parallel(size_t count, F&& work) {
 
 } // namespace
 
-pipelines::pipelines(device_context& context, shader_filter alter)
-    : context_(context), alter_(std::move(alter)), cache_file_(pipeline_file_path(context.facts())) {
+pipelines::pipelines(device_context& context, shader_filter alter, size_t max_unused)
+    : context_(context), alter_(std::move(alter)), cache_file_(pipeline_file_path(context.facts())),
+      max_unused_(max_unused) {
   load_cache();
 }
 
@@ -127,7 +129,18 @@ pipeline_handle pipelines::compile(const pipeline_key& key, VkPipelineLayout lay
   return {context_.get(), made};
 }
 
-void pipelines::prepare(std::span<const pipeline_key> keys) {
+std::vector<pipelines::handle> pipelines::prepare(std::span<const pipeline_key> keys) {
+  compile_missing(keys);
+  ++calls_;
+  std::vector<handle> wanted;
+  for (const pipeline_key& key : keys)
+    if (compiled& c = made_.at(key); std::exchange(c.asked, calls_) != calls_)
+      wanted.push_back(c.held);
+  drop_unused();
+  return wanted;
+}
+
+void pipelines::compile_missing(std::span<const pipeline_key> keys) {
   std::vector<pipeline_key> missing;
   for (const pipeline_key& key : keys)
     if (!made_.contains(key)) {
@@ -136,20 +149,33 @@ void pipelines::prepare(std::span<const pipeline_key> keys) {
     }
   std::sort(missing.begin(), missing.end());
   missing.erase(std::unique(missing.begin(), missing.end()), missing.end());
-  std::vector<pipeline_handle> compiled(missing.size());
-  for_each_parallel(missing.size(), [&](size_t i) {
-    compiled[i] = compile(missing[i], layouts_.at(missing[i].buffers).pipeline.get());
-  });
+  std::vector<pipeline_handle> made(missing.size());
+  for_each_parallel(missing.size(),
+                    [&](size_t i) { made[i] = compile(missing[i], layouts_.at(missing[i].buffers).pipeline.get()); });
   for (size_t i = 0; i < missing.size(); ++i)
-    made_.emplace(missing[i], std::move(compiled[i]));
+    made_.emplace(std::move(missing[i]), compiled{std::make_shared<const pipeline_handle>(std::move(made[i]))});
   changed_ = changed_ || !missing.empty();
+}
+
+void pipelines::drop_unused() {
+  std::vector<std::map<pipeline_key, compiled>::iterator> unused;
+  for (auto it = made_.begin(); it != made_.end(); ++it)
+    if (it->second.held.use_count() == 1)
+      unused.push_back(it);
+  if (unused.size() <= max_unused_)
+    return;
+  const auto last = unused.end() - static_cast<std::ptrdiff_t>(max_unused_);
+  std::nth_element(unused.begin(), last - 1, unused.end(),
+                   [](const auto& a, const auto& b) { return a->second.asked < b->second.asked; });
+  for (auto it = unused.begin(); it != last; ++it)
+    made_.erase(*it);
 }
 
 pipeline pipelines::find(const pipeline_key& key) const {
   const auto it = made_.find(key);
   expects(it != made_.end(), "a pipeline was not prepared");
   const layouts& l = layouts_.at(key.buffers);
-  return {it->second.get(), l.pipeline.get(), l.set.get()};
+  return {it->second.held->get(), l.pipeline.get(), l.set.get()};
 }
 
 } // namespace troupe::vulkan

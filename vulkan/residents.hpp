@@ -2,7 +2,8 @@
 //
 // A handle knows its value by a number. The memory is in a table of the device's; a handle that ends, on any thread, leaves its
 // number in a list that the device's thread works off (`reclaim`). So handles may outlive the device: then there is nothing left
-// to free. A submission holds the handles that it uses until it is complete, so that memory never comes back too early.
+// to free. A submission holds the handles that it uses, and all else that it needs, until it is complete, so that nothing comes back
+// too early.
 //
 // All but the handles is used by the device's thread alone.
 #pragma once
@@ -16,10 +17,8 @@ namespace troupe::vulkan {
 
 class residents {
 public:
-  /// The values are called those of device `name`. `imports` brings bytes to and from the host where it is available, else staging
-  /// memory of `uploads` and `downloads`.
-  residents(device_context& context, std::string name, memory_pool& memory, memory_pool& uploads,
-            memory_pool& downloads, host_imports& imports);
+  /// The values are called those of device `name`. `imports` brings bytes to and from the host.
+  residents(device_context& context, std::string name, memory_pool& memory, host_imports& imports);
   ~residents();
 
   /// Returns a value whose bytes are not there yet. Throws `errc::out_of_memory`.
@@ -38,7 +37,7 @@ public:
   void fetch(const device_tensor& value, timeline& queue, fetch_done done);
   device_tensor put(const tensor& value, timeline& queue);
 
-  /// Frees the memory of values that no handle names any more, and what copies that are complete have used.
+  /// Frees the memory of values that no handle names any more.
   void reclaim();
 
   /// Bytes of values that handles name.
@@ -49,19 +48,16 @@ private:
   struct returns;
   struct host_copy;
 
-  std::unique_ptr<host_copy> start_copy(const device_tensor& value);
-  void submit(std::unique_ptr<host_copy> copy, const VkBufferCopy& region, VkBuffer from, VkBuffer to, timeline& queue,
-              completion done);
+  std::shared_ptr<host_copy> start_copy(const device_tensor& value, host_end host) const;
+  static void submit(const host_copy& copy, const VkBufferCopy& region, VkBuffer from, VkBuffer to, timeline& queue,
+                     completion done);
 
   device_context& context_;
   const std::string name_;
   memory_pool& memory_;
-  memory_pool& uploads_;
-  memory_pool& downloads_;
   host_imports& imports_;
   std::shared_ptr<returns> returns_;
   std::map<uint64_t, allocation> places_; // by number
-  std::vector<std::unique_ptr<host_copy>> copies_;
   uint64_t last_ = 0;
 };
 

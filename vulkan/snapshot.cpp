@@ -33,6 +33,7 @@ void read_limits(const VkPhysicalDeviceLimits& limits, gpu_snapshot& s) {
   s.storage_alignment = static_cast<int64_t>(limits.minStorageBufferOffsetAlignment);
   s.non_coherent_atom = static_cast<int64_t>(limits.nonCoherentAtomSize);
   s.timestamp_period = limits.timestampPeriod;
+  s.max_allocations = limits.maxMemoryAllocationCount;
 }
 
 void read_properties(VkPhysicalDevice device, gpu_snapshot& s) {

@@ -54,6 +54,7 @@ struct gpu_snapshot {
   int64_t storage_alignment = 256;
   int64_t non_coherent_atom = 256;
   int64_t host_pointer_alignment = 0; // 0 where host memory cannot be imported
+  uint32_t max_allocations = 4096;    // of memory, imports included
   float timestamp_period = 1;         // nanoseconds a tick
 
   bool has_extension(const char* extension) const;

@@ -11,6 +11,8 @@ namespace {
 /// some time before it blocks, longer than most inference takes. A software GPU computes on the cores that this would keep busy.
 constexpr auto poll_time = std::chrono::milliseconds(5);
 constexpr auto software_poll_time = std::chrono::microseconds(20);
+/// After a question that the driver could not answer it is asked again, not at once.
+constexpr auto pause_time = std::chrono::milliseconds(1);
 /// A blocking wait is cut into slices, so that nothing waits for ever in one driver call.
 constexpr uint64_t slice_ns = 1'000'000'000;
 
@@ -64,27 +66,42 @@ submission timeline::submit(std::span<const VkCommandBuffer> commands, completio
   info.pCommandBuffers = commands.data();
   info.signalSemaphoreCount = 1;
   info.pSignalSemaphores = &semaphore;
+  std::list<pending> one; // made before: behind the submission nothing may fail
+  one.push_back({{on, value}, std::move(done)});
   check(vkQueueSubmit(own.queue, 1, &info, VK_NULL_HANDLE), "vkQueueSubmit");
   own.last = value;
   ++submissions_;
   newest_ = {on, value};
-  queue_completion(newest_, std::move(done));
+  queue_completion(one);
   return newest_;
 }
 
 void timeline::after_all(completion done) {
-  queue_completion(newest_, std::move(done));
+  std::list<pending> one;
+  one.push_back({newest_, std::move(done)});
+  queue_completion(one);
 }
 
-void timeline::queue_completion(submission what, completion done) {
+void timeline::queue_completion(std::list<pending>& one) noexcept {
   {
     const std::lock_guard lock(mutex_);
-    pending_.push_back({what, std::move(done)});
+    pending_.splice(pending_.end(), one);
   }
   changed_.notify_all();
 }
 
+/// A question that there was no memory for says nothing about the submission, which may be at work on what its completion would
+/// free: it is asked again.
 VkResult timeline::wait_for(submission what) {
+  for (;;) {
+    const VkResult result = ask_for(what);
+    if (result != VK_ERROR_OUT_OF_HOST_MEMORY && result != VK_ERROR_OUT_OF_DEVICE_MEMORY)
+      return result;
+    std::this_thread::sleep_for(pause_time);
+  }
+}
+
+VkResult timeline::ask_for(submission what) {
   const uint64_t value = what.value;
   const VkSemaphore semaphore = state_of(what.on).semaphore.get();
   const bool hardware = is_hardware(context_.facts());
@@ -110,13 +127,13 @@ void timeline::wait_loop() {
     changed_.wait(lock, [this] { return closing_ || !pending_.empty(); });
     if (pending_.empty())
       return;
-    pending next = std::move(pending_.front());
-    pending_.pop_front();
+    std::list<pending> next;
+    next.splice(next.end(), pending_, pending_.begin());
     lock.unlock();
-    const VkResult result = wait_for(next.what);
-    if (next.done)
-      next.done(result);
-    next.done = nullptr;
+    const VkResult result = wait_for(next.front().what);
+    if (next.front().done)
+      next.front().done(result);
+    next.clear();
     lock.lock();
   }
 }

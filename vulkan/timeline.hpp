@@ -10,8 +10,8 @@
 
 #include <array>
 #include <condition_variable>
-#include <deque>
 #include <functional>
+#include <list>
 #include <span>
 #include <thread>
 
@@ -33,7 +33,8 @@ public:
   ~timeline();
 
   /// Submits `commands`, to start when `after` is complete, and returns at once; `done` (may be null) is called by the waiter's
-  /// thread. Throws `errc::device_lost` and other errors of the driver; `done` is not called then. Used by one thread at a time.
+  /// thread. Throws `errc::device_lost` and other errors of the driver: then nothing is submitted and `done` is not called. Used by
+  /// one thread at a time.
   submission submit(std::span<const VkCommandBuffer> commands, completion done, lane on = lane::work,
                     std::initializer_list<submission> after = {});
 
@@ -55,9 +56,11 @@ private:
   };
 
   lane_state& state_of(lane l) { return lanes_[context_.has(l) ? static_cast<size_t>(l) : 0]; }
-  void queue_completion(submission what, completion done);
+  /// Moves the one element to the end of `pending_`; cannot fail, since the GPU may be at work already.
+  void queue_completion(std::list<pending>& one) noexcept;
   void wait_loop();
   VkResult wait_for(submission what);
+  VkResult ask_for(submission what);
 
   device_context& context_;
   std::array<lane_state, lane_count> lanes_;
@@ -65,7 +68,7 @@ private:
   submission newest_;
   std::mutex mutex_;
   std::condition_variable changed_;
-  std::deque<pending> pending_;
+  std::list<pending> pending_;
   bool closing_ = false;
   std::thread waiter_;
 };

@@ -9,11 +9,7 @@
 namespace troupe::vulkan {
 
 uploader::uploader(device_context& context, memory_pool& staging, timeline& queue, bool always_stage)
-    : context_(context), staging_pool_(staging), queue_(queue), always_stage_(always_stage),
-      pool_(make_command_pool(context, VK_COMMAND_POOL_CREATE_RESET_COMMAND_BUFFER_BIT)) {
-  for (half& h : halves_)
-    h.commands = make_commands(context_, pool_);
-}
+    : context_(context), staging_pool_(staging), queue_(queue), always_stage_(always_stage) {}
 
 uploader::~uploader() {
   for (half& h : halves_)
@@ -24,14 +20,15 @@ uploader::~uploader() {
 void uploader::wait(half& h) {
   if (h.in_flight.valid())
     check(h.in_flight.get(), "uploading to the GPU");
+  h.target = nullptr;
 }
 
-void uploader::upload(std::span<const std::byte> bytes, const allocation& target, int64_t offset) {
-  expects(offset + static_cast<int64_t>(bytes.size()) <= target.bytes(), "an upload is larger than its target");
-  while (!bytes.empty()) {
+void uploader::upload(std::span<const std::byte> bytes, const std::shared_ptr<const allocation>& target) {
+  expects(static_cast<int64_t>(bytes.size()) <= target->bytes(), "an upload is larger than its target");
+  for (int64_t offset = 0; !bytes.empty();) {
     const std::span<const std::byte> piece = bytes.first(std::min(bytes.size(), static_cast<size_t>(piece_bytes)));
-    if (target.mapped() && !always_stage_)
-      write_piece(piece, target, offset);
+    if (target->mapped() && !always_stage_)
+      write_piece(piece, *target, offset);
     else
       copy_piece(piece, target, offset);
     release_mapped_pages(piece.data(), piece.size());
@@ -45,9 +42,17 @@ void uploader::write_piece(std::span<const std::byte> bytes, const allocation& t
   target.flush(offset, static_cast<int64_t>(bytes.size()));
 }
 
-void uploader::copy_piece(std::span<const std::byte> bytes, const allocation& target, int64_t offset) {
+void uploader::make_staging() {
+  pool_ = make_command_pool(context_, VK_COMMAND_POOL_CREATE_RESET_COMMAND_BUFFER_BIT);
+  for (half& h : halves_)
+    h.commands = make_commands(context_, pool_);
+  staging_ = staging_pool_.allocate(2 * piece_bytes);
+}
+
+void uploader::copy_piece(std::span<const std::byte> bytes, const std::shared_ptr<const allocation>& target,
+                          int64_t offset) {
   if (!staging_)
-    staging_ = staging_pool_.allocate(2 * piece_bytes);
+    make_staging();
   half& h = halves_[next_];
   const int64_t at = static_cast<int64_t>(next_) * piece_bytes;
   next_ = 1 - next_;
@@ -56,20 +61,21 @@ void uploader::copy_piece(std::span<const std::byte> bytes, const allocation& ta
   staging_.flush(at, static_cast<int64_t>(bytes.size()));
   begin(h.commands, VK_COMMAND_BUFFER_USAGE_ONE_TIME_SUBMIT_BIT);
   const VkBufferCopy region{static_cast<VkDeviceSize>(staging_.offset() + at),
-                            static_cast<VkDeviceSize>(target.offset() + offset), bytes.size()};
-  vkCmdCopyBuffer(h.commands, staging_.buffer(), target.buffer(), 1, &region);
+                            static_cast<VkDeviceSize>(target->offset() + offset), bytes.size()};
+  vkCmdCopyBuffer(h.commands, staging_.buffer(), target->buffer(), 1, &region);
   record(h.commands, {VK_PIPELINE_STAGE_TRANSFER_BIT, VK_ACCESS_TRANSFER_WRITE_BIT, VK_PIPELINE_STAGE_ALL_COMMANDS_BIT,
                       VK_ACCESS_MEMORY_READ_BIT | VK_ACCESS_MEMORY_WRITE_BIT});
   end(h.commands);
   auto ended = std::make_shared<std::promise<VkResult>>();
-  h.in_flight = ended->get_future();
+  std::future<VkResult> end_of_copy = ended->get_future();
   queue_.submit(std::span(&h.commands, 1), [ended](VkResult result) { ended->set_value(result); });
+  h.in_flight = std::move(end_of_copy);
+  h.target = target;
 }
 
 void uploader::finish() {
   for (half& h : halves_)
     wait(h);
-  staging_ = {};
 }
 
 } // namespace troupe::vulkan

@@ -1,4 +1,7 @@
-// Brings bytes of the host to device memory when plans are installed: weights, parameter blocks, host-known values.
+// Brings bytes of the host to device memory when a plan is installed: weights, parameter blocks, host-known values.
+//
+// Each installation has one of its own. Copies that are on their way keep the memory that they write, and the end of the uploader
+// waits for them: so an installation may fail at any point and free what it has made so far.
 //
 // Mapped device memory is written directly. Otherwise bytes pass through two halves of a mapped staging buffer: while the
 // device copies one, the host fills the other, or makes and allocates what is next. Pages of a mapped file are given back piece
@@ -21,27 +24,30 @@ public:
   uploader(device_context& context, memory_pool& staging, timeline& queue, bool always_stage = false);
   ~uploader();
 
-  /// Copies `bytes` to `target` at `offset`. `bytes` may be reused when this returns.
-  void upload(std::span<const std::byte> bytes, const allocation& target, int64_t offset = 0);
-  /// Waits until everything uploaded is there.
+  /// Copies `bytes` to `target`, from its beginning. `bytes` may be reused when this returns. Throws what the driver reports, of
+  /// copies begun before too.
+  void upload(std::span<const std::byte> bytes, const std::shared_ptr<const allocation>& target);
+  /// Waits until everything uploaded is there. Throws as `upload` does.
   void finish();
 
 private:
   struct half {
     VkCommandBuffer commands = VK_NULL_HANDLE;
+    std::shared_ptr<const allocation> target; // of the copy in flight
     std::future<VkResult> in_flight;
   };
 
-  void write_piece(std::span<const std::byte> bytes, const allocation& target, int64_t offset);
-  void copy_piece(std::span<const std::byte> bytes, const allocation& target, int64_t offset);
+  void make_staging();
+  static void write_piece(std::span<const std::byte> bytes, const allocation& target, int64_t offset);
+  void copy_piece(std::span<const std::byte> bytes, const std::shared_ptr<const allocation>& target, int64_t offset);
   static void wait(half& h);
 
   device_context& context_;
   memory_pool& staging_pool_;
   timeline& queue_;
   const bool always_stage_;
-  command_pool_handle pool_;
-  allocation staging_; // made when first needed
+  command_pool_handle pool_; // as the staging memory made when first needed
+  allocation staging_;
   half halves_[2];
   size_t next_ = 0;
 };

@@ -17,21 +17,24 @@ chunk_result failure_of(const std::exception& e) {
   return {.code = known ? known->code() : errc::device_failed, .message = e.what()};
 }
 
+/// The other half is for memory of the device itself.
+size_t max_imports(const gpu_snapshot& s) {
+  return s.max_allocations / 2;
+}
+
 class vulkan_device final : public device {
 public:
   vulkan_device(std::shared_ptr<const instance> gpus, size_t index, std::string name,
                 const vulkan_device_options& options)
-      : context_(std::move(gpus), index, options.one_queue), options_(options),
-        features_(features_of(context_.facts())),
+      : context_(std::move(gpus), index, options.queues), options_(options), features_(features_of(context_.facts())),
         device_memory_(context_, memory_use::device, options.force_non_coherent, options.memory_limit),
         upload_memory_(context_, memory_use::upload, options.force_non_coherent),
         download_memory_(context_, memory_use::download, options.force_non_coherent),
         parameter_memory_(context_, memory_use::parameters, options.force_non_coherent),
-        kernels_(context_, options.alter_shader), installed_(device_memory_, parameter_memory_),
-        imports_(context_, options.blocks),
-        residents_(context_, name, device_memory_, upload_memory_, download_memory_, imports_), clock_(context_),
-        queue_(context_), uploads_(context_, upload_memory_, queue_, options.force_staging),
-        weights_(device_memory_, uploads_) {
+        kernels_(context_, options.alter_shader), weights_(device_memory_),
+        installed_(device_memory_, parameter_memory_),
+        imports_(context_, options.blocks, upload_memory_, download_memory_, max_imports(context_.facts())),
+        residents_(context_, name, device_memory_, imports_), clock_(context_), queue_(context_) {
     info_.name = std::move(name);
     info_.kind = device_kind::vulkan;
     info_.description = context_.facts().name;
@@ -53,10 +56,10 @@ public:
   const device_info& info() const override { return info_; }
 
   void install(bound_plan_ptr bound, device_index self) override {
-    installed_.forget_retired();
+    reclaim();
     const bool direct = imports_.available() && !recording_.unified;
-    installed_.add(std::move(bound), self,
-                   {device_memory_, uploads_, weights_, kernels_, options_.alternative, direct});
+    uploader uploads(context_, upload_memory_, queue_, options_.force_staging);
+    installed_.add(std::move(bound), self, {device_memory_, uploads, weights_, kernels_, options_.alternative, direct});
   }
 
   void retire(uint64_t bound_plan) override { installed_.retire(bound_plan); }
@@ -88,7 +91,7 @@ public:
   }
 
   device_tensor put(const tensor& value) override {
-    residents_.reclaim();
+    reclaim();
     uploaded_bytes_ += value.bytes();
     return residents_.put(value, queue_);
   }
@@ -109,6 +112,13 @@ public:
   }
 
 private:
+  /// Frees all that nobody needs any more: what comes next may need the room.
+  void reclaim() {
+    installed_.forget_retired();
+    residents_.reclaim();
+    imports_.forget_retired();
+  }
+
   recorded_chunk& recorded(program_slot& slot, chunk_id id, const installed_chunk& c, bool timed) {
     const auto found = slot.chunks.find({id, timed});
     if (found != slot.chunks.end())
@@ -138,26 +148,23 @@ private:
     const meanwhile busy{.in = others || (own && !options_.poison), .out = others || c.next_is_free || behind_copies};
     const copy_tools tools{context_, imports_, residents_, busy, options_.poison};
     const chunk_commands commands = prepare_copies(r, c, bound, slot.memory, tools, *values);
-    const auto count = [&, this](int64_t by) {
-      binding.in_flight += by;
-      slot.in_flight += by;
-      in_flight_ += by;
+    const bool lost = queue_.submissions() + 1 >= options_.lose_at;
+    const auto end = [this, &binding, &slot, values, done](chunk_result answer) {
+      --in_flight_;
+      --slot.in_flight;
+      --binding.in_flight; // last: the plan may end from here on
+      done(std::move(answer));
     };
-    count(1);
+    ++binding.in_flight;
+    ++slot.in_flight;
+    ++in_flight_;
     try {
-      const bool lost = queue_.submissions() + 1 >= options_.lose_at;
-      const auto end = [this, &binding, &c, &r, &slot, values, done, lost](VkResult result) {
-        chunk_result answer =
-            complete(c, *binding.bound, r, slot.memory, *values, lost ? VK_ERROR_DEVICE_LOST : result);
-        --in_flight_;
-        --slot.in_flight;
-        --binding.in_flight; // last: the plan may end from here on
-        done(std::move(answer));
-      };
-      submit_chunk(queue_, commands, values->lanes, slot.last, end);
-    } catch (...) {
-      count(-1);
-      throw;
+      submit_chunk(queue_, commands, values->lanes, slot.last, [=, this, &binding, &c, &r, &slot](VkResult result) {
+        end(complete(c, *binding.bound, r, slot.memory, *values, lost ? VK_ERROR_DEVICE_LOST : result));
+      });
+    } catch (const std::exception& e) {
+      // Parts of it may be on their way: until those are complete, the GPU uses what the run does.
+      queue_.after_all([end, result = failure_of(e)](VkResult) { end(result); });
     }
   }
 
@@ -209,7 +216,7 @@ private:
         continue;
       downloaded_bytes_ += t.bytes(bound);
       if (t.is_direct()) {
-        out = std::move(values.downloads[i]);
+        out = values.downloads[i].take();
         continue;
       }
       out = tensor(t.type, bound.dims[t.value]);
@@ -241,6 +248,7 @@ private:
   recording_options recording_;
   memory_pool device_memory_, upload_memory_, download_memory_, parameter_memory_;
   pipelines kernels_;
+  device_weights weights_;
   // Plans end before the pools that they take memory from, and after the queue, which waits for what is in flight.
   installations installed_;
   std::atomic<int64_t> chunks_{0}, in_flight_{0}, busy_ns_{0}, uploaded_bytes_{0}, downloaded_bytes_{0};
@@ -249,8 +257,6 @@ private:
   residents residents_;
   const gpu_clock clock_;
   timeline queue_;
-  uploader uploads_;
-  device_weights weights_;
 };
 
 } // namespace

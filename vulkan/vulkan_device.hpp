@@ -6,7 +6,7 @@
 
 #include "device/device.hpp"
 #include "device/host_block.hpp"
-#include "vulkan/instance.hpp"
+#include "vulkan/device_context.hpp"
 #include "vulkan/shader_library.hpp"
 
 namespace troupe::vulkan {
@@ -22,8 +22,8 @@ struct vulkan_device_options {
   bool force_staging = false;
   /// Which of an operator's alternatives to run, or its last one where it has fewer.
   uint32_t alternative = 0;
-  /// Keeps to one queue: copies never go beside the work.
-  bool one_queue = false;
+  /// Which queues copies beside the work have.
+  lane_queues queues = lane_queues::own;
   /// Asks for plain layouts.
   bool prefer_plain = false;
   /// Bytes of device memory that it may take, where that is less than the GPU has.

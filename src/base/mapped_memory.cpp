@@ -14,8 +14,9 @@ struct mappings {
   std::map<uintptr_t, size_t> size_by_begin;
 };
 
+/// Never destroyed: what static objects have mapped ends when the process does.
 mappings& noted() {
-  static mappings all;
+  static mappings& all = *new mappings;
   return all;
 }
 

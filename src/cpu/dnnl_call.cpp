@@ -28,7 +28,8 @@ dims to_dims(const shape& d) {
 } // namespace
 
 const dnnl::engine& engine() {
-  static const dnnl::engine e(dnnl::engine::kind::cpu, 0);
+  // Never destroyed: engines of ours in static objects run to the end of the process.
+  static const dnnl::engine& e = *new dnnl::engine(dnnl::engine::kind::cpu, 0);
   return e;
 }
 

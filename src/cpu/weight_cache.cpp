@@ -4,20 +4,15 @@
 
 namespace troupe {
 
-weight_cache::handle weight_cache::find(const key& k) const {
-  const auto it = held_.find(k);
-  return it == held_.end() ? nullptr : it->second.lock();
-}
-
 weight_cache::handle weight_cache::hold(key k, tensor bytes) {
   auto h = std::make_shared<const tensor>(std::move(bytes));
-  held_.insert_or_assign(std::move(k), h);
+  held_.add(std::move(k), h);
   return h;
 }
 
 weight_cache::handle weight_cache::plain(const weight_ptr& w) {
   key k{w->key, ""};
-  if (handle h = find(k))
+  if (handle h = held_.find(k))
     return h;
   handle h = hold(std::move(k), materialise(*w));
   if (w->step)
@@ -28,9 +23,9 @@ weight_cache::handle weight_cache::plain(const weight_ptr& w) {
 weight_cache::handle weight_cache::packed(const weight_ptr& w, const std::string& format,
                                           const std::function<tensor(const tensor&)>& pack) {
   key k{w->key, format};
-  if (handle h = find(k))
+  if (handle h = held_.find(k))
     return h;
-  const handle source = find({w->key, ""});
+  const handle source = held_.find({w->key, ""});
   handle h = hold(std::move(k), pack(source ? *source : materialise(*w)));
   if (!source)
     release_mapped(*w);
@@ -39,9 +34,7 @@ weight_cache::handle weight_cache::packed(const weight_ptr& w, const std::string
 
 int64_t weight_cache::bytes() const {
   int64_t sum = 0;
-  for (const auto& [k, weak] : held_)
-    if (const handle h = weak.lock())
-      sum += h->bytes();
+  held_.for_each([&](const tensor& t) { sum += t.bytes(); });
   return sum;
 }
 

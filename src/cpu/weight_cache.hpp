@@ -5,10 +5,10 @@
 // Packing releases the mapped pages it has read, so that memory does not double. Used by one thread at a time.
 #pragma once
 
+#include "base/weak_table.hpp"
 #include "graph/weight.hpp"
 
 #include <functional>
-#include <unordered_map>
 
 namespace troupe {
 
@@ -27,6 +27,9 @@ public:
   /// Returns the bytes held: computed and packed weights, and mapped leaves in use.
   int64_t bytes() const;
 
+  /// Returns how many weights the cache knows of, at most twice as many as were ever held at once.
+  size_t known() const { return held_.size(); }
+
 private:
   using key = std::pair<hash128, std::string>;
   struct key_hash {
@@ -35,10 +38,9 @@ private:
     }
   };
 
-  handle find(const key& k) const;
   handle hold(key k, tensor bytes);
 
-  std::unordered_map<key, std::weak_ptr<const tensor>, key_hash> held_;
+  weak_table<key, const tensor, key_hash> held_;
 };
 
 } // namespace troupe

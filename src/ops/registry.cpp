@@ -66,16 +66,18 @@ constexpr auto families = std::to_array<rows (*)()>({
 
 using op_key = std::pair<std::string_view, std::string_view>;
 
-/// Rows by domain and name, newest first.
-const std::map<op_key, std::vector<const op_def*>>& index() {
-  static const auto built = [] {
-    std::map<op_key, std::vector<const op_def*>> by_name;
+using op_index = std::map<op_key, std::vector<const op_def*>>;
+
+/// Rows by domain and name, newest first. Never destroyed: engines in static objects run to the end of the process.
+const op_index& index() {
+  static const op_index& built = *new op_index([] {
+    op_index by_name;
     for (const op_def* def : all_ops())
       by_name[{def->domain, def->name}].push_back(def);
     for (auto& [key, defs] : by_name)
       std::sort(defs.begin(), defs.end(), [](auto* a, auto* b) { return a->since > b->since; });
     return by_name;
-  }();
+  }());
   return built;
 }
 

@@ -105,6 +105,16 @@ TEST_CASE("memory types follow their use", "[vulkan][B5]") {
   CHECK(memory_type_for(none, memory_use::parameters) == 2); // no window: written once, not cached
 }
 
+TEST_CASE("imported memory is coherent, or not imported", "[vulkan][B5]") {
+  gpu_snapshot s = discrete();
+  CHECK(find_memory_type(s, memory_use::imported) == 3u); // cached, too
+  CHECK(find_memory_type(s, memory_use::imported, 0b0101) == 2u);
+  s.memory_types = {{local, 0}, {visible | cached, 1}, {visible | coherent, 1}};
+  CHECK(find_memory_type(s, memory_use::imported) == 2u);
+  CHECK(memory_type_for(s, memory_use::download) == 1u); // flushed and invalidated
+  CHECK_FALSE(find_memory_type(s, memory_use::imported, 0b011));
+}
+
 TEST_CASE("the memory for plans is the driver's budget, else most of the heap", "[vulkan][B2]") {
   gpu_snapshot s = discrete();
   CHECK(usable_bytes(s) == (int64_t{8} << 30) / 10 * 9);

@@ -1,5 +1,6 @@
 #include "support/catch.hpp"
 #include "support/gpu.hpp"
+#include "support/vulkan_faults.hpp"
 #include "vulkan/memory.hpp"
 #include "vulkan/timeline.hpp"
 
@@ -86,4 +87,35 @@ TEST_CASE("a pool does not grow beyond its limit", "[vulkan][B2][E4]") {
   CHECK_NOTHROW(pool.allocate(1 << 20));
   memory_pool none(context, memory_use::device, false, 0);
   CHECK_THROWS_AS(none.allocate(1), error);
+}
+
+TEST_CASE("a block that nothing is in makes room for another", "[vulkan][B2]") {
+  device_context context(test::gpus(), 0);
+  memory_pool pool(context, memory_use::device, false, int64_t{100} << 20);
+  pool.allocate(1 << 20); // in a block of 64 MiB, which is kept
+  CHECK_NOTHROW(pool.allocate(int64_t{80} << 20));
+  CHECK(pool.allocate(1000).bytes() >= 1000);
+  CHECK(test::new_gpu_messages() == "");
+}
+
+TEST_CASE("where the driver has no whole block left, a small one serves", "[vulkan][B2][faults]") {
+  device_context context(test::gpus(), 0);
+  memory_pool pool(context, memory_use::device, false);
+  const test::refused_call refused(test::vulkan_call::allocate_memory, 1, VK_ERROR_OUT_OF_DEVICE_MEMORY);
+  const allocation small = pool.allocate(1000);
+  CHECK(refused.happened());
+  CHECK(pool.reserved_bytes() == small.bytes());
+  CHECK(test::new_gpu_messages() == "");
+}
+
+TEST_CASE("a driver that cannot say how far the GPU is does not end its work", "[vulkan][faults]") {
+  device_context context(test::gpus(), 0);
+  const test::refused_call refused(test::vulkan_call::read_timeline);
+  VkResult ended = VK_INCOMPLETE;
+  {
+    timeline queue(context);
+    queue.submit({}, [&ended](VkResult result) { ended = result; });
+  }
+  CHECK(refused.happened());
+  CHECK(ended == VK_SUCCESS);
 }

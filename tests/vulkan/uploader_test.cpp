@@ -3,6 +3,8 @@
 #include "support/catch.hpp"
 #include "support/command.hpp"
 #include "support/gpu.hpp"
+#include "support/thrown.hpp"
+#include "support/vulkan_faults.hpp"
 #include "vulkan/uploader.hpp"
 
 #include <nlohmann/json.hpp>
@@ -111,10 +113,10 @@ TEST_CASE("the next weight is made and allocated while the GPU copies", "[vulkan
   timeline queue(context);
   uploader uploads(context, staging, queue, true);
   const std::vector<std::byte> bytes = some_bytes(uploader::piece_bytes);
-  std::vector<allocation> weights;
+  std::vector<std::shared_ptr<const allocation>> weights;
   auto both = std::async(std::launch::async, [&] {
     for (int i = 0; i < 2; ++i) {
-      weights.push_back(memory.allocate(uploader::piece_bytes));
+      weights.push_back(std::make_shared<const allocation>(memory.allocate(uploader::piece_bytes)));
       uploads.upload(bytes, weights.back());
     }
   });
@@ -123,8 +125,8 @@ TEST_CASE("the next weight is made and allocated while the GPU copies", "[vulkan
   both.get();
   CHECK(went_on);
   uploads.finish();
-  CHECK(holds(weights[0], bytes));
-  CHECK(holds(weights[1], bytes));
+  CHECK(holds(*weights[0], bytes));
+  CHECK(holds(*weights[1], bytes));
   CHECK(test::new_gpu_messages() == "");
 }
 
@@ -132,15 +134,37 @@ TEST_CASE("a large weight passes through two pieces of staging memory", "[vulkan
   device_context context(test::gpus(), 0);
   memory_pool staging(context, memory_use::upload, false), memory(context, memory_use::device, false);
   timeline queue(context);
-  uploader uploads(context, staging, queue, true);
   const std::vector<std::byte> bytes = some_bytes(5 * uploader::piece_bytes + 123);
-  const allocation weight = memory.allocate(static_cast<int64_t>(bytes.size()));
-  uploads.upload(bytes, weight);
-  uploads.finish();
-  CHECK(holds(weight, bytes));
+  const auto weight = std::make_shared<const allocation>(memory.allocate(static_cast<int64_t>(bytes.size())));
+  {
+    uploader uploads(context, staging, queue, true);
+    uploads.upload(bytes, weight);
+    uploads.finish();
+    CHECK(staging.reserved_bytes() <= int64_t{64} << 20); // one block of the pool
+  }
+  CHECK(holds(*weight, bytes));
   CHECK(queue.submissions() == 6);
-  CHECK(staging.reserved_bytes() <= int64_t{64} << 20); // one block of the pool
   CHECK(staging.free_bytes() == staging.reserved_bytes());
+  CHECK(test::new_gpu_messages() == "");
+}
+
+TEST_CASE("a copy on its way keeps the memory that it writes", "[vulkan][faults]") {
+  device_context context(test::gpus(), 0);
+  memory_pool staging(context, memory_use::upload, false), memory(context, memory_use::device, false);
+  timeline queue(context);
+  const std::vector<std::byte> bytes = some_bytes(2 * uploader::piece_bytes);
+  const auto used = [&] { return memory.reserved_bytes() - memory.free_bytes(); };
+  {
+    uploader uploads(context, staging, queue, true);
+    test::held_completions held;
+    const test::refused_call refused(test::vulkan_call::submit, 2);
+    auto weight = std::make_shared<const allocation>(memory.allocate(2 * uploader::piece_bytes));
+    CHECK(test::thrown_by([&] { uploads.upload(bytes, weight); }).code() == errc::out_of_memory);
+    weight = nullptr;
+    CHECK(used() == 2 * uploader::piece_bytes); // the first piece is being copied
+    held.release();
+  }
+  CHECK(used() == 0);
   CHECK(test::new_gpu_messages() == "");
 }
 
