@@ -2,9 +2,9 @@
 //
 // Behind an If whose result has another rank in each branch nothing can be inferred that reads it. So those readers, and what
 // lies between the If and them, are copied behind the nodes of both branches; what they make are results of the If instead. It
-// goes on until every reader has a rank: results that get the same rank in both branches are read outside as ever. Shape
-// arithmetic behind a moved node moves too, because outside nobody knows its elements before the run. What is left of different
-// ranks are outputs of the graph.
+// goes on until every reader has a rank: results that get the same rank in both branches are read outside as ever. Readers move in
+// batches that double, because each batch costs a rewrite of both branches. Shape arithmetic behind a moved node moves too, because
+// outside nobody knows its elements before the run. What is left of different ranks are outputs of the graph.
 //
 // What moves may make no sense in one of the branches: an operator that does not take that rank. The model is right as long as
 // nobody takes this branch, so it is refused in the run that does.

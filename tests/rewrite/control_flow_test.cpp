@@ -209,7 +209,10 @@ TEST_CASE("control flow nested too deep is refused", "[rewrite][control][D2]") {
     if (depth == 0)
       return around.op("Relu", {v});
     body_builder yes(&around), no(&around);
-    const value_id inner_condition = yes.capture(condition), inner = yes.capture(v);
+    const value_id inner = yes.capture(v);
+    const value_id inner_condition =
+        yes.op("Cast", {yes.op("ReduceMax", {inner}, attrs_of({{"keepdims", int64_t{0}}}))},
+               attrs_of({{"to", static_cast<int64_t>(dtype::boolean)}}));
     yes.output(nest(yes, inner_condition, inner, depth - 1));
     no.output(no.capture(v));
     return add_control(around, "If", "if" + std::to_string(depth), {condition},
