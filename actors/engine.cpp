@@ -1,6 +1,7 @@
 #include "actors/engine.hpp"
 
 #include "actors/actor_runtime.hpp"
+#include "base/guard.hpp"
 #include "loader/onnx_loader.hpp"
 
 #include <caf/send.hpp>
@@ -71,7 +72,8 @@ std::vector<device_stats> engine::stats() const {
 }
 
 tensor engine::allocate(dtype type, shape dims) {
-  return make_host_tensor(*state_->runtime->devices().blocks(), type, std::move(dims));
+  return guarded("a tensor for an input",
+                 [&] { return make_host_tensor(*state_->runtime->devices().blocks(), type, std::move(dims)); });
 }
 
 tensor engine::fetch(const device_tensor& value) const {
@@ -105,11 +107,11 @@ std::vector<std::string> engine::gpu_messages() const {
 session engine::load(const std::string& path, const session_options& options) {
   const auto start = std::chrono::steady_clock::now();
   graph source = load_model(std::filesystem::path(path));
-  return open(make_model(std::move(source), options, milliseconds_since(start)));
+  return guarded("", [&] { return open(make_model(std::move(source), options, milliseconds_since(start))); });
 }
 
 session engine::load(graph model, const session_options& options) {
-  return open(make_model(std::move(model), options, 0));
+  return guarded("", [&] { return open(make_model(std::move(model), options, 0)); });
 }
 
 session engine::open(std::shared_ptr<const actors::model> model) {

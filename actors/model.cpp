@@ -78,13 +78,14 @@ void check_loop_variables(const graph& g, const bindings& stated) {
 }
 
 void check_stated_dims(const graph& g, bindings stated) {
-  std::vector<std::string> names;
   for (value_id v : g.inputs)
     if (g.values[v].dims)
-      for (const dim& d : *g.values[v].dims)
+      for (const dim& d : *g.values[v].dims) {
+        std::vector<std::string> names;
         d.collect_symbols(names);
-  for (const std::string& name : names)
-    stated.erase(name);
+        for (const std::string& name : names)
+          stated.erase(name);
+      }
   check_loop_variables(g, stated);
   if (!stated.empty())
     fail(errc::invalid_argument, "the model's inputs have no dim '{}'; {}", stated.begin()->first,

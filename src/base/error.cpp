@@ -1,8 +1,26 @@
 #include "base/error.hpp"
 
+#include "base/limits.hpp"
 #include "base/printable.hpp"
 
 namespace troupe {
+namespace {
+
+/// Returns a message without its middle where it is very long: names in files may have megabytes.
+std::string shortened(std::string_view message) {
+  constexpr size_t longest = limits::max_message_characters, kept = longest / 2;
+  if (message.size() <= longest)
+    return std::string(message);
+  const auto inside_character = [&](size_t at) { return (static_cast<unsigned char>(message[at]) & 0xc0) == 0x80; };
+  size_t head = kept, tail = message.size() - kept;
+  while (head > 0 && inside_character(head))
+    --head;
+  while (tail < message.size() && inside_character(tail))
+    ++tail;
+  return fmt::format("{} [...] {}", message.substr(0, head), message.substr(tail));
+}
+
+} // namespace
 
 std::string_view to_string(errc code) {
   switch (code) {
@@ -22,6 +40,6 @@ std::string_view to_string(errc code) {
   return "unknown";
 }
 
-error::error(errc code, std::string_view message) : std::runtime_error(printable(message)), code_(code) {}
+error::error(errc code, std::string_view message) : std::runtime_error(printable(shortened(message))), code_(code) {}
 
 } // namespace troupe

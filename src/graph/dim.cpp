@@ -1,6 +1,8 @@
 #include "graph/dim.hpp"
 
 #include "base/checked.hpp"
+#include "base/limits.hpp"
+#include "graph/dim_budget.hpp"
 #include "graph/dim_expression.hpp"
 
 #include <algorithm>
@@ -28,11 +30,26 @@ void accumulate(term_map& sum, const dim_term& term, int64_t scale) {
     sum.erase(it);
 }
 
+/// Counts the characters of an expression, coefficients taken for long ones. Texts that repeat a part double with each step, so
+/// this bounds what a small file can make.
+void check_length(size_t characters) {
+  if (characters > limits::max_dim_characters)
+    fail(errc::unsupported,
+         "a symbolic dim is an expression of more than {} characters; give the model's inputs fixed dims",
+         limits::max_dim_characters);
+  dim_budget::spend(static_cast<int64_t>(characters));
+}
+
 dim from_terms(term_map sum) {
   if (sum.empty())
     return 0;
   if (sum.size() == 1 && sum.begin()->first.empty())
     return sum.begin()->second.coefficient;
+  constexpr size_t coefficient_characters = 20;
+  size_t characters = 0;
+  for (const auto& [key, term] : sum)
+    characters += key.size() + coefficient_characters;
+  check_length(characters);
   auto polynomial = std::make_shared<dim_polynomial>();
   for (auto& [key, term] : sum)
     polynomial->terms.push_back(std::move(term));
@@ -54,7 +71,7 @@ dim from_atom(dim_atom atom) {
 }
 
 dim make_operation(dim_atom::operation op, const char* name, const dim& a, const dim& b) {
-  return from_atom({op, "", {a, b}, std::string(name) + "(" + a.to_string() + ", " + b.to_string() + ")"});
+  return from_atom({op, "", {a, b}, fmt::format("{}({}, {})", name, a.to_string(), b.to_string())});
 }
 
 int64_t floor_div(int64_t a, int64_t b) {
@@ -152,12 +169,19 @@ dim operator-(const dim& a, const dim& b) {
 dim operator*(const dim& a, const dim& b) {
   if (a.is_constant() && b.is_constant())
     return checked_mul(a.value_, b.value_);
+  const std::vector<dim_term> left = terms_of(a), right = terms_of(b);
+  if (left.size() * right.size() > limits::max_dim_products)
+    fail(errc::unsupported,
+         "a symbolic dim is a product of sums of {} and {} terms; give the model's inputs fixed dims", left.size(),
+         right.size());
   term_map sum;
-  for (const auto& x : terms_of(a))
-    for (const auto& y : terms_of(b)) {
+  for (const auto& x : left)
+    for (const auto& y : right) {
       auto factors = x.factors;
       factors.insert(factors.end(), y.factors.begin(), y.factors.end());
-      accumulate(sum, make_term(checked_mul(x.coefficient, y.coefficient), std::move(factors)), 1);
+      dim_term product = make_term(checked_mul(x.coefficient, y.coefficient), std::move(factors));
+      check_length(product.key.size());
+      accumulate(sum, product, 1);
     }
   return from_terms(std::move(sum));
 }

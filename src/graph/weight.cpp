@@ -1,9 +1,9 @@
 #include "graph/weight.hpp"
 
+#include "base/limits.hpp"
+
 namespace troupe {
 namespace {
-
-constexpr int64_t hash_limit = 1 << 20;
 
 hash128 key_of(const tensor& bytes, const std::string& source) {
   hasher h;
@@ -12,7 +12,7 @@ hash128 key_of(const tensor& bytes, const std::string& source) {
   if (bytes.type() == dtype::string) {
     for (const auto& text : bytes.values<std::string>())
       h.add(text);
-  } else if (source.empty() || bytes.bytes() <= hash_limit) {
+  } else if (source.empty() || bytes.bytes() <= limits::hashed_bytes) {
     h.add_bytes(bytes.data(), static_cast<size_t>(bytes.bytes()));
   } else {
     h.add(source);

@@ -44,10 +44,14 @@ std::shared_ptr<const mapped_file> external_files::open(const std::string& locat
   if (folder_.empty())
     fail(errc::invalid_model, "external data {}: a model that is not a file has no folder to look in",
          in_quotes(location));
-  auto& file = opened_[location];
-  if (!file)
-    file = mapped_file::open(resolve_inside(folder_, location));
-  return file;
+  auto& file = by_location_[location];
+  if (file)
+    return file;
+  const fs::path real = resolve_inside(folder_, location);
+  auto& opened = by_path_[real];
+  if (!opened)
+    opened = mapped_file::open(real);
+  return file = opened;
 }
 
 } // namespace troupe

@@ -22,7 +22,8 @@ public:
 
 private:
   std::filesystem::path folder_;
-  std::map<std::string, std::shared_ptr<const mapped_file>> opened_;
+  std::map<std::string, std::shared_ptr<const mapped_file>> by_location_; // as the model writes it
+  std::map<std::filesystem::path, std::shared_ptr<const mapped_file>> by_path_;
 };
 
 } // namespace troupe

@@ -134,7 +134,9 @@ void graph_builder::inline_call(scope& s, const onnx::NodeProto& proto, const fu
     const std::string prefix = fmt::format("{}#{}/", name.substr(0, longest_call_name), ++calls_);
     scope inner{s.target, nullptr, f.opsets, &attributes, prefix};
     active_.push_back(&f);
-    count_node(static_cast<int64_t>(prefix.size()));
+    constexpr int64_t name_bytes = 16; // what joining a formal name costs, about
+    count_node(static_cast<int64_t>(prefix.size()) +
+               name_bytes * (f.proto->input_size() + f.proto->output_size() + f.proto->attribute_size()));
     bind_operands(s, inner, proto, f);
     add_nodes(inner, f.proto->node());
     active_.pop_back();

@@ -1,21 +1,18 @@
 #include "loader/graph_builder.hpp"
 
+#include "base/limits.hpp"
 #include "ops/registry.hpp"
 
 namespace troupe {
 namespace {
 
-constexpr int64_t max_nesting = 100;
-constexpr int max_value_rank = 64;
-constexpr int64_t inline_base_bytes = int64_t{256} << 20;
-
 /// Counts a level of nesting as long as it lives.
 class level {
 public:
   explicit level(int64_t& depth) : depth_(depth) {
-    if (++depth_ > max_nesting) {
+    if (++depth_ > limits::max_nesting) {
       --depth_;
-      fail(errc::unsupported, "graphs and function calls are nested more than {} levels deep", max_nesting);
+      fail(errc::unsupported, "graphs and function calls are nested more than {} levels deep", limits::max_nesting);
     }
   }
   ~level() { --depth_; }
@@ -52,9 +49,9 @@ dim dim_of(const onnx::TensorShapeProto::Dimension& proto, const std::string& va
 }
 
 symbolic_shape shape_of(const onnx::TensorShapeProto& proto, const std::string& value_name) {
-  if (proto.dim_size() > max_value_rank)
+  if (static_cast<size_t>(proto.dim_size()) > limits::max_rank)
     fail(errc::unsupported, "{} has a rank of {}; at most {} is supported", in_quotes(value_name), proto.dim_size(),
-         max_value_rank);
+         limits::max_rank);
   symbolic_shape dims;
   shape known;
   for (int i = 0; i < proto.dim_size(); ++i) {
@@ -88,7 +85,7 @@ value value_of(const onnx::ValueInfoProto& proto) {
 
 graph_builder::graph_builder(const onnx::ModelProto& model, tensor_reader& reader, opset_map opsets, int64_t file_bytes)
     : model_(model), reader_(reader), opsets_(std::move(opsets)),
-      inline_bytes_left_(checked_add(inline_base_bytes, checked_mul(file_bytes, 16))) {}
+      inline_bytes_left_(checked_add(limits::inlined_bytes, checked_mul(file_bytes, limits::inlined_bytes_a_byte))) {}
 
 graph graph_builder::build() {
   index_functions();
@@ -172,6 +169,9 @@ void graph_builder::declare_outputs(scope& s, const onnx::GraphProto& proto, val
 value_id graph_builder::declare(scope& s, const std::string& name, value v) {
   if (name.empty())
     fail(errc::invalid_model, "an input or initializer has no name");
+  if (name.size() > limits::longest_name)
+    fail(errc::unsupported, "the name {} has {} characters; at most {} are supported", in_quotes(name), name.size(),
+         limits::longest_name);
   const auto [it, fresh] = s.names.try_emplace(name, no_value);
   if (!fresh)
     fail(errc::invalid_model, "the value name {} is defined twice", in_quotes(name));
@@ -222,8 +222,8 @@ value_id graph_builder::lookup(scope& s, const std::string& name, const std::str
 }
 
 void graph_builder::count_node(int64_t bytes) {
-  if (++nodes_ > max_model_nodes)
-    fail(errc::unsupported, "with its functions inlined, the model has more than {} nodes", max_model_nodes);
+  if (++nodes_ > limits::max_nodes)
+    fail(errc::unsupported, "with its functions inlined, the model has more than {} nodes", limits::max_nodes);
   if (!active_.empty() && (inline_bytes_left_ -= bytes) < 0)
     fail(errc::unsupported, "the model's functions grow too large when they are inlined");
 }
@@ -232,6 +232,12 @@ void graph_builder::add_nodes(scope& s, const google::protobuf::RepeatedPtrField
   for (const auto& n : nodes) {
     if (n.op_type().empty())
       fail(errc::invalid_model, "node {} names no operator", in_quotes(n.name()));
+    if (std::max(n.input_size(), n.output_size()) > limits::max_operands)
+      fail(errc::unsupported, "node {} has {} inputs and {} outputs; at most {} are supported", in_quotes(n.name()),
+           n.input_size(), n.output_size(), limits::max_operands);
+    if (std::max(n.name().size(), n.op_type().size()) > limits::longest_name)
+      fail(errc::unsupported, "the name of node {} or of its operator {} has more than {} characters",
+           in_quotes(n.name()), in_quotes(n.op_type()), limits::longest_name);
     if (const function* f = function_of(n))
       inline_call(s, n, *f);
     else

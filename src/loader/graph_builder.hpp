@@ -57,7 +57,6 @@ private:
     const onnx::FunctionProto* proto = nullptr;
     opset_map opsets;
     std::vector<onnx::AttributeProto> defaults;
-    int64_t bytes = 0;
   };
 
   /// What a function's call gives its attributes.

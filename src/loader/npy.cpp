@@ -1,6 +1,7 @@
 #include "loader/npy.hpp"
 
 #include "base/checked.hpp"
+#include "base/limits.hpp"
 
 #include <algorithm>
 #include <charconv>
@@ -11,7 +12,6 @@ namespace troupe {
 namespace {
 
 constexpr std::string_view magic = "\x93NUMPY";
-constexpr size_t max_npy_rank = 64;
 
 struct type_code {
   std::string_view code; // without the byte order
@@ -124,7 +124,7 @@ private:
       skip_space();
       int64_t value = 0;
       const auto [stop, problem] = std::from_chars(rest_.data(), rest_.data() + rest_.size(), value);
-      if (problem != std::errc{} || value < 0 || dims.size() == max_npy_rank)
+      if (problem != std::errc{} || value < 0 || dims.size() == limits::max_rank)
         fail(errc::invalid_input, ".npy header: the shape is not valid");
       dims.push_back(value);
       rest_.remove_prefix(static_cast<size_t>(stop - rest_.data()));

@@ -1,10 +1,10 @@
 #include "loader/onnx_loader.hpp"
 
+#include "base/guard.hpp"
 #include "loader/graph_builder.hpp"
 
 #include <google/protobuf/arena.h>
 
-#include <new>
 #include <set>
 
 namespace troupe {
@@ -71,34 +71,22 @@ void collect_operators(const onnx::GraphProto& graph, std::set<std::string>& nam
   }
 }
 
-/// Runs `work`; its errors name `where`.
-template <class F>
-auto with_context(const std::string& where, F work) {
-  try {
-    return work();
-  } catch (const error& e) {
-    fail(e.code(), "{}: {}", where, e.what());
-  } catch (const std::bad_alloc&) {
-    fail(errc::out_of_memory, "{}: not enough memory to load the model", where);
-  }
-}
-
 } // namespace
 
 graph load_model(const std::filesystem::path& file) {
   const auto mapped = mapped_file::open(file);
   const std::filesystem::path folder = file.has_parent_path() ? file.parent_path() : ".";
-  return with_context(file.string(), [&] { return load({mapped, mapped->bytes(), mapped->identity()}, folder); });
+  return guarded(file.string(), [&] { return load({mapped, mapped->bytes(), mapped->identity()}, folder); });
 }
 
 graph load_model(std::span<const std::byte> bytes, const std::filesystem::path& folder) {
   // The caller's bytes need not outlive the call: tensors copy what they need.
-  return with_context("model", [&] { return load({nullptr, bytes, ""}, folder); });
+  return guarded("model", [&] { return load({nullptr, bytes, ""}, folder); });
 }
 
 std::vector<std::string> operators_of(const std::filesystem::path& file) {
   const auto mapped = mapped_file::open(file);
-  return with_context(file.string(), [&] {
+  return guarded(file.string(), [&] {
     scanned_message scanned = scan_model(mapped->bytes());
     google::protobuf::Arena arena;
     std::set<std::string> names;

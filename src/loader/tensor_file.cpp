@@ -1,32 +1,20 @@
 #include "loader/tensor_file.hpp"
 
+#include "base/guard.hpp"
 #include "loader/mapped_file.hpp"
 #include "loader/npy.hpp"
 #include "loader/npz.hpp"
 #include "loader/tensor_proto.hpp"
 
 #include <fstream>
-#include <new>
 
 namespace troupe {
 namespace {
 
-/// Runs `work`; its errors name the file, and lack of memory is one of them.
-template <class F>
-auto with_file(const std::filesystem::path& file, F work) {
-  try {
-    return work();
-  } catch (const error& e) {
-    fail(e.code(), "{}: {}", file.string(), e.what());
-  } catch (const std::bad_alloc&) {
-    fail(errc::out_of_memory, "{}: not enough memory to read it", file.string());
-  }
-}
-
 /// NumPy's formats are inputs of a run, not models: whatever is wrong with them is an invalid input.
 template <class F>
 auto with_array_file(const std::filesystem::path& file, F work) {
-  return with_file(file, [&] {
+  return guarded(file.string(), [&] {
     try {
       return work();
     } catch (const error& e) {
@@ -97,11 +85,11 @@ std::string make_pb(const std::string& name, const tensor& value) {
 
 named_tensor read_pb(const std::filesystem::path& file) {
   const auto mapped = mapped_file::open(file);
-  return with_file(file, [&] { return parse_pb(mapped->bytes()); });
+  return guarded(file.string(), [&] { return parse_pb(mapped->bytes()); });
 }
 
 void write_pb(const std::filesystem::path& file, const std::string& name, const tensor& value) {
-  write_file(file, with_file(file, [&] { return make_pb(name, value); }), {});
+  write_file(file, guarded(file.string(), [&] { return make_pb(name, value); }), {});
 }
 
 tensor read_npy(const std::filesystem::path& file) {

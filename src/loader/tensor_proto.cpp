@@ -10,10 +10,8 @@ namespace troupe {
 
 namespace {
 
-constexpr int max_tensor_rank = 64;
-
 shape dims_of(const onnx::TensorProto& proto) {
-  if (proto.dims_size() > max_tensor_rank)
+  if (static_cast<size_t>(proto.dims_size()) > limits::max_rank)
     fail(errc::unsupported, "a rank of {} is too high", proto.dims_size());
   return {proto.dims().begin(), proto.dims().end()};
 }
@@ -151,8 +149,8 @@ sourced_tensor tensor_reader::external(const onnx::TensorProto& proto, dtype typ
   if (place.offset > size || wanted > size - place.offset)
     fail(errc::invalid_model, "external data {}: bytes {} to {} are wanted, but the file has {}",
          in_quotes(place.location), place.offset, checked_add(place.offset, wanted), size);
-  if (!std::exchange(budgeted_[place.location], true))
-    copy_budget_ = checked_add(copy_budget_, checked_mul(size, 2));
+  if (budgeted_.insert(file->identity()).second) // whatever the location is called
+    touch_budget_ = checked_add(touch_budget_, checked_mul(size, limits::touched_bytes_a_byte));
   return in_place({file, file->bytes(), file->identity()}, static_cast<uint64_t>(place.offset), type, std::move(dims));
 }
 
@@ -160,15 +158,17 @@ sourced_tensor tensor_reader::in_place(const tensor_bytes& file, uint64_t offset
   const int64_t bytes = bytes_of(type, volume(dims));
   const std::byte* data = file.bytes.data() + (bytes > 0 ? offset : 0);
   const auto alignment = static_cast<uintptr_t>(std::max(bits_of(type) / 8, 1));
+  const bool aligned = file.owner && reinterpret_cast<uintptr_t>(data) % alignment == 0;
+  const bool untouched = aligned && type != dtype::boolean && bytes > limits::hashed_bytes;
+  if (file.bytes.data() != file_.bytes.data() && !untouched && (touch_budget_ -= bytes) < 0)
+    fail(errc::unsupported, "external data: too many tensors name the same bytes");
   // C++ bools are 0 or 1; a file may say otherwise.
   const bool regular = type != dtype::boolean || all_zero_or_one(data, bytes);
   std::string source;
   if (regular && !file.identity.empty())
     source = fmt::format("{}@{}+{}", file.identity, offset, bytes);
-  if (regular && bytes > 0 && file.owner && reinterpret_cast<uintptr_t>(data) % alignment == 0)
+  if (regular && bytes > 0 && aligned)
     return {tensor(type, std::move(dims), file.owner, data), std::move(source)};
-  if (file.bytes.data() != file_.bytes.data() && (copy_budget_ -= bytes) < 0)
-    fail(errc::unsupported, "external data: too many tensors name the same unaligned bytes");
   tensor copy(type, std::move(dims));
   if (bytes > 0)
     std::memcpy(copy.mutable_data(), data, static_cast<size_t>(bytes));

@@ -2,10 +2,13 @@
 // else is copied. Sizes are checked against the dims before anything is allocated.
 #pragma once
 
+#include "base/limits.hpp"
 #include "graph/weight.hpp"
 #include "loader/external_data.hpp"
 #include "loader/proto.hpp"
 #include "loader/wire_scan.hpp"
+
+#include <set>
 
 namespace troupe {
 
@@ -42,9 +45,9 @@ private:
   tensor_bytes file_;
   scanned_message scanned_;
   external_files files_;
-  /// Bytes that may still be copied out of external files: many tensors may name the same bytes.
-  int64_t copy_budget_ = 0;
-  std::map<std::string, bool> budgeted_;
+  /// Bytes of external files that may still be copied, checked or hashed: many tensors may name the same bytes.
+  int64_t touch_budget_ = limits::touched_bytes;
+  std::set<std::string> budgeted_; // files, by identity
 };
 
 } // namespace troupe

@@ -1,6 +1,7 @@
 #include "loader/wire_scan.hpp"
 
 #include "base/error.hpp"
+#include "base/limits.hpp"
 
 #include <array>
 #include <bit>
@@ -11,9 +12,6 @@ namespace {
 
 static_assert(std::endian::native == std::endian::little, "ONNX files are little-endian and are read in place");
 
-/// Protobuf's own recursion limit is 100.
-constexpr int max_depth = 96;
-constexpr int64_t max_messages = 4'000'000;
 /// Protobuf takes messages below 2 GiB.
 constexpr size_t max_stripped_bytes = (size_t{1} << 31) - (1 << 20);
 /// Bytes of a length that is written before it is known: a varint may be padded with zero groups.
@@ -145,8 +143,8 @@ size_t scanner::skip(uint64_t wire_type, size_t at, size_t end) const {
 }
 
 void scanner::message(message_kind kind, size_t begin, size_t end, int depth) {
-  if (depth > max_depth)
-    fail(errc::unsupported, "the model is nested more than {} messages deep", max_depth);
+  if (depth > limits::max_message_depth)
+    fail(errc::unsupported, "the model is nested more than {} messages deep", limits::max_message_depth);
   for (size_t at = begin; at < end;) {
     const size_t field_begin = at;
     const uint64_t tag = varint(at, end);
@@ -195,10 +193,10 @@ void scanner::nested(uint64_t tag, message_kind child, size_t begin, size_t end,
 }
 
 void scanner::count(message_kind kind) {
-  if (kind == message_kind::node && ++nodes_ > max_model_nodes)
-    fail(errc::unsupported, "the model has more than {} nodes", max_model_nodes);
-  if (++messages_ > max_messages)
-    fail(errc::unsupported, "the model has more than {} nodes, attributes and tensors", max_messages);
+  if (kind == message_kind::node && ++nodes_ > limits::max_nodes)
+    fail(errc::unsupported, "the model has more than {} nodes", limits::max_nodes);
+  if (++messages_ > limits::max_messages)
+    fail(errc::unsupported, "the model has more than {} nodes, attributes and tensors", limits::max_messages);
 }
 
 } // namespace

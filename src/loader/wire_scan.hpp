@@ -31,9 +31,6 @@ struct scanned_message {
 /// What the scanned bytes are.
 enum class wire_root : uint8_t { model, tensor };
 
-/// Most nodes that a model may have, in the file and after inlining.
-inline constexpr int64_t max_model_nodes = 1'000'000;
-
 /// Scans a serialized ModelProto or TensorProto; throws `errc::invalid_model` naming the byte where it is malformed, and
 /// `errc::unsupported` where it is nested too deeply or has too many nodes or messages.
 scanned_message scan_wire(std::span<const std::byte> bytes, wire_root root);

@@ -5,7 +5,10 @@
 #include "ops/registry.hpp"
 
 #include <algorithm>
+#include <atomic>
+#include <limits>
 #include <unordered_map>
+#include <unordered_set>
 
 namespace troupe {
 namespace {
@@ -57,35 +60,119 @@ std::vector<tensor> evaluate(const op_def& def, const attributes& attrs, std::sp
 
 namespace {
 
-/// Bytes of the steps computed so far: recipes share steps, and without this a chain of x + x would cost 2ⁿ.
-using step_results = std::unordered_map<const weight*, tensor>;
+/// A weight with a step. A file decides how many steps stand on each other, so nothing here recurses over operands.
+struct recipe : weight {
+  recipe() = default;
+  recipe(const recipe&) = delete;
+  recipe& operator=(const recipe&) = delete;
+  ~recipe() { release(std::move(step_inputs)); }
 
-tensor materialise(const weight& w, step_results& done) {
-  if (!w.step)
-    return w.leaf;
-  if (const auto it = done.find(&w); it != done.end())
-    return it->second;
-  std::vector<tensor> inputs;
-  for (const weight_ptr& input : w.step_inputs)
-    inputs.push_back(input ? materialise(*input, done) : tensor{});
-  tensor result = evaluate(*w.step, w.step_attributes, inputs, w.step_output + 1).at(w.step_output);
-  done.emplace(&w, result);
-  return result;
+  double work = 0; // see recipe_work
+
+private:
+  /// Lets operands go one after the other: each that nobody else holds hands over its own first.
+  static void release(std::vector<weight_ptr> pending) {
+    while (!pending.empty()) {
+      const weight_ptr last = std::move(pending.back());
+      pending.pop_back();
+      if (!last || !last->step || last.use_count() != 1)
+        continue;
+      std::atomic_thread_fence(std::memory_order_acquire); // what other holders did with it is done
+      auto& operands = const_cast<weight&>(*last).step_inputs;
+      std::move(operands.begin(), operands.end(), std::back_inserter(pending));
+      operands.clear();
+    }
+  }
+};
+
+/// Returns `w` and all that it is computed from, each once, operands first.
+std::vector<const weight*> parts_of(const weight& w) {
+  struct visit {
+    const weight* part;
+    size_t next_operand;
+  };
+  std::vector<const weight*> parts;
+  std::unordered_set<const weight*> seen{&w};
+  std::vector<visit> path{{&w, 0}};
+  while (!path.empty()) {
+    visit& last = path.back();
+    if (last.next_operand == last.part->step_inputs.size()) {
+      parts.push_back(last.part);
+      path.pop_back();
+      continue;
+    }
+    const weight* operand = last.part->step_inputs[last.next_operand++].get();
+    if (operand && seen.insert(operand).second)
+      path.push_back({operand, 0});
+  }
+  return parts;
+}
+
+/// The bytes of a step, as long as other steps will read them.
+struct step_result {
+  tensor bytes;
+  size_t readers = 0;
+};
+using step_results = std::unordered_map<const weight*, step_result>;
+
+/// Computes one step; operands that no other step will read go.
+tensor run_step(const weight& w, step_results& results) {
+  std::vector<tensor> operands;
+  for (const weight_ptr& operand : w.step_inputs)
+    operands.push_back(operand ? results[operand.get()].bytes : tensor{});
+  tensor made = evaluate(*w.step, w.step_attributes, operands, w.step_output + 1).at(w.step_output);
+  for (const weight_ptr& operand : w.step_inputs)
+    if (operand && --results[operand.get()].readers == 0)
+      results.erase(operand.get());
+  return made;
 }
 
 } // namespace
 
 tensor materialise(const weight& w) {
-  step_results done;
-  return materialise(w, done);
+  if (!w.step)
+    return w.leaf;
+  const std::vector<const weight*> parts = parts_of(w);
+  step_results results;
+  for (const weight* part : parts)
+    for (const weight_ptr& operand : part->step_inputs)
+      if (operand)
+        ++results[operand.get()].readers;
+  for (const weight* part : parts)
+    results[part].bytes = part->step ? run_step(*part, results) : part->leaf;
+  return results[&w].bytes;
 }
 
 void release_mapped(const weight& w) {
-  if (!w.step)
-    return release_mapped_pages(w.leaf.data(), static_cast<size_t>(w.leaf.bytes()));
-  for (const weight_ptr& input : w.step_inputs)
-    if (input)
-      release_mapped(*input);
+  for (const weight* part : parts_of(w))
+    if (!part->step)
+      release_mapped_pages(part->leaf.data(), static_cast<size_t>(part->leaf.bytes()));
+}
+
+double recipe_work(const weight& w) {
+  return w.step ? static_cast<const recipe&>(w).work : 0;
+}
+
+double folding_work(const op_def& def, const attributes& attrs, std::span<const weight_ptr> inputs,
+                    std::vector<dtype> types, std::vector<shape> dims) try {
+  constexpr double bytes_an_operation = 4;
+  call_shapes call{{}, {}, std::move(types), std::move(dims)};
+  double work = 0, bytes = 0;
+  for (const weight_ptr& input : inputs) {
+    call.input_types.push_back(input ? input->type : dtype::undefined);
+    call.inputs.push_back(input ? input->dims : shape{});
+    if (input) {
+      work += recipe_work(*input);
+      bytes += static_cast<double>(bytes_of(input->type, volume(input->dims)));
+    }
+  }
+  for (size_t i = 0; i < call.outputs.size(); ++i)
+    bytes += static_cast<double>(bytes_of(call.output_types[i], volume(call.outputs[i])));
+  if (def.cost && !call.outputs.empty())
+    work += def.cost(attrs, call).flops;
+  return work + bytes / bytes_an_operation;
+} catch (const error&) { // sizes that cannot be counted
+  return std::numeric_limits<double>::infinity();
 }
 
 namespace {
@@ -123,7 +210,9 @@ weight_ptr make_step(const op_def& def, attributes attrs, std::vector<weight_ptr
   }
   for (const auto& input : inputs)
     h.add(input ? input->key : hash128{});
-  auto w = std::make_shared<weight>();
+  auto w = std::make_shared<recipe>();
+  w->work =
+      folding_work(def, attrs, inputs, std::vector<dtype>(output + 1, type), std::vector<shape>(output + 1, dims));
   w->type = type;
   w->dims = std::move(dims);
   w->key = h.digest();

@@ -17,6 +17,15 @@ tensor materialise(const weight& w);
 /// if anyone else reads them.
 void release_mapped(const weight& w);
 
+/// Returns what materialising a weight takes: an operation for each flop and for each 4 bytes read or written, a step that
+/// several others read counted for each. Nothing for a leaf.
+double recipe_work(const weight& w);
+
+/// Returns that for a call over constants whose outputs have these types and dims; types are undefined where the results
+/// decide the dims. Infinite where the sizes cannot be counted.
+double folding_work(const op_def& def, const attributes& attrs, std::span<const weight_ptr> inputs,
+                    std::vector<dtype> types, std::vector<shape> dims);
+
 /// Returns a weight that is output `output` of `def` applied to other weights; nothing is computed yet. The result's type
 /// and dims must be given (shape inference knows them).
 weight_ptr make_step(const op_def& def, attributes attrs, std::vector<weight_ptr> inputs, uint32_t output, dtype type,

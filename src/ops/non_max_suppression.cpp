@@ -38,18 +38,18 @@ bool overlaps(const box& a, const box& b, float threshold) {
 }
 
 /// The operator's limits; absent ones never bind, but without a number of boxes nothing is chosen.
-struct limits {
+struct selection_limits {
   int64_t per_class = 0;
   float iou = 0;
   std::optional<float> score;
 };
 
-limits limits_of(const kernel_context& c) {
+selection_limits limits_of(const kernel_context& c) {
   const auto real = [&](size_t i) { return static_cast<float>(to_double(c.input(i)).at(0)); };
   for (size_t i = 2; i < 5; ++i)
     if (c.has_input(i) && c.input(i).size() != 1)
       fail(errc::invalid_input, "input {} of NonMaxSuppression has {} elements instead of one", i, c.input(i).size());
-  limits l;
+  selection_limits l;
   if (c.has_input(2))
     l.per_class = to_int64(c.input(2))[0];
   if (c.has_input(3))
@@ -62,7 +62,7 @@ limits limits_of(const kernel_context& c) {
 }
 
 /// Chosen box indices of one class, best first.
-std::vector<int64_t> choose(std::span<const box> boxes, const float* scores, const limits& l) {
+std::vector<int64_t> choose(std::span<const box> boxes, const float* scores, const selection_limits& l) {
   std::vector<int64_t> order;
   for (size_t i = 0; i < boxes.size(); ++i)
     if (scores[i] == scores[i] && (!l.score || scores[i] > *l.score)) // NaN is never chosen
@@ -88,7 +88,7 @@ void non_max_suppression_kernel(kernel_context& c) {
     fail(errc::invalid_input, "boxes {} and scores {} do not fit together", to_string(boxes.dims),
          to_string(scores.dims));
   const bool centred = c.attrs().integer("center_point_box", 0) != 0;
-  const limits l = limits_of(c);
+  const selection_limits l = limits_of(c);
   std::vector<int64_t> rows;
   for (int64_t b = 0; b < batches; ++b) {
     std::vector<box> corners;

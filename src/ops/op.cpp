@@ -1,5 +1,7 @@
 #include "ops/op.hpp"
 
+#include "base/limits.hpp"
+#include "graph/dim_budget.hpp"
 #include "ops/evaluate.hpp"
 
 namespace troupe {
@@ -48,12 +50,16 @@ std::vector<int64_t> infer_context::require_constants(size_t i) const {
 
 tensor infer_context::constant(size_t i) const {
   const value& v = input(i);
-  return v.constant ? materialise(*v.constant) : tensor{};
+  if (!v.constant || volume(v.constant->dims) > static_cast<int64_t>(max_known_elements))
+    return {};
+  return materialise(*v.constant);
 }
 
 void infer_context::set_output(size_t i, dtype type, symbolic_shape dims) {
   if (!has_output(i))
     return;
+  if (dims.size() > limits::max_rank)
+    fail(errc::unsupported, "output {} has a rank of {}; at most {} is supported", i, dims.size(), limits::max_rank);
   value& v = graph_.values[node_.outputs[i]];
   v.type = type;
   v.dims = std::move(dims);
@@ -68,8 +74,11 @@ void infer_context::set_output_of_any_rank(size_t i, dtype type) {
 }
 
 void infer_context::set_known(size_t i, std::vector<dim> elements) {
-  if (has_output(i) && elements.size() <= max_known_elements)
-    graph_.values[node_.outputs[i]].known = std::move(elements);
+  if (!has_output(i) || elements.size() > max_known_elements)
+    return;
+  if (!is_constant(elements)) // else a constant takes their place
+    dim_budget::spend(static_cast<int64_t>(elements.size() * sizeof(dim)));
+  graph_.values[node_.outputs[i]].known = std::move(elements);
 }
 
 dim infer_context::data_dependent(size_t i, size_t axis) const {

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <unordered_set>
 
 namespace troupe {
 namespace {
@@ -19,12 +20,15 @@ uint64_t next_layout_id() {
 using slot_flags = std::vector<std::vector<bool>>;
 
 slot_flags varying_slots(const arena_layout& l) {
+  std::unordered_set<std::string_view> varying;
+  for (const symbol_capacity& symbol : l.symbols)
+    if (symbol.varies)
+      varying.insert(symbol.name);
   slot_flags flags;
   for (uint32_t s = 0; s <= l.segment; ++s) {
     std::vector<bool> which;
     for (const std::string& name : l.source->dims[s].symbols())
-      which.push_back(std::any_of(l.symbols.begin(), l.symbols.end(),
-                                  [&](const symbol_capacity& symbol) { return symbol.varies && symbol.name == name; }));
+      which.push_back(varying.contains(name));
     flags.push_back(l.source->dims[s].dependents(which));
   }
   return flags;
@@ -130,9 +134,10 @@ void check_memory(const arena_layout& l, std::span<const int64_t> taken) {
 
 std::vector<std::string> symbols_of(const plan& p, uint32_t segment) {
   std::vector<std::string> names;
+  std::unordered_set<std::string_view> seen; // a model of very many inputs has as many symbols
   for (uint32_t s = 0; s <= segment; ++s)
     for (const std::string& name : p.dims[s].symbols())
-      if (std::find(names.begin(), names.end(), name) == names.end())
+      if (seen.insert(name).second)
         names.push_back(name);
   return names;
 }
@@ -145,9 +150,10 @@ arena_layout_ptr make_layout(std::shared_ptr<const plan> p, uint32_t segment, co
   l->id = next_layout_id();
   l->source = std::move(p);
   l->segment = segment;
+  const std::unordered_set<std::string_view> may_vary(varying.begin(), varying.end());
   for (std::string& name : symbols_of(*l->source, segment)) {
     const auto value = capacities.find(name);
-    const bool varies = std::find(varying.begin(), varying.end(), name) != varying.end();
+    const bool varies = may_vary.contains(name);
     l->symbols.push_back({std::move(name), value == capacities.end() ? 0 : value->second, varies});
   }
   const slot_flags flags = varying_slots(*l);

@@ -9,8 +9,6 @@
 namespace troupe {
 namespace {
 
-constexpr size_t max_depth = 32;
-
 /// Inputs that decide shapes and have at most this many elements are known by symbols.
 constexpr int64_t max_element_symbols = 64;
 
@@ -23,11 +21,12 @@ struct draft {
 /// Counts a level of bodies, and keeps the names of a body's values taken, as long as it lives.
 class level {
 public:
-  explicit level(rewrite_context& context) : context_(context) {
-    if (context.depth >= max_depth)
-      fail(errc::unsupported, "control flow is nested more than {} levels deep", max_depth);
-    if (--context.bodies_left < 0)
-      fail(errc::unsupported, "the model has too much nested control flow");
+  level(rewrite_context& context, const graph& source) : context_(context) {
+    if (context.depth >= limits::max_body_depth)
+      fail(errc::unsupported, "control flow is nested more than {} levels deep", limits::max_body_depth);
+    if ((context.body_nodes_left -= 1 + static_cast<int64_t>(count_nodes(source))) < 0)
+      fail(errc::unsupported,
+           "the model has too much nested control flow: its bodies would have to be inferred too often");
     ++context.depth;
   }
   ~level() {
@@ -61,7 +60,7 @@ public:
 
   draft run() {
     for (;;) {
-      level nested(context_);
+      level nested(context_, *body_.program);
       draft d = infer(nested);
       if (note_varying_dims(d.program))
         continue;
@@ -242,7 +241,7 @@ private:
 bool refuses_branch(const control_call& call, const error& e, const rewrite_context& context) {
   const bool of_model =
       e.code() == errc::invalid_model || e.code() == errc::unsupported || e.code() == errc::invalid_input;
-  const bool over_limit = context.bodies_left < 0 || context.moves_left < 0 || context.visits_left < 0;
+  const bool over_limit = context.body_nodes_left < 0 || context.moves_left < 0 || context.visits_left < 0;
   return call.kind == control_kind::branch && context.guesses > 0 && of_model && !over_limit;
 }
 

@@ -13,10 +13,13 @@ graph prepare_body(const graph& source) {
 }
 
 std::string take_name(rewrite_context& context, const std::string& name) {
-  std::string unique = name;
-  for (size_t i = 1; !context.names.insert(unique).second; ++i)
-    unique = fmt::format("{}#{}", name, i);
-  return unique;
+  const auto [taken, fresh] = context.names.try_emplace(name, 0);
+  if (fresh)
+    return name;
+  size_t& last = taken->second; // stays where it is when names are added
+  for (;;)
+    if (std::string unique = fmt::format("{}#{}", name, ++last); context.names.try_emplace(unique, 0).second)
+      return unique;
 }
 
 namespace {

@@ -51,22 +51,34 @@ void graph_editor::drop_use(value_id v) {
     unread_.push_back(producer_[v]);
 }
 
+bool graph_editor::reads(node_id n, value_id v) const {
+  // Looking through the operands of a Concat of thousands, for each of them, would take minutes. No pattern has such a node, so
+  // that taking it for a reader which it no longer is only loses a simplification.
+  constexpr size_t too_many = 256;
+  const auto& inputs = graph_.nodes[n].inputs;
+  return alive_[n] && (inputs.size() > too_many || std::find(inputs.begin(), inputs.end(), v) != inputs.end());
+}
+
 std::vector<node_id> graph_editor::consumers(value_id v) const {
   std::vector<node_id> found = readers_[v];
   std::sort(found.begin(), found.end());
   found.erase(std::unique(found.begin(), found.end()), found.end());
-  std::erase_if(found, [&](node_id n) {
-    const auto& inputs = graph_.nodes[n].inputs;
-    return !alive_[n] || std::find(inputs.begin(), inputs.end(), v) == inputs.end();
-  });
+  std::erase_if(found, [&](node_id n) { return !reads(n, v); });
   return found;
 }
 
 node_id graph_editor::only_consumer(value_id v) const {
   if (is_output_[v] || uses_[v] == 0)
     return -1;
-  const auto found = consumers(v);
-  return found.size() == 1 ? found.front() : -1;
+  node_id only = -1;
+  for (node_id n : readers_[v]) { // a value may have very many: the second ends the walk
+    if (n == only || !reads(n, v))
+      continue;
+    if (only >= 0)
+      return -1;
+    only = n;
+  }
+  return only;
 }
 
 value_id graph_editor::add_value(value v) {

@@ -34,7 +34,7 @@ public:
   bool is_output(value_id v) const { return is_output_[v]; }
   /// Returns whether exactly one input slot reads `v` and it is no graph output: it may vanish into a fusion.
   bool used_once(value_id v) const { return uses_[v] == 1 && !is_output_[v]; }
-  /// Returns the living nodes that read `v`, each once, ascending.
+  /// Returns the living nodes that read `v`, each once, ascending; perhaps too one of very many inputs that did once.
   std::vector<node_id> consumers(value_id v) const;
   /// Returns the only node that reads `v`, in however many slots; -1 where there are more, none, or `v` is an output.
   node_id only_consumer(value_id v) const;
@@ -68,6 +68,7 @@ public:
   void tidy();
 
 private:
+  bool reads(node_id n, value_id v) const;
   void add_use(value_id v, node_id n);
   void drop_use(value_id v);
   void erase_unread(std::vector<node_id> pending);

@@ -54,8 +54,8 @@ bool fold_batch_norm(graph_editor& e, node_id n, node_id norm) {
   const auto axis = channel_axis(conv);
   const bool inference = bn.attrs.integer("training_mode", 0) == 0 && bn.attrs.integer("is_test", 1) == 1 &&
                          bn.attrs.integer("spatial", 1) == 1;
-  if (!w || !axis || channels == 0 || !inference || bn.inputs[0] != conv.outputs[0] ||
-      (input_of(conv, 2) != no_value && !b))
+  if (!w || !may_derive(*w) || !axis || channels == 0 || !inference || bn.inputs[0] != conv.outputs[0] ||
+      (input_of(conv, 2) != no_value && (!b || !may_derive(*b))))
     return false;
   for (size_t i = 1; i < bn.outputs.size(); ++i)
     if (bn.outputs[i] != no_value && e.uses(bn.outputs[i]) > 0)
@@ -85,7 +85,8 @@ bool fold_bias(graph_editor& e, node_id n, node_id sum) {
   const weight_ptr c = constant_of(e, add, add.inputs[0] == conv.outputs[0] ? 1 : 0);
   const weight_ptr b = constant_of(e, conv, 2);
   const int64_t channels = channels_of(e, conv);
-  if (!c || channels == 0 || (input_of(conv, 2) != no_value && !b) || !same_dims(e, conv.outputs[0], add.outputs[0]))
+  if (!c || channels == 0 || (input_of(conv, 2) != no_value && (!b || !may_derive(*b))) ||
+      !same_dims(e, conv.outputs[0], add.outputs[0]))
     return false;
   const size_t rank = e.val(conv.outputs[0]).dims->size();
   // [C, 1, …] or [1, C, 1, …]: C must be rank − 2 places from the end.

@@ -15,6 +15,8 @@ namespace {
 
 constexpr size_t max_group_inputs = 8;
 constexpr size_t max_constants = 16;
+/// A step has at most three operands: a value that is read more often has readers outside of the group.
+constexpr size_t max_group_uses = 3 * max_elementwise_steps;
 constexpr dtype_set element_types = set_of(dtype::float32, dtype::float16, dtype::float64);
 
 /// One node as a step: its code, the operands that are values, and the immediate ones behind them.
@@ -178,7 +180,7 @@ private:
   bool joins(value_id v) const {
     const node_id n = e_.producer(v);
     if (n < 0 || e_.is_output(v) || !same_dims(e_, v, root_output()) || !step_of(e_, n) ||
-        std::find(refused_.begin(), refused_.end(), n) != refused_.end())
+        std::find(refused_.begin(), refused_.end(), n) != refused_.end() || e_.uses(v) > max_group_uses)
       return false;
     const auto readers = e_.consumers(v);
     return std::all_of(readers.begin(), readers.end(), [&](node_id reader) { return has(reader); });

@@ -1,8 +1,10 @@
 // Shape inference and constant folding in one walk: folding a node may make the shapes of later nodes known.
 //
 // A node whose inputs are all constants becomes constants. Small results are computed at once; big ones become weight recipes,
-// which the device that uses them computes from the mapped file, so that a rewrite never touches a big weight.
+// which the device that uses them computes from the mapped file, so that a rewrite hardly touches a big weight. What would cost
+// more than the limits of base/limits.hpp stays a node.
 // A node whose outputs are all host-known (shape arithmetic) loses its outputs' producer; binding makes their bytes.
+#include "base/checked.hpp"
 #include "graph/bodies.hpp"
 #include "ops/evaluate.hpp"
 #include "ops/registry.hpp"
@@ -11,11 +13,6 @@
 namespace troupe {
 namespace {
 
-/// Results up to this size are computed at rewrite time.
-constexpr int64_t eager_bytes = 64 * 1024;
-/// Operands up to this size may be read at rewrite time.
-constexpr int64_t eager_input_bytes = 1024 * 1024;
-
 bool foldable(const graph& g, const node& n) {
   if (n.def->nondeterministic || !n.def->reference)
     return false;
@@ -23,42 +20,101 @@ bool foldable(const graph& g, const node& n) {
                      [&](value_id v) { return v == no_value || g.values[v].constant; });
 }
 
-bool is_eager(const graph& g, const node& n) {
+/// The outputs of a node over constants, as folding sees them.
+struct folded_outputs {
+  std::vector<dtype> types; // undefined where the output is absent
+  std::vector<shape> dims;
+  int64_t bytes = 0, largest = 0, count = 0;
+  /// Whether one's size is not known: its dims come from the data, or it holds texts.
+  bool open = false;
+};
+
+folded_outputs outputs_of(const graph& g, const node& n) {
+  folded_outputs found;
   for (value_id v : n.outputs) {
+    const bool sized = v != no_value && g.values[v].dims && is_constant(*g.values[v].dims);
+    found.types.push_back(sized ? g.values[v].type : dtype::undefined);
+    found.dims.push_back(sized ? constants(*g.values[v].dims) : shape{});
     if (v == no_value)
       continue;
-    const value& out = g.values[v];
-    if (out.type == dtype::string || !out.dims || !is_constant(*out.dims))
-      return true; // data-dependent: the dims come from the data
-    if (bytes_of(out.type, volume(constants(*out.dims))) > eager_bytes)
-      return false;
+    const int64_t bytes = bytes_of(found.types.back(), volume(found.dims.back()));
+    found.bytes = checked_add(found.bytes, bytes);
+    found.largest = std::max(found.largest, bytes);
+    found.open |= !sized || g.values[v].type == dtype::string;
+    ++found.count;
   }
-  int64_t read = 0;
-  for (value_id v : n.inputs)
-    if (v != no_value)
-      read += bytes_of(g.values[v].type, volume(g.values[v].constant->dims));
-  return read <= eager_input_bytes;
+  return found;
 }
 
-void fold_now(graph& g, const node& n) {
+/// Returns the bytes of a tensor, those of its texts included.
+int64_t bytes_in(const tensor& t) {
+  int64_t bytes = t.bytes();
+  if (t.type() == dtype::string)
+    for (const std::string& text : t.values<std::string>())
+      bytes += static_cast<int64_t>(text.size());
+  return bytes;
+}
+
+/// Returns the bytes of a node's operands; those of texts are counted where there are few.
+int64_t read_bytes(const graph& g, const node& n) {
+  int64_t sum = 0;
+  for (value_id v : n.inputs) {
+    if (v == no_value)
+      continue;
+    const weight& w = *g.values[v].constant;
+    const int64_t bytes = bytes_of(w.type, volume(w.dims));
+    const bool count_texts = w.type == dtype::string && !w.step && bytes <= limits::open_input_bytes;
+    sum = checked_add(sum, count_texts ? bytes_in(w.leaf) : bytes);
+  }
+  return sum;
+}
+
+enum class folding : uint8_t { none, now, later };
+
+/// Decides how to fold a node over constants, and charges for it.
+folding choose_folding(const graph& g, const node& n, std::span<const weight_ptr> inputs, rewrite_context& context) {
+  const folded_outputs out = outputs_of(g, n);
+  const int64_t read = read_bytes(g, n);
+  folding choice = folding::none;
+  if (out.open)
+    choice = read <= limits::open_input_bytes && out.bytes <= limits::open_input_bytes ? folding::now : folding::none;
+  else if (out.bytes <= limits::tiny_bytes || (out.bytes <= limits::eager_bytes && read <= limits::eager_input_bytes))
+    choice = folding::now;
+  else if (out.largest <= context.largest_folded)
+    choice = folding::later;
+  const double work = folding_work(*n.def, n.attrs, inputs, out.types, out.dims) *
+                      static_cast<double>(choice == folding::later ? out.count : 1);
+  if (choice == folding::none || !(work <= context.folding_work_left))
+    return folding::none;
+  context.folding_work_left -= work;
+  return choice;
+}
+
+/// Charges for a constant that is computed while rewriting.
+void charge(rewrite_context& context, const tensor& computed) {
+  if ((context.folded_bytes_left -= bytes_in(computed)) < 0)
+    fail(errc::unsupported,
+         "what the model computes from constants takes more memory than is allowed while a model of its "
+         "size is loaded");
+}
+
+void fold_now(graph& g, const node& n, std::span<const weight_ptr> operands, rewrite_context& context) {
   std::vector<tensor> inputs;
-  for (value_id v : n.inputs)
-    inputs.push_back(v == no_value ? tensor{} : materialise(*g.values[v].constant));
+  for (const weight_ptr& w : operands)
+    inputs.push_back(w ? materialise(*w) : tensor{});
   const auto results = evaluate(*n.def, n.attrs, inputs, n.outputs.size());
   for (size_t i = 0; i < n.outputs.size(); ++i) {
     if (n.outputs[i] == no_value)
       continue;
     value& out = g.values[n.outputs[i]];
+    charge(context, results[i]);
     out.constant = weight::from_tensor(results[i]);
     out.dims = to_symbolic(results[i].dims());
     out.known.reset(); // `constant` says it all
   }
 }
 
-void fold_lazily(graph& g, const node& n) {
-  std::vector<weight_ptr> inputs;
-  for (value_id v : n.inputs)
-    inputs.push_back(v == no_value ? nullptr : g.values[v].constant);
+void fold_later(graph& g, const node& n, const std::vector<weight_ptr>& inputs) {
   for (size_t i = 0; i < n.outputs.size(); ++i) {
     if (n.outputs[i] == no_value)
       continue;
@@ -67,20 +123,40 @@ void fold_lazily(graph& g, const node& n) {
   }
 }
 
+/// Folds a node over constants, unless that costs too much; returns whether it did.
+bool fold(graph& g, const node& n, rewrite_context& context) {
+  std::vector<weight_ptr> inputs;
+  for (value_id v : n.inputs)
+    inputs.push_back(v == no_value ? nullptr : g.values[v].constant);
+  try {
+    const folding choice = choose_folding(g, n, inputs, context);
+    if (choice == folding::now)
+      fold_now(g, n, inputs, context);
+    else if (choice == folding::later)
+      fold_later(g, n, inputs);
+    return choice != folding::none;
+  } catch (const error& e) {
+    fail(e.code(), "{}: {}", describe(n), e.what());
+  }
+}
+
 /// A Constant node's tensor becomes the value without being copied.
-bool fold_literal(graph& g, const node& n) {
+bool fold_literal(graph& g, const node& n, rewrite_context& context) {
   if (n.op_type != "Constant" || !n.domain.empty() || !n.attrs.has("value"))
     return false;
   value& out = g.values[n.outputs.at(0)];
   const tensor& literal = n.attrs.tensor_value("value");
   out.type = literal.type();
   out.dims = to_symbolic(literal.dims());
-  out.constant = weight::from_tensor(literal);
+  weight_ptr& made = context.literals[literal.data()];
+  if (!made || made->type != literal.type() || made->dims != literal.dims())
+    made = weight::from_tensor(literal);
+  out.constant = made;
   return true;
 }
 
 /// Turns a value whose elements are all plain integers into a constant.
-void settle(value& v) {
+void settle(value& v, rewrite_context& context) {
   if (v.constant || !v.known || !is_constant(*v.known) || !v.dims || !is_constant(*v.dims))
     return;
   const auto elements = constants(*v.known);
@@ -95,6 +171,7 @@ void settle(value& v) {
       std::transform(elements.begin(), elements.end(), bytes.mutable_data<T>(),
                      [](int64_t x) { return static_cast<T>(x); });
     });
+  charge(context, bytes);
   v.constant = weight::from_tensor(std::move(bytes));
   v.known.reset();
 }
@@ -105,25 +182,19 @@ bool all_known(const graph& g, const node& n) {
 }
 
 /// Infers one node; returns whether it is still needed.
-bool visit(graph& g, node& n) {
-  if (fold_literal(g, n))
+bool visit(graph& g, node& n, rewrite_context& context) {
+  if (fold_literal(g, n, context))
     return false;
   infer_node(g, n);
-  if (foldable(g, n)) {
-    try {
-      is_eager(g, n) ? fold_now(g, n) : fold_lazily(g, n);
-    } catch (const error& e) {
-      fail(e.code(), "{}: {}", describe(n), e.what());
-    }
+  if (foldable(g, n) && fold(g, n, context))
     return false;
-  }
   if (n.def->nondeterministic || n.outputs.empty())
     return true;
   if (!all_known(g, n))
     return true;
   for (value_id v : n.outputs)
     if (v != no_value)
-      settle(g.values[v]);
+      settle(g.values[v], context);
   return false;
 }
 
@@ -135,6 +206,7 @@ void infer_and_fold(graph& g, rewrite_context& context) {
   g.nodes.clear();
   std::vector<node> kept;
   kept.reserve(pending.size());
+  size_t bodies = 0;
   while (!pending.empty()) {
     node n = std::move(pending.back());
     pending.pop_back();
@@ -143,8 +215,12 @@ void infer_and_fold(graph& g, rewrite_context& context) {
         std::move(instead->rbegin(), instead->rend(), std::back_inserter(pending));
         continue;
       }
-    if (visit(g, n))
-      kept.push_back(std::move(n));
+    if (!visit(g, n, context))
+      continue;
+    if (has_body(n) && ++bodies > limits::max_control_nodes)
+      fail(errc::unsupported, "the model has more than {} control-flow nodes that the run decides",
+           limits::max_control_nodes);
+    kept.push_back(std::move(n));
   }
   g.nodes = std::move(kept);
 }

@@ -1,5 +1,6 @@
 #include "rewrite/match.hpp"
 
+#include "base/limits.hpp"
 #include "ops/evaluate.hpp"
 
 #include <cmath>
@@ -81,7 +82,7 @@ weight_ptr derive(std::string_view op_type, std::vector<weight_ptr> inputs, attr
   infer_node(g, n);
   const value& out = g.values[n.outputs[0]];
   const shape dims = constants(*out.dims);
-  if (std::max(bytes, bytes_of(out.type, volume(dims))) > 64 * 1024)
+  if (std::max(bytes, bytes_of(out.type, volume(dims))) > limits::eager_bytes)
     return make_step(*n.def, n.attrs, std::move(inputs), 0, out.type, dims);
   std::vector<tensor> operands;
   for (const weight_ptr& w : inputs)
@@ -89,10 +90,15 @@ weight_ptr derive(std::string_view op_type, std::vector<weight_ptr> inputs, attr
   return weight::from_tensor(evaluate(*n.def, n.attrs, operands).at(0));
 }
 
+bool may_derive(const weight& w) {
+  const auto bytes = static_cast<double>(bytes_of(w.type, volume(w.dims)));
+  return recipe_work(w) <= limits::derived_work_a_byte * bytes;
+}
+
 weight_ptr derive_reshape(const weight_ptr& w, const shape& dims) {
   if (w->dims == dims)
     return w;
-  if (!w->step && w->leaf.bytes() <= 64 * 1024)
+  if (!w->step && w->leaf.bytes() <= limits::eager_bytes)
     return weight::from_tensor(w->leaf.reshaped(dims));
   const tensor target = tensor::of<int64_t>({static_cast<int64_t>(dims.size())}, std::span<const int64_t>(dims));
   return derive("Reshape", {w, weight::from_tensor(target)});

@@ -55,6 +55,9 @@ bool has_row(std::string_view op_type, std::string_view domain = "");
 
 /// Returns a weight that is `op_type` (newest row, one output) over constants: computed at once where it is small, else a recipe.
 weight_ptr derive(std::string_view op_type, std::vector<weight_ptr> inputs, attributes attrs = {});
+/// Returns whether a weight's recipe is short enough to be made longer: where many nodes follow each other, each adds a step
+/// over all of the weight.
+bool may_derive(const weight& w);
 /// Returns a weight of the same elements under other dims; nothing is copied for leaves.
 weight_ptr derive_reshape(const weight_ptr& w, const shape& dims);
 

@@ -1,30 +1,42 @@
 // The passes of the rewrite, one a file. Each returns whether it changed the graph; rewrite.cpp orders them.
 #pragma once
 
+#include "base/limits.hpp"
 #include "rewrite/editor.hpp"
 #include "rewrite/rewrite.hpp"
 
-#include <unordered_set>
+#include <unordered_map>
 
 namespace troupe {
 
 /// Applies what the caller states about the graph's ends: inputs that are constants, input shapes, outputs wanted.
 void specialise(graph& g, const rewrite_options& options);
 
-/// What the graphs of one rewrite, the model's and its bodies', share. Limits keep a hostile file from growing without end.
+/// What the graphs of one rewrite, the model's and its bodies', share. Limits (base/limits.hpp) keep a hostile file from growing
+/// without end.
 struct rewrite_context {
+  /// For a rewrite of `model`.
+  rewrite_context(const graph& model, const rewrite_options& options);
+
   const rewrite_options& options;
   /// How deep the graph being rewritten lies: 0 is the model.
   size_t depth = 0;
-  /// Bodies that may still be inferred, and nodes that may still be copied out of bodies.
-  int64_t bodies_left = 100'000, copies_left = 16'384;
+  /// Nodes of bodies that may still be inferred, and nodes that may still be copied out of bodies.
+  int64_t body_nodes_left, copies_left = limits::all_copied_nodes;
   /// Nodes that may still move into branches, and be looked at for that (branches.cpp).
-  int64_t moves_left = 65'536, visits_left = 20'000'000;
+  int64_t moves_left = limits::moved_nodes, visits_left = limits::move_visits;
   /// How many Ifs around the graph being rewritten have such nodes: a branch with an error is refused then, not the model.
   size_t guesses = 0;
-  /// Names of the values of the graph being rewritten and of those around it: symbols are named after values. Kept where
-  /// there is control flow.
-  std::unordered_set<std::string> names = {};
+  /// Work that folding may still cost, and bytes that it may still write while rewriting.
+  double folding_work_left;
+  int64_t folded_bytes_left;
+  /// Bytes that one folded result may have.
+  int64_t largest_folded;
+  /// Names of the values of the graph being rewritten and of those around it, since symbols are named after values, each
+  /// with the last number that `take_name` gave. Kept where there is control flow.
+  std::unordered_map<std::string, size_t> names;
+  /// Constants made of attributes, by their bytes: a body's are met whenever it is inferred or copied, and hashed once.
+  std::unordered_map<const void*, weight_ptr> literals;
 };
 
 /// Infers types and shapes in node order. What turns out to be known on the way loses its producer: nodes over constants become

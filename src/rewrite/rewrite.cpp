@@ -1,7 +1,11 @@
 #include "rewrite/rewrite.hpp"
 
+#include "base/checked.hpp"
+#include "base/guard.hpp"
 #include "graph/bodies.hpp"
+#include "graph/dim_budget.hpp"
 #include "ops/registry.hpp"
+#include "rewrite/model_size.hpp"
 #include "rewrite/passes.hpp"
 #include "rewrite/precision.hpp"
 
@@ -78,20 +82,42 @@ void simplify(graph& g, const rewrite_options& options) {
     convert_to_float16(g);
 }
 
-graph rewrite(graph g, const rewrite_options& options) {
+namespace {
+
+/// Returns a limit that grows with the model.
+int64_t limit(int64_t base, int64_t each, int64_t count) {
+  return checked_add(base, checked_mul(each, count));
+}
+
+graph rewrite_within_limits(graph g, const rewrite_options& options) {
+  const dim_budget dims(limit(limits::dim_characters, limits::dim_characters_a_byte, size_of(g).bytes));
   specialise(g, options);
   resolve(g);
   sort_topologically(g);
   remove_dead(g);
-  rewrite_context context{options};
+  rewrite_context context(g, options);
   if (std::any_of(g.nodes.begin(), g.nodes.end(), has_body))
     for (const value& v : g.values)
-      context.names.insert(v.name);
+      context.names.try_emplace(v.name, 0);
   infer_and_fold(g, context);
   simplify(g, options);
   finish_outputs(g);
   validate(g);
   return g;
+}
+
+} // namespace
+
+rewrite_context::rewrite_context(const graph& model, const rewrite_options& how) : options(how) {
+  const model_size size = size_of(model);
+  body_nodes_left = limit(limits::body_nodes, limits::body_nodes_a_node, size.nodes);
+  folding_work_left = limits::folding_work + limits::folding_work_a_byte * static_cast<double>(size.bytes);
+  folded_bytes_left = limit(limits::folded_bytes, limits::folded_bytes_a_byte, size.bytes);
+  largest_folded = limit(limits::largest_folded_bytes, limits::largest_folded_bytes_a_byte, size.bytes);
+}
+
+graph rewrite(graph g, const rewrite_options& options) {
+  return guarded("", [&] { return rewrite_within_limits(std::move(g), options); });
 }
 
 } // namespace troupe

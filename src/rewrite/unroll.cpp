@@ -1,20 +1,21 @@
 // Bodies that take the place of their node: branches whose condition is known, loops of a few known iterations.
 #include "ops/control.hpp"
-#include "ops/evaluate.hpp"
 #include "rewrite/control_flow.hpp"
 #include "rewrite/match.hpp"
 
 namespace troupe {
 namespace {
 
-/// Loops are unrolled up to so many iterations and nodes.
-constexpr int64_t max_iterations = 64, max_nodes = 4096;
+/// Returns the name of something copied: names of loops inside each other would grow with the depth.
+std::string copied_name(const std::string& prefix, const std::string& name) {
+  return (prefix + name.substr(0, limits::longest_copied_name)).substr(0, limits::longest_copied_name);
+}
 
 /// Copies bodies of one node into the graph around it.
 class body_copier {
 public:
   body_copier(graph& outer, const node& n, const control_call& call, rewrite_context& context)
-      : outer_(outer), node_(n), call_(call), context_(context) {}
+      : outer_(outer), node_(n), name_(copied_name("", n.name)), call_(call), context_(context) {}
 
   std::vector<node> branch(bool condition) {
     const node_body& body = call_.bodies[condition ? then_branch : else_branch];
@@ -83,7 +84,7 @@ private:
       copied[source.inputs[i]] = formal ? given[i] : node_.inputs[body.first_capture + i - given.size()];
       check_type(body, source.values[source.inputs[i]], outer_.values[copied[source.inputs[i]]]);
     }
-    const std::string prefix = node_.name + suffix + "/";
+    const std::string prefix = name_ + suffix + "/";
     for (size_t v = 0; v < source.values.size(); ++v)
       if (copied[v] == no_value)
         copied[v] = add_value(prefix, std::move(source.values[v]));
@@ -91,7 +92,7 @@ private:
       for (auto* ids : {&n.inputs, &n.outputs})
         for (value_id& v : *ids)
           v = v == no_value ? v : copied[v];
-      n.name = prefix + n.name;
+      n.name = copied_name(prefix, n.name);
       nodes_.push_back(std::move(n));
     }
     std::vector<value_id> results;
@@ -107,7 +108,7 @@ private:
   }
 
   value_id add_value(const std::string& prefix, value v) {
-    v.name = take_name(context_, prefix + v.name);
+    v.name = take_name(context_, copied_name(prefix, v.name));
     if (!v.constant) { // inference says what it is
       v.type = dtype::undefined;
       v.dims.reset();
@@ -116,12 +117,12 @@ private:
   }
 
   value_id constant(const std::string& name, tensor bytes) {
-    return outer_.add_constant(take_name(context_, node_.name + "/" + name), std::move(bytes));
+    return outer_.add_constant(take_name(context_, name_ + "/" + name), std::move(bytes));
   }
 
   /// Adds a call with one output and returns that.
   value_id call(std::string_view op, std::vector<value_id> inputs, attributes attrs = {}) {
-    const std::string name = take_name(context_, fmt::format("{}/{}", node_.name, op));
+    const std::string name = take_name(context_, fmt::format("{}/{}", name_, op));
     const value_id out = outer_.add_value({.name = name});
     nodes_.push_back(make_node(name, "", op, std::move(inputs), {out}, std::move(attrs)));
     return out;
@@ -157,6 +158,7 @@ private:
 
   graph& outer_;
   const node& node_;
+  const std::string name_; // of the node, shortened
   const control_call& call_;
   rewrite_context& context_;
   std::vector<node> nodes_;
@@ -173,6 +175,10 @@ std::optional<int64_t> known_element(graph& g, const node& n, size_t i) {
   return elements->front().constant();
 }
 
+bool is_true(const tensor& t) {
+  return t.type() == dtype::boolean && t.size() == 1 && *t.data<uint8_t>() != 0;
+}
+
 /// Whether a Loop's body, as the file has it, hands its condition on.
 bool hands_condition_on(const graph& body) {
   const adjacency edges = adjacency_of(body);
@@ -182,11 +188,10 @@ bool hands_condition_on(const graph& body) {
   if (v == body.inputs.at(1))
     return true;
   if (edges.producer[v] < 0)
-    return body.values[v].constant && to_int64(materialise(*body.values[v].constant).view()) == std::vector<int64_t>{1};
+    return body.values[v].constant && is_true(body.values[v].constant->leaf);
   const node& source = body.nodes[edges.producer[v]];
   return source.op_type == "Constant" && source.domain.empty() && source.attrs.has("value") &&
-         source.attrs.tensor_value("value").type() == dtype::boolean &&
-         to_int64(source.attrs.tensor_value("value").view()) == std::vector<int64_t>{1};
+         is_true(source.attrs.tensor_value("value"));
 }
 
 /// Returns the length of a Scan's inputs along the scanned axes, where all of them say it.
@@ -224,10 +229,10 @@ std::optional<std::vector<node>> unroll(graph& g, const node& n, rewrite_context
     return condition ? std::optional(copier.branch(*condition != 0)) : std::nullopt;
   }
   const std::optional<int64_t> trips = known_trips(g, n, call);
-  if (!trips || *trips < 1 || *trips > max_iterations)
+  if (!trips || *trips < 1 || *trips > limits::copied_iterations)
     return std::nullopt;
   const int64_t nodes = *trips * static_cast<int64_t>(count_nodes(*call.bodies.front().program));
-  if (nodes > max_nodes || nodes > context.copies_left)
+  if (nodes > limits::copied_nodes || nodes > context.copies_left)
     return std::nullopt;
   context.copies_left -= nodes;
   return call.kind == control_kind::loop ? copier.loop(*trips) : copier.scan(*trips);

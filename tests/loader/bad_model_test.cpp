@@ -71,6 +71,17 @@ TEST_CASE("random bytes are refused", "[loader]") {
   }
 }
 
+TEST_CASE("names of megabytes are refused with a readable message", "[loader][limits]") {
+  const std::string endless(1 << 20, 'n');
+  const auto check = [](const std::string& message) {
+    CHECK_THAT(message, Contains("unsupported") && Contains("65536"));
+    CHECK(message.size() < 1000);
+  };
+  check(error_after([&](auto& m) { m.mutable_graph()->mutable_node(0)->set_name(endless); }));
+  check(error_after([&](auto& m) { m.mutable_graph()->mutable_node(0)->set_op_type(endless); }));
+  check(error_after([&](auto& m) { m.mutable_graph()->mutable_input(0)->set_name(endless); }));
+}
+
 TEST_CASE("deep nesting in the bytes is refused", "[loader]") {
   // graph → node → attribute → graph …, built inside out
   std::string graph_bytes;

@@ -123,6 +123,18 @@ TEST_CASE("functions that blow up exponentially are refused", "[loader][slow]") 
   CHECK_THAT(error_of([&] { load(m); }), Contains("unsupported") && Contains("1000000 nodes"));
 }
 
+TEST_CASE("calls of a function of very many formal inputs are refused", "[loader][limits]") {
+  auto m = calling_model("Wide");
+  std::vector<std::string> formal{"a"};
+  for (int i = 0; i < 30'000; ++i)
+    formal.push_back("unused" + std::to_string(i));
+  auto& f = add_function(m, "Wide", formal, {"b"});
+  add_node(f, "Relu", {"a"}, {"b"});
+  for (int i = 0; i < 10'000; ++i) // 300 million formal inputs
+    add_node(*m.mutable_graph(), "Wide", {"x"}, {"z" + std::to_string(i)}).set_domain("local");
+  CHECK_THAT(error_of([&] { load(m); }), Contains("unsupported") && Contains("too large when they are inlined"));
+}
+
 TEST_CASE("malformed functions and calls", "[loader]") {
   auto m = calling_model("F");
   auto& f = add_function(m, "F", {"a"}, {"b"});

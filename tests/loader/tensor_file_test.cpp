@@ -225,6 +225,12 @@ TEST_CASE("hostile .npz archives", "[loader]") {
   method.method = 12;
   CHECK_THAT(wrong(zip({method})), Contains("compression method"));
   CHECK_THAT(wrong("PK"), Contains("too short"));
+  // Zeros deflate 1000 to 1: a small archive must not ask for all memory.
+  const std::string zeros = npy(dict_of("<f4", "(67108864,)"), std::string(256 << 20, '\0'));
+  std::vector<zip_entry> many(6, packed("a.npy", zeros));
+  for (size_t i = 0; i < many.size(); ++i)
+    many[i].name = std::to_string(i) + ".npy";
+  CHECK_THAT(wrong(zip(many)), Contains("too large for an archive of this size"));
   const std::string whole = zip({good, stored("b.npy", a)});
   for (size_t size = 0; size < whole.size(); size += 97)
     CHECK(wrong(whole.substr(0, size)) != "");

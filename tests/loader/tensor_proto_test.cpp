@@ -118,6 +118,32 @@ TEST_CASE("external data is read in place", "[loader]") {
   CHECK(std::memcmp(unaligned.data(), reinterpret_cast<const char*>(values) + 3, 12) == 0);
 }
 
+TEST_CASE("tensors that name the same external bytes again and again are refused, however they spell the file",
+          "[loader][limits]") {
+  const scratch_folder folder;
+  folder.write("w.bin", std::string(1 << 20, '\x01'));
+  const auto loading = [&](bool spelled, int code, int64_t elements, const char* offset) {
+    auto m = relu_model();
+    std::string location = "w.bin";
+    for (int i = 0; i < 100; ++i) {
+      auto t = external(location, offset, "");
+      t.set_name("w" + std::to_string(i));
+      t.set_data_type(code);
+      t.set_dims(0, elements);
+      *m.mutable_graph()->add_initializer() = t;
+      if (spelled)
+        location = "./" + location;
+    }
+    return error_of([&] { load(m, folder.path()); });
+  };
+  const auto flat = onnx::TensorProto::FLOAT;
+  CHECK_THAT(loading(false, flat, (1 << 18) - 1, "1"), Contains("unsupported") && Contains("same bytes"));
+  CHECK_THAT(loading(true, flat, (1 << 18) - 1, "1"), Contains("unsupported") && Contains("same bytes"));
+  CHECK_THAT(loading(false, onnx::TensorProto::BOOL, 1 << 20, "0"), Contains("same bytes")); // each is checked
+  CHECK_THAT(loading(true, flat, 1 << 18, "0"), Contains("same bytes"));                     // each is hashed
+  CHECK(loading(true, flat, 1 << 12, "0") == "");
+}
+
 TEST_CASE("external data that is missing, short or outside of the folder", "[loader]") {
   const scratch_folder outside, folder;
   outside.write("secret.bin", std::string(64, 'x'));
