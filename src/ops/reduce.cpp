@@ -6,11 +6,13 @@
 #include "ops/reduce.hpp"
 #include "ops/families.hpp"
 #include "ops/operand.hpp"
+#include "ops/reduction_walk.hpp"
 #include "tensor/convert.hpp"
 
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <memory>
 
 namespace troupe {
 namespace {
@@ -225,113 +227,72 @@ void infer_reduce(infer_context& c) {
   propagate_known<R>(c, reduced);
 }
 
-/// A run of neighbouring axes that are all reduced or all kept.
-struct axis_group {
-  int64_t size, stride;
-  bool reduced;
-};
-
-/// Returns the groups of `dims`, outermost first; axes of size 1 join any group.
-std::vector<axis_group> merge_axes(std::span<const int64_t> dims, const std::vector<bool>& reduced) {
-  std::vector<axis_group> groups;
-  int64_t stride = 1;
-  for (size_t i = dims.size(); i-- > 0; stride *= dims[i]) {
-    if (dims[i] == 1)
-      continue;
-    if (!groups.empty() && groups.back().reduced == reduced[i])
-      groups.back().size *= dims[i];
-    else
-      groups.push_back({dims[i], stride, reduced[i]});
-  }
-  std::reverse(groups.begin(), groups.end());
-  return groups;
-}
-
-/// Returns the offsets of all index combinations of the groups that are (or are not) reduced, row-major.
-std::vector<int64_t> offsets_of(std::span<const axis_group> groups, bool reduced) {
-  std::vector<int64_t> offsets{0};
-  for (const axis_group& g : groups) {
-    if (g.reduced != reduced)
-      continue;
-    std::vector<int64_t> next;
-    next.reserve(offsets.size() * static_cast<size_t>(g.size));
-    for (int64_t base : offsets)
-      for (int64_t i = 0; i < g.size; ++i)
-        next.push_back(base + i * g.stride);
-    offsets = std::move(next);
-  }
-  return offsets;
-}
-
-/// Reduces `x` to `y`. The innermost group is walked as consecutive memory: as one accumulator where it is reduced, as a row
-/// of accumulators where it is kept.
+/// Reduces `x` to `y`. Instantiated for every reduction and type, so what depends on neither is above.
 template <class R, class T>
-void reduce_groups(std::vector<axis_group> groups, const T* x, T* y) {
-  int64_t count = 1;
-  for (const axis_group& g : groups)
-    count *= g.reduced ? g.size : 1;
-  if (groups.empty())
-    groups.push_back({1, 1, true});
-  const axis_group inner = groups.back();
-  groups.pop_back();
-  const std::vector<int64_t> kept = offsets_of(groups, false), walked = offsets_of(groups, true);
-  const int64_t work = inner.size * static_cast<int64_t>(walked.size());
-  const int64_t grain = std::max<int64_t>(1, elementwise_grain / std::max<int64_t>(1, work));
+void reduce_elements(const reduction_walk& w, const T* x, T* y) {
   using acc = typename R::template acc<T>;
-  parallel_for(static_cast<int64_t>(kept.size()), grain, [&](int64_t begin, int64_t end) {
-    std::vector<acc> row(static_cast<size_t>(inner.reduced ? 1 : inner.size));
+  parallel_for(static_cast<int64_t>(w.kept.size()), w.grain(), [&](int64_t begin, int64_t end) {
+    const int64_t size = w.row_size();
+    const auto row = std::make_unique<acc[]>(static_cast<size_t>(size));
     for (int64_t o = begin; o < end; ++o) {
-      std::fill(row.begin(), row.end(), R::template init<T>());
-      for (int64_t offset : walked) {
-        const T* from = x + kept[static_cast<size_t>(o)] + offset;
-        for (int64_t i = 0; i < inner.size; ++i)
-          R::template step<T>(row[inner.reduced ? 0 : static_cast<size_t>(i)], from[i]);
+      std::fill_n(row.get(), size, R::template init<T>());
+      for (int64_t offset : w.walked) {
+        const T* from = x + w.kept[static_cast<size_t>(o)] + offset;
+        for (int64_t i = 0; i < w.inner.size; ++i)
+          R::template step<T>(row[w.inner.reduced ? 0 : static_cast<size_t>(i)], from[i]);
       }
-      for (size_t i = 0; i < row.size(); ++i)
-        y[o * static_cast<int64_t>(row.size()) + static_cast<int64_t>(i)] = R::template finish<T>(row[i], count);
+      for (int64_t i = 0; i < size; ++i)
+        y[o * size + i] = R::template finish<T>(row[static_cast<size_t>(i)], w.count);
     }
   });
 }
 
 /// Booleans, which only maximum ("or") and minimum ("and") have; an empty minimum is true.
 template <class R>
-void reduce_bytes(const std::vector<axis_group>& groups, const const_view& x, const mutable_view& y) {
+void reduce_bytes(const reduction_walk& walk, const const_view& x, const mutable_view& y) {
   using bytes = std::conditional_t<std::is_same_v<R, reduce_min>, reduce_min, reduce_max>;
   auto* out = y.as<uint8_t>();
-  reduce_groups<bytes>(groups, x.as<uint8_t>(), out);
+  reduce_elements<bytes>(walk, x.as<uint8_t>(), out);
   for (int64_t i = 0; i < y.size(); ++i)
     out[i] = out[i] != 0;
 }
 
-template <class R, bool AxesInput>
-void reduce(kernel_context& c) {
+template <class R>
+void reduce_as(const kernel_context& c, const reduction_walk& walk) {
   const const_view& x = c.input(0);
-  std::vector<int64_t> axes;
-  if constexpr (AxesInput) {
-    if (c.has_input(1))
-      axes = to_int64(c.input(1));
-  } else {
-    axes = c.attrs().integers("axes", {});
-  }
-  const bool noop = AxesInput && c.attrs().integer("noop_with_empty_axes", 0) != 0;
-  const std::vector<axis_group> groups = merge_axes(x.dims, reduced_axes(axes, x.dims.size(), noop));
-  if (c.output(0).size() == 0)
-    return;
   if (x.type == dtype::boolean) {
-    reduce_bytes<R>(groups, x, c.output(0));
+    reduce_bytes<R>(walk, x, c.output(0));
     return;
   }
   const auto run = [&](auto tag) {
     using T = typename decltype(tag)::type;
     const read_as<T> in(x);
     write_as<T> out(c.output(0));
-    reduce_groups<R>(groups, in.data(), out.data());
+    reduce_elements<R>(walk, in.data(), out.data());
     out.commit();
   };
   if (types::floats & set_of(x.type))
     visit_compute(x.type, run);
   else
     visit_integer(x.type, run);
+}
+
+/// Returns the axes to reduce, from input 1 or the attribute.
+std::vector<bool> called_axes(const kernel_context& c, bool axes_input) {
+  std::vector<int64_t> axes;
+  if (!axes_input)
+    axes = c.attrs().integers("axes", {});
+  else if (c.has_input(1))
+    axes = to_int64(c.input(1));
+  const bool noop = axes_input && c.attrs().integer("noop_with_empty_axes", 0) != 0;
+  return reduced_axes(axes, c.input(0).dims.size(), noop);
+}
+
+template <class R, bool AxesInput>
+void reduce(kernel_context& c) {
+  const reduction_walk walk(c.input(0).dims, called_axes(c, AxesInput));
+  if (c.output(0).size() != 0)
+    reduce_as<R>(c, walk);
 }
 
 /// One operation an element.

@@ -31,7 +31,7 @@ std::string attribute_text(const attribute& value) {
     else if constexpr (std::is_arithmetic_v<T>)
       return fmt::format("{}", v);
     else if constexpr (std::is_same_v<T, std::string>)
-      return "\"" + printable(v) + "\"";
+      return fmt::format("\"{}\"", printable(v));
     else
       return list_text(v);
   };
