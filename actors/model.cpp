@@ -78,18 +78,20 @@ void check_loop_variables(const graph& g, const bindings& stated) {
 }
 
 void check_stated_dims(const graph& g, bindings stated) {
+  std::set<std::string> known;
   for (value_id v : g.inputs)
     if (g.values[v].dims)
       for (const dim& d : *g.values[v].dims) {
         std::vector<std::string> names;
         d.collect_symbols(names);
-        for (const std::string& name : names)
-          stated.erase(name);
+        known.insert(names.begin(), names.end());
       }
+  for (const std::string& name : known)
+    stated.erase(name);
   check_loop_variables(g, stated);
   if (!stated.empty())
     fail(errc::invalid_argument, "the model's inputs have no dim '{}'; {}", stated.begin()->first,
-         names.empty() ? "all their dims are fixed" : fmt::format("they have: {}", fmt::join(names, ", ")));
+         known.empty() ? "all their dims are fixed" : fmt::format("they have: {}", fmt::join(known, ", ")));
 }
 
 void keep_control_constants(planned_model& p) {
