@@ -71,15 +71,14 @@ std::vector<tensor> inline_session::execute(execution& e) {
 void inline_session::run_segment(execution& e, const bound_plan_ptr& bound) {
   for (device_index d = 0; d < devices_.size(); ++d)
     devices_[d]->install(bound, d);
-  std::vector<chunk_id> ready;
-  e.start(bound, 0, ready);
-  for (size_t i = 0; i < ready.size(); ++i) {
-    const chunk_id id = ready[i];
-    chunk_result result = run_chunk(e, e.take(id, ready));
+  e.start(bound, 0);
+  while (std::optional<chunk_work> work = e.take()) {
+    const chunk_id id = work->chunk;
+    chunk_result result = run_chunk(e, *std::move(work));
     expects(e.end_chunk(id), "a chunk ended that was not sent");
     if (!result.ok())
       throw error(result.code, result.message);
-    e.complete(id, result, ready);
+    e.complete(id, result);
   }
   expects(e.segment_finished() || e.outputs_complete(), "no chunk is ready, but the segment is not finished");
 }
