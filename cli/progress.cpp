@@ -1,9 +1,10 @@
 #include "cli/progress.hpp"
 
+#include "cli/progress_text.hpp"
+
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
-#include <cmath>
 #include <csignal>
 #include <unistd.h>
 
@@ -17,12 +18,6 @@ double seconds(std::chrono::steady_clock::duration d) {
   return std::chrono::duration<double>(d).count();
 }
 
-std::string time_text(double s) {
-  if (s < 60)
-    return fmt::format("{:.0f} s", s);
-  return fmt::format("{:.0f} min {:02.0f} s", std::floor(s / 60), std::floor(std::fmod(s, 60)));
-}
-
 /// Writes over the terminal's last line; an empty text takes it away.
 void write_line(const std::string& text) {
   fmt::print(stderr, "\r\x1b[K{}", text);
@@ -30,15 +25,6 @@ void write_line(const std::string& text) {
 }
 
 } // namespace
-
-std::string progress_text(const std::string& what, double done, double all, const std::string& unit, double elapsed_s) {
-  if (all <= 0)
-    return fmt::format("{} … {}", what, time_text(elapsed_s));
-  std::string text = fmt::format("{}  {:.0f} of {:.0f} {}", what, done, all, unit);
-  if (done > 0 && all > done)
-    text += fmt::format(", {} left", time_text(elapsed_s * (all - done) / done));
-  return text;
-}
 
 progress::progress(std::string what, bool wanted) : what_(std::move(what)) {
   if (wanted && isatty(STDERR_FILENO))

@@ -40,9 +40,6 @@ private:
   std::jthread drawer_; // none where nothing is shown
 };
 
-/// Returns e.g. "bench  12 of 20 runs, 3 s left", or "loading … 3 s" where `all` is 0: what `progress` shows.
-std::string progress_text(const std::string& what, double done, double all, const std::string& unit, double elapsed_s);
-
 /// While it lives, Ctrl-C asks for a stop instead of ending the process; a second one ends it. Make it before any thread.
 class interrupts {
 public:

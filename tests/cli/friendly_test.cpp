@@ -1,5 +1,5 @@
 // What a person meets who mistypes, waits, interrupts, or has a model with hostile names.
-#include "cli/progress.hpp"
+#include "cli/progress_text.hpp"
 #include "loader/models.hpp"
 #include "support/catch.hpp"
 #include "support/command.hpp"
