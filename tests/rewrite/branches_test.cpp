@@ -51,9 +51,9 @@ TEST_CASE("readers of a result of different ranks move into the branches until r
   CHECK(count_nodes(g, "Mul") == 0);
   for (const size_t branch : {else_branch, then_branch}) {
     CHECK(count_nodes(branch_of(choice, branch), "Mul") == 1);
-    CHECK(count_nodes(branch_of(choice, branch), "Reshape") == 1);
     CHECK(count_nodes(branch_of(choice, branch), "Tanh") == 0);
   }
+  CHECK(count_nodes(branch_of(choice, else_branch), "Reshape") == 1); // the other one's changes nothing
 }
 
 TEST_CASE("shape arithmetic behind a result of different ranks is known in each branch", "[rewrite][control][A14]") {
