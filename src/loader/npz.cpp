@@ -185,22 +185,30 @@ tensor read_array(bytes archive, const entry& e) {
   return parse_npy(whole);
 }
 
-} // namespace
-
-std::map<std::string, tensor> parse_npz(bytes archive) {
+/// Reads the directory. Its sizes are added up before anything is inflated.
+std::vector<entry> read_directory(bytes archive) {
   const directory found = find_directory(archive);
   const int64_t allowed = checked_add(limits::unpacked_bytes,
                                       checked_mul(static_cast<int64_t>(archive.size()), limits::unpacked_bytes_a_byte));
-  std::map<std::string, tensor> arrays;
-  uint64_t at = found.at, packed_total = 0, unpacked_total = 0;
+  std::vector<entry> entries;
+  uint64_t at = found.at, packed = 0, unpacked = 0;
   for (uint64_t i = 0; i < found.count; ++i) {
-    const entry e = read_entry(archive, at);
-    if (e.packed > archive.size() - packed_total)
+    const entry& e = entries.emplace_back(read_entry(archive, at));
+    if (e.packed > archive.size() - packed)
       malformed("its arrays overlap");
-    packed_total += e.packed;
-    if (e.size > static_cast<uint64_t>(allowed) - unpacked_total)
+    packed += e.packed;
+    if (e.size > static_cast<uint64_t>(allowed) - unpacked)
       malformed("its arrays are too large for an archive of this size; store them uncompressed, or as .npy files");
-    unpacked_total += e.size;
+    unpacked += e.size;
+  }
+  return entries;
+}
+
+} // namespace
+
+std::map<std::string, tensor> parse_npz(bytes archive) {
+  std::map<std::string, tensor> arrays;
+  for (const entry& e : read_directory(archive)) {
     constexpr std::string_view suffix = ".npy";
     if (!std::string_view(e.name).ends_with(suffix))
       malformed("it holds something that is not a .npy array");

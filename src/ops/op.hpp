@@ -40,7 +40,7 @@ public:
   std::vector<dim> require_known(size_t i) const;
   /// Like `require_known`, for places that need plain numbers (axes, pads).
   std::vector<int64_t> require_constants(size_t i) const;
-  /// Returns a constant input's tensor, undefined where the input is not constant. For float inputs such as scales.
+  /// Returns a constant input's tensor if it has at most `max_known_elements`, else an undefined one. For scales and such.
   tensor constant(size_t i) const;
 
   /// Returns the dims that `set_output` gave to output `i`, which must be there.

@@ -36,6 +36,19 @@ TEST_CASE("chains of large constants are folded up to a limit", "[rewrite][limit
   CHECK(left < length);
 }
 
+TEST_CASE("the work of folding many large constants is limited together", "[rewrite][limits]") {
+  graph_builder b;
+  const value_id w = ones(b, "w", {512, 512});
+  std::vector<value_id> all{b.input("x", {512, 512})};
+  const int count = 3000; // each computes 1 MiB from 1 MiB
+  for (int i = 0; i < count; ++i)
+    all.push_back(b.op("LeakyRelu", {w}, attrs_of({{"alpha", static_cast<float>(i)}})));
+  b.output(b.op("Sum", all));
+  const size_t left = count_nodes(rewrite(std::move(b.g), {.fuse = false}), "LeakyRelu");
+  CHECK(left > 0);
+  CHECK(left < count);
+}
+
 TEST_CASE("operators whose result depends on large constant data stay nodes", "[rewrite][limits]") {
   graph_builder b;
   const value_id flags = b.op("ConstantOfShape", {b.integers({int64_t{1} << 29})});
