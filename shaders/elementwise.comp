@@ -95,15 +95,17 @@ float truncated_modulo(float a, float b) {
   ma %= mb;
   for (int shift = ea - eb; shift > 0; shift -= 7)
     ma = (ma << min(shift, 7)) % mb;
-  const int e = eb - 150, half_e = e / 2; // in two factors: the ends of the range have no float exponent of their own
-  const float r = float(ma) * uintBitsToFloat(uint(half_e + 127) << 23) * uintBitsToFloat(uint(e - half_e + 127) << 23);
-  return (floatBitsToUint(a) >> 31) != 0u ? -r : r;
+  // ma · 2^(eb − 150) put together bit by bit: a device that flushes subnormal numbers would lose those in arithmetic.
+  const int up = ma == 0u ? 0 : min(23 - findMSB(ma), eb - 1);
+  const uint m = ma << up, sign = floatBitsToUint(a) & 0x80000000u;
+  return uintBitsToFloat(sign | (m < 0x800000u ? m : (uint(eb - up) << 23) | (m & 0x7fffffu)));
 }
 
 /// The remainder with the sign of b, as Python's %.
 float modulo(float a, float b) {
   const float r = truncated_modulo(a, b);
-  return r != 0.0 && (r < 0.0) != (b < 0.0) ? r + b : r;
+  const bool is_zero = (floatBitsToUint(r) & 0x7fffffffu) == 0u;
+  return !is_zero && ((floatBitsToUint(r) ^ floatBitsToUint(b)) >> 31) != 0u ? r + b : r;
 }
 #endif
 

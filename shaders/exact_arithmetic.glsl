@@ -77,6 +77,28 @@ float exact_quotient(float a, float b) {
   return uintBitsToFloat(sign | rounded_bits(q, x.e - y.e + 127 - int(less), int(2u * r - y.m), r == 0u));
 }
 
+/// x rounded to float16, halves to even, as a float; in integers, because a driver may leave out a conversion there and back.
+float rounded_to_half(float x) {
+  const uint bits = floatBitsToUint(x) & ~sign_bit, sign = floatBitsToUint(x) & sign_bit;
+  if (bits > infinite_bits)
+    return x;
+  if (bits >= 0x38800000u) { // 2^-14, the least normal one: 13 bits go
+    const uint kept = (bits + 0xfffu + ((bits >> 13) & 1u)) & ~0x1fffu;
+    return uintBitsToFloat(sign | (kept >= 0x47800000u ? infinite_bits : kept)); // from 65520 on
+  }
+  if (bits < 0x33000000u) // below 2^-25
+    return uintBitsToFloat(sign);
+  // A multiple of 2^-24.
+  const uint m = (bits & (hidden_bit - 1u)) | hidden_bit;
+  const int shift = 126 - int(bits >> 23);
+  const uint kept = m >> shift, cut = m - (kept << shift), middle = 1u << (shift - 1);
+  const uint whole = kept + (cut > middle || (cut == middle && (kept & 1u) == 1u) ? 1u : 0u);
+  if (whole == 0u)
+    return uintBitsToFloat(sign);
+  const int up = 23 - findMSB(whole);
+  return uintBitsToFloat(sign | (uint(126 - up) << 23) | ((whole << up) & (hidden_bit - 1u)));
+}
+
 /// √a, correctly rounded to nearest.
 float exact_root(float a) {
   const uint bits = floatBitsToUint(a);

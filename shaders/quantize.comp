@@ -25,8 +25,10 @@ void main() {
     if (index >= count)
       return;
     const uint at = scale_at(index);
-    // In the scale's precision: a float16 quotient is rounded before it is rounded to an integer.
-    const float quotient = float(REAL(exact_quotient(float(x[index]), float(scales[at]))));
+    float quotient = exact_quotient(float(x[index]), float(scales[at]));
+#ifdef TROUPE_FROM_f16 // in the scale's precision: rounded before it is rounded to an integer
+    quotient = rounded_to_half(quotient);
+#endif
     const float v = exact_round(quotient) + (has_zero ? float(zeros[at]) : 0.0);
     y[index] = TARGET(int(v > LOWEST ? (v < HIGHEST ? v : HIGHEST) : LOWEST));
   }

@@ -83,7 +83,7 @@ TEST_CASE("what a GPU cannot run is told apart", "[plan]") {
   CHECK(obstacle(b, 8) == gpu_obstacle::none);
   CHECK(obstacle(b, 9) == gpu_obstacle::control_flow);
   CHECK(obstacle(b, 10) == gpu_obstacle::none);
-  CHECK(describe(gpu_obstacle::no_kernel, b.g.nodes[0]) == "no GPU kernel for host");
+  CHECK(describe(gpu_obstacle::no_kernel, b.g.nodes[0]) == "no GPU kernel for test.host");
 }
 
 TEST_CASE("a bound call has concrete dims, constants and known elements", "[plan]") {

@@ -45,13 +45,14 @@ TEST_CASE("a plan prints its waves, and what no GPU runs", "[plan][B8][E3]") {
                        Contains("transfer: v4 float32[4] from cpu#0 (chunk 1) to caller, 16 bytes\n"));
   CHECK_THAT(text, Contains("placed: 3 nodes on vulkan:0: policy single\n"));
   CHECK_THAT(text, Contains("  wave 1\n  run      test.plain 'n2'"));
-  CHECK_THAT(text, Contains("placed: 1 node on cpu#0: only this device can run it: no GPU kernel for host\n"));
-  CHECK_THAT(text, Contains("arena 768 bytes (768 live at most, 1.0 KiB without reuse, 256 saved by reuse)"));
+  CHECK_THAT(text, Contains("placed: 1 node on cpu#0: only this device can run it: no GPU kernel for test.host\n"));
+  CHECK_THAT(text,
+             Contains("arena 768 bytes (768 bytes live at most, 1.0 KiB without reuse, 256 bytes saved by reuse)"));
   const auto j = nlohmann::json::parse(to_json(*p, bound.get()));
   CHECK(j["chunks"][0]["wave_begin"] == nlohmann::json{0, 2, 3});
   CHECK(j["chunks"][0]["widest_wave"] == 2);
   CHECK(j["chunks"][0]["barriers"] == 1);
-  CHECK(j["chunks"][1]["nodes"][0]["because"] == "only this device can run it: no GPU kernel for host");
+  CHECK(j["chunks"][1]["nodes"][0]["because"] == "only this device can run it: no GPU kernel for test.host");
   CHECK(j["devices"][0]["peak_bytes"] == 768);
   REQUIRE(j["transfers"].size() == 3);
   CHECK(j["transfers"][1]["value"] == "v3");
@@ -102,7 +103,7 @@ TEST_CASE("one node says where it is and why", "[plan][B8]") {
                  Contains("on vulkan:0: policy single\n") && Contains("in chunk 0, segment 0, wave 1 of 1\n") &&
                  Contains("cpu#0 could run it too\n"));
   CHECK_THAT(describe_node(*p, "n1"), Contains("input  0: v1 float32[n, 4], made by test.plain 'n0' on vulkan:0\n") &&
-                                          Contains("vulkan:0 cannot run it: no GPU kernel for host\n") &&
+                                          Contains("vulkan:0 cannot run it: no GPU kernel for test.host\n") &&
                                           Contains("in chunk 1, segment 0, node 1 of 1\n"));
   CHECK_THROWS_WITH(describe_node(*p, "n"), Contains("no node 'n'") && Contains("'n0', 'n1'"));
 }

@@ -3,6 +3,7 @@
 #include "support/catch.hpp"
 #include "support/spirv.hpp"
 #include "support/tie_values.hpp"
+#include "tensor/float16.hpp"
 #include "vulkan/shader_library.hpp"
 
 #include <algorithm>
@@ -99,6 +100,20 @@ TEST_CASE("quotients and roots are the CPU's from guesses three units off", "[di
       CHECK(roots == 0);
     }
   }
+}
+
+TEST_CASE("floats are rounded to float16 as the CPU does", "[divide]") {
+  int64_t wrong = 0;
+  for (uint32_t half = 0; half < 0x10000; ++half) {
+    const float low = troupe::float16::decode(static_cast<uint16_t>(half)),
+                high = troupe::float16::decode(static_cast<uint16_t>(half + 1));
+    for (const float x : {low, (low + high) / 2, low + (high - low) / 4})
+      for (const float near : {x, std::nextafter(x, INFINITY), std::nextafter(x, -INFINITY)})
+        wrong += !same(glsl::rounded_to_half(near), troupe::float16(near));
+  }
+  for (const float x : {65519.f, 65520.f, 1e30f, -1e30f, 1e-30f, -1e-30f, 0x1p-25f, -0x1p-25f, 1e-45f})
+    wrong += !same(glsl::rounded_to_half(x), troupe::float16(x));
+  CHECK(wrong == 0);
 }
 
 TEST_CASE("kernels divide exactly, but in series and in statistics", "[divide]") {
