@@ -24,6 +24,13 @@ void write_line(const std::string& text) {
   std::fflush(stderr);
 }
 
+sigset_t only_interrupt() {
+  sigset_t set;
+  sigemptyset(&set);
+  sigaddset(&set, SIGINT);
+  return set;
+}
+
 } // namespace
 
 progress::progress(std::string what, bool wanted) : what_(std::move(what)) {
@@ -64,9 +71,7 @@ void progress::clear() {
 }
 
 interrupts::interrupts() {
-  sigset_t interrupt;
-  sigemptyset(&interrupt);
-  sigaddset(&interrupt, SIGINT);
+  const sigset_t interrupt = only_interrupt();
   pthread_sigmask(SIG_BLOCK, &interrupt, nullptr); // threads made from now on inherit it
   watcher_ = std::jthread([this, interrupt](const std::stop_token& end) {
     constexpr timespec slice{0, 50'000'000};
@@ -79,9 +84,7 @@ interrupts::interrupts() {
 interrupts::~interrupts() {
   watcher_.request_stop();
   watcher_.join();
-  sigset_t interrupt;
-  sigemptyset(&interrupt);
-  sigaddset(&interrupt, SIGINT);
+  const sigset_t interrupt = only_interrupt();
   pthread_sigmask(SIG_UNBLOCK, &interrupt, nullptr);
 }
 

@@ -1,10 +1,9 @@
 // Ifs whose branches give different ranks, from call to result.
 #include "actors/engine.hpp"
-#include "device/fault_device.hpp"
+#include "support/bound_values.hpp"
 #include "support/branch_models.hpp"
 #include "support/branch_runs.hpp"
 #include "support/catch.hpp"
-#include "support/reference_device.hpp"
 #include "support/thrown.hpp"
 
 using namespace std::chrono_literals;
@@ -45,14 +44,7 @@ TEST_CASE("outputs of different ranks are kept and feed the next run", "[actors]
 
 TEST_CASE("a device that dies between branches of different ranks costs a re-run", "[actors][control][A14]") {
   for (uint64_t at : {0, 1, 2, 3}) {
-    engine_options options{.devices = {}};
-    for (const uint64_t die_at : {at, fault_script::never})
-      options.custom_devices.push_back([die_at] {
-        return std::make_unique<fault_device>(
-            std::make_unique<reference_device>(die_at == fault_script::never ? "good" : "bad"),
-            fault_script{.die_at = die_at});
-      });
-    engine e(options);
+    engine e(engine_of({reference("bad", {.die_at = at}), reference("good")}, engine_options{}.device_timeout));
     const session s = e.load(branch_chain(), {.policy = placement_policy::round_robin});
     for (const bool c : {true, false})
       check_branch_chain(s.run(squeezed_inputs(c), {.timeout = 20s}), c);

@@ -1,10 +1,9 @@
 // If, Loop and Scan from call to result, and how their runs end before the end.
 #include "actors/engine.hpp"
-#include "device/fault_device.hpp"
 #include "plan/print.hpp"
+#include "support/bound_values.hpp"
 #include "support/catch.hpp"
 #include "support/control_models.hpp"
-#include "support/reference_device.hpp"
 #include "support/thrown.hpp"
 
 #include <iostream>
@@ -235,14 +234,7 @@ TEST_CASE("an endless loop ends by its deadline, and when it is cancelled", "[ac
 
 TEST_CASE("a device that dies in a body costs a re-run of the whole model", "[actors][control][A14]") {
   for (uint64_t at : {0, 1, 3, 6}) {
-    engine_options options{.devices = {}};
-    for (const uint64_t die_at : {at, fault_script::never})
-      options.custom_devices.push_back([die_at] {
-        return std::make_unique<fault_device>(
-            std::make_unique<reference_device>(die_at == fault_script::never ? "good" : "bad"),
-            fault_script{.die_at = die_at});
-      });
-    engine e(options);
+    engine e(engine_of({reference("bad", {.die_at = at}), reference("good")}, engine_options{}.device_timeout));
     const session s = e.load(growing_loop(), {.policy = placement_policy::round_robin});
     const run_result r = s.run(growing_inputs(4, 1000), {.timeout = 20s});
     CHECK(values_of(r.outputs.at("loop.0")) == std::vector<float>{31, 160});
