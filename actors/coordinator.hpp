@@ -135,6 +135,9 @@ private:
   /// Where a device lacked memory for its part of a bound plan: lets go of bound plans that nobody runs, or, where that was not
   /// it, plans with less memory; starts the bound plan's executions over. Returns whether that was the failure.
   bool make_room(size_t device, const bound_plan_ptr& bound, const failure& why);
+  /// Starts the runs over that execute a bound plan which a device refuses because it has no kernel for the dims, by plans for these
+  /// dims; those for which there is none end for the reason `why`.
+  void plan_exactly(const bound_plan_ptr& bound, const failure& why);
   /// Starts an execution over whose next segment does not fit, by a plan in which it does; between segments nothing of it is in
   /// flight. A body's alone starts over, where its plan is for the devices as they are. Throws where there is no such plan.
   void start_over_spilled(execution& e, const memory_shortage& why);

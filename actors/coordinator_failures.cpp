@@ -5,6 +5,7 @@
 #include <caf/typed_event_based_actor.hpp>
 
 #include <algorithm>
+#include <array>
 
 namespace troupe::actors {
 namespace {
@@ -114,6 +115,24 @@ bool coordinator_state::make_room(size_t device, const bound_plan_ptr& bound, co
   for (const run_request_ptr& request : again)
     start_attempt(request);
   return true;
+}
+
+void coordinator_state::plan_exactly(const bound_plan_ptr& bound, const failure& why) {
+  for (execution_id id :
+       executions_where([&](const execution& e) { return !e.stopped() && e.bound() && e.bound()->id == bound->id; })) {
+    const auto found = executions_.find(id);
+    if (found == executions_.end() || found->second->stopped())
+      continue; // it ended with another execution of its run
+    execution& e = *found->second;
+    bool planned = false;
+    const failure failed = capture([&] { planned = options_.plans->plan_exactly(e.prepared()); });
+    if (planned)
+      start_over(run_request_ptr(e.request()));
+    else
+      end_early(e, failed.failed() ? failed : why);
+  }
+  options_.plans->forget_bound_plans(std::array{bound->id});
+  retire_evicted();
 }
 
 void coordinator_state::start_over_spilled(execution& e, const memory_shortage& why) {

@@ -89,9 +89,11 @@ void coordinator_state::on_installed(const plan_installed& answer) {
     return lose_device(i.planned->devices[answer.self], answer.why.message);
   if (make_room(i.planned->devices[answer.self], bound_plan_ptr(i.bound), answer.why))
     return;
-  options_.plans->forget_bound_plans();
   const failure why{answer.why.code, fmt::format("device '{}' cannot take its part of the plan: {}",
                                                  device.handle.info.name, answer.why.message)};
+  if (why.code == errc::unsupported)
+    return plan_exactly(bound_plan_ptr(i.bound), why);
+  options_.plans->forget_bound_plans();
   for (execution_id id : executions_where(
            [&](const execution& e) { return !e.stopped() && e.bound() && e.bound()->id == answer.bound_plan; }))
     if (const auto e = executions_.find(id); e != executions_.end() && !e->second->stopped())

@@ -66,7 +66,7 @@ bool is_of(const bound_plan& bound, const planned_model& planned) {
 session_plans::session_plans(model_ptr m, std::vector<device_info> devices)
     : model_(std::move(m)), devices_(std::move(devices)), specialisations_(max_specialisations), plans_(max_plans),
       bound_(max_bound_plans + 2 * count_bodies(model_->source)),
-      layouts_(max_layouts + 2 * count_bodies(model_->source)), spilled_(max_bound_plans) {
+      layouts_(max_layouts + 2 * count_bodies(model_->source)), instead_(max_bound_plans) {
   for (size_t d = 0; d < devices_.size(); ++d)
     usable_.push_back(d);
   stats_.load_ms = model_->load_ms;
@@ -172,25 +172,44 @@ void session_plans::bind_first(prepared_run& run) {
   for (int64_t bytes : run.taken)
     h.add(bytes);
   run.key = h.digest();
-  const planned_model_ptr* spilled = spilled_.size() > 0 ? spilled_.find(run.key) : nullptr;
-  run.source = spilled ? *spilled : run.asked;
+  const planned_model_ptr* other = instead_.size() > 0 ? instead_.find(run.key) : nullptr;
+  run.source = other ? *other : run.asked;
   try {
     run.bound = bind(run, 0);
   } catch (const memory_shortage& e) {
     if (!is_current(*run.asked))
       throw;
     spill(run, e);
-    run.source = *spilled_.find(run.key);
+    run.source = *instead_.find(run.key);
     run.bound = bind(run, 0);
   }
 }
 
 void session_plans::spill(const prepared_run& run, const memory_shortage& why) {
   const auto start = steady::now();
-  auto made = describe_body(plan_that_fits(*run.asked->compiled, run.symbols, run.taken, why), run.asked->devices);
-  made->output_names = run.asked->output_names;
+  run_instead(run, plan_that_fits(*run.asked->compiled, run.symbols, run.taken, why));
   stats_.plan_ms += milliseconds_since(start);
-  spilled_.insert(run.key, std::move(made), [this](const planned_model_ptr& old) { forget_bound_plans_of(*old); });
+}
+
+bool session_plans::plan_exactly(const prepared_run& run) {
+  const planned_model_ptr* made = instead_.find(run.key);
+  if (!is_current(*run.asked) || (made && *made != run.source))
+    return true; // for the devices as they are; for another run with this binding
+  const plan& refused = *run.source->compiled;
+  if (refused.options.saved || refused.options.expected == run.symbols)
+    return false;
+  const auto start = steady::now();
+  plan_options options = refused.options;
+  options.expected = run.symbols;
+  run_instead(run, make_plan(refused.given, real_devices(refused), options));
+  stats_.plan_ms += milliseconds_since(start);
+  return true;
+}
+
+void session_plans::run_instead(const prepared_run& run, std::shared_ptr<const plan> made) {
+  auto described = describe_body(std::move(made), run.asked->devices);
+  described->output_names = run.asked->output_names;
+  instead_.insert(run.key, std::move(described), [this](const planned_model_ptr& old) { forget_bound_plans_of(*old); });
 }
 
 std::vector<placement_pin> session_plans::usable_pins() const {
@@ -287,7 +306,7 @@ void session_plans::remove_device(size_t device) {
   if (std::erase(usable_, device) == 0)
     return;
   // Runs in flight by plans for the device would find what has spilled to it.
-  spilled_.erase_if([this](const planned_model_ptr& old) { return !is_current(*old); });
+  instead_.erase_if([this](const planned_model_ptr& old) { return !is_current(*old); });
   devices_changed();
 }
 

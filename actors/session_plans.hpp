@@ -1,7 +1,7 @@
 // What a session knows about its model: from inputs to a bound plan, with everything cached that can be used again.
 //
-// Where a device lacks memory for a binding, that binding alone gets a plan that spills to the other devices. A body's binding
-// has the memory that the executions around it leave.
+// Where a device lacks memory for a binding, that binding alone gets a plan that spills to the other devices; where it has no kernel
+// for a binding's dims, one made for these dims. A body's binding has the memory that the executions around it leave.
 //
 // Three levels, each a cache: the model is specialised to the ranks of inputs whose shape the file does not state and to the
 // values of inputs that decide shapes (rewrite), planned for a device set, and bound to concrete dims. A change of any of
@@ -61,6 +61,9 @@ public:
   /// Sees to it that the next run with the binding that `run` began with gets a plan in which all segments fit that `run.symbols`
   /// state; `why` is how it did not. Throws `errc::out_of_memory` where there is none.
   void spill(const prepared_run& run, const memory_shortage& why);
+  /// Sees to it that the next run gets a plan for these dims where a device has refused its part of the binding, because its kernels are
+  /// for others. Returns false if such a plan was refused, or if a saved plan says what runs where. Throws what planning throws.
+  bool plan_exactly(const prepared_run& run);
 
   /// Removes a device (an index among the engine's devices) from the set.
   void remove_device(size_t device);
@@ -101,6 +104,8 @@ private:
   /// there.
   planned_model_ptr plan_of(specialisation& s, bool stay, bool* cached);
   planned_model_ptr describe(std::shared_ptr<const plan> compiled);
+  /// From now on `made` is run where `run` began with a binding that a device cannot take.
+  void run_instead(const prepared_run& run, std::shared_ptr<const plan> made);
   /// `devices` are the plan's, see `planned_model`.
   std::shared_ptr<planned_model> describe_body(std::shared_ptr<const plan> compiled,
                                                const std::vector<size_t>& devices);
@@ -126,7 +131,8 @@ private:
   plan_cache<planned_model_ptr> plans_; // by plan_key
   plan_cache<bound_plan_ptr> bound_;
   layout_buckets layouts_;
-  plan_cache<planned_model_ptr> spilled_; // by `prepared_run::key` of a plan that does not fit: what is run instead
+  plan_cache<planned_model_ptr>
+      instead_; // by `prepared_run::key` of a binding that a device cannot take: what is run instead
   std::vector<uint64_t> evicted_;
   uint64_t plans_made_ = 0;
   session_stats stats_;

@@ -81,6 +81,9 @@ attention_dims parse_attention(const attributes& attrs, const DimsOf& dims_of, c
 void infer_attention(infer_context& c) {
   const attention_dims d = parse_attention(
       c.attrs(), [&](size_t i) { return c.dims(i); }, [&](size_t i) { return c.has_input(i); });
+  for (const size_t i : {1, 2})
+    if (!(types::floats & set_of(c.type(i))))
+      fail(errc::invalid_model, "keys and values are floats, not {}", to_string(c.type(i)));
   c.set_output(0, c.type(0),
                d.flat ? symbolic_shape{d.batch, d.queries, d.q_heads * d.value_head}
                       : symbolic_shape{d.batch, d.q_heads, d.queries, d.value_head});

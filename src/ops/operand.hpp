@@ -6,6 +6,7 @@
 
 #include "base/parallel.hpp"
 #include "ops/op.hpp"
+#include "tensor/convert.hpp"
 
 namespace troupe {
 
@@ -96,8 +97,13 @@ public:
       using T = typename decltype(tag)::type;
       T* to = view_.as<T>();
       parallel_for(view_.size(), elementwise_grain, [&](int64_t begin, int64_t end) {
-        for (int64_t i = begin; i < end; ++i)
-          to[i] = static_cast<T>(copy_[static_cast<size_t>(i)]);
+        for (int64_t i = begin; i < end; ++i) {
+          const C value = copy_[static_cast<size_t>(i)];
+          if constexpr (std::is_floating_point_v<C> && std::is_integral_v<T>)
+            to[i] = to_integer<T>(value); // a float may be more than any integer
+          else
+            to[i] = static_cast<T>(value);
+        }
       });
     });
   }

@@ -21,9 +21,10 @@ struct right_operand {
 right_operand bind_right(launch_builder& builder, const gpu_call& call, float_product p) {
   const operand& b = call.inputs[p.b];
   const bool by_columns = p.b_depth == 1;
-  if (!b.constant || (by_columns && p.k % padding == 0) || b.size() == 0)
+  const int64_t matrix = p.n * p.k; // not what B has where dims do not fit: such a call is refused when it is bound
+  if (!b.constant || (by_columns && p.k % padding == 0) || matrix == 0 || b.size() % matrix != 0)
     return {builder.in(p.b), p, p.k};
-  const int64_t pitch = (p.k + padding - 1) / padding * padding, matrix = p.n * p.k;
+  const int64_t pitch = (p.k + padding - 1) / padding * padding;
   weight_packing packing{.input = word(static_cast<int64_t>(p.b)),
                          .dims = by_columns ? shape{b.size() / matrix, p.n, p.k} : shape{b.size() / matrix, p.k, p.n},
                          .order = by_columns ? std::vector<uint32_t>{0, 1, 2} : std::vector<uint32_t>{0, 2, 1},

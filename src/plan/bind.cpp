@@ -1,6 +1,7 @@
 #include "plan/bind_shapes.hpp"
 #include "plan/bound_plan.hpp"
 #include "plan/known_tensor.hpp"
+#include "plan/operand_checks.hpp"
 
 #include <algorithm>
 #include <atomic>
@@ -58,6 +59,7 @@ bound_plan_ptr bind_in(const arena_layout_ptr& layout, const bindings& values) {
   b->segment = layout->segment;
   b->layout = layout;
   const slot_values slots = evaluate_dims(*b->source, b->segment, values);
+  check_operands(*b->source, b->segment, values);
   if (!bind_shapes(*b, slots))
     return nullptr;
   bind_known(*b, slots);

@@ -33,10 +33,7 @@ std::string describe_shares(const plan& p) {
 
 /// Returns the real devices of a plan, each with the memory that is left of it.
 std::vector<device_info> devices_beside(const plan& p, std::span<const int64_t> taken) {
-  std::vector<device_info> devices;
-  for (const device_info& d : p.devices)
-    if (d.kind != device_kind::control)
-      devices.push_back(d);
+  std::vector<device_info> devices = real_devices(p);
   for (size_t d = 0; d < taken.size(); ++d)
     devices.at(d).memory_bytes = std::max<int64_t>(0, devices[d].memory_bytes - taken[d]);
   return devices;

@@ -170,6 +170,12 @@ private:
 
 } // namespace
 
+std::vector<device_info> real_devices(const plan& p) {
+  std::vector<device_info> devices = p.devices;
+  std::erase_if(devices, [](const device_info& d) { return d.kind == device_kind::control; });
+  return devices;
+}
+
 bool is_view(const node& n) {
   return n.def && n.def->alias == aliasing::view && !n.inputs.empty() && n.inputs[0] != no_value &&
          !n.outputs.empty() && n.outputs[0] != no_value;

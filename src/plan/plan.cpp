@@ -9,6 +9,7 @@
 #include "plan/layout.hpp"
 #include "plan/lifetimes.hpp"
 #include "plan/node_order.hpp"
+#include "plan/operand_checks.hpp"
 #include "plan/placement.hpp"
 #include "plan/placement_problem.hpp"
 #include "plan/plan_key.hpp"
@@ -279,6 +280,7 @@ std::shared_ptr<plan> compile(const graph& prepared, const std::vector<device_in
     move_boundaries(*p, g);
   compile_dims(*p);
   find_known_values(*p);
+  p->open_operands = find_open_operands(*p);
   sum_weights(*p);
   p->lifetimes = find_lifetimes(*p);
   return p;

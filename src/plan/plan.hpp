@@ -158,9 +158,14 @@ struct plan {
   std::vector<uint32_t> segment_of_value;
   /// Host-known values that nodes of a segment read, or that are model outputs; by segment.
   std::vector<std::vector<value_id>> known_values;
+  /// Nodes whose operands' dims only a binding can compare (operand_checks.hpp); by segment.
+  std::vector<std::vector<node_id>> open_operands;
   std::vector<device_lifetimes> lifetimes; // by segment * devices.size() + device
   std::vector<int64_t> weight_bytes;       // by device: of the constants that its nodes read, each once
 };
+
+/// Returns the plan's devices without those that stand for control-flow nodes.
+std::vector<device_info> real_devices(const plan& p);
 
 /// Returns whether a node is a view: its output is its first input's bytes, so that no device has work with it.
 bool is_view(const node& n);

@@ -30,6 +30,7 @@ const op_def heavy_op{.domain = "test",
                       .since = 1,
                       .min_inputs = 0,
                       .max_inputs = 255,
+                      .infer = infer_nothing,
                       .cost = heavy_cost,
                       .launches = any_launch};
 

@@ -40,7 +40,8 @@ def to_dims(body, x, dims):
     """x brought to these dims: by a sum over what is too much, an addition to zeros."""
     if x.dims == tuple(dims):
         return body.op("Identity", [x], dims, x.type, x.bound)
-    total = body.op("ReduceMean", [x], (), keepdims=0) if x.size else body.scalar(0.5)
+    # Not the mean, which ONNX leaves undefined if there is nothing.
+    total = body.op("Tanh", [body.op("ReduceSum", [x], (), keepdims=0)], ()) if x.size else body.scalar(0.5)
     return body.op("Add", [total, body.const(np.full(dims, 0.25))], dims)
 
 

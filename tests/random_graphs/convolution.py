@@ -195,7 +195,7 @@ def feature_pyramid(g):
         merged.append(level)
     if g.chance(0.5):
         same = [m if m.dims[2:] == level.dims[2:] else resize_like(g, m, level) for m in merged]
-        return g.op("Concat", same, (level.dims[0], width * len(same), *level.dims[2:]), axis=1)
+        return g.beside(same, g.op("Concat", same, (level.dims[0], width * len(same), *level.dims[2:]), axis=1), 1)
     return level
 
 

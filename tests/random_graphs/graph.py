@@ -52,7 +52,7 @@ class Graph:
         self.inputs = []  # (value, declared dims, elements, elements of the second data set)
         self.checks, self.probes = [], []
         self.constant_nodes = False
-        self.may_be_empty = False  # whether the second data set may have a batch of 0
+        self.may_be_empty = parent.may_be_empty if parent else False  # whether the second data set may have a batch of 0
         self.symbols = {}  # name: (size, size in the second data set)
 
     def child(self):
@@ -164,6 +164,19 @@ class Graph:
         "order" (two elements along `axis` are equal)."""
         if getattr(value, "bound", None) is None:
             self.checks.append({"kind": kind, "value": getattr(value, "name", value), "margin": margin, **more})
+
+    def beside(self, parts, joined, axis):
+        """The oracle drops the data set where parts do not fit beside each other along `axis`: ONNX Runtime takes empty ones all the same."""
+        if not self.parent:
+            self.checks.append({"kind": "beside", "value": joined.name, "parts": {p.name: p.dims for p in parts}, "axis": axis})
+        return joined
+
+    def needs(self, kind, value, **more):
+        """The oracle drops the data set where `value` is not so: "elements" (it has some), "even" (its dim `axis`). Returns whether
+        that can be checked: no body's values can."""
+        if not self.parent:
+            self.checks.append({"kind": kind, "value": value.name, **more})
+        return not self.parent
 
     def probe(self, kind, inputs, **attributes):
         """A node that only the oracle runs; returns its output's name."""

@@ -65,7 +65,8 @@ def concat(g):
         parts.insert(g.random.randint(0, 1), g.const(g.noise.randn(*[2 if i == axis else d for i, d in enumerate(x.dims)])))
     bounds = [p.bound for p in parts]
     dims = [sum(p.dims[axis] for p in parts) if i == axis else d for i, d in enumerate(x.dims)]
-    return g.op("Concat", parts, dims, x.type, None if None in bounds else max(bounds), axis=axis if g.chance(0.5) else axis - x.rank)
+    joined = g.op("Concat", parts, dims, x.type, None if None in bounds else max(bounds), axis=axis if g.chance(0.5) else axis - x.rank)
+    return g.beside(parts, joined, axis)
 
 
 def splitting(g):

@@ -46,8 +46,17 @@ function nearOrder(numbers, dims, axis, margin) {
   return false;
 }
 
-function nearTie(check, tensor) {
+const reasons = { even: 'odd dims', beside: 'parts that do not fit', elements: 'no elements' };
+
+function violates(check, tensor, values) {
+  if (check.kind === 'even')
+    return tensor.dims[check.axis] % 2 !== 0;
+  if (check.kind === 'beside')
+    return Object.entries(check.parts).some(([name, dims]) =>
+      (values[name]?.dims ?? dims).some((size, axis) => axis !== check.axis && size !== tensor.dims[axis]));
   const numbers = toNumbers(tensor);
+  if (check.kind === 'elements')
+    return numbers.length === 0;
   if (check.kind === 'order')
     return nearOrder(numbers, tensor.dims, check.axis, check.margin);
   const probe = check.value.startsWith('probe'), edges = check.edges ?? [];
@@ -60,8 +69,8 @@ function objection(values, plan) {
     if (values[name] && toNumbers(values[name]).some(x => !(Math.abs(x) < LARGEST || (x < MASK && x > 2 * MASK))))
       return 'large or no number';
   for (const check of plan.checks)
-    if (nearTie(check, values[check.value]))
-      return `${check.kind} near a tie`;
+    if (violates(check, values[check.value], values))
+      return reasons[check.kind] ?? `${check.kind} near a tie`;
   return null;
 }
 

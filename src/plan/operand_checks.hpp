@@ -1,0 +1,18 @@
+// Whether the operands of nodes fit each other, where symbolic dims leave it open: MatMul of [m, k] and [l, n], Concat of [n, 4] and
+// [m, 4] beside each other. Inference compares what it knows as numbers, so it is asked again with the numbers of a binding; kernels
+// count on the answer. Nodes whose operands fit whatever the numbers are, nearly all of them, are found once for a plan.
+#pragma once
+
+#include "plan/plan.hpp"
+
+namespace troupe {
+
+/// Returns the nodes, by segment and ascending, that must be asked at each binding: with primes for the symbols, no two the same, inference
+/// refuses them.
+std::vector<std::vector<node_id>> find_open_operands(const plan& p);
+
+/// Throws `errc::invalid_input`, naming node and dims, if operands of the segment's `plan::open_operands` do not fit each other; `values`
+/// are the symbols' values.
+void check_operands(const plan& p, uint32_t segment, const bindings& values);
+
+} // namespace troupe
