@@ -224,8 +224,11 @@ void trilu_kernel(kernel_context& c) {
   const int64_t rows = in.dims[in.dims.size() - 2], columns = in.dims.back();
   const bool upper = c.attrs().integer("upper", 1) != 0;
   int64_t k = 0;
-  if (c.has_input(1))
-    k = to_int64(c.input(1)).at(0);
+  if (c.has_input(1)) {
+    if (c.input(1).size() != 1)
+      fail(errc::invalid_input, "the diagonal of Trilu has {} elements instead of one", c.input(1).size());
+    k = to_int64(c.input(1))[0];
+  }
   k = std::clamp(k, -rows - 1, columns + 1);
   const int64_t lines = product(in.dims, 0, in.dims.size() - 1);
   visit_width(in.type, [&](auto tag) {
