@@ -6,6 +6,7 @@
 #include <oneapi/dnnl/dnnl.hpp>
 
 #include <string>
+#include <string_view>
 
 namespace troupe::dnn {
 
@@ -22,6 +23,16 @@ struct lstm_descs {
   memory_desc x, h0, c0, wx, wh, bias, y, h, c;
 };
 
+/// Moves on to the first implementation whose name does not contain `without` (empty: none is left out). With oneDNN 2 only as long as
+/// the operation's own descriptor lives, to which the iterator refers.
+template <class Desc>
+Desc first_without(Desc desc, std::string_view without) {
+  while (!without.empty() && std::string_view(desc.impl_info_str()).find(without) != std::string_view::npos)
+    if (!desc.next_impl())
+      throw dnnl::error(dnnl_unimplemented, "no other implementation");
+  return desc;
+}
+
 #if DNNL_VERSION_MAJOR >= 3
 
 inline dims dims_of(const memory_desc& md) {
@@ -37,37 +48,23 @@ inline constexpr float hard_swish_alpha = 1.f / 6, hard_swish_beta = 0.5f;
 inline dnnl::convolution_forward::primitive_desc convolution(const dnnl::engine& e, const memory_desc& x,
                                                              const memory_desc& w, const memory_desc& bias,
                                                              const memory_desc& y, const window_dims& window,
-                                                             const dnnl::primitive_attr& attr) {
-  return {e,
-          dnnl::prop_kind::forward_inference,
-          dnnl::algorithm::convolution_direct,
-          x,
-          w,
-          bias,
-          y,
-          window.strides,
-          window.dilations,
-          window.pad_begin,
-          window.pad_end,
-          attr};
+                                                             const dnnl::primitive_attr& attr,
+                                                             std::string_view without = {}) {
+  return first_without(dnnl::convolution_forward::primitive_desc(
+                           e, dnnl::prop_kind::forward_inference, dnnl::algorithm::convolution_direct, x, w, bias, y,
+                           window.strides, window.dilations, window.pad_begin, window.pad_end, attr),
+                       without);
 }
 
 inline dnnl::deconvolution_forward::primitive_desc deconvolution(const dnnl::engine& e, const memory_desc& x,
                                                                  const memory_desc& w, const memory_desc& bias,
                                                                  const memory_desc& y, const window_dims& window,
-                                                                 const dnnl::primitive_attr& attr) {
-  return {e,
-          dnnl::prop_kind::forward_inference,
-          dnnl::algorithm::deconvolution_direct,
-          x,
-          w,
-          bias,
-          y,
-          window.strides,
-          window.dilations,
-          window.pad_begin,
-          window.pad_end,
-          attr};
+                                                                 const dnnl::primitive_attr& attr,
+                                                                 std::string_view without = {}) {
+  return first_without(dnnl::deconvolution_forward::primitive_desc(
+                           e, dnnl::prop_kind::forward_inference, dnnl::algorithm::deconvolution_direct, x, w, bias, y,
+                           window.strides, window.dilations, window.pad_begin, window.pad_end, attr),
+                       without);
 }
 
 inline dnnl::matmul::primitive_desc matmul(const dnnl::engine& e, const memory_desc& a, const memory_desc& b,
@@ -129,21 +126,23 @@ inline constexpr float hard_swish_alpha = 0, hard_swish_beta = 0;
 inline dnnl::convolution_forward::primitive_desc convolution(const dnnl::engine& e, const memory_desc& x,
                                                              const memory_desc& w, const memory_desc& bias,
                                                              const memory_desc& y, const window_dims& window,
-                                                             const dnnl::primitive_attr& attr) {
+                                                             const dnnl::primitive_attr& attr,
+                                                             std::string_view without = {}) {
   const dnnl::convolution_forward::desc desc(dnnl::prop_kind::forward_inference, dnnl::algorithm::convolution_direct, x,
                                              w, bias, y, window.strides, window.dilations, window.pad_begin,
                                              window.pad_end);
-  return {desc, attr, e};
+  return first_without(dnnl::convolution_forward::primitive_desc(desc, attr, e), without);
 }
 
 inline dnnl::deconvolution_forward::primitive_desc deconvolution(const dnnl::engine& e, const memory_desc& x,
                                                                  const memory_desc& w, const memory_desc& bias,
                                                                  const memory_desc& y, const window_dims& window,
-                                                                 const dnnl::primitive_attr& attr) {
+                                                                 const dnnl::primitive_attr& attr,
+                                                                 std::string_view without = {}) {
   const dnnl::deconvolution_forward::desc desc(dnnl::prop_kind::forward_inference,
                                                dnnl::algorithm::deconvolution_direct, x, w, bias, y, window.strides,
                                                window.dilations, window.pad_begin, window.pad_end);
-  return {desc, attr, e};
+  return first_without(dnnl::deconvolution_forward::primitive_desc(desc, attr, e), without);
 }
 
 inline dnnl::matmul::primitive_desc matmul(const dnnl::engine& e, const memory_desc& a, const memory_desc& b,

@@ -41,14 +41,9 @@ memory_desc any_weights(const shape& weights, int64_t groups, bool transposed) {
   return dnn::describe_any(split);
 }
 
-/// Takes the first implementation that adds a residual at the right places: the one by matrix products ("gemm") does not where
-/// the output is channels-last (oneDNN 2.6.3; processors without AVX2, weights that are computed, windows beside the input).
-template <class Desc>
-void skip_wrong_residuals(Desc& desc) {
-  while (std::string_view(desc.impl_info_str()).find("gemm") != std::string_view::npos)
-    if (!desc.next_impl())
-      throw dnnl::error(dnnl_unimplemented, "no other implementation");
-}
+/// The implementation by matrix products adds a residual at the wrong places if the output is channels-last (oneDNN 2.6.3; processors
+/// without AVX2, weights that are computed, windows beside the input).
+constexpr std::string_view wrong_residuals = "gemm";
 
 class dnnl_conv_kernel final : public kernel {
 public:
@@ -68,10 +63,13 @@ public:
       ops.append_binary(dnnl::algorithm::binary_add, dnn::describe(r.inputs[3].dims, r.layout_of(r.inputs[3])));
     dnn::append_activation(ops, parse_activation(r.call.attrs));
     const auto attr = dnn::user_scratchpad(ops);
+    const bool last = r.layout_of(r.outputs[0]) == layout::channels_last;
+    const std::string_view without = residual && last ? wrong_residuals : std::string_view();
+    const dnnl::engine& e = dnn::engine();
     if (transposed)
-      bind<dnnl::deconvolution_forward>(r, dnn::deconvolution(dnn::engine(), d.x, d.w, d.bias, d.y, window, attr), d);
+      bind<dnnl::deconvolution_forward>(r, dnn::deconvolution(e, d.x, d.w, d.bias, d.y, window, attr, without), d);
     else
-      bind<dnnl::convolution_forward>(r, dnn::convolution(dnn::engine(), d.x, d.w, d.bias, d.y, window, attr), d);
+      bind<dnnl::convolution_forward>(r, dnn::convolution(e, d.x, d.w, d.bias, d.y, window, attr, without), d);
     if (residual)
       residual_ = call_.add(DNNL_ARG_ATTR_MULTIPLE_POST_OP(0) | DNNL_ARG_SRC_1,
                             dnn::describe(r.inputs[3].dims, r.layout_of(r.inputs[3])));
@@ -94,8 +92,6 @@ public:
 private:
   template <class Primitive, class Desc>
   void bind(const kernel_request& r, Desc desc, const conv_operands& d) {
-    if (r.has_input(3) && r.layout_of(r.outputs[0]) == layout::channels_last)
-      skip_wrong_residuals(desc);
     call_ = dnn::call(Primitive(desc), desc.scratchpad_desc(), r.resources.scratch);
     x_ = call_.add(DNNL_ARG_SRC, desc.src_desc());
     y_ = call_.add(DNNL_ARG_DST, desc.dst_desc());

@@ -17,6 +17,11 @@ void require_bytes(dtype type) {
     fail(errc::unsupported, "element type {} is not supported", to_string(type));
 }
 
+void require_zero_point(const infer_context& c, size_t zero, size_t of) {
+  if (c.has_input(zero) && c.type(zero) != c.type(of))
+    fail(errc::invalid_model, "a zero point is {}, its operand {}", to_string(c.type(zero)), to_string(c.type(of)));
+}
+
 quantization_runs::quantization_runs(std::span<const int64_t> dims, std::span<const int64_t> scale, int64_t axis,
                                      int64_t block_size) {
   total_ = volume(dims);

@@ -1,6 +1,7 @@
 // What the quantised operators share: which scale and zero point an element has, and saturation.
 #pragma once
 
+#include "ops/op.hpp"
 #include "tensor/convert.hpp"
 
 namespace troupe {
@@ -45,6 +46,9 @@ tensor converted(const const_view& values) {
 inline constexpr dtype_set byte_types = set_of(dtype::uint8, dtype::int8);
 /// Throws `errc::unsupported` for other types.
 void require_bytes(dtype type);
+
+/// Throws `errc::invalid_model` if zero point `zero`, where it is there, is of another type than the operand `of` that it is for.
+void require_zero_point(const infer_context& c, size_t zero, size_t of);
 
 /// Limits of an integer type that is quantised to, as floats.
 struct quantized_range {

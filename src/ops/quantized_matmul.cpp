@@ -162,12 +162,16 @@ void qlinear_matmul(kernel_context& c) {
 
 void infer_matmul_integer(infer_context& c) {
   require_bytes(c.type(1));
+  require_zero_point(c, 2, 0);
+  require_zero_point(c, 3, 1);
   c.set_output(0, dtype::int32, parse_product(c.dims(0), c.dims(1)).out);
 }
 
 void infer_qlinear_matmul(infer_context& c) {
   require_bytes(c.type(3));
   require_bytes(c.type(7));
+  require_zero_point(c, 2, 0);
+  require_zero_point(c, 5, 3);
   c.set_output(0, c.type(7), parse_product(c.dims(0), c.dims(3)).out);
 }
 
