@@ -29,21 +29,21 @@ struct session::state {
 namespace {
 
 /// A run that watches its caller's stop token.
-struct watched_request : run_request {
-  using run_request::run_request;
+struct watched_run : pending_run {
+  using pending_run::pending_run;
   std::optional<std::stop_callback<std::function<void()>>> watch;
 };
 
-run_request_ptr make_watched_request(named_tensors inputs, const run_options& options, const coordinator_ref& to) {
+pending_run_ptr make_watched_run(named_tensors inputs, const run_options& options, const coordinator_ref& to) {
   if (!options.cancel.stop_possible())
-    return std::make_shared<run_request>(std::move(inputs), options);
-  auto request = std::make_shared<watched_request>(std::move(inputs), options);
-  // The callback ends before the request that it names.
-  request->watch.emplace(options.cancel, [raw = request.get(), to] {
+    return std::make_shared<pending_run>(std::move(inputs), options);
+  auto run = std::make_shared<watched_run>(std::move(inputs), options);
+  // The callback ends before the run that it names.
+  run->watch.emplace(options.cancel, [raw = run.get(), to] {
     raw->cancelled = true;
-    caf::anon_send(to, cancel_run{raw->ticket});
+    caf::anon_send(to, cancel_run{raw->request->ticket});
   });
-  return request;
+  return run;
 }
 
 double milliseconds_since(std::chrono::steady_clock::time_point start) {
@@ -114,7 +114,7 @@ session engine::load(graph model, const session_options& options) {
   return guarded("", [&] { return open(make_model(std::move(model), options, 0)); });
 }
 
-session engine::open(std::shared_ptr<const actors::model> model) {
+session engine::open(model_ptr model) {
   auto plans = std::make_shared<session_plans>(model, devices());
   plans->prepare_ahead();
   auto s = std::make_shared<session::state>();
@@ -125,17 +125,6 @@ session engine::open(std::shared_ptr<const actors::model> model) {
 }
 
 // -- session
-
-double run_stats::parallel_efficiency() const {
-  double busy = 0;
-  size_t used = 0;
-  for (const auto& [device, ms] : busy_ms)
-    if (ms > 0) {
-      busy += ms;
-      ++used;
-    }
-  return used > 0 && total_ms > 0 ? busy / (static_cast<double>(used) * total_ms) : 0;
-}
 
 session::session(std::shared_ptr<state> s) : state_(std::move(s)) {}
 
@@ -152,9 +141,9 @@ run_result session::run(named_tensors inputs, const run_options& options) const 
 }
 
 std::future<run_result> session::run_async(named_tensors inputs, const run_options& options) const {
-  run_request_ptr request = make_watched_request(std::move(inputs), options, state_->coordinator);
-  std::future<run_result> future = request->result.future();
-  caf::anon_send(state_->coordinator, actors::run{std::move(request)});
+  pending_run_ptr pending = make_watched_run(std::move(inputs), options, state_->coordinator);
+  std::future<run_result> future = pending->result.future();
+  caf::anon_send(state_->coordinator, actors::run{std::move(pending)});
   return future;
 }
 

@@ -5,6 +5,7 @@
 
 #include "actors/device_actor.hpp"
 #include "actors/device_names.hpp"
+#include "actors/engine.hpp"
 #include "device/host_block.hpp"
 
 namespace troupe::vulkan {

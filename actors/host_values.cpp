@@ -1,6 +1,6 @@
 // Values between the caller and the devices, outside of runs.
 #include "actors/host.hpp"
-#include "actors/time_limits.hpp"
+#include "actors/silence_watch.hpp"
 
 #include <caf/actor_system.hpp>
 #include <caf/scoped_actor.hpp>

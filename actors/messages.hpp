@@ -4,14 +4,14 @@
 //                   coordinator ◀──plan_installed, chunk_ended── device_actor
 //                   coordinator ──fetch_tensor──▶ device_actor ──tensor_fetched──▶ coordinator
 //
-// Messages from one actor to another arrive in the order in which they were sent: a chunk may follow the install of its plan
+// Orders and their answers are those of the session machine (run/commands.hpp). Messages from one actor to another arrive in the order in which they were sent: a chunk may follow the install of its plan
 // without waiting for the answer. Errors are values (`failure`); no handler throws. Messages stay inside the process for now
 // and are not serialised, but hold only ids, plain data, tensors and shared immutable plans, so that a remote version can
 // inspect them; what is local by nature (`run`, `plan_query`: the caller's promise) never leaves the session's process.
 #pragma once
 
-#include "actors/run_request.hpp"
-#include "device/device.hpp"
+#include "actors/pending.hpp"
+#include "run/commands.hpp"
 
 #include <caf/allowed_unsafe_message_type.hpp>
 #include <caf/typed_actor.hpp>
@@ -27,36 +27,8 @@ struct device_opened {
   failure why; // set where the device could not be opened
 };
 
-/// Sent by a coordinator before the first chunk of a bound plan. Answered with `plan_installed` to the sender.
-struct install_plan {
-  bound_plan_ptr bound;
-  device_index self = 0; // the device's index in the plan
-};
-
-/// Sent by a coordinator when chunks have become ready; they run in this order, behind all chunks sent before. Each chunk is
-/// answered with exactly one `chunk_ended` to the sender, unless the device dies before.
-struct run_chunks {
-  std::vector<chunk_work> works;
-};
-
-/// Sent by a coordinator when an execution that ended early has no chunk on the device any more: the device need not
-/// remember that it failed. Not answered.
-struct end_execution {
-  execution_id execution = 0;
-};
-
-/// Sent by a coordinator when no execution needs a bound plan any more. Not answered.
-struct retire_plan {
-  uint64_t bound_plan = 0;
-};
-
-/// Sent by a coordinator when a run needs a value that lies on the device elsewhere, and by the host for `engine::fetch`. Answered
-/// with `tensor_fetched` to the sender, behind the chunks sent before, unless the device dies before.
-struct fetch_tensor {
-  device_tensor value;
-  uint64_t ticket = 0; // run_request::ticket
-  std::string input;   // of the run
-};
+// The orders of `run/commands.hpp`: `install_plan`, `run_chunks`, `end_execution`, `retire_plan`, `fetch_tensor`, answered to the sender;
+// `fetch_tensor` also by the host, for `engine::fetch`.
 
 /// Sent by the host for `engine::put`. Answered with `tensor_put` to the sender, unless the device dies before.
 struct put_tensor {
@@ -70,32 +42,11 @@ struct tensor_put {
 /// Sent by the host for `engine::stats`. Answered with `device_stats`.
 struct query_stats {};
 
-// -- device_actor → coordinator --------------------------------------------------------------------------------------------
-
-struct plan_installed {
-  uint64_t bound_plan = 0;
-  device_index self = 0;
-  failure why; // set where the install failed; errc::device_lost means that the device is gone
-};
-
-struct chunk_ended {
-  execution_id execution = 0;
-  chunk_id chunk = 0;
-  /// errc::cancelled: dropped, because an earlier chunk of the execution failed or the execution was stopped.
-  chunk_result result;
-};
-
-struct tensor_fetched {
-  uint64_t ticket = 0; // ticket and input are those of `fetch_tensor`
-  std::string input;
-  fetch_result result;
-};
-
 // -- engine → coordinator --------------------------------------------------------------------------------------------------
 
-/// Sent by the engine for each run. Answered through the request, once, when all outputs are there or the run has failed.
+/// Sent by the engine for each run. Answered through its promise, once, when all outputs are there or the run has failed.
 struct run {
-  run_request_ptr request;
+  pending_run_ptr pending;
 };
 
 /// Sent by the engine when the caller's stop token asks for it. Not answered; the run ends with errc::cancelled.
@@ -120,13 +71,6 @@ struct close_session {};
 /// Sent by the coordinator to itself: looks for deadlines that have passed and devices that have fallen silent.
 struct tick {};
 
-/// Sent by the coordinator to itself when a control-flow chunk may go on: when it starts, and when a body has been executed.
-/// So every iteration leaves room for other messages, and none nests in another.
-struct continue_control {
-  execution_id execution = 0;
-  chunk_id chunk = 0;
-};
-
 // -- interfaces ------------------------------------------------------------------------------------------------------------
 
 using device_ref = caf::typed_actor<caf::replies_to<open_device>::with<device_opened>, caf::reacts_to<install_plan>,
@@ -150,22 +94,22 @@ using coordinator_ref =
 
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::open_device)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::device_opened)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::install_plan)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::run_chunks)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::end_execution)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::retire_plan)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::fetch_tensor)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::install_plan)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::run_chunks)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::end_execution)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::retire_plan)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::fetch_tensor)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::put_tensor)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::tensor_put)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::tensor_fetched)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::tensor_fetched)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::query_stats)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::plan_installed)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::chunk_ended)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::plan_installed)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::chunk_ended)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::run)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::cancel_run)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::plan_query_message)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::session_query_message)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::close_session)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::tick)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::continue_control)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::continue_control)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::device_stats)

@@ -7,12 +7,12 @@
 // a decoder: bench_planning llama.onnx batch=1 seq=1 past=128+ total=129+. Prints medians: loading, rewriting and planning; a run
 // whose plan is cached; and, where a value grows, exact binding, binding in a new bucket and inside one, kernels of the dynamic
 // calls, comparing them and filling the parameters.
-#include "actors/session_plans.hpp"
 #include "bench/growing_dims.hpp"
 #include "loader/onnx_loader.hpp"
 #include "plan/layout_buckets.hpp"
 #include "plan/policies.hpp"
 #include "rewrite/rewrite.hpp"
+#include "run/session_plans.hpp"
 #include "trace/measure_nodes.hpp"
 #include "vulkan/dynamic_calls.hpp"
 
@@ -152,8 +152,8 @@ void print_planning(const char* file) {
 
 /// Prints what a run costs whose plan is there: inputs checked, keys made, plan found.
 void print_hit(const char* file, const bindings& values) {
-  actors::session_plans plans(actors::make_model(load_model(file), {}, 0), devices(1));
-  const named_tensors inputs = inputs_of(actors::make_model(load_model(file), {}, 0)->inputs, values);
+  session_plans plans(make_model(load_model(file), {}, 0), devices(1));
+  const named_tensors inputs = inputs_of(make_model(load_model(file), {}, 0)->inputs, values);
   plans.prepare({inputs, {}});
   constexpr int hits = 2000;
   const double ms = median_ms([&] {

@@ -5,7 +5,7 @@
 #include <vector>
 
 using namespace troupe;
-using Catch::Matchers::Contains;
+using Catch::Contains;
 using troupe::test::thrown_by;
 
 TEST_CASE("lack of memory leaves a public door as an error that says where", "[base][limits]") {

@@ -8,8 +8,6 @@
 
 namespace troupe::test {
 
-using namespace actors;
-
 namespace {
 
 /// What an iteration of a loop costs beside its nodes: binding, dispatch.

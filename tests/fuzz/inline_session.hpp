@@ -4,8 +4,8 @@
 // The work of a run is limited: a file may ask for a loop without end, which a real run's deadline would stop.
 #pragma once
 
-#include "actors/control_flow.hpp"
-#include "actors/execution.hpp"
+#include "run/control_flow.hpp"
+#include "run/execution.hpp"
 
 namespace troupe::test {
 
@@ -27,19 +27,19 @@ public:
   std::vector<tensor> run(named_tensors inputs);
 
 private:
-  std::vector<tensor> execute(actors::execution& e);
-  void run_segment(actors::execution& e, const bound_plan_ptr& bound);
-  chunk_result run_chunk(actors::execution& e, chunk_work work);
-  chunk_result run_control(actors::execution& e, chunk_work work);
+  std::vector<tensor> execute(execution& e);
+  void run_segment(execution& e, const bound_plan_ptr& bound);
+  chunk_result run_chunk(execution& e, chunk_work work);
+  chunk_result run_control(execution& e, chunk_work work);
   /// Bytes that the executions in progress hold, by device.
   std::vector<int64_t> taken() const;
   void count_work(const bound_plan& bound, const chunk& c);
   void count_work(double work);
 
   std::vector<std::unique_ptr<device>> devices_;
-  actors::model_ptr model_;
-  std::unique_ptr<actors::session_plans> plans_;
-  std::vector<const actors::execution*> running_; // outermost first
+  model_ptr model_;
+  std::unique_ptr<session_plans> plans_;
+  std::vector<const execution*> running_; // outermost first
   double work_left_ = 0;
   const inline_limits limits_;
 };

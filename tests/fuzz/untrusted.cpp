@@ -62,12 +62,12 @@ device_info imagined_gpu(unsigned how) {
 /// Plans a model for the imagined GPU with a CPU behind it, and binds its first segment.
 void plan_on_gpu(const graph& source, const session_options& options, unsigned how) {
   device_info cpu{.name = "cpu", .memory_bytes = int64_t{256} << 20, .fallback = true};
-  const auto m = actors::make_model(source, options, 0);
+  const auto m = make_model(source, options, 0);
   if (!m->host_inputs.empty())
     return;
-  actors::session_plans plans(m, {imagined_gpu(how), cpu});
+  session_plans plans(m, {imagined_gpu(how), cpu});
   const named_tensors inputs = make_up_inputs(m->inputs, how >> variant::inputs_shift);
-  const actors::prepared_run run = plans.prepare({inputs, {}});
+  const prepared_run run = plans.prepare({inputs, {}});
   verify(*run.source->compiled);
   verify(*run.bound);
 }

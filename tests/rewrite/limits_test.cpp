@@ -6,7 +6,7 @@
 
 using namespace troupe;
 using namespace troupe::test;
-using Catch::Matchers::Contains;
+using Catch::Contains;
 
 namespace {
 

@@ -29,10 +29,10 @@ deterministic_session::~deterministic_session() {
 }
 
 std::future<run_result> deterministic_session::run(named_tensors inputs, const run_options& options) {
-  auto request = std::make_shared<run_request>(std::move(inputs), options);
-  last_ticket_ = request->ticket;
-  auto future = request->result.future();
-  caf::anon_send(coordinator_, actors::run{std::move(request)});
+  auto pending = std::make_shared<pending_run>(std::move(inputs), options);
+  last_ticket_ = pending->request->ticket;
+  auto future = pending->result.future();
+  caf::anon_send(coordinator_, actors::run{std::move(pending)});
   return future;
 }
 

@@ -15,13 +15,14 @@ namespace troupe::test {
 
 /// What a scripted device has been sent, in order.
 struct device_log {
-  std::vector<actors::install_plan> installs;
+  std::vector<install_plan> installs;
   std::vector<size_t> batches; // chunks in each run_chunks
   std::deque<chunk_work> chunks;
   std::vector<execution_id> ended;
   std::vector<uint64_t> retired;
-  std::deque<actors::fetch_tensor> fetches;
+  std::deque<fetch_tensor> fetches;
   std::chrono::milliseconds install_delay{0}; // set by the test: how late installs are answered
+  failure install_answer;                     // set by the test: how they end
 };
 
 /// A device actor without a device: it writes down what it is sent; the test answers chunks in its place.
@@ -33,9 +34,9 @@ inline actors::device_ref::behavior_type scripted_device(actors::device_ref::poi
         log->installs.push_back(m);
         const auto to = caf::actor_cast<completion_sink>(self->current_sender());
         if (log->install_delay.count() > 0)
-          self->delayed_send(to, log->install_delay, plan_installed{m.bound->id, m.self, {}});
+          self->delayed_send(to, log->install_delay, plan_installed{m.bound->id, m.self, log->install_answer});
         else
-          self->send(to, plan_installed{m.bound->id, m.self, {}});
+          self->send(to, plan_installed{m.bound->id, m.self, log->install_answer});
       },
       [=](run_chunks& m) {
         log->batches.push_back(m.works.size());
@@ -70,7 +71,7 @@ public:
   void complete(size_t device, chunk_result result = {});
   /// Answers all chunks until none is left.
   void complete_all();
-  void send(actors::chunk_ended message);
+  void send(chunk_ended message);
   /// Answers the oldest fetch of a device.
   void answer_fetch(size_t device, fetch_result result);
   void kill(size_t device);

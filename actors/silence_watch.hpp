@@ -1,15 +1,11 @@
-// Time limits: what a caller's number means, and when a device counts as silent. Pure: the time is given.
+// When a device counts as silent. Pure: the time is given.
 #pragma once
 
 #include "actors/device_actor.hpp"
 
-#include <optional>
+#include <chrono>
 
 namespace troupe::actors {
-
-/// Returns a caller's time limit; nullopt where there is none: zero, and more than a hundred years, such as milliseconds::max(),
-/// with which clocks would overflow. Throws `errc::invalid_argument` where it is negative, naming it by `name`.
-std::optional<std::chrono::milliseconds> time_limit(std::chrono::milliseconds given, std::string_view name);
 
 /// Returns how often to look at devices that count as lost when they are silent for `limit`.
 std::chrono::nanoseconds look_interval(std::chrono::milliseconds limit);

@@ -1,11 +1,11 @@
-#include "actors/control_flow.hpp"
+#include "run/control_flow.hpp"
 
 #include "ops/op.hpp"
 
 #include <algorithm>
 #include <cstring>
 
-namespace troupe::actors {
+namespace troupe {
 namespace {
 
 /// Returns the one element of a tensor of integers or booleans.
@@ -166,4 +166,4 @@ std::string control_flow::position() const {
   return call_.kind == control_kind::branch ? call_.bodies[branch_].name : fmt::format("iteration {}", executed_);
 }
 
-} // namespace troupe::actors
+} // namespace troupe

@@ -7,7 +7,7 @@
 
 #include "ops/control.hpp"
 
-namespace troupe::actors {
+namespace troupe {
 
 class control_flow {
 public:
@@ -59,4 +59,4 @@ tensor slice_element(const tensor& whole, size_t axis, int64_t index);
 /// Returns `elements`, at least one and all of one shape, joined along a new axis.
 tensor stack_elements(std::span<const tensor> elements, size_t axis);
 
-} // namespace troupe::actors
+} // namespace troupe

@@ -1,10 +1,9 @@
 // The pure part of control flow: which body comes next, and how scanned values are cut and joined.
-#include "actors/control_flow.hpp"
+#include "run/control_flow.hpp"
 #include "support/catch.hpp"
 #include "support/control_models.hpp"
 
 using namespace troupe;
-using namespace troupe::actors;
 using namespace troupe::test;
 
 namespace {

@@ -1,10 +1,7 @@
 // Control flow: bodies of If, Loop and Scan as executions of their own, one after the other for each node.
-#include "actors/coordinator.hpp"
+#include "run/session_machine.hpp"
 
-#include <caf/stateful_actor.hpp>
-#include <caf/typed_event_based_actor.hpp>
-
-namespace troupe::actors {
+namespace troupe {
 namespace {
 
 const node& control_node(const execution& e, chunk_id chunk) {
@@ -21,13 +18,14 @@ const planned_model_ptr& body_of(const execution& e, chunk_id chunk, size_t inde
 
 } // namespace
 
-void coordinator_state::start_control(execution& e, chunk_work work) {
+void session_machine::start_control(execution& e, chunk_work work) {
   const chunk_place place{e.id(), work.chunk};
   controls_.emplace(place, running_control{.work = std::move(work), .flow = std::nullopt, .started_ns = now_ns()});
-  self_->send(self_, continue_control{place.execution, place.chunk});
+  commands_.push_back(continue_control{place});
 }
 
-void coordinator_state::go_on(const chunk_place& place) {
+void session_machine::on(const continue_control& go_on) {
+  const chunk_place place = go_on.place;
   const auto control = controls_.find(place);
   if (control == controls_.end())
     return; // of a run that has ended
@@ -48,25 +46,25 @@ void coordinator_state::go_on(const chunk_place& place) {
     end_early(e, {why.code, fmt::format("{}{}: {}", name, position, why.message)});
 }
 
-void coordinator_state::start_body(execution& e, const chunk_place& place, control_flow::body_call call) {
+void session_machine::start_body(execution& e, const chunk_place& place, control_flow::body_call call) {
   const planned_model_ptr planned = body_of(e, place.chunk, call.body);
   prepared_run prepared;
   try {
-    prepared = options_.plans->prepare_body(planned, call.inputs, e.prepared().symbols, memory_of(e.request()));
+    prepared = plans_->prepare_body(planned, call.inputs, e.prepared().symbols, memory_of(e.request()));
   } catch (const memory_shortage&) {
-    if (options_.plans->is_current(*planned))
+    if (plans_->is_current(*planned))
       throw;
     const auto request = run_request_ptr(e.request()); // the execution ends here
     return start_over(request);
   }
   auto fresh =
-      std::make_unique<execution>(e.request(), std::move(prepared), options_.completion, place, std::move(call.inputs));
+      std::make_unique<execution>(e.request(), std::move(prepared), completion_, place, std::move(call.inputs));
   execution& body = *fresh;
   executions_.emplace(body.id(), std::move(fresh));
   start_segment(body, 0);
 }
 
-std::vector<int64_t> coordinator_state::memory_of(const run_request_ptr& request) const {
+std::vector<int64_t> session_machine::memory_of(const run_request_ptr& request) const {
   std::vector<int64_t> bytes;
   for (const auto& [id, e] : executions_) {
     if (e->request() != request || !e->bound())
@@ -78,7 +76,7 @@ std::vector<int64_t> coordinator_state::memory_of(const run_request_ptr& request
   return bytes;
 }
 
-void coordinator_state::finish_body(execution& e) {
+void session_machine::finish_body(execution& e) {
   const chunk_place place = *e.purpose();
   execution& around = *executions_.at(place.execution);
   running_control& control = controls_.at(place);
@@ -87,11 +85,11 @@ void coordinator_state::finish_body(execution& e) {
     around.add_trace(e, fmt::format("{}, {}", describe(control_node(around, place.chunk)), control.flow->position()));
   control.flow->take(e.outputs());
   e.stop();
-  self_->send(self_, continue_control{place.execution, place.chunk});
+  commands_.push_back(continue_control{place});
   drain(e);
 }
 
-void coordinator_state::finish_control(execution& e, const chunk_place& place) {
+void session_machine::finish_control(execution& e, const chunk_place& place) {
   const running_control& control = controls_.at(place);
   const control_flow& flow = *control.flow;
   const node& n = control_node(e, place.chunk);
@@ -119,7 +117,7 @@ void coordinator_state::finish_control(execution& e, const chunk_place& place) {
   advance(e);
 }
 
-std::string coordinator_state::position_of(const execution& e) const {
+std::string session_machine::position_of(const execution& e) const {
   std::string text;
   for (std::optional<chunk_place> place = e.purpose(); place;) {
     const execution& around = *executions_.at(place->execution);
@@ -130,4 +128,4 @@ std::string coordinator_state::position_of(const execution& e) const {
   return text;
 }
 
-} // namespace troupe::actors
+} // namespace troupe

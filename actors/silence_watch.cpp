@@ -1,17 +1,8 @@
-#include "actors/time_limits.hpp"
+#include "actors/silence_watch.hpp"
 
 #include <algorithm>
 
 namespace troupe::actors {
-
-std::optional<std::chrono::milliseconds> time_limit(std::chrono::milliseconds given, std::string_view name) {
-  constexpr std::chrono::milliseconds longest = std::chrono::hours(24 * 365 * 100);
-  if (given.count() < 0)
-    fail(errc::invalid_argument, "{} is {} ms: it must not be negative; zero means no limit", name, given.count());
-  if (given.count() == 0 || given > longest)
-    return std::nullopt;
-  return given;
-}
 
 std::chrono::nanoseconds look_interval(std::chrono::milliseconds limit) {
   using namespace std::chrono_literals;

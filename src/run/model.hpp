@@ -1,11 +1,12 @@
 // A model on its way from a graph to a plan: what the file declares, and what the coordinator reads off a plan once.
 #pragma once
 
-#include "actors/engine.hpp"
+#include "plan/plan.hpp"
+#include "run/options.hpp"
 
 #include <set>
 
-namespace troupe::actors {
+namespace troupe {
 
 /// A model as loaded, before it is specialised. Immutable, shared by a session's handles and its coordinator.
 struct model {
@@ -73,4 +74,4 @@ bool runs_on(const planned_model& p, size_t device);
 /// Fills all of `p` that follows from `p.compiled` and `p.bodies`, names and devices aside.
 void describe_plan(planned_model& p);
 
-} // namespace troupe::actors
+} // namespace troupe

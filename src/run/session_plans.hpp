@@ -11,13 +11,13 @@
 // Not thread-safe: the session's coordinator is the only user.
 #pragma once
 
-#include "actors/model.hpp"
 #include "plan/layout_buckets.hpp"
+#include "run/model.hpp"
 
 #include <array>
 #include <utility>
 
-namespace troupe::actors {
+namespace troupe {
 
 /// What one run needs of the caches.
 struct prepared_run {
@@ -138,4 +138,4 @@ private:
   session_stats stats_;
 };
 
-} // namespace troupe::actors
+} // namespace troupe

@@ -1,5 +1,5 @@
 // Time limits that callers give: none, endless, negative; and what they mean for devices that are busy.
-#include "actors/time_limits.hpp"
+#include "actors/silence_watch.hpp"
 #include "support/bound_values.hpp"
 #include "support/deterministic_system.hpp"
 

@@ -1,30 +1,20 @@
 // Inputs that lie on devices: checked before each attempt, and brought to the host where the plan wants them elsewhere.
-#include "actors/coordinator.hpp"
-
-#include <caf/stateful_actor.hpp>
-#include <caf/typed_event_based_actor.hpp>
+#include "run/session_machine.hpp"
 
 #include <algorithm>
 
-namespace troupe::actors {
+namespace troupe {
 
-size_t coordinator_state::device_called(const std::string& name) const {
-  const auto found =
-      std::find_if(devices_.begin(), devices_.end(), [&](const auto& d) { return d.handle.info.name == name; });
+size_t session_machine::device_called(const std::string& name) const {
+  const auto found = std::find_if(devices_.begin(), devices_.end(), [&](const auto& d) { return d.name == name; });
   return static_cast<size_t>(found - devices_.begin());
 }
 
-void coordinator_state::check_given_once(const run_request& request) {
-  for (const auto& [input, value] : request.options.device_inputs)
-    if (request.inputs.contains(input))
-      fail(errc::invalid_input, "input '{}' is given twice, as a host tensor and on a device", input);
-}
-
-void coordinator_state::check_request(run_request& request) const {
+void session_machine::check_request(run_request& request) const {
   named_device_tensors& residents = request.options.device_inputs;
   if (residents.empty() && request.options.keep.empty())
     return;
-  options_.plans->check({request.inputs, residents}, request.options.keep);
+  plans_->check({request.inputs, residents}, request.options.keep);
   for (auto it = residents.begin(); it != residents.end();) {
     const auto& [input, value] = *it;
     if (value->host().defined()) { // an ordinary input
@@ -43,14 +33,14 @@ void coordinator_state::check_request(run_request& request) const {
   }
 }
 
-bool coordinator_state::await_host_copies(const run_request_ptr& request, const std::vector<std::string>& names) {
+bool session_machine::await_host_copies(const run_request_ptr& request, const std::vector<std::string>& names) {
   fetching_run waiting{request, {}};
   const named_device_tensors& residents = request->options.device_inputs;
   for (const std::string& input : names)
     if (const auto given = residents.find(input); given != residents.end() && !request->inputs.contains(input)) {
       const size_t home = device_called(given->second->device());
       waiting.awaited[input] = home;
-      self_->send(devices_[home].handle.actor, fetch_tensor{given->second, request->ticket, input});
+      send(home, fetch_tensor{given->second, request->ticket, input});
     }
   if (waiting.awaited.empty())
     return false;
@@ -58,7 +48,7 @@ bool coordinator_state::await_host_copies(const run_request_ptr& request, const 
   return true;
 }
 
-void coordinator_state::on_fetched(tensor_fetched& answer) {
+void session_machine::on(tensor_fetched& answer) {
   const auto found = fetching_.find(answer.ticket);
   if (found == fetching_.end() || !found->second.awaited.contains(answer.input))
     return; // of a run that has ended
@@ -68,9 +58,8 @@ void coordinator_state::on_fetched(tensor_fetched& answer) {
   if (!result.ok() && result.code == errc::device_lost)
     return lose_device(home, result.message);
   if (!result.ok()) {
-    end_fetching(answer.ticket,
-                 {result.code, fmt::format("device '{}' could not give input '{}' back: {}",
-                                           devices_[home].handle.info.name, answer.input, result.message)});
+    end_fetching(answer.ticket, {result.code, fmt::format("device '{}' could not give input '{}' back: {}",
+                                                          devices_[home].name, answer.input, result.message)});
     return;
   }
   request->stats.fetched_bytes += result.value.bytes();
@@ -82,17 +71,16 @@ void coordinator_state::on_fetched(tensor_fetched& answer) {
   start_attempt(request);
 }
 
-bool coordinator_state::end_fetching(uint64_t ticket, const failure& why) {
+bool session_machine::end_fetching(uint64_t ticket, const failure& why) {
   const auto found = fetching_.find(ticket);
   if (found == fetching_.end())
     return false;
-  found->second.request->result.fail(why);
+  answer(*found->second.request, {}, why);
   fetching_.erase(found);
-  close_when_idle();
   return true;
 }
 
-std::vector<run_request_ptr> coordinator_state::take_fetching_from(size_t device) {
+std::vector<run_request_ptr> session_machine::take_fetching_from(size_t device) {
   std::vector<run_request_ptr> taken;
   for (auto it = fetching_.begin(); it != fetching_.end();) {
     const auto& awaited = it->second.awaited;
@@ -104,4 +92,4 @@ std::vector<run_request_ptr> coordinator_state::take_fetching_from(size_t device
   return taken;
 }
 
-} // namespace troupe::actors
+} // namespace troupe

@@ -1,6 +1,6 @@
 // What a session keeps of its plans, and when it finds them again.
-#include "actors/session_plans.hpp"
 #include "plan/policies.hpp"
+#include "run/session_plans.hpp"
 #include "support/catch.hpp"
 #include "support/deterministic_system.hpp"
 #include "support/small_models.hpp"
@@ -8,7 +8,6 @@
 #include <algorithm>
 
 using namespace troupe;
-using namespace troupe::actors;
 using namespace troupe::test;
 
 namespace {

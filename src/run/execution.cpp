@@ -1,9 +1,9 @@
-#include "actors/execution.hpp"
+#include "run/execution.hpp"
 
 #include <algorithm>
 #include <numeric>
 
-namespace troupe::actors {
+namespace troupe {
 namespace {
 
 execution_id next_id() {
@@ -321,4 +321,4 @@ void execution::add_trace(execution& body, std::string name) {
   trace.begin_ns = body.started_ns_;
 }
 
-} // namespace troupe::actors
+} // namespace troupe

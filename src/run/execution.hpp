@@ -1,4 +1,4 @@
-// One attempt at one run: what changes while a plan is executed. Pure bookkeeping; the coordinator sends and receives.
+// One attempt at one run: what changes while a plan is executed. Bookkeeping alone; the session machine sends and receives.
 //
 // Life: `start` a segment, `take` its ready chunks, `complete` each; when the segment is finished, start the next one. Values
 // that a later chunk needs are held here, as host tensors, until the last chunk that uploads them has been taken; so are those
@@ -6,20 +6,13 @@
 // `stop`; chunks that devices still hold are then only counted (`drained`).
 #pragma once
 
-#include "actors/run_request.hpp"
-#include "actors/session_plans.hpp"
+#include "plan/ready_set.hpp"
+#include "run/commands.hpp"
+#include "run/session_plans.hpp"
 
 #include <unordered_map>
 
-namespace troupe::actors {
-
-/// A chunk of an execution; a control-flow chunk when it says for what a body is executed.
-struct chunk_place {
-  execution_id execution = 0;
-  chunk_id chunk = 0;
-
-  auto operator<=>(const chunk_place&) const = default;
-};
+namespace troupe {
 
 /// Returns the names of the run's device inputs that its plan uploads elsewhere than where they lie, or returns as host tensors.
 std::vector<std::string> inputs_wanted_on_host(const run_request& request, const planned_model& planned);
@@ -146,4 +139,4 @@ private:
   uint32_t outputs_missing_ = 0; // distinct values
 };
 
-} // namespace troupe::actors
+} // namespace troupe

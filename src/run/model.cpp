@@ -1,4 +1,4 @@
-#include "actors/model.hpp"
+#include "run/model.hpp"
 
 #include "graph/bodies.hpp"
 #include "ops/evaluate.hpp"
@@ -11,7 +11,7 @@
 #include <algorithm>
 #include <set>
 
-namespace troupe::actors {
+namespace troupe {
 namespace {
 
 value_info info_of(const graph& g, value_id v) {
@@ -232,4 +232,4 @@ void describe_plan(planned_model& p) {
   keep_control_constants(p);
 }
 
-} // namespace troupe::actors
+} // namespace troupe

@@ -1,4 +1,4 @@
-#include "actors/session_plans.hpp"
+#include "run/session_plans.hpp"
 
 #include "graph/bodies.hpp"
 #include "graph/element_symbols.hpp"
@@ -10,7 +10,7 @@
 
 #include <algorithm>
 
-namespace troupe::actors {
+namespace troupe {
 namespace {
 
 /// How many specialisations, plans, bound plans and layouts a session keeps; of bound plans and layouts two more for each body.
@@ -337,4 +337,4 @@ session_stats session_plans::stats() const {
   return stats;
 }
 
-} // namespace troupe::actors
+} // namespace troupe

@@ -1,0 +1,67 @@
+// What callers of a session wait for: a run, or a question about plans, and the promise of its answer.
+//
+// Invariant: each is answered exactly once. Whoever drops one unanswered (an actor that ends, a mailbox that is closed)
+// answers it with errc::cancelled by destroying it, so that no caller waits for ever.
+#pragma once
+
+#include "run/request.hpp"
+#include "run/session_plans.hpp"
+
+#include <atomic>
+#include <future>
+#include <utility>
+
+namespace troupe::actors {
+
+/// A promise that is kept once: the first answer counts, later ones are ignored. Not thread-safe.
+template <class T>
+class answer_once {
+public:
+  answer_once() = default;
+  answer_once(const answer_once&) = delete;
+  answer_once& operator=(const answer_once&) = delete;
+  ~answer_once() { fail({errc::cancelled, "the engine was closed before the answer was there"}); }
+
+  std::future<T> future() { return promise_.get_future(); }
+  bool answered() const { return answered_; }
+
+  void answer(T value) {
+    if (!std::exchange(answered_, true))
+      promise_.set_value(std::move(value));
+  }
+  void fail(const failure& why) {
+    if (!std::exchange(answered_, true))
+      promise_.set_exception(std::make_exception_ptr(error(why.code, why.message)));
+  }
+
+private:
+  std::promise<T> promise_;
+  bool answered_ = false;
+};
+
+/// A run and its caller.
+struct pending_run {
+  pending_run(named_tensors inputs, const run_options& options)
+      : request(std::make_shared<run_request>(std::move(inputs), options)) {}
+
+  const run_request_ptr request;
+  answer_once<run_result> result;
+  /// Set when the caller asked for the end, perhaps before the coordinator saw the run.
+  std::atomic<bool> cancelled{false};
+};
+using pending_run_ptr = std::shared_ptr<pending_run>;
+
+/// What plan a run with these inputs would use.
+struct plan_query {
+  named_tensors inputs;
+  answer_once<bound_plan_ptr> result; // the first segment; its `source` is the plan
+};
+using plan_query_ptr = std::shared_ptr<plan_query>;
+
+/// What the session has done so far.
+struct stats_query {
+  answer_once<session_stats> result;
+};
+using stats_query_ptr = std::shared_ptr<stats_query>;
+
+} // namespace troupe::actors

@@ -1,0 +1,27 @@
+#include "run/request.hpp"
+
+#include <atomic>
+
+namespace troupe {
+namespace {
+
+uint64_t next_ticket() {
+  static std::atomic<uint64_t> last{0};
+  return ++last;
+}
+
+} // namespace
+
+run_request::run_request(named_tensors in, const run_options& how)
+    : ticket(next_ticket()), inputs(std::move(in)), options(how), started(std::chrono::steady_clock::now()) {}
+
+std::optional<std::chrono::milliseconds> time_limit(std::chrono::milliseconds given, std::string_view name) {
+  constexpr std::chrono::milliseconds longest = std::chrono::hours(24 * 365 * 100);
+  if (given.count() < 0)
+    fail(errc::invalid_argument, "{} is {} ms: it must not be negative; zero means no limit", name, given.count());
+  if (given.count() == 0 || given > longest)
+    return std::nullopt;
+  return given;
+}
+
+} // namespace troupe

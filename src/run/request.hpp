@@ -1,0 +1,60 @@
+// One run on its way through a session: what the caller gave, and what is added to it while the run goes on.
+#pragma once
+
+#include "run/options.hpp"
+
+#include <new>
+#include <optional>
+
+namespace troupe {
+
+/// The session's time; it need not be a clock's.
+using run_time = std::chrono::steady_clock::time_point;
+
+/// An error as a value: what crosses message boundaries instead of exceptions.
+struct failure {
+  errc code = errc::internal;
+  std::string message; // empty where there is none
+
+  bool failed() const { return !message.empty(); }
+};
+
+/// Calls `body`; returns what it threw as a value. The one place where exceptions end.
+template <class Body>
+failure capture(Body&& body) {
+  try {
+    body();
+    return {};
+  } catch (const error& e) {
+    return {e.code(), *e.what() ? e.what() : "unknown error"};
+  } catch (const std::bad_alloc&) {
+    return {errc::out_of_memory, "the host is out of memory"};
+  } catch (const std::exception& e) {
+    return {errc::internal, std::string("internal error: ") + e.what()};
+  }
+}
+
+/// One run. The inputs stay until it has ended, for a run on other devices.
+struct run_request {
+  run_request(named_tensors in, const run_options& how);
+
+  /// Unique in the process; stays the same when the run is done again after the loss of a device.
+  const uint64_t ticket;
+  named_tensors inputs;
+  run_options options;
+  const run_time started; // when the caller called, by the steady clock
+
+  // What the session adds:
+  std::optional<run_time> deadline; // by the session's time; empty where there is no limit
+  bool answered = false;
+  run_stats stats;
+  int shortages = 0;    // how often a device had less memory for it than it claimed
+  std::string shortage; // the last of them
+};
+using run_request_ptr = std::shared_ptr<run_request>;
+
+/// Returns a caller's time limit; nullopt where there is none: zero, and more than a hundred years, such as milliseconds::max(),
+/// with which clocks would overflow. Throws `errc::invalid_argument` where it is negative, naming it by `name`.
+std::optional<std::chrono::milliseconds> time_limit(std::chrono::milliseconds given, std::string_view name);
+
+} // namespace troupe

@@ -1,0 +1,224 @@
+#include "run/session_machine.hpp"
+
+#include <algorithm>
+
+namespace troupe {
+namespace {
+
+std::vector<int64_t> memory_limits(const std::vector<device_info>& devices) {
+  std::vector<int64_t> limits;
+  limits.reserve(devices.size());
+  for (const device_info& d : devices)
+    limits.push_back(d.memory_bytes);
+  return limits;
+}
+
+/// Throws if an input is given twice. Later it may be there twice: host copies are kept beside.
+void check_given_once(const run_request& request) {
+  for (const auto& [input, value] : request.options.device_inputs)
+    if (request.inputs.contains(input))
+      fail(errc::invalid_input, "input '{}' is given twice, as a host tensor and on a device", input);
+}
+
+} // namespace
+
+session_machine::session_machine(const std::vector<device_info>& devices, std::shared_ptr<session_plans> plans,
+                                 completion_mode completion)
+    : plans_(std::move(plans)), completion_(completion), installed_(memory_limits(devices), commands_) {
+  for (const device_info& d : devices)
+    devices_.push_back({.name = d.name, .lost_because = {}});
+}
+
+void session_machine::take_commands(std::vector<command>& into) {
+  into.clear();
+  into.swap(commands_);
+}
+
+void session_machine::answer(run_request& request, run_result result, failure why) {
+  if (!std::exchange(request.answered, true))
+    commands_.push_back(run_answer{request.ticket, std::move(result), std::move(why)});
+}
+
+void session_machine::start_run(const run_request_ptr& request) {
+  plans_->count_run();
+  const failure why = capture([&] {
+    check_given_once(*request);
+    if (const auto limit = time_limit(request->options.timeout, "run_options::timeout"))
+      request->deadline = now_ + *limit;
+  });
+  if (why.failed())
+    return answer(*request, {}, why);
+  if (waiting_.empty())
+    start_attempt(request);
+  else
+    waiting_.push_back(request); // a small run does not pass a large one for ever
+}
+
+void session_machine::start_attempt(const run_request_ptr& request) {
+  execution* e = nullptr;
+  failure why = capture([&] {
+    check_device_left();
+    check_request(*request);
+    if (await_host_copies(request, plans_->host_inputs()))
+      return;
+    prepared_run prepared = plans_->prepare({request->inputs, request->options.device_inputs});
+    if (await_host_copies(request, inputs_wanted_on_host(*request, *prepared.source)))
+      return;
+    auto fresh = std::make_unique<execution>(request, std::move(prepared), completion_);
+    e = fresh.get();
+    executions_.emplace(e->id(), std::move(fresh));
+    start_segment(*e, 0);
+  });
+  if (why.code == errc::out_of_memory && request->shortages > 0) {
+    why.message = fmt::format("{}; {}", request->shortage, why.message);
+    plans_->restore_memory(); // the next run may find more
+  }
+  if (why.failed())
+    e ? end_early(*e, why) : answer(*request, {}, why);
+}
+
+void session_machine::start_segment(execution& e, uint32_t segment) {
+  bound_plan_ptr bound;
+  try {
+    bound = segment == 0 ? e.prepared().bound : plans_->bind(e.prepared(), segment);
+  } catch (const memory_shortage& why) {
+    return start_over_spilled(e, why);
+  }
+  retire_evicted();
+  if (!reserve(e, *bound))
+    return;
+  e.start(bound, installed_.take_slot(bound, e.planned(), now_));
+  dispatch(e);
+  advance(e); // where everything is known already
+}
+
+void session_machine::dispatch(execution& e) {
+  const plan& p = e.source();
+  batches_.resize(std::max(batches_.size(), p.devices.size()));
+  const failure why = capture([&] {
+    while (std::optional<chunk_work> work = e.take())
+      batches_[p.chunks[work->chunk].device].works.push_back(std::move(*work));
+  });
+  // What was taken counts as sent: it goes out even if the run ends here, and its answers end the execution.
+  for (device_index d = 0; d < p.devices.size(); ++d) {
+    if (batches_[d].works.empty())
+      continue;
+    run_chunks batch = std::exchange(batches_[d], {});
+    if (p.devices[d].kind == device_kind::control)
+      start_control(e, std::move(batch.works.front()));
+    else
+      send(e.planned()->devices[d], std::move(batch));
+  }
+  if (why.failed())
+    throw error(why.code, why.message);
+}
+
+void session_machine::advance(execution& e) {
+  if (e.outputs_complete())
+    return finish(e);
+  if (!e.segment_finished())
+    return;
+  const uint32_t next = e.bound()->segment + 1;
+  leave_segment(e);
+  expects(next < e.source().segment_count, "every chunk is complete, but an output is missing");
+  start_segment(e, next);
+}
+
+void session_machine::on(chunk_ended& ended) {
+  const auto found = executions_.find(ended.execution);
+  if (found == executions_.end() || !found->second->end_chunk(ended.chunk))
+    return; // of an attempt that is over, or spurious
+  execution& e = *found->second;
+  const size_t device = e.planned()->devices[e.source().chunks[ended.chunk].device];
+  if (!ended.result.ok() && ended.result.code == errc::device_lost) {
+    lose_device(device, ended.result.message);
+    return;
+  }
+  if (e.stopped())
+    return drain(e);
+  if (!ended.result.ok() && ended.result.code == errc::out_of_memory && wait_for_memory(e))
+    return;
+  if (!ended.result.ok() && make_room(device, bound_plan_ptr(e.bound()), {ended.result.code, ended.result.message}))
+    return;
+  if (!ended.result.ok())
+    return end_early(e, {ended.result.code, fmt::format("device '{}' failed in {}: {}", devices_[device].name,
+                                                        e.describe_chunk(ended.chunk), ended.result.message)});
+  const failure why = capture([&] {
+    e.complete(ended.chunk, ended.result);
+    dispatch(e);
+    advance(e);
+  });
+  if (why.failed())
+    end_early(e, {why.code, fmt::format("{} (after {} on device '{}')", why.message, e.describe_chunk(ended.chunk),
+                                        devices_[device].name)});
+}
+
+void session_machine::finish(execution& e) {
+  if (e.purpose())
+    return finish_body(e);
+  const run_request_ptr kept = e.request();
+  run_request& request = *kept;
+  run_result result;
+  result.outputs = e.collect_outputs();
+  result.kept = e.collect_kept();
+  e.add_stats();
+  result.stats = request.stats;
+  result.trace = e.take_trace();
+  answer(request, std::move(result));
+  e.stop();
+  end_all(kept);
+  drain(e);
+}
+
+void session_machine::drain(execution& e) {
+  if (!e.drained())
+    return;
+  leave_segment(e);
+  if (e.aborted())
+    for (size_t d = 0; d < e.planned()->devices.size(); ++d)
+      if (e.planned()->used[d])
+        send(e.planned()->devices[d], end_execution{e.id()});
+  const run_request_ptr request = e.request();
+  executions_.erase(e.id());
+  resume_waiting(request);
+}
+
+void session_machine::leave_segment(execution& e) {
+  if (!e.bound())
+    return;
+  const uint64_t id = e.bound()->id;
+  e.leave_segment();
+  installed_.leave(id, e.slot());
+}
+
+void session_machine::check_device_left() const {
+  std::string causes;
+  for (const device_state& device : devices_) {
+    if (device.lost_because.empty())
+      return;
+    causes += fmt::format("device '{}' is lost: {}; ", device.name, device.lost_because);
+  }
+  fail(errc::device_lost, "{}no device is left", causes);
+}
+
+bound_plan_ptr session_machine::bind(const named_tensors& inputs) {
+  check_device_left();
+  bound_plan_ptr bound = plans_->prepare({inputs, {}}).bound;
+  retire_evicted();
+  return bound;
+}
+
+bool session_machine::has_work(size_t device) const {
+  if (installed_.is_installing(device))
+    return true;
+  for (const auto& [ticket, f] : fetching_)
+    for (const auto& [input, home] : f.awaited)
+      if (home == device)
+        return true;
+  return std::any_of(executions_.begin(), executions_.end(), [&](const auto& entry) {
+    const auto index = index_in(*entry.second->planned(), device);
+    return index && entry.second->on_device(*index);
+  });
+}
+
+} // namespace troupe

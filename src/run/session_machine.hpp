@@ -1,0 +1,187 @@
+// A session as a state machine: what is reported to it, and the time, go in; commands come out (run/commands.hpp). No actors, no
+// threads, no devices: the coordinator (actors/) is one shell around it, a test or a simulator another.
+//
+// `session_plans` decides what is executed, the plan where, `ready_set` when; the machine translates: a run into an execution, ready
+// chunks into `run_chunks`, each `chunk_ended` into the chunks that it makes ready. Several executions are in flight side by side, each
+// on an arena slot of its own. Each run is answered exactly once.
+//
+// Failure: a chunk that fails ends its run with one error that names the device. If a device is lost, every execution on it is planned
+// again on the devices left and starts over from the kept inputs, under a new execution id, so that late reports of the old attempt
+// find nothing.
+//
+// Control flow: a chunk on a device of kind `control` is executed here, body by body, each an execution of its own that says for which
+// chunk it is (`execution::purpose`). All executions of a run share its request: they fail, are cancelled and start over together.
+//
+// An execution that ended early stays in the book until its last chunk is answered: only then is its slot free.
+// Not thread-safe.
+#pragma once
+
+#include "run/control_flow.hpp"
+#include "run/execution.hpp"
+#include "run/installations.hpp"
+
+namespace troupe {
+
+class session_machine {
+public:
+  /// `devices` are those of the engine, in the order in which plans and events number them. The machine becomes the only user of `plans`.
+  session_machine(const std::vector<device_info>& devices, std::shared_ptr<session_plans> plans,
+                  completion_mode completion);
+
+  // -- what happens; `set_time` before each
+
+  void set_time(run_time now) { now_ = now; }
+  void start_run(const run_request_ptr& request);
+  void on(chunk_ended& ended);
+  void on(size_t device, const plan_installed& answer);
+  void on(tensor_fetched& answer);
+  void on(const continue_control& go_on);
+  /// Ends a run with `errc::cancelled`; nothing where it has ended.
+  void cancel(uint64_t ticket);
+  /// Takes a device out for good; its runs start over on those left.
+  void lose_device(size_t device, const std::string& why);
+  /// Ends runs whose deadline has come.
+  void tick();
+  /// Retires all plans; no run may be in flight.
+  void close() { installed_.retire_all(); }
+
+  /// Swaps `into` with the commands since the last call; its old content is dropped.
+  void take_commands(std::vector<command>& into);
+
+  // -- what a shell asks
+
+  /// Returns the first segment that a run with these inputs would use. Throws what planning throws.
+  bound_plan_ptr bind(const named_tensors& inputs);
+  session_stats stats() const { return plans_->stats(); }
+  /// Returns whether no run is in flight.
+  bool idle() const { return executions_.empty() && fetching_.empty(); }
+  /// Returns whether the device owes an answer.
+  bool has_work(size_t device) const;
+  /// Returns the earliest deadline of a run in flight.
+  std::optional<run_time> next_deadline() const;
+
+private:
+  /// What the machine knows of a device.
+  struct device_state {
+    std::string name;
+    std::string lost_because; // empty while it lives
+  };
+
+  /// A control-flow chunk that has begun.
+  struct running_control {
+    chunk_work work;                  // until the flow begins
+    std::optional<control_flow> flow; // null before that
+    int64_t started_ns = 0;
+  };
+
+  /// A run that waits for host copies of inputs that lie on devices.
+  struct fetching_run {
+    run_request_ptr request;
+    std::map<std::string, size_t> awaited; // input → device
+  };
+
+  // -- runs (session_machine.cpp)
+  void answer(run_request& request, run_result result, failure why = {});
+  void start_attempt(const run_request_ptr& request);
+  void start_segment(execution& e, uint32_t segment);
+  void advance(execution& e);
+  void dispatch(execution& e);
+  void finish(execution& e);
+  void drain(execution& e);
+  void leave_segment(execution& e);
+  template <class Order>
+  void send(size_t device, Order&& order) {
+    commands_.push_back(device_order{device, std::forward<Order>(order)});
+  }
+  /// Throws `errc::device_lost`, naming all, if no device is left.
+  void check_device_left() const;
+
+  // -- control flow (session_control.cpp)
+  /// Begins a control-flow chunk that is ready; `on(continue_control)` then executes its bodies one after the other.
+  void start_control(execution& e, chunk_work work);
+  void start_body(execution& e, const chunk_place& place, control_flow::body_call call);
+  /// Returns the bytes that the run's executions use now, by device of the plan.
+  std::vector<int64_t> memory_of(const run_request_ptr& request) const;
+  void finish_body(execution& e);
+  void finish_control(execution& e, const chunk_place& place);
+  /// Returns "Loop 'x', iteration 3: " for an execution of a body, through all levels from the model's on.
+  std::string position_of(const execution& e) const;
+
+  // -- inputs that lie on devices (session_fetches.cpp)
+  /// Throws if the run's inputs or kept outputs are not the model's, or an input lies on a device that is gone.
+  void check_request(run_request& request) const;
+  /// Asks for host copies of the device inputs `names` that have none yet; returns whether there are such: then the attempt is
+  /// started again when they have come.
+  bool await_host_copies(const run_request_ptr& request, const std::vector<std::string>& names);
+  /// Ends a run that waits for host copies; returns whether it does.
+  bool end_fetching(uint64_t ticket, const failure& why);
+  /// Returns the runs that wait for host copies from `device`, taking them out of the book.
+  std::vector<run_request_ptr> take_fetching_from(size_t device);
+  /// Returns the index of a device by name; the count of devices if there is none.
+  size_t device_called(const std::string& name) const;
+
+  // -- memory (session_memory.cpp)
+  /// Keeps to the devices' limits: if an execution of `bound` needs memory that is not there, lets go of bound plans that nobody
+  /// runs; if that is not enough and other runs are in flight, lets the execution's run wait. Returns whether it goes on.
+  bool reserve(const execution& e, const bound_plan& bound);
+  /// If a device lacked memory for its part of a bound plan: lets go of bound plans that nobody runs, or, if that was not it, plans
+  /// with less memory; starts the bound plan's executions over. Returns whether that was the failure.
+  bool make_room(size_t device, const bound_plan_ptr& bound, const failure& why);
+  /// Starts an execution over whose next segment does not fit, by a plan in which it does; between segments nothing of it is in
+  /// flight. A body's alone starts over if its plan is for the devices as they are. Throws if there is no such plan.
+  void start_over_spilled(execution& e, const memory_shortage& why);
+  /// If other runs are in flight, whose memory comes back: lets the execution's run wait until one of them has ended. Returns whether it
+  /// waits.
+  bool wait_for_memory(const execution& e);
+  /// Returns whether executions of other runs are in the book: each wakes those that wait when it ends.
+  bool others_in_flight(const run_request_ptr& request) const;
+  /// Ends a run that waits for memory; returns whether it does. Those after it may have room where it had none.
+  bool end_waiting(uint64_t ticket, const failure& why);
+  /// Starts the runs that wait for memory again, the first first, until one has to wait. `ended` is the run of an execution that has
+  /// left the book, or null: if it waits itself, for what others hold, it goes on waiting for them.
+  void resume_waiting(const run_request_ptr& ended);
+  void retire_evicted() { installed_.evict(plans_->take_evicted()); }
+
+  // -- ends before the end (session_failures.cpp)
+  void end_early(execution& e, const failure& why);
+  /// Ends what still goes on for a run that has been answered: its execution and those of bodies.
+  void end_all(const run_request_ptr& request);
+  /// Starts a run over from its inputs, by a plan for the devices as they are.
+  void start_over(const run_request_ptr& request);
+  /// Starts the runs over that execute a bound plan which a device refuses because it has no kernel for the dims, by plans for these
+  /// dims; those for which there is none end for the reason `why`.
+  void plan_exactly(const bound_plan_ptr& bound, const failure& why);
+  /// Calls `work(execution)` for those that run a bound plan and have not ended early, also if that ends others of them.
+  template <class Work>
+  void for_each_running(uint64_t bound_plan, Work work) {
+    for (execution_id id :
+         executions_where([&](const execution& e) { return !e.stopped() && e.bound() && e.bound()->id == bound_plan; }))
+      if (const auto e = executions_.find(id); e != executions_.end() && !e->second->stopped())
+        work(*e->second);
+  }
+  /// Returns the executions for which `which(execution)` holds; what is done to them may change the book.
+  template <class Predicate>
+  std::vector<execution_id> executions_where(Predicate which) const {
+    std::vector<execution_id> ids;
+    for (const auto& [id, e] : executions_)
+      if (which(*e))
+        ids.push_back(id);
+    return ids;
+  }
+  /// Returns the plan's index of a session's device; nullopt if the plan does not use it.
+  static std::optional<device_index> index_in(const planned_model& planned, size_t device);
+
+  std::vector<command> commands_;
+  const std::shared_ptr<session_plans> plans_;
+  const completion_mode completion_;
+  run_time now_;
+  std::vector<device_state> devices_;
+  installations installed_;
+  std::unordered_map<execution_id, std::unique_ptr<execution>> executions_;
+  std::unordered_map<uint64_t, fetching_run> fetching_; // by ticket
+  std::map<chunk_place, running_control> controls_;
+  std::vector<run_request_ptr> waiting_; // for memory that other runs hold
+  std::vector<run_chunks> batches_;      // scratch of `dispatch`, by plan device; empty outside of it
+};
+
+} // namespace troupe
