@@ -44,6 +44,13 @@ build_preset() {
   fi
 }
 
+# Not awk: Debian's (mawk) waits for full buffers, and so shows nothing for minutes.
 show_progress() {
-  awk -F'[][/]' '/^\[[0-9]+\/[0-9]+\]/ { step = int(10 * $2 / $3); if (step > shown) { shown = step; printf "   %d %% of %d files\n", 10 * step, $3; fflush() } }'
+  local line shown=0
+  while IFS= read -r line; do
+    [[ $line =~ ^\[([0-9]+)/([0-9]+)\] ]] || continue
+    local step=$((10 * BASH_REMATCH[1] / BASH_REMATCH[2]))
+    [ $step -gt $shown ] && { shown=$step; echo "   $((10 * step)) % of ${BASH_REMATCH[2]} files"; }
+  done
+  return 0
 }
