@@ -19,7 +19,8 @@ struct watched_gpus {
 };
 
 const watched_gpus& watched() {
-  static const watched_gpus one;
+  // Never destroyed: at the program's end the layer's own statics may be gone (seen on Debian 13).
+  static const watched_gpus& one = *new watched_gpus;
   return one;
 }
 
