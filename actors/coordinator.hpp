@@ -28,6 +28,7 @@ private:
   /// Calls `event(machine)` at the session's time and does what the machine asks for; ends a closed session that is idle.
   template <class Event>
   void tell(Event&& event);
+  void carry_out_all();
   void carry_out(device_order& order);
   void carry_out(const abandon_device& lost);
   void carry_out(run_answer& answer);

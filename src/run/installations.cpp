@@ -25,11 +25,11 @@ bool installations::has_room(const planned_model& planned, const bound_plan& bou
   return std::equal(held.begin(), held.end(), limits_.begin(), std::less_equal<>());
 }
 
-uint32_t installations::take_slot(const bound_plan_ptr& bound, const planned_model_ptr& planned, run_time now) {
+uint32_t installations::take_slot(const bound_plan_ptr& bound, const planned_model_ptr& planned) {
   const auto [it, is_new] = installed_.try_emplace(bound->id);
   installation& i = it->second;
   if (is_new) {
-    i = {.bound = bound, .planned = planned, .started = now};
+    i = {.bound = bound, .planned = planned, .started = std::chrono::steady_clock::now()};
     install(i);
   }
   ++i.in_use;

@@ -16,7 +16,7 @@ struct installation {
   planned_model_ptr planned;
   uint32_t in_use = 0; // executions that run it
   bool evicted = false;
-  run_time started;
+  run_time started;     // by the steady clock, for statistics
   uint32_t pending = 0; // devices that have not answered
 };
 
@@ -30,7 +30,7 @@ public:
   bool has_room(const planned_model& planned, const bound_plan& bound) const;
 
   /// Installs `bound` where it is not installed, and takes an arena slot for an execution of it.
-  uint32_t take_slot(const bound_plan_ptr& bound, const planned_model_ptr& planned, run_time now);
+  uint32_t take_slot(const bound_plan_ptr& bound, const planned_model_ptr& planned);
   /// Gives a slot back. A bound plan that was evicted goes with its last execution.
   void leave(uint64_t bound_plan, uint32_t slot);
 

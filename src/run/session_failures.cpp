@@ -11,7 +11,8 @@ void session_machine::on(size_t device, const plan_installed& answer) {
   if (!i)
     return;
   if (i->pending > 0 && --i->pending == 0)
-    plans_->add_plan_ms(std::chrono::duration<double, std::milli>(now_ - i->started).count());
+    plans_->add_plan_ms(
+        std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - i->started).count());
   if (!answer.why.failed())
     return;
   const auto bound = bound_plan_ptr(i->bound); // the installation may end here

@@ -87,7 +87,7 @@ void session_machine::start_segment(execution& e, uint32_t segment) {
   retire_evicted();
   if (!reserve(e, *bound))
     return;
-  e.start(bound, installed_.take_slot(bound, e.planned(), now_));
+  e.start(bound, installed_.take_slot(bound, e.planned()));
   dispatch(e);
   advance(e); // where everything is known already
 }

@@ -28,7 +28,7 @@ public:
   session_machine(const std::vector<device_info>& devices, std::shared_ptr<session_plans> plans,
                   completion_mode completion);
 
-  // -- what happens; `set_time` before each
+  // -- what happens; `set_time` before a run starts and before `tick`
 
   void set_time(run_time now) { now_ = now; }
   void start_run(const run_request_ptr& request);
