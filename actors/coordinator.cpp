@@ -128,8 +128,9 @@ void coordinator_state::notice_lost_devices() {
 
 void coordinator_state::check_silence() {
   for (size_t d = 0; d < options_.devices.size() && options_.device_timeout.count() > 0; ++d) {
+    // One that another session lost too: its actor may hang, and then nobody says that it is gone.
     const device_health& health = *options_.devices[d].health;
-    if (!health.lost && watches_[d].is_silent(health, machine_->has_work(d), now(), options_.device_timeout))
+    if (watches_[d].is_silent(health, machine_->has_work(d), now(), options_.device_timeout))
       tell([&](session_machine& m) {
         m.lose_device(d, fmt::format("it did not answer for {} ms", options_.device_timeout.count()));
       });

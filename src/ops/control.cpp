@@ -1,4 +1,4 @@
-// If, Loop, Scan: operators with bodies. They have no kernels: a coordinator runs their bodies (actors/control_flow.hpp).
+// If, Loop, Scan: operators with bodies. They have no kernels: a session runs their bodies (run/control_flow.hpp).
 //
 // Inference reads what the bodies' inference has found: the rewrite infers bodies first, with their inputs set to what the node
 // is given. A dim of a result is the body's where the node's operands say it; else it depends on data.

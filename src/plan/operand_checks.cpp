@@ -44,7 +44,6 @@ std::vector<dim> numbers_of(const std::vector<dim>& dims, const bindings& values
 /// Infers a node with numbers for its operands' dims; throws what its operator says against them.
 void infer_numbers(const graph& program, const node& n, const bindings& values) {
   graph g;
-  g.opsets = program.opsets;
   node call = n;
   for (value_id& v : call.inputs) {
     if (v == no_value)

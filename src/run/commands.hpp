@@ -69,7 +69,7 @@ struct run_answer {
   failure why;
 };
 
-/// To be handed back by `session_machine::continue_control` after what has been reported meanwhile: so a loop leaves room for other
+/// To be handed back to `session_machine::on` after what has been reported meanwhile: so a loop leaves room for other
 /// runs, cancellation and deadlines.
 struct continue_control {
   chunk_place place;

@@ -1,6 +1,6 @@
 // One execution of an If, Loop or Scan: which body comes next, with which inputs, and what comes out in the end.
 //
-// Pure: the coordinator executes the bodies. `next` names a body until there is none left; `take` has the outputs of each;
+// Pure: the session machine executes the bodies. `next` names a body until there is none left; `take` has the outputs of each;
 // `results` are the node's. Carried values are handed on as they are; scan outputs are kept and joined at the end.
 // Not thread-safe.
 #pragma once

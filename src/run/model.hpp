@@ -1,4 +1,4 @@
-// A model on its way from a graph to a plan: what the file declares, and what the coordinator reads off a plan once.
+// A model on its way from a graph to a plan: what the file declares, and what a session reads off a plan once.
 #pragma once
 
 #include "plan/plan.hpp"
@@ -8,7 +8,7 @@
 
 namespace troupe {
 
-/// A model as loaded, before it is specialised. Immutable, shared by a session's handles and its coordinator.
+/// A model as loaded, before it is specialised. Immutable, shared by a session's handles and its machine.
 struct model {
   graph source; // resolved, topologically sorted
   std::vector<value_info> inputs, outputs;

@@ -8,7 +8,7 @@
 // them is a miss. Plans are kept by `plan_key`: a device set and free memory that were there before, or nearly, find the plan that
 // was made for them. Bound plans hold memory on devices: a change of the device set forgets all of them, the eviction of a plan
 // its own. They share arena layouts, by buckets of their dims (plan/layout_buckets.hpp).
-// Not thread-safe: the session's coordinator is the only user.
+// Not thread-safe: the session machine is the only user.
 #pragma once
 
 #include "plan/layout_buckets.hpp"

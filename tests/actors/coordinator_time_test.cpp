@@ -48,6 +48,19 @@ TEST_CASE("a device that has work and is silent counts as lost", "[actors][C11]"
   CHECK(result.get().stats.lost_devices == std::vector<std::string>{"d1"});
 }
 
+TEST_CASE("a silent device that another session lost does not keep a run for ever", "[actors][C11]") {
+  deterministic_session s(chain(2), 2, alternating, 100ms);
+  auto result = s.run(ones({2, 3}));
+  s.settle();
+  s.complete(0);
+  s.lose_elsewhere(1);
+  for (int i = 0; i < 8; ++i)
+    s.advance(25ms);
+  REQUIRE(s.log(0).chunks.size() == 1);
+  s.complete_all();
+  CHECK(result.get().stats.lost_devices == std::vector<std::string>{"d1"});
+}
+
 TEST_CASE("a device that is slow but answers is not lost", "[actors][C11]") {
   deterministic_session s(chain(20), 2, alternating, 100ms);
   auto result = s.run(ones({2, 3}));

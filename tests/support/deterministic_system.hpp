@@ -75,6 +75,8 @@ public:
   /// Answers the oldest fetch of a device.
   void answer_fetch(size_t device, fetch_result result);
   void kill(size_t device);
+  /// Lets another session say that a device is lost, whose actor hangs: it neither answers nor ends.
+  void lose_elsewhere(size_t device) { devices_.at(device).health->lost = true; }
 
   actors::coordinator_ref coordinator() const { return coordinator_; }
   uint64_t last_ticket() const { return last_ticket_; }
