@@ -45,25 +45,14 @@ inline void append_eltwise(dnnl::post_ops& ops, dnnl::algorithm kind, float alph
 
 inline constexpr float hard_swish_alpha = 1.f / 6, hard_swish_beta = 0.5f;
 
-inline dnnl::convolution_forward::primitive_desc convolution(const dnnl::engine& e, const memory_desc& x,
-                                                             const memory_desc& w, const memory_desc& bias,
-                                                             const memory_desc& y, const window_dims& window,
-                                                             const dnnl::primitive_attr& attr,
-                                                             std::string_view without = {}) {
-  return first_without(dnnl::convolution_forward::primitive_desc(
-                           e, dnnl::prop_kind::forward_inference, dnnl::algorithm::convolution_direct, x, w, bias, y,
-                           window.strides, window.dilations, window.pad_begin, window.pad_end, attr),
-                       without);
-}
-
-inline dnnl::deconvolution_forward::primitive_desc deconvolution(const dnnl::engine& e, const memory_desc& x,
-                                                                 const memory_desc& w, const memory_desc& bias,
-                                                                 const memory_desc& y, const window_dims& window,
-                                                                 const dnnl::primitive_attr& attr,
-                                                                 std::string_view without = {}) {
-  return first_without(dnnl::deconvolution_forward::primitive_desc(
-                           e, dnnl::prop_kind::forward_inference, dnnl::algorithm::deconvolution_direct, x, w, bias, y,
-                           window.strides, window.dilations, window.pad_begin, window.pad_end, attr),
+/// A convolution or its transpose; see `convolution`.
+template <class Forward>
+typename Forward::primitive_desc
+slide(dnnl::algorithm kind, const dnnl::engine& e, const memory_desc& x, const memory_desc& w, const memory_desc& bias,
+      const memory_desc& y, const window_dims& window, const dnnl::primitive_attr& attr, std::string_view without) {
+  return first_without(typename Forward::primitive_desc(e, dnnl::prop_kind::forward_inference, kind, x, w, bias, y,
+                                                        window.strides, window.dilations, window.pad_begin,
+                                                        window.pad_end, attr),
                        without);
 }
 
@@ -123,26 +112,13 @@ inline void append_eltwise(dnnl::post_ops& ops, dnnl::algorithm kind, float alph
 
 inline constexpr float hard_swish_alpha = 0, hard_swish_beta = 0;
 
-inline dnnl::convolution_forward::primitive_desc convolution(const dnnl::engine& e, const memory_desc& x,
-                                                             const memory_desc& w, const memory_desc& bias,
-                                                             const memory_desc& y, const window_dims& window,
-                                                             const dnnl::primitive_attr& attr,
-                                                             std::string_view without = {}) {
-  const dnnl::convolution_forward::desc desc(dnnl::prop_kind::forward_inference, dnnl::algorithm::convolution_direct, x,
-                                             w, bias, y, window.strides, window.dilations, window.pad_begin,
-                                             window.pad_end);
-  return first_without(dnnl::convolution_forward::primitive_desc(desc, attr, e), without);
-}
-
-inline dnnl::deconvolution_forward::primitive_desc deconvolution(const dnnl::engine& e, const memory_desc& x,
-                                                                 const memory_desc& w, const memory_desc& bias,
-                                                                 const memory_desc& y, const window_dims& window,
-                                                                 const dnnl::primitive_attr& attr,
-                                                                 std::string_view without = {}) {
-  const dnnl::deconvolution_forward::desc desc(dnnl::prop_kind::forward_inference,
-                                               dnnl::algorithm::deconvolution_direct, x, w, bias, y, window.strides,
-                                               window.dilations, window.pad_begin, window.pad_end);
-  return first_without(dnnl::deconvolution_forward::primitive_desc(desc, attr, e), without);
+template <class Forward>
+typename Forward::primitive_desc
+slide(dnnl::algorithm kind, const dnnl::engine& e, const memory_desc& x, const memory_desc& w, const memory_desc& bias,
+      const memory_desc& y, const window_dims& window, const dnnl::primitive_attr& attr, std::string_view without) {
+  const typename Forward::desc desc(dnnl::prop_kind::forward_inference, kind, x, w, bias, y, window.strides,
+                                    window.dilations, window.pad_begin, window.pad_end);
+  return first_without(typename Forward::primitive_desc(desc, attr, e), without);
 }
 
 inline dnnl::matmul::primitive_desc matmul(const dnnl::engine& e, const memory_desc& a, const memory_desc& b,
@@ -185,5 +161,24 @@ inline std::string layout_text(const memory_desc& md) {
 }
 
 #endif
+
+/// A convolution by the first implementation whose name does not contain `without`.
+inline dnnl::convolution_forward::primitive_desc convolution(const dnnl::engine& e, const memory_desc& x,
+                                                             const memory_desc& w, const memory_desc& bias,
+                                                             const memory_desc& y, const window_dims& window,
+                                                             const dnnl::primitive_attr& attr,
+                                                             std::string_view without) {
+  return slide<dnnl::convolution_forward>(dnnl::algorithm::convolution_direct, e, x, w, bias, y, window, attr, without);
+}
+
+/// The same for a transposed convolution.
+inline dnnl::deconvolution_forward::primitive_desc deconvolution(const dnnl::engine& e, const memory_desc& x,
+                                                                 const memory_desc& w, const memory_desc& bias,
+                                                                 const memory_desc& y, const window_dims& window,
+                                                                 const dnnl::primitive_attr& attr,
+                                                                 std::string_view without) {
+  return slide<dnnl::deconvolution_forward>(dnnl::algorithm::deconvolution_direct, e, x, w, bias, y, window, attr,
+                                            without);
+}
 
 } // namespace troupe::dnn
