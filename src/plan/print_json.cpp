@@ -1,3 +1,4 @@
+#include "base/printable.hpp"
 #include "plan/explain.hpp"
 #include "plan/policies.hpp"
 #include "plan/predict.hpp"
