@@ -78,7 +78,8 @@ coordinator_ref actor_runtime::spawn_coordinator(std::shared_ptr<session_plans> 
   if (closed_)
     fail(errc::cancelled, "the engine is closed");
   std::erase_if(coordinators_, [](const caf::actor_addr& a) { return !caf::actor_cast<caf::strong_actor_ptr>(a); });
-  coordinator_options options{host_->devices(), std::move(plans), options_.completion, options_.device_timeout};
+  coordinator_options options{host_->devices(), std::move(plans), system_->spawn<caf::detached>(planner),
+                              options_.completion, options_.device_timeout};
   coordinator_ref actor = system_->spawn(coordinator, std::move(options));
   coordinators_.push_back(actor.address());
   return actor;

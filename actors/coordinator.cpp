@@ -4,6 +4,16 @@
 #include <caf/typed_event_based_actor.hpp>
 
 namespace troupe::actors {
+namespace {
+
+/// Returns the index of the device that `actor` stands for; the count of devices if there is none.
+size_t device_of(const caf::actor_addr& actor, const std::vector<device_handle>& devices) {
+  const auto found =
+      std::find_if(devices.begin(), devices.end(), [&](const device_handle& d) { return d.actor.address() == actor; });
+  return static_cast<size_t>(found - devices.begin());
+}
+
+} // namespace
 
 coordinator_ref::behavior_type coordinator_state::behavior(pointer self, coordinator_options options) {
   self_ = self;
@@ -15,15 +25,16 @@ coordinator_ref::behavior_type coordinator_state::behavior(pointer self, coordin
     self->monitor(handle.actor);
   }
   watches_.resize(infos.size());
+  self->attach_functor([planner = options_.planner] { caf::anon_send_exit(planner, caf::exit_reason::kill); });
   machine_ = std::make_unique<session_machine>(infos, options_.plans, options_.completion);
   self->set_down_handler([this](const caf::down_msg& down) {
-    if (const size_t device = device_of(down.source); device < options_.devices.size())
+    if (const size_t device = device_of(down.source, options_.devices); device < options_.devices.size())
       tell([&](session_machine& m) { m.lose_device(device, "its actor has ended"); });
   });
   return {
       [this](const plan_installed& answer) {
         // By sender: the plan may be retired already.
-        const size_t device = device_of(caf::actor_cast<caf::actor_addr>(self_->current_sender()));
+        const size_t device = device_of(caf::actor_cast<caf::actor_addr>(self_->current_sender()), options_.devices);
         if (device < options_.devices.size())
           tell([&](session_machine& m) { m.on(device, answer); });
       },
@@ -34,7 +45,12 @@ coordinator_ref::behavior_type coordinator_state::behavior(pointer self, coordin
       [this](tensor_fetched& answer) { tell([&](session_machine& m) { m.on(answer); }); },
       [this](const run& message) { start_run(message.pending); },
       [this](const cancel_run& message) { tell([&](session_machine& m) { m.cancel(message.ticket); }); },
-      [this](const plan_query_message& message) { bind(*message.query); },
+      [this](const planned& made) { tell([&](session_machine& m) { m.on(made); }); },
+      [this](const plan_query_message& message) {
+        notice_lost_devices();
+        queries_.emplace(++last_query_, message.query);
+        tell([&](session_machine& m) { m.ask_plan(last_query_, message.query->inputs); });
+      },
       [this](const session_query_message& message) { message.query->result.answer(machine_->stats()); },
       [this](close_session) {
         closing_ = true;
@@ -47,6 +63,15 @@ coordinator_ref::behavior_type coordinator_state::behavior(pointer self, coordin
 
 coordinator_ref::behavior_type coordinator(coordinator_state::pointer self, coordinator_options options) {
   return self->state.behavior(self, std::move(options));
+}
+
+planner_ref::behavior_type planner(planner_ref::pointer self) {
+  return {
+      [self](const plan_wanted& job) {
+        const auto asker = caf::actor_cast<plan_sink>(self->current_sender());
+        self->send(asker, planned{job.job, capture(job.make)});
+      },
+  };
 }
 
 template <class Event>
@@ -90,8 +115,23 @@ void coordinator_state::carry_out(run_answer& answer) {
   run->result.answer(std::move(answer.result));
 }
 
-void coordinator_state::carry_out(const continue_control& go_on) {
-  self_->send(self_, go_on);
+void coordinator_state::carry_out(const continue_control& next) {
+  self_->send(self_, next);
+}
+
+void coordinator_state::carry_out(plan_wanted& job) {
+  self_->send(options_.planner, std::move(job));
+}
+
+void coordinator_state::carry_out(query_answer& answer) {
+  const auto found = queries_.find(answer.query);
+  expects(found != queries_.end(), "a question was answered twice");
+  const plan_query_ptr query = std::move(found->second);
+  queries_.erase(found);
+  if (answer.why.failed())
+    query->result.fail(answer.why);
+  else
+    query->result.answer(std::move(answer.bound));
 }
 
 void coordinator_state::start_run(const pending_run_ptr& run) {
@@ -101,15 +141,6 @@ void coordinator_state::start_run(const pending_run_ptr& run) {
   runs_.emplace(run->request->ticket, run);
   tell([&](session_machine& m) { m.start_run(run->request); });
   arm_tick(run->request->deadline);
-}
-
-void coordinator_state::bind(plan_query& query) {
-  notice_lost_devices();
-  tell([&](session_machine& m) {
-    const failure why = capture([&] { query.result.answer(m.bind(query.inputs)); });
-    if (why.failed())
-      query.result.fail(why);
-  });
 }
 
 void coordinator_state::on_tick() {
@@ -150,13 +181,6 @@ void coordinator_state::arm_tick(std::optional<run_time> at) {
 
 run_time coordinator_state::now() const {
   return self_->clock().now();
-}
-
-size_t coordinator_state::device_of(const caf::actor_addr& actor) const {
-  const auto& devices = options_.devices;
-  const auto found =
-      std::find_if(devices.begin(), devices.end(), [&](const device_handle& d) { return d.actor.address() == actor; });
-  return static_cast<size_t>(found - devices.begin());
 }
 
 } // namespace troupe::actors

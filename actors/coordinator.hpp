@@ -13,6 +13,7 @@ namespace troupe::actors {
 struct coordinator_options {
   std::vector<device_handle> devices;
   std::shared_ptr<session_plans> plans; // the coordinator becomes its only user
+  planner_ref planner;                  // ends with the coordinator
   completion_mode completion = completion_mode::device;
   std::chrono::milliseconds device_timeout{0};
 };
@@ -32,18 +33,17 @@ private:
   void carry_out(device_order& order);
   void carry_out(const abandon_device& lost);
   void carry_out(run_answer& answer);
-  void carry_out(const continue_control& go_on);
+  void carry_out(const continue_control& next);
+  void carry_out(plan_wanted& job);
+  void carry_out(query_answer& answer);
 
   void start_run(const pending_run_ptr& run);
-  void bind(plan_query& query);
   void on_tick();
   /// Tells the machine of devices that others have lost.
   void notice_lost_devices();
   void check_silence();
   /// Sees to it that time is looked at: at `at`, and now and then while runs are in flight.
   void arm_tick(std::optional<run_time> at);
-  /// Returns the index of the device that `actor` stands for; the count of devices if there is none.
-  size_t device_of(const caf::actor_addr& actor) const;
   run_time now() const;
 
   pointer self_ = nullptr;
@@ -51,12 +51,15 @@ private:
   std::unique_ptr<session_machine> machine_;
   std::vector<silence_watch> watches_;                 // by device
   std::unordered_map<uint64_t, pending_run_ptr> runs_; // by ticket: not answered
-  std::vector<command> commands_;                      // being carried out
+  std::unordered_map<uint64_t, plan_query_ptr> queries_;
+  uint64_t last_query_ = 0;
+  std::vector<command> commands_; // being carried out
   std::optional<run_time> next_tick_;
   bool closing_ = false;
 };
 
-/// The behaviour; spawn it with CAF.
+/// The behaviours; spawn them with CAF, a planner on a thread of its own.
 coordinator_ref::behavior_type coordinator(coordinator_state::pointer self, coordinator_options options);
+planner_ref::behavior_type planner(planner_ref::pointer self);
 
 } // namespace troupe::actors

@@ -3,11 +3,12 @@
 //   engine ──run──▶ coordinator ──install_plan, run_chunks──▶ device_actor
 //                   coordinator ◀──plan_installed, chunk_ended── device_actor
 //                   coordinator ──fetch_tensor──▶ device_actor ──tensor_fetched──▶ coordinator
+//                   coordinator ──plan_wanted──▶ planner ──planned──▶ coordinator
 //
-// Orders and their answers are those of the session machine (run/commands.hpp). Messages from one actor to another arrive in the order in which they were sent: a chunk may follow the install of its plan
-// without waiting for the answer. Errors are values (`failure`); no handler throws. Messages stay inside the process for now
+// Orders and their answers are those of the session machine (run/commands.hpp). Messages from one actor to another arrive in the order
+// in which they were sent: a chunk may follow the install of its plan without waiting for the answer. Errors are values (`failure`); no handler throws. Messages stay inside the process for now
 // and are not serialised, but hold only ids, plain data, tensors and shared immutable plans, so that a remote version can
-// inspect them; what is local by nature (`run`, `plan_query`: the caller's promise) never leaves the session's process.
+// inspect them; what is local by nature (`run`, `plan_query`: the caller's promise; `plan_wanted`) never leaves the session's process.
 #pragma once
 
 #include "actors/pending.hpp"
@@ -85,10 +86,15 @@ using put_sink = caf::typed_actor<caf::reacts_to<tensor_put>>;
 using completion_sink =
     caf::typed_actor<caf::reacts_to<plan_installed>, caf::reacts_to<chunk_ended>, caf::reacts_to<tensor_fetched>>;
 
+/// Makes what the session's plans lack, so that the coordinator hears everything meanwhile. Answers the sender, who has
+/// `plan_sink`.
+using planner_ref = caf::typed_actor<caf::reacts_to<plan_wanted>>;
+using plan_sink = caf::typed_actor<caf::reacts_to<planned>>;
+
 using coordinator_ref =
-    completion_sink::extend<caf::reacts_to<run>, caf::reacts_to<cancel_run>, caf::reacts_to<plan_query_message>,
-                            caf::reacts_to<session_query_message>, caf::reacts_to<close_session>, caf::reacts_to<tick>,
-                            caf::reacts_to<continue_control>>;
+    completion_sink::extend<caf::reacts_to<planned>, caf::reacts_to<run>, caf::reacts_to<cancel_run>,
+                            caf::reacts_to<plan_query_message>, caf::reacts_to<session_query_message>,
+                            caf::reacts_to<close_session>, caf::reacts_to<tick>, caf::reacts_to<continue_control>>;
 
 } // namespace troupe::actors
 
@@ -105,6 +111,8 @@ CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::tensor_fetched)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::query_stats)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::plan_installed)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::chunk_ended)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::plan_wanted)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::planned)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::run)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::cancel_run)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::plan_query_message)

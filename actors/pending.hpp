@@ -4,8 +4,8 @@
 // answers it with errc::cancelled by destroying it, so that no caller waits for ever.
 #pragma once
 
+#include "plan/bound_plan.hpp"
 #include "run/request.hpp"
-#include "run/session_plans.hpp"
 
 #include <atomic>
 #include <future>

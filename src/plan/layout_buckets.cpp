@@ -129,9 +129,4 @@ layout_buckets::difference layout_buckets::compare(const std::shared_ptr<const p
   return least;
 }
 
-void layout_buckets::clear() {
-  layouts_.clear();
-  precedents_.clear();
-}
-
 } // namespace troupe

@@ -29,9 +29,6 @@ public:
   /// Binds `segment` of `p` to `values`, in a layout that is there or a new one. Throws what `make_layout` throws.
   bound_plan_ptr bind(const std::shared_ptr<const plan>& p, uint32_t segment, const bindings& values);
 
-  /// Forgets all layouts and bindings.
-  void clear();
-
   /// Hits: bindings inside a layout that was there.
   const cache_stats& stats() const { return stats_; }
 

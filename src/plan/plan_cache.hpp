@@ -1,4 +1,4 @@
-// A small cache that forgets what was used longest ago, with counters. For plans and bound plans, by content key.
+// A small cache that forgets what was used longest ago. For plans and bound plans, by content key.
 //
 // Thread-safety: none; its owner calls it from one thread at a time.
 #pragma once
@@ -11,11 +11,22 @@
 
 namespace troupe {
 
-/// Counters of a cache, since it was made.
+/// Counters of a cache.
 struct cache_stats {
   uint64_t hits = 0;
   uint64_t misses = 0;
   uint64_t evictions = 0;
+
+  cache_stats& operator+=(const cache_stats& more) {
+    hits += more.hits;
+    misses += more.misses;
+    evictions += more.evictions;
+    return *this;
+  }
+  /// Returns what has been counted since `before`.
+  cache_stats operator-(const cache_stats& before) const {
+    return {hits - before.hits, misses - before.misses, evictions - before.evictions};
+  }
 };
 
 /// Maps keys to values, at most `capacity` (≥ 1) of them (see the top of this file).
@@ -29,11 +40,8 @@ public:
   /// Returns the value and marks it as used now; null where there is none. The pointer is valid until the next `insert`.
   Value* find(const hash128& key) {
     const auto it = index_.find(key);
-    if (it == index_.end()) {
-      ++stats_.misses;
+    if (it == index_.end())
       return nullptr;
-    }
-    ++stats_.hits;
     entries_.splice(entries_.begin(), entries_, it->second);
     return &it->second->second;
   }
@@ -49,7 +57,7 @@ public:
     entries_.emplace_front(key, std::move(value));
     index_[key] = entries_.begin();
     while (entries_.size() > capacity_) {
-      ++stats_.evictions;
+      ++evictions_;
       evicted(entries_.back().second);
       index_.erase(entries_.back().first);
       entries_.pop_back();
@@ -79,7 +87,8 @@ public:
   }
 
   size_t size() const { return entries_.size(); }
-  const cache_stats& stats() const { return stats_; }
+  /// Returns how many entries had to go for others, since the cache was made.
+  uint64_t evictions() const { return evictions_; }
 
 private:
   using entry_list = std::list<std::pair<hash128, Value>>; // used last first
@@ -87,7 +96,7 @@ private:
   size_t capacity_;
   entry_list entries_;
   std::unordered_map<hash128, typename entry_list::iterator> index_;
-  cache_stats stats_;
+  uint64_t evictions_ = 0;
 };
 
 } // namespace troupe

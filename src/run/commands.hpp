@@ -5,6 +5,7 @@
 #include "device/device.hpp"
 #include "run/request.hpp"
 
+#include <functional>
 #include <variant>
 
 namespace troupe {
@@ -75,7 +76,26 @@ struct continue_control {
   chunk_place place;
 };
 
-using command = std::variant<device_order, abandon_device, run_answer, continue_control>;
+/// To be called on a thread that has the time; answered with `planned`. One at a time.
+struct plan_wanted {
+  uint64_t job = 0;
+  std::function<void()> make; // see plan_job
+};
+
+/// The one answer to a question for a plan.
+struct query_answer {
+  uint64_t query = 0;
+  bound_plan_ptr bound; // the first segment
+  failure why;
+};
+
+using command = std::variant<device_order, abandon_device, run_answer, continue_control, plan_wanted, query_answer>;
+
+/// The answer to `plan_wanted`.
+struct planned {
+  uint64_t job = 0;
+  failure why; // what `make` threw
+};
 
 // -- answers of devices
 

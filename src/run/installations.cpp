@@ -8,6 +8,11 @@ namespace troupe {
 installations::installations(std::vector<int64_t> limits, std::vector<command>& commands)
     : limits_(std::move(limits)), commands_(commands), unanswered_(limits_.size()) {}
 
+void installations::add_device(int64_t limit) {
+  limits_.push_back(limit);
+  unanswered_.emplace_back();
+}
+
 bool installations::has_room(const planned_model& planned, const bound_plan& bound) const {
   const auto own = slots_.find(bound.layout->id);
   if (own != slots_.end() && !own->second.free.empty())

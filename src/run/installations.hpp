@@ -25,6 +25,8 @@ public:
   /// `limits`: bytes that plans may use, by device of the session. Orders are added to `commands`.
   installations(std::vector<int64_t> limits, std::vector<command>& commands);
 
+  void add_device(int64_t limit);
+
   /// Returns whether an execution of `bound` finds room: a slot that is free, or one more within every device's limit beside what is
   /// there.
   bool has_room(const planned_model& planned, const bound_plan& bound) const;
@@ -60,7 +62,7 @@ private:
   void install(installation& fresh);
   void retire(uint64_t bound_plan);
 
-  const std::vector<int64_t> limits_;
+  std::vector<int64_t> limits_;
   std::vector<command>& commands_;
   std::unordered_map<uint64_t, installation> installed_; // by bound plan id
   std::unordered_map<uint64_t, slot_pool> slots_;        // by layout id

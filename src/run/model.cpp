@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <atomic>
 #include <set>
 
 namespace troupe {
@@ -92,6 +93,36 @@ void check_stated_dims(const graph& g, bindings stated) {
   if (!stated.empty())
     fail(errc::invalid_argument, "the model's inputs have no dim '{}'; {}", stated.begin()->first,
          known.empty() ? "all their dims are fixed" : fmt::format("they have: {}", fmt::join(known, ", ")));
+}
+
+void find_uses(planned_model& p) {
+  const plan& compiled = *p.compiled;
+  const graph& program = *compiled.program;
+  p.used.assign(compiled.devices.size(), false);
+  p.uses.assign(program.values.size(), 0);
+  p.awaited.assign(program.values.size(), false);
+  for (const chunk& c : compiled.chunks) {
+    p.used[c.device] = true;
+    for (value_id v : c.uploads)
+      ++p.uses[v];
+  }
+  const std::set<value_id> inputs(program.inputs.begin(), program.inputs.end());
+  for (value_id v : program.outputs) {
+    const value& output = program.values[v];
+    p.constant_outputs.push_back(output.constant ? materialise(*output.constant) : tensor{});
+    ++p.uses[v];
+    if (output.constant || inputs.contains(v) || p.awaited[v])
+      continue;
+    p.awaited[v] = true;
+    p.awaited_outputs.push_back(v);
+  }
+}
+
+void find_symbols(planned_model& p) {
+  for (const dim_program& dims : p.compiled->dims)
+    p.symbols.insert(dims.symbols().begin(), dims.symbols().end());
+  for (const planned_model_ptr& body : p.bodies)
+    p.symbols.insert(body->symbols.begin(), body->symbols.end());
 }
 
 void keep_control_constants(planned_model& p) {
@@ -204,32 +235,20 @@ bool runs_on(const planned_model& p, size_t device) {
                      [&](const planned_model_ptr& body) { return runs_on(*body, device); });
 }
 
-void describe_plan(planned_model& p) {
-  const plan& compiled = *p.compiled;
-  const graph& program = *compiled.program;
-  p.used.assign(compiled.devices.size(), false);
-  p.uses.assign(program.values.size(), 0);
-  p.awaited.assign(program.values.size(), false);
-  for (const chunk& c : compiled.chunks) {
-    p.used[c.device] = true;
-    for (value_id v : c.uploads)
-      ++p.uses[v];
-  }
-  const std::set<value_id> inputs(program.inputs.begin(), program.inputs.end());
-  for (value_id v : program.outputs) {
-    const value& output = program.values[v];
-    p.constant_outputs.push_back(output.constant ? materialise(*output.constant) : tensor{});
-    ++p.uses[v];
-    if (output.constant || inputs.contains(v) || p.awaited[v])
-      continue;
-    p.awaited[v] = true;
-    p.awaited_outputs.push_back(v);
-  }
-  for (const dim_program& dims : compiled.dims)
-    p.symbols.insert(dims.symbols().begin(), dims.symbols().end());
-  for (const planned_model_ptr& body : p.bodies)
-    p.symbols.insert(body->symbols.begin(), body->symbols.end());
-  keep_control_constants(p);
+planned_model_ptr describe_plan(std::shared_ptr<const plan> compiled, const std::vector<size_t>& devices,
+                                std::vector<std::string> output_names) {
+  static std::atomic<uint64_t> last{0};
+  auto p = std::make_shared<planned_model>();
+  p->serial = ++last;
+  p->compiled = std::move(compiled);
+  p->output_names = std::move(output_names);
+  p->devices = devices;
+  for (const planned_body& body : p->compiled->bodies)
+    p->bodies.push_back(describe_plan(body.compiled, devices));
+  find_uses(*p);
+  find_symbols(*p);
+  keep_control_constants(*p);
+  return p;
 }
 
 } // namespace troupe

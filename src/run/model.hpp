@@ -54,7 +54,7 @@ using planned_model_ptr = std::shared_ptr<const planned_model>;
 
 /// A model, or a body of its control flow, planned for a device set.
 struct planned_model {
-  uint64_t serial = 0; // unique in the session
+  uint64_t serial = 0; // unique in the process
   std::shared_ptr<const plan> compiled;
   std::vector<std::string> output_names;        // in the order of compiled->program->outputs
   std::vector<tensor> constant_outputs;         // in that order; undefined where the output is not a constant
@@ -71,7 +71,8 @@ struct planned_model {
 /// Returns whether the plan, or that of one of its bodies, runs anything on a device (an index among the engine's devices).
 bool runs_on(const planned_model& p, size_t device);
 
-/// Fills all of `p` that follows from `p.compiled` and `p.bodies`, names and devices aside.
-void describe_plan(planned_model& p);
+/// Reads off a plan what running it needs, its bodies' included. `devices`: the plan's real devices, as indices among all of the engine's.
+planned_model_ptr describe_plan(std::shared_ptr<const plan> compiled, const std::vector<size_t>& devices,
+                                std::vector<std::string> output_names = {});
 
 } // namespace troupe

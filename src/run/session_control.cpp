@@ -24,8 +24,11 @@ void session_machine::start_control(execution& e, chunk_work work) {
   commands_.push_back(continue_control{place});
 }
 
-void session_machine::on(const continue_control& go_on) {
-  const chunk_place place = go_on.place;
+void session_machine::on(const continue_control& next) {
+  go_on(next.place, {});
+}
+
+void session_machine::go_on(const chunk_place& place, const plan_outcome& made) {
   const auto control = controls_.find(place);
   if (control == controls_.end())
     return; // of a run that has ended
@@ -40,17 +43,22 @@ void session_machine::on(const continue_control& go_on) {
     if (!call)
       return finish_control(e, place);
     position = ", " + flow->position();
-    start_body(e, place, std::move(*call));
+    start_body(e, place, std::move(*call), made);
   });
   if (why.failed())
     end_early(e, {why.code, fmt::format("{}{}: {}", name, position, why.message)});
 }
 
-void session_machine::start_body(execution& e, const chunk_place& place, control_flow::body_call call) {
+void session_machine::start_body(execution& e, const chunk_place& place, control_flow::body_call call,
+                                 const plan_outcome& made) {
   const planned_model_ptr planned = body_of(e, place.chunk, call.body);
   prepared_run prepared;
   try {
-    prepared = plans_->prepare_body(planned, call.inputs, e.prepared().symbols, memory_of(e.request()));
+    made.check();
+    auto found = plans_->prepare_body(planned, call.inputs, e.prepared().symbols, memory_of(e.request()), made);
+    if (auto* job = std::get_if<plan_job>(&found))
+      return want({begin_body{place}, made}, std::move(*job));
+    prepared = std::get<prepared_run>(std::move(found));
   } catch (const memory_shortage&) {
     if (plans_->is_current(*planned))
       throw;

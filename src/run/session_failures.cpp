@@ -51,6 +51,9 @@ void session_machine::cancel(uint64_t ticket) {
   const failure why{errc::cancelled, "the run was cancelled"};
   if (end_fetching(ticket, why) || end_waiting(ticket, why))
     return;
+  for (const run_request_ptr& r : runs_that_wait_for_plans())
+    if (r->ticket == ticket)
+      answer(*r, {}, why);
   for (execution_id id : executions_where(
            [&](const execution& e) { return !e.purpose() && !e.stopped() && e.request()->ticket == ticket; }))
     end_early(*executions_.at(id), why);
@@ -96,12 +99,10 @@ void session_machine::start_over(const run_request_ptr& request) {
 
 void session_machine::plan_exactly(const bound_plan_ptr& bound, const failure& why) {
   for_each_running(bound->id, [&](execution& e) {
-    bool planned = false;
-    const failure failed = capture([&] { planned = plans_->plan_exactly(e.prepared()); });
-    if (planned)
+    if (plans_->plan_exactly(e.prepared()))
       start_over(run_request_ptr(e.request()));
     else
-      end_early(e, failed.failed() ? failed : why);
+      end_early(e, why);
   });
   plans_->forget_bound_plans(std::array{bound->id});
   retire_evicted();
@@ -121,6 +122,9 @@ void session_machine::tick() {
   for (const run_request_ptr& r : waiting)
     if (is_late(*r))
       end_fetching(r->ticket, lateness(*r)) || end_waiting(r->ticket, lateness(*r));
+  for (const run_request_ptr& r : runs_that_wait_for_plans())
+    if (is_late(*r))
+      answer(*r, {}, lateness(*r));
 }
 
 std::optional<run_time> session_machine::next_deadline() const {
@@ -130,6 +134,8 @@ std::optional<run_time> session_machine::next_deadline() const {
       next = r.deadline;
   };
   for (const run_request_ptr& r : waiting_)
+    add(*r);
+  for (const run_request_ptr& r : runs_that_wait_for_plans())
     add(*r);
   for (const auto& [ticket, f] : fetching_)
     add(*f.request);

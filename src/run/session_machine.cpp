@@ -29,6 +29,13 @@ session_machine::session_machine(const std::vector<device_info>& devices, std::s
     devices_.push_back({.name = d.name, .lost_because = {}});
 }
 
+void session_machine::add_device(const device_info& device) {
+  devices_.push_back({.name = device.name, .lost_because = {}});
+  installed_.add_device(device.memory_bytes);
+  plans_->add_device(device);
+  retire_evicted();
+}
+
 void session_machine::take_commands(std::vector<command>& into) {
   into.clear();
   into.swap(commands_);
@@ -54,14 +61,18 @@ void session_machine::start_run(const run_request_ptr& request) {
     waiting_.push_back(request); // a small run does not pass a large one for ever
 }
 
-void session_machine::start_attempt(const run_request_ptr& request) {
+void session_machine::start_attempt(const run_request_ptr& request, const plan_outcome& made) {
   execution* e = nullptr;
   failure why = capture([&] {
     check_device_left();
+    made.check();
     check_request(*request);
     if (await_host_copies(request, plans_->host_inputs()))
       return;
-    prepared_run prepared = plans_->prepare({request->inputs, request->options.device_inputs});
+    auto found = plans_->prepare({request->inputs, request->options.device_inputs}, made);
+    if (auto* job = std::get_if<plan_job>(&found))
+      return want({begin_run{request}, made}, std::move(*job));
+    auto& prepared = std::get<prepared_run>(found);
     if (await_host_copies(request, inputs_wanted_on_host(*request, *prepared.source)))
       return;
     auto fresh = std::make_unique<execution>(request, std::move(prepared), completion_);
@@ -77,10 +88,16 @@ void session_machine::start_attempt(const run_request_ptr& request) {
     e ? end_early(*e, why) : answer(*request, {}, why);
 }
 
-void session_machine::start_segment(execution& e, uint32_t segment) {
-  bound_plan_ptr bound;
+void session_machine::start_segment(execution& e, uint32_t segment, const plan_outcome& made) {
+  bound_plan_ptr bound = segment == 0 ? e.prepared().bound : nullptr;
   try {
-    bound = segment == 0 ? e.prepared().bound : plans_->bind(e.prepared(), segment);
+    made.check();
+    if (!bound) {
+      auto found = plans_->bind(e.prepared(), segment, made);
+      if (auto* job = std::get_if<plan_job>(&found))
+        return want({begin_segment{e.id(), segment}, made}, std::move(*job));
+      bound = std::get<bound_plan_ptr>(std::move(found));
+    }
   } catch (const memory_shortage& why) {
     return start_over_spilled(e, why);
   }
@@ -199,13 +216,6 @@ void session_machine::check_device_left() const {
     causes += fmt::format("device '{}' is lost: {}; ", device.name, device.lost_because);
   }
   fail(errc::device_lost, "{}no device is left", causes);
-}
-
-bound_plan_ptr session_machine::bind(const named_tensors& inputs) {
-  check_device_left();
-  bound_plan_ptr bound = plans_->prepare({inputs, {}}).bound;
-  retire_evicted();
-  return bound;
 }
 
 bool session_machine::has_work(size_t device) const {

@@ -5,6 +5,8 @@
 // chunks into `run_chunks`, each `chunk_ended` into the chunks that it makes ready. Several executions are in flight side by side, each
 // on an arena slot of its own. Each run is answered exactly once.
 //
+// Plans are made elsewhere: what is not there is asked for (`plan_wanted`), and whoever wants it goes on after `planned`.
+//
 // Failure: a chunk that fails ends its run with one error that names the device. If a device is lost, every execution on it is planned
 // again on the devices left and starts over from the kept inputs, under a new execution id, so that late reports of the old attempt
 // find nothing.
@@ -19,6 +21,8 @@
 #include "run/control_flow.hpp"
 #include "run/execution.hpp"
 #include "run/installations.hpp"
+
+#include <deque>
 
 namespace troupe {
 
@@ -35,11 +39,16 @@ public:
   void on(chunk_ended& ended);
   void on(size_t device, const plan_installed& answer);
   void on(tensor_fetched& answer);
-  void on(const continue_control& go_on);
+  void on(const continue_control& next);
+  void on(const planned& answer);
+  /// Asks for the first segment that a run with these inputs would use; answered with `query_answer`.
+  void ask_plan(uint64_t query, const named_tensors& inputs) { answer_query(query, inputs, {}); }
   /// Ends a run with `errc::cancelled`; nothing where it has ended.
   void cancel(uint64_t ticket);
   /// Takes a device out for good; its runs start over on those left.
   void lose_device(size_t device, const std::string& why);
+  /// Adds a device after the others; runs that begin from now on may use it.
+  void add_device(const device_info& device);
   /// Ends runs whose deadline has come.
   void tick();
   /// Retires all plans; no run may be in flight.
@@ -50,11 +59,9 @@ public:
 
   // -- what a shell asks
 
-  /// Returns the first segment that a run with these inputs would use. Throws what planning throws.
-  bound_plan_ptr bind(const named_tensors& inputs);
   session_stats stats() const { return plans_->stats(); }
   /// Returns whether no run is in flight.
-  bool idle() const { return executions_.empty() && fetching_.empty(); }
+  bool idle() const { return executions_.empty() && fetching_.empty() && runs_that_wait_for_plans().empty(); }
   /// Returns whether the device owes an answer.
   bool has_work(size_t device) const;
   /// Returns the earliest deadline of a run in flight.
@@ -80,10 +87,34 @@ private:
     std::map<std::string, size_t> awaited; // input → device
   };
 
-  // -- runs (session_machine.cpp)
+  /// What goes on after a job has ended: a run begins, an execution's segment, a body, a question is answered.
+  struct begin_run {
+    run_request_ptr request;
+  };
+  struct begin_segment {
+    execution_id execution = 0;
+    uint32_t segment = 0;
+  };
+  struct begin_body {
+    chunk_place place;
+  };
+  struct begin_answer {
+    uint64_t query = 0;
+    named_tensors inputs;
+  };
+  struct plan_wish {
+    std::variant<begin_run, begin_segment, begin_body, begin_answer> what;
+    plan_outcome made; // by the jobs that it has waited for
+  };
+  struct running_job {
+    plan_job job;
+    plan_wish wish;
+  };
+
+  // -- runs (session_machine.cpp); `made`: how the jobs that they have waited for ended
   void answer(run_request& request, run_result result, failure why = {});
-  void start_attempt(const run_request_ptr& request);
-  void start_segment(execution& e, uint32_t segment);
+  void start_attempt(const run_request_ptr& request, const plan_outcome& made = {});
+  void start_segment(execution& e, uint32_t segment, const plan_outcome& made = {});
   void advance(execution& e);
   void dispatch(execution& e);
   void finish(execution& e);
@@ -99,13 +130,26 @@ private:
   // -- control flow (session_control.cpp)
   /// Begins a control-flow chunk that is ready; `on(continue_control)` then executes its bodies one after the other.
   void start_control(execution& e, chunk_work work);
-  void start_body(execution& e, const chunk_place& place, control_flow::body_call call);
+  void go_on(const chunk_place& place, const plan_outcome& made);
+  void start_body(execution& e, const chunk_place& place, control_flow::body_call call, const plan_outcome& made);
   /// Returns the bytes that the run's executions use now, by device of the plan.
   std::vector<int64_t> memory_of(const run_request_ptr& request) const;
   void finish_body(execution& e);
   void finish_control(execution& e, const chunk_place& place);
   /// Returns "Loop 'x', iteration 3: " for an execution of a body, through all levels from the model's on.
   std::string position_of(const execution& e) const;
+
+  // -- plans (session_planning.cpp)
+  /// Has `job` done, now or after those that others wait for; then `wish` goes on.
+  void want(plan_wish wish, plan_job job);
+  void fulfil(const plan_wish& wish);
+  void fulfil(const begin_run& run, const plan_outcome& made);
+  void fulfil(const begin_segment& next, const plan_outcome& made);
+  void fulfil(const begin_body& body, const plan_outcome& made) { go_on(body.place, made); }
+  void fulfil(const begin_answer& q, const plan_outcome& made) { answer_query(q.query, q.inputs, made); }
+  void answer_query(uint64_t query, const named_tensors& inputs, const plan_outcome& made);
+  /// Returns the runs that cannot begin before a plan is made.
+  std::vector<run_request_ptr> runs_that_wait_for_plans() const;
 
   // -- inputs that lie on devices (session_fetches.cpp)
   /// Throws if the run's inputs or kept outputs are not the model's, or an input lies on a device that is gone.
@@ -181,6 +225,9 @@ private:
   std::unordered_map<uint64_t, fetching_run> fetching_; // by ticket
   std::map<chunk_place, running_control> controls_;
   std::vector<run_request_ptr> waiting_; // for memory that other runs hold
+  std::optional<running_job> job_;       // in flight
+  uint64_t jobs_ = 0;                    // begun so far
+  std::deque<plan_wish> wishes_;         // that look their plan up again after it
   std::vector<run_chunks> batches_;      // scratch of `dispatch`, by plan device; empty outside of it
 };
 

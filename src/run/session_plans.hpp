@@ -1,5 +1,8 @@
 // What a session knows about its model: from inputs to a bound plan, with everything cached that can be used again.
 //
+// Nothing is made here: a lookup finds what is there, or returns the job that makes what is missing (run/plan_job.hpp) and is asked again
+// after that. One job at a time. So whoever looks up never waits for a rewrite, a plan or a binding.
+//
 // Where a device lacks memory for a binding, that binding alone gets a plan that spills to the other devices; where it has no kernel
 // for a binding's dims, one made for these dims. A body's binding has the memory that the executions around it leave.
 //
@@ -13,8 +16,8 @@
 
 #include "plan/layout_buckets.hpp"
 #include "run/model.hpp"
+#include "run/specialisations.hpp"
 
-#include <array>
 #include <utility>
 
 namespace troupe {
@@ -33,38 +36,44 @@ struct prepared_run {
 class session_plans {
 public:
   session_plans(model_ptr m, std::vector<device_info> devices);
+  session_plans(const session_plans&) = delete; // its jobs refer to it
+  session_plans& operator=(const session_plans&) = delete;
 
   /// Plans ahead where that needs no inputs, so that a model's errors show when it is loaded.
   void prepare_ahead();
 
-  /// Returns what a run with these inputs executes. Throws what checking, rewriting and planning throw.
-  prepared_run prepare(const given_inputs& inputs);
+  /// Returns what a run with these inputs executes, or the job for what is missing; `made`: how jobs for it have ended since it was first
+  /// asked for. Throws what checking throws.
+  std::variant<prepared_run, plan_job> prepare(const given_inputs& inputs, const plan_outcome& made = {});
 
   /// Returns the names of inputs that must be in the host's memory before `prepare`: their values decide shapes.
   const std::vector<std::string>& host_inputs() const { return model_->host_inputs; }
   /// Throws where a run's inputs, or the outputs that it keeps, are not the model's.
   void check(const given_inputs& inputs, const std::vector<std::string>& keep) const;
 
-  /// Returns what an execution of a body with these inputs executes; `around` are the symbols' values in the execution that
-  /// it is for, `taken` the bytes that the run uses meanwhile, by device of the plan. Throws `errc::invalid_input` where the
-  /// inputs are not what was planned, and what binding throws.
-  prepared_run prepare_body(const planned_model_ptr& body, std::span<const tensor> inputs, const bindings& around,
-                            std::vector<int64_t> taken);
+  /// Returns what an execution of a body with these inputs executes, or the job for what is missing; `around` are the symbols' values in
+  /// the execution that it is for, `taken` the bytes that the run uses meanwhile, by device of the plan. Throws `errc::invalid_input`
+  /// where the inputs are not what was planned, `memory_shortage`.
+  std::variant<prepared_run, plan_job> prepare_body(const planned_model_ptr& body, std::span<const tensor> inputs,
+                                                    const bindings& around, std::vector<int64_t> taken,
+                                                    const plan_outcome& made = {});
 
   /// Returns whether a plan is for the devices as they are: none of them has been removed since. What spills goes to the devices of
   /// its plan, so bodies of another plan cannot spill any more: `prepare_body` throws `memory_shortage` then.
   bool is_current(const planned_model& planned) const { return planned.devices == usable_; }
 
-  /// Returns a segment of the run's plan bound to its symbols, from the cache where it is there; sets `run.cached` to false
-  /// where it was not. Throws `memory_shortage` where it does not fit: see `spill`.
-  bound_plan_ptr bind(prepared_run& run, uint32_t segment);
+  /// Returns a segment of the run's plan bound to its symbols, or the job for it, which ends with `memory_shortage` where it does not fit
+  /// (see `spill`). Throws it where it does not fit beside what is taken.
+  std::variant<bound_plan_ptr, plan_job> bind(prepared_run& run, uint32_t segment, const plan_outcome& made = {});
   /// Sees to it that the next run with the binding that `run` began with gets a plan in which all segments fit that `run.symbols`
-  /// state; `why` is how it did not. Throws `errc::out_of_memory` where there is none.
+  /// state, or `errc::out_of_memory` where there is none; `why` is how it did not.
   void spill(const prepared_run& run, const memory_shortage& why);
   /// Sees to it that the next run gets a plan for these dims where a device has refused its part of the binding, because its kernels are
-  /// for others. Returns false if such a plan was refused, or if a saved plan says what runs where. Throws what planning throws.
+  /// for others. Returns false if such a plan was refused, or if a saved plan says what runs where.
   bool plan_exactly(const prepared_run& run);
 
+  /// Adds a device after the others. A saved plan does not use it.
+  void add_device(const device_info& device);
   /// Removes a device (an index among the engine's devices) from the set.
   void remove_device(size_t device);
   /// Takes note that a device could not give the `needed` bytes of a plan, whatever it had claimed: from here on it counts as
@@ -87,54 +96,56 @@ public:
   void add_plan_ms(double ms) { stats_.plan_ms += ms; }
 
 private:
-  struct specialisation {
-    std::shared_ptr<const graph> program;
-    hash128 hash;      // of the program
-    bindings expected; // that plans count on: the first run's, so that the key stays the same from run to run
-    bool draft = true; // `expected` are not a run's yet
-    /// Of the plans on the devices as they are, for values that come and go and for those that stay on devices; nullopt until
-    /// it is asked for.
-    std::array<std::optional<hash128>, 2> keys;
+  /// What is run instead of a binding that a device cannot take.
+  struct replacement {
+    planned_model_ptr planned; // null until it is made
+    std::function<std::shared_ptr<const plan>()> make;
+    bool fits = false; // it is the one that spills
   };
+  using replacement_ptr = std::shared_ptr<replacement>;
 
-  specialisation& specialise(const given_inputs& inputs);
+  // -- jobs
+  plan_job plan_job_for(const specialisation& s, bool stay, const hash128& key);
+  plan_job bind_job(const prepared_run& run, uint32_t segment, const hash128& key);
+  plan_job replace_job(const prepared_run& run, const replacement_ptr& with);
+
+  hash128 key_of(specialisation& s, bool stay);
+  /// Looks the first segment of `run.asked`, or of what replaces it, up.
+  std::optional<plan_job> bind_first(prepared_run& run, const plan_outcome& made);
+  /// If a plan that spills can help a run that has found no memory for its first segment: sees to it that it gets one.
+  bool spills(const prepared_run& run, const memory_shortage& why);
+  /// Returns what is run instead of the binding that `run` begins with; null if it is run itself.
+  replacement_ptr replacement_of(const prepared_run& run);
+  void run_instead(const prepared_run& run, replacement with);
+
   /// The caller's pins without those to devices that are lost.
   std::vector<placement_pin> usable_pins() const;
-  /// Returns the plan on the devices as they are; `stay`: for runs whose inputs lie on devices. Sets `*cached` to whether it was
-  /// there.
-  planned_model_ptr plan_of(specialisation& s, bool stay, bool* cached);
-  planned_model_ptr describe(std::shared_ptr<const plan> compiled);
-  /// From now on `made` is run where `run` began with a binding that a device cannot take.
-  void run_instead(const prepared_run& run, std::shared_ptr<const plan> made);
-  /// `devices` are the plan's, see `planned_model`.
-  std::shared_ptr<planned_model> describe_body(std::shared_ptr<const plan> compiled,
-                                               const std::vector<size_t>& devices);
   plan_options options_for(const bindings& symbols, bool stay) const;
   /// Whether plans depend on where values lie between runs: some device copies beside work.
   bool copies_matter() const;
   std::vector<device_info> usable_devices() const;
-  /// Binds the first segment of `run.asked`; where a device lacks memory for it, by another plan that fits all of them.
-  void bind_first(prepared_run& run);
+  /// To be called when `usable_` has changed.
+  void device_set_changed();
   /// To be called when `usable_` or `devices_` have changed.
   void devices_changed();
+  void forget_layouts();
   /// Forgets the bound plans for which `unwanted(bound_plan)` holds.
   template <class Predicate>
   void forget_bound_if(Predicate&& unwanted);
-  /// Forgets the bound plans of a plan that is not kept any more.
-  void forget_bound_plans_of(const planned_model& planned);
+  /// Forgets the bound plans of a plan that is not kept any more; nothing if there is none.
+  void forget_bound_plans_of(const planned_model_ptr& planned);
 
   model_ptr model_;
   std::vector<device_info> devices_;
+  const size_t first_devices_;       // those that were there from the beginning: a saved plan is for all of them
   std::vector<device_info> claimed_; // `devices_` before some memory was lowered; empty where none was
   std::vector<size_t> usable_;       // indices into devices_
-  plan_cache<specialisation> specialisations_;
+  specialisations programs_;
   plan_cache<planned_model_ptr> plans_; // by plan_key
   plan_cache<bound_plan_ptr> bound_;
-  layout_buckets layouts_;
-  plan_cache<planned_model_ptr>
-      instead_; // by `prepared_run::key` of a binding that a device cannot take: what is run instead
+  std::shared_ptr<layout_buckets> layouts_; // used by the job that binds, and by no other meanwhile
+  plan_cache<replacement_ptr> instead_;     // by `prepared_run::key`
   std::vector<uint64_t> evicted_;
-  uint64_t plans_made_ = 0;
   session_stats stats_;
 };
 

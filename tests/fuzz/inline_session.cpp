@@ -52,7 +52,10 @@ inline_session::~inline_session() = default;
 std::vector<tensor> inline_session::run(named_tensors inputs) {
   work_left_ = limits_.work;
   const auto request = std::make_shared<run_request>(std::move(inputs), run_options{});
-  execution e(request, plans_->prepare({request->inputs, {}}), completion_mode::device);
+  execution e(request, find_or_make([&](const plan_outcome& made) {
+                return plans_->prepare({request->inputs, {}}, made);
+              }),
+              completion_mode::device);
   return execute(e);
 }
 
@@ -60,7 +63,8 @@ std::vector<tensor> inline_session::execute(execution& e) {
   const in_progress here(running_, e);
   for (uint32_t segment = 0; !e.outputs_complete(); ++segment) {
     expects(segment < e.source().segment_count, "every chunk is complete, but an output is missing");
-    run_segment(e, segment == 0 ? e.prepared().bound : plans_->bind(e.prepared(), segment));
+    const auto bind = [&](const plan_outcome& made) { return plans_->bind(e.prepared(), segment, made); };
+    run_segment(e, segment == 0 ? e.prepared().bound : find_or_make(bind));
     e.leave_segment();
   }
   return e.outputs();
@@ -101,7 +105,9 @@ chunk_result inline_session::run_control(execution& e, chunk_work work) {
   while (auto call = flow.next()) {
     count_work(iteration_work);
     const planned_model_ptr& body = e.planned()->bodies.at(static_cast<size_t>(first - bodies.begin()) + call->body);
-    prepared_run prepared = plans_->prepare_body(body, call->inputs, e.prepared().symbols, taken());
+    prepared_run prepared = find_or_make([&](const plan_outcome& made) {
+      return plans_->prepare_body(body, call->inputs, e.prepared().symbols, taken(), made);
+    });
     execution inner(e.request(), std::move(prepared), completion_mode::device, {e.id(), work.chunk},
                     std::move(call->inputs));
     flow.take(execute(inner));

@@ -67,7 +67,7 @@ void plan_on_gpu(const graph& source, const session_options& options, unsigned h
     return;
   session_plans plans(m, {imagined_gpu(how), cpu});
   const named_tensors inputs = make_up_inputs(m->inputs, how >> variant::inputs_shift);
-  const prepared_run run = plans.prepare({inputs, {}});
+  const prepared_run run = find_or_make([&](const plan_outcome& made) { return plans.prepare({inputs, {}}, made); });
   verify(*run.source->compiled);
   verify(*run.bound);
 }

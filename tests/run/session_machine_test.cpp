@@ -30,10 +30,10 @@ class world {
 public:
   world(const trial& t, uint32_t seed) : trial_(t), random_(seed), queues_(3), lost_(3, false) {
     // A few arena slots: runs wait for memory, and plans spill.
-    const int64_t memory = chance(0.3) ? 1500 : chance(0.5) ? 6000 : int64_t{1} << 40;
+    memory_ = chance(0.3) ? 1500 : chance(0.5) ? 6000 : int64_t{1} << 40;
     std::vector<device_info> infos;
     for (size_t d = 0; d < queues_.size(); ++d)
-      infos.push_back({.name = fmt::format("d{}", d), .kind = device_kind::null, .memory_bytes = memory});
+      infos.push_back(info_of(d));
     auto plans = std::make_shared<session_plans>(make_model(t.model, t.options, 0), infos);
     machine_ = std::make_unique<session_machine>(infos, std::move(plans), completion_mode::device);
   }
@@ -43,8 +43,12 @@ public:
     for (int i = 0; i < count; ++i)
       happen();
     calm_ = true;
-    while (answer_one() || !going_on_.empty())
+    for (;;) {
+      const bool answered = answer_one(), made = plan();
+      if (!answered && !made && going_on_.empty())
+        break;
       go_on();
+    }
     CHECK(machine_->idle());
     CHECK_FALSE(machine_->next_deadline());
     for (const auto& [ticket, answers] : answers_)
@@ -73,6 +77,10 @@ private:
       tell([&] { machine_->tick(); });
     else if (what < 0.35)
       go_on();
+    else if (what < 0.45)
+      plan();
+    else if (what < 0.452)
+      join();
     else
       answer_one();
   }
@@ -85,7 +93,10 @@ private:
       inputs.clear();
     const auto request = std::make_shared<run_request>(std::move(inputs), options);
     answers_[request->ticket] = 0;
-    tell([&] { machine_->start_run(request); });
+    if (chance(0.1))
+      tell([&] { machine_->ask_plan(request->ticket, request->inputs); });
+    else
+      tell([&] { machine_->start_run(request); });
   }
 
   void lose(size_t device) {
@@ -99,6 +110,32 @@ private:
     const continue_control next = going_on_.front();
     going_on_.pop_front();
     tell([&] { machine_->on(next); });
+  }
+
+  /// Makes what the machine wants planned; returns whether there was anything.
+  bool plan() {
+    if (!wanted_)
+      return false;
+    const plan_wanted job = *std::exchange(wanted_, std::nullopt);
+    planned made{job.job, capture(job.make)};
+    if (!calm_ && chance(0.02))
+      made.why = {errc::out_of_memory, "the test says so"};
+    tell([&] { machine_->on(made); });
+    if (!calm_ && chance(0.05))
+      tell([&] { machine_->on(made); }); // once more, which says nothing
+    return true;
+  }
+
+  void join() {
+    if (queues_.size() == 5)
+      return;
+    tell([&] { machine_->add_device(info_of(queues_.size())); });
+    queues_.emplace_back();
+    lost_.push_back(false);
+  }
+
+  device_info info_of(size_t device) const {
+    return {.name = fmt::format("d{}", device), .kind = device_kind::null, .memory_bytes = memory_};
   }
 
   /// Lets a device answer its oldest order; returns whether there was one.
@@ -178,6 +215,11 @@ private:
     CHECK(a.why.code != (a.why.failed() ? errc::internal : errc::io));
   }
   void take(const continue_control& c) { going_on_.push_back(c); }
+  void take(const plan_wanted& job) {
+    CHECK_FALSE(wanted_);
+    wanted_ = job;
+  }
+  void take(const query_answer& a) { ++answers_.at(a.query); }
 
   const trial& trial_;
   std::minstd_rand random_;
@@ -185,6 +227,8 @@ private:
   std::vector<std::deque<std::variant<install_plan, chunk_work>>> queues_; // by device
   std::vector<bool> lost_;
   std::deque<continue_control> going_on_;
+  std::optional<plan_wanted> wanted_;
+  int64_t memory_ = 0; // of each device
   std::map<uint64_t, bound_plan_ptr> bound_;
   std::map<uint64_t, int> answers_; // by ticket
   run_time now_{};

@@ -27,7 +27,7 @@ session_plans plans_of(graph g, const session_options& options = {}, std::vector
 
 prepared_run prepare(session_plans& plans, shape dims) {
   const named_tensors inputs{{"x", tensor(dtype::float32, std::move(dims))}};
-  return plans.prepare({inputs, {}});
+  return find_or_make([&](const plan_outcome& made) { return plans.prepare({inputs, {}}, made); });
 }
 
 graph batched_chain() {
@@ -147,7 +147,8 @@ TEST_CASE("runs whose inputs stay on devices have a plan of their own where copi
   std::vector<device_info> devices = two_devices();
   const auto prepare_staying = [](session_plans& plans) {
     const named_device_tensors staying{{"x", make_host_resident(tensor(dtype::float32, {2, 3}), "a")}};
-    return plans.prepare({{}, staying}).source;
+    const named_tensors none;
+    return find_or_make([&](const plan_outcome& made) { return plans.prepare({none, staying}, made); }).source;
   };
   session_plans one_queue = plans_of(batched_chain(), {}, devices);
   CHECK(prepare(one_queue, {2, 3}).source == prepare_staying(one_queue));

@@ -16,8 +16,8 @@ deterministic_session::deterministic_session(graph source, size_t device_count, 
     devices_.push_back({infos.back(), system_->spawn(scripted_device, &logs_[d]), std::make_shared<device_health>()});
   }
   auto plans = std::make_shared<session_plans>(make_model(std::move(source), options, 0), infos);
-  coordinator_ =
-      system_->spawn(actors::coordinator, coordinator_options{devices_, std::move(plans), completion, device_timeout});
+  coordinator_options with{devices_, std::move(plans), system_->spawn(actors::planner), completion, device_timeout};
+  coordinator_ = system_->spawn(actors::coordinator, std::move(with));
   settle();
 }
 

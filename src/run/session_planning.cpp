@@ -1,0 +1,78 @@
+// Plans that are made elsewhere meanwhile: one job at a time, in the order in which they are asked for.
+#include "run/session_machine.hpp"
+
+namespace troupe {
+
+void session_machine::want(plan_wish wish, plan_job job) {
+  if (job_) // when that has ended, this may be there already
+    return wishes_.push_back(std::move(wish));
+  commands_.push_back(plan_wanted{++jobs_, job.make});
+  job_ = running_job{std::move(job), std::move(wish)};
+}
+
+void session_machine::on(const planned& answer) {
+  if (!job_ || answer.job != jobs_)
+    return; // spurious
+  auto [job, wish] = *std::exchange(job_, std::nullopt);
+  wish.made.add(job, answer.why);
+  retire_evicted();
+  fulfil(wish);
+  while (!job_ && !wishes_.empty()) {
+    const plan_wish next = std::move(wishes_.front());
+    wishes_.pop_front();
+    fulfil(next);
+  }
+}
+
+void session_machine::fulfil(const plan_wish& wish) {
+  std::visit([&](const auto& what) { fulfil(what, wish.made); }, wish.what);
+}
+
+void session_machine::fulfil(const begin_run& run, const plan_outcome& made) {
+  if (!run.request->answered)
+    start_attempt(run.request, made);
+}
+
+void session_machine::fulfil(const begin_segment& next, const plan_outcome& made) {
+  const auto found = executions_.find(next.execution);
+  if (found == executions_.end() || found->second->stopped())
+    return; // of a run that has ended
+  execution& e = *found->second;
+  const failure why = capture([&] { start_segment(e, next.segment, made); });
+  if (why.failed())
+    end_early(e, why);
+}
+
+void session_machine::answer_query(uint64_t query, const named_tensors& inputs, const plan_outcome& made) {
+  query_answer answer{.query = query};
+  std::optional<plan_job> missing;
+  answer.why = capture([&] {
+    check_device_left();
+    made.check();
+    auto found = plans_->prepare({inputs, {}}, made);
+    if (auto* job = std::get_if<plan_job>(&found))
+      missing = std::move(*job);
+    else
+      answer.bound = std::get<prepared_run>(found).bound;
+  });
+  retire_evicted();
+  if (missing)
+    want({begin_answer{query, inputs}, made}, std::move(*missing));
+  else
+    commands_.push_back(std::move(answer));
+}
+
+std::vector<run_request_ptr> session_machine::runs_that_wait_for_plans() const {
+  std::vector<run_request_ptr> runs;
+  const auto add = [&](const plan_wish& wish) {
+    if (const auto* run = std::get_if<begin_run>(&wish.what); run && !run->request->answered)
+      runs.push_back(run->request);
+  };
+  if (job_)
+    add(job_->wish);
+  for (const plan_wish& wish : wishes_)
+    add(wish);
+  return runs;
+}
+
+} // namespace troupe

@@ -1,0 +1,69 @@
+#include "run/specialisations.hpp"
+
+#include "ops/graph_hash.hpp"
+#include "plan/bind_inputs.hpp"
+#include "rewrite/rewrite.hpp"
+
+namespace troupe {
+namespace {
+
+/// Hashes type, dims and elements of a host input: two runs share a specialisation only if all are equal.
+void add_content(hasher& h, const tensor& t) {
+  h.add(t.type());
+  h.add(std::span<const int64_t>(t.dims()));
+  if (t.type() == dtype::string)
+    for (const std::string& text : t.values<std::string>())
+      h.add(text);
+  else
+    h.add_bytes(t.data(), static_cast<size_t>(t.bytes()));
+}
+
+/// Fresh symbols for an input whose rank the file does not state.
+symbolic_shape open_dims(const std::string& input, size_t rank) {
+  symbolic_shape dims;
+  for (size_t axis = 0; axis < rank; ++axis)
+    dims.push_back(dim::symbol(fmt::format("{}.{}", input, axis)));
+  return dims;
+}
+
+} // namespace
+
+hash128 specialisations::key_of(const given_inputs& inputs) const {
+  hasher h;
+  for (const value_info& input : model_->inputs)
+    if (!input.dims)
+      h.add(inputs.find(input.name)->dims->size());
+  for (const std::string& name : model_->host_inputs)
+    add_content(h, inputs.tensors.at(name));
+  return h.digest();
+}
+
+plan_job specialisations::job(const given_inputs& inputs, double& spent) {
+  const session_options& how = model_->options;
+  rewrite_options options{.fuse = how.fuse, .precision = how.precision, .outputs = how.outputs};
+  for (const value_info& input : model_->inputs)
+    if (!input.dims)
+      options.input_dims[input.name] = open_dims(input.name, inputs.find(input.name)->dims->size());
+  for (const std::string& name : model_->host_inputs)
+    options.constant_inputs[name] = inputs.tensors.at(name);
+  return make_job(
+      plan_level::program, spent,
+      [model = model_, options = std::move(options)] {
+        auto program = std::make_shared<const graph>(rewrite(model->source, options));
+        const hash128 hash = hash_of(*program);
+        return specialisation{.program = std::move(program), .hash = hash};
+      },
+      [this, key = key_of(inputs)](specialisation made) { kept_.insert(key, std::move(made)); });
+}
+
+bindings specialisations::symbols(const specialisation& s, const given_inputs& inputs) const {
+  const graph& program = *s.program;
+  std::vector<const shape*> shapes;
+  for (value_id v : program.inputs) {
+    const auto given = inputs.find(program.values[v].name);
+    shapes.push_back(given ? given->dims : nullptr);
+  }
+  return bind_inputs(program, shapes, model_->options.dims);
+}
+
+} // namespace troupe

@@ -1,0 +1,54 @@
+// A session's model, rewritten for what the file leaves open: the ranks of inputs whose shape it does not state, and the values of inputs
+// that decide shapes. Not thread-safe.
+#pragma once
+
+#include "plan/plan_cache.hpp"
+#include "run/model.hpp"
+#include "run/plan_job.hpp"
+
+#include <array>
+
+namespace troupe {
+
+/// A program, and what plans of it are made for.
+struct specialisation {
+  std::shared_ptr<const graph> program;
+  hash128 hash;      // of the program
+  bindings expected; // that plans count on: the first run's, so that the key stays the same from run to run
+  bool draft = true; // `expected` are not a run's yet
+  /// Of the plans on the devices as they are, for values that come and go and for those that stay on devices; nullopt until
+  /// it is asked for.
+  std::array<std::optional<hash128>, 2> keys;
+};
+
+class specialisations {
+public:
+  /// How many are kept.
+  static constexpr size_t most = 8;
+
+  explicit specialisations(model_ptr m) : model_(std::move(m)), kept_(most) {}
+  specialisations(const specialisations&) = delete; // its jobs refer to it
+  specialisations& operator=(const specialisations&) = delete;
+
+  /// Returns the one for inputs that have been checked; null where it is not there: see `job`. Valid until the next is kept.
+  specialisation* find(const given_inputs& inputs) { return kept_.find(key_of(inputs)); }
+  /// Returns the job that makes the one for these inputs, adding the milliseconds that it takes to `spent`.
+  plan_job job(const given_inputs& inputs, double& spent);
+
+  /// Returns the symbols' values that the inputs' dims and the session's options state. Throws `errc::invalid_input` where they
+  /// contradict each other.
+  bindings symbols(const specialisation& s, const given_inputs& inputs) const;
+
+  template <class Visit>
+  void for_each(Visit&& visit) {
+    kept_.for_each(visit);
+  }
+
+private:
+  hash128 key_of(const given_inputs& inputs) const;
+
+  const model_ptr model_;
+  plan_cache<specialisation> kept_;
+};
+
+} // namespace troupe

@@ -1,0 +1,172 @@
+// Plans that are made while the session goes on: who waits for them, and who does not.
+#include "run/session_machine.hpp"
+#include "support/catch.hpp"
+#include "support/small_models.hpp"
+
+using namespace troupe;
+using namespace troupe::test;
+
+namespace {
+
+/// A session on two devices that answer nothing; plans are made when the test says so.
+class planning_session {
+public:
+  explicit planning_session(const session_options& options = {}) {
+    const std::vector<device_info> devices{info_of(0), info_of(1)};
+    auto plans = std::make_shared<session_plans>(make_model(chain(3, {dim::symbol("n")}), options, 0), devices);
+    machine_ = std::make_unique<session_machine>(devices, std::move(plans), completion_mode::device);
+  }
+
+  static device_info info_of(size_t device) {
+    return {.name = fmt::format("d{}", device), .kind = device_kind::null, .memory_bytes = int64_t{1} << 40};
+  }
+
+  /// Starts a run with `n` elements; returns its ticket.
+  uint64_t run(int64_t n, std::chrono::milliseconds timeout = std::chrono::milliseconds(0)) {
+    const auto request = std::make_shared<run_request>(named_tensors{{"x", tensor(dtype::float32, {n})}},
+                                                       run_options{.timeout = timeout});
+    tell([&] { machine_->start_run(request); });
+    return request->ticket;
+  }
+
+  /// Makes what is wanted, or says that it failed; then, while `all`, what is wanted next.
+  void plan(bool all = true, const failure& why = {}) {
+    do {
+      REQUIRE(wanted_);
+      const plan_wanted job = *std::exchange(wanted_, std::nullopt);
+      const planned made{job.job, why.failed() ? why : capture(job.make)};
+      tell([&] { machine_->on(made); });
+    } while (all && wanted_);
+  }
+
+  template <class Event>
+  void tell(Event&& event) {
+    machine_->set_time(now);
+    event();
+    std::vector<command> commands;
+    machine_->take_commands(commands);
+    for (command& c : commands)
+      if (auto* order = std::get_if<device_order>(&c))
+        count_chunks(*order);
+      else if (auto* job = std::get_if<plan_wanted>(&c))
+        wanted_ = *job;
+      else if (auto* answer = std::get_if<run_answer>(&c))
+        ended[answer->ticket] = answer->why;
+      else if (auto* found = std::get_if<query_answer>(&c))
+        bound[found->query] = found->bound;
+  }
+
+  bool wants_plan() const { return wanted_.has_value(); }
+  session_machine& machine() { return *machine_; }
+
+  run_time now{};
+  std::map<size_t, size_t> chunks; // sent, by device
+  std::map<uint64_t, failure> ended;
+  std::map<uint64_t, bound_plan_ptr> bound;
+
+private:
+  void count_chunks(const device_order& order) {
+    if (const auto* sent = std::get_if<run_chunks>(&order.what))
+      chunks[order.device] += sent->works.size();
+  }
+
+  std::unique_ptr<session_machine> machine_;
+  std::optional<plan_wanted> wanted_;
+};
+
+} // namespace
+
+TEST_CASE("a run whose plan is there goes on while another's is being made", "[run][C11]") {
+  planning_session s;
+  s.run(4);
+  CHECK(s.chunks.empty());
+  s.plan();
+  CHECK(s.chunks[0] == 1);
+  s.run(5);
+  REQUIRE(s.wants_plan());
+  s.run(4);
+  CHECK(s.chunks[0] == 2);
+  s.plan();
+  CHECK(s.chunks[0] == 3);
+  CHECK(s.machine().stats().bound_plans.hits == 1);
+  CHECK(s.machine().stats().bound_plans.misses == 2);
+}
+
+TEST_CASE("runs that want the same plan have it made once", "[run][C11][E6]") {
+  planning_session s;
+  s.run(4);
+  s.run(4);
+  s.plan(false); // the program
+  s.plan(false); // the plan
+  s.plan(false); // the binding
+  CHECK_FALSE(s.wants_plan());
+  CHECK(s.chunks[0] == 2);
+  CHECK(s.machine().stats().plans.misses == 1);
+  CHECK(s.machine().stats().bound_plans.misses == 1);
+}
+
+TEST_CASE("cancellation and deadlines are heard while a plan is made, and the plan is kept", "[run][C11][A13]") {
+  planning_session s;
+  const uint64_t cancelled = s.run(4), late = s.run(4, std::chrono::milliseconds(5));
+  s.tell([&] { s.machine().cancel(cancelled); });
+  CHECK(s.ended.at(cancelled).code == errc::cancelled);
+  CHECK(s.machine().next_deadline() == s.now + std::chrono::milliseconds(5));
+  s.now += std::chrono::milliseconds(5);
+  s.tell([&] { s.machine().tick(); });
+  CHECK(s.ended.at(late).code == errc::timeout);
+  CHECK(s.machine().idle());
+  s.plan(false);
+  CHECK_FALSE(s.wants_plan()); // nobody wants what comes after it
+  CHECK(s.chunks.empty());
+  s.run(4);
+  s.plan(false); // the program is there: the plan
+  s.plan(false); // the binding
+  CHECK(s.chunks[0] == 1);
+  CHECK_FALSE(s.machine().idle());
+}
+
+TEST_CASE("a plan that cannot be made ends the runs that want it, and no others", "[run][C11][A13]") {
+  planning_session s;
+  const uint64_t fails = s.run(4), goes_on = s.run(5);
+  s.plan(false, {errc::out_of_memory, "the test says so"});
+  CHECK(s.ended.at(fails).message == "the test says so");
+  REQUIRE(s.wants_plan());
+  s.plan();
+  CHECK_FALSE(s.ended.contains(goes_on));
+  CHECK(s.chunks[0] == 1);
+}
+
+TEST_CASE("a run whose plan was made for a device that is gone meanwhile is planned again", "[run][A13][E6]") {
+  planning_session s;
+  const uint64_t ticket = s.run(4);
+  s.plan(false); // the program
+  s.tell([&] { s.machine().lose_device(0, "the test took it"); });
+  s.plan();
+  CHECK(s.chunks[1] == 1);
+  const uint64_t lost = s.run(5);
+  s.tell([&] { s.machine().lose_device(1, "the test took it"); });
+  s.plan();
+  CHECK(s.ended.at(lost).code == errc::device_lost);
+  CHECK(s.ended.at(ticket).code == errc::device_lost);
+}
+
+TEST_CASE("a question for a plan is answered by the plan that runs use", "[run][E6]") {
+  planning_session s;
+  s.tell([&] { s.machine().ask_plan(7, {{"x", tensor(dtype::float32, {4})}}); });
+  s.plan();
+  REQUIRE(s.bound.at(7));
+  s.run(4);
+  CHECK(s.chunks[0] == 1);
+}
+
+TEST_CASE("a device that joins is used by runs that begin after that", "[run][E6]") {
+  planning_session s({.policy = placement_policy::round_robin, .fuse = false});
+  s.run(4);
+  s.plan();
+  s.tell([&] { s.machine().lose_device(0, "the test took it"); });
+  s.plan();
+  s.tell([&] { s.machine().add_device(planning_session::info_of(2)); });
+  s.tell([&] { s.machine().lose_device(1, "the test took it"); });
+  s.plan();
+  CHECK(s.chunks[2] == 1);
+}
