@@ -42,8 +42,8 @@ void session_machine::take_commands(std::vector<command>& into) {
 }
 
 void session_machine::answer(run_request& request, run_result result, failure why) {
-  if (!std::exchange(request.answered, true))
-    commands_.push_back(run_answer{request.ticket, std::move(result), std::move(why)});
+  expects(!std::exchange(request.answered, true), "a run was answered twice");
+  commands_.push_back(run_answer{request.ticket, std::move(result), std::move(why)});
 }
 
 void session_machine::start_run(const run_request_ptr& request) {
