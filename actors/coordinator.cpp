@@ -13,6 +13,25 @@ size_t device_of(const caf::actor_addr& actor, const std::vector<device_handle>&
   return static_cast<size_t>(found - devices.begin());
 }
 
+/// Calls the one of several functions that fits its argument best.
+template <class... Functions>
+struct overloaded : Functions... {
+  using Functions::operator()...;
+};
+template <class... Functions>
+overloaded(Functions...) -> overloaded<Functions...>;
+
+/// Opens the session's accounts with its devices' ledgers.
+ledger_accounts open_accounts(const std::vector<device_handle>& devices, const caf::actor_addr& session) {
+  ledger_accounts accounts;
+  for (const device_handle& d : devices)
+    accounts.push_back(d.memory->open([session] {
+      if (const auto actor = caf::actor_cast<coordinator_ref>(session))
+        caf::anon_send(actor, memory_changed{});
+    }));
+  return accounts;
+}
+
 } // namespace
 
 coordinator_ref::behavior_type coordinator_state::behavior(pointer self, coordinator_options options) {
@@ -26,7 +45,8 @@ coordinator_ref::behavior_type coordinator_state::behavior(pointer self, coordin
   }
   watches_.resize(infos.size());
   self->attach_functor([planner = options_.planner] { caf::anon_send_exit(planner, caf::exit_reason::kill); });
-  machine_ = std::make_unique<session_machine>(infos, options_.plans, options_.completion);
+  machine_ = std::make_unique<session_machine>(infos, open_accounts(options_.devices, self->address()), options_.plans,
+                                               options_.completion);
   self->set_down_handler([this](const caf::down_msg& down) {
     if (const size_t device = device_of(down.source, options_.devices); device < options_.devices.size())
       tell([&](session_machine& m) { m.lose_device(device, "its actor has ended"); });
@@ -57,6 +77,7 @@ coordinator_ref::behavior_type coordinator_state::behavior(pointer self, coordin
         tell([](session_machine&) {});
       },
       [this](tick) { on_tick(); },
+      [this](memory_changed) { tell([](session_machine& m) { m.on_memory_changed(); }); },
       [this](const continue_control& go_on) { tell([&](session_machine& m) { m.on(go_on); }); },
   };
 }
@@ -87,7 +108,10 @@ void coordinator_state::carry_out_all() {
     machine_->close();
   machine_->take_commands(commands_);
   for (command& c : commands_)
-    std::visit([&](auto& what) { this->carry_out(what); }, c);
+    std::visit(overloaded{[&](continue_control& next) { self_->send(self_, next); },
+                          [&](plan_wanted& job) { self_->send(options_.planner, std::move(job)); },
+                          [](give_memory_back& give) { give(); }, [&](auto& what) { this->carry_out(what); }},
+               c);
   if (ends)
     self_->quit();
 }
@@ -113,14 +137,6 @@ void coordinator_state::carry_out(run_answer& answer) {
   answer.result.stats.total_ms =
       std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - run->request->started).count();
   run->result.answer(std::move(answer.result));
-}
-
-void coordinator_state::carry_out(const continue_control& next) {
-  self_->send(self_, next);
-}
-
-void coordinator_state::carry_out(plan_wanted& job) {
-  self_->send(options_.planner, std::move(job));
 }
 
 void coordinator_state::carry_out(query_answer& answer) {

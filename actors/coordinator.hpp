@@ -33,8 +33,6 @@ private:
   void carry_out(device_order& order);
   void carry_out(const abandon_device& lost);
   void carry_out(run_answer& answer);
-  void carry_out(const continue_control& next);
-  void carry_out(plan_wanted& job);
   void carry_out(query_answer& answer);
 
   void start_run(const pending_run_ptr& run);

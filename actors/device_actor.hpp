@@ -30,6 +30,7 @@ struct device_handle {
   device_info info;
   device_ref actor;
   std::shared_ptr<device_health> health;
+  std::shared_ptr<device_ledger> memory;
 };
 
 /// Executions whose later chunks a device drops. Completions, and so failures, may come from any thread.

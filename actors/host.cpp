@@ -91,6 +91,7 @@ void host::open_devices(const engine_options& options) {
   if (devices_.empty())
     fail(errc::invalid_argument, "an engine needs at least one device");
   limit_memory(options.memory);
+  open_ledgers();
   use_profiles(options.profile_file);
 }
 
@@ -102,6 +103,11 @@ void host::limit_memory(const std::map<std::string, int64_t>& limits) {
       fail(errc::invalid_argument, "a memory limit names the device '{}', which is not open", limit.first);
     named->info.memory_bytes = std::min(named->info.memory_bytes, limit.second);
   }
+}
+
+void host::open_ledgers() {
+  for (device_handle& d : devices_)
+    d.memory = std::make_shared<device_ledger>(d.info.memory_bytes);
 }
 
 void host::use_profiles(const std::string& file) {

@@ -67,6 +67,7 @@ private:
   device_factory factory_of(const device_request& request, const engine_options& options) const;
   void open(device_factory make, threading where);
   void limit_memory(const std::map<std::string, int64_t>& limits);
+  void open_ledgers();
   void use_profiles(const std::string& file);
 
   caf::actor_system& system_;

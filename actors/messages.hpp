@@ -69,6 +69,9 @@ struct session_query_message {
 /// in flight. Not answered.
 struct close_session {};
 
+/// Sent by a device's ledger (`device_ledger`), from another session's thread. Not answered.
+struct memory_changed {};
+
 /// Sent by the coordinator to itself: looks for deadlines that have passed and devices that have fallen silent.
 struct tick {};
 
@@ -94,7 +97,8 @@ using plan_sink = caf::typed_actor<caf::reacts_to<planned>>;
 using coordinator_ref =
     completion_sink::extend<caf::reacts_to<planned>, caf::reacts_to<run>, caf::reacts_to<cancel_run>,
                             caf::reacts_to<plan_query_message>, caf::reacts_to<session_query_message>,
-                            caf::reacts_to<close_session>, caf::reacts_to<tick>, caf::reacts_to<continue_control>>;
+                            caf::reacts_to<close_session>, caf::reacts_to<tick>, caf::reacts_to<memory_changed>,
+                            caf::reacts_to<continue_control>>;
 
 } // namespace troupe::actors
 
@@ -119,5 +123,6 @@ CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::plan_query_message)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::session_query_message)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::close_session)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::tick)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::memory_changed)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::continue_control)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::device_stats)

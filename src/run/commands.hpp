@@ -3,6 +3,7 @@
 #pragma once
 
 #include "device/device.hpp"
+#include "run/device_ledger.hpp"
 #include "run/request.hpp"
 
 #include <functional>
@@ -89,7 +90,20 @@ struct query_answer {
   failure why;
 };
 
-using command = std::variant<device_order, abandon_device, run_answer, continue_control, plan_wanted, query_answer>;
+/// After the orders that free it: memory that other sessions may have.
+struct give_memory_back {
+  ledger_accounts accounts;
+  std::vector<int64_t> bytes; // by device
+
+  void operator()() const {
+    for (size_t d = 0; d < bytes.size(); ++d)
+      if (bytes[d] > 0)
+        accounts[d]->give_back(bytes[d]);
+  }
+};
+
+using command = std::variant<device_order, abandon_device, run_answer, continue_control, plan_wanted, query_answer,
+                             give_memory_back>;
 
 /// The answer to `plan_wanted`.
 struct planned {

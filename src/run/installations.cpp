@@ -5,32 +5,59 @@
 
 namespace troupe {
 
-installations::installations(std::vector<int64_t> limits, std::vector<command>& commands)
-    : limits_(std::move(limits)), commands_(commands), unanswered_(limits_.size()) {}
+installations::installations(ledger_accounts accounts, std::vector<command>& commands)
+    : accounts_(std::move(accounts)), commands_(commands), freed_(accounts_.size()), unanswered_(accounts_.size()) {}
 
-void installations::add_device(int64_t limit) {
-  limits_.push_back(limit);
+void installations::add_device(std::shared_ptr<ledger_account> account) {
+  accounts_.push_back(std::move(account));
+  freed_.push_back(0);
   unanswered_.emplace_back();
 }
 
-bool installations::has_room(const planned_model& planned, const bound_plan& bound) const {
+std::vector<int64_t> installations::needed_for(const bound_plan& bound, const planned_model& planned) const {
+  std::vector<int64_t> bytes(accounts_.size(), 0);
   const auto own = slots_.find(bound.layout->id);
   if (own != slots_.end() && !own->second.free.empty())
-    return true;
-  std::vector<int64_t> held(limits_.size(), 0);
-  std::set<const planned_model*> counted;
-  const auto add = [&](const planned_model& p, const arena_layout& layout, int64_t slots) {
-    const bool is_new = counted.insert(&p).second;
-    for (device_index d = 0; d < p.devices.size(); ++d)
-      held[p.devices[d]] += slots * slot_bytes(layout, d) + (is_new ? p.compiled->weight_bytes[d] : 0);
-  };
-  add(planned, *bound.layout, 1);
-  for (const auto& [id, slots] : slots_)
-    add(*slots.planned, *slots.layout, slots.count);
-  return std::equal(held.begin(), held.end(), limits_.begin(), std::less_equal<>());
+    return bytes;
+  const bool weights_there = planned_.contains(&planned);
+  for (device_index d = 0; d < planned.devices.size(); ++d)
+    bytes[planned.devices[d]] += slot_bytes(*bound.layout, d) + (weights_there ? 0 : planned.compiled->weight_bytes[d]);
+  return bytes;
 }
 
-uint32_t installations::take_slot(const bound_plan_ptr& bound, const planned_model_ptr& planned) {
+bool installations::take_memory(const std::vector<int64_t>& bytes) {
+  const auto take = [&](size_t d) {
+    const int64_t reused = std::min(bytes[d], freed_[d]);
+    const bool taken = bytes[d] == reused || accounts_[d]->take(bytes[d] - reused);
+    freed_[d] -= taken ? reused : 0;
+    return taken;
+  };
+  size_t d = 0;
+  while (d < bytes.size() && take(d))
+    ++d;
+  for (size_t other = 0; other < accounts_.size(); ++other)
+    if (other != d)
+      accounts_[other]->withdraw(); // what it waited for before may not be what is missing now
+  for (size_t taken = 0; d < bytes.size() && taken < d; ++taken)
+    freed_[taken] += bytes[taken];
+  return d == bytes.size();
+}
+
+std::optional<uint32_t> installations::take_slot(const bound_plan_ptr& bound, const planned_model_ptr& planned) {
+  if (!take_memory(needed_for(*bound, *planned)))
+    return std::nullopt;
+  return occupy(bound, planned);
+}
+
+uint32_t installations::take_slot_anyway(const bound_plan_ptr& bound, const planned_model_ptr& planned) {
+  const std::vector<int64_t> bytes = needed_for(*bound, *planned);
+  for (size_t d = 0; d < bytes.size(); ++d)
+    if (bytes[d] > 0)
+      accounts_[d]->take_anyway(bytes[d]);
+  return occupy(bound, planned);
+}
+
+uint32_t installations::occupy(const bound_plan_ptr& bound, const planned_model_ptr& planned) {
   const auto [it, is_new] = installed_.try_emplace(bound->id);
   installation& i = it->second;
   if (is_new) {
@@ -38,6 +65,7 @@ uint32_t installations::take_slot(const bound_plan_ptr& bound, const planned_mod
     install(i);
   }
   ++i.in_use;
+  i.last_use = ++uses_;
   slot_pool& slots = slots_.at(bound->layout->id);
   if (slots.free.empty())
     return slots.count++;
@@ -50,7 +78,8 @@ uint32_t installations::take_slot(const bound_plan_ptr& bound, const planned_mod
 
 void installations::install(installation& fresh) {
   slot_pool& slots = slots_[fresh.bound->layout->id];
-  ++slots.installations;
+  if (++slots.installations == 1)
+    ++planned_[fresh.planned.get()];
   slots.layout = fresh.bound->layout;
   slots.planned = fresh.planned;
   for (device_index d = 0; d < fresh.planned->devices.size(); ++d)
@@ -80,6 +109,8 @@ std::vector<uint64_t> installations::idle(uint64_t wanted) const {
   for (const auto& [id, i] : installed_)
     if (i.in_use == 0 && id != wanted)
       ids.push_back(id);
+  std::sort(ids.begin(), ids.end(),
+            [&](uint64_t a, uint64_t b) { return installed_.at(a).last_use < installed_.at(b).last_use; });
   return ids;
 }
 
@@ -106,9 +137,43 @@ void installations::retire(uint64_t bound_plan) {
     if (planned.used[d])
       commands_.push_back(device_order{planned.devices[d], retire_plan{bound_plan}});
   const auto slots = slots_.find(found->second.bound->layout->id);
-  if (--slots->second.installations == 0)
+  if (--slots->second.installations == 0) {
+    forget(slots->second);
     slots_.erase(slots);
+  }
   installed_.erase(found);
+}
+
+void installations::forget(const slot_pool& slots) {
+  const auto weights = planned_.find(slots.planned.get());
+  const bool last = --weights->second == 0;
+  if (last)
+    planned_.erase(weights);
+  const planned_model& p = *slots.planned;
+  for (device_index d = 0; d < p.devices.size(); ++d)
+    freed_[p.devices[d]] += slots.count * slot_bytes(*slots.layout, d) + (last ? p.compiled->weight_bytes[d] : 0);
+}
+
+bool installations::waits() const {
+  return std::any_of(accounts_.begin(), accounts_.end(), [](const auto& a) { return a->waits(); });
+}
+
+void installations::withdraw() {
+  for (const auto& a : accounts_)
+    a->withdraw();
+}
+
+bool installations::others_lack() const {
+  for (size_t d = 0; d < accounts_.size(); ++d)
+    if (accounts_[d]->missing_elsewhere().value_or(0) > freed_[d])
+      return true;
+  return false;
+}
+
+void installations::give_back() {
+  if (std::all_of(freed_.begin(), freed_.end(), [](int64_t bytes) { return bytes == 0; }))
+    return;
+  commands_.push_back(give_memory_back{accounts_, std::exchange(freed_, std::vector<int64_t>(accounts_.size()))});
 }
 
 } // namespace troupe

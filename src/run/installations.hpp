@@ -4,6 +4,7 @@
 #pragma once
 
 #include "run/commands.hpp"
+#include "run/device_ledger.hpp"
 #include "run/session_plans.hpp"
 
 #include <unordered_map>
@@ -16,23 +17,23 @@ struct installation {
   planned_model_ptr planned;
   uint32_t in_use = 0; // executions that run it
   bool evicted = false;
-  run_time started;     // by the steady clock, for statistics
-  uint32_t pending = 0; // devices that have not answered
+  uint64_t last_use = 0; // grows with each use
+  run_time started;      // by the steady clock, for statistics
+  uint32_t pending = 0;  // devices that have not answered
 };
 
 class installations {
 public:
-  /// `limits`: bytes that plans may use, by device of the session. Orders are added to `commands`.
-  installations(std::vector<int64_t> limits, std::vector<command>& commands);
+  /// `accounts`: with the ledgers of the session's devices. Orders are added to `commands`.
+  installations(ledger_accounts accounts, std::vector<command>& commands);
 
-  void add_device(int64_t limit);
+  void add_device(std::shared_ptr<ledger_account> account);
 
-  /// Returns whether an execution of `bound` finds room: a slot that is free, or one more within every device's limit beside what is
-  /// there.
-  bool has_room(const planned_model& planned, const bound_plan& bound) const;
-
-  /// Installs `bound` where it is not installed, and takes an arena slot for an execution of it.
-  uint32_t take_slot(const bound_plan_ptr& bound, const planned_model_ptr& planned);
+  /// Installs `bound` where it is not installed, and takes an arena slot for an execution of it: one that is free, or one more. Returns
+  /// nullopt if there is no memory for it: see `waits`.
+  std::optional<uint32_t> take_slot(const bound_plan_ptr& bound, const planned_model_ptr& planned);
+  /// The same, whatever the devices' limits.
+  uint32_t take_slot_anyway(const bound_plan_ptr& bound, const planned_model_ptr& planned);
   /// Gives a slot back. A bound plan that was evicted goes with its last execution.
   void leave(uint64_t bound_plan, uint32_t slot);
 
@@ -43,11 +44,21 @@ public:
   /// Expects no answers of a device any more.
   void forget_device(size_t device) { unanswered_[device].clear(); }
 
-  /// Returns the bound plans that nobody runs, `wanted` aside.
+  /// Returns the bound plans that nobody runs, `wanted` aside, least recently used first.
   std::vector<uint64_t> idle(uint64_t wanted = 0) const;
   /// Retires bound plans that have left the cache, those in use when nobody runs them any more.
   void evict(std::span<const uint64_t> bound_plans);
   void retire_all();
+
+  // -- memory that other sessions want, or have
+
+  /// Returns whether a device's memory is waited for that other sessions hold.
+  bool waits() const;
+  void withdraw();
+  /// Returns whether another session waits for memory that is held here, beyond what has been freed.
+  bool others_lack() const;
+  /// Adds the command that gives back what has been freed since the last call, if there is any.
+  void give_back();
 
 private:
   /// Arena slots of a layout, for the executions of all its bound plans.
@@ -59,14 +70,23 @@ private:
     planned_model_ptr planned;
   };
 
+  /// Returns the bytes that one more execution of `bound` takes, by device of the session.
+  std::vector<int64_t> needed_for(const bound_plan& bound, const planned_model& planned) const;
+  bool take_memory(const std::vector<int64_t>& bytes);
+  uint32_t occupy(const bound_plan_ptr& bound, const planned_model_ptr& planned);
   void install(installation& fresh);
   void retire(uint64_t bound_plan);
+  /// Counts what a layout's slots held as freed, and the weights with its plan's last.
+  void forget(const slot_pool& slots);
 
-  std::vector<int64_t> limits_;
+  ledger_accounts accounts_;
   std::vector<command>& commands_;
-  std::unordered_map<uint64_t, installation> installed_; // by bound plan id
-  std::unordered_map<uint64_t, slot_pool> slots_;        // by layout id
-  std::vector<std::vector<uint64_t>> unanswered_;        // by device: bound plans
+  std::unordered_map<uint64_t, installation> installed_;     // by bound plan id
+  std::unordered_map<uint64_t, slot_pool> slots_;            // by layout id
+  std::unordered_map<const planned_model*, size_t> planned_; // layouts of each plan: its weights are there
+  std::vector<int64_t> freed_;                               // by device: not yet given back
+  uint64_t uses_ = 0;
+  std::vector<std::vector<uint64_t>> unanswered_; // by device: bound plans
 };
 
 } // namespace troupe

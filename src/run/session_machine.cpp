@@ -5,14 +5,6 @@
 namespace troupe {
 namespace {
 
-std::vector<int64_t> memory_limits(const std::vector<device_info>& devices) {
-  std::vector<int64_t> limits;
-  limits.reserve(devices.size());
-  for (const device_info& d : devices)
-    limits.push_back(d.memory_bytes);
-  return limits;
-}
-
 /// Throws if an input is given twice. Later it may be there twice: host copies are kept beside.
 void check_given_once(const run_request& request) {
   for (const auto& [input, value] : request.options.device_inputs)
@@ -22,21 +14,22 @@ void check_given_once(const run_request& request) {
 
 } // namespace
 
-session_machine::session_machine(const std::vector<device_info>& devices, std::shared_ptr<session_plans> plans,
-                                 completion_mode completion)
-    : plans_(std::move(plans)), completion_(completion), installed_(memory_limits(devices), commands_) {
+session_machine::session_machine(const std::vector<device_info>& devices, ledger_accounts accounts,
+                                 std::shared_ptr<session_plans> plans, completion_mode completion)
+    : plans_(std::move(plans)), completion_(completion), installed_(std::move(accounts), commands_) {
   for (const device_info& d : devices)
     devices_.push_back({.name = d.name, .lost_because = {}});
 }
 
-void session_machine::add_device(const device_info& device) {
+void session_machine::add_device(const device_info& device, std::shared_ptr<ledger_account> account) {
   devices_.push_back({.name = device.name, .lost_because = {}});
-  installed_.add_device(device.memory_bytes);
+  installed_.add_device(std::move(account));
   plans_->add_device(device);
   retire_evicted();
 }
 
 void session_machine::take_commands(std::vector<command>& into) {
+  share_memory();
   into.clear();
   into.swap(commands_);
 }
@@ -55,10 +48,10 @@ void session_machine::start_run(const run_request_ptr& request) {
   });
   if (why.failed())
     return answer(*request, {}, why);
-  if (waiting_.empty())
+  if (waiting_.empty() && !installed_.others_lack())
     start_attempt(request);
   else
-    waiting_.push_back(request); // a small run does not pass a large one for ever
+    waiting_.push_back(request); // a small run does not pass a large one for ever, of this session or another
 }
 
 void session_machine::start_attempt(const run_request_ptr& request, const plan_outcome& made) {
@@ -102,9 +95,10 @@ void session_machine::start_segment(execution& e, uint32_t segment, const plan_o
     return start_over_spilled(e, why);
   }
   retire_evicted();
-  if (!reserve(e, *bound))
+  const auto slot = take_slot(e, bound);
+  if (!slot)
     return;
-  e.start(bound, installed_.take_slot(bound, e.planned()));
+  e.start(bound, *slot);
   dispatch(e);
   advance(e); // where everything is known already
 }

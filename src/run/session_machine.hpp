@@ -28,9 +28,10 @@ namespace troupe {
 
 class session_machine {
 public:
-  /// `devices` are those of the engine, in the order in which plans and events number them. The machine becomes the only user of `plans`.
-  session_machine(const std::vector<device_info>& devices, std::shared_ptr<session_plans> plans,
-                  completion_mode completion);
+  /// `devices` are those of the engine, in the order in which plans and events number them, each with an account whose listener leads
+  /// to `on_memory_changed`. The machine becomes the only user of `plans`.
+  session_machine(const std::vector<device_info>& devices, ledger_accounts accounts,
+                  std::shared_ptr<session_plans> plans, completion_mode completion);
 
   // -- what happens; `set_time` before a run starts and before `tick`
 
@@ -48,20 +49,24 @@ public:
   /// Takes a device out for good; its runs start over on those left.
   void lose_device(size_t device, const std::string& why);
   /// Adds a device after the others; runs that begin from now on may use it.
-  void add_device(const device_info& device);
+  void add_device(const device_info& device, std::shared_ptr<ledger_account> account);
+  /// Another session waits for memory, or gives some back.
+  void on_memory_changed();
   /// Ends runs whose deadline has come.
   void tick();
   /// Retires all plans; no run may be in flight.
   void close() { installed_.retire_all(); }
 
-  /// Swaps `into` with the commands since the last call; its old content is dropped.
+  /// Swaps `into` with the commands since the last call; its old content is dropped. To be called after each event.
   void take_commands(std::vector<command>& into);
 
   // -- what a shell asks
 
   session_stats stats() const { return plans_->stats(); }
   /// Returns whether no run is in flight.
-  bool idle() const { return executions_.empty() && fetching_.empty() && runs_that_wait_for_plans().empty(); }
+  bool idle() const {
+    return executions_.empty() && fetching_.empty() && waiting_.empty() && runs_that_wait_for_plans().empty();
+  }
   /// Returns whether the device owes an answer.
   bool has_work(size_t device) const;
   /// Returns the earliest deadline of a run in flight.
@@ -165,9 +170,13 @@ private:
   size_t device_called(const std::string& name) const;
 
   // -- memory (session_memory.cpp)
-  /// Keeps to the devices' limits: if an execution of `bound` needs memory that is not there, lets go of bound plans that nobody
-  /// runs; if that is not enough and other runs are in flight, lets the execution's run wait. Returns whether it goes on.
-  bool reserve(const execution& e, const bound_plan& bound);
+  /// Returns an arena slot for an execution of `bound`, on which devices have it from now on. If there is no memory for it: lets go of
+  /// bound plans that nobody runs; if that is not enough and other runs, or sessions, hold what is missing, lets the run wait and
+  /// returns nullopt.
+  std::optional<uint32_t> take_slot(const execution& e, const bound_plan_ptr& bound);
+  /// Lets go of bound plans that nobody runs, least recently used first, while other sessions lack memory; gives back what is freed.
+  void share_memory();
+  void wait(const run_request_ptr& request);
   /// If a device lacked memory for its part of a bound plan: lets go of bound plans that nobody runs, or, if that was not it, plans
   /// with less memory; starts the bound plan's executions over. Returns whether that was the failure.
   bool make_room(size_t device, const bound_plan_ptr& bound, const failure& why);
@@ -182,7 +191,7 @@ private:
   /// Ends a run that waits for memory; returns whether it does. Those after it may have room where it had none.
   bool end_waiting(uint64_t ticket, const failure& why);
   /// Starts the runs that wait for memory again, the first first, until one has to wait. `ended` is the run of an execution that has
-  /// left the book, or null: if it waits itself, for what others hold, it goes on waiting for them.
+  /// left the book, or null: if it waits itself, for what others hold, it goes on waiting for them. None while other sessions lack memory.
   void resume_waiting(const run_request_ptr& ended);
   void retire_evicted() { installed_.evict(plans_->take_evicted()); }
 

@@ -2,6 +2,7 @@
 #include "run/session_machine.hpp"
 
 #include <algorithm>
+#include <array>
 
 namespace troupe {
 namespace {
@@ -11,13 +12,39 @@ constexpr int max_shortages = 8;
 
 } // namespace
 
-bool session_machine::reserve(const execution& e, const bound_plan& bound) {
-  if (installed_.has_room(*e.planned(), bound))
-    return true;
-  plans_->forget_bound_plans(installed_.idle(bound.id));
-  retire_evicted();
-  // If nobody else could give back any, the device has the last word.
-  return installed_.has_room(*e.planned(), bound) || !wait_for_memory(e);
+std::optional<uint32_t> session_machine::take_slot(const execution& e, const bound_plan_ptr& bound) {
+  auto slot = installed_.take_slot(bound, e.planned());
+  for (uint64_t idle : installed_.idle(bound->id)) {
+    if (slot)
+      break;
+    plans_->forget_bound_plans(std::array{idle});
+    retire_evicted();
+    slot = installed_.take_slot(bound, e.planned());
+  }
+  if (slot)
+    return slot;
+  const auto request = run_request_ptr(e.request()); // the execution ends here, if it waits
+  if (!others_in_flight(request) && !installed_.waits())
+    return installed_.take_slot_anyway(bound, e.planned()); // nobody could give back any: the device has the last word
+  wait(request);
+  return std::nullopt;
+}
+
+void session_machine::share_memory() {
+  if (waiting_.empty())
+    installed_.withdraw();
+  while (installed_.others_lack()) {
+    const std::vector<uint64_t> idle = installed_.idle();
+    if (idle.empty())
+      break; // the rest when it has ended
+    plans_->forget_bound_plans(std::array{idle.front()});
+    retire_evicted();
+  }
+  installed_.give_back();
+}
+
+void session_machine::on_memory_changed() {
+  resume_waiting(nullptr);
 }
 
 bool session_machine::make_room(size_t device, const bound_plan_ptr& bound, const failure& why) {
@@ -67,9 +94,13 @@ bool session_machine::wait_for_memory(const execution& e) {
   const auto request = run_request_ptr(e.request());
   if (!others_in_flight(request))
     return false;
+  wait(request);
+  return true;
+}
+
+void session_machine::wait(const run_request_ptr& request) {
   end_all(request);
   waiting_.push_back(request);
-  return true;
 }
 
 bool session_machine::others_in_flight(const run_request_ptr& request) const {
@@ -78,6 +109,8 @@ bool session_machine::others_in_flight(const run_request_ptr& request) const {
 }
 
 void session_machine::resume_waiting(const run_request_ptr& ended) {
+  if (installed_.others_lack())
+    return; // they are first
   const std::vector<run_request_ptr> queue = std::exchange(waiting_, {});
   auto next = queue.begin();
   for (bool waits = false; next != queue.end() && !waits; ++next)

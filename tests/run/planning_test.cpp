@@ -14,11 +14,17 @@ public:
   explicit planning_session(const session_options& options = {}) {
     const std::vector<device_info> devices{info_of(0), info_of(1)};
     auto plans = std::make_shared<session_plans>(make_model(chain(3, {dim::symbol("n")}), options, 0), devices);
-    machine_ = std::make_unique<session_machine>(devices, std::move(plans), completion_mode::device);
+    ledger_accounts accounts{account_of(devices[0]), account_of(devices[1])};
+    machine_ =
+        std::make_unique<session_machine>(devices, std::move(accounts), std::move(plans), completion_mode::device);
   }
 
   static device_info info_of(size_t device) {
     return {.name = fmt::format("d{}", device), .kind = device_kind::null, .memory_bytes = int64_t{1} << 40};
+  }
+
+  static std::shared_ptr<ledger_account> account_of(const device_info& device) {
+    return std::make_shared<device_ledger>(device.memory_bytes)->open([] {});
   }
 
   /// Starts a run with `n` elements; returns its ticket.
@@ -165,7 +171,8 @@ TEST_CASE("a device that joins is used by runs that begin after that", "[run][E6
   s.plan();
   s.tell([&] { s.machine().lose_device(0, "the test took it"); });
   s.plan();
-  s.tell([&] { s.machine().add_device(planning_session::info_of(2)); });
+  const device_info joined = planning_session::info_of(2);
+  s.tell([&] { s.machine().add_device(joined, planning_session::account_of(joined)); });
   s.tell([&] { s.machine().lose_device(1, "the test took it"); });
   s.plan();
   CHECK(s.chunks[2] == 1);

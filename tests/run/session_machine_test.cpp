@@ -25,17 +25,18 @@ tensor zeros(dtype type, const shape& dims) {
   return t;
 }
 
-/// Devices that answer in their order, when the dice say so, mostly well; callers that start runs and give up; time that passes.
+/// One session or two over the same devices, which answer in their order, when the dice say so, mostly well; callers that start runs and
+/// give up; time that passes.
 class world {
 public:
-  world(const trial& t, uint32_t seed) : trial_(t), random_(seed), queues_(3), lost_(3, false) {
+  world(const trial& t, uint32_t seed) : trial_(t), random_(seed) {
     // A few arena slots: runs wait for memory, and plans spill.
     memory_ = chance(0.3) ? 1500 : chance(0.5) ? 6000 : int64_t{1} << 40;
-    std::vector<device_info> infos;
-    for (size_t d = 0; d < queues_.size(); ++d)
-      infos.push_back(info_of(d));
-    auto plans = std::make_shared<session_plans>(make_model(t.model, t.options, 0), infos);
-    machine_ = std::make_unique<session_machine>(infos, std::move(plans), completion_mode::device);
+    for (size_t d = 0; d < 3; ++d)
+      devices_.push_back({.ledger = std::make_shared<device_ledger>(memory_)});
+    sessions_.resize(chance(0.5) ? 2 : 1);
+    for (size_t s = 0; s < sessions_.size(); ++s)
+      open(s);
   }
 
   /// Lets `count` things happen, then everything that is still to come.
@@ -43,14 +44,17 @@ public:
     for (int i = 0; i < count; ++i)
       happen();
     calm_ = true;
-    for (;;) {
-      const bool answered = answer_one(), made = plan();
-      if (!answered && !made && going_on_.empty())
-        break;
-      go_on();
+    for (bool busy = true; busy;) {
+      busy = answer_one();
+      for (size_t s = 0; s < sessions_.size(); ++s) {
+        const bool planned = plan(s), went_on = go_on(s), looked = look(s); // each of them
+        busy = busy || planned || went_on || looked;
+      }
     }
-    CHECK(machine_->idle());
-    CHECK_FALSE(machine_->next_deadline());
+    for (const session& s : sessions_) {
+      CHECK(s.machine->idle());
+      CHECK_FALSE(s.machine->next_deadline());
+    }
     for (const auto& [ticket, answers] : answers_)
       CHECK(answers == 1);
   }
@@ -59,33 +63,72 @@ public:
   size_t right() const { return right_; }
 
 private:
+  struct session {
+    std::unique_ptr<session_machine> machine;
+    std::optional<plan_wanted> wanted;
+    std::deque<continue_control> going_on;
+    bool told = false; // that memory has changed
+  };
+  struct order {
+    size_t session = 0;
+    std::variant<install_plan, chunk_work> what;
+  };
+  struct device_queue {
+    std::shared_ptr<device_ledger> ledger;
+    std::deque<order> orders;
+    bool lost = false;
+  };
+
   bool chance(double p) { return std::uniform_real_distribution<>()(random_) < p; }
   size_t below(size_t n) { return std::uniform_int_distribution<size_t>(0, n - 1)(random_); }
 
+  void open(size_t s) {
+    std::vector<device_info> infos;
+    ledger_accounts accounts;
+    for (size_t d = 0; d < devices_.size(); ++d) {
+      infos.push_back(info_of(d));
+      accounts.push_back(account_of(s, d));
+    }
+    auto plans = std::make_shared<session_plans>(make_model(trial_.model, trial_.options, 0), infos);
+    sessions_[s].machine =
+        std::make_unique<session_machine>(infos, std::move(accounts), std::move(plans), completion_mode::device);
+  }
+
+  device_info info_of(size_t device) const {
+    return {.name = fmt::format("d{}", device), .kind = device_kind::null, .memory_bytes = memory_};
+  }
+
+  std::shared_ptr<ledger_account> account_of(size_t s, size_t device) {
+    return devices_[device].ledger->open([this, s] { sessions_[s].told = true; });
+  }
+
   void happen() {
     now_ += std::chrono::milliseconds(below(3));
+    const size_t s = below(sessions_.size());
+    session_machine& machine = *sessions_[s].machine;
     const double what = std::uniform_real_distribution<>()(random_);
     if (what < 0.15)
-      start();
+      start(s);
     else if (what < 0.2 && !answers_.empty())
-      tell([&] {
-        machine_->cancel(std::next(answers_.begin(), static_cast<ptrdiff_t>(below(answers_.size())))->first);
-      });
+      tell(s,
+           [&] { machine.cancel(std::next(answers_.begin(), static_cast<ptrdiff_t>(below(answers_.size())))->first); });
     else if (what < 0.21)
-      lose(below(lost_.size()));
-    else if (what < 0.25)
-      tell([&] { machine_->tick(); });
-    else if (what < 0.35)
-      go_on();
-    else if (what < 0.45)
-      plan();
-    else if (what < 0.452)
+      lose(s, below(devices_.size()));
+    else if (what < 0.212)
       join();
+    else if (what < 0.25)
+      tell(s, [&] { machine.tick(); });
+    else if (what < 0.35)
+      go_on(s);
+    else if (what < 0.45)
+      plan(s);
+    else if (what < 0.5)
+      look(s);
     else
       answer_one();
   }
 
-  void start() {
+  void start(size_t s) {
     run_options options;
     options.timeout = std::chrono::milliseconds(chance(0.2) ? 5 : 0);
     named_tensors inputs = trial_.inputs[below(trial_.inputs.size())];
@@ -94,65 +137,71 @@ private:
     const auto request = std::make_shared<run_request>(std::move(inputs), options);
     answers_[request->ticket] = 0;
     if (chance(0.1))
-      tell([&] { machine_->ask_plan(request->ticket, request->inputs); });
+      tell(s, [&] { sessions_[s].machine->ask_plan(request->ticket, request->inputs); });
     else
-      tell([&] { machine_->start_run(request); });
+      tell(s, [&] { sessions_[s].machine->start_run(request); });
   }
 
-  void lose(size_t device) {
-    if (!lost_[device])
-      tell([&] { machine_->lose_device(device, "the test took it"); });
-  }
-
-  void go_on() {
-    if (going_on_.empty())
-      return;
-    const continue_control next = going_on_.front();
-    going_on_.pop_front();
-    tell([&] { machine_->on(next); });
-  }
-
-  /// Makes what the machine wants planned; returns whether there was anything.
-  bool plan() {
-    if (!wanted_)
-      return false;
-    const plan_wanted job = *std::exchange(wanted_, std::nullopt);
-    planned made{job.job, capture(job.make)};
-    if (!calm_ && chance(0.02))
-      made.why = {errc::out_of_memory, "the test says so"};
-    tell([&] { machine_->on(made); });
-    if (!calm_ && chance(0.05))
-      tell([&] { machine_->on(made); }); // once more, which says nothing
-    return true;
+  void lose(size_t s, size_t device) {
+    tell(s, [&] { sessions_[s].machine->lose_device(device, "the test took it"); });
   }
 
   void join() {
-    if (queues_.size() == 5)
+    if (devices_.size() == 5)
       return;
-    tell([&] { machine_->add_device(info_of(queues_.size())); });
-    queues_.emplace_back();
-    lost_.push_back(false);
+    devices_.push_back({.ledger = std::make_shared<device_ledger>(memory_)});
+    const size_t device = devices_.size() - 1;
+    for (size_t s = 0; s < sessions_.size(); ++s)
+      tell(s, [&] { sessions_[s].machine->add_device(info_of(device), account_of(s, device)); });
   }
 
-  device_info info_of(size_t device) const {
-    return {.name = fmt::format("d{}", device), .kind = device_kind::null, .memory_bytes = memory_};
+  bool go_on(size_t s) {
+    auto& going_on = sessions_[s].going_on;
+    if (going_on.empty())
+      return false;
+    const continue_control next = going_on.front();
+    going_on.pop_front();
+    tell(s, [&] { sessions_[s].machine->on(next); });
+    return true;
+  }
+
+  /// Lets a session hear that memory has changed; returns whether it had not yet.
+  bool look(size_t s) {
+    if (!std::exchange(sessions_[s].told, false))
+      return false;
+    tell(s, [&] { sessions_[s].machine->on_memory_changed(); });
+    return true;
+  }
+
+  /// Makes what the machine wants planned; returns whether there was anything.
+  bool plan(size_t s) {
+    if (!sessions_[s].wanted)
+      return false;
+    const plan_wanted job = *std::exchange(sessions_[s].wanted, std::nullopt);
+    planned made{job.job, capture(job.make)};
+    if (!calm_ && chance(0.02))
+      made.why = {errc::out_of_memory, "the test says so"};
+    tell(s, [&] { sessions_[s].machine->on(made); });
+    if (!calm_ && chance(0.05))
+      tell(s, [&] { sessions_[s].machine->on(made); }); // once more, which says nothing
+    return true;
   }
 
   /// Lets a device answer its oldest order; returns whether there was one.
   bool answer_one() {
     std::vector<size_t> busy;
-    for (size_t d = 0; d < queues_.size(); ++d)
-      if (!queues_[d].empty())
+    for (size_t d = 0; d < devices_.size(); ++d)
+      if (!devices_[d].orders.empty())
         busy.push_back(d);
     if (busy.empty())
       return false;
     const size_t device = busy[below(busy.size())];
-    auto order = std::move(queues_[device].front());
-    queues_[device].pop_front();
-    if (const auto* plan = std::get_if<install_plan>(&order))
-      answer(device, *plan);
+    order oldest = std::move(devices_[device].orders.front());
+    devices_[device].orders.pop_front();
+    if (const auto* plan = std::get_if<install_plan>(&oldest.what))
+      answer(oldest.session, device, *plan);
     else
-      answer(std::get<chunk_work>(order));
+      answer(oldest.session, std::get<chunk_work>(oldest.what));
     return true;
   }
 
@@ -163,12 +212,12 @@ private:
     return {std::data(bad)[below(bad.size())], "the test says so"};
   }
 
-  void answer(size_t device, const install_plan& order) {
+  void answer(size_t s, size_t device, const install_plan& order) {
     plan_installed answer{order.bound->id, order.self, ending({errc::out_of_memory, errc::unsupported, errc::io})};
-    tell([&] { machine_->on(device, answer); });
+    tell(s, [&] { sessions_[s].machine->on(device, answer); });
   }
 
-  void answer(chunk_work& work) {
+  void answer(size_t s, chunk_work& work) {
     const failure why = ending({errc::out_of_memory, errc::device_failed, errc::device_lost});
     chunk_ended ended{work.execution, work.chunk, {.code = why.code, .message = why.message}};
     if (work.stop->load())
@@ -177,58 +226,59 @@ private:
     if (ended.result.ok())
       for (value_id v : bound.source->chunks[work.chunk].downloads)
         ended.result.downloads.push_back(zeros(bound.source->program->values[v].type, bound.dims[v]));
-    tell([&] { machine_->on(ended); });
+    tell(s, [&] { sessions_[s].machine->on(ended); });
     if (chance(0.02) && !calm_)
-      tell([&] { machine_->on(ended); }); // once more, which says nothing
+      tell(s, [&] { sessions_[s].machine->on(ended); }); // once more, which says nothing
   }
 
   template <class Event>
-  void tell(Event&& event) {
-    machine_->set_time(now_);
+  void tell(size_t s, Event&& event) {
+    sessions_[s].machine->set_time(now_);
     event();
     std::vector<command> commands;
-    machine_->take_commands(commands);
+    sessions_[s].machine->take_commands(commands);
     for (command& c : commands)
-      std::visit([&](auto& what) { take(what); }, c);
+      std::visit([&](auto& what) { take(s, what); }, c);
   }
 
-  void take(device_order& order) {
-    if (lost_[order.device])
+  void take(size_t s, device_order& order) {
+    device_queue& device = devices_[order.device];
+    if (device.lost)
       return;
-    auto& queue = queues_[order.device];
     if (auto* plan = std::get_if<install_plan>(&order.what)) {
       bound_[plan->bound->id] = plan->bound;
-      queue.emplace_back(*plan);
+      device.orders.push_back({s, *plan});
     } else if (auto* chunks = std::get_if<run_chunks>(&order.what)) {
       for (chunk_work& work : chunks->works)
-        queue.emplace_back(std::move(work));
+        device.orders.push_back({s, std::move(work)});
     }
   }
-  void take(const abandon_device& a) {
-    lost_[a.device] = true;
-    queues_[a.device].clear();
+  void take(size_t s, const abandon_device& a) {
+    devices_[a.device].lost = true;
+    devices_[a.device].orders.clear();
+    for (size_t other = 0; other < sessions_.size(); ++other)
+      if (other != s)
+        lose(other, a.device);
   }
-  void take(const run_answer& a) {
+  void take(size_t, const run_answer& a) {
     ++answers_.at(a.ticket);
     right_ += !a.why.failed();
     CHECK(a.why.failed() == a.result.outputs.empty());
     CHECK(a.why.code != (a.why.failed() ? errc::internal : errc::io));
   }
-  void take(const continue_control& c) { going_on_.push_back(c); }
-  void take(const plan_wanted& job) {
-    CHECK_FALSE(wanted_);
-    wanted_ = job;
+  void take(size_t s, const continue_control& c) { sessions_[s].going_on.push_back(c); }
+  void take(size_t s, const plan_wanted& job) {
+    CHECK_FALSE(sessions_[s].wanted);
+    sessions_[s].wanted = job;
   }
-  void take(const query_answer& a) { ++answers_.at(a.query); }
+  void take(size_t, const query_answer& a) { ++answers_.at(a.query); }
+  void take(size_t, const give_memory_back& give) { give(); }
 
   const trial& trial_;
   std::minstd_rand random_;
-  std::unique_ptr<session_machine> machine_;
-  std::vector<std::deque<std::variant<install_plan, chunk_work>>> queues_; // by device
-  std::vector<bool> lost_;
-  std::deque<continue_control> going_on_;
-  std::optional<plan_wanted> wanted_;
   int64_t memory_ = 0; // of each device
+  std::vector<device_queue> devices_;
+  std::vector<session> sessions_;
   std::map<uint64_t, bound_plan_ptr> bound_;
   std::map<uint64_t, int> answers_; // by ticket
   run_time now_{};

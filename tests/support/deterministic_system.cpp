@@ -10,29 +10,45 @@ deterministic_session::deterministic_session(graph source, size_t device_count, 
     : logs_(device_count) {
   config_.set("scheduler.policy", caf::atom("testing"));
   system_ = std::make_unique<caf::actor_system>(config_);
-  std::vector<device_info> infos;
   for (size_t d = 0; d < device_count; ++d) {
-    infos.push_back({.name = "d" + std::to_string(d), .kind = device_kind::null, .memory_bytes = memory_bytes});
-    devices_.push_back({infos.back(), system_->spawn(scripted_device, &logs_[d]), std::make_shared<device_health>()});
+    const device_info info{.name = "d" + std::to_string(d), .kind = device_kind::null, .memory_bytes = memory_bytes};
+    devices_.push_back({info, system_->spawn(scripted_device, &logs_[d]), std::make_shared<device_health>(),
+                        std::make_shared<device_ledger>(memory_bytes)});
   }
+  coordinator_ = open_session(std::move(source), options, device_timeout, completion);
+}
+
+coordinator_ref deterministic_session::open_session(graph source, const session_options& options,
+                                                    std::chrono::milliseconds device_timeout,
+                                                    completion_mode completion) {
+  std::vector<device_info> infos;
+  for (const device_handle& d : devices_)
+    infos.push_back(d.info);
   auto plans = std::make_shared<session_plans>(make_model(std::move(source), options, 0), infos);
   coordinator_options with{devices_, std::move(plans), system_->spawn(actors::planner), completion, device_timeout};
-  coordinator_ = system_->spawn(actors::coordinator, std::move(with));
+  coordinators_.push_back(system_->spawn(actors::coordinator, std::move(with)));
   settle();
+  return coordinators_.back();
 }
 
 deterministic_session::~deterministic_session() {
-  caf::anon_send_exit(coordinator_, caf::exit_reason::user_shutdown);
+  for (const coordinator_ref& session : coordinators_)
+    caf::anon_send_exit(session, caf::exit_reason::user_shutdown);
   for (const device_handle& d : devices_)
     caf::anon_send_exit(d.actor, caf::exit_reason::user_shutdown);
   settle();
 }
 
 std::future<run_result> deterministic_session::run(named_tensors inputs, const run_options& options) {
+  return run_in(coordinator_, std::move(inputs), options);
+}
+
+std::future<run_result> deterministic_session::run_in(const coordinator_ref& session, named_tensors inputs,
+                                                      const run_options& options) {
   auto pending = std::make_shared<pending_run>(std::move(inputs), options);
   last_ticket_ = pending->request->ticket;
   auto future = pending->result.future();
-  caf::anon_send(coordinator_, actors::run{std::move(pending)});
+  caf::anon_send(session, actors::run{std::move(pending)});
   return future;
 }
 
@@ -80,7 +96,8 @@ void deterministic_session::complete_all() {
 }
 
 void deterministic_session::send(chunk_ended message) {
-  caf::anon_send(coordinator_, std::move(message));
+  for (const coordinator_ref& session : coordinators_) // the others have no such execution
+    caf::anon_send(session, message);
   settle();
 }
 

@@ -51,7 +51,7 @@ inline actors::device_ref::behavior_type scripted_device(actors::device_ref::poi
   };
 }
 
-/// One session's coordinator over scripted devices "d0", "d1" ….
+/// A session's coordinator, or several, over scripted devices "d0", "d1" ….
 class deterministic_session {
 public:
   deterministic_session(graph model, size_t device_count, const session_options& options = {},
@@ -59,8 +59,15 @@ public:
                         completion_mode completion = completion_mode::device, int64_t memory_bytes = int64_t{1} << 40);
   ~deterministic_session();
 
+  /// Opens another session over the same devices.
+  actors::coordinator_ref open_session(graph model, const session_options& options = {},
+                                       std::chrono::milliseconds device_timeout = std::chrono::milliseconds(0),
+                                       completion_mode completion = completion_mode::device);
+
   /// Starts a run; nothing has happened yet.
   std::future<run_result> run(named_tensors inputs, const run_options& options = {});
+  std::future<run_result> run_in(const actors::coordinator_ref& session, named_tensors inputs,
+                                 const run_options& options = {});
   /// Lets every actor work off its mailbox; time stands still.
   void settle();
   void advance(std::chrono::milliseconds time);
@@ -86,7 +93,8 @@ private:
   std::unique_ptr<caf::actor_system> system_;
   std::vector<device_log> logs_;
   std::vector<actors::device_handle> devices_;
-  actors::coordinator_ref coordinator_;
+  std::vector<actors::coordinator_ref> coordinators_;
+  actors::coordinator_ref coordinator_; // the first
   uint64_t last_ticket_ = 0;
 };
 
