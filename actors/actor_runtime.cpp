@@ -56,12 +56,12 @@ void abandon(abandoned_system what) {
 
 } // namespace
 
-actor_runtime::actor_runtime(const engine_options& options)
+actor_runtime::actor_runtime(const engine_options& options, const engine_hooks& hooks)
     : options_(checked(options)), config_(make_config(options)), system_(std::make_unique<caf::actor_system>(*config_)),
       host_(std::make_unique<host>(*system_)) {
   const forgotten_logger behind;
   try {
-    host_->open_devices(options);
+    host_->open_devices(options, hooks);
   } catch (...) {
     close(); // the system's own end would wait for a device that hangs
     throw;

@@ -12,7 +12,7 @@ namespace troupe::actors {
 /// Thread-safe. Shared by an engine and its sessions: the actor system outlives every handle to one of its actors.
 class actor_runtime {
 public:
-  explicit actor_runtime(const engine_options& options);
+  actor_runtime(const engine_options& options, const engine_hooks& hooks);
   ~actor_runtime();
 
   const host& devices() const { return *host_; }

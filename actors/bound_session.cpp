@@ -1,4 +1,5 @@
-#include "actors/engine.hpp"
+#include "base/error.hpp"
+#include "troupe/session.hpp"
 
 #include <algorithm>
 #include <mutex>

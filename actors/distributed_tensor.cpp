@@ -1,5 +1,6 @@
 #include "actors/distributed_tensor.hpp"
 
+#include "base/error.hpp"
 #include "tensor/partition.hpp"
 
 namespace troupe {

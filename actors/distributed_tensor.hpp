@@ -1,8 +1,8 @@
 // One value over several devices: cut along an axis, each device holding a part, or stacked, each device holding a tensor of its
-// own. Parts are handles (device/resident.hpp): immutable, usable as inputs of runs, free when the last one is gone.
+// own. Parts are handles (troupe/device.hpp): immutable, usable as inputs of runs, free when the last one is gone.
 #pragma once
 
-#include "actors/engine.hpp"
+#include "troupe/engine.hpp"
 
 namespace troupe {
 

@@ -76,9 +76,9 @@ device_factory host::factory_of(const device_request& request, const engine_opti
   };
 }
 
-void host::open_devices(const engine_options& options) {
+void host::open_devices(const engine_options& options, const engine_hooks& hooks) {
   if (may_name_gpus(options.devices))
-    list_gpus(options.gpu_validation);
+    list_gpus(hooks.gpu_validation);
   const std::vector<device_request> requests = parse_device_names(options.devices, hardware_gpus_);
   opens_gpus_ = std::any_of(requests.begin(), requests.end(),
                             [](const device_request& r) { return r.kind == device_kind::vulkan; });
@@ -86,7 +86,7 @@ void host::open_devices(const engine_options& options) {
     open(factory_of(request, options), request.kind == device_kind::null ? threading::shared : threading::own_thread);
     devices_.back().info.fallback = request.fallback;
   }
-  for (const device_factory& make : options.custom_devices)
+  for (const device_factory& make : hooks.custom_devices)
     open(make, threading::own_thread);
   if (devices_.empty())
     fail(errc::invalid_argument, "an engine needs at least one device");

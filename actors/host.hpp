@@ -5,7 +5,7 @@
 
 #include "actors/device_actor.hpp"
 #include "actors/device_names.hpp"
-#include "actors/engine.hpp"
+#include "actors/engine_access.hpp"
 #include "device/host_block.hpp"
 
 namespace troupe::vulkan {
@@ -23,7 +23,7 @@ public:
 
   /// Opens the devices that `options` name. Throws `errc::invalid_argument`, and what opening a device throws; those that
   /// are open then stay open until `close`.
-  void open_devices(const engine_options& options);
+  void open_devices(const engine_options& options, const engine_hooks& hooks);
 
   const std::vector<device_handle>& devices() const { return devices_; }
 
@@ -36,7 +36,7 @@ public:
   /// Returns why measured device profiles are not used, in words for a person; empty where they are, or there are none.
   const std::string& profile_problem() const { return profile_problem_; }
 
-  /// Returns what the Vulkan validation layer has said (engine_options::gpu_validation).
+  /// Returns what the Vulkan validation layer has said (engine_hooks::gpu_validation).
   std::vector<std::string> gpu_messages() const;
 
   /// Asks all devices for their counters. A device that is lost, or too busy to answer soon, has zeros.

@@ -55,7 +55,7 @@ struct cancel_run {
   uint64_t ticket = 0; // run_request::ticket
 };
 
-/// Sent by the engine for `session::plan_for` and `bind_for`. Answered through the query.
+/// Sent by the engine for `session::plan`. Answered through the query.
 struct plan_query_message {
   plan_query_ptr query;
 };

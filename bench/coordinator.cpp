@@ -6,7 +6,7 @@
 //
 // Prints the median and the 99th percentile of repeated runs, and the processor time of all threads, which a busy machine
 // disturbs less.
-#include "actors/engine.hpp"
+#include "actors/engine_access.hpp"
 
 #include <algorithm>
 #include <cstdio>
@@ -65,7 +65,7 @@ figures measure(const session& s, size_t count, double parts) {
 
 void report(const char* name, const session& s, size_t runs, double parts) {
   const named_tensors inputs = inputs_of(s);
-  const size_t chunks = s.plan_for(inputs)->chunks.size();
+  const size_t chunks = plan_of(s, inputs)->chunks.size();
   const figures f = measure(s, runs, parts > 0 ? parts : static_cast<double>(chunks));
   std::printf("%-8s %6zu chunks  median %8.2f us  p99 %8.2f us  processor %6.2f us\n", name, chunks, f.median_us,
               f.p99_us, f.processor_us);

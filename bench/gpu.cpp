@@ -61,12 +61,12 @@ void bench_transfers(engine& e) {
 class queue_choice {
 public:
   queue_choice(const std::shared_ptr<const vulkan::instance>& gpus, vulkan::lane_queues queues)
-      : engine_({.devices = {}, .custom_devices = {[=, blocks = blocks_] {
-                                  return vulkan::make_vulkan_device(gpus, 0, "vulkan:0",
-                                                                    {.blocks = blocks, .queues = queues});
-                                }}}) {}
+      : engine_(make_engine({.devices = {}}, {.custom_devices = {[=, blocks = blocks_] {
+                                                return vulkan::make_vulkan_device(gpus, 0, "vulkan:0",
+                                                                                  {.blocks = blocks, .queues = queues});
+                                              }}})) {}
 
-  session load(graph model) { return engine_.load(std::move(model)); }
+  session load(const built_model& model) { return engine_.load(model); }
   /// Returns a tensor of zeros in memory that the GPU reaches directly.
   tensor matrix(int64_t n) const {
     tensor t = make_host_tensor(*blocks_, dtype::float32, {n, n});
@@ -142,7 +142,7 @@ void bench_product(engine& e, dtype type, int64_t n) {
   std::string kernel;
   for (int i = 0; i < 12; ++i) {
     const run_result result = model.run(inputs, {.trace = true});
-    for (const auto& c : result.trace.chunks)
+    for (const auto& c : result.trace->chunks)
       for (const device_timing& t : c.timings)
         if (t.kind == device_timing::work::node && i >= 2) {
           ns.push_back(static_cast<double>(t.end_ns - t.begin_ns));

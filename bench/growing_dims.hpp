@@ -1,7 +1,7 @@
 // Values of a model's symbolic dims, some of which grow from step to step, as `past` does in a decoder.
 #pragma once
 
-#include "actors/engine.hpp"
+#include "actors/engine_access.hpp"
 
 namespace troupe::bench {
 

@@ -18,7 +18,7 @@ constexpr int chunks_each = 4;     // of a GPU in a run
 constexpr int64_t elements = 1024; // of every value
 
 /// A chain that visits the GPUs in turn, `chunks_each` times: adds 0, 1, 2 … to zeros.
-graph circle() {
+built_model circle() {
   model_builder m;
   variable v = m.input("x", dtype::float32, {elements});
   for (size_t i = 0; i < gpu_count * chunks_each; ++i)
@@ -47,7 +47,7 @@ bool is_right(const tensor& result) {
 /// the moment met.
 std::string run_engine(const std::shared_ptr<const vulkan::instance>& instance, size_t victim, uint64_t lose_at,
                        std::string& phase) {
-  engine e({.devices = {}, .custom_devices = gpus(instance, victim, lose_at)});
+  engine e = make_engine({.devices = {}}, {.custom_devices = gpus(instance, victim, lose_at)});
   const session model = e.load(circle(), {.policy = placement_policy::round_robin, .fuse = false});
   phase = "after the last run";
   for (size_t run = 0; run < runs_each; ++run) {

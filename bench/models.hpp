@@ -1,9 +1,9 @@
 // What the benchmarks share: inputs, times.
 #pragma once
 
-#include "actors/engine.hpp"
-#include "layers/model_builder.hpp"
+#include "actors/engine_access.hpp"
 #include "trace/measure_nodes.hpp"
+#include "troupe/model_builder.hpp"
 
 #include <fmt/format.h>
 
@@ -15,7 +15,7 @@ namespace troupe::bench {
 using clock_type = std::chrono::steady_clock;
 
 /// Returns the model, whose outputs are called y, y1, y2 …
-inline graph finish(model_builder& m, const std::vector<variable>& outputs) {
+inline built_model finish(model_builder& m, const std::vector<variable>& outputs) {
   for (size_t i = 0; i < outputs.size(); ++i)
     m.output(i == 0 ? "y" : fmt::format("y{}", i), outputs[i]);
   return m.build();

@@ -7,8 +7,8 @@
 #include "cpu/cpu_device.hpp"
 #include "device/run_inline.hpp"
 #include "loader/onnx_loader.hpp"
-#include "loader/tensor_file.hpp"
 #include "rewrite/rewrite.hpp"
+#include "troupe/tensor_file.hpp"
 
 #include <algorithm>
 #include <chrono>

@@ -57,7 +57,7 @@ void bench_transfer(engine& e, int64_t bytes, bool both) {
 }
 
 /// As many chains of products as there are GPUs, none of which needs another's values.
-graph branches(size_t count, int length, int64_t n) {
+built_model branches(size_t count, int length, int64_t n) {
   model_builder m;
   std::vector<variable> ends;
   for (size_t i = 0; i < count; ++i)
@@ -99,7 +99,7 @@ void bench_branches(engine& e, size_t gpus) {
     for (size_t i = 0; i < gpus; ++i)
       inputs[fmt::format("x{}", i)] = filled(e, dtype::float32, {4096, 4096});
     const double us = time_runs(model, inputs, 9);
-    return std::pair(us, overlap(model.run(inputs, {.trace = true}).trace));
+    return std::pair(us, overlap(*model.run(inputs, {.trace = true}).trace));
   };
   const auto [one, alone] = time_of(placement_policy::single);
   const auto [all, together] = time_of(placement_policy::round_robin);
@@ -118,8 +118,8 @@ int main(int argc, char** argv) {
       devices = {"vulkan:0", "vulkan:1"};
     engine e({.devices = devices});
     size_t gpus = 0;
-    for (const device_info& d : e.devices())
-      gpus += d.kind == device_kind::vulkan;
+    for (const device_summary& d : e.devices())
+      gpus += d.kind == "vulkan";
     fmt::print("{} GPUs, the first is {}\n", gpus, e.devices().at(0).description);
     for (const int64_t mebibytes : {256, 1024})
       bench_copies(e, mebibytes << 20);

@@ -165,15 +165,15 @@ measurement measure(const bench_arguments& args, const interrupts& stop) {
   }
   m.stats = model.stats();
   m.devices = devices.stats();
-  for (const device_info& d : devices.devices())
+  for (const device_summary& d : devices.devices())
     m.device_names.push_back(d.name);
-  const bound_plan_ptr bound = model.bind_for(fresh_inputs(model, args, base, 0));
+  const bound_plan_ptr bound = bound_plan_of(model, fresh_inputs(model, args, base, 0));
   m.predicted_ms = 1e3 * predict(*bound->source, dims_of_runs(*bound, args.dim_values())).makespan_s;
   if (!args.trace.empty() && !stop.requested()) { // one more run, so that none of those measured pays for it
     named_tensors inputs = fresh_inputs(model, args, base, args.runs);
     run_options options = staying.prepare(inputs);
     options.trace = true;
-    write_trace(args.trace, model.run(std::move(inputs), options).trace);
+    write_trace(args.trace, *model.run(std::move(inputs), options).trace);
   }
   return m;
 }

@@ -113,7 +113,7 @@ enum class input_place : uint8_t { reachable, anywhere };
 /// Runs models on one device of an engine.
 class prober {
 public:
-  prober(engine& devices, size_t index) : engine_(devices), info_(devices.devices()[index]) {}
+  prober(engine& devices, size_t index) : engine_(devices), info_(device_infos(devices)[index]) {}
 
   const device_info& info() const { return info_; }
   bool emulated() const { return info_.gpu && info_.transfers == transfer_path::mapped; }
@@ -124,7 +124,7 @@ public:
       const session s = engine_.load(model, {.pins = {{"*", info_.name}}, .fuse = false});
       if (chunks == 1)
         return time(s, place);
-      const temporary_file plan(cut(to_json(*s.plan_for(complete_inputs(s.inputs(), {}, {}, 1)), nullptr), chunks));
+      const temporary_file plan(cut(to_json(*plan_of(s, complete_inputs(s.inputs(), {}, {}, 1)), nullptr), chunks));
       return time(engine_.load(std::move(model), {.plan_file = plan.path(), .fuse = false}), place);
     } catch (const error& e) {
       if (e.code() == errc::unsupported || e.code() == errc::out_of_memory)
@@ -150,7 +150,7 @@ private:
       for (const auto& [name, ms] : result.stats.busy_ms)
         if (name == info_.name)
           busy.push_back(ms * 1e-3);
-      nodes.push_back(nodes_of(s.run(inputs, {.trace = true}).trace));
+      nodes.push_back(nodes_of(*s.run(inputs, {.trace = true}).trace));
     }
     return {median(wall), median(busy), median(nodes)};
   }

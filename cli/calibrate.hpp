@@ -1,7 +1,7 @@
 // Measures a device through the engine's public interface, for the cost model.
 #pragma once
 
-#include "actors/engine.hpp"
+#include "actors/engine_access.hpp"
 #include "cost/profile_file.hpp"
 
 namespace troupe::cli {

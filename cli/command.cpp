@@ -3,9 +3,9 @@
 #include "cli/progress.hpp"
 
 #include "base/printable.hpp"
-#include "loader/tensor_file.hpp"
 #include "plan/policies.hpp"
-#include "trace/chrome_trace.hpp"
+#include "rewrite/rewrite.hpp"
+#include "troupe/tensor_file.hpp"
 
 #include <fmt/format.h>
 
@@ -100,7 +100,6 @@ bindings model_options::dim_values() const {
 engine_options model_options::engine() const {
   engine_options options;
   options.devices = devices;
-  options.gpu_validation = gpu_validation;
   for (const auto& text : memory) {
     const auto [name, bytes] = split_assignment(text, "--memory");
     options.memory[name] = parse_bytes(bytes, "--memory");

@@ -3,7 +3,7 @@
 // Exit status: 0, 1 (the work failed; the message on stderr says what, where and what to do), 2 (a wrong call).
 #pragma once
 
-#include "actors/engine.hpp"
+#include "actors/engine_access.hpp"
 
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>

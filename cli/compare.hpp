@@ -1,7 +1,7 @@
 // Compares outputs with expectations, as ONNX's own test runner does.
 #pragma once
 
-#include "tensor/tensor.hpp"
+#include "tensor/elements.hpp"
 
 #include <optional>
 #include <string>

@@ -70,12 +70,12 @@ void list_devices(const model_options& options) {
   const std::string no_gpu = devices.no_gpu_because();
   if (options.json) {
     nlohmann::json out = nlohmann::json::array();
-    for (const auto& d : devices.devices())
+    for (const device_info& d : device_infos(devices))
       out.push_back(to_json(d));
     write_json(out);
     return;
   }
-  for (const auto& d : devices.devices())
+  for (const device_info& d : device_infos(devices))
     fmt::print("{:10} {:8} {} units, {:.1f} of {:.1f} GiB, transfers {}  {}\n{}", d.name, to_string(d.kind), d.units,
                static_cast<double>(d.memory_bytes) / (1 << 30), static_cast<double>(d.total_bytes) / (1 << 30),
                to_string(d.transfers), d.description, features_text(d));

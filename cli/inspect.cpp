@@ -232,7 +232,7 @@ json inspect(const inspect_arguments& args) {
     return j;
   const session model = devices.load(source, args.session());
   const bound_plan_ptr bound =
-      model.bind_for(complete_inputs(model.inputs(), given_inputs(model, args), args.dim_values(), args.seed));
+      bound_plan_of(model, complete_inputs(model.inputs(), given_inputs(model, args), args.dim_values(), args.seed));
   for (const std::string& name : args.flows)
     j["flows"].push_back(flow_json(*bound, name));
   if (!args.flows.empty())

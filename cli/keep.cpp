@@ -12,7 +12,7 @@ namespace {
 /// One device of each key, by the name that opens it; null devices and mere fallbacks take no part.
 std::vector<device_info> different_devices(const engine_options& options) {
   std::vector<device_info> found;
-  for (const device_info& d : engine(options).devices()) {
+  for (const device_info& d : device_infos(engine(options))) {
     const bool known = std::any_of(found.begin(), found.end(), [&](const auto& f) { return key_of(f) == key_of(d); });
     if (known || d.fallback || d.kind == device_kind::null)
       continue;
@@ -38,11 +38,11 @@ measured_nodes measure(const session& model, const named_tensors& inputs, const 
   for (int i = 0; i < runs; ++i) {
     line.show(i, runs, "runs");
     busy.push_back(busy_seconds(model.run(inputs, {.cancel = stop.token()}), device));
-    run_result result = model.run(inputs, {.cancel = stop.token(), .trace = true});
+    const run_result result = model.run(inputs, {.cancel = stop.token(), .trace = true});
     const double busy_s = busy_seconds(result, device);
-    traced.push_back({std::move(result.trace), busy_s});
+    traced.push_back({*result.trace, busy_s});
   }
-  const bound_plan_ptr bound = model.bind_for(inputs);
+  const bound_plan_ptr bound = bound_plan_of(model, inputs);
   if (std::any_of(traced.begin(), traced.end(), [&](const traced_run& t) { return t.trace.source != bound->source; }))
     fail(errc::device_failed, "a device was lost while the model was profiled");
   return measure_nodes({traced, dims_of_runs(*bound, args.dim_values()), median(std::move(busy))}, device);

@@ -17,7 +17,7 @@ void print_plan(const plan_arguments& args) {
   engine devices(args.engine());
   const session model = open_model(devices, args);
   const named_tensors inputs = complete_inputs(model.inputs(), read_inputs(args.inputs), args.dim_values(), args.seed);
-  const bound_plan_ptr bound = model.bind_for(inputs);
+  const bound_plan_ptr bound = bound_plan_of(model, inputs);
   const plan& p = *bound->source;
   if (!args.node.empty())
     std::cout << describe_node(p, args.node, bound.get());

@@ -75,7 +75,7 @@ void calibrate_devices(const profile_arguments& args) {
   engine devices(args.engine());
   std::vector<measured_profile> all;
   nlohmann::json out = nlohmann::json::array();
-  const std::vector<device_info> infos = devices.devices();
+  const std::vector<device_info> infos = device_infos(devices);
   for (size_t d = 0; d < infos.size(); ++d) {
     if (infos[d].kind == device_kind::null || infos[d].fallback)
       continue;
@@ -169,12 +169,12 @@ model_times time_model(const profile_arguments& args, const interrupts& stop) {
     line.show(i, args.runs, "runs");
     wall.push_back(model.run(inputs).stats.total_ms);
   }
-  const run_trace typical = model.run(inputs, {.trace = true}).trace;
-  const bound_plan_ptr bound = model.bind_for(inputs);
-  if (typical.source != bound->source)
+  const auto typical = model.run(inputs, {.trace = true}).trace;
+  const bound_plan_ptr bound = bound_plan_of(model, inputs);
+  if (typical->source != bound->source)
     fail(errc::device_failed, "a device was lost while the model was profiled");
   const std::vector<shape> dims = dims_of_runs(*bound, args.dim_values());
-  return {median(std::move(wall)), predict(*typical.source, dims).makespan_s * 1e3, table_of(typical, dims)};
+  return {median(std::move(wall)), predict(*typical->source, dims).makespan_s * 1e3, table_of(*typical, dims)};
 }
 
 nlohmann::json kept_json(const std::vector<kept_device>& kept) {

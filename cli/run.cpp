@@ -3,8 +3,8 @@
 #include "cli/summary.hpp"
 
 #include "base/printable.hpp"
-#include "loader/tensor_file.hpp"
 #include "plan/statistics.hpp"
+#include "troupe/tensor_file.hpp"
 
 #include <fmt/format.h>
 
@@ -31,7 +31,7 @@ std::string file_name(std::string name) {
 /// Returns the floating-point operations of the run's first segment: all of it, unless shapes depend on data.
 double flops_of(const session& model, const named_tensors& inputs) {
   double flops = 0;
-  for (const auto& [name, work] : work_by_operator(*model.bind_for(inputs)))
+  for (const auto& [name, work] : work_by_operator(*bound_plan_of(model, inputs)))
     flops += work.flops;
   return flops;
 }
@@ -74,7 +74,8 @@ void run_model(const run_arguments& args) {
   const session model = open_model(devices, args);
   const named_tensors inputs = complete_inputs(model.inputs(), given_inputs(model, args), args.dim_values(), args.seed);
   const run_result result = model.run(inputs, {.timeout = limit_of(args.timeout_s), .trace = !args.trace.empty()});
-  write_trace(args.trace, result.trace);
+  if (result.trace)
+    write_trace(args.trace, *result.trace);
   if (!args.output.empty()) {
     std::filesystem::create_directories(args.output);
     for (const auto& [name, value] : result.outputs)

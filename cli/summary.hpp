@@ -1,7 +1,7 @@
 // Statistics for people and as JSON: of a tensor's elements, of what a session had in its caches.
 #pragma once
 
-#include "actors/engine.hpp"
+#include "actors/engine_access.hpp"
 
 #include <nlohmann/json.hpp>
 

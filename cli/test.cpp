@@ -6,7 +6,7 @@
 
 #include "base/printable.hpp"
 #include "loader/onnx_loader.hpp"
-#include "loader/tensor_file.hpp"
+#include "troupe/tensor_file.hpp"
 
 #include <fmt/format.h>
 
@@ -73,7 +73,7 @@ int run_data_set(const session& model, const fs::path& set, const tolerance& all
   for (const std::string& device : run.stats.lost_devices)
     result.reason = fmt::format("{}: device '{}' was lost", set.filename().string(), device);
   result.nodes.clear();
-  count_nodes(*model.plan_for(inputs), result.nodes);
+  count_nodes(*plan_of(model, inputs), result.nodes);
   int compared = 0;
   for (size_t i = 0; i < model.outputs().size(); ++i) {
     const fs::path file = set / fmt::format("output_{}.pb", i);
@@ -172,7 +172,8 @@ std::vector<case_result> test_cases(fresh_engine& devices, const test_arguments&
 
 void run_tests(const test_arguments& args) {
   const interrupts stop;
-  fresh_engine devices(args.engine()); // a case that loses a device costs the others nothing
+  fresh_engine devices(args.engine(),
+                       {.gpu_validation = args.gpu_validation}); // a case that loses a device costs the others nothing
   const std::vector<case_result> results = test_cases(devices, args, stop);
   tally total{};
   for (const case_result& r : results)
@@ -184,7 +185,7 @@ void run_tests(const test_arguments& args) {
       print_by_operator(count_by_operator(results));
     fmt::print("{} passed, {} failed, {} unsupported\n", total[0], total[1], total[2]);
   }
-  const std::vector<std::string> messages = devices.gpu_messages();
+  const std::vector<std::string> messages = devices.all_gpu_messages();
   for (const std::string& message : messages)
     fmt::print(stderr, "Vulkan validation: {}\n", message);
   if (args.gpu_validation)

@@ -39,7 +39,7 @@ struct outcome {
 
 std::vector<std::string> open_devices(const verify_arguments& args) {
   std::vector<std::string> names;
-  for (const device_info& d : engine(args.engine()).devices())
+  for (const device_summary& d : engine(args.engine()).devices())
     names.push_back(d.name);
   return names;
 }
@@ -105,7 +105,7 @@ outcome run_trial(const trial& t, const verify_arguments& args, named_tensors& i
     if (inputs.empty())
       inputs = complete_inputs(model.inputs(), given_inputs(model, args), args.dim_values(), args.seed);
     named_tensors outputs = model.run(inputs, {.cancel = stop}).outputs;
-    count_nodes(*model.plan_for(inputs), result.nodes);
+    count_nodes(*plan_of(model, inputs), result.nodes);
     if (want.empty())
       want = std::move(outputs);
     else

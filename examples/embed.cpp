@@ -1,5 +1,5 @@
 // troupe in a C++ program: embed MODEL.onnx runs a model on ones and prints its outputs.
-#include "actors/engine.hpp"
+#include <troupe/troupe.hpp>
 
 #include <algorithm>
 #include <iostream>

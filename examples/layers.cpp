@@ -1,6 +1,6 @@
 // troupe in a C++ program: layers [DEVICE…] builds a model in code and runs it on each device (default: every one alone).
-#include "actors/engine.hpp"
 #include "tiny_transformer.hpp"
+#include <troupe/troupe.hpp>
 
 #include <algorithm>
 #include <iostream>
@@ -16,9 +16,9 @@ int main(int argc, char** argv) {
   try {
     std::vector<std::string> devices(argv + 1, argv + argc);
     if (devices.empty())
-      for (const troupe::device_info& device : troupe::engine().devices())
+      for (const troupe::device_summary& device : troupe::engine().devices())
         devices.push_back(device.name);
-    const troupe::graph model = troupe::examples::tiny_transformer(100, 32, 4);
+    const troupe::built_model model = troupe::examples::tiny_transformer(100, 32, 4);
     const auto tokens = troupe::tensor::of<int64_t>({1, 5}, std::vector<int64_t>{7, 42, 3, 99, 0});
     for (const std::string& device : devices) {
       troupe::engine engine({.devices = {device}});

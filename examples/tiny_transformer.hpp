@@ -1,7 +1,7 @@
 // A language model of one transformer block, built layer by layer; its weights are random, the same each time.
 #pragma once
 
-#include "layers/model_builder.hpp"
+#include <troupe/model_builder.hpp>
 
 #include <random>
 
@@ -23,7 +23,7 @@ private:
 };
 
 /// tokens [batch, seq] (int64, each below `words`) → probabilities [batch, seq, words] of the next token.
-inline graph tiny_transformer(int64_t words, int64_t size, int64_t heads) {
+inline built_model tiny_transformer(int64_t words, int64_t size, int64_t heads) {
   model_builder m("tiny_transformer");
   weight_maker weights;
   const variable tokens = m.input("tokens", dtype::int64, {dim::symbol("batch"), dim::symbol("seq")});

@@ -1,8 +1,7 @@
 // Classifies real handwritten digits on every device of this machine, and compares accuracy, answers and times.
 //
 //   digits FOLDER     FOLDER holds digits.onnx and digits_test.npz (see README.md there)
-#include "actors/engine.hpp"
-#include "loader/tensor_file.hpp"
+#include <troupe/troupe.hpp>
 
 #include <fmt/format.h>
 
@@ -64,7 +63,7 @@ outcome classify(const setting& how, const std::string& model, const tensor& ima
 
 std::vector<setting> settings() {
   std::vector<setting> all;
-  for (const device_info& device : engine().devices())
+  for (const device_summary& device : engine().devices())
     all.push_back({device.name, {.devices = {device.name}}, {}});
   all.push_back({"cpu*2, alternating by node", {.devices = {"cpu*2"}}, {.policy = placement_policy::round_robin}});
   return all;

@@ -4,7 +4,7 @@
 // until then. At most `limit` idle bytes are kept. Thread-safe.
 #pragma once
 
-#include "tensor/tensor.hpp"
+#include "tensor/elements.hpp"
 
 #include <map>
 #include <mutex>

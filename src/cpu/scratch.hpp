@@ -1,7 +1,7 @@
 // Working memory that all kernels of one CPU device share: they run one after the other.
 #pragma once
 
-#include "tensor/tensor.hpp"
+#include "tensor/elements.hpp"
 
 #include <algorithm>
 

@@ -95,29 +95,6 @@ struct fetch_result {
 
 using fetch_done = std::function<void(fetch_result)>;
 
-/// Counters for `stats`.
-struct device_stats {
-  int64_t chunks = 0;
-  int64_t busy_ns = 0;
-  int64_t weight_bytes = 0; // materialised and held
-  int64_t arena_bytes = 0;  // of all slots of all layouts
-  int64_t installed_plans = 0;
-  // Of the pools that weights and arenas come from:
-  int64_t reserved_bytes = 0;    // taken from system or driver
-  int64_t used_bytes = 0;        // of those, handed out
-  int64_t largest_gap_bytes = 0; // of the rest, the largest piece
-  int64_t recorded_chunks = 0;   // command buffers recorded for chunks since the device was opened
-  int64_t resident_bytes = 0;    // of values that handles keep in the device's own memory
-  /// Bytes of values copied between the host's memory and the device's own, weights aside; so far.
-  int64_t uploaded_bytes = 0, downloaded_bytes = 0;
-
-  /// Returns the part of the free bytes outside the largest free piece: 0 where all are in one.
-  double fragmentation() const {
-    const int64_t free = reserved_bytes - used_bytes;
-    return free > 0 ? 1 - static_cast<double>(largest_gap_bytes) / static_cast<double>(free) : 0;
-  }
-};
-
 class device {
 public:
   virtual ~device() = default;

@@ -11,7 +11,7 @@
 // a process. All is thread-safe; tensors and blocks may outlive the pool.
 #pragma once
 
-#include "tensor/tensor.hpp"
+#include "tensor/elements.hpp"
 
 #include <atomic>
 

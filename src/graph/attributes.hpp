@@ -1,19 +1,10 @@
 // Attributes of a node, by name.
 #pragma once
 
-#include "tensor/tensor.hpp"
-
-#include <map>
-#include <memory>
-#include <variant>
+#include "tensor/elements.hpp"
+#include "troupe/attribute.hpp"
 
 namespace troupe {
-
-struct graph;
-
-/// One attribute's value. Graphs are the bodies of If, Loop and Scan.
-using attribute = std::variant<int64_t, float, std::string, tensor, std::shared_ptr<const graph>, std::vector<int64_t>,
-                               std::vector<float>, std::vector<std::string>>;
 
 /// The attributes of a node. Getters throw `errc::invalid_model` where an attribute has another type than asked for, or
 /// is missing and has no default.

@@ -15,8 +15,8 @@ using term_map = std::map<std::string, dim_term>;
 using atom_ptr = std::shared_ptr<const dim_atom>;
 
 std::vector<dim_term> terms_of(const dim& d) {
-  if (d.polynomial())
-    return d.polynomial()->terms;
+  if (const auto& polynomial = dim_polynomial::of(d))
+    return polynomial->terms;
   if (d.constant() == 0)
     return {};
   return {dim_term{d.constant(), {}, ""}};
@@ -53,7 +53,7 @@ dim from_terms(term_map sum) {
   auto polynomial = std::make_shared<dim_polynomial>();
   for (auto& [key, term] : sum)
     polynomial->terms.push_back(std::move(term));
-  return dim(std::shared_ptr<const dim_polynomial>(std::move(polynomial)));
+  return dim_polynomial::make_dim(std::move(polynomial));
 }
 
 dim_term make_term(int64_t coefficient, std::vector<atom_ptr> factors) {
@@ -253,7 +253,8 @@ bool is_nonnegative(const dim& d) {
       default: return is_nonnegative(atom->args[0]) && is_nonnegative(atom->args[1]);
     }
   };
-  return std::all_of(d.polynomial()->terms.begin(), d.polynomial()->terms.end(), [&](const dim_term& term) {
+  const auto& terms = dim_polynomial::of(d)->terms;
+  return std::all_of(terms.begin(), terms.end(), [&](const dim_term& term) {
     return term.coefficient >= 0 && std::all_of(term.factors.begin(), term.factors.end(), atom_is);
   });
 }

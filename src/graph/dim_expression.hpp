@@ -24,6 +24,10 @@ struct dim_term {
 /// A sum of terms, sorted by key; never empty, never a lone constant (that is a plain integer), no zero coefficient.
 struct dim_polynomial {
   std::vector<dim_term> terms;
+
+  /// Returns a dim's polynomial; null for a constant.
+  static const std::shared_ptr<const dim_polynomial>& of(const dim& d) { return d.polynomial_; }
+  static dim make_dim(std::shared_ptr<const dim_polynomial> polynomial) { return dim(std::move(polynomial)); }
 };
 
 /// Returns `op` applied to two integers; throws `errc::invalid_input` where it is not defined for them.

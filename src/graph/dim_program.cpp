@@ -41,7 +41,7 @@ dim_program::slot dim_program::add(const dim& d) {
     }
     return product;
   };
-  const auto& terms = d.polynomial()->terms;
+  const auto& terms = dim_polynomial::of(d)->terms;
   slot sum = add_term(terms[0]);
   for (size_t i = 1; i < terms.size(); ++i)
     sum = emit("", {code::add, 0, sum, add_term(terms[i])});

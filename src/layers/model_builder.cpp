@@ -1,8 +1,10 @@
-#include "layers/model_builder.hpp"
+#include "troupe/model_builder.hpp"
 
 #include "ops/registry.hpp"
 
 #include <algorithm>
+#include <unordered_map>
+#include <unordered_set>
 
 namespace troupe {
 namespace {
@@ -17,6 +19,20 @@ void add_window(std::map<std::string, attribute>& attributes, const window_optio
 
 } // namespace
 
+struct model_builder::state {
+  troupe::graph graph;
+  std::unordered_set<std::string> names;               // of values and nodes
+  std::unordered_map<std::string, size_t> last_number; // of made-up names, by stem
+
+  void take_name(const std::string& name, const char* what);
+  std::string make_name(const std::string& stem);
+  value_id id_of(const argument& a, const std::string& call, size_t position);
+  void check_owner(const variable& v, const std::string& where) const;
+  void check_all_needed() const;
+};
+
+built_model::built_model(graph source) : source_(std::make_shared<const graph>(std::move(source))) {}
+
 // -- variables
 
 model_builder& variable::owner() const {
@@ -26,7 +42,7 @@ model_builder& variable::owner() const {
 }
 
 const value& variable::info() const {
-  return owner().graph_.values[id_];
+  return owner().state_->graph.values[id_];
 }
 
 const std::string& variable::name() const {
@@ -43,25 +59,27 @@ const symbolic_shape& variable::dims() const {
 
 // -- the model's ends
 
-model_builder::model_builder(std::string name, int64_t opset) {
+model_builder::model_builder(std::string name, int64_t opset) : state_(std::make_unique<state>()) {
   if (opset < 0 || opset > newest_opset(""))
     fail(errc::unsupported, "opset {} is not known; troupe knows 1 to {}, and 0 means the newest", opset,
          newest_opset(""));
-  graph_.name = std::move(name);
-  graph_.opsets = {{"", opset ? opset : newest_opset("")}, {"com.microsoft", newest_opset("com.microsoft")}};
+  state_->graph.name = std::move(name);
+  state_->graph.opsets = {{"", opset ? opset : newest_opset("")}, {"com.microsoft", newest_opset("com.microsoft")}};
 }
 
-void model_builder::take_name(const std::string& name, const char* what) {
+model_builder::~model_builder() = default;
+
+void model_builder::state::take_name(const std::string& name, const char* what) {
   if (name.empty())
     fail(errc::invalid_argument, "the {} needs a name", what);
-  if (!names_.insert(name).second)
+  if (!names.insert(name).second)
     fail(errc::invalid_argument, "{} '{}': the model has something of that name already", what, name);
 }
 
-std::string model_builder::make_name(const std::string& stem) {
+std::string model_builder::state::make_name(const std::string& stem) {
   std::string name = stem;
-  while (!names_.insert(name).second)
-    name = fmt::format("{}_{}", stem, ++last_number_.try_emplace(stem, 1).first->second);
+  while (!names.insert(name).second)
+    name = fmt::format("{}_{}", stem, ++last_number.try_emplace(stem, 1).first->second);
   return name;
 }
 
@@ -71,48 +89,48 @@ variable model_builder::input(const std::string& name, dtype type, symbolic_shap
   for (const dim& d : dims)
     if (d.is_constant() && d.constant() < 0)
       fail(errc::invalid_argument, "input '{}' has a negative dim: {}", name, to_string(dims));
-  take_name(name, "input");
-  graph_.inputs.push_back(graph_.add_value({.name = name, .type = type, .dims = std::move(dims)}));
-  return {*this, graph_.inputs.back()};
+  state_->take_name(name, "input");
+  state_->graph.inputs.push_back(state_->graph.add_value({.name = name, .type = type, .dims = std::move(dims)}));
+  return {*this, state_->graph.inputs.back()};
 }
 
 variable model_builder::constant(tensor bytes, const std::string& name) {
   if (!bytes.defined())
     fail(errc::invalid_argument, "constant '{}' is given, but holds no tensor", name);
   if (!name.empty())
-    take_name(name, "constant");
-  return {*this, graph_.add_constant(name.empty() ? make_name("constant") : name, std::move(bytes))};
+    state_->take_name(name, "constant");
+  return {*this, state_->graph.add_constant(name.empty() ? state_->make_name("constant") : name, std::move(bytes))};
 }
 
 void model_builder::output(const std::string& name, const variable& v) {
-  check_owner(v, fmt::format("output '{}'", name));
+  state_->check_owner(v, fmt::format("output '{}'", name));
   const auto is_listed = [&](const std::vector<value_id>& ids) {
     return std::find(ids.begin(), ids.end(), v.id_) != ids.end();
   };
   if (name.empty() || name == v.name()) {
-    if (is_listed(graph_.outputs))
+    if (is_listed(state_->graph.outputs))
       fail(errc::invalid_argument, "'{}' is an output already", v.name());
-    graph_.outputs.push_back(v.id_);
+    state_->graph.outputs.push_back(v.id_);
     return;
   }
   // Inputs, constants and other outputs keep the name they have.
-  if (is_listed(graph_.inputs) || is_listed(graph_.outputs) || v.info().constant)
+  if (is_listed(state_->graph.inputs) || is_listed(state_->graph.outputs) || v.info().constant)
     return output(name, call("Identity", {v}, {}, {.name = name}));
-  take_name(name, "output");
-  graph_.values[v.id_].name = name;
-  graph_.outputs.push_back(v.id_);
+  state_->take_name(name, "output");
+  state_->graph.values[v.id_].name = name;
+  state_->graph.outputs.push_back(v.id_);
 }
 
 // -- calls
 
-void model_builder::check_owner(const variable& v, const std::string& where) const {
+void model_builder::state::check_owner(const variable& v, const std::string& where) const {
   if (!v)
     fail(errc::invalid_argument, "{} is given a variable that stands for no value", where);
-  if (v.owner_ != this)
+  if (v.owner_->state_.get() != this)
     fail(errc::invalid_argument, "{} is given '{}', which belongs to another model", where, v.name());
 }
 
-value_id model_builder::id_of(const argument& a, const std::string& call, size_t position) {
+value_id model_builder::state::id_of(const argument& a, const std::string& call, size_t position) {
   const std::string where = fmt::format("{}: input {}", call, position);
   if (const auto* v = std::get_if<variable>(&a)) {
     if (!*v)
@@ -123,40 +141,41 @@ value_id model_builder::id_of(const argument& a, const std::string& call, size_t
   const tensor& bytes = std::get<tensor>(a);
   if (!bytes.defined())
     fail(errc::invalid_argument, "{} is a tensor without elements or type", where);
-  return graph_.add_constant("", bytes);
+  return graph.add_constant("", bytes);
 }
 
 std::vector<variable> model_builder::call_all(const std::string& op_type, const std::vector<argument>& inputs,
                                               const std::map<std::string, attribute>& attributes,
                                               const call_options& options) {
-  const size_t values_before = graph_.values.size();
+  const size_t values_before = state_->graph.values.size();
   node n{.op_type = op_type, .domain = options.domain};
   if (!options.name.empty())
-    take_name(options.name, "call");
-  n.name = options.name.empty() ? make_name(op_type) : options.name;
+    state_->take_name(options.name, "call");
+  n.name = options.name.empty() ? state_->make_name(op_type) : options.name;
   try {
     for (const auto& [name, value] : attributes)
       n.attrs.set(name, value);
     for (size_t i = 0; i < inputs.size(); ++i) {
-      n.inputs.push_back(id_of(inputs[i], describe(n), i));
+      n.inputs.push_back(state_->id_of(inputs[i], describe(n), i));
       if (std::holds_alternative<tensor>(inputs[i]))
-        graph_.values[n.inputs.back()].name = make_name(fmt::format("{}.{}", n.name, i));
+        state_->graph.values[n.inputs.back()].name = state_->make_name(fmt::format("{}.{}", n.name, i));
     }
     while (!n.inputs.empty() && n.inputs.back() == no_value)
       n.inputs.pop_back();
     for (size_t i = 0; i < options.outputs; ++i)
-      n.outputs.push_back(graph_.add_value({.name = i == 0 ? n.name : make_name(fmt::format("{}:{}", n.name, i))}));
-    resolve_node(n, graph_.opsets);
-    infer_node(graph_, n);
+      n.outputs.push_back(
+          state_->graph.add_value({.name = i == 0 ? n.name : state_->make_name(fmt::format("{}:{}", n.name, i))}));
+    resolve_node(n, state_->graph.opsets);
+    infer_node(state_->graph, n);
   } catch (...) {
-    graph_.values.resize(values_before);
-    names_.erase(n.name);
+    state_->graph.values.resize(values_before);
+    state_->names.erase(n.name);
     throw;
   }
   std::vector<variable> results;
   for (value_id v : n.outputs)
     results.push_back({*this, v});
-  graph_.add_node(std::move(n));
+  state_->graph.add_node(std::move(n));
   return results;
 }
 
@@ -228,8 +247,8 @@ variable model_builder::reshape(const argument& x, const symbolic_shape& dims) {
   if (is_constant(dims))
     return call("Reshape", {x, tensor::of<int64_t>({rank}, constants(dims))});
   // The host knows the elements once the symbols have values.
-  const value_id wanted =
-      graph_.add_value({.name = make_name("shape"), .type = dtype::int64, .dims = symbolic_shape{rank}, .known = dims});
+  const value_id wanted = state_->graph.add_value(
+      {.name = state_->make_name("shape"), .type = dtype::int64, .dims = symbolic_shape{rank}, .known = dims});
   return call("Reshape", {x, variable(*this, wanted)});
 }
 
@@ -255,13 +274,12 @@ variable operator/(const variable& a, const argument& b) {
 
 // -- the whole
 
-void model_builder::check_all_needed() const {
-  const adjacency edges = adjacency_of(graph_);
-  std::vector<bool> needed(graph_.values.size(), false);
-  for (value_id v : graph_.outputs)
+void model_builder::state::check_all_needed() const {
+  std::vector<bool> needed(graph.values.size(), false);
+  for (value_id v : graph.outputs)
     needed[v] = true;
-  for (auto n = static_cast<node_id>(graph_.nodes.size()); n-- > 0;) {
-    const node& call = graph_.nodes[n];
+  for (auto n = static_cast<node_id>(graph.nodes.size()); n-- > 0;) {
+    const node& call = graph.nodes[n];
     if (std::none_of(call.outputs.begin(), call.outputs.end(), [&](value_id v) { return needed[v]; }))
       fail(errc::invalid_model, "no output of the model depends on {}: make it an output, or leave it out",
            describe(call));
@@ -269,16 +287,16 @@ void model_builder::check_all_needed() const {
       if (v != no_value)
         needed[v] = true;
   }
-  for (value_id v : graph_.inputs)
+  for (value_id v : graph.inputs)
     if (!needed[v])
-      fail(errc::invalid_model, "no output of the model depends on the input '{}'", graph_.values[v].name);
+      fail(errc::invalid_model, "no output of the model depends on the input '{}'", graph.values[v].name);
 }
 
-graph model_builder::build() const {
-  if (graph_.outputs.empty())
-    fail(errc::invalid_model, "the model '{}' has no output: declare one with `output`", graph_.name);
-  check_all_needed();
-  graph g = graph_;
+built_model model_builder::build() const {
+  if (state_->graph.outputs.empty())
+    fail(errc::invalid_model, "the model '{}' has no output: declare one with `output`", state_->graph.name);
+  state_->check_all_needed();
+  graph g = state_->graph;
   const adjacency edges = adjacency_of(g);
   for (size_t v = 0; v < g.values.size(); ++v)
     if (edges.producer[v] >= 0 && !edges.is_output[v]) {

@@ -1,7 +1,7 @@
 // The .npy format (NumPy, versions 1 to 3): a magic, a header that is a Python dict literal, the elements.
 #pragma once
 
-#include "tensor/tensor.hpp"
+#include "tensor/elements.hpp"
 
 #include <cstddef>
 #include <span>

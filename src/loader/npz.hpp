@@ -1,7 +1,7 @@
 // The .npz format: a zip archive of .npy arrays, stored or deflated.
 #pragma once
 
-#include "tensor/tensor.hpp"
+#include "tensor/elements.hpp"
 
 #include <cstddef>
 #include <map>

@@ -1,4 +1,4 @@
-#include "loader/tensor_file.hpp"
+#include "troupe/tensor_file.hpp"
 
 #include "base/guard.hpp"
 #include "loader/mapped_file.hpp"

@@ -1,7 +1,7 @@
 // Copies in which every axis has its own table of source positions: Pad, and Resize to the nearest neighbour.
 #pragma once
 
-#include "tensor/tensor.hpp"
+#include "tensor/elements.hpp"
 
 namespace troupe {
 

@@ -4,7 +4,7 @@
 // engine drops and merges axes, then runs the best inner loop: long memcpy runs, fills, or a blocked transposition.
 #pragma once
 
-#include "tensor/tensor.hpp"
+#include "tensor/elements.hpp"
 
 #include <cstring>
 

@@ -20,6 +20,7 @@
 #include "graph/dim_program.hpp"
 #include "graph/graph.hpp"
 #include "plan/device_info.hpp"
+#include "troupe/options.hpp"
 
 namespace troupe {
 
@@ -82,24 +83,6 @@ struct device_lifetimes {
   std::vector<lifetime> values;
   std::vector<reuse_candidate> candidates;
   uint32_t positions = 0;
-};
-
-/// How nodes are placed on devices (policies.hpp).
-enum class placement_policy : uint8_t {
-  single,        // everything on the first device that can run it
-  round_robin,   // alternating by node over the devices that can run it
-  weighted,      // contiguous shares of equal predicted time, in the graph's order
-  greedy_memory, // a device is filled before the next: GPUs in order, then other devices, fallback devices last
-  heft,          // earliest predicted finish, moves between devices included
-};
-
-/// Says which device runs the nodes whose name, or an output's name, matches a pattern.
-struct placement_pin {
-  std::string
-      pattern; // '*' stands for any text, '?' for any character; an exact name wins over patterns, then the later pin
-  std::string device; // device_info::name
-
-  bool operator==(const placement_pin&) const = default;
 };
 
 struct saved_plan;

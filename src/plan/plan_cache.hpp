@@ -5,29 +5,23 @@
 
 #include "base/error.hpp"
 #include "base/hash.hpp"
+#include "troupe/results.hpp"
 
 #include <list>
 #include <unordered_map>
 
 namespace troupe {
 
-/// Counters of a cache.
-struct cache_stats {
-  uint64_t hits = 0;
-  uint64_t misses = 0;
-  uint64_t evictions = 0;
-
-  cache_stats& operator+=(const cache_stats& more) {
-    hits += more.hits;
-    misses += more.misses;
-    evictions += more.evictions;
-    return *this;
-  }
-  /// Returns what has been counted since `before`.
-  cache_stats operator-(const cache_stats& before) const {
-    return {hits - before.hits, misses - before.misses, evictions - before.evictions};
-  }
-};
+inline cache_stats& operator+=(cache_stats& sum, const cache_stats& more) {
+  sum.hits += more.hits;
+  sum.misses += more.misses;
+  sum.evictions += more.evictions;
+  return sum;
+}
+/// Returns what has been counted since `before`.
+inline cache_stats operator-(const cache_stats& now, const cache_stats& before) {
+  return {now.hits - before.hits, now.misses - before.misses, now.evictions - before.evictions};
+}
 
 /// Maps keys to values, at most `capacity` (≥ 1) of them (see the top of this file).
 template <class Value>

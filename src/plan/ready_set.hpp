@@ -9,11 +9,6 @@
 
 namespace troupe {
 
-enum class completion_mode : uint8_t {
-  device, // a device's own order is trusted (the default)
-  host,   // every completion goes through the host, for experiments
-};
-
 /// Dependency counters of one execution (see the top of this file). Calls that break the order (a chunk sent that is not
 /// ready, or completed that was not sent) throw `errc::internal`.
 class ready_set {

@@ -2,15 +2,9 @@
 #pragma once
 
 #include "graph/graph.hpp"
+#include "troupe/options.hpp"
 
 namespace troupe {
-
-/// Which float types a model computes in.
-enum class precision : uint8_t {
-  fp32,      // float32 everywhere the file says so
-  fp16,      // float32 weights and activations become float16 (precision.hpp); inputs and outputs keep their types
-  automatic, // what the file says; the same as fp32 so far, since nothing is converted
-};
 
 /// Returns the precision called `name` ("fp32", "fp16", "auto"); throws `errc::invalid_argument` for others.
 precision parse_precision(std::string_view name);

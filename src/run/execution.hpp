@@ -9,6 +9,7 @@
 #include "plan/ready_set.hpp"
 #include "run/commands.hpp"
 #include "run/session_plans.hpp"
+#include "trace/run_trace.hpp"
 
 #include <unordered_map>
 

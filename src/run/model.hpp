@@ -2,7 +2,8 @@
 #pragma once
 
 #include "plan/plan.hpp"
-#include "run/options.hpp"
+#include "troupe/options.hpp"
+#include "troupe/results.hpp"
 
 #include <set>
 

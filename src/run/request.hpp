@@ -1,7 +1,9 @@
 // One run on its way through a session: what the caller gave, and what is added to it while the run goes on.
 #pragma once
 
-#include "run/options.hpp"
+#include "base/error.hpp"
+#include "troupe/options.hpp"
+#include "troupe/results.hpp"
 
 #include <new>
 #include <optional>

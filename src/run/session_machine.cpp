@@ -174,7 +174,8 @@ void session_machine::finish(execution& e) {
   result.kept = e.collect_kept();
   e.add_stats();
   result.stats = request.stats;
-  result.trace = e.take_trace();
+  if (request.options.trace)
+    result.trace = std::make_shared<const run_trace>(e.take_trace());
   answer(request, std::move(result));
   e.stop();
   end_all(kept);

@@ -1,7 +1,7 @@
 // Conversion between element types, as ONNX's Cast defines it.
 #pragma once
 
-#include "tensor/tensor.hpp"
+#include "tensor/elements.hpp"
 
 #include <cmath>
 #include <limits>

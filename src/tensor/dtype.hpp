@@ -1,51 +1,13 @@
-// Element types, numbered as in ONNX's TensorProto.DataType.
+// Sets of element types, and calls by element type.
 #pragma once
 
 #include "base/error.hpp"
-#include "tensor/float16.hpp"
-
-#include <cstdint>
-#include <string>
-#include <string_view>
+#include "troupe/tensor.hpp"
 
 namespace troupe {
 
-/// Element type of a tensor; the numbers are ONNX's.
-enum class dtype : uint8_t {
-  undefined = 0,
-  float32 = 1,
-  uint8 = 2,
-  int8 = 3,
-  uint16 = 4,
-  int16 = 5,
-  int32 = 6,
-  int64 = 7,
-  string = 8,
-  boolean = 9,
-  float16 = 10,
-  float64 = 11,
-  uint32 = 12,
-  uint64 = 13,
-  bfloat16 = 16,
-  float8e4m3fn = 17,
-  float8e4m3fnuz = 18,
-  float8e5m2 = 19,
-  float8e5m2fnuz = 20,
-  uint4 = 21,
-  int4 = 22,
-};
-
-/// Returns the ONNX type name, e.g. "float32".
-std::string_view to_string(dtype type);
-
 /// Returns the type numbered `onnx_code`; throws `errc::unsupported` for complex, unknown and undefined codes.
 dtype dtype_from_onnx(int onnx_code);
-
-/// Returns the bits an element occupies (4 for the packed types); 0 for string, whose elements are std::string.
-int bits_of(dtype type);
-
-/// Returns the bytes that `count` elements occupy; two 4-bit elements share a byte, the first in its low half.
-int64_t bytes_of(dtype type, int64_t count);
 
 /// Set of element types, one bit each.
 using dtype_set = uint32_t;
@@ -79,38 +41,6 @@ template <class T>
 struct type_tag {
   using type = T;
 };
-
-/// The `dtype` of a C++ element type.
-template <class T>
-inline constexpr dtype dtype_of = dtype::undefined;
-template <>
-inline constexpr dtype dtype_of<float> = dtype::float32;
-template <>
-inline constexpr dtype dtype_of<double> = dtype::float64;
-template <>
-inline constexpr dtype dtype_of<float16> = dtype::float16;
-template <>
-inline constexpr dtype dtype_of<bfloat16> = dtype::bfloat16;
-template <>
-inline constexpr dtype dtype_of<int8_t> = dtype::int8;
-template <>
-inline constexpr dtype dtype_of<int16_t> = dtype::int16;
-template <>
-inline constexpr dtype dtype_of<int32_t> = dtype::int32;
-template <>
-inline constexpr dtype dtype_of<int64_t> = dtype::int64;
-template <>
-inline constexpr dtype dtype_of<uint8_t> = dtype::uint8;
-template <>
-inline constexpr dtype dtype_of<uint16_t> = dtype::uint16;
-template <>
-inline constexpr dtype dtype_of<uint32_t> = dtype::uint32;
-template <>
-inline constexpr dtype dtype_of<uint64_t> = dtype::uint64;
-template <>
-inline constexpr dtype dtype_of<bool> = dtype::boolean;
-template <>
-inline constexpr dtype dtype_of<std::string> = dtype::string;
 
 /// Calls `f(type_tag<T>{})` with the C++ type of a float `type`; throws `errc::unsupported` for the others.
 template <class F>

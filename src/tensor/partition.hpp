@@ -1,7 +1,7 @@
 // Tensors cut along an axis, and put together again.
 #pragma once
 
-#include "tensor/tensor.hpp"
+#include "tensor/elements.hpp"
 
 #include <vector>
 

@@ -1,4 +1,6 @@
-#include "tensor/tensor.hpp"
+#include "troupe/tensor.hpp"
+
+#include "base/error.hpp"
 
 #include <cstdlib>
 #include <new>
@@ -31,27 +33,9 @@ tensor::tensor(dtype type, shape dims, std::shared_ptr<const void> owner, const 
     : type_(type), dims_(std::move(dims)), owner_(std::move(owner)), data_(data) {}
 
 tensor tensor::reshaped(shape dims) const {
-  expects(volume(dims) == size(), "tensor::reshaped: volumes differ");
+  if (volume(dims) != size())
+    fail(errc::invalid_argument, "tensor::reshaped: {} elements do not fill the shape {}", size(), to_string(dims));
   return {type_, std::move(dims), owner_, data_};
-}
-
-std::vector<int64_t> to_int64(const const_view& values) {
-  if (!((types::integers | types::boolean) & set_of(values.type)))
-    fail(errc::invalid_model, "expected integers, found {}", to_string(values.type));
-  const auto count = static_cast<size_t>(values.size());
-  if (values.type == dtype::boolean)
-    return {values.as<uint8_t>(), values.as<uint8_t>() + count};
-  return visit_integer(values.type, [&](auto tag) {
-    using T = typename decltype(tag)::type;
-    return std::vector<int64_t>(values.as<T>(), values.as<T>() + count);
-  });
-}
-
-std::vector<double> to_double(const const_view& values) {
-  return visit_numeric(values.type, [&](auto tag) {
-    using T = typename decltype(tag)::type;
-    return std::vector<double>(values.as<T>(), values.as<T>() + static_cast<size_t>(values.size()));
-  });
 }
 
 } // namespace troupe

@@ -1,4 +1,5 @@
-#include "trace/chrome_trace.hpp"
+#include "trace/run_trace.hpp"
+#include "troupe/results.hpp"
 
 #include <nlohmann/json.hpp>
 

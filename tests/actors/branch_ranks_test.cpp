@@ -1,5 +1,5 @@
 // Ifs whose branches give different ranks, from call to result.
-#include "actors/engine.hpp"
+#include "actors/engine_access.hpp"
 #include "support/bound_values.hpp"
 #include "support/branch_models.hpp"
 #include "support/branch_runs.hpp"

@@ -1,10 +1,11 @@
 // If, Loop and Scan from call to result, and how their runs end before the end.
-#include "actors/engine.hpp"
+#include "actors/engine_access.hpp"
 #include "plan/print.hpp"
 #include "support/bound_values.hpp"
 #include "support/catch.hpp"
 #include "support/control_models.hpp"
 #include "support/thrown.hpp"
+#include "trace/run_trace.hpp"
 
 #include <iostream>
 #include <thread>
@@ -65,7 +66,7 @@ TEST_CASE("a loop runs on every device, its scan outputs are joined", "[actors][
       const run_result none = s.run(growing_inputs(0, 10));
       CHECK(values_of(none.outputs.at("loop.0")) == std::vector<float>{1, 10});
       CHECK(none.outputs.at("loop.1").dims() == shape{0, 2});
-      verify(*s.plan_for(growing_inputs(4, 1000)));
+      verify(*plan_of(s, growing_inputs(4, 1000)));
     }
   }
 }
@@ -74,7 +75,7 @@ TEST_CASE("a pin may name a node of a body", "[actors][control][A14]") {
   engine e({.devices = {"cpu*2"}});
   const session s = e.load(growing_loop(), {.pins = {{"Gather_*", "cpu#1"}}});
   CHECK(values_of(s.run(growing_inputs(4, 1000)).outputs.at("loop.0")) == std::vector<float>{31, 160});
-  const auto body = s.plan_for(growing_inputs(4, 1000))->bodies.at(0).compiled;
+  const auto body = plan_of(s, growing_inputs(4, 1000))->bodies.at(0).compiled;
   for (size_t n = 0; n < body->program->nodes.size(); ++n)
     CHECK(body->placement[n] == (body->program->nodes[n].op_type == "Gather" ? 1 : 0));
 }
@@ -129,7 +130,7 @@ TEST_CASE("an If in a Loop in an If reads values from two levels up", "[actors][
   CHECK(values_of(s.run(inputs).outputs.at("outer.0")) == std::vector<float>{21, 202});
   inputs["c"] = tensor::scalar(false);
   CHECK(values_of(s.run(inputs).outputs.at("outer.0")) == std::vector<float>{10, 100});
-  const std::string text = to_text(*s.plan_for(inputs));
+  const std::string text = to_text(*plan_of(s, inputs));
   CHECK(text.find("\nIf 'outer', body 'then_branch'\n  plan ") != std::string::npos);
   CHECK(text.find("\n  Loop 'loop', body 'body'\n    plan ") != std::string::npos);
 }
@@ -258,12 +259,12 @@ TEST_CASE("runs of a loop are in flight side by side", "[actors][control][A14]")
 TEST_CASE("a traced run has the executions of its bodies", "[actors][control][A14]") {
   engine e({.devices = {"cpu"}});
   const run_result r = e.load(growing_loop()).run(growing_inputs(3, 1e9F), {.trace = true});
-  REQUIRE(r.trace.bodies.size() == 3);
-  CHECK(r.trace.bodies[1].name == "Loop 'loop', iteration 1");
-  CHECK(r.trace.bodies[1].source->program->nodes.size() > 1);
-  CHECK_FALSE(r.trace.bodies[1].chunks.empty());
-  CHECK(r.trace.bodies[1].begin_ns >= r.trace.begin_ns);
-  CHECK(r.trace.bodies[1].end_ns <= r.trace.end_ns);
+  REQUIRE(r.trace->bodies.size() == 3);
+  CHECK(r.trace->bodies[1].name == "Loop 'loop', iteration 1");
+  CHECK(r.trace->bodies[1].source->program->nodes.size() > 1);
+  CHECK_FALSE(r.trace->bodies[1].chunks.empty());
+  CHECK(r.trace->bodies[1].begin_ns >= r.trace->begin_ns);
+  CHECK(r.trace->bodies[1].end_ns <= r.trace->end_ns);
 }
 
 TEST_CASE("a loop's symbols cannot be bound by the caller", "[actors][control][D2][D3]") {
@@ -281,7 +282,7 @@ TEST_CASE("bodies compute in float16 where that is asked for", "[actors][control
   engine e({.devices = {"cpu"}});
   const session s = e.load(growing_loop(), {.precision = precision::fp16});
   CHECK(values_of(s.run(growing_inputs(4, 1000)).outputs.at("loop.0")) == std::vector<float>{31, 160});
-  const auto p = s.plan_for(growing_inputs(4, 1000));
+  const auto p = plan_of(s, growing_inputs(4, 1000));
   const auto& values = p->bodies.at(0).compiled->program->values;
   CHECK(std::any_of(values.begin(), values.end(), [](const value& v) { return v.type == dtype::float16; }));
 }

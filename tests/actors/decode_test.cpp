@@ -1,6 +1,6 @@
 // A real decoder, step by step, with its keys and values bound: as if they had gone through the host. TROUPE_MODELS names a folder
 // of materialised models; without it the test is skipped.
-#include "actors/engine.hpp"
+#include "actors/engine_access.hpp"
 #include "support/catch.hpp"
 #include "support/gpu.hpp"
 #include "support/kernel_case.hpp"
@@ -57,7 +57,7 @@ TEST_CASE("a decoder with bound keys and values says what it says without", "[ac
   const setup s = GENERATE(setup{"cpu", placement_policy::single}, setup{"vulkan:0", placement_policy::single},
                            setup{"vulkan:0*2", placement_policy::round_robin});
   INFO(s.devices);
-  engine e({.devices = {s.devices}, .gpu_validation = gpus_are_validated()});
+  engine e = make_engine({.devices = {s.devices}}, {.gpu_validation = gpus_are_validated()});
   const session model = e.load(file.string(), {.policy = s.policy});
   const std::vector<output_binding> pairs = cache_pairs(model);
   REQUIRE(pairs.size() == 8);
@@ -80,5 +80,5 @@ TEST_CASE("a decoder with bound keys and values says what it says without", "[ac
     if (s.policy == placement_policy::single)
       CHECK(bound.stats.fetched_bytes == 0);
   }
-  CHECK(e.gpu_messages().empty());
+  CHECK(gpu_messages(e).empty());
 }

@@ -1,4 +1,4 @@
-#include "actors/engine.hpp"
+#include "actors/engine_access.hpp"
 
 #include "device/host_block.hpp"
 #include "support/catch.hpp"
@@ -13,11 +13,11 @@ using namespace troupe::test;
 
 namespace {
 
-engine_options reference_engine(size_t count) {
-  engine_options options{.devices = {}};
+engine reference_engine(size_t count) {
+  engine_hooks hooks;
   for (size_t i = 0; i < count; ++i)
-    options.custom_devices.push_back([i] { return std::make_unique<reference_device>("ref" + std::to_string(i)); });
-  return options;
+    hooks.custom_devices.push_back([i] { return std::make_unique<reference_device>("ref" + std::to_string(i)); });
+  return make_engine({.devices = {}}, hooks);
 }
 
 float sigmoid(float x) {

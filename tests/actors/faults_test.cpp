@@ -1,5 +1,5 @@
 // Random models on devices that fail, stall, hang or die on order: the right result, or one error that names the device.
-#include "actors/engine.hpp"
+#include "actors/engine_access.hpp"
 #include "device/fault_device.hpp"
 #include "support/catch.hpp"
 #include "support/direct_evaluation.hpp"
@@ -92,13 +92,13 @@ constexpr std::array outcome_names{"right", "right after a loss", "one error: a 
                                    "one error: devices lost"};
 
 /// The device timeout is as long as it is because a busy machine may leave a healthy device's thread waiting.
-engine_options troubled_engine(const std::vector<trouble>& troubles) {
-  engine_options options{.devices = {}, .device_timeout = 250ms};
+engine troubled_engine(const std::vector<trouble>& troubles) {
+  engine_hooks hooks;
   for (size_t d = 0; d < troubles.size(); ++d)
-    options.custom_devices.push_back([d, script = troubles[d].script] {
+    hooks.custom_devices.push_back([d, script = troubles[d].script] {
       return std::make_unique<fault_device>(std::make_unique<reference_device>("dev" + std::to_string(d)), script);
     });
-  return options;
+  return make_engine({.devices = {}, .device_timeout = 250ms}, hooks);
 }
 
 outcome judge_error(const error& e, const std::vector<trouble>& troubles) {

@@ -1,5 +1,5 @@
 // Installs: what devices do when they get their parts of a plan.
-#include "actors/engine.hpp"
+#include "actors/engine_access.hpp"
 #include "device/null_device.hpp"
 #include "support/catch.hpp"
 #include "support/small_models.hpp"
@@ -57,10 +57,10 @@ private:
 
 TEST_CASE("all devices allocate and load their weights at the same time", "[actors][B6]") {
   const auto all = std::make_shared<meeting>(3);
-  engine_options options{.devices = {}};
+  engine_hooks hooks;
   for (const char* name : {"a", "b", "c"})
-    options.custom_devices.push_back([=] { return std::make_unique<meeting_device>(name, all); });
-  engine e(options);
+    hooks.custom_devices.push_back([=] { return std::make_unique<meeting_device>(name, all); });
+  engine e = make_engine({.devices = {}}, hooks);
   const session s = e.load(chain(6), {.policy = placement_policy::round_robin, .fuse = false});
   CHECK(s.run({{"x", floats({2, 3}, {1, 2, 3, 4, 5, 6})}}).outputs.size() == 1);
 }

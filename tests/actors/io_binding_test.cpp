@@ -25,7 +25,7 @@ graph growing_model() {
 
 struct stage {
   std::string name;
-  engine_options options;
+  std::function<engine()> open;
   session_options how = {};
 };
 
@@ -35,16 +35,18 @@ session_options by_node() {
 }
 
 std::vector<stage> stages() {
+  const auto named = [](std::vector<std::string> devices) { return [=] { return engine({.devices = devices}); }; };
+  const auto made = [](std::vector<device_factory> devices) { return [=] { return engine_of(devices); }; };
   const auto blocks = std::make_shared<host_block_pool>();
-  return {{"cpu", {.devices = {"cpu"}}},
-          {"reference", engine_of({reference("ref")})},
-          {"two references, by node", engine_of({reference("a"), reference("b")}), by_node()},
-          {"vulkan", engine_of({gpu("g")})},
-          {"vulkan, poisoned", engine_of({gpu("g", {.poison = true})})},
-          {"vulkan, staged, not coherent", engine_of({gpu("g", {.force_non_coherent = true, .force_staging = true})})},
+  return {{"cpu", named({"cpu"})},
+          {"reference", made({reference("ref")})},
+          {"two references, by node", made({reference("a"), reference("b")}), by_node()},
+          {"vulkan", made({gpu("g")})},
+          {"vulkan, poisoned", made({gpu("g", {.poison = true})})},
+          {"vulkan, staged, not coherent", made({gpu("g", {.force_non_coherent = true, .force_staging = true})})},
           {"vulkan, imported memory, poisoned",
-           engine_of({gpu("g", {.blocks = blocks, .poison = true, .force_staging = true})})},
-          {"two vulkans and a cpu, by node", {.devices = {"vulkan:0*2", "cpu"}}, by_node()}};
+           made({gpu("g", {.blocks = blocks, .poison = true, .force_staging = true})})},
+          {"two vulkans and a cpu, by node", named({"vulkan:0*2", "cpu"}), by_node()}};
 }
 
 } // namespace
@@ -52,7 +54,7 @@ std::vector<stage> stages() {
 TEST_CASE("a bound output feeds the next run as if it had gone through the host", "[actors][vulkan][B7]") {
   const stage& s = GENERATE(from_range(stages()));
   INFO(s.name);
-  engine e(s.options);
+  engine e = s.open();
   const session model = e.load(growing_model(), s.how);
   bound_session decoder = model.bind({{"present", "past"}});
   tensor past(dtype::float32, {0, 4}); // empty at first
@@ -76,7 +78,7 @@ TEST_CASE("a bound output feeds the next run as if it had gone through the host"
 TEST_CASE("bound values of many sizes stay right where copies are direct or staged", "[actors][vulkan][B7]") {
   const stage& s = GENERATE(from_range(stages()));
   INFO(s.name);
-  engine e(s.options);
+  engine e = s.open();
   for (const shape& dims : {shape{}, shape{3}, shape{0, 5}, shape{200, 300}}) {
     bound_session sum = e.load(summing_model(dims), s.how).bind({{"next", "state"}});
     for (int step = 1; step <= 4; ++step) {
@@ -164,7 +166,7 @@ TEST_CASE("outputs that are views, inputs, constants or needed elsewhere can be 
   const value_id flat = g.add_value({.name = "flat"}), constant = g.add_constant("c", floats({2}, {7, 8}));
   g.add_node({.name = "flatten", .op_type = "Flatten", .inputs = {other}, .outputs = {flat}});
   g.outputs = {shared, other, flat, x, constant};
-  engine e(s.options);
+  engine e = s.open();
   const session model = e.load(g, s.how);
   const tensor in = floats({2, 3}, {-1, 2, 3, 4, 5, 6});
   const named_tensors all = model.run({{"x", in}}).outputs;
@@ -209,7 +211,7 @@ TEST_CASE("inputs that decide shapes come to the host first", "[actors][B7][D1]"
 TEST_CASE("bound sessions run side by side", "[actors][vulkan][A11]") {
   const stage& s = GENERATE(from_range(stages()));
   INFO(s.name);
-  engine e(s.options);
+  engine e = s.open();
   const session model = e.load(summing_model({50}), s.how);
   std::atomic<int> wrong{0};
   std::vector<std::thread> callers;

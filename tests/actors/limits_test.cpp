@@ -1,5 +1,5 @@
 // Limits hold over all that a session does at the same time, and over what it keeps for later runs.
-#include "actors/engine.hpp"
+#include "actors/engine_access.hpp"
 #include "support/catch.hpp"
 #include "support/small_models.hpp"
 
@@ -30,7 +30,7 @@ TEST_CASE("runs side by side keep to a device's limit", "[actors][B2][A11]") {
   CHECK(e.stats().at(0).arena_bytes > 0);
   CHECK(e.stats().at(0).arena_bytes <= needed);
   CHECK(s.stats().plans.hits < 400); // a run that ends does not wake all that wait
-  CHECK(s.plan_for(ones(64))->remarks.empty());
+  CHECK(plan_of(s, ones(64))->remarks.empty());
 }
 
 TEST_CASE("plans that are kept for other dims make room", "[actors][B2][D1]") {
@@ -40,7 +40,7 @@ TEST_CASE("plans that are kept for other dims make room", "[actors][B2][D1]") {
   int64_t most = 0; // plans at a time
   for (const int64_t rows : {128, 60, 128, 90, 30, 128}) {
     CHECK(s.run(ones(rows)).outputs.begin()->second.dims() == shape{rows, 1024});
-    CHECK(s.plan_for(ones(rows))->remarks.empty());
+    CHECK(plan_of(s, ones(rows))->remarks.empty());
     most = std::max(most, e.stats().at(0).installed_plans);
   }
   CHECK(most == 2);

@@ -1,5 +1,5 @@
 // Models larger than a device's memory: they run over several devices, or end with one clear error.
-#include "actors/engine.hpp"
+#include "actors/engine_access.hpp"
 #include "cpu/cpu_device.hpp"
 #include "plan/policies.hpp"
 #include "support/catch.hpp"
@@ -101,21 +101,21 @@ TEST_CASE("a model larger than a device's limit runs over several", "[actors][B2
     const session s = e.load(layered_model(layers), {.policy = row.policy});
     for (int64_t n : {1, 8})
       check_close(s.run(some_input(n)).outputs.at("y"), unlimited(layers, n));
-    const auto p = s.plan_for(some_input(8));
+    const auto p = plan_of(s, some_input(8));
     CHECK(p->weight_bytes[0] <= 12 * layer_bytes);
     CHECK(p->weight_bytes[1] > 0);
     CHECK(s.run(some_input(8)).stats.plan_cached);
   }
   const session s = e.load(layered_model(layers));
-  CHECK_THAT(s.plan_for(some_input(1))->remarks.at(0), Contains("spilled") && Contains("'cpu#1'"));
+  CHECK_THAT(plan_of(s, some_input(1))->remarks.at(0), Contains("spilled") && Contains("'cpu#1'"));
 }
 
 TEST_CASE("only the bindings that do not fit spill", "[actors][B3]") {
   engine e({.devices = {"cpu*2"}, .memory = {{"cpu", 8 * layer_bytes}}});
   const session s = e.load(layered_model(4));
-  CHECK(s.plan_for(some_input(1))->remarks.empty());
-  CHECK_FALSE(s.plan_for(some_input(100))->remarks.empty());
-  CHECK(s.plan_for(some_input(1))->remarks.empty());
+  CHECK(plan_of(s, some_input(1))->remarks.empty());
+  CHECK_FALSE(plan_of(s, some_input(100))->remarks.empty());
+  CHECK(plan_of(s, some_input(1))->remarks.empty());
   check_close(s.run(some_input(100)).outputs.at("y"), unlimited(4, 100));
 }
 
@@ -134,13 +134,14 @@ TEST_CASE("a model larger than all devices is one error, a hundred times over", 
 }
 
 TEST_CASE("a device with less memory than it claims is given less", "[actors][B2][B3]") {
-  engine e({.devices = {"cpu"}, .custom_devices = {[] { return std::make_unique<boastful_device>(8 * layer_bytes); }}});
+  engine e = make_engine({.devices = {"cpu"}},
+                         {.custom_devices = {[] { return std::make_unique<boastful_device>(8 * layer_bytes); }}});
   const int layers = 20;
   const session s = e.load(layered_model(layers), {.pins = {{"MatMul0", "boastful"}}, .fuse = false});
-  REQUIRE(s.plan_for(some_input(2))->weight_bytes[1] == layer_bytes);
+  REQUIRE(plan_of(s, some_input(2))->weight_bytes[1] == layer_bytes);
   const session all = e.load(layered_model(layers), {.policy = placement_policy::weighted});
   check_close(all.run(some_input(2)).outputs.at("y"), unlimited(layers, 2));
-  const auto p = all.plan_for(some_input(2));
+  const auto p = plan_of(all, some_input(2));
   CHECK(p->weight_bytes[1] <= 8 * layer_bytes);
   CHECK(p->remarks.size() == 1);
 }

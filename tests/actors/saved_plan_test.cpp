@@ -1,5 +1,5 @@
 // Sessions that follow a saved plan.
-#include "actors/engine.hpp"
+#include "actors/engine_access.hpp"
 #include "device/fault_device.hpp"
 #include "loader/models.hpp"
 #include "plan/policies.hpp"
@@ -36,10 +36,10 @@ TEST_CASE("a session follows a saved plan of any policy and gives the same answe
   for (const policy_row& row : policies()) {
     INFO(row.name);
     engine e({.devices = {"cpu*3"}});
-    const auto original = e.load(g, {.policy = row.policy, .fuse = false}).plan_for(inputs);
+    const auto original = plan_of(e.load(g, {.policy = row.policy, .fuse = false}), inputs);
     const auto file = folder.write("plan.json", to_json(*original));
     const session s = e.load(g, {.plan_file = file.string(), .fuse = false});
-    CHECK(devices_of(*s.plan_for(inputs)) == devices_of(*original));
+    CHECK(devices_of(*plan_of(s, inputs)) == devices_of(*original));
     const named_tensors outputs = s.run(inputs).outputs;
     for (const auto& [name, expected] : want)
       for (int64_t i = 0; i < expected.size(); ++i)
@@ -50,7 +50,7 @@ TEST_CASE("a session follows a saved plan of any policy and gives the same answe
 TEST_CASE("a plan that does not fit is refused when the model is loaded", "[actors][B1]") {
   const scratch_folder folder;
   engine e({.devices = {"null"}});
-  const auto file = folder.write("plan.json", to_json(*e.load(chain(3)).plan_for({{"x", six}})));
+  const auto file = folder.write("plan.json", to_json(*plan_of(e.load(chain(3)), {{"x", six}})));
   CHECK(error_of([&] { e.load(chain(5), {.plan_file = file.string()}); }).starts_with("invalid_plan: "));
   CHECK(error_of([&] {
           e.load(chain(3), {.plan_file = file.string(), .fuse = false});
@@ -61,18 +61,18 @@ TEST_CASE("a plan that does not fit is refused when the model is loaded", "[acto
 
 TEST_CASE("when a device of a saved plan is lost, the policy decides", "[actors][B1][C11]") {
   const scratch_folder folder;
-  engine_options options{.devices = {}};
-  options.custom_devices.push_back([] { return std::make_unique<reference_device>("good"); });
-  options.custom_devices.push_back([] {
+  engine_hooks hooks;
+  hooks.custom_devices.push_back([] { return std::make_unique<reference_device>("good"); });
+  hooks.custom_devices.push_back([] {
     return std::make_unique<fault_device>(std::make_unique<reference_device>("bad"), fault_script{.die_at = 0});
   });
-  engine e(options);
+  engine e = make_engine({.devices = {}}, hooks);
   const session_options round_robin{.policy = placement_policy::round_robin, .fuse = false};
-  const auto file = folder.write("plan.json", to_json(*e.load(chain(4), round_robin).plan_for({{"x", six}})));
+  const auto file = folder.write("plan.json", to_json(*plan_of(e.load(chain(4), round_robin), {{"x", six}})));
   const session s = e.load(chain(4), {.plan_file = file.string(), .fuse = false});
   const run_result r = s.run({{"x", six}});
   CHECK(r.stats.lost_devices == std::vector<std::string>{"bad"});
-  CHECK(devices_of(*s.plan_for({{"x", six}})) == std::vector<std::string>{"good"});
+  CHECK(devices_of(*plan_of(s, {{"x", six}})) == std::vector<std::string>{"good"});
 }
 
 TEST_CASE("control flow is a chunk of its own in a saved plan", "[actors][control][B1]") {
@@ -85,12 +85,12 @@ TEST_CASE("control flow is a chunk of its own in a saved plan", "[actors][contro
   const named_tensors inputs{{"n", tensor::scalar(int64_t{3})}, {"x", six}};
   engine e({.devices = {"cpu*2"}});
   const session original = e.load(b.g, {.policy = placement_policy::round_robin, .fuse = false});
-  nlohmann::json saved = nlohmann::json::parse(to_json(*original.plan_for(inputs)));
+  nlohmann::json saved = nlohmann::json::parse(to_json(*plan_of(original, inputs)));
   REQUIRE(saved["bodies"].size() == 1);
   const scratch_folder folder;
   const auto file = folder.write("plan.json", saved.dump());
   const session s = e.load(b.g, {.plan_file = file.string(), .fuse = false});
-  CHECK(devices_of(*s.plan_for(inputs)) == devices_of(*original.plan_for(inputs)));
+  CHECK(devices_of(*plan_of(s, inputs)) == devices_of(*plan_of(original, inputs)));
   CHECK(s.run(inputs).outputs.at("end").values<float>()[1] ==
         Approx(original.run(inputs).outputs.at("end").values<float>()[1]));
 

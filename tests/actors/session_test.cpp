@@ -1,6 +1,7 @@
 // Sessions on real threads: inputs and outputs, runs side by side, cancellation, and an engine that goes away.
-#include "actors/engine.hpp"
+#include "actors/engine_access.hpp"
 #include "device/fault_device.hpp"
+#include "plan/print.hpp"
 #include "support/catch.hpp"
 #include "support/reference_device.hpp"
 #include "support/small_models.hpp"
@@ -15,12 +16,11 @@ using namespace troupe::test;
 namespace {
 
 /// An engine of one reference device that follows a script.
-engine_options scripted_engine(fault_script script,
-                               std::chrono::milliseconds device_timeout = std::chrono::minutes(1)) {
-  return {.devices = {}, .device_timeout = device_timeout, .custom_devices = {[script] {
-                                                             return std::make_unique<fault_device>(
-                                                                 std::make_unique<reference_device>("ref"), script);
-                                                           }}};
+engine scripted_engine(fault_script script, std::chrono::milliseconds device_timeout = std::chrono::minutes(1)) {
+  const auto make = [script] {
+    return std::make_unique<fault_device>(std::make_unique<reference_device>("ref"), script);
+  };
+  return make_engine({.devices = {}, .device_timeout = device_timeout}, {.custom_devices = {make}});
 }
 
 const tensor six = floats({2, 3}, {-1, 2, 3, 4, 5, 6});
@@ -134,12 +134,15 @@ TEST_CASE("a plan can be asked for without a run", "[actors]") {
   engine e({.devices = {"null*2"}});
   const session s =
       e.load(chain(4, {dim::symbol("batch"), 3}), {.policy = placement_policy::round_robin, .fuse = false});
-  const bound_plan_ptr bound = s.bind_for({{"x", six}});
+  const bound_plan_ptr bound = bound_plan_of(s, {{"x", six}});
   CHECK(bound->source->chunks.size() == 4);
   CHECK(bound->dims.at(bound->source->program->outputs.at(0)) == shape{2, 3});
-  CHECK(s.plan_for({{"x", six}}) == bound->source);
-  CHECK_THROWS_AS(s.plan_for({}), error);
+  CHECK(plan_of(s, {{"x", six}}) == bound->source);
+  CHECK_THROWS_AS(plan_of(s, {}), error);
   CHECK(s.stats().bound_plans.hits == 1);
+  CHECK(s.plan({{"x", six}}) == to_text(*bound->source, bound.get()));
+  CHECK(s.plan({{"x", six}}, plan_format::json) == to_json(*bound->source, bound.get()));
+  CHECK(s.plan({{"x", six}}, plan_format::dot) == to_dot(*bound->source, bound.get()));
 }
 
 TEST_CASE("a run that is cancelled or late ends at once", "[actors]") {
@@ -183,12 +186,13 @@ TEST_CASE("a run goes on when the caller drops its session", "[actors]") {
 }
 
 TEST_CASE("engines refuse devices that do not open, or share a name", "[actors]") {
-  engine_options twins{.devices = {}};
-  twins.custom_devices.assign(2, [] { return std::make_unique<reference_device>("twin"); });
-  CHECK(thrown_by([&] { engine e(twins); }).code() == errc::invalid_argument);
-  engine_options broken{.devices = {"null"}};
-  broken.custom_devices = {[]() -> std::unique_ptr<device> { fail(errc::unsupported, "no driver"); }};
-  CHECK(thrown_by([&] { engine e(broken); }).code() == errc::unsupported);
+  const device_factory twin = [] { return std::make_unique<reference_device>("twin"); };
+  CHECK(thrown_by([&] {
+          make_engine({.devices = {}}, {.custom_devices = {twin, twin}});
+        }).code() == errc::invalid_argument);
+  const device_factory broken = []() -> std::unique_ptr<device> { fail(errc::unsupported, "no driver"); };
+  CHECK(thrown_by([&] { make_engine({.devices = {"null"}}, {.custom_devices = {broken}}); }).code() ==
+        errc::unsupported);
   CHECK(thrown_by([&] { engine e({.devices = {}}); }).code() == errc::invalid_argument);
 }
 

@@ -1,5 +1,5 @@
 // Models of a few bytes or of very many nodes, through the public door: they run, or are refused by an error.
-#include "actors/engine.hpp"
+#include "actors/engine_access.hpp"
 #include "support/catch.hpp"
 #include "support/run_graph.hpp"
 #include "support/thrown.hpp"

@@ -1,5 +1,5 @@
 // Spilling where a shortage shows late: in segments whose dims are data, and in bodies of control flow.
-#include "actors/engine.hpp"
+#include "actors/engine_access.hpp"
 #include "support/catch.hpp"
 #include "support/control_models.hpp"
 
@@ -100,13 +100,13 @@ TEST_CASE("a segment whose dims are data spills", "[actors][B3][D3]") {
   engine e({.devices = {"cpu*2"}, .memory = {{"cpu", 10 * layer_bytes}, {"cpu#1", 10 * layer_bytes}}});
   const session s = e.load(g);
   check_as_unlimited(g, s, ones(10));
-  CHECK(s.plan_for(ones(10))->remarks.empty());
+  CHECK(plan_of(s, ones(10))->remarks.empty());
   CHECK(chunks_on(e, 1) == 0);
   check_as_unlimited(g, s, ones(100));
   CHECK(chunks_on(e, 1) > 0);
-  CHECK_THAT(s.plan_for(ones(100))->remarks.at(0), Contains("spilled") && Contains("'cpu#1'"));
+  CHECK_THAT(plan_of(s, ones(100))->remarks.at(0), Contains("spilled") && Contains("'cpu#1'"));
   CHECK(s.run(ones(100)).stats.plan_cached); // by the plan that fits, from its beginning
-  CHECK(s.plan_for(ones(10))->remarks.empty());
+  CHECK(plan_of(s, ones(10))->remarks.empty());
   CHECK_THROWS_WITH(s.run(ones(4000)),
                     Contains("does not fit the devices together") && Contains("'cpu'") && Contains("'cpu#1'"));
   check_as_unlimited(g, s, ones(100));

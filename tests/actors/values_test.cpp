@@ -31,8 +31,8 @@ private:
 } // namespace
 
 TEST_CASE("a value that is put on a device is a copy", "[actors][B7]") {
-  engine e({.devices = {"cpu"}, .custom_devices = {reference("ref")}});
-  for (const device_info& device : e.devices()) {
+  engine e = make_engine({.devices = {"cpu"}}, {.custom_devices = {reference("ref")}});
+  for (const device_summary& device : e.devices()) {
     INFO(device.name);
     tensor x = filled({8}, 1.f);
     const device_tensor value = e.put(x, device.name);

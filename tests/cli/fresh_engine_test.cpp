@@ -7,10 +7,10 @@ using namespace troupe::test;
 
 TEST_CASE("a device that one piece of work loses is there again for the next", "[cli][C11]") {
   const auto opened = std::make_shared<int>(0);
-  cli::fresh_engine devices({.devices = {}, .custom_devices = {[opened] {
-                                              return reference("ref",
-                                                               {.die_at = ++*opened == 1 ? 0 : fault_script::never})();
-                                            }}});
+  const device_factory dies_once = [opened] {
+    return reference("ref", {.die_at = ++*opened == 1 ? 0 : fault_script::never})();
+  };
+  cli::fresh_engine devices({.devices = {}}, {.custom_devices = {dies_once}});
   const auto run = [&] { return devices.get().load(chain(1)).run({{"x", filled({2, 3}, 1.f)}}); };
   CHECK(thrown_by(run).code() == errc::device_lost);
   CHECK(run().outputs.size() == 1);

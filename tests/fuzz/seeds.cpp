@@ -2,9 +2,9 @@
 #include "cost/profile_file.hpp"
 #include "fuzz/small_protos.hpp"
 #include "loader/npy.hpp"
-#include "loader/tensor_file.hpp"
 #include "plan/print.hpp"
 #include "plan/saved_plan.hpp"
+#include "troupe/tensor_file.hpp"
 
 #include <cstdio>
 #include <zlib.h>

@@ -5,8 +5,8 @@
 #include "fuzz/small_protos.hpp"
 #include "loader/npy.hpp"
 #include "loader/npz.hpp"
-#include "loader/tensor_file.hpp"
 #include "plan/saved_plan.hpp"
+#include "troupe/tensor_file.hpp"
 
 #include <functional>
 

@@ -1,7 +1,7 @@
 // Models built in code: the same answers as their operators' references, on CPU and GPU; wrong calls are named.
-#include "layers/model_builder.hpp"
+#include "troupe/model_builder.hpp"
 
-#include "actors/engine.hpp"
+#include "actors/engine_access.hpp"
 #include "examples/tiny_transformer.hpp"
 #include "loader/models.hpp"
 #include "ops/registry.hpp"
@@ -16,7 +16,7 @@ using Catch::Contains;
 namespace {
 
 /// image [batch, 3, 8, 8] → scores [batch, 5]: what a small CNN is made of.
-graph small_cnn() {
+built_model small_cnn() {
   model_builder m("cnn");
   const variable image = m.input("image", dtype::float32, {dim::symbol("batch"), 3, 8, 8});
   variable x = m.conv(image, random_tensor({6, 3, 3, 3}, 1), random_tensor({6}, 2), {.pads = {1, 1, 1, 1}});
@@ -31,18 +31,18 @@ graph small_cnn() {
   return m.build();
 }
 
-void check_on(const std::string& device, const graph& g, const std::string& input, const tensor& x) {
-  graph reference = g;
+void check_on(const std::string& device, const built_model& g, const std::string& input, const tensor& x) {
+  graph reference = g.source();
   resolve(reference);
   infer_shapes(reference);
   const tensor want = run_graph(reference, {x}).at(0);
-  engine e({.devices = {device}, .gpu_validation = gpus_are_validated()});
+  engine e = make_engine({.devices = {device}}, {.gpu_validation = gpus_are_validated()});
   const tensor got = e.load(g).run({{input, x}}).outputs.begin()->second;
   REQUIRE(got.dims() == want.dims());
   const auto a = to_double(got.view()), b = to_double(want.view());
   for (size_t i = 0; i < a.size(); ++i)
     REQUIRE(a[i] == Approx(b[i]).epsilon(1e-3).margin(1e-5));
-  CHECK(e.gpu_messages().empty());
+  CHECK(gpu_messages(e).empty());
 }
 
 const tensor five_tokens = tensor::of<int64_t>({1, 5}, std::vector<int64_t>{7, 42, 3, 49, 0});
@@ -115,8 +115,8 @@ TEST_CASE("a layer that does not fit throws where it is added, and leaves the mo
   CHECK_THAT(error_of([&] { variable().dims(); }), Contains("stands for no value"));
   CHECK_THAT(error_of([&] { model_builder("m", 99); }), Contains("opset 99 is not known"));
   m.output("sum", m.call("Add", {x, x}, {}, {.name = "sum"}));
-  CHECK(m.build().nodes.size() == 1);
-  CHECK(m.build().values.size() == 2);
+  CHECK(m.build().source().nodes.size() == 1);
+  CHECK(m.build().source().values.size() == 2);
 }
 
 TEST_CASE("a model is checked as a whole before it is used", "[layers][B1][D8]") {
@@ -125,14 +125,14 @@ TEST_CASE("a model is checked as a whole before it is used", "[layers][B1][D8]")
   CHECK_THAT(error_of([&] { m.build(); }), Contains("the model 'net' has no output"));
   const variable y = m.relu(x);
   m.output("y", y);
-  CHECK(m.build().outputs.size() == 1);
+  CHECK(m.build().source().outputs.size() == 1);
   const variable unused = m.input("unused", dtype::float32, {2, 3});
   CHECK_THAT(error_of([&] { m.build(); }), Contains("no output of the model depends on the input 'unused'"));
   const variable dead = m.sigmoid(unused);
   CHECK_THAT(error_of([&] { m.build(); }), Contains("depends on Sigmoid 'Sigmoid': make it an output"));
   m.output("", dead);
   CHECK_THAT(error_of([&] { m.output("", dead); }), Contains("'Sigmoid' is an output already"));
-  CHECK(m.build().outputs.size() == 2);
+  CHECK(m.build().source().outputs.size() == 2);
 }
 
 TEST_CASE("inputs, constants and one value twice can be outputs", "[layers][B7]") {
@@ -156,7 +156,7 @@ TEST_CASE("the builder gives the graph that the loader gives for the same model 
   const graph loaded = load(relu_model());
   model_builder m("g", 17);
   m.output("y", m.relu(m.input("x", dtype::float32, {dim::symbol("batch"), dim::symbol("features")})));
-  graph built = m.build();
+  graph built = m.build().source();
   resolve(built);
   REQUIRE(built.nodes.size() == loaded.nodes.size());
   CHECK(built.name == loaded.name);

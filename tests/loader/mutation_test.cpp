@@ -2,7 +2,7 @@
 // clear error, in bounded time and memory.
 #include "support/catch.hpp"
 
-#include "actors/engine.hpp"
+#include "actors/engine_access.hpp"
 #include "loader/models.hpp"
 
 #include <chrono>

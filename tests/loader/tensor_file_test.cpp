@@ -1,7 +1,7 @@
 #include "support/catch.hpp"
 
 #include "loader/models.hpp"
-#include "loader/tensor_file.hpp"
+#include "troupe/tensor_file.hpp"
 
 #include <zlib.h>
 

@@ -1,5 +1,5 @@
 // Operands whose symbolic dims fit each other for some sizes only: an error that names the node, never an answer.
-#include "actors/engine.hpp"
+#include "actors/engine_access.hpp"
 #include "plan/operand_checks.hpp"
 #include "support/catch.hpp"
 #include "support/gpu.hpp"
@@ -54,7 +54,7 @@ named_tensors inputs_of(const std::pair<shape, shape>& dims) {
 
 TEST_CASE("operands that do not fit are refused on every device", "[plan][vulkan][A4]") {
   for (const std::vector<std::string>& devices : std::vector<std::vector<std::string>>{{"cpu"}, {"vulkan:0", "cpu"}}) {
-    engine e({.devices = devices, .gpu_validation = gpus_are_validated()});
+    engine e = make_engine({.devices = devices}, {.gpu_validation = gpus_are_validated()});
     for (const mismatch& c : mismatches())
       for (const bool fuse : {true, false}) {
         const session s = e.load(c.model, {.fuse = fuse});
@@ -64,7 +64,7 @@ TEST_CASE("operands that do not fit are refused on every device", "[plan][vulkan
         CHECK(why.code() == errc::invalid_input);
         CHECK_NOTHROW(s.run(inputs_of(c.fits)));
       }
-    CHECK(e.gpu_messages().empty());
+    CHECK(gpu_messages(e).empty());
   }
 }
 
@@ -77,7 +77,7 @@ TEST_CASE("a binding asks only nodes whose operands may not fit", "[plan]") {
   engine e({.devices = {"cpu"}});
   const session s = e.load(b.g, {.fuse = false});
   const named_tensors inputs{{"x", ones({3, 4})}, {"y", ones({3, 4})}};
-  const auto p = s.plan_for(inputs);
+  const auto p = plan_of(s, inputs);
   std::vector<std::string> names;
   for (const node_id id : p->open_operands.at(0))
     names.push_back(p->program->nodes[id].name);

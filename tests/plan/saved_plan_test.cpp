@@ -1,12 +1,12 @@
 // Plans that are saved, edited and made again: what fits is followed to the letter, what does not is named.
 #include "plan/saved_plan.hpp"
 
-#include "layers/model_builder.hpp"
 #include "ops/registry.hpp"
 #include "plan/graphs.hpp"
 #include "plan/print.hpp"
 #include "support/catch.hpp"
 #include "support/thrown.hpp"
+#include "troupe/model_builder.hpp"
 
 #include <nlohmann/json.hpp>
 
@@ -251,7 +251,7 @@ TEST_CASE("what planning inserts is where it was when a plan is made again", "[p
     x = m.relu(m.conv(x, weights));
   }
   m.output("y", x);
-  graph convolutions = m.build();
+  graph convolutions = m.build().source();
   resolve(convolutions);
   infer_shapes(convolutions);
   auto devices = cpus(3);

@@ -1,4 +1,4 @@
-#include "actors/engine.hpp"
+#include "actors/engine_access.hpp"
 #include "loader/onnx_loader.hpp"
 #include "ops/evaluate.hpp"
 #include "ops/registry.hpp"

@@ -3,7 +3,7 @@
 #include "support/catch.hpp"
 #include "support/spirv.hpp"
 #include "support/tie_values.hpp"
-#include "tensor/float16.hpp"
+#include "troupe/float16.hpp"
 #include "vulkan/shader_library.hpp"
 
 #include <algorithm>

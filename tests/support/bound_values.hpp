@@ -1,7 +1,7 @@
 // Small models with state, and devices to keep it on: for tests of values that stay on their device.
 #pragma once
 
-#include "actors/engine.hpp"
+#include "actors/engine_access.hpp"
 #include "device/fault_device.hpp"
 #include "support/catch.hpp"
 #include "support/gpu.hpp"
@@ -37,9 +37,9 @@ inline device_factory gpu(const std::string& name, const vulkan::vulkan_device_o
   return [=] { return open_gpu(options, name); };
 }
 
-inline engine_options engine_of(std::vector<device_factory> devices,
-                                std::chrono::milliseconds timeout = std::chrono::minutes(1)) {
-  return {.devices = {}, .device_timeout = timeout, .custom_devices = std::move(devices)};
+inline engine engine_of(std::vector<device_factory> devices,
+                        std::chrono::milliseconds timeout = std::chrono::minutes(1)) {
+  return make_engine({.devices = {}, .device_timeout = timeout}, {.custom_devices = std::move(devices)});
 }
 
 inline bool same(const tensor& a, const tensor& b) {

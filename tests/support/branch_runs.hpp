@@ -1,7 +1,7 @@
 // Runs of models whose Ifs give another rank in each branch, on any engine.
 #pragma once
 
-#include "actors/engine.hpp"
+#include "actors/engine_access.hpp"
 #include "support/branch_models.hpp"
 
 namespace troupe::test {

@@ -1,7 +1,7 @@
 // What a model computes, node by node on the host: the oracle for everything that plans, places and schedules.
 #pragma once
 
-#include "actors/engine.hpp"
+#include "actors/engine_access.hpp"
 #include "ops/evaluate.hpp"
 #include "ops/registry.hpp"
 

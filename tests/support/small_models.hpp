@@ -1,7 +1,7 @@
 // Small models built in code, for tests of planning and execution.
 #pragma once
 
-#include "actors/engine.hpp"
+#include "actors/engine_access.hpp"
 
 namespace troupe::test {
 
@@ -56,7 +56,7 @@ inline graph fan_out(size_t count, size_t length) {
 /// Returns the bytes that one run of a model, nothing fused, needs on a device.
 inline int64_t bytes_for_run(const graph& model, const named_tensors& inputs, const std::string& device) {
   engine e({.devices = {device}});
-  return bytes_needed(*e.load(model, {.fuse = false}).bind_for(inputs)->layout, 0);
+  return bytes_needed(*bound_plan_of(e.load(model, {.fuse = false}), inputs)->layout, 0);
 }
 
 inline tensor floats(shape dims, std::vector<float> values) {

@@ -1,7 +1,7 @@
 // Traces of real runs on two CPU devices, and of made-up times.
-#include "trace/chrome_trace.hpp"
+#include "trace/run_trace.hpp"
 
-#include "actors/engine.hpp"
+#include "actors/engine_access.hpp"
 #include "support/catch.hpp"
 #include "support/control_models.hpp"
 #include "support/small_models.hpp"
@@ -78,7 +78,8 @@ void check_flows(const json& document, size_t expected) {
 
 TEST_CASE("every node of a run on two devices is traced once", "[trace][actors]") {
   const run_result result = traced_run(diamond(), {.policy = placement_policy::round_robin, .fuse = false});
-  const run_trace& trace = result.trace;
+  REQUIRE(result.trace);
+  const run_trace& trace = *result.trace;
   REQUIRE(trace.source);
   const plan& p = *trace.source;
   std::multiset<node_id> seen;
@@ -104,8 +105,8 @@ TEST_CASE("every node of a run on two devices is traced once", "[trace][actors]"
 
 TEST_CASE("the document names nodes, kernels and devices and joins chunks by arrows", "[trace][actors]") {
   const run_result result = traced_run(diamond(), {.policy = placement_policy::round_robin, .fuse = false});
-  const plan& p = *result.trace.source;
-  const json document = json::parse(to_chrome_json(result.trace));
+  const plan& p = *result.trace->source;
+  const json document = json::parse(to_chrome_json(*result.trace));
   CHECK(slices(document, "run").size() == 1);
   CHECK(slices(document, "chunk").size() == p.chunks.size());
   const auto nodes = slices(document, "node");
@@ -132,9 +133,9 @@ TEST_CASE("the document names nodes, kernels and devices and joins chunks by arr
 TEST_CASE("a chunk begins behind those that it depends on", "[trace][actors]") {
   const run_result result = traced_run(chain(6), {.policy = placement_policy::round_robin, .fuse = false});
   std::map<chunk_id, json> chunks;
-  for (const json& c : slices(json::parse(to_chrome_json(result.trace)), "chunk"))
+  for (const json& c : slices(json::parse(to_chrome_json(*result.trace)), "chunk"))
     chunks[c["args"]["chunk"]] = c;
-  const plan& p = *result.trace.source;
+  const plan& p = *result.trace->source;
   REQUIRE(p.chunks.size() == 6);
   for (chunk_id c = 0; c < p.chunks.size(); ++c)
     for (chunk_id before : p.chunks[c].predecessors)
@@ -144,14 +145,13 @@ TEST_CASE("a chunk begins behind those that it depends on", "[trace][actors]") {
 TEST_CASE("without being asked for nothing is traced", "[trace][actors]") {
   engine e({.devices = {"cpu"}});
   const run_result result = e.load(diamond()).run({{"x", six}});
-  CHECK(!result.trace.source);
-  CHECK(result.trace.chunks.empty());
-  CHECK_THROWS_AS(to_chrome_json(result.trace), error);
+  CHECK(!result.trace);
+  CHECK_THROWS_AS(to_chrome_json(run_trace{}), error);
 }
 
 TEST_CASE("devices that tell no times, and runs without work, are traced too", "[trace][actors]") {
   const run_result silent = traced_run(chain(3), {}, "null");
-  const json document = json::parse(to_chrome_json(silent.trace));
+  const json document = json::parse(to_chrome_json(*silent.trace));
   CHECK(slices(document, "chunk").size() == 1);
   CHECK(slices(document, "node").empty());
   graph constant;
@@ -159,12 +159,12 @@ TEST_CASE("devices that tell no times, and runs without work, are traced too", "
   constant.outputs = {constant.add_constant("c", floats({1}, {3}))};
   engine e({.devices = {"cpu"}});
   const run_result idle = e.load(constant).run({}, {.trace = true});
-  CHECK(slices(json::parse(to_chrome_json(idle.trace)), "run").size() == 1);
+  CHECK(slices(json::parse(to_chrome_json(*idle.trace)), "run").size() == 1);
 }
 
 TEST_CASE("moves have tracks of their queues, what overlaps lies side by side", "[trace]") {
   run_result result = traced_run(chain(2), {.fuse = false}, "cpu");
-  run_trace trace = result.trace;
+  run_trace trace = *result.trace;
   REQUIRE(trace.chunks.size() == 1);
   chunk_trace& c = trace.chunks[0];
   const int64_t t0 = trace.begin_ns;
@@ -201,7 +201,7 @@ TEST_CASE("executions of bodies are in the trace of their run", "[trace][control
   b.output(b.op("Relu", {y}));
   engine e({.devices = {"cpu"}});
   const run_result r = e.load(b.g).run({{"x", six}, {"n", tensor::scalar<int64_t>(3)}}, {.trace = true});
-  const json document = json::parse(to_chrome_json(r.trace));
+  const json document = json::parse(to_chrome_json(*r.trace));
   size_t steps = 0, loops = 0;
   for (const json& node : slices(document, "node")) {
     steps += node["args"]["op"] == "Sigmoid";

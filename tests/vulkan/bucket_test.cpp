@@ -1,5 +1,5 @@
 // Bindings that share a layout: the same results as with a layout of their own, and nothing is recorded anew for them.
-#include "actors/engine.hpp"
+#include "actors/engine_access.hpp"
 #include "cpu/cpu_device.hpp"
 #include "device/run_inline.hpp"
 #include "rewrite/rewrite.hpp"
@@ -208,7 +208,7 @@ TEST_CASE("a binding inside a bucket records nothing, another kernel does", "[vu
 }
 
 TEST_CASE("runs with many dims at once share a session's slots", "[vulkan][D1][A9][A11]") {
-  engine e({.devices = {"vulkan:0", "cpu"}, .gpu_validation = gpus_are_validated()});
+  engine e = make_engine({.devices = {"vulkan:0", "cpu"}}, {.gpu_validation = gpus_are_validated()});
   graph_builder b;
   const value_id x = b.input("x", {dim::symbol("n"), 3});
   b.output(b.op("Add", {b.op("Neg", {x}), b.op("Floor", {x})}, {}, "y"));
@@ -234,5 +234,5 @@ TEST_CASE("runs with many dims at once share a session's slots", "[vulkan][D1][A
   CHECK(s.stats().bound_plans.misses == 30);
   CHECK(s.stats().layouts.misses <= 8);
   CHECK(e.stats().at(0).recorded_chunks <= 8 * 4 * 2);
-  CHECK(e.gpu_messages().empty());
+  CHECK(gpu_messages(e).empty());
 }

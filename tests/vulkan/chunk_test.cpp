@@ -1,5 +1,5 @@
 // Whole chunks on the GPU: order inside a chunk, between chunks, between executions.
-#include "actors/engine.hpp"
+#include "actors/engine_access.hpp"
 #include "device/run_inline.hpp"
 #include "ops/registry.hpp"
 #include "plan/bound_plan.hpp"
@@ -122,13 +122,13 @@ TEST_CASE("what the host writes and reads is flushed and invalidated", "[vulkan]
 }
 
 TEST_CASE("GPU chunks read values that an earlier chunk of the device left", "[vulkan][A3][A8]") {
-  engine e({.devices = {"vulkan:0*2", "cpu"}, .gpu_validation = gpus_are_validated()});
+  engine e = make_engine({.devices = {"vulkan:0*2", "cpu"}}, {.gpu_validation = gpus_are_validated()});
   const session model = e.load(forked_chain({3, 5}, 8), {.policy = placement_policy::round_robin, .fuse = false});
   for (int run = 0; run < 3; ++run) {
     const tensor in = random_floats({3, 5}, static_cast<uint64_t>(run));
     CHECK(wrong_elements(model.run({{"x", in}}).outputs.at("y"), in, 8) == 0);
   }
-  CHECK(e.gpu_messages().empty());
+  CHECK(gpu_messages(e).empty());
 }
 
 TEST_CASE("interleaved executions on one GPU session stay apart, memory stays flat", "[vulkan][A11][slow]") {

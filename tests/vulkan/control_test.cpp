@@ -1,5 +1,5 @@
 // Control flow whose bodies run on a GPU.
-#include "actors/engine.hpp"
+#include "actors/engine_access.hpp"
 #include "support/branch_runs.hpp"
 #include "support/catch.hpp"
 #include "support/control_models.hpp"
@@ -10,7 +10,7 @@ using namespace troupe::test;
 
 TEST_CASE("bodies run on GPUs, and beside them on the CPU", "[vulkan][control][A14]") {
   for (const char* devices : {"vulkan:0", "vulkan:0*2"}) {
-    engine e({.devices = {devices, "cpu"}, .gpu_validation = gpus_are_validated()});
+    engine e = make_engine({.devices = {devices, "cpu"}}, {.gpu_validation = gpus_are_validated()});
     for (const placement_policy policy : {placement_policy::single, placement_policy::round_robin}) {
       const session s = e.load(growing_loop(), {.policy = policy});
       for (int64_t n : {4, 0, 2}) {
@@ -18,20 +18,20 @@ TEST_CASE("bodies run on GPUs, and beside them on the CPU", "[vulkan][control][A
         CHECK(y.data<float>()[0] == static_cast<float>((1 << (n + 1)) - 1));
         CHECK(y.data<float>()[1] == static_cast<float>(10 << n));
       }
-      const plan& body = *s.plan_for(growing_inputs(1, 1))->bodies.at(0).compiled;
+      const plan& body = *plan_of(s, growing_inputs(1, 1))->bodies.at(0).compiled;
       CHECK(std::any_of(body.placement.begin(), body.placement.end(),
                         [&](device_index d) { return body.devices[d].gpu.has_value(); }));
     }
-    CHECK(e.gpu_messages().empty());
+    CHECK(gpu_messages(e).empty());
   }
 }
 
 TEST_CASE("branches of different ranks run on GPUs", "[vulkan][control][A14]") {
   for (const std::vector<std::string>& devices :
        std::vector<std::vector<std::string>>{{"vulkan:0", "cpu"}, {"cpu", "vulkan:0"}}) {
-    engine e({.devices = devices, .gpu_validation = gpus_are_validated()});
+    engine e = make_engine({.devices = devices}, {.gpu_validation = gpus_are_validated()});
     for (const placement_policy policy : {placement_policy::single, placement_policy::round_robin})
       check_branch_models(e, policy);
-    CHECK(e.gpu_messages().empty());
+    CHECK(gpu_messages(e).empty());
   }
 }

@@ -1,5 +1,5 @@
 // GPUs that are lost, or do not come back: the right result from the other devices, or one error, and never a hang.
-#include "actors/engine.hpp"
+#include "actors/engine_access.hpp"
 #include "device/fault_device.hpp"
 #include "support/catch.hpp"
 #include "support/gpu.hpp"
@@ -34,7 +34,7 @@ TEST_CASE("a GPU that is lost costs its runs one re-run on the other devices", "
   const named_tensors inputs{{"x", random_floats({4, 4}, 1)}};
   const named_tensors wanted = plain.load(chain(8)).run(inputs).outputs;
   for (const uint64_t at : {1, 2, 4}) {
-    engine e({.devices = {"cpu"}, .custom_devices = {gpu_that_dies(at)}});
+    engine e = make_engine({.devices = {"cpu"}}, {.custom_devices = {gpu_that_dies(at)}});
     const session model = e.load(chain(8), {.policy = placement_policy::round_robin, .fuse = false});
     const run_result result = model.run(inputs);
     for (const auto& [name, t] : wanted)
@@ -46,7 +46,7 @@ TEST_CASE("a GPU that is lost costs its runs one re-run on the other devices", "
 }
 
 TEST_CASE("a lost GPU without another device is one error that names it", "[vulkan]") {
-  engine e({.devices = {}, .custom_devices = {gpu_that_dies(1)}});
+  engine e = make_engine({.devices = {}}, {.custom_devices = {gpu_that_dies(1)}});
   const session model = e.load(chain(2), {.fuse = false});
   try {
     model.run({{"x", random_floats({4, 4}, 1)}});

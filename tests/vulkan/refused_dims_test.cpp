@@ -1,5 +1,5 @@
 // Dims for which a GPU has no kernel, in a plan that counted on others.
-#include "actors/engine.hpp"
+#include "actors/engine_access.hpp"
 #include "support/catch.hpp"
 #include "support/gpu.hpp"
 #include "support/run_graph.hpp"
@@ -35,7 +35,8 @@ named_tensors steps(int64_t count) {
 } // namespace
 
 TEST_CASE("dims for which the GPU has no kernel get a plan of their own", "[vulkan][B6]") {
-  engine both({.devices = {"vulkan:0", "cpu"}, .gpu_validation = gpus_are_validated()}), cpu({.devices = {"cpu"}});
+  engine both = make_engine({.devices = {"vulkan:0", "cpu"}}, {.gpu_validation = gpus_are_validated()});
+  engine cpu({.devices = {"cpu"}});
   const session model = both.load(lengths_model()), expected = cpu.load(lengths_model());
   for (const int64_t count : {8, 12, 12, 8, 9}) {
     INFO(count << " steps");
@@ -46,5 +47,5 @@ TEST_CASE("dims for which the GPU has no kernel get a plan of their own", "[vulk
       CHECK(values[i] == Approx(right[i]).margin(1e-5));
   }
   CHECK(model.stats().plans.misses == 1); // what 12 and 9 steps run by is for these bindings alone
-  CHECK(both.gpu_messages().empty());
+  CHECK(gpu_messages(both).empty());
 }

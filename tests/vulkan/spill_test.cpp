@@ -1,5 +1,5 @@
 // Models larger than a GPU's memory limit.
-#include "actors/engine.hpp"
+#include "actors/engine_access.hpp"
 #include "support/catch.hpp"
 #include "support/gpu.hpp"
 #include "support/small_models.hpp"
@@ -32,14 +32,14 @@ graph layered_model() {
 }
 
 std::vector<float> run_on(const engine_options& options, std::shared_ptr<const plan>* used = nullptr) {
-  engine e(options);
+  engine e = make_engine(options, {.gpu_validation = test::gpus_are_validated()});
   const session s = e.load(layered_model());
   std::vector<float> elements(4 * 64, 0.01f);
   const named_tensors in{{"x", tensor::of<float>({4, 64}, elements)}};
   const run_result r = s.run(in);
-  CHECK(e.gpu_messages().empty());
+  CHECK(gpu_messages(e).empty());
   if (used)
-    *used = s.plan_for(in);
+    *used = plan_of(s, in);
   const auto out = r.outputs.begin()->second.values<float>();
   return {out.begin(), out.end()};
 }
@@ -50,9 +50,7 @@ TEST_CASE("what a GPU's limit does not hold spills to the other GPU, then to the
   const std::vector<float> wanted = run_on({.devices = {"cpu"}});
   std::shared_ptr<const plan> p;
   const auto check = [&](std::map<std::string, int64_t> memory) {
-    const std::vector<float> got = run_on(
-        {.devices = {"vulkan:0*2", "cpu"}, .memory = std::move(memory), .gpu_validation = test::gpus_are_validated()},
-        &p);
+    const std::vector<float> got = run_on({.devices = {"vulkan:0*2", "cpu"}, .memory = std::move(memory)}, &p);
     REQUIRE(got.size() == wanted.size());
     for (size_t i = 0; i < got.size(); ++i)
       REQUIRE(got[i] == Approx(wanted[i]).epsilon(1e-3).margin(1e-5));
@@ -76,9 +74,8 @@ TEST_CASE("runs side by side wait for memory that others hold", "[vulkan][B2][C7
   const graph g = b.build();
   const named_tensors in{{"x", tensor::of<float>({1024, 256}, std::vector<float>(1024 * 256, 1.5f))}};
   const int64_t needed = test::bytes_for_run(g, in, "vulkan:0");
-  engine e({.devices = {"vulkan:0"},
-            .memory = {{"vulkan:0", needed + needed / 2}},
-            .gpu_validation = test::gpus_are_validated()});
+  engine e = make_engine({.devices = {"vulkan:0"}, .memory = {{"vulkan:0", needed + needed / 2}}},
+                         {.gpu_validation = test::gpus_are_validated()});
   const session s = e.load(g, {.fuse = false});
   std::vector<std::future<run_result>> runs;
   for (int i = 0; i < 8; ++i)
@@ -88,12 +85,12 @@ TEST_CASE("runs side by side wait for memory that others hold", "[vulkan][B2][C7
     const tensor& out = r.outputs.begin()->second;
     CHECK(std::count(out.values<float>().begin(), out.values<float>().end(), -1.0f) == out.size());
   }
-  CHECK(s.plan_for(in)->remarks.empty());
+  CHECK(plan_of(s, in)->remarks.empty());
   const device_stats stats = e.stats().at(0);
   CHECK(stats.reserved_bytes <= needed + needed / 2);
   CHECK(stats.used_bytes >= stats.arena_bytes);
   CHECK(stats.used_bytes + stats.largest_gap_bytes <= stats.reserved_bytes);
-  CHECK(e.gpu_messages().empty());
+  CHECK(gpu_messages(e).empty());
 }
 
 TEST_CASE("plans of other dims let go of memory before anything spills", "[vulkan][B2][B3]") {
@@ -107,16 +104,15 @@ TEST_CASE("plans of other dims let go of memory before anything spills", "[vulka
     return named_tensors{{"x", tensor::of<float>({n, 1024}, std::vector<float>(static_cast<size_t>(n) * 1024, 1))}};
   };
   const int64_t needed = test::bytes_for_run(g, ones(1024), "vulkan:0");
-  engine e({.devices = {"vulkan:0"},
-            .memory = {{"vulkan:0", needed + needed / 4}},
-            .gpu_validation = test::gpus_are_validated()});
+  engine e = make_engine({.devices = {"vulkan:0"}, .memory = {{"vulkan:0", needed + needed / 4}}},
+                         {.gpu_validation = test::gpus_are_validated()});
   const session s = e.load(g, {.fuse = false});
   for (const int64_t n : {1024, 500, 1024, 300, 900, 1024}) {
     const run_result r = s.run(ones(n));
     const tensor& out = r.outputs.begin()->second;
     CHECK(std::count(out.values<float>().begin(), out.values<float>().end(), -1.0f) == n * 1024);
-    CHECK(s.plan_for(ones(n))->remarks.empty());
+    CHECK(plan_of(s, ones(n))->remarks.empty());
     CHECK(e.stats().at(0).reserved_bytes <= needed + needed / 4);
   }
-  CHECK(e.gpu_messages().empty());
+  CHECK(gpu_messages(e).empty());
 }

@@ -1,5 +1,5 @@
 // Large values from GPU to GPU, through host memory.
-#include "actors/engine.hpp"
+#include "actors/engine_access.hpp"
 #include "ops/registry.hpp"
 #include "plan/split_transfers.hpp"
 #include "support/catch.hpp"
@@ -15,7 +15,7 @@ TEST_CASE("a value that moves between GPUs in pieces arrives whole", "[vulkan][A
   const value_id x = b.input("x", {1, columns}), y = b.input("y", {rows, 1});
   const value_id large = b.op("Add", {x, y}); // first GPU
   b.output(b.op("Neg", {large}, {}, "out"));  // second GPU
-  engine e({.devices = {"vulkan:0*2"}, .gpu_validation = gpus_are_validated()});
+  engine e = make_engine({.devices = {"vulkan:0*2"}}, {.gpu_validation = gpus_are_validated()});
   const session s = e.load(b.g, {.policy = placement_policy::round_robin, .fuse = false});
   tensor row(dtype::float32, {1, columns}), column(dtype::float32, {rows, 1});
   for (int64_t i = 0; i < columns; ++i)
@@ -31,5 +31,5 @@ TEST_CASE("a value that moves between GPUs in pieces arrives whole", "[vulkan][A
       wrong += values[i] != -static_cast<float>(i); // below 2^24, so exact
     CHECK(wrong == 0);
   }
-  CHECK(e.gpu_messages().empty());
+  CHECK(gpu_messages(e).empty());
 }

@@ -1,10 +1,9 @@
 // Tensors in files: .pb (serialized TensorProto), .npy and .npz (NumPy). All bytes are hostile.
 #pragma once
 
-#include "tensor/tensor.hpp"
+#include "troupe/tensor.hpp"
 
 #include <filesystem>
-#include <map>
 
 namespace troupe {
 
@@ -15,19 +14,19 @@ struct named_tensor {
 };
 
 /// Reads a serialized TensorProto. Throws `errc::invalid_model`, `errc::unsupported` (sequences, optionals).
-named_tensor parse_pb(std::span<const std::byte> bytes);
+TROUPE_API named_tensor parse_pb(std::span<const std::byte> bytes);
 /// Returns a serialized TensorProto; throws `errc::unsupported` for what is too large for one.
-std::string make_pb(const std::string& name, const tensor& value);
+TROUPE_API std::string make_pb(const std::string& name, const tensor& value);
 
 /// The same with a file. Throw `errc::io` too.
-named_tensor read_pb(const std::filesystem::path& file);
-void write_pb(const std::filesystem::path& file, const std::string& name, const tensor& value);
+TROUPE_API named_tensor read_pb(const std::filesystem::path& file);
+TROUPE_API void write_pb(const std::filesystem::path& file, const std::string& name, const tensor& value);
 
 /// Reads a .npy array, versions 1 to 3, C or Fortran order, little-endian. Throws `errc::io`, `errc::invalid_input`.
-tensor read_npy(const std::filesystem::path& file);
-void write_npy(const std::filesystem::path& file, const tensor& value);
+TROUPE_API tensor read_npy(const std::filesystem::path& file);
+TROUPE_API void write_npy(const std::filesystem::path& file, const tensor& value);
 
 /// Reads all arrays of an uncompressed or deflated .npz archive, by name.
-std::map<std::string, tensor> read_npz(const std::filesystem::path& file);
+TROUPE_API named_tensors read_npz(const std::filesystem::path& file);
 
 } // namespace troupe

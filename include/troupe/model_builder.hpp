@@ -8,27 +8,27 @@
 //
 // Every call infers types and shapes at once: a call that does not fit throws there, naming the call, and leaves the model as it
 // was. `call` takes any operator of the table (`troupe operators`); the named layers are the common ones. `build` checks the
-// whole and returns the graph that the loader would return for the same model as a file.
+// whole and returns what the loader would return for the same model as a file.
 //
 // A `variable` is a handle that belongs to its builder; it is valid as long as that lives and stays where it is. Not
 // thread-safe.
 #pragma once
 
-#include "graph/graph.hpp"
-
-#include <unordered_map>
-#include <unordered_set>
+#include "troupe/attribute.hpp"
+#include "troupe/built_model.hpp"
+#include "troupe/dim.hpp"
 
 namespace troupe {
 
 class model_builder;
 class variable;
+struct value;
 
 /// An operand of a layer: a variable, or a tensor, which becomes a constant of the model.
 using argument = std::variant<variable, tensor>;
 
 /// A value of a model under construction. Default-made: an absent optional input.
-class variable {
+class TROUPE_API variable {
 public:
   variable() = default;
 
@@ -40,37 +40,38 @@ public:
 
 private:
   friend class model_builder;
-  friend variable operator+(const variable& a, const argument& b);
-  friend variable operator-(const variable& a, const argument& b);
-  friend variable operator*(const variable& a, const argument& b);
-  friend variable operator/(const variable& a, const argument& b);
-  variable(model_builder& owner, value_id id) : owner_(&owner), id_(id) {}
+  friend TROUPE_API variable operator+(const variable& a, const argument& b);
+  friend TROUPE_API variable operator-(const variable& a, const argument& b);
+  friend TROUPE_API variable operator*(const variable& a, const argument& b);
+  friend TROUPE_API variable operator/(const variable& a, const argument& b);
+  variable(model_builder& owner, int32_t id) : owner_(&owner), id_(id) {}
   const value& info() const;
   model_builder& owner() const;
 
   model_builder* owner_ = nullptr;
-  value_id id_ = no_value;
+  int32_t id_ = -1; // of the value in the graph
 };
 
 /// What a convolution or pooling may say; empty lists are the operator's defaults. `pads` are all begins, then all ends.
 struct window_options {
-  std::vector<int64_t> strides, pads, dilations;
+  std::vector<int64_t> strides = {}, pads = {}, dilations = {};
   int64_t group = 1; // convolutions only
 };
 
 /// How a call is made, beyond operator, inputs and attributes.
 struct call_options {
-  std::string domain; // "" is ai.onnx
-  std::string name;   // of the node; made up where empty
+  std::string domain = {}; // "" is ai.onnx
+  std::string name = {};   // of the node; made up where empty
   size_t outputs = 1;
 };
 
 /// Builds a model (see the top of this file). All members throw `errc::invalid_argument` for handles of another builder and for
 /// names that are taken, `errc::invalid_model` and `errc::unsupported` where an operator does not take what it is given.
-class model_builder {
+class TROUPE_API model_builder {
 public:
   /// `opset` is ai.onnx's version; 0 is the newest that troupe knows.
   explicit model_builder(std::string name = "model", int64_t opset = 0);
+  ~model_builder();
   model_builder(const model_builder&) = delete;
   model_builder& operator=(const model_builder&) = delete;
 
@@ -133,21 +134,15 @@ public:
   variable concat(const std::vector<argument>& parts, int64_t axis) { return call("Concat", parts, {{"axis", axis}}); }
 
   /// Returns the model. Throws `errc::invalid_model` where it has no output, or an input or a call that no output depends on.
-  graph build() const;
+  built_model build() const;
 
 private:
   friend class variable;
 
-  void take_name(const std::string& name, const char* what);
-  std::string make_name(const std::string& stem);
-  value_id id_of(const argument& a, const std::string& call, size_t position);
-  void check_owner(const variable& v, const std::string& where) const;
-  void check_all_needed() const;
   variable pool(const char* op_type, const argument& x, std::vector<int64_t> window, const window_options& options);
 
-  graph graph_;
-  std::unordered_set<std::string> names_;               // of values and nodes
-  std::unordered_map<std::string, size_t> last_number_; // of made-up names, by stem
+  struct state;
+  std::unique_ptr<state> state_;
 };
 
 } // namespace troupe

@@ -1,4 +1,4 @@
-#include "run/options.hpp"
+#include "troupe/results.hpp"
 
 namespace troupe {
 

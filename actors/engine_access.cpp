@@ -1,0 +1,34 @@
+#include "actors/engine_access.hpp"
+
+#include "actors/engine_state.hpp"
+
+namespace troupe {
+
+engine make_engine(const engine_options& options, const engine_hooks& hooks) {
+  return engine_access::make(options, hooks);
+}
+
+std::vector<std::string> gpu_messages(const engine& e) {
+  return engine_access::devices(e).gpu_messages();
+}
+
+std::vector<device_info> device_infos(const engine& e) {
+  std::vector<device_info> infos;
+  for (const actors::device_handle& d : engine_access::devices(e).devices())
+    infos.push_back(d.info);
+  return infos;
+}
+
+std::shared_ptr<const plan> plan_of(const session& s, const named_tensors& inputs) {
+  return bound_plan_of(s, inputs)->source;
+}
+
+bound_plan_ptr bound_plan_of(const session& s, const named_tensors& inputs) {
+  auto query = std::make_shared<actors::plan_query>();
+  query->inputs = inputs;
+  std::future<bound_plan_ptr> future = query->result.future();
+  caf::anon_send(engine_access::coordinator(s), actors::plan_query_message{std::move(query)});
+  return future.get();
+}
+
+} // namespace troupe

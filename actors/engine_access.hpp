@@ -1,0 +1,34 @@
+// What this project's own command, tests and benchmarks get of engines and sessions beyond the public headers: hooks, plans, and devices
+// with all that planning knows about them. Not installed.
+#pragma once
+
+#include "device/device.hpp"
+#include "plan/bound_plan.hpp"
+#include "troupe/engine.hpp"
+
+namespace troupe {
+
+/// What an engine is made of besides its options.
+struct engine_hooks {
+  /// Runs GPUs under Vulkan's validation layer with synchronization validation; see `gpu_messages`.
+  bool gpu_validation = false;
+  /// Devices that the caller makes, opened behind the named ones; their `info().name` must be unique.
+  std::vector<device_factory> custom_devices;
+};
+
+/// Opens an engine's devices. Throws what the constructor of `engine` throws.
+engine make_engine(const engine_options& options, const engine_hooks& hooks);
+
+/// Returns what the Vulkan validation layer has said so far.
+std::vector<std::string> gpu_messages(const engine& e);
+
+/// Returns the open devices as plans see them, in the order of `engine::devices`.
+std::vector<device_info> device_infos(const engine& e);
+
+/// Returns the plan that a run with these inputs would use, making it where it is not cached.
+std::shared_ptr<const plan> plan_of(const session& s, const named_tensors& inputs);
+
+/// Returns that plan's first segment bound to these inputs' dims: concrete shapes and memory.
+bound_plan_ptr bound_plan_of(const session& s, const named_tensors& inputs);
+
+} // namespace troupe

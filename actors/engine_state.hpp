@@ -1,0 +1,25 @@
+// What is behind an engine's handle, and the door to it for this project's own use (engine_access.hpp).
+#pragma once
+
+#include "actors/session_state.hpp"
+#include "troupe/engine.hpp"
+
+namespace troupe {
+
+/// The engine's own handle closes the runtime; sessions that live longer find it closed.
+struct engine::state {
+  state(const engine_options& options, const engine_hooks& hooks)
+      : runtime(std::make_shared<actors::actor_runtime>(options, hooks)) {}
+  ~state() { runtime->close(); }
+
+  std::shared_ptr<actors::actor_runtime> runtime;
+};
+
+/// The friend of the public handles.
+struct engine_access {
+  static engine make(const engine_options& options, const engine_hooks& hooks) { return {options, hooks}; }
+  static const actors::host& devices(const engine& e) { return e.state_->runtime->devices(); }
+  static const actors::coordinator_ref& coordinator(const session& s) { return s.state_->coordinator; }
+};
+
+} // namespace troupe

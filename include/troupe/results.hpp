@@ -1,0 +1,73 @@
+// What a model declares, what a run gives, and counters: plain data.
+#pragma once
+
+#include "troupe/device.hpp"
+#include "troupe/dim.hpp"
+
+#include <optional>
+#include <utility>
+
+namespace troupe {
+
+/// A model input or output, as the file declares it.
+struct value_info {
+  std::string name;
+  dtype type = dtype::undefined;
+  /// Dims, symbolic where the file names them; nullopt where the file states no shape.
+  std::optional<symbolic_shape> dims;
+};
+
+/// What a run cost.
+struct TROUPE_API run_stats {
+  double total_ms = 0;
+  bool plan_cached = false;
+  uint32_t chunks = 0;
+  /// Bytes of `run_options::device_inputs` that had to come to the host first.
+  int64_t fetched_bytes = 0;
+  /// Devices lost during the run; their work was done again on the others.
+  std::vector<std::string> lost_devices;
+  std::vector<std::pair<std::string, double>> busy_ms; // by device name
+
+  /// Returns the part of the run's time that its devices computed, on average over those that computed at all: 1 where all
+  /// of them did all the time.
+  double parallel_efficiency() const;
+};
+
+/// What happened in one run: when each part was sent, began and ended, and on which device.
+struct run_trace;
+
+/// Returns the trace as one JSON document in the format that chrome://tracing and ui.perfetto.dev open ("Trace Event Format"). Times are
+/// microseconds since the run began. A process is a device: its first track has the chunks, those behind it the nodes and moves of
+/// each queue (several tracks where they overlap); "waiting" spans reach from the moment a chunk was sent to the moment its answer had
+/// come back. Arrows lead from each chunk to its dependents. Process 0 has the run.
+TROUPE_API std::string to_chrome_json(const run_trace& trace);
+
+/// What a run gives.
+struct run_result {
+  named_tensors outputs;
+  named_device_tensors kept; // see run_options::keep
+  run_stats stats;
+  std::shared_ptr<const run_trace> trace; // null unless it was asked for: run_options::trace
+};
+
+/// Counters of a cache, since it was made.
+struct cache_stats {
+  uint64_t hits = 0;
+  uint64_t misses = 0;
+  uint64_t evictions = 0;
+};
+
+/// Counters of a session.
+struct session_stats {
+  uint64_t runs = 0;
+  cache_stats plans; // each by its model, its devices with what they can and their free memory, and options
+  /// Of plans with concrete dims, one lookup for each segment of a run and each body.
+  cache_stats bound_plans;
+  /// Of arena layouts, which misses of bound plans look for: new dims share one with others where they are in the same bucket.
+  cache_stats layouts;
+  double load_ms = 0;    // file → graph
+  double rewrite_ms = 0; // of all rewrites
+  double plan_ms = 0;    // of all plans and binds, installs included
+};
+
+} // namespace troupe

@@ -1,0 +1,77 @@
+// Models that are ready to run; `engine::load` makes them.
+#pragma once
+
+#include "troupe/options.hpp"
+#include "troupe/results.hpp"
+
+#include <future>
+
+namespace troupe {
+
+class bound_session;
+
+/// How `session::plan` writes a plan.
+enum class plan_format : uint8_t {
+  text, // for people
+  json, // what `session_options::plan_file` takes
+  dot,  // a Graphviz digraph
+};
+
+/// A model, ready to run. A handle: copies share the model. Thread-safe: concurrent runs of one session are in flight side by side.
+class TROUPE_API session {
+public:
+  /// Returns the model's inputs and outputs, in the file's order.
+  const std::vector<value_info>& inputs() const;
+  const std::vector<value_info>& outputs() const;
+
+  /// Runs the model. Throws `errc::invalid_input` for inputs that are missing, extra, or of wrong type or shape,
+  /// `errc::invalid_argument` for options that cannot be;
+  /// `errc::device_failed`, `device_lost`, `timeout` as the run ends. `errc::device_lost` too where an input lies on a device
+  /// that is gone.
+  run_result run(named_tensors inputs, const run_options& options = {}) const;
+
+  /// Starts a run; the future throws what `run` throws. The inputs' bytes must not change before it is ready.
+  std::future<run_result> run_async(named_tensors inputs, const run_options& options = {}) const;
+
+  /// Makes outputs the inputs of the next run, and leaves them on their device between. Throws `errc::invalid_argument` where a
+  /// name does not exist or is bound twice, or where type or shape of a pair cannot fit.
+  bound_session bind(std::vector<output_binding> pairs) const;
+
+  /// Returns the plan that a run with these inputs would use, making it where it is not cached: what runs where and why, in which
+  /// chunks, and what moves; with shapes and bytes for these inputs. Throws what `run` throws for inputs.
+  std::string plan(const named_tensors& inputs, plan_format format = plan_format::text) const;
+
+  session_stats stats() const;
+
+private:
+  friend class engine;
+  friend class bound_session;
+  friend struct engine_access;
+  struct state;
+  explicit session(std::shared_ptr<state> s);
+  tensor fetch(const device_tensor& value) const;
+  std::shared_ptr<state> state_;
+};
+
+/// A session whose bound outputs feed its next run, e.g. a decoder with its past keys and values. Its runs go one after the
+/// other, whichever threads call; several bound sessions of one session run side by side. A run that fails leaves the state as it
+/// was before. Copies share the state.
+class TROUPE_API bound_session {
+public:
+  /// Runs the model; the result's outputs are those that are not bound. The first run takes the bound inputs' initial values
+  /// among `inputs`; a later one that names a bound input starts it over. Throws what `session::run` throws; where the state was on
+  /// a device that is lost, `errc::device_lost` until all that was there is given anew.
+  run_result run(named_tensors inputs, run_options options = {});
+
+  /// Returns a host copy of what a bound output is now. Throws `errc::invalid_argument` where it is not bound or no run has ended
+  /// well, `errc::device_lost`.
+  tensor fetch(const std::string& output) const;
+
+private:
+  friend class session;
+  struct state;
+  bound_session(session model, std::vector<output_binding> pairs);
+  std::shared_ptr<state> state_;
+};
+
+} // namespace troupe

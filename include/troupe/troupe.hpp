@@ -1,0 +1,26 @@
+// START HERE: troupe's C++ interface. This header includes all others.
+//
+//   troupe::engine engine;                                  // all devices of this machine
+//   auto session = engine.load("resnet50.onnx");            // parse, rewrite; planned at the first run
+//   auto result = session.run({{"input", image}});          // host tensors in, host tensors out
+//   result.outputs.at("logits").values<float>();
+//
+// | header              | what it is                                                                        |
+// |---------------------|-----------------------------------------------------------------------------------|
+// | `engine.hpp`        | the devices of this process; load a model, move values                            |
+// | `session.hpp`       | a model, ready to run: run, run_async, bind outputs to the next run's inputs, plan |
+// | `options.hpp`       | how engines, models and runs are made                                             |
+// | `results.hpp`       | outputs, costs, traces, counters                                                  |
+// | `tensor.hpp`        | element types, shapes, host tensors                                               |
+// | `tensor_file.hpp`   | tensors in .npy, .npz and .pb files                                               |
+// | `device.hpp`        | devices, their counters, values that lie on them                                  |
+// | `model_builder.hpp` | models built in code; `dim.hpp`: dims that may be symbolic                         |
+// | `error.hpp`         | the one exception type, with its kinds                                            |
+//
+// Errors: everything throws `troupe::error` and, where the host is out of memory, std::bad_alloc. Thread-safety: engines and sessions
+// may be used from several threads at once; plain data and builders may not.
+#pragma once
+
+#include "troupe/engine.hpp"
+#include "troupe/model_builder.hpp"
+#include "troupe/tensor_file.hpp"
