@@ -114,8 +114,10 @@ void actor_runtime::close() {
         caf::anon_send_exit(actor, caf::exit_reason::user_shutdown);
   }
   host_->close();
-  if (!await_actors())
+  const bool ended = await_actors();
+  if (!ended)
     abandon({std::move(config_), std::move(system_)});
+  callbacks_->close(ended);
 }
 
 bool actor_runtime::await_actors() const {

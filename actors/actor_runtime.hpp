@@ -1,6 +1,7 @@
 // The actor system of one engine: its settings, and an end that never hangs.
 #pragma once
 
+#include "actors/completions.hpp"
 #include "actors/coordinator.hpp"
 #include "actors/host.hpp"
 
@@ -16,6 +17,8 @@ public:
   ~actor_runtime();
 
   const host& devices() const { return *host_; }
+  /// Where callbacks run.
+  const std::shared_ptr<completions>& callbacks() const { return callbacks_; }
 
   /// Spawns a session's coordinator; throws `errc::cancelled` where the runtime is closed.
   coordinator_ref spawn_coordinator(std::shared_ptr<session_plans> plans);
@@ -25,7 +28,7 @@ public:
   device_tensor put(const tensor& value, const std::string& device);
 
   /// Ends all actors: runs in flight end with errc::cancelled. Waits for them, but no longer than a device may be silent:
-  /// an actor that hangs in a driver is abandoned with its system.
+  /// an actor that hangs in a driver is abandoned with its system. Waits for callbacks too, unless called by one.
   void close();
 
 private:
@@ -36,6 +39,7 @@ private:
   std::unique_ptr<caf::actor_system_config> config_;
   std::unique_ptr<caf::actor_system> system_;
   std::unique_ptr<host> host_;
+  const std::shared_ptr<completions> callbacks_ = std::make_shared<completions>();
   std::mutex mutex_; // guards coordinators_, closed_
   std::vector<caf::actor_addr> coordinators_;
   bool closed_ = false;

@@ -8,6 +8,7 @@
 #include "run/request.hpp"
 
 #include <atomic>
+#include <functional>
 #include <future>
 #include <utility>
 
@@ -17,7 +18,11 @@ namespace troupe::actors {
 template <class T>
 class answer_once {
 public:
+  /// Where an answer goes instead of the future; the value counts unless the failure is one. Must not throw.
+  using receiver = std::function<void(T value, const failure& why)>;
+
   answer_once() = default;
+  explicit answer_once(receiver to) : to_(std::move(to)) {}
   answer_once(const answer_once&) = delete;
   answer_once& operator=(const answer_once&) = delete;
   ~answer_once() { fail({errc::cancelled, "the engine was closed before the answer was there"}); }
@@ -26,23 +31,30 @@ public:
   bool answered() const { return answered_; }
 
   void answer(T value) {
-    if (!std::exchange(answered_, true))
-      promise_.set_value(std::move(value));
+    if (std::exchange(answered_, true))
+      return;
+    if (to_)
+      return to_(std::move(value), {});
+    promise_.set_value(std::move(value));
   }
   void fail(const failure& why) {
-    if (!std::exchange(answered_, true))
-      promise_.set_exception(std::make_exception_ptr(error(why.code, why.message)));
+    if (std::exchange(answered_, true))
+      return;
+    if (to_)
+      return to_({}, why);
+    promise_.set_exception(std::make_exception_ptr(error(why.code, why.message)));
   }
 
 private:
   std::promise<T> promise_;
+  receiver to_; // empty where the promise counts
   bool answered_ = false;
 };
 
 /// A run and its caller.
 struct pending_run {
-  pending_run(named_tensors inputs, const run_options& options)
-      : request(std::make_shared<run_request>(std::move(inputs), options)) {}
+  pending_run(named_tensors inputs, const run_options& options, answer_once<run_result>::receiver to = {})
+      : request(std::make_shared<run_request>(std::move(inputs), options)), result(std::move(to)) {}
 
   const run_request_ptr request;
   answer_once<run_result> result;

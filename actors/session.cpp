@@ -14,10 +14,11 @@ struct watched_run : pending_run {
   std::optional<std::stop_callback<std::function<void()>>> watch;
 };
 
-pending_run_ptr make_watched_run(named_tensors inputs, const run_options& options, const coordinator_ref& to) {
+pending_run_ptr make_watched_run(named_tensors inputs, const run_options& options, const coordinator_ref& to,
+                                 answer_once<run_result>::receiver receiver = {}) {
   if (!options.cancel.stop_possible())
-    return std::make_shared<pending_run>(std::move(inputs), options);
-  auto run = std::make_shared<watched_run>(std::move(inputs), options);
+    return std::make_shared<pending_run>(std::move(inputs), options, std::move(receiver));
+  auto run = std::make_shared<watched_run>(std::move(inputs), options, std::move(receiver));
   // The callback ends before the run that it names.
   run->watch.emplace(options.cancel, [raw = run.get(), to] {
     raw->cancelled = true;
@@ -47,6 +48,20 @@ std::future<run_result> session::run_async(named_tensors inputs, const run_optio
   std::future<run_result> future = pending->result.future();
   caf::anon_send(state_->coordinator, actors::run{std::move(pending)});
   return future;
+}
+
+void session::run_async(named_tensors inputs, const run_options& options, run_callback done) const {
+  if (!done)
+    fail(errc::invalid_argument, "run_async: the callback is empty");
+  const auto call = std::make_shared<completion>(state_->runtime->callbacks(), std::move(done));
+  const auto hand_over = [call](run_result result, const failure& why) {
+    if (why.failed())
+      call->post({.failure = error(why.code, why.message)});
+    else
+      call->post({.result = std::move(result)});
+  };
+  caf::anon_send(state_->coordinator,
+                 actors::run{make_watched_run(std::move(inputs), options, state_->coordinator, hand_over)});
 }
 
 bound_session session::bind(std::vector<output_binding> pairs) const {

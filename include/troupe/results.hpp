@@ -50,6 +50,12 @@ struct run_result {
   std::shared_ptr<const run_trace> trace; // null unless it was asked for: run_options::trace
 };
 
+/// How a run ended, for callbacks.
+struct run_outcome {
+  run_result result;            // counts where there is no failure
+  std::optional<error> failure; // what `session::run` would have thrown
+};
+
 /// Counters of a cache, since it was made.
 struct cache_stats {
   uint64_t hits = 0;

@@ -4,6 +4,7 @@
 #include "troupe/options.hpp"
 #include "troupe/results.hpp"
 
+#include <functional>
 #include <future>
 
 namespace troupe {
@@ -16,6 +17,9 @@ enum class plan_format : uint8_t {
   json, // what `session_options::plan_file` takes
   dot,  // a Graphviz digraph
 };
+
+/// What is called when a run has ended (`session::run_async`).
+using run_callback = std::function<void(run_outcome)>;
 
 /// A model, ready to run. A handle: copies share the model. Thread-safe: concurrent runs of one session are in flight side by side.
 class TROUPE_API session {
@@ -32,6 +36,15 @@ public:
 
   /// Starts a run; the future throws what `run` throws. The inputs' bytes must not change before it is ready.
   std::future<run_result> run_async(named_tensors inputs, const run_options& options = {}) const;
+
+  /// Starts a run and calls `done` when it has ended, exactly once, however it ends: when the engine is closed too, which waits for the
+  /// calls that are left. So any number of runs needs no thread to wait for them.
+  ///
+  /// Callbacks run one after the other, on a thread of the engine's own that neither devices nor actors use: one may call anything here,
+  /// `run` too, and destroy session and engine; others wait meanwhile. What a callback throws ends there; an engine's first is told on
+  /// stderr. Throws `errc::invalid_argument` where `done` is empty and `errc::cancelled` where the engine is closed; `done` is not called
+  /// then. The inputs' bytes must not change before it is.
+  void run_async(named_tensors inputs, const run_options& options, run_callback done) const;
 
   /// Makes outputs the inputs of the next run, and leaves them on their device between. Throws `errc::invalid_argument` where a
   /// name does not exist or is bound twice, or where type or shape of a pair cannot fit.
