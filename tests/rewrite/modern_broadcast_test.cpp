@@ -1,6 +1,7 @@
 // Opsets 1 to 6 put the second operand of arithmetic at an axis of the first: the same results with and without fusion, by fast kernels
 // and slow ones.
 #include "actors/engine_access.hpp"
+#include "rewrite/rewrite.hpp"
 #include "support/catch.hpp"
 #include "support/run_graph.hpp"
 #include "support/small_models.hpp"

@@ -2,6 +2,7 @@
 #include "loader/onnx_loader.hpp"
 #include "ops/evaluate.hpp"
 #include "ops/registry.hpp"
+#include "rewrite/rewrite.hpp"
 #include "support/catch.hpp"
 #include "support/run_graph.hpp"
 
