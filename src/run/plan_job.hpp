@@ -52,6 +52,7 @@ struct plan_outcome {
   failure why;                             // set if the last job failed
   std::optional<memory_shortage> shortage; // set if that is how
 
+  bool ok() const { return !why.failed() && !shortage; }
   /// Throws what the last job threw.
   void check() const;
   /// Takes in how another job ended: `made`, what making threw; if that is nothing, keeps what was made.

@@ -48,10 +48,10 @@ void session_machine::start_run(const run_request_ptr& request) {
   });
   if (why.failed())
     return answer(*request, {}, why);
-  if (waiting_.empty() && !installed_.others_lack())
-    start_attempt(request);
+  if (must_wait()) // a small run does not pass a large one for ever, of this session or another
+    wait(request);
   else
-    waiting_.push_back(request); // a small run does not pass a large one for ever, of this session or another
+    start_attempt(request);
 }
 
 void session_machine::start_attempt(const run_request_ptr& request, const plan_outcome& made) {

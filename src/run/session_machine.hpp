@@ -174,6 +174,8 @@ private:
   /// bound plans that nobody runs; if that is not enough and other runs, or sessions, hold what is missing, lets the run wait and
   /// returns nullopt.
   std::optional<uint32_t> take_slot(const execution& e, const bound_plan_ptr& bound);
+  /// Returns whether others are first: runs that wait, or sessions that lack memory which is held here.
+  bool must_wait() const { return !waiting_.empty() || installed_.others_lack(); }
   /// Lets go of bound plans that nobody runs, least recently used first, while other sessions lack memory; gives back what is freed.
   void share_memory();
   void wait(const run_request_ptr& request);

@@ -118,7 +118,7 @@ void session_machine::resume_waiting(const run_request_ptr& ended) {
       waiting_.push_back(*next);
     } else {
       start_attempt(*next);
-      waits = !waiting_.empty() && waiting_.back() == *next;
+      waits = std::find(waiting_.begin(), waiting_.end(), *next) != waiting_.end();
     }
   waiting_.insert(waiting_.end(), next, queue.end());
 }

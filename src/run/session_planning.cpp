@@ -29,7 +29,11 @@ void session_machine::fulfil(const plan_wish& wish) {
 }
 
 void session_machine::fulfil(const begin_run& run, const plan_outcome& made) {
-  if (!run.request->answered)
+  if (run.request->answered)
+    return;
+  if (made.ok() && must_wait()) // for memory; it finds its plan later
+    wait(run.request);
+  else
     start_attempt(run.request, made);
 }
 
