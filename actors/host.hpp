@@ -1,6 +1,6 @@
 // The devices of this process: opens them, each in an actor of its own, and closes them.
 //
-// The only place that names concrete devices: one line of a table for each kind.
+// The only place that makes concrete devices: `factory_of` has a case for each kind.
 #pragma once
 
 #include "actors/device_actor.hpp"

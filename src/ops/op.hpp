@@ -2,7 +2,7 @@
 //
 // A family file src/ops/<family>.cpp ends with a constexpr table of rows; src/ops/registry.cpp lists the families. The
 // newest row with `since` ≤ the model's opset for the row's domain is the one that is used. To add an operator, add its
-// row: nothing else names operators.
+// row; the README of the project says what makes it fast.
 #pragma once
 
 #include "graph/graph.hpp"
