@@ -2,6 +2,7 @@
 // By pkg-config: g++ -std=c++20 classify.cpp $(pkg-config --cflags --libs troupe)
 #include <troupe/troupe.hpp>
 
+#include <algorithm>
 #include <iostream>
 
 int main(int argc, char** argv) {
