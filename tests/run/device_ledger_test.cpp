@@ -2,6 +2,8 @@
 #include "run/device_ledger.hpp"
 #include "support/catch.hpp"
 
+#include <thread>
+
 using namespace troupe;
 
 namespace {
@@ -75,4 +77,29 @@ TEST_CASE("nobody waits for memory that others cannot give", "[run][B2]") {
   CHECK(t.b->waits());
   t.a->give_back(20);
   CHECK(t.b->take(10));
+}
+
+TEST_CASE("accounts of several threads keep the limit, and none waits for ever", "[run][B2]") {
+  const auto ledger = std::make_shared<device_ledger>(100);
+  std::atomic<int64_t> used{0}, most{0};
+  const auto work = [&](int64_t bytes) {
+    std::atomic<bool> told{false};
+    const auto account = ledger->open([&] { told = true; });
+    for (int round = 0; round < 200; ++round) {
+      while (!account->take(bytes))
+        while (!told.exchange(false))
+          std::this_thread::yield();
+      const int64_t now = used += bytes;
+      for (int64_t before = most; before < now && !most.compare_exchange_weak(before, now);) {
+      }
+      used -= bytes;
+      account->give_back(bytes);
+    }
+  };
+  std::vector<std::thread> threads;
+  for (const int64_t bytes : {30, 50, 70, 100})
+    threads.emplace_back(work, bytes);
+  for (std::thread& t : threads)
+    t.join();
+  CHECK(most <= 100);
 }

@@ -38,6 +38,8 @@ TEST_CASE("dims for which the GPU has no kernel get a plan of their own", "[vulk
   engine both = make_engine({.devices = {"vulkan:0", "cpu"}}, {.gpu_validation = gpus_are_validated()});
   engine cpu({.devices = {"cpu"}});
   const session model = both.load(lengths_model()), expected = cpu.load(lengths_model());
+  model.run(steps(8)); // where copies go beside work, the plan is made again for the first run's dims
+  const uint64_t plans = model.stats().plans.misses;
   for (const int64_t count : {8, 12, 12, 8, 9}) {
     INFO(count << " steps");
     const run_result got = model.run(steps(count)), wanted = expected.run(steps(count));
@@ -46,6 +48,6 @@ TEST_CASE("dims for which the GPU has no kernel get a plan of their own", "[vulk
     for (size_t i = 0; i < values.size(); ++i)
       CHECK(values[i] == Approx(right[i]).margin(1e-5));
   }
-  CHECK(model.stats().plans.misses == 1); // what 12 and 9 steps run by is for these bindings alone
+  CHECK(model.stats().plans.misses == plans); // what 12 and 9 steps run by is for these bindings alone
   CHECK(gpu_messages(both).empty());
 }
