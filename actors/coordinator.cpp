@@ -1,5 +1,7 @@
 #include "actors/coordinator.hpp"
 
+#include "base/elapsed.hpp"
+
 #include <caf/stateful_actor.hpp>
 #include <caf/typed_event_based_actor.hpp>
 
@@ -11,6 +13,14 @@ size_t device_of(const caf::actor_addr& actor, const std::vector<device_handle>&
   const auto found =
       std::find_if(devices.begin(), devices.end(), [&](const device_handle& d) { return d.actor.address() == actor; });
   return static_cast<size_t>(found - devices.begin());
+}
+
+/// Takes whoever waits for an answer out of the book.
+template <class Waiter>
+Waiter take_out(std::unordered_map<uint64_t, Waiter>& book, uint64_t id) {
+  const auto found = book.extract(id);
+  expects(!found.empty(), "a run or a question was answered twice");
+  return std::move(found.mapped());
 }
 
 /// Calls the one of several functions that fits its argument best.
@@ -128,22 +138,15 @@ void coordinator_state::carry_out(const abandon_device& lost) {
 }
 
 void coordinator_state::carry_out(run_answer& answer) {
-  const auto found = runs_.find(answer.ticket);
-  expects(found != runs_.end(), "a run was answered twice");
-  const pending_run_ptr run = std::move(found->second);
-  runs_.erase(found);
+  const pending_run_ptr run = take_out(runs_, answer.ticket);
   if (answer.why.failed())
     return run->result.fail(answer.why);
-  answer.result.stats.total_ms =
-      std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - run->request->started).count();
+  answer.result.stats.total_ms = milliseconds_since(run->request->started);
   run->result.answer(std::move(answer.result));
 }
 
 void coordinator_state::carry_out(query_answer& answer) {
-  const auto found = queries_.find(answer.query);
-  expects(found != queries_.end(), "a question was answered twice");
-  const plan_query_ptr query = std::move(found->second);
-  queries_.erase(found);
+  const plan_query_ptr query = take_out(queries_, answer.query);
   if (answer.why.failed())
     query->result.fail(answer.why);
   else

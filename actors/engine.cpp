@@ -2,22 +2,13 @@
 
 #include "actors/engine_access.hpp"
 #include "actors/engine_state.hpp"
+#include "base/elapsed.hpp"
 #include "base/guard.hpp"
 #include "loader/onnx_loader.hpp"
 
 namespace troupe {
 
 using namespace actors;
-
-namespace {
-
-double milliseconds_since(std::chrono::steady_clock::time_point start) {
-  return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
-}
-
-} // namespace
-
-// -- engine
 
 engine::engine(const engine_options& options) : engine(options, engine_hooks{}) {}
 

@@ -2,6 +2,7 @@
 //
 // Every iteration gets fresh inputs in fresh memory, made before its clock starts; what is timed is upload, run and download.
 // With `--bind` a decode step is timed: bound inputs lie on their device before the clock starts, bound outputs stay there.
+#include "base/elapsed.hpp"
 #include "base/printable.hpp"
 #include "cli/command.hpp"
 #include "cli/keep.hpp"
@@ -39,10 +40,6 @@ struct measurement {
   session_stats stats;
   int64_t fetched_bytes = 0; // by a run
 };
-
-double ms_since(clock::time_point start) {
-  return std::chrono::duration<double, std::milli>(clock::now() - start).count();
-}
 
 tensor copy_of(const tensor& t) {
   tensor copy(t.type(), t.dims());
@@ -134,7 +131,7 @@ void take_samples(const bench_arguments& args, const session& model, const named
     const named_tensors first_inputs = i == 0 ? inputs : named_tensors{};
     const auto start = clock::now();
     const run_result result = model.run(std::move(inputs), options);
-    const double elapsed = ms_since(start);
+    const double elapsed = milliseconds_since(start);
     if (i == 0) {
       m.first_run_ms = elapsed;
       staying.place(first_inputs, result);

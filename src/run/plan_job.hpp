@@ -1,11 +1,11 @@
 // What a session's caches lack, as work for a thread that has the time: so whoever looks something up never waits for it to be made.
 #pragma once
 
+#include "base/elapsed.hpp"
 #include "plan/arena_layout.hpp"
 #include "run/request.hpp"
 
 #include <functional>
-#include <variant>
 
 namespace troupe {
 
@@ -24,7 +24,6 @@ struct plan_job {
 /// A job that hands what `make()` returns to `keep`, and adds the milliseconds that it took to `spent`.
 template <class Make, class Keep>
 plan_job make_job(plan_level level, double& spent, Make make, Keep keep) {
-  using clock = std::chrono::steady_clock;
   struct result {
     std::optional<decltype(make())> made;
     double ms = 0;
@@ -33,9 +32,9 @@ plan_job make_job(plan_level level, double& spent, Make make, Keep keep) {
   return {.makes = level,
           .make =
               [r, make = std::move(make)] {
-                const auto start = clock::now();
+                const auto start = std::chrono::steady_clock::now();
                 r->made = make();
-                r->ms = std::chrono::duration<double, std::milli>(clock::now() - start).count();
+                r->ms = milliseconds_since(start);
               },
           .keep =
               [r, &spent, keep = std::move(keep)] {
@@ -58,20 +57,5 @@ struct plan_outcome {
   /// Takes in how another job ended: `made`, what making threw; if that is nothing, keeps what was made.
   void add(const plan_job& job, const failure& made);
 };
-
-/// Looks up until it is there, making what is missing: for callers that have the time. `look(outcome)` returns what it found or the job for it. Throws
-/// what the jobs throw.
-template <class Look>
-auto find_or_make(Look look) {
-  for (plan_outcome made;;) {
-    auto found = look(made);
-    if (auto* there = std::get_if<0>(&found))
-      return std::move(*there);
-    const plan_job& job = std::get<plan_job>(found);
-    job.make();
-    made.add(job, {});
-    made.check();
-  }
-}
 
 } // namespace troupe

@@ -1,8 +1,9 @@
 // How runs end before their end: failed installs, lost devices, deadlines, cancellation.
 #include "run/session_machine.hpp"
 
+#include "base/elapsed.hpp"
+
 #include <algorithm>
-#include <array>
 
 namespace troupe {
 
@@ -11,8 +12,7 @@ void session_machine::on(size_t device, const plan_installed& answer) {
   if (!i)
     return;
   if (i->pending > 0 && --i->pending == 0)
-    plans_->add_plan_ms(
-        std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - i->started).count());
+    plans_->add_plan_ms(milliseconds_since(i->started));
   if (!answer.why.failed())
     return;
   const auto bound = bound_plan_ptr(i->bound); // the installation may end here
@@ -104,8 +104,7 @@ void session_machine::plan_exactly(const bound_plan_ptr& bound, const failure& w
     else
       end_early(e, why);
   });
-  plans_->forget_bound_plans(std::array{bound->id});
-  retire_evicted();
+  let_go(bound->id);
 }
 
 void session_machine::tick() {

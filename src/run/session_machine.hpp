@@ -195,6 +195,10 @@ private:
   /// Starts the runs that wait for memory again, the first first, until one has to wait. `ended` is the run of an execution that has
   /// left the book, or null: if it waits itself, for what others hold, it goes on waiting for them. None while other sessions lack memory.
   void resume_waiting(const run_request_ptr& ended);
+  void let_go(uint64_t bound_plan) {
+    plans_->forget_bound_plan(bound_plan);
+    retire_evicted();
+  }
   void retire_evicted() { installed_.evict(plans_->take_evicted()); }
 
   // -- ends before the end (session_failures.cpp)

@@ -2,7 +2,6 @@
 #include "run/session_machine.hpp"
 
 #include <algorithm>
-#include <array>
 
 namespace troupe {
 namespace {
@@ -13,16 +12,13 @@ constexpr int max_shortages = 8;
 } // namespace
 
 std::optional<uint32_t> session_machine::take_slot(const execution& e, const bound_plan_ptr& bound) {
-  auto slot = installed_.take_slot(bound, e.planned());
-  for (uint64_t idle : installed_.idle(bound->id)) {
-    if (slot)
-      break;
-    plans_->forget_bound_plans(std::array{idle});
-    retire_evicted();
-    slot = installed_.take_slot(bound, e.planned());
-  }
-  if (slot)
+  if (const auto slot = installed_.take_slot(bound, e.planned()))
     return slot;
+  for (uint64_t idle : installed_.idle(bound->id)) {
+    let_go(idle);
+    if (const auto slot = installed_.take_slot(bound, e.planned()))
+      return slot;
+  }
   const auto request = run_request_ptr(e.request()); // the execution ends here, if it waits
   if (!others_in_flight(request) && !installed_.waits())
     return installed_.take_slot_anyway(bound, e.planned()); // nobody could give back any: the device has the last word
@@ -37,8 +33,7 @@ void session_machine::share_memory() {
     const std::vector<uint64_t> idle = installed_.idle();
     if (idle.empty())
       break; // the rest when it has ended
-    plans_->forget_bound_plans(std::array{idle.front()});
-    retire_evicted();
+    let_go(idle.front());
   }
   installed_.give_back();
 }

@@ -305,8 +305,8 @@ void session_plans::forget_layouts() {
   layouts_ = std::make_shared<layout_buckets>(max_layouts + 2 * count_bodies(model_->source));
 }
 
-void session_plans::forget_bound_plans(std::span<const uint64_t> ids) {
-  forget_bound_if([&](const bound_plan& old) { return std::find(ids.begin(), ids.end(), old.id) != ids.end(); });
+void session_plans::forget_bound_plan(uint64_t id) {
+  forget_bound_if([&](const bound_plan& old) { return old.id == id; });
 }
 
 void session_plans::forget_bound_plans_of(const planned_model_ptr& planned) {

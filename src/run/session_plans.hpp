@@ -83,8 +83,7 @@ public:
   void restore_memory();
   /// Forgets all bound plans, because one could not be installed.
   void forget_bound_plans();
-  /// Forgets the bound plans with these ids.
-  void forget_bound_plans(std::span<const uint64_t> ids);
+  void forget_bound_plan(uint64_t id);
 
   /// Returns ids of bound plans that have left the cache since the last call.
   std::vector<uint64_t> take_evicted() { return std::exchange(evicted_, {}); }

@@ -2,6 +2,7 @@
 
 #include "cost/cost_model.hpp"
 #include "cpu/cpu_device.hpp"
+#include "support/find_or_make.hpp"
 
 #include <algorithm>
 #include <future>

@@ -6,6 +6,7 @@
 #include "loader/npy.hpp"
 #include "loader/npz.hpp"
 #include "plan/saved_plan.hpp"
+#include "support/find_or_make.hpp"
 #include "troupe/tensor_file.hpp"
 
 #include <functional>

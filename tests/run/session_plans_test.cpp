@@ -3,6 +3,7 @@
 #include "run/session_plans.hpp"
 #include "support/catch.hpp"
 #include "support/deterministic_system.hpp"
+#include "support/find_or_make.hpp"
 #include "support/small_models.hpp"
 
 #include <algorithm>
