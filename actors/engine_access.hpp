@@ -3,7 +3,7 @@
 #pragma once
 
 #include "device/device.hpp"
-#include "plan/bound_plan.hpp"
+#include "plan/bind/bound_plan.hpp"
 #include "troupe/engine.hpp"
 
 namespace troupe {

@@ -4,7 +4,7 @@
 // answers it with errc::cancelled by destroying it, so that no caller waits for ever.
 #pragma once
 
-#include "plan/bound_plan.hpp"
+#include "plan/bind/bound_plan.hpp"
 #include "run/request.hpp"
 
 #include <atomic>

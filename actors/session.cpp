@@ -1,6 +1,6 @@
 #include "actors/engine_access.hpp"
 #include "actors/session_state.hpp"
-#include "plan/print.hpp"
+#include "plan/show/print.hpp"
 
 namespace troupe {
 

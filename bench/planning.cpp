@@ -9,8 +9,8 @@
 // calls, comparing them and filling the parameters.
 #include "bench/growing_dims.hpp"
 #include "loader/onnx_loader.hpp"
-#include "plan/layout_buckets.hpp"
-#include "plan/policies.hpp"
+#include "plan/bind/layout_buckets.hpp"
+#include "plan/place/policies.hpp"
 #include "rewrite/rewrite.hpp"
 #include "run/session_plans.hpp"
 #include "trace/measure_nodes.hpp"

@@ -3,7 +3,7 @@
 #include "cli/calibrate.hpp"
 
 #include "cli/command.hpp"
-#include "plan/print.hpp"
+#include "plan/show/print.hpp"
 #include "trace/measure_nodes.hpp"
 
 #include <algorithm>

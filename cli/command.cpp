@@ -3,7 +3,7 @@
 #include "cli/progress.hpp"
 
 #include "base/printable.hpp"
-#include "plan/policies.hpp"
+#include "plan/place/policies.hpp"
 #include "rewrite/rewrite.hpp"
 #include "troupe/tensor_file.hpp"
 

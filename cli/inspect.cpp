@@ -4,8 +4,8 @@
 
 #include "base/printable.hpp"
 #include "loader/onnx_loader.hpp"
-#include "plan/explain.hpp"
-#include "plan/statistics.hpp"
+#include "plan/show/explain.hpp"
+#include "plan/show/statistics.hpp"
 
 #include <fmt/format.h>
 

@@ -1,7 +1,7 @@
 // troupe plan: which device runs what and why, in which chunks, and what moves.
 #include "cli/command.hpp"
 
-#include "plan/print.hpp"
+#include "plan/show/print.hpp"
 
 #include <iostream>
 

@@ -3,7 +3,7 @@
 #include "cli/summary.hpp"
 
 #include "base/printable.hpp"
-#include "plan/statistics.hpp"
+#include "plan/show/statistics.hpp"
 #include "troupe/tensor_file.hpp"
 
 #include <fmt/format.h>

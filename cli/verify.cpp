@@ -7,7 +7,7 @@
 #include "cli/progress.hpp"
 
 #include "base/printable.hpp"
-#include "plan/policies.hpp"
+#include "plan/place/policies.hpp"
 
 #include <fmt/format.h>
 

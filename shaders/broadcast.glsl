@@ -1,4 +1,4 @@
-// Parameters and walk of kernels whose one to three operands broadcast together (src/ops/broadcast_launch.hpp).
+// Parameters and walk of kernels whose one to three operands broadcast together (src/launch/broadcast.hpp).
 //
 // Constant 0: how each operand is walked, two bits each: 0 like the output, 1 a single element, 2 by strides.
 #ifndef TROUPE_BROADCAST

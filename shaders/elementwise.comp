@@ -109,7 +109,7 @@ float modulo(float a, float b) {
 }
 #endif
 
-/// Codes 0 … 29 are those of elementwise_code; the others stand for single operators (src/ops/elementwise_launch.hpp). Precise:
+/// Codes 0 … 29 are those of elementwise_code; the others stand for single operators (src/launch/elementwise.hpp). Precise:
 /// every step is rounded as the CPU rounds it, or a Floor behind a product and a sum would see another number.
 precise float apply(uint code, uint ia, uint ib, uint ic) {
   const float a = operand(ia);

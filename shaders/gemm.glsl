@@ -39,7 +39,7 @@ const bool STRIDED_OUT = (FLAGS & 16u) != 0u; // a convolution whose output rows
   float alpha, beta, act_alpha, act_beta; \
   uint a_line, a_depth, batches, unused;
 
-/// n / d for n < 2^31; `magic` is gemm_launch.hpp's divisor(d).
+/// n / d for n < 2^31; `magic` is src/launch/tiling.hpp's divisor(d).
 uint divide(uint n, uvec2 magic) {
   uint high, low;
   umulExtended(n, magic.x, high, low);

@@ -1,6 +1,6 @@
 #version 450
 // Integer functions of one to three operands that broadcast together. Overflow wraps, division by zero gives 0.
-// Constants: 0 see broadcast.glsl; 1 the function (integer_code in src/ops/integer_launch.hpp); 2 the operands.
+// Constants: 0 see broadcast.glsl; 1 the function (integer_code in src/launch/integer.hpp); 2 the operands.
 // Variants: i32 i64 u32 u64 i8 u8
 #extension GL_GOOGLE_include_directive : require
 #include "types.glsl"

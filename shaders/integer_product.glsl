@@ -1,5 +1,5 @@
 // What MatMulInteger, QLinearMatMul, ConvInteger and QLinearConv share: 8-bit operands, zero points, 32-bit sums that wrap, and
-// sums scaled, rounded and saturated to 8 bits where a result is quantised (src/ops/integer_product_launch.cpp).
+// sums scaled, rounded and saturated to 8 bits where a result is quantised (src/launch/integer_product.cpp).
 //
 // Constants: 0 the result: 0 the sums, 1 uint8, 2 int8; 1 and 2 zero points of A and B: 0 none, 1 one for all, 2 one for each row of
 // A (column of B); 3 and 4 the same of their scales, never 0.

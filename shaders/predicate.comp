@@ -1,6 +1,6 @@
 #version 450
 // Comparisons, boolean operators and tests for NaN and infinities: results are bytes, 0 or 1. Operands broadcast together.
-// Constants: 0 see broadcast.glsl; 1 the predicate (predicate_code in src/ops/logic_launch.cpp); 2 whether operands are
+// Constants: 0 see broadcast.glsl; 1 the predicate (predicate_code in src/launch/logic.cpp); 2 whether operands are
 // booleans (any byte but 0 is true) in Equal; bit 0 and 1: positive and negative infinities in IsInf.
 // Variants: f32 f16 i32 i64 u32 u64 i8 u8
 #extension GL_GOOGLE_include_directive : require

@@ -2,7 +2,7 @@
 // memory types and extensions to use, and what kernels may rely on.
 #pragma once
 
-#include "ops/launch.hpp"
+#include "launch/launch.hpp"
 #include "vulkan/snapshot.hpp"
 
 #include <optional>

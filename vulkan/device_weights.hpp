@@ -7,7 +7,7 @@
 
 #include "base/weak_table.hpp"
 #include "graph/weight.hpp"
-#include "ops/launch.hpp"
+#include "launch/launch.hpp"
 #include "vulkan/uploader.hpp"
 
 namespace troupe::vulkan {

@@ -2,10 +2,11 @@
 
 #include "base/hash.hpp"
 #include "base/round_up.hpp"
-#include "ops/movement_launch.hpp"
+#include "launch/launch_table.hpp"
+#include "launch/movement.hpp"
 #include "ops/op.hpp"
-#include "plan/gpu_support.hpp"
-#include "plan/layout_buckets.hpp"
+#include "plan/bind/layout_buckets.hpp"
+#include "plan/place/gpu_support.hpp"
 
 #include <algorithm>
 #include <cstring>
@@ -108,7 +109,7 @@ hash128 key_of(const plan& p, node_id id) {
 
 launch_list choose_kernel(const bound_plan& bound, const node& n, const device_info& device, uint32_t alternative) {
   const gpu_call call = make_gpu_call(bound, n, *device.gpu);
-  launch_lists lists = n.def->launches ? n.def->launches(call) : launch_lists{};
+  launch_lists lists = launches_of(*n.def, call);
   if (lists.empty())
     fail(errc::unsupported, "{}: {} has no kernel for these dims; place it on the CPU, or use smaller dims",
          describe(n), device.description);

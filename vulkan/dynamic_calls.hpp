@@ -9,8 +9,8 @@
 // buffer of the slot, at the places that a `parameter_table` gives them.
 #pragma once
 
-#include "ops/launch.hpp"
-#include "plan/bound_plan.hpp"
+#include "launch/launch.hpp"
+#include "plan/bind/bound_plan.hpp"
 
 #include <unordered_map>
 

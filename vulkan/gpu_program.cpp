@@ -2,8 +2,8 @@
 
 #include "base/round_up.hpp"
 #include "ops/op.hpp"
-#include "plan/memory.hpp"
-#include "plan/waves.hpp"
+#include "plan/bind/memory.hpp"
+#include "plan/cut/waves.hpp"
 
 #include <algorithm>
 #include <cstring>

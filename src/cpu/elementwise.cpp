@@ -9,7 +9,7 @@
 #include "cpu/fast_functions.hpp"
 #include "cpu/kernels.hpp"
 #include "cpu/vector_math.hpp"
-#include "ops/launch_walk.hpp"
+#include "ops/operand_walk.hpp"
 
 #include <cmath>
 

@@ -7,55 +7,55 @@
 namespace troupe {
 namespace {
 
-constexpr auto rows = std::to_array<kernel_row>({
-    {"", "Conv", "dnnl_conv", make_dnnl_conv},
-    {"troupe", "Conv", "dnnl_conv", make_dnnl_conv},
-    {"", "ConvTranspose", "dnnl_conv_transpose", make_dnnl_conv_transpose},
-    {"troupe", "ConvTranspose", "dnnl_conv_transpose", make_dnnl_conv_transpose},
-    {"", "MatMul", "gemv", make_gemv},
-    {"", "MatMul", "dnnl_matmul", make_dnnl_matmul},
-    {"", "Gemm", "gemv", make_gemv},
-    {"", "Gemm", "dnnl_matmul", make_dnnl_matmul},
-    {"troupe", "MatMul", "gemv", make_gemv},
-    {"troupe", "MatMul", "dnnl_matmul", make_dnnl_matmul},
-    {"", "MaxPool", "dnnl_pool", make_dnnl_pool},
-    {"", "AveragePool", "dnnl_pool", make_dnnl_pool},
-    {"", "GlobalMaxPool", "dnnl_pool", make_dnnl_pool},
-    {"", "GlobalAveragePool", "dnnl_pool", make_dnnl_pool},
-    {"troupe", "Attention", "attention", make_attention},
-    {"", "Softmax", "softmax", make_softmax},
-    {"", "LayerNormalization", "row_norm", make_row_norm},
-    {"", "RMSNormalization", "row_norm", make_row_norm},
-    {"", "InstanceNormalization", "group_norm", make_group_norm},
-    {"", "GroupNormalization", "group_norm", make_group_norm},
-    {"", "Concat", "channels_last_concat", make_channels_last_concat},
-    {"", "LSTM", "lstm", make_lstm},
-    {"troupe", "Elementwise", "elementwise", make_elementwise},
-    {"", "Add", "elementwise", make_elementwise},
-    {"", "Sub", "elementwise", make_elementwise},
-    {"", "Mul", "elementwise", make_elementwise},
-    {"", "Div", "elementwise", make_elementwise},
-    {"", "Pow", "elementwise", make_elementwise},
-    {"", "Min", "elementwise", make_elementwise},
-    {"", "Max", "elementwise", make_elementwise},
-    {"", "Neg", "elementwise", make_elementwise},
-    {"", "Abs", "elementwise", make_elementwise},
-    {"", "Reciprocal", "elementwise", make_elementwise},
-    {"", "Sqrt", "elementwise", make_elementwise},
-    {"", "Exp", "elementwise", make_elementwise},
-    {"", "Log", "elementwise", make_elementwise},
-    {"", "Erf", "elementwise", make_elementwise},
-    {"", "Tanh", "elementwise", make_elementwise},
-    {"", "Floor", "elementwise", make_elementwise},
-    {"", "Ceil", "elementwise", make_elementwise},
-    {"", "Softplus", "elementwise", make_elementwise},
-    {"", "Relu", "elementwise", make_elementwise},
-    {"", "Sigmoid", "elementwise", make_elementwise},
-    {"", "HardSwish", "elementwise", make_elementwise},
-    {"", "Gelu", "elementwise", make_elementwise},
-    {"", "Swish", "elementwise", make_elementwise},
-    {"", "LeakyRelu", "elementwise", make_elementwise},
-    {"", "HardSigmoid", "elementwise", make_elementwise},
+constexpr auto rules = std::to_array<implementation<kernel_rule>>({
+    {"", "Conv", {"dnnl_conv", make_dnnl_conv}},
+    {"troupe", "Conv", {"dnnl_conv", make_dnnl_conv}},
+    {"", "ConvTranspose", {"dnnl_conv_transpose", make_dnnl_conv_transpose}},
+    {"troupe", "ConvTranspose", {"dnnl_conv_transpose", make_dnnl_conv_transpose}},
+    {"", "MatMul", {"gemv", make_gemv}},
+    {"", "MatMul", {"dnnl_matmul", make_dnnl_matmul}},
+    {"", "Gemm", {"gemv", make_gemv}},
+    {"", "Gemm", {"dnnl_matmul", make_dnnl_matmul}},
+    {"troupe", "MatMul", {"gemv", make_gemv}},
+    {"troupe", "MatMul", {"dnnl_matmul", make_dnnl_matmul}},
+    {"", "MaxPool", {"dnnl_pool", make_dnnl_pool}},
+    {"", "AveragePool", {"dnnl_pool", make_dnnl_pool}},
+    {"", "GlobalMaxPool", {"dnnl_pool", make_dnnl_pool}},
+    {"", "GlobalAveragePool", {"dnnl_pool", make_dnnl_pool}},
+    {"troupe", "Attention", {"attention", make_attention}},
+    {"", "Softmax", {"softmax", make_softmax}},
+    {"", "LayerNormalization", {"row_norm", make_row_norm}},
+    {"", "RMSNormalization", {"row_norm", make_row_norm}},
+    {"", "InstanceNormalization", {"group_norm", make_group_norm}},
+    {"", "GroupNormalization", {"group_norm", make_group_norm}},
+    {"", "Concat", {"channels_last_concat", make_channels_last_concat}},
+    {"", "LSTM", {"lstm", make_lstm}},
+    {"troupe", "Elementwise", {"elementwise", make_elementwise}},
+    {"", "Add", {"elementwise", make_elementwise}},
+    {"", "Sub", {"elementwise", make_elementwise}},
+    {"", "Mul", {"elementwise", make_elementwise}},
+    {"", "Div", {"elementwise", make_elementwise}},
+    {"", "Pow", {"elementwise", make_elementwise}},
+    {"", "Min", {"elementwise", make_elementwise}},
+    {"", "Max", {"elementwise", make_elementwise}},
+    {"", "Neg", {"elementwise", make_elementwise}},
+    {"", "Abs", {"elementwise", make_elementwise}},
+    {"", "Reciprocal", {"elementwise", make_elementwise}},
+    {"", "Sqrt", {"elementwise", make_elementwise}},
+    {"", "Exp", {"elementwise", make_elementwise}},
+    {"", "Log", {"elementwise", make_elementwise}},
+    {"", "Erf", {"elementwise", make_elementwise}},
+    {"", "Tanh", {"elementwise", make_elementwise}},
+    {"", "Floor", {"elementwise", make_elementwise}},
+    {"", "Ceil", {"elementwise", make_elementwise}},
+    {"", "Softplus", {"elementwise", make_elementwise}},
+    {"", "Relu", {"elementwise", make_elementwise}},
+    {"", "Sigmoid", {"elementwise", make_elementwise}},
+    {"", "HardSwish", {"elementwise", make_elementwise}},
+    {"", "Gelu", {"elementwise", make_elementwise}},
+    {"", "Swish", {"elementwise", make_elementwise}},
+    {"", "LeakyRelu", {"elementwise", make_elementwise}},
+    {"", "HardSigmoid", {"elementwise", make_elementwise}},
 });
 
 /// The kernel of last resort: the operator's own plain loops.
@@ -202,15 +202,15 @@ layout kernel_request::layout_of(const operand& o) const {
   return any ? layout::channels_last : layout::plain;
 }
 
-std::span<const kernel_row> kernel_rows() {
-  return rows;
+const implementation_table<kernel_rule>& kernel_table() {
+  static const auto& table = *new implementation_table<kernel_rule>(rules); // never destroyed, as the registry
+  return table;
 }
 
 chosen_kernel choose_kernel(const kernel_request& request) {
-  for (const kernel_row& row : rows)
-    if (row.op == request.call.op_type && row.domain == request.call.domain)
-      if (kernel_ptr k = row.make(request))
-        return {std::move(k), row.name};
+  for (const kernel_rule& rule : kernel_table().of(*request.call.def))
+    if (kernel_ptr k = rule.make(request))
+      return {std::move(k), rule.name};
   if (!request.call.def->reference)
     fail(errc::unsupported, "{}: the CPU device has no kernel", describe(request.call));
   if (!reference_takes(request))

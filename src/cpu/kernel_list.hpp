@@ -2,20 +2,20 @@
 #pragma once
 
 #include "cpu/kernel.hpp"
+#include "ops/implementation_table.hpp"
 
 namespace troupe {
 
-/// A way to run an operator. `make` returns null where it does not take the call (type, shape, layout, attributes).
-struct kernel_row {
-  std::string_view domain, op;
+/// A way to run an operator. `make` returns null if it does not take the call (type, shape, layout, attributes).
+struct kernel_rule {
   std::string_view name; // of the implementation, for profiles and tests
   kernel_ptr (*make)(const kernel_request&);
 };
 
-/// Returns all rows; rows of one operator in order of preference.
-std::span<const kernel_row> kernel_rows();
+/// The table.
+const implementation_table<kernel_rule>& kernel_table();
 
-/// A prepared kernel and the name of its row ("reference" for the last resort).
+/// A prepared kernel and the name of its rule ("reference" for the last resort).
 struct chosen_kernel {
   kernel_ptr run;
   std::string_view name;

@@ -3,7 +3,7 @@
 
 #include "cpu/buffer_pool.hpp"
 #include "cpu/kernel_list.hpp"
-#include "plan/bound_plan.hpp"
+#include "plan/bind/bound_plan.hpp"
 
 #include <unordered_map>
 

@@ -9,7 +9,7 @@
 #pragma once
 
 #include "device/resident.hpp"
-#include "plan/bound_plan.hpp"
+#include "plan/bind/bound_plan.hpp"
 
 #include <atomic>
 #include <chrono>

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "device/device.hpp"
-#include "plan/layout_buckets.hpp"
+#include "plan/bind/layout_buckets.hpp"
 
 namespace troupe {
 

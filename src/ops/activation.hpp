@@ -41,6 +41,10 @@ activation parse_activation(const attributes& attrs);
 /// Writes the attributes that `parse_activation` reads.
 void set_activation(attributes& attrs, const activation& act);
 
+/// Selu's defaults; until opset 5, selu_1.
+inline constexpr float selu_alpha = 1.67326319218681884765625f, selu_gamma = 1.05070102214813232421875f;
+inline constexpr float selu_1_alpha = 1.6732f, selu_1_gamma = 1.0507f;
+
 /// Applies an activation to `count` elements in place; `T` is float or double.
 template <class T>
 void apply(const activation& act, T* x, int64_t count);

@@ -1,9 +1,9 @@
 // Activation functions: y[i] = f(x[i]) with parameters from attributes (Clip from opset 11: from inputs; PRelu: a
 // broadcast slope). NaN goes through every one of them.
+#include "ops/activation.hpp"
 #include "ops/elementwise.hpp"
 #include "ops/families.hpp"
 #include "ops/infer.hpp"
-#include "ops/integer_launch.hpp"
 #include "tensor/convert.hpp"
 
 namespace troupe {
@@ -83,9 +83,6 @@ void selu_with(kernel_context& c, float default_alpha, float default_gamma) {
   const float alpha = c.attrs().real("alpha", default_alpha), gamma = c.attrs().real("gamma", default_gamma);
   map_float(c, [=](auto x) { return gamma * (x > 0 ? x : alpha * std::expm1(x)); });
 }
-
-constexpr float selu_alpha = 1.67326319218681884765625f, selu_gamma = 1.05070102214813232421875f;
-constexpr float selu_1_alpha = 1.6732f, selu_1_gamma = 1.0507f;
 
 void selu(kernel_context& c) {
   selu_with(c, selu_alpha, selu_gamma);
@@ -218,70 +215,8 @@ void clip_1(kernel_context& c) {
   });
 }
 
-launch_lists leaky_relu_launches(const gpu_call& call) {
-  return launch_with_attributes<elementwise_code::leaky_relu>(call, {{"alpha", 0.01f}});
-}
-
-launch_lists elu_launches(const gpu_call& call) {
-  return launch_with_attributes<elementwise_code::elu>(call, {{"alpha", 1.f}});
-}
-
-launch_lists selu_launches(const gpu_call& call) {
-  return launch_with_attributes<gpu_step::selu>(call, {{"alpha", selu_alpha}, {"gamma", selu_gamma}});
-}
-
-launch_lists selu_1_launches(const gpu_call& call) {
-  return launch_with_attributes<gpu_step::selu>(call, {{"alpha", selu_1_alpha}, {"gamma", selu_1_gamma}});
-}
-
-launch_lists celu_launches(const gpu_call& call) {
-  return launch_with_attributes<gpu_step::celu>(call, {{"alpha", 1.f}});
-}
-
-launch_lists thresholded_relu_launches(const gpu_call& call) {
-  return launch_with_attributes<gpu_step::thresholded_relu>(call, {{"alpha", 1.f}});
-}
-
-launch_lists hard_sigmoid_launches(const gpu_call& call) {
-  return launch_with_attributes<elementwise_code::hard_sigmoid>(call, {{"alpha", 0.2f}, {"beta", 0.5f}});
-}
-
-launch_lists swish_launches(const gpu_call& call) {
-  return launch_with_attributes<elementwise_code::swish>(call, {{"alpha", 1.f}});
-}
-
-launch_lists shrink_launches(const gpu_call& call) {
-  return launch_with_attributes<gpu_step::shrink>(call, {{"lambd", 0.5f}, {"bias", 0.f}});
-}
-
-launch_lists gelu_launches(const gpu_call& call) {
-  const std::string approximate = call.attrs.text("approximate", "none");
-  if (approximate == "tanh")
-    return launch_step<elementwise_code::gelu_tanh>(call);
-  return approximate == "none" ? launch_step<elementwise_code::gelu>(call) : launch_lists{};
-}
-
-launch_lists clip_1_launches(const gpu_call& call) {
-  return launch_with_attributes<elementwise_code::clip>(call, {{"min", -infinity}, {"max", infinity}});
-}
-
-/// Bounds are inputs of one element; floats have infinities in place of those that are absent.
-launch_lists clip_launches(const gpu_call& call) {
-  const bool low = call.has_input(1), high = call.has_input(2);
-  if ((low && call.inputs[1].size() != 1) || (high && call.inputs[2].size() != 1))
-    return {};
-  if (!(types::floats & set_of(call.outputs.at(0).type)))
-    return launch_integers(call, low && high ? integer_code::clip
-                                 : low       ? integer_code::raise
-                                 : high      ? integer_code::lower
-                                             : integer_code::same);
-  const gpu_elementwise_step step{static_cast<uint32_t>(elementwise_code::clip), 0, low ? 1 : -1,
-                                  high ? (low ? 2 : 1) : -2};
-  return launch_chain(call, {step}, {-infinity, infinity});
-}
-
 constexpr op_def activation_row(std::string_view name, int64_t since, void (*reference)(kernel_context&),
-                                launch_lists (*launches)(const gpu_call&), dtype_set element_types = types::floats) {
+                                dtype_set element_types = types::floats) {
   return {.domain = "",
           .name = name,
           .since = since,
@@ -289,56 +224,52 @@ constexpr op_def activation_row(std::string_view name, int64_t since, void (*ref
           .alias = aliasing::in_place,
           .layouts = layout_support::agnostic,
           .infer = infer_same,
-          .reference = reference,
-          .launches = launches};
+          .reference = reference};
 }
 
 /// A row whose function takes many flops.
-constexpr op_def costly_activation(std::string_view name, int64_t since, void (*reference)(kernel_context&),
-                                   launch_lists (*launches)(const gpu_call&)) {
-  op_def def = activation_row(name, since, reference, launches);
+constexpr op_def costly_activation(std::string_view name, int64_t since, void (*reference)(kernel_context&)) {
+  op_def def = activation_row(name, since, reference);
   def.cost = transcendental_cost;
   return def;
 }
 
 constexpr op_def prelu_row(int64_t since, void (*reference)(kernel_context&)) {
-  op_def def = activation_row("PRelu", since, reference,
-                              launch_numeric<elementwise_code::leaky_relu, integer_code::scaled_relu>, types::numeric);
+  op_def def = activation_row("PRelu", since, reference, types::numeric);
   def.min_inputs = def.max_inputs = 2;
   def.infer = infer_prelu;
   if (since < 7) { // a slope of one dim is neither the output's dims nor a single element
     def.layouts = layout_support::plain;
-    def.launches = nullptr;
   }
   return def;
 }
 
 constexpr op_def clip_row() {
-  op_def def = activation_row("Clip", 11, clip, clip_launches, types::numeric);
+  op_def def = activation_row("Clip", 11, clip, types::numeric);
   def.max_inputs = 3;
   return def;
 }
 
 constexpr auto activation_rows = std::to_array<op_def>({
-    activation_row("Relu", 1, relu, launch_numeric<elementwise_code::relu, integer_code::relu>, types::numeric),
-    costly_activation("Sigmoid", 1, sigmoid, launch_step<elementwise_code::sigmoid>),
-    activation_row("LeakyRelu", 1, leaky_relu, leaky_relu_launches),
-    costly_activation("Elu", 1, elu, elu_launches),
-    costly_activation("Selu", 1, selu_1, selu_1_launches),
-    costly_activation("Selu", 6, selu, selu_launches),
-    costly_activation("Celu", 12, celu, celu_launches),
-    activation_row("ThresholdedRelu", 10, thresholded_relu, thresholded_relu_launches),
-    activation_row("HardSigmoid", 1, hard_sigmoid, hard_sigmoid_launches),
-    activation_row("HardSwish", 14, hard_swish, launch_step<elementwise_code::hard_swish>),
-    costly_activation("Softplus", 1, softplus, launch_step<elementwise_code::softplus>),
-    activation_row("Softsign", 1, softsign, launch_step<gpu_step::softsign>),
-    costly_activation("Mish", 18, mish, launch_step<gpu_step::mish>),
-    costly_activation("Swish", 24, swish, swish_launches),
-    costly_activation("Gelu", 20, gelu, gelu_launches),
-    activation_row("Shrink", 9, shrink, shrink_launches, types::numeric),
+    activation_row("Relu", 1, relu, types::numeric),
+    costly_activation("Sigmoid", 1, sigmoid),
+    activation_row("LeakyRelu", 1, leaky_relu),
+    costly_activation("Elu", 1, elu),
+    costly_activation("Selu", 1, selu_1),
+    costly_activation("Selu", 6, selu),
+    costly_activation("Celu", 12, celu),
+    activation_row("ThresholdedRelu", 10, thresholded_relu),
+    activation_row("HardSigmoid", 1, hard_sigmoid),
+    activation_row("HardSwish", 14, hard_swish),
+    costly_activation("Softplus", 1, softplus),
+    activation_row("Softsign", 1, softsign),
+    costly_activation("Mish", 18, mish),
+    costly_activation("Swish", 24, swish),
+    costly_activation("Gelu", 20, gelu),
+    activation_row("Shrink", 9, shrink, types::numeric),
     prelu_row(1, prelu_1),
     prelu_row(7, prelu),
-    activation_row("Clip", 1, clip_1, clip_1_launches),
+    activation_row("Clip", 1, clip_1),
     clip_row(),
 });
 

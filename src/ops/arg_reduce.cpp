@@ -1,7 +1,6 @@
 // ArgMax and ArgMin: the index of the largest or smallest element along an axis; the first such index, or with
 // select_last_index the last. NaN counts as the extreme, as in NumPy.
 #include "ops/families.hpp"
-#include "ops/launches.hpp"
 #include "ops/operand.hpp"
 
 namespace troupe {
@@ -64,16 +63,14 @@ constexpr auto arg_reduce_rows = std::to_array<op_def>({
      .types = types::numeric,
      .infer = infer_arg,
      .reference = arg_reduce<true>,
-     .cost = arg_cost,
-     .launches = arg_max_launches},
+     .cost = arg_cost},
     {.domain = "",
      .name = "ArgMin",
      .since = 1,
      .types = types::numeric,
      .infer = infer_arg,
      .reference = arg_reduce<false>,
-     .cost = arg_cost,
-     .launches = arg_min_launches},
+     .cost = arg_cost},
 });
 
 } // namespace

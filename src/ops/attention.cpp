@@ -7,7 +7,6 @@
 // on are padding). A query that sees no key gives zeros. Masked keys and values are never multiplied: they may hold NaN.
 // qk_matmul_output: mode 0 the scaled product, 1 after softcap, 2 after the masks, 3 after softmax.
 #include "ops/families.hpp"
-#include "ops/launches.hpp"
 #include "ops/operand.hpp"
 
 #include <algorithm>
@@ -278,8 +277,7 @@ constexpr auto attention_rows = std::to_array<op_def>({
      .types = types::floats,
      .infer = infer_attention,
      .reference = attention,
-     .cost = attention_cost,
-     .launches = attention_launches},
+     .cost = attention_cost},
     {.domain = "",
      .name = "Attention",
      .since = 24,
@@ -289,8 +287,7 @@ constexpr auto attention_rows = std::to_array<op_def>({
      .types = types::floats,
      .infer = infer_attention,
      .reference = attention,
-     .cost = attention_cost,
-     .launches = attention_launches},
+     .cost = attention_cost},
 });
 
 } // namespace

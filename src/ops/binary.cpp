@@ -3,7 +3,6 @@
 #include "ops/elementwise.hpp"
 #include "ops/families.hpp"
 #include "ops/infer.hpp"
-#include "ops/integer_launch.hpp"
 #include "ops/known.hpp"
 #include "ops/limited_broadcast.hpp"
 
@@ -133,22 +132,8 @@ void infer_modulo(infer_context& c) {
     set_known_binary(c, c.type(0), broadcast_inputs(c), known::modulo);
 }
 
-launch_lists modulo_launches(const gpu_call& call) {
-  return call.attrs.integer("fmod", 0) != 0
-             ? launch_numeric<gpu_step::truncated_modulo, integer_code::truncated_modulo>(call)
-             : launch_numeric<gpu_step::modulo, integer_code::modulo>(call);
-}
-
-launch_lists bit_shift_launches(const gpu_call& call) {
-  const std::string direction = call.attrs.text("direction", "");
-  if (direction != "LEFT" && direction != "RIGHT")
-    return {};
-  return launch_integers(call, direction == "LEFT" ? integer_code::shift_left : integer_code::shift_right);
-}
-
 constexpr op_def binary_row(std::string_view name, int64_t since, dtype_set element_types,
-                            void (*infer)(infer_context&), void (*reference)(kernel_context&),
-                            launch_lists (*launches)(const gpu_call&) = nullptr) {
+                            void (*infer)(infer_context&), void (*reference)(kernel_context&)) {
   return {.domain = "",
           .name = name,
           .since = since,
@@ -158,8 +143,7 @@ constexpr op_def binary_row(std::string_view name, int64_t since, dtype_set elem
           .alias = aliasing::in_place,
           .layouts = layout_support::agnostic,
           .infer = infer,
-          .reference = reference,
-          .launches = launches};
+          .reference = reference};
 }
 
 /// Rows of opsets 1 to 6 take plain layouts only: a limited operand is neither of the output's dims nor one element.
@@ -174,22 +158,15 @@ constexpr auto binary_rows = std::to_array<op_def>({
     row_1("Sub", arithmetic_1<subtract_of>),
     row_1("Mul", arithmetic_1<multiply_of>),
     row_1("Div", arithmetic_1<divide_of>),
-    binary_row("Add", 7, types::numeric, infer_known_binary<known::add>, arithmetic<add_of>,
-               launch_numeric<elementwise_code::add, integer_code::add>),
-    binary_row("Sub", 7, types::numeric, infer_known_binary<known::subtract>, arithmetic<subtract_of>,
-               launch_numeric<elementwise_code::subtract, integer_code::subtract>),
-    binary_row("Mul", 7, types::numeric, infer_known_binary<known::multiply>, arithmetic<multiply_of>,
-               launch_numeric<elementwise_code::multiply, integer_code::multiply>),
-    binary_row("Div", 7, types::numeric, infer_known_binary<known::divide>, arithmetic<divide_of>,
-               launch_numeric<elementwise_code::divide, integer_code::divide>),
-    binary_row("Mod", 10, types::numeric, infer_modulo, modulo, modulo_launches),
-    binary_row("BitShift", 11, types::unsigned_ints, infer_broadcast, bit_shift, bit_shift_launches),
-    binary_row("BitwiseAnd", 18, types::integers, infer_broadcast, bitwise<and_bits>,
-               launch_integer<integer_code::bits_and>),
-    binary_row("BitwiseOr", 18, types::integers, infer_broadcast, bitwise<or_bits>,
-               launch_integer<integer_code::bits_or>),
-    binary_row("BitwiseXor", 18, types::integers, infer_broadcast, bitwise<xor_bits>,
-               launch_integer<integer_code::bits_xor>),
+    binary_row("Add", 7, types::numeric, infer_known_binary<known::add>, arithmetic<add_of>),
+    binary_row("Sub", 7, types::numeric, infer_known_binary<known::subtract>, arithmetic<subtract_of>),
+    binary_row("Mul", 7, types::numeric, infer_known_binary<known::multiply>, arithmetic<multiply_of>),
+    binary_row("Div", 7, types::numeric, infer_known_binary<known::divide>, arithmetic<divide_of>),
+    binary_row("Mod", 10, types::numeric, infer_modulo, modulo),
+    binary_row("BitShift", 11, types::unsigned_ints, infer_broadcast, bit_shift),
+    binary_row("BitwiseAnd", 18, types::integers, infer_broadcast, bitwise<and_bits>),
+    binary_row("BitwiseOr", 18, types::integers, infer_broadcast, bitwise<or_bits>),
+    binary_row("BitwiseXor", 18, types::integers, infer_broadcast, bitwise<xor_bits>),
 });
 
 } // namespace

@@ -4,7 +4,6 @@
 #include "ops/families.hpp"
 #include "ops/infer.hpp"
 #include "ops/known.hpp"
-#include "ops/launches.hpp"
 #include "tensor/convert.hpp"
 
 #include <cstring>
@@ -118,8 +117,7 @@ constexpr op_def cast_row(std::string_view name, int64_t since, uint8_t inputs, 
           .alias = aliasing::in_place,
           .layouts = layout_support::agnostic,
           .infer = infer,
-          .reference = cast,
-          .launches = cast_launches};
+          .reference = cast};
 }
 
 constexpr op_def dropout_row(int64_t since, uint8_t max_inputs, void (*infer)(infer_context&)) {

@@ -1,6 +1,5 @@
 // Concat and Split along one axis: each part is a block of rows as long as part size × inner elements.
 #include "ops/families.hpp"
-#include "ops/launches.hpp"
 #include "ops/movement.hpp"
 #include "ops/operand_copy.hpp"
 
@@ -143,16 +142,14 @@ constexpr auto concat_rows = std::to_array<op_def>({
      .max_inputs = 255,
      .types = movable_types,
      .infer = infer_concat_1,
-     .reference = concat_kernel,
-     .launches = concat_launches},
+     .reference = concat_kernel},
     {.domain = "",
      .name = "Concat",
      .since = 4,
      .max_inputs = 255,
      .types = movable_types,
      .infer = infer_concat,
-     .reference = concat_kernel,
-     .launches = concat_launches},
+     .reference = concat_kernel},
     {.domain = "",
      .name = "Split",
      .since = 1,
@@ -161,8 +158,7 @@ constexpr auto concat_rows = std::to_array<op_def>({
      .types = movable_types,
      .host_inputs = 0b10,
      .infer = infer_split,
-     .reference = split_kernel,
-     .launches = split_launches},
+     .reference = split_kernel},
 });
 
 } // namespace

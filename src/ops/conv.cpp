@@ -6,7 +6,6 @@
 // positions into a matrix [C/group · taps × positions] and multiplies it with the group's weights.
 #include "ops/families.hpp"
 #include "ops/gemm.hpp"
-#include "ops/launches.hpp"
 #include "ops/operand.hpp"
 #include "ops/window.hpp"
 
@@ -150,8 +149,7 @@ constexpr auto conv_rows = std::to_array<op_def>({
      .layouts = layout_support::spatial,
      .infer = infer_conv,
      .reference = conv,
-     .cost = conv_cost,
-     .launches = conv_launches},
+     .cost = conv_cost},
 });
 
 } // namespace

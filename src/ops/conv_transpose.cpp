@@ -7,7 +7,6 @@
 #include "ops/conv_transpose.hpp"
 
 #include "ops/families.hpp"
-#include "ops/launches.hpp"
 #include "ops/operand.hpp"
 #include "ops/window.hpp"
 
@@ -187,8 +186,7 @@ constexpr auto conv_transpose_rows = std::to_array<op_def>({
      .layouts = layout_support::spatial,
      .infer = infer_conv_transpose,
      .reference = conv_transpose,
-     .cost = conv_transpose_cost,
-     .launches = conv_transpose_launches},
+     .cost = conv_transpose_cost},
 });
 
 } // namespace

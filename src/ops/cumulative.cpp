@@ -3,7 +3,6 @@
 #include "base/parallel.hpp"
 #include "ops/families.hpp"
 #include "ops/infer.hpp"
-#include "ops/launches.hpp"
 #include "ops/movement.hpp"
 
 #include <algorithm>
@@ -66,8 +65,7 @@ constexpr auto cumulative_rows = std::to_array<op_def>({
      .max_inputs = 2,
      .types = types::numeric,
      .infer = infer_same,
-     .reference = cum_sum,
-     .launches = cum_sum_launches},
+     .reference = cum_sum},
     {.domain = "",
      .name = "CumProd",
      .since = 26,

@@ -10,7 +10,6 @@
 #include "ops/families.hpp"
 #include "ops/gemm.hpp"
 #include "ops/infer.hpp"
-#include "ops/launches.hpp"
 #include "ops/operand.hpp"
 
 #include <cmath>
@@ -198,8 +197,7 @@ constexpr auto fused_attention_rows = std::to_array<op_def>({
      .types = types::floats,
      .infer = infer_fused_attention,
      .reference = fused_attention_reference,
-     .cost = fused_attention_cost,
-     .launches = fused_attention_launches},
+     .cost = fused_attention_cost},
 });
 
 } // namespace

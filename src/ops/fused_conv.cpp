@@ -7,7 +7,6 @@
 #include "ops/activation.hpp"
 #include "ops/epilogue.hpp"
 #include "ops/families.hpp"
-#include "ops/launches.hpp"
 #include "ops/operand.hpp"
 #include "ops/registry.hpp"
 
@@ -57,8 +56,7 @@ constexpr auto fused_conv_rows = std::to_array<op_def>({
      .layouts = layout_support::spatial,
      .infer = infer_fused_conv<conv>,
      .reference = fused_conv_reference<conv>,
-     .cost = fused_conv_cost,
-     .launches = conv_launches},
+     .cost = fused_conv_cost},
     {.domain = "troupe",
      .name = "ConvTranspose",
      .since = 1,
@@ -68,8 +66,7 @@ constexpr auto fused_conv_rows = std::to_array<op_def>({
      .layouts = layout_support::spatial,
      .infer = infer_fused_conv<conv_transpose>,
      .reference = fused_conv_reference<conv_transpose>,
-     .cost = fused_conv_cost,
-     .launches = conv_transpose_launches},
+     .cost = fused_conv_cost},
 });
 
 } // namespace

@@ -8,7 +8,6 @@
 #include "ops/activation.hpp"
 #include "ops/families.hpp"
 #include "ops/infer.hpp"
-#include "ops/launches.hpp"
 
 #include <cmath>
 
@@ -277,8 +276,7 @@ constexpr auto table = std::to_array<op_def>({
      .layouts = layout_support::agnostic,
      .infer = infer,
      .reference = reference,
-     .cost = cost,
-     .launches = fused_elementwise_launches},
+     .cost = cost},
 });
 
 } // namespace

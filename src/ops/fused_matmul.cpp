@@ -10,7 +10,6 @@
 #include "ops/families.hpp"
 #include "ops/gemm.hpp"
 #include "ops/infer.hpp"
-#include "ops/launches.hpp"
 #include "ops/operand.hpp"
 
 namespace troupe {
@@ -157,8 +156,7 @@ constexpr auto fused_matmul_rows = std::to_array<op_def>({
      .types = types::floats,
      .infer = infer_fused_matmul,
      .reference = fused_matmul_reference,
-     .cost = fused_matmul_cost,
-     .launches = fused_matmul_launches},
+     .cost = fused_matmul_cost},
 });
 
 } // namespace

@@ -6,7 +6,6 @@
 #include "base/parallel.hpp"
 #include "ops/families.hpp"
 #include "ops/infer.hpp"
-#include "ops/launches.hpp"
 
 namespace troupe {
 namespace {
@@ -77,8 +76,7 @@ constexpr auto fused_rotary_rows = std::to_array<op_def>({
      .types = types::floats,
      .alias = aliasing::in_place,
      .infer = infer_fused_rotary,
-     .reference = fused_rotary_reference,
-     .launches = fused_rotary_launches},
+     .reference = fused_rotary_reference},
 });
 
 } // namespace

@@ -2,7 +2,6 @@
 // bounds is an error of the run that names index and bound.
 #include "base/parallel.hpp"
 #include "ops/families.hpp"
-#include "ops/launches.hpp"
 #include "ops/movement.hpp"
 #include "ops/strided_copy.hpp"
 
@@ -151,8 +150,7 @@ constexpr auto gather_rows = std::to_array<op_def>({
      .max_inputs = 2,
      .types = movable_types,
      .infer = infer_gather,
-     .reference = gather_kernel,
-     .launches = gather_launches},
+     .reference = gather_kernel},
     {.domain = "",
      .name = "GatherElements",
      .since = 11,
@@ -160,8 +158,7 @@ constexpr auto gather_rows = std::to_array<op_def>({
      .max_inputs = 2,
      .types = movable_types,
      .infer = infer_gather_elements,
-     .reference = gather_elements_kernel,
-     .launches = gather_elements_launches},
+     .reference = gather_elements_kernel},
     {.domain = "",
      .name = "GatherND",
      .since = 11,
@@ -169,8 +166,7 @@ constexpr auto gather_rows = std::to_array<op_def>({
      .max_inputs = 2,
      .types = movable_types,
      .infer = infer_gather_nd,
-     .reference = gather_nd_kernel,
-     .launches = gather_nd_launches},
+     .reference = gather_nd_kernel},
 });
 
 } // namespace

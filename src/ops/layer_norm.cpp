@@ -5,7 +5,6 @@
 // Scale and bias broadcast to the operand. Statistics are computed in double, whatever stash_type asks for at least.
 #include "ops/families.hpp"
 #include "ops/infer.hpp"
-#include "ops/launches.hpp"
 #include "ops/operand.hpp"
 
 #include <cmath>
@@ -118,8 +117,7 @@ constexpr auto layer_norm_rows = std::to_array<op_def>({
      .types = types::floats,
      .infer = infer_layer_norm,
      .reference = layer_norm<true>,
-     .cost = layer_norm_cost,
-     .launches = layer_norm_launches},
+     .cost = layer_norm_cost},
     {.domain = "",
      .name = "RMSNormalization",
      .since = 23,
@@ -128,8 +126,7 @@ constexpr auto layer_norm_rows = std::to_array<op_def>({
      .types = types::floats,
      .infer = infer_layer_norm,
      .reference = layer_norm<false>,
-     .cost = layer_norm_cost,
-     .launches = rms_norm_launches},
+     .cost = layer_norm_cost},
 });
 
 } // namespace

@@ -6,7 +6,6 @@
 #include "ops/local_norm.hpp"
 #include "ops/families.hpp"
 #include "ops/infer.hpp"
-#include "ops/launches.hpp"
 #include "ops/operand.hpp"
 
 #include <cmath>
@@ -133,24 +132,21 @@ constexpr auto local_norm_rows = std::to_array<op_def>({
      .types = types::floats,
      .infer = infer_lrn,
      .reference = lrn,
-     .cost = local_norm_cost,
-     .launches = lrn_launches},
+     .cost = local_norm_cost},
     {.domain = "",
      .name = "LpNormalization",
      .since = 1,
      .types = types::floats,
      .infer = infer_lp_norm,
      .reference = lp_norm,
-     .cost = local_norm_cost,
-     .launches = lp_norm_launches},
+     .cost = local_norm_cost},
     {.domain = "",
      .name = "MeanVarianceNormalization",
      .since = 9,
      .types = types::floats,
      .infer = infer_mvn,
      .reference = mvn,
-     .cost = local_norm_cost,
-     .launches = mvn_launches},
+     .cost = local_norm_cost},
 });
 
 } // namespace

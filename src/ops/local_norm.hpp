@@ -1,7 +1,9 @@
 // What the normalisations without learnt parameters normalise, for their reference and GPU kernels.
 #pragma once
 
-#include "ops/launch.hpp"
+#include "graph/attributes.hpp"
+
+#include <vector>
 
 namespace troupe {
 

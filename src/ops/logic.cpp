@@ -4,7 +4,6 @@
 #include "ops/families.hpp"
 #include "ops/infer.hpp"
 #include "ops/known.hpp"
-#include "ops/launches.hpp"
 #include "ops/limited_broadcast.hpp"
 
 namespace troupe {
@@ -151,7 +150,7 @@ void infer_xor(infer_context& c) {
 constexpr dtype_set comparable = types::numeric | types::boolean | types::string;
 
 constexpr op_def logic_row(std::string_view name, int64_t since, dtype_set element_types, void (*infer)(infer_context&),
-                           void (*reference)(kernel_context&), launch_lists (*launches)(const gpu_call&) = nullptr) {
+                           void (*reference)(kernel_context&)) {
   return {.domain = "",
           .name = name,
           .since = since,
@@ -161,8 +160,7 @@ constexpr op_def logic_row(std::string_view name, int64_t since, dtype_set eleme
           .alias = aliasing::in_place,
           .layouts = layout_support::agnostic,
           .infer = infer,
-          .reference = reference,
-          .launches = launches};
+          .reference = reference};
 }
 
 /// Rows of opsets 1 to 6 take plain layouts only: a limited operand is neither of the output's dims nor one element.
@@ -173,7 +171,7 @@ constexpr op_def row_1(std::string_view name, dtype_set element_types, void (*re
 }
 
 constexpr op_def where_row() {
-  op_def def = logic_row("Where", 9, types::boolean, infer_where, where, where_launches);
+  op_def def = logic_row("Where", 9, types::boolean, infer_where, where);
   def.min_inputs = def.max_inputs = 3;
   return def;
 }
@@ -185,16 +183,15 @@ constexpr auto logic_rows = std::to_array<op_def>({
     row_1("And", types::boolean, combine_1<both_of>),
     row_1("Or", types::boolean, combine_1<either_of>),
     row_1("Xor", types::boolean, combine_1<differ_of>),
-    logic_row("Equal", 7, comparable, infer_comparison<known::equal>, equal, equal_launches),
-    logic_row("Greater", 7, types::numeric, infer_comparison<known::greater>, compare<greater_of>, greater_launches),
-    logic_row("Less", 7, types::numeric, infer_comparison<known::less>, compare<less_of>, less_launches),
+    logic_row("Equal", 7, comparable, infer_comparison<known::equal>, equal),
+    logic_row("Greater", 7, types::numeric, infer_comparison<known::greater>, compare<greater_of>),
+    logic_row("Less", 7, types::numeric, infer_comparison<known::less>, compare<less_of>),
     logic_row("GreaterOrEqual", 12, types::numeric, infer_comparison<known::greater_or_equal>,
-              compare<greater_or_equal_of>, greater_or_equal_launches),
-    logic_row("LessOrEqual", 12, types::numeric, infer_comparison<known::less_or_equal>, compare<less_or_equal_of>,
-              less_or_equal_launches),
-    logic_row("And", 7, types::boolean, infer_comparison<known::both>, combine<both_of>, and_launches),
-    logic_row("Or", 7, types::boolean, infer_comparison<known::either>, combine<either_of>, or_launches),
-    logic_row("Xor", 7, types::boolean, infer_xor, combine<differ_of>, xor_launches),
+              compare<greater_or_equal_of>),
+    logic_row("LessOrEqual", 12, types::numeric, infer_comparison<known::less_or_equal>, compare<less_or_equal_of>),
+    logic_row("And", 7, types::boolean, infer_comparison<known::both>, combine<both_of>),
+    logic_row("Or", 7, types::boolean, infer_comparison<known::either>, combine<either_of>),
+    logic_row("Xor", 7, types::boolean, infer_xor, combine<differ_of>),
     where_row(),
 });
 

@@ -7,7 +7,6 @@
 #include "ops/families.hpp"
 #include "ops/gemm.hpp"
 #include "ops/infer.hpp"
-#include "ops/launches.hpp"
 #include "ops/operand.hpp"
 
 #include <algorithm>
@@ -201,8 +200,7 @@ constexpr auto matmul_rows = std::to_array<op_def>({
      .types = types::numeric,
      .infer = infer_matmul,
      .reference = matmul,
-     .cost = product_cost,
-     .launches = matmul_launches},
+     .cost = product_cost},
     {.domain = "",
      .name = "Gemm",
      .since = 1,
@@ -211,8 +209,7 @@ constexpr auto matmul_rows = std::to_array<op_def>({
      .types = types::numeric,
      .infer = infer_gemm,
      .reference = general_gemm,
-     .cost = product_cost,
-     .launches = gemm_launches},
+     .cost = product_cost},
 });
 
 } // namespace

@@ -9,7 +9,6 @@
 #include "base/parallel.hpp"
 #include "ops/families.hpp"
 #include "ops/infer.hpp"
-#include "ops/launches.hpp"
 #include "ops/quantization.hpp"
 
 namespace troupe {
@@ -137,8 +136,7 @@ constexpr auto matmul_nbits_rows = std::to_array<op_def>({
      .types = types::floats,
      .infer = infer_nbits,
      .reference = matmul_nbits,
-     .cost = nbits_cost,
-     .launches = matmul_nbits_launches},
+     .cost = nbits_cost},
 });
 
 } // namespace

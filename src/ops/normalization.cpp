@@ -5,7 +5,6 @@
 // `axis` on) and in where scale and bias lie. Sums are in double; the variance is that of the population.
 #include "ops/families.hpp"
 #include "ops/infer.hpp"
-#include "ops/launches.hpp"
 #include "ops/operand.hpp"
 
 #include <cmath>
@@ -222,8 +221,7 @@ constexpr op_def batch_norm_row(int64_t since, uint8_t outputs, void (*reference
           .layouts = layout_support::spatial,
           .infer = infer_batch_norm,
           .reference = reference,
-          .cost = norm_cost,
-          .launches = batch_norm_launches};
+          .cost = norm_cost};
 }
 
 constexpr auto normalization_rows = std::to_array<op_def>({
@@ -237,8 +235,7 @@ constexpr auto normalization_rows = std::to_array<op_def>({
      .types = types::floats,
      .infer = infer_instance_norm,
      .reference = instance_norm,
-     .cost = norm_cost,
-     .launches = instance_norm_launches},
+     .cost = norm_cost},
     {.domain = "",
      .name = "GroupNormalization",
      .since = 18,
@@ -247,8 +244,7 @@ constexpr auto normalization_rows = std::to_array<op_def>({
      .types = types::floats,
      .infer = infer_group_norm<true>,
      .reference = group_normalization<true>,
-     .cost = norm_cost,
-     .launches = group_norm_launches},
+     .cost = norm_cost},
     {.domain = "",
      .name = "GroupNormalization",
      .since = 21,
@@ -257,8 +253,7 @@ constexpr auto normalization_rows = std::to_array<op_def>({
      .types = types::floats,
      .infer = infer_group_norm<false>,
      .reference = group_normalization<false>,
-     .cost = norm_cost,
-     .launches = group_norm_launches},
+     .cost = norm_cost},
 });
 
 } // namespace

@@ -2,7 +2,7 @@
 //
 // A family file src/ops/<family>.cpp ends with a constexpr table of rows; src/ops/registry.cpp lists the families. The
 // newest row with `since` ≤ the model's opset for the row's domain is the one that is used. To add an operator, add its
-// row; the README of the project says what makes it fast.
+// row. How devices run it fast is said elsewhere, by tables that rows are looked up in (implementation_table.hpp).
 #pragma once
 
 #include "graph/graph.hpp"
@@ -10,9 +10,6 @@
 #include <array>
 
 namespace troupe {
-
-struct gpu_call;
-struct launch_list;
 
 /// What shape inference sees of one node, and where it writes what it finds. Works on symbolic dims, once for each model.
 /// Errors are `errc::invalid_model` (the caller adds the node's name to the message).
@@ -149,8 +146,6 @@ struct op_def {
   void (*reference)(kernel_context&);
   /// Null: no flops, every operand read or written once.
   op_cost (*cost)(const attributes&, const call_shapes&) = nullptr;
-  /// Ways to run a call on a GPU, best first (launch.hpp). Null: not on the GPU.
-  std::vector<launch_list> (*launches)(const gpu_call&) = nullptr;
 };
 
 } // namespace troupe

@@ -4,7 +4,6 @@
 // Negative pads crop.
 #include "ops/axis_gather.hpp"
 #include "ops/families.hpp"
-#include "ops/launches.hpp"
 #include "ops/movement.hpp"
 #include "ops/padding.hpp"
 #include "ops/strided_copy.hpp"
@@ -145,13 +144,7 @@ void pad_kernel(kernel_context& c) {
 }
 
 constexpr auto pad_rows = std::to_array<op_def>({
-    {.domain = "",
-     .name = "Pad",
-     .since = 1,
-     .types = movable_types,
-     .infer = infer_pad_1,
-     .reference = pad_kernel,
-     .launches = pad_launches},
+    {.domain = "", .name = "Pad", .since = 1, .types = movable_types, .infer = infer_pad_1, .reference = pad_kernel},
     {.domain = "",
      .name = "Pad",
      .since = 11,
@@ -160,8 +153,7 @@ constexpr auto pad_rows = std::to_array<op_def>({
      .types = movable_types,
      .host_inputs = 0b1010,
      .infer = infer_pad,
-     .reference = pad_kernel,
-     .launches = pad_launches},
+     .reference = pad_kernel},
 });
 
 } // namespace

@@ -5,7 +5,6 @@
 #include "ops/pool.hpp"
 
 #include "ops/families.hpp"
-#include "ops/launches.hpp"
 #include "ops/operand.hpp"
 
 #include <cmath>
@@ -244,8 +243,7 @@ constexpr auto pool_rows = std::to_array<op_def>({
      .layouts = layout_support::spatial,
      .infer = infer_pool,
      .reference = max_pool,
-     .cost = pool_cost,
-     .launches = max_pool_launches},
+     .cost = pool_cost},
     {.domain = "",
      .name = "AveragePool",
      .since = 1,
@@ -253,16 +251,14 @@ constexpr auto pool_rows = std::to_array<op_def>({
      .layouts = layout_support::spatial,
      .infer = infer_pool,
      .reference = average_pool,
-     .cost = pool_cost,
-     .launches = average_pool_launches},
+     .cost = pool_cost},
     {.domain = "",
      .name = "LpPool",
      .since = 1,
      .types = types::floats,
      .infer = infer_pool,
      .reference = lp_pool,
-     .cost = pool_cost,
-     .launches = lp_pool_launches},
+     .cost = pool_cost},
     {.domain = "",
      .name = "GlobalAveragePool",
      .since = 1,
@@ -270,24 +266,21 @@ constexpr auto pool_rows = std::to_array<op_def>({
      .layouts = layout_support::spatial,
      .infer = infer_global,
      .reference = global_average_pool,
-     .cost = global_cost,
-     .launches = global_average_pool_launches},
+     .cost = global_cost},
     {.domain = "",
      .name = "GlobalMaxPool",
      .since = 1,
      .types = types::floats,
      .infer = infer_global,
      .reference = global_max_pool,
-     .cost = global_cost,
-     .launches = global_max_pool_launches},
+     .cost = global_cost},
     {.domain = "",
      .name = "GlobalLpPool",
      .since = 1,
      .types = types::floats,
      .infer = infer_global,
      .reference = global_lp_pool,
-     .cost = global_cost,
-     .launches = global_lp_pool_launches},
+     .cost = global_cost},
 });
 
 } // namespace

@@ -1,7 +1,6 @@
 // Pow: y = a^b with broadcasting; the result has a's type, b may have another. Float bases compute in float (double in
 // double); an integer base with an integer exponent is exact and wraps, with a float exponent it goes through double.
 #include "ops/elementwise.hpp"
-#include "ops/elementwise_launch.hpp"
 #include "ops/families.hpp"
 #include "ops/infer.hpp"
 #include "ops/limited_broadcast.hpp"
@@ -102,19 +101,8 @@ void infer_power(infer_context& c) {
   c.set_output(0, c.type(0), broadcast_inputs(c));
 }
 
-/// A lone constant exponent may have another type than the base.
-launch_lists power_launches(const gpu_call& call) {
-  const operand& exponent = call.inputs.at(1);
-  if (exponent.type == call.inputs[0].type || !exponent.constant || !exponent.constant->leaf.defined() ||
-      exponent.size() != 1)
-    return launch_step<elementwise_code::power>(call);
-  const gpu_call base{call.attrs, {call.inputs[0]}, call.outputs, call.gpu};
-  return launch_with_constants(base, elementwise_code::power,
-                               {static_cast<float>(to_double(exponent.constant->leaf.view()).at(0))});
-}
-
 constexpr op_def row(int64_t since, layout_support layouts, void (*infer)(infer_context&),
-                     void (*reference)(kernel_context&), launch_lists (*launches)(const gpu_call&) = nullptr) {
+                     void (*reference)(kernel_context&)) {
   return {.domain = "",
           .name = "Pow",
           .since = since,
@@ -125,13 +113,12 @@ constexpr op_def row(int64_t since, layout_support layouts, void (*infer)(infer_
           .layouts = layouts,
           .infer = infer,
           .reference = reference,
-          .cost = transcendental_cost,
-          .launches = launches};
+          .cost = transcendental_cost};
 }
 
 constexpr auto pow_rows = std::to_array<op_def>({
     row(1, layout_support::plain, infer_limited_broadcast, power_1),
-    row(7, layout_support::agnostic, infer_power, power, power_launches),
+    row(7, layout_support::agnostic, infer_power, power),
 });
 
 } // namespace

@@ -7,7 +7,6 @@
 #include "base/parallel.hpp"
 #include "ops/families.hpp"
 #include "ops/infer.hpp"
-#include "ops/launches.hpp"
 #include "ops/quantization.hpp"
 #include "tensor/float8.hpp"
 
@@ -217,8 +216,7 @@ constexpr auto quantize_rows = std::to_array<op_def>({
      .types = types::floats | set_of(dtype::int32),
      .layouts = layout_support::agnostic,
      .infer = infer_quantize,
-     .reference = quantize,
-     .launches = quantize_launches},
+     .reference = quantize},
     {.domain = "",
      .name = "DequantizeLinear",
      .since = 10,
@@ -227,16 +225,14 @@ constexpr auto quantize_rows = std::to_array<op_def>({
      .types = quantized | set_of(dtype::int32),
      .layouts = layout_support::agnostic,
      .infer = infer_dequantize,
-     .reference = dequantize,
-     .launches = dequantize_launches},
+     .reference = dequantize},
     {.domain = "",
      .name = "DynamicQuantizeLinear",
      .since = 11,
      .max_outputs = 3,
      .types = set_of(dtype::float32),
      .infer = infer_dynamic_quantize,
-     .reference = dynamic_quantize,
-     .launches = dynamic_quantize_launches},
+     .reference = dynamic_quantize},
 });
 
 } // namespace

@@ -6,7 +6,6 @@
 #include "base/parallel.hpp"
 #include "ops/families.hpp"
 #include "ops/infer.hpp"
-#include "ops/launches.hpp"
 #include "ops/quantization.hpp"
 #include "ops/window.hpp"
 
@@ -195,8 +194,7 @@ constexpr auto quantized_conv_rows = std::to_array<op_def>({
      .types = byte_types,
      .infer = infer_conv_integer,
      .reference = conv_integer,
-     .cost = conv_integer_cost,
-     .launches = conv_integer_launches},
+     .cost = conv_integer_cost},
     {.domain = "",
      .name = "QLinearConv",
      .since = 10,
@@ -205,8 +203,7 @@ constexpr auto quantized_conv_rows = std::to_array<op_def>({
      .types = byte_types,
      .infer = infer_qlinear_conv,
      .reference = qlinear_conv,
-     .cost = qlinear_conv_cost,
-     .launches = qlinear_conv_launches},
+     .cost = qlinear_conv_cost},
 });
 
 } // namespace

@@ -7,7 +7,6 @@
 #include "base/parallel.hpp"
 #include "ops/families.hpp"
 #include "ops/infer.hpp"
-#include "ops/launches.hpp"
 #include "ops/quantization.hpp"
 
 #include <algorithm>
@@ -200,8 +199,7 @@ constexpr auto quantized_matmul_rows = std::to_array<op_def>({
      .types = byte_types,
      .infer = infer_matmul_integer,
      .reference = matmul_integer,
-     .cost = matmul_integer_cost,
-     .launches = matmul_integer_launches},
+     .cost = matmul_integer_cost},
     {.domain = "",
      .name = "QLinearMatMul",
      .since = 10,
@@ -210,8 +208,7 @@ constexpr auto quantized_matmul_rows = std::to_array<op_def>({
      .types = byte_types,
      .infer = infer_qlinear_matmul,
      .reference = qlinear_matmul,
-     .cost = qlinear_matmul_cost,
-     .launches = qlinear_matmul_launches},
+     .cost = qlinear_matmul_cost},
 });
 
 } // namespace

@@ -9,7 +9,6 @@
 //   RNN:                  h = f(x·W + h·R)
 #include "ops/families.hpp"
 #include "ops/gemm.hpp"
-#include "ops/launches.hpp"
 #include "ops/operand.hpp"
 #include "ops/recurrent_activation.hpp"
 
@@ -301,7 +300,7 @@ op_cost recurrent_cost(const attributes&, const call_shapes& call) {
 }
 
 template <cell_kind Kind>
-constexpr op_def row(std::string_view name, launch_lists (*launches)(const gpu_call&)) {
+constexpr op_def row(std::string_view name) {
   return {.domain = "",
           .name = name,
           .since = 1,
@@ -311,14 +310,13 @@ constexpr op_def row(std::string_view name, launch_lists (*launches)(const gpu_c
           .types = types::floats,
           .infer = infer_recurrent<Kind>,
           .reference = recurrent<Kind>,
-          .cost = recurrent_cost,
-          .launches = launches};
+          .cost = recurrent_cost};
 }
 
 constexpr auto recurrent_rows = std::to_array<op_def>({
-    row<cell_kind::lstm>("LSTM", lstm_launches),
-    row<cell_kind::gru>("GRU", gru_launches),
-    row<cell_kind::rnn>("RNN", rnn_launches),
+    row<cell_kind::lstm>("LSTM"),
+    row<cell_kind::gru>("GRU"),
+    row<cell_kind::rnn>("RNN"),
 });
 
 } // namespace

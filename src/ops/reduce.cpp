@@ -300,11 +300,6 @@ op_cost reduce_cost(const attributes&, const call_shapes& call) {
   return {static_cast<double>(volume(call.inputs[0])), operand_bytes(call)};
 }
 
-template <reduce_kind Kind, bool AxesInput>
-launch_lists reduce_launches(const gpu_call& call) {
-  return reduce_launches(call, Kind, AxesInput);
-}
-
 /// The row of reduction R with axes as an attribute, or as input 1.
 template <class R, bool AxesInput>
 constexpr op_def row(std::string_view name, int64_t since, dtype_set element_types = types::numeric) {
@@ -316,8 +311,7 @@ constexpr op_def row(std::string_view name, int64_t since, dtype_set element_typ
           .host_inputs = AxesInput ? 2u : 0u,
           .infer = infer_reduce<R, AxesInput>,
           .reference = reduce<R, AxesInput>,
-          .cost = reduce_cost,
-          .launches = reduce_launches<R::kind, AxesInput>};
+          .cost = reduce_cost};
 }
 
 constexpr auto reduce_rows = std::to_array<op_def>({

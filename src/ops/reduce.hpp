@@ -1,7 +1,9 @@
 // What a reduction reduces, for its reference and GPU kernels.
 #pragma once
 
-#include "ops/launch.hpp"
+#include <cstddef>
+#include <cstdint>
+#include <vector>
 
 namespace troupe {
 
@@ -21,8 +23,5 @@ enum class reduce_kind : uint32_t {
 
 /// Returns for each of `rank` axes whether it is reduced; none named means all, or none where `noop_if_empty`.
 std::vector<bool> reduced_axes(const std::vector<int64_t>& axes, size_t rank, bool noop_if_empty);
-
-/// `axes_input`: axes are input 1, not an attribute.
-launch_lists reduce_launches(const gpu_call& call, reduce_kind kind, bool axes_input);
 
 } // namespace troupe

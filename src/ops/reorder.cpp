@@ -5,7 +5,6 @@
 #include "base/parallel.hpp"
 #include "ops/families.hpp"
 #include "ops/infer.hpp"
-#include "ops/launches.hpp"
 
 namespace troupe {
 namespace {
@@ -62,8 +61,7 @@ constexpr auto reorder_rows = std::to_array<op_def>({
      .since = 1,
      .types = types::fixed_size,
      .infer = infer_reorder,
-     .reference = reorder_reference,
-     .launches = reorder_launches},
+     .reference = reorder_reference},
 });
 
 } // namespace

@@ -8,7 +8,6 @@
 #include "base/parallel.hpp"
 #include "ops/axis_gather.hpp"
 #include "ops/families.hpp"
-#include "ops/launches.hpp"
 #include "ops/movement.hpp"
 
 #include <algorithm>
@@ -312,8 +311,7 @@ constexpr auto resize_rows = std::to_array<op_def>({
      .until = 8,
      .types = types::numeric,
      .infer = infer_resize,
-     .reference = upsample_kernel,
-     .launches = upsample_launches},
+     .reference = upsample_kernel},
     {.domain = "",
      .name = "Upsample",
      .since = 9,
@@ -323,8 +321,7 @@ constexpr auto resize_rows = std::to_array<op_def>({
      .types = types::numeric,
      .host_inputs = 0b10,
      .infer = infer_resize,
-     .reference = upsample_kernel,
-     .launches = upsample_launches},
+     .reference = upsample_kernel},
     {.domain = "",
      .name = "Resize",
      .since = 10,
@@ -333,8 +330,7 @@ constexpr auto resize_rows = std::to_array<op_def>({
      .types = types::numeric,
      .host_inputs = 0b10,
      .infer = infer_resize,
-     .reference = upsample_kernel,
-     .launches = upsample_launches},
+     .reference = upsample_kernel},
     {.domain = "",
      .name = "Resize",
      .since = 11,
@@ -343,8 +339,7 @@ constexpr auto resize_rows = std::to_array<op_def>({
      .types = types::numeric,
      .host_inputs = 0b1110,
      .infer = infer_resize,
-     .reference = resize_kernel,
-     .launches = resize_launches},
+     .reference = resize_kernel},
 });
 
 } // namespace

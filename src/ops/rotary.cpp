@@ -6,7 +6,6 @@
 // caches are [positions, r/2] with position_ids [batch, sequence], else [batch, sequence, r/2].
 #include "ops/families.hpp"
 #include "ops/infer.hpp"
-#include "ops/launches.hpp"
 #include "ops/operand.hpp"
 
 namespace troupe {
@@ -105,8 +104,7 @@ constexpr auto rotary_rows = std::to_array<op_def>({
      .types = types::floats,
      .infer = infer_rotary,
      .reference = rotary,
-     .cost = rotary_cost,
-     .launches = rotary_embedding_launches},
+     .cost = rotary_cost},
 });
 
 } // namespace

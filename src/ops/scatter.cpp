@@ -1,7 +1,6 @@
 // ScatterElements, ScatterND, Scatter and TensorScatter: a copy of the data in which elements picked by index are replaced
 // by, or combined with, updates. Updates run in order: where indices repeat without a reduction, the last one wins.
 #include "ops/families.hpp"
-#include "ops/launches.hpp"
 #include "ops/movement.hpp"
 #include "ops/strided_copy.hpp"
 
@@ -168,8 +167,7 @@ constexpr auto scatter_rows = std::to_array<op_def>({
      .max_inputs = 3,
      .types = movable_types,
      .infer = infer_scatter_elements,
-     .reference = scatter_elements_kernel,
-     .launches = scatter_elements_launches},
+     .reference = scatter_elements_kernel},
     {.domain = "",
      .name = "ScatterElements",
      .since = 11,
@@ -177,8 +175,7 @@ constexpr auto scatter_rows = std::to_array<op_def>({
      .max_inputs = 3,
      .types = movable_types,
      .infer = infer_scatter_elements,
-     .reference = scatter_elements_kernel,
-     .launches = scatter_elements_launches},
+     .reference = scatter_elements_kernel},
     {.domain = "",
      .name = "ScatterND",
      .since = 11,
@@ -186,8 +183,7 @@ constexpr auto scatter_rows = std::to_array<op_def>({
      .max_inputs = 3,
      .types = movable_types,
      .infer = infer_scatter_nd,
-     .reference = scatter_nd_kernel,
-     .launches = scatter_nd_launches},
+     .reference = scatter_nd_kernel},
     {.domain = "",
      .name = "TensorScatter",
      .since = 24,
@@ -195,8 +191,7 @@ constexpr auto scatter_rows = std::to_array<op_def>({
      .max_inputs = 3,
      .types = movable_types,
      .infer = infer_tensor_scatter,
-     .reference = tensor_scatter_kernel,
-     .launches = tensor_scatter_launches},
+     .reference = tensor_scatter_kernel},
 });
 
 } // namespace

@@ -1,7 +1,6 @@
 // Elements chosen by value: Compress, NonZero, Unique (their output sizes depend on the data), OneHot, Trilu and
 // ReverseSequence.
 #include "ops/families.hpp"
-#include "ops/launches.hpp"
 #include "ops/movement.hpp"
 #include "ops/strided_copy.hpp"
 
@@ -301,15 +300,8 @@ constexpr auto select_rows = std::to_array<op_def>({
      .types = types::numeric,
      .host_inputs = 0b10,
      .infer = infer_one_hot,
-     .reference = one_hot_kernel,
-     .launches = one_hot_launches},
-    {.domain = "",
-     .name = "Trilu",
-     .since = 14,
-     .max_inputs = 2,
-     .infer = infer_trilu,
-     .reference = trilu_kernel,
-     .launches = trilu_launches},
+     .reference = one_hot_kernel},
+    {.domain = "", .name = "Trilu", .since = 14, .max_inputs = 2, .infer = infer_trilu, .reference = trilu_kernel},
     {.domain = "",
      .name = "ReverseSequence",
      .since = 10,
@@ -317,8 +309,7 @@ constexpr auto select_rows = std::to_array<op_def>({
      .max_inputs = 2,
      .types = movable_types,
      .infer = infer_reverse_sequence,
-     .reference = reverse_sequence_kernel,
-     .launches = reverse_sequence_launches},
+     .reference = reverse_sequence_kernel},
 });
 
 } // namespace

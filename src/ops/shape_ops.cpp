@@ -2,7 +2,6 @@
 // Their elements are host-known wherever the dims are, so exporters' shape arithmetic never runs on a device.
 #include "base/parallel.hpp"
 #include "ops/families.hpp"
-#include "ops/launches.hpp"
 #include "ops/movement.hpp"
 #include "ops/operand_copy.hpp"
 
@@ -279,8 +278,7 @@ constexpr auto shape_rows = std::to_array<op_def>({
      .types = set_of(dtype::int64),
      .host_inputs = 0b1,
      .infer = infer_constant_of_shape,
-     .reference = constant_of_shape_kernel,
-     .launches = constant_of_shape_launches},
+     .reference = constant_of_shape_kernel},
     {.domain = "",
      .name = "Range",
      .since = 11,
@@ -289,15 +287,13 @@ constexpr auto shape_rows = std::to_array<op_def>({
      .types = types::numeric,
      .host_inputs = 0b111,
      .infer = infer_range,
-     .reference = range_kernel,
-     .launches = range_launches},
+     .reference = range_kernel},
     {.domain = "",
      .name = "EyeLike",
      .since = 9,
      .types = types::fixed_size,
      .infer = infer_eye_like,
-     .reference = eye_like_kernel,
-     .launches = eye_like_launches},
+     .reference = eye_like_kernel},
     {.domain = "",
      .name = "Expand",
      .since = 8,
@@ -306,8 +302,7 @@ constexpr auto shape_rows = std::to_array<op_def>({
      .types = movable_types,
      .host_inputs = 0b10,
      .infer = infer_expand,
-     .reference = expand_kernel,
-     .launches = expand_launches},
+     .reference = expand_kernel},
 });
 
 } // namespace

@@ -1,7 +1,6 @@
 // Slice: y = x[start:end:step, …] on some axes, NumPy's rules: negative bounds count from the end, bounds beyond the dim
 // are clamped, a negative step walks backwards. Bounds may be symbolic; their sign is then decided when they are bound.
 #include "ops/families.hpp"
-#include "ops/launches.hpp"
 #include "ops/movement.hpp"
 #include "ops/operand_copy.hpp"
 
@@ -149,8 +148,7 @@ constexpr auto slice_rows = std::to_array<op_def>({
      .since = 1,
      .types = movable_types,
      .infer = infer_slice_1,
-     .reference = slice_kernel,
-     .launches = slice_launches},
+     .reference = slice_kernel},
     {.domain = "",
      .name = "Slice",
      .since = 10,
@@ -159,8 +157,7 @@ constexpr auto slice_rows = std::to_array<op_def>({
      .types = movable_types,
      .host_inputs = 0b11110,
      .infer = infer_slice,
-     .reference = slice_kernel,
-     .launches = slice_launches},
+     .reference = slice_kernel},
 });
 
 } // namespace

@@ -95,11 +95,6 @@ op_cost softmax_cost(const attributes&, const call_shapes& call) {
 }
 
 template <softmax_kind Kind, bool Flatten>
-launch_lists softmax_launches(const gpu_call& call) {
-  return softmax_launches(call, Kind, Flatten);
-}
-
-template <softmax_kind Kind, bool Flatten>
 constexpr op_def softmax_row(std::string_view name, int64_t since, void (*reference)(kernel_context&)) {
   return {.domain = "",
           .name = name,
@@ -108,8 +103,7 @@ constexpr op_def softmax_row(std::string_view name, int64_t since, void (*refere
           .alias = aliasing::in_place,
           .infer = infer_softmax<Flatten>,
           .reference = reference,
-          .cost = softmax_cost,
-          .launches = softmax_launches<Kind, Flatten>};
+          .cost = softmax_cost};
 }
 
 constexpr auto softmax_rows = std::to_array<op_def>({

@@ -1,7 +1,10 @@
 // What Softmax, LogSoftmax and Hardmax normalise, for their reference and GPU kernels.
 #pragma once
 
-#include "ops/row_team.hpp"
+#include "graph/attributes.hpp"
+#include "ops/row_extent.hpp"
+
+#include <span>
 
 namespace troupe {
 
@@ -9,7 +12,5 @@ enum class softmax_kind : uint32_t { softmax = 0, log_softmax = 1, hardmax = 2 }
 
 /// Returns the operand as [outer, size, inner], where `size` is normalised; `flatten`: the matrix form of opsets before 13.
 row_extent softmax_extent(const attributes& attrs, std::span<const int64_t> dims, bool flatten);
-
-launch_lists softmax_launches(const gpu_call& call, softmax_kind kind, bool flatten);
 
 } // namespace troupe

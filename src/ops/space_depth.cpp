@@ -1,7 +1,6 @@
 // DepthToSpace and SpaceToDepth: blocks of channels become blocks of pixels and back. Both are a transposition of the
 // input seen as [N, …] with channels and both spatial axes split in two.
 #include "ops/families.hpp"
-#include "ops/launches.hpp"
 #include "ops/movement.hpp"
 #include "ops/operand_copy.hpp"
 
@@ -104,15 +103,13 @@ constexpr auto space_depth_rows = std::to_array<op_def>({
      .since = 1,
      .types = movable_types,
      .infer = infer_depth_to_space,
-     .reference = depth_to_space_kernel,
-     .launches = depth_to_space_launches},
+     .reference = depth_to_space_kernel},
     {.domain = "",
      .name = "SpaceToDepth",
      .since = 1,
      .types = movable_types,
      .infer = infer_space_to_depth,
-     .reference = space_to_depth_kernel,
-     .launches = space_to_depth_launches},
+     .reference = space_to_depth_kernel},
 });
 
 } // namespace

@@ -1,6 +1,5 @@
 // Tile: x repeated along every axis, as a strided copy in which each axis is a pair (repeat, element).
 #include "ops/families.hpp"
-#include "ops/launches.hpp"
 #include "ops/movement.hpp"
 #include "ops/operand_copy.hpp"
 
@@ -64,8 +63,7 @@ constexpr auto tile_rows = std::to_array<op_def>({
      .types = movable_types,
      .host_inputs = 0b110,
      .infer = infer_tile_1,
-     .reference = tile_kernel,
-     .launches = tile_launches},
+     .reference = tile_kernel},
     {.domain = "",
      .name = "Tile",
      .since = 6,
@@ -74,8 +72,7 @@ constexpr auto tile_rows = std::to_array<op_def>({
      .types = movable_types,
      .host_inputs = 0b10,
      .infer = infer_tile,
-     .reference = tile_kernel,
-     .launches = tile_launches},
+     .reference = tile_kernel},
 });
 
 } // namespace

@@ -5,7 +5,6 @@
 #include "base/parallel.hpp"
 #include "ops/families.hpp"
 #include "ops/infer.hpp"
-#include "ops/launch.hpp"
 #include "ops/operand.hpp"
 
 #include <algorithm>
@@ -29,24 +28,6 @@ void to_float16_reference(kernel_context& c) {
   });
 }
 
-/// One launch a part that a binding can hold.
-launch_lists to_float16_launches(const gpu_call& call) {
-  if (!call.gpu.float16)
-    return {};
-  launch_builder b(call, "to_float16");
-  const int64_t count = call.outputs[0].size();
-  const int64_t most = call.gpu.max_binding_bytes / 4 / call.gpu.binding_alignment * call.gpu.binding_alignment;
-  for (int64_t begin = 0; begin < count; begin += most) {
-    const int64_t part = std::min(most, count - begin);
-    launch& l = b.add("to_float16.f16", flat_groups(part, 256, call.gpu),
-                      {part_of(b.in(0), begin * 4, part * 4), part_of(b.out(0), begin * 2, part * 2)});
-    l.params = {static_cast<uint32_t>(part)};
-  }
-  if (auto list = b.finish())
-    return {*std::move(list)};
-  return {};
-}
-
 constexpr auto to_float16_rows = std::to_array<op_def>({
     {.domain = "troupe",
      .name = "ToFloat16",
@@ -54,8 +35,7 @@ constexpr auto to_float16_rows = std::to_array<op_def>({
      .types = set_of(dtype::float32),
      .layouts = layout_support::agnostic,
      .infer = infer_to_float16,
-     .reference = to_float16_reference,
-     .launches = to_float16_launches},
+     .reference = to_float16_reference},
 });
 
 } // namespace

@@ -2,7 +2,6 @@
 // NaN counts as larger than every number.
 #include "base/parallel.hpp"
 #include "ops/families.hpp"
-#include "ops/launches.hpp"
 #include "ops/movement.hpp"
 
 #include <algorithm>
@@ -103,8 +102,7 @@ constexpr auto top_k_rows = std::to_array<op_def>({
      .max_outputs = 2,
      .types = types::numeric,
      .infer = infer_top_k_1,
-     .reference = top_k_kernel,
-     .launches = top_k_launches},
+     .reference = top_k_kernel},
     {.domain = "",
      .name = "TopK",
      .since = 10,
@@ -114,8 +112,7 @@ constexpr auto top_k_rows = std::to_array<op_def>({
      .types = types::numeric,
      .host_inputs = 0b10,
      .infer = infer_top_k,
-     .reference = top_k_kernel,
-     .launches = top_k_launches},
+     .reference = top_k_kernel},
 });
 
 } // namespace

@@ -1,6 +1,5 @@
 // Transpose: y[i0, i1, …] = x with axis perm[k] of x as axis k of y. The blocked copy is strided_copy's.
 #include "ops/families.hpp"
-#include "ops/launches.hpp"
 #include "ops/movement.hpp"
 #include "ops/operand_copy.hpp"
 
@@ -53,8 +52,7 @@ constexpr auto transpose_rows = std::to_array<op_def>({
      .since = 1,
      .types = movable_types,
      .infer = infer_transpose,
-     .reference = transpose_kernel,
-     .launches = transpose_launches},
+     .reference = transpose_kernel},
 });
 
 } // namespace

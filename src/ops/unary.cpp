@@ -3,9 +3,7 @@
 #include "ops/elementwise.hpp"
 #include "ops/families.hpp"
 #include "ops/infer.hpp"
-#include "ops/integer_launch.hpp"
 #include "ops/known.hpp"
-#include "ops/launches.hpp"
 #include "tensor/float8.hpp"
 
 namespace troupe {
@@ -114,8 +112,7 @@ void infer_known_unary(infer_context& c) {
 }
 
 constexpr op_def unary_row(std::string_view name, int64_t since, void (*reference)(kernel_context&),
-                           dtype_set element_types = types::floats, void (*infer)(infer_context&) = infer_same,
-                           launch_lists (*launches)(const gpu_call&) = nullptr) {
+                           dtype_set element_types = types::floats, void (*infer)(infer_context&) = infer_same) {
   return {.domain = "",
           .name = name,
           .since = since,
@@ -123,50 +120,44 @@ constexpr op_def unary_row(std::string_view name, int64_t since, void (*referenc
           .alias = aliasing::in_place,
           .layouts = layout_support::agnostic,
           .infer = infer,
-          .reference = reference,
-          .launches = launches};
+          .reference = reference};
 }
 
 /// A row whose function takes many flops.
-constexpr op_def costly_unary(std::string_view name, int64_t since, void (*reference)(kernel_context&),
-                              launch_lists (*launches)(const gpu_call&)) {
-  op_def def = unary_row(name, since, reference, types::floats, infer_same, launches);
+constexpr op_def costly_unary(std::string_view name, int64_t since, void (*reference)(kernel_context&)) {
+  op_def def = unary_row(name, since, reference, types::floats, infer_same);
   def.cost = transcendental_cost;
   return def;
 }
 
 constexpr auto unary_rows = std::to_array<op_def>({
-    unary_row("Abs", 1, unary_kernel<absolute>, types::numeric, infer_known_unary<known::absolute>,
-              launch_numeric<elementwise_code::absolute, integer_code::absolute>),
-    unary_row("Neg", 1, unary_kernel<negative>, types::numeric, infer_known_unary<known::negative>,
-              launch_numeric<elementwise_code::negate, integer_code::negate>),
-    unary_row("Sign", 9, unary_kernel<sign>, types::numeric, infer_same,
-              launch_numeric<gpu_step::sign, integer_code::sign>),
-    unary_row("Floor", 1, float_kernel<floor_of>, types::floats, infer_same, launch_step<elementwise_code::floor>),
-    unary_row("Ceil", 1, float_kernel<ceil_of>, types::floats, infer_same, launch_step<elementwise_code::ceiling>),
-    unary_row("Round", 11, float_kernel<round_of>, types::floats, infer_same, launch_step<gpu_step::round>),
-    unary_row("Sqrt", 1, float_kernel<sqrt_of>, types::floats, infer_same, launch_step<elementwise_code::square_root>),
-    unary_row("Reciprocal", 1, float_kernel<reciprocal>, types::floats, infer_same,
-              launch_step<elementwise_code::reciprocal>),
-    costly_unary("Exp", 1, float_kernel<exp_of>, launch_step<elementwise_code::exponential>),
-    costly_unary("Log", 1, float_kernel<log_of>, launch_step<elementwise_code::logarithm>),
-    costly_unary("Sin", 7, float_kernel<sin_of>, launch_step<elementwise_code::sine>),
-    costly_unary("Cos", 7, float_kernel<cos_of>, launch_step<elementwise_code::cosine>),
-    costly_unary("Tan", 7, float_kernel<tan_of>, launch_step<gpu_step::tan>),
-    costly_unary("Asin", 7, float_kernel<asin_of>, launch_step<gpu_step::asin>),
-    costly_unary("Acos", 7, float_kernel<acos_of>, launch_step<gpu_step::acos>),
-    costly_unary("Atan", 7, float_kernel<atan_of>, launch_step<gpu_step::atan>),
-    costly_unary("Sinh", 9, float_kernel<sinh_of>, launch_step<gpu_step::sinh>),
-    costly_unary("Cosh", 9, float_kernel<cosh_of>, launch_step<gpu_step::cosh>),
-    costly_unary("Tanh", 1, float_kernel<tanh_of>, launch_step<elementwise_code::tangent_h>),
-    costly_unary("Asinh", 9, float_kernel<asinh_of>, launch_step<gpu_step::asinh>),
-    costly_unary("Acosh", 9, float_kernel<acosh_of>, launch_step<gpu_step::acosh>),
-    costly_unary("Atanh", 9, float_kernel<atanh_of>, launch_step<gpu_step::atanh>),
-    costly_unary("Erf", 9, float_kernel<erf_of>, launch_step<elementwise_code::error_function>),
-    unary_row("BitwiseNot", 18, bitwise_not, types::integers, infer_same, launch_integer<integer_code::complement>),
-    unary_row("Not", 1, logical_not, types::boolean, infer_known_unary<known::negation>, not_launches),
-    unary_row("IsNaN", 9, is_nan, types::floats | types::float8, infer_bool, is_nan_launches),
-    unary_row("IsInf", 10, is_inf, types::floats | types::float8, infer_bool, is_inf_launches),
+    unary_row("Abs", 1, unary_kernel<absolute>, types::numeric, infer_known_unary<known::absolute>),
+    unary_row("Neg", 1, unary_kernel<negative>, types::numeric, infer_known_unary<known::negative>),
+    unary_row("Sign", 9, unary_kernel<sign>, types::numeric, infer_same),
+    unary_row("Floor", 1, float_kernel<floor_of>, types::floats, infer_same),
+    unary_row("Ceil", 1, float_kernel<ceil_of>, types::floats, infer_same),
+    unary_row("Round", 11, float_kernel<round_of>, types::floats, infer_same),
+    unary_row("Sqrt", 1, float_kernel<sqrt_of>, types::floats, infer_same),
+    unary_row("Reciprocal", 1, float_kernel<reciprocal>, types::floats, infer_same),
+    costly_unary("Exp", 1, float_kernel<exp_of>),
+    costly_unary("Log", 1, float_kernel<log_of>),
+    costly_unary("Sin", 7, float_kernel<sin_of>),
+    costly_unary("Cos", 7, float_kernel<cos_of>),
+    costly_unary("Tan", 7, float_kernel<tan_of>),
+    costly_unary("Asin", 7, float_kernel<asin_of>),
+    costly_unary("Acos", 7, float_kernel<acos_of>),
+    costly_unary("Atan", 7, float_kernel<atan_of>),
+    costly_unary("Sinh", 9, float_kernel<sinh_of>),
+    costly_unary("Cosh", 9, float_kernel<cosh_of>),
+    costly_unary("Tanh", 1, float_kernel<tanh_of>),
+    costly_unary("Asinh", 9, float_kernel<asinh_of>),
+    costly_unary("Acosh", 9, float_kernel<acosh_of>),
+    costly_unary("Atanh", 9, float_kernel<atanh_of>),
+    costly_unary("Erf", 9, float_kernel<erf_of>),
+    unary_row("BitwiseNot", 18, bitwise_not, types::integers, infer_same),
+    unary_row("Not", 1, logical_not, types::boolean, infer_known_unary<known::negation>),
+    unary_row("IsNaN", 9, is_nan, types::floats | types::float8, infer_bool),
+    unary_row("IsInf", 10, is_inf, types::floats | types::float8, infer_bool),
 });
 
 } // namespace

@@ -3,7 +3,6 @@
 #include "ops/elementwise.hpp"
 #include "ops/families.hpp"
 #include "ops/infer.hpp"
-#include "ops/integer_launch.hpp"
 #include "ops/known.hpp"
 
 #include <cstring>
@@ -64,40 +63,8 @@ void infer_known_variadic(infer_context& c) {
   set_known_binary(c, c.type(0), dims, Rule);
 }
 
-/// Steps that combine all inputs from the left with `code`.
-std::vector<gpu_elementwise_step> combine_steps(size_t inputs, elementwise_code code) {
-  std::vector<gpu_elementwise_step> steps;
-  if (inputs == 1)
-    steps.push_back({static_cast<uint32_t>(gpu_step::same)});
-  for (size_t i = 1; i < inputs; ++i)
-    steps.push_back(
-        {static_cast<uint32_t>(code), static_cast<int32_t>(i == 1 ? 0 : inputs + i - 2), static_cast<int32_t>(i)});
-  return steps;
-}
-
-template <elementwise_code Code>
-launch_lists combine_launches(const gpu_call& call) {
-  return launch_chain(call, combine_steps(call.inputs.size(), Code), {});
-}
-
-/// Integers: up to three operands.
-template <elementwise_code Code, integer_code Integer>
-launch_lists limit_launches(const gpu_call& call) {
-  if (types::floats & set_of(call.outputs.at(0).type))
-    return combine_launches<Code>(call);
-  return launch_integers(call, call.inputs.size() == 1 ? integer_code::same : Integer);
-}
-
-launch_lists mean_launches(const gpu_call& call) {
-  const size_t inputs = call.inputs.size();
-  auto steps = combine_steps(inputs, elementwise_code::add);
-  const auto sum = static_cast<int32_t>(inputs + steps.size() - 1);
-  steps.push_back({static_cast<uint32_t>(elementwise_code::divide), sum, -1});
-  return launch_chain(call, steps, {static_cast<float>(inputs)});
-}
-
 constexpr op_def variadic_row(std::string_view name, dtype_set element_types, void (*infer)(infer_context&),
-                              void (*reference)(kernel_context&), launch_lists (*launches)(const gpu_call&)) {
+                              void (*reference)(kernel_context&)) {
   return {.domain = "",
           .name = name,
           .since = 1,
@@ -106,17 +73,14 @@ constexpr op_def variadic_row(std::string_view name, dtype_set element_types, vo
           .alias = aliasing::in_place,
           .layouts = layout_support::agnostic,
           .infer = infer,
-          .reference = reference,
-          .launches = launches};
+          .reference = reference};
 }
 
 constexpr auto variadic_rows = std::to_array<op_def>({
-    variadic_row("Sum", types::floats, infer_broadcast, sum, combine_launches<elementwise_code::add>),
-    variadic_row("Mean", types::floats, infer_broadcast, mean, mean_launches),
-    variadic_row("Max", types::numeric, infer_known_variadic<known::larger>, variadic_kernel<max_of>,
-                 limit_launches<elementwise_code::maximum, integer_code::maximum>),
-    variadic_row("Min", types::numeric, infer_known_variadic<known::smaller>, variadic_kernel<min_of>,
-                 limit_launches<elementwise_code::minimum, integer_code::minimum>),
+    variadic_row("Sum", types::floats, infer_broadcast, sum),
+    variadic_row("Mean", types::floats, infer_broadcast, mean),
+    variadic_row("Max", types::numeric, infer_known_variadic<known::larger>, variadic_kernel<max_of>),
+    variadic_row("Min", types::numeric, infer_known_variadic<known::smaller>, variadic_kernel<min_of>),
 });
 
 } // namespace

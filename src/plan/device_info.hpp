@@ -2,7 +2,7 @@
 #pragma once
 
 #include "cost/profile_file.hpp"
-#include "ops/launch.hpp"
+#include "launch/launch.hpp"
 
 #include <cstdint>
 #include <optional>

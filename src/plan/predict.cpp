@@ -1,7 +1,7 @@
 #include "plan/predict.hpp"
 
 #include "cost/cost_model.hpp"
-#include "plan/gpu_support.hpp"
+#include "plan/place/gpu_support.hpp"
 
 #include <algorithm>
 #include <array>

@@ -7,7 +7,7 @@
 // (`device_profile::chunk_s`). A segment starts when the one before has ended.
 #pragma once
 
-#include "plan/bound_plan.hpp"
+#include "plan/bind/bound_plan.hpp"
 
 namespace troupe {
 

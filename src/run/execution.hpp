@@ -6,7 +6,7 @@
 // `stop`; chunks that devices still hold are then only counted (`drained`).
 #pragma once
 
-#include "plan/ready_set.hpp"
+#include "plan/cut/ready_set.hpp"
 #include "run/commands.hpp"
 #include "run/session_plans.hpp"
 #include "trace/run_trace.hpp"

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "base/elapsed.hpp"
-#include "plan/arena_layout.hpp"
+#include "plan/bind/arena_layout.hpp"
 #include "run/request.hpp"
 
 #include <functional>

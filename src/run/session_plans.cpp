@@ -2,10 +2,10 @@
 
 #include "graph/bodies.hpp"
 #include "graph/element_symbols.hpp"
-#include "plan/bind_inputs.hpp"
-#include "plan/fit_memory.hpp"
+#include "plan/bind/bind_inputs.hpp"
+#include "plan/place/fit_memory.hpp"
+#include "plan/place/policies.hpp"
 #include "plan/plan_key.hpp"
-#include "plan/policies.hpp"
 #include "rewrite/rewrite.hpp"
 
 #include <algorithm>

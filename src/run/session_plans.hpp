@@ -10,11 +10,11 @@
 // values of inputs that decide shapes (rewrite), planned for a device set, and bound to concrete dims. A change of any of
 // them is a miss. Plans are kept by `plan_key`: a device set and free memory that were there before, or nearly, find the plan that
 // was made for them. Bound plans hold memory on devices: a change of the device set forgets all of them, the eviction of a plan
-// its own. They share arena layouts, by buckets of their dims (plan/layout_buckets.hpp).
+// its own. They share arena layouts, by buckets of their dims (plan/bind/layout_buckets.hpp).
 // Not thread-safe: the session machine is the only user.
 #pragma once
 
-#include "plan/layout_buckets.hpp"
+#include "plan/bind/layout_buckets.hpp"
 #include "run/model.hpp"
 #include "run/specialisations.hpp"
 

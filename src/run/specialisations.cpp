@@ -1,7 +1,7 @@
 #include "run/specialisations.hpp"
 
 #include "ops/graph_hash.hpp"
-#include "plan/bind_inputs.hpp"
+#include "plan/bind/bind_inputs.hpp"
 #include "rewrite/rewrite.hpp"
 
 namespace troupe {

@@ -1,6 +1,6 @@
 // If, Loop and Scan from call to result, and how their runs end before the end.
 #include "actors/engine_access.hpp"
-#include "plan/print.hpp"
+#include "plan/show/print.hpp"
 #include "support/bound_values.hpp"
 #include "support/catch.hpp"
 #include "support/control_models.hpp"

@@ -1,7 +1,7 @@
 // Models larger than a device's memory: they run over several devices, or end with one clear error.
 #include "actors/engine_access.hpp"
 #include "cpu/cpu_device.hpp"
-#include "plan/policies.hpp"
+#include "plan/place/policies.hpp"
 #include "support/catch.hpp"
 
 #include <fstream>

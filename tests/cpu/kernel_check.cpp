@@ -92,9 +92,9 @@ double kernel_check::worst(std::string_view kernel, double rtol, double atol, si
     request.outputs.push_back({.type = w.type(), .dims = w.dims(), .layout = output_layout_});
   }
   kernel_ptr k;
-  for (const kernel_row& row : kernel_rows())
-    if (row.name == kernel && row.op == call_.op_type && row.domain == call_.domain)
-      k = row.make(request);
+  for (const kernel_rule& rule : kernel_table().of(*call_.def))
+    if (rule.name == kernel)
+      k = rule.make(request);
   if (!k)
     throw std::runtime_error(fmt::format("kernel {} does not take this call of {}", kernel, call_.op_type));
   std::vector<const void*> in;

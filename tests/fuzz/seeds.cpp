@@ -2,8 +2,8 @@
 #include "cost/profile_file.hpp"
 #include "fuzz/small_protos.hpp"
 #include "loader/npy.hpp"
-#include "plan/print.hpp"
 #include "plan/saved_plan.hpp"
+#include "plan/show/print.hpp"
 #include "troupe/tensor_file.hpp"
 
 #include <cstdio>

@@ -1,9 +1,9 @@
 // Graphs for plan tests, built by hand from made-up operators that only have shapes.
 #pragma once
 
-#include "ops/launch.hpp"
 #include "ops/op.hpp"
-#include "plan/bound_plan.hpp"
+#include "plan/bind/bound_plan.hpp"
+#include "support/made_up_op.hpp"
 
 namespace troupe::testing {
 
@@ -18,24 +18,20 @@ inline std::vector<launch_list> any_launch(const gpu_call&) {
 inline void infer_nothing(infer_context&) {}
 
 /// Made-up operators: "plain" has its own output, "view" and "in_place" alias input 0, "host" is not for GPUs.
-inline const op_def plain_op{.domain = "test",
-                             .name = "plain",
-                             .since = 1,
-                             .min_inputs = 0,
-                             .max_inputs = 255,
-                             .infer = infer_nothing,
-                             .launches = any_launch};
+inline const op_def& plain_op =
+    gpu_op({.domain = "test", .name = "plain", .since = 1, .min_inputs = 0, .max_inputs = 255, .infer = infer_nothing},
+           any_launch);
 inline const op_def host_op{
     .domain = "test", .name = "host", .since = 1, .min_inputs = 0, .max_inputs = 255, .infer = infer_nothing};
 inline const op_def view_op{
     .domain = "test", .name = "view", .since = 1, .alias = aliasing::view, .infer = infer_nothing};
-inline const op_def in_place_op{.domain = "test",
-                                .name = "in_place",
-                                .since = 1,
-                                .max_inputs = 255,
-                                .alias = aliasing::in_place,
-                                .infer = infer_nothing,
-                                .launches = any_launch};
+inline const op_def& in_place_op = gpu_op({.domain = "test",
+                                           .name = "in_place",
+                                           .since = 1,
+                                           .max_inputs = 255,
+                                           .alias = aliasing::in_place,
+                                           .infer = infer_nothing},
+                                          any_launch);
 
 /// Builds a graph step by step; values are float32 unless said otherwise.
 class graph_builder {

@@ -1,5 +1,5 @@
+#include "plan/cut/ready_set.hpp"
 #include "plan/graphs.hpp"
-#include "plan/ready_set.hpp"
 #include "support/catch.hpp"
 
 using namespace troupe;

@@ -1,10 +1,10 @@
 // Properties of plans of thousands of random graphs: invariants, memory, and simulated executions in random order.
+#include "plan/bind/layout_buckets.hpp"
+#include "plan/cut/waves.hpp"
 #include "plan/graphs.hpp"
-#include "plan/layout_buckets.hpp"
-#include "plan/print.hpp"
 #include "plan/saved_plan.hpp"
+#include "plan/show/print.hpp"
 #include "plan/simulated_execution.hpp"
-#include "plan/waves.hpp"
 #include "support/catch.hpp"
 
 #include <nlohmann/json.hpp>

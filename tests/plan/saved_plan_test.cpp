@@ -3,7 +3,7 @@
 
 #include "ops/registry.hpp"
 #include "plan/graphs.hpp"
-#include "plan/print.hpp"
+#include "plan/show/print.hpp"
 #include "support/catch.hpp"
 #include "support/thrown.hpp"
 #include "troupe/model_builder.hpp"

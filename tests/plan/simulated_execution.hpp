@@ -1,8 +1,8 @@
 // A plan's execution without kernels, its parts in random order: for tests of what orders a plan allows.
 #pragma once
 
-#include "plan/layout_buckets.hpp"
-#include "plan/ready_set.hpp"
+#include "plan/bind/layout_buckets.hpp"
+#include "plan/cut/ready_set.hpp"
 #include "support/catch.hpp"
 
 #include <algorithm>

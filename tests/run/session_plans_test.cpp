@@ -1,5 +1,5 @@
 // What a session keeps of its plans, and when it finds them again.
-#include "plan/policies.hpp"
+#include "plan/place/policies.hpp"
 #include "run/session_plans.hpp"
 #include "support/catch.hpp"
 #include "support/deterministic_system.hpp"

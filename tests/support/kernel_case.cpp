@@ -1,9 +1,10 @@
 #include "support/kernel_case.hpp"
 
 #include "device/run_inline.hpp"
+#include "launch/launch_table.hpp"
 #include "ops/evaluate.hpp"
 #include "ops/registry.hpp"
-#include "plan/gpu_support.hpp"
+#include "plan/place/gpu_support.hpp"
 #include "support/catch.hpp"
 #include "support/gpu.hpp"
 #include "support/spirv.hpp"
@@ -90,7 +91,7 @@ struct planned {
     const bound_plan_ptr bound = bind_segment(made, 0, {});
     for (const node& n : made->program->nodes)
       if (n.op_type == c.op)
-        offered = n.def->launches(make_gpu_call(*bound, n, *gpu.info().gpu));
+        offered = launches_of(*n.def, make_gpu_call(*bound, n, *gpu.info().gpu));
   }
 };
 
@@ -179,7 +180,7 @@ void check_gpu_kernels(const kernel_case& given, bool half) {
   const one_node model(c);
   const node& n = model.program->nodes.at(0);
   const std::vector<tensor> wanted = reference_outputs(c, n);
-  REQUIRE(n.def->launches != nullptr);
+  REQUIRE(has_launch_rules(*n.def));
   // Two units in the last place of float16: results are rounded once on either side.
   const double rounding = half ? 0x1p-9 : 0;
   for (bool plain : {false, true}) {

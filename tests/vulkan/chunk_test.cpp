@@ -2,7 +2,7 @@
 #include "actors/engine_access.hpp"
 #include "device/run_inline.hpp"
 #include "ops/registry.hpp"
-#include "plan/bound_plan.hpp"
+#include "plan/bind/bound_plan.hpp"
 #include "support/catch.hpp"
 #include "support/gpu.hpp"
 #include "support/kernel_case.hpp"

@@ -1,5 +1,5 @@
 // Every kernel of products and convolutions against the reference, at sizes that leave remainders everywhere.
-#include "ops/launches.hpp"
+#include "launch/launches.hpp"
 #include "support/catch.hpp"
 #include "support/kernel_case.hpp"
 #include "vulkan/shader_library.hpp"

@@ -1,7 +1,7 @@
 // Large values from GPU to GPU, through host memory.
 #include "actors/engine_access.hpp"
 #include "ops/registry.hpp"
-#include "plan/split_transfers.hpp"
+#include "plan/cut/split_transfers.hpp"
 #include "support/catch.hpp"
 #include "support/gpu.hpp"
 #include "support/run_graph.hpp"

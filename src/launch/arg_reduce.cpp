@@ -1,0 +1,41 @@
+// GPU kernels of ArgMax and ArgMin (shaders/arg_reduce.comp).
+#include "launch/launches.hpp"
+#include "launch/row_team.hpp"
+#include "ops/op.hpp"
+
+namespace troupe {
+namespace {
+
+launch_lists arg_launches(const gpu_call& call, bool largest) {
+  const operand& x = call.inputs.at(0);
+  const auto variant = arithmetic_variant(x.type, call.gpu);
+  if (variant != "f32" && variant != "f16" && variant != "i32")
+    return {};
+  const size_t axis = normalize_axis(call.attrs.integer("axis", 0), x.dims.size());
+  const row_extent e{volume(std::span(x.dims).first(axis)), x.dims[axis], volume(std::span(x.dims).subspan(axis + 1))};
+  if (e.size == 0)
+    return {};
+  launch_lists lists;
+  for (const row_team& team : row_teams(e, 1, call.gpu)) {
+    launch_builder b(call, team.plain ? "arg_reduce.plain" : "arg_reduce");
+    launch& l = b.add(fmt::format("arg_reduce.{}{}", *variant, team.plain ? "_plain" : ""),
+                      team.groups(e.rows(), call.gpu), {b.in(0), b.out(0)});
+    l.constants = team.constants({largest, call.attrs.integer("select_last_index", 0) != 0});
+    l.params = {static_cast<uint32_t>(e.rows()), static_cast<uint32_t>(e.size), static_cast<uint32_t>(e.inner)};
+    if (auto list = b.finish())
+      lists.push_back(std::move(*list));
+  }
+  return lists;
+}
+
+} // namespace
+
+launch_lists arg_max_launches(const gpu_call& call) {
+  return arg_launches(call, true);
+}
+
+launch_lists arg_min_launches(const gpu_call& call) {
+  return arg_launches(call, false);
+}
+
+} // namespace troupe

@@ -1,0 +1,228 @@
+// troupe.Attention and Attention: one pass over the keys (shaders/attention.comp), split over groups where one block of query
+// rows has many keys (shaders/attention_join.comp). Heads that share keys are rows of one matrix.
+#include "launch/launches.hpp"
+#include "tensor/shape.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace troupe {
+namespace {
+
+constexpr uint32_t attention_group = 128;
+
+/// As in shaders/attention.comp.
+namespace attention_flags {
+constexpr uint32_t mask = 1, mask_bytes = 2, causal = 4, key_vectors = 8, value_vectors = 16, split = 32, skips = 64;
+}
+
+/// A call, whichever operator it is of; `…_behind`: heads lie behind positions.
+struct attention_call {
+  int64_t batch, heads, kv_heads, queries, keys, width, value_width;
+  bool q_behind, kv_behind, y_behind;
+  float scale;
+  bool causal;
+  int64_t causal_offset; // query s sees keys ≤ s + causal_offset
+  bool skips;            // masked keys are never multiplied, and a row without keys is zero
+  int64_t mask_keys;     // keys behind these are masked
+
+  int64_t rows() const { return heads / kv_heads * queries; }
+};
+
+/// What a group computes at a time.
+struct attention_tile {
+  uint32_t rows, keys;
+  bool apart; // K and V lie beside each other
+};
+
+/// Vectors of a row in shared memory, as the shader pads them.
+uint32_t key_vectors(const attention_call& c) {
+  return std::max(4u, word((c.width + 15) / 16 * 4));
+}
+
+uint32_t value_vectors(const attention_call& c) {
+  return std::max(1u, word((c.value_width + 3) / 4));
+}
+
+int64_t shared_bytes(const attention_call& c, const attention_tile& t) {
+  const int64_t keys = t.keys * (int64_t{key_vectors(c)} + 1), values = int64_t{t.keys} * value_vectors(c);
+  const int64_t tile = t.apart ? keys + values : std::max(keys, values);
+  return 16 * (tile + t.rows * (int64_t{key_vectors(c)} + t.keys / 4 + 1 + 4));
+}
+
+/// Many rows share what is read of K and V, few rows keep many groups busy.
+std::optional<attention_tile> choose_tile(const attention_call& c, const gpu_features& gpu) {
+  const int64_t blocks32 = c.batch * c.kv_heads * ((c.rows() + 31) / 32);
+  uint32_t rows = c.rows() <= 8 ? 8 : blocks32 >= 2 * int64_t{gpu.units} ? 32 : 16;
+  const uint32_t most_keys = c.keys <= 16 ? 16 : c.keys <= 32 ? 32 : 64;
+  for (; rows >= 8; rows /= 2)
+    for (const auto& [keys, apart] :
+         {std::pair{64u, true}, {32u, true}, {64u, false}, {32u, false}, {16u, true}, {16u, false}})
+      if (const attention_tile t{rows, keys, apart}; keys <= most_keys && shared_bytes(c, t) <= gpu.shared_bytes)
+        return t;
+  return std::nullopt;
+}
+
+/// Returns how many keys a group walks over: all, or whole tiles of a split where there are too few groups otherwise.
+int64_t keys_of_group(const attention_call& c, const attention_tile& t, const gpu_features& gpu) {
+  const int64_t groups = c.batch * c.kv_heads * ((c.rows() + t.rows - 1) / t.rows);
+  const int64_t tiles = (c.keys + t.keys - 1) / t.keys;
+  if (tiles < 4 || groups == 0 || 2 * groups > int64_t{gpu.units})
+    return c.keys;
+  const int64_t splits = std::min((tiles + 1) / 2, 2 * int64_t{gpu.units} / groups);
+  return (tiles + splits - 1) / splits * t.keys;
+}
+
+/// Steps of an operand in elements: batch, head, row.
+std::array<int64_t, 3> steps_of(int64_t heads, int64_t positions, int64_t width, bool behind) {
+  return {heads * positions * width, behind ? width : positions * width, behind ? heads * width : width};
+}
+
+shape mask_steps(const gpu_call& call, const attention_call& c) {
+  if (!call.has_input(3))
+    return {0, 0, 0, 0};
+  const shape full{c.batch, c.heads, c.queries, c.mask_keys};
+  const shape& mask = call.inputs[3].dims;
+  if (broadcast(mask, full) != full)
+    fail(errc::invalid_input, "attention: the mask {} does not fit {}", to_string(mask), to_string(full));
+  return broadcast_strides(mask, full);
+}
+
+std::vector<uint32_t> parameters(const gpu_call& call, const attention_call& c, const attention_tile& t, int64_t groups,
+                                 int64_t split_keys) {
+  std::vector<uint32_t> words;
+  add_words(words, {groups, (c.rows() + t.rows - 1) / t.rows, c.rows(), c.queries});
+  add_words(words, {c.keys, c.width, c.value_width, c.kv_heads});
+  add_words(words, {c.heads / c.kv_heads, split_keys, c.mask_keys, c.batch * c.heads * c.queries});
+  words.insert(words.end(), {word(c.causal_offset), float_bits(c.scale), 0, 0});
+  for (const auto& s :
+       {steps_of(c.heads, c.queries, c.width, c.q_behind), steps_of(c.kv_heads, c.keys, c.width, c.kv_behind),
+        steps_of(c.kv_heads, c.keys, c.value_width, c.kv_behind),
+        steps_of(c.heads, c.queries, c.value_width, c.y_behind)})
+    add_words(words, {s[0], s[1], s[2], 0});
+  for (int64_t step : mask_steps(call, c))
+    words.push_back(word(step));
+  return words;
+}
+
+std::optional<launch_list> list_for(const gpu_call& call, const attention_call& c, const attention_tile& t,
+                                    int64_t split_keys, const std::string& variant) {
+  const int64_t groups = c.batch * c.kv_heads * ((c.rows() + t.rows - 1) / t.rows);
+  const int64_t splits = std::max<int64_t>(1, (c.keys + split_keys - 1) / std::max<int64_t>(split_keys, 1));
+  const bool split = splits > 1, bytes = call.has_input(3) && call.inputs[3].type == dtype::boolean;
+  launch_builder b(call, split ? "attention.split" : "attention");
+  const launch_binding partial =
+      split ? b.scratch(splits * c.batch * c.heads * c.queries * (2 + c.value_width) * 4) : launch_binding{};
+  auto count = flat_groups(groups, 1, call.gpu);
+  count[2] = word(splits);
+  launch& l = b.add("attention." + variant, count,
+                    {b.in(0), b.in(1), b.in(2), b.in(call.has_input(3) ? 3 : 0), split ? written(partial) : b.out(0)});
+  l.constants = {t.rows / 8, t.keys / 16, key_vectors(c), value_vectors(c), t.apart ? 1u : 0u, 0};
+  l.constants[5] = (call.has_input(3) ? attention_flags::mask : 0) | (bytes ? attention_flags::mask_bytes : 0) |
+                   (c.causal ? attention_flags::causal : 0) | (c.width % 4 == 0 ? attention_flags::key_vectors : 0) |
+                   (c.value_width % 4 == 0 ? attention_flags::value_vectors : 0) |
+                   (split ? attention_flags::split : 0) | (c.skips || c.keys == 0 ? attention_flags::skips : 0);
+  l.params = parameters(call, c, t, groups, split_keys);
+  if (split) {
+    b.next_step();
+    const operand& y = call.outputs[0];
+    launch& join =
+        b.add("attention_join." + variant, flat_groups(y.size(), attention_group, call.gpu), {partial, b.out(0)});
+    join.constants = {c.skips ? 1u : 0u};
+    add_words(join.params, {y.size(), splits, c.batch * c.heads * c.queries, c.value_width});
+    add_words(join.params, {c.rows(), c.queries, c.kv_heads, c.heads / c.kv_heads});
+    const auto s = steps_of(c.heads, c.queries, c.value_width, c.y_behind);
+    add_words(join.params, {s[0], s[1], s[2], 0});
+  }
+  return b.finish();
+}
+
+launch_lists launch_attention(const gpu_call& call, const attention_call& c) {
+  const dtype type = call.inputs[0].type;
+  const bool is_float = type == dtype::float32 || type == dtype::float16;
+  const auto variant = is_float ? arithmetic_variant(type, call.gpu) : std::nullopt;
+  if (!variant || call.inputs[1].type != type || call.inputs[2].type != type ||
+      call.gpu.max_group_size < attention_group)
+    return {};
+  if (call.has_input(3) && call.inputs[3].type != type && call.inputs[3].type != dtype::boolean)
+    return {};
+  const auto tile = choose_tile(c, call.gpu);
+  if (!tile)
+    return {};
+  launch_lists lists;
+  const int64_t split_keys = keys_of_group(c, *tile, call.gpu);
+  if (auto list = list_for(call, c, *tile, split_keys, *variant))
+    lists.push_back(std::move(*list));
+  if (split_keys < c.keys)
+    if (auto list = list_for(call, c, *tile, c.keys, *variant))
+      lists.push_back(std::move(*list));
+  return lists;
+}
+
+/// Dims of an operand in the order batch, heads, positions, width. `heads`: of an operand of rank 3, else 0.
+std::array<int64_t, 4> logical(const shape& dims, bool behind, int64_t heads) {
+  if (dims.size() == 4)
+    return {dims[0], dims[behind ? 2 : 1], dims[behind ? 1 : 2], dims[3]};
+  if (dims.size() != 3 || heads < 1 || dims[2] % heads != 0)
+    fail(errc::invalid_input, "attention: {} does not hold {} heads", to_string(dims), heads);
+  return {dims[0], heads, dims[1], dims[2] / heads};
+}
+
+attention_call sizes_of(const std::array<int64_t, 4>& q, const std::array<int64_t, 4>& k,
+                        const std::array<int64_t, 4>& v) {
+  if (k[1] < 1 || q[1] % k[1] != 0 || q[3] != k[3] || q[0] != k[0] || q[0] != v[0] || k[1] != v[1] || k[2] != v[2])
+    fail(errc::invalid_input, "attention: Q {}, K {} and V {} do not fit together",
+         to_string(shape(q.begin(), q.end())), to_string(shape(k.begin(), k.end())),
+         to_string(shape(v.begin(), v.end())));
+  return {.batch = q[0],
+          .heads = q[1],
+          .kv_heads = k[1],
+          .queries = q[2],
+          .keys = k[2],
+          .width = q[3],
+          .value_width = v[3],
+          .mask_keys = k[2]};
+}
+
+} // namespace
+
+launch_lists fused_attention_launches(const gpu_call& call) {
+  const bool q = call.attrs.text("q_layout", "bhsd") == "bshd", kv = call.attrs.text("kv_layout", "bhsd") == "bshd";
+  attention_call c = sizes_of(logical(call.inputs[0].dims, q, 0), logical(call.inputs[1].dims, kv, 0),
+                              logical(call.inputs[2].dims, kv, 0));
+  c.q_behind = q;
+  c.kv_behind = kv;
+  c.y_behind = call.attrs.text("out_layout", "bhsd") == "bshd";
+  c.scale = call.attrs.real("scale", 1);
+  c.causal = call.attrs.integer("is_causal", 0) != 0;
+  c.causal_offset = c.keys - c.queries;
+  return launch_attention(call, c);
+}
+
+launch_lists attention_launches(const gpu_call& call) {
+  for (size_t i : {4, 5, 6}) // past and lengths
+    if (call.has_input(i))
+      return {};
+  for (size_t i : {1, 2, 3})
+    if (call.has_output(i))
+      return {};
+  if (call.attrs.real("softcap", 0.f) != 0)
+    return {};
+  const bool flat = call.inputs[0].dims.size() == 3;
+  const int64_t heads = flat ? call.attrs.integer("q_num_heads") : 0,
+                kv = flat ? call.attrs.integer("kv_num_heads") : 0;
+  attention_call c = sizes_of(logical(call.inputs[0].dims, false, heads), logical(call.inputs[1].dims, false, kv),
+                              logical(call.inputs[2].dims, false, kv));
+  c.q_behind = c.kv_behind = c.y_behind = flat;
+  const double usual = 1 / std::sqrt(static_cast<double>(std::max<int64_t>(1, c.width)));
+  c.scale = call.attrs.has("scale") ? call.attrs.real("scale") : static_cast<float>(usual);
+  c.causal = call.attrs.integer("is_causal", 0) != 0;
+  c.skips = true;
+  if (call.has_input(3) && !call.inputs[3].dims.empty() && call.inputs[3].dims.back() != 1)
+    c.mask_keys = call.inputs[3].dims.back(); // a shorter row masks the rest
+  if (c.mask_keys > c.keys)
+    fail(errc::invalid_input, "attn_mask has {} columns, but there are {} keys", c.mask_keys, c.keys);
+  return launch_attention(call, c);
+}
+
+} // namespace troupe

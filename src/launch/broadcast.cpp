@@ -1,0 +1,61 @@
+#include "launch/broadcast.hpp"
+
+#include "ops/operand_walk.hpp"
+
+#include <algorithm>
+
+namespace troupe {
+namespace {
+
+constexpr int64_t group_elements = 256 * 4;
+constexpr size_t most_operands = 3;
+
+std::vector<uint32_t> parameters(const operand_walk& walk, int64_t count) {
+  std::vector<uint32_t> words{static_cast<uint32_t>(count), static_cast<uint32_t>(walk.dims.size()), 0, 0};
+  const auto add = [&](const shape& numbers) {
+    for (size_t axis = 0; axis < max_walk_rank; ++axis)
+      words.push_back(axis < numbers.size() ? static_cast<uint32_t>(numbers[axis]) : 0);
+  };
+  add(walk.dims);
+  for (size_t k = 0; k < most_operands; ++k)
+    add(k < walk.strides.size() ? walk.strides[k] : shape{});
+  return words;
+}
+
+} // namespace
+
+size_t present_inputs(const gpu_call& call) {
+  return static_cast<size_t>(
+      std::count_if(call.inputs.begin(), call.inputs.end(), [](const operand& o) { return o.present(); }));
+}
+
+launch_lists launch_broadcast(const gpu_call& call, const std::string& shader, size_t operands,
+                              const std::vector<uint32_t>& constants) {
+  launch_builder b(call, shader.substr(0, shader.find('.')));
+  std::vector<operand> given;
+  std::vector<launch_binding> bindings;
+  for (size_t i = 0; i < call.inputs.size(); ++i)
+    if (call.has_input(i)) {
+      given.push_back(call.inputs[i]);
+      bindings.push_back(b.in(i));
+    }
+  if (given.empty() || given.size() > operands)
+    return {};
+  const operand_walk walk = walk_of(call.outputs[0], given);
+  if (walk.dims.size() > max_walk_rank)
+    return {};
+  uint32_t modes = 0;
+  for (size_t i = 0; i < given.size(); ++i)
+    modes |= static_cast<uint32_t>(mode_of(walk, i)) << (2 * i);
+  bindings.resize(operands, bindings[0]);
+  bindings.push_back(b.out(0));
+  const int64_t count = call.outputs[0].size();
+  launch& l = b.add(shader, flat_groups(count, group_elements, call.gpu), std::move(bindings));
+  l.constants = {modes};
+  l.constants.insert(l.constants.end(), constants.begin(), constants.end());
+  l.params = parameters(walk, count);
+  auto list = b.finish();
+  return list ? launch_lists{std::move(*list)} : launch_lists{};
+}
+
+} // namespace troupe

@@ -1,0 +1,258 @@
+// Conv, ConvTranspose and their fused forms: a plain product where the kernel is one pixel, an implicit product otherwise
+// (shaders/conv.comp), and kernels of their own for depthwise and transposed convolution.
+#include "launch/launches.hpp"
+#include "launch/product.hpp"
+#include "ops/conv_transpose.hpp"
+
+namespace troupe {
+namespace {
+
+/// How an operand [N, C, spatial…] lies in memory: steps in elements.
+struct spatial_steps {
+  int64_t image, channel, pixel;
+};
+
+spatial_steps steps_of(const operand& o) {
+  const int64_t channels = o.dims[1], pixels = volume(std::span(o.dims).subspan(2));
+  if (o.layout == layout::channels_last || same_in_both_layouts(o.dims))
+    return {channels * pixels, 1, channels};
+  return {channels * pixels, pixels, 1};
+}
+
+/// A convolution with concrete sizes.
+struct conv_call {
+  int64_t images, channels, filters, groups; // channels and filters of all groups
+  window_axes axes;
+  spatial_steps in, out;
+  product_epilogue epilogue;
+
+  int64_t taps() const { return axes[0].kernel * axes[1].kernel * axes[2].kernel; }
+  int64_t inputs() const { return axes[0].in * axes[1].in * axes[2].in; }
+  int64_t outputs() const { return axes[0].out * axes[1].out * axes[2].out; }
+  /// Whether every output pixel reads the input pixel of its own position, and no other.
+  bool pointwise() const {
+    for (const window_axis& a : axes)
+      if (a.kernel != 1 || a.stride != 1 || a.pad_begin != 0 || a.in != a.out)
+        return false;
+    return true;
+  }
+};
+
+product_epilogue epilogue_of(const gpu_call& call) {
+  product_epilogue e;
+  e.act = parse_activation(call.attrs);
+  if (call.has_input(2))
+    e.bias = 2;
+  if (call.has_input(3))
+    e.residual = 3;
+  return e;
+}
+
+conv_call parse(const gpu_call& call) {
+  const operand &x = call.inputs[0], &w = call.inputs[1], &y = call.outputs[0];
+  conv_call c{
+      .images = x.dims[0],
+      .channels = x.dims[1],
+      .filters = w.dims[0],
+      .groups = call.attrs.integer("group", 1),
+      .axes = bind_window(parse_window(call.attrs, {w.dims.begin() + 2, w.dims.end()}), std::span(x.dims).subspan(2)),
+      .in = steps_of(x),
+      .out = steps_of(y),
+      .epilogue = epilogue_of(call)};
+  for (size_t i = 0; i < 3; ++i) // the output's own sizes: `ceil_mode` is no attribute of convolution
+    c.axes[i].out = i + y.dims.size() < 5 ? 1 : y.dims[y.dims.size() - 3 + i];
+  return c;
+}
+
+/// The sizes of the implicit product, and how its operands are read.
+struct implicit_product {
+  float_product p;
+  bool channel_last = false; // depth order: taps, then channels
+  operand_mode a = operand_mode::line_elements, b = operand_mode::depth_elements;
+};
+
+implicit_product implicit(const conv_call& c, int64_t width, bool constant_weights) {
+  implicit_product i;
+  const int64_t channels = c.channels / c.groups;
+  i.p.m = c.images * c.outputs();
+  i.p.n = c.filters / c.groups;
+  i.p.k = channels * c.taps();
+  i.p.b_line = i.p.k;
+  if (c.groups > 1)
+    i.p.batch = {{c.groups, 0, 0}};
+  i.p.epilogue = c.epilogue;
+  if (i.p.k % width == 0)
+    i.b = operand_mode::depth_vectors;
+  if (c.in.channel == 1) {
+    i.channel_last = constant_weights || c.taps() == 1 || channels == 1;
+    const bool vectors = i.channel_last && channels % width == 0 && c.channels % width == 0;
+    i.a = vectors ? operand_mode::depth_vectors : operand_mode::depth_elements;
+  }
+  return i;
+}
+
+std::vector<uint32_t> conv_words(const conv_call& c, const float_product& p, const tiling& t) {
+  std::vector<uint32_t> words = product_words(p, t, c.out.pixel, c.out.channel, 0);
+  const auto& [d, h, w] = c.axes;
+  const int64_t channels = c.channels / c.groups;
+  add_words(words, {channels, c.taps(), c.in.image, c.in.channel});
+  add_words(words, {c.in.pixel, c.out.image, c.out.pixel, c.outputs()});
+  for (int64_t size : {channels, c.taps(), w.kernel, h.kernel, c.outputs(), w.out}) {
+    const auto magic = divisor(size);
+    words.insert(words.end(), magic.begin(), magic.end());
+  }
+  add_words(words, {d.in, h.in, w.in, 0, d.out, h.out, w.out, 0, d.kernel, h.kernel, w.kernel, 0});
+  add_words(words, {d.stride, h.stride, w.stride, 0, d.dilation, h.dilation, w.dilation, 0, d.pad_begin, h.pad_begin,
+                    w.pad_begin, 0});
+  return words;
+}
+
+std::optional<launch_list> implicit_tiles(const gpu_call& call, const conv_call& c, tile_family family,
+                                          const std::string& variant) {
+  const bool matrices = family == tile_family::cooperative;
+  const std::string stem = matrices ? "conv_cooperative" : "conv";
+  const operand& weights = call.inputs[1];
+  const implicit_product i = implicit(c, matrices ? 8 : 4, weights.constant != nullptr);
+  const float_product& p = i.p;
+  launch_builder builder(call, stem);
+  launch_binding b = builder.in(1);
+  if (i.channel_last && c.taps() > 1 && c.channels > c.groups && weights.constant)
+    b = builder.packed({.input = 1, .dims = {c.filters, c.channels / c.groups, c.taps()}, .order = {0, 2, 1}});
+  // Rows of the output lie evenly apart where channels come last; only then are partial sums a row-major matrix too.
+  const bool rows = c.out.channel == 1;
+  const auto t = choose_tiling({p.m, p.n, p.k, c.groups}, family, rows && c.groups == 1, call.gpu);
+  if (!t)
+    return std::nullopt;
+  uint32_t flags = c.epilogue.flags();
+  flags |= (t->splits > 1 ? product_flags::split : 0) | (rows ? 0 : product_flags::strided_out);
+  flags |= rows && p.n % (matrices ? 8 : 4) == 0 ? product_flags::vector_out : 0;
+  launch_binding out = builder.out(0);
+  if (t->splits > 1)
+    out = written(builder.scratch(p.m * p.n * 4 * int64_t{t->splits}));
+  launch& l = builder.add(
+      stem + "." + tile_variant(family, variant, *t),
+      {word((p.m + t->m - 1) / t->m), word((p.n + t->n - 1) / t->n), word(c.groups * t->splits)},
+      {builder.in(0), b, builder.in(call.has_input(2) ? 2 : 0), builder.in(call.has_input(3) ? 3 : 0), out});
+  l.constants = t->constants();
+  l.constants.insert(l.constants.end(), {static_cast<uint32_t>(i.a), static_cast<uint32_t>(i.b), flags,
+                                         static_cast<uint32_t>(c.epilogue.act.kind), i.channel_last ? 1u : 0u});
+  l.params = conv_words(c, p, *t);
+  if (t->splits > 1) {
+    out.written = false;
+    add_split_sum(builder, call, p, *t, out);
+  }
+  return builder.finish();
+}
+
+/// Returns how many neighbouring pixels an invocation of depthwise.comp computes: more share inputs, fewer fill the device.
+uint32_t pixels_of_invocation(const conv_call& c, const gpu_features& gpu) {
+  const int64_t vectors = c.images * c.outputs() * c.filters / 4;
+  if (c.axes[2].dilation != 1)
+    return 1;
+  for (const uint32_t pixels : {4u, 2u})
+    if (c.axes[2].out >= pixels && vectors / pixels >= int64_t{gpu.units} * 256)
+      return pixels;
+  return 1;
+}
+
+/// The kernel for one input channel a group; nullopt where it does not suit.
+std::optional<launch_list> depthwise(const gpu_call& call, const conv_call& c, const std::string& variant) {
+  constexpr int64_t most_unrolled_taps = 121;
+  const auto& [d, h, w] = c.axes;
+  if (c.channels != c.groups || h.kernel * w.kernel > most_unrolled_taps || call.gpu.max_group_size < 128)
+    return std::nullopt;
+  const bool last = c.in.channel == 1 && c.out.channel == 1;
+  const bool vectors = last && c.filters == c.channels && c.filters % 4 == 0;
+  const uint32_t pixels = vectors ? pixels_of_invocation(c, call.gpu) : 1;
+  launch_builder builder(call, "depthwise");
+  launch_binding weights = builder.in(1);
+  uint32_t flags = c.epilogue.flags();
+  if (vectors && call.inputs[1].constant) {
+    flags |= product_flags::taps_first;
+    if (c.taps() > 1)
+      weights = builder.packed({.input = 1, .dims = {c.filters, c.taps()}, .order = {1, 0}});
+  }
+  const int64_t blocks = (w.out + pixels - 1) / pixels;
+  const int64_t count = c.images * d.out * h.out * blocks * (vectors ? c.filters / 4 : c.filters);
+  launch& l = builder.add("depthwise." + variant, flat_groups(count, 128, call.gpu),
+                          {builder.in(0), weights, builder.in(call.has_input(2) ? 2 : 0),
+                           builder.in(call.has_input(3) ? 3 : 0), builder.out(0)});
+  l.constants = {vectors ? 1u : 0u,
+                 pixels,
+                 word(h.kernel),
+                 word(w.kernel),
+                 word(w.stride),
+                 flags,
+                 static_cast<uint32_t>(c.epilogue.act.kind)};
+  add_words(l.params, {count, c.filters, c.filters / c.channels, d.kernel});
+  add_words(l.params, {c.in.image, c.in.channel, c.in.pixel, c.out.channel == 1 ? 0 : 1});
+  add_words(l.params, {c.out.image, c.out.channel, c.out.pixel, c.images});
+  l.params.insert(l.params.end(), {float_bits(c.epilogue.act.alpha), float_bits(c.epilogue.act.beta), 0, 0});
+  add_words(l.params, {d.in, h.in, w.in, 0, d.out, h.out, blocks, w.out});
+  add_words(l.params, {d.stride, h.stride, w.stride, 0, d.dilation, h.dilation, w.dilation, 0});
+  add_words(l.params, {d.pad_begin, h.pad_begin, w.pad_begin, 0});
+  return builder.finish();
+}
+
+bool addressable(const gpu_call& call) {
+  const operand& y = call.outputs[0];
+  if (call.has_input(3) && call.inputs[3].layout != y.layout && !same_in_both_layouts(y.dims))
+    return false;
+  for (const operand* o : {&call.inputs[0], &call.inputs[1], &y})
+    if (o->size() >= index_limit)
+      return false;
+  return true;
+}
+
+} // namespace
+
+launch_lists conv_launches(const gpu_call& call) {
+  const auto variant = product_variant(call.inputs[0].type, call.gpu);
+  if (!variant || !addressable(call))
+    return {};
+  const conv_call c = parse(call);
+  launch_lists lists;
+  const auto add = [&](std::optional<launch_list> list) {
+    if (list)
+      lists.push_back(std::move(*list));
+  };
+  if (c.pointwise() && c.groups == 1 && c.in.channel == 1 && c.out.channel == 1) {
+    float_product p;
+    p.m = c.images * c.outputs();
+    p.n = c.filters;
+    p.k = p.a_line = p.b_line = c.channels;
+    p.epilogue = c.epilogue;
+    lists = product_launches(call, p);
+  }
+  add(depthwise(call, c, *variant));
+  if (cooperative_fits(call.inputs[0].type, call.gpu))
+    add(implicit_tiles(call, c, tile_family::cooperative, *variant));
+  add(implicit_tiles(call, c, tile_family::tiled, *variant));
+  return lists;
+}
+
+launch_lists conv_transpose_launches(const gpu_call& call) {
+  const auto variant = product_variant(call.inputs[0].type, call.gpu);
+  if (!variant || !addressable(call) || call.gpu.max_group_size < 128)
+    return {};
+  const operand &x = call.inputs[0], &w = call.inputs[1], &y = call.outputs[0];
+  const auto [d, h, v] = transpose_axes(call.attrs, x.dims, w.dims); // input and output exchanged
+  const int64_t groups = call.attrs.integer("group", 1);
+  const spatial_steps in = steps_of(x), out = steps_of(y);
+  const product_epilogue e = epilogue_of(call);
+  launch_builder builder(call, "conv_transpose");
+  launch& l = builder.add("conv_transpose." + *variant, flat_groups(y.size(), 128, call.gpu),
+                          {builder.in(0), builder.in(1), builder.in(call.has_input(2) ? 2 : 0),
+                           builder.in(call.has_input(3) ? 3 : 0), builder.out(0)});
+  l.constants = {e.flags(), static_cast<uint32_t>(e.act.kind)};
+  add_words(l.params, {y.size(), x.dims[1] / groups, w.dims[1], 0, in.image, in.channel, in.pixel, groups});
+  add_words(l.params, {out.image, out.channel, out.pixel, out.channel == 1 ? 0 : 1});
+  l.params.insert(l.params.end(), {float_bits(e.act.alpha), float_bits(e.act.beta), 0, 0});
+  add_words(l.params, {d.out, h.out, v.out, 0, d.in, h.in, v.in, 0, d.kernel, h.kernel, v.kernel, 0});
+  add_words(l.params, {d.stride, h.stride, v.stride, 0, d.dilation, h.dilation, v.dilation, 0});
+  add_words(l.params, {d.pad_begin, h.pad_begin, v.pad_begin, 0});
+  auto list = builder.finish();
+  return list ? launch_lists{std::move(*list)} : launch_lists{};
+}
+
+} // namespace troupe

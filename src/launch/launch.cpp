@@ -1,0 +1,156 @@
+#include "launch/launch.hpp"
+
+#include "base/checked.hpp"
+#include "ops/strided_copy.hpp"
+
+#include <algorithm>
+#include <bit>
+
+namespace troupe {
+namespace {
+
+constexpr size_t max_param_words = 128;
+
+} // namespace
+
+bool same_in_both_layouts(const shape& dims) {
+  return dims.size() < 3 || dims[1] == 1 || volume(std::span(dims).subspan(2)) == 1;
+}
+
+bool launch_list::leaves_out(size_t i) const {
+  return std::none_of(launches.begin(), launches.end(), [&](const launch& l) {
+    return std::any_of(l.bindings.begin(), l.bindings.end(), [&](const launch_binding& b) {
+      return b.from == launch_binding::source::input && b.index == i;
+    });
+  });
+}
+
+launch_binding launch_builder::in(size_t i) const {
+  expects(call_.has_input(i), "a launch binds an input that is absent");
+  return {launch_binding::source::input, static_cast<uint32_t>(i), 0, call_.inputs[i].bytes(), false};
+}
+
+launch_binding launch_builder::out(size_t i) const {
+  expects(call_.has_output(i), "a launch binds an output that is absent");
+  return {launch_binding::source::output, static_cast<uint32_t>(i), 0, call_.outputs[i].bytes(), true};
+}
+
+launch_binding launch_builder::packed(weight_packing packing) {
+  const operand& o = call_.inputs.at(packing.input);
+  expects(o.constant != nullptr, "only constants can be packed");
+  shape dims = packing.padded;
+  if (dims.empty())
+    dims = packing.dims;
+  const int64_t bytes = bytes_of(o.type, volume(dims));
+  list_.packed.push_back(std::move(packing));
+  return {launch_binding::source::packed, static_cast<uint32_t>(list_.packed.size() - 1), 0, bytes, false};
+}
+
+launch_binding launch_builder::scratch(int64_t bytes) {
+  list_.scratch.push_back(bytes);
+  return {launch_binding::source::scratch, static_cast<uint32_t>(list_.scratch.size() - 1), 0, bytes, false};
+}
+
+launch& launch_builder::add(std::string shader, std::array<uint32_t, 3> groups, std::vector<launch_binding> bindings) {
+  list_.launches.push_back({.shader = std::move(shader), .groups = groups, .bindings = std::move(bindings)});
+  list_.launches.back().step = step_;
+  return list_.launches.back();
+}
+
+std::optional<launch_list> launch_builder::finish() {
+  for (launch& l : list_.launches) {
+    if (l.params.size() > max_param_words)
+      return std::nullopt;
+    for (size_t axis = 0; axis < 3; ++axis)
+      if (l.groups[axis] > call_.gpu.max_groups[axis])
+        return std::nullopt;
+    for (const launch_binding& b : l.bindings)
+      if (b.bytes > call_.gpu.max_binding_bytes || b.offset % call_.gpu.binding_alignment != 0)
+        return std::nullopt;
+  }
+  // A launch without groups or without bytes to write has nothing to do.
+  std::erase_if(list_.launches, [](const launch& l) {
+    const bool writes_nothing = std::all_of(l.bindings.begin(), l.bindings.end(),
+                                            [](const launch_binding& b) { return !b.written || b.bytes == 0; });
+    return writes_nothing || l.groups[0] == 0 || l.groups[1] == 0 || l.groups[2] == 0;
+  });
+  return std::move(list_);
+}
+
+launch_binding written(launch_binding binding) {
+  binding.written = true;
+  return binding;
+}
+
+launch_binding part_of(launch_binding binding, int64_t offset, int64_t bytes) {
+  expects(offset >= 0 && bytes >= 0 && offset + bytes <= binding.bytes, "a part of a binding is outside it");
+  binding.offset += offset;
+  binding.bytes = bytes;
+  return binding;
+}
+
+std::array<uint32_t, 3> flat_groups(int64_t count, int64_t group_size, const gpu_features& gpu) {
+  const int64_t groups = (count + group_size - 1) / group_size;
+  const int64_t width = std::min<int64_t>({std::max<int64_t>(groups, 1), gpu.max_groups[0], 65535});
+  const int64_t height = (groups + width - 1) / width;
+  return {static_cast<uint32_t>(width), static_cast<uint32_t>(std::min<int64_t>(height, UINT32_MAX)), 1};
+}
+
+std::optional<std::string> arithmetic_variant(dtype type, const gpu_features& gpu) {
+  switch (type) {
+    case dtype::float32: return "f32";
+    case dtype::int32: return "i32";
+    case dtype::uint32: return "u32";
+    case dtype::float16: return gpu.float16 ? std::optional<std::string>("f16") : std::nullopt;
+    case dtype::int64: return gpu.int64 ? std::optional<std::string>("i64") : std::nullopt;
+    case dtype::uint64: return gpu.int64 ? std::optional<std::string>("u64") : std::nullopt;
+    case dtype::int8: return gpu.int8 ? std::optional<std::string>("i8") : std::nullopt;
+    case dtype::uint8:
+    case dtype::boolean: return gpu.int8 ? std::optional<std::string>("u8") : std::nullopt;
+    default: return std::nullopt;
+  }
+}
+
+std::optional<std::string> movement_variant(dtype type, const gpu_features& gpu) {
+  if (type == dtype::string || type == dtype::undefined)
+    return std::nullopt;
+  switch (bits_of(type)) {
+    case 8: return gpu.int8 ? std::optional<std::string>("w8") : std::nullopt;
+    case 16: return gpu.float16 ? std::optional<std::string>("w16") : std::nullopt;
+    case 32: return "w32";
+    case 64: return "w64";
+    default: return std::nullopt;
+  }
+}
+
+void add_words(std::vector<uint32_t>& words, std::initializer_list<int64_t> values) {
+  for (int64_t value : values)
+    words.push_back(word(value));
+}
+
+uint32_t float_bits(float value) {
+  return std::bit_cast<uint32_t>(value);
+}
+
+tensor pack(const tensor& w, const weight_packing& packing) {
+  expects(volume(packing.dims) == w.size() && packing.order.size() == packing.dims.size(), "a packing does not fit");
+  const shape from = strides_of(packing.dims);
+  shape dims;
+  for (uint32_t axis : packing.order)
+    dims.push_back(packing.dims.at(axis));
+  const shape padded = packing.padded.empty() ? dims : packing.padded;
+  expects(padded.size() == dims.size(), "a packing pads other axes than it has");
+  tensor out(w.type(), padded);
+  std::memset(out.mutable_data(), 0, static_cast<size_t>(out.bytes()));
+  const shape to = strides_of(padded);
+  std::vector<copy_axis> axes;
+  for (size_t i = 0; i < dims.size(); ++i) {
+    expects(padded[i] >= dims[i], "a packing cannot shrink an axis");
+    axes.push_back({dims[i], from[packing.order[i]], to[i]});
+  }
+  if (w.size() > 0)
+    copy_strided(w.type(), w.data(), out.mutable_data(), std::move(axes));
+  return out;
+}
+
+} // namespace troupe

@@ -1,0 +1,154 @@
+// GPU kernel launches as plain data: what an operator asks a GPU to do, without any GPU call.
+//
+// A launch rule (launch_table.hpp) turns a call into alternatives, best first. Each is a list of launches: a shader of shaders/, its
+// specialisation constants, a block of parameters, groups, and which ranges of which operands it binds. The vulkan device
+// records them; tests run every alternative against the reference kernel. An empty list means that the GPU cannot run the
+// call, and planning places the node elsewhere. Whether a call can run must not depend on symbolic dims.
+//
+// What a shader sees (shaders/README.md): set 0, binding 0 is the parameter block (std140, words in order); bindings 1, 2 …
+// are the launch's bindings as storage buffers. A launch reads and writes nothing else.
+#pragma once
+
+#include "ops/call.hpp"
+
+#include <array>
+
+namespace troupe {
+
+/// What kernel choice needs to know of a GPU: plain data, copied freely, fabricated in tests.
+struct gpu_features {
+  /// Invocations that run in lockstep.
+  uint32_t subgroup_size = 32;
+  uint32_t max_group_size = 128; // invocations of a workgroup
+  uint32_t shared_bytes = 16384; // memory of a workgroup
+  std::array<uint32_t, 3> max_groups{65535, 65535, 65535};
+  /// Longest range that one storage-buffer binding may have, in bytes.
+  int64_t max_binding_bytes = int64_t{1} << 27;
+  /// Binding offsets must be multiples of this.
+  int64_t binding_alignment = 256;
+  bool float16 = false; // 16-bit storage and arithmetic
+  bool int8 = false;    // 8-bit storage and arithmetic
+  bool int64 = false;   // 64-bit integer arithmetic
+  bool subgroup_arithmetic = false;
+  /// Subgroup-wide matrix products 16 × 16 × 16 of float16 with float32 sums (VK_NV_cooperative_matrix).
+  bool cooperative_matrix = false;
+  /// Multiprocessors, or a guess: how many groups it takes to fill the device.
+  uint32_t units = 16;
+
+  bool operator==(const gpu_features&) const = default;
+};
+
+/// A call to be run on a GPU.
+struct gpu_call {
+  const attributes& attrs;
+  std::vector<operand> inputs;
+  std::vector<operand> outputs;
+  const gpu_features& gpu;
+
+  bool has_input(size_t i) const { return i < inputs.size() && inputs[i].present(); }
+  bool has_output(size_t i) const { return i < outputs.size() && outputs[i].present(); }
+};
+
+/// A byte range of an operand, of a packed weight or of scratch memory.
+struct launch_binding {
+  enum class source : uint8_t { input, output, packed, scratch };
+  source from = source::input;
+  uint32_t index = 0; // operand, or index into `launch_list::packed` or `scratch`
+  int64_t offset = 0; // a multiple of gpu_features::binding_alignment
+  int64_t bytes = 0;
+  bool written = false;
+};
+
+/// One dispatch.
+struct launch {
+  std::string shader;              // "matmul.f32": stem and variant
+  std::vector<uint32_t> constants; // specialisation constants, ids 0, 1 …; floats as their bits
+  std::vector<uint32_t> params;    // words of the parameter block, at most 128
+  std::array<uint32_t, 3> groups{1, 1, 1};
+  std::vector<launch_binding> bindings;
+  /// Launches of one call with equal steps may run at the same time; a step starts when those before are complete.
+  uint32_t step = 0;
+};
+
+/// A constant input whose elements a kernel wants in another order: seen with `dims`, axes permuted to `order`, then each
+/// axis padded with zeros to `padded` (empty: not padded). Made once, when a plan is installed.
+struct weight_packing {
+  uint32_t input = 0;
+  shape dims;
+  std::vector<uint32_t> order;
+  shape padded; // in the new order
+
+  bool operator==(const weight_packing&) const = default;
+};
+
+/// One way to run a call.
+struct launch_list {
+  std::string name; // of the kernel, for profiles and tests: "matmul.cooperative"
+  std::vector<launch> launches;
+  std::vector<weight_packing> packed;
+  std::vector<int64_t> scratch; // bytes of each scratch buffer
+
+  /// Returns whether no run reads input `i` itself (only its packed form).
+  bool leaves_out(size_t i) const;
+};
+
+using launch_lists = std::vector<launch_list>;
+
+/// Builds a launch_list; the bindings' ranges are whole operands unless they are narrowed.
+class launch_builder {
+public:
+  launch_builder(const gpu_call& call, std::string name) : call_(call) { list_.name = std::move(name); }
+
+  /// Bindings for `add`.
+  launch_binding in(size_t i) const;
+  launch_binding out(size_t i) const;
+  /// Packed form of constant input `packing.input`.
+  launch_binding packed(weight_packing packing);
+  /// New scratch memory.
+  launch_binding scratch(int64_t bytes);
+
+  /// Adds a launch to the current step; change it through the reference until the next call.
+  launch& add(std::string shader, std::array<uint32_t, 3> groups, std::vector<launch_binding> bindings);
+  /// Launches added from here on wait for those before.
+  void next_step() { ++step_; }
+
+  /// Returns the list; nullopt where a binding, group count or parameter block is beyond the device's limits.
+  std::optional<launch_list> finish();
+
+private:
+  const gpu_call& call_;
+  launch_list list_;
+  uint32_t step_ = 0;
+};
+
+/// Returns `binding`, marked as written.
+launch_binding written(launch_binding binding);
+/// Returns the part of `binding` from `offset` on, `bytes` long.
+launch_binding part_of(launch_binding binding, int64_t offset, int64_t bytes);
+
+/// Returns the groups that cover `count` invocations in groups of `group_size`, spread over x and y so that no limit is
+/// passed. Shaders turn them back into one index with `flat_group()` (shaders/common.glsl).
+std::array<uint32_t, 3> flat_groups(int64_t count, int64_t group_size, const gpu_features& gpu);
+
+/// Returns the variant name for arithmetic on `type` ("f32", "f16", "i32", "i64", "u8", "i8" …); nullopt where the GPU cannot
+/// compute with or store it. bool is "u8".
+std::optional<std::string> arithmetic_variant(dtype type, const gpu_features& gpu);
+/// Returns the variant name for moving elements of `type` ("w8", "w16", "w32", "w64"); nullopt for strings, packed types and
+/// what the GPU cannot store.
+std::optional<std::string> movement_variant(dtype type, const gpu_features& gpu);
+
+/// Kernels count an operand's elements in 32 bits.
+inline constexpr int64_t index_limit = int64_t{1} << 31;
+
+/// Returns `value` as a word of parameters or constants.
+inline uint32_t word(int64_t value) {
+  return static_cast<uint32_t>(value);
+}
+void add_words(std::vector<uint32_t>& words, std::initializer_list<int64_t> values);
+/// Returns the bits of a float as a word of parameters or constants.
+uint32_t float_bits(float value);
+
+/// Returns `w`'s elements packed; throws `errc::internal` where `packing` does not fit it.
+tensor pack(const tensor& w, const weight_packing& packing);
+
+} // namespace troupe

@@ -1,0 +1,77 @@
+// GPU launch rule of Pad.
+#include "launch/launches.hpp"
+#include "launch/movement.hpp"
+#include "ops/padding.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+namespace troupe {
+namespace {
+
+/// An axis as shaders/pad.comp walks it.
+struct pad_axis {
+  int64_t out, before, in, step;
+};
+
+/// Innermost first; axes that are not padded become one with the next inner axis where that is whole too.
+std::vector<pad_axis> axes_of(const shape& in, const shape& out, const padding& p) {
+  std::vector<pad_axis> axes;
+  int64_t step = 1;
+  for (size_t i = in.size(); i-- > 0;) {
+    const bool whole = p.before[i] == 0 && in[i] == out[i];
+    const bool joins = whole && !axes.empty() && axes.back().before == 0 && axes.back().in == axes.back().out;
+    if (joins) {
+      axes.back().out *= out[i];
+      axes.back().in *= in[i];
+    } else {
+      axes.push_back({out[i], p.before[i], in[i], step});
+    }
+    step *= in[i];
+  }
+  return axes;
+}
+
+bool is_in_range(const pad_axis& a) {
+  constexpr int64_t limit = int64_t{1} << 29; // the shader counts in signed words and doubles them
+  return a.out < limit && a.in < limit && a.before < limit && a.before > -limit;
+}
+
+} // namespace
+
+launch_lists pad_launches(const gpu_call& call) {
+  const operand &in = call.inputs[0], &out = call.outputs[0];
+  dry_call dry(call);
+  const padding p = padding_of(dry.context());
+  const std::vector<pad_axis> axes = axes_of(in.dims, out.dims, p);
+  const auto variant = movement_variant(in.type, call.gpu);
+  const bool given = call.has_input(2);
+  if (!variant || axes.size() > max_copy_axes || !std::all_of(axes.begin(), axes.end(), is_in_range))
+    return {};
+  if (given && (call.inputs[2].type != in.type || call.inputs[2].size() != 1))
+    return {};
+  if (p.mode != pad_mode::constant && in.size() == 0 && out.size() > 0)
+    fail(errc::invalid_input, "Pad cannot repeat elements of an empty dim");
+  launch_builder b(call, "pad");
+  launch& l =
+      b.add("pad." + *variant, flat_groups(out.size(), 256, call.gpu), {b.in(0), b.in(given ? 2 : 0), b.out(0)});
+  uint32_t fill[2] = {};
+  if (!given) {
+    const tensor value = pad_fill(dry.context());
+    std::memcpy(fill, value.data(), static_cast<size_t>(value.bytes()));
+  }
+  l.params = {static_cast<uint32_t>(out.size()),
+              static_cast<uint32_t>(axes.size()),
+              static_cast<uint32_t>(p.mode),
+              given ? 1u : 0u,
+              fill[0],
+              fill[1],
+              0,
+              0};
+  for (const pad_axis& a : axes)
+    for (int64_t word : {a.out, a.before, a.in, a.step})
+      l.params.push_back(static_cast<uint32_t>(word));
+  return single_list(b);
+}
+
+} // namespace troupe

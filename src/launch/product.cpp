@@ -1,0 +1,274 @@
+#include "launch/product.hpp"
+
+#include "base/checked.hpp"
+
+#include <algorithm>
+
+namespace troupe {
+namespace {
+
+constexpr size_t max_batch_axes = 6;
+/// Packed columns are padded to this many elements, the widest vector that a kernel loads.
+constexpr int64_t padding = 8;
+
+/// Operand B as a kernel finds it: packed, where it is a constant whose depths are not neighbours or not whole vectors.
+struct right_operand {
+  launch_binding binding;
+  float_product p; // with B's strides as bound
+  int64_t depth;   // readable elements of a column: k, or more where it is padded with zeros
+};
+
+right_operand bind_right(launch_builder& builder, const gpu_call& call, float_product p) {
+  const operand& b = call.inputs[p.b];
+  const bool by_columns = p.b_depth == 1;
+  const int64_t matrix = p.n * p.k; // not what B has where dims do not fit: such a call is refused when it is bound
+  if (!b.constant || (by_columns && p.k % padding == 0) || matrix == 0 || b.size() % matrix != 0)
+    return {builder.in(p.b), p, p.k};
+  const int64_t pitch = (p.k + padding - 1) / padding * padding;
+  weight_packing packing{.input = word(static_cast<int64_t>(p.b)),
+                         .dims = by_columns ? shape{b.size() / matrix, p.n, p.k} : shape{b.size() / matrix, p.k, p.n},
+                         .order = by_columns ? std::vector<uint32_t>{0, 1, 2} : std::vector<uint32_t>{0, 2, 1},
+                         .padded = {b.size() / matrix, p.n, pitch}};
+  for (batch_axis& axis : p.batch)
+    axis.b = axis.b / matrix * p.n * pitch;
+  p.b_line = pitch;
+  p.b_depth = 1;
+  return {builder.packed(std::move(packing)), std::move(p), pitch};
+}
+
+/// Returns the mode in which `width`-element vectors read an operand.
+operand_mode mode_of(int64_t lines, int64_t line, int64_t depth, int64_t depths, bool batches_fit, int64_t width,
+                     bool line_vectors) {
+  const bool fits = batches_fit && depths % width == 0;
+  if (depth == 1)
+    return fits && line % width == 0 ? operand_mode::depth_vectors : operand_mode::depth_elements;
+  const bool whole_lines = batches_fit && line == 1 && lines % width == 0 && depth % width == 0;
+  return line_vectors && whole_lines ? operand_mode::line_vectors : operand_mode::line_elements;
+}
+
+struct operand_modes {
+  operand_mode a, b;
+};
+
+operand_modes modes_of(const right_operand& r, int64_t width, bool line_vectors) {
+  const float_product& p = r.p;
+  const bool a_fits = std::all_of(p.batch.begin(), p.batch.end(), [&](auto& x) { return x.a % width == 0; });
+  const bool b_fits = std::all_of(p.batch.begin(), p.batch.end(), [&](auto& x) { return x.b % width == 0; });
+  return {mode_of(p.m, p.a_line, p.a_depth, p.k, a_fits, width, line_vectors),
+          mode_of(p.n, p.b_line, p.b_depth, r.depth, b_fits, width, line_vectors)};
+}
+
+/// Returns the columns that one launch computes: all, or as many as a binding of B may hold; 0 where not even few fit.
+int64_t columns_of_launch(const right_operand& r, int64_t element, const gpu_features& gpu) {
+  if (r.binding.bytes <= gpu.max_binding_bytes)
+    return r.p.n;
+  const int64_t step = 256 * std::max<int64_t>(1, gpu.binding_alignment / 256);
+  if (r.p.b_depth != 1 || r.p.batches() != 1)
+    return 0;
+  return gpu.max_binding_bytes / (r.p.b_line * element) / step * step;
+}
+
+std::vector<uint32_t> matmul_words(const float_product& p, const tiling& t, int64_t out_row, int64_t first_column) {
+  std::vector<uint32_t> words = product_words(p, t, out_row, 1, first_column);
+  words.insert(words.end(), {0, 0, word(p.m * out_row), word(static_cast<int64_t>(p.batch.size()))});
+  for (size_t i = 0; i < max_batch_axes; ++i) {
+    const batch_axis axis = i < p.batch.size() ? p.batch[i] : batch_axis{};
+    words.insert(words.end(), {word(axis.size), word(axis.a), word(axis.b), 0});
+  }
+  return words;
+}
+
+std::array<uint32_t, 3> product_groups(const float_product& p, const tiling& t) {
+  return {word((p.m + t.m - 1) / t.m), word((p.n + t.n - 1) / t.n), word(p.batches() * t.splits)};
+}
+
+/// The tiled or the cooperative kernel; nullopt where the device cannot run it.
+std::optional<launch_list> tiles(const gpu_call& call, const float_product& p, tile_family family,
+                                 const std::string& variant) {
+  const bool matrices = family == tile_family::cooperative;
+  const std::string stem = matrices ? "matmul_cooperative" : "matmul";
+  launch_builder builder(call, stem);
+  right_operand r = bind_right(builder, call, p);
+  const int64_t element = bytes_of(call.inputs[p.a].type, 1);
+  const int64_t columns = columns_of_launch(r, element, call.gpu);
+  if (columns == 0 && p.n != 0)
+    return std::nullopt;
+  const bool whole = columns == p.n;
+  const auto t = choose_tiling({p.m, p.n, p.k, p.batches()}, family, whole, call.gpu);
+  if (!t)
+    return std::nullopt;
+  const operand_modes modes = modes_of(r, matrices ? 8 : 4, matrices);
+  const uint32_t split = t->splits > 1 ? product_flags::split : 0;
+  const uint32_t vector_out = p.n % (matrices ? 8 : 4) == 0 ? product_flags::vector_out : 0;
+  launch_binding out = builder.out(0);
+  if (split)
+    out = written(builder.scratch(checked_mul(checked_mul(p.m * p.n, p.batches()), 4 * int64_t{t->splits})));
+  const product_epilogue& e = p.epilogue;
+  for (int64_t first = 0; first < p.n; first += columns) {
+    r.p.n = std::min(columns, p.n - first);
+    const launch_binding b =
+        whole ? r.binding : part_of(r.binding, first * r.p.b_line * element, r.p.n * r.p.b_line * element);
+    launch& l = builder.add(stem + "." + tile_variant(family, variant, *t), product_groups(r.p, *t),
+                            {builder.in(p.a), b, builder.in(e.bias == no_input ? p.a : e.bias),
+                             builder.in(e.residual == no_input ? p.a : e.residual), out});
+    l.constants = t->constants();
+    l.constants.insert(l.constants.end(), {static_cast<uint32_t>(modes.a), static_cast<uint32_t>(modes.b),
+                                           e.flags() | split | vector_out, static_cast<uint32_t>(e.act.kind)});
+    l.params = matmul_words(r.p, *t, p.n, first);
+  }
+  if (split) {
+    out.written = false;
+    add_split_sum(builder, call, p, *t, out);
+  }
+  return builder.finish();
+}
+
+/// Columns that a team of `gemv.comp` computes at once, and its size.
+struct team {
+  uint32_t lanes, columns;
+};
+
+/// Enough teams that the device is full, then columns whose loads overlap.
+team team_of(const float_product& p, const gpu_features& gpu) {
+  constexpr int64_t threads = 256;
+  const int64_t wanted = int64_t{gpu.units} * 4; // groups
+  for (const uint32_t columns : {4u, 2u})
+    if (p.n * 32 / columns >= wanted * threads)
+      return {32, columns};
+  uint32_t lanes = 32;
+  while (lanes < threads && p.n * lanes < wanted * threads / 2 && p.k >= int64_t{lanes} * 2 * padding)
+    lanes *= 2;
+  return {lanes, 1};
+}
+
+/// The kernel for few rows, which reads a column's neighbouring depths; nullopt where it does not suit.
+std::optional<launch_list> few_rows(const gpu_call& call, const float_product& p, const std::string& variant) {
+  constexpr int64_t most_rows = 4;
+  if (p.m > most_rows || p.batches() != 1)
+    return std::nullopt;
+  launch_builder builder(call, "gemv");
+  right_operand r = bind_right(builder, call, p);
+  const int64_t element = bytes_of(call.inputs[p.a].type, 1);
+  const int64_t columns = columns_of_launch(r, element, call.gpu);
+  if (r.p.b_depth != 1 || (columns == 0 && p.n != 0) || call.gpu.max_group_size < 256)
+    return std::nullopt;
+  const operand_modes modes = modes_of(r, element == 2 ? 8 : 4, false);
+  const team t = team_of(p, call.gpu);
+  const product_epilogue& e = p.epilogue;
+  for (int64_t first = 0; first < p.n; first += columns) {
+    r.p.n = std::min(columns, p.n - first);
+    launch_binding b = r.binding;
+    if (columns != p.n)
+      b = part_of(b, first * r.p.b_line * element, r.p.n * r.p.b_line * element);
+    launch& l = builder.add("gemv." + variant, flat_groups(r.p.n, 256 / t.lanes * t.columns, call.gpu),
+                            {builder.in(p.a), b, builder.in(e.bias == no_input ? p.a : e.bias),
+                             builder.in(e.residual == no_input ? p.a : e.residual), builder.out(0)});
+    l.constants = {256, t.lanes, t.columns, word(p.m), p.m > 2 ? 2u : 4u, 0};
+    l.constants.insert(l.constants.end(), {static_cast<uint32_t>(modes.a), static_cast<uint32_t>(modes.b), e.flags(),
+                                           static_cast<uint32_t>(e.act.kind)});
+    l.params = matmul_words(r.p, {.splits = 1, .split_depth = word(p.k)}, p.n, first);
+  }
+  return builder.finish();
+}
+
+bool too_large(const gpu_call& call, const float_product& p) {
+  if (p.batch.size() > max_batch_axes)
+    return true;
+  for (size_t i : {p.a, p.b})
+    if (call.inputs[i].size() >= index_limit)
+      return true;
+  return call.outputs[0].size() >= index_limit;
+}
+
+} // namespace
+
+uint32_t product_epilogue::flags() const {
+  return (bias != no_input ? product_flags::bias : 0) | (residual != no_input ? product_flags::residual : 0);
+}
+
+int64_t float_product::batches() const {
+  int64_t count = 1;
+  for (const batch_axis& axis : batch)
+    count *= axis.size;
+  return count;
+}
+
+std::optional<std::string> product_variant(dtype type, const gpu_features& gpu) {
+  return type == dtype::float32 || type == dtype::float16 ? arithmetic_variant(type, gpu) : std::nullopt;
+}
+
+bool cooperative_fits(dtype type, const gpu_features& gpu) {
+  return type == dtype::float16 && gpu.float16 && gpu.cooperative_matrix && gpu.subgroup_size == 32;
+}
+
+std::string tile_variant(tile_family family, const std::string& variant, const tiling& t) {
+  if (family == tile_family::tiled)
+    return variant;
+  return variant + "_" + std::to_string(t.rows / 16) + "x" + std::to_string(t.columns / 16);
+}
+
+std::vector<uint32_t> product_words(const float_product& p, const tiling& t, int64_t out_row, int64_t out_column,
+                                    int64_t first_column) {
+  const product_epilogue& e = p.epilogue;
+  return {word(p.m),
+          word(p.n),
+          word(p.k),
+          t.split_depth,
+          t.splits,
+          word(p.b_line),
+          word(p.b_depth),
+          word(out_row),
+          word(out_column),
+          word(e.bias_row),
+          word(e.bias_column),
+          word(first_column),
+          float_bits(e.alpha),
+          float_bits(e.beta),
+          float_bits(e.act.alpha),
+          float_bits(e.act.beta),
+          word(p.a_line),
+          word(p.a_depth),
+          word(p.batches()),
+          0};
+}
+
+void add_split_sum(launch_builder& builder, const gpu_call& call, const float_product& p, const tiling& t,
+                   launch_binding scratch) {
+  const product_epilogue& e = p.epilogue;
+  const int64_t count = p.m * p.n * p.batches();
+  builder.next_step();
+  launch& l =
+      builder.add("split_sum." + *product_variant(call.outputs[0].type, call.gpu), flat_groups(count, 256, call.gpu),
+                  {scratch, builder.in(e.bias == no_input ? p.a : e.bias),
+                   builder.in(e.residual == no_input ? p.a : e.residual), builder.out(0)});
+  l.constants = {e.flags(), static_cast<uint32_t>(e.act.kind)};
+  l.params = {word(count),
+              word(p.n),
+              t.splits,
+              word(p.n),
+              word(e.bias_row),
+              word(e.bias_column),
+              0,
+              0,
+              float_bits(e.alpha),
+              float_bits(e.beta),
+              float_bits(e.act.alpha),
+              float_bits(e.act.beta)};
+}
+
+launch_lists product_launches(const gpu_call& call, const float_product& p) {
+  const auto variant = product_variant(call.inputs[p.a].type, call.gpu);
+  if (!variant || too_large(call, p))
+    return {};
+  launch_lists lists;
+  if (auto list = few_rows(call, p, *variant))
+    lists.push_back(std::move(*list));
+  if (cooperative_fits(call.inputs[p.a].type, call.gpu))
+    if (auto list = tiles(call, p, tile_family::cooperative, *variant))
+      lists.push_back(std::move(*list));
+  if (auto list = tiles(call, p, tile_family::tiled, *variant))
+    lists.push_back(std::move(*list));
+  return lists;
+}
+
+} // namespace troupe

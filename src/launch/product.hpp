@@ -1,0 +1,69 @@
+// Launches of matrix products: what MatMul, Gemm and convolution have in common (shaders/gemm.glsl).
+#pragma once
+
+#include "launch/tiling.hpp"
+#include "ops/activation.hpp"
+
+namespace troupe {
+
+/// How a kernel reads an operand; the values are those of shaders/gemm.glsl.
+enum class operand_mode : uint32_t { depth_vectors, depth_elements, line_elements, line_vectors };
+
+/// Bits of FLAGS in shaders/gemm.glsl.
+namespace product_flags {
+inline constexpr uint32_t bias = 1, residual = 2, split = 4, vector_out = 8, strided_out = 16, taps_first = 32;
+}
+
+/// An input that is absent.
+inline constexpr size_t no_input = SIZE_MAX;
+
+/// One axis of a product's batch; steps in elements.
+struct batch_axis {
+  int64_t size = 1, a = 0, b = 0;
+};
+
+/// What follows the sums: act(alpha · sum + beta · bias + residual).
+struct product_epilogue {
+  size_t bias = no_input, residual = no_input;
+  int64_t bias_row = 0, bias_column = 1; // strides, 0 where it is broadcast
+  float alpha = 1, beta = 1;
+  activation act;
+
+  /// Returns the FLAGS bits it needs.
+  uint32_t flags() const;
+};
+
+/// C[m, n] of each batch = Σ over k of A[m, k] · B[n, k], then the epilogue. Strides in elements. C is row-major, batches one
+/// after another.
+struct float_product {
+  int64_t m = 0, n = 0, k = 0;
+  size_t a = 0, b = 1; // inputs
+  int64_t a_line = 0, a_depth = 1, b_line = 0, b_depth = 1;
+  std::vector<batch_axis> batch; // innermost first
+  product_epilogue epilogue;
+
+  int64_t batches() const;
+};
+
+/// Returns the shader variant for a tile: the cooperative kernels have one for each shape of a subgroup's part.
+std::string tile_variant(tile_family family, const std::string& variant, const tiling& t);
+
+/// Returns the first 20 parameter words of a product (PRODUCT_PARAMETERS). Output rows are `out_row` apart, columns
+/// `out_column`; columns are counted from `first_column` in the output and the bias.
+std::vector<uint32_t> product_words(const float_product& p, const tiling& t, int64_t out_row, int64_t out_column,
+                                    int64_t first_column);
+
+/// Adds the launch that sums the partial results that `scratch` holds and applies the epilogue. Output 0 is row-major.
+void add_split_sum(launch_builder& builder, const gpu_call& call, const float_product& p, const tiling& t,
+                   launch_binding scratch);
+
+/// Returns "f32" or "f16", the variants of products; nullopt for other types and where the device lacks float16.
+std::optional<std::string> product_variant(dtype type, const gpu_features& gpu);
+
+/// Returns whether the cooperative kernels can run products of `type`.
+bool cooperative_fits(dtype type, const gpu_features& gpu);
+
+/// Returns every way to run a product of float32 or float16 operands.
+launch_lists product_launches(const gpu_call& call, const float_product& p);
+
+} // namespace troupe

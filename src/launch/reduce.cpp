@@ -1,0 +1,82 @@
+// GPU kernels of reductions (shaders/reduce.comp): one launch, or two where long results are too few to fill the device.
+#include "ops/reduce.hpp"
+#include "launch/launches.hpp"
+#include "launch/movement.hpp"
+#include "launch/row_walk.hpp"
+
+namespace troupe {
+namespace {
+
+/// Whether integers of a GPU give the same as the reference's, which are taken modulo 2^64 (or are double).
+bool suits_integers(reduce_kind kind, dtype type) {
+  switch (kind) {
+    case reduce_kind::maximum:
+    case reduce_kind::minimum: return true;
+    case reduce_kind::sum:
+    case reduce_kind::product:
+    case reduce_kind::l1:
+    case reduce_kind::sum_square: return type != dtype::boolean;
+    default: return false;
+  }
+}
+
+std::optional<std::vector<int64_t>> axes_of(const gpu_call& call, bool axes_input) {
+  if (!axes_input)
+    return call.attrs.integers("axes", {});
+  if (!call.has_input(1))
+    return std::vector<int64_t>{};
+  const tensor axes = known_elements(call.inputs[1]);
+  return axes.defined() ? std::optional(to_int64(axes.view())) : std::nullopt;
+}
+
+std::optional<launch_list> reduce(const gpu_call& call, reduce_kind kind, const std::string& variant,
+                                  const row_walk& walk, const row_team& team) {
+  launch_builder b(call, team.plain ? "reduce.plain" : "reduce");
+  const std::string shader = fmt::format("reduce.{}{}", variant, team.plain ? "_plain" : "");
+  const launch_binding states = walk.parts > 1 ? b.scratch(walk.results * walk.parts * 8) : b.out(0);
+  const auto add = [&](const row_team& t, uint32_t phase, launch_binding y, launch_binding scratch) {
+    const bool merges = phase == 2;
+    launch& l = b.add(shader, t.groups(walk.results * (merges ? 1 : walk.parts), call.gpu), {b.in(0), y, scratch});
+    l.constants = t.constants({static_cast<uint32_t>(kind), phase});
+    l.params = walk.words(0, merges);
+  };
+  if (walk.parts == 1) {
+    add(team, 0, b.out(0), states);
+  } else {
+    add(team, 1, written(states), written(states));
+    b.next_step();
+    const row_extent merged{1, walk.parts, walk.results};
+    add(choose_team(merged, 1, team.plain, call.gpu), 2, b.out(0), states);
+  }
+  return b.finish();
+}
+
+} // namespace
+
+launch_lists reduce_launches(const gpu_call& call, reduce_kind kind, bool axes_input) {
+  const operand& x = call.inputs.at(0);
+  const bool floats = (types::floats & set_of(x.type)) != 0;
+  const auto variant = arithmetic_variant(x.type, call.gpu);
+  const auto axes = axes_of(call, axes_input);
+  if (!variant || !axes || (!floats && !suits_integers(kind, x.type)))
+    return {};
+  if (!floats && *variant != "i32" && *variant != "i64" && *variant != "u8")
+    return {};
+  const bool noop = axes_input && call.attrs.integer("noop_with_empty_axes", 0) != 0;
+  auto walk = walk_rows(x, reduced_axes(*axes, x.dims.size(), noop));
+  if (!walk)
+    return {};
+  if (floats)
+    cut_into_parts(*walk, call.gpu);
+  launch_lists lists;
+  const std::vector<row_team> teams =
+      floats ? row_teams(walk->extent(), 1, call.gpu) : std::vector{choose_team(walk->extent(), 1, true, call.gpu)};
+  for (row_team team : teams) {
+    team.plain = team.plain || !floats;
+    if (auto list = reduce(call, kind, *variant, *walk, team))
+      lists.push_back(std::move(*list));
+  }
+  return lists;
+}
+
+} // namespace troupe

@@ -1,0 +1,131 @@
+// GPU launch rules of operators that choose elements, or make them from nothing: OneHot, Trilu, ReverseSequence,
+// ConstantOfShape, EyeLike, Range.
+#include "launch/launches.hpp"
+#include "launch/movement.hpp"
+#include "ops/movement.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+namespace troupe {
+namespace {
+
+/// Dims that a shader adds as signed numbers must be below this.
+constexpr int64_t signed_limit = int64_t{1} << 30;
+
+/// The bits of the one element of `t`, in two words.
+std::array<uint32_t, 2> bits_of_element(const tensor& t) {
+  std::array<uint32_t, 2> words{};
+  std::memcpy(words.data(), t.data(), static_cast<size_t>(t.bytes()));
+  return words;
+}
+
+tensor one_of(dtype type) {
+  tensor one(type, {});
+  if (type == dtype::boolean)
+    *one.mutable_data<bool>() = true;
+  else
+    visit_numeric(type, [&](auto tag) {
+      using T = typename decltype(tag)::type;
+      *one.mutable_data<T>() = static_cast<T>(1);
+    });
+  return one;
+}
+
+/// `columns` is 0 where everything is filled with `value`, not only diagonal k.
+launch_lists fill(const gpu_call& call, std::string name, const tensor& value, int64_t columns, int64_t k) {
+  const operand& out = call.outputs[0];
+  const auto variant = movement_variant(out.type, call.gpu);
+  if (!variant || value.type() != out.type || value.size() != 1)
+    return {};
+  const auto words = bits_of_element(value);
+  launch_builder b(call, std::move(name));
+  launch& l = b.add("fill." + *variant, flat_groups(out.size(), 256, call.gpu), {b.out(0)});
+  push_words(l.params, {out.size(), words[0], words[1], columns, k});
+  return single_list(b);
+}
+
+} // namespace
+
+launch_lists constant_of_shape_launches(const gpu_call& call) {
+  return fill(call, "constant_of_shape",
+              call.attrs.has("value") ? call.attrs.tensor_value("value") : tensor::scalar(0.f), 0, 0);
+}
+
+launch_lists eye_like_launches(const gpu_call& call) {
+  const operand& out = call.outputs[0];
+  const int64_t k = call.attrs.integer("k", 0);
+  if (out.dims[0] >= signed_limit || out.dims[1] >= signed_limit || k <= -signed_limit || k >= signed_limit)
+    return {};
+  return fill(call, "eye_like", one_of(out.type), std::max<int64_t>(out.dims[1], 1), k);
+}
+
+launch_lists range_launches(const gpu_call& call) {
+  const operand& out = call.outputs[0];
+  tensor start = known_elements(call.inputs[0]), delta = known_elements(call.inputs[2]);
+  if (!start.defined() || !delta.defined() || start.size() != 1 || delta.size() != 1)
+    return {};
+  std::optional<std::string> variant;
+  if (out.type == dtype::float32 || out.type == dtype::float16) {
+    variant = arithmetic_variant(out.type, call.gpu);
+    start = tensor::scalar(static_cast<float>(to_double(start.view()).at(0)));
+    delta = tensor::scalar(static_cast<float>(to_double(delta.view()).at(0)));
+  } else if ((types::integers & set_of(out.type)) && bits_of(out.type) >= 32) {
+    variant = movement_variant(out.type, call.gpu);
+  }
+  if (!variant)
+    return {};
+  const auto s = bits_of_element(start), d = bits_of_element(delta);
+  launch_builder b(call, "range");
+  launch& l = b.add("range." + *variant, flat_groups(out.size(), 256, call.gpu), {b.out(0)});
+  push_words(l.params, {out.size(), s[0], s[1], d[0], d[1]});
+  return single_list(b);
+}
+
+launch_lists one_hot_launches(const gpu_call& call) {
+  const operand &indices = call.inputs[0], &values = call.inputs[2], &out = call.outputs[0];
+  const auto variant = movement_variant(out.type, call.gpu);
+  const auto words = indices.type == dtype::float32 ? std::optional<uint32_t>(3) : index_words(indices);
+  const size_t axis = normalize_axis(call.attrs.integer("axis", -1), out.dims.size());
+  if (!variant || !words || values.size() != 2 || out.dims[axis] >= signed_limit)
+    return {};
+  launch_builder b(call, "one_hot");
+  launch& l = b.add("one_hot." + *variant, flat_groups(out.size(), 256, call.gpu), {b.in(0), b.in(2), b.out(0)});
+  push_words(l.params, {out.size(), out.dims[axis], product(out.dims, axis + 1, out.dims.size()), *words});
+  return single_list(b);
+}
+
+launch_lists trilu_launches(const gpu_call& call) {
+  const operand& out = call.outputs[0];
+  const auto variant = movement_variant(out.type, call.gpu);
+  const int64_t rows = out.dims[out.dims.size() - 2], columns = out.dims.back();
+  const bool given = call.has_input(1);
+  const auto words = given ? index_words(call.inputs[1]) : std::optional<uint32_t>(0);
+  if (!variant || !words || rows >= signed_limit || columns >= signed_limit || (given && call.inputs[1].size() != 1))
+    return {};
+  launch_builder b(call, "trilu");
+  launch& l =
+      b.add("trilu." + *variant, flat_groups(out.size(), 256, call.gpu), {b.in(0), b.in(given ? 1 : 0), b.out(0)});
+  push_words(l.params, {out.size(), rows, columns, call.attrs.integer("upper", 1) != 0, *words});
+  return single_list(b);
+}
+
+launch_lists reverse_sequence_launches(const gpu_call& call) {
+  const operand &in = call.inputs[0], &lengths = call.inputs[1];
+  const size_t batch = normalize_axis(call.attrs.integer("batch_axis", 1), in.dims.size());
+  const size_t time = normalize_axis(call.attrs.integer("time_axis", 0), in.dims.size());
+  const auto variant = movement_variant(in.type, call.gpu);
+  const auto words = index_words(lengths);
+  if (batch == time || lengths.size() != in.dims[batch])
+    fail(errc::invalid_input, "ReverseSequence has {} lengths for a batch of {}", lengths.size(), in.dims[batch]);
+  if (!variant || !words || in.dims[time] >= signed_limit)
+    return {};
+  const shape strides = strides_of(in.dims);
+  launch_builder b(call, "reverse_sequence");
+  launch& l =
+      b.add("reverse_sequence." + *variant, flat_groups(in.size(), 256, call.gpu), {b.in(0), b.in(1), b.out(0)});
+  push_words(l.params, {in.size(), in.dims[time], strides[time], in.dims[batch], strides[batch], *words});
+  return single_list(b);
+}
+
+} // namespace troupe

@@ -1,0 +1,33 @@
+// How GPU kernels walk over operands: sizes and steps along the axes of an output in its memory order, innermost first,
+// axes merged wherever every operand allows it.
+#pragma once
+
+#include "ops/call.hpp"
+
+namespace troupe {
+
+/// See the top of this file. `strides[k]` are operand k's steps in elements along `dims`; 0 where it is repeated.
+struct operand_walk {
+  shape dims;
+  std::vector<shape> strides;
+};
+
+/// Returns an operand's strides in elements along its logical axes, as its layout says.
+shape layout_strides(const operand& o);
+
+/// Returns the walk over `out` of operands that broadcast to it; throws `errc::invalid_input` where one does not fit.
+operand_walk walk_of(const operand& out, std::span<const operand> operands);
+
+/// Merges neighbouring axes and drops those of size 1; `walk.dims` is never empty afterwards.
+void merge_axes(operand_walk& walk);
+
+/// How kernels find an operand's elements: as the output's, one for all, or by strides.
+enum class walk_mode : uint32_t { like_output, single, strided };
+
+/// Returns the mode of operand `k`.
+walk_mode mode_of(const operand_walk& walk, size_t k);
+
+/// Longest walk that kernels take, after merging.
+inline constexpr size_t max_walk_rank = 8;
+
+} // namespace troupe

@@ -1,0 +1,25 @@
+// Arena offsets from lifetimes and sizes.
+//
+// Values are placed in the order in which they are made, each into the smallest free gap that holds it (best fit); a value
+// whose last use has passed frees its gap, which joins its neighbours. An in-place output takes over the bytes of an input
+// that dies at its node, if their shapes are equal. Two values that are live at the same position never overlap otherwise.
+// Time is O(n log n).
+#pragma once
+
+#include "base/round_up.hpp"
+#include "plan/bind/bound_plan.hpp"
+
+#include <algorithm>
+
+namespace troupe {
+
+/// Returns the bytes that a value of `bytes` bytes takes in an arena: whole steps of `arena_alignment`, at least one.
+constexpr int64_t arena_space(int64_t bytes) {
+  return round_up(std::max<int64_t>(bytes, 1), arena_alignment);
+}
+
+/// Lays out the arena of one device. `bytes` is by value, the size of each; `dims` are the concrete shapes. Throws
+/// `errc::out_of_memory` where the sum of sizes overflows.
+device_memory lay_out(const device_lifetimes& lifetimes, std::span<const shape> dims, std::span<const int64_t> bytes);
+
+} // namespace troupe

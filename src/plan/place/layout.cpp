@@ -1,0 +1,311 @@
+#include "plan/place/layout.hpp"
+
+#include "ops/registry.hpp"
+#include "plan/place/gpu_support.hpp"
+
+#include <algorithm>
+
+namespace troupe {
+namespace {
+
+/// Element types whose channels-last kernels a device has: GPUs quantise and dequantise in any layout. The CPU's float16 is the
+/// reference kernels', which know only plain rows.
+bool takes_type(const device_info& device, dtype type) {
+  return type == dtype::float32 ||
+         (device.gpu && (type == dtype::float16 || type == dtype::uint8 || type == dtype::int8));
+}
+
+bool has_channels(const device_info& device, const value& v) {
+  return takes_type(device, v.type) && v.dims && v.dims->size() >= 3 && v.dims->size() <= 5;
+}
+
+/// Whether both layouts put the elements in the same order.
+bool is_neutral(const value& v) {
+  if (!v.dims || v.dims->size() < 3)
+    return true;
+  return (*v.dims)[1].is(1) || volume(std::span(*v.dims).subspan(2)).is(1);
+}
+
+bool is_single(const value& v) {
+  return v.dims && volume(*v.dims).is(1);
+}
+
+bool is_channel_concat(const graph& g, const node& n) {
+  if (n.op_type != "Concat" || !n.domain.empty() || n.outputs[0] == no_value)
+    return false;
+  const auto rank = static_cast<int64_t>(g.values[n.outputs[0]].dims->size());
+  const int64_t axis = n.attrs.integer("axis", 1);
+  return (axis < 0 ? axis + rank : axis) == 1;
+}
+
+/// Whether operand `i` of a spatial operator is one that follows the layout: the data and a residual of the output's dims.
+bool is_data_operand(const graph& g, const node& n, size_t i) {
+  return i == 0 || (n.domain == "troupe" && i == 3 && *g.values[n.inputs[i]].dims == *g.values[n.outputs[0]].dims);
+}
+
+/// Whether a spatial node gains from channels-last operands on a device.
+bool is_spatial(const graph& g, const device_info& device, const node& n) {
+  if (n.def->layouts != layout_support::spatial || n.outputs.size() != 1 || n.outputs[0] == no_value)
+    return false;
+  return has_channels(device, g.values[n.inputs[0]]) && has_channels(device, g.values[n.outputs[0]]);
+}
+
+/// Whether the operator normalises by channel: channels-last operands cost it nothing, but are no gain either.
+bool is_channel_norm(const node& n) {
+  return n.domain.empty() && (n.op_type == "InstanceNormalization" || n.op_type == "GroupNormalization");
+}
+
+/// Whether the operator's kernels take plain operands of other dims beside an output of either layout.
+bool broadcasts(const node& n) {
+  constexpr std::string_view ops[] = {"Add", "Sub", "Mul", "Div", "Elementwise"};
+  return std::find(std::begin(ops), std::end(ops), n.op_type) != std::end(ops) || is_channel_norm(n);
+}
+
+/// Whether operand `v` of an elementwise node or concatenation has the output's layout; the others stay plain.
+///
+/// Dims that are written differently may still be equal once they are bound, and an operand that is no broadcast then should
+/// lie like the output. So whatever has the output's rank follows, unless it is certain to be repeated or is a constant.
+bool follows_output(const graph& g, const node& n, value_id v) {
+  const value &in = g.values[v], &out = g.values[n.outputs[0]];
+  if (n.op_type == "Concat" || in.dims == out.dims)
+    return true;
+  if (in.constant || in.known || !in.dims || in.dims->size() != out.dims->size())
+    return false;
+  for (size_t axis = 0; axis < in.dims->size(); ++axis)
+    if ((*in.dims)[axis].is(1) && !(*out.dims)[axis].is(1))
+      return false;
+  return true;
+}
+
+/// Whether a node computes the same on operands of any one layout: their dims are the output's, or they are one element, or
+/// the operator broadcasts them.
+bool is_agnostic(const graph& g, const device_info& device, const node& n) {
+  if (n.outputs.size() != 1 || n.outputs[0] == no_value || !has_channels(device, g.values[n.outputs[0]]))
+    return false;
+  const bool concat = is_channel_concat(g, n);
+  if (!concat && !is_channel_norm(n) && n.def->layouts != layout_support::agnostic)
+    return false;
+  return std::all_of(n.inputs.begin(), n.inputs.end(), [&](value_id v) {
+    if (v == no_value)
+      return true;
+    const value& in = g.values[v];
+    const bool constant = in.constant || in.known;
+    if (concat)
+      return !constant && has_channels(device, in);
+    if (in.dims == g.values[n.outputs[0]].dims)
+      return !constant && takes_type(device, in.type);
+    return is_single(in) || (broadcasts(n) && (takes_type(device, in.type) || !follows_output(g, n, v)));
+  });
+}
+
+class layout_pass {
+public:
+  layout_pass(graph& g, std::vector<device_index>& placement, std::span<const device_info> devices)
+      : g_(g), devices_(devices), edges_(adjacency_of(g)), nodes_(g.nodes), old_placement_(placement),
+        placement_(placement), chosen_(g.nodes.size(), false), last_(g.values.size() * devices.size(), no_value) {}
+
+  void run() {
+    {
+      gpu_support support(g_);
+      for (size_t n = 0; n < nodes_.size(); ++n)
+        chosen_[n] = devices_[old_placement_[n]].prefers_channels_last && wants_last(n) && can_run_last(n, support);
+    }
+    g_.nodes.clear();
+    placement_.clear();
+    for (size_t n = 0; n < nodes_.size(); ++n)
+      emit(n);
+  }
+
+private:
+  bool wants_last(size_t n) const {
+    const device_info& device = devices_[old_placement_[n]];
+    return is_spatial(g_, device, nodes_[n]) || (is_agnostic(g_, device, nodes_[n]) && follows(n));
+  }
+
+  /// Whether the device of a node has a kernel for its channels-last form. Other devices than GPUs have for all of them.
+  bool can_run_last(size_t n, gpu_support& support) const {
+    const std::optional<gpu_features>& gpu = devices_[old_placement_[n]].gpu;
+    if (!gpu)
+      return true;
+    gpu_call call = support.representative_call(static_cast<node_id>(n), *gpu);
+    for (size_t i = 0; i < call.inputs.size(); ++i)
+      if (would_read_last(n, i))
+        call.inputs[i].layout = layout::channels_last;
+    if (!is_neutral(g_.values[nodes_[n].outputs[0]]))
+      call.outputs[0].layout = layout::channels_last;
+    return has_launches(*nodes_[n].def, call);
+  }
+
+  /// Whether some input of node `n` comes channels-last from the same device.
+  bool follows(size_t n) const {
+    return std::any_of(nodes_[n].inputs.begin(), nodes_[n].inputs.end(), [&](value_id v) {
+      const node_id from = v == no_value ? -1 : edges_.producer[v];
+      return from >= 0 && chosen_[from] && old_placement_[from] == old_placement_[n] && !is_neutral(g_.values[v]);
+    });
+  }
+
+  /// Whether node `n` reads operand `i` channels-last.
+  bool reads_last(size_t n, size_t i) const { return chosen_[n] && would_read_last(n, i); }
+
+  /// The same, were the node chosen.
+  bool would_read_last(size_t n, size_t i) const {
+    const value_id v = nodes_[n].inputs[i];
+    if (v == no_value || is_neutral(g_.values[v]))
+      return false;
+    if (nodes_[n].def->layouts == layout_support::spatial)
+      return is_data_operand(g_, nodes_[n], i);
+    return follows_output(g_, nodes_[n], v);
+  }
+
+  /// Whether anyone needs the plain form of a value that `device` makes.
+  bool needs_plain(value_id v, device_index device) const {
+    const auto reads_plain = [&](node_id consumer) {
+      if (old_placement_[consumer] != device)
+        return true;
+      for (size_t i = 0; i < nodes_[consumer].inputs.size(); ++i)
+        if (nodes_[consumer].inputs[i] == v && !reads_last(consumer, i))
+          return true;
+      return false;
+    };
+    return edges_.is_output[v] || std::any_of(edges_.consumers[v].begin(), edges_.consumers[v].end(), reads_plain);
+  }
+
+  /// The channels-last form of old value `v` on `device`, no_value while there is none.
+  value_id& last_of(value_id v, device_index device) { return last_[v * devices_.size() + device]; }
+
+  value_id add_last_value(value_id like) {
+    value v = g_.values[like];
+    v.name += "/channels_last";
+    v.layout = layout::channels_last;
+    return g_.add_value(std::move(v));
+  }
+
+  void add(node n, device_index device) {
+    g_.add_node(std::move(n));
+    placement_.push_back(device);
+  }
+
+  void add_reorder(value_id from, value_id to, device_index device) {
+    const bool forward = g_.values[to].layout == layout::channels_last;
+    node n{.name = g_.values[to].name + "/reorder", .op_type = "Reorder", .domain = "troupe"};
+    n.attrs.set("to", std::string(forward ? "channels_last" : "plain"));
+    n.inputs = {from};
+    n.outputs = {to};
+    n.def = find_op("troupe", "Reorder", 1);
+    add(std::move(n), device);
+  }
+
+  void emit(size_t index) {
+    node call = nodes_[index];
+    const device_index device = old_placement_[index];
+    for (size_t i = 0; i < call.inputs.size(); ++i)
+      if (reads_last(index, i)) {
+        const value_id v = call.inputs[i];
+        if (last_of(v, device) == no_value) {
+          const value_id made = add_last_value(v);
+          last_of(v, device) = made;
+          add_reorder(v, made, device);
+        }
+        call.inputs[i] = last_of(v, device);
+      }
+    const bool last = chosen_[index] && !is_neutral(g_.values[call.outputs[0]]);
+    if (!last)
+      return add(std::move(call), device);
+    const value_id v = call.outputs[0];
+    if (needs_plain(v, device)) {
+      const value_id made = call.outputs[0] = add_last_value(v);
+      last_of(v, device) = made;
+      add(std::move(call), device);
+      add_reorder(made, v, device);
+    } else {
+      g_.values[v].layout = layout::channels_last;
+      last_of(v, device) = v;
+      add(std::move(call), device);
+    }
+  }
+
+  graph& g_;
+  std::span<const device_info> devices_;
+  const adjacency edges_;                         // of the graph as it was
+  const std::vector<node> nodes_;                 // likewise
+  const std::vector<device_index> old_placement_; // likewise
+  std::vector<device_index>& placement_;
+  std::vector<char> chosen_;   // by old node
+  std::vector<value_id> last_; // by old value and device
+};
+
+class layout_verifier {
+public:
+  layout_verifier(const graph& g, std::span<const device_index> placement, std::span<const device_info> devices)
+      : g_(g), placement_(placement), devices_(devices) {}
+
+  void run() const {
+    for (value_id v : g_.inputs)
+      require(!is_last(v), "a graph input", g_.values[v].name);
+    for (value_id v : g_.outputs)
+      require(!is_last(v), "a graph output", g_.values[v].name);
+    const adjacency edges = adjacency_of(g_);
+    for (size_t n = 0; n < g_.nodes.size(); ++n) {
+      check_node(n);
+      for (value_id v : g_.nodes[n].inputs)
+        if (v != no_value && is_last(v))
+          require(edges.producer[v] >= 0 && placement_[edges.producer[v]] == placement_[n], "a value of another device",
+                  g_.values[v].name);
+    }
+  }
+
+private:
+  bool is_last(value_id v) const { return v != no_value && g_.values[v].layout == layout::channels_last; }
+
+  static void require(bool condition, const char* what, const std::string& name) {
+    if (!condition)
+      fail(errc::internal, "layouts: {} ('{}') must not be channels-last here", what, name);
+  }
+
+  void check_node(size_t index) const {
+    const node& n = g_.nodes[index];
+    const auto any_last = [&](const std::vector<value_id>& ids) {
+      return std::any_of(ids.begin(), ids.end(), [&](value_id v) { return is_last(v); });
+    };
+    if (!any_last(n.inputs) && !any_last(n.outputs))
+      return;
+    require(devices_[placement_[index]].prefers_channels_last, "an operand of a device that does not want it", n.name);
+    if (n.domain == "troupe" && n.op_type == "Reorder") {
+      const bool forward = n.attrs.text("to", "") == "channels_last";
+      require(is_last(n.inputs[0]) != forward && is_last(n.outputs[0]) == forward, "a reorder's operand", n.name);
+      return;
+    }
+    const bool spatial = n.def->layouts == layout_support::spatial;
+    const device_info& device = devices_[placement_[index]];
+    require(spatial ? is_spatial(g_, device, n) : is_agnostic(g_, device, n), "an operand", n.name);
+    require(is_last(n.outputs[0]) || is_neutral(g_.values[n.outputs[0]]), "an input beside a plain output", n.name);
+    for (size_t i = 0; i < n.inputs.size(); ++i) {
+      if (n.inputs[i] == no_value)
+        continue;
+      const value& v = g_.values[n.inputs[i]];
+      const bool follows = spatial ? is_data_operand(g_, n, i) : follows_output(g_, n, n.inputs[i]);
+      require(is_last(n.inputs[i]) == follows || is_neutral(v), "an operand", n.name);
+    }
+  }
+
+  const graph& g_;
+  std::span<const device_index> placement_;
+  std::span<const device_info> devices_;
+};
+
+} // namespace
+
+void assign_layouts(graph& g, std::vector<device_index>& placement, std::span<const device_info> devices) {
+  const bool wanted =
+      std::any_of(devices.begin(), devices.end(), [](const auto& d) { return d.prefers_channels_last; });
+  const bool spatial = std::any_of(g.nodes.begin(), g.nodes.end(),
+                                   [](const node& n) { return n.def && n.def->layouts == layout_support::spatial; });
+  if (wanted && spatial)
+    layout_pass(g, placement, devices).run();
+}
+
+void verify_layouts(const graph& g, std::span<const device_index> placement, std::span<const device_info> devices) {
+  layout_verifier(g, placement, devices).run();
+}
+
+} // namespace troupe

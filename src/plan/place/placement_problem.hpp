@@ -1,0 +1,75 @@
+// What placement policies decide on: who can run what, how long it would take, how large values are.
+//
+// Everything is found when it is asked for and kept, so that `single` on one device asks almost nothing. Dims are those that
+// `plan_options::expected` implies. Not thread-safe.
+#pragma once
+
+#include "cost/cost_model.hpp"
+#include "plan/place/gpu_support.hpp"
+
+namespace troupe {
+
+inline constexpr device_index no_device = UINT32_MAX;
+
+class placement_problem {
+public:
+  /// Refers to all three, which must outlive it; `program` is sorted topologically. Throws `errc::invalid_argument` for a pin
+  /// that names no device or matches no node, `errc::unsupported` for one whose device cannot run its node.
+  placement_problem(const graph& program, std::span<const device_info> devices, const plan_options& options);
+
+  const graph& program() const { return program_; }
+  const adjacency& edges() const { return edges_; }
+  std::span<const device_info> devices() const { return devices_; }
+  size_t node_count() const { return program_.nodes.size(); }
+
+  /// Devices in the order in which they are given, fallback ones behind the `regular_count()` others.
+  const std::vector<device_index>& order() const { return order_; }
+  size_t regular_count() const { return regular_; }
+
+  /// Returns whether device `d` can run a node and no pin says otherwise.
+  bool allows(node_id n, device_index d);
+  /// Returns the device that a pin names, else `no_device`.
+  device_index pinned(node_id n) const { return pinned_.empty() ? no_device : pinned_[n]; }
+  /// Returns whether some regular device can run a node, so that fallback devices need not.
+  bool has_regular(node_id n);
+  /// Returns the position in `order()` of the first device that may run a node: from `start` on around the regular ones, then
+  /// the fallback ones. Throws `errc::unsupported`, naming node and devices, where there is none.
+  size_t find(node_id n, size_t start);
+
+  /// Returns a value's expected dims and bytes.
+  const shape& dims(value_id v) { return support_.representative_dims(v); }
+  int64_t bytes(value_id v);
+  const node_work& work(node_id n);
+  /// Returns the predicted seconds of a node on a device, a barrier included where the device needs them.
+  double seconds(node_id n, device_index d);
+  /// Returns the bytes that device `d` may fill: a budget, else all of its memory.
+  int64_t budget(device_index d) const;
+
+private:
+  void pin(std::span<const placement_pin> pins);
+
+  const graph& program_;
+  std::span<const device_info> devices_;
+  const plan_options& options_;
+  const adjacency edges_;
+  std::vector<device_index> order_;
+  size_t regular_ = 0;
+  /// Where control flow counts as placed while nodes around it look for places: its operands are wanted on the host.
+  device_index host_ = 0;
+  gpu_support support_;
+  std::vector<uint32_t> features_of_;          // by device: index into `can_run_`; GPUs with equal features share
+  std::vector<std::vector<int8_t>> can_run_;   // by features, by node: −1 unknown
+  std::vector<device_index> pinned_;           // by node; empty where there are no pins
+  std::vector<std::optional<node_work>> work_; // by node
+  bool measured_ = false;                      // whether some device has measured times
+};
+
+/// Returns the options without pins that hold for nodes of bodies only.
+plan_options options_without_bodies(const graph& program, plan_options options);
+/// Returns the options with those pins only that hold for some node of a body, or of the bodies in it.
+plan_options options_for_body(const graph& body, plan_options options);
+
+/// Returns whether `text` matches `pattern`: '*' stands for any text, '?' for any character.
+bool matches(std::string_view pattern, std::string_view text);
+
+} // namespace troupe

@@ -1,0 +1,54 @@
+// What a plan does and why, as plain data: what moves between devices, and the reason for which a node is where it is. The
+// printers (print.hpp) and the inspector turn it into text.
+#pragma once
+
+#include "plan/bind/bound_plan.hpp"
+
+namespace troupe {
+
+/// One value on its way. A value that goes from device to device passes through host memory in one block.
+struct transfer {
+  value_id value = no_value;
+  /// The chunk that makes it; nullopt where the caller gives it.
+  std::optional<chunk_id> from;
+  /// The chunk that needs it; nullopt where it goes to the caller, or the host looks at its shape.
+  std::optional<chunk_id> to;
+};
+
+/// Returns all transfers of a plan, in the order of the chunks: what a chunk takes, then what leaves it for the host.
+std::vector<transfer> transfers_of(const plan& p);
+
+/// Returns the bytes of a value, nullopt where `bound` is null or does not know its dims yet.
+std::optional<int64_t> bytes_in(const plan& p, const bound_plan* bound, value_id v);
+
+/// Returns a value's dims as text: numbers where `bound` knows them, else with symbols; "[?]" without a rank.
+std::string dims_text(const plan& p, const bound_plan* bound, value_id v);
+
+/// Where a value comes from and goes to.
+struct tensor_flow {
+  value_id value = no_value;
+  node_id maker = -1;           // -1: the caller gives it, it is a weight, or the host knows it
+  value_id storage = no_value;  // whose bytes hold it, see `plan::storage`
+  std::vector<value_id> views;  // other values in the same bytes
+  std::vector<node_id> readers; // in the order of their chunks
+  std::vector<transfer> moves;  // of the value itself
+};
+
+/// Follows the value called `name` through a plan. Throws `errc::invalid_argument`, with similar names, where the plan has none:
+/// fusing and folding make values vanish.
+tensor_flow flow_of(const plan& p, std::string_view name);
+
+/// Returns up to five of `names` that hold `part`, quoted, joined by commas; empty where there are none.
+std::string similar_names(std::span<const std::string> names, std::string_view part);
+
+/// Why a node is where it is.
+struct placement_reason {
+  std::string text;
+  /// Whether it is the policy's doing alone: what nobody has to be told node by node.
+  bool ordinary = false;
+};
+
+/// Returns every node's reason, by node.
+std::vector<placement_reason> placement_reasons(const plan& p);
+
+} // namespace troupe

@@ -1,0 +1,193 @@
+// Launch rules of products and convolutions on fabricated devices. What the kernels compute is tested on a device.
+#include "launch/launches.hpp"
+#include "launch/tiling.hpp"
+#include "ops/run_op.hpp"
+#include "support/catch.hpp"
+
+using namespace troupe;
+using namespace troupe::testing;
+
+namespace {
+
+gpu_features small_gpu() {
+  return {.max_group_size = 256, .shared_bytes = 32768, .float16 = true, .units = 8};
+}
+
+gpu_features large_gpu() {
+  return {.max_group_size = 1024,
+          .shared_bytes = 49152,
+          .max_groups = {1u << 31, 65535, 65535},
+          .max_binding_bytes = int64_t{1} << 32,
+          .float16 = true,
+          .cooperative_matrix = true,
+          .units = 132};
+}
+
+operand make(shape dims, dtype type = dtype::float32, layout l = layout::plain) {
+  return {.type = type, .dims = std::move(dims), .layout = l};
+}
+
+operand constant(shape dims, dtype type = dtype::float32) {
+  operand o = make(std::move(dims), type);
+  o.constant = std::make_shared<weight>();
+  return o;
+}
+
+/// Every launch covers its product: groups times tiles reach M and N, splits times their depth reach K.
+void check_cover(const launch& l) {
+  const auto at = [&](size_t i) { return int64_t{l.params.at(i)}; };
+  CHECK(int64_t{l.groups[0]} * l.constants.at(1) >= at(0));
+  CHECK(int64_t{l.groups[1]} * l.constants.at(2) >= at(1));
+  CHECK(at(3) * at(4) >= at(2));
+  CHECK(at(3) % l.constants.at(3) == 0);
+}
+
+} // namespace
+
+TEST_CASE("Division by multiplication is exact", "[ops]") {
+  for (const uint64_t d : {1, 2, 3, 5, 7, 9, 49, 100, 147, 1000, 65535, 65536, 1 << 30}) {
+    const auto [multiplier, shift] = divisor(static_cast<int64_t>(d));
+    for (const uint64_t n : {uint64_t{0}, uint64_t{1}, d - 1, d, d + 1, 3 * d - 1, 3 * d, (uint64_t{1} << 31) - 1})
+      if (n < uint64_t{1} << 31)
+        CHECK(((n * multiplier >> 32) + n) >> shift == n / d);
+  }
+}
+
+TEST_CASE("Tiles shrink and depth is split where a device would stay empty", "[ops]") {
+  const gpu_features gpu = large_gpu();
+  for (const auto family : {tile_family::tiled, tile_family::cooperative}) {
+    const auto large = choose_tiling({4096, 4096, 4096}, family, true, gpu);
+    REQUIRE(large);
+    CHECK(large->m == 128);
+    CHECK(large->n == 128);
+    CHECK(large->splits == 1);
+    const auto deep = choose_tiling({49, 512, 4608}, family, true, gpu);
+    REQUIRE(deep);
+    CHECK(deep->splits > 1);
+    CHECK(int64_t{deep->splits} * deep->split_depth >= 4608);
+    CHECK(int64_t{deep->splits - 1} * deep->split_depth < 4608);
+    CHECK(choose_tiling({49, 512, 4608}, family, false, gpu)->splits == 1);
+  }
+  gpu_features tiny = gpu;
+  tiny.max_group_size = 32;
+  CHECK_FALSE(choose_tiling({64, 64, 64}, tile_family::tiled, true, tiny));
+}
+
+TEST_CASE("A product's launches cover it, and its constants are packed", "[ops]") {
+  const attributes none;
+  for (const gpu_features& gpu : {small_gpu(), large_gpu()})
+    for (const auto& [m, n, k] : {std::array<int64_t, 3>{5, 7, 11}, {128, 768, 3072}, {1000, 1000, 1000}}) {
+      const gpu_call call{none, {make({m, k}), constant({k, n})}, {make({m, n})}, gpu};
+      const launch_lists lists = matmul_launches(call);
+      REQUIRE_FALSE(lists.empty());
+      for (const launch_list& list : lists) {
+        REQUIRE(list.packed.size() == 1);
+        CHECK(list.leaves_out(1));
+        CHECK(list.packed[0].padded.back() % 8 == 0);
+        if (list.name == "matmul")
+          check_cover(list.launches.at(0));
+      }
+    }
+}
+
+TEST_CASE("float16 products need a device with float16", "[ops]") {
+  gpu_features gpu = small_gpu();
+  gpu.float16 = false;
+  const attributes none;
+  const auto f16 = dtype::float16;
+  CHECK(matmul_launches({none, {make({4, 4}, f16), make({4, 4}, f16)}, {make({4, 4}, f16)}, gpu}).empty());
+  const auto f64 = dtype::float64;
+  CHECK(matmul_launches({none, {make({4, 4}, f64), make({4, 4}, f64)}, {make({4, 4}, f64)}, gpu}).empty());
+}
+
+TEST_CASE("Weights beyond a binding's limit are multiplied in column ranges", "[ops]") {
+  gpu_features gpu = small_gpu();
+  const attributes none;
+  const int64_t k = 768, n = 50257;
+  const gpu_call call{none, {make({16, k}), constant({k, n})}, {make({16, n})}, gpu};
+  const launch_lists lists = matmul_launches(call);
+  REQUIRE_FALSE(lists.empty());
+  for (const launch_list& list : lists) {
+    int64_t columns = 0, bytes = 0;
+    for (const launch& l : list.launches) {
+      CHECK(l.bindings[1].bytes <= gpu.max_binding_bytes);
+      CHECK(l.bindings[1].offset % gpu.binding_alignment == 0);
+      CHECK(l.bindings[1].offset == bytes);
+      bytes += l.bindings[1].bytes;
+      columns += l.params.at(1);
+    }
+    CHECK(list.launches.size() == 2);
+    CHECK(columns == n);
+    CHECK(bytes == n * k * 4);
+  }
+}
+
+TEST_CASE("A pointwise channels-last convolution is a plain product", "[ops]") {
+  const attributes none;
+  const gpu_features gpu = large_gpu();
+  const auto last = layout::channels_last;
+  const auto x = make({1, 64, 56, 56}, dtype::float32, last), y = make({1, 256, 56, 56}, dtype::float32, last);
+  const launch_lists lists = conv_launches({none, {x, constant({256, 64, 1, 1})}, {y}, gpu});
+  REQUIRE_FALSE(lists.empty());
+  CHECK(lists[0].launches[0].shader == "matmul.f32");
+  CHECK(lists[0].packed.empty());
+}
+
+TEST_CASE("Convolution packs constant weights by taps, and reads others as they lie", "[ops]") {
+  const attributes attrs = attrs_of({{"pads", int_list{1, 1, 1, 1}}});
+  const gpu_features gpu = large_gpu();
+  const auto last = layout::channels_last;
+  const auto x = make({1, 64, 7, 7}, dtype::float32, last), y = make({1, 32, 7, 7}, dtype::float32, last);
+  const launch_list packed = conv_launches({attrs, {x, constant({32, 64, 3, 3})}, {y}, gpu}).at(0);
+  REQUIRE(packed.packed.size() == 1);
+  CHECK(packed.packed[0].dims == shape{32, 64, 9});
+  CHECK(packed.packed[0].order == std::vector<uint32_t>{0, 2, 1});
+  CHECK(packed.launches.at(0).constants.at(6) == 0); // vectors along the channels
+  check_cover(packed.launches[0]);
+  const launch_list plain = conv_launches({attrs, {x, make({32, 64, 3, 3})}, {y}, gpu}).at(0);
+  CHECK(plain.packed.empty());
+  CHECK(plain.launches.at(0).constants.at(10) == 0); // ONNX's order of weights
+}
+
+TEST_CASE("Few rows are multiplied by the kernel that reads weights once", "[ops]") {
+  const attributes none;
+  const gpu_features gpu = large_gpu();
+  const auto f16 = dtype::float16;
+  const gpu_call call{none, {make({1, 768}, f16), constant({768, 3072}, f16)}, {make({1, 3072}, f16)}, gpu};
+  const launch_lists lists = matmul_launches(call);
+  REQUIRE(lists.size() == 3);
+  CHECK(lists[0].name == "gemv");
+  CHECK(lists[1].name == "matmul_cooperative");
+  CHECK(lists[2].name == "matmul");
+  const launch& l = lists[0].launches.at(0);
+  CHECK(int64_t{l.groups[0]} * l.constants[0] / l.constants[1] * l.constants[2] >= 3072);
+}
+
+TEST_CASE("Cooperative kernels need their device and float16", "[ops]") {
+  const attributes none;
+  gpu_features gpu = large_gpu();
+  const auto names = [&](dtype type) {
+    std::vector<std::string> found;
+    for (const launch_list& list :
+         matmul_launches({none, {make({64, 64}, type), make({64, 64}, type)}, {make({64, 64}, type)}, gpu}))
+      found.push_back(list.name);
+    return found;
+  };
+  CHECK(names(dtype::float16) == std::vector<std::string>{"matmul_cooperative", "matmul"});
+  CHECK(names(dtype::float32) == std::vector<std::string>{"matmul"});
+  gpu.cooperative_matrix = false;
+  CHECK(names(dtype::float16) == std::vector<std::string>{"matmul"});
+}
+
+TEST_CASE("Depthwise convolution packs its weights by taps", "[ops]") {
+  const attributes attrs = attrs_of({{"pads", int_list{1, 1, 1, 1}}, {"group", int64_t{32}}});
+  const gpu_features gpu = large_gpu();
+  const auto last = layout::channels_last;
+  const auto x = make({1, 32, 9, 9}, dtype::float32, last);
+  const launch_lists lists = conv_launches({attrs, {x, constant({32, 1, 3, 3})}, {x}, gpu});
+  REQUIRE(lists.size() == 2);
+  CHECK(lists[0].name == "depthwise");
+  REQUIRE(lists[0].packed.size() == 1);
+  CHECK(lists[0].packed[0].order == std::vector<uint32_t>{1, 0});
+  CHECK(lists[1].name == "conv");
+}

@@ -1,0 +1,154 @@
+#include "plan/bind/layout_buckets.hpp"
+
+#include "graphs.hpp"
+#include "support/catch.hpp"
+
+using namespace troupe;
+using namespace troupe::testing;
+
+namespace {
+
+std::shared_ptr<const plan> plan_of(graph_builder& b, value_id out) {
+  return make_plan(b.done({out}), gpus(1), {});
+}
+
+/// Tokens of a decoder step: the cache grows by the new tokens, and a mask covers both.
+std::shared_ptr<const plan> decoder() {
+  graph_builder b;
+  const dim seq = dim::symbol("seq"), past = dim::symbol("past"), total = dim::symbol("total");
+  const value_id cache = b.input({past, 8}), fresh = b.input({seq, 8}), mask = b.input({total});
+  const value_id all = b.node(plain_op, {cache, fresh}, {past + seq, 8});
+  return plan_of(b, b.node(plain_op, {all, mask}, {broadcast(past + seq, total), 8}));
+}
+
+int64_t capacity_of(const bound_plan& b, const std::string& name) {
+  for (const symbol_capacity& s : b.layout->symbols)
+    if (s.name == name)
+      return s.capacity;
+  return -1;
+}
+
+} // namespace
+
+TEST_CASE("capacities waste at most a quarter", "[plan][D1]") {
+  CHECK(bucket_capacity(0) == 16);
+  CHECK(bucket_capacity(16) == 16);
+  CHECK(bucket_capacity(17) == 20);
+  CHECK(bucket_capacity(32) == 32);
+  CHECK(bucket_capacity(33) == 40);
+  CHECK(bucket_capacity(INT64_MAX) == INT64_MAX);
+  for (int64_t value = 16; value < 5000; ++value) {
+    REQUIRE(bucket_capacity(value) >= value);
+    REQUIRE(bucket_capacity(value) * 4 <= value * 5);
+    REQUIRE(bucket_capacity(bucket_capacity(value)) == bucket_capacity(value));
+  }
+}
+
+TEST_CASE("a symbol with one value is exact, one that varies has room", "[plan][D1][A10]") {
+  graph_builder b;
+  const dim n = dim::symbol("n"), batch = dim::symbol("batch");
+  const value_id in = b.input({batch, n, 512});
+  const auto p = plan_of(b, b.node(plain_op, {in}, {batch, n, 512}));
+  layout_buckets layouts(8);
+  const auto first = layouts.bind(p, 0, {{"batch", 3}, {"n", 40}});
+  CHECK(first->layout->bytes[in] == 3 * 40 * 2048);
+  const auto second = layouts.bind(p, 0, {{"batch", 3}, {"n", 41}});
+  CHECK(second->layout->bytes[in] == 3 * 48 * 2048);
+  CHECK(second->dims[in] == shape{3, 41, 512});
+  CHECK(second->layout->varies[in]);
+  const auto third = layouts.bind(p, 0, {{"batch", 3}, {"n", 48}});
+  CHECK(third->layout == second->layout);
+  CHECK(third->id != second->id);
+  CHECK(layouts.bind(p, 0, {{"batch", 3}, {"n", 49}})->layout->bytes[in] == 3 * 56 * 2048);
+  CHECK(layouts.bind(p, 0, {{"batch", 3}, {"n", 24}})->layout == second->layout);
+  CHECK(layouts.bind(p, 0, {{"batch", 3}, {"n", 23}})->layout != second->layout); // too little of it would be used
+  CHECK(layouts.bind(p, 0, {{"batch", 2}, {"n", 48}})->layout != second->layout);
+  CHECK(layouts.stats().hits == 2);
+  CHECK(layouts.stats().misses == 5);
+}
+
+TEST_CASE("symbols that the model ties together grow together", "[plan][D1][D3]") {
+  const auto p = decoder();
+  layout_buckets layouts(8);
+  layouts.bind(p, 0, {{"seq", 20}, {"past", 0}, {"total", 20}});
+  layouts.bind(p, 0, {{"seq", 1}, {"past", 20}, {"total", 21}});
+  const auto step = layouts.bind(p, 0, {{"seq", 1}, {"past", 21}, {"total", 22}});
+  CHECK(capacity_of(*step, "seq") == 1);
+  CHECK(capacity_of(*step, "past") == 23);
+  CHECK(capacity_of(*step, "total") == 24);
+  CHECK(layouts.bind(p, 0, {{"seq", 1}, {"past", 22}, {"total", 23}})->layout == step->layout);
+  CHECK(layouts.bind(p, 0, {{"seq", 1}, {"past", 23}, {"total", 24}})->layout == step->layout);
+  const auto next = layouts.bind(p, 0, {{"seq", 1}, {"past", 24}, {"total", 25}});
+  CHECK(capacity_of(*next, "total") == 28);
+  // What does not fit the model is the caller's mistake, bucket or not.
+  CHECK_THROWS_AS(layouts.bind(p, 0, {{"seq", 1}, {"past", 22}, {"total", 24}}), error);
+  CHECK_THROWS_WITH(layouts.bind(p, 0, {{"seq", 1}}), Catch::Contains("not bound"));
+}
+
+TEST_CASE("a value that shrinks while a symbol grows stays inside its room", "[plan][D1]") {
+  graph_builder b;
+  const dim n = dim::symbol("n");
+  const value_id in = b.input({n});
+  const value_id rest = b.node(plain_op, {in}, {dim(1000) - n});
+  const auto p = plan_of(b, b.node(plain_op, {rest}, {1}));
+  layout_buckets layouts(8);
+  layouts.bind(p, 0, {{"n", 100}});
+  for (int64_t value : {101, 102, 103, 90}) {
+    const auto bound = layouts.bind(p, 0, {{"n", value}});
+    CHECK(bound->dims[rest] == shape{1000 - value});
+    CHECK_NOTHROW(verify(*bound));
+  }
+}
+
+TEST_CASE("a bucket that costs too much memory, or does not fit, is exact", "[plan][D1][B2]") {
+  graph_builder b;
+  const dim n = dim::symbol("n");
+  const value_id in = b.input({n, 1 << 22}); // 16 MiB for each
+  const value_id out = b.node(plain_op, {in}, {1});
+  auto devices = gpus(1);
+  const auto p = make_plan(b.done({out}), devices, {});
+  layout_buckets layouts(8);
+  layouts.bind(p, 0, {{"n", 1}});
+  CHECK(capacity_of(*layouts.bind(p, 0, {{"n", 2}}), "n") == 2); // 16 would cost seven times as much again
+  CHECK(capacity_of(*layouts.bind(p, 0, {{"n", 17}}), "n") == 20);
+  devices[0].memory_bytes = int64_t{19} << 24;
+  const auto small = make_plan(p->program, devices, {});
+  layouts.bind(small, 0, {{"n", 1}});
+  CHECK(capacity_of(*layouts.bind(small, 0, {{"n", 17}}), "n") == 17);
+  CHECK_THROWS_WITH(layouts.bind(small, 0, {{"n", 20}}), Catch::Contains("bytes allowed"));
+}
+
+TEST_CASE("values share bytes in place only where their dims are always equal", "[plan][D1][D5]") {
+  graph_builder b;
+  const dim n = dim::symbol("n"), m = dim::symbol("m");
+  const value_id in = b.input({n}), other = b.input({m});
+  const value_id a = b.node(plain_op, {in}, {n, 8});
+  const value_id same = b.node(in_place_op, {a}, {n, 8});
+  const value_id wider = b.node(in_place_op, {same, other}, {m, 8});
+  const auto p = plan_of(b, b.node(plain_op, {wider}, {1}));
+  layout_buckets layouts(8);
+  const auto exact = layouts.bind(p, 0, {{"n", 16}, {"m", 16}});
+  const auto& fixed = exact->layout->memory[0].offset;
+  CHECK(fixed[a] == fixed[same]);
+  CHECK(fixed[same] == fixed[wider]);
+  const auto bucket = layouts.bind(p, 0, {{"n", 14}, {"m", 15}}); // both have the capacity 16
+  const auto& shared = bucket->layout->memory[0].offset;
+  REQUIRE(capacity_of(*bucket, "n") == 16);
+  CHECK(shared[a] == shared[same]);
+  CHECK(shared[same] != shared[wider]);
+  CHECK_NOTHROW(verify(*bucket));
+}
+
+TEST_CASE("layouts that were not used for long are forgotten", "[plan][A10]") {
+  graph_builder b;
+  const value_id in = b.input({dim::symbol("n")});
+  const auto p = plan_of(b, b.node(plain_op, {in}, {1}));
+  layout_buckets layouts(2);
+  const auto kept = layouts.bind(p, 0, {{"n", 10}});
+  const uint64_t id = layouts.bind(p, 0, {{"n", 100}})->layout->id;
+  CHECK(layouts.bind(p, 0, {{"n", 10}})->layout == kept->layout);
+  layouts.bind(p, 0, {{"n", 1000}});
+  CHECK(layouts.stats().evictions == 1);
+  CHECK(layouts.bind(p, 0, {{"n", 10}})->layout == kept->layout);
+  CHECK(layouts.bind(p, 0, {{"n", 100}})->layout->id != id);
+}

@@ -1,0 +1,239 @@
+#include "ops/registry.hpp"
+#include "plan/place/layout.hpp"
+#include "support/catch.hpp"
+#include "support/made_up_op.hpp"
+
+#include <algorithm>
+#include <random>
+
+using namespace troupe;
+
+namespace {
+
+/// Builds graphs of convolutions and their neighbours.
+struct conv_net {
+  graph g;
+
+  value_id input(symbolic_shape dims, dtype type = dtype::float32) {
+    g.inputs.push_back(
+        g.add_value({.name = "x" + std::to_string(g.values.size()), .type = type, .dims = std::move(dims)}));
+    return g.inputs.back();
+  }
+  value_id apply(const std::string& op, std::vector<value_id> inputs, attributes attrs = {}) {
+    node n{.name = op + std::to_string(g.nodes.size()), .op_type = op, .attrs = std::move(attrs)};
+    n.inputs = std::move(inputs);
+    n.outputs = {g.add_value({.name = "v" + std::to_string(g.values.size())})};
+    n.def = find_op("", op, 17);
+    infer_node(g, n);
+    const value_id out = n.outputs[0];
+    g.add_node(std::move(n));
+    return out;
+  }
+  value_id conv(value_id x, int64_t channels_in, int64_t channels_out, int64_t kernel = 3) {
+    const value_id w = g.add_constant("w" + std::to_string(g.values.size()),
+                                      tensor(g.values[x].type, {channels_out, channels_in, kernel, kernel}));
+    attributes a;
+    a.set("pads", std::vector<int64_t>(4, kernel / 2));
+    return apply("Conv", {x, w}, a);
+  }
+  size_t count(const std::string& op) const {
+    return static_cast<size_t>(
+        std::count_if(g.nodes.begin(), g.nodes.end(), [&](const node& n) { return n.op_type == op; }));
+  }
+};
+
+std::vector<device_info> cpus(size_t count) {
+  std::vector<device_info> devices(count);
+  for (device_info& d : devices)
+    d.prefers_channels_last = true;
+  return devices;
+}
+
+/// A GPU that prefers channels-last operands.
+device_info channels_last_gpu() {
+  device_info d{.name = "vulkan:0", .host_memory = false, .prefers_channels_last = true};
+  d.gpu.emplace();
+  return d;
+}
+
+/// Has the nodes of `op` use a copy of their row with this launch rule.
+void use_rule(conv_net& n, const std::string& op, launch_rule rule) {
+  CHECK(n.count(op) > 0);
+  const op_def& row = gpu_op(*find_op("", op, 17), rule);
+  for (node& call : n.g.nodes)
+    if (call.op_type == row.name)
+      call.def = &row;
+}
+
+launch_lists any_layout(const gpu_call&) {
+  return launch_lists(1);
+}
+
+launch_lists only_plain(const gpu_call& call) {
+  return launch_lists(call.inputs[0].layout == layout::plain && call.outputs[0].layout == layout::plain);
+}
+
+} // namespace
+
+TEST_CASE("GPUs have channels-last float16, host-memory devices float32 only", "[plan]") {
+  for (const bool gpu : {false, true}) {
+    conv_net n;
+    n.g.outputs = {n.conv(n.input({1, 3, 8, 8}, dtype::float16), 3, 4)};
+    use_rule(n, "Conv", any_layout);
+    const std::vector<device_info> devices = gpu ? std::vector{channels_last_gpu()} : cpus(1);
+    std::vector<device_index> placement(n.g.nodes.size(), 0);
+    assign_layouts(n.g, placement, devices);
+    CHECK(n.count("Reorder") == (gpu ? 2 : 0));
+    CHECK_NOTHROW(verify_layouts(n.g, placement, devices));
+  }
+}
+
+TEST_CASE("a GPU's node stays plain where its kernels take nothing else", "[plan]") {
+  conv_net n;
+  n.g.outputs = {n.apply("Relu", {n.conv(n.conv(n.input({1, 3, 8, 8}), 3, 4), 4, 4)})};
+  use_rule(n, "Conv", any_layout);
+  use_rule(n, "Relu", only_plain);
+  const std::vector<device_info> devices{channels_last_gpu()};
+  std::vector<device_index> placement(n.g.nodes.size(), 0);
+  assign_layouts(n.g, placement, devices);
+  verify_layouts(n.g, placement, devices);
+  CHECK(n.count("Reorder") == 2);
+  CHECK(n.g.nodes.back().op_type == "Relu");
+  CHECK(n.g.values[n.g.nodes.back().inputs[0]].layout == layout::plain);
+}
+
+TEST_CASE("pooling with indices stays plain", "[plan]") {
+  conv_net n;
+  const value_id x = n.conv(n.input({1, 3, 8, 8}), 3, 4);
+  attributes a;
+  a.set("kernel_shape", std::vector<int64_t>{2, 2});
+  node pool{.name = "pool", .op_type = "MaxPool", .attrs = a};
+  pool.inputs = {x};
+  pool.outputs = {n.g.add_value({.name = "y"}), n.g.add_value({.name = "indices"})};
+  pool.def = find_op("", "MaxPool", 17);
+  infer_node(n.g, pool);
+  n.g.outputs = pool.outputs;
+  n.g.add_node(pool);
+  std::vector<device_index> placement(n.g.nodes.size(), 0);
+  assign_layouts(n.g, placement, cpus(1));
+  verify_layouts(n.g, placement, cpus(1));
+  for (value_id v : n.g.nodes.back().outputs)
+    CHECK(n.g.values[v].layout == layout::plain);
+  CHECK(n.g.values[n.g.nodes.back().inputs[0]].layout == layout::plain);
+}
+
+TEST_CASE("a convolutional network is channels-last inside, plain at its ends", "[plan]") {
+  conv_net n;
+  const value_id x = n.input({dim::symbol("batch"), 3, 8, 8});
+  value_id v = n.apply("Relu", {n.conv(x, 3, 4)});
+  v = n.apply("Relu", {n.conv(v, 4, 6)});
+  v = n.apply("GlobalAveragePool", {v});
+  n.g.outputs = {v};
+  std::vector<device_index> placement(n.g.nodes.size(), 0);
+  assign_layouts(n.g, placement, cpus(1));
+  verify_layouts(n.g, placement, cpus(1));
+  validate(n.g);
+  // One at the beginning; the pooled value lies the same way in both layouts.
+  CHECK(n.count("Reorder") == 1);
+  CHECK(n.g.nodes[0].op_type == "Reorder");
+  CHECK(n.g.values[n.g.nodes[1].outputs[0]].layout == layout::channels_last);
+  CHECK(n.g.values[v].layout == layout::plain);
+  CHECK(placement.size() == n.g.nodes.size());
+}
+
+TEST_CASE("a model output that is needed in both layouts is made in one and reordered", "[plan]") {
+  conv_net n;
+  const value_id x = n.input({1, 3, 8, 8});
+  const value_id a = n.conv(x, 3, 4), b = n.conv(a, 4, 4);
+  n.g.outputs = {a, b};
+  std::vector<device_index> placement(n.g.nodes.size(), 0);
+  assign_layouts(n.g, placement, cpus(1));
+  verify_layouts(n.g, placement, cpus(1));
+  validate(n.g);
+  CHECK(n.g.outputs == std::vector<value_id>{a, b});
+  CHECK(n.count("Reorder") == 3);
+}
+
+TEST_CASE("devices that do not want channels-last values get none", "[plan]") {
+  conv_net n;
+  const value_id v = n.conv(n.input({1, 3, 8, 8}), 3, 4);
+  n.g.outputs = {v};
+  std::vector<device_index> placement(n.g.nodes.size(), 0);
+  assign_layouts(n.g, placement, std::vector<device_info>(1));
+  CHECK(n.count("Reorder") == 0);
+  CHECK(n.g.values[v].layout == layout::plain);
+}
+
+TEST_CASE("random networks on random placements have consistent layouts", "[plan][slow]") {
+  std::minstd_rand random(7);
+  const auto pick = [&](size_t n) { return random() % n; };
+  for (int round = 0; round < 300; ++round) {
+    conv_net n;
+    std::vector<value_id> values{n.input({dim::symbol("n"), 3, 8, 8}), n.input({2, 3, 8, 8})};
+    for (size_t i = 0; i < 3 + pick(12); ++i) {
+      const value_id a = values[pick(values.size())], b = values[pick(values.size())];
+      const symbolic_shape dims = *n.g.values[a].dims;
+      switch (pick(5)) {
+        case 0:
+          values.push_back(
+              n.conv(a, dims[1].constant(), 1 + static_cast<int64_t>(pick(4)), 1 + 2 * static_cast<int64_t>(pick(2))));
+          break;
+        case 1: values.push_back(n.apply("Relu", {a})); break;
+        case 2: values.push_back(n.apply("Softmax", {a})); break;
+        case 3: values.push_back(n.apply("GlobalMaxPool", {a})); break;
+        default: values.push_back(n.apply("Sigmoid", {b})); break;
+      }
+    }
+    for (size_t i = 0; i < 1 + pick(3); ++i)
+      n.g.outputs.push_back(values[2 + pick(values.size() - 2)]);
+    std::vector<device_info> devices = cpus(2);
+    devices.push_back({});
+    std::vector<device_index> placement;
+    for (size_t i = 0; i < n.g.nodes.size(); ++i)
+      placement.push_back(static_cast<device_index>(pick(3)));
+    const size_t before = n.g.nodes.size();
+    assign_layouts(n.g, placement, devices);
+    REQUIRE(placement.size() == n.g.nodes.size());
+    REQUIRE(n.g.nodes.size() == before + n.count("Reorder"));
+    validate(n.g);
+    verify_layouts(n.g, placement, devices);
+  }
+}
+
+TEST_CASE("the layout verifier sees a channels-last value before a plain reader", "[plan]") {
+  conv_net n;
+  const value_id a = n.conv(n.conv(n.input({1, 3, 8, 8}), 3, 4), 4, 4);
+  n.g.outputs = {n.apply("Softmax", {a})};
+  std::vector<device_index> placement(n.g.nodes.size(), 0);
+  assign_layouts(n.g, placement, cpus(1));
+  CHECK_NOTHROW(verify_layouts(n.g, placement, cpus(1)));
+  node& softmax = n.g.nodes.back();
+  const node& reorder = n.g.nodes[n.g.nodes.size() - 2];
+  REQUIRE(reorder.op_type == "Reorder");
+  softmax.inputs[0] = reorder.inputs[0];
+  CHECK_THROWS_AS(verify_layouts(n.g, placement, cpus(1)), error);
+}
+
+TEST_CASE("an operand whose dims may turn out equal lies like the output", "[plan][D3]") {
+  const dim h = dim::symbol("h"), w = dim::symbol("w"), other_h = dim::symbol("other_h");
+  conv_net n;
+  const value_id x = n.conv(n.input({1, 3, h, w}), 3, 4);
+  const value_id sum = n.apply("Add", {x, n.input({1, 4, other_h, w})});
+  const value_id column = n.g.add_constant("column", tensor(dtype::float32, {15, 1}));
+  const value_id repeated = n.apply("Mul", {sum, n.input({1, 4, 1, w})});
+  n.g.outputs = {n.conv(n.apply("Mul", {repeated, column}), 4, 4)};
+  std::vector<device_index> placement(n.g.nodes.size(), 0);
+  assign_layouts(n.g, placement, cpus(1));
+  verify_layouts(n.g, placement, cpus(1));
+  const auto layouts_of = [&](const std::string& op, size_t which) {
+    std::vector<layout> found;
+    for (const node& call : n.g.nodes)
+      if (call.op_type == op && which-- == 0)
+        for (value_id v : call.inputs)
+          found.push_back(n.g.values[v].layout);
+    return found;
+  };
+  CHECK(layouts_of("Add", 0) == std::vector{layout::channels_last, layout::channels_last});
+  CHECK(layouts_of("Mul", 0) == std::vector{layout::channels_last, layout::plain}); // repeated for certain
+  CHECK(layouts_of("Mul", 1) == std::vector{layout::channels_last, layout::plain}); // a constant
+}

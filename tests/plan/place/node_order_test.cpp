@@ -1,0 +1,63 @@
+#include "plan/graphs.hpp"
+#include "plan/place/node_order.hpp"
+#include "support/catch.hpp"
+
+#include <algorithm>
+
+using namespace troupe;
+using namespace troupe::testing;
+
+namespace {
+
+/// Orders a graph whose nodes are placed as given; returns the names in their new order.
+std::vector<std::string> ordered(graph_builder& b, std::vector<device_index> placement) {
+  std::vector<device_info> devices = cpus(1 + *std::max_element(placement.begin(), placement.end()));
+  for (device_info& d : devices)
+    d.profile.memory_bytes_per_s = 1e18; // nodes differ by nothing but what they wait for
+  order_nodes(b.g, placement, devices, {});
+  std::vector<std::string> names;
+  for (const node& n : b.g.nodes)
+    names.push_back(n.name);
+  return names;
+}
+
+} // namespace
+
+TEST_CASE("what another device waits for goes first", "[plan][A14]") {
+  graph_builder b;
+  const value_id in = b.input({64});
+  value_id own = in;
+  for (int i = 0; i < 3; ++i)
+    own = b.node(plain_op, {own}, {64});                // n0 n1 n2 on device 0
+  const value_id shared = b.node(plain_op, {in}, {64}); // n3 on device 0
+  value_id other = shared;
+  for (int i = 0; i < 3; ++i)
+    other = b.node(plain_op, {other}, {64});            // n4 n5 n6 on device 1
+  b.g.outputs = {b.node(plain_op, {own, other}, {64})}; // n7 on device 0
+  const auto names = ordered(b, {0, 0, 0, 0, 1, 1, 1, 0});
+  CHECK(names.front() == "n3");
+  CHECK(names.back() == "n7");
+}
+
+TEST_CASE("of equally urgent nodes the one that frees memory goes first", "[plan][A14]") {
+  graph_builder b;
+  const value_id in = b.input({64});
+  const value_id grows = b.node(plain_op, {in}, {64});             // n0
+  const value_id shrinks = b.node(plain_op, {in}, {64});           // n1
+  const value_id more = b.node(plain_op, {grows}, {4096});         // n2: holds more than it frees
+  const value_id less = b.node(plain_op, {shrinks}, {1});          // n3
+  const value_id elsewhere = b.node(plain_op, {in}, {64});         // n4 on device 1
+  b.g.outputs = {b.node(plain_op, {more, less, elsewhere}, {64})}; // n5
+  const auto names = ordered(b, {0, 0, 0, 0, 1, 0});
+  const auto at = [&](const char* name) { return std::find(names.begin(), names.end(), name); };
+  CHECK(at("n3") < at("n2"));
+}
+
+TEST_CASE("a graph on one device keeps its order", "[plan]") {
+  graph_builder b;
+  const value_id in = b.input({64});
+  const value_id first = b.node(plain_op, {in}, {64});
+  const value_id second = b.node(plain_op, {b.node(plain_op, {in}, {64})}, {64});
+  b.g.outputs = {first, second};
+  CHECK(ordered(b, {0, 0, 0}) == std::vector<std::string>{"n0", "n1", "n2"});
+}
