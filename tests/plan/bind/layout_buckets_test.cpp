@@ -1,6 +1,6 @@
 #include "plan/bind/layout_buckets.hpp"
 
-#include "graphs.hpp"
+#include "plan/graphs.hpp"
 #include "support/catch.hpp"
 
 using namespace troupe;

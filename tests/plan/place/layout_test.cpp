@@ -59,7 +59,7 @@ device_info channels_last_gpu() {
 /// Has the nodes of `op` use a copy of their row with this launch rule.
 void use_rule(conv_net& n, const std::string& op, launch_rule rule) {
   CHECK(n.count(op) > 0);
-  const op_def& row = gpu_op(*find_op("", op, 17), rule);
+  const op_def& row = testing::gpu_op(*find_op("", op, 17), rule);
   for (node& call : n.g.nodes)
     if (call.op_type == row.name)
       call.def = &row;
