@@ -217,8 +217,7 @@ void clip_1(kernel_context& c) {
 
 constexpr op_def activation_row(std::string_view name, int64_t since, void (*reference)(kernel_context&),
                                 dtype_set element_types = types::floats) {
-  return {.domain = "",
-          .name = name,
+  return {.name = name,
           .since = since,
           .types = element_types,
           .alias = aliasing::in_place,

@@ -57,15 +57,13 @@ op_cost arg_cost(const attributes&, const call_shapes& call) {
 }
 
 constexpr auto arg_reduce_rows = std::to_array<op_def>({
-    {.domain = "",
-     .name = "ArgMax",
+    {.name = "ArgMax",
      .since = 1,
      .types = types::numeric,
      .infer = infer_arg,
      .reference = arg_reduce<true>,
      .cost = arg_cost},
-    {.domain = "",
-     .name = "ArgMin",
+    {.name = "ArgMin",
      .since = 1,
      .types = types::numeric,
      .infer = infer_arg,

@@ -268,8 +268,7 @@ op_cost attention_cost(const attributes&, const call_shapes& call) {
 }
 
 constexpr auto attention_rows = std::to_array<op_def>({
-    {.domain = "",
-     .name = "Attention",
+    {.name = "Attention",
      .since = 23,
      .min_inputs = 3,
      .max_inputs = 6,
@@ -278,8 +277,7 @@ constexpr auto attention_rows = std::to_array<op_def>({
      .infer = infer_attention,
      .reference = attention,
      .cost = attention_cost},
-    {.domain = "",
-     .name = "Attention",
+    {.name = "Attention",
      .since = 24,
      .min_inputs = 3,
      .max_inputs = 7,

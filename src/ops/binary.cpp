@@ -134,8 +134,7 @@ void infer_modulo(infer_context& c) {
 
 constexpr op_def binary_row(std::string_view name, int64_t since, dtype_set element_types,
                             void (*infer)(infer_context&), void (*reference)(kernel_context&)) {
-  return {.domain = "",
-          .name = name,
+  return {.name = name,
           .since = since,
           .min_inputs = 2,
           .max_inputs = 2,

@@ -108,8 +108,7 @@ void infer_dropout(infer_context& c) {
 }
 
 constexpr op_def cast_row(std::string_view name, int64_t since, uint8_t inputs, void (*infer)(infer_context&)) {
-  return {.domain = "",
-          .name = name,
+  return {.name = name,
           .since = since,
           .min_inputs = inputs,
           .max_inputs = inputs,
@@ -121,8 +120,7 @@ constexpr op_def cast_row(std::string_view name, int64_t since, uint8_t inputs, 
 }
 
 constexpr op_def dropout_row(int64_t since, uint8_t max_inputs, void (*infer)(infer_context&)) {
-  return {.domain = "",
-          .name = "Dropout",
+  return {.name = "Dropout",
           .since = since,
           .max_inputs = max_inputs,
           .max_outputs = 2,
@@ -137,8 +135,7 @@ constexpr auto cast_rows = std::to_array<op_def>({
     cast_row("Cast", 1, 1, infer_cast_1),
     cast_row("Cast", 6, 1, infer_cast),
     cast_row("CastLike", 15, 2, infer_cast_like),
-    {.domain = "",
-     .name = "Identity",
+    {.name = "Identity",
      .since = 1,
      .types = castable,
      .alias = aliasing::view,

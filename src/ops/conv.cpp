@@ -140,8 +140,7 @@ op_cost conv_cost(const attributes&, const call_shapes& call) {
 }
 
 constexpr auto conv_rows = std::to_array<op_def>({
-    {.domain = "",
-     .name = "Conv",
+    {.name = "Conv",
      .since = 1,
      .min_inputs = 2,
      .max_inputs = 3,

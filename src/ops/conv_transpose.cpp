@@ -177,8 +177,7 @@ op_cost conv_transpose_cost(const attributes&, const call_shapes& call) {
 }
 
 constexpr auto conv_transpose_rows = std::to_array<op_def>({
-    {.domain = "",
-     .name = "ConvTranspose",
+    {.name = "ConvTranspose",
      .since = 1,
      .min_inputs = 2,
      .max_inputs = 3,

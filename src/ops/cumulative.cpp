@@ -58,16 +58,14 @@ void cum_prod(kernel_context& c) {
 }
 
 constexpr auto cumulative_rows = std::to_array<op_def>({
-    {.domain = "",
-     .name = "CumSum",
+    {.name = "CumSum",
      .since = 11,
      .min_inputs = 2,
      .max_inputs = 2,
      .types = types::numeric,
      .infer = infer_same,
      .reference = cum_sum},
-    {.domain = "",
-     .name = "CumProd",
+    {.name = "CumProd",
      .since = 26,
      .min_inputs = 2,
      .max_inputs = 2,

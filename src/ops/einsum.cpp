@@ -222,8 +222,7 @@ op_cost einsum_cost(const attributes& attrs, const call_shapes& call) {
 }
 
 constexpr auto einsum_rows = std::to_array<op_def>({
-    {.domain = "",
-     .name = "Einsum",
+    {.name = "Einsum",
      .since = 12,
      .max_inputs = 255,
      .types = types::numeric,

@@ -108,8 +108,7 @@ op_cost layer_norm_cost(const attributes&, const call_shapes& call) {
 }
 
 constexpr auto layer_norm_rows = std::to_array<op_def>({
-    {.domain = "",
-     .name = "LayerNormalization",
+    {.name = "LayerNormalization",
      .since = 17,
      .min_inputs = 2,
      .max_inputs = 3,
@@ -118,8 +117,7 @@ constexpr auto layer_norm_rows = std::to_array<op_def>({
      .infer = infer_layer_norm,
      .reference = layer_norm<true>,
      .cost = layer_norm_cost},
-    {.domain = "",
-     .name = "RMSNormalization",
+    {.name = "RMSNormalization",
      .since = 23,
      .min_inputs = 2,
      .max_inputs = 2,

@@ -151,8 +151,7 @@ constexpr dtype_set comparable = types::numeric | types::boolean | types::string
 
 constexpr op_def logic_row(std::string_view name, int64_t since, dtype_set element_types, void (*infer)(infer_context&),
                            void (*reference)(kernel_context&)) {
-  return {.domain = "",
-          .name = name,
+  return {.name = name,
           .since = since,
           .min_inputs = 2,
           .max_inputs = 2,

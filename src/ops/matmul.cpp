@@ -192,8 +192,7 @@ op_cost product_cost(const attributes& attrs, const call_shapes& call) {
 }
 
 constexpr auto matmul_rows = std::to_array<op_def>({
-    {.domain = "",
-     .name = "MatMul",
+    {.name = "MatMul",
      .since = 1,
      .min_inputs = 2,
      .max_inputs = 2,
@@ -201,8 +200,7 @@ constexpr auto matmul_rows = std::to_array<op_def>({
      .infer = infer_matmul,
      .reference = matmul,
      .cost = product_cost},
-    {.domain = "",
-     .name = "Gemm",
+    {.name = "Gemm",
      .since = 1,
      .min_inputs = 2,
      .max_inputs = 3,

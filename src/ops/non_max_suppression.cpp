@@ -103,8 +103,7 @@ void non_max_suppression_kernel(kernel_context& c) {
 }
 
 constexpr auto non_max_suppression_rows = std::to_array<op_def>({
-    {.domain = "",
-     .name = "NonMaxSuppression",
+    {.name = "NonMaxSuppression",
      .since = 10,
      .min_inputs = 2,
      .max_inputs = 5,

@@ -211,8 +211,7 @@ op_cost norm_cost(const attributes&, const call_shapes& call) {
 }
 
 constexpr op_def batch_norm_row(int64_t since, uint8_t outputs, void (*reference)(kernel_context&)) {
-  return {.domain = "",
-          .name = "BatchNormalization",
+  return {.name = "BatchNormalization",
           .since = since,
           .min_inputs = 5,
           .max_inputs = 5,
@@ -227,8 +226,7 @@ constexpr op_def batch_norm_row(int64_t since, uint8_t outputs, void (*reference
 constexpr auto normalization_rows = std::to_array<op_def>({
     batch_norm_row(1, 5, batch_norm<false>),
     batch_norm_row(14, 3, batch_norm<true>),
-    {.domain = "",
-     .name = "InstanceNormalization",
+    {.name = "InstanceNormalization",
      .since = 1,
      .min_inputs = 3,
      .max_inputs = 3,
@@ -236,8 +234,7 @@ constexpr auto normalization_rows = std::to_array<op_def>({
      .infer = infer_instance_norm,
      .reference = instance_norm,
      .cost = norm_cost},
-    {.domain = "",
-     .name = "GroupNormalization",
+    {.name = "GroupNormalization",
      .since = 18,
      .min_inputs = 3,
      .max_inputs = 3,
@@ -245,8 +242,7 @@ constexpr auto normalization_rows = std::to_array<op_def>({
      .infer = infer_group_norm<true>,
      .reference = group_normalization<true>,
      .cost = norm_cost},
-    {.domain = "",
-     .name = "GroupNormalization",
+    {.name = "GroupNormalization",
      .since = 21,
      .min_inputs = 3,
      .max_inputs = 3,

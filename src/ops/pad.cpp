@@ -144,9 +144,8 @@ void pad_kernel(kernel_context& c) {
 }
 
 constexpr auto pad_rows = std::to_array<op_def>({
-    {.domain = "", .name = "Pad", .since = 1, .types = movable_types, .infer = infer_pad_1, .reference = pad_kernel},
-    {.domain = "",
-     .name = "Pad",
+    {.name = "Pad", .since = 1, .types = movable_types, .infer = infer_pad_1, .reference = pad_kernel},
+    {.name = "Pad",
      .since = 11,
      .min_inputs = 2,
      .max_inputs = 4,

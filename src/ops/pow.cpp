@@ -103,8 +103,7 @@ void infer_power(infer_context& c) {
 
 constexpr op_def row(int64_t since, layout_support layouts, void (*infer)(infer_context&),
                      void (*reference)(kernel_context&)) {
-  return {.domain = "",
-          .name = "Pow",
+  return {.name = "Pow",
           .since = since,
           .min_inputs = 2,
           .max_inputs = 2,

@@ -208,8 +208,7 @@ void infer_dynamic_quantize(infer_context& c) {
 }
 
 constexpr auto quantize_rows = std::to_array<op_def>({
-    {.domain = "",
-     .name = "QuantizeLinear",
+    {.name = "QuantizeLinear",
      .since = 10,
      .min_inputs = 2,
      .max_inputs = 3,
@@ -217,8 +216,7 @@ constexpr auto quantize_rows = std::to_array<op_def>({
      .layouts = layout_support::agnostic,
      .infer = infer_quantize,
      .reference = quantize},
-    {.domain = "",
-     .name = "DequantizeLinear",
+    {.name = "DequantizeLinear",
      .since = 10,
      .min_inputs = 2,
      .max_inputs = 3,
@@ -226,8 +224,7 @@ constexpr auto quantize_rows = std::to_array<op_def>({
      .layouts = layout_support::agnostic,
      .infer = infer_dequantize,
      .reference = dequantize},
-    {.domain = "",
-     .name = "DynamicQuantizeLinear",
+    {.name = "DynamicQuantizeLinear",
      .since = 11,
      .max_outputs = 3,
      .types = set_of(dtype::float32),

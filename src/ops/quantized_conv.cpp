@@ -186,8 +186,7 @@ op_cost qlinear_conv_cost(const attributes&, const call_shapes& call) {
 }
 
 constexpr auto quantized_conv_rows = std::to_array<op_def>({
-    {.domain = "",
-     .name = "ConvInteger",
+    {.name = "ConvInteger",
      .since = 10,
      .min_inputs = 2,
      .max_inputs = 4,
@@ -195,8 +194,7 @@ constexpr auto quantized_conv_rows = std::to_array<op_def>({
      .infer = infer_conv_integer,
      .reference = conv_integer,
      .cost = conv_integer_cost},
-    {.domain = "",
-     .name = "QLinearConv",
+    {.name = "QLinearConv",
      .since = 10,
      .min_inputs = 8,
      .max_inputs = 9,

@@ -191,8 +191,7 @@ op_cost qlinear_matmul_cost(const attributes&, const call_shapes& call) {
 }
 
 constexpr auto quantized_matmul_rows = std::to_array<op_def>({
-    {.domain = "",
-     .name = "MatMulInteger",
+    {.name = "MatMulInteger",
      .since = 10,
      .min_inputs = 2,
      .max_inputs = 4,
@@ -200,8 +199,7 @@ constexpr auto quantized_matmul_rows = std::to_array<op_def>({
      .infer = infer_matmul_integer,
      .reference = matmul_integer,
      .cost = matmul_integer_cost},
-    {.domain = "",
-     .name = "QLinearMatMul",
+    {.name = "QLinearMatMul",
      .since = 10,
      .min_inputs = 8,
      .max_inputs = 8,

@@ -301,8 +301,7 @@ op_cost recurrent_cost(const attributes&, const call_shapes& call) {
 
 template <cell_kind Kind>
 constexpr op_def row(std::string_view name) {
-  return {.domain = "",
-          .name = name,
+  return {.name = name,
           .since = 1,
           .min_inputs = 3,
           .max_inputs = Kind == cell_kind::lstm ? uint8_t{8} : uint8_t{6},

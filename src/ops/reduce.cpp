@@ -303,8 +303,7 @@ op_cost reduce_cost(const attributes&, const call_shapes& call) {
 /// The row of reduction R with axes as an attribute, or as input 1.
 template <class R, bool AxesInput>
 constexpr op_def row(std::string_view name, int64_t since, dtype_set element_types = types::numeric) {
-  return {.domain = "",
-          .name = name,
+  return {.name = name,
           .since = since,
           .max_inputs = AxesInput ? 2 : 1,
           .types = element_types,

@@ -96,8 +96,7 @@ op_cost rotary_cost(const attributes&, const call_shapes& call) {
 }
 
 constexpr auto rotary_rows = std::to_array<op_def>({
-    {.domain = "",
-     .name = "RotaryEmbedding",
+    {.name = "RotaryEmbedding",
      .since = 23,
      .min_inputs = 3,
      .max_inputs = 4,

@@ -143,14 +143,8 @@ void slice_kernel(kernel_context& c) {
 }
 
 constexpr auto slice_rows = std::to_array<op_def>({
-    {.domain = "",
-     .name = "Slice",
-     .since = 1,
-     .types = movable_types,
-     .infer = infer_slice_1,
-     .reference = slice_kernel},
-    {.domain = "",
-     .name = "Slice",
+    {.name = "Slice", .since = 1, .types = movable_types, .infer = infer_slice_1, .reference = slice_kernel},
+    {.name = "Slice",
      .since = 10,
      .min_inputs = 3,
      .max_inputs = 5,

@@ -96,8 +96,7 @@ op_cost softmax_cost(const attributes&, const call_shapes& call) {
 
 template <softmax_kind Kind, bool Flatten>
 constexpr op_def softmax_row(std::string_view name, int64_t since, void (*reference)(kernel_context&)) {
-  return {.domain = "",
-          .name = name,
+  return {.name = name,
           .since = since,
           .types = types::floats,
           .alias = aliasing::in_place,

@@ -98,14 +98,12 @@ void space_to_depth_kernel(kernel_context& c) {
 }
 
 constexpr auto space_depth_rows = std::to_array<op_def>({
-    {.domain = "",
-     .name = "DepthToSpace",
+    {.name = "DepthToSpace",
      .since = 1,
      .types = movable_types,
      .infer = infer_depth_to_space,
      .reference = depth_to_space_kernel},
-    {.domain = "",
-     .name = "SpaceToDepth",
+    {.name = "SpaceToDepth",
      .since = 1,
      .types = movable_types,
      .infer = infer_space_to_depth,

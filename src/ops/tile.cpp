@@ -55,8 +55,7 @@ void tile_kernel(kernel_context& c) {
 }
 
 constexpr auto tile_rows = std::to_array<op_def>({
-    {.domain = "",
-     .name = "Tile",
+    {.name = "Tile",
      .since = 1,
      .min_inputs = 3,
      .max_inputs = 3,
@@ -64,8 +63,7 @@ constexpr auto tile_rows = std::to_array<op_def>({
      .host_inputs = 0b110,
      .infer = infer_tile_1,
      .reference = tile_kernel},
-    {.domain = "",
-     .name = "Tile",
+    {.name = "Tile",
      .since = 6,
      .min_inputs = 2,
      .max_inputs = 2,

@@ -96,15 +96,13 @@ void top_k_kernel(kernel_context& c) {
 }
 
 constexpr auto top_k_rows = std::to_array<op_def>({
-    {.domain = "",
-     .name = "TopK",
+    {.name = "TopK",
      .since = 1,
      .max_outputs = 2,
      .types = types::numeric,
      .infer = infer_top_k_1,
      .reference = top_k_kernel},
-    {.domain = "",
-     .name = "TopK",
+    {.name = "TopK",
      .since = 10,
      .min_inputs = 2,
      .max_inputs = 2,

@@ -47,12 +47,7 @@ void transpose_kernel(kernel_context& c) {
 }
 
 constexpr auto transpose_rows = std::to_array<op_def>({
-    {.domain = "",
-     .name = "Transpose",
-     .since = 1,
-     .types = movable_types,
-     .infer = infer_transpose,
-     .reference = transpose_kernel},
+    {.name = "Transpose", .since = 1, .types = movable_types, .infer = infer_transpose, .reference = transpose_kernel},
 });
 
 } // namespace

@@ -113,8 +113,7 @@ void infer_known_unary(infer_context& c) {
 
 constexpr op_def unary_row(std::string_view name, int64_t since, void (*reference)(kernel_context&),
                            dtype_set element_types = types::floats, void (*infer)(infer_context&) = infer_same) {
-  return {.domain = "",
-          .name = name,
+  return {.name = name,
           .since = since,
           .types = element_types,
           .alias = aliasing::in_place,

@@ -65,8 +65,7 @@ void infer_known_variadic(infer_context& c) {
 
 constexpr op_def variadic_row(std::string_view name, dtype_set element_types, void (*infer)(infer_context&),
                               void (*reference)(kernel_context&)) {
-  return {.domain = "",
-          .name = name,
+  return {.name = name,
           .since = 1,
           .max_inputs = 255,
           .types = element_types,
