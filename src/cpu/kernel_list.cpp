@@ -169,9 +169,10 @@ private:
 
 /// An elementwise operator does not care in which order elements lie, as long as all operands agree.
 bool reference_takes(const kernel_request& request) {
-  if (request.all_plain() || request.call.op_type == "Reorder")
+  const layout_support layouts = request.call.def->layouts;
+  if (request.all_plain() || layouts == layout_support::converting)
     return true;
-  if (request.call.def->layouts != layout_support::agnostic)
+  if (!is_elementwise(layouts))
     return false;
   const operand& out = request.outputs.at(0);
   const auto agrees = [&](const operand& o) {

@@ -235,7 +235,7 @@ constexpr op_def costly_activation(std::string_view name, int64_t since, void (*
 
 constexpr op_def prelu_row(int64_t since, void (*reference)(kernel_context&)) {
   op_def def = activation_row("PRelu", since, reference, types::numeric);
-  def.min_inputs = def.max_inputs = 2;
+  def.inputs = {2, 2};
   def.infer = infer_prelu;
   if (since < 7) { // a slope of one dim is neither the output's dims nor a single element
     def.layouts = layout_support::plain;
@@ -245,7 +245,7 @@ constexpr op_def prelu_row(int64_t since, void (*reference)(kernel_context&)) {
 
 constexpr op_def clip_row() {
   op_def def = activation_row("Clip", 11, clip, types::numeric);
-  def.max_inputs = 3;
+  def.inputs.max = 3;
   return def;
 }
 

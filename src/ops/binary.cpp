@@ -136,8 +136,7 @@ constexpr op_def binary_row(std::string_view name, int64_t since, dtype_set elem
                             void (*infer)(infer_context&), void (*reference)(kernel_context&)) {
   return {.name = name,
           .since = since,
-          .min_inputs = 2,
-          .max_inputs = 2,
+          .inputs = {2, 2},
           .types = element_types,
           .alias = aliasing::in_place,
           .layouts = layout_support::agnostic,
@@ -149,6 +148,15 @@ constexpr op_def binary_row(std::string_view name, int64_t since, dtype_set elem
 constexpr op_def row_1(std::string_view name, void (*reference)(kernel_context&)) {
   op_def def = binary_row(name, 1, types::numeric, infer_limited_broadcast, reference);
   def.layouts = layout_support::plain;
+  def.limited_broadcast = true;
+  return def;
+}
+
+constexpr op_def arithmetic_row(std::string_view name, void (*infer)(infer_context&),
+                                void (*reference)(kernel_context&), decltype(op_def::repeats) repeats) {
+  op_def def = binary_row(name, 7, types::numeric, infer, reference);
+  def.layouts = layout_support::broadcasting;
+  def.repeats = repeats;
   return def;
 }
 
@@ -157,10 +165,10 @@ constexpr auto binary_rows = std::to_array<op_def>({
     row_1("Sub", arithmetic_1<subtract_of>),
     row_1("Mul", arithmetic_1<multiply_of>),
     row_1("Div", arithmetic_1<divide_of>),
-    binary_row("Add", 7, types::numeric, infer_known_binary<known::add>, arithmetic<add_of>),
-    binary_row("Sub", 7, types::numeric, infer_known_binary<known::subtract>, arithmetic<subtract_of>),
-    binary_row("Mul", 7, types::numeric, infer_known_binary<known::multiply>, arithmetic<multiply_of>),
-    binary_row("Div", 7, types::numeric, infer_known_binary<known::divide>, arithmetic<divide_of>),
+    arithmetic_row("Add", infer_known_binary<known::add>, arithmetic<add_of>, nullptr), // x + 0 turns -0 into 0
+    arithmetic_row("Sub", infer_known_binary<known::subtract>, arithmetic<subtract_of>, repeats_beside<0>),
+    arithmetic_row("Mul", infer_known_binary<known::multiply>, arithmetic<multiply_of>, repeats_beside<1, true>),
+    arithmetic_row("Div", infer_known_binary<known::divide>, arithmetic<divide_of>, repeats_beside<1>),
     binary_row("Mod", 10, types::numeric, infer_modulo, modulo),
     binary_row("BitShift", 11, types::unsigned_ints, infer_broadcast, bit_shift),
     binary_row("BitwiseAnd", 18, types::integers, infer_broadcast, bitwise<and_bits>),

@@ -110,25 +110,26 @@ void infer_dropout(infer_context& c) {
 constexpr op_def cast_row(std::string_view name, int64_t since, uint8_t inputs, void (*infer)(infer_context&)) {
   return {.name = name,
           .since = since,
-          .min_inputs = inputs,
-          .max_inputs = inputs,
+          .inputs = {inputs, inputs},
           .types = castable,
           .alias = aliasing::in_place,
           .layouts = layout_support::agnostic,
           .infer = infer,
-          .reference = cast};
+          .reference = cast,
+          .repeats = repeats_first};
 }
 
 constexpr op_def dropout_row(int64_t since, uint8_t max_inputs, void (*infer)(infer_context&)) {
   return {.name = "Dropout",
           .since = since,
-          .max_inputs = max_inputs,
+          .inputs = {1, max_inputs},
           .max_outputs = 2,
           .types = types::floats,
           .alias = aliasing::in_place,
           .layouts = layout_support::agnostic,
           .infer = infer,
-          .reference = dropout};
+          .reference = dropout,
+          .repeats = repeats_first};
 }
 
 constexpr auto cast_rows = std::to_array<op_def>({

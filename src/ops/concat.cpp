@@ -1,5 +1,6 @@
 // Concat and Split along one axis: each part is a block of rows as long as part size × inner elements.
 #include "ops/families.hpp"
+#include "ops/infer.hpp"
 #include "ops/movement.hpp"
 #include "ops/operand_copy.hpp"
 
@@ -138,19 +139,23 @@ void split_kernel(kernel_context& c) {
 constexpr auto concat_rows = std::to_array<op_def>({
     {.name = "Concat",
      .since = 1,
-     .max_inputs = 255,
+     .inputs = {1, 255},
      .types = movable_types,
+     .layouts = layout_support::joining,
      .infer = infer_concat_1,
-     .reference = concat_kernel},
+     .reference = concat_kernel,
+     .repeats = repeats_only},
     {.name = "Concat",
      .since = 4,
-     .max_inputs = 255,
+     .inputs = {1, 255},
      .types = movable_types,
+     .layouts = layout_support::joining,
      .infer = infer_concat,
-     .reference = concat_kernel},
+     .reference = concat_kernel,
+     .repeats = repeats_only},
     {.name = "Split",
      .since = 1,
-     .max_inputs = 2,
+     .inputs = {1, 2},
      .max_outputs = 255,
      .types = movable_types,
      .host_inputs = 0b10,

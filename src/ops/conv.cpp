@@ -142,8 +142,7 @@ op_cost conv_cost(const attributes&, const call_shapes& call) {
 constexpr auto conv_rows = std::to_array<op_def>({
     {.name = "Conv",
      .since = 1,
-     .min_inputs = 2,
-     .max_inputs = 3,
+     .inputs = {2, 3},
      .types = types::floats,
      .layouts = layout_support::spatial,
      .infer = infer_conv,

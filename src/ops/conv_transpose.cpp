@@ -179,8 +179,7 @@ op_cost conv_transpose_cost(const attributes&, const call_shapes& call) {
 constexpr auto conv_transpose_rows = std::to_array<op_def>({
     {.name = "ConvTranspose",
      .since = 1,
-     .min_inputs = 2,
-     .max_inputs = 3,
+     .inputs = {2, 3},
      .types = types::floats,
      .layouts = layout_support::spatial,
      .infer = infer_conv_transpose,

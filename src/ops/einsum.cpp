@@ -224,7 +224,7 @@ op_cost einsum_cost(const attributes& attrs, const call_shapes& call) {
 constexpr auto einsum_rows = std::to_array<op_def>({
     {.name = "Einsum",
      .since = 12,
-     .max_inputs = 255,
+     .inputs = {1, 255},
      .types = types::numeric,
      .infer = infer_einsum,
      .reference = einsum,

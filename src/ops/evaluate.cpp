@@ -129,6 +129,10 @@ tensor run_step(const weight& w, step_results& results) {
 
 } // namespace
 
+const tensor* literal_of(const node& n) {
+  return n.op_type == "Constant" && n.domain.empty() && n.attrs.has("value") ? &n.attrs.tensor_value("value") : nullptr;
+}
+
 tensor materialise(const weight& w) {
   if (!w.step)
     return w.leaf;

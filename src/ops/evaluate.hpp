@@ -10,6 +10,9 @@ namespace troupe {
 std::vector<tensor> evaluate(const op_def& def, const attributes& attrs, std::span<const tensor> inputs,
                              size_t output_count = 1);
 
+/// Returns the tensor that a Constant node states; null if `n` is none, or states its value in another way.
+const tensor* literal_of(const node& n);
+
 /// Returns the bytes of a weight, running its recipe's steps where it has any.
 tensor materialise(const weight& w);
 

@@ -33,4 +33,22 @@ inline void infer_broadcast(infer_context& c) {
   c.set_output(0, common_type(c), broadcast_inputs(c));
 }
 
+/// `op_def::repeats` of an operator that only changes type or dims.
+inline std::optional<size_t> repeats_first(const infer_context&) {
+  return 0;
+}
+
+/// The same for one that combines its operands: of a single one nothing is left to do.
+inline std::optional<size_t> repeats_only(const infer_context& c) {
+  return c.input_count() == 1 ? std::optional<size_t>(0) : std::nullopt;
+}
+
+/// The same for x ∘ y, which is x if all of y is `Neutral`, and y if all of x is where the operands commute.
+template <int Neutral, bool Commutes = false>
+std::optional<size_t> repeats_beside(const infer_context& c) {
+  if (Commutes && c.is_filled(0, Neutral))
+    return 1;
+  return c.is_filled(1, Neutral) ? std::optional<size_t>(0) : std::nullopt;
+}
+
 } // namespace troupe

@@ -150,28 +150,29 @@ void infer_xor(infer_context& c) {
 constexpr dtype_set comparable = types::numeric | types::boolean | types::string;
 
 constexpr op_def logic_row(std::string_view name, int64_t since, dtype_set element_types, void (*infer)(infer_context&),
-                           void (*reference)(kernel_context&)) {
+                           void (*reference)(kernel_context&), decltype(op_def::repeats) repeats = nullptr) {
   return {.name = name,
           .since = since,
-          .min_inputs = 2,
-          .max_inputs = 2,
+          .inputs = {2, 2},
           .types = element_types,
           .alias = aliasing::in_place,
           .layouts = layout_support::agnostic,
           .infer = infer,
-          .reference = reference};
+          .reference = reference,
+          .repeats = repeats};
 }
 
 /// Rows of opsets 1 to 6 take plain layouts only: a limited operand is neither of the output's dims nor one element.
 constexpr op_def row_1(std::string_view name, dtype_set element_types, void (*reference)(kernel_context&)) {
   op_def def = logic_row(name, 1, element_types, infer_limited_comparison, reference);
   def.layouts = layout_support::plain;
+  def.limited_broadcast = true;
   return def;
 }
 
 constexpr op_def where_row() {
   op_def def = logic_row("Where", 9, types::boolean, infer_where, where);
-  def.min_inputs = def.max_inputs = 3;
+  def.inputs = {3, 3};
   return def;
 }
 
@@ -188,7 +189,7 @@ constexpr auto logic_rows = std::to_array<op_def>({
     logic_row("GreaterOrEqual", 12, types::numeric, infer_comparison<known::greater_or_equal>,
               compare<greater_or_equal_of>),
     logic_row("LessOrEqual", 12, types::numeric, infer_comparison<known::less_or_equal>, compare<less_or_equal_of>),
-    logic_row("And", 7, types::boolean, infer_comparison<known::both>, combine<both_of>),
+    logic_row("And", 7, types::boolean, infer_comparison<known::both>, combine<both_of>, repeats_beside<1, true>),
     logic_row("Or", 7, types::boolean, infer_comparison<known::either>, combine<either_of>),
     logic_row("Xor", 7, types::boolean, infer_xor, combine<differ_of>),
     where_row(),

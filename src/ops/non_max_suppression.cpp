@@ -105,9 +105,9 @@ void non_max_suppression_kernel(kernel_context& c) {
 constexpr auto non_max_suppression_rows = std::to_array<op_def>({
     {.name = "NonMaxSuppression",
      .since = 10,
-     .min_inputs = 2,
-     .max_inputs = 5,
+     .inputs = {2, 5},
      .types = set_of(dtype::float32),
+     .hides_elements = true,
      .infer = infer_non_max_suppression,
      .reference = non_max_suppression_kernel},
 });

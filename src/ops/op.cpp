@@ -55,6 +55,23 @@ tensor infer_context::constant(size_t i) const {
   return materialise(*v.constant);
 }
 
+bool infer_context::is_filled(size_t i, double wanted) const {
+  return has_input(i) && all_equal(input(i), wanted);
+}
+
+bool all_equal(const value& v, double wanted) {
+  if (!v.constant)
+    return false;
+  const weight& w = *v.constant;
+  if (!(types::fixed_size & set_of(w.type)) || volume(w.dims) > static_cast<int64_t>(max_known_elements))
+    return false;
+  const auto all = [&](const auto& elements) {
+    return std::all_of(elements.begin(), elements.end(), [&](auto x) { return static_cast<double>(x) == wanted; });
+  };
+  const tensor elements = materialise(w);
+  return w.type == dtype::boolean ? all(to_int64(elements.view())) : all(to_double(elements.view()));
+}
+
 void infer_context::set_output(size_t i, dtype type, symbolic_shape dims) {
   if (!has_output(i))
     return;

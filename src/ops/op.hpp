@@ -39,6 +39,8 @@ public:
   std::vector<int64_t> require_constants(size_t i) const;
   /// Returns a constant input's tensor if it has at most `max_known_elements`, else an undefined one. For scales and such.
   tensor constant(size_t i) const;
+  /// Returns whether input `i` is there and `all_equal` holds for it.
+  bool is_filled(size_t i, double wanted) const;
 
   /// Returns the dims that `set_output` gave to output `i`, which must be there.
   const symbolic_shape& output_dims(size_t i) const { return *graph_.values[node_.outputs.at(i)].dims; }
@@ -64,6 +66,9 @@ private:
 
 /// Values with more elements than this are not tracked as host-known.
 inline constexpr size_t max_known_elements = 1024;
+
+/// Returns whether `v` is a constant of at most `max_known_elements` elements, each of them `wanted`.
+bool all_equal(const value& v, double wanted);
 
 /// Returns `axis` counted from the front; throws `errc::invalid_model` unless -rank ≤ axis < rank.
 size_t normalize_axis(int64_t axis, size_t rank);
@@ -103,12 +108,21 @@ enum class aliasing : uint8_t {
 };
 
 /// Which layouts (see `layout` in graph.hpp) an operator's data operands may have. Reference kernels know only plain rows
-/// unless the operator is agnostic; a device that prefers channels-last has fast kernels for the spatial operators.
+/// unless the operator is elementwise; a device that prefers channels-last has fast kernels for the spatial operators.
 enum class layout_support : uint8_t {
-  plain,    // plain operands only
-  agnostic, // elementwise: any layout, where every operand has the output's dims or is a single element
-  spatial,  // input 0, output 0 and a residual input may be channels-last; other operands are plain
+  plain,        // plain operands only
+  agnostic,     // elementwise: any layout, if every operand has the output's dims or is a single element
+  broadcasting, // the same, and fast kernels take plain operands of other dims beside an output of any layout
+  normalizing,  // by channel: input 0 and output 0 have any one layout; other operands are plain
+  joining,      // along attribute `axis`: any layout if these are the channels, else plain
+  spatial,      // gains: input 0, output 0 and a residual input may be channels-last; other operands are plain
+  converting,   // input 0 and output 0 have different layouts
 };
+
+/// Returns whether each element of an operator's output is made of the elements at its place in the (broadcast) operands.
+constexpr bool is_elementwise(layout_support layouts) {
+  return layouts == layout_support::agnostic || layouts == layout_support::broadcasting;
+}
 
 /// Work of one call, for the cost model.
 struct op_cost {
@@ -124,28 +138,44 @@ struct call_shapes {
   std::vector<shape> outputs;
 };
 
+/// How many operands a call may have, from the first of them to the last one that is there.
+struct operand_range {
+  uint8_t min = 1;
+  uint8_t max = 1; // 255: any number
+};
+
 /// One operator from one opset on. Rows are compile-time constants with designated initialisers.
 struct op_def {
   std::string_view domain; // "" is ai.onnx
   std::string_view name;
   int64_t since;           // first opset of this row
   int64_t until = 1 << 30; // last opset of this row, for operators that were removed (Upsample)
-  uint8_t min_inputs = 1;
-  uint8_t max_inputs = 1;              // 255: any number
+  operand_range inputs;
   uint8_t max_outputs = 1;             // 255: any number
   dtype_set types = types::fixed_size; // of input 0 (of every output where there is no input)
   /// Bit i: the elements of input i must be known on the host when shapes are bound (Reshape's shape, Slice's starts).
   uint32_t host_inputs = 0;
   aliasing alias = aliasing::none;
   layout_support layouts = layout_support::plain;
-  /// Whether a call may give different results each time (random numbers): never folded.
-  bool nondeterministic = false;
+  /// Whether output 0 may be left out.
+  bool first_output_optional = false;
+  /// Whether input 1 broadcasts by attributes `axis` and `broadcast` (ops/limited_broadcast.hpp): until opset 6.
+  bool limited_broadcast = false;
+  /// Whether knowing the inputs' elements never tells the outputs' before a run: these follow from the inputs' dims alone
+  /// (Shape), or even the outputs' dims depend on data (NonZero).
+  bool hides_elements = false;
+  /// Whether float operands or results need float32's range or digits: growth beyond 65504 (powers, long sums), and the
+  /// scales of a quantisation.
+  bool needs_float32 = false;
   /// Types and shapes of the outputs.
   void (*infer)(infer_context&);
   /// Plain loops: the oracle of every other kernel, and the constant folder. Null for control flow.
   void (*reference)(kernel_context&);
   /// Null: no flops, every operand read or written once.
   op_cost (*cost)(const attributes&, const call_shapes&) = nullptr;
+  /// Returns the input that output 0 repeats bit for bit, provided that its type and dims are that input's; nullopt where it
+  /// repeats none. Null: never, unless output 0 is a view.
+  std::optional<size_t> (*repeats)(const infer_context&) = nullptr;
 };
 
 } // namespace troupe

@@ -143,16 +143,27 @@ void pad_kernel(kernel_context& c) {
   gather_axes(in.type, in.data, c.output(0).data, offsets, pad_fill(c).data());
 }
 
+std::optional<size_t> repeats_unpadded(const infer_context& c) {
+  const auto stated = c.attrs().integers("pads", c.attrs().integers("paddings", {}));
+  const bool none = c.has_input(1) ? c.is_filled(1, 0) : std::ranges::count(stated, 0) == std::ssize(stated);
+  return none ? std::optional<size_t>(0) : std::nullopt;
+}
+
 constexpr auto pad_rows = std::to_array<op_def>({
-    {.name = "Pad", .since = 1, .types = movable_types, .infer = infer_pad_1, .reference = pad_kernel},
+    {.name = "Pad",
+     .since = 1,
+     .types = movable_types,
+     .infer = infer_pad_1,
+     .reference = pad_kernel,
+     .repeats = repeats_unpadded},
     {.name = "Pad",
      .since = 11,
-     .min_inputs = 2,
-     .max_inputs = 4,
+     .inputs = {2, 4},
      .types = movable_types,
      .host_inputs = 0b1010,
      .infer = infer_pad,
-     .reference = pad_kernel},
+     .reference = pad_kernel,
+     .repeats = repeats_unpadded},
 });
 
 } // namespace

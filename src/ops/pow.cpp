@@ -101,23 +101,24 @@ void infer_power(infer_context& c) {
   c.set_output(0, c.type(0), broadcast_inputs(c));
 }
 
-constexpr op_def row(int64_t since, layout_support layouts, void (*infer)(infer_context&),
-                     void (*reference)(kernel_context&)) {
+constexpr op_def row(int64_t since, void (*infer)(infer_context&), void (*reference)(kernel_context&)) {
   return {.name = "Pow",
           .since = since,
-          .min_inputs = 2,
-          .max_inputs = 2,
+          .inputs = {2, 2},
           .types = types::numeric,
           .alias = aliasing::in_place,
-          .layouts = layouts,
+          .layouts = since < 7 ? layout_support::plain : layout_support::agnostic,
+          .limited_broadcast = since < 7,
+          .needs_float32 = true,
           .infer = infer,
           .reference = reference,
-          .cost = transcendental_cost};
+          .cost = transcendental_cost,
+          .repeats = repeats_beside<1>};
 }
 
 constexpr auto pow_rows = std::to_array<op_def>({
-    row(1, layout_support::plain, infer_limited_broadcast, power_1),
-    row(7, layout_support::agnostic, infer_power, power),
+    row(1, infer_limited_broadcast, power_1),
+    row(7, infer_power, power),
 });
 
 } // namespace

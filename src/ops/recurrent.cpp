@@ -303,10 +303,10 @@ template <cell_kind Kind>
 constexpr op_def row(std::string_view name) {
   return {.name = name,
           .since = 1,
-          .min_inputs = 3,
-          .max_inputs = Kind == cell_kind::lstm ? uint8_t{8} : uint8_t{6},
+          .inputs = {3, Kind == cell_kind::lstm ? 8 : 6},
           .max_outputs = Kind == cell_kind::lstm ? uint8_t{3} : uint8_t{2},
           .types = types::floats,
+          .first_output_optional = true,
           .infer = infer_recurrent<Kind>,
           .reference = recurrent<Kind>,
           .cost = recurrent_cost};

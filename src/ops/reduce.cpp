@@ -305,9 +305,10 @@ template <class R, bool AxesInput>
 constexpr op_def row(std::string_view name, int64_t since, dtype_set element_types = types::numeric) {
   return {.name = name,
           .since = since,
-          .max_inputs = AxesInput ? 2 : 1,
+          .inputs = {1, AxesInput ? 2 : 1},
           .types = element_types,
           .host_inputs = AxesInput ? 2u : 0u,
+          .needs_float32 = std::is_same_v<R, reduce_product> || std::is_same_v<R, reduce_sum_square>,
           .infer = infer_reduce<R, AxesInput>,
           .reference = reduce<R, AxesInput>,
           .cost = reduce_cost};

@@ -118,20 +118,15 @@ int64_t opset_of(const std::map<std::string, int64_t>& opsets, const node& n) {
   return it->second;
 }
 
-/// Operators whose first output may be left out; every other one writes it. (Control flow writes what is asked of it.)
-constexpr auto first_output_optional = std::to_array<std::string_view>({"RNN", "GRU", "LSTM"});
-
 /// Throws where an operand or result is left out that the operator's kernels rely on.
 void check_presence(const node& n) {
   const op_def& def = *n.def;
   if (!def.reference) // control flow may leave its first operands out too
     return;
   for (size_t i = 0; i < n.formal_inputs(); ++i)
-    if (n.inputs[i] == no_value && (i < def.min_inputs || def.max_inputs == 255))
+    if (n.inputs[i] == no_value && (i < def.inputs.min || def.inputs.max == 255))
       fail(errc::invalid_model, "{}: input {} is missing", describe(n), i);
-  const auto& optional = first_output_optional;
-  if (!n.outputs.empty() && n.outputs[0] == no_value &&
-      std::find(optional.begin(), optional.end(), def.name) == optional.end())
+  if (!n.outputs.empty() && n.outputs[0] == no_value && !def.first_output_optional)
     fail(errc::invalid_model, "{}: output 0 is left out; give it a name, even if nothing reads it", describe(n));
 }
 
@@ -140,9 +135,9 @@ void check_arity(const node& n) {
   size_t present = n.formal_inputs();
   while (present > 0 && n.inputs[present - 1] == no_value)
     --present;
-  if (n.formal_inputs() < def.min_inputs || (def.max_inputs != 255 && present > def.max_inputs))
-    fail(errc::invalid_model, "{}: {} inputs, but the operator takes {} to {}", describe(n), present, def.min_inputs,
-         def.max_inputs);
+  if (n.formal_inputs() < def.inputs.min || (def.inputs.max != 255 && present > def.inputs.max))
+    fail(errc::invalid_model, "{}: {} inputs, but the operator takes {} to {}", describe(n), present, def.inputs.min,
+         def.inputs.max);
   if (def.max_outputs != 255 && n.outputs.size() > def.max_outputs)
     fail(errc::invalid_model, "{}: {} outputs, but the operator has at most {}", describe(n), n.outputs.size(),
          def.max_outputs);

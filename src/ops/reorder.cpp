@@ -60,6 +60,7 @@ constexpr auto reorder_rows = std::to_array<op_def>({
      .name = "Reorder",
      .since = 1,
      .types = types::fixed_size,
+     .layouts = layout_support::converting,
      .infer = infer_reorder,
      .reference = reorder_reference},
 });

@@ -98,8 +98,7 @@ op_cost rotary_cost(const attributes&, const call_shapes& call) {
 constexpr auto rotary_rows = std::to_array<op_def>({
     {.name = "RotaryEmbedding",
      .since = 23,
-     .min_inputs = 3,
-     .max_inputs = 4,
+     .inputs = {3, 4},
      .types = types::floats,
      .infer = infer_rotary,
      .reference = rotary,

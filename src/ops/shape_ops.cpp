@@ -2,6 +2,7 @@
 // Their elements are host-known wherever the dims are, so exporters' shape arithmetic never runs on a device.
 #include "base/parallel.hpp"
 #include "ops/families.hpp"
+#include "ops/infer.hpp"
 #include "ops/movement.hpp"
 #include "ops/operand_copy.hpp"
 
@@ -262,12 +263,21 @@ void expand_kernel(kernel_context& c) {
 }
 
 constexpr auto shape_rows = std::to_array<op_def>({
-    {.name = "Shape", .since = 1, .types = types::any, .infer = infer_shape, .reference = shape_kernel},
-    {.name = "Size", .since = 1, .types = types::any, .infer = infer_size, .reference = size_kernel},
+    {.name = "Shape",
+     .since = 1,
+     .types = types::any,
+     .hides_elements = true,
+     .infer = infer_shape,
+     .reference = shape_kernel},
+    {.name = "Size",
+     .since = 1,
+     .types = types::any,
+     .hides_elements = true,
+     .infer = infer_size,
+     .reference = size_kernel},
     {.name = "Constant",
      .since = 1,
-     .min_inputs = 0,
-     .max_inputs = 0,
+     .inputs = {0, 0},
      .types = types::any,
      .infer = infer_constant,
      .reference = constant_kernel},
@@ -279,8 +289,7 @@ constexpr auto shape_rows = std::to_array<op_def>({
      .reference = constant_of_shape_kernel},
     {.name = "Range",
      .since = 11,
-     .min_inputs = 3,
-     .max_inputs = 3,
+     .inputs = {3, 3},
      .types = types::numeric,
      .host_inputs = 0b111,
      .infer = infer_range,
@@ -288,12 +297,12 @@ constexpr auto shape_rows = std::to_array<op_def>({
     {.name = "EyeLike", .since = 9, .types = types::fixed_size, .infer = infer_eye_like, .reference = eye_like_kernel},
     {.name = "Expand",
      .since = 8,
-     .min_inputs = 2,
-     .max_inputs = 2,
+     .inputs = {2, 2},
      .types = movable_types,
      .host_inputs = 0b10,
      .infer = infer_expand,
-     .reference = expand_kernel},
+     .reference = expand_kernel,
+     .repeats = repeats_first},
 });
 
 } // namespace

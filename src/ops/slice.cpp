@@ -142,16 +142,26 @@ void slice_kernel(kernel_context& c) {
   run_copies(c, slice_copies(c));
 }
 
+/// Elements in steps of 1, as many as there were, are all of them.
+std::optional<size_t> repeats_forward(const infer_context& c) {
+  return !c.has_input(4) || c.is_filled(4, 1) ? std::optional<size_t>(0) : std::nullopt;
+}
+
 constexpr auto slice_rows = std::to_array<op_def>({
-    {.name = "Slice", .since = 1, .types = movable_types, .infer = infer_slice_1, .reference = slice_kernel},
+    {.name = "Slice",
+     .since = 1,
+     .types = movable_types,
+     .infer = infer_slice_1,
+     .reference = slice_kernel,
+     .repeats = repeats_forward},
     {.name = "Slice",
      .since = 10,
-     .min_inputs = 3,
-     .max_inputs = 5,
+     .inputs = {3, 5},
      .types = movable_types,
      .host_inputs = 0b11110,
      .infer = infer_slice,
-     .reference = slice_kernel},
+     .reference = slice_kernel,
+     .repeats = repeats_forward},
 });
 
 } // namespace

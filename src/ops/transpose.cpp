@@ -46,8 +46,18 @@ void transpose_kernel(kernel_context& c) {
   run_copies(c, transpose_copies(c));
 }
 
+std::optional<size_t> repeats_unmoved(const infer_context& c) {
+  const auto perm = permutation(c.attrs(), c.rank(0));
+  return std::is_sorted(perm.begin(), perm.end()) ? std::optional<size_t>(0) : std::nullopt;
+}
+
 constexpr auto transpose_rows = std::to_array<op_def>({
-    {.name = "Transpose", .since = 1, .types = movable_types, .infer = infer_transpose, .reference = transpose_kernel},
+    {.name = "Transpose",
+     .since = 1,
+     .types = movable_types,
+     .infer = infer_transpose,
+     .reference = transpose_kernel,
+     .repeats = repeats_unmoved},
 });
 
 } // namespace

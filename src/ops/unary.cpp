@@ -122,10 +122,12 @@ constexpr op_def unary_row(std::string_view name, int64_t since, void (*referenc
           .reference = reference};
 }
 
-/// A row whose function takes many flops.
-constexpr op_def costly_unary(std::string_view name, int64_t since, void (*reference)(kernel_context&)) {
+/// A row whose function takes many flops; perhaps its results outgrow float16.
+constexpr op_def costly_unary(std::string_view name, int64_t since, void (*reference)(kernel_context&),
+                              bool needs_float32 = false) {
   op_def def = unary_row(name, since, reference, types::floats, infer_same);
   def.cost = transcendental_cost;
+  def.needs_float32 = needs_float32;
   return def;
 }
 
@@ -138,7 +140,7 @@ constexpr auto unary_rows = std::to_array<op_def>({
     unary_row("Round", 11, float_kernel<round_of>, types::floats, infer_same),
     unary_row("Sqrt", 1, float_kernel<sqrt_of>, types::floats, infer_same),
     unary_row("Reciprocal", 1, float_kernel<reciprocal>, types::floats, infer_same),
-    costly_unary("Exp", 1, float_kernel<exp_of>),
+    costly_unary("Exp", 1, float_kernel<exp_of>, true),
     costly_unary("Log", 1, float_kernel<log_of>),
     costly_unary("Sin", 7, float_kernel<sin_of>),
     costly_unary("Cos", 7, float_kernel<cos_of>),

@@ -67,12 +67,13 @@ constexpr op_def variadic_row(std::string_view name, dtype_set element_types, vo
                               void (*reference)(kernel_context&)) {
   return {.name = name,
           .since = 1,
-          .max_inputs = 255,
+          .inputs = {1, 255},
           .types = element_types,
           .alias = aliasing::in_place,
           .layouts = layout_support::agnostic,
           .infer = infer,
-          .reference = reference};
+          .reference = reference,
+          .repeats = repeats_only};
 }
 
 constexpr auto variadic_rows = std::to_array<op_def>({

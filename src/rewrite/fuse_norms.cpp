@@ -164,7 +164,7 @@ weight_ptr channel_operand(const graph_editor& e, node_id n, value_id y, value_i
 bool fuse_group(graph_editor& e, node_id n) {
   const node& norm = e.at(n);
   const node_id split = produced_by(e, norm.inputs[0], "Reshape"), join = consumed_by(e, norm.outputs[0], "Reshape");
-  if (split < 0 || join < 0 || !all_equal(e, norm.inputs[1], 1) || !all_equal(e, norm.inputs[2], 0))
+  if (split < 0 || join < 0 || !all_equal(e.val(norm.inputs[1]), 1) || !all_equal(e.val(norm.inputs[2]), 0))
     return false;
   const value_id x = e.at(split).inputs[0], y = e.at(join).outputs[0];
   const auto &grouped = e.val(norm.inputs[0]).dims, &plain = e.val(x).dims;

@@ -19,7 +19,7 @@ value_id half_of(const graph_editor& e, value_id v, bool upper) {
              axes = known_integers(e, call.inputs[3]);
   if (!starts || !ends || !axes || starts->size() != 1 || ((*axes)[0] != 3 && (*axes)[0] != -1))
     return no_value;
-  if (input_of(call, 4) != no_value && !all_equal(e, call.inputs[4], 1))
+  if (input_of(call, 4) != no_value && !all_equal(e.val(call.inputs[4]), 1))
     return no_value;
   const int64_t width = dims->back().constant();
   const bool from_start = (*starts)[0] == 0 && (*ends)[0] == width / 2;

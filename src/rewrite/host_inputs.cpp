@@ -2,18 +2,11 @@
 #include "rewrite/rewrite.hpp"
 
 #include <algorithm>
-#include <array>
 #include <set>
 #include <utility>
 
 namespace troupe {
 namespace {
-
-/// Operators whose result says nothing about their operands' elements, and those whose result is data the host cannot foresee.
-bool ends_walk(const node& n) {
-  static constexpr std::array names = {"Shape", "Size", "NonZero", "Unique", "Compress", "NonMaxSuppression"};
-  return n.domain.empty() && std::find(names.begin(), names.end(), n.op_type) != names.end();
-}
 
 /// Returns whether a model input is small enough to specialise on.
 bool is_small(const value& v) {
@@ -51,7 +44,7 @@ std::vector<value_id> shape_deciding_values(const graph& g) {
     if (a.producer[v] < 0)
       continue;
     const node& n = g.nodes[a.producer[v]];
-    if (!ends_walk(n))
+    if (!n.def || !n.def->hides_elements)
       pending.insert(pending.end(), n.inputs.begin(), n.inputs.end());
   }
   return found;

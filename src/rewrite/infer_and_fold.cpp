@@ -14,10 +14,8 @@ namespace troupe {
 namespace {
 
 bool foldable(const graph& g, const node& n) {
-  if (n.def->nondeterministic || !n.def->reference)
-    return false;
-  return std::all_of(n.inputs.begin(), n.inputs.end(),
-                     [&](value_id v) { return v == no_value || g.values[v].constant; });
+  return n.def->reference && std::all_of(n.inputs.begin(), n.inputs.end(),
+                                         [&](value_id v) { return v == no_value || g.values[v].constant; });
 }
 
 /// The outputs of a node over constants, as folding sees them.
@@ -142,15 +140,15 @@ bool fold(graph& g, const node& n, rewrite_context& context) {
 
 /// A Constant node's tensor becomes the value without being copied.
 bool fold_literal(graph& g, const node& n, rewrite_context& context) {
-  if (n.op_type != "Constant" || !n.domain.empty() || !n.attrs.has("value"))
+  const tensor* literal = literal_of(n);
+  if (!literal)
     return false;
   value& out = g.values[n.outputs.at(0)];
-  const tensor& literal = n.attrs.tensor_value("value");
-  out.type = literal.type();
-  out.dims = to_symbolic(literal.dims());
-  weight_ptr& made = context.literals[literal.data()];
-  if (!made || made->type != literal.type() || made->dims != literal.dims())
-    made = weight::from_tensor(literal);
+  out.type = literal->type();
+  out.dims = to_symbolic(literal->dims());
+  weight_ptr& made = context.literals[literal->data()];
+  if (!made || made->type != literal->type() || made->dims != literal->dims())
+    made = weight::from_tensor(*literal);
   out.constant = made;
   return true;
 }
@@ -188,9 +186,7 @@ bool visit(graph& g, node& n, rewrite_context& context) {
   infer_node(g, n);
   if (foldable(g, n) && fold(g, n, context))
     return false;
-  if (n.def->nondeterministic || n.outputs.empty())
-    return true;
-  if (!all_known(g, n))
+  if (n.outputs.empty() || !all_known(g, n))
     return true;
   for (value_id v : n.outputs)
     if (v != no_value)

@@ -104,20 +104,6 @@ weight_ptr derive_reshape(const weight_ptr& w, const shape& dims) {
   return derive("Reshape", {w, weight::from_tensor(target)});
 }
 
-bool all_equal(const graph_editor& e, value_id v, double wanted) {
-  if (v == no_value || !e.val(v).constant)
-    return false;
-  const weight& w = *e.val(v).constant;
-  if (!(types::fixed_size & set_of(w.type)) || volume(w.dims) > static_cast<int64_t>(max_known_elements))
-    return false;
-  if (w.type == dtype::boolean) {
-    const auto bits = to_int64(materialise(w).view());
-    return std::all_of(bits.begin(), bits.end(), [&](int64_t x) { return x == static_cast<int64_t>(wanted); });
-  }
-  const auto elements = to_double(materialise(w).view());
-  return std::all_of(elements.begin(), elements.end(), [&](double x) { return x == wanted; });
-}
-
 bool same_dims(const graph_editor& e, value_id a, value_id b) {
   if (a == no_value || b == no_value)
     return false;

@@ -44,9 +44,6 @@ std::optional<scaled_value> scaled_by_constant(const graph_editor& e, value_id v
 /// Returns the only consumer of `v` if it is ai.onnx operator `op_type`, else -1.
 node_id consumed_by(const graph_editor& e, value_id v, std::string_view op_type);
 
-/// Returns whether every element of the constant `v` (at most 1024 elements) is `wanted`.
-bool all_equal(const graph_editor& e, value_id v, double wanted);
-
 /// Returns whether two values are known to have equal dims.
 bool same_dims(const graph_editor& e, value_id a, value_id b);
 

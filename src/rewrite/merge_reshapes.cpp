@@ -1,4 +1,4 @@
-// Chains of Reshape, Squeeze, Unsqueeze and Flatten become one Reshape, and so does a Transpose that only moves dims of size 1:
+// Chains of views (Reshape, Squeeze …) become one Reshape, and so does a Transpose that only moves dims of size 1:
 // the bytes stay where they are.
 #include "rewrite/match.hpp"
 #include "rewrite/passes.hpp"
@@ -25,10 +25,7 @@ bool keeps_order(const graph_editor& e, const node& n) {
 
 /// Returns whether a node only gives its input's bytes other dims.
 bool is_view(const graph_editor& e, const node& n) {
-  for (auto name : {"Reshape", "Flatten", "Squeeze", "Unsqueeze"})
-    if (is_op(n, name))
-      return true;
-  return keeps_order(e, n);
+  return n.def->alias == aliasing::view || keeps_order(e, n);
 }
 
 } // namespace

@@ -9,15 +9,10 @@ namespace troupe {
 namespace {
 
 constexpr int64_t modern_opset = 7;
-constexpr auto broadcasting_ops = std::to_array<std::string_view>(
-    {"Add", "Sub", "Mul", "Div", "Pow", "And", "Or", "Xor", "Equal", "Greater", "Less"});
 
 /// Whether a node broadcasts by an axis, and can be told how it does: its operands' ranks are known.
 bool is_limited(const graph_editor& e, const node& n) {
-  const bool broadcasts =
-      std::find(broadcasting_ops.begin(), broadcasting_ops.end(), n.op_type) != broadcasting_ops.end();
-  return n.domain.empty() && broadcasts && n.def->since < modern_opset && e.val(n.inputs[0]).dims &&
-         e.val(n.inputs[1]).dims;
+  return n.def->limited_broadcast && e.val(n.inputs[0]).dims && e.val(n.inputs[1]).dims;
 }
 
 /// Returns operand 1 of `n` under dims that NumPy's broadcast puts where the attributes say.

@@ -28,12 +28,6 @@ namespace {
 
 constexpr float largest_float16 = 65504;
 
-/// Operators of ai.onnx whose float operands or results need float32's range or digits: growth beyond 65504 (squares, powers,
-/// long sums) and scales of quantisation. Those that take no float16 at all (NonMaxSuppression) are seen from the table.
-constexpr auto float32_operators = std::to_array<std::string_view>(
-    {"Exp", "Pow", "ReduceSumSquare", "ReduceProd", "CumSum", "CumProd", "QuantizeLinear", "DequantizeLinear",
-     "DynamicQuantizeLinear", "QLinearConv", "QLinearMatMul", "NonMaxSuppression", "Range"});
-
 bool is_chain(const node& n) {
   return n.domain == "troupe" && n.op_type == "Elementwise";
 }
@@ -50,14 +44,10 @@ bool outgrows_float16(const node& n) {
 
 /// Returns whether a node must compute in float32 whatever its operands are.
 bool needs_float32(const node& n) {
-  if (has_body(n))
-    return true;
   if (is_chain(n))
     return outgrows_float16(n);
-  if (!n.domain.empty())
-    return false;
-  const bool square = n.op_type == "Mul" && n.inputs.size() == 2 && n.inputs[0] == n.inputs[1];
-  return square || std::find(float32_operators.begin(), float32_operators.end(), n.op_type) != float32_operators.end();
+  const bool square = is_op(n, "Mul") && n.inputs[0] == n.inputs[1];
+  return square || n.def->needs_float32 || has_body(n);
 }
 
 class float16_conversion {

@@ -5,7 +5,6 @@
 // - Op(Transpose(x), Transpose(y)) with equal permutations becomes Transpose(Op(x, y)) for elementwise operators, and so does
 //   Op(Transpose(x)) where a Transpose follows, directly or behind more of them.
 // - Gather of one index along an axis of a transposed value gathers before the transpose.
-#include "ops/fused_elementwise.hpp"
 #include "rewrite/match.hpp"
 #include "rewrite/passes.hpp"
 
@@ -77,13 +76,9 @@ bool settle_ones(graph_editor& e, node_id n) {
 }
 
 /// Returns whether a node computes each output element from the elements at the same place.
-bool is_elementwise(const node& n) {
-  if (!n.domain.empty() || n.inputs.empty() || n.inputs.size() > 2 || n.outputs.size() != 1)
-    return false;
-  for (auto name : {"Gelu", "Swish", "LeakyRelu", "HardSigmoid", "Elu", "Cast"})
-    if (n.op_type == name)
-      return true;
-  return elementwise_code_of(n.op_type).has_value();
+bool keeps_places(const node& n) {
+  return n.def->alias == aliasing::in_place && is_elementwise(n.def->layouts) && n.inputs.size() <= 2 &&
+         n.outputs.size() == 1;
 }
 
 /// Returns the common permutation of the operands that are not scalars, empty where there is none.
@@ -111,7 +106,7 @@ bool transpose_follows(const graph_editor& e, value_id v) {
     if (n < 0 || is_op(e.at(n), "Transpose"))
       return n >= 0;
     const auto& inputs = e.at(n).inputs;
-    const bool passes = is_elementwise(e.at(n)) && std::all_of(inputs.begin(), inputs.end(), [&](value_id in) {
+    const bool passes = keeps_places(e.at(n)) && std::all_of(inputs.begin(), inputs.end(), [&](value_id in) {
                           return in == v || (scalar_constant(e, in) && e.val(in).dims->size() <= 1);
                         });
     if (!passes)
@@ -206,7 +201,7 @@ bool push_transposes(graph_editor& e) {
       changed |= settle_ones(e, n);
     else if (is_op(e.at(n), "Gather"))
       changed |= gather_first(e, n);
-    else if (is_elementwise(e.at(n)))
+    else if (keeps_places(e.at(n)))
       changed |= sink_through(e, n);
   }
   return changed;

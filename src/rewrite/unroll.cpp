@@ -1,5 +1,6 @@
 // Bodies that take the place of their node: branches whose condition is known, loops of a few known iterations.
 #include "ops/control.hpp"
+#include "ops/evaluate.hpp"
 #include "rewrite/control_flow.hpp"
 #include "rewrite/match.hpp"
 
@@ -189,9 +190,8 @@ bool hands_condition_on(const graph& body) {
     return true;
   if (edges.producer[v] < 0)
     return body.values[v].constant && is_true(body.values[v].constant->leaf);
-  const node& source = body.nodes[edges.producer[v]];
-  return source.op_type == "Constant" && source.domain.empty() && source.attrs.has("value") &&
-         is_true(source.attrs.tensor_value("value"));
+  const tensor* literal = literal_of(body.nodes[edges.producer[v]]);
+  return literal && is_true(*literal);
 }
 
 /// Returns the length of a Scan's inputs along the scanned axes, where all of them say it.

@@ -19,16 +19,14 @@ inline void infer_nothing(infer_context&) {}
 
 /// Made-up operators: "plain" has its own output, "view" and "in_place" alias input 0, "host" is not for GPUs.
 inline const op_def& plain_op =
-    gpu_op({.domain = "test", .name = "plain", .since = 1, .min_inputs = 0, .max_inputs = 255, .infer = infer_nothing},
-           any_launch);
-inline const op_def host_op{
-    .domain = "test", .name = "host", .since = 1, .min_inputs = 0, .max_inputs = 255, .infer = infer_nothing};
+    gpu_op({.domain = "test", .name = "plain", .since = 1, .inputs = {0, 255}, .infer = infer_nothing}, any_launch);
+inline const op_def host_op{.domain = "test", .name = "host", .since = 1, .inputs = {0, 255}, .infer = infer_nothing};
 inline const op_def view_op{
     .domain = "test", .name = "view", .since = 1, .alias = aliasing::view, .infer = infer_nothing};
 inline const op_def& in_place_op = gpu_op({.domain = "test",
                                            .name = "in_place",
                                            .since = 1,
-                                           .max_inputs = 255,
+                                           .inputs = {1, 255},
                                            .alias = aliasing::in_place,
                                            .infer = infer_nothing},
                                           any_launch);

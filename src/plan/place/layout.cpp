@@ -30,12 +30,9 @@ bool is_single(const value& v) {
   return v.dims && volume(*v.dims).is(1);
 }
 
-bool is_channel_concat(const graph& g, const node& n) {
-  if (n.op_type != "Concat" || !n.domain.empty() || n.outputs[0] == no_value)
-    return false;
-  const auto rank = static_cast<int64_t>(g.values[n.outputs[0]].dims->size());
-  const int64_t axis = n.attrs.integer("axis", 1);
-  return (axis < 0 ? axis + rank : axis) == 1;
+bool joins_channels(const graph& g, const node& n) {
+  return n.def->layouts == layout_support::joining &&
+         normalize_axis(n.attrs.integer("axis", 1), g.values[n.outputs[0]].dims->size()) == 1;
 }
 
 /// Whether operand `i` of a spatial operator is one that follows the layout: the data and a residual of the output's dims.
@@ -50,24 +47,13 @@ bool is_spatial(const graph& g, const device_info& device, const node& n) {
   return has_channels(device, g.values[n.inputs[0]]) && has_channels(device, g.values[n.outputs[0]]);
 }
 
-/// Whether the operator normalises by channel: channels-last operands cost it nothing, but are no gain either.
-bool is_channel_norm(const node& n) {
-  return n.domain.empty() && (n.op_type == "InstanceNormalization" || n.op_type == "GroupNormalization");
-}
-
-/// Whether the operator's kernels take plain operands of other dims beside an output of either layout.
-bool broadcasts(const node& n) {
-  constexpr std::string_view ops[] = {"Add", "Sub", "Mul", "Div", "Elementwise"};
-  return std::find(std::begin(ops), std::end(ops), n.op_type) != std::end(ops) || is_channel_norm(n);
-}
-
 /// Whether operand `v` of an elementwise node or concatenation has the output's layout; the others stay plain.
 ///
 /// Dims that are written differently may still be equal once they are bound, and an operand that is no broadcast then should
 /// lie like the output. So whatever has the output's rank follows, unless it is certain to be repeated or is a constant.
 bool follows_output(const graph& g, const node& n, value_id v) {
   const value &in = g.values[v], &out = g.values[n.outputs[0]];
-  if (n.op_type == "Concat" || in.dims == out.dims)
+  if (n.def->layouts == layout_support::joining || in.dims == out.dims)
     return true;
   if (in.constant || in.known || !in.dims || in.dims->size() != out.dims->size())
     return false;
@@ -78,23 +64,24 @@ bool follows_output(const graph& g, const node& n, value_id v) {
 }
 
 /// Whether a node computes the same on operands of any one layout: their dims are the output's, or they are one element, or
-/// the operator broadcasts them.
+/// the operator's kernels take plain ones beside these.
 bool is_agnostic(const graph& g, const device_info& device, const node& n) {
   if (n.outputs.size() != 1 || n.outputs[0] == no_value || !has_channels(device, g.values[n.outputs[0]]))
     return false;
-  const bool concat = is_channel_concat(g, n);
-  if (!concat && !is_channel_norm(n) && n.def->layouts != layout_support::agnostic)
+  const bool joins = joins_channels(g, n), normalizes = n.def->layouts == layout_support::normalizing;
+  if (!joins && !normalizes && !is_elementwise(n.def->layouts))
     return false;
+  const bool mixes = normalizes || n.def->layouts == layout_support::broadcasting;
   return std::all_of(n.inputs.begin(), n.inputs.end(), [&](value_id v) {
     if (v == no_value)
       return true;
     const value& in = g.values[v];
     const bool constant = in.constant || in.known;
-    if (concat)
+    if (joins)
       return !constant && has_channels(device, in);
     if (in.dims == g.values[n.outputs[0]].dims)
       return !constant && takes_type(device, in.type);
-    return is_single(in) || (broadcasts(n) && (takes_type(device, in.type) || !follows_output(g, n, v)));
+    return is_single(in) || (mixes && (takes_type(device, in.type) || !follows_output(g, n, v)));
   });
 }
 
@@ -270,7 +257,7 @@ private:
     if (!any_last(n.inputs) && !any_last(n.outputs))
       return;
     require(devices_[placement_[index]].prefers_channels_last, "an operand of a device that does not want it", n.name);
-    if (n.domain == "troupe" && n.op_type == "Reorder") {
+    if (n.def->layouts == layout_support::converting) {
       const bool forward = n.attrs.text("to", "") == "channels_last";
       require(is_last(n.inputs[0]) != forward && is_last(n.outputs[0]) == forward, "a reorder's operand", n.name);
       return;

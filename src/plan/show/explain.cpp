@@ -104,7 +104,8 @@ public:
     if (has_body(call))
       return {"control flow: its bodies have plans of their own", true};
     if (p_.inserted[n])
-      return {call.op_type == "Reorder" ? "changes the layout for its neighbours" : "moves a large value in pieces",
+      return {call.def->layouts == layout_support::converting ? "changes the layout for its neighbours"
+                                                              : "moves a large value in pieces",
               true};
     if (p_.options.saved)
       return {fmt::format("{} says so", p_.options.saved->source), true};

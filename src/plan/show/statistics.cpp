@@ -1,5 +1,7 @@
 #include "plan/show/statistics.hpp"
 
+#include "ops/evaluate.hpp"
+
 #include <unordered_set>
 
 namespace troupe {
@@ -17,8 +19,8 @@ public:
       for (const auto& [name, value] : n.attrs.all())
         if (const auto* body = std::get_if<std::shared_ptr<const graph>>(&value))
           add(**body);
-        else if (const auto* literal = std::get_if<tensor>(&value); literal && n.op_type == "Constant")
-          add_constant(literal->type(), literal->dims(), weight::from_tensor(*literal)->key);
+      if (const tensor* literal = literal_of(n))
+        add_constant(literal->type(), literal->dims(), weight::from_tensor(*literal)->key);
     }
   }
 

@@ -25,14 +25,9 @@ size_t below(generator& random, size_t bound) {
 op_cost heavy_cost(const attributes&, const call_shapes& call) {
   return {.flops = 1000 * static_cast<double>(volume(call.outputs[0]))};
 }
-const op_def& heavy_op = gpu_op({.domain = "test",
-                                 .name = "heavy",
-                                 .since = 1,
-                                 .min_inputs = 0,
-                                 .max_inputs = 255,
-                                 .infer = infer_nothing,
-                                 .cost = heavy_cost},
-                                any_launch);
+const op_def& heavy_op = gpu_op(
+    {.domain = "test", .name = "heavy", .since = 1, .inputs = {0, 255}, .infer = infer_nothing, .cost = heavy_cost},
+    any_launch);
 
 /// Layers of operators of all kinds and sizes, some with weights, each reading values not far behind.
 std::shared_ptr<const graph> random_graph(generator& random) {
