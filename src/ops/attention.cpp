@@ -267,24 +267,18 @@ op_cost attention_cost(const attributes&, const call_shapes& call) {
   return {2 * keys * static_cast<double>(volume(call.inputs[0]) + volume(call.outputs[0])), operand_bytes(call)};
 }
 
-constexpr auto attention_rows = std::to_array<op_def>({
-    {.name = "Attention",
-     .since = 23,
-     .inputs = {3, 6},
-     .max_outputs = 4,
-     .types = types::floats,
-     .infer = infer_attention,
-     .reference = attention,
-     .cost = attention_cost},
-    {.name = "Attention",
-     .since = 24,
-     .inputs = {3, 7},
-     .max_outputs = 4,
-     .types = types::floats,
-     .infer = infer_attention,
-     .reference = attention,
-     .cost = attention_cost},
-});
+constexpr op_def attention_row(int64_t since, uint8_t most_inputs) {
+  return {.name = "Attention",
+          .since = since,
+          .inputs = {3, most_inputs},
+          .max_outputs = 4,
+          .types = types::floats,
+          .infer = infer_attention,
+          .reference = attention,
+          .cost = attention_cost};
+}
+
+constexpr auto attention_rows = std::to_array<op_def>({attention_row(23, 6), attention_row(24, 7)});
 
 } // namespace
 

@@ -142,25 +142,16 @@ void gather_nd_kernel(kernel_context& c) {
   });
 }
 
+constexpr op_def gather_row(std::string_view name, int64_t since, void (*infer)(infer_context&),
+                            void (*reference)(kernel_context&)) {
+  return {
+      .name = name, .since = since, .inputs = {2, 2}, .types = movable_types, .infer = infer, .reference = reference};
+}
+
 constexpr auto gather_rows = std::to_array<op_def>({
-    {.name = "Gather",
-     .since = 1,
-     .inputs = {2, 2},
-     .types = movable_types,
-     .infer = infer_gather,
-     .reference = gather_kernel},
-    {.name = "GatherElements",
-     .since = 11,
-     .inputs = {2, 2},
-     .types = movable_types,
-     .infer = infer_gather_elements,
-     .reference = gather_elements_kernel},
-    {.name = "GatherND",
-     .since = 11,
-     .inputs = {2, 2},
-     .types = movable_types,
-     .infer = infer_gather_nd,
-     .reference = gather_nd_kernel},
+    gather_row("Gather", 1, infer_gather, gather_kernel),
+    gather_row("GatherElements", 11, infer_gather_elements, gather_elements_kernel),
+    gather_row("GatherND", 11, infer_gather_nd, gather_nd_kernel),
 });
 
 } // namespace

@@ -125,20 +125,20 @@ op_cost local_norm_cost(const attributes&, const call_shapes& call) {
   return {8 * static_cast<double>(volume(call.inputs[0])), operand_bytes(call)};
 }
 
+constexpr op_def local_norm_row(std::string_view name, int64_t since, void (*infer)(infer_context&),
+                                void (*reference)(kernel_context&)) {
+  return {.name = name,
+          .since = since,
+          .types = types::floats,
+          .infer = infer,
+          .reference = reference,
+          .cost = local_norm_cost};
+}
+
 constexpr auto local_norm_rows = std::to_array<op_def>({
-    {.name = "LRN", .since = 1, .types = types::floats, .infer = infer_lrn, .reference = lrn, .cost = local_norm_cost},
-    {.name = "LpNormalization",
-     .since = 1,
-     .types = types::floats,
-     .infer = infer_lp_norm,
-     .reference = lp_norm,
-     .cost = local_norm_cost},
-    {.name = "MeanVarianceNormalization",
-     .since = 9,
-     .types = types::floats,
-     .infer = infer_mvn,
-     .reference = mvn,
-     .cost = local_norm_cost},
+    local_norm_row("LRN", 1, infer_lrn, lrn),
+    local_norm_row("LpNormalization", 1, infer_lp_norm, lp_norm),
+    local_norm_row("MeanVarianceNormalization", 9, infer_mvn, mvn),
 });
 
 } // namespace

@@ -222,33 +222,25 @@ constexpr op_def batch_norm_row(int64_t since, uint8_t outputs, void (*reference
           .cost = norm_cost};
 }
 
+/// Channels-last operands cost it nothing, but are no gain either.
+constexpr op_def channel_norm_row(std::string_view name, int64_t since, void (*infer)(infer_context&),
+                                  void (*reference)(kernel_context&)) {
+  return {.name = name,
+          .since = since,
+          .inputs = {3, 3},
+          .types = types::floats,
+          .layouts = layout_support::normalizing,
+          .infer = infer,
+          .reference = reference,
+          .cost = norm_cost};
+}
+
 constexpr auto normalization_rows = std::to_array<op_def>({
     batch_norm_row(1, 5, batch_norm<false>),
     batch_norm_row(14, 3, batch_norm<true>),
-    {.name = "InstanceNormalization",
-     .since = 1,
-     .inputs = {3, 3},
-     .types = types::floats,
-     .layouts = layout_support::normalizing,
-     .infer = infer_instance_norm,
-     .reference = instance_norm,
-     .cost = norm_cost},
-    {.name = "GroupNormalization",
-     .since = 18,
-     .inputs = {3, 3},
-     .types = types::floats,
-     .layouts = layout_support::normalizing,
-     .infer = infer_group_norm<true>,
-     .reference = group_normalization<true>,
-     .cost = norm_cost},
-    {.name = "GroupNormalization",
-     .since = 21,
-     .inputs = {3, 3},
-     .types = types::floats,
-     .layouts = layout_support::normalizing,
-     .infer = infer_group_norm<false>,
-     .reference = group_normalization<false>,
-     .cost = norm_cost},
+    channel_norm_row("InstanceNormalization", 1, infer_instance_norm, instance_norm),
+    channel_norm_row("GroupNormalization", 18, infer_group_norm<true>, group_normalization<true>),
+    channel_norm_row("GroupNormalization", 21, infer_group_norm<false>, group_normalization<false>),
 });
 
 } // namespace

@@ -232,49 +232,32 @@ op_cost global_cost(const attributes&, const call_shapes& call) {
   return {static_cast<double>(volume(call.inputs[0])), operand_bytes(call)};
 }
 
-constexpr dtype_set max_pool_types = types::floats | set_of(dtype::int8, dtype::uint8);
+constexpr op_def pool_row(std::string_view name, void (*reference)(kernel_context&),
+                          layout_support layouts = layout_support::plain) {
+  const bool global = name.starts_with("Global");
+  return {.name = name,
+          .since = 1,
+          .types = types::floats,
+          .layouts = layouts,
+          .infer = global ? infer_global : infer_pool,
+          .reference = reference,
+          .cost = global ? global_cost : pool_cost};
+}
+
+constexpr op_def max_pool_row() {
+  op_def def = pool_row("MaxPool", max_pool, layout_support::spatial);
+  def.max_outputs = 2;
+  def.types = types::floats | set_of(dtype::int8, dtype::uint8);
+  return def;
+}
 
 constexpr auto pool_rows = std::to_array<op_def>({
-    {.name = "MaxPool",
-     .since = 1,
-     .max_outputs = 2,
-     .types = max_pool_types,
-     .layouts = layout_support::spatial,
-     .infer = infer_pool,
-     .reference = max_pool,
-     .cost = pool_cost},
-    {.name = "AveragePool",
-     .since = 1,
-     .types = types::floats,
-     .layouts = layout_support::spatial,
-     .infer = infer_pool,
-     .reference = average_pool,
-     .cost = pool_cost},
-    {.name = "LpPool",
-     .since = 1,
-     .types = types::floats,
-     .infer = infer_pool,
-     .reference = lp_pool,
-     .cost = pool_cost},
-    {.name = "GlobalAveragePool",
-     .since = 1,
-     .types = types::floats,
-     .layouts = layout_support::spatial,
-     .infer = infer_global,
-     .reference = global_average_pool,
-     .cost = global_cost},
-    {.name = "GlobalMaxPool",
-     .since = 1,
-     .types = types::floats,
-     .infer = infer_global,
-     .reference = global_max_pool,
-     .cost = global_cost},
-    {.name = "GlobalLpPool",
-     .since = 1,
-     .types = types::floats,
-     .infer = infer_global,
-     .reference = global_lp_pool,
-     .cost = global_cost},
+    max_pool_row(),
+    pool_row("AveragePool", average_pool, layout_support::spatial),
+    pool_row("LpPool", lp_pool),
+    pool_row("GlobalAveragePool", global_average_pool, layout_support::spatial),
+    pool_row("GlobalMaxPool", global_max_pool),
+    pool_row("GlobalLpPool", global_lp_pool),
 });
 
 } // namespace

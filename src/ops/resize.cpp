@@ -304,35 +304,24 @@ void upsample_kernel(kernel_context& c) {
   resample_call(c, resize_options(c.attrs(), "Upsample"));
 }
 
+/// The inputs after the first are known on the host: the scales, and from opset 11 on the region and the sizes too.
+constexpr op_def resize_row(std::string_view name, int64_t since, int64_t until, operand_range inputs,
+                            void (*reference)(kernel_context&) = upsample_kernel) {
+  return {.name = name,
+          .since = since,
+          .until = until,
+          .inputs = inputs,
+          .types = types::numeric,
+          .host_inputs = (1u << inputs.max) - 2,
+          .infer = infer_resize,
+          .reference = reference};
+}
+
 constexpr auto resize_rows = std::to_array<op_def>({
-    {.name = "Upsample",
-     .since = 7,
-     .until = 8,
-     .types = types::numeric,
-     .infer = infer_resize,
-     .reference = upsample_kernel},
-    {.name = "Upsample",
-     .since = 9,
-     .until = 9,
-     .inputs = {2, 2},
-     .types = types::numeric,
-     .host_inputs = 0b10,
-     .infer = infer_resize,
-     .reference = upsample_kernel},
-    {.name = "Resize",
-     .since = 10,
-     .inputs = {2, 2},
-     .types = types::numeric,
-     .host_inputs = 0b10,
-     .infer = infer_resize,
-     .reference = upsample_kernel},
-    {.name = "Resize",
-     .since = 11,
-     .inputs = {1, 4},
-     .types = types::numeric,
-     .host_inputs = 0b1110,
-     .infer = infer_resize,
-     .reference = resize_kernel},
+    resize_row("Upsample", 7, 8, {1, 1}),
+    resize_row("Upsample", 9, 9, {2, 2}),
+    resize_row("Resize", 10, 10, {2, 2}),
+    resize_row("Resize", 11, op_def{}.until, {1, 4}, resize_kernel),
 });
 
 } // namespace

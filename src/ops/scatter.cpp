@@ -158,32 +158,23 @@ void tensor_scatter_kernel(kernel_context& c) {
     }
 }
 
+constexpr op_def scatter_row(std::string_view name, int64_t since, void (*infer)(infer_context&),
+                             void (*reference)(kernel_context&), operand_range inputs = {3, 3},
+                             int64_t until = op_def{}.until) {
+  return {.name = name,
+          .since = since,
+          .until = until,
+          .inputs = inputs,
+          .types = movable_types,
+          .infer = infer,
+          .reference = reference};
+}
+
 constexpr auto scatter_rows = std::to_array<op_def>({
-    {.name = "Scatter",
-     .since = 9,
-     .until = 10,
-     .inputs = {3, 3},
-     .types = movable_types,
-     .infer = infer_scatter_elements,
-     .reference = scatter_elements_kernel},
-    {.name = "ScatterElements",
-     .since = 11,
-     .inputs = {3, 3},
-     .types = movable_types,
-     .infer = infer_scatter_elements,
-     .reference = scatter_elements_kernel},
-    {.name = "ScatterND",
-     .since = 11,
-     .inputs = {3, 3},
-     .types = movable_types,
-     .infer = infer_scatter_nd,
-     .reference = scatter_nd_kernel},
-    {.name = "TensorScatter",
-     .since = 24,
-     .inputs = {2, 3},
-     .types = movable_types,
-     .infer = infer_tensor_scatter,
-     .reference = tensor_scatter_kernel},
+    scatter_row("Scatter", 9, infer_scatter_elements, scatter_elements_kernel, {3, 3}, 10),
+    scatter_row("ScatterElements", 11, infer_scatter_elements, scatter_elements_kernel),
+    scatter_row("ScatterND", 11, infer_scatter_nd, scatter_nd_kernel),
+    scatter_row("TensorScatter", 24, infer_tensor_scatter, tensor_scatter_kernel, {2, 3}),
 });
 
 } // namespace
