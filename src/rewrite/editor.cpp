@@ -138,14 +138,14 @@ void graph_editor::replace(node_id n, node replacement) {
   graph_.nodes[n] = std::move(replacement);
   for (value_id v : old.inputs)
     drop_use(v);
-  erase_unread(std::exchange(unread_, {}));
+  erase_unread();
 }
 
 void graph_editor::set_input(node_id n, size_t slot, value_id v) {
   const value_id old = std::exchange(graph_.nodes[n].inputs[slot], v);
   add_use(v, n);
   drop_use(old);
-  erase_unread(std::exchange(unread_, {}));
+  erase_unread();
 }
 
 void graph_editor::replace_uses(value_id from, value_id to) {
@@ -157,7 +157,7 @@ void graph_editor::replace_uses(value_id from, value_id to) {
         drop_use(from);
       }
   readers_[from].clear();
-  erase_unread(std::exchange(unread_, {}));
+  erase_unread();
 }
 
 bool graph_editor::bypass(node_id n, value_id to) {
@@ -184,15 +184,18 @@ bool graph_editor::bypass(node_id n, value_id to) {
 }
 
 void graph_editor::erase(node_id n) {
-  if (!alive_[n])
-    return;
+  if (alive_[n])
+    remove(n);
+  erase_unread();
+}
+
+void graph_editor::remove(node_id n) {
   alive_[n] = 0;
   for (value_id v : graph_.nodes[n].outputs)
     if (v != no_value && producer_[v] == n)
       producer_[v] = -1;
   for (value_id v : graph_.nodes[n].inputs)
     drop_use(v);
-  erase_unread(std::exchange(unread_, {}));
 }
 
 void graph_editor::make_constant(value_id v, weight_ptr recipe) {
@@ -207,19 +210,12 @@ bool graph_editor::unread(node_id n) const {
   return std::all_of(outputs.begin(), outputs.end(), [&](value_id v) { return v == no_value || uses_[v] == 0; });
 }
 
-void graph_editor::erase_unread(std::vector<node_id> pending) {
-  while (!pending.empty()) {
-    const node_id n = pending.back();
-    pending.pop_back();
-    if (!alive_[n] || !unread(n) || defines_symbols(graph_, graph_.nodes[n]))
-      continue;
-    alive_[n] = 0;
-    for (value_id v : graph_.nodes[n].outputs)
-      if (v != no_value && producer_[v] == n)
-        producer_[v] = -1;
-    for (value_id v : graph_.nodes[n].inputs)
-      if (v != no_value && --uses_[v] == 0 && producer_[v] >= 0)
-        pending.push_back(producer_[v]);
+void graph_editor::erase_unread() {
+  while (!unread_.empty()) {
+    const node_id n = unread_.back();
+    unread_.pop_back();
+    if (alive_[n] && unread(n) && !defines_symbols(graph_, graph_.nodes[n]))
+      remove(n);
   }
 }
 

@@ -71,7 +71,8 @@ private:
   bool reads(node_id n, value_id v) const;
   void add_use(value_id v, node_id n);
   void drop_use(value_id v);
-  void erase_unread(std::vector<node_id> pending);
+  void remove(node_id n);
+  void erase_unread();
   bool unread(node_id n) const;
   void rebuild();
 

@@ -24,7 +24,7 @@ constexpr auto clean_up = std::to_array<pass>({
     push_transposes,
 });
 
-/// Clean-up and fusion, in this order, until nothing changes: a fusion may make room for another.
+/// These and the clean-up, in this order, until nothing changes: a fusion may make room for another.
 constexpr auto fusion = std::to_array<pass>({
     fuse_activations,
     fuse_norms,
@@ -32,11 +32,6 @@ constexpr auto fusion = std::to_array<pass>({
     fuse_attention,
     fuse_conv,
     fuse_matmul,
-    remove_noops,
-    merge_common,
-    merge_reshapes,
-    merge_transposes,
-    push_transposes,
 });
 
 /// Once, last: what is left over.
@@ -45,15 +40,15 @@ constexpr auto last = std::to_array<pass>({fuse_elementwise});
 /// More rounds than any sensible model needs; every pass only shrinks the graph, so that stopping early is still right.
 constexpr int max_rounds = 16;
 
-void run_to_fixpoint(graph_editor& e, std::span<const pass> passes) {
-  for (int round = 0; round < max_rounds; ++round) {
-    bool changed = false;
-    for (pass p : passes) {
-      changed |= p(e);
-      e.tidy();
-    }
-    if (!changed)
-      return;
+void run_to_fixpoint(graph_editor& e, std::initializer_list<std::span<const pass>> lists) {
+  bool changed = true;
+  for (int round = 0; changed && round < max_rounds; ++round) {
+    changed = false;
+    for (std::span<const pass> passes : lists)
+      for (pass p : passes) {
+        changed |= p(e);
+        e.tidy();
+      }
   }
 }
 
@@ -72,10 +67,10 @@ precision parse_precision(std::string_view name) {
 void simplify(graph& g, const rewrite_options& options) {
   {
     graph_editor e(g);
-    run_to_fixpoint(e, clean_up);
+    run_to_fixpoint(e, {clean_up});
     if (options.fuse) {
-      run_to_fixpoint(e, fusion);
-      run_to_fixpoint(e, last);
+      run_to_fixpoint(e, {fusion, clean_up});
+      run_to_fixpoint(e, {last});
     }
   }
   if (options.precision == precision::fp16)
