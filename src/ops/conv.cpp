@@ -21,15 +21,7 @@ struct conv_spec {
 
 /// Parses the attributes and checks the operands' shapes; `w` must be known but for its first two dims.
 conv_spec parse_conv(const attributes& attrs, std::span<const dim> x, std::span<const dim> w) {
-  require_rank(x.size(), 3, "the input");
-  if (w.size() != x.size())
-    fail(errc::invalid_model, "the input has rank {}, the weights {}", x.size(), w.size());
-  if (!is_constant(w))
-    fail(errc::unsupported, "the weights' shape {} is symbolic", to_string(w));
-  std::vector<int64_t> kernel = constants(w.subspan(2));
-  if (const auto stated = attrs.integers("kernel_shape", {}); !stated.empty() && stated != kernel)
-    fail(errc::invalid_model, "kernel_shape {} is not the weights' {}", to_string(stated), to_string(kernel));
-  conv_spec spec{attrs.integer("group", 1), parse_window(attrs, std::move(kernel))};
+  conv_spec spec{attrs.integer("group", 1), parse_filter(attrs, x, w)};
   spec.window.ceil = false; // not an attribute of convolution
   if (spec.groups < 1 || w[0].constant() % spec.groups != 0)
     fail(errc::invalid_model, "{} output channels cannot be split into {} groups", w[0].constant(), spec.groups);

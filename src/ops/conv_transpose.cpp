@@ -37,16 +37,8 @@ std::vector<int64_t> list(const attributes& attrs, std::string_view name, size_t
 }
 
 transpose_spec parse(const attributes& attrs, std::span<const dim> x, std::span<const dim> w) {
-  require_rank(x.size(), 3, "the input");
-  if (w.size() != x.size())
-    fail(errc::invalid_model, "the input has rank {}, the weights {}", x.size(), w.size());
-  if (!is_constant(w))
-    fail(errc::unsupported, "the weights' shape {} is symbolic", to_string(w));
-  std::vector<int64_t> kernel = constants(w.subspan(2));
-  if (const auto stated = attrs.integers("kernel_shape", {}); !stated.empty() && stated != kernel)
-    fail(errc::invalid_model, "kernel_shape {} is not the weights' {}", to_string(stated), to_string(kernel));
-  const size_t rank = kernel.size();
-  transpose_spec spec{attrs.integer("group", 1), parse_window(attrs, std::move(kernel)), {}, {}};
+  transpose_spec spec{attrs.integer("group", 1), parse_filter(attrs, x, w), {}, {}};
+  const size_t rank = spec.window.rank();
   spec.output_padding = list(attrs, "output_padding", rank, std::vector<int64_t>(rank, 0));
   std::vector<int64_t> stated = attrs.integers("output_shape", {});
   if (stated.size() == rank + 2) // some exporters list N and C too

@@ -1,5 +1,7 @@
 #include "ops/window.hpp"
 
+#include "ops/operand.hpp"
+
 #include <algorithm>
 
 namespace troupe {
@@ -51,6 +53,18 @@ window_spec parse_window(const attributes& attrs, std::vector<int64_t> kernel) {
   spec.mode = parse_auto_pad(attrs);
   spec.ceil = attrs.integer("ceil_mode", 0) != 0;
   return spec;
+}
+
+window_spec parse_filter(const attributes& attrs, std::span<const dim> x, std::span<const dim> w) {
+  require_rank(x.size(), 3, "the input");
+  if (w.size() != x.size())
+    fail(errc::invalid_model, "the input has rank {}, the weights {}", x.size(), w.size());
+  if (!is_constant(w))
+    fail(errc::unsupported, "the weights' shape {} is symbolic", to_string(w));
+  std::vector<int64_t> kernel = constants(w.subspan(2));
+  if (const auto stated = attrs.integers("kernel_shape", {}); !stated.empty() && stated != kernel)
+    fail(errc::invalid_model, "kernel_shape {} is not the weights' {}", to_string(stated), to_string(kernel));
+  return parse_window(attrs, std::move(kernel));
 }
 
 dim window_output(const window_spec& spec, size_t axis, const dim& in) {

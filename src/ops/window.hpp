@@ -30,6 +30,9 @@ auto_pad parse_auto_pad(const attributes& attrs);
 /// spatial axes.
 window_spec parse_window(const attributes& attrs, std::vector<int64_t> kernel);
 
+/// Reads the window of a convolution of `x` by weights `w`, whose shape must be constant and fit x's rank.
+window_spec parse_filter(const attributes& attrs, std::span<const dim> x, std::span<const dim> w);
+
 /// Returns the output size along `axis` for an input size; throws `errc::invalid_model` where the kernel is larger than the
 /// padded input (of a symbolic size: when the kernel runs).
 dim window_output(const window_spec& spec, size_t axis, const dim& in);
