@@ -1,6 +1,7 @@
 #include "cpu/kernel_list.hpp"
 
 #include "cpu/kernels.hpp"
+#include "ops/registry.hpp"
 
 #include <algorithm>
 
@@ -108,18 +109,12 @@ private:
 
 /// Moves the elements of one operand between the two layouts.
 void reorder_elements(const operand& o, layout to, const void* from, void* into) {
-  const int64_t channels = o.dims[1], spatial = volume(std::span(o.dims).subspan(2));
-  const bool forward = to == layout::channels_last;
-  const int64_t rows = forward ? channels : spatial, columns = forward ? spatial : channels;
-  visit_width(o.type, [&](auto tag) {
-    using T = typename decltype(tag)::type;
-    const T* x = static_cast<const T*>(from);
-    T* y = static_cast<T*>(into);
-    for (int64_t image = 0; image < o.dims[0]; ++image, x += rows * columns, y += rows * columns)
-      for (int64_t r = 0; r < rows; ++r)
-        for (int64_t c = 0; c < columns; ++c)
-          y[c * rows + r] = x[r * columns + c];
-  });
+  attributes attrs;
+  attrs.set("to", std::string(to == layout::channels_last ? "channels_last" : "plain"));
+  const const_view in{o.type, o.dims, from};
+  mutable_view out{o.type, o.dims, into};
+  kernel_context reorder(attrs, {&in, 1}, {&out, 1});
+  find_op("troupe", "Reorder", 1)->reference(reorder);
 }
 
 /// Runs a kernel that knows only plain operands between reorders: slow, but every layout has a kernel for every operator.
