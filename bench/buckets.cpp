@@ -18,7 +18,7 @@ void run_steps(const session& model, growing_dims dims) {
     const uint64_t misses = model.stats().layouts.misses;
     const auto start = clock_type::now();
     model.run(inputs);
-    const double ms = std::chrono::duration<double, std::milli>(clock_type::now() - start).count();
+    const double ms = milliseconds_since(start);
     if (i > 0) // the first one brings the weights
       (model.stats().layouts.misses > misses ? opening : inside).push_back(ms);
     dims.grow();

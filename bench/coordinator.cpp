@@ -6,7 +6,8 @@
 //
 // Prints the median and the 99th percentile of repeated runs, and the processor time of all threads, which a busy machine
 // disturbs less.
-#include "actors/engine_access.hpp"
+#include "bench/growing_dims.hpp"
+#include "bench/models.hpp"
 
 #include <algorithm>
 #include <cstdio>
@@ -15,31 +16,19 @@
 namespace {
 
 using namespace troupe;
-using steady = std::chrono::steady_clock;
+using namespace troupe::bench;
 
 /// `chains` chains of `length` operators side by side, each from an input of its own.
-graph make_chains(size_t chains, size_t length) {
-  graph g;
-  g.opsets[""] = 17;
+built_model make_chains(size_t chains, size_t length) {
+  model_builder m;
+  std::vector<variable> ends;
   for (size_t c = 0; c < chains; ++c) {
-    value_id v = g.add_value({.name = "x" + std::to_string(c), .type = dtype::float32, .dims = symbolic_shape{4}});
-    g.inputs.push_back(v);
-    for (size_t i = 0; i < length; ++i) {
-      const std::string name = "v" + std::to_string(g.values.size());
-      const value_id out = g.add_value({.name = name});
-      g.add_node({.name = name, .op_type = "Sigmoid", .inputs = {v}, .outputs = {out}});
-      v = out;
-    }
-    g.outputs.push_back(v);
+    variable v = m.input("x" + std::to_string(c), dtype::float32, {4});
+    for (size_t i = 0; i < length; ++i)
+      v = m.call("Sigmoid", {v});
+    ends.push_back(v);
   }
-  return g;
-}
-
-named_tensors inputs_of(const session& s) {
-  named_tensors inputs;
-  for (const value_info& input : s.inputs())
-    inputs[input.name] = tensor::of<float>({4}, std::vector<float>{1, 2, 3, 4});
-  return inputs;
+  return finish(m, ends);
 }
 
 struct figures {
@@ -48,23 +37,22 @@ struct figures {
 
 /// Runs a model `count` times; the times are divided by `parts`.
 figures measure(const session& s, size_t count, double parts) {
-  const named_tensors inputs = inputs_of(s);
+  const named_tensors inputs = inputs_of(s.inputs(), {});
   for (size_t i = 0; i < 3; ++i)
     s.run(inputs);
   std::vector<double> times;
   const std::clock_t before = std::clock();
   for (size_t i = 0; i < count; ++i) {
-    const auto start = steady::now();
+    const auto start = clock_type::now();
     s.run(inputs);
-    times.push_back(std::chrono::duration<double, std::micro>(steady::now() - start).count() / parts);
+    times.push_back(milliseconds_since(start) * 1e3 / parts);
   }
   const double processor_us = 1e6 * static_cast<double>(std::clock() - before) / CLOCKS_PER_SEC;
-  std::sort(times.begin(), times.end());
-  return {times[times.size() / 2], times[times.size() * 99 / 100], processor_us / parts / static_cast<double>(count)};
+  return {median(times), quantile(times, 0.99), processor_us / parts / static_cast<double>(count)};
 }
 
 void report(const char* name, const session& s, size_t runs, double parts) {
-  const named_tensors inputs = inputs_of(s);
+  const named_tensors inputs = inputs_of(s.inputs(), {});
   const size_t chunks = plan_of(s, inputs)->chunks.size();
   const figures f = measure(s, runs, parts > 0 ? parts : static_cast<double>(chunks));
   std::printf("%-8s %6zu chunks  median %8.2f us  p99 %8.2f us  processor %6.2f us\n", name, chunks, f.median_us,

@@ -2,6 +2,7 @@
 //
 // Usage: bench_gpu [device]      default vulkan:0
 #include "bench/models.hpp"
+#include "trace/run_trace.hpp"
 #include "vulkan/vulkan_device.hpp"
 
 #include <deque>
@@ -102,7 +103,7 @@ double time_in_flight(queue_choice gpu) {
     for (auto& each : pending)
       each.get();
     if (sample >= 0)
-      samples.push_back(std::chrono::duration<double, std::milli>(clock_type::now() - start).count() / runs);
+      samples.push_back(milliseconds_since(start) / runs);
   }
   return median(samples);
 }

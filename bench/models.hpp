@@ -2,7 +2,8 @@
 #pragma once
 
 #include "actors/engine_access.hpp"
-#include "trace/measure_nodes.hpp"
+#include "base/elapsed.hpp"
+#include "base/quantile.hpp"
 #include "troupe/model_builder.hpp"
 
 #include <fmt/format.h>
@@ -29,7 +30,7 @@ double time_calls(F&& call, int runs, int warm_up = 5) {
     const auto start = clock_type::now();
     const auto result = call();
     if (i >= 0)
-      samples.push_back(std::chrono::duration<double, std::micro>(clock_type::now() - start).count());
+      samples.push_back(milliseconds_since(start) * 1e3);
   }
   return median(samples);
 }

@@ -4,6 +4,8 @@
 //
 // CASE_DIR holds model.onnx and test_data_set_0/input_*.pb. Prints the time a run by operator and kernel, then the most
 // expensive nodes. The clock is read around every node, so the sum is a little over what a run without it takes.
+#include "base/elapsed.hpp"
+#include "base/quantile.hpp"
 #include "cpu/cpu_device.hpp"
 #include "device/run_inline.hpp"
 #include "loader/onnx_loader.hpp"
@@ -22,10 +24,6 @@ struct node_time {
   double ms = 0;
   int64_t calls = 0;
 };
-
-double ms_since(std::chrono::steady_clock::time_point start) {
-  return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
-}
 
 std::map<std::string, tensor> read_inputs(const graph& g, const std::filesystem::path& folder) {
   std::map<std::string, tensor> inputs;
@@ -62,14 +60,14 @@ std::vector<node_time> times_by(const std::vector<device_timing>& timings, const
 void profile(const std::filesystem::path& folder, int64_t runs, size_t top) {
   auto start = std::chrono::steady_clock::now();
   graph g = load_model(folder / "model.onnx");
-  const double load_ms = ms_since(start);
+  const double load_ms = milliseconds_since(start);
   const std::map<std::string, tensor> named = read_inputs(g, folder / "test_data_set_0");
   rewrite_options options;
   for (const std::string& name : host_inputs_of(g))
     options.constant_inputs[name] = named.at(name);
   start = std::chrono::steady_clock::now();
   const auto program = std::make_shared<const graph>(rewrite(std::move(g), options));
-  const double rewrite_ms = ms_since(start);
+  const double rewrite_ms = milliseconds_since(start);
   const auto cpu = make_cpu_device("cpu");
   std::vector<tensor> inputs;
   for (value_id v : program->inputs)
@@ -78,19 +76,18 @@ void profile(const std::filesystem::path& folder, int64_t runs, size_t top) {
   inline_runner runner(planned, {cpu.get()});
   start = std::chrono::steady_clock::now();
   runner.run(inputs);
-  const double first_ms = ms_since(start);
+  const double first_ms = milliseconds_since(start);
   runner.run(inputs);
   std::vector<double> samples;
   std::vector<device_timing> timings;
   for (int64_t i = 0; i < runs; ++i) {
     start = std::chrono::steady_clock::now();
     runner.run(inputs, &timings);
-    samples.push_back(ms_since(start));
+    samples.push_back(milliseconds_since(start));
   }
-  std::sort(samples.begin(), samples.end());
   fmt::print(
       "load {:.1f} ms, rewrite {:.1f} ms, first run {:.1f} ms; run median {:.3f} ms, least {:.3f} ms, {} nodes\n",
-      load_ms, rewrite_ms, first_ms, samples[samples.size() / 2], samples[0], planned->program->nodes.size());
+      load_ms, rewrite_ms, first_ms, median(samples), quantile(samples, 0), planned->program->nodes.size());
   print(times_by(timings, *planned->program, false), runs, 40);
   fmt::print("\n");
   print(times_by(timings, *planned->program, true), runs, top);

@@ -7,13 +7,14 @@
 // a decoder: bench_planning llama.onnx batch=1 seq=1 past=128+ total=129+. Prints medians: loading, rewriting and planning; a run
 // whose plan is cached; and, where a value grows, exact binding, binding in a new bucket and inside one, kernels of the dynamic
 // calls, comparing them and filling the parameters.
+#include "base/elapsed.hpp"
+#include "base/quantile.hpp"
 #include "bench/growing_dims.hpp"
 #include "loader/onnx_loader.hpp"
 #include "plan/bind/layout_buckets.hpp"
 #include "plan/place/policies.hpp"
 #include "rewrite/rewrite.hpp"
 #include "run/session_plans.hpp"
-#include "trace/measure_nodes.hpp"
 #include "vulkan/dynamic_calls.hpp"
 
 #include <algorithm>
@@ -25,10 +26,6 @@ using namespace troupe::bench;
 namespace {
 
 using steady = std::chrono::steady_clock;
-
-double ms_since(steady::time_point start) {
-  return std::chrono::duration<double, std::milli>(steady::now() - start).count();
-}
 
 /// Large GPUs, and a CPU for what they cannot run.
 std::vector<device_info> devices(size_t gpus) {
@@ -65,11 +62,11 @@ public:
   void step(const bindings& values) {
     auto start = steady::now();
     bind_segment(plan_, 0, values);
-    times_.exact.push_back(ms_since(start));
+    times_.exact.push_back(milliseconds_since(start));
     const uint64_t misses = layouts_.stats().misses;
     start = steady::now();
     const bound_plan_ptr bound = layouts_.bind(plan_, 0, values);
-    (layouts_.stats().misses > misses ? times_.bucket : times_.inside).push_back(ms_since(start));
+    (layouts_.stats().misses > misses ? times_.bucket : times_.inside).push_back(milliseconds_since(start));
     if (layout_ != bound->layout) {
       layout_ = bound->layout;
       calls_.emplace(*layout_, 0);
@@ -77,14 +74,14 @@ public:
     }
     start = steady::now();
     std::vector<launch_list> choices = calls_->choose(*bound, 0);
-    times_.choose.push_back(ms_since(start));
+    times_.choose.push_back(milliseconds_since(start));
     start = steady::now();
     const auto found = std::find_if(programs_.begin(), programs_.end(),
                                     [&](const program& p) { return vulkan::runs_on(p.choices, choices); });
     if (found == programs_.end())
       return record(std::move(choices));
     found->table.fill(*bound, choices);
-    times_.fill.push_back(ms_since(start));
+    times_.fill.push_back(milliseconds_since(start));
   }
 
   void print() const {
@@ -130,7 +127,7 @@ double median_ms(F&& f) {
   for (int i = 0; i < repeats; ++i) {
     const auto start = steady::now();
     f();
-    samples.push_back(ms_since(start));
+    samples.push_back(milliseconds_since(start));
   }
   return median(std::move(samples));
 }

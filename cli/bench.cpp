@@ -4,6 +4,7 @@
 // With `--bind` a decode step is timed: bound inputs lie on their device before the clock starts, bound outputs stay there.
 #include "base/elapsed.hpp"
 #include "base/printable.hpp"
+#include "base/quantile.hpp"
 #include "cli/command.hpp"
 #include "cli/keep.hpp"
 #include "cli/progress.hpp"
@@ -175,12 +176,6 @@ measurement measure(const bench_arguments& args, const interrupts& stop) {
   return m;
 }
 
-double quantile(std::vector<double> samples, double q) {
-  std::sort(samples.begin(), samples.end());
-  const auto at = static_cast<size_t>(std::lround(q * static_cast<double>(samples.size() - 1)));
-  return samples[at];
-}
-
 /// What the devices' pools hold: taken from system or driver, in use, and how much of what is free lies apart.
 nlohmann::json memory_json(const measurement& m) {
   nlohmann::json j;
@@ -204,24 +199,17 @@ void print_memory(const measurement& m) {
 }
 
 nlohmann::json to_json(const bench_arguments& args, const measurement& m, const std::map<std::string, double>& busy) {
-  return {{"model", args.model.string()},
-          {"runs", m.samples_ms.size()},
-          {"median_ms", quantile(m.samples_ms, 0.5)},
-          {"p99_ms", quantile(m.samples_ms, 0.99)},
-          {"predicted_ms", m.predicted_ms},
-          {"busy_ms", busy},
-          {"load_ms", m.stats.load_ms},
-          {"plan_ms", m.stats.rewrite_ms + m.stats.plan_ms},
-          {"first_run_ms", m.first_run_ms},
-          {"peak_bytes", peak_memory_bytes()},
-          {"fetched_bytes", m.fetched_bytes},
-          {"caches", cache_json(m.stats)},
-          {"memory", memory_json(m)},
-          {"samples_ms", m.samples_ms}};
+  return {{"model", args.model.string()},      {"runs", m.samples_ms.size()},
+          {"median_ms", median(m.samples_ms)}, {"p99_ms", quantile(m.samples_ms, 0.99)},
+          {"predicted_ms", m.predicted_ms},    {"busy_ms", busy},
+          {"load_ms", m.stats.load_ms},        {"plan_ms", m.stats.rewrite_ms + m.stats.plan_ms},
+          {"first_run_ms", m.first_run_ms},    {"peak_bytes", peak_memory_bytes()},
+          {"fetched_bytes", m.fetched_bytes},  {"caches", cache_json(m.stats)},
+          {"memory", memory_json(m)},          {"samples_ms", m.samples_ms}};
 }
 
 void print(const measurement& m, const std::map<std::string, double>& busy) {
-  fmt::print("median {:.3f} ms, p99 {:.3f} ms over {} runs; predicted {:.3f} ms\n", quantile(m.samples_ms, 0.5),
+  fmt::print("median {:.3f} ms, p99 {:.3f} ms over {} runs; predicted {:.3f} ms\n", median(m.samples_ms),
              quantile(m.samples_ms, 0.99), m.samples_ms.size(), m.predicted_ms);
   for (const auto& [name, ms] : busy)
     fmt::print("{} computes {:.3f} ms of it (median)\n", name, ms);
@@ -242,7 +230,7 @@ void bench(const bench_arguments& args) {
     return stop.exit_if_requested();
   std::map<std::string, double> busy;
   for (const auto& [name, samples] : m.busy_ms)
-    busy[name] = quantile(samples, 0.5);
+    busy[name] = median(samples);
   if (args.json)
     write_json(to_json(args, m, busy));
   else

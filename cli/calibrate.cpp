@@ -2,9 +2,10 @@
 // the median of several runs behind a first one that compiles kernels.
 #include "cli/calibrate.hpp"
 
+#include "base/quantile.hpp"
 #include "cli/command.hpp"
 #include "plan/show/print.hpp"
-#include "trace/measure_nodes.hpp"
+#include "trace/run_trace.hpp"
 
 #include <algorithm>
 #include <cstring>

@@ -1,5 +1,6 @@
 #include "cli/keep.hpp"
 
+#include "base/quantile.hpp"
 #include "plan/predict.hpp"
 #include "trace/measure_nodes.hpp"
 

@@ -1,11 +1,12 @@
 // troupe profile: measured times of a model's nodes beside the predicted ones; with --keep, these times are kept for later
 // predictions; with --calibrate, the measurement of the devices that predictions rest on.
 #include "base/printable.hpp"
+#include "base/quantile.hpp"
 #include "cli/calibrate.hpp"
 #include "cli/keep.hpp"
 #include "cli/progress.hpp"
 #include "plan/predict.hpp"
-#include "trace/measure_nodes.hpp"
+#include "trace/run_trace.hpp"
 
 #include <fmt/format.h>
 

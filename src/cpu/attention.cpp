@@ -6,6 +6,7 @@
 #include "cpu/dnnl_compat.hpp"
 #include "cpu/fast_functions.hpp"
 #include "cpu/kernels.hpp"
+#include "ops/head_layout.hpp"
 
 #include <limits>
 
@@ -29,10 +30,6 @@ struct sizes {
   float scale;
   bool causal;
 };
-
-bool heads_behind(const attributes& attrs, std::string_view name) {
-  return attrs.text(name, "bhsd") == "bshd";
-}
 
 strides strides_of_operand(const shape& dims, bool behind) {
   return {dims[1] * dims[2] * dims[3], behind ? dims[3] : dims[2] * dims[3], behind ? dims[2] * dims[3] : dims[3]};

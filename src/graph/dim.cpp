@@ -274,19 +274,6 @@ dim ceil_div(const dim& a, const dim& b) {
   return dim(0) - floor_div(dim(0) - a, b);
 }
 
-bool is_non_negative(const dim& a) {
-  const auto atom_is = [](const atom_ptr& atom) {
-    if (atom->op == dim_atom::operation::symbol)
-      return true;
-    const bool first = is_non_negative(atom->args[0]), second = is_non_negative(atom->args[1]);
-    return atom->op == dim_atom::operation::max ? first || second : first && second;
-  };
-  const auto terms = terms_of(a);
-  return std::all_of(terms.begin(), terms.end(), [&](const dim_term& term) {
-    return term.coefficient >= 0 && std::all_of(term.factors.begin(), term.factors.end(), atom_is);
-  });
-}
-
 dim min(const dim& a, const dim& b) {
   const dim gap = a - b;
   if (is_nonnegative(gap))

@@ -16,8 +16,6 @@ bool is_nonnegative(const dim& d);
 dim floor_div(const dim& a, const dim& b);
 /// Returns ⌈a / b⌉.
 dim ceil_div(const dim& a, const dim& b);
-/// Returns whether `a` is provably ≥ 0 whatever the symbols, which are dims and so never negative.
-bool is_non_negative(const dim& a);
 dim min(const dim& a, const dim& b);
 dim max(const dim& a, const dim& b);
 /// Returns the broadcast of two dims: equal, or one of them 1. Throws `errc::invalid_model` where two constants do not

@@ -1,6 +1,7 @@
 // troupe.Attention and Attention: one pass over the keys (shaders/attention.comp), split over groups where one block of query
 // rows has many keys (shaders/attention_join.comp). Heads that share keys are rows of one matrix.
 #include "launch/launches.hpp"
+#include "ops/head_layout.hpp"
 #include "tensor/shape.hpp"
 
 #include <algorithm>
@@ -187,12 +188,12 @@ attention_call sizes_of(const std::array<int64_t, 4>& q, const std::array<int64_
 } // namespace
 
 launch_lists fused_attention_launches(const gpu_call& call) {
-  const bool q = call.attrs.text("q_layout", "bhsd") == "bshd", kv = call.attrs.text("kv_layout", "bhsd") == "bshd";
+  const bool q = heads_behind(call.attrs, "q_layout"), kv = heads_behind(call.attrs, "kv_layout");
   attention_call c = sizes_of(logical(call.inputs[0].dims, q, 0), logical(call.inputs[1].dims, kv, 0),
                               logical(call.inputs[2].dims, kv, 0));
   c.q_behind = q;
   c.kv_behind = kv;
-  c.y_behind = call.attrs.text("out_layout", "bhsd") == "bshd";
+  c.y_behind = heads_behind(call.attrs, "out_layout");
   c.scale = call.attrs.real("scale", 1);
   c.causal = call.attrs.integer("is_causal", 0) != 0;
   c.causal_offset = c.keys - c.queries;

@@ -1,5 +1,6 @@
 // troupe.Rotary and RotaryEmbedding: an invocation a pair, or four (shaders/rotary.comp).
 #include "launch/launches.hpp"
+#include "ops/head_layout.hpp"
 
 namespace troupe {
 namespace {
@@ -41,7 +42,7 @@ launch_lists launch_rotary(const gpu_call& call, const rotary_call& r) {
 
 launch_lists fused_rotary_launches(const gpu_call& call) {
   const shape &x = call.inputs[0].dims, &cosine = call.inputs[1].dims, &sine = call.inputs[2].dims;
-  const bool behind = call.attrs.text("layout", "bhsd") == "bshd";
+  const bool behind = heads_behind(call.attrs, "layout");
   const int64_t table = x[behind ? 1 : 2] * x[3];
   for (const shape* angle : {&cosine, &sine})
     if (volume(*angle) != (angle->at(0) == 1 ? 1 : x[0]) * table || angle->at(2) != x[3])

@@ -1,5 +1,7 @@
 #include "launch/row_team.hpp"
 
+#include "base/round_up.hpp"
+
 #include <algorithm>
 #include <bit>
 
@@ -11,10 +13,6 @@ constexpr int64_t max_kept_elements = 32, max_kept_single = 16;
 /// Vectors that an invocation of a subgroup may have where rows are enough to fill the device with subgroups.
 constexpr int64_t few_vectors = 4;
 
-int64_t groups_of(int64_t count, int64_t size) {
-  return (count + size - 1) / size;
-}
-
 /// Returns the largest power of two that is not above `x`.
 int64_t floor_power(int64_t x) {
   return static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(std::max<int64_t>(x, 1))));
@@ -25,7 +23,7 @@ int64_t group_for(int64_t vectors, int64_t rows, bool plain, const gpu_features&
   const int64_t step = plain ? 1 : std::clamp<int64_t>(gpu.subgroup_size, 1, 64);
   // A row that has the device to itself gets the largest group.
   const int64_t most = std::min<int64_t>(gpu.max_group_size, rows <= gpu.units / 2 && vectors > 2048 ? 1024 : 256);
-  const int64_t wanted = std::clamp<int64_t>(groups_of(vectors, step) * step, std::min<int64_t>(32, most), most);
+  const int64_t wanted = std::clamp<int64_t>(ceil_div(vectors, step) * step, std::min<int64_t>(32, most), most);
   if (!plain)
     return wanted;
   const auto power = static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(wanted)));
@@ -78,7 +76,7 @@ row_team choose_team(const row_extent& e, uint32_t width, bool plain, const gpu_
   t.lanes = static_cast<uint32_t>(lanes);
   t.rows = static_cast<uint32_t>(teams);
   const int64_t most_items = t.width == 4 ? max_kept_elements / 4 : max_kept_single;
-  t.items = static_cast<uint32_t>(std::clamp<int64_t>(groups_of(vectors, lanes), 1, most_items));
+  t.items = static_cast<uint32_t>(std::clamp<int64_t>(ceil_div(vectors, lanes), 1, most_items));
   return t;
 }
 

@@ -1,5 +1,7 @@
 #include "launch/tiling.hpp"
 
+#include "base/round_up.hpp"
+
 #include <algorithm>
 #include <bit>
 #include <cmath>
@@ -47,10 +49,6 @@ struct split_cost {
 };
 
 constexpr split_cost tiled_split{1.75, 0.42}, cooperative_split{5.07, 2.0};
-
-int64_t ceil_div(int64_t a, int64_t b) {
-  return (a + b - 1) / b;
-}
 
 int64_t shared_bytes(const tiling& t, tile_family family) {
   if (family == tile_family::tiled)

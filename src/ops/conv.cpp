@@ -124,11 +124,8 @@ void conv(kernel_context& c) {
   });
 }
 
-/// Two operations a weight and output position.
 op_cost conv_cost(const attributes&, const call_shapes& call) {
-  const shape& w = call.inputs[1];
-  const double per_output = w.empty() || w[0] == 0 ? 0 : static_cast<double>(volume(w) / w[0]);
-  return {2 * per_output * static_cast<double>(volume(call.outputs[0])), operand_bytes(call)};
+  return {conv_flops(call.inputs[1], call.outputs[0]), operand_bytes(call)};
 }
 
 constexpr auto conv_rows = std::to_array<op_def>({

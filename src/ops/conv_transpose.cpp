@@ -161,11 +161,8 @@ void conv_transpose(kernel_context& c) {
   });
 }
 
-/// Two operations an input element and weight of its channel.
 op_cost conv_transpose_cost(const attributes&, const call_shapes& call) {
-  const shape& w = call.inputs[1];
-  const double per_input = w.empty() || w[0] == 0 ? 0 : static_cast<double>(volume(w) / w[0]);
-  return {2 * per_input * static_cast<double>(volume(call.inputs[0])), operand_bytes(call)};
+  return {conv_flops(call.inputs[1], call.inputs[0]), operand_bytes(call)};
 }
 
 constexpr auto conv_transpose_rows = std::to_array<op_def>({

@@ -9,6 +9,7 @@
 #include "base/parallel.hpp"
 #include "ops/families.hpp"
 #include "ops/gemm.hpp"
+#include "ops/head_layout.hpp"
 #include "ops/infer.hpp"
 #include "ops/operand.hpp"
 
@@ -20,13 +21,6 @@ namespace {
 
 /// Query rows that share one pass over the keys.
 constexpr int64_t row_block = 64;
-
-bool heads_behind(const attributes& attrs, std::string_view name) {
-  const std::string text = attrs.text(name, "bhsd");
-  if (text != "bhsd" && text != "bshd")
-    fail(errc::invalid_model, "attribute '{}' is '{}', but must be bhsd or bshd", name, text);
-  return text == "bshd";
-}
 
 /// Dims of an operand in the order batch, heads, positions, width, whatever its layout.
 template <class Dim>

@@ -9,6 +9,7 @@
 #include "ops/families.hpp"
 #include "ops/operand.hpp"
 #include "ops/registry.hpp"
+#include "ops/window.hpp"
 
 namespace troupe {
 namespace {
@@ -38,9 +39,7 @@ void fused_conv_reference(kernel_context& c) {
 
 /// Two flops a product, from the weights' size and the positions they are applied at.
 op_cost fused_conv_cost(const attributes&, const call_shapes& s) { // grouping is in the weights' shape
-  const double filter =
-      static_cast<double>(volume(s.inputs.at(1))) / static_cast<double>(std::max<int64_t>(s.inputs[1].at(0), 1));
-  return {2 * filter * static_cast<double>(volume(s.outputs[0])), operand_bytes(s)};
+  return {conv_flops(s.inputs.at(1), s.outputs[0]), operand_bytes(s)};
 }
 
 constexpr char conv[] = "Conv";

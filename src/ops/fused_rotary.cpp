@@ -5,17 +5,11 @@
 // X is [B, H, S, D] (attribute `layout` = "bhsd", the default) or [B, S, H, D] ("bshd"), D even; cos and sin are [B or 1, S, D].
 #include "base/parallel.hpp"
 #include "ops/families.hpp"
+#include "ops/head_layout.hpp"
 #include "ops/infer.hpp"
 
 namespace troupe {
 namespace {
-
-bool heads_behind(const attributes& attrs) {
-  const std::string text = attrs.text("layout", "bhsd");
-  if (text != "bhsd" && text != "bshd")
-    fail(errc::invalid_model, "attribute 'layout' is '{}', but must be bhsd or bshd", text);
-  return text == "bshd";
-}
 
 bool may_equal(const dim& a, const dim& b) {
   return a == b || !a.is_constant() || !b.is_constant();
@@ -25,7 +19,7 @@ void infer_fused_rotary(infer_context& c) {
   const symbolic_shape& x = c.dims(0);
   if (x.size() != 4 || !x[3].is_constant() || x[3].constant() % 2 != 0)
     fail(errc::invalid_model, "rotary embedding takes a rank-4 operand of even width, not {}", to_string(x));
-  const dim& positions = x[heads_behind(c.attrs()) ? 1 : 2];
+  const dim& positions = x[heads_behind(c.attrs(), "layout") ? 1 : 2];
   for (size_t i : {1, 2}) {
     const symbolic_shape& angle = c.dims(i);
     if (angle.size() != 3 || !(angle[0].is(1) || may_equal(angle[0], x[0])) || !may_equal(angle[1], positions) ||
@@ -39,7 +33,7 @@ template <class T>
 void run_rotary(kernel_context& c) {
   using C = std::conditional_t<std::is_same_v<T, double>, double, float>;
   const auto x = c.input(0).dims, angle = c.input(1).dims;
-  const bool behind = heads_behind(c.attrs());
+  const bool behind = heads_behind(c.attrs(), "layout");
   const int64_t inner = x[2], D = x[3], half = D / 2, positions = behind ? x[1] : x[2];
   for (size_t i : {1, 2})
     if (c.input(i).dims[1] != positions || c.input(i).dims[2] != D ||

@@ -85,7 +85,7 @@ std::optional<dim> decided(bool yes, bool no) {
 }
 
 bool is_positive(const dim& a) {
-  return is_non_negative(a - dim(1));
+  return is_nonnegative(a - dim(1));
 }
 
 } // namespace
@@ -154,7 +154,7 @@ std::optional<dim> negative(const dim& a) {
 }
 
 std::optional<dim> absolute(const dim& a) {
-  return is_non_negative(a) ? a : max(a, dim(0) - a);
+  return is_nonnegative(a) ? a : max(a, dim(0) - a);
 }
 
 std::optional<dim> truth(const dim& a) {
@@ -178,16 +178,16 @@ std::optional<dim> multiply(const dim& a, const dim& b) {
 }
 
 std::optional<dim> divide(const dim& a, const dim& b) {
-  if (b.is(0) || !is_non_negative(b))
+  if (b.is(0) || !is_nonnegative(b))
     return std::nullopt;
-  if (is_non_negative(a))
+  if (is_nonnegative(a))
     return floor_div(a, b);
   // Truncation: one of the two terms is zero.
   return floor_div(max(a, 0), b) - floor_div(max(dim(0) - a, 0), b);
 }
 
 std::optional<dim> modulo(const dim& a, const dim& b) {
-  if (b.is(0) || !is_non_negative(b))
+  if (b.is(0) || !is_nonnegative(b))
     return std::nullopt;
   return a - b * floor_div(a, b);
 }
@@ -205,11 +205,11 @@ std::optional<dim> equal(const dim& a, const dim& b) {
 }
 
 std::optional<dim> greater(const dim& a, const dim& b) {
-  return decided(is_positive(a - b), is_non_negative(b - a));
+  return decided(is_positive(a - b), is_nonnegative(b - a));
 }
 
 std::optional<dim> greater_or_equal(const dim& a, const dim& b) {
-  return decided(is_non_negative(a - b), is_positive(b - a));
+  return decided(is_nonnegative(a - b), is_positive(b - a));
 }
 
 std::optional<dim> less(const dim& a, const dim& b) {

@@ -172,8 +172,7 @@ void infer_qlinear_conv(infer_context& c) {
 
 op_cost quantized_conv_cost(const call_shapes& call, size_t weights) {
   const shape &w = call.inputs[weights], &y = call.outputs[0];
-  const double taps = static_cast<double>(volume(w)) / static_cast<double>(std::max<int64_t>(1, w[0]));
-  return {2 * taps * static_cast<double>(volume(y)),
+  return {conv_flops(w, y),
           static_cast<double>(volume(call.inputs[0]) + volume(w) + bytes_of(call.output_types[0], volume(y)))};
 }
 

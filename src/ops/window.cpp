@@ -93,6 +93,11 @@ int64_t window_axis::last_tap(int64_t o) const {
   return std::max(first_tap(o), room <= 0 ? 0 : std::min(kernel, (room + dilation - 1) / dilation));
 }
 
+double conv_flops(const shape& weights, const shape& positions) {
+  const int64_t filter = weights.empty() || weights[0] == 0 ? 0 : volume(weights) / weights[0];
+  return 2 * static_cast<double>(filter) * static_cast<double>(volume(positions));
+}
+
 window_axes bind_window(const window_spec& spec, std::span<const int64_t> spatial) {
   if (spatial.size() != spec.rank())
     fail(errc::invalid_model, "the kernel has {} spatial axes, the input {}", spec.rank(), spatial.size());

@@ -52,6 +52,10 @@ struct window_axis {
 /// Three spatial axes; missing ones are in front, of size 1.
 using window_axes = std::array<window_axis, 3>;
 
+/// Returns two operations for each weight of one filter of `weights` at each of `positions`: elements of the output, or of the
+/// input if the convolution is transposed.
+double conv_flops(const shape& weights, const shape& positions);
+
 /// Returns the axes of `spec` for concrete spatial input sizes.
 window_axes bind_window(const window_spec& spec, std::span<const int64_t> spatial);
 

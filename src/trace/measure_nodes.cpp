@@ -1,5 +1,6 @@
 #include "trace/measure_nodes.hpp"
 
+#include "base/quantile.hpp"
 #include "cost/cost_model.hpp"
 #include "plan/predict.hpp"
 
@@ -118,12 +119,6 @@ measured_nodes measure_nodes(const model_runs& runs, std::string_view device) {
   for (const traced_run& run : runs.traced)
     record.add(run, runs.dims);
   return record.times(static_cast<double>(runs.traced.size()), runs.busy_s);
-}
-
-double median(std::vector<double> samples) {
-  const auto middle = samples.begin() + static_cast<std::ptrdiff_t>(samples.size() / 2);
-  std::nth_element(samples.begin(), middle, samples.end());
-  return samples.empty() ? 0 : *middle;
 }
 
 } // namespace troupe

@@ -28,7 +28,4 @@ struct model_runs {
 /// left out.
 measured_nodes measure_nodes(const model_runs& runs, std::string_view device);
 
-/// Returns the middle one, of two the larger; 0 where there are none.
-double median(std::vector<double> samples);
-
 } // namespace troupe
