@@ -7,9 +7,9 @@
 #include "base/elapsed.hpp"
 #include "base/quantile.hpp"
 #include "cpu/cpu_device.hpp"
-#include "device/run_inline.hpp"
 #include "loader/onnx_loader.hpp"
 #include "rewrite/rewrite.hpp"
+#include "support/run_inline.hpp"
 #include "troupe/tensor_file.hpp"
 
 #include <algorithm>

@@ -60,14 +60,6 @@ float sum(const float* x, int64_t count) {
   return total;
 }
 
-float sum_of_squares(const float* x, int64_t count) {
-  float total = 0;
-#pragma omp simd reduction(+ : total)
-  for (int64_t i = 0; i < count; ++i)
-    total += x[i] * x[i];
-  return total;
-}
-
 float dot(const float* a, const float* b, int64_t count) {
   float total = 0;
 #pragma omp simd reduction(+ : total)

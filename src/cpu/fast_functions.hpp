@@ -15,7 +15,6 @@ void softmax_row(float* x, int64_t count);
 float maximum(const float* x, int64_t count);
 
 float sum(const float* x, int64_t count);
-float sum_of_squares(const float* x, int64_t count);
 /// Σ a[i] · b[i]
 float dot(const float* a, const float* b, int64_t count);
 

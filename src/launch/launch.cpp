@@ -17,14 +17,6 @@ bool same_in_both_layouts(const shape& dims) {
   return dims.size() < 3 || dims[1] == 1 || volume(std::span(dims).subspan(2)) == 1;
 }
 
-bool launch_list::leaves_out(size_t i) const {
-  return std::none_of(launches.begin(), launches.end(), [&](const launch& l) {
-    return std::any_of(l.bindings.begin(), l.bindings.end(), [&](const launch_binding& b) {
-      return b.from == launch_binding::source::input && b.index == i;
-    });
-  });
-}
-
 launch_binding launch_builder::in(size_t i) const {
   expects(call_.has_input(i), "a launch binds an input that is absent");
   return {launch_binding::source::input, static_cast<uint32_t>(i), 0, call_.inputs[i].bytes(), false};

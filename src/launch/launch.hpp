@@ -87,9 +87,6 @@ struct launch_list {
   std::vector<launch> launches;
   std::vector<weight_packing> packed;
   std::vector<int64_t> scratch; // bytes of each scratch buffer
-
-  /// Returns whether no run reads input `i` itself (only its packed form).
-  bool leaves_out(size_t i) const;
 };
 
 using launch_lists = std::vector<launch_list>;

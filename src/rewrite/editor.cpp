@@ -198,13 +198,6 @@ void graph_editor::remove(node_id n) {
     drop_use(v);
 }
 
-void graph_editor::make_constant(value_id v, weight_ptr recipe) {
-  value& target = graph_.values[v];
-  target.dims = to_symbolic(recipe->dims);
-  target.type = recipe->type;
-  target.constant = std::move(recipe);
-}
-
 bool graph_editor::unread(node_id n) const {
   const auto& outputs = graph_.nodes[n].outputs;
   return std::all_of(outputs.begin(), outputs.end(), [&](value_id v) { return v == no_value || uses_[v] == 0; });

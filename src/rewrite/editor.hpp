@@ -61,8 +61,6 @@ public:
   bool bypass(node_id n, value_id to);
   /// Removes a node; its outputs lose their producer.
   void erase(node_id n);
-  /// Makes `v` a constant without producer.
-  void make_constant(value_id v, weight_ptr recipe);
 
   /// Drops erased nodes and, where nodes were added, sorts topologically. Node ids change.
   void tidy();

@@ -1,7 +1,7 @@
 // Callbacks beside futures: each runs once, on a thread that neither devices nor actors need, whatever happens to run and engine.
 #include "actors/engine_access.hpp"
-#include "device/fault_device.hpp"
 #include "support/catch.hpp"
+#include "support/fault_device.hpp"
 #include "support/reference_device.hpp"
 #include "support/small_models.hpp"
 #include "support/thrown.hpp"

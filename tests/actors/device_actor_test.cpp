@@ -1,10 +1,10 @@
 // The device actor under CAF's testing scheduler, over devices that run nothing or fail on order.
 #include "actors/device_actor.hpp"
 #include "cpu/cpu_device.hpp"
-#include "device/fault_device.hpp"
 #include "device/null_device.hpp"
 #include "ops/registry.hpp"
 #include "support/catch.hpp"
+#include "support/fault_device.hpp"
 #include "support/small_models.hpp"
 
 #include <caf/actor_system.hpp>

@@ -1,8 +1,8 @@
 // Random models on devices that fail, stall, hang or die on order: the right result, or one error that names the device.
 #include "actors/engine_access.hpp"
-#include "device/fault_device.hpp"
 #include "support/catch.hpp"
 #include "support/direct_evaluation.hpp"
+#include "support/fault_device.hpp"
 #include "support/reference_device.hpp"
 #include "support/small_models.hpp"
 

@@ -1,12 +1,12 @@
 // Sessions that follow a saved plan.
 #include "actors/engine_access.hpp"
-#include "device/fault_device.hpp"
 #include "loader/models.hpp"
 #include "plan/place/policies.hpp"
 #include "plan/show/print.hpp"
 #include "support/catch.hpp"
 #include "support/control_models.hpp"
 #include "support/direct_evaluation.hpp"
+#include "support/fault_device.hpp"
 #include "support/reference_device.hpp"
 #include "support/small_models.hpp"
 

@@ -1,8 +1,8 @@
 // Sessions on real threads: inputs and outputs, runs side by side, cancellation, and an engine that goes away.
 #include "actors/engine_access.hpp"
-#include "device/fault_device.hpp"
 #include "plan/show/print.hpp"
 #include "support/catch.hpp"
+#include "support/fault_device.hpp"
 #include "support/reference_device.hpp"
 #include "support/small_models.hpp"
 #include "support/thrown.hpp"

@@ -1,11 +1,11 @@
 #include "cpu/cpu_device.hpp"
 
-#include "device/run_inline.hpp"
 #include "ops/evaluate.hpp"
 #include "ops/registry.hpp"
 #include "rewrite/rewrite.hpp"
 #include "support/catch.hpp"
 #include "support/run_graph.hpp"
+#include "support/run_inline.hpp"
 #include "support/small_models.hpp"
 
 using namespace troupe;

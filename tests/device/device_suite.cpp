@@ -1,9 +1,9 @@
 // The conformance suite of the device interface: every kind of device that computes must pass it.
 #include "cpu/cpu_device.hpp"
-#include "device/run_inline.hpp"
 #include "ops/registry.hpp"
 #include "support/catch.hpp"
 #include "support/gpu.hpp"
+#include "support/run_inline.hpp"
 
 #include <future>
 

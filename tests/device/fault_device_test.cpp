@@ -1,8 +1,8 @@
 // The null device and the fault device, called as a device actor calls them.
-#include "device/fault_device.hpp"
 #include "device/null_device.hpp"
 #include "ops/registry.hpp"
 #include "support/catch.hpp"
+#include "support/fault_device.hpp"
 #include "support/small_models.hpp"
 
 #include <future>

@@ -2,8 +2,8 @@
 #pragma once
 
 #include "actors/engine_access.hpp"
-#include "device/fault_device.hpp"
 #include "support/catch.hpp"
+#include "support/fault_device.hpp"
 #include "support/gpu.hpp"
 #include "support/reference_device.hpp"
 #include "support/small_models.hpp"

@@ -1,12 +1,12 @@
 #include "support/kernel_case.hpp"
 
-#include "device/run_inline.hpp"
 #include "launch/launch_table.hpp"
 #include "ops/evaluate.hpp"
 #include "ops/registry.hpp"
 #include "plan/place/gpu_support.hpp"
 #include "support/catch.hpp"
 #include "support/gpu.hpp"
+#include "support/run_inline.hpp"
 #include "support/spirv.hpp"
 #include "tensor/convert.hpp"
 #include "vulkan/device_choice.hpp"

@@ -1,11 +1,11 @@
 // Bindings that share a layout: the same results as with a layout of their own, and nothing is recorded anew for them.
 #include "actors/engine_access.hpp"
 #include "cpu/cpu_device.hpp"
-#include "device/run_inline.hpp"
 #include "rewrite/rewrite.hpp"
 #include "support/catch.hpp"
 #include "support/gpu.hpp"
 #include "support/run_graph.hpp"
+#include "support/run_inline.hpp"
 
 #include <cmath>
 #include <cstring>

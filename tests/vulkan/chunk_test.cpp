@@ -1,11 +1,11 @@
 // Whole chunks on the GPU: order inside a chunk, between chunks, between executions.
 #include "actors/engine_access.hpp"
-#include "device/run_inline.hpp"
 #include "ops/registry.hpp"
 #include "plan/bind/bound_plan.hpp"
 #include "support/catch.hpp"
 #include "support/gpu.hpp"
 #include "support/kernel_case.hpp"
+#include "support/run_inline.hpp"
 
 #include <cmath>
 #include <future>

@@ -1,8 +1,8 @@
 // Drivers that refuse a call: one error, nothing that the GPU still uses is freed, and what comes next works.
-#include "device/run_inline.hpp"
 #include "support/catch.hpp"
 #include "support/gpu.hpp"
 #include "support/run_graph.hpp"
+#include "support/run_inline.hpp"
 #include "support/thrown.hpp"
 #include "support/vulkan_faults.hpp"
 

@@ -1,11 +1,11 @@
 // Networks whose symbolic dims are equal but written differently, run on a CPU and on a GPU that work channels-last: operands
 // of one elementwise node must pair up whatever their layouts, and share bytes only where they lie alike.
 #include "cpu/cpu_device.hpp"
-#include "device/run_inline.hpp"
 #include "rewrite/rewrite.hpp"
 #include "support/catch.hpp"
 #include "support/gpu.hpp"
 #include "support/run_graph.hpp"
+#include "support/run_inline.hpp"
 
 #include <cmath>
 

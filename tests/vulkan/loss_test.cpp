@@ -1,7 +1,7 @@
 // GPUs that are lost, or do not come back: the right result from the other devices, or one error, and never a hang.
 #include "actors/engine_access.hpp"
-#include "device/fault_device.hpp"
 #include "support/catch.hpp"
+#include "support/fault_device.hpp"
 #include "support/gpu.hpp"
 #include "support/kernel_case.hpp"
 #include "support/small_models.hpp"

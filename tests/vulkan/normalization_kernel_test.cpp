@@ -1,9 +1,9 @@
-#include "device/run_inline.hpp"
 #include "ops/evaluate.hpp"
 #include "ops/registry.hpp"
 #include "support/catch.hpp"
 #include "support/gpu.hpp"
 #include "support/kernel_case.hpp"
+#include "support/run_inline.hpp"
 
 using namespace troupe;
 using namespace troupe::test;

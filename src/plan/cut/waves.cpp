@@ -102,13 +102,6 @@ void item_accesses::end_item() {
   write_begin.push_back(static_cast<uint32_t>(writes.size()));
 }
 
-uint32_t wave_plan::widest() const {
-  uint32_t most = 0;
-  for (uint32_t w = 0; w < wave_count(); ++w)
-    most = std::max(most, wave_begin[w + 1] - wave_begin[w]);
-  return most;
-}
-
 void find_hazards(const item_accesses& accesses, uint32_t resource_count, wave_scratch& s, std::vector<hazard>& hazards,
                   const item_namer& name) {
   check_accesses(accesses);

@@ -40,8 +40,6 @@ struct wave_plan {
 
   uint32_t wave_count() const { return wave_begin.empty() ? 0 : static_cast<uint32_t>(wave_begin.size() - 1); }
   uint32_t barrier_count() const { return wave_count() > 1 ? wave_count() - 1 : 0; }
-  /// Items of the widest wave.
-  uint32_t widest() const;
 };
 
 /// Working memory of the planner (see the top of this file).

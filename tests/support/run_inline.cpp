@@ -1,4 +1,4 @@
-#include "device/run_inline.hpp"
+#include "support/run_inline.hpp"
 
 #include "ops/evaluate.hpp"
 

@@ -1,4 +1,4 @@
-#include "device/fault_device.hpp"
+#include "support/fault_device.hpp"
 
 namespace troupe {
 
