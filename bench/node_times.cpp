@@ -48,7 +48,7 @@ std::vector<node_time> times_by(const std::vector<device_timing>& timings, const
     const node& n = g.nodes[t.id];
     const std::string op = n.domain.empty() ? n.op_type : n.domain + "." + n.op_type;
     node_time& sum = times[{node_names ? op + " " + n.name : op, t.kernel}];
-    sum.ms += static_cast<double>(t.end_ns - t.begin_ns) / 1e6;
+    sum.ms += t.seconds() * 1e3;
     ++sum.calls;
   }
   std::vector<node_time> rows;

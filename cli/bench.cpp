@@ -6,9 +6,9 @@
 #include "base/printable.hpp"
 #include "base/quantile.hpp"
 #include "cli/command.hpp"
-#include "cli/keep.hpp"
 #include "cli/progress.hpp"
 #include "cli/summary.hpp"
+#include "measure/measure_nodes.hpp"
 #include "plan/predict.hpp"
 
 #include <fmt/format.h>

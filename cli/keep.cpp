@@ -1,34 +1,13 @@
 #include "cli/keep.hpp"
 
 #include "base/quantile.hpp"
-#include "plan/predict.hpp"
-#include "trace/measure_nodes.hpp"
+#include "measure/measure_nodes.hpp"
 
 #include <algorithm>
 #include <iostream>
 
 namespace troupe::cli {
 namespace {
-
-/// One device of each key, by the name that opens it; null devices and mere fallbacks take no part.
-std::vector<device_info> different_devices(const engine_options& options) {
-  std::vector<device_info> found;
-  for (const device_info& d : device_infos(engine(options))) {
-    const bool known = std::any_of(found.begin(), found.end(), [&](const auto& f) { return key_of(f) == key_of(d); });
-    if (known || d.fallback || d.kind == device_kind::null)
-      continue;
-    found.push_back(d);
-    found.back().name = d.name.substr(0, d.name.find('#')); // "cpu#1" is another instance of "cpu"
-  }
-  return found;
-}
-
-double busy_seconds(const run_result& result, const std::string& device) {
-  for (const auto& [name, ms] : result.stats.busy_ms)
-    if (name == device)
-      return ms * 1e-3;
-  return 0;
-}
 
 measured_nodes measure(const session& model, const named_tensors& inputs, const model_options& args,
                        const std::string& device, int runs, const interrupts& stop) {
@@ -38,9 +17,9 @@ measured_nodes measure(const session& model, const named_tensors& inputs, const 
   std::vector<traced_run> traced;
   for (int i = 0; i < runs; ++i) {
     line.show(i, runs, "runs");
-    busy.push_back(busy_seconds(model.run(inputs, {.cancel = stop.token()}), device));
+    busy.push_back(busy_seconds(model.run(inputs, {.cancel = stop.token()}).stats, device));
     const run_result result = model.run(inputs, {.cancel = stop.token(), .trace = true});
-    const double busy_s = busy_seconds(result, device);
+    const double busy_s = busy_seconds(result.stats, device);
     traced.push_back({*result.trace, busy_s});
   }
   const bound_plan_ptr bound = bound_plan_of(model, inputs);
@@ -65,16 +44,12 @@ measured_nodes measure_alone(const model_options& args, engine_options alone, co
 
 } // namespace
 
-std::vector<shape> dims_of_runs(const bound_plan& bound, const bindings& expected) {
-  return bound.source->segment_count == 1 ? bound.dims : expected_dims(*bound.source->program, expected);
-}
-
 std::vector<kept_device> measure_model(const model_options& args, const std::filesystem::path& profiles, int runs,
                                        const interrupts& stop) {
   engine_options options = args.engine();
   options.profile_file = profiles.string();
   std::vector<kept_device> all;
-  for (const device_info& device : different_devices(options)) {
+  for (const device_info& device : different_devices(device_infos(engine(options)))) {
     try {
       measured_nodes nodes = measure_alone(args, options, device.name, runs, stop);
       if (!nodes.empty())

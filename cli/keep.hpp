@@ -18,7 +18,4 @@ struct kept_device {
 std::vector<kept_device> measure_model(const model_options& args, const std::filesystem::path& profiles, int runs,
                                        const interrupts& stop);
 
-/// Returns the values' dims in runs of the plan of `bound`, for predictions: those of later segments are expected ones.
-std::vector<shape> dims_of_runs(const bound_plan& bound, const bindings& expected);
-
 } // namespace troupe::cli

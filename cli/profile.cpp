@@ -5,8 +5,9 @@
 #include "cli/calibrate.hpp"
 #include "cli/keep.hpp"
 #include "cli/progress.hpp"
+#include "measure/measure_nodes.hpp"
+#include "measure/operator_table.hpp"
 #include "plan/predict.hpp"
-#include "trace/run_trace.hpp"
 
 #include <fmt/format.h>
 
@@ -103,57 +104,34 @@ void calibrate_devices(const profile_arguments& args) {
 
 // -- a model
 
-/// Times of all nodes of one operator on one device, in ms.
-struct operator_times {
-  int nodes = 0;
-  double measured = 0, predicted = 0;
-};
-
-using measured_operators = std::map<std::pair<std::string, std::string>, operator_times>; // by device and operator
-
-/// Sums up the times of one traced run.
-measured_operators table_of(const run_trace& trace, std::span<const shape> dims) {
-  const plan& p = *trace.source;
-  measured_operators table;
-  for (const chunk_trace& c : trace.chunks)
-    for (const device_timing& t : c.timings) {
-      if (t.kind != device_timing::work::node)
-        continue;
-      operator_times& row = table[{p.devices[p.placement[t.id]].name, operator_name(p.program->nodes[t.id])}];
-      ++row.nodes;
-      row.measured += static_cast<double>(t.end_ns - t.begin_ns) * 1e-6;
-      row.predicted += predict_node(p, dims, t.id) * 1e3;
-    }
-  return table;
-}
-
-void print_table(const measured_operators& table) {
-  std::vector<measured_operators::const_iterator> rows;
+void print_table(const operator_table& table) {
+  std::vector<operator_table::const_iterator> rows;
   rows.reserve(table.size());
   for (auto row = table.begin(); row != table.end(); ++row)
     rows.push_back(row);
-  std::stable_sort(rows.begin(), rows.end(), [](auto a, auto b) { return a->second.measured > b->second.measured; });
+  std::stable_sort(rows.begin(), rows.end(),
+                   [](auto a, auto b) { return a->second.measured_ms > b->second.measured_ms; });
   fmt::print("{:12} {:28} {:>6} {:>12} {:>12}\n", "device", "operator", "nodes", "measured ms", "predicted");
   for (const auto& row : rows)
     fmt::print("{:12} {:28} {:6} {:12.3f} {:12.3f}\n", row->first.first, printable(row->first.second),
-               row->second.nodes, row->second.measured, row->second.predicted);
+               row->second.nodes, row->second.measured_ms, row->second.predicted_ms);
 }
 
-nlohmann::json table_json(const measured_operators& table) {
+nlohmann::json table_json(const operator_table& table) {
   nlohmann::json rows = nlohmann::json::array();
   for (const auto& [key, times] : table)
     rows.push_back({{"device", key.first},
                     {"operator", key.second},
                     {"nodes", times.nodes},
-                    {"measured_ms", times.measured},
-                    {"predicted_ms", times.predicted}});
+                    {"measured_ms", times.measured_ms},
+                    {"predicted_ms", times.predicted_ms}});
   return rows;
 }
 
 /// What a model's runs took, in ms.
 struct model_times {
   double measured = 0, predicted = 0;
-  measured_operators operators;
+  operator_table operators;
 };
 
 model_times time_model(const profile_arguments& args, const interrupts& stop) {

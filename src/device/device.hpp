@@ -1,4 +1,4 @@
-// The device interface: one object that runs chunks. CPU, GPU, null and fault-injecting devices implement it; the device
+// The device interface: one object that runs chunks. CPU, GPU and null devices implement it; the device
 // actor is its only caller and calls it from one thread at a time.
 //
 // Order: chunks run in the order of `submit`. `submit` never blocks on the device's work where the device is asynchronous
@@ -29,6 +29,8 @@ struct device_timing {
   int64_t begin_ns = 0, end_ns = 0;
   int64_t bytes = 0;  // that were moved; 0 for nodes
   std::string kernel; // name of the implementation; empty for moves
+
+  double seconds() const { return static_cast<double>(end_ns - begin_ns) * 1e-9; }
 };
 
 /// Returns the time that `device_timing` counts in.

@@ -1,4 +1,4 @@
-#include "trace/measure_nodes.hpp"
+#include "measure/measure_nodes.hpp"
 
 #include "base/quantile.hpp"
 #include "cost/cost_model.hpp"
@@ -65,7 +65,7 @@ private:
     const chunk& planned = p.chunks[c.chunk];
     barriers_s_ += planned.barrier_count() * p.devices[planned.device].profile.barrier_s;
     for (const device_timing& t : c.timings) {
-      const double s = static_cast<double>(t.end_ns - t.begin_ns) * 1e-9;
+      const double s = t.seconds();
       if (t.kind == device_timing::work::node && !is_view(p.program->nodes[t.id]))
         samples_[{&p, t.id}].push_back(s);
       if (t.kind == device_timing::work::node)
@@ -119,6 +119,37 @@ measured_nodes measure_nodes(const model_runs& runs, std::string_view device) {
   for (const traced_run& run : runs.traced)
     record.add(run, runs.dims);
   return record.times(static_cast<double>(runs.traced.size()), runs.busy_s);
+}
+
+std::vector<shape> dims_of_runs(const bound_plan& bound, const bindings& expected) {
+  return bound.source->segment_count == 1 ? bound.dims : expected_dims(*bound.source->program, expected);
+}
+
+double busy_seconds(const run_stats& run, std::string_view device) {
+  const auto found =
+      std::find_if(run.busy_ms.begin(), run.busy_ms.end(), [&](const auto& b) { return b.first == device; });
+  return found == run.busy_ms.end() ? 0 : found->second * 1e-3;
+}
+
+double node_seconds(const run_trace& run) {
+  double seconds = 0;
+  for (const chunk_trace& c : run.chunks)
+    for (const device_timing& t : c.timings)
+      if (t.kind == device_timing::work::node)
+        seconds += t.seconds();
+  return seconds;
+}
+
+std::vector<device_info> different_devices(const std::vector<device_info>& devices) {
+  std::vector<device_info> found;
+  for (const device_info& d : devices) {
+    const bool known = std::any_of(found.begin(), found.end(), [&](const auto& f) { return key_of(f) == key_of(d); });
+    if (known || d.fallback || d.kind == device_kind::null)
+      continue;
+    found.push_back(d);
+    found.back().name = d.name.substr(0, d.name.find('#')); // "cpu#1" is another instance of "cpu"
+  }
+  return found;
 }
 
 } // namespace troupe

@@ -6,7 +6,9 @@
 #pragma once
 
 #include "cost/node_times.hpp"
+#include "plan/bind/bound_plan.hpp"
 #include "trace/run_trace.hpp"
+#include "troupe/results.hpp"
 
 namespace troupe {
 
@@ -27,5 +29,17 @@ struct model_runs {
 /// the top of this file), the mean of nodes with equal keys; and by operator, the sums of both and of the roofline's times. Views are
 /// left out.
 measured_nodes measure_nodes(const model_runs& runs, std::string_view device);
+
+/// Returns the values' dims in runs of the plan of `bound`, for predictions: those of later segments are expected ones.
+std::vector<shape> dims_of_runs(const bound_plan& bound, const bindings& expected);
+
+/// Returns the seconds that a device was busy in a run; 0 if it took no part.
+double busy_seconds(const run_stats& run, std::string_view device);
+
+/// Returns the seconds of all nodes of a traced run, bodies aside, each timed for itself.
+double node_seconds(const run_trace& run);
+
+/// Returns one device of each key, under the name that opens it; null devices and mere fallbacks take no part.
+std::vector<device_info> different_devices(const std::vector<device_info>& devices);
 
 } // namespace troupe

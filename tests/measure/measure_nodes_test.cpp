@@ -1,7 +1,8 @@
 // Made-up traces of plans for made-up operators: what the nodes took follows exactly.
-#include "trace/measure_nodes.hpp"
+#include "measure/measure_nodes.hpp"
 
 #include "cost/cost_model.hpp"
+#include "measure/operator_table.hpp"
 #include "plan/graphs.hpp"
 #include "plan/predict.hpp"
 #include "support/catch.hpp"
@@ -62,7 +63,7 @@ std::vector<double> seconds_of(const measured_nodes& nodes) {
 
 } // namespace
 
-TEST_CASE("nodes share what an untraced run took, and predictions then say the same", "[trace][cost][A14]") {
+TEST_CASE("nodes share what an untraced run took, and predictions then say the same", "[measure][cost][A14]") {
   const auto g = chain({10, 20, 30});
   std::vector<device_info> devices = one_gpu();
   const auto p = make_plan(g, devices, {});
@@ -83,7 +84,7 @@ TEST_CASE("nodes share what an untraced run took, and predictions then say the s
   CHECK(predict(*other, dims_of(other)).busy_s.at(0) == Approx(0.5 * 10 / 1.5));
 }
 
-TEST_CASE("a node's time is the median of its runs, equal nodes' the mean", "[trace][cost][A14]") {
+TEST_CASE("a node's time is the median of its runs, equal nodes' the mean", "[measure][cost][A14]") {
   const auto p = make_plan(chain({7, 7, 9}), one_gpu(), {});
   const std::vector<traced_run> runs{run_of(p, {1, 3, 5}), run_of(p, {99, 3, 5}), run_of(p, {1, 3, 0.5})};
   const measured_nodes nodes = measure_nodes({runs, dims_of(p), 9 + 2}, "vulkan:0");
@@ -92,7 +93,7 @@ TEST_CASE("a node's time is the median of its runs, equal nodes' the mean", "[tr
   CHECK(nodes.operators.at("test.plain").roofline_s == Approx(1.5));
 }
 
-TEST_CASE("copies count where they hold the work up, on the device that was asked about", "[trace][cost][A14]") {
+TEST_CASE("copies count where they hold the work up, on the device that was asked about", "[measure][cost][A14]") {
   const auto p = make_plan(chain({10, 20}), one_gpu(), {});
   std::vector<traced_run> runs{run_of(p, {4, 4}), run_of(p, {4, 4}), run_of(p, {4, 4})};
   for (traced_run& run : runs) {
@@ -113,7 +114,7 @@ TEST_CASE("copies count where they hold the work up, on the device that was aske
   CHECK(measure_nodes({{}, dims_of(p), 12}, "vulkan:0").empty());
 }
 
-TEST_CASE("iterations of a body count as often as they ran", "[trace][cost][A14]") {
+TEST_CASE("iterations of a body count as often as they ran", "[measure][cost][A14]") {
   const auto p = make_plan(chain({10}), one_gpu(), {}), body = make_plan(chain({20}), one_gpu(), {});
   traced_run run = run_of(p, {2});
   for (double s : {1.0, 1.0, 7.0})
@@ -124,10 +125,43 @@ TEST_CASE("iterations of a body count as often as they ran", "[trace][cost][A14]
   CHECK(seconds == std::vector<double>{2, 4}); // 5 s traced, of which 3 in the body
 }
 
-TEST_CASE("views are no work", "[trace][cost][A14]") {
+TEST_CASE("views are no work", "[measure][cost][A14]") {
   graph_builder b;
   const value_id v = b.node(view_op, {b.node(plain_op, {b.input({7})}, {4})}, {2, 2});
   const auto p = make_plan(b.done({b.node(plain_op, {v}, {2, 2})}), one_gpu(), {});
   const std::vector<traced_run> runs{run_of(p, {1, 5, 1})};
   CHECK(measure_nodes({runs, dims_of(p), 10}, "vulkan:0").nodes.size() == 2);
+}
+
+TEST_CASE("seconds of a run: of a device, of its nodes", "[measure][A14]") {
+  const run_stats stats{.busy_ms = {{"cpu", 5}, {"vulkan:0", 250}}};
+  CHECK(busy_seconds(stats, "vulkan:0") == Approx(0.25));
+  CHECK(busy_seconds(stats, "vulkan:1") == 0);
+  run_trace trace = trace_of(make_plan(chain({10, 20}), one_gpu(), {}), {1.5, 2});
+  trace.chunks[0].timings.push_back(timing(device_timing::work::upload, 0, 7));
+  CHECK(node_seconds(trace) == Approx(3.5));
+}
+
+TEST_CASE("devices that are alike are measured once, under the name that opens one", "[measure][A14]") {
+  std::vector<device_info> devices = gpus(3);
+  for (size_t d = 0; d < devices.size(); ++d)
+    devices[d].description = d == 2 ? "another" : "one";
+  devices[2].name = "vulkan:0#1";
+  devices.push_back({.name = "cpu", .fallback = true});
+  devices.push_back({.name = "null", .kind = device_kind::null});
+  const std::vector<device_info> different = different_devices(devices);
+  REQUIRE(different.size() == 2);
+  CHECK(different[0].name == "vulkan:0");
+  CHECK(different[1].name == "vulkan:0");
+  CHECK(different[1].description == "another");
+}
+
+TEST_CASE("an operator's row sums up its nodes on a device", "[measure][A14]") {
+  const auto p = make_plan(chain({10, 20}), one_gpu(), {});
+  const operator_table table = table_of(trace_of(p, {1, 3}), dims_of(p));
+  REQUIRE(table.size() == 1);
+  const operator_row& row = table.at({"vulkan:0", "test.plain"});
+  CHECK(row.nodes == 2);
+  CHECK(row.measured_ms == Approx(4e3));
+  CHECK(row.predicted_ms > 0);
 }
