@@ -1,0 +1,52 @@
+#include "tensor/convert.hpp"
+
+#include "support/catch.hpp"
+#include "support/thrown.hpp"
+
+using namespace troupe;
+using namespace troupe::test;
+
+namespace {
+
+template <class To, class From>
+std::vector<To> converted(const std::vector<From>& elements) {
+  const shape dims{static_cast<int64_t>(elements.size())};
+  tensor to(dtype_of<To>, dims);
+  convert(tensor::of<From>(dims, elements).view(), to.mutable_ref());
+  return {to.values<To>().begin(), to.values<To>().end()};
+}
+
+constexpr float infinity = std::numeric_limits<float>::infinity(),
+                not_a_number = std::numeric_limits<float>::quiet_NaN();
+
+} // namespace
+
+TEST_CASE("floats become integers towards zero, saturate, and NaN becomes 0", "[tensor]") {
+  CHECK(converted<int8_t, float>({1.9f, -1.9f, 300, -300, infinity, -infinity, not_a_number}) ==
+        std::vector<int8_t>{1, -1, 127, -128, 127, -128, 0});
+  CHECK(converted<uint8_t, float>({-0.5f, -3, 255.9f, 256}) == std::vector<uint8_t>{0, 0, 255, 255});
+  CHECK(converted<int64_t, double>({9.3e18, -9.3e18}) == std::vector<int64_t>{INT64_MAX, INT64_MIN});
+  CHECK(to_integer<uint64_t>(1.9e19) == UINT64_MAX);
+  CHECK(to_integer<int32_t>(-2147483648.0f) == INT32_MIN);
+}
+
+TEST_CASE("integers wrap into narrower ones", "[tensor]") {
+  CHECK(converted<int8_t, int64_t>({257, -129, 128}) == std::vector<int8_t>{1, 127, -128});
+  CHECK(converted<uint16_t, int32_t>({-1}) == std::vector<uint16_t>{65535});
+}
+
+TEST_CASE("numbers become text and back", "[tensor]") {
+  CHECK(converted<float, std::string>({"1.5", "-3", "-INF"}) == std::vector<float>{1.5f, -3.f, -infinity});
+  CHECK(converted<std::string, int64_t>({-12}) == std::vector<std::string>{"-12"});
+  const double third = 1.0 / 3;
+  CHECK(converted<double, std::string>(converted<std::string, double>({third})) == std::vector<double>{third});
+  CHECK(thrown_by([] { converted<float, std::string>({"troupe"}); }).code() == errc::invalid_input);
+}
+
+TEST_CASE("large tensors are converted element by element, whatever threads do", "[tensor]") {
+  std::vector<int32_t> numbers(100'003);
+  for (size_t i = 0; i < numbers.size(); ++i)
+    numbers[i] = static_cast<int32_t>(i) - 50'000;
+  const std::vector<float> floats = converted<float>(numbers);
+  CHECK(converted<int32_t>(floats) == numbers);
+}
