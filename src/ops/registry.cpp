@@ -179,9 +179,4 @@ void infer_node(graph& g, node& n) {
   }
 }
 
-void infer_shapes(graph& g) {
-  for (node& n : g.nodes)
-    infer_node(g, n);
-}
-
 } // namespace troupe

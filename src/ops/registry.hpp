@@ -22,10 +22,7 @@ void resolve(graph& g);
 /// Does the same for one node, with opset versions by domain.
 void resolve_node(node& n, const std::map<std::string, int64_t>& opsets);
 
-/// Runs shape inference over the whole graph, in node order (which must be topological). Errors carry the node's name.
-void infer_shapes(graph& g);
-
-/// Runs shape inference for one resolved node: checks its input types, then calls its row's `infer`.
+/// Runs shape inference for one resolved node: checks its input types, then calls its row's `infer`. Errors carry the node's name.
 void infer_node(graph& g, node& n);
 
 } // namespace troupe

@@ -1,11 +1,6 @@
 // Callbacks beside futures: each runs once, on a thread that neither devices nor actors need, whatever happens to run and engine.
-#include "actors/engine_access.hpp"
-#include "support/catch.hpp"
-#include "support/fault_device.hpp"
-#include "support/reference_device.hpp"
-#include "support/small_models.hpp"
-#include "support/thrown.hpp"
 
+#include "support/bound_values.hpp"
 #include <fstream>
 #include <iostream>
 #include <mutex>
@@ -21,10 +16,7 @@ namespace {
 const tensor six = floats({2, 3}, {-1, 2, 3, 4, 5, 6});
 
 engine scripted_engine(fault_script script) {
-  const auto make = [script] {
-    return std::make_unique<fault_device>(std::make_unique<reference_device>("ref"), script);
-  };
-  return make_engine({.devices = {}}, {.custom_devices = {make}});
+  return engine_of({reference("ref", script)});
 }
 
 /// Outcomes of callbacks, and the threads that they came on.

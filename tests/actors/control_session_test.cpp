@@ -16,10 +16,6 @@ using namespace troupe::test;
 
 namespace {
 
-std::vector<float> values_of(const tensor& t) {
-  return {t.values<float>().begin(), t.values<float>().end()};
-}
-
 /// A loop that never ends by itself.
 graph endless_loop() {
   graph_builder b;

@@ -25,17 +25,11 @@ chunk_result failing(errc code, const std::string& message) {
 
 /// x → both halves of it, "low" and "high"; Relu of the high half, then of the low one.
 graph halves() {
-  model_builder b;
-  const value_id x = b.input("x", {4});
-  graph g = b.build();
-  std::vector<value_id> values;
-  for (const char* name : {"low", "high", "of high", "of low"})
-    values.push_back(g.add_value({.name = name}));
-  g.add_node({.name = "split", .op_type = "Split", .inputs = {x}, .outputs = {values[0], values[1]}});
-  g.add_node({.name = "first", .op_type = "Relu", .inputs = {values[1]}, .outputs = {values[2]}});
-  g.add_node({.name = "second", .op_type = "Relu", .inputs = {values[0]}, .outputs = {values[3]}});
-  g.outputs = {values[0], values[2], values[3]};
-  return g;
+  graph_builder b;
+  const std::vector<value_id> both = b.call("Split", {b.input("x", {4})}, {"low", "high"});
+  const value_id of_high = b.op("Relu", {both[1]}, {}, "of high"), of_low = b.op("Relu", {both[0]}, {}, "of low");
+  b.g.outputs = {both[0], of_high, of_low};
+  return b.g;
 }
 
 /// A value that only "d0" can read.

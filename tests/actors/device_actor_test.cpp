@@ -47,10 +47,7 @@ struct fixture {
         health);
     coordinator = system->spawn(relay, device, &log);
     caf::anon_send(device, open_device{});
-    graph g = chain(2);
-    resolve(g);
-    infer_shapes(g);
-    bound = bind_segment(make_plan(std::make_shared<const graph>(std::move(g)), {info}, {}), 0, {});
+    bound = bind_segment(make_plan(inferred_program(chain(2)), {info}, {}), 0, {});
     caf::anon_send(coordinator, install_plan{bound, 0});
     settle();
   }

@@ -9,10 +9,6 @@ namespace {
 
 const std::vector<std::string> three = {"cpu", "cpu#1", "cpu#2"};
 
-std::vector<float> values_of(const tensor& t) {
-  return {t.values<float>().begin(), t.values<float>().end()};
-}
-
 } // namespace
 
 TEST_CASE("a value split over devices is selected and gathered", "[engine][D7]") {

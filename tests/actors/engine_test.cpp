@@ -79,24 +79,24 @@ namespace {
 
 /// x → two ways → together again, three times over.
 graph diamonds() {
-  model_builder b;
+  graph_builder b;
   value_id v = b.input("x", {4, 4});
   for (int i = 0; i < 3; ++i)
-    v = b.call("Sigmoid", {b.call("MatMul", {b.call("Relu", {v}), b.call("Sigmoid", {v})})});
+    v = b.op("Sigmoid", {b.op("MatMul", {b.op("Relu", {v}), b.op("Sigmoid", {v})})});
   b.output(v);
-  return b.build();
+  return b.g;
 }
 
 /// Two halves that share nothing, not even an input.
 graph disjoint_branches() {
-  model_builder b;
+  graph_builder b;
   for (const char* name : {"x", "y"}) {
     value_id v = b.input(name, {4, 4});
     for (int i = 0; i < 5; ++i)
-      v = b.call(i % 2 ? "Sigmoid" : "Relu", {v});
+      v = b.op(i % 2 ? "Sigmoid" : "Relu", {v});
     b.output(v);
   }
-  return b.build();
+  return b.g;
 }
 
 named_tensors inputs_for(const session& s) {

@@ -25,20 +25,20 @@ size_t below(random& r, size_t limit) {
 
 /// A random DAG of float operators with one to three outputs.
 graph random_model(random& r) {
-  model_builder b;
+  graph_builder b;
   std::vector<value_id> values{b.input("x", {4, 4}), b.input("y", {4, 4})};
   const size_t count = 3 + below(r, 18);
   for (size_t i = 0; i < count; ++i) {
     const value_id a = values[below(r, values.size())], c = values[below(r, values.size())];
     switch (below(r, 3)) {
-      case 0: values.push_back(b.call("Sigmoid", {a})); break;
-      case 1: values.push_back(b.call("Relu", {a})); break;
-      default: values.push_back(b.call("Sigmoid", {b.call("MatMul", {a, c})})); break; // products stay small
+      case 0: values.push_back(b.op("Sigmoid", {a})); break;
+      case 1: values.push_back(b.op("Relu", {a})); break;
+      default: values.push_back(b.op("Sigmoid", {b.op("MatMul", {a, c})})); break; // products stay small
     }
   }
   for (size_t i = 0; i < std::min<size_t>(values.size() - 2, 1 + below(r, 3)); ++i)
     b.output(values[values.size() - 1 - i]);
-  return b.build();
+  return b.g;
 }
 
 named_tensors random_inputs(random& r) {

@@ -17,9 +17,9 @@ struct distant final : resident {
 
 /// y = a + b, which the single policy runs on "d0".
 graph sum() {
-  model_builder b;
-  b.output(b.call("Add", {b.input("a", {4}), b.input("b", {4})}));
-  return b.build();
+  graph_builder b;
+  b.output(b.op("Add", {b.input("a", {4}), b.input("b", {4})}));
+  return b.g;
 }
 
 const tensor four = floats({4}, {1, 2, 3, 4});

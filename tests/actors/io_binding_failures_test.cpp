@@ -6,13 +6,13 @@ using namespace troupe;
 using namespace troupe::test;
 
 TEST_CASE("what cannot be bound is refused with the reason", "[actors][B7]") {
-  model_builder b;
+  graph_builder b;
   const value_id x = b.input("x", {2, 3}), z = b.input("z", {6});
-  const value_id y = b.call("Relu", {x}), w = b.call("Relu", {z});
+  const value_id y = b.op("Relu", {x}), w = b.op("Relu", {z});
   b.output(y);
   b.output(w);
   const std::string out = b.name(y), other = b.name(w);
-  graph g = b.build();
+  graph g = b.g;
   g.values[y].type = dtype::float32;
   g.values[y].dims = to_symbolic(shape{2, 3});
   engine e(engine_of({reference("ref")}));

@@ -11,16 +11,11 @@ namespace {
 
 /// A decoder in small: x [1, 4], past [n, 4] → present = past behind x, [n + 1, 4]; y = Relu(present).
 graph growing_model() {
-  model_builder b;
+  graph_builder b;
   const value_id x = b.input("x", {1, 4}), past = b.input("past", {dim::symbol("past"), 4});
-  graph g = b.build();
-  const value_id present = g.add_value({.name = "present"}), y = g.add_value({.name = "y"});
-  node concat{.name = "grow", .op_type = "Concat", .inputs = {past, x}, .outputs = {present}};
-  concat.attrs.set("axis", int64_t{0});
-  g.add_node(concat);
-  g.add_node({.name = "show", .op_type = "Relu", .inputs = {present}, .outputs = {y}});
-  g.outputs = {present, y};
-  return g;
+  const value_id present = b.op("Concat", {past, x}, attrs_of({{"axis", int64_t{0}}}), "present");
+  b.g.outputs = {present, b.op("Relu", {present}, {}, "y")};
+  return b.g;
 }
 
 struct stage {
@@ -158,16 +153,13 @@ TEST_CASE("a value on the wrong device goes through the host", "[actors][vulkan]
 TEST_CASE("outputs that are views, inputs, constants or needed elsewhere can be kept", "[actors][vulkan][B7]") {
   const stage& s = GENERATE(from_range(stages()));
   INFO(s.name);
-  model_builder b;
+  graph_builder b;
   const value_id x = b.input("x", {2, 3});
-  const value_id shared = b.call("Relu", {x});
-  const value_id other = b.call("Neg", {shared}); // by node: on another device
-  graph g = b.build();
-  const value_id flat = g.add_value({.name = "flat"}), constant = g.add_constant("c", floats({2}, {7, 8}));
-  g.add_node({.name = "flatten", .op_type = "Flatten", .inputs = {other}, .outputs = {flat}});
-  g.outputs = {shared, other, flat, x, constant};
+  const value_id shared = b.op("Relu", {x});
+  const value_id other = b.op("Neg", {shared}); // by node: on another device
+  b.g.outputs = {shared, other, b.op("Flatten", {other}), x, b.constant("c", floats({2}, {7, 8}))};
   engine e = s.open();
-  const session model = e.load(g, s.how);
+  const session model = e.load(b.g, s.how);
   const tensor in = floats({2, 3}, {-1, 2, 3, 4, 5, 6});
   const named_tensors all = model.run({{"x", in}}).outputs;
   REQUIRE(all.size() == 5);
@@ -190,16 +182,10 @@ TEST_CASE("outputs that are views, inputs, constants or needed elsewhere can be 
 }
 
 TEST_CASE("inputs that decide shapes come to the host first", "[actors][B7][D1]") {
-  model_builder b;
-  const value_id x = b.input("x", {2, 3});
-  graph g = b.build();
-  const value_id to = g.add_value({.name = "to", .type = dtype::int64, .dims = symbolic_shape{2}});
-  g.inputs.push_back(to);
-  const value_id y = g.add_value({.name = "y"});
-  g.add_node({.name = "turn", .op_type = "Reshape", .inputs = {x, to}, .outputs = {y}});
-  g.outputs = {y};
+  graph_builder b;
+  b.output(b.op("Reshape", {b.input("x", {2, 3}), b.input("to", {2}, dtype::int64)}, {}, "y"));
   engine e(engine_of({reference("ref")}));
-  const session model = e.load(g);
+  const session model = e.load(b.g);
   for (const shape& dims : {shape{3, 2}, shape{6, 1}}) {
     const device_tensor on_device = e.put(tensor::of<int64_t>({2}, dims), "ref");
     const run_result result = model.run({{"x", filled({2, 3}, 1.f)}}, {.device_inputs = {{"to", on_device}}});

@@ -34,11 +34,11 @@ pending_run_ptr send_run(deterministic_session& s, const shape& dims) {
 
 /// x [n, 1024] → Sigmoid, and Relu: with round-robin placement each on a device of its own.
 graph two_ways() {
-  model_builder b;
+  graph_builder b;
   const value_id x = b.input("x", {dim::symbol("n"), 1024});
-  b.output(b.call("Sigmoid", {x}));
-  b.output(b.call("Relu", {x}));
-  return b.build();
+  b.output(b.op("Sigmoid", {x}));
+  b.output(b.op("Relu", {x}));
+  return b.g;
 }
 
 const chunk_result no_memory{.code = errc::out_of_memory, .message = "no room"};

@@ -3,6 +3,7 @@
 #include "cpu/cpu_device.hpp"
 #include "plan/place/policies.hpp"
 #include "support/catch.hpp"
+#include "support/graph_builder.hpp"
 
 #include <fstream>
 #include <unistd.h>
@@ -11,6 +12,7 @@ extern "C" size_t __sanitizer_get_current_allocated_bytes(); // its header is no
 #endif
 
 using namespace troupe;
+using namespace troupe::test;
 using Catch::Contains;
 
 namespace {
@@ -20,26 +22,17 @@ constexpr int64_t layer_bytes = width * width * 4;
 
 /// x [n, 64] → `layers` times MatMul and Tanh.
 graph layered_model(int layers) {
-  graph g;
-  g.opsets[""] = 17;
-  const auto call = [&](const char* op, std::vector<value_id> inputs) {
-    const std::string name = fmt::format("{}{}", op, g.nodes.size());
-    const value_id out = g.add_value({.name = name});
-    g.add_node({.name = name, .op_type = op, .inputs = std::move(inputs), .outputs = {out}});
-    return out;
-  };
-  value_id v = g.add_value({.name = "x", .type = dtype::float32, .dims = symbolic_shape{dim::symbol("n"), width}});
-  g.inputs = {v};
+  graph_builder b;
+  value_id v = b.input("x", {dim::symbol("n"), width});
   for (int i = 0; i < layers; ++i) {
     std::vector<float> elements(width * width);
     for (size_t e = 0; e < elements.size(); ++e)
       elements[e] = 0.02f * static_cast<float>((e * 7 + static_cast<size_t>(i) * 13) % 19) - 0.18f;
-    v = call("Tanh",
-             {call("MatMul", {v, g.add_constant(fmt::format("w{}", i), tensor::of<float>({width, width}, elements))})});
+    const value_id w = b.constant(fmt::format("w{}", i), tensor::of<float>({width, width}, elements));
+    v = b.op("Tanh", {b.op("MatMul", {v, w}, {}, fmt::format("product{}", i))}, {}, i + 1 < layers ? "" : "y");
   }
-  g.outputs = {v};
-  g.values[v].name = "y";
-  return g;
+  b.output(v);
+  return b.g;
 }
 
 named_tensors some_input(int64_t n) {
@@ -137,7 +130,7 @@ TEST_CASE("a device with less memory than it claims is given less", "[actors][B2
   engine e = make_engine({.devices = {"cpu"}},
                          {.custom_devices = {[] { return std::make_unique<boastful_device>(8 * layer_bytes); }}});
   const int layers = 20;
-  const session s = e.load(layered_model(layers), {.pins = {{"MatMul0", "boastful"}}, .fuse = false});
+  const session s = e.load(layered_model(layers), {.pins = {{"MatMul_product0", "boastful"}}, .fuse = false});
   REQUIRE(plan_of(s, some_input(2))->weight_bytes[1] == layer_bytes);
   const session all = e.load(layered_model(layers), {.policy = placement_policy::weighted});
   check_close(all.run(some_input(2)).outputs.at("y"), unlimited(layers, 2));

@@ -1,11 +1,6 @@
 // Sessions on real threads: inputs and outputs, runs side by side, cancellation, and an engine that goes away.
-#include "actors/engine_access.hpp"
 #include "plan/show/print.hpp"
-#include "support/catch.hpp"
-#include "support/fault_device.hpp"
-#include "support/reference_device.hpp"
-#include "support/small_models.hpp"
-#include "support/thrown.hpp"
+#include "support/bound_values.hpp"
 
 #include <thread>
 
@@ -17,10 +12,7 @@ namespace {
 
 /// An engine of one reference device that follows a script.
 engine scripted_engine(fault_script script, std::chrono::milliseconds device_timeout = std::chrono::minutes(1)) {
-  const auto make = [script] {
-    return std::make_unique<fault_device>(std::make_unique<reference_device>("ref"), script);
-  };
-  return make_engine({.devices = {}, .device_timeout = device_timeout}, {.custom_devices = {make}});
+  return engine_of({reference("ref", script)}, device_timeout);
 }
 
 const tensor six = floats({2, 3}, {-1, 2, 3, 4, 5, 6});
@@ -52,13 +44,11 @@ TEST_CASE("dims that the session states are compared with the inputs", "[actors]
 }
 
 TEST_CASE("outputs may be inputs and constants, and are chosen by name", "[actors][B7]") {
-  model_builder b;
+  graph_builder b;
   const value_id x = b.input("x", {2, 3});
-  const value_id y = b.call("Relu", {x});
-  b.output(y);
-  b.output(x);
-  graph g = b.build();
-  g.outputs.push_back(g.add_constant("c", floats({2}, {7, 8})));
+  const value_id y = b.op("Relu", {x});
+  b.g.outputs = {y, x, b.constant("c", floats({2}, {7, 8}))};
+  const graph& g = b.g;
   engine e({.devices = {"cpu"}});
   const auto all = e.load(g).run({{"x", six}}).outputs;
   REQUIRE(all.size() == 3);
@@ -72,15 +62,10 @@ TEST_CASE("outputs may be inputs and constants, and are chosen by name", "[actor
 }
 
 TEST_CASE("what depends on data is bound when the data are there", "[actors][D1]") {
-  model_builder b;
-  const value_id x = b.input("x", {2, 3});
-  graph g = b.build();
-  const value_id where = g.add_value({.name = "where"}), out = g.add_value({.name = "out"});
-  g.add_node({.name = "find", .op_type = "NonZero", .inputs = {x}, .outputs = {where}});
-  g.add_node({.name = "negate", .op_type = "Neg", .inputs = {where}, .outputs = {out}});
-  g.outputs = {out};
+  graph_builder b;
+  b.output(b.op("Neg", {b.op("NonZero", {b.input("x", {2, 3})})}, {}, "out"));
   engine e({.devices = {"cpu*2"}});
-  const session s = e.load(g, {.policy = placement_policy::round_robin, .fuse = false});
+  const session s = e.load(b.g, {.policy = placement_policy::round_robin, .fuse = false});
   for (const int64_t count : {0, 2, 6, 2}) {
     std::vector<float> values(6, 0.f);
     std::fill_n(values.begin(), count, 1.f);

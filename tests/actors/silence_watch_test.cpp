@@ -16,14 +16,10 @@ const named_tensors ones{{"x", filled({2, 3}, 1.f)}};
 
 /// x · x, in whole numbers: no fast kernel, a processor is busy with it.
 graph integer_product(int64_t n) {
-  graph g;
-  g.opsets[""] = 17;
-  const value_id x = g.add_value({.name = "x", .type = dtype::int32, .dims = symbolic_shape{n, n}});
-  const value_id y = g.add_value({.name = "y"});
-  g.add_node({.name = "product", .op_type = "MatMul", .inputs = {x, x}, .outputs = {y}});
-  g.inputs = {x};
-  g.outputs = {y};
-  return g;
+  graph_builder b;
+  const value_id x = b.input("x", {n, n}, dtype::int32);
+  b.output(b.op("MatMul", {x, x}, {}, "y"));
+  return b.g;
 }
 
 named_tensors zeros(int64_t n) {

@@ -48,10 +48,10 @@ TEST_CASE("a value that is put on a device is a copy", "[actors][B7]") {
 
 TEST_CASE("a value that is put on a GPU behind other work is a copy of what it was", "[vulkan][B7]") {
   engine e({.devices = {"vulkan:0"}});
-  model_builder b;
+  graph_builder b;
   const value_id in = b.input("x", {512, 512});
-  b.output(b.call("MatMul", {b.call("MatMul", {in, in}), in}));
-  const session work = e.load(b.build());
+  b.output(b.op("MatMul", {b.op("MatMul", {in, in}), in}));
+  const session work = e.load(b.g);
   const named_tensors inputs{{"x", filled({512, 512}, 0.f)}};
   work.run(inputs); // kernels are compiled
   std::vector<std::future<run_result>> running;

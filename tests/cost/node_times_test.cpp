@@ -2,6 +2,7 @@
 
 #include "cost/cost_model.hpp"
 #include "support/catch.hpp"
+#include "support/graph_builder.hpp"
 
 using namespace troupe;
 using Catch::Contains;
@@ -14,10 +15,10 @@ struct product {
   std::vector<shape> dims{{2, 8}, {8, 4}, {2, 4}};
 
   product() {
-    g.add_value({.name = "a", .type = dtype::float32});
-    g.add_value({.name = "b", .type = dtype::float32});
-    g.add_value({.name = "c", .type = dtype::float32});
-    g.add_node({.name = "p", .op_type = "Gemm", .inputs = {0, 1}, .outputs = {2}});
+    test::graph_builder b;
+    const value_id out = b.op("Gemm", {b.value({2, 8}), b.value({8, 4})});
+    b.g.values[out].type = dtype::float32;
+    g = b.g;
   }
 
   node& call() { return g.nodes[0]; }

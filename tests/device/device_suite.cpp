@@ -1,13 +1,14 @@
 // The conformance suite of the device interface: every kind of device that computes must pass it.
 #include "cpu/cpu_device.hpp"
-#include "ops/registry.hpp"
 #include "support/catch.hpp"
 #include "support/gpu.hpp"
+#include "support/graph_builder.hpp"
 #include "support/run_inline.hpp"
 
 #include <future>
 
 using namespace troupe;
+using test::graph_builder;
 
 namespace {
 
@@ -38,29 +39,6 @@ chunk_result run_chunk(device& d, chunk_work work) {
   d.submit(std::move(work), [&](chunk_result r) { ended.set_value(std::move(r)); });
   return ended.get_future().get();
 }
-
-/// Builds graphs of real operators.
-struct net {
-  graph g;
-  value_id input(symbolic_shape dims) {
-    g.inputs.push_back(g.add_value({.name = "in", .type = dtype::float32, .dims = std::move(dims)}));
-    return g.inputs.back();
-  }
-  value_id apply(const std::string& op, std::vector<value_id> inputs, attributes attrs = {}) {
-    node n{.name = op + std::to_string(g.nodes.size()), .op_type = op, .attrs = std::move(attrs)};
-    n.inputs = std::move(inputs);
-    n.outputs = {g.add_value({.name = "v" + std::to_string(g.values.size())})};
-    g.add_node(n);
-    return n.outputs[0];
-  }
-  std::shared_ptr<const graph> done(std::vector<value_id> outputs) {
-    g.outputs = std::move(outputs);
-    g.opsets[""] = 17;
-    resolve(g);
-    infer_shapes(g);
-    return std::make_shared<const graph>(g);
-  }
-};
 
 struct stage {
   stage(const tested_device& factory, size_t count, std::shared_ptr<const graph> g,
@@ -94,9 +72,9 @@ float sigmoid_of_relu(float x) {
 TEST_CASE("a chain of nodes computes, in every run afresh", "[device][A2]") {
   const tested_device& f = GENERATE(from_range(factories()));
   INFO(f.name);
-  net n;
+  graph_builder n;
   const value_id x = n.input({dim::symbol("batch"), 3});
-  stage s(f, 1, n.done({n.apply("Sigmoid", {n.apply("Relu", {x})})}));
+  stage s(f, 1, n.program({n.op("Sigmoid", {n.op("Relu", {x})})}));
   inline_runner runner(s.p, s.pointers);
   std::vector<tensor> kept;
   for (int run = 0; run < 3; ++run) {
@@ -114,14 +92,14 @@ TEST_CASE("a chain of nodes computes, in every run afresh", "[device][A2]") {
 TEST_CASE("values cross devices and stay for later chunks", "[device][A4][B4]") {
   const tested_device& f = GENERATE(from_range(factories()));
   INFO(f.name);
-  net n;
+  graph_builder n;
   const value_id x = n.input({2, 3});
-  const value_id a = n.apply("Relu", {x});
-  const value_id b = n.apply("Sigmoid", {a});
-  const value_id c = n.apply("Relu", {x});
-  const value_id d = n.apply("Sigmoid", {c});
-  const value_id e = n.apply("Sigmoid", {a});
-  stage s(f, 2, n.done({b, d, e, a}), placement_policy::round_robin);
+  const value_id a = n.op("Relu", {x});
+  const value_id b = n.op("Sigmoid", {a});
+  const value_id c = n.op("Relu", {x});
+  const value_id d = n.op("Sigmoid", {c});
+  const value_id e = n.op("Sigmoid", {a});
+  stage s(f, 2, n.program({b, d, e, a}), placement_policy::round_robin);
   inline_runner runner(s.p, s.pointers);
   for (int run = 0; run < 2; ++run) {
     const tensor in = ramp({2, 3}, -3.f, 1.f + static_cast<float>(run));
@@ -138,12 +116,12 @@ TEST_CASE("values cross devices and stay for later chunks", "[device][A4][B4]") 
 TEST_CASE("two executions in flight do not disturb each other", "[device][A5]") {
   const tested_device& f = GENERATE(from_range(factories()));
   INFO(f.name);
-  net n;
+  graph_builder n;
   const value_id x = n.input({4});
-  const value_id a = n.apply("Relu", {x});
-  const value_id b = n.apply("Sigmoid", {a});
-  const value_id c = n.apply("Relu", {b});
-  stage s(f, 2, n.done({c}), placement_policy::round_robin);
+  const value_id a = n.op("Relu", {x});
+  const value_id b = n.op("Sigmoid", {a});
+  const value_id c = n.op("Relu", {b});
+  stage s(f, 2, n.program({c}), placement_policy::round_robin);
   const bound_plan_ptr bound = bind_segment(s.p, 0, {});
   for (device_index d = 0; d < 2; ++d)
     s.devices[d]->install(bound, d);
@@ -169,9 +147,9 @@ TEST_CASE("two executions in flight do not disturb each other", "[device][A5]") 
 TEST_CASE("a cancelled chunk ends with that error", "[device][A9]") {
   const tested_device& f = GENERATE(from_range(factories()));
   INFO(f.name);
-  net n;
+  graph_builder n;
   const value_id x = n.input({4});
-  stage s(f, 1, n.done({n.apply("Relu", {x})}));
+  stage s(f, 1, n.program({n.op("Relu", {x})}));
   const bound_plan_ptr bound = bind_segment(s.p, 0, {});
   s.devices[0]->install(bound, 0);
   chunk_work work{.bound_plan = bound->id};
@@ -186,9 +164,9 @@ TEST_CASE("a cancelled chunk ends with that error", "[device][A9]") {
 TEST_CASE("a device counts what it does and forgets retired plans", "[device][A11]") {
   const tested_device& f = GENERATE(from_range(factories()));
   INFO(f.name);
-  net n;
+  graph_builder n;
   const value_id x = n.input({1024});
-  stage s(f, 1, n.done({n.apply("Sigmoid", {n.apply("Relu", {x})})}));
+  stage s(f, 1, n.program({n.op("Sigmoid", {n.op("Relu", {x})})}));
   const bound_plan_ptr bound = bind_segment(s.p, 0, {});
   s.devices[0]->install(bound, 0);
   CHECK(s.devices[0]->stats().installed_plans == 1);
@@ -206,9 +184,9 @@ TEST_CASE("a device counts what it does and forgets retired plans", "[device][A1
 TEST_CASE("large values arrive whole, from memory of any kind", "[device][A8]") {
   const tested_device& f = GENERATE(from_range(factories()));
   INFO(f.name);
-  net n;
+  graph_builder n;
   const value_id x = n.input({dim::symbol("batch"), 32768});
-  stage s(f, 2, n.done({n.apply("Relu", {n.apply("Neg", {x})})}), placement_policy::round_robin);
+  stage s(f, 2, n.program({n.op("Relu", {n.op("Neg", {x})})}), placement_policy::round_robin);
   inline_runner runner(s.p, s.pointers);
   host_block_pool blocks;
   for (int run = 0; run < 4; ++run) {
@@ -227,9 +205,9 @@ TEST_CASE("large values arrive whole, from memory of any kind", "[device][A8]") 
 TEST_CASE("timed chunks say when each node ran", "[device][trace]") {
   const tested_device& f = GENERATE(from_range(factories()));
   INFO(f.name);
-  net n;
+  graph_builder n;
   const value_id x = n.input({2048});
-  stage s(f, 1, n.done({n.apply("Sigmoid", {n.apply("Neg", {x})})}));
+  stage s(f, 1, n.program({n.op("Sigmoid", {n.op("Neg", {x})})}));
   const bound_plan_ptr bound = bind_segment(s.p, 0, {});
   s.devices[0]->install(bound, 0);
   const int64_t before = now_ns();

@@ -13,10 +13,7 @@ using namespace troupe::test;
 namespace {
 
 bound_plan_ptr bound_chain(const device_info& info) {
-  graph g = chain(2);
-  resolve(g);
-  infer_shapes(g);
-  return bind_segment(make_plan(std::make_shared<const graph>(std::move(g)), {info}, {}), 0, {});
+  return bind_segment(make_plan(inferred_program(chain(2)), {info}, {}), 0, {});
 }
 
 std::unique_ptr<device> null_named(const std::string& name) {

@@ -32,10 +32,7 @@ built_model small_cnn() {
 }
 
 void check_on(const std::string& device, const built_model& g, const std::string& input, const tensor& x) {
-  graph reference = g.source();
-  resolve(reference);
-  infer_shapes(reference);
-  const tensor want = run_graph(reference, {x}).at(0);
+  const tensor want = run_graph(inferred(g.source()), {x}).at(0);
   engine e = make_engine({.devices = {device}}, {.gpu_validation = gpus_are_validated()});
   const tensor got = e.load(g).run({{input, x}}).outputs.begin()->second;
   REQUIRE(got.dims() == want.dims());

@@ -2,6 +2,7 @@
 #include "ops/evaluate.hpp"
 #include "ops/registry.hpp"
 #include "support/catch.hpp"
+#include "support/graph_builder.hpp"
 
 #include <limits>
 
@@ -107,28 +108,23 @@ TEST_CASE("Every float8 value survives the way to float and back", "[ops]") {
 }
 
 TEST_CASE("Shape arithmetic stays known through symbolic dims", "[ops]") {
-  graph g;
+  test::graph_builder b(19);
   const dim seq = dim::symbol("seq");
-  const auto add = [&](std::string name, std::vector<dim> elements) {
-    value v{.name = std::move(name), .type = dtype::int64};
-    v.dims = symbolic_shape{dim(static_cast<int64_t>(elements.size()))};
-    v.known = std::move(elements);
-    return g.add_value(std::move(v));
+  const auto add = [&](std::vector<dim> elements) {
+    const auto size = static_cast<int64_t>(elements.size());
+    return b.known({size}, std::move(elements));
   };
-  const auto result = [&](std::string_view op, std::vector<value_id> inputs) {
-    node n{.op_type = std::string(op), .inputs = std::move(inputs), .outputs = {g.add_value({.name = "y"})}};
-    n.def = find_op("", op, 19);
-    infer_node(g, n);
-    return g.values[n.outputs[0]].known;
+  const auto result = [&](const char* op, std::vector<value_id> inputs) {
+    return b.g.values[b.inferred(op, std::move(inputs))].known;
   };
-  const value_id a = add("a", {seq, 4}), minus = add("minus", {-1, 4}), two = add("two", {2});
+  const value_id a = add({seq, 4}), minus = add({-1, 4}), two = add({2});
   CHECK((*result("Mul", {a, two}))[0] == seq * 2);
   CHECK((*result("Div", {a, two}))[0] == floor_div(seq, 2));
   CHECK((*result("Equal", {a, minus}))[0].is(0)); // a dim is never -1
   CHECK((*result("Equal", {a, minus}))[1].is(1));
   CHECK_FALSE(result("Equal", {a, two}).has_value()); // seq may be 2
-  const value_id condition = add("condition", {0, 1});
-  g.values[condition].type = dtype::boolean;
+  const value_id condition = add({0, 1});
+  b.g.values[condition].type = dtype::boolean;
   CHECK((*result("Where", {condition, minus, a}))[0] == seq);
   CHECK((*result("Where", {condition, minus, a}))[1].is(4));
 }

@@ -1,10 +1,12 @@
 #include "ops/movement_calls.hpp"
 #include "support/catch.hpp"
+#include "support/graph_builder.hpp"
 
 #include <numeric>
 
 using namespace troupe;
 using namespace troupe::testing;
+using test::graph_builder;
 
 namespace {
 
@@ -14,73 +16,56 @@ tensor iota(shape dims) {
   return tensor::of<float>(std::move(dims), values);
 }
 
-/// Builds graphs call by call, and infers.
-struct builder {
-  graph g;
-  value_id input(symbolic_shape dims, dtype type = dtype::float32) {
-    value v;
-    v.name = "in" + std::to_string(g.values.size());
-    v.type = type;
-    v.dims = std::move(dims);
-    return g.add_value(v);
-  }
-  value_id constant(std::vector<int64_t> values) {
-    const auto size = static_cast<int64_t>(values.size());
-    return g.add_constant("c" + std::to_string(g.values.size()), ints({size}, values));
-  }
-  value_id scalar(int64_t v) { return g.add_constant("s" + std::to_string(g.values.size()), ints({}, {v})); }
-  value_id add(const char* op, std::vector<value_id> inputs, attributes attrs = {}) {
-    node n{.op_type = op, .attrs = std::move(attrs)};
-    n.def = find_op("", op, 19);
-    n.inputs = std::move(inputs);
-    n.outputs = {g.add_value({.name = "v" + std::to_string(g.values.size())})};
-    infer_node(g, n);
-    g.add_node(n);
-    return n.outputs[0];
-  }
-  std::string dims(value_id v) { return to_string(*g.values[v].dims); }
-  std::string known(value_id v) { return g.values[v].known ? to_string(*g.values[v].known) : "unknown"; }
-};
+std::string dims(const graph_builder& b, value_id v) {
+  return to_string(*b.g.values[v].dims);
+}
+
+std::string known(const graph_builder& b, value_id v) {
+  return b.g.values[v].known ? to_string(*b.g.values[v].known) : "unknown";
+}
 
 const dim batch = dim::symbol("batch"), seq = dim::symbol("seq"), past = dim::symbol("past");
 
 } // namespace
 
 TEST_CASE("Reshape's -1 is what is left, also of symbolic dims", "[ops]") {
-  builder b;
+  graph_builder b(19);
   const auto x = b.input({batch, seq + past, 768});
-  CHECK(b.dims(b.add("Reshape", {x, b.constant({0, 0, 12, -1})})) ==
+  CHECK(dims(b, b.inferred("Reshape", {x, b.integers({0, 0, 12, -1})})) ==
         to_string(symbolic_shape{batch, seq + past, 12, 64}));
-  CHECK(b.dims(b.add("Reshape", {x, b.constant({-1, 768})})) == to_string(symbolic_shape{batch * (seq + past), 768}));
-  CHECK_THROWS_AS(b.add("Reshape", {x, b.constant({-1, -1})}), error);
-  CHECK_THROWS_AS(b.add("Reshape", {b.input({2, 3}), b.constant({4})}), error);
-  CHECK_THROWS_AS(b.add("Reshape", {b.input({2, 3}), b.constant({-1, 4})}), error);
+  CHECK(dims(b, b.inferred("Reshape", {x, b.integers({-1, 768})})) ==
+        to_string(symbolic_shape{batch * (seq + past), 768}));
+  CHECK_THROWS_AS(b.inferred("Reshape", {x, b.integers({-1, -1})}), error);
+  CHECK_THROWS_AS(b.inferred("Reshape", {b.input({2, 3}), b.integers({4})}), error);
+  CHECK_THROWS_AS(b.inferred("Reshape", {b.input({2, 3}), b.integers({-1, 4})}), error);
 }
 
 TEST_CASE("Exporters' shape arithmetic stays symbolic", "[ops]") {
-  builder b;
+  graph_builder b(19);
   const auto x = b.input({batch, seq, 64});
-  const auto s = b.add("Shape", {x});
-  CHECK(b.known(s) == "[batch, seq, 64]");
-  const auto first = b.add("Unsqueeze", {b.add("Gather", {s, b.scalar(0)}), b.constant({0})});
-  const auto rest = b.add("Slice", {s, b.constant({-1}), b.constant({INT64_MAX})});
-  const auto target = b.add("Concat", {first, b.constant({-1, 8}), rest}, with("axis", int64_t{0}));
-  CHECK(b.known(target) == "[batch, -1, 8, 64]");
-  const auto tokens = b.add("Squeeze", {b.add("Gather", {s, b.constant({1})}), b.constant({0})});
-  const auto range = b.add("Range", {b.scalar(0), tokens, b.scalar(1)});
-  CHECK(b.dims(range) == "[seq]");
-  CHECK(b.known(range) == "unknown");
-  CHECK(b.known(b.add("Range", {b.scalar(1), b.scalar(7), b.scalar(3)})) == "[1, 4]");
-  CHECK(b.known(b.add("ConstantOfShape", {b.constant({2})}, with("value", ints({1}, {5})))) == "[5, 5]");
-  CHECK(b.dims(b.add("Expand", {b.input({1, seq, 1}), b.add("Concat", {first, b.constant({1, 4})},
-                                                            with("axis", int64_t{0}))})) == "[batch, seq, 4]");
+  const auto s = b.inferred("Shape", {x});
+  CHECK(known(b, s) == "[batch, seq, 64]");
+  const auto first = b.inferred("Unsqueeze", {b.inferred("Gather", {s, b.integer(0)}), b.integers({0})});
+  const auto rest = b.inferred("Slice", {s, b.integers({-1}), b.integers({INT64_MAX})});
+  const auto target = b.inferred("Concat", {first, b.integers({-1, 8}), rest}, with("axis", int64_t{0}));
+  CHECK(known(b, target) == "[batch, -1, 8, 64]");
+  const auto tokens = b.inferred("Squeeze", {b.inferred("Gather", {s, b.integers({1})}), b.integers({0})});
+  const auto range = b.inferred("Range", {b.integer(0), tokens, b.integer(1)});
+  CHECK(dims(b, range) == "[seq]");
+  CHECK(known(b, range) == "unknown");
+  CHECK(known(b, b.inferred("Range", {b.integer(1), b.integer(7), b.integer(3)})) == "[1, 4]");
+  CHECK(known(b, b.inferred("ConstantOfShape", {b.integers({2})}, with("value", ints({1}, {5})))) == "[5, 5]");
+  CHECK(dims(b, b.inferred("Expand", {b.input({1, seq, 1}),
+                                      b.inferred("Concat", {first, b.integers({1, 4})}, with("axis", int64_t{0}))})) ==
+        "[batch, seq, 4]");
 }
 
 TEST_CASE("Slice of symbolic dims follows NumPy", "[ops]") {
-  builder b;
+  graph_builder b(19);
   const auto x = b.input({batch, past + seq});
   const auto slice = [&](int64_t from, int64_t to, int64_t step) {
-    return *b.g.values[b.add("Slice", {x, b.constant({from}), b.constant({to}), b.constant({1}), b.constant({step})})]
+    return *b.g.values[b.inferred("Slice",
+                                  {x, b.integers({from}), b.integers({to}), b.integers({1}), b.integers({step})})]
                 .dims;
   };
   CHECK(slice(0, INT64_MAX, 1)[1] == past + seq);
@@ -89,8 +74,8 @@ TEST_CASE("Slice of symbolic dims follows NumPy", "[ops]") {
   CHECK(slice(-1, INT64_MIN, -1)[1] == past + seq);
   CHECK(slice(0, 3, 1)[1].evaluate({{"past", 1}, {"seq", 1}}) == 2);
   CHECK(slice(0, 3, 1)[1].evaluate({{"past", 4}, {"seq", 1}}) == 3);
-  const auto length = b.add("Shape", {b.input({seq})});
-  const auto head = b.add("Slice", {x, b.constant({0}), length, b.constant({1})});
+  const auto length = b.inferred("Shape", {b.input({seq})});
+  const auto head = b.inferred("Slice", {x, b.integers({0}), length, b.integers({1})});
   CHECK((*b.g.values[head].dims)[1] == seq);
 }
 

@@ -1,5 +1,6 @@
 #include "ops/run_op.hpp"
 #include "support/catch.hpp"
+#include "support/graph_builder.hpp"
 
 #include <limits>
 
@@ -74,13 +75,8 @@ TEST_CASE("Norms and logarithms of integers are integers, whatever comes out", "
 }
 
 TEST_CASE("Known shape arithmetic stays known", "[ops]") {
-  graph g;
-  const value_id in = g.add_value({.name = "s", .type = dtype::int64, .dims = symbolic_shape{2}});
-  g.values[static_cast<size_t>(in)].known = std::vector<dim>{dim::symbol("batch"), 4};
-  const value_id out = g.add_value({.name = "p"});
-  node n{.op_type = "ReduceProd", .inputs = {in}, .outputs = {out}};
-  n.def = find_op("", "ReduceProd", 18);
-  infer_node(g, n);
-  REQUIRE(g.values[static_cast<size_t>(out)].known);
-  CHECK(g.values[static_cast<size_t>(out)].known->at(0) == dim::symbol("batch") * dim(4));
+  test::graph_builder b(18);
+  const value_id product = b.inferred("ReduceProd", {b.known({2}, {dim::symbol("batch"), 4})});
+  REQUIRE(b.g.values[product].known);
+  CHECK(b.g.values[product].known->at(0) == dim::symbol("batch") * dim(4));
 }

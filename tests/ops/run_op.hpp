@@ -3,6 +3,7 @@
 
 #include "ops/evaluate.hpp"
 #include "ops/registry.hpp"
+#include "support/graph_builder.hpp"
 
 namespace troupe::testing {
 
@@ -24,13 +25,7 @@ inline tensor longs(std::vector<int64_t> values) {
   return tensor::of<int64_t>({static_cast<int64_t>(values.size())}, values);
 }
 
-/// Returns attributes from name and value pairs.
-inline attributes attrs_of(std::initializer_list<std::pair<const char*, attribute>> pairs) {
-  attributes attrs;
-  for (const auto& [name, value] : pairs)
-    attrs.set(name, value);
-  return attrs;
-}
+using test::attrs_of;
 
 /// Runs operator `name` of `opset` (domain ai.onnx).
 inline std::vector<tensor> run_op(std::string_view name, int64_t opset, const attributes& attrs,

@@ -1,6 +1,7 @@
 // Pad, Tile, Scatter, Resize and the operators whose output sizes depend on the data.
 #include "ops/movement_calls.hpp"
 #include "support/catch.hpp"
+#include "support/graph_builder.hpp"
 
 #include <numeric>
 
@@ -63,16 +64,11 @@ TEST_CASE("Scatter writes in order and checks its indices", "[ops]") {
 }
 
 TEST_CASE("Resize of a symbolic dim by a float scale is exact", "[ops]") {
-  graph g;
-  value v{.name = "x", .type = dtype::float32};
-  v.dims = symbolic_shape{1, dim::symbol("h")};
-  node n{.op_type = "Resize"};
-  n.def = find_op("", "Resize", 19);
-  n.inputs = {g.add_value(v), no_value, g.add_constant("scales", reals({2}, {1.f, 0.6f}))};
-  n.outputs = {g.add_value({.name = "y"})};
-  infer_node(g, n);
-  CHECK((*g.values[n.outputs[0]].dims)[1].evaluate({{"h", 5}}) == 3);
-  CHECK((*g.values[n.outputs[0]].dims)[1].evaluate({{"h", 7}}) == 4);
+  test::graph_builder b(19);
+  const value_id x = b.input({1, dim::symbol("h")}), scales = b.constant("scales", reals({2}, {1.f, 0.6f}));
+  const symbolic_shape dims = *b.g.values[b.inferred("Resize", {x, no_value, scales})].dims;
+  CHECK(dims[1].evaluate({{"h", 5}}) == 3);
+  CHECK(dims[1].evaluate({{"h", 7}}) == 4);
 }
 
 TEST_CASE("Resize refuses a region that is a billion times the input", "[ops]") {

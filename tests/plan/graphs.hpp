@@ -1,8 +1,8 @@
-// Graphs for plan tests, built by hand from made-up operators that only have shapes.
+// What plan tests share: made-up operators that only have shapes, and devices.
 #pragma once
 
-#include "ops/op.hpp"
 #include "plan/bind/bound_plan.hpp"
+#include "support/graph_builder.hpp"
 #include "support/made_up_op.hpp"
 
 namespace troupe::testing {
@@ -31,57 +31,7 @@ inline const op_def& in_place_op = gpu_op({.domain = "test",
                                            .infer = infer_nothing},
                                           any_launch);
 
-/// Builds a graph step by step; values are float32 unless said otherwise.
-class graph_builder {
-public:
-  value_id value(symbolic_shape dims, dtype type = dtype::float32) {
-    troupe::value v;
-    v.name = fmt::format("v{}", g.values.size());
-    v.type = type;
-    v.dims = std::move(dims);
-    return g.add_value(std::move(v));
-  }
-
-  value_id input(symbolic_shape dims) {
-    g.inputs.push_back(value(std::move(dims)));
-    return g.inputs.back();
-  }
-
-  /// A value that is known on the host.
-  value_id known(symbolic_shape dims, std::vector<dim> elements) {
-    const value_id v = value(std::move(dims), dtype::int64);
-    g.values[v].known = std::move(elements);
-    return v;
-  }
-
-  /// Adds a node with one output of shape `dims`.
-  value_id node(const op_def& def, std::vector<value_id> inputs, symbolic_shape dims) {
-    return node_to(def, std::move(inputs), value(std::move(dims)));
-  }
-
-  value_id node_to(const op_def& def, std::vector<value_id> inputs, value_id output) {
-    troupe::node n{.name = fmt::format("n{}", g.nodes.size()), .op_type = std::string(def.name), .domain = "test"};
-    n.inputs = std::move(inputs);
-    n.outputs = {output};
-    n.def = &def;
-    g.add_node(std::move(n));
-    return output;
-  }
-
-  /// Adds a node whose output has a dim that depends on data.
-  value_id data_dependent(std::vector<value_id> inputs) {
-    const value_id v = value({});
-    g.values[v].dims = symbolic_shape{dim::symbol("#" + g.values[v].name + ".0"), 4};
-    return node_to(plain_op, std::move(inputs), v);
-  }
-
-  std::shared_ptr<const graph> done(std::vector<value_id> outputs) {
-    g.outputs = std::move(outputs);
-    return std::make_shared<const graph>(g);
-  }
-
-  graph g;
-};
+using test::graph_builder;
 
 /// `count` CPU-like devices with plenty of memory.
 inline std::vector<device_info> cpus(size_t count) {

@@ -84,7 +84,7 @@ TEST_CASE("ready_set trusts a device's order, or not", "[plan][A4]") {
 TEST_CASE("a data-dependent shape ends a segment", "[plan][D1]") {
   graph_builder b;
   const value_id in = b.input({8, 4});
-  const value_id found = b.data_dependent({in});
+  const value_id found = b.data_dependent(plain_op, {in});
   const value_id early = b.node(plain_op, {in}, {8, 4});
   const dim count = dim::symbol("#" + b.g.values[found].name + ".0");
   const value_id late = b.node(plain_op, {found}, {count, 4});
@@ -110,7 +110,7 @@ TEST_CASE("a data-dependent shape ends a segment", "[plan][D1]") {
 TEST_CASE("a node whose output's shape alone is used stays", "[plan][graph]") {
   graph_builder b;
   const value_id in = b.input({8, 4});
-  const value_id found = b.data_dependent({in});
+  const value_id found = b.data_dependent(plain_op, {in});
   const value_id size = b.known({1}, {dim::symbol("#" + b.g.values[found].name + ".0") * 2});
   const value_id unused = b.node(plain_op, {in}, {1});
   const auto p = checked_plan(b.done({size}), 1, placement_policy::single);

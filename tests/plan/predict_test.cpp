@@ -64,7 +64,7 @@ TEST_CASE("devices work side by side, a device's chunks one after the other", "[
 
 TEST_CASE("a data-dependent segment starts when the one before has ended", "[plan][cost]") {
   graph_builder b;
-  const value_id found = b.data_dependent({b.input({4})});
+  const value_id found = b.data_dependent(plain_op, {b.input({4})});
   const auto g = b.done({b.node(plain_op, {found}, *b.g.values[found].dims)});
   std::vector<device_info> devices = free_devices(cpus(1));
   devices[0].profile.launch_s = 1;

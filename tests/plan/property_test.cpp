@@ -38,7 +38,7 @@ void add_random_node(generator& random, graph_builder& b, std::vector<value_id>&
     case 1: values.push_back(b.node(view_op, inputs, first)); return;
     case 2:
       if (below(random, 4) == 0) {
-        values.push_back(b.data_dependent(inputs));
+        values.push_back(b.data_dependent(plain_op, inputs));
         return;
       }
       [[fallthrough]];

@@ -13,11 +13,8 @@ namespace {
 
 /// Rewrites without fusion, checks the result against the unrewritten graph, and returns it.
 graph clean(const graph& g, const std::vector<tensor>& inputs) {
-  graph plain = g;
-  resolve(plain);
-  infer_shapes(plain);
   graph out = rewrite(g, {.fuse = false});
-  const auto expected = run_graph(plain, inputs), actual = run_graph(out, inputs);
+  const auto expected = run_graph(inferred(g), inputs), actual = run_graph(out, inputs);
   REQUIRE(expected.size() == actual.size());
   for (size_t k = 0; k < expected.size(); ++k) {
     CHECK(out.values[out.outputs[k]].name == g.values[g.outputs[k]].name);

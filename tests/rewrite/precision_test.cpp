@@ -16,10 +16,6 @@ namespace {
 
 constexpr float infinity = std::numeric_limits<float>::infinity();
 
-tensor floats(shape dims, std::vector<float> values) {
-  return tensor::of<float>(std::move(dims), std::span<const float>(values));
-}
-
 tensor zeros(dtype type, shape dims) {
   tensor t(type, std::move(dims));
   std::fill_n(t.mutable_data<char>(), t.bytes(), '\0');

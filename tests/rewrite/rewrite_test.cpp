@@ -3,42 +3,18 @@
 #include "ops/evaluate.hpp"
 #include "ops/registry.hpp"
 #include "support/catch.hpp"
+#include "support/run_graph.hpp"
 
 using namespace troupe;
+using namespace troupe::test;
 
-namespace {
-
-/// A graph under construction: values and nodes by name.
-struct builder {
-  graph g;
-
-  builder() { g.opsets[""] = 17; }
-
-  value_id input(const std::string& name, symbolic_shape dims, dtype type = dtype::float32) {
-    const value_id v = g.add_value({.name = name, .type = type, .dims = std::move(dims)});
-    g.inputs.push_back(v);
-    return v;
-  }
-  value_id op(const std::string& type, std::vector<value_id> inputs, const std::string& name, attributes attrs = {}) {
-    const value_id out = g.add_value({.name = name});
-    node n{.name = "node_" + name, .op_type = type, .attrs = std::move(attrs), .inputs = std::move(inputs)};
-    n.outputs = {out};
-    g.add_node(std::move(n));
-    return out;
-  }
-};
-
-tensor floats(shape dims, std::vector<float> values) {
-  return tensor::of<float>(std::move(dims), std::span<const float>(values));
-}
-
-} // namespace
+namespace {} // namespace
 
 TEST_CASE("dead nodes and unwanted outputs go", "[rewrite]") {
-  builder b;
+  graph_builder b;
   const value_id x = b.input("x", {2});
-  const value_id a = b.op("Relu", {x}, "a"), c = b.op("Sigmoid", {x}, "c");
-  b.op("Relu", {c}, "dead");
+  const value_id a = b.op("Relu", {x}, {}, "a"), c = b.op("Sigmoid", {x}, {}, "c");
+  b.op("Relu", {c}, {}, "dead");
   b.g.outputs = {a, c};
   const graph all = rewrite(b.g, {});
   CHECK(all.nodes.size() == 2);
@@ -50,22 +26,22 @@ TEST_CASE("dead nodes and unwanted outputs go", "[rewrite]") {
 }
 
 TEST_CASE("equal nodes are merged, graph outputs kept", "[rewrite]") {
-  builder b;
+  graph_builder b;
   const value_id x = b.input("x", {2});
-  const value_id a = b.op("Relu", {x}, "a"), c = b.op("Relu", {x}, "c");
-  b.g.outputs = {b.op("Sigmoid", {a}, "y"), b.op("Sigmoid", {c}, "z")};
+  const value_id a = b.op("Relu", {x}, {}, "a"), c = b.op("Relu", {x}, {}, "c");
+  b.g.outputs = {b.op("Sigmoid", {a}, {}, "y"), b.op("Sigmoid", {c}, {}, "z")};
   const graph g = rewrite(b.g, {});
   CHECK(g.nodes.size() == 3); // one Relu, a Sigmoid for each output
 }
 
 TEST_CASE("nodes over small constants are computed at once, over big ones become recipes", "[rewrite]") {
   for (const bool big : {false, true}) {
-    builder b;
+    graph_builder b;
     const value_id x = b.input("x", {2});
     const int64_t n = big ? 1 << 20 : 2;
-    const value_id w = b.g.add_constant("w", floats({n}, std::vector<float>(static_cast<size_t>(n), -3.f)));
-    const value_id r = b.op("Relu", {w}, "r"), s = b.op("Sigmoid", {r}, "s");
-    b.g.outputs = {b.op("Relu", {x}, "y"), s};
+    const value_id w = b.constant("w", floats({n}, std::vector<float>(static_cast<size_t>(n), -3.f)));
+    const value_id r = b.op("Relu", {w}, {}, "r"), s = b.op("Sigmoid", {r}, {}, "s");
+    b.g.outputs = {b.op("Relu", {x}, {}, "y"), s};
     graph& g = b.g;
     // An Identity keeps output s alive; without the folding there would be three nodes.
     if (!find_op("", "Identity", 17))

@@ -8,10 +8,6 @@ using namespace troupe::test;
 
 namespace {
 
-std::vector<float> values_of(const tensor& t) {
-  return {t.values<float>().begin(), t.values<float>().end()};
-}
-
 /// A Loop node over `carried` values with `scanned` scan outputs; the body's graph has ends only.
 node loop_node(size_t carried, size_t scanned) {
   graph_builder b;

@@ -13,14 +13,11 @@ namespace troupe::test {
 
 /// next = state + x and y = −next; all of one shape.
 inline graph summing_model(const shape& dims) {
-  model_builder b;
+  graph_builder b;
   const value_id x = b.input("x", to_symbolic(dims)), state = b.input("state", to_symbolic(dims));
-  graph g = b.build();
-  const value_id next = g.add_value({.name = "next"}), y = g.add_value({.name = "y"});
-  g.add_node({.name = "add", .op_type = "Add", .inputs = {state, x}, .outputs = {next}});
-  g.add_node({.name = "negate", .op_type = "Neg", .inputs = {next}, .outputs = {y}});
-  g.outputs = {next, y};
-  return g;
+  const value_id next = b.op("Add", {state, x}, {}, "next");
+  b.g.outputs = {next, b.op("Neg", {next}, {}, "y")};
+  return b.g;
 }
 
 inline tensor filled(const shape& dims, float value) {

@@ -5,10 +5,6 @@
 namespace troupe::test {
 namespace {
 
-std::vector<float> values_of(const tensor& t) {
-  return {t.values<float>().begin(), t.values<float>().end()};
-}
-
 /// Where `c`: x is squeezed where its first dim is 1 at run time, else as it is; where not `c`: summed to a scalar.
 graph nested_branches() {
   graph_builder b;

@@ -6,6 +6,7 @@
 #include "plan/place/gpu_support.hpp"
 #include "support/catch.hpp"
 #include "support/gpu.hpp"
+#include "support/graph_builder.hpp"
 #include "support/run_inline.hpp"
 #include "support/spirv.hpp"
 #include "tensor/convert.hpp"
@@ -22,31 +23,29 @@ struct one_node {
   std::vector<tensor> given;
 
   explicit one_node(const kernel_case& c) {
-    graph g;
-    node n{.name = "call", .op_type = c.op, .domain = c.domain, .attrs = c.attrs};
+    graph_builder b(c.opset);
+    if (!c.domain.empty())
+      b.g.opsets[c.domain] = 1;
+    const op_def* def = find_op(c.domain, c.op, c.opset);
+    std::vector<value_id> inputs;
     for (size_t i = 0; i < c.inputs.size(); ++i) {
       const tensor& t = c.inputs[i];
       const std::string name = fmt::format("in{}", i);
-      const op_def* def = find_op(c.domain, c.op, c.opset);
       const bool host = def && (def->host_inputs >> i & 1u);
       if (!t.defined()) {
-        n.inputs.push_back(no_value);
+        inputs.push_back(no_value);
       } else if (host || (c.constants >> i & 1u)) {
-        n.inputs.push_back(g.add_constant(name, t));
+        inputs.push_back(b.constant(name, t));
       } else {
-        n.inputs.push_back(g.add_value({.name = name, .type = t.type(), .dims = to_symbolic(t.dims())}));
-        g.inputs.push_back(n.inputs.back());
+        inputs.push_back(b.input(name, to_symbolic(t.dims()), t.type()));
         given.push_back(t);
       }
     }
+    std::vector<std::string> outputs;
     for (size_t o = 0; o < c.outputs; ++o)
-      n.outputs.push_back(g.add_value({.name = fmt::format("out{}", o)}));
-    g.outputs = n.outputs;
-    g.add_node(std::move(n));
-    g.opsets = {{"", c.opset}, {c.domain, c.domain.empty() ? c.opset : 1}};
-    resolve(g);
-    infer_shapes(g);
-    program = std::make_shared<const graph>(std::move(g));
+      outputs.push_back(fmt::format("out{}", o));
+    b.g.outputs = b.call(c.op, inputs, outputs, c.attrs, c.domain);
+    program = inferred_program(std::move(b.g));
   }
 };
 

@@ -1,47 +1,12 @@
 #include "support/run_graph.hpp"
 
 #include "ops/evaluate.hpp"
-#include "ops/registry.hpp"
 #include "rewrite/rewrite.hpp"
 #include "support/catch.hpp"
 
 #include <random>
 
 namespace troupe::test {
-
-value_id graph_builder::input(const std::string& name, symbolic_shape dims, dtype type) {
-  const value_id v = g.add_value({.name = name, .type = type, .dims = std::move(dims)});
-  g.inputs.push_back(v);
-  return v;
-}
-
-value_id graph_builder::integers(const std::vector<int64_t>& values) {
-  return constant("c" + std::to_string(g.values.size()),
-                  tensor::of<int64_t>({static_cast<int64_t>(values.size())}, values));
-}
-
-value_id graph_builder::scalar(float value) {
-  return constant("c" + std::to_string(g.values.size()), tensor::scalar(value));
-}
-
-value_id graph_builder::op(const std::string& type, std::vector<value_id> inputs, attributes attrs,
-                           const std::string& name) {
-  const std::string own = name.empty() ? "v" + std::to_string(g.values.size()) : name;
-  const value_id out = g.add_value({.name = own});
-  g.add_node({.name = type + "_" + own,
-              .op_type = type,
-              .attrs = std::move(attrs),
-              .inputs = std::move(inputs),
-              .outputs = {out}});
-  return out;
-}
-
-attributes attrs_of(std::initializer_list<std::pair<std::string, attribute>> values) {
-  attributes attrs;
-  for (const auto& [name, value] : values)
-    attrs.set(name, value);
-  return attrs;
-}
 
 tensor random_tensor(shape dims, uint32_t seed) {
   std::mt19937 engine(seed);
@@ -135,10 +100,7 @@ void check_equal(const graph& g, const graph& rewritten, const std::vector<tenso
 } // namespace
 
 graph check_fusion(const graph& g, const std::vector<tensor>& inputs, double tolerance) {
-  graph plain = g;
-  resolve(plain);
-  infer_shapes(plain);
-  const auto expected = run_graph(plain, inputs);
+  const auto expected = run_graph(inferred(g), inputs);
   check_equal(g, rewrite(g, {.fuse = false}), expected, inputs, tolerance);
   graph fused = rewrite(g, {});
   check_equal(g, fused, expected, inputs, tolerance);

@@ -1,30 +1,17 @@
 // Runs a graph node by node through the reference kernels: the oracle for rewrites.
 #pragma once
 
-#include "graph/graph.hpp"
+#include "support/graph_builder.hpp"
 
 namespace troupe::test {
 
-/// Builds graphs by name, with attributes.
-struct graph_builder {
-  graph g;
+inline std::vector<float> values_of(const tensor& t) {
+  return {t.values<float>().begin(), t.values<float>().end()};
+}
 
-  explicit graph_builder(int64_t opset = 17) { g.opsets[""] = opset; }
-
-  value_id input(const std::string& name, symbolic_shape dims, dtype type = dtype::float32);
-  value_id constant(const std::string& name, tensor bytes) { return g.add_constant(name, std::move(bytes)); }
-  /// A constant vector of int64.
-  value_id integers(const std::vector<int64_t>& values);
-  /// A float constant without dims.
-  value_id scalar(float value);
-  /// Adds a call with one output, whose name is `name` or made up, and returns that.
-  value_id op(const std::string& type, std::vector<value_id> inputs, attributes attrs = {},
-              const std::string& name = "");
-  void output(value_id v) { g.outputs.push_back(v); }
-};
-
-/// Attributes from pairs.
-attributes attrs_of(std::initializer_list<std::pair<std::string, attribute>> values);
+inline tensor floats(shape dims, std::vector<float> values) {
+  return tensor::of<float>(std::move(dims), values);
+}
 
 /// Normally distributed floats, the same for equal seeds.
 tensor random_tensor(shape dims, uint32_t seed);

@@ -26,12 +26,12 @@ run_result traced_run(const graph& g, session_options options, const char* devic
 
 /// A diamond with a long arm: chunks on two devices, several dependencies each.
 graph diamond() {
-  model_builder b;
+  graph_builder b;
   const value_id x = b.input("x", {2, 3});
-  const value_id a = b.call("Sigmoid", {x}), c = b.call("Relu", {x});
-  b.output(b.call("Add", {b.call("Sigmoid", {a}), c}));
-  b.output(b.call("Mul", {a, c}));
-  return b.build();
+  const value_id a = b.op("Sigmoid", {x}), c = b.op("Relu", {x});
+  b.output(b.op("Add", {b.op("Sigmoid", {a}), c}));
+  b.output(b.op("Mul", {a, c}));
+  return b.g;
 }
 
 /// Slices of one category.
@@ -154,11 +154,10 @@ TEST_CASE("devices that tell no times, and runs without work, are traced too", "
   const json document = json::parse(to_chrome_json(*silent.trace));
   CHECK(slices(document, "chunk").size() == 1);
   CHECK(slices(document, "node").empty());
-  graph constant;
-  constant.opsets[""] = 17;
-  constant.outputs = {constant.add_constant("c", floats({1}, {3}))};
+  graph_builder constant;
+  constant.output(constant.constant("c", floats({1}, {3})));
   engine e({.devices = {"cpu"}});
-  const run_result idle = e.load(constant).run({}, {.trace = true});
+  const run_result idle = e.load(constant.g).run({}, {.trace = true});
   CHECK(slices(json::parse(to_chrome_json(*idle.trace)), "run").size() == 1);
 }
 

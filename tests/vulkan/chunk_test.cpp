@@ -4,6 +4,7 @@
 #include "plan/bind/bound_plan.hpp"
 #include "support/catch.hpp"
 #include "support/gpu.hpp"
+#include "support/graph_builder.hpp"
 #include "support/kernel_case.hpp"
 #include "support/run_inline.hpp"
 
@@ -17,23 +18,12 @@ namespace {
 
 /// y = −x + ⌊x⌋, `length` times: levels that fork and join.
 graph forked_chain(const shape& dims, int length) {
-  graph g;
-  g.opsets[""] = 17;
-  const auto apply = [&](const char* op, std::vector<value_id> inputs) {
-    node n{.name = fmt::format("{}{}", op, g.nodes.size()), .op_type = op};
-    n.inputs = std::move(inputs);
-    n.outputs = {g.add_value({.name = fmt::format("v{}", g.values.size())})};
-    const value_id made = n.outputs[0];
-    g.add_node(std::move(n));
-    return made;
-  };
-  value_id v = g.add_value({.name = "x", .type = dtype::float32, .dims = to_symbolic(dims)});
-  g.inputs = {v};
+  graph_builder b;
+  value_id v = b.input("x", to_symbolic(dims));
   for (int i = 0; i < length; ++i)
-    v = apply("Add", {apply("Neg", {v}), apply("Floor", {v})});
-  g.outputs = {v};
-  g.values[v].name = "y";
-  return g;
+    v = b.op("Add", {b.op("Neg", {v}), b.op("Floor", {v})});
+  b.output(v);
+  return b.g;
 }
 
 /// What the chain computes from one element.
@@ -44,11 +34,8 @@ float chain_of(float x, int length) {
 }
 
 tensor run_chain(const vulkan::vulkan_device_options& options, const tensor& in, int length) {
-  graph g = forked_chain(in.dims(), length);
-  resolve(g);
-  infer_shapes(g);
   const auto gpu = open_gpu(options);
-  const auto p = make_plan(std::make_shared<const graph>(std::move(g)), {gpu->info()}, {});
+  const auto p = make_plan(inferred_program(forked_chain(in.dims(), length)), {gpu->info()}, {});
   verify(*p);
   REQUIRE(p->chunks.size() == 1);
   CHECK(p->chunks[0].wave_count() == 2 * static_cast<uint32_t>(length));
@@ -76,27 +63,16 @@ TEST_CASE("barriers order the waves of a GPU chunk", "[vulkan][E1]") {
 
 TEST_CASE("values stay in a GPU's arena until their last reader", "[vulkan][E3]") {
   // Every value but the last few is read again at the end.
-  graph g;
-  g.opsets[""] = 17;
+  graph_builder b;
   const shape dims{64, 100};
-  std::vector<value_id> made{g.add_value({.name = "x", .type = dtype::float32, .dims = to_symbolic(dims)})};
-  g.inputs = {made[0]};
-  const auto apply = [&](const char* op, std::vector<value_id> inputs) {
-    node n{.name = fmt::format("{}{}", op, g.nodes.size()), .op_type = op};
-    n.inputs = std::move(inputs);
-    n.outputs = {g.add_value({.name = fmt::format("v{}", g.values.size())})};
-    made.push_back(n.outputs[0]);
-    g.add_node(std::move(n));
-  };
+  std::vector<value_id> made{b.input("x", to_symbolic(dims))};
   for (int i = 0; i < 6; ++i)
-    apply("Add", {made.back(), made[0]});
+    made.push_back(b.op("Add", {made.back(), made[0]}));
   for (size_t i = 1; i <= 6; ++i)
-    apply("Add", {made.back(), made[i]});
-  g.outputs = {made.back()};
-  resolve(g);
-  infer_shapes(g);
+    made.push_back(b.op("Add", {made.back(), made[i]}));
+  b.output(made.back());
   const auto gpu = open_gpu({.poison = true});
-  const auto p = make_plan(std::make_shared<const graph>(std::move(g)), {gpu->info()}, {});
+  const auto p = make_plan(inferred_program(b.g), {gpu->info()}, {});
   inline_runner runner(p, {gpu.get()});
   const tensor in = random_integers(dtype::int32, dims, 3, -100, 100);
   tensor floats(dtype::float32, dims);

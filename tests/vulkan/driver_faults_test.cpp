@@ -16,13 +16,6 @@ using namespace troupe::test;
 
 namespace {
 
-std::shared_ptr<const graph> finished(graph_builder& b, value_id out) {
-  b.output(out);
-  resolve(b.g);
-  infer_shapes(b.g);
-  return std::make_shared<const graph>(b.g);
-}
-
 /// Rows of a weight of `rows` × 1024 floats, each full of its number; `row` [1] says which.
 std::shared_ptr<const graph> rows_of_weight(int64_t rows) {
   graph_builder b;
@@ -31,13 +24,13 @@ std::shared_ptr<const graph> rows_of_weight(int64_t rows) {
     weight.mutable_data<float>()[i] = static_cast<float>(i / 1024);
   const value_id w = b.constant("w", std::move(weight));
   const value_id row = b.input("row", {1}, dtype::int64);
-  return finished(b, b.op("Gather", {w, row}));
+  return b.program({b.op("Gather", {w, row})});
 }
 
 /// y = −x for x of these dims.
 std::shared_ptr<const graph> negation(const symbolic_shape& dims) {
   graph_builder b;
-  return finished(b, b.op("Neg", {b.input("x", dims)}));
+  return b.program({b.op("Neg", {b.input("x", dims)})});
 }
 
 /// A GPU and a plan for it.

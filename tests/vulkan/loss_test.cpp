@@ -15,12 +15,12 @@ namespace {
 
 /// A chain of `length` alternating operators: with round-robin placement a chunk each.
 graph chain(int length) {
-  model_builder b;
+  graph_builder b;
   value_id v = b.input("x", {4, 4});
   for (int i = 0; i < length; ++i)
-    v = b.call(i % 2 ? "Sigmoid" : "Relu", {v});
+    v = b.op(i % 2 ? "Sigmoid" : "Relu", {v});
   b.output(v);
-  return b.build();
+  return b.g;
 }
 
 device_factory gpu_that_dies(uint64_t at) {
@@ -60,10 +60,10 @@ TEST_CASE("a lost GPU without another device is one error that names it", "[vulk
 TEST_CASE("a kernel that does not end: deadlines hold, and a silent GPU is given up", "[vulkan][slow]") {
   if (vulkan::is_hardware(gpus()->gpus().at(0).snapshot))
     return; // nothing here takes long on a real GPU; lavapipe stands for one that hangs
-  model_builder b;
+  graph_builder b;
   const value_id x = b.input("x", {2560, 2560});
-  b.output(b.call("MatMul", {b.call("MatMul", {x, x}), x}));
-  const graph slow = b.build();
+  b.output(b.op("MatMul", {b.op("MatMul", {x, x}), x}));
+  const graph slow = b.g;
   const named_tensors inputs{{"x", random_floats({2560, 2560}, 1)}};
   engine e({.devices = {"vulkan:0", "cpu"}, .device_timeout = 8s});
   const session model = e.load(slow);

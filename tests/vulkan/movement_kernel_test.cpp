@@ -28,10 +28,8 @@ struct gpu_run {
 };
 
 gpu_run run_on_gpu(graph g, const std::vector<tensor>& inputs) {
-  resolve(g);
-  infer_shapes(g);
   const auto gpu = open_gpu({.poison = true});
-  const auto p = make_plan(std::make_shared<const graph>(std::move(g)), {gpu->info()}, {});
+  const auto p = make_plan(inferred_program(std::move(g)), {gpu->info()}, {});
   inline_runner runner(p, {gpu.get()});
   std::vector<tensor> results = runner.run(inputs);
   CHECK(new_gpu_messages() == "");
@@ -106,10 +104,7 @@ TEST_CASE("GPU Concat joins channels-last images along their channels", "[vulkan
         b.op("Conv", {in, b.constant(fmt::format("w{}", channels), random_floats({channels, 8, 1, 1}, 2))}));
   const value_id joined = b.op("Concat", parts, with("axis", int64_t{1}));
   b.output(b.op("Conv", {joined, b.constant("w", random_floats({4, 25, 1, 1}, 3))}));
-  graph oracle = b.g;
-  resolve(oracle);
-  infer_shapes(oracle);
-  const tensor wanted = run_graph(oracle, {x}).at(0);
+  const tensor wanted = run_graph(inferred(b.g), {x}).at(0);
   const gpu_run run = run_on_gpu(std::move(b.g), {x});
   check_close(run.results.at(0), wanted, 1e-4, 1e-4);
   for (const node& n : run.made->program->nodes)

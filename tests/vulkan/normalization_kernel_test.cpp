@@ -2,6 +2,7 @@
 #include "ops/registry.hpp"
 #include "support/catch.hpp"
 #include "support/gpu.hpp"
+#include "support/graph_builder.hpp"
 #include "support/kernel_case.hpp"
 #include "support/run_inline.hpp"
 
@@ -37,30 +38,23 @@ kernel_case instance_norm(const shape& dims) {
 /// Runs the case behind a BatchNormalization, so that its operand is channels-last, and returns whether it was.
 bool check_channels_last(const kernel_case& c, bool half) {
   const kernel_case before = batch_norm(c.inputs[0].dims());
-  graph g;
+  graph_builder b(c.opset);
   const auto add = [&](const kernel_case& k, value_id x) {
-    node n{.name = k.op, .op_type = k.op, .attrs = k.attrs, .inputs = {x}};
+    std::vector<value_id> inputs{x};
     for (size_t i = 1; i < k.inputs.size(); ++i)
-      n.inputs.push_back(g.add_constant(fmt::format("{}{}", k.op, i), half ? to_half(k.inputs[i]) : k.inputs[i]));
-    n.outputs = {g.add_value({.name = k.op + " result"})};
-    g.add_node(n);
-    return n.outputs[0];
+      inputs.push_back(b.constant(fmt::format("{}{}", k.op, i), half ? to_half(k.inputs[i]) : k.inputs[i]));
+    return b.op(k.op, inputs, k.attrs);
   };
   const tensor x = half ? to_half(c.inputs[0]) : c.inputs[0];
-  const value_id in = g.add_value({.name = "x", .type = x.type(), .dims = to_symbolic(x.dims())});
-  g.inputs = {in};
-  g.outputs = {add(c, add(before, in))};
-  g.opsets[""] = c.opset;
-  resolve(g);
-  infer_shapes(g);
+  b.output(add(c, add(before, b.input("x", to_symbolic(x.dims()), x.type()))));
+  const auto program = inferred_program(b.g);
   tensor wanted = x;
-  for (const node& n : g.nodes) {
+  for (const node& n : program->nodes) {
     std::vector<tensor> inputs{wanted};
     for (size_t i = 1; i < n.inputs.size(); ++i)
-      inputs.push_back(g.values[n.inputs[i]].constant->leaf);
+      inputs.push_back(program->values[n.inputs[i]].constant->leaf);
     wanted = evaluate(*n.def, n.attrs, inputs, 1).at(0);
   }
-  const auto program = std::make_shared<const graph>(std::move(g));
   const auto gpu = open_gpu({.poison = true});
   const auto p = make_plan(program, {gpu->info()}, {});
   inline_runner runner(p, {gpu.get()});

@@ -1,6 +1,7 @@
 // Every kernel of products and convolutions against the reference, at sizes that leave remainders everywhere.
 #include "launch/launches.hpp"
 #include "support/catch.hpp"
+#include "support/graph_builder.hpp"
 #include "support/kernel_case.hpp"
 #include "vulkan/shader_library.hpp"
 
@@ -12,13 +13,6 @@ using namespace troupe::test;
 namespace {
 
 using int_list = std::vector<int64_t>;
-
-attributes attrs_of(std::initializer_list<std::pair<const char*, attribute>> pairs) {
-  attributes attrs;
-  for (const auto& [name, value] : pairs)
-    attrs.set(name, value);
-  return attrs;
-}
 
 /// Runs an operator on random operands of these dims; {0} stands for an absent one.
 void check(std::string op, std::vector<shape> dims, attributes attrs = {}, std::string domain = "") {

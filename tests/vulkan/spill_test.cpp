@@ -13,22 +13,16 @@ namespace {
 
 /// x [4, 64] → 24 times MatMul with 16 KiB of weights.
 graph layered_model() {
-  graph g;
-  g.opsets[""] = 17;
-  value_id v = g.add_value({.name = "x", .type = dtype::float32, .dims = symbolic_shape{4, 64}});
-  g.inputs = {v};
+  test::graph_builder b;
+  value_id v = b.input("x", {4, 64});
   for (int i = 0; i < 24; ++i) {
     std::vector<float> elements(64 * 64);
     for (size_t e = 0; e < elements.size(); ++e)
       elements[e] = 0.03f * static_cast<float>((e * 7 + static_cast<size_t>(i) * 13) % 19) - 0.27f;
-    const value_id w = g.add_constant(fmt::format("w{}", i), tensor::of<float>({64, 64}, elements));
-    const std::string name = fmt::format("n{}", i);
-    const value_id out = g.add_value({.name = name});
-    g.add_node({.name = name, .op_type = "MatMul", .inputs = {v, w}, .outputs = {out}});
-    v = out;
+    v = b.op("MatMul", {v, b.constant(fmt::format("w{}", i), tensor::of<float>({64, 64}, elements))});
   }
-  g.outputs = {v};
-  return g;
+  b.output(v);
+  return b.g;
 }
 
 std::vector<float> run_on(const engine_options& options, std::shared_ptr<const plan>* used = nullptr) {
@@ -66,12 +60,12 @@ TEST_CASE("what a GPU's limit does not hold spills to the other GPU, then to the
 }
 
 TEST_CASE("runs side by side wait for memory that others hold", "[vulkan][B2][C7]") {
-  test::model_builder b;
+  test::graph_builder b;
   value_id v = b.input("x", {1024, 256});
   for (int i = 0; i < 6; ++i)
-    v = b.call(i % 2 ? "Neg" : "Floor", {v});
+    v = b.op(i % 2 ? "Neg" : "Floor", {v});
   b.output(v);
-  const graph g = b.build();
+  const graph g = b.g;
   const named_tensors in{{"x", tensor::of<float>({1024, 256}, std::vector<float>(1024 * 256, 1.5f))}};
   const int64_t needed = test::bytes_for_run(g, in, "vulkan:0");
   engine e = make_engine({.devices = {"vulkan:0"}, .memory = {{"vulkan:0", needed + needed / 2}}},
@@ -94,12 +88,12 @@ TEST_CASE("runs side by side wait for memory that others hold", "[vulkan][B2][C7
 }
 
 TEST_CASE("plans of other dims let go of memory before anything spills", "[vulkan][B2][B3]") {
-  test::model_builder b;
+  test::graph_builder b;
   value_id v = b.input("x", {dim::symbol("n"), 1024});
   for (const char* op : {"Floor", "Neg", "Ceil"})
-    v = b.call(op, {v});
+    v = b.op(op, {v});
   b.output(v);
-  const graph g = b.build();
+  const graph g = b.g;
   const auto ones = [](int64_t n) {
     return named_tensors{{"x", tensor::of<float>({n, 1024}, std::vector<float>(static_cast<size_t>(n) * 1024, 1))}};
   };

@@ -78,7 +78,7 @@ TEST_CASE("what waves keep live at one time is found by binding", "[plan][B3][E3
   // Chain by chain little is live; wave by wave all chains are. In the first segment, or in one whose dims are data.
   const bool late = GENERATE(false, true);
   graph_builder b;
-  const value_id in = late ? b.data_dependent({b.input({4})}) : b.input({256, 4});
+  const value_id in = late ? b.data_dependent(plain_op, {b.input({4})}) : b.input({256, 4});
   const symbolic_shape dims = *b.g.values[in].dims;
   std::vector<value_id> ends;
   for (int chain = 0; chain < 8; ++chain) {
@@ -143,7 +143,7 @@ TEST_CASE("spilling works wherever there is room, on random chains and limits", 
 TEST_CASE("every segment whose dims are known fits, beside what is taken", "[plan][B3][D3]") {
   // Little before the data-dependent dim, a chain with weights behind it.
   graph_builder b;
-  value_id v = b.data_dependent({b.input({4})});
+  value_id v = b.data_dependent(plain_op, {b.input({4})});
   const dim rows = (*b.g.values[v].dims)[0];
   for (int i = 0; i < 10; ++i)
     v = b.node(plain_op, {v, b.g.add_constant(fmt::format("w{}", i), tensor(dtype::float32, {256}))}, {rows, 4});

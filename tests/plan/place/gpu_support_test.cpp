@@ -53,16 +53,16 @@ TEST_CASE("what a GPU cannot run is told apart", "[plan]") {
   const op_def &throwing = gpu_op(plain_op, throwing_launch), &float16 = gpu_op(plain_op, only_float16);
   graph_builder b;
   const value_id in = b.input({4});
-  b.node(host_op, {in}, {4});                             // 0
-  b.node(throwing, {in}, {4});                            // 1
-  b.node(float16, {in}, {4});                             // 2
-  b.node_to(plain_op, {in}, b.value({4}, dtype::string)); // 3
-  const value_id found = b.data_dependent({in});          // 4
-  b.node(plain_op, {found}, *b.g.values[found].dims);     // 5: its dims are known when it is bound
-  b.node(view_op, {in}, {2, 2});                          // 6
-  b.node(plain_op, {in}, {1 << 16, 1 << 16});             // 7
-  b.node(plain_op, {in}, {1 << 16, 1 << 15});             // 8
-  b.node(plain_op, {in}, {4});                            // 9: has a body
+  b.node(host_op, {in}, {4});                              // 0
+  b.node(throwing, {in}, {4});                             // 1
+  b.node(float16, {in}, {4});                              // 2
+  b.node_to(plain_op, {in}, b.value({4}, dtype::string));  // 3
+  const value_id found = b.data_dependent(plain_op, {in}); // 4
+  b.node(plain_op, {found}, *b.g.values[found].dims);      // 5: its dims are known when it is bound
+  b.node(view_op, {in}, {2, 2});                           // 6
+  b.node(plain_op, {in}, {1 << 16, 1 << 16});              // 7
+  b.node(plain_op, {in}, {1 << 16, 1 << 15});              // 8
+  b.node(plain_op, {in}, {4});                             // 9: has a body
   b.g.nodes[9].attrs.set("body", std::make_shared<const graph>());
   b.node(plain_op, {in}, {int64_t{1} << 62, int64_t{1} << 62, 0}); // 10: empty
   CHECK(obstacle(b, 0) == gpu_obstacle::no_kernel);

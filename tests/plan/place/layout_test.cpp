@@ -1,44 +1,27 @@
 #include "ops/registry.hpp"
 #include "plan/place/layout.hpp"
 #include "support/catch.hpp"
+#include "support/graph_builder.hpp"
 #include "support/made_up_op.hpp"
 
 #include <algorithm>
 #include <random>
 
 using namespace troupe;
+using namespace troupe::test;
 
 namespace {
 
-/// Builds graphs of convolutions and their neighbours.
-struct conv_net {
-  graph g;
-
-  value_id input(symbolic_shape dims, dtype type = dtype::float32) {
-    g.inputs.push_back(
-        g.add_value({.name = "x" + std::to_string(g.values.size()), .type = type, .dims = std::move(dims)}));
-    return g.inputs.back();
-  }
-  value_id apply(const std::string& op, std::vector<value_id> inputs, attributes attrs = {}) {
-    node n{.name = op + std::to_string(g.nodes.size()), .op_type = op, .attrs = std::move(attrs)};
-    n.inputs = std::move(inputs);
-    n.outputs = {g.add_value({.name = "v" + std::to_string(g.values.size())})};
-    n.def = find_op("", op, 17);
-    infer_node(g, n);
-    const value_id out = n.outputs[0];
-    g.add_node(std::move(n));
-    return out;
-  }
+/// Graphs of convolutions and their neighbours.
+struct conv_net : graph_builder {
   value_id conv(value_id x, int64_t channels_in, int64_t channels_out, int64_t kernel = 3) {
-    const value_id w = g.add_constant("w" + std::to_string(g.values.size()),
-                                      tensor(g.values[x].type, {channels_out, channels_in, kernel, kernel}));
-    attributes a;
-    a.set("pads", std::vector<int64_t>(4, kernel / 2));
-    return apply("Conv", {x, w}, a);
+    const value_id w = constant("w" + std::to_string(g.values.size()),
+                                tensor(g.values[x].type, {channels_out, channels_in, kernel, kernel}));
+    return inferred("Conv", {x, w}, attrs_of({{"pads", std::vector<int64_t>(4, kernel / 2)}}));
   }
   size_t count(const std::string& op) const {
     return static_cast<size_t>(
-        std::count_if(g.nodes.begin(), g.nodes.end(), [&](const node& n) { return n.op_type == op; }));
+        std::count_if(g.nodes.begin(), g.nodes.end(), [&](const troupe::node& n) { return n.op_type == op; }));
   }
 };
 
@@ -90,7 +73,7 @@ TEST_CASE("GPUs have channels-last float16, host-memory devices float32 only", "
 
 TEST_CASE("a GPU's node stays plain where its kernels take nothing else", "[plan]") {
   conv_net n;
-  n.g.outputs = {n.apply("Relu", {n.conv(n.conv(n.input({1, 3, 8, 8}), 3, 4), 4, 4)})};
+  n.g.outputs = {n.inferred("Relu", {n.conv(n.conv(n.input({1, 3, 8, 8}), 3, 4), 4, 4)})};
   use_rule(n, "Conv", any_layout);
   use_rule(n, "Relu", only_plain);
   const std::vector<device_info> devices{channels_last_gpu()};
@@ -105,15 +88,9 @@ TEST_CASE("a GPU's node stays plain where its kernels take nothing else", "[plan
 TEST_CASE("pooling with indices stays plain", "[plan]") {
   conv_net n;
   const value_id x = n.conv(n.input({1, 3, 8, 8}), 3, 4);
-  attributes a;
-  a.set("kernel_shape", std::vector<int64_t>{2, 2});
-  node pool{.name = "pool", .op_type = "MaxPool", .attrs = a};
-  pool.inputs = {x};
-  pool.outputs = {n.g.add_value({.name = "y"}), n.g.add_value({.name = "indices"})};
-  pool.def = find_op("", "MaxPool", 17);
-  infer_node(n.g, pool);
-  n.g.outputs = pool.outputs;
-  n.g.add_node(pool);
+  n.g.outputs = n.call("MaxPool", {x}, {"y", "indices"}, attrs_of({{"kernel_shape", std::vector<int64_t>{2, 2}}}));
+  resolve(n.g);
+  infer_node(n.g, n.g.nodes.back());
   std::vector<device_index> placement(n.g.nodes.size(), 0);
   assign_layouts(n.g, placement, cpus(1));
   verify_layouts(n.g, placement, cpus(1));
@@ -125,9 +102,9 @@ TEST_CASE("pooling with indices stays plain", "[plan]") {
 TEST_CASE("a convolutional network is channels-last inside, plain at its ends", "[plan]") {
   conv_net n;
   const value_id x = n.input({dim::symbol("batch"), 3, 8, 8});
-  value_id v = n.apply("Relu", {n.conv(x, 3, 4)});
-  v = n.apply("Relu", {n.conv(v, 4, 6)});
-  v = n.apply("GlobalAveragePool", {v});
+  value_id v = n.inferred("Relu", {n.conv(x, 3, 4)});
+  v = n.inferred("Relu", {n.conv(v, 4, 6)});
+  v = n.inferred("GlobalAveragePool", {v});
   n.g.outputs = {v};
   std::vector<device_index> placement(n.g.nodes.size(), 0);
   assign_layouts(n.g, placement, cpus(1));
@@ -178,10 +155,10 @@ TEST_CASE("random networks on random placements have consistent layouts", "[plan
           values.push_back(
               n.conv(a, dims[1].constant(), 1 + static_cast<int64_t>(pick(4)), 1 + 2 * static_cast<int64_t>(pick(2))));
           break;
-        case 1: values.push_back(n.apply("Relu", {a})); break;
-        case 2: values.push_back(n.apply("Softmax", {a})); break;
-        case 3: values.push_back(n.apply("GlobalMaxPool", {a})); break;
-        default: values.push_back(n.apply("Sigmoid", {b})); break;
+        case 1: values.push_back(n.inferred("Relu", {a})); break;
+        case 2: values.push_back(n.inferred("Softmax", {a})); break;
+        case 3: values.push_back(n.inferred("GlobalMaxPool", {a})); break;
+        default: values.push_back(n.inferred("Sigmoid", {b})); break;
       }
     }
     for (size_t i = 0; i < 1 + pick(3); ++i)
@@ -203,7 +180,7 @@ TEST_CASE("random networks on random placements have consistent layouts", "[plan
 TEST_CASE("the layout verifier sees a channels-last value before a plain reader", "[plan]") {
   conv_net n;
   const value_id a = n.conv(n.conv(n.input({1, 3, 8, 8}), 3, 4), 4, 4);
-  n.g.outputs = {n.apply("Softmax", {a})};
+  n.g.outputs = {n.inferred("Softmax", {a})};
   std::vector<device_index> placement(n.g.nodes.size(), 0);
   assign_layouts(n.g, placement, cpus(1));
   CHECK_NOTHROW(verify_layouts(n.g, placement, cpus(1)));
@@ -218,10 +195,10 @@ TEST_CASE("an operand whose dims may turn out equal lies like the output", "[pla
   const dim h = dim::symbol("h"), w = dim::symbol("w"), other_h = dim::symbol("other_h");
   conv_net n;
   const value_id x = n.conv(n.input({1, 3, h, w}), 3, 4);
-  const value_id sum = n.apply("Add", {x, n.input({1, 4, other_h, w})});
-  const value_id column = n.g.add_constant("column", tensor(dtype::float32, {15, 1}));
-  const value_id repeated = n.apply("Mul", {sum, n.input({1, 4, 1, w})});
-  n.g.outputs = {n.conv(n.apply("Mul", {repeated, column}), 4, 4)};
+  const value_id sum = n.inferred("Add", {x, n.input({1, 4, other_h, w})});
+  const value_id column = n.constant("column", tensor(dtype::float32, {15, 1}));
+  const value_id repeated = n.inferred("Mul", {sum, n.input({1, 4, 1, w})});
+  n.g.outputs = {n.conv(n.inferred("Mul", {repeated, column}), 4, 4)};
   std::vector<device_index> placement(n.g.nodes.size(), 0);
   assign_layouts(n.g, placement, cpus(1));
   verify_layouts(n.g, placement, cpus(1));
