@@ -7,10 +7,8 @@
 #include "types.glsl"
 #include "sort_key.glsl"
 #include "team.glsl"
+#include "parameters/row_extent.h"
 
-layout(set = 0, binding = 0, std140) uniform parameters {
-  uint rows, size, inner;
-};
 layout(set = 0, binding = 1, std430) readonly buffer source { T x[]; };
 layout(set = 0, binding = 2, std430) writeonly buffer target { uvec2 y[]; };
 

@@ -12,6 +12,7 @@
 #include "types.glsl"
 #include "common.glsl"
 #include "activation.glsl"
+#include "parameters/attention.h"
 
 layout(local_size_x = 128) in;
 layout(constant_id = 0) const uint ROWS_EACH = 2;
@@ -21,13 +22,13 @@ layout(constant_id = 3) const uint VALUE_WIDTH = 16; // of V, in vectors
 layout(constant_id = 4) const bool APART = true;     // V has a place of its own in shared memory
 layout(constant_id = 5) const uint FLAGS = 0;
 
-const bool HAS_MASK = (FLAGS & 1u) != 0u;
-const bool MASK_BYTES = (FLAGS & 2u) != 0u; // booleans: true takes part
-const bool CAUSAL = (FLAGS & 4u) != 0u;
-const bool KEY_VECTORS = (FLAGS & 8u) != 0u; // rows of Q and K are whole vectors
-const bool VALUE_VECTORS = (FLAGS & 16u) != 0u; // rows of V and Y
-const bool SPLIT = (FLAGS & 32u) != 0u;
-const bool SKIPS = (FLAGS & 64u) != 0u; // masked keys are never multiplied, and a row without keys is zero
+const bool HAS_MASK = (FLAGS & attention_mask) != 0u;
+const bool MASK_BYTES = (FLAGS & attention_mask_bytes) != 0u;
+const bool CAUSAL = (FLAGS & attention_causal) != 0u;
+const bool KEY_VECTORS = (FLAGS & attention_key_vectors) != 0u;
+const bool VALUE_VECTORS = (FLAGS & attention_value_vectors) != 0u;
+const bool SPLIT = (FLAGS & attention_split) != 0u;
+const bool SKIPS = (FLAGS & attention_skips) != 0u;
 
 const uint ROWS = 8 * ROWS_EACH, KEYS = 16 * KEYS_EACH;
 const uint KEY_STEP = WIDTH + 1; // odd: 8 neighbouring keys lie in different banks
@@ -37,19 +38,6 @@ const uint TILE = APART ? KEY_TILE + VALUE_TILE : (KEY_TILE > VALUE_TILE ? KEY_T
 const uint COLUMNS_EACH = (VALUE_WIDTH + 15) / 16;
 const uint WEIGHT_STEP = KEYS / 4 + 1;
 
-layout(set = 0, binding = 0, std140) uniform parameters {
-  uint groups, row_blocks, rows, queries; // rows = G · queries
-  uint keys, width, value_width, kv_heads;
-  uint sharing, split_keys, mask_keys, all_rows; // sharing = G; split_keys: of a split, in whole tiles
-  int causal_offset;                             // query s sees keys ≤ s + causal_offset
-  float scale;
-  uint unused_a, unused_b;
-  uvec4 q_steps; // batch, head, row
-  uvec4 k_steps;
-  uvec4 v_steps;
-  uvec4 y_steps;
-  uvec4 mask_steps; // batch, head, query, key
-};
 layout(set = 0, binding = 1, std430) readonly buffer query_buffer { T q[]; };
 layout(set = 0, binding = 1, std430) readonly buffer query_vector_buffer { T4 q4[]; };
 layout(set = 0, binding = 2, std430) readonly buffer key_buffer { T k[]; };

@@ -6,15 +6,11 @@
 #include "types.glsl"
 #include "common.glsl"
 #include "activation.glsl"
+#include "parameters/attention_join.h"
 
 layout(local_size_x = 128) in;
 layout(constant_id = 0) const bool EMPTY_IS_ZERO = false; // a row without keys is zero, not NaN
 
-layout(set = 0, binding = 0, std140) uniform parameters {
-  uint count, splits, all_rows, value_width;
-  uint rows, queries, kv_heads, sharing; // as in attention.comp
-  uvec4 y_steps;
-};
 layout(set = 0, binding = 1, std430) readonly buffer partial_buffer { float partial[]; };
 layout(set = 0, binding = 2, std430) writeonly buffer output_buffer { T y[]; };
 

@@ -4,16 +4,11 @@
 #extension GL_GOOGLE_include_directive : require
 #include "types.glsl"
 #include "common.glsl"
+#include "parameters/batch_norm.h"
 
 layout(local_size_x = 256) in;
 const uint elements_each = 4u;
 
-layout(set = 0, binding = 0, std140) uniform parameters {
-  uint count;
-  uint channels;
-  uint inner; // neighbouring elements of one channel
-  float epsilon;
-};
 layout(set = 0, binding = 1, std430) readonly buffer source { T x[]; };
 layout(set = 0, binding = 2, std430) readonly buffer scales { T scale[]; };
 layout(set = 0, binding = 3, std430) readonly buffer biases { T bias[]; };

@@ -16,6 +16,7 @@
 #extension GL_EXT_shader_explicit_arithmetic_types_int64 : require
 #endif
 #include "common.glsl"
+#include "parameters/element_count.h"
 
 // SOURCE and TARGET are what memory holds, HUB and WHOLE what they are computed with; BELOW and ABOVE the floats from which on
 // results are the LOWEST and the HIGHEST.
@@ -92,7 +93,6 @@ const uint elements_each = 4u;
 layout(constant_id = 0) const bool from_boolean = false;
 layout(constant_id = 1) const bool to_boolean = false;
 
-layout(set = 0, binding = 0, std140) uniform parameters { uint count; };
 layout(set = 0, binding = 1, std430) readonly buffer source { SOURCE x[]; };
 layout(set = 0, binding = 2, std430) writeonly buffer target { TARGET y[]; };
 

@@ -5,16 +5,10 @@
 #extension GL_GOOGLE_include_directive : require
 #include "types.glsl"
 #include "common.glsl"
+#include "parameters/concat.h"
 
 layout(local_size_x = 256) in;
 
-layout(set = 0, binding = 0, std140) uniform parameters {
-  uint count;
-  uint line;  // words of a line that this launch writes
-  uint width; // words of a line of the output
-  uint begin; // where in a line they begin
-  uvec4 ends[2]; // of the inputs within `line`, ascending
-};
 layout(set = 0, binding = 1, std430) readonly buffer input0 { T x0[]; };
 layout(set = 0, binding = 2, std430) readonly buffer input1 { T x1[]; };
 layout(set = 0, binding = 3, std430) readonly buffer input2 { T x2[]; };

@@ -4,23 +4,12 @@
 // Variants: u8_u8 u8_i8 i8_u8 i8_i8
 #extension GL_GOOGLE_include_directive : require
 #include "integer_product.glsl"
+#include "parameters/conv_integer.h"
 
 layout(local_size_x = 256) in;
 
 layout(constant_id = 5) const bool HAS_BIAS = false;
 
-layout(set = 0, binding = 0, std140) uniform parameters {
-  uint count;
-  uint filter_channels; // channels that a filter reads
-  uint filters;
-  uint per_group; // filters of a group
-  ivec4 in_size;  // three spatial axes each
-  ivec4 out_size;
-  ivec4 kernel;
-  ivec4 stride;
-  ivec4 dilation;
-  ivec4 pad;
-};
 layout(set = 0, binding = 10, std430) readonly buffer bias_buffer { int bias[]; };
 
 void main() {

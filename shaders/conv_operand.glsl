@@ -4,31 +4,18 @@
 // along the depth are neighbouring channels; else k = channel · taps + tap, as ONNX stores weights.
 layout(constant_id = 10) const bool CHANNEL_LAST = true;
 
-layout(set = 0, binding = 0, std140) uniform parameters {
-  PRODUCT_PARAMETERS
-  uint channels, taps, in_image, in_channel; // channels of a group; strides
-  uint in_pixel, out_image, out_pixel, pixels; // pixels of an output image
-  uvec2 channel_divisor, tap_divisor; // for `divide`
-  uvec2 kernel_w_divisor, kernel_h_divisor;
-  uvec2 pixel_divisor, out_w_divisor;
-  uvec4 in_size;  // depth, height, width
-  uvec4 out_size; // depth, height, width; the divisor of the height in w is not needed
-  uvec4 kernel;
-  ivec4 stride;
-  ivec4 dilation;
-  ivec4 pad;
-};
+#include "parameters/conv.h"
 
 uint batch_of_b() {
-  return gl_WorkGroupID.z / splits * N * b_column;
+  return gl_WorkGroupID.z / product.splits * product.n * product.b_column;
 }
 uint column_of_bias(uint n) {
-  return gl_WorkGroupID.z / splits * N + n;
+  return gl_WorkGroupID.z / product.splits * product.n + n;
 }
 uint out_at(uint m, uint n) {
-  const uint column = column_of_bias(n) * out_column;
+  const uint column = column_of_bias(n) * product.out_column;
   if (!STRIDED_OUT)
-    return m * out_row + column;
+    return m * product.out_row + column;
   const uint image = divide(m, pixel_divisor);
   return image * out_image + (m - image * pixels) * out_pixel + column;
 }
@@ -42,13 +29,13 @@ struct a_state {
 };
 
 a_state a_line_at(uint m) {
-  if (m >= M)
+  if (m >= product.m)
     return a_state(0, ivec3(-0x40000000));
   const uint image = divide(m, pixel_divisor), pixel = m - image * pixels;
   const uint row = divide(pixel, out_w_divisor), w = pixel - row * out_size.z;
   const uint d = row / out_size.y, h = row - d * out_size.y;
   const ivec3 at = ivec3(d, h, w) * stride.xyz - pad.xyz;
-  const int first_channel = int(gl_WorkGroupID.z / splits * channels * in_channel);
+  const int first_channel = int(gl_WorkGroupID.z / product.splits * channels * in_channel);
   const int start = int(image * in_image) + first_channel +
                     ((at.x * int(in_size.y) + at.y) * int(in_size.z) + at.z) * int(in_pixel);
   return a_state(start, at);
@@ -100,7 +87,7 @@ int a_address(a_state s, uvec4 at) {
 /// A's depths [k, k + WIDTH) of one row.
 TILE_VECTOR a_load(a_state s, uint k, uint end) {
   uvec4 depth = depth_at(k);
-  if (A_MODE == 0) {
+  if (A_MODE == depth_vectors) {
     const int at = k < end ? a_address(s, depth) : -1;
     return at < 0 ? TILE_VECTOR(0) : TILE_VECTOR(a_vectors[uint(at) / WIDTH]);
   }

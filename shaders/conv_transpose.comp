@@ -8,27 +8,16 @@
 #include "types.glsl"
 #include "common.glsl"
 #include "activation.glsl"
+#include "parameters/product.h"
+#include "parameters/conv_transpose.h"
 
 layout(local_size_x = 128) in;
-layout(constant_id = 0) const uint FLAGS = 0; // as in gemm.glsl
+layout(constant_id = 0) const uint FLAGS = 0;
 layout(constant_id = 1) const uint ACTIVATION = 0;
 
-const bool HAS_BIAS = (FLAGS & 1u) != 0u;
-const bool HAS_RESIDUAL = (FLAGS & 2u) != 0u;
+const bool HAS_BIAS = (FLAGS & product_bias) != 0u;
+const bool HAS_RESIDUAL = (FLAGS & product_residual) != 0u;
 
-layout(set = 0, binding = 0, std140) uniform parameters {
-  uint count, channels, filters, unused; // elements of the output; channels and filters of a group
-  uint in_image, in_channel, in_pixel, groups;
-  uint out_image, out_channel, out_pixel, channels_first; // 1: neighbouring invocations along the pixels
-  float act_alpha, act_beta;
-  uint unused_a, unused_b;
-  uvec4 in_size;  // depth, height, width
-  uvec4 out_size; // depth, height, width
-  uvec4 kernel;
-  ivec4 stride;
-  ivec4 dilation;
-  ivec4 pad;
-};
 layout(set = 0, binding = 1, std430) readonly buffer input_buffer { T x[]; };
 layout(set = 0, binding = 2, std430) readonly buffer weight_buffer { T w[]; };
 layout(set = 0, binding = 3, std430) readonly buffer bias_buffer { T bias[]; };

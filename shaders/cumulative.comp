@@ -5,6 +5,7 @@
 #extension GL_GOOGLE_include_directive : require
 #include "types.glsl"
 #include "common.glsl"
+#include "parameters/row_extent.h"
 
 layout(local_size_x_id = 0) in;
 layout(constant_id = 0) const uint THREADS = 256;
@@ -12,9 +13,6 @@ layout(constant_id = 1) const uint LANES = 1;
 layout(constant_id = 2) const bool EXCLUSIVE = false;
 layout(constant_id = 3) const bool REVERSE = false;
 
-layout(set = 0, binding = 0, std140) uniform parameters {
-  uint rows, size, inner;
-};
 layout(set = 0, binding = 1, std430) readonly buffer source { T x[]; };
 layout(set = 0, binding = 2, std430) writeonly buffer target { T y[]; };
 

@@ -8,6 +8,8 @@
 #include "types.glsl"
 #include "common.glsl"
 #include "activation.glsl"
+#include "parameters/product.h"
+#include "parameters/depthwise.h"
 
 layout(local_size_x = 128) in;
 layout(constant_id = 0) const bool VECTORS = true;
@@ -15,26 +17,14 @@ layout(constant_id = 1) const uint PIXELS = 1; // dilation 1 unless PIXELS is 1
 layout(constant_id = 2) const uint KERNEL_H = 3;
 layout(constant_id = 3) const uint KERNEL_W = 3;
 layout(constant_id = 4) const uint STRIDE_W = 1;
-layout(constant_id = 5) const uint FLAGS = 0; // as in gemm.glsl; 32: weights are [taps][filters]
+layout(constant_id = 5) const uint FLAGS = 0;
 layout(constant_id = 6) const uint ACTIVATION = 0;
 
-const bool HAS_BIAS = (FLAGS & 1u) != 0u;
-const bool HAS_RESIDUAL = (FLAGS & 2u) != 0u;
-const bool TAPS_FIRST = (FLAGS & 32u) != 0u;
+const bool HAS_BIAS = (FLAGS & product_bias) != 0u;
+const bool HAS_RESIDUAL = (FLAGS & product_residual) != 0u;
+const bool TAPS_FIRST = (FLAGS & product_taps_first) != 0u;
 const uint SPAN = (PIXELS - 1) * STRIDE_W + KERNEL_W; // inputs of a row that an invocation reads, unless dilated
 
-layout(set = 0, binding = 0, std140) uniform parameters {
-  uint count, filters, multiplier, kernel_d; // count: invocations that have something to do
-  uint in_image, in_channel, in_pixel, channels_first; // steps; 1: neighbouring invocations along the pixels
-  uint out_image, out_channel, out_pixel, images;
-  float act_alpha, act_beta;
-  uint unused_a, unused_b;
-  uvec4 in_size;  // depth, height, width
-  uvec4 out_size; // depth, height, blocks of PIXELS in a row, width
-  ivec4 stride;
-  ivec4 dilation;
-  ivec4 pad;
-};
 layout(set = 0, binding = 1, std430) readonly buffer input_buffer { T x[]; };
 layout(set = 0, binding = 1, std430) readonly buffer input_vector_buffer { T4 x4[]; };
 layout(set = 0, binding = 2, std430) readonly buffer weight_buffer { T w[]; };

@@ -6,11 +6,11 @@
 #extension GL_EXT_shader_explicit_arithmetic_types_int8 : require
 #include "types.glsl"
 #include "float_math.glsl"
+#include "parameters/element_count.h"
 
 const uint threads = 256u;
 layout(local_size_x = 256) in;
 
-layout(set = 0, binding = 0, std140) uniform parameters { uint count; };
 layout(set = 0, binding = 1, std430) readonly buffer source { float x[]; };
 layout(set = 0, binding = 2, std430) writeonly buffer scale_buffer { float scale[]; };
 layout(set = 0, binding = 3, std430) writeonly buffer zero_buffer { uint8_t zero[]; };

@@ -4,15 +4,10 @@
 #extension GL_GOOGLE_include_directive : require
 #include "types.glsl"
 #include "common.glsl"
+#include "parameters/fill.h"
 
 layout(local_size_x = 256) in;
 
-layout(set = 0, binding = 0, std140) uniform parameters {
-  uint count;
-  uint low, high; // the value's bits
-  uint columns;   // 0: everything is filled
-  int k;
-};
 layout(set = 0, binding = 1, std430) writeonly buffer target { T to[]; };
 
 void main() {

@@ -7,17 +7,10 @@
 #include "types.glsl"
 #include "common.glsl"
 #include "indices.glsl"
+#include "parameters/gather.h"
 
 layout(local_size_x = 256) in;
 
-layout(set = 0, binding = 0, std140) uniform parameters {
-  uint count;
-  uint picks; // number of indices
-  uint run;
-  uint bound; // of the indices
-  uint first, size;
-  uint index_words;
-};
 layout(set = 0, binding = 1, std430) readonly buffer source { T from[]; };
 layout(set = 0, binding = 2, std430) readonly buffer picked { uint indices[]; };
 layout(set = 0, binding = 3, std430) writeonly buffer target { T to[]; };

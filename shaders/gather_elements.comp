@@ -6,17 +6,10 @@
 #include "types.glsl"
 #include "common.glsl"
 #include "indices.glsl"
+#include "parameters/gather_elements.h"
 
 layout(local_size_x = 256) in;
 
-layout(set = 0, binding = 0, std140) uniform parameters {
-  uint count;
-  uint rank;
-  uint bound; // of the indices
-  uint step;  // in x along the picked axis
-  uint index_words, unused0, unused1, unused2;
-  uvec4 axes[14]; // size, step in x (0 for the picked axis)
-};
 layout(set = 0, binding = 1, std430) readonly buffer source { T from[]; };
 layout(set = 0, binding = 2, std430) readonly buffer picked { uint indices[]; };
 layout(set = 0, binding = 3, std430) writeonly buffer target { T to[]; };

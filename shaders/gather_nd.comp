@@ -5,18 +5,10 @@
 #include "types.glsl"
 #include "common.glsl"
 #include "indices.glsl"
+#include "parameters/gather_nd.h"
 
 layout(local_size_x = 256) in;
 
-layout(set = 0, binding = 0, std140) uniform parameters {
-  uint count;
-  uint run;
-  uint tuple;       // indices of a tuple
-  uint batch_tuples; // tuples of one batch
-  uint batch_step;  // words of x of one batch
-  uint index_words, unused0, unused1;
-  uvec4 axes[14]; // of a tuple, outermost first: bound, step in x
-};
 layout(set = 0, binding = 1, std430) readonly buffer source { T from[]; };
 layout(set = 0, binding = 2, std430) readonly buffer picked { uint indices[]; };
 layout(set = 0, binding = 3, std430) writeonly buffer target { T to[]; };

@@ -3,7 +3,7 @@
 // A group computes a TILE_M × TILE_N tile of C, a subgroup DOWN × ACROSS matrices of 16 × 16, set by the variant
 // f16_DOWNxACROSS. These are single variables, made by macros: an array of matrices, even one that only literals index, lies
 // in memory instead of registers (on NVIDIA, a quarter of the speed). An operand lies in shared memory in the order in which
-// its mode reads vectors: [line][depth], or [depth][line] in mode 3; rows have one vector of padding, so that the matrix loads
+// its mode reads vectors: [line][depth], or [depth][line] with line_vectors; rows have one vector of padding, so that the matrix loads
 // meet no bank conflicts. Two buffers in shared memory, two sets of registers: while the tiles of one depth step are
 // multiplied, those of the next two are on their way. At the end each subgroup passes its sums, one 16 × 16 matrix after
 // another, through its part of A's tile to the epilogue.
@@ -20,15 +20,15 @@ layout(constant_id = 3) const uint TILE_DEPTH = 32;
 const uint DEPTH8 = TILE_DEPTH / 8;
 const uint A_SLOTS = TILE_M * DEPTH8 / THREADS;
 const uint B_SLOTS = TILE_N * DEPTH8 / THREADS;
-const uint A_PITCH = A_MODE == 3 ? TILE_M / 8 + 1 : DEPTH8 + 1; // vectors between two rows of a tile
-const uint B_PITCH = B_MODE == 3 ? TILE_N / 8 + 1 : DEPTH8 + 1;
-const uint A_SIZE = A_PITCH * (A_MODE == 3 ? TILE_DEPTH : TILE_M);
-const uint B_SIZE = B_PITCH * (B_MODE == 3 ? TILE_DEPTH : TILE_N);
+const uint A_PITCH = A_MODE == line_vectors ? TILE_M / 8 + 1 : DEPTH8 + 1; // vectors between two rows of a tile
+const uint B_PITCH = B_MODE == line_vectors ? TILE_N / 8 + 1 : DEPTH8 + 1;
+const uint A_SIZE = A_PITCH * (A_MODE == line_vectors ? TILE_DEPTH : TILE_M);
+const uint B_SIZE = B_PITCH * (B_MODE == line_vectors ? TILE_DEPTH : TILE_N);
 const uint ROWS = DOWN * 16;
 const uint COLUMNS = ACROSS * 16;
 // Vectors between 16 rows, columns or depths of a tile.
-const uint A_ROWS_STEP = A_MODE == 3 ? 2 : 16 * A_PITCH, A_DEPTH_STEP = A_MODE == 3 ? 16 * A_PITCH : 2;
-const uint B_COLUMNS_STEP = B_MODE == 3 ? 2 : 16 * B_PITCH, B_DEPTH_STEP = B_MODE == 3 ? 16 * B_PITCH : 2;
+const uint A_ROWS_STEP = A_MODE == line_vectors ? 2 : 16 * A_PITCH, A_DEPTH_STEP = A_MODE == line_vectors ? 16 * A_PITCH : 2;
+const uint B_COLUMNS_STEP = B_MODE == line_vectors ? 2 : 16 * B_PITCH, B_DEPTH_STEP = B_MODE == line_vectors ? 16 * B_PITCH : 2;
 const uint STAGE_PITCH = 5; // vectors
 const uint STAGES_SIZE = THREADS / 32 * 16 * STAGE_PITCH;
 
@@ -39,9 +39,9 @@ shared uvec4 b_tile[2 * B_SIZE];
 /// where it goes.
 uvec3 slot_at(uint slot, uint lines, uint mode, uint pitch) {
   const uint i = gl_LocalInvocationID.x + slot * THREADS;
-  if (mode == 3)
+  if (mode == line_vectors)
     return uvec3(i % (lines / 8) * 8, i / (lines / 8), i / (lines / 8) * pitch + i % (lines / 8));
-  const uvec2 at = mode == 2 ? uvec2(i % lines, i / lines) : uvec2(i / DEPTH8, i % DEPTH8);
+  const uvec2 at = mode == line_elements ? uvec2(i % lines, i / lines) : uvec2(i / DEPTH8, i % DEPTH8);
   return uvec3(at.x, at.y * 8, at.x * pitch + at.y);
 }
 
@@ -95,11 +95,11 @@ void emit_matrix(SUMS sums, uint m, uint n) {
 #define ZERO_COLUMN(j) DOWN_COLUMN(ZERO, j)
 #define LOAD_ROW(i) \
   MATRIX r##i; \
-  coopMatLoadNV(r##i, a_tile, a_at + i * A_ROWS_STEP, A_PITCH, A_MODE == 3);
+  coopMatLoadNV(r##i, a_tile, a_at + i * A_ROWS_STEP, A_PITCH, A_MODE == line_vectors);
 #define MULTIPLY(i, j) s##i##j = coopMatMulAddNV(r##i, c##j, s##i##j);
 #define MULTIPLY_COLUMN(j) \
   MATRIX c##j; \
-  coopMatLoadNV(c##j, b_tile, b_at + j * B_COLUMNS_STEP, B_PITCH, B_MODE != 3); \
+  coopMatLoadNV(c##j, b_tile, b_at + j * B_COLUMNS_STEP, B_PITCH, B_MODE != line_vectors); \
   DOWN_COLUMN(MULTIPLY, j)
 #define EMIT(i, j) emit_matrix(s##i##j, first_m + (row + i) * 16, first_n + (column + j) * 16);
 #define EMIT_COLUMN(j) DOWN_COLUMN(EMIT, j)

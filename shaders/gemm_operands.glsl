@@ -16,13 +16,13 @@ layout(set = 0, binding = 5, std430) writeonly buffer output_vector_buffer { VEC
 layout(set = 0, binding = 5, std430) writeonly buffer scratch_vector_buffer { vec4 partial_vectors[]; };
 
 uint batch_index() {
-  return gl_WorkGroupID.z / splits;
+  return gl_WorkGroupID.z / product.splits;
 }
 uint split_begin() {
-  return gl_WorkGroupID.z % splits * split_depth;
+  return gl_WorkGroupID.z % product.splits * product.split_depth;
 }
 uint split_end() {
-  return min(K, split_begin() + split_depth);
+  return min(product.k, split_begin() + product.split_depth);
 }
 
 /// A row of A or a column of B: where it starts, and whether it is one.
@@ -32,7 +32,7 @@ struct line {
 };
 
 line b_line(uint n) {
-  return line(batch_of_b() + n * b_column, n < N);
+  return line(batch_of_b() + n * product.b_column, n < product.n);
 }
 
 #ifdef EIGHT_WIDE
@@ -49,43 +49,43 @@ const uint WIDTH = 4;
 #define ELEMENT float
 #endif
 
-/// B's depths [k, k + WIDTH) of one column; in mode 3 WIDTH columns at depth k.
+/// B's depths [k, k + WIDTH) of one column; with line_vectors, WIDTH columns at depth k.
 TILE_VECTOR b_load(line l, uint k, uint end) {
   if (!l.inside || k >= end)
     return TILE_VECTOR(0);
-  if (B_MODE == 0)
+  if (B_MODE == depth_vectors)
     return TILE_VECTOR(b_vectors[(l.start + k) / WIDTH]);
 #ifdef EIGHT_WIDE
-  if (B_MODE == 3)
-    return b_vectors[(l.start + k * b_depth) / WIDTH];
+  if (B_MODE == line_vectors)
+    return b_vectors[(l.start + k * product.b_depth) / WIDTH];
   float16_t e[8];
   [[unroll]] for (uint i = 0; i < 8; ++i)
-    e[i] = k + i < end ? b[l.start + (k + i) * b_depth] : float16_t(0);
+    e[i] = k + i < end ? b[l.start + (k + i) * product.b_depth] : float16_t(0);
   return pack_vector(e);
 #else
   vec4 e = vec4(0);
   [[unroll]] for (uint i = 0; i < 4; ++i)
     if (k + i < end)
-      e[i] = float(b[l.start + (k + i) * b_depth]);
+      e[i] = float(b[l.start + (k + i) * product.b_depth]);
   return e;
 #endif
 }
 
 /// The epilogue of one element; `more` is the residual, or 0 where there is none.
 float finish(uint m, uint n, float sum, float more) {
-  float value = alpha * sum;
+  float value = product.alpha * sum;
   if (HAS_BIAS)
-    value += beta * float(bias[m * bias_row + column_of_bias(n) * bias_column]);
-  return activate(ACTIVATION, HAS_RESIDUAL ? value + more : value, act_alpha, act_beta);
+    value += product.beta * float(bias[m * product.bias_row + column_of_bias(n) * product.bias_column]);
+  return activate(ACTIVATION, HAS_RESIDUAL ? value + more : value, product.act_alpha, product.act_beta);
 }
 
 uint scratch_at(uint m, uint n) {
-  return ((gl_WorkGroupID.z % splits * batches + batch_index()) * M + m) * N + n;
+  return ((gl_WorkGroupID.z % product.splits * product.batches + batch_index()) * product.m + m) * product.n + n;
 }
 
 /// Writes one sum.
 void emit(uint m, uint n, float sum) {
-  if (m >= M || n >= N)
+  if (m >= product.m || n >= product.n)
     return;
   if (IS_SPLIT) {
     partial[scratch_at(m, n)] = sum;
@@ -103,7 +103,7 @@ void emit(uint m, uint n, float sum) {
 
 /// Writes WIDTH sums of neighbouring columns, in vectors where that is allowed.
 void emit_vector(uint m, uint n, SUM_VECTOR sums) {
-  if (m >= M || n >= N)
+  if (m >= product.m || n >= product.n)
     return;
   if (!VECTOR_OUT) {
     for (uint i = 0; i < WIDTH; ++i)

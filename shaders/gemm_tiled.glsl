@@ -33,7 +33,7 @@ shared vec4 b_tile[2 * TILE_N * PITCH];
 /// What slot `slot` of this invocation loads of a tile of `lines` rows or columns: (line, depth / 4).
 uvec2 slot_at(uint slot, uint lines, uint mode) {
   const uint i = gl_LocalInvocationID.x + slot * THREADS;
-  return mode == 2 ? uvec2(i % lines, i / lines) : uvec2(i / DEPTH4, i % DEPTH4);
+  return mode == line_elements ? uvec2(i % lines, i / lines) : uvec2(i / DEPTH4, i % DEPTH4);
 }
 
 void store_tiles(uint a_buffer, uint b_buffer, vec4 a_next[A_SLOTS], vec4 b_next[B_SLOTS]) {

@@ -53,14 +53,14 @@ void main() {
   [[unroll]] for (uint i = 0; i < SUMS; ++i)
     sums[i] = 0.0;
 
-  for (uint k0 = lane * WIDTH; k0 < K; k0 += UNROLL * LANES * WIDTH) {
+  for (uint k0 = lane * WIDTH; k0 < product.k; k0 += UNROLL * LANES * WIDTH) {
     TILE_VECTOR b_next[UNROLL * COLUMNS];
     [[unroll]] for (uint u = 0; u < UNROLL; ++u)
       [[unroll]] for (uint j = 0; j < COLUMNS; ++j)
-        b_next[u * COLUMNS + j] = b_load(columns[j], k0 + u * LANES * WIDTH, K);
+        b_next[u * COLUMNS + j] = b_load(columns[j], k0 + u * LANES * WIDTH, product.k);
     [[unroll]] for (uint u = 0; u < UNROLL; ++u)
       [[unroll]] for (uint i = 0; i < ROWS; ++i) {
-        const TILE_VECTOR x = a_load(rows[i], k0 + u * LANES * WIDTH, K);
+        const TILE_VECTOR x = a_load(rows[i], k0 + u * LANES * WIDTH, product.k);
         [[unroll]] for (uint j = 0; j < COLUMNS; ++j)
           sums[i * COLUMNS + j] = product_sum(x, b_next[u * COLUMNS + j], sums[i * COLUMNS + j]);
       }

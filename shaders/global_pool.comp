@@ -8,18 +8,15 @@
 #extension GL_GOOGLE_include_directive : require
 #include "types.glsl"
 #include "pool.glsl"
+#include "parameters/global_pool.h"
 
 layout(local_size_x_id = 0) in;
 layout(constant_id = 0) const uint THREADS = 128;
 layout(constant_id = 1) const uint TEAM = 16;
-layout(constant_id = 2) const uint KIND = POOL_AVERAGE;
+layout(constant_id = 2) const uint KIND = pool_kind_average;
 layout(constant_id = 3) const bool VECTORS = false;
 layout(constant_id = 4) const uint ORDER_BITS = 0; // p of a p-norm
 
-layout(set = 0, binding = 0, std140) uniform parameters {
-  uint count, channels, pixels, pixels_first; // count: channels (in vectors) of all images; 1: teams lie along the pixels
-  uint in_image, in_channel, in_pixel, unused; // steps
-};
 layout(set = 0, binding = 1, std430) readonly buffer input_buffer { T x[]; };
 layout(set = 0, binding = 1, std430) readonly buffer input_vector_buffer { T4 x4[]; };
 layout(set = 0, binding = 2, std430) writeonly buffer output_buffer { T y[]; };
@@ -63,7 +60,7 @@ void main() {
   if (lane != 0 || plane >= count)
     return;
   sum = parts[slot];
-  if (KIND == POOL_AVERAGE)
+  if (KIND == pool_kind_average)
     sum = exact_quotients(sum, float(pixels));
   sum = pool_finish(KIND, sum, order);
   if (VECTORS)

@@ -1,8 +1,7 @@
 // What MatMulInteger, QLinearMatMul, ConvInteger and QLinearConv share: 8-bit operands, zero points, 32-bit sums that wrap, and
 // sums scaled, rounded and saturated to 8 bits where a result is quantised (src/launch/integer_product.cpp).
 //
-// Constants: 0 the result: 0 the sums, 1 uint8, 2 int8; 1 and 2 zero points of A and B: 0 none, 1 one for all, 2 one for each row of
-// A (column of B); 3 and 4 the same of their scales, never 0.
+// Constants (parameters/integer_product.h): 0 the result; 1 and 2 zero points of A and B; 3 and 4 their scales, never absent.
 #ifndef TROUPE_INTEGER_PRODUCT
 #define TROUPE_INTEGER_PRODUCT
 
@@ -11,6 +10,7 @@
 #extension GL_EXT_shader_explicit_arithmetic_types_int8 : require
 #include "common.glsl"
 #include "float_math.glsl"
+#include "parameters/integer_product.h"
 
 #ifdef TROUPE_FROM_u8
 #define A_TYPE uint8_t
@@ -23,11 +23,11 @@
 #define B_TYPE int8_t
 #endif
 
-layout(constant_id = 0) const uint RESULT = 0u;
-layout(constant_id = 1) const uint A_ZERO = 0u;
-layout(constant_id = 2) const uint B_ZERO = 0u;
-layout(constant_id = 3) const uint A_SCALE = 1u;
-layout(constant_id = 4) const uint B_SCALE = 1u;
+layout(constant_id = 0) const uint RESULT = result_sums;
+layout(constant_id = 1) const uint A_ZERO = spread_none;
+layout(constant_id = 2) const uint B_ZERO = spread_none;
+layout(constant_id = 3) const uint A_SCALE = spread_one;
+layout(constant_id = 4) const uint B_SCALE = spread_one;
 
 layout(set = 0, binding = 1, std430) readonly buffer operand_a { A_TYPE a[]; };
 layout(set = 0, binding = 2, std430) readonly buffer operand_b { B_TYPE b[]; };
@@ -41,23 +41,23 @@ layout(set = 0, binding = 8, std430) readonly buffer result_scale_buffer { float
 layout(set = 0, binding = 9, std430) readonly buffer result_zero_buffer { uint8_t result_zero[]; };
 
 int a_zero(uint row) {
-  return A_ZERO == 0u ? 0 : int(a_zeros[A_ZERO == 2u ? row : 0u]);
+  return A_ZERO == spread_none ? 0 : int(a_zeros[A_ZERO == spread_each ? row : 0u]);
 }
 int b_zero(uint column) {
-  return B_ZERO == 0u ? 0 : int(b_zeros[B_ZERO == 2u ? column : 0u]);
+  return B_ZERO == spread_none ? 0 : int(b_zeros[B_ZERO == spread_each ? column : 0u]);
 }
 
 /// Writes one element.
 void store(uint at, uint row, uint column, int sum) {
-  if (RESULT == 0u) {
+  if (RESULT == result_sums) {
     sums[at] = sum;
     return;
   }
-  const float ratio = exact_quotient(a_scales[A_SCALE == 2u ? row : 0u], result_scale[0]);
-  const float scale = ratio * b_scales[B_SCALE == 2u ? column : 0u];
+  const float ratio = exact_quotient(a_scales[A_SCALE == spread_each ? row : 0u], result_scale[0]);
+  const float scale = ratio * b_scales[B_SCALE == spread_each ? column : 0u];
   const uint bits = uint(result_zero[0]);
-  const float zero = float(RESULT == 1u ? int(bits) : int(bits << 24) >> 24);
-  const float low = RESULT == 1u ? 0.0 : -128.0, high = RESULT == 1u ? 255.0 : 127.0;
+  const float zero = float(RESULT == result_uint8 ? int(bits) : int(bits << 24) >> 24);
+  const float low = RESULT == result_uint8 ? 0.0 : -128.0, high = RESULT == result_uint8 ? 255.0 : 127.0;
   const float v = exact_round(float(sum) * scale) + zero;
   bytes[at] = uint8_t(uint(int(v > low ? (v < high ? v : high) : low)) & 255u);
 }

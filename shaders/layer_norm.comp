@@ -6,13 +6,7 @@
 #include "row_variant.glsl"
 #include "types.glsl"
 #include "team.glsl"
-
-layout(set = 0, binding = 0, std140) uniform parameters {
-  uint rows, size, inner;
-  uint rank;
-  float epsilon;
-  uvec4 axes[8]; // of the operand, innermost first: size, step in scale, step in bias
-};
+#include "parameters/layer_norm.h"
 #include "row.glsl"
 
 layout(set = 0, binding = 3, std430) readonly buffer scales { T scale[]; };

@@ -4,15 +4,10 @@
 #extension GL_GOOGLE_include_directive : require
 #include "types.glsl"
 #include "float_math.glsl"
+#include "parameters/lrn.h"
 
 layout(local_size_x = 256) in;
 
-layout(set = 0, binding = 0, std140) uniform parameters {
-  uint count;
-  uint channels, pixels;
-  uint before, behind; // channels
-  float factor, beta, bias;
-};
 layout(set = 0, binding = 1, std430) readonly buffer source { T x[]; };
 layout(set = 0, binding = 2, std430) writeonly buffer target { T y[]; };
 

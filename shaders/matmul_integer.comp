@@ -4,13 +4,9 @@
 // Variants: u8_u8 u8_i8 i8_u8 i8_i8
 #extension GL_GOOGLE_include_directive : require
 #include "integer_product.glsl"
+#include "parameters/matmul_integer.h"
 
 layout(local_size_x = 16, local_size_y = 16) in;
-
-layout(set = 0, binding = 0, std140) uniform parameters {
-  uint M, N, K, batch_rank;
-  uvec4 batch_axes[6]; // size, step in A, step in B; innermost first
-};
 
 shared int a_tile[16][17];
 shared int b_tile[16][17];

@@ -1,14 +1,10 @@
 // Operand A and the batches of matrix products whose operands are stored with strides. See gemm.glsl.
-layout(set = 0, binding = 0, std140) uniform parameters {
-  PRODUCT_PARAMETERS
-  uint a_start, b_start, out_batch, batch_rank;
-  uvec4 batch_axes[6]; // size, step in A, step in B; innermost first
-};
+#include "parameters/matmul.h"
 
 /// Where this group's matrices start in A and B.
 uvec2 batch_start() {
   uvec2 start = uvec2(a_start, b_start);
-  uint rest = gl_WorkGroupID.z / splits;
+  uint rest = gl_WorkGroupID.z / product.splits;
   for (uint i = 0; i < batch_rank; ++i) {
     const uint size = batch_axes[i].x, next = rest / size;
     start += (rest - next * size) * batch_axes[i].yz;
@@ -21,10 +17,10 @@ uint batch_of_b() {
   return batch_start().y;
 }
 uint column_of_bias(uint n) {
-  return first_column + n;
+  return product.first_column + n;
 }
 uint out_at(uint m, uint n) {
-  return gl_WorkGroupID.z / splits * out_batch + m * out_row + (first_column + n) * out_column;
+  return gl_WorkGroupID.z / product.splits * out_batch + m * product.out_row + (product.first_column + n) * product.out_column;
 }
 
 #include "gemm_operands.glsl"
@@ -32,27 +28,27 @@ uint out_at(uint m, uint n) {
 #define a_state line
 
 line a_line_at(uint m) {
-  return line(batch_start().x + m * a_line, m < M);
+  return line(batch_start().x + m * product.a_line, m < product.m);
 }
 
-/// A's depths [k, k + WIDTH) of one row; in mode 3 WIDTH rows at depth k.
+/// A's depths [k, k + WIDTH) of one row; with line_vectors, WIDTH rows at depth k.
 TILE_VECTOR a_load(line l, uint k, uint end) {
   if (!l.inside || k >= end)
     return TILE_VECTOR(0);
-  if (A_MODE == 0)
+  if (A_MODE == depth_vectors)
     return TILE_VECTOR(a_vectors[(l.start + k) / WIDTH]);
 #ifdef EIGHT_WIDE
-  if (A_MODE == 3)
-    return a_vectors[(l.start + k * a_depth) / WIDTH];
+  if (A_MODE == line_vectors)
+    return a_vectors[(l.start + k * product.a_depth) / WIDTH];
   float16_t e[8];
   [[unroll]] for (uint i = 0; i < 8; ++i)
-    e[i] = k + i < end ? a[l.start + (k + i) * a_depth] : float16_t(0);
+    e[i] = k + i < end ? a[l.start + (k + i) * product.a_depth] : float16_t(0);
   return pack_vector(e);
 #else
   vec4 e = vec4(0);
   [[unroll]] for (uint i = 0; i < 4; ++i)
     if (k + i < end)
-      e[i] = float(a[l.start + (k + i) * a_depth]);
+      e[i] = float(a[l.start + (k + i) * product.a_depth]);
   return e;
 #endif
 }

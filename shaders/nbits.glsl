@@ -1,7 +1,7 @@
 // Weights of com.microsoft.MatMulNBits as kernels read them: codes of 4 or 8 bits along the depth, with a scale and a zero point
 // for each block (src/ops/matmul_nbits.cpp). A column's codes are whole words, since blocks are.
 //
-// Constants: 0 bits of a code; 1 zero points: 0 none, 1 packed like the codes, 2 one element each.
+// Constants: 0 bits of a code; 1 zero points (parameters/nbits.h).
 #ifndef TROUPE_NBITS
 #define TROUPE_NBITS
 
@@ -9,20 +9,11 @@
 #extension GL_EXT_shader_explicit_arithmetic_types_int8 : require
 #include "types.glsl"
 #include "common.glsl"
+#include "parameters/nbits.h"
 
 layout(constant_id = 0) const uint BITS = 4u;
-layout(constant_id = 1) const uint ZEROS = 0u;
+layout(constant_id = 1) const uint ZEROS = zeros_absent;
 
-layout(set = 0, binding = 0, std140) uniform parameters {
-  uint K;
-  uint N;
-  uint block_shift;  // log2 of a block's depths
-  uint blocks;       // of a column
-  uint column_words; // of a column's codes
-  uint zero_bytes;   // of a column's packed zero points
-  uint first_column;
-  uint columns;
-};
 layout(set = 0, binding = 1, std430) readonly buffer code_buffer { uint codes[]; };
 layout(set = 0, binding = 2, std430) readonly buffer scale_buffer { T scales[]; };
 layout(set = 0, binding = 3, std430) readonly buffer packed_zero_buffer { uint8_t packed_zeros[]; };
@@ -31,9 +22,9 @@ layout(set = 0, binding = 3, std430) readonly buffer zero_buffer { T zeros[]; };
 const uint WORD_DEPTHS = 32u / BITS;
 
 float zero_of(uint n, uint block) {
-  if (ZEROS == 2u)
+  if (ZEROS == zeros_whole)
     return float(zeros[n * blocks + block]);
-  if (ZEROS == 0u)
+  if (ZEROS == zeros_absent)
     return BITS == 8u ? 128.0 : 8.0;
   if (BITS == 8u)
     return float(uint(packed_zeros[n * zero_bytes + block]));

@@ -7,21 +7,13 @@
 #include "row_variant.glsl"
 #include "types.glsl"
 #include "team.glsl"
+#include "parameters/normalization.h"
 
-layout(set = 0, binding = 0, std140) uniform parameters {
-  uint rows;     // parts of all slices
-  uint parts;    // of a slice
-  uint vectors;  // of a slice
-  uint per_part; // vectors
-  uint channels, groups, pixels;
-  uint channels_each; // of a scale
-  float epsilon;
-};
 layout(set = 0, binding = 3, std430) readonly buffer scales { T scale[]; };
 layout(set = 0, binding = 4, std430) readonly buffer biases { T bias[]; };
 layout(set = 0, binding = 5, std430) buffer statistics { vec2 part_moments[]; }; // mean, sum of squared deviations
 
-layout(constant_id = 6) const uint PHASE = 0; // 0 all, 1 moments of the parts, 2 the result
+layout(constant_id = 6) const uint PHASE = normalization_all;
 layout(constant_id = 7) const bool CHANNELS_LAST = false;
 
 uint first_vector = 0; // of the part in its slice
@@ -66,7 +58,7 @@ void team_row(uint row, bool present) {
   first_vector = part * per_part;
   const uint size = present ? min(per_part, vectors - first_vector) : 0;
   keep_row(image * channels * pixels + group * in_group * (CHANNELS_LAST ? 1 : pixels), size);
-  if (PHASE == 2) {
+  if (PHASE == normalization_result) {
     if (present) {
       const vec2 m = merged_moments(slice);
       normalize(group, m.x, m.y);
@@ -79,7 +71,7 @@ void team_row(uint row, bool present) {
   mean = team_sum(mean, 0) / count;
   EACH_VECTOR(false, EACH_ELEMENT square += (v[e] - mean) * (v[e] - mean);)
   square = team_sum(square, 1);
-  if (PHASE == 0)
+  if (PHASE == normalization_all)
     normalize(group, mean, 1.0 / sqrt(square / count + epsilon));
   else if (present && lane == 0)
     part_moments[row] = vec2(mean, square);

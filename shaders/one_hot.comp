@@ -5,29 +5,24 @@
 #extension GL_GOOGLE_include_directive : require
 #include "types.glsl"
 #include "common.glsl"
+#include "parameters/one_hot.h"
 
 layout(local_size_x = 256) in;
 
-layout(set = 0, binding = 0, std140) uniform parameters {
-  uint count;
-  uint depth;
-  uint inner;
-  uint kind; // of the indices: 1 int32, 2 int64, 3 float32
-};
 layout(set = 0, binding = 1, std430) readonly buffer picked { uint indices[]; };
 layout(set = 0, binding = 2, std430) readonly buffer stated { T values[]; };
 layout(set = 0, binding = 3, std430) writeonly buffer target { T to[]; };
 
 /// The index at position `at`, counted from the front; -1 where it is out of range.
 int index_at(uint at) {
-  if (kind == 3u) {
+  if (kind == one_hot_float32) {
     float x = uintBitsToFloat(indices[at]);
     if (x < 0.0)
       x += float(depth);
     return x >= 0.0 && x < float(depth) ? int(x) : -1;
   }
   const int low = int(indices[at * kind]);
-  if (kind == 2u && int(indices[at * 2u + 1u]) != low >> 31)
+  if (kind == one_hot_int64 && int(indices[at * 2u + 1u]) != low >> 31)
     return -1;
   return low < 0 ? low + int(depth) : low;
 }

@@ -1,21 +1,14 @@
 #version 450
 // Pads (or crops) a tensor; one invocation an element of the output, axes innermost first. What lies outside the input is the
-// fill value, or the element that the mode (pad_mode in src/ops/padding.hpp) leads to.
+// fill value, or the element that the mode leads to.
 // Variants: w8 w16 w32 w64
 #extension GL_GOOGLE_include_directive : require
 #include "types.glsl"
 #include "common.glsl"
+#include "parameters/pad.h"
 
 layout(local_size_x = 256) in;
 
-layout(set = 0, binding = 0, std140) uniform parameters {
-  uint count;
-  uint rank;
-  uint mode;
-  uint fill_given; // 1: in `fill`, 0: in fill_low and fill_high
-  uint fill_low, fill_high, unused0, unused1;
-  ivec4 axes[14]; // size of the output, elements put in front, size of the input, its step
-};
 layout(set = 0, binding = 1, std430) readonly buffer source { T from[]; };
 layout(set = 0, binding = 2, std430) readonly buffer given { T fill[]; };
 layout(set = 0, binding = 3, std430) writeonly buffer target { T to[]; };
@@ -34,9 +27,9 @@ int modulo(int a, int b) {
 /// The element of a dim `d` > 0 that position `j` outside of it shows; -1 for the fill value.
 int source_of(int j, int d) {
   switch (mode) {
-    case 0u: return -1;
-    case 2u: return j < 0 ? 0 : d - 1;
-    case 3u: return modulo(j, d);
+    case pad_constant: return -1;
+    case pad_edge: return j < 0 ? 0 : d - 1;
+    case pad_wrap: return modulo(j, d);
   }
   if (d == 1)
     return 0;

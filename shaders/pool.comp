@@ -7,9 +7,10 @@
 #extension GL_GOOGLE_include_directive : require
 #include "types.glsl"
 #include "pool.glsl"
+#include "parameters/pool.h"
 
 layout(local_size_x = 128) in;
-layout(constant_id = 0) const uint KIND = POOL_MAXIMUM;
+layout(constant_id = 0) const uint KIND = pool_kind_maximum;
 layout(constant_id = 1) const bool VECTORS = false; // not for integers
 layout(constant_id = 2) const bool INDICES = false; // write where the maximum is; not with VECTORS
 layout(constant_id = 3) const bool COUNT_PADDING = false;
@@ -17,17 +18,6 @@ layout(constant_id = 4) const uint KERNEL_H = 3;
 layout(constant_id = 5) const uint KERNEL_W = 3;
 layout(constant_id = 6) const uint ORDER_BITS = 0; // p of a p-norm
 
-layout(set = 0, binding = 0, std140) uniform parameters {
-  uint count, channels, kernel_d, channels_first; // count: invocations with something to do; channels: in vectors
-  uint in_image, in_channel, in_pixel, columns_first; // steps; columns_first: indices count along depth first
-  uint out_image, out_channel, out_pixel, unused;
-  uvec4 in_size;  // depth, height, width
-  uvec4 out_size;
-  ivec4 stride;
-  ivec4 dilation;
-  ivec4 pad;
-  ivec4 pad_end;
-};
 layout(set = 0, binding = 1, std430) readonly buffer input_buffer { T x[]; };
 layout(set = 0, binding = 2, std430) writeonly buffer output_buffer { T y[]; };
 layout(set = 0, binding = 3, std430) writeonly buffer index_buffer { uvec2 indices[]; }; // the output where not INDICES
@@ -111,7 +101,7 @@ void main() {
     taps = uint(padded_taps(start.x, in_size.x, pad_end.x, dilation.x, kernel_d) *
                 padded_taps(start.y, in_size.y, pad_end.y, dilation.y, KERNEL_H) *
                 padded_taps(start.z, in_size.z, pad_end.z, dilation.z, KERNEL_W));
-  if (KIND == POOL_AVERAGE)
+  if (KIND == pool_kind_average)
     best = taps == 0 ? vec4(0.0) : exact_quotients(best, float(taps));
   best = pool_finish(KIND, best, order);
   const uint to = image * out_image + c * out_channel + pixel * out_pixel;

@@ -4,10 +4,7 @@
 
 #include "common.glsl"
 #include "float_math.glsl"
-
-#define POOL_MAXIMUM 0u
-#define POOL_AVERAGE 1u
-#define POOL_NORM 2u
+#include "parameters/pool_kind.h"
 
 #ifdef TROUPE_i8
 #define INTEGER_LOWEST -128.0
@@ -29,13 +26,13 @@ vec4 exact_quotients(vec4 sums, float count) {
 }
 
 vec4 pool_start(uint kind) {
-  return vec4(kind == POOL_MAXIMUM ? -infinity : 0.0);
+  return vec4(kind == pool_kind_maximum ? -infinity : 0.0);
 }
 
 vec4 pool_step(uint kind, vec4 sum, vec4 value, float order) {
-  if (kind == POOL_MAXIMUM)
+  if (kind == pool_kind_maximum)
     return pool_maximum(sum, value);
-  if (kind == POOL_AVERAGE)
+  if (kind == pool_kind_average)
     return sum + value;
   if (order == 1.0)
     return sum + abs(value);
@@ -47,12 +44,12 @@ vec4 pool_step(uint kind, vec4 sum, vec4 value, float order) {
 }
 
 vec4 pool_join(uint kind, vec4 a, vec4 b) {
-  return kind == POOL_MAXIMUM ? pool_maximum(a, b) : a + b;
+  return kind == pool_kind_maximum ? pool_maximum(a, b) : a + b;
 }
 
 /// Returns a p-norm from its sum; other kinds unchanged.
 vec4 pool_finish(uint kind, vec4 sum, float order) {
-  if (kind != POOL_NORM || order == 1.0)
+  if (kind != pool_kind_norm || order == 1.0)
     return sum;
   [[unroll]] for (uint i = 0; i < 4; ++i)
     sum[i] = order == 2.0 ? exact_root(sum[i]) : exact_pow(sum[i], exact_quotient(1.0, order));

@@ -4,14 +4,10 @@
 #extension GL_GOOGLE_include_directive : require
 #include "types.glsl"
 #include "common.glsl"
+#include "parameters/range.h"
 
 layout(local_size_x = 256) in;
 
-layout(set = 0, binding = 0, std140) uniform parameters {
-  uint count;
-  uint start_low, start_high; // bits; of a float32 where the variant is a float's
-  uint delta_low, delta_high;
-};
 layout(set = 0, binding = 1, std430) writeonly buffer target { T to[]; };
 
 void main() {

@@ -10,6 +10,7 @@
 #include "types.glsl"
 #include "common.glsl"
 #include "activation.glsl"
+#include "parameters/recurrent.h"
 
 layout(local_size_x_id = 0) in;
 layout(constant_id = 0) const uint THREADS = 128;
@@ -19,24 +20,19 @@ layout(constant_id = 3) const uint HIDDEN = 64;
 layout(constant_id = 4) const bool PERSISTENT = false;
 layout(constant_id = 5) const uint FLAGS = 0;
 
-const bool VECTORS = (FLAGS & 1u) != 0u; // HIDDEN is a multiple of 4
-const bool HAS_BIAS = (FLAGS & 2u) != 0u;
-const bool HAS_H = (FLAGS & 4u) != 0u; // initial states
-const bool HAS_C = (FLAGS & 8u) != 0u;
-const bool WRITES_Y = (FLAGS & 16u) != 0u;
-const bool WRITES_H = (FLAGS & 32u) != 0u;
-const bool WRITES_C = (FLAGS & 64u) != 0u;
-const bool INPUT_FORGET = (FLAGS & 128u) != 0u; // LSTM: f = 1 − i
-const bool RELU = (FLAGS & 256u) != 0u;         // RNN
+const bool VECTORS = (FLAGS & recurrent_vectors) != 0u;
+const bool HAS_BIAS = (FLAGS & recurrent_bias) != 0u;
+const bool HAS_H = (FLAGS & recurrent_initial_h) != 0u;
+const bool HAS_C = (FLAGS & recurrent_initial_c) != 0u;
+const bool WRITES_Y = (FLAGS & recurrent_y) != 0u;
+const bool WRITES_H = (FLAGS & recurrent_last_h) != 0u;
+const bool WRITES_C = (FLAGS & recurrent_last_c) != 0u;
+const bool INPUT_FORGET = (FLAGS & recurrent_input_forget) != 0u;
+const bool RELU = (FLAGS & recurrent_relu) != 0u;
 
 const uint LANES = 16, TEAMS = THREADS / LANES, SUMS = GATES * BATCH;
 const uint WIDTH = (HIDDEN + 3) / 4;
 
-layout(set = 0, binding = 0, std140) uniform parameters {
-  uint first_step, step_count, steps, batch;
-  uint directions, batch_first, reverse, unused; // reverse: bit d says that direction d goes backwards
-  float clip;                                    // infinity where there is none
-};
 layout(set = 0, binding = 1, std430) readonly buffer projected_buffer { float projected[]; }; // [d][row of X][GATES · HIDDEN]
 layout(set = 0, binding = 2, std430) readonly buffer weight_buffer { T weights[]; };          // [d][GATES · HIDDEN][HIDDEN]
 layout(set = 0, binding = 2, std430) readonly buffer weight_vector_buffer { T4 weights4[]; };

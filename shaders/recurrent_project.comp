@@ -6,13 +6,11 @@
 #extension GL_GOOGLE_include_directive : require
 #include "types.glsl"
 #include "common.glsl"
+#include "parameters/recurrent_project.h"
 
 layout(local_size_x = 128) in;
 layout(constant_id = 0) const bool HAS_BIAS = false;
 
-layout(set = 0, binding = 0, std140) uniform parameters {
-  uint rows, columns, depth, recurrent_bias; // columns before `recurrent_bias` get the state's bias too
-};
 layout(set = 0, binding = 1, std430) readonly buffer input_buffer { T x[]; };
 layout(set = 0, binding = 2, std430) readonly buffer weight_buffer { T w[]; };
 layout(set = 0, binding = 3, std430) readonly buffer bias_buffer { T bias[]; }; // [directions][2][columns]

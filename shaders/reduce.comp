@@ -7,16 +7,15 @@
 #include "types.glsl"
 #include "float_math.glsl"
 #include "team.glsl"
+#include "parameters/reduce.h"
 #include "reduce_walk.glsl"
 
 layout(set = 0, binding = 1, std430) readonly buffer source { T x[]; };
 layout(set = 0, binding = 2, std430) writeonly buffer target { T y[]; };
 layout(set = 0, binding = 3, std430) buffer scratch { vec2 part_states[]; };
 
-layout(constant_id = 4) const uint KIND = 0; // reduce_kind of src/ops/reduce.hpp
-layout(constant_id = 5) const uint PHASE = 0; // 0 all, 1 the parts, 2 the results from their parts
-
-const uint SUM = 0, MEAN = 1, MAXIMUM = 2, MINIMUM = 3, PRODUCT = 4, L1 = 5, L2 = 6, LOG_SUM = 7, LOG_SUM_EXP = 8, SUM_SQUARE = 9;
+layout(constant_id = 4) const uint KIND = reduce_sum;
+layout(constant_id = 5) const uint PHASE = reduce_all;
 
 #ifdef INTEGERS
 
@@ -24,17 +23,17 @@ shared A team_values[THREADS];
 
 A combine(A a, A b) {
   switch (KIND) {
-    case MAXIMUM: return a > b ? a : b;
-    case MINIMUM: return a < b ? a : b;
-    case PRODUCT: return a * b;
+    case reduce_maximum: return a > b ? a : b;
+    case reduce_minimum: return a < b ? a : b;
+    case reduce_product: return a * b;
     default: return a + b;
   }
 }
 
 A prepared(A v) {
   switch (KIND) {
-    case L1: return v < A(0) ? -v : v;
-    case SUM_SQUARE: return v * v;
+    case reduce_l1: return v < A(0) ? -v : v;
+    case reduce_sum_square: return v * v;
     default: return v;
   }
 }
@@ -51,7 +50,7 @@ const uint least = 0, largest = 255;
 #endif
 
 void team_row(uint row, bool present) {
-  A state = KIND == MAXIMUM ? least : (KIND == MINIMUM ? largest : A(KIND == PRODUCT ? 1 : 0));
+  A state = KIND == reduce_maximum ? least : (KIND == reduce_minimum ? largest : A(KIND == reduce_product ? 1 : 0));
   const uint start = present ? row_at(row) : 0;
   for (uint k = lane; k < (present ? count : 0); k += lanes)
     state = combine(state, prepared(A(x[start + element_at(k)])));
@@ -68,19 +67,19 @@ struct reduction {
   float value, more;
 };
 
-bool is_extreme() { return KIND == MAXIMUM || KIND == MINIMUM; }
+bool is_extreme() { return KIND == reduce_maximum || KIND == reduce_minimum; }
 
 /// e^(a − top), 1 where both are the same infinity.
 float relative(float a, float top) { return a == top ? 1.0 : exact_exp(a - top); }
 
 reduction step_of(reduction r, float v) {
-  if (KIND == PRODUCT) {
+  if (KIND == reduce_product) {
     r.value *= v;
   } else if (is_extreme()) {
     r.more += exact_isnan(v) ? 1.0 : 0.0;
-    v = KIND == MINIMUM ? -v : v;
+    v = KIND == reduce_minimum ? -v : v;
     r.value = v > r.value ? v : r.value;
-  } else if (KIND == LOG_SUM_EXP) {
+  } else if (KIND == reduce_log_sum_exp) {
     if (v > r.value) {
       r.more = r.more * exact_exp(r.value - v) + 1.0;
       r.value = v;
@@ -88,19 +87,19 @@ reduction step_of(reduction r, float v) {
       r.more += relative(v, r.value);
     }
   } else {
-    r.value += KIND == L1 ? abs(v) : (KIND == L2 || KIND == SUM_SQUARE ? v * v : v);
+    r.value += KIND == reduce_l1 ? abs(v) : (KIND == reduce_l2 || KIND == reduce_sum_square ? v * v : v);
   }
   return r;
 }
 
 /// Adds what a part found.
 reduction merged(reduction r, reduction part) {
-  if (KIND == PRODUCT) {
+  if (KIND == reduce_product) {
     r.value *= part.value;
   } else if (is_extreme()) {
     r.value = part.value > r.value ? part.value : r.value;
     r.more += part.more;
-  } else if (KIND == LOG_SUM_EXP) {
+  } else if (KIND == reduce_log_sum_exp) {
     const float top = max(r.value, part.value);
     r = reduction(top, r.more * relative(r.value, top) + part.more * relative(part.value, top));
   } else {
@@ -110,12 +109,12 @@ reduction merged(reduction r, reduction part) {
 }
 
 reduction team_merged(reduction r) {
-  if (KIND == PRODUCT) {
+  if (KIND == reduce_product) {
     r.value = team_product(r.value, 0);
   } else if (is_extreme()) {
     r.value = team_max(r.value, 0);
     r.more = team_sum(r.more, 1);
-  } else if (KIND == LOG_SUM_EXP) {
+  } else if (KIND == reduce_log_sum_exp) {
     const float top = team_max(r.value, 0);
     r = reduction(top, team_sum(r.more * relative(r.value, top), 1));
   } else {
@@ -126,19 +125,19 @@ reduction team_merged(reduction r) {
 
 float finished(reduction r) {
   if (is_extreme())
-    return r.more > 0.0 ? nan_value : (KIND == MINIMUM ? -r.value : r.value);
-  if (KIND == MEAN)
+    return r.more > 0.0 ? nan_value : (KIND == reduce_minimum ? -r.value : r.value);
+  if (KIND == reduce_mean)
     return exact_quotient(r.value, float(count));
-  if (KIND == L2)
+  if (KIND == reduce_l2)
     return exact_root(r.value);
-  if (KIND == LOG_SUM)
+  if (KIND == reduce_log_sum)
     return exact_log(r.value);
-  return KIND == LOG_SUM_EXP ? r.value + exact_log(r.more) : r.value;
+  return KIND == reduce_log_sum_exp ? r.value + exact_log(r.more) : r.value;
 }
 
 void team_row(uint row, bool present) {
-  reduction r = reduction(is_extreme() || KIND == LOG_SUM_EXP ? -infinity : (KIND == PRODUCT ? 1.0 : 0.0), 0.0);
-  if (PHASE == 2) {
+  reduction r = reduction(is_extreme() || KIND == reduce_log_sum_exp ? -infinity : (KIND == reduce_product ? 1.0 : 0.0), 0.0);
+  if (PHASE == reduce_merge) {
     for (uint p = lane; p < (present ? parts : 0); p += lanes) {
       const vec2 part = part_states[p * results + row];
       r = merged(r, reduction(part.x, part.y));
@@ -151,7 +150,7 @@ void team_row(uint row, bool present) {
   }
   r = team_merged(r);
   if (present && lane == 0) {
-    if (PHASE == 1)
+    if (PHASE == reduce_parts)
       part_states[row] = vec2(r.value, r.more);
     else
       y[row] = T(finished(r));

@@ -1,16 +1,5 @@
-// Rows of elements that are reduced together, whatever axes they span: the parameter block of reduce.comp and local_norm.comp,
-// and where elements lie.
-layout(set = 0, binding = 0, std140) uniform parameters {
-  uint rows;      // results, or parts of results: result + part · results
-  uint count;     // elements of a result
-  uint kept_rank; // at least 1, like reduced_rank
-  uint reduced_rank;
-  uint parts;    // of a result
-  uint per_part; // elements
-  float epsilon;
-  uint results;
-  uvec4 axes[8]; // innermost first: size and step of a kept axis, size and step of a reduced one
-};
+// Rows of elements that are reduced together, whatever axes they span: where their elements are.
+#include "parameters/reduce_walk.h"
 
 /// The first element of result `row`.
 uint row_at(uint row) {

@@ -8,6 +8,7 @@
 #extension GL_GOOGLE_include_directive : require
 #include "types.glsl"
 #include "common.glsl"
+#include "parameters/resize.h"
 
 layout(local_size_x = 128) in;
 layout(constant_id = 0) const bool VECTORS = false; // an invocation writes four neighbours
@@ -16,18 +17,6 @@ layout(constant_id = 2) const uint TAPS_1 = 1;
 layout(constant_id = 3) const uint TAPS_2 = 1;
 layout(constant_id = 4) const uint TAPS_3 = 1;
 
-layout(set = 0, binding = 0, std140) uniform parameters {
-  uint count; // invocations
-  float cubic_a;
-  uint unused_a, unused_b;
-  uvec4 in_size; // outermost first
-  uvec4 out_size;
-  ivec4 up;
-  ivec4 shift;
-  ivec4 down;
-  vec4 slope;
-  vec4 offset;
-};
 layout(set = 0, binding = 1, std430) readonly buffer input_buffer { T x[]; };
 layout(set = 0, binding = 2, std430) writeonly buffer output_buffer { T y[]; };
 #ifdef T4

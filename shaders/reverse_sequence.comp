@@ -5,15 +5,10 @@
 #extension GL_GOOGLE_include_directive : require
 #include "types.glsl"
 #include "common.glsl"
+#include "parameters/reverse_sequence.h"
 
 layout(local_size_x = 256) in;
 
-layout(set = 0, binding = 0, std140) uniform parameters {
-  uint count;
-  uint times, time_step;
-  uint batches, batch_step;
-  uint length_words;
-};
 layout(set = 0, binding = 1, std430) readonly buffer source { T from[]; };
 layout(set = 0, binding = 2, std430) readonly buffer stated { uint lengths[]; };
 layout(set = 0, binding = 3, std430) writeonly buffer target { T to[]; };

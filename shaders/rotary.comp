@@ -7,17 +7,13 @@
 #extension GL_GOOGLE_include_directive : require
 #include "types.glsl"
 #include "common.glsl"
+#include "parameters/rotary.h"
 
 layout(local_size_x = 128) in;
 layout(constant_id = 0) const bool VECTORS = false;     // of pairs (i, i + pairs)
 layout(constant_id = 1) const bool INTERLEAVED = false; // pairs (2 i, 2 i + 1)
 layout(constant_id = 2) const bool POSITIONS = false;   // positions are read, and say which row of the tables
 
-layout(set = 0, binding = 0, std140) uniform parameters {
-  uint count, per_head, pairs, width; // per_head: invocations for the `width` elements of a head
-  uint middle, inner, behind, table_rows; // heads: [batch][middle][inner]; behind: positions are in the middle
-  uint cos_batch, sin_batch, table_row, second; // steps of the tables; second: from the first element's angle to the second's
-};
 layout(set = 0, binding = 1, std430) readonly buffer input_buffer { T x[]; };
 layout(set = 0, binding = 1, std430) readonly buffer input_vector_buffer { T4 x4[]; };
 layout(set = 0, binding = 2, std430) readonly buffer cos_buffer { T cosines[]; };

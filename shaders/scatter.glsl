@@ -3,9 +3,10 @@
 #include "types.glsl"
 #include "common.glsl"
 #include "indices.glsl"
+#include "parameters/scatter.h"
 
 layout(local_size_x = 256) in;
-layout(constant_id = 0) const uint reduction = 0u; // 0 none, 1 add, 2 mul, 3 min, 4 max
+layout(constant_id = 0) const uint reduction = scatter_none;
 
 layout(set = 0, binding = 1, std430) readonly buffer picked { uint indices[]; };
 layout(set = 0, binding = 2, std430) readonly buffer updating { T updates[]; };
@@ -20,9 +21,9 @@ bool is_nan(A x) { return false; }
 
 T combined(A old, A update) {
   switch (reduction) {
-    case 1u: return T(old + update);
-    case 2u: return T(old * update);
-    case 3u: return T(update < old || is_nan(update) ? update : old);
+    case scatter_add: return T(old + update);
+    case scatter_mul: return T(old * update);
+    case scatter_min: return T(update < old || is_nan(update) ? update : old);
     default: return T(old < update || is_nan(update) ? update : old);
   }
 }

@@ -5,16 +5,7 @@
 // Variants: w8 w16 w32 w64 f32 f16 i32 u32 i64 u64 i8 u8
 #extension GL_GOOGLE_include_directive : require
 #include "scatter.glsl"
-
-layout(set = 0, binding = 0, std140) uniform parameters {
-  uint count;
-  uint rank;
-  uint repeats;     // updates of an invocation
-  uint repeat_step; // between them
-  uint bound, step; // of the indexed axis of y
-  uint index_words, unused;
-  uvec4 axes[14]; // size, step in indices and updates, step in y (0 for the indexed axis)
-};
+#include "parameters/scatter_elements.h"
 
 void main() {
   const uint index = flat_group() * 256u + gl_LocalInvocationID.x;

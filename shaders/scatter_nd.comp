@@ -4,15 +4,7 @@
 // Variants: w8 w16 w32 w64 w128 f32 f16 i32 u32 i64 u64 i8 u8
 #extension GL_GOOGLE_include_directive : require
 #include "scatter.glsl"
-
-layout(set = 0, binding = 0, std140) uniform parameters {
-  uint count;
-  uint run;
-  uint tuple;   // indices of a tuple
-  uint repeats; // tuples of an invocation
-  uint index_words, unused0, unused1, unused2;
-  uvec4 axes[14]; // of a tuple, outermost first: bound, step in y
-};
+#include "parameters/scatter_nd.h"
 
 void main() {
   const uint index = flat_group() * 256u + gl_LocalInvocationID.x;

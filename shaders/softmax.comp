@@ -6,13 +6,10 @@
 #include "types.glsl"
 #include "float_math.glsl"
 #include "team.glsl"
-
-layout(set = 0, binding = 0, std140) uniform parameters {
-  uint rows, size, inner;
-};
+#include "parameters/softmax.h"
 #include "row.glsl"
 
-layout(constant_id = 6) const uint KIND = 0; // 0 softmax, 1 logarithm, 2 Hardmax
+layout(constant_id = 6) const uint KIND = softmax_plain;
 
 /// NaN becomes −infinity: comparisons leave it out, and sums show it again.
 float number_or_least(float a) { return exact_isnan(a) ? -infinity : a; }
@@ -26,9 +23,9 @@ float row_max() {
 void softmax_row() {
   const float top = row_max();
   float sum = 0.0;
-  EACH_VECTOR(KIND == 0, EACH_ELEMENT { const float p = exact_exp(v[e] - top); sum += p; v[e] = KIND == 0 ? p : v[e]; })
+  EACH_VECTOR(KIND == softmax_plain, EACH_ELEMENT { const float p = exact_exp(v[e] - top); sum += p; v[e] = KIND == softmax_plain ? p : v[e]; })
   sum = team_sum(sum, 1);
-  if (KIND == 1) {
+  if (KIND == softmax_logarithm) {
     const float shift = exact_log(sum);
     EACH_VECTOR(false, EACH_ELEMENT v[e] = v[e] - top - shift; store_vector(k, v);)
     return;
@@ -58,7 +55,7 @@ void hardmax_row() {
 
 void team_row(uint row, bool present) {
   open_row(row, present);
-  if (KIND == 2)
+  if (KIND == softmax_hardmax)
     hardmax_row();
   else
     softmax_row();

@@ -5,19 +5,16 @@
 #include "types.glsl"
 #include "common.glsl"
 #include "activation.glsl"
+#include "parameters/product.h"
+#include "parameters/split_sum.h"
 
 layout(local_size_x = 256) in;
-layout(constant_id = 0) const uint FLAGS = 0; // as in gemm.glsl
+layout(constant_id = 0) const uint FLAGS = 0;
 layout(constant_id = 1) const uint ACTIVATION = 0;
 
-const bool HAS_BIAS = (FLAGS & 1u) != 0u;
-const bool HAS_RESIDUAL = (FLAGS & 2u) != 0u;
+const bool HAS_BIAS = (FLAGS & product_bias) != 0u;
+const bool HAS_RESIDUAL = (FLAGS & product_residual) != 0u;
 
-layout(set = 0, binding = 0, std140) uniform parameters {
-  uint count, N, splits, out_row; // count = rows · N elements, N columns of rows that lie out_row apart in the output
-  uint bias_row, bias_column, first_column, unused;
-  float alpha, beta, act_alpha, act_beta;
-};
 layout(set = 0, binding = 1, std430) readonly buffer scratch_buffer { float partial[]; };
 layout(set = 0, binding = 2, std430) readonly buffer bias_buffer { T bias[]; };
 layout(set = 0, binding = 3, std430) readonly buffer residual_buffer { T residual[]; };

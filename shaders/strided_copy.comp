@@ -5,16 +5,10 @@
 #extension GL_GOOGLE_include_directive : require
 #include "types.glsl"
 #include "common.glsl"
+#include "parameters/strided_copy.h"
 
 layout(local_size_x = 256) in;
 
-layout(set = 0, binding = 0, std140) uniform parameters {
-  uint count;
-  uint rank;
-  uint from_base;
-  uint to_base;
-  uvec4 axes[14]; // size, step in from, step in to
-};
 layout(set = 0, binding = 1, std430) readonly buffer source { T from[]; };
 layout(set = 0, binding = 2, std430) writeonly buffer target { T to[]; };
 

@@ -1,11 +1,9 @@
 // Teams of invocations that share a row of elements, with sums, maxima and minima over a team.
 //
-// TEAM says what a team is: 0 a single invocation (rows that lie side by side in memory, so that neighbouring invocations read
-// neighbouring elements), 1 a subgroup (short rows: no barrier at all), 2 LANES invocations of a workgroup. With subgroup
-// arithmetic LANES is the workgroup, whatever the size of a subgroup is; without it (PLAIN) a tree in shared memory adds up, and
-// LANES is a power of two. ROWS is the number of rows of a workgroup.
+// TEAM says what a team is (parameters/team.h). With subgroup arithmetic LANES is the workgroup, whatever the size of a subgroup is;
+// without it (PLAIN) a tree in shared memory adds up, and LANES is a power of two. ROWS is the number of rows of a workgroup.
 //
-// The including kernel defines `void team_row(uint row, bool present)`. Where TEAM is 2 every invocation calls it, with present
+// The including kernel defines `void team_row(uint row, bool present)`. If TEAM is team_group, every invocation calls it, with present
 // false behind the last row: it then reads and writes nothing, but takes part in all reductions. `slot` of a reduction must
 // differ from that of the reduction before.
 #ifndef TROUPE_TEAM
@@ -16,10 +14,11 @@
 #extension GL_KHR_shader_subgroup_arithmetic : require
 #endif
 #include "common.glsl"
+#include "parameters/team.h"
 
 layout(local_size_x_id = 0) in;
 layout(constant_id = 0) const uint THREADS = 256;
-layout(constant_id = 1) const uint TEAM = 2;
+layout(constant_id = 1) const uint TEAM = team_group;
 layout(constant_id = 2) const uint LANES = 256;
 layout(constant_id = 3) const uint ROWS = 1;
 
@@ -33,7 +32,7 @@ shared uint team_uints[THREADS];
 
 #define TEAM_REDUCE(NAME, TYPE, MEMORY, COMBINE)                        \
   TYPE NAME(TYPE x, uint slot) {                                        \
-    if (TEAM == 0)                                                      \
+    if (TEAM == team_invocation)                                        \
       return x;                                                         \
     const uint id = gl_LocalInvocationID.x;                             \
     MEMORY[id] = x;                                                     \
@@ -56,10 +55,10 @@ shared uint team_uints[2 * THREADS];
 
 #define REDUCE(NAME, TYPE, MEMORY, COMBINE, SUBGROUP)                   \
   TYPE NAME(TYPE x, uint slot) {                                        \
-    if (TEAM == 0)                                                      \
+    if (TEAM == team_invocation)                                        \
       return x;                                                         \
     x = SUBGROUP(x);                                                    \
-    if (TEAM == 1)                                                      \
+    if (TEAM == team_subgroup)                                          \
       return x;                                                         \
     if (gl_SubgroupInvocationID == 0)                                   \
       MEMORY[slot * THREADS + gl_SubgroupID] = x;                       \
@@ -86,14 +85,14 @@ void team_row(uint row, bool present);
 /// Calls team_row for the rows of this invocation's team.
 void run_teams(uint rows) {
   const uint id = gl_LocalInvocationID.x;
-  if (TEAM == 0) {
+  if (TEAM == team_invocation) {
     const uint row = flat_group() * THREADS + id;
     if (row < rows)
       team_row(row, true);
     return;
   }
 #ifndef PLAIN
-  if (TEAM == 1) {
+  if (TEAM == team_subgroup) {
     lane = gl_SubgroupInvocationID;
     lanes = subgroupAdd(1u);
     const uint first = flat_group() * ROWS;

@@ -6,17 +6,10 @@
 #include "types.glsl"
 #include "common.glsl"
 #include "indices.glsl"
+#include "parameters/tensor_scatter.h"
 
 layout(local_size_x = 256) in;
 
-layout(set = 0, binding = 0, std140) uniform parameters {
-  uint count;
-  uint size, update_size; // of the axis
-  uint inner;             // words of one index of the axis
-  uint batch_step;
-  uint start_words; // 0: every update begins at 0
-  uint circular;
-};
 layout(set = 0, binding = 1, std430) readonly buffer source { T cache[]; };
 layout(set = 0, binding = 2, std430) readonly buffer updating { T updates[]; };
 layout(set = 0, binding = 3, std430) readonly buffer stated { uint starts[]; };

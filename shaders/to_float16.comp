@@ -4,10 +4,10 @@
 #extension GL_GOOGLE_include_directive : require
 #include "types.glsl"
 #include "common.glsl"
+#include "parameters/element_count.h"
 
 layout(local_size_x = 256) in;
 
-layout(set = 0, binding = 0, std140) uniform parameters { uint count; };
 layout(set = 0, binding = 1, std430) readonly buffer source { float x[]; };
 layout(set = 0, binding = 2, std430) writeonly buffer target { T y[]; };
 

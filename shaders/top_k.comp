@@ -7,6 +7,7 @@
 #include "types.glsl"
 #include "common.glsl"
 #include "sort_key.glsl"
+#include "parameters/top_k.h"
 
 layout(local_size_x_id = 0) in;
 layout(constant_id = 0) const uint THREADS = 256;
@@ -15,9 +16,6 @@ layout(constant_id = 2) const bool LARGEST = true;
 layout(constant_id = 3) const bool HAS_VALUES = true;
 layout(constant_id = 4) const bool HAS_INDICES = true;
 
-layout(set = 0, binding = 0, std140) uniform parameters {
-  uint rows, size, inner, k;
-};
 layout(set = 0, binding = 1, std430) readonly buffer source { T x[]; };
 layout(set = 0, binding = 2, std430) writeonly buffer values { T y[]; };
 layout(set = 0, binding = 3, std430) writeonly buffer indices { uvec2 found[]; };

@@ -5,19 +5,10 @@
 #extension GL_GOOGLE_include_directive : require
 #include "types.glsl"
 #include "common.glsl"
+#include "parameters/transpose.h"
 
 layout(local_size_x = 32, local_size_y = 8) in;
 
-layout(set = 0, binding = 0, std140) uniform parameters {
-  uint groups;
-  uint rank;
-  uint from_base;
-  uint to_base;
-  uint line, row;                  // lengths
-  uint line_to, row_from;          // the line's step in the target, the row's in the source
-  uint line_tiles, row_tiles, unused0, unused1;
-  uvec4 axes[14];                  // size, step in source, step in target
-};
 layout(set = 0, binding = 1, std430) readonly buffer source { T from[]; };
 layout(set = 0, binding = 2, std430) writeonly buffer target { T to[]; };
 

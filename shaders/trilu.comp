@@ -4,15 +4,10 @@
 #extension GL_GOOGLE_include_directive : require
 #include "types.glsl"
 #include "common.glsl"
+#include "parameters/trilu.h"
 
 layout(local_size_x = 256) in;
 
-layout(set = 0, binding = 0, std140) uniform parameters {
-  uint count;
-  uint rows, columns;
-  uint upper;
-  uint k_words; // 0: k is 0
-};
 layout(set = 0, binding = 1, std430) readonly buffer source { T from[]; };
 layout(set = 0, binding = 2, std430) readonly buffer diagonal { uint k[]; };
 layout(set = 0, binding = 3, std430) writeonly buffer target { T to[]; };

@@ -1,5 +1,6 @@
 // GPU kernels of ArgMax and ArgMin (shaders/arg_reduce.comp).
 #include "launch/launches.hpp"
+#include "launch/parameters.hpp"
 #include "launch/row_team.hpp"
 #include "ops/op.hpp"
 
@@ -21,7 +22,7 @@ launch_lists arg_launches(const gpu_call& call, bool largest) {
     launch& l = b.add(fmt::format("arg_reduce.{}{}", *variant, team.plain ? "_plain" : ""),
                       team.groups(e.rows(), call.gpu), {b.in(0), b.out(0)});
     l.constants = team.constants({largest, call.attrs.integer("select_last_index", 0) != 0});
-    l.params = {static_cast<uint32_t>(e.rows()), static_cast<uint32_t>(e.size), static_cast<uint32_t>(e.inner)};
+    l.params = words_of(shader::row_extent{.rows = e.rows(), .size = e.size, .inner = e.inner});
     if (auto list = b.finish())
       lists.push_back(std::move(*list));
   }

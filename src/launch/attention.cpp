@@ -1,6 +1,7 @@
 // troupe.Attention and Attention: one pass over the keys (shaders/attention.comp), split over groups where one block of query
 // rows has many keys (shaders/attention_join.comp). Heads that share keys are rows of one matrix.
 #include "launch/launches.hpp"
+#include "launch/parameters.hpp"
 #include "ops/head_layout.hpp"
 #include "tensor/shape.hpp"
 
@@ -11,11 +12,6 @@ namespace troupe {
 namespace {
 
 constexpr uint32_t attention_group = 128;
-
-/// As in shaders/attention.comp.
-namespace attention_flags {
-constexpr uint32_t mask = 1, mask_bytes = 2, causal = 4, key_vectors = 8, value_vectors = 16, split = 32, skips = 64;
-}
 
 /// A call, whichever operator it is of; `…_behind`: heads lie behind positions.
 struct attention_call {
@@ -75,35 +71,42 @@ int64_t keys_of_group(const attention_call& c, const attention_tile& t, const gp
 }
 
 /// Steps of an operand in elements: batch, head, row.
-std::array<int64_t, 3> steps_of(int64_t heads, int64_t positions, int64_t width, bool behind) {
+shader::uvec4 steps_of(int64_t heads, int64_t positions, int64_t width, bool behind) {
   return {heads * positions * width, behind ? width : positions * width, behind ? heads * width : width};
 }
 
-shape mask_steps(const gpu_call& call, const attention_call& c) {
+shader::uvec4 mask_steps(const gpu_call& call, const attention_call& c) {
   if (!call.has_input(3))
-    return {0, 0, 0, 0};
+    return {};
   const shape full{c.batch, c.heads, c.queries, c.mask_keys};
   const shape& mask = call.inputs[3].dims;
   if (broadcast(mask, full) != full)
     fail(errc::invalid_input, "attention: the mask {} does not fit {}", to_string(mask), to_string(full));
-  return broadcast_strides(mask, full);
+  const shape steps = broadcast_strides(mask, full);
+  return {steps[0], steps[1], steps[2], steps[3]};
 }
 
-std::vector<uint32_t> parameters(const gpu_call& call, const attention_call& c, const attention_tile& t, int64_t groups,
-                                 int64_t split_keys) {
-  std::vector<uint32_t> words;
-  add_words(words, {groups, (c.rows() + t.rows - 1) / t.rows, c.rows(), c.queries});
-  add_words(words, {c.keys, c.width, c.value_width, c.kv_heads});
-  add_words(words, {c.heads / c.kv_heads, split_keys, c.mask_keys, c.batch * c.heads * c.queries});
-  words.insert(words.end(), {word(c.causal_offset), float_bits(c.scale), 0, 0});
-  for (const auto& s :
-       {steps_of(c.heads, c.queries, c.width, c.q_behind), steps_of(c.kv_heads, c.keys, c.width, c.kv_behind),
-        steps_of(c.kv_heads, c.keys, c.value_width, c.kv_behind),
-        steps_of(c.heads, c.queries, c.value_width, c.y_behind)})
-    add_words(words, {s[0], s[1], s[2], 0});
-  for (int64_t step : mask_steps(call, c))
-    words.push_back(word(step));
-  return words;
+std::vector<uint32_t> parameters_of(const gpu_call& call, const attention_call& c, const attention_tile& t,
+                                    int64_t groups, int64_t split_keys) {
+  return words_of(shader::attention{.groups = groups,
+                                    .row_blocks = (c.rows() + t.rows - 1) / t.rows,
+                                    .rows = c.rows(),
+                                    .queries = c.queries,
+                                    .keys = c.keys,
+                                    .width = c.width,
+                                    .value_width = c.value_width,
+                                    .kv_heads = c.kv_heads,
+                                    .sharing = c.heads / c.kv_heads,
+                                    .split_keys = split_keys,
+                                    .mask_keys = c.mask_keys,
+                                    .all_rows = c.batch * c.heads * c.queries,
+                                    .causal_offset = static_cast<int>(c.causal_offset),
+                                    .scale = c.scale,
+                                    .q_steps = steps_of(c.heads, c.queries, c.width, c.q_behind),
+                                    .k_steps = steps_of(c.kv_heads, c.keys, c.width, c.kv_behind),
+                                    .v_steps = steps_of(c.kv_heads, c.keys, c.value_width, c.kv_behind),
+                                    .y_steps = steps_of(c.heads, c.queries, c.value_width, c.y_behind),
+                                    .mask_steps = mask_steps(call, c)});
 }
 
 std::optional<launch_list> list_for(const gpu_call& call, const attention_call& c, const attention_tile& t,
@@ -119,21 +122,26 @@ std::optional<launch_list> list_for(const gpu_call& call, const attention_call& 
   launch& l = b.add("attention." + variant, count,
                     {b.in(0), b.in(1), b.in(2), b.in(call.has_input(3) ? 3 : 0), split ? written(partial) : b.out(0)});
   l.constants = {t.rows / 8, t.keys / 16, key_vectors(c), value_vectors(c), t.apart ? 1u : 0u, 0};
-  l.constants[5] = (call.has_input(3) ? attention_flags::mask : 0) | (bytes ? attention_flags::mask_bytes : 0) |
-                   (c.causal ? attention_flags::causal : 0) | (c.width % 4 == 0 ? attention_flags::key_vectors : 0) |
-                   (c.value_width % 4 == 0 ? attention_flags::value_vectors : 0) |
-                   (split ? attention_flags::split : 0) | (c.skips || c.keys == 0 ? attention_flags::skips : 0);
-  l.params = parameters(call, c, t, groups, split_keys);
+  l.constants[5] = (call.has_input(3) ? shader::attention_mask : 0) | (bytes ? shader::attention_mask_bytes : 0) |
+                   (c.causal ? shader::attention_causal : 0) | (c.width % 4 == 0 ? shader::attention_key_vectors : 0) |
+                   (c.value_width % 4 == 0 ? shader::attention_value_vectors : 0) |
+                   (split ? shader::attention_split : 0) | (c.skips || c.keys == 0 ? shader::attention_skips : 0);
+  l.params = parameters_of(call, c, t, groups, split_keys);
   if (split) {
     b.next_step();
     const operand& y = call.outputs[0];
     launch& join =
         b.add("attention_join." + variant, flat_groups(y.size(), attention_group, call.gpu), {partial, b.out(0)});
     join.constants = {c.skips ? 1u : 0u};
-    add_words(join.params, {y.size(), splits, c.batch * c.heads * c.queries, c.value_width});
-    add_words(join.params, {c.rows(), c.queries, c.kv_heads, c.heads / c.kv_heads});
-    const auto s = steps_of(c.heads, c.queries, c.value_width, c.y_behind);
-    add_words(join.params, {s[0], s[1], s[2], 0});
+    join.params = words_of(shader::attention_join{.count = y.size(),
+                                                  .splits = splits,
+                                                  .all_rows = c.batch * c.heads * c.queries,
+                                                  .value_width = c.value_width,
+                                                  .rows = c.rows(),
+                                                  .queries = c.queries,
+                                                  .kv_heads = c.kv_heads,
+                                                  .sharing = c.heads / c.kv_heads,
+                                                  .y_steps = steps_of(c.heads, c.queries, c.value_width, c.y_behind)});
   }
   return b.finish();
 }

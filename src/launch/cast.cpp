@@ -1,5 +1,6 @@
 // GPU launches of Cast and CastLike: shaders/cast.comp, a variant for each pair of element types.
 #include "launch/launches.hpp"
+#include "launch/parameters.hpp"
 
 #include <algorithm>
 
@@ -27,11 +28,9 @@ launch_lists cast_launches(const gpu_call& call) {
         "cast." + *source + "_" + *target, flat_groups(part, 256 * 4, call.gpu),
         {part_of(b.in(0), begin * in_size, part * in_size), part_of(b.out(0), begin * out_size, part * out_size)});
     l.constants = {from == dtype::boolean ? 1u : 0u, to == dtype::boolean ? 1u : 0u};
-    l.params = {static_cast<uint32_t>(part)};
+    l.params = words_of(shader::element_count{.count = part});
   }
-  if (auto list = b.finish())
-    return {*std::move(list)};
-  return {};
+  return single_list(b);
 }
 
 } // namespace troupe

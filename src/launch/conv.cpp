@@ -1,6 +1,7 @@
 // Conv, ConvTranspose and their fused forms: a plain product where the kernel is one pixel, an implicit product otherwise
 // (shaders/conv.comp), and kernels of their own for depthwise and transposed convolution.
 #include "launch/launches.hpp"
+#include "launch/parameters.hpp"
 #include "launch/product.hpp"
 #include "ops/conv_transpose.hpp"
 
@@ -67,8 +68,8 @@ conv_call parse(const gpu_call& call) {
 /// The sizes of the implicit product, and how its operands are read.
 struct implicit_product {
   float_product p;
-  bool channel_last = false; // depth order: taps, then channels
-  operand_mode a = operand_mode::line_elements, b = operand_mode::depth_elements;
+  bool channel_last = false;                                      // depth order: taps, then channels
+  uint32_t a = shader::line_elements, b = shader::depth_elements; // modes
 };
 
 implicit_product implicit(const conv_call& c, int64_t width, bool constant_weights) {
@@ -82,29 +83,39 @@ implicit_product implicit(const conv_call& c, int64_t width, bool constant_weigh
     i.p.batch = {{c.groups, 0, 0}};
   i.p.epilogue = c.epilogue;
   if (i.p.k % width == 0)
-    i.b = operand_mode::depth_vectors;
+    i.b = shader::depth_vectors;
   if (c.in.channel == 1) {
     i.channel_last = constant_weights || c.taps() == 1 || channels == 1;
     const bool vectors = i.channel_last && channels % width == 0 && c.channels % width == 0;
-    i.a = vectors ? operand_mode::depth_vectors : operand_mode::depth_elements;
+    i.a = vectors ? shader::depth_vectors : shader::depth_elements;
   }
   return i;
 }
 
-std::vector<uint32_t> conv_words(const conv_call& c, const float_product& p, const tiling& t) {
-  std::vector<uint32_t> words = product_words(p, t, c.out.pixel, c.out.channel, 0);
+std::vector<uint32_t> parameters_of(const conv_call& c, const float_product& p, const tiling& t) {
   const auto& [d, h, w] = c.axes;
   const int64_t channels = c.channels / c.groups;
-  add_words(words, {channels, c.taps(), c.in.image, c.in.channel});
-  add_words(words, {c.in.pixel, c.out.image, c.out.pixel, c.outputs()});
-  for (int64_t size : {channels, c.taps(), w.kernel, h.kernel, c.outputs(), w.out}) {
-    const auto magic = divisor(size);
-    words.insert(words.end(), magic.begin(), magic.end());
-  }
-  add_words(words, {d.in, h.in, w.in, 0, d.out, h.out, w.out, 0, d.kernel, h.kernel, w.kernel, 0});
-  add_words(words, {d.stride, h.stride, w.stride, 0, d.dilation, h.dilation, w.dilation, 0, d.pad_begin, h.pad_begin,
-                    w.pad_begin, 0});
-  return words;
+  return words_of(shader::conv{.product = product_parameters_of(p, t, c.out.pixel, c.out.channel, 0),
+                               .channels = channels,
+                               .taps = c.taps(),
+                               .in_image = c.in.image,
+                               .in_channel = c.in.channel,
+                               .in_pixel = c.in.pixel,
+                               .out_image = c.out.image,
+                               .out_pixel = c.out.pixel,
+                               .pixels = c.outputs(),
+                               .channel_divisor = divisor(channels),
+                               .tap_divisor = divisor(c.taps()),
+                               .kernel_w_divisor = divisor(w.kernel),
+                               .kernel_h_divisor = divisor(h.kernel),
+                               .pixel_divisor = divisor(c.outputs()),
+                               .out_w_divisor = divisor(w.out),
+                               .in_size = {d.in, h.in, w.in},
+                               .out_size = {d.out, h.out, w.out},
+                               .kernel = {d.kernel, h.kernel, w.kernel},
+                               .stride = {d.stride, h.stride, w.stride},
+                               .dilation = {d.dilation, h.dilation, w.dilation},
+                               .pad = {d.pad_begin, h.pad_begin, w.pad_begin}});
 }
 
 std::optional<launch_list> implicit_tiles(const gpu_call& call, const conv_call& c, tile_family family,
@@ -124,8 +135,8 @@ std::optional<launch_list> implicit_tiles(const gpu_call& call, const conv_call&
   if (!t)
     return std::nullopt;
   uint32_t flags = c.epilogue.flags();
-  flags |= (t->splits > 1 ? product_flags::split : 0) | (rows ? 0 : product_flags::strided_out);
-  flags |= rows && p.n % (matrices ? 8 : 4) == 0 ? product_flags::vector_out : 0;
+  flags |= (t->splits > 1 ? shader::product_split : 0) | (rows ? 0 : shader::product_strided_out);
+  flags |= rows && p.n % (matrices ? 8 : 4) == 0 ? shader::product_vector_out : 0;
   launch_binding out = builder.out(0);
   if (t->splits > 1)
     out = written(builder.scratch(p.m * p.n * 4 * int64_t{t->splits}));
@@ -134,9 +145,9 @@ std::optional<launch_list> implicit_tiles(const gpu_call& call, const conv_call&
       {word((p.m + t->m - 1) / t->m), word((p.n + t->n - 1) / t->n), word(c.groups * t->splits)},
       {builder.in(0), b, builder.in(call.has_input(2) ? 2 : 0), builder.in(call.has_input(3) ? 3 : 0), out});
   l.constants = t->constants();
-  l.constants.insert(l.constants.end(), {static_cast<uint32_t>(i.a), static_cast<uint32_t>(i.b), flags,
-                                         static_cast<uint32_t>(c.epilogue.act.kind), i.channel_last ? 1u : 0u});
-  l.params = conv_words(c, p, *t);
+  l.constants.insert(l.constants.end(),
+                     {i.a, i.b, flags, static_cast<uint32_t>(c.epilogue.act.kind), i.channel_last ? 1u : 0u});
+  l.params = parameters_of(c, p, *t);
   if (t->splits > 1) {
     out.written = false;
     add_split_sum(builder, call, p, *t, out);
@@ -155,6 +166,30 @@ uint32_t pixels_of_invocation(const conv_call& c, const gpu_features& gpu) {
   return 1;
 }
 
+/// Parameters of `count` invocations, `blocks` of them in a row of the output.
+std::vector<uint32_t> depthwise_parameters(const conv_call& c, int64_t count, int64_t blocks) {
+  const auto& [d, h, w] = c.axes;
+  return words_of(shader::depthwise{.count = count,
+                                    .filters = c.filters,
+                                    .multiplier = c.filters / c.channels,
+                                    .kernel_d = d.kernel,
+                                    .in_image = c.in.image,
+                                    .in_channel = c.in.channel,
+                                    .in_pixel = c.in.pixel,
+                                    .channels_first = c.out.channel != 1,
+                                    .out_image = c.out.image,
+                                    .out_channel = c.out.channel,
+                                    .out_pixel = c.out.pixel,
+                                    .images = c.images,
+                                    .act_alpha = c.epilogue.act.alpha,
+                                    .act_beta = c.epilogue.act.beta,
+                                    .in_size = {d.in, h.in, w.in},
+                                    .out_size = {d.out, h.out, blocks, w.out},
+                                    .stride = {d.stride, h.stride, w.stride},
+                                    .dilation = {d.dilation, h.dilation, w.dilation},
+                                    .pad = {d.pad_begin, h.pad_begin, w.pad_begin}});
+}
+
 /// The kernel for one input channel a group; nullopt where it does not suit.
 std::optional<launch_list> depthwise(const gpu_call& call, const conv_call& c, const std::string& variant) {
   constexpr int64_t most_unrolled_taps = 121;
@@ -168,7 +203,7 @@ std::optional<launch_list> depthwise(const gpu_call& call, const conv_call& c, c
   launch_binding weights = builder.in(1);
   uint32_t flags = c.epilogue.flags();
   if (vectors && call.inputs[1].constant) {
-    flags |= product_flags::taps_first;
+    flags |= shader::product_taps_first;
     if (c.taps() > 1)
       weights = builder.packed({.input = 1, .dims = {c.filters, c.taps()}, .order = {1, 0}});
   }
@@ -184,13 +219,7 @@ std::optional<launch_list> depthwise(const gpu_call& call, const conv_call& c, c
                  word(w.stride),
                  flags,
                  static_cast<uint32_t>(c.epilogue.act.kind)};
-  add_words(l.params, {count, c.filters, c.filters / c.channels, d.kernel});
-  add_words(l.params, {c.in.image, c.in.channel, c.in.pixel, c.out.channel == 1 ? 0 : 1});
-  add_words(l.params, {c.out.image, c.out.channel, c.out.pixel, c.images});
-  l.params.insert(l.params.end(), {float_bits(c.epilogue.act.alpha), float_bits(c.epilogue.act.beta), 0, 0});
-  add_words(l.params, {d.in, h.in, w.in, 0, d.out, h.out, blocks, w.out});
-  add_words(l.params, {d.stride, h.stride, w.stride, 0, d.dilation, h.dilation, w.dilation, 0});
-  add_words(l.params, {d.pad_begin, h.pad_begin, w.pad_begin, 0});
+  l.params = depthwise_parameters(c, count, blocks);
   return builder.finish();
 }
 
@@ -245,14 +274,26 @@ launch_lists conv_transpose_launches(const gpu_call& call) {
                           {builder.in(0), builder.in(1), builder.in(call.has_input(2) ? 2 : 0),
                            builder.in(call.has_input(3) ? 3 : 0), builder.out(0)});
   l.constants = {e.flags(), static_cast<uint32_t>(e.act.kind)};
-  add_words(l.params, {y.size(), x.dims[1] / groups, w.dims[1], 0, in.image, in.channel, in.pixel, groups});
-  add_words(l.params, {out.image, out.channel, out.pixel, out.channel == 1 ? 0 : 1});
-  l.params.insert(l.params.end(), {float_bits(e.act.alpha), float_bits(e.act.beta), 0, 0});
-  add_words(l.params, {d.out, h.out, v.out, 0, d.in, h.in, v.in, 0, d.kernel, h.kernel, v.kernel, 0});
-  add_words(l.params, {d.stride, h.stride, v.stride, 0, d.dilation, h.dilation, v.dilation, 0});
-  add_words(l.params, {d.pad_begin, h.pad_begin, v.pad_begin, 0});
-  auto list = builder.finish();
-  return list ? launch_lists{std::move(*list)} : launch_lists{};
+  l.params = words_of(shader::conv_transpose{.count = y.size(),
+                                             .channels = x.dims[1] / groups,
+                                             .filters = w.dims[1],
+                                             .in_image = in.image,
+                                             .in_channel = in.channel,
+                                             .in_pixel = in.pixel,
+                                             .groups = groups,
+                                             .out_image = out.image,
+                                             .out_channel = out.channel,
+                                             .out_pixel = out.pixel,
+                                             .channels_first = out.channel != 1,
+                                             .act_alpha = e.act.alpha,
+                                             .act_beta = e.act.beta,
+                                             .in_size = {d.out, h.out, v.out},
+                                             .out_size = {d.in, h.in, v.in},
+                                             .kernel = {d.kernel, h.kernel, v.kernel},
+                                             .stride = {d.stride, h.stride, v.stride},
+                                             .dilation = {d.dilation, h.dilation, v.dilation},
+                                             .pad = {d.pad_begin, h.pad_begin, v.pad_begin}});
+  return single_list(builder);
 }
 
 } // namespace troupe

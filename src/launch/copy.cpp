@@ -2,6 +2,7 @@
 // troupe.Reorder; and of Concat, whose pieces are read by one launch that writes the output densely.
 #include "launch/launches.hpp"
 #include "launch/movement.hpp"
+#include "launch/parameters.hpp"
 #include "ops/movement.hpp"
 #include "ops/operand_walk.hpp"
 
@@ -72,21 +73,20 @@ std::optional<line_concat> lines_of(const gpu_call& call) {
 /// Launches that copy inputs [first, last) to their place in every line.
 void add_concat(launch_builder& b, const gpu_call& call, const line_concat& c, const std::string& variant, size_t first,
                 size_t last, int64_t begin) {
-  std::vector<uint32_t> ends;
+  shader::concat block{.width = c.width, .begin = begin};
   std::vector<launch_binding> bindings;
   int64_t end = 0;
   for (size_t i = 0; i < concat_width; ++i) {
     const size_t input = std::min(first + i, last - 1);
     if (first + i < last)
       end += c.parts[input];
-    ends.push_back(static_cast<uint32_t>(end));
+    block.ends[i / 4][i % 4] = end;
     bindings.push_back(b.in(input));
   }
   bindings.push_back(b.out(0));
-  launch& l = b.add("concat." + variant, flat_groups(c.lines * end, 256, call.gpu), std::move(bindings));
-  l.params = {static_cast<uint32_t>(c.lines * end), static_cast<uint32_t>(end), static_cast<uint32_t>(c.width),
-              static_cast<uint32_t>(begin)};
-  l.params.insert(l.params.end(), ends.begin(), ends.end());
+  block.line = end;
+  block.count = c.lines * end;
+  b.add("concat." + variant, flat_groups(c.lines * end, 256, call.gpu), std::move(bindings)).params = words_of(block);
 }
 
 /// The same as copies, for operands that one binding cannot reach.

@@ -1,6 +1,7 @@
 // GPU kernel of CumSum along an axis that the host knows (shaders/cumulative.comp).
 #include "launch/launches.hpp"
 #include "launch/movement.hpp"
+#include "launch/parameters.hpp"
 #include "launch/row_team.hpp"
 #include "ops/op.hpp"
 
@@ -25,9 +26,8 @@ launch_lists cum_sum_launches(const gpu_call& call) {
   launch_builder b(call, "cumulative");
   launch& l = b.add("cumulative." + *variant, flat_groups(e.rows(), lanes, call.gpu), {b.in(0), b.out(0)});
   l.constants = {threads, lanes, call.attrs.integer("exclusive", 0) != 0, call.attrs.integer("reverse", 0) != 0};
-  l.params = {static_cast<uint32_t>(e.rows()), static_cast<uint32_t>(e.size), static_cast<uint32_t>(e.inner)};
-  auto list = b.finish();
-  return list ? launch_lists{std::move(*list)} : launch_lists{};
+  l.params = words_of(shader::row_extent{.rows = e.rows(), .size = e.size, .inner = e.inner});
+  return single_list(b);
 }
 
 } // namespace troupe

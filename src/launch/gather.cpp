@@ -4,6 +4,7 @@
 // read.
 #include "launch/launches.hpp"
 #include "launch/movement.hpp"
+#include "launch/parameters.hpp"
 #include "ops/movement.hpp"
 
 #include <algorithm>
@@ -30,8 +31,13 @@ launch_lists gather_launches(const gpu_call& call) {
     const int64_t bytes = std::min(slab, data.bytes() - first);
     launch& l = b.add("gather." + *variant, flat_groups(out.size() / per_word, 256, call.gpu),
                       {part_of(b.in(0), first, bytes), b.in(1), b.out(0)});
-    push_words(l.params, {out.size() / per_word, indices.size(), run / per_word, bound, first / word_bytes,
-                          bytes / word_bytes, *words});
+    l.params = words_of(shader::gather{.count = out.size() / per_word,
+                                       .picks = indices.size(),
+                                       .run = run / per_word,
+                                       .bound = bound,
+                                       .first = first / word_bytes,
+                                       .size = bytes / word_bytes,
+                                       .index_words = *words});
     b.next_step();
   }
   return single_list(b);
@@ -53,9 +59,11 @@ launch_lists gather_elements_launches(const gpu_call& call) {
   launch_builder b(call, "gather_elements");
   launch& l =
       b.add("gather_elements." + *variant, flat_groups(out.size(), 256, call.gpu), {b.in(0), b.in(1), b.out(0)});
-  push_words(l.params, {out.size(), static_cast<int64_t>(rank), data.dims[axis], strides[axis], *words, 0, 0, 0});
-  for (size_t i = rank; i-- > 0;)
-    push_words(l.params, {indices.dims[i], i == axis ? 0 : strides[i], 0, 0});
+  shader::gather_elements block{
+      .count = out.size(), .rank = rank, .bound = data.dims[axis], .step = strides[axis], .index_words = *words};
+  for (size_t i = 0; i < rank; ++i)
+    block.axes[rank - 1 - i] = {indices.dims[i], i == axis ? 0 : strides[i]};
+  l.params = words_of(block);
   return single_list(b);
 }
 
@@ -81,13 +89,18 @@ launch_lists gather_nd_launches(const gpu_call& call) {
   launch_builder b(call, "gather_nd");
   launch& l =
       b.add("gather_nd." + *variant, flat_groups(out.size() / per_word, 256, call.gpu), {b.in(0), b.in(1), b.out(0)});
-  push_words(l.params, {out.size() / per_word, run / per_word, static_cast<int64_t>(length), tuples / batches,
-                        product(data.dims, batch, rank) / per_word, *words, 0, 0});
-  for (size_t i = batch; i < batch + length; ++i) {
-    if (!is_countable(data.dims[i], out.size()))
+  shader::gather_nd block{.count = out.size() / per_word,
+                          .run = run / per_word,
+                          .tuple = length,
+                          .batch_tuples = tuples / batches,
+                          .batch_step = product(data.dims, batch, rank) / per_word,
+                          .index_words = *words};
+  for (size_t i = 0; i < length; ++i) {
+    if (!is_countable(data.dims[batch + i], out.size()))
       return {};
-    push_words(l.params, {data.dims[i], strides[i] / per_word, 0, 0});
+    block.axes[i] = {data.dims[batch + i], strides[batch + i] / per_word};
   }
+  l.params = words_of(block);
   return single_list(b);
 }
 

@@ -1,13 +1,12 @@
 // GPU launches of MatMulInteger, QLinearMatMul, ConvInteger and QLinearConv (shaders/integer_product.glsl).
 #include "launch/launches.hpp"
+#include "launch/parameters.hpp"
 #include "ops/window.hpp"
 
 #include <algorithm>
 
 namespace troupe {
 namespace {
-
-constexpr size_t integer_batch_axes = 6;
 
 /// Where the operands stand among a call's inputs; scales and what follows are SIZE_MAX where sums are not quantised.
 struct positions {
@@ -20,14 +19,14 @@ struct positions {
 constexpr positions matmul_integer{1, 2, 3}, qlinear_matmul{3, 2, 5, 1, 4, 6, 7};
 constexpr positions conv_integer{1, 2, 3}, qlinear_conv{3, 2, 5, 1, 4, 6, 7};
 
-/// Returns 0 where input `i` is absent, 1 for one element, 2 for `count`; nullopt for other sizes and types.
+/// Returns how input `i` is spread over `count` rows or columns; nullopt for other sizes and types.
 std::optional<uint32_t> spread(const gpu_call& call, size_t i, dtype type, int64_t count) {
   if (!call.has_input(i))
-    return 0;
+    return shader::spread_none;
   const operand& o = call.inputs[i];
   if (o.type != type || (o.size() != 1 && o.size() != count))
     return std::nullopt;
-  return o.size() == 1 ? 1 : 2;
+  return o.size() == 1 ? shader::spread_one : shader::spread_each;
 }
 
 bool is_byte(dtype type) {
@@ -46,14 +45,14 @@ launch* add_product(launch_builder& b, const gpu_call& call, const positions& at
     return nullptr;
   std::vector<launch_binding> bindings{b.in(0), b.in(at.b), b.in(*a_zero ? at.a_zero : 0),
                                        b.in(*b_zero ? at.b_zero : at.b), b.out(0)};
-  std::vector<uint32_t> constants{0, *a_zero, *b_zero, 1, 1};
+  std::vector<uint32_t> constants{shader::result_sums, *a_zero, *b_zero, shader::spread_one, shader::spread_one};
   if (at.quantised()) {
     const auto a_scale = spread(call, at.a_scale, dtype::float32, rows);
     const auto b_scale = spread(call, at.b_scale, dtype::float32, columns);
-    if (!a_scale || !b_scale || spread(call, at.y_scale, dtype::float32, 1) != 1u ||
-        spread(call, at.y_zero, y, 1) != 1u || !is_byte(y))
+    if (!a_scale || !b_scale || spread(call, at.y_scale, dtype::float32, 1) != shader::spread_one ||
+        spread(call, at.y_zero, y, 1) != shader::spread_one || !is_byte(y))
       return nullptr;
-    constants = {y == dtype::uint8 ? 1u : 2u, *a_zero, *b_zero, *a_scale, *b_scale};
+    constants = {y == dtype::uint8 ? shader::result_uint8 : shader::result_int8, *a_zero, *b_zero, *a_scale, *b_scale};
     bindings.insert(bindings.end(), {b.in(at.a_scale), b.in(at.b_scale), b.in(at.y_scale), b.in(at.y_zero)});
   }
   bindings.resize(9, bindings[0]);
@@ -61,11 +60,6 @@ launch* add_product(launch_builder& b, const gpu_call& call, const positions& at
   launch& l = b.add(fmt::format("{}.{}_{}", stem, name(left), name(right)), groups, std::move(bindings));
   l.constants = std::move(constants);
   return &l;
-}
-
-launch_lists finished(launch_builder& b) {
-  auto list = b.finish();
-  return list ? launch_lists{std::move(*list)} : launch_lists{};
 }
 
 launch_lists matmul(const gpu_call& call, const positions& at) {
@@ -77,18 +71,16 @@ launch_lists matmul(const gpu_call& call, const positions& at) {
   if (b.size() == 1)
     b.push_back(1);
   const int64_t m = a[a.size() - 2], k = a.back(), n = b.back();
-  std::vector<uint32_t> words{static_cast<uint32_t>(m), static_cast<uint32_t>(n), static_cast<uint32_t>(k), 0};
   const size_t axes = std::max(a.size(), b.size()) - 2;
-  if (axes > integer_batch_axes)
+  shader::matmul_integer block{.M = m, .N = n, .K = k, .batch_rank = axes};
+  if (axes > std::size(block.batch_axes))
     return {};
-  words[3] = static_cast<uint32_t>(axes);
   int64_t batches = 1, a_step = m * k, b_step = k * n;
   for (size_t i = 0; i < axes; ++i) {
     const int64_t a_size = i + 2 < a.size() ? a[a.size() - 3 - i] : 1,
                   b_size = i + 2 < b.size() ? b[b.size() - 3 - i] : 1;
     const int64_t size = a_size == 1 ? b_size : a_size;
-    for (int64_t word : {size, a_size == 1 ? 0 : a_step, b_size == 1 ? 0 : b_step, int64_t{0}})
-      words.push_back(static_cast<uint32_t>(word));
+    block.batch_axes[i] = {size, a_size == 1 ? 0 : a_step, b_size == 1 ? 0 : b_step};
     a_step *= a_size;
     b_step *= b_size;
     batches *= size;
@@ -99,8 +91,8 @@ launch_lists matmul(const gpu_call& call, const positions& at) {
       add_product(builder, call, at, "matmul_integer", m, n, {tiles(n), tiles(m), static_cast<uint32_t>(batches)});
   if (!l)
     return {};
-  l->params = std::move(words);
-  return finished(builder);
+  l->params = words_of(block);
+  return single_list(builder);
 }
 
 launch_lists conv(const gpu_call& call, const positions& at) {
@@ -117,16 +109,18 @@ launch_lists conv(const gpu_call& call, const positions& at) {
   l->bindings.push_back(builder.in(has_bias ? bias : 0));
   l->constants.push_back(has_bias ? 1 : 0);
   const window_spec spec = parse_window(call.attrs, {w.begin() + 2, w.end()});
-  const window_axes axes = bind_window(spec, std::span(x).subspan(2));
-  for (int64_t word : {count, w[1], w[0], w[0] / groups})
-    l->params.push_back(static_cast<uint32_t>(word));
-  for (int64_t window_axis::*member : {&window_axis::in, &window_axis::out, &window_axis::kernel, &window_axis::stride,
-                                       &window_axis::dilation, &window_axis::pad_begin}) {
-    for (const window_axis& axis : axes)
-      l->params.push_back(static_cast<uint32_t>(axis.*member));
-    l->params.push_back(0);
-  }
-  return finished(builder);
+  const auto& [d, h, v] = bind_window(spec, std::span(x).subspan(2));
+  l->params = words_of(shader::conv_integer{.count = count,
+                                            .filter_channels = w[1],
+                                            .filters = w[0],
+                                            .per_group = w[0] / groups,
+                                            .in_size = {d.in, h.in, v.in},
+                                            .out_size = {d.out, h.out, v.out},
+                                            .kernel = {d.kernel, h.kernel, v.kernel},
+                                            .stride = {d.stride, h.stride, v.stride},
+                                            .dilation = {d.dilation, h.dilation, v.dilation},
+                                            .pad = {d.pad_begin, h.pad_begin, v.pad_begin}});
+  return single_list(builder);
 }
 
 } // namespace

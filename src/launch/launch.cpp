@@ -69,6 +69,11 @@ std::optional<launch_list> launch_builder::finish() {
   return std::move(list_);
 }
 
+launch_lists single_list(launch_builder& b) {
+  auto list = b.finish();
+  return list ? launch_lists{std::move(*list)} : launch_lists{};
+}
+
 launch_binding written(launch_binding binding) {
   binding.written = true;
   return binding;
@@ -113,11 +118,6 @@ std::optional<std::string> movement_variant(dtype type, const gpu_features& gpu)
     case 64: return "w64";
     default: return std::nullopt;
   }
-}
-
-void add_words(std::vector<uint32_t>& words, std::initializer_list<int64_t> values) {
-  for (int64_t value : values)
-    words.push_back(word(value));
 }
 
 uint32_t float_bits(float value) {

@@ -5,8 +5,8 @@
 // records them; tests run every alternative against the reference kernel. An empty list means that the GPU cannot run the
 // call, and planning places the node elsewhere. Whether a call can run must not depend on symbolic dims.
 //
-// What a shader sees (shaders/README.md): set 0, binding 0 is the parameter block (std140, words in order); bindings 1, 2 …
-// are the launch's bindings as storage buffers. A launch reads and writes nothing else.
+// What a shader sees (shaders/README.md): set 0, binding 0 is the parameter block (parameters.hpp); bindings 1, 2 … are the
+// launch's bindings as storage buffers. A launch reads and writes nothing else.
 #pragma once
 
 #include "ops/call.hpp"
@@ -63,7 +63,7 @@ struct launch_binding {
 struct launch {
   std::string shader;              // "matmul.f32": stem and variant
   std::vector<uint32_t> constants; // specialisation constants, ids 0, 1 …; floats as their bits
-  std::vector<uint32_t> params;    // words of the parameter block, at most 128
+  std::vector<uint32_t> params;    // words_of a parameter block, at most 128
   std::array<uint32_t, 3> groups{1, 1, 1};
   std::vector<launch_binding> bindings;
   /// Launches of one call with equal steps may run at the same time; a step starts when those before are complete.
@@ -118,6 +118,9 @@ private:
   uint32_t step_ = 0;
 };
 
+/// Returns the one list that `b` built, or none if it went beyond the device's limits.
+launch_lists single_list(launch_builder& b);
+
 /// Returns `binding`, marked as written.
 launch_binding written(launch_binding binding);
 /// Returns the part of `binding` from `offset` on, `bytes` long.
@@ -141,7 +144,6 @@ inline constexpr int64_t index_limit = int64_t{1} << 31;
 inline uint32_t word(int64_t value) {
   return static_cast<uint32_t>(value);
 }
-void add_words(std::vector<uint32_t>& words, std::initializer_list<int64_t> values);
 /// Returns the bits of a float as a word of parameters or constants.
 uint32_t float_bits(float value);
 

@@ -1,5 +1,6 @@
 // GPU kernels of LayerNormalization and RMSNormalization: one launch that reads the operand once (shaders/layer_norm.comp).
 #include "launch/launches.hpp"
+#include "launch/parameters.hpp"
 #include "launch/row_team.hpp"
 #include "ops/op.hpp"
 #include "ops/operand_walk.hpp"
@@ -26,27 +27,20 @@ bool fits(const gpu_call& call) {
   return true;
 }
 
-/// The words behind rows, size and inner: how scale and bias are walked.
-std::optional<std::vector<uint32_t>> walk_words(const gpu_call& call, const row_extent& e, bool by_rows) {
-  std::vector<uint32_t> words{static_cast<uint32_t>(e.rows()),
-                              static_cast<uint32_t>(e.size),
-                              static_cast<uint32_t>(e.inner),
-                              0,
-                              float_bits(call.attrs.real("epsilon", 1e-5f)),
-                              0,
-                              0,
-                              0};
+/// The parameters; `by_rows`: scale and bias are not walked.
+std::optional<shader::layer_norm> parameters_of(const gpu_call& call, const row_extent& e, bool by_rows) {
+  shader::layer_norm block{
+      .rows = e.rows(), .size = e.size, .inner = e.inner, .epsilon = call.attrs.real("epsilon", 1e-5f)};
   if (by_rows)
-    return words;
+    return block;
   const operand_walk walk =
       walk_of(call.outputs[0], std::vector{call.inputs[1], call.inputs[call.has_input(2) ? 2 : 1]});
   if (walk.dims.size() > max_walk_rank)
     return std::nullopt;
-  words[3] = static_cast<uint32_t>(walk.dims.size());
+  block.rank = walk.dims.size();
   for (size_t i = 0; i < walk.dims.size(); ++i)
-    for (int64_t step : {walk.dims[i], walk.strides[0][i], walk.strides[1][i], int64_t{0}})
-      words.push_back(static_cast<uint32_t>(step));
-  return words;
+    block.axes[i] = {walk.dims[i], walk.strides[0][i], walk.strides[1][i]};
+  return block;
 }
 
 launch_lists norm_launches(const gpu_call& call, bool centred) {
@@ -55,8 +49,8 @@ launch_lists norm_launches(const gpu_call& call, bool centred) {
   const row_extent e{volume(std::span(x.dims).first(axis)), volume(std::span(x.dims).subspan(axis)), 1};
   const bool has_bias = call.has_input(2);
   const bool by_rows = is_row(call.inputs[1], x, axis) && (!has_bias || is_row(call.inputs[2], x, axis));
-  const auto words = walk_words(call, e, by_rows);
-  if (!words || !fits(call))
+  const auto block = parameters_of(call, e, by_rows);
+  if (!block || !fits(call))
     return {};
   launch_lists lists;
   for (const row_team& team : row_teams(e, e.width(), call.gpu)) {
@@ -70,7 +64,7 @@ launch_lists norm_launches(const gpu_call& call, bool centred) {
     l.constants = team.constants();
     for (bool flag : {centred, has_bias, by_rows, call.has_output(1), call.has_output(2)})
       l.constants.push_back(flag ? 1 : 0);
-    l.params = *words;
+    l.params = words_of(*block);
     if (auto list = b.finish())
       lists.push_back(std::move(*list));
   }

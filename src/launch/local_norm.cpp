@@ -1,6 +1,7 @@
 // GPU kernels of MeanVarianceNormalization and LpNormalization (shaders/local_norm.comp), and of LRN (shaders/lrn.comp).
 #include "ops/local_norm.hpp"
 #include "launch/launches.hpp"
+#include "launch/parameters.hpp"
 #include "launch/row_walk.hpp"
 #include "ops/op.hpp"
 
@@ -9,10 +10,7 @@
 namespace troupe {
 namespace {
 
-/// Kinds of the shader.
-enum kind : uint32_t { mean_variance = 0, magnitudes = 1, squares = 2 };
-
-launch_lists norm_over(const gpu_call& call, const std::vector<bool>& axes, kind k) {
+launch_lists norm_over(const gpu_call& call, const std::vector<bool>& axes, uint32_t kind) {
   const operand& x = call.inputs.at(0);
   const auto walk = walk_rows(x, axes);
   if (!walk)
@@ -24,8 +22,8 @@ launch_lists norm_over(const gpu_call& call, const std::vector<bool>& axes, kind
       return {};
     launch_builder b(call, team.plain ? "local_norm.plain" : "local_norm");
     launch& l = b.add(*shader, team.groups(walk->results, call.gpu), {b.in(0), b.out(0)});
-    l.constants = team.constants({k});
-    l.params = walk->words(1e-9f);
+    l.constants = team.constants({kind});
+    l.params = walk->parameters(1e-9f);
     if (auto list = b.finish())
       lists.push_back(std::move(*list));
   }
@@ -35,14 +33,15 @@ launch_lists norm_over(const gpu_call& call, const std::vector<bool>& axes, kind
 } // namespace
 
 launch_lists mvn_launches(const gpu_call& call) {
-  return norm_over(call, averaged_axes(call.attrs, call.inputs.at(0).dims.size()), mean_variance);
+  return norm_over(call, averaged_axes(call.attrs, call.inputs.at(0).dims.size()), shader::local_norm_variance);
 }
 
 launch_lists lp_norm_launches(const gpu_call& call) {
   const size_t rank = call.inputs.at(0).dims.size();
   std::vector<bool> axes(rank, false);
   axes[normalize_axis(call.attrs.integer("axis", -1), rank)] = true;
-  return norm_over(call, axes, call.attrs.integer("p", 2) == 2 ? squares : magnitudes);
+  return norm_over(call, axes,
+                   call.attrs.integer("p", 2) == 2 ? shader::local_norm_squares : shader::local_norm_magnitudes);
 }
 
 launch_lists lrn_launches(const gpu_call& call) {
@@ -54,14 +53,15 @@ launch_lists lrn_launches(const gpu_call& call) {
   const int64_t channels = x.dims[1];
   launch_builder b(call, "lrn");
   launch& l = b.add("lrn." + *variant, flat_groups(x.size(), 256, call.gpu), {b.in(0), b.out(0)});
-  for (int64_t value : {x.size(), channels, volume(std::span(x.dims).subspan(2)), std::min(channels, (size - 1) / 2),
-                        std::min(channels, size / 2)})
-    l.params.push_back(static_cast<uint32_t>(value));
-  for (float value : {call.attrs.real("alpha", 1e-4f) / static_cast<float>(size), call.attrs.real("beta", 0.75f),
-                      call.attrs.real("bias", 1.f)})
-    l.params.push_back(float_bits(value));
-  auto list = b.finish();
-  return list ? launch_lists{std::move(*list)} : launch_lists{};
+  l.params = words_of(shader::lrn{.count = x.size(),
+                                  .channels = channels,
+                                  .pixels = volume(std::span(x.dims).subspan(2)),
+                                  .before = std::min(channels, (size - 1) / 2),
+                                  .behind = std::min(channels, size / 2),
+                                  .factor = call.attrs.real("alpha", 1e-4f) / static_cast<float>(size),
+                                  .beta = call.attrs.real("beta", 0.75f),
+                                  .bias = call.attrs.real("bias", 1.f)});
+  return single_list(b);
 }
 
 } // namespace troupe

@@ -2,6 +2,7 @@
 // dequantised to scratch memory once, and a float product follows.
 #include "ops/matmul_nbits.hpp"
 #include "launch/launches.hpp"
+#include "launch/parameters.hpp"
 #include "launch/product.hpp"
 
 #include <algorithm>
@@ -20,16 +21,20 @@ struct nbits_call {
   std::string variant;
   int64_t rows;
 
-  uint32_t zero_mode() const { return !call.has_input(zeros) ? 0 : call.inputs[zeros].type == dtype::uint8 ? 1 : 2; }
-  std::vector<uint32_t> words(int64_t first_column, int64_t columns) const {
-    return {word(s.k),
-            word(s.n),
-            word(std::countr_zero(static_cast<uint64_t>(s.block_size))),
-            word(s.blocks),
-            word(s.blocks * s.block_bytes() / 4),
-            word(s.zero_bytes()),
-            word(first_column),
-            word(columns)};
+  uint32_t zero_mode() const {
+    if (!call.has_input(zeros))
+      return shader::zeros_absent;
+    return call.inputs[zeros].type == dtype::uint8 ? shader::zeros_packed : shader::zeros_whole;
+  }
+  std::vector<uint32_t> parameters(int64_t first_column, int64_t columns) const {
+    return words_of(shader::nbits{.K = s.k,
+                                  .N = s.n,
+                                  .block_shift = std::countr_zero(static_cast<uint64_t>(s.block_size)),
+                                  .blocks = s.blocks,
+                                  .column_words = s.blocks * s.block_bytes() / 4,
+                                  .zero_bytes = s.zero_bytes(),
+                                  .first_column = first_column,
+                                  .columns = columns});
   }
   /// Codes, scales and zero points.
   std::vector<launch_binding> weights(const launch_builder& b) const {
@@ -79,7 +84,7 @@ std::optional<launch_list> few_rows(const nbits_call& c) {
   const uint32_t lanes = lanes_of(c);
   launch& l = b.add("matmul_nbits." + c.variant, flat_groups(c.s.n, 256 / lanes, c.call.gpu), std::move(bindings));
   l.constants = {word(c.s.bits), c.zero_mode(), 256, lanes, word(c.rows), c.s.k % 4 == 0 ? 1u : 0u, bias ? 1u : 0u};
-  l.params = c.words(0, c.s.n);
+  l.params = c.parameters(0, c.s.n);
   return b.finish();
 }
 
@@ -95,7 +100,7 @@ void add_dequantize(launch_builder& b, const nbits_call& c, const launch_binding
     launch& l = b.add("nbits_dequantize." + c.variant,
                       flat_groups(columns * c.s.blocks * c.s.block_bytes() / 4, 256, c.call.gpu), std::move(bindings));
     l.constants = {word(c.s.bits), c.zero_mode()};
-    l.params = c.words(first, columns);
+    l.params = c.parameters(first, columns);
   }
 }
 

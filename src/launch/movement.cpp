@@ -1,5 +1,6 @@
 #include "launch/movement.hpp"
 
+#include "launch/parameters.hpp"
 #include "ops/evaluate.hpp"
 #include "ops/movement.hpp"
 
@@ -128,10 +129,11 @@ std::vector<launch_binding> bind(const launch_builder& b, word_copy& w, const gp
   return {read, bind_extent(b.out(c.output), to, w.bits, c.to, gpu)};
 }
 
-void push_axes(std::vector<uint32_t>& params, std::span<const copy_axis> axes) {
-  for (size_t i = axes.size(); i-- > 0;) // innermost first
-    params.insert(params.end(), {static_cast<uint32_t>(axes[i].size), static_cast<uint32_t>(axes[i].from),
-                                 static_cast<uint32_t>(axes[i].to), 0});
+/// Writes axes innermost first.
+void set_axes(std::span<shader::uvec4, max_copy_axes> block, std::span<const copy_axis> axes) {
+  std::transform(axes.rbegin(), axes.rend(), block.begin(), [](const copy_axis& a) {
+    return shader::uvec4{a.size, a.from, a.to};
+  });
 }
 
 bool add_strided(launch_builder& b, const gpu_call& call, word_copy w) {
@@ -139,9 +141,10 @@ bool add_strided(launch_builder& b, const gpu_call& call, word_copy w) {
   if (!variant)
     return false;
   launch& l = b.add("strided_copy." + *variant, flat_groups(w.count, movement_group, call.gpu), bind(b, w, call.gpu));
-  l.params = {static_cast<uint32_t>(w.count), static_cast<uint32_t>(w.copy.axes.size()),
-              static_cast<uint32_t>(w.copy.from), static_cast<uint32_t>(w.copy.to)};
-  push_axes(l.params, w.copy.axes);
+  shader::strided_copy block{
+      .count = w.count, .rank = w.copy.axes.size(), .from_base = w.copy.from, .to_base = w.copy.to};
+  set_axes(block.axes, w.copy.axes);
+  l.params = words_of(block);
   return true;
 }
 
@@ -172,11 +175,18 @@ bool add_tiled(launch_builder& b, const gpu_call& call, word_copy w) {
   for (const copy_axis& axis : outer)
     groups *= axis.size;
   launch& l = b.add("transpose." + *variant, flat_groups(groups, 1, call.gpu), bind(b, w, call.gpu));
-  for (int64_t word : {groups, static_cast<int64_t>(outer.size()), w.copy.from, w.copy.to, line.size, row.size, line.to,
-                       row.from, lines, rows})
-    l.params.push_back(static_cast<uint32_t>(word));
-  l.params.resize(12);
-  push_axes(l.params, outer);
+  shader::transpose block{.groups = groups,
+                          .rank = outer.size(),
+                          .from_base = w.copy.from,
+                          .to_base = w.copy.to,
+                          .line = line.size,
+                          .row = row.size,
+                          .line_to = line.to,
+                          .row_from = row.from,
+                          .line_tiles = lines,
+                          .row_tiles = rows};
+  set_axes(block.axes, outer);
+  l.params = words_of(block);
   return true;
 }
 
@@ -238,16 +248,6 @@ std::optional<uint32_t> index_words(const operand& indices) {
 
 bool is_countable(int64_t bound, int64_t picks) {
   return bound <= INT32_MAX && (bound > 0 || picks == 0);
-}
-
-void push_words(std::vector<uint32_t>& params, std::initializer_list<int64_t> words) {
-  for (int64_t word : words)
-    params.push_back(static_cast<uint32_t>(word));
-}
-
-launch_lists single_list(launch_builder& b) {
-  auto list = b.finish();
-  return list ? launch_lists{std::move(*list)} : launch_lists{};
 }
 
 void check_known_indices(const operand& indices, int64_t bound) {

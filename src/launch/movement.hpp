@@ -49,12 +49,6 @@ std::optional<uint32_t> index_words(const operand& indices);
 /// Whether shaders can count indices of an axis with `bound` elements that `picks` results are taken from.
 bool is_countable(int64_t bound, int64_t picks);
 
-/// Appends numbers as words of a parameter block.
-void push_words(std::vector<uint32_t>& params, std::initializer_list<int64_t> words);
-
-/// Returns the one list, or none where the builder went beyond the device's limits.
-launch_lists single_list(launch_builder& b);
-
 /// Throws `errc::invalid_input` where the host knows indices and one of them is out of [-bound, bound): such a call is left
 /// to the CPU, whose kernel says what is wrong.
 void check_known_indices(const operand& indices, int64_t bound);

@@ -1,6 +1,7 @@
 // GPU kernels of BatchNormalization (elementwise, by given statistics), InstanceNormalization and GroupNormalization (one launch for
 // each slice in one part, or two where slices are too few to fill the device), for plain and channels-last operands.
 #include "launch/launches.hpp"
+#include "launch/parameters.hpp"
 #include "launch/row_team.hpp"
 
 #include <algorithm>
@@ -23,7 +24,7 @@ bool same_types(const gpu_call& call) {
 
 /// The slices of an operand, and how they are cut into parts.
 struct slices {
-  int64_t images, channels, groups, pixels, vectors_of_scale;
+  int64_t images, channels, groups, pixels, scales;
   bool last;
   uint32_t width;  // of a vector
   int64_t vectors; // of a slice
@@ -34,7 +35,7 @@ struct slices {
 
 slices cut(const gpu_call& call, int64_t groups) {
   const operand& x = call.inputs[0];
-  slices s{.images = x.dims[0], .channels = x.dims[1], .groups = groups, .vectors_of_scale = call.inputs[1].size()};
+  slices s{.images = x.dims[0], .channels = x.dims[1], .groups = groups, .scales = call.inputs[1].size()};
   s.last = lies_last(x);
   s.pixels = volume(std::span(x.dims).subspan(2));
   const int64_t in_group = s.channels / groups, size = in_group * s.pixels;
@@ -58,17 +59,23 @@ std::optional<launch_list> normalize(const gpu_call& call, const slices& s, cons
     launch& l = b.add(*shader, team.groups(rows, call.gpu), {x, y, b.in(1), b.in(2), statistics});
     l.constants = team.constants();
     l.constants.insert(l.constants.end(), {phase, s.last ? 1u : 0u});
-    for (int64_t value : {rows, s.parts, s.vectors, s.per_part, s.channels, s.groups, s.pixels,
-                          std::max<int64_t>(1, s.channels / std::max<int64_t>(1, s.vectors_of_scale))})
-      l.params.push_back(word(value));
-    l.params.push_back(float_bits(call.attrs.real("epsilon", 1e-5f)));
+    l.params = words_of(
+        shader::normalization{.rows = rows,
+                              .parts = s.parts,
+                              .vectors = s.vectors,
+                              .per_part = s.per_part,
+                              .channels = s.channels,
+                              .groups = s.groups,
+                              .pixels = s.pixels,
+                              .channels_each = std::max<int64_t>(1, s.channels / std::max<int64_t>(1, s.scales)),
+                              .epsilon = call.attrs.real("epsilon", 1e-5f)});
   };
   if (s.parts == 1) {
-    add(0, b.in(0), b.out(0), moments);
+    add(shader::normalization_all, b.in(0), b.out(0), moments);
   } else {
-    add(1, b.in(0), written(moments), written(moments));
+    add(shader::normalization_moments, b.in(0), written(moments), written(moments));
     b.next_step();
-    add(2, b.in(0), b.out(0), moments);
+    add(shader::normalization_result, b.in(0), b.out(0), moments);
   }
   return b.finish();
 }
@@ -107,9 +114,9 @@ launch_lists batch_norm_launches(const gpu_call& call) {
   launch_builder b(call, "batch_norm");
   launch& l = b.add("batch_norm." + *variant, flat_groups(x.size(), 1024, call.gpu),
                     {b.in(0), b.in(1), b.in(2), b.in(3), b.in(4), b.out(0)});
-  l.params = {word(x.size()), word(statistics), word(inner), float_bits(call.attrs.real("epsilon", 1e-5f))};
-  auto list = b.finish();
-  return list ? launch_lists{std::move(*list)} : launch_lists{};
+  l.params = words_of(shader::batch_norm{
+      .count = x.size(), .channels = statistics, .inner = inner, .epsilon = call.attrs.real("epsilon", 1e-5f)});
+  return single_list(b);
 }
 
 launch_lists instance_norm_launches(const gpu_call& call) {

@@ -1,6 +1,7 @@
 // GPU launch rule of Pad.
 #include "launch/launches.hpp"
 #include "launch/movement.hpp"
+#include "launch/parameters.hpp"
 #include "ops/padding.hpp"
 
 #include <algorithm>
@@ -8,6 +9,9 @@
 
 namespace troupe {
 namespace {
+
+static_assert(shader::is(pad_mode::constant, shader::pad_constant) && shader::is(pad_mode::edge, shader::pad_edge) &&
+              shader::is(pad_mode::reflect, shader::pad_reflect) && shader::is(pad_mode::wrap, shader::pad_wrap));
 
 /// An axis as shaders/pad.comp walks it.
 struct pad_axis {
@@ -60,17 +64,15 @@ launch_lists pad_launches(const gpu_call& call) {
     const tensor value = pad_fill(dry.context());
     std::memcpy(fill, value.data(), static_cast<size_t>(value.bytes()));
   }
-  l.params = {static_cast<uint32_t>(out.size()),
-              static_cast<uint32_t>(axes.size()),
-              static_cast<uint32_t>(p.mode),
-              given ? 1u : 0u,
-              fill[0],
-              fill[1],
-              0,
-              0};
-  for (const pad_axis& a : axes)
-    for (int64_t word : {a.out, a.before, a.in, a.step})
-      l.params.push_back(static_cast<uint32_t>(word));
+  shader::pad block{.count = out.size(),
+                    .rank = axes.size(),
+                    .mode = static_cast<uint32_t>(p.mode),
+                    .fill_given = given,
+                    .fill_low = fill[0],
+                    .fill_high = fill[1]};
+  for (size_t i = 0; i < axes.size(); ++i)
+    block.axes[i] = {axes[i].out, axes[i].before, axes[i].in, axes[i].step};
+  l.params = words_of(block);
   return single_list(b);
 }
 

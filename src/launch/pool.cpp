@@ -2,6 +2,7 @@
 // invocations a plane where the window is the whole plane (shaders/global_pool.comp).
 #include "ops/pool.hpp"
 #include "launch/launches.hpp"
+#include "launch/parameters.hpp"
 #include "ops/operand_walk.hpp"
 #include "ops/window.hpp"
 
@@ -10,9 +11,6 @@
 
 namespace troupe {
 namespace {
-
-/// As in shaders/pool.glsl.
-enum class pool_kind : uint32_t { maximum, average, norm };
 
 constexpr uint32_t pool_group = 128;
 
@@ -30,31 +28,28 @@ struct plane_steps {
 };
 
 struct pool_call {
-  pool_kind kind;
+  uint32_t kind;
   float order; // of a norm
   plane_steps in, out;
   bool vectors; // four channels at a time
 
-  pool_call(const gpu_call& call, pool_kind k)
-      : kind(k), order(k == pool_kind::norm ? static_cast<float>(norm_order(call.attrs)) : 0.f), in(call.inputs[0]),
-        out(call.outputs[0]), vectors(in.channel == 1 && out.channel == 1 && call.inputs[0].dims[1] % 4 == 0 &&
-                                      (types::floats & set_of(call.inputs[0].type)) != 0) {}
+  pool_call(const gpu_call& call, uint32_t k)
+      : kind(k), order(k == shader::pool_kind_norm ? static_cast<float>(norm_order(call.attrs)) : 0.f),
+        in(call.inputs[0]), out(call.outputs[0]),
+        vectors(in.channel == 1 && out.channel == 1 && call.inputs[0].dims[1] % 4 == 0 &&
+                (types::floats & set_of(call.inputs[0].type)) != 0) {}
 };
 
 /// Returns the variant for an operand: integers only as maxima.
-std::optional<std::string> variant_for(const gpu_call& call, pool_kind kind) {
+std::optional<std::string> variant_for(const gpu_call& call, uint32_t kind) {
   const dtype type = call.inputs[0].type;
   if (type != dtype::float32 && type != dtype::float16 &&
-      !(kind == pool_kind::maximum && (type == dtype::int8 || type == dtype::uint8)))
+      !(kind == shader::pool_kind_maximum && (type == dtype::int8 || type == dtype::uint8)))
     return std::nullopt;
   return arithmetic_variant(type, call.gpu);
 }
 
-launch_lists one(std::optional<launch_list> list) {
-  return list ? launch_lists{std::move(*list)} : launch_lists{};
-}
-
-launch_lists launch_global(const gpu_call& call, pool_kind kind) {
+launch_lists launch_global(const gpu_call& call, uint32_t kind) {
   const auto variant = variant_for(call, kind);
   if (!variant || call.gpu.max_group_size < pool_group)
     return {};
@@ -67,9 +62,15 @@ launch_lists launch_global(const gpu_call& call, pool_kind kind) {
   const auto team = std::min(most, std::bit_ceil(word(std::clamp<int64_t>(pixels / 2, 1, pool_group))));
   launch_builder b(call, "global_pool");
   launch& l = b.add("global_pool." + *variant, flat_groups(count, pool_group / team, call.gpu), {b.in(0), b.out(0)});
-  l.constants = {pool_group, team, static_cast<uint32_t>(kind), p.vectors ? 1u : 0u, float_bits(p.order)};
-  add_words(l.params, {count, channels, pixels, p.in.pixel == 1 ? 1 : 0, p.in.image, p.in.channel, p.in.pixel, 0});
-  return one(b.finish());
+  l.constants = {pool_group, team, kind, p.vectors ? 1u : 0u, float_bits(p.order)};
+  l.params = words_of(shader::global_pool{.count = count,
+                                          .channels = channels,
+                                          .pixels = pixels,
+                                          .pixels_first = p.in.pixel == 1,
+                                          .in_image = p.in.image,
+                                          .in_channel = p.in.channel,
+                                          .in_pixel = p.in.pixel});
+  return single_list(b);
 }
 
 /// Whether the window is the whole plane, nothing more.
@@ -79,14 +80,14 @@ bool is_global(const window_axes& axes) {
   });
 }
 
-launch_lists launch_pool(const gpu_call& call, pool_kind kind) {
+launch_lists launch_pool(const gpu_call& call, uint32_t kind) {
   const auto variant = variant_for(call, kind);
   if (!variant || call.gpu.max_group_size < pool_group)
     return {};
   const operand &x = call.inputs[0], &y = call.outputs[0];
   const window_axes axes = bind_window(parse_pool(call.attrs, x.dims.size()), std::span(x.dims).subspan(2));
   const auto& [d, h, w] = axes;
-  const bool count_padding = kind == pool_kind::average && call.attrs.integer("count_include_pad", 0) != 0;
+  const bool count_padding = kind == shader::pool_kind_average && call.attrs.integer("count_include_pad", 0) != 0;
   const bool indices = call.has_output(1), floats = (types::floats & set_of(x.type)) != 0;
   if (is_global(axes) && !indices && floats)
     return launch_global(call, kind);
@@ -96,42 +97,52 @@ launch_lists launch_pool(const gpu_call& call, pool_kind kind) {
   launch_builder b(call, "pool");
   launch& l =
       b.add("pool." + *variant, flat_groups(count, pool_group, call.gpu), {b.in(0), b.out(0), b.out(indices ? 1 : 0)});
-  l.constants = {static_cast<uint32_t>(kind), p.vectors ? 1u : 0u, indices ? 1u : 0u,
-                 count_padding ? 1u : 0u,     word(h.kernel),      word(w.kernel),
-                 float_bits(p.order)};
-  add_words(l.params, {count, p.vectors ? x.dims[1] / 4 : x.dims[1], d.kernel, p.out.channel == 1 ? 0 : 1});
-  add_words(l.params, {p.in.image, p.in.channel, p.in.pixel, call.attrs.integer("storage_order", 0) != 0 ? 1 : 0});
-  add_words(l.params, {p.out.image, p.out.channel, p.out.pixel, 0});
-  add_words(l.params, {d.in, h.in, w.in, 0, d.out, h.out, w.out, 0, d.stride, h.stride, w.stride, 0});
-  add_words(l.params, {d.dilation, h.dilation, w.dilation, 0, d.pad_begin, h.pad_begin, w.pad_begin, 0});
-  add_words(l.params, {d.pad_end, h.pad_end, w.pad_end, 0});
-  return one(b.finish());
+  l.constants = {kind,           p.vectors ? 1u : 0u, indices ? 1u : 0u,  count_padding ? 1u : 0u,
+                 word(h.kernel), word(w.kernel),      float_bits(p.order)};
+  l.params = words_of(shader::pool{.count = count,
+                                   .channels = p.vectors ? x.dims[1] / 4 : x.dims[1],
+                                   .kernel_d = d.kernel,
+                                   .channels_first = p.out.channel != 1,
+                                   .in_image = p.in.image,
+                                   .in_channel = p.in.channel,
+                                   .in_pixel = p.in.pixel,
+                                   .columns_first = call.attrs.integer("storage_order", 0) != 0,
+                                   .out_image = p.out.image,
+                                   .out_channel = p.out.channel,
+                                   .out_pixel = p.out.pixel,
+                                   .in_size = {d.in, h.in, w.in},
+                                   .out_size = {d.out, h.out, w.out},
+                                   .stride = {d.stride, h.stride, w.stride},
+                                   .dilation = {d.dilation, h.dilation, w.dilation},
+                                   .pad = {d.pad_begin, h.pad_begin, w.pad_begin},
+                                   .pad_end = {d.pad_end, h.pad_end, w.pad_end}});
+  return single_list(b);
 }
 
 } // namespace
 
 launch_lists max_pool_launches(const gpu_call& call) {
-  return launch_pool(call, pool_kind::maximum);
+  return launch_pool(call, shader::pool_kind_maximum);
 }
 
 launch_lists average_pool_launches(const gpu_call& call) {
-  return launch_pool(call, pool_kind::average);
+  return launch_pool(call, shader::pool_kind_average);
 }
 
 launch_lists lp_pool_launches(const gpu_call& call) {
-  return launch_pool(call, pool_kind::norm);
+  return launch_pool(call, shader::pool_kind_norm);
 }
 
 launch_lists global_max_pool_launches(const gpu_call& call) {
-  return launch_global(call, pool_kind::maximum);
+  return launch_global(call, shader::pool_kind_maximum);
 }
 
 launch_lists global_average_pool_launches(const gpu_call& call) {
-  return launch_global(call, pool_kind::average);
+  return launch_global(call, shader::pool_kind_average);
 }
 
 launch_lists global_lp_pool_launches(const gpu_call& call) {
-  return launch_global(call, pool_kind::norm);
+  return launch_global(call, shader::pool_kind_norm);
 }
 
 } // namespace troupe

@@ -1,13 +1,13 @@
 #include "launch/product.hpp"
 
 #include "base/checked.hpp"
+#include "launch/parameters.hpp"
 
 #include <algorithm>
 
 namespace troupe {
 namespace {
 
-constexpr size_t max_batch_axes = 6;
 /// Packed columns are padded to this many elements, the widest vector that a kernel loads.
 constexpr int64_t padding = 8;
 
@@ -37,17 +37,17 @@ right_operand bind_right(launch_builder& builder, const gpu_call& call, float_pr
 }
 
 /// Returns the mode in which `width`-element vectors read an operand.
-operand_mode mode_of(int64_t lines, int64_t line, int64_t depth, int64_t depths, bool batches_fit, int64_t width,
-                     bool line_vectors) {
+uint32_t mode_of(int64_t lines, int64_t line, int64_t depth, int64_t depths, bool batches_fit, int64_t width,
+                 bool line_vectors) {
   const bool fits = batches_fit && depths % width == 0;
   if (depth == 1)
-    return fits && line % width == 0 ? operand_mode::depth_vectors : operand_mode::depth_elements;
+    return fits && line % width == 0 ? shader::depth_vectors : shader::depth_elements;
   const bool whole_lines = batches_fit && line == 1 && lines % width == 0 && depth % width == 0;
-  return line_vectors && whole_lines ? operand_mode::line_vectors : operand_mode::line_elements;
+  return line_vectors && whole_lines ? shader::line_vectors : shader::line_elements;
 }
 
 struct operand_modes {
-  operand_mode a, b;
+  uint32_t a, b;
 };
 
 operand_modes modes_of(const right_operand& r, int64_t width, bool line_vectors) {
@@ -68,14 +68,13 @@ int64_t columns_of_launch(const right_operand& r, int64_t element, const gpu_fea
   return gpu.max_binding_bytes / (r.p.b_line * element) / step * step;
 }
 
-std::vector<uint32_t> matmul_words(const float_product& p, const tiling& t, int64_t out_row, int64_t first_column) {
-  std::vector<uint32_t> words = product_words(p, t, out_row, 1, first_column);
-  words.insert(words.end(), {0, 0, word(p.m * out_row), word(static_cast<int64_t>(p.batch.size()))});
-  for (size_t i = 0; i < max_batch_axes; ++i) {
-    const batch_axis axis = i < p.batch.size() ? p.batch[i] : batch_axis{};
-    words.insert(words.end(), {word(axis.size), word(axis.a), word(axis.b), 0});
-  }
-  return words;
+std::vector<uint32_t> parameters_of(const float_product& p, const tiling& t, int64_t out_row, int64_t first_column) {
+  shader::matmul block{.product = product_parameters_of(p, t, out_row, 1, first_column),
+                       .out_batch = p.m * out_row,
+                       .batch_rank = p.batch.size()};
+  for (size_t i = 0; i < p.batch.size(); ++i)
+    block.batch_axes[i] = {p.batch[i].size, p.batch[i].a, p.batch[i].b};
+  return words_of(block);
 }
 
 std::array<uint32_t, 3> product_groups(const float_product& p, const tiling& t) {
@@ -98,8 +97,8 @@ std::optional<launch_list> tiles(const gpu_call& call, const float_product& p, t
   if (!t)
     return std::nullopt;
   const operand_modes modes = modes_of(r, matrices ? 8 : 4, matrices);
-  const uint32_t split = t->splits > 1 ? product_flags::split : 0;
-  const uint32_t vector_out = p.n % (matrices ? 8 : 4) == 0 ? product_flags::vector_out : 0;
+  const uint32_t split = t->splits > 1 ? shader::product_split : 0;
+  const uint32_t vector_out = p.n % (matrices ? 8 : 4) == 0 ? shader::product_vector_out : 0;
   launch_binding out = builder.out(0);
   if (split)
     out = written(builder.scratch(checked_mul(checked_mul(p.m * p.n, p.batches()), 4 * int64_t{t->splits})));
@@ -112,9 +111,9 @@ std::optional<launch_list> tiles(const gpu_call& call, const float_product& p, t
                             {builder.in(p.a), b, builder.in(e.bias == no_input ? p.a : e.bias),
                              builder.in(e.residual == no_input ? p.a : e.residual), out});
     l.constants = t->constants();
-    l.constants.insert(l.constants.end(), {static_cast<uint32_t>(modes.a), static_cast<uint32_t>(modes.b),
-                                           e.flags() | split | vector_out, static_cast<uint32_t>(e.act.kind)});
-    l.params = matmul_words(r.p, *t, p.n, first);
+    l.constants.insert(l.constants.end(),
+                       {modes.a, modes.b, e.flags() | split | vector_out, static_cast<uint32_t>(e.act.kind)});
+    l.params = parameters_of(r.p, *t, p.n, first);
   }
   if (split) {
     out.written = false;
@@ -164,15 +163,14 @@ std::optional<launch_list> few_rows(const gpu_call& call, const float_product& p
                             {builder.in(p.a), b, builder.in(e.bias == no_input ? p.a : e.bias),
                              builder.in(e.residual == no_input ? p.a : e.residual), builder.out(0)});
     l.constants = {256, t.lanes, t.columns, word(p.m), p.m > 2 ? 2u : 4u, 0};
-    l.constants.insert(l.constants.end(), {static_cast<uint32_t>(modes.a), static_cast<uint32_t>(modes.b), e.flags(),
-                                           static_cast<uint32_t>(e.act.kind)});
-    l.params = matmul_words(r.p, {.splits = 1, .split_depth = word(p.k)}, p.n, first);
+    l.constants.insert(l.constants.end(), {modes.a, modes.b, e.flags(), static_cast<uint32_t>(e.act.kind)});
+    l.params = parameters_of(r.p, {.splits = 1, .split_depth = word(p.k)}, p.n, first);
   }
   return builder.finish();
 }
 
 bool too_large(const gpu_call& call, const float_product& p) {
-  if (p.batch.size() > max_batch_axes)
+  if (p.batch.size() > std::size(shader::matmul{}.batch_axes))
     return true;
   for (size_t i : {p.a, p.b})
     if (call.inputs[i].size() >= index_limit)
@@ -183,7 +181,7 @@ bool too_large(const gpu_call& call, const float_product& p) {
 } // namespace
 
 uint32_t product_epilogue::flags() const {
-  return (bias != no_input ? product_flags::bias : 0) | (residual != no_input ? product_flags::residual : 0);
+  return (bias != no_input ? shader::product_bias : 0) | (residual != no_input ? shader::product_residual : 0);
 }
 
 int64_t float_product::batches() const {
@@ -207,29 +205,28 @@ std::string tile_variant(tile_family family, const std::string& variant, const t
   return variant + "_" + std::to_string(t.rows / 16) + "x" + std::to_string(t.columns / 16);
 }
 
-std::vector<uint32_t> product_words(const float_product& p, const tiling& t, int64_t out_row, int64_t out_column,
-                                    int64_t first_column) {
+shader::product_parameters product_parameters_of(const float_product& p, const tiling& t, int64_t out_row,
+                                                 int64_t out_column, int64_t first_column) {
   const product_epilogue& e = p.epilogue;
-  return {word(p.m),
-          word(p.n),
-          word(p.k),
-          t.split_depth,
-          t.splits,
-          word(p.b_line),
-          word(p.b_depth),
-          word(out_row),
-          word(out_column),
-          word(e.bias_row),
-          word(e.bias_column),
-          word(first_column),
-          float_bits(e.alpha),
-          float_bits(e.beta),
-          float_bits(e.act.alpha),
-          float_bits(e.act.beta),
-          word(p.a_line),
-          word(p.a_depth),
-          word(p.batches()),
-          0};
+  return {.m = p.m,
+          .n = p.n,
+          .k = p.k,
+          .split_depth = t.split_depth,
+          .splits = t.splits,
+          .b_column = p.b_line,
+          .b_depth = p.b_depth,
+          .out_row = out_row,
+          .out_column = out_column,
+          .bias_row = e.bias_row,
+          .bias_column = e.bias_column,
+          .first_column = first_column,
+          .alpha = e.alpha,
+          .beta = e.beta,
+          .act_alpha = e.act.alpha,
+          .act_beta = e.act.beta,
+          .a_line = p.a_line,
+          .a_depth = p.a_depth,
+          .batches = p.batches()};
 }
 
 void add_split_sum(launch_builder& builder, const gpu_call& call, const float_product& p, const tiling& t,
@@ -242,18 +239,16 @@ void add_split_sum(launch_builder& builder, const gpu_call& call, const float_pr
                   {scratch, builder.in(e.bias == no_input ? p.a : e.bias),
                    builder.in(e.residual == no_input ? p.a : e.residual), builder.out(0)});
   l.constants = {e.flags(), static_cast<uint32_t>(e.act.kind)};
-  l.params = {word(count),
-              word(p.n),
-              t.splits,
-              word(p.n),
-              word(e.bias_row),
-              word(e.bias_column),
-              0,
-              0,
-              float_bits(e.alpha),
-              float_bits(e.beta),
-              float_bits(e.act.alpha),
-              float_bits(e.act.beta)};
+  l.params = words_of(shader::split_sum{.count = count,
+                                        .N = p.n,
+                                        .splits = t.splits,
+                                        .out_row = p.n,
+                                        .bias_row = e.bias_row,
+                                        .bias_column = e.bias_column,
+                                        .alpha = e.alpha,
+                                        .beta = e.beta,
+                                        .act_alpha = e.act.alpha,
+                                        .act_beta = e.act.beta});
 }
 
 launch_lists product_launches(const gpu_call& call, const float_product& p) {

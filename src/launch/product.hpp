@@ -1,18 +1,11 @@
 // Launches of matrix products: what MatMul, Gemm and convolution have in common (shaders/gemm.glsl).
 #pragma once
 
+#include "launch/parameters.hpp"
 #include "launch/tiling.hpp"
 #include "ops/activation.hpp"
 
 namespace troupe {
-
-/// How a kernel reads an operand; the values are those of shaders/gemm.glsl.
-enum class operand_mode : uint32_t { depth_vectors, depth_elements, line_elements, line_vectors };
-
-/// Bits of FLAGS in shaders/gemm.glsl.
-namespace product_flags {
-inline constexpr uint32_t bias = 1, residual = 2, split = 4, vector_out = 8, strided_out = 16, taps_first = 32;
-}
 
 /// An input that is absent.
 inline constexpr size_t no_input = SIZE_MAX;
@@ -29,7 +22,7 @@ struct product_epilogue {
   float alpha = 1, beta = 1;
   activation act;
 
-  /// Returns the FLAGS bits it needs.
+  /// Returns the flags it needs.
   uint32_t flags() const;
 };
 
@@ -48,10 +41,10 @@ struct float_product {
 /// Returns the shader variant for a tile: the cooperative kernels have one for each shape of a subgroup's part.
 std::string tile_variant(tile_family family, const std::string& variant, const tiling& t);
 
-/// Returns the first 20 parameter words of a product (PRODUCT_PARAMETERS). Output rows are `out_row` apart, columns
-/// `out_column`; columns are counted from `first_column` in the output and the bias.
-std::vector<uint32_t> product_words(const float_product& p, const tiling& t, int64_t out_row, int64_t out_column,
-                                    int64_t first_column);
+/// Returns what the parameters of products begin with. Output rows are `out_row` apart, columns `out_column`; columns are counted from
+/// `first_column` in the output and the bias.
+shader::product_parameters product_parameters_of(const float_product& p, const tiling& t, int64_t out_row,
+                                                 int64_t out_column, int64_t first_column);
 
 /// Adds the launch that sums the partial results that `scratch` holds and applies the epilogue. Output 0 is row-major.
 void add_split_sum(launch_builder& builder, const gpu_call& call, const float_product& p, const tiling& t,

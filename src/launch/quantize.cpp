@@ -1,6 +1,7 @@
 // GPU launches of QuantizeLinear (shaders/quantize.comp), DequantizeLinear (shaders/dequantize.comp) and
 // DynamicQuantizeLinear (shaders/dynamic_range.comp, then quantize.comp).
 #include "launch/launches.hpp"
+#include "launch/parameters.hpp"
 #include "ops/op.hpp"
 #include "ops/quantization.hpp"
 
@@ -9,38 +10,37 @@
 namespace troupe {
 namespace {
 
-/// Words of shaders/quantization.glsl.
-struct granularity_words {
-  uint32_t granularity = 0;
-  int64_t inner = 1, size = 1, block = 1, blocks = 1;
-};
+shader::quantization one_scale(const gpu_call& call) {
+  return {.count = call.outputs[0].size(), .inner = 1, .size = 1, .block = 1, .blocks = 1};
+}
 
-/// Throws where the scale's shape fits no granularity.
-granularity_words granularity_of(const gpu_call& call) {
+/// The granularity of scales, and the parameters that it gives; throws where the scale's shape fits none.
+std::pair<uint32_t, shader::quantization> granularity_of(const gpu_call& call) {
   const shape &dims = call.inputs[0].dims, &scale = call.inputs[1].dims;
   const int64_t axis = call.attrs.integer("axis", 1), block = call.attrs.integer("block_size", 0);
   const quantization_runs check(dims, scale, axis, block);
   if (volume(scale) == 1 && block == 0)
-    return {};
+    return {shader::scale_whole, one_scale(call)};
   const size_t at = normalize_axis(axis, dims.size());
-  const int64_t blocks = block > 0 ? scale[at] : 1;
-  return {block > 0 ? 2u : 1u, volume(std::span(dims).subspan(at + 1)), dims[at], std::max<int64_t>(block, 1), blocks};
+  return {block > 0 ? shader::scale_blocks : shader::scale_axis,
+          {.count = call.outputs[0].size(),
+           .inner = volume(std::span(dims).subspan(at + 1)),
+           .size = dims[at],
+           .block = std::max<int64_t>(block, 1),
+           .blocks = block > 0 ? scale[at] : 1}};
 }
 
 launch_lists launch_by_scale(const gpu_call& call, const std::string& stem, const std::string& variant) {
-  const granularity_words words = granularity_of(call);
-  if (words.granularity != 0 && call.inputs[0].layout != layout::plain)
+  const auto [granularity, block] = granularity_of(call);
+  if (granularity != shader::scale_whole && call.inputs[0].layout != layout::plain)
     return {}; // elements would lie in another order than the axis says
   const bool has_zero = call.has_input(2);
   launch_builder b(call, stem);
-  const int64_t count = call.outputs[0].size();
-  launch& l = b.add(stem + "." + variant, flat_groups(count, 256 * 4, call.gpu),
+  launch& l = b.add(stem + "." + variant, flat_groups(call.outputs[0].size(), 256 * 4, call.gpu),
                     {b.in(0), b.in(1), b.in(has_zero ? 2 : 1), b.out(0)});
-  l.constants = {words.granularity, has_zero ? 1u : 0u};
-  for (int64_t word : {count, words.inner, words.size, words.block, words.blocks})
-    l.params.push_back(static_cast<uint32_t>(word));
-  auto list = b.finish();
-  return list ? launch_lists{std::move(*list)} : launch_lists{};
+  l.constants = {granularity, has_zero ? 1u : 0u};
+  l.params = words_of(block);
+  return single_list(b);
 }
 
 bool zeros_fit(const gpu_call& call, dtype type) {
@@ -81,14 +81,14 @@ launch_lists dynamic_quantize_launches(const gpu_call& call) {
   const int64_t count = call.inputs.at(0).size();
   launch_binding scale = call.has_output(1) ? b.out(1) : written(b.scratch(4));
   launch_binding zero = call.has_output(2) ? b.out(2) : written(b.scratch(4));
-  b.add("dynamic_range.f32", {1, 1, 1}, {b.in(0), scale, zero}).params = {static_cast<uint32_t>(count)};
+  b.add("dynamic_range.f32", {1, 1, 1}, {b.in(0), scale, zero}).params =
+      words_of(shader::element_count{.count = count});
   b.next_step();
   scale.written = zero.written = false;
   launch& l = b.add("quantize.f32_u8", flat_groups(count, 256 * 4, call.gpu), {b.in(0), scale, zero, b.out(0)});
-  l.constants = {0, 1};
-  l.params = {static_cast<uint32_t>(count), 1, 1, 1, 1};
-  auto list = b.finish();
-  return list ? launch_lists{std::move(*list)} : launch_lists{};
+  l.constants = {shader::scale_whole, 1};
+  l.params = words_of(one_scale(call));
+  return single_list(b);
 }
 
 } // namespace troupe

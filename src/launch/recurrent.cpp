@@ -5,6 +5,7 @@
 // linear_before_reset.
 #include "launch/launches.hpp"
 #include "launch/movement.hpp"
+#include "launch/parameters.hpp"
 
 #include <algorithm>
 #include <bit>
@@ -16,12 +17,6 @@ namespace {
 constexpr uint32_t lanes = 16, step_threads = 128, project_threads = 128;
 /// Recurrent weights of a direction up to this size are read by one group in each step.
 constexpr int64_t persistent_bytes = int64_t{256} << 10;
-
-/// As in shaders/recurrent.comp.
-namespace flags {
-constexpr uint32_t vectors = 1, bias = 2, initial_h = 4, initial_c = 8, y = 16, last_h = 32, last_c = 64,
-                   input_forget = 128, relu = 256;
-}
 
 struct recurrent_call {
   int64_t gates, steps, batch, inputs, hidden, directions;
@@ -80,12 +75,13 @@ std::optional<recurrent_call> parse(const gpu_call& call, int64_t gates) {
     return std::nullopt;
   const float clip = attrs.real("clip", 0.f);
   c.clip = clip > 0 ? clip : std::numeric_limits<float>::infinity();
-  c.flags = (c.hidden % 4 == 0 ? flags::vectors : 0) | (call.has_input(3) ? flags::bias : 0) |
-            (call.has_input(5) ? flags::initial_h : 0) | (call.has_input(6) ? flags::initial_c : 0) |
-            (call.has_output(0) ? flags::y : 0) | (call.has_output(1) ? flags::last_h : 0) |
-            (call.has_output(2) ? flags::last_c : 0) | (relu ? flags::relu : 0);
+  c.flags = (c.hidden % 4 == 0 ? shader::recurrent_vectors : 0) | (call.has_input(3) ? shader::recurrent_bias : 0) |
+            (call.has_input(5) ? shader::recurrent_initial_h : 0) |
+            (call.has_input(6) ? shader::recurrent_initial_c : 0) | (call.has_output(0) ? shader::recurrent_y : 0) |
+            (call.has_output(1) ? shader::recurrent_last_h : 0) | (call.has_output(2) ? shader::recurrent_last_c : 0) |
+            (relu ? shader::recurrent_relu : 0);
   if (gates == 4 && attrs.integer("input_forget", 0) != 0)
-    c.flags |= flags::input_forget;
+    c.flags |= shader::recurrent_input_forget;
   return c;
 }
 
@@ -97,7 +93,10 @@ void add_projection(launch_builder& b, const gpu_call& call, const recurrent_cal
             {b.in(0), b.in(1), b.in(call.has_input(3) ? 3 : 0), written(projected)});
   l.constants = {call.has_input(3) ? 1u : 0u};
   // GRU's candidate multiplies its recurrent bias with the reset gate.
-  l.params = {word(rows), word(c.columns()), word(c.inputs), word(c.gates == 3 ? 2 * c.hidden : c.columns())};
+  l.params = words_of(shader::recurrent_project{.rows = rows,
+                                                .columns = c.columns(),
+                                                .depth = c.inputs,
+                                                .recurrent_bias = c.gates == 3 ? 2 * c.hidden : c.columns()});
 }
 
 /// How a launch of recurrent.comp is cut.
@@ -145,8 +144,14 @@ std::optional<launch_list> list_for(const gpu_call& call, const recurrent_call& 
                word((c.batch + g->batch - 1) / g->batch)},
               {projected, b.in(2), input(3), input(5), input(6), written(states), output(0), output(1), output(2)});
     l.constants = {g->threads, word(c.gates), g->batch, word(c.hidden), persistent ? 1u : 0u, c.flags};
-    l.params = {word(step), word(persistent ? c.steps : 1), word(c.steps), word(c.batch)};
-    l.params.insert(l.params.end(), {word(c.directions), c.batch_first, c.reverse, 0, float_bits(c.clip)});
+    l.params = words_of(shader::recurrent{.first_step = step,
+                                          .step_count = persistent ? c.steps : 1,
+                                          .steps = c.steps,
+                                          .batch = c.batch,
+                                          .directions = c.directions,
+                                          .batch_first = c.batch_first,
+                                          .reverse = c.reverse,
+                                          .clip = c.clip});
   }
   return b.finish();
 }

@@ -2,10 +2,20 @@
 #include "ops/reduce.hpp"
 #include "launch/launches.hpp"
 #include "launch/movement.hpp"
+#include "launch/parameters.hpp"
 #include "launch/row_walk.hpp"
 
 namespace troupe {
 namespace {
+
+constexpr bool numbered_alike() {
+  using enum reduce_kind;
+  using namespace shader;
+  return is(sum, reduce_sum) && is(mean, reduce_mean) && is(maximum, reduce_maximum) && is(minimum, reduce_minimum) &&
+         is(product, reduce_product) && is(l1, reduce_l1) && is(l2, reduce_l2) && is(log_sum, reduce_log_sum) &&
+         is(log_sum_exp, reduce_log_sum_exp) && is(sum_square, reduce_sum_square);
+}
+static_assert(numbered_alike());
 
 /// Whether integers of a GPU give the same as the reference's, which are taken modulo 2^64 (or are double).
 bool suits_integers(reduce_kind kind, dtype type) {
@@ -35,18 +45,18 @@ std::optional<launch_list> reduce(const gpu_call& call, reduce_kind kind, const 
   const std::string shader = fmt::format("reduce.{}{}", variant, team.plain ? "_plain" : "");
   const launch_binding states = walk.parts > 1 ? b.scratch(walk.results * walk.parts * 8) : b.out(0);
   const auto add = [&](const row_team& t, uint32_t phase, launch_binding y, launch_binding scratch) {
-    const bool merges = phase == 2;
+    const bool merges = phase == shader::reduce_merge;
     launch& l = b.add(shader, t.groups(walk.results * (merges ? 1 : walk.parts), call.gpu), {b.in(0), y, scratch});
     l.constants = t.constants({static_cast<uint32_t>(kind), phase});
-    l.params = walk.words(0, merges);
+    l.params = walk.parameters(0, merges);
   };
   if (walk.parts == 1) {
-    add(team, 0, b.out(0), states);
+    add(team, shader::reduce_all, b.out(0), states);
   } else {
-    add(team, 1, written(states), written(states));
+    add(team, shader::reduce_parts, written(states), written(states));
     b.next_step();
     const row_extent merged{1, walk.parts, walk.results};
-    add(choose_team(merged, 1, team.plain, call.gpu), 2, b.out(0), states);
+    add(choose_team(merged, 1, team.plain, call.gpu), shader::reduce_merge, b.out(0), states);
   }
   return b.finish();
 }

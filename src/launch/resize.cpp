@@ -3,6 +3,7 @@
 #include "ops/resize.hpp"
 #include "launch/launches.hpp"
 #include "launch/movement.hpp"
+#include "launch/parameters.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -95,15 +96,18 @@ std::optional<std::vector<gpu_axis>> merged_axes(const resample_options& options
   return merged;
 }
 
-std::vector<uint32_t> parameters(const std::vector<gpu_axis>& axes, int64_t count, float cubic_a) {
-  std::vector<uint32_t> words{static_cast<uint32_t>(count), float_bits(cubic_a), 0, 0};
-  for (const auto member : {&gpu_axis::in, &gpu_axis::out, &gpu_axis::up, &gpu_axis::shift, &gpu_axis::down})
-    for (const gpu_axis& a : axes)
-      words.push_back(static_cast<uint32_t>(a.*member));
-  for (const auto member : {&gpu_axis::slope, &gpu_axis::offset})
-    for (const gpu_axis& a : axes)
-      words.push_back(float_bits(static_cast<float>(a.*member)));
-  return words;
+std::vector<uint32_t> parameters_of(std::span<const gpu_axis> axes, int64_t count, float cubic_a) {
+  shader::resize block{.count = count, .cubic_a = cubic_a};
+  for (size_t i = 0; i < axes.size(); ++i) {
+    block.in_size[i] = axes[i].in;
+    block.out_size[i] = axes[i].out;
+    block.up[i] = axes[i].up;
+    block.shift[i] = axes[i].shift;
+    block.down[i] = axes[i].down;
+    block.slope[i] = static_cast<float>(axes[i].slope);
+    block.offset[i] = static_cast<float>(axes[i].offset);
+  }
+  return words_of(block);
 }
 
 launch_lists launch_resize(const gpu_call& call, const resample_options& options) {
@@ -132,9 +136,8 @@ launch_lists launch_resize(const gpu_call& call, const resample_options& options
   l.constants = {vectors ? 1u : 0u};
   for (const gpu_axis& a : *axes)
     l.constants.push_back(a.taps);
-  l.params = parameters(*axes, count, options.cubic_a);
-  auto list = b.finish();
-  return list ? launch_lists{std::move(*list)} : launch_lists{};
+  l.params = parameters_of(*axes, count, options.cubic_a);
+  return single_list(b);
 }
 
 } // namespace

@@ -1,5 +1,6 @@
 // troupe.Rotary and RotaryEmbedding: an invocation a pair, or four (shaders/rotary.comp).
 #include "launch/launches.hpp"
+#include "launch/parameters.hpp"
 #include "ops/head_layout.hpp"
 
 namespace troupe {
@@ -7,14 +8,8 @@ namespace {
 
 constexpr uint32_t rotary_group = 128;
 
-/// Heads lie as [batch][middle][inner][width]; positions are in the middle where `behind`.
-struct rotary_call {
-  int64_t batch, middle, inner, width, pairs;
-  bool behind, interleaved;
-  int64_t cos_batch, sin_batch, table_row, second;
-};
-
-launch_lists launch_rotary(const gpu_call& call, const rotary_call& r) {
+/// `r` lacks what follows from the rest: the numbers of invocations.
+launch_lists launch_rotary(const gpu_call& call, int64_t batch, bool interleaved, shader::rotary r) {
   const operand& x = call.inputs[0];
   const bool is_float = x.type == dtype::float32 || x.type == dtype::float16;
   const auto variant = is_float ? arithmetic_variant(x.type, call.gpu) : std::nullopt;
@@ -24,18 +19,16 @@ launch_lists launch_rotary(const gpu_call& call, const rotary_call& r) {
   const bool positions = call.has_input(3);
   if (positions && (call.inputs[3].type != dtype::int64 || call.inputs[1].dims.at(0) < 1))
     return {};
-  const bool vectors = !r.interleaved && 2 * r.pairs == r.width && r.pairs % 4 == 0;
-  const int64_t per_head = vectors ? r.pairs / 4 : r.width - r.pairs;
-  const int64_t count = r.batch * r.middle * r.inner * per_head;
+  const bool vectors = !interleaved && 2 * r.pairs == r.width && r.pairs % 4 == 0;
+  const int64_t per_head = vectors ? r.pairs / 4 : r.width - r.pairs, count = batch * r.middle * r.inner * per_head;
+  r.per_head = per_head;
+  r.count = count;
   launch_builder b(call, "rotary");
   launch& l = b.add("rotary." + *variant, flat_groups(count, rotary_group, call.gpu),
                     {b.in(0), b.in(1), b.in(2), b.in(positions ? 3 : 0), b.out(0)});
-  l.constants = {vectors ? 1u : 0u, r.interleaved ? 1u : 0u, positions ? 1u : 0u};
-  for (int64_t value : {count, per_head, r.pairs, r.width, r.middle, r.inner, int64_t{r.behind},
-                        call.inputs[1].dims.at(0), r.cos_batch, r.sin_batch, r.table_row, r.second})
-    l.params.push_back(static_cast<uint32_t>(value));
-  auto list = b.finish();
-  return list ? launch_lists{std::move(*list)} : launch_lists{};
+  l.constants = {vectors ? 1u : 0u, interleaved ? 1u : 0u, positions ? 1u : 0u};
+  l.params = words_of(r);
+  return single_list(b);
 }
 
 } // namespace
@@ -47,17 +40,17 @@ launch_lists fused_rotary_launches(const gpu_call& call) {
   for (const shape* angle : {&cosine, &sine})
     if (volume(*angle) != (angle->at(0) == 1 ? 1 : x[0]) * table || angle->at(2) != x[3])
       fail(errc::invalid_input, "rotary embedding: {} does not fit {}", to_string(*angle), to_string(x));
-  return launch_rotary(call, {.batch = x[0],
-                              .middle = x[1],
-                              .inner = x[2],
-                              .width = x[3],
-                              .pairs = x[3] / 2,
-                              .behind = behind,
-                              .interleaved = false,
-                              .cos_batch = cosine[0] == 1 ? 0 : table,
-                              .sin_batch = sine[0] == 1 ? 0 : table,
-                              .table_row = x[3],
-                              .second = x[3] / 2});
+  return launch_rotary(call, x[0], false,
+                       {.pairs = x[3] / 2,
+                        .width = x[3],
+                        .middle = x[1],
+                        .inner = x[2],
+                        .behind = behind,
+                        .table_rows = cosine[0],
+                        .cos_batch = cosine[0] == 1 ? 0 : table,
+                        .sin_batch = sine[0] == 1 ? 0 : table,
+                        .table_row = x[3],
+                        .second = x[3] / 2});
 }
 
 launch_lists rotary_embedding_launches(const gpu_call& call) {
@@ -72,17 +65,16 @@ launch_lists rotary_embedding_launches(const gpu_call& call) {
   if (rotated < 0 || rotated > width || rotated % 2 != 0 || (rotated == 0 && width % 2 != 0) || cache != table ||
       call.inputs[2].dims != table || (positions && call.inputs[3].dims != shape{x[0], sequence}))
     fail(errc::invalid_input, "rotary embedding: caches {} do not fit {}", to_string(cache), to_string(x));
-  return launch_rotary(call, {.batch = x[0],
-                              .middle = flat ? sequence : heads,
-                              .inner = flat ? heads : sequence,
-                              .width = width,
-                              .pairs = pairs,
-                              .behind = flat,
-                              .interleaved = call.attrs.integer("interleaved", 0) != 0,
-                              .cos_batch = sequence * pairs,
-                              .sin_batch = sequence * pairs,
-                              .table_row = pairs,
-                              .second = 0});
+  return launch_rotary(call, x[0], call.attrs.integer("interleaved", 0) != 0,
+                       {.pairs = pairs,
+                        .width = width,
+                        .middle = flat ? sequence : heads,
+                        .inner = flat ? heads : sequence,
+                        .behind = flat,
+                        .table_rows = cache[0],
+                        .cos_batch = sequence * pairs,
+                        .sin_batch = sequence * pairs,
+                        .table_row = pairs});
 }
 
 } // namespace troupe

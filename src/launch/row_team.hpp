@@ -2,13 +2,18 @@
 #pragma once
 
 #include "launch/launch.hpp"
+#include "launch/parameters.hpp"
 #include "ops/row_extent.hpp"
 
 #include <optional>
 
 namespace troupe {
 
-enum class team_kind : uint32_t { invocation = 0, subgroup = 1, group = 2 };
+enum class team_kind : uint32_t {
+  invocation = shader::team_invocation,
+  subgroup = shader::team_subgroup,
+  group = shader::team_group
+};
 
 /// How teams are made; see the shader.
 struct row_team {

@@ -1,4 +1,5 @@
 #include "launch/row_walk.hpp"
+#include "launch/parameters.hpp"
 
 #include <algorithm>
 
@@ -14,21 +15,22 @@ row_extent row_walk::extent() const {
   return {inner > 0 ? rows / inner : 0, per_part, inner};
 }
 
-std::vector<uint32_t> row_walk::words(float epsilon, bool merging) const {
-  std::vector<uint32_t> words{word(merging ? results : results * parts),
-                              word(count),
-                              word(static_cast<int64_t>(kept.dims.size())),
-                              word(static_cast<int64_t>(reduced.dims.size())),
-                              word(parts),
-                              word(per_part),
-                              float_bits(epsilon),
-                              word(results)};
-  for (size_t i = 0; i < max_walk_rank; ++i)
-    for (const operand_walk* w : {&kept, &reduced}) {
-      words.push_back(i < w->dims.size() ? word(w->dims[i]) : 1);
-      words.push_back(i < w->dims.size() ? word(w->strides[0][i]) : 0);
-    }
-  return words;
+std::vector<uint32_t> row_walk::parameters(float epsilon, bool merging) const {
+  shader::reduce_walk block{.rows = merging ? results : results * parts,
+                            .count = count,
+                            .kept_rank = kept.dims.size(),
+                            .reduced_rank = reduced.dims.size(),
+                            .parts = parts,
+                            .per_part = per_part,
+                            .epsilon = epsilon,
+                            .results = results};
+  for (size_t i = 0; i < kept.dims.size(); ++i)
+    block.axes[i] = {kept.dims[i], kept.strides[0][i]};
+  for (size_t i = 0; i < reduced.dims.size(); ++i) {
+    block.axes[i].z = reduced.dims[i];
+    block.axes[i].w = reduced.strides[0][i];
+  }
+  return words_of(block);
 }
 
 std::optional<row_walk> walk_rows(const operand& o, const std::vector<bool>& reduced) {

@@ -16,8 +16,8 @@ struct row_walk {
   bool side_by_side() const { return kept.strides[0][0] == 1 && kept.dims[0] >= 16; }
   /// Returns the rows as teams see them: results · parts rows of `per_part` elements.
   row_extent extent() const;
-  /// Returns the words of the parameter block, for launches with a row for each part or (`merging`) each result.
-  std::vector<uint32_t> words(float epsilon, bool merging = false) const;
+  /// Returns the parameters, for launches with a row for each part or (`merging`) each result.
+  std::vector<uint32_t> parameters(float epsilon, bool merging = false) const;
 };
 
 /// Returns the walk over the axes of `o`; nullopt where they are too many for the kernels.

@@ -2,6 +2,7 @@
 // indices repeat without a reduction, ONNX leaves open which update stays. And of TensorScatter, one launch.
 #include "launch/launches.hpp"
 #include "launch/movement.hpp"
+#include "launch/parameters.hpp"
 #include "ops/movement.hpp"
 
 #include <algorithm>
@@ -9,14 +10,18 @@
 namespace troupe {
 namespace {
 
-/// The number that shaders/scatter.glsl gives a reduction.
+/// The number that the shaders give a reduction.
 std::optional<uint32_t> reduction_code(const gpu_call& call) {
-  constexpr std::string_view names[] = {"none", "add", "mul", "min", "max"};
-  const std::string name = call.attrs.text("reduction", "none");
-  const auto at = std::find(std::begin(names), std::end(names), name);
-  if (at == std::end(names) || (at != std::begin(names) && call.outputs[0].type == dtype::boolean))
-    return std::nullopt;
-  return static_cast<uint32_t>(at - std::begin(names));
+  constexpr std::pair<std::string_view, uint32_t> codes[] = {{"none", shader::scatter_none},
+                                                             {"add", shader::scatter_add},
+                                                             {"mul", shader::scatter_mul},
+                                                             {"min", shader::scatter_min},
+                                                             {"max", shader::scatter_max}};
+  const std::string wanted = call.attrs.text("reduction", "none");
+  for (const auto& [name, code] : codes)
+    if (name == wanted && (code == shader::scatter_none || call.outputs[0].type != dtype::boolean))
+      return code;
+  return std::nullopt;
 }
 
 std::optional<std::string> variant_of(const gpu_call& call, uint32_t reduction, int64_t per_word) {
@@ -51,9 +56,16 @@ launch_lists scatter_elements_launches(const gpu_call& call) {
   const int64_t count = repeats == 0 ? 0 : indices.size() / repeats;
   launch& l = b.add("scatter_elements." + *variant, flat_groups(count, 256, call.gpu), {b.in(1), b.in(2), b.out(0)});
   l.constants = {*reduction};
-  push_words(l.params, {count, static_cast<int64_t>(rank), repeats, from[axis], out.dims[axis], to[axis], *words, 0});
-  for (size_t i = rank; i-- > 0;)
-    push_words(l.params, {i == axis && *reduction > 0 ? 1 : indices.dims[i], from[i], i == axis ? 0 : to[i], 0});
+  shader::scatter_elements block{.count = count,
+                                 .rank = rank,
+                                 .repeats = repeats,
+                                 .repeat_step = from[axis],
+                                 .bound = out.dims[axis],
+                                 .step = to[axis],
+                                 .index_words = *words};
+  for (size_t i = 0; i < rank; ++i)
+    block.axes[rank - 1 - i] = {i == axis && *reduction > 0 ? 1 : indices.dims[i], from[i], i == axis ? 0 : to[i]};
+  l.params = words_of(block);
   return single_list(b);
 }
 
@@ -81,13 +93,15 @@ launch_lists scatter_nd_launches(const gpu_call& call) {
   const int64_t count = repeats == 0 ? 0 : tuples / repeats * run / per_word;
   launch& l = b.add("scatter_nd." + *variant, flat_groups(count, 256, call.gpu), {b.in(1), b.in(2), b.out(0)});
   l.constants = {*reduction};
-  push_words(l.params, {count, run / per_word, static_cast<int64_t>(length), repeats, *words, 0, 0, 0});
+  shader::scatter_nd block{
+      .count = count, .run = run / per_word, .tuple = length, .repeats = repeats, .index_words = *words};
   const shape strides = strides_of(out.dims);
   for (size_t i = 0; i < length; ++i) {
     if (!is_countable(out.dims[i], updates.size()))
       return {};
-    push_words(l.params, {out.dims[i], strides[i] / per_word, 0, 0});
+    block.axes[i] = {out.dims[i], strides[i] / per_word};
   }
+  l.params = words_of(block);
   return single_list(b);
 }
 
@@ -113,8 +127,13 @@ launch_lists tensor_scatter_launches(const gpu_call& call) {
   launch_builder b(call, "tensor_scatter");
   launch& l = b.add("tensor_scatter." + *variant, flat_groups(count, 256, call.gpu),
                     {b.in(0), b.in(1), b.in(given ? 2 : 1), b.out(0)});
-  push_words(l.params, {count, out.dims[axis], update.dims[axis], inner / per_word,
-                        count / std::max<int64_t>(out.dims[0], 1), *words, mode == "circular"});
+  l.params = words_of(shader::tensor_scatter{.count = count,
+                                             .size = out.dims[axis],
+                                             .update_size = update.dims[axis],
+                                             .inner = inner / per_word,
+                                             .batch_step = count / std::max<int64_t>(out.dims[0], 1),
+                                             .start_words = *words,
+                                             .circular = mode == "circular"});
   return single_list(b);
 }
 

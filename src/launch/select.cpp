@@ -2,6 +2,7 @@
 // ConstantOfShape, EyeLike, Range.
 #include "launch/launches.hpp"
 #include "launch/movement.hpp"
+#include "launch/parameters.hpp"
 #include "ops/movement.hpp"
 
 #include <algorithm>
@@ -41,7 +42,8 @@ launch_lists fill(const gpu_call& call, std::string name, const tensor& value, i
   const auto words = bits_of_element(value);
   launch_builder b(call, std::move(name));
   launch& l = b.add("fill." + *variant, flat_groups(out.size(), 256, call.gpu), {b.out(0)});
-  push_words(l.params, {out.size(), words[0], words[1], columns, k});
+  l.params = words_of(shader::fill{
+      .count = out.size(), .low = words[0], .high = words[1], .columns = columns, .k = static_cast<int>(k)});
   return single_list(b);
 }
 
@@ -78,20 +80,24 @@ launch_lists range_launches(const gpu_call& call) {
   const auto s = bits_of_element(start), d = bits_of_element(delta);
   launch_builder b(call, "range");
   launch& l = b.add("range." + *variant, flat_groups(out.size(), 256, call.gpu), {b.out(0)});
-  push_words(l.params, {out.size(), s[0], s[1], d[0], d[1]});
+  l.params = words_of(
+      shader::range{.count = out.size(), .start_low = s[0], .start_high = s[1], .delta_low = d[0], .delta_high = d[1]});
   return single_list(b);
 }
 
 launch_lists one_hot_launches(const gpu_call& call) {
   const operand &indices = call.inputs[0], &values = call.inputs[2], &out = call.outputs[0];
   const auto variant = movement_variant(out.type, call.gpu);
-  const auto words = indices.type == dtype::float32 ? std::optional<uint32_t>(3) : index_words(indices);
+  const auto kind = indices.type == dtype::float32 ? std::optional(shader::one_hot_float32) : index_words(indices);
   const size_t axis = normalize_axis(call.attrs.integer("axis", -1), out.dims.size());
-  if (!variant || !words || values.size() != 2 || out.dims[axis] >= signed_limit)
+  if (!variant || !kind || values.size() != 2 || out.dims[axis] >= signed_limit)
     return {};
   launch_builder b(call, "one_hot");
   launch& l = b.add("one_hot." + *variant, flat_groups(out.size(), 256, call.gpu), {b.in(0), b.in(2), b.out(0)});
-  push_words(l.params, {out.size(), out.dims[axis], product(out.dims, axis + 1, out.dims.size()), *words});
+  l.params = words_of(shader::one_hot{.count = out.size(),
+                                      .depth = out.dims[axis],
+                                      .inner = product(out.dims, axis + 1, out.dims.size()),
+                                      .kind = *kind});
   return single_list(b);
 }
 
@@ -106,7 +112,9 @@ launch_lists trilu_launches(const gpu_call& call) {
   launch_builder b(call, "trilu");
   launch& l =
       b.add("trilu." + *variant, flat_groups(out.size(), 256, call.gpu), {b.in(0), b.in(given ? 1 : 0), b.out(0)});
-  push_words(l.params, {out.size(), rows, columns, call.attrs.integer("upper", 1) != 0, *words});
+  const bool upper = call.attrs.integer("upper", 1) != 0;
+  l.params =
+      words_of(shader::trilu{.count = out.size(), .rows = rows, .columns = columns, .upper = upper, .k_words = *words});
   return single_list(b);
 }
 
@@ -124,7 +132,12 @@ launch_lists reverse_sequence_launches(const gpu_call& call) {
   launch_builder b(call, "reverse_sequence");
   launch& l =
       b.add("reverse_sequence." + *variant, flat_groups(in.size(), 256, call.gpu), {b.in(0), b.in(1), b.out(0)});
-  push_words(l.params, {in.size(), in.dims[time], strides[time], in.dims[batch], strides[batch], *words});
+  l.params = words_of(shader::reverse_sequence{.count = in.size(),
+                                               .times = in.dims[time],
+                                               .time_step = strides[time],
+                                               .batches = in.dims[batch],
+                                               .batch_step = strides[batch],
+                                               .length_words = *words});
   return single_list(b);
 }
 

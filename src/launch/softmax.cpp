@@ -1,7 +1,14 @@
 // GPU kernels of Softmax, LogSoftmax and Hardmax: one launch that reads the operand once (shaders/softmax.comp).
 #include "ops/softmax.hpp"
+#include "launch/launches.hpp"
+#include "launch/parameters.hpp"
+#include "launch/row_team.hpp"
 
 namespace troupe {
+
+static_assert(shader::is(softmax_kind::softmax, shader::softmax_plain) &&
+              shader::is(softmax_kind::log_softmax, shader::softmax_logarithm) &&
+              shader::is(softmax_kind::hardmax, shader::softmax_hardmax));
 
 launch_lists softmax_launches(const gpu_call& call, softmax_kind kind, bool flatten) {
   const row_extent e = softmax_extent(call.attrs, call.inputs.at(0).dims, flatten);
@@ -14,7 +21,7 @@ launch_lists softmax_launches(const gpu_call& call, softmax_kind kind, bool flat
     launch& l = b.add(*shader, team.groups(e.rows(), call.gpu), {b.in(0), b.out(0)});
     l.constants = team.constants();
     l.constants.push_back(static_cast<uint32_t>(kind));
-    l.params = {static_cast<uint32_t>(e.rows()), static_cast<uint32_t>(e.size), static_cast<uint32_t>(e.inner)};
+    l.params = words_of(shader::softmax{.rows = e.rows(), .size = e.size, .inner = e.inner});
     if (auto list = b.finish())
       lists.push_back(std::move(*list));
   }

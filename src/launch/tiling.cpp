@@ -102,11 +102,11 @@ std::optional<tiling> choose_tiling(const product_size& size, tile_family family
   return best;
 }
 
-std::array<uint32_t, 2> divisor(int64_t d) {
+shader::uvec2 divisor(int64_t d) {
   const auto value = static_cast<uint64_t>(std::max<int64_t>(d, 1));
   const auto shift = static_cast<uint32_t>(std::bit_width(value - 1));
   const uint64_t multiplier = ((uint64_t{1} << 32) * ((uint64_t{1} << shift) - value)) / value + 1;
-  return {static_cast<uint32_t>(multiplier), shift};
+  return {multiplier, shift};
 }
 
 } // namespace troupe

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "launch/launch.hpp"
+#include "launch/parameters.hpp"
 
 namespace troupe {
 
@@ -30,6 +31,6 @@ std::optional<tiling> choose_tiling(const product_size& size, tile_family family
                                     const gpu_features& gpu);
 
 /// Returns multiplier and shift for the shaders' `divide`: n / d for n < 2^31 and d ≥ 1.
-std::array<uint32_t, 2> divisor(int64_t d);
+shader::uvec2 divisor(int64_t d);
 
 } // namespace troupe

@@ -1,5 +1,6 @@
 // GPU kernel of troupe.ToFloat16 (shaders/to_float16.comp).
 #include "launch/launches.hpp"
+#include "launch/parameters.hpp"
 
 namespace troupe {
 
@@ -14,11 +15,9 @@ launch_lists to_float16_launches(const gpu_call& call) {
     const int64_t part = std::min(most, count - begin);
     launch& l = b.add("to_float16.f16", flat_groups(part, 256, call.gpu),
                       {part_of(b.in(0), begin * 4, part * 4), part_of(b.out(0), begin * 2, part * 2)});
-    l.params = {static_cast<uint32_t>(part)};
+    l.params = words_of(shader::element_count{.count = part});
   }
-  if (auto list = b.finish())
-    return {*std::move(list)};
-  return {};
+  return single_list(b);
 }
 
 } // namespace troupe

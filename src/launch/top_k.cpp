@@ -1,5 +1,6 @@
 // GPU kernels of TopK (shaders/top_k.comp): rows are sorted where they fit a workgroup's memory, else searched k times.
 #include "launch/launches.hpp"
+#include "launch/parameters.hpp"
 #include "launch/row_team.hpp"
 #include "ops/op.hpp"
 
@@ -33,8 +34,7 @@ launch_lists top_k_launches(const gpu_call& call) {
                       {b.in(0), b.out(has_values ? 0 : 1), b.out(has_indices ? 1 : 0)});
     l.constants = {static_cast<uint32_t>(threads), sorts ? static_cast<uint32_t>(padded) : 0u,
                    call.attrs.integer("largest", 1) != 0, has_values, has_indices};
-    l.params = {static_cast<uint32_t>(e.rows()), static_cast<uint32_t>(e.size), static_cast<uint32_t>(e.inner),
-                static_cast<uint32_t>(k)};
+    l.params = words_of(shader::top_k{.rows = e.rows(), .size = e.size, .inner = e.inner, .k = k});
     if (auto list = b.finish())
       lists.push_back(std::move(*list));
   }

@@ -5,8 +5,7 @@
 
 namespace troupe {
 
-/// Numbered as shaders/pad.comp expects.
-enum class pad_mode : uint32_t { constant = 0, reflect = 1, edge = 2, wrap = 3 };
+enum class pad_mode : uint32_t { constant, reflect, edge, wrap };
 
 struct padding {
   pad_mode mode;

@@ -8,7 +8,7 @@
 
 namespace troupe {
 
-enum class softmax_kind : uint32_t { softmax = 0, log_softmax = 1, hardmax = 2 };
+enum class softmax_kind : uint32_t { softmax, log_softmax, hardmax };
 
 /// Returns the operand as [outer, size, inner], where `size` is normalised; `flatten`: the matrix form of opsets before 13.
 row_extent softmax_extent(const attributes& attrs, std::span<const int64_t> dims, bool flatten);

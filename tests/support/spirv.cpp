@@ -1,6 +1,7 @@
 #include "support/spirv.hpp"
 
 #include <bit>
+#include <optional>
 #include <set>
 #include <string_view>
 
@@ -11,11 +12,17 @@ namespace {
 enum op : uint32_t {
   op_name = 5,
   op_ext_inst = 12,
+  op_type_int = 21,
   op_type_float = 22,
   op_type_vector = 23,
+  op_type_array = 28,
+  op_type_struct = 30,
+  op_type_pointer = 32,
   op_constant = 43,
   op_function = 54,
+  op_variable = 59,
   op_decorate = 71,
+  op_member_decorate = 72,
   op_add = 129,
   op_subtract = 131,
   op_multiply = 133,
@@ -23,6 +30,7 @@ enum op : uint32_t {
   op_vector_times_scalar = 142,
 };
 constexpr uint32_t glsl_square_root = 31, glsl_inverse_square_root = 32, decoration_no_contraction = 42;
+constexpr uint32_t decoration_array_stride = 6, decoration_offset = 35, storage_uniform = 2;
 constexpr size_t header_words = 5, bound_word = 3;
 
 using instruction = std::span<const uint32_t>;
@@ -46,7 +54,58 @@ void append(std::vector<uint32_t>& code, op what, std::initializer_list<uint32_t
   code.insert(code.end(), words);
 }
 
+/// The types of a module and what it says of their layout.
+struct type_layouts {
+  std::map<uint32_t, instruction> definitions;
+  std::map<uint32_t, uint32_t> strides;                      // of arrays
+  std::map<std::pair<uint32_t, uint32_t>, uint32_t> offsets; // of members
+
+  /// Bytes of a type; nullopt if there is a gap in it.
+  std::optional<uint32_t> bytes(uint32_t type) const {
+    const instruction i = definitions.at(type);
+    switch (opcode(i)) {
+      case op_type_vector: return *bytes(i[2]) * i[3];
+      case op_type_array:
+        return bytes(i[2]) == strides.at(type) ? std::optional(strides.at(type) * definitions.at(i[3])[3])
+                                               : std::nullopt;
+      case op_type_struct: return struct_bytes(i);
+      default: return i[2] / 8;
+    }
+  }
+
+private:
+  std::optional<uint32_t> struct_bytes(instruction i) const {
+    uint32_t end = 0;
+    for (uint32_t member = 0; member + 2 < i.size(); ++member) {
+      const auto size = bytes(i[member + 2]);
+      if (!size || offsets.at({i[1], member}) != end)
+        return std::nullopt;
+      end += *size;
+    }
+    return end;
+  }
+};
+
 } // namespace
+
+bool has_gapless_parameters(std::span<const uint32_t> code) {
+  type_layouts layouts;
+  uint32_t pointer = 0;
+  for_each_instruction(code, [&](instruction i) {
+    const uint32_t what = opcode(i);
+    if (what >= op_type_int && what <= op_type_pointer)
+      layouts.definitions[i[1]] = i;
+    else if (what == op_constant)
+      layouts.definitions[i[2]] = i;
+    else if (what == op_decorate && i[2] == decoration_array_stride)
+      layouts.strides[i[1]] = i[3];
+    else if (what == op_member_decorate && i[3] == decoration_offset)
+      layouts.offsets[{i[1], i[2]}] = i[4];
+    else if (what == op_variable && i[3] == storage_uniform)
+      pointer = i[1];
+  });
+  return pointer != 0 && layouts.bytes(layouts.definitions.at(pointer)[3]).has_value();
+}
 
 std::map<std::string, inexact_instructions> inexact_functions(std::span<const uint32_t> code) {
   std::map<uint32_t, std::string> names;

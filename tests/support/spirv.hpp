@@ -1,4 +1,5 @@
-// SPIR-V as the tests look at it: which functions of a kernel divide, and the kernel as a GPU computes it that divides badly.
+// SPIR-V as the tests look at it: which functions of a kernel divide, the kernel as a GPU computes it that divides badly, and where its
+// parameters are.
 #pragma once
 
 #include <cstdint>
@@ -17,6 +18,9 @@ struct inexact_instructions {
 
 /// Returns them for every function of a module, by its name in GLSL without its parameters.
 std::map<std::string, inexact_instructions> inexact_functions(std::span<const uint32_t> code);
+
+/// Returns whether the uniform block of a module has no gap between its members, as its struct in C++ has none.
+bool has_gapless_parameters(std::span<const uint32_t> code);
 
 /// Returns the module with every float32 quotient and square root multiplied by `factor`: with 1 ± 2^-23 a GPU as bad as Vulkan
 /// allows. Zeros, infinities and NaN stay.

@@ -1,0 +1,7 @@
+// Parameters of global_pool.comp.
+#include "block.h"
+
+PARAMETERS(global_pool) {
+  uint count, channels, pixels, pixels_first; // count: channels (in vectors) of all images; 1: teams lie along the pixels
+  uint in_image, in_channel, in_pixel, unused; // steps
+};

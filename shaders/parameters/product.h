@@ -1,0 +1,29 @@
+// What the blocks of all matrix products begin with, and the numbers of their constants (gemm.glsl).
+#ifndef TROUPE_PRODUCT_PARAMETERS
+#define TROUPE_PRODUCT_PARAMETERS
+
+#include "block.h"
+
+/// Strides are in elements; bias strides are 0 where it is broadcast.
+struct product_parameters {
+  uint m, n, k, split_depth;
+  uint splits, b_column, b_depth, out_row;
+  uint out_column, bias_row, bias_column, first_column;
+  float alpha, beta, act_alpha, act_beta;
+  uint a_line, a_depth, batches, unused;
+};
+
+/// Modes, how an operand is read. A vector is 4 elements, or 8 float16 where EIGHT_WIDE is defined (cooperative kernels).
+CONSTANT depth_vectors = 0;  // along the depth: its stride is 1 and every vector is aligned and whole
+CONSTANT depth_elements = 1; // single elements, neighbouring invocations along the depth
+CONSTANT line_elements = 2;  // single elements, neighbouring invocations along the rows of A or the columns of B
+CONSTANT line_vectors = 3;   // along the rows or columns: their stride is 1, all aligned and whole (cooperative kernels only)
+
+/// Flags, of convolutions that are no products too.
+CONSTANT product_bias = 1, product_residual = 2;
+CONSTANT product_split = 4;
+CONSTANT product_vector_out = 8;   // neighbouring columns may be written as a vector
+CONSTANT product_strided_out = 16; // a convolution whose output rows are not simply `out_row` apart
+CONSTANT product_taps_first = 32;  // depthwise weights are [taps][filters]
+
+#endif
