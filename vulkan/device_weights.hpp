@@ -1,13 +1,12 @@
 // Weights in device memory, shared by all installed plans of one device.
 //
-// A weight is held as long as a plan uses it; the table only remembers where it is. Each form (as it is, or packed) is made
+// A weight is held as long as a plan uses it; the table only remembers where it is. Equal recipes are one weight, made
 // once: computed on the host, uploaded, and the host's copy dropped, with the pages of the model's file that it came from. So the
 // host's memory holds one weight at a time, and of one that is used as it is in the file one piece (uploader.hpp).
 #pragma once
 
 #include "base/weak_table.hpp"
 #include "graph/weight.hpp"
-#include "launch/launch.hpp"
 #include "vulkan/uploader.hpp"
 
 namespace troupe::vulkan {
@@ -18,8 +17,8 @@ public:
 
   explicit device_weights(memory_pool& memory) : memory_(memory) {}
 
-  /// Returns the weight's elements, row-major, or packed. Where they are not there yet they are after `uploads.finish`.
-  handle get(const weight& w, const weight_packing* packing, uploader& uploads);
+  /// Returns the weight's elements. If they are not there yet, they are after `uploads.finish`.
+  handle get(const weight& w, uploader& uploads);
 
   /// Returns the bytes held.
   int64_t bytes() const;

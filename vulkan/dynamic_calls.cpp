@@ -45,7 +45,8 @@ bool same_kernel(const launch& a, const launch& b) {
 }
 
 bool can_run(const launch_list& recorded, const launch_list& wanted) {
-  return recorded.name == wanted.name && recorded.packed == wanted.packed &&
+  return recorded.name == wanted.name &&
+         std::ranges::equal(recorded.packed, wanted.packed, {}, &weight::key, &weight::key) &&
          std::equal(recorded.launches.begin(), recorded.launches.end(), wanted.launches.begin(), wanted.launches.end(),
                     same_kernel) &&
          std::equal(recorded.scratch.begin(), recorded.scratch.end(), wanted.scratch.begin(), wanted.scratch.end(),

@@ -70,10 +70,7 @@ private:
     for (size_t i = 0; i < c.nodes.size(); ++i) {
       if (is_view(program_.nodes[c.nodes[i]]))
         continue;
-      const uint32_t own = calls_.class_of(c.nodes[i]);
-      chosen[i] = own != dynamic_calls::none
-                      ? out_.choices[own]
-                      : choose_kernel(bound_, program_.nodes[c.nodes[i]], plan_.devices[self_], tools_.alternative);
+      chosen[i] = kernel_of(c.nodes[i]);
       for (int64_t bytes : chosen[i].scratch)
         needed[i] += arena_space(bytes);
     }
@@ -83,6 +80,18 @@ private:
     out_.scratch_bytes = std::max(out_.scratch_bytes, scratch.bytes);
     for (size_t w = 0; w + 1 < scratch.wave_begin.size(); ++w)
       place_wave(c, chosen, scratch, scratch.wave_begin[w], scratch.wave_begin[w + 1], out);
+  }
+
+  launch_list kernel_of(node_id id) const {
+    const uint32_t own = calls_.class_of(id);
+    if (own != dynamic_calls::none && out_.choices[own].packed.empty())
+      return out_.choices[own];
+    launch_list chosen = choose_kernel(bound_, program_.nodes[id], plan_.devices[self_], tools_.alternative);
+    if (own == dynamic_calls::none)
+      return chosen;
+    launch_list shared = out_.choices[own]; // the weights that are packed are of the first of its class
+    shared.packed = std::move(chosen.packed);
+    return shared;
   }
 
   /// The launches of the wave of nodes [begin, end), step by step: steps are barriers inside the wave.
@@ -137,8 +146,7 @@ private:
         return place_of(c, v, bytes_or(layout_.bytes[v]));
       }
       case source::packed: {
-        const weight_packing& packing = list.packed.at(b.index);
-        bound_range range = weight_range(*program_.values[n.inputs.at(packing.input)].constant, &packing);
+        bound_range range = weight_range(*list.packed.at(b.index));
         range.bytes = b.bytes;
         return range;
       }
@@ -149,8 +157,8 @@ private:
     return {bound_range::where::scratch, nullptr, scratch, bytes_or(list.scratch.at(b.index))};
   }
 
-  bound_range weight_range(const weight& w, const weight_packing* packing) {
-    out_.weights.push_back(tools_.weights.get(w, packing, tools_.uploads));
+  bound_range weight_range(const weight& w) {
+    out_.weights.push_back(tools_.weights.get(w, tools_.uploads));
     return {bound_range::where::fixed, out_.weights.back().get(), 0, 0};
   }
 
@@ -160,7 +168,7 @@ private:
     if (memory_.offset[root] >= 0)
       return {bound_range::where::arena, nullptr, memory_.offset[root], bytes};
     if (program_.values[root].constant) {
-      bound_range range = weight_range(*program_.values[root].constant, nullptr);
+      bound_range range = weight_range(*program_.values[root].constant);
       range.bytes = bytes;
       return range;
     }

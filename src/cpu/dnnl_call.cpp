@@ -1,5 +1,10 @@
 #include "cpu/dnnl_call.hpp"
 
+#include "ops/pack.hpp"
+
+#include <algorithm>
+#include <numeric>
+
 namespace troupe::dnn {
 namespace {
 
@@ -96,18 +101,41 @@ dnnl::primitive_attr user_scratchpad(const dnnl::post_ops& ops) {
   return attr;
 }
 
+namespace {
+
+/// Returns the axes of a format by their strides, outermost first.
+std::vector<size_t> axes_in_order(const dims& strides) {
+  std::vector<size_t> axes(strides.size());
+  std::iota(axes.begin(), axes.end(), size_t{0});
+  std::stable_sort(axes.begin(), axes.end(), [&](size_t a, size_t b) { return strides[a] > strides[b]; });
+  return axes;
+}
+
+} // namespace
+
 weight_cache::handle pack(weight_cache& weights, const weight_ptr& w, const memory_desc& from, const memory_desc& to) {
   if (from == to)
-    return weights.plain(w);
-  const std::string layout = layout_text(to);
-  expects(!layout.empty(), "dnnl: a packed weight has no blocked format");
-  return weights.packed(w, "dnnl " + layout_text(from) + layout, [&](const tensor& plain) {
-    tensor bytes(dtype::uint8, {static_cast<int64_t>(to.get_size())});
-    dnnl::memory source(from, engine(), const_cast<void*>(plain.data()));
-    dnnl::memory target(to, engine(), bytes.mutable_data());
-    dnnl::reorder(source, target).execute(stream(), source, target);
-    return bytes;
-  });
+    return weights.get(w);
+  const blocked_format source = format_of(from), target = format_of(to);
+  shape seen, place(source.padded.size()), order, sizes;
+  for (size_t axis : axes_in_order(source.strides)) {
+    place[axis] = static_cast<int64_t>(seen.size());
+    seen.push_back(source.padded[axis]);
+  }
+  for (size_t axis : axes_in_order(target.strides)) {
+    order.push_back(place[axis]);
+    sizes.push_back(target.padded[axis]);
+    for (size_t i = 0; i < target.blocks.size(); ++i)
+      if (target.block_axes[i] == static_cast<int64_t>(axis))
+        sizes.back() /= target.blocks[i];
+  }
+  for (size_t i = 0; i < target.blocks.size(); ++i) {
+    order.push_back(place[static_cast<size_t>(target.block_axes[i])]);
+    sizes.push_back(target.blocks[i]);
+  }
+  if (bytes_of(w->type, volume(sizes)) != static_cast<int64_t>(to.get_size()))
+    throw dnnl::error(dnnl_unimplemented, "the format has more than the weight's elements");
+  return weights.get(troupe::pack(w, std::move(seen), std::move(order), std::move(sizes)));
 }
 
 } // namespace troupe::dnn

@@ -5,7 +5,6 @@
 
 #include <oneapi/dnnl/dnnl.hpp>
 
-#include <string>
 #include <string_view>
 
 namespace troupe::dnn {
@@ -18,9 +17,10 @@ struct window_dims {
   dims kernel, strides, dilations, pad_begin, pad_end;
 };
 
-/// Operand descriptors of an LSTM; [layers, directions, …] as oneDNN orders them.
-struct lstm_descs {
-  memory_desc x, h0, c0, wx, wh, bias, y, h, c;
+/// A format of plain elements: by axis the padded size and the step between (outer) blocks, then the blocks inside, outermost
+/// first, which are dense, and the axes that they are of. Throws `dnnl::error` if a descriptor has another format.
+struct blocked_format {
+  dims padded, strides, blocks, block_axes;
 };
 
 /// Moves on to the first implementation whose name does not contain `without` (empty: none is left out). With oneDNN 2 only as long as
@@ -78,26 +78,10 @@ inline dnnl::pooling_forward::primitive_desc pooling(const dnnl::engine& e, dnnl
           attr};
 }
 
-inline dnnl::lstm_forward::primitive_desc lstm(const dnnl::engine& e, dnnl::rnn_direction direction,
-                                               const lstm_descs& d, const dnnl::primitive_attr& attr) {
-  return {e, dnnl::prop_kind::forward_inference, direction, d.x, d.h0, d.c0, d.wx, d.wh, d.bias, d.y, d.h, d.c, attr};
-}
-
-/// How the elements of a blocked format lie, as text: equal texts mean equal layouts. Empty for other formats.
-inline std::string layout_text(const memory_desc& md) {
+inline blocked_format format_of(const memory_desc& md) {
   if (md.get_format_kind() != dnnl::memory::format_kind::blocked)
-    return {};
-  std::string text;
-  const auto append = [&](const dims& numbers) {
-    for (const auto n : numbers)
-      text += std::to_string(n) + ",";
-    text += ";";
-  };
-  append(md.get_padded_dims());
-  append(md.get_strides());
-  append(md.get_inner_blks());
-  append(md.get_inner_idxs());
-  return text;
+    throw dnnl::error(dnnl_unimplemented, "no blocked format");
+  return {md.get_padded_dims(), md.get_strides(), md.get_inner_blks(), md.get_inner_idxs()};
 }
 
 #else
@@ -135,29 +119,13 @@ inline dnnl::pooling_v2_forward::primitive_desc pooling(const dnnl::engine& e, d
   return {desc, attr, e};
 }
 
-inline dnnl::lstm_forward::primitive_desc lstm(const dnnl::engine& e, dnnl::rnn_direction direction,
-                                               const lstm_descs& d, const dnnl::primitive_attr& attr) {
-  const dnnl::lstm_forward::desc desc(dnnl::prop_kind::forward_inference, direction, d.x, d.h0, d.c0, d.wx, d.wh,
-                                      d.bias, d.y, d.h, d.c);
-  return {desc, attr, e};
-}
-
-/// How the elements of a blocked format lie, as text: equal texts mean equal layouts. Empty for other formats.
-inline std::string layout_text(const memory_desc& md) {
+inline blocked_format format_of(const memory_desc& md) {
   if (md.data.format_kind != dnnl_blocked)
-    return {};
-  const dnnl_blocking_desc_t& blocking = md.data.format_desc.blocking;
-  std::string text;
-  const auto append = [&](const dnnl_dim_t* numbers, int count) {
-    for (int i = 0; i < count; ++i)
-      text += std::to_string(numbers[i]) + ",";
-    text += ";";
-  };
-  append(md.data.padded_dims, md.data.ndims);
-  append(blocking.strides, md.data.ndims);
-  append(blocking.inner_blks, blocking.inner_nblks);
-  append(blocking.inner_idxs, blocking.inner_nblks);
-  return text;
+    throw dnnl::error(dnnl_unimplemented, "no blocked format");
+  const dnnl_blocking_desc_t& b = md.data.format_desc.blocking;
+  const auto some = [](const dnnl_dim_t* numbers, int count) { return dims(numbers, numbers + count); };
+  return {some(md.data.padded_dims, md.data.ndims), some(b.strides, md.data.ndims), some(b.inner_blks, b.inner_nblks),
+          some(b.inner_idxs, b.inner_nblks)};
 }
 
 #endif

@@ -6,6 +6,7 @@
 #include "cpu/dnnl_compat.hpp"
 #include "cpu/kernels.hpp"
 #include "cpu/vector_math.hpp"
+#include "ops/pack.hpp"
 
 #include <algorithm>
 #include <cstring>
@@ -18,17 +19,6 @@ struct lstm_sizes {
   bool reverse;
   int64_t gates() const { return 4 * hidden; }
 };
-
-/// Returns [D, rows, columns] as [D, columns, rows].
-tensor transposed_matrices(const tensor& t) {
-  const int64_t rows = t.dims()[1], columns = t.dims()[2];
-  tensor out(dtype::float32, {t.dims()[0], columns, rows});
-  for (int64_t d = 0; d < t.dims()[0]; ++d)
-    for (int64_t r = 0; r < rows; ++r)
-      for (int64_t c = 0; c < columns; ++c)
-        out.mutable_data<float>()[(d * columns + c) * rows + r] = t.data<float>()[(d * rows + r) * columns + c];
-  return out;
-}
 
 /// sums[j] += Σ_i h[i] · r[i][j], eight rows at a time.
 void add_state(const float* h, const float* r, int64_t hidden, int64_t gates, float* sums) {
@@ -63,7 +53,7 @@ class lstm_kernel final : public kernel {
 public:
   lstm_kernel(const kernel_request& r, const lstm_sizes& z)
       : z_(z), has_bias_(r.has_input(3)), scratch_(r.resources.scratch) {
-    recurrent_ = r.resources.weights.packed(r.inputs[2].constant, "lstm recurrent", transposed_matrices);
+    recurrent_ = r.resources.weights.get(pack(r.inputs[2].constant, r.inputs[2].dims, {0, 2, 1}));
     has_h_ = r.has_input(5);
     has_c_ = r.has_input(6);
     for (size_t i = 0; i < 3; ++i)

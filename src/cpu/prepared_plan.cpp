@@ -99,7 +99,7 @@ private:
     last_use_[root] = std::max<int64_t>(last_use_[root], id);
     const weight_ptr& constant = program_.values[root].constant;
     if (constant && !p_.weights.contains(root)) {
-      const weight_cache::handle h = p_.weights[root] = resources_.weights.plain(constant);
+      const weight_cache::handle h = p_.weights[root] = resources_.weights.get(constant);
       p_.fixed_address[root] = const_cast<void*>(h->data());
     }
     return root;

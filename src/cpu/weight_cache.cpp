@@ -4,32 +4,16 @@
 
 namespace troupe {
 
-weight_cache::handle weight_cache::hold(key k, tensor bytes) {
-  auto h = std::make_shared<const tensor>(std::move(bytes));
-  held_.add(std::move(k), h);
-  return h;
-}
-
-weight_cache::handle weight_cache::plain(const weight_ptr& w) {
-  key k{w->key, ""};
-  if (handle h = held_.find(k))
+weight_cache::handle weight_cache::get(const weight_ptr& w) {
+  if (handle h = held_.find(w->key))
     return h;
-  handle h = hold(std::move(k), materialise(*w));
-  if (w->step)
-    release_mapped(*w);
-  return h;
-}
-
-weight_cache::handle weight_cache::packed(const weight_ptr& w, const std::string& format,
-                                          const std::function<tensor(const tensor&)>& pack) {
-  key k{w->key, format};
-  if (handle h = held_.find(k))
-    return h;
-  const handle source = held_.find({w->key, ""});
-  handle h = hold(std::move(k), pack(source ? *source : materialise(*w)));
-  if (!source)
-    release_mapped(*w);
-  return h;
+  const auto held = [&](const weight& part) {
+    const handle h = held_.find(part.key);
+    return h ? *h : tensor();
+  };
+  const auto made = std::make_shared<const tensor>(materialise_for_device(*w, held));
+  held_.add(w->key, made);
+  return made;
 }
 
 int64_t weight_cache::bytes() const {

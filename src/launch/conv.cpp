@@ -128,7 +128,7 @@ std::optional<launch_list> implicit_tiles(const gpu_call& call, const conv_call&
   launch_builder builder(call, stem);
   launch_binding b = builder.in(1);
   if (i.channel_last && c.taps() > 1 && c.channels > c.groups && weights.constant)
-    b = builder.packed({.input = 1, .dims = {c.filters, c.channels / c.groups, c.taps()}, .order = {0, 2, 1}});
+    b = builder.packed(1, {c.filters, c.channels / c.groups, c.taps()}, {0, 2, 1});
   // Rows of the output lie evenly apart where channels come last; only then are partial sums a row-major matrix too.
   const bool rows = c.out.channel == 1;
   const auto t = choose_tiling({p.m, p.n, p.k, c.groups}, family, rows && c.groups == 1, call.gpu);
@@ -205,7 +205,7 @@ std::optional<launch_list> depthwise(const gpu_call& call, const conv_call& c, c
   if (vectors && call.inputs[1].constant) {
     flags |= shader::product_taps_first;
     if (c.taps() > 1)
-      weights = builder.packed({.input = 1, .dims = {c.filters, c.taps()}, .order = {1, 0}});
+      weights = builder.packed(1, {c.filters, c.taps()}, {1, 0});
   }
   const int64_t blocks = (w.out + pixels - 1) / pixels;
   const int64_t count = c.images * d.out * h.out * blocks * (vectors ? c.filters / 4 : c.filters);

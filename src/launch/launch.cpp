@@ -1,7 +1,7 @@
 #include "launch/launch.hpp"
 
 #include "base/checked.hpp"
-#include "ops/strided_copy.hpp"
+#include "ops/pack.hpp"
 
 #include <algorithm>
 #include <bit>
@@ -27,15 +27,13 @@ launch_binding launch_builder::out(size_t i) const {
   return {launch_binding::source::output, static_cast<uint32_t>(i), 0, call_.outputs[i].bytes(), true};
 }
 
-launch_binding launch_builder::packed(weight_packing packing) {
-  const operand& o = call_.inputs.at(packing.input);
+launch_binding launch_builder::packed(size_t i, shape dims, shape order, shape sizes) {
+  const operand& o = call_.inputs.at(i);
   expects(o.constant != nullptr, "only constants can be packed");
-  shape dims = packing.padded;
-  if (dims.empty())
-    dims = packing.dims;
-  const int64_t bytes = bytes_of(o.type, volume(dims));
-  list_.packed.push_back(std::move(packing));
-  return {launch_binding::source::packed, static_cast<uint32_t>(list_.packed.size() - 1), 0, bytes, false};
+  const weight_ptr w = pack(o.constant, std::move(dims), std::move(order), std::move(sizes));
+  list_.packed.push_back(w);
+  const auto index = static_cast<uint32_t>(list_.packed.size() - 1);
+  return {launch_binding::source::packed, index, 0, bytes_of(o.type, volume(w->dims)), false};
 }
 
 launch_binding launch_builder::scratch(int64_t bytes) {
@@ -122,27 +120,6 @@ std::optional<std::string> movement_variant(dtype type, const gpu_features& gpu)
 
 uint32_t float_bits(float value) {
   return std::bit_cast<uint32_t>(value);
-}
-
-tensor pack(const tensor& w, const weight_packing& packing) {
-  expects(volume(packing.dims) == w.size() && packing.order.size() == packing.dims.size(), "a packing does not fit");
-  const shape from = strides_of(packing.dims);
-  shape dims;
-  for (uint32_t axis : packing.order)
-    dims.push_back(packing.dims.at(axis));
-  const shape padded = packing.padded.empty() ? dims : packing.padded;
-  expects(padded.size() == dims.size(), "a packing pads other axes than it has");
-  tensor out(w.type(), padded);
-  std::memset(out.mutable_data(), 0, static_cast<size_t>(out.bytes()));
-  const shape to = strides_of(padded);
-  std::vector<copy_axis> axes;
-  for (size_t i = 0; i < dims.size(); ++i) {
-    expects(padded[i] >= dims[i], "a packing cannot shrink an axis");
-    axes.push_back({dims[i], from[packing.order[i]], to[i]});
-  }
-  if (w.size() > 0)
-    copy_strided(w.type(), w.data(), out.mutable_data(), std::move(axes));
-  return out;
 }
 
 } // namespace troupe

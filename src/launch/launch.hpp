@@ -70,23 +70,12 @@ struct launch {
   uint32_t step = 0;
 };
 
-/// A constant input whose elements a kernel wants in another order: seen with `dims`, axes permuted to `order`, then each
-/// axis padded with zeros to `padded` (empty: not padded). Made once, when a plan is installed.
-struct weight_packing {
-  uint32_t input = 0;
-  shape dims;
-  std::vector<uint32_t> order;
-  shape padded; // in the new order
-
-  bool operator==(const weight_packing&) const = default;
-};
-
 /// One way to run a call.
 struct launch_list {
   std::string name; // of the kernel, for profiles and tests: "matmul.cooperative"
   std::vector<launch> launches;
-  std::vector<weight_packing> packed;
-  std::vector<int64_t> scratch; // bytes of each scratch buffer
+  std::vector<weight_ptr> packed; // constant inputs in the order that the kernel wants
+  std::vector<int64_t> scratch;   // bytes of each scratch buffer
 };
 
 using launch_lists = std::vector<launch_list>;
@@ -99,8 +88,8 @@ public:
   /// Bindings for `add`.
   launch_binding in(size_t i) const;
   launch_binding out(size_t i) const;
-  /// Packed form of constant input `packing.input`.
-  launch_binding packed(weight_packing packing);
+  /// Constant input `i`, packed (ops/pack.hpp).
+  launch_binding packed(size_t i, shape dims, shape order, shape sizes = {});
   /// New scratch memory.
   launch_binding scratch(int64_t bytes);
 
@@ -146,8 +135,5 @@ inline uint32_t word(int64_t value) {
 }
 /// Returns the bits of a float as a word of parameters or constants.
 uint32_t float_bits(float value);
-
-/// Returns `w`'s elements packed; throws `errc::internal` where `packing` does not fit it.
-tensor pack(const tensor& w, const weight_packing& packing);
 
 } // namespace troupe

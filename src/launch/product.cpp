@@ -25,15 +25,15 @@ right_operand bind_right(launch_builder& builder, const gpu_call& call, float_pr
   if (!b.constant || (by_columns && p.k % padding == 0) || matrix == 0 || b.size() % matrix != 0)
     return {builder.in(p.b), p, p.k};
   const int64_t pitch = (p.k + padding - 1) / padding * padding;
-  weight_packing packing{.input = word(static_cast<int64_t>(p.b)),
-                         .dims = by_columns ? shape{b.size() / matrix, p.n, p.k} : shape{b.size() / matrix, p.k, p.n},
-                         .order = by_columns ? std::vector<uint32_t>{0, 1, 2} : std::vector<uint32_t>{0, 2, 1},
-                         .padded = {b.size() / matrix, p.n, pitch}};
+  const int64_t matrices = b.size() / matrix;
+  const launch_binding packed = by_columns
+                                    ? builder.packed(p.b, {matrices, p.n, p.k}, {0, 1, 2}, {matrices, p.n, pitch})
+                                    : builder.packed(p.b, {matrices, p.k, p.n}, {0, 2, 1}, {matrices, p.n, pitch});
   for (batch_axis& axis : p.batch)
     axis.b = axis.b / matrix * p.n * pitch;
   p.b_line = pitch;
   p.b_depth = 1;
-  return {builder.packed(std::move(packing)), std::move(p), pitch};
+  return {packed, std::move(p), pitch};
 }
 
 /// Returns the mode in which `width`-element vectors read an operand.

@@ -13,6 +13,15 @@
 namespace troupe {
 namespace {
 
+/// A constant for inference alone: nobody asks for its key, which would take a pass over the bytes.
+value constant_of(const tensor& bytes) {
+  auto w = std::make_shared<weight>();
+  w->type = bytes.type();
+  w->dims = bytes.dims();
+  w->leaf = bytes;
+  return {.type = bytes.type(), .dims = to_symbolic(bytes.dims()), .constant = std::move(w)};
+}
+
 /// A graph of one node over the given inputs, inferred.
 graph single_node_graph(const op_def& def, const attributes& attrs, std::span<const tensor> inputs,
                         size_t output_count) {
@@ -20,7 +29,7 @@ graph single_node_graph(const op_def& def, const attributes& attrs, std::span<co
   node n{.op_type = std::string(def.name), .domain = std::string(def.domain), .attrs = attrs};
   n.def = &def;
   for (const tensor& input : inputs)
-    n.inputs.push_back(input.defined() ? g.add_constant("", input) : no_value);
+    n.inputs.push_back(input.defined() ? g.add_value(constant_of(input)) : no_value);
   for (size_t i = 0; i < output_count; ++i)
     n.outputs.push_back(g.add_value({.name = "output" + std::to_string(i)}));
   infer_node(g, n);
@@ -29,6 +38,10 @@ graph single_node_graph(const op_def& def, const attributes& attrs, std::span<co
 }
 
 } // namespace
+
+const tensor* literal_of(const node& n) {
+  return n.op_type == "Constant" && n.domain.empty() && n.attrs.has("value") ? &n.attrs.tensor_value("value") : nullptr;
+}
 
 std::vector<tensor> evaluate(const op_def& def, const attributes& attrs, std::span<const tensor> inputs,
                              size_t output_count) {
@@ -85,8 +98,15 @@ private:
   }
 };
 
-/// Returns `w` and all that it is computed from, each once, operands first.
-std::vector<const weight*> parts_of(const weight& w) {
+/// The bytes of a part, as long as other steps will read them.
+struct part_result {
+  tensor bytes;
+  size_t readers = 0;
+};
+using part_results = std::unordered_map<const weight*, part_result>;
+
+/// Returns `w` and all that it is computed from, each once, operands first. Parts that are held go to `results` instead.
+std::vector<const weight*> parts_of(const weight& w, const held_parts& held, part_results& results) {
   struct visit {
     const weight* part;
     size_t next_operand;
@@ -102,21 +122,18 @@ std::vector<const weight*> parts_of(const weight& w) {
       continue;
     }
     const weight* operand = last.part->step_inputs[last.next_operand++].get();
-    if (operand && seen.insert(operand).second)
-      path.push_back({operand, 0});
+    if (operand && seen.insert(operand).second) {
+      if (tensor bytes = held ? held(*operand) : tensor{}; bytes.defined())
+        results[operand].bytes = std::move(bytes);
+      else
+        path.push_back({operand, 0});
+    }
   }
   return parts;
 }
 
-/// The bytes of a step, as long as other steps will read them.
-struct step_result {
-  tensor bytes;
-  size_t readers = 0;
-};
-using step_results = std::unordered_map<const weight*, step_result>;
-
 /// Computes one step; operands that no other step will read go.
-tensor run_step(const weight& w, step_results& results) {
+tensor run_step(const weight& w, part_results& results) {
   std::vector<tensor> operands;
   for (const weight_ptr& operand : w.step_inputs)
     operands.push_back(operand ? results[operand.get()].bytes : tensor{});
@@ -127,30 +144,37 @@ tensor run_step(const weight& w, step_results& results) {
   return made;
 }
 
-} // namespace
-
-const tensor* literal_of(const node& n) {
-  return n.op_type == "Constant" && n.domain.empty() && n.attrs.has("value") ? &n.attrs.tensor_value("value") : nullptr;
-}
-
-tensor materialise(const weight& w) {
-  if (!w.step)
-    return w.leaf;
-  const std::vector<const weight*> parts = parts_of(w);
-  step_results results;
+/// Computes the last of `parts` from those before and what is in `results`.
+tensor run_steps(std::span<const weight* const> parts, part_results results) {
   for (const weight* part : parts)
     for (const weight_ptr& operand : part->step_inputs)
       if (operand)
         ++results[operand.get()].readers;
   for (const weight* part : parts)
     results[part].bytes = part->step ? run_step(*part, results) : part->leaf;
-  return results[&w].bytes;
+  return results[parts.back()].bytes;
 }
 
-void release_mapped(const weight& w) {
-  for (const weight* part : parts_of(w))
+} // namespace
+
+tensor materialise(const weight& w) {
+  if (!w.step)
+    return w.leaf;
+  part_results results;
+  const std::vector<const weight*> parts = parts_of(w, {}, results);
+  return run_steps(parts, std::move(results));
+}
+
+tensor materialise_for_device(const weight& w, const held_parts& held) {
+  if (!w.step)
+    return w.leaf;
+  part_results results;
+  const std::vector<const weight*> parts = parts_of(w, held, results);
+  tensor bytes = run_steps(parts, std::move(results));
+  for (const weight* part : parts)
     if (!part->step)
       release_mapped_pages(part->leaf.data(), static_cast<size_t>(part->leaf.bytes()));
+  return bytes;
 }
 
 double recipe_work(const weight& w) {

@@ -3,6 +3,8 @@
 
 #include "ops/op.hpp"
 
+#include <functional>
+
 namespace troupe {
 
 /// Runs `def`'s reference kernel on host tensors. `inputs` holds an undefined tensor where an input is absent;
@@ -16,9 +18,12 @@ const tensor* literal_of(const node& n);
 /// Returns the bytes of a weight, running its recipe's steps where it has any.
 tensor materialise(const weight& w);
 
-/// Gives back the file's pages that materialising a weight has read, so that memory does not double; they come again from the file
-/// if anyone else reads them.
-void release_mapped(const weight& w);
+/// Gives what a device has of a recipe's parts, else an undefined tensor.
+using held_parts = std::function<tensor(const weight& part)>;
+
+/// Returns the bytes of a weight for a device that keeps them. Parts that it holds are not computed again. The pages of the file that
+/// steps have read are given back, so that memory does not double; they come again from the file if anyone else reads them.
+tensor materialise_for_device(const weight& w, const held_parts& held = {});
 
 /// Returns what materialising a weight takes: an operation for each flop and for each 4 bytes read or written, a step that
 /// several others read counted for each. Nothing for a leaf.

@@ -29,8 +29,20 @@ operand make(shape dims, dtype type = dtype::float32, layout l = layout::plain) 
 
 operand constant(shape dims, dtype type = dtype::float32) {
   operand o = make(std::move(dims), type);
-  o.constant = std::make_shared<weight>();
+  auto w = std::make_shared<weight>(); // its bytes are not asked for
+  w->type = type;
+  w->dims = o.dims;
+  o.constant = std::move(w);
   return o;
+}
+
+/// Whether a run reads input `i` itself, not only its packed form.
+bool reads(const launch_list& list, uint32_t i) {
+  return std::any_of(list.launches.begin(), list.launches.end(), [&](const launch& l) {
+    return std::any_of(l.bindings.begin(), l.bindings.end(), [&](const launch_binding& b) {
+      return b.from == launch_binding::source::input && b.index == i;
+    });
+  });
 }
 
 /// Every launch covers its product: groups times tiles reach M and N, splits times their depth reach K.
@@ -40,15 +52,6 @@ void check_cover(const launch& l) {
   CHECK(int64_t{l.groups[1]} * l.constants.at(2) >= at(1));
   CHECK(at(3) * at(4) >= at(2));
   CHECK(at(3) % l.constants.at(3) == 0);
-}
-
-/// Whether a launch reads input `i` itself, not its packed form.
-bool binds(const launch_list& list, size_t i) {
-  return std::any_of(list.launches.begin(), list.launches.end(), [&](const launch& l) {
-    return std::any_of(l.bindings.begin(), l.bindings.end(), [&](const launch_binding& b) {
-      return b.from == launch_binding::source::input && b.index == i;
-    });
-  });
 }
 
 } // namespace
@@ -91,8 +94,8 @@ TEST_CASE("A product's launches cover it, and its constants are packed", "[ops]"
       REQUIRE_FALSE(lists.empty());
       for (const launch_list& list : lists) {
         REQUIRE(list.packed.size() == 1);
-        CHECK_FALSE(binds(list, 1));
-        CHECK(list.packed[0].padded.back() % 8 == 0);
+        CHECK_FALSE(reads(list, 1));
+        CHECK(list.packed[0]->dims.back() % 8 == 0);
         if (list.name == "matmul")
           check_cover(list.launches.at(0));
       }
@@ -149,8 +152,8 @@ TEST_CASE("Convolution packs constant weights by taps, and reads others as they 
   const auto x = make({1, 64, 7, 7}, dtype::float32, last), y = make({1, 32, 7, 7}, dtype::float32, last);
   const launch_list packed = conv_launches({attrs, {x, constant({32, 64, 3, 3})}, {y}, gpu}).at(0);
   REQUIRE(packed.packed.size() == 1);
-  CHECK(packed.packed[0].dims == shape{32, 64, 9});
-  CHECK(packed.packed[0].order == std::vector<uint32_t>{0, 2, 1});
+  CHECK(packed.packed[0]->step_attributes.integers("dims") == shape{32, 64, 9});
+  CHECK(packed.packed[0]->dims == shape{32, 9, 64});
   CHECK(packed.launches.at(0).constants.at(6) == 0); // vectors along the channels
   check_cover(packed.launches[0]);
   const launch_list plain = conv_launches({attrs, {x, make({32, 64, 3, 3})}, {y}, gpu}).at(0);
@@ -197,6 +200,6 @@ TEST_CASE("Depthwise convolution packs its weights by taps", "[ops]") {
   REQUIRE(lists.size() == 2);
   CHECK(lists[0].name == "depthwise");
   REQUIRE(lists[0].packed.size() == 1);
-  CHECK(lists[0].packed[0].order == std::vector<uint32_t>{1, 0});
+  CHECK(lists[0].packed[0]->dims == shape{9, 32});
   CHECK(lists[1].name == "conv");
 }

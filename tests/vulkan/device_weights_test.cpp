@@ -14,12 +14,12 @@ TEST_CASE("a GPU forgets weights that no plan holds", "[vulkan]") {
   timeline queue(context);
   uploader uploads(context, staging, queue);
   const weight_ptr first = weight::from_tensor(test::floats({1}, {-1}));
-  const device_weights::handle kept = weights.get(*first, nullptr, uploads);
+  const device_weights::handle kept = weights.get(*first, uploads);
   for (int i = 0; i < 1000; ++i)
-    weights.get(*weight::from_tensor(test::floats({1}, {static_cast<float>(i)})), nullptr, uploads);
+    weights.get(*weight::from_tensor(test::floats({1}, {static_cast<float>(i)})), uploads);
   uploads.finish();
   CHECK(weights.known() < 100);
-  CHECK(weights.get(*first, nullptr, uploads) == kept);
+  CHECK(weights.get(*first, uploads) == kept);
   CHECK(weights.bytes() == kept->bytes());
   CHECK(test::new_gpu_messages() == "");
 }
