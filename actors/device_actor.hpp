@@ -7,6 +7,7 @@
 #pragma once
 
 #include "actors/messages.hpp"
+#include "actors/shared_ledger.hpp"
 
 #include <caf/stateful_actor.hpp>
 
@@ -30,7 +31,7 @@ struct device_handle {
   device_info info;
   device_ref actor;
   std::shared_ptr<device_health> health;
-  std::shared_ptr<device_ledger> memory;
+  std::shared_ptr<shared_ledger> memory;
 };
 
 /// Executions whose later chunks a device drops. Completions, and so failures, may come from any thread.

@@ -107,7 +107,7 @@ void host::limit_memory(const std::map<std::string, int64_t>& limits) {
 
 void host::open_ledgers() {
   for (device_handle& d : devices_)
-    d.memory = std::make_shared<device_ledger>(d.info.memory_bytes);
+    d.memory = std::make_shared<shared_ledger>(d.info.memory_bytes);
 }
 
 void host::use_profiles(const std::string& file) {

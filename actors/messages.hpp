@@ -69,7 +69,7 @@ struct session_query_message {
 /// in flight. Not answered.
 struct close_session {};
 
-/// Sent by a device's ledger (`device_ledger`), from another session's thread. Not answered.
+/// Sent by a device's ledger (`shared_ledger`), from another session's thread. Not answered.
 struct memory_changed {};
 
 /// Sent by the coordinator to itself: looks for deadlines that have passed and devices that have fallen silent.

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "device/device.hpp"
-#include "run/device_ledger.hpp"
+#include "run/ledger_account.hpp"
 #include "run/request.hpp"
 
 #include <functional>

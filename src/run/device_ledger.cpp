@@ -4,130 +4,80 @@
 #include <utility>
 
 namespace troupe {
-namespace {
 
-void tell(const std::vector<std::function<void()>>& listeners) {
-  for (const auto& listener : listeners)
-    listener();
+device_ledger::account device_ledger::open() {
+  held_[++opened_] = 0;
+  return opened_;
 }
 
-} // namespace
-
-std::unique_ptr<ledger_account> device_ledger::open(std::function<void()> notify) {
-  std::unique_ptr<ledger_account> account(new ledger_account(shared_from_this(), std::move(notify)));
-  const std::lock_guard lock(mutex_);
-  accounts_.push_back(account.get());
-  return account;
+device_ledger::told device_ledger::close(account a) {
+  used_ -= held_.at(a);
+  held_.erase(a);
+  const told all = withdraw(a);
+  return all.empty() ? next_in_turn() : all;
 }
 
-std::deque<device_ledger::waiter>::iterator device_ledger::place_of(const ledger_account& account) {
-  return std::find_if(queue_.begin(), queue_.end(), [&](const waiter& w) { return w.account == &account; });
-}
-
-device_ledger::listeners device_ledger::others(const ledger_account* except) const {
-  listeners all;
-  for (const ledger_account* a : accounts_)
+device_ledger::told device_ledger::others(account except) const {
+  told all;
+  for (const auto& [a, bytes] : held_)
     if (a != except)
-      all.push_back(a->notify_);
+      all.push_back(a);
   return all;
 }
 
-device_ledger::listeners device_ledger::next_in_turn() const {
+device_ledger::told device_ledger::next_in_turn() const {
   if (queue_.empty() || used_ + queue_.front().bytes > limit_)
     return {};
-  return {queue_.front().account->notify_};
+  return {queue_.front().who};
 }
 
-device_ledger::listeners device_ledger::enter_queue(ledger_account& account, int64_t bytes) {
-  const auto own = place_of(account);
+device_ledger::told device_ledger::enter_queue(account a, int64_t bytes) {
+  const auto own = std::ranges::find(queue_, a, &waiter::who);
   if (own == queue_.end())
-    queue_.push_back({&account, bytes});
+    queue_.push_back({a, bytes});
   else if (std::exchange(own->bytes, bytes) >= bytes)
     return {};
-  somebody_waits_ = true;
-  return others(&account);
+  return others(a);
 }
 
-device_ledger::listeners device_ledger::leave_queue(const ledger_account& account) {
-  const auto own = place_of(account);
+device_ledger::told device_ledger::withdraw(account a) {
+  const auto own = std::ranges::find(queue_, a, &waiter::who);
   if (own == queue_.end())
     return {};
   queue_.erase(own);
-  somebody_waits_ = !queue_.empty();
-  return queue_.empty() ? others(&account) : next_in_turn(); // without a queue, all may begin runs again
+  return queue_.empty() ? others(a) : next_in_turn(); // without a queue, all may begin runs again
 }
 
-ledger_account::~ledger_account() {
-  device_ledger::listeners told;
-  {
-    const std::lock_guard lock(ledger_->mutex_);
-    std::erase(ledger_->accounts_, this);
-    ledger_->used_ -= held_;
-    told = ledger_->leave_queue(*this);
-    if (told.empty())
-      told = ledger_->next_in_turn();
-  }
-  tell(told);
+device_ledger::answer device_ledger::take(account a, int64_t bytes) {
+  const bool in_turn = queue_.empty() || queue_.front().who == a;
+  if (!in_turn || used_ + bytes > limit_)
+    return {false, held_.at(a) + bytes <= limit_ ? enter_queue(a, bytes) : withdraw(a)};
+  held_[a] += bytes;
+  used_ += bytes;
+  return {true, withdraw(a)};
 }
 
-bool ledger_account::take(int64_t bytes) {
-  device_ledger::listeners told;
-  bool taken = false;
-  {
-    const std::lock_guard lock(ledger_->mutex_);
-    auto& queue = ledger_->queue_;
-    const bool in_turn = queue.empty() || queue.front().account == this;
-    taken = in_turn && ledger_->used_ + bytes <= ledger_->limit_;
-    if (taken) {
-      held_ += bytes;
-      ledger_->used_ += bytes;
-      told = ledger_->leave_queue(*this);
-    } else {
-      told = held_ + bytes <= ledger_->limit_ ? ledger_->enter_queue(*this, bytes) : ledger_->leave_queue(*this);
-    }
-    waits_ = ledger_->place_of(*this) != queue.end();
-  }
-  tell(told);
-  return taken;
+device_ledger::told device_ledger::take_anyway(account a, int64_t bytes) {
+  const told all = withdraw(a);
+  held_.at(a) += bytes;
+  used_ += bytes;
+  return all;
 }
 
-void ledger_account::take_anyway(int64_t bytes) {
-  withdraw();
-  const std::lock_guard lock(ledger_->mutex_);
-  held_ += bytes;
-  ledger_->used_ += bytes;
+device_ledger::told device_ledger::give_back(account a, int64_t bytes) {
+  held_.at(a) -= bytes;
+  used_ -= bytes;
+  return next_in_turn();
 }
 
-void ledger_account::give_back(int64_t bytes) {
-  device_ledger::listeners told;
-  {
-    const std::lock_guard lock(ledger_->mutex_);
-    held_ -= bytes;
-    ledger_->used_ -= bytes;
-    told = ledger_->next_in_turn();
-  }
-  tell(told);
+bool device_ledger::waits(account a) const {
+  return std::ranges::find(queue_, a, &waiter::who) != queue_.end();
 }
 
-void ledger_account::withdraw() {
-  if (!waits_)
-    return;
-  device_ledger::listeners told;
-  {
-    const std::lock_guard lock(ledger_->mutex_);
-    told = ledger_->leave_queue(*this);
-    waits_ = false;
-  }
-  tell(told);
-}
-
-std::optional<int64_t> ledger_account::missing_elsewhere() const {
-  if (!ledger_->somebody_waits_)
+std::optional<int64_t> device_ledger::missing_elsewhere(account a) const {
+  if (queue_.empty() || queue_.front().who == a || held_.at(a) == 0)
     return std::nullopt;
-  const std::lock_guard lock(ledger_->mutex_);
-  if (ledger_->queue_.empty() || ledger_->queue_.front().account == this || held_ == 0)
-    return std::nullopt;
-  return std::max<int64_t>(ledger_->used_ + ledger_->queue_.front().bytes - ledger_->limit_, 0);
+  return std::max<int64_t>(used_ + queue_.front().bytes - limit_, 0);
 }
 
 } // namespace troupe

@@ -4,7 +4,7 @@
 #pragma once
 
 #include "run/commands.hpp"
-#include "run/device_ledger.hpp"
+#include "run/ledger_account.hpp"
 #include "run/session_plans.hpp"
 
 #include <unordered_map>

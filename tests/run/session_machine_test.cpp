@@ -1,4 +1,5 @@
 // The session machine without actors: random orders of what can happen, each run answered exactly once.
+#include "actors/shared_ledger.hpp"
 #include "run/session_machine.hpp"
 #include "support/catch.hpp"
 #include "support/control_models.hpp"
@@ -33,7 +34,7 @@ public:
     // A few arena slots: runs wait for memory, and plans spill.
     memory_ = chance(0.3) ? 1500 : chance(0.5) ? 6000 : int64_t{1} << 40;
     for (size_t d = 0; d < 3; ++d)
-      devices_.push_back({.ledger = std::make_shared<device_ledger>(memory_)});
+      devices_.push_back({.ledger = std::make_shared<actors::shared_ledger>(memory_)});
     sessions_.resize(chance(0.5) ? 2 : 1);
     for (size_t s = 0; s < sessions_.size(); ++s)
       open(s);
@@ -74,7 +75,7 @@ private:
     std::variant<install_plan, chunk_work> what;
   };
   struct device_queue {
-    std::shared_ptr<device_ledger> ledger;
+    std::shared_ptr<actors::shared_ledger> ledger;
     std::deque<order> orders;
     bool lost = false;
   };
@@ -149,7 +150,7 @@ private:
   void join() {
     if (devices_.size() == 5)
       return;
-    devices_.push_back({.ledger = std::make_shared<device_ledger>(memory_)});
+    devices_.push_back({.ledger = std::make_shared<actors::shared_ledger>(memory_)});
     const size_t device = devices_.size() - 1;
     for (size_t s = 0; s < sessions_.size(); ++s)
       tell(s, [&] { sessions_[s].machine->add_device(info_of(device), account_of(s, device)); });

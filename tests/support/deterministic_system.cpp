@@ -13,7 +13,7 @@ deterministic_session::deterministic_session(graph source, size_t device_count, 
   for (size_t d = 0; d < device_count; ++d) {
     const device_info info{.name = "d" + std::to_string(d), .kind = device_kind::null, .memory_bytes = memory_bytes};
     devices_.push_back({info, system_->spawn(scripted_device, &logs_[d]), std::make_shared<device_health>(),
-                        std::make_shared<device_ledger>(memory_bytes)});
+                        std::make_shared<shared_ledger>(memory_bytes)});
   }
   coordinator_ = open_session(std::move(source), options, device_timeout, completion);
 }

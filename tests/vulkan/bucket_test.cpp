@@ -207,6 +207,20 @@ TEST_CASE("a binding inside a bucket records nothing, another kernel does", "[vu
   CHECK(new_gpu_messages() == "");
 }
 
+TEST_CASE("products that are recorded alike read their own packed weights", "[vulkan][D1]") {
+  graph_builder b;
+  const value_id x = b.input("x", {dim::symbol("n"), 64});
+  const auto product = [&](const char* of, uint32_t seed) { // weights that launches do not depend on
+    return b.op("MatMul", {b.op(of, {x}), b.constant("w" + std::to_string(seed), random_tensor({64, 1040}, seed))});
+  };
+  b.output(b.op("Concat", {product("Relu", 1), product("Tanh", 2)}, attrs_of({{"axis", int64_t{1}}}), "y"));
+  bucket_run run(b);
+  CHECK(run.recorded(20) == 1);
+  CHECK(run.recorded(21) == 1);
+  CHECK(run.recorded(22) == 0);
+  CHECK(new_gpu_messages() == "");
+}
+
 TEST_CASE("runs with many dims at once share a session's slots", "[vulkan][D1][A9][A11]") {
   engine e = make_engine({.devices = {"vulkan:0", "cpu"}}, {.gpu_validation = gpus_are_validated()});
   graph_builder b;

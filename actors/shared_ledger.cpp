@@ -1,0 +1,81 @@
+#include "actors/shared_ledger.hpp"
+
+#include <utility>
+
+namespace troupe::actors {
+
+template <class F>
+void shared_ledger::change(F&& f) {
+  std::vector<std::function<void()>> told;
+  {
+    const std::lock_guard lock(mutex_);
+    for (device_ledger::account a : f(ledger_))
+      told.push_back(listeners_.at(a));
+    somebody_waits_ = ledger_.somebody_waits();
+  }
+  for (const auto& listener : told)
+    listener();
+}
+
+class shared_account final : public ledger_account {
+public:
+  shared_account(std::shared_ptr<shared_ledger> ledger, device_ledger::account id)
+      : shared_(std::move(ledger)), id_(id) {}
+  shared_account(const shared_account&) = delete;
+  shared_account& operator=(const shared_account&) = delete;
+
+  ~shared_account() override {
+    shared_->change([&](device_ledger& l) {
+      shared_->listeners_.erase(id_);
+      return l.close(id_);
+    });
+  }
+
+  bool take(int64_t bytes) override {
+    bool taken = false;
+    shared_->change([&](device_ledger& l) {
+      device_ledger::answer answer = l.take(id_, bytes);
+      taken = answer.taken;
+      waits_ = l.waits(id_);
+      return std::move(answer.others);
+    });
+    return taken;
+  }
+
+  void take_anyway(int64_t bytes) override {
+    waits_ = false;
+    shared_->change([&](device_ledger& l) { return l.take_anyway(id_, bytes); });
+  }
+
+  void give_back(int64_t bytes) override {
+    shared_->change([&](device_ledger& l) { return l.give_back(id_, bytes); });
+  }
+
+  bool waits() const override { return waits_; }
+
+  void withdraw() override {
+    if (std::exchange(waits_, false))
+      shared_->change([&](device_ledger& l) { return l.withdraw(id_); });
+  }
+
+  std::optional<int64_t> missing_elsewhere() const override {
+    if (!shared_->somebody_waits_)
+      return std::nullopt;
+    const std::lock_guard lock(shared_->mutex_);
+    return shared_->ledger_.missing_elsewhere(id_);
+  }
+
+private:
+  const std::shared_ptr<shared_ledger> shared_;
+  const device_ledger::account id_;
+  bool waits_ = false; // what the ledger says, kept where it can be asked without a lock
+};
+
+std::unique_ptr<ledger_account> shared_ledger::open(std::function<void()> notify) {
+  const std::lock_guard lock(mutex_);
+  const device_ledger::account id = ledger_.open();
+  listeners_[id] = std::move(notify);
+  return std::make_unique<shared_account>(shared_from_this(), id);
+}
+
+} // namespace troupe::actors
