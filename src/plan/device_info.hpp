@@ -35,6 +35,8 @@ std::string_view to_string(transfer_path path);
 struct device_info {
   /// Unique in the engine: "cpu", "vulkan:0", "null"; further instances of one physical device are "cpu#1", "cpu#2" ….
   std::string name;
+  /// The host that it belongs to; empty: this process.
+  std::string host;
   device_kind kind = device_kind::cpu;
   /// What a person calls it, e.g. the CPU's or GPU's model name.
   std::string description;

@@ -10,6 +10,7 @@
 #include "plan/cut/chunks.hpp"
 #include "plan/cut/segments.hpp"
 #include "plan/cut/split_transfers.hpp"
+#include "plan/cut/transfers.hpp"
 #include "plan/cut/waves.hpp"
 #include "plan/place/layout.hpp"
 #include "plan/place/node_order.hpp"
@@ -234,6 +235,7 @@ void cut_chunks(plan& p, const std::shared_ptr<const graph>& g, const chunk_assi
   p.segment_of_value = std::move(segments.of_value);
   p.symbols = std::move(segments.symbols);
   index_chunks(p);
+  p.transfers = find_transfers(p);
   order_by_wave(p);
 }
 

@@ -5,7 +5,8 @@
 // holds what changes during a run (ready_set.hpp).
 //
 // Invariants (checked by `verify`): every node is in exactly one chunk; the chunk graph is acyclic and `chunks` is a
-// topological order of it; every chunk lies on a path to an output; a value crosses to a device at most once; chunks of one
+// topological order of it; every chunk lies on a path to an output; a value crosses to a device at most once; each upload, and
+// each value that the caller needs, comes by one transfer, from where it is made, by the route that its ends need; chunks of one
 // device run in the order of their ids; a chunk never waits for another device in its middle.
 //
 // Control flow: each If, Loop or Scan is a chunk of its own, on a device of its own behind the real ones (`device_kind::control`) that
@@ -54,6 +55,28 @@ struct chunk {
   std::span<const node_id> wave(uint32_t w) const {
     return std::span(nodes).subspan(wave_begin[w], wave_begin[w + 1] - wave_begin[w]);
   }
+};
+
+/// How a value gets from one end of a transfer to the other.
+enum class transfer_route : uint8_t {
+  direct,     // both ends compute in the host's memory: nothing is copied
+  host_block, // an end has memory of its own: through one block of the host's memory
+  remote,     // the ends are on different hosts
+};
+
+/// Returns the enumerator's name.
+std::string_view to_string(transfer_route route);
+
+/// One value on its way from where it is made to where it is read.
+struct transfer {
+  value_id value = no_value;
+  /// The chunk that makes it; nullopt if the caller gives it.
+  std::optional<chunk_id> from;
+  /// The chunk that reads it; nullopt if it goes to the caller, or the session looks at its shape.
+  std::optional<chunk_id> to;
+  transfer_route route = transfer_route::direct;
+
+  bool operator==(const transfer&) const = default;
 };
 
 /// Positions of one value's dims, and of its host-known elements, in the result of `plan::dims.evaluate`.
@@ -126,8 +149,10 @@ struct plan {
   uint32_t segment_count = 1;
   std::vector<chunk_id> segment_begin; // chunks of segment s are [segment_begin[s], segment_begin[s + 1]); may be none
   std::vector<chunk_id> chunk_of_node; // by node
-  std::vector<node_id> producer;       // by value; -1 for inputs, constants and host-known values
-  std::vector<data_symbol> symbols;    // that depend on data, in the order of their nodes; their values are downloaded
+  /// In the order of the chunks: what a chunk takes, in the order of its uploads, then what leaves it for the caller.
+  std::vector<transfer> transfers;
+  std::vector<node_id> producer;    // by value; -1 for inputs, constants and host-known values
+  std::vector<data_symbol> symbols; // that depend on data, in the order of their nodes; their values are downloaded
   /// The value whose bytes hold each value's on the device that produces it: itself, or the source of a view
   /// (`aliasing::view`), through chains of views. A view of a value that its device uploads has the upload as its source.
   /// See `root_on`.

@@ -44,9 +44,10 @@ void add_profile(hasher& h, const device_profile& profile) {
 
 /// All but the total bytes, which no plan looks at.
 void add_device(hasher& h, const device_info& device) {
-  const auto& [name, kind, description, memory_bytes, total_bytes, units, host_memory, prefers_channels_last, fallback,
-               gpu, profile, transfers, copies_beside_work] = device;
+  const auto& [name, host, kind, description, memory_bytes, total_bytes, units, host_memory, prefers_channels_last,
+               fallback, gpu, profile, transfers, copies_beside_work] = device;
   h.add(name);
+  h.add(host);
   h.add(kind);
   h.add(description);
   h.add(quantised(memory_bytes));

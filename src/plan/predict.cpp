@@ -136,11 +136,12 @@ std::vector<chunk_cost> chunk_costs(const plan& p, std::span<const shape> dims) 
     for (node_id n : c.nodes)
       cost.work_s += predict_node(p, dims, n);
     cost.work_s += c.barrier_count() * device.barrier_s;
-    for (value_id v : c.uploads)
-      add_upload(cost, p, dims, v);
     for (value_id v : c.downloads)
       add_download(cost, p, dims, v);
   }
+  for (const transfer& t : p.transfers)
+    if (t.to)
+      add_upload(costs[*t.to], p, dims, t.value);
   return costs;
 }
 

@@ -29,7 +29,8 @@ public:
       if (made_in_[n] == unseen)
         fail(errc::internal, "{} is in no chunk", describe(g_.nodes[n]));
     for (chunk_id id = 0; id < p_.chunks.size(); ++id)
-      check_transfers(id);
+      check_moves(id);
+    check_transfers();
     check_purpose();
     check_bodies();
   }
@@ -161,7 +162,7 @@ private:
     }
   }
 
-  void check_transfers(chunk_id id) {
+  void check_moves(chunk_id id) {
     const chunk& c = p_.chunks[id];
     for (value_id v : c.uploads) {
       if (!moved_.insert({c.segment, c.device, v}).second)
@@ -183,6 +184,41 @@ private:
       if (!downloaded_.insert(v).second)
         broken(id, "'{}' is downloaded twice", g_.values[v].name);
     }
+  }
+
+  transfer_route needed_route(const transfer& t) const {
+    static const device_info caller;
+    const device_info& from = t.from ? p_.devices[p_.chunks[*t.from].device] : caller;
+    const device_info& to = t.to ? p_.devices[p_.chunks[*t.to].device] : caller;
+    return from.host != to.host                   ? transfer_route::remote
+           : !from.host_memory || !to.host_memory ? transfer_route::host_block
+                                                  : transfer_route::direct;
+  }
+
+  /// The transfers are those that uploads, outputs and shapes need, each by the route that its ends need.
+  void check_transfers() const {
+    std::set<std::pair<value_id, std::optional<chunk_id>>> needed;
+    for (chunk_id id = 0; id < p_.chunks.size(); ++id)
+      for (value_id v : p_.chunks[id].uploads)
+        needed.emplace(v, id);
+    for (value_id v : g_.outputs)
+      if (p_.producer[v] >= 0)
+        needed.emplace(v, std::nullopt);
+    for (const data_symbol& symbol : p_.symbols)
+      needed.emplace(symbol.value, std::nullopt);
+    for (const transfer& t : p_.transfers) {
+      if (needed.erase({t.value, t.to}) == 0)
+        fail(errc::internal, "a transfer of value {} leads to where nobody needs it, or has it already", t.value);
+      const std::string& name = g_.values[t.value].name;
+      const node_id maker = p_.producer[t.value];
+      if (t.from != (maker < 0 ? std::nullopt : std::optional(p_.chunk_of_node[maker])))
+        fail(errc::internal, "a transfer of '{}' does not begin at the chunk that makes it", name);
+      if (t.route != needed_route(t))
+        fail(errc::internal, "a transfer of '{}' is {}, but its ends need {}", name, to_string(t.route),
+             to_string(needed_route(t)));
+    }
+    if (!needed.empty())
+      fail(errc::internal, "no transfer leads '{}' to where it is needed", g_.values[needed.begin()->first].name);
   }
 
   /// Every chunk lies on a path to an output, or computes a shape that a later segment needs.

@@ -11,6 +11,14 @@ execution_id next_id() {
   return ++last;
 }
 
+/// Throws if the plan runs anything on another host: what would carry values there is not part of a session.
+void check_hosts(const planned_model& planned) {
+  for (device_index d = 0; d < planned.used.size(); ++d)
+    if (const device_info& device = planned.compiled->devices[d]; planned.used[d] && !device.host.empty())
+      fail(errc::unsupported, "the plan uses device '{}' of host '{}'; a session runs only on devices of its own host",
+           device.name, device.host);
+}
+
 /// Whether an output of the run stays on its device.
 bool keeps(const run_request& request, const std::string& output) {
   const auto& keep = request.options.keep;
@@ -29,11 +37,10 @@ std::vector<std::string> inputs_wanted_on_host(const run_request& request, const
     const auto given = residents.find(p.program->values[v].name);
     if (given == residents.end())
       continue;
-    const auto uploads_elsewhere = [&](const chunk& c) {
-      return p.devices[c.device].name != given->second->device() &&
-             std::find(c.uploads.begin(), c.uploads.end(), v) != c.uploads.end();
+    const auto leads_elsewhere = [&](const transfer& t) {
+      return t.value == v && p.devices[p.chunks[*t.to].device].name != given->second->device();
     };
-    bool wanted = std::any_of(p.chunks.begin(), p.chunks.end(), uploads_elsewhere);
+    bool wanted = std::any_of(p.transfers.begin(), p.transfers.end(), leads_elsewhere);
     for (size_t i = 0; i < p.program->outputs.size(); ++i)
       wanted = wanted || (p.program->outputs[i] == v && !keeps(request, planned.output_names[i]));
     if (wanted)
@@ -47,6 +54,7 @@ execution::execution(run_request_ptr request, prepared_run prepared, completion_
       values_(source().program->values.size()), uses_left_(planned()->uses), sent_(source().chunks.size()),
       in_flight_(source().devices.size()), busy_ns_(source().devices.size()),
       outputs_missing_(static_cast<uint32_t>(planned()->awaited_outputs.size())) {
+  check_hosts(*planned());
   for (value_id v : source().program->inputs) {
     const std::string& name = source().program->values[v].name;
     if (const auto it = request_->inputs.find(name); it != request_->inputs.end())

@@ -101,11 +101,11 @@ void find_uses(planned_model& p) {
   p.used.assign(compiled.devices.size(), false);
   p.uses.assign(program.values.size(), 0);
   p.awaited.assign(program.values.size(), false);
-  for (const chunk& c : compiled.chunks) {
+  for (const chunk& c : compiled.chunks)
     p.used[c.device] = true;
-    for (value_id v : c.uploads)
-      ++p.uses[v];
-  }
+  for (const transfer& t : compiled.transfers)
+    if (t.to)
+      ++p.uses[t.value];
   const std::set<value_id> inputs(program.inputs.begin(), program.inputs.end());
   for (value_id v : program.outputs) {
     const value& output = program.values[v];

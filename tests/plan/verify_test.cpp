@@ -93,6 +93,16 @@ TEST_CASE("values that are not where they are read are found", "[plan][A12][B4]"
              Contains("chunk 1: it downloads 'v1', which it does not make"));
 }
 
+TEST_CASE("transfers that do not fit the chunks are found", "[plan][A12]") {
+  CHECK_THAT(defect([](plan& p) { p.transfers.pop_back(); }), Contains("no transfer leads 'v4' to where it is needed"));
+  CHECK_THAT(defect([](plan& p) { p.transfers.push_back(p.transfers[0]); }),
+             Contains("a transfer of value 0 leads to where nobody needs it, or has it already"));
+  CHECK_THAT(defect([](plan& p) { p.transfers[1].from = 2; }),
+             Contains("a transfer of 'v1' does not begin at the chunk that makes it"));
+  CHECK_THAT(defect([](plan& p) { p.transfers[1].route = transfer_route::host_block; }),
+             Contains("a transfer of 'v1' is host_block, but its ends need direct"));
+}
+
 TEST_CASE("waves that do not cover their chunk, or read too early, are found", "[plan][A12][E1]") {
   graph_builder b;
   const value_id in = b.input({4});

@@ -11,25 +11,6 @@
 
 namespace troupe {
 
-std::vector<transfer> transfers_of(const plan& p) {
-  std::vector<bool> wanted(p.program->values.size(), false);
-  for (value_id v : p.program->outputs)
-    wanted[v] = true;
-  for (const data_symbol& symbol : p.symbols)
-    wanted[symbol.value] = true;
-  std::vector<transfer> all;
-  for (chunk_id id = 0; id < p.chunks.size(); ++id) {
-    for (value_id v : p.chunks[id].uploads) {
-      const node_id maker = p.producer[v];
-      all.push_back({v, maker < 0 ? std::nullopt : std::optional(p.chunk_of_node[maker]), id});
-    }
-    for (value_id v : p.chunks[id].downloads)
-      if (wanted[v])
-        all.push_back({v, id, std::nullopt});
-  }
-  return all;
-}
-
 std::optional<int64_t> bytes_in(const plan& p, const bound_plan* bound, value_id v) {
   const value& info = p.program->values[v];
   if (info.constant)
@@ -78,7 +59,7 @@ tensor_flow flow_of(const plan& p, std::string_view name) {
     for (node_id n : c.nodes)
       if (std::count(g.nodes[n].inputs.begin(), g.nodes[n].inputs.end(), v))
         flow.readers.push_back(n);
-  for (const transfer& t : transfers_of(p))
+  for (const transfer& t : p.transfers)
     if (t.value == v)
       flow.moves.push_back(t);
   return flow;

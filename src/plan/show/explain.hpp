@@ -1,22 +1,10 @@
-// What a plan does and why, as plain data: what moves between devices, and the reason for which a node is where it is. The
-// printers (print.hpp) and the inspector turn it into text.
+// What a plan does and why, as plain data: the way of a value, and the reason for which a node is where it is. The printers
+// (print.hpp) and the inspector turn it into text.
 #pragma once
 
 #include "plan/bind/bound_plan.hpp"
 
 namespace troupe {
-
-/// One value on its way. A value that goes from device to device passes through host memory in one block.
-struct transfer {
-  value_id value = no_value;
-  /// The chunk that makes it; nullopt where the caller gives it.
-  std::optional<chunk_id> from;
-  /// The chunk that needs it; nullopt where it goes to the caller, or the host looks at its shape.
-  std::optional<chunk_id> to;
-};
-
-/// Returns all transfers of a plan, in the order of the chunks: what a chunk takes, then what leaves it for the host.
-std::vector<transfer> transfers_of(const plan& p);
 
 /// Returns the bytes of a value, nullopt where `bound` is null or does not know its dims yet.
 std::optional<int64_t> bytes_in(const plan& p, const bound_plan* bound, value_id v);

@@ -20,12 +20,11 @@ public:
   text_printer(const plan& p, const bound_plan* bound) : p_(p), bound_(bound), reasons_(placement_reasons(p)) {}
 
   std::string run() {
-    const std::vector<transfer> transfers = transfers_of(p_);
-    print_summary(transfers);
+    print_summary();
     print_decisions();
     print_devices();
     print_reasons();
-    for (const transfer& t : transfers)
+    for (const transfer& t : p_.transfers)
       print_transfer(t);
     for (chunk_id id = 0; id < p_.chunks.size(); ++id)
       print_chunk(id);
@@ -54,8 +53,8 @@ private:
                                              [](const device_info& d) { return d.kind != device_kind::control; }));
   }
 
-  void print_summary(const std::vector<transfer>& transfers) {
-    const auto crossing = std::count_if(transfers.begin(), transfers.end(), [&](const transfer& t) {
+  void print_summary() {
+    const auto crossing = std::count_if(p_.transfers.begin(), p_.transfers.end(), [&](const transfer& t) {
       return t.from && t.to && p_.chunks[*t.from].device != p_.chunks[*t.to].device;
     });
     size_t barriers = 0;
@@ -107,8 +106,8 @@ private:
 
   void print_transfer(const transfer& t) {
     const auto bytes = bytes_in(p_, bound_, t.value);
-    print("transfer: {} from {} to {}{}\n", value_text(t.value), end_text(t.from), end_text(t.to),
-          bytes ? ", " + bytes_text(*bytes) : "");
+    print("transfer: {} from {} to {}{}, {}\n", value_text(t.value), end_text(t.from), end_text(t.to),
+          bytes ? ", " + bytes_text(*bytes) : "", to_string(t.route));
   }
 
   void print_chunk(chunk_id id) {

@@ -33,7 +33,7 @@ public:
       if (p_.devices[d].kind != device_kind::control)
         j["devices"].push_back(device_of(d));
     j["transfers"] = ordered_json::array();
-    for (const transfer& t : transfers_of(p_))
+    for (const transfer& t : p_.transfers)
       j["transfers"].push_back(transfer_of(t));
     j["chunks"] = ordered_json::array();
     for (chunk_id id = 0; id < p_.chunks.size(); ++id)
@@ -72,7 +72,7 @@ private:
   }
 
   ordered_json transfer_of(const transfer& t) const {
-    ordered_json j{{"value", name(t.value)}, {"bytes", nullptr}};
+    ordered_json j{{"value", name(t.value)}, {"bytes", nullptr}, {"route", std::string(to_string(t.route))}};
     if (const auto bytes = bytes_in(p_, bound_, t.value))
       j["bytes"] = *bytes;
     const auto end = [&](const char* side, const std::optional<chunk_id>& chunk) {

@@ -94,6 +94,7 @@ TEST_CASE("a plan's key follows everything it depends on", "[plan][A10]") {
   CHECK(base != key([](graph&, devices_t& d, plan_options&) { d.pop_back(); }));
   CHECK(base != key([](graph&, devices_t& d, plan_options&) { d[1].memory_bytes = 1; }));
   CHECK(base != key([](graph&, devices_t& d, plan_options&) { d[1].fallback = true; }));
+  CHECK(base != key([](graph&, devices_t& d, plan_options&) { d[1].host = "far"; }));
   const auto with_gpu = [&](auto change) {
     return key([&](graph&, devices_t& d, plan_options&) { change(d[1].gpu.emplace()); });
   };

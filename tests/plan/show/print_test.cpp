@@ -40,9 +40,10 @@ TEST_CASE("a plan prints its waves, and what no GPU runs", "[plan][B8][E3]") {
   const std::string text = to_text(*p, bound.get());
   CHECK_THAT(text, Contains("chunk 0 on vulkan:0, 3 nodes, 2 waves (2 at most in one), 1 barrier\n"));
   CHECK_THAT(text, Contains("4 nodes in 2 chunks on 2 devices, 1 segment, 1 transfer between devices, 1 barrier\n"));
-  CHECK_THAT(text, Contains("transfer: v3 float32[4] from vulkan:0 (chunk 0) to cpu#0 (chunk 1), 16 bytes\n") &&
-                       Contains("transfer: v0 float32[4] from caller to vulkan:0 (chunk 0), 16 bytes\n") &&
-                       Contains("transfer: v4 float32[4] from cpu#0 (chunk 1) to caller, 16 bytes\n"));
+  CHECK_THAT(text,
+             Contains("transfer: v3 float32[4] from vulkan:0 (chunk 0) to cpu#0 (chunk 1), 16 bytes, host_block\n") &&
+                 Contains("transfer: v0 float32[4] from caller to vulkan:0 (chunk 0), 16 bytes, host_block\n") &&
+                 Contains("transfer: v4 float32[4] from cpu#0 (chunk 1) to caller, 16 bytes, direct\n"));
   CHECK_THAT(text, Contains("placed: 3 nodes on vulkan:0: policy single\n"));
   CHECK_THAT(text, Contains("  wave 1\n  run      test.plain 'n2'"));
   CHECK_THAT(text, Contains("placed: 1 node on cpu#0: only this device can run it: no GPU kernel for test.host\n"));
@@ -60,6 +61,7 @@ TEST_CASE("a plan prints its waves, and what no GPU runs", "[plan][B8][E3]") {
   CHECK(j["transfers"][1]["to"]["chunk"] == 1);
   CHECK(j["transfers"][1]["bytes"] == 16);
   CHECK(j["transfers"][0]["from"] == nullptr);
+  CHECK(j["transfers"][1]["route"] == "host_block");
 }
 
 TEST_CASE("a plan is drawn as a graph: every node once, transfers with their bytes", "[plan][B8]") {
