@@ -39,10 +39,10 @@ std::vector<direct_copy> uploads_of(const recorded_chunk& r, const installed_chu
     const int64_t bytes = t.bytes(bound);
     if (bytes == 0)
       continue;
-    if (const device_tensor resident = work.residents.empty() ? nullptr : work.residents[i]) {
+    if (const device_tensor resident = tools.own.find(*work.uploads[i])) {
       copies.push_back(copy_from(tools.own.place_of(resident), upload_target(r, t, slot), bytes));
     } else if (t.is_direct()) {
-      values.uploads.push_back(tools.imports.source(work.uploads[i]));
+      values.uploads.push_back(tools.imports.source(work.uploads[i]->host()));
       copies.push_back(copy_from(values.uploads.back(), resolve(t.place, slot), bytes));
     }
   }
@@ -54,17 +54,18 @@ std::vector<direct_copy> downloads_of(const installed_chunk& c, const bound_plan
   const chunk_work& work = values.work;
   std::vector<direct_copy> copies;
   values.downloads.resize(c.downloads.size());
-  values.kept.resize(work.destinations.size());
   for (size_t i = 0; i < c.downloads.size(); ++i) {
     const installed_transfer& t = c.downloads[i];
     const int64_t bytes = t.bytes(bound);
-    if (t.is_direct() && goes_to_host(work, i)) {
+    const moved_value& made = *work.downloads[i];
+    if (t.is_direct() && made.goes_to_host()) {
       values.downloads[i] = tools.imports.target(t.type, bound.dims[t.value]);
       if (bytes > 0)
         copies.push_back(copy_to(values.downloads[i], resolve(t.place, slot), bytes));
     }
-    if (!stays(work, i))
+    if (!made.stays())
       continue;
+    values.kept.resize(c.downloads.size());
     values.kept[i] = tools.own.make(t.type, bound.dims[t.value]);
     if (bytes > 0)
       copies.push_back(copy_to(tools.own.place_of(values.kept[i]), resolve(t.place, slot), bytes));
@@ -136,14 +137,6 @@ VkCommandBuffer keep_recorded(recorded_copies& r, std::vector<direct_copy> copie
 }
 
 } // namespace
-
-bool goes_to_host(const chunk_work& work, size_t i) {
-  return work.destinations.empty() || work.destinations[i] != destination::device;
-}
-
-bool stays(const chunk_work& work, size_t i) {
-  return !work.destinations.empty() && work.destinations[i] != destination::host;
-}
 
 copy_lanes choose_lanes(const copy_needs& needs, const device_context& context, const meanwhile& busy) {
   const auto choose = [&](bool any, int64_t bytes, lane own, bool work) -> std::optional<lane> {

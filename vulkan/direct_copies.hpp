@@ -45,7 +45,7 @@ struct run_values {
   chunk_work work;
   std::vector<host_end> uploads;   // those that are direct
   std::vector<host_end> downloads; // by download of the chunk; empty where it is not direct
-  std::vector<device_tensor> kept; // by download; empty where none stays
+  std::vector<device_tensor> kept; // by download, null where it does not stay; empty where none does
   copy_lanes lanes;
 };
 
@@ -67,9 +67,5 @@ struct chunk_commands {
 /// chooses `values.lanes`, and records what is not recorded.
 chunk_commands prepare_copies(recorded_chunk& r, const installed_chunk& c, const bound_plan& bound,
                               const arena_slot& slot, const copy_tools& tools, run_values& values);
-
-/// Returns whether download `i` of a chunk goes to the host, and whether it stays.
-bool goes_to_host(const chunk_work& work, size_t i);
-bool stays(const chunk_work& work, size_t i);
 
 } // namespace troupe::vulkan

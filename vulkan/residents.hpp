@@ -24,6 +24,9 @@ public:
   /// Returns a value whose bytes are not there yet. Throws `errc::out_of_memory`.
   device_tensor make(dtype type, shape dims);
 
+  /// Returns a chunk's value if it is on this device; else null: it is in the host's memory.
+  device_tensor find(const moved_value& value) const { return value.resident_on(name_); }
+
   /// Where the bytes of a value are.
   struct place {
     uint64_t id = 0; // never used twice

@@ -170,14 +170,15 @@ private:
 
   void stage_uploads(const installed_chunk& c, const bound_plan& bound, const recorded_chunk& r, const arena_slot& slot,
                      const chunk_work& work) {
-    expects(work.uploads.size() == c.uploads.size(), "the GPU was sent a wrong number of uploads");
+    expects(work.uploads.size() == c.uploads.size() && work.downloads.size() == c.downloads.size(),
+            "the GPU was sent a wrong number of values");
     for (size_t i = 0; i < work.uploads.size(); ++i) {
       const installed_transfer& t = c.uploads[i];
-      const tensor& upload = work.uploads[i];
-      if (!work.residents.empty() && work.residents[i]) {
-        expects(work.residents[i]->bytes() == t.bytes(bound), "a resident upload's size is not the planned one");
+      if (const device_tensor here = residents_.find(*work.uploads[i])) {
+        expects(here->bytes() == t.bytes(bound), "a resident upload's size is not the planned one");
         continue;
       }
+      const tensor& upload = work.uploads[i]->host();
       expects(upload.size() == volume(bound.dims[t.value]), "an upload's size is not the planned one");
       const int64_t bytes = upload.bytes();
       uploaded_bytes_ += bytes;
@@ -195,9 +196,9 @@ private:
     chunk_result answer;
     try {
       check(result, "waiting for the GPU");
-      collect_downloads(c, bound, r, slot, values, answer);
       read_times(context_, clock_, bound, c, r, values, answer);
       forget_stayed(c, values.work, answer.timings);
+      fill_downloads(c, bound, r, slot, values);
     } catch (const std::exception& e) {
       return failure_of(e);
     }
@@ -206,38 +207,42 @@ private:
     return answer;
   }
 
-  void collect_downloads(const installed_chunk& c, const bound_plan& bound, const recorded_chunk& r,
-                         const arena_slot& slot, run_values& values, chunk_result& answer) {
-    answer.kept = std::move(values.kept);
+  void fill_downloads(const installed_chunk& c, const bound_plan& bound, const recorded_chunk& r,
+                      const arena_slot& slot, run_values& values) {
     for (size_t i = 0; i < c.downloads.size(); ++i) {
       const installed_transfer& t = c.downloads[i];
-      tensor& out = answer.downloads.emplace_back();
-      if (!goes_to_host(values.work, i))
-        continue;
-      downloaded_bytes_ += t.bytes(bound);
-      if (t.is_direct()) {
-        out = values.downloads[i].take();
-        continue;
+      moved_value& made = *values.work.downloads[i];
+      tensor host;
+      if (made.goes_to_host()) {
+        downloaded_bytes_ += t.bytes(bound);
+        host = t.is_direct() ? values.downloads[i].take() : read_staged(t, bound, r, slot);
       }
-      out = tensor(t.type, bound.dims[t.value]);
-      if (out.bytes() == 0)
-        continue;
-      const host_place place = download_place(r, t, slot);
-      place.memory->invalidate(place.offset, out.bytes());
-      std::memcpy(out.mutable_data(), place.memory->mapped() + place.offset, static_cast<size_t>(out.bytes()));
+      made.fill(std::move(host), values.kept.empty() ? nullptr : std::move(values.kept[i]));
     }
+    values.work.downloads.clear(); // nobody but their readers holds them when the chunk is answered
+  }
+
+  static tensor read_staged(const installed_transfer& t, const bound_plan& bound, const recorded_chunk& r,
+                            const arena_slot& slot) {
+    tensor out(t.type, bound.dims[t.value]);
+    if (out.bytes() == 0)
+      return out;
+    const host_place place = download_place(r, t, slot);
+    place.memory->invalidate(place.offset, out.bytes());
+    std::memcpy(out.mutable_data(), place.memory->mapped() + place.offset, static_cast<size_t>(out.bytes()));
+    return out;
   }
 
   /// Takes the times of moves out that did not happen, because a value is, or stays, on the GPU.
-  static void forget_stayed(const installed_chunk& c, const chunk_work& work, std::vector<device_timing>& timings) {
+  void forget_stayed(const installed_chunk& c, const chunk_work& work, std::vector<device_timing>& timings) const {
     const auto forget = [&](device_timing::work kind, value_id v) {
       std::erase_if(timings, [&](const device_timing& t) { return t.kind == kind && t.id == v; });
     };
-    for (size_t i = 0; work.timed && i < work.residents.size(); ++i)
-      if (work.residents[i])
+    for (size_t i = 0; work.timed && i < work.uploads.size(); ++i)
+      if (residents_.find(*work.uploads[i]))
         forget(device_timing::work::upload, c.uploads[i].value);
-    for (size_t i = 0; work.timed && i < work.destinations.size(); ++i)
-      if (!goes_to_host(work, i))
+    for (size_t i = 0; work.timed && i < work.downloads.size(); ++i)
+      if (!work.downloads[i]->goes_to_host())
         forget(device_timing::work::download, c.downloads[i].value);
   }
 

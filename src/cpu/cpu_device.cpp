@@ -103,17 +103,20 @@ private:
         result.timings.push_back(
             {.id = step.call, .begin_ns = start, .end_ns = now_ns(), .kernel = std::string(step.kernel_name)});
     }
-    collect_downloads(p, c, slot, work.timed, result);
+    fill_downloads(p, c, work, slot, result);
     for (value_id v : c.release)
       slot.held.erase(v);
   }
 
   void take_uploads(const prepared_plan& p, const prepared_chunk& c, chunk_work& work, arena_slot& slot) {
-    expects(work.uploads.size() == c.uploads.size(), "the CPU device was sent a wrong number of uploads");
+    expects(work.uploads.size() == c.uploads.size() && work.downloads.size() == c.downloads.size(),
+            "the CPU device was sent a wrong number of values");
     for (size_t i = 0; i < c.uploads.size(); ++i) {
-      expects(work.uploads[i].size() == volume(p.bound->dims[c.uploads[i]]), "an upload's size is not the planned one");
-      hold(slot, c.uploads[i], std::move(work.uploads[i]));
+      const tensor& value = work.uploads[i]->host();
+      expects(value.size() == volume(p.bound->dims[c.uploads[i]]), "an upload's size is not the planned one");
+      hold(slot, c.uploads[i], value);
     }
+    work.uploads.clear(); // from here on the slot holds their bytes
   }
 
   void make_fresh(const prepared_chunk& c, arena_slot& slot) {
@@ -167,28 +170,29 @@ private:
     }
   }
 
-  void collect_downloads(const prepared_plan& p, const prepared_chunk& c, arena_slot& slot, bool timed,
-                         chunk_result& result) {
-    result.downloads.reserve(c.downloads.size());
+  void fill_downloads(const prepared_plan& p, const prepared_chunk& c, chunk_work& work, arena_slot& slot,
+                      chunk_result& result) {
     for (size_t i = 0; i < c.downloads.size(); ++i) {
       const fresh_value& d = c.downloads[i];
       const value_id root = c.download_roots[i];
+      moved_value& made = *work.downloads[i];
       if (const auto held = slot.held.find(root); held != slot.held.end())
-        result.downloads.push_back(root == d.value ? held->second : held->second.reshaped(d.dims));
+        made.fill(root == d.value ? held->second : held->second.reshaped(d.dims));
       else if (const auto weight = p.weights.find(root); weight != p.weights.end())
-        result.downloads.push_back(weight->second->reshaped(d.dims));
+        made.fill(weight->second->reshaped(d.dims));
       else if (p.bound->known[root].defined())
-        result.downloads.push_back(p.bound->known[root].reshaped(d.dims));
+        made.fill(p.bound->known[root].reshaped(d.dims));
       else
-        copy_from_arena(d, slot.address[root], timed, result);
+        made.fill(copy_from_arena(d, slot.address[root], work.timed, result));
     }
+    work.downloads.clear(); // nobody but their readers holds them when the chunk is answered
   }
 
   /// A value that an earlier chunk left in the arena.
-  void copy_from_arena(const fresh_value& d, const void* bytes, bool timed, chunk_result& result) {
+  tensor copy_from_arena(const fresh_value& d, const void* bytes, bool timed, chunk_result& result) {
     expects(bytes != nullptr, "the CPU device has no bytes of a download");
     const int64_t start = timed ? now_ns() : 0;
-    tensor& t = result.downloads.emplace_back(make_output(d));
+    tensor t = make_output(d);
     std::memcpy(t.mutable_data(), bytes, static_cast<size_t>(t.bytes()));
     if (timed)
       result.timings.push_back({.kind = device_timing::work::download,
@@ -196,6 +200,7 @@ private:
                                 .begin_ns = start,
                                 .end_ns = now_ns(),
                                 .bytes = t.bytes()});
+    return t;
   }
 
   device_info info_;

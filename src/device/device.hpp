@@ -8,7 +8,7 @@
 // Errors: install throws; a chunk's failure is in its `chunk_result`, never an exception from `submit`.
 #pragma once
 
-#include "device/resident.hpp"
+#include "device/moved_value.hpp"
 #include "plan/bind/bound_plan.hpp"
 
 #include <atomic>
@@ -38,13 +38,6 @@ inline int64_t now_ns() {
   return std::chrono::nanoseconds(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
-/// Where a download of a chunk goes.
-enum class destination : uint8_t {
-  host,
-  device, // it stays, in memory of its own
-  both,
-};
-
 /// One chunk of one execution, ready to run.
 struct chunk_work {
   uint64_t bound_plan = 0; // bound_plan::id, installed before
@@ -53,25 +46,18 @@ struct chunk_work {
   /// Arena slot: executions in flight on bound plans of one layout have different slots, counted from 0. A bound plan may see
   /// only some of them.
   uint32_t slot = 0;
-  /// The chunk's uploads, in its order; undefined where the value is in `residents`.
-  std::vector<tensor> uploads;
-  /// By upload: the values that lie on this device already, null for others. Empty where there are none.
-  std::vector<device_tensor> residents;
-  /// By download; empty where all go to the host.
-  std::vector<destination> destinations;
+  /// What the chunk reads, by upload: filled, in the host's memory or on this device.
+  std::vector<value_ref> uploads;
+  /// What it makes, by download: for the device to fill before it calls `done`. Nobody reads those of a chunk that failed.
+  std::vector<value_ref> downloads;
   /// Whether `chunk_result::timings` is wanted. False costs nothing.
   bool timed = false;
   /// Set when the execution is cancelled: CPU devices look at it between nodes. May be null.
   std::shared_ptr<const std::atomic<bool>> stop;
 };
 
-/// How a chunk ended.
+/// How a chunk ended; what it made is in `chunk_work::downloads`.
 struct chunk_result {
-  /// The chunk's downloads, in its order; empty where it failed. Undefined where the value only stays on the device.
-  std::vector<tensor> downloads;
-  /// By download: what stays on the device. Empty where nothing does, and on devices that compute in the host's memory: there
-  /// `downloads` holds what stays.
-  std::vector<device_tensor> kept;
   /// errc and message where it failed; `message` is empty on success. `errc::device_lost` means that the device is gone.
   errc code = errc::internal;
   std::string message;

@@ -49,45 +49,49 @@ std::vector<std::string> inputs_wanted_on_host(const run_request& request, const
   return names;
 }
 
-execution::execution(run_request_ptr request, prepared_run prepared, completion_mode mode)
-    : id_(next_id()), request_(std::move(request)), prepared_(std::move(prepared)), ready_(source(), mode),
-      values_(source().program->values.size()), uses_left_(planned()->uses), sent_(source().chunks.size()),
-      in_flight_(source().devices.size()), busy_ns_(source().devices.size()),
+execution::execution(run_request_ptr request, prepared_run prepared, completion_mode mode,
+                     std::optional<chunk_place> purpose)
+    : id_(next_id()), request_(std::move(request)), prepared_(std::move(prepared)), purpose_(purpose),
+      ready_(source(), mode), values_(source().program->values.size()), uses_left_(planned()->uses),
+      sent_(source().chunks.size()), in_flight_(source().devices.size()), busy_ns_(source().devices.size()),
       outputs_missing_(static_cast<uint32_t>(planned()->awaited_outputs.size())) {
   check_hosts(*planned());
-  for (value_id v : source().program->inputs) {
-    const std::string& name = source().program->values[v].name;
-    if (const auto it = request_->inputs.find(name); it != request_->inputs.end())
-      values_[v] = it->second;
-    const auto& residents = request_->options.device_inputs;
-    if (const auto it = residents.find(name); it != residents.end())
-      residents_[v] = it->second;
-  }
-  for (size_t i = 0; i < planned()->output_names.size(); ++i)
-    if (keeps(*request_, planned()->output_names[i]))
-      ++kept_[source().program->outputs[i]];
   if (traced())
     sent_ns_.resize(source().chunks.size());
 }
 
+execution::execution(run_request_ptr request, prepared_run prepared, completion_mode mode)
+    : execution(std::move(request), std::move(prepared), mode, std::nullopt) {
+  const named_device_tensors& residents = request_->options.device_inputs;
+  for (value_id v : source().program->inputs) {
+    const std::string& name = source().program->values[v].name;
+    const auto host = request_->inputs.find(name);
+    const auto resident = residents.find(name);
+    values_[v] = std::make_shared<moved_value>(host != request_->inputs.end() ? host->second : tensor{},
+                                               resident != residents.end() ? resident->second : nullptr);
+  }
+  for (size_t i = 0; i < planned()->output_names.size(); ++i)
+    if (keeps(*request_, planned()->output_names[i]))
+      ++kept_[source().program->outputs[i]];
+}
+
 execution::execution(run_request_ptr request, prepared_run prepared, completion_mode mode, const chunk_place& purpose,
                      std::vector<tensor> inputs)
-    : execution(std::move(request), std::move(prepared), mode) {
-  purpose_ = purpose;
-  residents_.clear(); // those are the model's, whatever its inputs are called
-  kept_.clear();
+    : execution(std::move(request), std::move(prepared), mode, purpose) {
   const std::vector<value_id>& ids = source().program->inputs;
   expects(inputs.size() == ids.size(), "a body was given another number of inputs than it has");
   for (size_t i = 0; i < ids.size(); ++i)
-    values_[ids[i]] = std::move(inputs[i]);
+    values_[ids[i]] = std::make_shared<moved_value>(std::move(inputs[i]));
 }
 
 void execution::start(bound_plan_ptr bound, uint32_t slot) {
   bound_ = std::move(bound);
   slot_ = slot;
   for (value_id v : planned()->awaited_outputs)
-    if (source().producer[v] < 0 && bound_->known[v].defined())
-      store(v, bound_->known[v]);
+    if (source().producer[v] < 0 && bound_->known[v].defined() && !values_[v]) {
+      values_[v] = std::make_shared<moved_value>(bound_->known[v]);
+      --outputs_missing_;
+    }
   ready_.start(bound_->segment, ready_chunks_);
 }
 
@@ -105,99 +109,52 @@ std::optional<chunk_work> execution::take() {
     sent_ns_[id] = now_ns();
   work.uploads.reserve(c.uploads.size());
   for (value_id v : c.uploads)
-    add_upload(v, c.device, work);
-  work.destinations = destinations_of(c);
+    work.uploads.push_back(use(v, c.device));
+  work.downloads.reserve(c.downloads.size());
+  for (value_id v : c.downloads)
+    work.downloads.push_back(values_[v] = std::make_shared<moved_value>(destination_of(v)));
   ready_.sent(id, ready_chunks_);
   sent_[id] = true; // whatever throws above, it is not sent
   ++in_flight_[c.device];
   return work;
 }
 
-device_tensor execution::resident_on(device_index device, value_id v) const {
-  const auto found = residents_.find(v);
-  const bool here = found != residents_.end() && found->second->device() == source().devices[device].name;
-  return here && !found->second->host().defined() ? found->second : nullptr;
+value_ref execution::use(value_id v, device_index device) {
+  expects(values_[v] && values_[v]->reaches(source().devices[device].name),
+          "a chunk is ready, but a value that it uploads is not there");
+  return --uses_left_[v] == 0 ? std::move(values_[v]) : values_[v];
 }
 
-void execution::add_upload(value_id v, device_index device, chunk_work& work) {
-  const bool last = --uses_left_[v] == 0;
-  device_tensor resident = residents_.empty() ? nullptr : resident_on(device, v);
-  expects(resident || values_[v].defined(), "a chunk is ready, but a value that it uploads is not there");
-  if (resident) {
-    work.residents.resize(source().chunks[work.chunk].uploads.size());
-    work.residents[work.uploads.size()] = std::move(resident);
-    work.uploads.emplace_back();
-  } else {
-    work.uploads.push_back(last ? std::exchange(values_[v], {}) : values_[v]);
-  }
-  if (last) {
-    values_[v] = {};
-    residents_.erase(v);
-  }
-}
-
-uint32_t execution::kept_as(value_id v) const {
-  const auto found = kept_.find(v);
-  return found == kept_.end() ? 0 : found->second;
-}
-
-std::vector<destination> execution::destinations_of(const chunk& c) const {
-  std::vector<destination> all;
-  for (size_t i = 0; i < c.downloads.size() && !kept_.empty(); ++i)
-    if (const uint32_t kept = kept_as(c.downloads[i]); kept > 0) {
-      all.resize(c.downloads.size(), destination::host);
-      all[i] = uses_left_[c.downloads[i]] > kept ? destination::both : destination::device;
-    }
-  return all;
-}
-
-std::string execution::home_of(const chunk& c) const {
-  const device_info& device = source().devices[c.device];
-  return device.kind == device_kind::control ? "host" : device.name;
+destination execution::destination_of(value_id v) const {
+  const auto kept = kept_.find(v);
+  if (kept == kept_.end())
+    return destination::host;
+  return uses_left_[v] > kept->second ? destination::both : destination::device;
 }
 
 void execution::complete(chunk_id id, chunk_result& result) {
   const chunk& c = source().chunks[id];
-  check_downloads(c, result);
+  for (value_id v : c.downloads)
+    check_made(v);
   busy_ns_[c.device] += result.busy_ns;
   if (traced())
     traced_.push_back({id, sent_ns_[id], now_ns(), std::move(result.timings)});
-  for (size_t i = 0; i < c.downloads.size(); ++i) {
-    const value_id v = c.downloads[i];
-    device_tensor kept = result.kept.empty() ? nullptr : std::move(result.kept[i]);
-    if (!kept && kept_as(v) > 0) // the device computes in the host's memory
-      kept = make_host_resident(result.downloads[i], home_of(c));
-    bind_data_symbols(source(), v, kept ? kept->dims() : result.downloads[i].dims(), prepared_.symbols);
-    store(v, std::move(result.downloads[i]), std::move(kept));
+  for (value_id v : c.downloads) {
+    bind_data_symbols(source(), v, values_[v]->dims(), prepared_.symbols);
+    if (planned()->awaited[v])
+      --outputs_missing_;
+    if (uses_left_[v] == 0)
+      values_[v] = nullptr; // it only decided shapes
   }
   ready_.completed(id, ready_chunks_);
 }
 
-void execution::store(value_id v, tensor bytes, device_tensor resident) {
-  if (uses_left_[v] == 0)
-    return; // it only decided shapes
-  if (!values_[v].defined() && !residents_.contains(v) && planned()->awaited[v])
-    --outputs_missing_;
-  values_[v] = std::move(bytes);
-  if (resident)
-    residents_[v] = std::move(resident);
-}
-
-void execution::check_downloads(const chunk& c, const chunk_result& result) const {
-  expects(result.downloads.size() == c.downloads.size(),
-          "a chunk returned another number of values than its plan names");
-  expects(result.kept.empty() || result.kept.size() == c.downloads.size(),
-          "a chunk kept another number of values than its plan names");
-  for (size_t i = 0; i < c.downloads.size(); ++i) {
-    const value_id v = c.downloads[i];
-    const tensor& t = result.downloads[i];
-    const bool only_kept = !t.defined() && kept_as(v) > 0 && !result.kept.empty() && result.kept[i];
-    const dtype type = only_kept ? result.kept[i]->type() : t.type();
-    const shape& dims = only_kept ? result.kept[i]->dims() : t.dims();
-    expects(type == source().program->values[v].type, "a chunk returned a value of another element type");
-    const bool bound = source().segment_of_value[v] <= bound_->segment;
-    expects(!bound || dims == bound_->dims[v], "a chunk returned a value of another shape");
-  }
+void execution::check_made(value_id v) const {
+  const moved_value& made = *values_[v];
+  expects(made.filled(), "a chunk has not made a value that its plan names");
+  expects(made.type() == source().program->values[v].type, "a chunk made a value of another element type");
+  const bool bound = source().segment_of_value[v] <= bound_->segment;
+  expects(!bound || made.dims() == bound_->dims[v], "a chunk made a value of another shape");
 }
 
 bool execution::end_chunk(chunk_id id) {
@@ -217,9 +174,7 @@ void execution::forget_device(device_index device) {
 
 const tensor& execution::output(size_t i) const {
   const tensor& constant = planned()->constant_outputs[i];
-  const tensor& t = constant.defined() ? constant : values_[source().program->outputs[i]];
-  expects(t.defined(), "the run is complete, but an output is missing");
-  return t;
+  return constant.defined() ? constant : values_[source().program->outputs[i]]->host();
 }
 
 std::vector<tensor> execution::outputs() const {
@@ -244,15 +199,20 @@ named_device_tensors execution::collect_kept() const {
     const auto i = static_cast<size_t>(std::find(names.begin(), names.end(), name) - names.begin());
     const value_id v = source().program->outputs.at(i);
     const tensor& constant = planned()->constant_outputs[i];
-    const auto resident = residents_.find(v);
     if (constant.defined())
       kept[name] = make_host_resident(constant, "host");
-    else if (resident != residents_.end())
-      kept[name] = resident->second;
+    else if (const value_ref& value = values_[v]; value->resident())
+      kept[name] = value->resident();
     else
-      kept[name] = make_host_resident(values_[v], "host"); // an input, or known before the run
+      kept[name] = make_host_resident(value->host(), home_of(v));
   }
   return kept;
+}
+
+std::string execution::home_of(value_id v) const {
+  const node_id maker = source().producer[v];
+  const device_info* device = maker < 0 ? nullptr : &source().devices[source().placement[maker]];
+  return device && device->kind != device_kind::control ? device->name : "host";
 }
 
 bool execution::drained() const {
@@ -300,12 +260,19 @@ std::vector<tensor> execution::control_operands(const chunk_work& work) const {
     }
     const auto uploaded = std::find(c.uploads.begin(), c.uploads.end(), v);
     const auto constant = planned()->control_constants.find(v);
-    operands.push_back(uploaded != c.uploads.end()                      ? work.uploads[uploaded - c.uploads.begin()]
+    operands.push_back(uploaded != c.uploads.end() ? work.uploads[uploaded - c.uploads.begin()]->host()
                        : constant != planned()->control_constants.end() ? constant->second
                                                                         : bound_->known[v]);
     expects(operands.back().defined(), "control flow is ready, but an operand of it is not on the host");
   }
   return operands;
+}
+
+void execution::fill_control(chunk_id id, std::span<const tensor> results) {
+  const chunk& c = source().chunks[id];
+  const std::vector<value_id>& outputs = source().program->nodes[c.nodes.front()].outputs;
+  for (value_id v : c.downloads)
+    values_[v]->fill(results[static_cast<size_t>(std::find(outputs.begin(), outputs.end(), v) - outputs.begin())]);
 }
 
 shape execution::dims_or_empty(value_id v) const {

@@ -1,9 +1,9 @@
 // One attempt at one run: what changes while a plan is executed. Bookkeeping alone; the session machine sends and receives.
 //
-// Life: `start` a segment, `take` its ready chunks, `complete` each; when the segment is finished, start the next one. Values
-// that a later chunk needs are held here, as host tensors, until the last chunk that uploads them has been taken; so are those
-// that lie on a device, as inputs or because the run keeps them, which chunks of that device read there. An attempt ends early by
-// `stop`; chunks that devices still hold are then only counted (`drained`).
+// Life: `start` a segment, `take` its ready chunks, `complete` each; when the segment is finished, start the next one. Values that
+// cross are made when the chunk that makes them is taken, and held until the last chunk that reads them has been: chunks carry
+// references, devices fill and read what these name (device/moved_value.hpp). An attempt ends early by `stop`; chunks that devices
+// still hold are then only counted (`drained`).
 #pragma once
 
 #include "plan/cut/ready_set.hpp"
@@ -49,8 +49,8 @@ public:
   /// from then on. Nullopt where none is ready.
   std::optional<chunk_work> take();
 
-  /// Takes what a chunk produced: other chunks may be ready from then on. Throws `errc::internal` where the downloads are not
-  /// those that the plan names.
+  /// Takes that a chunk has made its values: other chunks may be ready from then on. Throws `errc::internal` if these are not as the
+  /// plan says.
   void complete(chunk_id chunk, chunk_result& result);
 
   /// Returns whether the chunk has been sent and not ended; then counts it as ended. False: the message is spurious.
@@ -69,6 +69,8 @@ public:
 
   /// Returns the operands of a control-flow chunk's node, in its order; undefined where absent.
   std::vector<tensor> control_operands(const chunk_work& work) const;
+  /// Says what a control-flow chunk has made: the outputs of its node, in their order.
+  void fill_control(chunk_id chunk, std::span<const tensor> results);
   /// Returns the dims that the plan states for a value, 0 where they are not known.
   shape dims_or_empty(value_id v) const;
   /// Adds what an execution of a body cost to this one's costs.
@@ -101,33 +103,30 @@ public:
   run_trace take_trace();
 
 private:
-  /// Holds a value, on the host or on a device or on both; an output that was missing is there then.
-  void store(value_id v, tensor bytes, device_tensor resident = nullptr);
+  /// Without the values of its inputs.
+  execution(run_request_ptr request, prepared_run prepared, completion_mode mode, std::optional<chunk_place> purpose);
+
   /// Returns output `i` on the host.
   const tensor& output(size_t i) const;
-  /// Returns the value where it lies on this device of the plan; else null.
-  device_tensor resident_on(device_index device, value_id v) const;
-  /// Returns the name of the device that what a chunk makes is said to lie on.
-  std::string home_of(const chunk& c) const;
-  void add_upload(value_id v, device_index device, chunk_work& work);
-  /// How many outputs that the run keeps are this value.
-  uint32_t kept_as(value_id v) const;
-  std::vector<destination> destinations_of(const chunk& c) const;
-  void check_downloads(const chunk& c, const chunk_result& result) const;
+  /// Returns the name of the device that a value in the host's memory is said to lie on.
+  std::string home_of(value_id v) const;
+  /// Returns a value for a chunk of `device` that reads it, letting go of it after the last one.
+  value_ref use(value_id v, device_index device);
+  destination destination_of(value_id v) const;
+  void check_made(value_id v) const;
 
   const execution_id id_;
   run_request_ptr request_;
   prepared_run prepared_;
-  std::optional<chunk_place> purpose_;
+  const std::optional<chunk_place> purpose_;
   bound_plan_ptr bound_;
   uint32_t slot_ = 0;
   ready_set ready_;
   std::vector<chunk_id> ready_chunks_; // those from `next_` on have not been taken
   size_t next_ = 0;
   std::shared_ptr<std::atomic<bool>> stop_ = std::make_shared<std::atomic<bool>>(false);
-  std::vector<tensor> values_; // by value: on the host
-  std::unordered_map<value_id, device_tensor> residents_;
-  std::unordered_map<value_id, uint32_t> kept_; // see `kept_as`
+  std::vector<value_ref> values_;               // by value: of those that are there, or made now, and still needed
+  std::unordered_map<value_id, uint32_t> kept_; // as how many outputs the run keeps a value
   std::vector<uint32_t> uses_left_;             // by value: uploads that have not been taken; outputs count as one more
   std::vector<bool> sent_;                      // by chunk: sent and not ended
   std::vector<uint32_t> in_flight_;             // by device: chunks sent and not ended

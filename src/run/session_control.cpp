@@ -107,14 +107,10 @@ void session_machine::finish_control(execution& e, const chunk_place& place) {
     const bool wanted = output < n.outputs.size() && n.outputs[output] != no_value;
     empty.push_back(wanted ? e.dims_or_empty(n.outputs[output]) : shape{0});
   }
-  const std::vector<tensor> results = flow.results(empty);
-  const chunk& c = e.source().chunks[place.chunk];
+  e.fill_control(place.chunk, flow.results(empty));
   chunk_result result;
-  for (value_id v : c.downloads)
-    result.downloads.push_back(
-        results.at(static_cast<size_t>(std::find(n.outputs.begin(), n.outputs.end(), v) - n.outputs.begin())));
   if (e.traced())
-    result.timings.push_back({.id = c.nodes.front(),
+    result.timings.push_back({.id = e.source().chunks[place.chunk].nodes.front(),
                               .begin_ns = control.started_ns,
                               .end_ns = now_ns(),
                               .kernel = fmt::format("bodies: {}", flow.executed())});

@@ -137,15 +137,14 @@ TEST_CASE("a chunk that returns the wrong values is an error, not a result", "[a
   auto result = s.run(one_input({2, 3}));
   s.settle();
   const chunk_work work = s.log(0).chunks.at(0);
-  chunk_result wrong;
   SECTION("no value") {}
   SECTION("another shape") {
-    wrong.downloads.push_back(floats({3, 2}, {1, 2, 3, 4, 5, 6}));
+    work.downloads.at(0)->fill(floats({3, 2}, {1, 2, 3, 4, 5, 6}));
   }
   SECTION("another type") {
-    wrong.downloads.emplace_back(dtype::int32, shape{2, 3});
+    work.downloads.at(0)->fill(tensor(dtype::int32, shape{2, 3}));
   }
-  s.send({work.execution, work.chunk, wrong});
+  s.send({work.execution, work.chunk, {}});
   const error e = error_of(result);
   CHECK(e.code() == errc::internal);
   CHECK(std::string(e.what()).find("'d0'") != std::string::npos);
@@ -230,9 +229,9 @@ TEST_CASE("a run that fails while its chunks are sent leaves nothing behind for 
   const chunk_work work = s.log(0).chunks.at(0);
   s.log(0).chunks.clear();
   // The device keeps the low half, but does not give it to the host as it was told to: d2's chunk lacks its upload.
-  s.send({work.execution,
-          work.chunk,
-          {.downloads = {{}, floats({2}, {3, 4})}, .kept = {std::make_shared<distant>(shape{2}), nullptr}}});
+  work.downloads.at(0)->fill({}, std::make_shared<distant>(shape{2}));
+  work.downloads.at(1)->fill(floats({2}, {3, 4}));
+  s.send({work.execution, work.chunk, {}});
   CHECK(error_of(result).code() == errc::internal);
   REQUIRE(s.log(1).chunks.size() == 1); // taken before that: so it is sent, for nothing
   CHECK(s.log(1).chunks.at(0).stop->load());

@@ -4,6 +4,7 @@
 #include "device/null_device.hpp"
 #include "ops/registry.hpp"
 #include "support/catch.hpp"
+#include "support/chunk_works.hpp"
 #include "support/fault_device.hpp"
 #include "support/small_models.hpp"
 
@@ -62,12 +63,12 @@ struct fixture {
   }
   void send(std::vector<execution_id> executions, std::shared_ptr<std::atomic<bool>> stop = nullptr) {
     run_chunks message;
-    for (execution_id e : executions)
-      message.works.push_back({.bound_plan = bound->id,
-                               .chunk = 0,
-                               .execution = e,
-                               .uploads = {floats({2, 3}, {1, 2, 3, 4, 5, 6})},
-                               .stop = stop});
+    for (execution_id e : executions) {
+      chunk_work& work = message.works.emplace_back(work_of(*bound, 0, {floats({2, 3}, {1, 2, 3, 4, 5, 6})}));
+      work.execution = e;
+      work.stop = stop;
+      made.push_back(work.downloads.at(0));
+    }
     caf::anon_send(coordinator, message);
     settle();
   }
@@ -79,6 +80,7 @@ struct fixture {
   device_ref device;
   relay_ref coordinator;
   answers log;
+  std::vector<value_ref> made; // by chunk
   bound_plan_ptr bound;
 };
 
@@ -92,7 +94,7 @@ TEST_CASE("a device answers every chunk once, in order, and shows progress", "[a
   f.send({1, 2, 1});
   REQUIRE(f.log.chunks.size() == 3);
   CHECK(f.log.chunks[1].execution == 2);
-  CHECK(f.log.chunks[2].result.downloads.at(0).dims() == shape{2, 3});
+  CHECK(f.made.at(2)->dims() == shape{2, 3});
   CHECK(f.health->progress == before + 3);
 }
 

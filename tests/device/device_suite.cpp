@@ -1,6 +1,7 @@
 // The conformance suite of the device interface: every kind of device that computes must pass it.
 #include "cpu/cpu_device.hpp"
 #include "support/catch.hpp"
+#include "support/chunk_works.hpp"
 #include "support/gpu.hpp"
 #include "support/graph_builder.hpp"
 #include "support/run_inline.hpp"
@@ -131,13 +132,14 @@ TEST_CASE("two executions in flight do not disturb each other", "[device][A5]") 
   for (chunk_id id = 0; id < s.p->chunks.size(); ++id)
     for (uint32_t slot : {0u, 1u}) {
       const chunk& chunk = s.p->chunks[id];
-      chunk_work work{.bound_plan = bound->id, .chunk = id, .execution = slot, .slot = slot};
+      std::vector<tensor> uploads;
       for (value_id v : chunk.uploads)
-        work.uploads.push_back(values[slot].at(v));
-      const chunk_result r = run_chunk(*s.devices[chunk.device], std::move(work));
-      REQUIRE(r.ok());
+        uploads.push_back(values[slot].at(v));
+      chunk_work work = test::work_of(*bound, id, std::move(uploads));
+      work.execution = work.slot = slot;
+      REQUIRE(run_chunk(*s.devices[chunk.device], work).ok());
       for (size_t i = 0; i < chunk.downloads.size(); ++i)
-        values[slot][chunk.downloads[i]] = r.downloads[i];
+        values[slot][chunk.downloads[i]] = work.downloads[i]->host();
     }
   for (uint32_t slot : {0u, 1u})
     for (int64_t i = 0; i < 4; ++i)
@@ -152,13 +154,12 @@ TEST_CASE("a cancelled chunk ends with that error", "[device][A9]") {
   stage s(f, 1, n.program({n.op("Relu", {x})}));
   const bound_plan_ptr bound = bind_segment(s.p, 0, {});
   s.devices[0]->install(bound, 0);
-  chunk_work work{.bound_plan = bound->id};
-  work.uploads = {ramp({4}, 0.f, 1.f)};
+  chunk_work work = test::work_of(*bound, 0, {ramp({4}, 0.f, 1.f)});
   work.stop = std::make_shared<const std::atomic<bool>>(true);
-  const chunk_result result = run_chunk(*s.devices[0], std::move(work));
+  const chunk_result result = run_chunk(*s.devices[0], work);
   CHECK_FALSE(result.ok());
   CHECK(result.code == errc::cancelled);
-  CHECK(result.downloads.empty());
+  CHECK_FALSE(work.downloads.at(0)->filled());
 }
 
 TEST_CASE("a device counts what it does and forgets retired plans", "[device][A11]") {
@@ -170,9 +171,7 @@ TEST_CASE("a device counts what it does and forgets retired plans", "[device][A1
   const bound_plan_ptr bound = bind_segment(s.p, 0, {});
   s.devices[0]->install(bound, 0);
   CHECK(s.devices[0]->stats().installed_plans == 1);
-  chunk_work work{.bound_plan = bound->id};
-  work.uploads = {ramp({1024}, 0.f, 1.f)};
-  CHECK(run_chunk(*s.devices[0], std::move(work)).ok());
+  CHECK(run_chunk(*s.devices[0], test::work_of(*bound, 0, {ramp({1024}, 0.f, 1.f)})).ok());
   CHECK(s.devices[0]->stats().chunks == 1);
   CHECK(s.devices[0]->stats().busy_ns > 0);
   CHECK(s.devices[0]->stats().arena_bytes == 4096);
@@ -211,8 +210,8 @@ TEST_CASE("timed chunks say when each node ran", "[device][trace]") {
   const bound_plan_ptr bound = bind_segment(s.p, 0, {});
   s.devices[0]->install(bound, 0);
   const int64_t before = now_ns();
-  chunk_work work{.bound_plan = bound->id, .timed = true};
-  work.uploads = {ramp({2048}, 0.f, 1.f)};
+  chunk_work work = test::work_of(*bound, 0, {ramp({2048}, 0.f, 1.f)});
+  work.timed = true;
   const chunk_result r = run_chunk(*s.devices[0], std::move(work));
   REQUIRE(r.ok());
   int64_t nodes = 0, sum = 0;

@@ -2,6 +2,7 @@
 #include "device/null_device.hpp"
 #include "ops/registry.hpp"
 #include "support/catch.hpp"
+#include "support/chunk_works.hpp"
 #include "support/fault_device.hpp"
 #include "support/small_models.hpp"
 
@@ -22,7 +23,7 @@ std::unique_ptr<device> null_named(const std::string& name) {
 }
 
 chunk_work work_of(const bound_plan_ptr& bound) {
-  return {.bound_plan = bound->id, .chunk = 0, .execution = 1, .uploads = {floats({2, 3}, {1, 2, 3, 4, 5, 6})}};
+  return test::work_of(*bound, 0, {floats({2, 3}, {1, 2, 3, 4, 5, 6})});
 }
 
 } // namespace
@@ -35,11 +36,12 @@ TEST_CASE("the null device completes at once with zeros", "[device]") {
   d->submit(work_of(bound), keep);
   CHECK_FALSE(seen.ok()); // not installed
   d->install(bound, 0);
-  d->submit(work_of(bound), keep);
+  const chunk_work work = work_of(bound);
+  d->submit(work, keep);
   REQUIRE(seen.ok());
-  REQUIRE(seen.downloads.size() == 1);
-  CHECK(seen.downloads[0].dims() == shape{2, 3});
-  for (float f : seen.downloads[0].values<float>())
+  REQUIRE(work.downloads.size() == 1);
+  CHECK(work.downloads[0]->dims() == shape{2, 3});
+  for (float f : work.downloads[0]->host().values<float>())
     CHECK(f == 0);
   CHECK(d->stats().chunks == 1);
   CHECK(d->stats().installed_plans == 1);
@@ -51,10 +53,14 @@ TEST_CASE("the fault device fails the chunk that its script names, and lives on"
   fault_device d(null_named("null"), {.fail_at = 1});
   const bound_plan_ptr bound = bound_chain(d.info());
   d.install(bound, 0);
-  std::vector<bool> ok;
-  for (int i = 0; i < 3; ++i)
-    d.submit(work_of(bound), [&](chunk_result r) { ok.push_back(r.ok()); });
+  std::vector<bool> ok, filled;
+  for (int i = 0; i < 3; ++i) {
+    const chunk_work work = work_of(bound);
+    d.submit(work, [&](chunk_result r) { ok.push_back(r.ok()); });
+    filled.push_back(work.downloads.at(0)->filled());
+  }
   CHECK(ok == std::vector<bool>{true, false, true});
+  CHECK(filled == ok);
 }
 
 TEST_CASE("the fault device dies for good and stalls for good", "[device]") {

@@ -116,12 +116,8 @@ chunk_result inline_session::run_control(execution& e, chunk_work work) {
   std::vector<shape> empty;
   for (size_t i = flow.carried(); i < flow.carried() + flow.scan_outputs(); ++i)
     empty.push_back(i < n.outputs.size() && n.outputs[i] != no_value ? e.dims_or_empty(n.outputs[i]) : shape{0});
-  const std::vector<tensor> results = flow.results(empty);
-  chunk_result result;
-  for (value_id v : c.downloads)
-    result.downloads.push_back(
-        results.at(static_cast<size_t>(std::find(n.outputs.begin(), n.outputs.end(), v) - n.outputs.begin())));
-  return result;
+  e.fill_control(work.chunk, flow.results(empty));
+  return {};
 }
 
 std::vector<int64_t> inline_session::taken() const {

@@ -225,8 +225,10 @@ private:
       ended.result = {.code = errc::cancelled, .message = "dropped"};
     const bound_plan& bound = *bound_.at(work.bound_plan);
     if (ended.result.ok())
-      for (value_id v : bound.source->chunks[work.chunk].downloads)
-        ended.result.downloads.push_back(zeros(bound.source->program->values[v].type, bound.dims[v]));
+      for (size_t i = 0; i < work.downloads.size(); ++i) {
+        const value_id v = bound.source->chunks[work.chunk].downloads[i];
+        work.downloads[i]->fill(zeros(bound.source->program->values[v].type, bound.dims[v]));
+      }
     tell(s, [&] { sessions_[s].machine->on(ended); });
     if (chance(0.02) && !calm_)
       tell(s, [&] { sessions_[s].machine->on(ended); }); // once more, which says nothing

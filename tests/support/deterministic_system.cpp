@@ -78,10 +78,11 @@ void deterministic_session::complete(size_t device, chunk_result result) {
     const bound_plan_ptr& bound = std::find_if(log.installs.begin(), log.installs.end(), [&](const install_plan& i) {
                                     return i.bound->id == work.bound_plan;
                                   })->bound;
-    for (value_id v : bound->source->chunks[work.chunk].downloads) {
+    for (size_t i = 0; i < work.downloads.size(); ++i) {
+      const value_id v = bound->source->chunks[work.chunk].downloads[i];
       tensor zeros(bound->source->program->values[v].type, bound->dims[v]);
       std::memset(zeros.mutable_data(), 0, static_cast<size_t>(zeros.bytes()));
-      result.downloads.push_back(std::move(zeros));
+      work.downloads[i]->fill(std::move(zeros));
     }
   }
   ++devices_[device].health->progress;

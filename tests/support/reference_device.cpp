@@ -32,13 +32,10 @@ device_tensor reference_device::put(const tensor& value) {
                                            resident_bytes_);
 }
 
-void reference_device::give_back(const chunk_work& work, size_t download, const tensor& value, chunk_result& result) {
-  const destination to = work.destinations.empty() ? destination::host : work.destinations[download];
-  result.downloads.push_back(to == destination::device ? tensor{} : value);
-  downloaded_bytes_ += result.downloads.back().defined() ? value.bytes() : 0;
-  if (!work.destinations.empty())
-    result.kept.push_back(
-        to == destination::host ? nullptr : std::make_shared<const own_value>(value, info_.name, resident_bytes_));
+void reference_device::give_back(const tensor& value, moved_value& to) {
+  downloaded_bytes_ += to.goes_to_host() ? value.bytes() : 0;
+  to.fill(to.goes_to_host() ? value : tensor{},
+          to.stays() ? std::make_shared<const own_value>(value, info_.name, resident_bytes_) : nullptr);
 }
 
 void reference_device::install(bound_plan_ptr bound, device_index) {
@@ -54,16 +51,17 @@ tensor reference_device::find(const bound_plan& bound, const values& held, value
   return bound.known[v].defined() ? bound.known[v] : held.at(v);
 }
 
-void reference_device::run(const chunk_work& work, chunk_result& result) {
+void reference_device::run(const chunk_work& work) {
   const bound_plan& bound = *plans_.at(work.bound_plan);
   const plan& p = *bound.source;
   const chunk& c = p.chunks.at(work.chunk);
   values& held = slots_[work.bound_plan][work.slot];
   held.resize(p.program->values.size());
   for (size_t i = 0; i < c.uploads.size(); ++i) {
-    const device_tensor here = work.residents.empty() ? nullptr : work.residents.at(i);
-    held.at(c.uploads[i]) = here ? dynamic_cast<const own_value&>(*here).hidden : work.uploads.at(i);
-    uploaded_bytes_ += here ? 0 : work.uploads.at(i).bytes();
+    const moved_value& given = *work.uploads.at(i);
+    const device_tensor here = given.resident_on(info_.name);
+    held.at(c.uploads[i]) = here ? dynamic_cast<const own_value&>(*here).hidden : given.host();
+    uploaded_bytes_ += here ? 0 : given.host().bytes();
   }
   for (node_id n : c.nodes) {
     const node& call = p.program->nodes[n];
@@ -76,14 +74,14 @@ void reference_device::run(const chunk_work& work, chunk_result& result) {
         held.at(call.outputs[i]) = outputs[i];
   }
   for (size_t i = 0; i < c.downloads.size(); ++i)
-    give_back(work, i, held.at(c.downloads[i]), result);
+    give_back(held.at(c.downloads[i]), *work.downloads.at(i));
 }
 
 void reference_device::submit(chunk_work work, chunk_done done) {
   chunk_result result;
   ++chunks_;
   try {
-    run(work, result);
+    run(work);
   } catch (const std::exception& e) {
     result = {.code = errc::device_failed, .message = e.what()};
   }

@@ -23,8 +23,8 @@ public:
 private:
   using values = std::vector<tensor>; // by value
 
-  void run(const chunk_work& work, chunk_result& result);
-  void give_back(const chunk_work& work, size_t download, const tensor& value, chunk_result& result);
+  void run(const chunk_work& work);
+  void give_back(const tensor& value, moved_value& to);
   static tensor find(const bound_plan& bound, const values& held, value_id v);
 
   device_info info_;

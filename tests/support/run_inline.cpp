@@ -18,7 +18,7 @@ std::vector<tensor> inline_runner::run(std::span<const tensor> inputs, std::vect
     for (size_t axis = 0; axis < dims.size(); ++axis)
       if (const std::string symbol = dims[axis].symbol_name(); !symbol.empty())
         symbols[symbol] = inputs[i].dims().at(axis);
-    values_[g.inputs[i]] = inputs[i];
+    values_[g.inputs[i]] = std::make_shared<moved_value>(inputs[i]);
   }
   bound_plan_ptr last;
   for (uint32_t segment = 0; segment < plan_->segment_count; ++segment) {
@@ -29,7 +29,7 @@ std::vector<tensor> inline_runner::run(std::span<const tensor> inputs, std::vect
   }
   std::vector<tensor> outputs;
   for (value_id v : g.outputs)
-    outputs.push_back(values_[v].defined()   ? values_[v]
+    outputs.push_back(values_[v]             ? values_[v]->host()
                       : g.values[v].constant ? materialise(*g.values[v].constant)
                                              : last->known.at(v));
   return outputs;
@@ -52,6 +52,8 @@ void inline_runner::run_chunk(const bound_plan& bound, chunk_id id, bindings& sy
   chunk_work work{.bound_plan = bound.id, .chunk = id, .timed = timings != nullptr};
   for (value_id v : c.uploads)
     work.uploads.push_back(values_[v]);
+  for (value_id v : c.downloads)
+    work.downloads.push_back(values_[v] = std::make_shared<moved_value>());
   std::promise<chunk_result> ended; // a device may complete on another thread
   devices_[c.device]->submit(std::move(work), [&](chunk_result r) { ended.set_value(std::move(r)); });
   const chunk_result result = ended.get_future().get();
@@ -59,10 +61,8 @@ void inline_runner::run_chunk(const bound_plan& bound, chunk_id id, bindings& sy
     throw error(result.code, result.message);
   if (timings)
     std::move(result.timings.begin(), result.timings.end(), std::back_inserter(*timings));
-  for (size_t i = 0; i < c.downloads.size(); ++i) {
-    values_[c.downloads[i]] = result.downloads[i];
-    bind_data_symbols(*plan_, c.downloads[i], result.downloads[i].dims(), symbols);
-  }
+  for (value_id v : c.downloads)
+    bind_data_symbols(*plan_, v, values_[v]->dims(), symbols);
 }
 
 } // namespace troupe

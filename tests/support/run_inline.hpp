@@ -25,7 +25,7 @@ private:
   std::vector<device*> devices_;
   layout_buckets layouts_{16};
   std::map<std::pair<uint32_t, bindings>, bound_plan_ptr> installed_;
-  std::vector<tensor> values_; // by value: inputs and downloads
+  std::vector<value_ref> values_; // by value: inputs and downloads
 };
 
 } // namespace troupe

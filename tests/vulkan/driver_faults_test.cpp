@@ -1,5 +1,6 @@
 // Drivers that refuse a call: one error, nothing that the GPU still uses is freed, and what comes next works.
 #include "support/catch.hpp"
+#include "support/chunk_works.hpp"
 #include "support/gpu.hpp"
 #include "support/run_graph.hpp"
 #include "support/run_inline.hpp"
@@ -33,6 +34,12 @@ std::shared_ptr<const graph> negation(const symbolic_shape& dims) {
   return b.program({b.op("Neg", {b.input("x", dims)})});
 }
 
+/// How a chunk of one output ended.
+struct ended_chunk : chunk_result {
+  value_ref made;
+  const tensor& output() const { return made->host(); }
+};
+
 /// A GPU and a plan for it.
 struct one_gpu {
   one_gpu(const vulkan::vulkan_device_options& options, std::shared_ptr<const graph> g)
@@ -40,12 +47,12 @@ struct one_gpu {
 
   void install() { gpu->install(bound, 0); }
 
-  std::future<chunk_result> submit(tensor upload, uint32_t slot = 0) { return submit(*bound, std::move(upload), slot); }
-  std::future<chunk_result> submit(const bound_plan& which, tensor upload, uint32_t slot = 0) const {
-    auto ended = std::make_shared<std::promise<chunk_result>>();
-    chunk_work work{.bound_plan = which.id, .slot = slot};
-    work.uploads = {std::move(upload)};
-    gpu->submit(std::move(work), [ended](chunk_result r) { ended->set_value(std::move(r)); });
+  std::future<ended_chunk> submit(tensor upload, uint32_t slot = 0) { return submit(*bound, std::move(upload), slot); }
+  std::future<ended_chunk> submit(const bound_plan& which, tensor upload, uint32_t slot = 0) const {
+    auto ended = std::make_shared<std::promise<ended_chunk>>();
+    chunk_work work = work_of(which, 0, {std::move(upload)});
+    work.slot = slot;
+    gpu->submit(work, [ended, made = work.downloads.at(0)](chunk_result r) { ended->set_value({std::move(r), made}); });
     return ended->get_future();
   }
 
@@ -93,9 +100,9 @@ TEST_CASE("an install that fails waits for the copies that it has begun", "[vulk
   CHECK(one.gpu->stats().used_bytes == 0);
   CHECK(new_gpu_messages() == "");
   one.install();
-  const chunk_result result = one.submit(row_number(9000)).get();
+  const ended_chunk result = one.submit(row_number(9000)).get();
   REQUIRE(result.ok());
-  CHECK(result.downloads.at(0).values<float>()[1023] == 9000);
+  CHECK(result.output().values<float>()[1023] == 9000);
   CHECK(new_gpu_messages() == "");
 }
 
@@ -136,7 +143,7 @@ TEST_CASE("copies of executions in flight go beside the work", "[vulkan][A14]") 
   one_gpu one({.blocks = blocks, .force_staging = true, .queues = vulkan::lane_queues::shared}, negation({1 << 19}));
   one.install();
   std::vector<tensor> in;
-  std::vector<std::future<chunk_result>> out;
+  std::vector<std::future<ended_chunk>> out;
   for (int round = 0; round < 3; ++round) {
     held_completions held; // so that each slot's chunk finds the others in flight
     for (uint32_t slot = 0; slot < 3; ++slot) {
@@ -145,7 +152,7 @@ TEST_CASE("copies of executions in flight go beside the work", "[vulkan][A14]") 
     }
     held.release();
     for (size_t i = out.size() - 3; i < out.size(); ++i)
-      CHECK(not_negated(out[i].get().downloads.at(0), in[i]) == 0);
+      CHECK(not_negated(out[i].get().output(), in[i]) == 0);
   }
   CHECK(new_gpu_messages() == "");
 }
@@ -168,9 +175,9 @@ TEST_CASE("a run whose later submission is refused ends behind its earlier ones"
     one.gpu->retire(other->id);
     CHECK(one.gpu->stats().used_bytes == used); // its first part may be on its way
     held.release();
-    CHECK(not_negated(first.get().downloads.at(0), a) == 0);
+    CHECK(not_negated(first.get().output(), a) == 0);
     CHECK(second.get().code == errc::out_of_memory);
-    CHECK(not_negated(one.submit(a).get().downloads.at(0), a) == 0); // frees the retired plan
+    CHECK(not_negated(one.submit(a).get().output(), a) == 0); // frees the retired plan
     CHECK(one.gpu->stats().used_bytes < used);
     CHECK(new_gpu_messages() == "");
   }
@@ -182,13 +189,13 @@ TEST_CASE("copies whose recording failed are recorded again", "[vulkan][faults]"
   one.install();
   const tensor a = ramp(make_host_tensor(*blocks, dtype::float32, {65536}), 1);
   const tensor b = ramp(make_host_tensor(*blocks, dtype::float32, {65536}), 2);
-  CHECK(not_negated(one.submit(a).get().downloads.at(0), a) == 0);
+  CHECK(not_negated(one.submit(a).get().output(), a) == 0);
   {
     const refused_call refused(vulkan_call::end_commands);
     CHECK(one.submit(b).get().code == errc::out_of_memory);
     CHECK(refused.happened());
   }
-  CHECK(not_negated(one.submit(a).get().downloads.at(0), a) == 0);
+  CHECK(not_negated(one.submit(a).get().output(), a) == 0);
   CHECK(new_gpu_messages() == "");
 }
 
@@ -216,10 +223,10 @@ TEST_CASE("values pass through staging memory where host memory cannot be import
   const tensor in = ramp(make_host_tensor(*blocks, dtype::float32, {65536}), 1);
   const refused_call refused(vulkan_call::import_memory, 1, VK_ERROR_INVALID_EXTERNAL_HANDLE, 100);
   for (int run = 0; run < 3; ++run) {
-    const chunk_result result = one.submit(in).get();
+    const ended_chunk result = one.submit(in).get();
     CHECK(result.message == "");
     REQUIRE(result.ok());
-    CHECK(not_negated(result.downloads.at(0), in) == 0);
+    CHECK(not_negated(result.output(), in) == 0);
   }
   CHECK(refused.happened());
   const fetch_result back = fetch(*one.gpu, one.gpu->put(in));
