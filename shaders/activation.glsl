@@ -1,21 +1,11 @@
-// The activation functions of src/ops/activation.hpp, and the exact functions they need.
+// The scalar functions that end products (src/ops/activation.hpp), and the exact functions they need.
 //
 // Vulkan lets exp, tanh and friends err by more than ONNX allows, and promises nothing about NaN in min and max. These are
 // range-reduced polynomials (relative error below 1e-6), and comparisons are written so that NaN stays NaN.
 #ifndef TROUPE_ACTIVATION
 #define TROUPE_ACTIVATION
 
-#define ACTIVATION_NONE 0u
-#define ACTIVATION_RELU 1u
-#define ACTIVATION_CLIP 2u
-#define ACTIVATION_SIGMOID 3u
-#define ACTIVATION_TANH 4u
-#define ACTIVATION_HARD_SWISH 5u
-#define ACTIVATION_HARD_SIGMOID 6u
-#define ACTIVATION_LEAKY_RELU 7u
-#define ACTIVATION_SWISH 8u
-#define ACTIVATION_GELU 9u
-#define ACTIVATION_GELU_TANH 10u
+#include "scalar.glsl"
 
 bool exact_isnan(float x) {
   return (floatBitsToUint(x) & 0x7fffffffu) > 0x7f800000u;
@@ -98,33 +88,33 @@ float exact_sigmoid(float x) {
   return x < -87.0 ? 0.0 : 1.0 / (1.0 + exact_exp(-x));
 }
 
-/// act(x); `kind` should be a specialisation constant. Where comparisons make a min or max, NaN is set apart by its bits: drivers
+/// act(x); `code` should be a specialisation constant. Where comparisons make a min or max, NaN is set apart by its bits: drivers
 /// turn them into instructions that drop it (seen on NVIDIA).
-float activate(uint kind, float x, float alpha, float beta) {
-  if (kind == ACTIVATION_NONE)
+float activate(uint code, float x, float alpha, float beta) {
+  if (code == scalar_same)
     return x;
-  if (kind == ACTIVATION_RELU)
+  if (code == scalar_relu)
     return exact_isnan(x) ? x : (x < 0.0 ? 0.0 : x);
-  if (kind == ACTIVATION_CLIP) {
+  if (code == scalar_clip) {
     const float low = x < alpha ? alpha : x;
     return exact_isnan(x) ? x : (low > beta ? beta : low);
   }
-  if (kind == ACTIVATION_SIGMOID)
+  if (code == scalar_sigmoid)
     return exact_sigmoid(x);
-  if (kind == ACTIVATION_TANH)
+  if (code == scalar_tangent_h)
     return exact_tanh(x);
-  if (kind == ACTIVATION_HARD_SWISH || kind == ACTIVATION_HARD_SIGMOID) {
-    const bool swish = kind == ACTIVATION_HARD_SWISH;
+  if (code == scalar_hard_swish || code == scalar_hard_sigmoid) {
+    const bool swish = code == scalar_hard_swish;
     float gate = swish ? fma(x, 1.0 / 6.0, 0.5) : alpha * x + beta;
     gate = gate < 0.0 ? 0.0 : gate;
     gate = gate > 1.0 ? 1.0 : gate;
     return exact_isnan(x) ? x : (swish ? x * gate : gate);
   }
-  if (kind == ACTIVATION_LEAKY_RELU)
+  if (code == scalar_leaky_relu)
     return x < 0.0 ? alpha * x : x;
-  if (kind == ACTIVATION_SWISH)
+  if (code == scalar_swish)
     return x * exact_sigmoid(alpha * x);
-  if (kind == ACTIVATION_GELU) {
+  if (code == scalar_gelu) {
     const float c = exact_erfc_positive(abs(x) * 0.707106781);
     return exact_isnan(x) ? x : 0.5 * x * (x < 0.0 ? c : 2.0 - c);
   }

@@ -1,4 +1,5 @@
-// Parameters and walk of kernels whose one to three operands broadcast together (src/launch/broadcast.hpp).
+// Parameters and walk of kernels whose operands broadcast together (src/launch/broadcast.hpp): up to BROADCAST_OPERANDS of them, three
+// unless an includer says otherwise, and BROADCAST_NUMBERS vectors of numbers behind the walk.
 //
 // Constant 0: how each operand is walked, two bits each: 0 like the output, 1 a single element, 2 by strides.
 #ifndef TROUPE_BROADCAST
@@ -6,6 +7,10 @@
 
 #extension GL_EXT_control_flow_attributes : enable
 #include "common.glsl"
+
+#ifndef BROADCAST_OPERANDS
+#define BROADCAST_OPERANDS 3
+#endif
 
 layout(local_size_x = 256) in;
 const uint elements_each = 4u;
@@ -16,8 +21,11 @@ layout(set = 0, binding = 0, std140) uniform parameters {
   uint count;
   uint rank;
   uint unused0, unused1;
-  uvec4 dims[2];    // of the output, innermost first
-  uvec4 strides[6]; // of operand i along axis a: word 8 i + a
+  uvec4 dims[2];                         // of the output, innermost first
+  uvec4 strides[2 * BROADCAST_OPERANDS]; // of operand i along axis a: word 8 i + a
+#ifdef BROADCAST_NUMBERS
+  vec4 numbers[BROADCAST_NUMBERS];
+#endif
 };
 
 /// Where operand i has its element for element `index` of the output.

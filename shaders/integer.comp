@@ -1,10 +1,11 @@
 #version 450
 // Integer functions of one to three operands that broadcast together. Overflow wraps, division by zero gives 0.
-// Constants: 0 see broadcast.glsl; 1 the function (integer_code in src/launch/integer.hpp); 2 the operands.
+// Constants: 0 see broadcast.glsl; 1 the function (scalar_codes.h); 2 the operands.
 // Variants: i32 i64 u32 u64 i8 u8
 #extension GL_GOOGLE_include_directive : require
 #include "types.glsl"
 #include "broadcast.glsl"
+#include "scalar.glsl"
 #if defined(TROUPE_i32) || defined(TROUPE_i64) || defined(TROUPE_i8)
 #define SIGNED
 #endif
@@ -65,28 +66,26 @@ A larger(A a, A b) { return a > b ? a : b; }
 
 A apply(A a, A b, A c) {
   switch (code) {
-    case 0u: return a + b;
-    case 1u: return a - b;
-    case 2u: return a * b;
-    case 3u: return quotient(a, b);
-    case 4u: return modulo(a, b);
-    case 5u: return remainder(a, b);
-    case 6u: return operands < 3u ? smaller(a, b) : smaller(smaller(a, b), c);
-    case 7u: return operands < 3u ? larger(a, b) : larger(larger(a, b), c);
-    case 8u: return a & b;
-    case 9u: return a | b;
-    case 10u: return a ^ b;
-    case 11u: return shifted(a, b, true);
-    case 12u: return shifted(a, b, false);
-    case 13u: return A(0) - a;
-    case 14u: return is_negative(a) ? A(0) - a : a;
-    case 15u: return a == A(0) ? a : (is_negative(a) ? A(0) - A(1) : A(1));
-    case 16u: return ~a;
-    case 17u: return larger(a, b);              // Clip without an upper bound
-    case 18u: return smaller(a, b);             // Clip without a lower bound
-    case 19u: return smaller(larger(a, b), c);  // Clip
-    case 20u: return is_negative(a) ? A(0) : a; // Relu
-    case 21u: return is_negative(a) ? a * b : a; // PRelu
+    case scalar_add: return a + b;
+    case scalar_subtract: return a - b;
+    case scalar_multiply: return a * b;
+    case scalar_divide: return quotient(a, b);
+    case scalar_modulo: return modulo(a, b);
+    case scalar_truncated_modulo: return remainder(a, b);
+    case scalar_minimum: return operands < 3u ? smaller(a, b) : smaller(smaller(a, b), c);
+    case scalar_maximum: return operands < 3u ? larger(a, b) : larger(larger(a, b), c);
+    case scalar_clip: return smaller(larger(a, b), c);
+    case scalar_negate: return A(0) - a;
+    case scalar_absolute: return is_negative(a) ? A(0) - a : a;
+    case scalar_sign: return a == A(0) ? a : (is_negative(a) ? A(0) - A(1) : A(1));
+    case scalar_relu: return is_negative(a) ? A(0) : a;
+    case scalar_leaky_relu: return is_negative(a) ? a * b : a;
+    case scalar_bits_and: return a & b;
+    case scalar_bits_or: return a | b;
+    case scalar_bits_xor: return a ^ b;
+    case scalar_complement: return ~a;
+    case scalar_shift_left: return shifted(a, b, true);
+    case scalar_shift_right: return shifted(a, b, false);
     default: return a;
   }
 }

@@ -79,7 +79,7 @@ float cell(uint d, uint j, uint sums, uint row, float old, inout float memory) {
     return (1.0 - z) * fresh + z * old;
   }
   const float x = limited(projected[row + j] + totals[sums]);
-  return RELU ? activate(ACTIVATION_RELU, x, 0.0, 0.0) : exact_tanh(x);
+  return RELU ? activate(scalar_relu, x, 0.0, 0.0) : exact_tanh(x);
 }
 
 /// One unit's step; all invocations of the group take part. `from`: the state's place in shared memory.

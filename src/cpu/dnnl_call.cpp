@@ -50,20 +50,21 @@ memory_desc describe_any(const shape& d) {
 void append_activation(dnnl::post_ops& ops, const activation& act) {
   using algorithm = dnnl::algorithm;
   const auto append = [&](algorithm kind, float alpha = 0, float beta = 0) { append_eltwise(ops, kind, alpha, beta); };
-  switch (act.kind) {
-    case activation_kind::none: return;
-    case activation_kind::relu: return append(algorithm::eltwise_relu);
-    case activation_kind::clip: return append(algorithm::eltwise_clip, act.alpha, act.beta);
-    case activation_kind::sigmoid: return append(algorithm::eltwise_logistic);
-    case activation_kind::tanh: return append(algorithm::eltwise_tanh);
-    case activation_kind::hard_swish: return append(algorithm::eltwise_hardswish, hard_swish_alpha, hard_swish_beta);
-    case activation_kind::hard_sigmoid:
+  switch (act.code) {
+    case scalar_code::same: return;
+    case scalar_code::relu: return append(algorithm::eltwise_relu);
+    case scalar_code::clip: return append(algorithm::eltwise_clip, act.alpha, act.beta);
+    case scalar_code::sigmoid: return append(algorithm::eltwise_logistic);
+    case scalar_code::tangent_h: return append(algorithm::eltwise_tanh);
+    case scalar_code::hard_swish: return append(algorithm::eltwise_hardswish, hard_swish_alpha, hard_swish_beta);
+    case scalar_code::hard_sigmoid:
       append(algorithm::eltwise_linear, act.alpha, act.beta);
       return append(algorithm::eltwise_clip, 0, 1);
-    case activation_kind::leaky_relu: return append(algorithm::eltwise_relu, act.alpha);
-    case activation_kind::swish: return append(algorithm::eltwise_swish, act.alpha);
-    case activation_kind::gelu: return append(algorithm::eltwise_gelu_erf);
-    case activation_kind::gelu_tanh: return append(algorithm::eltwise_gelu_tanh);
+    case scalar_code::leaky_relu: return append(algorithm::eltwise_relu, act.alpha);
+    case scalar_code::swish: return append(algorithm::eltwise_swish, act.alpha);
+    case scalar_code::gelu: return append(algorithm::eltwise_gelu_erf);
+    case scalar_code::gelu_tanh: return append(algorithm::eltwise_gelu_tanh);
+    default: fail(errc::internal, "{} ends no product", function_of(act.code).name);
   }
 }
 

@@ -115,7 +115,7 @@ private:
       if (residual)
         for (int64_t j = n0; j < n1; ++j)
           line[j] += residual[m * p_.n + j];
-      if (p_.act.kind != activation_kind::none)
+      if (p_.act.code != scalar_code::same)
         fast::activate(p_.act, line + n0, line + n0, n1 - n0);
     }
   }

@@ -2,12 +2,14 @@
 
 #include "cpu/kernels.hpp"
 #include "ops/registry.hpp"
+#include "ops/scalar_formulas.hpp"
 
 #include <algorithm>
 
 namespace troupe {
 namespace {
 
+/// Besides these, every scalar function (ops/scalar_function.hpp) has make_elementwise.
 constexpr auto rules = std::to_array<implementation<kernel_rule>>({
     {"", "Conv", {"dnnl_conv", make_dnnl_conv}},
     {"troupe", "Conv", {"dnnl_conv", make_dnnl_conv}},
@@ -32,31 +34,6 @@ constexpr auto rules = std::to_array<implementation<kernel_rule>>({
     {"", "Concat", {"channels_last_concat", make_channels_last_concat}},
     {"", "LSTM", {"lstm", make_lstm}},
     {"troupe", "Elementwise", {"elementwise", make_elementwise}},
-    {"", "Add", {"elementwise", make_elementwise}},
-    {"", "Sub", {"elementwise", make_elementwise}},
-    {"", "Mul", {"elementwise", make_elementwise}},
-    {"", "Div", {"elementwise", make_elementwise}},
-    {"", "Pow", {"elementwise", make_elementwise}},
-    {"", "Min", {"elementwise", make_elementwise}},
-    {"", "Max", {"elementwise", make_elementwise}},
-    {"", "Neg", {"elementwise", make_elementwise}},
-    {"", "Abs", {"elementwise", make_elementwise}},
-    {"", "Reciprocal", {"elementwise", make_elementwise}},
-    {"", "Sqrt", {"elementwise", make_elementwise}},
-    {"", "Exp", {"elementwise", make_elementwise}},
-    {"", "Log", {"elementwise", make_elementwise}},
-    {"", "Erf", {"elementwise", make_elementwise}},
-    {"", "Tanh", {"elementwise", make_elementwise}},
-    {"", "Floor", {"elementwise", make_elementwise}},
-    {"", "Ceil", {"elementwise", make_elementwise}},
-    {"", "Softplus", {"elementwise", make_elementwise}},
-    {"", "Relu", {"elementwise", make_elementwise}},
-    {"", "Sigmoid", {"elementwise", make_elementwise}},
-    {"", "HardSwish", {"elementwise", make_elementwise}},
-    {"", "Gelu", {"elementwise", make_elementwise}},
-    {"", "Swish", {"elementwise", make_elementwise}},
-    {"", "LeakyRelu", {"elementwise", make_elementwise}},
-    {"", "HardSigmoid", {"elementwise", make_elementwise}},
 });
 
 /// The kernel of last resort: the operator's own plain loops.
@@ -199,7 +176,13 @@ layout kernel_request::layout_of(const operand& o) const {
 }
 
 const implementation_table<kernel_rule>& kernel_table() {
-  static const auto& table = *new implementation_table<kernel_rule>(rules); // never destroyed, as the registry
+  static const auto& table = *new implementation_table<kernel_rule>([] { // never destroyed, as the registry
+    std::vector all(rules.begin(), rules.end());
+    for (const scalar_function& f : scalar_functions)
+      if (f.since > 0 && takes<float>(f))
+        all.push_back({"", f.name, {"elementwise", make_elementwise}, f.since});
+    return all;
+  }());
   return table;
 }
 

@@ -7,7 +7,9 @@
 
 namespace troupe::fast {
 
-/// e^x: 2^n · p(r) with n = round(x / ln 2). Overflow gives infinity, results below the smallest normal number 0, NaN stays.
+/// e^x, or e^x − 1 without cancellation near 0: 2^n · (1 + m) with n = round(x / ln 2). Overflow gives infinity, powers below the smallest
+/// normal number are 0, NaN stays.
+template <bool MinusOne = false>
 inline float exp(float x) {
   // Adding 1.5 · 2^23 rounds to an integer and leaves it in the low bits.
   constexpr float magic = 12582912.f, log2e = 1.44269504088896341f;
@@ -24,14 +26,29 @@ inline float exp(float x) {
   p = p * r + 1.f / 6;
   p = p * r + 0.5f;
   p = p * r + 1.f;
-  p = p * r + 1.f;
+  const float m = p * r;
   // n may be 128: two factors keep the exponent in range.
   const int32_t bits = std::bit_cast<int32_t>(shifted) - 0x4b400000;
   const int32_t half = bits >> 1;
-  const float y = p * std::bit_cast<float>((half + 127) << 23) * std::bit_cast<float>((bits - half + 127) << 23);
+  const float power =
+      (m + 1.f) * std::bit_cast<float>((half + 127) << 23) * std::bit_cast<float>((bits - half + 127) << 23);
+  const float y = !MinusOne ? power : n == 0.f ? m : power - 1.f;
   const float high = x > 88.72283f ? std::bit_cast<float>(0x7f800000) : y;
-  const float low = x < -87.33655f ? 0.f : high;
+  const float low = x < -87.33655f ? (MinusOne ? -1.f : 0.f) : high;
   return x == x ? low : x;
+}
+
+/// ln(1 + x) for 0 ≤ x ≤ 1: 2 artanh(x / (2 + x)) as its series.
+inline float log1p(float x) {
+  const float t = x / (2.f + x), s = t * t;
+  // t + t³/3 + … + t¹³/13: at t = 1/3 the next term is below 2e-8 of the sum.
+  float p = 1.f / 13;
+  p = p * s + 1.f / 11;
+  p = p * s + 1.f / 9;
+  p = p * s + 1.f / 7;
+  p = p * s + 1.f / 5;
+  p = p * s + 1.f / 3;
+  return 2.f * (t + t * s * p);
 }
 
 /// 1 / (1 + e^-x)
@@ -68,3 +85,16 @@ inline float erf(float x) {
 }
 
 } // namespace troupe::fast
+
+namespace troupe {
+
+/// What scalar_formulas.hpp computes with in vectorised loops.
+struct vector_math {
+  static float exp(float x) { return fast::exp(x); }
+  static float expm1(float x) { return fast::exp<true>(x); }
+  static float log1p(float x) { return fast::log1p(x); }
+  static float tanh(float x) { return fast::tanh(x); }
+  static float erf(float x) { return fast::erf(x); }
+};
+
+} // namespace troupe

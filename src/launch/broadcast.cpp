@@ -7,18 +7,20 @@
 namespace troupe {
 namespace {
 
-constexpr int64_t group_elements = 256 * 4;
-constexpr size_t most_operands = 3;
+constexpr int64_t group_size = 256;
 
-std::vector<uint32_t> parameters(const operand_walk& walk, int64_t count) {
+std::vector<uint32_t> parameters(const operand_walk& walk, int64_t count, size_t operands,
+                                 const std::vector<float>& numbers) {
   std::vector<uint32_t> words{static_cast<uint32_t>(count), static_cast<uint32_t>(walk.dims.size()), 0, 0};
   const auto add = [&](const shape& numbers) {
     for (size_t axis = 0; axis < max_walk_rank; ++axis)
       words.push_back(axis < numbers.size() ? static_cast<uint32_t>(numbers[axis]) : 0);
   };
   add(walk.dims);
-  for (size_t k = 0; k < most_operands; ++k)
+  for (size_t k = 0; k < operands; ++k)
     add(k < walk.strides.size() ? walk.strides[k] : shape{});
+  for (float number : numbers)
+    words.push_back(float_bits(number));
   return words;
 }
 
@@ -30,7 +32,8 @@ size_t present_inputs(const gpu_call& call) {
 }
 
 launch_lists launch_broadcast(const gpu_call& call, const std::string& shader, size_t operands,
-                              const std::vector<uint32_t>& constants) {
+                              const std::vector<uint32_t>& constants, const std::vector<float>& numbers,
+                              int64_t elements_each) {
   launch_builder b(call, shader.substr(0, shader.find('.')));
   std::vector<operand> given;
   std::vector<launch_binding> bindings;
@@ -50,10 +53,10 @@ launch_lists launch_broadcast(const gpu_call& call, const std::string& shader, s
   bindings.resize(operands, bindings[0]);
   bindings.push_back(b.out(0));
   const int64_t count = call.outputs[0].size();
-  launch& l = b.add(shader, flat_groups(count, group_elements, call.gpu), std::move(bindings));
+  launch& l = b.add(shader, flat_groups(count, group_size * elements_each, call.gpu), std::move(bindings));
   l.constants = {modes};
   l.constants.insert(l.constants.end(), constants.begin(), constants.end());
-  l.params = parameters(walk, count);
+  l.params = parameters(walk, count, std::max(operands, size_t{3}), numbers);
   auto list = b.finish();
   return list ? launch_lists{std::move(*list)} : launch_lists{};
 }

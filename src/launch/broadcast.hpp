@@ -1,15 +1,16 @@
-// GPU launches of kernels whose one to three operands broadcast together to output 0 (shaders/broadcast.glsl).
+// GPU launches of kernels whose operands broadcast together to output 0 (shaders/broadcast.glsl).
 #pragma once
 
 #include "launch/launch.hpp"
 
 namespace troupe {
 
-/// Returns the launch of `shader` over the inputs of `call` that are present, at most `operands` of them (1 … 3); a shader
-/// binds that many, the first one in place of those that are absent. `constants` are ids 1, 2 …
-/// Empty where a limit of the device is passed; throws `errc::invalid_input` where an input does not broadcast.
+/// Returns the launch of `shader` over the inputs of `call` that are present, at most `operands` of them; a shader binds that many, the
+/// first one in place of those that are absent. `constants` are ids 1, 2 …; `numbers` end the parameters; an invocation computes
+/// `elements_each` elements. Empty where a limit of the device is passed; throws `errc::invalid_input` where an input does not broadcast.
 launch_lists launch_broadcast(const gpu_call& call, const std::string& shader, size_t operands,
-                              const std::vector<uint32_t>& constants);
+                              const std::vector<uint32_t>& constants, const std::vector<float>& numbers = {},
+                              int64_t elements_each = 4);
 
 /// Returns how many inputs are present.
 size_t present_inputs(const gpu_call& call);

@@ -146,7 +146,7 @@ std::optional<launch_list> implicit_tiles(const gpu_call& call, const conv_call&
       {builder.in(0), b, builder.in(call.has_input(2) ? 2 : 0), builder.in(call.has_input(3) ? 3 : 0), out});
   l.constants = t->constants();
   l.constants.insert(l.constants.end(),
-                     {i.a, i.b, flags, static_cast<uint32_t>(c.epilogue.act.kind), i.channel_last ? 1u : 0u});
+                     {i.a, i.b, flags, static_cast<uint32_t>(c.epilogue.act.code), i.channel_last ? 1u : 0u});
   l.params = parameters_of(c, p, *t);
   if (t->splits > 1) {
     out.written = false;
@@ -218,7 +218,7 @@ std::optional<launch_list> depthwise(const gpu_call& call, const conv_call& c, c
                  word(w.kernel),
                  word(w.stride),
                  flags,
-                 static_cast<uint32_t>(c.epilogue.act.kind)};
+                 static_cast<uint32_t>(c.epilogue.act.code)};
   l.params = depthwise_parameters(c, count, blocks);
   return builder.finish();
 }
@@ -273,7 +273,7 @@ launch_lists conv_transpose_launches(const gpu_call& call) {
   launch& l = builder.add("conv_transpose." + *variant, flat_groups(y.size(), 128, call.gpu),
                           {builder.in(0), builder.in(1), builder.in(call.has_input(2) ? 2 : 0),
                            builder.in(call.has_input(3) ? 3 : 0), builder.out(0)});
-  l.constants = {e.flags(), static_cast<uint32_t>(e.act.kind)};
+  l.constants = {e.flags(), static_cast<uint32_t>(e.act.code)};
   l.params = words_of(shader::conv_transpose{.count = y.size(),
                                              .channels = x.dims[1] / groups,
                                              .filters = w.dims[1],

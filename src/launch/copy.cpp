@@ -13,7 +13,7 @@ namespace {
 
 using copy_rule = std::vector<operand_copy> (*)(kernel_context&);
 
-launch_lists launch_rule(const gpu_call& call, std::string_view name, copy_rule rule) {
+launch_lists launch_copies_by(const gpu_call& call, std::string_view name, copy_rule rule) {
   dry_call dry(call);
   return copy_launches(call, name, rule(dry.context()));
 }
@@ -137,31 +137,31 @@ launch_lists reorder_launches(const gpu_call& call) {
 }
 
 launch_lists depth_to_space_launches(const gpu_call& call) {
-  return launch_rule(call, "depth_to_space", depth_to_space_copies);
+  return launch_copies_by(call, "depth_to_space", depth_to_space_copies);
 }
 
 launch_lists expand_launches(const gpu_call& call) {
-  return launch_rule(call, "expand", expand_copies);
+  return launch_copies_by(call, "expand", expand_copies);
 }
 
 launch_lists slice_launches(const gpu_call& call) {
-  return launch_rule(call, "slice", slice_copies);
+  return launch_copies_by(call, "slice", slice_copies);
 }
 
 launch_lists space_to_depth_launches(const gpu_call& call) {
-  return launch_rule(call, "space_to_depth", space_to_depth_copies);
+  return launch_copies_by(call, "space_to_depth", space_to_depth_copies);
 }
 
 launch_lists split_launches(const gpu_call& call) {
-  return launch_rule(call, "split", split_copies);
+  return launch_copies_by(call, "split", split_copies);
 }
 
 launch_lists tile_launches(const gpu_call& call) {
-  return launch_rule(call, "tile", tile_copies);
+  return launch_copies_by(call, "tile", tile_copies);
 }
 
 launch_lists transpose_launches(const gpu_call& call) {
-  return launch_rule(call, "transpose", transpose_copies);
+  return launch_copies_by(call, "transpose", transpose_copies);
 }
 
 } // namespace troupe

@@ -1,7 +1,7 @@
 #include "launch/elementwise.hpp"
 
+#include "launch/broadcast.hpp"
 #include "launch/launches.hpp"
-#include "ops/operand_walk.hpp"
 
 #include <algorithm>
 
@@ -9,7 +9,6 @@ namespace troupe {
 namespace {
 
 constexpr size_t max_inputs = 8, max_single_inputs = 3, max_constants = 16, constant_base = 24, result_base = 8;
-constexpr int64_t elementwise_group = 256;
 
 uint32_t operand_byte(int32_t operand, size_t inputs) {
   if (operand < 0)
@@ -25,88 +24,47 @@ uint32_t elements_each(int64_t count, const gpu_features& gpu) {
   return count <= resident ? 1 : 4;
 }
 
-std::vector<uint32_t> specialise(const std::vector<gpu_elementwise_step>& steps, size_t inputs, uint32_t modes,
-                                 uint32_t each) {
-  std::vector<uint32_t> words{static_cast<uint32_t>(steps.size())};
-  for (const gpu_elementwise_step& s : steps)
-    words.push_back(s.code | operand_byte(s.a, inputs) << 8 | operand_byte(s.b, inputs) << 16 |
-                    operand_byte(s.c, inputs) << 24);
-  words.resize(1 + max_elementwise_steps);
-  words.push_back(static_cast<uint32_t>(inputs));
-  words.push_back(modes);
-  words.push_back(each);
-  return words;
+/// Returns the type of the shader's variant; nullopt unless all operands have one type that is among these.
+std::optional<std::string> type_of(const gpu_call& call, dtype_set among) {
+  const dtype type = call.outputs.at(0).type;
+  const bool agree = std::ranges::all_of(call.inputs, [&](const operand& o) { return !o.present() || o.type == type; });
+  return agree && (among & set_of(type)) ? arithmetic_variant(type, call.gpu) : std::nullopt;
 }
 
-std::vector<uint32_t> parameters(const operand_walk& walk, int64_t count, const std::vector<float>& constants) {
-  std::vector<uint32_t> words{static_cast<uint32_t>(count), static_cast<uint32_t>(walk.dims.size()), 0, 0};
-  const auto add = [&](const shape& numbers) {
-    for (size_t axis = 0; axis < max_walk_rank; ++axis)
-      words.push_back(axis < numbers.size() ? static_cast<uint32_t>(numbers[axis]) : 0);
-  };
-  add(walk.dims);
-  for (size_t k = 0; k < max_inputs; ++k)
-    add(k < walk.strides.size() ? walk.strides[k] : shape{});
-  for (float c : constants)
-    words.push_back(float_bits(c));
-  return words;
-}
-
-/// Returns which of the shader's variants holds these steps.
-const char* longest(const std::vector<gpu_elementwise_step>& steps) {
+/// Returns which of the shader's variants holds these steps; none for several of which one stands alone.
+const char* variant_of(const std::vector<elementwise_step>& steps) {
+  const bool joins = std::ranges::all_of(steps, [](const elementwise_step& s) { return joins_chains(s.code); });
   if (steps.size() == 1)
-    return steps[0].code >= static_cast<uint32_t>(gpu_step::sign) ? "_single" : "_1";
-  return steps.size() <= 4 ? "_4" : "_16";
+    return joins ? "_1" : "_single";
+  return !joins ? nullptr : steps.size() <= 4 ? "_4" : "_16";
 }
 
 } // namespace
 
-launch_lists launch_chain(const gpu_call& call, const std::vector<gpu_elementwise_step>& steps,
-                          const std::vector<float>& constants) {
-  const operand& out = call.outputs.at(0);
-  const bool is_float = types::floats & set_of(out.type);
-  const auto variant = is_float ? arithmetic_variant(out.type, call.gpu) : std::nullopt;
-  std::vector<operand> operands;
-  launch_builder b(call, "elementwise");
-  std::vector<launch_binding> bindings;
-  for (size_t i = 0; i < call.inputs.size(); ++i)
-    if (call.has_input(i)) {
-      operands.push_back(call.inputs[i]);
-      bindings.push_back(b.in(i));
-    }
-  const size_t arity = steps.size() == 1 ? max_single_inputs : max_inputs;
-  const bool same_types =
-      std::all_of(operands.begin(), operands.end(), [&](const operand& o) { return o.type == out.type; });
-  if (!variant || !same_types || operands.empty() || operands.size() > arity || constants.size() > max_constants ||
-      steps.size() > max_elementwise_steps)
+launch_lists launch_chain(const gpu_call& call, const elementwise_program& program) {
+  const auto& [steps, constants] = program;
+  const auto type = type_of(call, types::floats);
+  const char* variant = variant_of(steps);
+  if (!type || !variant || constants.size() > max_constants || steps.size() > max_elementwise_steps)
     return {};
-  const operand_walk walk = walk_of(out, operands);
-  if (walk.dims.size() > max_walk_rank)
-    return {};
-  uint32_t modes = 0;
-  for (size_t i = 0; i < operands.size(); ++i)
-    modes |= static_cast<uint32_t>(mode_of(walk, i)) << (2 * i);
-  bindings.resize(arity, bindings[0]);
-  bindings.push_back(b.out(0));
-  const uint32_t each = elements_each(out.size(), call.gpu);
-  launch& l = b.add("elementwise." + *variant + longest(steps),
-                    flat_groups(out.size(), elementwise_group * each, call.gpu), std::move(bindings));
-  l.constants = specialise(steps, operands.size(), modes, each);
-  l.params = parameters(walk, out.size(), constants);
-  auto list = b.finish();
-  return list ? launch_lists{std::move(*list)} : launch_lists{};
+  const size_t inputs = present_inputs(call), operands = steps.size() == 1 ? max_single_inputs : max_inputs;
+  const uint32_t each = elements_each(call.outputs[0].size(), call.gpu);
+  std::vector<uint32_t> words{each, static_cast<uint32_t>(inputs), static_cast<uint32_t>(steps.size())};
+  for (const elementwise_step& s : steps)
+    words.push_back(static_cast<uint32_t>(s.code) | operand_byte(s.a, inputs) << 8 | operand_byte(s.b, inputs) << 16 |
+                    operand_byte(s.c, inputs) << 24);
+  return launch_broadcast(call, "elementwise." + *type + variant, operands, words, constants, each);
 }
 
-launch_lists launch_with_constants(const gpu_call& call, uint32_t code, const std::vector<float>& constants) {
-  return launch_chain(call, {{code, 0, -1, -2}}, constants);
+launch_lists launch_integers(const gpu_call& call, scalar_code code) {
+  const auto type = type_of(call, types::integers);
+  return type ? launch_broadcast(call, "integer." + *type, 3,
+                                 {static_cast<uint32_t>(code), static_cast<uint32_t>(present_inputs(call))})
+              : launch_lists{};
 }
 
 launch_lists fused_elementwise_launches(const gpu_call& call) {
-  const elementwise_program program = parse_elementwise(call.attrs, call.inputs.size());
-  std::vector<gpu_elementwise_step> steps;
-  for (const elementwise_step& s : program.steps)
-    steps.push_back({static_cast<uint32_t>(s.code), s.a, s.b, s.c});
-  return launch_chain(call, steps, program.constants);
+  return launch_chain(call, parse_elementwise(call.attrs, call.inputs.size()));
 }
 
 } // namespace troupe

@@ -112,7 +112,7 @@ std::optional<launch_list> tiles(const gpu_call& call, const float_product& p, t
                              builder.in(e.residual == no_input ? p.a : e.residual), out});
     l.constants = t->constants();
     l.constants.insert(l.constants.end(),
-                       {modes.a, modes.b, e.flags() | split | vector_out, static_cast<uint32_t>(e.act.kind)});
+                       {modes.a, modes.b, e.flags() | split | vector_out, static_cast<uint32_t>(e.act.code)});
     l.params = parameters_of(r.p, *t, p.n, first);
   }
   if (split) {
@@ -163,7 +163,7 @@ std::optional<launch_list> few_rows(const gpu_call& call, const float_product& p
                             {builder.in(p.a), b, builder.in(e.bias == no_input ? p.a : e.bias),
                              builder.in(e.residual == no_input ? p.a : e.residual), builder.out(0)});
     l.constants = {256, t.lanes, t.columns, word(p.m), p.m > 2 ? 2u : 4u, 0};
-    l.constants.insert(l.constants.end(), {modes.a, modes.b, e.flags(), static_cast<uint32_t>(e.act.kind)});
+    l.constants.insert(l.constants.end(), {modes.a, modes.b, e.flags(), static_cast<uint32_t>(e.act.code)});
     l.params = parameters_of(r.p, {.splits = 1, .split_depth = word(p.k)}, p.n, first);
   }
   return builder.finish();
@@ -238,7 +238,7 @@ void add_split_sum(launch_builder& builder, const gpu_call& call, const float_pr
       builder.add("split_sum." + *product_variant(call.outputs[0].type, call.gpu), flat_groups(count, 256, call.gpu),
                   {scratch, builder.in(e.bias == no_input ? p.a : e.bias),
                    builder.in(e.residual == no_input ? p.a : e.residual), builder.out(0)});
-  l.constants = {e.flags(), static_cast<uint32_t>(e.act.kind)};
+  l.constants = {e.flags(), static_cast<uint32_t>(e.act.code)};
   l.params = words_of(shader::split_sum{.count = count,
                                         .N = p.n,
                                         .splits = t.splits,

@@ -1,66 +1,15 @@
 // Elementwise arithmetic of two operands with NumPy broadcasting: y = f(a, b). Until opset 6 the broadcast was limited: with
-// attribute `broadcast`, b's dims are a contiguous run of a's that starts at `axis` (by default they are the last ones).
+// attribute `broadcast`, b's dims are a contiguous run of a's that starts at `axis` (by default they are the last ones). The formulas are
+// in scalar_formulas.hpp.
 #include "ops/elementwise.hpp"
 #include "ops/families.hpp"
 #include "ops/infer.hpp"
 #include "ops/known.hpp"
 #include "ops/limited_broadcast.hpp"
+#include "ops/scalar_formulas.hpp"
 
 namespace troupe {
 namespace {
-
-constexpr auto add_of = [](auto a, auto b) {
-  using T = decltype(a);
-  if constexpr (std::is_integral_v<T>)
-    return static_cast<T>(static_cast<wrapping<T>>(a) + static_cast<wrapping<T>>(b));
-  else
-    return a + b;
-};
-
-constexpr auto subtract_of = [](auto a, auto b) {
-  using T = decltype(a);
-  if constexpr (std::is_integral_v<T>)
-    return static_cast<T>(static_cast<wrapping<T>>(a) - static_cast<wrapping<T>>(b));
-  else
-    return a - b;
-};
-
-constexpr auto multiply_of = [](auto a, auto b) {
-  using T = decltype(a);
-  if constexpr (std::is_integral_v<T>)
-    return static_cast<T>(static_cast<wrapping<T>>(a) * static_cast<wrapping<T>>(b));
-  else
-    return a * b;
-};
-
-constexpr auto divide_of = [](auto a, auto b) {
-  if constexpr (std::is_integral_v<decltype(a)>)
-    return integer_divide(a, b);
-  else
-    return a / b;
-};
-
-/// fmod = 0: the remainder has the divisor's sign.
-constexpr auto modulo_of = [](auto a, auto b) {
-  using T = decltype(a);
-  T r;
-  if constexpr (std::is_integral_v<T>)
-    r = integer_remainder(a, b);
-  else
-    r = std::fmod(a, b);
-  if constexpr (std::is_signed_v<T>)
-    if (r != 0 && (r < 0) != (b < 0))
-      r = static_cast<T>(r + b);
-  return r;
-};
-
-/// fmod = 1: the remainder has the dividend's sign, as C's.
-constexpr auto c_modulo_of = [](auto a, auto b) {
-  if constexpr (std::is_integral_v<decltype(a)>)
-    return integer_remainder(a, b);
-  else
-    return std::fmod(a, b);
-};
 
 /// Runs `f` over operands of one type, the second one's dims read as `b`.
 template <class F>
@@ -71,53 +20,50 @@ void zip_numeric(kernel_context& c, const const_view& b, F f) {
   });
 }
 
-template <auto F>
+template <scalar_code Code>
 void arithmetic(kernel_context& c) {
-  zip_numeric(c, c.input(1), F);
+  zip_numeric(c, c.input(1), scalar_formula<Code>());
 }
 
-template <auto F>
+template <scalar_code Code>
 void arithmetic_1(kernel_context& c) {
   const limited_operand b(c);
-  zip_numeric(c, b.view(), F);
+  zip_numeric(c, b.view(), scalar_formula<Code>());
 }
 
 void modulo(kernel_context& c) {
-  if (c.attrs().integer("fmod", 0) != 0)
-    return zip_numeric(c, c.input(1), c_modulo_of);
-  zip_numeric(c, c.input(1), modulo_of);
+  c.attrs().integer("fmod", 0) != 0 ? arithmetic<scalar_code::truncated_modulo>(c) : arithmetic<scalar_code::modulo>(c);
 }
 
-/// One type for all integers; a shift of the width or more gives 0.
-void bit_shift(kernel_context& c) {
-  const std::string direction = c.attrs().text("direction", "");
-  if (direction != "LEFT" && direction != "RIGHT")
-    fail(errc::invalid_model, "attribute 'direction' is '{}', not 'LEFT' or 'RIGHT'", direction);
-  const bool left = direction == "LEFT";
+/// Runs a function over operands of one integer type that it takes.
+template <scalar_code Code>
+void bitwise(kernel_context& c) {
   visit_integer(c.input(0).type, [&](auto tag) {
     using T = typename decltype(tag)::type;
-    if constexpr (std::is_unsigned_v<T>)
-      zip<T, T, T>(c.input(0), c.input(1), c.output(0), [=](T a, T b) {
-        if (b >= sizeof(T) * 8)
-          return T(0);
-        return left ? static_cast<T>(static_cast<wrapping<T>>(a) << b) : static_cast<T>(a >> b);
-      });
+    if constexpr (takes<T>(function_of(Code)))
+      zip<T, T, T>(c.input(0), c.input(1), c.output(0), scalar_formula<Code>());
     else
       fail(errc::unsupported, "element type {} cannot be shifted", to_string(dtype_of<T>));
   });
 }
 
-template <auto F>
-void bitwise(kernel_context& c) {
-  visit_integer(c.input(0).type, [&](auto tag) {
-    using T = typename decltype(tag)::type;
-    zip<T, T, T>(c.input(0), c.input(1), c.output(0), [](T a, T b) { return static_cast<T>(F(a, b)); });
-  });
+void bit_shift(kernel_context& c) {
+  const std::string direction = c.attrs().text("direction", "");
+  if (direction != "LEFT" && direction != "RIGHT")
+    fail(errc::invalid_model, "attribute 'direction' is '{}', not 'LEFT' or 'RIGHT'", direction);
+  direction == "LEFT" ? bitwise<scalar_code::shift_left>(c) : bitwise<scalar_code::shift_right>(c);
 }
 
-constexpr auto and_bits = [](auto a, auto b) { return a & b; };
-constexpr auto or_bits = [](auto a, auto b) { return a | b; };
-constexpr auto xor_bits = [](auto a, auto b) { return a ^ b; };
+/// Until opset 6 a slope of one dim runs along the channels, axis 1.
+void prelu_1(kernel_context& c) {
+  const const_view& slope = c.input(1);
+  const size_t rank = c.input(0).dims.size();
+  if (slope.dims.size() != 1 || rank < 2)
+    return arithmetic<scalar_code::leaky_relu>(c);
+  shape dims(rank, 1);
+  dims[1] = slope.dims[0];
+  zip_numeric(c, {slope.type, dims, slope.data}, scalar_formula<scalar_code::leaky_relu>());
+}
 
 template <known_binary Rule>
 void infer_known_binary(infer_context& c) {
@@ -130,6 +76,11 @@ void infer_modulo(infer_context& c) {
   infer_broadcast(c);
   if (c.attrs().integer("fmod", 0) == 0)
     set_known_binary(c, c.type(0), broadcast_inputs(c), known::modulo);
+}
+
+/// PRelu's slope broadcasts to the other operand, not the other way round.
+void infer_prelu(infer_context& c) {
+  c.set_output(0, common_type(c), c.dims(0));
 }
 
 constexpr op_def binary_row(std::string_view name, int64_t since, dtype_set element_types,
@@ -145,8 +96,9 @@ constexpr op_def binary_row(std::string_view name, int64_t since, dtype_set elem
 }
 
 /// Rows of opsets 1 to 6 take plain layouts only: a limited operand is neither of the output's dims nor one element.
-constexpr op_def row_1(std::string_view name, void (*reference)(kernel_context&)) {
-  op_def def = binary_row(name, 1, types::numeric, infer_limited_broadcast, reference);
+constexpr op_def row_1(std::string_view name, void (*reference)(kernel_context&),
+                       void (*infer)(infer_context&) = infer_limited_broadcast) {
+  op_def def = binary_row(name, 1, types::numeric, infer, reference);
   def.layouts = layout_support::plain;
   def.limited_broadcast = true;
   return def;
@@ -161,19 +113,21 @@ constexpr op_def arithmetic_row(std::string_view name, void (*infer)(infer_conte
 }
 
 constexpr auto binary_rows = std::to_array<op_def>({
-    row_1("Add", arithmetic_1<add_of>),
-    row_1("Sub", arithmetic_1<subtract_of>),
-    row_1("Mul", arithmetic_1<multiply_of>),
-    row_1("Div", arithmetic_1<divide_of>),
-    arithmetic_row("Add", infer_known_binary<known::add>, arithmetic<add_of>, nullptr), // x + 0 turns -0 into 0
-    arithmetic_row("Sub", infer_known_binary<known::subtract>, arithmetic<subtract_of>, repeats_beside<0>),
-    arithmetic_row("Mul", infer_known_binary<known::multiply>, arithmetic<multiply_of>, repeats_beside<1, true>),
-    arithmetic_row("Div", infer_known_binary<known::divide>, arithmetic<divide_of>, repeats_beside<1>),
+    row_1("Add", arithmetic_1<scalar_code::add>),
+    row_1("Sub", arithmetic_1<scalar_code::subtract>),
+    row_1("Mul", arithmetic_1<scalar_code::multiply>),
+    row_1("Div", arithmetic_1<scalar_code::divide>),
+    arithmetic_row("Add", infer_known_binary<known::add>, arithmetic<scalar_code::add>, nullptr), // x + 0 turns -0 into 0
+    arithmetic_row("Sub", infer_known_binary<known::subtract>, arithmetic<scalar_code::subtract>, repeats_beside<0>),
+    arithmetic_row("Mul", infer_known_binary<known::multiply>, arithmetic<scalar_code::multiply>, repeats_beside<1, true>),
+    arithmetic_row("Div", infer_known_binary<known::divide>, arithmetic<scalar_code::divide>, repeats_beside<1>),
+    row_1("PRelu", prelu_1, infer_prelu),
+    binary_row("PRelu", 7, types::numeric, infer_prelu, arithmetic<scalar_code::leaky_relu>),
     binary_row("Mod", 10, types::numeric, infer_modulo, modulo),
     binary_row("BitShift", 11, types::unsigned_ints, infer_broadcast, bit_shift),
-    binary_row("BitwiseAnd", 18, types::integers, infer_broadcast, bitwise<and_bits>),
-    binary_row("BitwiseOr", 18, types::integers, infer_broadcast, bitwise<or_bits>),
-    binary_row("BitwiseXor", 18, types::integers, infer_broadcast, bitwise<xor_bits>),
+    binary_row("BitwiseAnd", 18, types::integers, infer_broadcast, bitwise<scalar_code::bits_and>),
+    binary_row("BitwiseOr", 18, types::integers, infer_broadcast, bitwise<scalar_code::bits_or>),
+    binary_row("BitwiseXor", 18, types::integers, infer_broadcast, bitwise<scalar_code::bits_xor>),
 });
 
 } // namespace

@@ -24,11 +24,6 @@ using compute_type = std::conditional_t<std::is_same_v<T, float16> || std::is_sa
 /// Returns cost with `flops` for each element of the first operand.
 op_cost cost_per_element(const call_shapes& call, double flops);
 
-/// Cost of operators that evaluate a transcendental function per element.
-inline op_cost transcendental_cost(const attributes&, const call_shapes& call) {
-  return cost_per_element(call, 16);
-}
-
 /// y[i] = f(x[i]) for `count` elements; f takes and gives what T and R are computed with.
 template <class T, class R, class F>
 void map_elements(const T* x, R* y, int64_t count, F f) {
@@ -36,24 +31,6 @@ void map_elements(const T* x, R* y, int64_t count, F f) {
 #pragma GCC ivdep
     for (int64_t i = begin; i < end; ++i)
       y[i] = static_cast<R>(f(static_cast<compute_type<T>>(x[i])));
-  });
-}
-
-/// Maps a floating-point operand to an output of the same type.
-template <class F>
-void map_float(kernel_context& c, F f) {
-  visit_float(c.input(0).type, [&](auto tag) {
-    using T = typename decltype(tag)::type;
-    map_elements(c.input(0).as<T>(), c.output(0).as<T>(), c.output(0).size(), f);
-  });
-}
-
-/// Maps a float or integer operand to an output of the same type.
-template <class F>
-void map_numeric(kernel_context& c, F f) {
-  visit_numeric(c.input(0).type, [&](auto tag) {
-    using T = typename decltype(tag)::type;
-    map_elements(c.input(0).as<T>(), c.output(0).as<T>(), c.output(0).size(), f);
   });
 }
 
@@ -168,31 +145,6 @@ T single_element(const kernel_context& c, size_t i, T otherwise) {
   if (c.input(i).type != dtype_of<T> || c.input(i).size() != 1)
     fail(errc::invalid_input, "input {} must be one element of type {}", i, to_string(dtype_of<T>));
   return *c.input(i).as<T>();
-}
-
-// Integer arithmetic that is defined for all operands. Overflow wraps; division by zero gives 0.
-
-/// Unsigned type to compute T's wrapping arithmetic with, at least as wide as int (no promotion to a signed type).
-template <class T>
-using wrapping = std::conditional_t<(sizeof(T) < 4), uint32_t, std::make_unsigned_t<T>>;
-
-template <class T>
-T integer_divide(T a, T b) {
-  if (b == 0)
-    return 0;
-  if constexpr (std::is_signed_v<T>)
-    if (b == -1)
-      return static_cast<T>(wrapping<T>(0) - static_cast<wrapping<T>>(a));
-  return static_cast<T>(a / b);
-}
-
-/// Remainder of truncated division; 0 where b is 0.
-template <class T>
-T integer_remainder(T a, T b) {
-  if constexpr (std::is_signed_v<T>)
-    if (b == -1)
-      return 0;
-  return b == 0 ? T(0) : static_cast<T>(a % b);
 }
 
 } // namespace troupe

@@ -22,7 +22,7 @@ void check_residual(const infer_context& c, size_t i) {
 
 void apply_epilogue(const mutable_view& y, const const_view& residual, const activation& act) {
   const bool adds = residual.type != dtype::undefined;
-  if (!adds && act.kind == activation_kind::none)
+  if (!adds && act.code == scalar_code::same)
     return;
   if (adds && residual.size() != y.size())
     fail(errc::invalid_input, "the residual {} does not fit the output {}", to_string(residual.dims),

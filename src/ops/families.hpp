@@ -6,7 +6,6 @@
 namespace troupe {
 
 // scripts/check: sorted
-std::span<const op_def> activation_ops();
 std::span<const op_def> arg_reduce_ops();
 std::span<const op_def> attention_ops();
 std::span<const op_def> binary_ops();

@@ -43,7 +43,7 @@ op_cost fused_conv_cost(const attributes&, const call_shapes& s) { // grouping i
 }
 
 constexpr char conv[] = "Conv";
-constexpr char conv_transpose[] = "ConvTranspose";
+constexpr char conv_transpose_name[] = "ConvTranspose";
 
 constexpr auto fused_conv_rows = std::to_array<op_def>({
     {.domain = "troupe",
@@ -61,8 +61,8 @@ constexpr auto fused_conv_rows = std::to_array<op_def>({
      .inputs = {2, 4},
      .types = types::floats,
      .layouts = layout_support::spatial,
-     .infer = infer_fused_conv<conv_transpose>,
-     .reference = fused_conv_reference<conv_transpose>,
+     .infer = infer_fused_conv<conv_transpose_name>,
+     .reference = fused_conv_reference<conv_transpose_name>,
      .cost = fused_conv_cost},
 });
 

@@ -1,8 +1,10 @@
-// How GPU kernels walk over operands: sizes and steps along the axes of an output in its memory order, innermost first,
+// How kernels walk over operands: sizes and steps along the axes of an output in its memory order, innermost first,
 // axes merged wherever every operand allows it.
 #pragma once
 
 #include "ops/call.hpp"
+
+#include <algorithm>
 
 namespace troupe {
 
@@ -27,7 +29,26 @@ enum class walk_mode : uint32_t { like_output, single, strided };
 /// Returns the mode of operand `k`.
 walk_mode mode_of(const operand_walk& walk, size_t k);
 
-/// Longest walk that kernels take, after merging.
+/// Converts elements [begin, begin + count) of operand `k`, in the walk's order, into `to`.
+template <class T, class C>
+void gather(const operand_walk& walk, size_t k, const T* from, int64_t begin, int64_t count, C* to) {
+  const shape& strides = walk.strides[k];
+  const int64_t inner = walk.dims[0], step = strides[0];
+  for (int64_t done = 0; done < count;) {
+    const int64_t column = (begin + done) % inner, run = std::min(inner - column, count - done);
+    int64_t row = (begin + done) / inner, offset = column * step;
+    for (size_t axis = 1; axis < strides.size(); row /= walk.dims[axis++])
+      offset += row % walk.dims[axis] * strides[axis];
+    if (step == 0)
+      std::fill_n(to + done, run, static_cast<C>(from[offset]));
+    else
+      for (int64_t i = 0; i < run; ++i)
+        to[done + i] = static_cast<C>(from[offset + i * step]);
+    done += run;
+  }
+}
+
+/// Longest walk that GPU kernels take, after merging.
 inline constexpr size_t max_walk_rank = 8;
 
 } // namespace troupe

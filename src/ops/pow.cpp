@@ -4,6 +4,7 @@
 #include "ops/families.hpp"
 #include "ops/infer.hpp"
 #include "ops/limited_broadcast.hpp"
+#include "ops/scalar_formulas.hpp"
 #include "tensor/convert.hpp"
 
 namespace troupe {
@@ -61,7 +62,7 @@ void float_power(kernel_context& c, const const_view& b) {
   const bool same_shape = c.input(0).size() == c.output(0).size();
   if (power.size() == 1 && same_shape && small_power<T>(c, *power.data<C>()))
     return;
-  zip<T, C, T>(c.input(0), power.view(), c.output(0), [](C x, C y) { return std::pow(x, y); });
+  zip<T, C, T>(c.input(0), power.view(), c.output(0), scalar_formula<scalar_code::power>());
 }
 
 template <class T>
@@ -101,6 +102,10 @@ void infer_power(infer_context& c) {
   c.set_output(0, c.type(0), broadcast_inputs(c));
 }
 
+op_cost power_cost(const attributes&, const call_shapes& call) {
+  return cost_per_element(call, function_of(scalar_code::power).flops);
+}
+
 constexpr op_def row(int64_t since, void (*infer)(infer_context&), void (*reference)(kernel_context&)) {
   return {.name = "Pow",
           .since = since,
@@ -112,7 +117,7 @@ constexpr op_def row(int64_t since, void (*infer)(infer_context&), void (*refere
           .needs_float32 = true,
           .infer = infer,
           .reference = reference,
-          .cost = transcendental_cost,
+          .cost = power_cost,
           .repeats = repeats_beside<1>};
 }
 

@@ -13,7 +13,6 @@ using rows = std::span<const op_def>;
 // clang-format off
 // scripts/check: sorted
 constexpr auto families = std::to_array<rows (*)()>({
-    activation_ops,
     arg_reduce_ops,
     attention_ops,
     binary_ops,

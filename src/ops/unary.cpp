@@ -1,79 +1,59 @@
-// Elementwise mathematics of one operand: y[i] = f(x[i]), without attributes. Floats are computed in float (double in
-// double), integers in their own type; overflow wraps.
+// Elementwise operators of one operand: y[i] = f(x[i]). Scalar functions whose other operands are attributes are rows of
+// scalar_function.hpp; here are the others. Floats are computed in float (double in double), integers in their own type, with float
+// attributes in float (double for 32 bits and more).
 #include "ops/elementwise.hpp"
 #include "ops/families.hpp"
 #include "ops/infer.hpp"
 #include "ops/known.hpp"
+#include "ops/scalar_formulas.hpp"
+#include "tensor/convert.hpp"
 #include "tensor/float8.hpp"
 
 namespace troupe {
 namespace {
 
-constexpr auto absolute = [](auto x) {
-  using T = decltype(x);
-  if constexpr (std::is_floating_point_v<T>)
-    return std::abs(x);
-  else if constexpr (std::is_signed_v<T>)
-    return static_cast<T>(x < 0 ? wrapping<T>(0) - static_cast<wrapping<T>>(x) : static_cast<wrapping<T>>(x));
-  else
-    return x;
-};
-
-constexpr auto negative = [](auto x) {
-  using T = decltype(x);
-  if constexpr (std::is_floating_point_v<T>)
-    return -x;
-  else
-    return static_cast<T>(wrapping<T>(0) - static_cast<wrapping<T>>(x));
-};
-
-/// -1, 0 or 1; NaN stays NaN.
-constexpr auto sign = [](auto x) {
-  using T = decltype(x);
-  if constexpr (std::is_unsigned_v<T>)
-    return static_cast<T>(x != 0);
-  else
-    return x > 0 ? T(1) : x < 0 ? T(-1) : x;
-};
-
-constexpr auto reciprocal = [](auto x) { return 1 / x; };
-constexpr auto floor_of = [](auto x) { return std::floor(x); };
-constexpr auto ceil_of = [](auto x) { return std::ceil(x); };
-/// Halves to even: the default rounding mode, which nobody changes here.
-constexpr auto round_of = [](auto x) { return std::nearbyint(x); };
-constexpr auto sqrt_of = [](auto x) { return std::sqrt(x); };
-constexpr auto exp_of = [](auto x) { return std::exp(x); };
-constexpr auto log_of = [](auto x) { return std::log(x); };
-constexpr auto sin_of = [](auto x) { return std::sin(x); };
-constexpr auto cos_of = [](auto x) { return std::cos(x); };
-constexpr auto tan_of = [](auto x) { return std::tan(x); };
-constexpr auto asin_of = [](auto x) { return std::asin(x); };
-constexpr auto acos_of = [](auto x) { return std::acos(x); };
-constexpr auto atan_of = [](auto x) { return std::atan(x); };
-constexpr auto sinh_of = [](auto x) { return std::sinh(x); };
-constexpr auto cosh_of = [](auto x) { return std::cosh(x); };
-constexpr auto tanh_of = [](auto x) { return std::tanh(x); };
-constexpr auto asinh_of = [](auto x) { return std::asinh(x); };
-constexpr auto acosh_of = [](auto x) { return std::acosh(x); };
-constexpr auto atanh_of = [](auto x) { return std::atanh(x); };
-constexpr auto erf_of = [](auto x) { return std::erf(x); };
-constexpr auto complement = [](auto x) { return static_cast<decltype(x)>(~x); };
-
-template <auto F>
-void float_kernel(kernel_context& c) {
-  map_float(c, F);
-}
-
-template <auto F>
-void unary_kernel(kernel_context& c) {
-  map_numeric(c, F);
-}
-
-void bitwise_not(kernel_context& c) {
-  visit_integer(c.input(0).type, [&](auto tag) {
-    using T = typename decltype(tag)::type;
-    map_elements(c.input(0).as<T>(), c.output(0).as<T>(), c.output(0).size(), complement);
+/// One loop of f(x, b, c).
+template <class T, class F>
+void map_scalar(const T* x, const scalar_call& call, T* y, int64_t count, F f) {
+  using integer_work = std::conditional_t<(sizeof(T) < 4), float, double>;
+  constexpr bool converts = std::is_integral_v<T> && F::operands > 1;
+  using W = std::conditional_t<converts, integer_work, compute_type<T>>;
+  W numbers[2] = {};
+  std::copy(call.numbers.begin(), call.numbers.end(), numbers);
+  const W b = numbers[0], c = numbers[1];
+  map_elements(x, y, count, [=](compute_type<T> v) {
+    if constexpr (converts)
+      return to_integer<T>(f(static_cast<W>(v), b, c));
+    else
+      return f(v, b, c);
   });
+}
+
+template <class T>
+constexpr bool maps(const scalar_function& f) {
+  return takes<T>(f) && f.values() == 1;
+}
+
+void run_scalar(kernel_context& c, const scalar_function& row) {
+  const auto call = scalar_call_of(row, c.attrs());
+  if (!call)
+    fail(errc::invalid_model, "attribute 'approximate' is '{}', not 'none' or 'tanh'",
+         c.attrs().text("approximate", ""));
+  visit_numeric(c.input(0).type, [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    with_formula<exact_math, &maps<T>>(
+        call->code, [&](auto f) { map_scalar(c.input(0).as<T>(), *call, c.output(0).as<T>(), c.output(0).size(), f); });
+  });
+}
+
+template <size_t Row>
+void scalar_kernel(kernel_context& c) {
+  run_scalar(c, scalar_functions[Row]);
+}
+
+template <size_t Row>
+op_cost scalar_cost(const attributes&, const call_shapes& call) {
+  return cost_per_element(call, scalar_functions[Row].flops);
 }
 
 void logical_not(kernel_context& c) {
@@ -101,6 +81,28 @@ void is_inf(kernel_context& c) {
   test_floats(c, [=](auto x) { return std::isinf(x) && (x > 0 ? positive : negative); });
 }
 
+/// The bound that input `i` is; if it is absent, the first or last element of T.
+template <class T>
+compute_type<T> bound(const kernel_context& c, size_t i) {
+  using C = compute_type<T>;
+  if constexpr (std::is_integral_v<T>)
+    return single_element<T>(c, i, i == 1 ? std::numeric_limits<T>::min() : std::numeric_limits<T>::max());
+  else
+    return single_element<T>(c, i,
+                             T(i == 1 ? -std::numeric_limits<C>::infinity() : std::numeric_limits<C>::infinity()));
+}
+
+/// From opset 11 on the bounds are inputs.
+void clip(kernel_context& c) {
+  visit_numeric(c.input(0).type, [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    map_elements(c.input(0).as<T>(), c.output(0).as<T>(), c.output(0).size(),
+                 [low = bound<T>(c, 1), high = bound<T>(c, 2)](compute_type<T> x) {
+                   return scalar::formula<scalar_code::clip, exact_math>(x, low, high);
+                 });
+  });
+}
+
 void infer_bool(infer_context& c) {
   c.set_output(0, dtype::boolean, c.dims(0));
 }
@@ -112,7 +114,7 @@ void infer_known_unary(infer_context& c) {
 }
 
 constexpr op_def unary_row(std::string_view name, int64_t since, void (*reference)(kernel_context&),
-                           dtype_set element_types = types::floats, void (*infer)(infer_context&) = infer_same) {
+                           dtype_set element_types, void (*infer)(infer_context&) = infer_same) {
   return {.name = name,
           .since = since,
           .types = element_types,
@@ -122,49 +124,46 @@ constexpr op_def unary_row(std::string_view name, int64_t since, void (*referenc
           .reference = reference};
 }
 
-/// A row whose function takes many flops; perhaps its results outgrow float16.
-constexpr op_def costly_unary(std::string_view name, int64_t since, void (*reference)(kernel_context&),
-                              bool needs_float32 = false) {
-  op_def def = unary_row(name, since, reference, types::floats, infer_same);
-  def.cost = transcendental_cost;
-  def.needs_float32 = needs_float32;
+constexpr op_def clip_row() {
+  op_def def = unary_row("Clip", 11, clip, types::numeric);
+  def.inputs.max = 3;
   return def;
 }
 
-constexpr auto unary_rows = std::to_array<op_def>({
-    unary_row("Abs", 1, unary_kernel<absolute>, types::numeric, infer_known_unary<known::absolute>),
-    unary_row("Neg", 1, unary_kernel<negative>, types::numeric, infer_known_unary<known::negative>),
-    unary_row("Sign", 9, unary_kernel<sign>, types::numeric, infer_same),
-    unary_row("Floor", 1, float_kernel<floor_of>, types::floats, infer_same),
-    unary_row("Ceil", 1, float_kernel<ceil_of>, types::floats, infer_same),
-    unary_row("Round", 11, float_kernel<round_of>, types::floats, infer_same),
-    unary_row("Sqrt", 1, float_kernel<sqrt_of>, types::floats, infer_same),
-    unary_row("Reciprocal", 1, float_kernel<reciprocal>, types::floats, infer_same),
-    costly_unary("Exp", 1, float_kernel<exp_of>, true),
-    costly_unary("Log", 1, float_kernel<log_of>),
-    costly_unary("Sin", 7, float_kernel<sin_of>),
-    costly_unary("Cos", 7, float_kernel<cos_of>),
-    costly_unary("Tan", 7, float_kernel<tan_of>),
-    costly_unary("Asin", 7, float_kernel<asin_of>),
-    costly_unary("Acos", 7, float_kernel<acos_of>),
-    costly_unary("Atan", 7, float_kernel<atan_of>),
-    costly_unary("Sinh", 9, float_kernel<sinh_of>),
-    costly_unary("Cosh", 9, float_kernel<cosh_of>),
-    costly_unary("Tanh", 1, float_kernel<tanh_of>),
-    costly_unary("Asinh", 9, float_kernel<asinh_of>),
-    costly_unary("Acosh", 9, float_kernel<acosh_of>),
-    costly_unary("Atanh", 9, float_kernel<atanh_of>),
-    costly_unary("Erf", 9, float_kernel<erf_of>),
-    unary_row("BitwiseNot", 18, bitwise_not, types::integers, infer_same),
+template <size_t Row>
+constexpr op_def scalar_row() {
+  constexpr const scalar_function& f = scalar_functions[Row];
+  op_def def = unary_row(f.name, f.since, scalar_kernel<Row>, f.types);
+  if (f.code == scalar_code::absolute)
+    def.infer = infer_known_unary<known::absolute>;
+  if (f.code == scalar_code::negate)
+    def.infer = infer_known_unary<known::negative>;
+  def.needs_float32 = f.code == scalar_code::exponential; // its results outgrow float16
+  if (f.flops > 1)
+    def.cost = scalar_cost<Row>;
+  return def;
+}
+
+constexpr auto other_rows = std::to_array<op_def>({
+    clip_row(),
     unary_row("Not", 1, logical_not, types::boolean, infer_known_unary<known::negation>),
     unary_row("IsNaN", 9, is_nan, types::floats | types::float8, infer_bool),
     unary_row("IsInf", 10, is_inf, types::floats | types::float8, infer_bool),
 });
 
+template <size_t... Row>
+std::vector<op_def> all_rows(std::index_sequence<Row...>) {
+  std::vector<op_def> rows(other_rows.begin(), other_rows.end());
+  const auto is_operator = [](const scalar_function& f) { return f.since > 0 && f.values() == 1; };
+  ((is_operator(scalar_functions[Row]) ? rows.push_back(scalar_row<Row>()) : void()), ...);
+  return rows;
+}
+
 } // namespace
 
 std::span<const op_def> unary_ops() {
-  return unary_rows;
+  static const auto& rows = *new std::vector<op_def>(all_rows(std::make_index_sequence<scalar_functions.size()>()));
+  return rows; // never destroyed, as the registry
 }
 
 } // namespace troupe

@@ -4,22 +4,17 @@
 #include "ops/families.hpp"
 #include "ops/infer.hpp"
 #include "ops/known.hpp"
+#include "ops/scalar_formulas.hpp"
 
 #include <cstring>
 
 namespace troupe {
 namespace {
 
-constexpr auto sum_of = [](auto a, auto b) { return a + b; };
-/// NaN wins over every number, as in NumPy.
-constexpr auto max_of = [](auto a, auto b) { return a > b || a != a ? a : b; };
-constexpr auto min_of = [](auto a, auto b) { return a < b || a != a ? a : b; };
-constexpr auto first_of = [](auto a, auto) { return a; };
-
 template <class T, class F>
 void combine(kernel_context& c, const mutable_view& y, F f) {
   if (c.input_count() == 1)
-    return zip<T, T, T>(c.input(0), c.input(0), y, first_of);
+    return zip<T, T, T>(c.input(0), c.input(0), y, [](auto a, auto) { return a; });
   zip<T, T, T>(c.input(0), c.input(1), y, f);
   for (size_t i = 2; i < c.input_count(); ++i)
     zip<T, T, T>(y, c.input(i), y, f);
@@ -38,13 +33,15 @@ void combine_apart(kernel_context& c, F f) {
   std::memcpy(y.data, apart.data(), static_cast<size_t>(apart.bytes()));
 }
 
-template <auto F>
+template <scalar_code Code>
 void variadic_kernel(kernel_context& c) {
-  visit_numeric(c.input(0).type, [&](auto tag) { combine_apart<typename decltype(tag)::type>(c, F); });
+  visit_numeric(c.input(0).type,
+                [&](auto tag) { combine_apart<typename decltype(tag)::type>(c, scalar_formula<Code>()); });
 }
 
 void sum(kernel_context& c) {
-  visit_float(c.input(0).type, [&](auto tag) { combine_apart<typename decltype(tag)::type>(c, sum_of); });
+  visit_float(c.input(0).type,
+              [&](auto tag) { combine_apart<typename decltype(tag)::type>(c, scalar_formula<scalar_code::add>()); });
 }
 
 void mean(kernel_context& c) {
@@ -79,8 +76,8 @@ constexpr op_def variadic_row(std::string_view name, dtype_set element_types, vo
 constexpr auto variadic_rows = std::to_array<op_def>({
     variadic_row("Sum", types::floats, infer_broadcast, sum),
     variadic_row("Mean", types::floats, infer_broadcast, mean),
-    variadic_row("Max", types::numeric, infer_known_variadic<known::larger>, variadic_kernel<max_of>),
-    variadic_row("Min", types::numeric, infer_known_variadic<known::smaller>, variadic_kernel<min_of>),
+    variadic_row("Max", types::numeric, infer_known_variadic<known::larger>, variadic_kernel<scalar_code::maximum>),
+    variadic_row("Min", types::numeric, infer_known_variadic<known::smaller>, variadic_kernel<scalar_code::minimum>),
 });
 
 } // namespace

@@ -8,7 +8,6 @@
 
 #include <bit>
 #include <cmath>
-#include <limits>
 
 namespace troupe {
 namespace {
@@ -21,50 +20,20 @@ constexpr dtype_set element_types = set_of(dtype::float32, dtype::float16, dtype
 
 /// One node as a step: its code, the operands that are values, and the immediate ones behind them.
 struct translated {
-  elementwise_code code;
+  scalar_code code;
   std::vector<value_id> values;
   std::vector<float> immediates;
 };
 
-/// Bounds of a Clip as immediates; nullopt where they are not constant.
-std::optional<translated> translate_clip(const graph_editor& e, const node& n) {
-  constexpr float infinity = std::numeric_limits<float>::infinity();
-  translated t{elementwise_code::clip, {n.inputs[0]}, {n.attrs.real("min", -infinity), n.attrs.real("max", infinity)}};
-  for (size_t i : {1, 2})
-    if (input_of(n, i) != no_value) {
-      const auto bound = scalar_constant(e, n.inputs[i]);
-      if (!bound)
-        return std::nullopt;
-      t.immediates[i - 1] = static_cast<float>(*bound);
-    }
-  return t;
-}
-
 std::optional<translated> translate(const graph_editor& e, const node& n) {
-  if (!n.domain.empty() || n.outputs.size() != 1 || n.captures > 0)
+  if (n.outputs.size() != 1 || n.captures > 0)
     return std::nullopt;
-  const value_id x = input_of(n, 0);
-  if (x == no_value)
+  const auto call = scalar_call_of(e, n);
+  if (!call || !joins_chains(call->code))
     return std::nullopt;
-  using enum elementwise_code;
-  if (n.op_type == "Clip")
-    return translate_clip(e, n);
-  if (n.op_type == "HardSigmoid")
-    return translated{hard_sigmoid, {x}, {n.attrs.real("alpha", 0.2f), n.attrs.real("beta", 0.5f)}};
-  if (n.op_type == "LeakyRelu")
-    return translated{leaky_relu, {x}, {n.attrs.real("alpha", 0.01f)}};
-  if (n.op_type == "Swish")
-    return translated{swish, {x}, {n.attrs.real("alpha", 1)}};
-  if (n.op_type == "Elu")
-    return translated{elu, {x}, {n.attrs.real("alpha", 1)}};
-  if (n.op_type == "Gelu")
-    return translated{n.attrs.text("approximate", "none") == "tanh" ? gelu_tanh : gelu, {x}, {}};
-  if (n.op_type == "Pow" && is_scalar(e, n.inputs[1], 2))
-    return translated{multiply, {x, x}, {}};
-  const auto code = elementwise_code_of(n.op_type);
-  if (!code || n.inputs.size() != static_cast<size_t>(operand_count(*code)))
-    return std::nullopt;
-  return translated{*code, n.inputs, {}};
+  if (call->code == scalar_code::power && is_scalar(e, n.inputs[1], 2))
+    return translated{scalar_code::multiply, {n.inputs[0], n.inputs[0]}, {}};
+  return translated{call->code, {n.inputs.begin(), n.inputs.begin() + call->values}, call->numbers};
 }
 
 /// Returns whether node `n` is a step over operands of the group's type; Add, Mul … of opset < 7 broadcast in another way.

@@ -4,6 +4,7 @@
 #include "ops/evaluate.hpp"
 
 #include <cmath>
+#include <limits>
 
 namespace troupe {
 
@@ -60,6 +61,23 @@ std::optional<scaled_value> scaled_by_constant(const graph_editor& e, value_id v
       return scaled_value{other, divides ? 1 / *scale : *scale};
   }
   return std::nullopt;
+}
+
+std::optional<scalar_call> scalar_call_of(const graph_editor& e, const node& n) {
+  if (!is_op(n, "Clip") || n.def->since < 11) {
+    auto call = scalar_call_of(*n.def, n.attrs);
+    return call && call->values == std::ssize(n.inputs) ? call : std::nullopt;
+  }
+  constexpr float infinity = std::numeric_limits<float>::infinity();
+  scalar_call call{scalar_code::clip, 1, {-infinity, infinity}};
+  for (size_t i : {1, 2})
+    if (input_of(n, i) != no_value) {
+      const auto bound = scalar_constant(e, n.inputs[i]);
+      if (!bound)
+        return std::nullopt;
+      call.numbers[i - 1] = static_cast<float>(*bound);
+    }
+  return call;
 }
 
 node_id consumed_by(const graph_editor& e, value_id v, std::string_view op_type) {

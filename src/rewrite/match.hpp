@@ -2,6 +2,7 @@
 #pragma once
 
 #include "ops/registry.hpp"
+#include "ops/scalar_function.hpp"
 #include "rewrite/editor.hpp"
 
 namespace troupe {
@@ -40,6 +41,10 @@ struct scaled_value {
   double scale;
 };
 std::optional<scaled_value> scaled_by_constant(const graph_editor& e, value_id v);
+
+/// Returns the scalar function that `n` is, a Clip's constant bounds as numbers; nullopt for other nodes and for more or fewer inputs than
+/// the function's values.
+std::optional<scalar_call> scalar_call_of(const graph_editor& e, const node& n);
 
 /// Returns the only consumer of `v` if it is ai.onnx operator `op_type`, else -1.
 node_id consumed_by(const graph_editor& e, value_id v, std::string_view op_type);

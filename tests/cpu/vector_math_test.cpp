@@ -29,6 +29,10 @@ TEST_CASE("vectorised functions are as exact as floats", "[cpu]") {
   CHECK(worst(
             -87, 88, 0, [](float x) { return fast::exp(x); }, [](double x) { return std::exp(x); }) < 3e-7);
   CHECK(worst(
+            -10, 10, 1e-12, [](float x) { return fast::exp<true>(x); }, [](double x) { return std::expm1(x); }) < 6e-7);
+  CHECK(worst(
+            0, 1, 1e-12, [](float x) { return fast::log1p(x); }, [](double x) { return std::log1p(x); }) < 3e-7);
+  CHECK(worst(
             -20, 20, 1e-6, [](float x) { return fast::sigmoid(x); }, [](double x) { return 1 / (1 + std::exp(-x)); }) <
         4e-7);
   CHECK(worst(

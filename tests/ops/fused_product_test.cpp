@@ -29,7 +29,7 @@ TEST_CASE("MatMul with its epilogue equals the sum of products", "[ops][A4]") {
         attrs.set("transA", int64_t{ta});
         attrs.set("transB", int64_t{tb});
         attrs.set("alpha", 0.5f);
-        set_activation(attrs, {activation_kind::relu});
+        set_activation(attrs, {scalar_code::relu});
         const tensor y = run("troupe", "MatMul", {a, b, bias, residual}, attrs);
         REQUIRE(y.dims() == shape{batch, M, N});
         for (int64_t i = 0; i < y.size(); ++i) {
@@ -54,7 +54,7 @@ TEST_CASE("Conv with its epilogue equals Conv, Add, Relu", "[ops][A4]") {
   attrs.set("pads", std::vector<int64_t>{1, 1, 1, 1});
   attrs.set("strides", std::vector<int64_t>{2, 2});
   const tensor plain = run("", "Conv", {x, w, b}, attrs);
-  set_activation(attrs, {activation_kind::relu});
+  set_activation(attrs, {scalar_code::relu});
   const tensor fused = run("troupe", "Conv", {x, w, b, residual}, attrs);
   REQUIRE(fused.dims() == plain.dims());
   for (int64_t i = 0; i < plain.size(); ++i)

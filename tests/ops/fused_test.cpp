@@ -33,7 +33,7 @@ TEST_CASE("Rotary equals its formula in both layouts", "[ops][A4]") {
 }
 
 TEST_CASE("Elementwise runs its steps over broadcast operands of odd sizes", "[ops][A4]") {
-  using enum elementwise_code;
+  using enum scalar_code;
   const tensor x = random_tensor({3, 5, 701}, 1), row = random_tensor({701}, 2), column = random_tensor({5, 1}, 3),
                lone = random_tensor({1}, 4);
   // max(x · row + column, 0.25) / lone − x
@@ -75,11 +75,11 @@ TEST_CASE("every activation equals its formula and keeps NaN", "[ops]") {
     set_activation(attrs, act);
     CHECK(parse_activation(attrs) == act);
   };
-  using enum activation_kind;
+  using enum scalar_code;
   check({relu}, [](double v) { return std::max(v, 0.0); });
   check({clip, -1, 2}, [](double v) { return std::clamp(v, -1.0, 2.0); });
   check({sigmoid}, [](double v) { return 1 / (1 + std::exp(-v)); });
-  check({activation_kind::tanh}, [](double v) { return std::tanh(v); });
+  check({tangent_h}, [](double v) { return std::tanh(v); });
   check({hard_swish}, [](double v) { return v * std::clamp(v / 6 + 0.5, 0.0, 1.0); });
   check({hard_sigmoid, 0.2f, 0.5f}, [](double v) { return std::clamp(0.2 * v + 0.5, 0.0, 1.0); });
   check({leaky_relu, 0.1f}, [](double v) { return v < 0 ? 0.1 * v : v; });

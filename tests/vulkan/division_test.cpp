@@ -100,21 +100,21 @@ TEST_CASE("GPU quotients of float16 are the CPU's beside ties", "[vulkan][sweep]
 }
 
 TEST_CASE("GPU chains round quotients, roots and sums as the CPU does", "[vulkan][sweep][divide]") {
-  using enum elementwise_code;
+  using enum scalar_code;
   const float_pairs pairs = beside_multiples(sweep_size(), 0, 1 << 12);
-  check_chain("Div, Floor", {{divide, 0, 1}, {elementwise_code::floor, 2}}, both(pairs));
+  check_chain("Div, Floor", {{divide, 0, 1}, {scalar_code::floor, 2}}, both(pairs));
   check_chain("Div, Ceil", {{divide, 0, 1}, {ceiling, 2}}, both(pairs));
-  check_chain("Reciprocal, Mul, Floor", {{reciprocal, 1}, {multiply, 0, 2}, {elementwise_code::floor, 3}}, both(pairs));
-  check_chain("Sqrt, Floor", {{square_root, 0}, {elementwise_code::floor, 1}}, {row(beside_squares(sweep_size()))});
+  check_chain("Reciprocal, Mul, Floor", {{reciprocal, 1}, {multiply, 0, 2}, {scalar_code::floor, 3}}, both(pairs));
+  check_chain("Sqrt, Floor", {{square_root, 0}, {scalar_code::floor, 1}}, {row(beside_squares(sweep_size()))});
   check_chain("Div, Floor, Mul, Sub",
-              {{divide, 0, 1}, {elementwise_code::floor, 2}, {multiply, 3, 1}, {subtract, 0, 4}}, both(pairs));
+              {{divide, 0, 1}, {scalar_code::floor, 2}, {multiply, 3, 1}, {subtract, 0, 4}}, both(pairs));
   // a · b − (a · b, rounded) is 0 where the product is rounded, and its error where a driver fuses the two.
   std::vector<float> products = pairs.a;
   for (size_t i = 0; i < products.size(); ++i)
     products[i] = -(pairs.a[i] * pairs.b[i]);
   std::vector<tensor> inputs = both(pairs);
   inputs.push_back(row(products));
-  check_chain("Mul, Add, Floor", {{multiply, 0, 1}, {add, 3, 2}, {elementwise_code::floor, 4}}, inputs);
+  check_chain("Mul, Add, Floor", {{multiply, 0, 1}, {add, 3, 2}, {scalar_code::floor, 4}}, inputs);
 }
 
 TEST_CASE("GPU Round and Cast decide ties as the CPU does", "[vulkan][sweep][divide]") {

@@ -1,0 +1,144 @@
+// THE table of scalar functions: y = f(a, b, c), one element each. It feeds the operators that apply one element by element, the chains
+// and the ends of products that fusion makes, the activations of recurrent cells, the CPU's vector loops and the GPU's launches.
+//
+// To add a function: its number in shaders/scalar_codes.h, its row here, its formula in scalar_formulas.hpp, and as a case of
+// shaders/elementwise.comp.
+#pragma once
+
+#include "ops/op.hpp"
+
+#include <limits>
+
+namespace troupe {
+
+#define SCALAR(name, number) name = number,
+enum class scalar_code : uint8_t {
+#include "shaders/scalar_codes.h"
+};
+#undef SCALAR
+
+/// A float attribute of an operator, and what it is if it is absent.
+struct real_attribute {
+  std::string_view name;
+  float otherwise = 0;
+};
+
+struct scalar_function {
+  scalar_code code;
+  std::string_view name; // of the ai.onnx operator, where `since` is not 0; also what an attribute calls an activation
+  int64_t since;         // opset of the operator's row
+  int operands;          // of the formula, 1 to 3
+  dtype_set types;       // that the formula takes
+  int flops = 1;         // about
+  bool ends_products = false;                // as the activation of a fused convolution or matrix product
+  real_attribute attribute_operands[2] = {}; // which attributes the last operands are; those before are inputs
+
+  /// Returns how many operands are inputs.
+  constexpr int values() const {
+    return operands - !attribute_operands[0].name.empty() - !attribute_operands[1].name.empty();
+  }
+};
+
+/// Rows in the order of their codes; behind them those of further operators. `since` 0: no operator is this function whatever its
+/// attributes are.
+// clang-format off
+inline constexpr auto scalar_functions = [] {
+  using enum scalar_code;
+  using namespace types;
+  constexpr float infinity = std::numeric_limits<float>::infinity();
+  constexpr int quotient = 4, costly = 16;
+  constexpr scalar_function rows[] = {
+      {add, "Add", 7, 2, numeric},
+      {subtract, "Sub", 7, 2, numeric},
+      {multiply, "Mul", 7, 2, numeric},
+      {divide, "Div", 7, 2, numeric, quotient},
+      {power, "Pow", 7, 2, floats, costly},
+      {minimum, "Min", 1, 2, numeric},
+      {maximum, "Max", 1, 2, numeric},
+      {negate, "Neg", 1, 1, numeric},
+      {absolute, "Abs", 1, 1, numeric},
+      {reciprocal, "Reciprocal", 1, 1, floats, quotient},
+      {square_root, "Sqrt", 1, 1, floats, quotient},
+      {exponential, "Exp", 1, 1, floats, costly},
+      {logarithm, "Log", 1, 1, floats, costly},
+      {error_function, "Erf", 9, 1, floats, costly},
+      {tangent_h, "Tanh", 1, 1, floats, costly, true},
+      {sine, "Sin", 7, 1, floats, costly},
+      {cosine, "Cos", 7, 1, floats, costly},
+      {scalar_code::floor, "Floor", 1, 1, floats},
+      {ceiling, "Ceil", 1, 1, floats},
+      {softplus, "Softplus", 1, 1, floats, costly},
+      {relu, "Relu", 1, 1, numeric, 1, true},
+      {sigmoid, "Sigmoid", 1, 1, floats, costly, true},
+      {hard_swish, "HardSwish", 14, 1, floats, quotient, true},
+      {gelu, "Gelu", 20, 1, floats, costly, true},
+      {gelu_tanh, "GeluTanh", 0, 1, floats, costly, true},
+      {clip, "Clip", 1, 3, floats, 1, true, {{"min", -infinity}, {"max", infinity}}},
+      {hard_sigmoid, "HardSigmoid", 1, 3, floats, quotient, true, {{"alpha", 0.2f}, {"beta", 0.5f}}},
+      {leaky_relu, "LeakyRelu", 1, 2, floats, 1, true, {{"alpha", 0.01f}}},
+      {swish, "Swish", 24, 2, floats, costly, true, {{"alpha", 1}}},
+      {elu, "Elu", 1, 2, floats, costly, false, {{"alpha", 1}}},
+      {same, "", 0, 1, numeric, 1, true},
+      {sign, "Sign", 9, 1, numeric},
+      {scalar_code::round, "Round", 11, 1, floats},
+      {tangent, "Tan", 7, 1, floats, costly},
+      {arc_sine, "Asin", 7, 1, floats, costly},
+      {arc_cosine, "Acos", 7, 1, floats, costly},
+      {arc_tangent, "Atan", 7, 1, floats, costly},
+      {sine_h, "Sinh", 9, 1, floats, costly},
+      {cosine_h, "Cosh", 9, 1, floats, costly},
+      {area_sine_h, "Asinh", 9, 1, floats, costly},
+      {area_cosine_h, "Acosh", 9, 1, floats, costly},
+      {area_tangent_h, "Atanh", 9, 1, floats, costly},
+      {thresholded_relu, "ThresholdedRelu", 10, 2, floats, 1, false, {{"alpha", 1}}},
+      {softsign, "Softsign", 1, 1, floats, quotient},
+      {mish, "Mish", 18, 1, floats, costly},
+      {selu, "Selu", 6, 3, floats, costly, false, {{"alpha", 1.67326319218681884765625f}, {"gamma", 1.05070102214813232421875f}}},
+      {celu, "Celu", 12, 2, floats, costly, false, {{"alpha", 1}}},
+      {shrink, "Shrink", 9, 3, numeric, 1, false, {{"lambd", 0.5f}, {"bias", 0}}},
+      {modulo, "Mod", 10, 2, numeric, costly},
+      {truncated_modulo, "", 0, 2, numeric, costly},
+      {affine, "Affine", 0, 3, floats, 1, false, {{"alpha", 1}, {"beta", 0}}},
+      {scaled_tanh, "ScaledTanh", 0, 3, floats, costly, false, {{"alpha", 1}, {"beta", 1}}},
+      {bits_and, "BitwiseAnd", 18, 2, integers},
+      {bits_or, "BitwiseOr", 18, 2, integers},
+      {bits_xor, "BitwiseXor", 18, 2, integers},
+      {complement, "BitwiseNot", 18, 1, integers},
+      {shift_left, "", 0, 2, unsigned_ints},
+      {shift_right, "", 0, 2, unsigned_ints},
+
+      {selu, "Selu", 1, 3, floats, costly, false, {{"alpha", 1.6732f}, {"gamma", 1.0507f}}},
+      {leaky_relu, "PRelu", 7, 2, numeric},
+      {add, "Sum", 1, 2, floats},
+  };
+  return std::to_array(rows);
+}();
+// clang-format on
+
+inline constexpr size_t scalar_code_count = static_cast<size_t>(scalar_code::shift_right) + 1;
+
+/// Returns the row of a code.
+constexpr const scalar_function& function_of(scalar_code code) {
+  return scalar_functions[static_cast<size_t>(code)];
+}
+
+/// Returns whether GPUs run a function as one step among several.
+constexpr bool joins_chains(scalar_code code) {
+  return code <= scalar_code::same;
+}
+
+/// One function of some inputs and, behind them, numbers.
+struct scalar_call {
+  scalar_code code;
+  int values;
+  std::vector<float> numbers;
+};
+
+/// Returns the function of an operator's row that the attributes choose; nullopt for attributes that choose none.
+std::optional<scalar_call> scalar_call_of(const scalar_function& row, const attributes& attrs);
+
+/// The same for an operator; nullopt too if it is no scalar function. Inputs beyond the call's values are combined from the left
+/// (Max of three).
+std::optional<scalar_call> scalar_call_of(const op_def& def, const attributes& attrs);
+
+} // namespace troupe

@@ -1,0 +1,66 @@
+// Walks the table of scalar functions: the reference kernel, the CPU's vector loop and the GPU's kernel give the same.
+#include "cpu/kernel_check.hpp"
+#include "ops/fused_elementwise.hpp"
+#include "support/catch.hpp"
+#include "support/kernel_case.hpp"
+
+using namespace troupe;
+using namespace troupe::test;
+
+namespace {
+
+constexpr float infinity = std::numeric_limits<float>::infinity(), nan_value = std::numeric_limits<float>::quiet_NaN();
+
+/// Zeros, NaN, infinities, numbers near 0, and large ones, the largest last.
+constexpr float edges[] = {0.f,    -0.f,  1.f,  -1.f,     0.5f,      -0.5f,     1e-5f, -1e-5f, 0.7f,
+                           1.5f,   -2.5f, 3.f,  10.f,     -20.f,     31.f,      88.f,  -87.f,  100.f,
+                           -110.f, 2.5f,  3e4f, infinity, -infinity, nan_value, 3e38f, -3e38f};
+constexpr int64_t edge_count = std::size(edges), huge_count = 2;
+
+bool is_wave(scalar_code code) {
+  return code == scalar_code::sine || code == scalar_code::cosine || code == scalar_code::tangent;
+}
+
+/// The function of every edge, or of every pair of them.
+std::vector<tensor> operands_of(const scalar_function& f) {
+  // No reduction of arguments is exact for the largest.
+  const int64_t count = edge_count - (is_wave(f.code) ? huge_count : 0);
+  const std::span<const float> values(edges, static_cast<size_t>(count));
+  if (f.values() == 1)
+    return {tensor::of<float>({count}, values)};
+  return {tensor::of<float>({count, 1}, values), tensor::of<float>({count}, values)};
+}
+
+/// A chain of one step, with numbers that are not the defaults, for those are often 0 or 1.
+attributes chain_of(const scalar_function& f) {
+  const bool is_range = f.code == scalar_code::clip;
+  scalar_call call{f.code, f.values(), is_range ? std::vector{-0.6f, 0.75f} : std::vector{0.7f, 0.3f}};
+  call.numbers.resize(static_cast<size_t>(f.operands - f.values()));
+  return to_attributes(single_step(call));
+}
+
+} // namespace
+
+TEST_CASE("every scalar function is one function in reference, CPU and GPU kernels", "[cpu][vulkan]") {
+  for (size_t code = 0; code < scalar_code_count; ++code) {
+    const scalar_function& f = scalar_functions[code];
+    if (!(f.types & set_of(dtype::float32)))
+      continue;
+    INFO("function " << code << ", " << f.name);
+    const std::vector<tensor> inputs = operands_of(f);
+    testing::kernel_check cpu("troupe", "Elementwise", chain_of(f));
+    for (const tensor& t : inputs)
+      cpu.input(t);
+    CHECK(cpu.worst("elementwise", 1e-5, 2e-6) < 1);
+    check_gpu_kernels({.op = "Elementwise",
+                       .inputs = inputs,
+                       .attrs = chain_of(f),
+                       .domain = "troupe",
+                       .rtol = f.code == scalar_code::power ? 2e-4 : 2e-5,
+                       .atol = is_wave(f.code) ? 2e-4 : 2e-6});
+    std::vector<tensor> small;
+    for (const tensor& t : inputs)
+      small.push_back(random_floats(t.dims(), code, -4, 4));
+    check_gpu_kernels({.op = "Elementwise", .inputs = small, .attrs = chain_of(f), .domain = "troupe"}, true);
+  }
+}
