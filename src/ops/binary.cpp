@@ -96,9 +96,8 @@ constexpr op_def binary_row(std::string_view name, int64_t since, dtype_set elem
 }
 
 /// Rows of opsets 1 to 6 take plain layouts only: a limited operand is neither of the output's dims nor one element.
-constexpr op_def row_1(std::string_view name, void (*reference)(kernel_context&),
-                       void (*infer)(infer_context&) = infer_limited_broadcast) {
-  op_def def = binary_row(name, 1, types::numeric, infer, reference);
+constexpr op_def row_1(std::string_view name, void (*reference)(kernel_context&)) {
+  op_def def = binary_row(name, 1, types::numeric, infer_limited_broadcast, reference);
   def.layouts = layout_support::plain;
   def.limited_broadcast = true;
   return def;
@@ -112,17 +111,27 @@ constexpr op_def arithmetic_row(std::string_view name, void (*infer)(infer_conte
   return def;
 }
 
+/// Until opset 6 a slope of one dim is neither of the output's dims nor one element.
+constexpr op_def prelu_row(int64_t since, void (*reference)(kernel_context&)) {
+  op_def def = binary_row("PRelu", since, types::numeric, infer_prelu, reference);
+  if (since < 7)
+    def.layouts = layout_support::plain;
+  return def;
+}
+
 constexpr auto binary_rows = std::to_array<op_def>({
     row_1("Add", arithmetic_1<scalar_code::add>),
     row_1("Sub", arithmetic_1<scalar_code::subtract>),
     row_1("Mul", arithmetic_1<scalar_code::multiply>),
     row_1("Div", arithmetic_1<scalar_code::divide>),
-    arithmetic_row("Add", infer_known_binary<known::add>, arithmetic<scalar_code::add>, nullptr), // x + 0 turns -0 into 0
+    arithmetic_row("Add", infer_known_binary<known::add>, arithmetic<scalar_code::add>,
+                   nullptr), // x + 0 turns -0 into 0
     arithmetic_row("Sub", infer_known_binary<known::subtract>, arithmetic<scalar_code::subtract>, repeats_beside<0>),
-    arithmetic_row("Mul", infer_known_binary<known::multiply>, arithmetic<scalar_code::multiply>, repeats_beside<1, true>),
+    arithmetic_row("Mul", infer_known_binary<known::multiply>, arithmetic<scalar_code::multiply>,
+                   repeats_beside<1, true>),
     arithmetic_row("Div", infer_known_binary<known::divide>, arithmetic<scalar_code::divide>, repeats_beside<1>),
-    row_1("PRelu", prelu_1, infer_prelu),
-    binary_row("PRelu", 7, types::numeric, infer_prelu, arithmetic<scalar_code::leaky_relu>),
+    prelu_row(1, prelu_1),
+    prelu_row(7, arithmetic<scalar_code::leaky_relu>),
     binary_row("Mod", 10, types::numeric, infer_modulo, modulo),
     binary_row("BitShift", 11, types::unsigned_ints, infer_broadcast, bit_shift),
     binary_row("BitwiseAnd", 18, types::integers, infer_broadcast, bitwise<scalar_code::bits_and>),

@@ -106,8 +106,8 @@ TEST_CASE("GPU chains round quotients, roots and sums as the CPU does", "[vulkan
   check_chain("Div, Ceil", {{divide, 0, 1}, {ceiling, 2}}, both(pairs));
   check_chain("Reciprocal, Mul, Floor", {{reciprocal, 1}, {multiply, 0, 2}, {scalar_code::floor, 3}}, both(pairs));
   check_chain("Sqrt, Floor", {{square_root, 0}, {scalar_code::floor, 1}}, {row(beside_squares(sweep_size()))});
-  check_chain("Div, Floor, Mul, Sub",
-              {{divide, 0, 1}, {scalar_code::floor, 2}, {multiply, 3, 1}, {subtract, 0, 4}}, both(pairs));
+  check_chain("Div, Floor, Mul, Sub", {{divide, 0, 1}, {scalar_code::floor, 2}, {multiply, 3, 1}, {subtract, 0, 4}},
+              both(pairs));
   // a · b − (a · b, rounded) is 0 where the product is rounded, and its error where a driver fuses the two.
   std::vector<float> products = pairs.a;
   for (size_t i = 0; i < products.size(); ++i)
