@@ -12,14 +12,14 @@ const std::vector<float> ones(6, 1.f);
 
 /// x → Relu on d0 → Sigmoid on d1, and Neg on d2 → Abs on d0; both ends are outputs.
 graph shared_value() {
-  model_builder b;
-  const value_id shared = b.call("Relu", {b.input("x", {2, 3})});
-  b.output(b.call("Sigmoid", {shared}));
-  b.output(b.call("Abs", {b.call("Neg", {shared})}));
-  return b.build();
+  graph_builder b;
+  const value_id shared = b.op("Relu", {b.input("x", {2, 3})}, {}, "shared");
+  b.output(b.op("Sigmoid", {shared}, {}, "left"));
+  b.output(b.op("Abs", {b.op("Neg", {shared}, {}, "negated")}, {}, "right"));
+  return b.g;
 }
 
-const session_options placed{.pins = {{"Relu0", "d0"}, {"Sigmoid1", "d1"}, {"Neg2", "d2"}, {"Abs3", "d0"}},
+const session_options placed{.pins = {{"shared", "d0"}, {"left", "d1"}, {"negated", "d2"}, {"right", "d0"}},
                              .fuse = false};
 
 } // namespace

@@ -1,4 +1,5 @@
 // Plans that use devices of other hosts: a session makes them, but does not run them.
+#include "actors/shared_ledger.hpp"
 #include "run/session_machine.hpp"
 #include "support/catch.hpp"
 #include "support/small_models.hpp"
@@ -12,7 +13,7 @@ TEST_CASE("a run whose plan uses another host is refused before anything is sent
   ledger_accounts accounts;
   for (const std::string host : {"", "far"}) {
     devices.push_back({.name = "d" + host, .host = host, .kind = device_kind::null, .memory_bytes = int64_t{1} << 40});
-    accounts.push_back(std::make_shared<device_ledger>(int64_t{1} << 40)->open([] {}));
+    accounts.push_back(std::make_shared<actors::shared_ledger>(int64_t{1} << 40)->open([] {}));
   }
   const session_options options{.policy = placement_policy::round_robin, .fuse = false};
   auto plans = std::make_shared<session_plans>(make_model(chain(2), options, 0), devices);

@@ -1,9 +1,7 @@
 // What moves in a plan, from where to where, and how.
-#include "ops/registry.hpp"
 #include "plan/graphs.hpp"
 #include "plan/show/print.hpp"
 #include "support/catch.hpp"
-#include "support/control_models.hpp"
 
 using namespace troupe;
 using namespace troupe::testing;
@@ -23,27 +21,22 @@ std::vector<std::string> texts_of(const plan& p) {
   return texts;
 }
 
-/// x → n times Neg in a loop → "negated"; x → "first" → "second", then with the loop's result → "last".
+/// x → n times Neg in a loop; x → "first" → "second", then with the loop's result → "last".
 graph loop_and_chain() {
-  test::graph_builder b;
-  const value_id n = b.constant("n", tensor::scalar(int64_t{3})), x = b.input("x", {4});
+  graph_builder b;
+  const value_id x = b.input("x", {4});
   const auto negate = [](test::body_builder& body, value_id, value_id go, value_id v) {
     return std::pair(go, body.op("Neg", {v}));
   };
-  const value_id negated = test::add_loop(b, "loop", n, no_value, x, negate);
-  resolve(b.g);
-  infer_shapes(b.g);
+  const value_id negated = test::add_loop(b, "loop", b.integer(3), no_value, x, negate);
+  b.output(negated);
+  b.g = test::inferred(b.g);
   const auto add = [&](const std::string& name, const op_def& def, std::vector<value_id> inputs) {
-    const value_id out = b.g.add_value({.name = name, .type = dtype::float32, .dims = symbolic_shape{4}});
-    node call{.name = name, .op_type = std::string(def.name), .domain = "test"};
-    call.inputs = std::move(inputs);
-    call.outputs = {out};
-    call.def = &def;
-    b.g.add_node(std::move(call));
-    return out;
+    const value_id v = b.node(def, std::move(inputs), {4});
+    b.g.values[v].name = name;
+    return v;
   };
-  const value_id second = add("second", plain_op, {add("first", plain_op, {x})});
-  b.output(add("last", host_op, {second, negated}));
+  b.g.outputs = {add("last", host_op, {add("second", plain_op, {add("first", plain_op, {x})}), negated})};
   return b.g;
 }
 
@@ -63,7 +56,7 @@ TEST_CASE("values move directly, or through a host block if a GPU is at an end",
 TEST_CASE("what a later segment reads comes from the chunk that made it; shapes go to the caller", "[plan][C6]") {
   graph_builder b;
   const value_id in = b.input({4});
-  const value_id found = b.data_dependent({in});
+  const value_id found = b.data_dependent(plain_op, {in});
   const auto p = make_plan(b.done({b.node(plain_op, {found}, {4})}), cpus(1), {});
   verify(*p);
   CHECK(texts_of(*p) == std::vector<std::string>{"v0: caller → cpu#0, direct", "v1: cpu#0 → caller, direct",
