@@ -47,6 +47,7 @@ enum class placement_policy : uint8_t {
   weighted,      // contiguous shares of equal predicted time, in the graph's order
   greedy_memory, // a device is filled before the next: GPUs in order, then other devices, fallback devices last
   heft,          // earliest predicted finish, moves between devices included
+  dmda,          // the same in the graph's order, without looking ahead
 };
 
 /// Says which device runs the nodes whose name, or an output's name, matches a pattern.

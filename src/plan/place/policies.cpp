@@ -13,6 +13,8 @@ constexpr auto rows = std::to_array<policy_row>({
      place_greedy_memory, true},
     {placement_policy::heft, "heft", "earliest predicted finish, moves included; one device where that is faster",
      place_heft, true},
+    {placement_policy::dmda, "dmda", "earliest predicted finish in the graph's order, without looking ahead",
+     place_dmda, true},
 });
 
 } // namespace

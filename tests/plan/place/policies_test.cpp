@@ -152,6 +152,23 @@ TEST_CASE("heft spreads what is worth a move, and only that", "[plan][C6]") {
     CHECK(mixed->placement[n] == (mixed->program->nodes[n].name == "n0" ? 0 : 1));
 }
 
+TEST_CASE("dmda takes what is ready first and does not look ahead", "[plan][C6]") {
+  std::vector<device_info> devices = gpus(2);
+  for (device_info& d : devices)
+    d.profile = typical_gpu(16, false);
+  devices[1].profile = typical_gpu(64, false);
+  graph_builder b;
+  const value_id in = b.input({16});
+  const value_id shorter = b.node(heavy_op, {in}, {1 << 22});
+  value_id longer = in;
+  for (int i = 0; i < 6; ++i)
+    longer = b.node(heavy_op, {longer}, {1 << 22});
+  const auto g = b.done({shorter, longer});
+  // Both would rather have the fast device: dmda gives it to the first node of the graph, heft to the longer way alone.
+  CHECK(place(*g, devices, {.policy = placement_policy::dmda})[0] == 1);
+  CHECK(place(*g, devices, {.policy = placement_policy::heft})[0] == 0);
+}
+
 TEST_CASE("greedy-memory fills one device before the next", "[plan][B3]") {
   graph_builder b;
   value_id v = b.input({64});
