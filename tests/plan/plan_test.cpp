@@ -1,6 +1,7 @@
 #include "plan/cut/ready_set.hpp"
 #include "plan/graphs.hpp"
 #include "support/catch.hpp"
+#include "support/verify_memory.hpp"
 
 using namespace troupe;
 using namespace troupe::testing;
@@ -200,5 +201,5 @@ TEST_CASE("an output in place of an operand lies like it", "[plan][D5]") {
   edited_layout->memory[0].offset[c] = offset[a];
   bound_plan edited = *bound;
   edited.layout = edited_layout;
-  CHECK_THROWS_WITH(verify(edited), Catch::Contains("overlap"));
+  CHECK_THROWS_WITH(test::verify_memory(edited), Catch::Contains("overlap"));
 }

@@ -6,6 +6,7 @@
 #include "plan/show/print.hpp"
 #include "plan/simulated_execution.hpp"
 #include "support/catch.hpp"
+#include "support/verify_memory.hpp"
 
 #include <nlohmann/json.hpp>
 
@@ -138,7 +139,7 @@ TEST_CASE("random plans keep their invariants and execute in any order", "[plan]
       for (uint32_t s = 0; s < p->segment_count; ++s) {
         const auto bound = layouts.bind(p, s, values);
         check_no_overlap(*p, *bound);
-        verify(*bound);
+        test::verify_memory(*bound);
         for (device_index d = 0; d < devices.size(); ++d)
           in_place += !p->lifetimes[s * devices.size() + d].candidates.empty();
         late_known += s > 0 && !p->known_values[s].empty();

@@ -26,9 +26,4 @@ bound_plan_ptr bind_segment(std::shared_ptr<const plan> p, uint32_t segment, con
 /// fit together.
 bound_plan_ptr bind_in(const arena_layout_ptr& layout, const bindings& values);
 
-/// Checks from the chunks alone, without `plan::lifetimes`, that arena values which are in use in the same wave (on host-memory
-/// devices: at the same node) do not overlap, except an in-place output and the input that it may overwrite. Throws `errc::internal`
-/// naming the values. For tests and for plans that were edited.
-void verify(const bound_plan& b);
-
 } // namespace troupe

@@ -2,6 +2,7 @@
 
 #include "plan/graphs.hpp"
 #include "support/catch.hpp"
+#include "support/verify_memory.hpp"
 
 using namespace troupe;
 using namespace troupe::testing;
@@ -96,7 +97,7 @@ TEST_CASE("a value that shrinks while a symbol grows stays inside its room", "[p
   for (int64_t value : {101, 102, 103, 90}) {
     const auto bound = layouts.bind(p, 0, {{"n", value}});
     CHECK(bound->dims[rest] == shape{1000 - value});
-    CHECK_NOTHROW(verify(*bound));
+    CHECK_NOTHROW(test::verify_memory(*bound));
   }
 }
 
@@ -136,7 +137,7 @@ TEST_CASE("values share bytes in place only where their dims are always equal", 
   REQUIRE(capacity_of(*bucket, "n") == 16);
   CHECK(shared[a] == shared[same]);
   CHECK(shared[same] != shared[wider]);
-  CHECK_NOTHROW(verify(*bucket));
+  CHECK_NOTHROW(test::verify_memory(*bucket));
 }
 
 TEST_CASE("layouts that were not used for long are forgotten", "[plan][A10]") {

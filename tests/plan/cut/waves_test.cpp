@@ -2,6 +2,7 @@
 
 #include "plan/graphs.hpp"
 #include "support/catch.hpp"
+#include "support/verify_memory.hpp"
 
 #include <random>
 
@@ -166,7 +167,7 @@ TEST_CASE("in-place needs a wave in which nobody else reads the input", "[plan][
     const value_id sum = b.node(plain_op, {changed, beside}, {512});
     const auto p = make_plan(b.done({sum}), gpus(1), {});
     const auto bound = bind_segment(p, 0, {});
-    verify(*bound);
+    test::verify_memory(*bound);
     const auto& offset = bound->layout->memory[0].offset;
     CHECK((offset[changed] == offset[a]) == !other_reader);
     CHECK(offset[in] >= 0);
@@ -181,7 +182,7 @@ TEST_CASE("values of one wave never share bytes, and none are reused within it",
   const value_id end = b.node(plain_op, {left, right}, {512});
   const auto p = make_plan(b.done({end}), gpus(1), {});
   const auto bound = bind_segment(p, 0, {});
-  verify(*bound);
+  test::verify_memory(*bound);
   CHECK(bound->layout->memory[0].arena_bytes == 3 * 2048);
   CHECK(bound->layout->memory[0].peak_bytes == 3 * 2048);
   CHECK(bound->layout->memory[0].offset[end] == bound->layout->memory[0].offset[in]);
@@ -199,20 +200,20 @@ TEST_CASE("the verifiers see what a wrong plan does", "[plan][A12]") {
   joined.chunks[0].wave_begin = {0, 1};
   CHECK_THROWS_WITH(verify(joined), Catch::Contains("do not cover"));
   bound_plan bound = *bind_segment(p, 0, {});
-  CHECK_NOTHROW(verify(bound));
+  CHECK_NOTHROW(test::verify_memory(bound));
   const auto moved = std::make_shared<arena_layout>(*bound.layout);
   bound.layout = moved;
   const int64_t right = moved->memory[0].offset[c];
   moved->memory[0].offset[c] = moved->memory[0].offset[a];
-  CHECK_THROWS_WITH(verify(bound), Catch::Contains("overlap"));
+  CHECK_THROWS_WITH(test::verify_memory(bound), Catch::Contains("overlap"));
   moved->memory[0].offset[c] = moved->memory[0].arena_bytes;
-  CHECK_THROWS_WITH(verify(bound), Catch::Contains("outside the arena"));
+  CHECK_THROWS_WITH(test::verify_memory(bound), Catch::Contains("outside the arena"));
   moved->memory[0].offset[c] = -1;
-  CHECK_THROWS_WITH(verify(bound), Catch::Contains("no place"));
+  CHECK_THROWS_WITH(test::verify_memory(bound), Catch::Contains("no place"));
   moved->memory[0].offset[c] = right;
-  CHECK_NOTHROW(verify(bound));
+  CHECK_NOTHROW(test::verify_memory(bound));
   moved->bytes[c] = 4;
-  CHECK_THROWS_WITH(verify(bound), Catch::Contains("more bytes than the layout"));
+  CHECK_THROWS_WITH(test::verify_memory(bound), Catch::Contains("more bytes than the layout"));
 }
 
 TEST_CASE("a wave over the scratch budget is split", "[plan][E4]") {

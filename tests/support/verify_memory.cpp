@@ -1,11 +1,11 @@
-// Checks an arena layout from the chunks alone: when is each value's storage in use, and do two in use overlap?
+#include "support/verify_memory.hpp"
+
 #include "ops/op.hpp"
-#include "plan/bind/bound_plan.hpp"
 
 #include <algorithm>
 #include <map>
 
-namespace troupe {
+namespace troupe::test {
 namespace {
 
 constexpr uint32_t never = UINT32_MAX;
@@ -165,9 +165,9 @@ private:
 
 } // namespace
 
-void verify(const bound_plan& b) {
+void verify_memory(const bound_plan& b) {
   for (device_index d = 0; d < b.source->devices.size(); ++d)
     memory_checker(b, d).run();
 }
 
-} // namespace troupe
+} // namespace troupe::test
