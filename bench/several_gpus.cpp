@@ -2,6 +2,7 @@
 //
 // Usage: bench_several_gpus [device…]      default vulkan:0 vulkan:1
 #include "bench/models.hpp"
+#include "trace/run_trace.hpp"
 
 using namespace troupe;
 using namespace troupe::bench;

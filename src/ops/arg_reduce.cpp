@@ -57,18 +57,8 @@ op_cost arg_cost(const attributes&, const call_shapes& call) {
 }
 
 constexpr auto arg_reduce_rows = std::to_array<op_def>({
-    {.name = "ArgMax",
-     .since = 1,
-     .types = types::numeric,
-     .infer = infer_arg,
-     .reference = arg_reduce<true>,
-     .cost = arg_cost},
-    {.name = "ArgMin",
-     .since = 1,
-     .types = types::numeric,
-     .infer = infer_arg,
-     .reference = arg_reduce<false>,
-     .cost = arg_cost},
+    op_row("ArgMax", 1, infer_arg, arg_reduce<true>, {.types = types::numeric, .cost = arg_cost}),
+    op_row("ArgMin", 1, infer_arg, arg_reduce<false>, {.types = types::numeric, .cost = arg_cost}),
 });
 
 } // namespace

@@ -268,14 +268,8 @@ op_cost attention_cost(const attributes&, const call_shapes& call) {
 }
 
 constexpr op_def attention_row(int64_t since, uint8_t most_inputs) {
-  return {.name = "Attention",
-          .since = since,
-          .inputs = {3, most_inputs},
-          .max_outputs = 4,
-          .types = types::floats,
-          .infer = infer_attention,
-          .reference = attention,
-          .cost = attention_cost};
+  return op_row("Attention", since, infer_attention, attention,
+                {.inputs = {3, most_inputs}, .max_outputs = 4, .types = types::floats, .cost = attention_cost});
 }
 
 constexpr auto attention_rows = std::to_array<op_def>({attention_row(23, 6), attention_row(24, 7)});

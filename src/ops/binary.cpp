@@ -85,14 +85,9 @@ void infer_prelu(infer_context& c) {
 
 constexpr op_def binary_row(std::string_view name, int64_t since, dtype_set element_types,
                             void (*infer)(infer_context&), void (*reference)(kernel_context&)) {
-  return {.name = name,
-          .since = since,
-          .inputs = {2, 2},
-          .types = element_types,
-          .alias = aliasing::in_place,
-          .layouts = layout_support::agnostic,
-          .infer = infer,
-          .reference = reference};
+  return op_row(
+      name, since, infer, reference,
+      {.inputs = {2, 2}, .types = element_types, .alias = aliasing::in_place, .layouts = layout_support::agnostic});
 }
 
 /// Rows of opsets 1 to 6 take plain layouts only: a limited operand is neither of the output's dims nor one element.

@@ -108,41 +108,30 @@ void infer_dropout(infer_context& c) {
 }
 
 constexpr op_def cast_row(std::string_view name, int64_t since, uint8_t inputs, void (*infer)(infer_context&)) {
-  return {.name = name,
-          .since = since,
-          .inputs = {inputs, inputs},
-          .types = castable,
-          .alias = aliasing::in_place,
-          .layouts = layout_support::agnostic,
-          .infer = infer,
-          .reference = cast,
-          .repeats = repeats_first};
+  return op_row(name, since, infer, cast,
+                {.inputs = {inputs, inputs},
+                 .types = castable,
+                 .alias = aliasing::in_place,
+                 .layouts = layout_support::agnostic,
+                 .repeats = repeats_first});
 }
 
 constexpr op_def dropout_row(int64_t since, uint8_t max_inputs, void (*infer)(infer_context&)) {
-  return {.name = "Dropout",
-          .since = since,
-          .inputs = {1, max_inputs},
-          .max_outputs = 2,
-          .types = types::floats,
-          .alias = aliasing::in_place,
-          .layouts = layout_support::agnostic,
-          .infer = infer,
-          .reference = dropout,
-          .repeats = repeats_first};
+  return op_row("Dropout", since, infer, dropout,
+                {.inputs = {1, max_inputs},
+                 .max_outputs = 2,
+                 .types = types::floats,
+                 .alias = aliasing::in_place,
+                 .layouts = layout_support::agnostic,
+                 .repeats = repeats_first});
 }
 
 constexpr auto cast_rows = std::to_array<op_def>({
     cast_row("Cast", 1, 1, infer_cast_1),
     cast_row("Cast", 6, 1, infer_cast),
     cast_row("CastLike", 15, 2, infer_cast_like),
-    {.name = "Identity",
-     .since = 1,
-     .types = castable,
-     .alias = aliasing::view,
-     .layouts = layout_support::agnostic,
-     .infer = infer_identity,
-     .reference = hand_on},
+    op_row("Identity", 1, infer_identity, hand_on,
+           {.types = castable, .alias = aliasing::view, .layouts = layout_support::agnostic}),
     dropout_row(1, 1, infer_dropout_1),
     dropout_row(10, 1, infer_dropout_10),
     dropout_row(12, 3, infer_dropout),

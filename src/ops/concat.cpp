@@ -137,30 +137,12 @@ void split_kernel(kernel_context& c) {
 }
 
 constexpr auto concat_rows = std::to_array<op_def>({
-    {.name = "Concat",
-     .since = 1,
-     .inputs = {1, 255},
-     .types = movable_types,
-     .layouts = layout_support::joining,
-     .infer = infer_concat_1,
-     .reference = concat_kernel,
-     .repeats = repeats_only},
-    {.name = "Concat",
-     .since = 4,
-     .inputs = {1, 255},
-     .types = movable_types,
-     .layouts = layout_support::joining,
-     .infer = infer_concat,
-     .reference = concat_kernel,
-     .repeats = repeats_only},
-    {.name = "Split",
-     .since = 1,
-     .inputs = {1, 2},
-     .max_outputs = 255,
-     .types = movable_types,
-     .host_inputs = 0b10,
-     .infer = infer_split,
-     .reference = split_kernel},
+    op_row("Concat", 1, infer_concat_1, concat_kernel,
+           {.inputs = {1, 255}, .types = movable_types, .layouts = layout_support::joining, .repeats = repeats_only}),
+    op_row("Concat", 4, infer_concat, concat_kernel,
+           {.inputs = {1, 255}, .types = movable_types, .layouts = layout_support::joining, .repeats = repeats_only}),
+    op_row("Split", 1, infer_split, split_kernel,
+           {.inputs = {1, 2}, .max_outputs = 255, .types = movable_types, .host_inputs = 0b10}),
 });
 
 } // namespace

@@ -251,33 +251,10 @@ void infer_old_scan(infer_context&) {
 }
 
 constexpr op_def rows[] = {
-    {.name = "If",
-     .since = 1,
-     .max_outputs = 255,
-     .types = types::boolean,
-     .infer = infer_control,
-     .reference = nullptr},
-    {.name = "Loop",
-     .since = 1,
-     .inputs = {2, 255},
-     .max_outputs = 255,
-     .types = set_of(dtype::int64),
-     .infer = infer_control,
-     .reference = nullptr},
-    {.name = "Scan",
-     .since = 8,
-     .inputs = {2, 255},
-     .max_outputs = 255,
-     .types = types::any,
-     .infer = infer_old_scan,
-     .reference = nullptr},
-    {.name = "Scan",
-     .since = 9,
-     .inputs = {1, 255},
-     .max_outputs = 255,
-     .types = types::any,
-     .infer = infer_control,
-     .reference = nullptr},
+    op_row("If", 1, infer_control, nullptr, {.max_outputs = 255, .types = types::boolean}),
+    op_row("Loop", 1, infer_control, nullptr, {.inputs = {2, 255}, .max_outputs = 255, .types = set_of(dtype::int64)}),
+    op_row("Scan", 8, infer_old_scan, nullptr, {.inputs = {2, 255}, .max_outputs = 255, .types = types::any}),
+    op_row("Scan", 9, infer_control, nullptr, {.inputs = {1, 255}, .max_outputs = 255, .types = types::any}),
 };
 
 } // namespace

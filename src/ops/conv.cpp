@@ -129,14 +129,8 @@ op_cost conv_cost(const attributes&, const call_shapes& call) {
 }
 
 constexpr auto conv_rows = std::to_array<op_def>({
-    {.name = "Conv",
-     .since = 1,
-     .inputs = {2, 3},
-     .types = types::floats,
-     .layouts = layout_support::spatial,
-     .infer = infer_conv,
-     .reference = conv,
-     .cost = conv_cost},
+    op_row("Conv", 1, infer_conv, conv,
+           {.inputs = {2, 3}, .types = types::floats, .layouts = layout_support::spatial, .cost = conv_cost}),
 });
 
 } // namespace

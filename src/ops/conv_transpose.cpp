@@ -166,14 +166,8 @@ op_cost conv_transpose_cost(const attributes&, const call_shapes& call) {
 }
 
 constexpr auto conv_transpose_rows = std::to_array<op_def>({
-    {.name = "ConvTranspose",
-     .since = 1,
-     .inputs = {2, 3},
-     .types = types::floats,
-     .layouts = layout_support::spatial,
-     .infer = infer_conv_transpose,
-     .reference = conv_transpose,
-     .cost = conv_transpose_cost},
+    op_row("ConvTranspose", 1, infer_conv_transpose, conv_transpose,
+           {.inputs = {2, 3}, .types = types::floats, .layouts = layout_support::spatial, .cost = conv_transpose_cost}),
 });
 
 } // namespace

@@ -58,20 +58,8 @@ void cum_prod(kernel_context& c) {
 }
 
 constexpr auto cumulative_rows = std::to_array<op_def>({
-    {.name = "CumSum",
-     .since = 11,
-     .inputs = {2, 2},
-     .types = types::numeric,
-     .needs_float32 = true,
-     .infer = infer_same,
-     .reference = cum_sum},
-    {.name = "CumProd",
-     .since = 26,
-     .inputs = {2, 2},
-     .types = types::numeric,
-     .needs_float32 = true,
-     .infer = infer_same,
-     .reference = cum_prod},
+    op_row("CumSum", 11, infer_same, cum_sum, {.inputs = {2, 2}, .types = types::numeric, .needs_float32 = true}),
+    op_row("CumProd", 26, infer_same, cum_prod, {.inputs = {2, 2}, .types = types::numeric, .needs_float32 = true}),
 });
 
 } // namespace

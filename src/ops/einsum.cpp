@@ -222,13 +222,7 @@ op_cost einsum_cost(const attributes& attrs, const call_shapes& call) {
 }
 
 constexpr auto einsum_rows = std::to_array<op_def>({
-    {.name = "Einsum",
-     .since = 12,
-     .inputs = {1, 255},
-     .types = types::numeric,
-     .infer = infer_einsum,
-     .reference = einsum,
-     .cost = einsum_cost},
+    op_row("Einsum", 12, infer_einsum, einsum, {.inputs = {1, 255}, .types = types::numeric, .cost = einsum_cost}),
 });
 
 } // namespace

@@ -1,9 +1,19 @@
-// One function a family file: its table of rows. For registry.cpp.
+// What family files are made of: rows, and one function a file that returns its table of them, for registry.cpp.
 #pragma once
 
 #include "ops/op.hpp"
 
 namespace troupe {
+
+/// Returns a row: what every operator states, then what it states by the names of its fields.
+constexpr op_def op_row(std::string_view name, int64_t since, void (*infer)(infer_context&),
+                        void (*reference)(kernel_context&), op_def rest = {}) {
+  rest.name = name;
+  rest.since = since;
+  rest.infer = infer;
+  rest.reference = reference;
+  return rest;
+}
 
 // scripts/check: sorted
 std::span<const op_def> arg_reduce_ops();

@@ -183,14 +183,8 @@ op_cost fused_attention_cost(const attributes& attrs, const call_shapes& s) {
 }
 
 constexpr auto fused_attention_rows = std::to_array<op_def>({
-    {.domain = "troupe",
-     .name = "Attention",
-     .since = 1,
-     .inputs = {3, 4},
-     .types = types::floats,
-     .infer = infer_fused_attention,
-     .reference = fused_attention_reference,
-     .cost = fused_attention_cost},
+    op_row("Attention", 1, infer_fused_attention, fused_attention_reference,
+           {.domain = "troupe", .inputs = {3, 4}, .types = types::floats, .cost = fused_attention_cost}),
 });
 
 } // namespace

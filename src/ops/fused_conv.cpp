@@ -46,24 +46,18 @@ constexpr char conv[] = "Conv";
 constexpr char conv_transpose_name[] = "ConvTranspose";
 
 constexpr auto fused_conv_rows = std::to_array<op_def>({
-    {.domain = "troupe",
-     .name = "Conv",
-     .since = 1,
-     .inputs = {2, 4},
-     .types = types::floats,
-     .layouts = layout_support::spatial,
-     .infer = infer_fused_conv<conv>,
-     .reference = fused_conv_reference<conv>,
-     .cost = fused_conv_cost},
-    {.domain = "troupe",
-     .name = "ConvTranspose",
-     .since = 1,
-     .inputs = {2, 4},
-     .types = types::floats,
-     .layouts = layout_support::spatial,
-     .infer = infer_fused_conv<conv_transpose_name>,
-     .reference = fused_conv_reference<conv_transpose_name>,
-     .cost = fused_conv_cost},
+    op_row("Conv", 1, infer_fused_conv<conv>, fused_conv_reference<conv>,
+           {.domain = "troupe",
+            .inputs = {2, 4},
+            .types = types::floats,
+            .layouts = layout_support::spatial,
+            .cost = fused_conv_cost}),
+    op_row("ConvTranspose", 1, infer_fused_conv<conv_transpose_name>, fused_conv_reference<conv_transpose_name>,
+           {.domain = "troupe",
+            .inputs = {2, 4},
+            .types = types::floats,
+            .layouts = layout_support::spatial,
+            .cost = fused_conv_cost}),
 });
 
 } // namespace

@@ -78,16 +78,13 @@ op_cost cost(const attributes& attrs, const call_shapes& s) {
 }
 
 constexpr auto table = std::to_array<op_def>({
-    {.domain = "troupe",
-     .name = "Elementwise",
-     .since = 1,
-     .inputs = {1, 255},
-     .types = types::floats,
-     .alias = aliasing::in_place,
-     .layouts = layout_support::broadcasting,
-     .infer = infer,
-     .reference = reference,
-     .cost = cost},
+    op_row("Elementwise", 1, infer, reference,
+           {.domain = "troupe",
+            .inputs = {1, 255},
+            .types = types::floats,
+            .alias = aliasing::in_place,
+            .layouts = layout_support::broadcasting,
+            .cost = cost}),
 });
 
 } // namespace

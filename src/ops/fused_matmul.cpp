@@ -148,14 +148,8 @@ op_cost fused_matmul_cost(const attributes& attrs, const call_shapes& s) {
 }
 
 constexpr auto fused_matmul_rows = std::to_array<op_def>({
-    {.domain = "troupe",
-     .name = "MatMul",
-     .since = 1,
-     .inputs = {2, 4},
-     .types = types::floats,
-     .infer = infer_fused_matmul,
-     .reference = fused_matmul_reference,
-     .cost = fused_matmul_cost},
+    op_row("MatMul", 1, infer_fused_matmul, fused_matmul_reference,
+           {.domain = "troupe", .inputs = {2, 4}, .types = types::floats, .cost = fused_matmul_cost}),
 });
 
 } // namespace

@@ -62,14 +62,8 @@ void fused_rotary_reference(kernel_context& c) {
 }
 
 constexpr auto fused_rotary_rows = std::to_array<op_def>({
-    {.domain = "troupe",
-     .name = "Rotary",
-     .since = 1,
-     .inputs = {3, 3},
-     .types = types::floats,
-     .alias = aliasing::in_place,
-     .infer = infer_fused_rotary,
-     .reference = fused_rotary_reference},
+    op_row("Rotary", 1, infer_fused_rotary, fused_rotary_reference,
+           {.domain = "troupe", .inputs = {3, 3}, .types = types::floats, .alias = aliasing::in_place}),
 });
 
 } // namespace

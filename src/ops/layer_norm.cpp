@@ -108,21 +108,10 @@ op_cost layer_norm_cost(const attributes&, const call_shapes& call) {
 }
 
 constexpr auto layer_norm_rows = std::to_array<op_def>({
-    {.name = "LayerNormalization",
-     .since = 17,
-     .inputs = {2, 3},
-     .max_outputs = 3,
-     .types = types::floats,
-     .infer = infer_layer_norm,
-     .reference = layer_norm<true>,
-     .cost = layer_norm_cost},
-    {.name = "RMSNormalization",
-     .since = 23,
-     .inputs = {2, 2},
-     .types = types::floats,
-     .infer = infer_layer_norm,
-     .reference = layer_norm<false>,
-     .cost = layer_norm_cost},
+    op_row("LayerNormalization", 17, infer_layer_norm, layer_norm<true>,
+           {.inputs = {2, 3}, .max_outputs = 3, .types = types::floats, .cost = layer_norm_cost}),
+    op_row("RMSNormalization", 23, infer_layer_norm, layer_norm<false>,
+           {.inputs = {2, 2}, .types = types::floats, .cost = layer_norm_cost}),
 });
 
 } // namespace

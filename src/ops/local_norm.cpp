@@ -127,12 +127,7 @@ op_cost local_norm_cost(const attributes&, const call_shapes& call) {
 
 constexpr op_def local_norm_row(std::string_view name, int64_t since, void (*infer)(infer_context&),
                                 void (*reference)(kernel_context&)) {
-  return {.name = name,
-          .since = since,
-          .types = types::floats,
-          .infer = infer,
-          .reference = reference,
-          .cost = local_norm_cost};
+  return op_row(name, since, infer, reference, {.types = types::floats, .cost = local_norm_cost});
 }
 
 constexpr auto local_norm_rows = std::to_array<op_def>({

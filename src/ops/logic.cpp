@@ -151,15 +151,12 @@ constexpr dtype_set comparable = types::numeric | types::boolean | types::string
 
 constexpr op_def logic_row(std::string_view name, int64_t since, dtype_set element_types, void (*infer)(infer_context&),
                            void (*reference)(kernel_context&), decltype(op_def::repeats) repeats = nullptr) {
-  return {.name = name,
-          .since = since,
-          .inputs = {2, 2},
-          .types = element_types,
-          .alias = aliasing::in_place,
-          .layouts = layout_support::agnostic,
-          .infer = infer,
-          .reference = reference,
-          .repeats = repeats};
+  return op_row(name, since, infer, reference,
+                {.inputs = {2, 2},
+                 .types = element_types,
+                 .alias = aliasing::in_place,
+                 .layouts = layout_support::agnostic,
+                 .repeats = repeats});
 }
 
 /// Rows of opsets 1 to 6 take plain layouts only: a limited operand is neither of the output's dims nor one element.

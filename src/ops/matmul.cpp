@@ -192,20 +192,8 @@ op_cost product_cost(const attributes& attrs, const call_shapes& call) {
 }
 
 constexpr auto matmul_rows = std::to_array<op_def>({
-    {.name = "MatMul",
-     .since = 1,
-     .inputs = {2, 2},
-     .types = types::numeric,
-     .infer = infer_matmul,
-     .reference = matmul,
-     .cost = product_cost},
-    {.name = "Gemm",
-     .since = 1,
-     .inputs = {2, 3},
-     .types = types::numeric,
-     .infer = infer_gemm,
-     .reference = general_gemm,
-     .cost = product_cost},
+    op_row("MatMul", 1, infer_matmul, matmul, {.inputs = {2, 2}, .types = types::numeric, .cost = product_cost}),
+    op_row("Gemm", 1, infer_gemm, general_gemm, {.inputs = {2, 3}, .types = types::numeric, .cost = product_cost}),
 });
 
 } // namespace

@@ -128,14 +128,8 @@ op_cost nbits_cost(const attributes& attrs, const call_shapes& call) {
 }
 
 constexpr auto matmul_nbits_rows = std::to_array<op_def>({
-    {.domain = "com.microsoft",
-     .name = "MatMulNBits",
-     .since = 1,
-     .inputs = {3, 6},
-     .types = types::floats,
-     .infer = infer_nbits,
-     .reference = matmul_nbits,
-     .cost = nbits_cost},
+    op_row("MatMulNBits", 1, infer_nbits, matmul_nbits,
+           {.domain = "com.microsoft", .inputs = {3, 6}, .types = types::floats, .cost = nbits_cost}),
 });
 
 } // namespace

@@ -103,13 +103,8 @@ void non_max_suppression_kernel(kernel_context& c) {
 }
 
 constexpr auto non_max_suppression_rows = std::to_array<op_def>({
-    {.name = "NonMaxSuppression",
-     .since = 10,
-     .inputs = {2, 5},
-     .types = set_of(dtype::float32),
-     .hides_elements = true,
-     .infer = infer_non_max_suppression,
-     .reference = non_max_suppression_kernel},
+    op_row("NonMaxSuppression", 10, infer_non_max_suppression, non_max_suppression_kernel,
+           {.inputs = {2, 5}, .types = set_of(dtype::float32), .hides_elements = true}),
 });
 
 } // namespace

@@ -211,28 +211,19 @@ op_cost norm_cost(const attributes&, const call_shapes& call) {
 }
 
 constexpr op_def batch_norm_row(int64_t since, uint8_t outputs, void (*reference)(kernel_context&)) {
-  return {.name = "BatchNormalization",
-          .since = since,
-          .inputs = {5, 5},
-          .max_outputs = outputs,
-          .types = types::floats,
-          .layouts = layout_support::spatial,
-          .infer = infer_batch_norm,
-          .reference = reference,
-          .cost = norm_cost};
+  return op_row("BatchNormalization", since, infer_batch_norm, reference,
+                {.inputs = {5, 5},
+                 .max_outputs = outputs,
+                 .types = types::floats,
+                 .layouts = layout_support::spatial,
+                 .cost = norm_cost});
 }
 
 /// Channels-last operands cost it nothing, but are no gain either.
 constexpr op_def channel_norm_row(std::string_view name, int64_t since, void (*infer)(infer_context&),
                                   void (*reference)(kernel_context&)) {
-  return {.name = name,
-          .since = since,
-          .inputs = {3, 3},
-          .types = types::floats,
-          .layouts = layout_support::normalizing,
-          .infer = infer,
-          .reference = reference,
-          .cost = norm_cost};
+  return op_row(name, since, infer, reference,
+                {.inputs = {3, 3}, .types = types::floats, .layouts = layout_support::normalizing, .cost = norm_cost});
 }
 
 constexpr auto normalization_rows = std::to_array<op_def>({

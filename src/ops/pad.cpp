@@ -150,20 +150,9 @@ std::optional<size_t> repeats_unpadded(const infer_context& c) {
 }
 
 constexpr auto pad_rows = std::to_array<op_def>({
-    {.name = "Pad",
-     .since = 1,
-     .types = movable_types,
-     .infer = infer_pad_1,
-     .reference = pad_kernel,
-     .repeats = repeats_unpadded},
-    {.name = "Pad",
-     .since = 11,
-     .inputs = {2, 4},
-     .types = movable_types,
-     .host_inputs = 0b1010,
-     .infer = infer_pad,
-     .reference = pad_kernel,
-     .repeats = repeats_unpadded},
+    op_row("Pad", 1, infer_pad_1, pad_kernel, {.types = movable_types, .repeats = repeats_unpadded}),
+    op_row("Pad", 11, infer_pad, pad_kernel,
+           {.inputs = {2, 4}, .types = movable_types, .host_inputs = 0b1010, .repeats = repeats_unpadded}),
 });
 
 } // namespace

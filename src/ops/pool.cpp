@@ -235,13 +235,8 @@ op_cost global_cost(const attributes&, const call_shapes& call) {
 constexpr op_def pool_row(std::string_view name, void (*reference)(kernel_context&),
                           layout_support layouts = layout_support::plain) {
   const bool global = name.starts_with("Global");
-  return {.name = name,
-          .since = 1,
-          .types = types::floats,
-          .layouts = layouts,
-          .infer = global ? infer_global : infer_pool,
-          .reference = reference,
-          .cost = global ? global_cost : pool_cost};
+  return op_row(name, 1, global ? infer_global : infer_pool, reference,
+                {.types = types::floats, .layouts = layouts, .cost = global ? global_cost : pool_cost});
 }
 
 constexpr op_def max_pool_row() {

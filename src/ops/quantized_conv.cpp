@@ -185,21 +185,10 @@ op_cost qlinear_conv_cost(const attributes&, const call_shapes& call) {
 }
 
 constexpr auto quantized_conv_rows = std::to_array<op_def>({
-    {.name = "ConvInteger",
-     .since = 10,
-     .inputs = {2, 4},
-     .types = byte_types,
-     .infer = infer_conv_integer,
-     .reference = conv_integer,
-     .cost = conv_integer_cost},
-    {.name = "QLinearConv",
-     .since = 10,
-     .inputs = {8, 9},
-     .types = byte_types,
-     .needs_float32 = true,
-     .infer = infer_qlinear_conv,
-     .reference = qlinear_conv,
-     .cost = qlinear_conv_cost},
+    op_row("ConvInteger", 10, infer_conv_integer, conv_integer,
+           {.inputs = {2, 4}, .types = byte_types, .cost = conv_integer_cost}),
+    op_row("QLinearConv", 10, infer_qlinear_conv, qlinear_conv,
+           {.inputs = {8, 9}, .types = byte_types, .needs_float32 = true, .cost = qlinear_conv_cost}),
 });
 
 } // namespace

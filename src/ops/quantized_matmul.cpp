@@ -191,21 +191,10 @@ op_cost qlinear_matmul_cost(const attributes&, const call_shapes& call) {
 }
 
 constexpr auto quantized_matmul_rows = std::to_array<op_def>({
-    {.name = "MatMulInteger",
-     .since = 10,
-     .inputs = {2, 4},
-     .types = byte_types,
-     .infer = infer_matmul_integer,
-     .reference = matmul_integer,
-     .cost = matmul_integer_cost},
-    {.name = "QLinearMatMul",
-     .since = 10,
-     .inputs = {8, 8},
-     .types = byte_types,
-     .needs_float32 = true,
-     .infer = infer_qlinear_matmul,
-     .reference = qlinear_matmul,
-     .cost = qlinear_matmul_cost},
+    op_row("MatMulInteger", 10, infer_matmul_integer, matmul_integer,
+           {.inputs = {2, 4}, .types = byte_types, .cost = matmul_integer_cost}),
+    op_row("QLinearMatMul", 10, infer_qlinear_matmul, qlinear_matmul,
+           {.inputs = {8, 8}, .types = byte_types, .needs_float32 = true, .cost = qlinear_matmul_cost}),
 });
 
 } // namespace

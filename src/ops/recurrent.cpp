@@ -301,15 +301,12 @@ op_cost recurrent_cost(const attributes&, const call_shapes& call) {
 
 template <cell_kind Kind>
 constexpr op_def row(std::string_view name) {
-  return {.name = name,
-          .since = 1,
-          .inputs = {3, Kind == cell_kind::lstm ? 8 : 6},
-          .max_outputs = Kind == cell_kind::lstm ? uint8_t{3} : uint8_t{2},
-          .types = types::floats,
-          .first_output_optional = true,
-          .infer = infer_recurrent<Kind>,
-          .reference = recurrent<Kind>,
-          .cost = recurrent_cost};
+  return op_row(name, 1, infer_recurrent<Kind>, recurrent<Kind>,
+                {.inputs = {3, Kind == cell_kind::lstm ? 8 : 6},
+                 .max_outputs = Kind == cell_kind::lstm ? uint8_t{3} : uint8_t{2},
+                 .types = types::floats,
+                 .first_output_optional = true,
+                 .cost = recurrent_cost});
 }
 
 constexpr auto recurrent_rows = std::to_array<op_def>({

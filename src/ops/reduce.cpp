@@ -303,15 +303,12 @@ op_cost reduce_cost(const attributes&, const call_shapes& call) {
 /// The row of reduction R with axes as an attribute, or as input 1.
 template <class R, bool AxesInput>
 constexpr op_def row(std::string_view name, int64_t since, dtype_set element_types = types::numeric) {
-  return {.name = name,
-          .since = since,
-          .inputs = {1, AxesInput ? 2 : 1},
-          .types = element_types,
-          .host_inputs = AxesInput ? 2u : 0u,
-          .needs_float32 = std::is_same_v<R, reduce_product> || std::is_same_v<R, reduce_sum_square>,
-          .infer = infer_reduce<R, AxesInput>,
-          .reference = reduce<R, AxesInput>,
-          .cost = reduce_cost};
+  return op_row(name, since, infer_reduce<R, AxesInput>, reduce<R, AxesInput>,
+                {.inputs = {1, AxesInput ? 2 : 1},
+                 .types = element_types,
+                 .host_inputs = AxesInput ? 2u : 0u,
+                 .needs_float32 = std::is_same_v<R, reduce_product> || std::is_same_v<R, reduce_sum_square>,
+                 .cost = reduce_cost});
 }
 
 constexpr auto reduce_rows = std::to_array<op_def>({

@@ -56,13 +56,8 @@ void reorder_reference(kernel_context& c) {
 }
 
 constexpr auto reorder_rows = std::to_array<op_def>({
-    {.domain = "troupe",
-     .name = "Reorder",
-     .since = 1,
-     .types = types::fixed_size,
-     .layouts = layout_support::converting,
-     .infer = infer_reorder,
-     .reference = reorder_reference},
+    op_row("Reorder", 1, infer_reorder, reorder_reference,
+           {.domain = "troupe", .types = types::fixed_size, .layouts = layout_support::converting}),
 });
 
 } // namespace

@@ -121,14 +121,9 @@ void infer_unsqueeze(infer_context& c) {
 /// Input 1, if there may be one, is the shape or the axes.
 constexpr op_def view_row(std::string_view name, int64_t since, void (*infer)(infer_context&),
                           operand_range inputs = {1, 1}) {
-  return {.name = name,
-          .since = since,
-          .inputs = inputs,
-          .types = types::any,
-          .host_inputs = inputs.max > 1 ? 0b10u : 0u,
-          .alias = aliasing::view,
-          .infer = infer,
-          .reference = copy_view};
+  return op_row(
+      name, since, infer, copy_view,
+      {.inputs = inputs, .types = types::any, .host_inputs = inputs.max > 1 ? 0b10u : 0u, .alias = aliasing::view});
 }
 
 constexpr auto reshape_rows = std::to_array<op_def>({

@@ -307,14 +307,8 @@ void upsample_kernel(kernel_context& c) {
 /// The inputs after the first are known on the host: the scales, and from opset 11 on the region and the sizes too.
 constexpr op_def resize_row(std::string_view name, int64_t since, int64_t until, operand_range inputs,
                             void (*reference)(kernel_context&) = upsample_kernel) {
-  return {.name = name,
-          .since = since,
-          .until = until,
-          .inputs = inputs,
-          .types = types::numeric,
-          .host_inputs = (1u << inputs.max) - 2,
-          .infer = infer_resize,
-          .reference = reference};
+  return op_row(name, since, infer_resize, reference,
+                {.until = until, .inputs = inputs, .types = types::numeric, .host_inputs = (1u << inputs.max) - 2});
 }
 
 constexpr auto resize_rows = std::to_array<op_def>({

@@ -96,13 +96,8 @@ op_cost rotary_cost(const attributes&, const call_shapes& call) {
 }
 
 constexpr auto rotary_rows = std::to_array<op_def>({
-    {.name = "RotaryEmbedding",
-     .since = 23,
-     .inputs = {3, 4},
-     .types = types::floats,
-     .infer = infer_rotary,
-     .reference = rotary,
-     .cost = rotary_cost},
+    op_row("RotaryEmbedding", 23, infer_rotary, rotary,
+           {.inputs = {3, 4}, .types = types::floats, .cost = rotary_cost}),
 });
 
 } // namespace

@@ -161,13 +161,7 @@ void tensor_scatter_kernel(kernel_context& c) {
 constexpr op_def scatter_row(std::string_view name, int64_t since, void (*infer)(infer_context&),
                              void (*reference)(kernel_context&), operand_range inputs = {3, 3},
                              int64_t until = op_def{}.until) {
-  return {.name = name,
-          .since = since,
-          .until = until,
-          .inputs = inputs,
-          .types = movable_types,
-          .infer = infer,
-          .reference = reference};
+  return op_row(name, since, infer, reference, {.until = until, .inputs = inputs, .types = movable_types});
 }
 
 constexpr auto scatter_rows = std::to_array<op_def>({

@@ -148,20 +148,9 @@ std::optional<size_t> repeats_forward(const infer_context& c) {
 }
 
 constexpr auto slice_rows = std::to_array<op_def>({
-    {.name = "Slice",
-     .since = 1,
-     .types = movable_types,
-     .infer = infer_slice_1,
-     .reference = slice_kernel,
-     .repeats = repeats_forward},
-    {.name = "Slice",
-     .since = 10,
-     .inputs = {3, 5},
-     .types = movable_types,
-     .host_inputs = 0b11110,
-     .infer = infer_slice,
-     .reference = slice_kernel,
-     .repeats = repeats_forward},
+    op_row("Slice", 1, infer_slice_1, slice_kernel, {.types = movable_types, .repeats = repeats_forward}),
+    op_row("Slice", 10, infer_slice, slice_kernel,
+           {.inputs = {3, 5}, .types = movable_types, .host_inputs = 0b11110, .repeats = repeats_forward}),
 });
 
 } // namespace

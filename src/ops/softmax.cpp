@@ -96,13 +96,8 @@ op_cost softmax_cost(const attributes&, const call_shapes& call) {
 
 template <softmax_kind Kind, bool Flatten>
 constexpr op_def softmax_row(std::string_view name, int64_t since, void (*reference)(kernel_context&)) {
-  return {.name = name,
-          .since = since,
-          .types = types::floats,
-          .alias = aliasing::in_place,
-          .infer = infer_softmax<Flatten>,
-          .reference = reference,
-          .cost = softmax_cost};
+  return op_row(name, since, infer_softmax<Flatten>, reference,
+                {.types = types::floats, .alias = aliasing::in_place, .cost = softmax_cost});
 }
 
 constexpr auto softmax_rows = std::to_array<op_def>({

@@ -98,16 +98,8 @@ void space_to_depth_kernel(kernel_context& c) {
 }
 
 constexpr auto space_depth_rows = std::to_array<op_def>({
-    {.name = "DepthToSpace",
-     .since = 1,
-     .types = movable_types,
-     .infer = infer_depth_to_space,
-     .reference = depth_to_space_kernel},
-    {.name = "SpaceToDepth",
-     .since = 1,
-     .types = movable_types,
-     .infer = infer_space_to_depth,
-     .reference = space_to_depth_kernel},
+    op_row("DepthToSpace", 1, infer_depth_to_space, depth_to_space_kernel, {.types = movable_types}),
+    op_row("SpaceToDepth", 1, infer_space_to_depth, space_to_depth_kernel, {.types = movable_types}),
 });
 
 } // namespace

@@ -55,20 +55,8 @@ void tile_kernel(kernel_context& c) {
 }
 
 constexpr auto tile_rows = std::to_array<op_def>({
-    {.name = "Tile",
-     .since = 1,
-     .inputs = {3, 3},
-     .types = movable_types,
-     .host_inputs = 0b110,
-     .infer = infer_tile_1,
-     .reference = tile_kernel},
-    {.name = "Tile",
-     .since = 6,
-     .inputs = {2, 2},
-     .types = movable_types,
-     .host_inputs = 0b10,
-     .infer = infer_tile,
-     .reference = tile_kernel},
+    op_row("Tile", 1, infer_tile_1, tile_kernel, {.inputs = {3, 3}, .types = movable_types, .host_inputs = 0b110}),
+    op_row("Tile", 6, infer_tile, tile_kernel, {.inputs = {2, 2}, .types = movable_types, .host_inputs = 0b10}),
 });
 
 } // namespace

@@ -29,13 +29,8 @@ void to_float16_reference(kernel_context& c) {
 }
 
 constexpr auto to_float16_rows = std::to_array<op_def>({
-    {.domain = "troupe",
-     .name = "ToFloat16",
-     .since = 1,
-     .types = set_of(dtype::float32),
-     .layouts = layout_support::agnostic,
-     .infer = infer_to_float16,
-     .reference = to_float16_reference},
+    op_row("ToFloat16", 1, infer_to_float16, to_float16_reference,
+           {.domain = "troupe", .types = set_of(dtype::float32), .layouts = layout_support::agnostic}),
 });
 
 } // namespace

@@ -96,20 +96,9 @@ void top_k_kernel(kernel_context& c) {
 }
 
 constexpr auto top_k_rows = std::to_array<op_def>({
-    {.name = "TopK",
-     .since = 1,
-     .max_outputs = 2,
-     .types = types::numeric,
-     .infer = infer_top_k_1,
-     .reference = top_k_kernel},
-    {.name = "TopK",
-     .since = 10,
-     .inputs = {2, 2},
-     .max_outputs = 2,
-     .types = types::numeric,
-     .host_inputs = 0b10,
-     .infer = infer_top_k,
-     .reference = top_k_kernel},
+    op_row("TopK", 1, infer_top_k_1, top_k_kernel, {.max_outputs = 2, .types = types::numeric}),
+    op_row("TopK", 10, infer_top_k, top_k_kernel,
+           {.inputs = {2, 2}, .max_outputs = 2, .types = types::numeric, .host_inputs = 0b10}),
 });
 
 } // namespace

@@ -52,12 +52,7 @@ std::optional<size_t> repeats_unmoved(const infer_context& c) {
 }
 
 constexpr auto transpose_rows = std::to_array<op_def>({
-    {.name = "Transpose",
-     .since = 1,
-     .types = movable_types,
-     .infer = infer_transpose,
-     .reference = transpose_kernel,
-     .repeats = repeats_unmoved},
+    op_row("Transpose", 1, infer_transpose, transpose_kernel, {.types = movable_types, .repeats = repeats_unmoved}),
 });
 
 } // namespace

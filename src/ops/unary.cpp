@@ -115,13 +115,8 @@ void infer_known_unary(infer_context& c) {
 
 constexpr op_def unary_row(std::string_view name, int64_t since, void (*reference)(kernel_context&),
                            dtype_set element_types, void (*infer)(infer_context&) = infer_same) {
-  return {.name = name,
-          .since = since,
-          .types = element_types,
-          .alias = aliasing::in_place,
-          .layouts = layout_support::agnostic,
-          .infer = infer,
-          .reference = reference};
+  return op_row(name, since, infer, reference,
+                {.types = element_types, .alias = aliasing::in_place, .layouts = layout_support::agnostic});
 }
 
 constexpr op_def clip_row() {

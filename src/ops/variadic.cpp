@@ -62,15 +62,12 @@ void infer_known_variadic(infer_context& c) {
 
 constexpr op_def variadic_row(std::string_view name, dtype_set element_types, void (*infer)(infer_context&),
                               void (*reference)(kernel_context&)) {
-  return {.name = name,
-          .since = 1,
-          .inputs = {1, 255},
-          .types = element_types,
-          .alias = aliasing::in_place,
-          .layouts = layout_support::agnostic,
-          .infer = infer,
-          .reference = reference,
-          .repeats = repeats_only};
+  return op_row(name, 1, infer, reference,
+                {.inputs = {1, 255},
+                 .types = element_types,
+                 .alias = aliasing::in_place,
+                 .layouts = layout_support::agnostic,
+                 .repeats = repeats_only});
 }
 
 constexpr auto variadic_rows = std::to_array<op_def>({
