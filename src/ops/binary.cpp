@@ -119,8 +119,8 @@ constexpr auto binary_rows = std::to_array<op_def>({
     row_1("Sub", arithmetic_1<scalar_code::subtract>),
     row_1("Mul", arithmetic_1<scalar_code::multiply>),
     row_1("Div", arithmetic_1<scalar_code::divide>),
-    arithmetic_row("Add", infer_known_binary<known::add>, arithmetic<scalar_code::add>,
-                   nullptr), // x + 0 turns -0 into 0
+    // Adding 0 repeats nothing: it turns -0 into 0.
+    arithmetic_row("Add", infer_known_binary<known::add>, arithmetic<scalar_code::add>, nullptr),
     arithmetic_row("Sub", infer_known_binary<known::subtract>, arithmetic<scalar_code::subtract>, repeats_beside<0>),
     arithmetic_row("Mul", infer_known_binary<known::multiply>, arithmetic<scalar_code::multiply>,
                    repeats_beside<1, true>),

@@ -61,3 +61,16 @@ TEST_CASE("an operand of opset 6 that has no place at its axis is refused", "[re
   CHECK(refused({3, 4}, {3}, at_axis(2)));
   CHECK_FALSE(refused({3, 4}, {3}, at_axis(0)));
 }
+
+TEST_CASE("slopes of opset 6 are by channel", "[rewrite]") {
+  for (bool fuse : {false, true}) {
+    test::graph_builder b(6);
+    const value_id x = b.input("x", {1, 2, 2});
+    b.output(b.op("PRelu", {x, b.constant("slopes", floats({2}, {10, 100}))}, {}, "y"));
+    engine e({.devices = {"cpu"}});
+    const tensor x_given = floats({1, 2, 2}, {-1, -2, -3, -4});
+    const tensor y = e.load(b.g, {.fuse = fuse}).run({{"x", x_given}}).outputs.at("y");
+    CHECK(y.values<float>()[1] == -20);
+    CHECK(y.values<float>()[2] == -300);
+  }
+}
