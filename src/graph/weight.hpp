@@ -1,8 +1,10 @@
 // Weight recipes: how a constant of the rewritten graph comes from the model's initializers.
 //
 // A recipe is a leaf (bytes in memory or in the mapped model file) or one step, an operator's reference kernel, over other
-// recipes. It is immutable plain data with a content key, so that plans can name weights without holding their bytes, two
-// sessions on one file share them, and a device materialises only what it runs, straight from the mapped file.
+// recipes. Folding (the model's own operators; small results become leaves at once), precision (ToFloat16) and packing for a kernel,
+// on GPUs and CPUs alike (Pack), are such steps, each over what the one before made. A recipe is immutable plain data with a content
+// key, of its leaves and all its steps: so plans can name weights without holding their bytes, a device makes equal weights once
+// whichever session wants them, and it materialises only what it runs, straight from the mapped file.
 #pragma once
 
 #include "base/hash.hpp"
