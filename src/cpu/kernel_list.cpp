@@ -180,7 +180,7 @@ const implementation_table<kernel_rule>& kernel_table() {
     std::vector all(rules.begin(), rules.end());
     for (const scalar_function& f : scalar_functions)
       if (f.since > 0 && takes<float>(f))
-        all.push_back({"", f.name, {"elementwise", make_elementwise}, f.since});
+        all.push_back({f.domain, f.name, {"elementwise", make_elementwise}, f.since});
     return all;
   }());
   return table;

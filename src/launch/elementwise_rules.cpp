@@ -43,10 +43,11 @@ launch_lists scalar_rule(const gpu_call& call) {
 template <size_t... Row>
 std::vector<implementation<launch_rule>> rules_of(std::index_sequence<Row...>) {
   std::vector<implementation<launch_rule>> rules;
-  for (const auto& rule :
-       {implementation<launch_rule>{"", scalar_functions[Row].name, scalar_rule<Row>, scalar_functions[Row].since}...})
-    if (rule.since > 0)
-      rules.push_back(rule);
+  const auto add = [&](const scalar_function& f, launch_rule rule) {
+    if (f.since > 0)
+      rules.push_back({f.domain, f.name, rule, f.since});
+  };
+  (add(scalar_functions[Row], scalar_rule<Row>), ...);
   return rules;
 }
 

@@ -31,7 +31,7 @@ std::optional<scalar_call> scalar_call_of(const scalar_function& row, const attr
 
 std::optional<scalar_call> scalar_call_of(const op_def& def, const attributes& attrs) {
   for (const scalar_function& row : scalar_functions)
-    if (row.since == def.since && row.name == def.name && def.domain.empty())
+    if (row.since == def.since && row.name == def.name && row.domain == def.domain)
       return scalar_call_of(row, attrs);
   return std::nullopt;
 }

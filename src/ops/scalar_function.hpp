@@ -25,13 +25,14 @@ struct real_attribute {
 
 struct scalar_function {
   scalar_code code;
-  std::string_view name; // of the ai.onnx operator, where `since` is not 0; also what an attribute calls an activation
+  std::string_view name; // of the operator, if `since` is not 0; also what an attribute calls an activation
   int64_t since;         // opset of the operator's row
   int operands;          // of the formula, 1 to 3
   dtype_set types;       // that the formula takes
   int flops = 1;         // about
   bool ends_products = false;                // as the activation of a fused convolution or matrix product
   real_attribute attribute_operands[2] = {}; // which attributes the last operands are; those before are inputs
+  std::string_view domain = {};              // of the operator
 
   /// Returns how many operands are inputs.
   constexpr int values() const {

@@ -129,6 +129,7 @@ template <size_t Row>
 constexpr op_def scalar_row() {
   constexpr const scalar_function& f = scalar_functions[Row];
   op_def def = unary_row(f.name, f.since, scalar_kernel<Row>, f.types);
+  def.domain = f.domain;
   if (f.code == scalar_code::absolute)
     def.infer = infer_known_unary<known::absolute>;
   if (f.code == scalar_code::negate)
