@@ -110,6 +110,7 @@ inline constexpr auto scalar_functions = [] {
 
       {selu, "Selu", 1, 3, floats, costly, false, {{"alpha", 1.6732f}, {"gamma", 1.0507f}}},
       {leaky_relu, "PRelu", 7, 2, numeric},
+      {swish, "QuickGelu", 1, 2, floats, costly, false, {{"alpha", 1.702f}}, "com.microsoft"},
       {add, "Sum", 1, 2, floats},
   };
   return std::to_array(rows);

@@ -46,6 +46,19 @@ TEST_CASE("ConvTranspose takes in batch norm and Relu", "[rewrite]") {
   CHECK(count_nodes(fused, "troupe.ConvTranspose") == 1);
 }
 
+TEST_CASE("QuickGelu ends a product and joins a chain", "[rewrite]") {
+  graph_builder b;
+  b.g.opsets["com.microsoft"] = 1;
+  const value_id x = b.input("x", {5, 12});
+  const value_id product = b.op("MatMul", {x, b.constant("w", random_tensor({12, 7}, 1))});
+  b.output(b.call("QuickGelu", {product}, {"y"}, {}, "com.microsoft")[0]);
+  b.output(b.op("Exp", {b.call("QuickGelu", {b.op("Abs", {x})}, {"z"}, {}, "com.microsoft")[0]}));
+  const graph fused = check_fusion(b.g, {random_tensor({5, 12}, 2)});
+  CHECK(fused.nodes.size() == 2);
+  CHECK(count_nodes(fused, "troupe.MatMul") == 1);
+  CHECK(count_nodes(fused, "troupe.Elementwise") == 1);
+}
+
 TEST_CASE("what others read is not fused away", "[rewrite]") {
   graph_builder b;
   const value_id x = b.input("x", {1, 3, 5, 5});

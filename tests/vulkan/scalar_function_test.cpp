@@ -1,8 +1,13 @@
 // Walks the table of scalar functions: the reference kernel, the CPU's vector loop and the GPU's kernel give the same.
 #include "cpu/kernel_check.hpp"
+#include "ops/evaluate.hpp"
 #include "ops/fused_elementwise.hpp"
+#include "ops/registry.hpp"
 #include "support/catch.hpp"
+#include "support/graph_builder.hpp"
 #include "support/kernel_case.hpp"
+
+#include <cmath>
 
 using namespace troupe;
 using namespace troupe::test;
@@ -63,4 +68,18 @@ TEST_CASE("every scalar function is one function in reference, CPU and GPU kerne
       small.push_back(random_floats(t.dims(), code, -4, 4));
     check_gpu_kernels({.op = "Elementwise", .inputs = small, .attrs = chain_of(f), .domain = "troupe"}, true);
   }
+}
+
+TEST_CASE("QuickGelu is x / (1 + e^(-alpha x)) on all devices", "[ops][cpu][vulkan]") {
+  const op_def* def = find_op("com.microsoft", "QuickGelu", 1);
+  REQUIRE(def);
+  const tensor x = random_floats({3, 701}, 1, -6, 6);
+  const tensor y = evaluate(*def, {}, std::vector{x}).at(0);
+  for (size_t i = 0; i < 3 * 701; ++i) {
+    const double v = x.values<float>()[i];
+    CHECK(std::abs(y.values<float>()[i] - v / (1 + std::exp(-1.702 * v))) <= 1e-6 * (1 + std::abs(v)));
+  }
+  CHECK(testing::kernel_check("com.microsoft", "QuickGelu").input(x).worst("elementwise", 1e-5, 2e-6) < 1);
+  check_gpu_kernels(
+      {.op = "QuickGelu", .inputs = {x}, .attrs = attrs_of({{"alpha", 1.2f}}), .domain = "com.microsoft"});
 }
