@@ -10,25 +10,27 @@ namespace troupe::actors {
 namespace {
 
 constexpr int max_instances = 256;
-constexpr std::string_view gpu_prefix = "vulkan:";
+constexpr std::string_view gpu_prefix = "vulkan:", slow_prefix = "slow:";
 
 constexpr auto known_names = std::to_array<std::pair<std::string_view, device_kind>>({
     {"cpu", device_kind::cpu},
     {"null", device_kind::null},
 });
 
-int parse_count(std::string_view text, std::string_view whole) {
-  int count = 0;
-  const auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), count);
-  if (problem != std::errc() || end != text.data() + text.size() || count < 1 || count > max_instances)
-    fail(errc::invalid_argument, "device '{}': the number behind * must be 1 to {}", whole, max_instances);
-  return count;
+/// Returns the number that `text` is; throws unless it is 1 to `most`.
+int parse_number(std::string_view text, std::string_view after, int most, std::string_view whole) {
+  int number = 0;
+  const auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (problem != std::errc() || end != text.data() + text.size() || number < 1 || number > most)
+    fail(errc::invalid_argument, "device '{}': the number after {} must be 1 to {}", whole, after, most);
+  return number;
 }
 
-/// A device's kind and, for a GPU, its number.
+/// A device's kind and what its name says besides.
 struct parsed_base {
   device_kind kind;
   size_t gpu = 0;
+  int percent = 100;
 };
 
 parsed_base parse_base(std::string_view base, std::string_view whole) {
@@ -42,19 +44,25 @@ parsed_base parse_base(std::string_view base, std::string_view whole) {
     if (problem == std::errc() && end == digits.data() + digits.size())
       return {device_kind::vulkan, gpu};
   }
+  if (base.starts_with(slow_prefix))
+    return {device_kind::slow, 0, parse_number(base.substr(slow_prefix.size()), slow_prefix, 100, whole)};
   fail(errc::invalid_argument,
-       "unknown device '{}'; known are: all, cpu, null, vulkan:0, vulkan:1 …; 'NAME*2' opens two", whole);
+       "unknown device '{}'; known are: all, cpu, null, slow:50, vulkan:0, vulkan:1 …; 'NAME*2' opens two", whole);
 }
 
 void add(std::vector<device_request>& requests, std::string_view whole) {
   const size_t star = whole.find('*');
   const std::string_view base = whole.substr(0, star);
   const parsed_base parsed = parse_base(base, whole);
-  const int count = star == std::string_view::npos ? 1 : parse_count(whole.substr(star + 1), whole);
+  const int count =
+      star == std::string_view::npos ? 1 : parse_number(whole.substr(star + 1), "*", max_instances, whole);
   if (std::any_of(requests.begin(), requests.end(), [&](const device_request& r) { return r.name == base; }))
     fail(errc::invalid_argument, "device '{}' is asked for twice; '{}*2' opens two", base, base);
   for (int i = 0; i < count; ++i)
-    requests.push_back({parsed.kind, i == 0 ? std::string(base) : fmt::format("{}#{}", base, i), parsed.gpu});
+    requests.push_back({.kind = parsed.kind,
+                        .name = i == 0 ? std::string(base) : fmt::format("{}#{}", base, i),
+                        .gpu = parsed.gpu,
+                        .percent = parsed.percent});
 }
 
 bool has(const std::vector<device_request>& requests, device_kind kind) {

@@ -1,4 +1,4 @@
-// Device names as people write them: "cpu", "vulkan:0", "null", "cpu*2" (two on one physical device), "all".
+// Device names as people write them: "cpu", "vulkan:0", "null", "slow:25", "cpu*2" (two on one physical device), "all".
 #pragma once
 
 #include "plan/device_info.hpp"
@@ -14,6 +14,8 @@ struct device_request {
   std::string name;
   /// Number of the GPU, as in "vulkan:0".
   size_t gpu = 0;
+  /// Of the CPU's speed, as in "slow:25".
+  int percent = 100;
   /// Whether nobody asked for it: it runs what the others cannot.
   bool fallback = false;
 };

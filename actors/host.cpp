@@ -4,6 +4,7 @@
 #include "cost/profile_file.hpp"
 #include "cpu/cpu_device.hpp"
 #include "device/null_device.hpp"
+#include "device/slow_device.hpp"
 #include "vulkan/device_choice.hpp"
 #include "vulkan/vulkan_device.hpp"
 
@@ -65,6 +66,10 @@ device_factory host::factory_of(const device_request& request, const engine_opti
         return make_cpu_device(name, {.blocks = blocks});
       };
     case device_kind::null: return [name = request.name] { return make_null_device(name); };
+    case device_kind::slow:
+      return [name = request.name, percent = request.percent, blocks = opens_gpus_ ? blocks_ : nullptr] {
+        return make_slow_device(make_cpu_device(name, {.blocks = blocks}), name, percent);
+      };
     case device_kind::control: fail(errc::internal, "control flow has no device");
     case device_kind::vulkan: break;
   }

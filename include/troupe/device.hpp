@@ -9,7 +9,7 @@ namespace troupe {
 struct device_summary {
   /// Unique in the engine: "cpu", "vulkan:0", "null"; further instances of one physical device are "cpu#1", "cpu#2" ….
   std::string name;
-  /// "cpu", "vulkan" (a GPU) or "null" (runs nothing).
+  /// "cpu", "vulkan" (a GPU), "null" (runs nothing) or "slow" (the CPU at a part of its speed).
   std::string kind;
   /// What a person calls it, e.g. the CPU's or GPU's model name.
   std::string description;

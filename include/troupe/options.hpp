@@ -20,7 +20,7 @@ enum class completion_mode : uint8_t {
 
 /// What an engine is made of.
 struct engine_options {
-  /// Device names: "cpu", "vulkan:0" (a GPU), "null"; "cpu*2" opens two on one physical device; "all" is every GPU and the
+  /// Device names: "cpu", "vulkan:0" (a GPU), "null", "slow:25" (the CPU at 25 % of its speed, for experiments); "cpu*2" opens two on one physical device; "all" is every GPU and the
   /// CPU. GPUs without the CPU get it as a fallback for nodes that they cannot run.
   std::vector<std::string> devices = {"all"};
   completion_mode completion = completion_mode::device;

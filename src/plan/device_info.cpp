@@ -7,6 +7,7 @@ std::string_view to_string(device_kind kind) {
     case device_kind::cpu: return "cpu";
     case device_kind::vulkan: return "vulkan";
     case device_kind::null: return "null";
+    case device_kind::slow: return "slow";
     case device_kind::control: return "control";
   }
   return "unknown";

@@ -14,10 +14,11 @@ enum class device_kind : uint8_t {
   cpu,
   vulkan,
   null,    // runs nothing: for measuring the engine itself, and for scheduling tests
+  slow,    // the CPU at a part of its speed: for experiments with unequal devices
   control, // no device: one control-flow node of a plan, whose bodies the coordinator executes
 };
 
-/// Returns "cpu", "vulkan", "null" or "control".
+/// Returns "cpu", "vulkan", "null", "slow" or "control".
 std::string_view to_string(device_kind kind);
 
 /// How tensors get to a device and back.

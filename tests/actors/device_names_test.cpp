@@ -21,11 +21,13 @@ TEST_CASE("device names: instances are numbered, all means every physical device
   CHECK(names_of({"cpu*3", "null"}) == std::vector<std::string>{"cpu", "cpu#1", "cpu#2", "null"});
   CHECK(names_of({"all"}) == std::vector<std::string>{"cpu"});
   CHECK(parse_device_names({"null"}, 0).at(0).kind == device_kind::null);
+  CHECK(names_of({"slow:25*2", "slow:50"}) == std::vector<std::string>{"slow:25", "slow:25#1", "slow:50"});
+  CHECK(parse_device_names({"slow:25"}, 0).at(0).percent == 25);
 }
 
 TEST_CASE("device names: unknown, duplicate and miscounted ones are errors", "[actors]") {
   for (const std::string& wrong :
-       {"gpu", "", "cpu*", "cpu*0", "cpu*257", "cpu*-1", "cpu*2x", "cpu#1", "*2", "cpu*99999999999"})
+       {"gpu", "", "cpu*", "cpu*0", "cpu*257", "cpu*-1", "cpu*2x", "cpu#1", "*2", "cpu*99999999999", "slow", "slow:", "slow:0", "slow:101", "slow:5x"})
     CHECK_THROWS_AS(parse_device_names({wrong}, 0), error);
   CHECK_THROWS_AS(parse_device_names({"cpu", "cpu*2"}, 0), error);
   CHECK_THROWS_AS(parse_device_names({"all", "cpu"}, 0), error);

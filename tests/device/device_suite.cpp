@@ -1,5 +1,6 @@
 // The conformance suite of the device interface: every kind of device that computes must pass it.
 #include "cpu/cpu_device.hpp"
+#include "device/slow_device.hpp"
 #include "support/catch.hpp"
 #include "support/chunk_works.hpp"
 #include "support/gpu.hpp"
@@ -22,6 +23,7 @@ const std::vector<tested_device>& factories() {
   static const std::vector<tested_device> all = {
       {"cpu", [](std::string name) { return make_cpu_device(std::move(name)); }},
       {"cpu, poisoned", [](std::string name) { return make_cpu_device(std::move(name), {.poison = true}); }},
+      {"slow", [](std::string name) { return make_slow_device(make_cpu_device(name), name, 40); }},
       {"vulkan", [](std::string name) { return test::open_gpu({}, name); }},
       {"vulkan, poisoned", [](std::string name) { return test::open_gpu({.poison = true}, name); }},
       {"vulkan, staged, not coherent",
