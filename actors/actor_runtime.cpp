@@ -14,7 +14,7 @@ using namespace std::chrono_literals;
 
 /// An actor that may never end is given this long when the engine closes.
 constexpr auto lost_device_grace = std::chrono::milliseconds(200);
-/// Any other actor this long where devices may be silent for ever.
+/// Any other actor this long if devices may be silent for ever.
 constexpr std::chrono::milliseconds closing_limit = std::chrono::minutes(10);
 
 /// Checks the options; a device timeout that is no limit becomes zero.

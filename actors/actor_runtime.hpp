@@ -20,10 +20,10 @@ public:
   /// Where callbacks run.
   const std::shared_ptr<completions>& callbacks() const { return callbacks_; }
 
-  /// Spawns a session's coordinator; throws `errc::cancelled` where the runtime is closed.
+  /// Spawns a session's coordinator; throws `errc::cancelled` if the runtime is closed.
   coordinator_ref spawn_coordinator(std::shared_ptr<session_plans> plans);
 
-  /// Values on devices, outside of runs: see `host`. Throw `errc::cancelled` where the runtime is closed.
+  /// Values on devices, outside of runs: see `host`. Throw `errc::cancelled` if the runtime is closed.
   tensor fetch(const device_tensor& value);
   device_tensor put(const tensor& value, const std::string& device);
 

@@ -19,14 +19,14 @@ namespace troupe::actors {
 class completions : public std::enable_shared_from_this<completions> {
 public:
   /// Counts a callback that will come, and starts the thread if there is none. Throws `errc::cancelled` after `close`,
-  /// `errc::out_of_memory` where no thread can be had.
+  /// `errc::out_of_memory` if no thread can be had.
   void expect();
   /// Takes back what `expect` counted.
   void call_off();
   /// Hands an expected callback over.
   void post(run_callback done, run_outcome outcome);
 
-  /// Ends the thread behind the last expected callback. With `wait`, returns after all have run, unless a callback is the caller.
+  /// Ends the thread after the last expected callback. With `wait`, returns after all have run, unless a callback is the caller.
   void close(bool wait);
 
 private:

@@ -96,7 +96,7 @@ bool submit(pointer self, chunk_work work, const completion_sink& to) {
     expects(state.owned != nullptr, "submit before open");
     state.owned->submit(std::move(work), std::move(done));
   });
-  // A device must not throw from submit. Where one does, its state is unknown: it counts as lost.
+  // A device must not throw from submit. If one does, its state is unknown: it counts as lost.
   if (why.failed()) {
     chunk_result result{.code = errc::device_lost, .message = why.message};
     self->send(to, chunk_ended{execution, chunk, std::move(result)});

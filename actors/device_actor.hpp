@@ -56,7 +56,7 @@ struct device_actor_state {
   std::shared_ptr<drop_list> dropped = std::make_shared<drop_list>();
 };
 
-/// The behaviour; spawn it with CAF, detached where the device blocks its thread.
+/// The behaviour; spawn it with CAF, detached if the device blocks its thread.
 device_ref::behavior_type device_actor(device_ref::stateful_pointer<device_actor_state> self, device_factory make,
                                        std::shared_ptr<device_health> health);
 

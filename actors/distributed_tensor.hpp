@@ -10,11 +10,11 @@ namespace troupe {
 class distributed_tensor {
 public:
   /// Cuts `whole` along `axis` into parts as equal as they can be, one on each device, in the order of the names. Throws
-  /// `errc::invalid_argument` where the axis does not exist or no device is named, and what `engine::put` throws.
+  /// `errc::invalid_argument` if the axis does not exist or no device is named, and what `engine::put` throws.
   static distributed_tensor split(const engine& e, const tensor& whole, size_t axis,
                                   const std::vector<std::string>& devices);
 
-  /// Puts tensors of one type and shape on devices, one each. Throws `errc::invalid_argument` where they differ, or their number
+  /// Puts tensors of one type and shape on devices, one each. Throws `errc::invalid_argument` if they differ, or their number
   /// is not that of the devices.
   static distributed_tensor stack(const engine& e, std::span<const tensor> each,
                                   const std::vector<std::string>& devices);
@@ -26,7 +26,7 @@ public:
 
   /// Returns the number of parts.
   size_t size() const { return parts_.size(); }
-  /// Returns part `i`, where it lies. Throws `errc::invalid_argument` where there is none.
+  /// Returns part `i`, where it is. Throws `errc::invalid_argument` where there is none.
   const device_tensor& select(size_t i) const;
   /// Returns the dims of the whole; of a stack, the number of parts comes first.
   shape dims() const;

@@ -12,7 +12,7 @@ namespace troupe {
 struct engine_hooks {
   /// Runs GPUs under Vulkan's validation layer with synchronization validation; see `gpu_messages`.
   bool gpu_validation = false;
-  /// Devices that the caller makes, opened behind the named ones; their `info().name` must be unique.
+  /// Devices that the caller makes, opened after the named ones; their `info().name` must be unique.
   std::vector<device_factory> custom_devices;
 };
 

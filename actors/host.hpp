@@ -30,7 +30,7 @@ public:
   /// The memory through which tensors pass between this process's devices without a copy.
   const std::shared_ptr<host_block_pool>& blocks() const { return blocks_; }
 
-  /// Returns why "all" means no GPU here, in words for a person; empty where it means one, or nobody asked.
+  /// Returns why "all" means no GPU here, in words for a person; empty if it means one, or nobody asked.
   const std::string& no_gpu_because() const { return no_gpu_because_; }
 
   /// Returns why measured device profiles are not used, in words for a person; empty where they are, or there are none.
@@ -61,7 +61,7 @@ private:
 
   void list_gpus(bool validation);
   std::string explain_gpus() const;
-  /// Returns the device called `name`; throws `errc::invalid_argument` where there is none, `errc::device_lost`, saying that it was
+  /// Returns the device called `name`; throws `errc::invalid_argument` if there is none, `errc::device_lost`, saying that it was
   /// to `purpose`.
   const device_handle& living(const std::string& name, std::string_view purpose) const;
   device_factory factory_of(const device_request& request, const engine_options& options) const;

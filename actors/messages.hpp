@@ -25,7 +25,7 @@ namespace troupe::actors {
 struct open_device {};
 struct device_opened {
   device_info info;
-  failure why; // set where the device could not be opened
+  failure why; // set if the device could not be opened
 };
 
 // The orders of `run/commands.hpp`: `install_plan`, `run_chunks`, `end_execution`, `retire_plan`, `fetch_tensor`, answered to the sender;
@@ -37,7 +37,7 @@ struct put_tensor {
 };
 struct tensor_put {
   device_tensor value;
-  failure why; // set where it failed
+  failure why; // set if it failed
 };
 
 /// Sent by the host for `engine::stats`. Answered with `device_stats`.

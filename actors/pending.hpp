@@ -47,7 +47,7 @@ public:
 
 private:
   std::promise<T> promise_;
-  receiver to_; // empty where the promise counts
+  receiver to_; // empty if the promise counts
   bool answered_ = false;
 };
 

@@ -68,7 +68,7 @@ public:
 private:
   const std::shared_ptr<shared_ledger> shared_;
   const device_ledger::account id_;
-  bool waits_ = false; // what the ledger says, kept where it can be asked without a lock
+  bool waits_ = false; // what the ledger says, kept if it can be asked without a lock
 };
 
 std::unique_ptr<ledger_account> shared_ledger::open(std::function<void()> notify) {

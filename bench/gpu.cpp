@@ -28,7 +28,7 @@ void bench_latency(engine& e) {
   fmt::print("chained Adds, fusion off     {:8.2f} us an op\n", (thousand - hundred) / 900);
 }
 
-/// What a run costs beside its kernels where its input or output is as large as an image.
+/// What a run costs beside its kernels if its input or output is as large as an image.
 void bench_image(engine& e) {
   const shape dims{1, 3, 224, 224};
   model_builder m;

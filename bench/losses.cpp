@@ -43,7 +43,7 @@ bool is_right(const tensor& result) {
   return std::all_of(values.begin(), values.end(), [](float v) { return v == added; });
 }
 
-/// What is wrong with the runs of one engine whose GPU `victim` dies at `lose_at`; empty where nothing is. `phase` says what
+/// What is wrong with the runs of one engine whose GPU `victim` dies at `lose_at`; empty if nothing is. `phase` says what
 /// the moment met.
 std::string run_engine(const std::shared_ptr<const vulkan::instance>& instance, size_t victim, uint64_t lose_at,
                        std::string& phase) {

@@ -1,7 +1,7 @@
 // troupe bench: latency of a model from call to result, inputs and outputs in host memory.
 //
 // Every iteration gets fresh inputs in fresh memory, made before its clock starts; what is timed is upload, run and download.
-// With `--bind` a decode step is timed: bound inputs lie on their device before the clock starts, bound outputs stay there.
+// With `--bind` a decode step is timed: bound inputs are on their device before the clock starts, bound outputs stay there.
 #include "base/elapsed.hpp"
 #include "base/printable.hpp"
 #include "base/quantile.hpp"
@@ -51,7 +51,7 @@ tensor copy_of(const tensor& t) {
   return copy;
 }
 
-/// Inputs of a test case (copied afresh each time) where the model is one and none are given, else made up afresh.
+/// Inputs of a test case (copied afresh each time) if the model is one and none are given, else made up afresh.
 named_tensors fresh_inputs(const session& model, const bench_arguments& args, const named_tensors& base,
                            int iteration) {
   named_tensors copies;
@@ -90,7 +90,7 @@ std::vector<output_binding> read_bindings(const std::vector<std::string>& specs,
   return pairs;
 }
 
-/// How a run keeps the bound outputs where they are made; the bound inputs lie there from the second run on.
+/// How a run keeps the bound outputs where they are made; the bound inputs are there from the second run on.
 class bound_values {
 public:
   bound_values(const engine& devices, const session& model, const bench_arguments& args)
@@ -100,7 +100,7 @@ public:
       options_.keep.push_back(pair.output);
   }
 
-  /// Takes those out of `inputs` that lie on a device already.
+  /// Takes those out of `inputs` that are on a device already.
   const run_options& prepare(named_tensors& inputs) const {
     for (const auto& [name, value] : options_.device_inputs)
       inputs.erase(name);
@@ -176,7 +176,7 @@ measurement measure(const bench_arguments& args, const interrupts& stop) {
   return m;
 }
 
-/// What the devices' pools hold: taken from system or driver, in use, and how much of what is free lies apart.
+/// What the devices' pools hold: taken from system or driver, in use, and how much of what is free is apart.
 nlohmann::json memory_json(const measurement& m) {
   nlohmann::json j;
   for (size_t d = 0; d < m.devices.size(); ++d) {

@@ -22,7 +22,7 @@
 namespace troupe::cli {
 namespace {
 
-/// Splits "name=value" at the first '=', or at `at`; throws where there is none.
+/// Splits "name=value" at the first '=', or at `at`; throws if there is none.
 std::pair<std::string, std::string> split_assignment(const std::string& text, const char* option,
                                                      std::optional<size_t> where = std::nullopt) {
   const auto at = where.value_or(text.find('='));

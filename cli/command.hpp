@@ -43,13 +43,13 @@ void add_engine_options(CLI::App& command, model_options& options);
 /// Adds `--trace`, which sets `file`.
 void add_trace_option(CLI::App& command, std::filesystem::path& file);
 
-/// Writes a run's trace where `file` is not empty and says so on stderr. Throws `errc::io`.
+/// Writes a run's trace if `file` is not empty and says so on stderr. Throws `errc::io`.
 void write_trace(const std::filesystem::path& file, const run_trace& trace);
 
 /// Adds the model argument, `--dim`, `--input`, `--seed` and the engine options.
 void add_model_options(CLI::App& command, model_options& options);
 
-/// Loads the model of `options`, showing how long that takes so far where it takes long.
+/// Loads the model of `options`, showing how long that takes so far if it takes long.
 session open_model(engine& devices, const model_options& options);
 session open_model(engine& devices, const model_options& options, const session_options& how);
 
@@ -65,20 +65,20 @@ named_tensors complete_inputs(const std::vector<value_info>& declared, named_ten
                               uint64_t seed);
 
 /// Runs a model once and then until so many seconds have passed: kernels are compiled, and GPUs raise their clocks under load.
-/// Throws `errc::cancelled` where `stop` asks for it.
+/// Throws `errc::cancelled` if `stop` asks for it.
 void warm_up(const session& model, const named_tensors& inputs, double seconds = 1, const std::stop_token& stop = {});
 
 /// Returns the tensors of a test-data-set folder's input_N.pb, named after the model's inputs in order.
 named_tensors read_data_set(const std::filesystem::path& folder, const std::vector<value_info>& declared);
 
-/// Returns the tensors of `--input`; where there are none and the model argument is the folder of a test case, its first data
+/// Returns the tensors of `--input`; if there are none and the model argument is the folder of a test case, its first data
 /// set's, unless `--dim` asks for other sizes: then none, and a line on stderr says so.
 named_tensors given_inputs(const session& model, const model_options& options);
 
 /// Returns the bytes that e.g. "2GiB", "500MB" or "4096" says; throws `errc::invalid_argument`, naming `option`.
 int64_t parse_bytes(std::string_view text, std::string_view option);
 
-/// Prints JSON on stdout, a line behind it; bytes of names that are no UTF-8 are replaced.
+/// Prints JSON on stdout, a line after it; bytes of names that are no UTF-8 are replaced.
 void write_json(const nlohmann::json& j);
 void write_json(const nlohmann::ordered_json& j);
 
@@ -88,7 +88,7 @@ std::string describe(const tensor& t);
 /// Adds the nodes that devices run, by device, those of bodies included; views are free and not counted.
 void count_nodes(const plan& p, std::map<std::string, int>& nodes);
 
-/// Returns the one of `names` that `given` is a slip of: at most two letters wrong, missing or too many; empty where none is.
+/// Returns the one of `names` that `given` is a slip of: at most two letters wrong, missing or too many; empty if none is.
 std::string nearest_name(const std::vector<std::string>& names, std::string_view given);
 
 /// Returns the most host memory this process has had resident, in bytes.

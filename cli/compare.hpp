@@ -11,17 +11,17 @@ namespace troupe::cli {
 struct tolerance {
   double relative = 1e-3;
   double absolute = 1e-7;
-  /// Where set, float outputs pass by |got − want| / |want| of the whole tensor (L2) instead: for half precision.
+  /// If set, float outputs pass by |got − want| / |want| of the whole tensor (L2) instead: for half precision.
   std::optional<double> l2 = std::nullopt;
 };
 
 /// How far an output is from what was expected.
 struct comparison {
-  /// Largest |got − want| / (absolute + relative·|want|), or the L2 distance in tolerances; at most 1 passes, infinity where they cannot be compared.
+  /// Largest |got − want| / (absolute + relative·|want|), or the L2 distance in tolerances; at most 1 passes, infinity if they cannot be compared.
   double worst = 0;
   /// Largest |got − want|, and that divided by |want|, over elements where both are finite.
   double largest_absolute = 0, largest_relative = 0;
-  /// What differs, empty where the output passes.
+  /// What differs, empty if the output passes.
   std::string difference;
 };
 

@@ -14,7 +14,7 @@ public:
     get();
   }
 
-  /// Returns an engine with all its devices, opening them anew where one has been lost. What came from an earlier engine must not be
+  /// Returns an engine with all its devices, opening them anew if one has been lost. What came from an earlier engine must not be
   /// used any more. Throws what opening an engine throws.
   engine& get() {
     if (engine_ && !engine_->lost_devices().empty()) {

@@ -11,7 +11,7 @@
 namespace troupe::cli {
 
 /// A line on the terminal (stderr) while this object lives: what is done of how much, and the time left in proportion; only the
-/// time it has taken where that is not known. Nothing is shown in the first half second, nor where stderr is no terminal.
+/// time it has taken if that is not known. Nothing is shown in the first half second, nor if stderr is no terminal.
 class progress {
 public:
   /// `wanted`: false with `--json` and `--quiet`.
@@ -20,7 +20,7 @@ public:
   progress(const progress&) = delete;
   progress& operator=(const progress&) = delete;
 
-  /// From now on, `done` of `all` is done; `unit` is said behind the numbers, e.g. "cases".
+  /// From now on, `done` of `all` is done; `unit` is said after the numbers, e.g. "cases".
   void show(double done, double all, std::string unit);
   /// Takes the line away, so that something else can be printed; it comes back by itself.
   void clear();
@@ -37,7 +37,7 @@ private:
   double done_ = 0, all_ = 0;
   std::string unit_;
   bool shown_ = false;
-  std::jthread drawer_; // none where nothing is shown
+  std::jthread drawer_; // none if nothing is shown
 };
 
 /// While it lives, Ctrl-C asks for a stop instead of ending the process; a second one ends it. Make it before any thread.

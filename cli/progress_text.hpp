@@ -15,7 +15,7 @@ inline std::string time_text(double s) {
   return fmt::format("{:.0f} min {:02.0f} s", std::floor(s / 60), std::floor(std::fmod(s, 60)));
 }
 
-/// Returns e.g. "bench  12 of 20 runs, 3 s left", or "loading … 3 s" where `all` is 0.
+/// Returns e.g. "bench  12 of 20 runs, 3 s left", or "loading … 3 s" if `all` is 0.
 inline std::string progress_text(const std::string& what, double done, double all, const std::string& unit,
                                  double elapsed_s) {
   if (all <= 0)

@@ -1,4 +1,4 @@
-// troupe run: one inference; outputs summarised on stdout, saved where asked.
+// troupe run: one inference; outputs summarised on stdout, saved if asked.
 #include "cli/command.hpp"
 #include "cli/summary.hpp"
 

@@ -9,7 +9,7 @@
 
 namespace troupe::cli {
 
-/// Of a numeric tensor; min, max, mean and deviation are over its finite elements, 0 where there are none.
+/// Of a numeric tensor; min, max, mean and deviation are over its finite elements, 0 if there are none.
 struct summary {
   double smallest = 0, largest = 0, mean = 0, deviation = 0;
   int64_t nan = 0, infinite = 0, zero = 0;
@@ -25,7 +25,7 @@ summary summarise(const tensor& t, size_t keep = 4);
 /// Returns e.g. "min -1  max 2  mean 0.5  [0, 1, 2, …]"; empty for what cannot be summarised.
 std::string summary_text(const tensor& t);
 
-/// Returns type, dims and, where there are any, the statistics. Numbers that JSON does not have are null.
+/// Returns type, dims and, if there are any, the statistics. Numbers that JSON does not have are null.
 nlohmann::json summary_json(const tensor& t, size_t keep = 4);
 
 /// Returns e.g. "plans 9 of 10, bound plans 8 of 10 (2 evicted), layouts 0 of 2": what was there of what was looked for.

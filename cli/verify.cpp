@@ -33,7 +33,7 @@ struct outcome {
   std::string name;
   std::map<std::string, int> nodes; // by device, views aside
   double absolute = 0, relative = 0;
-  std::string difference; // what differs or went wrong; empty where it passed
+  std::string difference; // what differs or went wrong; empty if it passed
   bool unsupported = false;
 };
 

@@ -83,12 +83,12 @@ float exact_erf(float x) {
   return x < 0.0 ? -e : e;
 }
 
-/// 1 / (1 + e^−x); 0 where divisors would be beyond 2^126, the largest that Vulkan divides by accurately.
+/// 1 / (1 + e^−x); 0 if divisors would be beyond 2^126, the largest that Vulkan divides by accurately.
 float exact_sigmoid(float x) {
   return x < -87.0 ? 0.0 : 1.0 / (1.0 + exact_exp(-x));
 }
 
-/// act(x); `code` should be a specialisation constant. Where comparisons make a min or max, NaN is set apart by its bits: drivers
+/// act(x); `code` should be a specialisation constant. If comparisons make a min or max, NaN is set apart by its bits: drivers
 /// turn them into instructions that drop it (seen on NVIDIA).
 float activate(uint code, float x, float alpha, float beta) {
   if (code == scalar_same)
@@ -118,7 +118,7 @@ float activate(uint code, float x, float alpha, float beta) {
     const float c = exact_erfc_positive(abs(x) * 0.707106781);
     return exact_isnan(x) ? x : 0.5 * x * (x < 0.0 ? c : 2.0 - c);
   }
-  // 1 + tanh u = 2 / (1 + e^−2u): no cancellation where u is far below 0.
+  // 1 + tanh u = 2 / (1 + e^−2u): no cancellation if u is far below 0.
   const float u = 0.797884561 * fma(0.044715 * x * x, x, x);
   return x * exact_sigmoid(2.0 * u);
 }

@@ -2,7 +2,7 @@
 // Softmax attention in one pass over the keys: Y = softmax(scale · Q · Kᵀ + mask) · V, nothing but Y written.
 //
 // Heads that share keys are one matrix of G · S query rows. A group computes ROWS of them: it walks over tiles of KEYS keys,
-// keeps each row's largest score m, sum of weights l and weighted sum of values o, and scales l and o when m grows. Where one
+// keeps each row's largest score m, sum of weights l and weighted sum of values o, and scales l and o when m grows. If one
 // row block has many keys they are split over groups (SPLIT): m, l and o go to scratch, and attention_join.comp adds them up.
 //
 // Invocation (row part, column) of the 8 × 16 of a group owns scores of ROWS_EACH rows with keys column + 16 j, and elements
@@ -31,7 +31,7 @@ const bool SPLIT = (FLAGS & attention_split) != 0u;
 const bool SKIPS = (FLAGS & attention_skips) != 0u;
 
 const uint ROWS = 8 * ROWS_EACH, KEYS = 16 * KEYS_EACH;
-const uint KEY_STEP = WIDTH + 1; // odd: 8 neighbouring keys lie in different banks
+const uint KEY_STEP = WIDTH + 1; // odd: 8 neighbouring keys are in different banks
 const uint KEY_TILE = KEYS * KEY_STEP, VALUE_TILE = KEYS * VALUE_WIDTH;
 const uint VALUES_AT = APART ? KEY_TILE : 0;
 const uint TILE = APART ? KEY_TILE + VALUE_TILE : (KEY_TILE > VALUE_TILE ? KEY_TILE : VALUE_TILE);

@@ -1,5 +1,5 @@
 // Parameters and walk of kernels whose operands broadcast together (src/launch/broadcast.hpp): up to BROADCAST_OPERANDS of them, three
-// unless an includer says otherwise, and BROADCAST_NUMBERS vectors of numbers behind the walk.
+// unless an includer says otherwise, and BROADCAST_NUMBERS vectors of numbers after the walk.
 //
 // Constant 0: how each operand is walked, two bits each: 0 like the output, 1 a single element, 2 by strides.
 #ifndef TROUPE_BROADCAST

@@ -1,5 +1,5 @@
 #version 450
-// Line by line, puts up to 8 inputs one behind the other into their place in the output's lines; one invocation a word.
+// Line by line, puts up to 8 inputs one after the other into their place in the output's lines; one invocation a word.
 // Inputs that are absent are bound to the last one.
 // Variants: w8 w16 w32 w64 w128
 #extension GL_GOOGLE_include_directive : require

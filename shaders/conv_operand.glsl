@@ -1,6 +1,6 @@
 // Operand A of convolutions: row m is an output pixel, depth k a tap and channel of its window. See gemm.glsl.
 //
-// A batch of the product is a group of channels. Depth order: k = tap · channels + channel where CHANNEL_LAST, so that vectors
+// A batch of the product is a group of channels. Depth order: k = tap · channels + channel if CHANNEL_LAST, so that vectors
 // along the depth are neighbouring channels; else k = channel · taps + tap, as ONNX stores weights.
 layout(constant_id = 10) const bool CHANNEL_LAST = true;
 
@@ -75,7 +75,7 @@ uvec4 next_depth(uvec4 at) {
   return at;
 }
 
-/// Where a depth of a window lies; −1 in the padding.
+/// Where a depth of a window is; −1 in the padding.
 int a_address(a_state s, uvec4 at) {
   const ivec3 offset = ivec3(at.xyz) * dilation.xyz;
   if (any(greaterThanEqual(uvec3(s.position + offset), in_size.xyz)))

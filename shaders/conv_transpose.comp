@@ -24,7 +24,7 @@ layout(set = 0, binding = 3, std430) readonly buffer bias_buffer { T bias[]; };
 layout(set = 0, binding = 4, std430) readonly buffer residual_buffer { T residual[]; };
 layout(set = 0, binding = 5, std430) writeonly buffer output_buffer { T y[]; };
 
-/// The input position that reaches `at` (output + pad − tap · dilation) along one axis; −1 where none does.
+/// The input position that reaches `at` (output + pad − tap · dilation) along one axis; −1 if none does.
 int source(int at, int step, uint size) {
   if (at < 0)
     return -1;

@@ -101,7 +101,7 @@ float modulo(float a, float b) {
 }
 #endif
 
-/// One function of scalar_codes.h. Precise: every step is rounded as the CPU rounds it, or a Floor behind a product and a sum would see
+/// One function of scalar_codes.h. Precise: every step is rounded as the CPU rounds it, or a Floor after a product and a sum would see
 /// another number.
 precise float apply(uint code, uint ia, uint ib, uint ic) {
   const float a = operand(ia);

@@ -1,4 +1,4 @@
-// Quotients and square roots with IEEE's rounding, so that what is rounded, compared or cast behind them is the CPU's.
+// Quotients and square roots with IEEE's rounding, so that what is rounded, compared or cast after them is the CPU's.
 //
 // Vulkan lets a quotient err by 2.5 units in the last place and a root by about 5. So the device's own result, of mantissas in
 // [1, 4), is a first guess; the exact remainder that it leaves decides, in integers, which no compiler rearranges and no float
@@ -40,7 +40,7 @@ binary_parts parts_of(uint bits) {
 }
 
 /// The bits of (q + r) · 2^(e − 150), rounded: q has 24 bits, r in [0, 1) is below, above or exactly a half by the sign of
-/// `beside_half`, and 0 where `exact`.
+/// `beside_half`, and 0 if `exact`.
 uint rounded_bits(uint q, int e, int beside_half, bool exact) {
   if (e >= 255)
     return infinite_bits;

@@ -194,7 +194,7 @@ float exact_pow(float a, float b) {
   if (negative && !integral)
     return nan_value;
   float r = 1.0;
-  if (integral && abs(b) <= 64.0) { // by squaring: exact where the result is
+  if (integral && abs(b) <= 64.0) { // by squaring: exact if the result is
     float base = m;
     for (uint n = uint(abs(b)); n > 0u; n >>= 1) {
       r = (n & 1u) != 0u ? r * base : r;

@@ -1,8 +1,8 @@
 // A product of tiles in shared memory by subgroup-wide matrix products: float16 operands, float sums. See gemm.glsl.
 //
 // A group computes a TILE_M × TILE_N tile of C, a subgroup DOWN × ACROSS matrices of 16 × 16, set by the variant
-// f16_DOWNxACROSS. These are single variables, made by macros: an array of matrices, even one that only literals index, lies
-// in memory instead of registers (on NVIDIA, a quarter of the speed). An operand lies in shared memory in the order in which
+// f16_DOWNxACROSS. These are single variables, made by macros: an array of matrices, even one that only literals index, is
+// in memory instead of registers (on NVIDIA, a quarter of the speed). An operand is in shared memory in the order in which
 // its mode reads vectors: [line][depth], or [depth][line] with line_vectors; rows have one vector of padding, so that the matrix loads
 // meet no bank conflicts. Two buffers in shared memory, two sets of registers: while the tiles of one depth step are
 // multiplied, those of the next two are on their way. At the end each subgroup passes its sums, one 16 × 16 matrix after

@@ -71,7 +71,7 @@ TILE_VECTOR b_load(line l, uint k, uint end) {
 #endif
 }
 
-/// The epilogue of one element; `more` is the residual, or 0 where there is none.
+/// The epilogue of one element; `more` is the residual, or 0 if there is none.
 float finish(uint m, uint n, float sum, float more) {
   float value = product.alpha * sum;
   if (HAS_BIAS)
@@ -101,7 +101,7 @@ void emit(uint m, uint n, float sum) {
 #define SUM_VECTOR vec4
 #endif
 
-/// Writes WIDTH sums of neighbouring columns, in vectors where that is allowed.
+/// Writes WIDTH sums of neighbouring columns, in vectors if that is allowed.
 void emit_vector(uint m, uint n, SUM_VECTOR sums) {
   if (m >= product.m || n >= product.n)
     return;

@@ -1,7 +1,7 @@
 // A register-blocked product of tiles held in shared memory, in float arithmetic. See gemm.glsl.
 //
 // A group computes a TILE_M × TILE_N tile of C, an invocation ROWS × COLUMNS of it (interleaved, so that shared memory is read
-// without bank conflicts). Both operands lie in shared memory as [row or column][depth], in vec4 along the depth; a row has
+// without bank conflicts). Both operands are in shared memory as [row or column][depth], in vec4 along the depth; a row has
 // one vec4 of padding. Two buffers: while one is multiplied, the next tiles are on their way from memory into registers.
 // At the end the sums pass through B's tile, so that neighbouring invocations write neighbouring columns, and so that the
 // epilogue is compiled once for a pass, not once for a sum.

@@ -3,7 +3,7 @@
 //
 // A group reduces THREADS / TEAM channels (four times as many as VECTORS, channels last): a team of TEAM invocations adds up
 // every TEAM-th pixel, then its parts are joined in shared memory. Neighbouring invocations are neighbours in memory:
-// pixels of a plane, or channels where they come last. Invariants: THREADS and TEAM are powers of two, TEAM ≤ THREADS.
+// pixels of a plane, or channels if they come last. Invariants: THREADS and TEAM are powers of two, TEAM ≤ THREADS.
 // Variants: f32 f16
 #extension GL_GOOGLE_include_directive : require
 #include "types.glsl"

@@ -1,6 +1,6 @@
 #version 450
 // InstanceNormalization and GroupNormalization: y = (x − mean) / √(variance + epsilon) · scale + bias with the statistics of a
-// slice, which is a group of channels of one image. A team (team.glsl) has a part of a slice. Where a slice is one part, one launch does
+// slice, which is a group of channels of one image. A team (team.glsl) has a part of a slice. If a slice is one part, one launch does
 // all; else the first stores mean and squared deviations of every part, and the second merges those of its slice.
 // Variants: f32 f16 f32_plain f16_plain
 #extension GL_GOOGLE_include_directive : require

@@ -34,7 +34,7 @@ vec4 read_input(uint at) {
   return vec4(float(x[at]), 0.0, 0.0, 0.0);
 }
 
-/// How many taps along an axis of output position `start` lie in the input or its padding.
+/// How many taps along an axis of output position `start` are in the input or its padding.
 int padded_taps(int start, uint size, int end, int step, uint kernel) {
   const int room = int(size) + end - start;
   return max(0, min(int(kernel), (room + step - 1) / step));

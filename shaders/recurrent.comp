@@ -148,7 +148,7 @@ void main() {
       }
     state[i] = e;
     if (PERSISTENT)
-      state[BATCH * WIDTH + i] = vec4(0.0); // the padding behind HIDDEN is never written again
+      state[BATCH * WIDTH + i] = vec4(0.0); // the padding after HIDDEN is never written again
   }
   barrier();
   uint from = 0;

@@ -1,6 +1,6 @@
 #version 450
 // Reductions over any axes: sum, mean, maximum, minimum, product, norms and their logarithms. A team (team.glsl) has a part of a
-// result's elements; where results are few and long, a second launch merges the parts of each.
+// result's elements; if results are few and long, a second launch merges the parts of each.
 // Variants: f32 f16 f32_plain f16_plain i32_plain i64_plain u8_plain
 #extension GL_GOOGLE_include_directive : require
 #include "row_variant.glsl"
@@ -69,7 +69,7 @@ struct reduction {
 
 bool is_extreme() { return KIND == reduce_maximum || KIND == reduce_minimum; }
 
-/// e^(a − top), 1 where both are the same infinity.
+/// e^(a − top), 1 if both are the same infinity.
 float relative(float a, float top) { return a == top ? 1.0 : exact_exp(a - top); }
 
 reduction step_of(reduction r, float v) {

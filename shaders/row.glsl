@@ -1,6 +1,6 @@
 // A row of elements that a team (team.glsl) reads once: the first ITEMS vectors of every invocation stay in registers, those
-// behind them are read again in every pass. A row has `size` elements, `inner` apart; WIDTH is 4 where rows are whole vectors.
-// A kernel whose rows lie otherwise defines VECTOR_AT(k), where vector k of a row starts.
+// after them are read again in every pass. A row has `size` elements, `inner` apart; WIDTH is 4 where rows are whole vectors.
+// A kernel whose rows are laid out otherwise defines VECTOR_AT(k), where vector k of a row starts.
 #ifndef VECTOR_AT
 #define VECTOR_AT(k) (row_start + (k) * WIDTH * inner)
 #endif
@@ -14,7 +14,7 @@ layout(set = 0, binding = 2, std430) writeonly buffer target_vectors { T4 y4[]; 
 
 vec4 kept[ITEMS];
 uint row_start;   // element
-uint row_vectors; // 0 where the team has no row
+uint row_vectors; // 0 if the team has no row
 
 /// Returns vector k of the row; only its first WIDTH components count.
 vec4 load_vector(uint k) {

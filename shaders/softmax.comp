@@ -41,7 +41,7 @@ void softmax_row() {
   }
 }
 
-/// 1 at the first largest element; at the first element where that is NaN.
+/// 1 at the first largest element; at the first element if that is NaN.
 void hardmax_row() {
   const float top = row_max();
   uint best = 0xffffffffu;

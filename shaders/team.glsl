@@ -4,7 +4,7 @@
 // without it (PLAIN) a tree in shared memory adds up, and LANES is a power of two. ROWS is the number of rows of a workgroup.
 //
 // The including kernel defines `void team_row(uint row, bool present)`. If TEAM is team_group, every invocation calls it, with present
-// false behind the last row: it then reads and writes nothing, but takes part in all reductions. `slot` of a reduction must
+// false after the last row: it then reads and writes nothing, but takes part in all reductions. `slot` of a reduction must
 // differ from that of the reduction before.
 #ifndef TROUPE_TEAM
 #define TROUPE_TEAM

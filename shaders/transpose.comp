@@ -17,7 +17,7 @@ layout(set = 0, binding = 2, std430) writeonly buffer target { T to[]; };
 #else
 #define S uint
 #endif
-// One column more than needed: the columns of a tile lie in different banks.
+// One column more than needed: the columns of a tile are in different banks.
 shared S tile[32][33];
 
 void main() {

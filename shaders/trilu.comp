@@ -1,5 +1,5 @@
 #version 450
-// Trilu: what lies on and above (upper) or below diagonal k of each matrix, zero elsewhere; one invocation an element.
+// Trilu: what is on and above (upper) or below diagonal k of each matrix, zero elsewhere; one invocation an element.
 // Variants: w8 w16 w32 w64
 #extension GL_GOOGLE_include_directive : require
 #include "types.glsl"

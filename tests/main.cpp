@@ -16,7 +16,7 @@ namespace {
 void keep_loaded() {
 #ifdef __SANITIZE_ADDRESS__
   for (const char* name : {"libvulkan_lvp.so", "libVkLayer_khronos_validation.so"})
-    dlopen(name, RTLD_LAZY | RTLD_NODELETE); // where there are such
+    dlopen(name, RTLD_LAZY | RTLD_NODELETE); // if there are such
 #endif
 }
 

@@ -169,7 +169,7 @@ private:
   uint32_t stamps_ = 0;
 };
 
-/// Values that lie in mapped memory need no staging.
+/// Values that are in mapped memory need no staging.
 bool all_mapped(const std::vector<installed_transfer>& transfers, const arena_slot& slot) {
   return std::all_of(transfers.begin(), transfers.end(),
                      [&](const installed_transfer& t) { return memory_of(t.place, slot).mapped() != nullptr; });

@@ -1,11 +1,11 @@
 // Command buffers of one chunk in one arena slot: recorded once, submitted as often as the chunk runs.
 //
-// Parameters of dynamic nodes are in the slot's parameter buffer, which is written before a submission where the slot ran another
+// Parameters of dynamic nodes are in the slot's parameter buffer, which is written before a submission if the slot ran another
 // binding before; their group counts too, so that they dispatch indirectly.
 //
 // Order of a chunk: wait for all earlier work of the queue; copy uploads from staging memory; the launches, with one memory
 // barrier before each wave (and each step inside one); copy downloads to staging memory; make them visible to the host.
-// Where device memory is the host's own (unified), the first chunk's uploads and the last chunk's downloads are not staged.
+// If device memory is the host's own (unified), the first chunk's uploads and the last chunk's downloads are not staged.
 #pragma once
 
 #include "vulkan/commands.hpp"
@@ -19,10 +19,10 @@ namespace troupe::vulkan {
 struct arena_slot {
   const allocation* arena = nullptr; // of the layout's slot
   std::shared_ptr<const allocation> scratch;
-  allocation parameters; // mapped; empty where no node is dynamic
+  allocation parameters; // mapped; empty if no node is dynamic
 };
 
-/// A copy between the arena (or a weight that is an output) and where a run's value lies.
+/// A copy between the arena (or a weight that is an output) and where a run's value is.
 struct direct_copy {
   uint64_t id = 0;       // of the memory at the host's end, or of the value that stays on the GPU
   bool resident = false; // whether it is the latter
@@ -32,7 +32,7 @@ struct direct_copy {
   bool operator==(const direct_copy&) const = default;
 };
 
-/// A chunk's copies before or behind its commands, in one command buffer; recorded anew when a run's values lie elsewhere than the last
+/// A chunk's copies before or after its commands, in one command buffer; recorded anew when a run's values are elsewhere than the last
 /// one's, or have other sizes (direct_copies.hpp).
 struct recorded_copies {
   VkCommandBuffer commands = VK_NULL_HANDLE;        // null until it is needed
@@ -46,16 +46,16 @@ struct recorded_chunk {
   query_pool_handle timestamps;
   uint32_t timestamp_count = 0;
   query_pool_handle copy_timestamps; // begin and end of copies in, then of copies out; null where they are not timed
-  allocation upload_staging, download_staging; // empty where the arena is used directly
+  allocation upload_staging, download_staging; // empty if the arena is used directly
   VkCommandBuffer commands = VK_NULL_HANDLE;
   std::array<recorded_copies, 2> copies_in, copies_out; // in the lane for work, and beside it
 };
 
 struct recording_options {
-  bool unified = false; // see above; not where the arena is poisoned
+  bool unified = false; // see above; not if the arena is poisoned
 };
 
-/// Records chunk `c` on `slot`; `timed` puts a timestamp behind each launch, not only at the chunk's ends.
+/// Records chunk `c` on `slot`; `timed` puts a timestamp after each launch, not only at the chunk's ends.
 recorded_chunk record_chunk(device_context& context, const pipelines& kernels, const installed_chunk& c,
                             const arena_slot& slot, memory_pool& uploads, memory_pool& downloads,
                             const recording_options& options, bool timed);

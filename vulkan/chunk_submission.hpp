@@ -20,7 +20,7 @@ struct lane_history {
 };
 
 /// Submits a run's commands; `done` is called when all of them are complete. Throws what `timeline::submit` throws: then `done` is not
-/// called, though parts of the run may be on their way (`timeline::after_all` is behind them).
+/// called, though parts of the run may be on their way (`timeline::after_all` is after them).
 void submit_chunk(timeline& queues, const chunk_commands& commands, const copy_lanes& lanes, lane_history& slot,
                   const completion& done);
 

@@ -56,7 +56,7 @@ void add_nodes(const installed_chunk& c, const std::function<int64_t(size_t)>& a
     const auto [entry, is_new] = timing_of.try_emplace(l.call, timings.size());
     if (is_new)
       timings.push_back({.id = l.call, .begin_ns = at(i + 1), .end_ns = at(i + 1), .kernel = l.kernel});
-    // Launches of other nodes may lie between two of this one: count its own time only.
+    // Launches of other nodes may be between two of this one: count its own time only.
     timings[entry->second].end_ns += at(i + 2) - at(i + 1);
   }
 }

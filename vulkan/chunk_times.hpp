@@ -19,7 +19,7 @@ public:
     uint64_t tick = 0;
     int64_t ns = 0;
   };
-  /// Returns a moment that both clocks know: from the driver where it has calibrated timestamps, else `last_tick`, taken to
+  /// Returns a moment that both clocks know: from the driver if it has calibrated timestamps, else `last_tick`, taken to
   /// be now.
   anchor now(uint64_t last_tick) const;
   int64_t to_host(const anchor& a, uint64_t tick) const;

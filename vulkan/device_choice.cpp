@@ -25,7 +25,7 @@ constexpr VkMemoryPropertyFlags coherent = VK_MEMORY_PROPERTY_HOST_COHERENT_BIT;
 constexpr VkMemoryPropertyFlags cached = VK_MEMORY_PROPERTY_HOST_CACHED_BIT;
 constexpr VkMemoryPropertyFlags local = VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT;
 
-/// How much a memory type is wanted for a use; 0 where it cannot serve.
+/// How much a memory type is wanted for a use; 0 if it cannot serve.
 int fitness(VkMemoryPropertyFlags flags, memory_use use) {
   const auto has = [&](VkMemoryPropertyFlags wanted) { return (flags & wanted) == wanted ? 1 : 0; };
   if (flags & (VK_MEMORY_PROPERTY_PROTECTED_BIT | VK_MEMORY_PROPERTY_LAZILY_ALLOCATED_BIT))

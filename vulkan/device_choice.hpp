@@ -9,7 +9,7 @@
 
 namespace troupe::vulkan {
 
-/// Returns why a GPU cannot be used, in words for a person; empty where it can.
+/// Returns why a GPU cannot be used, in words for a person; empty if it can.
 std::string why_unusable(const gpu_snapshot& s);
 
 /// Whether "all" means it too: software implementations are used only by name, because the CPU device is faster.
@@ -23,7 +23,7 @@ std::vector<size_t> order_of(std::span<const gpu_snapshot> snapshots);
 uint32_t compute_family(const gpu_snapshot& s);
 
 /// Returns the queue family for copies beside the work: one that does nothing but copy, whose engines run while all others
-/// compute. nullopt where there is none (a second queue for work would share its units: nothing is gained, seen on an H200), or where
+/// compute. nullopt if there is none (a second queue for work would share its units: nothing is gained, seen on an H200), or if
 /// timestamps differ from those of work or cannot be reset from the host, since such queues cannot do it themselves.
 std::optional<uint32_t> copy_family(const gpu_snapshot& s);
 
@@ -32,13 +32,13 @@ enum class memory_use : uint8_t {
   device,     // arenas and weights: local to the device
   upload,     // written by the host once, read by the device
   download,   // written by the device, read by the host: cached
-  parameters, // written by the host for each binding, read by kernels at once: local to the device where that is mapped
+  parameters, // written by the host for each binding, read by kernels at once: local to the device if that is mapped
   imported,   // the host's own (host_imports.hpp), neither flushed nor invalidated: coherent
 };
 
-/// Returns the memory type for a use, nullopt where the device has none. `allowed` has bit i set where type i may be used.
+/// Returns the memory type for a use, nullopt if the device has none. `allowed` has bit i set if type i may be used.
 std::optional<uint32_t> find_memory_type(const gpu_snapshot& s, memory_use use, uint32_t allowed = UINT32_MAX);
-/// The same; throws `errc::device_failed` where the device has none.
+/// The same; throws `errc::device_failed` if the device has none.
 uint32_t memory_type_for(const gpu_snapshot& s, memory_use use, uint32_t allowed = UINT32_MAX);
 
 /// Whether the device's own memory is the host's, all of it mapped: then nothing is staged.
@@ -47,7 +47,7 @@ bool is_unified(const gpu_snapshot& s);
 /// Returns the bytes of the device memory, whoever uses them.
 int64_t total_bytes(const gpu_snapshot& s);
 
-/// Returns the bytes that plans may use: the driver's budget of the device memory where it says one, else 90 % of its heap.
+/// Returns the bytes that plans may use: the driver's budget of the device memory if it says one, else 90 % of its heap.
 int64_t usable_bytes(const gpu_snapshot& s);
 
 /// Returns the extensions to enable.

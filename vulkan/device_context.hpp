@@ -17,7 +17,7 @@ inline constexpr size_t lane_count = 3;
 
 /// Which queues the lanes have.
 enum class lane_queues : uint8_t {
-  own,    // those for copies have queues that only copy; where the GPU has none, there is the lane for work only
+  own,    // those for copies have queues that only copy; if the GPU has none, there is the lane for work only
   one,    // there is the lane for work only
   shared, // all are there, on one queue: the order of several queues on any GPU, for tests
 };
@@ -25,7 +25,7 @@ enum class lane_queues : uint8_t {
 /// See the top of this file.
 class device_context {
 public:
-  /// Opens GPU `index` of `owner`. Throws `errc::device_failed` where it cannot be used.
+  /// Opens GPU `index` of `owner`. Throws `errc::device_failed` if it cannot be used.
   device_context(std::shared_ptr<const instance> owner, size_t index, lane_queues queues = lane_queues::own);
   ~device_context() { vkDestroyDevice(device_, nullptr); }
   device_context(const device_context&) = delete;
@@ -47,7 +47,7 @@ private:
   std::shared_ptr<const instance> owner_;
   gpu_snapshot facts_;
   const bool shared_;
-  std::vector<uint32_t> families_; // for work, then for copies where there is one
+  std::vector<uint32_t> families_; // for work, then for copies if there is one
   VkDevice device_ = VK_NULL_HANDLE;
   std::array<VkQueue, lane_count> queues_{};
 };

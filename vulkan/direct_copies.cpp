@@ -9,7 +9,7 @@ constexpr VkAccessFlags any_access = VK_ACCESS_MEMORY_READ_BIT | VK_ACCESS_MEMOR
 
 using buffer_place = std::pair<VkBuffer, VkDeviceSize>;
 
-/// A copy from where a run's value lies to `to`. Place: a `host_end`, or a `residents::place`.
+/// A copy from where a run's value is to `to`. Place: a `host_end`, or a `residents::place`.
 template <class Place>
 direct_copy copy_from(const Place& from, const buffer_place& to, int64_t bytes) {
   constexpr bool resident = std::is_same_v<Place, residents::place>;
@@ -88,7 +88,7 @@ void record_copies(VkCommandBuffer commands, const std::vector<direct_copy>& cop
   }
 }
 
-/// Puts a timestamp behind all earlier commands, where the chunk is timed.
+/// Puts a timestamp after all earlier commands, if the chunk is timed.
 void stamp(const recorded_chunk& r, VkCommandBuffer commands, uint32_t index) {
   if (r.copy_timestamps)
     vkCmdWriteTimestamp(commands, VK_PIPELINE_STAGE_BOTTOM_OF_PIPE_BIT, r.copy_timestamps.get(), index);
@@ -129,7 +129,7 @@ void record_out(const recorded_chunk& r, VkCommandBuffer commands, const std::ve
 template <class F>
 VkCommandBuffer keep_recorded(recorded_copies& r, std::vector<direct_copy> copies, F&& record_them) {
   if (copies != r.recorded) {
-    r.recorded.reset(); // where recording fails, what was recorded is gone
+    r.recorded.reset(); // if recording fails, what was recorded is gone
     record_them(r.commands, copies);
     r.recorded = std::move(copies);
   }

@@ -1,11 +1,11 @@
-// Copies of values straight between the arena and where a run's values lie, without staging: the host's memory
+// Copies of values straight between the arena and where a run's values are, without staging: the host's memory
 // (host_imports.hpp), and the memory of values that stay on the GPU (residents.hpp).
 //
-// A run's values may lie anywhere, so these copies are in command buffers of their own, around the chunk's: recorded again
-// only when some value lies elsewhere than in the run before on the same slot, which blocks that come back rarely do, or has
+// A run's values may be anywhere, so these copies are in command buffers of their own, around the chunk's: recorded again
+// only when some value is elsewhere than in the run before on the same slot, which blocks that come back rarely do, or has
 // another size: exactly a binding's own bytes are copied, because a host tensor holds no more.
 //
-// The chunk's own commands copy from staging memory what is not direct; where such a value is on the GPU already, it is copied
+// The chunk's own commands copy from staging memory what is not direct; if such a value is on the GPU already, it is copied
 // to the place where the host would have put it.
 #pragma once
 
@@ -25,18 +25,18 @@ struct copy_needs {
   bool reads_residents = false;
 };
 
-/// Where the copies before and behind a chunk's commands run; nullopt where there are none.
+/// Where the copies before and after a chunk's commands run; nullopt where there are none.
 struct copy_lanes {
   std::optional<lane> in, out;
 };
 
 /// Whether the GPU has other work while a chunk's values come, and while they go; copies out of the chunk before are such work:
-/// behind them in their lane, a chunk's own do not share the link with them.
+/// after them in their lane, a chunk's own do not share the link with them.
 struct meanwhile {
   bool in = false, out = false;
 };
 
-/// Chooses the lanes of a run's copies: beside the work where there is other work meanwhile and the copies are large enough to
+/// Chooses the lanes of a run's copies: beside the work if there is other work meanwhile and the copies are large enough to
 /// pay for the wait between queues.
 copy_lanes choose_lanes(const copy_needs& needs, const device_context& context, const meanwhile& busy);
 
@@ -45,7 +45,7 @@ struct run_values {
   chunk_work work;
   std::vector<host_end> uploads;   // those that are direct
   std::vector<host_end> downloads; // by download of the chunk; empty where it is not direct
-  std::vector<device_tensor> kept; // by download, null where it does not stay; empty where none does
+  std::vector<device_tensor> kept; // by download, null if it does not stay; empty if none does
   copy_lanes lanes;
 };
 
@@ -58,12 +58,12 @@ struct copy_tools {
   bool poison = false; // see vulkan_device_options
 };
 
-/// The command buffers of one run of a chunk, in their order; null where there is nothing to copy.
+/// The command buffers of one run of a chunk, in their order; null if there is nothing to copy.
 struct chunk_commands {
   VkCommandBuffer copies_in = VK_NULL_HANDLE, work = VK_NULL_HANDLE, copies_out = VK_NULL_HANDLE;
 };
 
-/// Prepares the copies of `values.work`, a run of `bound`: finds where uploads lie, makes the tensors of the downloads,
+/// Prepares the copies of `values.work`, a run of `bound`: finds where uploads are, makes the tensors of the downloads,
 /// chooses `values.lanes`, and records what is not recorded.
 chunk_commands prepare_copies(recorded_chunk& r, const installed_chunk& c, const bound_plan& bound,
                               const arena_slot& slot, const copy_tools& tools, run_values& values);

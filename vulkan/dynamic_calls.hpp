@@ -1,11 +1,11 @@
-// The calls of a layout whose launches depend on the binding, and where a binding's parameters lie. Pure: no Vulkan call.
+// The calls of a layout whose launches depend on the binding, and where a binding's parameters are. Pure: no Vulkan call.
 //
-// A node is dynamic where dims or host-known elements of some operand vary in the layout. Nodes with the same operator,
+// A node is dynamic if dims or host-known elements of some operand vary in the layout. Nodes with the same operator,
 // attributes, operands' dims, and elements of small constants are one class: their launches are the same in every binding and
 // found once for all of them.
 //
-// Command buffers are recorded for the launches of one binding. Another binding uses them where it would run the same kernels
-// on the same operands (`runs_on`): its parameter words, group counts and known elements are all that differs, and those lie in a
+// Command buffers are recorded for the launches of one binding. Another binding uses them if it would run the same kernels
+// on the same operands (`runs_on`): its parameter words, group counts and known elements are all that differs, and those are in a
 // buffer of the slot, at the places that a `parameter_table` gives them.
 #pragma once
 
@@ -23,7 +23,7 @@ inline constexpr int64_t param_block_bytes = 512;
 inline constexpr int64_t whole_operand = -1;
 
 /// Returns the launches of a node as alternative `alternative` (or its last) runs them, whole operands marked. Throws
-/// `errc::unsupported` where the operator has no kernel for these dims.
+/// `errc::unsupported` if the operator has no kernel for these dims.
 launch_list choose_kernel(const bound_plan& bound, const node& n, const device_info& device, uint32_t alternative);
 
 /// Rounds scratch buffers up, so that other bindings of a bucket find room in what is recorded for these launches.
@@ -39,7 +39,7 @@ public:
   /// The nodes of plan device `self`.
   dynamic_calls(const arena_layout& layout, device_index self);
 
-  /// Returns the class of a node; `none` where its launches are the same in all bindings.
+  /// Returns the class of a node; `none` if its launches are the same in all bindings.
   static constexpr uint32_t none = UINT32_MAX;
   uint32_t class_of(node_id n) const { return class_of_[n]; }
   size_t class_count() const { return first_.size(); }

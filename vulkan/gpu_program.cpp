@@ -178,7 +178,7 @@ private:
     const auto [at, is_new] = known_offset_.try_emplace(root, known_bytes_);
     if (is_new)
       known_bytes_ += round_up(std::max<int64_t>(bound_.known[root].bytes(), 1), staging_alignment);
-    // Their place behind the parameter blocks is known when all blocks are there: see upload_constants.
+    // Their place after the parameter blocks is known when all blocks are there: see upload_constants.
     return {bound_range::where::fixed, nullptr, at->second, bytes};
   }
 
@@ -227,7 +227,7 @@ private:
   const device_memory& memory_;
   const int64_t max_range_ = plan_.devices[self_].gpu->max_binding_bytes / 4 * 4;
   std::vector<std::vector<uint32_t>> blocks_; // parameter blocks of static launches
-  std::map<value_id, int64_t> known_offset_;  // of static known values, behind the parameter blocks
+  std::map<value_id, int64_t> known_offset_;  // of static known values, after the parameter blocks
   int64_t known_bytes_ = 0;
 };
 

@@ -27,10 +27,10 @@ struct installed_launch {
   pipeline_key key;
   node_id call = -1;
   std::string kernel; // name of the alternative, for profiles
-  /// The parameter block: in `gpu_program::constants`, or in the slot's parameter buffer where the node is dynamic.
+  /// The parameter block: in `gpu_program::constants`, or in the slot's parameter buffer if the node is dynamic.
   bound_range params;
   std::array<uint32_t, 3> groups{1, 1, 1};
-  /// Where the group counts of a dynamic node's launch lie in the slot's parameter buffer; -1 where they are `groups`.
+  /// Where the group counts of a dynamic node's launch are in the slot's parameter buffer; -1 where they are `groups`.
   int64_t groups_at = -1;
   std::vector<bound_range> buffers;
   /// Whether everything before must be complete: the launch begins a wave or a step.
@@ -73,7 +73,7 @@ struct gpu_program {
   int64_t scratch_bytes = 0;
 };
 
-/// Values of at least this size are copied directly where the device can: below, importing costs more than a memcpy.
+/// Values of at least this size are copied directly if the device can: below, importing costs more than a memcpy.
 inline constexpr int64_t direct_copy_bytes = 64 * 1024;
 
 /// What installing needs of a device.
@@ -87,7 +87,7 @@ struct install_tools {
 };
 
 /// Makes the program of plan device `self` for `bound` and other bindings of its layout: chooses kernels (`choices`: those of the
-/// dynamic calls), compiles them, and uploads weights and constants. Throws `errc::unsupported` where a node has no kernel for
+/// dynamic calls), compiles them, and uploads weights and constants. Throws `errc::unsupported` if a node has no kernel for
 /// its concrete dims, and what memory and drivers throw.
 std::unique_ptr<gpu_program> make_program(const bound_plan& bound, device_index self, const dynamic_calls& calls,
                                           std::vector<launch_list> choices, const install_tools& tools);

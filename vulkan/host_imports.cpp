@@ -76,13 +76,13 @@ host_end host_imports::target(dtype type, const shape& dims) {
   return end;
 }
 
-/// Returns false where the tensor's block cannot be imported.
+/// Returns false if the tensor's block cannot be imported.
 bool host_imports::place_in_import(host_end& end) {
   if (!available())
     return false;
   const tensor& t = end.value_;
   host_block_ptr block = blocks_->find(t.data(), t.bytes());
-  expects(block != nullptr, "a tensor to import lies in no host block");
+  expects(block != nullptr, "a tensor to import is in no host block");
   const std::shared_ptr<const imported> found = find_or_import(std::move(block));
   if (!found)
     return false;
@@ -101,7 +101,7 @@ void host_imports::place_in_staging(host_end& end, memory_pool& pool) {
   end.offset = static_cast<VkDeviceSize>(end.staging_.offset());
 }
 
-/// Returns null where the block cannot be imported.
+/// Returns null if the block cannot be imported.
 std::shared_ptr<const host_imports::imported> host_imports::find_or_import(host_block_ptr block) {
   const uint64_t id = block->id();
   auto found = imports_.find(id);
@@ -116,7 +116,7 @@ std::shared_ptr<const host_imports::imported> host_imports::find_or_import(host_
   return found->second.held;
 }
 
-/// Returns null where the driver refuses: it need not take every kind of host memory, nor any amount of it.
+/// Returns null if the driver refuses: it need not take every kind of host memory, nor any amount of it.
 std::shared_ptr<const host_imports::imported> host_imports::import(host_block_ptr block) {
   auto made = std::make_shared<imported>();
   made->buffer = make_buffer(context_, block->bytes());
@@ -143,7 +143,7 @@ std::shared_ptr<const host_imports::imported> host_imports::import(host_block_pt
   return made;
 }
 
-/// Ends the import that was used longest ago where there are as many as there may be. Returns false where all are in use.
+/// Ends the import that was used longest ago if there are as many as there may be. Returns false if all are in use.
 bool host_imports::make_room() {
   if (imports_.size() < max_imports_)
     return true;

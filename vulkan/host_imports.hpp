@@ -1,8 +1,8 @@
 // Host memory as the GPU's own: blocks of the process's pool (device/host_block.hpp), imported through
-// VK_EXT_external_memory_host, so that large tensors are copied by the device straight from and to where they lie.
+// VK_EXT_external_memory_host, so that large tensors are copied by the device straight from and to where they are.
 //
 // An import is kept under its block's id as long as the pool may use the block again, and as long as there are not too many: drivers
-// allow few allocations, and imports count as such. Where a block cannot be imported (no memory of the driver, no type of memory that
+// allow few allocations, and imports count as such. If a block cannot be imported (no memory of the driver, no type of memory that
 // is coherent, all imports in use), the bytes pass through staging memory instead.
 //
 // Used by the device's thread alone; the ends of copies may end on any.
@@ -18,11 +18,11 @@ namespace troupe::vulkan {
 /// The host's end of a copy: a tensor, and where its bytes are for the GPU. Must live until the copy is complete.
 class host_end {
 public:
-  VkBuffer buffer = VK_NULL_HANDLE; // null where the tensor has no bytes
+  VkBuffer buffer = VK_NULL_HANDLE; // null if the tensor has no bytes
   VkDeviceSize offset = 0;
   uint64_t id = 0; // of the import or the staging memory; never used twice
 
-  /// Returns the tensor that was copied to, behind the copy.
+  /// Returns the tensor that was copied to, after the copy.
   tensor take();
 
 private:
@@ -34,7 +34,7 @@ private:
 
 class host_imports {
 public:
-  /// `blocks` may be null: then, and where the driver cannot import, bytes always pass through memory of `uploads` and `downloads`. At
+  /// `blocks` may be null: then, and if the driver cannot import, bytes always pass through memory of `uploads` and `downloads`. At
   /// most `max_imports` are there at once.
   host_imports(device_context& context, std::shared_ptr<host_block_pool> blocks, memory_pool& uploads,
                memory_pool& downloads, size_t max_imports);

@@ -26,7 +26,7 @@ struct installed_program;
 struct installed_layout {
   dynamic_calls calls;
   int64_t arena_bytes = 0;
-  std::vector<std::unique_ptr<layout_slot>> slots; // null where a slot has not been used
+  std::vector<std::unique_ptr<layout_slot>> slots; // null if a slot has not been used
   std::vector<std::weak_ptr<installed_program>> programs;
 };
 
@@ -42,7 +42,7 @@ struct program_slot {
 struct installed_program {
   std::shared_ptr<installed_layout> layout;
   std::unique_ptr<gpu_program> program;
-  std::vector<std::unique_ptr<program_slot>> slots; // null where the program has not run on a slot
+  std::vector<std::unique_ptr<program_slot>> slots; // null if the program has not run on a slot
 };
 
 struct installed_binding {

@@ -25,7 +25,7 @@ struct listed_gpu {
 /// See the top of this file.
 class instance {
 public:
-  /// Throws `errc::device_failed` where there is no Vulkan loader, no driver, or no validation layer when it is asked for.
+  /// Throws `errc::device_failed` if there is no Vulkan loader, no driver, or no validation layer when it is asked for.
   explicit instance(const instance_options& options = {});
   ~instance();
   instance(const instance&) = delete;

@@ -80,7 +80,7 @@ memory_pool::memory_pool(device_context& context, memory_use use, bool force_non
     : context_(context), use_(use), block_bytes_(use == memory_use::parameters ? parameter_block_bytes : block_bytes),
       force_non_coherent_(force_non_coherent), limit_(limit) {}
 
-/// Returns null where the driver has no room for it.
+/// Returns null if the driver has no room for it.
 std::shared_ptr<memory_block> memory_pool::make_block(int64_t bytes) const {
   auto block = std::make_shared<memory_block>();
   block->device = context_.get();
@@ -129,7 +129,7 @@ allocation memory_pool::allocate(int64_t bytes) {
   return find_gap(bytes);
 }
 
-/// Returns nothing where no block has room.
+/// Returns nothing if no block has room.
 allocation memory_pool::find_gap(int64_t bytes) {
   for (const auto& block : blocks_)
     for (auto gap = block->gaps.begin(); gap != block->gaps.end(); ++gap)

@@ -35,7 +35,7 @@ public:
   int64_t bytes() const { return bytes_; }
   explicit operator bool() const { return block_ != nullptr; }
 
-  /// The bytes as the host sees them; null where the memory is not mapped.
+  /// The bytes as the host sees them; null if the memory is not mapped.
   std::byte* mapped() const;
   /// Makes what the host wrote to [offset, offset + bytes) of this allocation visible to the device.
   void flush(int64_t offset, int64_t bytes) const;

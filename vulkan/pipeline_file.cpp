@@ -63,7 +63,7 @@ void write_pipeline_file(const std::string& path, std::span<const std::byte> con
   std::vector<std::byte> file(sizeof(sum) + content.size());
   std::memcpy(file.data(), &sum, sizeof(sum));
   std::copy(content.begin(), content.end(), file.begin() + sizeof(sum));
-  replace_file(path, file); // where it cannot be written, the next run compiles again
+  replace_file(path, file); // if it cannot be written, the next run compiles again
 }
 
 } // namespace troupe::vulkan

@@ -11,7 +11,7 @@
 
 namespace troupe::vulkan {
 
-/// Returns the file's path in the user's cache folder (XDG_CACHE_HOME, else ~/.cache); empty where there is none.
+/// Returns the file's path in the user's cache folder (XDG_CACHE_HOME, else ~/.cache); empty if there is none.
 std::string pipeline_file_path(const gpu_snapshot& s);
 
 /// Returns the content of `path`, empty where it is missing, damaged, or larger than `max_bytes`.

@@ -20,7 +20,7 @@ namespace troupe::vulkan {
 struct pipeline_key {
   std::string shader; // "matmul.f32"
   std::vector<uint32_t> constants;
-  uint32_t buffers = 0; // storage buffers, behind the parameter block
+  uint32_t buffers = 0; // storage buffers, after the parameter block
 
   auto operator<=>(const pipeline_key&) const = default;
 };

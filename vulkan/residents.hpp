@@ -36,7 +36,7 @@ public:
   /// Returns where `value` is, which has bytes. Throws `errc::invalid_argument` where it is not this device's.
   place place_of(const device_tensor& value) const;
 
-  /// Copies a value to the host, or a host tensor to a new value, behind everything submitted to `queue`. See `device`.
+  /// Copies a value to the host, or a host tensor to a new value, after everything submitted to `queue`. See `device`.
   void fetch(const device_tensor& value, timeline& queue, fetch_done done);
   device_tensor put(const tensor& value, timeline& queue);
 

@@ -45,7 +45,7 @@ struct gpu_snapshot {
   VkSubgroupFeatureFlags subgroup_operations = 0; // in compute shaders
   /// Whether 16 × 16 × 16 float16 products with float32 sums are among the device's cooperative matrices.
   bool cooperative_16x16x16 = false;
-  uint32_t multiprocessors = 0; // 0 where the driver does not say
+  uint32_t multiprocessors = 0; // 0 if the driver does not say
 
   uint32_t max_group_invocations = 128;
   uint32_t shared_bytes = 16384;
@@ -53,7 +53,7 @@ struct gpu_snapshot {
   int64_t max_storage_range = int64_t{1} << 27;
   int64_t storage_alignment = 256;
   int64_t non_coherent_atom = 256;
-  int64_t host_pointer_alignment = 0; // 0 where host memory cannot be imported
+  int64_t host_pointer_alignment = 0; // 0 if host memory cannot be imported
   uint32_t max_allocations = 4096;    // of memory, imports included
   float timestamp_period = 1;         // nanoseconds a tick
 

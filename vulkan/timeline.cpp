@@ -66,7 +66,7 @@ submission timeline::submit(std::span<const VkCommandBuffer> commands, completio
   info.pCommandBuffers = commands.data();
   info.signalSemaphoreCount = 1;
   info.pSignalSemaphores = &semaphore;
-  std::list<pending> one; // made before: behind the submission nothing may fail
+  std::list<pending> one; // made before: after the submission nothing may fail
   one.push_back({{on, value}, std::move(done)});
   check(vkQueueSubmit(own.queue, 1, &info, VK_NULL_HANDLE), "vkQueueSubmit");
   own.last = value;

@@ -1,6 +1,6 @@
 // The timelines of a device's queues, and the thread that waits for them.
 //
-// A device has lanes: work, and copies beside it on queues of their own where there are such. Every submission signals the next
+// A device has lanes: work, and copies beside it on queues of their own if there are such. Every submission signals the next
 // value of its lane's timeline semaphore: values only grow, and each is signalled once. The waiter is a thread of its own,
 // so that whoever submits never blocks; it calls the completions in the order of the submissions, whatever their lane. (It is a
 // thread and not a CAF actor because this folder does not know actors; its mailbox is `pending_`.)
@@ -38,7 +38,7 @@ public:
   submission submit(std::span<const VkCommandBuffer> commands, completion done, lane on = lane::work,
                     std::initializer_list<submission> after = {});
 
-  /// Calls `done` behind the completions of everything submitted so far.
+  /// Calls `done` after the completions of everything submitted so far.
   void after_all(completion done);
 
   /// Returns how many submissions there were, in all lanes.

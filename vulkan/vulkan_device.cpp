@@ -72,7 +72,7 @@ public:
         fail(errc::cancelled, "the run was cancelled");
       run(work, done);
     } catch (const std::exception& e) {
-      // Behind what is in flight: completions keep the order of submission.
+      // After what is in flight: completions keep the order of submission.
       queue_.after_all([done, result = failure_of(e)](VkResult) { done(result); });
     }
   }

@@ -18,15 +18,15 @@ struct vulkan_device_options {
   bool poison = false;
   /// Treats mapped memory as not coherent, whatever the driver says (memory.hpp): tests see forgotten flushes.
   bool force_non_coherent = false;
-  /// Stages uploads and downloads even where device memory is the host's.
+  /// Stages uploads and downloads even if device memory is the host's.
   bool force_staging = false;
-  /// Which of an operator's alternatives to run, or its last one where it has fewer.
+  /// Which of an operator's alternatives to run, or its last one if it has fewer.
   uint32_t alternative = 0;
   /// Which queues copies beside the work have.
   lane_queues queues = lane_queues::own;
   /// Asks for plain layouts.
   bool prefer_plain = false;
-  /// Bytes of device memory that it may take, where that is less than the GPU has.
+  /// Bytes of device memory that it may take, if that is less than the GPU has.
   int64_t memory_limit = INT64_MAX;
   /// From this submission on (counted from 1, uploads of weights included) the driver seems to say that the device is lost.
   uint64_t lose_at = UINT64_MAX;
@@ -34,7 +34,7 @@ struct vulkan_device_options {
   shader_filter alter_shader;
 };
 
-/// Opens GPU `index` of `gpus` as a device called `name`. Throws `errc::device_failed` where it cannot be used.
+/// Opens GPU `index` of `gpus` as a device called `name`. Throws `errc::device_failed` if it cannot be used.
 std::unique_ptr<device> make_vulkan_device(std::shared_ptr<const instance> gpus, size_t index, std::string name,
                                            const vulkan_device_options& options = {});
 

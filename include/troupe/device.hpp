@@ -1,4 +1,4 @@
-// Devices as callers see them: what is there, what it has done, and values that lie on it.
+// Devices as callers see them: what is there, what it has done, and values that are on it.
 #pragma once
 
 #include "troupe/tensor.hpp"
@@ -37,7 +37,7 @@ struct device_stats {
   /// Bytes of values copied between the host's memory and the device's own, weights aside; so far.
   int64_t uploaded_bytes = 0, downloaded_bytes = 0;
 
-  /// Returns the part of the free bytes outside the largest free piece: 0 where all are in one.
+  /// Returns the part of the free bytes outside the largest free piece: 0 if all are in one.
   double fragmentation() const {
     const int64_t free = reserved_bytes - used_bytes;
     return free > 0 ? 1 - static_cast<double>(largest_gap_bytes) / static_cast<double>(free) : 0;
@@ -65,7 +65,7 @@ public:
   int64_t bytes() const { return bytes_of(type_, volume(dims_)); }
   /// Returns the name of the device where it is, e.g. "vulkan:0"; "host" where no device made it.
   const std::string& device() const { return device_; }
-  /// Returns the tensor where it lies in the host's memory; undefined where only the device can read it.
+  /// Returns the tensor where it is in the host's memory; undefined where only the device can read it.
   const tensor& host() const { return host_; }
 
 protected:
@@ -81,7 +81,7 @@ private:
   tensor host_;
 };
 
-/// A handle to a tensor that lies on a device.
+/// A handle to a tensor that is on a device.
 using device_tensor = std::shared_ptr<const resident>;
 using named_device_tensors = std::map<std::string, device_tensor>;
 

@@ -36,14 +36,14 @@ public:
   /// Returns whether the value is `value` whatever the symbols.
   bool is(int64_t value) const { return is_constant() && value_ == value; }
 
-  /// Throw `errc::unsupported` where the expression grows too long.
+  /// Throw `errc::unsupported` if the expression grows too long.
   friend TROUPE_API dim operator+(const dim& a, const dim& b);
   friend TROUPE_API dim operator-(const dim& a, const dim& b);
   friend TROUPE_API dim operator*(const dim& a, const dim& b);
   /// Returns whether the two are provably equal.
   friend TROUPE_API bool operator==(const dim& a, const dim& b);
 
-  /// Returns the value under `values`; throws `errc::invalid_input` where a symbol is unbound or the arithmetic fails.
+  /// Returns the value under `values`; throws `errc::invalid_input` if a symbol is unbound or the arithmetic fails.
   int64_t evaluate(const bindings& values) const;
   /// Returns e.g. "batch*seq + 1"; equal dims have equal texts.
   std::string to_string() const;

@@ -33,19 +33,19 @@ public:
   /// it. The bytes are used again when the last handle dies. Throws `errc::out_of_memory`.
   tensor allocate(dtype type, shape dims);
 
-  /// Returns a host copy of a value that lies on a device; where it is in the host's memory, nothing is copied. Throws
+  /// Returns a host copy of a value that is on a device; where it is in the host's memory, nothing is copied. Throws
   /// `errc::device_lost` where the device is gone, `errc::invalid_argument` where it is not one of this engine's.
   tensor fetch(const device_tensor& value) const;
 
   /// Returns a copy of a tensor in the memory of the device called `device`, to be an input of many runs: the tensor's own bytes may
-  /// change afterwards. Behind much queued work it takes as long as that. Throws
+  /// change afterwards. After much queued work it takes as long as that. Throws
   /// `errc::invalid_argument`, `errc::out_of_memory`, `errc::device_lost`.
   device_tensor put(const tensor& value, const std::string& device) const;
 
   /// Returns the names of the devices that have been lost so far: nothing runs there any more. A new engine may find them well.
   std::vector<std::string> lost_devices() const;
 
-  /// Returns why "all" means no GPU on this machine, in words for a person; empty where it means one.
+  /// Returns why "all" means no GPU on this machine, in words for a person; empty if it means one.
   std::string no_gpu_because() const;
 
   /// Returns why the file of measured device profiles is not used; empty where it is, or where there is none.

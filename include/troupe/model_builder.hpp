@@ -61,12 +61,12 @@ struct window_options {
 /// How a call is made, beyond operator, inputs and attributes.
 struct call_options {
   std::string domain = {}; // "" is ai.onnx
-  std::string name = {};   // of the node; made up where empty
+  std::string name = {};   // of the node; made up if empty
   size_t outputs = 1;
 };
 
 /// Builds a model (see the top of this file). All members throw `errc::invalid_argument` for handles of another builder and for
-/// names that are taken, `errc::invalid_model` and `errc::unsupported` where an operator does not take what it is given.
+/// names that are taken, `errc::invalid_model` and `errc::unsupported` if an operator does not take what it is given.
 class TROUPE_API model_builder {
 public:
   /// `opset` is ai.onnx's version; 0 is the newest that troupe knows.
@@ -77,9 +77,9 @@ public:
 
   /// Declares a model input; its dims may be symbolic.
   variable input(const std::string& name, dtype type, symbolic_shape dims);
-  /// Adds a constant; its name is made up where empty.
+  /// Adds a constant; its name is made up if empty.
   variable constant(tensor bytes, const std::string& name = "");
-  /// Declares a model output called `name` (the variable's own name where empty). A variable may be several outputs.
+  /// Declares a model output called `name` (the variable's own name if empty). A variable may be several outputs.
   void output(const std::string& name, const variable& v);
 
   /// Calls an operator that has one output.
@@ -133,7 +133,7 @@ public:
   variable transpose(const argument& x, std::vector<int64_t> order);
   variable concat(const std::vector<argument>& parts, int64_t axis) { return call("Concat", parts, {{"axis", axis}}); }
 
-  /// Returns the model. Throws `errc::invalid_model` where it has no output, or an input or a call that no output depends on.
+  /// Returns the model. Throws `errc::invalid_model` if it has no output, or an input or a call that no output depends on.
   built_model build() const;
 
 private:

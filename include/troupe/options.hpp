@@ -31,7 +31,7 @@ struct engine_options {
   /// however long it computes. Zero, as well as more than a hundred years: devices are waited for without end, and for ten minutes when
   /// the engine closes.
   std::chrono::milliseconds device_timeout = std::chrono::minutes(10);
-  /// Bytes that plans may use, by device name, where that is less than the device has.
+  /// Bytes that plans may use, by device name, if that is less than the device has.
   std::map<std::string, int64_t> memory = {};
   /// What `troupe profile` measured and kept; empty: the file in the user's cache folder. One that cannot be used is ignored, see
   /// `engine::profile_problem`.
@@ -80,7 +80,7 @@ struct session_options {
   troupe::precision precision = troupe::precision::fp32;
   /// Outputs wanted, in this order; empty means all, in the model's order. Work that only others need is left out.
   std::vector<std::string> outputs = {};
-  /// Values for symbolic dims, where inputs alone do not say them or an error is wanted when they differ.
+  /// Values for symbolic dims, if inputs alone do not say them or an error is wanted when they differ.
   bindings dims = {};
 };
 
@@ -93,7 +93,7 @@ struct output_binding {
 
 /// How one run is done.
 struct run_options {
-  /// Inputs that lie on a device, beside those given as host tensors. Where the plan wants one elsewhere, it goes through the
+  /// Inputs that are on a device, beside those given as host tensors. If the plan wants one elsewhere, it goes through the
   /// host first (`run_stats::fetched_bytes`).
   named_device_tensors device_inputs = {};
   /// Outputs to leave on the device that makes them: they are in `run_result::kept`, not in `outputs`.

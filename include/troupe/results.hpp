@@ -13,7 +13,7 @@ namespace troupe {
 struct value_info {
   std::string name;
   dtype type = dtype::undefined;
-  /// Dims, symbolic where the file names them; nullopt where the file states no shape.
+  /// Dims, symbolic if the file names them; nullopt if the file states no shape.
   std::optional<symbolic_shape> dims;
 };
 
@@ -28,7 +28,7 @@ struct TROUPE_API run_stats {
   std::vector<std::string> lost_devices;
   std::vector<std::pair<std::string, double>> busy_ms; // by device name
 
-  /// Returns the part of the run's time that its devices computed, on average over those that computed at all: 1 where all
+  /// Returns the part of the run's time that its devices computed, on average over those that computed at all: 1 if all
   /// of them did all the time.
   double parallel_efficiency() const;
 };
@@ -37,8 +37,8 @@ struct TROUPE_API run_stats {
 struct run_trace;
 
 /// Returns the trace as one JSON document in the format that chrome://tracing and ui.perfetto.dev open ("Trace Event Format"). Times are
-/// microseconds since the run began. A process is a device: its first track has the chunks, those behind it the nodes and moves of
-/// each queue (several tracks where they overlap); "waiting" spans reach from the moment a chunk was sent to the moment its answer had
+/// microseconds since the run began. A process is a device: its first track has the chunks, those after it the nodes and moves of
+/// each queue (several tracks if they overlap); "waiting" spans reach from the moment a chunk was sent to the moment its answer had
 /// come back. Arrows lead from each chunk to its dependents. Process 0 has the run.
 TROUPE_API std::string to_chrome_json(const run_trace& trace);
 
@@ -52,7 +52,7 @@ struct run_result {
 
 /// How a run ended, for callbacks.
 struct run_outcome {
-  run_result result;            // counts where there is no failure
+  run_result result;            // counts if there is no failure
   std::optional<error> failure; // what `session::run` would have thrown
 };
 

@@ -30,7 +30,7 @@ public:
 
   /// Runs the model. Throws `errc::invalid_input` for inputs that are missing, extra, or of wrong type or shape,
   /// `errc::invalid_argument` for options that cannot be;
-  /// `errc::device_failed`, `device_lost`, `timeout` as the run ends. `errc::device_lost` too where an input lies on a device
+  /// `errc::device_failed`, `device_lost`, `timeout` as the run ends. `errc::device_lost` too if an input is on a device
   /// that is gone.
   run_result run(named_tensors inputs, const run_options& options = {}) const;
 
@@ -42,12 +42,12 @@ public:
   ///
   /// Callbacks run one after the other, on a thread of the engine's own that neither devices nor actors use: one may call anything here,
   /// `run` too, and destroy session and engine; others wait meanwhile. What a callback throws ends there; an engine's first is told on
-  /// stderr. Throws `errc::invalid_argument` where `done` is empty and `errc::cancelled` where the engine is closed; `done` is not called
+  /// stderr. Throws `errc::invalid_argument` if `done` is empty and `errc::cancelled` if the engine is closed; `done` is not called
   /// then. The inputs' bytes must not change before it is.
   void run_async(named_tensors inputs, const run_options& options, run_callback done) const;
 
-  /// Makes outputs the inputs of the next run, and leaves them on their device between. Throws `errc::invalid_argument` where a
-  /// name does not exist or is bound twice, or where type or shape of a pair cannot fit.
+  /// Makes outputs the inputs of the next run, and leaves them on their device between. Throws `errc::invalid_argument` if a
+  /// name does not exist or is bound twice, or if type or shape of a pair cannot fit.
   bound_session bind(std::vector<output_binding> pairs) const;
 
   /// Returns the plan that a run with these inputs would use, making it where it is not cached: what runs where and why, in which
@@ -72,7 +72,7 @@ private:
 class TROUPE_API bound_session {
 public:
   /// Runs the model; the result's outputs are those that are not bound. The first run takes the bound inputs' initial values
-  /// among `inputs`; a later one that names a bound input starts it over. Throws what `session::run` throws; where the state was on
+  /// among `inputs`; a later one that names a bound input starts it over. Throws what `session::run` throws; if the state was on
   /// a device that is lost, `errc::device_lost` until all that was there is given anew.
   run_result run(named_tensors inputs, run_options options = {});
 

@@ -140,7 +140,7 @@ public:
   /// Makes a tensor over bytes that `owner` keeps alive, e.g. a mapped file; nothing is copied.
   tensor(dtype type, shape dims, std::shared_ptr<const void> owner, const void* data);
 
-  /// Makes a tensor from values. Throws `errc::invalid_argument` where they do not fill the shape.
+  /// Makes a tensor from values. Throws `errc::invalid_argument` if they do not fill the shape.
   template <class T>
   static tensor of(shape dims, std::span<const T> values) {
     tensor t(dtype_of<T>, std::move(dims));

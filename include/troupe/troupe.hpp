@@ -13,11 +13,11 @@
 // | `results.hpp`       | outputs, costs, traces, counters                                                  |
 // | `tensor.hpp`        | element types, shapes, host tensors                                               |
 // | `tensor_file.hpp`   | tensors in .npy, .npz and .pb files                                               |
-// | `device.hpp`        | devices, their counters, values that lie on them                                  |
+// | `device.hpp`        | devices, their counters, values that are on them                                  |
 // | `model_builder.hpp` | models built in code; `dim.hpp`: dims that may be symbolic                         |
 // | `error.hpp`         | the one exception type, with its kinds                                            |
 //
-// Errors: everything throws `troupe::error` and, where the host is out of memory, std::bad_alloc. Thread-safety: engines and sessions
+// Errors: everything throws `troupe::error` and, if the host is out of memory, std::bad_alloc. Thread-safety: engines and sessions
 // may be used from several threads at once; plain data and builders may not.
 #pragma once
 

@@ -3,7 +3,7 @@
 
 PARAMETERS(quantization) {
   uint count;
-  uint inner;  // elements behind the axis
+  uint inner;  // elements after the axis
   uint size;   // of the axis
   uint block;  // neighbours along the axis that share a scale
   uint blocks; // along the axis

@@ -3,6 +3,6 @@
 
 PARAMETERS(range) {
   uint count;
-  uint start_low, start_high; // bits; of a float32 where the variant is a float's
+  uint start_low, start_high; // bits; of a float32 if the variant is a float's
   uint delta_low, delta_high;
 };

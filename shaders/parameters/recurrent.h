@@ -4,7 +4,7 @@
 PARAMETERS(recurrent) {
   uint first_step, step_count, steps, batch;
   uint directions, batch_first, reverse, unused; // reverse: bit d says that direction d goes backwards
-  float clip;                                    // infinity where there is none
+  float clip;                                    // infinity if there is none
 };
 
 /// Flags: what there is to read and to write, and other functions than the usual ones.

@@ -2,7 +2,7 @@
 #include "block.h"
 
 PARAMETERS(split_sum) {
-  uint count, N, splits, out_row; // count = rows · N elements, N columns of rows that lie out_row apart in the output
+  uint count, N, splits, out_row; // count = rows · N elements, N columns of rows that are out_row apart in the output
   uint bias_row, bias_column, first_column, unused;
   float alpha, beta, act_alpha, act_beta;
 };

@@ -7,7 +7,7 @@
 
 namespace troupe {
 
-/// Returns a + b; throws `errc::invalid_model` where the sum does not fit.
+/// Returns a + b; throws `errc::invalid_model` if the sum does not fit.
 inline int64_t checked_add(int64_t a, int64_t b) {
   int64_t sum;
   if (__builtin_add_overflow(a, b, &sum))
@@ -15,7 +15,7 @@ inline int64_t checked_add(int64_t a, int64_t b) {
   return sum;
 }
 
-/// Returns a * b; throws `errc::invalid_model` where the product does not fit.
+/// Returns a * b; throws `errc::invalid_model` if the product does not fit.
 inline int64_t checked_mul(int64_t a, int64_t b) {
   int64_t product;
   if (__builtin_mul_overflow(a, b, &product))

@@ -2,7 +2,7 @@
 //
 // Loading, rewriting and planning take time and memory that are bounded by a stated multiple of the file's bytes (its
 // external data included), plus a fixed amount, plus what the devices have. A model that would take more is refused with an
-// error that says which limit it met, or, where that is as good, is not simplified any further: a node over constants that is
+// error that says which limit it met, or, if that is as good, is not simplified any further: a node over constants that is
 // too dear to compute beforehand stays a node, and then counts against the memory of the device that runs it.
 //
 // - Reading copies the messages but not the tensors: about 100 bytes for each byte of a message.
@@ -85,7 +85,7 @@ inline constexpr size_t max_control_nodes = 2048;
 inline constexpr int64_t body_nodes = 200'000, body_nodes_a_node = 16;
 /// Loops are unrolled up to so many iterations and nodes; all loops together up to so many nodes.
 inline constexpr int64_t copied_iterations = 64, copied_nodes = 4096, all_copied_nodes = 16'384;
-/// Nodes behind an If that may move into its branches, and be looked at for that.
+/// Nodes after an If that may move into its branches, and be looked at for that.
 inline constexpr int64_t moved_nodes = 65'536, move_visits = 20'000'000;
 /// Characters of the names of what is copied out of bodies.
 inline constexpr size_t longest_copied_name = 1024;

@@ -12,7 +12,7 @@ void note_mapped_file(const void* begin, size_t size);
 /// States that the mapping at `begin` is about to end.
 void forget_mapped_file(const void* begin);
 
-/// Lets the system drop the whole pages inside [data, data + size) if they lie in a noted mapping; reading them again
+/// Lets the system drop the whole pages inside [data, data + size) if they are in a noted mapping; reading them again
 /// brings them back from the file. Does nothing for other memory.
 void release_mapped_pages(const void* data, size_t size);
 

@@ -6,7 +6,7 @@
 
 namespace troupe {
 
-/// Calls `body(begin, end)` on disjoint ranges that cover [0, count), on several threads where `count` exceeds `grain`.
+/// Calls `body(begin, end)` on disjoint ranges that cover [0, count), on several threads if `count` exceeds `grain`.
 /// The first exception a body throws is rethrown on the calling thread after all ranges have ended.
 void parallel_for(int64_t count, int64_t grain, const std::function<void(int64_t begin, int64_t end)>& body);
 

@@ -10,7 +10,7 @@ bool in_range(char c, unsigned low, unsigned high) {
   return byte >= low && byte <= high;
 }
 
-/// Returns the length of the well-formed sequence that `text` begins with (Unicode, table 3-7); 0 where there is none.
+/// Returns the length of the well-formed sequence that `text` begins with (Unicode, table 3-7); 0 if there is none.
 size_t sequence_length(std::string_view text) {
   const auto first = static_cast<unsigned char>(text[0]);
   if (first < 0x80)

@@ -6,7 +6,7 @@
 
 namespace troupe {
 
-/// Returns the user's cache folder for troupe ($XDG_CACHE_HOME/troupe, else ~/.cache/troupe); empty where there is none. It
+/// Returns the user's cache folder for troupe ($XDG_CACHE_HOME/troupe, else ~/.cache/troupe); empty if there is none. It
 /// need not exist.
 std::filesystem::path cache_folder();
 

@@ -14,7 +14,7 @@ namespace troupe {
 template <class Key, class T, class Hash = std::hash<Key>>
 class weak_table {
 public:
-  /// Returns the object of that key, null where there is none or it is gone.
+  /// Returns the object of that key, null if there is none or it is gone.
   std::shared_ptr<T> find(const Key& key) const {
     const auto it = entries_.find(key);
     return it == entries_.end() ? nullptr : it->second.lock();

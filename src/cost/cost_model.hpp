@@ -55,7 +55,7 @@ double node_seconds(const graph& program, const node& n, DimsOf&& dims_of, const
 /// Returns the seconds that `bytes` bytes take from one device to another through the host's memory.
 double move_seconds(double bytes, const device_profile& from, const device_profile& to);
 
-/// Returns the seconds that `bytes` bytes take over a link; none where nothing is copied.
+/// Returns the seconds that `bytes` bytes take over a link; none if nothing is copied.
 double link_seconds(double bytes, const link_speed& link);
 
 } // namespace troupe

@@ -2,7 +2,7 @@
 //
 // A profile is measured once (`troupe profile --calibrate`, profile_file.hpp); until then a device states what is usual for
 // one of its kind and size. The model is a roofline: a node takes its launch plus the longer of arithmetic and memory traffic.
-// Where nodes were measured too (`troupe profile MODEL --keep`, node_times.hpp), their times count instead.
+// If nodes were measured too (`troupe profile MODEL --keep`, node_times.hpp), their times count instead.
 #pragma once
 
 #include "tensor/dtype.hpp"
@@ -56,9 +56,9 @@ struct device_profile {
   /// What one more chunk costs the device beside its work.
   double submit_s = 4e-6;
   link_speed up, down; // host to device, device to host
-  /// Speed at which the host copies a caller's input to memory that the device reads; infinite where it need not.
+  /// Speed at which the host copies a caller's input to memory that the device reads; infinite if it need not.
   double input_bytes_per_s = std::numeric_limits<double>::infinity();
-  /// What nodes took there; null where none were measured.
+  /// What nodes took there; null if none were measured.
   std::shared_ptr<const node_times> measured;
 
   bool operator==(const device_profile&) const = default; // equal tables in two places differ

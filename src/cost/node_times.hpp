@@ -67,7 +67,7 @@ public:
   /// Throws `errc::invalid_argument`, naming it, for what cannot be a time, a ratio or a name, and for too many of them.
   explicit node_times(const measured_nodes& measured);
 
-  /// Returns a node's seconds where the roofline says `roofline_s`: as measured, else as its operator was, else `roofline_s`.
+  /// Returns a node's seconds if the roofline says `roofline_s`: as measured, else as its operator was, else `roofline_s`.
   double seconds(const node_identity& which, double roofline_s) const;
 
   /// Returns a hash of the content.

@@ -58,7 +58,7 @@ sizes parse(const kernel_request& r) {
   return z;
 }
 
-/// C = alpha · A · op(B), all row-major with leading dimensions, on the calling thread where that is in a parallel region.
+/// C = alpha · A · op(B), all row-major with leading dimensions, on the calling thread if that is in a parallel region.
 void multiply(bool transpose_b, int64_t m, int64_t n, int64_t k, float alpha, const float* a, int64_t lda,
               const float* b, int64_t ldb, float* c, int64_t ldc) {
   dnnl::error::wrap_c_api(dnnl_sgemm('N', transpose_b ? 'T' : 'N', m, n, k, alpha, a, lda, b, ldb, 0.f, c, ldc),

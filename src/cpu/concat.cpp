@@ -1,4 +1,4 @@
-// Concatenation along the channels of channels-last values: the channels of each pixel lie together.
+// Concatenation along the channels of channels-last values: the channels of each pixel are together.
 #include "base/parallel.hpp"
 #include "cpu/kernels.hpp"
 

@@ -13,7 +13,7 @@ namespace troupe {
 struct cpu_device_options {
   /// Fills arena memory and outputs with bytes that are NaN as floats before they are written: tests see unwritten reads.
   bool poison = false;
-  /// Where large outputs lie, so that the GPUs of this process read them without a copy; null: in memory of the device's own.
+  /// Where large outputs are, so that the GPUs of this process read them without a copy; null: in memory of the device's own.
   std::shared_ptr<host_block_pool> blocks;
 };
 

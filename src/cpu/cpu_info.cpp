@@ -7,7 +7,7 @@
 namespace troupe {
 namespace {
 
-/// Returns the number a one-line file holds, -1 where there is none ("max", no file).
+/// Returns the number a one-line file holds, -1 if there is none ("max", no file).
 int64_t number_in(const char* file) {
   std::ifstream in(file);
   int64_t number = -1;

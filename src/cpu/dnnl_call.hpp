@@ -18,7 +18,7 @@ memory_desc describe(const shape& dims, layout l = layout::plain);
 /// Returns the descriptor of float elements in whatever order the library likes best.
 memory_desc describe_any(const shape& dims);
 
-/// Appends `act` to what a primitive does to its result. Returns false where oneDNN has no such function.
+/// Appends `act` to what a primitive does to its result. Returns false if oneDNN has no such function.
 void append_activation(dnnl::post_ops& ops, const activation& act);
 
 /// A primitive whose operands' addresses are set before each run (see the top of this file). Its working memory is the
@@ -31,7 +31,7 @@ public:
 
   /// Adds operand `arg` (a DNNL_ARG_ number); returns its index for `set`. `data` may be set later.
   size_t add(int arg, const memory_desc& md, const void* data = nullptr);
-  /// Sets where operand `index` lies.
+  /// Sets where operand `index` is.
   void set(size_t index, const void* data);
   void run();
 
@@ -49,7 +49,7 @@ dnnl::primitive_attr user_scratchpad(const dnnl::post_ops& ops = {});
 /// Returns the weight in format `to`; `from` describes the plain elements under the same logical dims.
 weight_cache::handle pack(weight_cache& weights, const weight_ptr& w, const memory_desc& from, const memory_desc& to);
 
-/// Returns `make()`, or null where oneDNN cannot do it.
+/// Returns `make()`, or null if oneDNN cannot do it.
 template <class F>
 kernel_ptr try_make(F&& make) {
   try {

@@ -1,7 +1,7 @@
 // Convolution and transposed convolution through oneDNN: Y = act(conv(X, W) + B + residual).
 //
 // Constant weights are packed once into the format that oneDNN likes best. The residual is added as a binary post-op, so it
-// may lie anywhere. A ConvTranspose that states its output's shape is left to the reference kernel.
+// may be anywhere. A ConvTranspose that states its output's shape is left to the reference kernel.
 #include "cpu/dnnl_call.hpp"
 #include "cpu/kernels.hpp"
 #include "ops/window.hpp"

@@ -1,4 +1,4 @@
-// Matrix products through oneDNN. A constant B is packed once where the product has enough rows to pay for it.
+// Matrix products through oneDNN. A constant B is packed once if the product has enough rows to pay for it.
 #include "cpu/dnnl_call.hpp"
 #include "cpu/kernels.hpp"
 #include "cpu/product.hpp"

@@ -30,7 +30,7 @@ private:
   size_t x_ = 0, y_ = 0;
 };
 
-/// Pads as the windows reach: oneDNN wants the exact number. False where an average would count padding differently.
+/// Pads as the windows reach: oneDNN wants the exact number. False if an average would count padding differently.
 bool fill(const window_spec& spec, const window_axes& axes, bool include_pad, dnn::window_dims& w) {
   for (size_t i = 0; i < spec.rank(); ++i) {
     const window_axis& a = axes[3 - spec.rank() + i];

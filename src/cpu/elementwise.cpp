@@ -1,7 +1,7 @@
 // Elementwise operators and fused chains of them on floats: one pass over memory, a block of elements at a time, each step a
 // vectorised loop over cached buffers.
 //
-// Works in memory order, so that every operand may be plain or channels-last; an input that neither lies like the output nor is
+// Works in memory order, so that every operand may be plain or channels-last; an input that neither is laid out like the output nor is
 // repeated along its innermost axis is gathered element by element.
 #include "ops/fused_elementwise.hpp"
 
@@ -77,7 +77,7 @@ private:
                      : fills_.data() + (inputs_ + static_cast<size_t>(-1 - code)) * block;
   }
 
-  /// Returns elements [begin, begin + n) of input `i`, in place where they lie together, else copied to `to`.
+  /// Returns elements [begin, begin + n) of input `i`, in place where they are together, else copied to `to`.
   const float* load(size_t i, const float* from, int64_t begin, int64_t n, float* to) const {
     if (modes_[i] == walk_mode::single)
       return fills_.data() + i * block;

@@ -1,7 +1,7 @@
 // InstanceNormalization and GroupNormalization of channels-last floats: y = (x − mean) / √(variance + epsilon) · scale + bias
 // with the statistics of a group of channels of one image.
 //
-// The channels of a pixel lie together, so sums are kept by channel: in float over a strip of pixels, in double over the
+// The channels of a pixel are together, so sums are kept by channel: in float over a strip of pixels, in double over the
 // strips. Strips go to the threads.
 #include "base/parallel.hpp"
 #include "cpu/kernels.hpp"

@@ -31,7 +31,7 @@ struct kernel_request {
   bool all_of_type(dtype type) const;
   /// Returns whether every present operand is plain.
   bool all_plain() const;
-  /// Returns the layout that operand `o` has for oneDNN: its own, or, where its elements lie the same way in both layouts,
+  /// Returns the layout that operand `o` has for oneDNN: its own, or, if its elements are in the same order in both layouts,
   /// the one that the call's other operands have.
   layout layout_of(const operand& o) const;
 };

@@ -139,7 +139,7 @@ private:
   kernel_ptr inner_;
 };
 
-/// An elementwise operator does not care in which order elements lie, as long as all operands agree.
+/// An elementwise operator does not care in which order elements are, as long as all operands agree.
 bool reference_takes(const kernel_request& request) {
   const layout_support layouts = request.call.def->layouts;
   if (request.all_plain() || layouts == layout_support::converting)

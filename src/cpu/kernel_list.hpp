@@ -21,7 +21,7 @@ struct chosen_kernel {
   std::string_view name;
 };
 
-/// Prepares the first kernel that takes the call. Throws `errc::unsupported` where not even the reference can (an operand
+/// Prepares the first kernel that takes the call. Throws `errc::unsupported` if not even the reference can (an operand
 /// that is not plain, control flow).
 chosen_kernel choose_kernel(const kernel_request& request);
 

@@ -139,7 +139,7 @@ private:
 };
 
 std::shared_ptr<void> allocate_arena(int64_t bytes, bool poison) {
-  // Whole huge pages where the system gives them: arenas are reused for as long as the plan lives.
+  // Whole huge pages if the system gives them: arenas are reused for as long as the plan lives.
   const auto size = static_cast<size_t>(std::max<int64_t>(bytes, 1));
   void* data = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (data == MAP_FAILED)

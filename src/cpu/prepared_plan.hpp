@@ -44,7 +44,7 @@ struct arena_slot {
   std::unordered_map<value_id, tensor> held; // uploads, fresh values and what kernels allocated
 };
 
-/// The arenas of a layout's slots, shared by the bound plans that have it; null where a slot has not been used.
+/// The arenas of a layout's slots, shared by the bound plans that have it; null if a slot has not been used.
 using layout_arenas = std::vector<std::shared_ptr<void>>;
 
 struct prepared_plan {
@@ -55,7 +55,7 @@ struct prepared_plan {
   std::vector<void*> fixed_address;
   std::unordered_map<value_id, weight_cache::handle> weights;
   std::shared_ptr<layout_arenas> arenas;
-  std::vector<std::unique_ptr<arena_slot>> slots; // null where this bound plan has not run on a slot
+  std::vector<std::unique_ptr<arena_slot>> slots; // null if this bound plan has not run on a slot
   size_t max_operands = 0;                        // of a step
 };
 

@@ -14,7 +14,7 @@ struct product_call {
   shape batch;            // of Y
   shape batch_a, batch_b; // of the operands, aligned with `batch`: each dim equal or 1
   int64_t m = 0, n = 0, k = 0;
-  /// Inputs that are a bias [n] and a residual of Y's dims; SIZE_MAX where there is none.
+  /// Inputs that are a bias [n] and a residual of Y's dims; SIZE_MAX if there is none.
   size_t bias = SIZE_MAX, residual = SIZE_MAX;
 
   /// Returns whether B is one matrix.
@@ -22,7 +22,7 @@ struct product_call {
 };
 
 /// Reads a call of any of the three; nullopt where it is not of floats, not plain, empty, or has a form that only the
-/// reference takes (vectors, other biases). Where B is one matrix and A is not transposed, all rows of A are one matrix.
+/// reference takes (vectors, other biases). If B is one matrix and A is not transposed, all rows of A are one matrix.
 std::optional<product_call> parse_product(const kernel_request& request);
 
 } // namespace troupe

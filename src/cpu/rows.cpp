@@ -1,4 +1,4 @@
-// Operators on rows of floats that lie together: softmax and the norms over the last axes, and their like over planes.
+// Operators on rows of floats that are together: softmax and the norms over the last axes, and their like over planes.
 #include "base/parallel.hpp"
 #include "cpu/fast_functions.hpp"
 #include "cpu/kernels.hpp"

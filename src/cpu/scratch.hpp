@@ -18,7 +18,7 @@ public:
     }
   }
 
-  /// Returns the memory, 64-byte aligned; null where nothing was reserved.
+  /// Returns the memory, 64-byte aligned; null if nothing was reserved.
   void* data() { return bytes_.mutable_data(); }
 
 private:

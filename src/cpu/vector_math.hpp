@@ -56,7 +56,7 @@ inline float sigmoid(float x) {
   return 1.f / (1.f + exp(-x));
 }
 
-/// (1 − e^-2x) / (1 + e^-2x); a Taylor series near 0, where the quotient would cancel.
+/// (1 − e^-2x) / (1 + e^-2x); a Taylor series near 0, if the quotient would cancel.
 inline float tanh(float x) {
   const float a = x < 0 ? -x : x;
   const float e = exp(-2.f * a);

@@ -1,7 +1,7 @@
 // The device interface: one object that runs chunks. CPU, GPU and null devices implement it; the device
 // actor is its only caller and calls it from one thread at a time.
 //
-// Order: chunks run in the order of `submit`. `submit` never blocks on the device's work where the device is asynchronous
+// Order: chunks run in the order of `submit`. `submit` never blocks on the device's work if the device is asynchronous
 // (GPU); a device that computes on the calling thread (CPU) completes inside `submit`. Either way `done` is called exactly
 // once for each submitted chunk, in submission order, from any thread.
 //
@@ -74,7 +74,7 @@ using chunk_done = std::function<void(chunk_result)>;
 
 /// How a fetch ended.
 struct fetch_result {
-  tensor value; // undefined where it failed
+  tensor value; // undefined if it failed
   errc code = errc::internal;
   std::string message; // empty on success
 
@@ -99,11 +99,11 @@ public:
   /// Runs a chunk (see the top of this file).
   virtual void submit(chunk_work work, chunk_done done) = 0;
 
-  /// Copies a value of this device to the host, behind the chunks submitted before. `done` as for `submit`.
+  /// Copies a value of this device to the host, after the chunks submitted before. `done` as for `submit`.
   virtual void fetch(const device_tensor& value, const fetch_done& done) { done({.value = value->host()}); }
 
   /// Copies a host tensor to the device, for chunks submitted later. Throws `errc::out_of_memory`, and `errc::invalid_argument`
-  /// where the device cannot hold its type.
+  /// if the device cannot hold its type.
   /// The tensor's bytes are not read after the return: the caller may change them.
   virtual device_tensor put(const tensor& value) { return copy_to_host_resident(value, info().name); }
 
@@ -114,7 +114,7 @@ public:
   virtual device_stats stats() const = 0;
 };
 
-/// Opens a device; throws where it cannot be opened. Called in the thread that will use the device.
+/// Opens a device; throws if it cannot be opened. Called in the thread that will use the device.
 using device_factory = std::function<std::unique_ptr<device>()>;
 
 } // namespace troupe

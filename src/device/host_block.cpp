@@ -13,7 +13,7 @@
 namespace troupe {
 namespace {
 
-/// From here on blocks are made of huge pages where the system gives them: faster to fault in and to import.
+/// From here on blocks are made of huge pages if the system gives them: faster to fault in and to import.
 constexpr int64_t huge_page = int64_t{1} << 21;
 
 constexpr int64_t max_block_bytes = int64_t{1} << 47;
@@ -30,7 +30,7 @@ int64_t class_of(int64_t bytes) {
   return round_up(bytes, power / 4);
 }
 
-/// Returns `bytes` bytes aligned to `alignment`, null where there are none.
+/// Returns `bytes` bytes aligned to `alignment`, null if there are none.
 void* map_aligned(int64_t bytes, int64_t alignment) {
   const auto size = static_cast<size_t>(bytes), extra = static_cast<size_t>(alignment);
   void* whole = mmap(nullptr, size + extra, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -100,7 +100,7 @@ struct host_block_pool::state {
 
   /// Takes back a block that no tensor is in any more.
   void give_back(blocks& one) {
-    blocks retired; // unmapped behind the lock
+    blocks retired; // unmapped after the lock
     const std::lock_guard lock(mutex);
     counters.used_bytes -= one.front()->bytes();
     counters.idle_bytes += one.front()->bytes();
@@ -160,7 +160,7 @@ struct host_block_pool::lease {
   lease& operator=(const lease&) = delete;
 
   const std::shared_ptr<state> to;
-  state::blocks held; // none where there was no memory, else one
+  state::blocks held; // none if there was no memory, else one
 };
 
 int64_t default_idle_bytes() {

@@ -2,7 +2,7 @@
 //
 // A block is page-aligned memory with an id. A tensor made from the pool keeps its block in use; when its last handle dies,
 // on whatever thread, the block becomes idle and is used again for tensors of its size class. A device finds the block in which
-// the bytes of an upload lie (`find`), imports it, and keeps the import under the block's id: the same block comes back with
+// the bytes of an upload are (`find`), imports it, and keeps the import under the block's id: the same block comes back with
 // the same id, so that a steady state imports nothing anew.
 //
 // Life of a block: its memory is unmapped when the last `host_block_ptr` dies, be it the pool's, a tensor's or a device's. A
@@ -71,7 +71,7 @@ public:
   host_block_pool(const host_block_pool&) = delete;
   host_block_pool& operator=(const host_block_pool&) = delete;
 
-  /// Returns the block in which the `bytes` bytes from `address` on lie; null where they are not all in one of this pool's
+  /// Returns the block in which the `bytes` bytes from `address` on are; null where they are not all in one of this pool's
   /// blocks. The bytes must be alive.
   host_block_ptr find(const void* address, int64_t bytes) const;
 

@@ -1,4 +1,4 @@
-// Values that stay where they were computed (`resident` of troupe/device.hpp): those of devices that compute in the host's memory.
+// Values that stay if they were computed (`resident` of troupe/device.hpp): those of devices that compute in the host's memory.
 // Devices with memory of their own derive their own kinds.
 #pragma once
 

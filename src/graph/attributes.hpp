@@ -6,7 +6,7 @@
 
 namespace troupe {
 
-/// The attributes of a node. Getters throw `errc::invalid_model` where an attribute has another type than asked for, or
+/// The attributes of a node. Getters throw `errc::invalid_model` if an attribute has another type than asked for, or
 /// is missing and has no default.
 class attributes {
 public:

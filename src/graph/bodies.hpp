@@ -1,7 +1,7 @@
 // The bodies of control-flow nodes (If, Loop, Scan): graphs held by attributes.
 //
 // A body is a graph of its own. Its inputs are the formal ones, then those that stand for captured values of the enclosing
-// graph (`graph::captured`); the node lists the captured values behind its formal inputs, body by body.
+// graph (`graph::captured`); the node lists the captured values after its formal inputs, body by body.
 #pragma once
 
 #include "graph/graph.hpp"
@@ -25,7 +25,7 @@ struct node_body {
 bool has_body(const node& n);
 
 /// Returns the bodies of a node in the order of their captures, that of the attributes' names. Throws
-/// `errc::invalid_model` where the node does not list as many captures as its bodies have.
+/// `errc::invalid_model` if the node does not list as many captures as its bodies have.
 std::vector<node_body> bodies_of(const node& n);
 
 /// Returns the bodies of a graph's nodes, those in bodies included.

@@ -30,7 +30,7 @@ public:
   std::span<const id> of_value(value_id v) const {
     return size() ? std::span<const id>(of_value_[v]) : std::span<const id>();
   }
-  /// Returns the node that defines a symbol, -1 where there is none.
+  /// Returns the node that defines a symbol, -1 if there is none.
   node_id definer(id s) const { return definer_[s]; }
   const std::string& name(id s) const { return names_[s]; }
   /// Returns all definitions in the order of their nodes.
@@ -40,7 +40,7 @@ private:
   void collect(const graph& g);
   void find_definitions(const graph& g, node_id n);
 
-  std::vector<std::vector<id>> of_value_; // empty where there are no symbols
+  std::vector<std::vector<id>> of_value_; // empty if there are no symbols
   std::unordered_map<std::string, id> ids_;
   std::vector<std::string> names_;
   std::vector<node_id> definer_;

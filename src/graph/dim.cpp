@@ -86,7 +86,7 @@ int64_t broadcast(int64_t a, int64_t b) {
   return a == 1 ? b : a;
 }
 
-/// Removes `divisor`'s factors from `factors`; returns false where one is missing.
+/// Removes `divisor`'s factors from `factors`; returns false if one is missing.
 bool remove_factors(std::vector<atom_ptr>& factors, const std::vector<atom_ptr>& divisor) {
   for (const auto& atom : divisor) {
     auto it = std::find_if(factors.begin(), factors.end(), [&](const auto& f) { return f->key == atom->key; });
@@ -97,7 +97,7 @@ bool remove_factors(std::vector<atom_ptr>& factors, const std::vector<atom_ptr>&
   return true;
 }
 
-/// Divides `a` by the single term `b` exactly, term by term; returns false where a term does not divide.
+/// Divides `a` by the single term `b` exactly, term by term; returns false if a term does not divide.
 bool divide_exactly(const dim& a, const dim_term& b, dim& quotient) {
   term_map sum;
   for (dim_term term : terms_of(a)) {

@@ -12,13 +12,13 @@ namespace troupe {
 /// Returns whether the value is provably ≥ 0: symbols are (they count elements), and so are sums and products of them.
 bool is_nonnegative(const dim& d);
 
-/// Returns ⌊a / b⌋; exact polynomial division where every term divides. Evaluation throws where b is 0.
+/// Returns ⌊a / b⌋; exact polynomial division if every term divides. Evaluation throws if b is 0.
 dim floor_div(const dim& a, const dim& b);
 /// Returns ⌈a / b⌉.
 dim ceil_div(const dim& a, const dim& b);
 dim min(const dim& a, const dim& b);
 dim max(const dim& a, const dim& b);
-/// Returns the broadcast of two dims: equal, or one of them 1. Throws `errc::invalid_model` where two constants do not
+/// Returns the broadcast of two dims: equal, or one of them 1. Throws `errc::invalid_model` if two constants do not
 /// fit; two symbolic dims are checked when they are bound.
 dim broadcast(const dim& a, const dim& b);
 

@@ -14,7 +14,7 @@ public:
   dim_budget(const dim_budget&) = delete;
   dim_budget& operator=(const dim_budget&) = delete;
 
-  /// Takes `characters` from this thread's budget; throws `errc::unsupported` where that is less.
+  /// Takes `characters` from this thread's budget; throws `errc::unsupported` if that is less.
   static void spend(int64_t characters);
 
 private:

@@ -20,7 +20,7 @@ public:
   const std::vector<std::string>& symbols() const { return symbols_; }
 
   /// Computes every slot's value into `slots` (resized, its storage reused). `values` holds one value a symbol. Throws
-  /// `errc::invalid_input` where the values do not fit (a broadcast of unequal dims, a division by zero, overflow).
+  /// `errc::invalid_input` if the values do not fit (a broadcast of unequal dims, a division by zero, overflow).
   void evaluate(std::span<const int64_t> values, std::vector<int64_t>& slots) const;
 
   /// Returns by slot whether its value depends on a symbol for which `which` (one entry a symbol) is set.

@@ -11,10 +11,10 @@ namespace troupe {
 /// Returns a fresh symbol for dim `axis` of the body input called `input`.
 dim body_dim(const std::string& input, size_t axis);
 
-/// Returns what stands for the `count` elements of the body input called `input`; where `counts`, they are never negative.
+/// Returns what stands for the `count` elements of the body input called `input`; if `counts`, they are never negative.
 std::vector<dim> element_symbols(const std::string& input, size_t count, bool counts);
 
-/// Adds the symbols of `input`'s elements, where they stand for them, to `values`. Throws `errc::invalid_input` for a
+/// Adds the symbols of `input`'s elements, if they stand for them, to `values`. Throws `errc::invalid_input` for a
 /// negative element that was said to be none.
 void bind_elements(const value& input, const tensor& bytes, bindings& values);
 

@@ -17,7 +17,7 @@ using node_id = int32_t;
 /// An absent optional input or output of a node.
 inline constexpr value_id no_value = -1;
 
-/// How the elements of a value lie in memory. `dims` are always logical (N, C, spatial…), whatever the layout.
+/// How the elements of a value are laid out in memory. `dims` are always logical (N, C, spatial…), whatever the layout.
 enum class layout : uint8_t {
   plain,         // row-major in the order of the dims
   channels_last, // N, spatial…, C: what oneDNN's and the GPU's convolutions want; rank ≥ 3 only
@@ -43,10 +43,10 @@ struct node {
   std::string op_type;
   std::string domain; // "" is ai.onnx
   attributes attrs;
-  /// no_value where absent. Control-flow nodes list what their bodies capture behind the formal inputs, body by body in
+  /// no_value if absent. Control-flow nodes list what their bodies capture after the formal inputs, body by body in
   /// the order of the attributes' names.
   std::vector<value_id> inputs;
-  std::vector<value_id> outputs; // no_value where absent
+  std::vector<value_id> outputs; // no_value if absent
   /// How many of `inputs` are formal; the rest are captures.
   size_t formal_inputs() const { return inputs.size() - captures; }
   size_t captures = 0;
@@ -62,7 +62,7 @@ struct graph {
   std::vector<value_id> inputs;  // without the initializers
   std::vector<value_id> outputs; // in the order the file states
   /// In the body of a control-flow node: the values that stand for captured values of the enclosing graph. They are
-  /// listed in `inputs` too, behind the formal ones.
+  /// listed in `inputs` too, after the formal ones.
   std::vector<value_id> captured;
   /// Opset version by domain, as the file imports them ("" for ai.onnx).
   std::map<std::string, int64_t> opsets;
@@ -84,7 +84,7 @@ adjacency adjacency_of(const graph& g);
 /// produces, indices out of range.
 void validate(const graph& g);
 
-/// Orders `nodes` topologically, stable where it can be; throws `errc::invalid_model` that names a cycle's nodes.
+/// Orders `nodes` topologically, stable if it can be; throws `errc::invalid_model` that names a cycle's nodes.
 void sort_topologically(graph& g);
 
 /// Removes nodes that no output depends on and values that nothing uses; ids change. Graph inputs stay, and nodes that define

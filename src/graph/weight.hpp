@@ -21,12 +21,12 @@ struct weight {
   dtype type = dtype::undefined;
   shape dims;
   hash128 key; // of the content
-  /// The bytes of a leaf; undefined where there is a step.
+  /// The bytes of a leaf; undefined if there is a step.
   tensor leaf;
   /// The operator that computes this weight, null for a leaf.
   const op_def* step = nullptr;
   attributes step_attributes;
-  std::vector<weight_ptr> step_inputs; // null where an optional input is absent
+  std::vector<weight_ptr> step_inputs; // null if an optional input is absent
   uint32_t step_output = 0;            // which of the step's outputs this weight is
 
   /// Makes a leaf. Its key is a hash of type, dims and bytes; a leaf over 1 MiB that has a `source` (file identity, offset,

@@ -1,4 +1,4 @@
-// troupe.Attention and Attention: one pass over the keys (shaders/attention.comp), split over groups where one block of query
+// troupe.Attention and Attention: one pass over the keys (shaders/attention.comp), split over groups if one block of query
 // rows has many keys (shaders/attention_join.comp). Heads that share keys are rows of one matrix.
 #include "launch/launches.hpp"
 #include "launch/parameters.hpp"
@@ -13,7 +13,7 @@ namespace {
 
 constexpr uint32_t attention_group = 128;
 
-/// A call, whichever operator it is of; `…_behind`: heads lie behind positions.
+/// A call, whichever operator it is of; `…_behind`: heads are behind positions.
 struct attention_call {
   int64_t batch, heads, kv_heads, queries, keys, width, value_width;
   bool q_behind, kv_behind, y_behind;
@@ -21,7 +21,7 @@ struct attention_call {
   bool causal;
   int64_t causal_offset; // query s sees keys ≤ s + causal_offset
   bool skips;            // masked keys are never multiplied, and a row without keys is zero
-  int64_t mask_keys;     // keys behind these are masked
+  int64_t mask_keys;     // keys after these are masked
 
   int64_t rows() const { return heads / kv_heads * queries; }
 };
@@ -29,7 +29,7 @@ struct attention_call {
 /// What a group computes at a time.
 struct attention_tile {
   uint32_t rows, keys;
-  bool apart; // K and V lie beside each other
+  bool apart; // K and V are beside each other
 };
 
 /// Vectors of a row in shared memory, as the shader pads them.
@@ -60,7 +60,7 @@ std::optional<attention_tile> choose_tile(const attention_call& c, const gpu_fea
   return std::nullopt;
 }
 
-/// Returns how many keys a group walks over: all, or whole tiles of a split where there are too few groups otherwise.
+/// Returns how many keys a group walks over: all, or whole tiles of a split if there are too few groups otherwise.
 int64_t keys_of_group(const attention_call& c, const attention_tile& t, const gpu_features& gpu) {
   const int64_t groups = c.batch * c.kv_heads * ((c.rows() + t.rows - 1) / t.rows);
   const int64_t tiles = (c.keys + t.keys - 1) / t.keys;

@@ -1,4 +1,4 @@
-// Conv, ConvTranspose and their fused forms: a plain product where the kernel is one pixel, an implicit product otherwise
+// Conv, ConvTranspose and their fused forms: a plain product if the kernel is one pixel, an implicit product otherwise
 // (shaders/conv.comp), and kernels of their own for depthwise and transposed convolution.
 #include "launch/launches.hpp"
 #include "launch/parameters.hpp"
@@ -8,7 +8,7 @@
 namespace troupe {
 namespace {
 
-/// How an operand [N, C, spatial…] lies in memory: steps in elements.
+/// How an operand [N, C, spatial…] is laid out in memory: steps in elements.
 struct spatial_steps {
   int64_t image, channel, pixel;
 };
@@ -129,7 +129,7 @@ std::optional<launch_list> implicit_tiles(const gpu_call& call, const conv_call&
   launch_binding b = builder.in(1);
   if (i.channel_last && c.taps() > 1 && c.channels > c.groups && weights.constant)
     b = builder.packed(1, {c.filters, c.channels / c.groups, c.taps()}, {0, 2, 1});
-  // Rows of the output lie evenly apart where channels come last; only then are partial sums a row-major matrix too.
+  // Rows of the output are evenly apart if channels come last; only then are partial sums a row-major matrix too.
   const bool rows = c.out.channel == 1;
   const auto t = choose_tiling({p.m, p.n, p.k, c.groups}, family, rows && c.groups == 1, call.gpu);
   if (!t)
@@ -190,7 +190,7 @@ std::vector<uint32_t> depthwise_parameters(const conv_call& c, int64_t count, in
                                     .pad = {d.pad_begin, h.pad_begin, w.pad_begin}});
 }
 
-/// The kernel for one input channel a group; nullopt where it does not suit.
+/// The kernel for one input channel a group; nullopt if it does not suit.
 std::optional<launch_list> depthwise(const gpu_call& call, const conv_call& c, const std::string& variant) {
   constexpr int64_t most_unrolled_taps = 121;
   const auto& [d, h, w] = c.axes;

@@ -17,7 +17,7 @@ uint32_t operand_byte(int32_t operand, size_t inputs) {
   return static_cast<uint32_t>(at < inputs ? at : result_base + at - inputs);
 }
 
-/// Elements that each invocation computes, one behind the other: few groups where the device is full anyway, but the shortest
+/// Elements that each invocation computes, one after the other: few groups if the device is full anyway, but the shortest
 /// time from first to last where it is not.
 uint32_t elements_each(int64_t count, const gpu_features& gpu) {
   const int64_t resident = int64_t{gpu.units} * 2048; // invocations that a device keeps in flight, about

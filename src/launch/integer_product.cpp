@@ -8,7 +8,7 @@
 namespace troupe {
 namespace {
 
-/// Where the operands stand among a call's inputs; scales and what follows are SIZE_MAX where sums are not quantised.
+/// Where the operands stand among a call's inputs; scales and what follows are SIZE_MAX if sums are not quantised.
 struct positions {
   size_t b, a_zero, b_zero;
   size_t a_scale = SIZE_MAX, b_scale = SIZE_MAX, y_scale = SIZE_MAX, y_zero = SIZE_MAX;
@@ -33,7 +33,7 @@ bool is_byte(dtype type) {
   return type == dtype::uint8 || type == dtype::int8;
 }
 
-/// Adds the launch of an integer product of `rows` × `columns`; null where the operands' types or sizes do not fit it.
+/// Adds the launch of an integer product of `rows` × `columns`; null if the operands' types or sizes do not fit it.
 launch* add_product(launch_builder& b, const gpu_call& call, const positions& at, const std::string& stem, int64_t rows,
                     int64_t columns, std::array<uint32_t, 3> groups) {
   const dtype left = call.inputs.at(0).type, right = call.inputs.at(at.b).type, y = call.outputs.at(0).type;

@@ -98,7 +98,7 @@ public:
   /// Launches added from here on wait for those before.
   void next_step() { ++step_; }
 
-  /// Returns the list; nullopt where a binding, group count or parameter block is beyond the device's limits.
+  /// Returns the list; nullopt if a binding, group count or parameter block is beyond the device's limits.
   std::optional<launch_list> finish();
 
 private:
@@ -119,7 +119,7 @@ launch_binding part_of(launch_binding binding, int64_t offset, int64_t bytes);
 /// passed. Shaders turn them back into one index with `flat_group()` (shaders/common.glsl).
 std::array<uint32_t, 3> flat_groups(int64_t count, int64_t group_size, const gpu_features& gpu);
 
-/// Returns the variant name for arithmetic on `type` ("f32", "f16", "i32", "i64", "u8", "i8" …); nullopt where the GPU cannot
+/// Returns the variant name for arithmetic on `type` ("f32", "f16", "i32", "i64", "u8", "i8" …); nullopt if the GPU cannot
 /// compute with or store it. bool is "u8".
 std::optional<std::string> arithmetic_variant(dtype type, const gpu_features& gpu);
 /// Returns the variant name for moving elements of `type` ("w8", "w16", "w32", "w64"); nullopt for strings, packed types and

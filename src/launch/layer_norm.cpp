@@ -8,7 +8,7 @@
 namespace troupe {
 namespace {
 
-/// Whether `vector` has the dims of the axes from `axis` on, perhaps behind ones.
+/// Whether `vector` has the dims of the axes from `axis` on, perhaps after ones.
 bool is_row(const operand& vector, const operand& x, size_t axis) {
   const std::span<const int64_t> row = std::span(x.dims).subspan(axis);
   if (vector.dims.size() < row.size() || vector.dims.size() > x.dims.size() || vector.size() != volume(row))

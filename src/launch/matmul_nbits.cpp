@@ -64,7 +64,7 @@ std::optional<nbits_call> parse_call(const gpu_call& call) {
   return nbits_call{call, s, *variant, a.size() / s.k};
 }
 
-/// Invocations for a column: more where there are too few columns to fill the device.
+/// Invocations for a column: more if there are too few columns to fill the device.
 uint32_t lanes_of(const nbits_call& c) {
   constexpr int64_t threads = 256, word_depths = 8;
   uint32_t lanes = 32;

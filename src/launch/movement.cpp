@@ -10,7 +10,7 @@ namespace troupe {
 namespace {
 
 constexpr int64_t movement_group = 256, tile = 32;
-/// A transposition is tiled where both sides of its matrices are at least this long: less leaves most of a tile idle.
+/// A transposition is tiled if both sides of its matrices are at least this long: less leaves most of a tile idle.
 constexpr int64_t least_tiled = 16;
 
 /// A copy in words of `bits`, axes outermost first, merged.
@@ -148,7 +148,7 @@ bool add_strided(launch_builder& b, const gpu_call& call, word_copy w) {
   return true;
 }
 
-/// The axis that is dense in the source; the last one, which is dense in the output, where there is none to be tiled with.
+/// The axis that is dense in the source; the last one, which is dense in the output, if there is none to be tiled with.
 size_t dense_axis(const operand_copy& c) {
   const auto found = std::find_if(c.axes.begin(), c.axes.end(),
                                   [](const copy_axis& a) { return a.from == 1 && a.size >= least_tiled; });
@@ -190,7 +190,7 @@ bool add_tiled(launch_builder& b, const gpu_call& call, word_copy w) {
   return true;
 }
 
-/// Whether several copies write to one output: bound ranges may then overlap where the words written do not.
+/// Whether several copies write to one output: bound ranges may then overlap if the words written do not.
 bool writes_twice(const std::vector<word_copy>& words) {
   for (size_t i = 1; i < words.size(); ++i)
     if (words[i].copy.output == words[i - 1].copy.output)

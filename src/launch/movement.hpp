@@ -17,7 +17,7 @@ public:
   dry_call(const dry_call&) = delete; // the context refers to the views
   dry_call& operator=(const dry_call&) = delete;
 
-  /// Views have dims, and data where the host knows the elements; no other data may be read.
+  /// Views have dims, and data if the host knows the elements; no other data may be read.
   kernel_context& context() { return context_; }
 
 private:
@@ -36,28 +36,28 @@ tensor known_elements(const operand& o);
 /// Returns the bits of a movable type's elements; nullopt for strings and packed types.
 std::optional<int> element_bits(dtype type);
 
-/// Returns the variant that moves words of `bits`; nullopt where the GPU cannot store them.
+/// Returns the variant that moves words of `bits`; nullopt if the GPU cannot store them.
 std::optional<std::string> word_variant(int bits, const gpu_features& gpu);
 
-/// Returns how many elements of `bits` can be moved as one word where all of `extents` (sizes, steps, offsets that must be whole
+/// Returns how many elements of `bits` can be moved as one word if all of `extents` (sizes, steps, offsets that must be whole
 /// words) are in elements: 1, 2, 4, 8 or 16.
 int64_t elements_per_word(int bits, std::initializer_list<int64_t> extents);
 
-/// How far indices in a tensor of integers lie apart in 32-bit words, the low word first; nullopt unless the type is int32 or int64.
+/// How far indices in a tensor of integers are apart in 32-bit words, the low word first; nullopt unless the type is int32 or int64.
 std::optional<uint32_t> index_words(const operand& indices);
 
 /// Whether shaders can count indices of an axis with `bound` elements that `picks` results are taken from.
 bool is_countable(int64_t bound, int64_t picks);
 
-/// Throws `errc::invalid_input` where the host knows indices and one of them is out of [-bound, bound): such a call is left
+/// Throws `errc::invalid_input` if the host knows indices and one of them is out of [-bound, bound): such a call is left
 /// to the CPU, whose kernel says what is wrong.
 void check_known_indices(const operand& indices, int64_t bound);
 
 /// Longest list of axes that the copying shaders take.
 inline constexpr size_t max_copy_axes = 14;
 
-/// Returns copies as launches: tiled transposition first where that pays, then element by element. Copies that reach further
-/// than a binding may are cut; those of one output, which follow one another, are a step each. Empty where the GPU cannot run them.
+/// Returns copies as launches: tiled transposition first if that pays, then element by element. Copies that reach further
+/// than a binding may are cut; those of one output, which follow one another, are a step each. Empty if the GPU cannot run them.
 launch_lists copy_launches(const gpu_call& call, std::string_view name, const std::vector<operand_copy>& copies);
 
 /// Adds a launch that copies input `input` to output `output` as it is.

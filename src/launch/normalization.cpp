@@ -1,5 +1,5 @@
 // GPU kernels of BatchNormalization (elementwise, by given statistics), InstanceNormalization and GroupNormalization (one launch for
-// each slice in one part, or two where slices are too few to fill the device), for plain and channels-last operands.
+// each slice in one part, or two if slices are too few to fill the device), for plain and channels-last operands.
 #include "launch/launches.hpp"
 #include "launch/parameters.hpp"
 #include "launch/row_team.hpp"
@@ -105,7 +105,7 @@ launch_lists batch_norm_launches(const gpu_call& call) {
   for (size_t o = 1; o < call.outputs.size(); ++o)
     if (call.has_output(o))
       return {};
-  // Old opsets have statistics of single features, which lie in plain order.
+  // Old opsets have statistics of single features, which are in plain order.
   const bool spatial = call.attrs.integer("spatial", 1) != 0;
   if (!spatial && lies_last(x))
     return {};

@@ -18,7 +18,7 @@ struct pad_axis {
   int64_t out, before, in, step;
 };
 
-/// Innermost first; axes that are not padded become one with the next inner axis where that is whole too.
+/// Innermost first; axes that are not padded become one with the next inner axis if that is whole too.
 std::vector<pad_axis> axes_of(const shape& in, const shape& out, const padding& p) {
   std::vector<pad_axis> axes;
   int64_t step = 1;

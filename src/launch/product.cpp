@@ -21,7 +21,7 @@ struct right_operand {
 right_operand bind_right(launch_builder& builder, const gpu_call& call, float_product p) {
   const operand& b = call.inputs[p.b];
   const bool by_columns = p.b_depth == 1;
-  const int64_t matrix = p.n * p.k; // not what B has where dims do not fit: such a call is refused when it is bound
+  const int64_t matrix = p.n * p.k; // not what B has if dims do not fit: such a call is refused when it is bound
   if (!b.constant || (by_columns && p.k % padding == 0) || matrix == 0 || b.size() % matrix != 0)
     return {builder.in(p.b), p, p.k};
   const int64_t pitch = (p.k + padding - 1) / padding * padding;
@@ -58,7 +58,7 @@ operand_modes modes_of(const right_operand& r, int64_t width, bool line_vectors)
           mode_of(p.n, p.b_line, p.b_depth, r.depth, b_fits, width, line_vectors)};
 }
 
-/// Returns the columns that one launch computes: all, or as many as a binding of B may hold; 0 where not even few fit.
+/// Returns the columns that one launch computes: all, or as many as a binding of B may hold; 0 if not even few fit.
 int64_t columns_of_launch(const right_operand& r, int64_t element, const gpu_features& gpu) {
   if (r.binding.bytes <= gpu.max_binding_bytes)
     return r.p.n;
@@ -81,7 +81,7 @@ std::array<uint32_t, 3> product_groups(const float_product& p, const tiling& t) 
   return {word((p.m + t.m - 1) / t.m), word((p.n + t.n - 1) / t.n), word(p.batches() * t.splits)};
 }
 
-/// The tiled or the cooperative kernel; nullopt where the device cannot run it.
+/// The tiled or the cooperative kernel; nullopt if the device cannot run it.
 std::optional<launch_list> tiles(const gpu_call& call, const float_product& p, tile_family family,
                                  const std::string& variant) {
   const bool matrices = family == tile_family::cooperative;
@@ -140,7 +140,7 @@ team team_of(const float_product& p, const gpu_features& gpu) {
   return {lanes, 1};
 }
 
-/// The kernel for few rows, which reads a column's neighbouring depths; nullopt where it does not suit.
+/// The kernel for few rows, which reads a column's neighbouring depths; nullopt if it does not suit.
 std::optional<launch_list> few_rows(const gpu_call& call, const float_product& p, const std::string& variant) {
   constexpr int64_t most_rows = 4;
   if (p.m > most_rows || p.batches() != 1)

@@ -50,7 +50,7 @@ shader::product_parameters product_parameters_of(const float_product& p, const t
 void add_split_sum(launch_builder& builder, const gpu_call& call, const float_product& p, const tiling& t,
                    launch_binding scratch);
 
-/// Returns "f32" or "f16", the variants of products; nullopt for other types and where the device lacks float16.
+/// Returns "f32" or "f16", the variants of products; nullopt for other types and if the device lacks float16.
 std::optional<std::string> product_variant(dtype type, const gpu_features& gpu);
 
 /// Returns whether the cooperative kernels can run products of `type`.

@@ -14,7 +14,7 @@ shader::quantization one_scale(const gpu_call& call) {
   return {.count = call.outputs[0].size(), .inner = 1, .size = 1, .block = 1, .blocks = 1};
 }
 
-/// The granularity of scales, and the parameters that it gives; throws where the scale's shape fits none.
+/// The granularity of scales, and the parameters that it gives; throws if the scale's shape fits none.
 std::pair<uint32_t, shader::quantization> granularity_of(const gpu_call& call) {
   const shape &dims = call.inputs[0].dims, &scale = call.inputs[1].dims;
   const int64_t axis = call.attrs.integer("axis", 1), block = call.attrs.integer("block_size", 0);
@@ -33,7 +33,7 @@ std::pair<uint32_t, shader::quantization> granularity_of(const gpu_call& call) {
 launch_lists launch_by_scale(const gpu_call& call, const std::string& stem, const std::string& variant) {
   const auto [granularity, block] = granularity_of(call);
   if (granularity != shader::scale_whole && call.inputs[0].layout != layout::plain)
-    return {}; // elements would lie in another order than the axis says
+    return {}; // elements would be in another order than the axis says
   const bool has_zero = call.has_input(2);
   launch_builder b(call, stem);
   launch& l = b.add(stem + "." + variant, flat_groups(call.outputs[0].size(), 256 * 4, call.gpu),
@@ -47,7 +47,7 @@ bool zeros_fit(const gpu_call& call, dtype type) {
   return !call.has_input(2) || (call.inputs[2].type == type && call.inputs[2].size() == call.inputs[1].size());
 }
 
-/// Returns "f32" or "f16" where both types are that, else nullopt.
+/// Returns "f32" or "f16" if both types are that, else nullopt.
 std::optional<std::string> common_float(dtype a, dtype b, const gpu_features& gpu) {
   return a == b && (a == dtype::float32 || a == dtype::float16) ? arithmetic_variant(a, gpu) : std::nullopt;
 }

@@ -1,5 +1,5 @@
 // LSTM, GRU and RNN: the input's part of all steps is one product (shaders/recurrent_project.comp); then a launch a step, or
-// one for all steps where a group can read the recurrent weights as fast as a launch costs (shaders/recurrent.comp).
+// one for all steps if a group can read the recurrent weights as fast as a launch costs (shaders/recurrent.comp).
 //
 // Not on GPUs: peepholes, sequences of different lengths, other activations than the defaults (RNN: also Relu), GRU without
 // linear_before_reset.
@@ -51,7 +51,7 @@ bool whole_sequences(const gpu_call& call, int64_t steps) {
   return std::all_of(values.begin(), values.end(), [&](int64_t v) { return v == steps; });
 }
 
-/// Returns the call, nullopt where the kernels do not know it.
+/// Returns the call, nullopt if the kernels do not know it.
 std::optional<recurrent_call> parse(const gpu_call& call, int64_t gates) {
   const attributes& attrs = call.attrs;
   const shape &x = call.inputs[0].dims, &r = call.inputs[2].dims;

@@ -1,4 +1,4 @@
-// GPU kernels of reductions (shaders/reduce.comp): one launch, or two where long results are too few to fill the device.
+// GPU kernels of reductions (shaders/reduce.comp): one launch, or two if long results are too few to fill the device.
 #include "ops/reduce.hpp"
 #include "launch/launches.hpp"
 #include "launch/movement.hpp"

@@ -24,7 +24,7 @@ struct gpu_axis {
   bool stays() const { return taps == 1 && in == out && up == 1 && shift == 0 && down == 1; }
 };
 
-/// Returns the shift for which the formula gives `indices`; nullopt where there is none.
+/// Returns the shift for which the formula gives `indices`; nullopt if there is none.
 std::optional<int64_t> fit_shift(const std::vector<int64_t>& indices, int64_t in, int64_t up, int64_t down) {
   constexpr int64_t limit = int64_t{1} << 30;
   const auto count = static_cast<int64_t>(indices.size());
@@ -58,7 +58,7 @@ bool fit_nearest(const std::vector<int64_t>& indices, int64_t in, int64_t out, d
   return false;
 }
 
-/// Returns an axis as the shader wants it; nullopt where it cannot be put so.
+/// Returns an axis as the shader wants it; nullopt if it cannot be put so.
 std::optional<gpu_axis> gpu_axis_of(const resample_options& options, const resample_axis& axis) {
   const resample_taps taps = taps_of(options, axis);
   if (std::find(taps.outside.begin(), taps.outside.end(), 1) != taps.outside.end())
@@ -75,7 +75,7 @@ std::optional<gpu_axis> gpu_axis_of(const resample_options& options, const resam
   return a;
 }
 
-/// Returns the merged axes, outermost first; nullopt where there are too many or one does not fit.
+/// Returns the merged axes, outermost first; nullopt if there are too many or one does not fit.
 std::optional<std::vector<gpu_axis>> merged_axes(const resample_options& options,
                                                  const std::vector<resample_axis>& axes) {
   std::vector<gpu_axis> merged;

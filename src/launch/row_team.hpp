@@ -27,19 +27,19 @@ struct row_team {
 
   /// Returns specialisation constants 0 … 5 of kernels that keep rows (shaders/row.glsl).
   std::vector<uint32_t> constants() const;
-  /// Returns specialisation constants 0 … 3, and a kernel's own behind them.
+  /// Returns specialisation constants 0 … 3, and a kernel's own after them.
   std::vector<uint32_t> constants(std::initializer_list<uint32_t> own) const;
   /// Returns the workgroups for `count` rows.
   std::array<uint32_t, 3> groups(int64_t count, const gpu_features& gpu) const;
 };
 
-/// Returns a good team for rows that are read as vectors of `width` elements; without subgroup arithmetic where `plain`.
+/// Returns a good team for rows that are read as vectors of `width` elements; without subgroup arithmetic if `plain`.
 row_team choose_team(const row_extent& e, uint32_t width, bool plain, const gpu_features& gpu);
 
-/// Returns the teams to offer as alternatives, best first: with subgroup arithmetic where the GPU has it, and without.
+/// Returns the teams to offer as alternatives, best first: with subgroup arithmetic if the GPU has it, and without.
 std::vector<row_team> row_teams(const row_extent& e, uint32_t width, const gpu_features& gpu);
 
-/// Returns the shader for floats of `type`: "softmax.f32_plain"; nullopt where the GPU does not compute with them.
+/// Returns the shader for floats of `type`: "softmax.f32_plain"; nullopt if the GPU does not compute with them.
 std::optional<std::string> row_shader(std::string_view stem, dtype type, bool plain, const gpu_features& gpu);
 
 } // namespace troupe

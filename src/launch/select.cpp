@@ -33,7 +33,7 @@ tensor one_of(dtype type) {
   return one;
 }
 
-/// `columns` is 0 where everything is filled with `value`, not only diagonal k.
+/// `columns` is 0 if everything is filled with `value`, not only diagonal k.
 launch_lists fill(const gpu_call& call, std::string name, const tensor& value, int64_t columns, int64_t k) {
   const operand& out = call.outputs[0];
   const auto variant = movement_variant(out.type, call.gpu);

@@ -22,7 +22,7 @@ struct tile_speed {
   double fixed;      // a group's first loads and its epilogue
 };
 
-// The first wins where the model sees no difference.
+// The first wins if the model sees no difference.
 constexpr auto tiled = std::to_array<tile_speed>({
     {{64, 32, 32, 32, 4, 4}, 0.64, 0.289, 4, 1.0},
     {{64, 32, 32, 16, 4, 4}, 0.32, 0.114, 4, 1.0},

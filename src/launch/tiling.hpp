@@ -25,7 +25,7 @@ struct product_size {
 /// Which kernel family a tile is for.
 enum class tile_family : uint8_t { tiled, cooperative };
 
-/// Returns the tiling that should be fastest, by a model of groups, waves and memory latency; nullopt where no tile fits the
+/// Returns the tiling that should be fastest, by a model of groups, waves and memory latency; nullopt if no tile fits the
 /// device. `may_split` says whether partial sums can be added afterwards.
 std::optional<tiling> choose_tiling(const product_size& size, tile_family family, bool may_split,
                                     const gpu_features& gpu);

@@ -1,4 +1,4 @@
-// GPU kernels of TopK (shaders/top_k.comp): rows are sorted where they fit a workgroup's memory, else searched k times.
+// GPU kernels of TopK (shaders/top_k.comp): rows are sorted if they fit a workgroup's memory, else searched k times.
 #include "launch/launches.hpp"
 #include "launch/parameters.hpp"
 #include "launch/row_team.hpp"

@@ -13,7 +13,7 @@ namespace troupe {
 /// The external data files of one model, each mapped once.
 class external_files {
 public:
-  /// `folder` is the model's; empty where the model has none, and every location is refused.
+  /// `folder` is the model's; empty if the model has none, and every location is refused.
   explicit external_files(std::filesystem::path folder) : folder_(std::move(folder)) {}
 
   /// Maps the file at `location`; throws `errc::invalid_model` where it is absolute or leaves the folder, `errc::io` where

@@ -83,7 +83,7 @@ void graph_builder::bind_operands(scope& caller, scope& inner, const onnx::NodeP
     if (!inner.names.emplace(formal.input(i), actual).second)
       fail(errc::invalid_model, "the function has two inputs called {}", in_quotes(formal.input(i)));
   }
-  std::map<std::string, value_id> results; // by formal name; no_value where the caller does not want it
+  std::map<std::string, value_id> results; // by formal name; no_value if the caller does not want it
   for (int i = 0; i < formal.output_size(); ++i) {
     const bool wanted = i < proto.output_size() && !proto.output(i).empty();
     const value_id actual = wanted ? caller.names.at(proto.output(i)) : no_value;

@@ -22,7 +22,7 @@ namespace troupe {
 
 using opset_map = std::map<std::string, int64_t>;
 
-/// Returns opset versions by canonical domain; throws `errc::invalid_model` where one domain has two versions.
+/// Returns opset versions by canonical domain; throws `errc::invalid_model` if one domain has two versions.
 template <class Imports>
 opset_map opsets_of(const Imports& imports) {
   opset_map opsets;

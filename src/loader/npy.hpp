@@ -16,14 +16,14 @@ struct npy_header {
   bool fortran_order = false;
   size_t data_offset = 0; // bytes from the start of the array
 
-  /// Returns the size of the whole array in bytes, header included; throws where it overflows.
+  /// Returns the size of the whole array in bytes, header included; throws if it overflows.
   int64_t total_bytes() const;
 };
 
 /// Longest header that is read: what version 1 can hold.
 inline constexpr size_t max_npy_header_bytes = 12 + 65535;
 
-/// Parses the header at the start of `bytes` (which may end behind the header). Throws `errc::invalid_input`.
+/// Parses the header at the start of `bytes` (which may end after the header). Throws `errc::invalid_input`.
 npy_header parse_npy_header(std::span<const std::byte> bytes);
 
 /// Reads a whole array; the bytes must end with it. Throws `errc::invalid_input`.

@@ -89,7 +89,7 @@ void read_zip64(entry& e, bytes extra) {
   }
 }
 
-/// Reads the directory entry at `at` and moves `at` behind it.
+/// Reads the directory entry at `at` and moves `at` after it.
 entry read_entry(bytes archive, uint64_t& at) {
   const bytes head = part(archive, at, entry_size);
   if (number_at<uint32_t>(head, 0) != entry_signature)
@@ -130,7 +130,7 @@ public:
   inflater(const inflater&) = delete;
   inflater& operator=(const inflater&) = delete;
 
-  /// Fills `out`; throws where the stream is malformed or ends before.
+  /// Fills `out`; throws if the stream is malformed or ends before.
   void fill(std::span<std::byte> out) {
     while (!out.empty()) {
       if (stream_.avail_in == 0) {

@@ -1,4 +1,4 @@
-// TensorProto → tensor. Bytes that lie in a mapped file, aligned for their element type, are used in place; everything
+// TensorProto → tensor. Bytes that are in a mapped file, aligned for their element type, are used in place; everything
 // else is copied. Sizes are checked against the dims before anything is allocated.
 #pragma once
 
@@ -14,10 +14,10 @@ namespace troupe {
 
 /// The bytes that a message was scanned from.
 struct tensor_bytes {
-  /// Keeps `bytes` alive; null where tensors must copy what they need.
+  /// Keeps `bytes` alive; null if tensors must copy what they need.
   std::shared_ptr<const void> owner;
   std::span<const std::byte> bytes;
-  /// Identity of the content (`mapped_file::identity`), empty where it has none.
+  /// Identity of the content (`mapped_file::identity`), empty if it has none.
   std::string identity;
 };
 

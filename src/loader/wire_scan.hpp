@@ -2,7 +2,7 @@
 //
 // Protobuf would copy each `raw_data` and refuses messages of 2 GiB. The scan walks the serialized bytes itself, follows
 // the fields that lead to tensors (graphs, nodes, attributes, functions), and writes a copy of the message in which every
-// TensorProto.raw_data is replaced by the 8-byte index of a `blob`: where the bytes lie in the file. Every raw_data of a
+// TensorProto.raw_data is replaced by the 8-byte index of a `blob`: where the bytes are in the file. Every raw_data of a
 // tensor that the loader reads is replaced, so an index cannot be forged by the file. Fields that the loader never reads
 // (documentation, value_info, metadata, training) are left out. Nothing is trusted: lengths are checked against the
 // enclosing message, nesting and the number of messages are limited, pages of weights are never touched.
@@ -17,7 +17,7 @@
 
 namespace troupe {
 
-/// Where the raw_data of one tensor lies, in bytes from the start of the scanned message.
+/// Where the raw_data of one tensor is, in bytes from the start of the scanned message.
 struct blob {
   uint64_t offset = 0, length = 0;
 };

@@ -9,7 +9,7 @@
 namespace troupe {
 namespace {
 
-/// Barriers cost less than their calibrated time where work hides them: nodes have at least this part of a busy device's time.
+/// Barriers cost less than their calibrated time if work hides them: nodes have at least this part of a busy device's time.
 constexpr double least_share = 0.1;
 
 /// What one device did in all traced runs.

@@ -18,7 +18,7 @@ void infer_arg(infer_context& c) {
   c.set_output(0, dtype::int64, std::move(dims));
 }
 
-/// Returns the wanted index of `size` elements that lie `stride` apart.
+/// Returns the wanted index of `size` elements that are `stride` apart.
 template <bool Largest, class T>
 int64_t extreme(const T* x, int64_t size, int64_t stride, bool last) {
   int64_t best = 0;

@@ -118,7 +118,7 @@ std::vector<C> join(const sizes& s, const read_as<C>& past, const read_as<C>& pr
   return joined;
 }
 
-/// What is added to the score of (batch, head, query, key): −infinity where it takes no part.
+/// What is added to the score of (batch, head, query, key): −infinity if it takes no part.
 class attention_bias {
 public:
   attention_bias(const kernel_context& c, const sizes& s)

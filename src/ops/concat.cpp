@@ -55,7 +55,7 @@ void concat_kernel(kernel_context& c) {
   }
 }
 
-/// Equal parts; the last is smaller where the axis does not divide (opset 18).
+/// Equal parts; the last is smaller if the axis does not divide (opset 18).
 std::vector<dim> equal_parts(const dim& total, size_t count, bool uneven) {
   const dim parts = static_cast<int64_t>(count);
   const dim part = uneven ? ceil_div(total, parts) : floor_div(total, parts);

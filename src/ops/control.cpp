@@ -1,7 +1,7 @@
 // If, Loop, Scan: operators with bodies. They have no kernels: a session runs their bodies (run/control_flow.hpp).
 //
 // Inference reads what the bodies' inference has found: the rewrite infers bodies first, with their inputs set to what the node
-// is given. A dim of a result is the body's where the node's operands say it; else it depends on data.
+// is given. A dim of a result is the body's if the node's operands say it; else it depends on data.
 #include "ops/control.hpp"
 
 #include "ops/evaluate.hpp"
@@ -164,7 +164,7 @@ private:
            to_string(next.type));
   }
 
-  /// Returns what a branch gives; where it cannot be executed, what the other one gives.
+  /// Returns what a branch gives; if it cannot be executed, what the other one gives.
   const value& branch_result(size_t branch, size_t i) const {
     const graph& body = *call_.bodies[call_.refusals[branch].empty() ? branch : 1 - branch].program;
     return body.values[body.outputs[i]];
@@ -193,10 +193,10 @@ private:
     const value& before = body.program->values[body.program->inputs[call_.leading_inputs() + i]];
     const value& after = result(body, call_.leading_outputs() + i);
     if (before.type != after.type)
-      fail(errc::invalid_model, "carried value {} is {} ('{}'), but {} behind an iteration ('{}')", i,
+      fail(errc::invalid_model, "carried value {} is {} ('{}'), but {} after an iteration ('{}')", i,
            to_string(before.type), before.name, to_string(after.type), after.name);
     if (before.dims->size() != after.dims->size())
-      fail(errc::unsupported, "carried value {} has shape {} ('{}'), but {} behind an iteration ('{}'): {}", i,
+      fail(errc::unsupported, "carried value {} has shape {} ('{}'), but {} after an iteration ('{}'): {}", i,
            to_string(*before.dims), before.name, to_string(*after.dims), after.name, "its rank must not change");
     symbolic_shape dims = *after.dims;
     for (size_t axis = 0; axis < dims.size(); ++axis)
@@ -220,7 +220,7 @@ private:
     c_.set_output(output, element.type, std::move(dims));
   }
 
-  /// How often the body is executed, where that is known before the run.
+  /// How often the body is executed, if that is known before the run.
   std::optional<dim> trip_count() const {
     if (call_.kind == control_kind::scan) {
       const size_t first = call_.carried;

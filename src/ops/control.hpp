@@ -24,7 +24,7 @@ struct scan_walk {
 struct control_call {
   control_kind kind = control_kind::branch;
   std::vector<node_body> bodies; // If: the else branch, then the then branch
-  /// If: why a branch cannot be executed, parallel to `bodies`; empty where it can. See `refuse_branch`.
+  /// If: why a branch cannot be executed, parallel to `bodies`; empty if it can. See `refuse_branch`.
   std::array<std::string, 2> refusals;
   size_t carried = 0;
   std::vector<scan_walk> scan_inputs, scan_outputs; // of Loop too: scan outputs along axis 0

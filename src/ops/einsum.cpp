@@ -21,7 +21,7 @@ struct equation {
   term_axes output;
 };
 
-/// Parses one term; `rank` is the operand's rank, or the ellipsis' number of axes where `rank_is_ellipsis`.
+/// Parses one term; `rank` is the operand's rank, or the ellipsis' number of axes if `rank_is_ellipsis`.
 term_axes parse_term(std::string_view text, size_t rank, bool rank_is_ellipsis) {
   term_axes axes;
   const size_t dots = text.find("...");

@@ -52,10 +52,10 @@ struct broadcast_walk {
   }
 };
 
-/// Throws `errc::invalid_input` where an operand does not broadcast to `out`.
+/// Throws `errc::invalid_input` if an operand does not broadcast to `out`.
 void check_broadcast(std::span<const int64_t> dims, std::span<const int64_t> out);
 
-/// Collapses the walk of operands with the given dims over `out`; throws `errc::invalid_input` where one does not fit.
+/// Collapses the walk of operands with the given dims over `out`; throws `errc::invalid_input` if one does not fit.
 template <size_t K>
 broadcast_walk<K> collapse(std::span<const int64_t> out, const std::array<std::span<const int64_t>, K>& operands) {
   std::array<shape, K> strides;

@@ -7,7 +7,7 @@
 
 namespace troupe {
 
-/// Runs `def`'s reference kernel on host tensors. `inputs` holds an undefined tensor where an input is absent;
+/// Runs `def`'s reference kernel on host tensors. `inputs` holds an undefined tensor if an input is absent;
 /// `output_count` outputs are computed. Infers the output shapes first; throws what inference and kernel throw.
 std::vector<tensor> evaluate(const op_def& def, const attributes& attrs, std::span<const tensor> inputs,
                              size_t output_count = 1);
@@ -15,7 +15,7 @@ std::vector<tensor> evaluate(const op_def& def, const attributes& attrs, std::sp
 /// Returns the tensor that a Constant node states; null if `n` is none, or states its value in another way.
 const tensor* literal_of(const node& n);
 
-/// Returns the bytes of a weight, running its recipe's steps where it has any.
+/// Returns the bytes of a weight, running its recipe's steps if it has any.
 tensor materialise(const weight& w);
 
 /// Gives what a device has of a recipe's parts, else an undefined tensor.
@@ -29,8 +29,8 @@ tensor materialise_for_device(const weight& w, const held_parts& held = {});
 /// several others read counted for each. Nothing for a leaf.
 double recipe_work(const weight& w);
 
-/// Returns that for a call over constants whose outputs have these types and dims; types are undefined where the results
-/// decide the dims. Infinite where the sizes cannot be counted.
+/// Returns that for a call over constants whose outputs have these types and dims; types are undefined if the results
+/// decide the dims. Infinite if the sizes cannot be counted.
 double folding_work(const op_def& def, const attributes& attrs, std::span<const weight_ptr> inputs,
                     std::vector<dtype> types, std::vector<shape> dims);
 

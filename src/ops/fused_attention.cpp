@@ -54,7 +54,7 @@ void infer_fused_attention(infer_context& c) {
   c.set_output(0, common_type(c), {q[0], q[behind ? 2 : 1], q[behind ? 1 : 2], v[3]});
 }
 
-/// Where one operand's rows lie.
+/// Where one operand's rows are.
 struct operand_strides {
   int64_t batch, head, row;
 

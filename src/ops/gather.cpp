@@ -50,7 +50,7 @@ void infer_gather_elements(infer_context& c) {
   set_moved(c, {c.dims(1)});
 }
 
-/// Throws where an axis other than `axis` of the indices is longer than the data's.
+/// Throws if an axis other than `axis` of the indices is longer than the data's.
 void check_index_dims(std::span<const int64_t> data, std::span<const int64_t> indices, size_t axis) {
   for (size_t i = 0; i < data.size(); ++i)
     if (i != axis && indices[i] > data[i])
@@ -86,7 +86,7 @@ void gather_elements_kernel(kernel_context& c) {
 /// Length of the index tuples: the last dim of the indices.
 size_t tuple_length(int64_t length, size_t batch_dims, size_t data_rank, size_t indices_rank) {
   if (batch_dims >= indices_rank || length < 0 || batch_dims + static_cast<size_t>(length) > data_rank)
-    fail(errc::invalid_model, "GatherND takes tuples of {} indices behind {} batch dims from data of rank {}", length,
+    fail(errc::invalid_model, "GatherND takes tuples of {} indices after {} batch dims from data of rank {}", length,
          batch_dims, data_rank);
   return static_cast<size_t>(length);
 }

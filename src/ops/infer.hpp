@@ -10,7 +10,7 @@ inline void infer_same(infer_context& c) {
   c.set_output(0, c.type(0), c.dims(0));
 }
 
-/// Returns the common type of all present inputs; throws `errc::invalid_model` where two differ.
+/// Returns the common type of all present inputs; throws `errc::invalid_model` if two differ.
 inline dtype common_type(const infer_context& c) {
   for (size_t i = 1; i < c.input_count(); ++i)
     if (c.has_input(i) && c.type(i) != c.type(0))
@@ -43,7 +43,7 @@ inline std::optional<size_t> repeats_only(const infer_context& c) {
   return c.input_count() == 1 ? std::optional<size_t>(0) : std::nullopt;
 }
 
-/// The same for x ∘ y, which is x if all of y is `Neutral`, and y if all of x is where the operands commute.
+/// The same for x ∘ y, which is x if all of y is `Neutral`, and y if all of x is if the operands commute.
 template <int Neutral, bool Commutes = false>
 std::optional<size_t> repeats_beside(const infer_context& c) {
   if (Commutes && c.is_filled(0, Neutral))

@@ -21,7 +21,7 @@ bool fits(const dim& value, dtype type) {
   return (types::unsigned_ints & set_of(type)) && v >= 0 && (bits == 64 || v < int64_t{1} << bits);
 }
 
-/// The known elements of input `i`, none where one does not fit its type's rules.
+/// The known elements of input `i`, none if one does not fit its type's rules.
 std::optional<elements> known_operand(const infer_context& c, size_t i) {
   if (!c.has_input(i))
     return std::nullopt;
@@ -40,7 +40,7 @@ void state(infer_context& c, dtype type, elements values) {
   c.set_known(0, std::move(values));
 }
 
-/// Index into an operand of `dims` for each element of `out`; empty where the operand does not fit or `out` is too large.
+/// Index into an operand of `dims` for each element of `out`; empty if the operand does not fit or `out` is too large.
 std::optional<std::vector<size_t>> indices(const symbolic_shape& dims, const shape& out, size_t count) {
   if (!is_constant(dims) || dims.size() > out.size() || volume(out) > static_cast<int64_t>(max_known_elements))
     return std::nullopt;

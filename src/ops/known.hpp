@@ -8,11 +8,11 @@
 
 namespace troupe {
 
-/// One element's rule: nullopt where nothing is known about the result.
+/// One element's rule: nullopt if nothing is known about the result.
 using known_unary = std::optional<dim> (*)(const dim& a);
 using known_binary = std::optional<dim> (*)(const dim& a, const dim& b);
 
-/// States output 0's elements (type and constant dims already set) by a rule, where the operands' elements are known.
+/// States output 0's elements (type and constant dims already set) by a rule, if the operands' elements are known.
 void set_known_unary(infer_context& c, dtype type, known_unary rule);
 
 /// The same for two or more broadcast operands, from the left.
@@ -21,7 +21,7 @@ void set_known_binary(infer_context& c, dtype type, const symbolic_shape& dims, 
 /// Where: the condition's elements must be decided, the branches known.
 void set_known_where(infer_context& c, dtype type, const symbolic_shape& dims);
 
-/// Rules. Comparisons give 1, 0 or nullopt where the order cannot be proved.
+/// Rules. Comparisons give 1, 0 or nullopt if the order cannot be proved.
 namespace known {
 std::optional<dim> same(const dim& a);
 std::optional<dim> negative(const dim& a);

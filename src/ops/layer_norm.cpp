@@ -12,7 +12,7 @@
 namespace troupe {
 namespace {
 
-/// Throws where a known dim of `vector` does not broadcast to the dims of `x`, counted from the back.
+/// Throws if a known dim of `vector` does not broadcast to the dims of `x`, counted from the back.
 void check_broadcast(std::span<const dim> vector, std::span<const dim> x) {
   bool fits = vector.size() <= x.size();
   for (size_t i = 0; fits && i < vector.size(); ++i) {

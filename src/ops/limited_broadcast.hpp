@@ -50,7 +50,7 @@ inline void infer_limited_comparison(infer_context& c) {
 /// Input 1 under dims that broadcast as NumPy's do.
 class limited_operand {
 public:
-  /// Throws `errc::invalid_model` where `axis` is out of range.
+  /// Throws `errc::invalid_model` if `axis` is out of range.
   explicit limited_operand(const kernel_context& c)
       : source_(c.input(1)), dims_(aligned_operand(c.attrs(), shape(c.input(0).dims.begin(), c.input(0).dims.end()),
                                                    shape(source_.dims.begin(), source_.dims.end()))) {}

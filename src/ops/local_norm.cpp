@@ -1,7 +1,7 @@
 // Normalisations without learnt parameters: LRN, LpNormalization, MeanVarianceNormalization.
 //
 //   LRN:  y = x / (bias + alpha / size · Σ x² over the `size` channels around x's)^beta
-//   LpNormalization: y = x / p-norm along `axis`; 0 where the norm is 0
+//   LpNormalization: y = x / p-norm along `axis`; 0 if the norm is 0
 //   MeanVarianceNormalization: y = (x − mean) / (√variance + 1e-9) over `axes`
 #include "ops/local_norm.hpp"
 #include "ops/families.hpp"

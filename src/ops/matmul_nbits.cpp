@@ -64,8 +64,8 @@ struct nbits_operands {
   nbits_shape s;
   const uint8_t* weights;
   tensor scales;
-  const uint8_t* packed_zeros; // null where absent or not packed
-  tensor zeros;                // undefined where absent or packed
+  const uint8_t* packed_zeros; // null if absent or not packed
+  tensor zeros;                // undefined if absent or packed
 
   float zero(int64_t column, int64_t block) const {
     if (packed_zeros)

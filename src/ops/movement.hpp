@@ -6,16 +6,16 @@
 
 namespace troupe {
 
-/// Sets outputs 0… to input 0's type and the given dims. Where the elements of the first `data_inputs` inputs are known on
+/// Sets outputs 0… to input 0's type and the given dims. If the elements of the first `data_inputs` inputs are known on
 /// the host, so are those of the outputs: the operator's own reference kernel moves indices to find which goes where.
 void set_moved(infer_context& c, std::vector<symbolic_shape> outputs, size_t data_inputs = 1);
 
-/// Returns integers that are input `i`, or attribute `name` where that input is absent; nullopt where neither is there.
-/// The inference variant throws `errc::unsupported` where the input is not a host-known constant.
+/// Returns integers that are input `i`, or attribute `name` if that input is absent; nullopt if neither is there.
+/// The inference variant throws `errc::unsupported` if the input is not a host-known constant.
 std::optional<std::vector<int64_t>> integers_of(const infer_context& c, size_t i, std::string_view name);
 std::optional<std::vector<int64_t>> integers_of(const kernel_context& c, size_t i, std::string_view name);
 
-/// Returns axes counted from the front; throws `errc::invalid_model` where one is out of range or occurs twice.
+/// Returns axes counted from the front; throws `errc::invalid_model` if one is out of range or occurs twice.
 std::vector<size_t> normalize_axes(std::span<const int64_t> axes, size_t rank);
 
 /// Returns the product of dims[first, last).

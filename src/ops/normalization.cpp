@@ -2,7 +2,7 @@
 //
 // They differ in the part (BatchNormalization: given or batch statistics of a channel; InstanceNormalization: a channel of
 // one image; GroupNormalization: a group of channels of one image; LayerNormalization and RMSNormalization: the axes from
-// `axis` on) and in where scale and bias lie. Sums are in double; the variance is that of the population.
+// `axis` on) and in where scale and bias are. Sums are in double; the variance is that of the population.
 #include "ops/families.hpp"
 #include "ops/infer.hpp"
 #include "ops/operand.hpp"

@@ -26,14 +26,14 @@ public:
   bool has_output(size_t i) const { return i < node_.outputs.size() && node_.outputs[i] != no_value; }
 
   dtype type(size_t i) const;
-  /// Returns the dims of input `i`; throws `errc::unsupported` where not even its rank is known.
+  /// Returns the dims of input `i`; throws `errc::unsupported` if not even its rank is known.
   const symbolic_shape& dims(size_t i) const;
   size_t rank(size_t i) const { return dims(i).size(); }
   bool has_rank(size_t i) const { return input(i).dims.has_value(); }
 
   /// Returns the elements of an integer input where they are known on the host (constants included), else nullopt.
   std::optional<std::vector<dim>> known(size_t i) const;
-  /// Returns the elements of an integer input; throws `errc::unsupported` where the host does not know them.
+  /// Returns the elements of an integer input; throws `errc::unsupported` if the host does not know them.
   std::vector<dim> require_known(size_t i) const;
   /// Like `require_known`, for places that need plain numbers (axes, pads).
   std::vector<int64_t> require_constants(size_t i) const;
@@ -44,7 +44,7 @@ public:
 
   /// Returns the dims that `set_output` gave to output `i`, which must be there.
   const symbolic_shape& output_dims(size_t i) const { return *graph_.values[node_.outputs.at(i)].dims; }
-  /// Sets type and dims of output `i`; ignored where that output is absent.
+  /// Sets type and dims of output `i`; ignored if that output is absent.
   void set_output(size_t i, dtype type, symbolic_shape dims);
   /// The same for an output whose rank only the run tells: branches of an If give different ranks.
   void set_output_of_any_rank(size_t i, dtype type);
@@ -132,7 +132,7 @@ struct op_cost {
 
 /// Concrete types and shapes of one call, for cost and kernel choice.
 struct call_shapes {
-  std::vector<dtype> input_types; // undefined where absent
+  std::vector<dtype> input_types; // undefined if absent
   std::vector<shape> inputs;
   std::vector<dtype> output_types;
   std::vector<shape> outputs;
@@ -173,7 +173,7 @@ struct op_def {
   void (*reference)(kernel_context&);
   /// Null: no flops, every operand read or written once.
   op_cost (*cost)(const attributes&, const call_shapes&) = nullptr;
-  /// Returns the input that output 0 repeats bit for bit, provided that its type and dims are that input's; nullopt where it
+  /// Returns the input that output 0 repeats bit for bit, provided that its type and dims are that input's; nullopt if it
   /// repeats none. Null: never, unless output 0 is a view.
   std::optional<size_t> (*repeats)(const infer_context&) = nullptr;
 };

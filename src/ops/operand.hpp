@@ -1,7 +1,7 @@
 // Operands of arithmetic kernels in the type that is computed with, and checks that inference and kernels share.
 //
 // Neural-network kernels are written for float (which also serves float16 and bfloat16) and double; `read_as` and `write_as`
-// convert whole operands of the narrower types on the way in and out, and are free where the types already agree.
+// convert whole operands of the narrower types on the way in and out, and are free if the types already agree.
 #pragma once
 
 #include "base/parallel.hpp"
@@ -89,7 +89,7 @@ public:
   explicit operator bool() const { return data_ != nullptr; }
   C& operator[](int64_t i) { return data_[i]; }
 
-  /// Writes the elements where they were not written in place; call it once, last.
+  /// Writes the elements if they were not written in place; call it once, last.
   void commit() {
     if (copy_.empty())
       return;
@@ -124,7 +124,7 @@ inline mutable_view optional_output(const kernel_context& c, size_t i) {
   return c.has_output(i) ? c.output(i) : mutable_view{};
 }
 
-/// Throws `errc::invalid_model` where two known sizes differ; symbolic ones are checked by the kernel, once bound.
+/// Throws `errc::invalid_model` if two known sizes differ; symbolic ones are checked by the kernel, once bound.
 inline void require_same(const dim& a, const dim& b, std::string_view what) {
   if (a.is_constant() && b.is_constant() && a.constant() != b.constant())
     fail(errc::invalid_model, "{}: {} and {} differ", what, a.constant(), b.constant());

@@ -17,7 +17,7 @@ struct operand_walk {
 /// Returns an operand's strides in elements along its logical axes, as its layout says.
 shape layout_strides(const operand& o);
 
-/// Returns the walk over `out` of operands that broadcast to it; throws `errc::invalid_input` where one does not fit.
+/// Returns the walk over `out` of operands that broadcast to it; throws `errc::invalid_input` if one does not fit.
 operand_walk walk_of(const operand& out, std::span<const operand> operands);
 
 /// Merges neighbouring axes and drops those of size 1; `walk.dims` is never empty afterwards.

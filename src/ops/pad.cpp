@@ -24,7 +24,7 @@ pad_mode mode_of(const attributes& attrs) {
   fail(errc::invalid_model, "unknown mode '{}' of Pad", mode);
 }
 
-/// Pads of all axes, begin and end, from the listed ones (those of `axes`, all where absent).
+/// Pads of all axes, begin and end, from the listed ones (those of `axes`, all if absent).
 template <class T>
 std::vector<std::pair<T, T>> all_pads(const std::vector<T>& listed, const std::optional<std::vector<int64_t>>& axes,
                                       size_t rank) {

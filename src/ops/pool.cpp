@@ -96,7 +96,7 @@ template <class C>
 constexpr C lowest = std::numeric_limits<C>::has_infinity ? -std::numeric_limits<C>::infinity()
                                                           : std::numeric_limits<C>::lowest();
 
-/// Returns the index that MaxPool's second output states for `offset` in plane `p`: columns first where storage_order is 1.
+/// Returns the index that MaxPool's second output states for `offset` in plane `p`: columns first if storage_order is 1.
 int64_t pool_index(const window_axes& axes, int64_t p, int64_t offset, bool columns_first) {
   const auto& [d, h, w] = axes;
   const int64_t plane = p * d.in * h.in * w.in;
@@ -132,7 +132,7 @@ void max_pool(kernel_context& c) {
   });
 }
 
-/// Returns how many taps of output `o` lie in the input or its padding: a double, because the product over three axes may not fit 64
+/// Returns how many taps of output `o` are in the input or its padding: a double, because the product over three axes may not fit 64
 /// bits.
 double padded_taps(const window_axis& a, int64_t o) {
   const int64_t room = a.in + a.pad_end - a.start(o);

@@ -5,7 +5,7 @@
 
 namespace troupe {
 
-/// Returns the window of a pooling operator on an input of `rank`; throws `errc::invalid_model` where they do not fit.
+/// Returns the window of a pooling operator on an input of `rank`; throws `errc::invalid_model` if they do not fit.
 window_spec parse_pool(const attributes& attrs, size_t rank);
 
 /// Returns attribute `p` of a p-norm: an integer, in opset 1 a float; throws `errc::invalid_model` unless it is positive.

@@ -8,10 +8,10 @@ namespace troupe {
 
 /// A quantised tensor cut into runs of consecutive elements whose scales are consecutive too (step 1) or one (step 0).
 /// Granularity follows from the scale's shape: one element for all; one dim of `axis`'s size; or, with `block_size`, the
-/// tensor's rank, where each scale serves `block_size` neighbours along `axis`.
+/// tensor's rank, if each scale serves `block_size` neighbours along `axis`.
 class quantization_runs {
 public:
-  /// Throws `errc::invalid_input` where the scale's shape fits none of them.
+  /// Throws `errc::invalid_input` if the scale's shape fits none of them.
   quantization_runs(std::span<const int64_t> dims, std::span<const int64_t> scale, int64_t axis, int64_t block_size);
 
   struct run {
@@ -28,7 +28,7 @@ private:
   int64_t count_ = 0, length_ = 0, step_ = 0, grain_ = 1;
   int64_t total_ = 0;  // elements; the last run of a tensor with one scale may be shorter
   int64_t size_ = 1;   // of the axis
-  int64_t inner_ = 1;  // elements behind the axis
+  int64_t inner_ = 1;  // elements after the axis
   int64_t block_ = 0;  // 0: not blocked
   int64_t blocks_ = 0; // along the axis
   bool one_scale_ = false;

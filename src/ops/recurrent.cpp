@@ -1,6 +1,6 @@
 // LSTM, GRU and RNN: recurrent layers over a sequence, forward, backward or both.
 //
-// X is [steps, batch, inputs] (batch first where layout is 1), W [directions, gates·H, inputs], R [directions, gates·H, H],
+// X is [steps, batch, inputs] (batch first if layout is 1), W [directions, gates·H, inputs], R [directions, gates·H, H],
 // B [directions, 2·gates·H] (W's bias, then R's). The input part of all gates of all steps is one product before the loop; a
 // step multiplies the state with R and applies the cell. Sequences shorter than `steps` keep their state and give zeros.
 //
@@ -105,7 +105,7 @@ struct cell_operands {
   const C* peepholes; // 3·H or null
   C *h, *cell;        // state, updated in place
   const cell_activation* activation;
-  double clip; // infinity where there is none
+  double clip; // infinity if there is none
   bool flag;   // LSTM: input_forget; GRU: linear_before_reset
 
   double limit(double x) const { return std::clamp(x, -clip, clip); }

@@ -178,7 +178,7 @@ struct reduce_min : reduce_max {
   }
 };
 
-/// States the result where the operand is a known vector that is reduced as a whole (shape arithmetic).
+/// States the result if the operand is a known vector that is reduced as a whole (shape arithmetic).
 template <class R>
 void propagate_known(infer_context& c, const std::vector<bool>& reduced) {
   if (reduced.size() != 1 || !reduced[0] || !(types::integers & set_of(c.type(0))))

@@ -117,7 +117,7 @@ int64_t opset_of(const std::map<std::string, int64_t>& opsets, const node& n) {
   return it->second;
 }
 
-/// Throws where an operand or result is left out that the operator's kernels rely on.
+/// Throws if an operand or result is left out that the operator's kernels rely on.
 void check_presence(const node& n) {
   const op_def& def = *n.def;
   if (!def.reference) // control flow may leave its first operands out too

@@ -5,7 +5,7 @@
 
 namespace troupe {
 
-/// Returns the newest row of the operator whose `since` ≤ `opset`, or null where there is none.
+/// Returns the newest row of the operator whose `since` ≤ `opset`, or null if there is none.
 const op_def* find_op(std::string_view domain, std::string_view name, int64_t opset);
 
 /// Returns all rows, family by family.

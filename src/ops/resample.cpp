@@ -9,7 +9,7 @@ namespace troupe {
 namespace {
 
 /// The coordinate of output index `o` on the input's axis, in the arithmetic T. Nearest neighbours are found in float: the
-/// rounding of o / scale then gives whole numbers where a file's float scale only approximates 1/3.
+/// rounding of o / scale then gives whole numbers if a file's float scale only approximates 1/3.
 template <class T>
 T coordinate(const resample_options& options, const resample_axis& axis, int64_t o) {
   const auto x = static_cast<T>(o), scale = static_cast<T>(axis.scale), in = static_cast<T>(axis.in);
@@ -62,7 +62,7 @@ double cubic_weight(double distance, double a) {
   return x < 2 ? ((a * x - 5 * a) * x + 8 * a) * x - 4 * a : 0;
 }
 
-/// Half the number of taps: the kernel's radius, wider where antialiasing shrinks.
+/// Half the number of taps: the kernel's radius, wider if antialiasing shrinks.
 int64_t radius_of(const resample_options& options, double shrink) {
   const double radius = std::ceil((options.mode == "cubic" ? 2 : 1) / shrink);
   if (!(radius < 1e6))

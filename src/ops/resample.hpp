@@ -38,7 +38,7 @@ struct resample_taps {
   bool is_identity(int64_t in) const;
 };
 
-/// Returns where output index `o` lies on the input's axis. Affine in `o` where `axis.out` is above 1.
+/// Returns where output index `o` is on the input's axis. Affine in `o` where `axis.out` is above 1.
 double resample_coordinate(const resample_options& options, const resample_axis& axis, int64_t o);
 
 /// Returns the taps of an axis; throws `errc::invalid_model` for unknown modes. `axis.in` must be positive.

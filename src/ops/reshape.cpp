@@ -1,4 +1,4 @@
-// Other shapes for the same bytes: Reshape, Flatten, Squeeze, Unsqueeze. All are views; the kernels copy where a device
+// Other shapes for the same bytes: Reshape, Flatten, Squeeze, Unsqueeze. All are views; the kernels copy if a device
 // could not alias, and check that the volumes agree (symbolic dims make that a question of the run).
 #include "ops/families.hpp"
 #include "ops/movement.hpp"

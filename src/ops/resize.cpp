@@ -244,7 +244,7 @@ void interpolate(kernel_context& c, const std::vector<resample_axis>& axes, cons
   });
 }
 
-/// Puts the extrapolation value where a coordinate fell outside: a gather of the output onto itself.
+/// Puts the extrapolation value if a coordinate fell outside: a gather of the output onto itself.
 void extrapolate(kernel_context& c, const std::vector<resample_taps>& taps, const tensor& fill) {
   const mutable_view& out = c.output(0);
   const auto any = [](const resample_taps& t) { return std::count(t.outside.begin(), t.outside.end(), 1) != 0; };

@@ -10,7 +10,7 @@ namespace troupe {
 resample_options resize_options(const attributes& attrs, std::string_view op);
 
 /// Returns sizes, scales and region of every axis of a call; reads only inputs beside the first. Throws
-/// `errc::invalid_model` where they do not fit the input.
+/// `errc::invalid_model` if they do not fit the input.
 std::vector<resample_axis> resize_axes(const kernel_context& c, const resample_options& options);
 
 } // namespace troupe

@@ -5,7 +5,7 @@
 
 namespace troupe {
 
-/// An operand seen as [outer, size, inner]: rows of `size` elements that lie `inner` apart.
+/// An operand seen as [outer, size, inner]: rows of `size` elements that are `inner` apart.
 struct row_extent {
   int64_t outer = 1, size = 1, inner = 1;
 

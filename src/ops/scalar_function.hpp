@@ -25,12 +25,12 @@ struct real_attribute {
 
 struct scalar_function {
   scalar_code code;
-  std::string_view name; // of the operator, if `since` is not 0; also what an attribute calls an activation
-  int64_t since;         // opset of the operator's row
-  int operands;          // of the formula, 1 to 3
-  dtype_set types;       // that the formula takes
-  int flops = 1;         // about
-  bool ends_products = false;                // as the activation of a fused convolution or matrix product
+  std::string_view name;      // of the operator, if `since` is not 0; also what an attribute calls an activation
+  int64_t since;              // opset of the operator's row
+  int operands;               // of the formula, 1 to 3
+  dtype_set types;            // that the formula takes
+  int flops = 1;              // about
+  bool ends_products = false; // as the activation of a fused convolution or matrix product
   real_attribute attribute_operands[2] = {}; // which attributes the last operands are; those before are inputs
   std::string_view domain = {};              // of the operator
 
@@ -40,7 +40,7 @@ struct scalar_function {
   }
 };
 
-/// Rows in the order of their codes; behind them those of further operators. `since` 0: no operator is this function whatever its
+/// Rows in the order of their codes; after them those of further operators. `since` 0: no operator is this function whatever its
 /// attributes are.
 // clang-format off
 inline constexpr auto scalar_functions = [] {
@@ -129,7 +129,7 @@ constexpr bool joins_chains(scalar_code code) {
   return code <= scalar_code::same;
 }
 
-/// One function of some inputs and, behind them, numbers.
+/// One function of some inputs and, after them, numbers.
 struct scalar_call {
   scalar_code code;
   int values;

@@ -10,7 +10,7 @@
 namespace troupe {
 namespace {
 
-/// Axis of Compress and Unique; nullopt where they work on the flattened input.
+/// Axis of Compress and Unique; nullopt if they work on the flattened input.
 std::optional<size_t> optional_axis(const attributes& attrs, size_t rank) {
   if (!attrs.has("axis"))
     return std::nullopt;
@@ -217,7 +217,7 @@ void infer_trilu(infer_context& c) {
   c.set_output(0, c.type(0), c.dims(0));
 }
 
-/// Keeps what lies on and above (upper) or below diagonal k of each matrix, zero elsewhere.
+/// Keeps what is on and above (upper) or below diagonal k of each matrix, zero elsewhere.
 void trilu_kernel(kernel_context& c) {
   const const_view& in = c.input(0);
   const int64_t rows = in.dims[in.dims.size() - 2], columns = in.dims.back();
@@ -235,7 +235,7 @@ void trilu_kernel(kernel_context& c) {
     for (int64_t line = 0; line < lines; ++line) {
       const T* x = in.as<T>() + line * columns;
       T* y = c.output(0).as<T>() + line * columns;
-      // Columns [0, split) lie below the diagonal, or on and below it for the lower triangle.
+      // Columns [0, split) are below the diagonal, or on and below it for the lower triangle.
       const int64_t split = std::clamp<int64_t>(line % rows + k + (upper ? 0 : 1), 0, columns);
       for (int64_t i = 0; i < columns; ++i)
         y[i] = (i >= split) == upper ? x[i] : T(0);

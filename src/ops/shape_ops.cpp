@@ -146,7 +146,7 @@ void check_scalar(int64_t size) {
     fail(errc::invalid_input, "an operand of Range has {} elements instead of one", size);
 }
 
-/// The number of elements, symbolic where a limit is; nullopt where the limits are data.
+/// The number of elements, symbolic if a limit is; nullopt if the limits are data.
 std::optional<dim> inferred_range_length(infer_context& c) {
   if (types::floats & set_of(c.type(0))) {
     const tensor start = c.constant(0), limit = c.constant(1), delta = c.constant(2);

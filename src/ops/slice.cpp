@@ -47,7 +47,7 @@ dim clamp_bound(const dim& bound, const dim& d, const dim& low, const dim& high)
     return greatest(least(bound, high), low);
   if (is_nonnegative(dim(0) - bound - 1))
     return greatest(least(bound + d, high), low);
-  const dim sign = max(min(bound, 0), -1); // -1 where negative, else 0
+  const dim sign = max(min(bound, 0), -1); // -1 if negative, else 0
   return greatest(least(bound - d * sign, high), low);
 }
 

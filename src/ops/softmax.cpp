@@ -115,7 +115,7 @@ row_extent softmax_extent(const attributes& attrs, std::span<const int64_t> dims
   if (dims.empty())
     return {};
   const int64_t axis = attrs.integer("axis", flatten ? 1 : -1);
-  // The matrix form may also split behind the last axis: then every row is a single element.
+  // The matrix form may also split after the last axis: then every row is a single element.
   const bool behind = flatten && axis == static_cast<int64_t>(dims.size());
   const size_t at = behind ? dims.size() : normalize_axis(axis, dims.size());
   if (flatten)

@@ -10,7 +10,7 @@
 
 namespace troupe {
 
-/// One axis of a copy: how many elements, and how many elements apart they lie on either side (0 and negative allowed).
+/// One axis of a copy: how many elements, and how many elements apart they are on either side (0 and negative allowed).
 struct copy_axis {
   int64_t size = 1;
   int64_t from = 0;
@@ -54,7 +54,7 @@ void copy_run(const T* from, T* to, int64_t count) {
     to[i] = from[i];
 }
 
-/// Copies all elements of `from` to `to`, which has the same type and volume, in parallel where that pays.
+/// Copies all elements of `from` to `to`, which has the same type and volume, in parallel if that pays.
 void copy_all(const const_view& from, const mutable_view& to);
 
 /// Copies the elements that `axes` (outermost first) describe. `from` and `to` are the addresses of the first element.

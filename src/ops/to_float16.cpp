@@ -1,7 +1,7 @@
 // troupe.ToFloat16: float32 → float16 that keeps finite what is finite.
 //
 // Y = X rounded to the nearest float16; finite X beyond ±65504 becomes ±65504, where ai.onnx's Cast gives an infinity.
-// Infinities, NaN and signed zeros are kept. Made by the rewrite behind `--precision fp16`.
+// Infinities, NaN and signed zeros are kept. Made by the rewrite for `--precision fp16`.
 #include "base/parallel.hpp"
 #include "ops/families.hpp"
 #include "ops/infer.hpp"

@@ -33,7 +33,7 @@ void infer_top_k(infer_context& c) {
   infer_top(c, k[0]);
 }
 
-/// Whether a comes before b where the largest come first.
+/// Whether a comes before b if the largest come first.
 template <class T>
 bool larger(T a, T b) {
   if constexpr (std::is_integral_v<T>)

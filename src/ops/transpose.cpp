@@ -6,7 +6,7 @@
 namespace troupe {
 namespace {
 
-/// The permutation; reversed axes where the attribute is absent.
+/// The permutation; reversed axes if the attribute is absent.
 std::vector<size_t> permutation(const attributes& attrs, size_t rank) {
   std::vector<size_t> perm;
   if (!attrs.has("perm")) {

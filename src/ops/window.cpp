@@ -79,7 +79,7 @@ dim window_output(const window_spec& spec, size_t axis, const dim& in) {
          spec.extent(axis), in.constant() + begin + end);
   if (!spec.ceil || !padded)
     return floor_div(room, stride) + 1;
-  // A window that would start in the padding behind the input is dropped.
+  // A window that would start in the padding after the input is dropped.
   return min(ceil_div(room, stride), floor_div(in + dim(begin - 1), stride)) + 1;
 }
 

@@ -13,7 +13,7 @@ enum class auto_pad : uint8_t { notset, valid, same_upper, same_lower };
 /// Kernel, strides, dilations and padding, one element a spatial axis.
 struct window_spec {
   std::vector<int64_t> kernel, strides, dilations;
-  std::vector<int64_t> pads; // begins, then ends; used where `mode` is notset
+  std::vector<int64_t> pads; // begins, then ends; used if `mode` is notset
   auto_pad mode = auto_pad::notset;
   bool ceil = false; // round output sizes up
 
@@ -33,7 +33,7 @@ window_spec parse_window(const attributes& attrs, std::vector<int64_t> kernel);
 /// Reads the window of a convolution of `x` by weights `w`, whose shape must be constant and fit x's rank.
 window_spec parse_filter(const attributes& attrs, std::span<const dim> x, std::span<const dim> w);
 
-/// Returns the output size along `axis` for an input size; throws `errc::invalid_model` where the kernel is larger than the
+/// Returns the output size along `axis` for an input size; throws `errc::invalid_model` if the kernel is larger than the
 /// padded input (of a symbolic size: when the kernel runs).
 dim window_output(const window_spec& spec, size_t axis, const dim& in);
 

@@ -59,7 +59,7 @@ struct device_info {
   device_profile profile;
   transfer_path transfers = transfer_path::shared;
   /// Whether it copies large values from and to the host while it computes: a chunk's uploads may then begin with the chunk
-  /// before it, its downloads end with the chunk behind it (`find_lifetimes`).
+  /// before it, its downloads end with the chunk after it (`find_lifetimes`).
   bool copies_beside_work = false;
 
   bool operator==(const device_info&) const = default;

@@ -158,7 +158,7 @@ std::vector<bool> find_inserted(const graph& g, const std::vector<std::string>& 
   return inserted;
 }
 
-/// Places the nodes and inserts what moves and reorders values; returns their chunks where a saved plan decides.
+/// Places the nodes and inserts what moves and reorders values; returns their chunks if a saved plan decides.
 chunk_assignment place_and_insert(graph& g, plan& p) {
   chunk_assignment given;
   p.placement = p.options.saved ? place_as_saved(g, p.structure, p.devices, *p.options.saved, given)
@@ -248,7 +248,7 @@ bool may_adjust(const plan& p) {
   return !p.options.saved && p.options.policy != placement_policy::round_robin && (cuts || p.chunks.size() > 1);
 }
 
-/// Cuts the chunks anew where predicted times say so.
+/// Cuts the chunks anew if predicted times say so.
 void move_boundaries(plan& p, const std::shared_ptr<graph>& g) {
   const auto better = adjust_chunks(p, expected_dims(*g, p.options.expected));
   if (!better)

@@ -5,11 +5,11 @@
 // holds what changes during a run (ready_set.hpp).
 //
 // Invariants (checked by `verify`): every node is in exactly one chunk; the chunk graph is acyclic and `chunks` is a
-// topological order of it; every chunk lies on a path to an output; a value crosses to a device at most once; each upload, and
+// topological order of it; every chunk is on a path to an output; a value crosses to a device at most once; each upload, and
 // each value that the caller needs, comes by one transfer, from where it is made, by the route that its ends need; chunks of one
 // device run in the order of their ids; a chunk never waits for another device in its middle.
 //
-// Control flow: each If, Loop or Scan is a chunk of its own, on a device of its own behind the real ones (`device_kind::control`) that
+// Control flow: each If, Loop or Scan is a chunk of its own, on a device of its own after the real ones (`device_kind::control`) that
 // stands for the coordinator: so values come to it and go from it like to any device with host memory, and control-flow nodes
 // that do not depend on each other run at the same time. Its bodies are planned on the same real devices (`plan::bodies`).
 //
@@ -36,7 +36,7 @@ struct chunk {
   std::vector<node_id> nodes;
   /// On devices without host memory (GPUs): wave w is nodes[wave_begin[w] … wave_begin[w + 1]). Nodes of one wave may run at the
   /// same time; a barrier stands between waves, and at the chunk's ends. A view launches nothing and is in the wave of what
-  /// makes its bytes, behind it, or in the first. Empty on host-memory devices, where nodes run one after the other.
+  /// makes its bytes, after it, or in the first. Empty on host-memory devices, where nodes run one after the other.
   std::vector<uint32_t> wave_begin;
   /// Values that come from the host before the first node: model inputs and values of other devices or segments.
   std::vector<value_id> uploads;
@@ -161,7 +161,7 @@ struct plan {
   /// depend on symbols that are bound when the earlier ones have run: one program a segment.
   std::vector<dim_program> dims;  // by segment
   std::vector<value_slots> slots; // by value, into the program of the value's segment
-  /// The segment at whose binding a value's dims are known. Greater than its node's segment where the dims depend on the
+  /// The segment at whose binding a value's dims are known. Greater than its node's segment if the dims depend on the
   /// node's data: the kernel allocates such a value (`kernel_context::allocate`); nothing in its own segment reads it.
   std::vector<uint32_t> segment_of_value;
   /// Host-known values that nodes of a segment read, or that are model outputs; by segment.
@@ -178,7 +178,7 @@ std::vector<device_info> real_devices(const plan& p);
 /// Returns whether a node is a view: its output is its first input's bytes, so that no device has work with it.
 bool is_view(const node& n);
 
-/// Returns the value whose bytes hold `v` for nodes of `c`: `plan::storage` where c's device produces it in c's segment,
+/// Returns the value whose bytes hold `v` for nodes of `c`: `plan::storage` if c's device produces it in c's segment,
 /// else `v` itself (an upload, a constant or a host-known value).
 value_id root_on(const plan& p, const chunk& c, value_id v);
 

@@ -31,7 +31,7 @@ public:
     expects(capacity > 0, "plan_cache: a cache holds at least one entry");
   }
 
-  /// Returns the value and marks it as used now; null where there is none. The pointer is valid until the next `insert`.
+  /// Returns the value and marks it as used now; null if there is none. The pointer is valid until the next `insert`.
   Value* find(const hash128& key) {
     const auto it = index_.find(key);
     if (it == index_.end())

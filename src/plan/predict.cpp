@@ -42,7 +42,7 @@ public:
   }
 
 private:
-  /// Finds chunks behind which the device's next one waits for no other device that may wait for them.
+  /// Finds chunks after which the device's next one waits for no other device that may wait for them.
   void find_free() {
     std::vector<const chunk_cost*> next(devices_.size(), nullptr);
     for (chunk_id id = static_cast<chunk_id>(chunks_.size()); id-- > 0;) {

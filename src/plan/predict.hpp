@@ -1,8 +1,8 @@
 // Predicted times of a plan: the chunks played through in the order in which `ready_set` would send them.
 //
 // The machine that is played: a device runs its chunks one after the other, each as copies in, waves with barriers between
-// (on devices in the host's memory: node after node), copies out. Where it copies beside work, a chunk's large copies in may come
-// while the chunk before computes, and its large copies out go while the chunk behind does, within what its arena allows
+// (on devices in the host's memory: node after node), copies out. If it copies beside work, a chunk's large copies in may come
+// while the chunk before computes, and its large copies out go while the chunk after does, within what its arena allows
 // (vulkan/chunk_submission.hpp). A chunk of another device that waits for it starts when the answer has come back
 // (`device_profile::chunk_s`). A segment starts when the one before has ended.
 #pragma once
@@ -53,7 +53,7 @@ double predict_node(const plan& p, std::span<const shape> dims, node_id n);
 /// Returns the bytes of a value.
 double value_bytes(const plan& p, std::span<const shape> dims, value_id v);
 
-/// Returns the dims of all values where symbols have their expected values, else `representative_dim`.
+/// Returns the dims of all values if symbols have their expected values, else `representative_dim`.
 std::vector<shape> expected_dims(const graph& program, const bindings& expected);
 
 } // namespace troupe

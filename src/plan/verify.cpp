@@ -95,7 +95,7 @@ private:
     if (const auto it = last_on_.find(place); it != last_on_.end()) {
       const auto& before = c.predecessors;
       if (!std::binary_search(before.begin(), before.end(), it->second))
-        broken(id, "it is not ordered behind chunk {} of its device", it->second);
+        broken(id, "it is not ordered after chunk {} of its device", it->second);
     }
     last_on_[place] = id;
   }
@@ -221,7 +221,7 @@ private:
       fail(errc::internal, "no transfer leads '{}' to where it is needed", g_.values[needed.begin()->first].name);
   }
 
-  /// Every chunk lies on a path to an output, or computes a shape that a later segment needs.
+  /// Every chunk is on a path to an output, or computes a shape that a later segment needs.
   void check_purpose() const {
     std::vector<bool> useful(p_.chunks.size(), false);
     std::set<value_id> wanted(g_.outputs.begin(), g_.outputs.end());

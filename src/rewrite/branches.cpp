@@ -1,9 +1,9 @@
-// Ifs whose branches give different ranks: what depends on such a result moves into both branches, where its rank is known.
+// Ifs whose branches give different ranks: what depends on such a result moves into both branches, if its rank is known.
 //
-// Behind an If whose result has another rank in each branch nothing can be inferred that reads it. So those readers, and what
-// lies between the If and them, are copied behind the nodes of both branches; what they make are results of the If instead. It
+// After an If whose result has another rank in each branch nothing can be inferred that reads it. So those readers, and what
+// is between the If and them, are copied after the nodes of both branches; what they make are results of the If instead. It
 // goes on until every reader has a rank: results that get the same rank in both branches are read outside as ever. Readers move in
-// batches that double, because each batch costs a rewrite of both branches. Shape arithmetic behind a moved node moves too, because
+// batches that double, because each batch costs a rewrite of both branches. Shape arithmetic after a moved node moves too, because
 // outside nobody knows its elements before the run. What is left of different ranks are outputs of the graph.
 //
 // What moves may make no sense in one of the branches: an operator that does not take that rank. The model is right as long as
@@ -30,7 +30,7 @@ void add_present(std::set<value_id>& values, const std::vector<value_id>& ids) {
   std::copy_if(ids.begin(), ids.end(), std::inserter(values, values.end()), [](value_id v) { return v != no_value; });
 }
 
-/// Copies nodes of a graph behind those of a branch of one of its Ifs.
+/// Copies nodes of a graph after those of a branch of one of its Ifs.
 class branch_extension {
 public:
   branch_extension(const graph& outer, const node& n, const node_body& branch) : outer_(outer), body_(*branch.program) {
@@ -60,7 +60,7 @@ public:
     return std::make_shared<const graph>(std::move(body_));
   }
 
-  /// The outer values that stand behind the branch's captured ones.
+  /// The outer values that stand after the branch's captured ones.
   const std::vector<value_id>& captured_from() const { return captured_from_; }
 
 private:
@@ -94,7 +94,7 @@ private:
   rewrite_context& context_;
 };
 
-/// One If on its way to results that the nodes behind it can read.
+/// One If on its way to results that the nodes after it can read.
 class branch_rewriter {
 public:
   branch_rewriter(graph& g, node& n, nodes_ahead& ahead, rewrite_context& context)

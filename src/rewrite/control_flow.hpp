@@ -28,7 +28,7 @@ std::optional<std::vector<node>> rewrite_control_flow(graph& g, node& n, nodes_a
 /// The same for an If that stays: branches may give different ranks (branches.cpp).
 std::optional<std::vector<node>> rewrite_branches(graph& g, node& n, nodes_ahead& ahead, rewrite_context& context);
 
-/// Returns the nodes that take the place of `n` where it can be executed beforehand (see the top of this file).
+/// Returns the nodes that take the place of `n` if it can be executed beforehand (see the top of this file).
 std::optional<std::vector<node>> unroll(graph& g, const node& n, rewrite_context& context);
 
 /// Rewrites the bodies of `n`.
@@ -40,7 +40,7 @@ node nest_old_scan(const graph& g, const node& n);
 /// Returns a body's copy in a form that can be inferred: resolved and topologically sorted.
 graph prepare_body(const graph& source);
 
-/// Returns `name` with a suffix where a value is called so already; the result is taken then.
+/// Returns `name` with a suffix if a value is called so already; the result is taken then.
 std::string take_name(rewrite_context& context, const std::string& name);
 
 } // namespace troupe

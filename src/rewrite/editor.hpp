@@ -36,7 +36,7 @@ public:
   bool used_once(value_id v) const { return uses_[v] == 1 && !is_output_[v]; }
   /// Returns the living nodes that read `v`, each once, ascending; perhaps too one of very many inputs that did once.
   std::vector<node_id> consumers(value_id v) const;
-  /// Returns the only node that reads `v`, in however many slots; -1 where there are more, none, or `v` is an output.
+  /// Returns the only node that reads `v`, in however many slots; -1 if there are more, none, or `v` is an output.
   node_id only_consumer(value_id v) const;
 
   /// Adds a value without producer yet.
@@ -45,9 +45,9 @@ public:
   value_id add_constant(const std::string& name, tensor bytes);
   /// Adds the constant that `recipe` makes.
   value_id add_constant(const std::string& name, weight_ptr recipe);
-  /// Adds a host-known int64 vector (a Reshape's shape): a constant where no element is symbolic.
+  /// Adds a host-known int64 vector (a Reshape's shape): a constant if no element is symbolic.
   value_id add_known(const std::string& name, const symbolic_shape& elements);
-  /// Adds a node behind all others; `tidy` sorts. Its outputs must have no producer.
+  /// Adds a node after all others; `tidy` sorts. Its outputs must have no producer.
   node_id add_node(node n);
 
   /// Puts `replacement` in the place of node `n`, whose outputs it takes over.
@@ -57,12 +57,12 @@ public:
   /// Makes every reader of `from` read `to`, graph outputs aside.
   void replace_uses(value_id from, value_id to);
   /// Takes single-output node `n` out: its readers read `to` instead. Where its output is a graph output, the producer of
-  /// `to` writes that value itself; returns false, changing nothing, where that is impossible.
+  /// `to` writes that value itself; returns false, changing nothing, if that is impossible.
   bool bypass(node_id n, value_id to);
   /// Removes a node; its outputs lose their producer.
   void erase(node_id n);
 
-  /// Drops erased nodes and, where nodes were added, sorts topologically. Node ids change.
+  /// Drops erased nodes and, if nodes were added, sorts topologically. Node ids change.
   void tidy();
 
 private:

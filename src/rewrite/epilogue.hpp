@@ -1,4 +1,4 @@
-// The end of a product (convolution, matrix product): bias, residual, activation, found behind it one by one.
+// The end of a product (convolution, matrix product): bias, residual, activation, found after it one by one.
 #pragma once
 
 #include "ops/activation.hpp"

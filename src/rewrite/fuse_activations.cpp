@@ -8,13 +8,13 @@
 namespace troupe {
 namespace {
 
-/// Returns x where `v` = x · scale (as Mul, or Div by 1 / scale).
+/// Returns x if `v` = x · scale (as Mul, or Div by 1 / scale).
 value_id unscaled(const graph_editor& e, value_id v, double scale) {
   const auto found = scaled_by_constant(e, v);
   return found && std::abs(found->scale - scale) <= 1e-3 * std::abs(scale) ? found->source : no_value;
 }
 
-/// Given `gate` = 1 + f(x), returns the node that ends x / 2 · gate, in any order of the three factors; -1 where there is none.
+/// Given `gate` = 1 + f(x), returns the node that ends x / 2 · gate, in any order of the three factors; -1 if there is none.
 node_id end_of_half_product(const graph_editor& e, value_id gate, value_id x) {
   const node_id product = consumed_by(e, gate, "Mul");
   if (product < 0 || !e.used_once(gate))
@@ -37,7 +37,7 @@ node_id end_of_half_product(const graph_editor& e, value_id gate, value_id x) {
   return -1;
 }
 
-/// Returns 1 + v's consumer output, no_value where `v` goes elsewhere.
+/// Returns 1 + v's consumer output, no_value if `v` goes elsewhere.
 value_id plus_one(const graph_editor& e, value_id v) {
   const node_id sum = consumed_by(e, v, "Add");
   return other_operand(e, sum, "Add", 1) == v ? e.at(sum).outputs[0] : no_value;
@@ -60,7 +60,7 @@ bool is_cube(const graph_editor& e, value_id v, value_id x) {
   return false;
 }
 
-/// Returns x where `v` = √(2/π) · (x + 0.044715 · x³).
+/// Returns x if `v` = √(2/π) · (x + 0.044715 · x³).
 value_id tanh_argument(const graph_editor& e, value_id v) {
   const value_id sum = unscaled(e, v, std::sqrt(2 / std::numbers::pi));
   const node_id add = produced_by(e, sum, "Add");

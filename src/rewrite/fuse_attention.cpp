@@ -3,7 +3,7 @@
 //   MatMul(softmax(MatMul(Q · s₁, Kᵀ · s₂) · s₃ + mask), V)
 //
 // with scales anywhere or nowhere, the transpose of K alone or merged with the one that brings its heads forward, K and V
-// repeated for groups of heads by Unsqueeze, Expand, Reshape, and head transposes before Q, K, V and behind the result, which
+// repeated for groups of heads by Unsqueeze, Expand, Reshape, and head transposes before Q, K, V and after the result, which
 // become layouts.
 #include "rewrite/match.hpp"
 #include "rewrite/passes.hpp"
@@ -14,7 +14,7 @@ namespace {
 using permutation = std::vector<int64_t>;
 const permutation swap_heads{0, 2, 1, 3}, swap_last{0, 1, 3, 2}, swap_both{0, 2, 3, 1};
 
-/// An operand of attention: [B, H, S, D], or [B, S, H, D] where `behind`.
+/// An operand of attention: [B, H, S, D], or [B, S, H, D] if `behind`.
 struct head_operand {
   value_id source = no_value;
   bool behind = false;
@@ -31,7 +31,7 @@ bool is_rank4(const graph_editor& e, value_id v) {
   return v != no_value && e.val(v).dims && e.val(v).dims->size() == 4;
 }
 
-/// Returns the value that is transposed by `perm` into `v`, no_value where there is none.
+/// Returns the value that is transposed by `perm` into `v`, no_value if there is none.
 value_id transposed_from(const graph_editor& e, value_id v, const permutation& perm) {
   const node_id n = produced_by(e, v, "Transpose");
   return n >= 0 && is_rank4(e, v) && permutation_of(e.at(n), 4) == perm ? e.at(n).inputs[0] : no_value;
@@ -75,7 +75,7 @@ value_id take_scale(const graph_editor& e, value_id v, double& scale) {
   return found->source;
 }
 
-/// Finds Q, K and scale behind `scores` = Q · Kᵀ · scale.
+/// Finds Q, K and scale after `scores` = Q · Kᵀ · scale.
 bool match_scores(const graph_editor& e, value_id scores, pattern& p) {
   const node_id n = produced_by(e, take_scale(e, scores, p.scale), "MatMul");
   if (n < 0)
@@ -145,7 +145,7 @@ value_id forward(graph_editor& e, const head_operand& x) {
   return v;
 }
 
-/// K and V share one layout: where they differ, the one with its heads behind gets a transpose.
+/// K and V share one layout: if they differ, the one with its heads behind gets a transpose.
 void agree_on_layout(graph_editor& e, head_operand& k, head_operand& v) {
   if (k.behind == v.behind)
     return;

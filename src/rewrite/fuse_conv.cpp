@@ -12,7 +12,7 @@ bool is_conv(const node& n) {
   return named && (n.domain.empty() || n.domain == "troupe");
 }
 
-/// Returns the constant behind input `i` as a float weight, null where it is not constant.
+/// Returns the constant after input `i` as a float weight, null where it is not constant.
 weight_ptr constant_of(const graph_editor& e, const node& n, size_t i) {
   const value_id v = input_of(n, i);
   return v == no_value ? nullptr : e.val(v).constant;
@@ -24,7 +24,7 @@ int64_t channels_of(const graph_editor& e, const node& n) {
   return dims && dims->size() >= 3 && (*dims)[1].is_constant() ? (*dims)[1].constant() : 0;
 }
 
-/// Returns the position of the output channels among the weights' dims; nullopt where a scale cannot be folded in.
+/// Returns the position of the output channels among the weights' dims; nullopt if a scale cannot be folded in.
 std::optional<size_t> channel_axis(const node& n) {
   if (n.op_type == "Conv")
     return 0;

@@ -18,7 +18,7 @@ constexpr size_t max_constants = 16;
 constexpr size_t max_group_uses = 3 * max_elementwise_steps;
 constexpr dtype_set element_types = set_of(dtype::float32, dtype::float16, dtype::float64);
 
-/// One node as a step: its code, the operands that are values, and the immediate ones behind them.
+/// One node as a step: its code, the operands that are values, and the immediate ones after them.
 struct translated {
   scalar_code code;
   std::vector<value_id> values;
@@ -53,7 +53,7 @@ std::optional<translated> step_of(const graph_editor& e, node_id n) {
   return t;
 }
 
-/// Returns the immediate that a scalar constant can be, nullopt where a float does not hold it.
+/// Returns the immediate that a scalar constant can be, nullopt if a float does not hold it.
 std::optional<float> immediate_of(const graph_editor& e, value_id v, size_t rank) {
   const auto scalar = scalar_constant(e, v);
   if (!scalar || e.val(v).dims->size() > rank)

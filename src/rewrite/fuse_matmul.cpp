@@ -1,5 +1,5 @@
 // Matrix products take in what is around them: MatMul and Gemm become troupe.MatMul with bias, residual and activation; a
-// transposed operand becomes transA / transB instead of a copy; a Reshape behind a product moves in front of it, so that
+// transposed operand becomes transA / transB instead of a copy; a Reshape after a product moves in front of it, so that
 // what follows can be taken in as well.
 //
 // A product that ends up with nothing taken in stays as it was.
@@ -48,7 +48,7 @@ value_id transpose_source(graph_editor& e, value_id v) {
   return e.at(n).inputs[0];
 }
 
-/// Returns a fused product that computes what node `n` does; nullopt where it cannot.
+/// Returns a fused product that computes what node `n` does; nullopt if it cannot.
 std::optional<node> as_fused(const graph_editor& e, node_id n) {
   const node& call = e.at(n);
   if (!call.domain.empty() || (call.op_type != "MatMul" && call.op_type != "Gemm"))
@@ -100,7 +100,7 @@ bool absorb_transposes(graph_editor& e, node& fused) {
   return changed;
 }
 
-/// Returns the bias [N] behind value `v` where it is one, as a value; no_value otherwise.
+/// Returns the bias [N] after value `v` where it is one, as a value; no_value otherwise.
 value_id bias_of(graph_editor& e, node_id sum, value_id y) {
   if (!is_op(e.at(sum), "Add") || !same_dims(e, y, e.at(sum).outputs[0]))
     return no_value;
@@ -150,7 +150,7 @@ bool lift_reshape(graph_editor& e, node& fused, node_id next) {
   return true;
 }
 
-/// Takes in one follower; returns what its name adds, empty where nothing fits.
+/// Takes in one follower; returns what its name adds, empty if nothing fits.
 std::string absorb_follower(graph_editor& e, node& fused, node_id next) {
   const value_id y = fused.outputs[0];
   if (fused.attrs.has("activation"))

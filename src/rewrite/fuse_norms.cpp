@@ -18,7 +18,7 @@ value_id mean_over_last(const graph_editor& e, value_id v) {
   return last ? e.at(n).inputs[0] : no_value;
 }
 
-/// Returns x where `v` = x², written as Pow or Mul.
+/// Returns x if `v` = x², written as Pow or Mul.
 value_id root_of_square(const graph_editor& e, value_id v) {
   const node_id n = e.producer(v);
   if (n < 0)
@@ -34,7 +34,7 @@ struct deviation {
   double epsilon = 0;
 };
 
-/// Returns x and ε where `v` = √(mean(x²) + ε) over the last axis.
+/// Returns x and ε if `v` = √(mean(x²) + ε) over the last axis.
 deviation root_mean_square(const graph_editor& e, value_id v) {
   const node_id root = produced_by(e, v, "Sqrt");
   const node_id sum = root < 0 ? -1 : produced_by(e, e.at(root).inputs[0], "Add");
@@ -49,7 +49,7 @@ deviation root_mean_square(const graph_editor& e, value_id v) {
   return {};
 }
 
-/// Returns x and ε where node `n` computes x / √(mean(x²) + ε): as x / d, x · (1 / d) or x · Reciprocal(d).
+/// Returns x and ε if node `n` computes x / √(mean(x²) + ε): as x / d, x · (1 / d) or x · Reciprocal(d).
 deviation normalised(const graph_editor& e, node_id n) {
   const node& call = e.at(n);
   if (is_op(call, "Div")) {
@@ -86,7 +86,7 @@ value_id opposite(const node& n, value_id v) {
   return n.inputs[0] == v ? n.inputs[1] : n.inputs[0];
 }
 
-/// Turns x / rms(x) · weight into RMSNormalization; casts to float before and back behind it are part of the operator.
+/// Turns x / rms(x) · weight into RMSNormalization; casts to float before and back after it are part of the operator.
 bool fuse_rms(graph_editor& e, node_id n, deviation d) {
   value_id x = d.source, y = e.at(n).outputs[0];
   const node_id widen = produced_by(e, x, "Cast"), narrow = consumed_by(e, y, "Cast");
@@ -133,7 +133,7 @@ bool fuse_layer(graph_editor& e, node_id n, deviation d) {
   return true;
 }
 
-/// Returns the per-channel constant behind operand `v` of a [N, C, …] value as a [C] weight, null where it is something else.
+/// Returns the per-channel constant after operand `v` of a [N, C, …] value as a [C] weight, null where it is something else.
 weight_ptr channel_vector(const graph_editor& e, value_id v, value_id x) {
   if (v == no_value)
     return nullptr;
@@ -148,7 +148,7 @@ weight_ptr channel_vector(const graph_editor& e, value_id v, value_id x) {
   return fits ? derive_reshape(w, {channels}) : nullptr;
 }
 
-/// A constant per channel that node `n` (Mul or Add, −1 for none) applies to `y`; `neutral` everywhere where there is none.
+/// A constant per channel that node `n` (Mul or Add, −1 for none) applies to `y`; `neutral` everywhere if there is none.
 weight_ptr channel_operand(const graph_editor& e, node_id n, value_id y, value_id x, float neutral) {
   if (n >= 0)
     return same_dims(e, x, e.at(n).outputs[0]) ? channel_vector(e, opposite(e.at(n), y), x) : nullptr;

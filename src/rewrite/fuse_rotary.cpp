@@ -6,7 +6,7 @@
 namespace troupe {
 namespace {
 
-/// Returns x where `v` = x[…, begin : begin + D/2] along the last of x's four axes.
+/// Returns x if `v` = x[…, begin : begin + D/2] along the last of x's four axes.
 value_id half_of(const graph_editor& e, value_id v, bool upper) {
   const node_id n = produced_by(e, v, "Slice");
   if (n < 0 || e.at(n).inputs.size() < 4)
@@ -27,7 +27,7 @@ value_id half_of(const graph_editor& e, value_id v, bool upper) {
   return (upper ? to_end : from_start) ? call.inputs[0] : no_value;
 }
 
-/// Returns x where `v` = concat(−x[…, D/2:], x[…, :D/2]).
+/// Returns x if `v` = concat(−x[…, D/2:], x[…, :D/2]).
 value_id rotated(const graph_editor& e, value_id v) {
   const node_id n = produced_by(e, v, "Concat");
   if (n < 0 || e.at(n).inputs.size() != 2)
@@ -40,7 +40,7 @@ value_id rotated(const graph_editor& e, value_id v) {
   return x != no_value && half_of(e, e.at(n).inputs[1], false) == x ? x : no_value;
 }
 
-/// Returns `angle` [B or 1, 1, S, D] as [B or 1, S, D], adding a Reshape behind its users' index where needed; no_value where it has
+/// Returns `angle` [B or 1, 1, S, D] as [B or 1, S, D], adding a Reshape after its users' index if needed; no_value if it has
 /// other dims.
 value_id angles(graph_editor& e, value_id angle, const symbolic_shape& x) {
   if (angle == no_value)

@@ -20,7 +20,7 @@ bool foldable(const graph& g, const node& n) {
 
 /// The outputs of a node over constants, as folding sees them.
 struct folded_outputs {
-  std::vector<dtype> types; // undefined where the output is absent
+  std::vector<dtype> types; // undefined if the output is absent
   std::vector<shape> dims;
   int64_t bytes = 0, largest = 0, count = 0;
   /// Whether one's size is not known: its dims come from the data, or it holds texts.
@@ -53,7 +53,7 @@ int64_t bytes_in(const tensor& t) {
   return bytes;
 }
 
-/// Returns the bytes of a node's operands; those of texts are counted where there are few.
+/// Returns the bytes of a node's operands; those of texts are counted if there are few.
 int64_t read_bytes(const graph& g, const node& n) {
   int64_t sum = 0;
   for (value_id v : n.inputs) {

@@ -31,11 +31,11 @@ std::optional<double> scalar_constant(const graph_editor& e, value_id v);
 /// Returns whether a value is a constant of one element equal to `wanted` to float precision.
 bool is_scalar(const graph_editor& e, value_id v, double wanted);
 
-/// Returns the other operand where `n` is the commutative operator `op_type` and one operand is a scalar equal to `scalar`,
+/// Returns the other operand if `n` is the commutative operator `op_type` and one operand is a scalar equal to `scalar`,
 /// provided that the output has the other operand's dims; else no_value.
 value_id other_operand(const graph_editor& e, node_id n, std::string_view op_type, double scalar);
 
-/// Returns x and c where `v` = x · c for a constant scalar c: written as Mul or Div, with v's dims those of x.
+/// Returns x and c if `v` = x · c for a constant scalar c: written as Mul or Div, with v's dims those of x.
 struct scaled_value {
   value_id source;
   double scale;
@@ -57,7 +57,7 @@ bool has_row(std::string_view op_type, std::string_view domain = "");
 
 /// Returns a weight that is `op_type` (newest row, one output) over constants: computed at once where it is small, else a recipe.
 weight_ptr derive(std::string_view op_type, std::vector<weight_ptr> inputs, attributes attrs = {});
-/// Returns whether a weight's recipe is short enough to be made longer: where many nodes follow each other, each adds a step
+/// Returns whether a weight's recipe is short enough to be made longer: if many nodes follow each other, each adds a step
 /// over all of the weight.
 bool may_derive(const weight& w);
 /// Returns a weight of the same elements under other dims; nothing is copied for leaves.

@@ -34,7 +34,7 @@ void collect(const graph& g, model_size& size, std::vector<stretch>& stretches) 
         collect(**body, size, stretches);
 }
 
-/// Returns how many bytes lie in some stretch.
+/// Returns how many bytes are in some stretch.
 int64_t covered(std::vector<stretch> stretches) {
   std::sort(stretches.begin(), stretches.end(), [](const auto& a, const auto& b) { return a.begin < b.begin; });
   uintptr_t sum = 0, reached = 0;

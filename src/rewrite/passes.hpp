@@ -19,7 +19,7 @@ struct rewrite_context {
   rewrite_context(const graph& model, const rewrite_options& options);
 
   const rewrite_options& options;
-  /// How deep the graph being rewritten lies: 0 is the model.
+  /// How deep the graph being rewritten is: 0 is the model.
   size_t depth = 0;
   /// Nodes of bodies that may still be inferred, and nodes that may still be copied out of bodies.
   int64_t body_nodes_left, copies_left = limits::all_copied_nodes;
@@ -33,7 +33,7 @@ struct rewrite_context {
   /// Bytes that one folded result may have.
   int64_t largest_folded;
   /// Names of the values of the graph being rewritten and of those around it, since symbols are named after values, each
-  /// with the last number that `take_name` gave. Kept where there is control flow.
+  /// with the last number that `take_name` gave. Kept if there is control flow.
   std::unordered_map<std::string, size_t> names;
   /// Constants made of attributes, by their bytes: a body's are met whenever it is inferred or copied, and hashed once.
   std::unordered_map<const void*, weight_ptr> literals;
@@ -44,10 +44,10 @@ struct rewrite_context {
 /// take the place of their node (control_flow.hpp).
 void infer_and_fold(graph& g, rewrite_context& context);
 
-/// The rest of the rewrite, behind `infer_and_fold`: clean-up, fusion, precision.
+/// The rest of the rewrite, after `infer_and_fold`: clean-up, fusion, precision.
 void simplify(graph& g, const rewrite_options& options);
 
-/// Makes every graph output the output of a node, each of its own (Identity where needed), and removes what no output needs.
+/// Makes every graph output the output of a node, each of its own (Identity if needed), and removes what no output needs.
 void finish_outputs(graph& g);
 
 bool modernise_broadcasts(graph_editor& e);

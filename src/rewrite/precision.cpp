@@ -6,14 +6,14 @@
 //   half     made in float16;
 //   exact    computed from integers, literals and exact values alone (positions, masks, tables), or by a node that must
 //            compute in float32. Its readers stay in float32 too, until they mix it with values that are not exact: so the
-//            angle of a rotary embedding, or a hand-written norm behind its squares, keeps float32's digits and range. What is
+//            angle of a rotary embedding, or a hand-written norm after its squares, keeps float32's digits and range. What is
 //            dequantised is exact too: between two quantisations a float16 would end on the wrong step now and then, which
 //            costs mobilenet_v2_qdq a relative error of 2.6e-2; its weights are 8-bit anyway.
 // A node computes in float16 if it can and some float operand is not exact. Operands that the host must know (the scales of a
 // Resize) keep their type. Every value is converted at most once each way.
 //
 // Range: float16 ends at 65504. `troupe.ToFloat16` keeps finite what was finite: the −3.4e38 of an attention mask becomes
-// −65504, not −inf, so that a row that is masked throughout is no NaN behind its softmax.
+// −65504, not −inf, so that a row that is masked throughout is no NaN after its softmax.
 #include "rewrite/precision.hpp"
 
 #include "graph/bodies.hpp"
@@ -79,7 +79,7 @@ private:
   struct converted {
     float16_conversion::state state = state::not_float;
     bool is_output = false;
-    value_id half = no_value; // its elements in float16, where a value holds them
+    value_id half = no_value; // its elements in float16, if a value holds them
     value_id full = no_value; // a half value's elements in float32
   };
 
@@ -114,7 +114,7 @@ private:
     return !has_exact;     // also without others: a lookup in a table of weights, say
   }
 
-  /// Adds `n` with float16 operands; returns false, adding nothing, where its row does not take them.
+  /// Adds `n` with float16 operands; returns false, adding nothing, if its row does not take them.
   bool try_float16(node n) {
     for (size_t i : float_slots(n))
       n.inputs[i] = in_half(n.inputs[i]);
@@ -125,7 +125,7 @@ private:
     try {
       infer_node(graph_, n);
     } catch (const error&) {
-      accepted = false; // a row that wants equal types where only some of its operands change
+      accepted = false; // a row that wants equal types if only some of its operands change
     }
     std::vector<dtype> types;
     for (size_t i = 0; i < n.outputs.size(); ++i) {

@@ -1,9 +1,9 @@
 // Brings transposes where they can meet others or vanish:
 //
 // - Reshape(Transpose(x)) that adds a leading dim of 1 becomes Transpose(Reshape(x)): attention then sees four dims.
-// - A Transpose that moves dims of 1 about keeps them in place, with a Reshape behind it (which is free).
+// - A Transpose that moves dims of 1 about keeps them in place, with a Reshape after it (which is free).
 // - Op(Transpose(x), Transpose(y)) with equal permutations becomes Transpose(Op(x, y)) for elementwise operators, and so does
-//   Op(Transpose(x)) where a Transpose follows, directly or behind more of them.
+//   Op(Transpose(x)) if a Transpose follows, directly or after more of them.
 // - Gather of one index along an axis of a transposed value gathers before the transpose.
 #include "rewrite/match.hpp"
 #include "rewrite/passes.hpp"
@@ -81,7 +81,7 @@ bool keeps_places(const node& n) {
          n.outputs.size() == 1;
 }
 
-/// Returns the common permutation of the operands that are not scalars, empty where there is none.
+/// Returns the common permutation of the operands that are not scalars, empty if there is none.
 permutation common_permutation(const graph_editor& e, const node& n, size_t& transposes) {
   permutation common;
   for (value_id v : n.inputs) {
@@ -136,7 +136,7 @@ bool sink_through(graph_editor& e, node_id n) {
   return true;
 }
 
-/// Returns the axis of `from` that is the `axis`-th of `to` where the two differ in dims of 1 only; nullopt where they do not.
+/// Returns the axis of `from` that is the `axis`-th of `to` if the two differ in dims of 1 only; nullopt if they do not.
 std::optional<size_t> matching_axis(const symbolic_shape& from, const symbolic_shape& to, size_t axis) {
   std::vector<size_t> a, b;
   for (size_t i = 0; i < from.size(); ++i)

@@ -194,7 +194,7 @@ bool hands_condition_on(const graph& body) {
   return literal && is_true(*literal);
 }
 
-/// Returns the length of a Scan's inputs along the scanned axes, where all of them say it.
+/// Returns the length of a Scan's inputs along the scanned axes, if all of them say it.
 std::optional<int64_t> known_length(const graph& g, const node& n, const control_call& call) {
   std::optional<int64_t> length;
   for (size_t i = 0; i < call.scan_inputs.size(); ++i) {
@@ -209,7 +209,7 @@ std::optional<int64_t> known_length(const graph& g, const node& n, const control
   return length;
 }
 
-/// Returns how many iterations a Loop or Scan has where that is known and it always has as many.
+/// Returns how many iterations a Loop or Scan has if that is known and it always has as many.
 std::optional<int64_t> known_trips(graph& g, const node& n, const control_call& call) {
   if (call.kind == control_kind::scan)
     return known_length(g, n, call);

@@ -116,7 +116,7 @@ struct planned {
 struct plan_installed {
   uint64_t bound_plan = 0;
   device_index self = 0;
-  failure why; // set where the install failed; errc::device_lost means that the device is gone
+  failure why; // set if the install failed; errc::device_lost means that the device is gone
 };
 
 struct chunk_ended {

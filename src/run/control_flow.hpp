@@ -17,11 +17,11 @@ public:
     std::vector<tensor> inputs;
   };
 
-  /// `inputs` are the node's, captured ones included; undefined where absent. Throws `errc::invalid_input` for a condition or
+  /// `inputs` are the node's, captured ones included; undefined if absent. Throws `errc::invalid_input` for a condition or
   /// a trip count that is not one element, and for scan inputs of different lengths.
   control_flow(const node& n, std::vector<tensor> inputs);
 
-  /// Returns the body to execute now; nullopt where the results are complete. Throws `errc::invalid_input` for a branch that cannot be
+  /// Returns the body to execute now; nullopt if the results are complete. Throws `errc::invalid_input` for a branch that cannot be
   /// executed (`control_call::refusals`).
   std::optional<body_call> next();
 

@@ -15,12 +15,12 @@
 
 namespace troupe {
 
-/// Returns the names of the run's device inputs that its plan uploads elsewhere than where they lie, or returns as host tensors.
+/// Returns the names of the run's device inputs that its plan uploads elsewhere than where they are, or returns as host tensors.
 std::vector<std::string> inputs_wanted_on_host(const run_request& request, const planned_model& planned);
 
 class execution {
 public:
-  /// Takes the model's inputs from `request`; copies share bytes. Inputs on devices must be on the host too where
+  /// Takes the model's inputs from `request`; copies share bytes. Inputs on devices must be on the host too if
   /// `inputs_wanted_on_host` says so.
   execution(run_request_ptr request, prepared_run prepared, completion_mode mode);
   /// One execution of a body, for a control-flow chunk of another execution; `inputs` are the body's.
@@ -45,8 +45,8 @@ public:
   /// Begins a segment on an arena slot: its first chunks are ready.
   void start(bound_plan_ptr bound, uint32_t slot);
 
-  /// Returns the work of the chunk that has been ready longest, counting it as sent: chunks behind it on its device may be ready
-  /// from then on. Nullopt where none is ready.
+  /// Returns the work of the chunk that has been ready longest, counting it as sent: chunks after it on its device may be ready
+  /// from then on. Nullopt if none is ready.
   std::optional<chunk_work> take();
 
   /// Takes that a chunk has made its values: other chunks may be ready from then on. Throws `errc::internal` if these are not as the
@@ -67,7 +67,7 @@ public:
   /// Returns the outputs in the order of the plan's graph.
   std::vector<tensor> outputs() const;
 
-  /// Returns the operands of a control-flow chunk's node, in its order; undefined where absent.
+  /// Returns the operands of a control-flow chunk's node, in its order; undefined if absent.
   std::vector<tensor> control_operands(const chunk_work& work) const;
   /// Says what a control-flow chunk has made: the outputs of its node, in their order.
   void fill_control(chunk_id chunk, std::span<const tensor> results);
@@ -75,7 +75,7 @@ public:
   shape dims_or_empty(value_id v) const;
   /// Adds what an execution of a body cost to this one's costs.
   void add_costs(const execution& body);
-  /// Adds what was traced of an execution of a body, where the run is traced; `name` says which it was.
+  /// Adds what was traced of an execution of a body, if the run is traced; `name` says which it was.
   void add_trace(execution& body, std::string name);
   bool traced() const { return request_->options.trace; }
 
@@ -99,7 +99,7 @@ public:
   std::string describe_chunk(chunk_id chunk) const;
   /// Adds this attempt's times to the request's stats.
   void add_stats() const;
-  /// Returns what was traced up to now; empty where the request asks for no trace.
+  /// Returns what was traced up to now; empty if the request asks for no trace.
   run_trace take_trace();
 
 private:
@@ -108,7 +108,7 @@ private:
 
   /// Returns output `i` on the host.
   const tensor& output(size_t i) const;
-  /// Returns the name of the device that a value in the host's memory is said to lie on.
+  /// Returns the name of the device that a value in the host's memory is said to be on.
   std::string home_of(value_id v) const;
   /// Returns a value for a chunk of `device` that reads it, letting go of it after the last one.
   value_ref use(value_id v, device_index device);
@@ -131,7 +131,7 @@ private:
   std::vector<bool> sent_;                      // by chunk: sent and not ended
   std::vector<uint32_t> in_flight_;             // by device: chunks sent and not ended
   std::vector<int64_t> busy_ns_;                // by device
-  std::vector<int64_t> sent_ns_;                // by chunk, where the run is traced; else empty
+  std::vector<int64_t> sent_ns_;                // by chunk, if the run is traced; else empty
   std::vector<chunk_trace> traced_;             // chunks that have ended
   const int64_t started_ns_ = now_ns();
   std::vector<run_trace> bodies_; // traced executions of bodies

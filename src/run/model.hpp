@@ -24,7 +24,7 @@ using model_ptr = std::shared_ptr<const model>;
 /// `errc::invalid_argument`, `errc::invalid_plan`, `errc::io`.
 model_ptr make_model(graph source, session_options options, double load_ms);
 
-/// What a run is given: tensors in the host's memory, and those that lie on devices. An input may be in both: then both are the
+/// What a run is given: tensors in the host's memory, and those that are on devices. An input may be in both: then both are the
 /// same.
 struct given_inputs {
   const named_tensors& tensors;
@@ -39,14 +39,14 @@ struct given_inputs {
   std::optional<facts> find(const std::string& name) const;
 };
 
-/// Throws `errc::invalid_input` where `inputs` are not what the model declares: missing, extra, of wrong type, rank or dims.
+/// Throws `errc::invalid_input` if `inputs` are not what the model declares: missing, extra, of wrong type, rank or dims.
 /// Dims that share a symbol are compared when the plan is bound.
 void check_inputs(const model& m, const given_inputs& inputs);
 
-/// Throws `errc::invalid_argument` where `keep` names what is not an output, or one twice.
+/// Throws `errc::invalid_argument` if `keep` names what is not an output, or one twice.
 void check_kept(const model& m, const std::vector<std::string>& keep);
 
-/// Throws `errc::invalid_argument` where outputs cannot be the next run's inputs: names that do not exist or are bound twice, types
+/// Throws `errc::invalid_argument` if outputs cannot be the next run's inputs: names that do not exist or are bound twice, types
 /// or shapes that cannot fit.
 void check_bindings(const model& m, const std::vector<output_binding>& bindings);
 
@@ -58,7 +58,7 @@ struct planned_model {
   uint64_t serial = 0; // unique in the process
   std::shared_ptr<const plan> compiled;
   std::vector<std::string> output_names;        // in the order of compiled->program->outputs
-  std::vector<tensor> constant_outputs;         // in that order; undefined where the output is not a constant
+  std::vector<tensor> constant_outputs;         // in that order; undefined if the output is not a constant
   std::vector<value_id> awaited_outputs;        // outputs that a chunk or a binding makes, each value once
   std::vector<size_t> devices;                  // by real plan device: index among all of the engine's devices
   std::vector<bool> awaited;                    // by value: whether it is in `awaited_outputs`

@@ -16,7 +16,7 @@ using run_time = std::chrono::steady_clock::time_point;
 /// An error as a value: what crosses message boundaries instead of exceptions.
 struct failure {
   errc code = errc::internal;
-  std::string message; // empty where there is none
+  std::string message; // empty if there is none
 
   bool failed() const { return !message.empty(); }
 };
@@ -47,7 +47,7 @@ struct run_request {
   const run_time started; // when the caller called, by the steady clock
 
   // What the session adds:
-  std::optional<run_time> deadline; // by the session's time; empty where there is no limit
+  std::optional<run_time> deadline; // by the session's time; empty if there is no limit
   bool answered = false;
   run_stats stats;
   int shortages = 0;    // how often a device had less memory for it than it claimed
@@ -55,7 +55,7 @@ struct run_request {
 };
 using run_request_ptr = std::shared_ptr<run_request>;
 
-/// Returns a caller's time limit; nullopt where there is none: zero, and more than a hundred years, such as milliseconds::max(),
+/// Returns a caller's time limit; nullopt if there is none: zero, and more than a hundred years, such as milliseconds::max(),
 /// with which clocks would overflow. Throws `errc::invalid_argument` where it is negative, naming it by `name`.
 std::optional<std::chrono::milliseconds> time_limit(std::chrono::milliseconds given, std::string_view name);
 

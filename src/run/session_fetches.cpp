@@ -1,4 +1,4 @@
-// Inputs that lie on devices: checked before each attempt, and brought to the host where the plan wants them elsewhere.
+// Inputs that are on devices: checked before each attempt, and brought to the host if the plan wants them elsewhere.
 #include "run/session_machine.hpp"
 
 #include <algorithm>
@@ -24,7 +24,7 @@ void session_machine::check_request(run_request& request) const {
     }
     const size_t home = device_called(value->device());
     if (home == devices_.size())
-      fail(errc::invalid_input, "input '{}' lies on device '{}', which this engine does not have", input,
+      fail(errc::invalid_input, "input '{}' is on device '{}', which this engine does not have", input,
            value->device());
     if (const std::string& why = devices_[home].lost_because; !why.empty() && !request.inputs.contains(input))
       fail(errc::device_lost, "input '{}' lay on device '{}', which is lost ({}): give it anew", input, value->device(),

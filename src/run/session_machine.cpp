@@ -100,7 +100,7 @@ void session_machine::start_segment(execution& e, uint32_t segment, const plan_o
     return;
   e.start(bound, *slot);
   dispatch(e);
-  advance(e); // where everything is known already
+  advance(e); // if everything is known already
 }
 
 void session_machine::dispatch(execution& e) {

@@ -44,7 +44,7 @@ public:
   void on(const planned& answer);
   /// Asks for the first segment that a run with these inputs would use; answered with `query_answer`.
   void ask_plan(uint64_t query, const named_tensors& inputs) { answer_query(query, inputs, {}); }
-  /// Ends a run with `errc::cancelled`; nothing where it has ended.
+  /// Ends a run with `errc::cancelled`; nothing if it has ended.
   void cancel(uint64_t ticket);
   /// Takes a device out for good; its runs start over on those left.
   void lose_device(size_t device, const std::string& why);
@@ -86,7 +86,7 @@ private:
     int64_t started_ns = 0;
   };
 
-  /// A run that waits for host copies of inputs that lie on devices.
+  /// A run that waits for host copies of inputs that are on devices.
   struct fetching_run {
     run_request_ptr request;
     std::map<std::string, size_t> awaited; // input → device
@@ -156,8 +156,8 @@ private:
   /// Returns the runs that cannot begin before a plan is made.
   std::vector<run_request_ptr> runs_that_wait_for_plans() const;
 
-  // -- inputs that lie on devices (session_fetches.cpp)
-  /// Throws if the run's inputs or kept outputs are not the model's, or an input lies on a device that is gone.
+  // -- inputs that are on devices (session_fetches.cpp)
+  /// Throws if the run's inputs or kept outputs are not the model's, or an input is on a device that is gone.
   void check_request(run_request& request) const;
   /// Asks for host copies of the device inputs `names` that have none yet; returns whether there are such: then the attempt is
   /// started again when they have come.
@@ -190,7 +190,7 @@ private:
   bool wait_for_memory(const execution& e);
   /// Returns whether executions of other runs are in the book: each wakes those that wait when it ends.
   bool others_in_flight(const run_request_ptr& request) const;
-  /// Ends a run that waits for memory; returns whether it does. Those after it may have room where it had none.
+  /// Ends a run that waits for memory; returns whether it does. Those after it may have room if it had none.
   bool end_waiting(uint64_t ticket, const failure& why);
   /// Starts the runs that wait for memory again, the first first, until one has to wait. `ended` is the run of an execution that has
   /// left the book, or null: if it waits itself, for what others hold, it goes on waiting for them. None while other sessions lack memory.

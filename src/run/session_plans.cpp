@@ -57,7 +57,7 @@ void session_plans::prepare_ahead() {
   make(programs_.job(nothing, stats_.rewrite_ms));
   specialisation& s = *programs_.find(nothing);
   s.expected = model_->options.dims;
-  // Where nothing is decided by predicted times, the first run's dims change nothing.
+  // If nothing is decided by predicted times, the first run's dims change nothing.
   s.draft = row_of(model_->options.policy).uses_cost || copies_matter();
   make(plan_job_for(s, false, key_of(s, false)));
   ++stats_.plans.misses;

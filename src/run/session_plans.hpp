@@ -3,7 +3,7 @@
 // Nothing is made here: a lookup finds what is there, or returns the job that makes what is missing (run/plan_job.hpp) and is asked again
 // after that. One job at a time. So whoever looks up never waits for a rewrite, a plan or a binding.
 //
-// Where a device lacks memory for a binding, that binding alone gets a plan that spills to the other devices; where it has no kernel
+// If a device lacks memory for a binding, that binding alone gets a plan that spills to the other devices; if it has no kernel
 // for a binding's dims, one made for these dims. A body's binding has the memory that the executions around it leave.
 //
 // Three levels, each a cache: the model is specialised to the ranks of inputs whose shape the file does not state and to the
@@ -29,7 +29,7 @@ struct prepared_run {
   bool cached = false;
   std::vector<int64_t> taken; // bytes that executions around a body use, by device of the plan; empty for a model
   bound_plan_ptr bound;       // the first segment
-  planned_model_ptr asked;    // `source`, or where that spills: what it stands for …
+  planned_model_ptr asked;    // `source`, or if that spills: what it stands for …
   hash128 key;                // … for this binding of it
 };
 
@@ -39,7 +39,7 @@ public:
   session_plans(const session_plans&) = delete; // its jobs refer to it
   session_plans& operator=(const session_plans&) = delete;
 
-  /// Plans ahead where that needs no inputs, so that a model's errors show when it is loaded.
+  /// Plans ahead if that needs no inputs, so that a model's errors show when it is loaded.
   void prepare_ahead();
 
   /// Returns what a run with these inputs executes, or the job for what is missing; `made`: how jobs for it have ended since it was first
@@ -53,7 +53,7 @@ public:
 
   /// Returns what an execution of a body with these inputs executes, or the job for what is missing; `around` are the symbols' values in
   /// the execution that it is for, `taken` the bytes that the run uses meanwhile, by device of the plan. Throws `errc::invalid_input`
-  /// where the inputs are not what was planned, `memory_shortage`.
+  /// if the inputs are not what was planned, `memory_shortage`.
   std::variant<prepared_run, plan_job> prepare_body(const planned_model_ptr& body, std::span<const tensor> inputs,
                                                     const bindings& around, std::vector<int64_t> taken,
                                                     const plan_outcome& made = {});
@@ -62,13 +62,13 @@ public:
   /// its plan, so bodies of another plan cannot spill any more: `prepare_body` throws `memory_shortage` then.
   bool is_current(const planned_model& planned) const { return planned.devices == usable_; }
 
-  /// Returns a segment of the run's plan bound to its symbols, or the job for it, which ends with `memory_shortage` where it does not fit
+  /// Returns a segment of the run's plan bound to its symbols, or the job for it, which ends with `memory_shortage` if it does not fit
   /// (see `spill`). Throws it where it does not fit beside what is taken.
   std::variant<bound_plan_ptr, plan_job> bind(prepared_run& run, uint32_t segment, const plan_outcome& made = {});
   /// Sees to it that the next run with the binding that `run` began with gets a plan in which all segments fit that `run.symbols`
-  /// state, or `errc::out_of_memory` where there is none; `why` is how it did not.
+  /// state, or `errc::out_of_memory` if there is none; `why` is how it did not.
   void spill(const prepared_run& run, const memory_shortage& why);
-  /// Sees to it that the next run gets a plan for these dims where a device has refused its part of the binding, because its kernels are
+  /// Sees to it that the next run gets a plan for these dims if a device has refused its part of the binding, because its kernels are
   /// for others. Returns false if such a plan was refused, or if a saved plan says what runs where.
   bool plan_exactly(const prepared_run& run);
 
@@ -120,7 +120,7 @@ private:
   /// The caller's pins without those to devices that are lost.
   std::vector<placement_pin> usable_pins() const;
   plan_options options_for(const bindings& symbols, bool stay) const;
-  /// Whether plans depend on where values lie between runs: some device copies beside work.
+  /// Whether plans depend on where values are between runs: some device copies beside work.
   bool copies_matter() const;
   std::vector<device_info> usable_devices() const;
   /// To be called when `usable_` has changed.
@@ -137,7 +137,7 @@ private:
   model_ptr model_;
   std::vector<device_info> devices_;
   const size_t first_devices_;       // those that were there from the beginning: a saved plan is for all of them
-  std::vector<device_info> claimed_; // `devices_` before some memory was lowered; empty where none was
+  std::vector<device_info> claimed_; // `devices_` before some memory was lowered; empty if none was
   std::vector<size_t> usable_;       // indices into devices_
   specialisations programs_;
   plan_cache<planned_model_ptr> plans_; // by plan_key

@@ -35,7 +35,7 @@ public:
   /// Returns the job that makes the one for these inputs, adding the milliseconds that it takes to `spent`.
   plan_job job(const given_inputs& inputs, double& spent);
 
-  /// Returns the symbols' values that the inputs' dims and the session's options state. Throws `errc::invalid_input` where they
+  /// Returns the symbols' values that the inputs' dims and the session's options state. Throws `errc::invalid_input` if they
   /// contradict each other.
   bindings symbols(const specialisation& s, const given_inputs& inputs) const;
 

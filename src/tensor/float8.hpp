@@ -13,7 +13,7 @@ constexpr bool is_float8(dtype type) {
 float decode_float8(dtype type, uint8_t bits);
 
 /// Returns `value` rounded to nearest even. A value out of range becomes the largest finite one if `saturate`, else
-/// infinity where the type has it and NaN where not; infinities likewise; NaN stays NaN.
+/// infinity if the type has it and NaN if not; infinities likewise; NaN stays NaN.
 uint8_t encode_float8(dtype type, float value, bool saturate);
 
 } // namespace troupe

@@ -16,7 +16,7 @@ void check_axis(const tensor& t, size_t axis) {
          to_string(t.type()));
 }
 
-/// Bytes of one index of `axis`, and how many rows of such indices lie one behind the other.
+/// Bytes of one index of `axis`, and how many rows of such indices are one after the other.
 struct axis_extent {
   size_t inner_bytes;
   size_t rows;

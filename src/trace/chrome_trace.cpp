@@ -20,7 +20,7 @@ struct span_ns {
   int64_t begin = 0, end = 0;
 };
 
-/// When a device worked on a chunk: from its first node to its last. A chunk without nodes lasts as long as its moves; where
+/// When a device worked on a chunk: from its first node to its last. A chunk without nodes lasts as long as its moves; if
 /// the device says nothing, the chunk lasts from its sending to its answer.
 span_ns working_time(const chunk_trace& c) {
   std::optional<span_ns> nodes, all;

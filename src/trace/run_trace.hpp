@@ -15,7 +15,7 @@ struct chunk_trace {
 
 /// One run (`run_options::trace`): of a run that lost a device, the attempt that succeeded.
 struct run_trace {
-  std::shared_ptr<const plan> source; // what chunks, nodes, values and devices are meant; null where nothing was traced
+  std::shared_ptr<const plan> source; // what chunks, nodes, values and devices are meant; null if nothing was traced
   int64_t begin_ns = 0, end_ns = 0;   // from the call to the outputs
   std::vector<chunk_trace> chunks;    // in the order of their answers
   /// Executions of bodies of control flow, in the order of their ends; `name` says which: "Loop 'x', iteration 3".

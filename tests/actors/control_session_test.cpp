@@ -35,7 +35,7 @@ graph idle_loop() {
   return b.g;
 }
 
-/// Each of the two values of a table by iteration: fails where the iteration is beyond it.
+/// Each of the two values of a table by iteration: fails if the iteration is beyond it.
 graph table_loop() {
   graph_builder b;
   const value_id n = b.input("n", {}, dtype::int64), table = b.input("table", {2}), x = b.input("x", {});
@@ -274,7 +274,7 @@ TEST_CASE("a loop's symbols cannot be bound by the caller", "[actors][control][D
   CHECK(s.run(growing_inputs(1, 10)).outputs.at("loop.0").dims() == shape{2});
 }
 
-TEST_CASE("bodies compute in float16 where that is asked for", "[actors][control][A14]") {
+TEST_CASE("bodies compute in float16 if that is asked for", "[actors][control][A14]") {
   engine e({.devices = {"cpu"}});
   const session s = e.load(growing_loop(), {.precision = precision::fp16});
   CHECK(values_of(s.run(growing_inputs(4, 1000)).outputs.at("loop.0")) == std::vector<float>{31, 160});

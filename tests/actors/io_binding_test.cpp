@@ -9,7 +9,7 @@ using namespace troupe::test;
 
 namespace {
 
-/// A decoder in small: x [1, 4], past [n, 4] → present = past behind x, [n + 1, 4]; y = Relu(present).
+/// A decoder in small: x [1, 4], past [n, 4] → present = past after x, [n + 1, 4]; y = Relu(present).
 graph growing_model() {
   graph_builder b;
   const value_id x = b.input("x", {1, 4}), past = b.input("past", {dim::symbol("past"), 4});
@@ -70,7 +70,7 @@ TEST_CASE("a bound output feeds the next run as if it had gone through the host"
   CHECK(new_gpu_messages() == "");
 }
 
-TEST_CASE("bound values of many sizes stay right where copies are direct or staged", "[actors][vulkan][B7]") {
+TEST_CASE("bound values of many sizes stay right if copies are direct or staged", "[actors][vulkan][B7]") {
   const stage& s = GENERATE(from_range(stages()));
   INFO(s.name);
   engine e = s.open();
@@ -121,7 +121,7 @@ TEST_CASE("a value's memory is free when its last handle is gone, on any thread"
     device_tensor one = e.put(filled({1000}, 1.f), "d");
     device_tensor copy = one;
     outlives = e.put(filled({8}, 2.f), "d");
-    CHECK(same(e.fetch(outlives), filled({8}, 2.f))); // behind both copies
+    CHECK(same(e.fetch(outlives), filled({8}, 2.f))); // after both copies
     CHECK(e.stats().at(0).resident_bytes == 4032);
     one = nullptr;
     CHECK(e.stats().at(0).resident_bytes == 4032);

@@ -1,4 +1,4 @@
-// Runs that wait for memory, under CAF's testing scheduler: whoever leaves the queue or the devices wakes those behind.
+// Runs that wait for memory, under CAF's testing scheduler: whoever leaves the queue or the devices wakes those after.
 #include "support/catch.hpp"
 #include "support/deterministic_system.hpp"
 #include "support/small_models.hpp"
@@ -45,7 +45,7 @@ const chunk_result no_memory{.code = errc::out_of_memory, .message = "no room"};
 
 } // namespace
 
-TEST_CASE("a run that leaves the memory queue wakes those behind it", "[actors][B2]") {
+TEST_CASE("a run that leaves the memory queue wakes those after it", "[actors][B2]") {
   const graph model = chain(2, {dim::symbol("n"), 1024});
   const int64_t needed = slot_bytes_of(model, 1, {}, {2, 1024});
   const bool cancelled = GENERATE(false, true);
@@ -80,7 +80,7 @@ TEST_CASE("a front of the memory queue that fails to start leaves nobody waiting
   const chunk_work on_d0 = s.log(0).chunks[1], on_d1 = s.log(1).chunks[1];
   s.log(0).chunks.erase(s.log(0).chunks.begin() + 1);
   s.log(1).chunks.erase(s.log(1).chunks.begin() + 1);
-  s.send({on_d0.execution, on_d0.chunk, no_memory}); // waits behind the front; its other chunk is still on d1
+  s.send({on_d0.execution, on_d0.chunk, no_memory}); // waits after the front; its other chunk is still on d1
   s.complete(0);
   s.complete(1);
   REQUIRE(is_ready(other_result));

@@ -1,4 +1,4 @@
-// Spilling where a shortage shows late: in segments whose dims are data, and in bodies of control flow.
+// Spilling if a shortage shows late: in segments whose dims are data, and in bodies of control flow.
 #include "actors/engine_access.hpp"
 #include "support/catch.hpp"
 #include "support/control_models.hpp"

@@ -46,7 +46,7 @@ TEST_CASE("a value that is put on a device is a copy", "[actors][B7]") {
   CHECK(e.fetch(value).values<std::string>()[1] == "before");
 }
 
-TEST_CASE("a value that is put on a GPU behind other work is a copy of what it was", "[vulkan][B7]") {
+TEST_CASE("a value that is put on a GPU after other work is a copy of what it was", "[vulkan][B7]") {
   engine e({.devices = {"vulkan:0"}});
   graph_builder b;
   const value_id in = b.input("x", {512, 512});
@@ -57,7 +57,7 @@ TEST_CASE("a value that is put on a GPU behind other work is a copy of what it w
   std::vector<std::future<run_result>> running;
   for (int i = 0; i < 8; ++i)
     running.push_back(work.run_async(inputs));
-  tensor x = e.allocate(dtype::float32, {100'000}); // where the GPU can read it without a copy
+  tensor x = e.allocate(dtype::float32, {100'000}); // if the GPU can read it without a copy
   std::fill_n(x.mutable_data<float>(), x.size(), 1.f);
   const device_tensor value = e.put(x, "vulkan:0");
   std::fill_n(x.mutable_data<float>(), x.size(), 2.f);

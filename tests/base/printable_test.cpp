@@ -14,7 +14,7 @@ TEST_CASE("text that is no UTF-8 is escaped, byte by byte", "[base]") {
   CHECK(printable("\xc0\x80") == "\\xc0\\x80");                   // overlong
   CHECK(printable("\xe0\x9f\xbf") == "\\xe0\\x9f\\xbf");          // overlong
   CHECK(printable("\xed\xa0\x80") == "\\xed\\xa0\\x80");          // half a surrogate pair
-  CHECK(printable("\xf4\x90\x80\x80") == "\\xf4\\x90\\x80\\x80"); // behind the last code point
+  CHECK(printable("\xf4\x90\x80\x80") == "\\xf4\\x90\\x80\\x80"); // after the last code point
   CHECK(printable("\xe2\x82x") == "\\xe2\\x82x");
 }
 

@@ -54,7 +54,7 @@ TEST_CASE("integers must be as expected, whatever the tolerance", "[cli]") {
   CHECK(test_identity<int64_t>(int64, large, {large[0], int64_t{1} << 53}).status == 1);
 }
 
-TEST_CASE("floats are compared by their relative L2 distance where asked to", "[cli]") {
+TEST_CASE("floats are compared by their relative L2 distance if asked to", "[cli]") {
   constexpr int float32 = onnx::TensorProto::FLOAT;
   const std::vector<float> given = {100, 0.5f}, wanted = {100, 0.25f}, far = {90, 0.5f};
   CHECK(test_identity<float>(float32, given, wanted).status == 1);

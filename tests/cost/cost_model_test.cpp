@@ -21,7 +21,7 @@ node_work work_of_call(std::string_view domain, const char* op, attributes attrs
 } // namespace
 
 TEST_CASE("guessed dims that do not fit each other have a cost all the same", "[cost][A14]") {
-  // Symbols without a value count as 8 where a plan is predicted, whatever constants stand beside them.
+  // Symbols without a value count as 8 if a plan is predicted, whatever constants stand beside them.
   CHECK(work_of_call("troupe", "MatMul", {}, {{8, 8, 8, 8}, {2, 4, 2, 5}}, {2, 4, 8, 5}).flops ==
         2 * 8 * (2 * 4 * 8 * 5));
   attributes attrs;

@@ -11,7 +11,7 @@
 using namespace troupe;
 using namespace troupe::test;
 
-TEST_CASE("large outputs of the CPU lie in the blocks that devices share", "[cpu]") {
+TEST_CASE("large outputs of the CPU are in the blocks that devices share", "[cpu]") {
   const auto blocks = std::make_shared<host_block_pool>();
   const auto cpu = make_cpu_device("cpu", {.blocks = blocks});
   const auto program = std::make_shared<const graph>(rewrite(chain(2, {dim::symbol("n"), 3}), {}));

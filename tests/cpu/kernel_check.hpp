@@ -24,8 +24,8 @@ public:
     return *this;
   }
 
-  /// Returns the largest |fast − reference| / (atol + rtol · |reference|) over all outputs; infinity where the kernel reads
-  /// beyond its inputs' dims or leaves elements unwritten (they are NaN before), throws where row `kernel` does not take
+  /// Returns the largest |fast − reference| / (atol + rtol · |reference|) over all outputs; infinity if the kernel reads
+  /// beyond its inputs' dims or leaves elements unwritten (they are NaN before), throws if row `kernel` does not take
   /// the call.
   double worst(std::string_view kernel, double rtol = 1e-4, double atol = 1e-5, size_t outputs = 1);
 

@@ -24,7 +24,7 @@ def varint(value):
 
 
 def field(number, value):
-    """One field: an integer, or text, bytes or a message behind its length."""
+    """One field: an integer, or text, bytes or a message after its length."""
     if isinstance(value, int):
         return varint(number << 3) + varint(value)
     if isinstance(value, float):

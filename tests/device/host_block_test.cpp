@@ -25,7 +25,7 @@ uint64_t id_of(const host_block_pool& pool, const tensor& t) {
 
 } // namespace
 
-TEST_CASE("tensors lie in aligned blocks that are found by address", "[device]") {
+TEST_CASE("tensors are in aligned blocks that are found by address", "[device]") {
   host_block_pool pool;
   tensor t = make_host_tensor(pool, dtype::float32, {3, 100'000});
   CHECK(t.dims() == shape{3, 100'000});

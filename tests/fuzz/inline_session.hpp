@@ -23,7 +23,7 @@ public:
 
   const std::vector<value_info>& inputs() const { return model_->inputs; }
 
-  /// Returns the outputs in the model's order. Throws what `session::run` throws; `errc::timeout` where the work is beyond the limit.
+  /// Returns the outputs in the model's order. Throws what `session::run` throws; `errc::timeout` if the work is beyond the limit.
   std::vector<tensor> run(named_tensors inputs);
 
 private:
@@ -45,7 +45,7 @@ private:
 };
 
 /// Makes inputs of a model up: small numbers and, among them, what arithmetic stumbles over; the same for equal seeds. Throws
-/// `errc::out_of_memory` where one would be too large.
+/// `errc::out_of_memory` if one would be too large.
 named_tensors make_up_inputs(std::span<const value_info> inputs, uint32_t seed);
 
 } // namespace troupe::test

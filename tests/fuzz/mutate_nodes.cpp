@@ -4,7 +4,7 @@
 namespace troupe::test::mutations {
 namespace {
 
-/// Adds a node of one output behind `inputs`.
+/// Adds a node of one output after `inputs`.
 onnx::NodeProto& add(mutation& m, onnx::GraphProto& g, const std::string& op, const std::vector<std::string>& inputs) {
   onnx::NodeProto& n = *g.add_node();
   n.set_op_type(op);

@@ -13,10 +13,10 @@ class mutation {
 public:
   mutation(onnx::ModelProto& m, mutation_random& random);
 
-  /// A number below `count`, 0 where that is 0.
+  /// A number below `count`, 0 if that is 0.
   size_t below(size_t count) { return count == 0 ? 0 : random_() % count; }
   bool once_in(size_t count) { return below(count) == 0; }
-  /// An element of a repeated field, or null where it has none.
+  /// An element of a repeated field, or null if it has none.
   template <class Field>
   auto* any_of(Field* field) {
     return field->empty() ? nullptr : field->Mutable(static_cast<int>(below(static_cast<size_t>(field->size()))));
@@ -33,7 +33,7 @@ public:
   float real();
   /// An element type: mostly a common one.
   int type();
-  /// The name of a value of `g` or, rarely, of another graph; "" where there is none.
+  /// The name of a value of `g` or, rarely, of another graph; "" if there is none.
   std::string value_name(const onnx::GraphProto& g);
   std::string fresh_name();
   /// The name of an operator that troupe knows.
@@ -44,7 +44,7 @@ public:
   onnx::ModelProto& model() { return model_; }
   /// Any graph: the model's, or a body.
   onnx::GraphProto& graph() { return *any_of(graphs_); }
-  /// Any node of the graph, null where it has none.
+  /// Any node of the graph, null if it has none.
   onnx::NodeProto* node(onnx::GraphProto& g) { return any_of(g.mutable_node()); }
 
 private:
@@ -55,7 +55,7 @@ private:
   std::vector<onnx::GraphProto*> graphs_;
 };
 
-/// Mutations, each of one kind; they do nothing where the model has nothing of that kind.
+/// Mutations, each of one kind; they do nothing if the model has nothing of that kind.
 namespace mutations {
 // mutate_nodes.cpp
 void change_op(mutation& m);

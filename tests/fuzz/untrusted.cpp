@@ -31,7 +31,7 @@ const scratch_folder& model_folder() {
   return folder;
 }
 
-/// Calls `work`; returns its result, or the code of its error where that is one to expect of a bad file.
+/// Calls `work`; returns its result, or the code of its error if that is one to expect of a bad file.
 std::string ending_of(const std::function<std::string()>& work) {
   try {
     return work();
@@ -61,7 +61,7 @@ device_info imagined_gpu(unsigned how) {
           .copies_beside_work = (how & variant::unfused) != 0};
 }
 
-/// Plans a model for the imagined GPU with a CPU behind it, and binds its first segment.
+/// Plans a model for the imagined GPU with a CPU after it, and binds its first segment.
 void plan_on_gpu(const graph& source, const session_options& options, unsigned how) {
   device_info cpu{.name = "cpu", .memory_bytes = int64_t{256} << 20, .fallback = true};
   const auto m = make_model(source, options, 0);

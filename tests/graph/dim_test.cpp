@@ -127,7 +127,7 @@ TEST_CASE("dims combined at random are what their numbers are", "[graph][D3]") {
   }
 }
 
-TEST_CASE("a budget of dims ends where it says, and budgets nest", "[graph][limits]") {
+TEST_CASE("a budget of dims ends if it says, and budgets nest", "[graph][limits]") {
   const auto grow = [] {
     dim sum = a;
     for (int i = 0; i < 50; ++i)

@@ -64,7 +64,7 @@ void check_cut(const char* op, const std::vector<tensor>& inputs, const attribut
 
 } // namespace
 
-TEST_CASE("Copies are cut where a binding does not reach", "[ops]") {
+TEST_CASE("Copies are cut if a binding does not reach", "[ops]") {
   check_cut("Transpose", {counted({20, 30})}, {});
   check_cut("Transpose", {counted({2, 6, 7, 16})}, with("perm", std::vector<int64_t>{0, 2, 1, 3}));
   check_cut("Concat", {counted({3, 40}), counted({3, 77}), counted({3, 30})}, with("axis", int64_t{1}));

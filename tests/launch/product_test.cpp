@@ -65,7 +65,7 @@ TEST_CASE("Division by multiplication is exact", "[ops]") {
   }
 }
 
-TEST_CASE("Tiles shrink and depth is split where a device would stay empty", "[ops]") {
+TEST_CASE("Tiles shrink and depth is split if a device would stay empty", "[ops]") {
   const gpu_features gpu = large_gpu();
   for (const auto family : {tile_family::tiled, tile_family::cooperative}) {
     const auto large = choose_tiling({4096, 4096, 4096}, family, true, gpu);
@@ -145,7 +145,7 @@ TEST_CASE("A pointwise channels-last convolution is a plain product", "[ops]") {
   CHECK(lists[0].packed.empty());
 }
 
-TEST_CASE("Convolution packs constant weights by taps, and reads others as they lie", "[ops]") {
+TEST_CASE("Convolution packs constant weights by taps, and reads others as they are", "[ops]") {
   const attributes attrs = attrs_of({{"pads", int_list{1, 1, 1, 1}}});
   const gpu_features gpu = large_gpu();
   const auto last = layout::channels_last;

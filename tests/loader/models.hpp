@@ -1,5 +1,5 @@
 // Small ONNX models built in code, for the loader's tests.
-// noinline: GCC 12 warns wrongly (its bug 105651) where strings of literals are built in one large function.
+// noinline: GCC 12 warns wrongly (its bug 105651) if strings of literals are built in one large function.
 #pragma once
 
 #include "loader/onnx_loader.hpp"
@@ -83,7 +83,7 @@ private:
   std::filesystem::path path_;
 };
 
-/// The error that `work` throws, as "code: message"; empty where it throws none.
+/// The error that `work` throws, as "code: message"; empty if it throws none.
 inline std::string error_of(const std::function<void()>& work) {
   try {
     work();

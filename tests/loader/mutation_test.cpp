@@ -58,7 +58,7 @@ private:
   rlimit before_{};
 };
 
-/// Inputs that fit: every symbol is 2, elements count up from 0. Nothing where one is too large to make here.
+/// Inputs that fit: every symbol is 2, elements count up from 0. Nothing if one is too large to make here.
 std::optional<named_tensors> made_up_inputs(const session& s) {
   constexpr int64_t most_elements = 1 << 20;
   named_tensors inputs;

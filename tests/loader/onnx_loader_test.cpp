@@ -29,7 +29,7 @@ TEST_CASE("an initializer that is also an input is a constant", "[loader]") {
   CHECK(x.constant->leaf.values<float>()[1] == 3);
 }
 
-TEST_CASE("weights of a file are used where they lie, if they are aligned", "[loader]") {
+TEST_CASE("weights of a file are used where they are, if they are aligned", "[loader]") {
   const scratch_folder folder;
   auto m = relu_model();
   // The name's length moves raw_data: some of these four files have it aligned.

@@ -45,7 +45,7 @@ run_trace trace_of(const std::shared_ptr<const plan>& p, const std::vector<doubl
   return trace;
 }
 
-/// The same, where nothing but the nodes took time.
+/// The same, if nothing but the nodes took time.
 traced_run run_of(const std::shared_ptr<const plan>& p, const std::vector<double>& seconds) {
   return {trace_of(p, seconds), std::accumulate(seconds.begin(), seconds.end(), 0.0)};
 }
@@ -93,7 +93,7 @@ TEST_CASE("a node's time is the median of its runs, equal nodes' the mean", "[me
   CHECK(nodes.operators.at("test.plain").roofline_s == Approx(1.5));
 }
 
-TEST_CASE("copies count where they hold the work up, on the device that was asked about", "[measure][cost][A14]") {
+TEST_CASE("copies count if they hold the work up, on the device that was asked about", "[measure][cost][A14]") {
   const auto p = make_plan(chain({10, 20}), one_gpu(), {});
   std::vector<traced_run> runs{run_of(p, {4, 4}), run_of(p, {4, 4}), run_of(p, {4, 4})};
   for (traced_run& run : runs) {

@@ -7,7 +7,7 @@
 
 namespace troupe::testing {
 
-/// Operands of one run of a case, in the order of the node's inputs and outputs; undefined where absent.
+/// Operands of one run of a case, in the order of the node's inputs and outputs; undefined if absent.
 struct case_data {
   std::vector<tensor> inputs;
   std::vector<tensor> expected;
@@ -23,14 +23,14 @@ struct conformance_case {
   std::vector<case_data> data_sets;
 };
 
-/// Loads a case folder. nullopt where the model is not a single node, or holds sequences, optionals, subgraphs or element
+/// Loads a case folder. nullopt if the model is not a single node, or holds sequences, optionals, subgraphs or element
 /// types that troupe does not have. Throws `errc::io`, `errc::invalid_model` on files that cannot be read.
 std::optional<conformance_case> load_single_node_case(const std::filesystem::path& folder);
 
 /// Says in words where `actual` differs from `expected` beyond ONNX's tolerance; empty where it does not.
 std::string difference(const tensor& actual, const tensor& expected, double rtol = 1e-3, double atol = 1e-7);
 
-/// Runs a case through its operator's row: an empty text where all outputs agree, else what went wrong. `def` must not
+/// Runs a case through its operator's row: an empty text if all outputs agree, else what went wrong. `def` must not
 /// be null.
 std::string run_case(const conformance_case& c, const op_def* def);
 

@@ -92,7 +92,7 @@ TEST_CASE("Output sizes follow symbolic input sizes", "[ops]") {
   CHECK(out.evaluate({{"n", 8}}) == 4);
   spec.ceil = true;
   CHECK(window_output(spec, 0, dim::symbol("n")).evaluate({{"n", 8}}) == 5);
-  // The last window would start behind the input: it is dropped.
+  // The last window would start after the input: it is dropped.
   const window_spec wide = parse_window(attrs_of({{"strides", int_list{3}}, {"ceil_mode", int64_t{1}}}), {1});
   CHECK(window_output(wide, 0, dim::symbol("n")).evaluate({{"n", 3}}) == 1);
 }

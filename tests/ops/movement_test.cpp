@@ -123,7 +123,7 @@ TEST_CASE("Strings move too", "[ops]") {
   CHECK(both.values<std::string>()[3] == words[1]);
 }
 
-TEST_CASE("Split gives uneven parts where the opset allows them", "[ops]") {
+TEST_CASE("Split gives uneven parts if the opset allows them", "[ops]") {
   const auto parts = call("Split", {iota({7})}, with("num_outputs", int64_t{3}), 3);
   CHECK(floats(parts[2]) == std::vector<float>{6});
   CHECK_THROWS_AS(call("Split", {iota({7})}, {}, 3, 13), error);

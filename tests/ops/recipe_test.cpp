@@ -44,7 +44,7 @@ TEST_CASE("operands that are shared or absent are there for every step that read
   CHECK(materialise(*step("Clip", {d, nullptr, c})).values<float>()[0] == -12);
 }
 
-TEST_CASE("the work of a recipe counts flops, bytes and the steps behind it", "[ops][limits]") {
+TEST_CASE("the work of a recipe counts flops, bytes and the steps after it", "[ops][limits]") {
   const weight_ptr a = leaf({1, 2, 3, 4});
   CHECK(recipe_work(*a) == 0);
   const weight_ptr once = step("Neg", {a}), twice = step("Add", {once, once});

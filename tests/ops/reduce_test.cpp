@@ -21,7 +21,7 @@ TEST_CASE("Reductions walk inner, outer and mixed axes alike", "[ops]") {
   CHECK_THROWS_AS(sum({3}, 0), error);
 }
 
-TEST_CASE("Axes as an input: absent or empty means all, or none where asked", "[ops]") {
+TEST_CASE("Axes as an input: absent or empty means all, or none if asked", "[ops]") {
   const tensor x = floats({2, 2}, {1, -2, 3, -4});
   const auto noop = attrs_of({{"noop_with_empty_axes", int64_t{1}}, {"keepdims", int64_t{0}}});
   CHECK(elements(run_op("ReduceSum", 13, {}, {x, longs({})})[0]) == std::vector<double>{-2});

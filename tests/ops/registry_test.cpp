@@ -22,7 +22,7 @@ TEST_CASE("the fields of each row fit each other", "[ops]") {
     CHECK(def->since <= def->until);
     CHECK(def->inputs.min <= def->inputs.max);
     CHECK((def->inputs.max >= 32 || def->host_inputs >> def->inputs.max == 0));
-    CHECK_FALSE((def->alias == aliasing::view && def->repeats)); // a view always repeats where its dims are the input's
+    CHECK_FALSE((def->alias == aliasing::view && def->repeats)); // a view always repeats if its dims are the input's
     if (is_elementwise(def->layouts) || def->alias != aliasing::none)
       CHECK(def->inputs.min > 0);
     if (def->limited_broadcast) {

@@ -186,7 +186,7 @@ TEST_CASE("outputs that need no work need no chunk, and keep their order", "[pla
   CHECK(set.finished());
 }
 
-TEST_CASE("an output in place of an operand lies like it", "[plan][D5]") {
+TEST_CASE("an output in place of an operand is laid out like it", "[plan][D5]") {
   graph_builder b;
   const value_id in = b.input({1, 4, 4, 4});
   const value_id a = b.node(plain_op, {in}, {1, 4, 4, 4});

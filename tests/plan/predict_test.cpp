@@ -84,7 +84,7 @@ TEST_CASE("large copies go beside the work of the chunks around", "[plan][cost][
   chunks[2].predecessors = {1};
   CHECK(play(chunks, devices).makespan_s == Approx(18.5));
   devices[0].copies_beside_work = true;
-  // In 2; work 3, 3, 3; the last one's copies out stay behind its work.
+  // In 2; work 3, 3, 3; the last one's copies out stay after its work.
   const prediction beside = play(chunks, devices);
   CHECK(beside.makespan_s == Approx(2 + 9 + 1 + 0.5));
   CHECK(beside.busy_s[0] == Approx(18));
@@ -94,7 +94,7 @@ TEST_CASE("large copies go beside the work of the chunks around", "[plan][cost][
   for (chunk_cost& c : chunks)
     c.in_bytes = c.out_bytes = 1000;
   CHECK(play(chunks, devices).makespan_s == Approx(18.5));
-  // Copies out go with their chunk where the next one waits for somebody who may wait for them.
+  // Copies out go with their chunk if the next one waits for somebody who may wait for them.
   chunks = {{.work_s = 3, .out_s = 1, .out_bytes = large},
             {.device = 1, .work_s = 10, .predecessors = {0}},
             {.work_s = 3, .predecessors = {0, 1}}};

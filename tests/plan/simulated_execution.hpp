@@ -18,7 +18,7 @@ inline size_t below(generator& random, size_t bound) {
   return random() % bound;
 }
 
-/// Runs a plan without kernels: follows which bytes hold which value, and fails where a value is read that is not there.
+/// Runs a plan without kernels: follows which bytes hold which value, and fails if a value is read that is not there.
 class simulated_execution {
 public:
   simulated_execution(const std::shared_ptr<const plan>& p, layout_buckets& layouts, completion_mode mode,
@@ -53,7 +53,7 @@ private:
     bool done() const { return out == sent.size(); }
   };
 
-  /// Returns the parts that a device may do next: one after the other, or, where copies go beside work, whatever the device's
+  /// Returns the parts that a device may do next: one after the other, or, if copies go beside work, whatever the device's
   /// arena allows (vulkan/chunk_submission.hpp).
   std::vector<part> possible(device_index d) const {
     const device_queue& q = queues_[d];

@@ -160,7 +160,7 @@ def embedding(g):
     if not ids or ids.bound is None or ids.bound > 500 or g.parent:
         ids = token_input(g)
     rows = int(ids.bound) + 1
-    # Indices may be negative where arithmetic made them: they count from the end.
+    # Indices may be negative if arithmetic made them: they count from the end.
     return g.op("Gather", [g.weight(rows, size, scale=1), ids], ids.dims + (size,))
 
 

@@ -119,14 +119,14 @@ def bytes_value(g, fits, types=("u8", "i8")):
 
 
 def dynamic(g):
-    """DynamicQuantizeLinear and the integer product or convolution behind it."""
+    """DynamicQuantizeLinear and the integer product or convolution after it."""
     x = g.pick(lambda v: v.rank >= 2 and 0 < v.size < 4000 and v.dims[-1] <= 128)
     if not x or g.half or g.parent:
         return None
     names = g.node("DynamicQuantizeLinear", [x], 3)
     y, scale, zero = g.value(names[0], "u8", x.dims, 255), g.value(names[1], "f", ()), g.value(names[2], "u8", (), 255)
     g.check("half", g.probe("Div", [x, scale]), margin=2e-4)
-    # An engine whose float32 minimum lies a bit off may have another zero point.
+    # An engine whose float32 minimum is a bit off may have another zero point.
     g.check("half", g.probe("Div", [g.probe("ReduceMin", [x], keepdims=0), scale]), margin=2e-4)
     if g.chance(0.3):
         return g.op("DequantizeLinear", [y, scale, zero], x.dims)

@@ -56,7 +56,7 @@ TEST_CASE("readers of a result of different ranks move into the branches until r
   CHECK(count_nodes(branch_of(choice, else_branch), "Reshape") == 1); // the other one's changes nothing
 }
 
-TEST_CASE("shape arithmetic behind a result of different ranks is known in each branch", "[rewrite][control][A14]") {
+TEST_CASE("shape arithmetic after a result of different ranks is known in each branch", "[rewrite][control][A14]") {
   squeezed_model b;
   const value_id dims = b.op("Shape", {b.squeezed});
   const value_id wanted = b.op("Concat", {dims, b.integers({1})}, attrs_of({{"axis", int64_t{0}}}));

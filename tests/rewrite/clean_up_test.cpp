@@ -115,7 +115,7 @@ TEST_CASE("views merge into one Reshape, transposes cancel", "[rewrite]") {
   CHECK(out.nodes.size() == 3);
 }
 
-TEST_CASE("transposes move through elementwise nodes where one goes away", "[rewrite]") {
+TEST_CASE("transposes move through elementwise nodes if one goes away", "[rewrite]") {
   graph_builder b;
   const value_id x = b.input("x", {2, 3, 4}), y = b.input("y", {2, 3, 4});
   const value_id sum = b.op("Add", {b.op("Transpose", {x}, perm({2, 0, 1})), b.op("Transpose", {y}, perm({2, 0, 1}))});

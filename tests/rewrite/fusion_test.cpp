@@ -86,7 +86,7 @@ TEST_CASE("MatMul takes in bias, residual, activation; Gemm between reshapes mov
   CHECK(count_nodes(fused, "Reshape") == 0);
 }
 
-TEST_CASE("MatMul reads a transposed operand where it lies", "[rewrite]") {
+TEST_CASE("MatMul reads a transposed operand where it is", "[rewrite]") {
   graph_builder b;
   const value_id x = b.input("x", {2, 3, 5}), y = b.input("y", {2, 4, 5});
   b.output(b.op("MatMul", {x, b.op("Transpose", {y}, attrs_of({{"perm", std::vector<int64_t>{0, 2, 1}}}))}));

@@ -38,7 +38,7 @@ std::vector<float> run_rows(const graph& g, bool constant, bool fuse) {
 
 } // namespace
 
-TEST_CASE("an operand of opset 6 lies at its axis", "[rewrite]") {
+TEST_CASE("an operand of opset 6 is at its axis", "[rewrite]") {
   for (bool constant : {false, true})
     for (bool fuse : {false, true})
       for (const std::string first : {"Relu", "MatMul"}) {

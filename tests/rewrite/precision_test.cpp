@@ -114,7 +114,7 @@ TEST_CASE("operands that shapes depend on stay float32, their tensor does not", 
       CHECK(r.half.values[n.inputs[2]].type == dtype::float32);
 }
 
-TEST_CASE("what lies between two quantisations stays float32", "[rewrite]") {
+TEST_CASE("what is between two quantisations stays float32", "[rewrite]") {
   graph_builder b;
   const value_id scale = b.scalar(0.02f), zero = b.constant("zero", tensor::of<uint8_t>({}, std::vector<uint8_t>{128}));
   const value_id x = b.op("Tanh", {b.input("x", {4})});
@@ -182,7 +182,7 @@ TEST_CASE("infinite mask values stay infinite", "[rewrite]") {
   CHECK(run_graph(half, {floats({1, 2}, {1, 0})}).at(0).values<float>()[0] == -infinity);
 }
 
-TEST_CASE("a hand-written norm does not overflow behind its squares", "[rewrite]") {
+TEST_CASE("a hand-written norm does not overflow after its squares", "[rewrite]") {
   graph_builder b;
   const value_id x = b.op("Relu", {b.input("x", {2, 4})});
   const value_id mean =

@@ -64,7 +64,7 @@ TEST_CASE("a loop hands carried values on and joins scan outputs", "[actors][con
   CHECK(values_of(results[1]) == std::vector<float>{0, 0, 1, -1, 2, -2});
 }
 
-TEST_CASE("a loop ends where its condition does, and may have no iteration", "[actors][control][A14]") {
+TEST_CASE("a loop ends if its condition does, and may have no iteration", "[actors][control][A14]") {
   const node n = loop_node(1, 1);
   SECTION("the condition is false at first") {
     control_flow flow(n, {tensor::scalar<int64_t>(3), tensor::scalar(false), floats({}, {10})});

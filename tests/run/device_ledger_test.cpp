@@ -43,7 +43,7 @@ TEST_CASE("a device's limit holds over all accounts, first come, first served", 
   CHECK_FALSE(t.ledger.missing_elsewhere(t.b));
 }
 
-TEST_CASE("an account that leaves the queue lets those behind it go on", "[run][B2]") {
+TEST_CASE("an account that leaves the queue lets those after it go on", "[run][B2]") {
   three_accounts t(100);
   REQUIRE(t.take(t.a, 60));
   REQUIRE_FALSE(t.take(t.b, 50));

@@ -143,8 +143,7 @@ TEST_CASE("devices let go of what was bound of a plan that left the cache", "[ac
   CHECK(s.log(0).retired == std::vector<uint64_t>{s.log(0).installs[0].bound->id});
 }
 
-TEST_CASE("runs whose inputs stay on devices have a plan of their own where copies go beside work",
-          "[actors][E7][B7]") {
+TEST_CASE("runs whose inputs stay on devices have a plan of their own if copies go beside work", "[actors][E7][B7]") {
   std::vector<device_info> devices = two_devices();
   const auto prepare_staying = [](session_plans& plans) {
     const named_device_tensors staying{{"x", make_host_resident(tensor(dtype::float32, {2, 3}), "a")}};

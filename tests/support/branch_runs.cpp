@@ -5,7 +5,7 @@
 namespace troupe::test {
 namespace {
 
-/// Where `c`: x is squeezed where its first dim is 1 at run time, else as it is; where not `c`: summed to a scalar.
+/// Where `c`: x is squeezed if its first dim is 1 at run time, else as it is; if not `c`: summed to a scalar.
 graph nested_branches() {
   graph_builder b;
   const value_id c = b.input("c", {}, dtype::boolean), x = b.input("x", {dim::symbol("n"), 1, 4});
@@ -24,7 +24,7 @@ graph nested_branches() {
   return b.g;
 }
 
-/// Two Ifs of one condition: their results fit together only where the same branch is taken of both.
+/// Two Ifs of one condition: their results fit together only if the same branch is taken of both.
 void check_same_condition(engine& e, placement_policy policy) {
   squeezed_model b;
   const value_id again = add_squeeze(b, "again", b.c, b.op("Neg", {b.x}));
@@ -55,7 +55,7 @@ void check_nested(engine& e, placement_policy policy) {
   CHECK(run(false, 2).at("size").data<int64_t>()[0] == 1);
 }
 
-/// n times: v is x · (i + 1) where i is even, else its first row alone; branches of different ranks between.
+/// n times: v is x · (i + 1) if i is even, else its first row alone; branches of different ranks between.
 graph loop_with_branches() {
   graph_builder b;
   const value_id n = b.input("n", {}, dtype::int64), x = b.input("x", {dim::symbol("rows"), 1, 4});

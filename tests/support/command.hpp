@@ -7,7 +7,7 @@ namespace troupe::test {
 
 struct command_result {
   int status = -1;    // exit status; 128 and more: a signal
-  std::string output; // stdout, or both streams where `errors` was asked for
+  std::string output; // stdout, or both streams if `errors` was asked for
 };
 
 /// Runs `troupe` with a shell command line's arguments. `errors`: stderr is taken too.

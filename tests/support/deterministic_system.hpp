@@ -104,7 +104,7 @@ bool is_ready(const std::future<T>& f) {
   return f.wait_for(std::chrono::seconds(0)) == std::future_status::ready;
 }
 
-/// Returns the error that a future holds; fails the test where it holds none.
+/// Returns the error that a future holds; fails the test if it holds none.
 template <class T>
 error error_of(std::future<T>& f) {
   try {

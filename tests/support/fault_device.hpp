@@ -35,7 +35,7 @@ struct fault_script {
   bool stall_fetches = false; // values that are fetched never come
   /// Above 0: chunks complete this much later, on another thread.
   std::chrono::microseconds delay{0};
-  std::shared_ptr<hang_latch> latch; // needed where `hang_at` is set
+  std::shared_ptr<hang_latch> latch; // needed if `hang_at` is set
 };
 
 class fault_device final : public device {
@@ -72,7 +72,7 @@ private:
   std::condition_variable changed_;
   std::deque<delayed> delayed_;
   bool closing_ = false;
-  std::thread completer_; // runs only where there is a delay
+  std::thread completer_; // runs only if there is a delay
 };
 
 } // namespace troupe

@@ -1,11 +1,11 @@
-// GPUs in tests: the first one of the machine (lavapipe where there is no other), under the validation layer.
+// GPUs in tests: the first one of the machine (lavapipe if there is no other), under the validation layer.
 #pragma once
 
 #include "vulkan/vulkan_device.hpp"
 
 namespace troupe::test {
 
-/// The instance of all GPU tests: under the validation layer with synchronization validation, where that is installed (a test
+/// The instance of all GPU tests: under the validation layer with synchronization validation, if that is installed (a test
 /// of its own says whether it is).
 const std::shared_ptr<const vulkan::instance>& gpus();
 
@@ -16,7 +16,7 @@ std::unique_ptr<device> open_gpu(const vulkan::vulkan_device_options& options = 
 /// Returns whether the validation layer watches.
 bool gpus_are_validated();
 
-/// Returns what the validation layer has said since the last call, joined; empty where it said nothing.
+/// Returns what the validation layer has said since the last call, joined; empty if it said nothing.
 std::string new_gpu_messages();
 
 } // namespace troupe::test

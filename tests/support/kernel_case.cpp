@@ -146,7 +146,7 @@ tensor to_type(const tensor& t, dtype type) {
   return made;
 }
 
-/// What the outputs should be: by the reference kernel, in float64 where the case asks for that.
+/// What the outputs should be: by the reference kernel, in float64 if the case asks for that.
 std::vector<tensor> reference_outputs(const kernel_case& c, const node& n) {
   if (!c.in_double)
     return evaluate(*n.def, n.attrs, c.inputs, c.outputs);

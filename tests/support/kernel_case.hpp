@@ -11,7 +11,7 @@ namespace troupe::test {
 /// A call to test; see the table-driven tests in tests/vulkan.
 struct kernel_case {
   std::string op;
-  std::vector<tensor> inputs; // undefined where absent
+  std::vector<tensor> inputs; // undefined if absent
   attributes attrs = {};
   std::string domain = "";
   int64_t opset = 21;
@@ -23,9 +23,9 @@ struct kernel_case {
   bool in_double = false;
 };
 
-/// Runs the case on GPU 0, each alternative, poisoned, with plain and channels-last layouts where the operator takes both, and
+/// Runs the case on GPU 0, each alternative, poisoned, with plain and channels-last layouts if the operator takes both, and
 /// checks types, dims and elements of all outputs. Float cases run in float32 as given; `half` converts float inputs to
-/// float16 first and allows for its rounding. Fails where the operator offers no launches at all.
+/// float16 first and allows for its rounding. Fails if the operator offers no launches at all.
 void check_gpu_kernels(const kernel_case& c, bool half = false);
 
 /// Returns whether GPU 0 has a kernel for the case.
@@ -40,7 +40,7 @@ struct kernel_record {
 /// Records of all cases so far, by "operator, kernel, type".
 const std::map<std::string, kernel_record>& kernel_records();
 
-/// Results that lie beside ties, where one unit in the last place of a quotient decides.
+/// Results that are beside ties, where one unit in the last place of a quotient decides.
 struct tie_record {
   int64_t values = 0, different = 0;
   int64_t subnormals = 0, different_subnormals = 0; // results of subnormal numbers, apart from the others
@@ -49,7 +49,7 @@ struct tie_record {
 const std::map<std::string, tie_record>& tie_records();
 
 /// Runs the case on GPU 0, and on what GPU 0 would be if its divisions and square roots were as bad as Vulkan allows, upwards and
-/// downwards; counts the results of GPU 0 under `name`. Fails where an element is not, bit by bit, the reference's. `subnormal`: the
+/// downwards; counts the results of GPU 0 under `name`. Fails if an element is not, bit by bit, the reference's. `subnormal`: the
 /// case is of subnormal numbers, which a GPU that flushes them may compute as zeros.
 void check_gpu_bits(const std::string& name, const kernel_case& c, bool subnormal = false);
 

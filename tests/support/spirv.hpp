@@ -1,4 +1,4 @@
-// SPIR-V as the tests look at it: which functions of a kernel divide, the kernel as a GPU computes it that divides badly, and where its
+// SPIR-V as the tests look at it: which functions of a kernel divide, the kernel as a GPU computes it that divides badly, and if its
 // parameters are.
 #pragma once
 

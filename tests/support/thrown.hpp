@@ -5,7 +5,7 @@
 
 namespace troupe::test {
 
-/// Returns what a call throws; `errc::internal` "nothing was thrown" where it throws nothing.
+/// Returns what a call throws; `errc::internal` "nothing was thrown" if it throws nothing.
 template <class F>
 error thrown_by(F&& f) {
   try {

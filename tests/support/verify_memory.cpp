@@ -40,7 +40,7 @@ public:
   }
 
 private:
-  /// Where copies go beside work, those of the neighbours may be under way.
+  /// If copies go beside work, those of the neighbours may be under way.
   void walk(std::span<const chunk* const> chunks, size_t i) {
     const chunk& c = *chunks[i];
     const bool beside = p_.devices[device_].copies_beside_work;
@@ -78,7 +78,7 @@ private:
         touch(v);
   }
 
-  /// Returns whether a root has bytes in the arena; throws where it needs some and has none.
+  /// Returns whether a root has bytes in the arena; throws if it needs some and has none.
   bool in_arena(value_id root) const {
     const value& info = g_.values[root];
     const bool elsewhere = (p_.producer[root] < 0 && (info.constant || info.known)) || info.type == dtype::string ||

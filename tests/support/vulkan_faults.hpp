@@ -19,7 +19,7 @@ enum class vulkan_call : uint8_t {
 };
 inline constexpr int vulkan_call_count = 6;
 
-/// Lets the `nth` call of a kind, counted from its construction on (1: the next), fail with `result`, and the `count - 1` behind it.
+/// Lets the `nth` call of a kind, counted from its construction on (1: the next), fail with `result`, and the `count - 1` after it.
 /// One for each kind at a time.
 class refused_call {
 public:

@@ -130,7 +130,7 @@ TEST_CASE("the document names nodes, kernels and devices and joins chunks by arr
   CHECK(processes == std::set<std::string>{"troupe", p.devices[0].name, p.devices[1].name});
 }
 
-TEST_CASE("a chunk begins behind those that it depends on", "[trace][actors]") {
+TEST_CASE("a chunk begins after those that it depends on", "[trace][actors]") {
   const run_result result = traced_run(chain(6), {.policy = placement_policy::round_robin, .fuse = false});
   std::map<chunk_id, json> chunks;
   for (const json& c : slices(json::parse(to_chrome_json(*result.trace)), "chunk"))
@@ -161,7 +161,7 @@ TEST_CASE("devices that tell no times, and runs without work, are traced too", "
   CHECK(slices(json::parse(to_chrome_json(*idle.trace)), "run").size() == 1);
 }
 
-TEST_CASE("moves have tracks of their queues, what overlaps lies side by side", "[trace]") {
+TEST_CASE("moves have tracks of their queues, what overlaps is side by side", "[trace]") {
   run_result result = traced_run(chain(2), {.fuse = false}, "cpu");
   run_trace trace = *result.trace;
   REQUIRE(trace.chunks.size() == 1);

@@ -16,9 +16,9 @@ constexpr int64_t large = 8 << 20, small = 1000;
 
 } // namespace
 
-TEST_CASE("copies go beside the work where that gains something", "[vulkan][A14]") {
+TEST_CASE("copies go beside the work if that gains something", "[vulkan][A14]") {
   device_context context(test::gpus(), 0);
-  // Where a GPU has no queues for copies, everything stays in the lane for work.
+  // If a GPU has no queues for copies, everything stays in the lane for work.
   const lane in = context.has(lane::copies_in) ? lane::copies_in : lane::work;
   const lane out = context.has(lane::copies_out) ? lane::copies_out : lane::work;
   const meanwhile both{.in = true, .out = true};

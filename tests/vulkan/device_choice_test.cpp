@@ -67,7 +67,7 @@ TEST_CASE("a GPU that cannot be used says why", "[vulkan]") {
   CHECK(why_unusable(s).find("256") != std::string::npos);
 }
 
-TEST_CASE("queues: one for compute alone where there is one", "[vulkan]") {
+TEST_CASE("queues: one for compute alone if there is one", "[vulkan]") {
   CHECK(compute_family(discrete()) == 2);
   CHECK(compute_family(integrated()) == 0);
 }

@@ -108,7 +108,7 @@ TEST_CASE("GPU chains round quotients, roots and sums as the CPU does", "[vulkan
   check_chain("Sqrt, Floor", {{square_root, 0}, {scalar_code::floor, 1}}, {row(beside_squares(sweep_size()))});
   check_chain("Div, Floor, Mul, Sub", {{divide, 0, 1}, {scalar_code::floor, 2}, {multiply, 3, 1}, {subtract, 0, 4}},
               both(pairs));
-  // a · b − (a · b, rounded) is 0 where the product is rounded, and its error where a driver fuses the two.
+  // a · b − (a · b, rounded) is 0 if the product is rounded, and its error if a driver fuses the two.
   std::vector<float> products = pairs.a;
   for (size_t i = 0; i < products.size(); ++i)
     products[i] = -(pairs.a[i] * pairs.b[i]);
@@ -175,7 +175,7 @@ TEST_CASE("GPU quantised products and convolutions round as the CPU does", "[vul
   const auto byte = [](dtype type, int64_t value) { return random_integers(type, {}, 1, value, value + 1); };
   for (float result_scale : {0.3f, 0.0123f, 1.7f, 0.77f})
     for (float ratio : {1.f / 8, 3.f / 128, 1.f / 512}) {
-      // ratio · sum lies on a tie where the quotient of the scales is exact.
+      // ratio · sum is on a tie if the quotient of the scales is exact.
       const tensor a_scale = scalar(result_scale * ratio), b_scale = scalar(1), y_scale = scalar(result_scale);
       const tensor a = random_integers(dtype::uint8, {300, 2}, 1, 0, 256),
                    b = random_integers(dtype::int8, {2, 300}, 2, -128, 128);

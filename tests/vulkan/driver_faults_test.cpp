@@ -157,7 +157,7 @@ TEST_CASE("copies of executions in flight go beside the work", "[vulkan][A14]") 
   CHECK(new_gpu_messages() == "");
 }
 
-TEST_CASE("a run whose later submission is refused ends behind its earlier ones", "[vulkan][faults][A14]") {
+TEST_CASE("a run whose later submission is refused ends after its earlier ones", "[vulkan][faults][A14]") {
   const auto blocks = std::make_shared<host_block_pool>();
   // Of copies in, work and copies out, each a submission:
   for (const int refused_one : {1, 2, 3}) {
@@ -216,7 +216,7 @@ TEST_CASE("parameters whose flush failed are written again", "[vulkan][faults]")
   CHECK(new_gpu_messages() == "");
 }
 
-TEST_CASE("values pass through staging memory where host memory cannot be imported", "[vulkan][faults]") {
+TEST_CASE("values pass through staging memory if host memory cannot be imported", "[vulkan][faults]") {
   const auto blocks = std::make_shared<host_block_pool>();
   one_gpu one({.blocks = blocks, .force_staging = true}, negation({65536}));
   one.install();

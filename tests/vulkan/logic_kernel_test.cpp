@@ -58,7 +58,7 @@ TEST_CASE("GPU IsNaN and IsInf", "[vulkan]") {
   }
 }
 
-TEST_CASE("GPU Where selects elements of every width by broadcast conditions", "[vulkan]") {
+TEST_CASE("GPU If selects elements of every width by broadcast conditions", "[vulkan]") {
   for (dtype type : {dtype::uint8, dtype::int16, dtype::int32, dtype::int64})
     for (const auto& [c, a, b] : {std::tuple<shape, shape, shape>{{2, 3, 5}, {2, 3, 5}, {2, 3, 5}},
                                   {{2, 1, 5}, {3, 1}, {1}},

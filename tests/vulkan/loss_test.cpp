@@ -77,7 +77,7 @@ TEST_CASE("a kernel that does not end: deadlines hold, and a silent GPU is given
     }
     CHECK(std::chrono::steady_clock::now() - start < 3s);
   }
-  const run_result result = model.run(inputs); // behind those on the GPU, which is silent for too long
+  const run_result result = model.run(inputs); // after those on the GPU, which is silent for too long
   CHECK(result.stats.lost_devices == std::vector<std::string>{"vulkan:0"});
   engine plain({.devices = {"cpu"}});
   const auto wanted = plain.load(slow).run(inputs).outputs.begin()->second;

@@ -98,7 +98,7 @@ TEST_CASE("a block that nothing is in makes room for another", "[vulkan][B2]") {
   CHECK(test::new_gpu_messages() == "");
 }
 
-TEST_CASE("where the driver has no whole block left, a small one serves", "[vulkan][B2][faults]") {
+TEST_CASE("if the driver has no whole block left, a small one serves", "[vulkan][B2][faults]") {
   device_context context(test::gpus(), 0);
   memory_pool pool(context, memory_use::device, false);
   const test::refused_call refused(test::vulkan_call::allocate_memory, 1, VK_ERROR_OUT_OF_DEVICE_MEMORY);

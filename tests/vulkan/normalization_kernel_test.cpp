@@ -35,7 +35,7 @@ kernel_case instance_norm(const shape& dims) {
   return c;
 }
 
-/// Runs the case behind a BatchNormalization, so that its operand is channels-last, and returns whether it was.
+/// Runs the case after a BatchNormalization, so that its operand is channels-last, and returns whether it was.
 bool check_channels_last(const kernel_case& c, bool half) {
   const kernel_case before = batch_norm(c.inputs[0].dims());
   graph_builder b(c.opset);

@@ -13,7 +13,7 @@ constexpr float infinity = std::numeric_limits<float>::infinity(), nan_value = s
 const char* const all_kinds[] = {"ReduceSum", "ReduceMean", "ReduceMax",    "ReduceMin",       "ReduceProd",
                                  "ReduceL1",  "ReduceL2",   "ReduceLogSum", "ReduceLogSumExp", "ReduceSumSquare"};
 
-/// A case with the axes as input 1; none where `axes` is empty.
+/// A case with the axes as input 1; none if `axes` is empty.
 kernel_case reduction(const std::string& op, const tensor& x, const std::vector<int64_t>& axes, bool keep = true) {
   kernel_case c{.op = op, .inputs = {x}, .atol = 2e-4};
   if (!axes.empty())

@@ -38,7 +38,7 @@ TEST_CASE("dims for which the GPU has no kernel get a plan of their own", "[vulk
   engine both = make_engine({.devices = {"vulkan:0", "cpu"}}, {.gpu_validation = gpus_are_validated()});
   engine cpu({.devices = {"cpu"}});
   const session model = both.load(lengths_model()), expected = cpu.load(lengths_model());
-  model.run(steps(8)); // where copies go beside work, the plan is made again for the first run's dims
+  model.run(steps(8)); // if copies go beside work, the plan is made again for the first run's dims
   const uint64_t plans = model.stats().plans.misses;
   for (const int64_t count : {8, 12, 12, 8, 9}) {
     INFO(count << " steps");

@@ -1,8 +1,8 @@
-// Where the values of a segment lie in the devices' arenas: laid out for capacities of the symbols, shared by all bindings
+// Where the values of a segment are in the devices' arenas: laid out for capacities of the symbols, shared by all bindings
 // that fit.
 //
 // Each symbol of a layout is either fixed, and has this value in every binding, or varies up to its capacity. A binding fits
-// where every value takes at most the bytes that it has at the capacities (dims need not grow with the symbols). Bytes are
+// if every value takes at most the bytes that it has at the capacities (dims need not grow with the symbols). Bytes are
 // shared in place only by values whose dims are equal in every binding, not merely at the capacities.
 //
 // A layout is immutable. Devices give out memory by its id: executions of different bindings use the same arena slots.
@@ -18,7 +18,7 @@ struct device_memory {
   /// Byte offset by value, a multiple of `arena_alignment`; -1 where the value is not in this device's arena: weights,
   /// host-known values, views (`root_on` says whose bytes they use), strings, values that the kernel allocates. On a device
   /// with host memory also uploads, which keep the caller's bytes, and roots of downloads: the device allocates a tensor of
-  /// its own for a root that it produces, because the bytes leave it. Empty where the device has no chunk in this segment.
+  /// its own for a root that it produces, because the bytes leave it. Empty if the device has no chunk in this segment.
   std::vector<int64_t> offset;
   /// The most bytes that are live in the arena at one position (wave or node): what no layout can go below.
   int64_t peak_bytes = 0;
@@ -34,7 +34,7 @@ inline constexpr int64_t arena_alignment = 256;
 /// What a layout holds of one symbol.
 struct symbol_capacity {
   std::string name;
-  int64_t capacity = 0; // the only value where the symbol is fixed
+  int64_t capacity = 0; // the only value if the symbol is fixed
   bool varies = false;
 };
 
@@ -73,7 +73,7 @@ private:
   std::vector<int64_t> needed_;
 };
 
-/// Throws `memory_shortage`, with region, bytes needed and bytes allowed, where some device has less than the layout and `taken`
+/// Throws `memory_shortage`, with region, bytes needed and bytes allowed, if some device has less than the layout and `taken`
 /// need; `taken`: bytes that others use meanwhile, by device, empty for none.
 void check_memory(const arena_layout& l, std::span<const int64_t> taken = {});
 
@@ -81,7 +81,7 @@ void check_memory(const arena_layout& l, std::span<const int64_t> taken = {});
 std::vector<std::string> symbols_of(const plan& p, uint32_t segment);
 
 /// Lays `segment` of `p` out for these values of the symbols: capacities of those in `varying`, the only values of the others.
-/// Throws `errc::invalid_input` where dims do not fit together, and what `check_memory` throws.
+/// Throws `errc::invalid_input` if dims do not fit together, and what `check_memory` throws.
 arena_layout_ptr make_layout(std::shared_ptr<const plan> p, uint32_t segment, const bindings& capacities,
                              const std::vector<std::string>& varying = {});
 

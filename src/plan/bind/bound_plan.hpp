@@ -22,7 +22,7 @@ using bound_plan_ptr = std::shared_ptr<const bound_plan>;
 /// earlier segments' outputs. Throws what `make_layout` throws.
 bound_plan_ptr bind_segment(std::shared_ptr<const plan> p, uint32_t segment, const bindings& values);
 
-/// Binds the layout's segment to `values`; null where they do not fit the layout. Throws `errc::invalid_input` where dims do not
+/// Binds the layout's segment to `values`; null if they do not fit the layout. Throws `errc::invalid_input` if dims do not
 /// fit together.
 bound_plan_ptr bind_in(const arena_layout_ptr& layout, const bindings& values);
 

@@ -45,7 +45,7 @@ std::vector<bindings> candidates(const bindings& values, const std::vector<std::
   return {std::move(rounded), std::move(raised)};
 }
 
-/// Returns the binding in a layout of these capacities; null where the model contradicts them or they cost too much.
+/// Returns the binding in a layout of these capacities; null if the model contradicts them or they cost too much.
 bound_plan_ptr try_bucket(const arena_layout& exact, const bindings& capacities,
                           const std::vector<std::string>& varying, const bindings& values) {
   try {

@@ -3,7 +3,7 @@
 // A segment's first binding is laid out for exactly its values. A later one that no layout holds is compared with the most
 // similar binding that got a layout before: symbols with the same value in both stay fixed, those that differ vary from here
 // on, with room up to `bucket_capacity`. Symbols that have moved by the same amount (`past` and `total` = past + 1) get the same
-// increment, others are rounded one by one; where the model contradicts the one, the other is tried. Where both fail, or would
+// increment, others are rounded one by one; if the model contradicts the one, the other is tried. If both fail, or would
 // cost too much memory, the layout is exact again.
 //
 // Not thread-safe: its owner calls it from one thread at a time.
@@ -42,7 +42,7 @@ private:
 
   /// How a binding differs from the most similar precedent.
   struct difference {
-    std::vector<std::string> names; // of the symbols; empty where there is no precedent
+    std::vector<std::string> names; // of the symbols; empty if there is no precedent
     bool together = false;          // whether all have moved by the same amount
   };
 

@@ -7,7 +7,7 @@
 namespace troupe {
 namespace {
 
-/// Calls `f` with the nodes of each position of a chunk: those of a wave, or single ones where it has no waves.
+/// Calls `f` with the nodes of each position of a chunk: those of a wave, or single ones if it has no waves.
 template <class F>
 void for_each_step(const chunk& c, F&& f) {
   const uint32_t steps = c.wave_begin.empty() ? static_cast<uint32_t>(c.nodes.size()) : c.wave_count();
@@ -70,8 +70,8 @@ private:
         define(v, found_.positions);
   }
 
-  /// A chunk takes a position for its uploads, one for each step, and one for its downloads. Where copies go beside work, its
-  /// uploads may come while the chunk before computes, and its downloads go while the chunk behind does.
+  /// A chunk takes a position for its uploads, one for each step, and one for its downloads. If copies go beside work, its
+  /// uploads may come while the chunk before computes, and its downloads go while the chunk after does.
   void walk(std::span<const chunk_id> chunks, size_t i) {
     const chunk& c = p_.chunks[chunks[i]];
     const bool beside = p_.devices[c.device].copies_beside_work;
@@ -161,7 +161,7 @@ private:
   static constexpr node_id nobody = -1, several = -2;
 
   const plan& p_;
-  std::vector<int64_t> index_;  // by value, into found_.values; -1 where not in the arena
+  std::vector<int64_t> index_;  // by value, into found_.values; -1 if not in the arena
   std::vector<node_id> reader_; // by root: the node of the current step that reads it, or `nobody`, or `several`
   std::vector<bool> leaves_;    // by root
   device_lifetimes found_;

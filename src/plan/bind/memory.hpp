@@ -19,7 +19,7 @@ constexpr int64_t arena_space(int64_t bytes) {
 }
 
 /// Lays out the arena of one device. `bytes` is by value, the size of each; `dims` are the concrete shapes. Throws
-/// `errc::out_of_memory` where the sum of sizes overflows.
+/// `errc::out_of_memory` if the sum of sizes overflows.
 device_memory lay_out(const device_lifetimes& lifetimes, std::span<const shape> dims, std::span<const int64_t> bytes);
 
 } // namespace troupe

@@ -1,4 +1,4 @@
-// Whether the operands of nodes fit each other, where symbolic dims leave it open: MatMul of [m, k] and [l, n], Concat of [n, 4] and
+// Whether the operands of nodes fit each other, if symbolic dims leave it open: MatMul of [m, k] and [l, n], Concat of [n, 4] and
 // [m, 4] beside each other. Inference compares what it knows as numbers, so it is asked again with the numbers of a binding; kernels
 // count on the answer. Nodes whose operands fit whatever the numbers are, nearly all of them, are found once for a plan.
 #pragma once

@@ -78,7 +78,7 @@ private:
       }
   }
 
-  /// Returns the last waves of parts: a part ends where it has made enough to read back, or where enough comes for the next
+  /// Returns the last waves of parts: a part ends if it has made enough to read back, or if enough comes for the next
   /// wave, that it pays to copy it beside work.
   std::vector<uint32_t> cut_points(const chunk& c) const {
     value_set comes = set_of(c.uploads), leaves = set_of(c.downloads);
@@ -178,7 +178,7 @@ private:
     return pairs;
   }
 
-  /// Returns `from` with chunks `a` and `b` in one; nullopt where something between them waits for `a`.
+  /// Returns `from` with chunks `a` and `b` in one; nullopt if something between them waits for `a`.
   std::optional<draft> join(const draft& from, chunk_id a, chunk_id b) const {
     std::vector<std::vector<chunk_id>> before(from.size());
     std::vector<std::pair<chunk_id, chunk_id>> edges;

@@ -1,11 +1,11 @@
-// Chunk boundaries by predicted time, which rests on measured times where the devices' profiles have some.
+// Chunk boundaries by predicted time, which rests on measured times if the devices' profiles have some.
 //
-// Chunks are grown without looking at times (chunks.hpp): as long as possible, ended where a value leaves for another device. Two
+// Chunks are grown without looking at times (chunks.hpp): as long as possible, ended if a value leaves for another device. Two
 // changes may pay:
 //   - cut: a GPU that copies beside work reads back what a chunk has made, and gets what its end needs, while it computes. It
 //     costs submissions.
 //   - join: a chunk and the next one of its device. It saves a submission, and makes whoever needs the first one's values wait.
-// A change stays where the whole plan is predicted to be faster with it.
+// A change stays if the whole plan is predicted to be faster with it.
 #pragma once
 
 #include "plan/plan.hpp"
@@ -19,7 +19,7 @@ struct chunk_adjustment {
   std::string remark;             // for people: what was changed, and what it gains
 };
 
-/// Returns better boundaries for a plan with these dims, by value; nullopt where the grown ones are as good. Needs the plan's
+/// Returns better boundaries for a plan with these dims, by value; nullopt if the grown ones are as good. Needs the plan's
 /// chunks and their waves.
 std::optional<chunk_adjustment> adjust_chunks(const plan& p, std::span<const shape> dims);
 

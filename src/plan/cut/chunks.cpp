@@ -45,7 +45,7 @@ private:
     return from >= 0 && placement_[from] == placement_[n] && segments_.of_node[from] == segments_.of_node[n];
   }
 
-  /// The chunk of another device that must complete before `n` reads `v`; `none` where the value comes from the caller, an
+  /// The chunk of another device that must complete before `n` reads `v`; `none` if the value comes from the caller, an
   /// earlier segment or the device itself.
   chunk_id awaited_chunk(node_id n, value_id v) const {
     const node_id from = edges_.producer[v];

@@ -12,7 +12,7 @@
 namespace troupe {
 
 /// Cuts a placed, segmented, topologically sorted graph into chunks, ascending by segment. `given` holds every node's chunk
-/// where the caller decides, else nothing: nodes of one device and one segment, chunk by chunk in the order of the nodes.
+/// if the caller decides, else nothing: nodes of one device and one segment, chunk by chunk in the order of the nodes.
 std::vector<chunk> build_chunks(const graph& program, const adjacency& edges, std::span<const device_index> placement,
                                 const segmentation& segments, std::span<const uint32_t> given = {});
 

@@ -36,7 +36,7 @@ uint32_t earliest_segment(const graph& program, std::span<const node_id> produce
   return earliest;
 }
 
-/// Segments of all nodes. One pass does where symbols are used behind their nodes in the order; host-known elements can
+/// Segments of all nodes. One pass does if symbols are used after their nodes in the order; host-known elements can
 /// carry a symbol to a node that comes before, so passes are repeated until nothing changes.
 std::vector<uint32_t> segments_of_nodes(const graph& program, std::span<const node_id> producer,
                                         const data_symbols& table) {
@@ -71,7 +71,7 @@ segmentation find_segments(const graph& program, std::span<const node_id> produc
   }
   for (uint32_t segment : result.of_node)
     result.count = std::max(result.count, segment + 1);
-  // A host-known output needs its elements bound, even where no node is left to run.
+  // A host-known output needs its elements bound, even if no node is left to run.
   for (value_id v : program.outputs)
     if (producer[v] < 0)
       result.count = std::max(result.count, result.of_value[v] + 1);

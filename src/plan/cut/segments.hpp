@@ -18,8 +18,8 @@ struct segmentation {
   std::vector<data_symbol> symbols;
 };
 
-/// Segments a topologically sorted graph; `producer` is by value. Throws `errc::unsupported` where a shape depends on a
-/// symbol that neither an input nor a node defines, `errc::invalid_model` where shapes depend on each other in a circle.
+/// Segments a topologically sorted graph; `producer` is by value. Throws `errc::unsupported` if a shape depends on a
+/// symbol that neither an input nor a node defines, `errc::invalid_model` if shapes depend on each other in a circle.
 segmentation find_segments(const graph& program, std::span<const node_id> producer);
 
 } // namespace troupe

@@ -58,7 +58,7 @@ private:
            std::any_of(readers.begin(), readers.end(), reads_elsewhere);
   }
 
-  /// Returns 0 where the size is not known.
+  /// Returns 0 if the size is not known.
   int64_t bytes_of_value(value_id v) const {
     const value& info = g_.values[v];
     if (!info.dims || !is_constant(*info.dims) || !(types::fixed_size & set_of(info.type)))

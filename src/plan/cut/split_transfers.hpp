@@ -13,7 +13,7 @@ namespace troupe {
 /// have a quarter and half as many, so that the target begins sooner.
 inline constexpr int64_t transfer_piece_bytes = int64_t{16} << 20;
 
-/// Cuts every value of two pieces or more that a GPU makes and another GPU reads, where its size is known; `placement` is by
+/// Cuts every value of two pieces or more that a GPU makes and another GPU reads, if its size is known; `placement` is by
 /// node and grows with the graph. `g` must be sorted topologically, resolved and inferred; it stays so.
 void split_transfers(graph& g, std::vector<device_index>& placement, std::span<const device_info> devices);
 

@@ -245,7 +245,7 @@ scratch_plan plan_scratch(std::span<const uint32_t> wave_begin, std::span<const 
         fail(errc::out_of_memory,
              "scratch memory: {} needs {} bytes, {} bytes allowed; use smaller dims or another device", name(i),
              needed[i], budget);
-      if (needed[i] > budget - used) { // the rest of the wave runs behind a barrier of its own
+      if (needed[i] > budget - used) { // the rest of the wave runs after a barrier of its own
         out.wave_begin.push_back(i);
         used = 0;
       }

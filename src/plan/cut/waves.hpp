@@ -6,7 +6,7 @@
 // allocate once the scratch has grown.
 //
 // Errors are one kind each: `errc::invalid_argument` for an index out of range and for sizes over 2^32 − 1,
-// `errc::invalid_model` for a cycle, `errc::out_of_memory` where the scratch cannot grow.
+// `errc::invalid_model` for a cycle, `errc::out_of_memory` if the scratch cannot grow.
 #pragma once
 
 #include "plan/plan.hpp"
@@ -15,7 +15,7 @@
 
 namespace troupe {
 
-/// `before` must be complete, behind a barrier, when `after` starts.
+/// `before` must be complete, after a barrier, when `after` starts.
 struct hazard {
   uint32_t before = 0, after = 0;
 };
@@ -76,14 +76,14 @@ uint32_t widest_wave(const plan& p, const chunk& c);
 
 /// Scratch memory of a chunk's nodes, which those of one wave use at the same time.
 struct scratch_plan {
-  std::vector<uint32_t> wave_begin; // like chunk::wave_begin; waves are split where their scratch exceeded the budget
+  std::vector<uint32_t> wave_begin; // like chunk::wave_begin; waves are split if their scratch exceeded the budget
   std::vector<int64_t> offset;      // by position in chunk::nodes
   int64_t bytes = 0;                // of the region: what the neediest wave takes
 };
 
 /// Plans scratch memory: `needed` is by position in chunk::nodes, in bytes; offsets are multiples of what all of `needed` are
-/// multiples of. A split wave's parts run one behind the other, a barrier between them; lifetimes stay right, since they
-/// cover the whole wave. Throws `errc::out_of_memory` where a node alone needs more than `budget`, which may be 0.
+/// multiples of. A split wave's parts run one after the other, a barrier between them; lifetimes stay right, since they
+/// cover the whole wave. Throws `errc::out_of_memory` if a node alone needs more than `budget`, which may be 0.
 scratch_plan plan_scratch(std::span<const uint32_t> wave_begin, std::span<const int64_t> needed, int64_t budget,
                           const item_namer& name);
 

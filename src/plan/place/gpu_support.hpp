@@ -60,7 +60,7 @@ bool has_launches(const op_def& def, const gpu_call& call);
 
 /// Returns the call of a node of `bound`'s segment as a GPU with these features will run it; it refers to the node's
 /// attributes and to `gpu`.
-/// Throws `errc::unsupported` where an operand has 2^32 elements or more.
+/// Throws `errc::unsupported` if an operand has 2^32 elements or more.
 gpu_call make_gpu_call(const bound_plan& bound, const node& n, const gpu_features& gpu);
 
 } // namespace troupe

@@ -2,7 +2,7 @@
 //
 // A node is channels-last where it is a convolution or pooling, or where it only hands on such values (elementwise, channel
 // norms, concatenation along the channels). Explicit `troupe.Reorder` nodes stand wherever the two layouts meet. Graph inputs and
-// outputs, constants, and values that cross devices are plain. A value with one channel or one spatial position lies the
+// outputs, constants, and values that cross devices are plain. A value with one channel or one spatial position is the
 // same way in both layouts; it is called plain.
 #pragma once
 

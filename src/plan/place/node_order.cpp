@@ -57,7 +57,7 @@ private:
   };
 
   /// Returns, by node, those whose dims depend on its data: a symbol belongs to the first node that mentions it, so that node
-  /// has to stay the first. Empty where no dim depends on data.
+  /// has to stay the first. Empty if no dim depends on data.
   static std::vector<std::vector<node_id>> find_shape_readers(const graph& g) {
     const data_symbols symbols(g);
     std::vector<std::vector<node_id>> readers(symbols.size() > 0 ? g.nodes.size() : 0);
@@ -90,7 +90,7 @@ private:
     return counts;
   }
 
-  /// Seconds from each node's start to the end of the model, where nothing but data is waited for.
+  /// Seconds from each node's start to the end of the model, if nothing but data is waited for.
   std::vector<double> upward_ranks() const {
     std::vector<double> rank(g_.nodes.size(), 0);
     for (auto n = static_cast<node_id>(rank.size()); n-- > 0;) {

@@ -8,7 +8,7 @@
 namespace troupe {
 namespace {
 
-/// Brings nodes that do next to no work to the device that makes and reads their values, where that is no GPU: a view or
+/// Brings nodes that do next to no work to the device that makes and reads their values, if that is no GPU: a view or
 /// shape arithmetic between two nodes of such a device is not worth an upload and a download.
 class round_trip_saver {
 public:
@@ -41,7 +41,7 @@ private:
     return no_device;
   }
 
-  /// Returns the device, no GPU, that runs all readers of a node's outputs; `no_device` where there are none or others.
+  /// Returns the device, no GPU, that runs all readers of a node's outputs; `no_device` if there are none or others.
   device_index home_of_readers(const node& call, const placed_nodes& placed) const {
     device_index home = no_device;
     for (value_id v : call.outputs) {

@@ -8,7 +8,7 @@
 
 namespace troupe {
 
-/// Returns the device of every node of a topologically sorted graph. Throws `errc::unsupported`, naming node and devices, where
+/// Returns the device of every node of a topologically sorted graph. Throws `errc::unsupported`, naming node and devices, if
 /// no device can run a node, and what `placement_problem` and the policy throw.
 std::vector<device_index> place(const graph& program, std::span<const device_info> devices,
                                 const plan_options& options);

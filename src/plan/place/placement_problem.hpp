@@ -22,7 +22,7 @@ public:
   std::span<const device_info> devices() const { return devices_; }
   size_t node_count() const { return program_.nodes.size(); }
 
-  /// Devices in the order in which they are given, fallback ones behind the `regular_count()` others.
+  /// Devices in the order in which they are given, fallback ones after the `regular_count()` others.
   const std::vector<device_index>& order() const { return order_; }
   size_t regular_count() const { return regular_; }
 
@@ -33,14 +33,14 @@ public:
   /// Returns whether some regular device can run a node, so that fallback devices need not.
   bool has_regular(node_id n);
   /// Returns the position in `order()` of the first device that may run a node: from `start` on around the regular ones, then
-  /// the fallback ones. Throws `errc::unsupported`, naming node and devices, where there is none.
+  /// the fallback ones. Throws `errc::unsupported`, naming node and devices, if there is none.
   size_t find(node_id n, size_t start);
 
   /// Returns a value's expected dims and bytes.
   const shape& dims(value_id v) { return support_.representative_dims(v); }
   int64_t bytes(value_id v);
   const node_work& work(node_id n);
-  /// Returns the predicted seconds of a node on a device, a barrier included where the device needs them.
+  /// Returns the predicted seconds of a node on a device, a barrier included if the device needs them.
   double seconds(node_id n, device_index d);
   /// Returns the bytes that device `d` may fill: a budget, else all of its memory.
   int64_t budget(device_index d) const;
@@ -59,7 +59,7 @@ private:
   gpu_support support_;
   std::vector<uint32_t> features_of_;          // by device: index into `can_run_`; GPUs with equal features share
   std::vector<std::vector<int8_t>> can_run_;   // by features, by node: −1 unknown
-  std::vector<device_index> pinned_;           // by node; empty where there are no pins
+  std::vector<device_index> pinned_;           // by node; empty if there are no pins
   std::vector<std::optional<node_work>> work_; // by node
   bool measured_ = false;                      // whether some device has measured times
 };

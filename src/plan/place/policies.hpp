@@ -1,8 +1,8 @@
 // Placement policies: pure, deterministic functions from a problem to a device for every node. One file each in policies/;
 // the table in policies.cpp gives them their names.
 //
-// Every policy puts a node only where `placement_problem::allows` it, and on a fallback device only where no regular device
-// can run it (`greedy_memory` also where none has room).
+// Every policy puts a node only if `placement_problem::allows` it, and on a fallback device only if no regular device
+// can run it (`greedy_memory` also if none has room).
 #pragma once
 
 #include "plan/place/placement_problem.hpp"

@@ -113,7 +113,7 @@ private:
     });
   }
 
-  /// Returns why no GPU can run a node; none where one can.
+  /// Returns why no GPU can run a node; none if one can.
   gpu_obstacle best_obstacle(node_id n) {
     gpu_obstacle found = gpu_obstacle::none;
     for (const gpu_features* gpu : gpus_)

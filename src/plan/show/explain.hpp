@@ -6,10 +6,10 @@
 
 namespace troupe {
 
-/// Returns the bytes of a value, nullopt where `bound` is null or does not know its dims yet.
+/// Returns the bytes of a value, nullopt if `bound` is null or does not know its dims yet.
 std::optional<int64_t> bytes_in(const plan& p, const bound_plan* bound, value_id v);
 
-/// Returns a value's dims as text: numbers where `bound` knows them, else with symbols; "[?]" without a rank.
+/// Returns a value's dims as text: numbers if `bound` knows them, else with symbols; "[?]" without a rank.
 std::string dims_text(const plan& p, const bound_plan* bound, value_id v);
 
 /// Where a value comes from and goes to.
@@ -22,11 +22,11 @@ struct tensor_flow {
   std::vector<transfer> moves;  // of the value itself
 };
 
-/// Follows the value called `name` through a plan. Throws `errc::invalid_argument`, with similar names, where the plan has none:
+/// Follows the value called `name` through a plan. Throws `errc::invalid_argument`, with similar names, if the plan has none:
 /// fusing and folding make values vanish.
 tensor_flow flow_of(const plan& p, std::string_view name);
 
-/// Returns up to five of `names` that hold `part`, quoted, joined by commas; empty where there are none.
+/// Returns up to five of `names` that hold `part`, quoted, joined by commas; empty if there are none.
 std::string similar_names(std::span<const std::string> names, std::string_view part);
 
 /// Why a node is where it is.

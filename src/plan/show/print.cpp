@@ -148,7 +148,7 @@ private:
     out_ += '\n';
   }
 
-  /// Bodies are plans too; they stand behind the chunks, indented.
+  /// Bodies are plans too; they stand after the chunks, indented.
   void print_body(const planned_body& body) {
     print("{}, body '{}'\n", describe(p_.program->nodes[body.node]), body.name);
     std::istringstream lines(to_text(*body.compiled));

@@ -17,7 +17,7 @@ std::string to_json(const plan& p, const bound_plan* bound = nullptr);
 std::string to_dot(const plan& p, const bound_plan* bound = nullptr);
 
 /// Returns all about one node: operands, attributes, device and why, what other devices say, chunk and wave. Throws
-/// `errc::invalid_argument`, with similar names, where no node of the plan has that name.
+/// `errc::invalid_argument`, with similar names, if no node of the plan has that name.
 std::string describe_node(const plan& p, std::string_view name, const bound_plan* bound = nullptr);
 
 } // namespace troupe

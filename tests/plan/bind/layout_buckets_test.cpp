@@ -119,7 +119,7 @@ TEST_CASE("a bucket that costs too much memory, or does not fit, is exact", "[pl
   CHECK_THROWS_WITH(layouts.bind(small, 0, {{"n", 20}}), Catch::Contains("bytes allowed"));
 }
 
-TEST_CASE("values share bytes in place only where their dims are always equal", "[plan][D1][D5]") {
+TEST_CASE("values share bytes in place only if their dims are always equal", "[plan][D1][D5]") {
   graph_builder b;
   const dim n = dim::symbol("n"), m = dim::symbol("m");
   const value_id in = b.input({n}), other = b.input({m});

@@ -46,7 +46,7 @@ bool mentions_boundaries(const plan& p) {
 
 } // namespace
 
-TEST_CASE("a chunk is cut where read-back hides behind work", "[plan][E7][C7]") {
+TEST_CASE("a chunk is cut if read-back hides behind work", "[plan][E7][C7]") {
   const auto p = make_plan(early_output(5, large), slow_gpu(3, 0.5), {});
   verify(*p);
   REQUIRE(p->chunks.size() == 2);
@@ -68,7 +68,7 @@ TEST_CASE("a chunk is cut where read-back hides behind work", "[plan][E7][C7]") 
   CHECK(chunk_count(early_output(5, large), one_queue) == 1);
 }
 
-TEST_CASE("a chunk is cut where inputs for its end come beside its work", "[plan][E7][C7]") {
+TEST_CASE("a chunk is cut if inputs for its end come beside its work", "[plan][E7][C7]") {
   const auto model = [](int64_t elements) {
     graph_builder b;
     const value_id first = b.input({4}), late = b.input({elements});
@@ -87,7 +87,7 @@ TEST_CASE("a chunk is cut where inputs for its end come beside its work", "[plan
   CHECK(chunk_count(model(1000), devices) == 1);
 }
 
-TEST_CASE("chunks of a device are joined where submissions cost more than waiting", "[plan][A14]") {
+TEST_CASE("chunks of a device are joined if submissions cost more than waiting", "[plan][A14]") {
   // Eight values of the first device, each read by a node of the second.
   graph_builder b;
   const value_id in = b.input({4});

@@ -72,7 +72,7 @@ TEST_CASE("hazards are read after write, write after read, write after write", "
   a.end_item();
   a.add_read(0); // item 1 reads it
   a.end_item();
-  a.add_write(0); // item 2 overwrites it: behind 0 and 1
+  a.add_write(0); // item 2 overwrites it: after 0 and 1
   a.end_item();
   a.add_read(0); // item 3 reads what 2 wrote, and updates it
   a.add_write(0);
@@ -135,7 +135,7 @@ TEST_CASE("a chunk's waves see through views", "[plan][E1]") {
   CHECK(out.wave_of[3] == 1);
 }
 
-TEST_CASE("chunks of GPUs are ordered by wave, views behind what makes their bytes", "[plan][E1][E3]") {
+TEST_CASE("chunks of GPUs are ordered by wave, views after what makes their bytes", "[plan][E1][E3]") {
   graph_builder b;
   const value_id in = b.input({4});
   const value_id first = b.node(plain_op, {in}, {4});            // 0

@@ -22,7 +22,7 @@ std::shared_ptr<const graph> weighted_chain(int length, const dim& elements) {
   return b.done({v});
 }
 
-/// Returns how everything on one device fails; nullopt where it does not.
+/// Returns how everything on one device fails; nullopt if it does not.
 std::optional<memory_shortage> try_single(const std::shared_ptr<const graph>& g,
                                           const std::vector<device_info>& devices, const bindings& values) {
   try {
@@ -142,7 +142,7 @@ TEST_CASE("spilling works wherever there is room, on random chains and limits", 
 }
 
 TEST_CASE("every segment whose dims are known fits, beside what is taken", "[plan][B3][D3]") {
-  // Little before the data-dependent dim, a chain with weights behind it.
+  // Little before the data-dependent dim, a chain with weights after it.
   graph_builder b;
   value_id v = b.data_dependent(plain_op, {b.input({4})});
   const dim rows = (*b.g.values[v].dims)[0];

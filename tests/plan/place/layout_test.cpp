@@ -71,7 +71,7 @@ TEST_CASE("GPUs have channels-last float16, host-memory devices float32 only", "
   }
 }
 
-TEST_CASE("a GPU's node stays plain where its kernels take nothing else", "[plan]") {
+TEST_CASE("a GPU's node stays plain if its kernels take nothing else", "[plan]") {
   conv_net n;
   n.g.outputs = {n.inferred("Relu", {n.conv(n.conv(n.input({1, 3, 8, 8}), 3, 4), 4, 4)})};
   use_rule(n, "Conv", any_layout);
@@ -110,7 +110,7 @@ TEST_CASE("a convolutional network is channels-last inside, plain at its ends", 
   assign_layouts(n.g, placement, cpus(1));
   verify_layouts(n.g, placement, cpus(1));
   validate(n.g);
-  // One at the beginning; the pooled value lies the same way in both layouts.
+  // One at the beginning; the pooled value is the same way in both layouts.
   CHECK(n.count("Reorder") == 1);
   CHECK(n.g.nodes[0].op_type == "Reorder");
   CHECK(n.g.values[n.g.nodes[1].outputs[0]].layout == layout::channels_last);
@@ -191,7 +191,7 @@ TEST_CASE("the layout verifier sees a channels-last value before a plain reader"
   CHECK_THROWS_AS(verify_layouts(n.g, placement, cpus(1)), error);
 }
 
-TEST_CASE("an operand whose dims may turn out equal lies like the output", "[plan][D3]") {
+TEST_CASE("an operand whose dims may turn out equal is laid out like the output", "[plan][D3]") {
   const dim h = dim::symbol("h"), w = dim::symbol("w"), other_h = dim::symbol("other_h");
   conv_net n;
   const value_id x = n.conv(n.input({1, 3, h, w}), 3, 4);

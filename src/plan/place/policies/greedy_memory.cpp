@@ -110,7 +110,7 @@ private:
       if (problem_.allows(n, order_[at]) && has_room(n, order_[at]))
         return at;
     }
-    problem_.find(n, 0); // throws where no device can run it, whatever its memory
+    problem_.find(n, 0); // throws if no device can run it, whatever its memory
     report(n);
   }
 
