@@ -10,7 +10,7 @@
 
 namespace troupe {
 
-/// The standard library's functions, if a vector form may stand in.
+/// The standard library's functions, for which a vector form may stand in.
 struct exact_math {
   static auto exp(auto x) { return std::exp(x); }
   static auto expm1(auto x) { return std::expm1(x); }
