@@ -222,7 +222,7 @@ TEST_CASE("a device that cannot install is an error that names it; the next run 
 }
 
 TEST_CASE("a run that fails while its chunks are sent leaves nothing behind for the next", "[actors][C11]") {
-  const std::vector<placement_pin> pins{{"split", "d0"}, {"first", "d1"}, {"second", "d2"}};
+  const std::vector<placement_pin> pins{{"low", "d0"}, {"of high", "d1"}, {"of low", "d2"}};
   deterministic_session s(halves(), 3, {.pins = pins, .fuse = false});
   auto result = s.run(one_input({4}), {.keep = {"low"}});
   s.settle();

@@ -21,7 +21,7 @@ graph forked_chain(const shape& dims, int length) {
   graph_builder b;
   value_id v = b.input("x", to_symbolic(dims));
   for (int i = 0; i < length; ++i)
-    v = b.op("Add", {b.op("Neg", {v}), b.op("Floor", {v})});
+    v = b.op("Add", {b.op("Neg", {v}), b.op("Floor", {v})}, {}, i + 1 == length ? "y" : "");
   b.output(v);
   return b.g;
 }

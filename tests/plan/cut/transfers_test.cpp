@@ -1,6 +1,7 @@
 // What moves in a plan, from where to where, and how.
 #include "plan/graphs.hpp"
 #include "plan/show/print.hpp"
+#include "rewrite/rewrite.hpp"
 #include "support/catch.hpp"
 
 using namespace troupe;
@@ -24,13 +25,13 @@ std::vector<std::string> texts_of(const plan& p) {
 /// x → n times Neg in a loop; x → "first" → "second", then with the loop's result → "last".
 graph loop_and_chain() {
   graph_builder b;
-  const value_id x = b.input("x", {4});
+  const value_id n = b.input("n", {}, dtype::int64), given = b.input("x", {4});
   const auto negate = [](test::body_builder& body, value_id, value_id go, value_id v) {
     return std::pair(go, body.op("Neg", {v}));
   };
-  const value_id negated = test::add_loop(b, "loop", b.integer(3), no_value, x, negate);
-  b.output(negated);
-  b.g = test::inferred(b.g);
+  b.output(test::add_loop(b, "loop", n, no_value, given, negate));
+  b.g = rewrite(b.g, {}); // which infers the body
+  const value_id x = b.g.inputs.at(1), negated = b.g.outputs.at(0);
   const auto add = [&](const std::string& name, const op_def& def, std::vector<value_id> inputs) {
     const value_id v = b.node(def, std::move(inputs), {4});
     b.g.values[v].name = name;
@@ -49,8 +50,9 @@ TEST_CASE("values move directly, or through a host block if a GPU is at an end",
   std::vector<std::string> texts = texts_of(*p);
   std::sort(texts.begin(), texts.end());
   CHECK(texts == std::vector<std::string>{"first: vulkan:0 → vulkan:1, host_block", "last: cpu#0 → caller, direct",
-                                          "loop.0: Loop 'loop' → cpu#0, direct", "second: vulkan:1 → cpu#0, host_block",
-                                          "x: caller → Loop 'loop', direct", "x: caller → vulkan:0, host_block"});
+                                          "loop.0: Loop 'loop' → cpu#0, direct", "n: caller → Loop 'loop', direct",
+                                          "second: vulkan:1 → cpu#0, host_block", "x: caller → Loop 'loop', direct",
+                                          "x: caller → vulkan:0, host_block"});
 }
 
 TEST_CASE("what a later segment reads comes from the chunk that made it; shapes go to the caller", "[plan][C6]") {
