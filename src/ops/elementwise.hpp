@@ -28,7 +28,7 @@ op_cost cost_per_element(const call_shapes& call, double flops);
 template <class T, class R, class F>
 void map_elements(const T* x, R* y, int64_t count, F f) {
   parallel_for(count, map_grain, [&](int64_t begin, int64_t end) {
-#pragma GCC ivdep
+#pragma omp simd
     for (int64_t i = begin; i < end; ++i)
       y[i] = static_cast<R>(f(static_cast<compute_type<T>>(x[i])));
   });
@@ -111,12 +111,12 @@ void zip_row(const A* a, int64_t step_a, const B* b, int64_t step_b, R* y, int64
   using CA = compute_type<A>;
   using CB = compute_type<B>;
   if (step_a == 1 && step_b == 1) {
-#pragma GCC ivdep
+#pragma omp simd
     for (int64_t i = 0; i < length; ++i)
       y[i] = static_cast<R>(f(static_cast<CA>(a[i]), static_cast<CB>(b[i])));
   } else if (step_a == 1) {
     const CB right = static_cast<CB>(b[0]);
-#pragma GCC ivdep
+#pragma omp simd
     for (int64_t i = 0; i < length; ++i)
       y[i] = static_cast<R>(f(static_cast<CA>(a[i]), right));
   } else {

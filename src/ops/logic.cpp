@@ -84,7 +84,7 @@ template <class T>
 void select_row(const uint8_t* condition, const T* a, const T* b, const std::array<int64_t, 3>& step, T* y,
                 int64_t length) {
   if (step == std::array<int64_t, 3>{1, 1, 1}) {
-#pragma GCC ivdep
+#pragma omp simd
     for (int64_t i = 0; i < length; ++i)
       y[i] = condition[i] ? a[i] : b[i];
   } else if (step[0] == 0) {
@@ -94,12 +94,12 @@ void select_row(const uint8_t* condition, const T* a, const T* b, const std::arr
       y[i] = from[i * stride];
   } else if (step == std::array<int64_t, 3>{1, 1, 0}) {
     const T other = b[0];
-#pragma GCC ivdep
+#pragma omp simd
     for (int64_t i = 0; i < length; ++i)
       y[i] = condition[i] ? a[i] : other;
   } else if (step == std::array<int64_t, 3>{1, 0, 1}) {
     const T chosen = a[0];
-#pragma GCC ivdep
+#pragma omp simd
     for (int64_t i = 0; i < length; ++i)
       y[i] = condition[i] ? chosen : b[i];
   } else {

@@ -71,7 +71,7 @@ void quantize_to(const kernel_context& c, const float* x, R* y, F finish) {
     R* to = y + run.begin;
     if (single && step == 0) {
       const float s = *scale, z = *zero;
-#pragma GCC ivdep
+#pragma omp simd
       for (int64_t i = 0; i < run.length; ++i)
         to[i] = static_cast<R>(finish(from[i] / s, z));
     } else {
@@ -129,11 +129,11 @@ void dequantize_to(const kernel_context& c, const T* x, R* y) {
     if (step == 0) {
       const float s = *scale;
       const T z = *zero;
-#pragma GCC ivdep
+#pragma omp simd
       for (int64_t i = 0; i < run.length; ++i)
         to[i] = one(from[i], z, s);
     } else {
-#pragma GCC ivdep
+#pragma omp simd
       for (int64_t i = 0; i < run.length; ++i)
         to[i] = one(from[i], zero[i], scale[i]);
     }

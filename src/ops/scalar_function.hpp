@@ -11,7 +11,7 @@
 
 namespace troupe {
 
-#define SCALAR(name, number) name = number,
+#define SCALAR(name, number) name = (number),
 enum class scalar_code : uint8_t {
 #include "shaders/scalar_codes.h"
 };
@@ -23,6 +23,7 @@ struct real_attribute {
   float otherwise = 0;
 };
 
+// The fields are in the order in which a row says them. NOLINTNEXTLINE(clang-analyzer-optin.performance.Padding)
 struct scalar_function {
   scalar_code code;
   std::string_view name;      // of the operator, if `since` is not 0; also what an attribute calls an activation
