@@ -26,8 +26,8 @@ TEST_CASE("device names: instances are numbered, all means every physical device
 }
 
 TEST_CASE("device names: unknown, duplicate and miscounted ones are errors", "[actors]") {
-  for (const char* wrong : {"gpu", "", "cpu*", "cpu*0", "cpu*257", "cpu*-1", "cpu*2x", "cpu#1", "*2",
-                                   "cpu*99999999999", "slow", "slow:", "slow:0", "slow:101", "slow:5x"})
+  for (const char* wrong : {"gpu", "", "cpu*", "cpu*0", "cpu*257", "cpu*-1", "cpu*2x", "cpu#1", "*2", "cpu*99999999999",
+                            "slow", "slow:", "slow:0", "slow:101", "slow:5x"})
     CHECK_THROWS_AS(parse_device_names({wrong}, 0), error);
   CHECK_THROWS_AS(parse_device_names({"cpu", "cpu*2"}, 0), error);
   CHECK_THROWS_AS(parse_device_names({"all", "cpu"}, 0), error);
