@@ -33,7 +33,7 @@ public:
   /// Returns why "all" means no GPU here, in words for a person; empty if it means one, or nobody asked.
   const std::string& no_gpu_because() const { return no_gpu_because_; }
 
-  /// Returns why measured device profiles are not used, in words for a person; empty where they are, or there are none.
+  /// Returns why measured device profiles are not used, in words for a person; empty if they are, or there are none.
   const std::string& profile_problem() const { return profile_problem_; }
 
   /// Returns what the Vulkan validation layer has said (engine_hooks::gpu_validation).

@@ -20,7 +20,7 @@ void keep_loaded() {
 #endif
 }
 
-/// Takes the option out of the arguments; returns its file, empty where it is not there.
+/// Takes the option out of the arguments; returns its file, empty if it is not there.
 std::string take_report_option(std::vector<char*>& arguments) {
   const auto at = std::find(arguments.begin(), arguments.end(), std::string_view("--kernel-report"));
   if (arguments.end() - at < 2)

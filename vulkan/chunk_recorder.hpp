@@ -45,7 +45,7 @@ struct recorded_chunk {
   descriptor_pool_handle descriptors;
   query_pool_handle timestamps;
   uint32_t timestamp_count = 0;
-  query_pool_handle copy_timestamps; // begin and end of copies in, then of copies out; null where they are not timed
+  query_pool_handle copy_timestamps; // begin and end of copies in, then of copies out; null if they are not timed
   allocation upload_staging, download_staging; // empty if the arena is used directly
   VkCommandBuffer commands = VK_NULL_HANDLE;
   std::array<recorded_copies, 2> copies_in, copies_out; // in the lane for work, and beside it

@@ -25,7 +25,7 @@ struct copy_needs {
   bool reads_residents = false;
 };
 
-/// Where the copies before and after a chunk's commands run; nullopt where there are none.
+/// Where the copies before and after a chunk's commands run; nullopt if there are none.
 struct copy_lanes {
   std::optional<lane> in, out;
 };
@@ -44,7 +44,7 @@ copy_lanes choose_lanes(const copy_needs& needs, const device_context& context, 
 struct run_values {
   chunk_work work;
   std::vector<host_end> uploads;   // those that are direct
-  std::vector<host_end> downloads; // by download of the chunk; empty where it is not direct
+  std::vector<host_end> downloads; // by download of the chunk; empty if it is not direct
   std::vector<device_tensor> kept; // by download, null if it does not stay; empty if none does
   copy_lanes lanes;
 };

@@ -7,7 +7,7 @@
 namespace troupe::vulkan {
 namespace {
 
-/// Returns an element of a vector of pointers that grows when asked for more; null where it is not made yet.
+/// Returns an element of a vector of pointers that grows when asked for more; null if it is not made yet.
 template <class T>
 std::unique_ptr<T>& entry_of(std::vector<std::unique_ptr<T>>& all, uint32_t index) {
   if (index >= all.size())

@@ -14,7 +14,7 @@ namespace troupe::vulkan {
 /// Returns the file's path in the user's cache folder (XDG_CACHE_HOME, else ~/.cache); empty if there is none.
 std::string pipeline_file_path(const gpu_snapshot& s);
 
-/// Returns the content of `path`, empty where it is missing, damaged, or larger than `max_bytes`.
+/// Returns the content of `path`, empty if it is missing, damaged, or larger than `max_bytes`.
 std::vector<std::byte> read_pipeline_file(const std::string& path, int64_t max_bytes = int64_t{256} << 20);
 
 /// Writes `content` to `path`, atomically: readers see the old file or the new one.

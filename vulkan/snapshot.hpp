@@ -32,7 +32,7 @@ struct gpu_snapshot {
   std::vector<queue_family> queues;
   std::vector<memory_type> memory_types;
   std::vector<int64_t> heap_bytes;
-  std::vector<int64_t> heap_budget; // what the driver would give now; empty where it does not say
+  std::vector<int64_t> heap_budget; // what the driver would give now; empty if it does not say
   std::vector<std::string> extensions;
 
   bool timeline_semaphore = false;

@@ -65,7 +65,7 @@ public:
   int64_t bytes() const { return bytes_of(type_, volume(dims_)); }
   /// Returns the name of the device where it is, e.g. "vulkan:0"; "host" where no device made it.
   const std::string& device() const { return device_; }
-  /// Returns the tensor where it is in the host's memory; undefined where only the device can read it.
+  /// Returns the tensor where it is in the host's memory; undefined if only the device can read it.
   const tensor& host() const { return host_; }
 
 protected:

@@ -48,7 +48,7 @@ public:
   /// Returns why "all" means no GPU on this machine, in words for a person; empty if it means one.
   std::string no_gpu_because() const;
 
-  /// Returns why the file of measured device profiles is not used; empty where it is, or where there is none.
+  /// Returns why the file of measured device profiles is not used; empty if it is, or if there is none.
   std::string profile_problem() const;
 
   /// Loads an ONNX file. Throws `errc::io`, `errc::invalid_model`, `errc::unsupported`, `errc::invalid_plan`.

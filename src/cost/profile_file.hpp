@@ -39,13 +39,13 @@ device_profile refine(device_profile profile, const measured_profile& measured);
 std::string write_profiles(const std::vector<measured_profile>& all);
 std::vector<measured_profile> read_profiles(std::string_view text);
 
-/// Returns where an engine looks for the file; empty where the user has no cache folder.
+/// Returns where an engine looks for the file; empty if the user has no cache folder.
 std::filesystem::path profile_path();
 
 /// What an engine knows from a file.
 struct loaded_profiles {
   std::vector<measured_profile> devices;
-  std::string problem; // why the file could not be used; empty where it could, or where there is none
+  std::string problem; // why the file could not be used; empty if it could, or if there is none
 };
 
 /// Reads a file; never throws. An empty path, or a file that does not exist, is no problem.

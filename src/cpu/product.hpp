@@ -21,7 +21,7 @@ struct product_call {
   bool single_b() const { return volume(batch_b) == 1; }
 };
 
-/// Reads a call of any of the three; nullopt where it is not of floats, not plain, empty, or has a form that only the
+/// Reads a call of any of the three; nullopt if it is not of floats, not plain, empty, or has a form that only the
 /// reference takes (vectors, other biases). If B is one matrix and A is not transposed, all rows of A are one matrix.
 std::optional<product_call> parse_product(const kernel_request& request);
 

@@ -71,7 +71,7 @@ public:
   host_block_pool(const host_block_pool&) = delete;
   host_block_pool& operator=(const host_block_pool&) = delete;
 
-  /// Returns the block in which the `bytes` bytes from `address` on are; null where they are not all in one of this pool's
+  /// Returns the block in which the `bytes` bytes from `address` on are; null if they are not all in one of this pool's
   /// blocks. The bytes must be alive.
   host_block_ptr find(const void* address, int64_t bytes) const;
 

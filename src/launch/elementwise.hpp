@@ -10,7 +10,7 @@ namespace troupe {
 /// output 0; empty for other than float32 and float16, and for more than 8 inputs.
 launch_lists launch_chain(const gpu_call& call, const elementwise_program& program);
 
-/// Launches of one function over all inputs that are present (at most three); empty where they are no integers of the
+/// Launches of one function over all inputs that are present (at most three); empty if they are no integers of the
 /// output's type.
 launch_lists launch_integers(const gpu_call& call, scalar_code code);
 

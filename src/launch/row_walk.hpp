@@ -20,7 +20,7 @@ struct row_walk {
   std::vector<uint32_t> parameters(float epsilon, bool merging = false) const;
 };
 
-/// Returns the walk over the axes of `o`; nullopt where they are too many for the kernels.
+/// Returns the walk over the axes of `o`; nullopt if they are too many for the kernels.
 std::optional<row_walk> walk_rows(const operand& o, const std::vector<bool>& reduced);
 
 /// Cuts results into parts where they are too few to fill the device.

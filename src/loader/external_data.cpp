@@ -15,7 +15,7 @@ bool is_inside(const fs::path& folder, const fs::path& file) {
   return in_folder == folder.end() && in_file != file.end();
 }
 
-/// The real path of `location`; throws where it is not inside `folder`.
+/// The real path of `location`; throws if it is not inside `folder`.
 fs::path resolve_inside(const fs::path& folder, const std::string& location) {
   const fs::path relative(location);
   const bool odd = location.empty() || location.find('\0') != std::string::npos;

@@ -19,7 +19,7 @@ struct transpose_spec {
   int64_t groups;
   window_spec window;
   std::vector<int64_t> output_padding;
-  std::vector<int64_t> output_shape; // empty where it is not stated
+  std::vector<int64_t> output_shape; // empty if it is not stated
 };
 
 /// Returns a list attribute of `count` elements ≥ 0, or `otherwise`.

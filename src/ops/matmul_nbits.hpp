@@ -12,7 +12,7 @@ struct nbits_shape {
   int64_t zero_bytes() const { return (blocks * bits + 7) / 8; }
 };
 
-/// Throws where the attributes are not the sizes of a product, or the bits not supported.
+/// Throws if the attributes are not the sizes of a product, or the bits not supported.
 nbits_shape parse_nbits(const attributes& attrs);
 
 } // namespace troupe

@@ -54,7 +54,7 @@ public:
   /// when the node has run.
   dim data_dependent(size_t i, size_t axis) const;
 
-  /// Returns attribute `name` as an axis normalised to [0, rank); throws where it is out of range.
+  /// Returns attribute `name` as an axis normalised to [0, rank); throws if it is out of range.
   size_t axis(std::string_view name, int64_t otherwise, size_t rank) const;
 
 private:
@@ -90,7 +90,7 @@ public:
 
   /// Allocates output `i` of a node whose output shape depends on data; `output(i)` is valid afterwards.
   mutable_view& allocate(size_t i, shape dims);
-  /// Returns the tensor that `allocate` made for output `i`; undefined where it was not called.
+  /// Returns the tensor that `allocate` made for output `i`; undefined if it was not called.
   const tensor& allocated(size_t i) const { return allocated_[i]; }
 
 private:
@@ -152,7 +152,7 @@ struct op_def {
   int64_t until = 1 << 30; // last opset of this row, for operators that were removed (Upsample)
   operand_range inputs;
   uint8_t max_outputs = 1;             // 255: any number
-  dtype_set types = types::fixed_size; // of input 0 (of every output where there is no input)
+  dtype_set types = types::fixed_size; // of input 0 (of every output if there is no input)
   /// Bit i: the elements of input i must be known on the host when shapes are bound (Reshape's shape, Slice's starts).
   uint32_t host_inputs = 0;
   aliasing alias = aliasing::none;

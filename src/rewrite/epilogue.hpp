@@ -6,7 +6,7 @@
 
 namespace troupe {
 
-/// Returns the activation that node `n` is, applied to `x`; nullopt where it is something else.
+/// Returns the activation that node `n` is, applied to `x`; nullopt if it is something else.
 std::optional<activation> activation_of(const graph_editor& e, node_id n, value_id x);
 
 /// Returns the value that the Add `n` adds to `x` if it has the dims and type of both `x` and the sum; else no_value.

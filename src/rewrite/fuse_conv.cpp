@@ -12,7 +12,7 @@ bool is_conv(const node& n) {
   return named && (n.domain.empty() || n.domain == "troupe");
 }
 
-/// Returns the constant after input `i` as a float weight, null where it is not constant.
+/// Returns the constant after input `i` as a float weight, null if it is not constant.
 weight_ptr constant_of(const graph_editor& e, const node& n, size_t i) {
   const value_id v = input_of(n, i);
   return v == no_value ? nullptr : e.val(v).constant;

@@ -133,7 +133,7 @@ bool fuse_layer(graph_editor& e, node_id n, deviation d) {
   return true;
 }
 
-/// Returns the per-channel constant after operand `v` of a [N, C, …] value as a [C] weight, null where it is something else.
+/// Returns the per-channel constant after operand `v` of a [N, C, …] value as a [C] weight, null if it is something else.
 weight_ptr channel_vector(const graph_editor& e, value_id v, value_id x) {
   if (v == no_value)
     return nullptr;

@@ -37,7 +37,7 @@ public:
   /// Gives a slot back. A bound plan that was evicted goes with its last execution.
   void leave(uint64_t bound_plan, uint32_t slot);
 
-  /// Takes a device's answer to an install. Returns the installation, null where it is retired.
+  /// Takes a device's answer to an install. Returns the installation, null if it is retired.
   installation* answered(size_t device, const plan_installed& answer);
   /// Returns whether the device has not answered an install, of retired bound plans too.
   bool is_installing(size_t device) const { return !unanswered_[device].empty(); }

@@ -35,7 +35,7 @@ struct given_inputs {
     dtype type = dtype::undefined;
     const shape* dims = nullptr;
   };
-  /// Returns what is given for an input; nullopt where nothing is. The type is undefined where what is given holds no tensor.
+  /// Returns what is given for an input; nullopt if nothing is. The type is undefined if what is given holds no tensor.
   std::optional<facts> find(const std::string& name) const;
 };
 

@@ -48,7 +48,7 @@ public:
 
   /// Returns the names of inputs that must be in the host's memory before `prepare`: their values decide shapes.
   const std::vector<std::string>& host_inputs() const { return model_->host_inputs; }
-  /// Throws where a run's inputs, or the outputs that it keeps, are not the model's.
+  /// Throws if a run's inputs, or the outputs that it keeps, are not the model's.
   void check(const given_inputs& inputs, const std::vector<std::string>& keep) const;
 
   /// Returns what an execution of a body with these inputs executes, or the job for what is missing; `around` are the symbols' values in

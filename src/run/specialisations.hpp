@@ -30,7 +30,7 @@ public:
   specialisations(const specialisations&) = delete; // its jobs refer to it
   specialisations& operator=(const specialisations&) = delete;
 
-  /// Returns the one for inputs that have been checked; null where it is not there: see `job`. Valid until the next is kept.
+  /// Returns the one for inputs that have been checked; null if it is not there: see `job`. Valid until the next is kept.
   specialisation* find(const given_inputs& inputs) { return kept_.find(key_of(inputs)); }
   /// Returns the job that makes the one for these inputs, adding the milliseconds that it takes to `spent`.
   plan_job job(const given_inputs& inputs, double& spent);

@@ -27,7 +27,7 @@ struct conformance_case {
 /// types that troupe does not have. Throws `errc::io`, `errc::invalid_model` on files that cannot be read.
 std::optional<conformance_case> load_single_node_case(const std::filesystem::path& folder);
 
-/// Says in words where `actual` differs from `expected` beyond ONNX's tolerance; empty where it does not.
+/// Says in words where `actual` differs from `expected` beyond ONNX's tolerance; empty if it does not.
 std::string difference(const tensor& actual, const tensor& expected, double rtol = 1e-3, double atol = 1e-7);
 
 /// Runs a case through its operator's row: an empty text if all outputs agree, else what went wrong. `def` must not

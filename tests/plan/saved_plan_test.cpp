@@ -92,7 +92,7 @@ TEST_CASE("an edited plan is followed: devices, cuts and joins", "[plan][B1]") {
   CHECK(p->chunks[3].predecessors == std::vector<chunk_id>{1, 2});
   CHECK(p->key != make_plan(g, devices, {})->key);
 
-  // A chunk may wait for another device in its middle where the file wants it: grown chunks never do.
+  // A chunk may wait for another device in its middle if the file wants it: grown chunks never do.
   set_chunks(saved, {{"cpu#1", {"n3"}}, {"cpu#0", {"n0", "n1", "n2", "n4", "n5", "n6"}}});
   CHECK(load(g, devices, saved)->chunks.size() == 2);
 }

@@ -145,7 +145,7 @@ private:
   const adjacency& edges_;
   std::span<const device_index> placement_;
   const segmentation& segments_;
-  std::span<const uint32_t> given_; // chunk by node; empty where they are grown
+  std::span<const uint32_t> given_; // chunk by node; empty if they are grown
   std::vector<chunk> chunks_;
   std::vector<chunk_id> chunk_of_;                // by node
   std::vector<bool> decides_shapes_;              // by value: the host must see its dims
