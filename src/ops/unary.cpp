@@ -18,9 +18,8 @@ void map_scalar(const T* x, const scalar_call& call, T* y, int64_t count, F f) {
   using integer_work = std::conditional_t<(sizeof(T) < 4), float, double>;
   constexpr bool converts = std::is_integral_v<T> && F::operands > 1;
   using W = std::conditional_t<converts, integer_work, compute_type<T>>;
-  W numbers[2] = {};
-  std::copy(call.numbers.begin(), call.numbers.end(), numbers);
-  const W b = numbers[0], c = numbers[1];
+  const auto number = [&](size_t i) { return i < call.numbers.size() ? static_cast<W>(call.numbers[i]) : W(); };
+  const W b = number(0), c = number(1);
   map_elements(x, y, count, [=](compute_type<T> v) {
     if constexpr (converts)
       return to_integer<T>(f(static_cast<W>(v), b, c));

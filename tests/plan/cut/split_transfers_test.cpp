@@ -41,7 +41,7 @@ TEST_CASE("a large value between GPUs moves in pieces, one a chunk", "[plan][A8]
   REQUIRE(p->chunks.size() == 12);
   CHECK(uploads_of(*p, 1) == 6);
   for (const chunk& c : p->chunks) {
-    CHECK(c.uploads.size() == 1 - (c.device == 0 && c.nodes.size() == 1));
+    CHECK(c.uploads.size() == (c.device == 0 && c.nodes.size() == 1 ? 0 : 1));
     CHECK(c.downloads.size() == (c.device == 0 || c.produces_outputs));
   }
   // Each upload waits for its own piece only.
