@@ -57,8 +57,7 @@ launch_lists launch_broadcast(const gpu_call& call, const std::string& shader, s
   l.constants = {modes};
   l.constants.insert(l.constants.end(), constants.begin(), constants.end());
   l.params = parameters(walk, count, std::max(operands, size_t{3}), numbers);
-  auto list = b.finish();
-  return list ? launch_lists{std::move(*list)} : launch_lists{};
+  return single_list(b);
 }
 
 } // namespace troupe
