@@ -24,8 +24,9 @@
 #else
 #define MAX_STEPS 16
 #endif
-#define BROADCAST_OPERANDS (MAX_STEPS == 1 ? 3 : 8)
-#define BROADCAST_NUMBERS 4
+#if MAX_STEPS > 1
+#define BROADCAST_CHAIN
+#endif
 #include "types.glsl"
 #include "broadcast.glsl"
 #include "float_math.glsl"

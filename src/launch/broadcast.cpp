@@ -1,5 +1,6 @@
 #include "launch/broadcast.hpp"
 
+#include "launch/parameters.hpp"
 #include "ops/operand_walk.hpp"
 
 #include <algorithm>
@@ -9,19 +10,18 @@ namespace {
 
 constexpr int64_t group_size = 256;
 
-std::vector<uint32_t> parameters(const operand_walk& walk, int64_t count, size_t operands,
-                                 const std::vector<float>& numbers) {
-  std::vector<uint32_t> words{static_cast<uint32_t>(count), static_cast<uint32_t>(walk.dims.size()), 0, 0};
-  const auto add = [&](const shape& numbers) {
-    for (size_t axis = 0; axis < max_walk_rank; ++axis)
-      words.push_back(axis < numbers.size() ? static_cast<uint32_t>(numbers[axis]) : 0);
-  };
-  add(walk.dims);
-  for (size_t k = 0; k < operands; ++k)
-    add(k < walk.strides.size() ? walk.strides[k] : shape{});
-  for (float number : numbers)
-    words.push_back(float_bits(number));
-  return words;
+/// Returns the parameters as the words of a block of `shaders/parameters`.
+template <class Block>
+std::vector<uint32_t> parameters(const operand_walk& walk, int64_t count, const std::vector<float>& numbers) {
+  Block block{.count = count, .rank = walk.dims.size()};
+  for (size_t axis = 0; axis < walk.dims.size(); ++axis) {
+    block.dims[axis / 4][axis % 4] = walk.dims[axis];
+    for (size_t k = 0; k < walk.strides.size(); ++k)
+      block.strides[2 * k + axis / 4][axis % 4] = walk.strides[k][axis];
+  }
+  for (size_t i = 0; i < numbers.size(); ++i)
+    block.numbers[i / 4][i % 4] = numbers[i];
+  return words_of(block);
 }
 
 } // namespace
@@ -56,7 +56,8 @@ launch_lists launch_broadcast(const gpu_call& call, const std::string& shader, s
   launch& l = b.add(shader, flat_groups(count, group_size * elements_each, call.gpu), std::move(bindings));
   l.constants = {modes};
   l.constants.insert(l.constants.end(), constants.begin(), constants.end());
-  l.params = parameters(walk, count, std::max(operands, size_t{3}), numbers);
+  l.params = operands > 3 ? parameters<shader::broadcast_chain>(walk, count, numbers)
+                          : parameters<shader::broadcast>(walk, count, numbers);
   return single_list(b);
 }
 

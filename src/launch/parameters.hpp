@@ -38,6 +38,8 @@ using ivec4 = uvec4;
 #include "shaders/parameters/attention.h"
 #include "shaders/parameters/attention_join.h"
 #include "shaders/parameters/batch_norm.h"
+#include "shaders/parameters/broadcast.h"
+#include "shaders/parameters/broadcast_chain.h"
 #include "shaders/parameters/concat.h"
 #include "shaders/parameters/conv.h"
 #include "shaders/parameters/conv_integer.h"

@@ -152,11 +152,6 @@ bool placement_problem::allows(node_id n, device_index d) {
   return known[n] == 1;
 }
 
-bool placement_problem::has_regular(node_id n) {
-  return std::any_of(order_.begin(), order_.begin() + static_cast<std::ptrdiff_t>(regular_),
-                     [&](device_index d) { return allows(n, d); });
-}
-
 size_t placement_problem::find(node_id n, size_t start) {
   for (size_t i = 0; i < order_.size(); ++i) {
     const size_t at = i < regular_ ? (start + i) % regular_ : i;

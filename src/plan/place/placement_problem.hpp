@@ -30,8 +30,6 @@ public:
   bool allows(node_id n, device_index d);
   /// Returns the device that a pin names, else `no_device`.
   device_index pinned(node_id n) const { return pinned_.empty() ? no_device : pinned_[n]; }
-  /// Returns whether some regular device can run a node, so that fallback devices need not.
-  bool has_regular(node_id n);
   /// Returns the position in `order()` of the first device that may run a node: from `start` on around the regular ones, then
   /// the fallback ones. Throws `errc::unsupported`, naming node and devices, if there is none.
   size_t find(node_id n, size_t start);
