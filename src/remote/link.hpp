@@ -1,0 +1,41 @@
+// A connection to another host, as the rest of this folder sees it: frames of bytes, in order, until it ends. What carries them is
+// somebody else's (actors/network); a test joins two ends in memory.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace troupe::remote {
+
+/// One message, encoded (messages.hpp).
+using frame = std::vector<uint8_t>;
+
+/// Longest frame that a link carries; a longer one ends it.
+inline constexpr size_t max_frame_bytes = size_t{64} << 20;
+
+/// What a link reports, on a thread of its own, one call at a time.
+struct link_handler {
+  std::function<void(frame)> on_frame;
+  /// Once, last: why the link has ended, in words for a person.
+  std::function<void(const std::string&)> on_closed;
+};
+
+/// One end. Thread-safe.
+class link {
+public:
+  virtual ~link() = default;
+
+  /// Sends a frame. Never blocks; after the end it does nothing.
+  virtual void send(frame f) = 0;
+  /// Delivers from now on, first what has come already. To be called once.
+  virtual void receive(link_handler handler) = 0;
+  /// Ends the link; the handler of either end is told.
+  virtual void close() = 0;
+};
+
+using link_ptr = std::shared_ptr<link>;
+
+} // namespace troupe::remote
