@@ -7,7 +7,7 @@ namespace troupe {
 
 /// A device of an engine.
 struct device_summary {
-  /// Unique in the engine: "cpu", "vulkan:0", "null"; further instances of one physical device are "cpu#1", "cpu#2" ….
+  /// Unique among the engine's living devices: "cpu", "vulkan:0", "null"; further instances of one physical device are "cpu#1", "cpu#2" ….
   std::string name;
   /// "cpu", "vulkan" (a GPU), "null" (runs nothing) or "slow" (the CPU at a part of its speed).
   std::string kind;
@@ -65,12 +65,14 @@ public:
   int64_t bytes() const { return bytes_of(type_, volume(dims_)); }
   /// Returns the name of the device where it is, e.g. "vulkan:0"; "host" where no device made it.
   const std::string& device() const { return device_; }
+  /// Returns which device of that name it is, if devices come back after they were lost (`device_info::incarnation`).
+  uint64_t incarnation() const { return incarnation_; }
   /// Returns the tensor where it is in the host's memory; undefined if only the device can read it.
   const tensor& host() const { return host_; }
 
 protected:
-  resident(dtype type, shape dims, std::string device)
-      : type_(type), dims_(std::move(dims)), device_(std::move(device)) {}
+  resident(dtype type, shape dims, std::string device, uint64_t incarnation = 0)
+      : type_(type), dims_(std::move(dims)), device_(std::move(device)), incarnation_(incarnation) {}
   resident(tensor host, std::string device)
       : type_(host.type()), dims_(host.dims()), device_(std::move(device)), host_(std::move(host)) {}
 
@@ -78,6 +80,7 @@ private:
   dtype type_;
   shape dims_;
   std::string device_;
+  uint64_t incarnation_ = 0;
   tensor host_;
 };
 

@@ -59,8 +59,4 @@ double link_seconds(double bytes, const link_speed& link) {
   return link.latency_s + bytes / link.bytes_per_s;
 }
 
-double move_seconds(double bytes, const device_profile& from, const device_profile& to) {
-  return link_seconds(bytes, from.down) + link_seconds(bytes, to.up);
-}
-
 } // namespace troupe

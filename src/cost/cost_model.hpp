@@ -52,9 +52,6 @@ double node_seconds(const graph& program, const node& n, DimsOf&& dims_of, const
   return seconds(work, device);
 }
 
-/// Returns the seconds that `bytes` bytes take from one device to another through the host's memory.
-double move_seconds(double bytes, const device_profile& from, const device_profile& to);
-
 /// Returns the seconds that `bytes` bytes take over a link; none if nothing is copied.
 double link_seconds(double bytes, const link_speed& link);
 

@@ -11,20 +11,44 @@
 
 #include "base/error.hpp"
 #include "device/resident.hpp"
+#include "plan/device_info.hpp"
 
 namespace troupe {
 
 /// Where a chunk leaves a value that it makes.
 enum class destination : uint8_t {
-  host,
+  host,   // in its host's memory: the session's process, or another host
   device, // it stays, in memory of its own
   both,
 };
 
+/// A value in the memory of another host: it goes from there to the hosts that want it, not through this process. Devices of other
+/// hosts derive their own kinds; when the last reference is gone, it may be forgotten there.
+class away_value {
+public:
+  away_value(dtype type, shape dims, std::string host) : type_(type), dims_(std::move(dims)), host_(std::move(host)) {}
+  virtual ~away_value() = default;
+  away_value(const away_value&) = delete;
+  away_value& operator=(const away_value&) = delete;
+
+  dtype type() const { return type_; }
+  const shape& dims() const { return dims_; }
+  /// Returns the name of the host that has it, as in `device_info::host`.
+  const std::string& host() const { return host_; }
+
+private:
+  const dtype type_;
+  const shape dims_;
+  const std::string host_;
+};
+
+using away_value_ref = std::shared_ptr<const away_value>;
+
 class moved_value {
 public:
-  /// A value that a chunk will make.
-  explicit moved_value(destination wanted = destination::host) : wanted_(wanted) {}
+  /// A value that a chunk will make; `comes_here`: see below.
+  explicit moved_value(destination wanted = destination::host, bool comes_here = true)
+      : wanted_(wanted), comes_here_(comes_here) {}
   /// A value that is there: in the host's memory, on a device, or both.
   explicit moved_value(tensor host, device_tensor resident = nullptr)
       : host_(std::move(host)), resident_(std::move(resident)) {}
@@ -32,6 +56,9 @@ public:
   /// Where the device that makes it leaves it. Devices that compute in the host's memory leave all there.
   bool goes_to_host() const { return wanted_ != destination::device; }
   bool stays() const { return wanted_ != destination::host; }
+  /// Whether its bytes are wanted in the memory of the session's process: for a device of it, control flow, or the caller. If not,
+  /// devices of other hosts leave what goes to the host's memory in their own host's (`fill_away`); where it is read, it is asked for.
+  bool comes_here() const { return comes_here_; }
 
   /// Says where the bytes are; once.
   void fill(tensor host, device_tensor resident = nullptr) {
@@ -39,11 +66,16 @@ public:
     host_ = std::move(host);
     resident_ = std::move(resident);
   }
-  bool filled() const { return host_.defined() || resident_; }
+  /// The same for a value of another host; `host`: its bytes, if they come here.
+  void fill_away(away_value_ref away, tensor host = {}, device_tensor resident = nullptr) {
+    fill(std::move(host), std::move(resident));
+    away_ = std::move(away);
+  }
+  bool filled() const { return host_.defined() || resident_ || away_; }
 
   // -- of a value that is filled
-  dtype type() const { return host_.defined() ? host_.type() : resident_->type(); }
-  const shape& dims() const { return host_.defined() ? host_.dims() : resident_->dims(); }
+  dtype type() const { return host_.defined() ? host_.type() : away_ ? away_->type() : resident_->type(); }
+  const shape& dims() const { return host_.defined() ? host_.dims() : away_ ? away_->dims() : resident_->dims(); }
   /// Returns the value in the host's memory; throws `errc::internal` if it is not there.
   const tensor& host() const {
     expects(host_.defined(), "a value is wanted in the host's memory, where it is not");
@@ -52,16 +84,22 @@ public:
   /// Returns the value on a device; null if it is in the host's memory alone.
   const device_tensor& resident() const { return resident_; }
   /// The same for one device: null if it is not in that one's own memory.
-  device_tensor resident_on(std::string_view device) const {
-    return resident_ && resident_->device() == device ? resident_ : nullptr;
+  device_tensor resident_on(std::string_view device, uint64_t incarnation = 0) const {
+    return resident_ && resident_->device() == device && resident_->incarnation() == incarnation ? resident_ : nullptr;
   }
+  /// Returns the value on another host; null if it is not there, or nobody of other hosts has been told of it.
+  const away_value_ref& away() const { return away_; }
   /// Returns whether a device can read it.
-  bool reaches(std::string_view device) const { return host_.defined() || resident_on(device); }
+  bool reaches(const device_info& device) const {
+    return host_.defined() || (away_ && is_remote(device)) || resident_on(device.name, device.incarnation);
+  }
 
 private:
   const destination wanted_ = destination::host;
+  const bool comes_here_ = true;
   tensor host_;
   device_tensor resident_;
+  away_value_ref away_;
 };
 
 using value_ref = std::shared_ptr<moved_value>;

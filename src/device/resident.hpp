@@ -2,9 +2,15 @@
 // Devices with memory of their own derive their own kinds.
 #pragma once
 
+#include "plan/device_info.hpp"
 #include "troupe/device.hpp"
 
 namespace troupe {
+
+/// Returns whether a value is in the memory of a device, and not of another one of its name that was lost.
+inline bool is_on(const resident& value, const device_info& device) {
+  return value.device() == device.name && value.incarnation() == device.incarnation;
+}
 
 /// Returns a handle to a tensor in the host's memory, as made by `device`. Nothing is copied.
 device_tensor make_host_resident(tensor host, std::string device);

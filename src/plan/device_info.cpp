@@ -1,5 +1,9 @@
 #include "plan/device_info.hpp"
 
+#include "cost/cost_model.hpp"
+
+#include <algorithm>
+
 namespace troupe {
 
 std::string_view to_string(device_kind kind) {
@@ -21,6 +25,17 @@ std::string_view to_string(transfer_path path) {
     case transfer_path::staged: return "staged";
   }
   return "unknown";
+}
+
+double network_seconds(double bytes, const device_info* from, const device_info* to) {
+  const double out = from && is_remote(*from) ? link_seconds(bytes, from->network_out) : 0;
+  const double in = to && is_remote(*to) ? link_seconds(bytes, to->network_in) : 0;
+  return from && to && from->host == to->host ? 0 : std::max(out, in);
+}
+
+double move_seconds(double bytes, const device_info& from, const device_info& to) {
+  return link_seconds(bytes, from.profile.down) + network_seconds(bytes, &from, &to) +
+         link_seconds(bytes, to.profile.up);
 }
 
 profile_key key_of(const device_info& device) {

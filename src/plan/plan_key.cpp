@@ -42,10 +42,11 @@ void add_profile(hasher& h, const device_profile& profile) {
     h.add(measured->key());
 }
 
-/// All but the total bytes, which no plan looks at.
+/// All but the total bytes and the incarnation, which no plan looks at.
 void add_device(hasher& h, const device_info& device) {
-  const auto& [name, host, kind, description, memory_bytes, total_bytes, units, host_memory, prefers_channels_last,
-               fallback, gpu, profile, transfers, copies_beside_work] = device;
+  const auto& [name, incarnation, host, kind, description, memory_bytes, total_bytes, units, host_memory,
+               prefers_channels_last, fallback, gpu, profile, network_in, network_out, transfers, copies_beside_work] =
+      device;
   h.add(name);
   h.add(host);
   h.add(kind);
@@ -59,6 +60,8 @@ void add_device(hasher& h, const device_info& device) {
   if (gpu)
     add_features(h, *gpu);
   add_profile(h, profile);
+  for (double v : {network_in.bytes_per_s, network_in.latency_s, network_out.bytes_per_s, network_out.latency_s})
+    h.add(v);
   h.add(transfers);
   h.add(copies_beside_work);
 }

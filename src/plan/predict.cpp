@@ -111,22 +111,39 @@ double predict_node(const plan& p, std::span<const shape> dims, node_id n) {
   return node_seconds(*p.program, call, dims_of, p.devices[p.placement[n]].profile);
 }
 
-void add_upload(chunk_cost& cost, const plan& p, std::span<const shape> dims, value_id v) {
-  const device_profile& device = p.devices[cost.device].profile;
-  const double bytes = value_bytes(p, dims, v);
-  cost.in_bytes += bytes;
-  cost.in_s += link_seconds(bytes, device.up);
-  if (p.producer[v] < 0)
-    cost.host_s += bytes / device.input_bytes_per_s;
+std::vector<bool> values_wanted_here(const plan& p) {
+  std::vector<bool> wanted(p.program->values.size(), false);
+  for (value_id v : p.program->outputs)
+    wanted[v] = true;
+  for (const transfer& t : p.transfers)
+    if (t.to && !is_remote(p.devices[p.chunks[*t.to].device]))
+      wanted[t.value] = true;
+  return wanted;
 }
 
-void add_download(chunk_cost& cost, const plan& p, std::span<const shape> dims, value_id v) {
+void add_upload(chunk_cost& cost, const plan& p, std::span<const shape> dims, value_id v) {
+  const device_info& device = p.devices[cost.device];
+  const node_id maker = p.producer[v];
+  const double bytes = value_bytes(p, dims, v);
+  cost.in_bytes += bytes;
+  cost.in_s += link_seconds(bytes, device.profile.up);
+  if (is_remote(device))
+    cost.in_s += network_seconds(bytes, maker < 0 ? nullptr : &p.devices[p.placement[maker]], &device);
+  if (maker < 0)
+    (is_remote(device) ? cost.in_s : cost.host_s) += bytes / device.profile.input_bytes_per_s;
+}
+
+void add_download(chunk_cost& cost, const plan& p, std::span<const shape> dims, value_id v, bool comes_here) {
+  const device_info& device = p.devices[cost.device];
   const double bytes = value_bytes(p, dims, v);
   cost.out_bytes += bytes;
-  cost.out_s += link_seconds(bytes, p.devices[cost.device].profile.down);
+  cost.out_s += link_seconds(bytes, device.profile.down);
+  if (comes_here)
+    cost.out_s += network_seconds(bytes, &device, nullptr);
 }
 
 std::vector<chunk_cost> chunk_costs(const plan& p, std::span<const shape> dims) {
+  const std::vector<bool> wanted_here = values_wanted_here(p);
   std::vector<chunk_cost> costs;
   costs.reserve(p.chunks.size());
   for (const chunk& c : p.chunks) {
@@ -137,7 +154,7 @@ std::vector<chunk_cost> chunk_costs(const plan& p, std::span<const shape> dims) 
       cost.work_s += predict_node(p, dims, n);
     cost.work_s += c.barrier_count() * device.barrier_s;
     for (value_id v : c.downloads)
-      add_download(cost, p, dims, v);
+      add_download(cost, p, dims, v, wanted_here[v]);
   }
   for (const transfer& t : p.transfers)
     if (t.to)

@@ -34,9 +34,14 @@ struct prediction {
   std::vector<double> busy_s;           // by device: work and copies
 };
 
-/// Adds the costs of an upload or a download of a plan to a chunk on `cost.device`.
+/// Returns which values (by id) come to the session's process when they have been made: devices of it, control flow or the caller read
+/// them.
+std::vector<bool> values_wanted_here(const plan& p);
+
+/// Adds the costs of an upload or a download of a plan to a chunk on `cost.device`. What comes from another host with the answer of the
+/// chunk that makes it (`comes_here`) costs that chunk; other hosts ask for what they read.
 void add_upload(chunk_cost& cost, const plan& p, std::span<const shape> dims, value_id v);
-void add_download(chunk_cost& cost, const plan& p, std::span<const shape> dims, value_id v);
+void add_download(chunk_cost& cost, const plan& p, std::span<const shape> dims, value_id v, bool comes_here);
 
 /// Returns the costs of a plan's chunks with these dims, by value: `bound_plan::dims` or `expected_dims`.
 std::vector<chunk_cost> chunk_costs(const plan& p, std::span<const shape> dims);

@@ -11,14 +11,6 @@ execution_id next_id() {
   return ++last;
 }
 
-/// Throws if the plan runs anything on another host: what would carry values there is not part of a session.
-void check_hosts(const planned_model& planned) {
-  for (device_index d = 0; d < planned.used.size(); ++d)
-    if (const device_info& device = planned.compiled->devices[d]; planned.used[d] && !device.host.empty())
-      fail(errc::unsupported, "the plan uses device '{}' of host '{}'; a session runs only on devices of its own host",
-           device.name, device.host);
-}
-
 /// Whether an output of the run stays on its device.
 bool keeps(const run_request& request, const std::string& output) {
   const auto& keep = request.options.keep;
@@ -38,7 +30,7 @@ std::vector<std::string> inputs_wanted_on_host(const run_request& request, const
     if (given == residents.end())
       continue;
     const auto leads_elsewhere = [&](const transfer& t) {
-      return t.value == v && p.devices[p.chunks[*t.to].device].name != given->second->device();
+      return t.value == v && !is_on(*given->second, p.devices[p.chunks[*t.to].device]);
     };
     bool wanted = std::any_of(p.transfers.begin(), p.transfers.end(), leads_elsewhere);
     for (size_t i = 0; i < p.program->outputs.size(); ++i)
@@ -55,7 +47,6 @@ execution::execution(run_request_ptr request, prepared_run prepared, completion_
       ready_(source(), mode), values_(source().program->values.size()), uses_left_(planned()->uses),
       sent_(source().chunks.size()), in_flight_(source().devices.size()), busy_ns_(source().devices.size()),
       outputs_missing_(static_cast<uint32_t>(planned()->awaited_outputs.size())) {
-  check_hosts(*planned());
   if (traced())
     sent_ns_.resize(source().chunks.size());
 }
@@ -112,7 +103,7 @@ std::optional<chunk_work> execution::take() {
     work.uploads.push_back(use(v, c.device));
   work.downloads.reserve(c.downloads.size());
   for (value_id v : c.downloads)
-    work.downloads.push_back(values_[v] = std::make_shared<moved_value>(destination_of(v)));
+    work.downloads.push_back(values_[v] = value_to_make(v));
   ready_.sent(id, ready_chunks_);
   sent_[id] = true; // whatever throws above, it is not sent
   ++in_flight_[c.device];
@@ -120,16 +111,18 @@ std::optional<chunk_work> execution::take() {
 }
 
 value_ref execution::use(value_id v, device_index device) {
-  expects(values_[v] && values_[v]->reaches(source().devices[device].name),
+  expects(values_[v] && values_[v]->reaches(source().devices[device]),
           "a chunk is ready, but a value that it uploads is not there");
   return --uses_left_[v] == 0 ? std::move(values_[v]) : values_[v];
 }
 
-destination execution::destination_of(value_id v) const {
-  const auto kept = kept_.find(v);
-  if (kept == kept_.end())
-    return destination::host;
-  return uses_left_[v] > kept->second ? destination::both : destination::device;
+value_ref execution::value_to_make(value_id v) const {
+  const auto found = kept_.find(v);
+  const uint32_t kept = found == kept_.end() ? 0 : found->second;
+  const destination wanted = kept == 0              ? destination::host
+                             : uses_left_[v] > kept ? destination::both
+                                                    : destination::device;
+  return std::make_shared<moved_value>(wanted, planned()->uses_here[v] > kept);
 }
 
 void execution::complete(chunk_id id, chunk_result& result) {

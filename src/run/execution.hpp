@@ -112,7 +112,8 @@ private:
   std::string home_of(value_id v) const;
   /// Returns a value for a chunk of `device` that reads it, letting go of it after the last one.
   value_ref use(value_id v, device_index device);
-  destination destination_of(value_id v) const;
+  /// Returns a value for the chunk to fill that makes it.
+  value_ref value_to_make(value_id v) const;
   void check_made(value_id v) const;
 
   const execution_id id_;

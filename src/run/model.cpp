@@ -100,17 +100,21 @@ void find_uses(planned_model& p) {
   const graph& program = *compiled.program;
   p.used.assign(compiled.devices.size(), false);
   p.uses.assign(program.values.size(), 0);
+  p.uses_here.assign(program.values.size(), 0);
   p.awaited.assign(program.values.size(), false);
   for (const chunk& c : compiled.chunks)
     p.used[c.device] = true;
   for (const transfer& t : compiled.transfers)
-    if (t.to)
+    if (t.to) {
       ++p.uses[t.value];
+      p.uses_here[t.value] += is_remote(compiled.devices[compiled.chunks[*t.to].device]) ? 0 : 1;
+    }
   const std::set<value_id> inputs(program.inputs.begin(), program.inputs.end());
   for (value_id v : program.outputs) {
     const value& output = program.values[v];
     p.constant_outputs.push_back(output.constant ? materialise(*output.constant) : tensor{});
     ++p.uses[v];
+    ++p.uses_here[v];
     if (output.constant || inputs.contains(v) || p.awaited[v])
       continue;
     p.awaited[v] = true;

@@ -64,6 +64,7 @@ struct planned_model {
   std::vector<bool> awaited;                    // by value: whether it is in `awaited_outputs`
   std::vector<bool> used;                       // by plan device: whether it runs anything
   std::vector<uint32_t> uses;                   // by value: how many chunks upload it, plus one for an output
+  std::vector<uint32_t> uses_here;              // of those, by devices of this process and the caller
   std::vector<planned_model_ptr> bodies;        // parallel to compiled->bodies
   std::set<std::string> symbols;                // that binding this plan or its bodies needs
   std::map<value_id, tensor> control_constants; // operands of control-flow nodes

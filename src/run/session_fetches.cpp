@@ -5,9 +5,13 @@
 
 namespace troupe {
 
-size_t session_machine::device_called(const std::string& name) const {
-  const auto found = std::find_if(devices_.begin(), devices_.end(), [&](const auto& d) { return d.name == name; });
-  return static_cast<size_t>(found - devices_.begin());
+size_t session_machine::home_of(const resident& value) const {
+  size_t home = devices_.size();
+  for (size_t d = 0; d < devices_.size(); ++d)
+    if (devices_[d].name == value.device() && devices_[d].incarnation == value.incarnation() &&
+        (home == devices_.size() || devices_[d].lost_because.empty()))
+      home = d;
+  return home;
 }
 
 void session_machine::check_request(run_request& request) const {
@@ -22,7 +26,7 @@ void session_machine::check_request(run_request& request) const {
       it = residents.erase(it);
       continue;
     }
-    const size_t home = device_called(value->device());
+    const size_t home = home_of(*value);
     if (home == devices_.size())
       fail(errc::invalid_input, "input '{}' is on device '{}', which this engine does not have", input,
            value->device());
@@ -38,7 +42,7 @@ bool session_machine::await_host_copies(const run_request_ptr& request, const st
   const named_device_tensors& residents = request->options.device_inputs;
   for (const std::string& input : names)
     if (const auto given = residents.find(input); given != residents.end() && !request->inputs.contains(input)) {
-      const size_t home = device_called(given->second->device());
+      const size_t home = home_of(*given->second);
       waiting.awaited[input] = home;
       send(home, fetch_tensor{given->second, request->ticket, input});
     }

@@ -18,11 +18,11 @@ session_machine::session_machine(const std::vector<device_info>& devices, ledger
                                  std::shared_ptr<session_plans> plans, completion_mode completion)
     : plans_(std::move(plans)), completion_(completion), installed_(std::move(accounts), commands_) {
   for (const device_info& d : devices)
-    devices_.push_back({.name = d.name, .lost_because = {}});
+    devices_.push_back({d.name, d.incarnation, {}});
 }
 
 void session_machine::add_device(const device_info& device, std::shared_ptr<ledger_account> account) {
-  devices_.push_back({.name = device.name, .lost_because = {}});
+  devices_.push_back({device.name, device.incarnation, {}});
   installed_.add_device(std::move(account));
   plans_->add_device(device);
   retire_evicted();

@@ -76,6 +76,7 @@ private:
   /// What the machine knows of a device.
   struct device_state {
     std::string name;
+    uint64_t incarnation = 0;
     std::string lost_because; // empty while it lives
   };
 
@@ -166,8 +167,8 @@ private:
   bool end_fetching(uint64_t ticket, const failure& why);
   /// Returns the runs that wait for host copies from `device`, taking them out of the book.
   std::vector<run_request_ptr> take_fetching_from(size_t device);
-  /// Returns the index of a device by name; the count of devices if there is none.
-  size_t device_called(const std::string& name) const;
+  /// Returns the index of the device that a value is on, lost or not; the count of devices if there is none.
+  size_t home_of(const resident& value) const;
 
   // -- memory (session_memory.cpp)
   /// Returns an arena slot for an execution of `bound`, on which devices have it from now on. If there is no memory for it: lets go of

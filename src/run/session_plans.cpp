@@ -34,11 +34,16 @@ bool is_of(const bound_plan& bound, const planned_model& planned) {
 
 } // namespace
 
-session_plans::session_plans(model_ptr m, std::vector<device_info> devices)
-    : model_(std::move(m)), devices_(std::move(devices)), first_devices_(devices_.size()), programs_(model_),
-      plans_(max_plans), bound_(max_bound_plans + 2 * count_bodies(model_->source)), instead_(max_bound_plans) {
+session_plans::session_plans(model_ptr m, std::vector<device_info> devices, const std::vector<size_t>& lost)
+    : model_(std::move(m)), devices_(std::move(devices)), programs_(model_), plans_(max_plans),
+      bound_(max_bound_plans + 2 * count_bodies(model_->source)), instead_(max_bound_plans) {
   for (size_t d = 0; d < devices_.size(); ++d)
-    usable_.push_back(d);
+    if (std::find(lost.begin(), lost.end(), d) == lost.end())
+      usable_.push_back(d);
+  first_ = usable_;
+  for (size_t d : lost)
+    if (!has_name(first_, devices_[d].name))
+      first_.push_back(d);
   forget_layouts();
   stats_.load_ms = model_->load_ms;
 }
@@ -116,8 +121,13 @@ plan_job session_plans::replace_job(const prepared_run& run, const replacement_p
 
 hash128 session_plans::key_of(specialisation& s, bool stay) {
   std::optional<hash128>& key = s.keys[stay];
-  if (!key)
-    key = plan_key(s.hash, usable_devices(), options_for(s.expected, stay));
+  if (!key) {
+    hasher h;
+    h.add(plan_key(s.hash, usable_devices(), options_for(s.expected, stay)));
+    for (size_t d : usable_) // a device that came back is another one, though it may be equal
+      h.add(d);
+    key = h.digest();
+  }
   return *key;
 }
 
@@ -270,7 +280,7 @@ bool session_plans::copies_matter() const {
 }
 
 plan_options session_plans::options_for(const bindings& symbols, bool stay) const {
-  const bool complete = usable_.size() == first_devices_;
+  const bool complete = usable_.size() == first_.size();
   return {.policy = model_->options.policy,
           .saved = complete ? model_->saved : nullptr,
           .pins = usable_pins(),
@@ -280,10 +290,15 @@ plan_options session_plans::options_for(const bindings& symbols, bool stay) cons
 
 std::vector<placement_pin> session_plans::usable_pins() const {
   std::vector<placement_pin> pins = model_->options.pins;
-  for (size_t d = 0; d < devices_.size(); ++d)
-    if (std::find(usable_.begin(), usable_.end(), d) == usable_.end())
-      std::erase_if(pins, [&](const placement_pin& p) { return p.device == devices_[d].name; });
+  std::erase_if(pins, [&](const placement_pin& p) {
+    return !has_name(usable_, p.device) &&
+           std::any_of(devices_.begin(), devices_.end(), [&](const device_info& d) { return d.name == p.device; });
+  });
   return pins;
+}
+
+bool session_plans::has_name(const std::vector<size_t>& which, const std::string& name) const {
+  return std::any_of(which.begin(), which.end(), [&](size_t d) { return devices_[d].name == name; });
 }
 
 template <class Predicate>
@@ -318,7 +333,7 @@ void session_plans::add_device(const device_info& device) {
   devices_.push_back(device);
   if (!claimed_.empty())
     claimed_.push_back(device);
-  if (model_->saved)
+  if (model_->saved && (!has_name(first_, device.name) || has_name(usable_, device.name)))
     return;
   usable_.push_back(devices_.size() - 1);
   device_set_changed();

@@ -35,7 +35,8 @@ struct prepared_run {
 
 class session_plans {
 public:
-  session_plans(model_ptr m, std::vector<device_info> devices);
+  /// `lost`: those of the devices, by index, that are lost already.
+  session_plans(model_ptr m, std::vector<device_info> devices, const std::vector<size_t>& lost = {});
   session_plans(const session_plans&) = delete; // its jobs refer to it
   session_plans& operator=(const session_plans&) = delete;
 
@@ -72,7 +73,7 @@ public:
   /// for others. Returns false if such a plan was refused, or if a saved plan says what runs where.
   bool plan_exactly(const prepared_run& run);
 
-  /// Adds a device after the others. A saved plan does not use it.
+  /// Adds a device after the others. A saved plan uses it only if it takes the place of one of that name that was lost.
   void add_device(const device_info& device);
   /// Removes a device (an index among the engine's devices) from the set.
   void remove_device(size_t device);
@@ -117,6 +118,8 @@ private:
   replacement_ptr replacement_of(const prepared_run& run);
   void run_instead(const prepared_run& run, replacement with);
 
+  /// Returns whether some of the devices that `which` (indices) names is called so.
+  bool has_name(const std::vector<size_t>& which, const std::string& name) const;
   /// The caller's pins without those to devices that are lost.
   std::vector<placement_pin> usable_pins() const;
   plan_options options_for(const bindings& symbols, bool stay) const;
@@ -136,7 +139,7 @@ private:
 
   model_ptr model_;
   std::vector<device_info> devices_;
-  const size_t first_devices_;       // those that were there from the beginning: a saved plan is for all of them
+  std::vector<size_t> first_; // one of each name that was there from the beginning: a saved plan is for all of them
   std::vector<device_info> claimed_; // `devices_` before some memory was lowered; empty if none was
   std::vector<size_t> usable_;       // indices into devices_
   specialisations programs_;

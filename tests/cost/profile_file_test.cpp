@@ -158,9 +158,4 @@ TEST_CASE("predicted times follow the roofline", "[cost]") {
   CHECK(seconds({.flops = 2e9, .bytes = 1e6}, p) == Approx(2.5));
   CHECK(seconds({.flops = 1e9, .bytes = 3e6}, p) == Approx(3.5));
   CHECK(seconds({.flops = 1e9, .bytes = 3e6, .launches = false}, p) == 0);
-  device_profile other;
-  p.down = {.bytes_per_s = 100, .latency_s = 1};
-  other.up = {.bytes_per_s = 50, .latency_s = 2};
-  CHECK(move_seconds(200, p, other) == Approx(1 + 2 + 2 + 4));
-  CHECK(move_seconds(200, other, p) == 0); // both ways through the host's own memory
 }

@@ -25,7 +25,8 @@ struct draft {
 
 class boundary_search {
 public:
-  boundary_search(const plan& p, std::span<const shape> dims) : p_(p), dims_(dims) {
+  boundary_search(const plan& p, std::span<const shape> dims)
+      : p_(p), dims_(dims), wanted_here_(values_wanted_here(p)) {
     best_.costs = chunk_costs(p, dims);
     for (const chunk& c : p.chunks)
       best_.nodes.push_back(c.nodes);
@@ -106,7 +107,8 @@ private:
     for (node_id n : nodes) {
       cost.work_s += predict_node(p_, dims_, n);
       take(p_.program->nodes[n].inputs, comes, [&](value_id v, double) { add_upload(cost, p_, dims_, v); });
-      take(p_.program->nodes[n].outputs, leaves, [&](value_id v, double) { add_download(cost, p_, dims_, v); });
+      take(p_.program->nodes[n].outputs, leaves,
+           [&](value_id v, double) { add_download(cost, p_, dims_, v, wanted_here_[v]); });
     }
     return cost;
   }
@@ -239,6 +241,7 @@ private:
 
   const plan& p_;
   std::span<const shape> dims_;
+  const std::vector<bool> wanted_here_; // by value
   draft best_;
   double best_s_ = 0, grown_s_ = 0;
   int cuts_ = 0, joins_ = 0;

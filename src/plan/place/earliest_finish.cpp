@@ -63,11 +63,12 @@ double earliest_finish::ready_at(value_id v, device_index d) {
     return arrival(v, d);
   const auto bytes = static_cast<double>(problem_.bytes(v));
   if (made_by < 0)
-    return bytes / profile(d).input_bytes_per_s + link_seconds(bytes, profile(d).up);
+    return network_seconds(bytes, nullptr, &device(d)) + bytes / device(d).profile.input_bytes_per_s +
+           link_seconds(bytes, device(d).profile.up);
   if (placed_[made_by] == no_device)
     return 0; // joined by a data-dependent dim alone
-  const device_profile& from = profile(placed_[made_by]);
-  return finish_[made_by] + from.chunk_s + move_seconds(bytes, from, profile(d));
+  const device_info& from = device(placed_[made_by]);
+  return finish_[made_by] + from.profile.chunk_s + move_seconds(bytes, from, device(d));
 }
 
 void earliest_finish::place(node_id n) {
@@ -98,8 +99,10 @@ void earliest_finish::place(node_id n) {
 double earliest_finish::download_seconds(const node& call, device_index d) {
   double sum = 0;
   for (value_id v : call.outputs)
-    if (v != no_value && problem_.edges().is_output[v])
-      sum += link_seconds(static_cast<double>(problem_.bytes(v)), profile(d).down);
+    if (v != no_value && problem_.edges().is_output[v]) {
+      const auto bytes = static_cast<double>(problem_.bytes(v));
+      sum += link_seconds(bytes, device(d).profile.down) + network_seconds(bytes, &device(d), nullptr);
+    }
   return sum;
 }
 

@@ -42,7 +42,7 @@ private:
     double end_ = 0;
   };
 
-  const device_profile& profile(device_index d) const { return problem_.devices()[d].profile; }
+  const device_info& device(device_index d) const { return problem_.devices()[d]; }
   double& arrival(value_id v, device_index d) {
     return arrival_[static_cast<size_t>(v) * problem_.devices().size() + d];
   }

@@ -112,7 +112,7 @@ private:
   double move_seconds_to(value_id v, device_index from, device_index to) const {
     if (from == to)
       return 0;
-    return devices_[from].profile.chunk_s + move_seconds(value_bytes(v), devices_[from].profile, devices_[to].profile);
+    return devices_[from].profile.chunk_s + move_seconds(value_bytes(v), devices_[from], devices_[to]);
   }
 
   double value_bytes(value_id v) const { return byte_count(g_.values[v].type, dims_[v]); }

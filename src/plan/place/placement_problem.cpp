@@ -124,8 +124,9 @@ placement_problem::placement_problem(const graph& program, std::span<const devic
     if (!fallback)
       regular_ = order_.size();
   }
-  const auto on_host = std::find_if(order_.begin(), order_.end(), [&](device_index d) { return !devices[d].gpu; });
-  host_ = on_host == order_.end() ? order_.front() : *on_host;
+  const auto here =
+      std::find_if(order_.begin(), order_.end(), [&](device_index d) { return in_process_memory(devices[d]); });
+  host_ = here == order_.end() ? order_.front() : *here;
   for (device_index d = 0; d < devices.size(); ++d) {
     device_index same = 0;
     while (same < d && !(devices[same].gpu == devices[d].gpu))

@@ -52,7 +52,7 @@ private:
   const adjacency edges_;
   std::vector<device_index> order_;
   size_t regular_ = 0;
-  /// Where control flow counts as placed while nodes around it look for places: its operands are wanted on the host.
+  /// Where control flow counts as placed while nodes around it look for places: its operands are wanted in this process's memory.
   device_index host_ = 0;
   gpu_support support_;
   std::vector<uint32_t> features_of_;          // by device: index into `can_run_`; GPUs with equal features share

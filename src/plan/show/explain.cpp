@@ -20,6 +20,14 @@ std::optional<int64_t> bytes_in(const plan& p, const bound_plan* bound, value_id
   return bytes_of(info.type, volume(bound->dims[v]));
 }
 
+std::optional<double> network_seconds(const plan& p, const bound_plan* bound, const transfer& t) {
+  const auto bytes = bytes_in(p, bound, t.value);
+  if (!bytes || t.route != transfer_route::remote)
+    return std::nullopt;
+  const auto end = [&](const std::optional<chunk_id>& c) { return c ? &p.devices[p.chunks[*c].device] : nullptr; };
+  return network_seconds(static_cast<double>(*bytes), end(t.from), end(t.to));
+}
+
 std::string dims_text(const plan& p, const bound_plan* bound, value_id v) {
   const value& info = p.program->values[v];
   if (bound && p.segment_of_value[v] <= bound->segment)

@@ -8,6 +8,8 @@ namespace troupe {
 
 /// Returns the bytes of a value, nullopt if `bound` is null or does not know its dims yet.
 std::optional<int64_t> bytes_in(const plan& p, const bound_plan* bound, value_id v);
+/// Returns the seconds that a transfer takes over the network; nullopt if its ends are on one host, or its bytes are not known.
+std::optional<double> network_seconds(const plan& p, const bound_plan* bound, const transfer& t);
 
 /// Returns a value's dims as text: numbers if `bound` knows them, else with symbols; "[?]" without a rank.
 std::string dims_text(const plan& p, const bound_plan* bound, value_id v);

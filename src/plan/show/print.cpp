@@ -87,6 +87,9 @@ private:
               bytes_text(m.arena_bytes), bytes_text(m.peak_bytes), bytes_text(m.bytes_without_reuse),
               bytes_text(m.bytes_without_reuse - m.arena_bytes), bytes_text(m.transfer_bytes));
       }
+      if (const device_info& device = p_.devices[d]; is_remote(device))
+        print(", on host {} (network {:.1f} MB/s there, {:.1f} MB/s back)", device.host,
+              device.network_in.bytes_per_s / 1e6, device.network_out.bytes_per_s / 1e6);
       out_ += '\n';
     }
   }
@@ -106,8 +109,10 @@ private:
 
   void print_transfer(const transfer& t) {
     const auto bytes = bytes_in(p_, bound_, t.value);
-    print("transfer: {} from {} to {}{}, {}\n", value_text(t.value), end_text(t.from), end_text(t.to),
-          bytes ? ", " + bytes_text(*bytes) : "", to_string(t.route));
+    const auto network_s = network_seconds(p_, bound_, t);
+    print("transfer: {} from {} to {}{}, {}{}\n", value_text(t.value), end_text(t.from), end_text(t.to),
+          bytes ? ", " + bytes_text(*bytes) : "", to_string(t.route),
+          network_s ? fmt::format(", {:.3f} ms", *network_s * 1e3) : "");
   }
 
   void print_chunk(chunk_id id) {

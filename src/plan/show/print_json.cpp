@@ -68,6 +68,8 @@ private:
       j["arena_bytes_without_reuse"] = m.bytes_without_reuse;
       j["transfer_bytes"] = m.transfer_bytes;
     }
+    if (const device_info& device = p_.devices[d]; is_remote(device))
+      j["host"] = device.host;
     return j;
   }
 
@@ -75,6 +77,8 @@ private:
     ordered_json j{{"value", name(t.value)}, {"bytes", nullptr}, {"route", std::string(to_string(t.route))}};
     if (const auto bytes = bytes_in(p_, bound_, t.value))
       j["bytes"] = *bytes;
+    if (const auto network_s = network_seconds(p_, bound_, t))
+      j["network_ms"] = *network_s * 1e3;
     const auto end = [&](const char* side, const std::optional<chunk_id>& chunk) {
       j[side] = chunk ? ordered_json{{"device", p_.devices[p_.chunks[*chunk].device].name}, {"chunk", *chunk}}
                       : ordered_json(nullptr);

@@ -46,8 +46,9 @@ private:
     const auto bytes = static_cast<double>(problem_.bytes(v));
     double sum = 0;
     for (size_t i = 0; i < devices; ++i) {
-      const device_profile& p = problem_.devices()[problem_.order()[i]].profile;
-      sum += p.chunk_s + link_seconds(bytes, p.up) + link_seconds(bytes, p.down);
+      const device_info& d = problem_.devices()[problem_.order()[i]];
+      sum += d.profile.chunk_s + link_seconds(bytes, d.profile.up) + link_seconds(bytes, d.profile.down) +
+             network_seconds(bytes, nullptr, &d) + network_seconds(bytes, &d, nullptr);
     }
     // A move is one device's down and another's up; one of `devices` choices is no move.
     return sum / static_cast<double>(devices) * (1 - 1 / static_cast<double>(devices));
