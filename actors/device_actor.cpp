@@ -140,7 +140,11 @@ device_ref::behavior_type device_actor(pointer self, device_factory make, std::s
       [=](open_device) { return open(self); },
       [=](const install_plan& request) { install(self, request); },
       [=](run_chunks& request) { submit_all(self, request); },
-      [=](const end_execution& request) { self->state.dropped->remove(request.execution); },
+      [=](const stop_execution& request) { capture([&] { self->state.owned->stop(request.execution); }); },
+      [=](const end_execution& request) {
+        self->state.dropped->remove(request.execution);
+        capture([&] { self->state.owned->end(request.execution); });
+      },
       [=](const retire_plan& request) { capture([&] { self->state.owned->retire(request.bound_plan); }); },
       [=](const fetch_tensor& request) { fetch(self, request); },
       [=](const put_tensor& request) { put(self, request); },

@@ -28,7 +28,7 @@ struct device_opened {
   failure why; // set if the device could not be opened
 };
 
-// The orders of `run/commands.hpp`: `install_plan`, `run_chunks`, `end_execution`, `retire_plan`, `fetch_tensor`, answered to the sender;
+// The orders of `run/commands.hpp`: `install_plan`, `run_chunks`, `stop_execution`, `end_execution`, `retire_plan`, `fetch_tensor`, answered to the sender;
 // `fetch_tensor` also by the host, for `engine::fetch`.
 
 /// Sent by the host for `engine::put`. Answered with `tensor_put` to the sender, unless the device dies before.
@@ -77,10 +77,11 @@ struct tick {};
 
 // -- interfaces ------------------------------------------------------------------------------------------------------------
 
-using device_ref = caf::typed_actor<caf::replies_to<open_device>::with<device_opened>, caf::reacts_to<install_plan>,
-                                    caf::reacts_to<run_chunks>, caf::reacts_to<end_execution>,
-                                    caf::reacts_to<retire_plan>, caf::reacts_to<fetch_tensor>,
-                                    caf::reacts_to<put_tensor>, caf::replies_to<query_stats>::with<device_stats>>;
+using device_ref =
+    caf::typed_actor<caf::replies_to<open_device>::with<device_opened>, caf::reacts_to<install_plan>,
+                     caf::reacts_to<run_chunks>, caf::reacts_to<stop_execution>, caf::reacts_to<end_execution>,
+                     caf::reacts_to<retire_plan>, caf::reacts_to<fetch_tensor>, caf::reacts_to<put_tensor>,
+                     caf::replies_to<query_stats>::with<device_stats>>;
 
 /// What a device actor answers `put_tensor` to.
 using put_sink = caf::typed_actor<caf::reacts_to<tensor_put>>;
@@ -96,9 +97,8 @@ using plan_sink = caf::typed_actor<caf::reacts_to<planned>>;
 
 using coordinator_ref =
     completion_sink::extend<caf::reacts_to<planned>, caf::reacts_to<run>, caf::reacts_to<cancel_run>,
-                            caf::reacts_to<plan_query_message>, caf::reacts_to<session_query_message>,
-                            caf::reacts_to<close_session>, caf::reacts_to<tick>, caf::reacts_to<memory_changed>,
-                            caf::reacts_to<continue_control>>;
+                            caf::reacts_to<plan_query_message>, caf::reacts_to<session_query_message>, caf::reacts_to<close_session>, caf::reacts_to<tick>,
+                            caf::reacts_to<memory_changed>, caf::reacts_to<continue_control>>;
 
 } // namespace troupe::actors
 
@@ -106,6 +106,7 @@ CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::open_device)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::device_opened)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::install_plan)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::run_chunks)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::stop_execution)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::end_execution)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::retire_plan)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::fetch_tensor)

@@ -46,7 +46,7 @@ struct chunk_work {
   /// Arena slot: executions in flight on bound plans of one layout have different slots, counted from 0. A bound plan may see
   /// only some of them.
   uint32_t slot = 0;
-  /// What the chunk reads, by upload: filled, in the host's memory or on this device.
+  /// What the chunk reads, by upload: filled, where `moved_value::reaches` this device.
   std::vector<value_ref> uploads;
   /// What it makes, by download: for the device to fill before it calls `done`. Nobody reads those of a chunk that failed.
   std::vector<value_ref> downloads;
@@ -98,6 +98,13 @@ public:
 
   /// Runs a chunk (see the top of this file).
   virtual void submit(chunk_work work, chunk_done done) = 0;
+
+  /// An execution has been stopped: its chunks that are queued or running need not be finished, but are answered. For devices that
+  /// cannot see `chunk_work::stop`: those of other hosts.
+  virtual void stop(execution_id) {}
+
+  /// Nobody sends chunks of an execution that ended early any more: what is remembered of it can go.
+  virtual void end(execution_id) {}
 
   /// Copies a value of this device to the host, after the chunks submitted before. `done` as for `submit`.
   virtual void fetch(const device_tensor& value, const fetch_done& done) { done({.value = value->host()}); }

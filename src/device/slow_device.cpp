@@ -29,6 +29,8 @@ public:
   const device_info& info() const override { return info_; }
   void install(bound_plan_ptr bound, device_index self) override { inner_->install(std::move(bound), self); }
   void retire(uint64_t bound_plan) override { inner_->retire(bound_plan); }
+  void stop(execution_id execution) override { inner_->stop(execution); }
+  void end(execution_id execution) override { inner_->end(execution); }
   bool may_hang() const override { return inner_->may_hang(); }
   device_stats stats() const override { return inner_->stats(); }
 

@@ -33,6 +33,11 @@ struct run_chunks {
   std::vector<chunk_work> works;
 };
 
+/// An execution that ended early has chunks on the device: they need not be finished, but are answered. Not answered itself.
+struct stop_execution {
+  execution_id execution = 0;
+};
+
 /// An execution that ended early has no chunk on the device any more: the device need not remember that it failed. Not answered.
 struct end_execution {
   execution_id execution = 0;
@@ -54,7 +59,7 @@ struct fetch_tensor {
 /// `device` is an index among the session's devices.
 struct device_order {
   size_t device = 0;
-  std::variant<install_plan, run_chunks, end_execution, retire_plan, fetch_tensor> what;
+  std::variant<install_plan, run_chunks, stop_execution, end_execution, retire_plan, fetch_tensor> what;
 };
 
 // -- other commands

@@ -37,14 +37,23 @@ void session_machine::end_early(execution& e, const failure& why) {
 
 void session_machine::end_all(const run_request_ptr& request) {
   const auto ids = executions_where([&](const execution& e) { return !e.stopped() && e.request() == request; });
-  for (execution_id id : ids)
+  for (execution_id id : ids) {
     executions_.at(id)->abort();
+    tell_stopped(*executions_.at(id));
+  }
   std::erase_if(controls_, [&](const auto& entry) {
     execution& e = *executions_.at(entry.first.execution);
     return e.request() == request && e.end_chunk(entry.first.chunk);
   });
   for (execution_id id : ids)
     drain(*executions_.at(id));
+}
+
+void session_machine::tell_stopped(const execution& e) {
+  const plan& p = e.source();
+  for (device_index d = 0; d < p.devices.size(); ++d)
+    if (p.devices[d].kind != device_kind::control && e.on_device(d))
+      send(e.planned()->devices[d], stop_execution{e.id()});
 }
 
 void session_machine::cancel(uint64_t ticket) {

@@ -206,6 +206,8 @@ private:
   void end_early(execution& e, const failure& why);
   /// Ends what still goes on for a run that has been answered: its execution and those of bodies.
   void end_all(const run_request_ptr& request);
+  /// Says to the devices that hold chunks of an execution that it ended early: the flag that chunks share does not reach other hosts.
+  void tell_stopped(const execution& e);
   /// Starts a run over from its inputs, by a plan for the devices as they are.
   void start_over(const run_request_ptr& request);
   /// Starts the runs over that execute a bound plan which a device refuses because it has no kernel for the dims, by plans for these

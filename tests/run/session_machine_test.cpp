@@ -7,6 +7,7 @@
 #include <cstring>
 #include <deque>
 #include <random>
+#include <set>
 
 using namespace troupe;
 using namespace troupe::test;
@@ -34,7 +35,7 @@ public:
     // A few arena slots: runs wait for memory, and plans spill.
     memory_ = chance(0.3) ? 1500 : chance(0.5) ? 6000 : int64_t{1} << 40;
     for (size_t d = 0; d < 3; ++d)
-      devices_.push_back({.ledger = std::make_shared<actors::shared_ledger>(memory_)});
+      devices_.push_back({fmt::format("d{}", d), std::make_shared<actors::shared_ledger>(memory_), {}, false});
     sessions_.resize(chance(0.5) ? 2 : 1);
     for (size_t s = 0; s < sessions_.size(); ++s)
       open(s);
@@ -75,6 +76,7 @@ private:
     std::variant<install_plan, chunk_work> what;
   };
   struct device_queue {
+    std::string name;
     std::shared_ptr<actors::shared_ledger> ledger;
     std::deque<order> orders;
     bool lost = false;
@@ -96,7 +98,7 @@ private:
   }
 
   device_info info_of(size_t device) const {
-    return {.name = fmt::format("d{}", device), .kind = device_kind::null, .memory_bytes = memory_};
+    return {.name = devices_[device].name, .kind = device_kind::null, .memory_bytes = memory_};
   }
 
   std::shared_ptr<ledger_account> account_of(size_t s, size_t device) {
@@ -115,7 +117,7 @@ private:
            [&] { machine.cancel(std::next(answers_.begin(), static_cast<ptrdiff_t>(below(answers_.size())))->first); });
     else if (what < 0.21)
       lose(s, below(devices_.size()));
-    else if (what < 0.212)
+    else if (what < 0.214)
       join();
     else if (what < 0.25)
       tell(s, [&] { machine.tick(); });
@@ -147,13 +149,21 @@ private:
     tell(s, [&] { sessions_[s].machine->lose_device(device, "the test took it"); });
   }
 
+  /// A new device joins, or one that was lost under its name.
   void join() {
-    if (devices_.size() == 5)
+    const size_t device = devices_.size();
+    if (device == 7)
       return;
-    devices_.push_back({.ledger = std::make_shared<actors::shared_ledger>(memory_)});
-    const size_t device = devices_.size() - 1;
+    const auto lost = std::find_if(devices_.begin(), devices_.end(), [](const device_queue& d) { return d.lost; });
+    const std::string name = lost != devices_.end() && !is_living(lost->name) ? lost->name : fmt::format("d{}", device);
+    devices_.push_back({name, std::make_shared<actors::shared_ledger>(memory_), {}, false});
     for (size_t s = 0; s < sessions_.size(); ++s)
       tell(s, [&] { sessions_[s].machine->add_device(info_of(device), account_of(s, device)); });
+  }
+
+  bool is_living(const std::string& name) const {
+    return std::any_of(devices_.begin(), devices_.end(),
+                       [&](const device_queue& d) { return d.name == name && !d.lost; });
   }
 
   bool go_on(size_t s) {
@@ -221,8 +231,10 @@ private:
   void answer(size_t s, chunk_work& work) {
     const failure why = ending({errc::out_of_memory, errc::device_failed, errc::device_lost});
     chunk_ended ended{work.execution, work.chunk, {.code = why.code, .message = why.message}};
-    if (work.stop->load())
+    if (work.stop->load()) {
+      CHECK(stopped_.contains(work.execution)); // devices that cannot see the flag have been told
       ended.result = {.code = errc::cancelled, .message = "dropped"};
+    }
     const bound_plan& bound = *bound_.at(work.bound_plan);
     if (ended.result.ok())
       for (size_t i = 0; i < work.downloads.size(); ++i) {
@@ -254,6 +266,13 @@ private:
     } else if (auto* chunks = std::get_if<run_chunks>(&order.what)) {
       for (chunk_work& work : chunks->works)
         device.orders.push_back({s, std::move(work)});
+    } else if (const auto* stopped = std::get_if<stop_execution>(&order.what)) {
+      const auto is_of = [&](const auto& o) {
+        const auto* work = std::get_if<chunk_work>(&o.what);
+        return work && work->execution == stopped->execution && work->stop->load();
+      };
+      CHECK(std::any_of(device.orders.begin(), device.orders.end(), is_of)); // else there is nothing to stop
+      stopped_.insert(stopped->execution);
     }
   }
   void take(size_t s, const abandon_device& a) {
@@ -283,6 +302,7 @@ private:
   std::vector<device_queue> devices_;
   std::vector<session> sessions_;
   std::map<uint64_t, bound_plan_ptr> bound_;
+  std::set<execution_id> stopped_;
   std::map<uint64_t, int> answers_; // by ticket
   run_time now_{};
   size_t right_ = 0;

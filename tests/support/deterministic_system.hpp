@@ -18,7 +18,7 @@ struct device_log {
   std::vector<install_plan> installs;
   std::vector<size_t> batches; // chunks in each run_chunks
   std::deque<chunk_work> chunks;
-  std::vector<execution_id> ended;
+  std::vector<execution_id> stopped, ended;
   std::vector<uint64_t> retired;
   std::deque<fetch_tensor> fetches;
   std::chrono::milliseconds install_delay{0}; // set by the test: how late installs are answered
@@ -43,6 +43,7 @@ inline actors::device_ref::behavior_type scripted_device(actors::device_ref::poi
         for (chunk_work& work : m.works)
           log->chunks.push_back(std::move(work));
       },
+      [=](const stop_execution& m) { log->stopped.push_back(m.execution); },
       [=](const end_execution& m) { log->ended.push_back(m.execution); },
       [=](const retire_plan& m) { log->retired.push_back(m.bound_plan); },
       [=](const fetch_tensor& m) { log->fetches.push_back(m); },

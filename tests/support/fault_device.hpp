@@ -47,6 +47,8 @@ public:
   const device_info& info() const override { return inner_->info(); }
   void install(bound_plan_ptr bound, device_index self) override;
   void retire(uint64_t bound_plan) override { inner_->retire(bound_plan); }
+  void stop(execution_id execution) override { inner_->stop(execution); }
+  void end(execution_id execution) override { inner_->end(execution); }
   void submit(chunk_work work, chunk_done done) override;
   void fetch(const device_tensor& value, const fetch_done& done) override;
   device_tensor put(const tensor& value) override;
