@@ -72,17 +72,54 @@ actor_runtime::~actor_runtime() {
   close();
 }
 
-coordinator_ref actor_runtime::spawn_coordinator(std::shared_ptr<session_plans> plans) {
+coordinator_ref actor_runtime::spawn_coordinator(const device_list& devices, std::shared_ptr<session_plans> plans) {
   const forgotten_logger behind;
   const std::lock_guard lock(mutex_);
   if (closed_)
     fail(errc::cancelled, "the engine is closed");
   std::erase_if(coordinators_, [](const caf::actor_addr& a) { return !caf::actor_cast<caf::strong_actor_ptr>(a); });
-  coordinator_options options{host_->devices(), std::move(plans), system_->spawn<caf::detached>(planner),
-                              options_.completion, options_.device_timeout};
+  coordinator_options options{*devices, std::move(plans), system_->spawn<caf::detached>(planner), options_.completion,
+                              options_.device_timeout};
   coordinator_ref actor = system_->spawn(coordinator, std::move(options));
   coordinators_.push_back(actor.address());
+  const device_list now = host_->devices();
+  for (size_t d = devices->size(); d < now->size(); ++d)
+    caf::anon_send(actor, device_joined{std::make_shared<const device_handle>((*now)[d])});
   return actor;
+}
+
+void actor_runtime::add_devices(const std::vector<device_factory>& makes, host::threading where) {
+  const forgotten_logger behind;
+  const std::lock_guard one_by_one(joining_);
+  check_open();
+  std::vector<device_handle> opened;
+  try {
+    for (const device_factory& make : makes)
+      opened.push_back(host_->open(make, where, opened));
+    announce(opened);
+  } catch (...) {
+    for (const device_handle& d : opened)
+      caf::anon_send_exit(d.actor, caf::exit_reason::user_shutdown);
+    throw;
+  }
+}
+
+void actor_runtime::announce(const std::vector<device_handle>& joined) {
+  const std::lock_guard lock(mutex_);
+  if (closed_)
+    fail(errc::cancelled, "the engine is closed");
+  host_->add(joined);
+  for (const device_handle& d : joined) {
+    const device_joined message{std::make_shared<const device_handle>(d)};
+    for (const caf::actor_addr& a : coordinators_)
+      if (auto actor = caf::actor_cast<coordinator_ref>(a))
+        caf::anon_send(actor, message);
+  }
+}
+
+void actor_runtime::lose_devices(const std::function<bool(const device_info&)>& which, const std::string& why) {
+  const forgotten_logger behind;
+  host_->lose(which, why);
 }
 
 void actor_runtime::check_open() {

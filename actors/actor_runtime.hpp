@@ -20,8 +20,15 @@ public:
   /// Where callbacks run.
   const std::shared_ptr<completions>& callbacks() const { return callbacks_; }
 
-  /// Spawns a session's coordinator; throws `errc::cancelled` if the runtime is closed.
-  coordinator_ref spawn_coordinator(std::shared_ptr<session_plans> plans);
+  /// Spawns the coordinator of a session that was planned for `devices`; those that have joined since join it too. Throws
+  /// `errc::cancelled` if the runtime is closed.
+  coordinator_ref spawn_coordinator(const device_list& devices, std::shared_ptr<session_plans> plans);
+
+  /// Opens further devices, all or none: living sessions use them from their next runs on. Throws as `host::open`, and
+  /// `errc::cancelled` if the runtime is closed.
+  void add_devices(const std::vector<device_factory>& makes, host::threading where);
+  /// See `host::lose`.
+  void lose_devices(const std::function<bool(const device_info&)>& which, const std::string& why);
 
   /// Values on devices, outside of runs: see `host`. Throw `errc::cancelled` if the runtime is closed.
   tensor fetch(const device_tensor& value);
@@ -34,13 +41,15 @@ public:
 private:
   bool await_actors() const;
   void check_open();
+  void announce(const std::vector<device_handle>& joined);
 
   engine_options options_;
   std::unique_ptr<caf::actor_system_config> config_;
   std::unique_ptr<caf::actor_system> system_;
   std::unique_ptr<host> host_;
   const std::shared_ptr<completions> callbacks_ = std::make_shared<completions>();
-  std::mutex mutex_; // guards coordinators_, closed_
+  std::mutex joining_; // held while devices are opened, so that they join one after the other
+  std::mutex mutex_;   // guards coordinators_, closed_, and that all coordinators hear of devices in the same order
   std::vector<caf::actor_addr> coordinators_;
   bool closed_ = false;
 };

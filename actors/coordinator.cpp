@@ -31,15 +31,12 @@ struct overloaded : Functions... {
 template <class... Functions>
 overloaded(Functions...) -> overloaded<Functions...>;
 
-/// Opens the session's accounts with its devices' ledgers.
-ledger_accounts open_accounts(const std::vector<device_handle>& devices, const caf::actor_addr& session) {
-  ledger_accounts accounts;
-  for (const device_handle& d : devices)
-    accounts.push_back(d.memory->open([session] {
-      if (const auto actor = caf::actor_cast<coordinator_ref>(session))
-        caf::anon_send(actor, memory_changed{});
-    }));
-  return accounts;
+/// Opens the session's account with a device's ledger.
+std::shared_ptr<ledger_account> open_account(const device_handle& device, const caf::actor_addr& session) {
+  return device.memory->open([session] {
+    if (const auto actor = caf::actor_cast<coordinator_ref>(session))
+      caf::anon_send(actor, memory_changed{});
+  });
 }
 
 } // namespace
@@ -48,18 +45,21 @@ coordinator_ref::behavior_type coordinator_state::behavior(pointer self, coordin
   self_ = self;
   options_ = std::move(options);
   std::vector<device_info> infos;
+  ledger_accounts accounts;
   infos.reserve(options_.devices.size());
   for (const device_handle& handle : options_.devices) {
     infos.push_back(handle.info);
+    accounts.push_back(open_account(handle, self->address()));
     self->monitor(handle.actor);
   }
   watches_.resize(infos.size());
   self->attach_functor([planner = options_.planner] { caf::anon_send_exit(planner, caf::exit_reason::kill); });
-  machine_ = std::make_unique<session_machine>(infos, open_accounts(options_.devices, self->address()), options_.plans,
-                                               options_.completion);
+  machine_ = std::make_unique<session_machine>(infos, std::move(accounts), options_.plans, options_.completion);
   self->set_down_handler([this](const caf::down_msg& down) {
     if (const size_t device = device_of(down.source, options_.devices); device < options_.devices.size())
-      tell([&](session_machine& m) { m.lose_device(device, "its actor has ended"); });
+      tell([&](session_machine& m) {
+        m.lose_device(device, options_.devices[device].health->because("its actor has ended"));
+      });
   });
   return {
       [this](const plan_installed& answer) {
@@ -82,6 +82,7 @@ coordinator_ref::behavior_type coordinator_state::behavior(pointer self, coordin
         tell([&](session_machine& m) { m.ask_plan(last_query_, message.query->inputs); });
       },
       [this](const session_query_message& message) { message.query->result.answer(machine_->stats()); },
+      [this](const device_joined& joined) { join(*joined.device); },
       [this](close_session) {
         closing_ = true;
         tell([](session_machine&) {});
@@ -153,6 +154,15 @@ void coordinator_state::carry_out(query_answer& answer) {
     query->result.answer(std::move(answer.bound));
 }
 
+void coordinator_state::join(const device_handle& device) {
+  notice_lost_devices(); // it may take the place of one of them
+  options_.devices.push_back(device);
+  watches_.emplace_back();
+  auto account = open_account(device, self_->address());
+  tell([&](session_machine& m) { m.add_device(device.info, std::move(account)); });
+  self_->monitor(device.actor);
+}
+
 void coordinator_state::start_run(const pending_run_ptr& run) {
   if (run->cancelled)
     return run->result.fail({errc::cancelled, "the run was cancelled"});
@@ -172,8 +182,8 @@ void coordinator_state::on_tick() {
 
 void coordinator_state::notice_lost_devices() {
   for (size_t d = 0; d < options_.devices.size(); ++d)
-    if (options_.devices[d].health->lost)
-      tell([&](session_machine& m) { m.lose_device(d, "another session lost it"); });
+    if (const device_health& health = *options_.devices[d].health; health.lost)
+      tell([&](session_machine& m) { m.lose_device(d, health.because("another session lost it")); });
 }
 
 void coordinator_state::check_silence() {

@@ -35,6 +35,7 @@ private:
   void carry_out(run_answer& answer);
   void carry_out(query_answer& answer);
 
+  void join(const device_handle& device);
   void start_run(const pending_run_ptr& run);
   void on_tick();
   /// Tells the machine of devices that others have lost.

@@ -6,6 +6,18 @@
 
 namespace troupe::actors {
 
+void device_health::lose(std::string because) {
+  const std::lock_guard lock(mutex_);
+  if (because_.empty())
+    because_ = std::move(because);
+  lost = true;
+}
+
+std::string device_health::because(std::string_view otherwise) const {
+  const std::lock_guard lock(mutex_);
+  return because_.empty() ? std::string(otherwise) : because_;
+}
+
 void drop_list::add(execution_id execution, const std::function<void()>& announce) {
   const std::lock_guard lock(mutex_);
   executions_.push_back(execution);

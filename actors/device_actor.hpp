@@ -18,12 +18,21 @@ namespace troupe::actors {
 
 /// What all who use a device see of it without asking. Shared by the actor, the host and the coordinators.
 struct device_health {
-  /// Set by whoever finds that the device is gone; it never comes back.
+  /// Set by whoever finds that the device is gone; it never comes back. Another one may join under its name.
   std::atomic<bool> lost{false};
   /// Grows with every answer of the device: a device that does not answer while it has work is silent.
   std::atomic<uint64_t> progress{0};
   /// Whether silence may mean that it is gone; set when the device is opened, see `device::may_hang`.
   std::atomic<bool> may_hang{true};
+
+  /// Says that it is lost, and why.
+  void lose(std::string because);
+  /// Returns what `lose` was told first, else `otherwise`.
+  std::string because(std::string_view otherwise) const;
+
+private:
+  mutable std::mutex mutex_;
+  std::string because_; // guarded by mutex_
 };
 
 /// An open device as coordinators know it.
@@ -33,6 +42,9 @@ struct device_handle {
   std::shared_ptr<device_health> health;
   std::shared_ptr<shared_ledger> memory;
 };
+
+/// The devices of an engine, lost ones included, in the order in which they joined. Never changed: a device that joins makes a new list.
+using device_list = std::shared_ptr<const std::vector<device_handle>>;
 
 /// Executions whose later chunks a device drops. Completions, and so failures, may come from any thread.
 class drop_list {

@@ -50,7 +50,7 @@ device_tensor engine::put(const tensor& value, const std::string& device) const 
 
 std::vector<std::string> engine::lost_devices() const {
   std::vector<std::string> names;
-  for (const device_handle& d : state_->runtime->devices().devices())
+  for (const device_handle& d : *state_->runtime->devices().devices())
     if (d.health->lost)
       names.push_back(d.info.name);
   return names;
@@ -75,12 +75,22 @@ session engine::load(const built_model& model, const session_options& options) {
 }
 
 session engine::open(model_ptr model) {
-  auto plans = std::make_shared<session_plans>(model, device_infos(*this));
+  const device_list devices = state_->runtime->devices().devices();
+  std::vector<device_info> infos;
+  std::vector<size_t> lost;
+  for (const device_handle& d : *devices) {
+    if (d.health->lost)
+      lost.push_back(infos.size());
+    infos.push_back(d.info);
+  }
+  if (lost.size() == infos.size())
+    lost.clear(); // a run will say so
+  auto plans = std::make_shared<session_plans>(model, std::move(infos), lost);
   plans->prepare_ahead();
   auto s = std::make_shared<session::state>();
   s->runtime = state_->runtime;
   s->model = std::move(model);
-  s->coordinator = state_->runtime->spawn_coordinator(std::move(plans));
+  s->coordinator = state_->runtime->spawn_coordinator(devices, std::move(plans));
   return session(std::move(s));
 }
 

@@ -14,9 +14,17 @@ std::vector<std::string> gpu_messages(const engine& e) {
 
 std::vector<device_info> device_infos(const engine& e) {
   std::vector<device_info> infos;
-  for (const actors::device_handle& d : engine_access::devices(e).devices())
+  for (const actors::device_handle& d : *engine_access::devices(e).devices())
     infos.push_back(d.info);
   return infos;
+}
+
+void add_devices(const engine& e, const std::vector<device_factory>& makes) {
+  engine_access::runtime(e).add_devices(makes, actors::host::threading::own_thread);
+}
+
+void lose_devices(const engine& e, const std::function<bool(const device_info&)>& which, const std::string& why) {
+  engine_access::runtime(e).lose_devices(which, why);
 }
 
 std::shared_ptr<const plan> plan_of(const session& s, const named_tensors& inputs) {

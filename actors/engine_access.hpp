@@ -25,6 +25,11 @@ std::vector<std::string> gpu_messages(const engine& e);
 /// Returns the open devices as plans see them, in the order of `engine::devices`.
 std::vector<device_info> device_infos(const engine& e);
 
+/// Opens further devices, which sessions use from their next runs on. One that was lost may come back under its name.
+void add_devices(const engine& e, const std::vector<device_factory>& makes);
+/// Takes the devices for which `which` holds as lost, as if the link to their host were gone.
+void lose_devices(const engine& e, const std::function<bool(const device_info&)>& which, const std::string& why);
+
 /// Returns the plan that a run with these inputs would use, making it where it is not cached.
 std::shared_ptr<const plan> plan_of(const session& s, const named_tensors& inputs);
 

@@ -1,7 +1,6 @@
 #include "actors/host.hpp"
 
 #include "actors/device_names.hpp"
-#include "cost/profile_file.hpp"
 #include "cpu/cpu_device.hpp"
 #include "device/null_device.hpp"
 #include "device/slow_device.hpp"
@@ -87,48 +86,56 @@ void host::open_devices(const engine_options& options, const engine_hooks& hooks
   const std::vector<device_request> requests = parse_device_names(options.devices, hardware_gpus_);
   opens_gpus_ = std::any_of(requests.begin(), requests.end(),
                             [](const device_request& r) { return r.kind == device_kind::vulkan; });
+  limits_ = options.memory;
+  const std::string& file = options.profile_file;
+  loaded_profiles loaded = load_profiles(file.empty() ? profile_path() : std::filesystem::path(file));
+  profiles_ = std::move(loaded.devices);
+  profile_problem_ = std::move(loaded.problem);
   for (const device_request& request : requests) {
-    open(factory_of(request, options), request.kind == device_kind::null ? threading::shared : threading::own_thread);
-    devices_.back().info.fallback = request.fallback;
+    device_handle device = open(factory_of(request, options),
+                                request.kind == device_kind::null ? threading::shared : threading::own_thread);
+    device.info.fallback = request.fallback;
+    add({device});
   }
   for (const device_factory& make : hooks.custom_devices)
-    open(make, threading::own_thread);
-  if (devices_.empty())
+    add({open(make, threading::own_thread)});
+  if (devices()->empty())
     fail(errc::invalid_argument, "an engine needs at least one device");
-  limit_memory(options.memory);
-  open_ledgers();
-  use_profiles(options.profile_file);
+  check_limits();
 }
 
-void host::limit_memory(const std::map<std::string, int64_t>& limits) {
-  for (const auto& limit : limits) {
-    const auto named = std::find_if(devices_.begin(), devices_.end(),
-                                    [&](const device_handle& d) { return d.info.name == limit.first; });
-    if (named == devices_.end())
+void host::check_limits() const {
+  const device_list all = devices();
+  for (const auto& limit : limits_)
+    if (std::none_of(all->begin(), all->end(), [&](const device_handle& d) { return d.info.name == limit.first; }))
       fail(errc::invalid_argument, "a memory limit names the device '{}', which is not open", limit.first);
-    named->info.memory_bytes = std::min(named->info.memory_bytes, limit.second);
-  }
 }
 
-void host::open_ledgers() {
-  for (device_handle& d : devices_)
-    d.memory = std::make_shared<shared_ledger>(d.info.memory_bytes);
+device_list host::devices() const {
+  const std::lock_guard lock(mutex_);
+  return devices_;
 }
 
-void host::use_profiles(const std::string& file) {
-  loaded_profiles loaded = load_profiles(file.empty() ? profile_path() : std::filesystem::path(file));
-  profile_problem_ = std::move(loaded.problem);
-  for (device_handle& d : devices_)
-    for (const measured_profile& m : loaded.devices)
-      if (m.device == key_of(d.info))
-        d.info.profile = refine(d.info.profile, m);
+void host::add(const std::vector<device_handle>& opened) {
+  const std::lock_guard lock(mutex_);
+  auto all = std::make_shared<std::vector<device_handle>>(*devices_);
+  all->insert(all->end(), opened.begin(), opened.end());
+  devices_ = std::move(all);
+}
+
+void host::lose(const std::function<bool(const device_info&)>& which, const std::string& why) {
+  for (const device_handle& d : *devices())
+    if (!d.health->lost && which(d.info)) {
+      d.health->lose(why);
+      caf::anon_send_exit(d.actor, caf::exit_reason::kill);
+    }
 }
 
 std::vector<std::string> host::gpu_messages() const {
   return gpus_ ? gpus_->messages() : std::vector<std::string>{};
 }
 
-void host::open(device_factory make, threading where) {
+device_handle host::open(device_factory make, threading where, const std::vector<device_handle>& beside) {
   auto health = std::make_shared<device_health>();
   device_handle handle{.info = {}, .health = health};
   handle.actor = where == threading::shared ? system_.spawn(device_actor, std::move(make), health)
@@ -136,33 +143,46 @@ void host::open(device_factory make, threading where) {
   device_opened answer{{}, {errc::device_lost, "a device did not open in time"}};
   caf::scoped_actor self{system_};
   self->request(handle.actor, open_timeout, open_device{})
-      .receive([&](device_opened& opened) { answer = std::move(opened); }, [](const caf::error&) {});
-  const auto same_name = [&](const device_handle& d) { return d.info.name == answer.info.name; };
-  if (!answer.why.failed() && std::any_of(devices_.begin(), devices_.end(), same_name))
+      .receive([&](device_opened& opened) { answer = std::move(opened); },
+               [&](const caf::error&) { open_hangs_ = true; });
+  const auto same_name = [&](const device_handle& d) { return d.info.name == answer.info.name && !d.health->lost; };
+  const device_list all = devices();
+  if (!answer.why.failed() &&
+      (std::any_of(all->begin(), all->end(), same_name) || std::any_of(beside.begin(), beside.end(), same_name)))
     answer.why = {errc::invalid_argument, fmt::format("two devices are called '{}'", answer.info.name)};
-  handle.info = answer.info;
-  health->lost = answer.why.failed();
-  devices_.push_back(std::move(handle));
-  if (answer.why.failed())
+  if (answer.why.failed()) {
+    caf::anon_send_exit(handle.actor, caf::exit_reason::kill);
     throw error(answer.why.code, answer.why.message);
+  }
+  handle.info = std::move(answer.info);
+  if (const auto limit = limits_.find(handle.info.name); limit != limits_.end())
+    handle.info.memory_bytes = std::min(handle.info.memory_bytes, limit->second);
+  handle.memory = std::make_shared<shared_ledger>(handle.info.memory_bytes);
+  for (const measured_profile& m : profiles_) // of this machine's devices; those of other hosts say how fast they are
+    if (!is_remote(handle.info) && m.device == key_of(handle.info))
+      handle.info.profile = refine(handle.info.profile, m);
+  return handle;
 }
 
 std::vector<device_stats> host::stats() const {
-  std::vector<device_stats> all(devices_.size());
+  const device_list devices = this->devices();
+  std::vector<device_stats> all(devices->size());
   caf::scoped_actor self{system_};
-  for (size_t d = 0; d < devices_.size(); ++d)
-    if (!devices_[d].health->lost)
-      self->request(devices_[d].actor, stats_timeout, query_stats{})
+  for (size_t d = 0; d < devices->size(); ++d)
+    if (!(*devices)[d].health->lost)
+      self->request((*devices)[d].actor, stats_timeout, query_stats{})
           .receive([&](const device_stats& stats) { all[d] = stats; }, [](const caf::error&) {});
   return all;
 }
 
 bool host::any_lost() const {
-  return std::any_of(devices_.begin(), devices_.end(), [](const device_handle& d) { return d.health->lost.load(); });
+  const device_list all = devices();
+  return open_hangs_ ||
+         std::any_of(all->begin(), all->end(), [](const device_handle& d) { return d.health->lost.load(); });
 }
 
 void host::close() {
-  for (const device_handle& d : devices_)
+  for (const device_handle& d : *devices())
     caf::anon_send_exit(d.actor, caf::exit_reason::user_shutdown);
 }
 

@@ -1,11 +1,13 @@
-// The devices of this process: opens them, each in an actor of its own, and closes them.
+// The devices of an engine: opens them, each in an actor of its own, and closes them. Devices of other hosts join and are lost meanwhile.
 //
-// The only place that makes concrete devices: `factory_of` has a case for each kind.
+// The only place that makes concrete devices of this process: `factory_of` has a case for each kind.
+// Thread-safe once `open_devices` has returned, but for `open`: one thread at a time.
 #pragma once
 
 #include "actors/device_actor.hpp"
 #include "actors/device_names.hpp"
 #include "actors/engine_access.hpp"
+#include "cost/profile_file.hpp"
 #include "device/host_block.hpp"
 
 namespace troupe::vulkan {
@@ -16,6 +18,12 @@ namespace troupe::actors {
 
 class host {
 public:
+  /// Where a device's actor runs.
+  enum class threading : uint8_t {
+    own_thread, // the device blocks its thread
+    shared,     // the device returns at once
+  };
+
   explicit host(caf::actor_system& system) : system_(system) {}
   ~host() { close(); }
   host(const host&) = delete;
@@ -25,7 +33,14 @@ public:
   /// are open then stay open until `close`.
   void open_devices(const engine_options& options, const engine_hooks& hooks);
 
-  const std::vector<device_handle>& devices() const { return devices_; }
+  device_list devices() const;
+
+  /// Opens one more device, with its limit, ledger and profile. Throws what opening it throws, and `errc::invalid_argument` if a living
+  /// device, or one of `beside`, has its name. It is nobody's before it is added.
+  device_handle open(device_factory make, threading where, const std::vector<device_handle>& beside = {});
+  void add(const std::vector<device_handle>& opened);
+  /// Takes the living devices for which `which` holds as lost and ends their actors: sessions plan again at once.
+  void lose(const std::function<bool(const device_info&)>& which, const std::string& why);
 
   /// The memory through which tensors pass between this process's devices without a copy.
   const std::shared_ptr<host_block_pool>& blocks() const { return blocks_; }
@@ -47,28 +62,19 @@ public:
   tensor fetch(const device_tensor& value, std::chrono::milliseconds timeout) const;
   device_tensor put(const tensor& value, const std::string& device, std::chrono::milliseconds timeout) const;
 
-  /// Returns whether some device is lost or did not open: its actor may never end.
+  /// Returns whether some device is lost or did not open in time: its actor may never end.
   bool any_lost() const;
   /// Tells all actors to end; does not wait.
   void close();
 
 private:
-  /// Where a device's actor runs.
-  enum class threading : uint8_t {
-    own_thread, // the device blocks its thread
-    shared,     // the device returns at once
-  };
-
   void list_gpus(bool validation);
   std::string explain_gpus() const;
-  /// Returns the device called `name`; throws `errc::invalid_argument` if there is none, `errc::device_lost`, saying that it was
-  /// to `purpose`.
-  const device_handle& living(const std::string& name, std::string_view purpose) const;
+  /// Returns the living device that a value is on, or that is called so; throws `errc::invalid_argument` if there is none,
+  /// `errc::device_lost`, saying that it was to `purpose`.
+  device_handle living(const std::string& name, std::optional<uint64_t> incarnation, std::string_view purpose) const;
   device_factory factory_of(const device_request& request, const engine_options& options) const;
-  void open(device_factory make, threading where);
-  void limit_memory(const std::map<std::string, int64_t>& limits);
-  void open_ledgers();
-  void use_profiles(const std::string& file);
+  void check_limits() const;
 
   caf::actor_system& system_;
   const std::shared_ptr<host_block_pool> blocks_ = std::make_shared<host_block_pool>();
@@ -77,7 +83,11 @@ private:
   bool opens_gpus_ = false;
   std::string no_gpu_because_;
   std::string profile_problem_;
-  std::vector<device_handle> devices_;
+  std::map<std::string, int64_t> limits_; // engine_options::memory
+  std::vector<measured_profile> profiles_;
+  std::atomic<bool> open_hangs_{false}; // a device did not open in time: its actor may never end
+  mutable std::mutex mutex_;            // guards devices_
+  device_list devices_ = std::make_shared<const std::vector<device_handle>>();
 };
 
 } // namespace troupe::actors

@@ -26,7 +26,7 @@ std::string ask(caf::actor_system& system, const device_handle& device, Request 
     if (watch.is_silent(*device.health, true, silence_watch::clock::now(), timeout))
       ending = "it did not answer in time";
     else if (device.health->lost)
-      ending = "another user lost it"; // its actor may hang, and never end
+      ending = device.health->because("another user lost it"); // its actor may hang, and never end
   };
   look();
   while (!ending)
@@ -35,7 +35,8 @@ std::string ask(caf::actor_system& system, const device_handle& device, Request 
           answer = std::move(given);
           ending = "";
         },
-        [&](const caf::down_msg&) { ending = "its actor has ended"; }, caf::after(look_interval(timeout)) >> look);
+        [&](const caf::down_msg&) { ending = device.health->because("its actor has ended"); },
+        caf::after(look_interval(timeout)) >> look);
   return *ending;
 }
 
@@ -47,13 +48,17 @@ std::string ask(caf::actor_system& system, const device_handle& device, Request 
 
 } // namespace
 
-const device_handle& host::living(const std::string& name, std::string_view purpose) const {
-  const auto found =
-      std::find_if(devices_.begin(), devices_.end(), [&](const device_handle& d) { return d.info.name == name; });
-  if (found == devices_.end())
+device_handle host::living(const std::string& name, std::optional<uint64_t> incarnation,
+                           std::string_view purpose) const {
+  const device_list all = devices();
+  const device_handle* found = nullptr;
+  for (const device_handle& d : *all)
+    if (d.info.name == name && (!incarnation || d.info.incarnation == *incarnation) && (!found || !d.health->lost))
+      found = &d;
+  if (!found)
     fail(errc::invalid_argument, "the engine has no device '{}', which was to {}", name, purpose);
   if (found->health->lost)
-    report_lost(*found, purpose, "");
+    report_lost(*found, purpose, found->health->because(""));
   return *found;
 }
 
@@ -64,7 +69,7 @@ tensor host::fetch(const device_tensor& value, std::chrono::milliseconds timeout
     return value->host();
   const std::string purpose =
       fmt::format("give back a value of type {} and shape {}", to_string(value->type()), to_string(value->dims()));
-  const device_handle& device = living(value->device(), purpose);
+  const device_handle device = living(value->device(), value->incarnation(), purpose);
   tensor_fetched answer;
   if (const std::string why = ask(system_, device, fetch_tensor{value, 0, {}}, timeout, answer); !why.empty())
     report_lost(device, purpose, why);
@@ -79,7 +84,7 @@ tensor host::fetch(const device_tensor& value, std::chrono::milliseconds timeout
 device_tensor host::put(const tensor& value, const std::string& name, std::chrono::milliseconds timeout) const {
   if (!value.defined())
     fail(errc::invalid_argument, "what is to be put on device '{}' holds no tensor", name);
-  const device_handle& device = living(name, "take a value");
+  const device_handle device = living(name, std::nullopt, "take a value");
   tensor_put answer;
   if (const std::string why = ask(system_, device, put_tensor{value}, timeout, answer); !why.empty())
     report_lost(device, "take a value", why);
