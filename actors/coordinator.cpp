@@ -46,7 +46,6 @@ coordinator_ref::behavior_type coordinator_state::behavior(pointer self, coordin
   options_ = std::move(options);
   std::vector<device_info> infos;
   ledger_accounts accounts;
-  infos.reserve(options_.devices.size());
   for (const device_handle& handle : options_.devices) {
     infos.push_back(handle.info);
     accounts.push_back(open_account(handle, self->address()));

@@ -30,8 +30,8 @@ struct device_opened {
   failure why; // set if the device could not be opened
 };
 
-// The orders of `run/commands.hpp`: `install_plan`, `run_chunks`, `stop_execution`, `end_execution`, `retire_plan`, `fetch_tensor`, answered to the sender;
-// `fetch_tensor` also by the host, for `engine::fetch`.
+// The orders of `run/commands.hpp`: `install_plan`, `run_chunks`, `stop_execution`, `end_execution`, `retire_plan`, `fetch_tensor`, answered
+// to the sender; `fetch_tensor` also by the host, for `engine::fetch`.
 
 /// Sent by the host for `engine::put`. Answered with `tensor_put` to the sender, unless the device dies before.
 struct put_tensor {
