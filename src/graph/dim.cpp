@@ -77,6 +77,8 @@ dim make_operation(dim_atom::operation op, const char* name, const dim& a, const
 int64_t floor_div(int64_t a, int64_t b) {
   if (b == 0)
     fail(errc::invalid_input, "a dim is divided by zero");
+  if (b == -1) // the processor traps if the quotient does not fit
+    return checked_mul(a, -1);
   return a / b - ((a % b != 0 && (a < 0) != (b < 0)) ? 1 : 0);
 }
 
@@ -101,9 +103,10 @@ bool remove_factors(std::vector<atom_ptr>& factors, const std::vector<atom_ptr>&
 bool divide_exactly(const dim& a, const dim_term& b, dim& quotient) {
   term_map sum;
   for (dim_term term : terms_of(a)) {
-    if (term.coefficient % b.coefficient != 0 || !remove_factors(term.factors, b.factors))
+    const bool divides = b.coefficient == -1 || term.coefficient % b.coefficient == 0; // by -1 the processor may trap
+    if (!divides || !remove_factors(term.factors, b.factors))
       return false;
-    accumulate(sum, make_term(term.coefficient / b.coefficient, std::move(term.factors)), 1);
+    accumulate(sum, make_term(floor_div(term.coefficient, b.coefficient), std::move(term.factors)), 1);
   }
   quotient = from_terms(std::move(sum));
   return true;
