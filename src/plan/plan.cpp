@@ -1,6 +1,7 @@
 #include "plan/plan.hpp"
 
 #include "base/checked.hpp"
+#include "base/limits.hpp"
 #include "base/printable.hpp"
 #include "graph/bodies.hpp"
 #include "ops/control.hpp"
@@ -268,6 +269,15 @@ void move_boundaries(plan& p, const std::shared_ptr<graph>& g) {
   p.remarks.push_back(better->remark);
 }
 
+/// Derives what follows from the chunks.
+void complete(plan& p) {
+  compile_dims(p);
+  find_known_values(p);
+  p.open_operands = find_open_operands(p);
+  sum_weights(p);
+  p.lifetimes = find_lifetimes(p);
+}
+
 /// Plans a graph that `prepare` has made, its bodies aside.
 std::shared_ptr<plan> compile(const graph& prepared, const std::vector<device_info>& devices,
                               const plan_options& options) {
@@ -280,11 +290,7 @@ std::shared_ptr<plan> compile(const graph& prepared, const std::vector<device_in
   cut_chunks(*p, g, given);
   if (may_adjust(*p))
     move_boundaries(*p, g);
-  compile_dims(*p);
-  find_known_values(*p);
-  p->open_operands = find_open_operands(*p);
-  sum_weights(*p);
-  p->lifetimes = find_lifetimes(*p);
+  complete(*p);
   return p;
 }
 
@@ -329,6 +335,25 @@ std::shared_ptr<const plan> make_plan(const std::shared_ptr<const graph>& progra
   if (options.saved)
     verify(*p);
   p->key = plan_key(hash_of(*program), devices, options);
+  return p;
+}
+
+std::shared_ptr<const plan> restore_plan(cut_program from) {
+  // Tables by segment and device: more would be gigabytes. A model has at most `max_control_nodes` such devices and segments.
+  constexpr size_t most_lifetimes = (limits::max_control_nodes + 64) * (limits::max_control_nodes + 64);
+  auto p = std::make_shared<plan>();
+  p->devices = std::move(from.devices);
+  p->placement = std::move(from.placement);
+  p->inserted = std::move(from.inserted);
+  try {
+    cut_chunks(*p, from.program, from.chunk_of_node);
+    if (p->segment_count * p->devices.size() > most_lifetimes)
+      fail(errc::unsupported, "{} segments and {} devices are too many", p->segment_count, p->devices.size());
+    complete(*p);
+    verify_chunks(*p);
+  } catch (const error& e) {
+    fail(e.code() == errc::internal ? errc::invalid_plan : e.code(), "a plan cannot be made again: {}", e.what());
+  }
   return p;
 }
 

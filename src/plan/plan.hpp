@@ -190,7 +190,23 @@ void bind_data_symbols(const plan& p, value_id v, const shape& dims, bindings& v
 std::shared_ptr<const plan> make_plan(const std::shared_ptr<const graph>& program, std::vector<device_info> devices,
                                       const plan_options& options);
 
+/// What a plan follows from once its nodes are placed, ordered and cut: its own members of these names.
+struct cut_program {
+  std::shared_ptr<const graph> program;
+  std::vector<device_info> devices;
+  std::vector<device_index> placement;
+  std::vector<bool> inserted;
+  std::vector<chunk_id> chunk_of_node;
+};
+
+/// Makes a plan again, down to every id, for devices to run. It does not know what it was made of: `given`, `options` and `bodies` are
+/// empty. The program must be as `make_plan` leaves it: in topological order, resolved and inferred. Throws `errc::invalid_plan`
+/// if the chunks are none of a plan's, and what `make_plan` throws.
+std::shared_ptr<const plan> restore_plan(cut_program from);
+
 /// Checks the invariants above; throws `errc::internal` naming the chunk and what is wrong.
 void verify(const plan& p);
+/// The same without the bodies.
+void verify_chunks(const plan& p);
 
 } // namespace troupe

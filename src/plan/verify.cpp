@@ -32,7 +32,20 @@ public:
       check_moves(id);
     check_transfers();
     check_purpose();
-    check_bodies();
+  }
+
+  /// Every body of every control-flow node is planned, and its plan is right too.
+  void check_bodies() const {
+    size_t next = 0;
+    for (node_id n = 0; n < static_cast<node_id>(g_.nodes.size()); ++n) {
+      if (!has_body(g_.nodes[n]))
+        continue;
+      for (const node_body& body : bodies_of(g_.nodes[n])) {
+        if (next >= p_.bodies.size() || p_.bodies[next].node != n || p_.bodies[next].name != body.name)
+          fail(errc::internal, "{}: body '{}' is not planned", describe(g_.nodes[n]), body.name);
+        verify(*p_.bodies[next++].compiled);
+      }
+    }
   }
 
 private:
@@ -251,20 +264,6 @@ private:
     }
   }
 
-  /// Every body of every control-flow node is planned, and its plan is right too.
-  void check_bodies() const {
-    size_t next = 0;
-    for (node_id n = 0; n < static_cast<node_id>(g_.nodes.size()); ++n) {
-      if (!has_body(g_.nodes[n]))
-        continue;
-      for (const node_body& body : bodies_of(g_.nodes[n])) {
-        if (next >= p_.bodies.size() || p_.bodies[next].node != n || p_.bodies[next].name != body.name)
-          fail(errc::internal, "{}: body '{}' is not planned", describe(g_.nodes[n]), body.name);
-        verify(*p_.bodies[next++].compiled);
-      }
-    }
-  }
-
   using place_and_value = std::tuple<uint32_t, device_index, value_id>;
 
   const plan& p_;
@@ -279,6 +278,11 @@ private:
 } // namespace
 
 void verify(const plan& p) {
+  verify_chunks(p);
+  plan_checker(p).check_bodies();
+}
+
+void verify_chunks(const plan& p) {
   plan_checker(p).run();
 }
 

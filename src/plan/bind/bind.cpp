@@ -58,6 +58,7 @@ bound_plan_ptr bind_in(const arena_layout_ptr& layout, const bindings& values) {
   b->source = layout->source;
   b->segment = layout->segment;
   b->layout = layout;
+  b->values = values;
   const slot_values slots = evaluate_dims(*b->source, b->segment, values);
   check_operands(*b->source, b->segment, values);
   if (!bind_shapes(*b, slots))

@@ -12,6 +12,7 @@ struct bound_plan {
   std::shared_ptr<const plan> source;
   uint32_t segment = 0;
   arena_layout_ptr layout;   // of the same plan and segment
+  bindings values;           // of the symbols, as `bind_in` was given them
   std::vector<shape> dims;   // by value; for values of this and earlier segments (`segment_of_value`), else empty
   std::vector<tensor> known; // by value: bytes of host-known values that a node of this segment reads; else undefined
 };

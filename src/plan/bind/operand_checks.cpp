@@ -41,26 +41,6 @@ std::vector<dim> numbers_of(const std::vector<dim>& dims, const bindings& values
   return numbers;
 }
 
-/// Infers a node with numbers for its operands' dims; throws what its operator says against them.
-void infer_numbers(const graph& program, const node& n, const bindings& values) {
-  graph g;
-  node call = n;
-  for (value_id& v : call.inputs) {
-    if (v == no_value)
-      continue;
-    value operand = program.values[v];
-    if (operand.dims)
-      operand.dims = numbers_of(*operand.dims, values);
-    if (operand.known)
-      operand.known = numbers_of(*operand.known, values);
-    v = g.add_value(std::move(operand));
-  }
-  for (value_id& v : call.outputs)
-    if (v != no_value)
-      v = g.add_value({.name = program.values[v].name});
-  infer_node(g, call);
-}
-
 /// Primes that models are unlikely to have among their own numbers: halved and doubled again, they are not what they were.
 bindings draw_values(const plan& p) {
   bindings values;
@@ -96,6 +76,29 @@ void check_operands(const plan& p, uint32_t segment, const bindings& values) {
       if (e.code() == errc::invalid_model || e.code() == errc::invalid_input)
         fail(errc::invalid_input, "{}", e.what());
     }
+}
+
+std::vector<value> infer_numbers(const graph& program, const node& n, const bindings& values) {
+  graph g;
+  node call = n;
+  for (value_id& v : call.inputs) {
+    if (v == no_value)
+      continue;
+    value operand = program.values[v];
+    if (operand.dims)
+      operand.dims = numbers_of(*operand.dims, values);
+    if (operand.known)
+      operand.known = numbers_of(*operand.known, values);
+    v = g.add_value(std::move(operand));
+  }
+  for (value_id& v : call.outputs)
+    if (v != no_value)
+      v = g.add_value({.name = program.values[v].name});
+  infer_node(g, call);
+  std::vector<value> outputs;
+  for (value_id v : call.outputs)
+    outputs.push_back(v == no_value ? value{} : std::move(g.values[v]));
+  return outputs;
 }
 
 } // namespace troupe

@@ -15,4 +15,8 @@ std::vector<std::vector<node_id>> find_open_operands(const plan& p);
 /// are the symbols' values.
 void check_operands(const plan& p, uint32_t segment, const bindings& values);
 
+/// Infers a node with numbers for its operands' dims and known elements; returns its outputs, an empty value if one is absent. Throws
+/// what its operator says against them.
+std::vector<value> infer_numbers(const graph& program, const node& n, const bindings& values);
+
 } // namespace troupe
