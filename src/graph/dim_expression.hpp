@@ -1,4 +1,4 @@
-// The inside of `dim`: polynomials over atoms. Included by dim.cpp and dim_program.cpp only.
+// The inside of `dim`: polynomials over atoms. Included by dim.cpp, dim_program.cpp and wire/dims only.
 #pragma once
 
 #include "graph/dim.hpp"

@@ -13,6 +13,7 @@ onnx::ModelProto empty_model() {
   onnx::ModelProto m = relu_model();
   auto& g = *m.mutable_graph();
   g.clear_node();
+  g.mutable_input(0)->Clear();
   set_tensor_type(*g.mutable_input(0), "x", {"n"});
   g.mutable_input(0)->mutable_type()->mutable_tensor_type()->mutable_shape()->add_dim()->set_dim_value(4);
   g.mutable_output(0)->mutable_type()->mutable_tensor_type()->clear_shape();
