@@ -1,10 +1,14 @@
-// Writes the first inputs of the fuzz targets into DIR/model, DIR/tensors and DIR/plans: fuzz_seeds DIR
+// Writes the first inputs of the fuzz targets into DIR/model, DIR/tensors, DIR/plans and DIR/wire: fuzz_seeds DIR
 #include "cost/profile_file.hpp"
 #include "fuzz/small_protos.hpp"
+#include "fuzz/untrusted.hpp"
 #include "loader/npy.hpp"
 #include "plan/saved_plan.hpp"
 #include "plan/show/print.hpp"
+#include "rewrite/rewrite.hpp"
 #include "troupe/tensor_file.hpp"
+#include "wire/facts.hpp"
+#include "wire/plans.hpp"
 
 #include <cstdio>
 #include <zlib.h>
@@ -93,6 +97,36 @@ void write_plans(const fs::path& folder) {
   write(folder / "profiles.json", write_profiles({p, {.device = {"vulkan", "a GPU", 132}}}));
 }
 
+void write_message(const fs::path& file, uint8_t kind, const std::vector<uint8_t>& bytes) {
+  write(file, static_cast<char>(kind) + std::string(bytes.begin(), bytes.end()));
+}
+
+void write_messages(const fs::path& folder) {
+  for (const auto& [name, m] : small_protos())
+    if (name != "external") {
+      const auto program = std::make_shared<const graph>(rewrite(load(m), {}));
+      const auto made = make_plan(program, plan_devices(), {placement_policy::round_robin});
+      write_message(folder / (name + ".plan"), message_kind::plan, plan_message(*made));
+    }
+  const auto made = make_plan(plan_models()[0], plan_devices(), {});
+  bindings symbols;
+  for (const std::string& name : symbols_of(*made, 0))
+    symbols[name] = 3;
+  write_message(folder / "binding", message_kind::binding, wire::encode_binding(*bind_segment(made, 0, symbols)));
+  device_info gpu{.name = "vulkan:0", .host = "a", .kind = device_kind::vulkan, .host_memory = false};
+  gpu.gpu.emplace();
+  write_message(folder / "device", message_kind::device, wire::encode(gpu));
+  chunk_result result{.code = errc::io, .message = "m"};
+  result.timings.push_back({.kernel = "k"});
+  write_message(folder / "result", message_kind::result, wire::encode(result));
+  write_message(folder / "stats", message_kind::stats, wire::encode(device_stats{}));
+  write_message(folder / "tensor", message_kind::tensor, wire::encode(tensor::scalar(1.0f)));
+  attributes attrs;
+  attrs.set("axis", int64_t{1});
+  attrs.set("names", std::vector<std::string>{"a", "b"});
+  write_message(folder / "attributes", message_kind::attributes, wire::encode(attrs));
+}
+
 } // namespace
 } // namespace troupe::test
 
@@ -102,9 +136,10 @@ int main(int count, char** arguments) {
     return 2;
   }
   const std::filesystem::path root = arguments[1];
-  for (const char* kind : {"model", "tensors", "plans"})
+  for (const char* kind : {"model", "tensors", "plans", "wire"})
     std::filesystem::create_directories(root / kind);
   troupe::test::write_models(root / "model");
   troupe::test::write_tensors(root / "tensors");
   troupe::test::write_plans(root / "plans");
+  troupe::test::write_messages(root / "wire");
 }

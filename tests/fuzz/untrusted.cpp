@@ -9,6 +9,8 @@
 #include "support/find_or_make.hpp"
 #include "support/verify_memory.hpp"
 #include "troupe/tensor_file.hpp"
+#include "wire/facts.hpp"
+#include "wire/plans.hpp"
 
 #include <functional>
 
@@ -152,6 +154,59 @@ void try_plan_file(untrusted bytes) {
       merge(p, read.front());
     read_profiles(write_profiles(read));
     return "profiles";
+  });
+}
+
+namespace {
+
+std::string try_plan_message(std::span<const uint8_t> bytes) {
+  const wire::decoded_plan made = wire::derive_plan(bytes);
+  for (device_index d = 0; d < made.source->devices.size(); ++d)
+    wire::leaves_needed(*made.source, d);
+  bindings symbols;
+  for (const std::string& name : symbols_of(*made.source, made.source->segment_count - 1))
+    symbols[name] = 3;
+  test::verify_memory(*bind_segment(made.source, 0, symbols));
+  return "plan";
+}
+
+std::string try_binding_message(std::span<const uint8_t> bytes) {
+  static const wire::decoded_plan made =
+      wire::decode_plan(plan_message(*make_plan(plan_models()[0], plan_devices(), {})));
+  wire::layout_table layouts;
+  test::verify_memory(*wire::decode_binding(bytes, made, layouts).bound);
+  return "binding";
+}
+
+/// What can be read can be written, and is the same then.
+template <class T>
+std::string try_value(std::span<const uint8_t> bytes) {
+  const std::vector<uint8_t> written = wire::encode(wire::decode<T>(bytes));
+  if (wire::encode(wire::decode<T>(written)) != written)
+    throw defect("a message is not what was written");
+  return "value";
+}
+
+} // namespace
+
+std::vector<uint8_t> plan_message(const plan& p) {
+  return wire::encode_plan(p, [](const weight& leaf) { return wire::content_hash(leaf); });
+}
+
+void try_message(untrusted bytes) {
+  if (bytes.empty())
+    return;
+  const std::span<const uint8_t> rest(reinterpret_cast<const uint8_t*>(bytes.data()) + 1, bytes.size() - 1);
+  ending_of([&]() -> std::string {
+    switch (static_cast<uint8_t>(bytes[0]) % message_kind::kinds) {
+      case message_kind::plan: return try_plan_message(rest);
+      case message_kind::binding: return try_binding_message(rest);
+      case message_kind::device: return try_value<device_info>(rest);
+      case message_kind::result: return try_value<chunk_result>(rest);
+      case message_kind::stats: return try_value<device_stats>(rest);
+      case message_kind::tensor: return try_value<tensor>(rest);
+      default: return try_value<attributes>(rest);
+    }
   });
 }
 

@@ -7,6 +7,11 @@
 #include <cstddef>
 #include <span>
 #include <string>
+#include <vector>
+
+namespace troupe {
+struct plan;
+}
 
 namespace troupe::test {
 
@@ -30,6 +35,19 @@ void try_tensor_file(untrusted bytes);
 
 /// Reads bytes as a saved plan, which is made again for each of `plan_models`, and as a file of profiles.
 void try_plan_file(untrusted bytes);
+
+/// The kinds of messages, by the first byte of what the fuzzer makes.
+namespace message_kind {
+inline constexpr uint8_t plan = 0, binding = 1, device = 2, result = 3, stats = 4, tensor = 5, attributes = 6,
+                         kinds = 7;
+} // namespace message_kind
+
+/// Reads bytes, after one that says what they are, as a message of another host; plans are bound, bindings are of the first of
+/// `plan_models`.
+void try_message(untrusted bytes);
+
+/// Returns a plan's message.
+std::vector<uint8_t> plan_message(const plan& p);
 
 /// An ending that is troupe's fault: an internal error, an error without words, a kernel that threw something else.
 struct defect : std::logic_error {
