@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <charconv>
+
 #define XXH_STATIC_LINKING_ONLY // for the definition of XXH3_state_t
 #include <xxhash.h>
 
@@ -28,6 +30,17 @@ void hasher::add(std::string_view text) {
 
 std::string to_hex(const hash128& hash) {
   return fmt::format("{:016x}{:016x}", hash.high, hash.low);
+}
+
+std::optional<hash128> from_hex(std::string_view digits) {
+  const auto read = [&](size_t at, uint64_t& word) {
+    const char *begin = digits.data() + at, *end = begin + 16;
+    return std::from_chars(begin, end, word, 16).ptr == end;
+  };
+  hash128 hash;
+  if (digits.size() != 32 || !read(0, hash.high) || !read(16, hash.low))
+    return std::nullopt;
+  return hash;
 }
 
 hash128 hasher::digest() const {

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -18,6 +19,9 @@ struct hash128 {
 
 /// Returns 32 hexadecimal digits.
 std::string to_hex(const hash128& hash);
+
+/// Reads 32 hexadecimal digits; nullopt if the text is anything else.
+std::optional<hash128> from_hex(std::string_view digits);
 
 /// Hashes a sequence of values. Strings carry their length, so that "ab","c" and "a","bc" differ.
 class hasher {

@@ -5,7 +5,6 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <fstream>
 
@@ -62,18 +61,12 @@ double number(const json& value, std::string_view name) {
   return value.get<double>();
 }
 
-bool read_hex(std::string_view digits, uint64_t& word) {
-  const auto [end, code] = std::from_chars(digits.data(), digits.data() + digits.size(), word, 16);
-  return code == std::errc() && end == digits.data() + digits.size();
-}
-
 /// Reads what `to_hex` wrote.
 hash128 read_key(const json& text) {
-  const std::string_view digits = text.is_string() ? std::string_view(text.get_ref<const std::string&>()) : "";
-  hash128 key;
-  if (digits.size() != 32 || !read_hex(digits.substr(0, 16), key.high) || !read_hex(digits.substr(16), key.low))
+  const auto key = from_hex(text.is_string() ? std::string_view(text.get_ref<const std::string&>()) : "");
+  if (!key)
     fail(errc::invalid_argument, "a device profile's node must be named by 32 hexadecimal digits");
-  return key;
+  return *key;
 }
 
 /// Both lists may be absent: files were written before they were known.

@@ -5,22 +5,32 @@
 namespace troupe {
 namespace {
 
-hash128 key_of(const tensor& bytes, const std::string& source) {
-  hasher h;
+void add_kind(hasher& h, const tensor& bytes) {
   h.add(bytes.type());
   h.add(std::span<const int64_t>(bytes.dims()));
-  if (bytes.type() == dtype::string) {
-    for (const auto& text : bytes.values<std::string>())
-      h.add(text);
-  } else if (source.empty() || bytes.bytes() <= limits::hashed_bytes) {
-    h.add_bytes(bytes.data(), static_cast<size_t>(bytes.bytes()));
-  } else {
-    h.add(source);
-  }
+}
+
+hash128 key_of(const tensor& bytes, const std::string& source) {
+  if (bytes.type() == dtype::string || source.empty() || bytes.bytes() <= limits::hashed_bytes)
+    return content_hash(bytes);
+  hasher h;
+  add_kind(h, bytes);
+  h.add(source);
   return h.digest();
 }
 
 } // namespace
+
+hash128 content_hash(const tensor& bytes) {
+  hasher h;
+  add_kind(h, bytes);
+  if (bytes.type() == dtype::string)
+    for (const auto& text : bytes.values<std::string>())
+      h.add(text);
+  else
+    h.add_bytes(bytes.data(), static_cast<size_t>(bytes.bytes()));
+  return h.digest();
+}
 
 weight_ptr weight::from_tensor(tensor bytes, const std::string& source) {
   auto w = std::make_shared<weight>();

@@ -14,6 +14,10 @@ namespace troupe {
 
 struct op_def;
 struct weight;
+
+/// Returns a hash of a tensor's type, dims and bytes: wherever equal tensors are stored, theirs are equal.
+hash128 content_hash(const tensor& bytes);
+
 using weight_ptr = std::shared_ptr<const weight>;
 
 /// A constant, not necessarily computed yet (see the top of this file).
