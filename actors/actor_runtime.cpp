@@ -1,6 +1,7 @@
 #include "actors/actor_runtime.hpp"
 
-#include <caf/logger.hpp>
+#include "actors/system_end.hpp"
+
 #include <caf/send.hpp>
 #include <caf/stateful_actor.hpp>
 #include <caf/typed_event_based_actor.hpp>
@@ -31,28 +32,11 @@ std::unique_ptr<caf::actor_system_config> make_config(const engine_options& opti
   return config;
 }
 
-/// Makes the calling thread forget a system's logger at its end. CAF notes that logger, counted, in a thread-local object of every
-/// thread that makes, ends or asks a system, and a system's end waits for all of those: callers' threads may live longer. And those of
-/// the main thread are destroyed before an engine in a static object is.
-struct forgotten_logger {
-  forgotten_logger() = default;
-  ~forgotten_logger() { caf::logger::set_current_actor_system(nullptr); }
-  forgotten_logger(const forgotten_logger&) = delete;
-  forgotten_logger& operator=(const forgotten_logger&) = delete;
-};
-
-/// What hanging threads still use. Reachable for ever, on purpose: there is no safe moment to free it.
+/// What hanging threads still use.
 struct abandoned_system {
   std::unique_ptr<caf::actor_system_config> config;
   std::unique_ptr<caf::actor_system> system;
 };
-
-void abandon(abandoned_system what) {
-  static std::mutex mutex;
-  static auto& all = *new std::vector<abandoned_system>;
-  const std::lock_guard lock(mutex);
-  all.push_back(std::move(what));
-}
 
 } // namespace
 
@@ -153,7 +137,7 @@ void actor_runtime::close() {
   host_->close();
   const bool ended = await_actors();
   if (!ended)
-    abandon({std::move(config_), std::move(system_)});
+    abandon(std::make_shared<abandoned_system>(abandoned_system{std::move(config_), std::move(system_)}));
   callbacks_->close(ended);
 }
 

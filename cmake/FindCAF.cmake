@@ -1,6 +1,8 @@
-# Finds the C++ Actor Framework; Debian's package of 0.17 brings no CMake files of its own. Defines CAF::core.
+# Finds the C++ Actor Framework; Debian's package of 0.17 brings no CMake files of its own. Defines CAF::core
+# and CAF::io.
 find_path(CAF_INCLUDE_DIR caf/all.hpp)
 find_library(CAF_CORE_LIBRARY NAMES caf_core)
+find_library(CAF_IO_LIBRARY NAMES caf_io)
 if(CAF_INCLUDE_DIR)
   file(STRINGS ${CAF_INCLUDE_DIR}/caf/config.hpp caf_version_line REGEX "#define CAF_VERSION ")
   string(REGEX MATCH "[0-9]+" caf_version_number "${caf_version_line}")
@@ -12,9 +14,11 @@ if(CAF_INCLUDE_DIR)
   endif()
 endif()
 include(FindPackageHandleStandardArgs)
-find_package_handle_standard_args(CAF REQUIRED_VARS CAF_CORE_LIBRARY CAF_INCLUDE_DIR VERSION_VAR CAF_VERSION)
+find_package_handle_standard_args(CAF REQUIRED_VARS CAF_CORE_LIBRARY CAF_IO_LIBRARY CAF_INCLUDE_DIR VERSION_VAR CAF_VERSION)
 if(CAF_FOUND AND NOT TARGET CAF::core)
   add_library(CAF::core UNKNOWN IMPORTED)
   set_target_properties(CAF::core PROPERTIES IMPORTED_LOCATION ${CAF_CORE_LIBRARY}
                                              INTERFACE_INCLUDE_DIRECTORIES ${CAF_INCLUDE_DIR})
+  add_library(CAF::io UNKNOWN IMPORTED)
+  set_target_properties(CAF::io PROPERTIES IMPORTED_LOCATION ${CAF_IO_LIBRARY} INTERFACE_LINK_LIBRARIES CAF::core)
 endif()

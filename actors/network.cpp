@@ -1,0 +1,109 @@
+#include "actors/network.hpp"
+
+#include "actors/network/gate.hpp"
+#include "actors/network/node.hpp"
+#include "base/error.hpp"
+
+#include <caf/send.hpp>
+#include <poll.h>
+
+#include <map>
+
+namespace troupe::actors {
+namespace {
+
+// More than a cluster has hosts; a member that opens more than its share keeps others out, but takes no memory.
+constexpr size_t max_connections = 2048;
+
+/// Connects and shakes hands, both until `end`.
+channel open_channel(const std::string& host, uint16_t port, const tls_context& tls, time_limit_point end) {
+  channel at(connect_to(host, port, end), tls, false);
+  for (;;) {
+    switch (at.shake_hands()) {
+      case progress::done: return at;
+      case progress::ended: fail(errc::io, "{} cannot be used: {}", endpoint_text(host, port), at.problem());
+      case progress::wants_input:
+      case progress::wants_output:
+        if (!wait_for(at.fd(), POLLIN, end))
+          fail(errc::timeout, "{} took the connection but says nothing; is it a troupe worker?",
+               endpoint_text(host, port));
+    }
+  }
+}
+
+/// A host that was called. Its links share one connection: CAF loses messages if a node has several to another, of which it
+/// drops all but one.
+struct called_host {
+  std::timed_mutex mutex; // whoever calls holds it
+  door_actor door;
+};
+
+} // namespace
+
+struct network::state {
+  credentials who;
+  tls_context tls;
+  std::mutex mutex; // guards the making of `calling`, and `hosts`
+  std::unique_ptr<node> calling, called;
+  std::map<std::string, std::shared_ptr<called_host>> hosts; // by endpoint
+  door_actor door;
+  std::unique_ptr<gate> at; // last: it uses the rest
+};
+
+network::network(const credentials& who) : state_(std::make_unique<state>()) {
+  state_->who = who;
+  state_->tls = make_tls_context(who);
+}
+
+network::~network() {
+  state_->at.reset();
+  if (state_->door)
+    caf::anon_send_exit(state_->door, caf::exit_reason::user_shutdown);
+  state_->door = nullptr;
+}
+
+uint16_t network::listen(const std::string& host, uint16_t port, link_acceptor accept) {
+  state& s = *state_;
+  expects(!s.at, "network::listen was called before");
+  auto [socket, bound] = listen_at(host, port);
+  s.called = std::make_unique<node>();
+  s.door = s.called->ends().spawn_door(std::move(accept));
+  s.at = std::make_unique<gate>(std::move(socket), s.tls, [&s, bound = bound](channel admitted) {
+    if (s.called->connection_count() < max_connections)
+      s.called->be_called(std::move(admitted), bound, s.door);
+  });
+  return bound;
+}
+
+opened_link network::connect(const std::string& host, uint16_t port, remote::frame hello,
+                             std::chrono::milliseconds timeout) {
+  const auto end = std::chrono::steady_clock::now() + timeout;
+  const std::string where = endpoint_text(host, port);
+  std::shared_ptr<called_host> called;
+  {
+    const std::lock_guard lock(state_->mutex);
+    if (!state_->calling)
+      state_->calling = std::make_unique<node>();
+    std::shared_ptr<called_host>& entry = state_->hosts[where];
+    if (!entry)
+      entry = std::make_shared<called_host>();
+    called = entry;
+  }
+  node& n = *state_->calling;
+  door_actor door;
+  {
+    const std::unique_lock lock(called->mutex, end);
+    if (!lock)
+      fail(errc::timeout, "{} was being called by another thread all the time", where);
+    if (!n.reaches(called->door))
+      called->door = n.call(open_channel(host, port, state_->tls, end), port, where, end);
+    door = called->door;
+  }
+  return n.enter(door, std::move(hello), where, end);
+}
+
+bool network::exposes(const std::string& host) const {
+  return state_->who.insecure && !is_loopback(host);
+}
+
+} // namespace troupe::actors

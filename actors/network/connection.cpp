@@ -1,0 +1,131 @@
+#include "actors/network/connection.hpp"
+
+#include <caf/io/network/stream_impl.hpp>
+#include <poll.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+
+namespace troupe::actors {
+namespace {
+
+using caf::io::network::rw_state;
+using clock_type = open_connections::clock;
+
+// What CAF adds to a frame: header, types, sender.
+constexpr size_t message_overhead = 4096;
+
+/// How CAF's stream reads and writes. In its multiplexer's thread, from the first byte on.
+class byte_policy {
+public:
+  byte_policy(channel at, open_connections& connections)
+      : at_(std::move(at)), entry_(std::make_shared<open_connections::entry>()), connections_(connections) {
+    entry_->fd = at_.fd();
+    entry_->heard = clock_type::now().time_since_epoch();
+    connections_.add(entry_);
+  }
+  ~byte_policy() { connections_.remove(entry_); }
+  byte_policy(const byte_policy&) = delete;
+  byte_policy& operator=(const byte_policy&) = delete;
+
+  rw_state read_some(size_t& moved, int, void* to, size_t size) {
+    const progress came = at_.read(to, size, moved);
+    if (moved > 0)
+      entry_->heard = clock_type::now().time_since_epoch();
+    return came == progress::ended ? rw_state::failure : rw_state::success;
+  }
+
+  rw_state write_some(size_t& moved, int, const void* from, size_t size) {
+    moved = 0;
+    if (size == 0)
+      return rw_state::indeterminate;
+    return at_.write(from, size, moved) == progress::ended ? rw_state::failure : rw_state::success;
+  }
+
+  bool must_read_more(int, size_t threshold) const { return at_.pending() >= threshold; }
+
+private:
+  channel at_;
+  std::shared_ptr<open_connections::entry> entry_;
+  open_connections& connections_;
+};
+
+/// CAF names connections by their descriptors, and may clean up after one when the next has its descriptor already.
+caf::io::connection_handle next_handle() {
+  static std::atomic<int64_t> last{int64_t{1} << 32};
+  return caf::io::connection_handle::from_int(++last);
+}
+
+class connection final : public caf::io::scribe {
+public:
+  connection(caf::io::network::default_multiplexer& multiplexer, channel at, open_connections& connections)
+      : scribe(next_handle()), stream_(multiplexer, at.release_socket(), std::move(at), connections) {}
+
+  void configure_read(caf::io::receive_policy::config config) override {
+    if (config.second > remote::max_frame_bytes + message_overhead) {
+      shutdown(stream_.fd(), SHUT_RDWR); // before CAF allocates what a peer's header says
+      config = caf::io::receive_policy::exactly(1);
+    }
+    stream_.configure_read(config);
+    if (!std::exchange(started_, true))
+      stream_.start(this);
+  }
+  void ack_writes(bool enable) override { stream_.ack_writes(enable); }
+  std::vector<char>& wr_buf() override { return stream_.wr_buf(); }
+  std::vector<char>& rd_buf() override { return stream_.rd_buf(); }
+  void flush() override { stream_.flush(this); }
+  void graceful_shutdown() override {
+    stream_.graceful_shutdown();
+    detach(&stream_.backend(), false);
+  }
+  std::string addr() const override { return {}; } // would be told to peers that ask for it
+  uint16_t port() const override { return 0; }
+  void add_to_loop() override { stream_.activate(this); }
+  void remove_from_loop() override { stream_.passivate(); }
+
+private:
+  caf::io::network::stream_impl<byte_policy> stream_;
+  bool started_ = false;
+};
+
+} // namespace
+
+size_t open_connections::size() const {
+  const std::lock_guard lock(mutex_);
+  return all_.size();
+}
+
+void open_connections::add(const std::shared_ptr<entry>& one) {
+  const std::lock_guard lock(mutex_);
+  all_.push_back(one);
+}
+
+void open_connections::remove(const std::shared_ptr<entry>& one) {
+  const std::lock_guard lock(mutex_);
+  std::erase(all_, one);
+}
+
+void open_connections::end_silent(clock::duration limit) {
+  const std::lock_guard lock(mutex_);
+  const auto now = clock::now().time_since_epoch();
+  for (const auto& one : all_) {
+    if (now - one->heard.load() < limit)
+      continue;
+    pollfd waiting{one->fd, POLLIN, 0};
+    if (poll(&waiting, 1, 0) == 0) // else it is this process that is slow
+      shutdown(one->fd, SHUT_RDWR);
+  }
+}
+
+void open_connections::end_all() {
+  const std::lock_guard lock(mutex_);
+  for (const auto& one : all_)
+    shutdown(one->fd, SHUT_RDWR);
+}
+
+caf::io::scribe_ptr make_scribe(caf::io::network::default_multiplexer& multiplexer, channel at,
+                                open_connections& connections) {
+  return caf::make_counted<connection>(multiplexer, std::move(at), connections);
+}
+
+} // namespace troupe::actors

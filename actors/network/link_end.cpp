@@ -1,0 +1,289 @@
+#include "actors/network/link_end.hpp"
+
+#include "base/error.hpp"
+
+#include <caf/actor_system.hpp>
+#include <caf/binary_deserializer.hpp>
+#include <caf/event_based_actor.hpp>
+#include <caf/send.hpp>
+#include <caf/stateful_actor.hpp>
+#include <caf/typed_event_based_actor.hpp>
+
+#include <atomic>
+#include <deque>
+#include <optional>
+
+namespace troupe::actors {
+// Orders from a link to its actor; their types are not registered, so nothing from outside can be one.
+struct meet_peer {
+  caf::actor peer;
+};
+struct start_listening {};
+struct end_order {
+  std::string why;
+};
+} // namespace troupe::actors
+
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::meet_peer)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::start_listening)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::end_order)
+
+namespace troupe::actors {
+
+struct shared_end {
+  std::atomic<bool> closed = false; // nothing is delivered any more
+  std::mutex mutex;                 // guards the rest
+  remote::link_handler handler;
+  std::optional<std::string> ended; // why the link has ended
+  caf::actor end, peer;             // none once it has ended: a link may outlive the actor system
+};
+
+namespace {
+
+// How often an end asks whether the other is still there. That the process is gone, CAF tells; but one that has lost this connection
+// and made another is still connected, and its old ends are not there.
+constexpr std::chrono::seconds asking_interval{1};
+constexpr std::chrono::seconds answer_limit{30}; // handlers may take their time
+// How long an end stays until the other has heard of its close, which comes after all frames.
+constexpr std::chrono::seconds leaving_limit{1};
+
+struct end_state {
+  static inline const char* name = "link end";
+  std::shared_ptr<shared_end> shared;
+  caf::actor peer;                             // none: not met yet, or gone
+  std::function<void(remote::frame)> on_frame; // none: nobody listens yet
+  std::deque<remote::frame> early;             // came before anybody listened
+  std::string over_because;
+  bool leaving = false; // the handler has been told
+};
+using end_actor = caf::stateful_actor<end_state>;
+
+/// Ends the actor, or tells the other end that it will.
+void leave(end_actor* self) {
+  self->state.leaving = true;
+  if (!self->state.peer) {
+    self->quit(caf::exit_reason::user_shutdown);
+    return;
+  }
+  self->send(self->state.peer, caf::close_atom_v);
+  self->delayed_send(self, leaving_limit, caf::timeout_atom_v);
+}
+
+/// Ends the link and tells the handler.
+void finish(end_actor* self, const std::string& why) {
+  shared_end& shared = *self->state.shared;
+  shared.closed = true;
+  remote::link_handler handler;
+  {
+    const std::lock_guard lock(shared.mutex);
+    if (shared.ended)
+      return;
+    shared.ended = why;
+    handler = std::exchange(shared.handler, {}); // it may hold the link
+    shared.end = shared.peer = nullptr;
+  }
+  self->state.on_frame = {};
+  try {
+    if (handler.on_closed)
+      handler.on_closed(why);
+  } catch (...) { // the link has ended, there is nobody to tell
+  }
+  leave(self);
+}
+
+void deliver(end_actor* self, remote::frame bytes) {
+  end_state& s = self->state;
+  if (s.shared->closed)
+    return;
+  if (!s.on_frame) {
+    s.early.push_back(std::move(bytes));
+    return;
+  }
+  try {
+    s.on_frame(std::move(bytes));
+  } catch (const std::exception& e) {
+    finish(self, fmt::format("a message could not be handled: {}", e.what()));
+  }
+}
+
+constexpr const char* lost = "the connection was lost: the other process has ended, hangs, or cannot be reached";
+
+void peer_gone(end_actor* self, const char* why) {
+  end_state& s = self->state;
+  s.peer = nullptr;
+  if (s.leaving)
+    self->quit(caf::exit_reason::user_shutdown);
+  else if (s.on_frame)
+    finish(self, why);
+  else
+    s.over_because = why; // what has come is delivered first, once somebody listens
+}
+
+void ask_peer(end_actor* self) {
+  if (!self->state.peer)
+    return;
+  self->delayed_send(self, asking_interval, caf::tick_atom_v);
+  self->request(self->state.peer, answer_limit, caf::ping_atom_v)
+      .then([](caf::pong_atom) {},
+            [self](const caf::error& e) {
+              if (e != caf::sec::request_timeout)
+                peer_gone(self, lost);
+            });
+}
+
+void listen(end_actor* self) {
+  end_state& s = self->state;
+  {
+    const std::lock_guard lock(s.shared->mutex);
+    s.on_frame = s.shared->handler.on_frame;
+  }
+  while (!s.early.empty() && !s.shared->closed) {
+    remote::frame first = std::move(s.early.front());
+    s.early.pop_front();
+    deliver(self, std::move(first));
+  }
+  if (!s.over_because.empty())
+    finish(self, s.over_because);
+}
+
+caf::behavior end_behavior(end_actor* self, std::shared_ptr<shared_end> shared) {
+  self->state.shared = std::move(shared);
+  self->set_down_handler([self](const caf::down_msg&) { peer_gone(self, lost); });
+  self->set_exit_handler([self](const caf::exit_msg&) { finish(self, "this side has closed the link"); });
+  self->set_default_handler(caf::drop);
+  return {
+      [self](frame_message& x) { deliver(self, std::move(x.bytes)); },
+      [](caf::ping_atom) { return caf::pong_atom_v; },
+      [self](caf::tick_atom) { ask_peer(self); },
+      [self](caf::close_atom) { peer_gone(self, "the other side has closed the link"); },
+      [self](caf::timeout_atom) { self->quit(caf::exit_reason::user_shutdown); },
+      [self](meet_peer& x) {
+        self->state.peer = std::move(x.peer);
+        self->monitor(self->state.peer);
+        self->delayed_send(self, asking_interval, caf::tick_atom_v);
+      },
+      [self](start_listening) { listen(self); },
+      [self](end_order& x) { finish(self, x.why); },
+  };
+}
+
+frame_message as_frame(std::string_view text) {
+  return {{text.begin(), text.end()}};
+}
+
+class actor_link final : public remote::link {
+public:
+  explicit actor_link(std::shared_ptr<shared_end> shared) : shared_(std::move(shared)) {}
+  ~actor_link() override { actor_link::close(); }
+
+  void send(remote::frame f) override {
+    const std::lock_guard lock(shared_->mutex);
+    if (shared_->closed || !shared_->peer)
+      return;
+    if (f.size() <= remote::max_frame_bytes)
+      caf::anon_send(shared_->peer, frame_message{std::move(f)});
+    else
+      caf::anon_send(shared_->end, end_order{fmt::format("a message of {} bytes is longer than links carry, {}",
+                                                         f.size(), remote::max_frame_bytes)});
+  }
+
+  void receive(remote::link_handler handler) override {
+    {
+      const std::lock_guard lock(shared_->mutex);
+      if (!shared_->ended) {
+        shared_->handler = std::move(handler);
+        caf::anon_send(shared_->end, start_listening{});
+        return;
+      }
+    }
+    handler.on_closed(*shared_->ended);
+  }
+
+  void close() override {
+    const std::lock_guard lock(shared_->mutex);
+    if (!shared_->closed.exchange(true) && shared_->end)
+      caf::anon_send_exit(shared_->end, caf::exit_reason::user_shutdown);
+  }
+
+private:
+  const std::shared_ptr<shared_end> shared_;
+};
+
+/// Answers one caller.
+caf::result<uint8_t, frame_message, caf::actor> answer(link_ends& ends, const link_acceptor& accept,
+                                                       const frame_message& hello, const caf::actor& caller,
+                                                       const caf::strong_actor_ptr& sender) {
+  if (!sender || !caller || caller.node() != sender->node()) // a third host's end would be reached through the caller
+    return {uint8_t{0}, as_frame("the caller's end is not the caller's"), caf::actor{}};
+  const link_end end = ends.spawn();
+  const remote::link_ptr link = make_link(end, caller);
+  std::string why;
+  try {
+    return {uint8_t{1}, frame_message{accept(hello.bytes, link)}, end.actor};
+  } catch (const std::exception& e) {
+    why = e.what();
+  }
+  link->close();
+  return {uint8_t{0}, as_frame(why), caf::actor{}};
+}
+
+} // namespace
+
+caf::error inspect(caf::serializer& sink, frame_message& x) {
+  auto size = static_cast<uint32_t>(x.bytes.size());
+  if (auto problem = sink(size))
+    return problem;
+  return sink.apply_raw(size, x.bytes.data());
+}
+
+caf::error inspect(caf::deserializer& source, frame_message& x) {
+  uint32_t size = 0;
+  if (auto problem = source(size))
+    return problem;
+  const auto* come = dynamic_cast<const caf::binary_deserializer*>(&source);
+  if (size > remote::max_frame_bytes || (come && size > come->remaining()))
+    return caf::sec::end_of_stream;
+  x.bytes.resize(size);
+  return source.apply_raw(size, x.bytes.data());
+}
+
+std::string to_string(const frame_message& x) {
+  return fmt::format("frame of {} bytes", x.bytes.size());
+}
+
+link_end link_ends::spawn() {
+  auto shared = std::make_shared<shared_end>();
+  link_end made{system_.spawn<caf::detached>(end_behavior, shared), shared};
+  const std::lock_guard lock(mutex_);
+  std::erase_if(all_, [](const caf::actor_addr& a) { return !caf::actor_cast<caf::strong_actor_ptr>(a); });
+  all_.push_back(made.actor.address());
+  return made;
+}
+
+void link_ends::end_all() {
+  const std::lock_guard lock(mutex_);
+  for (const caf::actor_addr& a : all_)
+    if (auto actor = caf::actor_cast<caf::strong_actor_ptr>(a))
+      caf::anon_send_exit(actor, caf::exit_reason::user_shutdown);
+}
+
+remote::link_ptr make_link(const link_end& end, const caf::actor& peer) {
+  const std::lock_guard lock(end.shared->mutex);
+  if (!end.shared->ended) {
+    end.shared->end = end.actor;
+    end.shared->peer = peer;
+  }
+  caf::anon_send(end.actor, meet_peer{peer});
+  return std::make_shared<actor_link>(end.shared);
+}
+
+door_actor link_ends::spawn_door(link_acceptor accept) {
+  return system_.spawn<caf::detached>(
+      [this, accept = std::move(accept)](door_actor::pointer self) -> door_actor::behavior_type {
+        return {[this, self, accept](const frame_message& hello, const caf::actor& caller) {
+          return answer(*this, accept, hello, caller, self->current_sender());
+        }};
+      });
+}
+
+} // namespace troupe::actors

@@ -1,0 +1,58 @@
+// A link's two ends are actors: a frame is a message from one to the other, each monitors the other. The door is what callers reach
+// first: they show it their hello and their end, and get the welcome and the other end.
+#pragma once
+
+#include "actors/network.hpp"
+
+#include <caf/allowed_unsafe_message_type.hpp>
+#include <caf/deserializer.hpp>
+#include <caf/serializer.hpp>
+#include <caf/typed_actor.hpp>
+
+#include <mutex>
+
+namespace troupe::actors {
+
+/// A frame on its way.
+struct frame_message {
+  remote::frame bytes;
+};
+caf::error inspect(caf::serializer& sink, frame_message& x);
+/// Refuses a length over the limit, or more than has come, before it allocates.
+caf::error inspect(caf::deserializer& source, frame_message& x);
+std::string to_string(const frame_message& x);
+
+/// A caller's hello and its end → whether it is taken (1) or not (0), the welcome or the reason why not, and the end here. CAF compares
+/// this signature when hosts connect, before any message of ours: it must never change.
+using door_actor =
+    caf::typed_actor<caf::replies_to<frame_message, caf::actor>::with<uint8_t, frame_message, caf::actor>>;
+
+/// What a link and its actor share.
+struct shared_end;
+
+/// One end, not yet a link: it has no other end. It has a thread of its own, so that handlers may block.
+struct link_end {
+  caf::actor actor;
+  std::shared_ptr<shared_end> shared;
+};
+/// Returns the link that `end` is, to the other host's `peer`.
+remote::link_ptr make_link(const link_end& end, const caf::actor& peer);
+
+/// The ends of an actor system. Thread-safe.
+class link_ends {
+public:
+  explicit link_ends(caf::actor_system& system) : system_(system) {}
+
+  link_end spawn();
+  /// Spawns the door.
+  door_actor spawn_door(link_acceptor accept);
+  /// Ends them all.
+  void end_all();
+
+private:
+  caf::actor_system& system_;
+  std::mutex mutex_;
+  std::vector<caf::actor_addr> all_;
+};
+
+} // namespace troupe::actors

@@ -1,0 +1,145 @@
+#include "actors/network/node.hpp"
+
+#include "actors/system_end.hpp"
+#include "base/error.hpp"
+
+#include <caf/actor_registry.hpp>
+#include <caf/event_based_actor.hpp>
+#include <caf/io/basp_broker.hpp>
+#include <caf/io/middleman.hpp>
+#include <caf/scoped_actor.hpp>
+#include <caf/send.hpp>
+
+#include <thread>
+
+namespace troupe::actors {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr auto heartbeat_interval = 200ms;
+constexpr auto watch_interval = 100ms;
+constexpr auto closing_limit = 2s; // for handlers that are under way
+
+std::unique_ptr<caf::actor_system_config> make_node_config() {
+  auto config = std::make_unique<caf::actor_system_config>();
+  config->load<caf::io::middleman>();
+  config->add_message_type<frame_message>("troupe::frame");
+  config->set("scheduler.policy", caf::atom("sharing"));
+  config->set("scheduler.max-threads", size_t{2}); // only CAF's own actors are scheduled: links have threads
+  config->set("middleman.heartbeat-interval", caf::timespan(heartbeat_interval));
+  config->set("middleman.workers", size_t{0}); // a frame costs less to decode than to hand on
+  config->set("middleman.app-identifiers", std::vector<std::string>{"troupe"});
+  return config;
+}
+
+/// Ends connections whose other side is silent. Its heartbeats are the middleman's.
+caf::behavior watch_silence(caf::event_based_actor* self, open_connections* connections) {
+  self->delayed_send(self, watch_interval, caf::tick_atom_v);
+  return {[=](caf::tick_atom) {
+    connections->end_silent(network::silence_limit);
+    self->delayed_send(self, watch_interval, caf::tick_atom_v);
+  }};
+}
+
+caf::timespan left_until(time_limit_point end) {
+  return std::max<caf::timespan>(end - std::chrono::steady_clock::now(), 1ms);
+}
+
+[[noreturn]] void fail_call(const caf::error& problem, const std::string& where, const char* what) {
+  if (problem == caf::sec::request_timeout)
+    fail(errc::timeout, "{} did not {} in time; it may be overloaded", where, what);
+  fail(errc::io, "{} ended the connection before it could {}; is it a troupe worker of this version?", where, what);
+}
+
+/// Waits for the end of links and doors, then of connections: a node that ends before its connections leaks in CAF what it has still
+/// to hear of them. Returns whether all is over within `closing_limit`.
+bool await_end(const node::parts& parts) {
+  const auto end = std::chrono::steady_clock::now() + closing_limit;
+  const auto is_over = [&](auto count) {
+    while (count() > 0 && std::chrono::steady_clock::now() < end)
+      std::this_thread::sleep_for(1ms);
+    return count() == 0;
+  };
+  const bool ended = is_over([&] { return parts.system->registry().running(); });
+  parts.connections->end_all();
+  return ended && is_over([&] { return parts.connections->size(); });
+}
+
+} // namespace
+
+node::node() {
+  const forgotten_logger behind;
+  parts_.config = make_node_config();
+  parts_.connections = std::make_unique<open_connections>();
+  parts_.system = std::make_unique<caf::actor_system>(*parts_.config);
+  parts_.ends = std::make_unique<link_ends>(system());
+  broker_ = caf::actor_cast<caf::actor>(system().middleman().named_broker<caf::io::basp_broker>(caf::atom("BASP")));
+  watch_ = system().spawn<caf::hidden>(watch_silence, parts_.connections.get());
+}
+
+node::~node() {
+  const forgotten_logger behind;
+  caf::anon_send_exit(watch_, caf::exit_reason::user_shutdown);
+  watch_ = nullptr;
+  ends().end_all();
+  broker_ = nullptr;
+  if (!await_end(parts_))
+    abandon(std::make_shared<parts>(std::move(parts_)));
+}
+
+caf::io::scribe_ptr node::scribe_of(channel at) {
+  auto& multiplexer = static_cast<caf::io::network::default_multiplexer&>(system().middleman().backend());
+  return make_scribe(multiplexer, std::move(at), *parts_.connections);
+}
+
+void node::be_called(channel at, uint16_t port, const door_actor& door) {
+  caf::anon_send(broker_, caf::publish_atom_v, scribe_of(std::move(at)), port,
+                 caf::actor_cast<caf::strong_actor_ptr>(door), system().message_types(door));
+}
+
+door_actor node::call(channel at, uint16_t port, const std::string& where, time_limit_point end) {
+  const forgotten_logger behind;
+  caf::scoped_actor self(system());
+  door_actor door;
+  self->request(broker_, left_until(end), caf::connect_atom_v, scribe_of(std::move(at)), port)
+      .receive(
+          [&](const caf::node_id&, const caf::strong_actor_ptr& found, const std::set<std::string>& signatures) {
+            if (found && system().assignable(signatures, system().message_types(caf::detail::type_list<door_actor>{})))
+              door = caf::actor_cast<door_actor>(found);
+          },
+          [&](const caf::error& e) { fail_call(e, where, "answer"); });
+  if (!door)
+    fail(errc::io, "{} is no troupe worker of this kind: its door is another", where);
+  return door;
+}
+
+bool node::reaches(const door_actor& door) {
+  return door && !caf::actor_cast<caf::abstract_actor*>(door)->getf(caf::abstract_actor::is_terminated_flag);
+}
+
+opened_link node::enter(const door_actor& door, remote::frame hello, const std::string& where, time_limit_point end) {
+  const forgotten_logger behind;
+  const link_end ours = ends().spawn();
+  opened_link opened;
+  std::string refusal;
+  caf::scoped_actor self(system());
+  const auto answered = [&](uint8_t taken, frame_message& said, const caf::actor& peer) {
+    if (taken != 1 || !peer)
+      refusal.assign(said.bytes.begin(), said.bytes.end());
+    else
+      opened = {make_link(ours, peer), std::move(said.bytes)};
+  };
+  try {
+    self->request(door, left_until(end), frame_message{std::move(hello)}, ours.actor)
+        .receive(answered, [&](const caf::error& e) { fail_call(e, where, "welcome us"); });
+    if (!opened.link)
+      fail(errc::io, "{} refuses: {}", where, refusal);
+  } catch (...) {
+    caf::anon_send_exit(ours.actor, caf::exit_reason::user_shutdown);
+    throw;
+  }
+  return opened;
+}
+
+} // namespace troupe::actors

@@ -1,0 +1,50 @@
+// An actor system that is a node of CAF's network, and its end.
+#pragma once
+
+#include "actors/network/connection.hpp"
+#include "actors/network/link_end.hpp"
+
+#include <caf/actor_system.hpp>
+#include <caf/actor_system_config.hpp>
+
+namespace troupe::actors {
+
+/// Calls or is called, never both: two nodes that call each other at once would each drop the other's connection as redundant.
+class node {
+public:
+  node();
+  /// Ends all links; leaves the actor system behind if a handler hangs.
+  ~node();
+  node(const node&) = delete;
+  node& operator=(const node&) = delete;
+
+  link_ends& ends() { return *parts_.ends; }
+  size_t connection_count() const { return parts_.connections->size(); }
+
+  /// Takes over a connection of which the other side calls, and shows it the door.
+  void be_called(channel at, uint16_t port, const door_actor& door);
+  /// Takes over a connection by which we call; returns the door of the other side. Throws `errc::io` or `errc::timeout`, with `where`.
+  door_actor call(channel at, uint16_t port, const std::string& where, time_limit_point end);
+  /// Whether the connection to a door is still there.
+  static bool reaches(const door_actor& door);
+  /// Shows the other side's door a hello.
+  opened_link enter(const door_actor& door, remote::frame hello, const std::string& where, time_limit_point end);
+
+  /// What a system that does not end leaves behind.
+  struct parts {
+    std::unique_ptr<caf::actor_system_config> config;
+    std::unique_ptr<open_connections> connections;
+    std::unique_ptr<caf::actor_system> system;
+    std::unique_ptr<link_ends> ends;
+  };
+
+private:
+  caf::actor_system& system() { return *parts_.system; }
+  caf::io::scribe_ptr scribe_of(channel at);
+
+  parts parts_;
+  caf::actor broker_;
+  caf::actor watch_;
+};
+
+} // namespace troupe::actors
