@@ -104,5 +104,6 @@ void add_verify(CLI::App& app);
 void add_profile(CLI::App& app);
 void add_devices(CLI::App& app);
 void add_operators(CLI::App& app);
+void add_keys(CLI::App& app);
 
 } // namespace troupe::cli

@@ -52,6 +52,7 @@ int main(int argc, char** argv) {
   troupe::cli::add_profile(app);
   troupe::cli::add_devices(app);
   troupe::cli::add_operators(app);
+  troupe::cli::add_keys(app);
   try {
     check_subcommand(app, argc, argv);
     app.parse(argc, argv);
