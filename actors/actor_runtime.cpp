@@ -45,11 +45,40 @@ actor_runtime::actor_runtime(const engine_options& options, const engine_hooks& 
       host_(std::make_unique<host>(*system_)) {
   const forgotten_logger behind;
   try {
-    host_->open_devices(options, hooks);
+    open_all(hooks);
   } catch (...) {
     close(); // the system's own end would wait for a device that hangs
     throw;
   }
+}
+
+void actor_runtime::open_all(const engine_hooks& hooks) {
+  const split_names names = split_device_names(options_.devices);
+  host_->open_devices(options_, names.here, hooks);
+  for (const host_address& h : parse_hosts(options_.hosts))
+    add_host(h, names.elsewhere);
+  host_->check_complete(names.elsewhere);
+}
+
+void actor_runtime::add_host(const host_address& host, const std::vector<std::string>& wanted) {
+  const forgotten_logger behind;
+  check_open();
+  {
+    const std::lock_guard lock(connecting_);
+    if (!hosts_)
+      hosts_ = std::make_unique<remote_hosts>(*this, options_.credentials);
+  }
+  hosts_->add(host, wanted);
+}
+
+std::vector<host_summary> actor_runtime::other_hosts() const {
+  const std::lock_guard lock(connecting_);
+  return hosts_ ? hosts_->summary() : std::vector<host_summary>{};
+}
+
+remote::host_activity actor_runtime::activity_of(const std::string& host) const {
+  const std::lock_guard lock(connecting_);
+  return hosts_ ? hosts_->activity(host) : remote::host_activity{};
 }
 
 actor_runtime::~actor_runtime() {
@@ -135,6 +164,7 @@ void actor_runtime::close() {
         caf::anon_send_exit(actor, caf::exit_reason::user_shutdown);
   }
   host_->close();
+  hosts_ = nullptr; // what waits for other hosts ends
   const bool ended = await_actors();
   if (!ended)
     abandon(std::make_shared<abandoned_system>(abandoned_system{std::move(config_), std::move(system_)}));

@@ -4,6 +4,7 @@
 #include "actors/completions.hpp"
 #include "actors/coordinator.hpp"
 #include "actors/host.hpp"
+#include "actors/remote_hosts.hpp"
 
 #include <caf/actor_system.hpp>
 #include <caf/actor_system_config.hpp>
@@ -17,12 +18,18 @@ public:
   ~actor_runtime();
 
   const host& devices() const { return *host_; }
+  caf::actor_system& system() { return *system_; }
   /// Where callbacks run.
   const std::shared_ptr<completions>& callbacks() const { return callbacks_; }
 
   /// Spawns the coordinator of a session that was planned for `devices`; those that have joined since join it too. Throws
   /// `errc::cancelled` if the runtime is closed.
   coordinator_ref spawn_coordinator(const device_list& devices, std::shared_ptr<session_plans> plans);
+
+  /// Connects to a worker; see `remote_hosts::add`.
+  void add_host(const host_address& host, const std::vector<std::string>& wanted = {});
+  std::vector<host_summary> other_hosts() const;
+  remote::host_activity activity_of(const std::string& host) const;
 
   /// Opens further devices, all or none: living sessions use them from their next runs on. Throws as `host::open`, and
   /// `errc::cancelled` if the runtime is closed.
@@ -41,6 +48,7 @@ public:
 private:
   bool await_actors() const;
   void check_open();
+  void open_all(const engine_hooks& hooks);
   void announce(const std::vector<device_handle>& joined);
 
   engine_options options_;
@@ -48,6 +56,8 @@ private:
   std::unique_ptr<caf::actor_system> system_;
   std::unique_ptr<host> host_;
   const std::shared_ptr<completions> callbacks_ = std::make_shared<completions>();
+  mutable std::mutex connecting_; // guards that `hosts_` is made once
+  std::unique_ptr<remote_hosts> hosts_; // null before the first host
   std::mutex joining_; // held while devices are opened, so that they join one after the other
   std::mutex mutex_;   // guards coordinators_, closed_, and that all coordinators hear of devices in the same order
   std::vector<caf::actor_addr> coordinators_;

@@ -71,6 +71,13 @@ bool has(const std::vector<device_request>& requests, device_kind kind) {
 
 } // namespace
 
+split_names split_device_names(const std::vector<std::string>& names) {
+  split_names split;
+  for (const std::string& name : names)
+    (name.find('/') == std::string::npos ? split.here : split.elsewhere).push_back(name);
+  return split;
+}
+
 bool may_name_gpus(const std::vector<std::string>& names) {
   return std::any_of(names.begin(), names.end(),
                      [](const std::string& name) { return name == "all" || name.starts_with(gpu_prefix); });

@@ -20,6 +20,12 @@ struct device_request {
   bool fallback = false;
 };
 
+/// Names of this machine's devices, and those of other hosts ("NAME/cpu").
+struct split_names {
+  std::vector<std::string> here, elsewhere;
+};
+split_names split_device_names(const std::vector<std::string>& names);
+
 /// Returns whether the names may mean a GPU, so that the GPUs must be listed.
 bool may_name_gpus(const std::vector<std::string>& names);
 

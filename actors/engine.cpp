@@ -56,6 +56,15 @@ std::vector<std::string> engine::lost_devices() const {
   return names;
 }
 
+void engine::add_host(const std::string& host) {
+  for (const host_address& h : parse_hosts({host}))
+    state_->runtime->add_host(h);
+}
+
+std::vector<host_summary> engine::hosts() const {
+  return state_->runtime->other_hosts();
+}
+
 std::string engine::no_gpu_because() const {
   return state_->runtime->devices().no_gpu_because();
 }

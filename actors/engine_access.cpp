@@ -27,6 +27,10 @@ void lose_devices(const engine& e, const std::function<bool(const device_info&)>
   engine_access::runtime(e).lose_devices(which, why);
 }
 
+remote::host_activity activity_of(const engine& e, const std::string& host) {
+  return engine_access::runtime(e).activity_of(host);
+}
+
 std::shared_ptr<const plan> plan_of(const session& s, const named_tensors& inputs) {
   return bound_plan_of(s, inputs)->source;
 }

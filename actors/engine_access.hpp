@@ -3,6 +3,7 @@
 #pragma once
 
 #include "device/device.hpp"
+#include "remote/host_client.hpp"
 #include "plan/bind/bound_plan.hpp"
 #include "troupe/engine.hpp"
 
@@ -29,6 +30,9 @@ std::vector<device_info> device_infos(const engine& e);
 void add_devices(const engine& e, const std::vector<device_factory>& makes);
 /// Takes the devices for which `which` holds as lost, as if the link to their host were gone.
 void lose_devices(const engine& e, const std::function<bool(const device_info&)>& which, const std::string& why);
+
+/// Returns what another host has in hand for an engine's sessions; nothing if it is lost.
+remote::host_activity activity_of(const engine& e, const std::string& host);
 
 /// Returns the plan that a run with these inputs would use, making it where it is not cached.
 std::shared_ptr<const plan> plan_of(const session& s, const named_tensors& inputs);

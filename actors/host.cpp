@@ -80,10 +80,11 @@ device_factory host::factory_of(const device_request& request, const engine_opti
   };
 }
 
-void host::open_devices(const engine_options& options, const engine_hooks& hooks) {
-  if (may_name_gpus(options.devices))
+void host::open_devices(const engine_options& options, const std::vector<std::string>& names,
+                        const engine_hooks& hooks) {
+  if (may_name_gpus(names))
     list_gpus(hooks.gpu_validation);
-  const std::vector<device_request> requests = parse_device_names(options.devices, hardware_gpus_);
+  const std::vector<device_request> requests = parse_device_names(names, hardware_gpus_);
   opens_gpus_ = std::any_of(requests.begin(), requests.end(),
                             [](const device_request& r) { return r.kind == device_kind::vulkan; });
   limits_ = options.memory;
@@ -99,15 +100,20 @@ void host::open_devices(const engine_options& options, const engine_hooks& hooks
   }
   for (const device_factory& make : hooks.custom_devices)
     add({open(make, threading::own_thread)});
-  if (devices()->empty())
-    fail(errc::invalid_argument, "an engine needs at least one device");
-  check_limits();
 }
 
-void host::check_limits() const {
+void host::check_complete(const std::vector<std::string>& names) const {
   const device_list all = devices();
+  const auto is_open = [&](const std::string& name) {
+    return std::any_of(all->begin(), all->end(), [&](const device_handle& d) { return d.info.name == name; });
+  };
+  for (const std::string& name : names)
+    if (!is_open(name))
+      fail(errc::invalid_argument, "there is no device '{}': no host of that name lends one called so", name);
+  if (all->empty())
+    fail(errc::invalid_argument, "an engine needs at least one device");
   for (const auto& limit : limits_)
-    if (std::none_of(all->begin(), all->end(), [&](const device_handle& d) { return d.info.name == limit.first; }))
+    if (!is_open(limit.first))
       fail(errc::invalid_argument, "a memory limit names the device '{}', which is not open", limit.first);
 }
 

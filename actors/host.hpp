@@ -29,9 +29,11 @@ public:
   host(const host&) = delete;
   host& operator=(const host&) = delete;
 
-  /// Opens the devices that `options` name. Throws `errc::invalid_argument`, and what opening a device throws; those that
+  /// Opens this machine's devices that `names` say. Throws `errc::invalid_argument`, and what opening a device throws; those that
   /// are open then stay open until `close`.
-  void open_devices(const engine_options& options, const engine_hooks& hooks);
+  void open_devices(const engine_options& options, const std::vector<std::string>& names, const engine_hooks& hooks);
+  /// Throws `errc::invalid_argument` unless there is a device, and each that a memory limit or `names` says.
+  void check_complete(const std::vector<std::string>& names) const;
 
   device_list devices() const;
 
@@ -74,7 +76,6 @@ private:
   /// `errc::device_lost`, saying that it was to `purpose`.
   device_handle living(const std::string& name, std::optional<uint64_t> incarnation, std::string_view purpose) const;
   device_factory factory_of(const device_request& request, const engine_options& options) const;
-  void check_limits() const;
 
   caf::actor_system& system_;
   const std::shared_ptr<host_block_pool> blocks_ = std::make_shared<host_block_pool>();

@@ -41,7 +41,7 @@ struct called_host {
 } // namespace
 
 struct network::state {
-  credentials who;
+  host_credentials who;
   tls_context tls;
   std::mutex mutex; // guards the making of `calling`, and `hosts`
   std::unique_ptr<node> calling, called;
@@ -50,7 +50,7 @@ struct network::state {
   std::unique_ptr<gate> at; // last: it uses the rest
 };
 
-network::network(const credentials& who) : state_(std::make_unique<state>()) {
+network::network(const host_credentials& who) : state_(std::make_unique<state>()) {
   state_->who = who;
   state_->tls = make_tls_context(who);
 }

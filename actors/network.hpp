@@ -4,20 +4,11 @@
 #pragma once
 
 #include "remote/link.hpp"
+#include "troupe/options.hpp"
 
 #include <chrono>
 
 namespace troupe::actors {
-
-/// Who we are to other hosts: PEM files, as `troupe keys` makes them.
-struct credentials {
-  std::string certificate;
-  std::string key;
-  /// The cluster's CA: a certificate that it signed means a trusted member.
-  std::string ca;
-  /// Plain TCP without any proof, only to hosts that say the same.
-  bool insecure = false;
-};
 
 /// What a caller gets.
 struct opened_link {
@@ -35,8 +26,8 @@ public:
   /// A silent host is lost after this long.
   static constexpr std::chrono::milliseconds silence_limit{1000};
 
-  /// Throws `errc::invalid_argument` if the credentials are missing, unreadable, expired, or do not belong together.
-  explicit network(const credentials& who);
+  /// Throws `errc::invalid_argument` if the host_credentials are missing, unreadable, expired, or do not belong together.
+  explicit network(const host_credentials& who);
   /// Ends all links. Takes no longer than a few seconds, whatever other hosts and handlers do.
   ~network();
   network(const network&) = delete;

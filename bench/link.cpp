@@ -39,7 +39,7 @@ double median(std::vector<double> times) {
 /// A link whose other end answers each frame by an empty one.
 class pair_of_hosts {
 public:
-  pair_of_hosts(const credentials& worker, const credentials& session) : far_(worker), near_(session) {
+  pair_of_hosts(const host_credentials& worker, const host_credentials& session) : far_(worker), near_(session) {
     const uint16_t port = far_.listen("127.0.0.1", 0, [](const remote::frame&, const remote::link_ptr& link) {
       link->receive({[link](const remote::frame&) { link->send({}); }, [](const std::string&) {}});
       return remote::frame{};
@@ -131,7 +131,7 @@ double through_channel(const tls_context& worker, const tls_context& session, si
   return static_cast<double>(pieces) * (echo ? 1. : static_cast<double>(bytes)) / took;
 }
 
-void measure(const char* what, const credentials& worker, const credentials& session, double seconds) {
+void measure(const char* what, const host_credentials& worker, const host_credentials& session, double seconds) {
   pair_of_hosts hosts(worker, session);
   std::vector<double> times;
   hosts.frames_a_second(small_bytes, 1, seconds, &times);
@@ -154,7 +154,7 @@ int main(int argc, char** argv) {
   if (!mkdtemp(folder.data()))
     return 1;
   make_certificates({.folder = folder, .names = {"worker", "session"}});
-  const auto who = [&](const std::string& name) -> credentials {
+  const auto who = [&](const std::string& name) -> host_credentials {
     return {folder + "/" + name + ".crt", folder + "/" + name + ".key", folder + "/ca.crt"};
   };
   measure("plain", {.insecure = true}, {.insecure = true}, seconds);

@@ -100,6 +100,8 @@ bindings model_options::dim_values() const {
 engine_options model_options::engine() const {
   engine_options options;
   options.devices = devices;
+  options.hosts = hosts;
+  options.credentials = credentials;
   for (const auto& text : memory) {
     const auto [name, bytes] = split_assignment(text, "--memory");
     options.memory[name] = parse_bytes(bytes, "--memory");
@@ -121,12 +123,29 @@ session_options model_options::session() const {
   return options;
 }
 
+void add_credential_options(CLI::App& command, host_credentials& who) {
+  command.add_option("--tls-cert", who.certificate, "This host's certificate (`troupe keys`)");
+  command.add_option("--tls-key", who.key, "Its private key");
+  command.add_option("--tls-ca", who.ca, "The cluster's CA certificate");
+  command.add_flag("--insecure", who.insecure, "Plain TCP without credentials, if both sides ask for it");
+}
+
+void add_host_options(CLI::App& command, model_options& options) {
+  command
+      .add_option("--hosts", options.hosts,
+                  "Hosts that run `troupe worker`: [NAME=]HOST:PORT, or @FILE with one a line; their devices are NAME/cpu …")
+      ->delimiter(',')
+      ->allow_extra_args(false);
+  add_credential_options(command, options.credentials);
+}
+
 void add_engine_options(CLI::App& command, model_options& options) {
   command
       .add_option("--devices", options.devices,
                   "Devices, e.g. cpu, vulkan:0, cpu*2, null; all (default): every GPU, and the CPU")
       ->delimiter(',')
       ->allow_extra_args(false);
+  add_host_options(command, options);
   command.add_option("--memory", options.memory, "Bytes that a device may use, e.g. vulkan:0=2GiB")
       ->delimiter(',')
       ->allow_extra_args(false);

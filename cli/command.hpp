@@ -16,6 +16,8 @@ namespace troupe::cli {
 struct model_options {
   std::filesystem::path model;
   std::vector<std::string> devices = {"all"};
+  std::vector<std::string> hosts; // "NAME=HOST:PORT"
+  host_credentials credentials;
   std::string policy = "single";
   std::vector<std::string> pins;   // "conv*=vulkan:0"
   std::vector<std::string> memory; // "vulkan:0=2GiB"
@@ -37,7 +39,13 @@ struct model_options {
   bindings dim_values() const;
 };
 
-/// Adds `--devices`, `--memory`, `--policy`, `--pin`, `--precision`, `--no-fuse`, `--json`, `--quiet` to a subcommand.
+/// Adds `--tls-cert`, `--tls-key`, `--tls-ca` and `--insecure`.
+void add_credential_options(CLI::App& command, host_credentials& who);
+
+/// Adds `--hosts` and the credentials.
+void add_host_options(CLI::App& command, model_options& options);
+
+/// Adds `--devices`, `--hosts` and credentials, `--memory`, `--policy`, `--pin`, `--precision`, `--no-fuse`, `--json`, `--quiet` to a subcommand.
 void add_engine_options(CLI::App& command, model_options& options);
 
 /// Adds `--trace`, which sets `file`.
@@ -103,7 +111,8 @@ void add_inspect(CLI::App& app);
 void add_verify(CLI::App& app);
 void add_profile(CLI::App& app);
 void add_devices(CLI::App& app);
-void add_operators(CLI::App& app);
+void add_worker(CLI::App& app);
 void add_keys(CLI::App& app);
+void add_operators(CLI::App& app);
 
 } // namespace troupe::cli

@@ -79,6 +79,9 @@ void list_devices(const model_options& options) {
     fmt::print("{:10} {:8} {} units, {:.1f} of {:.1f} GiB, transfers {}  {}\n{}", d.name, to_string(d.kind), d.units,
                static_cast<double>(d.memory_bytes) / (1 << 30), static_cast<double>(d.total_bytes) / (1 << 30),
                to_string(d.transfers), d.description, features_text(d));
+  for (const host_summary& h : devices.hosts())
+    fmt::print("{:10} at {}: round trip {:.0f} µs, {:.0f} MB/s there, {:.0f} MB/s back\n", h.name, h.address,
+               h.round_trip_s * 1e6, h.to_bytes_per_s * 1e-6, h.from_bytes_per_s * 1e-6);
   if (const std::string problem = devices.profile_problem(); !problem.empty())
     fmt::print("measured speeds: {}\n", problem);
   if (!no_gpu.empty())
@@ -93,6 +96,7 @@ void add_devices(CLI::App& app) {
   command->add_option("--devices", options->devices, "Devices to open (default all)")
       ->delimiter(',')
       ->allow_extra_args(false);
+  add_host_options(*command, *options);
   command->add_flag("--json", options->json, "Print JSON");
   command->callback([options] { list_devices(*options); });
 }

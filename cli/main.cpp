@@ -51,8 +51,9 @@ int main(int argc, char** argv) {
   troupe::cli::add_verify(app);
   troupe::cli::add_profile(app);
   troupe::cli::add_devices(app);
-  troupe::cli::add_operators(app);
+  troupe::cli::add_worker(app);
   troupe::cli::add_keys(app);
+  troupe::cli::add_operators(app);
   try {
     check_subcommand(app, argc, argv);
     app.parse(argc, argv);

@@ -64,7 +64,7 @@ BIO* make_bio(int fd) {
   return bio;
 }
 
-void check_given(const credentials& c) {
+void check_given(const host_credentials& c) {
   const std::pair<const char*, const std::string&> files[] = {
       {"certificate", c.certificate}, {"key", c.key}, {"CA certificate", c.ca}};
   for (const auto& [what, file] : files) {
@@ -81,7 +81,7 @@ void check_given(const credentials& c) {
 }
 
 /// Checks that the certificate is valid today and signed by the CA: else every other side would refuse it.
-void check_certificate(SSL_CTX* context, const credentials& c) {
+void check_certificate(SSL_CTX* context, const host_credentials& c) {
   const std::unique_ptr<X509_STORE_CTX, decltype(&X509_STORE_CTX_free)> check(X509_STORE_CTX_new(),
                                                                               &X509_STORE_CTX_free);
   STACK_OF(X509)* chain = nullptr;
@@ -95,7 +95,7 @@ void check_certificate(SSL_CTX* context, const credentials& c) {
 
 } // namespace
 
-tls_context make_tls_context(const credentials& c) {
+tls_context make_tls_context(const host_credentials& c) {
   if (c.insecure) {
     if (!c.certificate.empty() || !c.key.empty() || !c.ca.empty())
       fail(errc::invalid_argument, "--insecure links use no certificate: leave one of the two out");

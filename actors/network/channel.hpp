@@ -14,7 +14,7 @@ using tls_context = std::shared_ptr<ssl_ctx_st>;
 
 /// Reads and checks credentials: TLS 1.3, both sides with a certificate of the cluster's CA. Null if they are insecure. Throws
 /// `errc::invalid_argument` if they are missing, unreadable, expired, or do not belong together.
-tls_context make_tls_context(const credentials& c);
+tls_context make_tls_context(const host_credentials& c);
 
 /// What came of an attempt.
 enum class progress : unsigned char { done, wants_input, wants_output, ended };

@@ -21,6 +21,16 @@ struct device_summary {
   bool fallback = false;
 };
 
+/// A host whose devices an engine uses.
+struct host_summary {
+  std::string name;    // that its devices begin with
+  std::string address; // HOST:PORT
+  bool lost = false;   // for now
+  // As measured when it was connected:
+  double round_trip_s = 0;
+  double to_bytes_per_s = 0, from_bytes_per_s = 0;
+};
+
 /// Counters of a device.
 struct device_stats {
   int64_t chunks = 0;

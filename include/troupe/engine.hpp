@@ -42,6 +42,15 @@ public:
   /// `errc::invalid_argument`, `errc::out_of_memory`, `errc::device_lost`.
   device_tensor put(const tensor& value, const std::string& device) const;
 
+  /// Connects to a worker, as `engine_options::hosts` does: its devices join, for sessions that are open too. If its link ends, they are
+  /// lost, and runs on them are done again on the devices left; if it can be reached again, its devices join again. Throws
+  /// `errc::invalid_argument` for a malformed or taken name or for credentials that cannot be used, `errc::io` and `errc::timeout`,
+  /// saying why, if it cannot be reached or refuses.
+  void add_host(const std::string& host);
+
+  /// Returns what is known of the other hosts.
+  std::vector<host_summary> hosts() const;
+
   /// Returns the names of the devices that have been lost so far: nothing runs there any more. A new engine may find them well.
   std::vector<std::string> lost_devices() const;
 

@@ -18,11 +18,25 @@ enum class completion_mode : uint8_t {
   host,   // every completion goes through the host, for experiments
 };
 
+/// Who this process is to other hosts: PEM files, as `troupe keys` makes them.
+struct host_credentials {
+  std::string certificate = {};
+  std::string key = {};
+  /// The cluster's CA: whoever has a certificate that it signed is a trusted member.
+  std::string ca = {};
+  /// Plain TCP, readable and changeable by anybody on the way, to workers that say the same.
+  bool insecure = false;
+};
+
 /// What an engine is made of.
 struct engine_options {
   /// Device names: "cpu", "vulkan:0" (a GPU), "null", "slow:25" (the CPU at 25 % of its speed, for experiments); "cpu*2" opens two on one physical device; "all" is every GPU and the
-  /// CPU. GPUs without the CPU get it as a fallback for nodes that they cannot run.
+  /// CPU. GPUs without the CPU get it as a fallback for nodes that they cannot run. Those of `hosts` are called "NAME/cpu": if some of
+  /// them are named here, only those join.
   std::vector<std::string> devices = {"all"};
+  /// Other hosts, on which `troupe worker` lends its devices: "[NAME=]HOST:PORT", or "@FILE" with one a line. See `engine::add_host`.
+  std::vector<std::string> hosts = {};
+  host_credentials credentials = {};
   completion_mode completion = completion_mode::device;
   /// Worker threads of the actor system.
   unsigned scheduler_threads = 2;

@@ -76,6 +76,8 @@ public:
   // -- of a value that is filled
   dtype type() const { return host_.defined() ? host_.type() : away_ ? away_->type() : resident_->type(); }
   const shape& dims() const { return host_.defined() ? host_.dims() : away_ ? away_->dims() : resident_->dims(); }
+  /// Returns whether its bytes are in this process's memory.
+  bool has_host() const { return host_.defined(); }
   /// Returns the value in the host's memory; throws `errc::internal` if it is not there.
   const tensor& host() const {
     expects(host_.defined(), "a value is wanted in the host's memory, where it is not");

@@ -136,7 +136,7 @@ TEST_CASE("network: who has no certificate of the CA stays out, and an honest li
   inbox in(opened.link);
 
   CHECK_THAT(problem_of(rogue, host.port()), Contains("its certificate is not accepted"));
-  credentials half = others.of("session"); // trusts the worker, but is not trusted
+  host_credentials half = others.of("session"); // trusts the worker, but is not trusted
   std::filesystem::copy_file(keys.file("ca.crt"), others.file("both.crt"));
   FILE* both = fopen(others.file("both.crt").c_str(), "a");
   FILE* own = fopen(others.file("ca.crt").c_str(), "r");
@@ -193,9 +193,9 @@ TEST_CASE("gate: who does not shake hands in time is sent away", "[actors][netwo
   CHECK(admitted == 0);
 }
 
-TEST_CASE("network: credentials that nobody would accept are errors at once", "[actors][network]") {
+TEST_CASE("network: host_credentials that nobody would accept are errors at once", "[actors][network]") {
   const certificate_folder keys({"worker", "session"}), others({"worker"}), expired({"old"}, -3);
-  const auto problem = [](const credentials& c) -> std::string {
+  const auto problem = [](const host_credentials& c) -> std::string {
     try {
       const network made(c);
       return "";
@@ -204,7 +204,7 @@ TEST_CASE("network: credentials that nobody would accept are errors at once", "[
     }
   };
   CHECK_THAT(problem({}), Contains("--tls-cert") && Contains("--insecure"));
-  credentials c = keys.of("worker");
+  host_credentials c = keys.of("worker");
   CHECK(problem(c).empty());
   c.key = keys.file("session.key");
   CHECK_THAT(problem(c), Contains("session.key") && Contains("mismatch"));

@@ -9,7 +9,7 @@ using Catch::Contains;
 TEST_CASE("network: frames of all sizes go both ways in order", "[actors][network]") {
   const certificate_folder keys({"worker", "session"});
   const bool insecure = GENERATE(false, true);
-  const credentials plain{.insecure = true};
+  const host_credentials plain{.insecure = true};
   echo_host host(insecure ? plain : keys.of("worker"));
   network net(insecure ? plain : keys.of("session"));
   const opened_link opened = call(net, host.port());

@@ -3,6 +3,7 @@
 #include "device/slow_device.hpp"
 #include "support/catch.hpp"
 #include "support/chunk_works.hpp"
+#include "support/far_device.hpp"
 #include "support/gpu.hpp"
 #include "support/graph_builder.hpp"
 #include "support/run_inline.hpp"
@@ -32,6 +33,8 @@ const std::vector<tested_device>& factories() {
        [](std::string name) {
          return test::open_gpu({.blocks = std::make_shared<host_block_pool>(), .force_staging = true}, name);
        }},
+      {"far cpu", [](std::string name) { return test::open_far(make_cpu_device(std::move(name))); }},
+      {"far vulkan", [](std::string name) { return test::open_far(test::open_gpu({}, name)); }},
   };
   return all;
 }

@@ -23,7 +23,7 @@ public:
 
   const std::filesystem::path& path() const { return path_; }
   std::string file(const std::string& name) const { return (path_ / name).string(); }
-  actors::credentials of(const std::string& name) const {
+  host_credentials of(const std::string& name) const {
     return {file(name + ".crt"), file(name + ".key"), file("ca.crt")};
   }
 

@@ -12,7 +12,6 @@
 namespace troupe::test {
 
 using namespace std::chrono_literals;
-using actors::credentials;
 using actors::network;
 using actors::opened_link;
 using remote::frame;
@@ -79,7 +78,7 @@ private:
 /// A network that listens, welcomes everybody by "hello NAME", and sends every frame back.
 class echo_host {
 public:
-  explicit echo_host(const credentials& who) : network_(who) {
+  explicit echo_host(const host_credentials& who) : network_(who) {
     port_ = network_.listen("127.0.0.1", 0, [](const frame& hello, const remote::link_ptr& link) {
       if (text_of(hello) == "nobody")
         fail(errc::invalid_argument, "nobody is not welcome");

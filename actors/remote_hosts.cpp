@@ -1,0 +1,148 @@
+#include "actors/remote_hosts.hpp"
+
+#include "actors/actor_runtime.hpp"
+#include "remote/remote_device.hpp"
+
+#include <algorithm>
+#include <unistd.h>
+
+namespace troupe::actors {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr auto connect_timeout = 10s, recall_timeout = 1s;
+/// Between two calls to a host that was lost.
+constexpr auto pause = 500ms;
+
+std::string address_of(const host_address& h) {
+  return h.host.find(':') == std::string::npos ? fmt::format("{}:{}", h.host, h.port)
+                                               : fmt::format("[{}]:{}", h.host, h.port);
+}
+
+/// What a worker's log calls this process.
+std::string own_name() {
+  char name[256] = {};
+  if (gethostname(name, sizeof name - 1) != 0)
+    name[0] = '\0';
+  return fmt::format("{}:{}", *name ? name : "unknown", getpid());
+}
+
+} // namespace
+
+remote_hosts::remote_hosts(actor_runtime& runtime, const host_credentials& who)
+    : runtime_(runtime), network_(who), calling_([this] { call_again(); }) {}
+
+remote_hosts::~remote_hosts() {
+  std::vector<known_host> hosts;
+  {
+    const std::lock_guard lock(mutex_);
+    closing_ = true;
+    hosts = hosts_;
+    wake_.notify_all();
+  }
+  calling_.join();
+  for (const known_host& h : hosts)
+    if (h.client)
+      h.client->close();
+}
+
+void remote_hosts::add(const host_address& host, const std::vector<std::string>& wanted) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (std::any_of(hosts_.begin(), hosts_.end(), [&](const known_host& h) { return h.at.name == host.name; }))
+      fail(errc::invalid_argument, "two hosts are called '{}': give one another name, NAME=HOST:PORT", host.name);
+    hosts_.push_back({host, wanted, nullptr, {}});
+  }
+  std::shared_ptr<remote::host_client> client;
+  const failure why = capture([&] { client = connect(host, wanted, connect_timeout); });
+  const std::lock_guard lock(mutex_);
+  const auto known =
+      std::find_if(hosts_.begin(), hosts_.end(), [&](const known_host& h) { return h.at.name == host.name; });
+  if (why.failed()) {
+    hosts_.erase(known);
+    fail(why.code, "{}", why.message);
+  }
+}
+
+std::vector<host_summary> remote_hosts::summary() const {
+  std::vector<host_summary> all;
+  const std::lock_guard lock(mutex_);
+  for (const known_host& h : hosts_)
+    all.push_back({.name = h.at.name,
+                   .address = address_of(h.at),
+                   .lost = h.client == nullptr,
+                   .round_trip_s = h.figures.round_trip_s,
+                   .to_bytes_per_s = h.figures.up_bytes_per_s,
+                   .from_bytes_per_s = h.figures.down_bytes_per_s});
+  return all;
+}
+
+remote::host_activity remote_hosts::activity(const std::string& name) const {
+  const std::lock_guard lock(mutex_);
+  for (const known_host& h : hosts_)
+    if (h.at.name == name && h.client)
+      return h.client->activity();
+  return {};
+}
+
+std::shared_ptr<remote::host_client> remote_hosts::connect(const host_address& host,
+                                                           const std::vector<std::string>& wanted,
+                                                           std::chrono::milliseconds timeout) {
+  opened_link opened = network_.connect(host.host, host.port,
+                                        remote::encode(remote::hello{.version = TROUPE_VERSION, .name = own_name()}),
+                                        timeout);
+  remote::message answer = remote::decode(opened.welcome);
+  auto* greeting = std::get_if<remote::welcome>(&answer);
+  if (!greeting)
+    fail(errc::io, "{} is no worker of troupe", address_of(host));
+  auto client = remote::host_client::make(std::move(opened.link), host.name, address_of(host),
+                                          std::move(*greeting), offers_);
+  {
+    const std::lock_guard lock(mutex_);
+    for (known_host& h : hosts_)
+      if (h.at.name == host.name) {
+        h.client = client;
+        h.figures = client->figures();
+      }
+  }
+  std::vector<device_factory> makes;
+  for (uint32_t d = 0; d < client->devices().size(); ++d)
+    if (wanted.empty() || std::find(wanted.begin(), wanted.end(), client->devices()[d].name) != wanted.end())
+      makes.push_back([client, d] { return remote::make_remote_device(client, d); });
+  runtime_.add_devices(makes, host::threading::own_thread);
+  client->on_end([this, raw = client.get(), name = host.name](const std::string& why) { lose(raw, name, why); });
+  return client;
+}
+
+void remote_hosts::lose(const remote::host_client* client, const std::string& name, const std::string& why) {
+  std::shared_ptr<remote::host_client> lost; // let go of outside of the lock
+  {
+    const std::lock_guard lock(mutex_);
+    for (known_host& h : hosts_)
+      if (h.client.get() == client)
+        lost = std::exchange(h.client, nullptr);
+    wake_.notify_all();
+  }
+  if (lost && !lost->devices().empty())
+    runtime_.lose_devices([&](const device_info& d) {
+      return d.host == name && d.incarnation == lost->devices().front().incarnation;
+    }, why);
+}
+
+void remote_hosts::call_again() {
+  std::unique_lock lock(mutex_);
+  while (!closing_) {
+    std::vector<known_host> lost;
+    for (const known_host& h : hosts_)
+      if (!h.client && h.figures.round_trip_s > 0) // one that `add` calls for the first time is not ours
+        lost.push_back(h);
+    lock.unlock();
+    for (const known_host& h : lost)
+      capture([&] { connect(h.at, h.wanted, recall_timeout); });
+    lock.lock();
+    wake_.wait_for(lock, pause, [&] { return closing_; });
+  }
+}
+
+} // namespace troupe::actors

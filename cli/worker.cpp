@@ -1,0 +1,81 @@
+// troupe worker: lends this machine's devices to sessions of other hosts.
+#include "actors/worker.hpp"
+#include "actors/host_names.hpp"
+#include "cli/command.hpp"
+#include "cli/progress.hpp"
+
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+
+#include <csignal>
+#include <iostream>
+
+namespace troupe::cli {
+namespace {
+
+struct worker_arguments : model_options {
+  std::string listen = "127.0.0.1:4242";
+  std::filesystem::path weights;
+  size_t sessions = 64;
+  int drain_s = 60;
+};
+
+/// One line an event, to be read by people and by programs: JSON.
+void log_event(const std::string& event, const remote::service_options::facts& facts) {
+  nlohmann::ordered_json line;
+  line["time"] = fmt::format("{:%FT%TZ}", fmt::gmtime(std::time(nullptr)));
+  line["event"] = event;
+  for (const auto& [name, value] : facts)
+    line[name] = value;
+  fmt::print("{}\n", line.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
+  std::fflush(stdout);
+}
+
+void work(const worker_arguments& args) {
+  sigset_t ends;
+  sigemptyset(&ends);
+  sigaddset(&ends, SIGTERM);
+  sigaddset(&ends, SIGINT);
+  pthread_sigmask(SIG_BLOCK, &ends, nullptr); // before the first thread, so that all of them leave the signals to us
+  const actors::host_address at = actors::parse_endpoint(args.listen);
+  actors::worker_options options{.devices = args.engine(), .host = at.host, .port = at.port};
+  options.who = args.credentials;
+  options.service.sessions = args.sessions;
+  options.service.weights = args.weights.empty() ? remote::default_weight_folder() : args.weights;
+  options.service.log = log_event;
+  actors::worker lends(std::move(options));
+  std::string names;
+  for (const device_info& d : lends.devices())
+    names += (names.empty() ? "" : ", ") + d.name;
+  log_event("listening", {{"at", fmt::format("{}:{}", at.host, lends.port())},
+                          {"devices", names},
+                          {"security", args.credentials.insecure ? "none" : "TLS"}});
+  if (lends.is_exposed())
+    std::cerr << "troupe: warning: --insecure on an address that others reach: everybody may use these devices and read what they compute\n";
+  int signal = 0;
+  sigwait(&ends, &signal);
+  log_event("draining", {{"sessions", std::to_string(lends.sessions())}});
+  lends.drain(std::chrono::seconds(args.drain_s));
+  log_event("ended", {});
+}
+
+} // namespace
+
+void add_worker(CLI::App& app) {
+  auto args = std::make_shared<worker_arguments>();
+  CLI::App* command = app.add_subcommand("worker", "Lend this machine's devices to other hosts (`--hosts`)");
+  command->add_option("--listen", args->listen, "HOST:PORT to listen at (default 127.0.0.1:4242); 0.0.0.0 for all addresses, port 0 for any");
+  command->add_option("--devices", args->devices, "Devices to lend (default all)")
+      ->delimiter(',')
+      ->allow_extra_args(false);
+  command->add_option("--memory", args->memory, "Bytes that sessions may use on a device, e.g. vulkan:0=2GiB")
+      ->delimiter(',')
+      ->allow_extra_args(false);
+  add_credential_options(*command, args->credentials);
+  command->add_option("--weights", args->weights, "Folder that keeps weights between sessions (default: in the user's cache folder)");
+  command->add_option("--sessions", args->sessions, "How many sessions may connect at once (default 64)");
+  command->add_option("--drain", args->drain_s, "Seconds that sessions have to leave after SIGTERM (default 60)");
+  command->callback([args] { work(*args); });
+}
+
+} // namespace troupe::cli

@@ -1,0 +1,244 @@
+#include "remote/host_client.hpp"
+
+
+namespace troupe::remote {
+namespace {
+
+using namespace std::chrono_literals;
+
+/// An answer to a measurement must come within this.
+constexpr auto ping_timeout = 10s;
+constexpr int pings = 5;
+/// Loads of measurements: the first that takes so long tells the speed.
+constexpr size_t first_load = size_t{64} << 10, last_load = size_t{4} << 20;
+constexpr double telling_s = 0.005;
+
+failure lost(const std::string& host, const std::string& why) {
+  return {errc::device_lost, fmt::format("host '{}' is gone: {}", host, why)};
+}
+
+} // namespace
+
+std::shared_ptr<host_client> host_client::make(link_ptr connection, std::string name, std::string address,
+                                               welcome greeting, std::shared_ptr<outbox> offers) {
+  std::shared_ptr<host_client> client(
+      new host_client(std::move(connection), std::move(name), std::move(address), std::move(offers)));
+  client->start(std::move(greeting));
+  return client;
+}
+
+host_client::host_client(link_ptr connection, std::string name, std::string address, std::shared_ptr<outbox> offers)
+    : link_(std::move(connection)), name_(std::move(name)), address_(std::move(address)), offers_(std::move(offers)),
+      puller_(std::make_shared<piece_puller>([l = link_](const piece_request& wanted) { l->send(encode(wanted)); })),
+      pull_([this](const hash128& key, tensor blob, pull_done done) {
+        ++pulls_;
+        puller_->pull(key, std::move(blob), [this, done = std::move(done)](const failure& why) {
+          --pulls_;
+          done(why);
+        });
+      }) {}
+
+host_client::~host_client() {
+  link_->close();
+}
+
+void host_client::start(welcome greeting) {
+  link_->receive({.on_frame =
+                      [weak = weak_from_this()](const frame& f) {
+                        if (const auto self = weak.lock())
+                          self->on_frame(f);
+                      },
+                  .on_closed =
+                      [weak = weak_from_this()](const std::string& why) {
+                        if (const auto self = weak.lock())
+                          self->end(why);
+                      }});
+  measure();
+  static std::atomic<uint64_t> last_incarnation{0};
+  const uint64_t incarnation = ++last_incarnation;
+  for (device_info& d : greeting.devices) {
+    d.name = fmt::format("{}/{}", name_, d.name);
+    d.host = name_;
+    d.incarnation = incarnation;
+    d.network_in = {figures_.up_bytes_per_s, figures_.round_trip_s / 2};
+    d.network_out = {figures_.down_bytes_per_s, figures_.round_trip_s / 2};
+    d.profile.chunk_s += figures_.round_trip_s;
+    devices_.push_back(std::move(d));
+  }
+}
+
+void host_client::measure() {
+  const auto seconds = [&](size_t up, uint32_t down) {
+    const int64_t begin = now_ns();
+    auto answer = ask(ping{.answer_bytes = down, .load = std::vector<uint8_t>(up)});
+    if (answer.wait_for(ping_timeout) != std::future_status::ready)
+      fail(errc::timeout, "host '{}' does not answer", name_);
+    const int64_t end = now_ns();
+    const auto there = std::get<pong>(answer.get());
+    const auto taken = static_cast<double>(end - begin) * 1e-9;
+    if (up + down == 0 && (figures_.round_trip_s == 0 || taken < figures_.round_trip_s)) {
+      figures_.round_trip_s = taken;
+      figures_.clock_ahead_ns = there.clock_ns - (begin + (end - begin) / 2);
+    }
+    return taken;
+  };
+  for (int i = 0; i < pings; ++i)
+    seconds(0, 0);
+  const auto speed = [&](auto taken_for) {
+    for (size_t load = first_load;; load *= 4)
+      if (const double taken = taken_for(load) - figures_.round_trip_s; taken >= telling_s || load >= last_load)
+        return static_cast<double>(load) / std::max(taken, 1e-6);
+  };
+  figures_.up_bytes_per_s = speed([&](size_t load) { return seconds(load, 0); });
+  figures_.down_bytes_per_s = speed([&](size_t load) { return seconds(0, static_cast<uint32_t>(load)); });
+}
+
+void host_client::on_end(std::function<void(const std::string&)> told) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (!ended_)
+      return enders_.push_back(std::move(told));
+  }
+  told(ended_->message); // never changes again
+}
+
+void host_client::listen(uint32_t index, listener who) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (!ended_) {
+      listeners_[index] = std::move(who);
+      return;
+    }
+  }
+  who.on_end(*ended_);
+}
+
+std::pair<uint64_t, std::future<message>> host_client::expect_answer() {
+  auto promised = std::make_shared<std::promise<message>>();
+  const uint64_t number = expect_answer([promised](message* m, const failure& why) {
+    if (m)
+      promised->set_value(std::move(*m));
+    else
+      promised->set_exception(std::make_exception_ptr(error(why.code, why.message)));
+  });
+  return {number, promised->get_future()};
+}
+
+uint64_t host_client::expect_answer(answer_taken taken) {
+  {
+    const std::lock_guard lock(mutex_);
+    ++last_request_;
+    if (!ended_) {
+      waiting_.emplace(last_request_, std::move(taken));
+      return last_request_;
+    }
+  }
+  taken(nullptr, *ended_);
+  return 0;
+}
+
+offered_plan host_client::offer(const std::shared_ptr<const plan>& p) {
+  const offered_plan offered = offers_->offer(p);
+  std::vector<uint64_t> dead;
+  {
+    const std::lock_guard lock(mutex_);
+    std::erase_if(plans_, [&](const auto& known) {
+      if (!known.second.expired())
+        return false;
+      dead.push_back(known.first);
+      return true;
+    });
+    plans_[offered.id] = p;
+  }
+  for (uint64_t id : dead)
+    send(forget_plan{id});
+  return offered;
+}
+
+void host_client::on_frame(const frame& f) {
+  const failure why = capture([&] {
+    message m = decode(f);
+    on(m);
+  });
+  if (!why.failed())
+    return;
+  end(fmt::format("it sent what cannot be understood: {}", why.message));
+  link_->close();
+}
+
+void host_client::on(message& m) {
+  const auto listener_of = [&](uint32_t device) {
+    const std::lock_guard lock(mutex_);
+    const auto found = listeners_.find(device);
+    return found == listeners_.end() ? listener{} : found->second;
+  };
+  if (auto* wanted = std::get_if<piece_request>(&m))
+    send(offers_->offers().answer(*wanted));
+  else if (auto* part = std::get_if<piece>(&m))
+    puller_->on_piece(*part);
+  else if (auto* made = std::get_if<chunk_made>(&m)) {
+    if (const listener who = listener_of(made->device); who.on_chunk)
+      who.on_chunk(std::move(*made));
+  } else if (auto* done = std::get_if<installed>(&m)) {
+    if (const listener who = listener_of(done->device); who.on_installed)
+      who.on_installed(std::move(*done));
+  } else if (auto* value = std::get_if<fetched>(&m))
+    answer(value->request, m);
+  else if (auto* put = std::get_if<was_put>(&m))
+    answer(put->request, m);
+  else if (auto* told = std::get_if<stats_told>(&m))
+    answer(told->request, m);
+  else if (auto* back = std::get_if<pong>(&m))
+    answer(back->request, m);
+  else if (auto* gone = std::get_if<leaving>(&m)) {
+    end(gone->why);
+    link_->close();
+  } else
+    fail(errc::invalid_input, "message {} is none of a worker's", m.index());
+}
+
+void host_client::answer(uint64_t request, message& m) {
+  answer_taken taken;
+  {
+    const std::lock_guard lock(mutex_);
+    const auto found = waiting_.extract(request);
+    if (found.empty())
+      return; // nobody waits any more
+    taken = std::move(found.mapped());
+  }
+  taken(&m, {});
+}
+
+void host_client::end(const std::string& why) {
+  decltype(waiting_) waiting;
+  decltype(listeners_) listeners;
+  decltype(enders_) enders;
+  {
+    const std::lock_guard lock(mutex_);
+    if (ended_)
+      return;
+    ended_ = lost(name_, why);
+    waiting.swap(waiting_);
+    listeners.swap(listeners_);
+    enders.swap(enders_);
+  }
+  puller_->close(ended_->message);
+  for (auto& [number, taken] : waiting)
+    taken(nullptr, *ended_);
+  for (auto& [index, who] : listeners)
+    who.on_end(*ended_);
+  for (const auto& told : enders)
+    told(ended_->message);
+}
+
+sent_value kept_value::describe_for(const host_client& reader) const {
+  const bool there = &reader == host_.get();
+  return {.from = there ? origin::kept : origin::peer,
+          .type = type(),
+          .dims = dims(),
+          .key = key_,
+          .size = size_,
+          .peer = there ? "" : host_->address()};
+}
+
+} // namespace troupe::remote

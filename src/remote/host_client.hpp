@@ -1,0 +1,124 @@
+// Another host as a session's process sees it: one link, the devices at its other end, and values that the host keeps.
+//
+// `remote_device` (remote_device.hpp) is what runs chunks there; all remote devices of a host share its client. When the link ends,
+// everything that waits for an answer gets `errc::device_lost`, naming the host, and the client never comes back: a host that
+// returns gets a new client, with devices of their own. So nothing that an old link might still carry can reach a new one.
+// Thread-safe. No callback is called under the lock.
+#pragma once
+
+#include "remote/outbox.hpp"
+#include "remote/values.hpp"
+
+#include <atomic>
+#include <future>
+
+namespace troupe::remote {
+
+/// What a link was measured to do.
+struct link_figures {
+  double round_trip_s = 0;
+  double up_bytes_per_s = 0, down_bytes_per_s = 0; // to the host, from it
+  int64_t clock_ahead_ns = 0;                      // of the host's clock, of ours
+};
+
+/// What a host has in hand for this process.
+struct host_activity {
+  size_t chunks = 0; // sent and not ended
+  size_t pulls = 0;  // values on their way here
+};
+
+/// See the top of this file.
+class host_client : public std::enable_shared_from_this<host_client> {
+public:
+  /// Takes over a link whose other end has said `welcome`. `name` is the user's for the host, `address` its HOST:PORT, which other workers
+  /// are told.
+  static std::shared_ptr<host_client> make(link_ptr connection, std::string name, std::string address, welcome greeting,
+                                           std::shared_ptr<outbox> offers);
+  ~host_client();
+  host_client(const host_client&) = delete;
+  host_client& operator=(const host_client&) = delete;
+
+  const std::string& name() const { return name_; }
+  const std::string& address() const { return address_; }
+  /// Returns the host's devices as a session calls them: "NAME/cpu".
+  const std::vector<device_info>& devices() const { return devices_; }
+  const link_figures& figures() const { return figures_; }
+  host_activity activity() const { return {chunks_, pulls_}; }
+  void count_chunk(bool begins) { begins ? ++chunks_ : --chunks_; }
+  outbox& offers() { return *offers_; }
+  const puller_of& puller() const { return pull_; }
+
+  /// Calls `told(why)` once when the link has ended, at once if it has.
+  void on_end(std::function<void(const std::string& why)> told);
+  void close() { link_->close(); }
+
+  // -- for the host's devices
+  void send(message m) { link_->send(encode(m)); }
+  /// Who hears what the host says of device `index`.
+  struct listener {
+    std::function<void(chunk_made)> on_chunk;
+    std::function<void(installed)> on_installed;
+    std::function<void(const failure&)> on_end; // once, last
+  };
+  void listen(uint32_t index, listener who);
+  /// Sends what carries `request`, a number that `ask` gives, and returns the answer to come: a `message`, or an `error` thrown.
+  template <class Question>
+  std::future<message> ask(Question question) {
+    auto [number, answer] = expect_answer();
+    question.request = number;
+    send(std::move(question));
+    return std::move(answer);
+  }
+  /// The same with a callback, on the link's thread; `why` is set if there is no answer.
+  using answer_taken = std::function<void(message*, const failure& why)>;
+  uint64_t expect_answer(answer_taken taken);
+  /// Tells the host what plan an `install` names, and, if there are such, of which plans there will be none.
+  offered_plan offer(const std::shared_ptr<const plan>& p);
+
+private:
+  host_client(link_ptr connection, std::string name, std::string address, std::shared_ptr<outbox> offers);
+  void start(welcome greeting);
+  void measure();
+  std::pair<uint64_t, std::future<message>> expect_answer();
+  void on_frame(const frame& f);
+  void on(message& m);
+  void answer(uint64_t request, message& m);
+  void end(const std::string& why);
+
+  const link_ptr link_;
+  const std::string name_, address_;
+  const std::shared_ptr<outbox> offers_;
+  std::atomic<size_t> chunks_{0}, pulls_{0}; // the end of the puller still counts
+  const std::shared_ptr<piece_puller> puller_;
+  const puller_of pull_;
+  std::vector<device_info> devices_;
+  link_figures figures_;
+  std::mutex mutex_;
+  std::optional<failure> ended_;
+  uint64_t last_request_ = 0;
+  std::unordered_map<uint64_t, answer_taken> waiting_;
+  std::map<uint32_t, listener> listeners_;
+  std::vector<std::function<void(const std::string&)>> enders_;
+  std::map<uint64_t, std::weak_ptr<const plan>> plans_; // that the host has been told of
+};
+
+/// A value that a host keeps, outside of its devices' arenas: readable by its devices at once, by other hosts over the network.
+class kept_value : public away_value {
+public:
+  kept_value(std::shared_ptr<host_client> host, const hash128& key, dtype type, shape dims, int64_t size)
+      : away_value(type, std::move(dims), host->name()), host_(std::move(host)), key_(key), size_(size) {}
+  ~kept_value() override { host_->send(remote::release{{key_}}); }
+  kept_value(const kept_value&) = delete;
+  kept_value& operator=(const kept_value&) = delete;
+
+  const hash128& key() const { return key_; }
+  /// Describes it for a device of `reader`.
+  sent_value describe_for(const host_client& reader) const;
+
+private:
+  const std::shared_ptr<host_client> host_;
+  const hash128 key_;
+  const int64_t size_;
+};
+
+} // namespace troupe::remote

@@ -1,0 +1,82 @@
+// A worker's side: lends its devices to the sessions that connect, each with a `session_service` of its own, and gives its peers the values
+// that it keeps.
+//
+// Who connects has been let in by the network's credentials; here the version and the owner's limits are checked. Everything of a
+// session is released when its link ends. Thread-safe.
+#pragma once
+
+#include "remote/messages.hpp"
+#include "remote/peers.hpp"
+#include "remote/served_device.hpp"
+#include "remote/weight_store.hpp"
+
+#include <map>
+#include <set>
+
+namespace troupe::remote {
+
+class session_service;
+
+/// What a worker's owner allows, and what a worker is made of.
+struct service_options {
+  std::string version; // of troupe
+  size_t sessions = 64;
+  std::filesystem::path weights; // folder of the disk cache
+  peer_connector connect_peer;
+  std::chrono::milliseconds peer_patience = std::chrono::seconds(3);
+  /// Is told what happens, one event at a time: its name and what belongs to it.
+  using facts = std::vector<std::pair<std::string, std::string>>;
+  std::function<void(const std::string& event, const facts&)> log = [](const std::string&, const facts&) {};
+};
+
+/// What the sessions of a worker share.
+struct shared_service {
+  std::vector<served_device_ptr> devices;
+  service_options options;
+  weight_store weights;
+  piece_source offers; // values, by keys that only those know who were told
+  peers others;
+
+  shared_service(std::vector<served_device_ptr> d, service_options o)
+      : devices(std::move(d)), options(std::move(o)), weights({.folder = options.weights}),
+        others(options.connect_peer, options.peer_patience) {}
+};
+
+/// See the top of this file.
+class host_service {
+public:
+  host_service(std::vector<served_device_ptr> devices, service_options options);
+  /// Ends all links.
+  ~host_service();
+  host_service(const host_service&) = delete;
+  host_service& operator=(const host_service&) = delete;
+
+  /// Answers the first frame of a new link, and serves the link from then on. Throws `errc::unsupported` if the other end is of another
+  /// version or the worker is full: the caller says so and ends the link.
+  frame accept(const frame& first, const link_ptr& connection);
+
+  /// Takes no more sessions, tells those that are there, and waits until they have left, at most so long.
+  void drain(std::chrono::milliseconds limit);
+
+  size_t sessions() const;
+
+private:
+  /// Links may end when the service has ended: they know this.
+  struct book {
+    std::mutex mutex;
+    std::condition_variable left;
+    bool draining = false;
+    uint64_t last = 0;
+    std::map<uint64_t, std::shared_ptr<session_service>> sessions;
+    std::set<link_ptr> peers;
+  };
+
+  void check(const hello& who) const;
+  void serve_session(const hello& who, const link_ptr& connection);
+  void serve_peer(const link_ptr& connection);
+
+  const std::shared_ptr<shared_service> shared_;
+  const std::shared_ptr<book> book_ = std::make_shared<book>();
+};
+
+} // namespace troupe::remote

@@ -1,0 +1,47 @@
+// What a session's process offers to its workers: values, encoded plans, and the weights that these name. One for all links, so that a
+// plan is encoded once however many workers run parts of it.
+#pragma once
+
+#include "plan/plan.hpp"
+#include "remote/messages.hpp"
+
+#include <map>
+#include <mutex>
+#include <unordered_map>
+
+namespace troupe::remote {
+
+/// A plan that workers may pull.
+struct offered_plan {
+  uint64_t id = 0;
+  sent_blob encoded;
+};
+
+/// See the top of this file. Thread-safe.
+class outbox {
+public:
+  piece_source& offers() { return offers_; }
+
+  /// Encodes a plan if no worker has been offered it yet. Its encoding and weights stay on offer as long as the plan lives.
+  offered_plan offer(const std::shared_ptr<const plan>& p);
+
+private:
+  struct entry {
+    std::weak_ptr<const plan> of;
+    offered_plan offered;
+    std::vector<hash128> leaves; // on offer
+  };
+
+  hash128 content_of(const weight& leaf, entry& e);
+  void withdraw(const entry& e);
+  void withdraw_dead();
+
+  piece_source offers_;
+  std::mutex mutex_;
+  uint64_t last_ = 0;
+  std::unordered_map<const plan*, entry> plans_;
+  std::unordered_map<hash128, hash128> contents_; // by key of a leaf
+  std::unordered_map<hash128, size_t> leaves_;    // by content: by how many plans it is offered
+};
+
+} // namespace troupe::remote

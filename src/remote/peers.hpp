@@ -1,0 +1,35 @@
+// Other workers, from which this one pulls values that its chunks read. A link is opened when the first value is wanted, and again if it
+// ends meanwhile.
+//
+// A peer that cannot be reached is tried for a while before the pull fails: if it is gone, the session finds out by itself, stops the
+// chunks that wait here, and runs them elsewhere; an answer of ours that came first would end the run instead.
+#pragma once
+
+#include "remote/messages.hpp"
+
+#include <chrono>
+
+namespace troupe::remote {
+
+/// Opens a link to a worker as its peer; throws. Called on a thread of `peers`.
+using peer_connector = std::function<link_ptr(const std::string& address)>;
+
+/// See the top of this file. Thread-safe.
+class peers {
+public:
+  /// `patience`: how long a peer may be away.
+  peers(peer_connector connect, std::chrono::milliseconds patience);
+  /// Fails what has not been pulled.
+  ~peers();
+  peers(const peers&) = delete;
+  peers& operator=(const peers&) = delete;
+
+  /// Fills `blob` with the bytes that `address` offers under `key`.
+  void pull(const std::string& address, const hash128& key, tensor blob, std::function<void(const failure&)> done);
+
+private:
+  struct state;
+  const std::shared_ptr<state> state_; // the threads that connect hold it, too: they may let go of the owner of this
+};
+
+} // namespace troupe::remote

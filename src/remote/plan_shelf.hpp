@@ -1,0 +1,52 @@
+// The plans of one session on a worker: pulled, made again, and given their weights, on a thread of their own, since that takes as long as
+// it takes to plan and to load.
+#pragma once
+
+#include "remote/peers.hpp"
+#include "remote/weight_store.hpp"
+#include "wire/plans.hpp"
+
+#include <unordered_map>
+
+namespace troupe::remote {
+
+/// See the top of this file.
+class plan_shelf {
+public:
+  /// Weights come from `weights`, else through `puller`, which also brings the plans.
+  plan_shelf(weight_store& weights, std::shared_ptr<piece_puller> puller);
+  /// Drops the jobs that have not begun and waits for the one in hand, unless that is what calls this.
+  ~plan_shelf();
+
+  /// Has `job` done on the shelf's thread, after those before it.
+  void enqueue(std::function<void()> job);
+
+  // -- for jobs
+  /// Returns the bound plan that an order names, the weights of its device there. Throws what can go wrong.
+  bound_plan_ptr make(const install& order);
+  void forget(uint64_t plan) { plans_.erase(plan); }
+
+private:
+  /// What the thread works on. It may outlive the shelf, if a job lets go of the last handle of the shelf's owner.
+  struct job_queue {
+    std::mutex mutex;
+    std::condition_variable wake;
+    std::deque<std::function<void()>> jobs;
+    bool closing = false;
+  };
+
+  static void work(job_queue& queue);
+  wire::decoded_plan& plan_of(const install& order);
+  void load_weights(wire::decoded_plan& p, device_index self);
+  /// Pulls bytes and waits for them.
+  void pull(const hash128& key, const tensor& to);
+
+  weight_store& weights_;
+  const std::shared_ptr<piece_puller> puller_;
+  std::unordered_map<uint64_t, wire::decoded_plan> plans_; // by the session's number; touched by the thread only
+  wire::layout_table layouts_;                             // the same
+  const std::shared_ptr<job_queue> queue_ = std::make_shared<job_queue>();
+  std::thread thread_;
+};
+
+} // namespace troupe::remote

@@ -1,0 +1,362 @@
+#include "remote/remote_device.hpp"
+
+#include "wire/plans.hpp"
+
+#include <condition_variable>
+#include <deque>
+
+namespace troupe::remote {
+namespace {
+
+using namespace std::chrono_literals;
+
+/// Counters are for people: whoever asks does not wait longer.
+constexpr auto stats_timeout = 5s;
+
+/// A value in the memory of a device of another host.
+class remote_resident final : public resident {
+public:
+  remote_resident(std::shared_ptr<const kept_value> where, const device_info& device)
+      : resident(where->type(), where->dims(), device.name, device.incarnation), where_(std::move(where)) {}
+
+  const kept_value& where() const { return *where_; }
+
+private:
+  const std::shared_ptr<const kept_value> where_;
+};
+
+/// A chunk that the host has been sent.
+struct sent_chunk {
+  chunk_work work; // keeps what it reads
+  bound_plan_ptr bound;
+  std::vector<wanted_value> wanted; // by download
+  std::vector<hash128> offered;     // to be withdrawn after it
+  chunk_done done;
+  // When the host has answered:
+  chunk_result result;
+  size_t missing = 0; // downloads that are still being pulled
+  bool answered = false;
+};
+using sent_chunk_ptr = std::shared_ptr<sent_chunk>;
+
+/// What the host says comes on the link's thread, which may still speak when the device is gone: they share this.
+class conversation : public std::enable_shared_from_this<conversation> {
+public:
+  conversation(std::shared_ptr<host_client> host, uint32_t index)
+      : host_(std::move(host)), index_(index), info_(host_->devices().at(index)) {}
+
+  void begin();
+  const device_info& info() const { return info_; }
+  void install(const bound_plan_ptr& bound, device_index self);
+  void retire(uint64_t bound_plan);
+  void submit(chunk_work work, chunk_done done);
+  void fetch(const device_tensor& value, const fetch_done& done);
+  device_tensor put(const tensor& value);
+  device_stats stats() const;
+  host_client& host() const { return *host_; }
+  uint32_t index() const { return index_; }
+
+private:
+  run_chunk describe(sent_chunk& chunk);
+  sent_value describe_upload(const moved_value& value, sent_chunk& chunk);
+  void on_chunk(chunk_made made);
+  void on_installed(installed answer);
+  void on_end(const failure& why);
+  void take_downloads(const sent_chunk_ptr& chunk, std::vector<sent_value> values);
+  void took(const sent_chunk_ptr& chunk, size_t download, const sent_value& kept, tensor host, const failure& why);
+  /// Calls the `done` of all chunks that have ended, in the order in which they were submitted.
+  void report();
+
+  const std::shared_ptr<host_client> host_;
+  const uint32_t index_;
+  const device_info info_;
+  mutable std::mutex mutex_;
+  std::condition_variable installed_;
+  std::optional<failure> ended_;
+  std::map<uint64_t, std::optional<failure>> installing_; // answers
+  std::unordered_map<uint64_t, bound_plan_ptr> bound_;
+  std::deque<sent_chunk_ptr> chunks_; // in the order in which they were submitted
+  std::mutex reporting_;              // one thread reports at a time, so that the order is kept
+};
+
+void conversation::begin() {
+  const auto weak = weak_from_this();
+  const auto told = [weak](auto member) {
+    return [weak, member](auto&& what) {
+      if (const auto self = weak.lock())
+        (self.get()->*member)(std::forward<decltype(what)>(what));
+    };
+  };
+  host_->listen(index_, {.on_chunk = told(&conversation::on_chunk),
+                         .on_installed = told(&conversation::on_installed),
+                         .on_end = told(&conversation::on_end)});
+}
+
+void conversation::install(const bound_plan_ptr& bound, device_index self) {
+  const offered_plan offered = host_->offer(bound->source);
+  {
+    const std::lock_guard lock(mutex_);
+    installing_[bound->id];
+  }
+  host_->send(remote::install{.device = index_,
+                              .plan = offered.id,
+                              .encoded = offered.encoded,
+                              .bound_plan = bound->id,
+                              .binding = wire::encode_binding(*bound),
+                              .self = self});
+  std::unique_lock lock(mutex_);
+  installed_.wait(lock, [&] { return ended_ || installing_.at(bound->id); });
+  const failure why = ended_ ? *ended_ : *installing_.at(bound->id);
+  installing_.erase(bound->id);
+  if (why.failed())
+    fail(why.code, "{}", why.message);
+  bound_[bound->id] = bound;
+}
+
+void conversation::retire(uint64_t bound_plan) {
+  {
+    const std::lock_guard lock(mutex_);
+    bound_.erase(bound_plan);
+  }
+  host_->send(remote::retire{index_, bound_plan});
+}
+
+void conversation::submit(chunk_work work, chunk_done done) {
+  const auto chunk = std::make_shared<sent_chunk>();
+  chunk->work = std::move(work);
+  chunk->done = std::move(done);
+  std::optional<failure> ended;
+  {
+    const std::lock_guard lock(mutex_);
+    ended = ended_;
+    const auto bound = bound_.find(chunk->work.bound_plan);
+    expects(ended || bound != bound_.end(), "a remote device was sent a chunk of a plan that is not installed");
+    if (!ended) {
+      chunk->bound = bound->second;
+      host_->count_chunk(true);
+      chunks_.push_back(chunk);
+    }
+  }
+  if (ended)
+    return chunk->done({.code = ended->code, .message = ended->message});
+  host_->send(describe(*chunk));
+}
+
+run_chunk conversation::describe(sent_chunk& chunk) {
+  const chunk_work& work = chunk.work;
+  run_chunk order{.device = index_,
+                  .bound_plan = work.bound_plan,
+                  .chunk = work.chunk,
+                  .execution = work.execution,
+                  .slot = work.slot,
+                  .timed = work.timed};
+  for (const value_ref& value : work.uploads)
+    order.uploads.push_back(describe_upload(*value, chunk));
+  for (const value_ref& value : work.downloads)
+    order.downloads.push_back({.key = new_key(),
+                               .home = !value->stays()         ? destination::host
+                                       : value->goes_to_host() ? destination::both
+                                                               : destination::device,
+                               .send = value->comes_here()});
+  chunk.wanted = order.downloads;
+  return order;
+}
+
+sent_value conversation::describe_upload(const moved_value& value, sent_chunk& chunk) {
+  if (const device_tensor own = value.resident_on(info_.name, info_.incarnation))
+    if (const auto* there = dynamic_cast<const remote_resident*>(own.get()))
+      return there->where().describe_for(*host_);
+  if (const auto* kept = dynamic_cast<const kept_value*>(value.away().get()))
+    return kept->describe_for(*host_);
+  const hash128 key = new_key();
+  sent_value sent = remote::describe(value.host(), key, host_->offers().offers());
+  if (sent.from == origin::sender)
+    chunk.offered.push_back(key);
+  return sent;
+}
+
+void conversation::on_chunk(chunk_made made) {
+  sent_chunk_ptr chunk;
+  {
+    const std::lock_guard lock(mutex_);
+    const auto found = std::find_if(chunks_.begin(), chunks_.end(), [&](const sent_chunk_ptr& c) {
+      return !c->answered && c->missing == 0 && c->work.execution == made.execution && c->work.chunk == made.chunk;
+    });
+    if (found == chunks_.end())
+      return; // an answer to nothing
+    chunk = *found;
+    chunk->missing = 1; // until all downloads are looked at
+  }
+  for (const hash128& key : chunk->offered)
+    host_->offers().offers().withdraw(key);
+  for (device_timing& t : made.result.timings) {
+    t.begin_ns -= host_->figures().clock_ahead_ns;
+    t.end_ns -= host_->figures().clock_ahead_ns;
+  }
+  chunk->result = std::move(made.result);
+  if (chunk->result.ok() && made.downloads.size() != chunk->wanted.size())
+    chunk->result = {.code = errc::internal,
+                     .message = fmt::format("host '{}' made {} values of {}", host_->name(), made.downloads.size(),
+                                            chunk->wanted.size())};
+  if (chunk->result.ok())
+    take_downloads(chunk, std::move(made.downloads));
+  {
+    const std::lock_guard lock(mutex_);
+    chunk->answered = --chunk->missing == 0;
+  }
+  report();
+}
+
+void conversation::take_downloads(const sent_chunk_ptr& chunk, std::vector<sent_value> values) {
+  const plan& p = *chunk->bound->source;
+  const std::vector<value_id>& ids = p.chunks[chunk->work.chunk].downloads;
+  for (size_t i = 0; i < values.size(); ++i) {
+    sent_value& value = values[i];
+    {
+      const std::lock_guard lock(mutex_);
+      ++chunk->missing;
+    }
+    const sent_value kept{.type = value.type, .dims = value.dims, .size = value.size};
+    if (value.from == origin::kept || !chunk->wanted[i].send) {
+      took(chunk, i, kept, {}, {});
+      continue;
+    }
+    const bool is_bound = p.segment_of_value[ids[i]] <= chunk->bound->segment;
+    const expected_value expected{p.program->values[ids[i]].type, is_bound ? &chunk->bound->dims[ids[i]] : nullptr};
+    take(std::move(value), expected, host_->puller(),
+         [self = shared_from_this(), chunk, i, kept](tensor host, const failure& why) {
+           self->took(chunk, i, kept, std::move(host), why);
+           self->report();
+         });
+  }
+}
+
+void conversation::took(const sent_chunk_ptr& chunk, size_t i, const sent_value& kept, tensor host,
+                        const failure& why) {
+  moved_value& value = *chunk->work.downloads[i];
+  const hash128& key = chunk->wanted[i].key;
+  const auto where = std::make_shared<kept_value>(host_, key, kept.type, kept.dims, kept.size);
+  if (!why.failed())
+    value.fill_away(where, std::move(host), value.stays() ? std::make_shared<remote_resident>(where, info_) : nullptr);
+  const std::lock_guard lock(mutex_);
+  if (why.failed() && chunk->result.ok())
+    chunk->result = {.code = why.code, .message = why.message};
+  chunk->answered = --chunk->missing == 0;
+}
+
+void conversation::report() {
+  const std::lock_guard order(reporting_);
+  for (;;) {
+    sent_chunk_ptr chunk;
+    {
+      const std::lock_guard lock(mutex_);
+      if (chunks_.empty() || !chunks_.front()->answered)
+        return;
+      chunk = std::move(chunks_.front());
+      chunks_.pop_front();
+    }
+    host_->count_chunk(false);
+    chunk->work.uploads.clear();
+    chunk->done(std::move(chunk->result));
+  }
+}
+
+void conversation::on_installed(installed answer) {
+  const std::lock_guard lock(mutex_);
+  if (const auto found = installing_.find(answer.bound_plan); found != installing_.end())
+    found->second = std::move(answer.why);
+  installed_.notify_all();
+}
+
+void conversation::on_end(const failure& why) {
+  std::vector<hash128> offered;
+  {
+    const std::lock_guard lock(mutex_);
+    ended_ = why;
+    for (const sent_chunk_ptr& chunk : chunks_) {
+      if (!chunk->answered) {
+        offered.insert(offered.end(), chunk->offered.begin(), chunk->offered.end());
+        chunk->result = {.code = why.code, .message = why.message};
+      }
+      // What is still being pulled fails by itself, since the puller is closed.
+      chunk->answered = chunk->answered || chunk->missing == 0;
+    }
+    installed_.notify_all();
+  }
+  for (const hash128& key : offered)
+    host_->offers().offers().withdraw(key);
+  report();
+}
+
+void conversation::fetch(const device_tensor& value, const fetch_done& done) {
+  const auto* there = dynamic_cast<const remote_resident*>(value.get());
+  expects(there != nullptr, "a remote device was asked for a value that is not its own");
+  const uint64_t request = host_->expect_answer([value, done, host = host_](message* m, const failure& why) {
+    if (!m)
+      return done({.code = why.code, .message = why.message});
+    auto& answer = std::get<fetched>(*m);
+    if (answer.why.failed())
+      return done({.code = answer.why.code, .message = answer.why.message});
+    const hash128 key = answer.value.key;
+    const bool is_pulled = answer.value.from == origin::sender;
+    take(std::move(answer.value), {value->type(), &value->dims()}, host->puller(),
+         [=](tensor taken, const failure& failed) {
+           if (is_pulled)
+             host->send(release{{key}});
+           done({.value = std::move(taken), .code = failed.code, .message = failed.message});
+         });
+  });
+  host_->send(fetch_kept{request, index_, there->where().key()});
+}
+
+device_tensor conversation::put(const tensor& value) {
+  const hash128 kept = new_key(), offered = new_key();
+  sent_value sent = remote::describe(value, offered, host_->offers().offers());
+  const int64_t sent_bytes = sent.size;
+  auto answer = host_->ask(put_value{.device = index_, .key = kept, .value = std::move(sent)});
+  const failure failed = capture([&] {
+    const auto told = std::get<was_put>(answer.get());
+    if (told.why.failed())
+      fail(told.why.code, "{}", told.why.message);
+  });
+  host_->offers().offers().withdraw(offered);
+  if (failed.failed())
+    fail(failed.code, "{}", failed.message);
+  const auto where = std::make_shared<kept_value>(host_, kept, value.type(), value.dims(), sent_bytes);
+  return std::make_shared<remote_resident>(where, info_);
+}
+
+device_stats conversation::stats() const {
+  auto answer = host_->ask(ask_stats{.device = index_});
+  if (answer.wait_for(stats_timeout) != std::future_status::ready)
+    fail(errc::timeout, "host '{}' does not answer", host_->name());
+  return std::get<stats_told>(answer.get()).stats;
+}
+
+class remote_device final : public device {
+public:
+  explicit remote_device(std::shared_ptr<conversation> with) : with_(std::move(with)) { with_->begin(); }
+
+  const device_info& info() const override { return with_->info(); }
+  void install(bound_plan_ptr bound, device_index self) override { with_->install(bound, self); }
+  void retire(uint64_t bound_plan) override { with_->retire(bound_plan); }
+  void submit(chunk_work work, chunk_done done) override { with_->submit(std::move(work), std::move(done)); }
+  void stop(execution_id execution) override { with_->host().send(stop_chunks{execution}); }
+  void end(execution_id execution) override { with_->host().send(end_chunks{with_->index(), execution}); }
+  void fetch(const device_tensor& value, const fetch_done& done) override { with_->fetch(value, done); }
+  device_tensor put(const tensor& value) override { return with_->put(value); }
+  device_stats stats() const override { return with_->stats(); }
+  /// The host's heartbeats tell whether it lives; whether its GPUs hang, only their silence.
+  bool may_hang() const override { return with_->info().gpu.has_value(); }
+
+private:
+  const std::shared_ptr<conversation> with_;
+};
+
+} // namespace
+
+std::unique_ptr<device> make_remote_device(std::shared_ptr<host_client> host, uint32_t index) {
+  return std::make_unique<remote_device>(std::make_shared<conversation>(std::move(host), index));
+}
+
+} // namespace troupe::remote

@@ -1,0 +1,107 @@
+// One session on a worker: its plans, its chunks on the worker's devices, the values that are kept for it.
+//
+// Chunks of a device run in the order in which they come; one whose values are still on their way lets those after it wait, while
+// their values are pulled too. Numbers that a session gives (bound plans, executions) are made unique among the worker's sessions. A
+// message that does not fit what the session has said before ends the link: the session, not the worker, is at fault.
+//
+// Thread-safe: frames come on the link's thread, answers of devices on theirs. Nothing is called under the lock.
+#pragma once
+
+#include "remote/host_service.hpp"
+#include "remote/plan_shelf.hpp"
+#include "remote/values.hpp"
+
+namespace troupe::remote {
+
+class session_service : public std::enable_shared_from_this<session_service> {
+public:
+  /// `number` is unique in the worker; `ended` is called once, last.
+  session_service(std::shared_ptr<shared_service> shared, link_ptr connection, std::string name, uint64_t number,
+                  std::function<void()> ended);
+  ~session_service();
+  session_service(const session_service&) = delete;
+  session_service& operator=(const session_service&) = delete;
+
+  /// Begins to listen.
+  void start();
+  void say(message m) { link_->send(encode(m)); }
+  void close() { link_->close(); }
+
+private:
+  /// A bound plan of the session, made again.
+  struct installed_plan {
+    bound_plan_ptr bound;
+    std::map<uint32_t, device_index> devices; // index in the plan by device
+  };
+  /// A chunk that waits for its values or for its turn, or runs.
+  struct served_chunk {
+    uint32_t device = 0;
+    uint64_t execution = 0; // the session's number
+    chunk_work work;
+    std::vector<wanted_value> wanted;
+    size_t missing = 0; // values on their way
+    failure why;        // of values that did not come
+  };
+  using served_chunk_ptr = std::shared_ptr<served_chunk>;
+  struct device_queue {
+    std::deque<served_chunk_ptr> waiting;
+    bool is_pumping = false, again = false;
+  };
+  /// Executions that have chunks here.
+  struct execution_state {
+    std::shared_ptr<std::atomic<bool>> stop = std::make_shared<std::atomic<bool>>(false);
+    size_t chunks = 0;
+  };
+
+  void on_frame(const frame& f);
+  void on(message& m);
+  void on_closed(const std::string& why);
+  void release_all();
+
+  // -- plans
+  void install(remote::install order);
+  void make_and_install(const remote::install& order);
+  void finish_install(const remote::install& order, const bound_plan_ptr& bound, const failure& why);
+  void retire(const remote::retire& order);
+
+  // -- chunks (session_chunks.cpp)
+  void run(run_chunk order);
+  served_chunk_ptr make_chunk(const run_chunk& order, bound_plan_ptr& bound);
+  void take_uploads(const served_chunk_ptr& chunk, const bound_plan& bound, std::vector<sent_value> uploads);
+  void take_upload(const served_chunk_ptr& chunk, size_t i, sent_value value, const expected_value& expected);
+  void took(const served_chunk_ptr& chunk, size_t i, tensor value, const failure& why);
+  void pump(uint32_t device);
+  void submit(const served_chunk_ptr& chunk);
+  void ended(const served_chunk_ptr& chunk, chunk_result result);
+  void keep_all(const served_chunk& chunk, std::vector<sent_value>& values);
+  sent_value keep(const wanted_value& wanted, const value_ref& made);
+  void stop(uint64_t execution);
+
+  // -- kept values
+  value_ref kept(const hash128& key);
+  void keep(const hash128& key, value_ref value);
+  void forget(const hash128& key);
+  void fetch(const fetch_kept& question);
+  void put(put_value order);
+
+  served_device& device(uint32_t index) const;
+  execution_id local(uint64_t execution) const { return number_ << 40 | execution; }
+
+  const std::shared_ptr<shared_service> shared_;
+  const link_ptr link_;
+  const std::string name_;
+  const uint64_t number_;
+  const std::function<void()> when_ended_;
+  const std::shared_ptr<piece_puller> puller_;
+  const puller_of pull_ = pulling_from(puller_);
+  mutable std::mutex mutex_;
+  bool ended_ = false;
+  std::map<uint64_t, installed_plan> bound_; // by the session's number
+  std::vector<device_queue> queues_;         // by device
+  std::map<uint64_t, execution_state> executions_;
+  std::unordered_map<hash128, value_ref> values_;
+  std::set<uint64_t> installing_;
+  plan_shelf plans_; // its thread ends before all of the above
+};
+
+} // namespace troupe::remote

@@ -1,0 +1,44 @@
+// Tensors as bytes on their way: within a message if they are short, else offered to be pulled.
+#pragma once
+
+#include "remote/messages.hpp"
+
+namespace troupe::remote {
+
+/// Returns a tensor's bytes as a tensor of uint8; those of strings are counted texts, all others share memory with `t`.
+tensor to_blob(const tensor& t);
+
+/// Returns the tensor that `to_blob` made a blob of; shares its memory, except for strings. Throws `errc::invalid_input` if the bytes are
+/// not those of such a tensor.
+tensor from_blob(dtype type, shape dims, const tensor& blob);
+
+/// Makes keys that nobody guesses. Thread-safe.
+hash128 new_key();
+
+/// Longest tensor that a message carries itself: no longer than the time of a piece.
+inline constexpr int64_t message_bytes = int64_t{64} << 10;
+
+/// Describes a tensor for the other end, which finds long ones in `offers` under `key`.
+sent_value describe(const tensor& t, const hash128& key, piece_source& offers);
+
+/// Fills a blob with the bytes that some other end offers under a key.
+using pull_done = std::function<void(const failure&)>;
+using puller_of = std::function<void(const hash128& key, tensor blob, pull_done done)>;
+inline puller_of pulling_from(std::shared_ptr<piece_puller> puller) {
+  return [p = std::move(puller)](const hash128& key, tensor blob, pull_done done) {
+    p->pull(key, std::move(blob), std::move(done));
+  };
+}
+
+/// What a value must be; undefined and null for anything.
+struct expected_value {
+  dtype type = dtype::undefined;
+  const shape* dims = nullptr;
+};
+
+/// Makes the tensor that `value` describes and calls `done` with it, at once if it is in the message; else it is pulled by `pull`. Never
+/// throws: `done` is told what is wrong.
+using value_taken = std::function<void(tensor, failure)>;
+void take(sent_value value, const expected_value& expected, const puller_of& pull, value_taken done);
+
+} // namespace troupe::remote

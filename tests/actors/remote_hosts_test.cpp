@@ -1,0 +1,144 @@
+// Engines over workers in this process, joined by TCP on the loopback: the whole way, but for TLS (network_test.cpp).
+#include "actors/worker.hpp"
+#include "support/catch.hpp"
+#include "support/run_graph.hpp"
+#include "support/small_models.hpp"
+#include "troupe/engine.hpp"
+
+#include <thread>
+
+using namespace troupe;
+using namespace troupe::test;
+using namespace std::chrono_literals;
+using actors::worker;
+
+namespace {
+
+std::unique_ptr<worker> open_worker(std::vector<std::string> devices, uint16_t port = 0) {
+  return std::make_unique<worker>(actors::worker_options{
+      .devices = {.devices = std::move(devices)}, .who = {.insecure = true}, .host = "127.0.0.1", .port = port});
+}
+
+engine open_engine(std::vector<std::string> devices, const std::vector<std::pair<std::string, const worker*>>& workers) {
+  engine_options options{.devices = std::move(devices), .credentials = {.insecure = true}};
+  for (const auto& [name, w] : workers)
+    options.hosts.push_back(fmt::format("{}=127.0.0.1:{}", name, w->port()));
+  return engine(options);
+}
+
+tensor input_of(shape dims) {
+  tensor t(dtype::float32, std::move(dims));
+  for (int64_t i = 0; i < t.size(); ++i)
+    t.mutable_data<float>()[i] = 0.001f * static_cast<float>(i % 4001) - 2;
+  return t;
+}
+
+std::vector<float> run_on(const session& s, const tensor& x) {
+  const run_result r = s.run({{"x", x}});
+  const auto values = r.outputs.begin()->second.values<float>();
+  return {values.begin(), values.end()};
+}
+
+/// Waits for what another thread does.
+template <class Condition>
+void await(Condition&& holds) {
+  for (const auto end = std::chrono::steady_clock::now() + 20s; !holds(); std::this_thread::sleep_for(2ms))
+    REQUIRE(std::chrono::steady_clock::now() < end);
+}
+
+} // namespace
+
+TEST_CASE("a model runs over the devices of two other hosts", "[actors][remote][D1][D3]") {
+  const auto one = open_worker({"cpu"}), two = open_worker({"cpu"});
+  engine e = open_engine({"cpu"}, {{"one", one.get()}, {"two", two.get()}});
+  std::vector<std::string> names;
+  for (const device_summary& d : e.devices())
+    names.push_back(d.name);
+  REQUIRE(names == std::vector<std::string>{"cpu", "one/cpu", "two/cpu"});
+  for (const int64_t columns : {3, 30000}) { // long values are pulled
+    const tensor x = input_of({20, columns});
+    engine here({.devices = {"cpu"}});
+    const auto expected = run_on(here.load(chain(9, {20, columns})), x);
+    for (const placement_policy policy : {placement_policy::round_robin, placement_policy::weighted, placement_policy::heft,
+                                          placement_policy::dmda, placement_policy::greedy_memory}) {
+      const session s = e.load(chain(9, {20, columns}), {.policy = policy, .fuse = false});
+      for (int i = 0; i < 3; ++i)
+        CHECK(run_on(s, x) == expected);
+    }
+  }
+  CHECK(e.lost_devices().empty());
+}
+
+TEST_CASE("only those devices of other hosts join that are named", "[actors][remote][D1]") {
+  const auto one = open_worker({"cpu*2"});
+  engine e = open_engine({"one/cpu#1"}, {{"one", one.get()}});
+  REQUIRE(e.devices().size() == 1);
+  CHECK(e.devices()[0].name == "one/cpu#1");
+  CHECK_THROWS_WITH(open_engine({"one/cpu#2"}, {{"one", one.get()}}), Catch::Contains("one/cpu#2"));
+}
+
+TEST_CASE("a lost host costs a new plan, and is used again when it comes back", "[actors][remote][D5]") {
+  auto one = open_worker({"cpu"});
+  engine e = open_engine({"cpu"}, {{"one", one.get()}});
+  const tensor x = input_of({20, 30});
+  const session s = e.load(chain(9, {20, 30}), {.policy = placement_policy::round_robin, .fuse = false});
+  const auto expected = run_on(s, x);
+  const uint16_t port = one->port();
+  for (int round = 0; round < 3; ++round) {
+    one = nullptr;
+    CHECK(run_on(s, x) == expected);
+    one = open_worker({"cpu"}, port);
+    await([&] { return !e.hosts().at(0).lost; });
+    await([&] {
+      CHECK(run_on(s, x) == expected);
+      const run_result r = s.run({{"x", x}});
+      return std::any_of(r.stats.busy_ms.begin(), r.stats.busy_ms.end(),
+                         [](const auto& busy) { return busy.first == "one/cpu" && busy.second > 0; });
+    });
+  }
+}
+
+TEST_CASE("values stay on a device of another host, and are lost with it", "[actors][remote][D4][D5]") {
+  auto one = open_worker({"cpu"});
+  engine e = open_engine({"one/cpu"}, {{"one", one.get()}});
+  const session s = e.load(chain(1, {20, 3000}));
+  const tensor x = input_of({20, 3000});
+  const device_tensor there = e.put(x, "one/cpu");
+  CHECK(there->device() == "one/cpu");
+  CHECK_FALSE(there->host().defined());
+  const std::string output = s.outputs().at(0).name;
+  const run_result r = s.run({}, {.device_inputs = {{"x", there}}, .keep = {output}});
+  const tensor y = e.fetch(r.kept.at(output));
+  CHECK(std::equal(y.values<float>().begin(), y.values<float>().end(), run_on(s, x).begin()));
+  one = nullptr;
+  try {
+    s.run({}, {.device_inputs = {{"x", r.kept.at(output)}}});
+    FAIL("a lost value was used");
+  } catch (const error& why) {
+    CHECK(why.code() == errc::device_lost);
+    CHECK(std::string(why.what()).find("one/cpu") != std::string::npos);
+  }
+}
+
+TEST_CASE("what cannot be connected to is an error that names it", "[actors][remote][D2]") {
+  CHECK_THROWS_WITH(engine({.devices = {"cpu"}, .hosts = {"127.0.0.1:1"}, .credentials = {.insecure = true}}),
+                    Catch::Contains("127.0.0.1:1"));
+  CHECK_THROWS_WITH(engine({.devices = {"cpu"}, .hosts = {"127.0.0.1:1"}}), Catch::Contains("certificate"));
+  engine e({.devices = {"cpu"}, .credentials = {.insecure = true}});
+  CHECK_THROWS_AS(e.add_host("nonsense"), error);
+  const auto one = open_worker({"cpu"});
+  e.add_host(fmt::format("one=127.0.0.1:{}", one->port()));
+  CHECK_THROWS_WITH(e.add_host(fmt::format("one=127.0.0.1:{}", one->port())), Catch::Contains("two hosts are called 'one'"));
+  CHECK(e.devices().size() == 2);
+}
+
+TEST_CASE("a worker that drains sends its sessions away", "[actors][remote][D5]") {
+  auto one = open_worker({"cpu"});
+  engine e = open_engine({"cpu"}, {{"one", one.get()}});
+  const session s = e.load(chain(9, {20, 30}), {.policy = placement_policy::round_robin, .fuse = false});
+  const tensor x = input_of({20, 30});
+  const auto expected = run_on(s, x);
+  one->drain(10s);
+  CHECK(one->sessions() == 0);
+  CHECK(run_on(s, x) == expected);
+}

@@ -1,0 +1,53 @@
+// A TCP relay in user space between a session and a worker: delays, slows, stalls or cuts what passes.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <list>
+#include <mutex>
+#include <thread>
+
+namespace troupe::test {
+
+/// Listens on the loopback; each connection has two threads, one a direction.
+class relay {
+public:
+  /// Passes connections on to a port of the loopback.
+  explicit relay(uint16_t to);
+  ~relay();
+  relay(const relay&) = delete;
+  relay& operator=(const relay&) = delete;
+
+  uint16_t port() const { return port_; }
+  void set_target(uint16_t to) { to_ = to; }
+  /// From now on: how long bytes take, and how many pass a second (0: no limit).
+  void set_delay(std::chrono::microseconds delay) { delay_us_ = delay.count(); }
+  void set_rate(int64_t bytes_per_second) { rate_ = bytes_per_second; }
+  /// Nothing passes, nobody is told.
+  void stall(bool on) { stalled_ = on; }
+  /// Ends the connections that there are.
+  void cut();
+  int64_t passed() const { return passed_; }
+
+private:
+  struct connection {
+    int near = -1, far = -1;
+    std::atomic<bool> ended{false};
+    std::thread there, back;
+  };
+
+  void accept_all();
+  void pass(connection& c, int from, int to);
+
+  int listening_ = -1;
+  uint16_t port_ = 0;
+  std::atomic<uint16_t> to_;
+  std::atomic<int64_t> delay_us_{0}, rate_{0}, passed_{0};
+  std::atomic<bool> stalled_{false}, closing_{false};
+  std::mutex mutex_;
+  std::list<connection> connections_;
+  std::thread accepting_;
+};
+
+} // namespace troupe::test

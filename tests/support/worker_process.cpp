@@ -1,0 +1,88 @@
+#include "support/worker_process.hpp"
+
+#include <csignal>
+#include <filesystem>
+#include <fstream>
+#include <stdexcept>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+namespace troupe::test {
+
+worker_process::worker_process(std::vector<std::string> options, uint16_t port) {
+  int pipe_ends[2];
+  if (pipe(pipe_ends) != 0)
+    throw std::runtime_error("no pipe for a worker");
+  options.insert(options.begin(), {TROUPE_COMMAND, "worker", "--insecure", "--listen",
+                                   "127.0.0.1:" + std::to_string(port)});
+  std::vector<char*> words;
+  for (std::string& word : options)
+    words.push_back(word.data());
+  words.push_back(nullptr);
+  pid_ = fork();
+  if (pid_ == 0) {
+    prctl(PR_SET_PDEATHSIG, SIGKILL); // whatever ends the test
+    dup2(pipe_ends[1], STDOUT_FILENO);
+    for (int fd = STDERR_FILENO + 1; fd < 1024; ++fd)
+      close(fd);
+    execv(TROUPE_COMMAND, words.data());
+    _exit(127);
+  }
+  close(pipe_ends[1]);
+  output_ = pipe_ends[0];
+  std::string said;
+  const std::string at = "\"at\":\"127.0.0.1:";
+  for (char c = 0; said.find('\n') == std::string::npos && read(output_, &c, 1) == 1;)
+    said += c;
+  const size_t found = said.find(at);
+  if (found == std::string::npos)
+    throw std::runtime_error("a worker does not listen: " + said);
+  port_ = static_cast<uint16_t>(std::stoi(said.substr(found + at.size())));
+}
+
+worker_process::~worker_process() {
+  kill_now();
+  close(output_);
+}
+
+void worker_process::kill_now() {
+  if (pid_ <= 0)
+    return;
+  kill(pid_, SIGKILL);
+  waitpid(pid_, nullptr, 0);
+  pid_ = -1;
+}
+
+void worker_process::hang() {
+  kill(pid_, SIGSTOP);
+}
+
+void worker_process::go_on() {
+  kill(pid_, SIGCONT);
+}
+
+int worker_process::terminate() {
+  kill(pid_, SIGTERM);
+  int status = 0;
+  waitpid(pid_, &status, 0);
+  pid_ = -1;
+  return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+int64_t worker_process::resident_kb() const {
+  std::ifstream status("/proc/" + std::to_string(pid_) + "/status");
+  for (std::string line; std::getline(status, line);)
+    if (line.starts_with("VmRSS:"))
+      return std::stoll(line.substr(6));
+  return -1;
+}
+
+int worker_process::descriptors() const {
+  int count = 0;
+  for ([[maybe_unused]] const auto& entry : std::filesystem::directory_iterator("/proc/" + std::to_string(pid_) + "/fd"))
+    ++count;
+  return count;
+}
+
+} // namespace troupe::test
