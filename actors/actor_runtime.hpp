@@ -56,10 +56,10 @@ private:
   std::unique_ptr<caf::actor_system> system_;
   std::unique_ptr<host> host_;
   const std::shared_ptr<completions> callbacks_ = std::make_shared<completions>();
-  mutable std::mutex connecting_; // guards that `hosts_` is made once
+  mutable std::mutex connecting_;       // guards that `hosts_` is made once
   std::unique_ptr<remote_hosts> hosts_; // null before the first host
-  std::mutex joining_; // held while devices are opened, so that they join one after the other
-  std::mutex mutex_;   // guards coordinators_, closed_, and that all coordinators hear of devices in the same order
+  std::mutex joining_;                  // held while devices are opened, so that they join one after the other
+  std::mutex mutex_; // guards coordinators_, closed_, and that all coordinators hear of devices in the same order
   std::vector<caf::actor_addr> coordinators_;
   bool closed_ = false;
 };

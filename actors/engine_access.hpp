@@ -3,8 +3,8 @@
 #pragma once
 
 #include "device/device.hpp"
-#include "remote/host_client.hpp"
 #include "plan/bind/bound_plan.hpp"
+#include "remote/host_client.hpp"
 #include "troupe/engine.hpp"
 
 namespace troupe {

@@ -89,15 +89,14 @@ remote::host_activity remote_hosts::activity(const std::string& name) const {
 std::shared_ptr<remote::host_client> remote_hosts::connect(const host_address& host,
                                                            const std::vector<std::string>& wanted,
                                                            std::chrono::milliseconds timeout) {
-  opened_link opened = network_.connect(host.host, host.port,
-                                        remote::encode(remote::hello{.version = TROUPE_VERSION, .name = own_name()}),
-                                        timeout);
+  opened_link opened = network_.connect(
+      host.host, host.port, remote::encode(remote::hello{.version = TROUPE_VERSION, .name = own_name()}), timeout);
   remote::message answer = remote::decode(opened.welcome);
   auto* greeting = std::get_if<remote::welcome>(&answer);
   if (!greeting)
     fail(errc::io, "{} is no worker of troupe", address_of(host));
-  auto client = remote::host_client::make(std::move(opened.link), host.name, address_of(host),
-                                          std::move(*greeting), offers_);
+  auto client =
+      remote::host_client::make(std::move(opened.link), host.name, address_of(host), std::move(*greeting), offers_);
   {
     const std::lock_guard lock(mutex_);
     for (known_host& h : hosts_)
@@ -125,9 +124,9 @@ void remote_hosts::lose(const remote::host_client* client, const std::string& na
     wake_.notify_all();
   }
   if (lost && !lost->devices().empty())
-    runtime_.lose_devices([&](const device_info& d) {
-      return d.host == name && d.incarnation == lost->devices().front().incarnation;
-    }, why);
+    runtime_.lose_devices(
+        [&](const device_info& d) { return d.host == name && d.incarnation == lost->devices().front().incarnation; },
+        why);
 }
 
 void remote_hosts::call_again() {

@@ -132,8 +132,9 @@ void add_credential_options(CLI::App& command, host_credentials& who) {
 
 void add_host_options(CLI::App& command, model_options& options) {
   command
-      .add_option("--hosts", options.hosts,
-                  "Hosts that run `troupe worker`: [NAME=]HOST:PORT, or @FILE with one a line; their devices are NAME/cpu …")
+      .add_option(
+          "--hosts", options.hosts,
+          "Hosts that run `troupe worker`: [NAME=]HOST:PORT, or @FILE with one a line; their devices are NAME/cpu …")
       ->delimiter(',')
       ->allow_extra_args(false);
   add_credential_options(command, options.credentials);

@@ -51,7 +51,8 @@ void work(const worker_arguments& args) {
                           {"devices", names},
                           {"security", args.credentials.insecure ? "none" : "TLS"}});
   if (lends.is_exposed())
-    std::cerr << "troupe: warning: --insecure on an address that others reach: everybody may use these devices and read what they compute\n";
+    std::cerr << "troupe: warning: --insecure on an address that others reach: everybody may use these devices and "
+                 "read what they compute\n";
   int signal = 0;
   sigwait(&ends, &signal);
   log_event("draining", {{"sessions", std::to_string(lends.sessions())}});
@@ -64,7 +65,8 @@ void work(const worker_arguments& args) {
 void add_worker(CLI::App& app) {
   auto args = std::make_shared<worker_arguments>();
   CLI::App* command = app.add_subcommand("worker", "Lend this machine's devices to other hosts (`--hosts`)");
-  command->add_option("--listen", args->listen, "HOST:PORT to listen at (default 127.0.0.1:4242); 0.0.0.0 for all addresses, port 0 for any");
+  command->add_option("--listen", args->listen,
+                      "HOST:PORT to listen at (default 127.0.0.1:4242); 0.0.0.0 for all addresses, port 0 for any");
   command->add_option("--devices", args->devices, "Devices to lend (default all)")
       ->delimiter(',')
       ->allow_extra_args(false);
@@ -72,7 +74,8 @@ void add_worker(CLI::App& app) {
       ->delimiter(',')
       ->allow_extra_args(false);
   add_credential_options(*command, args->credentials);
-  command->add_option("--weights", args->weights, "Folder that keeps weights between sessions (default: in the user's cache folder)");
+  command->add_option("--weights", args->weights,
+                      "Folder that keeps weights between sessions (default: in the user's cache folder)");
   command->add_option("--sessions", args->sessions, "How many sessions may connect at once (default 64)");
   command->add_option("--drain", args->drain_s, "Seconds that sessions have to leave after SIGTERM (default 60)");
   command->callback([args] { work(*args); });

@@ -1,6 +1,5 @@
 #include "remote/host_client.hpp"
 
-
 namespace troupe::remote {
 namespace {
 

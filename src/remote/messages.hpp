@@ -183,10 +183,9 @@ struct pong {
   std::vector<uint8_t> load;
 };
 
-using message =
-    std::variant<hello, welcome, install, run_chunk, stop_chunks, end_chunks, retire, forget_plan, release, fetch_kept,
-                 put_value, ask_stats, installed, chunk_made, fetched, was_put, stats_told, leaving, ping, pong,
-                 piece_request, piece>;
+using message = std::variant<hello, welcome, install, run_chunk, stop_chunks, end_chunks, retire, forget_plan, release,
+                             fetch_kept, put_value, ask_stats, installed, chunk_made, fetched, was_put, stats_told,
+                             leaving, ping, pong, piece_request, piece>;
 
 /// Returns the message as a frame.
 frame encode(const message& m);

@@ -58,7 +58,8 @@ peers::~peers() {
   state_->close();
 }
 
-void peers::pull(const std::string& address, const hash128& key, tensor blob, std::function<void(const failure&)> done) {
+void peers::pull(const std::string& address, const hash128& key, tensor blob,
+                 std::function<void(const failure&)> done) {
   state_->add(address, {key, std::move(blob), std::move(done), state::clock::now() + state_->patience});
 }
 
@@ -115,8 +116,8 @@ void peers::state::give_up(const std::string& address, peer& p, const failure& w
 }
 
 void peers::state::use(const std::string& address, peer& p, link_ptr connection) {
-  auto puller = std::make_shared<piece_puller>(
-      [connection](const piece_request& wanted) { connection->send(encode(wanted)); });
+  auto puller =
+      std::make_shared<piece_puller>([connection](const piece_request& wanted) { connection->send(encode(wanted)); });
   std::deque<wish> wishes;
   {
     const std::lock_guard lock(mutex);
@@ -135,7 +136,9 @@ void peers::state::use(const std::string& address, peer& p, link_ptr connection)
     if (const link_ptr l = weak.lock(); l && why.failed())
       l->close();
   };
-  const auto on_closed = [self = shared_from_this(), &p, puller](const std::string& why) { self->lose(p, puller, why); };
+  const auto on_closed = [self = shared_from_this(), &p, puller](const std::string& why) {
+    self->lose(p, puller, why);
+  };
   connection->receive({.on_frame = on_frame, .on_closed = on_closed});
   for (wish& w : wishes)
     ask(address, *puller, std::move(w));

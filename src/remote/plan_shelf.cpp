@@ -53,7 +53,8 @@ bound_plan_ptr plan_shelf::make(const install& order) {
   wire::decoded_plan& p = plan_of(order);
   if (order.self >= real_devices(*p.source).size())
     fail(errc::invalid_input, "the plan has no device {}", order.self);
-  std::erase_if(layouts_, [](const auto& known) { return known.second.use_count() == 1; }); // no bound plan has it any more
+  std::erase_if(layouts_,
+                [](const auto& known) { return known.second.use_count() == 1; }); // no bound plan has it any more
   bound_plan_ptr bound = wire::decode_binding(order.binding, p, layouts_).bound;
   load_weights(p, order.self);
   return bound;

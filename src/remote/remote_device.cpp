@@ -126,9 +126,11 @@ void conversation::submit(chunk_work work, chunk_done done) {
   chunk->work = std::move(work);
   chunk->done = std::move(done);
   std::optional<failure> ended;
+  if (chunk->work.stop && chunk->work.stop->load())
+    ended = {errc::cancelled, "the run was cancelled"};
   {
     const std::lock_guard lock(mutex_);
-    ended = ended_;
+    ended = ended_ ? ended_ : ended;
     const auto bound = bound_.find(chunk->work.bound_plan);
     expects(ended || bound != bound_.end(), "a remote device was sent a chunk of a plan that is not installed");
     if (!ended) {

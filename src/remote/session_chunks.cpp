@@ -135,7 +135,9 @@ void session_service::pump(uint32_t device) {
 }
 
 void session_service::submit(const served_chunk_ptr& chunk) {
-  const auto answer = [self = shared_from_this(), chunk](chunk_result result) { self->ended(chunk, std::move(result)); };
+  const auto answer = [self = shared_from_this(), chunk](chunk_result result) {
+    self->ended(chunk, std::move(result));
+  };
   failure why;
   bool is_complete = false;
   {
@@ -151,10 +153,8 @@ void session_service::submit(const served_chunk_ptr& chunk) {
 }
 
 void session_service::ended(const served_chunk_ptr& chunk, chunk_result result) {
-  chunk_made made{.device = chunk->device,
-                  .execution = chunk->execution,
-                  .chunk = chunk->work.chunk,
-                  .result = std::move(result)};
+  chunk_made made{
+      .device = chunk->device, .execution = chunk->execution, .chunk = chunk->work.chunk, .result = std::move(result)};
   if (made.result.ok())
     if (const failure why = capture([&] { keep_all(*chunk, made.downloads); }); why.failed())
       made.result = {.code = why.code, .message = why.message};

@@ -248,7 +248,7 @@ void session_service::fetch(const fetch_kept& question) {
 void session_service::put(put_value order) {
   device(order.device);
   const auto finish = [self = shared_from_this(), request = order.request, key = order.key](device_tensor value,
-                                                                                           failure why) {
+                                                                                            failure why) {
     if (!why.failed())
       self->keep(key, std::make_shared<moved_value>(value->host(), value));
     self->say(was_put{request, std::move(why)});

@@ -19,7 +19,8 @@ std::unique_ptr<worker> open_worker(std::vector<std::string> devices, uint16_t p
       .devices = {.devices = std::move(devices)}, .who = {.insecure = true}, .host = "127.0.0.1", .port = port});
 }
 
-engine open_engine(std::vector<std::string> devices, const std::vector<std::pair<std::string, const worker*>>& workers) {
+engine open_engine(std::vector<std::string> devices,
+                   const std::vector<std::pair<std::string, const worker*>>& workers) {
   engine_options options{.devices = std::move(devices), .credentials = {.insecure = true}};
   for (const auto& [name, w] : workers)
     options.hosts.push_back(fmt::format("{}=127.0.0.1:{}", name, w->port()));
@@ -59,8 +60,9 @@ TEST_CASE("a model runs over the devices of two other hosts", "[actors][remote][
     const tensor x = input_of({20, columns});
     engine here({.devices = {"cpu"}});
     const auto expected = run_on(here.load(chain(9, {20, columns})), x);
-    for (const placement_policy policy : {placement_policy::round_robin, placement_policy::weighted, placement_policy::heft,
-                                          placement_policy::dmda, placement_policy::greedy_memory}) {
+    for (const placement_policy policy :
+         {placement_policy::round_robin, placement_policy::weighted, placement_policy::heft, placement_policy::dmda,
+          placement_policy::greedy_memory}) {
       const session s = e.load(chain(9, {20, columns}), {.policy = policy, .fuse = false});
       for (int i = 0; i < 3; ++i)
         CHECK(run_on(s, x) == expected);
@@ -128,7 +130,8 @@ TEST_CASE("what cannot be connected to is an error that names it", "[actors][rem
   CHECK_THROWS_AS(e.add_host("nonsense"), error);
   const auto one = open_worker({"cpu"});
   e.add_host(fmt::format("one=127.0.0.1:{}", one->port()));
-  CHECK_THROWS_WITH(e.add_host(fmt::format("one=127.0.0.1:{}", one->port())), Catch::Contains("two hosts are called 'one'"));
+  CHECK_THROWS_WITH(e.add_host(fmt::format("one=127.0.0.1:{}", one->port())),
+                    Catch::Contains("two hosts are called 'one'"));
   CHECK(e.devices().size() == 2);
 }
 

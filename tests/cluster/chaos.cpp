@@ -23,7 +23,8 @@ using clock_type = std::chrono::steady_clock;
 constexpr auto deadline = 30s;
 
 enum class trouble { kill, hang, late_return, cut, stall, slow };
-constexpr std::array<const char*, 6> names{"kill -9", "SIGSTOP, goes on", "SIGSTOP, returns late", "cut", "stall", "slow"};
+constexpr std::array<const char*, 6> names{"kill -9", "SIGSTOP, goes on", "SIGSTOP, returns late", "cut", "stall",
+                                           "slow"};
 
 struct site {
   explicit site(const std::string& weights) : options{"--devices", "cpu", "--weights", weights} {}
@@ -154,7 +155,8 @@ int main(int argc, char** argv) {
     if (!sites[where]->worker->is_alive())
       sites[where]->restart();
     const bool healed = heal(e);
-    for (const std::string& error : {o.error, next.error, healed ? std::string() : std::string("a host does not come back")})
+    for (const std::string& error :
+         {o.error, next.error, healed ? std::string() : std::string("a host does not come back")})
       if (!error.empty()) {
         ++bad;
         fmt::print("round {} ({}, worker {}): {}\n", round, names[static_cast<size_t>(what)], where, error);

@@ -86,7 +86,9 @@ remote::frame mutated(remote::frame f, std::mt19937_64& random) {
     switch (random() % 4) {
       case 0: f[random() % f.size()] = static_cast<uint8_t>(random()); break;
       case 1: f.resize(random() % f.size()); break;
-      case 2: f.insert(f.begin() + static_cast<std::ptrdiff_t>(random() % f.size()), static_cast<uint8_t>(random())); break;
+      case 2:
+        f.insert(f.begin() + static_cast<std::ptrdiff_t>(random() % f.size()), static_cast<uint8_t>(random()));
+        break;
       default: f[random() % std::min<size_t>(f.size(), 16)] ^= static_cast<uint8_t>(1u << random() % 8);
     }
   return f;

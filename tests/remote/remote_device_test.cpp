@@ -51,8 +51,7 @@ bool same_floats(const tensor& a, const tensor& b) {
 std::shared_ptr<const plan> two_steps(std::vector<device_info> infos, shape dims) {
   graph_builder n;
   const value_id x = n.input(to_symbolic(dims));
-  return make_plan(n.program({n.op("Neg", {n.op("Relu", {x})})}), std::move(infos),
-                   {placement_policy::round_robin});
+  return make_plan(n.program({n.op("Neg", {n.op("Relu", {x})})}), std::move(infos), {placement_policy::round_robin});
 }
 
 chunk_work far_work(const bound_plan& bound, chunk_id id, std::vector<value_ref> uploads, bool comes_here) {
@@ -68,11 +67,12 @@ TEST_CASE("a value goes from host to host, and not through the session", "[remot
   const shape dims{300, 1000}; // 1.2 MB
   far_host one(cpus(1), {}, "one");
   far_host two(cpus(1),
-               {.connect_peer = [&](const std::string& address) {
-                 CHECK(address == one.address());
-                 remote::frame answer;
-                 return one.open(remote::encode(remote::hello{.role = remote::role::peer}), answer);
-               }},
+               {.connect_peer =
+                    [&](const std::string& address) {
+                      CHECK(address == one.address());
+                      remote::frame answer;
+                      return one.open(remote::encode(remote::hello{.role = remote::role::peer}), answer);
+                    }},
                "two");
   const auto offers = std::make_shared<remote::outbox>();
   const auto to_one = one.connect(offers), to_two = two.connect(offers);
@@ -130,7 +130,8 @@ TEST_CASE("a link that ends fails what is in flight, naming the host", "[remote]
   auto why = told.get_future();
   REQUIRE(why.wait_for(limit) == std::future_status::ready);
   CHECK(why.get().find("far") != std::string::npos);
-  CHECK(get(run(*far, far_work(*bound, 0, {std::make_shared<moved_value>(ramp({4}))}, true))).code == errc::device_lost);
+  CHECK(get(run(*far, far_work(*bound, 0, {std::make_shared<moved_value>(ramp({4}))}, true))).code ==
+        errc::device_lost);
   CHECK_THROWS_AS(far->install(bound, 0), error);
 }
 

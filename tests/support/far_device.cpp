@@ -55,9 +55,9 @@ public:
   std::shared_ptr<far_host> open(std::shared_ptr<device> near) {
     const std::lock_guard lock(mutex_);
     const std::string name = fmt::format("far{}", ++last_);
-    auto host = std::make_shared<far_host>(std::vector{std::move(near)},
-                                      remote::service_options{.connect_peer = [this](const std::string& a) { return call(a); }},
-                                      name);
+    auto host = std::make_shared<far_host>(
+        std::vector{std::move(near)},
+        remote::service_options{.connect_peer = [this](const std::string& a) { return call(a); }}, name);
     hosts_[host->address()] = host;
     return host;
   }
@@ -132,8 +132,8 @@ std::shared_ptr<remote::host_client> far_host::connect(std::shared_ptr<remote::o
   remote::frame answer;
   remote::link_ptr link = open(remote::encode(remote::hello{.name = "test"}), answer, conditions);
   remote::message greeting = remote::decode(answer);
-  return remote::host_client::make(std::move(link), name_, address(),
-                                   std::move(std::get<remote::welcome>(greeting)), std::move(offers));
+  return remote::host_client::make(std::move(link), name_, address(), std::move(std::get<remote::welcome>(greeting)),
+                                   std::move(offers));
 }
 
 bool far_host::drop_newest() {

@@ -14,8 +14,8 @@ worker_process::worker_process(std::vector<std::string> options, uint16_t port) 
   int pipe_ends[2];
   if (pipe(pipe_ends) != 0)
     throw std::runtime_error("no pipe for a worker");
-  options.insert(options.begin(), {TROUPE_COMMAND, "worker", "--insecure", "--listen",
-                                   "127.0.0.1:" + std::to_string(port)});
+  options.insert(options.begin(),
+                 {TROUPE_COMMAND, "worker", "--insecure", "--listen", "127.0.0.1:" + std::to_string(port)});
   std::vector<char*> words;
   for (std::string& word : options)
     words.push_back(word.data());
@@ -80,7 +80,8 @@ int64_t worker_process::resident_kb() const {
 
 int worker_process::descriptors() const {
   int count = 0;
-  for ([[maybe_unused]] const auto& entry : std::filesystem::directory_iterator("/proc/" + std::to_string(pid_) + "/fd"))
+  for ([[maybe_unused]] const auto& entry :
+       std::filesystem::directory_iterator("/proc/" + std::to_string(pid_) + "/fd"))
     ++count;
   return count;
 }
