@@ -53,7 +53,7 @@ public:
   void close() { link_->close(); }
 
   // -- for the host's devices
-  void send(message m) { link_->send(encode(m)); }
+  void send(const message& m) { link_->send(encode(m)); }
   /// Who hears what the host says of device `index`.
   struct listener {
     std::function<void(chunk_made)> on_chunk;

@@ -38,7 +38,7 @@ struct peers::state : std::enable_shared_from_this<peers::state> {
   void add(const std::string& address, wish w);
   void keep_connected(const std::string& address, peer& p);
   void give_up(const std::string& address, peer& p, const failure& why);
-  void use(const std::string& address, peer& p, link_ptr connection);
+  void use(const std::string& address, peer& p, const link_ptr& connection);
   void ask(const std::string& address, piece_puller& puller, wish w);
   void lose(peer& p, const std::shared_ptr<piece_puller>& puller, const std::string& why);
   void close();
@@ -97,7 +97,7 @@ void peers::state::keep_connected(const std::string& address, peer& p) {
     link_ptr connection;
     const failure why = capture([&] { connection = connect(address); });
     if (connection)
-      use(address, p, std::move(connection));
+      use(address, p, connection);
     else
       give_up(address, p, why);
   }
@@ -115,7 +115,7 @@ void peers::state::give_up(const std::string& address, peer& p, const failure& w
     w.done({errc::io, fmt::format("a value that {} keeps cannot be had: {}", address, why.message)});
 }
 
-void peers::state::use(const std::string& address, peer& p, link_ptr connection) {
+void peers::state::use(const std::string& address, peer& p, const link_ptr& connection) {
   auto puller =
       std::make_shared<piece_puller>([connection](const piece_request& wanted) { connection->send(encode(wanted)); });
   std::deque<wish> wishes;

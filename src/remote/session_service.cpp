@@ -247,18 +247,18 @@ void session_service::fetch(const fetch_kept& question) {
 
 void session_service::put(put_value order) {
   device(order.device);
-  const auto finish = [self = shared_from_this(), request = order.request, key = order.key](device_tensor value,
-                                                                                            failure why) {
+  const auto finish = [self = shared_from_this(), request = order.request, key = order.key](const device_tensor& value,
+                                                                                            const failure& why) {
     if (!why.failed())
       self->keep(key, std::make_shared<moved_value>(value->host(), value));
-    self->say(was_put{request, std::move(why)});
+    self->say(was_put{request, why});
   };
   take(std::move(order.value), {}, pull_,
-       [self = shared_from_this(), finish, device = order.device](tensor value, const failure& why) {
+       [self = shared_from_this(), finish, device = order.device](const tensor& value, const failure& why) {
          if (why.failed())
            finish(nullptr, why);
          else
-           self->device(device).put(std::move(value), finish);
+           self->device(device).put(value, finish);
        });
 }
 

@@ -24,7 +24,7 @@ public:
 
   /// Begins to listen.
   void start();
-  void say(message m) { link_->send(encode(m)); }
+  void say(const message& m) { link_->send(encode(m)); }
   void close() { link_->close(); }
 
 private:

@@ -11,6 +11,7 @@
 
 #include <fmt/format.h>
 
+#include <filesystem>
 #include <future>
 #include <random>
 
@@ -109,64 +110,97 @@ std::string phase_of(const engine& e, const std::string& host) {
   return a.pulls > 0 ? "transfer in flight" : a.chunks > 0 ? "chunk in flight" : "nothing in flight";
 }
 
+class cluster {
+public:
+  cluster(int workers, uint64_t seed) : random_(seed), sites_(open(workers)), engine_(options_for(sites_)) {
+    for (int64_t i = 0; i < x_.size(); ++i)
+      x_.mutable_data<float>()[i] = 0.001f * static_cast<float>(i % 4001) - 2;
+    engine here({.devices = {"cpu"}});
+    const run_result right = here.load(model_, {.fuse = false}).run({{"x", x_}});
+    const auto values = right.outputs.begin()->second.values<float>();
+    expected_.assign(values.begin(), values.end());
+    std::vector<double> calm;
+    for (int i = 0; i < 10; ++i)
+      calm.push_back(run_once(session_, x_, expected_).ms);
+    usual_ms_ = quantile(calm, 0.5);
+  }
+
+  double usual_ms() const { return usual_ms_; }
+
+  /// Returns what went wrong; empty if nothing did.
+  std::vector<std::string> round() {
+    const auto what = static_cast<trouble>(random_() % names.size());
+    const size_t where = random_() % sites_.size();
+    const auto wait = std::chrono::microseconds(random_() % static_cast<uint64_t>(usual_ms_ * 1200));
+    auto running = std::async(std::launch::async, [&] { return run_once(session_, x_, expected_); });
+    std::this_thread::sleep_for(wait);
+    ++phases_[phase_of(engine_, fmt::format("w{}", where))];
+    make_trouble(what, *sites_[where], random_);
+    const outcome hit = running.get();
+    extra_ms_[names[static_cast<size_t>(what)]].push_back(hit.ms - usual_ms_);
+    const outcome next = run_once(session_, x_, expected_); // on what is left, or late messages meet it
+    if (!sites_[where]->worker->is_alive())
+      sites_[where]->restart();
+    std::vector<std::string> wrong;
+    for (const std::string& error :
+         {hit.error, next.error, heal(engine_) ? "" : std::string("a host does not come back")})
+      if (!error.empty())
+        wrong.push_back(fmt::format("{}, worker {}: {}", names[static_cast<size_t>(what)], where, error));
+    return wrong;
+  }
+
+  void report(int rounds) {
+    for (const auto& [phase, count] : phases_)
+      fmt::print("{:20} {:4} ({:.0f} %)\n", phase, count, 100. * count / rounds);
+    for (auto& [name, ms] : extra_ms_)
+      fmt::print("{:22} {:4} times; over the usual time: median {:.0f} ms, most {:.0f} ms\n", name, ms.size(),
+                 quantile(ms, 0.5), quantile(ms, 1));
+  }
+
+private:
+  using site_list = std::vector<std::unique_ptr<site>>;
+
+  static site_list open(int workers) {
+    site_list all;
+    for (int i = 0; i < workers; ++i)
+      all.push_back(std::make_unique<site>(
+          (std::filesystem::temp_directory_path() / fmt::format("troupe-chaos-{}-{}", getpid(), i)).string()));
+    return all;
+  }
+  static engine_options options_for(const site_list& sites) {
+    engine_options options{.devices = {"cpu"}, .credentials = {.insecure = true}};
+    for (size_t i = 0; i < sites.size(); ++i)
+      options.hosts.push_back(fmt::format("w{}=127.0.0.1:{}", i, sites[i]->way.port()));
+    return options;
+  }
+
+  std::mt19937_64 random_;
+  site_list sites_;
+  engine engine_;
+  const graph model_ = test::chain(60, {64, 4000});
+  tensor x_{dtype::float32, {64, 4000}}; // 1 MB: pulled
+  std::vector<float> expected_;
+  session session_ = engine_.load(model_, {.policy = placement_policy::round_robin, .fuse = false});
+  double usual_ms_ = 0;
+  std::map<std::string, int> phases_;
+  std::map<std::string, std::vector<double>> extra_ms_;
+};
+
 } // namespace
 
 int main(int argc, char** argv) {
   const int rounds = argc > 1 ? std::atoi(argv[1]) : 12;
   const uint64_t seed = argc > 2 ? std::strtoull(argv[2], nullptr, 10) : 1;
   const int workers = argc > 3 ? std::atoi(argv[3]) : 2;
-  std::mt19937_64 random(seed);
-  std::vector<std::unique_ptr<site>> sites;
-  engine_options options{.devices = {"cpu"}, .credentials = {.insecure = true}};
-  for (int i = 0; i < workers; ++i) {
-    sites.push_back(std::make_unique<site>(fmt::format("/tmp/troupe-chaos-{}-{}", getpid(), i)));
-    options.hosts.push_back(fmt::format("w{}=127.0.0.1:{}", i, sites.back()->way.port()));
-  }
-  engine e(options);
-  tensor x(dtype::float32, {64, 4000}); // 1 MB: pulled
-  for (int64_t i = 0; i < x.size(); ++i)
-    x.mutable_data<float>()[i] = 0.001f * static_cast<float>(i % 4001) - 2;
-  const graph model = test::chain(60, {64, 4000});
-  engine here({.devices = {"cpu"}});
-  const run_result right = here.load(model, {.fuse = false}).run({{"x", x}});
-  const auto values = right.outputs.begin()->second.values<float>();
-  const std::vector<float> expected(values.begin(), values.end());
-  const session s = e.load(model, {.policy = placement_policy::round_robin, .fuse = false});
-  std::vector<double> calm;
-  for (int i = 0; i < 10; ++i)
-    calm.push_back(run_once(s, x, expected).ms);
-  const double usual = quantile(calm, 0.5);
-  fmt::print("seed {}, {} workers, {} rounds; undisturbed {:.1f} ms\n", seed, workers, rounds, usual);
-
-  std::map<std::string, int> phases;
-  std::map<std::string, std::vector<double>> extra_ms;
+  cluster c(workers, seed);
+  fmt::print("seed {}, {} workers, {} rounds; undisturbed {:.1f} ms\n", seed, workers, rounds, c.usual_ms());
   int bad = 0;
-  for (int round = 0; round < rounds; ++round) {
-    const auto what = static_cast<trouble>(random() % names.size());
-    const size_t where = random() % sites.size();
-    const auto wait = std::chrono::microseconds(random() % static_cast<uint64_t>(usual * 1200));
-    auto running = std::async(std::launch::async, [&] { return run_once(s, x, expected); });
-    std::this_thread::sleep_for(wait);
-    ++phases[phase_of(e, fmt::format("w{}", where))];
-    make_trouble(what, *sites[where], random);
-    const outcome o = running.get();
-    extra_ms[names[static_cast<size_t>(what)]].push_back(o.ms - usual);
-    const outcome next = run_once(s, x, expected); // on what is left, or late messages meet it
-    if (!sites[where]->worker->is_alive())
-      sites[where]->restart();
-    const bool healed = heal(e);
-    for (const std::string& error :
-         {o.error, next.error, healed ? std::string() : std::string("a host does not come back")})
-      if (!error.empty()) {
-        ++bad;
-        fmt::print("round {} ({}, worker {}): {}\n", round, names[static_cast<size_t>(what)], where, error);
-      }
-  }
-  for (const auto& [phase, count] : phases)
-    fmt::print("{:20} {:4} ({:.0f} %)\n", phase, count, 100. * count / rounds);
-  for (auto& [name, ms] : extra_ms)
-    fmt::print("{:22} {:4} times; over the usual time: median {:.0f} ms, most {:.0f} ms\n", name, ms.size(),
-               quantile(ms, 0.5), quantile(ms, 1));
+  for (int round = 0; round < rounds; ++round)
+    for (const std::string& wrong : c.round()) {
+      ++bad;
+      fmt::print("round {}: {}\n", round, wrong);
+    }
+  c.report(rounds);
   fmt::print("{} wrong\n", bad);
   return bad == 0 ? 0 : 1;
 }
