@@ -15,7 +15,7 @@ namespace {
 
 struct worker_arguments : model_options {
   std::string listen = "127.0.0.1:4242";
-  std::filesystem::path weights;
+  std::filesystem::path weights, models;
   size_t sessions = 64;
   int drain_s = 60;
 };
@@ -42,6 +42,7 @@ void work(const worker_arguments& args) {
   options.who = args.credentials;
   options.service.sessions = args.sessions;
   options.service.weights = args.weights.empty() ? remote::default_weight_folder() : args.weights;
+  options.service.models = args.models;
   options.service.log = log_event;
   actors::worker lends(std::move(options));
   std::string names;
@@ -76,6 +77,8 @@ void add_worker(CLI::App& app) {
   add_credential_options(*command, args->credentials);
   command->add_option("--weights", args->weights,
                       "Folder that keeps weights between sessions (default: in the user's cache folder)");
+  command->add_option("--models", args->models, "Folder of models that are here: their weights need not be sent")
+      ->check(CLI::ExistingDirectory);
   command->add_option("--sessions", args->sessions, "How many sessions may connect at once (default 64)");
   command->add_option("--drain", args->drain_s, "Seconds that sessions have to leave after SIGTERM (default 60)");
   command->callback([args] { work(*args); });

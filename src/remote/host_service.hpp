@@ -6,6 +6,7 @@
 #pragma once
 
 #include "remote/messages.hpp"
+#include "remote/model_folder.hpp"
 #include "remote/peers.hpp"
 #include "remote/served_device.hpp"
 #include "remote/weight_store.hpp"
@@ -22,6 +23,7 @@ struct service_options {
   std::string version; // of troupe
   size_t sessions = 64;
   std::filesystem::path weights; // folder of the disk cache
+  std::filesystem::path models;  // folder of models that are here: their weights need not come; empty for none
   peer_connector connect_peer;
   std::chrono::milliseconds peer_patience = std::chrono::seconds(3);
   /// Is told what happens, one event at a time: its name and what belongs to it.
@@ -34,11 +36,15 @@ struct shared_service {
   std::vector<served_device_ptr> devices;
   service_options options;
   weight_store weights;
-  piece_source offers; // values, by keys that only those know who were told
+  std::unique_ptr<model_folder> models; // null for none
+  piece_source offers;                  // values, by keys that only those know who were told
   peers others;
 
   shared_service(std::vector<served_device_ptr> d, service_options o)
       : devices(std::move(d)), options(std::move(o)), weights({.folder = options.weights}),
+        models(options.models.empty()
+                   ? nullptr
+                   : std::make_unique<model_folder>(options.models, default_model_index(options.models))),
         others(options.connect_peer, options.peer_patience) {}
 };
 

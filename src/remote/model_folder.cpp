@@ -4,6 +4,7 @@
 #include "base/user_files.hpp"
 #include "graph/bodies.hpp"
 #include "loader/onnx_loader.hpp"
+#include "wire/weights.hpp"
 
 #include <algorithm>
 #include <fstream>
@@ -29,7 +30,7 @@ void add_state(hasher& h, const fs::path& file) {
 void collect_leaves(const graph& g, std::vector<tensor>& leaves) {
   for (const value& v : g.values)
     if (v.constant && v.constant->leaf.defined() && v.type != dtype::string &&
-        v.constant->leaf.bytes() > inline_weight_bytes)
+        v.constant->leaf.bytes() > wire::inline_bytes)
       leaves.push_back(v.constant->leaf);
   for (const node& n : g.nodes)
     if (has_body(n))

@@ -16,9 +16,6 @@
 
 namespace troupe::remote {
 
-/// Leaves of up to so many bytes travel inside the graph; only longer ones are looked for.
-inline constexpr int64_t inline_weight_bytes = int64_t{64} << 10;
-
 class model_folder {
 public:
   /// Looks at the .onnx files in `folder`, those in folders inside it included. Without a path, the index is not kept.

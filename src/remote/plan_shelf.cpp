@@ -12,8 +12,8 @@ constexpr int64_t max_plan_bytes = int64_t{1} << 30;
 
 } // namespace
 
-plan_shelf::plan_shelf(weight_store& weights, std::shared_ptr<piece_puller> puller)
-    : weights_(weights), puller_(std::move(puller)), thread_([queue = queue_] { work(*queue); }) {}
+plan_shelf::plan_shelf(weight_store& weights, model_folder* models, std::shared_ptr<piece_puller> puller)
+    : weights_(weights), models_(models), puller_(std::move(puller)), thread_([queue = queue_] { work(*queue); }) {}
 
 plan_shelf::~plan_shelf() {
   {
@@ -71,15 +71,28 @@ wire::decoded_plan& plan_shelf::plan_of(const install& order) {
 }
 
 void plan_shelf::load_weights(wire::decoded_plan& p, device_index self) {
-  for (const hash128& content : wire::leaves_needed(*p.source, self)) {
+  const auto fill = [&](const hash128& content, const tensor& bytes) {
     weight& leaf = *p.leaves.at(content);
-    tensor bytes = weights_.find(content, leaf.type, leaf.dims);
-    if (!bytes.defined()) {
-      weight_writer to = weights_.begin(content, leaf.type, leaf.dims);
-      pull(content, to.destination());
-      bytes = weights_.commit(std::move(to));
-    }
     wire::fill(leaf, from_blob(leaf.type, leaf.dims, to_blob(bytes)));
+  };
+  std::vector<hash128> missing;
+  for (const hash128& content : wire::leaves_needed(*p.source, self)) {
+    const weight& leaf = *p.leaves.at(content);
+    if (const tensor bytes = weights_.find(content, leaf.type, leaf.dims); bytes.defined())
+      fill(content, bytes);
+    else
+      missing.push_back(content);
+  }
+  if (models_ && !missing.empty())
+    for (const auto& [content, bytes] : models_->find(missing)) {
+      fill(content, weights_.share(content, bytes));
+      std::erase(missing, content);
+    }
+  for (const hash128& content : missing) {
+    const weight& leaf = *p.leaves.at(content);
+    weight_writer to = weights_.begin(content, leaf.type, leaf.dims);
+    pull(content, to.destination());
+    fill(content, weights_.commit(std::move(to)));
   }
 }
 

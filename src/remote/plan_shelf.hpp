@@ -2,7 +2,8 @@
 // it takes to plan and to load.
 #pragma once
 
-#include "remote/peers.hpp"
+#include "remote/messages.hpp"
+#include "remote/model_folder.hpp"
 #include "remote/weight_store.hpp"
 #include "wire/plans.hpp"
 
@@ -13,8 +14,8 @@ namespace troupe::remote {
 /// See the top of this file.
 class plan_shelf {
 public:
-  /// Weights come from `weights`, else through `puller`, which also brings the plans.
-  plan_shelf(weight_store& weights, std::shared_ptr<piece_puller> puller);
+  /// Weights come from `weights`, from `models` unless that is null, else through `puller`, which also brings the plans.
+  plan_shelf(weight_store& weights, model_folder* models, std::shared_ptr<piece_puller> puller);
   /// Drops the jobs that have not begun and waits for the one in hand, unless that is what calls this.
   ~plan_shelf();
 
@@ -42,6 +43,7 @@ private:
   void pull(const hash128& key, const tensor& to);
 
   weight_store& weights_;
+  model_folder* const models_;
   const std::shared_ptr<piece_puller> puller_;
   std::unordered_map<uint64_t, wire::decoded_plan> plans_; // by the session's number; touched by the thread only
   wire::layout_table layouts_;                             // the same

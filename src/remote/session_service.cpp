@@ -7,7 +7,7 @@ session_service::session_service(std::shared_ptr<shared_service> shared, link_pt
     : shared_(std::move(shared)), link_(std::move(connection)), name_(std::move(name)), number_(number),
       when_ended_(std::move(ended)),
       puller_(std::make_shared<piece_puller>([l = link_](const piece_request& wanted) { l->send(encode(wanted)); })),
-      queues_(shared_->devices.size()), plans_(shared_->weights, puller_) {}
+      queues_(shared_->devices.size()), plans_(shared_->weights, shared_->models.get(), puller_) {}
 
 session_service::~session_service() {
   link_->close();
