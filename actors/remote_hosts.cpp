@@ -52,7 +52,7 @@ void remote_hosts::add(const host_address& host, const std::vector<std::string>&
     const std::lock_guard lock(mutex_);
     if (std::any_of(hosts_.begin(), hosts_.end(), [&](const known_host& h) { return h.at.name == host.name; }))
       fail(errc::invalid_argument, "two hosts are called '{}': give one another name, NAME=HOST:PORT", host.name);
-    hosts_.push_back({host, wanted, nullptr, {}});
+    hosts_.push_back({host, wanted, nullptr, {}, {}});
   }
   std::shared_ptr<remote::host_client> client;
   const failure why = capture([&] { client = connect(host, wanted, connect_timeout); });
@@ -72,6 +72,7 @@ std::vector<host_summary> remote_hosts::summary() const {
     all.push_back({.name = h.at.name,
                    .address = address_of(h.at),
                    .lost = h.client == nullptr,
+                   .problem = h.problem,
                    .round_trip_s = h.figures.round_trip_s,
                    .to_bytes_per_s = h.figures.up_bytes_per_s,
                    .from_bytes_per_s = h.figures.down_bytes_per_s});
@@ -97,19 +98,20 @@ std::shared_ptr<remote::host_client> remote_hosts::connect(const host_address& h
     fail(errc::io, "{} is no worker of troupe", address_of(host));
   auto client =
       remote::host_client::make(std::move(opened.link), host.name, address_of(host), std::move(*greeting), offers_);
+  std::vector<device_factory> makes;
+  for (uint32_t d = 0; d < client->devices().size(); ++d)
+    if (wanted.empty() || std::find(wanted.begin(), wanted.end(), client->devices()[d].name) != wanted.end())
+      makes.push_back([client, d] { return remote::make_remote_device(client, d); });
+  runtime_.add_devices(makes, host::threading::own_thread);
   {
     const std::lock_guard lock(mutex_);
     for (known_host& h : hosts_)
       if (h.at.name == host.name) {
         h.client = client;
         h.figures = client->figures();
+        h.problem.clear();
       }
   }
-  std::vector<device_factory> makes;
-  for (uint32_t d = 0; d < client->devices().size(); ++d)
-    if (wanted.empty() || std::find(wanted.begin(), wanted.end(), client->devices()[d].name) != wanted.end())
-      makes.push_back([client, d] { return remote::make_remote_device(client, d); });
-  runtime_.add_devices(makes, host::threading::own_thread);
   client->on_end([this, raw = client.get(), name = host.name](const std::string& why) { lose(raw, name, why); });
   return client;
 }
@@ -137,9 +139,13 @@ void remote_hosts::call_again() {
       if (!h.client && h.figures.round_trip_s > 0) // one that `add` calls for the first time is not ours
         lost.push_back(h);
     lock.unlock();
-    for (const known_host& h : lost)
-      capture([&] { connect(h.at, h.wanted, recall_timeout); });
+    for (known_host& h : lost)
+      h.problem = capture([&] { connect(h.at, h.wanted, recall_timeout); }).message;
     lock.lock();
+    for (const known_host& tried : lost)
+      for (known_host& h : hosts_)
+        if (h.at.name == tried.at.name)
+          h.problem = tried.problem;
     wake_.wait_for(lock, pause, [&] { return closing_; });
   }
 }

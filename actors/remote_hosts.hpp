@@ -35,6 +35,7 @@ private:
     std::vector<std::string> wanted;             // empty: all
     std::shared_ptr<remote::host_client> client; // null while there is no link
     remote::link_figures figures;                // of the last link
+    std::string problem;                         // why it cannot be connected to
   };
 
   /// Returns a client whose devices have joined.

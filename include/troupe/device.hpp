@@ -26,6 +26,7 @@ struct host_summary {
   std::string name;    // that its devices begin with
   std::string address; // HOST:PORT
   bool lost = false;   // for now
+  std::string problem; // if it is lost: why it cannot be connected to again
   // As measured when it was connected:
   double round_trip_s = 0;
   double to_bytes_per_s = 0, from_bytes_per_s = 0;

@@ -52,7 +52,7 @@ std::vector<tensor> leaves_of(const fs::path& model) {
 } // namespace
 
 fs::path default_model_index(const fs::path& folder) {
-  const fs::path cache = cache_folder();
+  fs::path cache = cache_folder();
   if (cache.empty())
     return cache;
   std::error_code problem;

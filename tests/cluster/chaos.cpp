@@ -95,14 +95,17 @@ void make_trouble(trouble what, site& at, std::mt19937_64& random) {
   }
 }
 
-/// Waits until all hosts are there again.
-bool heal(engine& e) {
+/// Waits until all hosts are there again; returns what is wrong if they are not.
+std::string heal(engine& e) {
   for (const auto end = clock_type::now() + deadline; clock_type::now() < end; std::this_thread::sleep_for(5ms)) {
     const auto hosts = e.hosts();
     if (std::none_of(hosts.begin(), hosts.end(), [](const host_summary& h) { return h.lost; }))
-      return true;
+      return "";
   }
-  return false;
+  std::string text = "a host does not come back";
+  for (const host_summary& h : e.hosts())
+    text += fmt::format(", {}: {}", h.name, h.lost ? h.problem : "there");
+  return text;
 }
 
 std::string phase_of(const engine& e, const std::string& host) {
@@ -143,7 +146,7 @@ public:
       sites_[where]->restart();
     std::vector<std::string> wrong;
     for (const std::string& error :
-         {hit.error, next.error, heal(engine_) ? "" : std::string("a host does not come back")})
+         {hit.error, next.error, heal(engine_)})
       if (!error.empty())
         wrong.push_back(fmt::format("{}, worker {}: {}", names[static_cast<size_t>(what)], where, error));
     return wrong;
@@ -199,6 +202,7 @@ int main(int argc, char** argv) {
     for (const std::string& wrong : c.round()) {
       ++bad;
       fmt::print("round {}: {}\n", round, wrong);
+      std::fflush(stdout);
     }
   c.report(rounds);
   fmt::print("{} wrong\n", bad);
