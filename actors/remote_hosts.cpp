@@ -11,7 +11,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr auto connect_timeout = 10s, recall_timeout = 1s;
+constexpr auto connect_timeout = 10s, recall_timeout = 2s;
 /// Between two calls to a host that was lost.
 constexpr auto pause = 500ms;
 

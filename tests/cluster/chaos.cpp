@@ -145,8 +145,7 @@ public:
     if (!sites_[where]->worker->is_alive())
       sites_[where]->restart();
     std::vector<std::string> wrong;
-    for (const std::string& error :
-         {hit.error, next.error, heal(engine_)})
+    for (const std::string& error : {hit.error, next.error, heal(engine_)})
       if (!error.empty())
         wrong.push_back(fmt::format("{}, worker {}: {}", names[static_cast<size_t>(what)], where, error));
     return wrong;
