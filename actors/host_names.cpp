@@ -115,6 +115,7 @@ std::vector<host_address> parse_hosts(const std::vector<std::string>& entries) {
   if (all.size() > max_hosts)
     fail(errc::invalid_argument, "{} hosts are too many: at most {}", all.size(), max_hosts);
   std::vector<host_address> hosts;
+  hosts.reserve(all.size());
   for (const std::string& entry : all)
     hosts.push_back(parse_entry(entry));
   name_hosts(hosts, all);

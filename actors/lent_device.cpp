@@ -125,8 +125,8 @@ failure lost(const device_info& device) {
   return {errc::device_lost, fmt::format("device '{}' is lost", device.name)};
 }
 
-agent_ref::behavior_type agent(agent_ref::pointer self, const device_ref& device, std::shared_ptr<waiters> waiting,
-                               const device_info& info) {
+agent_ref::behavior_type agent(agent_ref::pointer self, const device_ref& device,
+                               const std::shared_ptr<waiters>& waiting, const device_info& info) {
   self->monitor(device);
   self->set_down_handler([=](const caf::down_msg&) { waiting->lose(lost(info)); });
   return {

@@ -61,7 +61,7 @@ piece_puller::pull_id piece_puller::pull(const hash128& key, tensor destination,
     ask(later);
   }
   lock.unlock();
-  perform(std::move(later));
+  perform(later);
   return id;
 }
 
@@ -103,7 +103,7 @@ void piece_puller::on_piece(const piece& came) {
     rate_.receive(part.asked, static_cast<int64_t>(came.bytes.size()), !unasked_.empty(), now_());
   ask(later); // before the copy, so that the link does not wait for it
   lock.unlock();
-  perform(std::move(later));
+  perform(later);
   later = {};
   lock.lock();
   const auto waiting = pulls_.find(part.pull);
@@ -115,7 +115,7 @@ void piece_puller::on_piece(const piece& came) {
   lock.unlock();
   if (more && p->on_progress)
     p->on_progress(have, p->total);
-  perform(std::move(later));
+  perform(later);
 }
 
 /// Copies a piece to its place, without the lock; returns whether its pull has come further, and ends it if that is over.
@@ -163,7 +163,7 @@ void piece_puller::cancel(pull_id id) {
   std::unique_lock lock(mutex_);
   end(lock, id, {errc::cancelled, "the transfer was cancelled"}, later);
   lock.unlock();
-  perform(std::move(later));
+  perform(later);
 }
 
 void piece_puller::close(const std::string& why) {
@@ -174,10 +174,10 @@ void piece_puller::close(const std::string& why) {
   while (!pulls_.empty())
     end(lock, pulls_.begin()->first, *closed_, later);
   lock.unlock();
-  perform(std::move(later));
+  perform(later);
 }
 
-void piece_puller::perform(calls later) {
+void piece_puller::perform(const calls& later) {
   for (const piece_request& each : later.requests)
     send_(each);
   for (const auto& [p, why] : later.ended)

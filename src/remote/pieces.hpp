@@ -120,7 +120,7 @@ private:
   void ask(calls& later);
   void end(std::unique_lock<std::mutex>& lock, pull_id id, failure why, calls& later);
   bool received(std::unique_lock<std::mutex>& lock, const piece& came, const outstanding& part, calls& later);
-  void perform(calls later);
+  void perform(const calls& later);
 
   const sender send_;
   const clock now_;

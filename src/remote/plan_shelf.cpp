@@ -92,7 +92,7 @@ void plan_shelf::load_weights(wire::decoded_plan& p, device_index self) {
     const weight& leaf = *p.leaves.at(content);
     weight_writer to = weights_.begin(content, leaf.type, leaf.dims);
     pull(content, to.destination());
-    fill(content, weights_.commit(std::move(to)));
+    fill(content, weights_.commit(to));
   }
 }
 

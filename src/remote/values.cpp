@@ -18,7 +18,7 @@ tensor encode_texts(const tensor& t) {
   for (const std::string& text : t.values<std::string>()) {
     const uint64_t length = text.size();
     std::memcpy(to, &length, sizeof length);
-    std::memcpy(to + sizeof length, text.data(), text.size());
+    std::copy(text.begin(), text.end(), to + sizeof length);
     to += sizeof length + text.size();
   }
   return blob;
@@ -106,7 +106,7 @@ sent_value describe(const tensor& t, const hash128& key, piece_source& offers) {
   return value;
 }
 
-void take(sent_value value, const expected_value& expected, const puller_of& pull, value_taken done) {
+void take(sent_value value, const expected_value& expected, const puller_of& pull, const value_taken& done) {
   tensor blob, made;
   const bool is_here = value.from == origin::message;
   const failure why = capture([&] {

@@ -39,6 +39,6 @@ struct expected_value {
 /// Makes the tensor that `value` describes and calls `done` with it, at once if it is in the message; else it is pulled by `pull`. Never
 /// throws: `done` is told what is wrong.
 using value_taken = std::function<void(tensor, failure)>;
-void take(sent_value value, const expected_value& expected, const puller_of& pull, value_taken done);
+void take(sent_value value, const expected_value& expected, const puller_of& pull, const value_taken& done);
 
 } // namespace troupe::remote

@@ -57,7 +57,7 @@ weight_writer weight_store::begin(const hash128& content, dtype type, shape dims
   return made;
 }
 
-tensor weight_store::commit(weight_writer written) {
+tensor weight_store::commit(const weight_writer& written) {
   const tensor leaf = written.destination_;
   check_content(written.content_, leaf);
   if (written.file_) {

@@ -48,7 +48,7 @@ public:
   weight_writer begin(const hash128& content, dtype type, shape dims);
   /// Takes a leaf that has been filled and returns it as it is to be used. Throws `errc::invalid_input` if it does not have the
   /// content that was announced.
-  tensor commit(weight_writer written);
+  tensor commit(const weight_writer& written);
 
   /// Lets others find a leaf while it is in use, wherever it comes from; returns the one that they find. Throws as `commit`.
   tensor share(const hash128& content, const tensor& leaf);

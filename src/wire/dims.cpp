@@ -9,6 +9,7 @@ uint32_t dim_flattener::add(const std::vector<dim>& list) {
   const auto [found, is_new] = lists_.try_emplace(to_string(list), static_cast<uint32_t>(table.lists.size()));
   if (is_new) {
     std::vector<flat_dim> all;
+    all.reserve(list.size());
     for (const dim& d : list)
       all.push_back(flat(d));
     table.lists.push_back(std::move(all));

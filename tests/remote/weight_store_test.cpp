@@ -37,7 +37,7 @@ bool same(const tensor& a, const tensor& b) {
 tensor put(weight_store& store, const tensor& t) {
   auto writer = store.begin(content_hash(t), t.type(), t.dims());
   std::memcpy(writer.destination().mutable_data(), t.data(), static_cast<size_t>(t.bytes()));
-  return store.commit(std::move(writer));
+  return store.commit(writer);
 }
 
 tensor find(weight_store& store, const tensor& like) {
@@ -179,7 +179,7 @@ TEST_CASE("what has not the announced content is refused and leaves nothing", "[
     auto writer = store.begin(content_hash(w), w.type(), w.dims());
     CHECK(files_in(scratch.path()) == 1);
     std::memset(writer.destination().mutable_data(), 1, static_cast<size_t>(w.bytes()));
-    CHECK(thrown_by([&] { store.commit(std::move(writer)); }).code() == errc::invalid_input);
+    CHECK(thrown_by([&] { store.commit(writer); }).code() == errc::invalid_input);
   }
   { auto given_up = store.begin(content_hash(w), w.type(), w.dims()); }
   CHECK(files_in(scratch.path()) == 0);
@@ -220,7 +220,7 @@ TEST_CASE("remainders of writers that have died leave, parts that are written st
   put(other, v);
   CHECK(files_in(scratch.path()) == 2);
   std::memcpy(first.destination().mutable_data(), w.data(), static_cast<size_t>(w.bytes()));
-  CHECK(same(store.commit(std::move(first)), w));
+  CHECK(same(store.commit(first), w));
   CHECK(fs::exists(file_of(scratch.path(), w)));
 }
 
@@ -231,7 +231,7 @@ TEST_CASE("a part that somebody removes does not lose the weight", "[remote]") {
   auto writer = store.begin(content_hash(w), w.type(), w.dims());
   fs::remove(fs::directory_iterator(scratch.path())->path());
   std::memcpy(writer.destination().mutable_data(), w.data(), static_cast<size_t>(w.bytes()));
-  CHECK(same(store.commit(std::move(writer)), w));
+  CHECK(same(store.commit(writer), w));
   CHECK(files_in(scratch.path()) == 0);
 }
 
