@@ -86,10 +86,7 @@ void add_entries(std::string_view list, std::vector<std::string>& all) {
 
 /// Names those without a name; throws if two share one, or an address.
 void name_hosts(std::vector<host_address>& hosts, const std::vector<std::string>& entries) {
-  const auto endpoint = [](const host_address& h) {
-    return h.host.find(':') == std::string::npos ? fmt::format("{}:{}", h.host, h.port)
-                                                 : fmt::format("[{}]:{}", h.host, h.port);
-  };
+  const auto endpoint = [](const host_address& h) { return endpoint_text(h.host, h.port); };
   std::multiset<std::string> unnamed;
   for (const host_address& h : hosts)
     if (h.name.empty())
@@ -120,6 +117,10 @@ std::vector<host_address> parse_hosts(const std::vector<std::string>& entries) {
     hosts.push_back(parse_entry(entry));
   name_hosts(hosts, all);
   return hosts;
+}
+
+std::string endpoint_text(const std::string& host, uint16_t port) {
+  return host.find(':') == std::string::npos ? fmt::format("{}:{}", host, port) : fmt::format("[{}]:{}", host, port);
 }
 
 host_address parse_endpoint(std::string_view text) {

@@ -23,4 +23,7 @@ std::vector<host_address> parse_hosts(const std::vector<std::string>& entries);
 /// Returns what "HOST:PORT" says, as `--listen` takes it; port 0 is any free one. Throws `errc::invalid_argument`.
 host_address parse_endpoint(std::string_view text);
 
+/// Returns e.g. "gpu-box:4242" or "[::1]:4242".
+std::string endpoint_text(const std::string& host, uint16_t port);
+
 } // namespace troupe::actors

@@ -15,11 +15,6 @@ constexpr auto connect_timeout = 10s, recall_timeout = 2s;
 /// Between two calls to a host that was lost.
 constexpr auto pause = 500ms;
 
-std::string address_of(const host_address& h) {
-  return h.host.find(':') == std::string::npos ? fmt::format("{}:{}", h.host, h.port)
-                                               : fmt::format("[{}]:{}", h.host, h.port);
-}
-
 /// What a worker's log calls this process.
 std::string own_name() {
   char name[256] = {};
@@ -54,15 +49,14 @@ void remote_hosts::add(const host_address& host, const std::vector<std::string>&
       fail(errc::invalid_argument, "two hosts are called '{}': give one another name, NAME=HOST:PORT", host.name);
     hosts_.push_back({host, wanted, nullptr, {}, {}});
   }
-  std::shared_ptr<remote::host_client> client;
-  const failure why = capture([&] { client = connect(host, wanted, connect_timeout); });
-  const std::lock_guard lock(mutex_);
-  const auto known =
-      std::find_if(hosts_.begin(), hosts_.end(), [&](const known_host& h) { return h.at.name == host.name; });
-  if (why.failed()) {
-    hosts_.erase(known);
-    fail(why.code, "{}", why.message);
+  const failure why = capture([&] { connect(host, wanted, connect_timeout); });
+  if (!why.failed())
+    return;
+  {
+    const std::lock_guard lock(mutex_);
+    std::erase_if(hosts_, [&](const known_host& h) { return h.at.name == host.name; });
   }
+  fail(why.code, "{}", why.message);
 }
 
 std::vector<host_summary> remote_hosts::summary() const {
@@ -70,7 +64,7 @@ std::vector<host_summary> remote_hosts::summary() const {
   const std::lock_guard lock(mutex_);
   for (const known_host& h : hosts_)
     all.push_back({.name = h.at.name,
-                   .address = address_of(h.at),
+                   .address = endpoint_text(h.at.host, h.at.port),
                    .lost = h.client == nullptr,
                    .problem = h.problem,
                    .round_trip_s = h.figures.round_trip_s,
@@ -87,17 +81,16 @@ remote::host_activity remote_hosts::activity(const std::string& name) const {
   return {};
 }
 
-std::shared_ptr<remote::host_client> remote_hosts::connect(const host_address& host,
-                                                           const std::vector<std::string>& wanted,
-                                                           std::chrono::milliseconds timeout) {
+void remote_hosts::connect(const host_address& host, const std::vector<std::string>& wanted,
+                           std::chrono::milliseconds timeout) {
   opened_link opened = network_.connect(
       host.host, host.port, remote::encode(remote::hello{.version = TROUPE_VERSION, .name = own_name()}), timeout);
   remote::message answer = remote::decode(opened.welcome);
   auto* greeting = std::get_if<remote::welcome>(&answer);
   if (!greeting)
-    fail(errc::io, "{} is no worker of troupe", address_of(host));
-  auto client =
-      remote::host_client::make(std::move(opened.link), host.name, address_of(host), std::move(*greeting), offers_);
+    fail(errc::io, "{} is no worker of troupe", endpoint_text(host.host, host.port));
+  auto client = remote::host_client::make(std::move(opened.link), host.name, endpoint_text(host.host, host.port),
+                                          std::move(*greeting), offers_);
   std::vector<device_factory> makes;
   for (uint32_t d = 0; d < client->devices().size(); ++d)
     if (wanted.empty() || std::find(wanted.begin(), wanted.end(), client->devices()[d].name) != wanted.end())
@@ -113,7 +106,6 @@ std::shared_ptr<remote::host_client> remote_hosts::connect(const host_address& h
       }
   }
   client->on_end([this, raw = client.get(), name = host.name](const std::string& why) { lose(raw, name, why); });
-  return client;
 }
 
 void remote_hosts::lose(const remote::host_client* client, const std::string& name, const std::string& why) {

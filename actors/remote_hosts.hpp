@@ -38,9 +38,8 @@ private:
     std::string problem;                         // why it cannot be connected to
   };
 
-  /// Returns a client whose devices have joined.
-  std::shared_ptr<remote::host_client> connect(const host_address& host, const std::vector<std::string>& wanted,
-                                               std::chrono::milliseconds timeout);
+  /// Opens a link and lets the host's devices join.
+  void connect(const host_address& host, const std::vector<std::string>& wanted, std::chrono::milliseconds timeout);
   void lose(const remote::host_client* client, const std::string& name, const std::string& why);
   void call_again();
 

@@ -70,10 +70,6 @@ file_descriptor::~file_descriptor() {
     close(fd_);
 }
 
-std::string endpoint_text(const std::string& host, uint16_t port) {
-  return host.find(':') == std::string::npos ? fmt::format("{}:{}", host, port) : fmt::format("[{}]:{}", host, port);
-}
-
 bool wait_for(int fd, short events, time_limit_point end) {
   for (;;) {
     const auto left = std::chrono::ceil<std::chrono::milliseconds>(end - std::chrono::steady_clock::now()).count();

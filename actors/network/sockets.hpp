@@ -1,6 +1,8 @@
 // TCP sockets: what the network's parts share.
 #pragma once
 
+#include "actors/host_names.hpp"
+
 #include <chrono>
 #include <cstdint>
 #include <string>
@@ -27,9 +29,6 @@ public:
 private:
   int fd_;
 };
-
-/// Returns e.g. "gpu-box:4242" or "[::1]:4242".
-std::string endpoint_text(const std::string& host, uint16_t port);
 
 /// Waits until `fd` is ready for `events` (poll's); returns false if that takes until `end`.
 bool wait_for(int fd, short events, time_limit_point end);

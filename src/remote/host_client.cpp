@@ -1,5 +1,7 @@
 #include "remote/host_client.hpp"
 
+#include "remote/weakly.hpp"
+
 namespace troupe::remote {
 namespace {
 
@@ -42,16 +44,8 @@ host_client::~host_client() {
 }
 
 void host_client::start(welcome greeting) {
-  link_->receive({.on_frame =
-                      [weak = weak_from_this()](const frame& f) {
-                        if (const auto self = weak.lock())
-                          self->on_frame(f);
-                      },
-                  .on_closed =
-                      [weak = weak_from_this()](const std::string& why) {
-                        if (const auto self = weak.lock())
-                          self->end(why);
-                      }});
+  link_->receive({.on_frame = weakly(weak_from_this(), &host_client::on_frame),
+                  .on_closed = weakly(weak_from_this(), &host_client::end)});
   measure();
   static std::atomic<uint64_t> last_incarnation{0};
   const uint64_t incarnation = ++last_incarnation;

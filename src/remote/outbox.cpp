@@ -30,7 +30,7 @@ offered_plan outbox::offer(const std::shared_ptr<const plan>& p) {
 hash128 outbox::content_of(const weight& leaf, entry& e) {
   const auto [found, is_new] = contents_.try_emplace(leaf.key);
   if (is_new)
-    found->second = wire::content_hash(leaf);
+    found->second = content_hash(leaf.leaf);
   if (leaves_[found->second]++ == 0)
     offers_.offer(found->second, to_blob(leaf.leaf));
   e.leaves.push_back(found->second);

@@ -1,5 +1,6 @@
 #include "remote/remote_device.hpp"
 
+#include "remote/weakly.hpp"
 #include "wire/plans.hpp"
 
 #include <condition_variable>
@@ -80,16 +81,9 @@ private:
 };
 
 void conversation::begin() {
-  const auto weak = weak_from_this();
-  const auto told = [weak](auto member) {
-    return [weak, member](auto&& what) {
-      if (const auto self = weak.lock())
-        (self.get()->*member)(std::forward<decltype(what)>(what));
-    };
-  };
-  host_->listen(index_, {.on_chunk = told(&conversation::on_chunk),
-                         .on_installed = told(&conversation::on_installed),
-                         .on_end = told(&conversation::on_end)});
+  host_->listen(index_, {.on_chunk = weakly(weak_from_this(), &conversation::on_chunk),
+                         .on_installed = weakly(weak_from_this(), &conversation::on_installed),
+                         .on_end = weakly(weak_from_this(), &conversation::on_end)});
 }
 
 void conversation::install(const bound_plan_ptr& bound, device_index self) {

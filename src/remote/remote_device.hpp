@@ -8,7 +8,7 @@
 
 namespace troupe::remote {
 
-/// Returns device `index` of a host. Values that come from it are stored in memory of `allocate(type, dims)`.
+/// Returns device `index` of a host.
 std::unique_ptr<device> make_remote_device(std::shared_ptr<host_client> host, uint32_t index);
 
 } // namespace troupe::remote

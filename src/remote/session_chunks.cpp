@@ -174,10 +174,9 @@ void session_service::keep_all(const served_chunk& chunk, std::vector<sent_value
 
 sent_value session_service::keep(const wanted_value& wanted, const value_ref& made) {
   sent_value value{.from = origin::kept, .type = made->type(), .dims = made->dims(), .key = wanted.key};
-  keep(wanted.key, made);
-  if (!made->has_host())
+  const tensor blob = keep(wanted.key, made);
+  if (!blob.defined())
     return value;
-  const tensor blob = to_blob(made->host());
   value.size = blob.bytes();
   if (!wanted.send)
     return value;

@@ -1,5 +1,7 @@
 #include "remote/session_service.hpp"
 
+#include "remote/weakly.hpp"
+
 namespace troupe::remote {
 
 session_service::session_service(std::shared_ptr<shared_service> shared, link_ptr connection, std::string name,
@@ -15,16 +17,8 @@ session_service::~session_service() {
 
 void session_service::start() {
   // The host service holds the session until its link has ended.
-  link_->receive({.on_frame =
-                      [weak = weak_from_this()](const frame& f) {
-                        if (const auto self = weak.lock())
-                          self->on_frame(f);
-                      },
-                  .on_closed =
-                      [weak = weak_from_this()](const std::string& why) {
-                        if (const auto self = weak.lock())
-                          self->on_closed(why);
-                      }});
+  link_->receive({.on_frame = weakly(weak_from_this(), &session_service::on_frame),
+                  .on_closed = weakly(weak_from_this(), &session_service::on_closed)});
 }
 
 void session_service::on_frame(const frame& f) {
@@ -203,9 +197,10 @@ value_ref session_service::kept(const hash128& key) {
   return found->second;
 }
 
-void session_service::keep(const hash128& key, value_ref value) {
-  if (value->has_host())
-    shared_->offers.offer(key, to_blob(value->host()));
+tensor session_service::keep(const hash128& key, value_ref value) {
+  tensor blob = value->has_host() ? to_blob(value->host()) : tensor();
+  if (blob.defined())
+    shared_->offers.offer(key, blob);
   bool is_late = false;
   {
     const std::lock_guard lock(mutex_);
@@ -213,6 +208,7 @@ void session_service::keep(const hash128& key, value_ref value) {
   }
   if (is_late)
     shared_->offers.withdraw(key);
+  return blob;
 }
 
 void session_service::forget(const hash128& key) {

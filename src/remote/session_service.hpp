@@ -79,7 +79,8 @@ private:
 
   // -- kept values
   value_ref kept(const hash128& key);
-  void keep(const hash128& key, value_ref value);
+  /// Keeps a value, and offers its bytes if they are in this host's memory: those are returned.
+  tensor keep(const hash128& key, value_ref value);
   void forget(const hash128& key);
   void fetch(const fetch_kept& question);
   void put(put_value order);
@@ -100,7 +101,6 @@ private:
   std::vector<device_queue> queues_;         // by device
   std::map<uint64_t, execution_state> executions_;
   std::unordered_map<hash128, value_ref> values_;
-  std::set<uint64_t> installing_;
   plan_shelf plans_; // its thread ends before all of the above
 };
 

@@ -20,10 +20,6 @@ bool travels(const tensor& leaf) {
 
 } // namespace
 
-hash128 content_hash(const weight& leaf) {
-  return weight::from_tensor(leaf.leaf)->key;
-}
-
 flat_operator flat_of(const op_def& def) {
   return {std::string(def.domain), std::string(def.name), def.since};
 }

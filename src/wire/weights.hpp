@@ -16,9 +16,6 @@ namespace troupe::wire {
 /// Leaves of up to so many bytes travel with the graph.
 inline constexpr int64_t inline_bytes = 64 * 1024;
 
-/// Returns the hash of a leaf's type, dims and bytes: a pass over the bytes.
-hash128 content_hash(const weight& leaf);
-
 /// Gives the content hash of a leaf, remembered or computed.
 using content_hashes = std::function<hash128(const weight& leaf)>;
 

@@ -190,7 +190,7 @@ std::string try_value(std::span<const uint8_t> bytes) {
 } // namespace
 
 std::vector<uint8_t> plan_message(const plan& p) {
-  return wire::encode_plan(p, [](const weight& leaf) { return wire::content_hash(leaf); });
+  return wire::encode_plan(p, [](const weight& leaf) { return content_hash(leaf.leaf); });
 }
 
 void try_message(untrusted bytes) {

@@ -54,6 +54,18 @@ std::shared_ptr<const plan> two_steps(std::vector<device_info> infos, shape dims
   return make_plan(n.program({n.op("Neg", {n.op("Relu", {x})})}), std::move(infos), {placement_policy::round_robin});
 }
 
+/// Two devices with the two steps' plan on them.
+struct two_devices {
+  two_devices(std::unique_ptr<device> one, std::unique_ptr<device> two, shape dims)
+      : first(std::move(one)), second(std::move(two)),
+        bound(bind_segment(two_steps({first->info(), second->info()}, std::move(dims)), 0, {})) {
+    first->install(bound, 0);
+    second->install(bound, 1);
+  }
+  std::unique_ptr<device> first, second;
+  bound_plan_ptr bound;
+};
+
 chunk_work far_work(const bound_plan& bound, chunk_id id, std::vector<value_ref> uploads, bool comes_here) {
   chunk_work work{.bound_plan = bound.id, .chunk = id};
   work.uploads = std::move(uploads);
@@ -76,10 +88,8 @@ TEST_CASE("a value goes from host to host, and not through the session", "[remot
                "two");
   const auto offers = std::make_shared<remote::outbox>();
   const auto to_one = one.connect(offers), to_two = two.connect(offers);
-  const auto first = remote::make_remote_device(to_one, 0), second = remote::make_remote_device(to_two, 0);
-  const auto bound = bind_segment(two_steps({first->info(), second->info()}, dims), 0, {});
-  first->install(bound, 0);
-  second->install(bound, 1);
+  const two_devices far(remote::make_remote_device(to_one, 0), remote::make_remote_device(to_two, 0), dims);
+  const auto& [first, second, bound] = far;
   const tensor in = ramp(dims);
   chunk_work begin = far_work(*bound, 0, {std::make_shared<moved_value>(in)}, false);
   const value_ref between = begin.downloads[0];
@@ -99,10 +109,8 @@ TEST_CASE("devices of one host share what they make", "[remote][D3]") {
   const shape dims{300, 1000};
   far_host host(cpus(2));
   const auto client = host.connect();
-  const auto first = remote::make_remote_device(client, 0), second = remote::make_remote_device(client, 1);
-  const auto bound = bind_segment(two_steps({first->info(), second->info()}, dims), 0, {});
-  first->install(bound, 0);
-  second->install(bound, 1);
+  const two_devices far(remote::make_remote_device(client, 0), remote::make_remote_device(client, 1), dims);
+  const auto& [first, second, bound] = far;
   const tensor in = ramp(dims);
   chunk_work begin = far_work(*bound, 0, {std::make_shared<moved_value>(in)}, false);
   const value_ref between = begin.downloads[0];

@@ -24,7 +24,7 @@ struct leaf_table {
 
   wire::content_hashes hashes() {
     return [this](const weight& leaf) {
-      const hash128 h = wire::content_hash(leaf);
+      const hash128 h = content_hash(leaf.leaf);
       leaves[h] = leaf.leaf;
       return h;
     };
