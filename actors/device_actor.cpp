@@ -74,14 +74,17 @@ void install(pointer self, const install_plan& request) {
     self->quit(caf::exit_reason::kill);
 }
 
+/// Hears how a chunk has ended, from any thread.
+using chunk_teller = std::function<void(chunk_ended)>;
+
 /// Returns the callback of one chunk. It may be called from any thread, so it touches nothing of the actor but its address.
-chunk_done completion_of(pointer self, const chunk_work& work, const completion_sink& to) {
-  return [to, me = self->address(), health = self->state.health, dropped = self->state.dropped,
+chunk_done completion_of(pointer self, const chunk_work& work, const chunk_teller& tell) {
+  return [tell, me = self->address(), health = self->state.health, dropped = self->state.dropped,
           execution = work.execution, chunk = work.chunk](chunk_result result) {
     ++health->progress;
     const bool failed = !result.ok();
     const bool lost = failed && result.code == errc::device_lost;
-    const auto send = [&] { caf::anon_send(to, chunk_ended{execution, chunk, std::move(result)}); };
+    const auto send = [&] { tell({execution, chunk, std::move(result)}); };
     if (failed)
       dropped->add(execution, send); // before any later chunk is answered as dropped
     else
@@ -93,34 +96,32 @@ chunk_done completion_of(pointer self, const chunk_work& work, const completion_
 }
 
 /// Returns whether the device can take more.
-bool submit(pointer self, chunk_work work, const completion_sink& to) {
+bool submit(pointer self, chunk_work work, const chunk_teller& tell) {
   auto& state = self->state;
   const bool stopped = work.stop && work.stop->load(std::memory_order_relaxed);
   if (stopped || state.dropped->contains(work.execution)) {
-    chunk_result result{.code = errc::cancelled, .message = "dropped: the execution has ended"};
-    self->send(to, chunk_ended{work.execution, work.chunk, std::move(result)});
+    tell({work.execution, work.chunk, {.code = errc::cancelled, .message = "dropped: the execution has ended"}});
     return true;
   }
   const execution_id execution = work.execution;
   const chunk_id chunk = work.chunk;
-  chunk_done done = completion_of(self, work, to);
+  chunk_done done = completion_of(self, work, tell);
   const failure why = capture([&] {
     expects(state.owned != nullptr, "submit before open");
     state.owned->submit(std::move(work), std::move(done));
   });
   // A device must not throw from submit. If one does, its state is unknown: it counts as lost.
   if (why.failed()) {
-    chunk_result result{.code = errc::device_lost, .message = why.message};
-    self->send(to, chunk_ended{execution, chunk, std::move(result)});
+    tell({execution, chunk, {.code = errc::device_lost, .message = why.message}});
     self->quit(caf::exit_reason::kill);
   }
   return !why.failed();
 }
 
 void submit_all(pointer self, run_chunks& request) {
-  const completion_sink to = sender_of(self);
+  const chunk_teller tell = [to = sender_of(self)](chunk_ended ended) { caf::anon_send(to, std::move(ended)); };
   for (chunk_work& work : request.works)
-    if (!submit(self, std::move(work), to))
+    if (!submit(self, std::move(work), tell))
       return;
 }
 
@@ -152,6 +153,10 @@ device_ref::behavior_type device_actor(pointer self, device_factory make, std::s
       [=](open_device) { return open(self); },
       [=](const install_plan& request) { install(self, request); },
       [=](run_chunks& request) { submit_all(self, request); },
+      [=](run_lent& request) {
+        submit(self, std::move(request.work),
+               [done = std::move(request.done)](chunk_ended ended) { done(std::move(ended.result)); });
+      },
       [=](const stop_execution& request) { capture([&] { self->state.owned->stop(request.execution); }); },
       [=](const end_execution& request) {
         self->state.dropped->remove(request.execution);

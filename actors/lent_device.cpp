@@ -31,14 +31,13 @@ using agent_ref = completion_sink::extend<caf::reacts_to<tensor_put>, caf::react
 /// Who waits for an answer of the device.
 class waiters {
 public:
+  using chunk_key = std::pair<execution_id, chunk_id>;
   using install_done = std::function<void(failure)>;
   using put_done = std::function<void(device_tensor, failure)>;
 
   /// Adds one; false if the device is gone.
   bool add(uint64_t bound_plan, install_done done) { return add(installs_, bound_plan, std::move(done)); }
-  bool add(execution_id execution, chunk_id chunk, chunk_done done) {
-    return add(chunks_, std::pair(execution, chunk), std::move(done));
-  }
+  bool add(chunk_key which, chunk_done done) { return add(chunks_, which, std::move(done)); }
   uint64_t add(fetch_done done) {
     const std::lock_guard lock(mutex_);
     fetches_.emplace(++last_fetch_, std::move(done));
@@ -54,9 +53,9 @@ public:
     if (const auto done = take(installs_, answer.bound_plan))
       done(answer.why);
   }
-  void on(chunk_ended& answer) {
-    if (const auto done = take(chunks_, std::pair(answer.execution, answer.chunk)))
-      done(std::move(answer.result));
+  void on(chunk_key which, chunk_result result) {
+    if (const auto done = take(chunks_, which))
+      done(std::move(result));
   }
   void on(tensor_fetched& answer) {
     if (const auto done = take(fetches_, answer.ticket))
@@ -115,7 +114,7 @@ private:
   std::mutex mutex_;
   bool lost_ = false;
   std::map<uint64_t, install_done> installs_;
-  std::map<std::pair<execution_id, chunk_id>, chunk_done> chunks_;
+  std::map<chunk_key, chunk_done> chunks_;
   std::map<uint64_t, fetch_done> fetches_;
   uint64_t last_fetch_ = 0;
   std::deque<put_done> puts_;
@@ -131,7 +130,7 @@ agent_ref::behavior_type agent(agent_ref::pointer self, const device_ref& device
   self->set_down_handler([=](const caf::down_msg&) { waiting->lose(lost(info)); });
   return {
       [=](const plan_installed& answer) { waiting->on(answer); },
-      [=](chunk_ended& answer) { waiting->on(answer); },
+      [](const chunk_ended&) {}, // only who sends `run_chunks` is told so
       [=](tensor_fetched& answer) { waiting->on(answer); },
       [=](tensor_put& answer) { waiting->on(answer); },
       [=](const stats_wanted& wanted) {
@@ -159,10 +158,11 @@ public:
   }
   void retire(uint64_t bound_plan) override { tell(true, retire_plan{bound_plan}); }
   void run(chunk_work work, chunk_done done) override {
-    const bool lives = waiting_->add(work.execution, work.chunk, std::move(done));
-    run_chunks order;
-    order.works.push_back(std::move(work));
-    tell(lives, std::move(order));
+    const std::pair which(work.execution, work.chunk);
+    const bool lives = waiting_->add(which, std::move(done));
+    // Without the agent, which would be one more thread on the way back.
+    tell(lives, run_lent{std::move(work),
+                         [waiting = waiting_, which](chunk_result result) { waiting->on(which, std::move(result)); }});
   }
   void end(execution_id execution) override { tell(true, end_execution{execution}); }
   void fetch(device_tensor value, fetch_done done) override {

@@ -72,6 +72,12 @@ struct session_query_message {
   stats_query_ptr query;
 };
 
+/// A chunk of another host's session: instead of an answer `done` is called once, from any thread, unless the device dies before.
+struct run_lent {
+  chunk_work work;
+  chunk_done done;
+};
+
 /// Sent by the engine when the last handle of a session is gone: no more runs will come. The coordinator ends when no run is
 /// in flight. Not answered.
 struct close_session {};
@@ -86,9 +92,9 @@ struct tick {};
 
 using device_ref =
     caf::typed_actor<caf::replies_to<open_device>::with<device_opened>, caf::reacts_to<install_plan>,
-                     caf::reacts_to<run_chunks>, caf::reacts_to<stop_execution>, caf::reacts_to<end_execution>,
-                     caf::reacts_to<retire_plan>, caf::reacts_to<fetch_tensor>, caf::reacts_to<put_tensor>,
-                     caf::replies_to<query_stats>::with<device_stats>>;
+                     caf::reacts_to<run_chunks>, caf::reacts_to<run_lent>, caf::reacts_to<stop_execution>,
+                     caf::reacts_to<end_execution>, caf::reacts_to<retire_plan>, caf::reacts_to<fetch_tensor>,
+                     caf::reacts_to<put_tensor>, caf::replies_to<query_stats>::with<device_stats>>;
 
 /// What a device actor answers `put_tensor` to.
 using put_sink = caf::typed_actor<caf::reacts_to<tensor_put>>;
@@ -114,6 +120,7 @@ CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::open_device)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::device_opened)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::install_plan)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::run_chunks)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::run_lent)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::stop_execution)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::end_execution)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::retire_plan)

@@ -1,10 +1,11 @@
 // A link between two hosts, both in this process, over loopback: round trip of a small frame, and MB/s one way, plain and by TLS; beside
-// them what the same bytes take over a socket, and through OpenSSL over a socket.
+// them what the same frames take by CAF alone (its TLS is caf::openssl), and the same bytes over a socket, and through OpenSSL over one.
 //
 // Usage: bench_link [seconds a figure]      default 0.5
 #include "actors/certificates.hpp"
 #include "actors/network.hpp"
 #include "actors/network/channel.hpp"
+#include "cluster/caf_link.hpp"
 
 #include <fmt/format.h>
 
@@ -135,14 +136,17 @@ void measure(const char* what, const host_credentials& worker, const host_creden
   pair_of_hosts hosts(worker, session);
   std::vector<double> times;
   hosts.frames_a_second(small_bytes, 1, seconds, &times);
+  caf_pair by_caf(worker, session);
   const tls_context far = make_tls_context(worker), near = make_tls_context(session);
-  fmt::print("{}\n  round trip of {} bytes: link p50 {:.0f} µs, socket {:.0f} µs\n", what, small_bytes,
-             1e6 * median(times), 1e6 / through_channel(far, near, small_bytes, true, seconds));
+  fmt::print("{}\n  round trip of {} bytes: link p50 {:.0f} µs, CAF {:.0f}, socket {:.0f}\n", what, small_bytes,
+             1e6 * median(times), 1e6 / by_caf.frames_a_second(small_bytes, 1, seconds),
+             1e6 / through_channel(far, near, small_bytes, true, seconds));
   for (const size_t bytes : piece_bytes) {
     const double four = hosts.frames_a_second(bytes, 4, seconds), eight = hosts.frames_a_second(bytes, 8, seconds);
-    fmt::print("  {:5} KiB: link {:5.0f} MB/s with 4 in flight, {:5.0f} with 8; socket {:5.0f}\n", bytes >> 10,
-               four * static_cast<double>(bytes) / 1e6, eight * static_cast<double>(bytes) / 1e6,
-               through_channel(far, near, bytes, false, seconds) / 1e6);
+    const double caf = by_caf.frames_a_second(bytes, 4, seconds);
+    fmt::print("  {:5} KiB: link {:5.0f} MB/s with 4 in flight, {:5.0f} with 8; CAF {:5.0f}; socket {:5.0f}\n",
+               bytes >> 10, four * static_cast<double>(bytes) / 1e6, eight * static_cast<double>(bytes) / 1e6,
+               caf * static_cast<double>(bytes) / 1e6, through_channel(far, near, bytes, false, seconds) / 1e6);
   }
 }
 

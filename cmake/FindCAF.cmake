@@ -1,8 +1,9 @@
 # Finds the C++ Actor Framework; Debian's package of 0.17 brings no CMake files of its own. Defines CAF::core
-# and CAF::io.
+# and CAF::io, and CAF::openssl if it is there.
 find_path(CAF_INCLUDE_DIR caf/all.hpp)
 find_library(CAF_CORE_LIBRARY NAMES caf_core)
 find_library(CAF_IO_LIBRARY NAMES caf_io)
+find_library(CAF_OPENSSL_LIBRARY NAMES caf_openssl)
 if(CAF_INCLUDE_DIR)
   file(STRINGS ${CAF_INCLUDE_DIR}/caf/config.hpp caf_version_line REGEX "#define CAF_VERSION ")
   string(REGEX MATCH "[0-9]+" caf_version_number "${caf_version_line}")
@@ -21,4 +22,8 @@ if(CAF_FOUND AND NOT TARGET CAF::core)
                                              INTERFACE_INCLUDE_DIRECTORIES ${CAF_INCLUDE_DIR})
   add_library(CAF::io UNKNOWN IMPORTED)
   set_target_properties(CAF::io PROPERTIES IMPORTED_LOCATION ${CAF_IO_LIBRARY} INTERFACE_LINK_LIBRARIES CAF::core)
+  if(CAF_OPENSSL_LIBRARY)
+    add_library(CAF::openssl UNKNOWN IMPORTED)
+    set_target_properties(CAF::openssl PROPERTIES IMPORTED_LOCATION ${CAF_OPENSSL_LIBRARY} INTERFACE_LINK_LIBRARIES CAF::io)
+  endif()
 endif()

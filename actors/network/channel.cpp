@@ -15,8 +15,11 @@ namespace {
 
 // Sent by either side first, so that a caller is told at once whom it has reached; never to be changed.
 constexpr std::string_view greeting = "troupe\r\n";
-// Bytes that one call moves at most, so that connections take turns.
+// Bytes that one call reads at most, so that connections take turns.
 constexpr size_t turn_bytes = size_t{1} << 20;
+// Bytes that TLS makes into records, 16 KiB each, before they are sent together; and what is received at once.
+constexpr size_t burst_bytes = size_t{256} << 10;
+constexpr size_t ahead_bytes = size_t{64} << 10;
 
 std::string openssl_reason(unsigned long code) {
   const char* text = ERR_reason_error_string(code);
@@ -29,38 +32,99 @@ std::string openssl_reason(unsigned long code) {
   fail(errc::invalid_argument, "{} '{}': {}; `troupe keys` makes certificates and keys", what, file, reason);
 }
 
-/// A socket that, other than OpenSSL's own, raises no SIGPIPE in whatever thread writes to it.
-int write_socket(BIO* bio, const char* from, int size) {
-  BIO_clear_retry_flags(bio);
-  const auto sent = send(static_cast<int>(reinterpret_cast<intptr_t>(BIO_get_data(bio))), from, size, MSG_NOSIGNAL);
-  if (sent < 0 && (errno == EAGAIN || errno == EINTR))
-    BIO_set_retry_write(bio);
-  return static_cast<int>(sent);
+bool is_for_later() {
+  return errno == EAGAIN || errno == EINTR;
 }
 
-int read_socket(BIO* bio, char* to, int size) {
+} // namespace
+
+/// Other than OpenSSL's own socket it raises no SIGPIPE in whatever thread writes to it, and needs no system call for each record.
+struct record_buffer {
+  int fd;
+  bool reads_ahead = false; // what it has read is in nobody's poll
+  std::vector<char> out{};  // records to be sent
+  size_t sent = 0;
+  std::vector<char> in{};
+  size_t taken = 0, come = 0; // of `in`
+
+  /// Sends what is there; `wants_output` if not all of it could be.
+  progress flush();
+  /// Reads at most `size` bytes; returns what `recv` returns.
+  ssize_t take(char* to, size_t size);
+};
+
+progress record_buffer::flush() {
+  while (sent < out.size()) {
+    const ssize_t done = send(fd, out.data() + sent, out.size() - sent, MSG_NOSIGNAL);
+    if (done < 0)
+      return is_for_later() ? progress::wants_output : progress::ended;
+    sent += static_cast<size_t>(done);
+  }
+  sent = 0;
+  out.clear();
+  if (out.capacity() > ahead_bytes) // many connections are idle
+    out.shrink_to_fit();
+  return progress::done;
+}
+
+ssize_t record_buffer::take(char* to, size_t size) {
+  if (!reads_ahead)
+    return recv(fd, to, size, 0);
+  if (taken == come) {
+    in.resize(ahead_bytes);
+    const ssize_t got = recv(fd, in.data(), in.size(), 0);
+    if (got <= 0)
+      return got;
+    taken = 0;
+    come = static_cast<size_t>(got);
+  }
+  const size_t part = std::min(size, come - taken);
+  std::memcpy(to, in.data() + taken, part);
+  taken += part;
+  return static_cast<ssize_t>(part);
+}
+
+namespace {
+
+record_buffer& buffer_of(BIO* bio) {
+  return *static_cast<record_buffer*>(BIO_get_data(bio));
+}
+
+int write_record(BIO* bio, const char* from, int size) {
   BIO_clear_retry_flags(bio);
-  const auto got = recv(static_cast<int>(reinterpret_cast<intptr_t>(BIO_get_data(bio))), to, size, 0);
-  if (got < 0 && (errno == EAGAIN || errno == EINTR))
+  std::vector<char>& out = buffer_of(bio).out;
+  out.insert(out.end(), from, from + size);
+  return size;
+}
+
+int read_record(BIO* bio, char* to, int size) {
+  BIO_clear_retry_flags(bio);
+  const ssize_t got = buffer_of(bio).take(to, static_cast<size_t>(size));
+  if (got < 0 && is_for_later())
     BIO_set_retry_read(bio);
   return static_cast<int>(got);
 }
 
-long control_socket(BIO*, int command, long, void*) {
-  return command == BIO_CTRL_FLUSH ? 1 : 0;
+long control_records(BIO* bio, int command, long, void*) {
+  if (command != BIO_CTRL_FLUSH)
+    return 0;
+  BIO_clear_retry_flags(bio);
+  const progress came = buffer_of(bio).flush();
+  if (came == progress::wants_output)
+    BIO_set_retry_write(bio);
+  return came == progress::done ? 1 : -1;
 }
 
-BIO* make_bio(int fd) {
+BIO* make_bio(record_buffer& records) {
   static BIO_METHOD* const method = [] {
     BIO_METHOD* m = BIO_meth_new(BIO_get_new_index() | BIO_TYPE_SOURCE_SINK, "socket");
-    BIO_meth_set_write(m, write_socket);
-    BIO_meth_set_read(m, read_socket);
-    BIO_meth_set_ctrl(m, control_socket);
+    BIO_meth_set_write(m, write_record);
+    BIO_meth_set_read(m, read_record);
+    BIO_meth_set_ctrl(m, control_records);
     return m;
   }();
   BIO* bio = BIO_new(method);
-  // A BIO keeps one pointer, which is ours to define. NOLINTNEXTLINE(performance-no-int-to-ptr)
-  BIO_set_data(bio, reinterpret_cast<void*>(static_cast<intptr_t>(fd)));
+  BIO_set_data(bio, &records);
   BIO_set_init(bio, 1);
   return bio;
 }
@@ -131,7 +195,8 @@ channel::channel(file_descriptor socket, const tls_context& tls, bool accepting)
       accepting_(accepting), shaken_(!tls) {
   if (!ssl_)
     return;
-  BIO* const bio = make_bio(fd_);
+  records_.reset(new record_buffer{fd_});
+  BIO* const bio = make_bio(*records_);
   SSL_set_bio(ssl_.get(), bio, bio);
   accepting ? SSL_set_accept_state(ssl_.get()) : SSL_set_connect_state(ssl_.get());
 }
@@ -177,7 +242,11 @@ progress channel::greet() {
       return progress::ended;
     received_ += moved;
   }
-  return sent_ < greeting.size() ? greet() : progress::done;
+  if (sent_ < greeting.size())
+    return greet();
+  if (records_)
+    records_->reads_ahead = true; // whoever waits for more asks `pending` first from now on
+  return progress::done;
 }
 
 progress channel::progress_of(int result) {
@@ -223,19 +292,24 @@ progress channel::write(const void* from, size_t size, size_t& moved) {
     moved = static_cast<size_t>(sent);
     return progress::done;
   }
-  for (ERR_clear_error(); moved < std::min(size, turn_bytes);) {
+  ERR_clear_error();
+  records_->out.reserve(std::min(size, burst_bytes) + 4096); // and what TLS adds
+  while (taken_ < std::min(size, burst_bytes)) {
     size_t sent = 0;
     const progress came =
-        progress_of(SSL_write_ex(ssl_.get(), static_cast<const char*>(from) + moved, size - moved, &sent));
+        progress_of(SSL_write_ex(ssl_.get(), static_cast<const char*>(from) + taken_, size - taken_, &sent));
     if (came != progress::done)
-      return moved > 0 ? progress::done : came;
-    moved += sent;
+      return came;
+    taken_ += sent;
   }
-  return progress::done;
+  const progress came = records_->flush();
+  if (came == progress::done) // else the caller, who must not forget them, comes again with the same bytes
+    moved = std::exchange(taken_, 0);
+  return came;
 }
 
 size_t channel::pending() const {
-  return ssl_ ? static_cast<size_t>(SSL_pending(ssl_.get())) : 0;
+  return ssl_ ? static_cast<size_t>(SSL_pending(ssl_.get())) + records_->come - records_->taken : 0;
 }
 
 std::string channel::problem() const {

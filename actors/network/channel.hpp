@@ -19,6 +19,9 @@ tls_context make_tls_context(const host_credentials& c);
 /// What came of an attempt.
 enum class progress : unsigned char { done, wants_input, wants_output, ended };
 
+/// Records between OpenSSL and a socket.
+struct record_buffer;
+
 /// Used by one thread at a time.
 class channel {
 public:
@@ -33,10 +36,11 @@ public:
 
   /// Goes on with TLS's handshake and the exchange of greetings; `done` once both have happened.
   progress shake_hands();
-  /// Moves at most `size` bytes, at least one if `done`; `moved` says how many.
+  /// Moves at most `size` bytes, at least one if `done`; `moved` says how many. After `wants_output` the next `write` begins with the same
+  /// bytes.
   progress read(void* to, size_t size, size_t& moved);
   progress write(const void* from, size_t size, size_t& moved);
-  /// Bytes that have been received but not read.
+  /// At least the bytes that have been received but not read. No poll tells of them.
   size_t pending() const;
 
   /// After `shake_hands` said `ended`: what is wrong with the other side, in words.
@@ -47,10 +51,12 @@ private:
   progress greet();
 
   file_descriptor socket_;
+  std::unique_ptr<record_buffer> records_; // with TLS
   std::unique_ptr<ssl_st, void (*)(ssl_st*)> ssl_;
   int fd_;
   bool accepting_, shaken_ = false;
   size_t sent_ = 0, received_ = 0; // of the greetings
+  size_t taken_ = 0;               // bytes of the caller that TLS has, but the socket not yet
   std::string heard_;              // of the other's greeting
   long verified_ = 0;              // OpenSSL's verdict on its certificate
   unsigned long error_ = 0;        // OpenSSL's last error

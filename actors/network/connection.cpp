@@ -1,6 +1,6 @@
 #include "actors/network/connection.hpp"
 
-#include <caf/io/network/stream_impl.hpp>
+#include <caf/io/network/stream.hpp>
 #include <poll.h>
 #include <sys/socket.h>
 
@@ -39,8 +39,22 @@ public:
     moved = 0;
     if (size == 0)
       return rw_state::indeterminate;
-    return at_.write(from, size, moved) == progress::ended ? rw_state::failure : rw_state::success;
+    const auto* bytes = static_cast<const char*>(from);
+    if (is_early_) { // CAF hears later what has been sent, or that it failed
+      size_t sent = 0;
+      if (size > early_)
+        at_.write(bytes + early_, size - early_, sent);
+      early_ += sent;
+      return rw_state::success;
+    }
+    moved = std::exchange(early_, 0);
+    if (moved > 0)
+      return rw_state::success;
+    return at_.write(bytes, size, moved) == progress::ended ? rw_state::failure : rw_state::success;
   }
+
+  /// What is to be written from now on is sent at once, but stays to be written.
+  void write_early(bool is_early) { is_early_ = is_early; }
 
   bool must_read_more(int, size_t threshold) const { return at_.pending() >= threshold; }
 
@@ -48,6 +62,27 @@ private:
   channel at_;
   std::shared_ptr<open_connections::entry> entry_;
   open_connections& connections_;
+  bool is_early_ = false;
+  size_t early_ = 0; // bytes sent early
+};
+
+/// CAF's stream, which sends at a flush what it would only send after two rounds of the multiplexer.
+class byte_stream final : public caf::io::network::stream {
+public:
+  byte_stream(caf::io::network::default_multiplexer& multiplexer, channel at, open_connections& connections)
+      : stream(multiplexer, at.release_socket()), policy_(std::move(at), connections) {}
+
+  void handle_event(caf::io::network::operation what) override { handle_event_impl(what, policy_); }
+
+  void flush_now(const manager_ptr& manager) {
+    flush(manager);
+    policy_.write_early(true);
+    handle_event(caf::io::network::operation::write);
+    policy_.write_early(false);
+  }
+
+private:
+  byte_policy policy_;
 };
 
 /// CAF names connections by their descriptors, and may clean up after one when the next has its descriptor already.
@@ -59,7 +94,7 @@ caf::io::connection_handle next_handle() {
 class connection final : public caf::io::scribe {
 public:
   connection(caf::io::network::default_multiplexer& multiplexer, channel at, open_connections& connections)
-      : scribe(next_handle()), stream_(multiplexer, at.release_socket(), std::move(at), connections) {}
+      : scribe(next_handle()), stream_(multiplexer, std::move(at), connections) {}
 
   void configure_read(caf::io::receive_policy::config config) override {
     if (config.second > remote::max_frame_bytes + message_overhead) {
@@ -73,7 +108,7 @@ public:
   void ack_writes(bool enable) override { stream_.ack_writes(enable); }
   std::vector<char>& wr_buf() override { return stream_.wr_buf(); }
   std::vector<char>& rd_buf() override { return stream_.rd_buf(); }
-  void flush() override { stream_.flush(this); }
+  void flush() override { stream_.flush_now(this); }
   void graceful_shutdown() override {
     stream_.graceful_shutdown();
     detach(&stream_.backend(), false);
@@ -84,7 +119,7 @@ public:
   void remove_from_loop() override { stream_.passivate(); }
 
 private:
-  caf::io::network::stream_impl<byte_policy> stream_;
+  byte_stream stream_;
   bool started_ = false;
 };
 

@@ -5,6 +5,8 @@
 #include <caf/actor_system.hpp>
 #include <caf/binary_deserializer.hpp>
 #include <caf/event_based_actor.hpp>
+#include <caf/io/broker.hpp>
+#include <caf/io/middleman.hpp>
 #include <caf/send.hpp>
 #include <caf/stateful_actor.hpp>
 #include <caf/typed_event_based_actor.hpp>
@@ -56,7 +58,8 @@ struct end_state {
   std::string over_because;
   bool leaving = false; // the handler has been told
 };
-using end_actor = caf::stateful_actor<end_state>;
+// In the thread of CAF's multiplexer, which has the bytes: a thread of its own would cost each frame two changes of threads.
+using end_actor = caf::stateful_actor<end_state, caf::io::broker>;
 
 /// Ends the actor, or tells the other end that it will.
 void leave(end_actor* self) {
@@ -83,11 +86,13 @@ void finish(end_actor* self, const std::string& why) {
     shared.end = shared.peer = nullptr;
   }
   self->state.on_frame = {};
-  try {
-    if (handler.on_closed)
-      handler.on_closed(why);
-  } catch (...) { // the link has ended, there is nobody to tell
-  }
+  if (handler.on_closed)
+    self->system().spawn<caf::detached>([told = std::move(handler.on_closed), why] { // it may take its time
+      try {
+        told(why);
+      } catch (...) { // the link has ended, there is nobody to tell
+      }
+    });
   leave(self);
 }
 
@@ -253,7 +258,7 @@ std::string to_string(const frame_message& x) {
 
 link_end link_ends::spawn() {
   auto shared = std::make_shared<shared_end>();
-  link_end made{system_.spawn<caf::detached>(end_behavior, shared), shared};
+  link_end made{system_.middleman().spawn_broker(end_behavior, shared), shared};
   const std::lock_guard lock(mutex_);
   std::erase_if(all_, [](const caf::actor_addr& a) { return !caf::actor_cast<caf::strong_actor_ptr>(a); });
   all_.push_back(made.actor.address());

@@ -30,7 +30,7 @@ using door_actor =
 /// What a link and its actor share.
 struct shared_end;
 
-/// One end, not yet a link: it has no other end. It has a thread of its own, so that handlers may block.
+/// One end, not yet a link: it has no other end.
 struct link_end {
   caf::actor actor;
   std::shared_ptr<shared_end> shared;

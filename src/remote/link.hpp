@@ -16,10 +16,11 @@ using frame = std::vector<uint8_t>;
 /// Longest frame that a link carries; a longer one ends it.
 inline constexpr size_t max_frame_bytes = size_t{64} << 20;
 
-/// What a link reports, on a thread of its own, one call at a time.
+/// What a link reports, one call at a time.
 struct link_handler {
+  /// On a thread that other links share: must not wait for anything.
   std::function<void(frame)> on_frame;
-  /// Once, last: why the link has ended, in words for a person.
+  /// Once, last: why the link has ended, in words for a person. On a thread of its own.
   std::function<void(const std::string&)> on_closed;
 };
 

@@ -212,7 +212,9 @@ void conversation::take_downloads(const sent_chunk_ptr& chunk, std::vector<sent_
       const std::lock_guard lock(mutex_);
       ++chunk->missing;
     }
-    const sent_value kept{.type = value.type, .dims = value.dims, .size = value.size};
+    sent_value kept{.from = origin::kept, .type = value.type, .dims = value.dims, .size = value.size};
+    if (value.from == origin::message && chunk->wanted[i].send && !chunk->work.downloads[i]->stays())
+      kept.from = origin::message; // all of it: the host keeps nothing
     if (value.from == origin::kept || !chunk->wanted[i].send) {
       took(chunk, i, kept, {}, {});
       continue;
@@ -230,10 +232,13 @@ void conversation::take_downloads(const sent_chunk_ptr& chunk, std::vector<sent_
 void conversation::took(const sent_chunk_ptr& chunk, size_t i, const sent_value& kept, tensor host,
                         const failure& why) {
   moved_value& value = *chunk->work.downloads[i];
-  const hash128& key = chunk->wanted[i].key;
-  const auto where = std::make_shared<kept_value>(host_, key, kept.type, kept.dims, kept.size);
-  if (!why.failed())
-    value.fill_away(where, std::move(host), value.stays() ? std::make_shared<remote_resident>(where, info_) : nullptr);
+  if (kept.from == origin::kept) {
+    const auto where = std::make_shared<kept_value>(host_, chunk->wanted[i].key, kept.type, kept.dims, kept.size);
+    if (!why.failed())
+      value.fill_away(where, std::move(host),
+                      value.stays() ? std::make_shared<remote_resident>(where, info_) : nullptr);
+  } else if (!why.failed())
+    value.fill(std::move(host));
   const std::lock_guard lock(mutex_);
   if (why.failed() && chunk->result.ok())
     chunk->result = {.code = why.code, .message = why.message};

@@ -7,6 +7,12 @@ namespace {
 /// No session has so many executions of one layout in flight.
 constexpr uint32_t max_slots = 1024;
 
+/// A short value for the session's process alone is nothing to keep: nothing asks for it again.
+bool is_sent_whole(const wanted_value& wanted, const moved_value& made) {
+  return wanted.send && wanted.home == destination::host && made.has_host() &&
+         to_blob(made.host()).bytes() <= message_bytes;
+}
+
 } // namespace
 
 void session_service::run(run_chunk order) {
@@ -174,6 +180,12 @@ void session_service::keep_all(const served_chunk& chunk, std::vector<sent_value
 
 sent_value session_service::keep(const wanted_value& wanted, const value_ref& made) {
   sent_value value{.from = origin::kept, .type = made->type(), .dims = made->dims(), .key = wanted.key};
+  if (is_sent_whole(wanted, *made)) {
+    const tensor bytes = to_blob(made->host());
+    value.from = origin::message;
+    value.bytes.assign(bytes.data<uint8_t>(), bytes.data<uint8_t>() + bytes.bytes());
+    return value;
+  }
   const tensor blob = keep(wanted.key, made);
   if (!blob.defined())
     return value;

@@ -43,6 +43,7 @@ inline actors::device_ref::behavior_type scripted_device(actors::device_ref::poi
         for (chunk_work& work : m.works)
           log->chunks.push_back(std::move(work));
       },
+      [](const run_lent&) {},
       [=](const stop_execution& m) { log->stopped.push_back(m.execution); },
       [=](const end_execution& m) { log->ended.push_back(m.execution); },
       [=](const retire_plan& m) { log->retired.push_back(m.bound_plan); },
