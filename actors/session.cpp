@@ -64,13 +64,21 @@ void session::run_async(named_tensors inputs, const run_options& options, run_ca
                  actors::run{make_watched_run(std::move(inputs), options, state_->coordinator, hand_over)});
 }
 
-bound_session session::bind(std::vector<output_binding> pairs) const {
+bound_session session::bind(std::vector<output_binding> pairs, const bind_options& options) const {
   check_bindings(*state_->model, pairs);
-  return {*this, std::move(pairs)};
+  return {*this, std::move(pairs), options};
 }
 
 tensor session::fetch(const device_tensor& value) const {
   return state_->runtime->fetch(value);
+}
+
+std::future<run_result> session::fetch_async(named_device_tensors values) const {
+  const auto pending = std::make_shared<pending_run>(named_tensors{}, run_options{.device_inputs = std::move(values)});
+  pending->request->only_fetches = true;
+  std::future<run_result> future = pending->result.future();
+  caf::anon_send(state_->coordinator, actors::run{pending});
+  return future;
 }
 
 std::string session::plan(const named_tensors& inputs, plan_format format) const {

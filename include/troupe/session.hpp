@@ -11,6 +11,30 @@ namespace troupe {
 
 class bound_session;
 
+/// What a bound session does against the loss of its values (`session::bind`).
+struct bind_options {
+  /// Above 0: after every so many steps the session takes a host copy of all bound values, from which it goes on if a device that keeps
+  /// them is lost (`state_rolled_back`). Copies are made while later steps run, one at a time: if one takes longer than so many steps, the
+  /// next begins when it is there. Costs as much host memory as the bound values have, twice that while a copy is made; their device
+  /// keeps those that are copied until then.
+  uint64_t checkpoint = 0;
+};
+
+/// Values of a bound session were on a device that is lost, and are again those of an earlier step, of which there was a host copy
+/// (`bind_options::checkpoint`). Its code is `errc::device_lost`.
+class TROUPE_API state_rolled_back : public error {
+public:
+  state_rolled_back(std::string_view message, uint64_t repeat_from)
+      : error(errc::device_lost, message), repeat_from_(repeat_from) {}
+
+  /// Returns the step to repeat from, counted as by `bound_session::step`: the run that it names, and those after it, are to be given
+  /// their inputs again. Those before it are part of the state.
+  uint64_t repeat_from() const noexcept { return repeat_from_; }
+
+private:
+  uint64_t repeat_from_;
+};
+
 /// How `session::plan` writes a plan.
 enum class plan_format : uint8_t {
   text, // for people
@@ -48,7 +72,7 @@ public:
 
   /// Makes outputs the inputs of the next run, and leaves them on their device between. Throws `errc::invalid_argument` if a
   /// name does not exist or is bound twice, or if type or shape of a pair cannot fit.
-  bound_session bind(std::vector<output_binding> pairs) const;
+  bound_session bind(std::vector<output_binding> pairs, const bind_options& options = {}) const;
 
   /// Returns the plan that a run with these inputs would use, making it where it is not cached: what runs where and why, in which
   /// chunks, and what moves; with shapes and bytes for these inputs. Throws what `run` throws for inputs.
@@ -63,27 +87,39 @@ private:
   struct state;
   explicit session(std::shared_ptr<state> s);
   tensor fetch(const device_tensor& value) const;
+  /// Asks for host copies of values, by input: the outputs of the result. A loss ends it with `errc::device_lost`.
+  std::future<run_result> fetch_async(named_device_tensors values) const;
   std::shared_ptr<state> state_;
 };
 
 /// A session whose bound outputs feed its next run, e.g. a decoder with its past keys and values. Its runs go one after the
 /// other, whichever threads call; several bound sessions of one session run side by side. A run that fails leaves the state as it
 /// was before. Copies share the state.
+///
+/// A device that is lost takes the bound values with it that were in its own memory. Then `run` and `fetch` throw `errc::device_lost` until
+/// all that was there is given anew; or, if there are checkpoints (`bind_options`) and a device is left, `state_rolled_back`, once: the
+/// state is that of the last checkpoint, and the caller repeats the runs from `state_rolled_back::repeat_from` on.
 class TROUPE_API bound_session {
 public:
   /// Runs the model; the result's outputs are those that are not bound. The first run takes the bound inputs' initial values
-  /// among `inputs`; a later one that names a bound input starts it over. Throws what `session::run` throws; if the state was on
-  /// a device that is lost, `errc::device_lost` until all that was there is given anew.
+  /// among `inputs`; a later one that names a bound input starts it over. Throws what `session::run` throws, and see above.
+  ///
+  /// With checkpoints, initial values are the first: those given as host tensors are kept without a copy, so their bytes must not change.
+  /// If a copy fails for another reason than a loss, the next run says so instead of running, once; the state is as it was.
   run_result run(named_tensors inputs, run_options options = {});
 
   /// Returns a host copy of what a bound output is now. Throws `errc::invalid_argument` where it is not bound or no run has ended
-  /// well, `errc::device_lost`.
+  /// well; and see above.
   tensor fetch(const std::string& output) const;
+
+  /// Returns how many runs have ended well since the one that was given all bound inputs, which is step 1; less those that are to be
+  /// repeated.
+  uint64_t step() const;
 
 private:
   friend class session;
   struct state;
-  bound_session(session model, std::vector<output_binding> pairs);
+  bound_session(session model, std::vector<output_binding> pairs, const bind_options& options);
   std::shared_ptr<state> state_;
 };
 

@@ -45,6 +45,8 @@ struct run_request {
   named_tensors inputs;
   run_options options;
   const run_time started; // when the caller called, by the steady clock
+  /// Whether nothing is run: host copies of `options.device_inputs` are wanted, as outputs.
+  bool only_fetches = false;
 
   // What the session adds:
   std::optional<run_time> deadline; // by the session's time; empty if there is no limit

@@ -15,10 +15,15 @@ size_t session_machine::home_of(const resident& value) const {
 }
 
 void session_machine::check_request(run_request& request) const {
-  named_device_tensors& residents = request.options.device_inputs;
+  const named_device_tensors& residents = request.options.device_inputs;
   if (residents.empty() && request.options.keep.empty())
     return;
   plans_->check({request.inputs, residents}, request.options.keep);
+  check_residents(request);
+}
+
+void session_machine::check_residents(run_request& request) const {
+  named_device_tensors& residents = request.options.device_inputs;
   for (auto it = residents.begin(); it != residents.end();) {
     const auto& [input, value] = *it;
     if (value->host().defined()) { // an ordinary input
@@ -35,6 +40,23 @@ void session_machine::check_request(run_request& request) const {
            why);
     ++it;
   }
+}
+
+void session_machine::fetch_all(const run_request_ptr& request) {
+  const failure why = capture([&] {
+    check_residents(*request);
+    std::vector<std::string> names;
+    for (const auto& [input, value] : request->options.device_inputs)
+      names.push_back(input);
+    if (await_host_copies(request, names))
+      return;
+    run_result copies;
+    copies.outputs = request->inputs;
+    copies.stats = request->stats;
+    answer(*request, std::move(copies));
+  });
+  if (why.failed())
+    answer(*request, {}, why);
 }
 
 bool session_machine::await_host_copies(const run_request_ptr& request, const std::vector<std::string>& names) {

@@ -40,6 +40,8 @@ void session_machine::answer(run_request& request, run_result result, failure wh
 }
 
 void session_machine::start_run(const run_request_ptr& request) {
+  if (request->only_fetches)
+    return fetch_all(request);
   plans_->count_run();
   const failure why = capture([&] {
     check_given_once(*request);
@@ -55,6 +57,8 @@ void session_machine::start_run(const run_request_ptr& request) {
 }
 
 void session_machine::start_attempt(const run_request_ptr& request, const plan_outcome& made) {
+  if (request->only_fetches)
+    return fetch_all(request);
   execution* e = nullptr;
   failure why = capture([&] {
     check_device_left();

@@ -160,6 +160,10 @@ private:
   // -- inputs that are on devices (session_fetches.cpp)
   /// Throws if the run's inputs or kept outputs are not the model's, or an input is on a device that is gone.
   void check_request(run_request& request) const;
+  /// Makes those device inputs ordinary ones that are in the host's memory; throws if one is on a device that is gone.
+  void check_residents(run_request& request) const;
+  /// Asks for host copies of all device inputs; answers when they are there.
+  void fetch_all(const run_request_ptr& request);
   /// Asks for host copies of the device inputs `names` that have none yet; returns whether there are such: then the attempt is
   /// started again when they have come.
   bool await_host_copies(const run_request_ptr& request, const std::vector<std::string>& names);

@@ -27,6 +27,11 @@ tensor zeros(dtype type, const shape& dims) {
   return t;
 }
 
+/// A value in the memory of one device.
+struct made_up_resident final : resident {
+  explicit made_up_resident(const std::string& device) : resident(dtype::float32, {2}, device) {}
+};
+
 /// One session or two over the same devices, which answer in their order, when the dice say so, mostly well; callers that start runs and
 /// give up; time that passes.
 class world {
@@ -73,7 +78,7 @@ private:
   };
   struct order {
     size_t session = 0;
-    std::variant<install_plan, chunk_work> what;
+    std::variant<install_plan, chunk_work, fetch_tensor> what;
   };
   struct device_queue {
     std::string name;
@@ -110,8 +115,10 @@ private:
     const size_t s = below(sessions_.size());
     session_machine& machine = *sessions_[s].machine;
     const double what = std::uniform_real_distribution<>()(random_);
-    if (what < 0.15)
+    if (what < 0.13)
       start(s);
+    else if (what < 0.15)
+      fetch(s);
     else if (what < 0.2 && !answers_.empty())
       tell(s,
            [&] { machine.cancel(std::next(answers_.begin(), static_cast<ptrdiff_t>(below(answers_.size())))->first); });
@@ -143,6 +150,18 @@ private:
       tell(s, [&] { sessions_[s].machine->ask_plan(request->ticket, request->inputs); });
     else
       tell(s, [&] { sessions_[s].machine->start_run(request); });
+  }
+
+  /// Asks for host copies of values that are on devices.
+  void fetch(size_t s) {
+    named_device_tensors values;
+    for (const char* name : {"x", "y"})
+      values[name] = std::make_shared<const made_up_resident>(devices_[below(devices_.size())].name);
+    const auto request =
+        std::make_shared<run_request>(named_tensors{}, run_options{.device_inputs = std::move(values)});
+    request->only_fetches = true;
+    answers_[request->ticket] = 0;
+    tell(s, [&] { sessions_[s].machine->start_run(request); });
   }
 
   void lose(size_t s, size_t device) {
@@ -211,6 +230,8 @@ private:
     devices_[device].orders.pop_front();
     if (const auto* plan = std::get_if<install_plan>(&oldest.what))
       answer(oldest.session, device, *plan);
+    else if (const auto* wanted = std::get_if<fetch_tensor>(&oldest.what))
+      answer(oldest.session, *wanted);
     else
       answer(oldest.session, std::get<chunk_work>(oldest.what));
     return true;
@@ -226,6 +247,14 @@ private:
   void answer(size_t s, size_t device, const install_plan& order) {
     plan_installed answer{order.bound->id, order.self, ending({errc::out_of_memory, errc::unsupported, errc::io})};
     tell(s, [&] { sessions_[s].machine->on(device, answer); });
+  }
+
+  void answer(size_t s, const fetch_tensor& order) {
+    const failure why = ending({errc::out_of_memory, errc::device_lost});
+    tensor_fetched fetched{order.ticket, order.input, {.code = why.code, .message = why.message}};
+    if (!why.failed())
+      fetched.result = {.value = zeros(order.value->type(), order.value->dims())};
+    tell(s, [&] { sessions_[s].machine->on(fetched); });
   }
 
   void answer(size_t s, chunk_work& work) {
@@ -263,6 +292,8 @@ private:
     if (auto* plan = std::get_if<install_plan>(&order.what)) {
       bound_[plan->bound->id] = plan->bound;
       device.orders.push_back({s, *plan});
+    } else if (const auto* wanted = std::get_if<fetch_tensor>(&order.what)) {
+      device.orders.push_back({s, *wanted});
     } else if (auto* chunks = std::get_if<run_chunks>(&order.what)) {
       for (chunk_work& work : chunks->works)
         device.orders.push_back({s, std::move(work)});

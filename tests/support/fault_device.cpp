@@ -57,6 +57,8 @@ void fault_device::fetch(const device_tensor& value, const fetch_done& done) {
     return;
   if (dead_)
     return done({.code = errc::device_lost, .message = "the device died on order"});
+  if (script_.fail_fetches)
+    return done({.code = errc::out_of_memory, .message = "the copy failed on order"});
   inner_->fetch(value, done);
 }
 

@@ -33,6 +33,7 @@ struct fault_script {
       never; // this chunk and all later ones end with errc::device_lost, as does what else is asked for then
   bool die_at_install = false;
   bool stall_fetches = false; // values that are fetched never come
+  bool fail_fetches = false;  // they cannot be given back; the device lives on
   /// Above 0: chunks complete this much later, on another thread.
   std::chrono::microseconds delay{0};
   std::shared_ptr<hang_latch> latch; // needed if `hang_at` is set

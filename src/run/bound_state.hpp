@@ -1,0 +1,68 @@
+// What a bound session carries from run to run, and the last host copy of it: which values a run takes, when a copy is due, and
+// where the session goes back to. Plain bookkeeping: whoever uses it runs, copies, and says how that ended.
+//
+// Steps are runs that ended well, counted from the one that was given all bound inputs, step 1; what it was given is step 0's state and
+// the first checkpoint. A copy is of the values of one step: these never change, so it is made while later steps run. One copy is on its
+// way at a time, and the last complete one is kept. What is on its way when the state begins anew or goes back counts for nothing:
+// the caller may repeat steps with other inputs.
+//
+// Not thread-safe.
+#pragma once
+
+#include "troupe/options.hpp"
+
+#include <optional>
+
+namespace troupe {
+
+class bound_state {
+public:
+  /// `interval`: steps between two copies; 0: there are none.
+  bound_state(std::vector<output_binding> pairs, uint64_t interval) : pairs_(std::move(pairs)), interval_(interval) {}
+
+  const std::vector<output_binding>& pairs() const { return pairs_; }
+  bool keeps_copies() const { return interval_ > 0; }
+  /// Returns the step whose values these are.
+  uint64_t step() const { return step_; }
+  /// Returns a bound output's value; throws `errc::invalid_argument` where there is none.
+  const device_tensor& value(const std::string& output) const;
+
+  /// Returns whether a run is given all bound inputs: the state begins anew with it.
+  bool begins_with(const named_tensors& inputs, const run_options& options) const;
+  /// Completes a run's options: it takes the bound inputs that it is not given, and leaves the bound outputs where they are made. Throws
+  /// `errc::invalid_input` where there is no value yet.
+  void add_to(const named_tensors& inputs, run_options& options) const;
+
+  /// A run has ended well and left these values, by output.
+  void advance(const named_device_tensors& made);
+  /// The same of a run with which the state begins anew; `initial`: its bound inputs, if copies are kept. Those on devices are copied as
+  /// others are: until then there is no checkpoint.
+  void begin(const named_device_tensors& made, named_device_tensors initial);
+
+  /// Returns the values to copy now, by input; empty unless a copy is due. It is on its way from then on.
+  named_device_tensors begin_copy();
+  bool is_copying() const { return copying_.has_value(); }
+  /// The copy on its way is there, by input, or failed: then the one before stays.
+  void end_copy(named_tensors copies);
+  void drop_copy() { copying_.reset(); }
+
+  /// Makes the values those of the last copy again, in the host's memory. Returns whether there is one.
+  bool go_back();
+
+private:
+  struct checkpoint {
+    uint64_t step = 0;
+    named_tensors values; // by input
+  };
+
+  const std::vector<output_binding> pairs_;
+  const uint64_t interval_;
+  uint64_t step_ = 0;
+  named_device_tensors values_;     // by output
+  std::optional<checkpoint> last_;  // the last complete copy
+  std::optional<uint64_t> copying_; // the step of the one on its way
+  named_device_tensors initial_;    // step 0's values, by input, if they are to be copied
+  uint64_t next_copy_ = 0;          // the first step at which one is due
+};
+
+} // namespace troupe
