@@ -5,7 +5,7 @@
 #include "base/elapsed.hpp"
 #include "base/printable.hpp"
 #include "base/quantile.hpp"
-#include "cli/command.hpp"
+#include "cli/decode.hpp"
 #include "cli/progress.hpp"
 #include "cli/summary.hpp"
 #include "measure/measure_nodes.hpp"
@@ -59,35 +59,6 @@ named_tensors fresh_inputs(const session& model, const bench_arguments& args, co
     copies.emplace(name, copy_of(value));
   return complete_inputs(model.inputs(), std::move(copies), args.dim_values(),
                          args.seed + static_cast<uint64_t>(iteration));
-}
-
-/// Returns what `--bind` asks for; a '*' on both sides stands for the same text.
-std::vector<output_binding> read_bindings(const std::vector<std::string>& specs,
-                                          const std::vector<value_info>& outputs) {
-  std::vector<output_binding> pairs;
-  for (const std::string& spec : specs) {
-    const size_t equals = spec.find('=');
-    if (equals == std::string::npos)
-      fail(errc::invalid_argument, "--bind '{}': OUTPUT=INPUT is expected, e.g. 'present.*=past.*'", spec);
-    const std::string output = spec.substr(0, equals), input = spec.substr(equals + 1);
-    const size_t star = output.find('*'), input_star = input.find('*');
-    if ((star == std::string::npos) != (input_star == std::string::npos))
-      fail(errc::invalid_argument, "--bind '{}': a '*' must be on both sides", spec);
-    if (star == std::string::npos) {
-      pairs.push_back({output, input});
-      continue;
-    }
-    const std::string head = output.substr(0, star), tail = output.substr(star + 1);
-    const size_t before = pairs.size();
-    for (const value_info& o : outputs)
-      if (o.name.size() >= head.size() + tail.size() && o.name.starts_with(head) && o.name.ends_with(tail)) {
-        const std::string middle = o.name.substr(star, o.name.size() - head.size() - tail.size());
-        pairs.push_back({o.name, input.substr(0, input_star) + middle + input.substr(input_star + 1)});
-      }
-    if (pairs.size() == before)
-      fail(errc::invalid_argument, "--bind '{}': the model has no output '{}'", spec, output);
-  }
-  return pairs;
 }
 
 /// How a run keeps the bound outputs where they are made; the bound inputs are there from the second run on.

@@ -84,17 +84,21 @@ shape made_up_dims(const value_info& declared, bindings& dims) {
 
 } // namespace
 
-bindings model_options::dim_values() const {
+bindings read_sizes(const std::vector<std::string>& texts, const char* option) {
   bindings values;
-  for (const auto& text : dims) {
-    const auto [name, number] = split_assignment(text, "--dim");
+  for (const auto& text : texts) {
+    const auto [name, number] = split_assignment(text, option);
     int64_t value = -1;
     const auto [end, status] = std::from_chars(number.data(), number.data() + number.size(), value);
     if (status != std::errc{} || end != number.data() + number.size() || value < 0)
-      fail(errc::invalid_argument, "--dim '{}': '{}' is not a size", text, number);
+      fail(errc::invalid_argument, "{} '{}': '{}' is not a size", option, text, number);
     values[name] = value;
   }
   return values;
+}
+
+bindings model_options::dim_values() const {
+  return read_sizes(dims, "--dim");
 }
 
 engine_options model_options::engine() const {

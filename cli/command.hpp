@@ -39,6 +39,9 @@ struct model_options {
   bindings dim_values() const;
 };
 
+/// Returns what e.g. "batch=8" says, of `option`.
+bindings read_sizes(const std::vector<std::string>& texts, const char* option);
+
 /// Adds `--tls-cert`, `--tls-key`, `--tls-ca` and `--insecure`.
 void add_credential_options(CLI::App& command, host_credentials& who);
 

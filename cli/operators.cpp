@@ -12,10 +12,10 @@ namespace troupe::cli {
 namespace {
 
 /// Opsets at which each operator's row changes, by domain and name.
-using operator_table = std::map<std::string, std::map<std::string, std::set<int64_t>>>;
+using operators_by_domain = std::map<std::string, std::map<std::string, std::set<int64_t>>>;
 
-operator_table table() {
-  operator_table t;
+operators_by_domain table() {
+  operators_by_domain t;
   for (const op_def* def : all_ops())
     t[def->domain.empty() ? "ai.onnx" : std::string(def->domain)][std::string(def->name)].insert(def->since);
   return t;

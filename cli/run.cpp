@@ -1,5 +1,6 @@
-// troupe run: one inference; outputs summarised on stdout, saved if asked.
-#include "cli/command.hpp"
+// troupe run: one inference, or steps of a decoder; outputs summarised on stdout, saved if asked.
+#include "base/quantile.hpp"
+#include "cli/decode.hpp"
 #include "cli/summary.hpp"
 
 #include "base/printable.hpp"
@@ -19,6 +20,7 @@ struct run_arguments : model_options {
   std::filesystem::path output;
   double timeout_s = 0;
   std::filesystem::path trace;
+  decode_options decode;
 };
 
 /// Output names may hold '/' and the like.
@@ -36,8 +38,10 @@ double flops_of(const session& model, const named_tensors& inputs) {
   return flops;
 }
 
-nlohmann::json to_json(const run_result& result, double flops) {
-  nlohmann::json out;
+nlohmann::json to_json(const decoded& steps, double flops) {
+  const run_result& result = steps.last;
+  nlohmann::json out = {
+      {"runs", steps.step_ms.size()}, {"median_ms", median(steps.step_ms)}, {"repeated_from", steps.repeated_from}};
   for (const auto& [name, value] : result.outputs)
     out["outputs"][name] = summary_json(value);
   out["total_ms"] = result.stats.total_ms;
@@ -52,10 +56,13 @@ nlohmann::json to_json(const run_result& result, double flops) {
   return out;
 }
 
-void print(const run_result& result, const session_stats& stats, double flops) {
+void print(const decoded& steps, const session_stats& stats, double flops) {
+  const run_result& result = steps.last;
   for (const auto& [name, value] : result.outputs)
     fmt::print("{}  {}  {}\n", printable(name), describe(value), printable(summary_text(value)));
   const double total = result.stats.total_ms;
+  if (steps.step_ms.size() > 1)
+    fmt::print("\n{} runs of {:.2f} ms (median); the last:", steps.step_ms.size(), median(steps.step_ms));
   fmt::print("\nrun {:.2f} ms in {} chunks, {:.4g} GFLOP/s, parallel efficiency {:.0f} %", total, result.stats.chunks,
              flops / total / 1e6, 100 * result.stats.parallel_efficiency());
   for (const auto& [device, ms] : result.stats.busy_ms)
@@ -69,33 +76,49 @@ std::chrono::milliseconds limit_of(double seconds) {
   return ms < 1e15 ? std::chrono::milliseconds(static_cast<int64_t>(ms)) : std::chrono::milliseconds::max();
 }
 
+/// Runs the model once, or step by step.
+decoded run_as_asked(const session& model, const run_arguments& args) {
+  const run_options how{.timeout = limit_of(args.timeout_s), .trace = !args.trace.empty()};
+  if (!args.decode.bind.empty())
+    return decode(model, args, args.decode, how);
+  decoded once;
+  once.first_inputs = complete_inputs(model.inputs(), given_inputs(model, args), args.dim_values(), args.seed);
+  once.last = model.run(once.first_inputs, how);
+  once.step_ms = {once.last.stats.total_ms};
+  return once;
+}
+
 void run_model(const run_arguments& args) {
   engine devices(args.engine());
-  const session model = open_model(devices, args);
-  const named_tensors inputs = complete_inputs(model.inputs(), given_inputs(model, args), args.dim_values(), args.seed);
-  const run_result result = model.run(inputs, {.timeout = limit_of(args.timeout_s), .trace = !args.trace.empty()});
-  if (result.trace)
-    write_trace(args.trace, *result.trace);
+  session_options prepared = args.session();
+  if (!args.decode.bind.empty())
+    prepared.dims.clear(); // they are the first step's
+  const session model = open_model(devices, args, prepared);
+  const decoded steps = run_as_asked(model, args);
+  if (steps.last.trace)
+    write_trace(args.trace, *steps.last.trace);
   if (!args.output.empty()) {
     std::filesystem::create_directories(args.output);
-    for (const auto& [name, value] : result.outputs)
+    for (const auto& [name, value] : steps.last.outputs)
       write_npy(args.output / (file_name(name) + ".npy"), value);
   }
+  const double flops = flops_of(model, steps.first_inputs);
   if (args.json)
-    write_json(to_json(result, flops_of(model, inputs)));
+    write_json(to_json(steps, flops));
   else
-    print(result, model.stats(), flops_of(model, inputs));
+    print(steps, model.stats(), flops);
 }
 
 } // namespace
 
 void add_run(CLI::App& app) {
   auto args = std::make_shared<run_arguments>();
-  CLI::App* command = app.add_subcommand("run", "Run a model once and print its outputs");
+  CLI::App* command = app.add_subcommand("run", "Run a model once, or step by step, and print its outputs");
   add_model_options(*command, *args);
   command->add_option("--output", args->output, "Folder to write the outputs to, as NAME.npy");
   command->add_option("--timeout", args->timeout_s, "Seconds after which the run fails (default: no limit)")
       ->check(CLI::NonNegativeNumber);
+  add_decode_options(*command, args->decode);
   add_trace_option(*command, args->trace);
   command->callback([args] { run_model(*args); });
 }

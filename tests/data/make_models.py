@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Writes the two small models of the loader's mutation test, small_cnn.onnx and small_transformer.onnx.
+"""Writes the two small models of the loader's mutation test, small_cnn.onnx and small_transformer.onnx, and decoder.onnx, whose
+state grows by a row in each step.
 
 Needs only NumPy: ONNX files are protobuf messages, and `field` below writes the few kinds that they need. The numbers are
 those of onnx.proto. Weights are seeded, so running this again writes the same bytes.
@@ -148,7 +149,14 @@ def small_transformer(rng):
                  [value_info("out", ["batch", "seq", width])])
 
 
+def decoder():
+    nodes = [node("Concat", ["past", "x"], ["present"], axis=0), node("Mul", ["present", "mask"], ["masked"])]
+    return model("decoder", nodes, [], [value_info("x", [1, 4]), value_info("mask", ["total", 1]), value_info("past", ["past", 4])],
+                 [value_info("masked", ["total", 4]), value_info("present", ["total", 4])])
+
+
 if __name__ == "__main__":
     folder = pathlib.Path(__file__).parent
     (folder / "small_cnn.onnx").write_bytes(small_cnn(np.random.default_rng(1)))
     (folder / "small_transformer.onnx").write_bytes(small_transformer(np.random.default_rng(2)))
+    (folder / "decoder.onnx").write_bytes(decoder())

@@ -1,0 +1,34 @@
+// Steps of a model whose outputs are inputs of its next run, such as a decoder: `--bind` of bench and run.
+#pragma once
+
+#include "cli/command.hpp"
+
+namespace troupe::cli {
+
+/// Returns what `--bind` asks for; a '*' on both sides stands for the same text.
+std::vector<output_binding> read_bindings(const std::vector<std::string>& specs,
+                                          const std::vector<value_info>& outputs);
+
+struct decode_options {
+  std::vector<std::string> bind; // "OUT=IN"; empty: no steps
+  uint64_t steps = 1;
+  std::vector<std::string> grow; // "total=1"
+  uint64_t checkpoint = 0;
+};
+
+/// Adds `--bind`, `--steps`, `--grow`, `--checkpoint`.
+void add_decode_options(CLI::App& command, decode_options& options);
+
+struct decoded {
+  run_result last;             // bound outputs among the outputs
+  named_tensors first_inputs;  // of the first step
+  std::vector<double> step_ms; // of all steps, those repeated twice
+  std::vector<uint64_t> repeated_from;
+};
+
+/// Runs the model step by step. Inputs that are not bound are those of `--input` in each step, else made up afresh, with dims as the
+/// bound ones have them by then. If bound values are lost with a device, says so on stderr and repeats the steps since the last
+/// checkpoint; throws `errc::device_lost` if there is none. `how`: of each step; `how.trace` of the last.
+decoded decode(const session& model, const model_options& args, const decode_options& options, const run_options& how);
+
+} // namespace troupe::cli
