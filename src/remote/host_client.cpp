@@ -40,10 +40,12 @@ host_client::host_client(link_ptr connection, std::string name, std::string addr
       }) {}
 
 host_client::~host_client() {
+  offers_->routes().leave(worker_);
   link_->close();
 }
 
 void host_client::start(welcome greeting) {
+  worker_ = offers_->routes().join(address_, weakly(weak_from_this(), &host_client::send));
   link_->receive({.on_frame = weakly(weak_from_this(), &host_client::on_frame),
                   .on_closed = weakly(weak_from_this(), &host_client::end)});
   measure();
@@ -183,6 +185,12 @@ void host_client::on(message& m) {
     answer(told->request, m);
   else if (auto* back = std::get_if<pong>(&m))
     answer(back->request, m);
+  else if (const auto* weight = std::get_if<want_weight>(&m))
+    offers_->routes().want(worker_, *weight);
+  else if (const auto* weights = std::get_if<have_weights>(&m))
+    offers_->routes().have(worker_, *weights);
+  else if (const auto* unwanted = std::get_if<give_up_weight>(&m))
+    offers_->routes().give_up(worker_, unwanted->content);
   else if (auto* gone = std::get_if<leaving>(&m)) {
     end(gone->why);
     link_->close();
@@ -215,6 +223,7 @@ void host_client::end(const std::string& why) {
     listeners.swap(listeners_);
     enders.swap(enders_);
   }
+  offers_->routes().leave(worker_);
   puller_->close(ended_->message);
   for (auto& [number, taken] : waiting)
     taken(nullptr, *ended_);

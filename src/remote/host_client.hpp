@@ -88,6 +88,7 @@ private:
   const link_ptr link_;
   const std::string name_, address_;
   const std::shared_ptr<outbox> offers_;
+  weight_routes::worker_id worker_ = 0;
   std::atomic<size_t> chunks_{0}, pulls_{0}; // the end of the puller still counts
   const std::shared_ptr<piece_puller> puller_;
   const puller_of pull_;

@@ -20,6 +20,7 @@ host_service::~host_service() {
     s->close();
   for (const link_ptr& l : peers)
     l->close();
+  shared_->others.close(); // a job of a session may still wait for one
 }
 
 frame host_service::accept(const frame& first, const link_ptr& connection) {

@@ -13,6 +13,8 @@ template <>
 inline constexpr uint64_t count_of<remote::origin> = 4;
 template <>
 inline constexpr uint64_t count_of<destination> = 3;
+template <>
+inline constexpr uint64_t count_of<remote::weight_fault> = 3;
 
 } // namespace wire
 
@@ -115,6 +117,26 @@ void visit(Archive& a, ping& m) {
 template <class Archive>
 void visit(Archive& a, pong& m) {
   a(m.request, m.clock_ns, m.load);
+}
+template <class Archive>
+void visit(Archive& a, weight_source& m) {
+  a(m.content, m.peer, m.key);
+}
+template <class Archive>
+void visit(Archive& a, want_weight& m) {
+  a(m.content, m.fault);
+}
+template <class Archive>
+void visit(Archive& a, offered_weight& w) {
+  a(w.content, w.key);
+}
+template <class Archive>
+void visit(Archive& a, have_weights& m) {
+  a(m.weights);
+}
+template <class Archive>
+void visit(Archive& a, give_up_weight& m) {
+  a(m.content);
 }
 template <class Archive>
 void visit(Archive& a, piece_request& m) {

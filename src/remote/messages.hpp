@@ -5,6 +5,9 @@
 //      │ hello ───────────────────▶│ checks version and limits
 //      │◀───────────────── welcome │ its devices
 //      │ install ─────────────────▶│ pulls plan and weights, makes the plan again, installs it on the device
+//      │◀───────────── want_weight │ once for each weight that it lacks
+//      │ weight_source ───────────▶│ pulls it from here or from another worker
+//      │◀──────────── have_weights │ so that it can pass them on
 //      │◀─────────────── installed │
 //      │ run_chunk ───────────────▶│ pulls what the chunk reads, runs it
 //      │◀────────────── chunk_made │ what it made, or where it is kept
@@ -24,7 +27,7 @@
 namespace troupe::remote {
 
 /// Two sides with different numbers do not talk. To be raised with every change of a message or of what `wire` writes.
-inline constexpr uint32_t protocol = 1;
+inline constexpr uint32_t protocol = 2;
 
 /// Who connects, and what for.
 enum class role : uint8_t {
@@ -117,6 +120,12 @@ struct forget_plan {
 struct release {
   std::vector<hash128> keys;
 };
+/// Answers `want_weight`.
+struct weight_source {
+  hash128 content;
+  std::string peer; // HOST:PORT of the worker that has it; empty: this process, under its content
+  hash128 key;      // that the peer offers it by
+};
 
 /// What these three are answered with says `request`.
 struct fetch_kept {
@@ -164,6 +173,28 @@ struct stats_told {
   uint64_t request = 0;
   device_stats stats;
 };
+/// What has become of the source that a worker was told before.
+enum class weight_fault : uint8_t {
+  none,    // it asks for the first time
+  refused, // the peer does not have the weight any more
+  useless, // the peer cannot be reached, was lost on the way, or sent something else
+};
+/// Asks where to pull a weight from. One is asked for at a time, until `have_weights` or `give_up_weight` names it. After a fault, the
+/// source is the session's process.
+struct want_weight {
+  hash128 content;
+  weight_fault fault = weight_fault::none;
+};
+struct offered_weight {
+  hash128 content;
+  hash128 key; // for other workers
+};
+struct have_weights {
+  std::vector<offered_weight> weights;
+};
+struct give_up_weight {
+  hash128 content;
+};
 /// The worker ends soon and takes no new runs: its owner has asked it to.
 struct leaving {
   std::string why;
@@ -183,9 +214,10 @@ struct pong {
   std::vector<uint8_t> load;
 };
 
-using message = std::variant<hello, welcome, install, run_chunk, stop_chunks, end_chunks, retire, forget_plan, release,
-                             fetch_kept, put_value, ask_stats, installed, chunk_made, fetched, was_put, stats_told,
-                             leaving, ping, pong, piece_request, piece>;
+using message =
+    std::variant<hello, welcome, install, run_chunk, stop_chunks, end_chunks, retire, forget_plan, release, fetch_kept,
+                 put_value, ask_stats, installed, chunk_made, fetched, was_put, stats_told, leaving, ping, pong,
+                 piece_request, piece, weight_source, want_weight, have_weights, give_up_weight>;
 
 /// Returns the message as a frame.
 frame encode(const message& m);

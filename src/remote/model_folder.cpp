@@ -170,7 +170,7 @@ void model_folder::write_index() {
   for (const auto& [fingerprint, leaves] : known_) {
     text += to_hex(fingerprint);
     for (const hash128& leaf : leaves)
-      text += " " + to_hex(leaf);
+      text.append(" ").append(to_hex(leaf));
     text += "\n";
   }
   replace_file(index_file_, std::as_bytes(std::span(text)));

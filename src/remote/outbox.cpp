@@ -7,7 +7,17 @@ namespace troupe::remote {
 
 offered_plan outbox::offer(const std::shared_ptr<const plan>& p) {
   const std::lock_guard lock(mutex_);
-  withdraw_dead();
+  const std::vector<entry> dead = take_dead();
+  offered_plan offered;
+  const failure why = capture([&] { offered = add(p); });
+  for (const entry& e : dead) // now: it stays known which workers have the weights that the new plan has, too
+    withdraw(e);
+  if (why.failed())
+    fail(why.code, "{}", why.message);
+  return offered;
+}
+
+offered_plan outbox::add(const std::shared_ptr<const plan>& p) {
   const auto [found, is_new] = plans_.try_emplace(p.get());
   entry& e = found->second;
   if (!is_new)
@@ -31,28 +41,29 @@ hash128 outbox::content_of(const weight& leaf, entry& e) {
   const auto [found, is_new] = contents_.try_emplace(leaf.key);
   if (is_new)
     found->second = content_hash(leaf.leaf);
-  if (leaves_[found->second]++ == 0)
-    offers_.offer(found->second, to_blob(leaf.leaf));
+  offers_.offer(found->second, to_blob(leaf.leaf));
+  routes_.open(found->second);
   e.leaves.push_back(found->second);
   return found->second;
 }
 
 void outbox::withdraw(const entry& e) {
   offers_.withdraw(e.offered.encoded.key);
-  for (const hash128& content : e.leaves)
-    if (--leaves_[content] == 0) {
-      leaves_.erase(content);
-      offers_.withdraw(content);
-    }
+  for (const hash128& content : e.leaves) {
+    offers_.withdraw(content);
+    routes_.close(content);
+  }
 }
 
-void outbox::withdraw_dead() {
-  std::erase_if(plans_, [&](const auto& item) {
-    const bool dead = item.second.of.expired();
-    if (dead)
-      withdraw(item.second);
-    return dead;
+std::vector<outbox::entry> outbox::take_dead() {
+  std::vector<entry> dead;
+  std::erase_if(plans_, [&](auto& item) {
+    const bool is_dead = item.second.of.expired();
+    if (is_dead)
+      dead.push_back(std::move(item.second));
+    return is_dead;
   });
+  return dead;
 }
 
 } // namespace troupe::remote

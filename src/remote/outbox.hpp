@@ -3,7 +3,7 @@
 #pragma once
 
 #include "plan/plan.hpp"
-#include "remote/messages.hpp"
+#include "remote/weight_routes.hpp"
 
 #include <map>
 #include <mutex>
@@ -21,6 +21,8 @@ struct offered_plan {
 class outbox {
 public:
   piece_source& offers() { return offers_; }
+  /// Who gives the weights of offered plans to whom.
+  weight_routes& routes() { return routes_; }
 
   /// Encodes a plan if no worker has been offered it yet. Its encoding and weights stay on offer as long as the plan lives.
   offered_plan offer(const std::shared_ptr<const plan>& p);
@@ -32,16 +34,17 @@ private:
     std::vector<hash128> leaves; // on offer
   };
 
+  offered_plan add(const std::shared_ptr<const plan>& p);
   hash128 content_of(const weight& leaf, entry& e);
+  std::vector<entry> take_dead();
   void withdraw(const entry& e);
-  void withdraw_dead();
 
   piece_source offers_;
+  weight_routes routes_;
   std::mutex mutex_;
   uint64_t last_ = 0;
   std::unordered_map<const plan*, entry> plans_;
   std::unordered_map<hash128, hash128> contents_; // by key of a leaf
-  std::unordered_map<hash128, size_t> leaves_;    // by content: by how many plans it is offered
 };
 
 } // namespace troupe::remote

@@ -1,5 +1,6 @@
 #include "remote/peers.hpp"
 
+#include <algorithm>
 #include <condition_variable>
 #include <deque>
 #include <map>
@@ -23,8 +24,8 @@ struct peers::state : std::enable_shared_from_this<peers::state> {
   struct wish {
     hash128 key;
     tensor blob;
-    std::function<void(const failure&)> done;
-    clock::time_point until;
+    pull_done done;
+    clock::time_point until; // how long the peer may be away
   };
   struct peer {
     link_ptr connection;
@@ -55,12 +56,24 @@ peers::peers(peer_connector connect, std::chrono::milliseconds patience)
     : state_(std::make_shared<state>(std::move(connect), patience)) {}
 
 peers::~peers() {
+  close();
+}
+
+void peers::close() {
   state_->close();
 }
 
-void peers::pull(const std::string& address, const hash128& key, tensor blob,
-                 std::function<void(const failure&)> done) {
-  state_->add(address, {key, std::move(blob), std::move(done), state::clock::now() + state_->patience});
+void peers::pull(const std::string& address, const hash128& key, tensor blob, pull_done done) {
+  const auto tell = [done = std::move(done)](const failure& why) {
+    const bool is_peers_fault =
+        why.code == errc::device_lost || why.code == errc::device_failed; // not of a device here
+    done(why.failed() && is_peers_fault ? failure{errc::io, why.message} : why);
+  };
+  state_->add(address, {key, std::move(blob), tell, state::clock::now() + state_->patience});
+}
+
+void peers::try_pull(const std::string& address, const hash128& key, tensor blob, pull_done done) {
+  state_->add(address, {key, std::move(blob), std::move(done), {}});
 }
 
 void peers::state::add(const std::string& address, wish w) {
@@ -108,11 +121,13 @@ void peers::state::give_up(const std::string& address, peer& p, const failure& w
   {
     std::unique_lock lock(mutex);
     wake.wait_for(lock, attempt_pause, [&] { return closed; });
-    for (; !p.wishes.empty() && p.wishes.front().until <= clock::now(); p.wishes.pop_front())
-      hopeless.push_back(std::move(p.wishes.front()));
+    const auto is_patient = [now = clock::now()](const wish& w) { return w.until > now; };
+    const auto first = std::stable_partition(p.wishes.begin(), p.wishes.end(), is_patient);
+    hopeless.assign(std::move_iterator(first), std::move_iterator(p.wishes.end()));
+    p.wishes.erase(first, p.wishes.end());
   }
   for (const wish& w : hopeless)
-    w.done({errc::io, fmt::format("a value that {} keeps cannot be had: {}", address, why.message)});
+    w.done({errc::device_lost, fmt::format("what {} keeps cannot be had: {}", address, why.message)});
 }
 
 void peers::state::use(const std::string& address, peer& p, const link_ptr& connection) {
@@ -151,7 +166,8 @@ void peers::state::ask(const std::string& address, piece_puller& puller, wish w)
     if (why.failed() && why.code == errc::device_lost && clock::now() < w.until)
       self->add(address, w); // over a new link
     else
-      w.done(why.failed() ? failure{errc::io, fmt::format("{} does not give a value: {}", address, why.message)} : why);
+      w.done(why.failed() ? failure{why.code, fmt::format("{} does not give what it keeps: {}", address, why.message)}
+                          : why);
   });
 }
 
@@ -175,7 +191,7 @@ void peers::state::close() {
   for (auto& [address, p] : all) {
     if (p.connecting.get_id() == std::this_thread::get_id())
       p.connecting.detach(); // it holds this
-    else
+    else if (p.connecting.joinable())
       p.connecting.join();
     peer last;
     {

@@ -5,7 +5,7 @@
 // chunks that wait here, and runs them elsewhere; an answer of ours that came first would end the run instead.
 #pragma once
 
-#include "remote/messages.hpp"
+#include "remote/values.hpp"
 
 #include <chrono>
 
@@ -19,13 +19,19 @@ class peers {
 public:
   /// `patience`: how long a peer may be away.
   peers(peer_connector connect, std::chrono::milliseconds patience);
-  /// Fails what has not been pulled.
+  /// As `close`.
   ~peers();
   peers(const peers&) = delete;
   peers& operator=(const peers&) = delete;
 
   /// Fills `blob` with the bytes that `address` offers under `key`.
-  void pull(const std::string& address, const hash128& key, tensor blob, std::function<void(const failure&)> done);
+  void pull(const std::string& address, const hash128& key, tensor blob, pull_done done);
+  /// The same for what can be had elsewhere: the peer is not waited for. The failure is `errc::device_lost` if it cannot be reached or
+  /// was lost, `errc::device_failed` if it does not have the bytes.
+  void try_pull(const std::string& address, const hash128& key, tensor blob, pull_done done);
+
+  /// Fails what has not been pulled, and what will be asked for; connects to nobody any more when it returns.
+  void close();
 
 private:
   struct state;

@@ -2,20 +2,15 @@
 // it takes to plan and to load.
 #pragma once
 
-#include "remote/messages.hpp"
-#include "remote/model_folder.hpp"
-#include "remote/weight_store.hpp"
-#include "wire/plans.hpp"
-
-#include <unordered_map>
+#include "remote/weight_loader.hpp"
 
 namespace troupe::remote {
 
 /// See the top of this file.
 class plan_shelf {
 public:
-  /// Weights come from `weights`, from `models` unless that is null, else through `puller`, which also brings the plans.
-  plan_shelf(weight_store& weights, model_folder* models, std::shared_ptr<piece_puller> puller);
+  /// `puller` brings the plans, `weights` what they name.
+  plan_shelf(weight_loader& weights, std::shared_ptr<piece_puller> puller);
   /// Drops the jobs that have not begun and waits for the one in hand, unless that is what calls this.
   ~plan_shelf();
 
@@ -23,8 +18,9 @@ public:
   void enqueue(std::function<void()> job);
 
   // -- for jobs
-  /// Returns the bound plan that an order names, the weights of its device there. Throws what can go wrong.
-  bound_plan_ptr make(const install& order);
+  /// Returns the bound plan that an order names, the weights of its device there, and adds where they came from to `loaded`. Throws what
+  /// can go wrong.
+  bound_plan_ptr make(const install& order, loaded_bytes& loaded);
   void forget(uint64_t plan) { plans_.erase(plan); }
 
 private:
@@ -36,17 +32,19 @@ private:
     bool closing = false;
   };
 
-  static void work(job_queue& queue);
-  wire::decoded_plan& plan_of(const install& order);
-  void load_weights(wire::decoded_plan& p, device_index self);
-  /// Pulls bytes and waits for them.
-  void pull(const hash128& key, const tensor& to);
+  struct shelved_plan {
+    shelved_plan(wire::decoded_plan p, piece_source& offers) : plan(std::move(p)), offered(offers) {}
+    wire::decoded_plan plan;
+    offered_leaves offered; // its weights, for other workers
+  };
 
-  weight_store& weights_;
-  model_folder* const models_;
+  static void work(job_queue& queue);
+  shelved_plan& plan_of(const install& order);
+
+  weight_loader& weights_;
   const std::shared_ptr<piece_puller> puller_;
-  std::unordered_map<uint64_t, wire::decoded_plan> plans_; // by the session's number; touched by the thread only
-  wire::layout_table layouts_;                             // the same
+  std::unordered_map<uint64_t, shelved_plan> plans_; // by the session's number; touched by the thread only
+  wire::layout_table layouts_;                       // the same
   const std::shared_ptr<job_queue> queue_ = std::make_shared<job_queue>();
   std::thread thread_;
 };

@@ -9,7 +9,9 @@ session_service::session_service(std::shared_ptr<shared_service> shared, link_pt
     : shared_(std::move(shared)), link_(std::move(connection)), name_(std::move(name)), number_(number),
       when_ended_(std::move(ended)),
       puller_(std::make_shared<piece_puller>([l = link_](const piece_request& wanted) { l->send(encode(wanted)); })),
-      queues_(shared_->devices.size()), plans_(shared_->weights, shared_->models.get(), puller_) {}
+      queues_(shared_->devices.size()),
+      weights_(*shared_, name_, puller_, [l = link_](const message& m) { l->send(encode(m)); }),
+      plans_(weights_, puller_) {}
 
 session_service::~session_service() {
   link_->close();
@@ -41,6 +43,8 @@ void session_service::on(message& m) {
     puller_->on_piece(*part);
   else if (auto* plan = std::get_if<remote::install>(&m))
     install(std::move(*plan));
+  else if (auto* source = std::get_if<weight_source>(&m))
+    weights_.tell(std::move(*source));
   else if (const auto* old = std::get_if<remote::retire>(&m))
     retire(*old);
   else if (const auto* over = std::get_if<stop_chunks>(&m))
@@ -79,6 +83,7 @@ served_device& session_service::device(uint32_t index) const {
 
 void session_service::on_closed(const std::string& why) {
   puller_->close(why);
+  weights_.close(why);
   release_all();
   shared_->options.log("left", {{"session", name_}, {"why", why}});
   when_ended_();
@@ -129,6 +134,7 @@ void session_service::install(remote::install order) {
 
 void session_service::make_and_install(const remote::install& order) {
   bound_plan_ptr bound;
+  loaded_bytes weights;
   const int64_t begin = now_ns();
   const failure why = capture([&] {
     {
@@ -136,7 +142,7 @@ void session_service::make_and_install(const remote::install& order) {
       if (const auto known = bound_.find(order.bound_plan); known != bound_.end())
         bound = known->second.bound;
     }
-    bound_plan_ptr made = plans_.make(order); // weights of this device, too
+    bound_plan_ptr made = plans_.make(order, weights); // weights of this device, too
     if (!bound)
       bound = std::move(made);
     const device_info& own = device(order.device).info();
@@ -151,6 +157,9 @@ void session_service::make_and_install(const remote::install& order) {
   shared_->options.log("loaded", {{"session", name_},
                                   {"device", device(order.device).info().name},
                                   {"plan", std::to_string(order.plan)},
+                                  {"bytes_here", std::to_string(weights.here)},
+                                  {"bytes_from_session", std::to_string(weights.session)},
+                                  {"bytes_from_peers", std::to_string(weights.peers)},
                                   {"ms", fmt::format("{:.1f}", static_cast<double>(now_ns() - begin) * 1e-6)}});
   device(order.device).install(bound, order.self, [self = shared_from_this(), order, bound](const failure& failed) {
     self->finish_install(order, bound, failed);

@@ -101,6 +101,7 @@ private:
   std::vector<device_queue> queues_;         // by device
   std::map<uint64_t, execution_state> executions_;
   std::unordered_map<hash128, value_ref> values_;
+  weight_loader weights_;
   plan_shelf plans_; // its thread ends before all of the above
 };
 

@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <cstring>
+#include <future>
 #include <random>
 
 namespace troupe::remote {
@@ -104,6 +105,13 @@ sent_value describe(const tensor& t, const hash128& key, piece_source& offers) {
   value.from = origin::sender;
   offers.offer(key, blob);
   return value;
+}
+
+void pull_and_wait(const puller_of& pull, const hash128& key, const tensor& to) {
+  std::promise<failure> ended;
+  pull(key, to, [&](const failure& why) { ended.set_value(why); });
+  if (const failure why = ended.get_future().get(); why.failed())
+    fail(why.code, "{}", why.message);
 }
 
 void take(sent_value value, const expected_value& expected, const puller_of& pull, const value_taken& done) {

@@ -30,6 +30,9 @@ inline puller_of pulling_from(std::shared_ptr<piece_puller> puller) {
   };
 }
 
+/// Pulls bytes and waits for them. Throws why they do not come.
+void pull_and_wait(const puller_of& pull, const hash128& key, const tensor& to);
+
 /// What a value must be; undefined and null for anything.
 struct expected_value {
   dtype type = dtype::undefined;

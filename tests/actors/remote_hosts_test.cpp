@@ -14,9 +14,13 @@ using actors::worker;
 
 namespace {
 
-std::unique_ptr<worker> open_worker(std::vector<std::string> devices, uint16_t port = 0) {
-  return std::make_unique<worker>(actors::worker_options{
-      .devices = {.devices = std::move(devices)}, .who = {.insecure = true}, .host = "127.0.0.1", .port = port});
+std::unique_ptr<worker> open_worker(std::vector<std::string> devices, uint16_t port = 0,
+                                    remote::service_options service = {}) {
+  return std::make_unique<worker>(actors::worker_options{.devices = {.devices = std::move(devices)},
+                                                         .who = {.insecure = true},
+                                                         .host = "127.0.0.1",
+                                                         .port = port,
+                                                         .service = std::move(service)});
 }
 
 engine open_engine(std::vector<std::string> devices,
@@ -69,6 +73,32 @@ TEST_CASE("a model runs over the devices of two other hosts", "[actors][remote][
     }
   }
   CHECK(e.lost_devices().empty());
+}
+
+TEST_CASE("a weight that two other hosts need leaves this process once", "[actors][remote][D3]") {
+  std::mutex mutex;
+  std::map<std::string, int64_t> loaded; // bytes, by where they came from
+  const auto count = [&](const std::string& event, const remote::service_options::facts& facts) {
+    const std::lock_guard lock(mutex);
+    for (const auto& [name, value] : facts)
+      if (event == "loaded" && name.starts_with("bytes_"))
+        loaded[name] += std::stoll(value);
+  };
+  const auto one = open_worker({"cpu"}, 0, {.log = count}), two = open_worker({"cpu"}, 0, {.log = count});
+  engine e = open_engine({"one/cpu", "two/cpu"}, {{"one", one.get()}, {"two", two.get()}});
+  graph_builder b;
+  const value_id x = b.input("x", {100, 3000}), w = b.constant("w", input_of({100, 3000}));
+  value_id v = x;
+  for (int i = 0; i < 4; ++i)
+    v = b.op("Add", {v, w});
+  b.output(v);
+  engine here({.devices = {"cpu"}});
+  const tensor in = input_of({100, 3000});
+  const session s = e.load(b.g, {.policy = placement_policy::round_robin, .fuse = false});
+  CHECK(run_on(s, in) == run_on(here.load(b.g), in));
+  const std::lock_guard lock(mutex);
+  CHECK(loaded["bytes_from_session"] == 1'200'000);
+  CHECK(loaded["bytes_from_peers"] == 1'200'000);
 }
 
 TEST_CASE("only those devices of other hosts join that are named", "[actors][remote][D1]") {

@@ -1,0 +1,133 @@
+#include "remote/weight_loader.hpp"
+
+#include "remote/values.hpp"
+
+namespace troupe::remote {
+namespace {
+
+void fill_in(wire::decoded_plan& p, const hash128& content, const tensor& bytes) {
+  weight& leaf = *p.leaves.at(content);
+  wire::fill(leaf, from_blob(leaf.type, leaf.dims, to_blob(bytes)));
+}
+
+} // namespace
+
+offered_leaves::~offered_leaves() {
+  for (const hash128& key : keys_)
+    in_.withdraw(key);
+}
+
+offered_weight offered_leaves::add(const hash128& content, const tensor& leaf) {
+  const hash128 key = keys_.emplace_back(new_key());
+  in_.offer(key, to_blob(leaf));
+  return {content, key};
+}
+
+weight_loader::weight_loader(shared_service& shared, std::string session, std::shared_ptr<piece_puller> puller,
+                             std::function<void(const message&)> say)
+    : shared_(shared), session_(std::move(session)), pull_(pulling_from(std::move(puller))), say_(std::move(say)) {}
+
+void weight_loader::load(wire::decoded_plan& p, device_index self, offered_leaves& offered, loaded_bytes& loaded) {
+  for (const hash128& content : load_from_here(p, self, offered, loaded)) {
+    const failure why = capture([&] {
+      const tensor leaf = fetch(content, *p.leaves.at(content), loaded);
+      fill_in(p, content, leaf);
+      say_(have_weights{{offered.add(content, leaf)}});
+    });
+    if (!why.failed())
+      continue;
+    say_(give_up_weight{content}); // others may wait for it
+    fail(why.code, "{}", why.message);
+  }
+}
+
+/// Returns what is not here.
+std::vector<hash128> weight_loader::load_from_here(wire::decoded_plan& p, device_index self, offered_leaves& offered,
+                                                   loaded_bytes& loaded) {
+  have_weights found;
+  const auto take = [&](const hash128& content, const tensor& leaf) {
+    fill_in(p, content, leaf);
+    found.weights.push_back(offered.add(content, leaf));
+    loaded.here += leaf.bytes();
+  };
+  std::vector<hash128> missing;
+  for (const hash128& content : wire::leaves_needed(*p.source, self)) {
+    const weight& leaf = *p.leaves.at(content);
+    if (const tensor bytes = shared_.weights.find(content, leaf.type, leaf.dims); bytes.defined())
+      take(content, bytes);
+    else
+      missing.push_back(content);
+  }
+  if (shared_.models && !missing.empty())
+    for (const auto& [content, bytes] : shared_.models->find(missing)) {
+      take(content, shared_.weights.share(content, bytes));
+      std::erase(missing, content);
+    }
+  if (!found.weights.empty())
+    say_(std::move(found));
+  return missing;
+}
+
+tensor weight_loader::fetch(const hash128& content, const weight& leaf, loaded_bytes& loaded) {
+  const weight_source source = ask({.content = content});
+  weight_writer to = shared_.weights.begin(content, leaf.type, leaf.dims);
+  if (!source.peer.empty()) {
+    tensor passed_on;
+    const weight_fault fault = fetch_from(source, to, passed_on);
+    if (fault == weight_fault::none) {
+      loaded.peers += passed_on.bytes();
+      return passed_on;
+    }
+    if (!ask({content, fault}).peer.empty())
+      fail(errc::invalid_input, "a second worker is named for a weight that is to come from the session's process");
+  }
+  pull_and_wait(pull_, content, to.destination());
+  const tensor sent = shared_.weights.commit(to);
+  loaded.session += sent.bytes();
+  return sent;
+}
+
+weight_fault weight_loader::fetch_from(const weight_source& peer, weight_writer& to, tensor& leaf) {
+  const auto pull = [&](const hash128& key, tensor blob, pull_done done) {
+    shared_.others.try_pull(peer.peer, key, std::move(blob), std::move(done));
+  };
+  failure why = capture([&] { pull_and_wait(pull, peer.key, to.destination()); });
+  const bool is_refused = why.failed() && why.code != errc::device_lost;
+  if (!why.failed())
+    why = capture([&] { leaf = shared_.weights.commit(to); });
+  if (!why.failed())
+    return weight_fault::none;
+  shared_.options.log("peer_failed", {{"session", session_}, {"peer", peer.peer}, {"why", why.message}});
+  return is_refused ? weight_fault::refused : weight_fault::useless;
+}
+
+weight_source weight_loader::ask(const want_weight& wish) {
+  {
+    const std::lock_guard lock(mutex_);
+    asked_ = wish.content;
+    answer_.reset();
+  }
+  say_(wish);
+  std::unique_lock lock(mutex_);
+  told_.wait(lock, [&] { return answer_ || !closed_.empty(); });
+  if (!answer_)
+    fail(errc::device_lost, "{}", closed_);
+  return *std::move(answer_);
+}
+
+void weight_loader::tell(weight_source source) {
+  const std::lock_guard lock(mutex_);
+  if (asked_ != source.content)
+    fail(errc::invalid_input, "the source of a weight is told that was not asked for");
+  asked_.reset();
+  answer_ = std::move(source);
+  told_.notify_all();
+}
+
+void weight_loader::close(const std::string& why) {
+  const std::lock_guard lock(mutex_);
+  closed_ = why.empty() ? "the link has ended" : why;
+  told_.notify_all();
+}
+
+} // namespace troupe::remote

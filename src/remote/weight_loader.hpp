@@ -1,0 +1,69 @@
+// The large leaves of one session's plans on a worker. They come from here, if the weight store or a model of the owner has them; else
+// from where the session's process says: itself, or another worker. What has come is offered to other workers, under keys that only
+// those know whom the session's process tells.
+#pragma once
+
+#include "remote/host_service.hpp"
+#include "wire/plans.hpp"
+
+namespace troupe::remote {
+
+/// The leaves of a plan that other workers may pull, as long as this lives.
+class offered_leaves {
+public:
+  explicit offered_leaves(piece_source& in) : in_(in) {}
+  ~offered_leaves();
+  offered_leaves(const offered_leaves&) = delete;
+  offered_leaves& operator=(const offered_leaves&) = delete;
+
+  /// Offers a leaf and returns the key.
+  offered_weight add(const hash128& content, const tensor& leaf);
+
+private:
+  piece_source& in_;
+  std::vector<hash128> keys_;
+};
+
+/// How many bytes of weights came from where.
+struct loaded_bytes {
+  int64_t here = 0, session = 0, peers = 0;
+};
+
+/// See the top of this file. Leaves are loaded by one thread at a time; `tell` and `close` are for others.
+class weight_loader {
+public:
+  /// `shared` lives longer. `say` and `puller` lead to the session's process; the worker's log calls it `session`.
+  weight_loader(shared_service& shared, std::string session, std::shared_ptr<piece_puller> puller,
+                std::function<void(const message&)> say);
+
+  piece_source& offers() { return shared_.offers; }
+
+  /// Fills in what chunks of a device read, offers it, and adds to `loaded`. Takes as long as the bytes take to come; throws why they
+  /// do not.
+  void load(wire::decoded_plan& p, device_index self, offered_leaves& offered, loaded_bytes& loaded);
+
+  /// Takes the session's answer. Throws `errc::invalid_input` if nothing was asked.
+  void tell(weight_source source);
+  /// The link to the session's process has ended: nothing comes from there any more.
+  void close(const std::string& why);
+
+private:
+  std::vector<hash128> load_from_here(wire::decoded_plan& p, device_index self, offered_leaves& offered,
+                                      loaded_bytes& loaded);
+  tensor fetch(const hash128& content, const weight& leaf, loaded_bytes& loaded);
+  /// Returns what is wrong with the peer; `leaf` is set if nothing is.
+  weight_fault fetch_from(const weight_source& peer, weight_writer& to, tensor& leaf);
+  weight_source ask(const want_weight& wish);
+
+  shared_service& shared_;
+  const std::string session_;
+  const puller_of pull_;
+  const std::function<void(const message&)> say_;
+  std::mutex mutex_;
+  std::condition_variable told_;
+  std::optional<hash128> asked_; // without an answer yet
+  std::optional<weight_source> answer_;
+  std::string closed_; // why; empty as long as the link is there
+};
+
+} // namespace troupe::remote
