@@ -54,3 +54,10 @@ show_progress() {
   done
   return 0
 }
+
+# Prints the folder of a real architecture with its weights and a test case, which is made here if it is not there (../shared/models).
+materialized() { # MODEL
+  local folder=$root/build/models/$1
+  [ -f "$folder/.ready" ] || { /usr/bin/python3 "$shared/models/materialize" "$1" "$folder" >/dev/null; touch "$folder/.ready"; }
+  echo "$folder"
+}
