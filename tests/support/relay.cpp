@@ -11,11 +11,12 @@
 namespace troupe::test {
 namespace {
 
-sockaddr_in loopback(uint16_t port) {
+sockaddr_in endpoint(const std::string& address, uint16_t port) {
   sockaddr_in at{};
   at.sin_family = AF_INET;
   at.sin_port = htons(port);
-  at.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  if (inet_pton(AF_INET, address.c_str(), &at.sin_addr) != 1)
+    throw std::runtime_error(address + " is no address");
   return at;
 }
 
@@ -26,13 +27,14 @@ void send_at_once(int fd) {
 
 } // namespace
 
-relay::relay(uint16_t to) : listening_(socket(AF_INET, SOCK_STREAM, 0)), to_(to) {
-  sockaddr_in at = loopback(0);
-  socklen_t size = sizeof at;
-  if (bind(listening_, reinterpret_cast<sockaddr*>(&at), size) != 0 || listen(listening_, 16) != 0 ||
-      getsockname(listening_, reinterpret_cast<sockaddr*>(&at), &size) != 0)
+relay::relay(uint16_t to, const std::string& to_address, const std::string& at)
+    : listening_(socket(AF_INET, SOCK_STREAM, 0)), to_(endpoint(to_address, to)) {
+  sockaddr_in own = endpoint(at, 0);
+  socklen_t size = sizeof own;
+  if (bind(listening_, reinterpret_cast<sockaddr*>(&own), size) != 0 || listen(listening_, 16) != 0 ||
+      getsockname(listening_, reinterpret_cast<sockaddr*>(&own), &size) != 0)
     throw std::runtime_error("the relay cannot listen");
-  port_ = ntohs(at.sin_port);
+  port_ = ntohs(own.sin_port);
   accepting_ = std::thread([this] { accept_all(); });
 }
 
@@ -56,8 +58,7 @@ void relay::accept_all() {
       continue;
     const int near = accept(listening_, nullptr, nullptr);
     const int far = socket(AF_INET, SOCK_STREAM, 0);
-    const sockaddr_in at = loopback(to_);
-    if (near < 0 || connect(far, reinterpret_cast<const sockaddr*>(&at), sizeof at) != 0) {
+    if (near < 0 || connect(far, reinterpret_cast<const sockaddr*>(&to_), sizeof to_) != 0) {
       close(near);
       close(far);
       continue;

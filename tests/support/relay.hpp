@@ -6,21 +6,22 @@
 #include <cstdint>
 #include <list>
 #include <mutex>
+#include <netinet/in.h>
+#include <string>
 #include <thread>
 
 namespace troupe::test {
 
-/// Listens on the loopback; each connection has two threads, one a direction.
+/// Listens at any free port; each connection has two threads, one a direction.
 class relay {
 public:
-  /// Passes connections on to a port of the loopback.
-  explicit relay(uint16_t to);
+  /// Passes connections at the address `at` on to a port of `to_address`; both are numbers.
+  explicit relay(uint16_t to, const std::string& to_address = "127.0.0.1", const std::string& at = "127.0.0.1");
   ~relay();
   relay(const relay&) = delete;
   relay& operator=(const relay&) = delete;
 
   uint16_t port() const { return port_; }
-  void set_target(uint16_t to) { to_ = to; }
   /// From now on: how long bytes take, and how many pass a second (0: no limit).
   void set_delay(std::chrono::microseconds delay) { delay_us_ = delay.count(); }
   void set_rate(int64_t bytes_per_second) { rate_ = bytes_per_second; }
@@ -42,7 +43,7 @@ private:
 
   int listening_ = -1;
   uint16_t port_ = 0;
-  std::atomic<uint16_t> to_;
+  const sockaddr_in to_;
   std::atomic<int64_t> delay_us_{0}, rate_{0}, passed_{0};
   std::atomic<bool> stalled_{false}, closing_{false};
   std::mutex mutex_;

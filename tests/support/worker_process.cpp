@@ -1,8 +1,10 @@
 #include "support/worker_process.hpp"
 
+#include <algorithm>
 #include <csignal>
 #include <filesystem>
 #include <fstream>
+#include <sched.h>
 #include <stdexcept>
 #include <sys/prctl.h>
 #include <sys/wait.h>
@@ -10,12 +12,13 @@
 
 namespace troupe::test {
 
-worker_process::worker_process(std::vector<std::string> options, uint16_t port) {
+worker_process::worker_process(std::vector<std::string> options, uint16_t port, const host_place& where) {
   int pipe_ends[2];
   if (pipe(pipe_ends) != 0)
     throw std::runtime_error("no pipe for a worker");
-  options.insert(options.begin(),
-                 {TROUPE_COMMAND, "worker", "--insecure", "--listen", "127.0.0.1:" + std::to_string(port)});
+  options.insert(options.begin(), {TROUPE_COMMAND, "worker", "--listen", where.address + ":" + std::to_string(port)});
+  if (std::find(options.begin(), options.end(), "--tls-cert") == options.end())
+    options.push_back("--insecure");
   std::vector<char*> words;
   for (std::string& word : options)
     words.push_back(word.data());
@@ -24,6 +27,8 @@ worker_process::worker_process(std::vector<std::string> options, uint16_t port) 
   if (pid_ == 0) {
     prctl(PR_SET_PDEATHSIG, SIGKILL); // whatever ends the test
     dup2(pipe_ends[1], STDOUT_FILENO);
+    if (where.space >= 0 && setns(where.space, CLONE_NEWNET) != 0)
+      _exit(126);
     for (int fd = STDERR_FILENO + 1; fd < 1024; ++fd)
       close(fd);
     execv(TROUPE_COMMAND, words.data());
@@ -32,17 +37,22 @@ worker_process::worker_process(std::vector<std::string> options, uint16_t port) 
   close(pipe_ends[1]);
   output_ = pipe_ends[0];
   std::string said;
-  const std::string at = "\"at\":\"127.0.0.1:";
+  const std::string at = "\"at\":\"" + where.address + ":";
   for (char c = 0; said.find('\n') == std::string::npos && read(output_, &c, 1) == 1;)
     said += c;
   const size_t found = said.find(at);
   if (found == std::string::npos)
     throw std::runtime_error("a worker does not listen: " + said);
   port_ = static_cast<uint16_t>(std::stoi(said.substr(found + at.size())));
+  log_reader_ = std::thread([this] { // a full pipe would stop the worker
+    for (char bytes[4096]; read(output_, bytes, sizeof bytes) > 0;) {
+    }
+  });
 }
 
 worker_process::~worker_process() {
   kill_now();
+  log_reader_.join();
   close(output_);
 }
 

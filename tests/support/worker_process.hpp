@@ -1,17 +1,19 @@
 // `troupe worker` as a process of its own, which tests kill, stop and start again.
 #pragma once
 
-#include <cstdint>
-#include <string>
+#include "support/host_network.hpp"
+
 #include <sys/types.h>
+#include <thread>
 #include <vector>
 
 namespace troupe::test {
 
 class worker_process {
 public:
-  /// Starts a worker at any free port of the loopback, or at this one, and waits until it listens.
-  explicit worker_process(std::vector<std::string> options = {}, uint16_t port = 0);
+  /// Starts a worker at any free port, or at this one, and waits until it listens: --insecure, unless `options` say --tls-cert. What it
+  /// logs is read and forgotten.
+  explicit worker_process(std::vector<std::string> options = {}, uint16_t port = 0, const host_place& where = {});
   /// Kills it.
   ~worker_process();
   worker_process(const worker_process&) = delete;
@@ -35,6 +37,7 @@ private:
   pid_t pid_ = -1;
   int output_ = -1;
   uint16_t port_ = 0;
+  std::thread log_reader_;
 };
 
 } // namespace troupe::test
