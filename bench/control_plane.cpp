@@ -20,6 +20,7 @@
 
 #include <malloc.h>
 #include <sys/resource.h>
+#include <sys/wait.h>
 
 #include <cmath>
 #include <fstream>
@@ -43,7 +44,7 @@ double processor_ms() {
 }
 
 double resident_kb() {
-  malloc_trim(0); // what an earlier measurement has left is not ours
+  malloc_trim(0);
   std::ifstream in("/proc/self/statm");
   double pages = 0, resident = 0;
   in >> pages >> resident;
@@ -160,6 +161,32 @@ row measure_over_tls(size_t workers) {
   return measure(e, workers, join, [&] { return connections_to(ports) - workers; });
 }
 
+/// Measures in a process of its own: what one has left behind does not disturb the next.
+row measure_apart(row (*measure_with)(size_t), size_t workers) {
+  int ends[2];
+  if (pipe(ends) != 0)
+    fail(errc::io, "no pipe for a measurement");
+  const pid_t child = fork(); // this process has no threads
+  if (child == 0) {
+    int status = 1;
+    try {
+      const row r = measure_with(workers);
+      status = write(ends[1], &r, sizeof r) == sizeof r ? 0 : 1;
+    } catch (const std::exception& problem) {
+      fmt::print(stderr, "bench_control_plane: {}\n", problem.what());
+    }
+    _exit(status);
+  }
+  close(ends[1]);
+  row r;
+  const bool measured = read(ends[0], &r, sizeof r) == sizeof r;
+  close(ends[0]);
+  waitpid(child, nullptr, 0);
+  if (!measured)
+    fail(errc::io, "{} workers could not be measured", workers);
+  return r;
+}
+
 /// Returns b of the line y = a·x^b through the rows, by least squares of the logarithms.
 double power_of(const std::vector<row>& rows, double row::*y) {
   double n = 0, sx = 0, sy = 0, sxx = 0, sxy = 0;
@@ -191,7 +218,7 @@ void report(const char* title, size_t most, row (*measure_with)(size_t)) {
   for (const size_t workers : {1, 10, 30, 100, 300, 1000, 3000}) {
     if (workers > most)
       break;
-    rows.push_back(measure_with(workers));
+    rows.push_back(measure_apart(measure_with, workers));
     const row& r = rows.back();
     fmt::print("{:8}", r.workers);
     for (const column& c : columns)
