@@ -6,6 +6,7 @@
 #include <openssl/ssl.h>
 #include <sys/socket.h>
 
+#include <array>
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
@@ -310,6 +311,16 @@ progress channel::write(const void* from, size_t size, size_t& moved) {
 
 size_t channel::pending() const {
   return ssl_ ? static_cast<size_t>(SSL_pending(ssl_.get())) + records_->come - records_->taken : 0;
+}
+
+std::string channel::peer() const {
+  const std::unique_ptr<X509, decltype(&X509_free)> shown(ssl_ ? SSL_get1_peer_certificate(ssl_.get()) : nullptr,
+                                                          &X509_free);
+  std::array<unsigned char, EVP_MAX_MD_SIZE> hash{};
+  unsigned size = 0;
+  if (!shown || X509_digest(shown.get(), EVP_sha256(), hash.data(), &size) != 1)
+    return {};
+  return {hash.begin(), hash.begin() + size};
 }
 
 std::string channel::problem() const {

@@ -43,6 +43,9 @@ public:
   /// At least the bytes that have been received but not read. No poll tells of them.
   size_t pending() const;
 
+  /// Whose certificate the other side has shown, by its hash; empty without TLS.
+  std::string peer() const;
+
   /// After `shake_hands` said `ended`: what is wrong with the other side, in words.
   std::string problem() const;
 

@@ -12,16 +12,11 @@ namespace {
 using caf::io::network::rw_state;
 using clock_type = open_connections::clock;
 
-// What CAF adds to a frame: header, types, sender.
-constexpr size_t message_overhead = 4096;
-
 /// How CAF's stream reads and writes. In its multiplexer's thread, from the first byte on.
 class byte_policy {
 public:
-  byte_policy(channel at, open_connections& connections)
-      : at_(std::move(at)), entry_(std::make_shared<open_connections::entry>()), connections_(connections) {
-    entry_->fd = at_.fd();
-    entry_->heard = clock_type::now().time_since_epoch();
+  byte_policy(channel at, std::shared_ptr<open_connections::entry> entry, open_connections& connections)
+      : at_(std::move(at)), entry_(std::move(entry)), connections_(connections) {
     connections_.add(entry_);
   }
   ~byte_policy() { connections_.remove(entry_); }
@@ -29,6 +24,8 @@ public:
   byte_policy& operator=(const byte_policy&) = delete;
 
   rw_state read_some(size_t& moved, int, void* to, size_t size) {
+    if (entry_->ended) // what the other side goes on saying is not heard
+      return rw_state::failure;
     const progress came = at_.read(to, size, moved);
     if (moved > 0)
       entry_->heard = clock_type::now().time_since_epoch();
@@ -69,8 +66,9 @@ private:
 /// CAF's stream, which sends at a flush what it would only send after two rounds of the multiplexer.
 class byte_stream final : public caf::io::network::stream {
 public:
-  byte_stream(caf::io::network::default_multiplexer& multiplexer, channel at, open_connections& connections)
-      : stream(multiplexer, at.release_socket()), policy_(std::move(at), connections) {}
+  byte_stream(caf::io::network::default_multiplexer& multiplexer, channel at,
+              const std::shared_ptr<open_connections::entry>& entry, open_connections& connections)
+      : stream(multiplexer, at.release_socket()), policy_(std::move(at), entry, connections) {}
 
   void handle_event(caf::io::network::operation what) override { handle_event_impl(what, policy_); }
 
@@ -93,14 +91,18 @@ caf::io::connection_handle next_handle() {
 
 class connection final : public caf::io::scribe {
 public:
-  connection(caf::io::network::default_multiplexer& multiplexer, channel at, open_connections& connections)
-      : scribe(next_handle()), stream_(multiplexer, std::move(at), connections) {}
+  connection(caf::io::network::default_multiplexer& multiplexer, channel at, open_connections& connections,
+             guard::view view)
+      : scribe(next_handle()), entry_(make_entry(at)), guard_(with_name(std::move(view), entry_, connections)),
+        stream_(multiplexer, std::move(at), entry_, connections) {}
 
+  bool consume(caf::execution_unit* context, const void* block, size_t size) override {
+    if (guard_.admits({static_cast<const uint8_t*>(block), size}))
+      return scribe::consume(context, block, size);
+    entry_->end(); // CAF hears of it when it reads next
+    return true;
+  }
   void configure_read(caf::io::receive_policy::config config) override {
-    if (config.second > remote::max_frame_bytes + message_overhead) {
-      shutdown(stream_.fd(), SHUT_RDWR); // before CAF allocates what a peer's header says
-      config = caf::io::receive_policy::exactly(1);
-    }
     stream_.configure_read(config);
     if (!std::exchange(started_, true))
       stream_.start(this);
@@ -119,6 +121,23 @@ public:
   void remove_from_loop() override { stream_.passivate(); }
 
 private:
+  static std::shared_ptr<open_connections::entry> make_entry(const channel& at) {
+    auto made = std::make_shared<open_connections::entry>();
+    made->fd = at.fd();
+    made->who = at.peer();
+    made->heard = clock_type::now().time_since_epoch();
+    return made;
+  }
+  static guard::view with_name(guard::view view, std::shared_ptr<open_connections::entry> entry,
+                               open_connections& connections) {
+    view.may_be = [entry = std::move(entry), &connections](const caf::node_id& n) {
+      return connections.name(*entry, n);
+    };
+    return view;
+  }
+
+  const std::shared_ptr<open_connections::entry> entry_;
+  guard guard_;
   byte_stream stream_;
   bool started_ = false;
 };
@@ -140,6 +159,20 @@ void open_connections::remove(const std::shared_ptr<entry>& one) {
   std::erase(all_, one);
 }
 
+bool open_connections::name(entry& one, const caf::node_id& node) {
+  const std::lock_guard lock(mutex_);
+  if (std::any_of(all_.begin(), all_.end(),
+                  [&](const auto& other) { return other->node == node && other->who != one.who; }))
+    return false;
+  one.node = node;
+  return true;
+}
+
+void open_connections::entry::end() {
+  ended = true;
+  shutdown(fd, SHUT_RDWR);
+}
+
 void open_connections::end_silent(clock::duration limit) {
   const std::lock_guard lock(mutex_);
   const auto now = clock::now().time_since_epoch();
@@ -148,19 +181,19 @@ void open_connections::end_silent(clock::duration limit) {
       continue;
     pollfd waiting{one->fd, POLLIN, 0};
     if (poll(&waiting, 1, 0) == 0) // else it is this process that is slow
-      shutdown(one->fd, SHUT_RDWR);
+      one->end();
   }
 }
 
 void open_connections::end_all() {
   const std::lock_guard lock(mutex_);
   for (const auto& one : all_)
-    shutdown(one->fd, SHUT_RDWR);
+    one->end();
 }
 
 caf::io::scribe_ptr make_scribe(caf::io::network::default_multiplexer& multiplexer, channel at,
-                                open_connections& connections) {
-  return caf::make_counted<connection>(multiplexer, std::move(at), connections);
+                                open_connections& connections, guard::view view) {
+  return caf::make_counted<connection>(multiplexer, std::move(at), connections, std::move(view));
 }
 
 } // namespace troupe::actors

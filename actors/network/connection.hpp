@@ -2,6 +2,7 @@
 #pragma once
 
 #include "actors/network/channel.hpp"
+#include "actors/network/guard.hpp"
 
 #include <caf/io/network/default_multiplexer.hpp>
 #include <caf/io/scribe.hpp>
@@ -19,13 +20,21 @@ public:
 
   struct entry {
     int fd = -1;
+    std::string who;                    // the other side's certificate, by its hash
     std::atomic<clock::duration> heard; // when a byte came last
+    std::atomic<bool> ended = false;    // nothing more is read
+    caf::node_id node;                  // that the other side says it is; guarded by the mutex
+
+    /// Only as long as the socket is there.
+    void end();
   };
 
   size_t size() const;
   void add(const std::shared_ptr<entry>& one);
   /// From now on nobody touches the socket here.
   void remove(const std::shared_ptr<entry>& one);
+  /// Notes that the other side of `one` is this node. False if somebody else, with another certificate, is it already.
+  bool name(entry& one, const caf::node_id& node);
   /// Ends those of which nothing has been heard for `limit`, and nothing waits to be read.
   void end_silent(clock::duration limit);
   void end_all();
@@ -35,8 +44,9 @@ private:
   std::vector<std::shared_ptr<entry>> all_;
 };
 
-/// Returns a connection for CAF's broker; the channel has shaken hands.
+/// Returns a connection for CAF's broker; the channel has shaken hands. What may be said on it is what a `guard` with this view admits, and
+/// the other side may be no node that somebody else is.
 caf::io::scribe_ptr make_scribe(caf::io::network::default_multiplexer& multiplexer, channel at,
-                                open_connections& connections);
+                                open_connections& connections, guard::view view);
 
 } // namespace troupe::actors

@@ -220,7 +220,7 @@ caf::result<uint8_t, frame_message, caf::actor> answer(link_ends& ends, const li
                                                        const caf::strong_actor_ptr& sender) {
   if (!sender || !caller || caller.node() != sender->node()) // a third host's end would be reached through the caller
     return {uint8_t{0}, as_frame("the caller's end is not the caller's"), caf::actor{}};
-  const link_end end = ends.spawn();
+  const link_end end = ends.spawn(caller.node());
   const remote::link_ptr link = make_link(end, caller);
   std::string why;
   try {
@@ -256,19 +256,25 @@ std::string to_string(const frame_message& x) {
   return fmt::format("frame of {} bytes", x.bytes.size());
 }
 
-link_end link_ends::spawn() {
+link_end link_ends::spawn(const caf::node_id& other) {
   auto shared = std::make_shared<shared_end>();
   link_end made{system_.middleman().spawn_broker(end_behavior, shared), shared};
   const std::lock_guard lock(mutex_);
-  std::erase_if(all_, [](const caf::actor_addr& a) { return !caf::actor_cast<caf::strong_actor_ptr>(a); });
-  all_.push_back(made.actor.address());
+  std::erase_if(all_, [](const auto& e) { return !caf::actor_cast<caf::strong_actor_ptr>(e.second.actor); });
+  all_[made.actor.id()] = {made.actor.address(), other};
   return made;
+}
+
+bool link_ends::may_reach(caf::actor_id actor, const caf::node_id& from) {
+  const std::lock_guard lock(mutex_);
+  const auto found = all_.find(actor);
+  return found == all_.end() || found->second.other == from;
 }
 
 void link_ends::end_all() {
   const std::lock_guard lock(mutex_);
-  for (const caf::actor_addr& a : all_)
-    if (auto actor = caf::actor_cast<caf::strong_actor_ptr>(a))
+  for (const auto& [id, e] : all_)
+    if (auto actor = caf::actor_cast<caf::strong_actor_ptr>(e.actor))
       caf::anon_send_exit(actor, caf::exit_reason::user_shutdown);
 }
 

@@ -9,6 +9,7 @@
 #include <caf/serializer.hpp>
 #include <caf/typed_actor.hpp>
 
+#include <map>
 #include <mutex>
 
 namespace troupe::actors {
@@ -43,7 +44,10 @@ class link_ends {
 public:
   explicit link_ends(caf::actor_system& system) : system_(system) {}
 
-  link_end spawn();
+  /// Spawns an end of a link to that node.
+  link_end spawn(const caf::node_id& other);
+  /// Whether that node may send to this actor: not to an end of another's link.
+  bool may_reach(caf::actor_id actor, const caf::node_id& from);
   /// Spawns the door.
   door_actor spawn_door(link_acceptor accept);
   /// Ends them all.
@@ -52,7 +56,11 @@ public:
 private:
   caf::actor_system& system_;
   std::mutex mutex_;
-  std::vector<caf::actor_addr> all_;
+  struct known_end {
+    caf::actor_addr actor;
+    caf::node_id other;
+  };
+  std::map<caf::actor_id, known_end> all_;
 };
 
 } // namespace troupe::actors

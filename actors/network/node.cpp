@@ -88,13 +88,17 @@ node::~node() {
     abandon(std::make_shared<parts>(std::move(parts_)));
 }
 
-caf::io::scribe_ptr node::scribe_of(channel at) {
+caf::io::scribe_ptr node::scribe_of(channel at, bool calling) {
   auto& multiplexer = static_cast<caf::io::network::default_multiplexer&>(system().middleman().backend());
-  return make_scribe(multiplexer, std::move(at), *parts_.connections);
+  guard::view view{.here = system().node(), .calling = calling};
+  view.may_reach = [&all = ends()](caf::actor_id actor, const caf::node_id& from) {
+    return all.may_reach(actor, from);
+  };
+  return make_scribe(multiplexer, std::move(at), *parts_.connections, std::move(view));
 }
 
 void node::be_called(channel at, uint16_t port, const door_actor& door) {
-  caf::anon_send(broker_, caf::publish_atom_v, scribe_of(std::move(at)), port,
+  caf::anon_send(broker_, caf::publish_atom_v, scribe_of(std::move(at), false), port,
                  caf::actor_cast<caf::strong_actor_ptr>(door), system().message_types(door));
 }
 
@@ -102,7 +106,7 @@ door_actor node::call(channel at, uint16_t port, const std::string& where, time_
   const forgotten_logger behind;
   caf::scoped_actor self(system());
   door_actor door;
-  self->request(broker_, left_until(end), caf::connect_atom_v, scribe_of(std::move(at)), port)
+  self->request(broker_, left_until(end), caf::connect_atom_v, scribe_of(std::move(at), true), port)
       .receive(
           [&](const caf::node_id&, const caf::strong_actor_ptr& found, const std::set<std::string>& signatures) {
             if (found && system().assignable(signatures, system().message_types(caf::detail::type_list<door_actor>{})))
@@ -120,7 +124,7 @@ bool node::reaches(const door_actor& door) {
 
 opened_link node::enter(const door_actor& door, remote::frame hello, const std::string& where, time_limit_point end) {
   const forgotten_logger behind;
-  const link_end ours = ends().spawn();
+  const link_end ours = ends().spawn(door.node());
   opened_link opened;
   std::string refusal;
   caf::scoped_actor self(system());

@@ -40,7 +40,7 @@ public:
 
 private:
   caf::actor_system& system() { return *parts_.system; }
-  caf::io::scribe_ptr scribe_of(channel at);
+  caf::io::scribe_ptr scribe_of(channel at, bool calling);
 
   parts parts_;
   caf::actor broker_;

@@ -1,0 +1,209 @@
+// What a member may say to CAF: nothing by which it could end the process, take its memory, or get between others.
+#include "actors/network/guard.hpp"
+#include "support/network_hosts.hpp"
+#include "support/recorded_talk.hpp"
+
+#include <caf/atom.hpp>
+
+using namespace troupe;
+using namespace troupe::test;
+using actors::guard;
+
+namespace {
+
+constexpr uint8_t server_handshake = 0, client_handshake = 1, direct = 2, routed = 3, monitor = 4, down = 5,
+                  heartbeat = 6;
+
+/// Writes as CAF's binary serializer does.
+class written {
+public:
+  template <class T>
+  written& number(T n) {
+    for (size_t i = sizeof(T); i > 0; --i)
+      made.push_back(static_cast<uint8_t>(static_cast<uint64_t>(n) >> (8 * (i - 1))));
+    return *this;
+  }
+  written& text(std::string_view t) {
+    number(static_cast<uint8_t>(t.size()));
+    made.insert(made.end(), t.begin(), t.end());
+    return *this;
+  }
+  written& node(uint32_t process) {
+    number(static_cast<uint64_t>(caf::atom("default"))).number(process);
+    made.insert(made.end(), 20, 7);
+    return *this;
+  }
+  /// The beginning of a message: no stages, the names of its types.
+  written& types(std::string_view names) {
+    return number(uint8_t{0})
+        .number(uint16_t{0})
+        .text("@<>" + std::string(names.empty() ? "" : "+") + std::string(names));
+  }
+  written& atom(caf::atom_value a) { return number(static_cast<uint64_t>(a)); }
+
+  bytes made;
+};
+
+caf_message said(uint8_t operation, const written& payload = {}, uint64_t destination = 0, uint64_t data = 0,
+                 uint64_t source = 0) {
+  caf_message m{written()
+                    .number(operation)
+                    .number(uint8_t{0})
+                    .number(uint16_t{0})
+                    .number(uint32_t{0})
+                    .number(data)
+                    .number(source)
+                    .number(destination)
+                    .made,
+                payload.made};
+  m.set_size();
+  return m;
+}
+
+caf::node_id node(uint32_t process) {
+  caf::node_id::default_data::host_id_type host;
+  host.fill(7);
+  return caf::make_node_id(process, host);
+}
+
+constexpr uint32_t here = 1, caller = 2, third = 3, taken = 4;
+
+guard make_guard(bool calling = false) {
+  return guard({.here = node(here),
+                .calling = calling,
+                .may_be = [](const caf::node_id& n) { return n != node(taken); },
+                .may_reach = [](uint64_t actor, const caf::node_id&) { return actor != 99; }});
+}
+
+bool admits(guard& g, const caf_message& m) {
+  return g.admits(m.head) && (m.payload.empty() || g.admits(m.payload));
+}
+
+/// Whether a message passes after the caller has said who it is.
+bool admits(const caf_message& m) {
+  guard g = make_guard();
+  REQUIRE(admits(g, said(client_handshake, written().node(caller))));
+  return admits(g, m);
+}
+
+written frame_of(uint32_t size, size_t come) {
+  written w;
+  w.types("troupe::frame").number(size);
+  w.made.resize(w.made.size() + come);
+  return w;
+}
+
+/// Messages that end the connection of whoever says them.
+std::vector<std::pair<std::string, caf_message>> bad_messages() {
+  caf_message endless = said(direct, {}, 5);
+  std::fill(endless.head.begin() + 4, endless.head.begin() + 8, uint8_t{0xff});
+  written nested;
+  nested.types("@message");
+  for (int i = 0; i < 300; ++i)
+    nested.number(uint16_t{0}).text("@<>+@message");
+  const written an_error = written().types("@error").number(uint8_t{1}).atom(caf::atom("exit"));
+  caf_message put = said(
+      direct, written().types("@atom+@str+@message").atom(caf::atom("put")).text("x").number(uint16_t{0}).text("@<>"),
+      static_cast<uint64_t>(caf::atom("ConfigServ")));
+  put.head[3] = 1; // a receiver with a name
+  return {
+      {"a handshake without its payload", said(client_handshake)},
+      {"a server's handshake from a caller", said(server_handshake, written().node(third), 0, 1)},
+      {"a server's handshake without its payload", said(server_handshake, {}, 0, 1)},
+      {"another name", said(client_handshake, written().node(third))},
+      {"an unknown operation", said(7)},
+      {"a heartbeat with a payload", said(heartbeat, written().node(caller))},
+      {"a message through a third node",
+       said(routed, written().node(third).node(here).types("@atom").atom(caf::atom("ping")), 5)},
+      {"a payload of 4 GiB", endless},
+      {"a frame longer than what has come", said(direct, frame_of(100, 99), 5)},
+      {"bytes after a frame", said(direct, frame_of(100, 101), 5)},
+      {"messages in messages", said(direct, nested, 5)},
+      {"an error with something in it", said(direct, written(an_error).number(uint16_t{0}).text("@<>+@error"), 5)},
+      {"4 GiB of characters",
+       said(direct, written().types("@charbuf").number(uint32_t{0xffffffff}).number(uint8_t{15}), 5)},
+      {"an order to end",
+       said(direct, written().types("@exit").number(uint64_t{0}).atom(caf::atom("")).number(uint8_t{1}), 5)},
+      {"a word that only the actor itself says", said(direct, written().types("@atom").atom(caf::atom("timeout")), 5)},
+      {"an entry of CAF's configuration", put},
+      {"no message", said(direct, written().types(""), 5)},
+      {"a handle of a third node",
+       said(direct, written().types("troupe::frame+@actor").number(uint32_t{0}).number(uint64_t{5}).node(third), 5)},
+      {"watching for a third node", said(monitor, written().node(third).node(here), 5)},
+      {"the end of a third node's actor",
+       said(down,
+            written().node(third).node(here).number(uint8_t{0}).atom(caf::atom("")).number(uint16_t{0}).text("@<>"), 0,
+            0, 5)},
+  };
+}
+
+} // namespace
+
+TEST_CASE("guard: what troupe's nodes say passes", "[actors][network]") {
+  const auto caf_word = [](caf::atom_value a) { return said(direct, written().types("@atom").atom(a), 5); };
+  CHECK(admits(said(client_handshake, written().node(caller)))); // callers say it twice
+  CHECK(admits(said(heartbeat)));
+  CHECK(admits(said(direct, frame_of(100, 100), 5)));
+  CHECK(admits(caf_word(caf::atom("ping"))));
+  CHECK(admits(
+      said(direct, written().types("troupe::frame+@actor").number(uint32_t{0}).number(uint64_t{5}).node(caller), 5)));
+  CHECK(admits(
+      said(direct, written().types("@error").number(uint8_t{1}).atom(caf::atom("exit")).number(uint16_t{0}).text("@<>"),
+           5)));
+  CHECK(admits(said(monitor, written().node(caller).node(here), 5)));
+  CHECK(admits(said(
+      down, written().node(caller).node(here).number(uint8_t{0}).atom(caf::atom("")).number(uint16_t{0}).text("@<>"), 0,
+      0, 5)));
+  guard calls = make_guard(true);
+  CHECK(admits(calls, said(server_handshake, written().node(third), 0, 1)));
+}
+
+TEST_CASE("guard: whatever else a node says is not passed on", "[actors][network]") {
+  for (const auto& [what, message] : bad_messages()) {
+    INFO(what);
+    CHECK_FALSE(admits(message));
+  }
+  guard g = make_guard();
+  CHECK_FALSE(admits(g, said(direct, frame_of(1, 1), 5))); // who is it?
+  for (const uint32_t name : {here, taken}) {
+    guard other = make_guard();
+    CHECK_FALSE(admits(other, said(client_handshake, written().node(name))));
+  }
+  CHECK_FALSE(admits(said(direct, frame_of(1, 1), 99))); // somebody else's
+  CHECK_FALSE(admits(said(monitor, written().node(caller).node(here), 99)));
+  guard cut = make_guard();
+  const bytes head = said(heartbeat).head;
+  CHECK_FALSE(cut.admits(std::span(head).first(20)));
+}
+
+TEST_CASE("network: a member that talks nonsense loses its connection and harms nobody", "[actors][network]") {
+  const certificate_folder keys({"worker", "session", "member"});
+  echo_host host(keys.of("worker"));
+  network net(keys.of("session"));
+  const opened_link opened = call(net, host.port());
+  inbox in(opened.link);
+  const actors::tls_context member = actors::make_tls_context(keys.of("member"));
+  const auto say = [&](const std::vector<caf_message>& messages) {
+    hostile_line line(host.port(), member);
+    REQUIRE(line.enter());
+    for (const caf_message& m : messages)
+      line.say(m.as_bytes());
+    bytes heard;
+    for (const auto end = std::chrono::steady_clock::now() + 5s; std::chrono::steady_clock::now() < end;)
+      if (!line.hear(heard, 100ms))
+        return true;
+    return false;
+  };
+  uint32_t number = 1000;
+  for (const auto& [what, message] : bad_messages()) {
+    INFO(what);
+    CHECK(say({said(client_handshake, written().node(++number)), message}));
+    CHECK(say({message})); // before it has said who it is
+  }
+  // All actors, one after the other: those of other links are out of reach.
+  for (uint64_t actor = 1; actor < 40; ++actor)
+    say({said(client_handshake, written().node(++number)),
+         said(direct, written().types("@atom").atom(caf::atom("close")), actor), said(7)});
+  opened.link->send(text_frame("still there?"));
+  CHECK(text_of(in.next()) == "still there?");
+}
