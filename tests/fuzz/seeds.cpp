@@ -5,6 +5,7 @@
 #include "loader/npy.hpp"
 #include "plan/saved_plan.hpp"
 #include "plan/show/print.hpp"
+#include "remote/messages.hpp"
 #include "rewrite/rewrite.hpp"
 #include "troupe/tensor_file.hpp"
 #include "wire/facts.hpp"
@@ -101,6 +102,42 @@ void write_message(const fs::path& file, uint8_t kind, const std::vector<uint8_t
   write(file, static_cast<char>(kind) + std::string(bytes.begin(), bytes.end()));
 }
 
+/// One of each kind, with something in what can be empty.
+void write_frames(const fs::path& folder) {
+  using namespace remote;
+  const sent_value here{.type = dtype::float32, .dims = {1}, .bytes = {0, 0, 0, 0}},
+      there{.from = origin::peer, .size = 9, .peer = "a:1"};
+  const std::vector<std::byte> bytes(4);
+  piece part;
+  part.bytes = bytes;
+  const std::vector<message> all{
+      hello{.version = "1", .name = "a"},
+      welcome{.version = "1", .devices = {device_info{.name = "cpu"}}},
+      install{.encoded = {.size = 9}, .binding = {1, 2}},
+      run_chunk{.uploads = {here, there}, .downloads = {wanted_value{.send = true}}},
+      stop_chunks{},
+      end_chunks{},
+      retire{},
+      forget_plan{},
+      release{.keys = {hash128{}}},
+      fetch_kept{},
+      put_value{.value = here},
+      ask_stats{},
+      installed{.why = {.code = errc::io, .message = "m"}},
+      chunk_made{.downloads = {there}},
+      fetched{.value = here},
+      was_put{},
+      stats_told{},
+      leaving{.why = "w"},
+      ping{.load = {1}},
+      pong{.load = {1}},
+      piece_request{},
+      part,
+  };
+  for (const message& m : all)
+    write_message(folder / fmt::format("{}.frame", m.index()), message_kind::frame, encode(m));
+}
+
 void write_messages(const fs::path& folder) {
   for (const auto& [name, m] : small_protos())
     if (name != "external") {
@@ -125,6 +162,7 @@ void write_messages(const fs::path& folder) {
   attrs.set("axis", int64_t{1});
   attrs.set("names", std::vector<std::string>{"a", "b"});
   write_message(folder / "attributes", message_kind::attributes, wire::encode(attrs));
+  write_frames(folder);
 }
 
 } // namespace

@@ -6,6 +6,7 @@
 #include "loader/npy.hpp"
 #include "loader/npz.hpp"
 #include "plan/saved_plan.hpp"
+#include "remote/messages.hpp"
 #include "support/find_or_make.hpp"
 #include "support/verify_memory.hpp"
 #include "troupe/tensor_file.hpp"
@@ -187,6 +188,14 @@ std::string try_value(std::span<const uint8_t> bytes) {
   return "value";
 }
 
+/// What a link brings.
+std::string try_frame(std::span<const uint8_t> bytes) {
+  const remote::frame written = remote::encode(remote::decode(bytes));
+  if (remote::encode(remote::decode(written)) != written)
+    throw defect("a frame is not what was written");
+  return "frame";
+}
+
 } // namespace
 
 std::vector<uint8_t> plan_message(const plan& p) {
@@ -205,6 +214,7 @@ void try_message(untrusted bytes) {
       case message_kind::result: return try_value<chunk_result>(rest);
       case message_kind::stats: return try_value<device_stats>(rest);
       case message_kind::tensor: return try_value<tensor>(rest);
+      case message_kind::frame: return try_frame(rest);
       default: return try_value<attributes>(rest);
     }
   });

@@ -39,7 +39,7 @@ void try_plan_file(untrusted bytes);
 /// The kinds of messages, by the first byte of what the fuzzer makes.
 namespace message_kind {
 inline constexpr uint8_t plan = 0, binding = 1, device = 2, result = 3, stats = 4, tensor = 5, attributes = 6,
-                         kinds = 7;
+                         frame = 7, kinds = 8; // frame: one of `remote::message`
 } // namespace message_kind
 
 /// Reads bytes, after one that says what they are, as a message of another host; plans are bound, bindings are of the first of
