@@ -80,11 +80,17 @@ int worker_process::terminate() {
   return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
-int64_t worker_process::resident_kb() const {
+bool worker_process::has_ended() {
+  if (pid_ > 0 && waitpid(pid_, nullptr, WNOHANG) == pid_)
+    pid_ = -1;
+  return pid_ <= 0;
+}
+
+int64_t worker_process::status_kb(const std::string& what) const {
   std::ifstream status("/proc/" + std::to_string(pid_) + "/status");
   for (std::string line; std::getline(status, line);)
-    if (line.starts_with("VmRSS:"))
-      return std::stoll(line.substr(6));
+    if (line.starts_with(what + ":"))
+      return std::stoll(line.substr(what.size() + 1));
   return -1;
 }
 

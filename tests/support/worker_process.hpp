@@ -22,6 +22,8 @@ public:
   uint16_t port() const { return port_; }
   pid_t pid() const { return pid_; }
   bool is_alive() const { return pid_ > 0; }
+  /// Whether it has ended by itself.
+  bool has_ended();
   void kill_now();
   /// Stops it as a hung host would be; lets it go on.
   void hang();
@@ -29,11 +31,14 @@ public:
   /// Asks it to leave and returns its exit status.
   int terminate();
 
-  /// Kilobytes in memory; open file descriptors.
-  int64_t resident_kb() const;
+  /// Kilobytes in memory, now and at most; open file descriptors.
+  int64_t resident_kb() const { return status_kb("VmRSS"); }
+  int64_t peak_kb() const { return status_kb("VmHWM"); }
   int descriptors() const;
 
 private:
+  int64_t status_kb(const std::string& what) const;
+
   pid_t pid_ = -1;
   int output_ = -1;
   uint16_t port_ = 0;
