@@ -7,7 +7,7 @@
 #pragma once
 
 #include "actors/messages.hpp"
-#include "actors/shared_ledger.hpp"
+#include "run/shared_ledger.hpp"
 
 #include <caf/stateful_actor.hpp>
 

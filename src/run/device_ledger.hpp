@@ -6,7 +6,7 @@
 //
 // Bytes are given back after the device has been sent what frees them, so whoever gets them comes after that in the device's order.
 //
-// Plain data, for one thread at a time: actors/shared_ledger.hpp is the ledger of several threads, and tells those who are to be told.
+// Plain data, for one thread at a time: run/shared_ledger.hpp is the ledger of several threads, and tells those who are to be told.
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,6 @@
 // Plans that use devices of other hosts: which values come to the session's process, and which go from host to host.
-#include "actors/shared_ledger.hpp"
 #include "run/session_machine.hpp"
+#include "run/shared_ledger.hpp"
 #include "support/catch.hpp"
 #include "support/small_models.hpp"
 
@@ -67,7 +67,7 @@ public:
 
 private:
   static std::shared_ptr<ledger_account> account_of(const device_info& device) {
-    return std::make_shared<actors::shared_ledger>(device.memory_bytes)->open([] {});
+    return std::make_shared<shared_ledger>(device.memory_bytes)->open([] {});
   }
 
   std::vector<command> take() {

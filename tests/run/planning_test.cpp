@@ -1,6 +1,6 @@
 // Plans that are made while the session goes on: who waits for them, and who does not.
-#include "actors/shared_ledger.hpp"
 #include "run/session_machine.hpp"
+#include "run/shared_ledger.hpp"
 #include "support/catch.hpp"
 #include "support/small_models.hpp"
 
@@ -25,7 +25,7 @@ public:
   }
 
   static std::shared_ptr<ledger_account> account_of(const device_info& device) {
-    return std::make_shared<actors::shared_ledger>(device.memory_bytes)->open([] {});
+    return std::make_shared<shared_ledger>(device.memory_bytes)->open([] {});
   }
 
   /// Starts a run with `n` elements; returns its ticket.

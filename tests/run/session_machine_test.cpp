@@ -1,6 +1,6 @@
 // The session machine without actors: random orders of what can happen, each run answered exactly once.
-#include "actors/shared_ledger.hpp"
 #include "run/session_machine.hpp"
+#include "run/shared_ledger.hpp"
 #include "support/catch.hpp"
 #include "support/control_models.hpp"
 
@@ -40,7 +40,7 @@ public:
     // A few arena slots: runs wait for memory, and plans spill.
     memory_ = chance(0.3) ? 1500 : chance(0.5) ? 6000 : int64_t{1} << 40;
     for (size_t d = 0; d < 3; ++d)
-      devices_.push_back({fmt::format("d{}", d), std::make_shared<actors::shared_ledger>(memory_), {}, false});
+      devices_.push_back({fmt::format("d{}", d), std::make_shared<shared_ledger>(memory_), {}, false});
     sessions_.resize(chance(0.5) ? 2 : 1);
     for (size_t s = 0; s < sessions_.size(); ++s)
       open(s);
@@ -82,7 +82,7 @@ private:
   };
   struct device_queue {
     std::string name;
-    std::shared_ptr<actors::shared_ledger> ledger;
+    std::shared_ptr<shared_ledger> ledger;
     std::deque<order> orders;
     bool lost = false;
   };
@@ -175,7 +175,7 @@ private:
       return;
     const auto lost = std::find_if(devices_.begin(), devices_.end(), [](const device_queue& d) { return d.lost; });
     const std::string name = lost != devices_.end() && !is_living(lost->name) ? lost->name : fmt::format("d{}", device);
-    devices_.push_back({name, std::make_shared<actors::shared_ledger>(memory_), {}, false});
+    devices_.push_back({name, std::make_shared<shared_ledger>(memory_), {}, false});
     for (size_t s = 0; s < sessions_.size(); ++s)
       tell(s, [&] { sessions_[s].machine->add_device(info_of(device), account_of(s, device)); });
   }

@@ -10,7 +10,7 @@
 #include <map>
 #include <mutex>
 
-namespace troupe::actors {
+namespace troupe {
 
 /// Thread-safe.
 class shared_ledger : public std::enable_shared_from_this<shared_ledger> {
@@ -35,4 +35,4 @@ private:
   std::atomic<bool> somebody_waits_{false}; // to be asked without a lock
 };
 
-} // namespace troupe::actors
+} // namespace troupe

@@ -1,8 +1,8 @@
-#include "actors/shared_ledger.hpp"
+#include "run/shared_ledger.hpp"
 
 #include <utility>
 
-namespace troupe::actors {
+namespace troupe {
 
 template <class F>
 void shared_ledger::change(F&& f) {
@@ -78,4 +78,4 @@ std::unique_ptr<ledger_account> shared_ledger::open(std::function<void()> notify
   return std::make_unique<shared_account>(shared_from_this(), id);
 }
 
-} // namespace troupe::actors
+} // namespace troupe

@@ -1,13 +1,12 @@
 // The ledger of several threads: that accounts are told, and that the limit holds.
-#include "actors/shared_ledger.hpp"
+#include "run/shared_ledger.hpp"
 #include "support/catch.hpp"
 
 #include <thread>
 
 using namespace troupe;
-using namespace troupe::actors;
 
-TEST_CASE("accounts are told what concerns them, and give all back by their end", "[actors][B2]") {
+TEST_CASE("accounts are told what concerns them, and give all back by their end", "[run][B2]") {
   const auto ledger = std::make_shared<shared_ledger>(100);
   int told_a = 0, told_b = 0;
   std::unique_ptr<ledger_account> a = ledger->open([&] { ++told_a; }), b = ledger->open([&] { ++told_b; });
@@ -27,7 +26,7 @@ TEST_CASE("accounts are told what concerns them, and give all back by their end"
   CHECK_FALSE(b->waits());
 }
 
-TEST_CASE("accounts of several threads keep the limit, and none waits for ever", "[actors][B2]") {
+TEST_CASE("accounts of several threads keep the limit, and none waits for ever", "[run][B2]") {
   const auto ledger = std::make_shared<shared_ledger>(100);
   std::atomic<int64_t> used{0}, most{0};
   const auto work = [&](int64_t bytes) {
