@@ -98,6 +98,9 @@ coordinator_ref actor_runtime::spawn_coordinator(const device_list& devices, std
   const device_list now = host_->devices();
   for (size_t d = devices->size(); d < now->size(); ++d)
     caf::anon_send(actor, device_joined{std::make_shared<const device_handle>((*now)[d])});
+  for (const device_handle& d : *now)
+    if (auto leaving = d.health->leaves())
+      caf::anon_send(actor, device_leaves{d.actor.address(), leaving->second, leaving->first});
   return actor;
 }
 
@@ -122,12 +125,26 @@ void actor_runtime::announce(const std::vector<device_handle>& joined) {
   if (closed_)
     fail(errc::cancelled, "the engine is closed");
   host_->add(joined);
-  for (const device_handle& d : joined) {
-    const device_joined message{std::make_shared<const device_handle>(d)};
-    for (const caf::actor_addr& a : coordinators_)
-      if (auto actor = caf::actor_cast<coordinator_ref>(a))
-        caf::anon_send(actor, message);
-  }
+  for (const device_handle& d : joined)
+    tell_sessions(device_joined{std::make_shared<const device_handle>(d)});
+}
+
+template <class Message>
+void actor_runtime::tell_sessions(const Message& message) {
+  for (const caf::actor_addr& a : coordinators_)
+    if (auto actor = caf::actor_cast<coordinator_ref>(a))
+      caf::anon_send(actor, message);
+}
+
+void actor_runtime::let_leave(const std::function<bool(const device_info&)>& which, const std::string& why,
+                              const std::shared_ptr<const void>& need) {
+  const forgotten_logger behind;
+  const std::lock_guard lock(mutex_);
+  for (const device_handle& d : *host_->devices())
+    if (!closed_ && !d.health->lost && which(d.info)) {
+      d.health->leave(why, need);
+      tell_sessions(device_leaves{d.actor.address(), why, need});
+    }
 }
 
 void actor_runtime::lose_devices(const std::function<bool(const device_info&)>& which, const std::string& why) {

@@ -34,6 +34,9 @@ public:
   /// Opens further devices, all or none: living sessions use them from their next runs on. Throws as `host::open`, and
   /// `errc::cancelled` if the runtime is closed.
   void add_devices(const std::vector<device_factory>& makes, host::threading where);
+  /// The devices for which `which` holds leave in order: sessions begin nothing on them, and hold `need` until they need them no more.
+  void let_leave(const std::function<bool(const device_info&)>& which, const std::string& why,
+                 const std::shared_ptr<const void>& need);
   /// See `host::lose`.
   void lose_devices(const std::function<bool(const device_info&)>& which, const std::string& why);
 
@@ -50,6 +53,9 @@ private:
   void check_open();
   void open_all(const engine_hooks& hooks);
   void announce(const std::vector<device_handle>& joined);
+  /// Under the lock.
+  template <class Message>
+  void tell_sessions(const Message& message);
 
   engine_options options_;
   std::unique_ptr<caf::actor_system_config> config_;

@@ -52,14 +52,10 @@ coordinator_ref::behavior_type coordinator_state::behavior(pointer self, coordin
     self->monitor(handle.actor);
   }
   watches_.resize(infos.size());
+  needed_.resize(infos.size());
   self->attach_functor([planner = options_.planner] { caf::anon_send_exit(planner, caf::exit_reason::kill); });
   machine_ = std::make_unique<session_machine>(infos, std::move(accounts), options_.plans, options_.completion);
-  self->set_down_handler([this](const caf::down_msg& down) {
-    if (const size_t device = device_of(down.source, options_.devices); device < options_.devices.size())
-      tell([&](session_machine& m) {
-        m.lose_device(device, options_.devices[device].health->because("its actor has ended"));
-      });
-  });
+  self->set_down_handler([this](const caf::down_msg& down) { lose(down.source); });
   return {
       [this](const plan_installed& answer) {
         // By sender: the plan may be retired already.
@@ -82,6 +78,7 @@ coordinator_ref::behavior_type coordinator_state::behavior(pointer self, coordin
       },
       [this](const session_query_message& message) { message.query->result.answer(machine_->stats()); },
       [this](const device_joined& joined) { join(*joined.device); },
+      [this](const device_leaves& leaving) { leave(leaving); },
       [this](close_session) {
         closing_ = true;
         tell([](session_machine&) {});
@@ -133,6 +130,7 @@ void coordinator_state::carry_out(device_order& order) {
 
 void coordinator_state::carry_out(const abandon_device& lost) {
   const device_handle& device = options_.devices[lost.device];
+  needed_[lost.device] = nullptr;
   device.health->lost = true;
   self_->send_exit(device.actor, caf::exit_reason::kill);
 }
@@ -157,9 +155,25 @@ void coordinator_state::join(const device_handle& device) {
   notice_lost_devices(); // it may take the place of one of them
   options_.devices.push_back(device);
   watches_.emplace_back();
+  needed_.emplace_back();
   auto account = open_account(device, self_->address());
   tell([&](session_machine& m) { m.add_device(device.info, std::move(account)); });
   self_->monitor(device.actor);
+}
+
+void coordinator_state::lose(const caf::actor_addr& ended) {
+  if (const size_t device = device_of(ended, options_.devices); device < options_.devices.size())
+    tell([&](session_machine& m) {
+      m.lose_device(device, options_.devices[device].health->because("its actor has ended"));
+    });
+}
+
+void coordinator_state::leave(const device_leaves& leaving) {
+  const size_t device = device_of(leaving.device, options_.devices);
+  if (device == options_.devices.size() || options_.devices[device].health->lost)
+    return;
+  needed_[device] = leaving.need;
+  tell([&](session_machine& m) { m.leave_device(device, leaving.why); });
 }
 
 void coordinator_state::start_run(const pending_run_ptr& run) {

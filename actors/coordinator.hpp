@@ -32,10 +32,13 @@ private:
   void carry_out_all();
   void carry_out(device_order& order);
   void carry_out(const abandon_device& lost);
+  void carry_out(const let_device_go& gone) { needed_[gone.device] = nullptr; }
   void carry_out(run_answer& answer);
   void carry_out(query_answer& answer);
 
   void join(const device_handle& device);
+  void leave(const device_leaves& leaving);
+  void lose(const caf::actor_addr& ended);
   void start_run(const pending_run_ptr& run);
   void on_tick();
   /// Tells the machine of devices that others have lost.
@@ -49,6 +52,7 @@ private:
   coordinator_options options_;
   std::unique_ptr<session_machine> machine_;
   std::vector<silence_watch> watches_;                 // by device
+  std::vector<std::shared_ptr<const void>> needed_;    // by device: of those that leave
   std::unordered_map<uint64_t, pending_run_ptr> runs_; // by ticket: not answered
   std::unordered_map<uint64_t, plan_query_ptr> queries_;
   uint64_t last_query_ = 0;

@@ -6,6 +6,19 @@
 
 namespace troupe::actors {
 
+void device_health::leave(std::string because, const std::shared_ptr<const void>& need) {
+  const std::lock_guard lock(mutex_);
+  leaves_because_ = std::move(because);
+  need_ = need;
+}
+
+std::optional<std::pair<std::shared_ptr<const void>, std::string>> device_health::leaves() const {
+  const std::lock_guard lock(mutex_);
+  if (auto need = need_.lock())
+    return std::pair(std::move(need), leaves_because_);
+  return std::nullopt;
+}
+
 void device_health::lose(std::string because) {
   const std::lock_guard lock(mutex_);
   if (because_.empty())

@@ -25,6 +25,11 @@ struct device_health {
   /// Whether silence may mean that it is gone; set when the device is opened, see `device::may_hang`.
   std::atomic<bool> may_hang{true};
 
+  /// Says that it leaves, why, and what is held by those who still need it: when the last one lets go of that, the device may go.
+  void leave(std::string because, const std::shared_ptr<const void>& need);
+  /// If it leaves and is still needed by somebody: returns what they hold, and why it leaves.
+  std::optional<std::pair<std::shared_ptr<const void>, std::string>> leaves() const;
+
   /// Says that it is lost, and why.
   void lose(std::string because);
   /// Returns what `lose` was told first, else `otherwise`.
@@ -32,7 +37,9 @@ struct device_health {
 
 private:
   mutable std::mutex mutex_;
-  std::string because_; // guarded by mutex_
+  std::string because_; // this and the next: guarded by mutex_
+  std::string leaves_because_;
+  std::weak_ptr<const void> need_;
 };
 
 /// An open device as coordinators know it.

@@ -88,7 +88,7 @@ session engine::open(model_ptr model) {
   std::vector<device_info> infos;
   std::vector<size_t> lost;
   for (const device_handle& d : *devices) {
-    if (d.health->lost)
+    if (d.health->lost || d.health->leaves())
       lost.push_back(infos.size());
     infos.push_back(d.info);
   }

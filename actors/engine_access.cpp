@@ -27,6 +27,11 @@ void lose_devices(const engine& e, const std::function<bool(const device_info&)>
   engine_access::runtime(e).lose_devices(which, why);
 }
 
+void let_leave(const engine& e, const std::function<bool(const device_info&)>& which, const std::string& why,
+               const std::shared_ptr<const void>& need) {
+  engine_access::runtime(e).let_leave(which, why, need);
+}
+
 remote::host_activity activity_of(const engine& e, const std::string& host) {
   return engine_access::runtime(e).activity_of(host);
 }

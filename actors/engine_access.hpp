@@ -31,6 +31,10 @@ void add_devices(const engine& e, const std::vector<device_factory>& makes);
 /// Takes the devices for which `which` holds as lost, as if the link to their host were gone.
 void lose_devices(const engine& e, const std::function<bool(const device_info&)>& which, const std::string& why);
 
+/// Lets the devices for which `which` holds leave, as if their host had said so; sessions hold `need` while they need them.
+void let_leave(const engine& e, const std::function<bool(const device_info&)>& which, const std::string& why,
+               const std::shared_ptr<const void>& need);
+
 /// Returns what another host has in hand for an engine's sessions; nothing if it is lost.
 remote::host_activity activity_of(const engine& e, const std::string& host);
 

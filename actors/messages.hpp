@@ -52,6 +52,13 @@ struct device_joined {
   std::shared_ptr<const device_handle> device;
 };
 
+/// Sent by the engine to every living session if a device leaves in order. Not answered: who needs it holds `need` meanwhile.
+struct device_leaves {
+  caf::actor_addr device;
+  std::string why;
+  std::shared_ptr<const void> need;
+};
+
 /// Sent by the engine for each run. Answered through its promise, once, when all outputs are there or the run has failed.
 struct run {
   pending_run_ptr pending;
@@ -111,8 +118,8 @@ using plan_sink = caf::typed_actor<caf::reacts_to<planned>>;
 using coordinator_ref =
     completion_sink::extend<caf::reacts_to<planned>, caf::reacts_to<run>, caf::reacts_to<cancel_run>,
                             caf::reacts_to<plan_query_message>, caf::reacts_to<session_query_message>,
-                            caf::reacts_to<device_joined>, caf::reacts_to<close_session>, caf::reacts_to<tick>,
-                            caf::reacts_to<memory_changed>, caf::reacts_to<continue_control>>;
+                            caf::reacts_to<device_joined>, caf::reacts_to<device_leaves>, caf::reacts_to<close_session>,
+                            caf::reacts_to<tick>, caf::reacts_to<memory_changed>, caf::reacts_to<continue_control>>;
 
 } // namespace troupe::actors
 
@@ -134,6 +141,7 @@ CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::chunk_ended)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::plan_wanted)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::planned)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::device_joined)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::device_leaves)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::run)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::cancel_run)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::plan_query_message)

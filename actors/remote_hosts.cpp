@@ -14,6 +14,8 @@ using namespace std::chrono_literals;
 constexpr auto connect_timeout = 10s, recall_timeout = 2s;
 /// Between two calls to a host that was lost.
 constexpr auto pause = 500ms;
+/// Between two calls to one that left in order: it comes back when its owner wants it to.
+constexpr auto long_pause = 3s;
 
 /// What a worker's log calls this process.
 std::string own_name() {
@@ -21,6 +23,15 @@ std::string own_name() {
   if (gethostname(name, sizeof name - 1) != 0)
     name[0] = '\0';
   return fmt::format("{}:{}", *name ? name : "unknown", getpid());
+}
+
+/// Says which devices are those of a link.
+std::function<bool(const device_info&)> is_of(const remote::host_client& client) {
+  const std::vector<device_info>& all = client.devices();
+  const uint64_t incarnation = all.empty() ? 0 : all.front().incarnation;
+  return [name = client.name(), incarnation](const device_info& d) {
+    return d.host == name && d.incarnation == incarnation;
+  };
 }
 
 } // namespace
@@ -47,7 +58,7 @@ void remote_hosts::add(const host_address& host, const std::vector<std::string>&
     const std::lock_guard lock(mutex_);
     if (std::any_of(hosts_.begin(), hosts_.end(), [&](const known_host& h) { return h.at.name == host.name; }))
       fail(errc::invalid_argument, "two hosts are called '{}': give one another name, NAME=HOST:PORT", host.name);
-    hosts_.push_back({host, wanted, nullptr, {}, {}});
+    hosts_.push_back({.at = host, .wanted = wanted});
   }
   const failure why = capture([&] { connect(host, wanted, connect_timeout); });
   if (!why.failed())
@@ -103,24 +114,41 @@ void remote_hosts::connect(const host_address& host, const std::vector<std::stri
         h.client = client;
         h.figures = client->figures();
         h.problem.clear();
+        h.leaves = false;
       }
   }
-  client->on_end([this, raw = client.get(), name = host.name](const std::string& why) { lose(raw, name, why); });
+  client->on_leaving([this, raw = client.get(), name = host.name](const auto& why, const auto& need) {
+    let_leave(*raw, name, why, need);
+  });
+  client->on_end([this, raw = client.get()](const std::string& why) { lose(raw, why); });
 }
 
-void remote_hosts::lose(const remote::host_client* client, const std::string& name, const std::string& why) {
+void remote_hosts::let_leave(const remote::host_client& client, const std::string& name, const std::string& why,
+                             const std::shared_ptr<const void>& need) {
+  {
+    const std::lock_guard lock(mutex_);
+    for (known_host& h : hosts_)
+      if (h.client.get() == &client) {
+        h.leaves = true;
+        h.problem = fmt::format("it leaves: {}", why);
+      }
+  }
+  runtime_.let_leave(is_of(client), fmt::format("host '{}' leaves: {}", name, why), need);
+}
+
+void remote_hosts::lose(const remote::host_client* client, const std::string& why) {
   std::shared_ptr<remote::host_client> lost; // let go of outside of the lock
   {
     const std::lock_guard lock(mutex_);
     for (known_host& h : hosts_)
-      if (h.client.get() == client)
+      if (h.client.get() == client) {
         lost = std::exchange(h.client, nullptr);
+        h.next_call = std::chrono::steady_clock::now() + (h.leaves ? long_pause : 0s);
+      }
     wake_.notify_all();
   }
-  if (lost && !lost->devices().empty())
-    runtime_.lose_devices(
-        [&](const device_info& d) { return d.host == name && d.incarnation == lost->devices().front().incarnation; },
-        why);
+  if (lost)
+    runtime_.lose_devices(is_of(*lost), why);
 }
 
 void remote_hosts::call_again() {
@@ -128,7 +156,8 @@ void remote_hosts::call_again() {
   while (!closing_) {
     std::vector<known_host> lost;
     for (const known_host& h : hosts_)
-      if (!h.client && h.figures.round_trip_s > 0) // one that `add` calls for the first time is not ours
+      if (!h.client && h.next_call <= std::chrono::steady_clock::now() &&
+          h.figures.round_trip_s > 0) // one that `add` calls for the first time is not ours
         lost.push_back(h);
     lock.unlock();
     for (known_host& h : lost)
@@ -136,8 +165,10 @@ void remote_hosts::call_again() {
     lock.lock();
     for (const known_host& tried : lost)
       for (known_host& h : hosts_)
-        if (h.at.name == tried.at.name)
+        if (h.at.name == tried.at.name) {
           h.problem = tried.problem;
+          h.next_call = std::chrono::steady_clock::now() + (h.leaves ? long_pause : pause);
+        }
     wake_.wait_for(lock, pause, [&] { return closing_; });
   }
 }

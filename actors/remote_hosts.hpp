@@ -1,5 +1,5 @@
 // The other hosts of an engine: connects to their workers, lets their devices join, and takes them out when the link ends. A host that was
-// lost is called again and again; when it answers, its devices join as new ones.
+// lost is called again and again, one that left in order less often; when it answers, its devices join as new ones.
 #pragma once
 
 #include "actors/host_names.hpp"
@@ -35,12 +35,16 @@ private:
     std::vector<std::string> wanted;             // empty: all
     std::shared_ptr<remote::host_client> client; // null while there is no link
     remote::link_figures figures;                // of the last link
-    std::string problem;                         // why it cannot be connected to
+    std::string problem;                         // why it cannot be connected to, or is about to go
+    bool leaves = false;                         // in order; till it is there again
+    std::chrono::steady_clock::time_point next_call = {};
   };
 
   /// Opens a link and lets the host's devices join.
   void connect(const host_address& host, const std::vector<std::string>& wanted, std::chrono::milliseconds timeout);
-  void lose(const remote::host_client* client, const std::string& name, const std::string& why);
+  void let_leave(const remote::host_client& client, const std::string& name, const std::string& why,
+                 const std::shared_ptr<const void>& need);
+  void lose(const remote::host_client* client, const std::string& why);
   void call_again();
 
   actor_runtime& runtime_;

@@ -30,8 +30,8 @@ public:
   /// Whether what goes over the network may be read and changed by others.
   bool is_exposed() const { return exposed_; }
 
-  /// Takes no more sessions, tells those that are there to leave, and waits for that.
-  void drain(std::chrono::milliseconds limit) { service_->drain(limit); }
+  /// See `remote::host_service::drain`.
+  bool drain(std::chrono::milliseconds limit) { return service_->drain(limit); }
 
 private:
   remote::link_ptr connect_peer(const std::string& address);

@@ -18,7 +18,7 @@ struct worker_arguments : model_options {
   std::string listen = "127.0.0.1:4242";
   std::filesystem::path weights, models;
   size_t sessions = 64;
-  int drain_s = 60;
+  uint32_t drain_s = 30;
 };
 
 /// One line an event, to be read by people and by programs: JSON.
@@ -37,6 +37,24 @@ void keep_little_memory() {
   mallopt(M_ARENA_MAX, 4);
   mallopt(M_MMAP_THRESHOLD, 4 << 20); // pieces are below it, so they are not cleared anew each time
   mallopt(M_TRIM_THRESHOLD, 8 << 20);
+}
+
+/// Lets the sessions end what they have in hand; returns after that, or at the limit, or at a second signal.
+void leave(actors::worker& lends, const sigset_t& ends, std::chrono::seconds limit) {
+  log_event("draining",
+            {{"sessions", std::to_string(lends.sessions())}, {"limit", fmt::format("{} s", limit.count())}});
+  constexpr std::chrono::milliseconds slice(50);
+  const timespec none{};
+  const auto end = std::chrono::steady_clock::now() + limit;
+  std::string because;
+  while (because.empty())
+    if (lends.drain(slice))
+      because = "all sessions have left";
+    else if (sigtimedwait(&ends, nullptr, &none) > 0)
+      because = "a second signal";
+    else if (std::chrono::steady_clock::now() >= end)
+      because = fmt::format("the limit of {} s", limit.count());
+  log_event("ended", {{"sessions", std::to_string(lends.sessions())}, {"because", because}});
 }
 
 void work(const worker_arguments& args) {
@@ -65,9 +83,7 @@ void work(const worker_arguments& args) {
                  "read what they compute\n";
   int signal = 0;
   sigwait(&ends, &signal);
-  log_event("draining", {{"sessions", std::to_string(lends.sessions())}});
-  lends.drain(std::chrono::seconds(args.drain_s));
-  log_event("ended", {});
+  leave(lends, ends, std::chrono::seconds(args.drain_s));
 }
 
 } // namespace
@@ -89,7 +105,8 @@ void add_worker(CLI::App& app) {
   command->add_option("--models", args->models, "Folder of models that are here: their weights need not be sent")
       ->check(CLI::ExistingDirectory);
   command->add_option("--sessions", args->sessions, "How many sessions may connect at once (default 64)");
-  command->add_option("--drain", args->drain_s, "Seconds that sessions have to leave after SIGTERM (default 60)");
+  command->add_option("--drain", args->drain_s,
+                      "Seconds that runs in flight have to end after SIGTERM (default 30); a second signal ends them");
   command->callback([args] { work(*args); });
 }
 

@@ -46,6 +46,12 @@ host_client::~host_client() {
 
 void host_client::start(welcome greeting) {
   worker_ = offers_->routes().join(address_, weakly(weak_from_this(), &host_client::send));
+  // Calls nobody and points nowhere but to the client, if that is still there.
+  need_ = std::shared_ptr<const void>(this, [weak = weak_from_this()](const void*) {
+    if (const auto self = weak.lock())
+      self->close();
+  });
+  needed_ = need_;
   link_->receive({.on_frame = weakly(weak_from_this(), &host_client::on_frame),
                   .on_closed = weakly(weak_from_this(), &host_client::end)});
   measure();
@@ -86,6 +92,29 @@ void host_client::measure() {
   };
   figures_.up_bytes_per_s = speed([&](size_t load) { return seconds(load, 0); });
   figures_.down_bytes_per_s = speed([&](size_t load) { return seconds(0, static_cast<uint32_t>(load)); });
+}
+
+void host_client::on_leaving(leaving_told told) {
+  const std::lock_guard lock(mutex_);
+  told_leaving_ = std::move(told);
+}
+
+std::shared_ptr<const void> host_client::need() const {
+  const std::lock_guard lock(mutex_);
+  return needed_.lock();
+}
+
+void host_client::leave(const std::string& why) {
+  std::shared_ptr<const void> need; // let go of outside of the lock
+  leaving_told told;
+  {
+    const std::lock_guard lock(mutex_);
+    need.swap(need_);
+    told.swap(told_leaving_);
+    leaves_because_ = why;
+  }
+  if (need && told)
+    told(why, need);
 }
 
 void host_client::on_end(std::function<void(const std::string&)> told) {
@@ -191,10 +220,9 @@ void host_client::on(message& m) {
     offers_->routes().have(worker_, *weights);
   else if (const auto* unwanted = std::get_if<give_up_weight>(&m))
     offers_->routes().give_up(worker_, unwanted->content);
-  else if (auto* gone = std::get_if<leaving>(&m)) {
-    end(gone->why);
-    link_->close();
-  } else
+  else if (const auto* gone = std::get_if<leaving>(&m))
+    leave(gone->why);
+  else
     fail(errc::invalid_input, "message {} is none of a worker's", m.index());
 }
 
@@ -218,7 +246,8 @@ void host_client::end(const std::string& why) {
     const std::lock_guard lock(mutex_);
     if (ended_)
       return;
-    ended_ = lost(name_, why);
+    ended_ = lost(name_, leaves_because_.empty() ? why : leaves_because_);
+    told_leaving_ = nullptr;
     waiting.swap(waiting_);
     listeners.swap(listeners_);
     enders.swap(enders_);

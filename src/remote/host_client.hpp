@@ -48,6 +48,12 @@ public:
   outbox& offers() { return *offers_; }
   const puller_of& puller() const { return pull_; }
 
+  /// Calls `told(why, need)` once when the host says that it leaves. The link ends with the last copy of `need` and the last value that
+  /// is kept there: in order, if the host waits so long. If nobody is told, nobody needs it.
+  using leaving_told = std::function<void(const std::string& why, const std::shared_ptr<const void>& need)>;
+  void on_leaving(leaving_told told);
+  /// Returns what is to be held by whoever needs the link after that; null if the link is about to end.
+  std::shared_ptr<const void> need() const;
   /// Calls `told(why)` once when the link has ended, at once if it has.
   void on_end(std::function<void(const std::string& why)> told);
   void close() { link_->close(); }
@@ -83,6 +89,7 @@ private:
   void on_frame(const frame& f);
   void on(message& m);
   void answer(uint64_t request, message& m);
+  void leave(const std::string& why);
   void end(const std::string& why);
 
   const link_ptr link_;
@@ -94,7 +101,11 @@ private:
   const puller_of pull_;
   std::vector<device_info> devices_;
   link_figures figures_;
-  std::mutex mutex_;
+  mutable std::mutex mutex_;
+  std::shared_ptr<const void> need_; // until the host says that it leaves
+  std::weak_ptr<const void> needed_; // by others
+  leaving_told told_leaving_;
+  std::string leaves_because_;
   std::optional<failure> ended_;
   uint64_t last_request_ = 0;
   std::unordered_map<uint64_t, answer_taken> waiting_;
@@ -107,7 +118,8 @@ private:
 class kept_value : public away_value {
 public:
   kept_value(std::shared_ptr<host_client> host, const hash128& key, dtype type, shape dims, int64_t size)
-      : away_value(type, std::move(dims), host->name()), host_(std::move(host)), key_(key), size_(size) {}
+      : away_value(type, std::move(dims), host->name()), host_(std::move(host)), need_(host_->need()), key_(key),
+        size_(size) {}
   ~kept_value() override { host_->send(remote::release{{key_}}); }
   kept_value(const kept_value&) = delete;
   kept_value& operator=(const kept_value&) = delete;
@@ -118,6 +130,7 @@ public:
 
 private:
   const std::shared_ptr<host_client> host_;
+  const std::shared_ptr<const void> need_;
   const hash128 key_;
   const int64_t size_;
 };

@@ -8,11 +8,11 @@ host_service::host_service(std::vector<served_device_ptr> devices, service_optio
     : shared_(std::make_shared<shared_service>(std::move(devices), std::move(options))) {}
 
 host_service::~host_service() {
-  drain(std::chrono::milliseconds(0));
   decltype(book::sessions) sessions;
   decltype(book::peers) peers;
   {
     const std::lock_guard lock(book_->mutex);
+    book_->draining = true;
     sessions.swap(book_->sessions);
     peers.swap(book_->peers);
   }
@@ -43,7 +43,7 @@ frame host_service::accept(const frame& first, const link_ptr& connection) {
 void host_service::serve_session(const hello& who, const link_ptr& connection) {
   const std::lock_guard lock(book_->mutex);
   if (book_->draining)
-    fail(errc::unsupported, "the worker is about to end");
+    fail(errc::unsupported, "the worker is leaving");
   if (book_->sessions.size() >= shared_->options.sessions)
     fail(errc::unsupported, "the worker serves {} sessions already, as many as its owner allows",
          book_->sessions.size());
@@ -92,12 +92,12 @@ void host_service::serve_peer(const link_ptr& connection) {
                            }});
 }
 
-void host_service::drain(std::chrono::milliseconds limit) {
+bool host_service::drain(std::chrono::milliseconds limit) {
   std::unique_lock lock(book_->mutex);
   if (!std::exchange(book_->draining, true))
     for (const auto& [number, s] : book_->sessions)
       s->say(leaving{"its owner ends it"});
-  book_->left.wait_for(lock, limit, [&] { return book_->sessions.empty(); });
+  return book_->left.wait_for(lock, limit, [&] { return book_->sessions.empty(); });
 }
 
 size_t host_service::sessions() const {

@@ -61,8 +61,8 @@ public:
   /// version or the worker is full: the caller says so and ends the link.
   frame accept(const frame& first, const link_ptr& connection);
 
-  /// Takes no more sessions, tells those that are there, and waits until they have left, at most so long.
-  void drain(std::chrono::milliseconds limit);
+  /// Takes no more sessions, tells those that are there, once, and waits at most so long until they have left. Returns whether they have.
+  bool drain(std::chrono::milliseconds limit);
 
   size_t sessions() const;
 

@@ -195,7 +195,8 @@ struct have_weights {
 struct give_up_weight {
   hash128 content;
 };
-/// The worker ends soon and takes no new runs: its owner has asked it to.
+/// The worker ends soon, because its owner has asked it to: runs that begin should go elsewhere, those in flight end here. Who needs it no
+/// more ends the link; the worker does so after a while.
 struct leaving {
   std::string why;
 };

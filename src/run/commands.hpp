@@ -69,6 +69,11 @@ struct abandon_device {
   size_t device = 0;
 };
 
+/// The session needs nothing more of a device that leaves.
+struct let_device_go {
+  size_t device = 0;
+};
+
 /// The one answer to a run; `result` counts unless it failed.
 struct run_answer {
   uint64_t ticket = 0;
@@ -107,8 +112,8 @@ struct give_memory_back {
   }
 };
 
-using command = std::variant<device_order, abandon_device, run_answer, continue_control, plan_wanted, query_answer,
-                             give_memory_back>;
+using command = std::variant<device_order, abandon_device, let_device_go, run_answer, continue_control, plan_wanted,
+                             query_answer, give_memory_back>;
 
 /// The answer to `plan_wanted`.
 struct planned {

@@ -104,6 +104,11 @@ installation* installations::answered(size_t device, const plan_installed& answe
   return found == installed_.end() ? nullptr : &found->second;
 }
 
+bool installations::is_on(size_t device) const {
+  return std::any_of(installed_.begin(), installed_.end(),
+                     [&](const auto& entry) { return runs_on(*entry.second.planned, device); });
+}
+
 std::vector<uint64_t> installations::idle(uint64_t wanted) const {
   std::vector<uint64_t> ids;
   for (const auto& [id, i] : installed_)

@@ -41,6 +41,8 @@ public:
   installation* answered(size_t device, const plan_installed& answer);
   /// Returns whether the device has not answered an install, of retired bound plans too.
   bool is_installing(size_t device) const { return !unanswered_[device].empty(); }
+  /// Returns whether a bound plan is there that uses the device.
+  bool is_on(size_t device) const;
   /// Expects no answers of a device any more.
   void forget_device(size_t device) { unanswered_[device].clear(); }
 

@@ -81,6 +81,7 @@ void session_machine::lose_device(size_t device, const std::string& why) {
   if (!lost.lost_because.empty())
     return;
   lost.lost_because = why.empty() ? "for an unknown reason" : why;
+  leaving_ -= !lost.leaves_because.empty() && !lost.let_go ? 1 : 0;
   installed_.forget_device(device);
   commands_.push_back(abandon_device{device});
   plans_->remove_device(device);

@@ -106,6 +106,13 @@ bool session_machine::end_fetching(uint64_t ticket, const failure& why) {
   return true;
 }
 
+bool session_machine::fetches_from(size_t device) const {
+  return std::any_of(fetching_.begin(), fetching_.end(), [&](const auto& entry) {
+    const auto& awaited = entry.second.awaited;
+    return std::any_of(awaited.begin(), awaited.end(), [&](const auto& a) { return a.second == device; });
+  });
+}
+
 std::vector<run_request_ptr> session_machine::take_fetching_from(size_t device) {
   std::vector<run_request_ptr> taken;
   for (auto it = fetching_.begin(); it != fetching_.end();) {

@@ -18,17 +18,20 @@ session_machine::session_machine(const std::vector<device_info>& devices, ledger
                                  std::shared_ptr<session_plans> plans, completion_mode completion)
     : plans_(std::move(plans)), completion_(completion), installed_(std::move(accounts), commands_) {
   for (const device_info& d : devices)
-    devices_.push_back({d.name, d.incarnation, {}});
+    devices_.push_back({.name = d.name, .incarnation = d.incarnation});
 }
 
 void session_machine::add_device(const device_info& device, std::shared_ptr<ledger_account> account) {
-  devices_.push_back({device.name, device.incarnation, {}});
+  devices_.push_back({.name = device.name, .incarnation = device.incarnation});
   installed_.add_device(std::move(account));
   plans_->add_device(device);
+  take_out_leaving();
   retire_evicted();
 }
 
 void session_machine::take_commands(std::vector<command>& into) {
+  if (leaving_ > 0)
+    let_devices_go();
   share_memory();
   into.clear();
   into.swap(commands_);
@@ -210,9 +213,10 @@ void session_machine::leave_segment(execution& e) {
 void session_machine::check_device_left() const {
   std::string causes;
   for (const device_state& device : devices_) {
-    if (device.lost_because.empty())
+    if (device.lost_because.empty() && !device.is_out)
       return;
-    causes += fmt::format("device '{}' is lost: {}; ", device.name, device.lost_because);
+    causes += device.lost_because.empty() ? fmt::format("device '{}' leaves: {}; ", device.name, device.leaves_because)
+                                          : fmt::format("device '{}' is lost: {}; ", device.name, device.lost_because);
   }
   fail(errc::device_lost, "{}no device is left", causes);
 }
@@ -220,10 +224,8 @@ void session_machine::check_device_left() const {
 bool session_machine::has_work(size_t device) const {
   if (installed_.is_installing(device))
     return true;
-  for (const auto& [ticket, f] : fetching_)
-    for (const auto& [input, home] : f.awaited)
-      if (home == device)
-        return true;
+  if (fetches_from(device))
+    return true;
   return std::any_of(executions_.begin(), executions_.end(), [&](const auto& entry) {
     const auto index = index_in(*entry.second->planned(), device);
     return index && entry.second->on_device(*index);

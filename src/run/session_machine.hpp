@@ -48,6 +48,9 @@ public:
   void cancel(uint64_t ticket);
   /// Takes a device out for good; its runs start over on those left.
   void lose_device(size_t device, const std::string& why);
+  /// A device leaves in order: as soon as another one is left, runs that begin use it no more, while those in flight go on there. When
+  /// nothing of the session needs it: `let_device_go`. It still gives values back, until it is lost.
+  void leave_device(size_t device, const std::string& why);
   /// Adds a device after the others; runs that begin from now on may use it.
   void add_device(const device_info& device, std::shared_ptr<ledger_account> account);
   /// Another session waits for memory, or gives some back.
@@ -77,7 +80,10 @@ private:
   struct device_state {
     std::string name;
     uint64_t incarnation = 0;
-    std::string lost_because; // empty while it lives
+    std::string lost_because;   // empty while it lives
+    std::string leaves_because; // empty unless it leaves
+    bool is_out = false;        // it leaves, and new plans do not use it
+    bool let_go = false;        // … nor does anything else
   };
 
   /// A control-flow chunk that has begun.
@@ -169,6 +175,7 @@ private:
   bool await_host_copies(const run_request_ptr& request, const std::vector<std::string>& names);
   /// Ends a run that waits for host copies; returns whether it does.
   bool end_fetching(uint64_t ticket, const failure& why);
+  bool fetches_from(size_t device) const;
   /// Returns the runs that wait for host copies from `device`, taking them out of the book.
   std::vector<run_request_ptr> take_fetching_from(size_t device);
   /// Returns the index of the device that a value is on, lost or not; the count of devices if there is none.
@@ -206,6 +213,13 @@ private:
   }
   void retire_evicted() { installed_.evict(plans_->take_evicted()); }
 
+  // -- devices that leave (session_leaving.cpp)
+  /// Takes those that leave out of new plans if another device is left.
+  void take_out_leaving();
+  /// Lets those go that nothing needs any more.
+  void let_devices_go();
+  bool needs(size_t device) const;
+
   // -- ends before the end (session_failures.cpp)
   void end_early(execution& e, const failure& why);
   /// Ends what still goes on for a run that has been answered: its execution and those of bodies.
@@ -242,6 +256,7 @@ private:
   const completion_mode completion_;
   run_time now_;
   std::vector<device_state> devices_;
+  size_t leaving_ = 0; // devices that have not been let go, nor lost
   installations installed_;
   std::unordered_map<execution_id, std::unique_ptr<execution>> executions_;
   std::unordered_map<uint64_t, fetching_run> fetching_; // by ticket

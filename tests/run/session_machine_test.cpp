@@ -40,7 +40,7 @@ public:
     // A few arena slots: runs wait for memory, and plans spill.
     memory_ = chance(0.3) ? 1500 : chance(0.5) ? 6000 : int64_t{1} << 40;
     for (size_t d = 0; d < 3; ++d)
-      devices_.push_back({fmt::format("d{}", d), std::make_shared<shared_ledger>(memory_), {}, false});
+      devices_.push_back({.name = fmt::format("d{}", d), .ledger = std::make_shared<shared_ledger>(memory_)});
     sessions_.resize(chance(0.5) ? 2 : 1);
     for (size_t s = 0; s < sessions_.size(); ++s)
       open(s);
@@ -64,6 +64,9 @@ public:
     }
     for (const auto& [ticket, answers] : answers_)
       CHECK(answers == 1);
+    if (std::any_of(devices_.begin(), devices_.end(), [](const device_queue& d) { return !d.lost && !d.leaves; }))
+      for (const device_queue& d : devices_)
+        CHECK((!d.leaves || d.lost || d.let_go.size() == sessions_.size()));
   }
 
   size_t runs() const { return answers_.size(); }
@@ -85,6 +88,8 @@ private:
     std::shared_ptr<shared_ledger> ledger;
     std::deque<order> orders;
     bool lost = false;
+    bool leaves = false;
+    std::set<size_t> let_go; // by these sessions
   };
 
   bool chance(double p) { return std::uniform_real_distribution<>()(random_) < p; }
@@ -126,6 +131,8 @@ private:
       lose(s, below(devices_.size()));
     else if (what < 0.214)
       join();
+    else if (what < 0.218)
+      leave(below(devices_.size()));
     else if (what < 0.25)
       tell(s, [&] { machine.tick(); });
     else if (what < 0.35)
@@ -168,6 +175,13 @@ private:
     tell(s, [&] { sessions_[s].machine->lose_device(device, "the test took it"); });
   }
 
+  void leave(size_t device) {
+    if (std::exchange(devices_[device].leaves, true) || devices_[device].lost)
+      return;
+    for (size_t s = 0; s < sessions_.size(); ++s)
+      tell(s, [&] { sessions_[s].machine->leave_device(device, "the test wants it to"); });
+  }
+
   /// A new device joins, or one that was lost under its name.
   void join() {
     const size_t device = devices_.size();
@@ -175,7 +189,7 @@ private:
       return;
     const auto lost = std::find_if(devices_.begin(), devices_.end(), [](const device_queue& d) { return d.lost; });
     const std::string name = lost != devices_.end() && !is_living(lost->name) ? lost->name : fmt::format("d{}", device);
-    devices_.push_back({name, std::make_shared<shared_ledger>(memory_), {}, false});
+    devices_.push_back({.name = name, .ledger = std::make_shared<shared_ledger>(memory_)});
     for (size_t s = 0; s < sessions_.size(); ++s)
       tell(s, [&] { sessions_[s].machine->add_device(info_of(device), account_of(s, device)); });
   }
@@ -289,6 +303,10 @@ private:
     device_queue& device = devices_[order.device];
     if (device.lost)
       return;
+    if (device.let_go.contains(s)) {
+      CHECK_FALSE(std::holds_alternative<install_plan>(order.what));
+      CHECK_FALSE(std::holds_alternative<run_chunks>(order.what));
+    }
     if (auto* plan = std::get_if<install_plan>(&order.what)) {
       bound_[plan->bound->id] = plan->bound;
       device.orders.push_back({s, *plan});
@@ -312,6 +330,11 @@ private:
     for (size_t other = 0; other < sessions_.size(); ++other)
       if (other != s)
         lose(other, a.device);
+  }
+  void take(size_t s, const let_device_go& gone) {
+    device_queue& device = devices_[gone.device];
+    CHECK((device.leaves && device.let_go.insert(s).second));
+    CHECK(std::none_of(device.orders.begin(), device.orders.end(), [&](const order& o) { return o.session == s; }));
   }
   void take(size_t, const run_answer& a) {
     ++answers_.at(a.ticket);
