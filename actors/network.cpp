@@ -67,7 +67,7 @@ uint16_t network::listen(const std::string& host, uint16_t port, link_acceptor a
   expects(!s.at, "network::listen was called before");
   auto [socket, bound] = listen_at(host, port);
   s.called = std::make_unique<node>();
-  s.door = s.called->ends().spawn_door(std::move(accept));
+  s.door = s.called->ends().spawn_door(std::move(accept), s.called->finder());
   s.at = std::make_unique<gate>(std::move(socket), s.tls, [&s, bound = bound](channel admitted) {
     if (s.called->connection_count() < max_connections)
       s.called->be_called(std::move(admitted), bound, s.door);

@@ -17,7 +17,8 @@ namespace {
 struct worker_arguments : model_options {
   std::string listen = "127.0.0.1:4242";
   std::filesystem::path weights, models;
-  size_t sessions = 64;
+  size_t sessions = 64, sessions_per_host = 64;
+  std::vector<std::string> allowed;
   uint32_t drain_s = 30;
 };
 
@@ -68,6 +69,8 @@ void work(const worker_arguments& args) {
   actors::worker_options options{.devices = args.engine(), .host = at.host, .port = at.port};
   options.who = args.credentials;
   options.service.sessions = args.sessions;
+  options.service.sessions_per_host = args.sessions_per_host;
+  options.service.allowed = args.allowed;
   options.service.weights = args.weights.empty() ? remote::default_weight_folder() : args.weights;
   options.service.models = args.models;
   options.service.log = log_event;
@@ -105,6 +108,12 @@ void add_worker(CLI::App& app) {
   command->add_option("--models", args->models, "Folder of models that are here: their weights need not be sent")
       ->check(CLI::ExistingDirectory);
   command->add_option("--sessions", args->sessions, "How many sessions may connect at once (default 64)");
+  command->add_option("--sessions-per-host", args->sessions_per_host,
+                      "How many of them may be of one host: of one certificate's name, or with --insecure, of one "
+                      "address (default 64)");
+  command->add_option("--allow", args->allowed, "Hosts that may open sessions, by that name (default all members)")
+      ->delimiter(',')
+      ->allow_extra_args(false);
   command->add_option("--drain", args->drain_s,
                       "Seconds that runs in flight have to end after SIGTERM (default 30); a second signal ends them");
   command->callback([args] { work(*args); });

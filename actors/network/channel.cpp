@@ -323,6 +323,17 @@ std::string channel::peer() const {
   return {hash.begin(), hash.begin() + size};
 }
 
+std::string channel::other_host() const {
+  if (!ssl_)
+    return peer_address(fd_);
+  const std::unique_ptr<X509, decltype(&X509_free)> certificate(SSL_get1_peer_certificate(ssl_.get()), &X509_free);
+  char name[256] = {};
+  if (!certificate ||
+      X509_NAME_get_text_by_NID(X509_get_subject_name(certificate.get()), NID_commonName, name, sizeof name) <= 0)
+    return {};
+  return name;
+}
+
 std::string channel::problem() const {
   if (!ssl_)
     return heard_.empty() || heard_.starts_with('\x15')

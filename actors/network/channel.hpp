@@ -45,6 +45,8 @@ public:
 
   /// Whose certificate the other side has shown, by its hash; empty without TLS.
   std::string peer() const;
+  /// After `shake_hands` said `done`: the common name of the other side's certificate; without TLS its address.
+  std::string other_host() const;
 
   /// After `shake_hands` said `ended`: what is wrong with the other side, in words.
   std::string problem() const;

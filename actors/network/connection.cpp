@@ -125,6 +125,7 @@ private:
     auto made = std::make_shared<open_connections::entry>();
     made->fd = at.fd();
     made->who = at.peer();
+    made->host = at.other_host();
     made->heard = clock_type::now().time_since_epoch();
     return made;
   }
@@ -147,6 +148,12 @@ private:
 size_t open_connections::size() const {
   const std::lock_guard lock(mutex_);
   return all_.size();
+}
+
+std::string open_connections::host_of(const caf::node_id& node) const {
+  const std::lock_guard lock(mutex_);
+  const auto found = std::find_if(all_.begin(), all_.end(), [&](const auto& one) { return one->node == node; });
+  return found == all_.end() ? std::string() : (*found)->host;
 }
 
 void open_connections::add(const std::shared_ptr<entry>& one) {

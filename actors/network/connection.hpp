@@ -21,6 +21,7 @@ public:
   struct entry {
     int fd = -1;
     std::string who;                    // the other side's certificate, by its hash
+    std::string host;                   // whose it is, see `channel::other_host`
     std::atomic<clock::duration> heard; // when a byte came last
     std::atomic<bool> ended = false;    // nothing more is read
     caf::node_id node;                  // that the other side says it is; guarded by the mutex
@@ -30,6 +31,8 @@ public:
   };
 
   size_t size() const;
+  /// Returns whose the node is; empty if none of the connections is to it.
+  std::string host_of(const caf::node_id& node) const;
   void add(const std::shared_ptr<entry>& one);
   /// From now on nobody touches the socket here.
   void remove(const std::shared_ptr<entry>& one);

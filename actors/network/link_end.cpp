@@ -178,7 +178,9 @@ frame_message as_frame(std::string_view text) {
 
 class actor_link final : public remote::link {
 public:
-  explicit actor_link(std::shared_ptr<shared_end> shared) : shared_(std::move(shared)) {}
+  actor_link(std::shared_ptr<shared_end> shared, std::string host)
+      : shared_(std::move(shared)), host_(std::move(host)) {}
+  std::string other_host() const override { return host_; }
   ~actor_link() override { actor_link::close(); }
 
   void send(remote::frame f) override {
@@ -212,16 +214,17 @@ public:
 
 private:
   const std::shared_ptr<shared_end> shared_;
+  const std::string host_;
 };
 
 /// Answers one caller.
 caf::result<uint8_t, frame_message, caf::actor> answer(link_ends& ends, const link_acceptor& accept,
-                                                       const frame_message& hello, const caf::actor& caller,
-                                                       const caf::strong_actor_ptr& sender) {
+                                                       const host_finder& who, const frame_message& hello,
+                                                       const caf::actor& caller, const caf::strong_actor_ptr& sender) {
   if (!sender || !caller || caller.node() != sender->node()) // a third host's end would be reached through the caller
     return {uint8_t{0}, as_frame("the caller's end is not the caller's"), caf::actor{}};
   const link_end end = ends.spawn(caller.node());
-  const remote::link_ptr link = make_link(end, caller);
+  const remote::link_ptr link = make_link(end, caller, who(caller.node()));
   std::string why;
   try {
     return {uint8_t{1}, frame_message{accept(hello.bytes, link)}, end.actor};
@@ -278,21 +281,21 @@ void link_ends::end_all() {
       caf::anon_send_exit(actor, caf::exit_reason::user_shutdown);
 }
 
-remote::link_ptr make_link(const link_end& end, const caf::actor& peer) {
+remote::link_ptr make_link(const link_end& end, const caf::actor& peer, std::string host) {
   const std::lock_guard lock(end.shared->mutex);
   if (!end.shared->ended) {
     end.shared->end = end.actor;
     end.shared->peer = peer;
   }
   caf::anon_send(end.actor, meet_peer{peer});
-  return std::make_shared<actor_link>(end.shared);
+  return std::make_shared<actor_link>(end.shared, std::move(host));
 }
 
-door_actor link_ends::spawn_door(link_acceptor accept) {
+door_actor link_ends::spawn_door(link_acceptor accept, host_finder who) {
   return system_.spawn<caf::detached>(
-      [this, accept = std::move(accept)](door_actor::pointer self) -> door_actor::behavior_type {
-        return {[this, self, accept](const frame_message& hello, const caf::actor& caller) {
-          return answer(*this, accept, hello, caller, self->current_sender());
+      [this, accept = std::move(accept), who = std::move(who)](door_actor::pointer self) -> door_actor::behavior_type {
+        return {[this, self, accept, who](const frame_message& hello, const caf::actor& caller) {
+          return answer(*this, accept, who, hello, caller, self->current_sender());
         }};
       });
 }

@@ -36,8 +36,11 @@ struct link_end {
   caf::actor actor;
   std::shared_ptr<shared_end> shared;
 };
-/// Returns the link that `end` is, to the other host's `peer`.
-remote::link_ptr make_link(const link_end& end, const caf::actor& peer);
+/// Returns the link that `end` is, to the other host's `peer`; `host`: see `remote::link::other_host`.
+remote::link_ptr make_link(const link_end& end, const caf::actor& peer, std::string host = {});
+
+/// Returns which host a node is that has a connection to this one; empty if it has none.
+using host_finder = std::function<std::string(const caf::node_id&)>;
 
 /// The ends of an actor system. Thread-safe.
 class link_ends {
@@ -48,8 +51,8 @@ public:
   link_end spawn(const caf::node_id& other);
   /// Whether that node may send to this actor: not to an end of another's link.
   bool may_reach(caf::actor_id actor, const caf::node_id& from);
-  /// Spawns the door.
-  door_actor spawn_door(link_acceptor accept);
+  /// Spawns the door; `who` tells whose the links are.
+  door_actor spawn_door(link_acceptor accept, host_finder who);
   /// Ends them all.
   void end_all();
 

@@ -88,6 +88,10 @@ node::~node() {
     abandon(std::make_shared<parts>(std::move(parts_)));
 }
 
+host_finder node::finder() {
+  return [&all = *parts_.connections](const caf::node_id& of) { return all.host_of(of); };
+}
+
 caf::io::scribe_ptr node::scribe_of(channel at, bool calling) {
   auto& multiplexer = static_cast<caf::io::network::default_multiplexer&>(system().middleman().backend());
   guard::view view{.here = system().node(), .calling = calling};

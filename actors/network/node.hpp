@@ -19,6 +19,8 @@ public:
   node& operator=(const node&) = delete;
 
   link_ends& ends() { return *parts_.ends; }
+  /// Returns what tells whose a node is that has a connection to this one.
+  host_finder finder();
   size_t connection_count() const { return parts_.connections->size(); }
 
   /// Takes over a connection of which the other side calls, and shows it the door.

@@ -121,6 +121,16 @@ file_descriptor accept_one(int listening) {
   return fd;
 }
 
+std::string peer_address(int fd) {
+  sockaddr_storage address{};
+  socklen_t size = sizeof address;
+  char text[NI_MAXHOST] = {};
+  auto* const any = reinterpret_cast<sockaddr*>(&address);
+  if (getpeername(fd, any, &size) != 0 || getnameinfo(any, size, text, sizeof text, nullptr, 0, NI_NUMERICHOST) != 0)
+    return {};
+  return text;
+}
+
 bool is_loopback(const std::string& host) {
   const address_list addresses = resolve(host, 0, 0);
   for (const addrinfo* a = addresses.get(); a; a = a->ai_next) {

@@ -42,6 +42,9 @@ std::pair<file_descriptor, uint16_t> listen_at(const std::string& host, uint16_t
 /// Accepts one connection, which does not block; none is waiting if the result is -1.
 file_descriptor accept_one(int listening);
 
+/// Returns the address, without the port, of a socket's other end; empty if there is none.
+std::string peer_address(int fd);
+
 /// Whether all addresses of a host are of this machine's loopback.
 bool is_loopback(const std::string& host);
 

@@ -2,6 +2,8 @@
 
 #include "remote/session_service.hpp"
 
+#include <algorithm>
+
 namespace troupe::remote {
 
 host_service::host_service(std::vector<served_device_ptr> devices, service_options options)
@@ -17,7 +19,7 @@ host_service::~host_service() {
     peers.swap(book_->peers);
   }
   for (const auto& [number, s] : sessions)
-    s->close();
+    s.session->close();
   for (const link_ptr& l : peers)
     l->close();
   shared_->others.close(); // a job of a session may still wait for one
@@ -28,12 +30,21 @@ frame host_service::accept(const frame& first, const link_ptr& connection) {
   const auto* who = std::get_if<hello>(&said);
   if (!who)
     fail(errc::invalid_input, "the first message is no hello");
-  check(*who);
+  try {
+    return serve(*who, connection);
+  } catch (const error& e) {
+    shared_->options.log("refused", {{"host", connection->other_host()}, {"process", who->name}, {"why", e.what()}});
+    throw;
+  }
+}
+
+frame host_service::serve(const hello& who, const link_ptr& connection) {
+  check(who);
   welcome answer{.version = shared_->options.version};
-  if (who->role == role::peer) {
+  if (who.role == role::peer) {
     serve_peer(connection);
   } else {
-    serve_session(*who, connection);
+    serve_session(who, connection);
     for (const served_device_ptr& d : shared_->devices)
       answer.devices.push_back(d->info());
   }
@@ -41,12 +52,9 @@ frame host_service::accept(const frame& first, const link_ptr& connection) {
 }
 
 void host_service::serve_session(const hello& who, const link_ptr& connection) {
+  const std::string host = connection->other_host();
   const std::lock_guard lock(book_->mutex);
-  if (book_->draining)
-    fail(errc::unsupported, "the worker is leaving");
-  if (book_->sessions.size() >= shared_->options.sessions)
-    fail(errc::unsupported, "the worker serves {} sessions already, as many as its owner allows",
-         book_->sessions.size());
+  check_limits(host);
   const uint64_t number = ++book_->last;
   const std::string name = fmt::format("{}#{}", who.name, number);
   const auto leave = [all = book_, number] {
@@ -55,8 +63,8 @@ void host_service::serve_session(const hello& who, const link_ptr& connection) {
     all->left.notify_all();
   };
   const auto s = std::make_shared<session_service>(shared_, connection, name, number, leave);
-  book_->sessions.emplace(number, s);
-  shared_->options.log("joined", {{"session", name}});
+  book_->sessions.emplace(number, book::entry{s, host});
+  shared_->options.log("joined", {{"session", name}, {"host", host}});
   s->start();
 }
 
@@ -64,6 +72,22 @@ void host_service::check(const hello& who) const {
   if (who.protocol != protocol || who.version != shared_->options.version)
     fail(errc::unsupported, "this worker is troupe {} (protocol {}), you are troupe {} (protocol {}): use one version",
          shared_->options.version, protocol, who.version, who.protocol);
+}
+
+void host_service::check_limits(const std::string& host) const {
+  const service_options& o = shared_->options;
+  if (book_->draining)
+    fail(errc::unsupported, "the worker is leaving");
+  if (!o.allowed.empty() && std::find(o.allowed.begin(), o.allowed.end(), host) == o.allowed.end())
+    fail(errc::unsupported, "host '{}' is none of those that the worker's owner allows", host);
+  if (book_->sessions.size() >= o.sessions)
+    fail(errc::unsupported, "the worker serves {} sessions already, as many as its owner allows",
+         book_->sessions.size());
+  const auto of_host = static_cast<size_t>(std::count_if(book_->sessions.begin(), book_->sessions.end(),
+                                                         [&](const auto& entry) { return entry.second.host == host; }));
+  if (of_host >= o.sessions_per_host)
+    fail(errc::unsupported, "host '{}' has {} sessions here already, as many as the worker's owner allows one host",
+         host, of_host);
 }
 
 void host_service::serve_peer(const link_ptr& connection) {
@@ -96,7 +120,7 @@ bool host_service::drain(std::chrono::milliseconds limit) {
   std::unique_lock lock(book_->mutex);
   if (!std::exchange(book_->draining, true))
     for (const auto& [number, s] : book_->sessions)
-      s->say(leaving{"its owner ends it"});
+      s.session->say(leaving{"its owner ends it"});
   return book_->left.wait_for(lock, limit, [&] { return book_->sessions.empty(); });
 }
 

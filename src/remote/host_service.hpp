@@ -22,8 +22,10 @@ class session_service;
 struct service_options {
   std::string version; // of troupe
   size_t sessions = 64;
-  std::filesystem::path weights; // folder of the disk cache
-  std::filesystem::path models;  // folder of models that are here: their weights need not come; empty for none
+  size_t sessions_per_host = 64;
+  std::vector<std::string> allowed; // hosts (`link::other_host`) that may open sessions; empty: all
+  std::filesystem::path weights;    // folder of the disk cache
+  std::filesystem::path models;     // folder of models that are here: their weights need not come; empty for none
   peer_connector connect_peer;
   std::chrono::milliseconds peer_patience = std::chrono::seconds(3);
   /// Is told what happens, one event at a time: its name and what belongs to it.
@@ -58,7 +60,7 @@ public:
   host_service& operator=(const host_service&) = delete;
 
   /// Answers the first frame of a new link, and serves the link from then on. Throws `errc::unsupported` if the other end is of another
-  /// version or the worker is full: the caller says so and ends the link.
+  /// version, not allowed here, or the worker is full or leaves: the caller says so and ends the link.
   frame accept(const frame& first, const link_ptr& connection);
 
   /// Takes no more sessions, tells those that are there, once, and waits at most so long until they have left. Returns whether they have.
@@ -73,11 +75,18 @@ private:
     std::condition_variable left;
     bool draining = false;
     uint64_t last = 0;
-    std::map<uint64_t, std::shared_ptr<session_service>> sessions;
+    struct entry {
+      std::shared_ptr<session_service> session;
+      std::string host;
+    };
+    std::map<uint64_t, entry> sessions;
     std::set<link_ptr> peers;
   };
 
+  frame serve(const hello& who, const link_ptr& connection);
   void check(const hello& who) const;
+  /// Under the lock: throws unless one more session of `host` may be served.
+  void check_limits(const std::string& host) const;
   void serve_session(const hello& who, const link_ptr& connection);
   void serve_peer(const link_ptr& connection);
 

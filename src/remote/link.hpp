@@ -35,6 +35,8 @@ public:
   virtual void receive(link_handler handler) = 0;
   /// Ends the link; the handler of either end is told.
   virtual void close() = 0;
+  /// Returns which host is at the other end, as far as the network knows: its certificate's name, else its address; empty if it does not.
+  virtual std::string other_host() const { return {}; }
 };
 
 using link_ptr = std::shared_ptr<link>;
