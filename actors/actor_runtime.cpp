@@ -147,6 +147,13 @@ void actor_runtime::let_leave(const std::function<bool(const device_info&)>& whi
     }
 }
 
+void actor_runtime::claim_memory(const device_info& device, int64_t bytes) {
+  const forgotten_logger behind;
+  for (const device_handle& d : *host_->devices())
+    if (d.info.name == device.name && d.info.incarnation == device.incarnation)
+      d.memory->claim(bytes);
+}
+
 void actor_runtime::lose_devices(const std::function<bool(const device_info&)>& which, const std::string& why) {
   const forgotten_logger behind;
   host_->lose(which, why);

@@ -37,6 +37,8 @@ public:
   /// The devices for which `which` holds leave in order: sessions begin nothing on them, and hold `need` until they need them no more.
   void let_leave(const std::function<bool(const device_info&)>& which, const std::string& why,
                  const std::shared_ptr<const void>& need);
+  /// Sessions of other processes lack memory of a device; see `shared_ledger::claim`.
+  void claim_memory(const device_info& device, int64_t bytes);
   /// See `host::lose`.
   void lose_devices(const std::function<bool(const device_info&)>& which, const std::string& why);
 

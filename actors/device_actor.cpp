@@ -14,9 +14,9 @@ void device_health::leave(std::string because, const std::shared_ptr<const void>
 
 std::optional<std::pair<std::shared_ptr<const void>, std::string>> device_health::leaves() const {
   const std::lock_guard lock(mutex_);
-  if (auto need = need_.lock())
-    return std::pair(std::move(need), leaves_because_);
-  return std::nullopt;
+  if (leaves_because_.empty())
+    return std::nullopt;
+  return std::pair(need_.lock(), leaves_because_);
 }
 
 void device_health::lose(std::string because) {

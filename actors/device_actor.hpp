@@ -27,7 +27,7 @@ struct device_health {
 
   /// Says that it leaves, why, and what is held by those who still need it: when the last one lets go of that, the device may go.
   void leave(std::string because, const std::shared_ptr<const void>& need);
-  /// If it leaves and is still needed by somebody: returns what they hold, and why it leaves.
+  /// If it leaves: returns what is held by those who need it, null if nobody does any more, and why it leaves.
   std::optional<std::pair<std::shared_ptr<const void>, std::string>> leaves() const;
 
   /// Says that it is lost, and why.

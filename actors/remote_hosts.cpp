@@ -120,6 +120,9 @@ void remote_hosts::connect(const host_address& host, const std::vector<std::stri
   client->on_leaving([this, raw = client.get(), name = host.name](const auto& why, const auto& need) {
     let_leave(*raw, name, why, need);
   });
+  client->on_memory_wanted([this, raw = client.get()](uint32_t device, int64_t bytes) {
+    runtime_.claim_memory(raw->devices()[device], bytes);
+  });
   client->on_end([this, raw = client.get()](const std::string& why) { lose(raw, why); });
 }
 

@@ -99,6 +99,23 @@ void host_client::on_leaving(leaving_told told) {
   told_leaving_ = std::move(told);
 }
 
+void host_client::on_memory_wanted(memory_told told) {
+  const std::lock_guard lock(mutex_);
+  told_memory_ = std::move(told);
+}
+
+void host_client::tell_memory(const memory_wanted& lack) {
+  if (lack.device >= devices_.size() || lack.bytes < 0)
+    fail(errc::invalid_input, "{} bytes of device {} are wanted", lack.bytes, lack.device);
+  memory_told told;
+  {
+    const std::lock_guard lock(mutex_);
+    told = told_memory_;
+  }
+  if (told)
+    told(lack.device, lack.bytes);
+}
+
 std::shared_ptr<const void> host_client::need() const {
   const std::lock_guard lock(mutex_);
   return needed_.lock();
@@ -222,6 +239,8 @@ void host_client::on(message& m) {
     offers_->routes().give_up(worker_, unwanted->content);
   else if (const auto* gone = std::get_if<leaving>(&m))
     leave(gone->why);
+  else if (const auto* lack = std::get_if<memory_wanted>(&m))
+    tell_memory(*lack);
   else
     fail(errc::invalid_input, "message {} is none of a worker's", m.index());
 }

@@ -54,6 +54,10 @@ public:
   void on_leaving(leaving_told told);
   /// Returns what is to be held by whoever needs the link after that; null if the link is about to end.
   std::shared_ptr<const void> need() const;
+  /// Calls `told(device, bytes)` when sessions of other processes lack memory of a device (an index) that this one's hold; see
+  /// `memory_wanted`.
+  using memory_told = std::function<void(uint32_t device, int64_t bytes)>;
+  void on_memory_wanted(memory_told told);
   /// Calls `told(why)` once when the link has ended, at once if it has.
   void on_end(std::function<void(const std::string& why)> told);
   void close() { link_->close(); }
@@ -90,6 +94,7 @@ private:
   void on(message& m);
   void answer(uint64_t request, message& m);
   void leave(const std::string& why);
+  void tell_memory(const memory_wanted& lack);
   void end(const std::string& why);
 
   const link_ptr link_;
@@ -106,6 +111,7 @@ private:
   std::weak_ptr<const void> needed_; // by others
   leaving_told told_leaving_;
   std::string leaves_because_;
+  memory_told told_memory_;
   std::optional<failure> ended_;
   uint64_t last_request_ = 0;
   std::unordered_map<uint64_t, answer_taken> waiting_;

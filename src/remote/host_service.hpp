@@ -9,6 +9,7 @@
 #include "remote/model_folder.hpp"
 #include "remote/peers.hpp"
 #include "remote/served_device.hpp"
+#include "remote/session_memory.hpp"
 #include "remote/weight_store.hpp"
 
 #include <map>
@@ -28,6 +29,8 @@ struct service_options {
   std::filesystem::path models;     // folder of models that are here: their weights need not come; empty for none
   peer_connector connect_peer;
   std::chrono::milliseconds peer_patience = std::chrono::seconds(3);
+  std::chrono::milliseconds memory_patience =
+      std::chrono::seconds(2); // of installs, while other sessions hold the memory
   /// Is told what happens, one event at a time: its name and what belongs to it.
   using facts = std::vector<std::pair<std::string, std::string>>;
   std::function<void(const std::string& event, const facts&)> log = [](const std::string&, const facts&) {};
@@ -41,13 +44,17 @@ struct shared_service {
   std::unique_ptr<model_folder> models; // null for none
   piece_source offers;                  // values, by keys that only those know who were told
   peers others;
+  shared_ledgers memory; // of what devices lend, over all sessions
 
   shared_service(std::vector<served_device_ptr> d, service_options o)
       : devices(std::move(d)), options(std::move(o)), weights({.folder = options.weights}),
         models(options.models.empty()
                    ? nullptr
                    : std::make_unique<model_folder>(options.models, default_model_index(options.models))),
-        others(options.connect_peer, options.peer_patience) {}
+        others(options.connect_peer, options.peer_patience) {
+    for (const served_device_ptr& device : devices)
+      memory.push_back(std::make_shared<shared_ledger>(device->info().memory_bytes));
+  }
 };
 
 /// See the top of this file.

@@ -111,6 +111,10 @@ void visit(Archive& a, leaving& m) {
   a(m.why);
 }
 template <class Archive>
+void visit(Archive& a, memory_wanted& m) {
+  a(m.device, m.bytes);
+}
+template <class Archive>
 void visit(Archive& a, ping& m) {
   a(m.request, m.answer_bytes, m.load);
 }

@@ -200,6 +200,11 @@ struct give_up_weight {
 struct leaving {
   std::string why;
 };
+/// Other sessions lack so many bytes of a device that this one holds: it should let go of plans that nobody runs. 0: not any more.
+struct memory_wanted {
+  uint32_t device = 0;
+  int64_t bytes = 0;
+};
 
 // -- both ways
 
@@ -218,7 +223,7 @@ struct pong {
 using message =
     std::variant<hello, welcome, install, run_chunk, stop_chunks, end_chunks, retire, forget_plan, release, fetch_kept,
                  put_value, ask_stats, installed, chunk_made, fetched, was_put, stats_told, leaving, ping, pong,
-                 piece_request, piece, weight_source, want_weight, have_weights, give_up_weight>;
+                 piece_request, piece, weight_source, want_weight, have_weights, give_up_weight, memory_wanted>;
 
 /// Returns the message as a frame.
 frame encode(const message& m);

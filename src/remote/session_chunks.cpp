@@ -62,6 +62,10 @@ session_service::served_chunk_ptr session_service::make_chunk(const run_chunk& o
   chunk->device = order.device;
   chunk->execution = order.execution;
   chunk->wanted = order.downloads;
+  if (!memory_->take_slot(order.device, *bound, self, order.slot))
+    chunk->why = {errc::out_of_memory,
+                  fmt::format("device '{}' has no room now for one more run at a time: sessions hold too much of it",
+                              device(order.device).info().name)};
   chunk->work = {.bound_plan = bound->id,
                  .chunk = order.chunk,
                  .execution = local(order.execution),
@@ -152,11 +156,14 @@ void session_service::submit(const served_chunk_ptr& chunk) {
     why = chunk->why;
     is_complete = chunk->missing == 0;
   }
-  if (!is_complete || why.failed())
-    answer(is_complete ? chunk_result{.code = why.code, .message = why.message}
-                       : chunk_result{.code = errc::cancelled, .message = "dropped: the execution has ended"});
-  else
+  if (why.failed()) {
+    answer({.code = why.code, .message = why.message});
+    stop(chunk->execution); // later chunks would find nothing of what this one makes
+  } else if (!is_complete) {
+    answer({.code = errc::cancelled, .message = "dropped: the execution has ended"});
+  } else {
     device(chunk->device).run(chunk->work, answer);
+  }
 }
 
 void session_service::ended(const served_chunk_ptr& chunk, chunk_result result) {

@@ -9,6 +9,10 @@ session_service::session_service(std::shared_ptr<shared_service> shared, link_pt
     : shared_(std::move(shared)), link_(std::move(connection)), name_(std::move(name)), number_(number),
       when_ended_(std::move(ended)),
       puller_(std::make_shared<piece_puller>([l = link_](const piece_request& wanted) { l->send(encode(wanted)); })),
+      memory_(session_memory::make(shared_->memory,
+                                   [l = link_](uint32_t device, int64_t bytes) {
+                                     l->send(encode(memory_wanted{device, bytes}));
+                                   })),
       queues_(shared_->devices.size()),
       weights_(*shared_, name_, puller_, [l = link_](const message& m) { l->send(encode(m)); }),
       plans_(weights_, puller_) {}
@@ -84,6 +88,7 @@ served_device& session_service::device(uint32_t index) const {
 void session_service::on_closed(const std::string& why) {
   puller_->close(why);
   weights_.close(why);
+  memory_->stop_waiting();
   release_all();
   shared_->options.log("left", {{"session", name_}, {"why", why}});
   when_ended_();
@@ -113,7 +118,7 @@ void session_service::release_all() {
     shared_->devices[device]->end(local(execution));
   for (const auto& [id, plan] : bound)
     for (const auto& [device, self] : plan.devices)
-      shared_->devices[device]->retire(plan.bound->id);
+      retire(device, *plan.bound, self);
 }
 
 // -- plans
@@ -151,6 +156,10 @@ void session_service::make_and_install(const remote::install& order) {
       fail(errc::invalid_input, "the plan is for another device than '{}'", own.name);
     if (const int64_t needed = bytes_needed(*bound->layout, order.self); needed > own.memory_bytes)
       fail(errc::out_of_memory, "device '{}' lends {} bytes, the plan needs {}", own.name, own.memory_bytes, needed);
+    if (!memory_->take(order.device, *bound, order.self, shared_->options.memory_patience))
+      fail(errc::out_of_memory,
+           "device '{}' has no room now: sessions hold too much of the {} bytes that it lends to add {}", own.name,
+           own.memory_bytes, bytes_needed(*bound->layout, order.self));
   });
   if (why.failed())
     return finish_install(order, nullptr, why);
@@ -178,22 +187,32 @@ void session_service::finish_install(const remote::install& order, const bound_p
     }
   }
   if (is_late)
-    device(order.device).retire(bound->id);
+    retire(order.device, *bound, order.self);
+  else if (bound && why.failed())
+    memory_->give_back(order.device, *bound, order.self);
   say(installed{order.device, order.bound_plan, why});
 }
 
 void session_service::retire(const remote::retire& order) {
   bound_plan_ptr bound;
+  device_index self = 0;
   {
     const std::lock_guard lock(mutex_);
     const auto found = bound_.find(order.bound_plan);
-    if (found == bound_.end() || found->second.devices.erase(order.device) == 0)
+    if (found == bound_.end() || !found->second.devices.contains(order.device))
       return; // its install failed
     bound = found->second.bound;
+    self = found->second.devices.at(order.device);
+    found->second.devices.erase(order.device);
     if (found->second.devices.empty())
       bound_.erase(found);
   }
-  device(order.device).retire(bound->id);
+  retire(order.device, *bound, self);
+}
+
+void session_service::retire(uint32_t on, const bound_plan& bound, device_index self) {
+  device(on).retire(bound.id);
+  memory_->give_back(on, bound, self); // whoever gets it asks the device after that
 }
 
 // -- kept values

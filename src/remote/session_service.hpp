@@ -63,6 +63,7 @@ private:
   void make_and_install(const remote::install& order);
   void finish_install(const remote::install& order, const bound_plan_ptr& bound, const failure& why);
   void retire(const remote::retire& order);
+  void retire(uint32_t on, const bound_plan& bound, device_index self);
 
   // -- chunks (session_chunks.cpp)
   void run(run_chunk order);
@@ -95,6 +96,7 @@ private:
   const std::function<void()> when_ended_;
   const std::shared_ptr<piece_puller> puller_;
   const puller_of pull_ = pulling_from(puller_);
+  const std::shared_ptr<session_memory> memory_;
   mutable std::mutex mutex_;
   bool ended_ = false;
   std::map<uint64_t, installed_plan> bound_; // by the session's number

@@ -70,6 +70,15 @@ device_ledger::told device_ledger::give_back(account a, int64_t bytes) {
   return next_in_turn();
 }
 
+device_ledger::told device_ledger::claim(account a, int64_t bytes) {
+  const int64_t possible = std::min(bytes, used_ - held_.at(a));
+  return possible > 0 ? enter_queue(a, limit_ - used_ + possible) : withdraw(a);
+}
+
+bool device_ledger::may_take(account a) const {
+  return !queue_.empty() && queue_.front().who == a && used_ + queue_.front().bytes <= limit_;
+}
+
 bool device_ledger::waits(account a) const {
   return std::ranges::find(queue_, a, &waiter::who) != queue_.end();
 }

@@ -39,6 +39,10 @@ public:
   /// Takes `bytes`, whatever the limit, and leaves the queue.
   told take_anyway(account a, int64_t bytes);
   told give_back(account a, int64_t bytes);
+  /// Adds the account to the queue, or changes what it waits for, until others have given back `bytes`, or all that they hold.
+  told claim(account a, int64_t bytes);
+  /// Returns whether the account is the first that waits, and has room now.
+  bool may_take(account a) const;
   /// Leaves the queue.
   told withdraw(account a);
 

@@ -71,6 +71,20 @@ private:
   bool waits_ = false; // what the ledger says, kept if it can be asked without a lock
 };
 
+void shared_ledger::claim(int64_t bytes) {
+  change([&](device_ledger& l) {
+    if (!outside_) {
+      outside_ = l.open();
+      listeners_[*outside_] = [this] { // it is a member that calls this
+        change([&](device_ledger& now) {
+          return now.may_take(*outside_) ? now.withdraw(*outside_) : device_ledger::told();
+        });
+      };
+    }
+    return l.claim(*outside_, bytes);
+  });
+}
+
 std::unique_ptr<ledger_account> shared_ledger::open(std::function<void()> notify) {
   const std::lock_guard lock(mutex_);
   const device_ledger::account id = ledger_.open();

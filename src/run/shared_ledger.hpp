@@ -22,6 +22,10 @@ public:
   /// locks, from whichever thread made the change.
   std::unique_ptr<ledger_account> open(std::function<void()> notify);
 
+  /// Sessions of other processes, which the ledger does not know, lack so many bytes that are held here: until these are given back,
+  /// they are waited for as a session is that waits. 0: they lack none any more.
+  void claim(int64_t bytes);
+
 private:
   friend class shared_account;
 
@@ -32,7 +36,8 @@ private:
   std::mutex mutex_;
   device_ledger ledger_;
   std::map<device_ledger::account, std::function<void()>> listeners_;
-  std::atomic<bool> somebody_waits_{false}; // to be asked without a lock
+  std::optional<device_ledger::account> outside_; // for claims
+  std::atomic<bool> somebody_waits_{false};       // to be asked without a lock
 };
 
 } // namespace troupe

@@ -76,3 +76,22 @@ TEST_CASE("nobody waits for memory that others cannot give", "[run][B2]") {
   t.ledger.give_back(t.a, 20);
   CHECK(t.take(t.b, 10));
 }
+
+TEST_CASE("a claim waits its turn until so much has been given back", "[run][B2]") {
+  three_accounts t(100);
+  CHECK(t.ledger.claim(t.c, 50) == told{}); // nobody holds anything
+  CHECK_FALSE(t.ledger.waits(t.c));
+  REQUIRE(t.take(t.a, 60));
+  CHECK(t.ledger.claim(t.c, 25) == told{t.a, t.b});
+  CHECK(t.ledger.missing_elsewhere(t.a) == 25);
+  CHECK_FALSE(t.take(t.b, 10)); // comes after it
+  CHECK_FALSE(t.ledger.may_take(t.c));
+  CHECK(t.ledger.give_back(t.a, 30) == told{t.c});
+  CHECK(t.ledger.may_take(t.c));
+  CHECK(t.ledger.withdraw(t.c) == told{t.b});
+  CHECK(t.take(t.b, 10));
+  CHECK(t.ledger.claim(t.c, 1000) == told{t.a, t.b}); // all that there is
+  CHECK(t.ledger.missing_elsewhere(t.a) == 40);
+  CHECK(t.ledger.claim(t.c, 0) == told{t.a, t.b});
+  CHECK_FALSE(t.ledger.somebody_waits());
+}

@@ -26,6 +26,25 @@ TEST_CASE("accounts are told what concerns them, and give all back by their end"
   CHECK_FALSE(b->waits());
 }
 
+TEST_CASE("a claim from outside lasts until it is met, or taken back", "[run][B2]") {
+  const auto ledger = std::make_shared<shared_ledger>(100);
+  int told_a = 0, told_b = 0;
+  std::unique_ptr<ledger_account> a = ledger->open([&] { ++told_a; }), b = ledger->open([&] { ++told_b; });
+  REQUIRE(a->take(60));
+  ledger->claim(20);
+  CHECK(told_a == 1);
+  CHECK(a->missing_elsewhere() == 20);
+  REQUIRE_FALSE(b->take(30));
+  a->give_back(20);
+  CHECK(a->missing_elsewhere() == 0); // b has room and is told
+  CHECK(told_b == 2);
+  CHECK(b->take(30));
+  ledger->claim(10);
+  CHECK(b->missing_elsewhere() == 10);
+  ledger->claim(0);
+  CHECK_FALSE(b->missing_elsewhere());
+}
+
 TEST_CASE("accounts of several threads keep the limit, and none waits for ever", "[run][B2]") {
   const auto ledger = std::make_shared<shared_ledger>(100);
   std::atomic<int64_t> used{0}, most{0};

@@ -11,6 +11,12 @@
 #include <unistd.h>
 
 namespace troupe::test {
+namespace {
+
+// Older lines are forgotten.
+constexpr size_t most_log_bytes = size_t{1} << 20;
+
+} // namespace
 
 worker_process::worker_process(std::vector<std::string> options, uint16_t port, const host_place& where) {
   int pipe_ends[2];
@@ -36,18 +42,13 @@ worker_process::worker_process(std::vector<std::string> options, uint16_t port, 
   }
   close(pipe_ends[1]);
   output_ = pipe_ends[0];
-  std::string said;
+  log_reader_ = std::thread([this] { read_log(); });
+  const std::string said = next_line();
   const std::string at = "\"at\":\"" + where.address + ":";
-  for (char c = 0; said.find('\n') == std::string::npos && read(output_, &c, 1) == 1;)
-    said += c;
   const size_t found = said.find(at);
   if (found == std::string::npos)
     throw std::runtime_error("a worker does not listen: " + said);
   port_ = static_cast<uint16_t>(std::stoi(said.substr(found + at.size())));
-  log_reader_ = std::thread([this] { // a full pipe would stop the worker
-    for (char bytes[4096]; read(output_, bytes, sizeof bytes) > 0;) {
-    }
-  });
 }
 
 worker_process::~worker_process() {
@@ -72,8 +73,35 @@ void worker_process::go_on() {
   kill(pid_, SIGCONT);
 }
 
-int worker_process::terminate() {
+/// Always, since a full pipe would stop the worker.
+void worker_process::read_log() {
+  char bytes[4096];
+  for (ssize_t got = 0; (got = read(output_, bytes, sizeof bytes)) > 0;) {
+    const std::lock_guard lock(mutex_);
+    log_.append(bytes, static_cast<size_t>(got));
+    if (log_.size() > most_log_bytes)
+      log_.erase(0, log_.find('\n', log_.size() - most_log_bytes) + 1);
+    logged_.notify_all();
+  }
+  const std::lock_guard lock(mutex_);
+  log_is_over_ = true;
+  logged_.notify_all();
+}
+
+std::string worker_process::next_line() {
+  std::unique_lock lock(mutex_);
+  logged_.wait(lock, [this] { return log_is_over_ || log_.find('\n') != std::string::npos; });
+  const size_t end = std::min(log_.find('\n'), log_.size() - 1) + 1;
+  std::string line = log_.substr(0, end);
+  log_.erase(0, end);
+  return line;
+}
+
+void worker_process::ask_to_leave() {
   kill(pid_, SIGTERM);
+}
+
+int worker_process::await_end() {
   int status = 0;
   waitpid(pid_, &status, 0);
   pid_ = -1;

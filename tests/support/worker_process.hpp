@@ -3,6 +3,9 @@
 
 #include "support/host_network.hpp"
 
+#include <condition_variable>
+#include <mutex>
+#include <string>
 #include <sys/types.h>
 #include <thread>
 #include <vector>
@@ -12,7 +15,7 @@ namespace troupe::test {
 class worker_process {
 public:
   /// Starts a worker at any free port, or at this one, and waits until it listens: --insecure, unless `options` say --tls-cert. What it
-  /// logs is read and forgotten.
+  /// logs is read, but all but the last MiB forgotten.
   explicit worker_process(std::vector<std::string> options = {}, uint16_t port = 0, const host_place& where = {});
   /// Kills it.
   ~worker_process();
@@ -28,8 +31,17 @@ public:
   /// Stops it as a hung host would be; lets it go on.
   void hang();
   void go_on();
-  /// Asks it to leave and returns its exit status.
-  int terminate();
+  /// Asks it to leave.
+  void ask_to_leave();
+  /// Waits until it has ended; returns its exit status, -1 if a signal ended it.
+  int await_end();
+  /// Both.
+  int terminate() {
+    ask_to_leave();
+    return await_end();
+  }
+  /// Returns the next line of its log; what is left if it has ended.
+  std::string next_line();
 
   /// Kilobytes in memory, now and at most; open file descriptors.
   int64_t resident_kb() const { return status_kb("VmRSS"); }
@@ -38,10 +50,15 @@ public:
 
 private:
   int64_t status_kb(const std::string& what) const;
+  void read_log();
 
   pid_t pid_ = -1;
   int output_ = -1;
   uint16_t port_ = 0;
+  std::mutex mutex_;
+  std::condition_variable logged_;
+  std::string log_; // that nobody has asked for; guarded by mutex_, as the next
+  bool log_is_over_ = false;
   std::thread log_reader_;
 };
 
