@@ -37,9 +37,10 @@ struct TROUPE_API run_stats {
 struct run_trace;
 
 /// Returns the trace as one JSON document in the format that chrome://tracing and ui.perfetto.dev open ("Trace Event Format"). Times are
-/// microseconds since the run began. A process is a device: its first track has the chunks, those after it the nodes and moves of
-/// each queue (several tracks if they overlap); "waiting" spans reach from the moment a chunk was sent to the moment its answer had
-/// come back. Arrows lead from each chunk to its dependents. Process 0 has the run.
+/// microseconds since the run began, on this process's clock, those of other hosts too. Process 0, "troupe", has the run and this
+/// process's devices; each other host is a process of its name. A device's first track has its chunks, those after it the nodes and
+/// moves of each queue (several tracks if they overlap); "waiting" spans reach from the moment a chunk was sent to the moment its
+/// answer had come back. Arrows lead from each chunk to its dependents.
 TROUPE_API std::string to_chrome_json(const run_trace& trace);
 
 /// What a run gives.

@@ -1,5 +1,6 @@
 #include "remote/remote_device.hpp"
 
+#include "remote/clocks.hpp"
 #include "remote/weakly.hpp"
 #include "wire/plans.hpp"
 
@@ -32,6 +33,7 @@ struct sent_chunk {
   bound_plan_ptr bound;
   std::vector<wanted_value> wanted; // by download
   std::vector<hash128> offered;     // to be withdrawn after it
+  int64_t sent_ns = 0;
   chunk_done done;
   // When the host has answered:
   chunk_result result;
@@ -119,6 +121,7 @@ void conversation::submit(chunk_work work, chunk_done done) {
   const auto chunk = std::make_shared<sent_chunk>();
   chunk->work = std::move(work);
   chunk->done = std::move(done);
+  chunk->sent_ns = now_ns();
   std::optional<failure> ended;
   if (chunk->work.stop && chunk->work.stop->load())
     ended = {errc::cancelled, "the run was cancelled"};
@@ -185,10 +188,7 @@ void conversation::on_chunk(chunk_made made) {
   }
   for (const hash128& key : chunk->offered)
     host_->offers().offers().withdraw(key);
-  for (device_timing& t : made.result.timings) {
-    t.begin_ns -= host_->figures().clock_ahead_ns;
-    t.end_ns -= host_->figures().clock_ahead_ns;
-  }
+  align_clocks(made.result.timings, host_->figures().clock_ahead_ns, chunk->sent_ns, now_ns());
   chunk->result = std::move(made.result);
   if (chunk->result.ok() && made.downloads.size() != chunk->wanted.size())
     chunk->result = {.code = errc::internal,

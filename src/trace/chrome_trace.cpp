@@ -12,8 +12,18 @@ namespace {
 
 using json = nlohmann::ordered_json;
 
-constexpr int run_process = 0;
-constexpr int chunk_track = 0; // of each process; tracks of queues follow
+constexpr int own_process = 0; // of this process and its devices; other hosts follow
+constexpr int run_track = 0;   // of that process
+
+/// Whose tracks they are: row 0 is control flow, which the run itself executes, row d + 1 the device of that index. Real devices
+/// have the same index in all plans of a run.
+using row_index = size_t;
+constexpr row_index control_row = 0;
+
+/// Where a slice is drawn.
+struct track {
+  int process = own_process, thread = run_track;
+};
 
 /// A range of time.
 struct span_ns {
@@ -44,9 +54,7 @@ struct traced_chunk {
 
   const chunk& planned() const { return source.chunks[trace.chunk]; }
   bool is_control() const { return source.devices[planned().device].kind == device_kind::control; }
-  /// Real devices have the same index in all plans of a run; control flow is executed by the run itself.
-  int process() const { return is_control() ? run_process : process_of(planned().device); }
-  static int process_of(device_index device) { return static_cast<int>(device) + 1; }
+  row_index row() const { return is_control() ? control_row : size_t{planned().device} + 1; }
 };
 
 class writer {
@@ -55,7 +63,7 @@ public:
 
   std::string write() {
     lay_tracks();
-    add_slice(run_process, chunk_track, "run", "run", {trace_.begin_ns, trace_.end_ns}, json::object());
+    add_slice({}, "run", "run", {trace_.begin_ns, trace_.end_ns}, json::object());
     for (const traced_chunk& c : chunks_)
       add_chunk(c);
     add_flows();
@@ -79,12 +87,12 @@ private:
 
   double microseconds(int64_t ns) const { return static_cast<double>(ns - trace_.begin_ns) / 1000; }
 
-  json& add(const char* phase, int process, int track, const std::string& name) {
-    return events_.emplace_back(json{{"ph", phase}, {"pid", process}, {"tid", track}, {"name", name}});
+  json& add(const char* phase, track at, const std::string& name) {
+    return events_.emplace_back(json{{"ph", phase}, {"pid", at.process}, {"tid", at.thread}, {"name", name}});
   }
 
-  void add_slice(int process, int track, const std::string& name, const char* category, span_ns time, json args) {
-    json& e = add("X", process, track, name);
+  void add_slice(track at, const std::string& name, const char* category, span_ns time, json args) {
+    json& e = add("X", at, name);
     e["cat"] = category;
     e["ts"] = microseconds(time.begin);
     e["dur"] = static_cast<double>(time.end - time.begin) / 1000;
@@ -92,45 +100,59 @@ private:
       e["args"] = std::move(args);
   }
 
-  /// Gives every timing a track of its queue on which nothing else runs at that time, and names all tracks.
+  /// Returns the process of a host, named at its first use; the empty name is this process's own.
+  int process_of(const std::string& host) {
+    const auto [found, is_new] = processes_.try_emplace(host, static_cast<int>(processes_.size()));
+    if (is_new)
+      add("M", {found->second, 0}, "process_name")["args"]["name"] = host.empty() ? "troupe" : host;
+    return found->second;
+  }
+
+  /// Returns a new track of a process.
+  track new_track(int process, const std::string& name) {
+    const track made{process, threads_[process]++};
+    add("M", made, "thread_name")["args"]["name"] = name;
+    return made;
+  }
+
+  /// Gives every device a track for its chunks, every timing a track of its queue on which nothing else runs at that time, and names
+  /// them all.
   void lay_tracks() {
-    add("M", run_process, chunk_track, "process_name")["args"]["name"] = "troupe";
-    std::map<int, int> tracks{{run_process, chunk_track}};
-    for (device_index d = 0; d < plan_.devices.size() && plan_.devices[d].kind != device_kind::control; ++d) {
-      const int process = traced_chunk::process_of(d);
-      add("M", process, chunk_track, "process_name")["args"]["name"] = plan_.devices[d].name;
-      add("M", process, chunk_track, "thread_name")["args"]["name"] = "chunks";
-      tracks[process] = chunk_track;
-    }
-    std::map<std::pair<int, uint32_t>, std::vector<const device_timing*>> queues;
+    std::map<std::pair<row_index, uint32_t>, std::vector<const device_timing*>> queues;
     for (const traced_chunk& c : chunks_)
       for (const device_timing& t : c.trace.timings)
-        queues[{c.process(), t.queue}].push_back(&t);
-    for (auto& [key, timings] : queues) {
-      const auto& [process, queue] = key;
-      const int lanes = assign_lanes(timings, tracks[process] + 1);
-      const std::string name = process == run_process ? "control flow" : fmt::format("queue {}", queue);
-      for (int lane = 0; lane < lanes; ++lane)
-        add("M", process, ++tracks[process], "thread_name")["args"]["name"] =
-            lane ? fmt::format("{}, beside it {}", name, lane) : name;
+        queues[{c.row(), t.queue}].push_back(&t);
+    chunk_tracks_.push_back(new_track(process_of(""), "run"));
+    lay_queues(queues, control_row, "control flow");
+    for (const device_info& d : plan_.devices) {
+      if (d.kind == device_kind::control)
+        break; // those come last
+      chunk_tracks_.push_back(new_track(process_of(d.host), d.name));
+      lay_queues(queues, chunk_tracks_.size() - 1, d.name + ", queue");
     }
   }
 
-  /// Returns how many tracks from `first` on one queue's timings need.
-  int assign_lanes(std::vector<const device_timing*>& timings, int first) {
+  template <class Queues>
+  void lay_queues(Queues& queues, row_index row, const std::string& name) {
+    for (auto& [key, timings] : queues)
+      if (key.first == row)
+        lay_queue(timings, chunk_tracks_[row].process,
+                  row == control_row ? name : fmt::format("{} {}", name, key.second));
+  }
+
+  void lay_queue(std::vector<const device_timing*>& timings, int process, const std::string& name) {
     std::stable_sort(timings.begin(), timings.end(),
                      [](const auto* a, const auto* b) { return a->begin_ns < b->begin_ns; });
-    std::vector<int64_t> busy_until;
+    std::vector<std::pair<int64_t, track>> lanes; // with the time until which each is busy
     for (const device_timing* t : timings) {
-      const auto free =
-          std::find_if(busy_until.begin(), busy_until.end(), [&](int64_t end) { return end <= t->begin_ns; });
-      track_of_[t] = first + static_cast<int>(free - busy_until.begin());
-      if (free == busy_until.end())
-        busy_until.push_back(t->end_ns);
-      else
-        *free = t->end_ns;
+      auto free = std::find_if(lanes.begin(), lanes.end(), [&](const auto& l) { return l.first <= t->begin_ns; });
+      if (free == lanes.end()) {
+        const std::string beside = lanes.empty() ? "" : fmt::format(", beside it {}", lanes.size());
+        free = lanes.insert(free, {0, new_track(process, name + beside)});
+      }
+      free->first = t->end_ns;
+      track_of_[t] = free->second;
     }
-    return static_cast<int>(busy_until.size());
   }
 
   /// Control flow has no slice of its chunk: its node's says all.
@@ -145,10 +167,10 @@ private:
     json args{{"chunk", c.trace.chunk}, {"nodes", c.planned().nodes.size()}, {"segment", c.planned().segment}};
     args["sent_us"] = microseconds(c.trace.sent_ns);
     args["answered_us"] = microseconds(c.trace.ended_ns);
-    add_slice(c.process(), chunk_track, c.name, "chunk", working_time(c.trace), std::move(args));
+    add_slice(chunk_tracks_[c.row()], c.name, "chunk", working_time(c.trace), std::move(args));
     // Spans of chunks that wait at the same time overlap, so they are asynchronous events.
     for (const auto& [phase, ns] : {std::pair{"b", c.trace.sent_ns}, std::pair{"e", c.trace.ended_ns}}) {
-      json& e = add(phase, c.process(), chunk_track, c.name);
+      json& e = add(phase, chunk_tracks_[c.row()], c.name);
       e["cat"] = "waiting";
       e["id"] = c.id;
       e["ts"] = microseconds(ns);
@@ -156,18 +178,18 @@ private:
   }
 
   void add_timing(const traced_chunk& c, const device_timing& t) {
-    const int track = track_of_.at(&t);
+    const track at = track_of_.at(&t);
     const span_ns time{t.begin_ns, t.end_ns};
     const graph& program = *c.source.program;
     if (t.kind != device_timing::work::node) {
       const bool up = t.kind == device_timing::work::upload;
-      add_slice(c.process(), track, (up ? "upload " : "download ") + program.values.at(t.id).name,
-                up ? "upload" : "download", time, {{"bytes", t.bytes}, {"chunk", c.trace.chunk}});
+      add_slice(at, (up ? "upload " : "download ") + program.values.at(t.id).name, up ? "upload" : "download", time,
+                {{"bytes", t.bytes}, {"chunk", c.trace.chunk}});
       return;
     }
     const node& n = program.nodes.at(t.id);
     const std::string op = operator_name(n);
-    add_slice(c.process(), track, n.name.empty() ? op : n.name, "node", time,
+    add_slice(at, n.name.empty() ? op : n.name, "node", time,
               {{"op", op}, {"kernel", t.kernel}, {"chunk", c.trace.chunk}, {"node", t.id}});
   }
 
@@ -193,7 +215,7 @@ private:
 
   json& add_flow_end(const char* phase, const traced_chunk& c, int64_t ns) {
     const bool own_track = c.is_control() && !c.trace.timings.empty();
-    json& e = add(phase, c.process(), own_track ? track_of_.at(&c.trace.timings[0]) : chunk_track, "depends");
+    json& e = add(phase, own_track ? track_of_.at(&c.trace.timings[0]) : chunk_tracks_[c.row()], "depends");
     e["cat"] = "dependency";
     e["id"] = flows_;
     e["ts"] = microseconds(ns);
@@ -206,7 +228,10 @@ private:
   std::vector<std::pair<size_t, size_t>> ranges_; // of `chunks_`: those of one execution
   int next_id_ = 0, flows_ = 0;
   json events_ = json::array();
-  std::unordered_map<const device_timing*, int> track_of_;
+  std::map<std::string, int> processes_; // by host
+  std::map<int, int> threads_;           // of each process, so far
+  std::vector<track> chunk_tracks_;      // by row
+  std::unordered_map<const device_timing*, track> track_of_;
 };
 
 } // namespace

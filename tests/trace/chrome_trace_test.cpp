@@ -43,6 +43,24 @@ std::vector<json> slices(const json& document, const std::string& category) {
   return found;
 }
 
+/// Names of processes by number.
+std::map<int, std::string> process_names(const json& document) {
+  std::map<int, std::string> names;
+  for (const json& e : document["traceEvents"])
+    if (e["ph"] == "M" && e["name"] == "process_name")
+      CHECK(names.emplace(e["pid"], e["args"]["name"]).second);
+  return names;
+}
+
+/// Names of tracks by process and number; each stands once.
+std::map<std::pair<int, int>, std::string> track_names(const json& document) {
+  std::map<std::pair<int, int>, std::string> names;
+  for (const json& e : document["traceEvents"])
+    if (e["ph"] == "M" && e["name"] == "thread_name")
+      CHECK(names.emplace(std::pair<int, int>(e["pid"], e["tid"]), e["args"]["name"]).second);
+  return names;
+}
+
 double end_of(const json& slice) {
   return slice["ts"].get<double>() + slice["dur"].get<double>();
 }
@@ -115,7 +133,8 @@ TEST_CASE("the document names nodes, kernels and devices and joins chunks by arr
     const node& call = p.program->nodes[n["args"]["node"].get<size_t>()];
     CHECK(n["name"] == call.name);
     CHECK(n["args"]["op"] == call.op_type);
-    CHECK(n["pid"] == 1 + p.placement[n["args"]["node"].get<size_t>()]);
+    CHECK(track_names(document).at({n["pid"], n["tid"]}) ==
+          p.devices[p.placement[n["args"]["node"].get<size_t>()]].name + ", queue 0");
     CHECK(n["dur"].get<double>() >= 0);
   }
   size_t dependencies = 0;
@@ -123,11 +142,35 @@ TEST_CASE("the document names nodes, kernels and devices and joins chunks by arr
     dependencies += c.predecessors.size();
   CHECK(dependencies > 1);
   check_flows(document, dependencies);
-  std::set<std::string> processes;
-  for (const json& e : document["traceEvents"])
-    if (e["ph"] == "M" && e["name"] == "process_name")
-      processes.insert(e["args"]["name"]);
-  CHECK(processes == std::set<std::string>{"troupe", p.devices[0].name, p.devices[1].name});
+  CHECK(process_names(document) == std::map<int, std::string>{{0, "troupe"}});
+  std::set<std::string> tracks;
+  for (const auto& [at, name] : track_names(document))
+    tracks.insert(name);
+  const std::string one = p.devices[0].name, other = p.devices[1].name;
+  CHECK(tracks == std::set<std::string>{"run", one, one + ", queue 0", other, other + ", queue 0"});
+}
+
+TEST_CASE("other hosts are processes, their devices tracks", "[trace][C11]") {
+  const run_result result = traced_run(diamond(), {.policy = placement_policy::round_robin, .fuse = false}, "cpu*3");
+  run_trace trace = *result.trace;
+  auto source = std::make_shared<plan>(*trace.source);
+  source->devices[0].name = "far/cpu";
+  source->devices[0].host = "far";
+  source->devices[2].name = "far/cpu#1";
+  source->devices[2].host = "far";
+  trace.source = source;
+  const json document = json::parse(to_chrome_json(trace));
+  const auto processes = process_names(document);
+  const auto tracks = track_names(document);
+  CHECK(processes.at(0) == "troupe");
+  REQUIRE(processes.size() == 2);
+  CHECK(processes.at(1) == "far");
+  CHECK(tracks.at({0, 0}) == "run");
+  for (const json& c : slices(document, "chunk")) {
+    const device_info& d = source->devices[source->chunks[c["args"]["chunk"].get<size_t>()].device];
+    CHECK(processes.at(c["pid"]) == (d.host.empty() ? "troupe" : "far"));
+    CHECK(tracks.at({c["pid"], c["tid"]}) == d.name);
+  }
 }
 
 TEST_CASE("a chunk begins after those that it depends on", "[trace][actors]") {
