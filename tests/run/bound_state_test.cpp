@@ -1,7 +1,7 @@
 // A bound session without actors: what it carries from step to step, over a session machine and devices that are lost at every point.
-#include "actors/shared_ledger.hpp"
 #include "run/bound_state.hpp"
 #include "run/session_machine.hpp"
+#include "run/shared_ledger.hpp"
 #include "support/catch.hpp"
 #include "support/reference_device.hpp"
 #include "support/small_models.hpp"
@@ -61,7 +61,7 @@ public:
     for (const char* name : {"a", "b", "c"}) {
       devices_.push_back({std::make_unique<reference_device>(name), {}, false});
       infos.push_back(devices_.back().device->info());
-      accounts.push_back(std::make_shared<actors::shared_ledger>(infos.back().memory_bytes)->open([] {}));
+      accounts.push_back(std::make_shared<shared_ledger>(infos.back().memory_bytes)->open([] {}));
     }
     const session_options by_node{.policy = placement_policy::round_robin, .fuse = false};
     auto plans = std::make_shared<session_plans>(make_model(two_states(), by_node, 0), infos);
