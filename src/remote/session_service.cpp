@@ -142,14 +142,12 @@ void session_service::make_and_install(const remote::install& order) {
   loaded_bytes weights;
   const int64_t begin = now_ns();
   const failure why = capture([&] {
-    {
-      const std::lock_guard lock(mutex_);
-      if (const auto known = bound_.find(order.bound_plan); known != bound_.end())
-        bound = known->second.bound;
-    }
+    bound = made_[order.bound_plan].lock();
     bound_plan_ptr made = plans_.make(order, weights); // weights of this device, too
     if (!bound)
       bound = std::move(made);
+    std::erase_if(made_, [](const auto& known) { return known.second.expired(); });
+    made_[order.bound_plan] = bound; // for other devices, whose installs may come before this one has ended
     const device_info& own = device(order.device).info();
     const device_info& planned = bound->source->devices[order.self];
     if (planned.gpu != own.gpu || planned.host_memory != own.host_memory || planned.kind != own.kind)

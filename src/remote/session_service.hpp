@@ -100,7 +100,9 @@ private:
   mutable std::mutex mutex_;
   bool ended_ = false;
   std::map<uint64_t, installed_plan> bound_; // by the session's number
-  std::vector<device_queue> queues_;         // by device
+  std::map<uint64_t, std::weak_ptr<bound_plan_ptr::element_type>>
+      made_;                         // the same; used by the thread of `plans_` alone
+  std::vector<device_queue> queues_; // by device
   std::map<uint64_t, execution_state> executions_;
   std::unordered_map<hash128, value_ref> values_;
   weight_loader weights_;

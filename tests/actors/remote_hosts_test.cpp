@@ -101,6 +101,17 @@ TEST_CASE("a weight that two other hosts need leaves this process once", "[actor
   CHECK(loaded["bytes_from_peers"] == 1'200'000);
 }
 
+TEST_CASE("devices of one host that install a plan at once run it", "[actors][remote][D1]") {
+  const auto one = open_worker({"cpu*2"});
+  engine e = open_engine({"cpu"}, {{"one", one.get()}});
+  engine here({.devices = {"cpu"}});
+  for (int64_t columns = 20; columns < 40; ++columns) {
+    const tensor x = input_of({20, columns});
+    const session s = e.load(chain(9, {20, columns}), {.policy = placement_policy::round_robin, .fuse = false});
+    CHECK(run_on(s, x) == run_on(here.load(chain(9, {20, columns})), x));
+  }
+}
+
 TEST_CASE("only those devices of other hosts join that are named", "[actors][remote][D1]") {
   const auto one = open_worker({"cpu*2"});
   engine e = open_engine({"one/cpu#1"}, {{"one", one.get()}});

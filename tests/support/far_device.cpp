@@ -1,11 +1,20 @@
 #include "support/far_device.hpp"
 
+#include <thread>
+
 namespace troupe::test {
 namespace {
 
 class inline_device final : public remote::served_device {
 public:
   explicit inline_device(std::shared_ptr<device> d) : device_(std::move(d)) {}
+  /// A device's own thread may have the last hold of the host, in an answer: it cannot wait for itself to end.
+  ~inline_device() override {
+    if (std::this_thread::get_id() != home_)
+      std::thread([device = std::move(device_)]() mutable { device = nullptr; }).detach();
+  }
+  inline_device(const inline_device&) = delete;
+  inline_device& operator=(const inline_device&) = delete;
 
   const device_info& info() const override { return device_->info(); }
   void install(bound_plan_ptr bound, device_index self, std::function<void(failure)> done) override {
@@ -41,7 +50,8 @@ private:
     return capture(std::forward<Work>(work));
   }
 
-  const std::shared_ptr<device> device_;
+  const std::thread::id home_ = std::this_thread::get_id();
+  std::shared_ptr<device> device_;
   std::recursive_mutex mutex_; // an answer may ask again
 };
 

@@ -149,7 +149,9 @@ void link_pair::stop() {
     wire_->changed.notify_all();
   }
   for (std::thread& t : threads_)
-    if (t.joinable())
+    if (t.get_id() == std::this_thread::get_id())
+      t.detach(); // a handler had the last hold of the pair
+    else if (t.joinable())
       t.join();
   std::array<std::optional<link_handler>, 2> handlers; // they may hold what holds the ends
   const std::lock_guard lock(wire_->mutex);
