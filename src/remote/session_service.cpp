@@ -256,8 +256,10 @@ void session_service::fetch(const fetch_kept& question) {
     if (result.ok()) {
       const hash128 key = new_key();
       answer.value = describe(result.value, key, self->shared_->offers);
-      if (answer.value.from == origin::sender)
+      if (answer.value.from == origin::sender) {
         self->keep(key, std::make_shared<moved_value>(result.value));
+        self->shared_->offers.withdraw(key); // what is kept is offered by itself
+      }
     }
     self->say(std::move(answer));
   };
