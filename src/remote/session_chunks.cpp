@@ -7,12 +7,6 @@ namespace {
 /// No session has so many executions of one layout in flight.
 constexpr uint32_t max_slots = 1024;
 
-/// A short value for the session's process alone is nothing to keep: nothing asks for it again.
-bool is_sent_whole(const wanted_value& wanted, const moved_value& made) {
-  return wanted.send && wanted.home == destination::host && made.has_host() &&
-         to_blob(made.host()).bytes() <= message_bytes;
-}
-
 } // namespace
 
 void session_service::run(run_chunk order) {
@@ -187,21 +181,15 @@ void session_service::keep_all(const served_chunk& chunk, std::vector<sent_value
 
 sent_value session_service::keep(const wanted_value& wanted, const value_ref& made) {
   sent_value value{.from = origin::kept, .type = made->type(), .dims = made->dims(), .key = wanted.key};
-  if (is_sent_whole(wanted, *made)) {
-    const tensor bytes = to_blob(made->host());
-    value.from = origin::message;
-    value.bytes.assign(bytes.data<uint8_t>(), bytes.data<uint8_t>() + bytes.bytes());
-    return value;
-  }
-  const tensor blob = keep(wanted.key, made);
-  if (!blob.defined())
-    return value;
-  value.size = blob.bytes();
-  if (!wanted.send)
-    return value;
-  value.from = value.size <= message_bytes ? origin::message : origin::sender;
+  const tensor blob = made->has_host() ? to_blob(made->host()) : tensor();
+  value.size = blob.defined() ? blob.bytes() : 0;
+  if (blob.defined() && wanted.send)
+    value.from = value.size <= message_bytes ? origin::message : origin::sender;
   if (value.from == origin::message)
     value.bytes.assign(blob.data<uint8_t>(), blob.data<uint8_t>() + blob.bytes());
+  // A short value for the session's process alone is nothing to keep: nothing asks for it again.
+  if (value.from != origin::message || wanted.home != destination::host)
+    keep(wanted.key, made, blob);
   return value;
 }
 

@@ -223,8 +223,7 @@ value_ref session_service::kept(const hash128& key) {
   return found->second;
 }
 
-tensor session_service::keep(const hash128& key, value_ref value) {
-  tensor blob = value->has_host() ? to_blob(value->host()) : tensor();
+void session_service::keep(const hash128& key, value_ref value, const tensor& blob) {
   if (blob.defined())
     shared_->offers.offer(key, blob);
   bool is_late = false;
@@ -234,7 +233,6 @@ tensor session_service::keep(const hash128& key, value_ref value) {
   }
   if (is_late)
     shared_->offers.withdraw(key);
-  return blob;
 }
 
 void session_service::forget(const hash128& key) {
@@ -253,14 +251,9 @@ void session_service::fetch(const fetch_kept& question) {
   const value_ref value = kept(question.key);
   const auto tell = [self = shared_from_this(), request = question.request](const fetch_result& result) {
     fetched answer{.request = request, .why = {result.code, result.message}};
-    if (result.ok()) {
-      const hash128 key = new_key();
-      answer.value = describe(result.value, key, self->shared_->offers);
-      if (answer.value.from == origin::sender) {
-        self->keep(key, std::make_shared<moved_value>(result.value));
-        self->shared_->offers.withdraw(key); // what is kept is offered by itself
-      }
-    }
+    if (result.ok())
+      answer.value = self->keep({.key = new_key(), .home = destination::host, .send = true},
+                                std::make_shared<moved_value>(result.value));
     self->say(std::move(answer));
   };
   if (value->resident())
@@ -274,7 +267,7 @@ void session_service::put(put_value order) {
   const auto finish = [self = shared_from_this(), request = order.request, key = order.key](const device_tensor& value,
                                                                                             const failure& why) {
     if (!why.failed())
-      self->keep(key, std::make_shared<moved_value>(value->host(), value));
+      self->keep({.key = key, .home = destination::device}, std::make_shared<moved_value>(value->host(), value));
     self->say(was_put{request, why});
   };
   take(std::move(order.value), {}, pull_,

@@ -75,13 +75,14 @@ private:
   void submit(const served_chunk_ptr& chunk);
   void ended(const served_chunk_ptr& chunk, chunk_result result);
   void keep_all(const served_chunk& chunk, std::vector<sent_value>& values);
+  /// Keeps a value as long as the session may ask for it, and returns what it is told.
   sent_value keep(const wanted_value& wanted, const value_ref& made);
   void stop(uint64_t execution);
 
   // -- kept values
   value_ref kept(const hash128& key);
-  /// Keeps a value, and offers its bytes if they are in this host's memory: those are returned.
-  tensor keep(const hash128& key, value_ref value);
+  /// Keeps a value, and offers its bytes, if they are in this host's memory.
+  void keep(const hash128& key, value_ref value, const tensor& blob);
   void forget(const hash128& key);
   void fetch(const fetch_kept& question);
   void put(put_value order);

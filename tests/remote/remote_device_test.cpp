@@ -7,6 +7,7 @@
 #include "support/graph_builder.hpp"
 
 #include <future>
+#include <thread>
 
 using namespace troupe;
 using namespace std::chrono_literals;
@@ -72,6 +73,27 @@ chunk_work far_work(const bound_plan& bound, chunk_id id, std::vector<value_ref>
   work.downloads.push_back(std::make_shared<moved_value>(destination::host, comes_here));
   return work;
 }
+
+/// A device whose values are as long as the test wants; it keeps none of them.
+class forgetful_device final : public device {
+public:
+  const device_info& info() const override { return info_; }
+  void install(bound_plan_ptr, device_index) override {}
+  void retire(uint64_t) override {}
+  void submit(chunk_work, chunk_done done) override { done({}); }
+  void fetch(const device_tensor&, const fetch_done& done) override {
+    const auto bytes = std::make_shared<std::vector<float>>(100'000);
+    last = bytes;
+    done({.value = tensor(dtype::float32, {100'000}, bytes, bytes->data())});
+  }
+  device_tensor put(const tensor& value) override { return make_host_resident(value, info_.name); }
+  device_stats stats() const override { return {}; }
+
+  std::weak_ptr<std::vector<float>> last; // what was fetched last, as long as anybody has it
+
+private:
+  const device_info info_{.name = "f", .kind = device_kind::null, .memory_bytes = int64_t{1} << 40};
+};
 
 } // namespace
 
@@ -191,6 +213,19 @@ TEST_CASE("the end of a session releases what it had on the worker", "[remote][D
     }
   }
   CHECK(cpu->stats().installed_plans == 0);
+}
+
+TEST_CASE("a worker forgets a fetched value when the session has it", "[remote][D2]") {
+  const auto near = std::make_shared<forgetful_device>();
+  far_host host({near});
+  const auto far = remote::make_remote_device(host.connect(), 0);
+  std::promise<fetch_result> fetched;
+  auto value = fetched.get_future();
+  far->fetch(far->put(ramp({100'000})), [&](fetch_result r) { fetched.set_value(std::move(r)); });
+  REQUIRE(value.wait_for(limit) == std::future_status::ready);
+  CHECK(value.get().value.size() == 100'000);
+  for (const auto end = std::chrono::steady_clock::now() + limit; !near->last.expired(); std::this_thread::yield())
+    REQUIRE(std::chrono::steady_clock::now() < end);
 }
 
 TEST_CASE("a worker refuses other versions and more sessions than its owner allows", "[remote][D2]") {
