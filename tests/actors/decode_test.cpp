@@ -2,6 +2,7 @@
 // of materialised models; without it the test is skipped.
 #include "actors/engine_access.hpp"
 #include "support/catch.hpp"
+#include "support/decoder_steps.hpp"
 #include "support/gpu.hpp"
 #include "support/kernel_case.hpp"
 
@@ -17,22 +18,6 @@ struct setup {
   const char* devices;
   placement_policy policy;
 };
-
-named_tensors step_inputs(int64_t step, int64_t past) {
-  tensor mask(dtype::int64, {1, past + 1});
-  std::fill_n(mask.mutable_data<int64_t>(), mask.size(), 1);
-  return {{"input_ids", tensor::of<int64_t>({1, 1}, std::array{1 + step * 37 % 900})},
-          {"attention_mask", mask},
-          {"position_ids", tensor::of<int64_t>({1, 1}, std::array{past})}};
-}
-
-std::vector<output_binding> cache_pairs(const session& model) {
-  std::vector<output_binding> pairs;
-  for (const value_info& o : model.outputs())
-    if (o.name.starts_with("present_"))
-      pairs.push_back({o.name, "past_" + o.name.substr(8)});
-  return pairs;
-}
 
 /// Largest difference of two tensors, as a part of the largest element.
 double distance(const tensor& a, const tensor& b) {
@@ -66,7 +51,7 @@ TEST_CASE("a decoder with bound keys and values says what it says without", "[ac
   for (const output_binding& pair : pairs)
     past[pair.input] = random_floats({1, 4, 5, 32}, past.size());
   for (int64_t step = 0; step < 6; ++step) {
-    const named_tensors inputs = step_inputs(step, 5 + step);
+    const named_tensors inputs = decoder_step_inputs(step, 5 + step);
     named_tensors with_past = inputs;
     with_past.insert(past.begin(), past.end());
     const run_result fed = model.run(with_past);

@@ -1,10 +1,10 @@
 // Hosts that leave in order, as callers of an engine see them; workers are processes where it says so.
 #include "actors/engine_access.hpp"
 #include "actors/worker.hpp"
+#include "support/alternating_runs.hpp"
 #include "support/catch.hpp"
 #include "support/fault_device.hpp"
 #include "support/reference_device.hpp"
-#include "support/small_models.hpp"
 #include "support/worker_process.hpp"
 
 #include <thread>
@@ -15,21 +15,6 @@ using namespace troupe::test;
 using Catch::Contains;
 
 namespace {
-
-const named_tensors six{{"x", floats({2, 3}, {1, 2, 3, 4, 5, 6})}};
-const session_options alternating{.policy = placement_policy::round_robin, .fuse = false};
-using names = std::vector<std::string>;
-
-names devices_of(const run_result& r) {
-  names all;
-  for (const auto& [name, ms] : r.stats.busy_ms)
-    all.push_back(name);
-  return all;
-}
-
-auto called(const std::string& name) {
-  return [name](const device_info& d) { return d.name == name; };
-}
 
 /// Waits for what another thread does.
 template <class Condition>

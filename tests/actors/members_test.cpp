@@ -1,9 +1,9 @@
 // Devices that join a running engine, are lost, and come back.
 #include "actors/engine_access.hpp"
+#include "support/alternating_runs.hpp"
 #include "support/catch.hpp"
 #include "support/fault_device.hpp"
 #include "support/reference_device.hpp"
-#include "support/small_models.hpp"
 
 #include <random>
 
@@ -14,26 +14,9 @@ using Catch::Contains;
 
 namespace {
 
-const named_tensors six{{"x", floats({2, 3}, {1, 2, 3, 4, 5, 6})}};
-const session_options alternating{.policy = placement_policy::round_robin, .fuse = false};
-
 device_factory reference(const std::string& name) {
   return [name] { return std::make_unique<reference_device>(name); };
 }
-
-/// Returns the devices that a run used, by name, in the order of their plan.
-std::vector<std::string> devices_of(const run_result& r) {
-  std::vector<std::string> names;
-  for (const auto& [name, ms] : r.stats.busy_ms)
-    names.push_back(name);
-  return names;
-}
-
-auto called(const std::string& name) {
-  return [name](const device_info& d) { return d.name == name; };
-}
-
-using names = std::vector<std::string>;
 
 } // namespace
 

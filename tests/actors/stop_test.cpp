@@ -1,8 +1,8 @@
 // Executions that end early, as devices hear of it that cannot see the flag which chunks share: those of other hosts.
 #include "actors/engine_access.hpp"
+#include "support/alternating_runs.hpp"
 #include "support/catch.hpp"
 #include "support/deterministic_system.hpp"
-#include "support/small_models.hpp"
 
 #include <mutex>
 #include <thread>
@@ -13,9 +13,6 @@ using namespace troupe::test;
 using Catch::Contains;
 
 namespace {
-
-const named_tensors six{{"x", floats({2, 3}, {1, 2, 3, 4, 5, 6})}};
-const session_options alternating{.policy = placement_policy::round_robin, .fuse = false};
 
 /// What devices of `remote_like` have heard.
 struct heard {

@@ -6,6 +6,7 @@
 // final keys and values, as a part of their largest element, and where the nodes were. Exit status 1 if a difference exceeds 1e-3.
 #include "actors/engine_access.hpp"
 #include "plan/place/policies.hpp"
+#include "support/decoder_steps.hpp"
 
 #include <fmt/format.h>
 
@@ -35,21 +36,8 @@ struct answers {
   named_tensors state;
 };
 
-std::vector<output_binding> cache_pairs(const session& model) {
-  std::vector<output_binding> pairs;
-  for (const value_info& o : model.outputs())
-    if (o.name.starts_with("present_"))
-      pairs.push_back({o.name, "past_" + o.name.substr(8)});
-  return pairs;
-}
-
 named_tensors step_inputs(int64_t step) {
-  const int64_t past = first_past + step;
-  tensor mask(dtype::int64, {1, past + 1});
-  std::fill_n(mask.mutable_data<int64_t>(), mask.size(), 1);
-  return {{"input_ids", tensor::of<int64_t>({1, 1}, std::array{1 + step * 37 % 900})},
-          {"attention_mask", mask},
-          {"position_ids", tensor::of<int64_t>({1, 1}, std::array{past})}};
+  return test::decoder_step_inputs(step, first_past + step);
 }
 
 /// Inputs of the first step, keys and values with them.
@@ -70,7 +58,7 @@ named_tensors first_inputs(const session& model) {
 }
 
 answers decode(const session& model, const named_tensors& first, int64_t steps) {
-  const std::vector<output_binding> pairs = cache_pairs(model);
+  const std::vector<output_binding> pairs = test::cache_pairs(model);
   if (pairs.empty())
     fail(errc::invalid_argument, "the model has no outputs present_…");
   bound_session decoder = model.bind(pairs);

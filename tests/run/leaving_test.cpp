@@ -2,9 +2,9 @@
 #include "run/session_machine.hpp"
 #include "run/shared_ledger.hpp"
 #include "support/catch.hpp"
+#include "support/far_values.hpp"
 #include "support/small_models.hpp"
 
-#include <cstring>
 #include <deque>
 #include <set>
 
@@ -12,17 +12,6 @@ using namespace troupe;
 using namespace troupe::test;
 
 namespace {
-
-struct far_resident final : resident {
-  far_resident(dtype type, shape dims, const device_info& device)
-      : resident(type, std::move(dims), device.name, device.incarnation) {}
-};
-
-tensor zeros(dtype type, const shape& dims) {
-  tensor t(type, dims);
-  std::memset(t.mutable_data(), 0, static_cast<size_t>(t.bytes()));
-  return t;
-}
 
 /// A session on made-up devices, which answer when the test says so.
 class patient_session {

@@ -2,9 +2,8 @@
 #include "run/session_machine.hpp"
 #include "run/shared_ledger.hpp"
 #include "support/catch.hpp"
+#include "support/far_values.hpp"
 #include "support/small_models.hpp"
-
-#include <cstring>
 
 using namespace troupe;
 using namespace troupe::test;
@@ -14,17 +13,6 @@ namespace {
 struct far_value final : away_value {
   using away_value::away_value;
 };
-
-struct far_resident final : resident {
-  far_resident(dtype type, shape dims, const device_info& device)
-      : resident(type, std::move(dims), device.name, device.incarnation) {}
-};
-
-tensor zeros(dtype type, const shape& dims) {
-  tensor t(type, dims);
-  std::memset(t.mutable_data(), 0, static_cast<size_t>(t.bytes()));
-  return t;
-}
 
 /// A session on made-up devices that answer at once and leave values where they are told to.
 class wide_session {

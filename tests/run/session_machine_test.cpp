@@ -3,6 +3,7 @@
 #include "run/shared_ledger.hpp"
 #include "support/catch.hpp"
 #include "support/control_models.hpp"
+#include "support/far_values.hpp"
 
 #include <cstring>
 #include <deque>
@@ -20,12 +21,6 @@ struct trial {
   std::vector<named_tensors> inputs; // one of them for each run
   session_options options;
 };
-
-tensor zeros(dtype type, const shape& dims) {
-  tensor t(type, dims);
-  std::memset(t.mutable_data(), 0, static_cast<size_t>(t.bytes()));
-  return t;
-}
 
 /// A value in the memory of one device.
 struct made_up_resident final : resident {
