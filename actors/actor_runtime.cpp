@@ -81,6 +81,14 @@ remote::host_activity actor_runtime::activity_of(const std::string& host) const 
   return hosts_ ? hosts_->activity(host) : remote::host_activity{};
 }
 
+measured_link actor_runtime::calibrate_link(const std::string& host) const {
+  {
+    const std::lock_guard lock(connecting_);
+    expects(hosts_ != nullptr, "calibrate_link: there are no other hosts");
+  }
+  return hosts_->calibrate(host); // made once, and gone with this only
+}
+
 actor_runtime::~actor_runtime() {
   close();
 }

@@ -30,6 +30,8 @@ public:
   void add_host(const host_address& host, const std::vector<std::string>& wanted = {});
   std::vector<host_summary> other_hosts() const;
   remote::host_activity activity_of(const std::string& host) const;
+  /// Measures the link to a host at length; see `remote_hosts`.
+  measured_link calibrate_link(const std::string& host) const;
 
   /// Opens further devices, all or none: living sessions use them from their next runs on. Throws as `host::open`, and
   /// `errc::cancelled` if the runtime is closed.

@@ -36,6 +36,10 @@ remote::host_activity activity_of(const engine& e, const std::string& host) {
   return engine_access::runtime(e).activity_of(host);
 }
 
+measured_link calibrate_link(const engine& e, const std::string& host) {
+  return engine_access::runtime(e).calibrate_link(host);
+}
+
 std::shared_ptr<const plan> plan_of(const session& s, const named_tensors& inputs) {
   return bound_plan_of(s, inputs)->source;
 }

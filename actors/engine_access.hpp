@@ -38,6 +38,9 @@ void let_leave(const engine& e, const std::function<bool(const device_info&)>& w
 /// Returns what another host has in hand for an engine's sessions; nothing if it is lost.
 remote::host_activity activity_of(const engine& e, const std::string& host);
 
+/// Measures the link to one of `engine::hosts` at length, for `store_profiles`. Throws `errc::device_lost`, `errc::timeout`.
+measured_link calibrate_link(const engine& e, const std::string& host);
+
 /// Returns the plan that a run with these inputs would use, making it where it is not cached.
 std::shared_ptr<const plan> plan_of(const session& s, const named_tensors& inputs);
 

@@ -90,8 +90,8 @@ void host::open_devices(const engine_options& options, const std::vector<std::st
   limits_ = options.memory;
   const std::string& file = options.profile_file;
   loaded_profiles loaded = load_profiles(file.empty() ? profile_path() : std::filesystem::path(file));
-  profiles_ = std::move(loaded.devices);
   profile_problem_ = std::move(loaded.problem);
+  profiles_ = std::move(loaded);
   for (const device_request& request : requests) {
     device_handle device = open(factory_of(request, options),
                                 request.kind == device_kind::null ? threading::shared : threading::own_thread);
@@ -115,6 +115,13 @@ void host::check_complete(const std::vector<std::string>& names) const {
   for (const auto& limit : limits_)
     if (!is_open(limit.first))
       fail(errc::invalid_argument, "a memory limit names the device '{}', which is not open", limit.first);
+}
+
+std::optional<measured_link> host::kept_link(const std::string& address) const {
+  for (const measured_link& l : profiles_.links)
+    if (l.address == address)
+      return l;
+  return {};
 }
 
 device_list host::devices() const {
@@ -164,7 +171,8 @@ device_handle host::open(device_factory make, threading where, const std::vector
   if (const auto limit = limits_.find(handle.info.name); limit != limits_.end())
     handle.info.memory_bytes = std::min(handle.info.memory_bytes, limit->second);
   handle.memory = std::make_shared<shared_ledger>(handle.info.memory_bytes);
-  for (const measured_profile& m : profiles_) // of this machine's devices; those of other hosts say how fast they are
+  // of this machine's devices; those of other hosts say how fast they are
+  for (const measured_profile& m : profiles_.devices)
     if (!is_remote(handle.info) && m.device == key_of(handle.info))
       handle.info.profile = refine(handle.info.profile, m);
   return handle;

@@ -53,6 +53,9 @@ public:
   /// Returns why measured device profiles are not used, in words for a person; empty if they are, or there are none.
   const std::string& profile_problem() const { return profile_problem_; }
 
+  /// Returns what is kept of the link to the worker at this address, HOST:PORT; nothing if it was never measured at length.
+  std::optional<measured_link> kept_link(const std::string& address) const;
+
   /// Returns what the Vulkan validation layer has said (engine_hooks::gpu_validation).
   std::vector<std::string> gpu_messages() const;
 
@@ -85,7 +88,7 @@ private:
   std::string no_gpu_because_;
   std::string profile_problem_;
   std::map<std::string, int64_t> limits_; // engine_options::memory
-  std::vector<measured_profile> profiles_;
+  kept_profiles profiles_;
   std::atomic<bool> open_hangs_{false}; // a device did not open in time: its actor may never end
   mutable std::mutex mutex_;            // guards devices_
   device_list devices_ = std::make_shared<const std::vector<device_handle>>();

@@ -12,6 +12,9 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr auto connect_timeout = 10s, recall_timeout = 2s;
+/// What is measured once and kept may take longer than what each connection measures.
+constexpr remote::measuring_effort at_length{
+    .telling_s = 0.25, .telling_trips = 8, .last_load = remote::max_frame_bytes / 2, .repeats = 3};
 /// Between two calls to a host that was lost.
 constexpr auto pause = 500ms;
 /// Between two calls to one that left in order: it comes back when its owner wants it to.
@@ -58,7 +61,9 @@ void remote_hosts::add(const host_address& host, const std::vector<std::string>&
     const std::lock_guard lock(mutex_);
     if (std::any_of(hosts_.begin(), hosts_.end(), [&](const known_host& h) { return h.at.name == host.name; }))
       fail(errc::invalid_argument, "two hosts are called '{}': give one another name, NAME=HOST:PORT", host.name);
-    hosts_.push_back({.at = host, .wanted = wanted});
+    known_host& added = hosts_.emplace_back();
+    added.at = host;
+    added.wanted = wanted;
   }
   const failure why = capture([&] { connect(host, wanted, connect_timeout); });
   if (!why.failed())
@@ -73,15 +78,34 @@ void remote_hosts::add(const host_address& host, const std::vector<std::string>&
 std::vector<host_summary> remote_hosts::summary() const {
   std::vector<host_summary> all;
   const std::lock_guard lock(mutex_);
-  for (const known_host& h : hosts_)
+  for (const known_host& h : hosts_) {
+    const remote::load_progress loads = h.client ? h.client->loads() : remote::load_progress{};
     all.push_back({.name = h.at.name,
                    .address = endpoint_text(h.at.host, h.at.port),
                    .lost = h.client == nullptr,
                    .problem = h.problem,
+                   .version = h.version,
                    .round_trip_s = h.figures.round_trip_s,
                    .to_bytes_per_s = h.figures.up_bytes_per_s,
-                   .from_bytes_per_s = h.figures.down_bytes_per_s});
+                   .from_bytes_per_s = h.figures.down_bytes_per_s,
+                   .load_bytes = loads.total,
+                   .loaded_bytes = loads.came});
+  }
   return all;
+}
+
+measured_link remote_hosts::calibrate(const std::string& name) const {
+  std::shared_ptr<remote::host_client> client;
+  {
+    const std::lock_guard lock(mutex_);
+    for (const known_host& h : hosts_)
+      if (h.at.name == name)
+        client = h.client;
+  }
+  if (!client)
+    fail(errc::device_lost, "host '{}' is gone: its link cannot be measured", name);
+  const remote::link_figures measured = client->measure(at_length);
+  return {client->address(), measured.round_trip_s, measured.up_bytes_per_s, measured.down_bytes_per_s};
 }
 
 remote::host_activity remote_hosts::activity(const std::string& name) const {
@@ -100,8 +124,14 @@ void remote_hosts::connect(const host_address& host, const std::vector<std::stri
   auto* greeting = std::get_if<remote::welcome>(&answer);
   if (!greeting)
     fail(errc::io, "{} is no worker of troupe", endpoint_text(host.host, host.port));
-  auto client = remote::host_client::make(std::move(opened.link), host.name, endpoint_text(host.host, host.port),
-                                          std::move(*greeting), offers_);
+  const std::string address = endpoint_text(host.host, host.port);
+  std::optional<remote::link_figures> earlier;
+  if (const auto kept = runtime_.devices().kept_link(address))
+    earlier = {.round_trip_s = kept->round_trip_s,
+               .up_bytes_per_s = kept->to_bytes_per_s,
+               .down_bytes_per_s = kept->from_bytes_per_s};
+  auto client =
+      remote::host_client::make(std::move(opened.link), host.name, address, std::move(*greeting), offers_, earlier);
   std::vector<device_factory> makes;
   for (uint32_t d = 0; d < client->devices().size(); ++d)
     if (wanted.empty() || std::find(wanted.begin(), wanted.end(), client->devices()[d].name) != wanted.end())
@@ -113,6 +143,7 @@ void remote_hosts::connect(const host_address& host, const std::vector<std::stri
       if (h.at.name == host.name) {
         h.client = client;
         h.figures = client->figures();
+        h.version = client->version();
         h.problem.clear();
         h.leaves = false;
       }

@@ -28,6 +28,8 @@ public:
 
   std::vector<host_summary> summary() const;
   remote::host_activity activity(const std::string& name) const;
+  /// Measures the link to a host at length. Throws `errc::device_lost` if it is lost, `errc::timeout`.
+  measured_link calibrate(const std::string& name) const;
 
 private:
   struct known_host {
@@ -35,6 +37,7 @@ private:
     std::vector<std::string> wanted;             // empty: all
     std::shared_ptr<remote::host_client> client; // null while there is no link
     remote::link_figures figures;                // of the last link
+    std::string version;                         // of troupe there
     std::string problem;                         // why it cannot be connected to, or is about to go
     bool leaves = false;                         // in order; till it is there again
     std::chrono::steady_clock::time_point next_call = {};

@@ -92,9 +92,10 @@ private:
 };
 
 /// Runs the model until there are enough samples, or `stop` says so; `m` has what was measured.
-void take_samples(const bench_arguments& args, const session& model, const named_tensors& base, bound_values& staying,
-                  const interrupts& stop, measurement& m) {
+void take_samples(const bench_arguments& args, const engine& devices, const session& model, const named_tensors& base,
+                  bound_values& staying, const interrupts& stop, measurement& m) {
   progress line("bench", args.shows_progress());
+  line.watch(loads_of(devices));
   clock::time_point warm;
   for (int i = 0; m.samples_ms.size() < static_cast<size_t>(args.runs) && !stop.requested(); ++i) {
     named_tensors inputs = fresh_inputs(model, args, base, i);
@@ -127,7 +128,7 @@ measurement measure(const bench_arguments& args, const interrupts& stop) {
   bound_values staying(devices, model, args);
   measurement m;
   try {
-    take_samples(args, model, base, staying, stop, m);
+    take_samples(args, devices, model, base, staying, stop, m);
   } catch (const error& e) {
     if (e.code() != errc::cancelled || m.samples_ms.empty())
       throw;

@@ -1,6 +1,7 @@
 #include "cli/command.hpp"
 
 #include "cli/progress.hpp"
+#include "cli/progress_text.hpp"
 
 #include "base/printable.hpp"
 #include "plan/place/policies.hpp"
@@ -202,6 +203,10 @@ session open_model(engine& devices, const model_options& options, const session_
   const std::filesystem::path file = model_file(options.model);
   const progress line("loading " + printable(file.string()), options.shows_progress());
   return devices.load(file.string(), how);
+}
+
+std::function<std::string(double)> loads_of(const engine& devices) {
+  return [&devices](double seconds) { return load_text(devices.hosts(), seconds); };
 }
 
 std::filesystem::path model_file(const std::filesystem::path& path) {

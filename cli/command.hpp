@@ -64,6 +64,9 @@ void add_model_options(CLI::App& command, model_options& options);
 session open_model(engine& devices, const model_options& options);
 session open_model(engine& devices, const model_options& options, const session_options& how);
 
+/// What a progress line may watch while a model runs (`progress::watch`): weights on their way to other hosts.
+std::function<std::string(double)> loads_of(const engine& devices);
+
 /// Returns the model file that `path` names: itself, or model.onnx in it where it is a folder.
 std::filesystem::path model_file(const std::filesystem::path& path);
 

@@ -131,9 +131,11 @@ void add_decode_options(CLI::App& command, decode_options& options) {
       ->needs(bind);
 }
 
-decoded decode(const session& model, const model_options& args, const decode_options& options, const run_options& how) {
+decoded decode(const engine& devices, const session& model, const model_options& args, const decode_options& options,
+               const run_options& how) {
   decoder d(model, args, options);
   progress line("run", args.shows_progress());
+  line.watch(loads_of(devices));
   decoded all;
   for (;;)
     try {

@@ -29,6 +29,7 @@ struct decoded {
 /// Runs the model step by step. Inputs that are not bound are those of `--input` in each step, else made up afresh, with dims as the
 /// bound ones have them by then. If bound values are lost with a device, says so on stderr and repeats the steps since the last
 /// checkpoint; throws `errc::device_lost` if there is none. `how`: of each step; `how.trace` of the last.
-decoded decode(const session& model, const model_options& args, const decode_options& options, const run_options& how);
+decoded decode(const engine& devices, const session& model, const model_options& args, const decode_options& options,
+               const run_options& how);
 
 } // namespace troupe::cli

@@ -36,7 +36,16 @@ nlohmann::json to_json(const gpu_features& gpu) {
           {"cooperative_matrix", gpu.cooperative_matrix}};
 }
 
-nlohmann::json to_json(const device_info& d) {
+nlohmann::json to_json(const host_summary& h) {
+  return {{"name", h.name},
+          {"address", h.address},
+          {"version", h.version},
+          {"round_trip_s", h.round_trip_s},
+          {"to_bytes_per_s", h.to_bytes_per_s},
+          {"from_bytes_per_s", h.from_bytes_per_s}};
+}
+
+nlohmann::json to_json(const device_info& d, const std::vector<host_summary>& hosts) {
   nlohmann::json j{{"name", d.name},
                    {"kind", to_string(d.kind)},
                    {"description", d.description},
@@ -49,6 +58,9 @@ nlohmann::json to_json(const device_info& d) {
                    {"profile", profile_json(d.profile)}};
   if (d.gpu)
     j["gpu"] = to_json(*d.gpu);
+  for (const host_summary& h : hosts)
+    if (h.name == d.host)
+      j["host"] = to_json(h);
   return j;
 }
 
@@ -71,7 +83,7 @@ void list_devices(const model_options& options) {
   if (options.json) {
     nlohmann::json out = nlohmann::json::array();
     for (const device_info& d : device_infos(devices))
-      out.push_back(to_json(d));
+      out.push_back(to_json(d, devices.hosts()));
     write_json(out);
     return;
   }
@@ -80,8 +92,8 @@ void list_devices(const model_options& options) {
                static_cast<double>(d.memory_bytes) / (1 << 30), static_cast<double>(d.total_bytes) / (1 << 30),
                to_string(d.transfers), d.description, features_text(d));
   for (const host_summary& h : devices.hosts())
-    fmt::print("{:10} at {}: round trip {:.0f} µs, {:.0f} MB/s there, {:.0f} MB/s back\n", h.name, h.address,
-               h.round_trip_s * 1e6, h.to_bytes_per_s * 1e-6, h.from_bytes_per_s * 1e-6);
+    fmt::print("{:10} at {}, troupe {}: round trip {:.0f} µs, {:.0f} MB/s there, {:.0f} MB/s back\n", h.name, h.address,
+               h.version, h.round_trip_s * 1e6, h.to_bytes_per_s * 1e-6, h.from_bytes_per_s * 1e-6);
   if (const std::string problem = devices.profile_problem(); !problem.empty())
     fmt::print("measured speeds: {}\n", problem);
   if (!no_gpu.empty())

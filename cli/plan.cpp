@@ -1,5 +1,5 @@
 // troupe plan: which device runs what and why, in which chunks, and what moves.
-#include "cli/command.hpp"
+#include "cli/unused_hosts.hpp"
 
 #include "plan/show/print.hpp"
 
@@ -19,12 +19,16 @@ void print_plan(const plan_arguments& args) {
   const named_tensors inputs = complete_inputs(model.inputs(), read_inputs(args.inputs), args.dim_values(), args.seed);
   const bound_plan_ptr bound = bound_plan_of(model, inputs);
   const plan& p = *bound->source;
-  if (!args.node.empty())
+  if (!args.node.empty()) {
     std::cout << describe_node(p, args.node, bound.get());
-  else if (args.dot)
+    return;
+  }
+  if (args.dot)
     std::cout << to_dot(p, bound.get());
   else
     std::cout << (args.json ? to_json(p, bound.get()) + "\n" : to_text(p, bound.get()));
+  for (const std::string& line : why_unused(devices, args, inputs, *bound))
+    (args.dot || args.json ? std::cerr : std::cout) << line << '\n';
 }
 
 } // namespace

@@ -71,7 +71,33 @@ measured_profile calibrate_device(engine& devices, size_t index, const profile_a
   return calibrate(devices, index, [&](double done, double all) { line.show(done, all, "figures"); });
 }
 
-/// Measures and keeps one device after the other; after Ctrl-C those that were measured are kept.
+/// Measures the links to other hosts one after the other, and adds them to `out`.
+std::vector<measured_link> calibrate_links(const engine& devices, const profile_arguments& args, const interrupts& stop,
+                                           nlohmann::json& out) {
+  std::vector<measured_link> links;
+  for (const host_summary& h : devices.hosts()) {
+    if (stop.requested())
+      break;
+    const progress line("measuring the link to " + h.name, args.shows_progress());
+    const measured_link& l = links.emplace_back(calibrate_link(devices, h.name));
+    out.push_back({{"host", h.name},
+                   {"address", l.address},
+                   {"measured",
+                    {{"round_trip_s", l.round_trip_s},
+                     {"to_bytes_per_s", l.to_bytes_per_s},
+                     {"from_bytes_per_s", l.from_bytes_per_s}}}});
+  }
+  return links;
+}
+
+void print_links(const std::vector<measured_link>& links) {
+  for (const measured_link& l : links)
+    fmt::print("link to {}\n  {:26} {:>16}\n  {:26} {:>16}\n  {:26} {:>16}\n", l.address, "round trip",
+               for_people("round_trip_s", l.round_trip_s), "from here", for_people("bytes_per_s", l.to_bytes_per_s),
+               "from there", for_people("bytes_per_s", l.from_bytes_per_s));
+}
+
+/// Measures and keeps one device after the other, then the links to other hosts; after Ctrl-C those that were measured are kept.
 void calibrate_devices(const profile_arguments& args) {
   const interrupts stop;
   engine devices(args.engine());
@@ -79,8 +105,8 @@ void calibrate_devices(const profile_arguments& args) {
   nlohmann::json out = nlohmann::json::array();
   const std::vector<device_info> infos = device_infos(devices);
   for (size_t d = 0; d < infos.size(); ++d) {
-    if (infos[d].kind == device_kind::null || infos[d].fallback)
-      continue;
+    if (infos[d].kind == device_kind::null || infos[d].fallback || is_remote(infos[d]))
+      continue; // other hosts say themselves how fast their devices are
     if (stop.requested())
       break;
     all.push_back(calibrate_device(devices, d, args));
@@ -91,13 +117,16 @@ void calibrate_devices(const profile_arguments& args) {
     for (const auto& [name, value] : all.back().values)
       fmt::print("  {:26} {:>16}\n", title_of(name), for_people(name, value));
   }
-  if (all.empty()) {
+  const std::vector<measured_link> links = calibrate_links(devices, args, stop, out);
+  if (all.empty() && links.empty()) {
     stop.exit_if_requested();
     fail(errc::invalid_argument, "there is no device to measure; name some with --devices");
   }
-  store_profiles(args.profiles(), all);
+  store_profiles(args.profiles(), all, links);
   if (args.json)
     write_json(out);
+  else
+    print_links(links);
   std::cerr << "written to " << printable(args.profiles().string()) << '\n';
   stop.exit_if_requested();
 }
@@ -141,6 +170,7 @@ model_times time_model(const profile_arguments& args, const interrupts& stop) {
   const session model = open_model(devices, args);
   const named_tensors inputs = complete_inputs(model.inputs(), given_inputs(model, args), args.dim_values(), args.seed);
   progress line("profile", args.shows_progress());
+  line.watch(loads_of(devices));
   warm_up(model, inputs, 1, stop.token());
   std::vector<double> wall;
   wall.reserve(static_cast<size_t>(args.runs));

@@ -51,9 +51,24 @@ void progress::draw_until(const std::stop_token& end) {
   ended_.wait_for(lock, end, quiet_at_first, [] { return false; });
   while (!end.stop_requested()) {
     shown_ = true;
-    write_line(progress_text(what_, done_, all_, unit_, seconds(clock::now() - begin_)));
+    write_line(text());
     ended_.wait_for(lock, end, between, [] { return false; });
   }
+}
+
+std::string progress::text() {
+  const auto now = clock::now();
+  const std::string other = other_ ? other_(seconds(now - other_since_.value_or(now))) : "";
+  if (other.empty())
+    other_since_.reset();
+  else if (!other_since_)
+    other_since_ = now;
+  return other.empty() ? progress_text(what_, done_, all_, unit_, seconds(now - begin_)) : other;
+}
+
+void progress::watch(std::function<std::string(double)> other) {
+  const std::lock_guard lock(lock_);
+  other_ = std::move(other);
 }
 
 void progress::show(double done, double all, std::string unit) {

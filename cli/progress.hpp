@@ -3,7 +3,9 @@
 
 #include <chrono>
 #include <condition_variable>
+#include <functional>
 #include <mutex>
+#include <optional>
 #include <stop_token>
 #include <string>
 #include <thread>
@@ -22,6 +24,9 @@ public:
 
   /// From now on, `done` of `all` is done; `unit` is said after the numbers, e.g. "cases".
   void show(double done, double all, std::string unit);
+  /// Shows what `other` says instead while that is not empty: it is asked now and then, by another thread, and told for how many
+  /// seconds it has been shown. What it looks at outlives this object.
+  void watch(std::function<std::string(double seconds)> other);
   /// Takes the line away, so that something else can be printed; it comes back by itself.
   void clear();
 
@@ -29,6 +34,7 @@ private:
   using clock = std::chrono::steady_clock;
 
   void draw_until(const std::stop_token& end);
+  std::string text();
 
   const std::string what_;
   const clock::time_point begin_ = clock::now();
@@ -36,6 +42,8 @@ private:
   std::condition_variable_any ended_;
   double done_ = 0, all_ = 0;
   std::string unit_;
+  std::function<std::string(double)> other_;
+  std::optional<clock::time_point> other_since_;
   bool shown_ = false;
   std::jthread drawer_; // none if nothing is shown
 };

@@ -1,10 +1,13 @@
 // The words of a progress line.
 #pragma once
 
+#include "troupe/device.hpp"
+
 #include <fmt/format.h>
 
 #include <cmath>
 #include <string>
+#include <vector>
 
 namespace troupe::cli {
 
@@ -24,6 +27,23 @@ inline std::string progress_text(const std::string& what, double done, double al
   if (done > 0 && all > done)
     text += fmt::format(", {} left", time_text(elapsed_s * (all - done) / done));
   return text;
+}
+
+/// Returns how far the weights have come that are on their way to other hosts, e.g. "weights to far  120 of 400 MB, 3 s left"; empty if
+/// none are. `elapsed_s`: since they began to come.
+inline std::string load_text(const std::vector<host_summary>& hosts, double elapsed_s) {
+  int64_t came = 0, total = 0;
+  std::string names;
+  for (const host_summary& h : hosts)
+    if (h.load_bytes > 0) {
+      came += h.loaded_bytes;
+      total += h.load_bytes;
+      names += (names.empty() ? "" : ", ") + h.name;
+    }
+  if (total == 0)
+    return "";
+  return progress_text("weights to " + names, static_cast<double>(came) * 1e-6, static_cast<double>(total) * 1e-6, "MB",
+                       elapsed_s);
 }
 
 } // namespace troupe::cli

@@ -1,6 +1,7 @@
 // troupe run: one inference, or steps of a decoder; outputs summarised on stdout, saved if asked.
 #include "base/quantile.hpp"
 #include "cli/decode.hpp"
+#include "cli/progress.hpp"
 #include "cli/summary.hpp"
 
 #include "base/printable.hpp"
@@ -77,10 +78,12 @@ std::chrono::milliseconds limit_of(double seconds) {
 }
 
 /// Runs the model once, or step by step.
-decoded run_as_asked(const session& model, const run_arguments& args) {
+decoded run_as_asked(const engine& devices, const session& model, const run_arguments& args) {
   const run_options how{.timeout = limit_of(args.timeout_s), .trace = !args.trace.empty()};
   if (!args.decode.bind.empty())
-    return decode(model, args, args.decode, how);
+    return decode(devices, model, args, args.decode, how);
+  progress line("running", args.shows_progress());
+  line.watch(loads_of(devices));
   decoded once;
   once.first_inputs = complete_inputs(model.inputs(), given_inputs(model, args), args.dim_values(), args.seed);
   once.last = model.run(once.first_inputs, how);
@@ -94,7 +97,7 @@ void run_model(const run_arguments& args) {
   if (!args.decode.bind.empty())
     prepared.dims.clear(); // they are the first step's
   const session model = open_model(devices, args, prepared);
-  const decoded steps = run_as_asked(model, args);
+  const decoded steps = run_as_asked(devices, model, args);
   if (steps.last.trace)
     write_trace(args.trace, *steps.last.trace);
   if (!args.output.empty()) {

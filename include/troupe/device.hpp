@@ -27,9 +27,12 @@ struct host_summary {
   std::string address; // HOST:PORT
   bool lost = false;   // for now
   std::string problem; // if it is lost: why it cannot be connected to again
-  // As measured when it was connected:
+  std::string version; // of troupe there
+  // As measured when it was connected; speeds by `troupe profile --calibrate` if that was too short to tell them:
   double round_trip_s = 0;
   double to_bytes_per_s = 0, from_bytes_per_s = 0;
+  /// Bytes of weights that are on their way there now, and how many of them have come; both 0 if none are.
+  int64_t load_bytes = 0, loaded_bytes = 0;
 };
 
 /// Counters of a device.

@@ -43,8 +43,22 @@ constexpr auto fields = std::to_array<field>({
     {"input_bytes_per_s", false, [](device_profile& p) -> double& { return p.input_bytes_per_s; }},
 });
 
+constexpr auto link_fields = std::to_array<std::pair<std::string_view, double measured_link::*>>({
+    {"round_trip_s", &measured_link::round_trip_s},
+    {"to_bytes_per_s", &measured_link::to_bytes_per_s},
+    {"from_bytes_per_s", &measured_link::from_bytes_per_s},
+});
+
+bool is_sane_time(double seconds) {
+  return seconds >= 0 && seconds <= max_field_seconds;
+}
+
+bool is_sane_speed(double per_second) {
+  return std::isfinite(per_second) && per_second >= 1 && per_second <= 1e21;
+}
+
 bool is_sane(const field& f, double value) {
-  return f.is_time ? value >= 0 && value <= max_field_seconds : std::isfinite(value) && value >= 1 && value <= 1e21;
+  return f.is_time ? is_sane_time(value) : is_sane_speed(value);
 }
 
 const json& member(const json& object, const char* name, json::value_t type, const char* what) {
@@ -115,6 +129,37 @@ measured_profile read_device(const json& entry) {
   return m;
 }
 
+/// Files were written before links were known.
+std::vector<measured_link> read_links(const json& file) {
+  std::vector<measured_link> links;
+  if (!file.contains("links"))
+    return links;
+  for (const json& entry : member(file, "links", json::value_t::array, "the list")) {
+    measured_link l;
+    l.address = member(entry, "address", json::value_t::string, "the text");
+    for (const auto& [name, of] : link_fields) {
+      const auto found = entry.find(name);
+      l.*of = found == entry.end() ? 0 : number(*found, name);
+      const bool is_time = of == &measured_link::round_trip_s;
+      if (!(is_time ? is_sane_time(l.*of) : is_sane_speed(l.*of)))
+        fail(errc::invalid_argument, "the link's '{}' cannot be {}", name, l.*of);
+    }
+    links.push_back(std::move(l));
+  }
+  return links;
+}
+
+json write_links(const std::vector<measured_link>& links) {
+  json list = json::array();
+  for (const measured_link& l : links) {
+    json entry{{"address", l.address}};
+    for (const auto& [name, of] : link_fields)
+      entry[std::string(name)] = l.*of;
+    list.push_back(std::move(entry));
+  }
+  return list;
+}
+
 } // namespace
 
 device_profile refine(device_profile profile, const measured_profile& measured) {
@@ -131,7 +176,7 @@ device_profile refine(device_profile profile, const measured_profile& measured) 
   return profile;
 }
 
-std::string write_profiles(const std::vector<measured_profile>& all) {
+std::string write_profiles(const std::vector<measured_profile>& all, const std::vector<measured_link>& links) {
   json devices = json::array();
   for (const measured_profile& m : all) {
     json values = json::object();
@@ -145,20 +190,20 @@ std::string write_profiles(const std::vector<measured_profile>& all) {
                        {"operators", write_operators(m.nodes)}});
   }
   // On one line: every number of a list would have its own.
-  return json{{"version", file_version}, {"devices", std::move(devices)}}.dump(-1, ' ', false,
-                                                                               json::error_handler_t::replace) +
-         '\n';
+  const json file{{"version", file_version}, {"devices", std::move(devices)}, {"links", write_links(links)}};
+  return file.dump(-1, ' ', false, json::error_handler_t::replace) + '\n';
 }
 
-std::vector<measured_profile> read_profiles(std::string_view text) {
+kept_profiles read_profiles(std::string_view text) {
   const json file = json::parse(text, nullptr, false);
   if (file.is_discarded())
     fail(errc::invalid_argument, "a device profile file must be JSON");
   if (member(file, "version", json::value_t::number_integer, "the number") != file_version)
     fail(errc::invalid_argument, "this device profile file is of another version; calibrate again");
-  std::vector<measured_profile> all;
+  kept_profiles all;
   for (const json& entry : member(file, "devices", json::value_t::array, "the list"))
-    all.push_back(read_device(entry));
+    all.devices.push_back(read_device(entry));
+  all.links = read_links(file);
   return all;
 }
 
@@ -195,8 +240,13 @@ measured_profile merge(measured_profile old, const measured_profile& fresh) {
   return old;
 }
 
-void store_profiles(const std::filesystem::path& path, const std::vector<measured_profile>& fresh) {
-  std::vector<measured_profile> all = load_profiles(path).devices;
+void store_profiles(const std::filesystem::path& path, const std::vector<measured_profile>& fresh,
+                    const std::vector<measured_link>& fresh_links) {
+  auto [all, links] = static_cast<kept_profiles>(load_profiles(path));
+  for (const measured_link& l : fresh_links) {
+    std::erase_if(links, [&](const measured_link& known) { return known.address == l.address; });
+    links.push_back(l);
+  }
   for (const measured_profile& m : fresh) {
     const auto old = std::find_if(all.begin(), all.end(), [&](const auto& known) { return known.device == m.device; });
     if (old == all.end())
@@ -204,7 +254,7 @@ void store_profiles(const std::filesystem::path& path, const std::vector<measure
     else
       *old = merge(std::move(*old), m);
   }
-  const std::string text = write_profiles(all);
+  const std::string text = write_profiles(all, links);
   if (path.empty() || !replace_file(path, std::as_bytes(std::span(text))))
     fail(errc::io, "'{}' cannot be written", path.string());
 }

@@ -2,7 +2,7 @@
 // devices.
 //
 // JSON, an object a device. A device is known by kind, description and units, so that equal GPUs share an entry and a changed
-// machine does not use a wrong one. Entries may leave out what was not measured: it stays as it is usual for the device.
+// machine does not use a wrong one. A network link is known by the other host's address. Entries may leave out what was not measured: it stays as it is usual for the device.
 // Nodes' times are a list of pairs, oldest first, and not an object, whose members have no order when they are read back.
 #pragma once
 
@@ -30,21 +30,33 @@ struct measured_profile {
   measured_nodes nodes;
 };
 
+/// One network link's measurements: from here to another host's worker and back.
+struct measured_link {
+  std::string address; // HOST:PORT
+  double round_trip_s = 0;
+  double to_bytes_per_s = 0, from_bytes_per_s = 0;
+};
+
+/// What a file holds.
+struct kept_profiles {
+  std::vector<measured_profile> devices;
+  std::vector<measured_link> links;
+};
+
 /// Returns `profile` with what was measured. Unknown fields and values that cannot be speeds or times throw
 /// `errc::invalid_argument`, naming field and value; so do nodes' times as `node_times` says.
 device_profile refine(device_profile profile, const measured_profile& measured);
 
-/// Returns the file's text for these devices, and back. `read_profiles` throws `errc::invalid_argument` for text that is not of
+/// Returns the file's text for these devices and links, and back. `read_profiles` throws `errc::invalid_argument` for text that is not of
 /// this form, naming what is wrong.
-std::string write_profiles(const std::vector<measured_profile>& all);
-std::vector<measured_profile> read_profiles(std::string_view text);
+std::string write_profiles(const std::vector<measured_profile>& all, const std::vector<measured_link>& links = {});
+kept_profiles read_profiles(std::string_view text);
 
 /// Returns where an engine looks for the file; empty if the user has no cache folder.
 std::filesystem::path profile_path();
 
 /// What an engine knows from a file.
-struct loaded_profiles {
-  std::vector<measured_profile> devices;
+struct loaded_profiles : kept_profiles {
   std::string problem; // why the file could not be used; empty if it could, or if there is none
 };
 
@@ -56,7 +68,9 @@ loaded_profiles load_profiles(const std::filesystem::path& path);
 /// seconds and stay.
 measured_profile merge(measured_profile old, const measured_profile& fresh);
 
-/// Merges measurements into a file, beside those of other devices. A file that could not be used is replaced. Throws `errc::io`.
-void store_profiles(const std::filesystem::path& path, const std::vector<measured_profile>& fresh);
+/// Merges measurements into a file, beside those of other devices and links. A file that could not be used is replaced. Throws
+/// `errc::io`.
+void store_profiles(const std::filesystem::path& path, const std::vector<measured_profile>& fresh,
+                    const std::vector<measured_link>& fresh_links = {});
 
 } // namespace troupe

@@ -144,7 +144,7 @@ std::vector<device_info> different_devices(const std::vector<device_info>& devic
   std::vector<device_info> found;
   for (const device_info& d : devices) {
     const bool known = std::any_of(found.begin(), found.end(), [&](const auto& f) { return key_of(f) == key_of(d); });
-    if (known || d.fallback || d.kind == device_kind::null)
+    if (known || d.fallback || d.kind == device_kind::null || is_remote(d))
       continue;
     found.push_back(d);
     found.back().name = d.name.substr(0, d.name.find('#')); // "cpu#1" is another instance of "cpu"

@@ -39,7 +39,8 @@ double busy_seconds(const run_stats& run, std::string_view device);
 /// Returns the seconds of all nodes of a traced run, bodies aside, each timed for itself.
 double node_seconds(const run_trace& run);
 
-/// Returns one device of each key, under the name that opens it; null devices and mere fallbacks take no part.
+/// Returns one device of each key, under the name that opens it; null devices, mere fallbacks
+/// and devices of other hosts, which say themselves how fast they are, take no part.
 std::vector<device_info> different_devices(const std::vector<device_info>& devices);
 
 } // namespace troupe

@@ -10,9 +10,8 @@ using namespace std::chrono_literals;
 /// An answer to a measurement must come within this.
 constexpr auto ping_timeout = 10s;
 constexpr int pings = 5;
-/// Loads of measurements: the first that takes so long tells the speed.
-constexpr size_t first_load = size_t{64} << 10, last_load = size_t{4} << 20;
-constexpr double telling_s = 0.005;
+/// Of a measurement, in bytes.
+constexpr size_t first_load = size_t{64} << 10;
 
 failure lost(const std::string& host, const std::string& why) {
   return {errc::device_lost, fmt::format("host '{}' is gone: {}", host, why)};
@@ -20,11 +19,20 @@ failure lost(const std::string& host, const std::string& why) {
 
 } // namespace
 
+link_figures believed(link_figures measured, const std::optional<link_figures>& earlier) {
+  if (earlier && !measured.up_tells)
+    measured.up_bytes_per_s = earlier->up_bytes_per_s;
+  if (earlier && !measured.down_tells)
+    measured.down_bytes_per_s = earlier->down_bytes_per_s;
+  return measured;
+}
+
 std::shared_ptr<host_client> host_client::make(link_ptr connection, std::string name, std::string address,
-                                               welcome greeting, std::shared_ptr<outbox> offers) {
+                                               welcome greeting, std::shared_ptr<outbox> offers,
+                                               const std::optional<link_figures>& earlier) {
   std::shared_ptr<host_client> client(
       new host_client(std::move(connection), std::move(name), std::move(address), std::move(offers)));
-  client->start(std::move(greeting));
+  client->start(std::move(greeting), earlier);
   return client;
 }
 
@@ -44,7 +52,8 @@ host_client::~host_client() {
   link_->close();
 }
 
-void host_client::start(welcome greeting) {
+void host_client::start(welcome greeting, const std::optional<link_figures>& earlier) {
+  version_ = std::move(greeting.version);
   worker_ = offers_->routes().join(address_, weakly(weak_from_this(), &host_client::send));
   // Calls nobody and points nowhere but to the client, if that is still there.
   need_ = std::shared_ptr<const void>(this, [weak = weak_from_this()](const void*) {
@@ -54,7 +63,7 @@ void host_client::start(welcome greeting) {
   needed_ = need_;
   link_->receive({.on_frame = weakly(weak_from_this(), &host_client::on_frame),
                   .on_closed = weakly(weak_from_this(), &host_client::end)});
-  measure();
+  figures_ = believed(measure({}), earlier);
   static std::atomic<uint64_t> last_incarnation{0};
   const uint64_t incarnation = ++last_incarnation;
   for (device_info& d : greeting.devices) {
@@ -68,7 +77,8 @@ void host_client::start(welcome greeting) {
   }
 }
 
-void host_client::measure() {
+link_figures host_client::measure(const measuring_effort& effort) {
+  link_figures measured;
   const auto seconds = [&](size_t up, uint32_t down) {
     const int64_t begin = now_ns();
     auto answer = ask(ping{.answer_bytes = down, .load = std::vector<uint8_t>(up)});
@@ -77,21 +87,39 @@ void host_client::measure() {
     const int64_t end = now_ns();
     const auto there = std::get<pong>(answer.get());
     const auto taken = static_cast<double>(end - begin) * 1e-9;
-    if (up + down == 0 && (figures_.round_trip_s == 0 || taken < figures_.round_trip_s)) {
-      figures_.round_trip_s = taken;
-      figures_.clock_ahead_ns = there.clock_ns - (begin + (end - begin) / 2);
+    if (up + down == 0 && (measured.round_trip_s == 0 || taken < measured.round_trip_s)) {
+      measured.round_trip_s = taken;
+      measured.clock_ahead_ns = there.clock_ns - (begin + (end - begin) / 2);
     }
     return taken;
   };
   for (int i = 0; i < pings; ++i)
     seconds(0, 0);
-  const auto speed = [&](auto taken_for) {
-    for (size_t load = first_load;; load *= 4)
-      if (const double taken = taken_for(load) - figures_.round_trip_s; taken >= telling_s || load >= last_load)
-        return static_cast<double>(load) / std::max(taken, 1e-6);
+  const auto speed = [&](auto taken_for, bool& tells) {
+    const double telling_s = std::max(effort.telling_s, effort.telling_trips * measured.round_trip_s);
+    size_t load = first_load;
+    double taken = taken_for(load) - measured.round_trip_s;
+    while (taken < telling_s && load < effort.last_load)
+      taken = taken_for(load = std::min(load * 4, effort.last_load)) - measured.round_trip_s;
+    tells = taken >= telling_s;
+    for (int i = 1; i < effort.repeats; ++i)
+      taken = std::min(taken, taken_for(load) - measured.round_trip_s);
+    return static_cast<double>(load) / std::max(taken, 1e-6);
   };
-  figures_.up_bytes_per_s = speed([&](size_t load) { return seconds(load, 0); });
-  figures_.down_bytes_per_s = speed([&](size_t load) { return seconds(0, static_cast<uint32_t>(load)); });
+  measured.up_bytes_per_s = speed([&](size_t load) { return seconds(load, 0); }, measured.up_tells);
+  measured.down_bytes_per_s =
+      speed([&](size_t load) { return seconds(0, static_cast<uint32_t>(load)); }, measured.down_tells);
+  return measured;
+}
+
+load_progress host_client::loads() const {
+  load_progress all;
+  const std::lock_guard lock(mutex_);
+  for (const auto& [device, load] : loads_) {
+    all.came += load.came;
+    all.total += load.total;
+  }
+  return all;
 }
 
 void host_client::on_leaving(leaving_told told) {
@@ -220,7 +248,10 @@ void host_client::on(message& m) {
   else if (auto* made = std::get_if<chunk_made>(&m)) {
     if (const listener who = listener_of(made->device); who.on_chunk)
       who.on_chunk(std::move(*made));
+  } else if (const auto* told = std::get_if<loading>(&m)) {
+    on_loading(*told);
   } else if (auto* done = std::get_if<installed>(&m)) {
+    on_loading({.device = done->device});
     if (const listener who = listener_of(done->device); who.on_installed)
       who.on_installed(std::move(*done));
   } else if (auto* value = std::get_if<fetched>(&m))
@@ -243,6 +274,16 @@ void host_client::on(message& m) {
     tell_memory(*lack);
   else
     fail(errc::invalid_input, "message {} is none of a worker's", m.index());
+}
+
+void host_client::on_loading(const loading& told) {
+  if (told.came < 0 || told.came > told.total)
+    fail(errc::invalid_input, "{} of {} bytes of weights cannot have come", told.came, told.total);
+  const std::lock_guard lock(mutex_);
+  if (told.total == 0 || !listeners_.contains(told.device))
+    loads_.erase(told.device);
+  else
+    loads_[told.device] = {told.came, told.total};
 }
 
 void host_client::answer(uint64_t request, message& m) {

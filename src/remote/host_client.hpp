@@ -19,6 +19,25 @@ struct link_figures {
   double round_trip_s = 0;
   double up_bytes_per_s = 0, down_bytes_per_s = 0; // to the host, from it
   int64_t clock_ahead_ns = 0;                      // of the host's clock, of ours
+  bool up_tells = true, down_tells = true;         // whether the bytes took long enough to tell the speed
+};
+
+/// Returns what to believe of a link: what was just measured, with the speeds of an earlier, longer measurement where the
+/// new one was too short to tell them.
+link_figures believed(link_figures measured, const std::optional<link_figures>& earlier);
+
+/// How much a measurement of a link may take: its loads grow until one takes `telling_s`, and as many round trips as
+/// `telling_trips`, or has `last_load` bytes; `repeats` times that, of which the fastest counts.
+struct measuring_effort {
+  double telling_s = 0.005;
+  double telling_trips = 4;
+  size_t last_load = size_t{4} << 20;
+  int repeats = 1;
+};
+
+/// Weights on their way to a host.
+struct load_progress {
+  int64_t came = 0, total = 0; // bytes
 };
 
 /// What a host has in hand for this process.
@@ -31,19 +50,25 @@ struct host_activity {
 class host_client : public std::enable_shared_from_this<host_client> {
 public:
   /// Takes over a link whose other end has said `welcome`. `name` is the user's for the host, `address` its HOST:PORT, which other workers
-  /// are told.
+  /// are told; `earlier`: what the link was measured to do at some other time.
   static std::shared_ptr<host_client> make(link_ptr connection, std::string name, std::string address, welcome greeting,
-                                           std::shared_ptr<outbox> offers);
+                                           std::shared_ptr<outbox> offers,
+                                           const std::optional<link_figures>& earlier = {});
   ~host_client();
   host_client(const host_client&) = delete;
   host_client& operator=(const host_client&) = delete;
 
   const std::string& name() const { return name_; }
   const std::string& address() const { return address_; }
+  /// Returns the troupe that the host runs.
+  const std::string& version() const { return version_; }
   /// Returns the host's devices as a session calls them: "NAME/cpu".
   const std::vector<device_info>& devices() const { return devices_; }
   const link_figures& figures() const { return figures_; }
+  /// Measures the link again, which is busy meanwhile. Throws `errc::timeout`, `errc::device_lost`.
+  link_figures measure(const measuring_effort& effort);
   host_activity activity() const { return {chunks_, pulls_}; }
+  load_progress loads() const;
   void count_chunk(bool begins) { begins ? ++chunks_ : --chunks_; }
   outbox& offers() { return *offers_; }
   const puller_of& puller() const { return pull_; }
@@ -87,11 +112,11 @@ public:
 
 private:
   host_client(link_ptr connection, std::string name, std::string address, std::shared_ptr<outbox> offers);
-  void start(welcome greeting);
-  void measure();
+  void start(welcome greeting, const std::optional<link_figures>& earlier);
   std::pair<uint64_t, std::future<message>> expect_answer();
   void on_frame(const frame& f);
   void on(message& m);
+  void on_loading(const loading& told);
   void answer(uint64_t request, message& m);
   void leave(const std::string& why);
   void tell_memory(const memory_wanted& lack);
@@ -105,6 +130,7 @@ private:
   const std::shared_ptr<piece_puller> puller_;
   const puller_of pull_;
   std::vector<device_info> devices_;
+  std::string version_;
   link_figures figures_;
   mutable std::mutex mutex_;
   std::shared_ptr<const void> need_; // until the host says that it leaves
@@ -116,6 +142,7 @@ private:
   uint64_t last_request_ = 0;
   std::unordered_map<uint64_t, answer_taken> waiting_;
   std::map<uint32_t, listener> listeners_;
+  std::map<uint32_t, load_progress> loads_; // by device
   std::vector<std::function<void(const std::string&)>> enders_;
   std::map<uint64_t, std::weak_ptr<const plan>> plans_; // that the host has been told of
 };

@@ -91,6 +91,10 @@ void visit(Archive& a, installed& m) {
   a(m.device, m.bound_plan, m.why);
 }
 template <class Archive>
+void visit(Archive& a, loading& m) {
+  a(m.device, m.came, m.total);
+}
+template <class Archive>
 void visit(Archive& a, chunk_made& m) {
   a(m.device, m.execution, m.chunk, m.result, m.downloads);
 }

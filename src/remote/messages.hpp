@@ -8,6 +8,7 @@
 //      │◀───────────── want_weight │ once for each weight that it lacks
 //      │ weight_source ───────────▶│ pulls it from here or from another worker
 //      │◀──────────── have_weights │ so that it can pass them on
+//      │◀───────────────── loading │ how far the weights have come
 //      │◀─────────────── installed │
 //      │ run_chunk ───────────────▶│ pulls what the chunk reads, runs it
 //      │◀────────────── chunk_made │ what it made, or where it is kept
@@ -152,6 +153,12 @@ struct installed {
   failure why;
 };
 
+/// How many bytes of an install's weights have come from elsewhere, of how many; now and then until `installed`.
+struct loading {
+  uint32_t device = 0;
+  int64_t came = 0, total = 0;
+};
+
 struct chunk_made {
   uint32_t device = 0;
   uint64_t execution = 0;
@@ -222,8 +229,8 @@ struct pong {
 
 using message =
     std::variant<hello, welcome, install, run_chunk, stop_chunks, end_chunks, retire, forget_plan, release, fetch_kept,
-                 put_value, ask_stats, installed, chunk_made, fetched, was_put, stats_told, leaving, ping, pong,
-                 piece_request, piece, weight_source, want_weight, have_weights, give_up_weight, memory_wanted>;
+                 put_value, ask_stats, installed, loading, chunk_made, fetched, was_put, stats_told, leaving, ping,
+                 pong, piece_request, piece, weight_source, want_weight, have_weights, give_up_weight, memory_wanted>;
 
 /// Returns the message as a frame.
 frame encode(const message& m);

@@ -1,5 +1,6 @@
 #include "remote/outbox.hpp"
 
+#include "remote/plan_limit.hpp"
 #include "remote/values.hpp"
 #include "wire/plans.hpp"
 
@@ -23,9 +24,10 @@ offered_plan outbox::add(const std::shared_ptr<const plan>& p) {
   if (!is_new)
     return e.offered;
   try {
-    const std::vector<uint8_t> bytes = wire::encode_plan(*p, [&](const weight& leaf) { return content_of(leaf, e); });
-    tensor blob(dtype::uint8, {static_cast<int64_t>(bytes.size())});
-    std::copy(bytes.begin(), bytes.end(), blob.mutable_data<uint8_t>());
+    check_texts(*p->program);
+    const auto bytes = std::make_shared<const std::vector<uint8_t>>(
+        wire::encode_plan(*p, [&](const weight& leaf) { return content_of(leaf, e); }));
+    const tensor blob(dtype::uint8, {static_cast<int64_t>(bytes->size())}, bytes, bytes->data());
     e.of = p;
     e.offered = {++last_, {new_key(), blob.bytes()}};
     offers_.offer(e.offered.encoded.key, blob);

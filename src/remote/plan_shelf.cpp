@@ -1,12 +1,8 @@
 #include "remote/plan_shelf.hpp"
 
+#include "remote/plan_limit.hpp"
+
 namespace troupe::remote {
-namespace {
-
-/// A plan names its nodes and small constants; no sensible one is longer.
-constexpr int64_t max_plan_bytes = int64_t{1} << 30;
-
-} // namespace
 
 plan_shelf::plan_shelf(weight_loader& weights, std::shared_ptr<piece_puller> puller)
     : weights_(weights), puller_(std::move(puller)), thread_([queue = queue_] { work(*queue); }) {}
@@ -45,14 +41,14 @@ void plan_shelf::work(job_queue& queue) {
   }
 }
 
-bound_plan_ptr plan_shelf::make(const install& order, loaded_bytes& loaded) {
+bound_plan_ptr plan_shelf::make(const install& order, loaded_bytes& loaded, const load_told& told) {
   auto& [p, offered] = plan_of(order);
   if (order.self >= real_devices(*p.source).size())
     fail(errc::invalid_input, "the plan has no device {}", order.self);
   std::erase_if(layouts_,
                 [](const auto& known) { return known.second.use_count() == 1; }); // no bound plan has it any more
   bound_plan_ptr bound = wire::decode_binding(order.binding, p, layouts_).bound;
-  weights_.load(p, order.self, offered, loaded);
+  weights_.load(p, order.self, offered, loaded, told);
   return bound;
 }
 

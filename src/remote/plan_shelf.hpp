@@ -18,9 +18,10 @@ public:
   void enqueue(std::function<void()> job);
 
   // -- for jobs
-  /// Returns the bound plan that an order names, the weights of its device there, and adds where they came from to `loaded`. Throws what
+  /// Returns the bound plan that an order names, the weights of its device there, and adds where they came from to `loaded`; `told` as in
+  /// `weight_loader::load`. Throws what
   /// can go wrong.
-  bound_plan_ptr make(const install& order, loaded_bytes& loaded);
+  bound_plan_ptr make(const install& order, loaded_bytes& loaded, const load_told& told);
   void forget(uint64_t plan) { plans_.erase(plan); }
 
 private:

@@ -42,6 +42,14 @@ struct sent_chunk {
 };
 using sent_chunk_ptr = std::shared_ptr<sent_chunk>;
 
+/// Drops timings of nodes and values that the program does not have: a hostile host may name any.
+void drop_unknown(std::vector<device_timing>& timings, const graph& program) {
+  std::erase_if(timings, [&](const device_timing& t) {
+    const size_t count = t.kind == device_timing::work::node ? program.nodes.size() : program.values.size();
+    return t.id < 0 || static_cast<size_t>(t.id) >= count;
+  });
+}
+
 /// What the host says comes on the link's thread, which may still speak when the device is gone: they share this.
 class conversation : public std::enable_shared_from_this<conversation> {
 public:
@@ -60,6 +68,8 @@ public:
   uint32_t index() const { return index_; }
 
 private:
+  /// Answers a chunk that could not be sent.
+  void give_up(const sent_chunk_ptr& chunk, const failure& why);
   run_chunk describe(sent_chunk& chunk);
   sent_value describe_upload(const moved_value& value, sent_chunk& chunk);
   void on_chunk(chunk_made made);
@@ -138,7 +148,21 @@ void conversation::submit(chunk_work work, chunk_done done) {
   }
   if (ended)
     return chunk->done({.code = ended->code, .message = ended->message});
-  host_->send(describe(*chunk));
+  if (const failure why = capture([&] { host_->send(describe(*chunk)); }); why.failed())
+    give_up(chunk, why);
+}
+
+void conversation::give_up(const sent_chunk_ptr& chunk, const failure& why) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (chunk->answered || chunk->missing > 0)
+      return; // the link has ended meanwhile
+    chunk->result = {.code = why.code, .message = why.message};
+    chunk->answered = true;
+  }
+  for (const hash128& key : chunk->offered)
+    host_->offers().offers().withdraw(key);
+  report();
 }
 
 run_chunk conversation::describe(sent_chunk& chunk) {
@@ -188,6 +212,7 @@ void conversation::on_chunk(chunk_made made) {
   }
   for (const hash128& key : chunk->offered)
     host_->offers().offers().withdraw(key);
+  drop_unknown(made.result.timings, *chunk->bound->source->program);
   align_clocks(made.result.timings, host_->figures().clock_ahead_ns, chunk->sent_ns, now_ns());
   chunk->result = std::move(made.result);
   if (chunk->result.ok() && made.downloads.size() != chunk->wanted.size())

@@ -143,7 +143,9 @@ void session_service::make_and_install(const remote::install& order) {
   const int64_t begin = now_ns();
   const failure why = capture([&] {
     bound = made_[order.bound_plan].lock();
-    bound_plan_ptr made = plans_.make(order, weights); // weights of this device, too
+    bound_plan_ptr made = plans_.make(order, weights, [&](int64_t came, int64_t total) {
+      say(loading{order.device, came, total});
+    }); // weights of this device, too
     if (!bound)
       bound = std::move(made);
     std::erase_if(made_, [](const auto& known) { return known.second.expired(); });

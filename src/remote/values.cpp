@@ -55,6 +55,9 @@ tensor with_truth_values(tensor t) {
   return clean;
 }
 
+/// The texts of one value, counted; what takes more than this on its way is an error, before anything is allocated.
+constexpr int64_t max_text_bytes = int64_t{1} << 30;
+
 /// Throws unless a value is what is expected, and its size what its type and dims say.
 void check(const sent_value& value, const expected_value& expected) {
   if (expected.type != dtype::undefined && value.type != expected.type)
@@ -65,6 +68,15 @@ void check(const sent_value& value, const expected_value& expected) {
   if (value.type != dtype::string && value.from != origin::message && value.size != bytes_of(value.type, elements))
     fail(errc::invalid_input, "a value of type {} and shape {} is said to have {} bytes", to_string(value.type),
          to_string(value.dims), value.size);
+  if (value.type != dtype::string || value.from == origin::message)
+    return;
+  if (value.size > max_text_bytes)
+    fail(errc::unsupported,
+         "{} texts take {} bytes on their way to another host, at most {} can: pin the nodes that make and read them "
+         "to one host",
+         elements, value.size, max_text_bytes);
+  if (value.size < 0 || value.size / static_cast<int64_t>(sizeof(uint64_t)) < elements)
+    fail(errc::invalid_input, "{} bytes cannot hold {} texts", value.size, elements);
 }
 
 } // namespace

@@ -25,12 +25,18 @@ offered_weight offered_leaves::add(const hash128& content, const tensor& leaf) {
 
 weight_loader::weight_loader(shared_service& shared, std::string session, std::shared_ptr<piece_puller> puller,
                              std::function<void(const message&)> say)
-    : shared_(shared), session_(std::move(session)), pull_(pulling_from(std::move(puller))), say_(std::move(say)) {}
+    : shared_(shared), session_(std::move(session)), puller_(std::move(puller)), say_(std::move(say)) {}
 
-void weight_loader::load(wire::decoded_plan& p, device_index self, offered_leaves& offered, loaded_bytes& loaded) {
-  for (const hash128& content : load_from_here(p, self, offered, loaded)) {
+void weight_loader::load(wire::decoded_plan& p, device_index self, offered_leaves& offered, loaded_bytes& loaded,
+                         const load_told& told) {
+  const std::vector<hash128> missing = load_from_here(p, self, offered, loaded);
+  load_report report(told);
+  for (const hash128& content : missing)
+    report.expect(bytes_of(p.leaves.at(content)->type, volume(p.leaves.at(content)->dims)));
+  for (const hash128& content : missing) {
     const failure why = capture([&] {
-      const tensor leaf = fetch(content, *p.leaves.at(content), loaded);
+      const tensor leaf = fetch(content, *p.leaves.at(content), loaded, report);
+      report.end(leaf.bytes());
       fill_in(p, content, leaf);
       say_(have_weights{{offered.add(content, leaf)}});
     });
@@ -68,7 +74,7 @@ std::vector<hash128> weight_loader::load_from_here(wire::decoded_plan& p, device
   return missing;
 }
 
-tensor weight_loader::fetch(const hash128& content, const weight& leaf, loaded_bytes& loaded) {
+tensor weight_loader::fetch(const hash128& content, const weight& leaf, loaded_bytes& loaded, load_report& report) {
   const weight_source source = ask({.content = content});
   weight_writer to = shared_.weights.begin(content, leaf.type, leaf.dims);
   if (!source.peer.empty()) {
@@ -81,8 +87,11 @@ tensor weight_loader::fetch(const hash128& content, const weight& leaf, loaded_b
     if (!ask({content, fault}).peer.empty())
       fail(errc::invalid_input, "a second worker is named for a weight that is to come from the session's process");
   }
-  pull_and_wait(pull_, content, to.destination());
-  const tensor sent = shared_.weights.commit(to);
+  const auto pull = [&](const hash128& key, tensor blob, pull_done done) {
+    puller_->pull(key, std::move(blob), std::move(done), [&](int64_t came, int64_t) { report.show(came); });
+  };
+  pull_and_wait(pull, content, to.destination());
+  tensor sent = shared_.weights.commit(to);
   loaded.session += sent.bytes();
   return sent;
 }

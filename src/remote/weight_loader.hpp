@@ -29,6 +29,34 @@ struct loaded_bytes {
   int64_t here = 0, session = 0, peers = 0;
 };
 
+/// Is told how many bytes of weights have come from elsewhere, of how many, while they come.
+using load_told = std::function<void(int64_t came, int64_t total)>;
+
+/// Tells how far the weights of an install have come, one after the other: at most a thousand times, and not for each piece.
+class load_report {
+public:
+  explicit load_report(const load_told& told) : told_(told) {}
+
+  /// Before all else: one more has to come.
+  void expect(int64_t bytes) { total_ += bytes; }
+  /// So many bytes of the one in hand have come.
+  void show(int64_t bytes) {
+    if (ended_ + bytes < next_)
+      return;
+    told_(ended_ + bytes, total_);
+    next_ = ended_ + bytes + std::max(total_ / 1000, largest_piece);
+  }
+  /// The one in hand has come.
+  void end(int64_t bytes) {
+    show(bytes);
+    ended_ += bytes;
+  }
+
+private:
+  const load_told& told_;
+  int64_t ended_ = 0, total_ = 0, next_ = 0;
+};
+
 /// See the top of this file. Leaves are loaded by one thread at a time; `tell` and `close` are for others.
 class weight_loader {
 public:
@@ -38,9 +66,10 @@ public:
 
   piece_source& offers() { return shared_.offers; }
 
-  /// Fills in what chunks of a device read, offers it, and adds to `loaded`. Takes as long as the bytes take to come; throws why they
+  /// Fills in what chunks of a device read, offers it, adds to `loaded`, and says on the way how far that has come. Takes as long as the bytes take to come; throws why they
   /// do not.
-  void load(wire::decoded_plan& p, device_index self, offered_leaves& offered, loaded_bytes& loaded);
+  void load(wire::decoded_plan& p, device_index self, offered_leaves& offered, loaded_bytes& loaded,
+            const load_told& told);
 
   /// Takes the session's answer. Throws `errc::invalid_input` if nothing was asked.
   void tell(weight_source source);
@@ -50,14 +79,14 @@ public:
 private:
   std::vector<hash128> load_from_here(wire::decoded_plan& p, device_index self, offered_leaves& offered,
                                       loaded_bytes& loaded);
-  tensor fetch(const hash128& content, const weight& leaf, loaded_bytes& loaded);
+  tensor fetch(const hash128& content, const weight& leaf, loaded_bytes& loaded, load_report& report);
   /// Returns what is wrong with the peer; `leaf` is set if nothing is.
   weight_fault fetch_from(const weight_source& peer, weight_writer& to, tensor& leaf);
   weight_source ask(const want_weight& wish);
 
   shared_service& shared_;
   const std::string session_;
-  const puller_of pull_;
+  const std::shared_ptr<piece_puller> puller_;
   const std::function<void(const message&)> say_;
   std::mutex mutex_;
   std::condition_variable told_;

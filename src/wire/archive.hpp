@@ -110,7 +110,7 @@ private:
   template <class... T>
   void put(const std::variant<T...>& value) {
     put(static_cast<uint8_t>(value.index()));
-    std::visit([this](const auto& v) { put(v); }, value);
+    std::visit([this](const auto& v) { this->put(v); }, value);
   }
   template <class T>
   requires(std::is_class_v<T>) void put(const T& value) { visit(*this, const_cast<T&>(value)); } // which only reads it

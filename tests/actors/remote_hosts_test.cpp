@@ -3,14 +3,19 @@
 #include "support/catch.hpp"
 #include "support/run_graph.hpp"
 #include "support/small_models.hpp"
+#include "trace/run_trace.hpp"
 #include "troupe/engine.hpp"
 
+#include <nlohmann/json.hpp>
+
+#include <map>
 #include <thread>
 
 using namespace troupe;
 using namespace troupe::test;
 using namespace std::chrono_literals;
 using actors::worker;
+using nlohmann::json;
 
 namespace {
 
@@ -112,12 +117,82 @@ TEST_CASE("devices of one host that install a plan at once run it", "[actors][re
   }
 }
 
+TEST_CASE("a trace shows a host as a process, its times on this process's clock", "[actors][remote][trace][C11]") {
+  const auto one = open_worker({"cpu*2"});
+  engine e = open_engine({"cpu"}, {{"one", one.get()}});
+  const session s = e.load(chain(9, {20, 30}), {.policy = placement_policy::round_robin, .fuse = false});
+  const run_result r = s.run({{"x", input_of({20, 30})}}, {.trace = true});
+  size_t far_nodes = 0;
+  for (const chunk_trace& c : r.trace->chunks)
+    for (const device_timing& t : c.timings) {
+      CHECK(c.sent_ns <= t.begin_ns);
+      CHECK(t.begin_ns <= t.end_ns);
+      CHECK(t.end_ns <= c.ended_ns);
+      far_nodes += is_remote(r.trace->source->devices[r.trace->source->chunks[c.chunk].device]);
+    }
+  CHECK(far_nodes == 6);
+  std::map<int, std::string> processes, tracks;
+  const json written = json::parse(to_chrome_json(*r.trace));
+  for (const json& event : written["traceEvents"]) {
+    if (event["name"] == "process_name")
+      processes[event["pid"]] = event["args"]["name"];
+    if (event["name"] == "thread_name" && event["pid"] == 1)
+      tracks[event["tid"]] = event["args"]["name"];
+  }
+  CHECK(processes == std::map<int, std::string>{{0, "troupe"}, {1, "one"}});
+  CHECK(tracks == std::map<int, std::string>{
+                      {0, "one/cpu"}, {1, "one/cpu, queue 0"}, {2, "one/cpu#1"}, {3, "one/cpu#1, queue 0"}});
+}
+
 TEST_CASE("only those devices of other hosts join that are named", "[actors][remote][D1]") {
   const auto one = open_worker({"cpu*2"});
   engine e = open_engine({"one/cpu#1"}, {{"one", one.get()}});
   REQUIRE(e.devices().size() == 1);
   CHECK(e.devices()[0].name == "one/cpu#1");
   CHECK_THROWS_WITH(open_engine({"one/cpu#2"}, {{"one", one.get()}}), Catch::Contains("one/cpu#2"));
+}
+
+TEST_CASE("long texts cross as weights, inputs, outputs and between hosts", "[actors][remote][D3]") {
+  constexpr int64_t count = 3000; // about 200 KB, and more elements than inference looks into
+  std::vector<std::string> words, others;
+  for (int64_t i = 0; i < count; ++i) {
+    words.push_back(fmt::format("{:060}\n", i));
+    others.push_back(i % 2 ? words.back() : std::string(static_cast<size_t>(i % 200), 'x'));
+  }
+  const std::vector<std::string> long_words{std::string(300'000, 'a'), "", std::string(100'000, '\0')};
+  graph_builder b(19);
+  const value_id x = b.input("x", {count}, dtype::string), at = b.input("at", {count}, dtype::int64);
+  const value_id few = b.input("few", {3}, dtype::int64);
+  const value_id gathered = b.op("Gather", {b.constant("words", tensor::of<std::string>({count}, words)), at});
+  b.output(b.op("Equal", {gathered, x}));
+  b.output(b.op("Gather", {gathered, at}));
+  b.output(b.op("Gather", {b.constant("long words", tensor::of<std::string>({3}, long_words)), few}));
+  tensor backwards(dtype::int64, {count});
+  for (int64_t i = 0; i < count; ++i)
+    backwards.mutable_data<int64_t>()[i] = count - 1 - i;
+  const named_tensors inputs{{"x", tensor::of<std::string>({count}, others)},
+                             {"at", backwards},
+                             {"few", tensor::of<int64_t>({3}, std::vector<int64_t>{2, 1, 0})}};
+  engine here({.devices = {"cpu"}});
+  const named_tensors expected = here.load(b.g).run(inputs).outputs;
+  REQUIRE(expected.size() == 3);
+  const auto one = open_worker({"cpu"}), two = open_worker({"cpu"});
+  engine e = open_engine({"one/cpu", "two/cpu"}, {{"one", one.get()}, {"two", two.get()}});
+  for (const placement_policy policy : {placement_policy::single, placement_policy::round_robin}) {
+    const run_result r = e.load(b.g, {.policy = policy}).run(inputs);
+    const auto used =
+        std::count_if(r.stats.busy_ms.begin(), r.stats.busy_ms.end(), [](const auto& busy) { return busy.second > 0; });
+    CHECK(used == (policy == placement_policy::single ? 1 : 2));
+    for (const auto& [name, value] : expected) {
+      const tensor& got = r.outputs.at(name);
+      REQUIRE(got.type() == value.type());
+      if (value.type() == dtype::string)
+        CHECK(std::equal(value.values<std::string>().begin(), value.values<std::string>().end(),
+                         got.values<std::string>().begin(), got.values<std::string>().end()));
+      else
+        CHECK(std::equal(value.values<bool>().begin(), value.values<bool>().end(), got.values<bool>().begin()));
+    }
+  }
 }
 
 TEST_CASE("a lost host costs a new plan, and is used again when it comes back", "[actors][remote][D5]") {

@@ -97,6 +97,22 @@ TEST_CASE("a plan's head has sizes for people", "[cli][B8]") {
              Contains("device 0: cpu (3.0 GiB), ") && Contains(" KiB"));
 }
 
+TEST_CASE("progress says how far weights have come that go to other hosts", "[cli][remote]") {
+  using troupe::cli::load_text;
+  CHECK(load_text({}, 1).empty());
+  std::vector<troupe::host_summary> hosts(3);
+  hosts[0].name = "one";
+  hosts[1].name = "two";
+  hosts[2].name = "idle";
+  CHECK(load_text(hosts, 1).empty());
+  hosts[0].load_bytes = 400'000'000;
+  hosts[0].loaded_bytes = 100'000'000;
+  CHECK(load_text(hosts, 2) == "weights to one  100 of 400 MB, 6 s left");
+  hosts[1].load_bytes = 100'000'000;
+  hosts[1].loaded_bytes = 25'000'000;
+  CHECK(load_text(hosts, 2) == "weights to one, two  125 of 500 MB, 6 s left");
+}
+
 TEST_CASE("progress says how much is done and how long the rest takes", "[cli]") {
   using troupe::cli::progress_text;
   CHECK(progress_text("bench", 5, 20, "runs", 2) == "bench  5 of 20 runs, 6 s left");

@@ -76,7 +76,7 @@ TEST_CASE("a profile file that is wrong is refused, and says why", "[cost][profi
   const auto device = [](const std::string& measured) {
     return R"({"version":1,"devices":[{"kind":"cpu","description":"x","units":2,"measured":)" + measured + "}]}";
   };
-  CHECK(read_profiles(device("{}")).size() == 1);
+  CHECK(read_profiles(device("{}")).devices.size() == 1);
   CHECK_THROWS_WITH(read_profiles("{"), Contains("must be JSON"));
   CHECK_THROWS_WITH(read_profiles("[]"), Contains("'version'"));
   CHECK_THROWS_WITH(read_profiles(R"({"version":2})"), Contains("another version"));
@@ -98,7 +98,7 @@ TEST_CASE("nodes' times that are wrong are refused", "[cost][profile][A14]") {
     return with(fmt::format(R"("nodes":[[{},{}]])", key, seconds));
   };
   const std::string key = '"' + std::string(32, 'a') + '"';
-  CHECK(read_profiles(node(key, "0.5")).at(0).nodes.nodes.size() == 1);
+  CHECK(read_profiles(node(key, "0.5")).devices.at(0).nodes.nodes.size() == 1);
   CHECK_THROWS_WITH(read_profiles(with(R"("nodes":{})")), Contains("'nodes'"));
   CHECK_THROWS_WITH(read_profiles(with(R"("nodes":[7])")), Contains("pairs"));
   CHECK_THROWS_WITH(read_profiles(with(R"("nodes":[["a",1,2]])")), Contains("pairs"));
@@ -121,6 +121,43 @@ TEST_CASE("nodes' times that are wrong are refused", "[cost][profile][A14]") {
   for (size_t i = 0; i <= max_kept_nodes; ++i)
     many += fmt::format(R"({}["{:032x}",1])", i == 0 ? "" : ",", i);
   CHECK_THROWS_WITH(read_profiles(with("\"nodes\":[" + many + "]")), Contains("at most 20000"));
+}
+
+TEST_CASE("links to other hosts are kept by address, beside devices", "[cost][profile]") {
+  const temporary_folder folder;
+  const auto file = folder.path / "profiles.json";
+  store_profiles(file, {some_profile("A")}, {{"far:4242", 1e-3, 1e9, 2e9}, {"near:1", 2e-3, 3e9, 4e9}});
+  store_profiles(file, {some_profile("B")});
+  store_profiles(file, {}, {{"far:4242", 5e-3, 6e9, 7e9}});
+  const loaded_profiles read = load_profiles(file);
+  CHECK(read.problem.empty());
+  CHECK(read.devices.size() == 2);
+  REQUIRE(read.links.size() == 2);
+  CHECK(read.links[0].address == "near:1");
+  CHECK(read.links[0].to_bytes_per_s == 3e9);
+  CHECK(read.links[1].address == "far:4242");
+  CHECK(read.links[1].round_trip_s == 5e-3);
+  CHECK(read.links[1].to_bytes_per_s == 6e9);
+  CHECK(read.links[1].from_bytes_per_s == 7e9);
+}
+
+TEST_CASE("links that cannot be are refused", "[cost][profile]") {
+  const auto with = [](const std::string& links) {
+    return fmt::format(R"({{"version":1,"devices":[],"links":{}}})", links);
+  };
+  const auto link = [&](const std::string& trip, const std::string& to, const std::string& from) {
+    return with(fmt::format(R"([{{"address":"a:1","round_trip_s":{},"to_bytes_per_s":{},"from_bytes_per_s":{}}}])",
+                            trip, to, from));
+  };
+  CHECK(read_profiles(link("0.001", "1e9", "1e8")).links.size() == 1);
+  CHECK_THROWS_WITH(read_profiles(with("7")), Contains("'links'"));
+  CHECK_THROWS_WITH(read_profiles(with("[7]")), Contains("'address'"));
+  CHECK_THROWS_WITH(read_profiles(with(R"([{"address":"a:1"}])")), Contains("to_bytes_per_s"));
+  CHECK_THROWS_WITH(read_profiles(link("-1", "1e9", "1e8")), Contains("round_trip_s"));
+  CHECK_THROWS_WITH(read_profiles(link("1000", "1e9", "1e8")), Contains("round_trip_s"));
+  CHECK_THROWS_WITH(read_profiles(link("1", "0", "1e8")), Contains("to_bytes_per_s"));
+  CHECK_THROWS_WITH(read_profiles(link("1", "1e9", "1e30")), Contains("from_bytes_per_s"));
+  CHECK_THROWS_WITH(read_profiles(link("1", "1e9", "\"fast\"")), Contains("not a number"));
 }
 
 TEST_CASE("no profile file stops an engine", "[cost][profile]") {

@@ -95,7 +95,8 @@ void write_plans(const fs::path& folder) {
   p.values = {{"float32", 1e11}, {"launch_s", 1e-6}, {"up.bytes_per_s", 1e10}};
   p.nodes.nodes.emplace_back(hash128{1, 2}, 1e-5);
   p.nodes.operators["Conv"] = {1e-3, 5e-4};
-  write(folder / "profiles.json", write_profiles({p, {.device = {"vulkan", "a GPU", 132}}}));
+  write(folder / "profiles.json",
+        write_profiles({p, {.device = {"vulkan", "a GPU", 132}}}, {{"far:4242", 1e-3, 1e9, 2e9}}));
 }
 
 void write_message(const fs::path& file, uint8_t kind, const std::vector<uint8_t>& bytes) {

@@ -150,10 +150,10 @@ void try_plan_file(untrusted bytes) {
       return "plan";
     });
   ending_of([&]() -> std::string {
-    const std::vector<measured_profile> read = read_profiles(text_of(bytes));
-    for (const measured_profile& p : read)
-      merge(p, read.front());
-    read_profiles(write_profiles(read));
+    const kept_profiles read = read_profiles(text_of(bytes));
+    for (const measured_profile& p : read.devices)
+      merge(p, read.devices.front());
+    read_profiles(write_profiles(read.devices, read.links));
     return "profiles";
   });
 }
