@@ -154,11 +154,16 @@ void link_pair::stop() {
     else if (t.joinable())
       t.join();
   std::array<std::optional<link_handler>, 2> handlers; // they may hold what holds the ends
-  const std::lock_guard lock(wire_->mutex);
-  for (size_t i = 0; i < 2; ++i) {
-    wire_->to[i].handler.swap(handlers[i]);
-    wire_->to[i].open = false;
+  {
+    const std::lock_guard lock(wire_->mutex);
+    for (size_t i = 0; i < 2; ++i) {
+      wire_->to[i].handler.swap(handlers[i]);
+      wire_->to[i].open = false;
+    }
   }
+  for (const auto& handler : handlers) // who waits for the other end holds what it would leave in memory
+    if (handler)
+      handler->on_closed("the link was taken away");
 }
 
 void link_pair::hold() {
