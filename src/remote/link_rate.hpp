@@ -13,7 +13,7 @@ namespace troupe::remote {
 
 /// Smallest and largest piece; a link carries up to `piece_window` of them at once. CAF moves messages of 1 MB best.
 inline constexpr int64_t smallest_piece = int64_t{16} << 10, largest_piece = int64_t{1} << 20;
-inline constexpr int piece_window = 16;
+inline constexpr int piece_window = 8;
 
 class link_rate {
 public:
