@@ -45,7 +45,6 @@ namespace {
 // How often an end asks whether the other is still there. That the process is gone, CAF tells; but one that has lost this connection
 // and made another is still connected, and its old ends are not there.
 constexpr std::chrono::seconds asking_interval{1};
-constexpr std::chrono::seconds answer_limit{30}; // handlers may take their time
 // How long an end stays until the other has heard of its close, which comes after all frames.
 constexpr std::chrono::seconds leaving_limit{1};
 
@@ -61,6 +60,13 @@ struct end_state {
 // In the thread of CAF's multiplexer, which has the bytes: a thread of its own would cost each frame two changes of threads.
 using end_actor = caf::stateful_actor<end_state, caf::io::broker>;
 
+/// Tells the actor something later. Not from itself: a broker of CAF leaves what comes after its end in its mailbox, and what names it as
+/// the sender there would keep it for ever.
+template <class T>
+void remind(end_actor* self, std::chrono::seconds after, T what) {
+  caf::delayed_anon_send(caf::actor_cast<caf::actor>(self), after, what);
+}
+
 /// Ends the actor, or tells the other end that it will.
 void leave(end_actor* self) {
   self->state.leaving = true;
@@ -69,7 +75,7 @@ void leave(end_actor* self) {
     return;
   }
   self->send(self->state.peer, caf::close_atom_v);
-  self->delayed_send(self, leaving_limit, caf::timeout_atom_v);
+  remind(self, leaving_limit, caf::timeout_atom_v);
 }
 
 /// Ends the link and tells the handler.
@@ -124,16 +130,12 @@ void peer_gone(end_actor* self, const char* why) {
     s.over_because = why; // what has come is delivered first, once somebody listens
 }
 
+/// Asks as long as there is a peer; without a time limit, since handlers may take their time, and CAF tells who is gone.
 void ask_peer(end_actor* self) {
-  if (!self->state.peer)
-    return;
-  self->delayed_send(self, asking_interval, caf::tick_atom_v);
-  self->request(self->state.peer, answer_limit, caf::ping_atom_v)
-      .then([](caf::pong_atom) {},
-            [self](const caf::error& e) {
-              if (e != caf::sec::request_timeout)
-                peer_gone(self, lost);
-            });
+  if (self->state.peer)
+    self->request(self->state.peer, caf::infinite, caf::ping_atom_v)
+        .then([self](caf::pong_atom) { remind(self, asking_interval, caf::tick_atom_v); },
+              [self](const caf::error&) { peer_gone(self, lost); });
 }
 
 void listen(end_actor* self) {
@@ -165,7 +167,7 @@ caf::behavior end_behavior(end_actor* self, std::shared_ptr<shared_end> shared) 
       [self](meet_peer& x) {
         self->state.peer = std::move(x.peer);
         self->monitor(self->state.peer);
-        self->delayed_send(self, asking_interval, caf::tick_atom_v);
+        remind(self, asking_interval, caf::tick_atom_v);
       },
       [self](start_listening) { listen(self); },
       [self](end_order& x) { finish(self, x.why); },

@@ -21,6 +21,15 @@ constexpr auto heartbeat_interval = 200ms;
 constexpr auto watch_interval = 100ms;
 constexpr auto closing_limit = 2s; // for handlers that are under way
 
+/// CAF's broker without its question for a spawn server: nobody spawns actors from afar here, and CAF keeps an actor for each process
+/// that it has ever asked.
+class node_broker final : public caf::io::basp_broker {
+public:
+  using basp_broker::basp_broker;
+  void learned_new_node_directly(const caf::node_id&, bool) override {}
+  void learned_new_node_indirectly(const caf::node_id&) override {}
+};
+
 std::unique_ptr<caf::actor_system_config> make_node_config() {
   auto config = std::make_unique<caf::actor_system_config>();
   config->load<caf::io::middleman>();
@@ -74,7 +83,7 @@ node::node() {
   parts_.connections = std::make_unique<open_connections>();
   parts_.system = std::make_unique<caf::actor_system>(*parts_.config);
   parts_.ends = std::make_unique<link_ends>(system());
-  broker_ = caf::actor_cast<caf::actor>(system().middleman().named_broker<caf::io::basp_broker>(caf::atom("BASP")));
+  broker_ = caf::actor_cast<caf::actor>(system().middleman().named_broker<node_broker>(caf::atom("troupe")));
   watch_ = system().spawn<caf::hidden>(watch_silence, parts_.connections.get());
 }
 

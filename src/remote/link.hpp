@@ -14,7 +14,7 @@ namespace troupe::remote {
 using frame = std::vector<uint8_t>;
 
 /// Longest frame that a link carries; a longer one ends it.
-inline constexpr size_t max_frame_bytes = size_t{64} << 20;
+inline constexpr size_t max_frame_bytes = size_t{16} << 20;
 
 /// What a link reports, one call at a time.
 struct link_handler {

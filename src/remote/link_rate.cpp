@@ -7,6 +7,8 @@ namespace {
 
 /// How long what is outstanding may keep other messages waiting; heartbeats go every 200 ms.
 constexpr double longest_wait_s = 0.15;
+/// What may be outstanding beyond what fills the link: more would not make a fast one faster.
+constexpr double most_beyond = piece_window / 2 * largest_piece;
 /// A time that two readings of the clock can tell from none.
 constexpr double shortest_s = 1e-7;
 
@@ -30,13 +32,13 @@ int64_t link_rate::room() const {
   if (bytes_per_second_ == 0)
     return 2 * smallest_piece;
   // At least a piece and more beyond what fills the link as far as is known: else the rate could not be found to be higher.
-  const double more = std::max(bytes_per_second_ * longest_wait_s, 1.25 * smallest_piece);
+  const double more = std::clamp(bytes_per_second_ * longest_wait_s, 1.25 * smallest_piece, most_beyond);
   const double room = bytes_per_second_ * round_trip_ + more;
   return static_cast<int64_t>(std::clamp(room, double{smallest_piece}, double{piece_window * largest_piece}));
 }
 
 int64_t link_rate::piece_bytes() const {
-  return std::clamp(room() / piece_window, smallest_piece, largest_piece);
+  return std::clamp(room() / (piece_window / 2), smallest_piece, largest_piece);
 }
 
 } // namespace troupe::remote

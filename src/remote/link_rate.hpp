@@ -3,7 +3,8 @@
 //
 // The rate is the bytes that came while one piece was on its way, over that time. It grows with what is outstanding until the link is
 // full, so a little more is asked for each time; once full it stays, and what is asked for beyond it would only wait in the link, in
-// front of the heartbeats. Hence what may be outstanding is what the link carries during one empty round trip and a little more.
+// front of the heartbeats and in both sides' memory. Hence what may be outstanding is what the link carries during one empty round trip and a
+// little more.
 #pragma once
 
 #include <chrono>
@@ -13,7 +14,7 @@ namespace troupe::remote {
 
 /// Smallest and largest piece; a link carries up to `piece_window` of them at once. CAF moves messages of 1 MB best.
 inline constexpr int64_t smallest_piece = int64_t{16} << 10, largest_piece = int64_t{1} << 20;
-inline constexpr int piece_window = 8;
+inline constexpr int piece_window = 16;
 
 class link_rate {
 public:
@@ -34,7 +35,7 @@ public:
   double bytes_per_second() const { return bytes_per_second_; }
   /// Returns how many bytes may be outstanding; one piece may be in any case.
   int64_t room() const;
-  /// Returns how long the next pieces should be: all that may be outstanding is a window of them.
+  /// Returns how long the next pieces should be: all that may be outstanding is half a window of them, a window if they are the largest.
   int64_t piece_bytes() const;
 
 private:
