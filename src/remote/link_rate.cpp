@@ -8,7 +8,7 @@ namespace {
 /// How long what is outstanding may keep other messages waiting; heartbeats go every 200 ms.
 constexpr double longest_wait_s = 0.15;
 /// What may be outstanding beyond what fills the link: more would not make a fast one faster.
-constexpr double most_beyond = piece_window / 2 * largest_piece;
+constexpr auto most_beyond = static_cast<double>(largest_piece * piece_window) / 2;
 /// A time that two readings of the clock can tell from none.
 constexpr double shortest_s = 1e-7;
 
