@@ -63,6 +63,9 @@ TEST_CASE("a process with an engine of its own, GPU", "[.global]") {
 
 TEST_CASE("an engine may live until the process ends", "[engine]") {
   CHECK(status_of_test("a process with an engine of its own\\, CPU") == 0);
+}
+
+TEST_CASE("an engine with a GPU may live until the process ends", "[engine][vulkan]") {
   CHECK(status_of_test("a process with an engine of its own\\, GPU") == 0);
 }
 

@@ -18,7 +18,7 @@ struct measured {
 measured pull_over(link_conditions how, int64_t bytes) {
   link_pair pair(how, link_driver::by_hand);
   const auto clock = [&] { return pair.now(); };
-  piece_end puller(pair.end(0), clock), source(pair.end(1), clock);
+  piece_end puller(pair, 0, clock), source(pair, 1, clock);
   source.source().offer({1, 1}, tensor(dtype::uint8, {bytes}));
   source.source().offer({2, 2}, tensor(dtype::uint8, {100}));
   puller.puller().pull({2, 2}, tensor(dtype::uint8, {100}), [](const failure&) {});
@@ -74,7 +74,7 @@ TEST_CASE("a link that gets slower gets smaller pieces, and larger ones when it 
   constexpr int64_t bytes = 256 << 20;
   link_pair pair({.delay = 1ms, .bytes_per_second = 200e6}, link_driver::by_hand);
   const auto clock = [&] { return pair.now(); };
-  piece_end puller(pair.end(0), clock), source(pair.end(1), clock);
+  piece_end puller(pair, 0, clock), source(pair, 1, clock);
   source.source().offer({1, 1}, tensor(dtype::uint8, {bytes}));
   int64_t came = 0;
   puller.puller().pull(

@@ -36,7 +36,7 @@ struct two_ends {
   explicit two_ends(link_conditions how = {}) : pair(how, link_driver::by_hand) {}
 
   link_pair pair;
-  piece_end a{pair.end(0), [this] { return pair.now(); }}, b{pair.end(1), [this] { return pair.now(); }};
+  piece_end a{pair, 0, [this] { return pair.now(); }}, b{pair, 1, [this] { return pair.now(); }};
 };
 
 /// How a pull ended; "" is success.
@@ -236,7 +236,7 @@ TEST_CASE("random pulls in both directions end once and right", "[remote]") {
 TEST_CASE("pulls, cancels and closes from many threads", "[remote]") {
   for (uint64_t seed = 0; seed < 10; ++seed) {
     link_pair pair;
-    piece_end a(pair.end(0)), b(pair.end(1));
+    piece_end a(pair, 0), b(pair, 1);
     constexpr int64_t size = 700'000;
     const tensor content = random_bytes(size, seed);
     a.source().offer({1, 1}, content);

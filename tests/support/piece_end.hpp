@@ -1,8 +1,8 @@
 // An end of a link that does nothing but pull and answer pieces, in frames of its own; it notes how much was outstanding.
 #pragma once
 
-#include "remote/link.hpp"
 #include "remote/pieces.hpp"
+#include "support/link_pair.hpp"
 
 #include <algorithm>
 #include <atomic>
@@ -12,10 +12,14 @@ namespace troupe::test {
 
 class piece_end {
 public:
-  explicit piece_end(remote::link_ptr link, remote::piece_puller::clock clock = std::chrono::steady_clock::now)
-      : link_(std::move(link)), puller_([this](const remote::piece_request& r) { ask(r); }, std::move(clock)) {
+  piece_end(link_pair& pair, size_t end, remote::piece_puller::clock clock = std::chrono::steady_clock::now)
+      : pair_(pair), link_(pair.end(end)),
+        puller_([this](const remote::piece_request& r) { ask(r); }, std::move(clock)) {
     link_->receive({[this](remote::frame f) { take(f); }, [this](const std::string& why) { puller_.close(why); }});
   }
+  ~piece_end() { pair_.stop(); } // the pair calls both ends while they live
+  piece_end(const piece_end&) = delete;
+  piece_end& operator=(const piece_end&) = delete;
 
   remote::piece_source& source() { return source_; }
   remote::piece_puller& puller() { return puller_; }
@@ -65,6 +69,7 @@ private:
     most_bytes_ = std::max(most_bytes_, outstanding_bytes_ += bytes);
   }
 
+  link_pair& pair_;
   remote::link_ptr link_;
   std::mutex mutex_;
   int outstanding_ = 0, most_ = 0;

@@ -86,8 +86,9 @@ TEST_CASE("values stay in a GPU's arena until their last reader", "[vulkan][E3]"
 }
 
 TEST_CASE("a GPU's completion means that its results are there", "[vulkan][A6]") {
+  // Staged: the host copies the results as soon as they are said to be there.
   const tensor in = random_floats({1024, 4096}, 8);
-  CHECK(wrong_elements(run_chain({}, in, 4), in, 4) == 0);
+  CHECK(wrong_elements(run_chain({.force_staging = true}, in, 4), in, 4) == 0);
 }
 
 TEST_CASE("what the host writes and reads is flushed and invalidated", "[vulkan][A8]") {

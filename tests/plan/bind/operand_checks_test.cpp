@@ -68,7 +68,7 @@ TEST_CASE("operands that do not fit are refused on every device", "[plan][vulkan
   }
 }
 
-TEST_CASE("a binding asks only nodes whose operands may not fit", "[plan]") {
+TEST_CASE("a binding asks only nodes whose operands may not fit", "[plan][engine]") {
   graph_builder b;
   const value_id x = b.input("x", {n, 4}), y = b.input("y", {m, 4});
   const value_id square = b.op("MatMul", {x, b.op("Transpose", {x})}, {}, "proven");
