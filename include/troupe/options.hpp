@@ -62,6 +62,7 @@ enum class placement_policy : uint8_t {
   greedy_memory, // a device is filled before the next: GPUs in order, then other devices, fallback devices last
   heft,          // earliest predicted finish, moves between devices included
   dmda,          // the same in the graph's order, without looking ahead
+  pipeline, // contiguous stages, one a device in their order, the slowest as fast as can be: for several runs in flight
 };
 
 /// Says which device runs the nodes whose name, or an output's name, matches a pattern.

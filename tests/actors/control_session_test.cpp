@@ -47,12 +47,12 @@ graph table_loop() {
 
 } // namespace
 
-TEST_CASE("a loop runs on every device, its scan outputs are joined", "[actors][control][A14][A4]") {
+TEST_CASE("a loop runs on every device, its scan outputs are joined", "[actors][control][A14][A4][C3]") {
   for (const std::vector<std::string>& devices : std::vector<std::vector<std::string>>{{"cpu"}, {"cpu*3"}}) {
     engine e({.devices = devices});
     for (const placement_policy policy :
          {placement_policy::single, placement_policy::round_robin, placement_policy::weighted,
-          placement_policy::greedy_memory, placement_policy::heft}) {
+          placement_policy::greedy_memory, placement_policy::heft, placement_policy::pipeline}) {
       const session s = e.load(growing_loop(), {.policy = policy});
       const run_result r = s.run(growing_inputs(4, 1000));
       CHECK(values_of(r.outputs.at("loop.0")) == std::vector<float>{31, 160});

@@ -71,7 +71,7 @@ TEST_CASE("a model runs over the devices of two other hosts", "[actors][remote][
     const auto expected = run_on(here.load(chain(9, {20, columns})), x);
     for (const placement_policy policy :
          {placement_policy::round_robin, placement_policy::weighted, placement_policy::heft, placement_policy::dmda,
-          placement_policy::greedy_memory}) {
+          placement_policy::greedy_memory, placement_policy::pipeline}) {
       const session s = e.load(chain(9, {20, columns}), {.policy = policy, .fuse = false});
       for (int i = 0; i < 3; ++i)
         CHECK(run_on(s, x) == expected);

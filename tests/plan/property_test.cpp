@@ -125,8 +125,8 @@ TEST_CASE("random plans keep their invariants and execute in any order", "[plan]
     const auto g = random_graph(random);
     std::vector<device_info> devices = random_devices(random);
     constexpr placement_policy choices[] = {placement_policy::single, placement_policy::weighted,
-                                            placement_policy::heft};
-    const auto policy = below(random, 2) ? placement_policy::round_robin : choices[below(random, 3)];
+                                            placement_policy::heft, placement_policy::pipeline};
+    const auto policy = below(random, 2) ? placement_policy::round_robin : choices[below(random, 4)];
     const auto p = make_plan(g, devices, {policy});
     verify(*p);
     layout_buckets layouts(4);

@@ -15,6 +15,8 @@ constexpr auto rows = std::to_array<policy_row>({
      place_heft, true},
     {placement_policy::dmda, "dmda", "earliest predicted finish in the graph's order, without looking ahead",
      place_dmda, true},
+    {placement_policy::pipeline, "pipeline", "contiguous stages, one a device, the slowest as fast as can be",
+     place_pipeline, true},
 });
 
 } // namespace

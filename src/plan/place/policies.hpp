@@ -35,5 +35,6 @@ placed_nodes place_weighted(placement_problem& problem);
 placed_nodes place_greedy_memory(placement_problem& problem);
 placed_nodes place_heft(placement_problem& problem);
 placed_nodes place_dmda(placement_problem& problem);
+placed_nodes place_pipeline(placement_problem& problem);
 
 } // namespace troupe

@@ -17,12 +17,17 @@ namespace {
 
 class text_printer {
 public:
-  text_printer(const plan& p, const bound_plan* bound) : p_(p), bound_(bound), reasons_(placement_reasons(p)) {}
+  text_printer(const plan& p, const bound_plan* bound) : p_(p), bound_(bound), reasons_(placement_reasons(p)) {
+    if (bound && p.segment_count == 1)
+      predicted_ = predict(p, bound->dims);
+  }
 
   std::string run() {
     print_summary();
     print_decisions();
     print_devices();
+    if (predicted_ && p_.options.policy == placement_policy::pipeline)
+      print_stages(predicted_->busy_s);
     print_reasons();
     for (const transfer& t : p_.transfers)
       print_transfer(t);
@@ -69,8 +74,8 @@ private:
   /// The policy, what it says about its choice, and how long a run should take.
   void print_decisions() {
     print("policy {}", to_string(p_.options.policy));
-    if (bound_ && p_.segment_count == 1)
-      print(", predicted {:.3f} ms", predict(p_, bound_->dims).makespan_s * 1e3);
+    if (predicted_)
+      print(", predicted {:.3f} ms", predicted_->makespan_s * 1e3);
     out_ += '\n';
     for (const std::string& remark : p_.remarks)
       print("note: {}\n", remark);
@@ -90,6 +95,25 @@ private:
       if (const device_info& device = p_.devices[d]; is_remote(device))
         print(", on host {} (network {:.1f} MB/s there, {:.1f} MB/s back)", device.host,
               device.network_in.bytes_per_s / 1e6, device.network_out.bytes_per_s / 1e6);
+      out_ += '\n';
+    }
+  }
+
+  /// What each device of a pipeline is predicted to be busy in a run, in the order in which they begin.
+  void print_stages(const std::vector<double>& busy_s) {
+    std::vector<device_index> stages;
+    for (const chunk& c : p_.chunks)
+      if (c.device < real_devices() && std::find(stages.begin(), stages.end(), c.device) == stages.end())
+        stages.push_back(c.device);
+    if (stages.empty())
+      return;
+    const auto faster = [&](device_index a, device_index b) { return busy_s[a] < busy_s[b]; };
+    const device_index slowest = *std::max_element(stages.begin(), stages.end(), faster);
+    for (size_t i = 0; i < stages.size(); ++i) {
+      const device_index d = stages[i];
+      print("stage {} of {}, {}: {:.3f} ms", i + 1, stages.size(), p_.devices[d].name, busy_s[d] * 1e3);
+      if (d == slowest && busy_s[d] > 0)
+        print("; the slowest stage bounds the throughput at {:.3g} runs/s", 1 / busy_s[d]);
       out_ += '\n';
     }
   }
@@ -164,6 +188,7 @@ private:
   const plan& p_;
   const bound_plan* bound_;
   const std::vector<placement_reason> reasons_;
+  std::optional<prediction> predicted_; // if the dims are bound and all in one segment
   std::string out_;
 };
 
