@@ -2,6 +2,8 @@
 //
 // Every letter is an axis; letters that the output lacks are summed over; a letter twice in one term takes the diagonal; "..."
 // stands for broadcast axes. Without "->" the output has the ellipsis, then the letters that occur once, in alphabetical order.
+#include "ops/einsum.hpp"
+
 #include "ops/families.hpp"
 #include "ops/infer.hpp"
 #include "ops/operand.hpp"
@@ -13,17 +15,9 @@
 namespace troupe {
 namespace {
 
-/// Axes of a term: letters, or −1, −2 … for the axes of an ellipsis, counted from its back.
-using term_axes = std::vector<int>;
-
-struct equation {
-  std::vector<term_axes> terms;
-  term_axes output;
-};
-
 /// Parses one term; `rank` is the operand's rank, or the ellipsis' number of axes if `rank_is_ellipsis`.
-term_axes parse_term(std::string_view text, size_t rank, bool rank_is_ellipsis) {
-  term_axes axes;
+einsum_axes parse_term(std::string_view text, size_t rank, bool rank_is_ellipsis) {
+  einsum_axes axes;
   const size_t dots = text.find("...");
   const size_t letters = text.size() - (dots == text.npos ? 0 : 3);
   if (!rank_is_ellipsis && (letters > rank || (dots == text.npos && letters != rank)))
@@ -43,23 +37,25 @@ term_axes parse_term(std::string_view text, size_t rank, bool rank_is_ellipsis) 
 }
 
 /// Returns the output that an equation without "->" means.
-term_axes implicit_output(const std::vector<term_axes>& terms) {
+einsum_axes implicit_output(const std::vector<einsum_axes>& terms) {
   std::map<int, int> uses;
-  for (const term_axes& term : terms)
+  for (const einsum_axes& term : terms)
     for (int axis : term)
       ++uses[axis];
-  term_axes output;
+  einsum_axes output;
   for (const auto& [axis, count] : uses) // ascending: the ellipsis' axes first, outermost first, then letters
     if (axis < 0 || count == 1)
       output.push_back(axis);
   return output;
 }
 
-equation parse_equation(std::string text, const std::vector<size_t>& ranks) {
+} // namespace
+
+einsum_equation parse_einsum(std::string text, const std::vector<size_t>& ranks) {
   std::erase(text, ' ');
   const size_t arrow = text.find("->");
   std::string_view left = std::string_view(text).substr(0, arrow);
-  equation e;
+  einsum_equation e;
   size_t ellipsis = 0;
   for (size_t i = 0;; ++i) {
     const size_t comma = left.find(',');
@@ -74,15 +70,17 @@ equation parse_equation(std::string text, const std::vector<size_t>& ranks) {
   }
   e.output = arrow == text.npos ? implicit_output(e.terms)
                                 : parse_term(std::string_view(text).substr(arrow + 2), ellipsis, true);
-  term_axes sorted = e.output;
+  einsum_axes sorted = e.output;
   std::sort(sorted.begin(), sorted.end());
   if (std::adjacent_find(sorted.begin(), sorted.end()) != sorted.end())
     fail(errc::invalid_model, "equation '{}' repeats an axis in its output", text);
   return e;
 }
 
+namespace {
+
 /// Returns the size of every axis; ellipsis axes and sizes of 1 broadcast.
-std::map<int, dim> axis_sizes(const equation& e, const std::vector<symbolic_shape>& shapes) {
+std::map<int, dim> axis_sizes(const einsum_equation& e, const std::vector<symbolic_shape>& shapes) {
   std::map<int, dim> sizes;
   for (size_t i = 0; i < shapes.size(); ++i)
     for (size_t a = 0; a < shapes[i].size(); ++a) {
@@ -103,7 +101,7 @@ void infer_einsum(infer_context& c) {
     shapes.push_back(c.dims(i));
     ranks.push_back(shapes.back().size());
   }
-  const equation e = parse_equation(c.attrs().text("equation", ""), ranks);
+  const einsum_equation e = parse_einsum(c.attrs().text("equation", ""), ranks);
   const auto sizes = axis_sizes(e, shapes);
   symbolic_shape dims;
   for (int axis : e.output)
@@ -118,9 +116,9 @@ struct loop_nest {
   std::vector<shape> strides;
 };
 
-loop_nest make_nest(const equation& e, const std::vector<symbolic_shape>& shapes) {
+loop_nest make_nest(const einsum_equation& e, const std::vector<symbolic_shape>& shapes) {
   const auto sizes = axis_sizes(e, shapes);
-  term_axes order = e.output;
+  einsum_axes order = e.output;
   for (const auto& [axis, size] : sizes)
     if (std::find(e.output.begin(), e.output.end(), axis) == e.output.end())
       order.push_back(axis);
@@ -181,7 +179,7 @@ void einsum(kernel_context& c) {
     shapes.push_back(to_symbolic(c.input(i).dims));
     ranks.push_back(shapes.back().size());
   }
-  const loop_nest nest = make_nest(parse_equation(c.attrs().text("equation", ""), ranks), shapes);
+  const loop_nest nest = make_nest(parse_einsum(c.attrs().text("equation", ""), ranks), shapes);
   const int64_t summed = volume(std::span(nest.extents).subspan(nest.output_axes));
   const auto run = [&](auto tag) {
     using C = typename decltype(tag)::type;
@@ -210,7 +208,7 @@ op_cost einsum_cost(const attributes& attrs, const call_shapes& call) {
   std::vector<size_t> ranks;
   for (const shape& s : call.inputs)
     ranks.push_back(s.size());
-  const equation e = parse_equation(attrs.text("equation", ""), ranks);
+  const einsum_equation e = parse_einsum(attrs.text("equation", ""), ranks);
   std::map<int, int64_t> sizes;
   for (size_t i = 0; i < call.inputs.size(); ++i)
     for (size_t a = 0; a < call.inputs[i].size(); ++a)

@@ -1,0 +1,51 @@
+#include "strategy/row_rules.hpp"
+
+#include <algorithm>
+
+namespace troupe {
+namespace {
+
+/// Element by element over broadcast operands.
+row_axes broadcasts(const row_call& c) {
+  const size_t rank = c.output_dims().size();
+  const bool old_form = c.def().limited_broadcast || (c.def().name == "PRelu" && c.def().since < 7);
+  if (old_form && c.rank(1) != rank)
+    fail(errc::unsupported, "broadcasts as opsets before 7 did");
+  return {c.broadcast_axis(rank)};
+}
+
+struct refusal {
+  std::string_view name, reason;
+};
+
+/// Operators that no rule could ever serve, with the reason.
+constexpr auto refusals = std::to_array<refusal>({
+    {"Compress", "picks rows by their position in the batch"},
+    {"DynamicQuantizeLinear", "takes its scale from all rows together"},
+    {"EyeLike", "gives each row a diagonal of its position in the batch"},
+    {"If", "is control flow over values of the batch"},
+    {"Loop", "is control flow over values of the batch"},
+    {"NonMaxSuppression", "returns as many boxes as the data asks for, whatever their row"},
+    {"NonZero", "returns as many elements as the data asks for, whatever their row"},
+    {"Range", "counts the rows"},
+    {"Scan", "is control flow over values of the batch"},
+    {"Unique", "compares rows with each other"},
+});
+
+} // namespace
+
+row_rule find_row_rule(const op_def& def) {
+  for (const auto table : {axis_row_rules, movement_row_rules, product_row_rules, window_row_rules})
+    for (const row_rule_entry& entry : table())
+      if (entry.domain == def.domain && entry.name == def.name)
+        return entry.rule;
+  return is_elementwise(def.layouts) ? broadcasts : nullptr;
+}
+
+std::string_view why_no_row_rule(const op_def& def) {
+  const auto* found = std::find_if(refusals.begin(), refusals.end(),
+                                   [&](const refusal& r) { return def.domain.empty() && r.name == def.name; });
+  return found != refusals.end() ? found->reason : "has no rule that says what it does with rows";
+}
+
+} // namespace troupe

@@ -1,0 +1,88 @@
+// Rules of convolution, pooling, normalisation of channels, resampling and recurrent layers.
+#include "strategy/row_rules.hpp"
+
+namespace troupe {
+namespace {
+
+/// A batch of images: each row is one, under the same weights and parameters.
+row_axes images(const row_call& c) {
+  c.others_are_shared({0});
+  c.require_rows(0, 0);
+  return {0};
+}
+
+/// The same for convolutions with their end: input 3 is a residual of the result's dims.
+row_axes images_with_residual(const row_call& c) {
+  c.others_are_shared({0, 3});
+  c.require_rows(0, 0);
+  c.require_rows(3, 0);
+  return {0};
+}
+
+row_axes max_pool_rule(const row_call& c) {
+  if (c.context().has_output(1))
+    fail(errc::unsupported, "returns indices that count through the whole batch");
+  return images(c);
+}
+
+row_axes batch_norm_rule(const row_call& c) {
+  if (c.attrs().integer("training_mode", 0) != 0 || c.context().has_output(1))
+    fail(errc::unsupported, "takes mean and variance from the whole batch");
+  return images(c);
+}
+
+/// An axis whose size stays is resampled onto itself, except in modes that move coordinates nevertheless.
+row_axes resizes(const row_call& c) {
+  c.only_first_has_rows();
+  if (c.attrs().text("coordinate_transformation_mode", "").starts_with("tf_"))
+    fail(errc::unsupported, "may move coordinates along the rows (mode {})",
+         c.attrs().text("coordinate_transformation_mode", ""));
+  return {c.rows_of(0)};
+}
+
+/// LSTM, GRU and RNN: batch first if `layout` is 1. Weights are shared; lengths and initial states are each row's own.
+row_axes recurrent_rule(const row_call& c) {
+  c.others_are_shared({0, 4, 5, 6});
+  const bool first = c.attrs().integer("layout", 0) != 0;
+  const size_t batch = first ? 0 : 1;
+  c.require_rows(0, batch);
+  c.require_rows(4, 0);
+  c.require_rows(5, batch);
+  c.require_rows(6, batch);
+  return first ? row_axes{0} : row_axes{2, 1};
+}
+
+constexpr auto window_entries = std::to_array<row_rule_entry>({
+    {"", "AveragePool", images},
+    {"", "BatchNormalization", batch_norm_rule},
+    {"", "Conv", images},
+    {"", "ConvInteger", images},
+    {"", "ConvTranspose", images},
+    {"", "DepthToSpace", images},
+    {"", "GRU", recurrent_rule},
+    {"", "GlobalAveragePool", images},
+    {"", "GlobalLpPool", images},
+    {"", "GlobalMaxPool", images},
+    {"", "GroupNormalization", images},
+    {"", "InstanceNormalization", images},
+    {"", "LRN", images},
+    {"", "LSTM", recurrent_rule},
+    {"", "LpPool", images},
+    {"", "MaxPool", max_pool_rule},
+    {"", "QLinearConv", images},
+    {"", "RNN", recurrent_rule},
+    {"", "Resize", resizes},
+    {"", "SpaceToDepth", images},
+    {"", "Upsample", resizes},
+    {"troupe", "Conv", images_with_residual},
+    {"troupe", "ConvTranspose", images_with_residual},
+    {"troupe", "Reorder", images},
+});
+
+} // namespace
+
+std::span<const row_rule_entry> window_row_rules() {
+  return window_entries;
+}
+
+} // namespace troupe

@@ -1,0 +1,16 @@
+// Cutting tensors by rows, and joining them.
+#pragma once
+
+#include "troupe/tensor.hpp"
+
+namespace troupe {
+
+/// Returns the rows [first, first + count) along `axis`. Along axis 0 they are the same bytes, which the result keeps alive; else a copy.
+/// Throws `errc::invalid_input` if the tensor has no such rows, `errc::unsupported` where 4-bit elements would begin within a byte.
+tensor rows_of(const tensor& t, size_t axis, int64_t first, int64_t count);
+
+/// Returns all parts one after the other along `axis`; a single part as it is. Throws `errc::invalid_input` if there is none, or types
+/// or other dims differ, `errc::unsupported` for 4-bit elements.
+tensor join_rows(std::span<const tensor> parts, size_t axis);
+
+} // namespace troupe

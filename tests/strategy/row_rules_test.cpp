@@ -1,0 +1,261 @@
+// The rules of the row proof, family by family: where rows go, and the twin of each call that mixes them.
+#include "loader/onnx_loader.hpp"
+#include "ops/registry.hpp"
+#include "rewrite/rewrite.hpp"
+#include "strategy/call_model.hpp"
+#include "strategy/row_rules.hpp"
+
+#include <filesystem>
+#include <set>
+
+using namespace troupe;
+using namespace troupe::test;
+using m = call_model;
+
+TEST_CASE("Elementwise calls keep rows apart if operands align", "[strategy][C1]") {
+  CHECK(axis_after([](m& b) { return b.op("Add", {b.x({batch, 4}), b.x({3, batch, 1})}); }) == 1);
+  CHECK(axis_after([](m& b) {
+          return b.op("Where", {b.x({batch, 1}, dtype::boolean), b.weights({4}), b.x({batch, 4})});
+        }) == 0);
+  CHECK(axis_after([](m& b) {
+          return b.many("Elementwise", {b.x({batch, 4}), b.weights({4})}, 1,
+                        attrs_of({{"steps", std::vector<int64_t>{0, 0, 1, 0}}}), "troupe");
+        }) == 0);
+  // A vector of rows against the last axis, and weights where the rows are.
+  CHECK_THAT(refusal_of([](m& b) {
+               return b.op("Add", {b.x({batch, 4}), b.x({batch})});
+             }),
+             Catch::Contains("others than their own"));
+  CHECK_THAT(refusal_of([](m& b) {
+               return b.op("Mul", {b.x({batch}), b.weights({3})});
+             }),
+             Catch::Contains("others than their own"));
+  CHECK_THAT(refusal_of([](m& b) {
+               return b.op("Add", {b.x({batch, 1}), b.x({1, batch})});
+             }),
+             Catch::Contains("others than their own"));
+}
+
+TEST_CASE("Vectors that are normalised must not lie across rows", "[strategy][C1]") {
+  for (const char* op : {"Softmax", "LogSoftmax", "Hardmax", "LpNormalization"}) {
+    CHECK(axis_after([&](m& b) { return b.op(op, {b.x({batch, 4})}, at(-1)); }) == 0);
+    CHECK_THAT(refusal_of([&](m& b) { return b.op(op, {b.x({batch, 4})}, at(0)); }), Catch::Contains(op));
+  }
+  // Before opset 13 all axes from `axis` on are one vector.
+  CHECK(axis_after([](m& b) { return b.op("Softmax", {b.x({batch, 4})}, at(1)); }, 11) == 0);
+  CHECK(axis_after([](m& b) { return b.op("Softmax", {b.x({4, batch})}, at(0)); }) == 1);
+  CHECK_THAT(refusal_of(
+                 [](m& b) {
+                   return b.op("Softmax", {b.x({4, batch})}, at(0));
+                 },
+                 11),
+             Catch::Contains("normalises over axis 1"));
+}
+
+TEST_CASE("Reductions and orders must not lie across rows", "[strategy][C1]") {
+  CHECK(axis_after([](m& b) {
+          return b.op("LayerNormalization", {b.x({batch, 4}), b.weights({4}), b.weights({4})});
+        }) == 0);
+  CHECK_THAT(refusal_of([](m& b) {
+               return b.op("LayerNormalization", {b.x({4, batch}), b.weights({1})});
+             }),
+             Catch::Contains("LayerNormalization"));
+  const auto over = [](std::vector<int64_t> axes, int64_t keep) {
+    return attrs_of({{"axes", std::move(axes)}, {"keepdims", keep}});
+  };
+  CHECK(axis_after([&](m& b) { return b.op("ReduceMax", {b.x({4, batch, 5})}, over({0, -1}, 0)); }) == 0);
+  CHECK(axis_after([&](m& b) { return b.op("ReduceMax", {b.x({4, batch, 5})}, over({0}, 1)); }) == 1);
+  CHECK_THAT(refusal_of([&](m& b) {
+               return b.op("ReduceMax", {b.x({4, batch, 5})}, over({-2}, 1));
+             }),
+             Catch::Contains("reduces axis 1"));
+  CHECK_THAT(refusal_of([](m& b) { return b.op("ReduceSum", {b.x({batch, 5})}); }), Catch::Contains("reduces axis 0"));
+  CHECK(axis_after([](m& b) { return b.op("ReduceSum", {b.x({4, batch}), b.integers({0})}); }) == 1);
+  CHECK(axis_after([](m& b) { return b.op("ArgMax", {b.x({4, batch})}, attrs_of({{"keepdims", int64_t{0}}})); }) == 0);
+  CHECK_THAT(refusal_of([](m& b) { return b.op("ArgMin", {b.x({batch, 4})}); }), Catch::Contains("ArgMin"));
+  CHECK(proved([](m& b) {
+          return b.many("TopK", {b.x({batch, 4}), b.integers({2})}, 2);
+        }).outputs == std::vector<std::optional<size_t>>{0, 0});
+  CHECK_THAT(refusal_of([](m& b) {
+               return b.many("TopK", {b.x({batch, 4}), b.integers({2})}, 2, at(0));
+             }),
+             Catch::Contains("sorts axis 0"));
+  CHECK(axis_after([](m& b) { return b.op("CumSum", {b.x({batch, 4}), b.integer(1)}); }) == 0);
+  CHECK_THAT(refusal_of([](m& b) {
+               return b.op("CumSum", {b.x({batch, 4}), b.integer(-2)});
+             }),
+             Catch::Contains("accumulates along axis 0"));
+  CHECK_THAT(refusal_of([](m& b) {
+               return b.op("MeanVarianceNormalization", {b.x({batch, 2, 3, 3})});
+             }),
+             Catch::Contains("averages over axis 0"));
+}
+
+TEST_CASE("Products must not sum over rows or cross them", "[strategy][C1]") {
+  const auto flag = [](const char* name) { return attrs_of({{name, int64_t{1}}}); };
+  CHECK(axis_after([](m& b) { return b.op("MatMul", {b.x({2, batch, 4}), b.weights({4, 5})}); }) == 1);
+  CHECK(axis_after([](m& b) { return b.op("MatMul", {b.weights({3, 4}), b.x({4, batch})}); }) == 1);
+  CHECK(axis_after([](m& b) { return b.op("MatMul", {b.x({batch, 4}), b.weights({4})}); }) == 0);
+  CHECK(axis_after([](m& b) { return b.op("MatMul", {b.x({batch, 2, 4}), b.x({batch, 4, 3})}); }) == 0);
+  CHECK_THAT(refusal_of([](m& b) {
+               return b.op("MatMul", {b.x({3, batch}), b.weights({7, 2})});
+             }),
+             Catch::Contains("sums over axis 1"));
+  CHECK_THAT(refusal_of([](m& b) {
+               return b.op("MatMul", {b.x({batch, 4}), b.x({4, batch})});
+             }),
+             Catch::Contains("each row with all others"));
+  CHECK_THAT(refusal_of([](m& b) {
+               return b.op("MatMul", {b.x({batch, 2, 4}), b.weights({3, 4, 2})});
+             }),
+             Catch::Contains("a part of operand 1"));
+  CHECK(axis_after([&](m& b) { return b.op("Gemm", {b.x({4, batch}), b.weights({4, 2})}, flag("transA")); }) == 0);
+  CHECK_THAT(refusal_of([&](m& b) {
+               return b.op("Gemm", {b.x({batch, 4}), b.weights({7, 2})}, flag("transA"));
+             }),
+             Catch::Contains("sums over axis 0"));
+  CHECK_THAT(refusal_of([](m& b) {
+               return b.op("Gemm", {b.x({batch, 4}), b.weights({4, 2}), b.weights({7, 2})});
+             }),
+             Catch::Contains("others than their own"));
+}
+
+TEST_CASE("Fused, quantised and general products follow the same rule", "[strategy][C1]") {
+  const auto fused = [](m& b, value_id residual, const char* name) {
+    return b.many("MatMul", {b.x({batch, 4}), b.weights({4, 4}), no_value, residual}, 1, attrs_of({{name, int64_t{1}}}),
+                  "troupe");
+  };
+  CHECK(axis_after([&](m& b) { return fused(b, b.x({batch, 4}), "transB"); }) == 0);
+  CHECK_THAT(refusal_of([&](m& b) { return fused(b, no_value, "transA"); }), Catch::Contains("troupe.MatMul"));
+  CHECK(axis_after([](m& b) {
+          return b.op("MatMulInteger", {b.x({batch, 4}, dtype::uint8), b.bytes({4, 2}), b.bytes({}), b.bytes({2})});
+        }) == 0);
+  CHECK_THAT(refusal_of([](m& b) {
+               return b.op("MatMulInteger", {b.x({batch, 4}, dtype::uint8), b.bytes({4, 2}), b.bytes({7})});
+             }),
+             Catch::Contains("share one element"));
+  const auto einsum = [](const char* text) { return attrs_of({{"equation", std::string(text)}}); };
+  CHECK(axis_after([&](m& b) { return b.op("Einsum", {b.x({batch, 4}), b.x({batch, 4})}, einsum("bk,bk->b")); }) == 0);
+  CHECK_THAT(refusal_of([&](m& b) {
+               return b.op("Einsum", {b.x({batch, 4}), b.x({batch, 4})}, einsum("bk,ck->bc"));
+             }),
+             Catch::Contains("each row with all others"));
+  CHECK_THAT(refusal_of([&](m& b) {
+               return b.op("Einsum", {b.x({batch, 4})}, einsum("bk->k"));
+             }),
+             Catch::Contains("sums over the rows"));
+}
+
+TEST_CASE("Attention takes a batch element as a row, with its own mask or one for all", "[strategy][C1]") {
+  const auto attention = [](m& b, symbolic_shape key, value_id mask) {
+    return b.many("Attention", {b.x({batch, 2, 3, 4}), b.x(key), b.x({batch, 2, 5, 4}), mask}, 1, {}, "troupe");
+  };
+  CHECK(axis_after([&](m& b) { return attention(b, {batch, 2, 5, 4}, b.x({batch, 1, 3, 5})); }) == 0);
+  CHECK(axis_after([&](m& b) { return attention(b, {batch, 2, 5, 4}, b.weights({3, 5})); }) == 0);
+  CHECK_THAT(refusal_of([&](m& b) {
+               return attention(b, {batch, 2, 5, 4}, b.weights({7, 1, 3, 5}));
+             }),
+             Catch::Contains("troupe.Attention"));
+  CHECK_THAT(refusal_of([&](m& b) { return attention(b, {7, 2, 5, 4}, no_value); }), Catch::Contains("has none"));
+  const auto rotary = [](m& b, symbolic_shape angle) {
+    return b.many("Rotary", {b.x({batch, 2, 3, 4}), b.x(angle), b.x(angle)}, 1, {}, "troupe");
+  };
+  CHECK(axis_after([&](m& b) { return rotary(b, {batch, 3, 4}); }) == 0);
+  CHECK(axis_after([&](m& b) { return rotary(b, {1, 3, 4}); }) == 0);
+  CHECK_THAT(refusal_of([&](m& b) { return rotary(b, {7, 3, 4}); }), Catch::Contains("troupe.Rotary"));
+}
+
+TEST_CASE("Images and sequences are rows; what counts through the batch is not", "[strategy][C1]") {
+  const auto kernel = attrs_of({{"kernel_shape", std::vector<int64_t>{2}}});
+  CHECK(axis_after([](m& b) { return b.op("Conv", {b.x({batch, 3, 8}), b.weights({5, 3, 2}), b.weights({5})}); }) == 0);
+  CHECK_THAT(refusal_of([](m& b) {
+               return b.op("Conv", {b.x({1, 3, batch}), b.weights({5, 3, 1})});
+             }),
+             Catch::Contains("at axis 2 instead of 0"));
+  CHECK(axis_after([](m& b) {
+          return b.many("Conv", {b.x({batch, 3, 8}), b.weights({3, 3, 1}), no_value, b.x({batch, 3, 8})}, 1, {},
+                        "troupe");
+        }) == 0);
+  CHECK(axis_after([&](m& b) { return b.op("MaxPool", {b.x({batch, 3, 8})}, kernel); }) == 0);
+  CHECK_THAT(refusal_of([&](m& b) {
+               return b.many("MaxPool", {b.x({batch, 3, 8})}, 2, kernel);
+             }),
+             Catch::Contains("count through the whole batch"));
+  const auto norm = [](m& b, attributes attrs) {
+    return b.op("BatchNormalization", {b.x({batch, 3}), b.weights({3}), b.weights({3}), b.weights({3}), b.weights({3})},
+                attrs);
+  };
+  CHECK(axis_after([&](m& b) { return norm(b, {}); }) == 0);
+  CHECK_THAT(refusal_of([&](m& b) {
+               return norm(b, attrs_of({{"training_mode", int64_t{1}}}));
+             }),
+             Catch::Contains("the whole batch"));
+  const auto resize = [](m& b, const char* mode, std::vector<float> scales) {
+    const value_id s = b.constant("scales", tensor::of<float>({3}, scales));
+    return b.op("Resize", {b.x({batch, 3, 8}), no_value, s},
+                attrs_of({{"coordinate_transformation_mode", std::string(mode)}}));
+  };
+  CHECK(axis_after([&](m& b) { return resize(b, "half_pixel", {1, 1, 2}); }) == 0);
+  CHECK_THAT(refusal_of([&](m& b) { return resize(b, "half_pixel", {2, 1, 2}); }), Catch::Contains("Resize"));
+  CHECK_THAT(refusal_of([&](m& b) { return resize(b, "tf_half_pixel_for_nn", {1, 1, 2}); }), Catch::Contains("move"));
+  const auto lstm = [](m& b, symbolic_shape x, value_id state) {
+    return b.many("LSTM", {b.x(x), b.weights({1, 8, 4}), b.weights({1, 8, 2}), no_value, no_value, state}, 3,
+                  attrs_of({{"hidden_size", int64_t{2}}}));
+  };
+  CHECK(proved([&](m& b) {
+          return lstm(b, {5, batch, 4}, b.x({1, batch, 2}));
+        }).outputs == std::vector<std::optional<size_t>>{2, 1, 1});
+  CHECK_THAT(refusal_of([&](m& b) { return lstm(b, {batch, 7, 4}, no_value); }), Catch::Contains("LSTM"));
+}
+
+TEST_CASE("Scales are for all rows, or for each row its own", "[strategy][C1]") {
+  CHECK(axis_after([](m& b) { return b.op("QuantizeLinear", {b.x({batch, 4}), b.scalar(0.5f)}); }) == 0);
+  CHECK(axis_after([](m& b) { return b.op("QuantizeLinear", {b.x({batch, 4}), b.weights({4})}, at(1)); }) == 0);
+  CHECK(axis_after([](m& b) { return b.op("QuantizeLinear", {b.x({batch, 4}), b.x({batch})}, at(0)); }) == 0);
+  CHECK_THAT(refusal_of([](m& b) {
+               return b.op("QuantizeLinear", {b.x({batch, 4}), b.weights({7})}, at(0));
+             }),
+             Catch::Contains("has none"));
+  CHECK_THAT(refusal_of([](m& b) {
+               return b.many("DynamicQuantizeLinear", {b.x({batch, 4})}, 3);
+             }),
+             Catch::Contains("takes its scale from all rows together"));
+}
+
+TEST_CASE("Inputs say where rows are", "[strategy][C1]") {
+  const auto relu_of = [](symbolic_shape dims) { return [dims](m& b) { return b.op("Relu", {b.x(dims)}); }; };
+  const auto rows = proved([](m& b) {
+    const value_id table = b.x({3, 4}), x = b.x({2, batch, 4});
+    return b.op("MatMul", {x, b.op("Transpose", {table})});
+  });
+  CHECK(rows.symbol == "batch");
+  CHECK(rows.inputs == std::vector<std::optional<size_t>>{std::nullopt, 1});
+  CHECK_THAT(refusal_of(relu_of({2, 3})), Catch::Contains("every dim of its inputs is fixed"));
+  CHECK_THAT(refusal_of([](m& b) {
+               return b.op("MatMul", {b.x({batch, 4}), b.x({4, batch * dim(2)})});
+             }),
+             Catch::Contains("exactly one axis"));
+  CHECK_THAT(refusal_of(relu_of({batch, batch})), Catch::Contains("exactly one axis"));
+}
+
+TEST_CASE("Every operator has a rule, or a reason why it has none", "[strategy][C1]") {
+  std::set<std::string> without;
+  for (const op_def* def : all_ops())
+    if (!find_row_rule(*def) && why_no_row_rule(*def).starts_with("has no rule") && !def->limited_broadcast)
+      without.insert(std::string(def->name));
+  // These take no operand, or what they give follows from dims alone; PRelu is that of opset 1.
+  CHECK(without == std::set<std::string>{"Constant", "PRelu", "Shape", "Size"});
+}
+
+TEST_CASE("Rows of real models are independent", "[strategy][C1]") {
+  const auto data = std::filesystem::path(TROUPE_TEST_DATA);
+  for (const auto& file :
+       {data / "small_cnn.onnx", data / "small_transformer.onnx", data / "../../examples/digits/digits.onnx"}) {
+    INFO(file);
+    const batch_rows rows = prove_rows(rewrite(load_model(file), {}));
+    CHECK(rows.inputs == std::vector<std::optional<size_t>>{0});
+    CHECK(rows.outputs == std::vector<std::optional<size_t>>{0});
+  }
+  CHECK_THAT(thrown_by([&] { prove_rows(rewrite(load_model(data / "decoder.onnx"), {})); }).what(),
+             Catch::Contains("Mul 'masked'"));
+}
