@@ -32,6 +32,17 @@ std::unique_ptr<caf::actor_system_config> make_config(const engine_options& opti
   return config;
 }
 
+void forget_ended(std::vector<caf::actor_addr>& actors) {
+  std::erase_if(actors, [](const caf::actor_addr& a) { return !caf::actor_cast<caf::strong_actor_ptr>(a); });
+}
+
+template <class Ref, class Message>
+void tell_all(const std::vector<caf::actor_addr>& actors, const Message& message) {
+  for (const caf::actor_addr& a : actors)
+    if (auto actor = caf::actor_cast<Ref>(a))
+      caf::anon_send(actor, message);
+}
+
 /// What hanging threads still use.
 struct abandoned_system {
   std::unique_ptr<caf::actor_system_config> config;
@@ -98,7 +109,7 @@ coordinator_ref actor_runtime::spawn_coordinator(const device_list& devices, std
   const std::lock_guard lock(mutex_);
   if (closed_)
     fail(errc::cancelled, "the engine is closed");
-  std::erase_if(coordinators_, [](const caf::actor_addr& a) { return !caf::actor_cast<caf::strong_actor_ptr>(a); });
+  forget_ended(coordinators_);
   coordinator_options options{*devices, std::move(plans), system_->spawn<caf::detached>(planner), options_.completion,
                               options_.device_timeout};
   coordinator_ref actor = system_->spawn(coordinator, std::move(options));
@@ -109,6 +120,17 @@ coordinator_ref actor_runtime::spawn_coordinator(const device_list& devices, std
   for (const device_handle& d : *now)
     if (auto leaving = d.health->leaves())
       caf::anon_send(actor, device_leaves{d.actor.address(), leaving->second, leaving->first});
+  return actor;
+}
+
+stream_ref actor_runtime::spawn_stream(stream_parts parts) {
+  const forgotten_logger behind;
+  const std::lock_guard lock(mutex_);
+  if (closed_)
+    fail(errc::cancelled, "the engine is closed");
+  forget_ended(streams_);
+  stream_ref actor = system_->spawn<caf::detached>(stream, std::move(parts));
+  streams_.push_back(actor.address());
   return actor;
 }
 
@@ -133,15 +155,11 @@ void actor_runtime::announce(const std::vector<device_handle>& joined) {
   if (closed_)
     fail(errc::cancelled, "the engine is closed");
   host_->add(joined);
-  for (const device_handle& d : joined)
-    tell_sessions(device_joined{std::make_shared<const device_handle>(d)});
-}
-
-template <class Message>
-void actor_runtime::tell_sessions(const Message& message) {
-  for (const caf::actor_addr& a : coordinators_)
-    if (auto actor = caf::actor_cast<coordinator_ref>(a))
-      caf::anon_send(actor, message);
+  for (const device_handle& d : joined) {
+    const device_joined message{std::make_shared<const device_handle>(d)};
+    tell_all<coordinator_ref>(coordinators_, message);
+    tell_all<stream_ref>(streams_, message);
+  }
 }
 
 void actor_runtime::let_leave(const std::function<bool(const device_info&)>& which, const std::string& why,
@@ -151,7 +169,7 @@ void actor_runtime::let_leave(const std::function<bool(const device_info&)>& whi
   for (const device_handle& d : *host_->devices())
     if (!closed_ && !d.health->lost && which(d.info)) {
       d.health->leave(why, need);
-      tell_sessions(device_leaves{d.actor.address(), why, need});
+      tell_all<coordinator_ref>(coordinators_, device_leaves{d.actor.address(), why, need});
     }
 }
 
@@ -191,9 +209,10 @@ void actor_runtime::close() {
     const std::lock_guard lock(mutex_);
     if (std::exchange(closed_, true))
       return;
-    for (const caf::actor_addr& a : coordinators_)
-      if (auto actor = caf::actor_cast<caf::strong_actor_ptr>(a))
-        caf::anon_send_exit(actor, caf::exit_reason::user_shutdown);
+    for (const auto* sessions : {&streams_, &coordinators_})
+      for (const caf::actor_addr& a : *sessions)
+        if (auto actor = caf::actor_cast<caf::strong_actor_ptr>(a))
+          caf::anon_send_exit(actor, caf::exit_reason::user_shutdown);
   }
   host_->close();
   hosts_ = nullptr; // what waits for other hosts ends

@@ -5,6 +5,7 @@
 #include "actors/coordinator.hpp"
 #include "actors/host.hpp"
 #include "actors/remote_hosts.hpp"
+#include "actors/stream_actor.hpp"
 
 #include <caf/actor_system.hpp>
 #include <caf/actor_system_config.hpp>
@@ -25,6 +26,9 @@ public:
   /// Spawns the coordinator of a session that was planned for `devices`; those that have joined since join it too. Throws
   /// `errc::cancelled` if the runtime is closed.
   coordinator_ref spawn_coordinator(const device_list& devices, std::shared_ptr<session_plans> plans);
+
+  /// Spawns a session's queue. Throws `errc::cancelled` if the runtime is closed.
+  stream_ref spawn_stream(stream_parts parts);
 
   /// Connects to a worker; see `remote_hosts::add`.
   void add_host(const host_address& host, const std::vector<std::string>& wanted = {});
@@ -57,9 +61,6 @@ private:
   void check_open();
   void open_all(const engine_hooks& hooks);
   void announce(const std::vector<device_handle>& joined);
-  /// Under the lock.
-  template <class Message>
-  void tell_sessions(const Message& message);
 
   engine_options options_;
   std::unique_ptr<caf::actor_system_config> config_;
@@ -69,8 +70,8 @@ private:
   mutable std::mutex connecting_;       // guards that `hosts_` is made once
   std::unique_ptr<remote_hosts> hosts_; // null before the first host
   std::mutex joining_;                  // held while devices are opened, so that they join one after the other
-  std::mutex mutex_; // guards coordinators_, closed_, and that all coordinators hear of devices in the same order
-  std::vector<caf::actor_addr> coordinators_;
+  std::mutex mutex_; // guards coordinators_, streams_, closed_, and that all of them hear of devices in the same order
+  std::vector<caf::actor_addr> coordinators_, streams_;
   bool closed_ = false;
 };
 

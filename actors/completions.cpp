@@ -55,6 +55,11 @@ void completions::close(bool wait) {
     changed_.wait(lock, [this] { return expected_ == 0; });
 }
 
+bool completions::is_this_thread() const {
+  const std::lock_guard lock(mutex_);
+  return thread_ == std::this_thread::get_id();
+}
+
 void completions::work() {
   std::unique_lock lock(mutex_);
   while (true) {

@@ -26,6 +26,9 @@ public:
   /// Hands an expected callback over.
   void post(run_callback done, run_outcome outcome);
 
+  /// Returns whether a callback is the caller.
+  bool is_this_thread() const;
+
   /// Ends the thread after the last expected callback. With `wait`, returns after all have run, unless a callback is the caller.
   void close(bool wait);
 
@@ -40,7 +43,7 @@ private:
   /// Calls and destroys; what the callback throws ends here, and is told the user once.
   void carry_out(call c);
 
-  std::mutex mutex_; // guards all below, except that only the thread uses told_
+  mutable std::mutex mutex_; // guards all below, except that only the thread uses told_
   std::condition_variable changed_;
   std::deque<call> calls_;
   size_t expected_ = 0; // calls that have not run to their end

@@ -10,6 +10,15 @@ namespace troupe {
 
 using namespace actors;
 
+namespace {
+
+session_options prepared(session_options options) {
+  options.policy = policy_of(options.strategy, options.policy);
+  return options;
+}
+
+} // namespace
+
 engine::engine(const engine_options& options) : engine(options, engine_hooks{}) {}
 
 engine::engine(const engine_options& options, const engine_hooks& hooks)
@@ -76,31 +85,17 @@ std::string engine::profile_problem() const {
 session engine::load(const std::string& path, const session_options& options) {
   const auto start = std::chrono::steady_clock::now();
   graph source = load_model(std::filesystem::path(path));
-  return guarded("", [&] { return open(make_model(std::move(source), options, milliseconds_since(start))); });
+  return guarded("", [&] { return open(make_model(std::move(source), prepared(options), milliseconds_since(start))); });
 }
 
 session engine::load(const built_model& model, const session_options& options) {
-  return guarded("", [&] { return open(make_model(model.source(), options, 0)); });
+  return guarded("", [&] { return open(make_model(model.source(), prepared(options), 0)); });
 }
 
 session engine::open(model_ptr model) {
-  const device_list devices = state_->runtime->devices().devices();
-  std::vector<device_info> infos;
-  std::vector<size_t> lost;
-  for (const device_handle& d : *devices) {
-    if (d.health->lost || d.health->leaves())
-      lost.push_back(infos.size());
-    infos.push_back(d.info);
-  }
-  if (lost.size() == infos.size())
-    lost.clear(); // a run will say so
-  auto plans = std::make_shared<session_plans>(model, std::move(infos), lost);
-  plans->prepare_ahead();
-  auto s = std::make_shared<session::state>();
-  s->runtime = state_->runtime;
-  s->model = std::move(model);
-  s->coordinator = state_->runtime->spawn_coordinator(devices, std::move(plans));
-  return session(std::move(s));
+  const strategy how = model->options.strategy;
+  session_replicas opened = open_replicas(*state_->runtime, model);
+  return session(std::make_shared<session::state>(state_->runtime, std::move(model), how, std::move(opened)));
 }
 
 } // namespace troupe

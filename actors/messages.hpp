@@ -3,6 +3,7 @@
 //   engine ──run──▶ coordinator ──install_plan, run_chunks──▶ device_actor
 //                   coordinator ◀──plan_installed, chunk_ended── device_actor
 //                   coordinator ──fetch_tensor──▶ device_actor ──tensor_fetched──▶ coordinator
+//   engine ──submit_request──▶ stream ──run──▶ coordinator of each replica; piece_ran comes back
 //                   coordinator ──plan_wanted──▶ planner ──planned──▶ coordinator
 //
 // How a device actor ends is told by CAF itself (down_msg). Orders and their answers are those of the session machine (run/commands.hpp). Messages from one actor to another arrive in the order
@@ -92,7 +93,24 @@ struct close_session {};
 /// Sent by a device's ledger (`shared_ledger`), from another session's thread. Not answered.
 struct memory_changed {};
 
-/// Sent by the coordinator to itself: looks for deadlines that have passed and devices that have fallen silent.
+/// Sent by a session's door for each request. Answered through its promise, once.
+struct submit_request {
+  pending_run_ptr pending;
+};
+
+/// Sent to a stream when the run of one of its pieces has ended, from the replica's thread. Not answered.
+struct piece_ran {
+  uint64_t piece = 0;
+  std::shared_ptr<run_result> result; // counts if there is no failure
+  failure why;
+};
+
+/// Sent by the engine for `session::queue_stats`. Answered through the query.
+struct stream_query_message {
+  stream_query_ptr query;
+};
+
+/// Sent by the coordinator, or a stream, to itself: looks for deadlines that have passed and devices that have fallen silent.
 struct tick {};
 
 // -- interfaces ------------------------------------------------------------------------------------------------------------
@@ -114,6 +132,11 @@ using completion_sink =
 /// `plan_sink`.
 using planner_ref = caf::typed_actor<caf::reacts_to<plan_wanted>>;
 using plan_sink = caf::typed_actor<caf::reacts_to<planned>>;
+
+/// A session's queue of requests.
+using stream_ref = caf::typed_actor<caf::reacts_to<submit_request>, caf::reacts_to<cancel_run>,
+                                    caf::reacts_to<piece_ran>, caf::reacts_to<stream_query_message>,
+                                    caf::reacts_to<device_joined>, caf::reacts_to<close_session>, caf::reacts_to<tick>>;
 
 using coordinator_ref =
     completion_sink::extend<caf::reacts_to<planned>, caf::reacts_to<run>, caf::reacts_to<cancel_run>,
@@ -146,6 +169,9 @@ CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::run)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::cancel_run)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::plan_query_message)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::session_query_message)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::submit_request)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::piece_ran)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::stream_query_message)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::close_session)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::tick)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::memory_changed)

@@ -76,4 +76,10 @@ struct stats_query {
 };
 using stats_query_ptr = std::shared_ptr<stats_query>;
 
+/// What the session's queue has done so far.
+struct stream_query {
+  answer_once<stream_stats> result;
+};
+using stream_query_ptr = std::shared_ptr<stream_query>;
+
 } // namespace troupe::actors

@@ -1,6 +1,5 @@
 #include "actors/engine_access.hpp"
 #include "actors/session_state.hpp"
-#include "plan/show/print.hpp"
 
 namespace troupe {
 
@@ -8,26 +7,68 @@ using namespace actors;
 
 namespace {
 
-/// A run that watches its caller's stop token.
+/// A run that watches its caller's stop token, and may have a place in a queue.
 struct watched_run : pending_run {
   using pending_run::pending_run;
+  request_gate::ticket place;
   std::optional<std::stop_callback<std::function<void()>>> watch;
 };
 
-pending_run_ptr make_watched_run(named_tensors inputs, const run_options& options, const coordinator_ref& to,
-                                 answer_once<run_result>::receiver receiver = {}) {
-  if (!options.cancel.stop_possible())
-    return std::make_shared<pending_run>(std::move(inputs), options, std::move(receiver));
+/// Makes a run that `to`, its coordinator or its queue, is told to end if the caller asks for it.
+template <class Ref>
+std::shared_ptr<watched_run> make_watched_run(named_tensors inputs, const run_options& options, const Ref& to,
+                                              answer_once<run_result>::receiver receiver = {}) {
   auto run = std::make_shared<watched_run>(std::move(inputs), options, std::move(receiver));
-  // The callback ends before the run that it names.
-  run->watch.emplace(options.cancel, [raw = run.get(), to] {
-    raw->cancelled = true;
-    caf::anon_send(to, cancel_run{raw->request->ticket});
-  });
+  if (options.cancel.stop_possible()) // the callback ends before the run that it names
+    run->watch.emplace(options.cancel, [raw = run.get(), to] {
+      raw->cancelled = true;
+      caf::anon_send(to, cancel_run{raw->request->ticket});
+    });
   return run;
 }
 
+/// Returns what hands the end of a run over to its callback. Throws what `completion` throws.
+answer_once<run_result>::receiver hand_over_to(run_callback done, const actor_runtime& runtime) {
+  if (!done)
+    fail(errc::invalid_argument, "the callback is empty");
+  const auto call = std::make_shared<completion>(runtime.callbacks(), std::move(done));
+  return [call](run_result result, const failure& why) {
+    if (why.failed())
+      call->post({.failure = error(why.code, why.message)});
+    else
+      call->post({.result = std::move(result)});
+  };
+}
+
+/// Waits for a place in a queue, as long as the run may take.
+request_gate::ticket enter(request_gate& gate, const run_options& options) {
+  const auto limit = time_limit(options.timeout, "run_options::timeout");
+  return gate.enter(limit ? std::optional(std::chrono::steady_clock::now() + *limit) : std::nullopt, options.cancel);
+}
+
 } // namespace
+
+actors::stream_door& session::state::door() {
+  const std::lock_guard lock(mutex_);
+  if (!door_) {
+    const stream_options& o = model->options.stream;
+    door_ = std::make_unique<stream_door>(runtime->spawn_stream({how, o, replicas, rows, maker()}), o.queue_limit);
+  }
+  return *door_;
+}
+
+tensor_maker session::state::maker() const {
+  constexpr int64_t worth_a_block = 64 << 10; // bytes that a fresh mapping of pages would cost more than their copy
+  return [pool = runtime->devices().blocks()](dtype type, shape dims) {
+    const int64_t bytes = bytes_of(type, volume(dims));
+    return bytes < worth_a_block ? tensor(type, std::move(dims)) : make_host_tensor(*pool, type, std::move(dims));
+  };
+}
+
+actors::stream_door* session::state::door_if_any() {
+  const std::lock_guard lock(mutex_);
+  return door_.get();
+}
 
 session::session(std::shared_ptr<state> s) : state_(std::move(s)) {}
 
@@ -44,29 +85,68 @@ run_result session::run(named_tensors inputs, const run_options& options) const 
 }
 
 std::future<run_result> session::run_async(named_tensors inputs, const run_options& options) const {
-  pending_run_ptr pending = make_watched_run(std::move(inputs), options, state_->coordinator);
+  if (state_->how != strategy::none)
+    return submit(std::move(inputs), options);
+  const pending_run_ptr pending = make_watched_run(std::move(inputs), options, state_->coordinator());
   std::future<run_result> future = pending->result.future();
-  caf::anon_send(state_->coordinator, actors::run{std::move(pending)});
+  caf::anon_send(state_->coordinator(), actors::run{pending});
   return future;
 }
 
 void session::run_async(named_tensors inputs, const run_options& options, run_callback done) const {
+  if (state_->how != strategy::none)
+    return submit(std::move(inputs), options, std::move(done));
+  auto hand_over = hand_over_to(std::move(done), *state_->runtime);
+  caf::anon_send(state_->coordinator(), actors::run{make_watched_run(std::move(inputs), options, state_->coordinator(),
+                                                                     std::move(hand_over))});
+}
+
+std::future<run_result> session::submit(named_tensors inputs, const run_options& options) const {
+  stream_door& door = state_->door();
+  const auto pending = make_watched_run(std::move(inputs), options, door.actor());
+  std::future<run_result> future = pending->result.future();
+  const failure why = capture([&] { pending->place = enter(door.gate(), options); });
+  if (why.failed())
+    pending->result.fail(why);
+  else
+    caf::anon_send(door.actor(), submit_request{pending});
+  return future;
+}
+
+void session::submit(named_tensors inputs, const run_options& options, run_callback done) const {
+  stream_door& door = state_->door();
   if (!done)
-    fail(errc::invalid_argument, "run_async: the callback is empty");
-  const auto call = std::make_shared<completion>(state_->runtime->callbacks(), std::move(done));
-  const auto hand_over = [call](run_result result, const failure& why) {
-    if (why.failed())
-      call->post({.failure = error(why.code, why.message)});
-    else
-      call->post({.result = std::move(result)});
-  };
-  caf::anon_send(state_->coordinator,
-                 actors::run{make_watched_run(std::move(inputs), options, state_->coordinator, hand_over)});
+    fail(errc::invalid_argument, "the callback is empty");
+  // A callback holds its place until it has run, so that results do not pile up. One that submits waits for nobody: it would wait for itself.
+  const auto place = std::make_shared<request_gate::ticket>();
+  auto hand_over = hand_over_to([done = std::move(done), place](run_outcome outcome) { done(std::move(outcome)); },
+                                *state_->runtime);
+  const auto pending = make_watched_run(std::move(inputs), options, door.actor(), std::move(hand_over));
+  const failure why = capture([&] {
+    *place = state_->runtime->callbacks()->is_this_thread() ? door.gate().enter_at_once() : enter(door.gate(), options);
+  });
+  if (why.failed())
+    pending->result.fail(why);
+  else
+    caf::anon_send(door.actor(), submit_request{pending});
+}
+
+stream_stats session::queue_stats() const {
+  stream_door* door = state_->door_if_any();
+  if (!door)
+    return {};
+  const auto query = std::make_shared<stream_query>();
+  std::future<stream_stats> future = query->result.future();
+  caf::anon_send(door->actor(), stream_query_message{query});
+  return future.get();
 }
 
 bound_session session::bind(std::vector<output_binding> pairs, const bind_options& options) const {
   check_bindings(*state_->model, pairs);
-  return {*this, std::move(pairs), options};
+  if (state_->how == strategy::none)
+    return {*this, std::move(pairs), options};
+  const actors::replica& mine = state_->replicas[state_->next_bound++ % state_->replicas.size()];
+  return {session(state_->on(mine)), std::move(pairs), options};
 }
 
 tensor session::fetch(const device_tensor& value) const {
@@ -77,25 +157,21 @@ std::future<run_result> session::fetch_async(named_device_tensors values) const 
   const auto pending = std::make_shared<pending_run>(named_tensors{}, run_options{.device_inputs = std::move(values)});
   pending->request->only_fetches = true;
   std::future<run_result> future = pending->result.future();
-  caf::anon_send(state_->coordinator, actors::run{pending});
+  caf::anon_send(state_->coordinator(), actors::run{pending});
   return future;
 }
 
-std::string session::plan(const named_tensors& inputs, plan_format format) const {
-  const bound_plan_ptr bound = bound_plan_of(*this, inputs);
-  switch (format) {
-    case plan_format::text: return to_text(*bound->source, bound.get());
-    case plan_format::json: return to_json(*bound->source, bound.get());
-    case plan_format::dot: return to_dot(*bound->source, bound.get());
-  }
-  fail(errc::invalid_argument, "there is no plan format {}", static_cast<int>(format));
-}
-
 session_stats session::stats() const {
-  auto query = std::make_shared<stats_query>();
-  std::future<session_stats> future = query->result.future();
-  caf::anon_send(state_->coordinator, session_query_message{std::move(query)});
-  return future.get();
+  std::vector<std::future<session_stats>> each;
+  for (const actors::replica& r : state_->replicas) {
+    auto query = std::make_shared<stats_query>();
+    each.push_back(query->result.future());
+    caf::anon_send(r.session->actor(), session_query_message{std::move(query)});
+  }
+  session_stats all = each.front().get();
+  for (size_t i = 1; i < each.size(); ++i)
+    all += each[i].get();
+  return all;
 }
 
 } // namespace troupe

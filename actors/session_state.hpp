@@ -2,18 +2,40 @@
 #pragma once
 
 #include "actors/actor_runtime.hpp"
+#include "actors/stream_door.hpp"
 #include "troupe/session.hpp"
-
-#include <caf/send.hpp>
 
 namespace troupe {
 
 struct session::state {
-  std::shared_ptr<actors::actor_runtime> runtime; // destroyed last: the coordinator's handle needs its system
-  model_ptr model;
-  actors::coordinator_ref coordinator;
+  state(std::shared_ptr<actors::actor_runtime> r, model_ptr m, strategy s, actors::session_replicas opened)
+      : runtime(std::move(r)), model(std::move(m)), how(s), replicas(std::move(opened.replicas)),
+        rows(std::move(opened.rows)) {}
 
-  ~state() { caf::anon_send(coordinator, actors::close_session{}); }
+  /// Who answers for the whole session: without a strategy, its only coordinator.
+  const actors::coordinator_ref& coordinator() const { return replicas.front().session->actor(); }
+  /// A session on one of the replicas alone.
+  std::shared_ptr<state> on(const actors::replica& one) const {
+    return std::make_shared<state>(runtime, model, strategy::none, actors::session_replicas{{one}, rows});
+  }
+  /// The queue; made when it is first asked for. Throws `errc::cancelled` if the engine is closed.
+  actors::stream_door& door();
+  /// The queue, null if nobody asked for it.
+  actors::stream_door* door_if_any();
+
+  const std::shared_ptr<actors::actor_runtime> runtime; // destroyed last: handles of actors need its system
+  const model_ptr model;
+  const strategy how;
+  const std::vector<actors::replica> replicas; // at least one
+  const std::shared_ptr<const model_rows> rows;
+  std::atomic<size_t> next_bound = 0; // the replica of the next bound session
+
+private:
+  /// Returns what makes tensors in memory that is used again.
+  tensor_maker maker() const;
+
+  std::mutex mutex_; // guards door_
+  std::unique_ptr<actors::stream_door> door_;
 };
 
 } // namespace troupe

@@ -69,7 +69,7 @@ private:
   const std::vector<tensor> contents_;
   std::vector<tensor> into_[2];
   link_pair pair_;
-  piece_end ends_[2]{piece_end(pair_.end(0)), piece_end(pair_.end(1))};
+  piece_end ends_[2]{{pair_, 0}, {pair_, 1}};
   std::mutex mutex_;
   std::condition_variable all_done_;
   size_t left_ = 0;

@@ -81,9 +81,57 @@ enum class precision : uint8_t {
   automatic, // what the file says; the same as fp32 so far, since nothing is converted
 };
 
+/// How the devices of a session share its work. Each device, or group of devices, that runs whole pieces of it is a replica.
+enum class strategy : uint8_t {
+  none,          // one plan over the devices, as the policy says
+  data_parallel, // a replica a device; a batch is split, each replica gets one share of its rows
+  model_parallel, // one plan over all devices (`heft`, unless the policy says otherwise), with several requests in flight
+  pipeline,       // contiguous stages, one a device (`placement_policy::pipeline`), through which micro-batches flow
+  work_stealing, // a replica a device; whoever is idle takes the next micro-batch
+};
+
+/// How data-parallel shares are cut.
+enum class share_rule : uint8_t {
+  equal,    // as many rows for each replica
+  weighted, // in proportion to the predicted speed
+  adaptive, // so that all replicas end together, by the speed measured so far
+};
+
+/// When a pipeline takes the next micro-batch in.
+enum class pipeline_schedule : uint8_t {
+  one_in_one_out, // as one leaves, after the first ones have filled the stages
+  fill_drain,     // at once: all of a request are in flight, each with memory of its own
+};
+
+/// How a session's queue of requests works (`session::submit`). Zero: the session chooses.
+///
+/// Cutting a request and joining several needs a proof that each row of every output depends on its own row of the inputs alone. Without
+/// one, requests run whole; if `micro_batch` or `max_batch` ask for it, the first run ends with `errc::unsupported`, naming the node.
+struct stream_options {
+  /// The most rows of a piece that is cut from a request.
+  int64_t micro_batch = 0;
+  /// Pieces in flight on a replica. 2 lets the next one upload while this one computes.
+  size_t depth = 0;
+  pipeline_schedule schedule = pipeline_schedule::one_in_one_out;
+  share_rule shares = share_rule::adaptive;
+  /// Dynamic batching: requests that wait are joined up to so many rows. Zero: never.
+  int64_t max_batch = 0;
+  /// How long a request waits for others to be joined with.
+  std::chrono::microseconds max_delay{0};
+  /// The most requests without an answer: then `submit` waits.
+  size_t queue_limit = 1024;
+  /// Whether answers come in the order of submission; else each comes as soon as it is there.
+  bool ordered = false;
+};
+
 /// How a model is prepared.
 struct session_options {
   placement_policy policy = placement_policy::single;
+  /// The devices that the session may use, by name; empty for all of the engine's.
+  std::vector<std::string> devices = {};
+  /// How they share the work.
+  troupe::strategy strategy = troupe::strategy::none;
+  stream_options stream = {};
   /// Nodes whose device the caller chooses, whatever the policy.
   std::vector<placement_pin> pins = {};
   /// A plan saved as JSON (`session::plan`, `troupe plan --json`), perhaps edited: placement and chunks are as it says, or loading fails
@@ -117,8 +165,10 @@ struct run_options {
   std::chrono::milliseconds timeout{0};
   /// Ends the run with `errc::cancelled` when a stop is requested.
   std::stop_token cancel = {};
-  /// Whether `run_result::trace` is wanted: every node's time is taken.
+  /// Whether `run_result::trace` is wanted: every node's time is taken. Such a run is not cut.
   bool trace = false;
+  /// Of what waits in a session's queue (`session::submit`), higher ones go first; none waits for ever.
+  int priority = 0;
 };
 
 } // namespace troupe

@@ -64,6 +64,30 @@ struct cache_stats {
   uint64_t evictions = 0;
 };
 
+/// One of the devices, or groups of devices, between which a session's strategy divides the work.
+struct replica_stats {
+  std::vector<std::string> devices; // by name
+  bool living = true;
+  std::string why_not; // if it is not living
+  uint64_t pieces = 0; // that ended well
+  int64_t rows = 0;    // of those
+  double busy_ms = 0;  // while it had a piece
+  double row_ms = 0;   // for each row, measured; the prediction before
+  double piece_ms = 0; // for each piece beside
+  double predicted_row_ms = 0;
+};
+
+/// Counters of a session's queue of requests (`session::submit`).
+struct stream_stats {
+  uint64_t answered = 0; // those that failed included
+  uint64_t failed = 0;
+  size_t waiting = 0;        // for a replica
+  size_t in_flight = 0;      // pieces
+  std::string rows;          // the symbolic dim that counts the rows of a batch; empty if requests run whole …
+  std::string whole_because; // … for this reason
+  std::vector<replica_stats> replicas;
+};
+
 /// Counters of a session.
 struct session_stats {
   uint64_t runs = 0;
@@ -75,6 +99,9 @@ struct session_stats {
   double load_ms = 0;    // file → graph
   double rewrite_ms = 0; // of all rewrites
   double plan_ms = 0;    // of all plans and binds, installs included
+
+  /// Adds those of another replica; it loaded the same file.
+  TROUPE_API session_stats& operator+=(const session_stats& other);
 };
 
 } // namespace troupe

@@ -70,8 +70,20 @@ public:
   /// then. The inputs' bytes must not change before it is.
   void run_async(named_tensors inputs, const run_options& options, run_callback done) const;
 
+  /// Puts a request into the session's queue, which feeds its replicas (`session_options::strategy`; without one, the session is the
+  /// only replica) and cuts and joins requests as `session_options::stream` says. Waits while as many requests as that allows have no
+  /// answer; not beyond `options.timeout`, which counts from the call. Else as `run_async`; a request that would be too late is not
+  /// started. A request that names devices (`device_inputs`, `keep`) or asks for a trace runs whole.
+  ///
+  /// With a strategy, `run` and `run_async` do the same.
+  std::future<run_result> submit(named_tensors inputs, const run_options& options = {}) const;
+  void submit(named_tensors inputs, const run_options& options, run_callback done) const;
+
+  /// Returns counters of the queue; nothing but zeros if nothing was submitted yet.
+  stream_stats queue_stats() const;
+
   /// Makes outputs the inputs of the next run, and leaves them on their device between. Throws `errc::invalid_argument` if a
-  /// name does not exist or is bound twice, or if type or shape of a pair cannot fit.
+  /// name does not exist or is bound twice, or if type or shape of a pair cannot fit. A bound session stays on one replica, each in turn.
   bound_session bind(std::vector<output_binding> pairs, const bind_options& options = {}) const;
 
   /// Returns the plan that a run with these inputs would use, making it where it is not cached: what runs where and why, in which

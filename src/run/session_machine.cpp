@@ -212,7 +212,10 @@ void session_machine::leave_segment(execution& e) {
 
 void session_machine::check_device_left() const {
   std::string causes;
-  for (const device_state& device : devices_) {
+  for (size_t d = 0; d < devices_.size(); ++d) {
+    const device_state& device = devices_[d];
+    if (!plans_->may_use(d))
+      continue;
     if (device.lost_because.empty() && !device.is_out)
       return;
     causes += device.lost_because.empty() ? fmt::format("device '{}' leaves: {}; ", device.name, device.leaves_because)

@@ -34,25 +34,27 @@ bool is_of(const bound_plan& bound, const planned_model& planned) {
 
 } // namespace
 
-session_plans::session_plans(model_ptr m, std::vector<device_info> devices, const std::vector<size_t>& lost)
-    : model_(std::move(m)), devices_(std::move(devices)), programs_(model_), plans_(max_plans),
+session_plans::session_plans(model_ptr m, std::vector<device_info> devices, const std::vector<size_t>& lost,
+                             std::vector<std::string> only)
+    : model_(std::move(m)), devices_(std::move(devices)), only_(std::move(only)), programs_(model_), plans_(max_plans),
       bound_(max_bound_plans + 2 * count_bodies(model_->source)), instead_(max_bound_plans) {
   for (size_t d = 0; d < devices_.size(); ++d)
-    if (std::find(lost.begin(), lost.end(), d) == lost.end())
+    if (allows(devices_[d]) && std::find(lost.begin(), lost.end(), d) == lost.end())
       usable_.push_back(d);
+  order_usable();
   first_ = usable_;
   for (size_t d : lost)
-    if (!has_name(first_, devices_[d].name))
+    if (allows(devices_[d]) && !has_name(first_, devices_[d].name))
       first_.push_back(d);
   forget_layouts();
   stats_.load_ms = model_->load_ms;
 }
 
-void session_plans::prepare_ahead() {
+session_plans::ahead session_plans::prepare_ahead() {
   const bool ranks_known =
       std::all_of(model_->inputs.begin(), model_->inputs.end(), [](const value_info& i) { return i.dims.has_value(); });
   if (!ranks_known || !model_->host_inputs.empty())
-    return;
+    return {};
   const named_tensors none;
   const given_inputs nothing{none, {}};
   const auto make = [](const plan_job& job) {
@@ -66,6 +68,7 @@ void session_plans::prepare_ahead() {
   s.draft = row_of(model_->options.policy).uses_cost || copies_matter();
   make(plan_job_for(s, false, key_of(s, false)));
   ++stats_.plans.misses;
+  return {s.program, *plans_.find(key_of(s, false))};
 }
 
 // -- jobs
@@ -297,6 +300,17 @@ std::vector<placement_pin> session_plans::usable_pins() const {
   return pins;
 }
 
+bool session_plans::allows(const device_info& device) const {
+  return only_.empty() || std::find(only_.begin(), only_.end(), device.name) != only_.end();
+}
+
+void session_plans::order_usable() {
+  if (only_.empty())
+    return;
+  const auto place = [this](size_t d) { return std::find(only_.begin(), only_.end(), devices_[d].name); };
+  std::stable_sort(usable_.begin(), usable_.end(), [&](size_t a, size_t b) { return place(a) < place(b); });
+}
+
 bool session_plans::has_name(const std::vector<size_t>& which, const std::string& name) const {
   return std::any_of(which.begin(), which.end(), [&](size_t d) { return devices_[d].name == name; });
 }
@@ -333,9 +347,10 @@ void session_plans::add_device(const device_info& device) {
   devices_.push_back(device);
   if (!claimed_.empty())
     claimed_.push_back(device);
-  if (model_->saved && (!has_name(first_, device.name) || has_name(usable_, device.name)))
+  if (!allows(device) || (model_->saved && (!has_name(first_, device.name) || has_name(usable_, device.name))))
     return;
   usable_.push_back(devices_.size() - 1);
+  order_usable();
   device_set_changed();
 }
 

@@ -35,13 +35,20 @@ struct prepared_run {
 
 class session_plans {
 public:
-  /// `lost`: those of the devices, by index, that are lost already.
-  session_plans(model_ptr m, std::vector<device_info> devices, const std::vector<size_t>& lost = {});
+  /// `lost`: those of the devices, by index, that are lost already. `only`: the names of the devices that plans may use, in the order of
+  /// plans; empty: all.
+  session_plans(model_ptr m, std::vector<device_info> devices, const std::vector<size_t>& lost = {},
+                std::vector<std::string> only = {});
   session_plans(const session_plans&) = delete; // its jobs refer to it
   session_plans& operator=(const session_plans&) = delete;
 
-  /// Plans ahead if that needs no inputs, so that a model's errors show when it is loaded.
-  void prepare_ahead();
+  /// What can be made before there are inputs.
+  struct ahead {
+    std::shared_ptr<const graph> program; // rewritten, before it was planned
+    planned_model_ptr planned;
+  };
+  /// Plans ahead, so that a model's errors show when it is loaded. Returns nulls if that needs inputs.
+  ahead prepare_ahead();
 
   /// Returns what a run with these inputs executes, or the job for what is missing; `made`: how jobs for it have ended since it was first
   /// asked for. Throws what checking throws.
@@ -73,6 +80,8 @@ public:
   /// for others. Returns false if such a plan was refused, or if a saved plan says what runs where.
   bool plan_exactly(const prepared_run& run);
 
+  /// Returns whether plans may use a device (an index among the engine's devices), as long as it lives.
+  bool may_use(size_t device) const { return allows(devices_[device]); }
   /// Adds a device after the others. A saved plan uses it only if it takes the place of one of that name that was lost.
   void add_device(const device_info& device);
   /// Removes a device (an index among the engine's devices) from the set.
@@ -118,6 +127,10 @@ private:
   replacement_ptr replacement_of(const prepared_run& run);
   void run_instead(const prepared_run& run, replacement with);
 
+  /// Returns whether plans may use a device of that name.
+  bool allows(const device_info& device) const;
+  /// Brings `usable_` into the order of `only_`.
+  void order_usable();
   /// Returns whether some of the devices that `which` (indices) names is called so.
   bool has_name(const std::vector<size_t>& which, const std::string& name) const;
   /// The caller's pins without those to devices that are lost.
@@ -139,6 +152,7 @@ private:
 
   model_ptr model_;
   std::vector<device_info> devices_;
+  const std::vector<std::string> only_; // see the constructor
   std::vector<size_t> first_; // one of each name that was there from the beginning: a saved plan is for all of them
   std::vector<device_info> claimed_; // `devices_` before some memory was lowered; empty if none was
   std::vector<size_t> usable_;       // indices into devices_

@@ -20,6 +20,24 @@ void require_axis(const tensor& t, size_t axis) {
     fail(errc::invalid_input, "a tensor of shape {} has no rows at axis {}", to_string(t.dims()), axis);
 }
 
+void require_rows(const tensor& t, size_t axis, int64_t first, int64_t count) {
+  require_axis(t, axis);
+  const int64_t rows = t.dims()[axis];
+  if (first < 0 || count < 0 || first > rows || count > rows - first)
+    fail(errc::invalid_input, "there are no {} rows from row {} on in {} rows", count, first, rows);
+}
+
+/// Throws unless the tensors differ in the number of rows alone.
+void require_joinable(const tensor& a, const tensor& b, size_t axis) {
+  require_axis(a, axis);
+  require_axis(b, axis);
+  shape expected = b.dims();
+  expected[axis] = a.dims()[axis];
+  if (a.type() != b.type() || expected != a.dims())
+    fail(errc::invalid_input, "{} {} and {} {} do not join along axis {}", to_string(a.type()), to_string(a.dims()),
+         to_string(b.type()), to_string(b.dims()), axis);
+}
+
 /// Copies `rows` rows at `from` of one tensor to `to` of another.
 void copy_rows(const tensor& source, int64_t from, tensor& target, int64_t to, int64_t rows, size_t axis) {
   const row_layout x(source.dims(), axis), y(target.dims(), axis);
@@ -42,10 +60,8 @@ tensor view_of(const tensor& t, shape dims, int64_t position) {
 } // namespace
 
 tensor rows_of(const tensor& t, size_t axis, int64_t first, int64_t count) {
-  require_axis(t, axis);
+  require_rows(t, axis, first, count);
   const row_layout x(t.dims(), axis);
-  if (first < 0 || count < 0 || first > x.rows || count > x.rows - first)
-    fail(errc::invalid_input, "there are no {} rows from row {} on in {} rows", count, first, x.rows);
   if (first == 0 && count == x.rows)
     return t;
   shape dims = t.dims();
@@ -57,23 +73,29 @@ tensor rows_of(const tensor& t, size_t axis, int64_t first, int64_t count) {
   return copy;
 }
 
-tensor join_rows(std::span<const tensor> parts, size_t axis) {
+void put_rows(tensor& into, size_t axis, int64_t at, const tensor& from, int64_t first, int64_t count) {
+  require_joinable(into, from, axis);
+  require_rows(from, axis, first, count);
+  require_rows(into, axis, at, count);
+  copy_rows(from, first, into, at, count, axis);
+}
+
+tensor make_plain_tensor(dtype type, shape dims) {
+  return {type, std::move(dims)};
+}
+
+tensor join_rows(std::span<const tensor> parts, size_t axis, const tensor_maker& make) {
   if (parts.empty())
     fail(errc::invalid_input, "there are no rows to join");
   require_axis(parts[0], axis);
   shape dims = parts[0].dims();
   for (const tensor& part : parts.subspan(1)) {
-    require_axis(part, axis);
-    shape expected = part.dims();
-    expected[axis] = parts[0].dims()[axis];
-    if (part.type() != parts[0].type() || expected != parts[0].dims())
-      fail(errc::invalid_input, "{} {} and {} {} do not join along axis {}", to_string(parts[0].type()),
-           to_string(parts[0].dims()), to_string(part.type()), to_string(part.dims()), axis);
+    require_joinable(parts[0], part, axis);
     dims[axis] += part.dims()[axis];
   }
   if (parts.size() == 1)
     return parts[0];
-  tensor whole(parts[0].type(), std::move(dims));
+  tensor whole = make(parts[0].type(), std::move(dims));
   int64_t row = 0;
   for (const tensor& part : parts) {
     copy_rows(part, 0, whole, row, part.dims()[axis], axis);

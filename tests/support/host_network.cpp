@@ -50,6 +50,7 @@ host_place make_host(int number) {
 } // namespace
 
 host_network::host_network(int hosts) {
+  const int before = open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC);
   try {
     enter_new_space();
     command("ip link set lo up");
@@ -62,7 +63,9 @@ host_network::host_network(int hosts) {
   } catch (const std::runtime_error& e) {
     why_not_ = e.what();
     places_.assign(static_cast<size_t>(hosts), {});
+    setns(before, CLONE_NEWNET); // a half-made network reaches nobody; a refusal means that this process is in no other
   }
+  close(before);
 }
 
 host_network::~host_network() {

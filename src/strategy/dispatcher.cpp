@@ -1,0 +1,289 @@
+#include "strategy/dispatcher.hpp"
+
+#include "base/error.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numeric>
+
+namespace troupe {
+
+namespace {
+
+constexpr size_t losses_that_count = 3;
+/// A replica that is too slow for any row of so many requests gets one, or nobody would see that it is fast again.
+constexpr size_t look_again_after = 16;
+constexpr double least_seconds_of_a_piece = 1e-12;
+
+double seconds_between(run_time from, run_time to) {
+  return std::chrono::duration<double>(to - from).count();
+}
+
+double rows_per_second_of(const replica_speed& s, int64_t rows) {
+  const auto n = static_cast<double>(rows);
+  return n / std::max(s.seconds(n), least_seconds_of_a_piece);
+}
+
+void check(const replica_figures& f) {
+  if (!(f.row_seconds >= 0 && f.fixed_seconds >= 0 && std::isfinite(f.row_seconds) && std::isfinite(f.fixed_seconds)))
+    fail(errc::invalid_argument,
+         "a replica is said to take {} s a row and {} s a piece; both must be finite and not negative", f.row_seconds,
+         f.fixed_seconds);
+}
+
+} // namespace
+
+dispatcher::dispatcher(const machine_options& options)
+    : how_(options.how), depth_(options.depth), fair_turn_(options.fair_turn), micro_batch_(options.micro_batch),
+      min_piece_(options.min_piece > 0 ? options.min_piece : std::max<int64_t>(1, options.micro_batch / 8)) {
+  for (const replica_figures& f : options.replicas)
+    join(replicas_.size(), f);
+}
+
+bool dispatcher::any_living() const {
+  return std::any_of(replicas_.begin(), replicas_.end(), [](const replica& r) { return r.living; });
+}
+
+void dispatcher::join(size_t replica, const replica_figures& figures) {
+  check(figures);
+  if (replica > replicas_.size() || is_living(replica))
+    fail(errc::invalid_argument, "replica {} cannot join: there are {}, and it is not one that was lost", replica,
+         replicas_.size());
+  if (replica == replicas_.size())
+    replicas_.emplace_back(figures);
+  else
+    replicas_[replica] = dispatcher::replica(figures);
+  forget_debts();
+}
+
+std::vector<piece_id> dispatcher::lose(size_t replica) {
+  std::vector<piece_id> pieces;
+  for (const flying_piece& p : replicas_[replica].in_flight)
+    pieces.push_back(p.piece);
+  replicas_[replica].in_flight.clear();
+  replicas_[replica].living = false;
+  forget_debts();
+  return pieces;
+}
+
+void dispatcher::forget_debts() {
+  for (replica& r : replicas_)
+    r.owed = 0;
+  next_.reset();
+}
+
+void dispatcher::start(size_t replica, piece_id piece, int64_t rows, run_time now) {
+  dispatcher::replica& r = replicas_[replica];
+  r.turns = is_fair_turn(replica) ? 0 : r.turns + 1;
+  r.in_flight.push_back({piece, rows, now});
+}
+
+void dispatcher::end(size_t replica, piece_id piece, ending how, run_time now) {
+  dispatcher::replica& r = replicas_[replica];
+  const auto p =
+      std::find_if(r.in_flight.begin(), r.in_flight.end(), [&](const flying_piece& f) { return f.piece == piece; });
+  expects(p != r.in_flight.end(), "a piece ends on the replica that has it");
+  // Pieces of a replica run one after the other, so its time is that since the one before ended.
+  if (how == ending::done)
+    r.speed.measured(static_cast<double>(p->rows), seconds_between(std::max(p->started, r.last_end), now));
+  r.lost_last = how == ending::lost ? r.lost_last + 1 : 0;
+  r.last_end = now;
+  r.in_flight.erase(p);
+}
+
+bool dispatcher::only_loses(size_t replica) const {
+  return replicas_[replica].lost_last >= losses_that_count;
+}
+
+double dispatcher::load(const replica& r, run_time now) const {
+  if (r.in_flight.empty())
+    return 0;
+  const flying_piece& first = r.in_flight.front();
+  const double taken = seconds_between(std::max(first.started, r.last_end), now);
+  // A piece that takes longer than it should is thought to take as long again as it is late.
+  double seconds = std::abs(r.speed.seconds(static_cast<double>(first.rows)) - taken);
+  for (size_t i = 1; i < r.in_flight.size(); ++i)
+    seconds += r.speed.seconds(static_cast<double>(r.in_flight[i].rows));
+  return seconds;
+}
+
+double dispatcher::ends_in(size_t replica, int64_t rows, run_time now) const {
+  const dispatcher::replica& r = replicas_[replica];
+  return load(r, now) + r.speed.seconds(static_cast<double>(rows));
+}
+
+double dispatcher::least_seconds(int64_t rows) const {
+  double least = std::numeric_limits<double>::infinity();
+  for (const replica& r : replicas_)
+    if (r.living)
+      least = std::min(least, r.speed.seconds(static_cast<double>(rows)));
+  return std::isfinite(least) ? least : 0;
+}
+
+std::vector<int64_t> dispatcher::share(int64_t rows, const request_queue& queue, run_time now) {
+  std::vector<share_figures> figures;
+  for (size_t i = 0; i < replicas_.size(); ++i) {
+    const replica& r = replicas_[i];
+    const replica_figures& f = (how_ == distribution::weighted ? r.predicted : r.speed).figures();
+    const double waiting = static_cast<double>(queue.rows(request_queue::lane_of(i)));
+    if (!r.living)
+      figures.push_back({.begins_after = -1});
+    else if (how_ == distribution::round_robin)
+      figures.push_back({.row_seconds = 1});
+    else if (how_ == distribution::weighted)
+      figures.push_back({.begins_after = f.fixed_seconds, .row_seconds = f.row_seconds});
+    else
+      figures.push_back(
+          {.begins_after = load(r, now) + waiting * f.row_seconds + f.fixed_seconds, .row_seconds = f.row_seconds});
+  }
+  std::vector<double> wanted = shares_that_end_together(static_cast<double>(rows), figures);
+  if (is_static())
+    for (size_t i = 0; i < wanted.size(); ++i)
+      wanted[i] += replicas_[i].owed;
+  std::vector<int64_t> whole = whole_shares(rows, wanted);
+  if (is_static())
+    for (size_t i = 0; i < wanted.size(); ++i)
+      replicas_[i].owed = wanted[i] - static_cast<double>(whole[i]);
+  next_.reset();
+  return how_ == distribution::adaptive ? steady(std::move(whole), figures) : whole;
+}
+
+std::vector<int64_t> dispatcher::steady(std::vector<int64_t> best, std::span<const share_figures> figures) {
+  constexpr double worse = 1.05;
+  const auto sum = [](const std::vector<int64_t>& shares) {
+    return std::accumulate(shares.begin(), shares.end(), int64_t{0});
+  };
+  const auto ends = [&](const std::vector<int64_t>& shares) {
+    double last = 0;
+    for (size_t i = 0; i < shares.size(); ++i)
+      if (shares[i] > 0 && figures[i].begins_after < 0)
+        return std::numeric_limits<double>::infinity(); // it is lost
+      else if (shares[i] > 0)
+        last = std::max(last, figures[i].begins_after + static_cast<double>(shares[i]) * figures[i].row_seconds);
+    return last;
+  };
+  if (shares_.size() != best.size() || sum(shares_) != sum(best) || ends(shares_) > worse * ends(best))
+    shares_ = std::move(best);
+  std::vector<int64_t> given = shares_;
+  for (size_t i = 0; i < given.size(); ++i) {
+    replica& r = replicas_[i];
+    r.left_out = given[i] == 0 && r.living ? r.left_out + 1 : 0;
+    if (r.left_out < look_again_after)
+      continue;
+    r.left_out = 0;
+    ++given[i];
+    --*std::max_element(given.begin(), given.end());
+  }
+  return given;
+}
+
+std::vector<double> dispatcher::weights(int64_t rows) const {
+  std::vector<double> all;
+  double sum = 0;
+  for (const replica& r : replicas_) {
+    all.push_back(r.living ? rows_per_second_of(r.predicted, rows) : 0);
+    sum += all.back();
+  }
+  for (double& w : all)
+    w /= sum;
+  return all;
+}
+
+size_t dispatcher::whose_turn(int64_t rows) const {
+  if (how_ == distribution::round_robin) {
+    size_t next = last_; // at first, one before 0
+    do
+      next = next + 1 < replicas_.size() ? next + 1 : 0;
+    while (!replicas_[next].living);
+    return next;
+  }
+  const std::vector<double> weight = weights(rows);
+  size_t most = SIZE_MAX;
+  double most_owed = -std::numeric_limits<double>::infinity();
+  for (size_t i = 0; i < replicas_.size(); ++i)
+    if (const double owed = replicas_[i].owed + static_cast<double>(rows) * weight[i];
+        replicas_[i].living && owed > most_owed + 1e-9) {
+      most = i;
+      most_owed = owed;
+    }
+  return most;
+}
+
+dispatcher::choice dispatcher::choose(int64_t rows, bool may_be_cut, const request_queue& queue, run_time now) {
+  if (!any_living())
+    return {};
+  if (!is_static())
+    return choose_late(rows, may_be_cut, queue, now);
+  if (!next_)
+    next_ = whose_turn(may_be_cut && micro_batch_ > 0 ? std::min(rows, micro_batch_) : rows);
+  return has_place(*next_) ? choice{.replica = next_} : choice{};
+}
+
+dispatcher::choice dispatcher::choose_late(int64_t rows, bool may_be_cut, const request_queue& queue,
+                                           run_time now) const {
+  const double all_speeds = rows_per_second(rows);
+  double speeds = 0, loads = 0; // rows a second; rows in flight
+  double soonest = std::numeric_limits<double>::infinity(), best = soonest;
+  choice found;
+  for (size_t i = 0; i < replicas_.size(); ++i) {
+    const replica& r = replicas_[i];
+    if (!r.living)
+      continue;
+    const int64_t taken = may_be_cut ? cut(r, rows, queue, all_speeds) : rows;
+    const double begins =
+        load(r, now) + static_cast<double>(queue.rows(request_queue::lane_of(i))) * r.speed.figures().row_seconds;
+    const double ends = begins + r.speed.seconds(static_cast<double>(taken));
+    speeds += rows_per_second_of(r.speed, taken);
+    loads += begins * rows_per_second_of(r.speed, taken);
+    soonest = std::min(soonest, ends);
+    if (r.in_flight.size() < depth_ && ends < best) {
+      best = ends;
+      found.replica = i;
+    }
+  }
+  // When all that is in flight and waits would be done if it could be shared ideally.
+  const double all_done = (static_cast<double>(queue.rows(request_queue::shared)) + loads) / speeds;
+  if (!found.replica || best <= std::max(soonest, all_done) * (1 + 1e-9))
+    return found;
+  constexpr double a_day = 86400;
+  return {.look_again = now + std::chrono::nanoseconds(std::llround(std::min(best, a_day) * 1e9) + 1)};
+}
+
+void dispatcher::took(size_t replica, int64_t rows) {
+  if (!is_static())
+    return;
+  next_.reset();
+  last_ = replica;
+  if (how_ == distribution::round_robin)
+    return;
+  const std::vector<double> weight = weights(rows);
+  for (size_t i = 0; i < replicas_.size(); ++i)
+    replicas_[i].owed += static_cast<double>(rows) * weight[i];
+  replicas_[replica].owed -= static_cast<double>(rows);
+}
+
+double dispatcher::rows_per_second(int64_t rows) const {
+  double all = 0;
+  for (const replica& r : replicas_)
+    if (r.living)
+      all += rows_per_second_of(r.speed, micro_batch_ > 0 ? std::min(rows, micro_batch_) : rows);
+  return all;
+}
+
+int64_t dispatcher::cut(size_t replica, int64_t offered, const request_queue& queue) const {
+  return cut(replicas_[replica], offered, queue, rows_per_second(offered));
+}
+
+int64_t dispatcher::cut(const replica& r, int64_t offered, const request_queue& queue, double all_speeds) const {
+  const int64_t most = micro_batch_ > 0 ? std::min(micro_batch_, offered) : offered;
+  if (how_ != distribution::stealing)
+    return most;
+  // Half of the replica's part of all that waits: guided self-scheduling (Polychronopoulos & Kuck, IEEE Transactions on Computers
+  // 1987), with a factor that leaves room for pieces that take longer than they should.
+  const double part = rows_per_second_of(r.speed, most) / all_speeds;
+  const double rows = std::ceil(static_cast<double>(queue.rows(request_queue::shared)) * part / 2);
+  return std::min(most, std::max(min_piece_, static_cast<int64_t>(std::min(rows, static_cast<double>(most)))));
+}
+
+} // namespace troupe

@@ -1,0 +1,106 @@
+#include "strategy/model_rows.hpp"
+
+#include "base/error.hpp"
+#include "base/hash.hpp"
+
+namespace troupe {
+namespace {
+
+/// Small shared inputs (a threshold, a scale) are compared by their bytes, large ones by where they are.
+constexpr int64_t compared_bytes = 4096;
+
+std::map<std::string, std::optional<size_t>> named(const graph& program, std::span<const value_id> values,
+                                                   std::span<const std::optional<size_t>> where) {
+  std::map<std::string, std::optional<size_t>> all;
+  for (size_t i = 0; i < values.size(); ++i)
+    all.emplace(program.values[values[i]].name, where[i]);
+  return all;
+}
+
+void add_shared(hasher& key, const tensor& t) {
+  if (t.type() != dtype::string && t.bytes() <= compared_bytes)
+    key.add_bytes(t.data(), static_cast<size_t>(t.bytes()));
+  else
+    key.add(reinterpret_cast<uintptr_t>(t.data()));
+}
+
+void add_facts(hasher& key, const std::string& name, const tensor& t, std::optional<size_t> rows) {
+  key.add(name);
+  key.add(t.type());
+  for (size_t axis = 0; axis < t.dims().size(); ++axis)
+    key.add(axis == rows ? int64_t{-1} : t.dims()[axis]);
+}
+
+} // namespace
+
+model_rows::model_rows(const graph& program, const batch_rows& where)
+    : symbol_(where.symbol), inputs_(named(program, program.inputs, where.inputs)),
+      outputs_(named(program, program.outputs, where.outputs)) {}
+
+request_rows model_rows::measure(const named_tensors& inputs) const {
+  const request_rows whole;
+  if (symbol_.empty() || inputs.size() != inputs_.size())
+    return whole;
+  std::optional<int64_t> rows;
+  hasher key;
+  for (const auto& [name, axis] : inputs_) {
+    const auto given = inputs.find(name);
+    if (given == inputs.end() || given->second.type() == dtype::undefined)
+      return whole;
+    const tensor& t = given->second;
+    add_facts(key, name, t, axis);
+    if (!axis) {
+      add_shared(key, t);
+      continue;
+    }
+    if (*axis >= t.dims().size() || (rows && *rows != t.dims()[*axis]))
+      return whole;
+    rows = t.dims()[*axis];
+  }
+  if (!rows || *rows < 1)
+    return whole;
+  return {.rows = *rows, .key = key.digest().low, .divisible = true};
+}
+
+named_tensors model_rows::join_inputs(std::span<const rows_in> parts, const tensor_maker& make) const {
+  return join(parts, inputs_, make);
+}
+
+named_tensors model_rows::join(std::span<const rows_in> parts, const axes& where, const tensor_maker& make) {
+  named_tensors all;
+  std::vector<tensor> cut;
+  for (const auto& [name, axis] : where) {
+    cut.clear();
+    for (const rows_in& part : parts) {
+      const auto found = part.tensors->find(name);
+      if (found == part.tensors->end())
+        fail(errc::internal, "rows of '{}' are missing", name);
+      cut.push_back(axis ? rows_of(found->second, *axis, part.first, part.rows) : found->second);
+      if (!axis)
+        break;
+    }
+    all.emplace(name, axis ? join_rows(cut, *axis, make) : cut.front());
+  }
+  return all;
+}
+
+void model_rows::place_outputs(named_tensors& all, int64_t rows, int64_t at, const rows_in& part,
+                               const tensor_maker& make) const {
+  const bool is_first = all.empty();
+  for (const auto& [name, axis] : outputs_) {
+    const auto found = part.tensors->find(name);
+    if (found == part.tensors->end())
+      fail(errc::internal, "rows of '{}' are missing", name);
+    if (is_first && axis) {
+      shape dims = found->second.dims();
+      dims.at(*axis) = rows;
+      all.emplace(name, make(found->second.type(), std::move(dims)));
+    } else if (is_first) {
+      all.emplace(name, found->second);
+    }
+    if (axis)
+      put_rows(all.at(name), *axis, at, found->second, part.first, part.rows);
+  }
+}
+
+} // namespace troupe

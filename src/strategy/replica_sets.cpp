@@ -1,0 +1,119 @@
+#include "strategy/replica_sets.hpp"
+
+#include "base/error.hpp"
+
+#include <algorithm>
+#include <limits>
+
+namespace troupe {
+namespace {
+
+bool is_helper(const device_info& helper, const device_info& own) {
+  return helper.kind == device_kind::cpu && helper.name != own.name && helper.host == own.host;
+}
+
+replica_set led_by(const device_info& own, std::span<const device_info> devices) {
+  replica_set r{{own.name}, {}};
+  if (own.kind == device_kind::vulkan)
+    for (const device_info& d : devices)
+      if (is_helper(d, own) || (d.fallback && d.name != own.name))
+        r.helpers.push_back(d.name);
+  return r;
+}
+
+replica_set of_all(std::span<const device_info> devices) {
+  replica_set r;
+  for (const device_info& d : devices)
+    (d.fallback ? r.helpers : r.own).push_back(d.name);
+  if (r.own.empty())
+    r.own.swap(r.helpers);
+  return r;
+}
+
+distribution distribution_of(strategy how, share_rule shares) {
+  if (how == strategy::work_stealing)
+    return distribution::stealing;
+  switch (shares) {
+    case share_rule::equal: return distribution::round_robin;
+    case share_rule::weighted: return distribution::weighted;
+    case share_rule::adaptive: return distribution::adaptive;
+  }
+  fail(errc::invalid_argument, "there is no rule of shares {}", static_cast<int>(shares));
+}
+
+/// Micro-batches of a request that nobody sized: enough that filling and draining a pipeline costs a fifth, few enough that each still
+/// fills its device.
+constexpr size_t rounds = 4;
+
+size_t depth_of(strategy how, const stream_options& options, size_t stages) {
+  if (options.depth > 0)
+    return options.depth;
+  if (how != strategy::pipeline)
+    return 2;
+  // One for each stage, and one that uploads while the first stage computes.
+  return options.schedule == pipeline_schedule::fill_drain ? rounds * stages * 2 : stages + 1;
+}
+
+} // namespace
+
+std::vector<std::string> replica_set::all() const {
+  std::vector<std::string> names = own;
+  names.insert(names.end(), helpers.begin(), helpers.end());
+  return names;
+}
+
+std::vector<replica_set> replicas_of(strategy how, std::span<const device_info> devices) {
+  if (devices.empty())
+    fail(errc::invalid_argument, "a strategy needs a device");
+  if (how != strategy::data_parallel && how != strategy::work_stealing)
+    return {of_all(devices)};
+  const bool only_fallbacks =
+      std::all_of(devices.begin(), devices.end(), [](const device_info& d) { return d.fallback; });
+  std::vector<replica_set> all;
+  for (const device_info& d : devices)
+    if (!d.fallback || only_fallbacks)
+      all.push_back(led_by(d, devices));
+  return all;
+}
+
+placement_policy policy_of(strategy how, placement_policy wanted) {
+  switch (how) {
+    case strategy::pipeline: return placement_policy::pipeline;
+    case strategy::model_parallel: return wanted == placement_policy::single ? placement_policy::heft : wanted;
+    default: return wanted;
+  }
+}
+
+machine_options machine_for(strategy how, const stream_options& options, std::vector<replica_figures> replicas,
+                            size_t stages) {
+  machine_options m;
+  m.replicas = std::move(replicas);
+  m.how = distribution_of(how, options.shares);
+  m.depth = depth_of(how, options, stages);
+  m.micro_batch = options.micro_batch;
+  m.max_batch = options.max_batch;
+  m.max_delay = options.max_delay;
+  m.ordered = options.ordered;
+  m.queue_limit = std::numeric_limits<int64_t>::max(); // callers wait before they come here
+  return m;
+}
+
+int64_t micro_batch_of(strategy how, int64_t rows, size_t stages) {
+  if (how != strategy::pipeline)
+    return 0;
+  const auto pieces = static_cast<int64_t>(rounds * stages);
+  return (rows + pieces - 1) / pieces;
+}
+
+std::string_view to_string(strategy how) {
+  switch (how) {
+    case strategy::none: return "none";
+    case strategy::data_parallel: return "data-parallel";
+    case strategy::model_parallel: return "model-parallel";
+    case strategy::pipeline: return "pipeline";
+    case strategy::work_stealing: return "work-stealing";
+  }
+  fail(errc::invalid_argument, "there is no strategy {}", static_cast<int>(how));
+}
+
+} // namespace troupe

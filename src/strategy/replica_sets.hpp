@@ -1,0 +1,37 @@
+// What a strategy makes of the devices at hand and of the caller's options: which replicas there are, and how a stream feeds them.
+#pragma once
+
+#include "plan/device_info.hpp"
+#include "strategy/stream.hpp"
+#include "troupe/options.hpp"
+
+namespace troupe {
+
+/// The devices of one replica.
+struct replica_set {
+  std::vector<std::string> own; // without which it is lost: the first of them leads its plan
+  /// For nodes that `own` cannot run, and for what does not fit there.
+  std::vector<std::string> helpers;
+
+  std::vector<std::string> all() const;
+};
+
+/// Returns the replicas of a strategy over devices, those that may be used. Devices that are there only as a fallback lead no replica, unless
+/// there are no others; CPUs help GPUs of their host. Throws `errc::invalid_argument` if there is no device.
+std::vector<replica_set> replicas_of(strategy how, std::span<const device_info> devices);
+
+/// Returns the policy by which each replica's nodes are placed.
+placement_policy policy_of(strategy how, placement_policy wanted);
+
+/// Returns how a machine feeds replicas that are expected to be so fast. `stages`: devices of a pipeline. Throws `errc::invalid_argument`
+/// for options that are negative.
+machine_options machine_for(strategy how, const stream_options& options, std::vector<replica_figures> replicas,
+                            size_t stages);
+
+/// Returns the most rows of a piece of a request with so many rows, if the caller does not say: `stream_request::micro_batch`.
+int64_t micro_batch_of(strategy how, int64_t rows, size_t stages);
+
+/// Returns a strategy's name as the command line and the README spell it.
+std::string_view to_string(strategy how);
+
+} // namespace troupe

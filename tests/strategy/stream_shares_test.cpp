@@ -1,0 +1,174 @@
+// One big request shared out over replicas, and streams of small ones.
+#include "strategy/stream_world.hpp"
+#include "support/catch.hpp"
+
+#include <numeric>
+
+using namespace troupe;
+using namespace troupe::test;
+
+namespace {
+
+machine_options two_unequal(distribution how) {
+  return {.replicas = {{.row_seconds = 0.01}, {.row_seconds = 0.03}}, .how = how};
+}
+
+} // namespace
+
+TEST_CASE("a big request is cut into one share for each replica and answered once", "[strategy][C1]") {
+  stream_world world(two_unequal(distribution::weighted));
+  const auto id = world.submit(rows_of_key(100));
+  REQUIRE(id);
+  CHECK(world.started().size() == 2);
+  CHECK(world.rows_by_replica(*id) == std::vector<int64_t>{75, 25});
+  world.run();
+  REQUIRE(world.answers().size() == 1);
+  CHECK(world.answer_to(*id).time == Approx(0.75));
+  const std::vector<gathered_part>& parts = world.answer_to(*id).what.parts;
+  REQUIRE(parts.size() == 2);
+  CHECK((parts[0].first_row == 0 && parts[0].rows == 75 && parts[1].first_row == 75 && parts[1].rows == 25));
+}
+
+TEST_CASE("rows that do not divide, and fewer rows than replicas", "[strategy][C1]") {
+  machine_options options{.replicas = std::vector<replica_figures>(4, {.row_seconds = 0.01}),
+                          .how = distribution::round_robin};
+  stream_world world(options);
+  const auto ten = world.submit(rows_of_key(10));
+  CHECK(world.rows_by_replica(*ten) == std::vector<int64_t>{3, 3, 2, 2});
+  world.run();
+  // Those that got fewer before get more now, so that in the end all have had the same.
+  const auto two = world.submit(rows_of_key(2));
+  CHECK(world.rows_by_replica(*two) == std::vector<int64_t>{0, 0, 1, 1});
+  world.run();
+  const auto one = world.submit(rows_of_key(1));
+  const std::vector<int64_t> rows = world.rows_by_replica(*one);
+  CHECK(std::accumulate(rows.begin(), rows.end(), int64_t{0}) == 1);
+  world.run();
+  CHECK(world.answers().size() == 3);
+}
+
+TEST_CASE("a fixed cost that does not pay is not paid", "[strategy][C1]") {
+  stream_world world(
+      {.replicas = {{.row_seconds = 0.01}, {.row_seconds = 0.01, .fixed_seconds = 1}}, .how = distribution::weighted});
+  CHECK(world.rows_by_replica(*world.submit(rows_of_key(50))) == std::vector<int64_t>{50, 0});
+  world.run();
+  stream_world large(
+      {.replicas = {{.row_seconds = 0.01}, {.row_seconds = 0.01, .fixed_seconds = 1}}, .how = distribution::weighted});
+  CHECK(large.rows_by_replica(*large.submit(rows_of_key(300))) == std::vector<int64_t>{200, 100});
+}
+
+TEST_CASE("what may not be cut goes to one replica as it is: in turn, or by weight", "[strategy][C1][C6]") {
+  for (const distribution how : {distribution::round_robin, distribution::weighted}) {
+    stream_world world(two_unequal(how));
+    std::vector<int64_t> pieces(2, 0);
+    for (int i = 0; i < 40; ++i) {
+      const auto id = world.submit(one_piece(4));
+      world.run();
+      const std::vector<int64_t> rows = world.rows_by_replica(*id);
+      CHECK(rows[0] + rows[1] == 4);
+      ++pieces[rows[0] == 4 ? 0 : 1];
+    }
+    CHECK(pieces == (how == distribution::round_robin ? std::vector<int64_t>{20, 20} : std::vector<int64_t>{30, 10}));
+  }
+}
+
+TEST_CASE("requests of one row get their shares over time", "[strategy][C1]") {
+  stream_world world(two_unequal(distribution::weighted));
+  std::vector<int64_t> rows(2, 0);
+  for (int i = 0; i < 100; ++i) {
+    const auto id = world.submit(rows_of_key(1));
+    world.run();
+    for (size_t r = 0; r < 2; ++r)
+      rows[r] += world.rows_by_replica(*id)[r];
+  }
+  CHECK(rows == std::vector<int64_t>{75, 25});
+}
+
+TEST_CASE("shares become micro-batches if these are asked for", "[strategy][C1]") {
+  machine_options options = two_unequal(distribution::weighted);
+  options.micro_batch = 5;
+  stream_world world(options);
+  const auto id = world.submit(rows_of_key(102));
+  world.run();
+  CHECK(world.answers().size() == 1);
+  CHECK(world.started().size() == 21);
+  CHECK(world.rows_by_replica(*id)[0] == Approx(75).margin(5));
+}
+
+TEST_CASE("adaptive shares converge to measured speeds, also after a replica has become slow", "[strategy][C6]") {
+  // Both are said to be equal; in truth the second is three times slower, later eight times.
+  stream_world world(
+      {.replicas = {{.row_seconds = 0.01, .fixed_seconds = 0.01}, {.row_seconds = 0.01, .fixed_seconds = 0.01}},
+       .how = distribution::adaptive},
+      {{.row_seconds = 0.01, .fixed_seconds = 0.01}, {.row_seconds = 0.03, .fixed_seconds = 0.01}});
+  const auto share_after = [&](int requests) {
+    std::vector<int64_t> rows;
+    for (int i = 0; i < requests; ++i) {
+      rows = world.rows_by_replica(*world.submit(rows_of_key(120)));
+      CHECK(rows[0] + rows[1] == 120);
+      world.run();
+    }
+    return rows[0];
+  };
+  CHECK(share_after(1) == 60);
+  CHECK(share_after(5) == Approx(90).margin(5));
+  world.truth[1].row_seconds = 0.08;
+  CHECK(share_after(6) == Approx(106).margin(5));
+  world.truth[1].row_seconds = 0.01;
+  CHECK(share_after(8) == Approx(60).margin(6));
+}
+
+TEST_CASE("a replica that seemed too slow for any share is tried again", "[strategy][C6]") {
+  stream_world world({.replicas = {{.row_seconds = 0.01}, {.row_seconds = 0.5}}, .how = distribution::adaptive},
+                     {{.row_seconds = 0.01}, {.row_seconds = 0.01}});
+  int64_t last = 0;
+  for (int i = 0; i < 200; ++i) {
+    last = world.rows_by_replica(*world.submit(rows_of_key(20)))[1];
+    world.run();
+    if (i < 15)
+      CHECK(last == 0);
+  }
+  CHECK(last == Approx(10).margin(1));
+}
+
+TEST_CASE("adaptive shares stay if new ones are hardly better", "[strategy][C6]") {
+  stream_world world({.replicas = {{.row_seconds = 0.01}, {.row_seconds = 0.01}}, .how = distribution::adaptive});
+  int turn = 0;
+  world.jitter = [&] { return 1 + 0.02 * (turn++ % 3 - 1); }; // 32 rows take 31 to 33 times a row
+  for (int i = 0; i < 50; ++i) {
+    CHECK(world.rows_by_replica(*world.submit(rows_of_key(64))) == std::vector<int64_t>{32, 32});
+    world.run();
+  }
+}
+
+TEST_CASE("adaptive shares count what replicas still have in flight", "[strategy][C6]") {
+  stream_world world({.replicas = {{.row_seconds = 0.01}, {.row_seconds = 0.01}}, .how = distribution::adaptive});
+  stream_request pinned = one_piece(40);
+  pinned.pinned = 1;
+  world.submit(pinned);
+  CHECK(world.rows_by_replica(*world.submit(rows_of_key(100))) == std::vector<int64_t>{70, 30});
+  world.run();
+  CHECK(world.now() == Approx(0.7));
+}
+
+TEST_CASE("answers come in order if that is asked for, else as they come", "[strategy][C1]") {
+  for (const bool ordered : {true, false}) {
+    machine_options options = two_unequal(distribution::round_robin);
+    options.ordered = ordered;
+    options.queue_limit = 3;
+    stream_world world(options);
+    stream_request slow = one_piece(100), quick = one_piece(1);
+    slow.pinned = 1;
+    quick.pinned = 0;
+    world.submit(slow);
+    for (int i = 0; i < 3; ++i)
+      CHECK(world.submit(quick));
+    world.run_until(1);
+    CHECK(world.answers().size() == (ordered ? 0 : 3));
+    CHECK(world.submit(quick).has_value() == !ordered); // answers that are held back fill the queue
+    world.run();
+    CHECK(world.answers().front().what.request == (ordered ? 0 : 1));
+    CHECK(world.answers().size() == (ordered ? 4 : 5));
+    CHECK(world.machine().has_room());
+  }
+}
