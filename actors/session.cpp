@@ -51,8 +51,9 @@ request_gate::ticket enter(request_gate& gate, const run_options& options) {
 actors::stream_door& session::state::door() {
   const std::lock_guard lock(mutex_);
   if (!door_) {
-    const stream_options& o = model->options.stream;
-    door_ = std::make_unique<stream_door>(runtime->spawn_stream({how, o, replicas, rows, maker()}), o.queue_limit);
+    const stream_options& options = model->options.stream;
+    stream_ref actor = runtime->spawn_stream({how, options, replicas, rows, maker()});
+    door_ = std::make_unique<stream_door>(std::move(actor), options.queue_limit);
   }
   return *door_;
 }

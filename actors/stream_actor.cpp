@@ -34,13 +34,13 @@ void add(run_stats& all, const run_stats& piece) {
   for (const std::string& name : piece.lost_devices)
     if (std::find(all.lost_devices.begin(), all.lost_devices.end(), name) == all.lost_devices.end())
       all.lost_devices.push_back(name);
-  for (const auto& [name, ms] : piece.busy_ms) {
+  for (const auto& busy : piece.busy_ms) {
     const auto same =
-        std::find_if(all.busy_ms.begin(), all.busy_ms.end(), [&](const auto& b) { return b.first == name; });
+        std::find_if(all.busy_ms.begin(), all.busy_ms.end(), [&](const auto& b) { return b.first == busy.first; });
     if (same == all.busy_ms.end())
-      all.busy_ms.emplace_back(name, ms);
+      all.busy_ms.push_back(busy);
     else
-      same->second += ms;
+      same->second += busy.second;
   }
 }
 
@@ -187,6 +187,7 @@ void stream_state::take_result(const piece_ran& ended) {
   expects(!node.empty(), "a piece ended twice");
   const flying_piece& p = node.mapped();
   failure why = ended.why;
+  const bool is_cached = ended.result && ended.result->stats.plan_cached;
   bool names_devices = false;
   int64_t first = 0;
   for (const piece_part& part : p.parts) {
@@ -206,9 +207,10 @@ void stream_state::take_result(const piece_ran& ended) {
     ++counted.pieces;
     counted.rows += first;
   }
+  const bool made_plan = !ended.why.failed() && !is_cached;
   // A value that was on a lost device is nowhere else: running it again does not help.
   const bool lost = why.failed() && why.code == errc::device_lost && !names_devices;
-  tell([&](stream_machine& m, run_time t) { m.piece_ended(ended.piece, {lost, why}, t); });
+  tell([&](stream_machine& m, run_time t) { m.piece_ended(ended.piece, {lost, !made_plan, why}, t); });
   notice_loss(p.replica);
 }
 

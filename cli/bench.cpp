@@ -7,7 +7,9 @@
 #include "base/quantile.hpp"
 #include "cli/decode.hpp"
 #include "cli/progress.hpp"
+#include "cli/strategy_options.hpp"
 #include "cli/summary.hpp"
+#include "cli/throughput.hpp"
 #include "measure/measure_nodes.hpp"
 #include "plan/predict.hpp"
 
@@ -29,9 +31,11 @@ struct bench_arguments : model_options {
   double warmup_seconds = 1;
   std::vector<std::string> bind; // "OUT=IN"
   std::filesystem::path trace;
+  int in_flight = 0; // of the throughput; 0: not measured without a strategy
 };
 
 struct measurement {
+  throughput many;
   double first_run_ms = 0; // plan, weights and kernels included
   double predicted_ms = 0; // by the cost model
   std::vector<device_stats> devices;
@@ -133,6 +137,9 @@ measurement measure(const bench_arguments& args, const interrupts& stop) {
     if (e.code() != errc::cancelled || m.samples_ms.empty())
       throw;
   }
+  const int in_flight = args.in_flight > 0 || args.strategy == strategy::none ? args.in_flight : 2;
+  if (in_flight > 0 && !stop.requested())
+    m.many = measure_throughput(model, fresh_inputs(model, args, base, 0), args, args.runs, in_flight, stop.token());
   m.stats = model.stats();
   m.devices = devices.stats();
   for (const device_summary& d : devices.devices())
@@ -171,13 +178,16 @@ void print_memory(const measurement& m) {
 }
 
 nlohmann::json to_json(const bench_arguments& args, const measurement& m, const std::map<std::string, double>& busy) {
-  return {{"model", args.model.string()},      {"runs", m.samples_ms.size()},
-          {"median_ms", median(m.samples_ms)}, {"p99_ms", quantile(m.samples_ms, 0.99)},
-          {"predicted_ms", m.predicted_ms},    {"busy_ms", busy},
-          {"load_ms", m.stats.load_ms},        {"plan_ms", m.stats.rewrite_ms + m.stats.plan_ms},
-          {"first_run_ms", m.first_run_ms},    {"peak_bytes", peak_memory_bytes()},
-          {"fetched_bytes", m.fetched_bytes},  {"caches", cache_json(m.stats)},
-          {"memory", memory_json(m)},          {"samples_ms", m.samples_ms}};
+  nlohmann::json j = {{"model", args.model.string()},      {"runs", m.samples_ms.size()},
+                      {"median_ms", median(m.samples_ms)}, {"p99_ms", quantile(m.samples_ms, 0.99)},
+                      {"predicted_ms", m.predicted_ms},    {"busy_ms", busy},
+                      {"load_ms", m.stats.load_ms},        {"plan_ms", m.stats.rewrite_ms + m.stats.plan_ms},
+                      {"first_run_ms", m.first_run_ms},    {"peak_bytes", peak_memory_bytes()},
+                      {"fetched_bytes", m.fetched_bytes},  {"caches", cache_json(m.stats)},
+                      {"memory", memory_json(m)},          {"samples_ms", m.samples_ms}};
+  if (m.many.in_flight > 0)
+    j["throughput"] = to_json(m.many);
+  return j;
 }
 
 void print(const measurement& m, const std::map<std::string, double>& busy) {
@@ -193,6 +203,8 @@ void print(const measurement& m, const std::map<std::string, double>& busy) {
              static_cast<double>(peak_memory_bytes()) / (1 << 20));
   fmt::print("found in caches: {}\n", cache_text(m.stats));
   print_memory(m);
+  if (m.many.in_flight > 0)
+    print(m.many);
 }
 
 void bench(const bench_arguments& args) {
@@ -216,6 +228,7 @@ void add_bench(CLI::App& app) {
   auto args = std::make_shared<bench_arguments>();
   CLI::App* command = app.add_subcommand("bench", "Measure a model's latency");
   add_model_options(*command, *args);
+  add_strategy_options(*command, *args);
   command->add_option("--runs", args->runs, "Measured runs (default 20)")->check(CLI::PositiveNumber);
   command->add_option("--warmup", args->warmup, "Runs before that (default 3)")->check(CLI::NonNegativeNumber);
   command
@@ -224,6 +237,10 @@ void add_bench(CLI::App& app) {
       ->check(CLI::NonNegativeNumber);
   command->add_option("--bind", args->bind,
                       "OUTPUT=INPUT: a decode step, whose bound values stay on their device, e.g. 'present.*=past.*'");
+  command
+      ->add_option("--in-flight", args->in_flight,
+                   "Measure the throughput, too, with so many requests under way (default with a strategy: 2)")
+      ->check(CLI::PositiveNumber);
   add_trace_option(*command, args->trace);
   command->callback([args] { bench(*args); });
 }

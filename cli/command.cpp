@@ -83,7 +83,19 @@ shape made_up_dims(const value_info& declared, bindings& dims) {
   return out;
 }
 
+/// Output names may hold '/' and the like.
+std::string file_name(std::string name) {
+  std::replace_if(
+      name.begin(), name.end(), [](char c) { return c == '/' || c == '\\' || c == '\0'; }, '_');
+  return name.empty() || name[0] == '.' ? "_" + name : name;
+}
+
 } // namespace
+
+void write_outputs(const std::filesystem::path& folder, const named_tensors& outputs) {
+  for (const auto& [name, value] : outputs)
+    write_npy(folder / (file_name(name) + ".npy"), value);
+}
 
 bindings read_sizes(const std::vector<std::string>& texts, const char* option) {
   bindings values;
@@ -117,6 +129,8 @@ engine_options model_options::engine() const {
 session_options model_options::session() const {
   session_options options;
   options.policy = parse_policy(policy);
+  options.strategy = strategy;
+  options.stream = stream;
   for (const auto& text : pins) {
     auto [pattern, device] = split_assignment(text, "--pin", text.rfind('=')); // node names may hold one
     options.pins.push_back({std::move(pattern), std::move(device)});
@@ -124,7 +138,8 @@ session_options model_options::session() const {
   options.plan_file = plan_file;
   options.fuse = !no_fuse;
   options.precision = parse_precision(precision);
-  options.dims = dim_values();
+  if (strategy == troupe::strategy::none) // with one, replicas get parts of these; the inputs say them
+    options.dims = dim_values();
   return options;
 }
 

@@ -19,6 +19,8 @@ struct model_options {
   std::vector<std::string> hosts; // "NAME=HOST:PORT"
   host_credentials credentials;
   std::string policy = "single";
+  troupe::strategy strategy = troupe::strategy::none;
+  stream_options stream;
   std::vector<std::string> pins;   // "conv*=vulkan:0"
   std::vector<std::string> memory; // "vulkan:0=2GiB"
   std::string plan_file;
@@ -91,6 +93,9 @@ named_tensors given_inputs(const session& model, const model_options& options);
 
 /// Returns the bytes that e.g. "2GiB", "500MB" or "4096" says; throws `errc::invalid_argument`, naming `option`.
 int64_t parse_bytes(std::string_view text, std::string_view option);
+
+/// Writes each output to NAME.npy in a folder that is there. Throws `errc::io`.
+void write_outputs(const std::filesystem::path& folder, const named_tensors& outputs);
 
 /// Prints JSON on stdout, a line after it; bytes of names that are no UTF-8 are replaced.
 void write_json(const nlohmann::json& j);

@@ -1,4 +1,5 @@
 // troupe plan: which device runs what and why, in which chunks, and what moves.
+#include "cli/strategy_options.hpp"
 #include "cli/unused_hosts.hpp"
 
 #include "plan/show/print.hpp"
@@ -17,6 +18,13 @@ void print_plan(const plan_arguments& args) {
   engine devices(args.engine());
   const session model = open_model(devices, args);
   const named_tensors inputs = complete_inputs(model.inputs(), read_inputs(args.inputs), args.dim_values(), args.seed);
+  if (args.strategy != strategy::none && args.node.empty()) {
+    std::cout << model.plan(inputs, args.dot    ? plan_format::dot
+                                    : args.json ? plan_format::json
+                                                : plan_format::text)
+              << (args.json ? "\n" : "");
+    return;
+  }
   const bound_plan_ptr bound = bound_plan_of(model, inputs);
   const plan& p = *bound->source;
   if (!args.node.empty()) {
@@ -38,6 +46,7 @@ void add_plan(CLI::App& app) {
   CLI::App* command = app.add_subcommand(
       "plan", "Print the plan of a model; `--json` is what `--load` takes, here and in `troupe run`");
   add_model_options(*command, *args);
+  add_strategy_options(*command, *args);
   command->add_flag("--dot", args->dot, "Print a Graphviz graph: devices, chunks, transfers with their bytes");
   command->add_option("--node", args->node, "Print all about one node: where it is and why, operands, attributes");
   command->callback([args] { print_plan(*args); });

@@ -2,6 +2,8 @@
 #include "base/quantile.hpp"
 #include "cli/decode.hpp"
 #include "cli/progress.hpp"
+#include "cli/strategy_options.hpp"
+#include "cli/stream.hpp"
 #include "cli/summary.hpp"
 
 #include "base/printable.hpp"
@@ -22,14 +24,8 @@ struct run_arguments : model_options {
   double timeout_s = 0;
   std::filesystem::path trace;
   decode_options decode;
+  std::string stream; // a folder of inputs, or "-"
 };
-
-/// Output names may hold '/' and the like.
-std::string file_name(std::string name) {
-  std::replace_if(
-      name.begin(), name.end(), [](char c) { return c == '/' || c == '\\' || c == '\0'; }, '_');
-  return name.empty() || name[0] == '.' ? "_" + name : name;
-}
 
 /// Returns the floating-point operations of the run's first segment: all of it, unless shapes depend on data.
 double flops_of(const session& model, const named_tensors& inputs) {
@@ -102,8 +98,7 @@ void run_model(const run_arguments& args) {
     write_trace(args.trace, *steps.last.trace);
   if (!args.output.empty()) {
     std::filesystem::create_directories(args.output);
-    for (const auto& [name, value] : steps.last.outputs)
-      write_npy(args.output / (file_name(name) + ".npy"), value);
+    write_outputs(args.output, steps.last.outputs);
   }
   const double flops = flops_of(model, steps.first_inputs);
   if (args.json)
@@ -118,12 +113,24 @@ void add_run(CLI::App& app) {
   auto args = std::make_shared<run_arguments>();
   CLI::App* command = app.add_subcommand("run", "Run a model once, or step by step, and print its outputs");
   add_model_options(*command, *args);
+  add_strategy_options(*command, *args);
   command->add_option("--output", args->output, "Folder to write the outputs to, as NAME.npy");
   command->add_option("--timeout", args->timeout_s, "Seconds after which the run fails (default: no limit)")
       ->check(CLI::NonNegativeNumber);
   add_decode_options(*command, args->decode);
   add_trace_option(*command, args->trace);
-  command->callback([args] { run_model(*args); });
+  command
+      ->add_option(
+          "--stream", args->stream,
+          "Run each entry of a folder (.npz; .npy or .pb for one input; a folder of input_N.pb), or of names on "
+          "stdin (-), through the session's queue; --output then has a folder for each")
+      ->excludes(command->get_option("--bind"), command->get_option("--trace"), command->get_option("--input"));
+  command->callback([args] {
+    if (args->stream.empty())
+      run_model(*args);
+    else
+      run_stream(*args, {args->stream, args->output, limit_of(args->timeout_s)});
+  });
 }
 
 } // namespace troupe::cli

@@ -3,6 +3,7 @@
 #include "cli/compare.hpp"
 #include "cli/fresh_engine.hpp"
 #include "cli/progress.hpp"
+#include "cli/strategy_options.hpp"
 
 #include "base/printable.hpp"
 #include "loader/onnx_loader.hpp"
@@ -210,6 +211,7 @@ void add_test(CLI::App& app) {
   command->add_flag("--validate", args->gpu_validation,
                     "Run GPUs under Vulkan's validation layer; any message fails the run");
   add_engine_options(*command, *args);
+  add_strategy_options(*command, *args);
   command->get_option("--quiet")->description("Print failed cases and the totals only, and show no progress");
   command->callback([args] { run_tests(*args); });
 }

@@ -5,9 +5,11 @@
 #include "cli/command.hpp"
 #include "cli/compare.hpp"
 #include "cli/progress.hpp"
+#include "cli/strategy_options.hpp"
 
 #include "base/printable.hpp"
 #include "plan/place/policies.hpp"
+#include "strategy/replica_sets.hpp"
 
 #include <fmt/format.h>
 
@@ -50,7 +52,8 @@ std::string request_of(const std::string& name) {
 }
 
 std::vector<trial> make_trials(const verify_arguments& args) {
-  const session_options base = args.session();
+  session_options base = args.session();
+  base.strategy = strategy::none;
   session_options plain = base;
   plain.fuse = false;
   plain.precision = precision::fp32;
@@ -70,6 +73,12 @@ std::vector<trial> make_trials(const verify_arguments& args) {
     options.policy = row.policy;
     trials.push_back({fmt::format("{}, {}", fmt::join(together, "+"), row.name), together, options});
   }
+  for (const strategy how : strategies)
+    if (args.strategy == strategy::none || args.strategy == how) {
+      session_options options = base;
+      options.strategy = how;
+      trials.push_back({fmt::format("{}, {}", fmt::join(together, "+"), to_string(how)), together, options});
+    }
   return trials;
 }
 
@@ -192,6 +201,7 @@ void add_verify(CLI::App& app) {
   CLI::App* command = app.add_subcommand(
       "verify", "Run a model on each device, on all together and under every policy, and compare the answers");
   add_model_options(*command, *args);
+  add_strategy_options(*command, *args);
   command->add_option("--rtol", args->allowed.relative, "Relative tolerance (default 1e-3)")
       ->check(CLI::NonNegativeNumber);
   command

@@ -48,7 +48,7 @@ public:
       const auto* from = v.as<typename decltype(tag)::type>();
       parallel_for(size_, elementwise_grain, [&](int64_t begin, int64_t end) {
         for (int64_t i = begin; i < end; ++i)
-          copy_[static_cast<size_t>(i)] = static_cast<C>(from[i]);
+          copy_[static_cast<size_t>(i)] = static_cast<C>(from[i]); // NOLINT(bugprone-signed-char-misuse): as ONNX casts
       });
     });
     data_ = copy_.data();

@@ -12,8 +12,6 @@ namespace troupe {
 namespace {
 
 constexpr size_t losses_that_count = 3;
-/// A replica that is too slow for any row of so many requests gets one, or nobody would see that it is fast again.
-constexpr size_t look_again_after = 16;
 constexpr double least_seconds_of_a_piece = 1e-12;
 
 double seconds_between(run_time from, run_time to) {
@@ -85,8 +83,13 @@ void dispatcher::end(size_t replica, piece_id piece, ending how, run_time now) {
       std::find_if(r.in_flight.begin(), r.in_flight.end(), [&](const flying_piece& f) { return f.piece == piece; });
   expects(p != r.in_flight.end(), "a piece ends on the replica that has it");
   // Pieces of a replica run one after the other, so its time is that since the one before ended.
-  if (how == ending::done)
-    r.speed.measured(static_cast<double>(p->rows), seconds_between(std::max(p->started, r.last_end), now));
+  if (how == ending::done) {
+    const double rows = static_cast<double>(p->rows), seconds = seconds_between(std::max(p->started, r.last_end), now);
+    if (r.absence.take_trial())
+      r.speed.measured_anew(rows, seconds);
+    else
+      r.speed.measured(rows, seconds);
+  }
   r.lost_last = how == ending::lost ? r.lost_last + 1 : 0;
   r.last_end = now;
   r.in_flight.erase(p);
@@ -168,10 +171,15 @@ std::vector<int64_t> dispatcher::steady(std::vector<int64_t> best, std::span<con
   std::vector<int64_t> given = shares_;
   for (size_t i = 0; i < given.size(); ++i) {
     replica& r = replicas_[i];
-    r.left_out = given[i] == 0 && r.living ? r.left_out + 1 : 0;
-    if (r.left_out < look_again_after)
+    if (!r.living)
       continue;
-    r.left_out = 0;
+    if (given[i] > 0)
+      r.absence.end();
+    else
+      r.absence.go_on();
+    if (!r.absence.is_long(r.speed))
+      continue;
+    r.absence.end_for_trial();
     ++given[i];
     --*std::max_element(given.begin(), given.end());
   }
@@ -230,6 +238,8 @@ dispatcher::choice dispatcher::choose_late(int64_t rows, bool may_be_cut, const 
     const replica& r = replicas_[i];
     if (!r.living)
       continue;
+    if (r.in_flight.empty() && r.absence.is_long(r.speed))
+      return {.replica = i, .look_again = {}};
     const int64_t taken = may_be_cut ? cut(r, rows, queue, all_speeds) : rows;
     const double begins =
         load(r, now) + static_cast<double>(queue.rows(request_queue::lane_of(i))) * r.speed.figures().row_seconds;
@@ -251,8 +261,17 @@ dispatcher::choice dispatcher::choose_late(int64_t rows, bool may_be_cut, const 
 }
 
 void dispatcher::took(size_t replica, int64_t rows) {
-  if (!is_static())
+  if (!is_static()) {
+    for (size_t i = 0; i < replicas_.size(); ++i)
+      if (dispatcher::replica& r = replicas_[i]; i != replica && r.living && r.in_flight.empty())
+        r.absence.go_on();
+    dispatcher::replica& taker = replicas_[replica];
+    if (taker.absence.is_long(taker.speed))
+      taker.absence.end_for_trial();
+    else
+      taker.absence.end();
     return;
+  }
   next_.reset();
   last_ = replica;
   if (how_ == distribution::round_robin)

@@ -6,6 +6,8 @@
 // without a free place would end them sooner, and all that waits would be done sooner, too: then they wait for it. So a slow replica
 // helps while much is waiting, and does not hold up the end.
 //
+// A replica that gets nothing because it seems too slow is not measured either, so both try it again now and then (`replica_absence`).
+//
 // All functions are O(replicas · depth).
 #pragma once
 
@@ -33,7 +35,7 @@ public:
   // -- pieces
 
   void start(size_t replica, piece_id piece, int64_t rows, run_time now);
-  enum class ending : uint8_t { done, failed, lost };
+  enum class ending : uint8_t { done, unusual, failed, lost };
   void end(size_t replica, piece_id piece, ending how, run_time now);
   /// Returns whether the replica lost so many pieces in a row that it must be regarded as lost.
   bool only_loses(size_t replica) const;
@@ -83,7 +85,7 @@ private:
     double owed = 0;      // rows, over the living ones 0; of static distributions
     size_t turns = 0;     // pieces since the last that began with what had waited longest
     size_t lost_last = 0; // pieces in a row
-    size_t left_out = 0;  // requests in a row of which it got no share; of `adaptive`
+    replica_absence absence;
   };
 
   bool is_static() const { return how_ == distribution::round_robin || how_ == distribution::weighted; }

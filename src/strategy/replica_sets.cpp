@@ -116,4 +116,14 @@ std::string_view to_string(strategy how) {
   fail(errc::invalid_argument, "there is no strategy {}", static_cast<int>(how));
 }
 
+strategy parse_strategy(std::string_view name) {
+  std::string known;
+  for (const strategy s : strategies) {
+    if (to_string(s) == name)
+      return s;
+    known += fmt::format("{}{}", known.empty() ? "" : ", ", to_string(s));
+  }
+  fail(errc::invalid_argument, "there is no strategy '{}'; there are {}", name, known);
+}
+
 } // namespace troupe

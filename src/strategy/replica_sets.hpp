@@ -5,6 +5,8 @@
 #include "strategy/stream.hpp"
 #include "troupe/options.hpp"
 
+#include <array>
+
 namespace troupe {
 
 /// The devices of one replica.
@@ -31,7 +33,13 @@ machine_options machine_for(strategy how, const stream_options& options, std::ve
 /// Returns the most rows of a piece of a request with so many rows, if the caller does not say: `stream_request::micro_batch`.
 int64_t micro_batch_of(strategy how, int64_t rows, size_t stages);
 
+/// All but `none`.
+inline constexpr std::array strategies{strategy::data_parallel, strategy::model_parallel, strategy::pipeline,
+                                       strategy::work_stealing};
+
 /// Returns a strategy's name as the command line and the README spell it.
 std::string_view to_string(strategy how);
+/// Returns the strategy of a name; throws `errc::invalid_argument` with those that there are.
+strategy parse_strategy(std::string_view name);
 
 } // namespace troupe

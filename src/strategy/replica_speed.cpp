@@ -41,4 +41,11 @@ void replica_speed::measured(double rows, double seconds) {
   figures_.fixed_seconds = std::max(0.0, mean_seconds_ - figures_.row_seconds * mean_rows_);
 }
 
+void replica_speed::measured_anew(double rows, double seconds) {
+  const double expected = this->seconds(rows);
+  const double factor = expected > 0 ? seconds / expected : 1;
+  *this = replica_speed({figures_.row_seconds * factor, figures_.fixed_seconds * factor});
+  measured(rows, seconds);
+}
+
 } // namespace troupe

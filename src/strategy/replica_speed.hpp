@@ -4,6 +4,8 @@
 
 #include "strategy/stream.hpp"
 
+#include <utility>
+
 namespace troupe {
 
 class replica_speed {
@@ -16,8 +18,13 @@ public:
   /// Returns by what factor a piece may well take longer than `seconds` says: 1 and twice the mean deviation so far.
   double caution() const { return 1 + 2 * deviation_; }
 
+  /// Returns whether it was measured, and was as expected.
+  bool is_reliable() const { return started_ && deviation_ < 0.25; }
+
   /// A piece of `rows` took so many seconds.
   void measured(double rows, double seconds);
+  /// The same, after so long a time that nothing before counts.
+  void measured_anew(double rows, double seconds);
 
 private:
   replica_figures figures_;
@@ -25,6 +32,33 @@ private:
   // Weighted moments of what was measured: rows, and seconds.
   double mean_rows_ = 0, mean_seconds_ = 0, variance_ = 0, covariance_ = 0;
   double deviation_ = 0; // mean of |measured / expected − 1|
+};
+
+/// How long a replica has got nothing because it seemed too slow, counted in requests or pieces that it might have got. It is tried again after
+/// 16 of them, or 256 if its speed is well known; if it still seems too slow then, after twice as many, and so on: what a slow replica holds up
+/// becomes ever less.
+class replica_absence {
+public:
+  void go_on() { ++length_; }
+  bool is_long(const replica_speed& known) const { return length_ >= patience_ * (known.is_reliable() ? 16 : 1); }
+  /// It got something as others do.
+  void end() {
+    length_ = 0;
+    patience_ = least_patience;
+  }
+  /// It got something because its absence was long.
+  void end_for_trial() {
+    length_ = 0;
+    patience_ *= 2;
+    on_trial_ = true;
+  }
+  /// Returns whether what it has done now was a trial, once.
+  bool take_trial() { return std::exchange(on_trial_, false); }
+
+private:
+  static constexpr size_t least_patience = 16;
+  size_t length_ = 0, patience_ = least_patience;
+  bool on_trial_ = false;
 };
 
 } // namespace troupe

@@ -77,7 +77,8 @@ struct machine_options {
 
 /// How a piece ended: done, unless it is lost or there is a reason why it failed.
 struct piece_outcome {
-  bool lost = false; // nothing is known of it; others may run its rows
+  bool lost = false;    // nothing is known of it; others may run its rows
+  bool is_usual = true; // its time counts; not that of a first run, which makes plans and kernels
   failure why;
 };
 

@@ -111,6 +111,7 @@ void stream_machine::piece_ended(piece_id piece, const piece_outcome& outcome, r
     dispatcher_.end(p.replica, piece,
                     outcome.lost           ? ending::lost
                     : outcome.why.failed() ? ending::failed
+                    : !outcome.is_usual    ? ending::unusual
                                            : ending::done,
                     now_);
     if (outcome.lost) {

@@ -115,3 +115,19 @@ TEST_CASE("random costs: all replicas stay busy until the end", "[strategy][C4]"
     CHECK(ideal(double(8 * 64 * replicas), world.truth, 8) / world.last_answer() >= 0.95);
   }
 }
+
+TEST_CASE("a replica that is thought too slow to steal anything is tried again, ever more seldom", "[strategy][C4]") {
+  const bool is_fast = GENERATE(true, false);
+  stream_world world({.replicas = {{.row_seconds = 0.01}, {.row_seconds = 5}}},
+                     {{.row_seconds = 0.01}, {.row_seconds = is_fast ? 0.01 : 5}});
+  int64_t second = 0;
+  for (int i = 0; i < 300; ++i) {
+    for (const auto& id : {world.submit(one_piece(1)), world.submit(one_piece(1))})
+      second += world.rows_by_replica(*id)[1];
+    world.run();
+  }
+  if (is_fast)
+    CHECK(second > 250);
+  else
+    CHECK((second >= 1 && second <= 3)); // it is as slow as was thought
+}

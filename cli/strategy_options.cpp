@@ -1,0 +1,76 @@
+#include "cli/strategy_options.hpp"
+
+#include "strategy/replica_sets.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+namespace troupe::cli {
+
+void add_strategy_options(CLI::App& command, model_options& options) {
+  stream_options& stream = options.stream;
+  std::string known = "How devices share the work:";
+  for (const strategy s : strategies)
+    known += fmt::format(" {}", to_string(s));
+  CLI::Option* how = command.add_option_function<std::string>(
+      "--strategy", [&options](const std::string& name) { options.strategy = parse_strategy(name); }, known);
+  const auto non_negative = CLI::NonNegativeNumber;
+  command
+      .add_option("--micro-batch", stream.micro_batch,
+                  "Most rows of a piece that is cut from a batch (default: chosen)")
+      ->check(non_negative)
+      ->needs(how);
+  command
+      .add_option("--depth", stream.depth, "Pieces in flight on a replica (default: 2, a pipeline's stages and one)")
+      ->check(non_negative);
+  const std::map<std::string, pipeline_schedule> schedules{{"one-in-one-out", pipeline_schedule::one_in_one_out},
+                                                           {"fill-drain", pipeline_schedule::fill_drain}};
+  command
+      .add_option("--schedule", stream.schedule,
+                  "When a pipeline takes the next micro-batch in: one-in-one-out (default), fill-drain")
+      ->transform(CLI::CheckedTransformer(schedules).description(""))
+      ->needs(how);
+  const std::map<std::string, share_rule> rules{
+      {"equal", share_rule::equal}, {"weighted", share_rule::weighted}, {"adaptive", share_rule::adaptive}};
+  command
+      .add_option("--shares", stream.shares,
+                  "Data-parallel shares: adaptive (default), by measured speed; weighted, by predicted speed; equal")
+      ->transform(CLI::CheckedTransformer(rules).description(""))
+      ->needs(how);
+  command
+      .add_option("--max-batch", stream.max_batch, "Rows up to which requests that wait are joined (default: never)")
+      ->check(non_negative);
+  command
+      .add_option_function<double>(
+          "--max-delay",
+          [&stream](double ms) { stream.max_delay = std::chrono::microseconds(static_cast<int64_t>(ms * 1e3)); },
+          "Milliseconds that a request waits for others to be joined with (default 0)")
+      ->check(CLI::Range(0.0, 1e9));
+}
+
+std::string replicas_text(const stream_stats& stats, double wall_ms) {
+  std::string text;
+  for (const replica_stats& r : stats.replicas)
+    text += fmt::format("{:24} {:8} pieces {:10} rows, at work {:5.1f} %, {:.3f} ms a row and {:.3f} ms a piece{}\n",
+                        fmt::format("{}", fmt::join(r.devices, "+")), r.pieces, r.rows, 100 * r.busy_ms / wall_ms,
+                        r.row_ms, r.piece_ms, r.living ? "" : "; out: " + r.why_not);
+  if (stats.rows.empty() && !text.empty())
+    text += fmt::format("requests run whole: {}\n", stats.whole_because);
+  return text;
+}
+
+nlohmann::json replicas_json(const stream_stats& stats, double wall_ms) {
+  nlohmann::json all = nlohmann::json::array();
+  for (const replica_stats& r : stats.replicas)
+    all.push_back({{"devices", r.devices},
+                   {"living", r.living},
+                   {"pieces", r.pieces},
+                   {"rows", r.rows},
+                   {"busy", r.busy_ms / wall_ms},
+                   {"row_ms", r.row_ms},
+                   {"piece_ms", r.piece_ms},
+                   {"predicted_row_ms", r.predicted_row_ms}});
+  return all;
+}
+
+} // namespace troupe::cli
