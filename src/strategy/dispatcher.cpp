@@ -86,7 +86,7 @@ void dispatcher::end(size_t replica, piece_id piece, ending how, run_time now) {
   if (how == ending::done) {
     const double rows = static_cast<double>(p->rows), seconds = seconds_between(std::max(p->started, r.last_end), now);
     if (r.absence.take_trial())
-      r.speed.measured_anew(rows, seconds);
+      r.speed.measured_anew(rows, seconds, r.predicted.figures());
     else
       r.speed.measured(rows, seconds);
   }

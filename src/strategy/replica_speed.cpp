@@ -18,8 +18,7 @@ void replica_speed::measured(double rows, double seconds) {
   const double expected = this->seconds(rows);
   if (expected > 0)
     deviation_ += deviation_weight * (std::min(1.0, std::abs(seconds / expected - 1)) - deviation_);
-  if (!started_) { // the prediction counts as a measurement before
-    started_ = true;
+  if (++measurements_ == 1) { // the prediction counts as a measurement before
     mean_rows_ = rows;
     mean_seconds_ = expected > 0 ? expected : seconds;
   }
@@ -41,10 +40,10 @@ void replica_speed::measured(double rows, double seconds) {
   figures_.fixed_seconds = std::max(0.0, mean_seconds_ - figures_.row_seconds * mean_rows_);
 }
 
-void replica_speed::measured_anew(double rows, double seconds) {
-  const double expected = this->seconds(rows);
+void replica_speed::measured_anew(double rows, double seconds, const replica_figures& predicted) {
+  const double expected = predicted.fixed_seconds + rows * predicted.row_seconds;
   const double factor = expected > 0 ? seconds / expected : 1;
-  *this = replica_speed({figures_.row_seconds * factor, figures_.fixed_seconds * factor});
+  *this = replica_speed({predicted.row_seconds * factor, predicted.fixed_seconds * factor});
   measured(rows, seconds);
 }
 

@@ -18,17 +18,17 @@ public:
   /// Returns by what factor a piece may well take longer than `seconds` says: 1 and twice the mean deviation so far.
   double caution() const { return 1 + 2 * deviation_; }
 
-  /// Returns whether it was measured, and was as expected.
-  bool is_reliable() const { return started_ && deviation_ < 0.25; }
+  /// Returns whether it was measured several times, and was as expected in the end.
+  bool is_reliable() const { return measurements_ >= 8 && deviation_ < 0.25; }
 
   /// A piece of `rows` took so many seconds.
   void measured(double rows, double seconds);
-  /// The same, after so long a time that nothing before counts.
-  void measured_anew(double rows, double seconds);
+  /// The same, after so long a time that nothing before counts: how much of it grows with rows is as in `predicted`.
+  void measured_anew(double rows, double seconds, const replica_figures& predicted);
 
 private:
   replica_figures figures_;
-  bool started_ = false;
+  uint64_t measurements_ = 0;
   // Weighted moments of what was measured: rows, and seconds.
   double mean_rows_ = 0, mean_seconds_ = 0, variance_ = 0, covariance_ = 0;
   double deviation_ = 0; // mean of |measured / expected − 1|
