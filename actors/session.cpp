@@ -51,9 +51,13 @@ request_gate::ticket enter(request_gate& gate, const run_options& options) {
 actors::stream_door& session::state::door() {
   const std::lock_guard lock(mutex_);
   if (!door_) {
-    const stream_options& options = model->options.stream;
-    stream_ref actor = runtime->spawn_stream({how, options, replicas, rows, maker()});
-    door_ = std::make_unique<stream_door>(std::move(actor), options.queue_limit);
+    stream_parts parts;
+    parts.how = how;
+    parts.options = model->options.stream;
+    parts.replicas = replicas;
+    parts.rows = rows;
+    parts.make = maker();
+    door_ = std::make_unique<stream_door>(runtime->spawn_stream(std::move(parts)), model->options.stream.queue_limit);
   }
   return *door_;
 }

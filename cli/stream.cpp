@@ -14,6 +14,7 @@
 #include <cstring>
 #include <iostream>
 #include <mutex>
+#include <set>
 
 namespace troupe::cli {
 namespace {
@@ -100,6 +101,8 @@ private:
   std::string write(const fs::path& name, const named_tensors& outputs) {
     try {
       const fs::path folder = stream_.output / name.stem();
+      if (!written_.insert(name.stem()).second)
+        return fmt::format("another request's outputs are in '{}' already", folder.string());
       fs::create_directories(folder);
       write_outputs(folder, outputs);
       return {};
@@ -118,6 +121,7 @@ private:
   const double all_;
   std::mutex mutex_; // guards what follows
   std::condition_variable ended_;
+  std::set<fs::path> written_; // used by the thread of callbacks alone
   size_t done_ = 0;
   std::vector<double> latencies_; // of those that ended well
 };

@@ -33,9 +33,10 @@ TEST_CASE("a folder of inputs is streamed, and one that is damaged hurts no othe
   const scratch_folder in, out;
   write_requests(in.path(), 12);
   in.write("y.npy", "no tensor");
-  const command_result r = run_command("run " + cnn + "--strategy work-stealing --max-batch 8 --max-delay 1 --stream '" +
-                                           in.path().string() + "' --output '" + out.path().string() + "' --json",
-                                       false);
+  const command_result r =
+      run_command("run " + cnn + "--strategy work-stealing --max-batch 8 --max-delay 1 --stream '" +
+                      in.path().string() + "' --output '" + out.path().string() + "' --json",
+                  false);
   CHECK(r.status == 1);
   const auto report = nlohmann::json::parse(r.output);
   CHECK(report["requests"] == 13);
