@@ -2,6 +2,7 @@
 
 #include "actors/actor_runtime.hpp"
 #include "plan/predict.hpp"
+#include "strategy/stream_machine.hpp"
 
 #include <algorithm>
 
@@ -79,7 +80,11 @@ model_rows rows_of(const model& m, const graph* program) {
   }
 }
 
+/// Throws for options that no stream can have.
 void check(const session_options& o, const model_rows& rows) {
+  if (o.stream.queue_limit == 0)
+    fail(errc::invalid_argument, "stream_options::queue_limit is 0: no request could ever be submitted");
+  stream_machine(machine_for(o.strategy, o.stream, {{}}, 1)); // checks the others
   if (wants_rows(o) && rows.symbol().empty())
     fail(errc::unsupported, "{} needs rows that are independent: {}",
          o.stream.micro_batch > 0 ? "micro_batch" : "max_batch", rows.whole_because());

@@ -92,7 +92,7 @@ machine_options machine_for(strategy how, const stream_options& options, std::ve
   m.depth = depth_of(how, options, stages);
   m.micro_batch = options.micro_batch;
   m.max_batch = options.max_batch;
-  m.max_delay = options.max_delay;
+  m.max_delay = std::min<std::chrono::microseconds>(options.max_delay, std::chrono::hours(24));
   m.ordered = options.ordered;
   m.queue_limit = std::numeric_limits<int64_t>::max(); // callers wait before they come here
   return m;

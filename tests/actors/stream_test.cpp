@@ -147,6 +147,25 @@ TEST_CASE("answers come in the order of submission if that is asked for", "[stra
   CHECK(std::is_sorted(order.begin(), order.end()));
 }
 
+TEST_CASE("options that no stream can have are refused when the model is loaded", "[strategy]") {
+  engine e = references(1);
+  const auto refused = [&](const stream_options& stream) {
+    const error why = thrown_by([&] { e.load(rows_apart(), {.stream = stream}); });
+    CHECK(why.code() == errc::invalid_argument);
+    return std::string(why.what());
+  };
+  CHECK_THAT(refused({.queue_limit = 0}), Contains("queue_limit"));
+  CHECK_THAT(refused({.micro_batch = -1}), Contains("micro_batch"));
+  CHECK_THAT(refused({.max_batch = -1}), Contains("max_batch"));
+  CHECK_THAT(refused({.max_delay = -1us}), Contains("max_delay"));
+  const session patient =
+      e.load(rows_apart(), {.stream = {.max_batch = 1, .max_delay = std::chrono::microseconds::max()}});
+  CHECK_NOTHROW(patient.submit({{"x", rows_of_x(1, 1)}}).get()); // a full batch does not wait
+  CHECK(thrown_by([&] {
+          patient.submit({{"x", rows_of_x(1, 1)}}, {.timeout = -1ms}).get();
+        }).code() == errc::invalid_argument);
+}
+
 TEST_CASE("a full queue lets submitters wait, but no callback", "[strategy][C6]") {
   engine e = references(1, {.delay = 20ms});
   const session s = e.load(rows_apart(), {.stream = {.queue_limit = 2}});
