@@ -112,16 +112,26 @@ double soak(const session& s, int64_t requests, size_t threads, int64_t& bad) {
   return static_cast<double>(t.good) / seconds;
 }
 
-/// Offers requests at a rate, whatever becomes of them; returns the good ones a second.
+/// Several threads offer requests at a rate together, as far as the queue takes them; returns the good ones a second.
 double offer(const char* what, const session& s, double per_second, double seconds, int64_t& bad) {
-  tally t(1);
+  constexpr size_t threads = 16;
+  tally t(threads);
+  std::atomic<int64_t> submitted = 0;
   const auto begin = clock_type::now();
-  int64_t submitted = 0;
-  for (double now = 0; now < seconds; now = milliseconds_since(begin) / 1e3) {
-    for (; static_cast<double>(submitted) < now * per_second; ++submitted)
-      s.submit(request(submitted), {.timeout = 50ms}, [&t, i = submitted](const run_outcome& o) { t.take(o, 0, i); });
-    std::this_thread::sleep_for(200us);
-  }
+  std::vector<std::jthread> submitters;
+  for (size_t who = 0; who < threads; ++who)
+    submitters.emplace_back([&, who] {
+      int64_t mine = 0;
+      for (double now = 0; now < seconds; now = milliseconds_since(begin) / 1e3) {
+        for (; static_cast<double>(mine) < now * per_second / threads && now < seconds; ++mine) {
+          s.submit(request(mine), {.timeout = 50ms}, [&t, who, mine](const run_outcome& o) { t.take(o, who, mine); });
+          now = milliseconds_since(begin) / 1e3;
+        }
+        std::this_thread::sleep_for(200us);
+      }
+      submitted += mine;
+    });
+  submitters.clear();
   t.wait(submitted);
   const double took = milliseconds_since(begin) / 1e3;
   print(what, t, took);
@@ -142,10 +152,9 @@ int main(int argc, char** argv) {
   const session s = e.load(small_model(), {.strategy = how, .stream = stream});
   int64_t bad = 0;
   const double best = soak(s, requests, threads, bad);
-  stream_options open = stream; // no bound: whoever offers does not wait
-  open.queue_limit = 10'000'000;
-  open.ordered = false;
-  const session busy = e.load(small_model(), {.strategy = how, .stream = open});
+  stream_options any_order = stream;
+  any_order.ordered = false;
+  const session busy = e.load(small_model(), {.strategy = how, .stream = any_order});
   offer("half", busy, best / 2, 2, bad);
   const double overloaded = offer("twice", busy, 2 * best, 5, bad);
   offer("half again", busy, best / 2, 2, bad);
