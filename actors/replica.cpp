@@ -84,7 +84,7 @@ model_rows rows_of(const model& m, const graph* program) {
 void check(const session_options& o, const model_rows& rows) {
   if (o.stream.queue_limit == 0)
     fail(errc::invalid_argument, "stream_options::queue_limit is 0: no request could ever be submitted");
-  stream_machine(machine_for(o.strategy, o.stream, {{}}, 1)); // checks the others
+  const stream_machine checks_the_others(machine_for(o.strategy, o.stream, {{}}, 1));
   if (wants_rows(o) && rows.symbol().empty())
     fail(errc::unsupported, "{} needs rows that are independent: {}",
          o.stream.micro_batch > 0 ? "micro_batch" : "max_batch", rows.whole_because());

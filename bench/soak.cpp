@@ -122,11 +122,11 @@ double offer(const char* what, const session& s, double per_second, double secon
   for (size_t who = 0; who < threads; ++who)
     submitters.emplace_back([&, who] {
       int64_t mine = 0;
-      for (double now = 0; now < seconds; now = milliseconds_since(begin) / 1e3) {
-        for (; static_cast<double>(mine) < now * per_second / threads && now < seconds; ++mine) {
+      const auto passed = [&] { return milliseconds_since(begin) / 1e3; };
+      const auto is_due = [&] { return static_cast<double>(mine) < passed() * per_second / threads; };
+      while (passed() < seconds) {
+        for (; is_due() && passed() < seconds; ++mine)
           s.submit(request(mine), {.timeout = 50ms}, [&t, who, mine](const run_outcome& o) { t.take(o, who, mine); });
-          now = milliseconds_since(begin) / 1e3;
-        }
         std::this_thread::sleep_for(200us);
       }
       submitted += mine;
