@@ -16,6 +16,7 @@
 #include "base/error.hpp"
 #include "base/hash.hpp"
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <cstring>
