@@ -111,9 +111,10 @@ session_replicas open_replicas(actor_runtime& runtime, const model_ptr& m) {
     fail(errc::invalid_argument, "a saved plan says what runs where: it cannot be used with the strategy {}",
          to_string(options.strategy));
   session_replicas all;
+  session_plans::ahead ahead;
   for (const replica_set& set : sets) {
     auto plans = std::make_shared<session_plans>(m, at_hand.infos, at_hand.lost, set.all());
-    const session_plans::ahead ahead = plans->prepare_ahead();
+    ahead = plans->prepare_ahead(ahead);
     if (!all.rows) {
       all.rows = std::make_shared<const model_rows>(rows_of(*m, ahead.program.get()));
       check(options, *all.rows);

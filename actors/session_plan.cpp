@@ -21,9 +21,8 @@ std::string written(const bound_plan& bound, plan_format format) {
 }
 
 /// Returns the inputs of a typical piece of a request.
-named_tensors piece_of(const named_tensors& inputs, const model_rows& rows, int64_t most) {
-  const request_rows r = rows.measure(inputs);
-  if (!r.divisible || r.rows <= most)
+named_tensors piece_of(const named_tensors& inputs, const request_rows& whole, const model_rows& rows, int64_t most) {
+  if (!whole.divisible || whole.rows <= most)
     return inputs;
   const rows_in first{&inputs, 0, most};
   return rows.join_inputs({&first, 1}, make_plain_tensor);
@@ -46,17 +45,18 @@ std::string session::plan(const named_tensors& inputs, plan_format format) const
     return written(*bound_plan_of(*this, inputs), format);
   const auto count = static_cast<int64_t>(state_->replicas.size());
   const size_t stages = state_->replicas.front().devices.own.size();
-  const int64_t rows = state_->rows->measure(inputs).rows;
+  const request_rows whole = state_->rows->measure(inputs);
   int64_t most = state_->model->options.stream.micro_batch;
   if (most == 0)
-    most = micro_batch_of(state_->how, rows, stages);
+    most = micro_batch_of(state_->how, whole.rows, stages);
   if (most == 0)
-    most = (rows + count - 1) / count;
-  const named_tensors piece = piece_of(inputs, *state_->rows, most);
+    most = (whole.rows + count - 1) / count;
+  const named_tensors piece = piece_of(inputs, whole, *state_->rows, most);
   std::vector<std::string> plans;
   for (size_t i = 0; i < state_->replicas.size(); ++i) {
     const replica& r = state_->replicas[i];
-    plans.push_back(format == plan_format::text ? header(state_->how, r, i, *state_->rows, std::min(most, rows)) : "");
+    plans.push_back(format == plan_format::text ? header(state_->how, r, i, *state_->rows, std::min(most, whole.rows))
+                                                : "");
     plans.back() += written(*bound_plan_of(session(state_->on(r)), piece), format);
   }
   if (plans.size() == 1 || format == plan_format::dot)

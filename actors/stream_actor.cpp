@@ -1,6 +1,7 @@
 #include "actors/stream_actor.hpp"
 
 #include "base/elapsed.hpp"
+#include "run/results.hpp"
 
 #include <caf/stateful_actor.hpp>
 #include <caf/typed_event_based_actor.hpp>
@@ -10,13 +11,6 @@
 namespace troupe::actors {
 namespace {
 
-template <class... Functions>
-struct overloaded : Functions... {
-  using Functions::operator()...;
-};
-template <class... Functions>
-overloaded(Functions...) -> overloaded<Functions...>;
-
 /// Whether a request must run as it is, in one place.
 bool stays_whole(const run_request& r) {
   return r.options.trace || !r.options.keep.empty() || !r.options.device_inputs.empty();
@@ -24,24 +18,6 @@ bool stays_whole(const run_request& r) {
 
 double milliseconds(std::chrono::nanoseconds time) {
   return std::chrono::duration<double, std::milli>(time).count();
-}
-
-/// Adds what a piece cost to a request's account; a batch of several requests counts for each.
-void add(run_stats& all, const run_stats& piece) {
-  all.plan_cached = piece.plan_cached && (all.plan_cached || all.chunks == 0);
-  all.chunks += piece.chunks;
-  all.fetched_bytes += piece.fetched_bytes;
-  for (const std::string& name : piece.lost_devices)
-    if (std::find(all.lost_devices.begin(), all.lost_devices.end(), name) == all.lost_devices.end())
-      all.lost_devices.push_back(name);
-  for (const auto& busy : piece.busy_ms) {
-    const auto same =
-        std::find_if(all.busy_ms.begin(), all.busy_ms.end(), [&](const auto& b) { return b.first == busy.first; });
-    if (same == all.busy_ms.end())
-      all.busy_ms.push_back(busy);
-    else
-      same->second += busy.second;
-  }
 }
 
 } // namespace

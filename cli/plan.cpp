@@ -18,25 +18,16 @@ void print_plan(const plan_arguments& args) {
   engine devices(args.engine());
   const session model = open_model(devices, args);
   const named_tensors inputs = complete_inputs(model.inputs(), read_inputs(args.inputs), args.dim_values(), args.seed);
-  if (args.strategy != strategy::none && args.node.empty()) {
-    std::cout << model.plan(inputs, args.dot    ? plan_format::dot
-                                    : args.json ? plan_format::json
-                                                : plan_format::text)
-              << (args.json ? "\n" : "");
-    return;
-  }
-  const bound_plan_ptr bound = bound_plan_of(model, inputs);
-  const plan& p = *bound->source;
   if (!args.node.empty()) {
-    std::cout << describe_node(p, args.node, bound.get());
+    const bound_plan_ptr bound = bound_plan_of(model, inputs);
+    std::cout << describe_node(*bound->source, args.node, bound.get());
     return;
   }
-  if (args.dot)
-    std::cout << to_dot(p, bound.get());
-  else
-    std::cout << (args.json ? to_json(p, bound.get()) + "\n" : to_text(p, bound.get()));
-  for (const std::string& line : why_unused(devices, args, inputs, *bound))
-    (args.dot || args.json ? std::cerr : std::cout) << line << '\n';
+  const plan_format format = args.dot ? plan_format::dot : args.json ? plan_format::json : plan_format::text;
+  std::cout << model.plan(inputs, format) << (format == plan_format::json ? "\n" : "");
+  if (args.strategy == strategy::none)
+    for (const std::string& line : why_unused(devices, args, inputs, *bound_plan_of(model, inputs)))
+      (format == plan_format::text ? std::cout : std::cerr) << line << '\n';
 }
 
 } // namespace

@@ -2,6 +2,7 @@
 
 #include "base/elapsed.hpp"
 #include "cli/strategy_options.hpp"
+#include "run/results.hpp"
 
 #include <fmt/format.h>
 
@@ -34,25 +35,13 @@ uint64_t pieces_of(const stream_stats& s) {
 
 } // namespace
 
-double throughput::efficiency() const {
-  double busy = 0;
-  size_t used = 0;
-  for (const auto& [name, ms] : busy_ms)
-    if (ms > 0) {
-      busy += ms;
-      ++used;
-    }
-  return used == 0 ? 0 : busy / wall_ms / static_cast<double>(used);
-}
-
 throughput measure_throughput(const session& model, const named_tensors& inputs, const model_options& options,
                               int requests, int in_flight, const std::stop_token& stop) {
   throughput t{.in_flight = in_flight, .requests = requests, .queue = {}, .how = options.strategy};
   const stream_stats before = model.queue_stats();
   std::deque<std::future<run_result>> runs;
   const auto take = [&] {
-    for (const auto& [name, ms] : runs.front().get().stats.busy_ms)
-      t.busy_ms[name] += ms;
+    add(t.cost, runs.front().get().stats);
     runs.pop_front();
   };
   const auto begin = std::chrono::steady_clock::now();
@@ -63,7 +52,7 @@ throughput measure_throughput(const session& model, const named_tensors& inputs,
   }
   while (!runs.empty())
     take();
-  t.wall_ms = milliseconds_since(begin);
+  t.cost.total_ms = milliseconds_since(begin);
   t.queue = model.queue_stats();
   subtract(t.queue, before);
   t.micro_batches = static_cast<double>(pieces_of(t.queue)) / requests;
@@ -73,29 +62,29 @@ throughput measure_throughput(const session& model, const named_tensors& inputs,
 
 void print(const throughput& t) {
   fmt::print("throughput {:.2f} requests/s with {} in flight, parallel efficiency {:.0f} %\n", t.requests_per_s(),
-             t.in_flight, 100 * t.efficiency());
-  for (const auto& [name, ms] : t.busy_ms)
-    fmt::print("{} busy {:.0f} % of the time\n", name, 100 * ms / t.wall_ms);
+             t.in_flight, 100 * t.cost.parallel_efficiency());
+  for (const auto& [name, ms] : t.cost.busy_ms)
+    fmt::print("{} busy {:.0f} % of the time\n", name, 100 * ms / t.cost.total_ms);
   if (t.how == strategy::pipeline)
     fmt::print(
         "pipeline of {} stages, {:.1f} micro-batches a request: devices idle {:.1f} %, formula {:.1f} % with one "
         "request at a time\n",
-        t.stages, t.micro_batches, 100 * (1 - t.efficiency()),
+        t.stages, t.micro_batches, 100 * (1 - t.cost.parallel_efficiency()),
         100 * bubble_of(static_cast<double>(t.stages), t.micro_batches));
-  std::cout << replicas_text(t.queue, t.wall_ms);
+  std::cout << replicas_text(t.queue, t.cost.total_ms);
 }
 
 nlohmann::json to_json(const throughput& t) {
   nlohmann::json j{{"in_flight", t.in_flight},
                    {"requests_per_s", t.requests_per_s()},
-                   {"parallel_efficiency", t.efficiency()},
-                   {"replicas", replicas_json(t.queue, t.wall_ms)}};
-  for (const auto& [name, ms] : t.busy_ms)
-    j["utilisation"][name] = ms / t.wall_ms;
+                   {"parallel_efficiency", t.cost.parallel_efficiency()},
+                   {"replicas", replicas_json(t.queue, t.cost.total_ms)}};
+  for (const auto& [name, ms] : t.cost.busy_ms)
+    j["utilisation"][name] = ms / t.cost.total_ms;
   if (t.how == strategy::pipeline)
     j["pipeline"] = {{"stages", t.stages},
                      {"micro_batches", t.micro_batches},
-                     {"idle", 1 - t.efficiency()},
+                     {"idle", 1 - t.cost.parallel_efficiency()},
                      {"bubble", bubble_of(static_cast<double>(t.stages), t.micro_batches)}};
   return j;
 }

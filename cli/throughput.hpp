@@ -7,17 +7,14 @@ namespace troupe::cli {
 
 struct throughput {
   int in_flight = 0; // 0: not measured
-  double wall_ms = 0;
   int requests = 0;
-  std::map<std::string, double> busy_ms; // by device
+  run_stats cost; // of all of them together; `total_ms`: until the last one had ended
   stream_stats queue;
   strategy how = strategy::none;
   size_t stages = 1;        // of a pipeline
   double micro_batches = 1; // of a request
 
-  double requests_per_s() const { return requests / wall_ms * 1e3; }
-  /// The part of the time that devices were at work, on average over those that computed at all.
-  double efficiency() const;
+  double requests_per_s() const { return requests / cost.total_ms * 1e3; }
 };
 
 /// Measures `requests` requests with the same inputs, `in_flight` of them at a time. Throws what runs throw.

@@ -1,4 +1,8 @@
-#include "troupe/results.hpp"
+#include "run/results.hpp"
+
+#include "plan/plan_cache.hpp"
+
+#include <algorithm>
 
 namespace troupe {
 
@@ -13,16 +17,22 @@ double run_stats::parallel_efficiency() const {
   return used > 0 && total_ms > 0 ? busy / (static_cast<double>(used) * total_ms) : 0;
 }
 
-namespace {
-
-cache_stats& operator+=(cache_stats& a, const cache_stats& b) {
-  a.hits += b.hits;
-  a.misses += b.misses;
-  a.evictions += b.evictions;
-  return a;
+void add(run_stats& all, const run_stats& part) {
+  all.plan_cached = part.plan_cached && (all.plan_cached || all.chunks == 0);
+  all.chunks += part.chunks;
+  all.fetched_bytes += part.fetched_bytes;
+  for (const std::string& name : part.lost_devices)
+    if (std::find(all.lost_devices.begin(), all.lost_devices.end(), name) == all.lost_devices.end())
+      all.lost_devices.push_back(name);
+  for (const auto& busy : part.busy_ms) {
+    const auto same =
+        std::find_if(all.busy_ms.begin(), all.busy_ms.end(), [&](const auto& b) { return b.first == busy.first; });
+    if (same == all.busy_ms.end())
+      all.busy_ms.push_back(busy);
+    else
+      same->second += busy.second;
+  }
 }
-
-} // namespace
 
 session_stats& session_stats::operator+=(const session_stats& other) {
   runs += other.runs;

@@ -50,7 +50,7 @@ session_plans::session_plans(model_ptr m, std::vector<device_info> devices, cons
   stats_.load_ms = model_->load_ms;
 }
 
-session_plans::ahead session_plans::prepare_ahead() {
+session_plans::ahead session_plans::prepare_ahead(const ahead& other) {
   const bool ranks_known =
       std::all_of(model_->inputs.begin(), model_->inputs.end(), [](const value_info& i) { return i.dims.has_value(); });
   if (!ranks_known || !model_->host_inputs.empty())
@@ -61,14 +61,17 @@ session_plans::ahead session_plans::prepare_ahead() {
     job.make();
     job.keep();
   };
-  make(programs_.job(nothing, stats_.rewrite_ms));
+  if (other.program)
+    programs_.keep(nothing, {.program = other.program, .hash = other.hash});
+  else
+    make(programs_.job(nothing, stats_.rewrite_ms));
   specialisation& s = *programs_.find(nothing);
   s.expected = model_->options.dims;
   // If nothing is decided by predicted times, the first run's dims change nothing.
   s.draft = row_of(model_->options.policy).uses_cost || copies_matter();
   make(plan_job_for(s, false, key_of(s, false)));
   ++stats_.plans.misses;
-  return {s.program, *plans_.find(key_of(s, false))};
+  return {s.program, s.hash, *plans_.find(key_of(s, false))};
 }
 
 // -- jobs

@@ -45,10 +45,12 @@ public:
   /// What can be made before there are inputs.
   struct ahead {
     std::shared_ptr<const graph> program; // rewritten, before it was planned
+    hash128 hash;                         // of the program
     planned_model_ptr planned;
   };
-  /// Plans ahead, so that a model's errors show when it is loaded. Returns nulls if that needs inputs.
-  ahead prepare_ahead();
+  /// Plans ahead, so that a model's errors show when it is loaded. Returns nulls if that needs inputs. `other`: what this has returned for
+  /// other devices; the same model is not rewritten again then.
+  ahead prepare_ahead(const ahead& other = {});
 
   /// Returns what a run with these inputs executes, or the job for what is missing; `made`: how jobs for it have ended since it was first
   /// asked for. Throws what checking throws.

@@ -34,6 +34,8 @@ public:
   specialisation* find(const given_inputs& inputs) { return kept_.find(key_of(inputs)); }
   /// Returns the job that makes the one for these inputs, adding the milliseconds that it takes to `spent`.
   plan_job job(const given_inputs& inputs, double& spent);
+  /// Keeps one that was made already, of the same model.
+  void keep(const given_inputs& inputs, specialisation made) { kept_.insert(key_of(inputs), std::move(made)); }
 
   /// Returns the symbols' values that the inputs' dims and the session's options state. Throws `errc::invalid_input` if they
   /// contradict each other.
