@@ -97,15 +97,17 @@ void session_service::on_closed(const std::string& why) {
 void session_service::release_all() {
   decltype(bound_) bound;
   decltype(values_) values;
-  std::vector<device_queue> queues(queues_.size());
+  std::vector<served_chunk_ptr> waiting;
   std::vector<std::pair<uint32_t, uint64_t>> ended;
   {
     const std::lock_guard lock(mutex_);
     ended_ = true;
     bound.swap(bound_);
     values.swap(values_);
-    queues.swap(queues_);
-    queues_.resize(queues.size());
+    for (device_queue& queue : queues_) { // emptied, not replaced: somebody may be pumping
+      waiting.insert(waiting.end(), queue.waiting.begin(), queue.waiting.end());
+      queue.waiting.clear();
+    }
     for (auto& [id, e] : executions_) {
       e.stop->store(true);
       for (uint32_t d = 0; d < queues_.size(); ++d)

@@ -340,9 +340,9 @@ private:
       back_ms_[name()].push_back(milliseconds_since(trouble_over_));
       return "";
     }
-    std::string text = "a host does not come back";
+    std::string text = "a host does not come back, its worker " + sites_[where_]->worker->last_words();
     for (const host_summary& h : engine_.hosts())
-      text += fmt::format(", {}: {}", h.name, h.lost ? h.problem : "there");
+      text += fmt::format("{}: {}\n", h.name, h.lost ? h.problem : "there");
     return text;
   }
 

@@ -95,19 +95,44 @@ private:
   const device_info info_{.name = "f", .kind = device_kind::null, .memory_bytes = int64_t{1} << 40};
 };
 
+/// A device whose chunks end as soon as their execution is stopped, not before.
+class patient_device final : public device {
+public:
+  const device_info& info() const override { return info_; }
+  void install(bound_plan_ptr, device_index) override {}
+  void retire(uint64_t) override {}
+  void submit(chunk_work work, chunk_done done) override {
+    ++begun;
+    for (const auto end = std::chrono::steady_clock::now() + limit;
+         !work.stop->load() && std::chrono::steady_clock::now() < end;)
+      std::this_thread::sleep_for(1ms);
+    done({.code = errc::cancelled, .message = "stopped"});
+  }
+  void fetch(const device_tensor&, const fetch_done&) override {}
+  device_tensor put(const tensor& value) override { return make_host_resident(value, info_.name); }
+  device_stats stats() const override { return {}; }
+
+  std::atomic<int> begun = 0; // chunks
+
+private:
+  const device_info info_{.name = "p", .kind = device_kind::null, .memory_bytes = int64_t{1} << 40};
+};
+
+/// How `two` reaches `one`.
+remote::service_options calls(far_host& one) {
+  return {.connect_peer = [&one](const std::string& address) {
+    CHECK(address == one.address());
+    remote::frame answer;
+    return one.open(remote::encode(remote::hello{.role = remote::role::peer}), answer);
+  }};
+}
+
 } // namespace
 
 TEST_CASE("a value goes from host to host, and not through the session", "[remote][D3]") {
   const shape dims{300, 1000}; // 1.2 MB
   far_host one(cpus(1), {}, "one");
-  far_host two(cpus(1),
-               {.connect_peer =
-                    [&](const std::string& address) {
-                      CHECK(address == one.address());
-                      remote::frame answer;
-                      return one.open(remote::encode(remote::hello{.role = remote::role::peer}), answer);
-                    }},
-               "two");
+  far_host two(cpus(1), calls(one), "two");
   const auto offers = std::make_shared<remote::outbox>();
   const auto to_one = one.connect(offers), to_two = two.connect(offers);
   const two_devices far(remote::make_remote_device(to_one, 0), remote::make_remote_device(to_two, 0), dims);
@@ -125,6 +150,33 @@ TEST_CASE("a value goes from host to host, and not through the session", "[remot
   for (int64_t i = 0; i < in.size(); ++i)
     REQUIRE(last->host().values<float>()[i] == -std::max(in.values<float>()[i], 0.f));
   CHECK(two.link(0).sent(0) - said_to_two < 20000); // the session has sent none of the bytes
+}
+
+TEST_CASE("a session that ends while its chunk begins on another thread begins no more", "[remote][D2][D5]") {
+  const shape dims{300, 1000};
+  const auto patient = std::make_shared<patient_device>();
+  auto one = std::make_unique<far_host>(cpus(1), remote::service_options{}, "one");
+  far_host two({patient}, calls(*one), "two");
+  const auto offers = std::make_shared<remote::outbox>();
+  const two_devices far(remote::make_remote_device(one->connect(offers), 0),
+                        remote::make_remote_device(two.connect(offers), 0), dims);
+  const auto& [first, second, bound] = far;
+  chunk_work begin = far_work(*bound, 0, {std::make_shared<moved_value>(ramp(dims))}, false);
+  const value_ref between = begin.downloads[0];
+  REQUIRE(get(run(*first, std::move(begin))).ok());
+  auto pulled = run(*second, far_work(*bound, 1, {between}, true)); // begins on the thread of the link to `one`
+  while (patient->begun == 0)
+    std::this_thread::sleep_for(1ms);
+  const int64_t said = two.link(0).sent(0);
+  auto waiting = run(*second, far_work(*bound, 1, {std::make_shared<moved_value>(ramp(dims))}, true));
+  while (two.link(0).sent(0) - said < bytes_of(dtype::float32, volume(dims)))
+    std::this_thread::sleep_for(1ms);
+  std::this_thread::sleep_for(50ms); // all that it needs has come: it could begin
+  two.link(0).cut();
+  CHECK(get(std::move(pulled)).code == errc::device_lost);
+  CHECK(get(std::move(waiting)).code == errc::device_lost);
+  one = nullptr; // its link's thread has ended
+  CHECK(patient->begun == 1);
 }
 
 TEST_CASE("devices of one host share what they make", "[remote][D3]") {

@@ -109,9 +109,17 @@ int worker_process::await_end() {
 }
 
 bool worker_process::has_ended() {
-  if (pid_ > 0 && waitpid(pid_, nullptr, WNOHANG) == pid_)
+  if (pid_ > 0 && waitpid(pid_, &end_status_, WNOHANG) == pid_)
     pid_ = -1;
   return pid_ <= 0;
+}
+
+std::string worker_process::last_words() {
+  std::string text = !has_ended()               ? "runs"
+                     : WIFSIGNALED(end_status_) ? "ended by signal " + std::to_string(WTERMSIG(end_status_))
+                                                : "ended with status " + std::to_string(WEXITSTATUS(end_status_));
+  const std::lock_guard lock(mutex_);
+  return text + "; its log:\n" + log_;
 }
 
 int64_t worker_process::status_kb(const std::string& what) const {

@@ -27,6 +27,8 @@ public:
   bool is_alive() const { return pid_ > 0; }
   /// Whether it has ended by itself.
   bool has_ended();
+  /// Its exit status or signal if it has ended by itself, and what of its log nobody has asked for, for a message.
+  std::string last_words();
   void kill_now();
   /// Stops it as a hung host would be; lets it go on.
   void hang();
@@ -53,6 +55,7 @@ private:
   void read_log();
 
   pid_t pid_ = -1;
+  int end_status_ = 0; // of waitpid, if it has ended by itself
   int output_ = -1;
   uint16_t port_ = 0;
   std::mutex mutex_;
