@@ -94,7 +94,11 @@ session engine::load(const built_model& model, const session_options& options) {
 
 session engine::open(model_ptr model) {
   const strategy how = model->options.strategy;
-  session_replicas opened = open_replicas(*state_->runtime, model);
+  if (how == strategy::automatic && model->saved)
+    fail(errc::invalid_argument, "a saved plan says what runs where: there is no strategy to choose");
+  session_replicas opened;
+  if (const auto sets = replicas_for(*state_->runtime, model->options); how != strategy::automatic)
+    opened = open_replicas(*state_->runtime, model, sets);
   return session(std::make_shared<session::state>(state_->runtime, std::move(model), how, std::move(opened)));
 }
 

@@ -48,7 +48,7 @@ bound_plan_ptr bound_plan_of(const session& s, const named_tensors& inputs) {
   auto query = std::make_shared<actors::plan_query>();
   query->inputs = inputs;
   std::future<bound_plan_ptr> future = query->result.future();
-  caf::anon_send(engine_access::coordinator(s), actors::plan_query_message{std::move(query)});
+  caf::anon_send(engine_access::coordinator(s, inputs), actors::plan_query_message{std::move(query)});
   return future.get();
 }
 

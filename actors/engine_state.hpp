@@ -20,7 +20,10 @@ struct engine_access {
   static engine make(const engine_options& options, const engine_hooks& hooks) { return {options, hooks}; }
   static actors::actor_runtime& runtime(const engine& e) { return *e.state_->runtime; }
   static const actors::host& devices(const engine& e) { return runtime(e).devices(); }
-  static const actors::coordinator_ref& coordinator(const session& s) { return s.state_->coordinator(); }
+  /// Who plans a request with these inputs.
+  static actors::coordinator_ref coordinator(const session& s, const named_tensors& inputs) {
+    return s.settled(inputs, {}).state_->coordinator();
+  }
 };
 
 } // namespace troupe

@@ -1,7 +1,7 @@
 #include "actors/replica.hpp"
 
 #include "actors/actor_runtime.hpp"
-#include "plan/predict.hpp"
+#include "strategy/stream_forecast.hpp"
 #include "strategy/stream_machine.hpp"
 
 #include <algorithm>
@@ -9,25 +9,22 @@
 namespace troupe::actors {
 namespace {
 
-/// The devices of an engine as a session that is opened now sees them.
-struct devices_at_hand {
-  explicit devices_at_hand(const actor_runtime& runtime) : list(runtime.devices().devices()) {
-    for (const device_handle& d : *list) {
-      if (d.health->lost || d.health->leaves())
-        lost.push_back(infos.size());
-      infos.push_back(d.info);
-    }
-    if (lost.size() == infos.size())
-      lost.clear(); // a run will say so
+/// Whether requests are to be cut or joined whatever the strategy.
+bool wants_rows(const session_options& o) {
+  return o.stream.micro_batch > 0 || o.stream.max_batch > 0;
+}
+
+} // namespace
+
+devices_at_hand::devices_at_hand(const actor_runtime& runtime) : list(runtime.devices().devices()) {
+  for (const device_handle& d : *list) {
+    if (d.health->lost || d.health->leaves())
+      lost.push_back(infos.size());
+    infos.push_back(d.info);
   }
-
-  /// Returns those that a session with these options may use.
-  std::vector<device_info> usable(const session_options& options) const;
-
-  device_list list;
-  std::vector<device_info> infos; // of all in the list
-  std::vector<size_t> lost;       // those, or those that leave
-};
+  if (lost.size() == infos.size())
+    lost.clear(); // a run will say so
+}
 
 std::vector<device_info> devices_at_hand::usable(const session_options& options) const {
   for (const std::string& name : options.devices)
@@ -42,27 +39,6 @@ std::vector<device_info> devices_at_hand::usable(const session_options& options)
   return found;
 }
 
-/// Returns what a plan is expected to take for requests of any number of rows.
-replica_figures figures_of(const plan& p, const std::string& rows) {
-  const auto seconds = [&](std::optional<int64_t> count) {
-    bindings expected = p.options.expected;
-    if (count)
-      expected[rows] = *count;
-    return predict(p, expected_dims(*p.program, expected)).makespan_s;
-  };
-  if (rows.empty())
-    return {.fixed_seconds = seconds({})};
-  constexpr int64_t few = 1, many = 33;
-  const double least = seconds(few), row = std::max(0.0, (seconds(many) - least) / (many - few));
-  return {.row_seconds = row, .fixed_seconds = std::max(0.0, least - few * row)};
-}
-
-/// Whether requests are to be cut or joined whatever the strategy.
-bool wants_rows(const session_options& o) {
-  return o.stream.micro_batch > 0 || o.stream.max_batch > 0;
-}
-
-/// Returns what is known of the rows of a program, which is null if it follows from inputs.
 model_rows rows_of(const model& m, const graph* program) {
   if (m.options.strategy == strategy::none && !wants_rows(m.options))
     return model_rows("neither a strategy nor max_batch or micro_batch ask for more");
@@ -80,7 +56,6 @@ model_rows rows_of(const model& m, const graph* program) {
   }
 }
 
-/// Throws for options that no stream can have.
 void check(const session_options& o, const model_rows& rows) {
   if (o.stream.queue_limit == 0)
     fail(errc::invalid_argument, "stream_options::queue_limit is 0: no request could ever be submitted");
@@ -89,8 +64,6 @@ void check(const session_options& o, const model_rows& rows) {
     fail(errc::unsupported, "{} needs rows that are independent: {}",
          o.stream.micro_batch > 0 ? "micro_batch" : "max_batch", rows.whole_because());
 }
-
-} // namespace
 
 std::string replica::out_because() const {
   const auto there = [](const auto& h) { return !h->lost && !h->leaves(); };
@@ -101,17 +74,20 @@ std::string replica::out_because() const {
   return own.front()->because("its device is lost");
 }
 
-session_replicas open_replicas(actor_runtime& runtime, const model_ptr& m) {
+std::vector<replica_set> replicas_for(const actor_runtime& runtime, const session_options& options) {
+  const std::vector<device_info> usable = devices_at_hand(runtime).usable(options);
+  return options.strategy == strategy::none ? std::vector<replica_set>{{options.devices, {}}}
+                                            : replicas_of(options.strategy, usable);
+}
+
+session_replicas open_replicas(actor_runtime& runtime, const model_ptr& m, const std::vector<replica_set>& sets,
+                               session_plans::ahead ahead) {
   const devices_at_hand at_hand(runtime);
   const session_options& options = m->options;
-  std::vector<replica_set> sets{{options.devices, {}}};
-  if (const auto usable = at_hand.usable(options); options.strategy != strategy::none)
-    sets = replicas_of(options.strategy, usable);
   if (m->saved && sets.size() > 1)
     fail(errc::invalid_argument, "a saved plan says what runs where: it cannot be used with the strategy {}",
          to_string(options.strategy));
   session_replicas all;
-  session_plans::ahead ahead;
   for (const replica_set& set : sets) {
     auto plans = std::make_shared<session_plans>(m, at_hand.infos, at_hand.lost, set.all());
     ahead = plans->prepare_ahead(ahead);
@@ -121,7 +97,7 @@ session_replicas open_replicas(actor_runtime& runtime, const model_ptr& m) {
     }
     replica r{.devices = set};
     if (ahead.planned && options.strategy != strategy::none)
-      r.predicted = figures_of(*ahead.planned->compiled, all.rows->symbol());
+      r.predicted = stream_forecast({{ahead.planned->compiled}}, m->options.dims, all.rows->symbol()).figures(0);
     for (const device_handle& d : *at_hand.list)
       if (std::find(set.own.begin(), set.own.end(), d.info.name) != set.own.end() && !d.health->lost)
         r.own.push_back(d.health);

@@ -1,3 +1,4 @@
+#include "actors/choice.hpp"
 #include "actors/engine_access.hpp"
 #include "actors/session_state.hpp"
 
@@ -75,7 +76,57 @@ actors::stream_door* session::state::door_if_any() {
   return door_.get();
 }
 
+std::shared_ptr<session::state> session::state::settled(const std::shared_ptr<state>& self,
+                                                        const given_inputs* inputs) {
+  if (self->how != strategy::automatic)
+    return self;
+  const std::lock_guard lock(self->choosing_);
+  if (!self->chosen_) {
+    chosen_session made = choose_strategy(*self->runtime, self->model, inputs);
+    const strategy how = made.source->options.strategy;
+    self->choice_ = std::move(made.why);
+    self->chosen_ = std::make_shared<state>(self->runtime, std::move(made.source), how, std::move(made.opened));
+  }
+  return self->chosen_;
+}
+
+std::shared_ptr<session::state> session::state::settled_if_any(const std::shared_ptr<state>& self) {
+  if (self->how != strategy::automatic)
+    return self;
+  const std::lock_guard lock(self->choosing_);
+  return self->chosen_;
+}
+
+std::optional<strategy_choice> session::state::choice() {
+  const std::lock_guard lock(choosing_);
+  return chosen_ ? std::optional(choice_) : std::nullopt;
+}
+
 session::session(std::shared_ptr<state> s) : state_(std::move(s)) {}
+
+std::future<run_result> session::by_choice(named_tensors inputs, const run_options& options, start_run start) const {
+  std::optional<session> chosen;
+  const failure why = capture([&] { chosen = settled(inputs, options.device_inputs); });
+  if (chosen)
+    return (chosen.value().*start)(std::move(inputs), options);
+  std::promise<run_result> failed;
+  failed.set_exception(std::make_exception_ptr(error(why.code, why.message)));
+  return failed.get_future();
+}
+
+void session::by_choice(named_tensors inputs, const run_options& options, run_callback done,
+                        start_callback_run start) const {
+  std::optional<session> chosen;
+  const failure why = capture([&] { chosen = settled(inputs, options.device_inputs); });
+  if (chosen)
+    return (chosen.value().*start)(std::move(inputs), options, std::move(done));
+  hand_over_to(std::move(done), *state_->runtime)({}, why);
+}
+
+session session::settled(const named_tensors& inputs, const named_device_tensors& residents) const {
+  const given_inputs given{inputs, residents};
+  return session(state::settled(state_, &given));
+}
 
 const std::vector<value_info>& session::inputs() const {
   return state_->model->inputs;
@@ -90,6 +141,8 @@ run_result session::run(named_tensors inputs, const run_options& options) const 
 }
 
 std::future<run_result> session::run_async(named_tensors inputs, const run_options& options) const {
+  if (state_->how == strategy::automatic)
+    return by_choice(std::move(inputs), options, &session::run_async);
   if (state_->how != strategy::none)
     return submit(std::move(inputs), options);
   const pending_run_ptr pending = make_watched_run(std::move(inputs), options, state_->coordinator());
@@ -99,6 +152,8 @@ std::future<run_result> session::run_async(named_tensors inputs, const run_optio
 }
 
 void session::run_async(named_tensors inputs, const run_options& options, run_callback done) const {
+  if (state_->how == strategy::automatic)
+    return by_choice(std::move(inputs), options, std::move(done), &session::run_async);
   if (state_->how != strategy::none)
     return submit(std::move(inputs), options, std::move(done));
   auto hand_over = hand_over_to(std::move(done), *state_->runtime);
@@ -107,6 +162,8 @@ void session::run_async(named_tensors inputs, const run_options& options, run_ca
 }
 
 std::future<run_result> session::submit(named_tensors inputs, const run_options& options) const {
+  if (state_->how == strategy::automatic)
+    return by_choice(std::move(inputs), options, &session::submit);
   stream_door& door = state_->door();
   const auto pending = make_watched_run(std::move(inputs), options, door.actor());
   std::future<run_result> future = pending->result.future();
@@ -119,6 +176,8 @@ std::future<run_result> session::submit(named_tensors inputs, const run_options&
 }
 
 void session::submit(named_tensors inputs, const run_options& options, run_callback done) const {
+  if (state_->how == strategy::automatic)
+    return by_choice(std::move(inputs), options, std::move(done), &session::submit);
   stream_door& door = state_->door();
   if (!done)
     fail(errc::invalid_argument, "the callback is empty");
@@ -137,7 +196,8 @@ void session::submit(named_tensors inputs, const run_options& options, run_callb
 }
 
 stream_stats session::queue_stats() const {
-  stream_door* door = state_->door_if_any();
+  const std::shared_ptr<state> mine = state::settled_if_any(state_);
+  stream_door* door = mine ? mine->door_if_any() : nullptr;
   if (!door)
     return {};
   const auto query = std::make_shared<stream_query>();
@@ -148,10 +208,11 @@ stream_stats session::queue_stats() const {
 
 bound_session session::bind(std::vector<output_binding> pairs, const bind_options& options) const {
   check_bindings(*state_->model, pairs);
-  if (state_->how == strategy::none)
-    return {*this, std::move(pairs), options};
-  const actors::replica& mine = state_->replicas[state_->next_bound++ % state_->replicas.size()];
-  return {session(state_->on(mine)), std::move(pairs), options};
+  const std::shared_ptr<state> s = state::settled(state_, nullptr);
+  if (s->how == strategy::none)
+    return {session(s), std::move(pairs), options};
+  const actors::replica& mine = s->replicas[s->next_bound++ % s->replicas.size()];
+  return {session(s->on(mine)), std::move(pairs), options};
 }
 
 tensor session::fetch(const device_tensor& value) const {
@@ -166,9 +227,24 @@ std::future<run_result> session::fetch_async(named_device_tensors values) const 
   return future;
 }
 
+std::optional<strategy_choice> session::choice() const {
+  return state_->choice();
+}
+
+std::vector<strategy_choice> session::compare(const named_tensors& inputs) const {
+  const given_inputs given{inputs, {}};
+  std::vector<strategy_choice> shown;
+  for (costed_strategy& c : compare_strategies(*state_->runtime, state_->model, &given).found)
+    shown.push_back(std::move(c.shown));
+  return shown;
+}
+
 session_stats session::stats() const {
+  const std::shared_ptr<state> mine = state::settled_if_any(state_);
+  if (!mine)
+    return {.load_ms = state_->model->load_ms};
   std::vector<std::future<session_stats>> each;
-  for (const actors::replica& r : state_->replicas) {
+  for (const actors::replica& r : mine->replicas) {
     auto query = std::make_shared<stats_query>();
     each.push_back(query->result.future());
     caf::anon_send(r.session->actor(), session_query_message{std::move(query)});

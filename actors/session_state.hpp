@@ -12,6 +12,14 @@ struct session::state {
       : runtime(std::move(r)), model(std::move(m)), how(s), replicas(std::move(opened.replicas)),
         rows(std::move(opened.rows)) {}
 
+  /// Returns the state that does a request's work: `self`, or if its strategy is automatic what was chosen for the first request, `inputs`; null:
+  /// for one of which nothing is known. Throws what choosing throws; then the next request's is tried.
+  static std::shared_ptr<state> settled(const std::shared_ptr<state>& self, const given_inputs* inputs);
+  /// The same, null if nothing was chosen yet.
+  static std::shared_ptr<state> settled_if_any(const std::shared_ptr<state>& self);
+  /// What was chosen; nullopt if nothing was.
+  std::optional<strategy_choice> choice();
+
   /// Who answers for the whole session: without a strategy, its only coordinator.
   const actors::coordinator_ref& coordinator() const { return replicas.front().session->actor(); }
   /// A session on one of the replicas alone.
@@ -26,7 +34,7 @@ struct session::state {
   const std::shared_ptr<actors::actor_runtime> runtime; // destroyed last: handles of actors need its system
   const model_ptr model;
   const strategy how;
-  const std::vector<actors::replica> replicas; // at least one
+  const std::vector<actors::replica> replicas; // at least one, unless the strategy is automatic
   const std::shared_ptr<const model_rows> rows;
   std::atomic<size_t> next_bound = 0; // the replica of the next bound session
 
@@ -36,6 +44,9 @@ private:
 
   std::mutex mutex_; // guards door_
   std::unique_ptr<actors::stream_door> door_;
+  std::mutex choosing_; // guards chosen_; held while it is made
+  std::shared_ptr<state> chosen_;
+  strategy_choice choice_; // what it is; counts if it is
 };
 
 } // namespace troupe

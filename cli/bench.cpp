@@ -44,6 +44,7 @@ struct measurement {
   std::map<std::string, std::vector<double>> busy_ms; // by device
   session_stats stats;
   int64_t fetched_bytes = 0; // by a run
+  std::optional<strategy_choice> chosen;
 };
 
 tensor copy_of(const tensor& t) {
@@ -141,6 +142,7 @@ measurement measure(const bench_arguments& args, const interrupts& stop) {
   if (in_flight > 0 && !stop.requested())
     m.many = measure_throughput(model, fresh_inputs(model, args, base, 0), args, args.runs, in_flight, stop.token());
   m.stats = model.stats();
+  m.chosen = model.choice();
   m.devices = devices.stats();
   for (const device_summary& d : devices.devices())
     m.device_names.push_back(d.name);
@@ -185,12 +187,15 @@ nlohmann::json to_json(const bench_arguments& args, const measurement& m, const 
                       {"first_run_ms", m.first_run_ms},    {"peak_bytes", peak_memory_bytes()},
                       {"fetched_bytes", m.fetched_bytes},  {"caches", cache_json(m.stats)},
                       {"memory", memory_json(m)},          {"samples_ms", m.samples_ms}};
+  if (m.chosen)
+    j["choice"] = cli::to_json(*m.chosen);
   if (m.many.in_flight > 0)
     j["throughput"] = to_json(m.many);
   return j;
 }
 
 void print(const measurement& m, const std::map<std::string, double>& busy) {
+  std::cout << choice_text(m.chosen);
   fmt::print("median {:.3f} ms, p99 {:.3f} ms over {} runs; predicted {:.3f} ms\n", median(m.samples_ms),
              quantile(m.samples_ms, 0.99), m.samples_ms.size(), m.predicted_ms);
   for (const auto& [name, ms] : busy)

@@ -21,6 +21,7 @@ struct model_options {
   std::string policy = "single";
   troupe::strategy strategy = troupe::strategy::none;
   stream_options stream;
+  choice_options choice;
   std::vector<std::string> pins;   // "conv*=vulkan:0"
   std::vector<std::string> memory; // "vulkan:0=2GiB"
   std::string plan_file;

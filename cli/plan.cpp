@@ -2,7 +2,12 @@
 #include "cli/strategy_options.hpp"
 #include "cli/unused_hosts.hpp"
 
+#include "plan/place/policies.hpp"
 #include "plan/show/print.hpp"
+#include "strategy/replica_sets.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <iostream>
 
@@ -11,13 +16,41 @@ namespace {
 
 struct plan_arguments : model_options {
   bool dot = false;
+  bool compare = false;
   std::string node;
 };
 
+constexpr double mib = 1 << 20;
+
+void print(const std::vector<strategy_choice>& choices, bool json) {
+  if (json) {
+    nlohmann::json all = nlohmann::json::array();
+    for (const strategy_choice& c : choices)
+      all.push_back(to_json(c));
+    return write_json(all);
+  }
+  fmt::print("{:<15} {:<14} {:>12} {:>12} {:>10}  {:<28} {}\n", "strategy", "policy", "latency ms", "requests/s", "MiB",
+             "devices", "why");
+  for (const strategy_choice& c : choices) {
+    const auto figure = [&](double value, const char* format) {
+      return c.latency_ms > 0 ? fmt::format(fmt::runtime(format), value) : "-";
+    };
+    fmt::print("{:<15} {:<14} {:>12} {:>12} {:>10}  {:<28} {}\n", to_string(c.strategy), to_string(c.policy),
+               figure(c.latency_ms, "{:.3f}"), figure(c.requests_per_s, "{:.1f}"),
+               figure(static_cast<double>(c.memory_bytes) / mib, "{:.1f}"),
+               fmt::format("{}", fmt::join(c.devices, " ")), c.why);
+  }
+}
+
 void print_plan(const plan_arguments& args) {
   engine devices(args.engine());
-  const session model = open_model(devices, args);
+  session_options how = args.session();
+  if (args.compare)
+    how.dims.clear(); // the inputs say them; rows that may be cut have no fixed value
+  const session model = open_model(devices, args, how);
   const named_tensors inputs = complete_inputs(model.inputs(), read_inputs(args.inputs), args.dim_values(), args.seed);
+  if (args.compare)
+    return print(model.compare(inputs), args.json);
   if (!args.node.empty()) {
     const bound_plan_ptr bound = bound_plan_of(model, inputs);
     std::cout << describe_node(*bound->source, args.node, bound.get());
@@ -39,6 +72,8 @@ void add_plan(CLI::App& app) {
   add_model_options(*command, *args);
   add_strategy_options(*command, *args);
   command->add_flag("--dot", args->dot, "Print a Graphviz graph: devices, chunks, transfers with their bytes");
+  command->add_flag("--compare", args->compare,
+                    "Print what every strategy and policy should cost, the one that `--strategy auto` takes first");
   command->add_option("--node", args->node, "Print all about one node: where it is and why, operands, attributes");
   command->callback([args] { print_plan(*args); });
 }

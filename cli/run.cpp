@@ -101,10 +101,12 @@ void run_model(const run_arguments& args) {
     write_outputs(args.output, steps.last.outputs);
   }
   const double flops = flops_of(model, steps.first_inputs);
-  if (args.json)
+  if (args.json) {
     write_json(to_json(steps, flops));
-  else
+  } else {
+    std::cout << choice_text(model.choice());
     print(steps, model.stats(), flops);
+  }
 }
 
 } // namespace

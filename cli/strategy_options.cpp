@@ -1,5 +1,6 @@
 #include "cli/strategy_options.hpp"
 
+#include "plan/place/policies.hpp"
 #include "strategy/replica_sets.hpp"
 
 #include <fmt/format.h>
@@ -7,13 +8,37 @@
 
 namespace troupe::cli {
 
+namespace {
+
+void add_choice_options(CLI::App& command, model_options& options) {
+  choice_options& choice = options.choice;
+  const std::map<std::string, objective> goals{{"latency", objective::latency}, {"throughput", objective::throughput}};
+  command
+      .add_option("--goal", choice.goal, "What `auto` is to be good at: latency (of one request; default), throughput")
+      ->transform(CLI::CheckedTransformer(goals).description(""));
+  command.add_option("--max-devices", choice.max_devices, "The most devices that `auto` may take")
+      ->check(CLI::PositiveNumber);
+  command.add_option_function<std::string>(
+      "--max-memory", [&choice](const std::string& text) { choice.max_memory = parse_bytes(text, "--max-memory"); },
+      "The most memory that `auto` may take, of all devices together, e.g. 2GiB");
+  command
+      .add_option_function<double>(
+          "--max-latency",
+          [&choice](double ms) { choice.max_latency = std::chrono::microseconds(static_cast<int64_t>(ms * 1e3)); },
+          "The most milliseconds that one request may take by the prediction of `auto`")
+      ->check(CLI::Range(1e-3, 1e9));
+}
+
+} // namespace
+
 void add_strategy_options(CLI::App& command, model_options& options) {
   stream_options& stream = options.stream;
-  std::string known = "How devices share the work:";
+  std::string known = "How devices share the work: auto (chosen for the first request),";
   for (const strategy s : strategies)
     known += fmt::format(" {}", to_string(s));
   CLI::Option* how = command.add_option_function<std::string>(
       "--strategy", [&options](const std::string& name) { options.strategy = parse_strategy(name); }, known);
+  add_choice_options(command, options);
   const auto non_negative = CLI::NonNegativeNumber;
   command
       .add_option("--micro-batch", stream.micro_batch,
@@ -46,6 +71,19 @@ void add_strategy_options(CLI::App& command, model_options& options) {
           [&stream](double ms) { stream.max_delay = std::chrono::microseconds(static_cast<int64_t>(ms * 1e3)); },
           "Milliseconds that a request waits for others to be joined with (default 0)")
       ->check(CLI::Range(0.0, 1e9));
+}
+
+nlohmann::json to_json(const strategy_choice& c) {
+  return {{"strategy", to_string(c.strategy)},  {"policy", to_string(c.policy)},  {"devices", c.devices},
+          {"micro_batch", c.micro_batch},       {"possible", c.possible},         {"latency_ms", c.latency_ms},
+          {"requests_per_s", c.requests_per_s}, {"memory_bytes", c.memory_bytes}, {"why", c.why}};
+}
+
+std::string choice_text(const std::optional<strategy_choice>& c) {
+  if (!c)
+    return {};
+  return fmt::format("strategy auto: {} over {}; predicted {:.3f} ms, {:.1f} requests/s: {}\n", to_string(c->strategy),
+                     fmt::join(c->devices, ", "), c->latency_ms, c->requests_per_s, c->why);
 }
 
 std::string replicas_text(const stream_stats& stats, double wall_ms) {

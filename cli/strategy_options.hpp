@@ -5,6 +5,10 @@
 
 namespace troupe::cli {
 
+/// Returns what `--strategy auto` has chosen (`session::choice`) as a line; empty if it had nothing to choose.
+std::string choice_text(const std::optional<strategy_choice>& chosen);
+nlohmann::json to_json(const strategy_choice& choice);
+
 /// Adds `--strategy`, `--micro-batch`, `--depth`, `--schedule`, `--shares`, `--max-batch`, `--max-delay`.
 void add_strategy_options(CLI::App& command, model_options& options);
 

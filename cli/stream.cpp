@@ -176,6 +176,8 @@ void run_stream(const model_options& options, const stream_arguments& stream) {
     stream_results results(stream, line, names.count());
     wall_ms = feed(model, names, results, stream, stop);
     line.clear();
+    if (!options.json)
+      std::cout << choice_text(model.choice());
     print(results, model.queue_stats(), wall_ms, options.json);
     failed = results.failed();
   }

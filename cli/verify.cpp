@@ -73,12 +73,14 @@ std::vector<trial> make_trials(const verify_arguments& args) {
     options.policy = row.policy;
     trials.push_back({fmt::format("{}, {}", fmt::join(together, "+"), row.name), together, options});
   }
-  for (const strategy how : strategies)
-    if (args.strategy == strategy::none || args.strategy == how) {
-      session_options options = base;
-      options.strategy = how;
-      trials.push_back({fmt::format("{}, {}", fmt::join(together, "+"), to_string(how)), together, options});
-    }
+  std::vector<strategy> wanted{args.strategy};
+  if (args.strategy == strategy::none)
+    wanted.assign(strategies.begin(), strategies.end());
+  for (const strategy how : wanted) {
+    session_options options = base;
+    options.strategy = how;
+    trials.push_back({fmt::format("{}, {}", fmt::join(together, "+"), to_string(how)), together, options});
+  }
   return trials;
 }
 

@@ -44,6 +44,7 @@ public:
     info_.host_memory = false;
     info_.prefers_channels_last = !options.prefer_plain;
     info_.gpu = features_;
+    info_.processor = is_hardware(context_.facts()) ? info_.name.substr(0, info_.name.find('#')) : "cpu";
     recording_.unified = is_unified(context_.facts()) && !options.poison && !options.force_staging;
     info_.transfers = recording_.unified     ? transfer_path::mapped
                       : imports_.available() ? transfer_path::imported

@@ -88,6 +88,21 @@ enum class strategy : uint8_t {
   model_parallel, // one plan over all devices (`heft`, unless the policy says otherwise), with several requests in flight
   pipeline,       // contiguous stages, one a device (`placement_policy::pipeline`), through which micro-batches flow
   work_stealing, // a replica a device; whoever is idle takes the next micro-batch
+  automatic,     // whichever of these is predicted to be the best for the first request (`session_options::choice`)
+};
+
+/// What a choice between strategies is to be good at.
+enum class objective : uint8_t {
+  latency,    // the time that one request takes alone
+  throughput, // requests a second, if there are always more
+};
+
+/// What `strategy::automatic` is to choose, and within which limits; 0: no limit.
+struct choice_options {
+  objective goal = objective::latency;
+  size_t max_devices = 0;
+  int64_t max_memory = 0; // bytes on all devices together
+  std::chrono::microseconds max_latency{0};
 };
 
 /// How data-parallel shares are cut.
@@ -132,6 +147,7 @@ struct session_options {
   /// How they share the work.
   troupe::strategy strategy = troupe::strategy::none;
   stream_options stream = {};
+  choice_options choice = {};
   /// Nodes whose device the caller chooses, whatever the policy.
   std::vector<placement_pin> pins = {};
   /// A plan saved as JSON (`session::plan`, `troupe plan --json`), perhaps edited: placement and chunks are as it says, or loading fails

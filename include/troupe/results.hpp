@@ -3,6 +3,7 @@
 
 #include "troupe/device.hpp"
 #include "troupe/dim.hpp"
+#include "troupe/options.hpp"
 
 #include <optional>
 #include <utility>
@@ -86,6 +87,19 @@ struct stream_stats {
   std::string rows;          // the symbolic dim that counts the rows of a batch; empty if requests run whole …
   std::string whole_because; // … for this reason
   std::vector<replica_stats> replicas;
+};
+
+/// One way to run a model, as `strategy::automatic` sees it. Times are predicted.
+struct strategy_choice {
+  troupe::strategy strategy = troupe::strategy::none;
+  placement_policy policy = placement_policy::single;
+  std::vector<std::string> devices; // by name; those that only help out are not listed
+  int64_t micro_batch = 0;          // most rows of a piece; 0: requests are not cut, or into one share a device
+  double latency_ms = 0;            // of one request alone
+  double requests_per_s = 0;        // if there are always more
+  int64_t memory_bytes = 0;         // on all devices together, with as many requests in flight as it takes
+  bool possible = true;             // there is a plan, and it is within the limits of `choice_options`
+  std::string why;                  // it was chosen, or was not
 };
 
 /// Counters of a session.

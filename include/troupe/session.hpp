@@ -90,6 +90,14 @@ public:
   /// chunks, and what moves; with shapes and bytes for these inputs. Throws what `run` throws for inputs.
   std::string plan(const named_tensors& inputs, plan_format format = plan_format::text) const;
 
+  /// Returns every strategy with every policy over the session's devices, costed for such requests: the one that `strategy::automatic` would
+  /// choose first, then from the best to the worst, impossible ones last. Takes as long as planning all of them. Throws what `run` throws
+  /// for inputs.
+  std::vector<strategy_choice> compare(const named_tensors& inputs) const;
+
+  /// Returns what `strategy::automatic` has chosen; nullopt before the first request, or if it had nothing to choose.
+  std::optional<strategy_choice> choice() const;
+
   session_stats stats() const;
 
 private:
@@ -98,6 +106,12 @@ private:
   friend struct engine_access;
   struct state;
   explicit session(std::shared_ptr<state> s);
+  /// What `strategy::automatic` means for this session, chosen now if it was not yet.
+  session settled(const named_tensors& inputs, const named_device_tensors& residents) const;
+  using start_run = std::future<run_result> (session::*)(named_tensors, const run_options&) const;
+  using start_callback_run = void (session::*)(named_tensors, const run_options&, run_callback) const;
+  std::future<run_result> by_choice(named_tensors inputs, const run_options& options, start_run start) const;
+  void by_choice(named_tensors inputs, const run_options& options, run_callback done, start_callback_run start) const;
   tensor fetch(const device_tensor& value) const;
   /// Asks for host copies of values, by input: the outputs of the result. A loss ends it with `errc::device_lost`.
   std::future<run_result> fetch_async(named_device_tensors values) const;

@@ -17,6 +17,7 @@ public:
   cpu_device(std::string name, cpu_device_options options) : options_(std::move(options)) {
     info_.name = std::move(name);
     info_.kind = device_kind::cpu;
+    info_.processor = "cpu";
     info_.description = cpu_model_name();
     info_.memory_bytes = info_.total_bytes = usable_memory_bytes();
     info_.units = thread_count();

@@ -22,6 +22,7 @@ public:
       : inner_(std::move(inner)), info_(inner_->info()), speed_(percent / 100.0) {
     info_.name = std::move(name);
     info_.kind = device_kind::slow;
+    info_.processor.clear(); // it waits most of the time
     info_.description += fmt::format(", at {} % of its speed", percent);
     info_.profile = slowed(info_.profile, speed_);
   }

@@ -3,6 +3,7 @@
 #include "cost/cost_model.hpp"
 
 #include <algorithm>
+#include <map>
 
 namespace troupe {
 
@@ -25,6 +26,16 @@ std::string_view to_string(transfer_path path) {
     case transfer_path::staged: return "staged";
   }
   return "unknown";
+}
+
+std::vector<size_t> first_of_processors(std::span<const device_info> devices) {
+  std::map<std::pair<std::string, std::string>, size_t> known;
+  std::vector<size_t> first;
+  for (size_t d = 0; d < devices.size(); ++d) {
+    const std::string& processor = devices[d].processor;
+    first.push_back(processor.empty() ? d : known.try_emplace({devices[d].host, processor}, d).first->second);
+  }
+  return first;
 }
 
 double network_seconds(double bytes, const device_info* from, const device_info* to) {

@@ -6,7 +6,9 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
+#include <vector>
 
 namespace troupe {
 
@@ -55,6 +57,8 @@ struct device_info {
   bool host_memory = true;
   /// Whether convolutions want channels-last operands (see `layout`).
   bool prefers_channels_last = false;
+  /// What computes for it, by a name within its host: devices of one processor share its speed. Empty: it shares with none.
+  std::string processor;
   /// Whether it is there only for nodes that no other device can run.
   bool fallback = false;
   /// Set for GPUs: only nodes with launches for these features run there.
@@ -71,6 +75,9 @@ struct device_info {
 
   bool operator==(const device_info&) const = default;
 };
+
+/// Returns for each device the first one that shares its processor: mostly itself.
+std::vector<size_t> first_of_processors(std::span<const device_info> devices);
 
 /// Returns whether it is on another host than this process.
 inline bool is_remote(const device_info& device) {

@@ -1,6 +1,7 @@
 #include "plan/predict.hpp"
 
 #include "cost/cost_model.hpp"
+#include "graph/bodies.hpp"
 #include "plan/place/gpu_support.hpp"
 
 #include <algorithm>
@@ -23,7 +24,8 @@ struct device_lanes {
 class player {
 public:
   player(std::span<const chunk_cost> chunks, std::span<const device_info> devices)
-      : chunks_(chunks), devices_(devices), next_is_free_(chunks.size(), false), lanes_(devices.size()) {
+      : chunks_(chunks), devices_(devices), processor_(first_of_processors(devices)),
+        next_is_free_(chunks.size(), false), lanes_(devices.size()) {
     result_.chunks.resize(chunks.size());
     result_.busy_s.assign(devices.size(), 0);
     find_free();
@@ -48,7 +50,8 @@ private:
     for (chunk_id id = static_cast<chunk_id>(chunks_.size()); id-- > 0;) {
       const chunk_cost& c = chunks_[id];
       const chunk_cost* behind = std::exchange(next[c.device], &c);
-      next_is_free_[id] = behind && behind->segment == c.segment && behind->predecessors.back() <= id;
+      next_is_free_[id] =
+          behind && behind->segment == c.segment && (behind->predecessors.empty() || behind->predecessors.back() <= id);
     }
   }
 
@@ -64,10 +67,11 @@ private:
   void play(chunk_id id) {
     const chunk_cost& c = chunks_[id];
     const device_info& device = devices_[c.device];
-    device_lanes& l = lanes_[c.device];
+    device_lanes& l = lanes_[processor_[c.device]];
     const bool in_beside = device.copies_beside_work && l.used && c.in_bytes >= copies_beside_bytes;
     const bool out_beside = device.copies_beside_work && next_is_free_[id] && c.out_bytes >= copies_beside_bytes;
-    double start = l.host = std::max(ready(c), l.host) + c.host_s;
+    double& host = lanes_[c.device].host; // each device has a thread of its own there
+    double start = host = std::max(ready(c), host) + c.host_s;
     double begin = std::max({start, l.work, l.outs[1]});
     if (in_beside) {
       begin = std::max({start, l.in, l.works[1], l.outs[2]});
@@ -91,10 +95,43 @@ private:
 
   std::span<const chunk_cost> chunks_;
   std::span<const device_info> devices_;
-  std::vector<bool> next_is_free_; // by chunk
+  const std::vector<size_t> processor_; // by device: the first that shares its processor, and has the lanes
+  std::vector<bool> next_is_free_;      // by chunk
   std::vector<device_lanes> lanes_;
   prediction result_;
 };
+
+} // namespace
+
+namespace {
+
+/// Returns how often a Loop or a Scan is expected to run its body.
+double trips(const plan& p, std::span<const shape> dims, const node& call) {
+  if (call.op_type == "Scan") {
+    const value_id scanned =
+        call.inputs[call.formal_inputs() - 1]; // along its first axis, unless attributes say otherwise
+    if (!dims[scanned].empty())
+      return static_cast<double>(dims[scanned][0]);
+  } else if (call.inputs[0] != no_value) {
+    const auto& known = p.program->values[call.inputs[0]].known;
+    if (known && known->size() == 1 && known->front().is_constant())
+      return static_cast<double>(known->front().constant());
+  }
+  return static_cast<double>(representative_dim);
+}
+
+/// Returns the seconds of a control-flow node: of the longer branch, or of all iterations.
+double control_seconds(const plan& p, std::span<const shape> dims, node_id n) {
+  double longest = 0;
+  const node& call = p.program->nodes[n];
+  for (const planned_body& body : p.bodies)
+    if (body.node == n) {
+      const plan& b = *body.compiled;
+      const double once = predict(b, expected_dims(*b.program, b.options.expected)).makespan_s;
+      longest = std::max(longest, call.op_type == "If" ? once : once * trips(p, dims, call));
+    }
+  return longest;
+}
 
 } // namespace
 
@@ -104,6 +141,8 @@ double value_bytes(const plan& p, std::span<const shape> dims, value_id v) {
 
 double predict_node(const plan& p, std::span<const shape> dims, node_id n) {
   const node& call = p.program->nodes[n];
+  if (has_body(call))
+    return control_seconds(p, dims, n);
   const auto dims_of = [&](value_id v) -> const shape& {
     const weight_ptr& constant = p.program->values[v].constant;
     return constant ? constant->dims : dims[v];

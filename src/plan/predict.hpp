@@ -4,7 +4,7 @@
 // (on devices in the host's memory: node after node), copies out. If it copies beside work, a chunk's large copies in may come
 // while the chunk before computes, and its large copies out go while the chunk after does, within what its arena allows
 // (vulkan/chunk_submission.hpp). A chunk of another device that waits for it starts when the answer has come back
-// (`device_profile::chunk_s`). A segment starts when the one before has ended.
+// (`device_profile::chunk_s`). A segment starts when the one before has ended. Devices of one processor share its lanes.
 #pragma once
 
 #include "plan/bind/bound_plan.hpp"
@@ -52,7 +52,8 @@ prediction play(std::span<const chunk_cost> chunks, std::span<const device_info>
 /// Predicts a run with these dims, by value.
 prediction predict(const plan& p, std::span<const shape> dims);
 
-/// Returns the predicted seconds of one node on the device where it is placed, barriers aside.
+/// Returns the predicted seconds of one node on the device where it is placed, barriers aside; of control flow, those of its bodies, `representative_dim` times if
+/// nothing says how often.
 double predict_node(const plan& p, std::span<const shape> dims, node_id n);
 
 /// Returns the bytes of a value.

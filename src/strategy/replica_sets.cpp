@@ -12,15 +12,6 @@ bool is_helper(const device_info& helper, const device_info& own) {
   return helper.kind == device_kind::cpu && helper.name != own.name && helper.host == own.host;
 }
 
-replica_set led_by(const device_info& own, std::span<const device_info> devices) {
-  replica_set r{{own.name}, {}};
-  if (own.kind == device_kind::vulkan)
-    for (const device_info& d : devices)
-      if (is_helper(d, own) || (d.fallback && d.name != own.name))
-        r.helpers.push_back(d.name);
-  return r;
-}
-
 replica_set of_all(std::span<const device_info> devices) {
   replica_set r;
   for (const device_info& d : devices)
@@ -60,6 +51,15 @@ std::vector<std::string> replica_set::all() const {
   std::vector<std::string> names = own;
   names.insert(names.end(), helpers.begin(), helpers.end());
   return names;
+}
+
+replica_set led_by(const device_info& own, std::span<const device_info> devices) {
+  replica_set r{{own.name}, {}};
+  if (own.kind == device_kind::vulkan)
+    for (const device_info& d : devices)
+      if (is_helper(d, own) || (d.fallback && d.name != own.name))
+        r.helpers.push_back(d.name);
+  return r;
 }
 
 std::vector<replica_set> replicas_of(strategy how, std::span<const device_info> devices) {
@@ -112,16 +112,19 @@ std::string_view to_string(strategy how) {
     case strategy::model_parallel: return "model-parallel";
     case strategy::pipeline: return "pipeline";
     case strategy::work_stealing: return "work-stealing";
+    case strategy::automatic: return "auto";
   }
   fail(errc::invalid_argument, "there is no strategy {}", static_cast<int>(how));
 }
 
 strategy parse_strategy(std::string_view name) {
-  std::string known;
+  std::string known(to_string(strategy::automatic));
+  if (name == known)
+    return strategy::automatic;
   for (const strategy s : strategies) {
     if (to_string(s) == name)
       return s;
-    known += fmt::format("{}{}", known.empty() ? "" : ", ", to_string(s));
+    known += fmt::format(", {}", to_string(s));
   }
   fail(errc::invalid_argument, "there is no strategy '{}'; there are {}", name, known);
 }

@@ -22,6 +22,9 @@ struct replica_set {
 /// there are no others; CPUs help GPUs of their host. Throws `errc::invalid_argument` if there is no device.
 std::vector<replica_set> replicas_of(strategy how, std::span<const device_info> devices);
 
+/// Returns the replica that a device leads, with those of `devices` that help it.
+replica_set led_by(const device_info& own, std::span<const device_info> devices);
+
 /// Returns the policy by which each replica's nodes are placed.
 placement_policy policy_of(strategy how, placement_policy wanted);
 
@@ -33,7 +36,7 @@ machine_options machine_for(strategy how, const stream_options& options, std::ve
 /// Returns the most rows of a piece of a request with so many rows, if the caller does not say: `stream_request::micro_batch`.
 int64_t micro_batch_of(strategy how, int64_t rows, size_t stages);
 
-/// All but `none`.
+/// All that do something: neither `none` nor `automatic`.
 inline constexpr std::array strategies{strategy::data_parallel, strategy::model_parallel, strategy::pipeline,
                                        strategy::work_stealing};
 

@@ -1,0 +1,138 @@
+// What `strategy::automatic` takes beside the best of all that it could have taken, measured: first all predictions, then all measurements.
+//
+// Usage: bench_choices MODEL fp32|fp16 DEVICE[,DEVICE…] [DIM=VALUE…]      devices as in `engine_options::devices`
+//
+// For one kind of request, in ordinary memory of the caller: latency is the median of requests one at a time; throughput is of 4 requests
+// for each device under way. A candidate gets a second or three requests, whichever is more.
+#include "bench/models.hpp"
+#include "plan/place/policies.hpp"
+#include "strategy/replica_sets.hpp"
+
+#include <fmt/ranges.h>
+
+#include <deque>
+#include <sstream>
+
+using namespace troupe;
+using namespace troupe::bench;
+
+namespace {
+
+constexpr double budget_ms = 1000;
+constexpr int fewest = 3;
+
+struct job {
+  std::string file;
+  session_options how;
+  bindings dims;
+};
+
+named_tensors inputs_for(const session& s, const bindings& dims) {
+  named_tensors all;
+  for (const value_info& input : s.inputs()) {
+    shape is;
+    for (const dim& d : *input.dims)
+      is.push_back(d.evaluate(dims));
+    tensor t(input.type, is);
+    std::memset(t.mutable_data(), 0, static_cast<size_t>(t.bytes()));
+    if (input.type == dtype::float32)
+      for (int64_t i = 0; i < t.size(); ++i)
+        t.mutable_data<float>()[i] = static_cast<float>(i % 17) / 17;
+    all.emplace(input.name, std::move(t));
+  }
+  return all;
+}
+
+struct measured {
+  double latency_ms = 0, requests_per_s = 0;
+};
+
+measured measure(const session& s, const named_tensors& inputs, size_t devices) {
+  const double least = time_calls([&] { return s.run(inputs); }, fewest, 2) / 1e3; // plans, kernels, clocks
+  const int runs = std::max(fewest, static_cast<int>(budget_ms / 2 / std::max(least, 1e-3)));
+  measured m{.latency_ms = time_calls([&] { return s.run(inputs); }, runs, runs / 4) / 1e3};
+  const size_t in_flight = 4 * devices;
+  const auto requests = std::max<int>(2 * static_cast<int>(in_flight), runs);
+  std::deque<std::future<run_result>> under_way;
+  clock_type::time_point begin;
+  for (int i = -static_cast<int>(in_flight); i < requests; ++i) { // the first ones fill
+    if (i == 0)
+      begin = clock_type::now();
+    under_way.push_back(s.submit(inputs));
+    if (under_way.size() > in_flight) {
+      under_way.front().get();
+      under_way.pop_front();
+    }
+  }
+  m.requests_per_s = requests / milliseconds_since(begin) * 1e3;
+  for (auto& last : under_way)
+    last.get();
+  return m;
+}
+
+std::string name_of(const strategy_choice& c) {
+  return fmt::format("{}/{}/{}", to_string(c.strategy), to_string(c.policy), fmt::join(c.devices, "+"));
+}
+
+/// What all candidates of an engine reach, by name; those that are not possible are left out.
+std::map<std::string, measured> measure_all(engine& e, const job& j, const std::vector<strategy_choice>& candidates) {
+  std::map<std::string, measured> all;
+  for (const strategy_choice& c : candidates) {
+    if (!c.possible)
+      continue;
+    session_options how = j.how;
+    how.strategy = c.strategy;
+    how.policy = c.policy;
+    how.devices = c.devices;
+    const session s = e.load(j.file, how);
+    const measured m = all[name_of(c)] = measure(s, inputs_for(s, j.dims), c.devices.size());
+    fmt::print("{:60} predicted {:9.3f} ms {:9.1f}/s, measured {:9.3f} ms {:9.1f}/s\n", name_of(c), c.latency_ms,
+               c.requests_per_s, m.latency_ms, m.requests_per_s);
+    std::fflush(stdout);
+  }
+  return all;
+}
+
+std::vector<strategy_choice> predict(engine& e, const job& j, objective goal) {
+  session_options how = j.how;
+  how.choice.goal = goal;
+  const session s = e.load(j.file, how);
+  std::vector<strategy_choice> all = s.compare(inputs_for(s, j.dims));
+  fmt::print("goal {}: {} is chosen: {}\n", goal == objective::latency ? "latency" : "throughput", name_of(all[0]),
+             all[0].why);
+  return all;
+}
+
+void tell(const char* goal, const strategy_choice& chosen, const std::map<std::string, measured>& all,
+          double (*badness)(const measured&)) {
+  const auto best = std::min_element(
+      all.begin(), all.end(), [&](const auto& a, const auto& b) { return badness(a.second) < badness(b.second); });
+  const double ratio = badness(all.at(name_of(chosen))) / badness(best->second);
+  fmt::print("CELL {:10} auto {:50} is {:.3f} of the best, {}\n", goal, name_of(chosen), 1 / ratio, best->first);
+}
+
+} // namespace
+
+int main(int argc, char** argv) {
+  if (argc < 4) {
+    fmt::print(stderr, "usage: bench_choices MODEL fp32|fp16 DEVICE[,DEVICE…] [DIM=VALUE…]\n");
+    return 2;
+  }
+  job j{argv[1], {.precision = std::string_view(argv[2]) == "fp16" ? precision::fp16 : precision::fp32}, {}};
+  std::vector<std::string> devices;
+  std::istringstream list(argv[3]);
+  for (std::string name; std::getline(list, name, ',');)
+    devices.push_back(name);
+  for (int i = 4; i < argc; ++i) {
+    const std::string text = argv[i];
+    const size_t at = text.find('=');
+    j.dims[text.substr(0, at)] = std::strtoll(text.c_str() + at + 1, nullptr, 10);
+  }
+  fmt::print("== {} {} {} {}\n", j.file, argv[2], argv[3],
+             fmt::join(std::vector<std::string>(argv + 4, argv + argc), " "));
+  engine e({.devices = devices});
+  const auto latency = predict(e, j, objective::latency), throughput = predict(e, j, objective::throughput);
+  const auto all = measure_all(e, j, latency);
+  tell("latency", latency[0], all, [](const measured& m) { return m.latency_ms; });
+  tell("throughput", throughput[0], all, [](const measured& m) { return 1 / m.requests_per_s; });
+}
