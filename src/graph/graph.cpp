@@ -95,23 +95,6 @@ void validate(const graph& g) {
   }
 }
 
-namespace {
-
-[[noreturn]] void report_cycle(const graph& g, std::span<const uint32_t> ordered) {
-  std::vector<bool> has_place(g.nodes.size(), false);
-  for (uint32_t n : ordered)
-    has_place[n] = true;
-  std::string names;
-  int shown = 0;
-  for (size_t n = 0; n < g.nodes.size() && shown < 4; ++n)
-    if (!has_place[n])
-      names += (shown++ ? ", " : "") + describe(g.nodes[n]);
-  fail(errc::invalid_model, "the graph has a cycle: {} nodes cannot be ordered, among them {}",
-       g.nodes.size() - ordered.size(), names);
-}
-
-} // namespace
-
 void sort_topologically(graph& g) {
   const adjacency a = adjacency_of(g);
   std::vector<std::pair<uint32_t, uint32_t>> edges;
@@ -121,7 +104,8 @@ void sort_topologically(graph& g) {
         edges.emplace_back(a.producer[v], consumer);
   const std::vector<uint32_t> order = topological_order(g.nodes.size(), edges);
   if (order.size() != g.nodes.size())
-    report_cycle(g, order);
+    fail(errc::invalid_model, "the graph has a cycle: each of these nodes needs the one before, the first the last: {}",
+         cycle_text(find_cycle(g.nodes.size(), edges), [&](uint32_t n) { return describe(g.nodes[n]); }));
   std::vector<node> ordered;
   ordered.reserve(g.nodes.size());
   for (uint32_t n : order)

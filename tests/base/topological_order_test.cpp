@@ -41,3 +41,31 @@ TEST_CASE("every edge of a random graph leads forwards", "[D4]") {
       CHECK(position[from] < position[to]);
   }
 }
+
+TEST_CASE("a cycle is found, without what leads to it or comes after it", "[D4][D8][C5]") {
+  CHECK(find_cycle(3, edge_list{{0, 1}, {1, 2}, {0, 2}}).empty());
+  CHECK(find_cycle(0, {}).empty());
+  CHECK(find_cycle(2, edge_list{{0, 1}, {1, 1}}) == std::vector<uint32_t>{1});
+  std::mt19937 random(9);
+  for (int i = 0; i < 200; ++i) {
+    const size_t count = 1 + random() % 30;
+    edge_list edges;
+    for (size_t e = random() % (2 * count); e-- > 0;)
+      edges.emplace_back(random() % count, random() % count);
+    const std::vector<uint32_t> cycle = find_cycle(count, edges);
+    REQUIRE(cycle.empty() == (topological_order(count, edges).size() == count));
+    for (size_t at = 0; at < cycle.size(); ++at) {
+      CHECK(std::count(cycle.begin(), cycle.end(), cycle[at]) == 1);
+      CHECK(std::count(edges.begin(), edges.end(), std::pair(cycle[at], cycle[(at + 1) % cycle.size()])) > 0);
+    }
+  }
+}
+
+TEST_CASE("a long cycle is told by its beginning and its length", "[D8]") {
+  const auto name = [](uint32_t v) { return "v" + std::to_string(v); };
+  std::vector<uint32_t> cycle(8);
+  std::iota(cycle.begin(), cycle.end(), 0);
+  CHECK(cycle_text(cycle, name) == "v0, v1, v2, v3, v4, v5, v6, v7");
+  cycle.push_back(8);
+  CHECK(cycle_text(cycle, name) == "v0, v1, v2, v3, v4, v5, v6, v7, and so on (9 in all)");
+}

@@ -1,5 +1,6 @@
 #include "plan/cut/waves.hpp"
 
+#include "base/topological_order.hpp"
 #include "ops/op.hpp"
 
 #include <algorithm>
@@ -60,15 +61,13 @@ void build_edges(uint32_t item_count, std::span<const hazard> hazards, wave_scra
   s.edge_begin[0] = 0;
 }
 
-[[noreturn]] void report_cycle(uint32_t item_count, uint32_t planned, const wave_scratch& s, const item_namer& name) {
-  std::string names;
-  for (uint32_t i = 0, shown = 0; i < item_count && shown < 4; ++i)
-    if (s.missing[i] > 0) {
-      names += fmt::format("{}{}", shown ? ", " : "", name(i));
-      ++shown;
-    }
-  fail(errc::invalid_model, "{} items wait for each other in a cycle, among them {}; break the cycle",
-       item_count - planned, names);
+[[noreturn]] void report_cycle(uint32_t item_count, std::span<const hazard> hazards, const item_namer& name) {
+  std::vector<std::pair<uint32_t, uint32_t>> edges;
+  for (const hazard& h : hazards)
+    edges.emplace_back(h.before, h.after);
+  fail(errc::invalid_model,
+       "items wait for each other in a cycle, each for the one before, the first for the last: {}; break it",
+       cycle_text(find_cycle(item_count, edges), name));
 }
 
 /// Sorts the items by wave, ascending within one.
@@ -163,7 +162,7 @@ void plan_waves(uint32_t item_count, std::span<const hazard> hazards, wave_scrat
     }
   }
   if (planned < item_count)
-    report_cycle(item_count, planned, s, name);
+    report_cycle(item_count, hazards, name);
   group_by_wave(wave_count, out);
 }
 

@@ -42,7 +42,7 @@ public:
       ends.emplace_back(e.from, e.to);
     std::vector<uint32_t> ordered = topological_order(saved_.chunks.size(), ends);
     if (ordered.size() != saved_.chunks.size())
-      report_cycle(edges, ordered);
+      report_cycle(edges, find_cycle(saved_.chunks.size(), ends));
     return ordered;
   }
 
@@ -156,26 +156,15 @@ private:
     return edges;
   }
 
-  /// Goes back from a chunk that cannot run, along chunks that cannot either, until one is met again.
-  [[noreturn]] void report_cycle(const std::vector<chunk_edge>& edges, const std::vector<uint32_t>& ordered) const {
-    std::vector<bool> has_place(saved_.chunks.size(), false);
-    for (uint32_t c : ordered)
-      has_place[c] = true;
-    std::vector<const chunk_edge*> blocker(has_place.size(), nullptr);
-    for (const chunk_edge& e : edges)
-      if (!has_place[e.from])
-        blocker[e.to] = &e;
-    auto at = static_cast<uint32_t>(std::find(has_place.begin(), has_place.end(), false) - has_place.begin());
-    for (size_t steps = 0; steps < has_place.size(); ++steps)
-      at = blocker[at]->from;
+  [[noreturn]] void report_cycle(const std::vector<chunk_edge>& edges, std::span<const uint32_t> cycle) const {
     std::string text;
-    const uint32_t end = at;
-    do {
-      const chunk_edge& e = *blocker[at];
+    for (size_t i = 0; i < cycle.size(); ++i) {
+      const uint32_t from = cycle[i], to = cycle[(i + 1) % cycle.size()];
+      const chunk_edge& e = *std::find_if(edges.begin(), edges.end(),
+                                          [&](const auto& each) { return each.from == from && each.to == to; });
       text += fmt::format("{}'{}' in chunk {} waits for '{}' in chunk {}", text.empty() ? "" : ", ",
                           g_.nodes[e.reader].name, e.to, g_.nodes[e.maker].name, e.from);
-      at = e.from;
-    } while (at != end);
+    }
     refuse("chunks wait for each other: {}", text);
   }
 
