@@ -117,17 +117,22 @@ void check_memory(const arena_layout& l, std::span<const int64_t> taken) {
   const plan& p = *l.source;
   std::vector<int64_t> needed;
   std::string shortages;
+  size_t short_of_memory = 0;
   for (device_index d = 0; d < p.devices.size(); ++d) {
     const device_memory& m = l.memory[d];
     const int64_t others = d < taken.size() ? taken[d] : 0;
     needed.push_back(checked_add(bytes_needed(l, d), others));
     if (needed[d] <= p.devices[d].memory_bytes || needed[d] == others)
       continue;
+    if (short_of_memory++ >= devices_in_message)
+      continue;
     shortages += fmt::format(
         "{}device '{}': {} bytes needed (arena {}, weights {}, inputs and outputs {}{}), {} bytes allowed",
         shortages.empty() ? "" : "; ", p.devices[d].name, needed[d], m.arena_bytes, p.weight_bytes[d], m.transfer_bytes,
         others > 0 ? fmt::format(", the graph around it {}", others) : "", p.devices[d].memory_bytes);
   }
+  if (short_of_memory > devices_in_message)
+    shortages += fmt::format("; and {} devices more", short_of_memory - devices_in_message);
   if (!shortages.empty())
     throw memory_shortage(shortages, std::move(needed));
 }

@@ -18,6 +18,9 @@ constexpr int64_t arena_space(int64_t bytes) {
   return round_up(std::max<int64_t>(bytes, 1), arena_alignment);
 }
 
+/// Devices whose figures a message about memory lists; the others it counts.
+inline constexpr size_t devices_in_message = 4;
+
 /// Lays out the arena of one device. `bytes` is by value, the size of each; `dims` are the concrete shapes. Throws
 /// `errc::out_of_memory` if the sum of sizes overflows.
 device_memory lay_out(const device_lifetimes& lifetimes, std::span<const shape> dims, std::span<const int64_t> bytes);

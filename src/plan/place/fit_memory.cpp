@@ -1,6 +1,7 @@
 #include "plan/place/fit_memory.hpp"
 
 #include "ops/op.hpp"
+#include "plan/bind/memory.hpp"
 
 #include <algorithm>
 
@@ -20,15 +21,17 @@ void shrink(std::vector<int64_t>& budgets, const std::vector<device_info>& devic
   }
 }
 
+/// What the devices got, the first ones one by one.
 std::string describe_shares(const plan& p) {
   std::string text;
+  size_t used = 0;
   for (device_index d = 0; d < p.devices.size(); ++d) {
     const auto nodes = std::count(p.placement.begin(), p.placement.end(), d);
-    if (nodes > 0 && p.devices[d].kind != device_kind::control)
+    if (nodes > 0 && p.devices[d].kind != device_kind::control && used++ < devices_in_message)
       text += fmt::format("{}{} {} on '{}' with {} bytes of weights", text.empty() ? "" : ", ", nodes,
                           nodes == 1 ? "node" : "nodes", p.devices[d].name, p.weight_bytes[d]);
   }
-  return text;
+  return used > devices_in_message ? fmt::format("{}, and so on over {} devices", text, used) : text;
 }
 
 /// Returns the real devices of a plan, each with the memory that is left of it.

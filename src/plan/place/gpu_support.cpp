@@ -93,15 +93,22 @@ const shape& gpu_support::representative_dims(value_id v) {
   return dims_[v].emplace(std::move(dims));
 }
 
+/// Gives a symbol a value if it has none.
+void gpu_support::guess(const std::string& symbol) {
+  has_guessed_ |= values_.try_emplace(symbol, representative_dim).second;
+}
+
 int64_t gpu_support::evaluate(const dim& d) {
   if (d.is_constant())
     return d.constant();
-  if (const std::string symbol = d.symbol_name(); !symbol.empty())
-    return values_.try_emplace(symbol, representative_dim).first->second;
+  if (const std::string symbol = d.symbol_name(); !symbol.empty()) {
+    guess(symbol);
+    return values_.at(symbol);
+  }
   std::vector<std::string> names;
   d.collect_symbols(names);
   for (const std::string& name : names)
-    values_.try_emplace(name, representative_dim);
+    guess(name);
   try {
     return d.evaluate(values_);
   } catch (const error&) {

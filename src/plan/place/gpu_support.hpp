@@ -44,8 +44,12 @@ public:
   /// undefined.
   const shape& representative_dims(value_id v);
 
+  /// Whether some symbol that was asked for so far is none of the expected ones.
+  bool has_guessed() const { return has_guessed_; }
+
 private:
   int64_t evaluate(const dim& d);
+  void guess(const std::string& symbol);
   operand representative_operand(value_id v);
   bool defines_data_symbol(node_id n) const;
 
@@ -53,6 +57,7 @@ private:
   const data_symbols symbols_;
   std::vector<std::optional<shape>> dims_; // by value, found when asked for
   bindings values_;                        // of the symbols that were seen
+  bool has_guessed_ = false;
 };
 
 /// Returns whether the operator has launches for a call; an exception counts as none.

@@ -42,6 +42,9 @@ public:
   double seconds(node_id n, device_index d);
   /// Returns the bytes that device `d` may fill: a budget, else all of its memory.
   int64_t budget(device_index d) const;
+  /// Whether dims, so bytes, are guesses so far: then what does not fit here may fit in a run. Not if there are budgets, which are
+  /// of a binding.
+  bool has_guessed() const { return options_.budgets.empty() && support_.has_guessed(); }
 
 private:
   void pin(std::span<const placement_pin> pins);

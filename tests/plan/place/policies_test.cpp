@@ -131,7 +131,7 @@ TEST_CASE("heft is never predicted slower than one device", "[plan][C6]") {
   std::printf("heft: predicted faster than one device on %zu of 1000 random graphs\n", faster);
 }
 
-TEST_CASE("heft spreads what is worth a move, and only that", "[plan][C6]") {
+TEST_CASE("heft spreads what is worth a move, and only that", "[plan][C6][C2]") {
   std::vector<device_info> devices = gpus(2);
   for (device_info& d : devices)
     d.profile = typical_gpu(16, false);
@@ -170,7 +170,7 @@ TEST_CASE("dmda takes what is ready first and does not look ahead", "[plan][C6]"
   CHECK(place(*g, devices, {.policy = placement_policy::heft})[0] == 0);
 }
 
-TEST_CASE("greedy-memory fills one device before the next", "[plan][B3]") {
+TEST_CASE("greedy-memory fills one device before the next", "[plan][B3][C2]") {
   graph_builder b;
   value_id v = b.input({64});
   for (int i = 0; i < 9; ++i)
@@ -195,7 +195,7 @@ TEST_CASE("greedy-memory fills one device before the next", "[plan][B3]") {
   CHECK(place(b.g, devices, greedy) == placed{0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0});
 }
 
-TEST_CASE("greedy-memory counts what is live at one time", "[plan][B3]") {
+TEST_CASE("greedy-memory counts what is live at one time", "[plan][B3][C2]") {
   graph_builder b;
   const value_id in = b.input({1024}); // 4 KiB, like every value
   std::vector<value_id> made;
@@ -213,6 +213,26 @@ TEST_CASE("greedy-memory counts what is live at one time", "[plan][B3]") {
   CHECK(place(*g, devices, greedy) == placed(10, 0));
   devices[0].memory_bytes = 5 * 4096 - 1;
   CHECK(place(*g, devices, greedy) == placed{0, 0, 0, 1, 1, 1, 1, 1, 1, 1});
+}
+
+TEST_CASE("greedy-memory refuses nothing while dims are guesses", "[plan][B3]") {
+  graph_builder b;
+  const dim batch = dim::symbol("batch");
+  const value_id in = b.input({batch, 1024});
+  const value_id middle = b.node(plain_op, {in}, {batch, 1024}), out = b.node(plain_op, {middle}, {batch, 1024});
+  const auto g = b.done({out});
+  std::vector<device_info> devices = gpus(2);
+  devices[0].memory_bytes = 2 * 4096; // for a batch of one
+  devices[1].memory_bytes = 4096;
+  plan_options greedy{.policy = placement_policy::greedy_memory};
+  CHECK_NOTHROW(place(*g, devices, greedy));
+  greedy.expected = {{"batch", 1}};
+  CHECK(place(*g, devices, greedy) == placed{0, 0});
+  greedy.expected = {{"batch", 2}};
+  CHECK_THROWS_WITH(place(*g, devices, greedy), Contains("fits on none of the devices"));
+  greedy.expected = {};
+  greedy.budgets = {4096, 4096}; // of a binding, which knows
+  CHECK_THROWS_WITH(place(*g, devices, greedy), Contains("fits on none of the devices"));
 }
 
 TEST_CASE("unknown policies are refused with a list", "[plan][C6]") {

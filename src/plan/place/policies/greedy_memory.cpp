@@ -111,26 +111,49 @@ private:
         return at;
     }
     problem_.find(n, 0); // throws if no device can run it, whatever its memory
-    report(n);
+    if (!problem_.has_guessed())
+      report(n);
+    return roomiest(n);
+  }
+
+  /// Returns the position of the device with most room left, of those that can run a node: a binding will say what lacks, if anything.
+  size_t roomiest(node_id n) {
+    const auto room = [&](device_index d) { return problem_.budget(d) - devices_[d].resident - devices_[d].peak; };
+    size_t best = order_.size();
+    for (size_t at = 0; at < order_.size(); ++at)
+      if (problem_.allows(n, order_[at]) && (best == order_.size() || room(order_[at]) > room(order_[best])))
+        best = at;
+    return best;
   }
 
   [[noreturn]] void report(node_id n) {
     std::string figures;
-    for (device_index d : order_) {
-      const std::string& name = problem_.devices()[d].name;
-      figures += figures.empty() ? "" : "; ";
-      if (!problem_.allows(n, d)) {
-        figures += fmt::format("'{}' cannot run it", name);
-        continue;
-      }
-      const addition more = addition_of(n, d);
-      const device_fill& f = devices_[d];
-      figures += fmt::format("'{}': {} more bytes needed (weights {}, values {}), {} of {} bytes taken", name,
-                             more.resident + more.live, more.resident, more.live, f.resident + std::max(f.peak, f.live),
-                             problem_.budget(d));
-    }
-    fail(errc::out_of_memory, "{} fits on none of the devices: {}; use smaller dims, more devices or higher limits",
-         describe(problem_.program().nodes[n]), figures);
+    for (size_t i = 0; i < order_.size() && i < devices_in_message; ++i)
+      figures += (i > 0 ? "; " : "") + figures_of(n, order_[i]);
+    if (order_.size() > devices_in_message)
+      figures += fmt::format("; and {} devices more", order_.size() - devices_in_message);
+    int64_t weights = 0, allowed = 0;
+    for (value_id v = 0; v < static_cast<value_id>(roots_.size()); ++v)
+      if (problem_.program().values[v].constant && !problem_.edges().consumers[v].empty())
+        weights += arena_space(problem_.bytes(v));
+    for (device_index d : order_)
+      allowed += std::min(problem_.budget(d), INT64_MAX - allowed);
+    fail(errc::out_of_memory,
+         "{} fits on none of the devices: {}. All weights of the model take {} bytes, all devices allow {} together; "
+         "use "
+         "smaller dims, more devices or higher limits",
+         describe(problem_.program().nodes[n]), figures, weights, allowed);
+  }
+
+  std::string figures_of(node_id n, device_index d) {
+    const std::string& name = problem_.devices()[d].name;
+    if (!problem_.allows(n, d))
+      return fmt::format("'{}' cannot run it", name);
+    const addition more = addition_of(n, d);
+    const device_fill& f = devices_[d];
+    return fmt::format("'{}': {} more bytes needed (weights {}, values {}), {} of {} bytes taken", name,
+                       more.resident + more.live, more.resident, more.live, f.resident + std::max(f.peak, f.live),
+                       problem_.budget(d));
   }
 
   void hold(value_id root, device_index d, bool for_good) {
