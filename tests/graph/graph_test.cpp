@@ -40,7 +40,7 @@ struct backwards {
 
 } // namespace
 
-TEST_CASE("a sorted graph has producers before consumers, and keeps an order that is topological", "[graph][A1]") {
+TEST_CASE("a sorted graph has producers before consumers, and keeps an order that is topological", "[graph][A1][C5]") {
   backwards b;
   CHECK_NOTHROW(validate(b.g));
   sort_topologically(b.g);
@@ -49,7 +49,7 @@ TEST_CASE("a sorted graph has producers before consumers, and keeps an order tha
   CHECK(names_of(b.g) == std::vector<std::string>{"first", "second"});
 }
 
-TEST_CASE("a cycle is refused by the names of its nodes", "[graph][A1]") {
+TEST_CASE("a cycle is refused by the names of its nodes", "[graph][A1][C5]") {
   backwards b;
   b.g.nodes[1].inputs = {b.y};
   const error e = thrown_by([&] { sort_topologically(b.g); });

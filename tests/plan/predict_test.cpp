@@ -74,7 +74,7 @@ TEST_CASE("a data-dependent segment starts when the one before has ended", "[pla
   CHECK(predict(*p, expected_dims(*p->program, {})).makespan_s == Approx(22));
 }
 
-TEST_CASE("large copies go beside the work of the chunks around", "[plan][cost][C7]") {
+TEST_CASE("large copies go beside the work of the chunks around", "[plan][cost][C7][C2]") {
   std::vector<device_info> devices = free_devices(gpus(2));
   devices[0].profile.chunk_s = 0.5;
   const double large = 2 * copies_beside_bytes;

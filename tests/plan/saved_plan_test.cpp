@@ -107,7 +107,7 @@ TEST_CASE("the order of chunks in a saved plan does not matter", "[plan][B1]") {
   CHECK(names_of(*p, 2) == std::vector<std::string>{"n6"});
 }
 
-TEST_CASE("what is wrong with a saved plan is named", "[plan][B1][D8]") {
+TEST_CASE("what is wrong with a saved plan is named", "[plan][B1][D8][C5]") {
   const auto g = two_chains();
   const auto devices = cpus(2);
   json good = saved_json(g, devices);

@@ -64,7 +64,7 @@ TEST_CASE("an operation in two chunks, or in none, is found", "[plan][A12]") {
   CHECK_THAT(defect([](plan& p) { p.placement[3] = 0; }), Contains("chunk 3: test.plain 'n3' is placed elsewhere"));
 }
 
-TEST_CASE("broken dependencies between chunks are found", "[plan][A12]") {
+TEST_CASE("broken dependencies between chunks are found", "[plan][A12][C5]") {
   CHECK_THAT(defect([](plan& p) { p.chunks[1].initial_dependency_count = 0; }),
              Contains("chunk 1: it counts 0 dependencies but has 1"));
   CHECK_THAT(defect([](plan& p) {

@@ -20,7 +20,7 @@ std::vector<pipeline_key> keys(uint32_t first, uint32_t count) {
 
 } // namespace
 
-TEST_CASE("pipelines are compiled once", "[vulkan]") {
+TEST_CASE("pipelines are compiled once", "[vulkan][C11]") {
   device_context context(test::gpus(), 0);
   pipelines all(context);
   std::vector<pipeline_key> wanted = keys(0, 2);

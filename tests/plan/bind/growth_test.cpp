@@ -42,7 +42,7 @@ std::shared_ptr<const graph> large_graph(size_t nodes) {
 
 } // namespace
 
-TEST_CASE("planning time grows with the graph, not with its square", "[plan][slow]") {
+TEST_CASE("planning time grows with the graph, not with its square", "[plan][slow][C12]") {
   for (const size_t nodes : {1000, 10'000, 100'000}) {
     const auto g = large_graph(nodes);
     for (const size_t devices : {0, 1, 4}) { // none: a GPU
@@ -66,7 +66,7 @@ TEST_CASE("planning time grows with the graph, not with its square", "[plan][slo
   }
 }
 
-TEST_CASE("every policy plans 100,000 nodes in a moment", "[plan][slow][C6]") {
+TEST_CASE("every policy plans 100,000 nodes in a moment", "[plan][slow][C6][C12]") {
   const auto g = large_graph(100'000);
   std::vector<device_info> devices = gpus_and_fallback(4);
   for (device_info& d : devices)

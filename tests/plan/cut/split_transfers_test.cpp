@@ -35,7 +35,7 @@ size_t uploads_of(const plan& p, device_index device) {
 
 } // namespace
 
-TEST_CASE("a large value between GPUs moves in pieces, one a chunk", "[plan][A8][C7]") {
+TEST_CASE("a large value between GPUs moves in pieces, one a chunk", "[plan][A8][C7][C2]") {
   const auto p = alternate(one_crossing(4 * piece_floats), gpus(2));
   // The producer's chunk ends with the first piece; the join is after the last upload.
   REQUIRE(p->chunks.size() == 12);

@@ -156,7 +156,7 @@ TEST_CASE("what a pipeline's device cannot run goes to one that can", "[plan][C3
   CHECK(place(*g, devices, pipeline) == placed{0, 2, 0, 1, 1, 1, 1, 2, 2});
 }
 
-TEST_CASE("1,000 layers become stages on 16 and on 50 devices at once", "[plan][C3]") {
+TEST_CASE("1,000 layers become stages on 16 and on 50 devices at once", "[plan][C3][C12]") {
   const graph g = chain_of(same(3000, 64), 16);
   for (const size_t count : {16, 50}) {
     const std::clock_t begin = std::clock();

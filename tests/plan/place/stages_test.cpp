@@ -131,7 +131,7 @@ TEST_CASE("stages are as balanced as the naive dynamic programme's, and as few",
   CHECK(several_hosts > 300);
 }
 
-TEST_CASE("50 stages of 3,000 nodes are found at once", "[plan][C3]") {
+TEST_CASE("50 stages of 3,000 nodes are found at once", "[plan][C3][C12]") {
   generator random(7);
   const stage_costs costs = random_costs(random, 3000, 50, false);
   const std::clock_t begin = std::clock();
