@@ -2,6 +2,7 @@
 //
 // The first trial, the CPU with the model's own operators, is what the others are compared with. An element passes where it is
 // within `--rtol` of it, or within `--atol` times the output's largest magnitude: sums that cancel are as good as their terms.
+// A strategy gets several requests at once, so that each of its replicas answers some though a request cannot be cut.
 #include "cli/command.hpp"
 #include "cli/compare.hpp"
 #include "cli/progress.hpp"
@@ -29,11 +30,13 @@ struct trial {
   std::string name;
   std::vector<std::string> devices;
   session_options session;
+  bool is_alone = false; // one device, here or of another host, and no others
 };
 
 struct outcome {
   std::string name;
-  std::map<std::string, int> nodes; // by device, views aside
+  std::map<std::string, int> nodes; // by device, views aside; of the first replica
+  std::vector<uint64_t> pieces;     // by replica of a strategy
   double absolute = 0, relative = 0;
   std::string difference; // what differs or went wrong; empty if it passed
   bool unsupported = false;
@@ -57,13 +60,13 @@ std::vector<trial> make_trials(const verify_arguments& args) {
   session_options plain = base;
   plain.fuse = false;
   plain.precision = precision::fp32;
-  std::vector<trial> trials{{"cpu, nothing fused", {"cpu"}, plain}, {"cpu", {"cpu"}, base}};
+  std::vector<trial> trials{{"cpu, nothing fused", {"cpu"}, plain, true}, {"cpu", {"cpu"}, base, true}};
   std::vector<std::string> devices = open_devices(args);
   for (const std::string& device : devices) {
     const std::vector<std::string> alone{request_of(device)};
     const auto is_same = [&](const trial& t) { return t.devices == alone; };
     if (std::none_of(trials.begin(), trials.end(), is_same))
-      trials.push_back({alone[0] + " alone", alone, base});
+      trials.push_back({alone[0] + " alone", alone, base, true});
   }
   // One device twice is two devices to a plan.
   const std::vector<std::string> together =
@@ -104,23 +107,41 @@ void compare_outputs(const named_tensors& got, const named_tensors& want, const 
   }
 }
 
+engine_options engine_of(const trial& t, const verify_arguments& args) {
+  engine_options options = args.engine();
+  options.devices = t.devices;
+  if (!t.is_alone)
+    return options;
+  if (t.devices[0].find('/') == std::string::npos) // then all devices of all hosts would join
+    options.hosts.clear();
+  std::erase_if(options.memory, [&](const auto& limit) { return limit.first != t.devices[0]; });
+  return options;
+}
+
 /// Runs a trial; `want` is filled by the first one.
 outcome run_trial(const trial& t, const verify_arguments& args, named_tensors& inputs, named_tensors& want,
                   const std::stop_token& stop) {
   outcome result{.name = t.name};
   try {
-    engine_options options = args.engine();
-    options.devices = t.devices;
-    engine devices(options);
+    engine devices(engine_of(t, args));
     const session model = open_model(devices, args, t.session);
     if (inputs.empty())
       inputs = complete_inputs(model.inputs(), given_inputs(model, args), args.dim_values(), args.seed);
-    named_tensors outputs = model.run(inputs, {.cancel = stop}).outputs;
+    const size_t requests = t.session.strategy == strategy::none ? 1 : 2 * devices.devices().size();
+    std::vector<std::future<run_result>> runs;
+    while (runs.size() < requests)
+      runs.push_back(model.submit(inputs, {.cancel = stop}));
     count_nodes(*plan_of(model, inputs), result.nodes);
-    if (want.empty())
-      want = std::move(outputs);
-    else
-      compare_outputs(outputs, want, args.allowed, result);
+    for (std::future<run_result>& run : runs) {
+      named_tensors outputs = run.get().outputs;
+      if (want.empty())
+        want = std::move(outputs);
+      else
+        compare_outputs(outputs, want, args.allowed, result);
+    }
+    if (t.session.strategy != strategy::none)
+      for (const replica_stats& r : model.queue_stats().replicas)
+        result.pieces.push_back(r.pieces);
   } catch (const error& e) {
     if (e.code() == errc::cancelled)
       throw;
@@ -134,6 +155,9 @@ std::string nodes_text(const outcome& o) {
   std::string text;
   for (const auto& [device, count] : o.nodes)
     text += fmt::format("{}{} {}", text.empty() ? "" : ", ", device, count);
+  text += " nodes";
+  if (!o.pieces.empty())
+    text += fmt::format("; pieces by replica: {}", fmt::join(o.pieces, ", "));
   return text;
 }
 
@@ -142,17 +166,14 @@ const char* verdict_of(const outcome& o) {
 }
 
 void print(const outcome& o) {
-  fmt::print("{:11} {:9.2g} {:9.2g}  {} ({} nodes){}{}\n", verdict_of(o), o.absolute, o.relative, o.name, nodes_text(o),
+  fmt::print("{:11} {:9.2g} {:9.2g}  {} ({}){}{}\n", verdict_of(o), o.absolute, o.relative, o.name, nodes_text(o),
              o.difference.empty() ? "" : ": ", printable(o.difference));
   std::cout.flush();
 }
 
 nlohmann::json to_json(const outcome& o) {
-  return {{"placement", o.name},
-          {"outcome", verdict_of(o)},
-          {"nodes", o.nodes},
-          {"largest_absolute", o.absolute},
-          {"largest_relative", o.relative},
+  return {{"placement", o.name},       {"outcome", verdict_of(o)},       {"nodes", o.nodes},
+          {"pieces", o.pieces},        {"largest_absolute", o.absolute}, {"largest_relative", o.relative},
           {"difference", o.difference}};
 }
 

@@ -2,6 +2,7 @@
 #include "loader/models.hpp"
 #include "support/catch.hpp"
 #include "support/command.hpp"
+#include "support/worker_process.hpp"
 
 #include <nlohmann/json.hpp>
 
@@ -117,6 +118,23 @@ TEST_CASE("verify finds the same answer everywhere, and a device that is wrong",
   CHECK_THAT(wrong.output, Contains("DIFFERS") && Contains("null alone") && Contains("element "));
   const command_result refused = run_command("verify " + cnn + " --rtol -1", true);
   CHECK(refused.status == 2);
+}
+
+TEST_CASE("verify's first answers are this machine's CPU's, whatever hosts, policy and limits there are",
+          "[cli][remote]") {
+  const scratch_folder weights;
+  const worker_process far({"--devices", "cpu", "--weights", weights.path().string()});
+  const json trials =
+      json_of(fmt::format("verify {} --hosts far=127.0.0.1:{} --insecure --devices cpu,far/cpu --policy round-robin "
+                          "--memory far/cpu=1GiB",
+                          cnn, far.port()));
+  for (const json& trial : trials)
+    CHECK(trial["outcome"] == "same");
+  for (const size_t first : {0, 1})
+    CHECK(trials.at(first)["nodes"].size() == 1);
+  CHECK(trials.at(2)["placement"] == "far/cpu alone");
+  CHECK(trials.at(2)["nodes"].size() == 1);
+  CHECK(trials.back()["pieces"].size() == 2); // work-stealing
 }
 
 TEST_CASE("verify compares GPUs with the CPU", "[cli][vulkan][A13]") {
