@@ -1,4 +1,5 @@
-// troupe verify: whether a model gives the same answer on every device, alone and side by side, under every policy.
+// troupe verify: whether a model gives the same answer on every device, alone and side by side, under every policy and strategy (only the
+// strategy that is asked for, if one is).
 //
 // The first trial, the CPU with the model's own operators, is what the others are compared with. An element passes where it is
 // within `--rtol` of it, or within `--atol` times the output's largest magnitude: sums that cancel are as good as their terms.
@@ -71,14 +72,15 @@ std::vector<trial> make_trials(const verify_arguments& args) {
   // One device twice is two devices to a plan.
   const std::vector<std::string> together =
       devices.size() > 1 ? args.devices : std::vector<std::string>{request_of(devices.at(0)) + "*2"};
-  for (const policy_row& row : policies()) {
-    session_options options = base;
-    options.policy = row.policy;
-    trials.push_back({fmt::format("{}, {}", fmt::join(together, "+"), row.name), together, options});
-  }
   std::vector<strategy> wanted{args.strategy};
-  if (args.strategy == strategy::none)
+  if (args.strategy == strategy::none) {
     wanted.assign(strategies.begin(), strategies.end());
+    for (const policy_row& row : policies()) {
+      session_options options = base;
+      options.policy = row.policy;
+      trials.push_back({fmt::format("{}, {}", fmt::join(together, "+"), row.name), together, options});
+    }
+  }
   for (const strategy how : wanted) {
     session_options options = base;
     options.strategy = how;
@@ -221,8 +223,9 @@ void verify_model(const verify_arguments& args) {
 
 void add_verify(CLI::App& app) {
   auto args = std::make_shared<verify_arguments>();
-  CLI::App* command = app.add_subcommand(
-      "verify", "Run a model on each device, on all together and under every policy, and compare the answers");
+  CLI::App* command = app.add_subcommand("verify", "Run a model on each device, and on all together under every policy "
+                                                   "and strategy or that of --strategy, and compare "
+                                                   "the answers");
   add_model_options(*command, *args);
   add_strategy_options(*command, *args);
   command->add_option("--rtol", args->allowed.relative, "Relative tolerance (default 1e-3)")
