@@ -2,8 +2,8 @@
 //
 // Usage: bench_choices MODEL fp32|fp16 DEVICE[,DEVICE…] [DIM=VALUE…]      devices as in `engine_options::devices`
 //
-// For one kind of request, in ordinary memory of the caller: latency is the median of requests one at a time; throughput is of 4 requests
-// for each device under way. A candidate gets a second or three requests, whichever is more.
+// For one kind of request, in ordinary memory of the caller: latency is the median of requests one at a time; throughput is of 2 requests
+// for each device under way. All in turns, three times; medians.
 #include "bench/models.hpp"
 #include "plan/place/policies.hpp"
 #include "strategy/replica_sets.hpp"
@@ -18,8 +18,9 @@ using namespace troupe::bench;
 
 namespace {
 
-constexpr double budget_ms = 1000;
-constexpr int fewest = 3;
+constexpr int rounds = 3;
+constexpr double budget_ms = 400; // of a candidate in a round
+constexpr int fewest = 1;         // runs
 
 struct job {
   std::string file;
@@ -47,12 +48,15 @@ struct measured {
   double latency_ms = 0, requests_per_s = 0;
 };
 
-measured measure(const session& s, const named_tensors& inputs, size_t devices) {
+double latency_of(const session& s, const named_tensors& inputs, double for_ms) {
   const double least = time_calls([&] { return s.run(inputs); }, fewest, 2) / 1e3; // plans, kernels, clocks
-  const int runs = std::max(fewest, static_cast<int>(budget_ms / 2 / std::max(least, 1e-3)));
-  measured m{.latency_ms = time_calls([&] { return s.run(inputs); }, runs, runs / 4) / 1e3};
-  const size_t in_flight = 4 * devices;
-  const auto requests = std::max<int>(2 * static_cast<int>(in_flight), runs);
+  const int runs = static_cast<int>(for_ms / std::max(least, 1e-3));
+  return runs <= fewest ? least : time_calls([&] { return s.run(inputs); }, runs, runs / 4) / 1e3;
+}
+
+double rate_of(const session& s, const named_tensors& inputs, size_t devices, int least_requests) {
+  const size_t in_flight = 2 * devices;
+  const int requests = std::max<int>(2 * static_cast<int>(in_flight), least_requests);
   std::deque<std::future<run_result>> under_way;
   clock_type::time_point begin;
   for (int i = -static_cast<int>(in_flight); i < requests; ++i) { // the first ones fill
@@ -64,31 +68,46 @@ measured measure(const session& s, const named_tensors& inputs, size_t devices) 
       under_way.pop_front();
     }
   }
-  m.requests_per_s = requests / milliseconds_since(begin) * 1e3;
+  const double rate = requests / milliseconds_since(begin) * 1e3;
   for (auto& last : under_way)
     last.get();
-  return m;
+  return rate;
 }
 
 std::string name_of(const strategy_choice& c) {
   return fmt::format("{}/{}/{}", to_string(c.strategy), to_string(c.policy), fmt::join(c.devices, "+"));
 }
 
-/// What all candidates of an engine reach, by name; those that are not possible are left out.
-std::map<std::string, measured> measure_all(engine& e, const job& j, const std::vector<strategy_choice>& candidates) {
+struct candidate {
+  strategy_choice predicted;
+  session model;
+  named_tensors inputs;
+  std::vector<double> latencies = {}, rates = {};
+};
+
+/// What all candidates of an engine reach, by name; those that are not possible are left out. All of them in turns, medians.
+std::map<std::string, measured> measure_all(engine& e, const job& j, const std::vector<strategy_choice>& choices) {
+  std::vector<candidate> candidates;
+  for (const strategy_choice& c : choices)
+    if (c.possible) {
+      session_options how = j.how;
+      how.strategy = c.strategy;
+      how.policy = c.policy;
+      how.devices = c.devices;
+      const session s = e.load(j.file, how);
+      candidates.push_back({c, s, inputs_for(s, j.dims)});
+    }
+  for (int round = 0; round < rounds; ++round)
+    for (candidate& c : candidates) {
+      c.latencies.push_back(latency_of(c.model, c.inputs, budget_ms / 2));
+      c.rates.push_back(
+          rate_of(c.model, c.inputs, c.predicted.devices.size(), static_cast<int>(budget_ms / 2 / c.latencies.back())));
+    }
   std::map<std::string, measured> all;
-  for (const strategy_choice& c : candidates) {
-    if (!c.possible)
-      continue;
-    session_options how = j.how;
-    how.strategy = c.strategy;
-    how.policy = c.policy;
-    how.devices = c.devices;
-    const session s = e.load(j.file, how);
-    const measured m = all[name_of(c)] = measure(s, inputs_for(s, j.dims), c.devices.size());
-    fmt::print("{:60} predicted {:9.3f} ms {:9.1f}/s, measured {:9.3f} ms {:9.1f}/s\n", name_of(c), c.latency_ms,
-               c.requests_per_s, m.latency_ms, m.requests_per_s);
-    std::fflush(stdout);
+  for (const candidate& c : candidates) {
+    const measured m = all[name_of(c.predicted)] = {median(c.latencies), median(c.rates)};
+    fmt::print("{:60} predicted {:9.3f} ms {:9.1f}/s, measured {:9.3f} ms {:9.1f}/s\n", name_of(c.predicted),
+               c.predicted.latency_ms, c.predicted.requests_per_s, m.latency_ms, m.requests_per_s);
   }
   return all;
 }

@@ -131,6 +131,7 @@ session_options model_options::session() const {
   options.policy = parse_policy(policy);
   options.strategy = strategy;
   options.stream = stream;
+  options.choice = choice;
   for (const auto& text : pins) {
     auto [pattern, device] = split_assignment(text, "--pin", text.rfind('=')); // node names may hold one
     options.pins.push_back({std::move(pattern), std::move(device)});

@@ -13,8 +13,8 @@
 namespace troupe {
 namespace {
 
-/// Choices whose predictions differ by less count as equal: then the simpler one is better.
-constexpr double as_good = 0.03;
+/// Choices whose predictions differ by less count as equal: then the simpler one is better. Predictions are not more exact than that.
+constexpr double as_good = 0.1;
 
 constexpr std::array policies_of_several{placement_policy::heft, placement_policy::dmda, placement_policy::weighted,
                                          placement_policy::round_robin, placement_policy::greedy_memory};
@@ -164,7 +164,7 @@ private:
     chosen->shown.why =
         fmt::format("{} {} predicted{}",
                     asked_.limits.goal == objective::latency ? "the least latency" : "the most requests a second",
-                    chosen == found_.begin() ? "is" : "but for 3 % is",
+                    chosen == found_.begin() ? "is" : "but for 10 % is",
                     chosen == found_.begin() ? "" : ", and it is the simplest of these");
     return chosen;
   }
@@ -172,7 +172,7 @@ private:
   std::string why_not(const strategy_choice& c, const strategy_choice& best) const {
     const double ratio = figure(c, asked_.limits.goal) / figure(best, asked_.limits.goal);
     if (ratio <= 1 + as_good)
-      return c.devices.size() > best.devices.size() ? "no better, with more devices" : "no better";
+      return fmt::format("about as good{}", c.devices.size() > best.devices.size() ? ", with more devices" : "");
     return asked_.limits.goal == objective::latency ? fmt::format("{:.2f} times the latency", ratio)
                                                     : fmt::format("{:.2f} of the requests a second", 1 / ratio);
   }

@@ -1,0 +1,53 @@
+// `--strategy auto` and `plan --compare` from the command line.
+#include "loader/models.hpp"
+#include "support/catch.hpp"
+#include "support/command.hpp"
+
+#include <nlohmann/json.hpp>
+
+using namespace troupe::test;
+using Catch::Contains;
+
+namespace {
+
+const std::string cnn = data_file("small_cnn.onnx") + " --devices 'cpu*2' --dim batch=4 ";
+
+} // namespace
+
+TEST_CASE("plan --compare lists every strategy and policy with what it should cost", "[cli][C10]") {
+  const command_result r = run_command("plan " + cnn + "--compare --json");
+  REQUIRE(r.status == 0);
+  const auto all = nlohmann::json::parse(r.output);
+  REQUIRE(all.size() == 10);
+  CHECK(all[0]["strategy"] == "none"); // two devices on one CPU gain nothing
+  for (const auto& c : all) {
+    CHECK(c["possible"] == true);
+    CHECK(c["latency_ms"] > 0);
+    CHECK(c["requests_per_s"] > 0);
+    CHECK(c["memory_bytes"] > 0);
+    CHECK_FALSE(c["why"].get<std::string>().empty());
+  }
+  const command_result text = run_command("plan " + cnn + "--compare");
+  CHECK_THAT(text.output, Contains("strategy") && Contains("model-parallel  round-robin") && Contains("cpu cpu#1"));
+}
+
+TEST_CASE("auto runs what it has chosen and says what that is", "[cli][C10]") {
+  const command_result run = run_command("run " + cnn + "--strategy auto --goal throughput");
+  CHECK(run.status == 0);
+  CHECK_THAT(run.output, Contains("strategy auto: none over cpu; predicted"));
+  const command_result bench = run_command("bench " + cnn + "--strategy auto --runs 3 --warmup-seconds 0 --json");
+  REQUIRE(bench.status == 0);
+  CHECK(nlohmann::json::parse(bench.output)["choice"]["devices"].size() == 1);
+  CHECK(run_command("verify " + cnn + "--strategy auto").status == 0);
+  CHECK_THAT(run_command("plan " + cnn + "--strategy auto").output, Contains("cpu"));
+}
+
+TEST_CASE("limits that no plan keeps name the nearest one", "[cli][C10]") {
+  const command_result r = run_command("run " + cnn + "--strategy auto --max-memory 1KiB", true);
+  CHECK(r.status == 1);
+  CHECK_THAT(r.output, Contains("bytes are more than 1024") && Contains("the nearest is"));
+  CHECK_THAT(run_command("run " + cnn + "--strategy auto --max-latency 0.001", true).output,
+             Contains("are longer than 0.001 ms"));
+  CHECK(run_command("run " + cnn + "--strategy auto --goal speed", true).status == 2);
+  CHECK(run_command("run " + cnn + "--strategy auto --max-devices 0", true).status == 2);
+}
