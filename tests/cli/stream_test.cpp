@@ -89,8 +89,7 @@ TEST_CASE("verify tries every strategy, and plan says its pieces", "[cli][C1][C2
   CHECK_THAT(verified.output, Contains("; pieces by replica: 4)"));
   const command_result cut = run_command("verify " + cnn + "--dim batch=5 --strategy pipeline --micro-batch 1");
   CHECK(cut.status == 0);
-  CHECK_THAT(cut.output,
-             Contains("; pieces by replica: 20)") && !Contains("round-robin"));
+  CHECK_THAT(cut.output, Contains("; pieces by replica: 20)") && !Contains("round-robin"));
   const command_result planned = run_command("plan " + cnn + "--dim batch=8 --strategy data-parallel");
   CHECK_THAT(planned.output, Contains("replica 1: cpu#1") && Contains("rows of 'batch' are independent: pieces of 4"));
 }
