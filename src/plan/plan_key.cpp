@@ -45,8 +45,8 @@ void add_profile(hasher& h, const device_profile& profile) {
 /// All but the total bytes and the incarnation, which no plan looks at.
 void add_device(hasher& h, const device_info& device) {
   const auto& [name, incarnation, host, kind, description, memory_bytes, total_bytes, units, host_memory,
-               prefers_channels_last, processor, fallback, gpu, profile, network_in, network_out, transfers, copies_beside_work] =
-      device;
+               prefers_channels_last, processor, fallback, gpu, profile, network_in, network_out, transfers,
+               copies_beside_work] = device;
   h.add(name);
   h.add(host);
   h.add(kind);
