@@ -14,6 +14,7 @@
 // | `tensor.hpp`        | element types, shapes, host tensors                                               |
 // | `tensor_file.hpp`   | tensors in .npy, .npz and .pb files                                               |
 // | `device.hpp`        | devices, their counters, values that are on them                                  |
+// | `monitor.hpp`       | what slows runs down; throughput, devices and pools over time                     |
 // | `model_builder.hpp` | models built in code; `dim.hpp`: dims that may be symbolic                         |
 // | `error.hpp`         | the one exception type, with its kinds                                            |
 //
@@ -23,4 +24,5 @@
 
 #include "troupe/engine.hpp"
 #include "troupe/model_builder.hpp"
+#include "troupe/monitor.hpp"
 #include "troupe/tensor_file.hpp"

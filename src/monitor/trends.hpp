@@ -1,0 +1,41 @@
+// Rates and trends from a window of samples. The time is the samples' own.
+#pragma once
+
+#include "troupe/monitor.hpp"
+
+namespace troupe::monitoring {
+
+/// So many stretches between samples make a slope.
+inline constexpr size_t least_stretches = 4;
+
+/// What happened between two samples.
+struct stretch {
+  double middle_s = 0, seconds = 0;
+  double requests = 0, runs = 0, rows = 0;
+  std::map<std::string, double> busy_s; // by device
+
+  /// Returns the part of the time that a device was busy: at most 1, although chunks count where they end.
+  double utilisation(const std::string& device) const;
+  /// Returns the mean of that over the devices that were busy at all.
+  double efficiency() const;
+};
+
+/// Returns how much a counter rose; one that fell has begun again at 0.
+template <class T>
+double rise(T before, T after) {
+  return static_cast<double>(after >= before ? after - before : after);
+}
+
+/// Gives devices that have not said anything, in time or because they are lost, the counters that they had before.
+void keep_silent(monitor_sample& now, const monitor_sample& before);
+
+/// Returns what happened from each sample to the next; samples that are not later than the one before say nothing.
+std::vector<stretch> stretches_of(std::span<const monitor_sample> samples);
+
+/// Returns all stretches as one.
+stretch sum_of(std::span<const stretch> parts);
+
+/// Returns the trends of what the stretches have; nothing if they are fewer than `least_stretches`.
+std::vector<trend> trends_of(std::span<const stretch> parts);
+
+} // namespace troupe::monitoring
