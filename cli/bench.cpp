@@ -6,12 +6,14 @@
 #include "base/printable.hpp"
 #include "base/quantile.hpp"
 #include "cli/decode.hpp"
+#include "cli/monitoring.hpp"
 #include "cli/progress.hpp"
 #include "cli/strategy_options.hpp"
 #include "cli/summary.hpp"
 #include "cli/throughput.hpp"
 #include "measure/measure_nodes.hpp"
 #include "plan/predict.hpp"
+#include "plan/show/statistics.hpp"
 
 #include <fmt/format.h>
 
@@ -32,12 +34,14 @@ struct bench_arguments : model_options {
   std::vector<std::string> bind; // "OUT=IN"
   std::filesystem::path trace;
   int in_flight = 0; // of the throughput; 0: not measured without a strategy
+  monitor_arguments monitor;
 };
 
 struct measurement {
   throughput many;
   double first_run_ms = 0; // plan, weights and kernels included
   double predicted_ms = 0; // by the cost model
+  double flops = 0;        // of a run
   std::vector<device_stats> devices;
   std::vector<std::string> device_names;
   std::vector<double> samples_ms;
@@ -45,6 +49,7 @@ struct measurement {
   session_stats stats;
   int64_t fetched_bytes = 0; // by a run
   std::optional<strategy_choice> chosen;
+  std::optional<monitor_report> watched;
 };
 
 tensor copy_of(const tensor& t) {
@@ -98,7 +103,7 @@ private:
 
 /// Runs the model until there are enough samples, or `stop` says so; `m` has what was measured.
 void take_samples(const bench_arguments& args, const engine& devices, const session& model, const named_tensors& base,
-                  bound_values& staying, const interrupts& stop, measurement& m) {
+                  bound_values& staying, watcher& watch, const interrupts& stop, measurement& m) {
   progress line("bench", args.shows_progress());
   line.watch(loads_of(devices));
   clock::time_point warm;
@@ -107,6 +112,9 @@ void take_samples(const bench_arguments& args, const engine& devices, const sess
     run_options options = staying.prepare(inputs);
     options.cancel = stop.token();
     const named_tensors first_inputs = i == 0 ? inputs : named_tensors{};
+    const bool counts = i > args.warmup && clock::now() >= warm;
+    if (counts && m.samples_ms.empty())
+      watch.begin();
     const auto start = clock::now();
     const run_result result = model.run(std::move(inputs), options);
     const double elapsed = milliseconds_since(start);
@@ -117,7 +125,7 @@ void take_samples(const bench_arguments& args, const engine& devices, const sess
              std::chrono::duration_cast<clock::duration>(std::chrono::duration<double>(args.warmup_seconds));
     }
     m.fetched_bytes = result.stats.fetched_bytes;
-    if (i <= args.warmup || clock::now() < warm)
+    if (!counts)
       continue;
     m.samples_ms.push_back(elapsed);
     for (const auto& [name, ms] : result.stats.busy_ms)
@@ -131,22 +139,27 @@ measurement measure(const bench_arguments& args, const interrupts& stop) {
   const session model = open_model(devices, args);
   const named_tensors base = given_inputs(model, args);
   bound_values staying(devices, model, args);
+  watcher watch(devices, model, args.monitor);
   measurement m;
   try {
-    take_samples(args, devices, model, base, staying, stop, m);
+    take_samples(args, devices, model, base, staying, watch, stop, m);
   } catch (const error& e) {
     if (e.code() != errc::cancelled || m.samples_ms.empty())
       throw;
   }
   const int in_flight = args.in_flight > 0 || args.strategy == strategy::none ? args.in_flight : 2;
-  if (in_flight > 0 && !stop.requested())
+  if (in_flight > 0 && !stop.requested()) {
+    watch.begin();
     m.many = measure_throughput(model, fresh_inputs(model, args, base, 0), args, args.runs, in_flight, stop.token());
+  }
+  m.watched = watch.end();
   m.stats = model.stats();
   m.chosen = model.choice();
   m.devices = devices.stats();
   for (const device_summary& d : devices.devices())
     m.device_names.push_back(d.name);
   const bound_plan_ptr bound = bound_plan_of(model, fresh_inputs(model, args, base, 0));
+  m.flops = m.many.flops = flops_of(*bound);
   m.predicted_ms = 1e3 * predict(*bound->source, dims_of_runs(*bound, args.dim_values())).makespan_s;
   if (!args.trace.empty() && !stop.requested()) { // one more run, so that none of those measured pays for it
     named_tensors inputs = fresh_inputs(model, args, base, args.runs);
@@ -180,24 +193,35 @@ void print_memory(const measurement& m) {
 }
 
 nlohmann::json to_json(const bench_arguments& args, const measurement& m, const std::map<std::string, double>& busy) {
-  nlohmann::json j = {{"model", args.model.string()},      {"runs", m.samples_ms.size()},
-                      {"median_ms", median(m.samples_ms)}, {"p99_ms", quantile(m.samples_ms, 0.99)},
-                      {"predicted_ms", m.predicted_ms},    {"busy_ms", busy},
-                      {"load_ms", m.stats.load_ms},        {"plan_ms", m.stats.rewrite_ms + m.stats.plan_ms},
-                      {"first_run_ms", m.first_run_ms},    {"peak_bytes", peak_memory_bytes()},
-                      {"fetched_bytes", m.fetched_bytes},  {"caches", cache_json(m.stats)},
-                      {"memory", memory_json(m)},          {"samples_ms", m.samples_ms}};
+  nlohmann::json j = {{"model", args.model.string()},
+                      {"runs", m.samples_ms.size()},
+                      {"median_ms", median(m.samples_ms)},
+                      {"p99_ms", quantile(m.samples_ms, 0.99)},
+                      {"predicted_ms", m.predicted_ms},
+                      {"gflops_per_s", m.flops / median(m.samples_ms) / 1e6},
+                      {"busy_ms", busy},
+                      {"load_ms", m.stats.load_ms},
+                      {"plan_ms", m.stats.rewrite_ms + m.stats.plan_ms},
+                      {"first_run_ms", m.first_run_ms},
+                      {"peak_bytes", peak_memory_bytes()},
+                      {"fetched_bytes", m.fetched_bytes},
+                      {"caches", cache_json(m.stats)},
+                      {"memory", memory_json(m)},
+                      {"samples_ms", m.samples_ms}};
   if (m.chosen)
     j["choice"] = cli::to_json(*m.chosen);
   if (m.many.in_flight > 0)
     j["throughput"] = to_json(m.many);
+  if (m.watched)
+    j["monitor"] = nlohmann::json::parse(to_json(*m.watched));
   return j;
 }
 
 void print(const measurement& m, const std::map<std::string, double>& busy) {
   std::cout << choice_text(m.chosen);
-  fmt::print("median {:.3f} ms, p99 {:.3f} ms over {} runs; predicted {:.3f} ms\n", median(m.samples_ms),
-             quantile(m.samples_ms, 0.99), m.samples_ms.size(), m.predicted_ms);
+  fmt::print("median {:.3f} ms, p99 {:.3f} ms over {} runs, {:.4g} GFLOP/s; predicted {:.3f} ms\n",
+             median(m.samples_ms), quantile(m.samples_ms, 0.99), m.samples_ms.size(),
+             m.flops / median(m.samples_ms) / 1e6, m.predicted_ms);
   for (const auto& [name, ms] : busy)
     fmt::print("{} computes {:.3f} ms of it (median)\n", name, ms);
   if (m.fetched_bytes > 0)
@@ -210,6 +234,8 @@ void print(const measurement& m, const std::map<std::string, double>& busy) {
   print_memory(m);
   if (m.many.in_flight > 0)
     print(m.many);
+  if (m.watched)
+    std::cout << '\n' << to_text(*m.watched);
 }
 
 void bench(const bench_arguments& args) {
@@ -247,6 +273,7 @@ void add_bench(CLI::App& app) {
                    "Measure the throughput, too, with so many requests under way (default with a strategy: 2)")
       ->check(CLI::PositiveNumber);
   add_trace_option(*command, args->trace);
+  add_monitor_options(*command, args->monitor);
   command->callback([args] { bench(*args); });
 }
 

@@ -7,6 +7,7 @@
 #include "cli/progress.hpp"
 #include "measure/measure_nodes.hpp"
 #include "measure/operator_table.hpp"
+#include "monitor/bottlenecks.hpp"
 #include "plan/predict.hpp"
 
 #include <fmt/format.h>
@@ -161,6 +162,7 @@ nlohmann::json table_json(const operator_table& table) {
 struct model_times {
   double measured = 0, predicted = 0;
   operator_table operators;
+  std::vector<finding> bottlenecks; // of the traced run
 };
 
 model_times time_model(const profile_arguments& args, const interrupts& stop) {
@@ -183,7 +185,8 @@ model_times time_model(const profile_arguments& args, const interrupts& stop) {
   if (typical->source != bound->source)
     fail(errc::device_failed, "a device was lost while the model was profiled");
   const std::vector<shape> dims = dims_of_runs(*bound, args.dim_values());
-  return {median(std::move(wall)), predict(*typical->source, dims).makespan_s * 1e3, table_of(*typical, dims)};
+  return {median(std::move(wall)), predict(*typical->source, dims).makespan_s * 1e3, table_of(*typical, dims),
+          monitoring::find_bottlenecks(*typical, dims)};
 }
 
 nlohmann::json kept_json(const std::vector<kept_device>& kept) {
@@ -225,10 +228,13 @@ void profile_model(const profile_arguments& args) {
     const model_times times = time_model(args, stop);
     out.update({{"measured_ms", times.measured},
                 {"predicted_ms", times.predicted},
-                {"operators", table_json(times.operators)}});
+                {"operators", table_json(times.operators)},
+                {"bottlenecks", nlohmann::json::parse(to_json(times.bottlenecks))}});
     if (!args.json) {
       print_table(times.operators);
       fmt::print("a run: {:.3f} ms measured, {:.3f} ms predicted\n", times.measured, times.predicted);
+      std::cout << (times.bottlenecks.empty() ? "no bottleneck of a tenth of the time or more\n"
+                                              : to_text(times.bottlenecks));
     }
   }
   if (args.json)

@@ -25,15 +25,8 @@ struct run_arguments : model_options {
   std::filesystem::path trace;
   decode_options decode;
   std::string stream; // a folder of inputs, or "-"
+  monitor_arguments monitor;
 };
-
-/// Returns the floating-point operations of the run's first segment: all of it, unless shapes depend on data.
-double flops_of(const session& model, const named_tensors& inputs) {
-  double flops = 0;
-  for (const auto& [name, work] : work_by_operator(*bound_plan_of(model, inputs)))
-    flops += work.flops;
-  return flops;
-}
 
 nlohmann::json to_json(const decoded& steps, double flops) {
   const run_result& result = steps.last;
@@ -100,7 +93,7 @@ void run_model(const run_arguments& args) {
     std::filesystem::create_directories(args.output);
     write_outputs(args.output, steps.last.outputs);
   }
-  const double flops = flops_of(model, steps.first_inputs);
+  const double flops = flops_of(*bound_plan_of(model, steps.first_inputs));
   if (args.json) {
     write_json(to_json(steps, flops));
   } else {
@@ -127,11 +120,14 @@ void add_run(CLI::App& app) {
           "Run each entry of a folder (.npz; .npy or .pb for one input; a folder of input_N.pb), or of names on "
           "stdin (-), through the session's queue; --output then has a folder for each")
       ->excludes(command->get_option("--bind"), command->get_option("--trace"), command->get_option("--input"));
+  add_monitor_options(*command, args->monitor);
+  command->get_option("--monitor")->needs("--stream");
+  command->get_option("--metrics")->needs("--stream");
   command->callback([args] {
     if (args->stream.empty())
       run_model(*args);
     else
-      run_stream(*args, {args->stream, args->output, limit_of(args->timeout_s)});
+      run_stream(*args, {args->stream, args->output, limit_of(args->timeout_s), args->monitor});
   });
 }
 

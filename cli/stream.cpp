@@ -145,21 +145,28 @@ double feed(const session& model, request_names& names, stream_results& results,
   return milliseconds_since(begin);
 }
 
-void print(const stream_results& results, const stream_stats& stats, double wall_ms, bool json) {
+void print(const stream_results& results, const stream_stats& stats, double wall_ms,
+           const std::optional<monitor_report>& watched, bool json) {
   const double seconds = wall_ms / 1e3;
   const auto& ms = results.latencies();
   const double p50 = ms.empty() ? 0 : median(ms), p99 = ms.empty() ? 0 : quantile(ms, 0.99);
-  if (json)
-    return write_json(nlohmann::json{{"requests", results.done()},
-                                     {"failed", results.failed()},
-                                     {"seconds", seconds},
-                                     {"requests_per_s", static_cast<double>(results.done()) / seconds},
-                                     {"median_ms", p50},
-                                     {"p99_ms", p99},
-                                     {"replicas", replicas_json(stats, wall_ms)}});
+  if (json) {
+    nlohmann::json j{{"requests", results.done()},
+                     {"failed", results.failed()},
+                     {"seconds", seconds},
+                     {"requests_per_s", static_cast<double>(results.done()) / seconds},
+                     {"median_ms", p50},
+                     {"p99_ms", p99},
+                     {"replicas", replicas_json(stats, wall_ms)}};
+    if (watched)
+      j["monitor"] = nlohmann::json::parse(to_json(*watched));
+    return write_json(j);
+  }
   fmt::print("{} requests, {} failed, in {:.2f} s: {:.1f} a second; median {:.2f} ms, p99 {:.2f} ms\n", results.done(),
              results.failed(), seconds, static_cast<double>(results.done()) / seconds, p50, p99);
   std::cout << replicas_text(stats, wall_ms);
+  if (watched)
+    std::cout << '\n' << to_text(*watched);
 }
 
 } // namespace
@@ -174,11 +181,14 @@ void run_stream(const model_options& options, const stream_arguments& stream) {
   {
     progress line("streaming", options.shows_progress());
     stream_results results(stream, line, names.count());
+    watcher watch(devices, model, stream.monitor);
+    watch.begin();
     wall_ms = feed(model, names, results, stream, stop);
+    const std::optional<monitor_report> watched = watch.end();
     line.clear();
     if (!options.json)
       std::cout << choice_text(model.choice());
-    print(results, model.queue_stats(), wall_ms, options.json);
+    print(results, model.queue_stats(), wall_ms, watched, options.json);
     failed = results.failed();
   }
   stop.exit_if_requested();

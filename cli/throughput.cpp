@@ -61,8 +61,8 @@ throughput measure_throughput(const session& model, const named_tensors& inputs,
 }
 
 void print(const throughput& t) {
-  fmt::print("throughput {:.2f} requests/s with {} in flight, parallel efficiency {:.0f} %\n", t.requests_per_s(),
-             t.in_flight, 100 * t.cost.parallel_efficiency());
+  fmt::print("throughput {:.2f} requests/s ({:.4g} GFLOP/s) with {} in flight, parallel efficiency {:.0f} %\n",
+             t.requests_per_s(), t.gflops_per_s(), t.in_flight, 100 * t.cost.parallel_efficiency());
   for (const auto& [name, ms] : t.cost.busy_ms)
     fmt::print("{} busy {:.0f} % of the time\n", name, 100 * ms / t.cost.total_ms);
   if (t.how == strategy::pipeline)
@@ -77,6 +77,7 @@ void print(const throughput& t) {
 nlohmann::json to_json(const throughput& t) {
   nlohmann::json j{{"in_flight", t.in_flight},
                    {"requests_per_s", t.requests_per_s()},
+                   {"gflops_per_s", t.gflops_per_s()},
                    {"parallel_efficiency", t.cost.parallel_efficiency()},
                    {"replicas", replicas_json(t.queue, t.cost.total_ms)}};
   for (const auto& [name, ms] : t.cost.busy_ms)

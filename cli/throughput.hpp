@@ -13,8 +13,10 @@ struct throughput {
   strategy how = strategy::none;
   size_t stages = 1;        // of a pipeline
   double micro_batches = 1; // of a request
+  double flops = 0;         // of a request
 
   double requests_per_s() const { return requests / cost.total_ms * 1e3; }
+  double gflops_per_s() const { return requests_per_s() * flops / 1e9; }
 };
 
 /// Measures `requests` requests with the same inputs, `in_flight` of them at a time. Throws what runs throw.

@@ -63,4 +63,11 @@ std::map<std::string, node_work> work_by_operator(const bound_plan& bound) {
   return sums;
 }
 
+double flops_of(const bound_plan& bound) {
+  double flops = 0;
+  for (const auto& [name, work] : work_by_operator(bound))
+    flops += work.flops;
+  return flops;
+}
+
 } // namespace troupe

@@ -20,4 +20,7 @@ model_statistics statistics_of(const graph& g);
 /// Returns the sums of the work of a bound segment's nodes by operator; outputs whose shape the data decide count as one element.
 std::map<std::string, node_work> work_by_operator(const bound_plan& bound);
 
+/// Returns the floating-point operations of a bound segment: of a whole run, unless shapes depend on data.
+double flops_of(const bound_plan& bound);
+
 } // namespace troupe
