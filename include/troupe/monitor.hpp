@@ -63,7 +63,7 @@ struct trend {
   std::string name; // "requests/s", "runs/s", "rows/s", "parallel efficiency", "utilisation of cpu"
   double now = 0;   // between the last two samples
   double mean = 0;  // over the window
-  double slope = 0; // per cent of the mean a minute
+  double slope = 0; // per cent of the mean a minute; 0 if it is no more than chance makes
 };
 
 /// A device over a window.
@@ -79,12 +79,12 @@ struct monitor_report {
   size_t samples = 0;
   double requests_per_s = 0; // of the queue
   double runs_per_s = 0;
-  double rows_per_s = 0; // 0 if requests run whole
+  double rows_per_s = 0; // of replicas; a request that runs whole counts as one
   /// Of the devices that were busy at all, as in `run_stats::parallel_efficiency`.
   double parallel_efficiency = 0;
   std::vector<device_report> devices;
   std::vector<finding> findings; // of the stream
-  std::vector<trend> trends;     // none before there are enough samples for a slope
+  std::vector<trend> trends;     // none before there are five samples over ten seconds
   monitor_sample last;
 };
 

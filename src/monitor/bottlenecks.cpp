@@ -216,6 +216,15 @@ private:
           "leave outputs that the next run reads on the device: session::bind (--bind) or run_options::keep", out);
   }
 
+  /// Whether several devices have chunks, if of one processor too.
+  bool is_spread() const {
+    std::set<device_index> homes;
+    for (const replayed_chunk& c : work_.run().chunks)
+      if (work_.is_real(c.device))
+        homes.insert(c.device);
+    return homes.size() > 1;
+  }
+
   /// Overhead of chunks: before they begin and until their answers are back.
   void small_chunks() {
     const auto& chunks = work_.run().chunks;
@@ -237,7 +246,7 @@ private:
     const std::string what = fmt::format(
         "{} chunks, half of which work {:.3f} ms or less; starting and answering them takes {:.0f} % of the time",
         chunks.size(), ms(median(std::move(works))), percent(gain));
-    const auto single = work_.used().size() > 1 ? work_.best_single() : std::nullopt;
+    const auto single = is_spread() ? work_.best_single() : std::nullopt;
     if (single && single->second >= least_gain)
       add("small_chunks", "", what, gain, on_one(single->first), single->second);
     else

@@ -77,21 +77,30 @@ private:
             severity::critical);
   }
 
+  /// Returns how many rows a replica would do if it were busy for this part of the time.
+  double rows_in(const replica_work& w, double busy) const {
+    if (w.busy > 0)
+      return w.rows * busy / w.busy;
+    return w.row_s() > 0 ? busy * seconds_ / w.row_s() : 0;
+  }
+
   void idle_replicas() {
-    double sum = 0;
+    double sum = 0, rows = 0, rows_if_busy = 0;
     size_t living = 0;
     const replica_work* laziest = nullptr;
     for (const replica_work& w : work_) {
       if (!w.now->living)
         continue;
       sum += w.busy;
+      rows += w.rows;
+      rows_if_busy += rows_in(w, busiest_);
       ++living;
       if (!laziest || w.busy < laziest->busy)
         laziest = &w;
     }
     if (living < 2 || busiest_ < 0.5 || laziest->busy > busiest_ / 2)
       return;
-    const double mean = sum / static_cast<double>(living), gain = 1 - mean / busiest_;
+    const double mean = sum / static_cast<double>(living), gain = 1 - rows / rows_if_busy;
     if (gain < least_gain)
       return;
     add("replica_idle", laziest->name(),

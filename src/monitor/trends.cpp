@@ -3,6 +3,7 @@
 #include "monitor/stream_findings.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <functional>
 
 namespace troupe::monitoring {
@@ -36,7 +37,8 @@ stretch between(const monitor_sample& a, const monitor_sample& b) {
 
 using figure = std::function<double(const stretch&)>;
 
-/// Least squares over the stretches, each counting as much as it is long.
+/// Least squares over the stretches, each counting as much as it is long; 0 if that is no more than chance makes: less than three times its
+/// standard error.
 double slope_of(std::span<const stretch> parts, const figure& value) {
   double weight = 0, time = 0, mean = 0;
   for (const stretch& s : parts) {
@@ -51,7 +53,16 @@ double slope_of(std::span<const stretch> parts, const figure& value) {
     above += s.seconds * (s.middle_s - time) * (value(s) - mean);
     below += s.seconds * (s.middle_s - time) * (s.middle_s - time);
   }
-  return below > 0 ? above / below : 0;
+  if (below <= 0)
+    return 0;
+  const double slope = above / below;
+  double scatter = 0;
+  for (const stretch& s : parts) {
+    const double off = value(s) - mean - slope * (s.middle_s - time);
+    scatter += s.seconds * off * off;
+  }
+  const double error = std::sqrt(scatter / static_cast<double>(parts.size() - 2) / below);
+  return std::abs(slope) > 3 * error ? slope : 0;
 }
 
 } // namespace
@@ -102,9 +113,9 @@ stretch sum_of(std::span<const stretch> parts) {
 
 std::vector<trend> trends_of(std::span<const stretch> parts) {
   std::vector<trend> trends;
-  if (parts.size() < least_stretches)
-    return trends;
   const stretch all = sum_of(parts);
+  if (parts.size() < least_stretches || all.seconds < least_window_s)
+    return trends;
   const auto add = [&](std::string name, const figure& value) {
     const double mean = value(all);
     if (mean > 0)

@@ -3,10 +3,13 @@
 
 #include "troupe/monitor.hpp"
 
+#include <algorithm>
+
 namespace troupe::monitoring {
 
-/// So many stretches between samples make a slope.
+/// So many stretches between samples, of so many seconds together, make a slope.
 inline constexpr size_t least_stretches = 4;
+inline constexpr double least_window_s = 10;
 
 /// What happened between two samples.
 struct stretch {
@@ -20,10 +23,10 @@ struct stretch {
   double efficiency() const;
 };
 
-/// Returns how much a counter rose; one that fell has begun again at 0.
+/// Returns how much a counter rose; one that fell has begun again at 0. Never below 0, whatever another host says.
 template <class T>
 double rise(T before, T after) {
-  return static_cast<double>(after >= before ? after - before : after);
+  return std::max(static_cast<double>(after >= before ? after - before : after), 0.0);
 }
 
 /// Gives devices that have not said anything, in time or because they are lost, the counters that they had before.
@@ -35,7 +38,7 @@ std::vector<stretch> stretches_of(std::span<const monitor_sample> samples);
 /// Returns all stretches as one.
 stretch sum_of(std::span<const stretch> parts);
 
-/// Returns the trends of what the stretches have; nothing if they are fewer than `least_stretches`.
+/// Returns the trends of what the stretches have; nothing if there are too few or they are too short together.
 std::vector<trend> trends_of(std::span<const stretch> parts);
 
 } // namespace troupe::monitoring

@@ -5,6 +5,7 @@
 #include "support/run_graph.hpp"
 #include "troupe/tensor_file.hpp"
 
+#include <algorithm>
 #include <fstream>
 #include <nlohmann/json.hpp>
 
@@ -86,9 +87,11 @@ TEST_CASE("profile says what slows a model down", "[cli][C9]") {
   REQUIRE(r.status == 0);
   const json found = json::parse(r.output)["bottlenecks"];
   REQUIRE(found.is_array());
-  for (const json& f : found)
-    CHECK((f["severity"] == "note" || f["gain"] >= 0.1));
+  const auto chunks =
+      std::find_if(found.begin(), found.end(), [](const json& f) { return f["cause"] == "small_chunks"; });
+  REQUIRE(chunks != found.end()); // nodes take microseconds, and go to and fro
+  CHECK((*chunks)["gain"] >= 0.1);
   const command_result text = run_command(profile);
   CHECK(text.status == 0);
-  CHECK_THAT(text.output, Contains("bottleneck") || Contains("critical") || Contains("warning") || Contains("note"));
+  CHECK_THAT(text.output, Contains("starting and answering them takes") && Contains("would save"));
 }

@@ -172,6 +172,23 @@ TEST_CASE("many small chunks", "[monitor][C9]") {
   CHECK_THAT(f.advice, Contains("--policy single"));
 }
 
+TEST_CASE("many small chunks on devices of one processor, or on one device", "[monitor][C9]") {
+  std::vector<device_info> twins = cpus(2);
+  for (device_info& d : twins)
+    d.processor = "one";
+  homes alternating;
+  for (device_index n = 0; n < 12; ++n)
+    alternating.push_back(n % 2);
+  const part_times times{.lead = 3, .answer = 2};
+  const auto two = chain(alternating, twins);
+  CHECK_THAT(only(find_bottlenecks(made_run(two, times)), "small_chunks").advice, Contains("--policy single"));
+  const auto one = std::make_shared<plan>(*two);
+  for (chunk& c : one->chunks)
+    c.device = 0;
+  one->placement.assign(one->placement.size(), 0);
+  CHECK_THAT(only(find_bottlenecks(made_run(one, times)), "small_chunks").advice, Contains("--max-batch"));
+}
+
 TEST_CASE("one node that dominates", "[monitor][C9]") {
   std::vector<device_info> devices = cpus(2);
   devices[1].profile.flops_per_s.fill(1e11 * 4);
