@@ -252,3 +252,23 @@ TEST_CASE("a run that is played through again takes as long as it took", "[monit
       CHECK(part.busy_s() >= 0);
   }
 }
+
+TEST_CASE("control flow and later segments are played through as they ran", "[monitor][C9][actors]") {
+  graph_builder b;
+  const value_id n = b.input("n", {}, dtype::int64), x = b.input("x", {2, 3});
+  const value_id y =
+      test::add_loop(b, "loop", n, no_value, x, [](test::body_builder& body, value_id, value_id go, value_id v) {
+        return std::pair(go, body.op("Sigmoid", {v}));
+      });
+  b.output(b.op("Relu", {y}));
+  b.output(b.op("Cast", {b.op("NonZero", {y})}, test::attrs_of({{"to", int64_t{1}}})));
+  engine e({.devices = {"cpu"}});
+  const auto trace =
+      e.load(b.g)
+          .run({{"x", test::floats({2, 3}, {-1, 2, 3, 4, 5, 6})}, {"n", tensor::scalar<int64_t>(50)}}, {.trace = true})
+          .trace;
+  CHECK(trace->source->segment_count == 2);
+  CHECK(monitoring::makespan(monitoring::replay_of(*trace)) == Approx(seconds_of(*trace)));
+  for (const finding& f : find_bottlenecks(*trace))
+    CHECK(f.cause != "one_node");
+}
