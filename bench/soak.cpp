@@ -114,7 +114,7 @@ double soak(const session& s, int64_t requests, size_t threads, int64_t& bad) {
 
 /// Several threads offer requests at a rate together, as far as the queue takes them; returns the good ones a second.
 double offer(const char* what, const session& s, double per_second, double seconds, int64_t& bad) {
-  constexpr size_t threads = 16;
+  constexpr size_t threads = 8;
   tally t(threads);
   std::atomic<int64_t> submitted = 0;
   const auto begin = clock_type::now();
@@ -127,7 +127,7 @@ double offer(const char* what, const session& s, double per_second, double secon
       while (passed() < seconds) {
         for (; is_due() && passed() < seconds; ++mine)
           s.submit(request(mine), {.timeout = 50ms}, [&t, who, mine](const run_outcome& o) { t.take(o, who, mine); });
-        std::this_thread::sleep_for(200us);
+        std::this_thread::sleep_for(1ms);
       }
       submitted += mine;
     });

@@ -10,6 +10,16 @@ int thread_count() {
   return omp_get_max_threads();
 }
 
+single_thread::single_thread(bool wanted) : before_(wanted ? omp_get_max_threads() : 0) {
+  if (before_ > 0)
+    omp_set_num_threads(1);
+}
+
+single_thread::~single_thread() {
+  if (before_ > 0)
+    omp_set_num_threads(before_);
+}
+
 void parallel_for(int64_t count, int64_t grain, const std::function<void(int64_t, int64_t)>& body) {
   if (count <= 0)
     return;

@@ -13,4 +13,17 @@ void parallel_for(int64_t count, int64_t grain, const std::function<void(int64_t
 /// Returns the number of threads a kernel may use.
 int thread_count();
 
+/// As long as it lives, kernels of the calling thread use no other threads, if that is `wanted`: work of a few microseconds is done sooner alone, and
+/// threads that have helped go on spinning for a while, on cores that others want.
+class single_thread {
+public:
+  explicit single_thread(bool wanted);
+  ~single_thread();
+  single_thread(const single_thread&) = delete;
+  single_thread& operator=(const single_thread&) = delete;
+
+private:
+  const int before_; // 0: nothing is changed
+};
+
 } // namespace troupe

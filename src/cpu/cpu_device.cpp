@@ -149,6 +149,7 @@ private:
       poison_outputs(p, operands, step);
     const kernel_run r{pointers_.data(), pointers_.data() + step.inputs, allocated_.data()};
     const node& call = p.bound->source->program->nodes[step.call];
+    const single_thread alone(step.is_small);
     try {
       step.run->run(r);
     } catch (const error& e) {

@@ -1,5 +1,8 @@
 #include "cpu/prepared_plan.hpp"
 
+#include "base/parallel.hpp"
+#include "cost/cost_model.hpp"
+
 #include <algorithm>
 #include <cstring>
 #include <sys/mman.h>
@@ -64,6 +67,22 @@ private:
                        [](const operand& o) { return !o.present() || (!o.unsized && volume(o.dims) == 0); });
   }
 
+  /// Whether one thread does a call's work within microseconds. oneDNN starts all threads for whatever it is asked; `parallel_for` knows itself.
+  static bool is_small(const node& n, const kernel_request& r) {
+    constexpr double few_flops = 2e5, few_bytes = 3e4;
+    call_shapes call;
+    for (const operand& o : r.inputs) {
+      call.input_types.push_back(o.type);
+      call.inputs.push_back(o.dims);
+    }
+    for (const operand& o : r.outputs) {
+      call.output_types.push_back(o.type);
+      call.outputs.push_back(o.dims);
+    }
+    const node_work work = work_of(n, call);
+    return work.flops <= few_flops && work.bytes <= few_bytes;
+  }
+
   void prepare_node(chunk_id id, const chunk& c, node_id index, prepared_chunk& out) {
     const node& n = program_.nodes[index];
     if (is_free(c, n))
@@ -79,11 +98,14 @@ private:
           define(c, v, id, out);
       return;
     }
+    const bool small = is_small(n, request);
+    const single_thread alone(small); // oneDNN asks for the threads it will use
     chosen_kernel chosen = choose_kernel(request);
     prepared_step step{.run = std::move(chosen.run), .kernel_name = chosen.name, .call = index};
     step.first_operand = static_cast<uint32_t>(out.operands.size());
     step.inputs = static_cast<uint32_t>(n.inputs.size());
     step.outputs = static_cast<uint32_t>(n.outputs.size());
+    step.is_small = small && chosen.name.starts_with("dnnl");
     for (size_t i = 0; i < n.inputs.size(); ++i) {
       const bool reads = n.inputs[i] != no_value && step.run->reads(i);
       out.operands.push_back(reads ? use(root_on(plan_, c, n.inputs[i]), id) : no_value);

@@ -1,5 +1,7 @@
 #include "cpu/cpu_device.hpp"
 
+#include "base/parallel.hpp"
+#include "cpu/prepared_plan.hpp"
 #include "ops/evaluate.hpp"
 #include "ops/registry.hpp"
 #include "rewrite/rewrite.hpp"
@@ -37,4 +39,30 @@ TEST_CASE("a call without elements to make takes no time, however large its othe
   const std::vector<tensor> operands{tensor(dtype::float32, {0, 4}),
                                      tensor::of<int64_t>({4}, std::vector<int64_t>{0, 0, 0, huge})};
   CHECK(evaluate(*find_op("", "Pad", 17), {}, operands).at(0).dims() == shape{0, huge + 4});
+}
+
+TEST_CASE("products of microseconds are one thread's work, larger ones are not", "[cpu]") {
+  const auto small_steps = [](int64_t rows) {
+    test::graph_builder b;
+    const value_id product = b.op("MatMul", {b.input("x", {rows, 16}), b.constant("w", random_tensor({16, 16}, 1))});
+    b.output(b.op("Relu", {product}));
+    const auto cpu = make_cpu_device("cpu");
+    const auto p = make_plan(std::make_shared<const graph>(rewrite(b.g, {.fuse = false})), {cpu->info()}, {});
+    kernel_resources resources;
+    const auto prepared = prepare_plan(bind_segment(p, 0, {}), 0, resources);
+    std::vector<bool> small;
+    for (const prepared_step& step : prepared->chunks.at(0).steps)
+      small.push_back(step.is_small);
+    return small;
+  };
+  CHECK(small_steps(64) == std::vector<bool>{true, false}); // Relu's loop counts its elements itself
+  CHECK(small_steps(100'000) == std::vector<bool>{false, false});
+  const int before = thread_count();
+  {
+    const single_thread alone(true);
+    CHECK(thread_count() == 1);
+    const single_thread not_asked_for(false);
+    CHECK(thread_count() == 1);
+  }
+  CHECK(thread_count() == before);
 }
