@@ -82,7 +82,7 @@ strategy_coster::divided strategy_coster::divide(strategy how, size_t requests, 
   for (const replica_figures& f : speeds)
     all_speeds += 1 / std::max(f.row_seconds, 1e-12);
   const int64_t all = rows();
-  const bool whole = asked_.rows.empty() || how == strategy::none || how == strategy::model_parallel;
+  const bool whole = asked_.rows.empty() || how == strategy::none;
   for (size_t request = 0; request < requests; ++request) {
     if (!whole && how == strategy::data_parallel && micro_batch == 0) {
       const double begin = *std::min_element(load.begin(), load.end());
@@ -172,7 +172,7 @@ costed_strategy strategy_coster::cost(strategy how, placement_policy policy, std
     made.shown.devices.insert(made.shown.devices.end(), r.own.begin(), r.own.end());
     stages = std::max(stages, r.own.size());
   }
-  if (!asked_.rows.empty() && how != strategy::none && how != strategy::model_parallel)
+  if (!asked_.rows.empty() && how != strategy::none)
     made.shown.micro_batch =
         asked_.stream.micro_batch > 0 ? asked_.stream.micro_batch : micro_batch_of(how, rows(), stages);
   try {

@@ -35,7 +35,7 @@ struct session {
       need = n;
       told.set_value(why);
     });
-    client->on_end([this](const std::string& why) { ended.set_value(why); });
+    client->on_end([e = ended](const std::string& why) { e->set_value(why); }); // perhaps when the test is over
   }
   std::string await_leaving() {
     auto why = told.get_future();
@@ -43,12 +43,13 @@ struct session {
     return why.get();
   }
   std::string await_end() {
-    auto why = ended.get_future();
+    auto why = ended->get_future();
     REQUIRE(why.wait_for(limit) == std::future_status::ready);
     return why.get();
   }
 
-  std::promise<std::string> told, ended;
+  std::promise<std::string> told;
+  const std::shared_ptr<std::promise<std::string>> ended = std::make_shared<std::promise<std::string>>();
   std::shared_ptr<const void> need; // from `told` on
   std::shared_ptr<remote::host_client> client;
   std::unique_ptr<device> far;
