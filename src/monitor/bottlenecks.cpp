@@ -241,6 +241,7 @@ private:
     if (gain < least_gain)
       return;
     std::vector<double> works;
+    works.reserve(chunks.size());
     for (const replayed_chunk& c : chunks)
       works.push_back(c.work_s);
     const std::string what = fmt::format(
@@ -267,6 +268,7 @@ private:
         if (plan_.placement[n] == d)
           ++operators[operator_name(plan_.program->nodes[n])];
       std::vector<std::string> names;
+      names.reserve(operators.size());
       for (const auto& [name, count] : operators)
         names.push_back(fmt::format("{} × {}", count, printable(name)));
       const double gain = work_.gain_on(d, [](const replayed_chunk&) { return true; });

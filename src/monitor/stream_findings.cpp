@@ -7,7 +7,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <ranges>
 
 namespace troupe::monitoring {
 namespace {
@@ -112,13 +111,15 @@ private:
   }
 
   void queue() {
-    const auto waiting = [](const monitor_sample& s) { return s.queue.waiting; };
-    const auto [fewest, most] = std::ranges::minmax(samples_ | std::views::transform(waiting));
+    size_t fewest = SIZE_MAX, most = 0;
     double busy = 0, mean = 0, answered = rise(samples_.front().queue.answered, queue_.answered);
     for (const replica_work& w : work_)
       busy += w.busy / static_cast<double>(work_.size());
-    for (const monitor_sample& s : samples_)
+    for (const monitor_sample& s : samples_) {
+      fewest = std::min(fewest, s.queue.waiting);
+      most = std::max(most, s.queue.waiting);
       mean += static_cast<double>(s.queue.waiting) / static_cast<double>(samples_.size());
+    }
     if (fewest > 0 && busy > 0.8 && answered > 0)
       add("queue_full", "",
           fmt::format("{} to {} requests wait at any time, {:.1f} ms each, and replicas are busy {:.0f} % of the time",
