@@ -1,22 +1,27 @@
 #include "monitor/prometheus.hpp"
 
+#include "base/printable.hpp"
 #include "troupe/monitor.hpp"
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <functional>
 
 namespace troupe::monitoring {
 
 std::string escaped_label(std::string_view value) {
   std::string text;
-  for (char c : value)
-    if (c == '\n')
-      text += "\\n";
-    else if (c == '\\' || c == '"')
-      text += {'\\', c};
-    else
-      text += c;
+  for (size_t begin = 0; begin <= value.size();) {
+    const size_t end = std::min(value.find('\n', begin), value.size());
+    for (char c : printable(value.substr(begin, end - begin))) // names of other hosts need not be UTF-8
+      if (c == '\\' || c == '"')
+        text += {'\\', c};
+      else
+        text += c;
+    text += end < value.size() ? "\\n" : "";
+    begin = end + 1;
+  }
   return text;
 }
 

@@ -115,10 +115,12 @@ private:
     double busy = 0, mean = 0, answered = rise(samples_.front().queue.answered, queue_.answered);
     for (const replica_work& w : work_)
       busy += w.busy / static_cast<double>(work_.size());
-    for (const monitor_sample& s : samples_) {
+    // The first sample may be from before the work, the last from after it.
+    const auto inner = samples_.size() > 2 ? samples_.subspan(1, samples_.size() - 2) : samples_;
+    for (const monitor_sample& s : inner) {
       fewest = std::min(fewest, s.queue.waiting);
       most = std::max(most, s.queue.waiting);
-      mean += static_cast<double>(s.queue.waiting) / static_cast<double>(samples_.size());
+      mean += static_cast<double>(s.queue.waiting) / static_cast<double>(inner.size());
     }
     if (fewest > 0 && busy > 0.8 && answered > 0)
       add("queue_full", "",
@@ -135,13 +137,16 @@ private:
 
   /// What pieces cost beside their rows.
   void small_pieces() {
-    double beside = 0, all = 0, rows = 0, pieces = 0;
+    double beside = 0, all = 0, rows = 0, pieces = 0, busy = 0;
     for (const replica_work& w : work_) {
       beside += w.pieces * w.now->piece_ms;
       all += w.pieces * w.now->piece_ms + w.rows * w.now->row_ms;
       rows += w.rows;
       pieces += w.pieces;
+      busy += w.busy * seconds_ * 1e3;
     }
+    if (all < busy / 2) // it is something else that takes the time
+      return;
     if (queue_.rows.empty() || all <= 0 || beside / all < 2 * least_gain)
       return;
     const double share = beside / all, size = rows / pieces;

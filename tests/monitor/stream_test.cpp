@@ -140,6 +140,10 @@ TEST_CASE("a queue that is always full, or always empty", "[monitor][C9]") {
   REQUIRE(causes(full) == std::set<std::string>{"queue_full"});
   CHECK_THAT(full[0].what, Contains("6 to 6 requests wait") && Contains("300.0 ms each"));
   CHECK(full[0].severity == severity::warning);
+  auto watched = two_samples(9.5, 9.4, 0); // before the first request and after the last none waits
+  watched.insert(watched.begin() + 1, at(5, 100, 0));
+  watched[1].queue.waiting = 6;
+  CHECK(causes(report_of(watched).findings) == std::set<std::string>{"queue_full"});
   const auto empty = report_of(two_samples(2.5, 2.4, 0)).findings;
   REQUIRE(causes(empty) == std::set<std::string>{"queue_empty"});
   CHECK(empty[0].gain == Approx(0.755)); // the replicas could do four times as much
@@ -173,6 +177,9 @@ TEST_CASE("pieces that are too small", "[monitor][C9]") {
     r.piece_ms = 40; // as much as its four rows
   const auto found = report_of(samples).findings;
   REQUIRE(causes(found) == std::set<std::string>{"small_pieces"});
+  for (replica_stats& r : samples[1].queue.replicas) // as figures say that do not account for the time
+    r = {.devices = r.devices, .pieces = r.pieces, .rows = r.rows, .busy_ms = r.busy_ms, .row_ms = 1, .piece_ms = 4};
+  CHECK(report_of(samples).findings.empty());
   CHECK(found[0].gain == Approx(1 - (40 + 80) / (2 * (40.0 + 40)))); // eight rows at once
   CHECK_THAT(found[0].advice, Contains("--max-batch 8"));
   samples[1].queue.rows.clear(); // requests run whole
@@ -255,6 +262,7 @@ TEST_CASE("Prometheus reads what a report says", "[monitor][C7][C8][C9]") {
   CHECK(s.values.at("troupe_replica_busy_seconds_total{cpu#0}") == 9);
   CHECK(s.values.at("troupe_replica_up{cpu#1}") == 0);
   CHECK(s.values.at("troupe_device_busy_seconds_total{cpu}") == 2.5);
+  CHECK(monitoring::escaped_label("far/\xff") == "far/\\\\xff"); // no UTF-8: the format asks for it
   CHECK(s.values.at("troupe_device_busy_seconds_total{odd \"name\"\\\nwith lines}") == 1);
   CHECK(s.values.at("troupe_device_pool_reserved_bytes{cpu}") == 8000);
   CHECK(s.values.at("troupe_device_pool_used_bytes{cpu}") == 6000);
