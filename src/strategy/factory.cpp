@@ -100,6 +100,7 @@ private:
       return std::tie(std::get<0>(a), std::get<1>(a)) < std::tie(std::get<0>(b), std::get<1>(b));
     });
     std::vector<std::string> names;
+    names.reserve(order.size());
     for (const auto& [turn, seconds, name] : order)
       names.push_back(name);
     return names;
@@ -109,6 +110,7 @@ private:
   void together(std::span<const std::string> leaders) {
     std::vector<device_info> mine = named(asked_.devices, leaders);
     std::vector<replica_set> each;
+    each.reserve(mine.size());
     for (const device_info& d : mine)
       each.push_back(led_by(d, asked_.devices));
     found_.push_back(coster_.cost(strategy::data_parallel, placement_policy::single, each));

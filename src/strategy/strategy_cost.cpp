@@ -58,6 +58,7 @@ strategy_coster::plan_ptr strategy_coster::plan_for(const replica_set& on, place
   if (made)
     return made;
   std::vector<device_info> devices;
+  devices.reserve(names.size());
   for (const std::string& name : names)
     devices.push_back(*std::find_if(asked_.devices.begin(), asked_.devices.end(),
                                     [&](const device_info& d) { return d.name == name; }));

@@ -46,8 +46,12 @@ worker_process::worker_process(std::vector<std::string> options, uint16_t port, 
   const std::string said = next_line();
   const std::string at = "\"at\":\"" + where.address + ":";
   const size_t found = said.find(at);
-  if (found == std::string::npos)
+  if (found == std::string::npos) {
+    kill_now();
+    log_reader_.join();
+    close(output_);
     throw std::runtime_error("a worker does not listen: " + said);
+  }
   port_ = static_cast<uint16_t>(std::stoi(said.substr(found + at.size())));
 }
 
