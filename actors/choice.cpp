@@ -46,6 +46,7 @@ compared_strategies compare_strategies(const actor_runtime& runtime, const model
   const devices_at_hand at_hand(runtime);
   factory_question asked{.devices = at_hand.usable(m->options),
                          .pins = m->options.pins,
+                         .policy = m->options.policy,
                          .stream = m->options.stream,
                          .limits = m->options.choice};
   std::vector<std::string> names;

@@ -121,7 +121,8 @@ private:
     const std::vector<replica_set> one = replicas_of(strategy::pipeline, mine);
     found_.push_back(coster_.cost(strategy::pipeline, placement_policy::pipeline, one));
     for (const placement_policy policy : policies_of_several)
-      found_.push_back(coster_.cost(strategy::model_parallel, policy, one));
+      if (asked_.policy == placement_policy::single || asked_.policy == policy)
+        found_.push_back(coster_.cost(strategy::model_parallel, policy, one));
   }
 
   /// Puts the best first, and says of each why it is where it is.

@@ -14,6 +14,8 @@ struct factory_question {
   bindings symbols;                     // dims of a request, all that the program's inputs mention
   std::string rows;                     // the one of them that counts rows; empty if requests run whole
   std::vector<placement_pin> pins;
+  /// Of model-parallel plans, the only one; `single`: all are compared.
+  placement_policy policy = placement_policy::single;
   stream_options stream;
   choice_options limits;
 };

@@ -39,6 +39,7 @@ factory_question asked(std::vector<device_info> devices, int64_t rows, choice_op
           .symbols = {{"batch", rows}},
           .rows = "batch",
           .pins = {},
+          .policy = placement_policy::single,
           .stream = {},
           .limits = limits};
 }
@@ -94,6 +95,9 @@ TEST_CASE("every strategy and policy is compared, the best first", "[strategy][C
     CHECK(all[i].shown.latency_ms >= all[0].shown.latency_ms * 0.9);
     CHECK_FALSE(all[i].shown.why.empty());
   }
+  factory_question one_policy = asked(gpus_of(2), 32);
+  one_policy.policy = placement_policy::weighted;
+  CHECK(compare_strategies(one_policy).size() == 2 + 2 + 1 + 1);
   CHECK(all[0].shown.strategy == strategy::data_parallel);
   CHECK(all[0].shown.latency_ms == Approx(16 * 8).epsilon(0.01));
   CHECK(find(all, strategy::none, 1).latency_ms == Approx(32 * 8));
