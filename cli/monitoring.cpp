@@ -44,7 +44,7 @@ void watcher::watch_until(const std::stop_token& end) {
       samples_->sample();
       if (n % samples_a_file == 0)
         write_metrics();
-    } catch (const error&) {
+    } catch (const std::exception&) {
       // A file that cannot be written for a while hurts no run; if it cannot at the end, `end` says so.
     }
 }

@@ -97,7 +97,7 @@ private:
       if (!laziest || w.busy < laziest->busy)
         laziest = &w;
     }
-    if (living < 2 || busiest_ < 0.5 || laziest->busy > busiest_ / 2)
+    if (living < 2 || rows <= 0 || rows_if_busy <= 0 || busiest_ < 0.5 || laziest->busy > busiest_ / 2)
       return;
     const double mean = sum / static_cast<double>(living), gain = 1 - rows / rows_if_busy;
     if (gain < least_gain)

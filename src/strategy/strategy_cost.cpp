@@ -184,6 +184,7 @@ costed_strategy strategy_coster::cost(strategy how, placement_policy policy, std
   } catch (const error& e) {
     made.shown.possible = false;
     made.shown.why = e.what();
+    made.shown.latency_ms = made.shown.requests_per_s = 0; // of what cannot run there is nothing to predict
     if (e.code() != errc::out_of_memory && !problem_)
       problem_ = e;
   }

@@ -141,6 +141,16 @@ TEST_CASE("what does not fit on one device is put on several", "[strategy][C2][C
   CHECK((all[0].shown.strategy == strategy::model_parallel || all[0].shown.strategy == strategy::pipeline));
   CHECK_FALSE(find(all, strategy::data_parallel, 2).possible);
   CHECK(find(all, strategy::none, 1).why.find("vulkan") != std::string::npos);
+  CHECK(find(all, strategy::none, 1).latency_ms == 0);
+  // Over a limit, the nearest is one that fits, however fast the others would be.
+  q.limits.max_latency = std::chrono::microseconds(1);
+  const auto late = compare_strategies(q);
+  CHECK(late[0].shown.devices.size() == 2);
+  CHECK(late[0].shown.memory_bytes > 0);
+  CHECK(thrown_by([&] { best_of(late, q.limits); }).code() == errc::invalid_argument);
+  for (device_info& d : q.devices)
+    d.memory_bytes = 100; // nothing fits anywhere
+  CHECK(thrown_by([&] { best_of(compare_strategies(q), q.limits); }).code() == errc::out_of_memory);
 }
 
 TEST_CASE("limits hold, or the nearest plan is named", "[strategy][C10]") {
