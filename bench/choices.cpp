@@ -29,19 +29,9 @@ struct job {
 };
 
 named_tensors inputs_for(const session& s, const bindings& dims) {
-  named_tensors all;
-  for (const value_info& input : s.inputs()) {
-    shape is;
-    for (const dim& d : *input.dims)
-      is.push_back(d.evaluate(dims));
-    tensor t(input.type, is);
-    std::memset(t.mutable_data(), 0, static_cast<size_t>(t.bytes()));
-    if (input.type == dtype::float32)
-      for (int64_t i = 0; i < t.size(); ++i)
-        t.mutable_data<float>()[i] = static_cast<float>(i % 17) / 17;
-    all.emplace(input.name, std::move(t));
-  }
-  return all;
+  return ramp_inputs(
+      s, [](dtype type, shape is) { return tensor(type, std::move(is)); },
+      [&](const symbolic_shape& is) { return evaluate(is, dims); });
 }
 
 struct measured {
@@ -142,11 +132,7 @@ int main(int argc, char** argv) {
   std::istringstream list(argv[3]);
   for (std::string name; std::getline(list, name, ',');)
     devices.push_back(name);
-  for (int i = 4; i < argc; ++i) {
-    const std::string text = argv[i];
-    const size_t at = text.find('=');
-    j.dims[text.substr(0, at)] = std::strtoll(text.c_str() + at + 1, nullptr, 10);
-  }
+  j.dims = dims_of(std::span(argv, static_cast<size_t>(argc)).subspan(4));
   fmt::print("== {} {} {} {}\n", j.file, argv[2], argv[3],
              fmt::join(std::vector<std::string>(argv + 4, argv + argc), " "));
   engine e({.devices = devices});

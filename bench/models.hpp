@@ -47,4 +47,38 @@ inline tensor filled(engine& e, dtype type, const shape& dims) {
   return t;
 }
 
+/// Returns a model's inputs: floats that repeat every 17 elements, zeros of other types. `make` gives a tensor of a type and dims, `dims_of`
+/// an input's dims.
+template <class Make, class DimsOf>
+named_tensors ramp_inputs(const session& s, Make&& make, DimsOf&& dims_of) {
+  named_tensors all;
+  for (const value_info& input : s.inputs()) {
+    tensor t = make(input.type, dims_of(*input.dims));
+    std::memset(t.mutable_data(), 0, static_cast<size_t>(t.bytes()));
+    if (input.type == dtype::float32)
+      for (int64_t i = 0; i < t.size(); ++i)
+        t.mutable_data<float>()[i] = static_cast<float>(i % 17) / 17;
+    all.emplace(input.name, std::move(t));
+  }
+  return all;
+}
+
+/// Returns what arguments "DIM=VALUE" say.
+inline bindings dims_of(std::span<char* const> arguments) {
+  bindings dims;
+  for (const std::string text : arguments) {
+    const size_t at = text.find('=');
+    dims[text.substr(0, at)] = std::strtoll(text.c_str() + at + 1, nullptr, 10);
+  }
+  return dims;
+}
+
+/// Returns dims with these values of their symbols.
+inline shape evaluate(const symbolic_shape& dims, const bindings& symbols) {
+  shape values;
+  for (const dim& d : dims)
+    values.push_back(d.evaluate(symbols));
+  return values;
+}
+
 } // namespace troupe::bench

@@ -13,21 +13,12 @@ int main(int argc, char** argv) {
     fmt::print(stderr, "usage: bench_pauses MODEL DEVICE [DIM=VALUE…]\n");
     return 2;
   }
-  bindings dims;
-  for (int i = 3; i < argc; ++i) {
-    const std::string text = argv[i];
-    const size_t at = text.find('=');
-    dims[text.substr(0, at)] = std::strtoll(text.c_str() + at + 1, nullptr, 10);
-  }
+  const bindings dims = dims_of(std::span(argv, static_cast<size_t>(argc)).subspan(3));
   engine e({.devices = {argv[2]}});
   const session s = e.load(argv[1]);
   named_tensors inputs;
-  for (const value_info& input : s.inputs()) {
-    shape is;
-    for (const dim& d : *input.dims)
-      is.push_back(d.evaluate(dims));
-    inputs.emplace(input.name, filled(e, input.type, is));
-  }
+  for (const value_info& input : s.inputs())
+    inputs.emplace(input.name, filled(e, input.type, evaluate(*input.dims, dims)));
   for (const auto end = clock_type::now() + std::chrono::seconds(1); clock_type::now() < end;)
     s.run(inputs);
   for (const double pause_ms : {0., 0.5, 1., 2., 5., 20., 100.}) {

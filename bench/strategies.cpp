@@ -20,19 +20,12 @@ constexpr int rounds = 7;
 using allocator = std::function<tensor(dtype, shape)>;
 
 named_tensors inputs_for(const allocator& make, const session& s, int64_t rows) {
-  named_tensors all;
-  for (const value_info& input : s.inputs()) {
+  return ramp_inputs(s, make, [rows](const symbolic_shape& is) {
     shape dims;
-    for (const dim& d : *input.dims)
+    for (const dim& d : is)
       dims.push_back(d.is_constant() ? d.constant() : dims.empty() ? rows : sequence);
-    tensor t = make(input.type, dims);
-    std::memset(t.mutable_data(), 0, static_cast<size_t>(t.bytes()));
-    if (input.type == dtype::float32)
-      for (int64_t i = 0; i < t.size(); ++i)
-        t.mutable_data<float>()[i] = static_cast<float>(i % 17) / 17;
-    all.emplace(input.name, std::move(t));
-  }
-  return all;
+    return dims;
+  });
 }
 
 /// Rows a second of requests of which `in_flight` are under way.

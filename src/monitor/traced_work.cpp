@@ -1,6 +1,5 @@
 #include "monitor/traced_work.hpp"
 
-#include "cost/cost_model.hpp"
 #include "graph/bodies.hpp"
 #include "plan/place/gpu_support.hpp"
 #include "plan/predict.hpp"
@@ -41,14 +40,7 @@ double traced_work::any_busy_s() const {
 }
 
 double traced_work::predicted_s(node_id n, device_index d) const {
-  const node& call = plan_.program->nodes[n];
-  if (has_body(call))
-    return 0;
-  const auto dims_of = [&](value_id v) -> const shape& {
-    const weight_ptr& constant = plan_.program->values[v].constant;
-    return constant ? constant->dims : dims_[v];
-  };
-  return node_seconds(*plan_.program, call, dims_of, plan_.devices[d].profile);
+  return has_body(plan_.program->nodes[n]) ? 0 : predict_node(plan_, dims_, n, plan_.devices[d].profile);
 }
 
 double traced_work::predicted_s(device_index d) const {

@@ -108,10 +108,6 @@ private:
   prediction result_;
 };
 
-} // namespace
-
-namespace {
-
 /// Returns how often a Loop or a Scan is expected to run its body.
 double trips(const plan& p, std::span<const shape> dims, const node& call) {
   if (call.op_type == "Scan") {
@@ -147,14 +143,17 @@ double value_bytes(const plan& p, std::span<const shape> dims, value_id v) {
 }
 
 double predict_node(const plan& p, std::span<const shape> dims, node_id n) {
-  const node& call = p.program->nodes[n];
-  if (has_body(call))
+  if (has_body(p.program->nodes[n]))
     return control_seconds(p, dims, n);
+  return predict_node(p, dims, n, p.devices[p.placement[n]].profile);
+}
+
+double predict_node(const plan& p, std::span<const shape> dims, node_id n, const device_profile& on) {
   const auto dims_of = [&](value_id v) -> const shape& {
     const weight_ptr& constant = p.program->values[v].constant;
     return constant ? constant->dims : dims[v];
   };
-  return node_seconds(*p.program, call, dims_of, p.devices[p.placement[n]].profile);
+  return node_seconds(*p.program, p.program->nodes[n], dims_of, on);
 }
 
 std::vector<bool> values_wanted_here(const plan& p) {

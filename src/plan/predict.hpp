@@ -55,6 +55,8 @@ prediction predict(const plan& p, std::span<const shape> dims);
 /// Returns the predicted seconds of one node on the device where it is placed, barriers aside; of control flow, those of its bodies, `representative_dim` times if
 /// nothing says how often.
 double predict_node(const plan& p, std::span<const shape> dims, node_id n);
+/// The same on another device, of a node without bodies.
+double predict_node(const plan& p, std::span<const shape> dims, node_id n, const device_profile& on);
 
 /// Returns the bytes of a value.
 double value_bytes(const plan& p, std::span<const shape> dims, value_id v);

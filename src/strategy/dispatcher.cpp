@@ -34,7 +34,7 @@ void check(const replica_figures& f) {
 
 dispatcher::dispatcher(const machine_options& options)
     : how_(options.how), depth_(options.depth), fair_turn_(options.fair_turn), micro_batch_(options.micro_batch),
-      min_piece_(options.min_piece > 0 ? options.min_piece : std::max<int64_t>(1, options.micro_batch / 8)) {
+      min_piece_(options.min_piece > 0 ? options.min_piece : least_piece(options.micro_batch)) {
   for (const replica_figures& f : options.replicas)
     join(replicas_.size(), f);
 }
@@ -298,11 +298,8 @@ int64_t dispatcher::cut(const replica& r, int64_t offered, const request_queue& 
   const int64_t most = micro_batch_ > 0 ? std::min(micro_batch_, offered) : offered;
   if (how_ != distribution::stealing)
     return most;
-  // Half of the replica's part of all that waits: guided self-scheduling (Polychronopoulos & Kuck, IEEE Transactions on Computers
-  // 1987), with a factor that leaves room for pieces that take longer than they should.
   const double part = rows_per_second_of(r.speed, most) / all_speeds;
-  const double rows = std::ceil(static_cast<double>(queue.rows(request_queue::shared)) * part / 2);
-  return std::min(most, std::max(min_piece_, static_cast<int64_t>(std::min(rows, static_cast<double>(most)))));
+  return guided_piece(static_cast<double>(queue.rows(request_queue::shared)), part, min_piece_, most);
 }
 
 } // namespace troupe

@@ -89,11 +89,9 @@ private:
     std::map<size_t, int> seen;
     std::vector<std::tuple<int, double, std::string>> order;
     for (const replica_set& r : alone) {
-      const auto at = std::find_if(asked_.devices.begin(), asked_.devices.end(),
-                                   [&](const device_info& d) { return d.name == r.own[0]; });
       found_.push_back(coster_.cost(strategy::none, placement_policy::single, {r}));
       const strategy_choice& c = found_.back().shown;
-      order.emplace_back(seen[processors[static_cast<size_t>(at - asked_.devices.begin())]]++,
+      order.emplace_back(seen[processors[position_of(asked_.devices, r.own[0])]]++,
                          c.possible ? figure(c, asked_.limits.goal) : HUGE_VAL, r.own[0]);
     }
     std::stable_sort(order.begin(), order.end(), [](const auto& a, const auto& b) {

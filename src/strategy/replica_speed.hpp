@@ -13,7 +13,7 @@ public:
   explicit replica_speed(const replica_figures& predicted) : figures_(predicted) {}
 
   /// Returns the seconds that a piece of so many rows should take.
-  double seconds(double rows) const { return figures_.fixed_seconds + rows * figures_.row_seconds; }
+  double seconds(double rows) const { return figures_.seconds(rows); }
   const replica_figures& figures() const { return figures_; }
   /// Returns by what factor a piece may well take longer than `seconds` says: 1 and twice the mean deviation so far.
   double caution() const { return 1 + 2 * deviation_; }

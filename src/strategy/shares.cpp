@@ -74,4 +74,13 @@ std::vector<int64_t> whole_shares(int64_t rows, std::span<const double> wanted) 
   return whole;
 }
 
+int64_t guided_piece(double waiting, double part, int64_t least, int64_t most) {
+  const double rows = std::min(std::ceil(waiting * part / 2), static_cast<double>(most));
+  return std::min(most, std::max(least, static_cast<int64_t>(rows)));
+}
+
+int64_t least_piece(int64_t micro_batch) {
+  return std::max<int64_t>(1, micro_batch / 8);
+}
+
 } // namespace troupe

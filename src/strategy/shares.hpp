@@ -21,4 +21,12 @@ std::vector<double> shares_that_end_together(double rows, std::span<const share_
 /// add up to `rows`, their proportions count. O(n log n).
 std::vector<int64_t> whole_shares(int64_t rows, std::span<const double> wanted);
 
+/// Returns the rows of the next piece for who has this part of all speeds, between `least` and `most`: half of its part of all that waits,
+/// guided self-scheduling (Polychronopoulos & Kuck, IEEE Transactions on Computers 1987), with a factor that leaves room for pieces
+/// that take longer than they should. `most` counts if it is below `least`.
+int64_t guided_piece(double waiting, double part, int64_t least, int64_t most);
+
+/// Returns the `least` of that for pieces of so many rows, or of any number if it is 0.
+int64_t least_piece(int64_t micro_batch);
+
 } // namespace troupe

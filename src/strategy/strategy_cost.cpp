@@ -7,7 +7,6 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <cmath>
 
 namespace troupe {
 namespace {
@@ -25,11 +24,16 @@ size_t requests_to_play(size_t pieces_each, size_t replicas) {
 
 size_t fastest_for(std::span<const double> load, std::span<const replica_figures> speeds, double rows) {
   size_t best = 0;
-  const auto end = [&](size_t r) { return load[r] + speeds[r].fixed_seconds + rows * speeds[r].row_seconds; };
+  const auto end = [&](size_t r) { return load[r] + speeds[r].seconds(rows); };
   for (size_t r = 1; r < speeds.size(); ++r)
     if (end(r) < end(best))
       best = r;
   return best;
+}
+
+/// Of large pieces.
+double rows_per_second(const replica_figures& f) {
+  return 1 / std::max(f.row_seconds, 1e-12);
 }
 
 double output_bytes(const plan& p, std::span<const shape> dims) {
@@ -40,6 +44,11 @@ double output_bytes(const plan& p, std::span<const shape> dims) {
 }
 
 } // namespace
+
+size_t position_of(std::span<const device_info> devices, const std::string& name) {
+  const auto found = std::find_if(devices.begin(), devices.end(), [&](const device_info& d) { return d.name == name; });
+  return static_cast<size_t>(found - devices.begin());
+}
 
 int64_t strategy_coster::rows() const {
   return asked_.rows.empty() ? 1 : asked_.symbols.at(asked_.rows);
@@ -60,8 +69,7 @@ strategy_coster::plan_ptr strategy_coster::plan_for(const replica_set& on, place
   std::vector<device_info> devices;
   devices.reserve(names.size());
   for (const std::string& name : names)
-    devices.push_back(*std::find_if(asked_.devices.begin(), asked_.devices.end(),
-                                    [&](const device_info& d) { return d.name == name; }));
+    devices.push_back(asked_.devices[position_of(asked_.devices, name)]);
   plan_options options{.policy = policy, .pins = asked_.pins, .expected = asked_.symbols};
   std::erase_if(options.pins,
                 [&](const placement_pin& p) { return std::find(names.begin(), names.end(), p.device) == names.end(); });
@@ -77,11 +85,11 @@ strategy_coster::divided strategy_coster::divide(strategy how, size_t requests, 
       return;
     d.pieces.push_back({request, replica, n});
     d.largest = std::max(d.largest, n);
-    load[replica] += speeds[replica].fixed_seconds + static_cast<double>(n) * speeds[replica].row_seconds;
+    load[replica] += speeds[replica].seconds(static_cast<double>(n));
   };
   double all_speeds = 0;
   for (const replica_figures& f : speeds)
-    all_speeds += 1 / std::max(f.row_seconds, 1e-12);
+    all_speeds += rows_per_second(f);
   const int64_t all = rows();
   const bool whole = asked_.rows.empty() || how == strategy::none;
   for (size_t request = 0; request < requests; ++request) {
@@ -99,11 +107,9 @@ strategy_coster::divided strategy_coster::divide(strategy how, size_t requests, 
       const int64_t most = whole ? left : std::min(left, micro_batch > 0 ? micro_batch : left);
       const size_t r = fastest_for(load, speeds, static_cast<double>(most));
       n = most;
-      if (!whole && how == strategy::work_stealing) { // as `dispatcher::cut`
-        const double part = 1 / std::max(speeds[r].row_seconds, 1e-12) / all_speeds;
-        n = std::clamp<int64_t>(static_cast<int64_t>(std::ceil(static_cast<double>(left) * part / 2)),
-                                std::min(std::max<int64_t>(1, micro_batch / 8), most), most);
-      }
+      if (!whole && how == strategy::work_stealing)
+        n = guided_piece(static_cast<double>(left), rows_per_second(speeds[r]) / all_speeds, least_piece(micro_batch),
+                         most);
       add(request, r, n);
     }
   }
@@ -118,16 +124,16 @@ int64_t strategy_coster::memory(std::span<const plan_ptr> plans, size_t depth, i
     const bound_plan_ptr bound = bind_segment(p, 0, symbols_of(piece_rows));
     const std::vector<device_info> real = real_devices(*p);
     for (device_index d = 0; d < real.size(); ++d) {
-      const auto at = std::find_if(asked_.devices.begin(), asked_.devices.end(),
-                                   [&](const device_info& i) { return i.name == real[d].name; });
+      const size_t at = position_of(asked_.devices, real[d].name);
       const int64_t bytes =
           bytes_needed(*bound->layout, d) + static_cast<int64_t>(depth - 1) * slot_bytes(*bound->layout, d);
-      int64_t& sum = needed[processors[static_cast<size_t>(at - asked_.devices.begin())]];
+      int64_t& sum = needed[processors[at]];
       sum += bytes;
       all += bytes;
-      if (sum > at->memory_bytes)
+      if (sum > asked_.devices[at].memory_bytes)
         fail(errc::out_of_memory, "needs {:.2f} GiB on {}, which has {:.2f} GiB for plans",
-             static_cast<double>(sum) / (1 << 30), at->name, static_cast<double>(at->memory_bytes) / (1 << 30));
+             static_cast<double>(sum) / (1 << 30), asked_.devices[at].name,
+             static_cast<double>(asked_.devices[at].memory_bytes) / (1 << 30));
     }
   }
   return all;

@@ -6,6 +6,9 @@
 
 namespace troupe {
 
+/// Returns the position of the device of this name; it is there.
+size_t position_of(std::span<const device_info> devices, const std::string& name);
+
 /// Costs strategies of one question; plans that several of them share are made once. Not thread-safe.
 class strategy_coster {
 public:

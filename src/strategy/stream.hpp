@@ -43,6 +43,8 @@ struct piece_part {
 struct replica_figures {
   double row_seconds = 0;
   double fixed_seconds = 0;
+
+  double seconds(double rows) const { return fixed_seconds + rows * row_seconds; }
 };
 
 /// Who gets what. `round_robin` and `weighted` are static: a piece waits for the replica whose turn it is, even if others are idle.

@@ -1,33 +1,10 @@
 // Sessions whose strategy is chosen for their first request.
-#include "strategy/call_model.hpp"
-#include "support/bound_values.hpp"
+#include "actors/row_models.hpp"
 #include "support/small_models.hpp"
 
 using Catch::Contains;
 using namespace troupe;
 using namespace troupe::test;
-
-namespace {
-
-/// y = sigmoid(x · w): rows are independent.
-graph rows_apart() {
-  call_model m;
-  m.output(m.op("Sigmoid", {m.op("MatMul", {m.input("x", {batch, 4}), m.weights({4, 3})})}, {}, "y"));
-  return m.g;
-}
-
-engine references(size_t count) {
-  std::vector<device_factory> devices;
-  for (size_t i = 0; i < count; ++i)
-    devices.push_back(reference("ref" + std::to_string(i)));
-  return engine_of(std::move(devices));
-}
-
-tensor y_of(const run_result& r) {
-  return r.outputs.at("y");
-}
-
-} // namespace
 
 TEST_CASE("a session chooses its strategy for its first request, once", "[strategy][C10]") {
   engine e = references(2);

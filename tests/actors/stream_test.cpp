@@ -1,6 +1,5 @@
 // Streams of requests over replicas: the same results as one device gives, each once, whatever happens to devices, callers and engine.
-#include "strategy/call_model.hpp"
-#include "support/bound_values.hpp"
+#include "actors/row_models.hpp"
 #include "support/small_models.hpp"
 
 #include <atomic>
@@ -13,13 +12,6 @@ using namespace troupe;
 using namespace troupe::test;
 
 namespace {
-
-/// y = sigmoid(x · w): rows are independent.
-graph rows_apart() {
-  call_model m;
-  m.output(m.op("Sigmoid", {m.op("MatMul", {m.input("x", {batch, 4}), m.weights({4, 3})})}, {}, "y"));
-  return m.g;
-}
 
 /// y = x − the mean of all rows.
 graph rows_mixed() {
@@ -35,17 +27,6 @@ tensor rows_of_x(int64_t rows, uint64_t seed) {
 
 session_options with(strategy how, const stream_options& stream = {}) {
   return {.strategy = how, .stream = stream};
-}
-
-engine references(size_t count, fault_script script = {}) {
-  std::vector<device_factory> devices;
-  for (size_t i = 0; i < count; ++i)
-    devices.push_back(reference("ref" + std::to_string(i), script));
-  return engine_of(std::move(devices));
-}
-
-tensor y_of(const run_result& r) {
-  return r.outputs.at("y");
 }
 
 uint64_t pieces_of(const session& s) {
