@@ -22,7 +22,8 @@ struct engine_access {
   static const actors::host& devices(const engine& e) { return runtime(e).devices(); }
   /// Who plans a request with these inputs.
   static actors::coordinator_ref coordinator(const session& s, const named_tensors& inputs) {
-    return s.settled(inputs, {}).state_->coordinator();
+    run_options unlimited;
+    return s.settled(inputs, unlimited).state_->coordinator();
   }
 };
 

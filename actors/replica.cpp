@@ -89,6 +89,7 @@ session_replicas open_replicas(actor_runtime& runtime, const model_ptr& m, const
          to_string(options.strategy));
   session_replicas all;
   for (const replica_set& set : sets) {
+    check_pins(options.pins, set, at_hand.infos);
     auto plans = std::make_shared<session_plans>(m, at_hand.infos, at_hand.lost, set.all());
     ahead = plans->prepare_ahead(ahead);
     if (!all.rows) {

@@ -2,6 +2,8 @@
 #include "actors/engine_access.hpp"
 #include "actors/session_state.hpp"
 
+#include <cstring>
+
 namespace troupe {
 
 using namespace actors;
@@ -41,6 +43,16 @@ answer_once<run_result>::receiver hand_over_to(run_callback done, const actor_ru
   };
 }
 
+/// Returns a tensor with bytes of its own; of one whose elements decide shapes, so no strings.
+tensor copy_of(const tensor& t) {
+  if (t.type() == dtype::string)
+    return t;
+  tensor copy(t.type(), t.dims());
+  if (t.bytes() > 0)
+    std::memcpy(copy.mutable_data(), t.data(), static_cast<size_t>(t.bytes()));
+  return copy;
+}
+
 /// Waits for a place in a queue, as long as the run may take.
 request_gate::ticket enter(request_gate& gate, const run_options& options) {
   const auto limit = time_limit(options.timeout, "run_options::timeout");
@@ -77,55 +89,73 @@ actors::stream_door* session::state::door_if_any() {
 }
 
 std::shared_ptr<session::state> session::state::settled(const std::shared_ptr<state>& self,
-                                                        const given_inputs* inputs) {
+                                                        std::optional<request_inputs> inputs, const patience& limits) {
   if (self->how != strategy::automatic)
     return self;
-  const std::lock_guard lock(self->choosing_);
-  if (!self->chosen_) {
-    chosen_session made = choose_strategy(*self->runtime, self->model, inputs);
+  // It owns what it reads: its request may have given up meanwhile, and its caller have changed the bytes.
+  if (inputs)
+    for (const std::string& name : self->model->host_inputs)
+      if (const auto given = inputs->tensors.find(name); given != inputs->tensors.end())
+        given->second = copy_of(given->second);
+  const auto choose = [runtime = self->runtime, model = self->model, inputs = std::move(inputs)] {
+    std::optional<given_inputs> given;
+    if (inputs)
+      given.emplace(inputs->tensors, inputs->residents);
+    chosen_session made = choose_strategy(*runtime, model, given ? &*given : nullptr);
     const strategy how = made.source->options.strategy;
-    self->choice_ = std::move(made.why);
-    self->chosen_ = std::make_shared<state>(self->runtime, std::move(made.source), how, std::move(made.opened));
-  }
-  return self->chosen_;
+    return settled_choice{std::make_shared<state>(runtime, std::move(made.source), how, std::move(made.opened)),
+                          std::move(made.why)};
+  };
+  return self->choice_.get(choose, limits).to;
 }
 
 std::shared_ptr<session::state> session::state::settled_if_any(const std::shared_ptr<state>& self) {
   if (self->how != strategy::automatic)
     return self;
-  const std::lock_guard lock(self->choosing_);
-  return self->chosen_;
+  const auto chosen = self->choice_.if_any();
+  return chosen ? chosen->to : nullptr;
 }
 
 std::optional<strategy_choice> session::state::choice() {
-  const std::lock_guard lock(choosing_);
-  return chosen_ ? std::optional(choice_) : std::nullopt;
+  const auto chosen = choice_.if_any();
+  return chosen ? std::optional(chosen->why) : std::nullopt;
 }
 
 session::session(std::shared_ptr<state> s) : state_(std::move(s)) {}
 
-std::future<run_result> session::by_choice(named_tensors inputs, const run_options& options, start_run start) const {
+std::future<run_result> session::by_choice(const named_tensors& inputs, const run_options& options,
+                                           start_run start) const {
   std::optional<session> chosen;
-  const failure why = capture([&] { chosen = settled(inputs, options.device_inputs); });
+  run_options rest = options;
+  const failure why = capture([&] { chosen = settled(inputs, rest); });
   if (chosen)
-    return (chosen.value().*start)(std::move(inputs), options);
+    return (chosen.value().*start)(inputs, rest);
   std::promise<run_result> failed;
   failed.set_exception(std::make_exception_ptr(error(why.code, why.message)));
   return failed.get_future();
 }
 
-void session::by_choice(named_tensors inputs, const run_options& options, run_callback done,
+void session::by_choice(const named_tensors& inputs, const run_options& options, run_callback done,
                         start_callback_run start) const {
   std::optional<session> chosen;
-  const failure why = capture([&] { chosen = settled(inputs, options.device_inputs); });
+  run_options rest = options;
+  const failure why = capture([&] { chosen = settled(inputs, rest); });
   if (chosen)
-    return (chosen.value().*start)(std::move(inputs), options, std::move(done));
+    return (chosen.value().*start)(inputs, rest, std::move(done));
   hand_over_to(std::move(done), *state_->runtime)({}, why);
 }
 
-session session::settled(const named_tensors& inputs, const named_device_tensors& residents) const {
-  const given_inputs given{inputs, residents};
-  return session(state::settled(state_, &given));
+session session::settled(const named_tensors& inputs, run_options& options) const {
+  const auto limit = time_limit(options.timeout, "run_options::timeout");
+  patience limits{.until = {}, .stop = options.cancel};
+  if (limit)
+    limits.until = std::chrono::steady_clock::now() + *limit;
+  const auto to = state::settled(state_, state::request_inputs{inputs, options.device_inputs}, limits);
+  if (limits.until) // what is left of it; a limit of 0 would be none
+    options.timeout =
+        std::max(std::chrono::ceil<std::chrono::milliseconds>(*limits.until - std::chrono::steady_clock::now()),
+                 std::chrono::milliseconds(1));
+  return session(to);
 }
 
 const std::vector<value_info>& session::inputs() const {
@@ -142,7 +172,7 @@ run_result session::run(named_tensors inputs, const run_options& options) const 
 
 std::future<run_result> session::run_async(named_tensors inputs, const run_options& options) const {
   if (state_->how == strategy::automatic)
-    return by_choice(std::move(inputs), options, &session::run_async);
+    return by_choice(inputs, options, &session::run_async);
   if (state_->how != strategy::none)
     return submit(std::move(inputs), options);
   const pending_run_ptr pending = make_watched_run(std::move(inputs), options, state_->coordinator());
@@ -153,7 +183,7 @@ std::future<run_result> session::run_async(named_tensors inputs, const run_optio
 
 void session::run_async(named_tensors inputs, const run_options& options, run_callback done) const {
   if (state_->how == strategy::automatic)
-    return by_choice(std::move(inputs), options, std::move(done), &session::run_async);
+    return by_choice(inputs, options, std::move(done), &session::run_async);
   if (state_->how != strategy::none)
     return submit(std::move(inputs), options, std::move(done));
   auto hand_over = hand_over_to(std::move(done), *state_->runtime);
@@ -163,7 +193,7 @@ void session::run_async(named_tensors inputs, const run_options& options, run_ca
 
 std::future<run_result> session::submit(named_tensors inputs, const run_options& options) const {
   if (state_->how == strategy::automatic)
-    return by_choice(std::move(inputs), options, &session::submit);
+    return by_choice(inputs, options, &session::submit);
   stream_door& door = state_->door();
   const auto pending = make_watched_run(std::move(inputs), options, door.actor());
   std::future<run_result> future = pending->result.future();
@@ -177,7 +207,7 @@ std::future<run_result> session::submit(named_tensors inputs, const run_options&
 
 void session::submit(named_tensors inputs, const run_options& options, run_callback done) const {
   if (state_->how == strategy::automatic)
-    return by_choice(std::move(inputs), options, std::move(done), &session::submit);
+    return by_choice(inputs, options, std::move(done), &session::submit);
   stream_door& door = state_->door();
   if (!done)
     fail(errc::invalid_argument, "the callback is empty");
@@ -208,7 +238,7 @@ stream_stats session::queue_stats() const {
 
 bound_session session::bind(std::vector<output_binding> pairs, const bind_options& options) const {
   check_bindings(*state_->model, pairs);
-  const std::shared_ptr<state> s = state::settled(state_, nullptr);
+  const std::shared_ptr<state> s = state::settled(state_, std::nullopt, {});
   if (s->how == strategy::none)
     return {session(s), std::move(pairs), options};
   const actors::replica& mine = s->replicas[s->next_bound++ % s->replicas.size()];

@@ -41,8 +41,10 @@ std::string header(strategy how, const replica& r, size_t number, const model_ro
 } // namespace
 
 std::string session::plan(const named_tensors& inputs, plan_format format) const {
-  if (state_->how == strategy::automatic)
-    return settled(inputs, {}).plan(inputs, format);
+  if (state_->how == strategy::automatic) {
+    run_options unlimited;
+    return settled(inputs, unlimited).plan(inputs, format);
+  }
   if (state_->how == strategy::none)
     return written(*bound_plan_of(*this, inputs), format);
   const auto count = static_cast<int64_t>(state_->replicas.size());

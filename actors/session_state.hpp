@@ -2,6 +2,7 @@
 #pragma once
 
 #include "actors/actor_runtime.hpp"
+#include "actors/choice_once.hpp"
 #include "actors/stream_door.hpp"
 #include "troupe/session.hpp"
 
@@ -12,9 +13,16 @@ struct session::state {
       : runtime(std::move(r)), model(std::move(m)), how(s), replicas(std::move(opened.replicas)),
         rows(std::move(opened.rows)) {}
 
-  /// Returns the state that does a request's work: `self`, or if its strategy is automatic what was chosen for the first request, `inputs`; null:
-  /// for one of which nothing is known. Throws what choosing throws; then the next request's is tried.
-  static std::shared_ptr<state> settled(const std::shared_ptr<state>& self, const given_inputs* inputs);
+  /// Inputs of a request that choices are made for.
+  struct request_inputs {
+    named_tensors tensors;
+    named_device_tensors residents;
+  };
+
+  /// Returns the state that does a request's work: `self`, or if its strategy is automatic what was chosen for the first request, `inputs`;
+  /// none: for one of which nothing is known. Throws what choosing throws; then the next request's is tried.
+  static std::shared_ptr<state> settled(const std::shared_ptr<state>& self, std::optional<request_inputs> inputs,
+                                        const actors::patience& limits);
   /// The same, null if nothing was chosen yet.
   static std::shared_ptr<state> settled_if_any(const std::shared_ptr<state>& self);
   /// What was chosen; nullopt if nothing was.
@@ -44,9 +52,11 @@ private:
 
   std::mutex mutex_; // guards door_
   std::unique_ptr<actors::stream_door> door_;
-  std::mutex choosing_; // guards chosen_; held while it is made
-  std::shared_ptr<state> chosen_;
-  strategy_choice choice_; // what it is; counts if it is
+  struct settled_choice {
+    std::shared_ptr<state> to;
+    strategy_choice why;
+  };
+  actors::choice_once<settled_choice> choice_; // last: it reads the others while it is made
 };
 
 } // namespace troupe

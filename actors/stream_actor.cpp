@@ -103,6 +103,7 @@ void stream_state::carry_out(answer_request& what) {
   stop_unwanted(what.request, r.in_flight);
   if (what.why.failed()) {
     ++failed_;
+    late_ += what.why.code == errc::timeout;
     return r.caller->result.fail(what.why);
   }
   r.result.stats.total_ms = milliseconds_since(r.caller->request->started);
@@ -234,6 +235,7 @@ void stream_state::carry_out(const wake_at& what) {
 stream_stats stream_state::count() const {
   stream_stats all{.answered = answered_,
                    .failed = failed_,
+                   .late = late_,
                    .waiting = machine_->waiting(),
                    .in_flight = pieces_.size(),
                    .rows = parts_.rows->symbol(),

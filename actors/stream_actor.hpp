@@ -69,7 +69,7 @@ private:
   std::vector<replica_stats> counted_; // by replica: pieces, rows, time
   std::vector<run_time> busy_since_;   // by replica, if it has pieces
   std::vector<size_t> at_work_;        // by replica: pieces
-  uint64_t answered_ = 0, failed_ = 0;
+  uint64_t answered_ = 0, failed_ = 0, late_ = 0;
   std::vector<stream_command> commands_; // being carried out
   bool closing_ = false;
 };

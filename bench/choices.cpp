@@ -3,7 +3,8 @@
 // Usage: bench_choices MODEL fp32|fp16 DEVICE[,DEVICE…] [DIM=VALUE…]      devices as in `engine_options::devices`
 //
 // For one kind of request, in ordinary memory of the caller: latency is the median of requests one at a time; throughput is of 2 requests
-// for each device under way. All in turns, three times; medians.
+// for each device under way. All in turns, three times; medians. A candidate is measured on its own devices alone, without the CPU that helps a
+// GPU out: for models whose nodes all run on each device.
 #include "bench/models.hpp"
 #include "plan/place/policies.hpp"
 #include "strategy/replica_sets.hpp"

@@ -33,7 +33,7 @@ void print(const std::vector<strategy_choice>& choices, bool json) {
              "devices", "why");
   for (const strategy_choice& c : choices) {
     const auto figure = [&](double value, const char* format) {
-      return c.latency_ms > 0 ? fmt::format(fmt::runtime(format), value) : "-";
+      return c.has_plan ? fmt::format(fmt::runtime(format), value) : "-";
     };
     fmt::print("{:<15} {:<14} {:>12} {:>12} {:>10}  {:<28} {}\n", to_string(c.strategy), to_string(c.policy),
                figure(c.latency_ms, "{:.3f}"), figure(c.requests_per_s, "{:.1f}"),
@@ -71,11 +71,23 @@ void add_plan(CLI::App& app) {
       "plan", "Print the plan of a model; `--json` is what `--load` takes, here and in `troupe run`");
   add_model_options(*command, *args);
   add_strategy_options(*command, *args);
-  command->add_flag("--dot", args->dot, "Print a Graphviz graph: devices, chunks, transfers with their bytes");
-  command->add_flag("--compare", args->compare,
-                    "Print what every strategy and policy should cost, the one that `--strategy auto` takes first");
-  command->add_option("--node", args->node, "Print all about one node: where it is and why, operands, attributes");
-  command->callback([args] { print_plan(*args); });
+  CLI::Option* dot =
+      command->add_flag("--dot", args->dot, "Print a Graphviz graph: devices, chunks, transfers with their bytes");
+  CLI::Option* node =
+      command->add_option("--node", args->node, "Print all about one node: where it is and why, operands, attributes");
+  CLI::Option* compare =
+      command
+          ->add_flag("--compare", args->compare,
+                     "Print what every strategy and policy should cost, the one that `--strategy auto` takes first")
+          ->excludes(dot, node, command->get_option("--load"));
+  CLI::Option* how = command->get_option("--strategy");
+  CLI::Option* micro_batch = command->get_option("--micro-batch");
+  micro_batch->remove_needs(how); // or --compare will do
+  command->callback([=] {
+    if (micro_batch->count() > 0 && how->count() + compare->count() == 0)
+      throw CLI::RequiresError("--micro-batch", "--strategy or --compare");
+    print_plan(*args);
+  });
 }
 
 } // namespace troupe::cli

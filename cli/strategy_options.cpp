@@ -16,7 +16,9 @@ void add_choice_options(CLI::App& command, model_options& options) {
   command
       .add_option("--goal", choice.goal, "What `auto` is to be good at: latency (of one request; default), throughput")
       ->transform(CLI::CheckedTransformer(goals).description(""));
-  command.add_option("--max-devices", choice.max_devices, "The most devices that `auto` may take")
+  command
+      .add_option("--max-devices", choice.max_devices,
+                  "The most devices that `auto` may take; those that help out where a GPU cannot do not count")
       ->check(CLI::PositiveNumber);
   command.add_option_function<std::string>(
       "--max-memory", [&choice](const std::string& text) { choice.max_memory = parse_bytes(text, "--max-memory"); },

@@ -25,7 +25,8 @@ TROUPE_API std::string_view to_string(severity how);
 struct finding {
   troupe::severity severity = troupe::severity::note;
   /// For programs; of a run: "imbalance", "slow_device", "taking_turns", "moves", "inputs", "outputs", "small_chunks", "one_node",
-  /// "fallback", "prediction"; of a stream: "queue_full", "queue_empty", "replica_lost", "replica_idle", "small_pieces".
+  /// "fallback", "prediction"; of a stream: "queue_full", "queue_empty", "requests_late", "replica_lost", "replica_idle",
+  /// "small_pieces".
   std::string cause;
   std::string where; // the device, devices joined by ", "; of a stream the replica; empty: all
   std::string what;  // in words, with figures

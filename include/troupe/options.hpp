@@ -88,7 +88,9 @@ enum class strategy : uint8_t {
   model_parallel, // one plan over all devices (`heft`, unless the policy says otherwise), with several requests in flight
   pipeline,       // contiguous stages, one a device (`placement_policy::pipeline`), through which micro-batches flow
   work_stealing, // a replica a device; whoever is idle takes the next micro-batch
-  automatic,     // whichever of these is predicted to be the best for the first request (`session_options::choice`)
+  /// Whichever of these is predicted to be the best for the first request (`session_options::choice`). Choosing takes as long as planning
+  /// all of them; meanwhile requests wait where they are submitted, within their time limits, `run_async` too.
+  automatic,
 };
 
 /// What a choice between strategies is to be good at.
@@ -100,7 +102,7 @@ enum class objective : uint8_t {
 /// What `strategy::automatic` is to choose, and within which limits; 0: no limit.
 struct choice_options {
   objective goal = objective::latency;
-  size_t max_devices = 0;
+  size_t max_devices = 0; // those that only help a GPU out, or take what fits nowhere else, do not count
   int64_t max_memory = 0; // bytes on all devices together
   std::chrono::microseconds max_latency{0};
 };
@@ -148,7 +150,7 @@ struct session_options {
   troupe::strategy strategy = troupe::strategy::none;
   stream_options stream = {};
   choice_options choice = {};
-  /// Nodes whose device the caller chooses, whatever the policy.
+  /// Nodes whose device the caller chooses, whatever the policy. With a strategy, each replica must have the device.
   std::vector<placement_pin> pins = {};
   /// A plan saved as JSON (`session::plan`, `troupe plan --json`), perhaps edited: placement and chunks are as it says, or loading fails
   /// with `errc::invalid_plan`. When one of the engine's devices is lost, the policy decides again. Empty for none.

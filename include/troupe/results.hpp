@@ -82,6 +82,7 @@ struct replica_stats {
 struct stream_stats {
   uint64_t answered = 0; // those that failed included
   uint64_t failed = 0;
+  uint64_t late = 0;         // of those that failed: by their deadline, or because they would have missed it
   size_t waiting = 0;        // for a replica
   size_t in_flight = 0;      // pieces
   std::string rows;          // the symbolic dim that counts the rows of a batch; empty if requests run whole …
@@ -98,7 +99,8 @@ struct strategy_choice {
   double latency_ms = 0;            // of one request alone
   double requests_per_s = 0;        // if there are always more
   int64_t memory_bytes = 0;         // on all devices together, with as many requests in flight as it takes
-  bool possible = true;             // there is a plan, and it is within the limits of `choice_options`
+  bool has_plan = false;            // that fits the devices; without one there are no figures
+  bool possible = true;             // it has one, within the limits of `choice_options`
   std::string why;                  // it was chosen, or was not
 };
 

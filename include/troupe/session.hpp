@@ -83,16 +83,19 @@ public:
   stream_stats queue_stats() const;
 
   /// Makes outputs the inputs of the next run, and leaves them on their device between. Throws `errc::invalid_argument` if a
-  /// name does not exist or is bound twice, or if type or shape of a pair cannot fit. A bound session stays on one replica, each in turn.
+  /// name does not exist or is bound twice, or if type or shape of a pair cannot fit. A bound session stays on one replica, each in turn. If the strategy is automatic and nothing was
+  /// chosen yet, it is chosen here, for requests of the dims that the session's options state, others being small.
   bound_session bind(std::vector<output_binding> pairs, const bind_options& options = {}) const;
 
   /// Returns the plan that a run with these inputs would use, making it where it is not cached: what runs where and why, in which
-  /// chunks, and what moves; with shapes and bytes for these inputs. Throws what `run` throws for inputs.
+  /// chunks, and what moves; with shapes and bytes for these inputs. As a run does, it has `strategy::automatic` choose if nothing was
+  /// chosen yet. Throws what `run` throws for inputs.
   std::string plan(const named_tensors& inputs, plan_format format = plan_format::text) const;
 
-  /// Returns every strategy with every policy over the session's devices, costed for such requests: the one that `strategy::automatic` would
-  /// choose first, then from the best to the worst, impossible ones last. Takes as long as planning all of them. Throws what `run` throws
-  /// for inputs.
+  /// Returns every strategy with every policy, costed for such requests: each device alone, and the best 2, 3 … of the session's devices
+  /// together (of more than 8, the best 2, 4, 8 …, all, and `choice_options::max_devices`). The one that `strategy::automatic` would choose
+  /// comes first, then from the best to the worst, impossible ones last. Takes as long as planning all of them. Throws what `run`
+  /// throws for inputs.
   std::vector<strategy_choice> compare(const named_tensors& inputs) const;
 
   /// Returns what `strategy::automatic` has chosen; nullopt before the first request, or if it had nothing to choose.
@@ -106,12 +109,13 @@ private:
   friend struct engine_access;
   struct state;
   explicit session(std::shared_ptr<state> s);
-  /// What `strategy::automatic` means for this session, chosen now if it was not yet.
-  session settled(const named_tensors& inputs, const named_device_tensors& residents) const;
+  /// What `strategy::automatic` means for this session, chosen now if it was not yet; takes the time that it took off the run's limit.
+  session settled(const named_tensors& inputs, run_options& options) const;
   using start_run = std::future<run_result> (session::*)(named_tensors, const run_options&) const;
   using start_callback_run = void (session::*)(named_tensors, const run_options&, run_callback) const;
-  std::future<run_result> by_choice(named_tensors inputs, const run_options& options, start_run start) const;
-  void by_choice(named_tensors inputs, const run_options& options, run_callback done, start_callback_run start) const;
+  std::future<run_result> by_choice(const named_tensors& inputs, const run_options& options, start_run start) const;
+  void by_choice(const named_tensors& inputs, const run_options& options, run_callback done,
+                 start_callback_run start) const;
   tensor fetch(const device_tensor& value) const;
   /// Asks for host copies of values, by input: the outputs of the result. A loss ends it with `errc::device_lost`.
   std::future<run_result> fetch_async(named_device_tensors values) const;

@@ -105,6 +105,8 @@ std::string to_prometheus(const monitor_report& report) {
           static_cast<double>(queue.answered));
   add_one(out, "troupe_requests_failed_total", "counter", "Requests of the queue that failed.",
           static_cast<double>(queue.failed));
+  add_one(out, "troupe_requests_late_total", "counter", "Requests of the queue that their deadline ended.",
+          static_cast<double>(queue.late));
   add_one(out, "troupe_runs_total", "counter", "Runs of plans.", static_cast<double>(report.last.runs));
   add_one(out, "troupe_queue_waiting", "gauge", "Requests that wait for a replica.",
           static_cast<double>(queue.waiting));

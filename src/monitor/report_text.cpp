@@ -89,6 +89,7 @@ std::string to_json(const monitor_report& report) {
          {"samples", report.samples},
          {"requests", queue.answered},
          {"failed", queue.failed},
+         {"late", queue.late},
          {"waiting", queue.waiting},
          {"runs", report.last.runs},
          {"requests_per_s", report.requests_per_s},

@@ -41,6 +41,7 @@ public:
     if (busiest_ <= 0)
       return {};
     lost_replicas();
+    late_requests();
     idle_replicas();
     queue();
     small_pieces();
@@ -74,6 +75,17 @@ private:
         add("replica_lost", w.name(), "takes no more requests: " + w.now->why_not, share_of_speed(w),
             "see what `troupe devices` says of it; or leave it out: --devices, --hosts", share_of_speed(w),
             severity::critical);
+  }
+
+  void late_requests() {
+    const double late = rise(samples_.front().queue.late, queue_.late);
+    const double answered = rise(samples_.front().queue.answered, queue_.answered);
+    if (late > 0 && answered > 0)
+      add("requests_late", "",
+          fmt::format("{:.0f} of {:.0f} requests were not answered by their deadline", late, answered), 0,
+          "allow more time, submit fewer at a time (stream_options::queue_limit, --in-flight), or give the stream more "
+          "devices: --devices, --hosts",
+          0, late > 0.01 * answered ? severity::warning : severity::note);
   }
 
   /// Returns how many rows a replica would do if it were busy for this part of the time.

@@ -1,7 +1,9 @@
 #include "plan/predict.hpp"
 
+#include "base/error.hpp"
 #include "cost/cost_model.hpp"
 #include "graph/bodies.hpp"
+#include "ops/evaluate.hpp"
 #include "plan/place/gpu_support.hpp"
 
 #include <algorithm>
@@ -108,19 +110,31 @@ private:
   prediction result_;
 };
 
+/// Returns the count that a Loop is given; nullopt if it depends on data or on dims that nobody expects.
+std::optional<int64_t> given_trips(const plan& p, value_id count) {
+  const value& v = p.program->values[count];
+  if (v.constant && volume(v.constant->dims) == 1)
+    return to_int64(materialise(*v.constant).view()).front();
+  if (!v.known || v.known->size() != 1)
+    return std::nullopt;
+  try {
+    return v.known->front().evaluate(p.options.expected);
+  } catch (const error&) {
+    return std::nullopt;
+  }
+}
+
 /// Returns how often a Loop or a Scan is expected to run its body.
 double trips(const plan& p, std::span<const shape> dims, const node& call) {
-  if (call.op_type == "Scan") {
-    const value_id scanned =
-        call.inputs[call.formal_inputs() - 1]; // along its first axis, unless attributes say otherwise
-    if (!dims[scanned].empty())
-      return static_cast<double>(dims[scanned][0]);
-  } else if (call.inputs[0] != no_value) {
-    const auto& known = p.program->values[call.inputs[0]].known;
-    if (known && known->size() == 1 && known->front().is_constant())
-      return static_cast<double>(known->front().constant());
-  }
-  return static_cast<double>(representative_dim);
+  /// What exporters write for "until the condition fails" is larger.
+  constexpr int64_t most = std::numeric_limits<int32_t>::max() - 1;
+  std::optional<int64_t> count;
+  if (call.op_type == "Loop" && call.inputs[0] != no_value)
+    count = given_trips(p, call.inputs[0]);
+  if (call.op_type == "Scan") // along its first axis, unless attributes say otherwise
+    if (const shape& scanned = dims[call.inputs[call.formal_inputs() - 1]]; !scanned.empty())
+      count = scanned[0];
+  return static_cast<double>(count && *count <= most ? std::max<int64_t>(*count, 0) : representative_dim);
 }
 
 /// Returns the seconds of a control-flow node: of the longer branch, or of all iterations.

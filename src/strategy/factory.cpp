@@ -19,9 +19,9 @@ constexpr double as_good = 0.1;
 constexpr std::array policies_of_several{placement_policy::heft, placement_policy::dmda, placement_policy::weighted,
                                          placement_policy::round_robin, placement_policy::greedy_memory};
 
-/// What is to be small.
+/// What is to be small; above 0, also for a model that has nothing to do.
 double figure(const strategy_choice& c, objective goal) {
-  return goal == objective::latency ? c.latency_ms : 1 / std::max(c.requests_per_s, 1e-12);
+  return goal == objective::latency ? std::max(c.latency_ms, 1e-6) : 1 / std::max(c.requests_per_s, 1e-12);
 }
 
 /// By how much a choice is over its limits: 1 is within all of them. `too_much` says over which.
@@ -61,7 +61,8 @@ std::vector<device_info> named(std::span<const device_info> devices, std::span<c
   return found;
 }
 
-/// Finds what there is to compare.
+/// Finds what there is to compare: each device alone; the best 2, 3, … of them together, the best 2, 4, 8, … of more than 8, all, and as many
+/// as there may be.
 class comparer {
 public:
   explicit comparer(const factory_question& asked) : asked_(asked), coster_(asked) {}
@@ -71,6 +72,8 @@ public:
     std::set<size_t> counts{leaders.size()};
     for (size_t n = 2; n < leaders.size(); n = leaders.size() <= 8 ? n + 1 : 2 * n)
       counts.insert(n);
+    if (asked_.limits.max_devices > 0)
+      counts.insert(std::min(asked_.limits.max_devices, leaders.size()));
     for (size_t n : counts)
       if (n >= 2)
         together(std::span(leaders).first(n));
@@ -147,7 +150,7 @@ private:
   std::tuple<int, double, size_t, int> rank(const strategy_choice& c) const {
     std::string unused;
     const double by = c.possible ? figure(c, asked_.limits.goal) : excess(c, asked_.limits, unused);
-    return {c.possible ? 0 : c.latency_ms > 0 ? 1 : 2, by, c.devices.size(), complexity(c)};
+    return {c.possible ? 0 : c.has_plan ? 1 : 2, by, c.devices.size(), complexity(c)};
   }
 
   /// Returns the simplest of those that are about as good as the best; the end if none is possible.

@@ -14,7 +14,7 @@ struct factory_question {
   bindings symbols;                     // dims of a request, all that the program's inputs mention
   std::string rows;                     // the one of them that counts rows; empty if requests run whole
   std::vector<placement_pin> pins;
-  /// Of model-parallel plans, the only one; `single`: all are compared.
+  /// Of model-parallel plans, the only one; `single`: all are compared. Pipelines have a policy of their own; other strategies have none.
   placement_policy policy = placement_policy::single;
   stream_options stream;
   choice_options limits;

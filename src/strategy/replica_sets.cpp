@@ -2,6 +2,8 @@
 
 #include "base/error.hpp"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <limits>
 
@@ -74,6 +76,19 @@ std::vector<replica_set> replicas_of(strategy how, std::span<const device_info> 
     if (!d.fallback || only_fallbacks)
       all.push_back(led_by(d, devices));
   return all;
+}
+
+void check_pins(std::span<const placement_pin> pins, const replica_set& replica, std::span<const device_info> devices) {
+  const std::vector<std::string> mine = replica.all();
+  const auto is_mine = [&](const std::string& name) { return std::find(mine.begin(), mine.end(), name) != mine.end(); };
+  for (const placement_pin& p : pins)
+    if (!mine.empty() && !is_mine(p.device) &&
+        std::any_of(devices.begin(), devices.end(), [&](const device_info& d) { return d.name == p.device; }))
+      fail(
+          errc::invalid_argument,
+          "the pin '{}={}' cannot hold: the session, or a replica of its strategy, uses only {}; leave the pin out, or "
+          "let one plan use all devices (--strategy none, model-parallel, pipeline)",
+          p.pattern, p.device, fmt::join(mine, ", "));
 }
 
 placement_policy policy_of(strategy how, placement_policy wanted) {

@@ -18,6 +18,9 @@ struct replica_set {
   std::vector<std::string> all() const;
 };
 
+/// Throws `errc::invalid_argument` if a pin names one of `devices` that the replica must not use; it may use all if it names none.
+void check_pins(std::span<const placement_pin> pins, const replica_set& replica, std::span<const device_info> devices);
+
 /// Returns the replicas of a strategy over devices, those that may be used. Devices that are there only as a fallback lead no replica, unless
 /// there are no others; CPUs help GPUs of their host. Throws `errc::invalid_argument` if there is no device.
 std::vector<replica_set> replicas_of(strategy how, std::span<const device_info> devices);

@@ -22,6 +22,13 @@ size_t requests_to_play(size_t pieces_each, size_t replicas) {
   return std::clamp(most_pieces / std::max<size_t>(pieces_each, 1), size_t{3}, 4 * replicas + 2);
 }
 
+/// Returns how many rows of a request are played, so that its pieces do not become too many.
+int64_t rows_to_play(int64_t all, int64_t micro_batch, size_t chunks) {
+  const auto most_pieces =
+      static_cast<int64_t>(std::clamp(50'000 / std::max<size_t>(chunks, 1), size_t{8}, size_t{256}));
+  return micro_batch == 0 || micro_batch > all / most_pieces ? all : micro_batch * most_pieces;
+}
+
 size_t fastest_for(std::span<const double> load, std::span<const replica_figures> speeds, double rows) {
   size_t best = 0;
   const auto end = [&](size_t r) { return load[r] + speeds[r].seconds(rows); };
@@ -70,13 +77,11 @@ strategy_coster::plan_ptr strategy_coster::plan_for(const replica_set& on, place
   devices.reserve(names.size());
   for (const std::string& name : names)
     devices.push_back(asked_.devices[position_of(asked_.devices, name)]);
-  plan_options options{.policy = policy, .pins = asked_.pins, .expected = asked_.symbols};
-  std::erase_if(options.pins,
-                [&](const placement_pin& p) { return std::find(names.begin(), names.end(), p.device) == names.end(); });
-  return made = make_plan(asked_.program, std::move(devices), options);
+  return made = make_plan(asked_.program, std::move(devices),
+                          {.policy = policy, .pins = asked_.pins, .expected = asked_.symbols});
 }
 
-strategy_coster::divided strategy_coster::divide(strategy how, size_t requests, int64_t micro_batch,
+strategy_coster::divided strategy_coster::divide(const strategy_choice& c, size_t requests, int64_t all,
                                                  std::span<const replica_figures> speeds) const {
   divided d;
   std::vector<double> load(speeds.size(), 0);
@@ -90,10 +95,9 @@ strategy_coster::divided strategy_coster::divide(strategy how, size_t requests, 
   double all_speeds = 0;
   for (const replica_figures& f : speeds)
     all_speeds += rows_per_second(f);
-  const int64_t all = rows();
-  const bool whole = asked_.rows.empty() || how == strategy::none;
+  const bool whole = asked_.rows.empty() || c.strategy == strategy::none;
   for (size_t request = 0; request < requests; ++request) {
-    if (!whole && how == strategy::data_parallel && micro_batch == 0) {
+    if (!whole && c.strategy == strategy::data_parallel && c.micro_batch == 0) {
       const double begin = *std::min_element(load.begin(), load.end());
       std::vector<share_figures> figures;
       for (size_t r = 0; r < speeds.size(); ++r)
@@ -104,11 +108,11 @@ strategy_coster::divided strategy_coster::divide(strategy how, size_t requests, 
       continue;
     }
     for (int64_t left = all, n = 0; left > 0; left -= n) {
-      const int64_t most = whole ? left : std::min(left, micro_batch > 0 ? micro_batch : left);
+      const int64_t most = whole ? left : std::min(left, c.micro_batch > 0 ? c.micro_batch : left);
       const size_t r = fastest_for(load, speeds, static_cast<double>(most));
       n = most;
-      if (!whole && how == strategy::work_stealing)
-        n = guided_piece(static_cast<double>(left), rows_per_second(speeds[r]) / all_speeds, least_piece(micro_batch),
+      if (!whole && c.strategy == strategy::work_stealing)
+        n = guided_piece(static_cast<double>(left), rows_per_second(speeds[r]) / all_speeds, least_piece(c.micro_batch),
                          most);
       add(request, r, n);
     }
@@ -149,16 +153,21 @@ void strategy_coster::predict(strategy_choice& c, std::span<const plan_ptr> plan
   std::vector<replica_figures> speeds;
   for (size_t r = 0; r < plans.size(); ++r)
     speeds.push_back(forecast.figures(r));
-  const auto seconds = [&](size_t requests) {
-    const std::vector<double> answered =
-        forecast.play(divide(c.strategy, requests, c.micro_batch, speeds).pieces, requests);
+  const auto seconds = [&](size_t requests, int64_t of_rows) {
+    const std::vector<double> answered = forecast.play(divide(c, requests, of_rows, speeds).pieces, requests);
     return *std::max_element(answered.begin(), answered.end());
   };
-  const divided one = divide(c.strategy, 1, c.micro_batch, speeds);
-  double latency = seconds(1);
+  const int64_t all = rows(), part = rows_to_play(all, c.micro_batch, plans[0]->chunks.size());
+  const divided one = divide(c, 1, part, speeds);
+  double latency = seconds(1, part);
+  if (part < all) { // the rows that are left follow at the pace of the last ones
+    const int64_t half = part / 2;
+    latency += (latency - seconds(1, half)) * static_cast<double>(all - part) / static_cast<double>(part - half);
+  }
   // What so many more requests take: pipelines are full then.
   const size_t more = requests_to_play(one.pieces.size(), plans.size());
-  double rate = static_cast<double>(more) / std::max(seconds(2 * more) - seconds(more), 1e-12);
+  double rate = static_cast<double>(more) * static_cast<double>(part) / static_cast<double>(all) /
+                std::max(seconds(2 * more, part) - seconds(more, part), 1e-12);
   if (c.strategy != strategy::none)
     latency += queue_seconds;
   if (one.pieces.size() > 1) {
@@ -167,6 +176,7 @@ void strategy_coster::predict(strategy_choice& c, std::span<const plan_ptr> plan
     latency += gather;
     rate = std::min(rate, 1 / std::max(gather, 1e-9));
   }
+  c.has_plan = true;
   c.latency_ms = latency * 1e3;
   c.requests_per_s = rate;
   c.memory_bytes = memory(plans, machine.depth, one.largest);
@@ -188,7 +198,7 @@ costed_strategy strategy_coster::cost(strategy how, placement_policy policy, std
       plans.push_back(plan_for(r, policy));
     predict(made.shown, plans, stages);
   } catch (const error& e) {
-    made.shown.possible = false;
+    made.shown.possible = made.shown.has_plan = false;
     made.shown.why = e.what();
     made.shown.latency_ms = made.shown.requests_per_s = 0; // of what cannot run there is nothing to predict
     if (e.code() != errc::out_of_memory && !problem_)

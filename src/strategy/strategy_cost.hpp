@@ -32,7 +32,8 @@ private:
   plan_ptr plan_for(const replica_set& on, placement_policy policy);
   bindings symbols_of(int64_t rows) const;
   int64_t rows() const;
-  divided divide(strategy how, size_t requests, int64_t micro_batch, std::span<const replica_figures> speeds) const;
+  /// Divides requests of `all` rows each, as a session with this strategy would.
+  divided divide(const strategy_choice& c, size_t requests, int64_t all, std::span<const replica_figures> speeds) const;
   /// Returns the bytes that all replicas take together; throws `errc::out_of_memory` if a device has too few.
   int64_t memory(std::span<const plan_ptr> plans, size_t depth, int64_t piece_rows) const;
   void predict(strategy_choice& c, std::span<const plan_ptr> plans, size_t stages);

@@ -31,6 +31,17 @@ TEST_CASE("plan --compare lists every strategy and policy with what it should co
   CHECK_THAT(text.output, Contains("strategy") && Contains("model-parallel  round-robin") && Contains("cpu cpu#1"));
 }
 
+TEST_CASE("plan --compare refuses what it would ignore", "[cli][C10]") {
+  for (const std::string other : {"--dot", "--node x", "--load plan.json"})
+    CHECK(run_command("plan " + cnn + "--compare " + other, true).status == 2);
+  CHECK(run_command("plan " + cnn + "--compare --micro-batch 1").status == 0);
+  CHECK_THAT(run_command("plan " + cnn + "--micro-batch 1", true).output, Contains("--strategy or --compare"));
+  const command_result pinned = run_command("run " + cnn + "--strategy data-parallel --pin '*=cpu#1'", true);
+  CHECK(pinned.status == 2);
+  CHECK_THAT(pinned.output, Contains("'*=cpu#1' cannot hold"));
+  CHECK_THAT(run_command("run " + cnn + "--strategy auto --pin '*=cpu#1'").output, Contains("over cpu#1"));
+}
+
 TEST_CASE("auto runs what it has chosen and says what that is", "[cli][C10]") {
   const command_result run = run_command("run " + cnn + "--strategy auto --goal throughput");
   CHECK(run.status == 0);

@@ -150,6 +150,17 @@ TEST_CASE("a queue that is always full, or always empty", "[monitor][C9]") {
   CHECK_THAT(empty[0].advice, Contains("--in-flight"));
 }
 
+TEST_CASE("requests that their deadline ended are told", "[monitor][C9]") {
+  auto samples = two_samples(7, 7);
+  samples[0].queue.late = 3; // before
+  samples[1].queue.late = 43;
+  const auto found = report_of(samples).findings;
+  REQUIRE(causes(found) == std::set<std::string>{"requests_late"});
+  CHECK(found[0].what == "40 of 200 requests were not answered by their deadline");
+  CHECK(found[0].severity == severity::warning);
+  CHECK_THAT(to_prometheus(report_of(samples)), Contains("troupe_requests_late_total 43"));
+}
+
 TEST_CASE("a replica that is out", "[monitor][C9]") {
   auto samples = two_samples(7, 7.1);
   samples[1].queue.replicas[1].living = false;

@@ -170,6 +170,53 @@ TEST_CASE("limits hold, or the nearest plan is named", "[strategy][C10]") {
   CHECK(thrown_by([] { compare_strategies(asked({}, 1)); }).code() == errc::invalid_argument);
 }
 
+TEST_CASE("a pin holds, whatever is chosen", "[strategy][C10]") {
+  factory_question q = asked(gpus_of(3), 32);
+  q.pins = {{"*", "vulkan:1"}};
+  const auto all = compare_strategies(q);
+  CHECK(all[0].shown.strategy == strategy::none);
+  CHECK(all[0].shown.devices == std::vector<std::string>{"vulkan:1"});
+  CHECK_FALSE(find(all, strategy::data_parallel, 3).possible);
+  CHECK_THAT(find(all, strategy::data_parallel, 3).why, Catch::Contains("vulkan:1"));
+  CHECK(find(all, strategy::model_parallel, 3).possible);
+  q.pins = {{"*", "vulkan:9"}};
+  CHECK(thrown_by([&] { compare_strategies(q); }).code() == errc::invalid_argument);
+}
+
+TEST_CASE("as many devices as there may be are tried", "[strategy][C10]") {
+  CHECK(chosen(asked(gpus_of(16), 96, {.max_devices = 6})).devices.size() == 6);
+  CHECK(chosen(asked(gpus_of(12), 96, {.max_devices = 16})).devices.size() == 12);
+}
+
+TEST_CASE("a request of very many micro-batches is predicted from some of them", "[strategy][cost][C10]") {
+  for (const size_t devices : {1, 2}) {
+    const auto latency = [&](int64_t rows) {
+      factory_question q = asked(gpus_of(devices), rows);
+      q.stream.micro_batch = 1;
+      const auto all = compare_strategies(q);
+      return find(all, devices == 1 ? strategy::none : strategy::pipeline, devices).latency_ms;
+    };
+    const double few = latency(200), many = latency(500'000'000); // would not end if all were played
+    CHECK(many / few == Approx(2.5e6).epsilon(0.02));
+  }
+  factory_question q = asked(gpus_of(2), 1'000'000, {.goal = objective::throughput});
+  q.stream.micro_batch = 1;
+  CHECK(find(compare_strategies(q), strategy::work_stealing, 2).requests_per_s == Approx(2 / 8e3).epsilon(0.02));
+}
+
+TEST_CASE("a model that has nothing to do has a plan, too", "[strategy][C10]") {
+  factory_question q = asked(gpus_of(2), 4);
+  graph_builder b;
+  q.program = b.done({b.constant("w", tensor::scalar(1.F))});
+  const auto all = compare_strategies(q);
+  CHECK(all[0].shown.possible);
+  for (const costed_strategy& c : all) {
+    CHECK(c.shown.has_plan);
+    CHECK(c.shown.why.find("nan") == std::string::npos);
+    CHECK(c.shown.why.find("inf") == std::string::npos);
+  }
+}
+
 TEST_CASE("a model that nothing can run says why", "[strategy][C10]") {
   factory_question q = asked(gpus_of(2), 1);
   graph_builder b;

@@ -33,6 +33,26 @@ std::vector<names> all_of(strategy how, const std::vector<device_info>& devices)
 
 } // namespace
 
+TEST_CASE("a pin to a device that a replica lacks is refused", "[strategy][C1]") {
+  const std::vector<device_info> devices{gpu0, gpu1, cpu};
+  const auto refused = [&](const replica_set& r, const std::string& device) {
+    try {
+      check_pins(std::vector<placement_pin>{{"conv*", device}}, r, devices);
+    } catch (const error& e) {
+      CHECK(e.code() == errc::invalid_argument);
+      CHECK_THAT(e.what(), Catch::Contains("'conv*=" + device + "'") && Catch::Contains("only vulkan:0, cpu"));
+      return true;
+    }
+    return false;
+  };
+  const replica_set mine{{"vulkan:0"}, {"cpu"}};
+  CHECK(refused(mine, "vulkan:1"));
+  CHECK_FALSE(refused(mine, "vulkan:0"));
+  CHECK_FALSE(refused(mine, "cpu"));
+  CHECK_FALSE(refused(mine, "far/cpu")); // not there: planning says so
+  CHECK_FALSE(refused({}, "vulkan:1"));  // all devices
+}
+
 TEST_CASE("Each device leads a replica unless it is a fallback", "[strategy][C1][C4]") {
   const strategy how = GENERATE(strategy::data_parallel, strategy::work_stealing);
   CHECK(all_of(how, {gpu0, gpu1, spare}) == std::vector<names>{{"vulkan:0", "cpu"}, {"vulkan:1", "cpu"}});
