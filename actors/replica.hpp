@@ -3,8 +3,7 @@
 
 #include "actors/device_actor.hpp"
 #include "run/session_plans.hpp"
-#include "strategy/model_rows.hpp"
-#include "strategy/replica_sets.hpp"
+#include "strategy/prepare.hpp"
 
 #include <caf/send.hpp>
 
@@ -48,22 +47,17 @@ struct devices_at_hand {
 
   /// Returns those that a session with these options may use. Throws `errc::invalid_argument` for devices that are not there.
   std::vector<device_info> usable(const session_options& options) const;
+  devices_of_session for_session(const session_options& options) const;
 
   device_list list;
   std::vector<device_info> infos; // of all in the list
   std::vector<size_t> lost;       // those, or those that leave
 };
 
-/// Returns what is known of the rows of a program, which is null if it follows from inputs.
-model_rows rows_of(const model& m, const graph* program);
-
-/// Throws for options that no stream can have, and `errc::unsupported` if requests are to be cut or joined and rows are not independent.
-void check(const session_options& o, const model_rows& rows);
-
 /// Returns the replicas that options ask for; without a strategy one. Throws `errc::invalid_argument` for devices that are not there.
 std::vector<replica_set> replicas_for(const actor_runtime& runtime, const session_options& options);
 
-/// Opens replicas of a model. `ahead`: what `session_plans::prepare_ahead` has made of it, if it has. Throws what planning and `check` throw.
+/// Opens replicas of a model. Throws what `prepare_replicas` throws.
 session_replicas open_replicas(actor_runtime& runtime, const model_ptr& m, const std::vector<replica_set>& sets,
                                session_plans::ahead ahead = {});
 

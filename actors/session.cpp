@@ -100,7 +100,7 @@ std::shared_ptr<session::state> session::state::settled(const std::shared_ptr<st
   const auto choose = [runtime = self->runtime, model = self->model, inputs = std::move(inputs)] {
     std::optional<given_inputs> given;
     if (inputs)
-      given.emplace(inputs->tensors, inputs->residents);
+      given.emplace(given_inputs{inputs->tensors, inputs->residents});
     chosen_session made = choose_strategy(*runtime, model, given ? &*given : nullptr);
     const strategy how = made.source->options.strategy;
     return settled_choice{std::make_shared<state>(runtime, std::move(made.source), how, std::move(made.opened)),

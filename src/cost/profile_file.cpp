@@ -176,6 +176,15 @@ device_profile refine(device_profile profile, const measured_profile& measured) 
   return profile;
 }
 
+std::vector<std::pair<std::string, double>> values_of(const device_profile& profile) {
+  std::vector<std::pair<std::string, double>> values;
+  device_profile copy = profile;
+  for (const field& f : fields)
+    if (std::isfinite(f.of(copy)))
+      values.emplace_back(f.name, f.of(copy));
+  return values;
+}
+
 std::string write_profiles(const std::vector<measured_profile>& all, const std::vector<measured_link>& links) {
   json devices = json::array();
   for (const measured_profile& m : all) {

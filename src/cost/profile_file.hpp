@@ -47,6 +47,9 @@ struct kept_profiles {
 /// `errc::invalid_argument`, naming field and value; so do nodes' times as `node_times` says.
 device_profile refine(device_profile profile, const measured_profile& measured);
 
+/// Returns a profile's fields by name, those that are infinite aside: what `refine` takes.
+std::vector<std::pair<std::string, double>> values_of(const device_profile& profile);
+
 /// Returns the file's text for these devices and links, and back. `read_profiles` throws `errc::invalid_argument` for text that is not of
 /// this form, naming what is wrong.
 std::string write_profiles(const std::vector<measured_profile>& all, const std::vector<measured_link>& links = {});
