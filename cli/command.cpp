@@ -171,6 +171,10 @@ void add_engine_options(CLI::App& command, model_options& options) {
   command.add_option("--memory", options.memory, "Bytes that a device may use, e.g. vulkan:0=2GiB")
       ->delimiter(',')
       ->allow_extra_args(false);
+  add_placement_options(command, options);
+}
+
+void add_placement_options(CLI::App& command, model_options& options) {
   std::string known = "Placement of nodes (default single).";
   for (const policy_row& row : policies())
     known += fmt::format(" {}: {}.", row.name, row.what);
@@ -202,13 +206,17 @@ void write_trace(const std::filesystem::path& file, const run_trace& trace) {
 }
 
 void add_model_options(CLI::App& command, model_options& options) {
+  add_input_options(command, options);
+  add_engine_options(command, options);
+}
+
+void add_input_options(CLI::App& command, model_options& options) {
   command.add_option("model", options.model, "An .onnx file, or a folder that holds model.onnx")->required();
   command.add_option("--input", options.inputs, "NAME=FILE.npy, NAME=FILE.pb or FILE.npz; others are made up")
       ->allow_extra_args(false);
   command.add_option("--dim", options.dims, "Value of a symbolic dim, e.g. batch=8 (default 1)")
       ->allow_extra_args(false);
   command.add_option("--seed", options.seed, "Seed of made-up inputs");
-  add_engine_options(command, options);
 }
 
 session open_model(engine& devices, const model_options& options) {

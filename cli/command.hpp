@@ -51,7 +51,10 @@ void add_credential_options(CLI::App& command, host_credentials& who);
 /// Adds `--hosts` and the credentials.
 void add_host_options(CLI::App& command, model_options& options);
 
-/// Adds `--devices`, `--hosts` and credentials, `--memory`, `--policy`, `--pin`, `--precision`, `--no-fuse`, `--json`, `--quiet` to a subcommand.
+/// Adds `--policy`, `--pin`, `--load`, `--precision`, `--no-fuse`, `--json`, `--quiet`.
+void add_placement_options(CLI::App& command, model_options& options);
+
+/// Adds `--devices`, `--hosts` and credentials, `--memory`, and those of placement.
 void add_engine_options(CLI::App& command, model_options& options);
 
 /// Adds `--trace`, which sets `file`.
@@ -60,7 +63,10 @@ void add_trace_option(CLI::App& command, std::filesystem::path& file);
 /// Writes a run's trace if `file` is not empty and says so on stderr. Throws `errc::io`.
 void write_trace(const std::filesystem::path& file, const run_trace& trace);
 
-/// Adds the model argument, `--dim`, `--input`, `--seed` and the engine options.
+/// Adds the model argument, `--dim`, `--input`, `--seed`.
+void add_input_options(CLI::App& command, model_options& options);
+
+/// Adds those, and the engine options.
 void add_model_options(CLI::App& command, model_options& options);
 
 /// Loads the model of `options`, showing how long that takes so far if it takes long.
@@ -126,5 +132,7 @@ void add_devices(CLI::App& app);
 void add_worker(CLI::App& app);
 void add_keys(CLI::App& app);
 void add_operators(CLI::App& app);
+void add_simulate(CLI::App& app);
+void add_cluster(CLI::App& app);
 
 } // namespace troupe::cli

@@ -13,10 +13,6 @@
 namespace troupe {
 namespace {
 
-/// How long a GPU works on for one of the devices that share it while others wait. On an H200 (driver 580) two of them took turns at such a pace: a
-/// request of resnet50 cut into two halves of 5 ms took 4 ms longer than both, two requests at once 27 ms instead of 20.
-constexpr double turn_s = 2e-3;
-
 /// When the lanes of a device are free, and when its newest chunks of the segment ended theirs; the newest first.
 struct device_lanes {
   double host = 0, in = 0, work = 0, out = 0;

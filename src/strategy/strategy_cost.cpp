@@ -11,11 +11,6 @@
 namespace troupe {
 namespace {
 
-/// What a request costs that goes through a session's queue, beside its pieces.
-constexpr double queue_seconds = 3e-5;
-/// How fast parts of an answer are copied to one tensor, in bytes a second.
-constexpr double gather_bytes_per_s = 8e9;
-
 /// Requests that are played to see how many a second there are: fewer if each has many pieces.
 size_t requests_to_play(size_t pieces_each, size_t replicas) {
   constexpr size_t most_pieces = 256;

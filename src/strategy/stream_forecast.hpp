@@ -7,6 +7,11 @@
 
 namespace troupe {
 
+/// What a request costs that goes through a session's queue, beside its pieces.
+inline constexpr double queue_seconds = 3e-5;
+/// How fast parts of an answer are copied to one tensor, in bytes a second.
+inline constexpr double gather_bytes_per_s = 8e9;
+
 /// A replica whose pieces are played.
 struct forecast_replica {
   std::shared_ptr<const plan> compiled;

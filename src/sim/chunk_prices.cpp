@@ -1,0 +1,169 @@
+#include "sim/chunk_prices.hpp"
+
+#include "base/error.hpp"
+#include "cost/cost_model.hpp"
+
+#include <cmath>
+
+namespace troupe::sim {
+namespace {
+
+/// Prices of one segment's chunks.
+class pricer {
+public:
+  pricer(const bound_plan& bound, std::span<const device_routes* const> routes)
+      : plan_(*bound.source), bound_(bound), routes_(routes), wanted_here_(values_wanted_here(plan_)),
+        prices_(plan_.chunks.size()) {
+    const std::vector<shape> expected = expected_dims(*plan_.program, bound.values);
+    dims_.reserve(expected.size());
+    for (size_t v = 0; v < expected.size(); ++v)
+      dims_.push_back(plan_.segment_of_value[v] <= bound.segment ? bound.dims[v] : expected[v]);
+  }
+
+  std::vector<chunk_price> all() {
+    for (chunk_id c = plan_.segment_begin[bound_.segment]; c < plan_.segment_begin[bound_.segment + 1]; ++c)
+      if (plan_.devices[plan_.chunks[c].device].kind != device_kind::control)
+        work(c);
+    for (const transfer& t : plan_.transfers)
+      if (t.to && is_priced(*t.to))
+        upload(*t.to, t.value);
+    find_free();
+    return std::move(prices_);
+  }
+
+private:
+  bool is_priced(chunk_id c) const {
+    return plan_.chunks[c].segment == bound_.segment &&
+           plan_.devices[plan_.chunks[c].device].kind != device_kind::control;
+  }
+
+  void work(chunk_id id) {
+    const chunk& c = plan_.chunks[id];
+    chunk_price& p = prices_[id];
+    for (node_id n : c.nodes)
+      p.work_s += predict_node(plan_, dims_, n);
+    p.work_s += c.barrier_count() * plan_.devices[c.device].profile.barrier_s;
+    for (value_id v : c.downloads)
+      download(c.device, p, v);
+  }
+
+  void upload(chunk_id id, value_id v) {
+    const device_index on = plan_.chunks[id].device;
+    const device_info& device = plan_.devices[on];
+    chunk_price& p = prices_[id];
+    const double bytes = value_bytes(plan_, dims_, v);
+    const node_id maker = plan_.producer[v];
+    p.in_bytes += bytes;
+    if (is_remote(device)) {
+      const device_index from = maker < 0 ? on : plan_.placement[maker];
+      const device_info* source = maker < 0 ? nullptr : &plan_.devices[from];
+      std::vector<link_index> route = routes_[on]->network_in;
+      if (source && is_remote(*source) && from < routes_.size())
+        route.insert(route.end(), routes_[from]->network_out.begin(), routes_[from]->network_out.end());
+      add(p.in, bytes, network_speed(source, &device, bytes), std::move(route));
+    }
+    add(p.in, bytes, device.profile.up, routes_[on]->up);
+    if (maker < 0) {
+      const double copy_s = bytes / device.profile.input_bytes_per_s;
+      if (is_remote(device))
+        p.in.push_back({.latency_s = copy_s, .bytes = 0, .bytes_per_s = 1, .route = {}});
+      else
+        p.host_s += copy_s;
+    }
+  }
+
+  void download(device_index on, chunk_price& p, value_id v) {
+    const device_info& device = plan_.devices[on];
+    const double bytes = value_bytes(plan_, dims_, v);
+    p.out_bytes += bytes;
+    add(p.out, bytes, device.profile.down, routes_[on]->down);
+    if (wanted_here_[v] && is_remote(device))
+      add(p.out, bytes, network_speed(&device, nullptr, bytes), routes_[on]->network_out);
+  }
+
+  /// The link that counts between two hosts, as `network_seconds` has it.
+  static link_speed network_speed(const device_info* from, const device_info* to, double bytes) {
+    link_speed free;
+    if (from && to && from->host == to->host)
+      return free;
+    const link_speed out = from && is_remote(*from) ? from->network_out : free;
+    const link_speed in = to && is_remote(*to) ? to->network_in : free;
+    return link_seconds(bytes, out) > link_seconds(bytes, in) ? out : in;
+  }
+
+  /// Copies over the same links follow each other, so that they are one leg.
+  static void add(std::vector<leg>& legs, double bytes, const link_speed& speed, std::vector<link_index> route) {
+    if (std::isinf(speed.bytes_per_s)) // nothing is copied
+      return;
+    std::sort(route.begin(), route.end());
+    route.erase(std::unique(route.begin(), route.end()), route.end());
+    if (!legs.empty() && legs.back().route == route && legs.back().bytes_per_s == speed.bytes_per_s) {
+      legs.back().latency_s += speed.latency_s;
+      legs.back().bytes += bytes;
+    } else {
+      legs.push_back({speed.latency_s, bytes, speed.bytes_per_s, std::move(route)});
+    }
+  }
+
+  /// Finds chunks after which the device's next one waits for no other device that may wait for them, as `play` does.
+  void find_free() {
+    std::vector<std::optional<chunk_id>> next(plan_.devices.size());
+    for (chunk_id id = plan_.segment_begin[bound_.segment + 1]; id-- > plan_.segment_begin[bound_.segment];) {
+      const auto behind = std::exchange(next[plan_.chunks[id].device], id);
+      if (behind) {
+        const auto& before = plan_.chunks[*behind].predecessors;
+        prices_[id].next_is_free = before.empty() || before.back() <= id;
+      }
+    }
+  }
+
+  const plan& plan_;
+  const bound_plan& bound_;
+  std::span<const device_routes* const> routes_;
+  const std::vector<bool> wanted_here_;
+  std::vector<shape> dims_; // by value
+  std::vector<chunk_price> prices_;
+};
+
+} // namespace
+
+std::vector<device_routes> add_links(const cluster& c, shared_links& links) {
+  struct two_ways {
+    link_index in = 0, out = 0;
+  };
+  std::map<std::string, std::vector<two_ways>> of_host, of_device;
+  for (const device_info& d : c.devices)
+    if (is_remote(d) && !of_host.contains(d.host))
+      of_host[d.host].push_back({links.add(d.host + ", in", d.network_in.bytes_per_s),
+                                 links.add(d.host + ", out", d.network_out.bytes_per_s)});
+  for (const shared_link& l : c.links) {
+    const link_index in = links.add(l.half_duplex ? l.name : l.name + ", in", l.bytes_per_s);
+    const two_ways both{in, l.half_duplex ? in : links.add(l.name + ", out", l.bytes_per_s)};
+    for (const std::string& name : l.hosts)
+      of_host[name].push_back(both);
+    for (const std::string& name : l.devices)
+      of_device[name].push_back(both);
+  }
+  std::vector<device_routes> routes;
+  routes.reserve(c.devices.size());
+  for (const device_info& d : c.devices) {
+    device_routes& r = routes.emplace_back();
+    if (const auto found = of_host.find(d.host); found != of_host.end())
+      for (const two_ways& l : found->second) {
+        r.network_in.push_back(l.in);
+        r.network_out.push_back(l.out);
+      }
+    if (const auto found = of_device.find(d.name); found != of_device.end())
+      for (const two_ways& l : found->second) {
+        r.up.push_back(l.in);
+        r.down.push_back(l.out);
+      }
+  }
+  return routes;
+}
+
+std::vector<chunk_price> price(const bound_plan& bound, std::span<const device_routes* const> routes) {
+  return pricer(bound, routes).all();
+}
+
+} // namespace troupe::sim

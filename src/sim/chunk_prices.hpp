@@ -1,0 +1,42 @@
+// What the chunks of a bound plan cost virtual devices: the cost model's seconds for what a device does alone, and bytes with their routes for
+// what may share links.
+#pragma once
+
+#include "plan/predict.hpp"
+#include "sim/cluster.hpp"
+#include "sim/links.hpp"
+
+namespace troupe::sim {
+
+/// A part of a chunk's copies: after a latency, bytes at a speed that others on its route may lower.
+struct leg {
+  double latency_s = 0;
+  double bytes = 0;
+  double bytes_per_s = 0;
+  std::vector<link_index> route; // links that are shared; empty: none is
+};
+
+struct chunk_price {
+  double host_s = 0; // of the device's thread, before anything else: it copies callers' inputs
+  double work_s = 0;
+  std::vector<leg> in, out; // one after the other
+  double in_bytes = 0, out_bytes = 0;
+  /// Whether large copies out may go beside the next chunk's work (plan/predict.hpp).
+  bool next_is_free = false;
+};
+
+/// Which links a device's copies share.
+struct device_routes {
+  std::vector<link_index> up, down;                // between it and its host's memory
+  std::vector<link_index> network_in, network_out; // between its host and others; none in the session's host
+};
+
+/// Adds a cluster's links; returns the routes of its devices, in their order. Each host but the session's has a link of its own in each
+/// direction, which its devices share.
+std::vector<device_routes> add_links(const cluster& c, shared_links& links);
+
+/// Returns the prices of the segment's chunks, by chunk; those of other segments, and of control flow, are empty. `routes`: by the plan's real
+/// devices.
+std::vector<chunk_price> price(const bound_plan& bound, std::span<const device_routes* const> routes);
+
+} // namespace troupe::sim

@@ -1,0 +1,226 @@
+#include "sim/virtual_devices.hpp"
+
+#include <cmath>
+
+namespace troupe::sim {
+namespace {
+
+/// How many jobs of a queue an event may concern: the next ones may copy while the first works.
+constexpr size_t window = 4;
+
+double total_s(const std::vector<leg>& legs) {
+  double sum = 0;
+  for (const leg& l : legs)
+    sum += l.latency_s + l.bytes / l.bytes_per_s;
+  return sum;
+}
+
+} // namespace
+
+void virtual_devices::add(const device_info& device) {
+  const size_t next = processors_.size();
+  const size_t on =
+      device.processor.empty() ? next : processor_of_.try_emplace({device.host, device.processor}, next).first->second;
+  if (on == next)
+    processors_.emplace_back();
+  devices_.push_back({.info = device, .on = on, .host_free = 0, .use = {}, .waiting = 0});
+}
+
+void virtual_devices::run(size_t device, const chunk_price& price, chunk_done done) {
+  virtual_device& d = devices_[device];
+  if (d.lost)
+    return;
+  const auto j = std::make_shared<job>();
+  j->times.number = ++jobs_;
+  j->device = device;
+  j->price = &price;
+  j->done = std::move(done);
+  j->times.sent = events_.now();
+  j->host_end = d.host_free = std::max(events_.now(), d.host_free) + price.host_s;
+  processor& p = processors_[d.on];
+  j->beside_in = d.info.copies_beside_work && !p.jobs.empty() && price.in_bytes >= copies_beside_bytes;
+  j->beside_out = d.info.copies_beside_work && price.next_is_free && price.out_bytes >= copies_beside_bytes;
+  p.jobs.push_back(j);
+  ++d.waiting;
+  if (j->host_end > events_.now())
+    events_.at(j->host_end, [this, on = d.on] { look(on); });
+  look(d.on);
+}
+
+void virtual_devices::lose(size_t device) {
+  virtual_device& d = devices_[device];
+  processor& p = processors_[d.on];
+  for (const job_ptr& j : p.jobs)
+    if (j->device == device) {
+      if (j->moving)
+        links_.cancel(*j->moving);
+      j->at = stage::ended; // nothing that is scheduled for it does anything now
+      j->done = nullptr;
+    }
+  std::erase_if(p.jobs, [&](const job_ptr& j) { return j->device == device; });
+  d.waiting = 0;
+  d.lost = true;
+  p.lane_free = events_.now();
+  look(d.on);
+}
+
+void virtual_devices::look(size_t on) {
+  processor& p = processors_[on];
+  for (bool again = true; again;) {
+    again = false;
+    for (size_t i = 0; i < std::min(p.jobs.size(), window); ++i)
+      again = go_on(p, i) || again;
+    while (!p.jobs.empty() && p.jobs.front()->has_ended()) {
+      p.jobs.pop_front();
+      again = true;
+    }
+  }
+}
+
+bool virtual_devices::may_begin(const processor& p, size_t i) const {
+  const job& j = *p.jobs[i];
+  if (j.host_end > events_.now())
+    return false;
+  if (!j.beside_in)
+    return may_work(p, i);
+  return (i < 1 || p.jobs[i - 1]->has_copied_in()) && (i < 2 || p.jobs[i - 2]->leaves_lane()) &&
+         (i < 3 || p.jobs[i - 3]->has_ended());
+}
+
+bool virtual_devices::may_work(const processor& p, size_t i) const {
+  return (i < 1 || p.jobs[i - 1]->leaves_lane()) && (i < 2 || p.jobs[i - 2]->has_ended());
+}
+
+bool virtual_devices::go_on(processor& p, size_t i) {
+  const job_ptr j = p.jobs[i]; // what it calls may take jobs out
+  switch (j->at) {
+    case stage::waits:
+      if (!may_begin(p, i))
+        return false;
+      if (j->beside_in)
+        begin_copies_in(j);
+      else
+        submit(p, j);
+      return true;
+    case stage::waits_for_work:
+      if (!may_work(p, i))
+        return false;
+      if (j->beside_in)
+        submit(p, j);
+      else
+        work(p, j);
+      return true;
+    case stage::waits_for_out:
+      if (i > 0 && !p.jobs[i - 1]->has_ended())
+        return false;
+      j->times.out_begin = events_.now();
+      copy(j, j->price->out, stage::ended);
+      return true;
+    default: return false;
+  }
+}
+
+void virtual_devices::begin_copies_in(const job_ptr& j) {
+  j->times.in_begin = events_.now();
+  j->ready = events_.now();
+  copy(j, j->price->in, stage::waits_for_work);
+}
+
+void virtual_devices::submit(processor& p, const job_ptr& j) {
+  const device_info& info = devices_[j->device].info;
+  if (!j->beside_in)
+    j->ready = j->host_end;
+  const bool waited = j->ready < p.lane_free;
+  if (waited)
+    j->times.after = p.last_number;
+  const bool takes_turns = waited && p.last && *p.last != j->device && info.kind == device_kind::vulkan;
+  p.last = j->device;
+  p.last_number = j->times.number;
+  j->at = stage::submits;
+  events_.after(info.profile.submit_s + (takes_turns ? turn_s : 0), [this, j, &p] {
+    if (j->has_ended())
+      return;
+    if (j->beside_in)
+      work(p, j);
+    else
+      begin_copies_in(j);
+    look(devices_[j->device].on);
+  });
+}
+
+void virtual_devices::work(processor&, const job_ptr& j) {
+  j->at = stage::works;
+  j->times.work_begin = events_.now();
+  const double work_s = j->price->work_s * noise();
+  devices_[j->device].use.work_s += work_s;
+  events_.after(work_s, [this, j] {
+    if (j->has_ended())
+      return;
+    j->times.work_end = events_.now();
+    j->at = stage::waits_for_out;
+    processor& on = processors_[devices_[j->device].on];
+    if (j->beside_out)
+      on.lane_free = events_.now();
+    look(devices_[j->device].on);
+  });
+}
+
+void virtual_devices::copy(const job_ptr& j, const std::vector<leg>& legs, stage next) {
+  const bool is_in = next != stage::ended;
+  if (j->next_leg == 0) {
+    j->at = is_in ? stage::copies_in : stage::copies_out;
+    devices_[j->device].use.copy_s += total_s(legs);
+  }
+  if (j->next_leg == legs.size()) {
+    j->next_leg = 0;
+    processor& p = processors_[devices_[j->device].on];
+    if (!is_in)
+      return end(p, j);
+    j->at = next;
+    if (j->beside_in)
+      j->ready = events_.now();
+    else
+      work(p, j); // it has the lane
+    return;
+  }
+  const leg& l = legs[j->next_leg++];
+  const auto go_on = [this, j, &legs, next] {
+    if (j->has_ended())
+      return;
+    j->moving.reset();
+    copy(j, legs, next);
+    look(devices_[j->device].on);
+  };
+  if (l.route.empty())
+    return events_.after(l.latency_s + l.bytes / l.bytes_per_s, go_on);
+  events_.after(l.latency_s, [this, j, &l, go_on] {
+    if (!j->has_ended())
+      j->moving = links_.start(l.bytes, l.route, l.bytes_per_s, go_on);
+  });
+}
+
+void virtual_devices::end(processor& p, const job_ptr& j) {
+  j->at = stage::ended;
+  j->times.end = events_.now();
+  if (!j->beside_out)
+    p.lane_free = events_.now();
+  virtual_device& d = devices_[j->device];
+  --d.waiting;
+  ++d.use.chunks;
+  d.use.bytes_in += j->price->in_bytes;
+  d.use.bytes_out += j->price->out_bytes;
+  const chunk_done done = std::move(j->done);
+  done(j->times);
+}
+
+double virtual_devices::noise() {
+  if (noise_ <= 0)
+    return 1;
+  // Of mean 1. Not std::normal_distribution, whose numbers differ between libraries: Box and Muller's (1958).
+  const auto uniform = [this] { return (static_cast<double>(random_() >> 11) + 0.5) * 0x1p-53; };
+  const double radius = std::sqrt(-2 * std::log(uniform()));
+  const double normal = radius * std::cos(6.283185307179586 * uniform());
+  return std::exp(noise_ * normal - noise_ * noise_ / 2);
+}
+
+} // namespace troupe::sim

@@ -1,0 +1,113 @@
+// Devices in virtual time: the machine that `play` (plan/predict.hpp) plays, with links that transfers share.
+//
+// Devices of one processor take its lanes in turn: copies in, work, copies out; a chunk's large copies may go beside the work of its
+// neighbours. What a chunk may begin depends on the chunks before it on the processor alone, so each event looks at the first few.
+#pragma once
+
+#include "sim/chunk_prices.hpp"
+
+#include <deque>
+#include <memory>
+#include <optional>
+#include <random>
+
+namespace troupe::sim {
+
+/// When what happened to one chunk, in seconds.
+struct chunk_times {
+  uint64_t number = 0; // of the chunk, from 1 on
+  seconds sent = 0;    // it came to the device
+  seconds in_begin = 0, work_begin = 0, work_end = 0, out_begin = 0, end = 0;
+  uint64_t after = 0; // the chunk (by its number) that it waited for on its processor; 0: none
+};
+
+/// What a device did.
+struct device_use {
+  double work_s = 0, copy_s = 0; // both may go at once
+  double bytes_in = 0, bytes_out = 0;
+  size_t chunks = 0;
+};
+
+/// See the top of this file. Not thread-safe.
+class virtual_devices {
+public:
+  /// `noise`: the standard deviation of the logarithm of each chunk's work; 0: none.
+  virtual_devices(event_queue& events, shared_links& links, double noise, uint64_t seed)
+      : events_(events), links_(links), noise_(noise), random_(seed) {}
+
+  /// Adds a device after the others. Those of one processor of a host share its lanes.
+  void add(const device_info& device);
+
+  /// Runs a chunk after those before it; calls `done` when it has ended, never if the device is lost before. `price` must live until then.
+  using chunk_done = std::function<void(const chunk_times&)>;
+  void run(size_t device, const chunk_price& price, chunk_done done);
+
+  /// Forgets all that a device has to do, without a call.
+  void lose(size_t device);
+
+  const device_use& use(size_t device) const { return devices_[device].use; }
+  /// Returns how many chunks a device has that have not ended.
+  size_t waiting(size_t device) const { return devices_[device].waiting; }
+
+private:
+  enum class stage : uint8_t { waits, submits, copies_in, waits_for_work, works, waits_for_out, copies_out, ended };
+
+  struct job {
+    size_t device = 0;
+    const chunk_price* price = nullptr;
+    chunk_done done;
+    stage at = stage::waits;
+    bool beside_in = false, beside_out = false;
+    seconds host_end = 0; // its inputs are copied by the host then
+    seconds ready = 0;    // for the work lane
+    chunk_times times;
+    size_t next_leg = 0;
+    std::optional<transfer_id> moving;
+
+    bool has_copied_in() const { return at > stage::copies_in; }
+    bool has_ended() const { return at == stage::ended; }
+    /// Whether the next chunk may work.
+    bool leaves_lane() const { return has_ended() || (beside_out && at > stage::works); }
+  };
+  using job_ptr = std::shared_ptr<job>;
+
+  struct processor {
+    std::deque<job_ptr> jobs;   // in their order; the first has not ended
+    seconds lane_free = 0;      // since when
+    std::optional<size_t> last; // device that worked last
+    uint64_t last_number = 0;
+  };
+  struct virtual_device {
+    device_info info;
+    size_t on = 0;         // processor
+    seconds host_free = 0; // when its thread is
+    device_use use;
+    size_t waiting = 0;
+    bool lost = false;
+  };
+
+  void look(size_t processor);
+  /// Whether jobs of the queue do not keep job `i` from beginning its copies in.
+  bool may_begin(const processor& p, size_t i) const;
+  bool may_work(const processor& p, size_t i) const;
+  /// Takes a job on as far as it gets now; returns whether it has got on.
+  bool go_on(processor& p, size_t i);
+  void begin_copies_in(const job_ptr& j);
+  void submit(processor& p, const job_ptr& j);
+  void work(processor& p, const job_ptr& j);
+  /// Carries the legs out, one after the other; then `next` is the stage.
+  void copy(const job_ptr& j, const std::vector<leg>& legs, stage next);
+  void end(processor& p, const job_ptr& j);
+  double noise();
+
+  event_queue& events_;
+  shared_links& links_;
+  const double noise_;
+  std::mt19937_64 random_;
+  std::vector<virtual_device> devices_;
+  std::deque<processor> processors_;
+  std::map<std::pair<std::string, std::string>, size_t> processor_of_; // by host and name
+  uint64_t jobs_ = 0;
+};
+
+} // namespace troupe::sim
