@@ -12,11 +12,14 @@ using namespace troupe;
 
 namespace {
 
-/// `width` chains side by side, of `count` nodes in all.
-built_model chains(size_t count, size_t width) {
+constexpr size_t width = 100; // chains side by side
+
+/// Chains of `count` nodes in all.
+built_model chains(size_t count) {
   model_builder m;
-  const auto x = m.input("x", dtype::float32, {4});
-  std::vector ends(width, x);
+  std::vector<variable> ends;
+  for (size_t i = 0; i < width; ++i) // of its own each: equal chains would be one
+    ends.push_back(m.input("x" + std::to_string(i), dtype::float32, {4}));
   for (size_t i = 0; i < count; ++i)
     ends[i % width] = m.sigmoid(ends[i % width]);
   for (size_t i = 0; i < width; ++i)
@@ -51,7 +54,10 @@ int main(int argc, char** argv) {
   for (const size_t count : counts) {
     simulation_options how{.cluster_text = cluster_of(10'000), .profile_file = "/nowhere"};
     how.session = {.policy = placement_policy::round_robin, .fuse = false};
-    const simulation_report r = simulate(chains(count, 100), {{"x", tensor(dtype::float32, {4})}}, how);
+    named_tensors inputs;
+    for (size_t i = 0; i < width; ++i)
+      inputs["x" + std::to_string(i)] = tensor(dtype::float32, {4});
+    const simulation_report r = simulate(chains(count), inputs, how);
     if (r.failed > 0) {
       fmt::print(stderr, "{}\n", r.first_failure);
       return EXIT_FAILURE;

@@ -26,6 +26,7 @@ std::vector<int64_t> installations::needed_for(const bound_plan& bound, const pl
 }
 
 bool installations::take_memory(const std::vector<int64_t>& bytes) {
+  moved_ = true;
   const auto take = [&](size_t d) {
     const int64_t reused = std::min(bytes[d], freed_[d]);
     const bool taken = bytes[d] == reused || accounts_[d]->take(bytes[d] - reused);
@@ -50,6 +51,7 @@ std::optional<uint32_t> installations::take_slot(const bound_plan_ptr& bound, co
 }
 
 uint32_t installations::take_slot_anyway(const bound_plan_ptr& bound, const planned_model_ptr& planned) {
+  moved_ = true;
   const std::vector<int64_t> bytes = needed_for(*bound, *planned);
   for (size_t d = 0; d < bytes.size(); ++d)
     if (bytes[d] > 0)
@@ -92,6 +94,7 @@ void installations::install(installation& fresh) {
 }
 
 void installations::leave(uint64_t bound_plan, uint32_t slot) {
+  moved_ = true;
   installation& i = installed_.at(bound_plan);
   slots_.at(i.bound->layout->id).free.push_back(slot);
   if (--i.in_use == 0 && i.evicted)
@@ -136,6 +139,7 @@ void installations::retire_all() {
 }
 
 void installations::retire(uint64_t bound_plan) {
+  moved_ = true;
   const auto found = installed_.find(bound_plan);
   const planned_model& planned = *found->second.planned;
   for (device_index d = 0; d < planned.devices.size(); ++d)

@@ -54,6 +54,8 @@ public:
 
   // -- memory that other sessions want, or have
 
+  /// Returns whether memory was taken or became free since the last call.
+  bool take_moved() { return std::exchange(moved_, false); }
   /// Returns whether a device's memory is waited for that other sessions hold.
   bool waits() const;
   void withdraw();
@@ -87,6 +89,7 @@ private:
   std::unordered_map<uint64_t, slot_pool> slots_;            // by layout id
   std::unordered_map<const planned_model*, size_t> planned_; // layouts of each plan: its weights are there
   std::vector<int64_t> freed_;                               // by device: not yet given back
+  bool moved_ = true;
   uint64_t uses_ = 0;
   std::vector<std::vector<uint64_t>> unanswered_; // by device: bound plans
 };

@@ -32,7 +32,9 @@ void session_machine::add_device(const device_info& device, std::shared_ptr<ledg
 void session_machine::take_commands(std::vector<command>& into) {
   if (leaving_ > 0)
     let_devices_go();
-  share_memory();
+  // It asks every device, of which there may be thousands, so not after each chunk.
+  if (const bool here = installed_.take_moved(); std::exchange(memory_moved_, false) || here)
+    share_memory();
   into.clear();
   into.swap(commands_);
 }
@@ -114,13 +116,17 @@ void session_machine::dispatch(execution& e) {
   const plan& p = e.source();
   batches_.resize(std::max(batches_.size(), p.devices.size()));
   const failure why = capture([&] {
-    while (std::optional<chunk_work> work = e.take())
-      batches_[p.chunks[work->chunk].device].works.push_back(std::move(*work));
+    while (std::optional<chunk_work> work = e.take()) {
+      const device_index d = p.chunks[work->chunk].device;
+      if (batches_[d].works.empty())
+        batched_.push_back(d);
+      batches_[d].works.push_back(std::move(*work));
+    }
   });
   // What was taken counts as sent: it goes out even if the run ends here, and its answers end the execution.
-  for (device_index d = 0; d < p.devices.size(); ++d) {
-    if (batches_[d].works.empty())
-      continue;
+  std::vector<device_index> to = std::exchange(batched_, {});
+  std::sort(to.begin(), to.end());
+  for (const device_index d : to) {
     run_chunks batch = std::exchange(batches_[d], {});
     if (p.devices[d].kind == device_kind::control)
       start_control(e, std::move(batch.works.front()));

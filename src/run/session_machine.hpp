@@ -265,7 +265,9 @@ private:
   std::optional<running_job> job_;       // in flight
   uint64_t jobs_ = 0;                    // begun so far
   std::deque<plan_wish> wishes_;         // that look their plan up again after it
-  std::vector<run_chunks> batches_;      // scratch of `dispatch`, by plan device; empty outside of it
+  std::vector<run_chunks> batches_;      // scratch of `dispatch`, by plan device; empty outside of it …
+  std::vector<device_index> batched_;    // … those that are not
+  bool memory_moved_ = true;             // who waits for memory, here or elsewhere, may be others than when it was shared last
 };
 
 } // namespace troupe

@@ -94,6 +94,7 @@ bool session_machine::wait_for_memory(const execution& e) {
 }
 
 void session_machine::wait(const run_request_ptr& request) {
+  memory_moved_ = true;
   end_all(request);
   waiting_.push_back(request);
 }
@@ -104,6 +105,7 @@ bool session_machine::others_in_flight(const run_request_ptr& request) const {
 }
 
 void session_machine::resume_waiting(const run_request_ptr& ended) {
+  memory_moved_ = true;
   if (installed_.others_lack())
     return; // they are first
   const std::vector<run_request_ptr> queue = std::exchange(waiting_, {});
