@@ -83,9 +83,24 @@ hash128 read_key(const json& text) {
   return *key;
 }
 
-/// Both lists may be absent: files were written before they were known.
+/// Reads what nodes took by their rows: lists of family, rows, seconds, roofline, spread.
+std::vector<rows_time> read_rows(const json& entry) {
+  std::vector<rows_time> all;
+  if (!entry.contains("rows"))
+    return all;
+  for (const json& each : member(entry, "rows", json::value_t::array, "the list")) {
+    if (!each.is_array() || each.size() != 5 || !each[1].is_number_integer())
+      fail(errc::invalid_argument, "a device profile's 'rows' must be lists of a family, rows and three numbers");
+    all.push_back({read_key(each[0]), each[1].get<int64_t>(), number(each[2], "rows"), number(each[3], "rows"),
+                   number(each[4], "rows")});
+  }
+  return all;
+}
+
+/// The lists may be absent: files were written before they were known.
 measured_nodes read_nodes(const json& entry) {
   measured_nodes nodes;
+  nodes.rows = read_rows(entry);
   if (entry.contains("nodes"))
     for (const json& pair : member(entry, "nodes", json::value_t::array, "the list")) {
       if (!pair.is_array() || pair.size() != 2)
@@ -106,6 +121,13 @@ json write_nodes(const measured_nodes& nodes) {
   json list = json::array();
   for (const auto& [key, seconds] : nodes.nodes)
     list.push_back({to_hex(key), seconds});
+  return list;
+}
+
+json write_rows(const measured_nodes& nodes) {
+  json list = json::array();
+  for (const rows_time& r : nodes.rows)
+    list.push_back({to_hex(r.family), r.rows, r.seconds, r.roofline_s, r.spread});
   return list;
 }
 
@@ -196,6 +218,7 @@ std::string write_profiles(const std::vector<measured_profile>& all, const std::
                        {"units", m.device.units},
                        {"measured", std::move(values)},
                        {"nodes", write_nodes(m.nodes)},
+                       {"rows", write_rows(m.nodes)},
                        {"operators", write_operators(m.nodes)}});
   }
   // On one line: every number of a list would have its own.

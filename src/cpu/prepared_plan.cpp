@@ -194,9 +194,8 @@ arena_slot& slot_of(prepared_plan& p, uint32_t index, bool poison) {
     auto slot = std::make_unique<arena_slot>();
     slot->arena = arena;
     slot->address = p.fixed_address;
-    for (size_t v = 0; v < memory.offset.size(); ++v)
-      if (memory.offset[v] >= 0)
-        slot->address[v] = static_cast<std::byte*>(slot->arena.get()) + memory.offset[v];
+    for (const auto& [v, offset] : memory.offset)
+      slot->address[v] = static_cast<std::byte*>(slot->arena.get()) + offset;
     p.slots[index] = std::move(slot);
   }
   return *p.slots[index];

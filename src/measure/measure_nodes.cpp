@@ -28,6 +28,7 @@ public:
     const double scale = scale_to(run_count, busy_s);
     measured_nodes result;
     std::unordered_map<hash128, std::pair<double, double>> nodes; // seconds and calls
+    std::map<decltype(rows_time().place()), rows_time> rows;
     for (const auto& [which, samples] : samples_) {
       const auto& [p, n] = which;
       const auto [identity, roofline_s] = describe(*p, n);
@@ -40,7 +41,15 @@ public:
       operator_times& sums = result.operators[identity.op];
       sums.measured_s += count * each;
       sums.roofline_s += count * std::max(roofline_s, least_roofline_s);
+      const rows_time which_rows{identity.family, identity.rows};
+      rows_time& at = rows.try_emplace(which_rows.place(), which_rows).first->second;
+      at.roofline_s = std::max(roofline_s, least_roofline_s);
+      if (each > 0)
+        at.spread = std::max(at.spread, (quantile(samples, 0.9) - quantile(samples, 0.1)) * scale / 2 / each);
+      at.seconds = nodes[identity.key].first / nodes[identity.key].second; // of equal calls: their mean so far
     }
+    for (const auto& [which, at] : rows)
+      result.rows.push_back(at);
     for (auto& [key, seconds] : result.nodes)
       seconds = nodes[key].first / nodes[key].second;
     std::erase_if(result.operators, [](const auto& entry) { return !is_sane_ratio(entry.second); });

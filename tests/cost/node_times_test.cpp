@@ -103,6 +103,41 @@ TEST_CASE("views take no time, whatever was measured", "[cost][A14]") {
                 device) == 0);
 }
 
+TEST_CASE("calls of other rows take what lies between those that were measured", "[cost][A14]") {
+  product p;
+  const auto at = [&](int64_t rows, double seconds) {
+    product q;
+    q.dims[0][0] = q.dims[2][0] = rows;
+    return rows_time{q.identity().family, rows, seconds, 1e-3, 0};
+  };
+  const device_profile device = measured({.rows = {at(4, 1.0), at(16, 3.0)}});
+  const auto seconds = [&](int64_t rows) {
+    product q;
+    q.dims[0][0] = q.dims[2][0] = rows;
+    return q.seconds(device);
+  };
+  CHECK(p.identity().rows == p.dims[2][0]);
+  CHECK(seconds(4) == 1.0);
+  CHECK(seconds(10) == Approx(2.0));
+  CHECK(seconds(16) == 3.0);
+  // Beyond, in proportion to the roofline, which is a launch of a second here.
+  CHECK(seconds(1) == Approx(1000));
+  CHECK(seconds(64) == Approx(3000));
+  product other; // a row of another size is another family
+  other.dims[0][1] = other.dims[1][0] = 9;
+  CHECK(other.seconds(device) == Approx(1));
+}
+
+TEST_CASE("what measurements of the same differ by is kept", "[cost][A14]") {
+  const measured_nodes old{.rows = {{number(1), 4, 1.0, 1e-3, 0.02}, {number(1), 8, 2.0, 1e-3, 0.5}}};
+  const measured_nodes both = merge(old, {.rows = {{number(1), 4, 1.25, 1e-3, 0.01}, {number(1), 8, 2.0, 1e-3, 0.1}}});
+  REQUIRE(both.rows.size() == 2);
+  CHECK(both.rows[0].seconds == 1.25);
+  CHECK(both.rows[0].spread == Approx(0.2));
+  CHECK(both.rows[1].spread == Approx(0.25));
+  CHECK_THROWS_WITH(node_times({.rows = {{number(1), 4, -1, 1e-3, 0}}}), Catch::Contains("for 4 rows"));
+}
+
 TEST_CASE("new measurements replace old ones, and the oldest go", "[cost][A14]") {
   const measured_nodes old{.nodes = {{number(1), 1.0}, {number(2), 2.0}},
                            .operators = {{"Conv", {1.5, 1}}, {"Add", {2.5, 2}}}};

@@ -198,7 +198,7 @@ TEST_CASE("an output in place of an operand is laid out like it", "[plan][D5]") 
   const auto& offset = bound->layout->memory[0].offset;
   CHECK(offset[a] != offset[c]);
   auto edited_layout = std::make_shared<arena_layout>(*bound->layout);
-  edited_layout->memory[0].offset[c] = offset[a];
+  edited_layout->memory[0].offset.set(c, offset[a]);
   bound_plan edited = *bound;
   edited.layout = edited_layout;
   CHECK_THROWS_WITH(test::verify_memory(edited), Catch::Contains("overlap"));

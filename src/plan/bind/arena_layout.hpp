@@ -10,16 +10,51 @@
 
 #include "plan/plan.hpp"
 
+#include <algorithm>
+
 namespace troupe {
+
+/// Where values are in an arena: byte offsets, multiples of `arena_alignment`. Holds the values that are in it, not all of the plan: of
+/// thousands of devices each has few.
+class arena_offsets {
+public:
+  /// Returns a value's offset; -1 if it is not in the arena.
+  int64_t operator[](value_id v) const {
+    const auto found = find(v);
+    return found != offsets_.end() && found->first == v ? found->second : -1;
+  }
+  /// Sets a value's offset; -1 takes it out.
+  void set(value_id v, int64_t offset) {
+    std::erase_if(offsets_, [v](const auto& pair) { return pair.first == v; });
+    if (offset >= 0)
+      offsets_.insert(find(v), {v, offset});
+  }
+  /// Takes pairs of value and offset, each value once, in any order.
+  void assign(std::vector<std::pair<value_id, int64_t>> pairs) {
+    offsets_ = std::move(pairs);
+    std::sort(offsets_.begin(), offsets_.end());
+  }
+
+  /// The values that are in the arena, ascending, with their offsets.
+  auto begin() const { return offsets_.begin(); }
+  auto end() const { return offsets_.end(); }
+
+private:
+  std::vector<std::pair<value_id, int64_t>>::const_iterator find(value_id v) const {
+    return std::lower_bound(offsets_.begin(), offsets_.end(), v,
+                            [](const auto& pair, value_id x) { return pair.first < x; });
+  }
+
+  std::vector<std::pair<value_id, int64_t>> offsets_; // by value
+};
 
 /// Arena layout of one device for one segment.
 struct device_memory {
   int64_t arena_bytes = 0;
-  /// Byte offset by value, a multiple of `arena_alignment`; -1 where the value is not in this device's arena: weights,
-  /// host-known values, views (`root_on` says whose bytes they use), strings, values that the kernel allocates. On a device
-  /// with host memory also uploads, which keep the caller's bytes, and roots of downloads: the device allocates a tensor of
-  /// its own for a root that it produces, because the bytes leave it. Empty if the device has no chunk in this segment.
-  std::vector<int64_t> offset;
+  /// Not in this device's arena are weights, host-known values, views (`root_on` says whose bytes they use), strings, values that the
+  /// kernel allocates. On a device with host memory also uploads, which keep the caller's bytes, and roots of downloads: the device
+  /// allocates a tensor of its own for a root that it produces, because the bytes leave it.
+  arena_offsets offset;
   /// The most bytes that are live in the arena at one position (wave or node): what no layout can go below.
   int64_t peak_bytes = 0;
   /// Sum of the sizes of all arena values without reuse, for the report.

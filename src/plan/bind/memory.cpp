@@ -99,7 +99,8 @@ public:
     device_memory memory;
     if (lifetimes_.positions == 0)
       return memory; // the device has no chunk in this segment
-    memory.offset.assign(bytes_.size(), -1);
+    std::vector<std::pair<value_id, int64_t>> offsets;
+    offsets.reserve(lifetimes_.values.size());
     uint32_t position = 0;
     for (uint32_t i = 0; i < lifetimes_.values.size(); ++i) {
       const lifetime& l = lifetimes_.values[i];
@@ -112,8 +113,9 @@ public:
       b.last = l.last;
       b.next = ends_at_[l.last];
       ends_at_[l.last] = block_of_[i];
-      memory.offset[l.value] = b.offset;
+      offsets.emplace_back(l.value, b.offset);
     }
+    memory.offset.assign(std::move(offsets));
     memory.arena_bytes = gaps_.end();
     memory.peak_bytes = peak_;
     return memory;

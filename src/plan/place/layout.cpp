@@ -4,6 +4,7 @@
 #include "plan/place/gpu_support.hpp"
 
 #include <algorithm>
+#include <unordered_map>
 
 namespace troupe {
 namespace {
@@ -89,7 +90,7 @@ class layout_pass {
 public:
   layout_pass(graph& g, std::vector<device_index>& placement, std::span<const device_info> devices)
       : g_(g), devices_(devices), edges_(adjacency_of(g)), nodes_(g.nodes), old_placement_(placement),
-        placement_(placement), chosen_(g.nodes.size(), false), last_(g.values.size() * devices.size(), no_value) {}
+        placement_(placement), chosen_(g.nodes.size(), false) {}
 
   void run() {
     {
@@ -158,7 +159,10 @@ private:
   }
 
   /// The channels-last form of old value `v` on `device`, no_value while there is none.
-  value_id& last_of(value_id v, device_index device) { return last_[v * devices_.size() + device]; }
+  /// The channels-last form of a value on a device; `no_value` if there is none yet.
+  value_id& last_of(value_id v, device_index device) {
+    return last_.try_emplace(static_cast<size_t>(v) * devices_.size() + device, no_value).first->second;
+  }
 
   value_id add_last_value(value_id like) {
     value v = g_.values[like];
@@ -217,8 +221,8 @@ private:
   const std::vector<node> nodes_;                 // likewise
   const std::vector<device_index> old_placement_; // likewise
   std::vector<device_index>& placement_;
-  std::vector<char> chosen_;   // by old node
-  std::vector<value_id> last_; // by old value and device
+  std::vector<char> chosen_;                  // by old node
+  std::unordered_map<size_t, value_id> last_; // by old value and device: few have any
 };
 
 class layout_verifier {

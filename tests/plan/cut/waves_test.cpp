@@ -205,13 +205,13 @@ TEST_CASE("the verifiers see what a wrong plan does", "[plan][A12]") {
   const auto moved = std::make_shared<arena_layout>(*bound.layout);
   bound.layout = moved;
   const int64_t right = moved->memory[0].offset[c];
-  moved->memory[0].offset[c] = moved->memory[0].offset[a];
+  moved->memory[0].offset.set(c, moved->memory[0].offset[a]);
   CHECK_THROWS_WITH(test::verify_memory(bound), Catch::Contains("overlap"));
-  moved->memory[0].offset[c] = moved->memory[0].arena_bytes;
+  moved->memory[0].offset.set(c, moved->memory[0].arena_bytes);
   CHECK_THROWS_WITH(test::verify_memory(bound), Catch::Contains("outside the arena"));
-  moved->memory[0].offset[c] = -1;
+  moved->memory[0].offset.set(c, -1);
   CHECK_THROWS_WITH(test::verify_memory(bound), Catch::Contains("no place"));
-  moved->memory[0].offset[c] = right;
+  moved->memory[0].offset.set(c, right);
   CHECK_NOTHROW(test::verify_memory(bound));
   moved->bytes[c] = 4;
   CHECK_THROWS_WITH(test::verify_memory(bound), Catch::Contains("more bytes than the layout"));
