@@ -1,0 +1,288 @@
+#include "experiment/experiment_file.hpp"
+
+#include "experiment/json_place.hpp"
+#include "plan/place/policies.hpp"
+#include "strategy/replica_sets.hpp"
+
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <fstream>
+
+namespace troupe::experiments {
+namespace {
+
+constexpr int file_version = 1;
+constexpr size_t max_file_bytes = size_t{1} << 24;
+constexpr size_t most_listed = 1000;
+/// Each setting has a copy of its dims and devices: these bound what all of them take.
+constexpr size_t most_dims = 64, most_devices = 64;
+constexpr size_t longest_name = 256;
+constexpr int64_t largest_dim = int64_t{1} << 40;
+
+/// What the file lists, before it is combined.
+struct lists {
+  std::vector<bindings> dims;
+  std::vector<std::pair<std::filesystem::path, std::vector<bindings>>> models; // with no dims of their own: those above
+  std::vector<target> targets;
+  std::vector<placement_policy> policies;
+  std::vector<troupe::strategy> strategies;
+  std::vector<experiments::mode> modes;
+};
+
+bindings read_dims(const json_place& at) {
+  bindings dims;
+  for (const auto& [name, value] : at.members(most_dims)) {
+    if (name.size() > longest_name)
+      at.refuse("a name of {} characters; at most {} are allowed", name.size(), longest_name);
+    dims[name] = value.integer(0, largest_dim);
+  }
+  return dims;
+}
+
+/// One object, or several of which each is tried.
+std::vector<bindings> read_dim_sets(const json_place& at) {
+  if (at.is_object())
+    return {read_dims(at)};
+  std::vector<bindings> sets;
+  for (const json_place& one : at.list(most_listed))
+    sets.push_back(read_dims(one));
+  return sets;
+}
+
+auto read_models(const json_place& at, const std::filesystem::path& folder) {
+  decltype(lists::models) models;
+  for (const json_place& one : at.list(most_listed)) {
+    if (one.is_text()) {
+      models.emplace_back(folder / one.text(), std::vector<bindings>{});
+      continue;
+    }
+    one.allow({"file", "dims"});
+    models.emplace_back(folder / one["file"].text(),
+                        one.has("dims") ? read_dim_sets(one["dims"]) : std::vector<bindings>{});
+  }
+  return models;
+}
+
+device_list read_devices(const json_place& at) {
+  if (at.is_text())
+    return {at.text(longest_name)};
+  device_list devices;
+  for (const json_place& one : at.list(most_devices))
+    devices.push_back(one.text(longest_name));
+  return devices;
+}
+
+std::vector<target> read_targets(const json_place& root, const std::filesystem::path& folder) {
+  std::vector<target> targets;
+  if (root.has("clusters"))
+    for (const json_place& at : root["clusters"].list(most_listed))
+      targets.emplace_back(folder / at.text());
+  if (root.has("devices"))
+    for (const json_place& at : root["devices"].list(most_listed))
+      targets.emplace_back(read_devices(at));
+  if (targets.empty())
+    root.refuse("'clusters' (files) or 'devices' (lists of names) is needed");
+  return targets;
+}
+
+/// Calls `parse`; its error gets the place.
+template <class Parse>
+auto named(const json_place& at, Parse parse) {
+  const std::string name = at.text();
+  try {
+    return parse(name);
+  } catch (const error& e) {
+    at.refuse("{}", e.what());
+  }
+}
+
+troupe::strategy strategy_named(const std::string& name) {
+  if (name == "none")
+    return strategy::none;
+  try {
+    return parse_strategy(name);
+  } catch (const error& e) {
+    fail(errc::invalid_argument, "{}, none", e.what());
+  }
+}
+
+std::vector<placement_policy> read_policies(const json_place& at) {
+  std::vector<placement_policy> all;
+  for (const json_place& one : at.list(most_listed))
+    all.push_back(named(one, parse_policy));
+  return all;
+}
+
+std::vector<troupe::strategy> read_strategies(const json_place& at) {
+  std::vector<troupe::strategy> all;
+  for (const json_place& one : at.list(most_listed))
+    all.push_back(named(one, strategy_named));
+  return all;
+}
+
+std::vector<experiments::mode> read_modes(const json_place& at) {
+  const std::string name = at.text();
+  if (name == "simulated")
+    return {mode::simulated};
+  if (name == "real")
+    return {mode::real};
+  if (name != "both")
+    at.refuse("there is no mode '{}'; there are simulated, real, both", name);
+  return {mode::simulated, mode::real};
+}
+
+request_load read_requests(const json_place& at) {
+  constexpr int64_t most_requests = 100'000'000;
+  request_load load;
+  if (!at.is_object()) {
+    load.count = static_cast<size_t>(at.integer(1, most_requests));
+    return load;
+  }
+  at.allow({"count", "in_flight", "per_second"});
+  load.count = static_cast<size_t>(at["count"].integer(1, most_requests));
+  if (at.has("in_flight") && at.has("per_second"))
+    at.refuse("'in_flight' and 'per_second' exclude each other: requests come when others are answered, or at a rate");
+  if (at.has("in_flight"))
+    load.in_flight = static_cast<size_t>(at["in_flight"].integer(1, most_requests));
+  if (at.has("per_second"))
+    load.per_second = at["per_second"].number(1e-6, 1e9);
+  return load;
+}
+
+/// The strategy and policy that others are compared with.
+struct baseline_choice {
+  placement_policy policy;
+  troupe::strategy strategy;
+};
+
+template <class T>
+void expect_listed(const json_place& at, T value, const std::vector<T>& listed) {
+  if (std::find(listed.begin(), listed.end(), value) == listed.end())
+    at.refuse("'{}' is not listed in this file, so nothing can be compared with it", at.text());
+}
+
+baseline_choice read_baseline(const json_place& root, const lists& all) {
+  baseline_choice chosen{all.policies[0], all.strategies[0]};
+  if (!root.has("baseline"))
+    return chosen;
+  const json_place at = root["baseline"];
+  at.allow({"policy", "strategy"});
+  if (at.has("policy")) {
+    chosen.policy = named(at["policy"], parse_policy);
+    expect_listed(at["policy"], chosen.policy, all.policies);
+  }
+  if (at.has("strategy")) {
+    chosen.strategy = named(at["strategy"], strategy_named);
+    expect_listed(at["strategy"], chosen.strategy, all.strategies);
+  }
+  return chosen;
+}
+
+/// Adds the settings of one group, the baseline first. Policies of which a strategy makes the same are one setting.
+void add_group(std::vector<setting>& settings, const setting& common, const lists& all, const baseline_choice& base) {
+  const size_t first = settings.size();
+  const auto add = [&](troupe::strategy how, placement_policy wanted) {
+    const placement_policy policy = policy_of(how, wanted);
+    const auto same = [&](const setting& s) { return s.strategy == how && s.policy == policy; };
+    if (std::any_of(settings.begin() + static_cast<std::ptrdiff_t>(first), settings.end(), same))
+      return;
+    setting& s = settings.emplace_back(common);
+    s.strategy = how;
+    s.policy = policy;
+    s.baseline = first;
+  };
+  add(base.strategy, base.policy);
+  for (const troupe::strategy how : all.strategies)
+    for (const placement_policy policy : all.policies)
+      add(how, policy);
+}
+
+/// Clusters of files are never real.
+bool fits(const target& where, experiments::mode m) {
+  return m == mode::simulated || std::holds_alternative<device_list>(where);
+}
+
+std::vector<setting> combine(const json_place& root, const lists& all, const baseline_choice& base) {
+  std::vector<setting> settings;
+  for (const auto& [model, own_dims] : all.models)
+    for (const bindings& dims : own_dims.empty() ? all.dims : own_dims)
+      for (const target& where : all.targets)
+        for (const experiments::mode m : all.modes)
+          if (fits(where, m)) {
+            add_group(settings, {.model = model, .dims = dims, .where = where, .mode = m}, all, base);
+            if (settings.size() > max_settings)
+              root.refuse("more than {} combinations of models, dims, targets, policies and strategies", max_settings);
+          }
+  return settings;
+}
+
+void check_modes(const json_place& root, const lists& all) {
+  if (all.modes.back() == mode::simulated)
+    return;
+  const auto exists = [](const target& t) { return fits(t, mode::real); };
+  if (std::none_of(all.targets.begin(), all.targets.end(), exists))
+    root["mode"].refuse("real runs need 'devices': 'clusters' are files that can only be simulated");
+  if (all.modes.size() > 1)
+    return;
+  if (root.has("clusters"))
+    root["clusters"].refuse("clusters of files can only be simulated; mode 'real' allows 'devices' alone");
+  if (root.has("noise"))
+    root["noise"].refuse("noise is simulated; mode 'real' has its own");
+}
+
+void read_numbers(const json_place& root, experiment& e) {
+  if (root.has("requests"))
+    e.requests = read_requests(root["requests"]);
+  if (root.has("repetitions"))
+    e.repetitions = static_cast<size_t>(root["repetitions"].integer(1, max_repetitions));
+  if (root.has("seed"))
+    e.seed = static_cast<uint64_t>(root["seed"].integer(0, INT64_MAX / 2));
+  if (root.has("noise"))
+    e.noise = root["noise"].number(0, 10);
+}
+
+} // namespace
+
+std::string_view to_string(mode m) {
+  return m == mode::real ? "real" : "simulated";
+}
+
+std::string to_string(const target& t) {
+  const auto* devices = std::get_if<device_list>(&t);
+  return devices ? fmt::format("{}", fmt::join(*devices, ",")) : std::get<std::filesystem::path>(t).filename().string();
+}
+
+experiment parse_experiment(std::string_view text, const std::string& source, const std::filesystem::path& folder) {
+  const nlohmann::json parsed = parse_json(text, source);
+  const json_place root(parsed, source);
+  root.allow({"troupe_experiment", "name", "models", "dims", "clusters", "devices", "policies", "strategies",
+              "requests", "repetitions", "seed", "noise", "mode", "baseline"});
+  root["troupe_experiment"].integer(file_version, file_version);
+  lists all{.dims = root.has("dims") ? read_dim_sets(root["dims"]) : std::vector{bindings{}},
+            .models = read_models(root["models"], folder),
+            .targets = read_targets(root, folder)};
+  all.policies = root.has("policies") ? read_policies(root["policies"]) : std::vector{placement_policy::single};
+  all.strategies = root.has("strategies") ? read_strategies(root["strategies"]) : std::vector{strategy::none};
+  all.modes = root.has("mode") ? read_modes(root["mode"]) : std::vector{mode::simulated};
+  check_modes(root, all);
+  experiment e{.name = root.has("name") ? root["name"].text() : source};
+  read_numbers(root, e);
+  e.settings = combine(root, all, read_baseline(root, all));
+  if (e.settings.size() * e.repetitions > max_rows)
+    root.refuse("{} settings of {} repetitions each are more than {} runs", e.settings.size(), e.repetitions, max_rows);
+  return e;
+}
+
+experiment read_experiment(const std::filesystem::path& file) {
+  std::ifstream in(file, std::ios::binary);
+  std::string text(max_file_bytes + 1, '\0');
+  in.read(text.data(), static_cast<std::streamsize>(text.size()));
+  text.resize(static_cast<size_t>(in.gcount()));
+  if (!in.eof() || in.bad())
+    fail(errc::io, "the experiment '{}' cannot be read{}", file.string(),
+         text.size() > max_file_bytes ? fmt::format(": it is larger than {} bytes", max_file_bytes) : "");
+  return parse_experiment(text, file.string(), file.parent_path());
+}
+
+} // namespace troupe::experiments
