@@ -7,19 +7,17 @@
 namespace troupe::experiments {
 namespace {
 
-using json = nlohmann::json;
-
 /// What is there instead of what is wanted, short.
-std::string found_text(const json& value) {
+std::string found_text(const nlohmann::json& value) {
   constexpr size_t longest = 40;
   std::string text =
-      value.is_structured() ? value.type_name() : value.dump(-1, ' ', true, json::error_handler_t::replace);
+      value.is_structured() ? value.type_name() : value.dump(-1, ' ', true, nlohmann::json::error_handler_t::replace);
   return text.size() <= longest ? text : text.substr(0, longest) + "…";
 }
 
 } // namespace
 
-json_place::json_place(const json& value, const json_place& within, const std::string& step)
+json_place::json_place(const nlohmann::json& value, const json_place& within, const std::string& step)
     : value_(&value), source_(within.source_), path_(within.path_ + step) {}
 
 void json_place::want(std::string_view what) const {
@@ -58,7 +56,7 @@ std::vector<json_place> json_place::list(size_t most) const {
   if (value_->empty() || value_->size() > most)
     refuse("a list of {}; 1 to {} are allowed", value_->size(), most);
   std::vector<json_place> all;
-  for (const json& element : *value_)
+  for (const nlohmann::json& element : *value_)
     all.push_back({element, *this, fmt::format("[{}]", all.size())});
   return all;
 }
@@ -85,15 +83,15 @@ int64_t json_place::integer(int64_t least, int64_t most) const {
   return value_->get<int64_t>();
 }
 
-json parse_json(std::string_view text, const std::string& source, int most_levels) {
-  const auto check_depth = [&](int depth, json::parse_event_t, json&) {
+nlohmann::json parse_json(std::string_view text, const std::string& source, int most_levels) {
+  const auto check_depth = [&](int depth, nlohmann::json::parse_event_t, nlohmann::json&) {
     if (depth > most_levels)
       fail(errc::invalid_argument, "{}: more than {} lists and objects inside each other", source, most_levels);
     return true;
   };
   try {
-    return json::parse(text, check_depth);
-  } catch (const json::exception& e) {
+    return nlohmann::json::parse(text, check_depth);
+  } catch (const nlohmann::json::exception& e) {
     fail(errc::invalid_argument, "{}: not JSON: {}", source, e.what());
   }
 }
