@@ -162,23 +162,22 @@ std::vector<experiments::mode> read_modes(const json_reader& at) {
   return {mode::simulated, mode::real};
 }
 
-request_load read_requests(const json_reader& at) {
+void read_requests(const json_reader& at, experiment& e) {
   constexpr int64_t most_requests = 100'000'000;
-  request_load load;
+  const auto count = [](const json_reader& j) { return static_cast<size_t>(j.integer(1, most_requests)); };
   if (!at.raw().is_object()) {
-    load.count = static_cast<size_t>(at.integer(1, most_requests));
-    return load;
+    e.requests = count(at);
+    return;
   }
   at.allow({"count", "in_flight", "per_second"});
-  load.count = static_cast<size_t>(at["count"].integer(1, most_requests));
+  e.requests = count(at["count"]);
   if (at.has("in_flight") && at.has("per_second"))
     at.complain(
         "'in_flight' and 'per_second' exclude each other: requests come when others are answered, or at a rate");
   if (at.has("in_flight"))
-    load.in_flight = static_cast<size_t>(at["in_flight"].integer(1, most_requests));
+    e.arrivals.in_flight = count(at["in_flight"]);
   if (at.has("per_second"))
-    load.per_second = at["per_second"].number(1e-6, 1e9);
-  return load;
+    e.arrivals = {.how = arrivals::process::poisson, .per_second = at["per_second"].number(1e-6, 1e9)};
 }
 
 /// The strategy and policy that others are compared with.
@@ -265,7 +264,7 @@ void check_modes(const json_reader& root, const lists& all) {
 
 void read_numbers(const json_reader& root, experiment& e) {
   if (root.has("requests"))
-    e.requests = read_requests(root["requests"]);
+    read_requests(root["requests"], e);
   if (root.has("repetitions"))
     e.repetitions = static_cast<size_t>(root["repetitions"].integer(1, max_repetitions));
   if (root.has("seed"))

@@ -4,10 +4,9 @@
 // differ in policy and strategy alone; each is compared with the group's baseline.
 #pragma once
 
-#include "troupe/options.hpp"
+#include "troupe/simulation.hpp"
 
 #include <filesystem>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -27,13 +26,6 @@ using target = std::variant<std::filesystem::path, device_list>;
 /// Returns the file's name, or the devices joined by commas.
 std::string to_string(const target& t);
 
-/// How the requests of one repetition come.
-struct request_load {
-  size_t count = 1;
-  size_t in_flight = 1;             // the next comes as soon as fewer have no answer
-  std::optional<double> per_second; // or independently of answers: a Poisson process of this rate
-};
-
 /// See the top of this file.
 struct setting {
   std::filesystem::path model;
@@ -49,10 +41,11 @@ struct setting {
 struct experiment {
   std::string name; // for people; the file's, if it says none
   std::vector<setting> settings;
-  request_load requests;
-  size_t repetitions = 5; // of each setting, in turns
-  uint64_t seed = 1;      // repetition i of all settings has `seed + i`
-  double noise = 0;       // the standard deviation of the logarithm of simulated times
+  size_t requests = 1;       // of one repetition
+  troupe::arrivals arrivals; // closed or Poisson
+  size_t repetitions = 5;    // of each setting, in turns
+  uint64_t seed = 1;         // repetition i of all settings has `seed + i`
+  double noise = 0;          // the standard deviation of the logarithm of simulated times
 };
 
 /// What one experiment may ask for.

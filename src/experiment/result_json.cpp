@@ -44,13 +44,10 @@ json json_of(const comparison& c) {
           {"rank_adjusted", or_null(c.wilcoxon_adjusted)}};
 }
 
-json json_of(const request_load& load) {
-  json j{{"count", load.count}};
-  if (load.per_second)
-    j["per_second"] = *load.per_second;
-  else
-    j["in_flight"] = load.in_flight;
-  return j;
+json requests_of(const experiment& what) {
+  if (what.arrivals.how == arrivals::process::poisson)
+    return {{"count", what.requests}, {"per_second", what.arrivals.per_second}};
+  return {{"count", what.requests}, {"in_flight", what.arrivals.in_flight}};
 }
 
 json json_of(const setting& s, const setting_results& r) {
@@ -98,7 +95,7 @@ std::string to_json(const results& all, const analysis& found) {
   const json j{{"troupe_results", results_version},
                {"name", all.what.name},
                {"made_with", json_of(all.made_with)},
-               {"requests", json_of(all.what.requests)},
+               {"requests", requests_of(all.what)},
                {"repetitions", all.what.repetitions},
                {"seed", all.what.seed},
                {"noise", all.what.noise},

@@ -83,10 +83,11 @@ std::string group_text(const results& all, const analysis& found, size_t first, 
   return text + '\n';
 }
 
-std::string requests_text(const request_load& load) {
-  return fmt::format("{} {}, {}", load.count, load.count == 1 ? "request" : "requests",
-                     load.per_second ? fmt::format("{:g} a second", *load.per_second)
-                                     : fmt::format("{} in flight", load.in_flight));
+std::string requests_text(const experiment& what) {
+  return fmt::format("{} {}, {}", what.requests, what.requests == 1 ? "request" : "requests",
+                     what.arrivals.how == arrivals::process::poisson
+                         ? fmt::format("{:g} a second", what.arrivals.per_second)
+                         : fmt::format("{} in flight", what.arrivals.in_flight));
 }
 
 std::string setting_name(const setting& s) {
@@ -130,7 +131,7 @@ std::string to_csv(const results& all, const analysis& found) {
 
 std::string to_text(const results& all, const analysis& found) {
   std::string text = fmt::format("{}: {} repetitions of {}\n\n", printable(all.what.name), all.what.repetitions,
-                                 requests_text(all.what.requests));
+                                 requests_text(all.what));
   for (size_t first = 0, end = 0; first < found.settings.size(); first = end) {
     while (end < found.settings.size() && all.what.settings[end].baseline == all.what.settings[first].baseline)
       ++end;

@@ -63,7 +63,7 @@ std::pair<std::vector<double>, std::vector<double>> pair_up(std::span<const resu
 
 /// Whether each repetition would take the same again: no chance is in it that other seeds would change.
 bool is_certain(const experiment& what, const setting& s) {
-  return s.mode == mode::simulated && what.noise == 0 && !what.requests.per_second;
+  return s.mode == mode::simulated && what.noise == 0 && what.arrivals.how != arrivals::process::poisson;
 }
 
 verdict by_figures(const comparison& c) {

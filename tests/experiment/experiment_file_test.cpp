@@ -36,8 +36,9 @@ TEST_CASE("an experiment lists what is combined", "[experiment]") {
     "requests": {"count": 100, "per_second": 50}, "repetitions": 7, "seed": 3, "noise": 0.05, "mode": "both",
     "baseline": {"policy": "heft"}})");
   CHECK(e.name == "policies");
-  CHECK(e.requests.count == 100);
-  CHECK(e.requests.per_second == 50.0);
+  CHECK(e.requests == 100);
+  CHECK(e.arrivals.how == arrivals::process::poisson);
+  CHECK(e.arrivals.per_second == 50);
   CHECK(e.repetitions == 7);
   CHECK(e.seed == 3);
   CHECK(e.noise == 0.05);
@@ -69,8 +70,9 @@ TEST_CASE("an experiment needs a model and a target", "[experiment]") {
   CHECK(e.repetitions == 5);
   CHECK(e.seed == 1);
   CHECK(e.noise == 0);
-  CHECK(e.requests.count == 1);
-  CHECK(e.requests.in_flight == 1);
+  CHECK(e.requests == 1);
+  CHECK(e.arrivals.how == arrivals::process::closed);
+  CHECK(e.arrivals.in_flight == 1);
   REQUIRE(e.settings.size() == 1);
   CHECK(e.settings[0].policy == placement_policy::single);
   CHECK(e.settings[0].strategy == strategy::none);
@@ -157,6 +159,8 @@ TEST_CASE("an experiment file's models are beside it", "[experiment]") {
 TEST_CASE("the example's experiment can be read", "[experiment]") {
   const std::filesystem::path data(TROUPE_TEST_DATA);
   const experiment e = read_experiment(data / "../../examples/experiments/digits.json");
+  CHECK(e.requests == 100);
+  CHECK(e.arrivals.in_flight == 4);
   CHECK(e.settings.size() == 2 * 2 * 4); // dims, modes, policies and strategies
   CHECK(std::filesystem::exists(e.settings[0].model));
 }

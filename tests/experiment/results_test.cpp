@@ -73,7 +73,7 @@ TEST_CASE("one real run shows nothing, one certain simulation all", "[experiment
   simulated.what.noise = 0.1;
   CHECK(verdict_of(simulated) == verdict::unclear);
   simulated.what.noise = 0;
-  simulated.what.requests.per_second = 10; // other seeds bring other arrivals
+  simulated.what.arrivals = {.how = arrivals::process::poisson, .per_second = 10}; // other seeds bring other arrivals
   CHECK(verdict_of(simulated) == verdict::unclear);
 }
 
