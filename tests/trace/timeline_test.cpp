@@ -23,8 +23,8 @@ graph growing() {
   graph_builder b;
   const value_id x = b.input("x", {2, 300});
   const value_id a = b.op("Sigmoid", {x});
-  const value_id c = b.op("Concat", {a, a}, {{"axis", int64_t{1}}});
-  b.output(b.op("Sigmoid", {b.op("Transpose", {c}, {{"perm", std::vector<int64_t>{1, 0}}})}));
+  const value_id c = b.op("Concat", {a, a}, attrs_of({{"axis", int64_t{1}}}));
+  b.output(b.op("Sigmoid", {b.op("Transpose", {c})}));
   return b.g;
 }
 
@@ -110,7 +110,8 @@ TEST_CASE("a queue is as deep as chunks are sent and not answered", "[trace]") {
     c.sent_ns = trace.begin_ns + 10;
     c.ended_ns = trace.begin_ns + 20 + c.chunk;
   }
-  const timeline_counter& queue = counter(timeline_of(trace), "cpu", "queue");
+  const timeline together = timeline_of(trace);
+  const timeline_counter& queue = counter(together, "cpu", "queue");
   const auto own = std::count_if(trace.chunks.begin(), trace.chunks.end(),
                                  [&](const chunk_trace& c) { return trace.source->chunks[c.chunk].device == 0; });
   CHECK(most(queue, 0) == own);
