@@ -79,7 +79,7 @@ void execution::start(bound_plan_ptr bound, uint32_t slot) {
   bound_ = std::move(bound);
   slot_ = slot;
   if (traced())
-    traced_memory_.push_back(memory_of(*bound_->layout));
+    add_memory(traced_memory_, *bound_->layout);
   for (value_id v : planned()->awaited_outputs)
     if (source().producer[v] < 0 && bound_->known[v].defined() && !values_[v]) {
       values_[v] = std::make_shared<moved_value>(bound_->known[v]);

@@ -116,7 +116,8 @@ void add_leaving(const run_trace& trace, const traced_times& times, std::vector<
   }
   for (const auto& [what, when] : held) {
     const uint32_t segment = p.segment_of_value[what.second];
-    const int64_t bytes = segment < trace.memory.size() ? trace.memory[segment].value_bytes[what.second] : 0;
+    const bool known = segment < trace.memory.size() && !trace.memory[segment].value_bytes.empty();
+    const int64_t bytes = known ? trace.memory[segment].value_bytes[static_cast<size_t>(what.second)] : 0;
     devices[what.first].leaving[when.first] += bytes;
     devices[what.first].leaving[std::max(when.second, when.first)] -= bytes;
   }
@@ -124,14 +125,16 @@ void add_leaving(const run_trace& trace, const traced_times& times, std::vector<
 
 } // namespace
 
-segment_memory memory_of(const arena_layout& layout) {
-  segment_memory memory{.value_bytes = layout.bytes};
+void add_memory(std::vector<segment_memory>& segments, const arena_layout& layout) {
+  if (segments.size() > layout.segment)
+    return;
+  segments.resize(layout.segment + 1);
+  segment_memory& memory = segments.back();
+  memory.value_bytes = layout.bytes;
   for (size_t d = 0; d < layout.memory.size(); ++d) {
     const device_lifetimes& lifetimes = layout.source->lifetimes[layout.segment * layout.memory.size() + d];
-    memory.arena_bytes.push_back(layout.memory[d].arena_bytes);
     memory.live.push_back(live_bytes(lifetimes, layout.memory[d], layout.bytes));
   }
-  return memory;
 }
 
 void add_memory(const run_trace& trace, std::vector<memory_steps>& devices) {

@@ -15,7 +15,8 @@ struct memory_steps {
   counter_steps values, leaving;
 };
 
-/// Adds what a run without its bodies takes of each device's memory; `devices` has one for each of the plan's. Adds nothing if the trace does not know.
+/// Adds what a run without its bodies takes of each device's memory; `devices` has one for each of the plan's. Adds nothing if the trace
+/// does not know.
 void add_memory(const run_trace& trace, std::vector<memory_steps>& devices);
 
 /// Returns the counter of a lane: of each series the sum of its steps, from `begin_ns`, which is time 0; what is earlier

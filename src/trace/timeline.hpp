@@ -98,8 +98,8 @@ timeline timeline_of(const run_trace& trace);
 std::string to_chrome_json(const timeline& t);
 
 /// Returns the bars of the critical path, ascending: from the chunk that ended last backwards, each time to what it waited for last: of the
-/// chunks that an edge leads from and the one before on its track, that which ended last. (Fields, Rubin, Bodík, "Focusing processor policies via critical-path
-/// prediction", ISCA 2001: last-arriving edges.) With each chunk its nodes and moves are on the path. Timelines without chunks: of all bars.
+/// chunks that an edge leads from and the one before on its track, that which ended last. (Fields, Rubin, Bodík, "Focusing processor
+/// policies via critical-path prediction", ISCA 2001: last-arriving edges.) With each chunk its nodes and moves are on the path. Timelines without chunks: of all bars.
 std::vector<uint32_t> critical_path(const timeline& t);
 
 } // namespace troupe

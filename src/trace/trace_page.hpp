@@ -6,7 +6,8 @@
 
 namespace troupe {
 
-/// Returns the page: lanes that can be zoomed and moved, what is under the pointer, the critical path, counters, use of the devices, the longest nodes.
+/// Returns the page: lanes that can be zoomed and moved, what is under the pointer, the critical path, counters, use of the devices, the
+/// longest nodes.
 /// Names in it are data, never HTML, whatever they hold.
 std::string to_page(const timeline& t);
 
