@@ -165,7 +165,7 @@ measurement measure(const bench_arguments& args, const interrupts& stop) {
     named_tensors inputs = fresh_inputs(model, args, base, args.runs);
     run_options options = staying.prepare(inputs);
     options.trace = true;
-    write_trace(args.trace, *model.run(std::move(inputs), options).trace);
+    write_trace(args.trace, *model.run(std::move(inputs), options).trace, args.model);
   }
   return m;
 }

@@ -6,6 +6,7 @@
 #include "base/printable.hpp"
 #include "plan/place/policies.hpp"
 #include "rewrite/rewrite.hpp"
+#include "trace/trace_page.hpp"
 #include "troupe/tensor_file.hpp"
 
 #include <fmt/format.h>
@@ -191,18 +192,19 @@ void add_placement_options(CLI::App& command, model_options& options) {
 }
 
 void add_trace_option(CLI::App& command, std::filesystem::path& file) {
-  command.add_option("--trace", file, "File for the timeline of a run, for ui.perfetto.dev or chrome://tracing");
+  command.add_option(
+      "--trace", file,
+      "File for the timeline of a run: NAME.html, a page for any browser; else JSON for ui.perfetto.dev, "
+      "chrome://tracing and `troupe trace`");
 }
 
-void write_trace(const std::filesystem::path& file, const run_trace& trace) {
+void write_trace(const std::filesystem::path& file, const run_trace& trace, const std::filesystem::path& model) {
   if (file.empty())
     return;
-  std::ofstream out(file, std::ios::binary);
-  out << to_chrome_json(trace) << '\n';
-  out.close();
-  if (!out)
-    fail(errc::io, "'{}' cannot be written", file.string());
-  fmt::print(stderr, "trace written to {}\n", file.string());
+  timeline t = timeline_of(trace);
+  const std::filesystem::path name = model.has_filename() ? model : model.parent_path(); // a folder's may end with '/'
+  t.title = (name.filename() == "model.onnx" ? name.parent_path() : name).filename().string();
+  write_page(file, file.extension() == ".html" ? to_page(t) : to_chrome_json(t) + '\n');
 }
 
 void add_model_options(CLI::App& command, model_options& options) {

@@ -60,8 +60,10 @@ void add_engine_options(CLI::App& command, model_options& options);
 /// Adds `--trace`, which sets `file`.
 void add_trace_option(CLI::App& command, std::filesystem::path& file);
 
-/// Writes a run's trace if `file` is not empty and says so on stderr. Throws `errc::io`.
-void write_trace(const std::filesystem::path& file, const run_trace& trace);
+/// Writes a run's trace of `model` if `file` is not empty and says so on stderr: a page if it is called …html, else JSON. Throws `errc::io`.
+void write_trace(const std::filesystem::path& file, const run_trace& trace, const std::filesystem::path& model);
+/// Writes a finished trace and says so on stderr. Throws `errc::io`.
+void write_page(const std::filesystem::path& file, const std::string& page);
 
 /// Adds the model argument, `--dim`, `--input`, `--seed`.
 void add_input_options(CLI::App& command, model_options& options);
@@ -134,5 +136,6 @@ void add_keys(CLI::App& app);
 void add_operators(CLI::App& app);
 void add_simulate(CLI::App& app);
 void add_cluster(CLI::App& app);
+void add_trace(CLI::App& app);
 
 } // namespace troupe::cli

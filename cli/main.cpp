@@ -56,6 +56,7 @@ int main(int argc, char** argv) {
   troupe::cli::add_worker(app);
   troupe::cli::add_keys(app);
   troupe::cli::add_operators(app);
+  troupe::cli::add_trace(app);
   try {
     check_subcommand(app, argc, argv);
     app.parse(argc, argv);

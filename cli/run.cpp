@@ -88,7 +88,7 @@ void run_model(const run_arguments& args) {
   const session model = open_model(devices, args, prepared);
   const decoded steps = run_as_asked(devices, model, args);
   if (steps.last.trace)
-    write_trace(args.trace, *steps.last.trace);
+    write_trace(args.trace, *steps.last.trace, args.model);
   if (!args.output.empty()) {
     std::filesystem::create_directories(args.output);
     write_outputs(args.output, steps.last.outputs);

@@ -84,7 +84,7 @@ void simulate_model(simulate_arguments& args, bool requests_given) {
   const simulation_report report =
       simulate(model, complete_inputs(declared->inputs, read_inputs(args.inputs), args.dim_values(), args.seed), how);
   if (report.trace)
-    write_trace(args.trace, *report.trace);
+    write_trace(args.trace, *report.trace, args.model);
   if (args.strategy == strategy::automatic)
     (args.json ? std::cerr : std::cout) << choice_text(report.choice);
   std::cout << (args.json ? to_json(report) + '\n' : to_text(report));

@@ -41,7 +41,7 @@ struct run_trace;
 /// microseconds since the run began, on this process's clock, those of other hosts too. Process 0, "troupe", has the run and this
 /// process's devices; each other host is a process of its name. A device's first track has its chunks, those after it the nodes and
 /// moves of each queue (several tracks if they overlap); "waiting" spans reach from the moment a chunk was sent to the moment its
-/// answer had come back. Arrows lead from each chunk to its dependents.
+/// answer had come back. Arrows lead from each chunk to its dependents; counters say what the run holds on each device, and its queue.
 TROUPE_API std::string to_chrome_json(const run_trace& trace);
 
 /// What a run gives.

@@ -87,10 +87,9 @@ link_figures host_client::measure(const measuring_effort& effort) {
     const int64_t end = now_ns();
     const auto there = std::get<pong>(answer.get());
     const auto taken = static_cast<double>(end - begin) * 1e-9;
-    if (up + down == 0 && (measured.round_trip_s == 0 || taken < measured.round_trip_s)) {
+    clock_ahead_ns(clock_sample{begin, there.clock_ns, there.clock_ns, end});
+    if (up + down == 0 && (measured.round_trip_s == 0 || taken < measured.round_trip_s))
       measured.round_trip_s = taken;
-      measured.clock_ahead_ns = there.clock_ns - (begin + (end - begin) / 2);
-    }
     return taken;
   };
   for (int i = 0; i < pings; ++i)
@@ -110,6 +109,13 @@ link_figures host_client::measure(const measuring_effort& effort) {
   measured.down_bytes_per_s =
       speed([&](size_t load) { return seconds(0, static_cast<uint32_t>(load)); }, measured.down_tells);
   return measured;
+}
+
+int64_t host_client::clock_ahead_ns(const std::optional<clock_sample>& exchange) {
+  const std::lock_guard lock(mutex_);
+  if (exchange)
+    clock_.add(*exchange);
+  return clock_.ahead_ns();
 }
 
 load_progress host_client::loads() const {

@@ -6,6 +6,7 @@
 // Thread-safe. No callback is called under the lock.
 #pragma once
 
+#include "remote/clocks.hpp"
 #include "remote/outbox.hpp"
 #include "remote/values.hpp"
 
@@ -18,7 +19,6 @@ namespace troupe::remote {
 struct link_figures {
   double round_trip_s = 0;
   double up_bytes_per_s = 0, down_bytes_per_s = 0; // to the host, from it
-  int64_t clock_ahead_ns = 0;                      // of the host's clock, of ours
   bool up_tells = true, down_tells = true;         // whether the bytes took long enough to tell the speed
 };
 
@@ -67,6 +67,8 @@ public:
   const link_figures& figures() const { return figures_; }
   /// Measures the link again, which is busy meanwhile. Throws `errc::timeout`, `errc::device_lost`.
   link_figures measure(const measuring_effort& effort);
+  /// Returns how far the host's clock is ahead of this process's, by all exchanges so far and this one.
+  int64_t clock_ahead_ns(const std::optional<clock_sample>& exchange);
   host_activity activity() const { return {chunks_, pulls_}; }
   load_progress loads() const;
   void count_chunk(bool begins) { begins ? ++chunks_ : --chunks_; }
@@ -143,6 +145,7 @@ private:
   std::unordered_map<uint64_t, answer_taken> waiting_;
   std::map<uint32_t, listener> listeners_;
   std::map<uint32_t, load_progress> loads_; // by device
+  clock_filter clock_;
   std::vector<std::function<void(const std::string&)>> enders_;
   std::map<uint64_t, std::weak_ptr<const plan>> plans_; // that the host has been told of
 };

@@ -1,6 +1,5 @@
 #include "remote/remote_device.hpp"
 
-#include "remote/clocks.hpp"
 #include "remote/weakly.hpp"
 #include "wire/plans.hpp"
 
@@ -213,7 +212,9 @@ void conversation::on_chunk(chunk_made made) {
   for (const hash128& key : chunk->offered)
     host_->offers().offers().withdraw(key);
   drop_unknown(made.result.timings, *chunk->bound->source->program);
-  align_clocks(made.result.timings, host_->figures().clock_ahead_ns, chunk->sent_ns, now_ns());
+  const int64_t answered_ns = now_ns();
+  const auto exchange = sample_of(made.result.timings, chunk->sent_ns, answered_ns);
+  align_clocks(made.result.timings, host_->clock_ahead_ns(exchange), chunk->sent_ns, answered_ns);
   chunk->result = std::move(made.result);
   if (chunk->result.ok() && made.downloads.size() != chunk->wanted.size())
     chunk->result = {.code = errc::internal,

@@ -78,6 +78,8 @@ execution::execution(run_request_ptr request, prepared_run prepared, completion_
 void execution::start(bound_plan_ptr bound, uint32_t slot) {
   bound_ = std::move(bound);
   slot_ = slot;
+  if (traced())
+    add_memory(traced_memory_, *bound_->layout);
   for (value_id v : planned()->awaited_outputs)
     if (source().producer[v] < 0 && bound_->known[v].defined() && !values_[v]) {
       values_[v] = std::make_shared<moved_value>(bound_->known[v]);
@@ -239,6 +241,7 @@ run_trace execution::take_trace() {
           .begin_ns = std::chrono::nanoseconds(request_->started.time_since_epoch()).count(),
           .end_ns = now_ns(),
           .chunks = std::move(traced_),
+          .memory = std::move(traced_memory_),
           .bodies = std::move(bodies_)};
 }
 

@@ -134,6 +134,7 @@ private:
   std::vector<int64_t> busy_ns_;                // by device
   std::vector<int64_t> sent_ns_;                // by chunk, if the run is traced; else empty
   std::vector<chunk_trace> traced_;             // chunks that have ended
+  std::vector<segment_memory> traced_memory_;   // of segments that have begun, if the run is traced
   const int64_t started_ns_ = now_ns();
   std::vector<run_trace> bodies_; // traced executions of bodies
   bool aborted_ = false;

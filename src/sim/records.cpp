@@ -76,6 +76,7 @@ std::shared_ptr<const run_trace> chunk_log::trace() const {
   made->source = first.bound->source;
   for (const chunk_record& r : chunks_)
     if (r.execution == first.execution && r.bound->source == made->source) {
+      add_memory(made->memory, *r.bound->layout);
       made->chunks.push_back({.chunk = r.chunk,
                               .sent_ns = nanoseconds(r.times.sent),
                               .ended_ns = nanoseconds(r.told),

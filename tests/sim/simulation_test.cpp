@@ -5,7 +5,8 @@
 #include "support/catch.hpp"
 #include "support/small_models.hpp"
 #include "support/thrown.hpp"
-#include "trace/run_trace.hpp"
+#include "trace/check_trace.hpp"
+#include "trace/timeline.hpp"
 #include "troupe/built_model.hpp"
 #include "troupe/simulation.hpp"
 
@@ -210,4 +211,23 @@ TEST_CASE("options of a simulation that cannot be are refused", "[sim]") {
   CHECK(refused([](auto& how) { how.losses = {{.device = "nobody", .at_ms = 2}}; }));
   CHECK(refused([](auto& how) { how.cluster_text.clear(); }));
   CHECK(refused([](auto& how) { how.session.devices = {"nobody"}; }));
+}
+
+TEST_CASE("a simulated run is a timeline with memory and queues, like a real one", "[sim][trace]") {
+  simulation_options how = over(slow_cpus(2), {.policy = placement_policy::round_robin, .fuse = false});
+  how.trace = true;
+  const simulation_report report = simulate(chain(4), {{"x", random_tensor({2, 3}, 1)}}, how);
+  REQUIRE(report.trace);
+  const timeline t = timeline_of(*report.trace);
+  CHECK(check_trace(to_chrome_json(t)).listed == std::vector<std::string>{});
+  CHECK(t.end_ns == 6'000'000'000);
+  CHECK(t.lanes.size() == 3);
+  CHECK(std::count_if(t.bars.begin(), t.bars.end(), [](const timeline_bar& b) { return b.kind == bar_kind::node; }) ==
+        4);
+  CHECK(critical_path(t).size() == 8); // every chunk and its node
+  for (const char* name : {"memory", "queue"})
+    CHECK(std::count_if(t.counters.begin(), t.counters.end(),
+                        [&](const timeline_counter& c) { return c.name == name; }) == 2);
+  for (const timeline_counter& c : t.counters)
+    CHECK(std::any_of(c.points.begin(), c.points.end(), [](const counter_point& p) { return p.values.back() > 0; }));
 }

@@ -1,6 +1,7 @@
 #include "support/verify_memory.hpp"
 
 #include "ops/op.hpp"
+#include "plan/bind/memory.hpp"
 
 #include <algorithm>
 #include <map>
@@ -166,8 +167,14 @@ private:
 } // namespace
 
 void verify_memory(const bound_plan& b) {
-  for (device_index d = 0; d < b.source->devices.size(); ++d)
+  for (device_index d = 0; d < b.source->devices.size(); ++d) {
     memory_checker(b, d).run();
+    const device_lifetimes& lifetimes = b.source->lifetimes[b.segment * b.source->devices.size() + d];
+    const std::vector<int64_t> live = live_bytes(lifetimes, b.layout->memory[d], b.layout->bytes);
+    const int64_t most = live.empty() ? 0 : *std::max_element(live.begin(), live.end());
+    expects(most == b.layout->memory[d].peak_bytes, "live bytes do not reach the peak");
+    expects(std::all_of(live.begin(), live.end(), [](int64_t bytes) { return bytes >= 0; }), "live bytes below zero");
+  }
 }
 
 } // namespace troupe::test

@@ -226,8 +226,9 @@ TEST_CASE("moves have tracks of their queues, what overlaps is side by side", "[
   CHECK(down[0]["ts"] == 6.0);
   CHECK(down[0]["dur"] == 1.5);
   CHECK(nodes[0]["tid"] != nodes[1]["tid"]);
-  CHECK(nodes[0]["args"]["kernel"] == "k1");
-  CHECK(down[0]["tid"] == nodes[1]["tid"]);
+  CHECK(nodes[0]["args"]["kernel"] == "k0"); // in the order of their begins
+  CHECK(nodes[1]["args"]["kernel"] == "k1");
+  CHECK(down[0]["tid"] == nodes[0]["tid"]);
   CHECK(std::set<int>{up[0]["tid"], nodes[0]["tid"], nodes[1]["tid"], 0}.size() == 4);
   const auto chunks = slices(document, "chunk"); // from the first node to the last
   CHECK(chunks[0]["ts"] == 2.0);

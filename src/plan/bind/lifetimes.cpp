@@ -7,14 +7,6 @@
 namespace troupe {
 namespace {
 
-/// Calls `f` with the nodes of each position of a chunk: those of a wave, or single ones if it has no waves.
-template <class F>
-void for_each_step(const chunk& c, F&& f) {
-  const uint32_t steps = c.wave_begin.empty() ? static_cast<uint32_t>(c.nodes.size()) : c.wave_count();
-  for (uint32_t s = 0; s < steps; ++s)
-    f(c.wave_begin.empty() ? std::span(c.nodes).subspan(s, 1) : c.wave(s));
-}
-
 /// Finds the lifetimes of one device after the other; its tables are by value and reused.
 class lifetime_finder {
 public:

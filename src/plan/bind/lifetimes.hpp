@@ -10,6 +10,14 @@
 
 namespace troupe {
 
+/// Calls `f` with the nodes of each position of a chunk: those of a wave, or single ones if it has no waves.
+template <class F>
+void for_each_step(const chunk& c, F&& f) {
+  const uint32_t steps = c.wave_begin.empty() ? static_cast<uint32_t>(c.nodes.size()) : c.wave_count();
+  for (uint32_t s = 0; s < steps; ++s)
+    f(c.wave_begin.empty() ? std::span(c.nodes).subspan(s, 1) : c.wave(s));
+}
+
 /// Returns `plan::storage`: roots of views, by value.
 std::vector<value_id> find_storage(const graph& program, std::span<const node_id> producer,
                                    std::span<const device_index> placement, std::span<const uint32_t> segment_of_node);

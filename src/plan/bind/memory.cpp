@@ -4,6 +4,7 @@
 
 #include <map>
 #include <memory_resource>
+#include <numeric>
 #include <set>
 
 namespace troupe {
@@ -167,6 +168,23 @@ private:
 
 device_memory lay_out(const device_lifetimes& lifetimes, std::span<const shape> dims, std::span<const int64_t> bytes) {
   return arena_builder(lifetimes, dims, bytes).run();
+}
+
+std::vector<int64_t> live_bytes(const device_lifetimes& lifetimes, const device_memory& memory,
+                                std::span<const int64_t> bytes) {
+  std::vector<int64_t> live(lifetimes.positions + 1, 0); // what is added at each position, until it is summed up
+  for (const lifetime& l : lifetimes.values) {
+    const auto candidates = std::span(lifetimes.candidates).subspan(l.reuse_begin, l.reuse_end - l.reuse_begin);
+    const bool takes_over = std::any_of(candidates.begin(), candidates.end(), [&](const reuse_candidate& c) {
+      return memory.offset[lifetimes.values[c.lifetime].value] == memory.offset[l.value];
+    });
+    const int64_t space = arena_space(bytes[l.value]);
+    live[l.first + (takes_over ? 1 : 0)] += space; // at its first position the bytes count as the input's
+    live[l.last + 1] -= space;
+  }
+  std::partial_sum(live.begin(), live.end(), live.begin());
+  live.pop_back();
+  return live;
 }
 
 } // namespace troupe

@@ -25,4 +25,8 @@ inline constexpr size_t devices_in_message = 4;
 /// `errc::out_of_memory` if the sum of sizes overflows.
 device_memory lay_out(const device_lifetimes& lifetimes, std::span<const shape> dims, std::span<const int64_t> bytes);
 
+/// Returns the bytes of the arena that hold a value, by position; `memory` is what `lay_out` gave. The largest is its `peak_bytes`.
+std::vector<int64_t> live_bytes(const device_lifetimes& lifetimes, const device_memory& memory,
+                                std::span<const int64_t> bytes);
+
 } // namespace troupe

@@ -1,0 +1,129 @@
+// troupe trace: reads trace files back: in figures, as a page, checked, and two of them compared.
+#include "cli/command.hpp"
+#include "cli/trace_tables.hpp"
+
+#include "base/printable.hpp"
+#include "trace/check_trace.hpp"
+#include "trace/read_trace.hpp"
+#include "trace/trace_page.hpp"
+
+#include <fmt/format.h>
+
+#include <fstream>
+
+namespace troupe::cli {
+namespace {
+
+struct trace_options {
+  std::vector<std::filesystem::path> files;
+  std::filesystem::path html;
+  bool check = false, diff = false, json = false;
+  size_t top = 10;
+};
+
+std::string read_text(const std::filesystem::path& file) {
+  std::ifstream in(file, std::ios::binary | std::ios::ate);
+  const auto size = in ? static_cast<int64_t>(in.tellg()) : -1;
+  if (size < 0 || std::filesystem::is_directory(file))
+    fail(errc::io, "'{}' cannot be read", printable(file.string()));
+  if (static_cast<size_t>(size) > max_trace_bytes)
+    fail(errc::invalid_input, "'{}' has {}, at most {} are read", printable(file.string()), bytes_text(size),
+         bytes_text(max_trace_bytes));
+  std::string text(static_cast<size_t>(size), '\0');
+  if (!in.seekg(0) || !in.read(text.data(), size))
+    fail(errc::io, "'{}' cannot be read", printable(file.string()));
+  return text;
+}
+
+/// Does `f` with a file's text; errors name the file.
+template <class F>
+auto with_file(const std::filesystem::path& file, F&& f) {
+  const std::string text = read_text(file);
+  try {
+    return f(text);
+  } catch (const error& e) {
+    fail(e.code(), "'{}': {}", printable(file.string()), e.what());
+  }
+}
+
+timeline read_file(const std::filesystem::path& file) {
+  timeline t = with_file(file, [](const std::string& text) { return read_trace(text); });
+  if (t.title.empty())
+    t.title = file.filename().string();
+  return t;
+}
+
+void check_files(const trace_options& args) {
+  bool good = true;
+  nlohmann::ordered_json all = nlohmann::ordered_json::array();
+  for (const auto& file : args.files) {
+    const trace_problems found = with_file(file, [](const std::string& text) { return check_trace(text); });
+    good = good && found.count == 0;
+    all.push_back(
+        {{"file", file.string()}, {"events", found.events}, {"problems", found.count}, {"listed", found.listed}});
+    if (args.json)
+      continue;
+    fmt::print("{}: {} events, {} problems\n", printable(file.string()), found.events, found.count);
+    for (const std::string& text : found.listed)
+      fmt::print("  {}\n", text);
+    if (found.count > found.listed.size())
+      fmt::print("  and {} more\n", found.count - found.listed.size());
+  }
+  if (args.json)
+    write_json(all);
+  if (!good)
+    throw CLI::RuntimeError(1);
+}
+
+void show(const trace_options& args) {
+  const timeline t = read_file(args.files[0]);
+  if (!args.html.empty())
+    return write_page(args.html, to_page(t));
+  const trace_summary summary = summary_of(t, args.top);
+  args.json ? write_json(json_of(t, summary)) : print(t, summary);
+}
+
+void compare(const trace_options& args) {
+  const timeline a = read_file(args.files[0]), b = read_file(args.files[1]);
+  if (!args.html.empty())
+    return write_page(args.html, to_page(a, args.files[0].string(), b, args.files[1].string()));
+  const trace_diff diff = diff_of(a, b);
+  args.json ? write_json(nlohmann::ordered_json::parse(to_json(diff))) : print(diff, args.top);
+}
+
+void run_trace_command(const trace_options& args) {
+  if (args.check)
+    return check_files(args);
+  if (args.files.size() != (args.diff ? 2U : 1U))
+    fail(errc::invalid_argument, "trace: {} files were given, {}", args.files.size(),
+         args.diff ? "--diff compares two" : "one is shown; two are compared with --diff");
+  args.diff ? compare(args) : show(args);
+}
+
+} // namespace
+
+void write_page(const std::filesystem::path& file, const std::string& page) {
+  std::ofstream out(file, std::ios::binary);
+  out << page;
+  out.close();
+  if (!out)
+    fail(errc::io, "'{}' cannot be written", printable(file.string()));
+  fmt::print(stderr, "trace written to {}\n", printable(file.string()));
+}
+
+void add_trace(CLI::App& app) {
+  const auto args = std::make_shared<trace_options>();
+  CLI::App* command = app.add_subcommand("trace", "Show, check and compare what --trace has written");
+  command->add_option("files", args->files, "Trace files (JSON); two with --diff")->required();
+  auto* check = command->add_flag("--check", args->check, "Check the files against the rules of the trace format");
+  command
+      ->add_flag("--diff", args->diff,
+                 "What moved, got slower or faster, or is only in one, from the first file to the second")
+      ->excludes(check);
+  command->add_option("--html", args->html, "Write a page that shows the file, or both")->excludes(check);
+  command->add_option("--top", args->top, "Rows of each table")->capture_default_str();
+  command->add_flag("--json", args->json, "Print JSON");
+  command->callback([args] { run_trace_command(*args); });
+}
+
+} // namespace troupe::cli
