@@ -42,7 +42,8 @@ setting read_setting(const json& j) {
   s.dims = j.value("dims", bindings());
   s.how.precision = j.value("precision", "fp32") == "fp16" ? precision::fp16 : precision::fp32;
   s.how.policy = parse_policy(j.value("policy", "single"));
-  s.how.strategy = parse_strategy(j.value("strategy", "none"));
+  if (const std::string how = j.value("strategy", "none"); how != "none")
+    s.how.strategy = parse_strategy(how);
   s.how.stream.micro_batch = j.value("micro_batch", 0);
   s.requests = j.value("requests", size_t{1});
   s.in_flight = j.value("in_flight", size_t{1});
@@ -74,7 +75,7 @@ named_tensors inputs_for(const session& s, const bindings& dims) {
 class engines {
 public:
   engine& of(const setting& s) {
-    auto& made = all_[fmt::format("{}|{}", s.where.devices, s.where.hosts)];
+    auto& made = all_[fmt::format("{}|{}", fmt::join(s.where.devices, ","), fmt::join(s.where.hosts, ","))];
     if (!made)
       made = std::make_unique<engine>(s.where);
     return *made;

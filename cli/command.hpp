@@ -136,6 +136,7 @@ void add_keys(CLI::App& app);
 void add_operators(CLI::App& app);
 void add_simulate(CLI::App& app);
 void add_cluster(CLI::App& app);
+void add_compare(CLI::App& app);
 void add_trace(CLI::App& app);
 
 } // namespace troupe::cli

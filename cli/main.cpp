@@ -52,6 +52,7 @@ int main(int argc, char** argv) {
   troupe::cli::add_profile(app);
   troupe::cli::add_simulate(app);
   troupe::cli::add_cluster(app);
+  troupe::cli::add_compare(app);
   troupe::cli::add_devices(app);
   troupe::cli::add_worker(app);
   troupe::cli::add_keys(app);

@@ -80,7 +80,7 @@ void show(const trace_options& args) {
   if (!args.html.empty())
     return write_page(args.html, to_page(t));
   const trace_summary summary = summary_of(t, args.top);
-  args.json ? write_json(json_of(t, summary)) : print(t, summary);
+  args.json ? write_json(json_of(t, summary)) : cli::print(t, summary);
 }
 
 void compare(const trace_options& args) {
@@ -88,7 +88,7 @@ void compare(const trace_options& args) {
   if (!args.html.empty())
     return write_page(args.html, to_page(a, args.files[0].string(), b, args.files[1].string()));
   const trace_diff diff = diff_of(a, b);
-  args.json ? write_json(nlohmann::ordered_json::parse(to_json(diff))) : print(diff, args.top);
+  args.json ? write_json(nlohmann::ordered_json::parse(to_json(diff))) : cli::print(diff, args.top);
 }
 
 void run_trace_command(const trace_options& args) {

@@ -84,7 +84,7 @@ private:
     const value& info = g_.values[root];
     const bool elsewhere = (p_.producer[root] < 0 && (info.constant || info.known)) || info.type == dtype::string ||
                            p_.segment_of_value[root] > b_.segment || p_.devices[device_].host_memory;
-    if (memory_.offset.at(root) < 0 && !elsewhere)
+    if (memory_.offset[root] < 0 && !elsewhere)
       fail(errc::internal, "device '{}': '{}' has no place in the arena", p_.devices[device_].name, info.name);
     return memory_.offset[root] >= 0;
   }

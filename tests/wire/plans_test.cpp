@@ -55,7 +55,7 @@ void check_same_binding(const bound_plan& a, const bound_plan& b) {
       CHECK(std::memcmp(a.known[v].data(), b.known[v].data(), static_cast<size_t>(a.known[v].bytes())) == 0);
   REQUIRE(a.layout->memory.size() == b.layout->memory.size());
   for (size_t d = 0; d < a.layout->memory.size(); ++d) {
-    CHECK(a.layout->memory[d].offset == b.layout->memory[d].offset);
+    CHECK(std::ranges::equal(a.layout->memory[d].offset, b.layout->memory[d].offset));
     CHECK(a.layout->memory[d].arena_bytes == b.layout->memory[d].arena_bytes);
     CHECK(slot_bytes(*a.layout, static_cast<device_index>(d)) == slot_bytes(*b.layout, static_cast<device_index>(d)));
   }

@@ -1,0 +1,221 @@
+// troupe compare: runs what an experiment file lists, simulated, real or both, and says what is really faster.
+#include "cli/command.hpp"
+#include "cli/progress.hpp"
+
+#include "base/elapsed.hpp"
+#include "experiment/result_tables.hpp"
+#include "loader/onnx_loader.hpp"
+#include "run/model.hpp"
+#include "sim/cluster.hpp"
+#include "troupe/built_model.hpp"
+
+#include <fmt/ranges.h>
+
+#include <cmath>
+#include <deque>
+#include <fstream>
+#include <iostream>
+#include <random>
+#include <thread>
+
+namespace troupe::cli {
+namespace {
+
+using namespace experiments;
+
+struct compare_arguments {
+  std::filesystem::path file, csv, page, profile;
+  double confidence = 0.95;
+  bool json = false, quiet = false;
+};
+
+/// Runs settings, one repetition at a time. Models, engines and sessions are opened once.
+class setting_runner {
+public:
+  setting_runner(const experiment& what, const std::filesystem::path& profile) : what_(what), profile_(profile) {}
+
+  /// Returns the seconds from the first request to the last answer. Throws what the run throws.
+  double seconds(const setting& s, size_t number, size_t repetition) {
+    return s.mode == mode::real ? measured(s, number, repetition) : simulated(s, repetition);
+  }
+
+private:
+  struct loaded {
+    built_model source;
+    std::vector<value_info> inputs;
+  };
+
+  const loaded& model_of(const setting& s) {
+    auto found = models_.find(s.model);
+    if (found == models_.end()) {
+      built_model source(load_model(model_file(s.model)));
+      found = models_.emplace(s.model, loaded{source, make_model(source.source(), {}, 0)->inputs}).first;
+    }
+    return found->second;
+  }
+
+  engine& engine_of(const device_list& devices) {
+    auto& made = engines_[fmt::format("{}", devices)];
+    if (!made)
+      made = std::make_unique<engine>(engine_options{.devices = devices, .profile_file = profile_.string()});
+    return *made;
+  }
+
+  static session_options options_of(const setting& s) {
+    session_options options{.policy = s.policy, .strategy = s.strategy};
+    if (s.strategy == strategy::none)
+      options.dims = s.dims;
+    return options;
+  }
+
+  double simulated(const setting& s, size_t repetition) {
+    simulation_options how{.profile_file = profile_.string(),
+                           .session = options_of(s),
+                           .requests = what_.requests,
+                           .arrivals = what_.arrivals,
+                           .noise = what_.noise,
+                           .seed = what_.seed + repetition};
+    if (const auto* cluster = std::get_if<std::filesystem::path>(&s.where))
+      how.cluster_file = cluster->string();
+    else
+      how.cluster_text =
+          sim::write_cluster({.devices = device_infos(engine_of(std::get<device_list>(s.where))), .links = {}});
+    const loaded& m = model_of(s);
+    const simulation_report r = simulate(m.source, complete_inputs(m.inputs, {}, s.dims, what_.seed), how);
+    if (r.failed > 0)
+      fail(errc::device_failed, "{} of {} requests failed: {}", r.failed, r.requests, r.first_failure);
+    return r.makespan_ms * 1e-3;
+  }
+
+  double measured(const setting& s, size_t number, size_t repetition) {
+    auto found = sessions_.find(number);
+    const loaded& m = model_of(s);
+    const named_tensors inputs = complete_inputs(m.inputs, {}, s.dims, what_.seed);
+    if (found == sessions_.end()) {
+      found = sessions_.emplace(number, engine_of(std::get<device_list>(s.where)).load(m.source, options_of(s))).first;
+      found->second.run(inputs); // plans and kernels are made
+    }
+    const session& model = found->second;
+    model.run(inputs); // not timed: after another setting's turn
+    return what_.arrivals.how == arrivals::process::poisson ? poisson(model, inputs, what_.seed + repetition)
+                                                            : closed(model, inputs);
+  }
+
+  double closed(const session& model, const named_tensors& inputs) const {
+    std::deque<std::future<run_result>> under_way;
+    const auto begin = std::chrono::steady_clock::now();
+    for (size_t i = 0; i < what_.requests; ++i) {
+      if (under_way.size() == what_.arrivals.in_flight) {
+        under_way.front().get();
+        under_way.pop_front();
+      }
+      under_way.push_back(model.run_async(inputs));
+    }
+    for (auto& last : under_way)
+      last.get();
+    return milliseconds_since(begin) * 1e-3;
+  }
+
+  double poisson(const session& model, const named_tensors& inputs, uint64_t seed) const {
+    std::mt19937_64 random(seed);
+    std::vector<std::future<run_result>> all;
+    const auto begin = std::chrono::steady_clock::now();
+    double at = 0;
+    for (size_t i = 0; i < what_.requests; ++i) {
+      std::this_thread::sleep_until(begin + std::chrono::duration<double>(at));
+      all.push_back(model.run_async(inputs));
+      at -= std::log((static_cast<double>(random() >> 11) + 0.5) * 0x1p-53) / what_.arrivals.per_second;
+    }
+    for (auto& each : all)
+      each.get();
+    return milliseconds_since(begin) * 1e-3;
+  }
+
+  const experiment& what_;
+  const std::filesystem::path profile_;
+  std::map<std::filesystem::path, loaded> models_;
+  std::map<std::string, std::unique_ptr<engine>> engines_;
+  std::map<size_t, session> sessions_; // by setting
+};
+
+/// Runs all settings in turns; a setting that cannot run is told and left out from then on.
+void run_all(results& all, const compare_arguments& args) {
+  setting_runner runner(all.what, args.profile);
+  std::vector<bool> broken(all.what.settings.size(), false);
+  progress line("comparing", !args.json && !args.quiet);
+  size_t done = 0;
+  const size_t runs = all.what.repetitions * all.what.settings.size();
+  for (size_t repetition = 0; repetition < all.what.repetitions; ++repetition)
+    for (size_t s = 0; s < all.what.settings.size(); ++s) {
+      line.show(static_cast<double>(done++), static_cast<double>(runs), "runs");
+      if (broken[s])
+        continue;
+      const failure why = capture([&] {
+        all.rows.push_back({s, repetition, runner.seconds(all.what.settings[s], s, repetition)});
+      });
+      if (why.failed()) {
+        all.problems.push_back({s, repetition, why.message});
+        broken[s] = true;
+      }
+    }
+}
+
+/// Notes what is needed to do it all again.
+provenance record_all(const compare_arguments& args, const experiment& what) {
+  provenance made{.versions = {{"troupe", TROUPE_VERSION}}, .files = {record_of(args.file)}};
+  std::set<std::filesystem::path> files;
+  for (const setting& s : what.settings) {
+    files.insert(model_file(s.model));
+    if (const auto* cluster = std::get_if<std::filesystem::path>(&s.where))
+      files.insert(*cluster);
+  }
+  if (const auto profile = args.profile.empty() ? profile_path() : args.profile; std::filesystem::exists(profile))
+    files.insert(profile);
+  for (const auto& file : files)
+    made.files.push_back(record_of(file));
+  return made;
+}
+
+void write_file(const std::filesystem::path& file, const std::string& text) {
+  if (file.empty())
+    return;
+  std::ofstream out(file, std::ios::binary);
+  out << text;
+  out.close();
+  if (!out)
+    fail(errc::io, "'{}' cannot be written", file.string());
+  fmt::print(stderr, "written to {}\n", file.string());
+}
+
+void compare(const compare_arguments& args) {
+  results all{.what = read_experiment(args.file), .rows = {}};
+  all.made_with = record_all(args, all.what);
+  run_all(all, args);
+  const analysis found = analyse(all, args.confidence);
+  write_file(args.csv, to_csv(all, found));
+  write_file(args.page, to_page(all, found));
+  std::cout << (args.json ? to_json(all, found) + '\n' : to_text(all, found));
+  if (all.rows.empty())
+    fail(errc::device_failed, "no setting could be run: {}", all.problems.front().what);
+}
+
+} // namespace
+
+void add_compare(CLI::App& app) {
+  auto args = std::make_shared<compare_arguments>();
+  CLI::App* command = app.add_subcommand(
+      "compare", "Run what an experiment file lists (models, devices or clusters, policies, strategies), "
+                 "simulated, real or both, and tell what is really faster");
+  command->add_option("experiment", args->file, "The experiment, JSON: src/experiment/README.md has the format")
+      ->required();
+  command->add_option("--csv", args->csv, "File for all times, one a line");
+  command->add_option("--page", args->page, "File for a page with plots and tables (HTML, needs nothing else)");
+  command->add_option("--profile", args->profile, "Measured profiles of devices (default: those of this user)");
+  command->add_option("--confidence", args->confidence, "Of intervals and verdicts (default 0.95)")
+      ->check(CLI::Range(0.5, 0.9999));
+  command->add_flag("--json", args->json, "Print JSON, with versions and hashes of all files");
+  command->add_flag("--quiet", args->quiet, "Show no progress");
+  command->callback([args] { compare(*args); });
+}
+
+} // namespace troupe::cli

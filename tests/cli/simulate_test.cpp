@@ -1,0 +1,96 @@
+// `simulate`, `cluster` and `compare` from the command line.
+#include "loader/models.hpp"
+#include "support/catch.hpp"
+#include "support/command.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include <filesystem>
+#include <fstream>
+
+using namespace troupe::test;
+using Catch::Contains;
+
+namespace {
+
+const std::string cnn = data_file("small_cnn.onnx");
+
+/// A folder of this test alone, empty.
+std::filesystem::path fresh_folder(const std::string& name) {
+  const auto folder = std::filesystem::temp_directory_path() / ("troupe_" + name);
+  std::filesystem::remove_all(folder);
+  std::filesystem::create_directories(folder);
+  return folder;
+}
+
+void write(const std::filesystem::path& file, const std::string& text) {
+  std::ofstream(file) << text;
+}
+
+} // namespace
+
+TEST_CASE("a cluster that was captured is simulated as its plans predict", "[cli][sim]") {
+  const auto folder = fresh_folder("captured");
+  const std::string file = (folder / "here.json").string();
+  REQUIRE(run_command("cluster --capture " + file + " --devices 'cpu*2'").status == 0);
+  CHECK_THAT(run_command("cluster --show " + file).output, Contains("cpu#1"));
+  const command_result r = run_command("simulate " + cnn + " --dim batch=8 --devices cpu --json --cluster " + file);
+  REQUIRE(r.status == 0);
+  const auto j = nlohmann::json::parse(r.output);
+  CHECK(j["makespan_ms"] > 0);
+  CHECK(j["failed"] == 0);
+  CHECK(j["devices"].size() == 2);
+  const command_result plan = run_command("plan " + cnn + " --dim batch=8 --devices cpu --json");
+  const double predicted = nlohmann::json::parse(plan.output)["predicted_ms"];
+  CHECK(j["makespan_ms"].get<double>() == Approx(predicted).epsilon(0.01));
+}
+
+TEST_CASE("simulate takes strategies, arrivals, losses and noise", "[cli][sim]") {
+  const auto folder = fresh_folder("simulated");
+  const std::string file = (folder / "c.json").string();
+  write(
+      file,
+      R"({"version": 1, "hosts": [{"devices": [{"name": "c", "count": 3, "kind": "cpu", "memory_bytes": 1000000000}]}]})");
+  const std::string base = "simulate " + cnn + " --dim batch=12 --cluster " + file;
+  CHECK_THAT(run_command(base + " --strategy auto --goal throughput --requests 9 --arrivals closed:3").output,
+             Contains("strategy auto: data-parallel") && Contains("9 requests (0 failed)"));
+  CHECK_THAT(
+      run_command(base + " --strategy work-stealing --requests 5 --arrivals poisson:100 --noise 0.2 --fail c:1@5-20")
+          .output,
+      Contains("5 requests (0 failed)"));
+  const std::string page = (folder / "t.json").string();
+  CHECK(run_command(base + " --policy round-robin --trace " + page).status == 0);
+  CHECK(std::filesystem::file_size(page) > 100);
+  CHECK(run_command(base + " --fail c:1", true).status == 2);
+  CHECK(run_command(base + " --fail c:9@1", true).status == 2);
+  CHECK(run_command(base + " --arrivals poisson:x", true).status == 2);
+  CHECK(run_command(base + " --arrivals nothing", true).status == 1);
+  CHECK_THAT(run_command("simulate " + cnn + " --cluster /nowhere.json", true).output,
+             Contains("'/nowhere.json' cannot be read"));
+  CHECK(run_command("cluster", true).status == 2);
+}
+
+TEST_CASE("compare runs what an experiment lists and tells what is faster", "[cli][sim]") {
+  const auto folder = fresh_folder("compared");
+  write(
+      folder / "c.json",
+      R"({"version": 1, "hosts": [{"devices": [{"name": "c", "count": 4, "kind": "cpu", "memory_bytes": 1000000000}]}]})");
+  write(folder / "e.json", R"({"troupe_experiment": 1, "models": [")" + cnn.substr(1, cnn.size() - 2) +
+                               R"("], "dims": {"batch": 64}, "clusters": ["c.json"],
+    "devices": ["cpu*2"], "mode": "both", "strategies": ["none", "data-parallel"], "policies": ["single", "round-robin"], "repetitions": 3})");
+  const std::string csv = (folder / "r.csv").string(), page = (folder / "r.html").string();
+  const command_result r =
+      run_command("compare " + (folder / "e.json").string() + " --json --csv " + csv + " --page " + page);
+  REQUIRE(r.status == 0);
+  const auto j = nlohmann::json::parse(r.output);
+  CHECK(j["settings"].size() >= 8);
+  CHECK(std::filesystem::file_size(page) > 10000);
+  std::ifstream lines(csv);
+  size_t count = 0;
+  for (std::string line; std::getline(lines, line);)
+    ++count;
+  CHECK(count == 1 + 3 * j["settings"].size());
+  CHECK_THAT(run_command("compare " + (folder / "e.json").string()).output, Contains("faster") || Contains("slower"));
+  write(folder / "bad.json", R"({"troupe_experiment": 1, "models": [], "clusters": ["c.json"]})");
+  CHECK_THAT(run_command("compare " + (folder / "bad.json").string(), true).output, Contains("models"));
+}
