@@ -6,15 +6,15 @@ namespace troupe {
 namespace {
 
 constexpr auto rows = std::to_array<policy_row>({
-    {placement_policy::single, "single", "everything on the first device that can run it", place_single, false},
-    {placement_policy::round_robin, "round-robin", "alternating by node", place_round_robin, false},
+    {placement_policy::single, "single", "everything on the first device that can run it", place_single},
+    {placement_policy::round_robin, "round-robin", "alternating by node", place_round_robin},
     {placement_policy::weighted, "weighted", "contiguous shares of equal predicted time", place_weighted, true},
     {placement_policy::greedy_memory, "greedy-memory", "one device filled before the next, GPUs first",
      place_greedy_memory, true},
     {placement_policy::heft, "heft", "earliest predicted finish, moves included; one device where that is faster",
-     place_heft, true},
+     place_heft, true, true, true},
     {placement_policy::dmda, "dmda", "earliest predicted finish in the graph's order, without looking ahead",
-     place_dmda, true},
+     place_dmda, true, true},
     {placement_policy::pipeline, "pipeline", "contiguous stages, one a device, the slowest as fast as can be",
      place_pipeline, true},
 });
