@@ -61,8 +61,13 @@ enum class placement_policy : uint8_t {
   weighted,      // contiguous shares of equal predicted time, in the graph's order
   greedy_memory, // a device is filled before the next: GPUs in order, then other devices, fallback devices last
   heft,          // earliest predicted finish, moves between devices included
-  dmda,          // the same in the graph's order, without looking ahead
+  dmda,          // each node when it is ready, where it should end first with its moves; no looking ahead (StarPU)
   pipeline, // contiguous stages, one a device in their order, the slowest as fast as can be: for several runs in flight
+  peft,     // as heft, and what follows best counts too (Arabnejad, Barbosa 2014)
+  cpop,     // the longest path on one device, the others by earliest finish (Topcuoglu, Hariri, Wu 2002)
+  min_min,  // of the nodes that are ready, the one that can finish first of all (Ibarra, Kim 1977)
+  local_search, // heft, improved by moving nodes as long as that helps, within a fixed effort
+  plug_in,      // what `session_options::policy_plugin` says
 };
 
 /// Says which device runs the nodes whose name, or an output's name, matches a pattern.

@@ -68,6 +68,20 @@ double earliest_finish::ready_at(task_id n, uint32_t d) const {
   return ready;
 }
 
+double earliest_finish::lacking_seconds(task_id n, uint32_t d) const {
+  double sum = 0;
+  const auto inputs = problem_.inputs(n);
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    const uint32_t v = inputs[i];
+    const task_id made_by = problem_.producer(v);
+    const uint32_t from = made_by == policy_none ? policy_caller : placed_[made_by];
+    const bool is_there = problem_.is_everywhere(v) || from == d || from == policy_none ||
+                          (!arrival_[v].empty() && arrival_[v][d] >= 0) || (i > 0 && inputs[i - 1] == v);
+    sum += is_there ? 0 : problem_.move_seconds(v, from, d);
+  }
+  return sum;
+}
+
 earliest_finish::slot earliest_finish::slot_on(task_id n, uint32_t d) const {
   const double duration = problem_.seconds(n, d);
   const double start = timelines_[d].earliest(ready_at(n, d), duration);

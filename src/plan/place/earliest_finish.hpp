@@ -71,6 +71,8 @@ public:
 
   /// Returns when device `d` has all that a task reads, and when it has done all that it was given.
   double ready_at(task_id n, uint32_t d) const;
+  /// Returns the seconds in which what a task reads and device `d` has not moves there, one value after the other.
+  double lacking_seconds(task_id n, uint32_t d) const;
   double end_of(uint32_t d) const { return timelines_[d].end(); }
   /// Returns when a placed task ends.
   double finish_of(task_id n) const { return finish_[n]; }

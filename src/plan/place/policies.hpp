@@ -29,6 +29,7 @@ struct policy_row {
 
 /// Returns all built-in policies, in the order of `placement_policy`.
 std::span<const policy_row> policies();
+/// Returns a policy's row; that of `plug_in` has no function.
 const policy_row& row_of(placement_policy policy);
 
 /// Returns the policy called `name`; throws `errc::invalid_argument`, listing all, for others.
@@ -43,5 +44,9 @@ int32_t place_greedy_memory(const policy_problem* asked, policy_result* result);
 int32_t place_heft(const policy_problem* asked, policy_result* result);
 int32_t place_dmda(const policy_problem* asked, policy_result* result);
 int32_t place_pipeline(const policy_problem* asked, policy_result* result);
+int32_t place_peft(const policy_problem* asked, policy_result* result);
+int32_t place_cpop(const policy_problem* asked, policy_result* result);
+int32_t place_min_min(const policy_problem* asked, policy_result* result);
+int32_t place_local_search(const policy_problem* asked, policy_result* result);
 
 } // namespace troupe
