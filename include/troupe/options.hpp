@@ -149,6 +149,10 @@ struct stream_options {
 /// How a model is prepared.
 struct session_options {
   placement_policy policy = placement_policy::single;
+  /// A placement policy of your own: the file of a shared library (troupe/policy.hpp). It is the policy then, whatever `policy` says. It runs in this process, with all
+  /// its rights, and stays loaded as long as a session or plan may use it. One that cannot be used is refused when a model is loaded
+  /// (`errc::io`, `errc::invalid_argument`). Empty for none.
+  std::string policy_plugin = {};
   /// The devices that the session may use, by name; empty for all of the engine's.
   std::vector<std::string> devices = {};
   /// How they share the work.

@@ -3,6 +3,7 @@
 #include "ops/op.hpp"
 #include "plan/place/placement_problem.hpp"
 #include "plan/place/policies.hpp"
+#include "plan/place/policy_library.hpp"
 
 #include <algorithm>
 
@@ -75,12 +76,21 @@ private:
   placement_problem& problem_;
 };
 
+schedule run_policy(placement_problem& problem, const plan_options& options) {
+  if (options.policy != placement_policy::plug_in)
+    return problem.run(row_of(options.policy).place);
+  if (!options.plugin)
+    fail(errc::invalid_argument,
+         "the policy is to be a plug-in, but none is given: name its file (`session_options::policy_plugin`)");
+  return problem.run(options.plugin->place(), options.plugin->description());
+}
+
 } // namespace
 
 std::vector<device_index> place(const graph& program, std::span<const device_info> devices,
                                 const plan_options& options) {
   placement_problem problem(program, devices, options);
-  std::vector<device_index> placed = problem.run(row_of(options.policy).place).device;
+  std::vector<device_index> placed = run_policy(problem, options).device;
   const auto on_gpu = [&](device_index d) { return devices[d].gpu.has_value(); };
   const bool mixed =
       std::any_of(placed.begin(), placed.end(), on_gpu) && !std::all_of(placed.begin(), placed.end(), on_gpu);
