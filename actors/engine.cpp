@@ -13,7 +13,7 @@ using namespace actors;
 namespace {
 
 session_options prepared(session_options options) {
-  options.policy = policy_of(options.strategy, options.policy);
+  options.policy = policy_of(options);
   return options;
 }
 

@@ -5,6 +5,7 @@
 
 #include "base/printable.hpp"
 #include "plan/place/policies.hpp"
+#include "plan/place/policy_library.hpp"
 #include "rewrite/rewrite.hpp"
 #include "trace/trace_page.hpp"
 #include "troupe/tensor_file.hpp"
@@ -127,9 +128,26 @@ engine_options model_options::engine() const {
   return options;
 }
 
+placement_policy model_options::chosen_policy() const {
+  if (policy_plugin.empty())
+    return policy.empty() ? placement_policy::single : parse_policy(policy);
+  const auto plugin = policy_library::open(policy_plugin);
+  if (!policy.empty() && policy != plugin->name())
+    fail(errc::invalid_argument, "--policy {} is not what --policy-plugin gives, {}; leave one of them out", policy,
+         plugin->description());
+  return placement_policy::plug_in;
+}
+
+std::string model_options::policy_name() const {
+  const placement_policy chosen = chosen_policy();
+  return chosen == placement_policy::plug_in ? policy_library::open(policy_plugin)->name()
+                                             : std::string(to_string(chosen));
+}
+
 session_options model_options::session() const {
   session_options options;
-  options.policy = parse_policy(policy);
+  options.policy = chosen_policy();
+  options.policy_plugin = policy_plugin;
   options.strategy = strategy;
   options.stream = stream;
   options.choice = choice;
@@ -180,6 +198,8 @@ void add_placement_options(CLI::App& command, model_options& options) {
   for (const policy_row& row : policies())
     known += fmt::format(" {}: {}.", row.name, row.what);
   command.add_option("--policy", options.policy, known);
+  command.add_option("--policy-plugin", options.policy_plugin,
+                     "A policy of your own, which is then the policy: a shared library as troupe/policy.hpp says");
   command.add_option("--pin", options.pins, "Node on a device, whatever the policy: 'NAME=DEVICE', * and ? in NAME")
       ->allow_extra_args(false);
   command.add_option("--load-plan,--load", options.plan_file,

@@ -18,7 +18,8 @@ struct model_options {
   std::vector<std::string> devices = {"all"};
   std::vector<std::string> hosts; // "NAME=HOST:PORT"
   host_credentials credentials;
-  std::string policy = "single";
+  std::string policy; // empty: that of the plug-in, else single
+  std::string policy_plugin;
   troupe::strategy strategy = troupe::strategy::none;
   stream_options stream;
   choice_options choice;
@@ -38,6 +39,9 @@ struct model_options {
   bool shows_progress() const { return !json && !quiet; }
 
   engine_options engine() const;
+  /// Returns what `--policy` and `--policy-plugin` say. Throws as loading a model with them would.
+  placement_policy chosen_policy() const;
+  std::string policy_name() const;
   session_options session() const;
   bindings dim_values() const;
 };
@@ -51,7 +55,7 @@ void add_credential_options(CLI::App& command, host_credentials& who);
 /// Adds `--hosts` and the credentials.
 void add_host_options(CLI::App& command, model_options& options);
 
-/// Adds `--policy`, `--pin`, `--load`, `--precision`, `--no-fuse`, `--json`, `--quiet`.
+/// Adds `--policy`, `--policy-plugin`, `--pin`, `--load`, `--precision`, `--no-fuse`, `--json`, `--quiet`.
 void add_placement_options(CLI::App& command, model_options& options);
 
 /// Adds `--devices`, `--hosts` and credentials, `--memory`, and those of placement.

@@ -78,7 +78,7 @@ json memory_json(const bound_plan& bound) {
 json rewrite_json(const inspect_arguments& args, const model_statistics& planned) {
   return {{"fused", !args.no_fuse},
           {"precision", args.precision},
-          {"policy", args.policy},
+          {"policy", args.policy_name()},
           {"nodes", planned.nodes},
           {"operators", planned.operators}};
 }

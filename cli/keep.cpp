@@ -34,6 +34,7 @@ measured_nodes measure_alone(const model_options& args, engine_options alone, co
   std::erase_if(alone.memory, [&](const auto& limit) { return limit.first != device; });
   session_options options = args.session();
   options.policy = placement_policy::single;
+  options.policy_plugin.clear();
   options.pins.clear();
   options.plan_file.clear();
   engine devices(alone);

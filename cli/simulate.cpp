@@ -107,6 +107,8 @@ void add_simulate(CLI::App& app) {
   add_placement_options(*command, *args);
   add_strategy_options(*command, *args);
   CLI::Option* requests = command->add_option("--requests", args->how.requests, "Requests (default 1)");
+  command->add_option("--warm-up", args->how.warm_up,
+                      "Requests before these that do not count, by which strategies learn speeds (default 0)");
   command->add_option(
       "--arrivals", args->arrivals,
       "When they come: closed:N, N in flight at a time (default 1); poisson:PER_SECOND; or a file with a "

@@ -1,6 +1,7 @@
 #include "cli/unused_hosts.hpp"
 
 #include "measure/measure_nodes.hpp"
+#include "plan/place/policies.hpp"
 #include "plan/predict.hpp"
 
 #include <fmt/format.h>
@@ -69,8 +70,7 @@ std::string why_unused(const host_summary& host, engine& devices, const model_op
 
 std::vector<std::string> why_unused(engine& devices, const model_options& args, const named_tensors& inputs,
                                     const bound_plan& bound) {
-  const placement_policy policy = args.session().policy;
-  const bool by_time = policy == placement_policy::heft || policy == placement_policy::dmda;
+  const bool by_time = row_of(args.session().policy).by_finish;
   if (!by_time || !args.pins.empty() || !args.plan_file.empty())
     return {};
   std::map<std::string, int> used;

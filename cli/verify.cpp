@@ -75,9 +75,12 @@ std::vector<trial> make_trials(const verify_arguments& args) {
   std::vector<strategy> wanted{args.strategy};
   if (args.strategy == strategy::none) {
     wanted.assign(strategies.begin(), strategies.end());
+    if (!base.policy_plugin.empty())
+      trials.push_back({fmt::format("{}, {}", fmt::join(together, "+"), base.policy_plugin), together, base});
     for (const policy_row& row : policies()) {
       session_options options = base;
       options.policy = row.policy;
+      options.policy_plugin.clear();
       trials.push_back({fmt::format("{}, {}", fmt::join(together, "+"), row.name), together, options});
     }
   }

@@ -61,8 +61,13 @@ enum class placement_policy : uint8_t {
   weighted,      // contiguous shares of equal predicted time, in the graph's order
   greedy_memory, // a device is filled before the next: GPUs in order, then other devices, fallback devices last
   heft,          // earliest predicted finish, moves between devices included
-  dmda,          // the same in the graph's order, without looking ahead
+  dmda,          // each node when it is ready, where it should end first with its moves; no looking ahead (StarPU)
   pipeline, // contiguous stages, one a device in their order, the slowest as fast as can be: for several runs in flight
+  peft,     // as heft, and what follows best counts too (Arabnejad, Barbosa 2014)
+  cpop,     // the longest path on one device, the others by earliest finish (Topcuoglu, Hariri, Wu 2002)
+  min_min,  // of the nodes that are ready, the one that can finish first of all (Ibarra, Kim 1977)
+  local_search, // heft, improved by moving nodes as long as that helps, within a fixed effort
+  plug_in,      // what `session_options::policy_plugin` says
 };
 
 /// Says which device runs the nodes whose name, or an output's name, matches a pattern.
@@ -144,6 +149,10 @@ struct stream_options {
 /// How a model is prepared.
 struct session_options {
   placement_policy policy = placement_policy::single;
+  /// A placement policy of your own: the file of a shared library (troupe/policy.hpp). It is the policy then, whatever `policy` says. It runs in this process, with all
+  /// its rights, and stays loaded as long as a session or plan may use it. One that cannot be used is refused when a model is loaded
+  /// (`errc::io`, `errc::invalid_argument`). Empty for none.
+  std::string policy_plugin = {};
   /// The devices that the session may use, by name; empty for all of the engine's.
   std::vector<std::string> devices = {};
   /// How they share the work.

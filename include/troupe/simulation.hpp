@@ -42,6 +42,8 @@ struct simulation_options {
   std::string profile_file = {};
   session_options session = {};
   size_t requests = 1;
+  /// Requests before these, one after the other, which count for nothing: by them strategies learn how fast their replicas are.
+  size_t warm_up = 0;
   troupe::arrivals arrivals = {};
   std::vector<simulated_loss> losses = {};
   /// The standard deviation of the logarithm of each chunk's time; 0: none. Equal seeds give equal results.

@@ -4,6 +4,7 @@
 #include "base/quantile.hpp"
 #include "graph/bodies.hpp"
 #include "monitor/long_node.hpp"
+#include "plan/place/policies.hpp"
 
 #include <fmt/format.h>
 
@@ -109,8 +110,7 @@ private:
     const double lost = 1 - busy / (static_cast<double>(work_.used().size()) * total_s_);
     if (add_slow_device(gain, lost) || gain < least_gain)
       return;
-    const bool counts =
-        plan_.options.policy == placement_policy::heft || plan_.options.policy == placement_policy::dmda;
+    const bool counts = row_of(plan_.options.policy).by_finish;
     add("imbalance", work_.name(busiest()), shares(), lost,
         counts ? "measure the model's nodes, so that they are placed by real times: troupe profile MODEL --keep"
                : "place nodes by when they would end: --policy heft",
@@ -187,7 +187,7 @@ private:
     const auto single = work_.best_single();
     if (single && single->second >= least_gain)
       return {on_one(single->first), single->second};
-    if (plan_.options.policy == placement_policy::heft || plan_.options.policy == placement_policy::dmda)
+    if (row_of(plan_.options.policy).by_finish)
       return {"measure the devices and their links, so that placement knows them: troupe profile --calibrate", all};
     return {"count moves when nodes are placed: --policy heft", all};
   }

@@ -17,6 +17,7 @@
 #include "plan/place/node_order.hpp"
 #include "plan/place/placement.hpp"
 #include "plan/place/placement_problem.hpp"
+#include "plan/place/policies.hpp"
 #include "plan/plan_key.hpp"
 #include "plan/predict.hpp"
 #include "plan/saved_plan.hpp"
@@ -327,7 +328,7 @@ std::shared_ptr<const plan> make_plan(const std::shared_ptr<const graph>& progra
   const graph prepared = prepare(*program);
   const plan_options own = options_without_bodies(prepared, options);
   std::shared_ptr<plan> p = compile(prepared, devices, own);
-  if (options.policy == placement_policy::heft && !options.saved && devices.size() > 1)
+  if (row_of(options.policy).or_single && !options.saved && devices.size() > 1)
     p = better_than_single(std::move(p), prepared, devices, own);
   p->given = program;
   p->options = options;

@@ -109,6 +109,7 @@ struct device_lifetimes {
 };
 
 struct saved_plan;
+class policy_library;
 
 struct plan_options {
   placement_policy policy = placement_policy::single;
@@ -122,6 +123,8 @@ struct plan_options {
   std::vector<int64_t> budgets;
   /// Whether inputs and outputs mostly stay on their device between runs: chunks are not cut to hide their copies then.
   bool values_stay = false;
+  /// What `placement_policy::plug_in` calls (place/policy_library.hpp); null unless the caller has one.
+  std::shared_ptr<const policy_library> plugin;
 };
 
 struct plan;

@@ -1,6 +1,7 @@
 #include "plan/plan_key.hpp"
 
 #include "cost/node_times.hpp"
+#include "plan/place/policy_library.hpp"
 #include "plan/saved_plan.hpp"
 
 #include <algorithm>
@@ -75,7 +76,7 @@ hash128 plan_key(const hash128& program, std::span<const device_info> devices, c
   h.add(devices.size());
   for (const device_info& d : devices)
     add_device(h, d);
-  const auto& [policy, saved, pins, expected, budgets, values_stay] = options;
+  const auto& [policy, saved, pins, expected, budgets, values_stay, plugin] = options;
   h.add(policy);
   h.add(saved != nullptr);
   if (saved)
@@ -94,6 +95,10 @@ hash128 plan_key(const hash128& program, std::span<const device_info> devices, c
   h.add(budgets.size());
   for (int64_t bytes : budgets)
     h.add(quantised(bytes));
+  if (plugin) {
+    h.add(plugin->name());
+    h.add(plugin->hash());
+  }
   return h.digest();
 }
 

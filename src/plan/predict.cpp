@@ -19,7 +19,8 @@ struct device_lanes {
   std::array<double, 2> works{};
   std::array<double, 3> outs{};
   bool used = false;     // in this segment
-  device_index last = 0; // who used them
+  device_index last = 0; // who used them …
+  double last_work = 0;  // … for how long
 
   explicit device_lanes(double start = 0) : host(start), in(start), work(start), out(start) {}
 };
@@ -81,7 +82,8 @@ private:
       start = l.in = begin + c.in_s;
     }
     const bool takes_turns = l.used && l.last != c.device && start < l.work && device.kind == device_kind::vulkan;
-    start = std::max({start, l.work, l.outs[1]}) + device.profile.submit_s + (takes_turns ? turn_s : 0);
+    start =
+        std::max({start, l.work, l.outs[1]}) + device.profile.submit_s + (takes_turns ? turn_seconds(l.last_work) : 0);
     if (!in_beside)
       l.in = start = std::max(start, l.in) + c.in_s;
     l.work = start + c.work_s;
@@ -93,6 +95,7 @@ private:
     l.outs = {end, l.outs[0], l.outs[1]};
     l.used = true;
     l.last = c.device;
+    l.last_work = c.work_s;
     result_.chunks[id] = {begin, end, c.in_s + c.out_s};
     result_.busy_s[c.device] += c.in_s + c.work_s + c.out_s;
     result_.makespan_s = std::max(result_.makespan_s, end + device.profile.chunk_s);

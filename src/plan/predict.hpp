@@ -9,11 +9,17 @@
 
 #include "plan/bind/bound_plan.hpp"
 
+#include <algorithm>
+
 namespace troupe {
 
-/// How long a GPU works on for one of the devices that share it while others wait. On an H200 (driver 580) two of them took turns at such a pace: a
-/// request of resnet50 cut into two halves of 5 ms took 4 ms longer than both, two requests at once 27 ms instead of 20.
-inline constexpr double turn_s = 2e-3;
+/// How long a chunk waits for the GPU that has just worked for another of the devices that share it: a switch, and what the other has under way,
+/// at most for one turn. On an H200 (driver 580) a request of resnet50 cut into two halves of 5 ms took 4 ms longer than both; on an H100, with
+/// chunks of a tenth of a millisecond to one, each change took some 0.5 ms and as long as the chunk before.
+inline double turn_seconds(double other_work_s) {
+  constexpr double switch_s = 5e-4, longest_s = 2e-3;
+  return std::min(longest_s, switch_s + other_work_s);
+}
 
 /// What a chunk costs its device, and what it waits for; by hand in tests.
 struct chunk_cost {

@@ -3,6 +3,7 @@
 #include "graph/bodies.hpp"
 #include "ops/evaluate.hpp"
 #include "ops/registry.hpp"
+#include "plan/place/policy_library.hpp"
 #include "plan/saved_plan.hpp"
 #include "rewrite/rewrite.hpp"
 
@@ -174,6 +175,8 @@ model_ptr make_model(graph source, session_options options, double load_ms) {
   m->source = std::move(source);
   if (!options.plan_file.empty())
     m->saved = read_saved_plan(options.plan_file);
+  if (!options.policy_plugin.empty())
+    m->plugin = policy_library::open(options.policy_plugin);
   m->options = std::move(options);
   m->load_ms = load_ms;
   return m;

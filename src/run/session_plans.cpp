@@ -291,7 +291,8 @@ plan_options session_plans::options_for(const bindings& symbols, bool stay) cons
           .saved = complete ? model_->saved : nullptr,
           .pins = usable_pins(),
           .expected = symbols,
-          .values_stay = stay};
+          .values_stay = stay,
+          .plugin = model_->plugin};
 }
 
 std::vector<placement_pin> session_plans::usable_pins() const {

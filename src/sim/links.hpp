@@ -33,6 +33,11 @@ public:
   void cancel(transfer_id transfer);
 
   // -- what has been moved
+  /// Forgets what links have carried so far; nothing may be under way.
+  void begin_to_count() {
+    for (link& l : links_)
+      l.bytes = l.busy = 0;
+  }
   size_t size() const { return links_.size(); }
   const std::string& name(link_index l) const { return links_[l].name; }
   double bytes(link_index l) const { return links_[l].bytes; }

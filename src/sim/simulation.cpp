@@ -129,7 +129,7 @@ simulation_report run(graph source, const named_tensors& inputs, const simulatio
   const cluster c = cluster_of(how);
   const devices_of_session devices = devices_for(c, how.session);
   session_options session = how.session;
-  session.policy = policy_of(session.strategy, session.policy);
+  session.policy = policy_of(session);
   const model_ptr loaded = make_model(std::move(source), std::move(session), 0);
   prepared_model prepared = prepare(loaded, devices, inputs);
   simulation_report r;

@@ -137,7 +137,9 @@ void virtual_devices::submit(processor& p, const job_ptr& j) {
   p.last = j->device;
   p.last_number = j->times.number;
   j->at = stage::submits;
-  events_.after(info.profile.submit_s + (takes_turns ? turn_s : 0), [this, j, &p] {
+  const double wait_s = info.profile.submit_s + (takes_turns ? turn_seconds(p.last_work) : 0);
+  p.last_work = j->price->work_s;
+  events_.after(wait_s, [this, j, &p] {
     if (j->has_ended())
       return;
     if (j->beside_in)

@@ -45,6 +45,11 @@ public:
   /// Forgets all that a device has to do, without a call.
   void lose(size_t device);
 
+  /// Forgets what devices have done so far.
+  void begin_to_count() {
+    for (virtual_device& d : devices_)
+      d.use = {};
+  }
   const device_use& use(size_t device) const { return devices_[device].use; }
   /// Returns how many chunks a device has that have not ended.
   size_t waiting(size_t device) const { return devices_[device].waiting; }
@@ -74,7 +79,8 @@ private:
   struct processor {
     std::deque<job_ptr> jobs;   // in their order; the first has not ended
     seconds lane_free = 0;      // since when
-    std::optional<size_t> last; // device that worked last
+    std::optional<size_t> last; // device that worked last …
+    double last_work = 0;       // … so many seconds
     uint64_t last_number = 0;
   };
   struct virtual_device {

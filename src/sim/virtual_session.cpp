@@ -61,6 +61,12 @@ void virtual_world::lose(size_t device) {
   devices.lose(device);
 }
 
+void virtual_world::begin_to_count() {
+  begin = events.now();
+  devices.begin_to_count();
+  links.begin_to_count();
+}
+
 size_t virtual_world::bring_back(size_t device) {
   if (infos.size() == used_bytes.size())
     fail(errc::invalid_argument, "simulated devices come back too often");
@@ -176,7 +182,7 @@ void virtual_session::ended(const std::shared_ptr<chunk_work>& work, const insta
     world_.events.at(coordinator_free_, [this, work, record = std::move(record)]() mutable {
       record.told = world_.events.now();
       because_ = record.times.number;
-      if (world_.on_chunk)
+      if (world_.on_chunk && record.times.sent >= world_.begin)
         world_.on_chunk(record);
       chunk_ended answer{work->execution, work->chunk, {}};
       tell([&](session_machine& m) { m.on(answer); });

@@ -28,6 +28,8 @@ struct virtual_world {
 
   /// Takes a device out now; for sessions, see `virtual_session::lose`.
   void lose(size_t device);
+  /// Forgets what devices and links have done so far.
+  void begin_to_count();
   /// Adds one like a device that was lost, under its name; returns its number.
   size_t bring_back(size_t device);
 
@@ -36,6 +38,7 @@ struct virtual_world {
   virtual_devices devices;
   made_up_values values;
   double coordinator_s = 0;
+  seconds begin = 0; // since when it counts
   double plan_s = 0; // real time that plans took which were made meanwhile
   std::vector<device_info> infos;
   std::map<std::pair<std::string, uint64_t>, size_t> index_of; // by name and incarnation

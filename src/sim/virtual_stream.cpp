@@ -32,11 +32,20 @@ virtual_stream::virtual_stream(virtual_world& world, const model_ptr& m, prepare
 }
 
 std::vector<request_record> virtual_stream::play(const simulation_options& how) {
+  const auto run = [&] {
+    while (world_.events.step()) {
+    }
+  };
+  if (how.warm_up > 0) {
+    schedule({}, how.warm_up, how.seed);
+    run();
+    records_.clear();
+    world_.begin_to_count();
+  }
   for (const simulated_loss& loss : how.losses)
     schedule(loss);
   schedule(how.arrivals, how.requests, how.seed);
-  while (world_.events.step()) {
-  }
+  run();
   expects(records_.size() == how.requests, "a simulated request never came");
   return std::move(records_);
 }
@@ -45,7 +54,7 @@ void virtual_stream::schedule(const arrivals& how, size_t requests, uint64_t see
   if (how.how == arrivals::process::closed) {
     to_come_ = requests;
     for (size_t i = 0; i < std::min(how.in_flight, requests); ++i)
-      world_.events.at(0, [this] { come(); });
+      world_.events.after(0, [this] { come(); });
     return;
   }
   std::mt19937_64 random(seed);
@@ -55,7 +64,7 @@ void virtual_stream::schedule(const arrivals& how, size_t requests, uint64_t see
       at = how.times_s[i];
     else // by inversion, so that libraries agree
       at += i == 0 ? 0 : -std::log((static_cast<double>(random() >> 11) + 0.5) * 0x1p-53) / how.per_second;
-    world_.events.at(at, [this] { come(); });
+    world_.events.after(at, [this] { come(); });
   }
 }
 
@@ -65,9 +74,9 @@ void virtual_stream::schedule(const simulated_loss& loss) {
   if (at == world_.infos.end())
     fail(errc::invalid_argument, "simulated_loss: the cluster has no device '{}'", loss.device);
   const auto device = static_cast<size_t>(at - world_.infos.begin());
-  world_.events.at(loss.at_ms * 1e-3, [this, device] { lose(device); });
+  world_.events.after(loss.at_ms * 1e-3, [this, device] { lose(device); });
   if (loss.back_ms > 0)
-    world_.events.at(loss.back_ms * 1e-3, [this, device] { bring_back(device); });
+    world_.events.after(loss.back_ms * 1e-3, [this, device] { bring_back(device); });
 }
 
 void virtual_stream::come() {

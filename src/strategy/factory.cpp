@@ -16,6 +16,7 @@ namespace {
 /// Choices whose predictions differ by less count as equal: then the simpler one is better. Predictions are not more exact than that.
 constexpr double as_good = 0.1;
 
+/// What is compared unless a policy is asked for; more would make every choice take longer.
 constexpr std::array policies_of_several{placement_policy::heft, placement_policy::dmda, placement_policy::weighted,
                                          placement_policy::round_robin, placement_policy::greedy_memory};
 
@@ -121,9 +122,11 @@ private:
         mine.push_back(d);
     const std::vector<replica_set> one = replicas_of(strategy::pipeline, mine);
     found_.push_back(coster_.cost(strategy::pipeline, placement_policy::pipeline, one));
-    for (const placement_policy policy : policies_of_several)
-      if (asked_.policy == placement_policy::single || asked_.policy == policy)
+    if (asked_.policy == placement_policy::single)
+      for (const placement_policy policy : policies_of_several)
         found_.push_back(coster_.cost(strategy::model_parallel, policy, one));
+    else if (asked_.policy != placement_policy::pipeline)
+      found_.push_back(coster_.cost(strategy::model_parallel, asked_.policy, one));
   }
 
   /// Puts the best first, and says of each why it is where it is.

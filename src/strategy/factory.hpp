@@ -7,6 +7,8 @@
 
 namespace troupe {
 
+class policy_library;
+
 /// What is to be run, and on what.
 struct factory_question {
   std::shared_ptr<const graph> program; // rewritten
@@ -16,6 +18,7 @@ struct factory_question {
   std::vector<placement_pin> pins;
   /// Of model-parallel plans, the only one; `single`: all are compared. Pipelines have a policy of their own; other strategies have none.
   placement_policy policy = placement_policy::single;
+  std::shared_ptr<const policy_library> plugin; // what `placement_policy::plug_in` is
   stream_options stream;
   choice_options limits;
 };

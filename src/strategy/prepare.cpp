@@ -101,6 +101,7 @@ compared_strategies compare_strategies(const model_ptr& m, const devices_of_sess
   factory_question asked{.devices = devices.usable,
                          .pins = m->options.pins,
                          .policy = m->options.policy,
+                         .plugin = m->plugin,
                          .stream = m->options.stream,
                          .limits = m->options.choice};
   std::vector<std::string> names;

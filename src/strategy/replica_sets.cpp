@@ -99,6 +99,10 @@ placement_policy policy_of(strategy how, placement_policy wanted) {
   }
 }
 
+placement_policy policy_of(const session_options& options) {
+  return policy_of(options.strategy, options.policy_plugin.empty() ? options.policy : placement_policy::plug_in);
+}
+
 machine_options machine_for(strategy how, const stream_options& options, std::vector<replica_figures> replicas,
                             size_t stages) {
   machine_options m;

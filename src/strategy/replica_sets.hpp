@@ -30,6 +30,8 @@ replica_set led_by(const device_info& own, std::span<const device_info> devices)
 
 /// Returns the policy by which each replica's nodes are placed.
 placement_policy policy_of(strategy how, placement_policy wanted);
+/// Returns it for what a session is to be: a plug-in that is named is what is wanted.
+placement_policy policy_of(const session_options& options);
 
 /// Returns how a machine feeds replicas that are expected to be so fast. `stages`: devices of a pipeline. Throws `errc::invalid_argument`
 /// for options that are negative.

@@ -73,7 +73,7 @@ strategy_coster::plan_ptr strategy_coster::plan_for(const replica_set& on, place
   for (const std::string& name : names)
     devices.push_back(asked_.devices[position_of(asked_.devices, name)]);
   return made = make_plan(asked_.program, std::move(devices),
-                          {.policy = policy, .pins = asked_.pins, .expected = asked_.symbols});
+                          {.policy = policy, .pins = asked_.pins, .expected = asked_.symbols, .plugin = asked_.plugin});
 }
 
 strategy_coster::divided strategy_coster::divide(const strategy_choice& c, size_t requests, int64_t all,

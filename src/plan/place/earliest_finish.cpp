@@ -9,19 +9,14 @@ constexpr size_t max_pauses = 16;
 
 } // namespace
 
-earliest_finish::earliest_finish(placement_problem& problem)
-    : problem_(problem), placed_(problem.node_count(), no_device), finish_(problem.node_count(), 0),
-      arrival_(problem.program().values.size() * problem.devices().size(), -1.0), timelines_(problem.devices().size()) {
-}
-
-double earliest_finish::timeline::earliest(double ready, double duration) const {
+double device_timeline::earliest(double ready, double duration) const {
   for (const pause& p : pauses_)
     if (std::max(p.begin, ready) + duration <= p.end)
       return std::max(p.begin, ready);
   return std::max(end_, ready);
 }
 
-void earliest_finish::timeline::occupy(double start, double duration) {
+void device_timeline::occupy(double start, double duration) {
   if (start >= end_) {
     if (start > end_)
       remember({end_, start});
@@ -35,74 +30,97 @@ void earliest_finish::timeline::occupy(double start, double duration) {
   remember(rest);
 }
 
-void earliest_finish::timeline::remember(pause p) {
+void device_timeline::remember(pause p) {
   pauses_.push_back(p);
   if (pauses_.size() > max_pauses)
     pauses_.pop_front();
 }
 
-const std::vector<device_index>& earliest_finish::candidates(node_id n) {
-  candidates_.clear();
-  const auto& order = problem_.order();
-  for (size_t i = 0; i < order.size() && (i < problem_.regular_count() || candidates_.empty()); ++i)
-    if (problem_.allows(n, order[i]))
-      candidates_.push_back(order[i]);
-  if (candidates_.empty())
-    problem_.find(n, 0); // throws, and says why
-  return candidates_;
+earliest_finish::earliest_finish(const scheduling_problem& problem)
+    : problem_(problem), placed_(problem.task_count(), policy_none), start_(problem.task_count(), 0),
+      finish_(problem.task_count(), 0), arrival_(problem.value_count()), reads_left_(problem.value_count(), 0),
+      timelines_(problem.device_count()) {
+  for (task_id n = 0; n < problem.task_count(); ++n)
+    for (uint32_t v : problem.inputs(n))
+      ++reads_left_[v];
 }
 
-double earliest_finish::ready_at(value_id v, device_index d) {
-  const value& info = problem_.program().values[v];
-  const node_id made_by = problem_.edges().producer[v];
-  if (info.constant || (made_by < 0 && info.known))
+double earliest_finish::arrival(uint32_t v, uint32_t d) const {
+  if (problem_.is_everywhere(v))
     return 0;
-  if (made_by >= 0 && placed_[made_by] == d)
+  const task_id made_by = problem_.producer(v);
+  if (made_by != policy_none && placed_[made_by] == d)
     return finish_[made_by];
-  if (arrival(v, d) >= 0)
-    return arrival(v, d);
-  const auto bytes = static_cast<double>(problem_.bytes(v));
-  if (made_by < 0)
-    return network_seconds(bytes, nullptr, &device(d)) + bytes / device(d).profile.input_bytes_per_s +
-           link_seconds(bytes, device(d).profile.up);
-  if (placed_[made_by] == no_device)
+  if (!arrival_[v].empty() && arrival_[v][d] >= 0)
+    return arrival_[v][d];
+  if (made_by == policy_none)
+    return problem_.move_seconds(v, policy_caller, d);
+  const uint32_t from = placed_[made_by];
+  if (from == policy_none)
     return 0; // joined by a data-dependent dim alone
-  const device_info& from = device(placed_[made_by]);
-  return finish_[made_by] + from.profile.chunk_s + move_seconds(bytes, from, device(d));
+  return finish_[made_by] + problem_.device(from).handover_s + problem_.move_seconds(v, from, d);
 }
 
-void earliest_finish::place(node_id n) {
-  const node& call = problem_.program().nodes[n];
-  double best_finish = 0, best_start = 0;
-  for (device_index d : candidates(n)) {
-    double ready = 0;
-    for (value_id v : call.inputs)
-      if (v != no_value)
-        ready = std::max(ready, ready_at(v, d));
-    const double duration = problem_.seconds(n, d);
-    const double start = timelines_[d].earliest(ready, duration);
-    const double finish = start + duration + download_seconds(call, d);
-    if (placed_[n] != no_device && finish >= best_finish)
-      continue;
-    placed_[n] = d;
-    best_start = start;
-    best_finish = finish;
-  }
-  const device_index d = placed_[n];
-  finish_[n] = best_start + problem_.seconds(n, d);
-  timelines_[d].occupy(best_start, problem_.seconds(n, d));
-  for (value_id v : call.inputs)
-    if (v != no_value)
-      arrival(v, d) = ready_at(v, d);
+double earliest_finish::ready_at(task_id n, uint32_t d) const {
+  double ready = 0;
+  for (uint32_t v : problem_.inputs(n))
+    ready = std::max(ready, arrival(v, d));
+  return ready;
 }
 
-double earliest_finish::download_seconds(const node& call, device_index d) {
+double earliest_finish::lacking_seconds(task_id n, uint32_t d) const {
   double sum = 0;
-  for (value_id v : call.outputs)
-    if (v != no_value && problem_.edges().is_output[v]) {
-      const auto bytes = static_cast<double>(problem_.bytes(v));
-      sum += link_seconds(bytes, device(d).profile.down) + network_seconds(bytes, &device(d), nullptr);
+  const auto inputs = problem_.inputs(n);
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    const uint32_t v = inputs[i];
+    const task_id made_by = problem_.producer(v);
+    const uint32_t from = made_by == policy_none ? policy_caller : placed_[made_by];
+    const bool is_there = problem_.is_everywhere(v) || from == d || from == policy_none ||
+                          (!arrival_[v].empty() && arrival_[v][d] >= 0) || (i > 0 && inputs[i - 1] == v);
+    sum += is_there ? 0 : problem_.move_seconds(v, from, d);
+  }
+  return sum;
+}
+
+earliest_finish::slot earliest_finish::slot_on(task_id n, uint32_t d) const {
+  const double duration = problem_.seconds(n, d);
+  const double start = timelines_[d].earliest(ready_at(n, d), duration);
+  return {start, start + duration + answer_seconds(n, d)};
+}
+
+void earliest_finish::append(task_id n, uint32_t d, double start) {
+  const double begin = std::max(start, end_of(d));
+  put(n, d, {begin, begin + problem_.seconds(n, d) + answer_seconds(n, d)});
+}
+
+void earliest_finish::put(task_id n, uint32_t d, const slot& at) {
+  const double duration = problem_.seconds(n, d);
+  placed_[n] = d;
+  start_[n] = at.start;
+  finish_[n] = at.start + duration;
+  makespan_ = std::max(makespan_, at.finish);
+  timelines_[d].occupy(at.start, duration);
+  count_reads(n, d);
+}
+
+void earliest_finish::count_reads(task_id n, uint32_t d) {
+  for (uint32_t v : problem_.inputs(n)) {
+    if (--reads_left_[v] == 0) {
+      arrival_[v] = {};
+      continue;
     }
+    const double at = arrival(v, d);
+    if (arrival_[v].empty())
+      arrival_[v].assign(problem_.device_count(), -1.0);
+    arrival_[v][d] = at;
+  }
+}
+
+double earliest_finish::answer_seconds(task_id n, uint32_t d) const {
+  double sum = 0;
+  for (uint32_t v : problem_.outputs(n))
+    if (problem_.is_answer(v))
+      sum += problem_.move_seconds(v, d, policy_caller);
   return sum;
 }
 

@@ -1,62 +1,107 @@
-// Nodes given to devices one after the other, each to the one that would finish it first: what list-scheduling policies have in common.
+// Tasks given to devices one after the other, with the times that follow: what list-scheduling policies have in common.
 //
-// Moves between devices, and the answers that they wait for, count. A device that idles while it waits may be given a short node
+// Moves between devices, and the answers that callers wait for, count. A device that idles while it waits may be given a short task
 // meanwhile (insertion), among the newest of its pauses.
 #pragma once
 
-#include "plan/place/policies.hpp"
+#include "plan/place/scheduling_problem.hpp"
 
 #include <deque>
 
 namespace troupe {
 
+/// When a device is busy.
+class device_timeline {
+public:
+  /// Returns the earliest start of a piece of work that is ready at `ready`.
+  double earliest(double ready, double duration) const;
+  void occupy(double start, double duration);
+  /// Returns when all that it was given ends.
+  double end() const { return end_; }
+
+private:
+  struct pause {
+    double begin, end;
+  };
+  void remember(pause p);
+
+  std::deque<pause> pauses_;
+  double end_ = 0;
+};
+
 /// See the top of this file.
 class earliest_finish {
 public:
-  explicit earliest_finish(placement_problem& problem);
+  explicit earliest_finish(const scheduling_problem& problem);
 
-  /// Places a node, after those that make its operands. Throws `errc::unsupported` if no device can run it.
-  void place(node_id n);
+  /// When a task would run on a device.
+  struct slot {
+    double start = 0;
+    double finish = 0; // with its answers' way to the caller
+  };
+  /// Returns it for a task whose operands are placed.
+  slot slot_on(task_id n, uint32_t d) const;
 
-  /// Returns the devices that may run a node: regular ones, else fallback ones. Valid until the next call.
-  const std::vector<device_index>& candidates(node_id n);
+  /// Places a task, after those that make its operands, where it would finish first. Throws `errc::unsupported` if no device can run it.
+  void place(task_id n) {
+    place_by(n, [](uint32_t, double finish) { return finish; });
+  }
+  /// Places a task where `figure(device, finish)` is least; of equal devices, the first one.
+  template <class Figure>
+  void place_by(task_id n, Figure&& figure) {
+    problem_.candidates(n, candidates_);
+    uint32_t best = policy_none;
+    slot at;
+    double least = 0;
+    for (uint32_t d : candidates_) {
+      const slot here = slot_on(n, d);
+      const double is = figure(d, here.finish);
+      if (best != policy_none && is >= least)
+        continue;
+      best = d;
+      at = here;
+      least = is;
+    }
+    put(n, best, at);
+  }
+  /// Places a task on a device that may run it.
+  void place_on(task_id n, uint32_t d) { put(n, d, slot_on(n, d)); }
+  /// Places it there not before `start`, behind all that the device has.
+  void append(task_id n, uint32_t d, double start);
 
-  /// Returns the device of every node, after all have been placed.
-  placed_nodes take() { return std::move(placed_); }
+  /// Returns when device `d` has all that a task reads, and when it has done all that it was given.
+  double ready_at(task_id n, uint32_t d) const;
+  /// Returns the seconds in which what a task reads and device `d` has not moves there, one value after the other.
+  double lacking_seconds(task_id n, uint32_t d) const;
+  double end_of(uint32_t d) const { return timelines_[d].end(); }
+  /// Returns when a placed task ends.
+  double finish_of(task_id n) const { return finish_[n]; }
+  /// Returns when the last task has ended, answers included.
+  double makespan() const { return makespan_; }
+
+  /// Moves the schedule out, after all tasks have been placed.
+  void take(schedule& into) {
+    into.device = std::move(placed_);
+    into.start = std::move(start_);
+  }
 
 private:
-  /// When a device is busy.
-  class timeline {
-  public:
-    /// Returns the earliest start of a piece of work that is ready at `ready`.
-    double earliest(double ready, double duration) const;
-    void occupy(double start, double duration);
-
-  private:
-    struct pause {
-      double begin, end;
-    };
-    void remember(pause p);
-
-    std::deque<pause> pauses_;
-    double end_ = 0;
-  };
-
-  const device_info& device(device_index d) const { return problem_.devices()[d]; }
-  double& arrival(value_id v, device_index d) {
-    return arrival_[static_cast<size_t>(v) * problem_.devices().size() + d];
-  }
   /// Returns when device `d` can have a value.
-  double ready_at(value_id v, device_index d);
-  /// Returns the seconds in which a node's model outputs reach the host.
-  double download_seconds(const node& call, device_index d);
+  double arrival(uint32_t v, uint32_t d) const;
+  /// Returns the seconds in which a task's answers reach the caller.
+  double answer_seconds(task_id n, uint32_t d) const;
+  void put(task_id n, uint32_t d, const slot& at);
+  void count_reads(task_id n, uint32_t d);
 
-  placement_problem& problem_;
-  placed_nodes placed_;
-  std::vector<double> finish_;  // by node
-  std::vector<double> arrival_; // by value and device; negative: not moved there
-  std::vector<timeline> timelines_;
-  std::vector<device_index> candidates_; // scratch
+  const scheduling_problem& problem_;
+  std::vector<uint32_t> placed_;
+  std::vector<double> start_, finish_; // by task; answers aside
+  // By value, by device: when it came there, negative if it did not. Empty before the first move, and after the last reader.
+  std::vector<std::vector<double>> arrival_;
+  std::vector<uint32_t> reads_left_; // by value
+  std::vector<device_timeline> timelines_;
+  std::vector<uint32_t> candidates_; // scratch
+  double makespan_ = 0;
 };
 
 } // namespace troupe

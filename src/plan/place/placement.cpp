@@ -1,7 +1,9 @@
 #include "plan/place/placement.hpp"
 
 #include "ops/op.hpp"
+#include "plan/place/placement_problem.hpp"
 #include "plan/place/policies.hpp"
+#include "plan/place/policy_library.hpp"
 
 #include <algorithm>
 
@@ -15,7 +17,7 @@ public:
   explicit round_trip_saver(placement_problem& problem) : problem_(problem) {}
 
   /// Backwards, so that chains of such nodes follow their last reader.
-  void improve(placed_nodes& placed) {
+  void improve(std::vector<device_index>& placed) {
     for (auto n = static_cast<node_id>(placed.size()); n-- > 0;) {
       const device_index better = better_place(n, placed);
       if (better != no_device && problem_.allows(n, better))
@@ -26,7 +28,7 @@ public:
 private:
   bool on_gpu(device_index d) const { return problem_.devices()[d].gpu.has_value(); }
 
-  device_index better_place(node_id n, const placed_nodes& placed) {
+  device_index better_place(node_id n, const std::vector<device_index>& placed) {
     if (!on_gpu(placed[n]))
       return no_device;
     const node& call = problem_.program().nodes[n];
@@ -42,7 +44,7 @@ private:
   }
 
   /// Returns the device, no GPU, that runs all readers of a node's outputs; `no_device` if there are none or others.
-  device_index home_of_readers(const node& call, const placed_nodes& placed) const {
+  device_index home_of_readers(const node& call, const std::vector<device_index>& placed) const {
     device_index home = no_device;
     for (value_id v : call.outputs) {
       if (v == no_value)
@@ -74,12 +76,21 @@ private:
   placement_problem& problem_;
 };
 
+schedule run_policy(placement_problem& problem, const plan_options& options) {
+  if (options.policy != placement_policy::plug_in)
+    return problem.run(row_of(options.policy).place);
+  if (!options.plugin)
+    fail(errc::invalid_argument,
+         "the policy is to be a plug-in, but none is given: name its file (`session_options::policy_plugin`)");
+  return problem.run(options.plugin->place(), options.plugin->description());
+}
+
 } // namespace
 
 std::vector<device_index> place(const graph& program, std::span<const device_info> devices,
                                 const plan_options& options) {
   placement_problem problem(program, devices, options);
-  placed_nodes placed = row_of(options.policy).place(problem);
+  std::vector<device_index> placed = run_policy(problem, options).device;
   const auto on_gpu = [&](device_index d) { return devices[d].gpu.has_value(); };
   const bool mixed =
       std::any_of(placed.begin(), placed.end(), on_gpu) && !std::all_of(placed.begin(), placed.end(), on_gpu);

@@ -136,6 +136,11 @@ placement_problem::placement_problem(const graph& program, std::span<const devic
   can_run_.resize(devices.size());
   measured_ = std::any_of(devices.begin(), devices.end(), [](const device_info& d) { return d.profile.measured; });
   pin(options.pins);
+  describe_devices();
+  describe_values();
+  describe_edges();
+  set_questions();
+  set_move_questions();
 }
 
 bool placement_problem::allows(node_id n, device_index d) {
@@ -153,18 +158,14 @@ bool placement_problem::allows(node_id n, device_index d) {
   return known[n] == 1;
 }
 
-size_t placement_problem::find(node_id n, size_t start) {
-  for (size_t i = 0; i < order_.size(); ++i) {
-    const size_t at = i < regular_ ? (start + i) % regular_ : i;
-    if (allows(n, order_[at]))
-      return at;
-  }
+std::string placement_problem::why_not(node_id n) {
   std::string names;
   for (device_index d : order_)
     names += fmt::format("{}{}", names.empty() ? "" : ", ", devices_[d].name);
   const node& call = program_.nodes[n];
-  fail(errc::unsupported, "{} can run on none of the devices ({}): {}; add a CPU device", describe(call), names,
-       describe(support_.obstacle(n, *devices_[order_.back()].gpu), call));
+  const auto& gpu = devices_[order_.back()].gpu;
+  return fmt::format("{} can run on none of the devices ({}): {}; add a CPU device", describe(call), names,
+                     gpu ? describe(support_.obstacle(n, *gpu), call) : "pins and policy leave none");
 }
 
 int64_t placement_problem::bytes(value_id v) {

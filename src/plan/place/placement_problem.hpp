@@ -1,4 +1,4 @@
-// What placement policies decide on: who can run what, how long it would take, how large values are.
+// What a model asks of placement policies: who can run what, how long it would take, how large values are.
 //
 // Everything is found when it is asked for and kept, so that `single` on one device asks almost nothing. Dims are those that
 // `plan_options::expected` implies. Not thread-safe.
@@ -6,12 +6,13 @@
 
 #include "cost/cost_model.hpp"
 #include "plan/place/gpu_support.hpp"
+#include "plan/place/policy_host.hpp"
 
 namespace troupe {
 
-inline constexpr device_index no_device = UINT32_MAX;
+inline constexpr device_index no_device = policy_none;
 
-class placement_problem {
+class placement_problem : public policy_host {
 public:
   /// Refers to all three, which must outlive it; `program` is sorted topologically. Throws `errc::invalid_argument` for a pin
   /// that names no device or matches no node, `errc::unsupported` for one whose device cannot run its node.
@@ -22,18 +23,10 @@ public:
   std::span<const device_info> devices() const { return devices_; }
   size_t node_count() const { return program_.nodes.size(); }
 
-  /// Devices in the order in which they are given, fallback ones after the `regular_count()` others.
-  const std::vector<device_index>& order() const { return order_; }
-  size_t regular_count() const { return regular_; }
-
   /// Returns whether device `d` can run a node and no pin says otherwise.
   bool allows(node_id n, device_index d);
   /// Returns the device that a pin names, else `no_device`.
   device_index pinned(node_id n) const { return pinned_.empty() ? no_device : pinned_[n]; }
-  /// Returns the position in `order()` of the first device that may run a node: from `start` on around the regular ones, then
-  /// the fallback ones. Throws `errc::unsupported`, naming node and devices, if there is none.
-  size_t find(node_id n, size_t start);
-
   /// Returns a value's expected dims and bytes.
   const shape& dims(value_id v) { return support_.representative_dims(v); }
   int64_t bytes(value_id v);
@@ -47,13 +40,21 @@ public:
   bool has_guessed() const { return options_.budgets.empty() && support_.has_guessed(); }
 
 private:
+  void describe_devices();
+  void describe_values();
+  void describe_edges();
+  void set_questions();
+  void set_move_questions();
+  std::string why_not(node_id n);
+  double move_seconds(value_id v, device_index from, device_index to);
+  double mean_move_seconds(value_id v);
   void pin(std::span<const placement_pin> pins);
 
   const graph& program_;
   std::span<const device_info> devices_;
   const plan_options& options_;
   const adjacency edges_;
-  std::vector<device_index> order_;
+  std::vector<device_index> order_; // as given, fallback ones after the `regular_` others
   size_t regular_ = 0;
   /// Where control flow counts as placed while nodes around it look for places: its operands are wanted in this process's memory.
   device_index host_ = 0;
@@ -63,6 +64,11 @@ private:
   std::vector<device_index> pinned_;           // by node; empty if there are no pins
   std::vector<std::optional<node_work>> work_; // by node
   bool measured_ = false;                      // whether some device has measured times
+  // What `asked()` points to.
+  std::vector<policy_device> device_rows_;
+  std::vector<uint8_t> task_flags_, value_flags_;
+  std::vector<uint64_t> input_begin_{0}, output_begin_{0}, reader_begin_{0};
+  std::vector<uint32_t> inputs_, outputs_, readers_, producer_, storage_;
 };
 
 /// Returns the options without pins that hold for nodes of bodies only.

@@ -5,19 +5,78 @@
 namespace troupe {
 namespace {
 
+// Designated, since a row's flags say little by their position.
 constexpr auto rows = std::to_array<policy_row>({
-    {placement_policy::single, "single", "everything on the first device that can run it", place_single, false},
-    {placement_policy::round_robin, "round-robin", "alternating by node", place_round_robin, false},
-    {placement_policy::weighted, "weighted", "contiguous shares of equal predicted time", place_weighted, true},
-    {placement_policy::greedy_memory, "greedy-memory", "one device filled before the next, GPUs first",
-     place_greedy_memory, true},
-    {placement_policy::heft, "heft", "earliest predicted finish, moves included; one device where that is faster",
-     place_heft, true},
-    {placement_policy::dmda, "dmda", "earliest predicted finish in the graph's order, without looking ahead",
-     place_dmda, true},
-    {placement_policy::pipeline, "pipeline", "contiguous stages, one a device, the slowest as fast as can be",
-     place_pipeline, true},
+    {.policy = placement_policy::single,
+     .name = "single",
+     .what = "everything on the first device that can run it",
+     .place = place_single},
+    {.policy = placement_policy::round_robin,
+     .name = "round-robin",
+     .what = "alternating by node",
+     .place = place_round_robin},
+    {.policy = placement_policy::weighted,
+     .name = "weighted",
+     .what = "contiguous shares of equal predicted time",
+     .place = place_weighted,
+     .uses_cost = true},
+    {.policy = placement_policy::greedy_memory,
+     .name = "greedy-memory",
+     .what = "one device filled before the next, GPUs first",
+     .place = place_greedy_memory,
+     .uses_cost = true},
+    {.policy = placement_policy::heft,
+     .name = "heft",
+     .what = "earliest predicted finish, moves included; one device where that is faster",
+     .place = place_heft,
+     .uses_cost = true,
+     .by_finish = true,
+     .or_single = true},
+    {.policy = placement_policy::dmda,
+     .name = "dmda",
+     .what = "what is ready first, where it should finish first with its moves, without looking ahead",
+     .place = place_dmda,
+     .uses_cost = true,
+     .by_finish = true},
+    {.policy = placement_policy::pipeline,
+     .name = "pipeline",
+     .what = "contiguous stages, one a device, the slowest as fast as can be",
+     .place = place_pipeline,
+     .uses_cost = true},
+    {.policy = placement_policy::peft,
+     .name = "peft",
+     .what = "earliest predicted finish, with the best that can follow",
+     .place = place_peft,
+     .uses_cost = true,
+     .by_finish = true},
+    {.policy = placement_policy::cpop,
+     .name = "cpop",
+     .what = "the longest path on one device, the rest by earliest finish",
+     .place = place_cpop,
+     .uses_cost = true,
+     .by_finish = true},
+    {.policy = placement_policy::min_min,
+     .name = "min-min",
+     .what = "of what is ready, what can finish first of all",
+     .place = place_min_min,
+     .uses_cost = true,
+     .by_finish = true},
+    {.policy = placement_policy::local_search,
+     .name = "local-search",
+     .what = "heft, improved by moving nodes; one device where that is faster",
+     .place = place_local_search,
+     .uses_cost = true,
+     .by_finish = true,
+     .or_single = true},
 });
+
+/// In no list: what it does is the plug-in's.
+constexpr policy_row plug_in_row{.policy = placement_policy::plug_in,
+                                 .name = "plug-in",
+                                 .what = "what a shared library says",
+                                 .place = nullptr,
+                                 .uses_cost = true,
+                                 .by_finish = true};
 
 } // namespace
 
@@ -26,6 +85,8 @@ std::span<const policy_row> policies() {
 }
 
 const policy_row& row_of(placement_policy policy) {
+  if (policy == placement_policy::plug_in)
+    return plug_in_row;
   const auto row = std::find_if(rows.begin(), rows.end(), [&](const policy_row& r) { return r.policy == policy; });
   expects(row != rows.end(), "there is no such placement policy");
   return *row;

@@ -1,40 +1,52 @@
-// Placement policies: pure, deterministic functions from a problem to a device for every node. One file each in policies/;
-// the table in policies.cpp gives them their names.
+// Placement policies: pure, deterministic functions from a problem to a device for every task. One file each in policies/;
+// the table in policies.cpp gives them their names. They see plain structs (troupe/policy.hpp), as plug-ins do, and so schedule models and
+// plain task graphs alike.
 //
-// Every policy puts a node only if `placement_problem::allows` it, and on a fallback device only if no regular device
+// Every policy puts a task only where it is allowed, and on a fallback device only if no regular device
 // can run it (`greedy_memory` also if none has room).
 #pragma once
 
-#include "plan/place/placement_problem.hpp"
+#include "plan/place/scheduling_problem.hpp"
+#include "troupe/options.hpp"
+
+#include <string_view>
 
 namespace troupe {
-
-using placed_nodes = std::vector<device_index>; // by node
 
 /// A row of the table of policies.
 struct policy_row {
   placement_policy policy;
   std::string_view name; // on the command line
   std::string_view what; // it does, for people
-  placed_nodes (*place)(placement_problem&);
+  place_function place;
   /// Whether it counts on predicted times or bytes, so that expected dims matter.
-  bool uses_cost;
+  bool uses_cost = false;
+  /// Whether it places by when tasks would end, so that measured times make it better.
+  bool by_finish = false;
+  /// Whether `make_plan` takes everything on one device instead where that is predicted to be faster.
+  bool or_single = false;
 };
 
-/// Returns all policies, in the order of `placement_policy`.
+/// Returns all built-in policies, in the order of `placement_policy`.
 std::span<const policy_row> policies();
+/// Returns a policy's row; that of `plug_in` has no function.
 const policy_row& row_of(placement_policy policy);
 
 /// Returns the policy called `name`; throws `errc::invalid_argument`, listing all, for others.
 placement_policy parse_policy(std::string_view name);
 std::string_view to_string(placement_policy policy);
 
-placed_nodes place_single(placement_problem& problem);
-placed_nodes place_round_robin(placement_problem& problem);
-placed_nodes place_weighted(placement_problem& problem);
-placed_nodes place_greedy_memory(placement_problem& problem);
-placed_nodes place_heft(placement_problem& problem);
-placed_nodes place_dmda(placement_problem& problem);
-placed_nodes place_pipeline(placement_problem& problem);
+// Each returns 0, or other than 0 after it has reported why (see `policy_problem`).
+int32_t place_single(const policy_problem* asked, policy_result* result);
+int32_t place_round_robin(const policy_problem* asked, policy_result* result);
+int32_t place_weighted(const policy_problem* asked, policy_result* result);
+int32_t place_greedy_memory(const policy_problem* asked, policy_result* result);
+int32_t place_heft(const policy_problem* asked, policy_result* result);
+int32_t place_dmda(const policy_problem* asked, policy_result* result);
+int32_t place_pipeline(const policy_problem* asked, policy_result* result);
+int32_t place_peft(const policy_problem* asked, policy_result* result);
+int32_t place_cpop(const policy_problem* asked, policy_result* result);
+int32_t place_min_min(const policy_problem* asked, policy_result* result);
+int32_t place_local_search(const policy_problem* asked, policy_result* result);
 
 } // namespace troupe

@@ -4,7 +4,7 @@
 #include "graph/bodies.hpp"
 #include "plan/place/gpu_support.hpp"
 #include "plan/place/placement_problem.hpp"
-#include "plan/place/policies.hpp"
+#include "plan/place/policy_library.hpp"
 #include "plan/saved_plan.hpp"
 
 #include <algorithm>
@@ -101,13 +101,12 @@ public:
     if (is_pinned(call, device))
       return {"pinned here"};
     if (device.gpu || gpus_.empty())
-      return {p_.devices.size() == 1 ? "the only device" : fmt::format("policy {}", to_string(p_.options.policy)),
-              true};
+      return {p_.devices.size() == 1 ? "the only device" : fmt::format("policy {}", policy_name(p_.options)), true};
     if (const gpu_obstacle obstacle = best_obstacle(n); obstacle != gpu_obstacle::none)
       return {(others_ == 1 ? "only this device can run it: " : "") + describe(obstacle, call)};
     if (device.fallback)
       return {"saves a round trip to a GPU"};
-    return {fmt::format("policy {}", to_string(p_.options.policy)), true};
+    return {fmt::format("policy {}", policy_name(p_.options)), true};
   }
 
 private:

@@ -2,7 +2,7 @@
 
 #include "base/printable.hpp"
 #include "plan/cut/waves.hpp"
-#include "plan/place/policies.hpp"
+#include "plan/place/policy_library.hpp"
 #include "plan/predict.hpp"
 #include "plan/show/explain.hpp"
 
@@ -73,7 +73,7 @@ private:
 
   /// The policy, what it says about its choice, and how long a run should take.
   void print_decisions() {
-    print("policy {}", to_string(p_.options.policy));
+    print("policy {}", policy_name(p_.options));
     if (predicted_)
       print(", predicted {:.3f} ms", predicted_->makespan_s * 1e3);
     out_ += '\n';

@@ -1,6 +1,6 @@
 #include "base/printable.hpp"
 #include "plan/cut/waves.hpp"
-#include "plan/place/policies.hpp"
+#include "plan/place/policy_library.hpp"
 #include "plan/predict.hpp"
 #include "plan/saved_plan.hpp"
 #include "plan/show/explain.hpp"
@@ -23,7 +23,7 @@ public:
     ordered_json j{{"troupe_plan", saved_plan_version},
                    {"key", to_hex(p_.key)},
                    {"model", {{"name", p_.program->name}, {"structure", to_hex(p_.structure)}}},
-                   {"policy", std::string(to_string(p_.options.policy))},
+                   {"policy", policy_name(p_.options)},
                    {"segments", p_.segment_count},
                    {"remarks", p_.remarks}};
     if (bound_ && p_.segment_count == 1)

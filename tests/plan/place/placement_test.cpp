@@ -2,6 +2,7 @@
 
 #include "cost/cost_model.hpp"
 #include "plan/graphs.hpp"
+#include "plan/place/placement_problem.hpp"
 #include "plan/place/policies.hpp"
 #include "plan/plan_key.hpp"
 #include "support/catch.hpp"

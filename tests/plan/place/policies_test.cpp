@@ -2,6 +2,7 @@
 #include "plan/place/policies.hpp"
 
 #include "plan/graphs.hpp"
+#include "plan/place/gpu_support.hpp"
 #include "plan/place/placement.hpp"
 #include "plan/predict.hpp"
 #include "support/catch.hpp"

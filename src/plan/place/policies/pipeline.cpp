@@ -8,7 +8,6 @@
 // - A value that is read behind a cut crosses it, though it may pass the stage between: what passes is overestimated.
 // - Memory is the stage's weights, each once, and the most that is live at one of its nodes, whoever made it. If no stages fit, they
 //   are balanced as if they did: binding says what lacks, and the session spills (`fit_memory`).
-#include "graph/bodies.hpp"
 #include "plan/bind/memory.hpp"
 #include "plan/place/policies.hpp"
 #include "plan/place/stages.hpp"
@@ -26,23 +25,22 @@ struct crossing {
 
 class stage_costing {
 public:
-  explicit stage_costing(placement_problem& problem)
-      : problem_(problem), stands_aside_(problem.node_count()), crossings_(problem.node_count() + 1),
-        live_(problem.node_count() + 1, 0) {
-    for (node_id n = 0; n < static_cast<node_id>(stands_aside_.size()); ++n)
-      stands_aside_[n] = problem.pinned(n) != no_device || has_body(problem.program().nodes[n]) ||
-                         problem.find(n, 0) >= problem.regular_count();
+  explicit stage_costing(const scheduling_problem& problem)
+      : problem_(problem), stands_aside_(problem.task_count()), crossings_(problem.task_count() + 1),
+        live_(problem.task_count() + 1, 0) {
+    for (task_id n = 0; n < problem.task_count(); ++n)
+      stands_aside_[n] =
+          problem.pinned(n) != policy_none || problem.is_control(n) || problem.find(n, 0) >= problem.regular_count();
     find_crossings();
     find_live();
   }
 
   stage_costs find() {
-    stage_costs costs{.cuts = static_cast<uint32_t>(problem_.node_count() + 1)};
-    std::vector<device_index> hosts; // a device of each
+    stage_costs costs{.cuts = static_cast<uint32_t>(problem_.task_count() + 1)};
+    std::vector<uint32_t> hosts; // a device of each
     for (size_t at = 0; at < problem_.regular_count(); ++at) {
-      const device_index d = problem_.order()[at];
-      const auto known =
-          std::find_if(hosts.begin(), hosts.end(), [&](device_index h) { return info(h).host == info(d).host; });
+      const uint32_t d = problem_.order()[at];
+      const auto known = std::find_if(hosts.begin(), hosts.end(), [&](uint32_t h) { return host(h) == host(d); });
       device_stages& stages = costs.devices.emplace_back();
       stages.host = static_cast<uint32_t>(known - hosts.begin());
       if (known == hosts.end())
@@ -51,28 +49,23 @@ public:
       find_first(d, stages);
     }
     costs.hosts = static_cast<uint32_t>(hosts.size());
-    for (device_index from : hosts)
-      for (device_index to : hosts)
-        costs.network.push_back(network(info(from), info(to)));
+    for (uint32_t from : hosts)
+      for (uint32_t to : hosts)
+        costs.network.push_back(network(from, to));
     return costs;
   }
 
 private:
-  const device_info& info(device_index d) const { return problem_.devices()[d]; }
-  const node& call(node_id n) const { return problem_.program().nodes[n]; }
-  bool is_input(value_id v) const {
-    const value& info = problem_.program().values[v];
-    return problem_.edges().producer[v] < 0 && !info.constant && !info.known;
-  }
-  double bytes(value_id v) { return static_cast<double>(problem_.bytes(v)); }
+  uint32_t host(uint32_t d) const { return problem_.device(d).host; }
+  double bytes(uint32_t v) const { return static_cast<double>(problem_.bytes(v)); }
 
   /// Each value crosses the cuts from behind its producer to before its last reader.
   void find_crossings() {
     std::vector<crossing> change(crossings_.size() + 1);
-    for (value_id v = 0; v < static_cast<value_id>(problem_.program().values.size()); ++v) {
-      const node_id maker = problem_.edges().producer[v];
-      const auto& readers = problem_.edges().consumers[v];
-      if (maker < 0 || readers.empty())
+    for (uint32_t v = 0; v < problem_.value_count(); ++v) {
+      const task_id maker = problem_.producer(v);
+      const auto readers = problem_.readers(v);
+      if (maker == policy_none || readers.empty())
         continue;
       crossing& begin = change[maker + 1];
       crossing& end = change[readers.back() + 1];
@@ -89,29 +82,22 @@ private:
     }
   }
 
-  /// Finds the bytes that are live at each node. Views hold their source's.
+  /// Finds the bytes that are live at each task. Views hold their source's.
   void find_live() {
-    const size_t count = problem_.program().values.size();
-    std::vector<value_id> root(count);
-    std::vector<node_id> last(count, -1); // reader, by root
-    for (size_t v = 0; v < count; ++v)
-      root[v] = static_cast<value_id>(v);
-    for (node_id n = 0; n < static_cast<node_id>(problem_.node_count()); ++n) {
-      if (is_view(call(n)))
-        root[call(n).outputs[0]] = root[call(n).inputs[0]];
-      for (value_id v : call(n).inputs)
-        if (v != no_value)
-          last[root[v]] = n;
-      for (value_id v : call(n).outputs)
-        if (v != no_value)
-          last[root[v]] = std::max(last[root[v]], n);
+    std::vector<task_id> last(problem_.value_count(), policy_none); // reader, by root
+    for (task_id n = 0; n < problem_.task_count(); ++n) {
+      for (uint32_t v : problem_.inputs(n))
+        last[problem_.storage(v)] = n;
+      for (uint32_t v : problem_.outputs(n))
+        if (task_id& known = last[problem_.storage(v)]; known == policy_none || known < n)
+          known = n;
     }
-    for (value_id v = 0; v < static_cast<value_id>(count); ++v) {
-      if (root[v] != v || last[v] < 0 || problem_.program().values[v].constant)
+    for (uint32_t v = 0; v < problem_.value_count(); ++v) {
+      if (problem_.storage(v) != v || last[v] == policy_none || problem_.is_constant(v))
         continue;
-      const node_id maker = problem_.edges().producer[v];
+      const task_id maker = problem_.producer(v);
       const int64_t space = arena_space(problem_.bytes(v));
-      live_[maker >= 0 ? maker : problem_.edges().consumers[v].front()] += space;
+      live_[maker != policy_none ? maker : problem_.readers(v).front()] += space;
       live_[last[v] + 1] -= space;
     }
     for (size_t n = 1; n < live_.size(); ++n)
@@ -124,75 +110,74 @@ private:
     return c.count > 0 ? c.count * of_one(c.bytes / c.count) : 0;
   }
 
-  std::vector<double> network(const device_info& from, const device_info& to) const {
-    if (from.host == to.host)
+  std::vector<double> network(uint32_t from, uint32_t to) const {
+    if (host(from) == host(to))
       return {};
     std::vector<double> by_cut;
     for (const crossing& c : crossings_)
-      by_cut.push_back(seconds_of(c, [&](double one) { return network_seconds(one, &from, &to); }));
+      by_cut.push_back(seconds_of(c, [&](double one) { return problem_.network_seconds(one, from, to); }));
     return by_cut;
   }
 
-  /// Returns the seconds of a node on a device: the caller's inputs that it is the first to read and outputs included.
-  double seconds(node_id n, device_index d) {
+  /// Returns the seconds of a task on a device: the caller's inputs that it is the first to read and answers included.
+  double seconds(task_id n, uint32_t d) const {
     double sum = problem_.seconds(n, d);
-    for (value_id v : call(n).inputs)
-      if (v != no_value && is_input(v) && problem_.edges().consumers[v].front() == n)
-        sum += network_seconds(bytes(v), nullptr, &info(d)) + link_seconds(bytes(v), info(d).profile.up);
-    for (value_id v : call(n).outputs)
-      if (v != no_value && problem_.edges().is_output[v])
-        sum += network_seconds(bytes(v), &info(d), nullptr) + link_seconds(bytes(v), info(d).profile.down);
+    for (uint32_t v : problem_.inputs(n))
+      if (problem_.is_input(v) && problem_.readers(v).front() == n)
+        sum += problem_.network_seconds(bytes(v), policy_caller, d) + problem_.receive_seconds(bytes(v), d);
+    for (uint32_t v : problem_.outputs(n))
+      if (problem_.is_answer(v))
+        sum += problem_.network_seconds(bytes(v), d, policy_caller) + problem_.send_seconds(bytes(v), d);
     return sum;
   }
 
   void find_seconds(size_t at, device_stages& stages) {
-    const device_index d = problem_.order()[at];
+    const uint32_t d = problem_.order()[at];
     double pinned = 0, before = 0;
-    for (node_id n = 0; n < static_cast<node_id>(problem_.node_count()); ++n)
-      if (problem_.pinned(n) == d && !has_body(call(n)))
+    for (task_id n = 0; n < problem_.task_count(); ++n)
+      if (problem_.pinned(n) == d && !problem_.is_control(n))
         pinned += seconds(n, d);
     for (size_t cut = 0; cut < crossings_.size(); ++cut) {
       const crossing& c = crossings_[cut];
-      stages.begin.push_back(before - seconds_of(c, [&](double one) { return link_seconds(one, info(d).profile.up); }));
-      stages.end.push_back(pinned + before +
-                           seconds_of(c, [&](double one) { return link_seconds(one, info(d).profile.down); }));
-      const auto n = static_cast<node_id>(cut);
-      if (cut < problem_.node_count() && !stands_aside_[n])
+      stages.begin.push_back(before - seconds_of(c, [&](double one) { return problem_.receive_seconds(one, d); }));
+      stages.end.push_back(pinned + before + seconds_of(c, [&](double one) { return problem_.send_seconds(one, d); }));
+      const auto n = static_cast<task_id>(cut);
+      if (cut < problem_.task_count() && !stands_aside_[n])
         before += seconds(n, problem_.order()[problem_.find(n, at)]);
     }
   }
 
   /// Finds the longest stages that the device's memory has room for.
-  void find_first(device_index d, device_stages& stages) {
-    std::vector<uint32_t> uses(problem_.program().values.size(), 0);
+  void find_first(uint32_t d, device_stages& stages) {
+    std::vector<uint32_t> uses(problem_.value_count(), 0);
     int64_t weights = 0;
-    /// Counts a node's weights in (1) or out (-1).
-    const auto count = [&](node_id n, int32_t step) {
+    /// Counts a task's weights in (1) or out (-1).
+    const auto count = [&](task_id n, int32_t step) {
       if (!problem_.allows(n, d))
         return;
-      for (value_id v : call(n).inputs)
-        if (v != no_value && problem_.program().values[v].constant) {
+      for (uint32_t v : problem_.inputs(n))
+        if (problem_.is_constant(v)) {
           weights += uses[v] == (step > 0 ? 0 : 1) ? step * arena_space(problem_.bytes(v)) : 0;
           uses[v] += static_cast<uint32_t>(step);
         }
     };
-    for (node_id n = 0; n < static_cast<node_id>(problem_.node_count()); ++n)
+    for (task_id n = 0; n < problem_.task_count(); ++n)
       if (problem_.pinned(n) == d)
         count(n, 1);            // for good
     std::vector<uint32_t> most; // nodes whose live bytes no later one of the stage exceeds, those before `head` aside
     size_t head = 0;
     uint32_t first = 0;
     stages.first.push_back(0);
-    for (uint32_t n = 0; n < problem_.node_count(); ++n) {
-      const auto counts = [&](uint32_t m) { return problem_.pinned(static_cast<node_id>(m)) == no_device; };
+    for (uint32_t n = 0; n < problem_.task_count(); ++n) {
+      const auto counts = [&](task_id m) { return problem_.pinned(m) == policy_none; };
       if (counts(n))
-        count(static_cast<node_id>(n), 1);
+        count(n, 1);
       while (most.size() > head && live_[most.back()] <= live_[n])
         most.pop_back();
       most.push_back(n);
-      while (first <= n && weights + live_[most[head]] > problem_.budget(d)) {
+      while (first <= n && weights + live_[most[head]] > problem_.device(d).memory_bytes) {
         if (counts(first))
-          count(static_cast<node_id>(first), -1);
+          count(first, -1);
         head += most[head] == first;
         ++first;
       }
@@ -200,17 +185,13 @@ private:
     }
   }
 
-  placement_problem& problem_;
+  const scheduling_problem& problem_;
   std::vector<bool> stands_aside_;  // by node: it is in no stage, whatever stages there are
   std::vector<crossing> crossings_; // by cut
   std::vector<int64_t> live_;       // by node
 };
 
-} // namespace
-
-placed_nodes place_pipeline(placement_problem& problem) {
-  if (problem.regular_count() < 2)
-    return place_single(problem);
+void place_stages(const scheduling_problem& problem, schedule& made) {
   stage_costs costs = stage_costing(problem).find();
   std::vector<stage> stages = balance_stages(costs);
   if (stages.empty()) {
@@ -218,11 +199,17 @@ placed_nodes place_pipeline(placement_problem& problem) {
       std::fill(d.first.begin(), d.first.end(), 0);
     stages = balance_stages(costs);
   }
-  placed_nodes placed(problem.node_count());
   for (const stage& s : stages)
-    for (uint32_t n = s.begin; n < s.end; ++n)
-      placed[n] = problem.order()[problem.find(static_cast<node_id>(n), s.device)];
-  return placed;
+    for (task_id n = s.begin; n < s.end; ++n)
+      made.device[n] = problem.order()[problem.find(n, s.device)];
+}
+
+} // namespace
+
+int32_t place_pipeline(const policy_problem* asked, policy_result* result) {
+  const auto regular = std::count_if(asked->devices, asked->devices + asked->device_count,
+                                     [](const policy_device& d) { return !(d.flags & policy_device_fallback); });
+  return regular < 2 ? place_single(asked, result) : answer_policy(asked, result, place_stages);
 }
 
 } // namespace troupe

@@ -1,18 +1,18 @@
-// Alternating by node: the most that can move between devices. For tests and experiments; never fast.
+// Alternating by task: the most that can move between devices. For tests and experiments; never fast.
 #include "plan/place/policies.hpp"
 
 namespace troupe {
 
-placed_nodes place_round_robin(placement_problem& problem) {
-  placed_nodes placed(problem.node_count());
-  size_t next = 0;
-  for (size_t n = 0; n < placed.size(); ++n) {
-    const size_t at = problem.find(static_cast<node_id>(n), next);
-    placed[n] = problem.order()[at];
-    if (at < problem.regular_count())
-      next = (at + 1) % problem.regular_count();
-  }
-  return placed;
+int32_t place_round_robin(const policy_problem* asked, policy_result* result) {
+  return answer_policy(asked, result, [](const scheduling_problem& problem, schedule& made) {
+    size_t next = 0;
+    for (task_id n = 0; n < problem.task_count(); ++n) {
+      const size_t at = problem.find(n, next);
+      made.device[n] = problem.order()[at];
+      if (at < problem.regular_count())
+        next = (at + 1) % problem.regular_count();
+    }
+  });
 }
 
 } // namespace troupe

@@ -4,11 +4,11 @@
 
 namespace troupe {
 
-placed_nodes place_single(placement_problem& problem) {
-  placed_nodes placed(problem.node_count());
-  for (size_t n = 0; n < placed.size(); ++n)
-    placed[n] = problem.order()[problem.find(static_cast<node_id>(n), 0)];
-  return placed;
+int32_t place_single(const policy_problem* asked, policy_result* result) {
+  return answer_policy(asked, result, [](const scheduling_problem& problem, schedule& made) {
+    for (task_id n = 0; n < problem.task_count(); ++n)
+      made.device[n] = problem.order()[problem.find(n, 0)];
+  });
 }
 
 } // namespace troupe

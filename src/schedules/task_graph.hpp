@@ -1,0 +1,107 @@
+// Made-up task graphs as plain data: tasks with work, edges with bytes. What scheduling papers compare policies on.
+//
+// All are deterministic; what is random follows from a seed alone, by arithmetic that is the same everywhere (`seeded_random`). Tasks are in topological order.
+#pragma once
+
+#include "plan/place/scheduling_problem.hpp"
+#include "schedules/cost_matrix.hpp"
+
+#include <random>
+#include <string>
+
+namespace troupe {
+
+/// Random numbers that do not depend on the standard library's distributions.
+class seeded_random {
+public:
+  explicit seeded_random(uint64_t seed) : engine_(seed) {}
+
+  /// Returns a number from [0, 1).
+  double unit() { return static_cast<double>(engine_() >> 11) * 0x1p-53; }
+  /// Returns a number from [low, high).
+  double between(double low, double high) { return low + (high - low) * unit(); }
+  /// Returns a whole number from [0, bound), bound > 0.
+  uint32_t below(uint32_t bound) { return static_cast<uint32_t>(unit() * bound); }
+
+private:
+  std::mt19937_64 engine_;
+};
+
+/// A value that `to` reads of what `from` makes.
+struct graph_edge {
+  task_id from = 0, to = 0;
+  double bytes = 0;
+
+  bool operator==(const graph_edge&) const = default;
+};
+
+struct graph_task {
+  std::string kind; // what it does, e.g. "potrf"
+  double work = 0;  // floating-point operations
+
+  bool operator==(const graph_task&) const = default;
+};
+
+struct task_graph {
+  std::string name;
+  std::vector<graph_task> tasks;
+  std::vector<graph_edge> edges; // from < to; ascending by `to`, then by `from`
+
+  bool operator==(const task_graph&) const = default;
+};
+
+// -- graphs of algorithms; `size` at least 1, else `errc::invalid_argument`
+
+/// One task, `width` tasks beside each other, one task; `stages` times in a row. Each task does `work` operations, each edge has `bytes`.
+task_graph fork_join(uint32_t width, uint32_t stages, double work, double bytes);
+
+/// Cholesky's factorisation of a matrix of tiles · tiles tiles, each of `tile` · `tile` float64: potrf, trsm, syrk and gemm.
+task_graph cholesky(uint32_t tiles, uint32_t tile);
+
+/// LU factorisation without pivoting of the same: getrf, trsm, gemm.
+task_graph lu(uint32_t tiles, uint32_t tile);
+
+/// The fast Fourier transform of `points` points, a power of two (Topcuoglu, Hariri, Wu 2002, section 5.3): 2 · points − 1 recursive calls that
+/// halve the input, then points · log2(points) butterflies. Each of the values is of `bytes`.
+task_graph fft(uint32_t points, double work, double bytes);
+
+/// `steps` steps of a stencil of three points over `width` blocks: each block needs itself and its neighbours of the step before.
+task_graph stencil(uint32_t width, uint32_t steps, double work, double bytes);
+
+/// A workflow in the form of Montage, the mosaics of astronomy (Juve et al., "Characterizing and profiling scientific workflows", FGCS 29(3), 2013):
+/// `images` projections, a difference for each pair of neighbours, one fit, one model, a correction for each image, then one table, one sum,
+/// one reduction and one picture. Work and bytes vary by a quarter, by `seed`.
+task_graph montage(uint32_t images, uint64_t seed);
+
+// -- random graphs
+
+/// The parameters of Topcuoglu, Hariri, Wu 2002, section 5.2.
+struct layered_options {
+  uint32_t tasks = 100;
+  double shape = 1;        // alpha: the mean height is sqrt(tasks) / shape, the mean width sqrt(tasks) · shape
+  uint32_t out_degree = 3; // at most, of each task
+  double ccr = 1;          // mean seconds of an edge by mean seconds of a task
+  double heterogeneity = 1; // beta, 0…2: a task takes mean · (1 − beta / 2) … mean · (1 + beta / 2) on each device
+  double mean_seconds = 10; // of tasks
+};
+
+/// Returns a random graph in layers, and its costs on `devices` devices: each task's mean is uniform in [0, 2 · mean), each edge's time
+/// uniform with mean ccr · mean. Tasks of the first layer wait for none; each other one reads at least one of the layer before. Throws `errc::invalid_argument` for
+/// parameters out of their ranges.
+cost_matrix random_layers(const layered_options& options, uint32_t devices, uint64_t seed);
+
+// -- costs
+
+/// Devices of different speeds, all linked alike.
+struct task_platform {
+  uint32_t devices = 4;
+  double flops_per_s = 1e9; // the mean device's
+  double bytes_per_s = 1e9; // between two devices
+  double latency_s = 0;     // of each edge between two devices
+  double heterogeneity = 0; // beta, as above, of each task on each device
+};
+
+/// Returns what the tasks and edges of a graph take. Throws `errc::invalid_argument` for a platform that cannot be.
+cost_matrix costs_on(const task_graph& graph, const task_platform& platform, uint64_t seed);
+
+} // namespace troupe
