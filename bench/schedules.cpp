@@ -1,5 +1,6 @@
-// Mean schedule length ratios of every policy on random task graphs in the ways of the HEFT and the PEFT paper, and on graphs of algorithms: bench_schedules
-// [GRAPHS], by default 1,000 random ones of each kind. Beside each mean: how often the policy is as good as the best, and the milliseconds that it takes in all.
+// Mean schedule length ratios of every policy on random task graphs in the ways of the HEFT and the PEFT paper, and on
+// graphs of algorithms: bench_schedules [GRAPHS], by default 1,000 random ones of each kind. Beside each mean: how
+// often the policy is as good as the best, and the milliseconds that it takes in all.
 #include "plan/place/policies.hpp"
 #include "schedules/task_graph.hpp"
 

@@ -1,5 +1,6 @@
-// Is the plug-in better than HEFT on the problem that it is written for? compare PLUGIN.so plans five independent products of 3, 3, 2, 2 and 2 units of
-// work on two equal devices by both, prints the predicted times, and fails unless the plug-in's is shorter.
+// Is the plug-in better than HEFT on the problem that it is written for? compare PLUGIN.so plans five independent
+// products of 3, 3, 2, 2 and 2 units of work on two equal devices by both, prints the predicted times, and fails unless
+// the plug-in's is shorter.
 #include <troupe/troupe.hpp>
 
 #include <array>

@@ -1,8 +1,11 @@
-// A placement policy of one's own: deals out the branches of a model in every possible way, and takes the way that ends first.
+// A placement policy of one's own: deals out the branches of a model in every possible way, and takes the way that ends
+// first.
 //
-// A branch is a row of tasks of which each reads what the one before makes, and nothing that another task makes. HEFT (`--policy heft`) gives one task after the other to the device that
-// would finish it first, so the last ones may find no good place any more: branches of 3, 3, 2, 2 and 2 seconds on two equal devices take it 7 seconds,
-// and 6 are enough. Looking at every way costs devices^branches schedules: where these are too many, the last branches stay on the first device.
+// A branch is a row of tasks of which each reads what the one before makes, and nothing that another task makes. HEFT
+// (`--policy heft`) gives one task after the other to the device that would finish it first, so the last ones may find
+// no good place any more: branches of 3, 3, 2, 2 and 2 seconds on two equal devices take it 7 seconds, and 6 are
+// enough. Looking at every way costs devices^branches schedules: where these are too many, the last branches stay on
+// the first device.
 #include <troupe/policy.hpp>
 
 #include <algorithm>
@@ -87,7 +90,8 @@ std::vector<uint32_t> in_order(const policy_problem& p, uint32_t& regular) {
   return devices;
 }
 
-/// Gives each task the device of its branch, or, where that may not run it, the first that may. Returns false, and says so, if there is none.
+/// Gives each task the device of its branch, or, where that may not run it, the first that may. Returns false, and says
+/// so, if there is none.
 bool give(const policy_problem& p, const std::vector<uint32_t>& devices, const std::vector<uint32_t>& branch,
           const std::vector<uint32_t>& home, std::vector<uint32_t>& device) {
   for (uint32_t n = 0; n < p.task_count; ++n) {

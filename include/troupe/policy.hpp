@@ -1,23 +1,28 @@
-// Placement policies as plain data: what troupe asks one, and what it answers. The policies that are built in and plug-ins use the same structs.
+// Placement policies as plain data: what troupe asks one, and what it answers. The policies that are built in and
+// plug-ins use the same structs.
 //
-// A plug-in is a shared library that exports `troupe_policy`; `session_options::policy_plugin` and `--policy-plugin` name its file:
+// A plug-in is a shared library that exports `troupe_policy`; `session_options::policy_plugin` and `--policy-plugin`
+// name its file:
 //
 //     extern "C" TROUPE_API const troupe::policy_plugin* troupe_policy() {
 //       static const troupe::policy_plugin mine{troupe::policy_abi_version, "mine", "what it does, for people", place};
 //       return &mine;
 //     }
 //
-// A problem is a directed acyclic graph of tasks on devices. Tasks exchange values: one task makes a value, any number read it, and a device that
-// has it once has it for all its tasks. Tasks, values and devices are numbers from 0; tasks are numbered in topological order, so that what a task
-// reads is made by tasks of smaller numbers. What is large (times of tasks by device, moves by pair of devices) is asked for by functions and found
-// when it is asked: a policy that asks little takes little, whatever the number of tasks and devices.
+// A problem is a directed acyclic graph of tasks on devices. Tasks exchange values: one task makes a value, any number
+// read it, and a device that has it once has it for all its tasks. Tasks, values and devices are numbers from 0; tasks
+// are numbered in topological order, so that what a task reads is made by tasks of smaller numbers. What is large
+// (times of tasks by device, moves by pair of devices) is asked for by functions and found when it is asked: a policy
+// that asks little takes little, whatever the number of tasks and devices.
 //
 // Rules for both sides:
 // - Nothing here owns anything: all pointers are valid while the policy's function runs, names until the next question.
-// - The functions of a problem never throw and never fail: if one cannot answer, troupe notes it and fails after the policy has returned. A policy's function must not
-//   throw either (troupe catches it, and refuses the policy). It may be called by any thread, but one problem is asked by one thread at a time.
+// - The functions of a problem never throw and never fail: if one cannot answer, troupe notes it and fails after the
+//   policy has returned. A policy's function must not throw either (troupe catches it, and refuses the policy). It may
+//   be called by any thread, but one problem is asked by one thread at a time.
 // - Equal problems get equal answers: plans are kept by what they were made from. Randomness needs a fixed seed.
-// - Later versions may change everything but `policy_problem::abi_version` and `policy_plugin::abi_version`, which stay first. troupe refuses plug-ins of other versions.
+// - Later versions may change everything but `policy_problem::abi_version` and `policy_plugin::abi_version`, which stay
+//   first. troupe refuses plug-ins of other versions.
 #pragma once
 
 #include "troupe/export.hpp"
@@ -32,7 +37,8 @@ inline constexpr uint32_t policy_abi_version = 1;
 
 /// No task, no device.
 inline constexpr uint32_t policy_none = UINT32_MAX;
-/// In place of a device: the memory of the process that asked for the run, from where inputs come and to where answers go.
+/// In place of a device: the memory of the process that asked for the run, from where inputs come and to where answers
+/// go.
 inline constexpr uint32_t policy_caller = UINT32_MAX - 1;
 
 /// `policy_device::flags`.
@@ -63,8 +69,8 @@ struct policy_device {
   double handover_s;    // seconds from the end of a task until another device can begin to fetch what it made
 };
 
-/// What is to be placed. Arrays named `…_begin` have one entry more than there are tasks (or values): those of i are from `…_begin[i]` on, before
-/// `…_begin[i + 1]`.
+/// What is to be placed. Arrays named `…_begin` have one entry more than there are tasks (or values): those of i are
+/// from `…_begin[i]` on, before `…_begin[i + 1]`.
 struct policy_problem {
   uint32_t abi_version;
   uint32_t task_count, device_count, value_count;
@@ -88,7 +94,8 @@ struct policy_problem {
       storage; // by value: the value whose bytes it shares on the device that makes it (a view), else itself
   const uint8_t* value_flags; // by value, of `policy_value_flags`
 
-  /// What ranks by mean times multiply mean moves by: 1 as the literature does, or the share of pairs of devices that are two.
+  /// What ranks by mean times multiply mean moves by: 1 as the literature does, or the share of pairs of devices that
+  /// are two.
   double move_weight;
 
   /// Whether a task may run on a device: it can, and the caller allows it.
@@ -97,23 +104,26 @@ struct policy_problem {
   double (*seconds)(void* context, uint32_t task, uint32_t device);
   /// The bytes of a value.
   int64_t (*value_bytes)(void* context, uint32_t value);
-  /// The seconds that a value takes from one device to another one, `handover_s` aside. `from` may be `policy_caller` (an input), or `to`
-  /// (an answer).
+  /// The seconds that a value takes from one device to another one, `handover_s` aside. `from` may be `policy_caller`
+  /// (an input), or `to` (an answer).
   double (*move_seconds)(void* context, uint32_t value, uint32_t from, uint32_t to);
-  /// The mean of `move_seconds` and `handover_s` over pairs of different devices, fallback ones aside; 0 if there are no two.
+  /// The mean of `move_seconds` and `handover_s` over pairs of different devices, fallback ones aside; 0 if there are
+  /// no two.
   double (*mean_move_seconds)(void* context, uint32_t value);
-  /// The three parts of a move of so many bytes: out of a device's memory, between hosts (either may be `policy_caller`), into a device's memory.
+  /// The three parts of a move of so many bytes: out of a device's memory, between hosts (either may be
+  /// `policy_caller`), into a device's memory.
   double (*send_seconds)(void* context, double bytes, uint32_t device);
   double (*network_seconds)(void* context, double bytes, uint32_t from, uint32_t to);
   double (*receive_seconds)(void* context, double bytes, uint32_t device);
-  /// Whether some size or time that was asked for so far counts on dims that nobody has said: then what does not fit may fit.
+  /// Whether some size or time that was asked for so far counts on dims that nobody has said: then what does not fit
+  /// may fit.
   int32_t (*has_guessed)(void* context);
   /// What a task is called, for messages.
   const char* (*task_name)(void* context, uint32_t task);
   /// Why no device may run a task, and what to do: a message to report where none is `allowed`.
   const char* (*why_not)(void* context, uint32_t task);
-  /// Says why a policy fails; it returns other than 0 then. `code`: 2 if no device may run some task, 5 if memory lacks, else anything (these are
-  /// values of `errc`).
+  /// Says why a policy fails; it returns other than 0 then. `code`: 2 if no device may run some task, 5 if memory
+  /// lacks, else anything (these are values of `errc`).
   void (*report)(void* context, int32_t code, const char* message);
 };
 
@@ -121,7 +131,8 @@ struct policy_problem {
 struct policy_result {
   /// By task, the device: one that is `allowed`. All are `policy_none` at the beginning.
   uint32_t* device;
-  /// By task, the second at which it starts, if the policy knows: else NaN, as at the beginning. Null if nobody wants to know.
+  /// By task, the second at which it starts, if the policy knows: else NaN, as at the beginning. Null if nobody wants
+  /// to know.
   double* start;
 };
 
@@ -136,7 +147,8 @@ struct policy_plugin {
   place_function place;
 };
 
-/// The type of the function that a plug-in exports, and its name. What it returns stays as it is while the library is loaded.
+/// The type of the function that a plug-in exports, and its name. What it returns stays as it is while the library is
+/// loaded.
 typedef const policy_plugin* (*policy_entry)();
 inline constexpr char policy_entry_name[] = "troupe_policy";
 

@@ -16,6 +16,7 @@
 // | `device.hpp`        | devices, their counters, values that are on them                                  |
 // | `monitor.hpp`       | what slows runs down; throughput, devices and pools over time                     |
 // | `model_builder.hpp` | models built in code; `dim.hpp`: dims that may be symbolic                         |
+// | `policy.hpp`        | placement policies of your own, in shared libraries                                |
 // | `error.hpp`         | the one exception type, with its kinds                                            |
 //
 // Errors: everything throws `troupe::error` and, if the host is out of memory, std::bad_alloc. Thread-safety: engines and sessions
@@ -25,4 +26,5 @@
 #include "troupe/engine.hpp"
 #include "troupe/model_builder.hpp"
 #include "troupe/monitor.hpp"
+#include "troupe/policy.hpp"
 #include "troupe/tensor_file.hpp"

@@ -1,5 +1,5 @@
-// A task graph as the literature gives it: the seconds of each task on each device, and of each edge if its ends are on different ones. The same
-// policy functions that place models schedule it.
+// A task graph as the literature gives it: the seconds of each task on each device, and of each edge if its ends are on
+// different ones. The same policy functions that place models schedule it.
 #pragma once
 
 #include "plan/place/policy_host.hpp"
@@ -29,8 +29,8 @@ struct cost_matrix {
 /// What a cost matrix asks of policies. Nothing comes from a caller or goes back to one, and memory is without end.
 class matrix_problem : public policy_host {
 public:
-  /// Refers to the matrix, which must outlive it. Throws `errc::invalid_argument` for a wrong number of costs, costs that are negative or no
-  /// numbers, a task that runs nowhere, edges of tasks that do not exist or against the order.
+  /// Refers to the matrix, which must outlive it. Throws `errc::invalid_argument` for a wrong number of costs, costs
+  /// that are negative or no numbers, a task that runs nowhere, edges of tasks that do not exist or against the order.
   explicit matrix_problem(const cost_matrix& costs);
 
 private:
@@ -47,16 +47,17 @@ private:
   std::vector<uint32_t> inputs_, outputs_, readers_, producer_, storage_; // a value is an edge
 };
 
-/// Returns a schedule with a start for every task: the policy's own where it says all, else each task, in their order, as soon as its device has
-/// done those before it and has what it reads. `answer` is one of `problem`.
+/// Returns a schedule with a start for every task: the policy's own where it says all, else each task, in their order,
+/// as soon as its device has done those before it and has what it reads. `answer` is one of `problem`.
 schedule timed(const policy_problem& problem, schedule answer);
 
-/// Returns when the last task of a timed schedule ends. Throws `errc::internal`, naming the tasks, if a task starts before what it
-/// reads can be there, or two of one device overlap.
+/// Returns when the last task of a timed schedule ends. Throws `errc::internal`, naming the tasks, if a task starts
+/// before what it reads can be there, or two of one device overlap.
 double makespan_of(const policy_problem& problem, const schedule& made);
 
-/// Returns the schedule length ratio: the makespan by the seconds of the longest path whose tasks all have the device that is best for them and
-/// whose edges take nothing (Topcuoglu, Hariri, Wu 2002, section 5.1). At least 1 for every schedule; 1 for a graph that takes no time.
+/// Returns the schedule length ratio: the makespan by the seconds of the longest path whose tasks all have the device
+/// that is best for them and whose edges take nothing (Topcuoglu, Hariri, Wu 2002, section 5.1). At least 1 for every
+/// schedule; 1 for a graph that takes no time.
 double length_ratio(const cost_matrix& costs, double makespan);
 
 /// Returns by how much faster a schedule is than the one device that would run all in the least time.

@@ -16,7 +16,8 @@ void check_range(const char* what, double is, double least, double most) {
     fail(errc::invalid_argument, "{} is {}; it may be {} to {}", what, is, least, most);
 }
 
-/// Returns the first task of each layer, and their number behind the last: heights and widths are uniform around their means.
+/// Returns the first task of each layer, and their number behind the last: heights and widths are uniform around their
+/// means.
 std::vector<uint32_t> layers_of(const layered_options& options, seeded_random& random) {
   const double root = std::sqrt(static_cast<double>(options.tasks));
   const auto around = [&](double mean) { return std::max(1.0, std::round(random.between(0.5, 1.5) * mean)); };

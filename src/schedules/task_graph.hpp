@@ -1,6 +1,7 @@
 // Made-up task graphs as plain data: tasks with work, edges with bytes. What scheduling papers compare policies on.
 //
-// All are deterministic; what is random follows from a seed alone, by arithmetic that is the same everywhere (`seeded_random`). Tasks are in topological order.
+// All are deterministic; what is random follows from a seed alone, by arithmetic that is the same everywhere
+// (`seeded_random`). Tasks are in topological order.
 #pragma once
 
 #include "plan/place/scheduling_problem.hpp"
@@ -52,25 +53,29 @@ struct task_graph {
 
 // -- graphs of algorithms; `size` at least 1, else `errc::invalid_argument`
 
-/// One task, `width` tasks beside each other, one task; `stages` times in a row. Each task does `work` operations, each edge has `bytes`.
+/// One task, `width` tasks beside each other, one task; `stages` times in a row. Each task does `work` operations, each
+/// edge has `bytes`.
 task_graph fork_join(uint32_t width, uint32_t stages, double work, double bytes);
 
-/// Cholesky's factorisation of a matrix of tiles · tiles tiles, each of `tile` · `tile` float64: potrf, trsm, syrk and gemm.
+/// Cholesky's factorisation of a matrix of tiles · tiles tiles, each of `tile` · `tile` float64: potrf, trsm, syrk and
+/// gemm.
 task_graph cholesky(uint32_t tiles, uint32_t tile);
 
 /// LU factorisation without pivoting of the same: getrf, trsm, gemm.
 task_graph lu(uint32_t tiles, uint32_t tile);
 
-/// The fast Fourier transform of `points` points, a power of two (Topcuoglu, Hariri, Wu 2002, section 5.3): 2 · points − 1 recursive calls that
-/// halve the input, then points · log2(points) butterflies. Each of the values is of `bytes`.
+/// The fast Fourier transform of `points` points, a power of two (Topcuoglu, Hariri, Wu 2002, section 5.3): 2 · points
+/// − 1 recursive calls that halve the input, then points · log2(points) butterflies. Each of the values is of `bytes`.
 task_graph fft(uint32_t points, double work, double bytes);
 
-/// `steps` steps of a stencil of three points over `width` blocks: each block needs itself and its neighbours of the step before.
+/// `steps` steps of a stencil of three points over `width` blocks: each block needs itself and its neighbours of the
+/// step before.
 task_graph stencil(uint32_t width, uint32_t steps, double work, double bytes);
 
-/// A workflow in the form of Montage, the mosaics of astronomy (Juve et al., "Characterizing and profiling scientific workflows", FGCS 29(3), 2013):
-/// `images` projections, a difference for each pair of neighbours, one fit, one model, a correction for each image, then one table, one sum,
-/// one reduction and one picture. Work and bytes vary by a quarter, by `seed`.
+/// A workflow in the form of Montage, the mosaics of astronomy (Juve et al., "Characterizing and profiling scientific
+/// workflows", FGCS 29(3), 2013): `images` projections, a difference for each pair of neighbours, one fit, one model, a
+/// correction for each image, then one table, one sum, one reduction and one picture. Work and bytes vary by a quarter,
+/// by `seed`.
 task_graph montage(uint32_t images, uint64_t seed);
 
 // -- random graphs
@@ -85,9 +90,9 @@ struct layered_options {
   double mean_seconds = 10; // of tasks
 };
 
-/// Returns a random graph in layers, and its costs on `devices` devices: each task's mean is uniform in [0, 2 · mean), each edge's time
-/// uniform with mean ccr · mean. Tasks of the first layer wait for none; each other one reads at least one of the layer before. Throws `errc::invalid_argument` for
-/// parameters out of their ranges.
+/// Returns a random graph in layers, and its costs on `devices` devices: each task's mean is uniform in [0, 2 · mean),
+/// each edge's time uniform with mean ccr · mean. Tasks of the first layer wait for none; each other one reads at least
+/// one of the layer before. Throws `errc::invalid_argument` for parameters out of their ranges.
 cost_matrix random_layers(const layered_options& options, uint32_t devices, uint64_t seed);
 
 // -- costs

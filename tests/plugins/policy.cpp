@@ -1,4 +1,5 @@
-// Policy plug-ins for tests (tests/CMakeLists.txt): a library for each of these functions, `POLICY` says which, and some that are wrong in what they say of themselves.
+// Policy plug-ins for tests (tests/CMakeLists.txt): a library for each of these functions, `POLICY` says which, and
+// some that are wrong in what they say of themselves.
 #include <troupe/policy.hpp>
 
 #include <stdexcept>

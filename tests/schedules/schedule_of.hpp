@@ -6,7 +6,8 @@
 
 namespace troupe::testing {
 
-/// Returns the makespan of the schedule of a policy, by the function that `--policy NAME` calls; throws if the schedule is none.
+/// Returns the makespan of the schedule of a policy, by the function that `--policy NAME` calls; throws if the schedule
+/// is none.
 inline double makespan_by(std::string_view policy, const cost_matrix& costs) {
   matrix_problem problem(costs);
   return makespan_of(problem.asked(), timed(problem.asked(), problem.run(row_of(parse_policy(policy)).place)));

@@ -1,4 +1,5 @@
-// Made-up task graphs: they have the shapes that they are known by, are the same for the same seed, and every policy schedules them.
+// Made-up task graphs: they have the shapes that they are known by, are the same for the same seed, and every policy
+// schedules them.
 #include "schedules/task_graph.hpp"
 
 #include "schedules/schedule_of.hpp"
@@ -27,7 +28,8 @@ std::vector<task_graph> all_graphs() {
           fft(8, 1e9, 1e6),          stencil(6, 4, 1e9, 1e6), montage(8, 1)};
 }
 
-/// Graphs of the HEFT paper's form, on up to 32 devices that differ up to fourfold and more, as the PEFT paper has them.
+/// Graphs of the HEFT paper's form, on up to 32 devices that differ up to fourfold and more, as the PEFT paper has
+/// them.
 cost_matrix random_graph(uint64_t seed) {
   seeded_random random(seed);
   const auto pick = [&](auto from) { return from[random.below(static_cast<uint32_t>(from.size()))]; };

@@ -1,7 +1,7 @@
 // Tasks given to devices one after the other, with the times that follow: what list-scheduling policies have in common.
 //
-// Moves between devices, and the answers that callers wait for, count. A device that idles while it waits may be given a short task
-// meanwhile (insertion), among the newest of its pauses.
+// Moves between devices, and the answers that callers wait for, count. A device that idles while it waits may be given
+// a short task meanwhile (insertion), among the newest of its pauses.
 #pragma once
 
 #include "plan/place/scheduling_problem.hpp"
@@ -42,7 +42,8 @@ public:
   /// Returns it for a task whose operands are placed.
   slot slot_on(task_id n, uint32_t d) const;
 
-  /// Places a task, after those that make its operands, where it would finish first. Throws `errc::unsupported` if no device can run it.
+  /// Places a task, after those that make its operands, where it would finish first. Throws `errc::unsupported` if no
+  /// device can run it.
   void place(task_id n) {
     place_by(n, [](uint32_t, double finish) { return finish; });
   }
@@ -96,7 +97,8 @@ private:
   const scheduling_problem& problem_;
   std::vector<uint32_t> placed_;
   std::vector<double> start_, finish_; // by task; answers aside
-  // By value, by device: when it came there, negative if it did not. Empty before the first move, and after the last reader.
+  // By value, by device: when it came there, negative if it did not. Empty before the first move, and after the last
+  // reader.
   std::vector<std::vector<double>> arrival_;
   std::vector<uint32_t> reads_left_; // by value
   std::vector<device_timeline> timelines_;

@@ -1,4 +1,5 @@
-// Times averaged over devices, and the ranks that list scheduling orders tasks by (Topcuoglu, Hariri, Wu 2002, section 4).
+// Times averaged over devices, and the ranks that list scheduling orders tasks by (Topcuoglu, Hariri, Wu 2002, section
+// 4).
 #pragma once
 
 #include "plan/place/scheduling_problem.hpp"

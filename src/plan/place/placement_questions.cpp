@@ -1,4 +1,5 @@
-// A model as plain structs (troupe/policy.hpp): what is small is written down, the rest is asked of `placement_problem`.
+// A model as plain structs (troupe/policy.hpp): what is small is written down, the rest is asked of
+// `placement_problem`.
 #include "graph/bodies.hpp"
 #include "plan/place/placement_problem.hpp"
 

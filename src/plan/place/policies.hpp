@@ -1,6 +1,6 @@
-// Placement policies: pure, deterministic functions from a problem to a device for every task. One file each in policies/;
-// the table in policies.cpp gives them their names. They see plain structs (troupe/policy.hpp), as plug-ins do, and so schedule models and
-// plain task graphs alike.
+// Placement policies: pure, deterministic functions from a problem to a device for every task. One file each in
+// policies/; the table in policies.cpp gives them their names. They see plain structs (troupe/policy.hpp), as plug-ins
+// do, and so schedule models and plain task graphs alike.
 //
 // Every policy puts a task only where it is allowed, and on a fallback device only if no regular device
 // can run it (`greedy_memory` also if none has room).

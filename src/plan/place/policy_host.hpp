@@ -1,7 +1,7 @@
 // Who asks policies: fills in a `policy_problem`, answers its questions, and does not believe what comes back.
 //
-// The functions of a problem never throw, since a policy may be compiled C. What one of them cannot answer is kept and thrown when the policy
-// has returned.
+// The functions of a problem never throw, since a policy may be compiled C. What one of them cannot answer is kept and
+// thrown when the policy has returned.
 #pragma once
 
 #include "plan/place/scheduling_problem.hpp"
@@ -20,9 +20,9 @@ public:
 
   const policy_problem& asked() const { return asked_; }
 
-  /// Runs a policy. `who` is what errors call it, such as "the policy plug-in 'mine' (libmine.so)"; empty for built-in ones, whose errors say all
-  /// themselves. Throws what a question or the policy failed with; `errc::invalid_argument` if a plug-in throws, or answers with a device that does
-  /// not exist or that may not run the task.
+  /// Runs a policy. `who` is what errors call it, such as "the policy plug-in 'mine' (libmine.so)"; empty for built-in
+  /// ones, whose errors say all themselves. Throws what a question or the policy failed with; `errc::invalid_argument`
+  /// if a plug-in throws, or answers with a device that does not exist or that may not run the task.
   schedule run(place_function place, std::string_view who = {});
 
 protected:

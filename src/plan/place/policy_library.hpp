@@ -1,7 +1,8 @@
-// Placement policies from shared libraries (troupe/policy.hpp): loaded, looked at, and kept loaded as long as anybody may call them.
+// Placement policies from shared libraries (troupe/policy.hpp): loaded, looked at, and kept loaded as long as anybody
+// may call them.
 //
-// A library runs in this process with all its rights: whoever names its file trusts it. What is checked is what goes wrong by mistake: another version, a missing entry,
-// an answer that cannot be (`policy_host`).
+// A library runs in this process with all its rights: whoever names its file trusts it. What is checked is what goes
+// wrong by mistake: another version, a missing entry, an answer that cannot be (`policy_host`).
 #pragma once
 
 #include "base/hash.hpp"
@@ -15,8 +16,8 @@ namespace troupe {
 /// A plug-in. Immutable; unloaded with the last owner.
 class policy_library {
 public:
-  /// Loads a file. Throws `errc::io` if it cannot be read, `errc::invalid_argument`, naming the file and what to do, if it is no plug-in of this
-  /// version, or has a name that cannot be.
+  /// Loads a file. Throws `errc::io` if it cannot be read, `errc::invalid_argument`, naming the file and what to do, if
+  /// it is no plug-in of this version, or has a name that cannot be.
   static std::shared_ptr<const policy_library> open(const std::filesystem::path& file);
 
   const std::string& name() const { return name_; }

@@ -1,4 +1,5 @@
-// Which tasks may be placed: those whose operands' makers are placed. What policies that decide in ready order have in common.
+// Which tasks may be placed: those whose operands' makers are placed. What policies that decide in ready order have in
+// common.
 #pragma once
 
 #include "plan/place/scheduling_problem.hpp"

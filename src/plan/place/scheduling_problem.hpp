@@ -1,6 +1,8 @@
-// What policies see: the C++ face of `policy_problem` (troupe/policy.hpp), the same for models, for plain task graphs, and for plug-ins.
+// What policies see: the C++ face of `policy_problem` (troupe/policy.hpp), the same for models, for plain task graphs,
+// and for plug-ins.
 //
-// Nothing here knows of graphs of operators: `placement_problem` says what a model asks of a policy, `cost_matrix` (schedules/) what a table of times does.
+// Nothing here knows of graphs of operators: `placement_problem` says what a model asks of a policy, `cost_matrix`
+// (schedules/) what a table of times does.
 #pragma once
 
 #include "base/error.hpp"
@@ -65,10 +67,11 @@ public:
   bool has_guessed() const { return asked_.has_guessed(asked_.context) != 0; }
   std::string task_name(task_id n) const { return asked_.task_name(asked_.context, n); }
 
-  /// Returns the position in `order()` of the first device that may run a task: from `start` on around the regular ones, then
-  /// the fallback ones. Throws `errc::unsupported`, naming task and devices, if there is none.
+  /// Returns the position in `order()` of the first device that may run a task: from `start` on around the regular
+  /// ones, then the fallback ones. Throws `errc::unsupported`, naming task and devices, if there is none.
   size_t find(task_id n, size_t start) const;
-  /// Writes the devices that a task may be given: the regular ones that may run it, else the fallback ones. Throws as `find`.
+  /// Writes the devices that a task may be given: the regular ones that may run it, else the fallback ones. Throws as
+  /// `find`.
   void candidates(task_id n, std::vector<uint32_t>& into) const;
 
 private:

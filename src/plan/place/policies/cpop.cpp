@@ -1,9 +1,10 @@
-// Critical path on a processor (Topcuoglu, Hariri, Wu, "Performance-effective and low-complexity task scheduling for heterogeneous computing", IEEE
-// TPDS 13(3), 2002, section 4.3).
+// Critical path on a processor (Topcuoglu, Hariri, Wu, "Performance-effective and low-complexity task scheduling for
+// heterogeneous computing", IEEE TPDS 13(3), 2002, section 4.3).
 //
-// A task's priority is the length of the longest path through it, by mean times. The tasks of one critical path all go to the device that runs
-// them in the least time; the others, the highest priority of those that are ready first, to the device that would finish them first. A task of the path that its
-// device may not run counts as one of the others; the device is one that may run most of the path.
+// A task's priority is the length of the longest path through it, by mean times. The tasks of one critical path all go
+// to the device that runs them in the least time; the others, the highest priority of those that are ready first, to
+// the device that would finish them first. A task of the path that its device may not run counts as one of the others;
+// the device is one that may run most of the path.
 #include "plan/place/earliest_finish.hpp"
 #include "plan/place/mean_times.hpp"
 #include "plan/place/policies.hpp"

@@ -1,10 +1,13 @@
-// Each task when it becomes ready, on the worker of the least fitness: what StarPU calls dmda ("deque model data aware"; Augonnet, Thibault, Namyst,
-// Wacrenier, "StarPU: a unified platform for task scheduling on heterogeneous multicore architectures", CCPE 23(2), 2011).
+// Each task when it becomes ready, on the worker of the least fitness: what StarPU calls dmda ("deque model data
+// aware"; Augonnet, Thibault, Namyst, Wacrenier, "StarPU: a unified platform for task scheduling on heterogeneous
+// multicore architectures", CCPE 23(2), 2011).
 //
-//     fitness = alpha · (expected end − best expected end) + beta · (seconds in which the data that lack there come), alpha = beta = 1
+//     fitness = alpha · (expected end − best expected end) + beta · (seconds in which the data that lack there come),
+//     alpha = beta = 1
 //
-// The expected end is that of the worker's queue, or now if that is later, and the task's time. A queue is first in, first out, so nothing is put
-// into a pause. Unlike `heft` it does not look ahead: what is ready first is placed first. Time is virtual: a task is ready when the last of its makers would end.
+// The expected end is that of the worker's queue, or now if that is later, and the task's time. A queue is first in,
+// first out, so nothing is put into a pause. Unlike `heft` it does not look ahead: what is ready first is placed first.
+// Time is virtual: a task is ready when the last of its makers would end.
 #include "plan/place/earliest_finish.hpp"
 #include "plan/place/policies.hpp"
 #include "plan/place/ready_tasks.hpp"

@@ -1,8 +1,9 @@
-// Min-min (Ibarra, Kim, "Heuristic algorithms for scheduling independent tasks on nonidentical processors", JACM 24(2), 1977; for graphs: of the tasks that are
-// ready): the task that can finish first of all goes next, to the device where it does.
+// Min-min (Ibarra, Kim, "Heuristic algorithms for scheduling independent tasks on nonidentical processors", JACM 24(2),
+// 1977; for graphs: of the tasks that are ready): the task that can finish first of all goes next, to the device where
+// it does.
 //
-// A task's earliest finish never becomes earlier while others are placed. So an old figure is a lower bound, and only the tasks at the top
-// of the queue are asked again.
+// A task's earliest finish never becomes earlier while others are placed. So an old figure is a lower bound, and only
+// the tasks at the top of the queue are asked again.
 #include "plan/place/earliest_finish.hpp"
 #include "plan/place/policies.hpp"
 #include "plan/place/ready_tasks.hpp"

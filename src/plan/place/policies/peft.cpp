@@ -1,13 +1,14 @@
-// Predict earliest finish time (Arabnejad, Barbosa, "List scheduling algorithm for heterogeneous systems by an optimistic cost table", IEEE
-// TPDS 25(3), 2014).
+// Predict earliest finish time (Arabnejad, Barbosa, "List scheduling algorithm for heterogeneous systems by an
+// optimistic cost table", IEEE TPDS 25(3), 2014).
 //
-// The optimistic cost table holds, for each task and device, the seconds from the task's end to the end of the graph if every later task had the
-// best device for itself:
+// The optimistic cost table holds, for each task and device, the seconds from the task's end to the end of the graph if
+// every later task had the best device for itself:
 //
 //     OCT(t, d) = max over successors s of min over devices e of (OCT(s, e) + seconds(s, e) + (d = e ? 0 : mean move))
 //
-// Of the tasks that are ready, the one with the greatest mean goes next, to the device of the least earliest finish + OCT: a task is not given to
-// the device that would end it first if what follows is far from there. Time and memory: tasks · devices, and a pass over the edges for each device.
+// Of the tasks that are ready, the one with the greatest mean goes next, to the device of the least earliest finish +
+// OCT: a task is not given to the device that would end it first if what follows is far from there. Time and memory:
+// tasks · devices, and a pass over the edges for each device.
 #include "plan/place/earliest_finish.hpp"
 #include "plan/place/policies.hpp"
 #include "plan/place/ready_tasks.hpp"
@@ -27,7 +28,8 @@ public:
       : problem_(problem), devices_(problem.device_count()),
         costs_(static_cast<size_t>(problem.task_count()) * problem.device_count(), 0), mean_(problem.task_count(), 0) {
     std::vector<double> through(devices_); // of a successor: its cost from its start to the end, by device
-    // Successors first. What a successor costs is taken once for all values that it reads of whom: pushed to its makers.
+    // Successors first. What a successor costs is taken once for all values that it reads of whom: pushed to its
+    // makers.
     for (task_id n = problem.task_count(); n-- > 0;) {
       problem.candidates(n, candidates_);
       std::fill(through.begin(), through.end(), infinity);
