@@ -241,10 +241,6 @@ void add_input_options(CLI::App& command, model_options& options) {
   command.add_option("--seed", options.seed, "Seed of made-up inputs");
 }
 
-session open_model(engine& devices, const model_options& options) {
-  return open_model(devices, options, options.session());
-}
-
 session open_model(engine& devices, const model_options& options, const session_options& how) {
   const std::filesystem::path file = model_file(options.model);
   const progress line("loading " + printable(file.string()), options.shows_progress());

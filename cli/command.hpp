@@ -76,8 +76,10 @@ void add_input_options(CLI::App& command, model_options& options);
 void add_model_options(CLI::App& command, model_options& options);
 
 /// Loads the model of `options`, showing how long that takes so far if it takes long.
-session open_model(engine& devices, const model_options& options);
 session open_model(engine& devices, const model_options& options, const session_options& how);
+inline session open_model(engine& devices, const model_options& options) {
+  return open_model(devices, options, options.session());
+}
 
 /// What a progress line may watch while a model runs (`progress::watch`): weights on their way to other hosts.
 std::function<std::string(double)> loads_of(const engine& devices);

@@ -267,7 +267,7 @@ private:
   std::deque<plan_wish> wishes_;         // that look their plan up again after it
   std::vector<run_chunks> batches_;      // scratch of `dispatch`, by plan device; empty outside of it …
   std::vector<device_index> batched_;    // … those that are not
-  bool memory_moved_ = true;             // who waits for memory, here or elsewhere, may be others than when it was shared last
+  bool memory_moved_ = true; // who waits for memory, here or elsewhere, may be others than when it was shared last
 };
 
 } // namespace troupe
