@@ -72,7 +72,7 @@ TEST_CASE("--policy-plugin is the policy", "[cli][schedules][C6]") {
   CHECK(run_command(plan + "last_device.so --policy last_device").output == alone.output);
   const auto refused = [&](const std::string& arguments, const std::string& why) {
     const command_result r = run_command(plan + arguments, true);
-    CHECK(r.status == 1);
+    CHECK(r.status == 2); // a wrong call
     CHECK_THAT(r.output, Contains(why));
   };
   refused("last_device.so --policy heft",
