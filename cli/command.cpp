@@ -7,7 +7,6 @@
 #include "plan/place/policies.hpp"
 #include "plan/place/policy_library.hpp"
 #include "rewrite/rewrite.hpp"
-#include "trace/trace_page.hpp"
 #include "troupe/tensor_file.hpp"
 
 #include <fmt/format.h>
@@ -209,22 +208,6 @@ void add_placement_options(CLI::App& command, model_options& options) {
   command.add_flag("--no-fuse", options.no_fuse, "Run the model's own operators, nothing fused");
   command.add_flag("--json", options.json, "Print JSON");
   command.add_flag("--quiet", options.quiet, "Show no progress");
-}
-
-void add_trace_option(CLI::App& command, std::filesystem::path& file) {
-  command.add_option(
-      "--trace", file,
-      "File for the timeline of a run: NAME.html, a page for any browser; else JSON for ui.perfetto.dev, "
-      "chrome://tracing and `troupe trace`");
-}
-
-void write_trace(const std::filesystem::path& file, const run_trace& trace, const std::filesystem::path& model) {
-  if (file.empty())
-    return;
-  timeline t = timeline_of(trace);
-  const std::filesystem::path name = model.has_filename() ? model : model.parent_path(); // a folder's may end with '/'
-  t.title = (name.filename() == "model.onnx" ? name.parent_path() : name).filename().string();
-  write_page(file, file.extension() == ".html" ? to_page(t) : to_chrome_json(t) + '\n');
 }
 
 void add_model_options(CLI::App& command, model_options& options) {

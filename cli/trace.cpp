@@ -1,4 +1,4 @@
-// troupe trace: reads trace files back: in figures, as a page, checked, and two of them compared.
+// troupe trace: reads trace files back: in figures, as a page, checked, and two of them compared. Also what writes them (--trace).
 #include "cli/command.hpp"
 #include "cli/trace_tables.hpp"
 
@@ -101,6 +101,22 @@ void run_trace_command(const trace_options& args) {
 }
 
 } // namespace
+
+void add_trace_option(CLI::App& command, std::filesystem::path& file) {
+  command.add_option(
+      "--trace", file,
+      "File for the timeline of a run: NAME.html, a page for any browser; else JSON for ui.perfetto.dev, "
+      "chrome://tracing and `troupe trace`");
+}
+
+void write_trace(const std::filesystem::path& file, const run_trace& trace, const std::filesystem::path& model) {
+  if (file.empty())
+    return;
+  timeline t = timeline_of(trace);
+  const std::filesystem::path name = model.has_filename() ? model : model.parent_path(); // a folder's may end with '/'
+  t.title = (name.filename() == "model.onnx" ? name.parent_path() : name).filename().string();
+  write_page(file, file.extension() == ".html" ? to_page(t) : to_chrome_json(t) + '\n');
+}
 
 void write_page(const std::filesystem::path& file, const std::string& page) {
   std::ofstream out(file, std::ios::binary);

@@ -198,8 +198,11 @@ def test_diff(browser, troupe, folder):
 def test_many_bars(browser, troupe, folder):
     events = [named_lane(i, f"device {i}") for i in range(4)]
     events += [x_event(f"node {i}", i % 4, 10 * (i // 4), 8, op="Add") for i in range(100000)]
+    events += [named_lane(4 + i, f"idle {i}") for i in range(30)] + [x_event("idle", 4 + i, 0, 1) for i in range(30)]
     browser.open(make_page(troupe, folder, "many", events))
-    assert browser.run("tracePage.charts[0].trace.count") == 100000
+    hidden = browser.run("tracePage.charts[0].width - tracePage.charts[0].box.clientWidth")
+    assert hidden == 0, f"the scroll bar hides {hidden} pixels of the chart"
+    assert browser.run("tracePage.charts[0].trace.count") == 100030
     painted = browser.run("""(() => {
       const kept = CanvasRenderingContext2D.prototype.fillRect;
       let calls = 0;

@@ -25,6 +25,7 @@ class Chart {
     this.canvas.addEventListener("pointerleave", () => this.leave());
     this.box.addEventListener("scroll", () => this.paintSoon());
     this.resize();
+    new ResizeObserver(() => Math.max(this.box.clientWidth, 400) !== this.width && this.resize()).observe(this.box); // scroll bars come and go
   }
 
   // Rows: of each lane its tracks that have bars, then its counters.
@@ -55,14 +56,14 @@ class Chart {
   }
 
   resize() {
-    this.width = Math.max(this.box.clientWidth, 400);
     this.visible = Math.min(this.height, Math.max(200, Math.floor(window.innerHeight * 0.72) - 2));
+    this.canvas.style.height = `${this.visible}px`;
+    this.room.style.height = `${this.height - this.visible}px`;
+    this.width = Math.max(this.box.clientWidth, 400);
+    this.canvas.style.width = `${this.width}px`;
     const ratio = window.devicePixelRatio || 1;
     this.canvas.width = Math.round(this.width * ratio);
     this.canvas.height = Math.round(this.visible * ratio);
-    this.canvas.style.width = `${this.width}px`;
-    this.canvas.style.height = `${this.visible}px`;
-    this.room.style.height = `${this.height - this.visible}px`;
     const span = this.width - GUTTER - 10;
     this.base = d3.scaleLinear().domain([0, this.domain]).range([GUTTER, GUTTER + span]);
     const area = [[GUTTER, 0], [GUTTER + span, this.visible]];
