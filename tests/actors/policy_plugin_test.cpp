@@ -64,7 +64,7 @@ TEST_CASE("a session refuses a policy plug-in that is wrong", "[actors][schedule
   CHECK_THROWS_AS(e.load(chain(2), {.policy = placement_policy::plug_in}).run({{"x", six}}), error);
 }
 
-TEST_CASE("--policy-plugin is the policy", "[cli][schedules][C6]") {
+TEST_CASE("the policy of --policy-plugin is the policy", "[cli][schedules][C6]") {
   const std::string plan = "plan " + data_file("small_cnn.onnx") + " --devices 'cpu*2' --policy-plugin " + plugins;
   const command_result alone = run_command(plan + "last_device.so");
   CHECK(alone.status == 0);
