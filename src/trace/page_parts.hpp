@@ -1,4 +1,4 @@
-// The page of src/trace/page with its style, scripts and D3, as the build has put them together (src/CMakeLists.txt).
+// The page of traces without a trace, as cmake/EmbedPage.cmake made it from the files in page/.
 #pragma once
 
 #include <string_view>

@@ -1,5 +1,6 @@
 #include "trace/trace_page.hpp"
 
+#include "base/embed_json.hpp"
 #include "trace/page_parts.hpp"
 
 #include <nlohmann/json.hpp>
@@ -101,22 +102,8 @@ json data_of(const timeline& t, const std::string& title) {
   return data;
 }
 
-/// In a script of the page: no '<', so that no text ends it or begins a comment, whatever it holds.
-std::string embedded(const json& data) {
-  std::string text;
-  for (const char c : data.dump(-1, ' ', false, json::error_handler_t::replace))
-    c == '<' ? void(text += "\\u003c") : text.push_back(c);
-  return text;
-}
-
 std::string page_of(const json& data) {
-  const std::string text = embedded(data);
-  std::string page;
-  page.reserve(page_before_data.size() + text.size() + page_after_data.size());
-  page += page_before_data;
-  page += text;
-  page += page_after_data;
-  return page;
+  return embed_json(page_before_data, data.dump(-1, ' ', false, json::error_handler_t::replace), page_after_data);
 }
 
 double diff_ms(double ns) {
