@@ -1,10 +1,10 @@
 #include "experiment/results.hpp"
 
 #include "base/error.hpp"
+#include "base/hash_file.hpp"
 
 #include <algorithm>
 #include <cmath>
-#include <fstream>
 #include <map>
 #include <tuple>
 
@@ -145,18 +145,10 @@ std::string_view to_string(verdict v) {
 }
 
 file_record record_of(const std::filesystem::path& file) {
-  std::ifstream in(file, std::ios::binary);
-  file_record record{.path = file.string()};
-  hasher h;
-  std::vector<char> piece(1 << 20);
-  while (in.read(piece.data(), static_cast<std::streamsize>(piece.size())) || in.gcount() > 0) {
-    h.add_bytes(piece.data(), static_cast<size_t>(in.gcount()));
-    record.bytes += static_cast<uint64_t>(in.gcount());
-  }
-  if (!in.eof() || in.bad())
-    fail(errc::io, "'{}' cannot be read, so results cannot say which file it was", record.path);
-  record.hash = h.digest();
-  return record;
+  const auto found = hash_file(file);
+  if (!found)
+    fail(errc::io, "'{}' cannot be read, so results cannot say which file it was", file.string());
+  return {.path = file.string(), .bytes = found->bytes, .hash = found->hash};
 }
 
 analysis analyse(const results& all, double confidence) {

@@ -1,14 +1,13 @@
 #include "plan/place/policy_library.hpp"
 
 #include "base/error.hpp"
+#include "base/hash_file.hpp"
 #include "plan/place/policies.hpp"
 
 #include <dlfcn.h>
 
 #include <algorithm>
-#include <array>
 #include <cctype>
-#include <fstream>
 
 namespace troupe {
 namespace {
@@ -20,14 +19,10 @@ hash128 hash_of_file(const std::string& file) {
   std::error_code problem;
   if (!std::filesystem::is_regular_file(file, problem))
     fail(errc::io, "the policy plug-in '{}' is no file{}", file, problem ? ": " + problem.message() : "");
-  std::ifstream in(file, std::ios::binary);
-  hasher h;
-  std::array<char, 1 << 16> block;
-  while (in.read(block.data(), block.size()) || in.gcount() > 0)
-    h.add_bytes(block.data(), static_cast<size_t>(in.gcount()));
-  if (!in.eof())
+  const auto found = hash_file(file);
+  if (!found)
     fail(errc::io, "the policy plug-in '{}' cannot be read", file);
-  return h.digest();
+  return found->hash;
 }
 
 bool is_name(std::string_view name) {
