@@ -5,7 +5,6 @@
 
 #include <fmt/format.h>
 
-#include <fstream>
 #include <iostream>
 
 namespace troupe::cli {
@@ -23,11 +22,7 @@ void capture(const cluster_arguments& args) {
     std::cout << text;
     return;
   }
-  std::ofstream out(args.capture, std::ios::binary);
-  out << text;
-  out.close();
-  if (!out)
-    fail(errc::io, "'{}' cannot be written", args.capture);
+  write_file(args.capture, text, "");
 }
 
 void show(const cluster_arguments& args) {

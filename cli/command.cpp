@@ -93,6 +93,16 @@ std::string file_name(std::string name) {
 
 } // namespace
 
+void write_file(const std::filesystem::path& file, std::string_view text, std::string_view what) {
+  std::ofstream out(file, std::ios::binary);
+  out << text;
+  out.close();
+  if (!out)
+    fail(errc::io, "'{}' cannot be written", printable(file.string()));
+  if (!what.empty())
+    fmt::print(stderr, "{} written to {}\n", what, printable(file.string()));
+}
+
 void write_outputs(const std::filesystem::path& folder, const named_tensors& outputs) {
   for (const auto& [name, value] : outputs)
     write_npy(folder / (file_name(name) + ".npy"), value);

@@ -6,16 +6,14 @@
 #include "experiment/result_tables.hpp"
 #include "loader/onnx_loader.hpp"
 #include "run/model.hpp"
+#include "sim/arrival_times.hpp"
 #include "sim/cluster.hpp"
 #include "troupe/built_model.hpp"
 
 #include <fmt/ranges.h>
 
-#include <cmath>
 #include <deque>
-#include <fstream>
 #include <iostream>
-#include <random>
 #include <thread>
 
 namespace troupe::cli {
@@ -54,6 +52,13 @@ private:
     return found->second;
   }
 
+  const named_tensors& inputs_of(const setting& s) {
+    const auto [found, is_new] = inputs_.try_emplace({s.model, s.dims});
+    if (is_new)
+      found->second = complete_inputs(model_of(s).inputs, {}, s.dims, what_.seed);
+    return found->second;
+  }
+
   engine& engine_of(const device_list& devices) {
     auto& made = engines_[fmt::format("{}", devices)];
     if (!made)
@@ -80,8 +85,7 @@ private:
     else
       how.cluster_text =
           sim::write_cluster({.devices = device_infos(engine_of(std::get<device_list>(s.where))), .links = {}});
-    const loaded& m = model_of(s);
-    const simulation_report r = simulate(m.source, complete_inputs(m.inputs, {}, s.dims, what_.seed), how);
+    const simulation_report r = simulate(model_of(s).source, inputs_of(s), how);
     if (r.failed > 0)
       fail(errc::device_failed, "{} of {} requests failed: {}", r.failed, r.requests, r.first_failure);
     return r.makespan_ms * 1e-3;
@@ -90,7 +94,7 @@ private:
   double measured(const setting& s, size_t number, size_t repetition) {
     auto found = sessions_.find(number);
     const loaded& m = model_of(s);
-    const named_tensors inputs = complete_inputs(m.inputs, {}, s.dims, what_.seed);
+    const named_tensors& inputs = inputs_of(s);
     if (found == sessions_.end()) {
       found = sessions_.emplace(number, engine_of(std::get<device_list>(s.where)).load(m.source, options_of(s))).first;
       found->second.run(inputs); // plans and kernels are made
@@ -117,14 +121,11 @@ private:
   }
 
   double poisson(const session& model, const named_tensors& inputs, uint64_t seed) const {
-    std::mt19937_64 random(seed);
     std::vector<std::future<run_result>> all;
     const auto begin = std::chrono::steady_clock::now();
-    double at = 0;
-    for (size_t i = 0; i < what_.requests; ++i) {
+    for (const double at : sim::arrival_times(what_.arrivals, what_.requests, seed)) {
       std::this_thread::sleep_until(begin + std::chrono::duration<double>(at));
       all.push_back(model.run_async(inputs));
-      at -= std::log((static_cast<double>(random() >> 11) + 0.5) * 0x1p-53) / what_.arrivals.per_second;
     }
     for (auto& each : all)
       each.get();
@@ -134,6 +135,7 @@ private:
   const experiment& what_;
   const std::filesystem::path profile_;
   std::map<std::filesystem::path, loaded> models_;
+  std::map<std::pair<std::filesystem::path, bindings>, named_tensors> inputs_;
   std::map<std::string, std::unique_ptr<engine>> engines_;
   std::map<size_t, session> sessions_; // by setting
 };
@@ -176,24 +178,15 @@ provenance record_all(const compare_arguments& args, const experiment& what) {
   return made;
 }
 
-void write_file(const std::filesystem::path& file, const std::string& text) {
-  if (file.empty())
-    return;
-  std::ofstream out(file, std::ios::binary);
-  out << text;
-  out.close();
-  if (!out)
-    fail(errc::io, "'{}' cannot be written", file.string());
-  fmt::print(stderr, "written to {}\n", file.string());
-}
-
 void compare(const compare_arguments& args) {
   results all{.what = read_experiment(args.file), .rows = {}};
   all.made_with = record_all(args, all.what);
   run_all(all, args);
   const analysis found = analyse(all, args.confidence);
-  write_file(args.csv, to_csv(all, found));
-  write_file(args.page, to_page(all, found));
+  if (!args.csv.empty())
+    write_file(args.csv, to_csv(all, found), "times");
+  if (!args.page.empty())
+    write_file(args.page, to_page(all, found), "page");
   std::cout << (args.json ? to_json(all, found) + '\n' : to_text(all, found));
   if (all.rows.empty())
     fail(errc::device_failed, "no setting could be run: {}", all.problems.front().what);

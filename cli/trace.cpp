@@ -78,7 +78,7 @@ void check_files(const trace_options& args) {
 void show(const trace_options& args) {
   const timeline t = read_file(args.files[0]);
   if (!args.html.empty())
-    return write_page(args.html, to_page(t));
+    return write_file(args.html, to_page(t), "trace");
   const trace_summary summary = summary_of(t, args.top);
   args.json ? write_json(json_of(t, summary)) : cli::print(t, summary);
 }
@@ -86,7 +86,7 @@ void show(const trace_options& args) {
 void compare(const trace_options& args) {
   const timeline a = read_file(args.files[0]), b = read_file(args.files[1]);
   if (!args.html.empty())
-    return write_page(args.html, to_page(a, args.files[0].string(), b, args.files[1].string()));
+    return write_file(args.html, to_page(a, args.files[0].string(), b, args.files[1].string()), "trace");
   const trace_diff diff = diff_of(a, b);
   args.json ? write_json(nlohmann::ordered_json::parse(to_json(diff))) : cli::print(diff, args.top);
 }
@@ -115,16 +115,7 @@ void write_trace(const std::filesystem::path& file, const run_trace& trace, cons
   timeline t = timeline_of(trace);
   const std::filesystem::path name = model.has_filename() ? model : model.parent_path(); // a folder's may end with '/'
   t.title = (name.filename() == "model.onnx" ? name.parent_path() : name).filename().string();
-  write_page(file, file.extension() == ".html" ? to_page(t) : to_chrome_json(t) + '\n');
-}
-
-void write_page(const std::filesystem::path& file, const std::string& page) {
-  std::ofstream out(file, std::ios::binary);
-  out << page;
-  out.close();
-  if (!out)
-    fail(errc::io, "'{}' cannot be written", printable(file.string()));
-  fmt::print(stderr, "trace written to {}\n", printable(file.string()));
+  write_file(file, file.extension() == ".html" ? to_page(t) : to_chrome_json(t) + '\n', "trace");
 }
 
 void add_trace(CLI::App& app) {

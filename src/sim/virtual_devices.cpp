@@ -219,9 +219,8 @@ double virtual_devices::noise() {
   if (noise_ <= 0)
     return 1;
   // Of mean 1. Not std::normal_distribution, whose numbers differ between libraries: Box and Muller's (1958).
-  const auto uniform = [this] { return (static_cast<double>(random_() >> 11) + 0.5) * 0x1p-53; };
-  const double radius = std::sqrt(-2 * std::log(uniform()));
-  const double normal = radius * std::cos(6.283185307179586 * uniform());
+  const double radius = std::sqrt(-2 * std::log(random_.open_unit()));
+  const double normal = radius * std::cos(6.283185307179586 * random_.open_unit());
   return std::exp(noise_ * normal - noise_ * noise_ / 2);
 }
 

@@ -4,12 +4,12 @@
 // neighbours. What a chunk may begin depends on the chunks before it on the processor alone, so each event looks at the first few.
 #pragma once
 
+#include "base/seeded_random.hpp"
 #include "sim/chunk_prices.hpp"
 
 #include <deque>
 #include <memory>
 #include <optional>
-#include <random>
 
 namespace troupe::sim {
 
@@ -109,7 +109,7 @@ private:
   event_queue& events_;
   shared_links& links_;
   const double noise_;
-  std::mt19937_64 random_;
+  seeded_random random_;
   std::vector<virtual_device> devices_;
   std::deque<processor> processors_;
   std::map<std::pair<std::string, std::string>, size_t> processor_of_; // by host and name

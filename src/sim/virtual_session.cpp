@@ -5,11 +5,6 @@
 namespace troupe::sim {
 namespace {
 
-/// The session's time: nanoseconds, counted from the beginning of the simulation.
-run_time time_of(seconds s) {
-  return run_time(std::chrono::nanoseconds(static_cast<int64_t>(s * 1e9)));
-}
-
 /// An account that notes the most that all accounts of a device hold at once.
 class counted_account final : public ledger_account {
 public:

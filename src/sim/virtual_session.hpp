@@ -11,6 +11,11 @@
 
 namespace troupe::sim {
 
+/// The time of sessions and streams: nanoseconds since the beginning of the simulation.
+inline run_time time_of(seconds s) {
+  return run_time(std::chrono::nanoseconds(static_cast<int64_t>(s * 1e9)));
+}
+
 /// What happened to one chunk of one execution.
 struct chunk_record {
   execution_id execution = 0;

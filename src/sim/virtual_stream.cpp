@@ -1,14 +1,9 @@
 #include "sim/virtual_stream.hpp"
 
-#include <cmath>
-#include <random>
+#include "sim/arrival_times.hpp"
 
 namespace troupe::sim {
 namespace {
-
-run_time time_at(seconds s) {
-  return run_time(std::chrono::nanoseconds(static_cast<int64_t>(s * 1e9)));
-}
 
 double output_bytes_of(const run_result& result) {
   double bytes = 0;
@@ -57,15 +52,8 @@ void virtual_stream::schedule(const arrivals& how, size_t requests, uint64_t see
       world_.events.after(0, [this] { come(); });
     return;
   }
-  std::mt19937_64 random(seed);
-  seconds at = 0;
-  for (size_t i = 0; i < requests; ++i) {
-    if (how.how == arrivals::process::listed)
-      at = how.times_s[i];
-    else // by inversion, so that libraries agree
-      at += i == 0 ? 0 : -std::log((static_cast<double>(random() >> 11) + 0.5) * 0x1p-53) / how.per_second;
+  for (const double at : arrival_times(how, requests, seed))
     world_.events.after(at, [this] { come(); });
-  }
 }
 
 void virtual_stream::schedule(const simulated_loss& loss) {
@@ -106,7 +94,7 @@ void virtual_stream::answered(size_t request, const failure& why) {
 
 template <class Event>
 void virtual_stream::tell(Event&& event) {
-  event(*machine_, time_at(world_.events.now()));
+  event(*machine_, time_of(world_.events.now()));
   std::vector<stream_command> commands;
   machine_->take_commands(commands);
   for (stream_command& c : commands)
