@@ -5,6 +5,7 @@
 #include <algorithm>
 
 namespace troupe::actors {
+
 devices_at_hand::devices_at_hand(const actor_runtime& runtime) : list(runtime.devices().devices()) {
   for (const device_handle& d : *list) {
     if (d.health->lost || d.health->leaves())
@@ -15,21 +16,8 @@ devices_at_hand::devices_at_hand(const actor_runtime& runtime) : list(runtime.de
     lost.clear(); // a run will say so
 }
 
-std::vector<device_info> devices_at_hand::usable(const session_options& options) const {
-  for (const std::string& name : options.devices)
-    if (std::none_of(infos.begin(), infos.end(), [&](const device_info& d) { return d.name == name; }))
-      fail(errc::invalid_argument, "session_options::devices: the engine has no device '{}'", name);
-  std::vector<device_info> found;
-  for (size_t d = 0; d < infos.size(); ++d)
-    if (std::find(lost.begin(), lost.end(), d) == lost.end() &&
-        (options.devices.empty() ||
-         std::find(options.devices.begin(), options.devices.end(), infos[d].name) != options.devices.end()))
-      found.push_back(infos[d]);
-  return found;
-}
-
 devices_of_session devices_at_hand::for_session(const session_options& options) const {
-  return {infos, lost, usable(options)};
+  return devices_for(infos, lost, options, "engine");
 }
 
 std::string replica::out_because() const {
@@ -42,9 +30,7 @@ std::string replica::out_because() const {
 }
 
 std::vector<replica_set> replicas_for(const actor_runtime& runtime, const session_options& options) {
-  const std::vector<device_info> usable = devices_at_hand(runtime).usable(options);
-  return options.strategy == strategy::none ? std::vector<replica_set>{{options.devices, {}}}
-                                            : replicas_of(options.strategy, usable);
+  return replica_sets_for(options, devices_at_hand(runtime).for_session(options));
 }
 
 session_replicas open_replicas(actor_runtime& runtime, const model_ptr& m, const std::vector<replica_set>& sets,

@@ -45,8 +45,7 @@ class actor_runtime;
 struct devices_at_hand {
   explicit devices_at_hand(const actor_runtime& runtime);
 
-  /// Returns those that a session with these options may use. Throws `errc::invalid_argument` for devices that are not there.
-  std::vector<device_info> usable(const session_options& options) const;
+  /// Returns them as a session with these options sees them. Throws `errc::invalid_argument` for devices that are not there.
   devices_of_session for_session(const session_options& options) const;
 
   device_list list;

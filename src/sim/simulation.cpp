@@ -47,19 +47,6 @@ cluster cluster_of(const simulation_options& how) {
                                   : read_cluster(how.cluster_file, known.devices);
 }
 
-/// The devices of the cluster as a session with these options sees them.
-devices_of_session devices_for(const cluster& c, const session_options& options) {
-  devices_of_session d{.infos = c.devices, .lost = {}, .usable = {}};
-  for (const device_info& info : c.devices)
-    if (options.devices.empty() ||
-        std::find(options.devices.begin(), options.devices.end(), info.name) != options.devices.end())
-      d.usable.push_back(info);
-  for (const std::string& name : options.devices)
-    if (std::none_of(d.usable.begin(), d.usable.end(), [&](const device_info& i) { return i.name == name; }))
-      fail(errc::invalid_argument, "the cluster has no device '{}'", name);
-  return d;
-}
-
 /// A model, and what the strategy makes of it.
 struct prepared_model {
   model_ptr model;
@@ -76,10 +63,7 @@ prepared_model prepare(model_ptr m, const devices_of_session& devices, const nam
     m = with_strategy(*m, best.shown.strategy, best.shown.policy);
     return {m, prepare_replicas(m, devices, best.replicas, std::move(all.ahead)), best.shown};
   }
-  const std::vector<replica_set> sets = m->options.strategy == strategy::none
-                                            ? std::vector<replica_set>{{m->options.devices, {}}}
-                                            : replicas_of(m->options.strategy, devices.usable);
-  return {m, prepare_replicas(m, devices, sets), {}};
+  return {m, prepare_replicas(m, devices, replica_sets_for(m->options, devices)), {}};
 }
 
 void describe_requests(simulation_report& r, std::span<const request_record> requests) {
@@ -127,7 +111,7 @@ simulation_report run(graph source, const named_tensors& inputs, const simulatio
   check_options(how);
   const auto start = std::chrono::steady_clock::now();
   const cluster c = cluster_of(how);
-  const devices_of_session devices = devices_for(c, how.session);
+  const devices_of_session devices = devices_for(c.devices, {}, how.session, "cluster");
   session_options session = how.session;
   session.policy = policy_of(session);
   const model_ptr loaded = make_model(std::move(source), std::move(session), 0);

@@ -40,6 +40,25 @@ bindings typical_symbols(const model& m) {
 
 } // namespace
 
+devices_of_session devices_for(std::vector<device_info> infos, std::vector<size_t> lost, const session_options& options,
+                               std::string_view whose) {
+  for (const std::string& name : options.devices)
+    if (std::none_of(infos.begin(), infos.end(), [&](const device_info& d) { return d.name == name; }))
+      fail(errc::invalid_argument, "session_options::devices: the {} has no device '{}'", whose, name);
+  devices_of_session all{.infos = std::move(infos), .lost = std::move(lost), .usable = {}};
+  for (size_t d = 0; d < all.infos.size(); ++d)
+    if (std::find(all.lost.begin(), all.lost.end(), d) == all.lost.end() &&
+        (options.devices.empty() ||
+         std::find(options.devices.begin(), options.devices.end(), all.infos[d].name) != options.devices.end()))
+      all.usable.push_back(all.infos[d]);
+  return all;
+}
+
+std::vector<replica_set> replica_sets_for(const session_options& options, const devices_of_session& devices) {
+  return options.strategy == strategy::none ? std::vector<replica_set>{{options.devices, {}}}
+                                            : replicas_of(options.strategy, devices.usable);
+}
+
 model_rows rows_of(const model& m, const graph* program) {
   if (m.options.strategy == strategy::none && !wants_rows(m.options))
     return model_rows("neither a strategy nor max_batch or micro_batch ask for more");

@@ -15,6 +15,14 @@ struct devices_of_session {
   std::vector<device_info> usable; // those that plans may use
 };
 
+/// Returns devices as a session with these options sees them; `lost` are positions in `infos`. Throws `errc::invalid_argument` for devices that
+/// `whose`, the engine or the cluster, has not.
+devices_of_session devices_for(std::vector<device_info> infos, std::vector<size_t> lost, const session_options& options,
+                               std::string_view whose);
+
+/// Returns the replicas that options ask for; without a strategy one.
+std::vector<replica_set> replica_sets_for(const session_options& options, const devices_of_session& devices);
+
 /// Returns what is known of the rows of a program, which is null if it follows from inputs.
 model_rows rows_of(const model& m, const graph* program);
 
