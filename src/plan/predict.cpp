@@ -29,10 +29,9 @@ class player {
 public:
   player(std::span<const chunk_cost> chunks, std::span<const device_info> devices)
       : chunks_(chunks), devices_(devices), processor_(first_of_processors(devices)),
-        next_is_free_(chunks.size(), false), lanes_(devices.size()) {
+        next_is_free_(next_is_free(chunks, devices.size())), lanes_(devices.size()) {
     result_.chunks.resize(chunks.size());
     result_.busy_s.assign(devices.size(), 0);
-    find_free();
   }
 
   prediction run() {
@@ -48,17 +47,6 @@ public:
   }
 
 private:
-  /// Finds chunks after which the device's next one waits for no other device that may wait for them.
-  void find_free() {
-    std::vector<const chunk_cost*> next(devices_.size(), nullptr);
-    for (chunk_id id = static_cast<chunk_id>(chunks_.size()); id-- > 0;) {
-      const chunk_cost& c = chunks_[id];
-      const chunk_cost* behind = std::exchange(next[c.device], &c);
-      next_is_free_[id] =
-          behind && behind->segment == c.segment && (behind->predecessors.empty() || behind->predecessors.back() <= id);
-    }
-  }
-
   /// Returns when what a chunk awaits from other devices is there.
   double ready(const chunk_cost& c) const {
     double at = 0;
@@ -103,8 +91,8 @@ private:
 
   std::span<const chunk_cost> chunks_;
   std::span<const device_info> devices_;
-  const std::vector<size_t> processor_; // by device: the first that shares its processor, and has the lanes
-  std::vector<bool> next_is_free_;      // by chunk
+  const std::vector<size_t> processor_;  // by device: the first that shares its processor, and has the lanes
+  const std::vector<bool> next_is_free_; // by chunk
   std::vector<device_lanes> lanes_;
   prediction result_;
 };
@@ -218,6 +206,18 @@ std::vector<chunk_cost> chunk_costs(const plan& p, std::span<const shape> dims) 
     if (t.to)
       add_upload(costs[*t.to], p, dims, t.value);
   return costs;
+}
+
+std::vector<bool> next_is_free(std::span<const chunk_cost> chunks, size_t devices) {
+  std::vector<bool> is_free(chunks.size(), false);
+  std::vector<const chunk_cost*> next(devices, nullptr);
+  for (auto id = static_cast<chunk_id>(chunks.size()); id-- > 0;) {
+    const chunk_cost& c = chunks[id];
+    const chunk_cost* behind = std::exchange(next[c.device], &c);
+    is_free[id] =
+        behind && behind->segment == c.segment && (behind->predecessors.empty() || behind->predecessors.back() <= id);
+  }
+  return is_free;
 }
 
 prediction play(std::span<const chunk_cost> chunks, std::span<const device_info> devices) {

@@ -21,13 +21,22 @@ public:
   }
 
   std::vector<chunk_price> all() {
-    for (chunk_id c = plan_.segment_begin[bound_.segment]; c < plan_.segment_begin[bound_.segment + 1]; ++c)
-      if (plan_.devices[plan_.chunks[c].device].kind != device_kind::control)
-        work(c);
+    const std::vector<chunk_cost> costs = chunk_costs(plan_, dims_);
+    const std::vector<bool> is_free = next_is_free(costs, plan_.devices.size());
+    for (chunk_id c = plan_.segment_begin[bound_.segment]; c < plan_.segment_begin[bound_.segment + 1]; ++c) {
+      if (!is_priced(c))
+        continue;
+      prices_[c] = {.host_s = costs[c].host_s,
+                    .work_s = costs[c].work_s,
+                    .in_bytes = costs[c].in_bytes,
+                    .out_bytes = costs[c].out_bytes,
+                    .next_is_free = is_free[c]};
+      for (value_id v : plan_.chunks[c].downloads)
+        download(plan_.chunks[c].device, prices_[c], v);
+    }
     for (const transfer& t : plan_.transfers)
       if (t.to && is_priced(*t.to))
         upload(*t.to, t.value);
-    find_free();
     return std::move(prices_);
   }
 
@@ -37,23 +46,12 @@ private:
            plan_.devices[plan_.chunks[c].device].kind != device_kind::control;
   }
 
-  void work(chunk_id id) {
-    const chunk& c = plan_.chunks[id];
-    chunk_price& p = prices_[id];
-    for (node_id n : c.nodes)
-      p.work_s += predict_node(plan_, dims_, n);
-    p.work_s += c.barrier_count() * plan_.devices[c.device].profile.barrier_s;
-    for (value_id v : c.downloads)
-      download(c.device, p, v);
-  }
-
   void upload(chunk_id id, value_id v) {
     const device_index on = plan_.chunks[id].device;
     const device_info& device = plan_.devices[on];
     chunk_price& p = prices_[id];
     const double bytes = value_bytes(plan_, dims_, v);
     const node_id maker = plan_.producer[v];
-    p.in_bytes += bytes;
     if (is_remote(device)) {
       const device_index from = maker < 0 ? on : plan_.placement[maker];
       const device_info* source = maker < 0 ? nullptr : &plan_.devices[from];
@@ -63,19 +61,14 @@ private:
       add(p.in, bytes, network_speed(source, &device, bytes), std::move(route));
     }
     add(p.in, bytes, device.profile.up, routes_[on]->up);
-    if (maker < 0) {
-      const double copy_s = bytes / device.profile.input_bytes_per_s;
-      if (is_remote(device))
-        p.in.push_back({.latency_s = copy_s, .bytes = 0, .bytes_per_s = 1, .route = {}});
-      else
-        p.host_s += copy_s;
-    }
+    if (maker < 0 && is_remote(device)) // else it is among `host_s`
+      p.in.push_back(
+          {.latency_s = bytes / device.profile.input_bytes_per_s, .bytes = 0, .bytes_per_s = 1, .route = {}});
   }
 
   void download(device_index on, chunk_price& p, value_id v) {
     const device_info& device = plan_.devices[on];
     const double bytes = value_bytes(plan_, dims_, v);
-    p.out_bytes += bytes;
     add(p.out, bytes, device.profile.down, routes_[on]->down);
     if (wanted_here_[v] && is_remote(device))
       add(p.out, bytes, network_speed(&device, nullptr, bytes), routes_[on]->network_out);
@@ -102,18 +95,6 @@ private:
       legs.back().bytes += bytes;
     } else {
       legs.push_back({speed.latency_s, bytes, speed.bytes_per_s, std::move(route)});
-    }
-  }
-
-  /// Finds chunks after which the device's next one waits for no other device that may wait for them, as `play` does.
-  void find_free() {
-    std::vector<std::optional<chunk_id>> next(plan_.devices.size());
-    for (chunk_id id = plan_.segment_begin[bound_.segment + 1]; id-- > plan_.segment_begin[bound_.segment];) {
-      const auto behind = std::exchange(next[plan_.chunks[id].device], id);
-      if (behind) {
-        const auto& before = plan_.chunks[*behind].predecessors;
-        prices_[id].next_is_free = before.empty() || before.back() <= id;
-      }
     }
   }
 
