@@ -29,12 +29,6 @@ struct job {
   bindings dims;
 };
 
-named_tensors inputs_for(const session& s, const bindings& dims) {
-  return ramp_inputs(
-      s, [](dtype type, shape is) { return tensor(type, std::move(is)); },
-      [&](const symbolic_shape& is) { return evaluate(is, dims); });
-}
-
 struct measured {
   double latency_ms = 0, requests_per_s = 0;
 };
@@ -86,7 +80,7 @@ std::map<std::string, measured> measure_all(engine& e, const job& j, const std::
       how.policy = c.policy;
       how.devices = c.devices;
       const session s = e.load(j.file, how);
-      candidates.push_back({c, s, inputs_for(s, j.dims)});
+      candidates.push_back({c, s, plain_inputs(s, j.dims)});
     }
   for (int round = 0; round < rounds; ++round)
     for (candidate& c : candidates) {
@@ -107,7 +101,7 @@ std::vector<strategy_choice> predict(engine& e, const job& j, objective goal) {
   session_options how = j.how;
   how.choice.goal = goal;
   const session s = e.load(j.file, how);
-  std::vector<strategy_choice> all = s.compare(inputs_for(s, j.dims));
+  std::vector<strategy_choice> all = s.compare(plain_inputs(s, j.dims));
   fmt::print("goal {}: {} is chosen: {}\n", goal == objective::latency ? "latency" : "throughput", name_of(all[0]),
              all[0].why);
   return all;

@@ -81,4 +81,11 @@ inline shape evaluate(const symbolic_shape& dims, const bindings& symbols) {
   return values;
 }
 
+/// Returns a model's inputs for these dims in ordinary memory.
+inline named_tensors plain_inputs(const session& s, const bindings& dims) {
+  return ramp_inputs(
+      s, [](dtype type, shape is) { return tensor(type, std::move(is)); },
+      [&](const symbolic_shape& is) { return evaluate(is, dims); });
+}
+
 } // namespace troupe::bench

@@ -65,12 +65,6 @@ std::vector<setting> read_grid(const char* file) {
   return all;
 }
 
-named_tensors inputs_for(const session& s, const bindings& dims) {
-  return ramp_inputs(
-      s, [](dtype type, shape is) { return tensor(type, std::move(is)); },
-      [&](const symbolic_shape& is) { return evaluate(is, dims); });
-}
-
 /// The engines of all settings, one for each set of devices.
 class engines {
 public:
@@ -96,7 +90,7 @@ int predict_all(const std::vector<setting>& grid, const char* to) {
     how.warm_up = 20;
     how.arrivals.in_flight = s.in_flight;
     const session loaded = e.load(s.file);
-    const simulation_report r = simulate(s.file, inputs_for(loaded, s.dims), how);
+    const simulation_report r = simulate(s.file, plain_inputs(loaded, s.dims), how);
     fmt::print("{:90} {:10.3f} ms{}\n", s.name, r.makespan_ms, r.failed > 0 ? " FAILED " + r.first_failure : "");
     all.push_back({{"setting", s.name}, {"makespan_ms", r.makespan_ms}, {"failed", r.failed}});
   }
@@ -155,7 +149,7 @@ int measure_all(const std::vector<setting>& grid, const char* predictions, const
   std::vector<named_tensors> inputs;
   for (const setting& s : grid) {
     sessions.push_back(each.of(s).load(s.file, s.how));
-    inputs.push_back(inputs_for(sessions.back(), s.dims));
+    inputs.push_back(plain_inputs(sessions.back(), s.dims));
     makespan_of(sessions.back(), inputs.back(), s);
   }
   std::vector<std::vector<double>> samples(grid.size());
