@@ -6,6 +6,7 @@
 
 #include <cstring>
 #include <fstream>
+#include <thread>
 #include <unistd.h>
 
 namespace troupe::cli {
@@ -47,10 +48,10 @@ public:
     try {
       const session s = engine_.load(p.model, {.pins = {{"*", device_.name}}, .fuse = false});
       if (p.chunks == 1)
-        return time(s, p.reachable_inputs);
+        return time(s, p);
       const std::string plan = to_json(*plan_of(s, complete_inputs(s.inputs(), {}, {}, 1)), nullptr);
       const temporary_file file(cut_plan(plan, p.chunks));
-      return time(engine_.load(p.model, {.plan_file = file.path(), .fuse = false}), p.reachable_inputs);
+      return time(engine_.load(p.model, {.plan_file = file.path(), .fuse = false}), p);
     } catch (const error& e) {
       if (e.code() == errc::unsupported || e.code() == errc::out_of_memory)
         return {};
@@ -59,10 +60,10 @@ public:
   }
 
 private:
-  std::vector<probe_times> time(const session& s, bool reachable) const {
+  std::vector<probe_times> time(const session& s, const probe& p) const {
     named_tensors inputs = complete_inputs(s.inputs(), {}, {}, 1);
     for (auto& [name, t] : inputs)
-      if (reachable) {
+      if (p.reachable_inputs) {
         tensor there = engine_.allocate(t.type(), t.dims());
         std::memcpy(there.mutable_data(), t.data(), static_cast<size_t>(t.bytes()));
         t = std::move(there);
@@ -70,6 +71,7 @@ private:
     warm_up(s, inputs, probe_warm_up_s(device_));
     std::vector<probe_times> runs;
     for (int i = 0; i < probe_repeats; ++i) {
+      std::this_thread::sleep_for(std::chrono::duration<double>(p.pause_s));
       const run_stats untraced = s.run(inputs).stats;
       runs.push_back({untraced.total_ms * 1e-3, busy_seconds(untraced, device_.name),
                       node_seconds(*s.run(inputs, {.trace = true}).trace)});

@@ -15,7 +15,8 @@ nlohmann::json profile_json(const device_profile& p) {
     flops[std::string(to_string(static_cast<arithmetic>(k)))] = p.flops_per_s[k];
   nlohmann::json j{{"flops_per_s", flops},   {"memory_bytes_per_s", p.memory_bytes_per_s},
                    {"launch_s", p.launch_s}, {"barrier_s", p.barrier_s},
-                   {"chunk_s", p.chunk_s},   {"submit_s", p.submit_s}};
+                   {"chunk_s", p.chunk_s},   {"submit_s", p.submit_s},
+                   {"wake_s", p.wake_s}};
   if (std::isfinite(p.up.bytes_per_s)) {
     j["up"] = {{"bytes_per_s", p.up.bytes_per_s}, {"latency_s", p.up.latency_s}};
     j["down"] = {{"bytes_per_s", p.down.bytes_per_s}, {"latency_s", p.down.latency_s}};

@@ -49,6 +49,7 @@ std::string_view title_of(const std::string& name) {
       {"barrier_s", "one barrier"},
       {"chunk_s", "one run, computing aside"},
       {"submit_s", "one chunk more"},
+      {"wake_s", "a chunk after a pause"},
       {"up.bytes_per_s", "host to device"},
       {"up.latency_s", "one value to the device"},
       {"down.bytes_per_s", "device to host"},

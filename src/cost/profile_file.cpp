@@ -36,6 +36,7 @@ constexpr auto fields = std::to_array<field>({
     {"barrier_s", true, [](device_profile& p) -> double& { return p.barrier_s; }},
     {"chunk_s", true, [](device_profile& p) -> double& { return p.chunk_s; }},
     {"submit_s", true, [](device_profile& p) -> double& { return p.submit_s; }},
+    {"wake_s", true, [](device_profile& p) -> double& { return p.wake_s; }},
     {"up.bytes_per_s", false, [](device_profile& p) -> double& { return p.up.bytes_per_s; }},
     {"up.latency_s", true, [](device_profile& p) -> double& { return p.up.latency_s; }},
     {"down.bytes_per_s", false, [](device_profile& p) -> double& { return p.down.bytes_per_s; }},

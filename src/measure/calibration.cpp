@@ -124,6 +124,18 @@ void measure_launches(const prober& on, values& out) {
     out.emplace_back("submit_s", std::max(cut->wall_s - whole->wall_s, 0.0) / (pieces - 1));
 }
 
+/// What a run takes longer after a pause, from a product that all threads of a CPU take part in.
+void measure_wake(const prober& on, values& out) {
+  constexpr int64_t elements = 512;
+  constexpr double pause_s = 2e-3;
+  const auto product_after = [&](double pause) {
+    return on.time({product("MatMul", dtype::float32, dtype::float32, elements), 1, true, pause});
+  };
+  const auto hot = product_after(0), rested = product_after(pause_s);
+  if (hot && rested)
+    out.emplace_back("wake_s", std::max(rested->wall_s - hot->wall_s, 0.0));
+}
+
 /// One element of `elements` that were uploaded.
 built_model upload_model(int64_t elements) {
   model_builder m;
@@ -209,6 +221,8 @@ measured_profile calibrate(const device_info& device, const probe_runner& run,
     m.values.emplace_back("memory_bytes_per_s", speed);
   step();
   measure_launches(on, m.values);
+  if (device.host_memory)
+    measure_wake(on, m.values);
   step();
   if (!device.host_memory) {
     measure_link(on, "up", upload_model, many_uploads, m.values);

@@ -19,6 +19,7 @@ struct probe {
   /// Whether the inputs are in memory that GPUs reach directly, as values are that move between devices; else they are where a
   /// caller may have them.
   bool reachable_inputs = true;
+  double pause_s = 0; // before each run
 };
 
 /// What one run of a probe took, in seconds.

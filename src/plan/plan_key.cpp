@@ -31,11 +31,11 @@ int64_t quantised(int64_t bytes) {
 }
 
 void add_profile(hasher& h, const device_profile& profile) {
-  const auto& [flops_per_s, memory_bytes_per_s, launch_s, barrier_s, chunk_s, submit_s, up, down, input_bytes_per_s,
-               measured] = profile;
+  const auto& [flops_per_s, memory_bytes_per_s, launch_s, barrier_s, chunk_s, submit_s, wake_s, up, down,
+               input_bytes_per_s, measured] = profile;
   for (double speed : flops_per_s)
     h.add(speed);
-  for (double v : {memory_bytes_per_s, launch_s, barrier_s, chunk_s, submit_s, up.bytes_per_s, up.latency_s,
+  for (double v : {memory_bytes_per_s, launch_s, barrier_s, chunk_s, submit_s, wake_s, up.bytes_per_s, up.latency_s,
                    down.bytes_per_s, down.latency_s, input_bytes_per_s})
     h.add(v);
   h.add(measured != nullptr);

@@ -21,6 +21,13 @@ inline double turn_seconds(double other_work_s) {
   return std::min(longest_s, switch_s + other_work_s);
 }
 
+/// Returns what a chunk waits for threads to wake, on a device that has had nothing to do for `idle_s`, or whose processor has worked for another
+/// one since. Shorter waits do not let threads fall asleep.
+inline double wake_seconds(const device_profile& device, double idle_s, bool another_worked) {
+  constexpr double awake_s = 5e-5;
+  return another_worked || idle_s > awake_s ? device.wake_s : 0;
+}
+
 /// What a chunk costs its device, and what it waits for; by hand in tests.
 struct chunk_cost {
   device_index device = 0;

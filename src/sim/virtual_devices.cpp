@@ -133,11 +133,13 @@ void virtual_devices::submit(processor& p, const job_ptr& j) {
   const bool waited = j->ready < p.lane_free;
   if (waited)
     j->times.after = p.last_number;
-  const bool takes_turns = waited && p.last && *p.last != j->device && info.kind == device_kind::vulkan;
+  const bool another = p.last && *p.last != j->device;
+  const bool takes_turns = waited && another && info.kind == device_kind::vulkan;
+  const double wake_s = wake_seconds(info.profile, j->ready - p.lane_free, another);
   p.last = j->device;
   p.last_number = j->times.number;
   j->at = stage::submits;
-  const double wait_s = info.profile.submit_s + (takes_turns ? turn_seconds(p.last_work) : 0);
+  const double wait_s = info.profile.submit_s + wake_s + (takes_turns ? turn_seconds(p.last_work) : 0);
   p.last_work = j->price->work_s;
   events_.after(wait_s, [this, j, &p] {
     if (j->has_ended())

@@ -22,7 +22,7 @@ bool is_sensible(const link_speed& s) {
 bool is_sensible(const device_profile& p) {
   return std::all_of(p.flops_per_s.begin(), p.flops_per_s.end(), is_speed) && is_speed(p.memory_bytes_per_s) &&
          is_speed(p.input_bytes_per_s) && is_time(p.launch_s) && is_time(p.barrier_s) && is_time(p.chunk_s) &&
-         is_time(p.submit_s) && is_sensible(p.up) && is_sensible(p.down);
+         is_time(p.submit_s) && is_time(p.wake_s) && is_sensible(p.up) && is_sensible(p.down);
 }
 
 bool is_sensible(const gpu_features& f) {

@@ -36,7 +36,7 @@ void visit(Archive& a, link_speed& s) {
 /// What was measured stays where it is.
 template <class Archive>
 void visit(Archive& a, device_profile& p) {
-  a(p.flops_per_s, p.memory_bytes_per_s, p.launch_s, p.barrier_s, p.chunk_s, p.submit_s, p.up, p.down,
+  a(p.flops_per_s, p.memory_bytes_per_s, p.launch_s, p.barrier_s, p.chunk_s, p.submit_s, p.wake_s, p.up, p.down,
     p.input_bytes_per_s);
 }
 

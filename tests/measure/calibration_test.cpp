@@ -15,7 +15,7 @@ namespace {
 /// What takes time on a made-up device.
 struct figures {
   double flops_per_s = 1e12, memory_bytes_per_s = 1e11;
-  double launch_s = 2e-6, barrier_s = 3e-6, chunk_s = 4e-5, submit_s = 1e-5;
+  double launch_s = 2e-6, barrier_s = 3e-6, chunk_s = 4e-5, submit_s = 1e-5, wake_s = 3e-4;
   double up_bytes_per_s = 1e10, up_latency_s = 5e-6, down_bytes_per_s = 5e9, down_latency_s = 7e-6;
   double input_bytes_per_s = 8e9;
 };
@@ -58,7 +58,7 @@ std::vector<probe_times> run_on(const figures& f, bool host_memory, const probe&
   for (const node& n : g.nodes)
     t.nodes_s += work_seconds(f, g, n);
   t.busy_s = t.nodes_s + nodes * f.launch_s;
-  t.wall_s = t.busy_s + f.chunk_s + static_cast<double>(p.chunks - 1) * f.submit_s;
+  t.wall_s = t.busy_s + (p.pause_s > 0 ? f.wake_s : 0) + f.chunk_s + static_cast<double>(p.chunks - 1) * f.submit_s;
   if (!host_memory) {
     t.busy_s += static_cast<double>(barriers_of(g)) * f.barrier_s;
     t.wall_s += static_cast<double>(barriers_of(g)) * f.barrier_s;
@@ -100,6 +100,7 @@ TEST_CASE("calibration finds the figures of a device in host memory", "[measure]
   CHECK(found.at("launch_s") == Approx(f.launch_s));
   CHECK(found.at("chunk_s") == Approx(f.chunk_s));
   CHECK(found.at("submit_s") == Approx(f.submit_s));
+  CHECK(found.at("wake_s") == Approx(f.wake_s));
   CHECK_FALSE(found.contains("barrier_s"));
   CHECK_FALSE(found.contains("up.bytes_per_s"));
 }

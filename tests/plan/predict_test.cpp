@@ -50,6 +50,28 @@ TEST_CASE("a chain's predicted time is the sum of its nodes, moves and answers",
   CHECK(two.busy_s.at(1) == Approx(3));
 }
 
+TEST_CASE("threads that slept are woken for a chunk", "[plan][cost]") {
+  graph_builder b;
+  value_id v = b.input({1000});
+  for (int i = 0; i < 3; ++i)
+    v = b.node(plain_op, {v}, {1000});
+  const auto g = b.done({v});
+  std::vector<device_info> devices = free_devices(cpus(2));
+  for (device_info& d : devices) {
+    d.profile.launch_s = 1;
+    d.profile.wake_s = 0.25;
+  }
+  CHECK(predicted(make_plan(g, {devices[0]}, {})).makespan_s == Approx(3)); // it is awake
+  const auto turns = predicted(make_plan(g, devices, {placement_policy::round_robin}));
+  CHECK(turns.makespan_s == Approx(3 + 2 * 0.25)); // each has slept while the other worked
+  for (device_info& d : devices)
+    d.processor = "both";
+  CHECK(predicted(make_plan(g, devices, {placement_policy::round_robin})).makespan_s == Approx(3 + 2 * 0.25));
+  for (device_info& d : devices)
+    d.profile.launch_s = 1e-5; // too short a wait to fall asleep, but on one processor the other has worked
+  CHECK(predicted(make_plan(g, devices, {placement_policy::round_robin})).makespan_s == Approx(3e-5 + 2 * 0.25));
+}
+
 TEST_CASE("devices work side by side, a device's chunks one after the other", "[plan][cost]") {
   graph_builder b;
   const value_id in = b.input({4});
