@@ -171,10 +171,13 @@ device_handle host::open(device_factory make, threading where, const std::vector
   if (const auto limit = limits_.find(handle.info.name); limit != limits_.end())
     handle.info.memory_bytes = std::min(handle.info.memory_bytes, limit->second);
   handle.memory = std::make_shared<shared_ledger>(handle.info.memory_bytes);
-  // of this machine's devices; those of other hosts say how fast they are
+  // Devices of other hosts say how fast they are; what nodes took on one like them here is true of them, too.
   for (const measured_profile& m : profiles_.devices)
-    if (!is_remote(handle.info) && m.device == key_of(handle.info))
-      handle.info.profile = refine(handle.info.profile, m);
+    if (m.device == key_of(handle.info)) {
+      const device_profile refined = refine(handle.info.profile, m);
+      is_remote(handle.info) ? void(handle.info.profile.measured = refined.measured)
+                             : void(handle.info.profile = refined);
+    }
   return handle;
 }
 

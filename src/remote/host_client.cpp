@@ -12,6 +12,7 @@ constexpr auto ping_timeout = 10s;
 constexpr int pings = 5;
 /// Of a measurement, in bytes.
 constexpr size_t first_load = size_t{64} << 10;
+constexpr size_t piece_load = size_t{256} << 10;
 
 failure lost(const std::string& host, const std::string& why) {
   return {errc::device_lost, fmt::format("host '{}' is gone: {}", host, why)};
@@ -77,23 +78,30 @@ void host_client::start(welcome greeting, const std::optional<link_figures>& ear
   }
 }
 
-link_figures host_client::measure(const measuring_effort& effort) {
-  link_figures measured;
-  const auto seconds = [&](size_t up, uint32_t down) {
-    const int64_t begin = now_ns();
-    auto answer = ask(ping{.answer_bytes = down, .load = std::vector<uint8_t>(up)});
+double host_client::exchange(size_t up, size_t down) {
+  std::vector<std::future<message>> answers;
+  const int64_t begin = now_ns();
+  do { // as values travel: in pieces, several under way
+    const size_t some_up = std::min(up, piece_load), some_down = std::min(down, piece_load);
+    answers.push_back(
+        ask(ping{.answer_bytes = static_cast<uint32_t>(some_down), .load = std::vector<uint8_t>(some_up)}));
+    up -= some_up;
+    down -= some_down;
+  } while (up + down > 0);
+  for (const auto& answer : answers)
     if (answer.wait_for(ping_timeout) != std::future_status::ready)
       fail(errc::timeout, "host '{}' does not answer", name_);
-    const int64_t end = now_ns();
-    const auto there = std::get<pong>(answer.get());
-    const auto taken = static_cast<double>(end - begin) * 1e-9;
-    clock_ahead_ns(clock_sample{begin, there.clock_ns, there.clock_ns, end});
-    if (up + down == 0 && (measured.round_trip_s == 0 || taken < measured.round_trip_s))
-      measured.round_trip_s = taken;
-    return taken;
-  };
-  for (int i = 0; i < pings; ++i)
-    seconds(0, 0);
+  const int64_t end = now_ns();
+  const auto there = std::get<pong>(answers.back().get());
+  clock_ahead_ns(clock_sample{begin, there.clock_ns, there.clock_ns, end});
+  return static_cast<double>(end - begin) * 1e-9;
+}
+
+link_figures host_client::measure(const measuring_effort& effort) {
+  link_figures measured;
+  measured.round_trip_s = exchange(0, 0);
+  for (int i = 1; i < pings; ++i)
+    measured.round_trip_s = std::min(measured.round_trip_s, exchange(0, 0));
   const auto speed = [&](auto taken_for, bool& tells) {
     const double telling_s = std::max(effort.telling_s, effort.telling_trips * measured.round_trip_s);
     size_t load = first_load;
@@ -105,9 +113,8 @@ link_figures host_client::measure(const measuring_effort& effort) {
       taken = std::min(taken, taken_for(load) - measured.round_trip_s);
     return static_cast<double>(load) / std::max(taken, 1e-6);
   };
-  measured.up_bytes_per_s = speed([&](size_t load) { return seconds(load, 0); }, measured.up_tells);
-  measured.down_bytes_per_s =
-      speed([&](size_t load) { return seconds(0, static_cast<uint32_t>(load)); }, measured.down_tells);
+  measured.up_bytes_per_s = speed([&](size_t load) { return exchange(load, 0); }, measured.up_tells);
+  measured.down_bytes_per_s = speed([&](size_t load) { return exchange(0, load); }, measured.down_tells);
   return measured;
 }
 

@@ -32,7 +32,7 @@ struct measuring_effort {
   double telling_s = 0.005;
   double telling_trips = 4;
   size_t last_load = size_t{4} << 20;
-  int repeats = 1;
+  int repeats = 3;
 };
 
 /// Weights on their way to a host.
@@ -115,6 +115,8 @@ public:
 private:
   host_client(link_ptr connection, std::string name, std::string address, std::shared_ptr<outbox> offers);
   void start(welcome greeting, const std::optional<link_figures>& earlier);
+  /// Returns the seconds that bytes there and bytes back take, a round trip included.
+  double exchange(size_t up, size_t down);
   std::pair<uint64_t, std::future<message>> expect_answer();
   void on_frame(const frame& f);
   void on(message& m);
