@@ -5,7 +5,8 @@
 //
 // GRID: a JSON list of {"model", "dims": {…}, "precision", "devices": […], "hosts": […], "policy", "strategy", "micro_batch", "requests",
 // "in_flight"}; all but "model" and "devices" may be absent. A measurement is the time from the first request to the last answer, from
-// ordinary memory; before each, requests are not timed for 100 ms; settings take turns, and the median of at least 20 rounds counts.
+// ordinary memory; before each, requests are not timed for 100 ms, or for 500 ms after a setting of other devices, which let clocks fall;
+// settings take turns, and the median of at least 20 rounds counts.
 #include "bench/models.hpp"
 #include "plan/place/policies.hpp"
 #include "sim/cluster.hpp"
@@ -24,6 +25,8 @@ using namespace troupe::bench;
 using json = nlohmann::json;
 
 namespace {
+
+constexpr std::chrono::milliseconds brief_warm_up{100}, long_warm_up{500};
 
 struct setting {
   std::string name, file;
@@ -98,8 +101,9 @@ int predict_all(const std::vector<setting>& grid, const char* to) {
   return EXIT_SUCCESS;
 }
 
-double makespan_of(const session& s, const named_tensors& inputs, const setting& how) {
-  const auto warm = clock_type::now() + std::chrono::milliseconds(100); // not timed: clocks that are up again
+double makespan_of(const session& s, const named_tensors& inputs, const setting& how,
+                   std::chrono::milliseconds warm_up) {
+  const auto warm = clock_type::now() + warm_up; // not timed: clocks that are up again
   do
     s.run(inputs);
   while (clock_type::now() < warm);
@@ -150,12 +154,14 @@ int measure_all(const std::vector<setting>& grid, const char* predictions, const
   for (const setting& s : grid) {
     sessions.push_back(each.of(s).load(s.file, s.how));
     inputs.push_back(plain_inputs(sessions.back(), s.dims));
-    makespan_of(sessions.back(), inputs.back(), s);
+    makespan_of(sessions.back(), inputs.back(), s, brief_warm_up);
   }
   std::vector<std::vector<double>> samples(grid.size());
   for (int round = 0; round < rounds; ++round)
-    for (size_t i = 0; i < grid.size(); ++i)
-      samples[i].push_back(makespan_of(sessions[i], inputs[i], grid[i]));
+    for (size_t i = 0; i < grid.size(); ++i) {
+      const bool same_devices = i > 0 && grid[i].where.devices == grid[i - 1].where.devices;
+      samples[i].push_back(makespan_of(sessions[i], inputs[i], grid[i], same_devices ? brief_warm_up : long_warm_up));
+    }
   json results = json::array();
   for (size_t i = 0; i < grid.size(); ++i) {
     const double measured = median(samples[i]), expected = predicted.at(i).at("makespan_ms");

@@ -55,7 +55,7 @@ struct device_profile {
   double chunk_s = 1e-5;
   /// What one more chunk costs the device beside its work.
   double submit_s = 4e-6;
-  /// What a chunk takes longer if the device's threads sleep when it comes, since they had nothing to do for a while.
+  /// What a chunk takes longer if the threads that send it, compute it and wait for it sleep when it comes, since they had nothing to do for a while.
   double wake_s = 0;
   link_speed up, down; // host to device, device to host
   /// Speed at which the host copies a caller's input to memory that the device reads; infinite if it need not.

@@ -124,7 +124,7 @@ void measure_launches(const prober& on, values& out) {
     out.emplace_back("submit_s", std::max(cut->wall_s - whole->wall_s, 0.0) / (pieces - 1));
 }
 
-/// What a run takes longer after a pause, from a product that all threads of a CPU take part in.
+/// What a run takes longer after a pause: threads that send, compute and wait sleep. From a product that all threads of a CPU take part in.
 void measure_wake(const prober& on, values& out) {
   constexpr int64_t elements = 512;
   constexpr double pause_s = 2e-3;
@@ -221,8 +221,7 @@ measured_profile calibrate(const device_info& device, const probe_runner& run,
     m.values.emplace_back("memory_bytes_per_s", speed);
   step();
   measure_launches(on, m.values);
-  if (device.host_memory)
-    measure_wake(on, m.values);
+  measure_wake(on, m.values);
   step();
   if (!device.host_memory) {
     measure_link(on, "up", upload_model, many_uploads, m.values);

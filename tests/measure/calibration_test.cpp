@@ -113,6 +113,7 @@ TEST_CASE("calibration finds the figures of a device with a memory of its own", 
   CHECK(found.at("up.bytes_per_s") == Approx(f.up_bytes_per_s).epsilon(1e-3));
   CHECK(found.at("down.bytes_per_s") == Approx(f.down_bytes_per_s).epsilon(1e-3));
   CHECK(found.at("up.latency_s") == Approx(f.up_latency_s).epsilon(0.05));
+  CHECK(found.at("wake_s") == Approx(f.wake_s));
   CHECK(found.at("input_bytes_per_s") == Approx(f.input_bytes_per_s));
 }
 
