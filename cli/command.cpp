@@ -4,9 +4,11 @@
 #include "cli/progress_text.hpp"
 
 #include "base/printable.hpp"
+#include "loader/onnx_loader.hpp"
 #include "plan/place/policies.hpp"
 #include "plan/place/policy_library.hpp"
 #include "rewrite/rewrite.hpp"
+#include "schedules/task_model.hpp"
 #include "troupe/tensor_file.hpp"
 
 #include <fmt/format.h>
@@ -246,6 +248,10 @@ std::function<std::string(double)> loads_of(const engine& devices) {
 
 std::filesystem::path model_file(const std::filesystem::path& path) {
   return std::filesystem::is_directory(path) ? path / "model.onnx" : path;
+}
+
+built_model load_or_make(const std::filesystem::path& name) {
+  return names_task_graph(name.string()) ? to_model(read_task_graph(name.string())) : load_model(model_file(name));
 }
 
 named_tensors read_inputs(const std::vector<std::string>& specs) {

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "actors/engine_access.hpp"
+#include "troupe/built_model.hpp"
 
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
@@ -86,6 +87,9 @@ std::function<std::string(double)> loads_of(const engine& devices);
 
 /// Returns the model file that `path` names: itself, or model.onnx in it where it is a folder.
 std::filesystem::path model_file(const std::filesystem::path& path);
+
+/// Returns the model that `name` names: a made-up graph ("graph:…", schedules/task_model.hpp), or one of a file.
+built_model load_or_make(const std::filesystem::path& name);
 
 /// Returns the tensors of `--input` by input name; `.npz` without a name gives all its arrays.
 named_tensors read_inputs(const std::vector<std::string>& specs);

@@ -4,11 +4,10 @@
 
 #include "base/elapsed.hpp"
 #include "experiment/result_tables.hpp"
-#include "loader/onnx_loader.hpp"
 #include "run/model.hpp"
+#include "schedules/task_model.hpp"
 #include "sim/arrival_times.hpp"
 #include "sim/cluster.hpp"
-#include "troupe/built_model.hpp"
 
 #include <fmt/ranges.h>
 
@@ -46,7 +45,7 @@ private:
   const loaded& model_of(const setting& s) {
     auto found = models_.find(s.model);
     if (found == models_.end()) {
-      built_model source(load_model(model_file(s.model)));
+      built_model source = load_or_make(s.model);
       found = models_.emplace(s.model, loaded{source, make_model(source.source(), {}, 0)->inputs}).first;
     }
     return found->second;
@@ -167,7 +166,8 @@ provenance record_all(const compare_arguments& args, const experiment& what) {
   provenance made{.versions = {{"troupe", TROUPE_VERSION}}, .files = {record_of(args.file)}};
   std::set<std::filesystem::path> files;
   for (const setting& s : what.settings) {
-    files.insert(model_file(s.model));
+    if (!names_task_graph(s.model.string()))
+      files.insert(model_file(s.model));
     if (const auto* cluster = std::get_if<std::filesystem::path>(&s.where))
       files.insert(*cluster);
   }

@@ -1,9 +1,7 @@
 // troupe simulate: a model on devices that need not exist, in virtual time.
 #include "cli/strategy_options.hpp"
 
-#include "loader/onnx_loader.hpp"
 #include "run/model.hpp"
-#include "troupe/built_model.hpp"
 #include "troupe/simulation.hpp"
 
 #include <fmt/format.h>
@@ -79,7 +77,7 @@ void simulate_model(simulate_arguments& args, bool requests_given) {
     how.losses.push_back(read_loss(text));
   how.seed = args.seed;
   how.trace = !args.trace.empty();
-  const built_model model(load_model(model_file(args.model)));
+  const built_model model = load_or_make(args.model);
   const model_ptr declared = make_model(model.source(), {}, 0);
   const simulation_report report =
       simulate(model, complete_inputs(declared->inputs, read_inputs(args.inputs), args.dim_values(), args.seed), how);

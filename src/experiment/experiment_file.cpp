@@ -1,6 +1,7 @@
 #include "experiment/experiment_file.hpp"
 
 #include "plan/place/policies.hpp"
+#include "schedules/task_model.hpp"
 #include "sim/json_reader.hpp"
 #include "strategy/replica_sets.hpp"
 
@@ -80,15 +81,28 @@ std::vector<bindings> read_dim_sets(const json_reader& at) {
   return sets;
 }
 
+/// A file of the experiment's folder, or the name of a made-up graph, which is tried.
+std::filesystem::path read_model_name(const json_reader& at, const std::filesystem::path& folder) {
+  const std::string name = text_of(at);
+  if (!names_task_graph(name))
+    return folder / name;
+  try {
+    read_task_graph(name);
+  } catch (const error& e) {
+    at.complain("{}", e.what());
+  }
+  return name;
+}
+
 auto read_models(const json_reader& at, const std::filesystem::path& folder) {
   decltype(lists::models) models;
   for (const json_reader& one : list_of(at, most_listed)) {
     if (one.raw().is_string()) {
-      models.emplace_back(folder / text_of(one), std::vector<bindings>{});
+      models.emplace_back(read_model_name(one, folder), std::vector<bindings>{});
       continue;
     }
     one.allow({"file", "dims"});
-    models.emplace_back(folder / text_of(one["file"]),
+    models.emplace_back(read_model_name(one["file"], folder),
                         one.has("dims") ? read_dim_sets(one["dims"]) : std::vector<bindings>{});
   }
   return models;
@@ -228,9 +242,9 @@ void add_group(std::vector<setting>& settings, const setting& common, const list
       add(how, policy);
 }
 
-/// Clusters of files are never real.
-bool fits(const target& where, experiments::mode m) {
-  return m == mode::simulated || std::holds_alternative<device_list>(where);
+/// Clusters of files are never real, neither are made-up graphs.
+bool fits(const std::filesystem::path& model, const target& where, experiments::mode m) {
+  return m == mode::simulated || (std::holds_alternative<device_list>(where) && !names_task_graph(model.string()));
 }
 
 std::vector<setting> combine(const json_reader& root, const lists& all, const baseline_choice& base) {
@@ -239,7 +253,7 @@ std::vector<setting> combine(const json_reader& root, const lists& all, const ba
     for (const bindings& dims : own_dims.empty() ? all.dims : own_dims)
       for (const target& where : all.targets)
         for (const experiments::mode m : all.modes)
-          if (fits(where, m)) {
+          if (fits(model, where, m)) {
             add_group(settings, {.model = model, .dims = dims, .where = where, .mode = m}, all, base);
             if (settings.size() > max_settings)
               root.complain("more than {} combinations of models, dims, targets, policies and strategies",
@@ -251,11 +265,14 @@ std::vector<setting> combine(const json_reader& root, const lists& all, const ba
 void check_modes(const json_reader& root, const lists& all) {
   if (all.modes.back() == mode::simulated)
     return;
-  const auto exists = [](const target& t) { return fits(t, mode::real); };
+  const auto exists = [](const target& t) { return std::holds_alternative<device_list>(t); };
   if (std::none_of(all.targets.begin(), all.targets.end(), exists))
     root["mode"].complain("real runs need 'devices': 'clusters' are files that can only be simulated");
   if (all.modes.size() > 1)
     return;
+  if (std::any_of(all.models.begin(), all.models.end(),
+                  [](const auto& m) { return names_task_graph(m.first.string()); }))
+    root["models"].complain("made-up graphs can only be simulated; mode 'real' allows model files alone");
   if (root.has("clusters"))
     root["clusters"].complain("clusters of files can only be simulated; mode 'real' allows 'devices' alone");
   if (root.has("noise"))

@@ -132,6 +132,7 @@ constexpr auto rules = std::to_array<implementation<launch_rule>>({
     {"troupe", "MatMul", fused_matmul_launches},
     {"troupe", "Reorder", reorder_launches},
     {"troupe", "Rotary", fused_rotary_launches},
+    {"troupe", "Task", task_launches},
     {"troupe", "ToFloat16", to_float16_launches},
 });
 // clang-format on

@@ -80,6 +80,7 @@ launch_lists scatter_nd_launches(const gpu_call& call);
 launch_lists slice_launches(const gpu_call& call);
 launch_lists space_to_depth_launches(const gpu_call& call);
 launch_lists split_launches(const gpu_call& call);
+launch_lists task_launches(const gpu_call& call);
 launch_lists tensor_scatter_launches(const gpu_call& call);
 launch_lists tile_launches(const gpu_call& call);
 launch_lists to_float16_launches(const gpu_call& call);

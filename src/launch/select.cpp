@@ -1,5 +1,5 @@
 // GPU launch rules of operators that choose elements, or make them from nothing: OneHot, Trilu, ReverseSequence,
-// ConstantOfShape, EyeLike, Range.
+// ConstantOfShape, EyeLike, Range; tasks of made-up graphs, whose outputs are zeros.
 #include "launch/launches.hpp"
 #include "launch/movement.hpp"
 #include "launch/parameters.hpp"
@@ -52,6 +52,18 @@ launch_lists fill(const gpu_call& call, std::string name, const tensor& value, i
 launch_lists constant_of_shape_launches(const gpu_call& call) {
   return fill(call, "constant_of_shape",
               call.attrs.has("value") ? call.attrs.tensor_value("value") : tensor::scalar(0.f), 0, 0);
+}
+
+launch_lists task_launches(const gpu_call& call) {
+  const auto variant = movement_variant(dtype::float32, call.gpu);
+  if (!variant)
+    return {};
+  launch_builder b(call, "task");
+  for (size_t i = 0; i < call.outputs.size(); ++i)
+    if (const int64_t count = call.outputs[i].size(); count > 0)
+      b.add("fill." + *variant, flat_groups(count, 256, call.gpu), {b.out(i)}).params =
+          words_of(shader::fill{.count = count, .low = 0, .high = 0, .columns = 0, .k = 0});
+  return single_list(b);
 }
 
 launch_lists eye_like_launches(const gpu_call& call) {

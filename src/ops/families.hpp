@@ -57,6 +57,7 @@ std::span<const op_def> shape_ops();
 std::span<const op_def> slice_ops();
 std::span<const op_def> softmax_ops();
 std::span<const op_def> space_depth_ops();
+std::span<const op_def> task_ops();
 std::span<const op_def> tile_ops();
 std::span<const op_def> to_float16_ops();
 std::span<const op_def> top_k_ops();

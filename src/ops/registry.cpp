@@ -54,6 +54,7 @@ constexpr auto families = std::to_array<rows (*)()>({
     slice_ops,
     softmax_ops,
     space_depth_ops,
+    task_ops,
     tile_ops,
     to_float16_ops,
     top_k_ops,

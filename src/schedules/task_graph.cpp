@@ -39,26 +39,13 @@ std::vector<uint32_t> layers_of(const layered_options& options, seeded_random& r
   return begin;
 }
 
-} // namespace
-
-cost_matrix random_layers(const layered_options& options, uint32_t devices, uint64_t seed) {
+/// Calls `add` for each edge of a random graph in layers: ascending by layer, then by `to`, then by `from`.
+template <class Add>
+void draw_edges(const layered_options& options, seeded_random& random, Add&& add) {
   check_range("the number of tasks", options.tasks, 1, 1e7);
   check_range("the shape", options.shape, 1e-3, 1e3);
   check_range("the out degree", options.out_degree, 1, 1e6);
-  check_range("the CCR", options.ccr, 0, 1e9);
-  check_range("the heterogeneity", options.heterogeneity, 0, 2);
-  check_range("the mean time", options.mean_seconds, 0, 1e9);
-  check_range("the number of devices", devices, 1, 1e5);
-  seeded_random random(seed);
-  cost_matrix costs{.tasks = options.tasks, .devices = devices};
-  costs.seconds.reserve(static_cast<size_t>(options.tasks) * devices);
-  for (task_id n = 0; n < options.tasks; ++n) {
-    const double mean = random.between(0, 2 * options.mean_seconds);
-    for (uint32_t d = 0; d < devices; ++d)
-      costs.seconds.push_back(varied(mean, options.heterogeneity, random));
-  }
   const std::vector<uint32_t> begin = layers_of(options, random);
-  const auto seconds = [&] { return random.between(0, 2 * options.ccr * options.mean_seconds); };
   for (size_t layer = 0; layer + 2 < begin.size(); ++layer) {
     const uint32_t first = begin[layer], next = begin[layer + 1], after = begin[layer + 2];
     std::vector<bool> is_read(after - next, false);
@@ -75,9 +62,40 @@ cost_matrix random_layers(const layered_options& options, uint32_t devices, uint
     std::sort(pairs.begin(), pairs.end());
     pairs.erase(std::unique(pairs.begin(), pairs.end()), pairs.end());
     for (const auto& [to, from] : pairs)
-      costs.edges.push_back({from, to, seconds()});
+      add(from, to);
   }
+}
+
+} // namespace
+
+cost_matrix random_layers(const layered_options& options, uint32_t devices, uint64_t seed) {
+  check_range("the CCR", options.ccr, 0, 1e9);
+  check_range("the heterogeneity", options.heterogeneity, 0, 2);
+  check_range("the mean time", options.mean_seconds, 0, 1e9);
+  check_range("the number of devices", devices, 1, 1e5);
+  seeded_random random(seed);
+  cost_matrix costs{.tasks = options.tasks, .devices = devices};
+  costs.seconds.reserve(static_cast<size_t>(options.tasks) * devices);
+  for (task_id n = 0; n < options.tasks; ++n) {
+    const double mean = random.between(0, 2 * options.mean_seconds);
+    for (uint32_t d = 0; d < devices; ++d)
+      costs.seconds.push_back(varied(mean, options.heterogeneity, random));
+  }
+  draw_edges(options, random, [&](task_id from, task_id to) {
+    costs.edges.push_back({from, to, random.between(0, 2 * options.ccr * options.mean_seconds)});
+  });
   return costs;
+}
+
+task_graph layers(const layered_options& options, double work, double bytes, uint64_t seed) {
+  seeded_random random(seed);
+  task_graph made{.name = "layers", .tasks = {}, .edges = {}};
+  for (task_id n = 0; n < options.tasks; ++n)
+    made.tasks.push_back({"task", random.between(0, 2 * work)});
+  draw_edges(options, random, [&](task_id from, task_id to) {
+    made.edges.push_back({from, to, random.between(0, 2 * bytes)});
+  });
+  return made;
 }
 
 cost_matrix costs_on(const task_graph& graph, const task_platform& platform, uint64_t seed) {

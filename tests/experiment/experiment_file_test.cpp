@@ -121,6 +121,13 @@ TEST_CASE("clusters of files are simulated only, and noise too", "[experiment]")
   const std::string cluster = R"({"troupe_experiment": 1, "models": ["m"], "clusters": ["c.json"], )";
   CHECK(parse(cluster + R"("mode": "simulated"})").settings.size() == 1);
   CHECK_THROWS_WITH(parse(cluster + R"("mode": "both"})"), Contains("exp.json: mode: real runs need 'devices'"));
+  const std::string made_up = R"({"troupe_experiment": 1, "models": ["graph:lu,tiles=3", "m"], "devices": ["cpu"], )";
+  CHECK(parse(made_up + R"("mode": "both"})").settings.size() == 3); // the graph once
+  CHECK(parse(made_up + R"("mode": "both"})").settings[0].model == "graph:lu,tiles=3");
+  CHECK_THROWS_WITH(parse(made_up + R"("mode": "real"})"), Contains("models: made-up graphs can only be simulated"));
+  CHECK_THROWS_WITH(
+      parse(R"({"troupe_experiment": 1, "models": ["graph:qr"], "devices": ["cpu"], "mode": "simulated"})"),
+      Contains("models[0]: 'graph:qr': there is no made-up graph 'qr'"));
   CHECK(parse(cluster + R"("devices": ["cpu"], "mode": "both"})").settings.size() == 3);
   CHECK_THROWS_WITH(parse(cluster + R"("devices": ["cpu"], "mode": "real"})"), Contains("exp.json: clusters: "));
   CHECK_THROWS_WITH(parse(with(R"("mode": "real", "noise": 0.1)")), Contains("exp.json: noise: "));
