@@ -13,7 +13,9 @@ namespace {
 constexpr auto rules = std::to_array<implementation<kernel_rule>>({
     {"", "Conv", {"dnnl_conv", make_dnnl_conv}},
     {"troupe", "Conv", {"dnnl_conv", make_dnnl_conv}},
+    {"", "ConvTranspose", {"dnnl_tiling_deconv", make_tiling_deconv}},
     {"", "ConvTranspose", {"dnnl_conv_transpose", make_dnnl_conv_transpose}},
+    {"troupe", "ConvTranspose", {"dnnl_tiling_deconv", make_tiling_deconv}},
     {"troupe", "ConvTranspose", {"dnnl_conv_transpose", make_dnnl_conv_transpose}},
     {"", "MatMul", {"gemv", make_gemv}},
     {"", "MatMul", {"dnnl_matmul", make_dnnl_matmul}},

@@ -8,6 +8,8 @@ namespace troupe {
 /// Conv and ConvTranspose of float operands, plain or channels-last, with their epilogue. dnnl_conv.cpp
 kernel_ptr make_dnnl_conv(const kernel_request& request);
 kernel_ptr make_dnnl_conv_transpose(const kernel_request& request);
+/// ConvTranspose whose windows tile the output of channels-last values. tiling_deconv.cpp
+kernel_ptr make_tiling_deconv(const kernel_request& request);
 /// MatMul, Gemm and troupe.MatMul of float operands. dnnl_matmul.cpp
 kernel_ptr make_dnnl_matmul(const kernel_request& request);
 /// The same with few rows: bound by reading the right operand, which is used as it is. gemv.cpp

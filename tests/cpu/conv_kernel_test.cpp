@@ -1,4 +1,5 @@
 #include "cpu/kernel_check.hpp"
+#include "ops/activation.hpp"
 #include "support/catch.hpp"
 
 using namespace troupe;
@@ -75,6 +76,25 @@ TEST_CASE("oneDNN transposed convolution agrees with the reference", "[cpu]") {
       check.channels_last_output();
     CHECK(check.worst("dnnl_conv_transpose") < 1);
   }
+}
+
+TEST_CASE("transposed convolutions whose windows tile the output agree with the reference", "[cpu]") {
+  for (const auto& [x, out, kernel] : std::vector<std::tuple<shape, int64_t, shape>>{{{1, 6, 5, 4}, 3, {2, 2}},
+                                                                                     {{2, 24, 9, 7}, 1, {2, 2}},
+                                                                                     {{1, 5, 1, 6}, 17, {3, 1}},
+                                                                                     {{2, 64, 65, 40}, 32, {2, 3}}})
+    for (const bool fused : {false, true}) {
+      INFO(to_string(x) << " to " << out << (fused ? " fused" : ""));
+      attributes attrs;
+      attrs.set("strides", kernel);
+      if (fused)
+        set_activation(attrs, {scalar_code::clip, -0.1f, 0.5f});
+      kernel_check check(fused ? "troupe" : "", "ConvTranspose", attrs);
+      check.input(x, false, layout::channels_last).input({x[1], out, kernel[0], kernel[1]}, true);
+      if (fused)
+        check.input({out}, true);
+      CHECK(check.channels_last_output().worst("dnnl_tiling_deconv") < 1);
+    }
 }
 
 TEST_CASE("oneDNN pooling agrees with the reference", "[cpu]") {
