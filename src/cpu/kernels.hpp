@@ -18,6 +18,8 @@ kernel_ptr make_gemv(const kernel_request& request);
 kernel_ptr make_dnnl_pool(const kernel_request& request);
 /// Elementwise operators and chains of them. elementwise.cpp
 kernel_ptr make_elementwise(const kernel_request& request);
+/// troupe.Reorder of floats. dnnl_reorder.cpp
+kernel_ptr make_dnnl_reorder(const kernel_request& request);
 /// troupe.Attention. attention.cpp
 kernel_ptr make_attention(const kernel_request& request);
 /// Softmax over the last axes; LayerNormalization and RMSNormalization. rows.cpp

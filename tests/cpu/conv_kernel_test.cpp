@@ -1,6 +1,9 @@
 #include "cpu/kernel_check.hpp"
 #include "ops/activation.hpp"
+#include "ops/evaluate.hpp"
+#include "ops/registry.hpp"
 #include "support/catch.hpp"
+#include "support/run_graph.hpp"
 
 using namespace troupe;
 using namespace troupe::testing;
@@ -94,6 +97,31 @@ TEST_CASE("transposed convolutions whose windows tile the output agree with the 
       if (fused)
         check.input({out}, true);
       CHECK(check.channels_last_output().worst("dnnl_tiling_deconv") < 1);
+    }
+}
+
+TEST_CASE("oneDNN changes layouts as the reference does", "[cpu]") {
+  for (const shape& dims : {shape{1, 3, 33, 17}, shape{2, 24, 5, 7}, shape{3, 5, 40}, shape{1, 18, 2, 3, 5}})
+    for (const bool forward : {false, true}) {
+      INFO(to_string(dims) << forward);
+      node call{.op_type = "Reorder", .domain = "troupe", .def = find_op("troupe", "Reorder", 1)};
+      call.attrs.set("to", std::string(forward ? "channels_last" : "plain"));
+      kernel_resources resources;
+      const layout from = forward ? layout::plain : layout::channels_last;
+      const layout to = forward ? layout::channels_last : layout::plain;
+      const kernel_request request{call,
+                                   {{.type = dtype::float32, .dims = dims, .layout = from}},
+                                   {{.type = dtype::float32, .dims = dims, .layout = to}},
+                                   resources};
+      const chosen_kernel chosen = choose_kernel(request);
+      CHECK(chosen.name == "dnnl_reorder");
+      const tensor x = test::random_tensor(dims, 1);
+      tensor y(dtype::float32, dims);
+      const void* in = x.data();
+      void* out = y.mutable_data();
+      chosen.run->run({&in, &out, nullptr});
+      const tensor expected = evaluate(*call.def, call.attrs, {&x, 1}).at(0);
+      CHECK(std::equal(expected.values<float>().begin(), expected.values<float>().end(), y.values<float>().begin()));
     }
 }
 
