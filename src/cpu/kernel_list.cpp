@@ -13,7 +13,9 @@ namespace {
 constexpr auto rules = std::to_array<implementation<kernel_rule>>({
     {"", "Conv", {"dnnl_conv", make_dnnl_conv}},
     {"troupe", "Conv", {"dnnl_conv", make_dnnl_conv}},
+    {"", "ConvTranspose", {"dnnl_tiling_deconv", make_tiling_deconv}},
     {"", "ConvTranspose", {"dnnl_conv_transpose", make_dnnl_conv_transpose}},
+    {"troupe", "ConvTranspose", {"dnnl_tiling_deconv", make_tiling_deconv}},
     {"troupe", "ConvTranspose", {"dnnl_conv_transpose", make_dnnl_conv_transpose}},
     {"", "MatMul", {"gemv", make_gemv}},
     {"", "MatMul", {"dnnl_matmul", make_dnnl_matmul}},
@@ -25,6 +27,7 @@ constexpr auto rules = std::to_array<implementation<kernel_rule>>({
     {"", "AveragePool", {"dnnl_pool", make_dnnl_pool}},
     {"", "GlobalMaxPool", {"dnnl_pool", make_dnnl_pool}},
     {"", "GlobalAveragePool", {"dnnl_pool", make_dnnl_pool}},
+    {"troupe", "Reorder", {"dnnl_reorder", make_dnnl_reorder}},
     {"troupe", "Attention", {"attention", make_attention}},
     {"", "Softmax", {"softmax", make_softmax}},
     {"", "LayerNormalization", {"row_norm", make_row_norm}},

@@ -8,6 +8,8 @@ namespace troupe {
 /// Conv and ConvTranspose of float operands, plain or channels-last, with their epilogue. dnnl_conv.cpp
 kernel_ptr make_dnnl_conv(const kernel_request& request);
 kernel_ptr make_dnnl_conv_transpose(const kernel_request& request);
+/// ConvTranspose whose windows tile the output of channels-last values. tiling_deconv.cpp
+kernel_ptr make_tiling_deconv(const kernel_request& request);
 /// MatMul, Gemm and troupe.MatMul of float operands. dnnl_matmul.cpp
 kernel_ptr make_dnnl_matmul(const kernel_request& request);
 /// The same with few rows: bound by reading the right operand, which is used as it is. gemv.cpp
@@ -16,6 +18,8 @@ kernel_ptr make_gemv(const kernel_request& request);
 kernel_ptr make_dnnl_pool(const kernel_request& request);
 /// Elementwise operators and chains of them. elementwise.cpp
 kernel_ptr make_elementwise(const kernel_request& request);
+/// troupe.Reorder of floats. dnnl_reorder.cpp
+kernel_ptr make_dnnl_reorder(const kernel_request& request);
 /// troupe.Attention. attention.cpp
 kernel_ptr make_attention(const kernel_request& request);
 /// Softmax over the last axes; LayerNormalization and RMSNormalization. rows.cpp

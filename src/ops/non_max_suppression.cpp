@@ -1,5 +1,6 @@
 // NonMaxSuppression: per batch and class, boxes in descending order of score (above score_threshold), dropping those whose
 // intersection over union with an already chosen one exceeds iou_threshold. Output rows are [batch, class, box].
+#include "base/parallel.hpp"
 #include "ops/families.hpp"
 #include "ops/movement.hpp"
 
@@ -7,6 +8,9 @@
 
 namespace troupe {
 namespace {
+
+/// Boxes that make it worth a thread to compare them.
+constexpr int64_t boxes_of_thread = 512;
 
 void infer_non_max_suppression(infer_context& c) {
   if (c.rank(0) != 3 || c.rank(1) != 3)
@@ -28,14 +32,42 @@ box box_at(const float* b, bool centred) {
   return {std::min(b[0], b[2]), std::min(b[1], b[3]), std::max(b[0], b[2]), std::max(b[1], b[3])};
 }
 
-bool overlaps(const box& a, const box& b, float threshold) {
-  const float height = std::min(a.y1, b.y1) - std::max(a.y0, b.y0);
-  const float width = std::min(a.x1, b.x1) - std::max(a.x0, b.x0);
-  if (height <= 0 || width <= 0)
+/// Chosen boxes, coordinate by coordinate, so that one candidate is compared with many of them at once.
+class chosen_boxes {
+public:
+  void add(const box& b) {
+    y0_.push_back(b.y0);
+    x0_.push_back(b.x0);
+    y1_.push_back(b.y1);
+    x1_.push_back(b.x1);
+    area_.push_back(b.area());
+  }
+
+  /// Returns whether a chosen box and `b` have more than `threshold` of their union in common.
+  bool hide(const box& b, float threshold) const {
+    constexpr size_t block = 64; // a hidden box is mostly hidden by one of the best: no need to look at all
+    for (size_t begin = 0; begin < area_.size(); begin += block)
+      if (any_hides(b, threshold, begin, std::min(begin + block, area_.size())))
+        return true;
     return false;
-  const float both = height * width, either = a.area() + b.area() - both;
-  return either > 0 && both / either > threshold;
-}
+  }
+
+private:
+  bool any_hides(const box& b, float threshold, size_t begin, size_t end) const {
+    const float area = b.area();
+    int any = 0;
+#pragma omp simd reduction(| : any)
+    for (size_t i = begin; i < end; ++i) {
+      const float height = std::min(b.y1, y1_[i]) - std::max(b.y0, y0_[i]);
+      const float width = std::min(b.x1, x1_[i]) - std::max(b.x0, x0_[i]);
+      const float both = height * width, either = area + area_[i] - both;
+      any |= int(height > 0) & int(width > 0) & int(either > 0) & int(both / either > threshold);
+    }
+    return any != 0;
+  }
+
+  std::vector<float> y0_, x0_, y1_, x1_, area_;
+};
 
 /// The operator's limits; absent ones never bind, but without a number of boxes nothing is chosen.
 struct selection_limits {
@@ -69,14 +101,15 @@ std::vector<int64_t> choose(std::span<const box> boxes, const float* scores, con
       order.push_back(static_cast<int64_t>(i));
   std::stable_sort(order.begin(), order.end(), [&](int64_t a, int64_t b) { return scores[a] > scores[b]; });
   std::vector<int64_t> chosen;
+  chosen_boxes others;
   for (int64_t candidate : order) {
     if (static_cast<int64_t>(chosen.size()) >= l.per_class)
       break;
-    const bool hidden = std::any_of(chosen.begin(), chosen.end(), [&](int64_t other) {
-      return overlaps(boxes[static_cast<size_t>(candidate)], boxes[static_cast<size_t>(other)], l.iou);
-    });
-    if (!hidden)
-      chosen.push_back(candidate);
+    const box& b = boxes[static_cast<size_t>(candidate)];
+    if (others.hide(b, l.iou))
+      continue;
+    others.add(b);
+    chosen.push_back(candidate);
   }
   return chosen;
 }
@@ -89,15 +122,25 @@ void non_max_suppression_kernel(kernel_context& c) {
          to_string(scores.dims));
   const bool centred = c.attrs().integer("center_point_box", 0) != 0;
   const selection_limits l = limits_of(c);
-  std::vector<int64_t> rows;
-  for (int64_t b = 0; b < batches; ++b) {
-    std::vector<box> corners;
-    for (int64_t i = 0; i < count; ++i)
-      corners.push_back(box_at(boxes.as<float>() + (b * count + i) * 4, centred));
-    for (int64_t k = 0; k < classes; ++k)
-      for (int64_t i : choose(corners, scores.as<float>() + (b * classes + k) * count, l))
-        rows.insert(rows.end(), {b, k, i});
+  if (volume(scores.dims) == 0) { // however many batches or classes without a box there may be
+    output_of(c, 0, {0, 3});
+    return;
   }
+  std::vector<box> corners(static_cast<size_t>(batches * count));
+  for (size_t i = 0; i < corners.size(); ++i)
+    corners[i] = box_at(boxes.as<float>() + i * 4, centred);
+  std::vector<std::vector<int64_t>> chosen(static_cast<size_t>(batches * classes));
+  parallel_for(batches * classes, std::max<int64_t>(1, boxes_of_thread / std::max<int64_t>(1, count)),
+               [&](int64_t begin, int64_t end) {
+                 for (int64_t i = begin; i < end; ++i)
+                   chosen[static_cast<size_t>(i)] = choose(
+                       std::span(corners).subspan(static_cast<size_t>(i / classes * count), static_cast<size_t>(count)),
+                       scores.as<float>() + i * count, l);
+               });
+  std::vector<int64_t> rows;
+  for (int64_t i = 0; i < batches * classes; ++i)
+    for (int64_t box : chosen[static_cast<size_t>(i)])
+      rows.insert(rows.end(), {i / classes, i % classes, box});
   const mutable_view out = output_of(c, 0, {static_cast<int64_t>(rows.size() / 3), 3});
   std::copy(rows.begin(), rows.end(), out.as<int64_t>());
 }

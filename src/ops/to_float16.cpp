@@ -6,9 +6,12 @@
 #include "ops/families.hpp"
 #include "ops/infer.hpp"
 #include "ops/operand.hpp"
+#include "tensor/half_rows.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <limits>
 
 namespace troupe {
 namespace {
@@ -23,8 +26,15 @@ void to_float16_reference(kernel_context& c) {
   const float* x = c.input(0).as<float>();
   float16* y = c.output(0).as<float16>();
   parallel_for(c.input(0).size(), elementwise_grain, [&](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i)
-      y[i] = float16(std::isfinite(x[i]) ? std::clamp(x[i], -largest_float16, largest_float16) : x[i]);
+    std::array<float, 256> finite;
+    for (int64_t at = begin; at < end; at += std::ssize(finite)) {
+      const int64_t n = std::min<int64_t>(std::ssize(finite), end - at);
+      for (int64_t i = 0; i < n; ++i) {
+        const float v = x[at + i], clamped = std::min(std::max(v, -largest_float16), largest_float16);
+        finite[static_cast<size_t>(i)] = std::abs(v) <= std::numeric_limits<float>::max() ? clamped : v;
+      }
+      narrow_row(finite.data(), y + at, n);
+    }
   });
 }
 

@@ -18,6 +18,7 @@
 #include "plan/place/placement.hpp"
 #include "plan/place/placement_problem.hpp"
 #include "plan/place/policies.hpp"
+#include "plan/place/widen.hpp"
 #include "plan/plan_key.hpp"
 #include "plan/predict.hpp"
 #include "plan/saved_plan.hpp"
@@ -172,6 +173,7 @@ chunk_assignment place_and_insert(graph& g, plan& p) {
   for (const node& n : g.nodes)
     names.push_back(n.name);
   split_transfers(g, p.placement, p.devices);
+  widen_floats(g, p.placement, p.devices);
   assign_layouts(g, p.placement, p.devices);
   p.inserted = find_inserted(g, names);
   name_nodes(g);

@@ -1,4 +1,4 @@
-// Activations that exporters write as several nodes become one: GELU (with erf and with tanh) and SiLU.
+// Activations that exporters write as several nodes become one: GELU (with erf and with tanh), SiLU and HardSwish.
 #include "rewrite/match.hpp"
 #include "rewrite/passes.hpp"
 
@@ -14,27 +14,24 @@ value_id unscaled(const graph_editor& e, value_id v, double scale) {
   return found && std::abs(found->scale - scale) <= 1e-3 * std::abs(scale) ? found->source : no_value;
 }
 
-/// Given `gate` = 1 + f(x), returns the node that ends x / 2 · gate, in any order of the three factors; -1 if there is none.
-node_id end_of_half_product(const graph_editor& e, value_id gate, value_id x) {
-  const node_id product = consumed_by(e, gate, "Mul");
-  if (product < 0 || !e.used_once(gate))
+/// Given `gate` = f(x), returns the node that ends x · scale · gate, in any order of the three factors; -1 if there is none.
+node_id end_of_product(const graph_editor& e, value_id gate, value_id x, double scale) {
+  const node_id next = e.used_once(gate) ? e.only_consumer(gate) : -1;
+  if (next < 0 || e.at(next).outputs.empty())
     return -1;
-  const node& p = e.at(product);
-  const value_id other = p.inputs[0] == gate ? p.inputs[1] : p.inputs[0];
-  if (unscaled(e, other, 0.5) == x)
-    return product;
-  const value_id out = p.outputs[0];
-  if (other == x) {
-    const node_id last = e.only_consumer(out);
-    return last >= 0 && unscaled(e, e.at(last).outputs[0], 0.5) == out ? last : -1;
-  }
-  // (gate · 0.5) · x
-  if (is_scalar(e, other, 0.5)) {
+  const value_id out = e.at(next).outputs[0];
+  if (unscaled(e, out, scale) == gate) {
     const node_id last = consumed_by(e, out, "Mul");
     const bool with_x = last >= 0 && (e.at(last).inputs[0] == x || e.at(last).inputs[1] == x);
     return with_x ? last : -1;
   }
-  return -1;
+  if (!is_op(e.at(next), "Mul"))
+    return -1;
+  const value_id other = e.at(next).inputs[0] == gate ? e.at(next).inputs[1] : e.at(next).inputs[0];
+  if (unscaled(e, other, scale) == x)
+    return next;
+  const node_id last = other == x ? e.only_consumer(out) : -1;
+  return last >= 0 && unscaled(e, e.at(last).outputs[0], scale) == out ? last : -1;
 }
 
 /// Returns 1 + v's consumer output, no_value if `v` goes elsewhere.
@@ -78,7 +75,7 @@ bool fuse_gelu(graph_editor& e, node_id n, bool exact) {
   const node& f = e.at(n);
   const value_id x = exact ? unscaled(e, f.inputs[0], std::numbers::sqrt2 / 2) : tanh_argument(e, f.inputs[0]);
   const value_id gate = x == no_value ? no_value : plus_one(e, f.outputs[0]);
-  const node_id last = gate == no_value ? -1 : end_of_half_product(e, gate, x);
+  const node_id last = gate == no_value ? -1 : end_of_product(e, gate, x, 0.5);
   if (last < 0 || !same_dims(e, x, e.at(last).outputs[0]))
     return false;
   attributes attrs;
@@ -99,10 +96,24 @@ bool fuse_silu(graph_editor& e, node_id n) {
   return true;
 }
 
+/// x · clip(x + 3, 0, 6) / 6
+bool fuse_hard_swish(graph_editor& e, node_id n) {
+  const auto clip = scalar_call_of(e, e.at(n));
+  const node_id sum = e.producer(e.at(n).inputs[0]);
+  if (!clip || clip->code != scalar_code::clip || clip->numbers != std::vector<float>{0, 6} || sum < 0)
+    return false;
+  const value_id x = other_operand(e, sum, "Add", 3);
+  const node_id last = x == no_value ? -1 : end_of_product(e, e.at(n).outputs[0], x, 1.0 / 6);
+  if (last < 0 || !same_dims(e, x, e.at(last).outputs[0]))
+    return false;
+  e.replace(last, make_node(e.at(n).name + "+hardswish", "", "HardSwish", {x}, {e.at(last).outputs[0]}));
+  return true;
+}
+
 } // namespace
 
 bool fuse_activations(graph_editor& e) {
-  const bool gelu = has_row("Gelu"), swish = has_row("Swish");
+  const bool gelu = has_row("Gelu"), swish = has_row("Swish"), hard_swish = has_row("HardSwish");
   bool changed = false;
   for (node_id n = 0; n < static_cast<node_id>(e.node_count()); ++n) {
     if (!e.alive(n))
@@ -111,6 +122,8 @@ bool fuse_activations(graph_editor& e) {
       changed |= fuse_gelu(e, n, is_op(e.at(n), "Erf"));
     else if (swish && is_op(e.at(n), "Sigmoid"))
       changed |= fuse_silu(e, n);
+    else if (hard_swish && is_op(e.at(n), "Clip"))
+      changed |= fuse_hard_swish(e, n);
   }
   return changed;
 }

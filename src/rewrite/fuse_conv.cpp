@@ -1,8 +1,10 @@
-// Convolutions take in what follows them: BatchNormalization and Add of a constant per channel go into weights and bias (as weight
-// recipes), residual Add and activation into troupe.Conv or troupe.ConvTranspose.
+// Convolutions take in what follows them: BatchNormalization, a constant factor, and Add of a constant or of one per channel go into
+// weights and bias (as weight recipes), residual Add and activation into troupe.Conv or troupe.ConvTranspose.
 #include "rewrite/epilogue.hpp"
 #include "rewrite/match.hpp"
 #include "rewrite/passes.hpp"
+
+#include <cmath>
 
 namespace troupe {
 namespace {
@@ -39,7 +41,8 @@ void put(graph_editor& e, node_id n, node_id last, const weight_ptr& w, const we
   fused.inputs.resize(std::max<size_t>(fused.inputs.size(), 3), no_value);
   if (w)
     fused.inputs[1] = e.add_constant(fused.name + "/weight", w);
-  fused.inputs[2] = e.add_constant(fused.name + "/bias", b);
+  if (b)
+    fused.inputs[2] = e.add_constant(fused.name + "/bias", b);
   fused.outputs = e.at(last).outputs;
   fused.outputs.resize(1);
   e.replace(last, std::move(fused));
@@ -79,7 +82,31 @@ bool fold_batch_norm(graph_editor& e, node_id n, node_id norm) {
   return true;
 }
 
-/// conv(x, W) + B + c for a constant c per channel.
+/// (conv(x, W) + B) · c for a number c. Not in 16 bits, where the weights might leave the range.
+bool fold_scale(graph_editor& e, node_id n, node_id product) {
+  const node& conv = e.at(n);
+  const auto scaled = scaled_by_constant(e, e.at(product).outputs[0]);
+  const weight_ptr w = constant_of(e, conv, 1);
+  const weight_ptr b = constant_of(e, conv, 2);
+  const bool has_bias = input_of(conv, 2) != no_value;
+  if (!scaled || scaled->source != conv.outputs[0] || !std::isfinite(scaled->scale) || !w || !may_derive(*w) ||
+      !(set_of(dtype::float32, dtype::float64) & set_of(w->type)) || (has_bias && (!b || !may_derive(*b))))
+    return false;
+  tensor number(dtype::float64, {1});
+  *number.mutable_data<double>() = scaled->scale;
+  attributes to;
+  to.set("to", static_cast<int64_t>(w->type));
+  const weight_ptr c = derive("Cast", {weight::from_tensor(number)}, to);
+  put(e, n, product, derive("Mul", {w, c}), has_bias ? derive("Mul", {b, c}) : nullptr, "+scale");
+  return true;
+}
+
+/// Returns a vector of one element `count` times.
+weight_ptr repeated(const weight_ptr& element, int64_t count) {
+  return derive("Expand", {element, weight::from_tensor(tensor::of<int64_t>({1}, std::span(&count, 1)))});
+}
+
+/// conv(x, W) + B + c for a constant c, or one per channel.
 bool fold_bias(graph_editor& e, node_id n, node_id sum) {
   const node &conv = e.at(n), &add = e.at(sum);
   const weight_ptr c = constant_of(e, add, add.inputs[0] == conv.outputs[0] ? 1 : 0);
@@ -90,12 +117,13 @@ bool fold_bias(graph_editor& e, node_id n, node_id sum) {
     return false;
   const size_t rank = e.val(conv.outputs[0]).dims->size();
   // [C, 1, …] or [1, C, 1, …]: C must be rank − 2 places from the end.
-  const bool fits = volume(c->dims) == channels && c->dims.size() >= rank - 1 && c->dims.size() <= rank &&
-                    c->dims[c->dims.size() - (rank - 1)] == channels;
+  const bool same = volume(c->dims) == 1;
+  const bool fits = same || (volume(c->dims) == channels && c->dims.size() >= rank - 1 && c->dims.size() <= rank &&
+                             c->dims[c->dims.size() - (rank - 1)] == channels);
   if (!fits)
     return false;
-  const weight_ptr flat = derive_reshape(c, {channels});
-  put(e, n, sum, nullptr, b ? derive("Add", {b, flat}) : flat, "+bias");
+  const weight_ptr flat = derive_reshape(c, {same ? 1 : channels});
+  put(e, n, sum, nullptr, b ? derive("Add", {b, flat}) : same ? repeated(flat, channels) : flat, "+bias");
   return true;
 }
 
@@ -120,6 +148,8 @@ node_id step(graph_editor& e, node_id n) {
   const node_id next = e.only_consumer(y);
   const bool plain = e.at(n).domain.empty(), has_residual = input_of(e.at(n), 3) != no_value;
   if (plain && is_op(e.at(next), "BatchNormalization") && fold_batch_norm(e, n, next))
+    return next;
+  if (plain && fold_scale(e, n, next))
     return next;
   if (plain && is_op(e.at(next), "Add") && fold_bias(e, n, next))
     return next;

@@ -2,6 +2,7 @@
 
 #include "base/parallel.hpp"
 #include "tensor/float8.hpp"
+#include "tensor/half_rows.hpp"
 
 #include <algorithm>
 #include <array>
@@ -32,7 +33,7 @@ void decode(const const_view& from, int64_t begin, int64_t count, buffer<Hub>& o
     for (int64_t i = 0; i < count; ++i)
       out[i] = static_cast<Hub>(get(data[begin + i]));
   };
-  const auto as_is = [](auto x) { return x; };
+  const auto as_is = [](auto x) { return +x; };
   if constexpr (std::is_floating_point_v<Hub>) {
     if (is_float8(from.type))
       return copy(from.as<uint8_t>(), [&](uint8_t bits) { return decode_float8(from.type, bits); });
@@ -129,6 +130,37 @@ void convert_through(const const_view& from, const mutable_view& to, bool satura
   });
 }
 
+/// Converts rows of a thread's size without a buffer between.
+template <class Narrow>
+void widen(const const_view& from, const mutable_view& to) {
+  parallel_for(from.size(), block * blocks_per_thread, [&](int64_t begin, int64_t end) {
+    widen_row(from.as<Narrow>() + begin, to.as<float>() + begin, end - begin);
+  });
+}
+
+template <class Narrow>
+void narrow(const const_view& from, const mutable_view& to) {
+  parallel_for(from.size(), block * blocks_per_thread, [&](int64_t begin, int64_t end) {
+    narrow_row(from.as<float>() + begin, to.as<Narrow>() + begin, end - begin);
+  });
+}
+
+/// Converts between float32 and a 16-bit float, which devices do for whole activations and weights; returns false for other types.
+bool convert_halves(const const_view& from, const mutable_view& to) {
+  const auto is = [&](dtype a, dtype b) { return from.type == a && to.type == b; };
+  if (is(dtype::float16, dtype::float32))
+    widen<float16>(from, to);
+  else if (is(dtype::bfloat16, dtype::float32))
+    widen<bfloat16>(from, to);
+  else if (is(dtype::float32, dtype::float16))
+    narrow<float16>(from, to);
+  else if (is(dtype::float32, dtype::bfloat16))
+    narrow<bfloat16>(from, to);
+  else
+    return false;
+  return true;
+}
+
 /// Reads text as a number of type Hub; an integer that is written with a point or an exponent is cut to a whole one.
 template <class Hub>
 Hub parse(const std::string& text) {
@@ -166,6 +198,8 @@ void convert(const const_view& from, const mutable_view& to, bool saturate) {
     std::copy_n(from.as<std::string>(), from.size(), to.as<std::string>());
   else if (from.type == to.type)
     std::memmove(to.data, from.data, static_cast<size_t>(from.bytes()));
+  else if (convert_halves(from, to))
+    return;
   else if (from.type == dtype::string)
     to_float ? convert_text<double>(from, to, saturate) : convert_text<int64_t>(from, to, saturate);
   else if (from.type == dtype::float64)

@@ -1,5 +1,9 @@
 #include "cpu/kernel_check.hpp"
+#include "ops/activation.hpp"
+#include "ops/evaluate.hpp"
+#include "ops/registry.hpp"
 #include "support/catch.hpp"
+#include "support/run_graph.hpp"
 
 using namespace troupe;
 using namespace troupe::testing;
@@ -75,6 +79,50 @@ TEST_CASE("oneDNN transposed convolution agrees with the reference", "[cpu]") {
       check.channels_last_output();
     CHECK(check.worst("dnnl_conv_transpose") < 1);
   }
+}
+
+TEST_CASE("transposed convolutions whose windows tile the output agree with the reference", "[cpu]") {
+  for (const auto& [x, out, kernel] : std::vector<std::tuple<shape, int64_t, shape>>{{{1, 6, 5, 4}, 3, {2, 2}},
+                                                                                     {{2, 24, 9, 7}, 1, {2, 2}},
+                                                                                     {{1, 5, 1, 6}, 17, {3, 1}},
+                                                                                     {{2, 64, 65, 40}, 32, {2, 3}}})
+    for (const bool fused : {false, true}) {
+      INFO(to_string(x) << " to " << out << (fused ? " fused" : ""));
+      attributes attrs;
+      attrs.set("strides", kernel);
+      if (fused)
+        set_activation(attrs, {scalar_code::clip, -0.1f, 0.5f});
+      kernel_check check(fused ? "troupe" : "", "ConvTranspose", attrs);
+      check.input(x, false, layout::channels_last).input({x[1], out, kernel[0], kernel[1]}, true);
+      if (fused)
+        check.input({out}, true);
+      CHECK(check.channels_last_output().worst("dnnl_tiling_deconv") < 1);
+    }
+}
+
+TEST_CASE("oneDNN changes layouts as the reference does", "[cpu]") {
+  for (const shape& dims : {shape{1, 3, 33, 17}, shape{2, 24, 5, 7}, shape{3, 5, 40}, shape{1, 18, 2, 3, 5}})
+    for (const bool forward : {false, true}) {
+      INFO(to_string(dims) << forward);
+      node call{.op_type = "Reorder", .domain = "troupe", .def = find_op("troupe", "Reorder", 1)};
+      call.attrs.set("to", std::string(forward ? "channels_last" : "plain"));
+      kernel_resources resources;
+      const layout from = forward ? layout::plain : layout::channels_last;
+      const layout to = forward ? layout::channels_last : layout::plain;
+      const kernel_request request{call,
+                                   {{.type = dtype::float32, .dims = dims, .layout = from}},
+                                   {{.type = dtype::float32, .dims = dims, .layout = to}},
+                                   resources};
+      const chosen_kernel chosen = choose_kernel(request);
+      CHECK(chosen.name == "dnnl_reorder");
+      const tensor x = test::random_tensor(dims, 1);
+      tensor y(dtype::float32, dims);
+      const void* in = x.data();
+      void* out = y.mutable_data();
+      chosen.run->run({&in, &out, nullptr});
+      const tensor expected = evaluate(*call.def, call.attrs, {&x, 1}).at(0);
+      CHECK(std::equal(expected.values<float>().begin(), expected.values<float>().end(), y.values<float>().begin()));
+    }
 }
 
 TEST_CASE("oneDNN pooling agrees with the reference", "[cpu]") {

@@ -66,3 +66,41 @@ TEST_CASE("products of microseconds are one thread's work, larger ones are not",
   }
   CHECK(thread_count() == before);
 }
+
+TEST_CASE("free heights and widths have the layouts, fusions and kernels of fixed ones", "[cpu]") {
+  const auto steps = [](const dim& height, const dim& width) {
+    test::graph_builder b;
+    const auto conv = [&](value_id x, int64_t in, int64_t out, int64_t stride, const char* op = "Conv") {
+      const shape dims = op == std::string("Conv") ? shape{out, in, 3, 3} : shape{in, out, 2, 2};
+      const value_id w = b.constant("w" + std::to_string(b.g.values.size()), random_tensor(dims, 1));
+      const int64_t pad = op == std::string("Conv") ? 1 : 0;
+      return b.op(op, {x, w},
+                  attrs_of({{"pads", std::vector<int64_t>(4, pad)}, {"strides", std::vector<int64_t>(2, stride)}}));
+    };
+    const value_id x = b.op("Relu", {conv(b.input("x", {1, 3, height, width}), 3, 16, 1)});
+    const value_id down = b.op("Relu", {conv(x, 16, 32, 2)});
+    const value_id same = b.op("Relu", {b.op("Add", {conv(down, 32, 32, 1), down})});
+    const value_id pooled =
+        b.op("MaxPool", {same},
+             attrs_of({{"kernel_shape", std::vector<int64_t>{3, 3}}, {"pads", std::vector<int64_t>(4, 1)}}));
+    const value_id up = conv(pooled, 32, 16, 2, "ConvTranspose");
+    const value_id joined = b.op("Concat", {up, x}, attrs_of({{"axis", int64_t{1}}}));
+    b.output(b.op("Sigmoid", {conv(joined, 32, 4, 1)}));
+    b.output(b.op("GlobalAveragePool", {joined}));
+    const auto cpu = make_cpu_device("cpu");
+    const auto p = make_plan(std::make_shared<const graph>(rewrite(b.g, {})), {cpu->info()}, {});
+    kernel_resources resources;
+    const auto prepared = prepare_plan(bind_segment(p, 0, {{"h", 24}, {"w", 16}}), 0, resources);
+    std::vector<std::string> list;
+    for (const prepared_step& step : prepared->chunks.at(0).steps) {
+      const node& n = p->program->nodes[step.call];
+      const bool last = p->program->values[n.outputs[0]].layout == layout::channels_last;
+      list.push_back(fmt::format("{} by {}{}", operator_name(n), step.kernel_name, last ? ", channels last" : ""));
+    }
+    return list;
+  };
+  const std::vector<std::string> fixed = steps(24, 16);
+  CHECK(fixed == steps(dim::symbol("h"), dim::symbol("w")));
+  CHECK(std::count(fixed.begin(), fixed.end(), "troupe.Conv by dnnl_conv, channels last") >= 3);
+  CHECK(std::count(fixed.begin(), fixed.end(), "ConvTranspose by dnnl_tiling_deconv, channels last") == 1);
+}

@@ -3,7 +3,10 @@
 #include "support/catch.hpp"
 #include "support/graph_builder.hpp"
 
+#include <algorithm>
+#include <cmath>
 #include <numeric>
+#include <random>
 
 using namespace troupe;
 using namespace troupe::testing;
@@ -133,6 +136,47 @@ TEST_CASE("NonMaxSuppression drops overlapping boxes", "[ops]") {
   const tensor scores = reals({1, 1, 3}, {0.9f, 0.95f, 0.5f});
   const tensor rows = call("NonMaxSuppression", {boxes, scores, ints({1}, {3}), tensor::scalar(0.5f)}).at(0);
   CHECK(numbers(rows) == std::vector<int64_t>{0, 0, 1, 0, 0, 2});
+}
+
+TEST_CASE("NonMaxSuppression of many boxes and classes is what comparing them one by one gives", "[ops]") {
+  constexpr int64_t batches = 2, classes = 3, count = 700;
+  constexpr float threshold = 0.3f;
+  std::minstd_rand random(5);
+  std::uniform_real_distribution<float> place(0, 20), size(-2, 3), score(0, 1);
+  tensor boxes(dtype::float32, {batches, count, 4}), scores(dtype::float32, {batches, classes, count});
+  for (int64_t i = 0; i < batches * count; ++i) {
+    float* b = boxes.mutable_data<float>() + i * 4;
+    b[0] = place(random), b[1] = place(random), b[2] = b[0] + size(random), b[3] = b[1] + size(random);
+  }
+  for (int64_t i = 0; i < scores.size(); ++i)
+    scores.mutable_data<float>()[i] = std::floor(score(random) * 50); // with ties
+  const auto overlap = [&](const float* a, const float* b) {
+    const auto length = [](float a0, float a1, float b0, float b1) {
+      return std::min(std::max(a0, a1), std::max(b0, b1)) - std::max(std::min(a0, a1), std::min(b0, b1));
+    };
+    const auto area = [](const float* c) { return std::abs((c[2] - c[0]) * (c[3] - c[1])); };
+    const float h = length(a[0], a[2], b[0], b[2]), w = length(a[1], a[3], b[1], b[3]);
+    return h > 0 && w > 0 ? h * w / (area(a) + area(b) - h * w) : 0;
+  };
+  std::vector<int64_t> expected;
+  for (int64_t k = 0; k < batches * classes; ++k) {
+    const float *s = scores.data<float>() + k * count, *b = boxes.data<float>() + k / classes * count * 4;
+    std::vector<int64_t> order(count), chosen;
+    std::iota(order.begin(), order.end(), 0);
+    std::stable_sort(order.begin(), order.end(), [&](int64_t i, int64_t j) { return s[i] > s[j]; });
+    for (int64_t i : order)
+      if (chosen.size() < 300 && std::none_of(chosen.begin(), chosen.end(),
+                                              [&](int64_t j) { return overlap(b + i * 4, b + j * 4) > threshold; }))
+        chosen.push_back(i);
+    for (int64_t i : chosen)
+      expected.insert(expected.end(), {k / classes, k % classes, i});
+  }
+  const tensor rows = call("NonMaxSuppression", {boxes, scores, ints({1}, {300}), tensor::scalar(threshold)}).at(0);
+  CHECK(numbers(rows) == expected);
+  const tensor none = call("NonMaxSuppression", {reals({1, 0, 4}, {}), tensor(dtype::float32, {1, int64_t{1} << 40, 0}),
+                                                 ints({1}, {3}), tensor::scalar(0.5f)})
+                          .at(0);
+  CHECK(none.dims() == shape{0, 3});
 }
 
 TEST_CASE("Cumulative sums run both ways, with or without their own element", "[ops]") {

@@ -29,6 +29,31 @@ TEST_CASE("Conv takes in batch norm, bias, residual and activation", "[rewrite][
   CHECK(fused.nodes[0].name.find("+bn") != std::string::npos);
 }
 
+TEST_CASE("Conv takes in a number's product and sum, and a hard swish of several nodes", "[rewrite]") {
+  for (const bool transposed : {false, true})
+    for (const bool has_bias : {false, true})
+      for (const int order : {0, 1, 2}) {
+        INFO(transposed << has_bias << order);
+        graph_builder b;
+        std::vector<value_id> operands{b.input("x", {2, 4, 6, 5}), b.constant("w", random_tensor({4, 2, 3, 3}, 1))};
+        if (has_bias)
+          operands.push_back(b.constant("b", random_tensor({4}, 2)));
+        value_id y = b.op(transposed ? "ConvTranspose" : "Conv", operands, attrs_of({{"group", int64_t{2}}}));
+        y = b.op("Mul", {b.constant("scale", floats({1}, {1.5f})), y});
+        y = b.op("Add", {y, b.constant("shift", floats({1, 1, 1, 1}, {-0.25f}))});
+        const value_id gate = b.op("Clip", {b.op("Add", {y, b.scalar(3)}), b.scalar(0), b.scalar(6)});
+        if (order == 0)
+          y = b.op("Div", {b.op("Mul", {y, gate}), b.scalar(6)});
+        else if (order == 1)
+          y = b.op("Mul", {b.op("Div", {gate, b.scalar(6)}), y});
+        else
+          y = b.op("Mul", {b.op("Mul", {y, b.scalar(1.f / 6)}), gate});
+        b.output(y);
+        const graph fused = check_fusion(b.g, {random_tensor({2, 4, 6, 5}, 3)});
+        CHECK(fused.nodes.size() == 1);
+      }
+}
+
 TEST_CASE("ConvTranspose takes in batch norm and Relu", "[rewrite]") {
   graph_builder b;
   const value_id x = b.input("x", {1, 3, 5, 4});

@@ -2,6 +2,10 @@
 
 #include "support/catch.hpp"
 #include "support/thrown.hpp"
+#include "tensor/half_rows.hpp"
+
+#include <bit>
+#include <cmath>
 
 using namespace troupe;
 using namespace troupe::test;
@@ -49,4 +53,31 @@ TEST_CASE("large tensors are converted element by element, whatever threads do",
     numbers[i] = static_cast<int32_t>(i) - 50'000;
   const std::vector<float> floats = converted<float>(numbers);
   CHECK(converted<int32_t>(floats) == numbers);
+}
+
+TEST_CASE("halves become floats and back in rows as they do one by one", "[tensor]") {
+  int64_t wrong = 0;
+  for (uint32_t bits = 0; bits < 65536; ++bits) {
+    float16 half;
+    half.bits = static_cast<uint16_t>(bits);
+    const float one = half, row = widened(half);
+    wrong += std::isnan(one)
+                 ? !std::isnan(row) || !std::isnan(float(narrowed(row)))
+                 : std::bit_cast<uint32_t>(row) != std::bit_cast<uint32_t>(one) || narrowed(row).bits != bits;
+  }
+  for (uint64_t bits = 0; bits < uint64_t{1} << 32; bits += 9973) {
+    const auto value = std::bit_cast<float>(static_cast<uint32_t>(bits));
+    wrong += !std::isnan(value) && narrowed(value).bits != float16(value).bits;
+  }
+  CHECK(wrong == 0);
+  // Halfway between two halves, at the ends of the range, and more than a vector's length.
+  std::vector<float> values{2049, 2051, 65519, 65520, -65520, 1e-8f, 5.9604645e-8f, infinity, 0};
+  std::vector<float> rounded{2048, 2052, 65504, infinity, -infinity, 0, 5.9604645e-8f, infinity, 0};
+  for (int i = 0; i < 12; ++i) {
+    values.insert(values.end(), values.begin(), values.begin() + 9);
+    rounded.insert(rounded.end(), rounded.begin(), rounded.begin() + 9);
+  }
+  CHECK(converted<float>(converted<float16>(values)) == rounded);
+  CHECK(converted<float>(converted<bfloat16>(values))[0] == 2048);
+  CHECK(converted<float>(converted<bfloat16>(values))[7] == infinity);
 }
