@@ -1,5 +1,7 @@
 #include "actors/device_actor.hpp"
 
+#include "actors/awake.hpp"
+
 #include <caf/send.hpp>
 #include <caf/stateful_actor.hpp>
 #include <caf/typed_event_based_actor.hpp>
@@ -68,6 +70,7 @@ device_opened open(pointer self) {
       state.owned = state.make();
     expects(state.owned != nullptr, "a device factory returned nothing");
     state.health->may_hang = state.owned->may_hang();
+    state.stays_awake = worth_looking(state.owned->info());
   });
   if (why.failed())
     return {{}, std::move(why)};
@@ -132,10 +135,19 @@ bool submit(pointer self, chunk_work work, const chunk_teller& tell) {
 }
 
 void submit_all(pointer self, run_chunks& request) {
-  const chunk_teller tell = [to = sender_of(self)](chunk_ended ended) { caf::anon_send(to, std::move(ended)); };
+  // Answers come from threads of the device, or from this one, which then has nothing to do. Not of failures: they are told under a lock.
+  const bool own_thread = self->getf(caf::abstract_actor::is_detached_flag);
+  const chunk_teller tell = [to = sender_of(self), own_thread](chunk_ended ended) {
+    if (own_thread && ended.result.ok())
+      send_here(to, std::move(ended));
+    else
+      caf::anon_send(to, std::move(ended));
+  };
   for (chunk_work& work : request.works)
     if (!submit(self, std::move(work), tell))
       return;
+  if (own_thread && self->state.stays_awake)
+    look_until([&] { return !self->mailbox().empty(); });
 }
 
 void fetch(pointer self, const fetch_tensor& request) {

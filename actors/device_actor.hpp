@@ -73,6 +73,7 @@ struct device_actor_state {
   std::shared_ptr<device_health> health;
   std::unique_ptr<device> owned;
   std::shared_ptr<drop_list> dropped = std::make_shared<drop_list>();
+  bool stays_awake = false; // for a while after each chunk (awake.hpp)
 };
 
 /// The behaviour; spawn it with CAF, detached if the device blocks its thread.

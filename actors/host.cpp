@@ -1,5 +1,6 @@
 #include "actors/host.hpp"
 
+#include "actors/awake.hpp"
 #include "actors/device_names.hpp"
 #include "cpu/cpu_device.hpp"
 #include "device/null_device.hpp"
@@ -133,6 +134,8 @@ void host::add(const std::vector<device_handle>& opened) {
   const std::lock_guard lock(mutex_);
   auto all = std::make_shared<std::vector<device_handle>>(*devices_);
   all->insert(all->end(), opened.begin(), opened.end());
+  if (std::any_of(opened.begin(), opened.end(), [](const device_handle& d) { return worth_looking(d.info); }))
+    answers_fast_ = true;
   devices_ = std::move(all);
 }
 

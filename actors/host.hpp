@@ -36,6 +36,8 @@ public:
   void check_complete(const std::vector<std::string>& names) const;
 
   device_list devices() const;
+  /// Whether some device answers so fast that callers should not sleep meanwhile (awake.hpp).
+  bool answers_fast() const { return answers_fast_; }
 
   /// Opens one more device, with its limit, ledger and profile. Throws what opening it throws, and `errc::invalid_argument` if a living
   /// device, or one of `beside`, has its name. It is nobody's before it is added.
@@ -89,6 +91,7 @@ private:
   std::string profile_problem_;
   std::map<std::string, int64_t> limits_; // engine_options::memory
   kept_profiles profiles_;
+  std::atomic<bool> answers_fast_{false};
   std::atomic<bool> open_hangs_{false}; // a device did not open in time: its actor may never end
   mutable std::mutex mutex_;            // guards devices_
   device_list devices_ = std::make_shared<const std::vector<device_handle>>();

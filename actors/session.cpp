@@ -1,3 +1,4 @@
+#include "actors/awake.hpp"
 #include "actors/choice.hpp"
 #include "actors/engine_access.hpp"
 #include "actors/session_state.hpp"
@@ -167,7 +168,10 @@ const std::vector<value_info>& session::outputs() const {
 }
 
 run_result session::run(named_tensors inputs, const run_options& options) const {
-  return run_async(std::move(inputs), options).get();
+  std::future<run_result> result = run_async(std::move(inputs), options);
+  if (state_->runtime->devices().answers_fast())
+    look_until([&] { return result.wait_for(std::chrono::seconds(0)) == std::future_status::ready; });
+  return result.get();
 }
 
 std::future<run_result> session::run_async(named_tensors inputs, const run_options& options) const {
@@ -177,7 +181,7 @@ std::future<run_result> session::run_async(named_tensors inputs, const run_optio
     return submit(std::move(inputs), options);
   const pending_run_ptr pending = make_watched_run(std::move(inputs), options, state_->coordinator());
   std::future<run_result> future = pending->result.future();
-  caf::anon_send(state_->coordinator(), actors::run{pending});
+  send_here(state_->coordinator(), actors::run{pending});
   return future;
 }
 
