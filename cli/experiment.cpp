@@ -100,8 +100,8 @@ private:
     }
     const session& model = found->second;
     model.run(inputs); // not timed: after another setting's turn
-    return what_.arrivals.how == arrivals::process::poisson ? poisson(model, inputs, what_.seed + repetition)
-                                                            : closed(model, inputs);
+    return what_.arrivals.how == arrivals::process::closed ? closed(model, inputs)
+                                                           : at_times(model, inputs, what_.seed + repetition);
   }
 
   double closed(const session& model, const named_tensors& inputs) const {
@@ -119,7 +119,7 @@ private:
     return milliseconds_since(begin) * 1e-3;
   }
 
-  double poisson(const session& model, const named_tensors& inputs, uint64_t seed) const {
+  double at_times(const session& model, const named_tensors& inputs, uint64_t seed) const {
     std::vector<std::future<run_result>> all;
     const auto begin = std::chrono::steady_clock::now();
     for (const double at : sim::arrival_times(what_.arrivals, what_.requests, seed)) {

@@ -2,12 +2,13 @@
 #include "cli/strategy_options.hpp"
 
 #include "run/model.hpp"
+#include "sim/arrival_times.hpp"
 #include "troupe/simulation.hpp"
 
 #include <fmt/format.h>
 
 #include <charconv>
-#include <fstream>
+#include <filesystem>
 #include <iostream>
 
 namespace troupe::cli {
@@ -40,15 +41,9 @@ arrivals read_arrivals(const std::string& text) {
     a.how = arrivals::process::poisson;
     a.per_second = read_number(std::string_view(text).substr(8), "--arrivals poisson");
   } else {
-    a.how = arrivals::process::listed;
-    std::ifstream file(text);
-    if (!file)
+    if (!std::filesystem::exists(text))
       fail(errc::io, "--arrivals '{}' is neither closed:N nor poisson:PER_SECOND, nor a file that can be read", text);
-    for (std::string line; std::getline(file, line);)
-      if (!line.empty())
-        a.times_s.push_back(read_number(line, "--arrivals " + text));
-    if (a.times_s.empty())
-      fail(errc::invalid_argument, "--arrivals '{}' holds no times", text);
+    return sim::listed_arrivals(text);
   }
   return a;
 }

@@ -24,7 +24,7 @@ struct arrivals {
   process how = process::closed;
   size_t in_flight = 1;
   double per_second = 0;
-  std::vector<double> times_s = {}; // ascending
+  std::vector<double> times_s = {}; // seconds, ascending, from 0 to 1e9, as many as requests
 };
 
 /// A device that is lost at some time.

@@ -2,6 +2,7 @@
 
 #include "plan/place/policies.hpp"
 #include "schedules/task_model.hpp"
+#include "sim/arrival_times.hpp"
 #include "sim/json_reader.hpp"
 #include "strategy/replica_sets.hpp"
 
@@ -176,14 +177,31 @@ std::vector<experiments::mode> read_modes(const json_reader& at) {
   return {mode::simulated, mode::real};
 }
 
-void read_requests(const json_reader& at, experiment& e) {
+/// Times in seconds: a list, or a file of the experiment's folder with one a line.
+arrivals read_times(const json_reader& at, const std::filesystem::path& folder) {
+  if (at.raw().is_string())
+    return named(at, [&](const std::string& name) { return sim::listed_arrivals(folder / name); });
+  arrivals a{.how = arrivals::process::listed};
+  for (const json_reader& one : list_of(at, sim::most_arrivals))
+    a.times_s.push_back(one.number(a.times_s.empty() ? 0 : a.times_s.back(), sim::latest_arrival_s));
+  return a;
+}
+
+void read_requests(const json_reader& at, const std::filesystem::path& folder, experiment& e) {
   constexpr int64_t most_requests = 100'000'000;
   const auto count = [](const json_reader& j) { return static_cast<size_t>(j.integer(1, most_requests)); };
   if (!at.raw().is_object()) {
     e.requests = count(at);
     return;
   }
-  at.allow({"count", "in_flight", "per_second"});
+  at.allow({"count", "in_flight", "per_second", "times"});
+  if (at.has("times")) {
+    if (at.raw().size() > 1)
+      at.complain("'times' stands alone: it says how many requests there are and when each comes");
+    e.arrivals = read_times(at["times"], folder);
+    e.requests = e.arrivals.times_s.size();
+    return;
+  }
   e.requests = count(at["count"]);
   if (at.has("in_flight") && at.has("per_second"))
     at.complain(
@@ -279,9 +297,9 @@ void check_modes(const json_reader& root, const lists& all) {
     root["noise"].complain("noise is simulated; mode 'real' has its own");
 }
 
-void read_numbers(const json_reader& root, experiment& e) {
+void read_numbers(const json_reader& root, const std::filesystem::path& folder, experiment& e) {
   if (root.has("requests"))
-    read_requests(root["requests"], e);
+    read_requests(root["requests"], folder, e);
   if (root.has("repetitions"))
     e.repetitions = static_cast<size_t>(root["repetitions"].integer(1, max_repetitions));
   if (root.has("seed"))
@@ -302,7 +320,7 @@ experiment read(const json_reader& root, const std::string& source, const std::f
   all.modes = root.has("mode") ? read_modes(root["mode"]) : std::vector{mode::simulated};
   check_modes(root, all);
   experiment e{.name = root.has("name") ? text_of(root["name"]) : source};
-  read_numbers(root, e);
+  read_numbers(root, folder, e);
   e.settings = combine(root, all, read_baseline(root, all));
   if (e.settings.size() * e.repetitions > max_rows)
     root.complain("{} settings of {} repetitions each are more than {} runs", e.settings.size(), e.repetitions,

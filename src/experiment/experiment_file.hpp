@@ -42,7 +42,7 @@ struct experiment {
   std::string name; // for people; the file's, if it says none
   std::vector<setting> settings;
   size_t requests = 1;       // of one repetition
-  troupe::arrivals arrivals; // closed or Poisson
+  troupe::arrivals arrivals; // closed, Poisson or listed
   size_t repetitions = 5;    // of each setting, in turns
   uint64_t seed = 1;         // repetition i of all settings has `seed + i`
   double noise = 0;          // the standard deviation of the logarithm of simulated times

@@ -47,6 +47,8 @@ json json_of(const comparison& c) {
 json requests_of(const experiment& what) {
   if (what.arrivals.how == arrivals::process::poisson)
     return {{"count", what.requests}, {"per_second", what.arrivals.per_second}};
+  if (what.arrivals.how == arrivals::process::listed)
+    return {{"count", what.requests}, {"times", what.arrivals.times_s}};
   return {{"count", what.requests}, {"in_flight", what.arrivals.in_flight}};
 }
 

@@ -84,6 +84,8 @@ std::string group_text(const results& all, const analysis& found, size_t first, 
 }
 
 std::string requests_text(const experiment& what) {
+  if (what.arrivals.how == arrivals::process::listed)
+    return fmt::format("{} {} at listed times", what.requests, what.requests == 1 ? "request" : "requests");
   return fmt::format("{} {}, {}", what.requests, what.requests == 1 ? "request" : "requests",
                      what.arrivals.how == arrivals::process::poisson
                          ? fmt::format("{:g} a second", what.arrivals.per_second)

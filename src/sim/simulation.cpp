@@ -3,6 +3,7 @@
 #include "base/elapsed.hpp"
 #include "base/quantile.hpp"
 #include "loader/onnx_loader.hpp"
+#include "sim/arrival_times.hpp"
 #include "sim/bounds.hpp"
 #include "sim/records.hpp"
 #include "sim/virtual_stream.hpp"
@@ -27,8 +28,8 @@ void check_options(const simulation_options& how) {
     refuse("arrivals.per_second must be above 0");
   if (a.how == arrivals::process::listed &&
       (a.times_s.size() != how.requests || !std::is_sorted(a.times_s.begin(), a.times_s.end()) ||
-       a.times_s.front() < 0))
-    refuse("arrivals.times_s must be as many as requests, ascending, none negative");
+       !std::all_of(a.times_s.begin(), a.times_s.end(), [](double t) { return t >= 0 && t <= latest_arrival_s; })))
+    refuse("arrivals.times_s must be as many as requests, ascending, from 0 to 1e9");
   if (!(how.noise >= 0 && how.noise <= 2))
     refuse("noise must be from 0 to 2");
   for (const simulated_loss& l : how.losses)

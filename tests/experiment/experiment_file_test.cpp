@@ -117,6 +117,38 @@ TEST_CASE("a wrong experiment is refused with the place and what is allowed", "[
   refused(with(R"("baseline": {"policy": "heft"})"), "baseline.policy", "'heft' is not listed");
 }
 
+TEST_CASE("an experiment's requests may come at listed times", "[experiment]") {
+  const auto refused = [](const std::string& text, const std::string& place, const std::string& why) {
+    INFO(text);
+    CHECK_THROWS_WITH(parse(text), Contains("exp.json: " + place) && Contains(why));
+  };
+  const experiment e = parse(with(R"("requests": {"times": [0, 0.5, 0.5, 2]})"));
+  CHECK(e.requests == 4);
+  CHECK(e.arrivals.how == arrivals::process::listed);
+  CHECK(e.arrivals.times_s == std::vector<double>{0, 0.5, 0.5, 2});
+  refused(with(R"("requests": {"times": [0, 2, 1]})"), "requests.times[2]", "a number from 2 to");
+  refused(with(R"("requests": {"times": [-1]})"), "requests.times[0]", "a number from 0 to");
+  refused(with(R"("requests": {"times": []})"), "requests.times", "a list of 0");
+  refused(with(R"("requests": {"count": 2, "times": [0, 1]})"), "requests", "'times' stands alone");
+  refused(with(R"("requests": {"times": "none.txt"})"), "requests.times", "cannot be read");
+}
+
+TEST_CASE("listed times of a file are checked by line", "[experiment][sim]") {
+  const auto file = std::filesystem::temp_directory_path() / fmt::format("troupe_times_{}", getpid());
+  const auto times_of = [&](const std::string& text) {
+    std::ofstream(file, std::ios::binary) << text;
+    return parse(with(fmt::format(R"("requests": {{"times": "{}"}})", file.string()))).arrivals.times_s;
+  };
+  CHECK(times_of("0\n\n0.25\r\n1e1") == std::vector<double>{0, 0.25, 10});
+  CHECK_THROWS_WITH(times_of("1\nsoon\n"), Contains("requests.times") && Contains("line 2: 'soon' is not a number"));
+  CHECK_THROWS_WITH(times_of("2\n1\n"), Contains("line 2: earlier"));
+  CHECK_THROWS_WITH(times_of("nan\n"), Contains("line 1: a time from 0"));
+  CHECK_THROWS_WITH(times_of("inf\n"), Contains("line 1: a time from 0"));
+  CHECK_THROWS_WITH(times_of(std::string(100'000, '0')), Contains("line 1: longer than 64 characters"));
+  CHECK_THROWS_WITH(times_of("\n"), Contains("no times"));
+  std::filesystem::remove(file);
+}
+
 TEST_CASE("clusters of files are simulated only, and noise too", "[experiment]") {
   const std::string cluster = R"({"troupe_experiment": 1, "models": ["m"], "clusters": ["c.json"], )";
   CHECK(parse(cluster + R"("mode": "simulated"})").settings.size() == 1);

@@ -206,6 +206,8 @@ TEST_CASE("options of a simulation that cannot be are refused", "[sim]") {
   CHECK(refused([](auto& how) { how.arrivals.in_flight = 0; }));
   CHECK(refused([](auto& how) { how.arrivals = {.how = arrivals::process::poisson}; }));
   CHECK(refused([](auto& how) { how.arrivals = {.how = arrivals::process::listed, .times_s = {}}; }));
+  for (const double wrong : {-1.0, 2e9, double(INFINITY), double(NAN)})
+    CHECK(refused([&](auto& how) { how.arrivals = {.how = arrivals::process::listed, .times_s = {wrong}}; }));
   CHECK(refused([](auto& how) { how.noise = -1; }));
   CHECK(refused([](auto& how) { how.losses = {{.device = "c", .at_ms = 2, .back_ms = 1}}; }));
   CHECK(refused([](auto& how) { how.losses = {{.device = "nobody", .at_ms = 2}}; }));
