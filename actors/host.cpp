@@ -177,9 +177,12 @@ device_handle host::open(device_factory make, threading where, const std::vector
   // Devices of other hosts say how fast they are; what nodes took on one like them here is true of them, too.
   for (const measured_profile& m : profiles_.devices)
     if (m.device == key_of(handle.info)) {
-      const device_profile refined = refine(handle.info.profile, m);
-      is_remote(handle.info) ? void(handle.info.profile.measured = refined.measured)
-                             : void(handle.info.profile = refined);
+      device_profile& own = handle.info.profile;
+      const device_profile refined = refine(own, m);
+      if (is_remote(handle.info))
+        own.measured = refined.measured;
+      else
+        own = refined;
     }
   return handle;
 }

@@ -84,12 +84,13 @@ std::string group_text(const results& all, const analysis& found, size_t first, 
 }
 
 std::string requests_text(const experiment& what) {
-  if (what.arrivals.how == arrivals::process::listed)
-    return fmt::format("{} {} at listed times", what.requests, what.requests == 1 ? "request" : "requests");
-  return fmt::format("{} {}, {}", what.requests, what.requests == 1 ? "request" : "requests",
-                     what.arrivals.how == arrivals::process::poisson
-                         ? fmt::format("{:g} a second", what.arrivals.per_second)
-                         : fmt::format("{} in flight", what.arrivals.in_flight));
+  const std::string count = fmt::format("{} {}", what.requests, what.requests == 1 ? "request" : "requests");
+  switch (what.arrivals.how) {
+    case arrivals::process::listed: return count + " at listed times";
+    case arrivals::process::poisson: return fmt::format("{}, {:g} a second", count, what.arrivals.per_second);
+    case arrivals::process::closed: break;
+  }
+  return fmt::format("{}, {} in flight", count, what.arrivals.in_flight);
 }
 
 std::string setting_name(const setting& s) {

@@ -33,6 +33,12 @@ tensor one_of(dtype type) {
   return one;
 }
 
+/// Fills output `i`, whose number of elements is put into `how`.
+void add_fill(launch_builder& b, const gpu_call& call, size_t i, const std::string& variant, shader::fill how) {
+  how.count = call.outputs[i].size();
+  b.add("fill." + variant, flat_groups(call.outputs[i].size(), 256, call.gpu), {b.out(i)}).params = words_of(how);
+}
+
 /// `columns` is 0 if everything is filled with `value`, not only diagonal k.
 launch_lists fill(const gpu_call& call, std::string name, const tensor& value, int64_t columns, int64_t k) {
   const operand& out = call.outputs[0];
@@ -41,9 +47,7 @@ launch_lists fill(const gpu_call& call, std::string name, const tensor& value, i
     return {};
   const auto words = bits_of_element(value);
   launch_builder b(call, std::move(name));
-  launch& l = b.add("fill." + *variant, flat_groups(out.size(), 256, call.gpu), {b.out(0)});
-  l.params = words_of(shader::fill{
-      .count = out.size(), .low = words[0], .high = words[1], .columns = columns, .k = static_cast<int>(k)});
+  add_fill(b, call, 0, *variant, {.low = words[0], .high = words[1], .columns = columns, .k = static_cast<int>(k)});
   return single_list(b);
 }
 
@@ -60,9 +64,8 @@ launch_lists task_launches(const gpu_call& call) {
     return {};
   launch_builder b(call, "task");
   for (size_t i = 0; i < call.outputs.size(); ++i)
-    if (const int64_t count = call.outputs[i].size(); count > 0)
-      b.add("fill." + *variant, flat_groups(count, 256, call.gpu), {b.out(i)}).params =
-          words_of(shader::fill{.count = count, .low = 0, .high = 0, .columns = 0, .k = 0});
+    if (call.outputs[i].size() > 0)
+      add_fill(b, call, i, *variant, {.low = 0, .high = 0, .columns = 0, .k = 0});
   return single_list(b);
 }
 

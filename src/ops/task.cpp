@@ -10,8 +10,6 @@
 namespace troupe {
 namespace {
 
-constexpr uint8_t any_number = 255;
-
 void infer_task(infer_context& c) {
   const std::vector<int64_t> elements = c.attrs().integers("elements");
   if (elements.size() < c.output_count() || std::any_of(elements.begin(), elements.end(), [](auto n) { return n < 0; }))
@@ -34,8 +32,8 @@ op_cost task_cost(const attributes& attrs, const call_shapes&) {
 constexpr auto task_rows = std::to_array<op_def>({
     op_row("Task", 1, infer_task, task_reference,
            {.domain = "troupe",
-            .inputs = {1, any_number},
-            .max_outputs = any_number,
+            .inputs = {1, 255},
+            .max_outputs = 255,
             .types = set_of(dtype::float32),
             .hides_elements = true,
             .needs_float32 = true,

@@ -69,11 +69,8 @@ private:
       begin = std::max({start, l.in, l.works[1], l.outs[2]});
       start = l.in = begin + c.in_s;
     }
-    const bool another = l.used && l.last != c.device;
-    const bool takes_turns = another && start < l.work && device.kind == device_kind::vulkan;
-    const double wake_s = wake_seconds(device.profile, start - l.work, another);
-    start = std::max({start, l.work, l.outs[1]}) + device.profile.submit_s + wake_s +
-            (takes_turns ? turn_seconds(l.last_work) : 0);
+    const bool another_worked = l.used && l.last != c.device;
+    start = std::max({start, l.work, l.outs[1]}) + submit_seconds(device, start - l.work, another_worked, l.last_work);
     if (!in_beside)
       l.in = start = std::max(start, l.in) + c.in_s;
     l.work = start + c.work_s;

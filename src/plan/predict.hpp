@@ -21,11 +21,14 @@ inline double turn_seconds(double other_work_s) {
   return std::min(longest_s, switch_s + other_work_s);
 }
 
-/// Returns what a chunk waits for threads to wake, on a device that has had nothing to do for `idle_s`, or whose processor has worked for another
-/// one since. Shorter waits do not let threads fall asleep.
-inline double wake_seconds(const device_profile& device, double idle_s, bool another_worked) {
+/// Returns what a chunk takes before its copies and work: its submission, a turn if the GPU has worked for another device and the chunk waited for that
+/// (`idle_s` is negative), and waking threads that slept, since the processor worked for another device or had nothing to do for `idle_s`. Shorter
+/// waits do not let them fall asleep.
+inline double submit_seconds(const device_info& device, double idle_s, bool another_worked, double last_work_s) {
   constexpr double awake_s = 5e-5;
-  return another_worked || idle_s > awake_s ? device.wake_s : 0;
+  const bool slept = another_worked || idle_s > awake_s;
+  const bool takes_turns = another_worked && idle_s < 0 && device.kind == device_kind::vulkan;
+  return device.profile.submit_s + (slept ? device.profile.wake_s : 0) + (takes_turns ? turn_seconds(last_work_s) : 0);
 }
 
 /// What a chunk costs its device, and what it waits for; by hand in tests.

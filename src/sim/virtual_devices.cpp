@@ -130,16 +130,13 @@ void virtual_devices::submit(processor& p, const job_ptr& j) {
   const device_info& info = devices_[j->device].info;
   if (!j->beside_in)
     j->ready = j->host_end;
-  const bool waited = j->ready < p.lane_free;
-  if (waited)
+  const double idle_s = j->ready - p.lane_free;
+  if (idle_s < 0)
     j->times.after = p.last_number;
-  const bool another = p.last && *p.last != j->device;
-  const bool takes_turns = waited && another && info.kind == device_kind::vulkan;
-  const double wake_s = wake_seconds(info.profile, j->ready - p.lane_free, another);
+  const double wait_s = submit_seconds(info, idle_s, p.last && *p.last != j->device, p.last_work);
   p.last = j->device;
   p.last_number = j->times.number;
   j->at = stage::submits;
-  const double wait_s = info.profile.submit_s + wake_s + (takes_turns ? turn_seconds(p.last_work) : 0);
   p.last_work = j->price->work_s;
   events_.after(wait_s, [this, j, &p] {
     if (j->has_ended())

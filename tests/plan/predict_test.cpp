@@ -17,6 +17,15 @@ std::vector<device_info> free_devices(std::vector<device_info> devices) {
   return devices;
 }
 
+/// Three nodes, one after the other.
+std::shared_ptr<const graph> three_in_a_row() {
+  graph_builder b;
+  value_id v = b.input({1000});
+  for (int i = 0; i < 3; ++i)
+    v = b.node(plain_op, {v}, {1000});
+  return b.done({v});
+}
+
 prediction predicted(const std::shared_ptr<const plan>& p) {
   return predict(*p, bind_segment(p, 0, {})->dims);
 }
@@ -24,11 +33,7 @@ prediction predicted(const std::shared_ptr<const plan>& p) {
 } // namespace
 
 TEST_CASE("a chain's predicted time is the sum of its nodes, moves and answers", "[plan][cost]") {
-  graph_builder b;
-  value_id v = b.input({1000});
-  for (int i = 0; i < 3; ++i)
-    v = b.node(plain_op, {v}, {1000});
-  const auto g = b.done({v});
+  const auto g = three_in_a_row();
   std::vector<device_info> devices = free_devices(gpus(2));
   for (device_info& d : devices) {
     d.profile.launch_s = 1;
@@ -51,11 +56,7 @@ TEST_CASE("a chain's predicted time is the sum of its nodes, moves and answers",
 }
 
 TEST_CASE("threads that slept are woken for a chunk", "[plan][cost]") {
-  graph_builder b;
-  value_id v = b.input({1000});
-  for (int i = 0; i < 3; ++i)
-    v = b.node(plain_op, {v}, {1000});
-  const auto g = b.done({v});
+  const auto g = three_in_a_row();
   std::vector<device_info> devices = free_devices(cpus(2));
   for (device_info& d : devices) {
     d.profile.launch_s = 1;

@@ -2,9 +2,9 @@
 
 #include "ops/registry.hpp"
 #include "plan/place/gpu_support.hpp"
+#include "plan/place/graph_rebuild.hpp"
 
 #include <algorithm>
-#include <unordered_map>
 
 namespace troupe {
 namespace {
@@ -86,11 +86,10 @@ bool is_agnostic(const graph& g, const device_info& device, const node& n) {
   });
 }
 
-class layout_pass {
+class layout_pass : graph_rebuild {
 public:
   layout_pass(graph& g, std::vector<device_index>& placement, std::span<const device_info> devices)
-      : g_(g), devices_(devices), edges_(adjacency_of(g)), nodes_(g.nodes), old_placement_(placement),
-        placement_(placement), chosen_(g.nodes.size(), false) {}
+      : graph_rebuild(g, placement, devices), chosen_(g.nodes.size(), false) {}
 
   void run() {
     {
@@ -98,8 +97,7 @@ public:
       for (size_t n = 0; n < nodes_.size(); ++n)
         chosen_[n] = devices_[old_placement_[n]].prefers_channels_last && wants_last(n) && can_run_last(n, support);
     }
-    g_.nodes.clear();
-    placement_.clear();
+    begin_anew();
     for (size_t n = 0; n < nodes_.size(); ++n)
       emit(n);
   }
@@ -158,22 +156,11 @@ private:
     return edges_.is_output[v] || std::any_of(edges_.consumers[v].begin(), edges_.consumers[v].end(), reads_plain);
   }
 
-  /// The channels-last form of old value `v` on `device`, no_value while there is none.
-  /// The channels-last form of a value on a device; `no_value` if there is none yet.
-  value_id& last_of(value_id v, device_index device) {
-    return last_.try_emplace(static_cast<size_t>(v) * devices_.size() + device, no_value).first->second;
-  }
-
   value_id add_last_value(value_id like) {
     value v = g_.values[like];
     v.name += "/channels_last";
     v.layout = layout::channels_last;
     return g_.add_value(std::move(v));
-  }
-
-  void add(node n, device_index device) {
-    g_.add_node(std::move(n));
-    placement_.push_back(device);
   }
 
   void add_reorder(value_id from, value_id to, device_index device) {
@@ -192,12 +179,12 @@ private:
     for (size_t i = 0; i < call.inputs.size(); ++i)
       if (reads_last(index, i)) {
         const value_id v = call.inputs[i];
-        if (last_of(v, device) == no_value) {
+        if (form_of(v, device) == no_value) {
           const value_id made = add_last_value(v);
-          last_of(v, device) = made;
+          form_of(v, device) = made;
           add_reorder(v, made, device);
         }
-        call.inputs[i] = last_of(v, device);
+        call.inputs[i] = form_of(v, device);
       }
     const bool last = chosen_[index] && !is_neutral(g_.values[call.outputs[0]]);
     if (!last)
@@ -205,24 +192,17 @@ private:
     const value_id v = call.outputs[0];
     if (needs_plain(v, device)) {
       const value_id made = call.outputs[0] = add_last_value(v);
-      last_of(v, device) = made;
+      form_of(v, device) = made;
       add(std::move(call), device);
       add_reorder(made, v, device);
     } else {
       g_.values[v].layout = layout::channels_last;
-      last_of(v, device) = v;
+      form_of(v, device) = v;
       add(std::move(call), device);
     }
   }
 
-  graph& g_;
-  std::span<const device_info> devices_;
-  const adjacency edges_;                         // of the graph as it was
-  const std::vector<node> nodes_;                 // likewise
-  const std::vector<device_index> old_placement_; // likewise
-  std::vector<device_index>& placement_;
-  std::vector<char> chosen_;                  // by old node
-  std::unordered_map<size_t, value_id> last_; // by old value and device: few have any
+  std::vector<char> chosen_; // by old node
 };
 
 class layout_verifier {

@@ -4,9 +4,9 @@
 #include "graph/data_symbols.hpp"
 #include "ops/evaluate.hpp"
 #include "ops/registry.hpp"
+#include "plan/place/graph_rebuild.hpp"
 
 #include <algorithm>
-#include <unordered_map>
 #include <utility>
 
 namespace troupe {
@@ -23,12 +23,10 @@ bool moves_elements(const node& n) {
          !n.op_type.starts_with("Reduce");
 }
 
-class widening_pass {
+class widening_pass : graph_rebuild {
 public:
   widening_pass(graph& g, std::vector<device_index>& placement, std::span<const device_info> devices)
-      : g_(g), devices_(devices), edges_(adjacency_of(g)), nodes_(std::exchange(g.nodes, {})),
-        old_placement_(std::exchange(placement, {})), placement_(placement), chosen_(nodes_.size(), false),
-        wide_(g.values.size(), false) {
+      : graph_rebuild(g, placement, devices), chosen_(nodes_.size(), false), wide_(g.values.size(), false) {
     for (const value& v : g.values)
       narrow_.push_back(is_narrow(v));
   }
@@ -37,6 +35,7 @@ public:
     for (size_t n = 0; n < nodes_.size(); ++n)
       if (widens_floats(devices_[old_placement_[n]]) && !defines_symbols[n])
         choose(n);
+    begin_anew();
     for (size_t n = 0; n < nodes_.size(); ++n)
       emit(n);
   }
@@ -106,11 +105,6 @@ private:
     return edges_.is_output[v] || std::any_of(edges_.consumers[v].begin(), edges_.consumers[v].end(), reads_narrow);
   }
 
-  void add(node n, device_index device) {
-    g_.add_node(std::move(n));
-    placement_.push_back(device);
-  }
-
   void add_cast(value_id from, value_id to, device_index device) {
     node n{.name = g_.values[from].name + "/cast", .op_type = "Cast", .inputs = {from}, .outputs = {to}};
     n.attrs.set("to", static_cast<int64_t>(g_.values[to].type));
@@ -119,10 +113,7 @@ private:
   }
 
   /// The float32 form of a value on a device; `no_value` if there is none yet. Constants have one for all devices.
-  value_id& wide_form(value_id v, device_index device) {
-    const size_t place = g_.values[v].constant ? 0 : device;
-    return forms_.try_emplace(static_cast<size_t>(v) * devices_.size() + place, no_value).first->second;
-  }
+  value_id& wide_form(value_id v, device_index device) { return form_of(v, g_.values[v].constant ? 0 : device); }
 
   value_id widened(value_id v, device_index device) {
     value_id& form = wide_form(v, device);
@@ -167,16 +158,9 @@ private:
     return made;
   }
 
-  graph& g_;
-  std::span<const device_info> devices_;
-  const adjacency edges_;                         // of the graph as it was
-  const std::vector<node> nodes_;                 // likewise
-  const std::vector<device_index> old_placement_; // likewise
-  std::vector<device_index>& placement_;
-  std::vector<bool> narrow_;                   // by old value: the model stores it in 16 bits
-  std::vector<bool> chosen_;                   // by old node: it computes in float32
-  std::vector<bool> wide_;                     // by old value: its node makes float32
-  std::unordered_map<size_t, value_id> forms_; // by old value and device
+  std::vector<bool> narrow_; // by old value: the model stores it in 16 bits
+  std::vector<bool> chosen_; // by old node: it computes in float32
+  std::vector<bool> wide_;   // by old value: its node makes float32
   const op_def& cast_ = *find_op("", "Cast", 13);
 };
 
