@@ -44,7 +44,7 @@ void gate::accept_some() {
   for (size_t accepted = 0; accepted < max_unshaken; ++accepted) {
     file_descriptor fd = accept_one(listening_.get());
     const bool out_of_descriptors = fd.get() < 0 && (errno == EMFILE || errno == ENFILE);
-    if (visitors_.size() >= max_unshaken || (out_of_descriptors && !visitors_.empty()))
+    if ((fd.get() >= 0 && visitors_.size() >= max_unshaken) || (out_of_descriptors && !visitors_.empty()))
       visitors_.pop_front();
     else if (out_of_descriptors)
       std::this_thread::sleep_for(std::chrono::milliseconds(20)); // the queue stays as it is, and poll returns at once

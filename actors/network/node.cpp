@@ -22,10 +22,13 @@ constexpr auto watch_interval = 100ms;
 constexpr auto closing_limit = 2s; // for handlers that are under way
 
 /// CAF's broker without its question for a spawn server: nobody spawns actors from afar here, and CAF keeps an actor for each process
-/// that it has ever asked.
+/// that it has ever asked. It answers pings after all that it was told before.
 class node_broker final : public caf::io::basp_broker {
 public:
   using basp_broker::basp_broker;
+  caf::behavior make_behavior() override {
+    return caf::message_handler{[](caf::ping_atom) { return caf::pong_atom_v; }}.or_else(basp_broker::make_behavior());
+  }
   void learned_new_node_directly(const caf::node_id&, bool) override {}
   void learned_new_node_indirectly(const caf::node_id&) override {}
 };
@@ -61,16 +64,27 @@ caf::timespan left_until(time_limit_point end) {
   fail(errc::io, "{} ended the connection before it could {}; is it a troupe worker of this version?", where, what);
 }
 
+/// Waits until the broker has heard all that it has been told. What it has not names the door that said it, for a broker keeps its mailbox
+/// until its system has ended; and the system's end waits for the door's thread, which ends once nobody names the door.
+bool has_heard_all(caf::actor_system& system, const caf::actor& broker, time_limit_point end) {
+  bool heard = false;
+  caf::scoped_actor self(system);
+  self->request(broker, left_until(end), caf::ping_atom_v)
+      .receive([&](caf::pong_atom) { heard = true; }, [](const caf::error&) {});
+  return heard;
+}
+
 /// Waits for the end of links and doors, then of connections: a node that ends before its connections leaks in CAF what it has still
 /// to hear of them. Returns whether all is over within `closing_limit`.
-bool await_end(const node::parts& parts) {
+bool await_end(const node::parts& parts, const caf::actor& broker) {
   const auto end = std::chrono::steady_clock::now() + closing_limit;
   const auto is_over = [&](auto count) {
     while (count() > 0 && std::chrono::steady_clock::now() < end)
       std::this_thread::sleep_for(1ms);
     return count() == 0;
   };
-  const bool ended = is_over([&] { return parts.system->registry().running(); });
+  const bool ended =
+      is_over([&] { return parts.system->registry().running(); }) && has_heard_all(*parts.system, broker, end);
   parts.connections->end_all();
   return ended && is_over([&] { return parts.connections->size(); });
 }
@@ -92,8 +106,9 @@ node::~node() {
   caf::anon_send_exit(watch_, caf::exit_reason::user_shutdown);
   watch_ = nullptr;
   ends().end_all();
+  const bool ended = await_end(parts_, broker_);
   broker_ = nullptr;
-  if (!await_end(parts_))
+  if (!ended)
     abandon(std::make_shared<parts>(std::move(parts_)));
 }
 
