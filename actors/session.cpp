@@ -68,6 +68,7 @@ actors::stream_door& session::state::door() {
     stream_parts parts;
     parts.how = how;
     parts.options = model->options.stream;
+    parts.plugin = model->strategy_plugin;
     parts.replicas = replicas;
     parts.rows = rows;
     parts.make = maker();

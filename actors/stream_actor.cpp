@@ -33,7 +33,8 @@ stream_ref::behavior_type stream_state::behavior(pointer self, stream_parts part
   busy_since_.resize(figures.size());
   at_work_.resize(figures.size());
   const size_t stages = parts_.replicas.front().devices.own.size();
-  machine_ = std::make_unique<stream_machine>(machine_for(parts_.how, parts_.options, std::move(figures), stages));
+  machine_ = std::make_unique<stream_machine>(
+      machine_for(parts_.how, parts_.options, std::move(figures), stages, parts_.plugin));
   return {
       [this](const submit_request& message) { submit(message.pending); },
       [this](const cancel_run& message) {

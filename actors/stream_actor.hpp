@@ -12,6 +12,7 @@ namespace troupe::actors {
 struct stream_parts {
   strategy how = strategy::none;
   stream_options options;
+  std::shared_ptr<const strategy_library> plugin; // of `strategy::plug_in`
   std::vector<replica> replicas;
   std::shared_ptr<const model_rows> rows;
   tensor_maker

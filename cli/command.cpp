@@ -160,6 +160,9 @@ session_options model_options::session() const {
   options.policy = chosen_policy();
   options.policy_plugin = policy_plugin;
   options.strategy = strategy;
+  options.strategy_plugin = strategy_plugin;
+  if (strategy == troupe::strategy::none && stream.micro_batch > 0)
+    throw CLI::RequiresError("--micro-batch", "--strategy or --strategy-plugin");
   options.stream = stream;
   options.choice = choice;
   for (const auto& text : pins) {

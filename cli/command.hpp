@@ -22,6 +22,7 @@ struct model_options {
   std::string policy; // empty: that of the plug-in, else single
   std::string policy_plugin;
   troupe::strategy strategy = troupe::strategy::none;
+  std::string strategy_plugin; // then `strategy` is `plug_in`
   stream_options stream;
   choice_options choice;
   std::vector<std::string> pins;   // "conv*=vulkan:0"

@@ -44,10 +44,7 @@ void print(const std::vector<strategy_choice>& choices, bool json) {
 
 void print_plan(const plan_arguments& args) {
   engine devices(args.engine());
-  session_options how = args.session();
-  if (args.compare)
-    how.dims.clear(); // the inputs say them; rows that may be cut have no fixed value
-  const session model = open_model(devices, args, how);
+  const session model = open_model(devices, args);
   const named_tensors inputs = complete_inputs(model.inputs(), read_inputs(args.inputs), args.dim_values(), args.seed);
   if (args.compare)
     return print(model.compare(inputs), args.json);
@@ -75,17 +72,13 @@ void add_plan(CLI::App& app) {
       command->add_flag("--dot", args->dot, "Print a Graphviz graph: devices, chunks, transfers with their bytes");
   CLI::Option* node =
       command->add_option("--node", args->node, "Print all about one node: where it is and why, operands, attributes");
-  CLI::Option* compare =
-      command
-          ->add_flag("--compare", args->compare,
-                     "Print what every strategy and policy should cost, the one that `--strategy auto` takes first")
-          ->excludes(dot, node, command->get_option("--load"));
-  CLI::Option* how = command->get_option("--strategy");
-  CLI::Option* micro_batch = command->get_option("--micro-batch");
-  micro_batch->remove_needs(how); // or --compare will do
-  command->callback([=] {
-    if (micro_batch->count() > 0 && how->count() + compare->count() == 0)
-      throw CLI::RequiresError("--micro-batch", "--strategy or --compare");
+  command
+      ->add_flag("--compare", args->compare,
+                 "Print what every strategy and policy should cost, the one that `--strategy auto` takes first")
+      ->excludes(dot, node, command->get_option("--load"));
+  command->callback([args] {
+    if (args->compare)
+      args->strategy = strategy::automatic; // what it would choose from
     print_plan(*args);
   });
 }

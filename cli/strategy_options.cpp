@@ -40,13 +40,21 @@ void add_strategy_options(CLI::App& command, model_options& options) {
     known += fmt::format(" {}", to_string(s));
   CLI::Option* how = command.add_option_function<std::string>(
       "--strategy", [&options](const std::string& name) { options.strategy = parse_strategy(name); }, known);
+  command
+      .add_option_function<std::string>(
+          "--strategy-plugin",
+          [&options](const std::string& file) {
+            options.strategy_plugin = file;
+            options.strategy = strategy::plug_in;
+          },
+          "A strategy of your own: a shared library (troupe/strategy.hpp)")
+      ->excludes(how);
   add_choice_options(command, options);
   const auto non_negative = CLI::NonNegativeNumber;
   command
       .add_option("--micro-batch", stream.micro_batch,
                   "Most rows of a piece that is cut from a batch (default: chosen)")
-      ->check(non_negative)
-      ->needs(how);
+      ->check(non_negative);
   command
       .add_option("--depth", stream.depth, "Pieces in flight on a replica (default: 2, a pipeline's stages and one)")
       ->check(non_negative);

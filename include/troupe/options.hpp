@@ -96,6 +96,7 @@ enum class strategy : uint8_t {
   /// Whichever of these is predicted to be the best for the first request (`session_options::choice`). Choosing takes as long as planning
   /// all of them; meanwhile requests wait where they are submitted, within their time limits, `run_async` too.
   automatic,
+  plug_in, // a replica a device; `session_options::strategy_plugin` says who takes what
 };
 
 /// What a choice between strategies is to be good at.
@@ -157,6 +158,9 @@ struct session_options {
   std::vector<std::string> devices = {};
   /// How they share the work.
   troupe::strategy strategy = troupe::strategy::none;
+  /// A strategy of your own: the file of a shared library (troupe/strategy.hpp). It is the strategy then, whatever `strategy` says. As with
+  /// `policy_plugin`, it has all rights of this process. Empty for none.
+  std::string strategy_plugin = {};
   stream_options stream = {};
   choice_options choice = {};
   /// Nodes whose device the caller chooses, whatever the policy. With a strategy, each replica must have the device.

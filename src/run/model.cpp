@@ -177,6 +177,13 @@ model_ptr make_model(graph source, session_options options, double load_ms) {
     m->saved = read_saved_plan(options.plan_file);
   if (!options.policy_plugin.empty())
     m->plugin = policy_library::open(options.policy_plugin);
+  if (!options.strategy_plugin.empty()) {
+    m->strategy_plugin = strategy_library::open(options.strategy_plugin);
+    options.strategy = strategy::plug_in;
+  } else if (options.strategy == strategy::plug_in) {
+    fail(errc::invalid_argument,
+         "the strategy is to be a plug-in, but none is given: name its file (`session_options::strategy_plugin`)");
+  }
   m->options = std::move(options);
   m->load_ms = load_ms;
   return m;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "plan/plan.hpp"
+#include "run/strategy_library.hpp"
 #include "troupe/options.hpp"
 #include "troupe/results.hpp"
 
@@ -14,9 +15,10 @@ struct model {
   graph source; // resolved, topologically sorted
   std::vector<value_info> inputs, outputs;
   session_options options;
-  std::shared_ptr<const saved_plan> saved;      // what `options.plan_file` holds; null for none
-  std::shared_ptr<const policy_library> plugin; // what `options.policy_plugin` names; null for none
-  std::vector<std::string> host_inputs;         // see host_inputs_of
+  std::shared_ptr<const saved_plan> saved;                 // what `options.plan_file` holds; null for none
+  std::shared_ptr<const policy_library> plugin;            // what `options.policy_plugin` names; null for none
+  std::shared_ptr<const strategy_library> strategy_plugin; // likewise
+  std::vector<std::string> host_inputs;                    // see host_inputs_of
   double load_ms = 0;
 };
 using model_ptr = std::shared_ptr<const model>;

@@ -23,7 +23,8 @@ virtual_stream::virtual_stream(virtual_world& world, const model_ptr& m, prepare
     sessions_.push_back(std::make_unique<virtual_session>(world, std::move(r.plans)));
   }
   if (m->options.strategy != strategy::none)
-    machine_.emplace(machine_for(m->options.strategy, m->options.stream, predicted_, sets_.front().own.size()));
+    machine_.emplace(
+        machine_for(m->options.strategy, m->options.stream, predicted_, sets_.front().own.size(), m->strategy_plugin));
 }
 
 std::vector<request_record> virtual_stream::play(const simulation_options& how) {

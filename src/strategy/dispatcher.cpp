@@ -18,6 +18,12 @@ double seconds_between(run_time from, run_time to) {
   return std::chrono::duration<double>(to - from).count();
 }
 
+/// Returns the first moment that is so many seconds later, a day at most.
+run_time after(run_time now, double seconds) {
+  constexpr double a_day = 86400;
+  return now + std::chrono::nanoseconds(std::llround(std::min(seconds, a_day) * 1e9) + 1);
+}
+
 double rows_per_second_of(const replica_speed& s, int64_t rows) {
   const auto n = static_cast<double>(rows);
   return n / std::max(s.seconds(n), least_seconds_of_a_piece);
@@ -37,6 +43,10 @@ dispatcher::dispatcher(const machine_options& options)
       min_piece_(options.min_piece > 0 ? options.min_piece : least_piece(options.micro_batch)) {
   for (const replica_figures& f : options.replicas)
     join(replicas_.size(), f);
+  if (how_ == distribution::plug_in) {
+    expects(options.plugin != nullptr, "a strategy that is a plug-in has one");
+    host_ = std::make_unique<strategy_host>(options.plugin, replicas_.size());
+  }
 }
 
 bool dispatcher::any_living() const {
@@ -124,7 +134,13 @@ double dispatcher::least_seconds(int64_t rows) const {
   return std::isfinite(least) ? least : 0;
 }
 
+bool dispatcher::cuts_into_shares() const {
+  return micro_batch_ == 0 && (host_ ? host_->shares() : how_ != distribution::stealing);
+}
+
 std::vector<int64_t> dispatcher::share(int64_t rows, const request_queue& queue, run_time now) {
+  if (host_)
+    return host_->share(view(queue, now), rows);
   std::vector<share_figures> figures;
   for (size_t i = 0; i < replicas_.size(); ++i) {
     const replica& r = replicas_[i];
@@ -221,11 +237,43 @@ size_t dispatcher::whose_turn(int64_t rows) const {
 dispatcher::choice dispatcher::choose(int64_t rows, bool may_be_cut, const request_queue& queue, run_time now) {
   if (!any_living())
     return {};
+  if (host_)
+    return choose_by_plugin(rows, may_be_cut, queue, now);
   if (!is_static())
     return choose_late(rows, may_be_cut, queue, now);
   if (!next_)
     next_ = whose_turn(may_be_cut && micro_batch_ > 0 ? std::min(rows, micro_batch_) : rows);
   return has_place(*next_) ? choice{.replica = next_} : choice{};
+}
+
+strategy_host::view dispatcher::view(const request_queue& queue, run_time now) {
+  shown_.clear();
+  for (size_t i = 0; i < replicas_.size(); ++i) {
+    const replica& r = replicas_[i];
+    const replica_figures &is = r.speed.figures(), &was = r.predicted.figures();
+    shown_.push_back({.flags = (r.living ? strategy_replica_living : 0u) | (has_place(i) ? strategy_replica_free : 0u),
+                      .in_flight = static_cast<uint32_t>(r.in_flight.size()),
+                      .own_rows = queue.rows(request_queue::lane_of(i)),
+                      .busy_s = load(r, now),
+                      .fixed_s = is.fixed_seconds,
+                      .row_s = is.row_seconds,
+                      .predicted_fixed_s = was.fixed_seconds,
+                      .predicted_row_s = was.row_seconds});
+  }
+  return {.replicas = shown_,
+          .now_s = std::chrono::duration<double>(now.time_since_epoch()).count(),
+          .waiting_rows = queue.rows(request_queue::shared)};
+}
+
+dispatcher::choice dispatcher::choose_by_plugin(int64_t rows, bool may_be_cut, const request_queue& queue,
+                                                run_time now) {
+  const int64_t most = may_be_cut && micro_batch_ > 0 ? std::min(rows, micro_batch_) : rows;
+  const strategy_host::choice found = host_->choose(view(queue, now), most, may_be_cut);
+  chosen_rows_ = found.rows;
+  choice made{.replica = found.replica};
+  if (!found.replica && found.wait_s > 0)
+    made.look_again = after(now, found.wait_s);
+  return made;
 }
 
 dispatcher::choice dispatcher::choose_late(int64_t rows, bool may_be_cut, const request_queue& queue,
@@ -256,11 +304,12 @@ dispatcher::choice dispatcher::choose_late(int64_t rows, bool may_be_cut, const 
   const double all_done = (static_cast<double>(queue.rows(request_queue::shared)) + loads) / speeds;
   if (!found.replica || best <= std::max(soonest, all_done) * (1 + 1e-9))
     return found;
-  constexpr double a_day = 86400;
-  return {.look_again = now + std::chrono::nanoseconds(std::llround(std::min(best, a_day) * 1e9) + 1)};
+  return {.look_again = after(now, best)};
 }
 
 void dispatcher::took(size_t replica, int64_t rows) {
+  if (host_)
+    return;
   if (!is_static()) {
     for (size_t i = 0; i < replicas_.size(); ++i)
       if (dispatcher::replica& r = replicas_[i]; i != replica && r.living && r.in_flight.empty())
@@ -291,6 +340,8 @@ double dispatcher::rows_per_second(int64_t rows) const {
 }
 
 int64_t dispatcher::cut(size_t replica, int64_t offered, const request_queue& queue) const {
+  if (host_)
+    return std::min(chosen_rows_, offered);
   return cut(replicas_[replica], offered, queue, rows_per_second(offered));
 }
 

@@ -6,14 +6,17 @@
 // without a free place would end them sooner, and all that waits would be done sooner, too: then they wait for it. So a slow replica
 // helps while much is waiting, and does not hold up the end.
 //
-// A replica that gets nothing because it seems too slow is not measured either, so both try it again now and then (`replica_absence`).
+// `plug_in` asks a `strategy_host`; its wrong answers are thrown by `share` and `choose`.
 //
-// All functions are O(replicas · depth).
+// A replica that gets nothing because it seems too slow is not measured either, so those two try it again now and then (`replica_absence`).
+//
+// All functions are O(replicas · depth), what a plug-in does aside.
 #pragma once
 
 #include "strategy/replica_speed.hpp"
 #include "strategy/request_queue.hpp"
 #include "strategy/shares.hpp"
+#include "strategy/strategy_host.hpp"
 
 namespace troupe {
 
@@ -45,7 +48,7 @@ public:
   // -- decisions
 
   /// Returns whether a request is cut into one share for each replica.
-  bool cuts_into_shares() const { return micro_batch_ == 0 && how_ != distribution::stealing; }
+  bool cuts_into_shares() const;
   /// Returns how many of `rows` each replica should get, and remembers what was rounded off. `adaptive` shares stay as they were for the
   /// last request of as many rows if that ends it at most a twentieth later: for other dims replicas must bind their plans anew.
   std::vector<int64_t> share(int64_t rows, const request_queue& queue, run_time now);
@@ -94,6 +97,9 @@ private:
   /// Returns the share of each replica in a piece that only one of them gets, or 0 if it is out; they add up to 1.
   std::vector<double> weights(int64_t rows) const;
   size_t whose_turn(int64_t rows) const;
+  /// Returns what a plug-in sees.
+  strategy_host::view view(const request_queue& queue, run_time now);
+  choice choose_by_plugin(int64_t rows, bool may_be_cut, const request_queue& queue, run_time now);
   choice choose_late(int64_t rows, bool may_be_cut, const request_queue& queue, run_time now) const;
   /// Returns the rows a second of all living replicas together, in pieces of so many.
   double rows_per_second(int64_t rows) const;
@@ -106,9 +112,12 @@ private:
   const size_t depth_, fair_turn_;
   const int64_t micro_batch_, min_piece_;
   std::vector<replica> replicas_;
-  std::optional<size_t> next_;  // whose turn it is, of static distributions, once asked
-  size_t last_ = SIZE_MAX;      // who had it before; of `round_robin`
-  std::vector<int64_t> shares_; // the last ones, of `adaptive`
+  std::optional<size_t> next_;          // whose turn it is, of static distributions, once asked
+  size_t last_ = SIZE_MAX;              // who had it before; of `round_robin`
+  std::vector<int64_t> shares_;         // the last ones, of `adaptive`
+  std::unique_ptr<strategy_host> host_; // of `plug_in`
+  std::vector<strategy_replica> shown_; // to it
+  int64_t chosen_rows_ = 0;             // by its last choice
 };
 
 } // namespace troupe

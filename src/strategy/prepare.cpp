@@ -76,10 +76,11 @@ model_rows rows_of(const model& m, const graph* program) {
   }
 }
 
-void check_stream(const session_options& o, const model_rows& rows) {
+void check_stream(const model& m, const model_rows& rows) {
+  const session_options& o = m.options;
   if (o.stream.queue_limit == 0)
     fail(errc::invalid_argument, "stream_options::queue_limit is 0: no request could ever be submitted");
-  const stream_machine checks_the_others(machine_for(o.strategy, o.stream, {{}}, 1));
+  const stream_machine checks_the_others(machine_for(m.options.strategy, o.stream, {{}}, 1, m.strategy_plugin));
   if (wants_rows(o) && rows.symbol().empty())
     fail(errc::unsupported, "{} needs rows that are independent: {}",
          o.stream.micro_batch > 0 ? "micro_batch" : "max_batch", rows.whole_because());
@@ -100,7 +101,7 @@ prepared_replicas prepare_replicas(const model_ptr& m, const devices_of_session&
     ahead = r.plans->prepare_ahead(ahead);
     if (!all.rows) {
       all.rows = std::make_shared<const model_rows>(rows_of(*m, ahead.program.get()));
-      check_stream(options, *all.rows);
+      check_stream(*m, *all.rows);
     }
     if (ahead.planned && options.strategy != strategy::none)
       r.predicted = stream_forecast({{ahead.planned->compiled}}, options.dims, all.rows->symbol()).figures(0);
@@ -140,7 +141,7 @@ compared_strategies compare_strategies(const model_ptr& m, const devices_of_sess
     fail(errc::unsupported,
          "a strategy can only be chosen with the inputs of a request: they decide the model's shapes");
   const model_rows rows = rows_of(*plain, ahead.program.get());
-  check_stream(plain->options, rows);
+  check_stream(*plain, rows);
   if (!rows.symbol().empty() && (!inputs || rows.measure(inputs->tensors).divisible))
     asked.rows = rows.symbol();
   return {troupe::compare_strategies(asked), ahead};

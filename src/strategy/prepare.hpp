@@ -27,7 +27,7 @@ std::vector<replica_set> replica_sets_for(const session_options& options, const 
 model_rows rows_of(const model& m, const graph* program);
 
 /// Throws for options that no stream can have, and `errc::unsupported` if requests are to be cut or joined and rows are not independent.
-void check_stream(const session_options& o, const model_rows& rows);
+void check_stream(const model& m, const model_rows& rows);
 
 /// A replica before it has a coordinator.
 struct prepared_replica {

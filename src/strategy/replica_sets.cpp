@@ -26,6 +26,8 @@ replica_set of_all(std::span<const device_info> devices) {
 distribution distribution_of(strategy how, share_rule shares) {
   if (how == strategy::work_stealing)
     return distribution::stealing;
+  if (how == strategy::plug_in)
+    return distribution::plug_in;
   switch (shares) {
     case share_rule::equal: return distribution::round_robin;
     case share_rule::weighted: return distribution::weighted;
@@ -67,7 +69,7 @@ replica_set led_by(const device_info& own, std::span<const device_info> devices)
 std::vector<replica_set> replicas_of(strategy how, std::span<const device_info> devices) {
   if (devices.empty())
     fail(errc::invalid_argument, "a strategy needs a device");
-  if (how != strategy::data_parallel && how != strategy::work_stealing)
+  if (how != strategy::data_parallel && how != strategy::work_stealing && how != strategy::plug_in)
     return {of_all(devices)};
   const bool only_fallbacks =
       std::all_of(devices.begin(), devices.end(), [](const device_info& d) { return d.fallback; });
@@ -104,8 +106,9 @@ placement_policy policy_of(const session_options& options) {
 }
 
 machine_options machine_for(strategy how, const stream_options& options, std::vector<replica_figures> replicas,
-                            size_t stages) {
+                            size_t stages, std::shared_ptr<const strategy_library> plugin) {
   machine_options m;
+  m.plugin = std::move(plugin);
   m.replicas = std::move(replicas);
   m.how = distribution_of(how, options.shares);
   m.depth = depth_of(how, options, stages);
@@ -132,6 +135,7 @@ std::string_view to_string(strategy how) {
     case strategy::pipeline: return "pipeline";
     case strategy::work_stealing: return "work-stealing";
     case strategy::automatic: return "auto";
+    case strategy::plug_in: return "plug-in";
   }
   fail(errc::invalid_argument, "there is no strategy {}", static_cast<int>(how));
 }

@@ -35,8 +35,9 @@ placement_policy policy_of(const session_options& options);
 
 /// Returns how a machine feeds replicas that are expected to be so fast. `stages`: devices of a pipeline. Throws `errc::invalid_argument`
 /// for options that are negative.
+/// `plugin`: of `strategy::plug_in`.
 machine_options machine_for(strategy how, const stream_options& options, std::vector<replica_figures> replicas,
-                            size_t stages);
+                            size_t stages, std::shared_ptr<const strategy_library> plugin = {});
 
 /// Returns the most rows of a piece of a request with so many rows, if the caller does not say: `stream_request::micro_batch`.
 int64_t micro_batch_of(strategy how, int64_t rows, size_t stages);

@@ -5,6 +5,7 @@
 #pragma once
 
 #include "run/request.hpp"
+#include "run/strategy_library.hpp"
 
 #include <optional>
 #include <variant>
@@ -52,12 +53,14 @@ enum class distribution : uint8_t {
   round_robin, // equal shares; pieces in turn
   weighted,    // shares and pieces in proportion to the predicted speed
   adaptive,    // shares so that all end together, by measured speed; pieces to who ends them first
-  stealing     // who is idle takes the next piece; towards the end of what waits, pieces become smaller
+  stealing,    // who is idle takes the next piece; towards the end of what waits, pieces become smaller
+  plug_in      // what `machine_options::plugin` says
 };
 
 struct machine_options {
   std::vector<replica_figures> replicas;
   distribution how = distribution::stealing;
+  std::shared_ptr<const strategy_library> plugin = {}; // of `plug_in`
   /// Pieces in flight on a replica. With 2, inputs of the next one are uploaded while this one computes. At least 1.
   size_t depth = 2;
   /// The most rows of a piece that is cut from a request. 0: the machine chooses; not for `stealing`: one share for each replica.

@@ -52,7 +52,12 @@ void stream_machine::pass_time(run_time now) {
 }
 
 void stream_machine::go_on() {
-  dispatch();
+  try {
+    dispatch();
+  } catch (const error& wrong) { // a strategy plug-in's answer; another request gets it asked again
+    look_again_.reset();
+    answer_all({wrong.code(), wrong.what()});
+  }
   // What was asked for stays asked for until it has come: most events need no new call.
   if (armed_ && *armed_ <= now_)
     armed_.reset();

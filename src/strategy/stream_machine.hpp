@@ -17,6 +17,7 @@
 //   from inputs, several that were joined run again, each alone, once.
 // - Loss: what a lost replica held goes to the others; requests that are pinned to it, or all if none is left, fail with
 //   `errc::device_lost`. A replica that loses three pieces in a row counts as lost.
+// - A strategy plug-in that fails or answers what cannot be ends all open requests with its error.
 //
 // Each event costs O(log n) for each request that it concerns, and O(replicas · depth) for each piece that it starts. Not thread-safe.
 #pragma once

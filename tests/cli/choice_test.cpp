@@ -35,7 +35,7 @@ TEST_CASE("plan --compare refuses what it would ignore", "[cli][C10]") {
   for (const std::string other : {"--dot", "--node x", "--load plan.json"})
     CHECK(run_command("plan " + cnn + "--compare " + other, true).status == 2);
   CHECK(run_command("plan " + cnn + "--compare --micro-batch 1").status == 0);
-  CHECK_THAT(run_command("plan " + cnn + "--micro-batch 1", true).output, Contains("--strategy or --compare"));
+  CHECK_THAT(run_command("plan " + cnn + "--micro-batch 1", true).output, Contains("--strategy or --strategy-plugin"));
   const command_result pinned = run_command("run " + cnn + "--strategy data-parallel --pin '*=cpu#1'", true);
   CHECK(pinned.status == 2);
   CHECK_THAT(pinned.output, Contains("'*=cpu#1' cannot hold"));

@@ -1,5 +1,7 @@
 #include "plan/place/policy_host.hpp"
 
+#include "base/plugin_file.hpp"
+
 #include <algorithm>
 #include <utility>
 
@@ -45,17 +47,8 @@ schedule policy_host::run(place_function place, std::string_view who) {
 }
 
 void policy_host::call(place_function place, policy_result& result, std::string_view who) {
-  int32_t status = 0;
-  try {
-    status = place(&asked_, &result);
-  } catch (const std::exception& e) {
-    fail(errc::invalid_argument,
-         "{} threw an exception ({}); a policy reports what is wrong (`policy_problem::report`) and returns", who,
-         e.what());
-  } catch (...) {
-    fail(errc::invalid_argument,
-         "{} threw an exception; a policy reports what is wrong (`policy_problem::report`) and returns", who);
-  }
+  const int32_t status = call_plugin(who, "a policy reports what is wrong (`policy_problem::report`) and returns",
+                                     [&] { return place(&asked_, &result); });
   if (problem_)
     std::rethrow_exception(std::exchange(problem_, nullptr));
   if (status == 0)

@@ -1,15 +1,9 @@
-// Placement policies from shared libraries (troupe/policy.hpp): loaded, looked at, and kept loaded as long as anybody
-// may call them.
-//
-// A library runs in this process with all its rights: whoever names its file trusts it. What is checked is what goes
-// wrong by mistake: another version, a missing entry, an answer that cannot be (`policy_host`).
+// Placement policies from shared libraries (troupe/policy.hpp). What one answers is checked by `policy_host`.
 #pragma once
 
-#include "base/hash.hpp"
+#include "base/plugin_file.hpp"
 #include "plan/plan.hpp"
 #include "troupe/policy.hpp"
-
-#include <filesystem>
 
 namespace troupe {
 
@@ -23,22 +17,14 @@ public:
   const std::string& name() const { return name_; }
   place_function place() const { return place_; }
   /// Returns the hash of the file's bytes.
-  const hash128& hash() const { return hash_; }
+  const hash128& hash() const { return file_.hash(); }
   /// Returns e.g. "the policy plug-in 'mine' (/lib/libmine.so)".
-  std::string description() const;
+  std::string description() const { return file_.description(name_); }
 
 private:
-  struct closer {
-    void operator()(void* library) const;
-  };
-
   explicit policy_library(const std::filesystem::path& file);
-  const policy_plugin& ask_entry() const;
-  void take(const policy_plugin& found);
 
-  std::string file_;
-  hash128 hash_;
-  std::unique_ptr<void, closer> library_;
+  const plugin_file file_;
   std::string name_;
   place_function place_ = nullptr;
 };

@@ -1,0 +1,133 @@
+// Strategies from shared libraries: who takes which rows is what they say, and what cannot be is refused by their name.
+#include "strategy/stream_world.hpp"
+#include "support/catch.hpp"
+
+using namespace troupe;
+using namespace troupe::test;
+using Catch::Contains;
+
+namespace {
+
+std::shared_ptr<const strategy_library> plugin(const std::string& name) {
+  return strategy_library::open(TROUPE_TEST_PLUGINS "/" + name + ".so");
+}
+
+machine_options options_with(const std::string& name, size_t replicas = 3, int64_t micro_batch = 0) {
+  return {.replicas = std::vector<replica_figures>(replicas, {.row_seconds = 1e-3}),
+          .how = distribution::plug_in,
+          .plugin = plugin(name),
+          .depth = 1,
+          .micro_batch = micro_batch};
+}
+
+std::string refusal(const std::string& name, const stream_request& request = rows_of_key(6)) {
+  stream_world world(options_with(name, 2));
+  const auto id = world.submit(request);
+  world.run();
+  return world.answer_to(*id).what.why.message;
+}
+
+} // namespace
+
+TEST_CASE("a strategy plug-in says who takes which rows", "[strategy][schedules][C10]") {
+  stream_world world(options_with("strategy_last_free"));
+  const auto id = world.submit(rows_of_key(7));
+  world.run_until(1e-4);
+  std::vector<std::pair<size_t, int64_t>> begun;
+  for (const auto& p : world.started())
+    begun.emplace_back(p.what.replica, p.rows);
+  CHECK(begun == std::vector<std::pair<size_t, int64_t>>{{2, 2}, {1, 2}, {0, 2}});
+  world.run();
+  CHECK_FALSE(world.answer_to(*id).what.why.failed());
+  CHECK(world.rows_by_replica(*id) == std::vector<int64_t>{3, 2, 2}); // the first to end is free alone
+}
+
+TEST_CASE("a strategy plug-in is offered micro-batches, and requests that stay whole", "[strategy][schedules][C10]") {
+  stream_world world(options_with("strategy_last_free", 2, 1));
+  const auto cut = world.submit(rows_of_key(3)), whole = world.submit(one_piece(5));
+  world.run();
+  for (const auto& p : world.started())
+    CHECK(p.rows == (p.what.parts[0].request == *cut ? 1 : 5));
+  CHECK_FALSE(world.answer_to(*whole).what.why.failed());
+}
+
+TEST_CASE("a strategy plug-in has a state for each stream, and may wait", "[strategy][schedules][C10]") {
+  const machine_options options = options_with("strategy_hesitates", 1);
+  stream_world one(options), other(options);
+  const auto first = one.submit(one_piece());
+  CHECK(one.started().empty());
+  other.submit(one_piece());
+  CHECK(other.started().empty()); // its own first call
+  one.run();
+  CHECK(one.started().at(0).time == Approx(1e-3).margin(1e-6));
+  CHECK_FALSE(one.answer_to(*first).what.why.failed());
+}
+
+TEST_CASE("a strategy plug-in shares requests out, lost replicas aside", "[strategy][schedules][C10][C5]") {
+  stream_world world(options_with("strategy_all_to_last"));
+  const auto before = world.submit(rows_of_key(4));
+  world.run();
+  CHECK(world.rows_by_replica(*before) == std::vector<int64_t>{0, 0, 4});
+  world.lose(2);
+  const auto after = world.submit(rows_of_key(4));
+  world.run();
+  CHECK(world.rows_by_replica(*after) == std::vector<int64_t>{0, 4, 0});
+}
+
+TEST_CASE("a strategy plug-in's wrong answer ends what waits, by its name", "[strategy][schedules][E5]") {
+  CHECK_THAT(refusal("strategy_throws"),
+             Contains("the strategy plug-in 'throws'") && Contains("threw an exception (out of ideas)"));
+  CHECK_THAT(refusal("strategy_reports"), Contains("failed: the moon is full"));
+  CHECK_THAT(refusal("strategy_gives_no_reason"), Contains("failed: status 7, and no reason given"));
+  CHECK_THAT(refusal("strategy_no_such_replica"), Contains("chose replica 2, and there are only 2"));
+  CHECK_THAT(refusal("strategy_too_many_rows"), Contains("gave replica 0 7 of 6 rows"));
+  CHECK_THAT(refusal("strategy_never"), Contains("would wait for ever"));
+  CHECK_THAT(refusal("strategy_waits_backwards"), Contains("asked again after -1 s"));
+  CHECK_THAT(refusal("strategy_forgets_one"), Contains("gave nobody 1 of a request's 6 rows"));
+  CHECK_THAT(refusal("strategy_one_more"), Contains("gave replica 0 7 rows, and 6 of 6 were left"));
+}
+
+TEST_CASE("a strategy plug-in may choose only replicas that are there and free", "[strategy][schedules][E5]") {
+  stream_world busy(options_with("strategy_first_always", 2));
+  const auto first = busy.submit(one_piece()), second = busy.submit(one_piece());
+  busy.run();
+  CHECK_THAT(busy.answer_to(*second).what.why.message, Contains("chose replica 0, which is not free"));
+  CHECK_THAT(busy.answer_to(*first).what.why.message, Contains("not free")); // nobody knows what else it would say
+  for (const char* name : {"strategy_first_always", "strategy_all_to_first"}) {
+    stream_world lost(options_with(name, 2));
+    lost.lose(0);
+    const auto id = lost.submit(rows_of_key(2));
+    lost.run();
+    CHECK_THAT(lost.answer_to(*id).what.why.message, Contains("replica 0, which is lost"));
+  }
+}
+
+TEST_CASE("what is no strategy plug-in of this version is refused by its file", "[strategy][schedules][E5]") {
+  CHECK_THROWS_WITH(plugin("strategy_other_version"), Contains("is for version 0 of the interface"));
+  CHECK_THROWS_WITH(plugin("strategy_no_choice"), Contains("has no function that chooses"));
+  CHECK_THROWS_WITH(plugin("last_device"),
+                    Contains("is no strategy plug-in: it exports no function 'troupe_strategy'"));
+  CHECK_THROWS_WITH(plugin("none"), Contains("the strategy plug-in") && Contains("is no file"));
+}
+
+TEST_CASE("the example's strategy wakes as few replicas as the load needs", "[strategy][schedules][C10]") {
+  const auto used = [](double seconds_between) {
+    stream_world world(options_with("my_strategy"));
+    for (int i = 0; i < 60; ++i) {
+      world.run_until(i * seconds_between);
+      world.submit(one_piece());
+    }
+    world.run();
+    std::vector<int> pieces(3);
+    for (const auto& p : world.started())
+      ++pieces[p.what.replica];
+    for (const auto& answer : world.answers())
+      CHECK_FALSE(answer.what.why.failed());
+    return pieces;
+  };
+  CHECK(used(2e-3) == std::vector<int>{60, 0, 0});
+  const std::vector<int> loaded = used(0.6e-3);
+  CHECK(loaded[1] > 10);
+  CHECK(loaded[2] == 0);
+  CHECK(used(0.3e-3)[2] > 10);
+}
