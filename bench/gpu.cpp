@@ -1,4 +1,5 @@
-// What a GPU costs and gives through the whole engine: latency of one small run, slope of a chain, transfers, matrix products.
+// What a GPU costs and gives through the whole engine: latency of one small run, slope of a chain, transfers, matrix products,
+// attention.
 //
 // Usage: bench_gpu [device]      default vulkan:0
 #include "bench/models.hpp"
@@ -134,11 +135,8 @@ void bench_overlap(const std::shared_ptr<const vulkan::instance>& gpus) {
   compare("a run of 4 products, 64 MiB in and out for each", time_alone);
 }
 
-void bench_product(engine& e, dtype type, int64_t n) {
-  model_builder m;
-  const variable a = m.input("a", type, {n, n}), b = m.input("b", type, {n, n});
-  const session model = e.load(finish(m, {m.call("MatMul", {a, b})}));
-  const named_tensors inputs{{"a", filled(e, type, {n, n})}, {"b", filled(e, type, {n, n})}};
+/// Runs a model of one node and prints the operations a second of its kernel.
+void bench_kernel(const std::string& what, const session& model, const named_tensors& inputs, double flops) {
   std::vector<double> ns;
   std::string kernel;
   for (int i = 0; i < 12; ++i) {
@@ -150,8 +148,30 @@ void bench_product(engine& e, dtype type, int64_t n) {
           kernel = t.kernel;
         }
   }
-  const double flops = 2.0 * static_cast<double>(n) * static_cast<double>(n) * static_cast<double>(n);
-  fmt::print("{} product, {}³{:>10} {:8.1f} TFLOP/s ({})\n", to_string(type), n, "", flops / median(ns) * 1e-3, kernel);
+  fmt::print("{:<42} {:8.1f} TFLOP/s, {:8.1f} us ({})\n", what, flops / median(ns) * 1e-3, median(ns) * 1e-3, kernel);
+}
+
+void bench_product(engine& e, dtype type, int64_t rows, int64_t columns, int64_t depth) {
+  model_builder m;
+  const variable a = m.input("a", type, {rows, depth}), b = m.input("b", type, {depth, columns});
+  bench_kernel(fmt::format("{} product, {} x {} x {}", to_string(type), rows, columns, depth),
+               e.load(finish(m, {m.call("MatMul", {a, b})})),
+               {{"a", filled(e, type, {rows, depth})}, {"b", filled(e, type, {depth, columns})}},
+               2.0 * static_cast<double>(rows) * static_cast<double>(columns) * static_cast<double>(depth));
+}
+
+void bench_attention(engine& e, dtype type, int64_t heads, int64_t positions, int64_t width) {
+  const shape dims{1, heads, positions, width};
+  model_builder m;
+  std::vector<std::variant<variable, tensor>> in;
+  named_tensors inputs;
+  for (const char* name : {"q", "k", "v"}) {
+    in.emplace_back(m.input(name, type, to_symbolic(dims)));
+    inputs[name] = filled(e, type, dims);
+  }
+  bench_kernel(fmt::format("{} attention, {} heads x {} x {}", to_string(type), heads, positions, width),
+               e.load(finish(m, {m.call("Attention", in)})), inputs,
+               4.0 * static_cast<double>(heads * positions) * static_cast<double>(positions * width));
 }
 
 } // namespace
@@ -164,7 +184,13 @@ int main(int argc, char** argv) {
     bench_image(e);
     for (const dtype type : {dtype::float32, dtype::float16})
       for (const int64_t n : {1024, 4096})
-        bench_product(e, type, n);
+        bench_product(e, type, n, n, n);
+    for (const int64_t rows : {128, 197, 6304})
+      bench_product(e, dtype::float16, rows, 3072, 768);
+    for (const auto& [heads, positions] :
+         {std::pair{192, 1024}, {192, 197}, {192, 128}, {12, 1024}, {12, 197}, {12, 128}})
+      bench_attention(e, dtype::float16, heads, positions, 64);
+    bench_attention(e, dtype::float16, 64, 1024, 128);
     bench_transfers(e);
     bench_overlap(std::make_shared<const vulkan::instance>());
   } catch (const std::exception& problem) {

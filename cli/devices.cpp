@@ -34,7 +34,8 @@ nlohmann::json to_json(const gpu_features& gpu) {
           {"int8", gpu.int8},
           {"int64", gpu.int64},
           {"subgroup_arithmetic", gpu.subgroup_arithmetic},
-          {"cooperative_matrix", gpu.cooperative_matrix}};
+          {"cooperative_matrix", gpu.cooperative_matrix},
+          {"group_matrices", gpu.group_matrices}};
 }
 
 nlohmann::json to_json(const host_summary& h) {
@@ -71,7 +72,8 @@ std::string features_text(const device_info& d) {
     return "";
   std::string text = fmt::format("{:19} subgroups of {}", "", d.gpu->subgroup_size);
   const auto to_add = {std::pair(d.gpu->float16, "float16"), std::pair(d.gpu->int8, "int8"),
-                       std::pair(d.gpu->int64, "int64"), std::pair(d.gpu->cooperative_matrix, "matrix units")};
+                       std::pair(d.gpu->int64, "int64"), std::pair(d.gpu->cooperative_matrix, "matrix units"),
+                       std::pair(d.gpu->group_matrices, "matrices of groups")};
   for (const auto& [present, name] : to_add)
     if (present)
       text += fmt::format(", {}", name);

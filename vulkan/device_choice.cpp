@@ -1,6 +1,7 @@
 #include "vulkan/device_choice.hpp"
 
 #include "base/error.hpp"
+#include "vulkan/cooperative_matrix.hpp"
 
 #include <algorithm>
 #include <numeric>
@@ -144,6 +145,10 @@ std::vector<const char*> wanted_extensions(const gpu_snapshot& s) {
       wanted.push_back(e);
   if (features_of(s).cooperative_matrix)
     wanted.push_back(VK_NV_COOPERATIVE_MATRIX_EXTENSION_NAME);
+  if (features_of(s).group_matrices) {
+    wanted.push_back(cooperative_matrix::khr_extension);
+    wanted.push_back(cooperative_matrix::nv2_extension);
+  }
   return wanted;
 }
 
@@ -161,6 +166,7 @@ gpu_features features_of(const gpu_snapshot& s) {
   f.int64 = s.int64;
   f.subgroup_arithmetic = (s.subgroup_operations & arithmetic) == arithmetic;
   f.cooperative_matrix = f.float16 && s.cooperative_16x16x16 && s.memory_model;
+  f.group_matrices = f.float16 && s.group_matrices && s.memory_model;
   if (s.multiprocessors > 0)
     f.units = s.multiprocessors;
   return f;

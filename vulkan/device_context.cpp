@@ -1,5 +1,6 @@
 #include "vulkan/device_context.hpp"
 
+#include "vulkan/cooperative_matrix.hpp"
 #include "vulkan/device_choice.hpp"
 
 #include <algorithm>
@@ -18,13 +19,22 @@ VkDevice create_device(VkPhysicalDevice physical, const gpu_snapshot& facts, std
   VkPhysicalDeviceCooperativeMatrixFeaturesNV cooperative{
       VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_COOPERATIVE_MATRIX_FEATURES_NV, nullptr, VK_TRUE, VK_FALSE};
   VkPhysicalDeviceVulkan12Features v12{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_2_FEATURES};
-  v12.pNext = features.cooperative_matrix ? &cooperative : nullptr;
+  cooperative_matrix::nv2_features nv2{.workgroup_scope = VK_TRUE,
+                                       .flexible_dimensions = VK_TRUE,
+                                       .reductions = VK_TRUE,
+                                       .conversions = VK_TRUE,
+                                       .per_element_operations = VK_TRUE,
+                                       .tensor_addressing = VK_TRUE};
+  cooperative_matrix::khr_features khr{.next = &nv2, .cooperative_matrix = VK_TRUE};
+  if (features.group_matrices)
+    cooperative.pNext = &khr;
+  v12.pNext = features.cooperative_matrix ? static_cast<void*>(&cooperative) : features.group_matrices ? &khr : nullptr;
   v12.timelineSemaphore = VK_TRUE;
   v12.hostQueryReset = facts.host_query_reset;
   v12.shaderFloat16 = features.float16;
   v12.storageBuffer8BitAccess = features.int8;
   v12.shaderInt8 = features.int8;
-  v12.vulkanMemoryModel = features.cooperative_matrix;
+  v12.vulkanMemoryModel = features.cooperative_matrix || features.group_matrices;
   VkPhysicalDeviceVulkan11Features v11{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_1_FEATURES, &v12};
   v11.storageBuffer16BitAccess = features.float16;
   VkPhysicalDeviceFeatures2 enabled{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2, &v11};

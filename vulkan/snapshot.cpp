@@ -1,5 +1,6 @@
 #include "vulkan/snapshot.hpp"
 
+#include "vulkan/cooperative_matrix.hpp"
 #include "vulkan/handle.hpp"
 
 #include <algorithm>
@@ -122,6 +123,37 @@ void read_cooperative_matrices(VkInstance instance, VkPhysicalDevice device, gpu
   });
 }
 
+/// Whether groups of 128 invocations can multiply float16 matrices whose sides are multiples of 32.
+bool has_group_products(VkInstance instance, VkPhysicalDevice device) {
+  using namespace cooperative_matrix;
+  const auto query =
+      reinterpret_cast<flexible_dimensions_query>(vkGetInstanceProcAddr(instance, flexible_dimensions_query_name));
+  if (!query)
+    return false;
+  uint32_t count = 0;
+  check(query(device, &count, nullptr), flexible_dimensions_query_name);
+  std::vector<flexible_dimensions> found(count);
+  check(query(device, &count, found.data()), flexible_dimensions_query_name);
+  return std::any_of(found.begin(), found.end(), [](const flexible_dimensions& f) {
+    constexpr uint32_t side = 32, invocations = 128;
+    const auto fits = [](uint32_t granularity) { return granularity > 0 && side % granularity == 0; };
+    return f.scope == group_scope && f.group_invocations == invocations && f.a == float16_component &&
+           f.b == float16_component && f.c == float32_component && f.result == float32_component &&
+           fits(f.m_granularity) && fits(f.n_granularity) && fits(f.k_granularity);
+  });
+}
+
+void read_group_matrices(VkInstance instance, VkPhysicalDevice device, gpu_snapshot& s) {
+  if (!s.has_extension(cooperative_matrix::khr_extension) || !s.has_extension(cooperative_matrix::nv2_extension))
+    return;
+  VkPhysicalDeviceFeatures2 features{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2};
+  cooperative_matrix::nv2_features nv2;
+  cooperative_matrix::khr_features khr{.next = &nv2};
+  features.pNext = &khr;
+  vkGetPhysicalDeviceFeatures2(device, &features);
+  s.group_matrices = khr.cooperative_matrix && nv2.suffice() && has_group_products(instance, device);
+}
+
 } // namespace
 
 bool gpu_snapshot::has_extension(const char* extension) const {
@@ -143,6 +175,7 @@ gpu_snapshot take_snapshot(VkInstance instance, VkPhysicalDevice device) {
   read_memory(device, s);
   read_queues(device, s);
   read_cooperative_matrices(instance, device, s);
+  read_group_matrices(instance, device, s);
   return s;
 }
 

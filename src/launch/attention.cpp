@@ -1,5 +1,6 @@
 // troupe.Attention and Attention: one pass over the keys (shaders/attention.comp), split over groups if one block of query
-// rows has many keys (shaders/attention_join.comp). Heads that share keys are rows of one matrix.
+// rows has many keys (shaders/attention_join.comp). Heads that share keys are rows of one matrix. Where groups hold matrices, these do it for
+// usual float16 heads (shaders/attention_matrices.comp).
 #include "launch/launches.hpp"
 #include "launch/parameters.hpp"
 #include "ops/head_layout.hpp"
@@ -86,11 +87,12 @@ shader::uvec4 mask_steps(const gpu_call& call, const attention_call& c) {
   return {steps[0], steps[1], steps[2], steps[3]};
 }
 
-std::vector<uint32_t> parameters_of(const gpu_call& call, const attention_call& c, const attention_tile& t,
+/// `rows` are those of one matrix of queries, which groups compute `tile_rows` at a time.
+std::vector<uint32_t> parameters_of(const gpu_call& call, const attention_call& c, int64_t rows, uint32_t tile_rows,
                                     int64_t groups, int64_t split_keys) {
   return words_of(shader::attention{.groups = groups,
-                                    .row_blocks = (c.rows() + t.rows - 1) / t.rows,
-                                    .rows = c.rows(),
+                                    .row_blocks = (rows + tile_rows - 1) / tile_rows,
+                                    .rows = rows,
                                     .queries = c.queries,
                                     .keys = c.keys,
                                     .width = c.width,
@@ -107,6 +109,28 @@ std::vector<uint32_t> parameters_of(const gpu_call& call, const attention_call& 
                                     .v_steps = steps_of(c.kv_heads, c.keys, c.value_width, c.kv_behind),
                                     .y_steps = steps_of(c.heads, c.queries, c.value_width, c.y_behind),
                                     .mask_steps = mask_steps(call, c)});
+}
+
+/// Whether attention_matrices.comp computes what the call asks for, and few rows of its tiles are beyond the last query.
+bool fits_matrices(const gpu_call& call, const attention_call& c) {
+  constexpr int64_t fewest_queries = 16;
+  const bool leaves_out = c.skips && (call.has_input(3) || c.causal); // what is masked, whatever is there
+  return call.gpu.group_matrices && call.inputs[0].type == dtype::float16 && (c.width == 64 || c.width == 128) &&
+         c.value_width == c.width && c.queries >= fewest_queries && c.keys > 0 && c.scale > 0 && !leaves_out;
+}
+
+/// By matrices of groups: tiles of 64 queries, or of 32 if those would leave multiprocessors idle.
+std::optional<launch_list> matrices_for(const gpu_call& call, const attention_call& c) {
+  const auto blocks = [&](int64_t rows) { return c.batch * c.heads * ((c.queries + rows - 1) / rows); };
+  const bool many = blocks(64) >= int64_t{call.gpu.units};
+  const uint32_t rows = many ? 64 : 32, keys = many ? 32 : 64;
+  launch_builder b(call, "attention.matrices");
+  launch& l =
+      b.add(fmt::format("attention_matrices.f16_{}x{}x{}", rows, keys, c.width), flat_groups(blocks(rows), 1, call.gpu),
+            {b.in(0), b.in(1), b.in(2), b.in(call.has_input(3) ? 3 : 0), b.out(0)});
+  l.constants = {(call.has_input(3) ? shader::attention_mask : 0) | (c.causal ? shader::attention_causal : 0)};
+  l.params = parameters_of(call, c, c.queries, rows, blocks(rows), c.keys);
+  return b.finish();
 }
 
 std::optional<launch_list> list_for(const gpu_call& call, const attention_call& c, const attention_tile& t,
@@ -126,7 +150,7 @@ std::optional<launch_list> list_for(const gpu_call& call, const attention_call& 
                    (c.causal ? shader::attention_causal : 0) | (c.width % 4 == 0 ? shader::attention_key_vectors : 0) |
                    (c.value_width % 4 == 0 ? shader::attention_value_vectors : 0) |
                    (split ? shader::attention_split : 0) | (c.skips || c.keys == 0 ? shader::attention_skips : 0);
-  l.params = parameters_of(call, c, t, groups, split_keys);
+  l.params = parameters_of(call, c, c.rows(), t.rows, groups, split_keys);
   if (split) {
     b.next_step();
     const operand& y = call.outputs[0];
@@ -159,6 +183,9 @@ launch_lists launch_attention(const gpu_call& call, const attention_call& c) {
   if (!tile)
     return {};
   launch_lists lists;
+  if (fits_matrices(call, c))
+    if (auto list = matrices_for(call, c))
+      lists.push_back(std::move(*list));
   const int64_t split_keys = keys_of_group(c, *tile, call.gpu);
   if (auto list = list_for(call, c, *tile, split_keys, *variant))
     lists.push_back(std::move(*list));

@@ -30,6 +30,7 @@ constexpr auto features = std::to_array<feature>({
     {"int64", nullptr, &gpu_features::int64},
     {"subgroup_arithmetic", nullptr, &gpu_features::subgroup_arithmetic},
     {"cooperative_matrix", nullptr, &gpu_features::cooperative_matrix},
+    {"group_matrices", nullptr, &gpu_features::group_matrices},
 });
 
 /// What most GPUs of today can do.

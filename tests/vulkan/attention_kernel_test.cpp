@@ -64,6 +64,30 @@ TEST_CASE("GPU attention: sizes, groups of heads, layouts, masks", "[vulkan]") {
       }
 }
 
+TEST_CASE("GPU attention by matrices of groups: tiles, heads that share keys, masks, causality", "[vulkan]") {
+  // The last two have blocks of 64 queries for every multiprocessor of today's GPUs.
+  for (const sizes& s : {sizes{1, 2, 2, 37, 37, 64, 64},
+                         {2, 4, 2, 70, 133, 64, 64, {2, 1, 1, 133}},
+                         {1, 2, 1, 33, 97, 128, 128, {1, 2, 33, 97}},
+                         {1, 1, 1, 16, 1, 64, 64},
+                         {30, 12, 4, 65, 40, 64, 64, {30, 1, 65, 40}},
+                         {64, 8, 8, 33, 71, 128, 128}})
+    for (bool causal : {false, true})
+      for (const char* layout : {"bhsd", "bshd"}) {
+        if (causal && s.queries > s.keys)
+          continue;
+        kernel_case c = fused(s, causal, layout);
+        c.atol = 3e-3;
+        check_gpu_kernels(c, true);
+      }
+  kernel_case hidden = fused({1, 2, 2, 20, 90, 64, 64, {1, 1, 20, 90}}, false, "bhsd");
+  hidden.inputs[3] = mask_with_holes({1, 1, 20, 90});
+  for (int64_t t = 0; t < 90; ++t) // a row of −inf alone
+    hidden.inputs[3].mutable_data<float>()[t] = -std::numeric_limits<float>::infinity();
+  hidden.atol = 3e-3;
+  check_gpu_kernels(hidden, true);
+}
+
 TEST_CASE("GPU attention of few queries and many keys is split", "[vulkan]") {
   for (const sizes& s :
        {sizes{1, 2, 2, 1, 700, 64, 64}, {1, 4, 1, 1, 1025, 32, 36, {1, 1, 1, 1025}}, {1, 1, 1, 3, 999, 20, 18}})

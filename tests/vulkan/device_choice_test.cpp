@@ -132,8 +132,13 @@ TEST_CASE("kernels rely on what the driver offers", "[vulkan]") {
   CHECK_FALSE(features_of(s).cooperative_matrix); // not without the memory model
   s.memory_model = true;
   CHECK(features_of(s).cooperative_matrix);
+  CHECK_FALSE(features_of(s).group_matrices);
+  s.group_matrices = true;
+  CHECK(features_of(s).group_matrices);
+  CHECK(wanted_extensions(s).size() == 3); // the matrices of subgroups, and two for those of groups
   s.float16 = false;
   CHECK_FALSE(features_of(s).cooperative_matrix);
+  CHECK_FALSE(features_of(s).group_matrices);
   s.extensions = {VK_EXT_EXTERNAL_MEMORY_HOST_EXTENSION_NAME, "VK_KHR_other"};
   REQUIRE(wanted_extensions(s).size() == 1);
   CHECK(std::string(wanted_extensions(s)[0]) == VK_EXT_EXTERNAL_MEMORY_HOST_EXTENSION_NAME);
