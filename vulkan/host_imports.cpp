@@ -1,7 +1,8 @@
 #include "vulkan/host_imports.hpp"
 
+#include "base/parallel.hpp"
+
 #include <algorithm>
-#include <cstring>
 
 namespace troupe::vulkan {
 namespace {
@@ -25,7 +26,7 @@ buffer_handle make_buffer(const device_context& context, int64_t bytes) {
 tensor host_end::take() {
   if (staging_) {
     staging_.invalidate(0, value_.bytes());
-    std::memcpy(value_.mutable_data(), staging_.mapped(), static_cast<size_t>(value_.bytes()));
+    parallel_copy(value_.mutable_data(), staging_.mapped(), value_.bytes());
   }
   return std::move(value_);
 }
@@ -58,12 +59,12 @@ host_end host_imports::place_source(const tensor& t, bool shared) {
     return end;
   if (available() && !shared) {
     end.value_ = make_host_tensor(*blocks_, t.type(), t.dims());
-    std::memcpy(end.value_.mutable_data(), t.data(), static_cast<size_t>(t.bytes()));
+    parallel_copy(end.value_.mutable_data(), t.data(), t.bytes());
   }
   if (place_in_import(end))
     return end;
   place_in_staging(end, uploads_);
-  std::memcpy(end.staging_.mapped(), t.data(), static_cast<size_t>(t.bytes()));
+  parallel_copy(end.staging_.mapped(), t.data(), t.bytes());
   end.staging_.flush(0, t.bytes());
   return end;
 }

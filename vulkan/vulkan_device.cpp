@@ -186,7 +186,7 @@ private:
       if (bytes == 0 || t.is_direct())
         continue;
       const host_place place = upload_place(r, t, slot);
-      std::memcpy(place.memory->mapped() + place.offset, upload.data(), static_cast<size_t>(bytes));
+      parallel_copy(place.memory->mapped() + place.offset, upload.data(), bytes);
       place.memory->flush(place.offset, bytes);
     }
   }
@@ -230,7 +230,7 @@ private:
       return out;
     const host_place place = download_place(r, t, slot);
     place.memory->invalidate(place.offset, out.bytes());
-    std::memcpy(out.mutable_data(), place.memory->mapped() + place.offset, static_cast<size_t>(out.bytes()));
+    parallel_copy(out.mutable_data(), place.memory->mapped() + place.offset, out.bytes());
     return out;
   }
 

@@ -1,6 +1,8 @@
 #include "base/parallel.hpp"
 
 #include <algorithm>
+#include <cstddef>
+#include <cstring>
 #include <exception>
 #include <omp.h>
 
@@ -44,6 +46,14 @@ void parallel_for(int64_t count, int64_t grain, const std::function<void(int64_t
   }
   if (first)
     std::rethrow_exception(first);
+}
+
+void parallel_copy(void* to, const void* from, int64_t bytes) {
+  constexpr int64_t worth_a_thread = int64_t{1} << 20;
+  parallel_for(bytes, worth_a_thread, [&](int64_t begin, int64_t end) {
+    std::memcpy(static_cast<std::byte*>(to) + begin, static_cast<const std::byte*>(from) + begin,
+                static_cast<size_t>(end - begin));
+  });
 }
 
 } // namespace troupe
