@@ -8,7 +8,7 @@
 //
 // Differs from attention.comp: weights are rounded to float16 before they meet V; a masked key's V is multiplied by zero, so what calls for that never to
 // happen does not come here; the scale is above zero.
-// Variants: f16_64x32x64 f16_32x64x64 f16_64x32x128 f16_32x32x128
+// Variants: f16_64x32x64 f16_32x64x64 f16_64x32x128 f16_32x64x128
 // Compiled twice: see group_matrix.glsl.
 #extension GL_GOOGLE_include_directive : require
 #define TROUPE_f16
@@ -28,8 +28,8 @@ const uint ROWS = 64u, KEYS = 32u, WIDTH = 64u;
 const uint ROWS = 32u, KEYS = 64u, WIDTH = 64u;
 #elif defined(TROUPE_f16_64x32x128)
 const uint ROWS = 64u, KEYS = 32u, WIDTH = 128u;
-#elif defined(TROUPE_f16_32x32x128)
-const uint ROWS = 32u, KEYS = 32u, WIDTH = 128u;
+#elif defined(TROUPE_f16_32x64x128)
+const uint ROWS = 32u, KEYS = 64u, WIDTH = 128u;
 #endif
 
 layout(set = 0, binding = 1, std430) readonly buffer query_buffer { float16_t q[]; };
@@ -76,7 +76,7 @@ spirv_instruction(capabilities = [5432], id = 5369) SCORES each_masked(SCORES m,
 spirv_instruction(capabilities = [5432], id = 5369) SCORES each_top(SCORES m, spirv_literal uint f, SCORES old, float scale);
 spirv_instruction(capabilities = [5432], id = 5369) SCORES each_weight(SCORES m, spirv_literal uint f, SCORES top, float scale);
 spirv_instruction(capabilities = [5432], id = 5369) SCORES each_shrink(SCORES m, spirv_literal uint f, SCORES top);
-spirv_instruction(capabilities = [5432], id = 5369) SCORES each_inverse(SCORES m, spirv_literal uint f);
+spirv_instruction(capabilities = [5432], id = 5369) SUMS each_share(SUMS m, spirv_literal uint f, SUMS sums);
 
 #ifndef FUNCTION_larger
 #define FUNCTION_larger 1u
@@ -86,24 +86,24 @@ spirv_instruction(capabilities = [5432], id = 5369) SCORES each_inverse(SCORES m
 #define FUNCTION_grown 1u
 #define FUNCTION_weight 1u
 #define FUNCTION_shrink 1u
-#define FUNCTION_inverse_of 1u
+#define FUNCTION_share 1u
 #endif
 
 const float log2_e = 1.44269504;
 const float lowest = -1e30; // below all scores, but not −infinity: the difference of two stays a number
 
-// A score that is no number makes its weight and so the row's sums no number, whatever the largest is.
-float larger(const in float a, const in float b) { return max(a, b); }
+float larger(const in float a, const in float b) { return a > b || isnan(a) ? a : b; }
 float total(const in float a, const in float b) { return a + b; }
 float either(const in float a, const in float b) { return a; }
 float grown(const in uint r, const in uint c, const in float largest, const in float old, const in float factor) {
-  return max(largest * factor, old);
+  const float top = largest * factor;
+  return top > old || isnan(top) ? top : old;
 }
 float weight(const in uint r, const in uint c, const in float score, const in float top, const in float factor) {
   return exp2(fma(score, factor, -top));
 }
 float shrink(const in uint r, const in uint c, const in float old, const in float top) { return exp2(old - top); }
-float inverse_of(const in uint r, const in uint c, const in float sum) { return 1.0 / sum; }
+float share(const in uint r, const in uint c, const in float x, const in float sum) { return x / sum; }
 
 /// A score with its mask, in units of log2(e), where some key does not count.
 float masked(const in uint r, const in uint c, const in float score, const in uint key, const in uint row,
@@ -153,7 +153,6 @@ void main() {
     o = multiply_add_values(as_weights(halved_scores(scores)), values_tile,
                             times_sums(o, widened(less, 1u, FUNCTION_either)));
   }
-  sums = each_inverse(reduced(sums, 1u, FUNCTION_total), FUNCTION_inverse_of);
-  o = times_sums(o, widened(sums, 1u, FUNCTION_either));
+  o = each_share(o, FUNCTION_share, widened(sums, 1u, FUNCTION_total));
   store_result(y[y_base], halved_result(o), slice(rows_of(queries, WIDTH, y_steps.z), row, ROWS, 0, WIDTH), 0u, 0u);
 }

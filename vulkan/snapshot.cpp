@@ -135,8 +135,8 @@ bool has_group_products(VkInstance instance, VkPhysicalDevice device) {
   std::vector<flexible_dimensions> found(count);
   check(query(device, &count, found.data()), flexible_dimensions_query_name);
   return std::any_of(found.begin(), found.end(), [](const flexible_dimensions& f) {
-    constexpr uint32_t invocations = 128;
-    const auto fits = [](uint32_t granularity) { return granularity > 0 && 32 % granularity == 0; };
+    constexpr uint32_t side = 32, invocations = 128;
+    const auto fits = [](uint32_t granularity) { return granularity > 0 && side % granularity == 0; };
     return f.scope == group_scope && f.group_invocations == invocations && f.a == float16_component &&
            f.b == float16_component && f.c == float32_component && f.result == float32_component &&
            fits(f.m_granularity) && fits(f.n_granularity) && fits(f.k_granularity);

@@ -123,7 +123,7 @@ bool fits_matrices(const gpu_call& call, const attention_call& c) {
 std::optional<launch_list> matrices_for(const gpu_call& call, const attention_call& c) {
   const auto blocks = [&](int64_t rows) { return c.batch * c.heads * ((c.queries + rows - 1) / rows); };
   const bool many = blocks(64) >= int64_t{call.gpu.units};
-  const uint32_t rows = many ? 64 : 32, keys = !many && c.width == 64 ? 64 : 32;
+  const uint32_t rows = many ? 64 : 32, keys = many ? 32 : 64;
   launch_builder b(call, "attention.matrices");
   launch& l =
       b.add(fmt::format("attention_matrices.f16_{}x{}x{}", rows, keys, c.width), flat_groups(blocks(rows), 1, call.gpu),
