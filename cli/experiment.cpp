@@ -22,6 +22,7 @@ using namespace experiments;
 
 struct compare_arguments {
   std::filesystem::path file, csv, page, profile;
+  std::string policy_plugin, strategy_plugin;
   double confidence = 0.95;
   bool json = false, quiet = false;
 };
@@ -29,7 +30,7 @@ struct compare_arguments {
 /// Runs settings, one repetition at a time. Models, engines and sessions are opened once.
 class setting_runner {
 public:
-  setting_runner(const experiment& what, const std::filesystem::path& profile) : what_(what), profile_(profile) {}
+  setting_runner(const experiment& what, const compare_arguments& args) : what_(what), args_(args) {}
 
   /// Returns the seconds from the first request to the last answer. Throws what the run throws.
   double seconds(const setting& s, size_t number, size_t repetition) {
@@ -61,19 +62,23 @@ private:
   engine& engine_of(const device_list& devices) {
     auto& made = engines_[fmt::format("{}", devices)];
     if (!made)
-      made = std::make_unique<engine>(engine_options{.devices = devices, .profile_file = profile_.string()});
+      made = std::make_unique<engine>(engine_options{.devices = devices, .profile_file = args_.profile.string()});
     return *made;
   }
 
-  static session_options options_of(const setting& s) {
+  session_options options_of(const setting& s) const {
     session_options options{.policy = s.policy, .strategy = s.strategy};
+    if (s.policy == placement_policy::plug_in)
+      options.policy_plugin = args_.policy_plugin;
+    if (s.strategy == strategy::plug_in)
+      options.strategy_plugin = args_.strategy_plugin;
     if (s.strategy == strategy::none)
       options.dims = s.dims;
     return options;
   }
 
   double simulated(const setting& s, size_t repetition) {
-    simulation_options how{.profile_file = profile_.string(),
+    simulation_options how{.profile_file = args_.profile.string(),
                            .session = options_of(s),
                            .requests = what_.requests,
                            .arrivals = what_.arrivals,
@@ -132,7 +137,7 @@ private:
   }
 
   const experiment& what_;
-  const std::filesystem::path profile_;
+  const compare_arguments& args_;
   std::map<std::filesystem::path, loaded> models_;
   std::map<std::pair<std::filesystem::path, bindings>, named_tensors> inputs_;
   std::map<std::string, std::unique_ptr<engine>> engines_;
@@ -141,7 +146,7 @@ private:
 
 /// Runs all settings in turns; a setting that cannot run is told and left out from then on.
 void run_all(results& all, const compare_arguments& args) {
-  setting_runner runner(all.what, args.profile);
+  setting_runner runner(all.what, args);
   std::vector<bool> broken(all.what.settings.size(), false);
   progress line("comparing", !args.json && !args.quiet);
   size_t done = 0;
@@ -161,6 +166,15 @@ void run_all(results& all, const compare_arguments& args) {
     }
 }
 
+/// Checks that a library is named for each plug-in that the experiment lists, before anything takes its time.
+void check_plugins(const compare_arguments& args, const experiment& what) {
+  const auto lists = [&](auto is_one) { return std::any_of(what.settings.begin(), what.settings.end(), is_one); };
+  if (args.policy_plugin.empty() && lists([](const setting& s) { return s.policy == placement_policy::plug_in; }))
+    throw CLI::RequiresError("the policy 'plug-in' of the experiment", "--policy-plugin");
+  if (args.strategy_plugin.empty() && lists([](const setting& s) { return s.strategy == strategy::plug_in; }))
+    throw CLI::RequiresError("the strategy 'plug-in' of the experiment", "--strategy-plugin");
+}
+
 /// Notes what is needed to do it all again.
 provenance record_all(const compare_arguments& args, const experiment& what) {
   provenance made{.versions = {{"troupe", TROUPE_VERSION}}, .files = {record_of(args.file)}};
@@ -173,6 +187,9 @@ provenance record_all(const compare_arguments& args, const experiment& what) {
   }
   if (const auto profile = args.profile.empty() ? profile_path() : args.profile; std::filesystem::exists(profile))
     files.insert(profile);
+  for (const std::string& library : {args.policy_plugin, args.strategy_plugin})
+    if (!library.empty())
+      files.insert(library);
   for (const auto& file : files)
     made.files.push_back(record_of(file));
   return made;
@@ -180,6 +197,7 @@ provenance record_all(const compare_arguments& args, const experiment& what) {
 
 void compare(const compare_arguments& args) {
   results all{.what = read_experiment(args.file), .rows = {}};
+  check_plugins(args, all.what);
   all.made_with = record_all(args, all.what);
   run_all(all, args);
   const analysis found = analyse(all, args.confidence);
@@ -204,6 +222,10 @@ void add_compare(CLI::App& app) {
   command->add_option("--csv", args->csv, "File for all times, one a line");
   command->add_option("--page", args->page, "File for a page with plots and tables (HTML, needs nothing else)");
   command->add_option("--profile", args->profile, "Measured profiles of devices (default: those of this user)");
+  command->add_option("--policy-plugin", args->policy_plugin,
+                      "The library of the policy 'plug-in' (troupe/policy.hpp)");
+  command->add_option("--strategy-plugin", args->strategy_plugin,
+                      "The library of the strategy 'plug-in' (troupe/strategy.hpp)");
   command->add_option("--confidence", args->confidence, "Of intervals and verdicts (default 0.95)")
       ->check(CLI::Range(0.5, 0.9999));
   command->add_flag("--json", args->json, "Print JSON, with versions and hashes of all files");

@@ -142,20 +142,35 @@ auto named(const json_reader& at, Parse parse) {
   }
 }
 
+/// A file never says which library: whoever runs it does.
+constexpr std::string_view plug_in_name = "plug-in";
+
 troupe::strategy strategy_named(const std::string& name) {
   if (name == "none")
     return strategy::none;
+  if (name == plug_in_name)
+    return strategy::plug_in;
   try {
     return parse_strategy(name);
   } catch (const error& e) {
-    fail(errc::invalid_argument, "{}, none", e.what());
+    fail(errc::invalid_argument, "{}, none, {}", e.what(), plug_in_name);
+  }
+}
+
+placement_policy policy_named(const std::string& name) {
+  if (name == plug_in_name)
+    return placement_policy::plug_in;
+  try {
+    return parse_policy(name);
+  } catch (const error& e) {
+    fail(errc::invalid_argument, "{}, {}", e.what(), plug_in_name);
   }
 }
 
 std::vector<placement_policy> read_policies(const json_reader& at) {
   std::vector<placement_policy> all;
   for (const json_reader& one : list_of(at, most_listed))
-    all.push_back(named(one, parse_policy));
+    all.push_back(named(one, policy_named));
   return all;
 }
 
@@ -231,7 +246,7 @@ baseline_choice read_baseline(const json_reader& root, const lists& all) {
   const json_reader at = root["baseline"];
   at.allow({"policy", "strategy"});
   if (at.has("policy")) {
-    chosen.policy = named(at["policy"], parse_policy);
+    chosen.policy = named(at["policy"], policy_named);
     expect_listed(at["policy"], chosen.policy, all.policies);
   }
   if (at.has("strategy")) {

@@ -91,6 +91,20 @@ TEST_CASE("compare runs what an experiment lists and tells what is faster", "[cl
     ++count;
   CHECK(count == 1 + 3 * j["settings"].size());
   CHECK_THAT(run_command("compare " + (folder / "e.json").string()).output, Contains("faster") || Contains("slower"));
+  write(folder / "mine.json", R"({"troupe_experiment": 1, "models": [")" + cnn.substr(1, cnn.size() - 2) +
+                                  R"("], "dims": {"batch": 64}, "clusters": ["c.json"],
+    "strategies": ["data-parallel", "plug-in"], "policies": ["single", "plug-in"], "repetitions": 1})");
+  const std::string mine = "compare " + (folder / "mine.json").string(), plugins = TROUPE_TEST_PLUGINS "/";
+  const command_result unnamed = run_command(mine + " --policy-plugin " + plugins + "last_device.so", true);
+  CHECK(unnamed.status == 2);
+  CHECK_THAT(unnamed.output, Contains("--strategy-plugin"));
+  const command_result named = run_command(mine + " --json --policy-plugin " + plugins +
+                                           "last_device.so --strategy-plugin " + plugins + "my_strategy.so");
+  REQUIRE(named.status == 0);
+  const auto with_plugins = nlohmann::json::parse(named.output);
+  CHECK(with_plugins["settings"].size() == 4);
+  CHECK(with_plugins["problems"].empty());
+  CHECK_THAT(named.output, Contains("my_strategy.so")); // recorded with its hash
   write(folder / "bad.json", R"({"troupe_experiment": 1, "models": [], "clusters": ["c.json"]})");
   CHECK_THAT(run_command("compare " + (folder / "bad.json").string(), true).output, Contains("models"));
 }
