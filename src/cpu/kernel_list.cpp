@@ -36,6 +36,8 @@ constexpr auto rules = std::to_array<implementation<kernel_rule>>({
     {"", "GroupNormalization", {"group_norm", make_group_norm}},
     {"", "Concat", {"channels_last_concat", make_channels_last_concat}},
     {"", "LSTM", {"lstm", make_lstm}},
+    {"", "GRU", {"gru", make_gru}},
+    {"", "RNN", {"rnn", make_rnn}},
     {"troupe", "Elementwise", {"elementwise", make_elementwise}},
 });
 

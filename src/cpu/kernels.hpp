@@ -29,7 +29,9 @@ kernel_ptr make_row_norm(const kernel_request& request);
 kernel_ptr make_group_norm(const kernel_request& request);
 /// Concat along the channels of channels-last values. concat.cpp
 kernel_ptr make_channels_last_concat(const kernel_request& request);
-/// LSTM with its default activations over whole sequences. lstm.cpp
+/// LSTM, GRU and RNN with their default activations (RNN: also Relu) over whole sequences. recurrent.cpp
 kernel_ptr make_lstm(const kernel_request& request);
+kernel_ptr make_gru(const kernel_request& request);
+kernel_ptr make_rnn(const kernel_request& request);
 
 } // namespace troupe

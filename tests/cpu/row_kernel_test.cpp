@@ -26,23 +26,41 @@ TEST_CASE("row norms agree with the reference", "[cpu]") {
   CHECK(kernel_check("", "LayerNormalization", a).input({2, 3, 5}).input({3, 5}).input({3, 5}).worst("row_norm") < 1);
 }
 
-TEST_CASE("LSTM agrees with the reference", "[cpu]") {
-  for (const char* direction : {"forward", "reverse", "bidirectional"})
-    for (int64_t batch : {1, 3})
-      for (bool state : {false, true}) {
-        INFO(direction << " batch " << batch);
-        const int64_t directions = std::string(direction) == "bidirectional" ? 2 : 1, hidden = 19, inputs = 7,
-                      steps = 6;
-        attributes a;
-        a.set("direction", std::string(direction));
-        a.set("hidden_size", hidden);
-        kernel_check check("", "LSTM", a);
-        check.input({steps, batch, inputs}).input({directions, 4 * hidden, inputs}, true);
-        check.input({directions, 4 * hidden, hidden}, true).input({directions, 8 * hidden}, true);
-        if (state)
-          check.absent().input({directions, batch, hidden}).input({directions, batch, hidden});
-        CHECK(check.worst("lstm", 1e-4, 1e-5, 3) < 1);
-      }
+TEST_CASE("recurrent layers agree with the reference", "[cpu]") {
+  struct layer {
+    const char *op, *kernel;
+    int64_t gates;
+    attributes attrs = {};
+  };
+  std::vector<layer> layers{
+      {"LSTM", "lstm", 4}, {"GRU", "gru", 3}, {"GRU", "gru", 3}, {"RNN", "rnn", 1}, {"RNN", "rnn", 1}};
+  layers[2].attrs.set("linear_before_reset", int64_t{1});
+  layers[4].attrs.set("activations", std::vector<std::string>{"ReLU", "ReLU"});
+  for (const layer& l : layers)
+    for (const char* direction : {"forward", "reverse", "bidirectional"})
+      for (const auto& [batch, hidden] : {std::pair<int64_t, int64_t>{1, 19}, {3, 19}, {6, 130}})
+        for (bool state : {false, true}) {
+          const int64_t directions = std::string(direction) == "bidirectional" ? 2 : 1, inputs = 7, steps = 6;
+          INFO(l.op << " " << direction << " batch " << batch << " hidden " << hidden);
+          attributes a = l.attrs;
+          if (a.has("activations") && directions == 1)
+            a.set("activations", std::vector<std::string>{"Relu"});
+          a.set("direction", std::string(direction));
+          a.set("hidden_size", hidden);
+          const int64_t rows = l.gates * hidden;
+          kernel_check check("", l.op, a);
+          check.input({steps, batch, inputs}).input({directions, rows, inputs}, true);
+          check.input({directions, rows, hidden}, true, layout::plain, -0.1, 0.1);
+          if (batch != 3)
+            check.input({directions, 2 * rows}, true);
+          else
+            check.absent();
+          if (state)
+            check.absent().input({directions, batch, hidden});
+          if (state && l.gates == 4)
+            check.input({directions, batch, hidden});
+          CHECK(check.worst(l.kernel, 1e-4, 1e-5, l.gates == 4 ? 3 : 2) < 1);
+        }
 }
 
 TEST_CASE("channel norms of channels-last values agree with the reference", "[cpu]") {

@@ -1,0 +1,336 @@
+// LSTM, GRU and RNN layers of floats (the operators: ops/recurrent.cpp), with their default activations, an RNN's also Relu; whole sequences.
+//
+// The input part of all steps is one product, to which the biases are added. A step adds h · Rᵀ, with Rᵀ packed as [H, gates · H] so that
+// each element of the state scales one row: of four rows and four elements of the batch at once, so that what is loaded is used four times.
+// Two directions run on two threads. One direction shares its hidden units out: a thread computes all gates of its units,
+// so its part of Rᵀ stays in its core's cache; a step ends when all have ended. A GRU has a second part, since its candidate needs r ∘ h
+// of all units, unless `linear_before_reset` takes r ∘ (h · Rᵀ).
+#include "base/parallel.hpp"
+#include "cpu/dnnl_compat.hpp"
+#include "cpu/kernels.hpp"
+#include "cpu/vector_math.hpp"
+#include "ops/pack.hpp"
+
+#include <algorithm>
+#include <cctype>
+#include <cstring>
+
+namespace troupe {
+namespace {
+
+enum class cell_kind : uint8_t { lstm, gru, gru_linear, rnn_tanh, rnn_relu };
+
+constexpr int64_t gates_of(cell_kind kind) {
+  return kind == cell_kind::lstm ? 4 : kind == cell_kind::gru || kind == cell_kind::gru_linear ? 3 : 1;
+}
+
+struct layer_sizes {
+  int64_t steps, batch, inputs, hidden, directions;
+  bool reverse;
+  cell_kind kind;
+
+  int64_t gates() const { return gates_of(kind) * hidden; }
+  int64_t state() const { return batch * hidden; }
+};
+
+/// sums[b][j] += Σ_i h[b][i] · r[i][j] for j < count; rows of sums are `sums_step` apart, of h `hidden`, of r `gates`.
+template <int Batch>
+void add_products(const float* h, int64_t hidden, const float* r, int64_t gates, int64_t count, float* sums,
+                  int64_t sums_step) {
+  constexpr int64_t rows = 4;
+  int64_t i = 0;
+  for (; i + rows <= hidden; i += rows) {
+    const float *r0 = r + i * gates, *r1 = r0 + gates, *r2 = r1 + gates, *r3 = r2 + gates;
+    const float* x = h + i;
+    if constexpr (Batch == 4) {
+      float *s0 = sums, *s1 = sums + sums_step, *s2 = s1 + sums_step, *s3 = s2 + sums_step;
+      const float *x1 = x + hidden, *x2 = x1 + hidden, *x3 = x2 + hidden;
+#pragma omp simd
+      for (int64_t j = 0; j < count; ++j) {
+        const float a = r0[j], b = r1[j], c = r2[j], d = r3[j];
+        s0[j] += x[0] * a + x[1] * b + x[2] * c + x[3] * d;
+        s1[j] += x1[0] * a + x1[1] * b + x1[2] * c + x1[3] * d;
+        s2[j] += x2[0] * a + x2[1] * b + x2[2] * c + x2[3] * d;
+        s3[j] += x3[0] * a + x3[1] * b + x3[2] * c + x3[3] * d;
+      }
+    } else {
+#pragma omp simd
+      for (int64_t j = 0; j < count; ++j)
+        sums[j] += x[0] * r0[j] + x[1] * r1[j] + x[2] * r2[j] + x[3] * r3[j];
+    }
+  }
+  for (; i < hidden; ++i)
+    for (int b = 0; b < Batch; ++b)
+      for (int64_t j = 0; j < count; ++j)
+        sums[b * sums_step + j] += h[b * hidden + i] * r[i * gates + j];
+}
+
+void add_products_of_all(const layer_sizes& z, const float* h, const float* r, int64_t count, float* sums,
+                         int64_t sums_step) {
+  int64_t b = 0;
+  for (; b + 4 <= z.batch; b += 4)
+    add_products<4>(h + b * z.hidden, z.hidden, r, z.gates(), count, sums + b * sums_step, sums_step);
+  for (; b < z.batch; ++b)
+    add_products<1>(h + b * z.hidden, z.hidden, r, z.gates(), count, sums + b * sums_step, sums_step);
+}
+
+/// What the units [begin, end) of one direction's step read and write. Rows of `sums` hold a batch element's gates before their activations.
+struct step_part {
+  int64_t begin, end;
+  const float* r; // packed
+  float* sums;
+  const float* h;
+  float* next_h;     // not h: other units still read that
+  float* c;          // LSTM: the cell. GRU: r ∘ h, or h · Rᵀ of the candidate
+  const float* bias; // of the candidate's h · Rᵀ, of a linear GRU; null for none
+};
+
+void lstm_units(const float* gates, int64_t n, const step_part& p, float* c, float* h) {
+  const float *in = gates, *out = gates + n, *forget = gates + 2 * n, *candidate = gates + 3 * n;
+#pragma omp simd
+  for (int64_t j = p.begin; j < p.end; ++j) {
+    const float state = fast::sigmoid(forget[j]) * c[j] + fast::sigmoid(in[j]) * fast::tanh(candidate[j]);
+    c[j] = state;
+    h[j] = fast::sigmoid(out[j]) * fast::tanh(state);
+  }
+}
+
+/// The first part of a step of a plain GRU: gates z and r become numbers from 0 to 1, and r scales the state.
+void gru_gates(float* gates, int64_t n, const step_part& p, const float* h, float* scaled) {
+  float *update = gates, *reset = gates + n;
+#pragma omp simd
+  for (int64_t j = p.begin; j < p.end; ++j) {
+    update[j] = fast::sigmoid(update[j]);
+    scaled[j] = fast::sigmoid(reset[j]) * h[j];
+  }
+}
+
+void gru_units(const float* gates, int64_t n, const step_part& p, const float* h, float* next) {
+  const float *update = gates, *candidate = gates + 2 * n;
+#pragma omp simd
+  for (int64_t j = p.begin; j < p.end; ++j)
+    next[j] = (1 - update[j]) * fast::tanh(candidate[j]) + update[j] * h[j];
+}
+
+void gru_linear_units(const float* gates, int64_t n, const step_part& p, const float* of_state, const float* h,
+                      float* next) {
+  const float *update = gates, *reset = gates + n, *candidate = gates + 2 * n;
+#pragma omp simd
+  for (int64_t j = p.begin; j < p.end; ++j) {
+    const float z = fast::sigmoid(update[j]);
+    next[j] = (1 - z) * fast::tanh(candidate[j] + fast::sigmoid(reset[j]) * of_state[j]) + z * h[j];
+  }
+}
+
+void rnn_units(const float* gates, bool relu, const step_part& p, float* next) {
+#pragma omp simd
+  for (int64_t j = p.begin; j < p.end; ++j)
+    next[j] = relu ? (gates[j] > 0 || gates[j] != gates[j] ? gates[j] : 0.f) : fast::tanh(gates[j]);
+}
+
+class recurrent_kernel final : public kernel {
+public:
+  recurrent_kernel(const kernel_request& r, const layer_sizes& z)
+      : z_(z), has_bias_(r.has_input(3)), scratch_(r.resources.scratch) {
+    recurrent_ = r.resources.weights.get(pack(r.inputs[2].constant, r.inputs[2].dims, {0, 2, 1}));
+    has_h_ = r.has_input(5);
+    has_c_ = z.kind == cell_kind::lstm && r.has_input(6);
+    for (size_t i = 0; i < (z.kind == cell_kind::lstm ? 3u : 2u); ++i)
+      has_output_[i] = r.has_output(i);
+    // Gates of all steps, then the state twice, the cell, and the biases, for each direction.
+    floats_ = z.steps * z.batch * z.gates() + 3 * z.state() + z.gates();
+    floats_ = (floats_ + 15) / 16 * 16;
+    scratch_.reserve(z.directions * floats_ * int64_t{sizeof(float)});
+  }
+
+  bool reads(size_t i) const override { return i != 2; }
+
+  void run(const kernel_run& r) override {
+    parallel_for(z_.directions, 1, [&](int64_t begin, int64_t end) {
+      for (int64_t d = begin; d < end; ++d)
+        run_direction(r, d);
+    });
+  }
+
+private:
+  void run_direction(const kernel_run& r, int64_t d) const {
+    const int64_t gates = z_.gates(), state = z_.state();
+    float* all = static_cast<float*>(scratch_.data()) + d * floats_;
+    float *h = all + z_.steps * z_.batch * gates, *next = h + state, *c = next + state, *bias = c + state;
+    multiply_inputs(r, d, all);
+    add_bias(r, d, bias, all);
+    start(has_h_ ? r.in[5] : nullptr, d, h);
+    start(has_c_ ? r.in[6] : nullptr, d, c);
+    step_part part{.begin = 0,
+                   .end = z_.hidden,
+                   .r = recurrent_->data<float>() + d * z_.hidden * gates,
+                   .c = c,
+                   .bias = z_.kind == cell_kind::gru_linear && has_bias_ ? bias + 2 * z_.hidden : nullptr};
+    const bool backward = z_.reverse || d == 1;
+    for (int64_t i = 0; i < z_.steps; ++i) {
+      const int64_t t = backward ? z_.steps - 1 - i : i;
+      part.sums = all + t * z_.batch * gates;
+      part.h = h;
+      part.next_h = next;
+      step(part);
+      std::swap(h, next);
+      if (has_output_[0])
+        std::memcpy(r.output<float>(0) + (t * z_.directions + d) * state, h,
+                    static_cast<size_t>(state) * sizeof(float));
+    }
+    if (has_output_[1])
+      std::memcpy(r.output<float>(1) + d * state, h, static_cast<size_t>(state) * sizeof(float));
+    if (has_output_[2])
+      std::memcpy(r.output<float>(2) + d * state, c, static_cast<size_t>(state) * sizeof(float));
+  }
+
+  /// Shares the units of a step out over threads, if they have work enough.
+  void step(const step_part& all) const {
+    constexpr int64_t worth_a_thread = 1 << 17; // multiplications: about 10 µs
+    const int64_t each = std::max<int64_t>(1, z_.batch * z_.gates());
+    const auto for_units = [&](auto&& what) {
+      parallel_for(z_.hidden, std::max<int64_t>(16, worth_a_thread / each), [&](int64_t begin, int64_t end) {
+        step_part part = all;
+        part.begin = begin;
+        part.end = end;
+        what(part);
+      });
+    };
+    if (z_.kind != cell_kind::gru) {
+      for_units([&](const step_part& p) { whole_step(p); });
+      return;
+    }
+    for_units([&](const step_part& p) {
+      for (int64_t gate : {0, 1})
+        add_state(p, gate, p.h, p.sums + gate * z_.hidden, z_.gates());
+      for (int64_t b = 0; b < z_.batch; ++b)
+        gru_gates(p.sums + b * z_.gates(), z_.hidden, p, p.h + b * z_.hidden, p.c + b * z_.hidden);
+    });
+    for_units([&](const step_part& p) {
+      add_state(p, 2, p.c, p.sums + 2 * z_.hidden, z_.gates());
+      for (int64_t b = 0; b < z_.batch; ++b)
+        gru_units(p.sums + b * z_.gates(), z_.hidden, p, p.h + b * z_.hidden, p.next_h + b * z_.hidden);
+    });
+  }
+
+  /// A step in which no unit waits for another one.
+  void whole_step(const step_part& p) const {
+    const int64_t n = z_.hidden, gates = z_.gates();
+    const bool linear = z_.kind == cell_kind::gru_linear;
+    for (int64_t gate = 0; gate < (linear ? 2 : gates_of(z_.kind)); ++gate)
+      add_state(p, gate, p.h, p.sums + gate * n, gates);
+    if (linear) {
+      for (int64_t b = 0; b < z_.batch; ++b)
+        for (int64_t j = p.begin; j < p.end; ++j)
+          p.c[b * n + j] = p.bias ? p.bias[j] : 0.f;
+      add_state(p, 2, p.h, p.c, n);
+    }
+    for (int64_t b = 0; b < z_.batch; ++b) {
+      const float *sums = p.sums + b * gates, *h = p.h + b * n;
+      float *next = p.next_h + b * n, *c = p.c + b * n;
+      if (z_.kind == cell_kind::lstm)
+        lstm_units(sums, n, p, c, next);
+      else if (linear)
+        gru_linear_units(sums, n, p, c, h, next);
+      else
+        rnn_units(sums, z_.kind == cell_kind::rnn_relu, p, next);
+    }
+  }
+
+  /// Adds `of` · Rᵀ of one gate to the part's units in `to`.
+  void add_state(const step_part& p, int64_t gate, const float* of, float* to, int64_t to_step) const {
+    add_products_of_all(z_, of, p.r + gate * z_.hidden + p.begin, p.end - p.begin, to + p.begin, to_step);
+  }
+
+  /// all = X · Wᵀ
+  void multiply_inputs(const kernel_run& r, int64_t d, float* all) const {
+    const float* w = r.input<float>(1) + d * z_.gates() * z_.inputs;
+    dnnl::error::wrap_c_api(dnnl_sgemm('N', 'T', z_.steps * z_.batch, z_.gates(), z_.inputs, 1.f, r.input<float>(0),
+                                       z_.inputs, w, z_.inputs, 0.f, all, z_.gates()),
+                            "a oneDNN product failed");
+  }
+
+  /// Adds both biases to the gates, but the candidate's of a linear GRU, which the reset gate scales: that stays in `sum`.
+  void add_bias(const kernel_run& r, int64_t d, float* sum, float* all) const {
+    if (!has_bias_)
+      return;
+    const int64_t gates = z_.gates(), apart = z_.kind == cell_kind::gru_linear ? 2 * z_.hidden : gates;
+    const float *of_input = r.input<float>(3) + d * 2 * gates, *of_state = of_input + gates;
+    for (int64_t j = 0; j < gates; ++j)
+      sum[j] = of_input[j] + (j < apart ? of_state[j] : 0.f);
+    for (int64_t row = 0; row < z_.steps * z_.batch; ++row)
+      for (int64_t j = 0; j < gates; ++j)
+        all[row * gates + j] += sum[j];
+    std::copy(of_state + apart, of_state + gates, sum + apart);
+  }
+
+  void start(const void* from, int64_t d, float* state) const {
+    const int64_t count = z_.state();
+    if (from)
+      std::memcpy(state, static_cast<const float*>(from) + d * count, static_cast<size_t>(count) * sizeof(float));
+    else
+      std::fill_n(state, count, 0.f);
+  }
+
+  const layer_sizes z_;
+  bool has_bias_, has_h_ = false, has_c_ = false;
+  bool has_output_[3] = {};
+  int64_t floats_ = 0; // of scratch, for each direction
+  weight_cache::handle recurrent_;
+  scratch_buffer& scratch_;
+};
+
+/// Whether the operands fit each other; if dims were symbolic, nobody has looked before. The reference says what is wrong.
+bool fits(const kernel_request& r, const layer_sizes& z) {
+  const shape state{z.directions, z.batch, z.hidden};
+  const std::pair<size_t, shape> wanted[] = {{1, {z.directions, z.gates(), z.inputs}},
+                                             {2, {z.directions, z.gates(), z.hidden}},
+                                             {3, {z.directions, 2 * z.gates()}},
+                                             {5, state},
+                                             {6, state}};
+  return std::all_of(std::begin(wanted), std::end(wanted), [&](const auto& operand) {
+    return !r.has_input(operand.first) || r.inputs[operand.first].dims == operand.second;
+  });
+}
+
+/// Whether all of an RNN's activations, if it names any, are this one.
+bool all_activations_are(const attributes& a, std::string_view wanted) {
+  const std::vector<std::string> names = a.texts("activations", {});
+  return std::all_of(names.begin(), names.end(), [&](const std::string& name) {
+    return std::equal(name.begin(), name.end(), wanted.begin(), wanted.end(),
+                      [](unsigned char x, char y) { return std::tolower(x) == y; });
+  });
+}
+
+kernel_ptr make_layer(const kernel_request& r, cell_kind kind) {
+  const attributes& a = r.call.attrs;
+  // sequence_lens is of integers, so its presence is refused here.
+  if (!r.all_of_type(dtype::float32) || !r.all_plain() || r.has_input(7) || a.has("clip") ||
+      a.integer("input_forget", 0) != 0 || a.integer("layout", 0) != 0 || !r.inputs[2].constant)
+    return nullptr;
+  const shape& x = r.inputs[0].dims;
+  const layer_sizes z{
+      x[0], x[1], x[2], r.inputs[2].dims[2], r.inputs[2].dims[0], a.text("direction", "forward") == "reverse", kind};
+  if (volume(x) == 0 || z.hidden == 0 || !fits(r, z))
+    return nullptr;
+  return std::make_unique<recurrent_kernel>(r, z);
+}
+
+} // namespace
+
+kernel_ptr make_lstm(const kernel_request& r) {
+  return r.call.attrs.has("activations") ? nullptr : make_layer(r, cell_kind::lstm);
+}
+
+kernel_ptr make_gru(const kernel_request& r) {
+  const bool linear = r.call.attrs.integer("linear_before_reset", 0) != 0;
+  return r.call.attrs.has("activations") ? nullptr : make_layer(r, linear ? cell_kind::gru_linear : cell_kind::gru);
+}
+
+kernel_ptr make_rnn(const kernel_request& r) {
+  if (all_activations_are(r.call.attrs, "tanh"))
+    return make_layer(r, cell_kind::rnn_tanh);
+  return all_activations_are(r.call.attrs, "relu") ? make_layer(r, cell_kind::rnn_relu) : nullptr;
+}
+
+} // namespace troupe
