@@ -1,10 +1,10 @@
 // LSTM, GRU and RNN layers of floats (the operators: ops/recurrent.cpp), with their default activations, an RNN's also Relu; whole sequences.
 //
-// The input part of all steps is one product, to which the biases are added. A step adds h · Rᵀ, with Rᵀ packed as [H, gates · H] so that
-// each element of the state scales one row: of four rows and four elements of the batch at once, so that what is loaded is used four times.
-// Two directions run on two threads. One direction shares its hidden units out: a thread computes all gates of its units,
-// so its part of Rᵀ stays in its core's cache; a step ends when all have ended. A GRU has a second part, since its candidate needs r ∘ h
-// of all units, unless `linear_before_reset` takes r ∘ (h · Rᵀ).
+// The input part of all steps is one product, to which the biases are added. A step adds h · Rᵀ. Rᵀ is packed as [gates, panels, H, P]: the P = 64
+// units of a panel stay in registers while the state's elements pass, and memory is read in its order. (Where H is no multiple of 64 there is
+// one panel of all units.) Two directions run on two threads if each one's Rᵀ fits a core's cache. Else, and if there is only one, a direction
+// shares its panels out: a thread computes all gates of its units, so its part of Rᵀ stays in its core's cache; a step ends when all have ended.
+// A GRU has a second part, since its candidate needs r ∘ h of all units, unless `linear_before_reset` takes r ∘ (h · Rᵀ).
 #include "base/parallel.hpp"
 #include "cpu/dnnl_compat.hpp"
 #include "cpu/kernels.hpp"
@@ -33,51 +33,62 @@ struct layer_sizes {
   int64_t state() const { return batch * hidden; }
 };
 
-/// sums[b][j] += Σ_i h[b][i] · r[i][j] for j < count; rows of sums are `sums_step` apart, of h `hidden`, of r `gates`.
+constexpr int64_t panel_units = 64;
+using floats16 = float __attribute__((vector_size(64), aligned(4), may_alias));
+#ifdef __AVX512F__
+constexpr int batch_at_once = 4; // with four vectors each, half of the registers
+#else
+constexpr int batch_at_once = 1;
+#endif
+
+/// sums[b][j] += Σ_i h[b][i] · r[i][j] for the units j of a panel.
 template <int Batch>
-void add_products(const float* h, int64_t hidden, const float* r, int64_t gates, int64_t count, float* sums,
-                  int64_t sums_step) {
-  constexpr int64_t rows = 4;
+void add_panel(const float* h, int64_t hidden, const float* r, float* sums, int64_t sums_step) {
+  constexpr int vectors = panel_units / 16;
+  floats16 s[Batch][vectors];
+#pragma GCC unroll 4
+  for (int b = 0; b < Batch; ++b)
+#pragma GCC unroll 4
+    for (int v = 0; v < vectors; ++v)
+      s[b][v] = reinterpret_cast<const floats16*>(sums + b * sums_step)[v];
+  for (int64_t i = 0; i < hidden; ++i) {
+    const auto* row = reinterpret_cast<const floats16*>(r + i * panel_units);
+#pragma GCC unroll 4
+    for (int b = 0; b < Batch; ++b)
+#pragma GCC unroll 4
+      for (int v = 0; v < vectors; ++v)
+        s[b][v] += h[b * hidden + i] * row[v];
+  }
+#pragma GCC unroll 4
+  for (int b = 0; b < Batch; ++b)
+#pragma GCC unroll 4
+    for (int v = 0; v < vectors; ++v)
+      reinterpret_cast<floats16*>(sums + b * sums_step)[v] = s[b][v];
+}
+
+/// The same for a panel of all units, of which `count` are computed.
+void add_units(const float* h, int64_t hidden, const float* r, int64_t count, float* sums) {
+  constexpr int64_t rows = 8;
   int64_t i = 0;
   for (; i + rows <= hidden; i += rows) {
-    const float *r0 = r + i * gates, *r1 = r0 + gates, *r2 = r1 + gates, *r3 = r2 + gates;
-    const float* x = h + i;
-    if constexpr (Batch == 4) {
-      float *s0 = sums, *s1 = sums + sums_step, *s2 = s1 + sums_step, *s3 = s2 + sums_step;
-      const float *x1 = x + hidden, *x2 = x1 + hidden, *x3 = x2 + hidden;
+    const float* row = r + i * hidden;
 #pragma omp simd
-      for (int64_t j = 0; j < count; ++j) {
-        const float a = r0[j], b = r1[j], c = r2[j], d = r3[j];
-        s0[j] += x[0] * a + x[1] * b + x[2] * c + x[3] * d;
-        s1[j] += x1[0] * a + x1[1] * b + x1[2] * c + x1[3] * d;
-        s2[j] += x2[0] * a + x2[1] * b + x2[2] * c + x2[3] * d;
-        s3[j] += x3[0] * a + x3[1] * b + x3[2] * c + x3[3] * d;
-      }
-    } else {
-#pragma omp simd
-      for (int64_t j = 0; j < count; ++j)
-        sums[j] += x[0] * r0[j] + x[1] * r1[j] + x[2] * r2[j] + x[3] * r3[j];
+    for (int64_t j = 0; j < count; ++j) {
+      float sum = sums[j];
+      for (int64_t s = 0; s < rows; ++s)
+        sum += h[i + s] * row[s * hidden + j];
+      sums[j] = sum;
     }
   }
   for (; i < hidden; ++i)
-    for (int b = 0; b < Batch; ++b)
-      for (int64_t j = 0; j < count; ++j)
-        sums[b * sums_step + j] += h[b * hidden + i] * r[i * gates + j];
-}
-
-void add_products_of_all(const layer_sizes& z, const float* h, const float* r, int64_t count, float* sums,
-                         int64_t sums_step) {
-  int64_t b = 0;
-  for (; b + 4 <= z.batch; b += 4)
-    add_products<4>(h + b * z.hidden, z.hidden, r, z.gates(), count, sums + b * sums_step, sums_step);
-  for (; b < z.batch; ++b)
-    add_products<1>(h + b * z.hidden, z.hidden, r, z.gates(), count, sums + b * sums_step, sums_step);
+    for (int64_t j = 0; j < count; ++j)
+      sums[j] += h[i] * r[i * hidden + j];
 }
 
 /// What the units [begin, end) of one direction's step read and write. Rows of `sums` hold a batch element's gates before their activations.
 struct step_part {
   int64_t begin, end;
-  const float* r; // packed
+  const float* r; // of the direction, packed
   float* sums;
   const float* h;
   float* next_h;     // not h: other units still read that
@@ -132,7 +143,10 @@ class recurrent_kernel final : public kernel {
 public:
   recurrent_kernel(const kernel_request& r, const layer_sizes& z)
       : z_(z), has_bias_(r.has_input(3)), scratch_(r.resources.scratch) {
-    recurrent_ = r.resources.weights.get(pack(r.inputs[2].constant, r.inputs[2].dims, {0, 2, 1}));
+    if (z.hidden % panel_units != 0)
+      panel_ = z.hidden;
+    const shape by_panels{z.directions, gates_of(z.kind), z.hidden / panel_, panel_, z.hidden};
+    recurrent_ = r.resources.weights.get(pack(r.inputs[2].constant, by_panels, {0, 1, 2, 4, 3}));
     has_h_ = r.has_input(5);
     has_c_ = z.kind == cell_kind::lstm && r.has_input(6);
     for (size_t i = 0; i < (z.kind == cell_kind::lstm ? 3u : 2u); ++i)
@@ -146,7 +160,9 @@ public:
   bool reads(size_t i) const override { return i != 2; }
 
   void run(const kernel_run& r) override {
-    parallel_for(z_.directions, 1, [&](int64_t begin, int64_t end) {
+    constexpr int64_t most_floats = int64_t{1} << 18; // of Rᵀ that a core's cache keeps from step to step
+    const bool at_once = z_.gates() * z_.hidden <= most_floats;
+    parallel_for(z_.directions, at_once ? 1 : z_.directions, [&](int64_t begin, int64_t end) {
       for (int64_t d = begin; d < end; ++d)
         run_direction(r, d);
     });
@@ -187,14 +203,15 @@ private:
   /// Shares the units of a step out over threads, if they have work enough.
   void step(const step_part& all) const {
     constexpr int64_t worth_a_thread = 1 << 17; // multiplications: about 10 µs
-    const int64_t each = std::max<int64_t>(1, z_.batch * z_.gates());
+    const int64_t units = panel_ == panel_units ? panel_units : 1;
     const auto for_units = [&](auto&& what) {
-      parallel_for(z_.hidden, std::max<int64_t>(16, worth_a_thread / each), [&](int64_t begin, int64_t end) {
-        step_part part = all;
-        part.begin = begin;
-        part.end = end;
-        what(part);
-      });
+      parallel_for(z_.hidden / units, worth_a_thread / (units * z_.batch * z_.gates()) + 1,
+                   [&](int64_t begin, int64_t end) {
+                     step_part part = all;
+                     part.begin = begin * units;
+                     part.end = end * units;
+                     what(part);
+                   });
     };
     if (z_.kind != cell_kind::gru) {
       for_units([&](const step_part& p) { whole_step(p); });
@@ -239,7 +256,20 @@ private:
 
   /// Adds `of` · Rᵀ of one gate to the part's units in `to`.
   void add_state(const step_part& p, int64_t gate, const float* of, float* to, int64_t to_step) const {
-    add_products_of_all(z_, of, p.r + gate * z_.hidden + p.begin, p.end - p.begin, to + p.begin, to_step);
+    const float* r = p.r + gate * z_.hidden * z_.hidden;
+    if (panel_ != panel_units) {
+      for (int64_t b = 0; b < z_.batch; ++b)
+        add_units(of + b * z_.hidden, z_.hidden, r + p.begin, p.end - p.begin, to + b * to_step + p.begin);
+      return;
+    }
+    for (int64_t unit = p.begin; unit < p.end; unit += panel_units) {
+      const float* panel = r + unit * z_.hidden;
+      int64_t b = 0;
+      for (; b + batch_at_once <= z_.batch; b += batch_at_once)
+        add_panel<batch_at_once>(of + b * z_.hidden, z_.hidden, panel, to + b * to_step + unit, to_step);
+      for (; b < z_.batch; ++b)
+        add_panel<1>(of + b * z_.hidden, z_.hidden, panel, to + b * to_step + unit, to_step);
+    }
   }
 
   /// all = X · Wᵀ
@@ -273,6 +303,7 @@ private:
   }
 
   const layer_sizes z_;
+  int64_t panel_ = panel_units;
   bool has_bias_, has_h_ = false, has_c_ = false;
   bool has_output_[3] = {};
   int64_t floats_ = 0; // of scratch, for each direction

@@ -38,7 +38,7 @@ TEST_CASE("recurrent layers agree with the reference", "[cpu]") {
   layers[4].attrs.set("activations", std::vector<std::string>{"ReLU", "ReLU"});
   for (const layer& l : layers)
     for (const char* direction : {"forward", "reverse", "bidirectional"})
-      for (const auto& [batch, hidden] : {std::pair<int64_t, int64_t>{1, 19}, {3, 19}, {6, 130}})
+      for (const auto& [batch, hidden] : {std::pair<int64_t, int64_t>{1, 19}, {3, 19}, {6, 130}, {6, 128}})
         for (bool state : {false, true}) {
           const int64_t directions = std::string(direction) == "bidirectional" ? 2 : 1, inputs = 7, steps = 6;
           INFO(l.op << " " << direction << " batch " << batch << " hidden " << hidden);
