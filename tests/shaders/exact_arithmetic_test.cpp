@@ -123,8 +123,8 @@ TEST_CASE("kernels divide exactly, but in series and in statistics", "[divide]")
                                      "exact_acos",          "exact_sinh",  "exact_cosh", "exact_asinh",  "exact_acosh",
                                      "exact_erfc_positive", "exact_tanh",  "exact_mish", "exact_sigmoid"};
   // They divide by sums of any floats, which the CPU adds in another order.
-  const std::set<std::string> statistics{"layer_norm", "normalization", "batch_norm",
-                                         "lrn",        "attention",     "attention_join"};
+  const std::set<std::string> statistics{"layer_norm", "normalization",  "batch_norm",        "lrn",
+                                         "attention",  "attention_join", "attention_matrices"};
   for (const auto& shader : troupe::vulkan::embedded_shaders()) {
     const std::string stem(shader.name.substr(0, shader.name.find('.')));
     for (const auto& [function, found] : inexact_functions(shader.code))

@@ -1,6 +1,7 @@
 // Whole simulations: makespans that can be computed by hand, and what predictions say.
 #include "plan/graphs.hpp"
 #include "plan/predict.hpp"
+#include "sim/arrival_times.hpp"
 #include "strategy/call_model.hpp"
 #include "support/catch.hpp"
 #include "support/small_models.hpp"
@@ -11,6 +12,9 @@
 #include "troupe/simulation.hpp"
 
 #include <nlohmann/json.hpp>
+
+#include <cmath>
+#include <set>
 
 using namespace troupe;
 using namespace troupe::test;
@@ -115,6 +119,30 @@ TEST_CASE("what does not fit is said, with the figures", "[sim]") {
   const simulation_report r = simulate(chain(2), {{"x", random_tensor({2, 3}, 1)}}, over(tiny));
   CHECK(r.failed == 1);
   CHECK_THAT(r.first_failure, Contains("20"));
+}
+
+TEST_CASE("requests arrive at random as often as they should", "[sim]") {
+  constexpr size_t count = 20'000;
+  const std::vector<double> times = sim::arrival_times({.how = arrivals::process::poisson, .per_second = 4}, count, 7);
+  size_t long_gaps = 0;
+  for (size_t i = 1; i < count; ++i)
+    long_gaps += times[i] - times[i - 1] > 0.25;
+  CHECK(times.back() / count == Approx(0.25).epsilon(0.03));
+  CHECK(static_cast<double>(long_gaps) / count == Approx(std::exp(-1)).epsilon(0.03)); // of an exponential distribution
+}
+
+TEST_CASE("noise makes times vary around what they should be", "[sim]") {
+  simulation_options how = over(slow_cpus(1), {.fuse = false});
+  how.noise = 0.1;
+  double sum = 0;
+  std::set<double> seen;
+  for (how.seed = 1; how.seed <= 200; ++how.seed) {
+    const double ms = simulate(chain(2), {{"x", random_tensor({2, 3}, 1)}}, how).makespan_ms;
+    sum += ms;
+    seen.insert(ms);
+  }
+  CHECK(sum / 200 == Approx(2500).epsilon(0.02));
+  CHECK(seen.size() > 190);
 }
 
 TEST_CASE("noise and arrivals follow their seed", "[sim]") {
