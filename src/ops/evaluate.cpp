@@ -2,6 +2,7 @@
 
 #include "base/mapped_memory.hpp"
 
+#include "ops/expansion.hpp"
 #include "ops/registry.hpp"
 
 #include <algorithm>
@@ -45,6 +46,8 @@ const tensor* literal_of(const node& n) {
 
 std::vector<tensor> evaluate(const op_def& def, const attributes& attrs, std::span<const tensor> inputs,
                              size_t output_count) {
+  if (def.expand)
+    return evaluate_expansion(def, attrs, inputs, output_count);
   const graph g = single_node_graph(def, attrs, inputs, output_count);
   std::vector<const_view> in;
   for (const tensor& input : inputs)

@@ -11,6 +11,8 @@
 
 namespace troupe {
 
+class expansion;
+
 /// What shape inference sees of one node, and where it writes what it finds. Works on symbolic dims, once for each model.
 /// Errors are `errc::invalid_model` (the caller adds the node's name to the message).
 class infer_context {
@@ -54,12 +56,13 @@ public:
   /// when the node has run.
   dim data_dependent(size_t i, size_t axis) const;
 
+  /// Returns input `i`, which must be there.
+  const value& input(size_t i) const;
+
   /// Returns attribute `name` as an axis normalised to [0, rank); throws if it is out of range.
   size_t axis(std::string_view name, int64_t otherwise, size_t rank) const;
 
 private:
-  const value& input(size_t i) const;
-
   graph& graph_;
   node& node_;
 };
@@ -169,13 +172,15 @@ struct op_def {
   bool needs_float32 = false;
   /// Types and shapes of the outputs.
   void (*infer)(infer_context&);
-  /// Plain loops: the oracle of every other kernel, and the constant folder. Null for control flow.
+  /// Plain loops: the oracle of every other kernel, and the constant folder. Null for control flow and compositions.
   void (*reference)(kernel_context&);
   /// Null: no flops, every operand read or written once.
   op_cost (*cost)(const attributes&, const call_shapes&) = nullptr;
   /// Returns the input that output 0 repeats bit for bit, provided that its type and dims are that input's; nullopt if it
   /// repeats none. Null: never, unless output 0 is a view.
   std::optional<size_t> (*repeats)(const infer_context&) = nullptr;
+  /// A composition (ops/expansion.hpp): adds the calls that take its place. Null for all other operators.
+  void (*expand)(expansion&) = nullptr;
 };
 
 } // namespace troupe

@@ -18,6 +18,11 @@ constexpr auto families = std::to_array<rows (*)()>({
     binary_ops,
     cast_ops,
     concat_ops,
+    contrib_attention_ops,
+    contrib_elementwise_ops,
+    contrib_norm_ops,
+    contrib_product_ops,
+    contrib_quantized_ops,
     control_ops,
     conv_ops,
     conv_transpose_ops,
@@ -29,6 +34,7 @@ constexpr auto families = std::to_array<rows (*)()>({
     fused_matmul_ops,
     fused_rotary_ops,
     gather_ops,
+    group_query_attention_ops,
     layer_norm_ops,
     local_norm_ops,
     logic_ops,
@@ -121,7 +127,7 @@ int64_t opset_of(const std::map<std::string, int64_t>& opsets, const node& n) {
 /// Throws if an operand or result is left out that the operator's kernels rely on.
 void check_presence(const node& n) {
   const op_def& def = *n.def;
-  if (!def.reference) // control flow may leave its first operands out too
+  if (!def.reference && !def.expand) // control flow may leave its first operands out too
     return;
   for (size_t i = 0; i < n.formal_inputs(); ++i)
     if (n.inputs[i] == no_value && (i < def.inputs.min || def.inputs.max == 255))

@@ -3,10 +3,12 @@
 // A node whose inputs are all constants becomes constants. Small results are computed at once; big ones become weight recipes,
 // which the device that uses them computes from the mapped file, so that a rewrite hardly touches a big weight. What would cost
 // more than the limits of base/limits.hpp stays a node.
+// A node that is a composition (ops/expansion.hpp) gives way to its calls, once its operands are inferred.
 // A node whose outputs are all host-known (shape arithmetic) loses its outputs' producer; binding makes their bytes.
 #include "base/checked.hpp"
 #include "graph/bodies.hpp"
 #include "ops/evaluate.hpp"
+#include "ops/expansion.hpp"
 #include "ops/registry.hpp"
 #include "rewrite/control_flow.hpp"
 
@@ -211,6 +213,11 @@ void infer_and_fold(graph& g, rewrite_context& context) {
         std::move(instead->rbegin(), instead->rend(), std::back_inserter(pending));
         continue;
       }
+    if (n.def->expand) {
+      auto instead = expand(g, n, [&](const std::string& name) { return take_name(context, name); });
+      std::move(instead.rbegin(), instead.rend(), std::back_inserter(pending));
+      continue;
+    }
     if (!visit(g, n, context))
       continue;
     if (has_body(n) && ++bodies > limits::max_control_nodes)

@@ -1,0 +1,176 @@
+// Quantised operators of com.microsoft: real arithmetic between DequantizeLinear and QuantizeLinear, and integer products with scales.
+//
+//   QLinearX(x, scale, zero, …, y scale, y zero) = quantised(X(dequantised(x))); zero points that are left out are 0
+//   MatMulIntegerToFloat: (A − a zero) · (B − b zero) · a scale · b scale + bias; DynamicQuantizeMatMul: the same of quantised A
+//   QGemm: y = alpha · a scale · b scale · ((A − a zero) · (B − b zero) + C), quantised if y has a zero point
+#include "ops/expansion.hpp"
+
+#include <algorithm>
+#include <numeric>
+
+namespace troupe {
+namespace {
+
+constexpr dtype_set quantized_bytes = set_of(dtype::int8, dtype::uint8);
+
+/// Returns real values of operand `i`, whose scale and zero point follow it.
+value_id real_operand(expansion& e, size_t i) {
+  return e.add("DequantizeLinear", {e.input(i), e.input(i + 1), e.input(i + 2)});
+}
+
+/// Makes output 0 of real values; its scale is operand `scale`, and its zero point the next, of `type` where it is left out.
+void set_quantized(expansion& e, value_id y, size_t scale, dtype type) {
+  const value_id zero = e.has_input(scale + 1) ? e.input(scale + 1) : e.scalar(type, 0);
+  e.set_output(0, e.add("QuantizeLinear", {y, e.input(scale), zero}));
+}
+
+template <const char* Op>
+void expand_binary(expansion& e) {
+  set_quantized(e, e.add(Op, {real_operand(e, 0), real_operand(e, 3)}), 6, e.type(e.input(0)));
+}
+
+template <const char* Op>
+void expand_unary(expansion& e) {
+  set_quantized(e, e.add(Op, {real_operand(e, 0)}, e.attrs()), 3, e.type(e.input(0)));
+}
+
+constexpr char add_name[] = "Add", mul_name[] = "Mul", sigmoid_name[] = "Sigmoid", leaky_relu_name[] = "LeakyRelu";
+
+/// Until opset 12 the axes from `axis` on are one.
+void expand_softmax(expansion& e) {
+  const bool joined = e.attrs().integer("opset") < 13;
+  const value_id x = real_operand(e, 0);
+  const symbolic_shape d = e.dims(x);
+  const size_t axis = e.call().axis("axis", joined ? 1 : -1, d.size());
+  if (!joined)
+    return set_quantized(e, e.add("Softmax", {x}, attributes_of({{"axis", static_cast<int64_t>(axis)}})), 3,
+                         e.type(e.input(0)));
+  const auto all = std::span<const dim>(d);
+  const value_id rows = e.reshape(x, {volume(all.first(axis)), volume(all.subspan(axis))});
+  const value_id y = e.add("Softmax", {rows}, attributes_of({{"axis", int64_t{1}}}));
+  set_quantized(e, e.reshape(y, d), 3, e.type(e.input(0)));
+}
+
+void expand_where(expansion& e) {
+  set_quantized(e, e.add("Where", {e.input(0), real_operand(e, 1), real_operand(e, 4)}), 7, e.type(e.input(1)));
+}
+
+void expand_concat(expansion& e) {
+  const size_t count = e.call().input_count();
+  if (count % 3 != 2)
+    fail(errc::invalid_model, "{} inputs are not a scale, a zero point and operands with theirs", count);
+  std::vector<value_id> parts;
+  for (size_t i = 2; i < count; i += 3)
+    parts.push_back(real_operand(e, i));
+  const value_id y = e.add("Concat", std::move(parts), attributes_of({{"axis", e.attrs().integer("axis")}}));
+  e.set_output(0, e.add("QuantizeLinear", {y, e.input(0), e.input(1)}));
+}
+
+/// Returns `v` with its channels second (`last` says that they are last), or the other way round.
+value_id move_channels(expansion& e, value_id v, bool to_second) {
+  std::vector<int64_t> order(e.rank(v));
+  std::iota(order.begin(), order.end(), 0);
+  if (order.size() > 2 && to_second)
+    std::rotate(order.begin() + 1, order.end() - 1, order.end());
+  else if (order.size() > 2)
+    std::rotate(order.begin() + 1, order.begin() + 2, order.end());
+  return e.transpose(v, std::move(order));
+}
+
+template <const char* Op>
+void expand_pool(expansion& e) {
+  const bool last = e.attrs().integer("channels_last", 0) != 0;
+  attributes own = e.attrs();
+  own.erase("channels_last");
+  value_id x = real_operand(e, 0);
+  if (last)
+    x = move_channels(e, x, true);
+  const value_id y = e.add(Op, {x}, std::move(own));
+  set_quantized(e, last ? move_channels(e, y, false) : y, 3, e.type(e.input(0)));
+}
+
+constexpr char average_pool_name[] = "AveragePool", global_average_pool_name[] = "GlobalAveragePool";
+
+void expand_nhwc_max_pool(expansion& e) {
+  const value_id y = e.add("MaxPool", {move_channels(e, e.input(0), true)}, e.attrs());
+  e.set_output(0, move_channels(e, y, false));
+}
+
+/// Returns the product in real numbers: operands, scales and zero points are values, perhaps no_value for the latter.
+value_id scaled_product(expansion& e, value_id a, value_id b, value_id scale, value_id a_zero, value_id b_zero) {
+  const value_id sums = e.add("MatMulInteger", {a, b, a_zero, b_zero});
+  return e.add("Mul", {e.cast(sums, e.type(scale)), scale});
+}
+
+void expand_matmul_to_float(expansion& e) {
+  const value_id scale = e.add("Mul", {e.input(2), e.input(3)});
+  value_id y = scaled_product(e, e.input(0), e.input(1), scale, e.input(4), e.input(5));
+  if (e.has_input(6))
+    y = e.add("Add", {y, e.input(6)});
+  e.set_output(0, y);
+}
+
+void expand_dynamic_matmul(expansion& e) {
+  const auto a = e.add_all("DynamicQuantizeLinear", {e.input(0)}, 3);
+  value_id y = scaled_product(e, a[0], e.input(1), e.add("Mul", {a[1], e.input(2)}), a[2], e.input(3));
+  if (e.has_input(4))
+    y = e.add("Add", {y, e.input(4)});
+  e.set_output(0, y);
+}
+
+void expand_qgemm(expansion& e) {
+  const auto operand = [&](size_t i, const char* transposes) {
+    return e.attrs().integer(transposes, 0) != 0 ? e.transpose(e.input(i), {1, 0}) : e.input(i);
+  };
+  value_id sums = e.add("MatMulInteger", {operand(0, "transA"), operand(3, "transB"), e.input(2), e.input(5)});
+  if (e.has_input(6))
+    sums = e.add("Add", {sums, e.input(6)});
+  value_id scale = e.add("Mul", {e.input(1), e.input(4)});
+  if (const float alpha = e.attrs().real("alpha", 1); alpha != 1)
+    scale = e.add("Mul", {scale, e.scalar(e.type(scale), alpha)});
+  const value_id y = e.add("Mul", {e.cast(sums, e.type(scale)), scale});
+  if (e.has_input(7) != e.has_input(8))
+    fail(errc::invalid_model, "the result's scale and zero point must both be there, or neither");
+  if (e.has_input(8))
+    set_quantized(e, y, 7, e.type(e.input(0)));
+  else
+    e.set_output(0, y);
+}
+
+template <const char* Op>
+void expand_same(expansion& e) {
+  e.set_output(0, e.add(Op, {e.input(0), e.input(1), e.input(2)}, e.attrs()));
+}
+
+constexpr char quantize_name[] = "QuantizeLinear", dequantize_name[] = "DequantizeLinear";
+
+constexpr op_def quantized_row(std::string_view name, operand_range inputs, void (*expand)(expansion&),
+                               dtype_set types = quantized_bytes) {
+  return composition_row(name, 1, expand, {.domain = microsoft, .inputs = inputs, .types = types});
+}
+
+constexpr auto contrib_quantized_rows = std::to_array<op_def>({
+    quantized_row("DequantizeLinear", {2, 3}, expand_same<dequantize_name>, types::fixed_size | types::int4),
+    quantized_row("DynamicQuantizeMatMul", {3, 5}, expand_dynamic_matmul, set_of(dtype::float32)),
+    quantized_row("MatMulIntegerToFloat", {4, 7}, expand_matmul_to_float),
+    quantized_row("NhwcMaxPool", {1, 1}, expand_nhwc_max_pool),
+    quantized_row("QGemm", {5, 9}, expand_qgemm),
+    quantized_row("QLinearAdd", {2, 8}, expand_binary<add_name>),
+    quantized_row("QLinearAveragePool", {2, 5}, expand_pool<average_pool_name>),
+    quantized_row("QLinearConcat", {5, 255}, expand_concat, set_of(dtype::float32)),
+    quantized_row("QLinearGlobalAveragePool", {2, 5}, expand_pool<global_average_pool_name>),
+    quantized_row("QLinearLeakyRelu", {2, 5}, expand_unary<leaky_relu_name>),
+    quantized_row("QLinearMul", {2, 8}, expand_binary<mul_name>),
+    quantized_row("QLinearSigmoid", {2, 5}, expand_unary<sigmoid_name>),
+    quantized_row("QLinearSoftmax", {2, 5}, expand_softmax),
+    quantized_row("QLinearWhere", {9, 9}, expand_where, set_of(dtype::boolean)),
+    quantized_row("QuantizeLinear", {2, 3}, expand_same<quantize_name>, types::floats | set_of(dtype::int32)),
+});
+
+} // namespace
+
+std::span<const op_def> contrib_quantized_ops() {
+  return contrib_quantized_rows;
+}
+
+} // namespace troupe

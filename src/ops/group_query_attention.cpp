@@ -1,0 +1,232 @@
+// GroupQueryAttention of com.microsoft: rotary embedding, a cache of keys and values, and causal attention whose query heads share key heads.
+//
+// seqlens_k + 1 keys of each batch element count; its new keys come after what was there before, `start` = max(0, seqlens_k + 1 − S) keys.
+// The cache has max(past, total_sequence_length) places; query i of S sees the keys k ≤ start + i, of these the last local_window_size.
+// Where a batch has one element or nothing is past, every start is the same: attention joins past and new keys itself. Otherwise
+// TensorScatter writes the new keys where they belong, and a mask says who sees whom.
+// A head's sink (head_sink, or 0 with smooth_softmax) is the score of one more key, whose value is 0.
+#include "ops/contrib_attention.hpp"
+
+#include <limits>
+
+namespace troupe {
+namespace {
+
+constexpr size_t gqa_past_key = 3, gqa_past_value = 4, gqa_lengths = 5, gqa_total = 6, gqa_cosine = 7, gqa_sine = 8,
+                 gqa_positions = 9, gqa_bias = 10, gqa_sink = 11;
+
+void refuse_unknown_forms(const expansion& e) {
+  const attributes& attrs = e.attrs();
+  for (const char* name : {"k_quant_type", "v_quant_type"})
+    if (attrs.text(name, "NONE") != "NONE")
+      fail(errc::unsupported, "quantised caches ('{}') are not supported", name);
+  if (attrs.integer("sliding_window_cache", 0) != 0)
+    fail(errc::unsupported, "caches of a window's size are not supported");
+  if (attrs.integer("qk_output", 0) != 0 || e.has_output(3))
+    fail(errc::unsupported, "scores as output 3 are not supported");
+  for (const size_t i : {14, 15})
+    if (e.has_input(i))
+      fail(errc::unsupported, "norms of queries and keys (input {}) are not supported", i);
+}
+
+/// One call taken apart, step by step.
+class grouped_attention {
+public:
+  explicit grouped_attention(expansion& e)
+      : e_(e), heads_(e.attrs().integer("num_heads")), kv_heads_(e.attrs().integer("kv_num_heads")) {
+    if (heads_ < 1 || kv_heads_ < 1 || heads_ % kv_heads_ != 0)
+      fail(errc::invalid_model, "{} query heads cannot share {} key heads", heads_, kv_heads_);
+    if (e.has_input(gqa_past_key) != e.has_input(gqa_past_value))
+      fail(errc::invalid_model, "past key and value must both be there, or neither");
+    take_operands();
+    const symbolic_shape q = e.dims(q_, 3);
+    batch_ = q[0];
+    queries_ = q[1];
+    past_ = e.has_input(gqa_past_key) ? e.dims(e.input(gqa_past_key), 4)[2] : dim(0);
+    const std::vector<dim> total = e.call().require_known(gqa_total);
+    if (total.size() != 1)
+      fail(errc::invalid_model, "total_sequence_length has {} elements instead of one", total.size());
+    total_ = total[0];
+  }
+
+  void expand() {
+    const bool has_past = e_.has_input(gqa_past_key);
+    same_starts_ = !has_past || (batch_.is(1) && total_ == past_ + queries_);
+    if (e_.attrs().integer("do_rotary", 0) != 0)
+      rotate();
+    const bool plain = same_starts_ && e_.attrs().integer("causal", 1) == 1 && !has_sink() && window() < 0;
+    plain ? attend_plainly() : attend_with_mask();
+  }
+
+private:
+  bool has_sink() const { return e_.has_input(gqa_sink) || e_.attrs().integer("smooth_softmax", 0) == 1; }
+  int64_t window() const { return e_.attrs().integer("local_window_size", -1); }
+
+  void take_operands() {
+    q_ = e_.input(0);
+    if (e_.has_input(1) != e_.has_input(2))
+      fail(errc::invalid_model, "key and value must both be there, or neither");
+    if (e_.has_input(1)) {
+      k_ = e_.input(1);
+      v_ = e_.input(2);
+      return;
+    }
+    const dim width = e_.dims(q_, 3)[2];
+    const int64_t all = heads_ + 2 * kv_heads_;
+    if (!width.is_constant() || width.constant() % all != 0)
+      fail(errc::invalid_model, "{} elements are not those of {} heads", width.to_string(), all);
+    const int64_t size = width.constant() / all;
+    const value_id sizes = axis_list(e_, {heads_ * size, kv_heads_ * size, kv_heads_ * size});
+    const auto parts = e_.add_all("Split", {q_, sizes}, 3, attributes_of({{"axis", int64_t{2}}}));
+    q_ = parts[0];
+    k_ = parts[1];
+    v_ = parts[2];
+  }
+
+  /// Returns how many keys of each batch element count, [batch].
+  value_id lengths() {
+    return e_.add("Add", {e_.cast(e_.input(gqa_lengths), dtype::int64), e_.scalar(dtype::int64, 1)});
+  }
+
+  /// Returns where the new keys of each batch element begin, [batch].
+  value_id starts() {
+    if (starts_ == no_value)
+      starts_ = e_.add("Max", {e_.add("Sub", {lengths(), e_.known_scalar(queries_)}), e_.scalar(dtype::int64, 0)});
+    return starts_;
+  }
+
+  /// Returns the place of each query among its keys, [batch, queries].
+  value_id places() { return e_.add("Add", {e_.reshape(starts(), {batch_, 1}), position_range(e_, queries_)}); }
+
+  void rotate() {
+    if (!e_.has_input(gqa_cosine) || !e_.has_input(gqa_sine))
+      fail(errc::invalid_model, "rotary embedding needs the caches of cosines and sines");
+    const value_id ids = e_.has_input(gqa_positions) ? e_.input(gqa_positions) : places();
+    auto attrs = attributes_of({{"interleaved", e_.attrs().integer("rotary_interleaved", 0)}});
+    if (const dim columns = e_.dims(e_.input(gqa_cosine), 2)[1]; columns.is_constant())
+      attrs.set("rotary_embedding_dim", 2 * columns.constant());
+    for (const auto& [v, count] : {std::pair(&q_, heads_), {&k_, kv_heads_}}) {
+      attrs.set("num_heads", count);
+      *v = e_.add("RotaryEmbedding", {*v, e_.input(gqa_cosine), e_.input(gqa_sine), ids}, attrs);
+    }
+  }
+
+  attributes attention_attributes() {
+    auto attrs = attributes_of({{"softcap", e_.attrs().real("softcap", 0)}});
+    set_scale(e_, attrs);
+    return attrs;
+  }
+
+  void attend_plainly() {
+    attributes attrs = attention_attributes();
+    attrs.set("is_causal", int64_t{1});
+    attrs.set("q_num_heads", heads_);
+    attrs.set("kv_num_heads", kv_heads_);
+    const auto made =
+        e_.add_all("Attention", {q_, k_, v_, e_.input(gqa_bias), e_.input(gqa_past_key), e_.input(gqa_past_value)}, 3,
+                   std::move(attrs));
+    for (size_t i = 0; i < 3; ++i)
+      e_.set_output(i, made[i]);
+  }
+
+  /// Returns the cache after the new rows, [batch, heads, sequence, size], were written.
+  value_id cached(value_id past, value_id rows) {
+    if (past == no_value)
+      return rows;
+    if (same_starts_)
+      return e_.add("Concat", {past, rows}, attributes_of({{"axis", int64_t{2}}}));
+    const dim places = max(past_, total_);
+    if (!(places == past_)) {
+      const symbolic_shape d = e_.dims(past, 4);
+      const value_id more =
+          e_.add("Expand", {e_.scalar(e_.type(past), 0), e_.known({d[0], d[1], places - past_, d[3]})});
+      past = e_.add("Concat", {past, more}, attributes_of({{"axis", int64_t{2}}}));
+    }
+    return e_.add("TensorScatter", {past, rows, starts()});
+  }
+
+  /// Returns who sees whom, [batch, 1, queries, keys].
+  value_id visible(const dim& keys) {
+    const value_id key = position_range(e_, keys);
+    if (e_.attrs().integer("causal", 1) == 0)
+      return e_.add("Less", {key, e_.reshape(lengths(), {batch_, 1, 1, 1})});
+    const value_id query = e_.reshape(places(), {batch_, 1, queries_, 1});
+    const value_id past = e_.add("LessOrEqual", {key, query});
+    if (window() < 0)
+      return past;
+    const value_id first = e_.add("Sub", {query, e_.scalar(dtype::int64, static_cast<double>(window()))});
+    return e_.add("And", {past, e_.add("Greater", {key, first})});
+  }
+
+  /// Returns the first `keys` rows of a cache of more.
+  value_id first_rows(value_id cache, const dim& keys) {
+    return e_.add("Slice", {cache, axis_list(e_, {0}), e_.known({keys}), axis_list(e_, {2})});
+  }
+
+  /// Puts a key in front of all others whose score is the head's sink.
+  void add_sink(value_id& keys, value_id& values, value_id& mask, const dim& count) {
+    const dtype type = e_.type(q_);
+    const auto in_front = [&](value_id first, value_id rest, int64_t axis) {
+      return e_.add("Concat", {first, rest}, attributes_of({{"axis", axis}}));
+    };
+    for (value_id* v : {&keys, &values}) {
+      const symbolic_shape d = e_.dims(*v, 4);
+      *v = in_front(e_.add("Expand", {e_.scalar(type, 0), e_.known({d[0], d[1], 1, d[3]})}), *v, 2);
+    }
+    const value_id score =
+        e_.has_input(gqa_sink) ? e_.reshape(e_.input(gqa_sink), {1, heads_, 1, 1}) : e_.scalar(type, 0);
+    const value_id all = e_.add("Expand", {mask, e_.known({batch_, heads_, queries_, count})});
+    mask = in_front(e_.add("Expand", {score, e_.known({batch_, heads_, queries_, 1})}), all, 3);
+  }
+
+  void attend_with_mask() {
+    value_id keys = cached(e_.input(gqa_past_key), split_heads(e_, k_, kv_heads_));
+    value_id values = cached(e_.input(gqa_past_value), split_heads(e_, v_, kv_heads_));
+    e_.set_output(1, keys);
+    e_.set_output(2, values);
+    dim count = e_.dims(keys, 4)[2];
+    if (e_.has_input(gqa_bias) && !(count == total_)) {
+      keys = first_rows(keys, total_);
+      values = first_rows(values, total_);
+      count = total_;
+    }
+    value_id mask = visible(count);
+    if (e_.has_input(gqa_bias) || has_sink()) {
+      const dtype type = e_.type(q_);
+      const value_id none = e_.scalar(type, -std::numeric_limits<double>::infinity());
+      mask = e_.add("Where", {mask, e_.has_input(gqa_bias) ? e_.input(gqa_bias) : e_.scalar(type, 0), none});
+    }
+    if (has_sink())
+      add_sink(keys, values, mask, count);
+    e_.set_output(0, join_heads(e_, e_.add("Attention", {split_heads(e_, q_, heads_), keys, values, mask},
+                                           attention_attributes())));
+  }
+
+  expansion& e_;
+  int64_t heads_, kv_heads_;
+  value_id q_ = no_value, k_ = no_value, v_ = no_value, starts_ = no_value;
+  dim batch_, queries_, past_, total_;
+  bool same_starts_ = false;
+};
+
+void expand_group_query(expansion& e) {
+  refuse_unknown_forms(e);
+  grouped_attention(e).expand();
+}
+
+constexpr auto group_query_attention_rows = std::to_array<op_def>({
+    composition_row("GroupQueryAttention", 1, expand_group_query,
+                    {.domain = microsoft,
+                     .inputs = {1, 16},
+                     .max_outputs = 4,
+                     .types = types::floats,
+                     .host_inputs = 1U << gqa_total}),
+});
+
+} // namespace
+
+std::span<const op_def> group_query_attention_ops() {
+  return group_query_attention_rows;
+}
+
+} // namespace troupe
