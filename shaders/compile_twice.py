@@ -33,17 +33,18 @@ def ids_of(module):
     return [f"-D{name}={value}" for name, value in found.items()]
 
 
+def run_compiler(command):
+    done = subprocess.run([*command, "--keep-uncalled"], capture_output=True, text=True)
+    if done.returncode != 0:
+        sys.exit(done.stdout + done.stderr)
+
+
 def main():
     header, variable, dependencies, *command = sys.argv[1:]
     with tempfile.TemporaryDirectory() as folder:
         first = pathlib.Path(folder) / "first.spv"
-        done = subprocess.run([*command, "--keep-uncalled", "-o", first], capture_output=True, text=True)
-        if done.returncode != 0:
-            sys.exit(done.stdout + done.stderr)
-        done = subprocess.run([*command, "--keep-uncalled", *ids_of(first.read_bytes()), "--depfile", dependencies,
-                               "--vn", variable, "-o", header], capture_output=True, text=True)
-        if done.returncode != 0:
-            sys.exit(done.stdout + done.stderr)
+        run_compiler([*command, "-o", first])
+        run_compiler([*command, *ids_of(first.read_bytes()), "--depfile", dependencies, "--vn", variable, "-o", header])
 
 
 if __name__ == "__main__":

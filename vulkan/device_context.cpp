@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <span>
+#include <utility>
 
 namespace troupe::vulkan {
 namespace {
@@ -27,8 +28,9 @@ VkDevice create_device(VkPhysicalDevice physical, const gpu_snapshot& facts, std
                                        .tensor_addressing = VK_TRUE};
   cooperative_matrix::khr_features khr{.next = &nv2, .cooperative_matrix = VK_TRUE};
   if (features.group_matrices)
-    cooperative.pNext = &khr;
-  v12.pNext = features.cooperative_matrix ? static_cast<void*>(&cooperative) : features.group_matrices ? &khr : nullptr;
+    v12.pNext = &khr;
+  if (features.cooperative_matrix)
+    cooperative.pNext = std::exchange(v12.pNext, &cooperative);
   v12.timelineSemaphore = VK_TRUE;
   v12.hostQueryReset = facts.host_query_reset;
   v12.shaderFloat16 = features.float16;

@@ -68,6 +68,10 @@ std::string plugin_file::checked_name(const char* name) const {
   return name;
 }
 
+std::string failure_reason(int32_t status, const std::string& reported) {
+  return reported.empty() ? fmt::format("status {}, and no reason given", status) : reported;
+}
+
 std::string plugin_file::description(const std::string& name) const {
   return fmt::format("the {} '{}' ({})", entry_.kind, name, path_);
 }

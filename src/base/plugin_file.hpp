@@ -64,4 +64,7 @@ auto call_plugin(std::string_view who, std::string_view advice, Function&& funct
   }
 }
 
+/// Returns why a function of a plug-in has failed: what it reported, or that it returned `status` and said nothing.
+std::string failure_reason(int32_t status, const std::string& reported);
+
 } // namespace troupe

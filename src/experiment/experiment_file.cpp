@@ -167,17 +167,12 @@ placement_policy policy_named(const std::string& name) {
   }
 }
 
-std::vector<placement_policy> read_policies(const json_reader& at) {
-  std::vector<placement_policy> all;
+/// Reads a list of names.
+template <class T>
+std::vector<T> read_named(const json_reader& at, T (*parse)(const std::string& name)) {
+  std::vector<T> all;
   for (const json_reader& one : list_of(at, most_listed))
-    all.push_back(named(one, policy_named));
-  return all;
-}
-
-std::vector<troupe::strategy> read_strategies(const json_reader& at) {
-  std::vector<troupe::strategy> all;
-  for (const json_reader& one : list_of(at, most_listed))
-    all.push_back(named(one, strategy_named));
+    all.push_back(named(one, parse));
   return all;
 }
 
@@ -330,8 +325,10 @@ experiment read(const json_reader& root, const std::string& source, const std::f
   lists all{.dims = root.has("dims") ? read_dim_sets(root["dims"]) : std::vector{bindings{}},
             .models = read_models(root["models"], folder),
             .targets = read_targets(root, folder)};
-  all.policies = root.has("policies") ? read_policies(root["policies"]) : std::vector{placement_policy::single};
-  all.strategies = root.has("strategies") ? read_strategies(root["strategies"]) : std::vector{strategy::none};
+  all.policies =
+      root.has("policies") ? read_named(root["policies"], policy_named) : std::vector{placement_policy::single};
+  all.strategies =
+      root.has("strategies") ? read_named(root["strategies"], strategy_named) : std::vector{strategy::none};
   all.modes = root.has("mode") ? read_modes(root["mode"]) : std::vector{mode::simulated};
   check_modes(root, all);
   experiment e{.name = root.has("name") ? text_of(root["name"]) : source};

@@ -8,10 +8,6 @@
 
 namespace troupe {
 
-value_id position_range(expansion& e, const dim& count) {
-  return e.add("Range", {e.scalar(dtype::int64, 0), e.known_scalar(count), e.scalar(dtype::int64, 1)});
-}
-
 value_id split_heads(expansion& e, value_id v, int64_t heads) {
   const symbolic_shape d = e.dims(v);
   if (d.size() == 4)
@@ -24,11 +20,6 @@ value_id split_heads(expansion& e, value_id v, int64_t heads) {
 value_id join_heads(expansion& e, value_id v) {
   const symbolic_shape d = e.dims(v, 4);
   return e.reshape(e.transpose(v, {0, 2, 1, 3}), {d[0], d[2], d[1] * d[3]});
-}
-
-value_id axis_list(expansion& e, std::vector<int64_t> numbers) {
-  const auto count = static_cast<int64_t>(numbers.size());
-  return e.constant(tensor::of<int64_t>({count}, numbers));
 }
 
 void set_scale(const expansion& e, attributes& attrs) {
@@ -58,7 +49,7 @@ int64_t heads_of(const expansion& e) {
 /// Returns what of a padding mask's elements counts: the keys of each batch element from a first to an end, as booleans.
 value_id keys_within(expansion& e, value_id ends, const dim& batch, const dim& total) {
   const symbolic_shape d = e.dims(ends);
-  const value_id wide = e.cast(ends, dtype::int64), keys = position_range(e, total);
+  const value_id wide = e.cast(ends, dtype::int64), keys = e.range(total);
   if (d[0] == batch)
     return e.add("Less", {keys, e.reshape(wide, {batch, 1})});
   if (!(d[0] == batch + batch))
@@ -81,7 +72,7 @@ value_id padding(expansion& e, value_id mask, dtype type, const dim& batch, cons
     fail(errc::unsupported, "a mask of rank {} is not supported", rank);
   const float filter = e.attrs().real("mask_filter_value", -10000.f);
   const value_id added = e.add("Where", {takes_part, e.scalar(type, 0), e.scalar(type, filter)});
-  return e.add("Unsqueeze", {added, rank == 3 ? axis_list(e, {1}) : axis_list(e, {1, 2})});
+  return e.add("Unsqueeze", {added, rank == 3 ? e.known({1}) : e.known({1, 2})});
 }
 
 /// Returns what is added to the scores, no_value if nothing is.
@@ -123,7 +114,7 @@ std::vector<value_id> attend(expansion& e, attention_operands o, const attention
 
 /// Returns Q, K and V, parts of the last axis of one value.
 std::vector<value_id> split_last(expansion& e, value_id v, const std::vector<int64_t>& sizes) {
-  return e.add_all("Split", {v, axis_list(e, sizes)}, sizes.size(), attributes_of({{"axis", int64_t{-1}}}));
+  return e.add_all("Split", {v, e.known(to_symbolic(sizes))}, sizes.size(), attributes_of({{"axis", int64_t{-1}}}));
 }
 
 int64_t constant_dim(const dim& d, const char* what) {
@@ -151,23 +142,19 @@ void attend_projection(expansion& e, value_id projection, size_t mask, size_t pa
   const auto made = attend(e, o, {mask, bias}, e.has_output(1) ? 3 : 1);
   e.set_output(0, made[0]);
   if (e.has_output(1))
-    e.set_output(
-        1, e.add("Concat",
-                 {e.add("Unsqueeze", {made[1], axis_list(e, {0})}), e.add("Unsqueeze", {made[2], axis_list(e, {0})})},
-                 attributes_of({{"axis", int64_t{0}}})));
+    e.set_output(1, e.add("Concat",
+                          {e.add("Unsqueeze", {made[1], e.known({0})}), e.add("Unsqueeze", {made[2], e.known({0})})},
+                          attributes_of({{"axis", int64_t{0}}})));
 }
 
 void expand_attention(expansion& e) {
-  value_id projection = e.add("MatMul", {e.input(0), e.input(1)});
-  if (e.has_input(2))
-    projection = e.add("Add", {projection, e.input(2)});
-  attend_projection(e, projection, 3, 4, 5);
+  attend_projection(e, e.plus_input(e.add("MatMul", {e.input(0), e.input(1)}), 2), 3, 4, 5);
 }
 
 void expand_qattention(expansion& e) {
   const value_id projection =
       e.add("MatMulIntegerToFloat",
-            {e.input(0), e.input(1), e.input(3), e.input(4), e.input(6), e.input(7), e.input(2)}, {}, "com.microsoft");
+            {e.input(0), e.input(1), e.input(3), e.input(4), e.input(6), e.input(7), e.input(2)}, {}, microsoft);
   attend_projection(e, projection, 5, 8, 9);
 }
 
@@ -230,7 +217,7 @@ value_id position_ids(expansion& e, const dim& batch, const dim& sequence) {
   const value_id given = e.input(1);
   if (e.rank(given) == 2)
     return given;
-  const value_id row = e.add("Add", {e.reshape(given, {1, 1}), position_range(e, sequence)});
+  const value_id row = e.add("Add", {e.reshape(given, {1, 1}), e.range(sequence)});
   return e.add("Expand", {row, e.known({batch, sequence})});
 }
 

@@ -5,17 +5,11 @@
 
 namespace troupe {
 
-/// Returns 0, 1 … count − 1 as int64.
-value_id position_range(expansion& e, const dim& count);
-
 /// Returns [batch, sequence, heads · size] as [batch, heads, sequence, size]; an operand of rank 4 as it is.
 value_id split_heads(expansion& e, value_id v, int64_t heads);
 
 /// Returns [batch, heads, sequence, size] as [batch, sequence, heads · size].
 value_id join_heads(expansion& e, value_id v);
-
-/// Returns a constant vector of int64.
-value_id axis_list(expansion& e, std::vector<int64_t> numbers);
 
 /// Hands on attribute `scale`, where 0 means the usual one.
 void set_scale(const expansion& e, attributes& attrs);

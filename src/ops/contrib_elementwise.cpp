@@ -8,11 +8,9 @@ namespace {
 
 /// Returns operand 0 plus operand 1, a vector along the last axis, where that is there.
 value_id biased(expansion& e) {
-  if (!e.has_input(1))
-    return e.input(0);
-  if (e.rank(e.input(1)) != 1)
+  if (e.has_input(1) && e.rank(e.input(1)) != 1)
     fail(errc::invalid_model, "the bias {} must be a vector", to_string(e.dims(e.input(1))));
-  return e.add("Add", {e.input(0), e.input(1)});
+  return e.plus_input(e.input(0), 1);
 }
 
 void expand_gelu(expansion& e) {

@@ -4,7 +4,7 @@
 //   SimplifiedLayerNormalization: RMSNormalization, whose factor 1 / √(mean of x² + epsilon) is output 1
 //   Skip…: the norm of sum = input + skip (+ bias), which is output 3; skip is [batch or 1, sequence, hidden] or [sequence, hidden]
 //   EmbedLayerNormalization: the norm of sum = word[ids] + position[p] (+ segment[segment ids]), output 2; output 1 counts each row's mask
-#include "ops/contrib_attention.hpp"
+#include "ops/expansion.hpp"
 
 namespace troupe {
 namespace {
@@ -21,9 +21,7 @@ value_id rms_factor(expansion& e, value_id x, size_t axis, float epsilon) {
   for (size_t i = axis; i < e.rank(x); ++i)
     axes.push_back(static_cast<int64_t>(i));
   const value_id wide = e.cast(x, dtype::float32);
-  const auto count = static_cast<int64_t>(axes.size());
-  const value_id mean =
-      e.add("ReduceMean", {e.add("Mul", {wide, wide}), e.constant(tensor::of<int64_t>({count}, axes))});
+  const value_id mean = e.add("ReduceMean", {e.add("Mul", {wide, wide}), e.known(to_symbolic(axes))});
   return e.add("Reciprocal", {e.add("Sqrt", {e.add("Add", {mean, e.scalar(dtype::float32, epsilon)})})});
 }
 
@@ -52,15 +50,13 @@ void set_layer_norm(expansion& e, value_id x, value_id scale, value_id bias, boo
     e.set_output(i, made[i]);
 }
 
-/// Returns input + skip (+ bias), and makes it output 3.
+/// Returns input + skip (+ bias).
 value_id skip_sum(expansion& e, size_t bias) {
-  value_id sum = e.add("Add", {e.input(0), e.input(1)});
-  if (to_string(e.dims(sum)) != to_string(e.dims(e.input(0))))
+  const value_id sum = e.add("Add", {e.input(0), e.input(1)});
+  if (e.dims(sum) != e.dims(e.input(0)))
     fail(errc::invalid_model, "the skip {} does not broadcast to the input {}", to_string(e.dims(e.input(1))),
          to_string(e.dims(e.input(0))));
-  if (e.has_input(bias))
-    sum = e.add("Add", {sum, e.input(bias)});
-  return sum;
+  return e.plus_input(sum, bias);
 }
 
 void expand_skip_layer_norm(expansion& e) {
@@ -74,7 +70,7 @@ void expand_skip_simplified(expansion& e) {
   const auto attrs = attributes_of({{"axis", int64_t{-1}}, {"epsilon", epsilon_of(e)}});
   e.set_output(0, e.add("RMSNormalization", {sum, e.input(2)}, attrs));
   if (e.has_output(1))
-    e.set_output(1, e.add("ReduceMean", {e.cast(sum, dtype::float32), axis_list(e, {-1})}));
+    e.set_output(1, e.add("ReduceMean", {e.cast(sum, dtype::float32), e.known({-1})}));
   if (e.has_output(2))
     e.set_output(2, rms_factor(e, sum, e.rank(sum) - 1, epsilon_of(e)));
   e.set_output(3, sum);
@@ -87,10 +83,7 @@ void expand_embed(expansion& e) {
   if (dims.size() != 2)
     fail(errc::invalid_model, "the ids must be [batch, sequence], not {}", to_string(dims));
   const value_id words = e.add("Gather", {e.input(2), ids});
-  value_id positions = e.input(8);
-  if (positions == no_value) {
-    positions = position_range(e, dims[1]);
-  }
+  const value_id positions = e.has_input(8) ? e.input(8) : e.range(dims[1]);
   value_id sum = e.add("Add", {words, e.add("Gather", {e.input(3), positions})});
   if (e.has_input(1) != e.has_input(4))
     fail(errc::invalid_model, "segment ids and their table must both be there, or neither");
@@ -99,7 +92,7 @@ void expand_embed(expansion& e) {
   set_layer_norm(e, sum, e.input(5), e.input(6), false);
   if (e.has_output(1)) {
     const auto flat = attributes_of({{"keepdims", int64_t{0}}});
-    e.set_output(1, e.has_input(7) ? e.add("ReduceSum", {e.input(7), axis_list(e, {1})}, flat)
+    e.set_output(1, e.has_input(7) ? e.add("ReduceSum", {e.input(7), e.known({1})}, flat)
                                    : e.add("Expand", {e.scalar(dtype::int32, 0), e.known({dims[0]})}));
   }
   e.set_output(2, sum);

@@ -81,9 +81,7 @@ value_id activate(expansion& e, value_id y, const std::string& name, const std::
 }
 
 void expand_conv(expansion& e) {
-  value_id y = e.add("Conv", {e.input(0), e.input(1), e.input(2)}, own_attributes(e.attrs()));
-  if (e.has_input(3))
-    y = e.add("Add", {y, e.input(3)});
+  value_id y = e.plus_input(e.add("Conv", {e.input(0), e.input(1), e.input(2)}, own_attributes(e.attrs())), 3);
   if (const std::string name = e.attrs().text("activation", ""); !name.empty())
     y = activate(e, y, name, e.attrs().reals("activation_params", {}));
   e.set_output(0, y);

@@ -104,27 +104,22 @@ value_id scaled_product(expansion& e, value_id a, value_id b, value_id scale, va
 
 void expand_matmul_to_float(expansion& e) {
   const value_id scale = e.add("Mul", {e.input(2), e.input(3)});
-  value_id y = scaled_product(e, e.input(0), e.input(1), scale, e.input(4), e.input(5));
-  if (e.has_input(6))
-    y = e.add("Add", {y, e.input(6)});
-  e.set_output(0, y);
+  e.set_output(0, e.plus_input(scaled_product(e, e.input(0), e.input(1), scale, e.input(4), e.input(5)), 6));
 }
 
 void expand_dynamic_matmul(expansion& e) {
   const auto a = e.add_all("DynamicQuantizeLinear", {e.input(0)}, 3);
-  value_id y = scaled_product(e, a[0], e.input(1), e.add("Mul", {a[1], e.input(2)}), a[2], e.input(3));
-  if (e.has_input(4))
-    y = e.add("Add", {y, e.input(4)});
-  e.set_output(0, y);
+  const value_id scale = e.add("Mul", {a[1], e.input(2)});
+  e.set_output(0, e.plus_input(scaled_product(e, a[0], e.input(1), scale, a[2], e.input(3)), 4));
 }
 
 void expand_qgemm(expansion& e) {
   const auto operand = [&](size_t i, const char* transposes) {
     return e.attrs().integer(transposes, 0) != 0 ? e.transpose(e.input(i), {1, 0}) : e.input(i);
   };
-  value_id sums = e.add("MatMulInteger", {operand(0, "transA"), operand(3, "transB"), e.input(2), e.input(5)});
-  if (e.has_input(6))
-    sums = e.add("Add", {sums, e.input(6)});
+  const value_id products =
+      e.add("MatMulInteger", {operand(0, "transA"), operand(3, "transB"), e.input(2), e.input(5)});
+  const value_id sums = e.plus_input(products, 6);
   value_id scale = e.add("Mul", {e.input(1), e.input(4)});
   if (const float alpha = e.attrs().real("alpha", 1); alpha != 1)
     scale = e.add("Mul", {scale, e.scalar(e.type(scale), alpha)});

@@ -95,6 +95,14 @@ std::vector<value_id> expansion::add_all(std::string_view op, std::vector<value_
   return steps_.back().outputs;
 }
 
+value_id expansion::range(const dim& count) {
+  return add("Range", {scalar(dtype::int64, 0), known_scalar(count), scalar(dtype::int64, 1)});
+}
+
+value_id expansion::plus_input(value_id v, size_t i) {
+  return has_input(i) ? add("Add", {v, input(i)}) : v;
+}
+
 value_id expansion::reshape(value_id v, const symbolic_shape& to) {
   // A dim that turns out to be 0 is 0, not "copy".
   return add("Reshape", {v, known(to)}, attributes_of({{"allowzero", int64_t{1}}}));
@@ -149,15 +157,13 @@ attributes attributes_of(std::initializer_list<std::pair<const char*, attribute>
 }
 
 std::vector<node> expand(graph& g, node& n, expansion::name_taker take_name) {
-  if (!n.inputs.empty() && n.inputs[0] != no_value && !(n.def->types & set_of(g.values[n.inputs[0]].type)))
-    fail(errc::unsupported, "{}: element type {} is not supported", describe(n), to_string(g.values[n.inputs[0]].type));
-  try {
+  std::vector<node> steps;
+  work_on(g, n, [&] {
     expansion e(g, n, std::move(take_name));
     n.def->expand(e);
-    return e.take();
-  } catch (const error& e) {
-    fail(e.code(), "{}: {}", describe(n), e.what());
-  }
+    steps = e.take();
+  });
+  return steps;
 }
 
 namespace {

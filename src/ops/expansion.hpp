@@ -40,10 +40,12 @@ public:
   /// Returns a constant without dims.
   value_id scalar(dtype type, double number);
   value_id constant(tensor bytes);
-  /// Returns a vector of int64 that the host knows (a Reshape's shape).
+  /// Returns a vector of int64 that the host knows (a Reshape's shape, a list of axes).
   value_id known(const symbolic_shape& elements);
   /// Returns an int64 without dims that the host knows.
   value_id known_scalar(const dim& element);
+  /// Returns 0, 1 … count − 1 as int64.
+  value_id range(const dim& count);
 
   // -- calls
   /// Adds a call of an operator's newest row with one output, and returns that. Operands at the end that are no_value are left out.
@@ -51,6 +53,8 @@ public:
   /// The same with `outputs` results.
   std::vector<value_id> add_all(std::string_view op, std::vector<value_id> inputs, size_t outputs,
                                 attributes attrs = {}, std::string_view domain = "");
+  /// Returns `v` plus operand `i`; `v` if that is absent.
+  value_id plus_input(value_id v, size_t i);
   value_id reshape(value_id v, const symbolic_shape& to);
   value_id transpose(value_id v, std::vector<int64_t> permutation);
   value_id cast(value_id v, dtype to);

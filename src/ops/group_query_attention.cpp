@@ -76,7 +76,7 @@ private:
     if (!width.is_constant() || width.constant() % all != 0)
       fail(errc::invalid_model, "{} elements are not those of {} heads", width.to_string(), all);
     const int64_t size = width.constant() / all;
-    const value_id sizes = axis_list(e_, {heads_ * size, kv_heads_ * size, kv_heads_ * size});
+    const value_id sizes = e_.known({heads_ * size, kv_heads_ * size, kv_heads_ * size});
     const auto parts = e_.add_all("Split", {q_, sizes}, 3, attributes_of({{"axis", int64_t{2}}}));
     q_ = parts[0];
     k_ = parts[1];
@@ -96,7 +96,7 @@ private:
   }
 
   /// Returns the place of each query among its keys, [batch, queries].
-  value_id places() { return e_.add("Add", {e_.reshape(starts(), {batch_, 1}), position_range(e_, queries_)}); }
+  value_id places() { return e_.add("Add", {e_.reshape(starts(), {batch_, 1}), e_.range(queries_)}); }
 
   void rotate() {
     if (!e_.has_input(gqa_cosine) || !e_.has_input(gqa_sine))
@@ -147,7 +147,7 @@ private:
 
   /// Returns who sees whom, [batch, 1, queries, keys].
   value_id visible(const dim& keys) {
-    const value_id key = position_range(e_, keys);
+    const value_id key = e_.range(keys);
     if (e_.attrs().integer("causal", 1) == 0)
       return e_.add("Less", {key, e_.reshape(lengths(), {batch_, 1, 1, 1})});
     const value_id query = e_.reshape(places(), {batch_, 1, queries_, 1});
@@ -160,7 +160,7 @@ private:
 
   /// Returns the first `keys` rows of a cache of more.
   value_id first_rows(value_id cache, const dim& keys) {
-    return e_.add("Slice", {cache, axis_list(e_, {0}), e_.known({keys}), axis_list(e_, {2})});
+    return e_.add("Slice", {cache, e_.known({0}), e_.known({keys}), e_.known({2})});
   }
 
   /// Puts a key in front of all others whose score is the head's sink.

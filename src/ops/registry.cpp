@@ -172,17 +172,23 @@ void resolve(graph& g) {
     resolve_node(n, g.opsets);
 }
 
-void infer_node(graph& g, node& n) {
-  expects(n.def != nullptr, "infer_node: unresolved node");
+void work_on(const graph& g, const node& n, const std::function<void()>& work) {
+  expects(n.def != nullptr, "an unresolved node");
   const bool has_first = !n.inputs.empty() && n.inputs[0] != no_value;
   if (has_first && !(n.def->types & set_of(g.values[n.inputs[0]].type)))
     fail(errc::unsupported, "{}: element type {} is not supported", describe(n), to_string(g.values[n.inputs[0]].type));
   try {
-    infer_context context(g, n);
-    n.def->infer(context);
+    work();
   } catch (const error& e) {
     fail(e.code(), "{}: {}", describe(n), e.what());
   }
+}
+
+void infer_node(graph& g, node& n) {
+  work_on(g, n, [&] {
+    infer_context context(g, n);
+    n.def->infer(context);
+  });
 }
 
 } // namespace troupe

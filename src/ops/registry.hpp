@@ -3,6 +3,8 @@
 
 #include "ops/op.hpp"
 
+#include <functional>
+
 namespace troupe {
 
 /// Returns the newest row of the operator whose `since` ≤ `opset`, or null if there is none.
@@ -22,7 +24,10 @@ void resolve(graph& g);
 /// Does the same for one node, with opset versions by domain.
 void resolve_node(node& n, const std::map<std::string, int64_t>& opsets);
 
-/// Runs shape inference for one resolved node: checks its input types, then calls its row's `infer`. Errors carry the node's name.
+/// Calls `work` on a resolved node after its first operand's type was checked. Errors carry the node's name.
+void work_on(const graph& g, const node& n, const std::function<void()>& work);
+
+/// Runs shape inference for one resolved node: see `work_on`; calls its row's `infer`.
 void infer_node(graph& g, node& n);
 
 } // namespace troupe

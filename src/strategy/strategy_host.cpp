@@ -56,7 +56,7 @@ void strategy_host::ask(const view& of, Question&& question) {
   reported_.clear();
   const int32_t status = call_plugin(plugin_->description(), advice, [&] { return question(&stream); });
   if (status != 0)
-    refuse("failed: " + (reported_.empty() ? fmt::format("status {}, and no reason given", status) : reported_));
+    refuse("failed: " + failure_reason(status, reported_));
 }
 
 std::vector<int64_t> strategy_host::share(const view& of, int64_t rows) {

@@ -56,8 +56,7 @@ void policy_host::call(place_function place, policy_result& result, std::string_
   const errc code = code_of(static_cast<int32_t>(reported_.code), who.empty());
   if (who.empty())
     throw error(code, reported_.text);
-  fail(code, "{} failed: {}", who,
-       reported_.text.empty() ? fmt::format("status {}, and no reason given", status) : reported_.text);
+  fail(code, "{} failed: {}", who, failure_reason(status, reported_.text));
 }
 
 void policy_host::check(const schedule& answer, std::string_view who) {
