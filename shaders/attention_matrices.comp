@@ -76,7 +76,7 @@ spirv_instruction(capabilities = [5432], id = 5369) SCORES each_masked(SCORES m,
 spirv_instruction(capabilities = [5432], id = 5369) SCORES each_top(SCORES m, spirv_literal uint f, SCORES old, float scale);
 spirv_instruction(capabilities = [5432], id = 5369) SCORES each_weight(SCORES m, spirv_literal uint f, SCORES top, float scale);
 spirv_instruction(capabilities = [5432], id = 5369) SCORES each_shrink(SCORES m, spirv_literal uint f, SCORES top);
-spirv_instruction(capabilities = [5432], id = 5369) SUMS each_share(SUMS m, spirv_literal uint f, SUMS sums);
+spirv_instruction(capabilities = [5432], id = 5369) SCORES each_inverse(SCORES m, spirv_literal uint f);
 
 #ifndef FUNCTION_larger
 #define FUNCTION_larger 1u
@@ -86,24 +86,23 @@ spirv_instruction(capabilities = [5432], id = 5369) SUMS each_share(SUMS m, spir
 #define FUNCTION_grown 1u
 #define FUNCTION_weight 1u
 #define FUNCTION_shrink 1u
-#define FUNCTION_share 1u
+#define FUNCTION_inverse 1u
 #endif
 
 const float log2_e = 1.44269504;
 const float lowest = -1e30; // below all scores, but not −infinity: the difference of two stays a number
 
-float larger(const in float a, const in float b) { return a > b || isnan(a) ? a : b; }
+float larger(const in float a, const in float b) { return max(a, b); } // a NaN that it drops makes its own weight NaN
 float total(const in float a, const in float b) { return a + b; }
 float either(const in float a, const in float b) { return a; }
 float grown(const in uint r, const in uint c, const in float largest, const in float old, const in float factor) {
-  const float top = largest * factor;
-  return top > old || isnan(top) ? top : old;
+  return max(largest * factor, old);
 }
 float weight(const in uint r, const in uint c, const in float score, const in float top, const in float factor) {
   return exp2(fma(score, factor, -top));
 }
 float shrink(const in uint r, const in uint c, const in float old, const in float top) { return exp2(old - top); }
-float share(const in uint r, const in uint c, const in float x, const in float sum) { return x / sum; }
+float inverse(const in uint r, const in uint c, const in float sum) { return 1.0 / sum; }
 
 /// A score with its mask, in units of log2(e), where some key does not count.
 float masked(const in uint r, const in uint c, const in float score, const in uint key, const in uint row,
@@ -115,6 +114,9 @@ float masked(const in uint r, const in uint c, const in float score, const in ui
   return HAS_MASK ? fma(float(mask[row_mask + s * mask_steps.z + t * mask_steps.w]), log2_e, scaled) : scaled;
 }
 
+/// `x`, a multiple of the width, which the compiler would not know: addresses that may be odd cost most of the speed.
+uint whole(uint x) { return x & ~(WIDTH - 1u); }
+
 void main() {
   const float16_t zero = float16_t(0.0); // what a type names stands before the first matrix
   const uint group = flat_group();
@@ -123,15 +125,15 @@ void main() {
   const uint head_index = group / row_blocks, row = (group - head_index * row_blocks) * ROWS;
   const uint heads = kv_heads * sharing, b = head_index / heads, head = head_index - b * heads;
   const uint kv_head = head / sharing;
-  const uint q_base = b * q_steps.x + head * q_steps.y, y_base = b * y_steps.x + head * y_steps.y;
-  const uint k_base = b * k_steps.x + kv_head * k_steps.y, v_base = b * v_steps.x + kv_head * v_steps.y;
+  const uint q_base = whole(b * q_steps.x + head * q_steps.y), y_base = whole(b * y_steps.x + head * y_steps.y);
+  const uint k_base = whole(b * k_steps.x + kv_head * k_steps.y), v_base = whole(b * v_steps.x + kv_head * v_steps.y);
   const uint row_mask = b * mask_steps.x + head * mask_steps.y;
   const float factor = scale * log2_e;
 
-  const LAYOUT key_rows = rows_of(keys, WIDTH, k_steps.z), value_rows = rows_of(keys, WIDTH, v_steps.z);
+  const LAYOUT key_rows = rows_of(keys, WIDTH, whole(k_steps.z)), value_rows = rows_of(keys, WIDTH, whole(v_steps.z));
   const TURNED key_view = turned();
   QUERIES queries_tile = load_queries(q[q_base], all_queries(zero),
-                                      slice(rows_of(queries, WIDTH, q_steps.z), row, ROWS, 0, WIDTH), 0u, 0u);
+                                      slice(rows_of(queries, WIDTH, whole(q_steps.z)), row, ROWS, 0, WIDTH), 0u, 0u);
   SUMS o = all_sums(0.0);
   SCORES sums = all_scores(0.0), top = all_scores(lowest);
   const uint end = CAUSAL ? uint(clamp(int(row + ROWS) + causal_offset, 0, int(keys))) : keys;
@@ -153,6 +155,7 @@ void main() {
     o = multiply_add_values(as_weights(halved_scores(scores)), values_tile,
                             times_sums(o, widened(less, 1u, FUNCTION_either)));
   }
-  o = each_share(o, FUNCTION_share, widened(sums, 1u, FUNCTION_total));
-  store_result(y[y_base], halved_result(o), slice(rows_of(queries, WIDTH, y_steps.z), row, ROWS, 0, WIDTH), 0u, 0u);
+  sums = each_inverse(reduced(sums, 1u, FUNCTION_total), FUNCTION_inverse);
+  o = times_sums(o, widened(sums, 1u, FUNCTION_either));
+  store_result(y[y_base], halved_result(o), slice(rows_of(queries, WIDTH, whole(y_steps.z)), row, ROWS, 0, WIDTH), 0u, 0u);
 }

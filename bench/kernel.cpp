@@ -1,0 +1,206 @@
+// Every kernel that could run a call, timed on one GPU, best first as the launch rules have them.
+//
+// Usage: bench_kernel GPU TYPE CALL…      GPU: its number; TYPE: fp32 or fp16
+//        CALL: product:ROWS,COLUMNS,DEPTH          of two operands that are given
+//              matmul:ROWS,COLUMNS,DEPTH           by a constant matrix, with a bias
+//              conv:IMAGES,CHANNELS,SIZE,FILTERS,KERNEL,STRIDE
+//              attention:HEADS,POSITIONS,WIDTH
+//
+// Prints for each kernel the median of its GPU times, all in turns, and how far its result is from the last kernel's (relative L2), the
+// simplest one's. Each is timed behind other work: the clocks of an idle GPU fall to a fifth. A node between two timestamps takes some 4 µs more than its
+// work.
+#include "bench/models.hpp"
+#include "tensor/convert.hpp"
+#include "trace/run_trace.hpp"
+#include "vulkan/vulkan_device.hpp"
+
+#include <cmath>
+#include <random>
+
+using namespace troupe;
+using namespace troupe::bench;
+
+namespace {
+
+tensor random_tensor(dtype type, const shape& dims) {
+  std::mt19937 random(static_cast<uint32_t>(volume(dims)));
+  std::uniform_real_distribution<float> uniform(-0.5f, 0.5f);
+  tensor t(dtype::float32, dims);
+  for (int64_t i = 0; i < t.size(); ++i)
+    t.mutable_data<float>()[i] = uniform(random);
+  tensor of_type(type, dims);
+  convert(t.view(), of_type.mutable_ref());
+  return of_type;
+}
+
+struct measured_call {
+  built_model model;
+  named_tensors inputs;
+  double flops = 0;
+};
+
+/// The models of calls, with random operands.
+class call_maker {
+public:
+  explicit call_maker(dtype type) : type_(type) {}
+
+  measured_call make(const std::string& text) {
+    const size_t colon = text.find(':');
+    const std::string op = text.substr(0, colon);
+    std::vector<int64_t> n;
+    for (size_t at = colon; at != std::string::npos; at = text.find(',', at + 1))
+      n.push_back(std::stoll(text.substr(at + 1)));
+    if ((op == "product" || op == "matmul") && n.size() == 3)
+      return product(n, op == "matmul");
+    if (op == "conv" && n.size() == 6)
+      return convolution(n);
+    if (op == "attention" && n.size() == 3)
+      return attention(n);
+    fail(errc::invalid_argument, "'{}' is no call that is measured here", text);
+  }
+
+private:
+  variable given(const std::string& name, const shape& dims) {
+    inputs_[name] = random_tensor(type_, dims);
+    return m_.input(name, type_, to_symbolic(dims));
+  }
+
+  measured_call done(const variable& y, double flops) { return {finish(m_, {y}), std::move(inputs_), flops}; }
+
+  measured_call product(const std::vector<int64_t>& n, bool constant) {
+    const variable a = given("a", {n[0], n[2]});
+    const double flops = 2.0 * static_cast<double>(n[0]) * static_cast<double>(n[1]) * static_cast<double>(n[2]);
+    if (!constant)
+      return done(m_.call("MatMul", {a, given("b", {n[2], n[1]})}), flops);
+    const variable b = m_.constant(random_tensor(type_, {n[2], n[1]})), c = m_.constant(random_tensor(type_, {n[1]}));
+    return done(m_.call("Gemm", {a, b, c}), flops);
+  }
+
+  measured_call convolution(const std::vector<int64_t>& n) {
+    const variable x = given("x", {n[0], n[1], n[2], n[2]});
+    const variable w = m_.constant(random_tensor(type_, {n[3], n[1], n[4], n[4]}));
+    const int64_t pad = n[4] / 2, out = (n[2] + 2 * pad - n[4]) / n[5] + 1;
+    const variable y =
+        m_.call("Conv", {x, w}, {{"pads", std::vector<int64_t>(4, pad)}, {"strides", std::vector<int64_t>(2, n[5])}});
+    return done(y, 2.0 * static_cast<double>(n[0] * out * out * n[3]) * static_cast<double>(n[1] * n[4] * n[4]));
+  }
+
+  measured_call attention(const std::vector<int64_t>& n) {
+    const shape dims{1, n[0], n[1], n[2]};
+    const variable y = m_.call("Attention", {given("q", dims), given("k", dims), given("v", dims)});
+    return done(y, 4.0 * static_cast<double>(n[0] * n[1]) * static_cast<double>(n[1] * n[2]));
+  }
+
+  dtype type_;
+  model_builder m_;
+  named_tensors inputs_;
+};
+
+/// One alternative: an engine whose GPU runs the kernels that are the i-th best, if there are so many.
+class alternative {
+public:
+  alternative(const std::shared_ptr<const vulkan::instance>& gpus, uint32_t gpu, uint32_t i)
+      : engine_(make_engine({.devices = {}}, {.custom_devices = {[=] {
+                                                return vulkan::make_vulkan_device(
+                                                    gpus, gpu, fmt::format("vulkan:{}", gpu), {.alternative = i});
+                                              }}})),
+        heater_(engine_.load(heating())) {}
+
+  void load(const measured_call& call) {
+    model_ = engine_.load(call.model);
+    samples_.clear();
+    result_ = to_double(model_->run(call.inputs).outputs.begin()->second.view());
+  }
+
+  /// Runs the call behind work that keeps the GPU busy, or its clocks would fall, and notes what its longest node took: layouts may be changed
+  /// before and after it.
+  void time(const measured_call& call) {
+    const tensor one = tensor::scalar(1.f);
+    auto busy = heater_.run_async({{"x", one}});
+    const run_result result = model_->run(call.inputs, {.trace = true});
+    busy.get();
+    double longest = 0;
+    for (const auto& c : result.trace->chunks)
+      for (const device_timing& t : c.timings)
+        if (t.kind == device_timing::work::node && t.seconds() > longest) {
+          longest = t.seconds();
+          kernel_ = t.kernel;
+        }
+    samples_.push_back(longest * 1e6);
+  }
+
+  const std::string& kernel() const { return kernel_; }
+  double microseconds() const { return median(samples_); }
+  const std::vector<double>& result() const { return result_; }
+
+private:
+  /// Some milliseconds of work that moves nothing to or from the host.
+  static built_model heating() {
+    constexpr int64_t n = 2048;
+    model_builder m;
+    const int64_t dims[] = {n, n};
+    const variable a = m.call("Expand", {m.input("x", dtype::float32, {}), m.constant(tensor::of<int64_t>({2}, dims))});
+    return finish(m, {m.call("ReduceMax", {m.call("MatMul", {m.call("MatMul", {a, a}), a})})});
+  }
+
+  engine engine_;
+  session heater_;
+  std::optional<session> model_;
+  std::string kernel_;
+  std::vector<double> samples_;
+  std::vector<double> result_;
+};
+
+double distance(const std::vector<double>& a, const std::vector<double>& b) {
+  double off = 0, all = 0;
+  for (size_t i = 0; i < a.size(); ++i) {
+    off += (a[i] - b[i]) * (a[i] - b[i]);
+    all += b[i] * b[i];
+  }
+  return std::sqrt(off / all);
+}
+
+void time_alternatives(std::span<const std::unique_ptr<alternative>> all, const measured_call& call) {
+  constexpr int rounds = 25;
+  constexpr std::chrono::milliseconds warm_up{1000}; // clocks of a process's first second are low
+  size_t count = 0;
+  do { // the last alternative stands for all that do not exist
+    all[count]->load(call);
+    all[count]->time(call);
+    ++count;
+  } while (count < all.size() && (count < 2 || all[count - 1]->kernel() != all[count - 2]->kernel()));
+  if (count > 1 && all[count - 1]->kernel() == all[count - 2]->kernel())
+    --count;
+  for (const auto warm = clock_type::now() + warm_up; clock_type::now() < warm;)
+    all[0]->time(call);
+  for (int round = 0; round < rounds; ++round)
+    for (const auto& each : all.first(count))
+      each->time(call);
+  for (const auto& each : all.first(count))
+    fmt::print("  {:<36} {:9.1f} us {:8.1f} TFLOP/s  off by {:.1e}\n", each->kernel(), each->microseconds(),
+               call.flops / each->microseconds() * 1e-6, distance(each->result(), all[count - 1]->result()));
+}
+
+} // namespace
+
+int main(int argc, char** argv) {
+  try {
+    if (argc < 4)
+      fail(errc::invalid_argument, "usage: bench_kernel GPU fp32|fp16 CALL…");
+    constexpr uint32_t most_alternatives = 12;
+    const auto gpu = static_cast<uint32_t>(std::stoul(argv[1]));
+    const dtype type = std::string(argv[2]) == "fp16" ? dtype::float16 : dtype::float32;
+    const auto gpus = std::make_shared<const vulkan::instance>();
+    std::vector<std::unique_ptr<alternative>> all;
+    for (uint32_t i = 0; i < most_alternatives; ++i)
+      all.push_back(std::make_unique<alternative>(gpus, gpu, i));
+    for (int i = 3; i < argc; ++i) {
+      fmt::print("{} {}\n", argv[i], argv[2]);
+      time_alternatives(all, call_maker(type).make(argv[i]));
+    }
+  } catch (const std::exception& problem) {
+    fmt::print(stderr, "bench_kernel: {}\n", problem.what());
+    return 1;
+  }
+  return 0;
+}
