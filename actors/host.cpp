@@ -5,6 +5,7 @@
 #include "cpu/cpu_device.hpp"
 #include "device/null_device.hpp"
 #include "device/slow_device.hpp"
+#include "plan/known_profile.hpp"
 #include "vulkan/device_choice.hpp"
 #include "vulkan/vulkan_device.hpp"
 
@@ -174,16 +175,7 @@ device_handle host::open(device_factory make, threading where, const std::vector
   if (const auto limit = limits_.find(handle.info.name); limit != limits_.end())
     handle.info.memory_bytes = std::min(handle.info.memory_bytes, limit->second);
   handle.memory = std::make_shared<shared_ledger>(handle.info.memory_bytes);
-  // Devices of other hosts say how fast they are; what nodes took on one like them here is true of them, too.
-  for (const measured_profile& m : profiles_.devices)
-    if (m.device == key_of(handle.info)) {
-      device_profile& own = handle.info.profile;
-      const device_profile refined = refine(own, m);
-      if (is_remote(handle.info))
-        own.measured = refined.measured;
-      else
-        own = refined;
-    }
+  handle.info.profile = known_profile(handle.info, profiles_.devices);
   return handle;
 }
 

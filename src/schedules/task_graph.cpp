@@ -21,11 +21,11 @@ void check_range(const char* what, double is, double least, double most) {
 std::vector<uint32_t> layers_of(const layered_options& options, seeded_random& random) {
   const double root = std::sqrt(static_cast<double>(options.tasks));
   const auto around = [&](double mean) { return std::max(1.0, std::round(random.between(0.5, 1.5) * mean)); };
-  const double height = std::min(around(root / options.shape), static_cast<double>(options.tasks));
+  const auto height = static_cast<uint32_t>(std::min(around(root / options.shape), static_cast<double>(options.tasks)));
   // Uniform widths, scaled so that the layers hold all tasks.
   std::vector<double> widths;
   double sum = 0;
-  for (double layer = 0; layer < height; ++layer)
+  for (uint32_t layer = 0; layer < height; ++layer)
     sum += widths.emplace_back(around(root * options.shape));
   std::vector<uint32_t> begin{0};
   double done = 0;
@@ -35,8 +35,7 @@ std::vector<uint32_t> layers_of(const layered_options& options, seeded_random& r
     if (end > begin.back())
       begin.push_back(end);
   }
-  begin.back() = options.tasks;
-  return begin;
+  return begin; // ends with all tasks: the last layer's `done` is `sum`
 }
 
 /// Calls `add` for each edge of a random graph in layers: ascending by layer, then by `to`, then by `from`.

@@ -105,6 +105,16 @@ TEST_CASE("compare runs what an experiment lists and tells what is faster", "[cl
   CHECK(with_plugins["settings"].size() == 4);
   CHECK(with_plugins["problems"].empty());
   CHECK_THAT(named.output, Contains("my_strategy.so")); // recorded with its hash
+  // A real run's requests come when the list says: the last one no earlier than its time.
+  write(folder / "listed.json", R"({"troupe_experiment": 1, "models": [")" + cnn.substr(1, cnn.size() - 2) +
+                                    R"("], "dims": {"batch": 1},
+    "devices": ["cpu"], "mode": "real", "requests": {"times": [0, 0, 0.2]}, "repetitions": 2})");
+  const command_result listed = run_command("compare " + (folder / "listed.json").string() + " --json");
+  REQUIRE(listed.status == 0);
+  const auto at_times = nlohmann::json::parse(listed.output);
+  REQUIRE(at_times["settings"].size() == 1);
+  CHECK(at_times["settings"][0]["mode"] == "real");
+  CHECK(at_times["settings"][0]["seconds"]["least_s"].get<double>() >= 0.2);
   write(folder / "bad.json", R"({"troupe_experiment": 1, "models": [], "clusters": ["c.json"]})");
   CHECK_THAT(run_command("compare " + (folder / "bad.json").string(), true).output, Contains("models"));
 }

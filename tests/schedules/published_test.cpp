@@ -40,6 +40,12 @@ TEST_CASE("policies give the published schedules' lengths", "[schedules][C6]") {
   CHECK(makespan_by("heft", peft_paper) == 133);
 }
 
+TEST_CASE("min-min places what can end first, first", "[schedules][C6]") {
+  // Task 1 on device 0 until 1, task 2 there until 4, task 0 on device 1 until 5. By the longest first it would be 7.
+  const cost_matrix costs{.tasks = 3, .devices = 2, .seconds = {4, 5, 1, 2, 3, 9}, .edges = {}};
+  CHECK(makespan_by("min-min", costs) == 5);
+}
+
 TEST_CASE("every policy schedules a table of times", "[schedules][C6]") {
   for (const auto& example : published()) {
     const cost_matrix costs = costs_of(example);

@@ -52,6 +52,8 @@ TEST_CASE("graphs of algorithms have their tasks", "[schedules]") {
   CHECK(kinds_of(fft(8, 1, 1)) == kinds{{"split", 15}, {"butterfly", 24}});
   CHECK(kinds_of(fork_join(5, 3, 1, 1)) == kinds{{"fork", 3}, {"branch", 15}, {"join", 3}});
   CHECK(fork_join(5, 3, 1, 1).edges.size() == 32);
+  // Each task of Cholesky reads its own tile, too, if one of a step before wrote it: 4 potrf, 10 + 6 trsm, 20 + 4 gemm, 10 + 6 syrk.
+  CHECK(cholesky(5, 64).edges.size() == 60);
   CHECK(kinds_of(stencil(6, 4, 1, 1)) == kinds{{"block", 24}});
   CHECK(stencil(6, 4, 1, 1).edges.size() == 3 * 16);
   CHECK(kinds_of(montage(8, 1)) == kinds{{"project", 8},
@@ -72,6 +74,36 @@ TEST_CASE("graphs of algorithms have their tasks", "[schedules]") {
   };
   CHECK(work(cholesky(40, 10)) == Approx(400.0 * 400 * 400 / 3).epsilon(0.05));
   CHECK(work(lu(40, 10)) == Approx(400.0 * 400 * 400 * 2 / 3).epsilon(0.05));
+}
+
+TEST_CASE("a butterfly's ends are twice as far apart in each row", "[schedules]") {
+  const task_graph g = fft(8, 1, 1);
+  const auto reads = [&](task_id to, task_id from) {
+    return std::any_of(g.edges.begin(), g.edges.end(),
+                       [&](const graph_edge& e) { return e.to == to && e.from == from; });
+  };
+  const auto first = static_cast<task_id>(g.tasks.size() - 4 * 8); // of the last row of splits
+  for (task_id row = 0; row < 3; ++row)
+    for (task_id i = 0; i < 8; ++i) {
+      CHECK(reads(first + 8 * (row + 1) + i, first + 8 * row + i));
+      CHECK(reads(first + 8 * (row + 1) + i, first + 8 * row + (i ^ (1u << row))));
+    }
+}
+
+TEST_CASE("ratios are of the longest path on the best devices", "[schedules]") {
+  // 0 → 1 → 2 take 1 + 3 + 2 at best, 3 takes 5.
+  const cost_matrix costs{
+      .tasks = 4, .devices = 2, .seconds = {1, 2, 4, 3, 2, 2, 5, 6}, .edges = {{0, 1, 9}, {1, 2, 9}}};
+  CHECK(length_ratio(costs, 12) == Approx(2));
+  CHECK(speedup(costs, 6) == Approx(2)); // 12 seconds on device 0
+}
+
+TEST_CASE("a value is where it was made at once, and elsewhere after its edge's time", "[schedules]") {
+  const cost_matrix costs{.tasks = 2, .devices = 2, .seconds = {1, 1, 1, 1}, .edges = {{0, 1, 9}}};
+  matrix_problem host(costs);
+  const scheduling_problem problem(host.asked());
+  CHECK(problem.move_seconds(0, 1, 1) == 0);
+  CHECK(problem.move_seconds(0, 0, 1) == 9);
 }
 
 TEST_CASE("made-up graphs are in order, and the same each time", "[schedules]") {

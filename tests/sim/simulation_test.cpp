@@ -1,9 +1,11 @@
 // Whole simulations: makespans that can be computed by hand, and what predictions say.
 #include "plan/graphs.hpp"
+#include "plan/place/gpu_support.hpp"
 #include "plan/predict.hpp"
 #include "sim/arrival_times.hpp"
 #include "strategy/call_model.hpp"
 #include "support/catch.hpp"
+#include "support/control_models.hpp"
 #include "support/small_models.hpp"
 #include "support/thrown.hpp"
 #include "trace/check_trace.hpp"
@@ -119,6 +121,36 @@ TEST_CASE("what does not fit is said, with the figures", "[sim]") {
   const simulation_report r = simulate(chain(2), {{"x", random_tensor({2, 3}, 1)}}, over(tiny));
   CHECK(r.failed == 1);
   CHECK_THAT(r.first_failure, Contains("20"));
+}
+
+TEST_CASE("a loop whose end depends on data ends in simulations", "[sim][control]") {
+  graph_builder b;
+  const value_id start = b.input("start", {4});
+  b.output(add_loop(b, "loop", b.constant("count", count(200)), no_value, start,
+                    [](body_builder& body, value_id, value_id, value_id v) {
+                      const value_id most = body.op("ReduceMax", {v}, attrs_of({{"keepdims", int64_t{0}}}));
+                      return std::pair(body.op("Cast", {most}, attrs_of({{"to", int64_t{9}}})), body.op("Exp", {v}));
+                    }));
+  const simulation_report r = simulate(b.g, {{"start", random_tensor({4}, 1)}}, over(slow_cpus(1), {.fuse = false}));
+  CHECK(r.failed == 0);
+  CHECK(r.chunks == representative_dim);
+}
+
+TEST_CASE("a device's peak is what runs hold together, not one after the other", "[sim]") {
+  simulation_options how = over(slow_cpus(1), {.fuse = false});
+  const auto peak = [&](size_t requests, size_t in_flight) {
+    how.requests = requests;
+    how.arrivals.in_flight = in_flight;
+    return simulate(chain(4, {256, 256}), {{"x", random_tensor({256, 256}, 1)}}, how).devices[0].peak_bytes;
+  };
+  const int64_t one = peak(1, 1);
+  CHECK(one >= 256 * 256 * 4);
+  CHECK(peak(5, 1) == one);
+  CHECK(peak(5, 3) > one);
+}
+
+TEST_CASE("a list of times whose line never ends is refused after its beginning", "[sim][E5]") {
+  CHECK_THROWS_WITH(sim::listed_arrivals("/dev/zero"), Contains("/dev/zero: line 1: longer than 64 characters"));
 }
 
 TEST_CASE("requests arrive at random as often as they should", "[sim]") {
