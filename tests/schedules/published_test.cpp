@@ -41,9 +41,15 @@ TEST_CASE("policies give the published schedules' lengths", "[schedules][C6]") {
 }
 
 TEST_CASE("min-min places what can end first, first", "[schedules][C6]") {
-  // Task 1 on device 0 until 1, task 2 there until 4, task 0 on device 1 until 5. By the longest first it would be 7.
-  const cost_matrix costs{.tasks = 3, .devices = 2, .seconds = {4, 5, 1, 2, 3, 9}, .edges = {}};
-  CHECK(makespan_by("min-min", costs) == 5);
+  // The short tasks 1 and 2 on a device each until 1, task 0 behind one of them until 3. By the longest first it would be 2.
+  const cost_matrix costs{.tasks = 3, .devices = 2, .seconds = {2, 2, 1, 1, 1, 1}, .edges = {}};
+  CHECK(makespan_by("min-min", costs) == 3);
+}
+
+TEST_CASE("dmda counts the seconds in which what lacks comes", "[schedules][C6]") {
+  // Task 1 would end at 5 on device 1 but for what it reads, which needs 3 seconds to get there.
+  const cost_matrix costs{.tasks = 2, .devices = 2, .seconds = {1, 9, 5, 4}, .edges = {{0, 1, 3}}};
+  CHECK(makespan_by("dmda", costs) == 6);
 }
 
 TEST_CASE("every policy schedules a table of times", "[schedules][C6]") {

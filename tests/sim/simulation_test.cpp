@@ -287,6 +287,15 @@ TEST_CASE("a simulated run is a timeline with memory and queues, like a real one
   CHECK(std::count_if(t.bars.begin(), t.bars.end(), [](const timeline_bar& b) { return b.kind == bar_kind::node; }) ==
         4);
   CHECK(critical_path(t).size() == 8); // every chunk and its node
+  how.session.policy = placement_policy::single;
+  const timeline one_chunk = timeline_of(*simulate(chain(4), {{"x", random_tensor({2, 3}, 1)}}, how).trace);
+  int64_t nodes_end = 0;
+  for (const timeline_bar& b : one_chunk.bars)
+    if (b.kind == bar_kind::node) {
+      CHECK(b.begin_ns == nodes_end); // one after the other
+      nodes_end = b.end_ns;
+    }
+  CHECK(nodes_end == 4'000'000'000);
   for (const char* name : {"memory", "queue"})
     CHECK(std::count_if(t.counters.begin(), t.counters.end(),
                         [&](const timeline_counter& c) { return c.name == name; }) == 2);
