@@ -20,11 +20,16 @@ struct refusal {
 
 /// Operators that no rule could ever serve, with the reason.
 constexpr auto refusals = std::to_array<refusal>({
+    {"BlackmanWindow", "has a point for each row"},
     {"Compress", "picks rows by their position in the batch"},
     {"DynamicQuantizeLinear", "takes its scale from all rows together"},
     {"EyeLike", "gives each row a diagonal of its position in the batch"},
+    {"HammingWindow", "has a point for each row"},
+    {"HannWindow", "has a point for each row"},
     {"If", "is control flow over values of the batch"},
     {"Loop", "is control flow over values of the batch"},
+    {"MaxUnpool", "takes indices that count through the whole batch"},
+    {"MelWeightMatrix", "takes its dims from the batch"},
     {"NonMaxSuppression", "returns as many boxes as the data asks for, whatever their row"},
     {"NonZero", "returns as many elements as the data asks for, whatever their row"},
     {"Range", "counts the rows"},

@@ -14,7 +14,10 @@ row_axes casts_like(const row_call& c) {
   return {c.rows_of(0)};
 }
 
+/// A training run draws a number for each element of the batch, one after the other.
 row_axes drops_nothing(const row_call& c) {
+  if (!c.def().repeats(c.context()))
+    fail(errc::unsupported, "drops elements by their position in the batch");
   c.others_are_shared({0});
   return {c.rows_of(0)};
 }
@@ -103,6 +106,22 @@ row_axes quantization(const row_call& c) {
   return {rows};
 }
 
+row_axes determinants(const row_call& c) {
+  if (c.rows_of(0) + 2 >= c.rank(0))
+    fail(errc::unsupported, "takes determinants over axis {}, where the rows are", c.rows_of(0));
+  return {c.rows_of(0)};
+}
+
+/// A loss for each position, which has its class along axis 1.
+row_axes nll_losses(const row_call& c) {
+  if (c.attrs().text("reduction", "mean") != "none")
+    fail(errc::unsupported, "reduces over the rows");
+  c.others_are_shared({0, 1});
+  const size_t rows = c.rows_beside(1, "picks classes"), positions = rows == 0 ? 0 : rows - 1;
+  c.require_rows(1, positions);
+  return {positions};
+}
+
 constexpr auto entries = std::to_array<row_rule_entry>({
     {"", "ArgMax", arg_reduction},
     {"", "ArgMin", arg_reduction},
@@ -110,12 +129,14 @@ constexpr auto entries = std::to_array<row_rule_entry>({
     {"", "CumProd", cumulative},
     {"", "CumSum", cumulative},
     {"", "DequantizeLinear", quantization},
+    {"", "Det", determinants},
     {"", "Dropout", drops_nothing},
     {"", "Hardmax", softmax},
     {"", "LayerNormalization", layer_norm},
     {"", "LogSoftmax", softmax},
     {"", "LpNormalization", lp_norm},
     {"", "MeanVarianceNormalization", mean_variance_norm},
+    {"", "NegativeLogLikelihoodLoss", nll_losses},
     {"", "QuantizeLinear", quantization},
     {"", "RMSNormalization", layer_norm},
     {"", "ReduceL1", reduction},

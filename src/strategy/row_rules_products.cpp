@@ -166,10 +166,18 @@ row_axes rotary_embedding(const row_call& c) {
   return {0};
 }
 
+/// Sequences with gates and a state of their own.
+row_axes recurs_linearly(const row_call& c) {
+  for (size_t i = 0; i < 6; ++i)
+    c.require_rows(i, 0);
+  return {0};
+}
+
 constexpr auto product_entries = std::to_array<row_rule_entry>({
     {"", "Attention", attends},
     {"", "Einsum", einsum_rule},
     {"", "Gemm", gemm_rule},
+    {"", "LinearAttention", recurs_linearly},
     {"", "MatMul", matmul},
     {"", "MatMulInteger", matmul_integer_rule},
     {"", "QLinearMatMul", qlinear_matmul_rule},

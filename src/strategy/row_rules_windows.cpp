@@ -55,6 +55,7 @@ row_axes recurrent_rule(const row_call& c) {
 constexpr auto window_entries = std::to_array<row_rule_entry>({
     {"", "AveragePool", images},
     {"", "BatchNormalization", batch_norm_rule},
+    {"", "Col2Im", images},
     {"", "Conv", images},
     {"", "ConvInteger", images},
     {"", "ConvTranspose", images},
