@@ -41,6 +41,7 @@ std::span<const op_def> group_query_attention_ops();
 std::span<const op_def> layer_norm_ops();
 std::span<const op_def> local_norm_ops();
 std::span<const op_def> logic_ops();
+std::span<const op_def> loss_ops();
 std::span<const op_def> matmul_nbits_ops();
 std::span<const op_def> matmul_ops();
 std::span<const op_def> non_max_suppression_ops();

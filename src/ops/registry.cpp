@@ -38,6 +38,7 @@ constexpr auto families = std::to_array<rows (*)()>({
     layer_norm_ops,
     local_norm_ops,
     logic_ops,
+    loss_ops,
     matmul_nbits_ops,
     matmul_ops,
     non_max_suppression_ops,
