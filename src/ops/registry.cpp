@@ -61,6 +61,7 @@ constexpr auto families = std::to_array<rows (*)()>({
     slice_ops,
     softmax_ops,
     space_depth_ops,
+    spectral_ops,
     task_ops,
     tile_ops,
     to_float16_ops,
