@@ -20,6 +20,7 @@ std::span<const op_def> arg_reduce_ops();
 std::span<const op_def> attention_ops();
 std::span<const op_def> binary_ops();
 std::span<const op_def> cast_ops();
+std::span<const op_def> composed_ops();
 std::span<const op_def> concat_ops();
 std::span<const op_def> contrib_attention_ops();
 std::span<const op_def> contrib_elementwise_ops();

@@ -17,6 +17,7 @@ constexpr auto families = std::to_array<rows (*)()>({
     attention_ops,
     binary_ops,
     cast_ops,
+    composed_ops,
     concat_ops,
     contrib_attention_ops,
     contrib_elementwise_ops,
