@@ -1,12 +1,9 @@
-// Cast and CastLike (tensor/convert.hpp has the rules), and the operators that hand their operand on: Identity, and Dropout
-// as inference runs it.
+// Cast and CastLike (tensor/convert.hpp has the rules), and Identity.
 #include "ops/elementwise.hpp"
 #include "ops/families.hpp"
 #include "ops/infer.hpp"
 #include "ops/known.hpp"
 #include "tensor/convert.hpp"
-
-#include <cstring>
 
 namespace troupe {
 namespace {
@@ -66,61 +63,10 @@ void infer_identity(infer_context& c) {
     set_known_unary(c, c.type(0), known::same);
 }
 
-/// The mask says which elements were kept: all.
-void dropout(kernel_context& c) {
-  hand_on(c);
-  if (!c.has_output(1))
-    return;
-  const mutable_view& mask = c.output(1);
-  if (mask.type == dtype::boolean)
-    std::memset(mask.data, 1, static_cast<size_t>(mask.bytes()));
-  else
-    visit_float(mask.type, [&](auto tag) {
-      using T = typename decltype(tag)::type;
-      std::fill_n(mask.as<T>(), mask.size(), T(1.f));
-    });
-}
-
-/// Until opset 9 the mask has the operand's type.
-void infer_dropout_1(infer_context& c) {
-  infer_same(c);
-  c.set_output(1, c.type(0), c.dims(0));
-}
-
-void infer_dropout_10(infer_context& c) {
-  infer_same(c);
-  c.set_output(1, dtype::boolean, c.dims(0));
-}
-
-/// From opset 12 on a training run can be asked for by an input; one that drops nothing is the same as inference.
-void infer_dropout(infer_context& c) {
-  infer_dropout_10(c);
-  if (!c.has_input(2))
-    return;
-  const tensor training = c.constant(2);
-  if (!training.defined() || training.size() != 1 || training.type() != dtype::boolean)
-    fail(errc::unsupported, "whether to train (input 2) must be a constant");
-  if (*training.data<uint8_t>() == 0)
-    return;
-  const tensor ratio = c.has_input(1) ? c.constant(1) : tensor{};
-  if (!ratio.defined() || ratio.size() != 1 || to_double(ratio.view())[0] != 0)
-    fail(errc::unsupported, "training mode is not supported");
-}
-
 constexpr op_def cast_row(std::string_view name, int64_t since, uint8_t inputs, void (*infer)(infer_context&)) {
   return op_row(name, since, infer, cast,
                 {.inputs = {inputs, inputs},
                  .types = castable,
-                 .alias = aliasing::in_place,
-                 .layouts = layout_support::agnostic,
-                 .repeats = repeats_first});
-}
-
-constexpr op_def dropout_row(int64_t since, uint8_t max_inputs, void (*infer)(infer_context&)) {
-  return op_row("Dropout", since, infer, dropout,
-                {.inputs = {1, max_inputs},
-                 .max_outputs = 2,
-                 .types = types::floats,
                  .alias = aliasing::in_place,
                  .layouts = layout_support::agnostic,
                  .repeats = repeats_first});
@@ -132,9 +78,6 @@ constexpr auto cast_rows = std::to_array<op_def>({
     cast_row("CastLike", 15, 2, infer_cast_like),
     op_row("Identity", 1, infer_identity, hand_on,
            {.types = castable, .alias = aliasing::view, .layouts = layout_support::agnostic}),
-    dropout_row(1, 1, infer_dropout_1),
-    dropout_row(10, 1, infer_dropout_10),
-    dropout_row(12, 3, infer_dropout),
 });
 
 } // namespace
