@@ -1,4 +1,4 @@
-// GPU launch rules of the operators that are strided copies: Transpose, Slice, Expand, Tile, Split, DepthToSpace, SpaceToDepth,
+// GPU launch rules of the operators that are strided copies: Transpose, Slice, Expand, Tile, Split, DepthToSpace, SpaceToDepth, BitCast,
 // troupe.Reorder; and of Concat, whose pieces are read by one launch that writes the output densely.
 #include "launch/launches.hpp"
 #include "launch/movement.hpp"
@@ -134,6 +134,13 @@ launch_lists reorder_launches(const gpu_call& call) {
   for (size_t i = 0; i < in.dims.size(); ++i)
     copy.axes.push_back({in.dims[i], from[i], to[i]});
   return copy_launches(call, "reorder", {std::move(copy)});
+}
+
+/// Booleans are left to the CPU: they are 0 or 1, whatever the bits were.
+launch_lists bit_cast_launches(const gpu_call& call) {
+  if (call.outputs[0].type == dtype::boolean)
+    return {};
+  return copy_launches(call, "bit_cast", {{.axes = {{call.outputs[0].size(), 1, 1}}}});
 }
 
 launch_lists depth_to_space_launches(const gpu_call& call) {

@@ -27,6 +27,7 @@ constexpr auto rules = std::to_array<implementation<launch_rule>>({
     {"", "Attention", attention_launches},
     {"", "AveragePool", average_pool_launches},
     {"", "BatchNormalization", batch_norm_launches},
+    {"", "BitCast", bit_cast_launches},
     {"", "BitShift", bit_shift_launches},
     {"", "Cast", cast_launches},
     {"", "CastLike", cast_launches},

@@ -14,6 +14,7 @@ launch_lists arg_min_launches(const gpu_call& call);
 launch_lists attention_launches(const gpu_call& call);
 launch_lists average_pool_launches(const gpu_call& call);
 launch_lists batch_norm_launches(const gpu_call& call);
+launch_lists bit_cast_launches(const gpu_call& call);
 launch_lists bit_shift_launches(const gpu_call& call);
 launch_lists cast_launches(const gpu_call& call);
 launch_lists clip_launches(const gpu_call& call);

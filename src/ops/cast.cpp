@@ -1,14 +1,17 @@
-// Cast and CastLike (tensor/convert.hpp has the rules), and Identity.
+// Cast and CastLike (tensor/convert.hpp has the rules), BitCast, and Identity.
 #include "ops/elementwise.hpp"
 #include "ops/families.hpp"
 #include "ops/infer.hpp"
 #include "ops/known.hpp"
 #include "tensor/convert.hpp"
 
+#include <cstring>
+
 namespace troupe {
 namespace {
 
 constexpr dtype_set castable = types::fixed_size | types::string | types::float8 | types::int4;
+constexpr dtype_set bit_castable = castable & ~types::string;
 
 void cast(kernel_context& c) {
   convert(c.input(0), c.output(0), c.attrs().integer("saturate", 1) != 0);
@@ -63,6 +66,26 @@ void infer_identity(infer_context& c) {
     set_known_unary(c, c.type(0), known::same);
 }
 
+/// The same bits as another type. Of a boolean any bit that is set makes it true, as everywhere.
+void bit_cast(kernel_context& c) {
+  const const_view& x = c.input(0);
+  const mutable_view& y = c.output(0);
+  if (y.type == dtype::boolean)
+    map_elements(x.as<uint8_t>(), y.as<uint8_t>(), y.size(), [](uint8_t bits) { return bits != 0; });
+  else if (y.data != x.data)
+    std::memcpy(y.data, x.data, static_cast<size_t>(y.bytes()));
+}
+
+void infer_bit_cast(infer_context& c) {
+  const dtype from = c.type(0), to = dtype_from_onnx(static_cast<int>(c.attrs().integer("to")));
+  if (!(bit_castable & set_of(to)))
+    fail(errc::unsupported, "element type {} is not supported", to_string(to));
+  if (bits_of(from) != bits_of(to))
+    fail(errc::invalid_model, "{} of {} bits cannot be taken for {} of {}", to_string(from), bits_of(from),
+         to_string(to), bits_of(to));
+  c.set_output(0, to, c.dims(0));
+}
+
 constexpr op_def cast_row(std::string_view name, int64_t since, uint8_t inputs, void (*infer)(infer_context&)) {
   return op_row(name, since, infer, cast,
                 {.inputs = {inputs, inputs},
@@ -78,6 +101,12 @@ constexpr auto cast_rows = std::to_array<op_def>({
     cast_row("CastLike", 15, 2, infer_cast_like),
     op_row("Identity", 1, infer_identity, hand_on,
            {.types = castable, .alias = aliasing::view, .layouts = layout_support::agnostic}),
+    op_row("BitCast", 26, infer_bit_cast, bit_cast,
+           {.types = bit_castable,
+            .alias = aliasing::in_place,
+            .layouts = layout_support::agnostic,
+            .needs_float32 = true, // the bits of a float16 are others
+            .repeats = repeats_first}),
 });
 
 } // namespace

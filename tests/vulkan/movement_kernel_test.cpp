@@ -134,6 +134,19 @@ TEST_CASE("GPU Split, Slice, Expand, Tile, DepthToSpace and SpaceToDepth copy", 
   }
 }
 
+TEST_CASE("GPU BitCast keeps the bits", "[vulkan]") {
+  const auto bit_cast = [](dtype from, dtype to) {
+    return kernel_case{
+        .op = "BitCast", .inputs = {numbers(from, {3, 7})}, .attrs = with("to", static_cast<int64_t>(to)), .opset = 26};
+  };
+  for (const auto& [from, to] : {std::pair{dtype::uint8, dtype::int8},
+                                 {dtype::float16, dtype::uint16},
+                                 {dtype::float32, dtype::int32},
+                                 {dtype::int64, dtype::uint64}})
+    check_gpu_kernels(bit_cast(from, to));
+  CHECK_FALSE(has_gpu_kernel(bit_cast(dtype::uint8, dtype::boolean)));
+}
+
 TEST_CASE("GPU Pad fills, repeats, mirrors, wraps and crops", "[vulkan]") {
   for (dtype type : widths)
     for (const char* mode : {"constant", "edge", "reflect", "wrap"}) {
