@@ -31,6 +31,7 @@ std::span<const op_def> control_ops();
 std::span<const op_def> conv_ops();
 std::span<const op_def> conv_transpose_ops();
 std::span<const op_def> cumulative_ops();
+std::span<const op_def> det_ops();
 std::span<const op_def> dropout_ops();
 std::span<const op_def> einsum_ops();
 std::span<const op_def> fused_attention_ops();

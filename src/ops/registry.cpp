@@ -28,6 +28,7 @@ constexpr auto families = std::to_array<rows (*)()>({
     conv_ops,
     conv_transpose_ops,
     cumulative_ops,
+    det_ops,
     dropout_ops,
     einsum_ops,
     fused_attention_ops,
