@@ -43,6 +43,7 @@ std::span<const op_def> fused_rotary_ops();
 std::span<const op_def> gather_ops();
 std::span<const op_def> group_query_attention_ops();
 std::span<const op_def> layer_norm_ops();
+std::span<const op_def> linear_attention_ops();
 std::span<const op_def> local_norm_ops();
 std::span<const op_def> logic_ops();
 std::span<const op_def> loss_ops();

@@ -40,6 +40,7 @@ constexpr auto families = std::to_array<rows (*)()>({
     gather_ops,
     group_query_attention_ops,
     layer_norm_ops,
+    linear_attention_ops,
     local_norm_ops,
     logic_ops,
     loss_ops,

@@ -222,6 +222,60 @@ TEST_CASE("Scales are for all rows, or for each row its own", "[strategy][C1]") 
              Catch::Contains("takes its scale from all rows together"));
 }
 
+TEST_CASE("Losses, determinants and dropped elements go by rows if they do not look across them", "[strategy][C1]") {
+  const auto loss = [](m& b, symbolic_shape x, symbolic_shape target, const char* reduction) {
+    return b.op("NegativeLogLikelihoodLoss", {b.x(std::move(x)), b.x(std::move(target), dtype::int64)},
+                attrs_of({{"reduction", std::string(reduction)}}));
+  };
+  CHECK(axis_after([&](m& b) { return loss(b, {batch, 5, 3}, {batch, 3}, "none"); }) == 0);
+  CHECK(axis_after([&](m& b) { return loss(b, {4, 5, batch}, {4, batch}, "none"); }) == 1);
+  CHECK_THAT(refusal_of([&](m& b) { return loss(b, {batch, 5}, {batch}, "mean"); }), Catch::Contains("reduces"));
+  CHECK_THAT(refusal_of([&](m& b) { return loss(b, {4, batch}, {4}, "none"); }), Catch::Contains("picks classes"));
+  CHECK_THAT(refusal_of([](m& b) {
+               const value_id target = b.constant("t", tensor::of<int64_t>({3}, std::vector<int64_t>{0, 1, 2}));
+               return b.op("NegativeLogLikelihoodLoss", {b.x({batch, 5}), target},
+                           attrs_of({{"reduction", std::string("none")}}));
+             }),
+             Catch::Contains("operand 1"));
+  CHECK(axis_after([](m& b) { return b.op("Det", {b.x({3, batch, 2, 2})}); }) == 1);
+  CHECK_THAT(refusal_of([](m& b) {
+               return b.op("Det", {b.x({3, batch, batch})});
+             }),
+             Catch::Contains("exactly one axis"));
+  CHECK_THAT(refusal_of([](m& b) {
+               return b.op("Det", {b.x({3, batch, 2})});
+             }),
+             Catch::Contains("determinants over axis 1"));
+  CHECK(axis_after([](m& b) { return b.op("BitCast", {b.x({3, batch})}, attrs_of({{"to", int64_t{6}}})); }, 26) == 1);
+  const auto dropout = [](m& b, float ratio) {
+    const value_id train = b.constant("train", tensor::scalar(true));
+    return b.op("Dropout", {b.x({batch, 4}), b.scalar(ratio), train}, attrs_of({{"seed", int64_t{3}}}));
+  };
+  CHECK(axis_after([&](m& b) { return dropout(b, 0); }) == 0);
+  CHECK_THAT(refusal_of([&](m& b) { return dropout(b, 0.5f); }), Catch::Contains("drops elements by their position"));
+}
+
+TEST_CASE("Blocks and linear attention have a batch element as a row", "[strategy][C1]") {
+  CHECK(axis_after(
+            [](m& b) {
+              return b.op("Col2Im", {b.x({batch, 4, 2}), b.integers({3}), b.integers({2})});
+            },
+            18) == 0);
+  const auto attention = [](m& b, symbolic_shape state) {
+    const value_id x = b.x({batch, 2, 3});
+    return b.many(
+        "LinearAttention", {x, x, x, b.x(std::move(state))}, 2,
+        attrs_of({{"update_rule", std::string("linear")}, {"q_num_heads", int64_t{1}}, {"kv_num_heads", int64_t{1}}}));
+  };
+  CHECK(proved(
+            [&](m& b) {
+              return attention(b, {batch, 1, 3, 3});
+            },
+            27)
+            .outputs == std::vector<std::optional<size_t>>{0, 0});
+  CHECK_THAT(refusal_of([&](m& b) { return attention(b, {1, 1, 3, 3}); }, 27), Catch::Contains("operand 3"));
+}
+
 TEST_CASE("Inputs say where rows are", "[strategy][C1]") {
   const auto relu_of = [](symbolic_shape dims) { return [dims](m& b) { return b.op("Relu", {b.x(dims)}); }; };
   const auto rows = proved([](m& b) {
