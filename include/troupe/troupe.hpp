@@ -14,6 +14,8 @@
 // | `tensor.hpp`        | element types, shapes, host tensors                                               |
 // | `tensor_file.hpp`   | tensors in .npy, .npz and .pb files                                               |
 // | `device.hpp`        | devices, their counters, values that are on them                                  |
+// | `model_file.hpp`    | models in bytes; what a file says of itself                                        |
+// | `inspect.hpp`       | which outputs are shared; traces as pages                                          |
 // | `monitor.hpp`       | what slows runs down; throughput, devices and pools over time                     |
 // | `model_builder.hpp` | models built in code; `dim.hpp`: dims that may be symbolic                         |
 // | `policy.hpp`        | placement policies of your own, in shared libraries                                |
@@ -24,7 +26,9 @@
 #pragma once
 
 #include "troupe/engine.hpp"
+#include "troupe/inspect.hpp"
 #include "troupe/model_builder.hpp"
+#include "troupe/model_file.hpp"
 #include "troupe/monitor.hpp"
 #include "troupe/policy.hpp"
 #include "troupe/tensor_file.hpp"

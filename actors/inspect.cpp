@@ -1,0 +1,55 @@
+#include "troupe/inspect.hpp"
+
+#include "actors/engine_access.hpp"
+#include "ops/op.hpp"
+#include "trace/trace_page.hpp"
+
+#include <algorithm>
+
+namespace troupe {
+namespace {
+
+bool is_control_flow(const node& n) {
+  return n.domain.empty() && (n.op_type == "If" || n.op_type == "Loop" || n.op_type == "Scan");
+}
+
+/// Returns by value whether its bytes are made anew from the graph's inputs. A view has the bytes of its first operand.
+std::vector<bool> made_by_runs(const graph& program) {
+  std::vector<bool> made(program.values.size());
+  for (value_id v : program.inputs)
+    made[v] = true;
+  for (const node& n : program.nodes) {
+    const bool view = n.def && n.def->alias == aliasing::view;
+    const auto operands = std::span(n.inputs).first(view ? std::min<size_t>(1, n.inputs.size()) : n.inputs.size());
+    const bool any =
+        std::any_of(operands.begin(), operands.end(), [&](value_id v) { return v != no_value && made[v]; });
+    for (value_id v : n.outputs)
+      if (v != no_value)
+        made[v] = any;
+  }
+  return made;
+}
+
+} // namespace
+
+std::vector<std::string> shared_outputs(const session& s, const named_tensors& inputs) {
+  std::vector<std::string> names;
+  for (const value_info& output : s.outputs())
+    names.push_back(output.name);
+  const std::shared_ptr<const plan> planned = plan_of(s, inputs);
+  const graph& program = *planned->program;
+  if (std::any_of(program.nodes.begin(), program.nodes.end(), is_control_flow))
+    return names;
+  const std::vector<bool> made = made_by_runs(program);
+  std::vector<std::string> shared;
+  for (size_t i = 0; i < program.outputs.size(); ++i)
+    if (!made[program.outputs[i]])
+      shared.push_back(names.at(i));
+  return shared;
+}
+
+std::string to_html(const run_trace& trace) {
+  return to_page(timeline_of(trace));
+}
+
+} // namespace troupe

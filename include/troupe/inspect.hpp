@@ -1,0 +1,17 @@
+// What a session and a trace say beyond the everyday: for those who build on troupe, such as its Python package.
+#pragma once
+
+#include "troupe/session.hpp"
+
+namespace troupe {
+
+/// Returns the names of the outputs whose bytes a run with such inputs has in common with the session, or with other runs: what does
+/// not depend on the inputs' elements, and in a model with control flow all of them. Whoever lets others write into outputs copies
+/// these first. The bytes of any other output belong to its run, unless they are one of the inputs, or another output, passed on.
+/// Makes the plan where it is not cached. Throws what `session::run` throws for inputs.
+TROUPE_API std::vector<std::string> shared_outputs(const session& s, const named_tensors& inputs);
+
+/// Returns a traced run as one HTML page that needs no network: the page of `troupe run --trace run.html`.
+TROUPE_API std::string to_html(const run_trace& trace);
+
+} // namespace troupe
