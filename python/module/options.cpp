@@ -1,0 +1,195 @@
+#include "options.hpp"
+
+#include <pybind11/stl.h>
+
+#include <algorithm>
+#include <cmath>
+
+namespace troupe::python {
+namespace {
+
+template <class T>
+struct word {
+  const char* text;
+  T value;
+};
+
+constexpr word<placement_policy> policies[] = {
+    {"single", placement_policy::single},
+    {"round-robin", placement_policy::round_robin},
+    {"weighted", placement_policy::weighted},
+    {"greedy-memory", placement_policy::greedy_memory},
+    {"heft", placement_policy::heft},
+    {"dmda", placement_policy::dmda},
+    {"pipeline", placement_policy::pipeline},
+    {"peft", placement_policy::peft},
+    {"cpop", placement_policy::cpop},
+    {"min-min", placement_policy::min_min},
+    {"local-search", placement_policy::local_search},
+    {"plug-in", placement_policy::plug_in},
+};
+constexpr word<strategy> strategies[] = {
+    {"none", strategy::none},
+    {"data-parallel", strategy::data_parallel},
+    {"model-parallel", strategy::model_parallel},
+    {"pipeline", strategy::pipeline},
+    {"work-stealing", strategy::work_stealing},
+    {"auto", strategy::automatic},
+    {"plug-in", strategy::plug_in},
+};
+constexpr word<precision> precisions[] = {
+    {"fp32", precision::fp32}, {"fp16", precision::fp16}, {"auto", precision::automatic}};
+constexpr word<objective> goals[] = {{"latency", objective::latency}, {"throughput", objective::throughput}};
+constexpr word<share_rule> share_rules[] = {
+    {"equal", share_rule::equal}, {"weighted", share_rule::weighted}, {"adaptive", share_rule::adaptive}};
+constexpr word<pipeline_schedule> schedules[] = {{"one-in-one-out", pipeline_schedule::one_in_one_out},
+                                                 {"fill-drain", pipeline_schedule::fill_drain}};
+constexpr word<completion_mode> completions[] = {{"device", completion_mode::device}, {"host", completion_mode::host}};
+
+template <class T, size_t Size>
+T value_of(const word<T> (&words)[Size], const char* what, const std::string& given) {
+  std::string known;
+  for (const word<T>& w : words) {
+    if (given == w.text)
+      return w.value;
+    known += (known.empty() ? "" : ", ") + std::string(w.text);
+  }
+  throw error(errc::invalid_argument, std::string(what) + " '" + given + "' is not known; known are: " + known);
+}
+
+template <class T, size_t Size>
+std::string text_of(const word<T> (&words)[Size], T value) {
+  for (const word<T>& w : words)
+    if (w.value == value)
+      return w.text;
+  throw error(errc::internal, "a value without a word");
+}
+
+template <class Options>
+struct option {
+  const char* name;
+  void (*set)(Options&, const py::handle&);
+};
+
+template <class Options, size_t Size>
+Options options_of(const option<Options> (&known)[Size], const char* what, const py::dict& given) {
+  Options made;
+  for (const auto& [key, value] : given) {
+    const std::string name = py::str(key);
+    const auto* row = std::find_if(std::begin(known), std::end(known), [&](const auto& o) { return name == o.name; });
+    if (row == std::end(known)) {
+      std::string names;
+      for (const auto& o : known)
+        names += (names.empty() ? "" : ", ") + std::string(o.name);
+      throw error(errc::invalid_argument, std::string(what) + " has no option '" + name + "'; they are: " + names);
+    }
+    try {
+      row->set(made, value);
+    } catch (const py::cast_error&) {
+      throw error(errc::invalid_argument,
+                  std::string(what) + ": option '" + name + "' cannot be " + std::string(py::repr(value)));
+    }
+  }
+  return made;
+}
+
+/// Queues wait and answer in microseconds; a century is without end.
+std::chrono::microseconds microseconds_of(const py::handle& seconds) {
+  constexpr double longest = 3e9;
+  const auto given = seconds.cast<double>();
+  if (!(given >= 0))
+    throw error(errc::invalid_argument, "a time of " + std::to_string(given) + " seconds");
+  return std::chrono::microseconds(static_cast<int64_t>(std::ceil(std::min(given, longest) * 1e6)));
+}
+
+std::vector<std::string> texts(const py::handle& v) {
+  return v.cast<std::vector<std::string>>();
+}
+
+std::vector<placement_pin> pins_of(const py::handle& v) {
+  std::vector<placement_pin> pins;
+  for (auto& [pattern, device] : v.cast<std::vector<std::pair<std::string, std::string>>>())
+    pins.push_back({pattern, device});
+  return pins;
+}
+
+using engine_row = option<engine_options>;
+constexpr engine_row engine_rows[] = {
+    {"devices", [](engine_options& o, const py::handle& v) { o.devices = texts(v); }},
+    {"hosts", [](engine_options& o, const py::handle& v) { o.hosts = texts(v); }},
+    {"certificate", [](engine_options& o, const py::handle& v) { o.credentials.certificate = v.cast<std::string>(); }},
+    {"key", [](engine_options& o, const py::handle& v) { o.credentials.key = v.cast<std::string>(); }},
+    {"ca", [](engine_options& o, const py::handle& v) { o.credentials.ca = v.cast<std::string>(); }},
+    {"insecure", [](engine_options& o, const py::handle& v) { o.credentials.insecure = v.cast<bool>(); }},
+    {"completion",
+     [](engine_options& o, const py::handle& v) {
+       o.completion = value_of(completions, "completion", v.cast<std::string>());
+     }},
+    {"scheduler_threads", [](engine_options& o, const py::handle& v) { o.scheduler_threads = v.cast<unsigned>(); }},
+    {"device_timeout",
+     [](engine_options& o, const py::handle& v) { o.device_timeout = milliseconds_of(v.cast<double>()); }},
+    {"memory", [](engine_options& o, const py::handle& v) { o.memory = v.cast<std::map<std::string, int64_t>>(); }},
+    {"profile_file", [](engine_options& o, const py::handle& v) { o.profile_file = v.cast<std::string>(); }},
+};
+
+using session_row = option<session_options>;
+constexpr session_row session_rows[] = {
+    {"policy",
+     [](session_options& o, const py::handle& v) { o.policy = value_of(policies, "policy", v.cast<std::string>()); }},
+    {"policy_plugin", [](session_options& o, const py::handle& v) { o.policy_plugin = v.cast<std::string>(); }},
+    {"devices", [](session_options& o, const py::handle& v) { o.devices = texts(v); }},
+    {"strategy", [](session_options& o,
+                    const py::handle& v) { o.strategy = value_of(strategies, "strategy", v.cast<std::string>()); }},
+    {"strategy_plugin", [](session_options& o, const py::handle& v) { o.strategy_plugin = v.cast<std::string>(); }},
+    {"micro_batch", [](session_options& o, const py::handle& v) { o.stream.micro_batch = v.cast<int64_t>(); }},
+    {"depth", [](session_options& o, const py::handle& v) { o.stream.depth = v.cast<size_t>(); }},
+    {"schedule",
+     [](session_options& o, const py::handle& v) {
+       o.stream.schedule = value_of(schedules, "schedule", v.cast<std::string>());
+     }},
+    {"shares", [](session_options& o,
+                  const py::handle& v) { o.stream.shares = value_of(share_rules, "shares", v.cast<std::string>()); }},
+    {"max_batch", [](session_options& o, const py::handle& v) { o.stream.max_batch = v.cast<int64_t>(); }},
+    {"max_delay", [](session_options& o, const py::handle& v) { o.stream.max_delay = microseconds_of(v); }},
+    {"queue_limit", [](session_options& o, const py::handle& v) { o.stream.queue_limit = v.cast<size_t>(); }},
+    {"ordered", [](session_options& o, const py::handle& v) { o.stream.ordered = v.cast<bool>(); }},
+    {"goal",
+     [](session_options& o, const py::handle& v) { o.choice.goal = value_of(goals, "goal", v.cast<std::string>()); }},
+    {"max_devices", [](session_options& o, const py::handle& v) { o.choice.max_devices = v.cast<size_t>(); }},
+    {"max_memory", [](session_options& o, const py::handle& v) { o.choice.max_memory = v.cast<int64_t>(); }},
+    {"max_latency", [](session_options& o, const py::handle& v) { o.choice.max_latency = microseconds_of(v); }},
+    {"pins", [](session_options& o, const py::handle& v) { o.pins = pins_of(v); }},
+    {"plan_file", [](session_options& o, const py::handle& v) { o.plan_file = v.cast<std::string>(); }},
+    {"fuse", [](session_options& o, const py::handle& v) { o.fuse = v.cast<bool>(); }},
+    {"precision", [](session_options& o,
+                     const py::handle& v) { o.precision = value_of(precisions, "precision", v.cast<std::string>()); }},
+    {"outputs", [](session_options& o, const py::handle& v) { o.outputs = texts(v); }},
+    {"dims", [](session_options& o, const py::handle& v) { o.dims = v.cast<bindings>(); }},
+};
+
+} // namespace
+
+engine_options engine_options_of(const py::dict& given) {
+  return options_of(engine_rows, "an engine", given);
+}
+
+session_options session_options_of(const py::dict& given) {
+  return options_of(session_rows, "a session", given);
+}
+
+std::chrono::milliseconds milliseconds_of(double seconds) {
+  const double ms = std::ceil(seconds * 1000);
+  if (!(ms >= 0))
+    throw error(errc::invalid_argument, "a time of " + std::to_string(seconds) + " seconds");
+  return ms < 1e15 ? std::chrono::milliseconds(static_cast<int64_t>(ms)) : std::chrono::milliseconds::max();
+}
+
+std::string word_of(strategy how) {
+  return text_of(strategies, how);
+}
+
+std::string word_of(placement_policy policy) {
+  return text_of(policies, policy);
+}
+
+} // namespace troupe::python

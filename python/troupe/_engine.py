@@ -1,0 +1,353 @@
+"""troupe's own words: engines, sessions, bound sessions, and what they say of themselves."""
+from __future__ import annotations
+
+import atexit
+import concurrent.futures
+import html
+import json
+import os
+import threading
+import weakref
+from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple, Union
+
+import numpy as np
+
+from troupe import _core
+from troupe._values import ModelMetadata, NodeArg, OrtValue, onnx_type_of
+
+Feed = Mapping[str, Any]
+_FIRST_WITHOUT_NUMPY = 16  # of ONNX's element types: bfloat16, 8-bit floats, 4-bit integers
+_engines: "weakref.WeakSet[Engine]" = weakref.WeakSet()
+
+
+class Table(Dict[str, Any]):
+    """Counters by name: a dict that notebooks show as a table."""
+
+    def _repr_html_(self) -> str:
+        rows = "".join(f"<tr><th style='text-align:left'>{html.escape(str(k))}</th><td>{_cell(v)}</td></tr>" for k, v in self.items())
+        return f"<table>{rows}</table>"
+
+
+def _cell(value: Any) -> str:
+    if isinstance(value, dict):
+        return Table(value)._repr_html_()
+    if isinstance(value, list) and value and isinstance(value[0], dict):
+        return "".join(Table(v)._repr_html_() for v in value)
+    return html.escape(f"{value:.4g}" if isinstance(value, float) else str(value))
+
+
+class Plan(str):
+    """A plan as text, JSON or DOT (`Session.plan`)."""
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{html.escape(self)}</pre>"
+
+
+class Trace:
+    """What happened in one run: when each part was sent, began and ended, and on which device."""
+
+    def __init__(self, trace: "_core.Trace") -> None:
+        self._trace = trace
+
+    def json(self) -> str:
+        """Returns it in the format that ui.perfetto.dev and chrome://tracing open."""
+        return self._trace.json()
+
+    def html(self) -> str:
+        """Returns it as one page that needs no network."""
+        return self._trace.html()
+
+    def findings(self) -> List[Table]:
+        """Returns what slows the run down, what gains most first: severity, cause, where, what, lost, advice, gain."""
+        return [Table(finding) for finding in self._trace.findings()]
+
+    def save(self, path: Union[str, "os.PathLike[str]"]) -> None:
+        """Writes the page if the name ends in .html, else JSON."""
+        text = self.html() if os.fspath(path).endswith(".html") else self.json()
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(text)
+
+    def _repr_html_(self) -> str:
+        return f'<iframe style="width:100%;height:600px;border:0" srcdoc="{html.escape(self.html())}"></iframe>'
+
+
+class Outputs(Dict[str, Any]):
+    """A run's outputs by name: arrays; `OrtValue` for those that were to be kept on their device, and for types that NumPy does not have.
+    `stats`: what the run cost. `trace`: if it was asked for."""
+
+    def __init__(self, result: "_core.Result", session: "_core.Session") -> None:
+        values = result.values(session)
+        if any(v.kept or v.onnx_type >= _FIRST_WITHOUT_NUMPY for v in values.values()):
+            super().__init__((name, _array_or_value(v)) for name, v in values.items())
+        else:
+            super().__init__(result.arrays())
+        self._result = result
+
+    @property
+    def stats(self) -> Table:
+        return Table(self._result.stats())
+
+    @property
+    def trace(self) -> Optional[Trace]:
+        trace = self._result.trace()
+        return None if trace is None else Trace(trace)
+
+
+def _array_or_value(value: "_core.Value") -> Any:
+    return OrtValue(value) if value.kept or value.onnx_type >= _FIRST_WITHOUT_NUMPY else value.numpy()
+
+
+class Pending(concurrent.futures.Future):  # type: ignore[type-arg]
+    """A run under way: `result()` gives its `Outputs` or raises; `cancel()` asks for its end, which is then `errors.Cancelled`."""
+
+    _stop: Optional["_core.Stop"] = None
+
+    def cancel(self) -> bool:
+        """Asks for the end of the run; returns False if it has ended already."""
+        if self.done() or self._stop is None:
+            return False
+        self._stop.request()
+        return True
+
+
+def _unwrapped(inputs: Feed) -> Dict[str, Any]:
+    return {name: value._value if isinstance(value, OrtValue) else value for name, value in inputs.items()}
+
+
+class Session:
+    """A model, ready to run; `Engine.load` makes it. Thread-safe: concurrent runs are in flight side by side.
+
+    Inputs are a dict from names to arrays (or what NumPy makes arrays of, tensors of other libraries by DLPack, `OrtValue`); their
+    memory must not change before the run has ended. Shapes and element types are the model's: `inputs`, `outputs`.
+    """
+
+    def __init__(self, engine: "Engine", core: "_core.Session") -> None:
+        self._engine = engine
+        self._core = core
+
+    @property
+    def engine(self) -> "Engine":
+        return self._engine
+
+    @property
+    def inputs(self) -> List[NodeArg]:
+        return [NodeArg(name, number, dims) for name, number, _, dims in self._core.inputs()]
+
+    @property
+    def outputs(self) -> List[NodeArg]:
+        return [NodeArg(name, number, dims) for name, number, _, dims in self._core.outputs()]
+
+    @property
+    def metadata(self) -> ModelMetadata:
+        return ModelMetadata(self._core.about())
+
+    def run(
+        self, inputs: Feed, *, keep: Sequence[str] = (), timeout: float = 0, trace: bool = False, priority: int = 0
+    ) -> Outputs:
+        """Runs the model and returns its outputs by name. Ctrl-C ends the run.
+
+        keep: outputs to leave on the device that makes them. timeout: seconds, 0: no limit. trace: take every node's time. priority: in
+        the queue of a session with a strategy.
+
+        Raises `errors.InvalidArgument` for inputs that are missing, extra, or of wrong type or shape; `errors.Timeout`,
+        `errors.OutOfMemory`, `errors.EPFail`, `errors.DeviceLost` as the run ends.
+        """
+        return Outputs(self._core.run(_unwrapped(inputs), list(keep), timeout, trace, priority, None), self._core)
+
+    def submit(
+        self, inputs: Feed, *, keep: Sequence[str] = (), timeout: float = 0, trace: bool = False, priority: int = 0
+    ) -> Pending:
+        """Puts a request into the session's queue, which cuts, joins and spreads requests as its strategy says; returns a future. Waits
+        while the queue is full. Else as `run`."""
+        return self._start(inputs, list(keep), timeout, trace, priority, queued=True)
+
+    def run_async(
+        self, inputs: Feed, *, keep: Sequence[str] = (), timeout: float = 0, trace: bool = False, priority: int = 0
+    ) -> Pending:
+        """Starts a run, beside the queue if there is no strategy; returns a future."""
+        return self._start(inputs, list(keep), timeout, trace, priority, queued=False)
+
+    def _start(self, inputs: Feed, keep: List[str], timeout: float, trace: bool, priority: int, queued: bool) -> Pending:
+        pending = Pending()
+        pending.set_running_or_notify_cancel()
+        core = self._core
+
+        def done(result: Optional["_core.Result"], failure: Optional[BaseException]) -> None:
+            try:
+                if failure is not None:
+                    raise failure
+                assert result is not None
+                pending.set_result(Outputs(result, core))
+            except BaseException as problem:  # noqa: BLE001: whoever waits gets it
+                pending.set_exception(problem)
+
+        pending._stop = core.start(_unwrapped(inputs), keep, timeout, trace, priority, queued, done)
+        return pending
+
+    def trace(self, inputs: Feed) -> Trace:
+        """Runs the model once and returns when what happened where."""
+        trace = self.run(inputs, trace=True).trace
+        assert trace is not None
+        return trace
+
+    def bind(
+        self, pairs: Union[Mapping[str, str], Sequence[Tuple[str, str]]], checkpoint: int = 0
+    ) -> "BoundSession":
+        """Makes outputs the inputs of the next run: {output: input}. They stay on their device between. checkpoint: keep a host copy of
+        every so many steps, to go on from if a device is lost (`errors.StateRolledBack`). Raises `errors.InvalidArgument` for names
+        that do not exist, or types and shapes that cannot fit."""
+        listed = list(pairs.items()) if isinstance(pairs, Mapping) else list(pairs)
+        return BoundSession(self, self._core.bind(listed, checkpoint))
+
+    def plan(self, inputs: Feed, format: str = "text") -> Plan:  # noqa: A002: what it is
+        """Returns the plan that a run with these inputs would use: what runs where and why, in which chunks, what moves. format: "text",
+        "json" (what the option plan_file takes), "dot"."""
+        return Plan(self._core.plan(_unwrapped(inputs), format))
+
+    def compare(self, inputs: Feed) -> List[Table]:
+        """Returns every strategy with every policy, costed for such requests, the best first."""
+        return [Table(choice) for choice in self._core.compare(_unwrapped(inputs))]
+
+    def choice(self) -> Optional[Table]:
+        """Returns what the strategy "auto" has chosen; None before the first request, or if there was nothing to choose."""
+        chosen = self._core.choice()
+        return None if chosen is None else Table(chosen)
+
+    def stats(self) -> Table:
+        """Returns counters: runs, hits and misses of the caches of plans, times of loading and planning in ms."""
+        return Table(self._core.stats())
+
+    def queue_stats(self) -> Table:
+        """Returns counters of the queue, and what each replica did."""
+        return Table(self._core.queue_stats())
+
+
+class BoundSession:
+    """A session whose bound outputs feed its next run, e.g. a decoder with its past keys and values. Runs go one after the other,
+    whichever threads call. A run that fails leaves the state as it was."""
+
+    def __init__(self, session: Session, core: "_core.BoundSession") -> None:
+        self._session = session
+        self._core = core
+
+    def run(self, inputs: Feed, *, keep: Sequence[str] = (), timeout: float = 0, trace: bool = False) -> Outputs:
+        """Runs one step; returns the outputs that are not bound. The first run takes the bound inputs' initial values too; a later one
+        that names a bound input starts it over. Raises as `Session.run` does, and `errors.StateRolledBack`."""
+        return Outputs(self._core.run(_unwrapped(inputs), list(keep), timeout, trace, 0, None), self._session._core)
+
+    def fetch(self, output: str) -> np.ndarray:
+        """Returns a copy of what a bound output is now."""
+        return self._core.fetch(output).numpy()
+
+    @property
+    def step(self) -> int:
+        """How many runs have ended well since the one that was given all bound inputs, which is step 1."""
+        return self._core.step()
+
+
+class Engine:
+    """The devices of this process, and models on them. Thread-safe; a context manager that closes it.
+
+    devices: "cpu", "vulkan:0", "cpu*2", "slow:25"; "all" is every GPU and the CPU. Options (seconds, bytes): hosts=["[NAME=]HOST:PORT"] with
+    certificate, key, ca (files, `troupe keys`) or insecure=True; memory={"vulkan:0": 2 << 30}; device_timeout; completion; profile_file;
+    scheduler_threads. Raises `errors.InvalidArgument` for devices that are not there and options that cannot be.
+    """
+
+    def __init__(self, devices: Union[str, Sequence[str]] = ("all",), **options: Any) -> None:
+        names = [devices] if isinstance(devices, str) else list(devices)
+        self._core = _core.Engine({"devices": names, **options})
+        _engines.add(self)
+
+    def load(
+        self,
+        model: Union[str, "os.PathLike[str]", bytes, bytearray, memoryview],
+        *,
+        folder: Union[str, "os.PathLike[str]"] = "",
+        **options: Any,
+    ) -> Session:
+        """Loads an ONNX model from a file or from bytes (whose external data is looked for in `folder`).
+
+        Options: policy ("single", "heft", "round-robin", …), strategy ("data-parallel", "model-parallel", "pipeline", "work-stealing", "auto"),
+        micro_batch, depth, schedule, shares, max_batch, max_delay (seconds), queue_limit, ordered; goal, max_devices, max_memory, max_latency
+        (of "auto"); pins=[(pattern, device)], plan_file, policy_plugin, strategy_plugin, precision ("fp32", "fp16", "auto"), fuse, devices,
+        outputs, dims={"batch": 8}.
+
+        Raises `errors.NoSuchFile`, `errors.InvalidGraph`, `errors.NotImplemented`, `errors.InvalidArgument`, `errors.InvalidPlan`.
+        """
+        if isinstance(model, (bytes, bytearray, memoryview)):
+            return Session(self, self._core.load_bytes(model, os.fspath(folder), options))
+        return Session(self, self._core.load_file(os.fsencode(model), options))
+
+    def devices(self) -> List[Table]:
+        """Returns the open devices: name, kind, description, memory_bytes, total_bytes, fallback."""
+        return [Table(device) for device in self._core.devices()]
+
+    def stats(self) -> Dict[str, Table]:
+        """Returns counters by device."""
+        return {device["name"]: Table(stats) for device, stats in zip(self._core.devices(), self._core.stats())}
+
+    def hosts(self) -> List[Table]:
+        """Returns what is known of the other hosts."""
+        return [Table(host) for host in self._core.hosts()]
+
+    def add_host(self, host: str) -> None:
+        """Connects to a worker, "[NAME=]HOST:PORT": its devices join."""
+        self._core.add_host(host)
+
+    def lost_devices(self) -> List[str]:
+        """Returns the devices that are lost: nothing runs there any more."""
+        return self._core.lost_devices()
+
+    def no_gpu_because(self) -> str:
+        """Returns why "all" means no GPU on this machine; empty if it means one."""
+        return self._core.no_gpu_because()
+
+    def put(self, array: Any, device: str) -> OrtValue:
+        """Returns a copy of an array in the memory of a device, to be an input of many runs."""
+        return OrtValue(self._core.put(_core.value_from_numpy(array, copy=False), device))
+
+    def allocate(self, shape: Sequence[int], dtype: Any = np.float32) -> np.ndarray:
+        """Returns an array to fill, in memory that GPUs read without a copy: make a run's large inputs with it."""
+        return self._core.allocate(list(shape), onnx_type_of(dtype))
+
+    def close(self) -> None:
+        """Closes the devices; runs of sessions end with `errors.Cancelled` from then on."""
+        self._core.close()
+
+    def __enter__(self) -> "Engine":
+        return self
+
+    def __exit__(self, *_: Any) -> None:
+        self.close()
+
+
+_shared: Dict[Tuple[Any, ...], "weakref.ref[Engine]"] = {}
+_shared_lock = threading.Lock()
+
+
+def shared_engine(devices: Sequence[str], options: Mapping[str, Any]) -> Engine:
+    """Returns the engine of these devices that other sessions have open already, or a new one: devices are opened once."""
+    key = (os.getpid(), tuple(devices), json.dumps(options, sort_keys=True))
+    with _shared_lock:
+        found = _shared.get(key)
+        engine = found() if found else None
+        if engine is None or engine._core.closed:
+            engine = Engine(devices, **options)
+            _shared[key] = weakref.ref(engine)
+        return engine
+
+
+def _renew_lock() -> None:
+    global _shared_lock
+    _shared_lock = threading.Lock()
+
+
+def close_engines() -> None:
+    """Closes all engines: done when the interpreter ends, while callbacks of runs can still be called."""
+    for engine in list(_engines):
+        engine.close()
+
+
+atexit.register(close_engines)
+os.register_at_fork(after_in_child=_renew_lock)
+__all__ = ["BoundSession", "Engine", "Outputs", "Pending", "Plan", "Session", "Table", "Trace", "close_engines", "shared_engine"]

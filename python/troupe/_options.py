@@ -1,0 +1,220 @@
+"""onnxruntime's options: what has a counterpart is passed on, what has none is refused with the reason."""
+from __future__ import annotations
+
+import enum
+from typing import Any, Dict, NoReturn
+
+from troupe import _core
+from troupe.errors import InvalidArgument, NotImplemented
+
+
+class GraphOptimizationLevel(enum.IntEnum):
+    """Up to BASIC troupe folds and cleans up, above it also fuses."""
+
+    ORT_DISABLE_ALL = 0
+    ORT_ENABLE_BASIC = 1
+    ORT_ENABLE_EXTENDED = 2
+    ORT_ENABLE_LAYOUT = 3
+    ORT_ENABLE_ALL = 99
+
+
+class ExecutionMode(enum.IntEnum):
+    """Devices always work side by side, and nodes of one device as its plan says: both modes are the same."""
+
+    ORT_SEQUENTIAL = 0
+    ORT_PARALLEL = 1
+
+
+class ExecutionOrder(enum.IntEnum):
+    """The plan decides the order; only DEFAULT can be asked for."""
+
+    DEFAULT = 0
+    PRIORITY_BASED = 1
+
+
+def _refuse(what: str, why: str) -> NoReturn:
+    error = NotImplemented(f"{what}: {why}")
+    error.code = "unsupported"
+    raise error
+
+
+# What may be set, to which values, and why to no others.
+_FIXED = {
+    "enable_cpu_mem_arena": (True, "memory always comes from pools"),
+    "enable_mem_pattern": (True, "memory is always planned"),
+    "enable_mem_reuse": (True, "memory is always used again"),
+    "execution_order": (ExecutionOrder.DEFAULT, "the plan decides the order: see Session.plan"),
+    "intra_op_num_threads": (0, "threads are the process's: set OMP_NUM_THREADS before troupe is imported"),
+    "optimized_model_filepath": ("", "rewritten models cannot be saved as ONNX; a plan can: Session.plan(inputs, 'json')"),
+    "use_deterministic_compute": (False, "it is not promised for every device"),
+}  # fmt: skip
+# What is kept and has no effect, as troupe logs nothing, and its executions do not differ.
+_HINTS = {"execution_mode": ExecutionMode.ORT_SEQUENTIAL, "log_severity_level": 2, "log_verbosity_level": 0, "logid": ""}
+# Session options by onnxruntime's configuration key.
+_KEYS = {"policy", "policy_plugin", "strategy", "strategy_plugin", "precision", "plan_file", "goal", "schedule", "shares"}
+
+
+class SessionOptions:
+    """How a session is made, with onnxruntime's names.
+
+    `graph_optimization_level`: below EXTENDED nothing is fused. `inter_op_num_threads`: threads that send work to the devices; 0: two.
+    `enable_profiling`: every run is traced; `InferenceSession.end_profiling` writes the last trace to a file whose name begins with
+    `profile_file_prefix`. `add_free_dimension_override_by_name(name, value)`: a symbolic dim's value.
+    `add_session_config_entry("troupe.policy", "heft")`: troupe's own; also troupe.strategy, .precision, .plan_file, .goal, .schedule,
+    .shares, .policy_plugin, .strategy_plugin.
+
+    Raises `errors.NotImplemented` for what troupe does not have, AttributeError for what onnxruntime does not have either.
+    """
+
+    def __init__(self) -> None:
+        state: Dict[str, Any] = {name: value for name, (value, _) in _FIXED.items()}
+        state.update(_HINTS)
+        state.update(
+            graph_optimization_level=GraphOptimizationLevel.ORT_ENABLE_ALL,
+            inter_op_num_threads=0,
+            enable_profiling=False,
+            profile_file_prefix="onnxruntime_profile_",
+        )
+        self.__dict__.update(state)
+        self.__dict__["_dims"] = {}
+        self.__dict__["_entries"] = {}
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name not in self.__dict__ or name.startswith("_"):
+            raise AttributeError(f"SessionOptions has no option '{name}'")
+        if name in _FIXED and value != _FIXED[name][0]:
+            _refuse(f"SessionOptions.{name} = {value!r}", _FIXED[name][1])
+        if name == "inter_op_num_threads" and value < 0:
+            raise InvalidArgument(f"SessionOptions.inter_op_num_threads = {value}: not a number of threads")
+        self.__dict__[name] = value
+
+    def add_free_dimension_override_by_name(self, name: str, value: int) -> None:
+        """States the value of the symbolic dim `name` of the model's inputs."""
+        self._dims[name] = int(value)
+
+    def add_free_dimension_override_by_denotation(self, denotation: str, value: int) -> None:
+        """Refused: denotations of dims are not read."""
+        _refuse("add_free_dimension_override_by_denotation", "use add_free_dimension_override_by_name")
+
+    def add_session_config_entry(self, key: str, value: str) -> None:
+        """Sets one of troupe's own options ("troupe.policy" …, see above)."""
+        name = key[len("troupe.") :] if key.startswith("troupe.") else ""
+        if name not in _KEYS:
+            known = ", ".join("troupe." + k for k in sorted(_KEYS))
+            _refuse(f"configuration entry '{key}'", f"there is none of this name; there are {known}")
+        self._entries[key] = str(value)
+
+    def get_session_config_entry(self, key: str) -> str:
+        """Returns what was set; raises `errors.InvalidArgument` for what was not."""
+        if key not in self._entries:
+            raise InvalidArgument(f"configuration entry '{key}' was not set")
+        return self._entries[key]
+
+    def add_initializer(self, name: str, value: Any) -> None:
+        """Refused: weights are those of the file."""
+        _refuse("add_initializer", "weights are those of the file, or of its external data")
+
+    def add_external_initializers(self, names: Any, values: Any) -> None:
+        """Refused: weights are those of the file."""
+        _refuse("add_external_initializers", "weights are those of the file, or of its external data")
+
+    def register_custom_ops_library(self, path: str) -> None:
+        """Refused: onnxruntime's plug-ins cannot be loaded."""
+        _refuse("register_custom_ops_library", "onnxruntime's plug-ins cannot be loaded; operators are added in C++ (README)")
+
+    def troupe_options(self) -> Dict[str, Any]:
+        """Returns the same as options of `Engine.load`."""
+        options: Dict[str, Any] = {key[len("troupe.") :]: value for key, value in self._entries.items()}
+        options["fuse"] = self.graph_optimization_level > GraphOptimizationLevel.ORT_ENABLE_BASIC
+        if self._dims:
+            options["dims"] = dict(self._dims)
+        return options
+
+
+class RunOptions:
+    """How runs are done. `terminate = True` ends those that have these options and are under way; further runs with them end at once,
+    until it is False again. `priority`: of requests that wait in a session's queue, higher ones go first (troupe's own). `timeout`:
+    seconds, 0: none (troupe's own). Logging options are kept and have no effect, as troupe logs nothing."""
+
+    def __init__(self) -> None:
+        self.log_severity_level = 2
+        self.log_verbosity_level = 0
+        self.logid = ""
+        self.priority = 0
+        self.timeout = 0.0
+        self._stop = _core.Stop()
+        self._terminate = False
+
+    @property
+    def terminate(self) -> bool:
+        return self._terminate
+
+    @terminate.setter
+    def terminate(self, value: bool) -> None:
+        self._terminate = bool(value)
+        if value:
+            self._stop.request()
+        else:
+            self._stop = _core.Stop()
+
+    @property
+    def only_execute_path_to_fetches(self) -> bool:
+        """Refused: name the outputs when the model is loaded, Engine.load(…, outputs=[…])."""
+        return False
+
+    @only_execute_path_to_fetches.setter
+    def only_execute_path_to_fetches(self, value: bool) -> None:
+        if value:
+            _refuse("RunOptions.only_execute_path_to_fetches", "name the outputs when the model is loaded: Engine.load(…, outputs=[…])")
+
+    @property
+    def training_mode(self) -> bool:
+        """Refused: troupe only infers."""
+        return False
+
+    @training_mode.setter
+    def training_mode(self, value: bool) -> None:
+        if value:
+            _refuse("RunOptions.training_mode", "troupe only infers")
+
+    def add_active_adapter(self, adapter: Any) -> None:
+        """Refused: troupe has no adapters."""
+        _refuse("add_active_adapter", "troupe has no adapters: merge them into the model")
+
+    def add_run_config_entry(self, key: str, value: str) -> None:
+        """Refused: there are none."""
+        _refuse(f"run configuration entry '{key}'", "there is none of this name")
+
+
+def set_default_logger_severity(severity: int) -> None:
+    """Does nothing, as troupe logs nothing: errors are exceptions."""
+
+
+def set_default_logger_verbosity(verbosity: int) -> None:
+    """Does nothing, as troupe logs nothing."""
+
+
+def enable_telemetry_events() -> None:
+    """Refused: troupe has no telemetry."""
+    _refuse("enable_telemetry_events", "troupe has no telemetry")
+
+
+def disable_telemetry_events() -> None:
+    """Does nothing: troupe has no telemetry."""
+
+
+def set_seed(seed: int) -> None:
+    """Refused: random operators take their seed from the model's attributes."""
+    _refuse("set_seed", "random operators take their seed from the model's attributes")
+
+
+def get_version_string() -> str:
+    """Returns troupe's version."""
+    return str(_core.version)
+
+
+def get_build_info() -> str:
+    """Returns what this is, in words."""
+    return f"troupe {_core.version}"
+
+

@@ -1,0 +1,342 @@
+"""onnxruntime's names: results, memory, types, errors, options, bindings."""
+import json
+import pathlib
+import subprocess
+import tempfile
+import threading
+import unittest
+import warnings
+
+import models
+import numpy as np
+from onnx import TensorProto
+
+import troupe as onnxruntime
+from troupe import errors
+
+CPU = ["CPUExecutionProvider"]
+
+
+def digits(count=8):
+    return np.load(models.DIGITS_DATA)["images"][:count, None].astype(np.float32) / 16
+
+
+class Results(unittest.TestCase):
+    def test_the_command_gives_the_same(self):
+        image = digits()
+        scores = onnxruntime.InferenceSession(str(models.DIGITS), providers=CPU).run(["scores"], {"image": image})[0]
+        command = pathlib.Path(onnxruntime.__file__).parent / "bin" / "troupe"
+        with tempfile.TemporaryDirectory() as folder:
+            np.save(f"{folder}/image.npy", image)
+            subprocess.run(
+                [command, "run", models.DIGITS, "--devices", "cpu", "--input", f"image={folder}/image.npy", "--output", folder],
+                check=True, stdout=subprocess.DEVNULL,
+            )  # fmt: skip
+            np.testing.assert_array_equal(scores, np.load(f"{folder}/scores.npy"))
+
+    def test_most_digits_are_recognised(self):
+        data = np.load(models.DIGITS_DATA)
+        session = onnxruntime.InferenceSession(models.DIGITS, providers=CPU)
+        scores = session.run(None, {"image": data["images"][:, None].astype(np.float32) / 16})[0]
+        self.assertGreater(np.mean(scores.argmax(1) == data["labels"]), 0.9)
+
+    def test_all_element_types_of_numpy(self):
+        for code in "f2 f4 f8 i1 i2 i4 i8 u1 u2 u4 u8 ?".split():
+            with self.subTest(code):
+                x = np.array([0, 1, 1, 0], code)
+                number = {"f2": 10, "f4": 1, "f8": 11, "i1": 3, "i2": 5, "i4": 6, "i8": 7, "u1": 2, "u2": 4, "u4": 12, "u8": 13, "?": 9}[code]
+                y = onnxruntime.InferenceSession(models.unary("Identity", number), providers=CPU).run(None, {"x": x})[0]
+                self.assertEqual(y.dtype, x.dtype)
+                np.testing.assert_array_equal(y, x)
+
+    def test_texts(self):
+        session = onnxruntime.InferenceSession(models.unary("Identity", TensorProto.STRING), providers=CPU)
+        for x in (np.array(["a", "größe"]), np.array(["a", "größe"], object), np.array(["a".encode(), "größe".encode()], object)):
+            self.assertEqual(session.run(None, {"x": x})[0].tolist(), ["a", "größe"])
+        with self.assertRaisesRegex(errors.InvalidArgument, "input 'x'.*has to hold str or bytes, but holds.*int"):
+            session.run(None, {"x": np.array([1, "a"], object)})
+
+    def test_arrays_of_any_memory_order(self):
+        session = onnxruntime.InferenceSession(models.unary("Neg", TensorProto.FLOAT, dims=("a", "b")), providers=CPU)
+        x = np.arange(12, dtype=np.float32).reshape(3, 4)
+        shifted = np.frombuffer(b"\0" + x.tobytes(), np.uint8)[1:].view(np.float32).reshape(3, 4)
+        for given in (x, x.T, x[::2, ::-1], x.astype(">f4"), x.tolist(), shifted, x[:0], np.asfortranarray(x)):
+            expected = -np.asarray(given, np.float32)
+            if not isinstance(given, list):
+                np.testing.assert_array_equal(session.run(None, {"x": given})[0], expected)
+            else:
+                np.testing.assert_array_equal(session.run(None, {"x": np.asarray(given, np.float32)})[0], expected)
+
+    def test_bytes_are_a_model(self):
+        data = pathlib.Path(models.DIGITS).read_bytes()
+        by_bytes = onnxruntime.InferenceSession(data, providers=CPU).run(None, {"image": digits()})[0]
+        by_file = onnxruntime.InferenceSession(models.DIGITS, providers=CPU).run(None, {"image": digits()})[0]
+        np.testing.assert_array_equal(by_bytes, by_file)
+
+    def test_what_the_model_says_of_itself(self):
+        session = onnxruntime.InferenceSession(models.DIGITS, providers=CPU)
+        (image,), (scores,) = session.get_inputs(), session.get_outputs()
+        self.assertEqual((image.name, image.type, image.shape), ("image", "tensor(float)", ["batch", 1, 8, 8]))
+        self.assertEqual((scores.name, scores.type, scores.shape), ("scores", "tensor(float)", ["batch", 10]))
+        about = session.get_modelmeta()
+        self.assertEqual((about.producer_name, about.graph_name, about.version), ("pytorch", "main_graph", 0))
+        self.assertEqual(session.get_providers(), ["cpu"])
+
+
+class Memory(unittest.TestCase):
+    def test_a_large_input_is_not_copied(self):
+        session = onnxruntime.InferenceSession(models.unary("Neg", TensorProto.FLOAT), providers=CPU)
+        x = np.ones(16 << 20, np.float32)
+        session.run(None, {"x": x})
+        before = onnxruntime.copy_counters()
+        session.run(None, {"x": x})
+        after = onnxruntime.copy_counters()
+        grown = {name: after[name] - before[name] for name in after}
+        self.assertEqual(grown, {"borrowed_bytes": x.nbytes, "copied_bytes": 0, "handed_bytes": x.nbytes, "copied_out_bytes": 0})
+
+    def test_outputs_may_be_written_to(self):
+        session = onnxruntime.InferenceSession(models.shared_outputs(), providers=CPU)
+        x = np.array([5, 6, 7, 8], np.float32)
+        expected = [[1, 2, 3, 4], [5, 6, 7, 8], [-5, -6, -7, -8], [-5, -6, -7, -8], [4]]
+        for _ in range(3):
+            outputs = session.run(None, {"x": x})
+            for output, want in zip(outputs, expected):
+                self.assertEqual(output.tolist(), want)
+            for number, output in enumerate(outputs):
+                output[...] = 100 + number
+            for number, output in enumerate(outputs):
+                self.assertTrue((output == 100 + number).all())
+        self.assertEqual(x.tolist(), [5, 6, 7, 8])
+
+    def test_outputs_outlive_their_session(self):
+        session = onnxruntime.InferenceSession(models.unary("Neg", TensorProto.FLOAT), providers=CPU)
+        kept = [session.run(None, {"x": np.full(1000, i, np.float32)})[0] for i in range(50)]
+        del session
+        self.assertTrue(all((array == -i).all() for i, array in enumerate(kept)))
+
+    def test_eight_threads(self):
+        session = onnxruntime.InferenceSession(models.DIGITS, providers=CPU)
+        images = digits(64)
+        expected = [session.run(None, {"image": images[i : i + 8]})[0] for i in range(0, 64, 8)]
+        failures = []
+
+        def work(i):
+            for _ in range(50):
+                if not np.array_equal(session.run(None, {"image": images[8 * i : 8 * i + 8]})[0], expected[i]):
+                    failures.append(i)
+
+        threads = [threading.Thread(target=work, args=(i,)) for i in range(8)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        self.assertEqual(failures, [])
+
+
+class Errors(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.session = onnxruntime.InferenceSession(models.DIGITS, providers=CPU)
+
+    def test_inputs_that_do_not_fit(self):
+        image = digits()
+        for feed, text in (
+            ({}, "input 'image' is missing"),
+            ({"image": image, "more": image}, "the model has no input 'more'"),
+            ({"image": image.astype(np.float64)}, "input 'image' is float64; the model takes float32"),
+            ({"image": image[0]}, r"input 'image' has shape \[1, 8, 8\]; the model takes \[batch, 1, 8, 8\]"),
+            ({"image": image.astype(np.complex64)}, "input 'image': arrays of complex64 cannot be passed"),
+        ):
+            with self.assertRaisesRegex(errors.InvalidArgument, text) as caught:
+                self.session.run(None, feed)
+            self.assertIsInstance(caught.exception, ValueError)
+        with self.assertRaisesRegex(errors.InvalidArgument, "a dict from names to arrays, not as list"):
+            self.session.run(None, [image])
+
+    def test_outputs_that_do_not_exist(self):
+        with self.assertRaisesRegex(errors.InvalidArgument, "the model has no output 'more'"):
+            self.session.run(["more"], {"image": digits()})
+
+    def test_files_that_are_no_models(self):
+        with self.assertRaisesRegex(errors.NoSuchFile, "/no/such.onnx"):
+            onnxruntime.InferenceSession("/no/such.onnx", providers=CPU)
+        for data in (b"", b"abc", b"\xff" * 100):
+            with self.assertRaises(onnxruntime.capi.onnxruntime_pybind11_state.InvalidProtobuf):
+                onnxruntime.InferenceSession(data, providers=CPU)
+        with self.assertRaises(errors.NotImplemented):
+            onnxruntime.InferenceSession(models.unary("NoSuchOperator", TensorProto.FLOAT), providers=CPU)
+
+    def test_damaged_models_are_refused(self):
+        data = pathlib.Path(models.DIGITS).read_bytes()
+        for length in [*range(1, 60), *range(100, len(data), 997)]:
+            with self.assertRaises(errors.Error, msg=f"{length} bytes"):
+                onnxruntime.InferenceSession(data[:length], providers=CPU)
+
+    def test_types_that_numpy_does_not_have(self):
+        session = onnxruntime.InferenceSession(models.cast(TensorProto.FLOAT, TensorProto.BFLOAT16), providers=CPU)
+        x = np.array([1, 2.5, -3], np.float32)
+        with self.assertRaisesRegex(errors.NotImplemented, "'y' is of type bfloat16, which NumPy does not have: ask for it as an OrtValue"):
+            session.run(None, {"x": x})
+        value = session.run_with_ort_values(["y"], {"x": onnxruntime.OrtValue.ortvalue_from_numpy(x)})[0]
+        self.assertEqual((value.data_type(), value.shape()), ("tensor(bfloat16)", [3]))
+        self.assertEqual(value.bits().tolist(), [0x3F80, 0x4020, 0xC040])
+        back = onnxruntime.InferenceSession(models.cast(TensorProto.BFLOAT16, TensorProto.FLOAT), providers=CPU)
+        self.assertEqual(back.run(None, {"x": value})[0].tolist(), x.tolist())
+        given = onnxruntime.OrtValue.ortvalue_from_numpy_with_onnx_type(value.bits(), TensorProto.BFLOAT16)
+        self.assertEqual(back.run(None, {"x": given})[0].tolist(), x.tolist())
+
+
+class Options(unittest.TestCase):
+    def test_absent_providers_are_skipped_with_a_warning(self):
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            session = onnxruntime.InferenceSession(models.DIGITS, providers=["CUDAExecutionProvider", "cpu"])
+        self.assertEqual(session.get_providers(), ["cpu"])
+        self.assertIn("'CUDAExecutionProvider' is not in available provider names", str(caught[0].message))
+
+    def test_devices_in_troupes_words(self):
+        session = onnxruntime.InferenceSession(models.DIGITS, providers=["cpu*2"])
+        self.assertEqual(session.get_providers(), ["cpu", "cpu#1"])
+        self.assertEqual(session.run(None, {"image": digits()})[0].shape, (8, 10))
+        limited = onnxruntime.InferenceSession(models.DIGITS, providers=["cpu"], provider_options=[{"memory": 1 << 30}])
+        self.assertEqual(limited.get_provider_options()["cpu"]["memory_bytes"], str(1 << 30))
+        with self.assertRaisesRegex(errors.InvalidArgument, "provider 'cpu' has no option 'arena'; they are: memory"):
+            onnxruntime.InferenceSession(models.DIGITS, providers=[("cpu", {"arena": 1})])
+
+    def test_what_does_not_map_is_refused(self):
+        options = onnxruntime.SessionOptions()
+        for name, value in (("intra_op_num_threads", 3), ("enable_mem_pattern", False), ("optimized_model_filepath", "x")):
+            with self.assertRaisesRegex(errors.NotImplemented, f"SessionOptions.{name} = "):
+                setattr(options, name, value)
+        with self.assertRaises(AttributeError):
+            options.no_such_option = 1
+        with self.assertRaisesRegex(errors.NotImplemented, "configuration entry 'session.x': there is none of this name; there are troupe"):
+            options.add_session_config_entry("session.x", "1")
+
+    def test_what_maps_is_mapped(self):
+        options = onnxruntime.SessionOptions()
+        options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+        options.add_free_dimension_override_by_name("batch", 8)
+        options.add_session_config_entry("troupe.strategy", "data-parallel")
+        session = onnxruntime.InferenceSession(models.DIGITS, options, providers=["cpu*2"])
+        self.assertEqual(session.run(None, {"image": digits()})[0].shape, (8, 10))
+        with self.assertRaisesRegex(errors.InvalidArgument, "8"):
+            session.run(None, {"image": digits(4)})
+        plan = session.troupe_session.plan({"image": digits()})
+        self.assertIn("data-parallel", plan)
+        self.assertNotIn("troupe.Conv", plan)
+
+    def test_profiling_writes_a_trace(self):
+        with tempfile.TemporaryDirectory() as folder:
+            options = onnxruntime.SessionOptions()
+            options.enable_profiling = True
+            options.profile_file_prefix = f"{folder}/run_"
+            session = onnxruntime.InferenceSession(models.DIGITS, options, providers=CPU)
+            session.run(None, {"image": digits()})
+            self.assertIn("traceEvents", json.loads(pathlib.Path(session.end_profiling()).read_text()))
+
+    def test_terminate_ends_runs(self):
+        session = onnxruntime.InferenceSession(models.long_loop(50_000_000), providers=CPU)
+        options = onnxruntime.RunOptions()
+        timer = threading.Timer(0.3, lambda: setattr(options, "terminate", True))
+        timer.start()
+        with self.assertRaises(errors.Cancelled):
+            session.run(None, {"x": np.ones(4, np.float32)}, options)
+        timer.join()
+
+    def test_a_run_takes_no_longer_than_it_may(self):
+        session = onnxruntime.InferenceSession(models.long_loop(50_000_000), providers=CPU)
+        options = onnxruntime.RunOptions()
+        options.timeout = 0.2
+        with self.assertRaises(TimeoutError):
+            session.run(None, {"x": np.ones(4, np.float32)}, options)
+
+
+class Bindings(unittest.TestCase):
+    def setUp(self):
+        self.session = onnxruntime.InferenceSession(models.unary("Neg", TensorProto.FLOAT), providers=CPU)
+        self.x = np.array([1, 2, 3], np.float32)
+
+    def test_outputs_in_all_ways(self):
+        binding = self.session.io_binding()
+        binding.bind_cpu_input("x", self.x)
+        binding.bind_output("y")
+        self.session.run_with_iobinding(binding)
+        self.assertEqual(binding.copy_outputs_to_cpu()[0].tolist(), [-1, -2, -3])
+        binding.bind_output("y", "vulkan")  # stays where it was made: here the CPU
+        self.session.run_with_iobinding(binding)
+        kept = binding.get_outputs()[0]
+        self.assertEqual(kept.numpy().tolist(), [-1, -2, -3])
+        binding.bind_ortvalue_input("x", kept)
+        buffer = np.zeros(3, np.float32)
+        binding.bind_output("y", "cpu", 0, np.float32, [3], buffer.ctypes.data)
+        self.session.run_with_iobinding(binding)
+        self.assertEqual(buffer.tolist(), [1, 2, 3])
+        own = onnxruntime.OrtValue.ortvalue_from_shape_and_type([3], np.float32)
+        binding.bind_ortvalue_output("y", own)
+        self.session.run_with_iobinding(binding)
+        self.assertEqual(own.numpy().tolist(), [1, 2, 3])
+        binding.bind_input("x", "cpu", 0, np.float32, [3], buffer.ctypes.data)
+        self.session.run_with_iobinding(binding)
+        self.assertEqual(own.numpy().tolist(), [-1, -2, -3])
+
+    def test_what_does_not_fit_is_refused(self):
+        binding = self.session.io_binding()
+        with self.assertRaisesRegex(errors.InvalidArgument, "the model has no input 'z'; it has: x"):
+            binding.bind_cpu_input("z", self.x)
+        binding.bind_cpu_input("x", self.x)
+        binding.bind_ortvalue_output("y", onnxruntime.OrtValue.ortvalue_from_shape_and_type([2], np.float32))
+        with self.assertRaisesRegex(errors.InvalidArgument, r"shape \[3\] does not fit one of type float32 and shape \[2\]"):
+            self.session.run_with_iobinding(binding)
+        buffer = np.zeros(2, np.float32)
+        binding.bind_output("y", "cpu", 0, np.float32, [2], buffer.ctypes.data)
+        with self.assertRaisesRegex(errors.InvalidArgument, "does not fit its buffer"):
+            self.session.run_with_iobinding(binding)
+
+    def test_run_async_calls_back(self):
+        for feed, expected in (({"x": self.x}, [-1, -2, -3]), ({}, "input 'x' is missing")):
+            done, seen = threading.Event(), []
+
+            def callback(outputs, user_data, error):
+                seen.append((outputs[0].tolist() if outputs else error, user_data))
+                done.set()
+
+            self.session.run_async(None, feed, callback, "mine")
+            self.assertTrue(done.wait(30))
+            self.assertEqual(seen, [(expected, "mine")])
+
+
+class DLPack(unittest.TestCase):
+    def test_out_without_a_copy(self):
+        value = onnxruntime.OrtValue.ortvalue_from_numpy(np.arange(6, dtype=np.float32).reshape(2, 3))
+        array = np.from_dlpack(value)
+        self.assertEqual(array.ctypes.data, value.data_ptr())
+        del value
+        self.assertEqual(array.tolist(), [[0, 1, 2], [3, 4, 5]])
+
+    def test_in_without_a_copy(self):
+        array = np.arange(6, dtype=np.int64).reshape(2, 3)
+        value = onnxruntime.OrtValue.from_dlpack(array)
+        self.assertEqual((value.data_ptr(), value.shape(), value.data_type()), (array.ctypes.data, [2, 3], "tensor(int64)"))
+        with self.assertRaisesRegex(errors.InvalidArgument, "not contiguous"):
+            onnxruntime.OrtValue.from_dlpack(array.T)
+        session = onnxruntime.InferenceSession(models.unary("Neg", TensorProto.INT64, dims=("a", "b")), providers=CPU)
+        self.assertEqual(session.run(None, {"x": value})[0].tolist(), (-array).tolist())
+
+    def test_a_value_of_another_library_is_an_input(self):
+        class Other:
+            def __init__(self, array):
+                self.array = array
+
+            def __dlpack__(self, **options):
+                return self.array.__dlpack__(**options)
+
+            def __dlpack_device__(self):
+                return self.array.__dlpack_device__()
+
+        session = onnxruntime.InferenceSession(models.unary("Neg", TensorProto.FLOAT), providers=CPU)
+        self.assertEqual(session.run(None, {"x": Other(np.array([1, 2], np.float32))})[0].tolist(), [-1, -2])
+
+
+if __name__ == "__main__":
+    unittest.main()
