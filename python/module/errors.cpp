@@ -37,6 +37,7 @@ py::object exception_of(const std::exception_ptr& thrown) {
 }
 
 void translate_errors() {
+  // NOLINTNEXTLINE(performance-unnecessary-value-param): pybind11 says so
   py::register_local_exception_translator([](std::exception_ptr thrown) {
     try {
       if (thrown)

@@ -52,7 +52,7 @@ T value_of(const word<T> (&words)[Size], const char* what, const std::string& gi
   for (const word<T>& w : words) {
     if (given == w.text)
       return w.value;
-    known += (known.empty() ? "" : ", ") + std::string(w.text);
+    known.append(known.empty() ? "" : ", ").append(w.text);
   }
   throw error(errc::invalid_argument, std::string(what) + " '" + given + "' is not known; known are: " + known);
 }
@@ -80,7 +80,7 @@ Options options_of(const option<Options> (&known)[Size], const char* what, const
     if (row == std::end(known)) {
       std::string names;
       for (const auto& o : known)
-        names += (names.empty() ? "" : ", ") + std::string(o.name);
+        names.append(names.empty() ? "" : ", ").append(o.name);
       throw error(errc::invalid_argument, std::string(what) + " has no option '" + name + "'; they are: " + names);
     }
     try {

@@ -86,7 +86,7 @@ stop_ptr start(const std::shared_ptr<shared_session>& s, const py::dict& inputs,
   const session& model = s->get();
   run_request request = request_of(inputs, *s->on());
   apply(wishes, request.options);
-  const auto stop = std::make_shared<stop_switch>();
+  auto stop = std::make_shared<stop_switch>();
   request.options.cancel = stop->source.get_token();
   auto call = std::make_shared<awaited_call>();
   call->done = std::move(done);

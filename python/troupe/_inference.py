@@ -159,9 +159,11 @@ class InferenceSession:
         """Starts a run and calls `callback(outputs, user_data, "")`, or `callback([], user_data, error)`, on a thread of troupe's."""
         names = self._names(output_names)
         options = run_options or RunOptions()
+        stops: List["_core.Stop"] = []  # kept by `done`, so until the run has ended
 
         def done(result: Optional["_core.Result"], failure: Optional[BaseException]) -> None:
             outputs: List[np.ndarray] = []
+            stops.clear()
             try:
                 if failure is not None:
                     raise failure
@@ -173,7 +175,9 @@ class InferenceSession:
                 return
             callback(outputs, user_data, "")
 
-        self._core.start(_plain(input_feed), [], options.timeout, False, options.priority, False, done)
+        stops.append(self._core.start(_plain(input_feed), [], options.timeout, False, options.priority, False, done))
+        for stop in stops:
+            options.follow(stop)
 
     def get_inputs(self) -> List[NodeArg]:
         """Returns the inputs without those that the file gives values for."""
@@ -255,8 +259,9 @@ class InferenceSession:
         options = run_options or RunOptions()
         traced = self._options.enable_profiling
         result = self._core.run(_plain(feed), keep, options.timeout, traced, options.priority, options._stop)
-        if traced:
-            self._last_trace = Trace(result.trace())
+        trace = result.trace() if traced else None
+        if trace is not None:
+            self._last_trace = Trace(trace)
         return result
 
 

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import enum
+import weakref
 from typing import Any, Dict, NoReturn
 
 from troupe import _core
@@ -65,6 +66,24 @@ class SessionOptions:
 
     Raises `errors.NotImplemented` for what troupe does not have, AttributeError for what onnxruntime does not have either.
     """
+
+    enable_cpu_mem_arena: bool
+    enable_mem_pattern: bool
+    enable_mem_reuse: bool
+    enable_profiling: bool
+    execution_mode: ExecutionMode
+    execution_order: ExecutionOrder
+    graph_optimization_level: GraphOptimizationLevel
+    inter_op_num_threads: int
+    intra_op_num_threads: int
+    log_severity_level: int
+    log_verbosity_level: int
+    logid: str
+    optimized_model_filepath: str
+    profile_file_prefix: str
+    use_deterministic_compute: bool
+    _dims: Dict[str, int]
+    _entries: Dict[str, str]
 
     def __init__(self) -> None:
         state: Dict[str, Any] = {name: value for name, (value, _) in _FIXED.items()}
@@ -143,6 +162,7 @@ class RunOptions:
         self.priority = 0
         self.timeout = 0.0
         self._stop = _core.Stop()
+        self._started: "weakref.WeakSet[_core.Stop]" = weakref.WeakSet()  # of runs that nobody waits for
         self._terminate = False
 
     @property
@@ -154,8 +174,16 @@ class RunOptions:
         self._terminate = bool(value)
         if value:
             self._stop.request()
+            for stop in list(self._started):
+                stop.request()
         else:
             self._stop = _core.Stop()
+
+    def follow(self, stop: "_core.Stop") -> None:
+        """Has `terminate` end a run that was started, as long as somebody keeps its `stop`."""
+        self._started.add(stop)
+        if self._terminate:
+            stop.request()
 
     @property
     def only_execute_path_to_fetches(self) -> bool:

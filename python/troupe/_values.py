@@ -17,7 +17,7 @@ _ELEMENT_WORDS = {
     11: "double", 12: "uint32", 13: "uint64", 16: "bfloat16", 17: "float8e4m3fn", 18: "float8e4m3fnuz", 19: "float8e5m2",
     20: "float8e5m2fnuz", 21: "uint4", 22: "int4",
 }  # fmt: skip
-_NUMPY_TYPES = {
+_NUMPY_TYPES: Dict[int, Any] = {
     1: np.float32, 2: np.uint8, 3: np.int8, 4: np.uint16, 5: np.int16, 6: np.int32, 7: np.int64, 8: np.object_, 9: np.bool_,
     10: np.float16, 11: np.float64, 12: np.uint32, 13: np.uint64,
 }  # fmt: skip
@@ -30,11 +30,12 @@ def type_word(onnx_type: int) -> str:
 
 def onnx_type_of(element_type: Any) -> int:
     """Returns ONNX's number for a NumPy type or such a number; raises `errors.InvalidArgument` for others."""
+    numpy_type: Any = element_type
     if isinstance(element_type, (int, np.integer)) and not isinstance(element_type, bool):
         if element_type != 0 and int(element_type) in _ELEMENT_WORDS:
             return int(element_type)
     else:
-        wanted = np.dtype(element_type)
+        wanted = np.dtype(numpy_type)
         for number, known in _NUMPY_TYPES.items():
             if np.dtype(known) == wanted:
                 return number

@@ -103,7 +103,9 @@ _KINDS: dict[str, Type[Error]] = {
 
 def of_code(code: str, message: str, repeat_from: Optional[int] = None) -> Error:
     """Returns the exception of one of troupe's kinds; the C++ side calls it."""
-    kind = InvalidProtobuf if code == "invalid_model" and ("not an ONNX model" in message or "not a valid ONNX file" in message) else _KINDS[code]
+    kind = _KINDS[code]
+    if code == "invalid_model" and ("not an ONNX model" in message or "not a valid ONNX file" in message):
+        kind = InvalidProtobuf
     made = kind(message)
     made.code = "device_lost" if code == "state_rolled_back" else code
     if isinstance(made, StateRolledBack) and repeat_from is not None:

@@ -244,6 +244,21 @@ class Options(unittest.TestCase):
             session.run(None, {"x": np.ones(4, np.float32)}, options)
         timer.join()
 
+    def test_terminate_ends_runs_that_nobody_waits_for(self):
+        session = onnxruntime.InferenceSession(models.long_loop(50_000_000), providers=CPU)
+        options, done, seen = onnxruntime.RunOptions(), threading.Event(), []
+
+        def callback(outputs, user_data, error):
+            seen.append((outputs, error))
+            done.set()
+
+        session.run_async(None, {"x": np.ones(4, np.float32)}, callback, None, options)
+        self.assertFalse(done.wait(0.2))
+        options.terminate = True
+        self.assertTrue(done.wait(30))
+        self.assertEqual(seen[0][0], [])
+        self.assertIn("cancelled", seen[0][1])
+
     def test_a_run_takes_no_longer_than_it_may(self):
         session = onnxruntime.InferenceSession(models.long_loop(50_000_000), providers=CPU)
         options = onnxruntime.RunOptions()
