@@ -81,7 +81,9 @@ Options options_of(const option<Options> (&known)[Size], const char* what, const
       std::string names;
       for (const auto& o : known)
         names.append(names.empty() ? "" : ", ").append(o.name);
-      throw error(errc::invalid_argument, std::string(what) + " has no option '" + name + "'; they are: " + names);
+      std::string message = what;
+      message.append(" has no option '").append(name).append("'; they are: ").append(names);
+      throw error(errc::invalid_argument, message);
     }
     try {
       row->set(made, value);
