@@ -46,7 +46,7 @@ answer_once<run_result>::receiver hand_over_to(run_callback done, const actor_ru
 
 /// Returns a tensor with bytes of its own; of one whose elements decide shapes, so no strings.
 tensor copy_of(const tensor& t) {
-  if (t.type() == dtype::string)
+  if (holds_objects(t.type()))
     return t;
   tensor copy(t.type(), t.dims());
   if (t.bytes() > 0)

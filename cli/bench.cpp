@@ -12,6 +12,7 @@
 #include "cli/summary.hpp"
 #include "cli/throughput.hpp"
 #include "measure/measure_nodes.hpp"
+#include "ops/strided_copy.hpp"
 #include "plan/predict.hpp"
 #include "plan/show/statistics.hpp"
 
@@ -19,7 +20,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 #include <iostream>
 
 namespace troupe::cli {
@@ -54,10 +54,7 @@ struct measurement {
 
 tensor copy_of(const tensor& t) {
   tensor copy(t.type(), t.dims());
-  if (t.type() == dtype::string)
-    std::copy_n(t.data<std::string>(), t.size(), copy.mutable_data<std::string>());
-  else
-    std::memcpy(copy.mutable_data(), t.data(), static_cast<size_t>(t.bytes()));
+  copy_all(t.view(), copy.mutable_ref());
   return copy;
 }
 

@@ -34,12 +34,18 @@ std::pair<std::string, std::string> split_assignment(const std::string& text, co
   return {text.substr(0, at), text.substr(at + 1)};
 }
 
-tensor read_tensor(const std::filesystem::path& file) {
+/// Returns the type of the input called `name`, undefined if there is none.
+dtype type_of(const std::string& name, const std::vector<value_info>& declared) {
+  const auto found = std::ranges::find(declared, name, &value_info::name);
+  return found == declared.end() ? dtype::undefined : found->type;
+}
+
+tensor read_tensor(const std::filesystem::path& file, dtype expected) {
   const std::string extension = file.extension().string();
   if (extension == ".npy")
     return read_npy(file);
   if (extension == ".pb")
-    return read_pb(file).value;
+    return read_pb(file, expected).value;
   fail(errc::invalid_argument, "input file '{}': expected .npy, .npz or .pb", file.string());
 }
 
@@ -106,7 +112,10 @@ void write_file(const std::filesystem::path& file, std::string_view text, std::s
 
 void write_outputs(const std::filesystem::path& folder, const named_tensors& outputs) {
   for (const auto& [name, value] : outputs)
-    write_npy(folder / (file_name(name) + ".npy"), value);
+    if (is_container(value.type())) // NumPy has no such thing
+      write_pb(folder / (file_name(name) + ".pb"), name, value);
+    else
+      write_npy(folder / (file_name(name) + ".npy"), value);
 }
 
 bindings read_sizes(const std::vector<std::string>& texts, const char* option) {
@@ -256,7 +265,7 @@ built_model load_or_make(const std::filesystem::path& name) {
   return names_task_graph(name.string()) ? to_model(read_task_graph(name.string())) : load_model(model_file(name));
 }
 
-named_tensors read_inputs(const std::vector<std::string>& specs) {
+named_tensors read_inputs(const std::vector<std::string>& specs, const std::vector<value_info>& declared) {
   named_tensors inputs;
   for (const auto& spec : specs) {
     if (spec.find('=') == std::string::npos && spec.ends_with(".npz")) {
@@ -271,7 +280,7 @@ named_tensors read_inputs(const std::vector<std::string>& specs) {
         fail(errc::invalid_input, "--input '{}': the archive holds no array '{}'", spec, name);
       inputs[name] = arrays.at(name);
     } else {
-      inputs[name] = read_tensor(file);
+      inputs[name] = read_tensor(file, type_of(name, declared));
     }
   }
   return inputs;
@@ -284,7 +293,10 @@ named_tensors complete_inputs(const std::vector<value_info>& declared, named_ten
       bind_from(info, given.at(info.name), dims);
   std::mt19937_64 random(seed);
   for (const auto& info : declared)
-    if (!given.contains(info.name))
+    if (is_container(info.type) && !given.contains(info.name))
+      fail(errc::invalid_input, "input '{}' is {}, which is not made up: give a .pb file with --input", info.name,
+           to_string(info.type));
+    else if (!given.contains(info.name))
       given.emplace(info.name, make_up(info.type, made_up_dims(info, dims), random));
   return given;
 }
@@ -302,7 +314,7 @@ named_tensors read_data_set(const std::filesystem::path& folder, const std::vect
     const auto file = folder / fmt::format("input_{}.pb", i);
     if (!std::filesystem::exists(file))
       fail(errc::io, "'{}' is missing: the model has {} inputs", file.string(), declared.size());
-    inputs.emplace(declared[i].name, read_pb(file).value);
+    inputs.emplace(declared[i].name, read_pb(file, declared[i].type).value);
   }
   return inputs;
 }
@@ -310,7 +322,7 @@ named_tensors read_data_set(const std::filesystem::path& folder, const std::vect
 named_tensors given_inputs(const session& model, const model_options& options) {
   const auto set = options.model / "test_data_set_0";
   if (!options.inputs.empty() || !std::filesystem::is_directory(set))
-    return read_inputs(options.inputs);
+    return read_inputs(options.inputs, model.inputs());
   named_tensors inputs = read_data_set(set, model.inputs());
   bindings of_set;
   for (const value_info& info : model.inputs())

@@ -92,8 +92,9 @@ std::filesystem::path model_file(const std::filesystem::path& path);
 /// Returns the model that `name` names: a made-up graph ("graph:…", schedules/task_model.hpp), or one of a file.
 built_model load_or_make(const std::filesystem::path& name);
 
-/// Returns the tensors of `--input` by input name; `.npz` without a name gives all its arrays.
-named_tensors read_inputs(const std::vector<std::string>& specs);
+/// Returns the tensors of `--input` by input name; `.npz` without a name gives all its arrays. Files of sequences and optionals are read as
+/// the model's inputs declare them.
+named_tensors read_inputs(const std::vector<std::string>& specs, const std::vector<value_info>& declared);
 
 /// Returns `given` completed with made-up tensors: floats uniform in [-1, 1), integers 0 or 1, booleans either. Symbolic
 /// dims take their value from `dims`, from the given tensors, else 1. Equal seeds give equal tensors.
@@ -114,7 +115,7 @@ named_tensors given_inputs(const session& model, const model_options& options);
 /// Returns the bytes that e.g. "2GiB", "500MB" or "4096" says; throws `errc::invalid_argument`, naming `option`.
 int64_t parse_bytes(std::string_view text, std::string_view option);
 
-/// Writes each output to NAME.npy in a folder that is there. Throws `errc::io`.
+/// Writes each output to NAME.npy, a sequence or optional to NAME.pb, in a folder that is there. Throws `errc::io`.
 void write_outputs(const std::filesystem::path& folder, const named_tensors& outputs);
 
 /// Prints JSON on stdout, a line after it; bytes of names that are no UTF-8 are replaced.

@@ -77,6 +77,20 @@ bool equal_elements(const tensor& got, const tensor& want) {
   return std::equal(a, a + got.bytes(), want.data<char>());
 }
 
+/// Compares the tensors of two sequences or optionals of as many elements; what is worst counts.
+comparison compare_elements(const tensor& got, const tensor& want, const tolerance& allowed) {
+  comparison result;
+  for (int64_t i = 0; i < want.size(); ++i) {
+    const comparison c = compare(got.data<tensor>()[i], want.data<tensor>()[i], allowed);
+    result.worst = std::max(result.worst, c.worst);
+    result.largest_absolute = std::max(result.largest_absolute, c.largest_absolute);
+    result.largest_relative = std::max(result.largest_relative, c.largest_relative);
+    if (!c.difference.empty() && result.difference.empty())
+      result.difference = fmt::format("tensor {}: {}", i, c.difference);
+  }
+  return result;
+}
+
 } // namespace
 
 comparison compare(const tensor& got, const tensor& want, const tolerance& allowed) {
@@ -84,6 +98,8 @@ comparison compare(const tensor& got, const tensor& want, const tolerance& allow
     return {.worst = infinite,
             .difference = fmt::format("got {} {}, expected {} {}", to_string(got.type()), to_string(got.dims()),
                                       to_string(want.type()), to_string(want.dims()))};
+  if (is_container(want.type()))
+    return compare_elements(got, want, allowed);
   if (types::floats & set_of(want.type()))
     return (allowed.l2 ? compare_by_l2 : compare_numbers)(to_double(got.view()), to_double(want.view()), allowed);
   if (types::float8 & set_of(want.type())) // not by bytes: several encodings are NaN

@@ -45,7 +45,8 @@ void print(const std::vector<strategy_choice>& choices, bool json) {
 void print_plan(const plan_arguments& args) {
   engine devices(args.engine());
   const session model = open_model(devices, args);
-  const named_tensors inputs = complete_inputs(model.inputs(), read_inputs(args.inputs), args.dim_values(), args.seed);
+  const named_tensors inputs =
+      complete_inputs(model.inputs(), read_inputs(args.inputs, model.inputs()), args.dim_values(), args.seed);
   if (args.compare)
     return print(model.compare(inputs), args.json);
   if (!args.node.empty()) {

@@ -74,8 +74,9 @@ void simulate_model(simulate_arguments& args, bool requests_given) {
   how.trace = !args.trace.empty();
   const built_model model = load_or_make(args.model);
   const model_ptr declared = make_model(model.source(), {}, 0);
-  const simulation_report report =
-      simulate(model, complete_inputs(declared->inputs, read_inputs(args.inputs), args.dim_values(), args.seed), how);
+  const simulation_report report = simulate(
+      model,
+      complete_inputs(declared->inputs, read_inputs(args.inputs, declared->inputs), args.dim_values(), args.seed), how);
   if (report.trace)
     write_trace(args.trace, *report.trace, args.model);
   if (args.strategy == strategy::automatic)

@@ -61,11 +61,11 @@ named_tensors read_request(const fs::path& path, const std::vector<value_info>& 
   if (fs::is_directory(path))
     return read_data_set(path, declared);
   if (path.extension() == ".npz")
-    return read_inputs({path.string()});
+    return read_inputs({path.string()}, declared);
   if (declared.size() != 1)
     fail(errc::invalid_input, "'{}' is one tensor, but the model has {} inputs: give a .npz or a folder", path.string(),
          declared.size());
-  return read_inputs({declared[0].name + "=" + path.string()});
+  return read_inputs({declared[0].name + "=" + path.string()}, declared);
 }
 
 /// What became of the requests so far. Thread-safe.

@@ -81,7 +81,8 @@ int run_data_set(const session& model, const fs::path& set, const tolerance& all
     if (!fs::exists(file))
       continue; // large models keep their first outputs only
     const std::string& name = model.outputs()[i].name;
-    const comparison c = compare(run.outputs.at(name), read_pb(file).value, allowed);
+    const tensor& got = run.outputs.at(name);
+    const comparison c = compare(got, read_pb(file, got.type()).value, allowed);
     ++compared;
     result.worst = std::max(result.worst, c.worst);
     if (!c.difference.empty() && result.reason.empty())

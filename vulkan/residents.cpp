@@ -105,8 +105,9 @@ void residents::fetch(const device_tensor& value, timeline& queue, fetch_done do
 }
 
 device_tensor residents::put(const tensor& value, timeline& queue) {
-  if (value.type() == dtype::string)
-    fail(errc::invalid_argument, "strings cannot be put on '{}': they stay in the host's memory", name_);
+  if (holds_objects(value.type()))
+    fail(errc::invalid_argument,
+         "strings, sequences and optionals cannot be put on '{}': they stay in the host's memory", name_);
   device_tensor made = make(value.type(), value.dims());
   const int64_t bytes = value.bytes();
   if (bytes == 0)

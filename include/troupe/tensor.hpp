@@ -6,6 +6,7 @@
 // A tensor is a handle: copying it shares the bytes. Whoever makes a tensor fills it through `mutable_data` before it
 // hands out copies; afterwards the bytes are immutable by convention, so handles may cross threads freely.
 // Tensors of strings hold std::string objects; 4-bit types hold two elements a byte.
+// ONNX's sequences and optionals are tensors of one dim whose elements are tensors: `tensor::sequence`, `tensor::optional`.
 #pragma once
 
 #include "troupe/error.hpp"
@@ -24,7 +25,8 @@
 
 namespace troupe {
 
-/// Element type of a tensor; the numbers are those of ONNX's TensorProto.DataType.
+/// Element type of a tensor; the numbers are those of ONNX's TensorProto.DataType. Sequences and optionals have types beside
+/// these: what they hold, with a bit for each (`sequence_of`, `optional_of`).
 enum class dtype : uint8_t {
   undefined = 0,
   float32 = 1,
@@ -49,10 +51,41 @@ enum class dtype : uint8_t {
   int4 = 22,
 };
 
-/// Returns the ONNX type name, e.g. "float32".
+/// Bits of `dtype` that say that a value is a sequence, or an optional; both: an optional that holds a sequence. Nothing else nests.
+inline constexpr uint8_t sequence_bit = 0x20, optional_bit = 0x40;
+
+constexpr bool is_optional(dtype type) {
+  return (static_cast<uint8_t>(type) & optional_bit) != 0;
+}
+/// Returns whether a value is a sequence; not for an optional that holds one.
+constexpr bool is_sequence(dtype type) {
+  return !is_optional(type) && (static_cast<uint8_t>(type) & sequence_bit) != 0;
+}
+/// Returns whether the elements of a value are tensors.
+constexpr bool is_container(dtype type) {
+  return is_optional(type) || is_sequence(type);
+}
+/// Returns whether elements are C++ objects, not bytes: those of strings, sequences and optionals.
+constexpr bool holds_objects(dtype type) {
+  return type == dtype::string || is_container(type);
+}
+/// Returns the type of a sequence of tensors of type `element`, which is no container.
+constexpr dtype sequence_of(dtype element) {
+  return static_cast<dtype>(static_cast<uint8_t>(element) | sequence_bit);
+}
+/// Returns the type of an optional that holds a tensor of type `element`, or a sequence of that type.
+constexpr dtype optional_of(dtype element) {
+  return static_cast<dtype>(static_cast<uint8_t>(element) | optional_bit);
+}
+/// Returns what a sequence or optional holds.
+constexpr dtype element_of(dtype container) {
+  return static_cast<dtype>(static_cast<uint8_t>(container) & ~(is_optional(container) ? optional_bit : sequence_bit));
+}
+
+/// Returns the ONNX type name, e.g. "float32" or "sequence(float32)".
 TROUPE_API std::string_view to_string(dtype type);
 
-/// Returns the bits an element occupies (4 for the packed types); 0 for string, whose elements are std::string.
+/// Returns the bits an element occupies (4 for the packed types); 0 where elements are objects (`holds_objects`).
 TROUPE_API int bits_of(dtype type);
 
 /// Returns the bytes that `count` elements occupy; two 4-bit elements share a byte, the first in its low half.
@@ -136,6 +169,12 @@ public:
 
   /// Makes a tensor with its own, uninitialised bytes (strings are empty); 64-byte aligned. Throws `errc::out_of_memory`.
   tensor(dtype type, shape dims);
+
+  /// Makes a sequence. Throws `errc::invalid_argument` if an element has another type than `element`.
+  static tensor sequence(dtype element, std::vector<tensor> elements);
+
+  /// Makes an optional of tensors, or of sequences, of type `element`: an empty one if `value` is undefined. Throws like `sequence`.
+  static tensor optional(dtype element, const tensor& value);
 
   /// Makes a tensor over bytes that `owner` keeps alive, e.g. a mapped file; nothing is copied.
   tensor(dtype type, shape dims, std::shared_ptr<const void> owner, const void* data);

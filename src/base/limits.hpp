@@ -37,6 +37,8 @@ inline constexpr int max_operands = 65'536;
 inline constexpr size_t longest_name = 64 * 1024;
 /// Dims of a tensor, stated or inferred.
 inline constexpr size_t max_rank = 64;
+/// Tensors in a sequence.
+inline constexpr int64_t max_sequence_length = 1 << 20;
 /// Bytes of nodes and names that inlining functions may write: so many, and so many for each byte of the file.
 inline constexpr int64_t inlined_bytes = 256 * mib, inlined_bytes_a_byte = 16;
 /// Tensors of up to so many bytes are known by a hash of their content, larger ones by their place in the file.

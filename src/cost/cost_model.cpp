@@ -25,7 +25,7 @@ arithmetic kind_of(const call_shapes& call) {
 } // namespace
 
 double byte_count(dtype type, std::span<const int64_t> dims) {
-  double bytes = type == dtype::string ? sizeof(std::string) : bits_of(type) / 8.0;
+  double bytes = holds_objects(type) ? static_cast<double>(bytes_of(type, 1)) : bits_of(type) / 8.0;
   for (int64_t d : dims)
     bytes *= static_cast<double>(d);
   return bytes;

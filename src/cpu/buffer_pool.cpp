@@ -25,7 +25,7 @@ buffer_pool::~buffer_pool() {
 }
 
 tensor buffer_pool::take(dtype type, shape dims) {
-  if (type == dtype::string)
+  if (holds_objects(type))
     return {type, std::move(dims)};
   const int64_t bytes = bytes_of(type, volume(dims));
   const size_t capacity = capacity_of(bytes);

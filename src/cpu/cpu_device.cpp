@@ -123,7 +123,7 @@ private:
   void make_fresh(const prepared_chunk& c, arena_slot& slot) {
     for (const fresh_value& f : c.fresh) {
       tensor t = make_output(f);
-      if (options_.poison && f.type != dtype::string)
+      if (options_.poison && !holds_objects(f.type))
         std::memset(t.mutable_data(), 0xff, static_cast<size_t>(t.bytes()));
       hold(slot, f.value, std::move(t));
     }
@@ -131,7 +131,7 @@ private:
 
   tensor make_output(const fresh_value& f) {
     const bool shared =
-        options_.blocks && f.type != dtype::string && bytes_of(f.type, volume(f.dims)) >= host_block_alignment;
+        options_.blocks && !holds_objects(f.type) && bytes_of(f.type, volume(f.dims)) >= host_block_alignment;
     return shared ? make_host_tensor(*options_.blocks, f.type, f.dims) : pool_->take(f.type, f.dims);
   }
 
@@ -167,7 +167,7 @@ private:
       if (!pointers_[i] || std::find(pointers_.begin(), inputs_end, pointers_[i]) != inputs_end)
         continue;
       const value& info = p.bound->source->program->values[operands[i]];
-      if (info.type != dtype::string)
+      if (!holds_objects(info.type))
         std::memset(pointers_[i], 0xff, static_cast<size_t>(bytes_of(info.type, volume(p.bound->dims[operands[i]]))));
     }
   }

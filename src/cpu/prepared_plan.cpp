@@ -61,10 +61,11 @@ private:
     return plan_.storage[n.outputs[0]] != n.outputs[0];
   }
 
-  /// A call whose outputs have no element computes nothing, however large their other dims are.
+  /// A call whose outputs have no element computes nothing, however large their other dims are; that of a sequence is its length.
   static bool makes_nothing(const kernel_request& r) {
-    return std::all_of(r.outputs.begin(), r.outputs.end(),
-                       [](const operand& o) { return !o.present() || (!o.unsized && volume(o.dims) == 0); });
+    return std::all_of(r.outputs.begin(), r.outputs.end(), [](const operand& o) {
+      return !o.present() || (!o.unsized && !is_container(o.type) && volume(o.dims) == 0);
+    });
   }
 
   /// Whether one thread does a call's work within microseconds. oneDNN starts all threads for whatever it is asked; `parallel_for` knows itself.

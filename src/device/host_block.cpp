@@ -213,7 +213,7 @@ host_pool_stats host_block_pool::stats() const {
 }
 
 tensor make_host_tensor(host_block_pool& pool, dtype type, shape dims) {
-  const int64_t bytes = type == dtype::string ? 0 : bytes_of(type, volume(dims));
+  const int64_t bytes = holds_objects(type) ? 0 : bytes_of(type, volume(dims));
   if (bytes == 0)
     return {type, std::move(dims)};
   if (bytes > max_block_bytes)

@@ -20,7 +20,7 @@ std::vector<tensor> zero_downloads(const bound_plan& bound, const chunk& c) {
   std::vector<tensor> downloads;
   for (value_id v : c.downloads) {
     tensor& t = downloads.emplace_back(bound.source->program->values[v].type, dims_of(bound, v));
-    if (t.type() != dtype::string && t.bytes() > 0)
+    if (!holds_objects(t.type()) && t.bytes() > 0)
       std::memset(t.mutable_data(), 0, static_cast<size_t>(t.bytes()));
   }
   return downloads;

@@ -1,7 +1,6 @@
 #include "device/resident.hpp"
 
-#include <algorithm>
-#include <cstring>
+#include "ops/strided_copy.hpp"
 
 namespace troupe {
 namespace {
@@ -19,10 +18,7 @@ device_tensor make_host_resident(tensor host, std::string device) {
 
 device_tensor copy_to_host_resident(const tensor& host, std::string device) {
   tensor copy(host.type(), host.dims());
-  if (host.type() == dtype::string)
-    std::copy_n(host.data<std::string>(), host.size(), copy.mutable_data<std::string>());
-  else if (host.bytes() > 0)
-    std::memcpy(copy.mutable_data(), host.data(), static_cast<size_t>(host.bytes()));
+  copy_all(host.view(), copy.mutable_ref());
   return make_host_resident(std::move(copy), std::move(device));
 }
 

@@ -9,6 +9,28 @@
 
 namespace troupe {
 
+element_shapes join(const element_shapes& a, const element_shapes& b) {
+  if (a.empty || b.empty)
+    return a.empty ? b : a;
+  if (!a.dims || !b.dims || a.dims->size() != b.dims->size())
+    return {};
+  element_shapes joined = a;
+  for (size_t axis = 0; axis < a.dims->size(); ++axis)
+    if ((*a.dims)[axis] != (*b.dims)[axis])
+      (*joined.dims)[axis] = -1;
+  return joined;
+}
+
+element_shapes shapes_of_elements(const std::optional<symbolic_shape>& dims) {
+  element_shapes shapes;
+  if (!dims)
+    return shapes;
+  shapes.dims.emplace();
+  for (const dim& d : *dims)
+    shapes.dims->push_back(d.is_constant() ? d.constant() : -1);
+  return shapes;
+}
+
 value_id graph::add_value(value v) {
   values.push_back(std::move(v));
   return static_cast<value_id>(values.size() - 1);

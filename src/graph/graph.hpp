@@ -23,12 +23,29 @@ enum class layout : uint8_t {
   channels_last, // N, spatial…, C: what oneDNN's and the GPU's convolutions want; rank ≥ 3 only
 };
 
+/// What is known before a run of the shapes of the tensors in a sequence or optional; of one that holds a sequence: of the tensors in
+/// that.
+struct element_shapes {
+  /// Their dims, −1 where they differ or only the run tells; nullopt if not even the rank is known.
+  std::optional<shape> dims;
+  /// Nothing has been put in yet: what comes first decides `dims`.
+  bool empty = false;
+
+  bool operator==(const element_shapes&) const = default;
+};
+/// Returns what is known of tensors of which each is of one of two kinds.
+element_shapes join(const element_shapes& a, const element_shapes& b);
+/// Returns what is known of tensors of these dims.
+element_shapes shapes_of_elements(const std::optional<symbolic_shape>& dims);
+
 /// A tensor that flows through the graph.
 struct value {
   std::string name;
   dtype type = dtype::undefined;
   /// Dims; nullopt while not even the rank is known (before shape inference, and graph inputs without a shape).
   std::optional<symbolic_shape> dims;
+  /// Of a sequence or optional, whose dims are its length alone.
+  element_shapes elements = {};
   troupe::layout layout = troupe::layout::plain;
   /// The constant this value is, else null.
   weight_ptr constant;

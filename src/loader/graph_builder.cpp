@@ -64,21 +64,53 @@ symbolic_shape shape_of(const onnx::TensorShapeProto& proto, const std::string& 
   return dims;
 }
 
-/// The value that a ValueInfoProto describes; a type that is not stated stays undefined.
-value value_of(const onnx::ValueInfoProto& proto) {
-  value v;
-  v.name = proto.name();
-  if (!proto.has_type() || proto.type().value_case() == onnx::TypeProto::VALUE_NOT_SET)
-    return v;
-  if (!proto.type().has_tensor_type())
-    fail(errc::unsupported, "{} is not a tensor; sequences, optionals, maps and sparse tensors are not supported",
-         in_quotes(v.name));
-  const auto& type = proto.type().tensor_type();
-  if (type.elem_type() != 0)
-    v.type = dtype_from_onnx(type.elem_type());
-  if (type.has_shape())
-    v.dims = shape_of(type.shape(), v.name);
+/// A sequence of tensors; its length is a dim of its own.
+value sequence_value(const onnx::TypeProto_Sequence& proto, const std::string& name) {
+  if (!proto.elem_type().has_tensor_type() || proto.elem_type().tensor_type().elem_type() == 0)
+    fail(errc::unsupported, "{} is a sequence of something else than tensors of a stated type", in_quotes(name));
+  const value element = value_of(proto.elem_type(), name);
+  return {.name = name,
+          .type = sequence_of(element.type),
+          .dims = symbolic_shape{symbol_of(name + ".0")},
+          .elements = shapes_of_elements(element.dims)};
+}
+
+value optional_value(const onnx::TypeProto_Optional& proto, const std::string& name) {
+  const value held = value_of(proto.elem_type(), name);
+  if (held.type == dtype::undefined || is_optional(held.type))
+    fail(errc::unsupported, "{} is an optional of something else than tensors or sequences of a stated type",
+         in_quotes(name));
+  return {.name = name,
+          .type = optional_of(held.type),
+          .dims = symbolic_shape{symbol_of(name + ".0")},
+          .elements = is_sequence(held.type) ? held.elements : shapes_of_elements(held.dims)};
+}
+
+} // namespace
+
+value value_of(const onnx::TypeProto& type, const std::string& name) {
+  if (type.has_sequence_type())
+    return sequence_value(type.sequence_type(), name);
+  if (type.has_optional_type())
+    return optional_value(type.optional_type(), name);
+  if (!type.has_tensor_type())
+    fail(errc::unsupported, "{} is no tensor, sequence or optional; maps and sparse tensors are not supported",
+         in_quotes(name));
+  value v{.name = name};
+  if (type.tensor_type().elem_type() != 0)
+    v.type = dtype_from_onnx(type.tensor_type().elem_type());
+  if (type.tensor_type().has_shape())
+    v.dims = shape_of(type.tensor_type().shape(), name);
   return v;
+}
+
+namespace {
+
+/// The value that a ValueInfoProto describes; a type that is not stated stays undefined.
+value declared_value(const onnx::ValueInfoProto& proto) {
+  if (!proto.has_type() || proto.type().value_case() == onnx::TypeProto::VALUE_NOT_SET)
+    return {.name = proto.name()};
+  return value_of(proto.type(), proto.name());
 }
 
 } // namespace
@@ -137,7 +169,7 @@ void graph_builder::declare_inputs(scope& s, const onnx::GraphProto& proto) {
       fail(errc::invalid_model, "the graph has two inputs called {}", in_quotes(input.name()));
     const auto it = s.names.find(input.name());
     if (it == s.names.end()) // else an initializer gives its value
-      s.target.g.inputs.push_back(declare(s, input.name(), value_of(input)));
+      s.target.g.inputs.push_back(declare(s, input.name(), declared_value(input)));
   }
 }
 
@@ -157,7 +189,7 @@ void graph_builder::declare_outputs(scope& s, const onnx::GraphProto& proto, val
     if (!seen.insert(output.name()).second)
       fail(errc::invalid_model, "the graph has two outputs called {}", in_quotes(output.name()));
     const value_id id = lookup(s, output.name(), "the list of graph outputs");
-    value stated = value_of(output);
+    value stated = declared_value(output);
     if (id >= first_result && id < end_results) {
       g.values[id].type = stated.type;
       g.values[id].dims = std::move(stated.dims);
@@ -204,6 +236,7 @@ bool graph_builder::find(scope& s, const std::string& name, value_id& found) {
   v.name = unique_name(s.target, source.name);
   v.type = source.type;
   v.dims = source.dims;
+  v.elements = source.elements;
   v.constant = source.constant;
   const bool constant = v.constant != nullptr;
   found = s.names[name] = g.add_value(std::move(v));

@@ -35,6 +35,10 @@ opset_map opsets_of(const Imports& imports) {
   return opsets;
 }
 
+/// Returns a value of a stated type; an element type or shape that is not stated stays open. Throws `errc::unsupported` for maps, sparse
+/// tensors, and containers of others than `dtype` knows.
+value value_of(const onnx::TypeProto& type, const std::string& name);
+
 /// Builds the graph of one model (see the top of this file).
 class graph_builder {
 public:

@@ -11,10 +11,15 @@ AttributeProto::AttributeType type_of(const AttributeProto& a) {
   if (a.has_type() && a.type() != AttributeProto::UNDEFINED)
     return a.type();
   const std::pair<bool, AttributeProto::AttributeType> present[] = {
-      {a.has_f(), AttributeProto::FLOAT},        {a.has_i(), AttributeProto::INT},
-      {a.has_s(), AttributeProto::STRING},       {a.has_t(), AttributeProto::TENSOR},
-      {a.has_g(), AttributeProto::GRAPH},        {a.floats_size() > 0, AttributeProto::FLOATS},
-      {a.ints_size() > 0, AttributeProto::INTS}, {a.strings_size() > 0, AttributeProto::STRINGS},
+      {a.has_f(), AttributeProto::FLOAT},
+      {a.has_i(), AttributeProto::INT},
+      {a.has_s(), AttributeProto::STRING},
+      {a.has_t(), AttributeProto::TENSOR},
+      {a.has_g(), AttributeProto::GRAPH},
+      {a.floats_size() > 0, AttributeProto::FLOATS},
+      {a.has_tp(), AttributeProto::TYPE_PROTO},
+      {a.ints_size() > 0, AttributeProto::INTS},
+      {a.strings_size() > 0, AttributeProto::STRINGS},
   };
   for (const auto& [is_there, type] : present)
     if (is_there)
@@ -68,6 +73,10 @@ attribute graph_builder::load_attribute(scope& s, const AttributeProto& a, node&
       if (!a.has_t())
         fail(errc::invalid_model, "attribute {} has no tensor", in_quotes(a.name()));
       return constant_tensor(s, a.t());
+    case AttributeProto::TYPE_PROTO: // of Optional; the shape that it may state says nothing of an empty one
+      if (!a.has_tp())
+        fail(errc::invalid_model, "attribute {} has no type", in_quotes(a.name()));
+      return static_cast<int64_t>(value_of(a.tp(), a.name()).type);
     case AttributeProto::GRAPH: {
       if (!a.has_g())
         fail(errc::invalid_model, "attribute {} has no graph", in_quotes(a.name()));

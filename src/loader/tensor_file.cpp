@@ -1,6 +1,7 @@
 #include "troupe/tensor_file.hpp"
 
 #include "base/guard.hpp"
+#include "loader/container_proto.hpp"
 #include "loader/mapped_file.hpp"
 #include "loader/npy.hpp"
 #include "loader/npz.hpp"
@@ -56,7 +57,9 @@ tensor as_numpy_type(const tensor& t) {
 
 } // namespace
 
-named_tensor parse_pb(std::span<const std::byte> bytes) {
+named_tensor parse_pb(std::span<const std::byte> bytes, dtype expected) {
+  if (is_container(expected))
+    return parse_container(bytes, expected);
   scanned_message scanned = scan_wire(bytes, wire_root::tensor);
   onnx::TensorProto proto;
   if (bytes.empty() || !proto.ParsePartialFromArray(scanned.message.data(), static_cast<int>(scanned.message.size())))
@@ -67,6 +70,8 @@ named_tensor parse_pb(std::span<const std::byte> bytes) {
 }
 
 std::string make_pb(const std::string& name, const tensor& value) {
+  if (is_container(value.type()))
+    return make_container(name, value);
   onnx::TensorProto proto;
   proto.set_name(name);
   proto.set_data_type(static_cast<int>(value.type()));
@@ -83,9 +88,9 @@ std::string make_pb(const std::string& name, const tensor& value) {
   return proto.SerializeAsString();
 }
 
-named_tensor read_pb(const std::filesystem::path& file) {
+named_tensor read_pb(const std::filesystem::path& file, dtype expected) {
   const auto mapped = mapped_file::open(file);
-  return guarded(file.string(), [&] { return parse_pb(mapped->bytes()); });
+  return guarded(file.string(), [&] { return parse_pb(mapped->bytes(), expected); });
 }
 
 void write_pb(const std::filesystem::path& file, const std::string& name, const tensor& value) {

@@ -115,7 +115,7 @@ sourced_tensor tensor_reader::read(const onnx::TensorProto& proto) {
 sourced_tensor tensor_reader::read_checked(const onnx::TensorProto& proto) {
   // A SequenceProto or OptionalProto taken for a tensor has its elements in this field.
   if (proto.has_segment())
-    fail(errc::unsupported, "segmented tensors, sequences and optionals are not supported");
+    fail(errc::unsupported, "it is a segmented tensor, or a sequence or optional where a tensor is expected");
   const dtype type = dtype_from_onnx(proto.data_type());
   shape dims = dims_of(proto);
   const int64_t bytes = bytes_of(type, volume(dims));

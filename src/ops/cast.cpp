@@ -3,6 +3,7 @@
 #include "ops/families.hpp"
 #include "ops/infer.hpp"
 #include "ops/known.hpp"
+#include "ops/strided_copy.hpp"
 #include "tensor/convert.hpp"
 
 #include <cstring>
@@ -56,8 +57,11 @@ void infer_cast_like(infer_context& c) {
 }
 
 void hand_on(kernel_context& c) {
-  if (c.has_output(0) && c.output(0).data != c.input(0).data)
-    convert(c.input(0), c.output(0));
+  if (!c.has_output(0) || c.output(0).data == c.input(0).data)
+    return;
+  if (is_container(c.input(0).type))
+    return copy_all(c.input(0), c.output(0));
+  convert(c.input(0), c.output(0));
 }
 
 void infer_identity(infer_context& c) {
@@ -100,7 +104,7 @@ constexpr auto cast_rows = std::to_array<op_def>({
     cast_row("Cast", 6, 1, infer_cast),
     cast_row("CastLike", 15, 2, infer_cast_like),
     op_row("Identity", 1, infer_identity, hand_on,
-           {.types = castable, .alias = aliasing::view, .layouts = layout_support::agnostic}),
+           {.types = castable | types::containers, .alias = aliasing::view, .layouts = layout_support::agnostic}),
     op_row("BitCast", 26, infer_bit_cast, bit_cast,
            {.types = bit_castable,
             .alias = aliasing::in_place,

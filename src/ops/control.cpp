@@ -1,4 +1,4 @@
-// If, Loop, Scan: operators with bodies. They have no kernels: a session runs their bodies (run/control_flow.hpp).
+// If, Loop, Scan, SequenceMap: operators with bodies. They have no kernels: a session runs their bodies (run/control_flow.hpp).
 //
 // Inference reads what the bodies' inference has found: the rewrite infers bodies first, with their inputs set to what the node
 // is given. A dim of a result is the body's if the node's operands say it; else it depends on data.
@@ -81,11 +81,18 @@ void parse_scan(control_call& c, const node& n) {
   c.scan_outputs = scan_walks(n.attrs, "output", outputs - c.carried);
 }
 
+void parse_map(control_call& c, const node& n) {
+  const node_body& body = body_named(c.bodies, "body");
+  check_count(body, "inputs", body.formal_inputs(), n.formal_inputs());
+  c.scan_outputs.resize(body.program->outputs.size());
+}
+
 } // namespace
 
 bool is_control(const node& n) {
   return has_body(n) && n.domain.empty() &&
-         (n.op_type == "If" || n.op_type == "Loop" || (n.op_type == "Scan" && n.def && n.def->since >= 9));
+         (n.op_type == "If" || n.op_type == "Loop" || n.op_type == "SequenceMap" ||
+          (n.op_type == "Scan" && n.def && n.def->since >= 9));
 }
 
 control_call parse_control(const node& n) {
@@ -95,8 +102,9 @@ control_call parse_control(const node& n) {
     parse_branches(c, n);
     return c;
   }
-  c.kind = n.op_type == "Loop" ? control_kind::loop : control_kind::scan;
-  c.kind == control_kind::loop ? parse_loop(c, n) : parse_scan(c, n);
+  c.kind = n.op_type == "Loop" ? control_kind::loop : n.op_type == "Scan" ? control_kind::scan : control_kind::map;
+  const auto parse = c.kind == control_kind::loop ? parse_loop : c.kind == control_kind::scan ? parse_scan : parse_map;
+  parse(c, n);
   for (size_t i = 0; i < n.formal_inputs(); ++i)
     if (n.inputs[i] == no_value && i >= c.leading_inputs())
       fail(errc::invalid_model, "input {} is missing", i);
@@ -125,7 +133,7 @@ public:
     for (size_t i = 0; i < call_.carried; ++i)
       infer_carried(i);
     for (size_t i = 0; i < call_.scan_outputs.size(); ++i)
-      infer_scanned(i);
+      call_.kind == control_kind::map ? infer_mapped(i) : infer_scanned(i);
   }
 
 private:
@@ -184,7 +192,7 @@ private:
       for (size_t axis = 0; axis < dims.size(); ++axis)
         if (dims[axis] != (*b.dims)[axis] || !is_given(dims[axis]))
           dims[axis] = c_.data_dependent(i, axis);
-      c_.set_output(i, a.type, std::move(dims));
+      c_.set_output(i, a.type, std::move(dims), join(a.elements, b.elements));
     }
   }
 
@@ -192,6 +200,9 @@ private:
     const node_body& body = call_.bodies.front();
     const value& before = body.program->values[body.program->inputs[call_.leading_inputs() + i]];
     const value& after = result(body, call_.leading_outputs() + i);
+    if (before.type != after.type &&
+        before.type == optional_of(after.type)) // the next iteration gets it as an optional
+      return c_.set_element(i, after.type, before.elements);
     if (before.type != after.type)
       fail(errc::invalid_model, "carried value {} is {} ('{}'), but {} after an iteration ('{}')", i,
            to_string(before.type), before.name, to_string(after.type), after.name);
@@ -202,7 +213,7 @@ private:
     for (size_t axis = 0; axis < dims.size(); ++axis)
       if (dims[axis] != (*before.dims)[axis] || !is_given(dims[axis]))
         dims[axis] = c_.data_dependent(i, axis);
-    c_.set_output(i, after.type, std::move(dims));
+    c_.set_output(i, after.type, std::move(dims), join(before.elements, after.elements));
   }
 
   void infer_scanned(size_t i) {
@@ -210,6 +221,7 @@ private:
     if (!c_.has_output(output))
       return;
     const value& element = result(call_.bodies.front(), call_.leading_outputs() + output);
+    check_tensor(element);
     symbolic_shape dims = *element.dims;
     const size_t axis = normalize_axis(call_.scan_outputs[i].axis, dims.size() + 1);
     const std::optional<dim> trips = trip_count();
@@ -218,6 +230,20 @@ private:
       if (d != axis && !is_given(dims[d]))
         dims[d] = c_.data_dependent(output, d);
     c_.set_output(output, element.type, std::move(dims));
+  }
+
+  void infer_mapped(size_t i) {
+    const graph& body = *call_.bodies.front().program;
+    const value& element = body.values[body.outputs[i]];
+    check_tensor(element);
+    c_.set_output(i, sequence_of(element.type), {c_.dims(0)[0]}, shapes_of_elements(element.dims));
+  }
+
+  /// Results of iterations are gathered into tensors, or into sequences, which hold only tensors.
+  static void check_tensor(const value& element) {
+    if (is_container(element.type))
+      fail(errc::invalid_model, "output '{}' of the body is {}, but its results are gathered: it must be a tensor",
+           element.name, to_string(element.type));
   }
 
   /// How often the body is executed, if that is known before the run.
@@ -253,6 +279,8 @@ void infer_old_scan(infer_context&) {
 constexpr op_def rows[] = {
     op_row("If", 1, infer_control, nullptr, {.max_outputs = 255, .types = types::boolean}),
     op_row("Loop", 1, infer_control, nullptr, {.inputs = {2, 255}, .max_outputs = 255, .types = set_of(dtype::int64)}),
+    op_row("SequenceMap", 17, infer_control, nullptr,
+           {.inputs = {1, 255}, .max_outputs = 255, .types = types::sequence}),
     op_row("Scan", 8, infer_old_scan, nullptr, {.inputs = {2, 255}, .max_outputs = 255, .types = types::any}),
     op_row("Scan", 9, infer_control, nullptr, {.inputs = {1, 255}, .max_outputs = 255, .types = types::any}),
 };

@@ -1,4 +1,4 @@
-// Control flow as data: what the attributes and operands of an If, Loop or Scan say.
+// Control flow as data: what the attributes and operands of an If, Loop, Scan or SequenceMap say.
 #pragma once
 
 #include "graph/bodies.hpp"
@@ -11,6 +11,7 @@ enum class control_kind : uint8_t {
   branch, // If
   loop,   // Loop
   scan,   // Scan of opset 9 and newer
+  map,    // SequenceMap
 };
 
 /// How Scan walks over one of its operands.
@@ -20,14 +21,17 @@ struct scan_walk {
 };
 
 /// One control-flow node. Operands: Loop has the trip count, the condition and `carried` values; Scan `carried` values and
-/// `scan_inputs`. Results: `carried` values, then `scan_outputs`; an If's are those of its branches.
+/// `scan_inputs`. Results: `carried` values, then `scan_outputs`; an If's are those of its branches. A Loop may carry an optional whose
+/// body gives what it holds: the next iteration gets it as an optional, and the result is what it holds. A SequenceMap's operands are
+/// sequences, of which each execution gets an element, and tensors, of which each gets the whole; its results are sequences.
 struct control_call {
   control_kind kind = control_kind::branch;
   std::vector<node_body> bodies; // If: the else branch, then the then branch
   /// If: why a branch cannot be executed, parallel to `bodies`; empty if it can. See `refuse_branch`.
   std::array<std::string, 2> refusals;
   size_t carried = 0;
-  std::vector<scan_walk> scan_inputs, scan_outputs; // of Loop too: scan outputs along axis 0
+  std::vector<scan_walk> scan_inputs,
+      scan_outputs; // of Loop too: scan outputs along axis 0; of SequenceMap: one a result
 
   /// Formal inputs of a Loop's node and body before the carried values: trip count or iteration number, and the condition.
   size_t leading_inputs() const { return kind == control_kind::loop ? 2 : 0; }

@@ -63,8 +63,9 @@ std::vector<tensor> evaluate(const op_def& def, const attributes& attrs, std::sp
       out[i].type = v.type; // data-dependent: the kernel allocates it
     }
   }
-  // Without elements there is nothing to compute, however large the other dims are.
-  if (std::all_of(results.begin(), results.end(), [](const tensor& t) { return t.defined() && t.size() == 0; }))
+  // Without elements there is nothing to compute, however large the other dims are; that of a sequence is its length.
+  if (std::all_of(results.begin(), results.end(),
+                  [](const tensor& t) { return t.defined() && t.size() == 0 && !is_container(t.type()); }))
     return results;
   kernel_context context(attrs, in, out);
   def.reference(context);

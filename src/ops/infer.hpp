@@ -7,7 +7,7 @@ namespace troupe {
 
 /// Output 0 has input 0's type and dims.
 inline void infer_same(infer_context& c) {
-  c.set_output(0, c.type(0), c.dims(0));
+  c.set_output(0, c.type(0), c.dims(0), c.input(0).elements);
 }
 
 /// Returns the common type of all present inputs; throws `errc::invalid_model` if two differ.

@@ -103,7 +103,7 @@ mutable_view output_of(kernel_context& c, size_t i, const shape& dims) {
   const mutable_view& planned = c.output(i);
   if (!planned.data)
     return c.allocate(i, dims);
-  if (!std::equal(dims.begin(), dims.end(), planned.dims.begin(), planned.dims.end()))
+  if (!std::ranges::equal(dims, planned.dims))
     fail(errc::invalid_input, "output {} has shape {}, {} was expected", i, to_string(dims), to_string(planned.dims));
   return planned;
 }

@@ -3,6 +3,9 @@
 #include "base/limits.hpp"
 #include "graph/dim_budget.hpp"
 #include "ops/evaluate.hpp"
+#include "ops/strided_copy.hpp"
+
+#include <algorithm>
 
 namespace troupe {
 
@@ -72,14 +75,29 @@ bool all_equal(const value& v, double wanted) {
   return w.type == dtype::boolean ? all(to_int64(elements.view())) : all(to_double(elements.view()));
 }
 
-void infer_context::set_output(size_t i, dtype type, symbolic_shape dims) {
+void infer_context::set_output(size_t i, dtype type, symbolic_shape dims, element_shapes elements) {
   if (!has_output(i))
     return;
   if (dims.size() > limits::max_rank)
     fail(errc::unsupported, "output {} has a rank of {}; at most {} is supported", i, dims.size(), limits::max_rank);
+  if (is_sequence(type) && dims[0].is_constant() && dims[0].constant() > limits::max_sequence_length)
+    fail(errc::unsupported, "output {} would be a sequence of {} tensors; at most {} are supported", i,
+         dims[0].constant(), limits::max_sequence_length);
   value& v = graph_.values[node_.outputs[i]];
   v.type = type;
   v.dims = std::move(dims);
+  v.elements = std::move(elements);
+}
+
+void infer_context::set_element(size_t i, dtype type, const element_shapes& elements) {
+  if (is_sequence(type))
+    return set_output(i, type, {data_dependent(i, 0)}, elements);
+  if (!elements.dims)
+    return set_output_of_any_rank(i, type);
+  symbolic_shape dims;
+  for (size_t axis = 0; axis < elements.dims->size(); ++axis)
+    dims.push_back((*elements.dims)[axis] < 0 ? data_dependent(i, axis) : dim((*elements.dims)[axis]));
+  set_output(i, type, std::move(dims));
 }
 
 void infer_context::set_output_of_any_rank(size_t i, dtype type) {
@@ -120,6 +138,22 @@ mutable_view& kernel_context::allocate(size_t i, shape dims) {
   allocated_.at(i) = std::move(t);
   outputs_[i] = allocated_[i].mutable_ref();
   return outputs_[i];
+}
+
+void kernel_context::give(size_t i, const tensor& value) {
+  const mutable_view& out = outputs_[i];
+  if (out.type != value.type())
+    fail(errc::invalid_input, "output {} would be {}, but {} was stated", i, to_string(value.type()),
+         to_string(out.type));
+  if (!out.data) {
+    allocated_.at(i) = value;
+    outputs_[i] = allocated_[i].mutable_ref();
+    return;
+  }
+  if (!std::ranges::equal(value.dims(), out.dims))
+    fail(errc::invalid_input, "output {} has shape {}, but {} was stated", i, to_string(value.dims()),
+         to_string(out.dims));
+  copy_all(value.view(), out);
 }
 
 } // namespace troupe

@@ -46,8 +46,10 @@ public:
 
   /// Returns the dims that `set_output` gave to output `i`, which must be there.
   const symbolic_shape& output_dims(size_t i) const { return *graph_.values[node_.outputs.at(i)].dims; }
-  /// Sets type and dims of output `i`; ignored if that output is absent.
-  void set_output(size_t i, dtype type, symbolic_shape dims);
+  /// Sets type and dims of output `i`, and what is known of its elements if these are tensors; ignored if that output is absent.
+  void set_output(size_t i, dtype type, symbolic_shape dims, element_shapes elements = {});
+  /// States that output `i` is a tensor of `type` out of a sequence or optional.
+  void set_element(size_t i, dtype type, const element_shapes& elements);
   /// The same for an output whose rank only the run tells: branches of an If give different ranks.
   void set_output_of_any_rank(size_t i, dtype type);
   /// States the elements of integer output `i` (row-major); at most `max_known_elements`, more are not kept.
@@ -93,7 +95,10 @@ public:
 
   /// Allocates output `i` of a node whose output shape depends on data; `output(i)` is valid afterwards.
   mutable_view& allocate(size_t i, shape dims);
-  /// Returns the tensor that `allocate` made for output `i`; undefined if it was not called.
+  /// Hands on a tensor as output `i`: without a copy where the caller has not allocated it. Throws `errc::invalid_input` if it has, for
+  /// other dims.
+  void give(size_t i, const tensor& value);
+  /// Returns the tensor that `allocate` or `give` made for output `i`; undefined if neither was called.
   const tensor& allocated(size_t i) const { return allocated_[i]; }
 
 private:

@@ -49,6 +49,7 @@ constexpr auto families = std::to_array<rows (*)()>({
     max_unpool_ops,
     non_max_suppression_ops,
     normalization_ops,
+    optional_ops,
     pad_ops,
     pool_ops,
     pow_ops,
@@ -63,6 +64,7 @@ constexpr auto families = std::to_array<rows (*)()>({
     rotary_ops,
     scatter_ops,
     select_ops,
+    sequence_ops,
     shape_ops,
     slice_ops,
     softmax_ops,
@@ -185,6 +187,10 @@ void work_on(const graph& g, const node& n, const std::function<void()>& work) {
   const bool has_first = !n.inputs.empty() && n.inputs[0] != no_value;
   if (has_first && !(n.def->types & set_of(g.values[n.inputs[0]].type)))
     fail(errc::unsupported, "{}: element type {} is not supported", describe(n), to_string(g.values[n.inputs[0]].type));
+  for (size_t i = 1; i < n.inputs.size() && n.def->reference; ++i) // control flow hands on what it is given
+    if (n.inputs[i] != no_value && is_container(g.values[n.inputs[i]].type))
+      fail(errc::invalid_model, "{}: input {} is {}, but must be a tensor", describe(n), i,
+           to_string(g.values[n.inputs[i]].type));
   try {
     work();
   } catch (const error& e) {

@@ -98,8 +98,8 @@ void copy_typed(const T* from, T* to, const std::vector<copy_axis>& axes) {
 } // namespace
 
 int64_t element_size(dtype type) {
-  if (type == dtype::string)
-    return sizeof(std::string);
+  if (holds_objects(type))
+    return bytes_of(type, 1);
   if (bits_of(type) < 8)
     fail(errc::unsupported, "elements of type {} cannot be moved one by one", to_string(type));
   return bits_of(type) / 8;
@@ -113,6 +113,10 @@ void copy_all(const const_view& from, const mutable_view& to) {
     return;
   if (from.type == dtype::string) {
     std::copy_n(from.as<std::string>(), from.size(), to.as<std::string>());
+    return;
+  }
+  if (is_container(from.type)) {
+    std::copy_n(from.as<tensor>(), from.size(), to.as<tensor>());
     return;
   }
   parallel_for(from.bytes(), 4 * copy_grain, [&](int64_t begin, int64_t end) {

@@ -56,6 +56,7 @@ public:
                 rewrite_context& context)
       : outer_(outer), node_(n), call_(call), body_(body), context_(context) {
     varies_.resize(call.kind == control_kind::branch ? 0 : call.carried);
+    held_.resize(varies_.size(), {.dims = std::nullopt, .empty = true});
   }
 
   draft run() {
@@ -94,6 +95,7 @@ private:
       fail(errc::invalid_model, "input '{}' of body '{}' has shape {}, but it is given {}", input.name, body_.name,
            to_string(*input.dims), to_string(*given.dims));
     input.type = given.type;
+    input.elements = given.elements;
     if (given.dims)
       input.dims = given.dims;
     if (!input.dims)
@@ -110,16 +112,38 @@ private:
       return {.type = i == 0 ? dtype::int64 : dtype::boolean, .dims = condition_dims(i)};
     const size_t carried = i - call_.leading_inputs();
     const value& source = outer_.values[node_.inputs[i]];
+    if (call_.kind == control_kind::map)
+      return mapped(name, i);
     value given{.type = source.type, .dims = source.dims};
     if (carried >= call_.carried) {
+      if (is_container(source.type))
+        fail(errc::invalid_model, "scan input '{}' is {}, not a tensor", source.name, to_string(source.type));
       drop_scanned_axis(given, call_.scan_inputs[carried - call_.carried].axis);
       return given;
     }
+    if (is_container(source.type))
+      given.elements = join(source.elements, held_[carried]);
     if (given.dims) {
       varies_[carried].resize(given.dims->size());
       for (size_t axis = 0; axis < given.dims->size(); ++axis)
         if (varies_[carried][axis])
           (*given.dims)[axis] = body_dim(name, axis);
+    }
+    return given;
+  }
+
+  /// What a SequenceMap gives its body as input `i`, called `name`: an element of a sequence, or a tensor as it is.
+  value mapped(const std::string& name, size_t i) const {
+    const value& source = outer_.values[node_.inputs[i]];
+    if (is_optional(source.type))
+      fail(errc::invalid_model, "input {} is {}, neither a sequence nor a tensor", i, to_string(source.type));
+    if (!is_sequence(source.type))
+      return {.type = source.type, .dims = source.dims};
+    value given{.type = element_of(source.type)};
+    if (const auto& dims = source.elements.dims) {
+      given.dims.emplace();
+      for (size_t axis = 0; axis < dims->size(); ++axis)
+        given.dims->push_back((*dims)[axis] < 0 ? body_dim(name, axis) : dim((*dims)[axis]));
     }
     return given;
   }
@@ -184,12 +208,27 @@ private:
     }
   }
 
-  /// Notes the carried dims that an iteration changes; returns whether there are new ones.
+  /// Notes the carried dims that an iteration changes, and what is not known of a carried sequence's elements; returns whether there
+  /// is something new.
   bool note_varying_dims(const graph& body) {
     bool changed = false;
     for (size_t c = 0; c < varies_.size(); ++c) {
-      const auto& before = body.values[body.inputs[call_.leading_inputs() + c]].dims;
-      const auto& after = body.values[body.outputs[call_.leading_outputs() + c]].dims;
+      const value& carried = body.values[body.inputs[call_.leading_inputs() + c]];
+      const value& result = body.values[body.outputs[call_.leading_outputs() + c]];
+      const auto &before = carried.dims, &after = result.dims;
+      if (is_container(carried.type)) {
+        const element_shapes made = is_container(result.type) ? result.elements : shapes_of_elements(after);
+        if (element_shapes held = join(carried.elements, made); held != carried.elements) {
+          held_[c] = std::move(held);
+          changed = true;
+        }
+      }
+      if (is_optional(carried.type) &&
+          carried.type != result.type) { // what an iteration makes is what the optional holds next
+        changed |= !varies_[c][0];
+        varies_[c][0] = true;
+        continue;
+      }
       if (!before || !after || before->size() != after->size())
         continue; // the node's own inference says what is wrong
       for (size_t axis = 0; axis < before->size(); ++axis)
@@ -235,6 +274,7 @@ private:
   const node_body& body_;
   rewrite_context& context_;
   std::vector<std::vector<bool>> varies_; // by carried value and axis
+  std::vector<element_shapes> held_;      // by carried value: what iterations put into it, as far as seen
 };
 
 /// Returns whether an error in a branch of `call` says that it cannot be executed, not that the model is wrong.

@@ -15,9 +15,12 @@
 namespace troupe {
 namespace {
 
+/// Sequences and optionals are no constants: nothing says where in a file they lie, and making them takes next to nothing.
 bool foldable(const graph& g, const node& n) {
-  return n.def->reference && std::all_of(n.inputs.begin(), n.inputs.end(),
-                                         [&](value_id v) { return v == no_value || g.values[v].constant; });
+  const auto is_constant = [&](value_id v) { return v == no_value || g.values[v].constant; };
+  const auto is_tensor = [&](value_id v) { return v == no_value || !is_container(g.values[v].type); };
+  return n.def->reference && std::all_of(n.inputs.begin(), n.inputs.end(), is_constant) &&
+         std::all_of(n.outputs.begin(), n.outputs.end(), is_tensor);
 }
 
 /// The outputs of a node over constants, as folding sees them.

@@ -18,6 +18,8 @@ struct rewrite_options {
   std::map<std::string, tensor> constant_inputs;
   /// Shapes of inputs whose rank the file does not state; dims may be symbolic.
   std::map<std::string, symbolic_shape> input_dims;
+  /// What the tensors in sequences and optionals are that are inputs, where the file does not state their rank.
+  std::map<std::string, element_shapes> input_elements;
   /// Outputs wanted, in this order; empty means all.
   std::vector<std::string> outputs;
 };

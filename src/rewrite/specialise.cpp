@@ -55,6 +55,8 @@ void specialise(graph& g, const rewrite_options& options) {
   for (const auto& [name, dims] : options.input_dims)
     if (value& v = g.values[find(name)]; !v.dims)
       v.dims = dims;
+  for (const auto& [name, elements] : options.input_elements)
+    g.values[find(name)].elements = elements;
   for (const auto& [name, bytes] : options.constant_inputs) {
     value& v = g.values[find(name)];
     check_fits(v, bytes);

@@ -213,6 +213,10 @@ std::optional<int64_t> known_length(const graph& g, const node& n, const control
 std::optional<int64_t> known_trips(graph& g, const node& n, const control_call& call) {
   if (call.kind == control_kind::scan)
     return known_length(g, n, call);
+  const auto is_optional_value = [&](value_id v) { return v != no_value && is_optional(g.values[v].type); };
+  if (std::ranges::any_of(n.inputs,
+                          is_optional_value)) // an iteration may make what the optional holds, not an optional
+    return std::nullopt;
   const bool starts = n.inputs[1] == no_value || known_element(g, n, 1) == 1;
   if (!starts || !hands_condition_on(*call.bodies.front().program))
     return std::nullopt;
@@ -228,6 +232,8 @@ std::optional<std::vector<node>> unroll(graph& g, const node& n, rewrite_context
     const auto condition = known_element(g, n, 0);
     return condition ? std::optional(copier.branch(*condition != 0)) : std::nullopt;
   }
+  if (call.kind == control_kind::map)
+    return std::nullopt;
   const std::optional<int64_t> trips = known_trips(g, n, call);
   if (!trips || *trips < 1 || *trips > limits::copied_iterations)
     return std::nullopt;

@@ -82,6 +82,8 @@ control_flow::control_flow(const node& n, std::vector<tensor> inputs)
   }
   const auto first = inputs_.begin() + static_cast<ptrdiff_t>(call_.leading_inputs());
   carried_.assign(first, first + static_cast<ptrdiff_t>(call_.carried));
+  if (call_.kind == control_kind::map)
+    check_lengths(n.formal_inputs());
   for (size_t i = 0; i < call_.scan_inputs.size(); ++i) {
     const shape& dims = inputs_[call_.carried + i].dims();
     const int64_t length = dims.at(normalize_axis(call_.scan_inputs[i].axis, dims.size()));
@@ -89,6 +91,13 @@ control_flow::control_flow(const node& n, std::vector<tensor> inputs)
       fail(errc::invalid_input, "scan input {} has {} elements, but the first has {}", i, length, trips_);
     trips_ = length;
   }
+}
+
+void control_flow::check_lengths(size_t formal) {
+  trips_ = inputs_[0].size();
+  for (size_t i = 1; i < formal; ++i)
+    if (is_sequence(inputs_[i].type()) && inputs_[i].size() != trips_)
+      fail(errc::invalid_input, "sequence {} has {} elements, but the first has {}", i, inputs_[i].size(), trips_);
 }
 
 control_flow::body_call control_flow::make_call(size_t body, std::vector<tensor> formal) const {
@@ -119,6 +128,9 @@ std::optional<control_flow::body_call> control_flow::next() {
   formal.insert(formal.end(), carried_.begin(), carried_.end());
   for (size_t i = 0; i < call_.scan_inputs.size(); ++i)
     formal.push_back(scanned(i));
+  if (call_.kind == control_kind::map)
+    for (size_t i = 0; i < call_.bodies[0].formal_inputs(); ++i)
+      formal.push_back(is_sequence(inputs_[i].type()) ? inputs_[i].data<tensor>()[executed_] : inputs_[i]);
   return make_call(0, std::move(formal));
 }
 
@@ -135,9 +147,13 @@ void control_flow::take(std::vector<tensor> outputs) {
   const auto first = outputs.begin() + static_cast<ptrdiff_t>(call_.leading_outputs());
   const auto scanned = first + static_cast<ptrdiff_t>(call_.carried);
   carried_.assign(first, scanned);
+  const graph& body = *call_.bodies.front().program;
+  for (size_t i = 0; i < carried_.size(); ++i)
+    if (carried_[i].type() != body.values[body.inputs[call_.leading_inputs() + i]].type)
+      carried_[i] = tensor::optional(carried_[i].type(), carried_[i]);
   for (size_t i = 0; i < scanned_.size(); ++i) {
     tensor& element = scanned[static_cast<ptrdiff_t>(i)];
-    if (executed_ > 0 && element.dims() != scanned_[i].front().dims())
+    if (call_.kind != control_kind::map && executed_ > 0 && element.dims() != scanned_[i].front().dims())
       fail(errc::invalid_input, "scan output {} has shape {}, but {} in the iterations before", i,
            to_string(element.dims()), to_string(scanned_[i].front().dims()));
     scanned_[i].push_back(std::move(element));
@@ -148,9 +164,20 @@ void control_flow::take(std::vector<tensor> outputs) {
 std::vector<tensor> control_flow::results(std::span<const shape> empty) const {
   std::vector<tensor> all = carried_;
   const graph& body = *call_.bodies.front().program;
+  for (size_t i = 0; i < call_.carried; ++i) {
+    if (all[i].type() == body.values[body.outputs[call_.leading_outputs() + i]].type)
+      continue;
+    if (all[i].size() == 0)
+      fail(errc::invalid_input, "carried value {} is an empty optional, and no iteration has made what it holds", i);
+    all[i] = tensor(all[i].data<tensor>()[0]);
+  }
   for (size_t i = 0; i < scanned_.size(); ++i) {
+    const value& element = body.values[body.outputs[call_.leading_outputs() + call_.carried + i]];
+    if (call_.kind == control_kind::map) {
+      all.push_back(tensor::sequence(element.type, scanned_[i]));
+      continue;
+    }
     if (scanned_[i].empty()) {
-      const value& element = body.values[body.outputs[call_.leading_outputs() + call_.carried + i]];
       all.emplace_back(element.type, empty[i]);
       continue;
     }

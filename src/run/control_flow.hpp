@@ -18,7 +18,7 @@ public:
   };
 
   /// `inputs` are the node's, captured ones included; undefined if absent. Throws `errc::invalid_input` for a condition or
-  /// a trip count that is not one element, and for scan inputs of different lengths.
+  /// a trip count that is not one element, and for scan inputs, or sequences, of different lengths.
   control_flow(const node& n, std::vector<tensor> inputs);
 
   /// Returns the body to execute now; nullopt if the results are complete. Throws `errc::invalid_input` for a branch that cannot be
@@ -42,6 +42,8 @@ public:
 private:
   body_call make_call(size_t body, std::vector<tensor> formal) const;
   tensor scanned(size_t i) const;
+  /// Of a SequenceMap with so many formal inputs.
+  void check_lengths(size_t formal);
 
   const control_call call_;
   std::vector<tensor> inputs_;

@@ -6,6 +6,7 @@
 #include "plan/place/policy_library.hpp"
 #include "plan/saved_plan.hpp"
 #include "rewrite/rewrite.hpp"
+#include "run/container_inputs.hpp"
 
 #include <fmt/format.h>
 
@@ -197,12 +198,21 @@ std::optional<given_inputs::facts> given_inputs::find(const std::string& name) c
   return std::nullopt;
 }
 
+tensor given_inputs::on_host(const std::string& name) const {
+  if (const auto given = tensors.find(name); given != tensors.end())
+    return given->second;
+  return residents.at(name)->host();
+}
+
 void check_inputs(const model& m, const given_inputs& inputs) {
-  for (const value_info& declared : m.inputs) {
+  for (size_t i = 0; i < m.inputs.size(); ++i) {
+    const value_info& declared = m.inputs[i];
     const auto given = inputs.find(declared.name);
     if (!given)
       fail(errc::invalid_input, "input '{}' is missing", declared.name);
     check_input(declared, *given);
+    if (is_container(declared.type))
+      check_container(m.source.values[m.source.inputs[i]], inputs.on_host(declared.name));
   }
   const auto check_names = [&](const auto& named) {
     for (const auto& [name, given] : named)

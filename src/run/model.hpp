@@ -40,6 +40,8 @@ struct given_inputs {
   };
   /// Returns what is given for an input; nullopt if nothing is. The type is undefined if what is given holds no tensor.
   std::optional<facts> find(const std::string& name) const;
+  /// Returns an input in the host's memory, undefined if it is not there; sequences and optionals always are.
+  tensor on_host(const std::string& name) const;
 };
 
 /// Throws `errc::invalid_input` if `inputs` are not what the model declares: missing, extra, of wrong type, rank or dims.

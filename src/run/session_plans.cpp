@@ -7,6 +7,7 @@
 #include "plan/place/policies.hpp"
 #include "plan/plan_key.hpp"
 #include "rewrite/rewrite.hpp"
+#include "run/container_inputs.hpp"
 
 #include <algorithm>
 
@@ -51,8 +52,10 @@ session_plans::session_plans(model_ptr m, std::vector<device_info> devices, cons
 }
 
 session_plans::ahead session_plans::prepare_ahead(const ahead& other) {
-  const bool ranks_known =
-      std::all_of(model_->inputs.begin(), model_->inputs.end(), [](const value_info& i) { return i.dims.has_value(); });
+  const graph& source = model_->source;
+  const bool ranks_known = std::all_of(source.inputs.begin(), source.inputs.end(), [&](value_id v) {
+    return source.values[v].dims && !has_open_elements(source.values[v]);
+  });
   if (!ranks_known || !model_->host_inputs.empty())
     return {};
   const named_tensors none;

@@ -3,6 +3,7 @@
 #include "ops/graph_hash.hpp"
 #include "plan/bind/bind_inputs.hpp"
 #include "rewrite/rewrite.hpp"
+#include "run/container_inputs.hpp"
 
 namespace troupe {
 namespace {
@@ -28,11 +29,23 @@ symbolic_shape open_dims(const std::string& input, size_t rank) {
 
 } // namespace
 
+std::map<std::string, element_shapes> specialisations::open_elements(const given_inputs& inputs) const {
+  std::map<std::string, element_shapes> found;
+  for (value_id v : model_->source.inputs)
+    if (const value& input = model_->source.values[v]; has_open_elements(input))
+      found.emplace(input.name, ranks_in(inputs.on_host(input.name)));
+  return found;
+}
+
 hash128 specialisations::key_of(const given_inputs& inputs) const {
   hasher h;
   for (const value_info& input : model_->inputs)
     if (!input.dims)
       h.add(inputs.find(input.name)->dims->size());
+  for (const auto& [name, ranks] : open_elements(inputs)) {
+    h.add(ranks.empty);
+    h.add(ranks.dims ? static_cast<int64_t>(ranks.dims->size()) : -1);
+  }
   for (const std::string& name : model_->host_inputs)
     add_content(h, inputs.tensors.at(name));
   return h.digest();
@@ -44,6 +57,7 @@ plan_job specialisations::job(const given_inputs& inputs, double& spent) {
   for (const value_info& input : model_->inputs)
     if (!input.dims)
       options.input_dims[input.name] = open_dims(input.name, inputs.find(input.name)->dims->size());
+  options.input_elements = open_elements(inputs);
   for (const std::string& name : model_->host_inputs)
     options.constant_inputs[name] = inputs.tensors.at(name);
   return make_job(

@@ -48,6 +48,8 @@ public:
 
 private:
   hash128 key_of(const given_inputs& inputs) const;
+  /// Returns the ranks of what is in the given sequences and optionals, by input, where the file does not state them.
+  std::map<std::string, element_shapes> open_elements(const given_inputs& inputs) const;
 
   const model_ptr model_;
   plan_cache<specialisation> kept_;

@@ -32,6 +32,8 @@ std::shared_ptr<const void> map_zeros(int64_t bytes) {
 } // namespace
 
 tensor made_up_values::zeros(dtype type, shape dims) {
+  if (is_container(type))
+    fail(errc::unsupported, "sequences and optionals are not simulated: what is in them is not known before a run");
   if (type == dtype::string)
     return {type, std::move(dims)};
   const int64_t bytes = bytes_of(type, volume(dims));

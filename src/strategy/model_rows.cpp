@@ -18,7 +18,7 @@ std::map<std::string, std::optional<size_t>> named(const graph& program, std::sp
 }
 
 void add_shared(hasher& key, const tensor& t) {
-  if (t.type() != dtype::string && t.bytes() <= compared_bytes)
+  if (!holds_objects(t.type()) && t.bytes() <= compared_bytes)
     key.add_bytes(t.data(), static_cast<size_t>(t.bytes()));
   else
     key.add(reinterpret_cast<uintptr_t>(t.data()));

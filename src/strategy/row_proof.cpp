@@ -57,6 +57,11 @@ public:
     for (size_t v = 0; v < graph_.values.size(); ++v)
       if (graph_.values[v].known)
         states_[v] = known_state(*graph_.values[v].known);
+    for (const auto* ends : {&graph_.inputs, &graph_.outputs})
+      for (value_id v : *ends)
+        if (is_container(graph_.values[v].type))
+          fail(errc::unsupported, "the rows of '{}' cannot be told apart: it is {}", graph_.values[v].name,
+               to_string(graph_.values[v].type));
     for (value_id v : graph_.inputs)
       result.inputs.push_back(add_input(v));
     for (node& n : graph_.nodes)

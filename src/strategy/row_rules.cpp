@@ -14,6 +14,8 @@ row_axes broadcasts(const row_call& c) {
   return {c.broadcast_axis(rank)};
 }
 
+constexpr std::string_view in_sequences = "works with sequences or optionals, whose rows are not followed";
+
 struct refusal {
   std::string_view name, reason;
 };
@@ -34,6 +36,9 @@ constexpr auto refusals = std::to_array<refusal>({
     {"NonZero", "returns as many elements as the data asks for, whatever their row"},
     {"Range", "counts the rows"},
     {"Scan", "is control flow over values of the batch"},
+    {"SequenceConstruct", in_sequences},
+    {"SequenceEmpty", in_sequences},
+    {"SplitToSequence", in_sequences},
     {"Unique", "compares rows with each other"},
 });
 
@@ -50,6 +55,8 @@ row_rule find_row_rule(const op_def& def) {
 std::string_view why_no_row_rule(const op_def& def) {
   const auto* found = std::find_if(refusals.begin(), refusals.end(),
                                    [&](const refusal& r) { return def.domain.empty() && r.name == def.name; });
+  if (found == refusals.end() && (def.types & types::containers))
+    return in_sequences;
   return found != refusals.end() ? found->reason : "has no rule that says what it does with rows";
 }
 

@@ -2,9 +2,32 @@
 
 #include "base/checked.hpp"
 
+#include <array>
+
 namespace troupe {
+namespace {
+
+constexpr size_t container_bits = sequence_bit | optional_bit;
+
+/// The names of all containers, by number.
+std::array<std::string, 2 * container_bits> container_names() {
+  std::array<std::string, 2 * container_bits> names;
+  for (size_t i = sequence_bit; i <= (container_bits | static_cast<size_t>(dtype::int4)); ++i) {
+    const auto type = static_cast<dtype>(i);
+    names[i] = fmt::format("{}({})", is_optional(type) ? "optional" : "sequence",
+                           is_container(element_of(type)) ? names[static_cast<size_t>(element_of(type))]
+                                                          : to_string(element_of(type)));
+  }
+  return names;
+}
+
+} // namespace
 
 std::string_view to_string(dtype type) {
+  if (is_container(type)) {
+    static const auto names = container_names();
+    return names[static_cast<size_t>(type) % names.size()];
+  }
   switch (type) {
     case dtype::undefined: return "undefined";
     case dtype::float32: return "float32";
@@ -68,6 +91,8 @@ int bits_of(dtype type) {
 int64_t bytes_of(dtype type, int64_t count) {
   if (type == dtype::string)
     return checked_mul(count, sizeof(std::string));
+  if (is_container(type))
+    return checked_mul(count, sizeof(tensor));
   return checked_add(checked_mul(count, bits_of(type)), 7) / 8;
 }
 

@@ -12,8 +12,9 @@ dtype dtype_from_onnx(int onnx_code);
 /// Set of element types, one bit each.
 using dtype_set = uint32_t;
 
+/// All sequences share a bit, and so do all optionals.
 constexpr dtype_set set_of(dtype type) {
-  return dtype_set{1} << static_cast<unsigned>(type);
+  return dtype_set{1} << (is_optional(type) ? 31u : is_sequence(type) ? 30u : static_cast<unsigned>(type));
 }
 template <class... Types>
 constexpr dtype_set set_of(dtype first, Types... rest) {
@@ -33,7 +34,11 @@ inline constexpr dtype_set float8 =
 inline constexpr dtype_set int4 = set_of(dtype::int4, dtype::uint4);
 /// What every data-movement operator takes: all types whose elements are whole bytes.
 inline constexpr dtype_set fixed_size = numeric | boolean;
-inline constexpr dtype_set any = ~dtype_set{0};
+inline constexpr dtype_set sequence = set_of(sequence_of(dtype::float32));
+inline constexpr dtype_set optional = set_of(optional_of(dtype::float32));
+inline constexpr dtype_set containers = sequence | optional;
+/// All tensors.
+inline constexpr dtype_set any = ~containers;
 } // namespace types
 
 /// Names the C++ type of elements of a `dtype` for `visit_dtype`.

@@ -185,8 +185,22 @@ TEST_CASE("inputs of impossible types and dims", "[loader]") {
   CHECK_THAT(with_dim(int64_t{1} << 40), Contains("overflow"));
   CHECK_THAT(error_after([](auto& m) { m.mutable_graph()->mutable_input(0)->clear_type(); }),
              Contains("'x' has no element type"));
+  CHECK_THAT(error_after([](auto& m) { m.mutable_graph()->mutable_input(0)->mutable_type()->mutable_map_type(); }),
+             Contains("unsupported") && Contains("'x' is no tensor, sequence or optional"));
   CHECK_THAT(error_after([](auto& m) { m.mutable_graph()->mutable_input(0)->mutable_type()->mutable_sequence_type(); }),
-             Contains("unsupported") && Contains("'x' is not a tensor"));
+             Contains("unsupported") && Contains("'x' is a sequence of something else"));
+  CHECK_THAT(error_after([](auto& m) {
+               auto* held =
+                   m.mutable_graph()->mutable_input(0)->mutable_type()->mutable_sequence_type()->mutable_elem_type();
+               held->mutable_sequence_type()->mutable_elem_type()->mutable_tensor_type()->set_elem_type(1);
+             }),
+             Contains("unsupported") && Contains("'x' is a sequence of something else"));
+  CHECK_THAT(error_after([](auto& m) {
+               auto* held =
+                   m.mutable_graph()->mutable_input(0)->mutable_type()->mutable_optional_type()->mutable_elem_type();
+               held->mutable_optional_type()->mutable_elem_type()->mutable_tensor_type()->set_elem_type(1);
+             }),
+             Contains("unsupported") && Contains("'x' is an optional of something else"));
   CHECK_THAT(error_after([](auto& m) {
                m.mutable_graph()->mutable_input(0)->mutable_type()->mutable_tensor_type()->set_elem_type(14);
              }),

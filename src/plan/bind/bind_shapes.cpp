@@ -1,5 +1,7 @@
 #include "plan/bind/bind_shapes.hpp"
 
+#include "base/limits.hpp"
+
 #include <algorithm>
 
 namespace troupe {
@@ -15,7 +17,7 @@ int64_t checked_bytes(dtype type, std::span<const int64_t> dims) {
   for (int64_t d : dims)
     if (__builtin_mul_overflow(count, std::max<int64_t>(d, 1), &count) || count > max_value_bytes)
       return -1;
-  const int64_t bytes = type == dtype::string ? count * int64_t{sizeof(std::string)} : bytes_of(type, count);
+  const int64_t bytes = bytes_of(type, count);
   const bool empty = std::find(dims.begin(), dims.end(), 0) != dims.end();
   return bytes > max_value_bytes ? -1 : empty ? 0 : bytes;
 }
@@ -46,6 +48,9 @@ int64_t bind_shape(const plan& p, value_id v, const slot_values& slots, shape& d
                  [&](dim_program::slot slot) { return values[slot]; });
   if (std::any_of(dims.begin(), dims.end(), [](int64_t d) { return d < 0; }))
     fail(errc::invalid_input, "value '{}' would have the shape {}: a dim is negative", info.name, to_string(dims));
+  if (is_sequence(info.type) && dims[0] > limits::max_sequence_length)
+    fail(errc::unsupported, "sequence '{}' would have {} tensors; at most {} are supported", info.name, dims[0],
+         limits::max_sequence_length);
   const int64_t bytes = checked_bytes(info.type, dims);
   if (bytes < 0)
     fail(errc::invalid_input, "value '{}' of shape {} would have more than 2^47 bytes", info.name, to_string(dims));

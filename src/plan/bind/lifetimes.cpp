@@ -43,7 +43,7 @@ private:
 
   bool belongs_in_arena(const chunk& c, value_id v) const {
     const value& info = p_.program->values[v];
-    return p_.storage[v] == v && !leaves_[v] && info.type != dtype::string && p_.segment_of_value[v] <= c.segment;
+    return p_.storage[v] == v && !leaves_[v] && !holds_objects(info.type) && p_.segment_of_value[v] <= c.segment;
   }
 
   void define(value_id v, uint32_t position) {
@@ -58,7 +58,7 @@ private:
 
   void define_uploads(const chunk& c) {
     for (value_id v : c.uploads)
-      if (!host_memory_ && p_.program->values[v].type != dtype::string)
+      if (!host_memory_ && !holds_objects(p_.program->values[v].type))
         define(v, found_.positions);
   }
 

@@ -37,7 +37,7 @@ std::string describe(gpu_obstacle obstacle, const node& n) {
   switch (obstacle) {
     case gpu_obstacle::none: return "a GPU can run it";
     case gpu_obstacle::control_flow: return "control flow is not for GPUs";
-    case gpu_obstacle::strings: return "strings are not for GPUs";
+    case gpu_obstacle::strings: return "strings, sequences and optionals are not for GPUs";
     case gpu_obstacle::data_dependent:
       return fmt::format("{} has outputs whose shape depends on data", operator_name(n));
     case gpu_obstacle::too_large: return "2^32 elements or more are not for GPUs";
@@ -55,7 +55,7 @@ gpu_obstacle gpu_support::obstacle(node_id index, const gpu_features& gpu) {
     return gpu_obstacle::control_flow;
   for (const auto* ids : {&n.inputs, &n.outputs})
     for (value_id v : *ids)
-      if (v != no_value && program_.values[v].type == dtype::string)
+      if (v != no_value && holds_objects(program_.values[v].type))
         return gpu_obstacle::strings;
   if (defines_data_symbol(index))
     return gpu_obstacle::data_dependent;

@@ -115,6 +115,7 @@ bool matches(std::string_view pattern, std::string_view text) {
 placement_problem::placement_problem(const graph& program, std::span<const device_info> devices,
                                      const plan_options& options)
     : program_(program), devices_(devices), options_(options), edges_(adjacency_of(program)),
+      has_containers_(std::ranges::any_of(program.values, [](const value& v) { return is_container(v.type); })),
       support_(program, options.expected), work_(program.nodes.size()) {
   expects(options.budgets.empty() || options.budgets.size() == devices.size(), "place: one budget a device is needed");
   for (const bool fallback : {false, true}) {
@@ -144,6 +145,8 @@ placement_problem::placement_problem(const graph& program, std::span<const devic
 }
 
 bool placement_problem::allows(node_id n, device_index d) {
+  if (is_kept_from(devices_[d]))
+    return false;
   if (pinned(n) != no_device)
     return pinned_[n] == d;
   if (has_body(program_.nodes[n]))
@@ -163,9 +166,15 @@ std::string placement_problem::why_not(node_id n) {
   for (device_index d : order_)
     names += fmt::format("{}{}", names.empty() ? "" : ", ", devices_[d].name);
   const node& call = program_.nodes[n];
-  const auto& gpu = devices_[order_.back()].gpu;
+  const device_info& last = devices_[order_.back()];
   return fmt::format("{} can run on none of the devices ({}): {}; add a CPU device", describe(call), names,
-                     gpu ? describe(support_.obstacle(n, *gpu), call) : "pins and policy leave none");
+                     last.gpu || is_kept_from(last) ? obstacle(n, last) : "pins and policy leave none");
+}
+
+std::string placement_problem::obstacle(node_id n, const device_info& device) {
+  if (is_kept_from(device))
+    return "the model has sequences or optionals, which do not leave this host, nor does what is computed beside them";
+  return describe(support_.obstacle(n, *device.gpu), program_.nodes[n]);
 }
 
 int64_t placement_problem::bytes(value_id v) {
@@ -213,7 +222,7 @@ void placement_problem::pin(std::span<const placement_pin> pins) {
     const device_info& device = devices_[pinned[n]];
     if (!allows(n, pinned[n]))
       fail(errc::unsupported, "{} is pinned to '{}', which cannot run it: {}", describe(call), device.name,
-           describe(support_.obstacle(n, *device.gpu), call));
+           obstacle(n, device));
   }
   for (size_t i = 0; i < pins.size(); ++i)
     if (!used[i])

@@ -46,6 +46,11 @@ private:
   void set_questions();
   void set_move_questions();
   std::string why_not(node_id n);
+  /// Returns why a device, a GPU or of another host, cannot run a node.
+  std::string obstacle(node_id n, const device_info& device);
+  /// Whether nothing of the program runs on a device: sequences and optionals do not cross hosts (wire/tensors.hpp knows no such type),
+  /// not even in the description of a plan.
+  bool is_kept_from(const device_info& device) const { return has_containers_ && is_remote(device); }
   double move_seconds(value_id v, device_index from, device_index to);
   double mean_move_seconds(value_id v);
   void pin(std::span<const placement_pin> pins);
@@ -58,6 +63,7 @@ private:
   size_t regular_ = 0;
   /// Where control flow counts as placed while nodes around it look for places: its operands are wanted in this process's memory.
   device_index host_ = 0;
+  const bool has_containers_;
   gpu_support support_;
   std::vector<uint32_t> features_of_;          // by device: index into `can_run_`; GPUs with equal features share
   std::vector<std::vector<int8_t>> can_run_;   // by features, by node: −1 unknown

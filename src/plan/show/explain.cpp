@@ -15,7 +15,7 @@ std::optional<int64_t> bytes_in(const plan& p, const bound_plan* bound, value_id
   const value& info = p.program->values[v];
   if (info.constant)
     return bytes_of(info.type, volume(info.constant->dims));
-  if (!bound || p.segment_of_value[v] > bound->segment || !info.dims || info.type == dtype::string)
+  if (!bound || p.segment_of_value[v] > bound->segment || !info.dims || holds_objects(info.type))
     return std::nullopt;
   return bytes_of(info.type, volume(bound->dims[v]));
 }
