@@ -4,6 +4,7 @@
 #include "rewrite/rewrite.hpp"
 #include "strategy/call_model.hpp"
 #include "strategy/row_rules.hpp"
+#include "support/thrown.hpp"
 
 #include <filesystem>
 #include <set>
@@ -300,6 +301,13 @@ TEST_CASE("Every operator has a rule, or a reason why it has none", "[strategy][
       without.insert(std::string(def->name));
   // These take no operand, or what they give follows from dims alone; PRelu is that of opset 1; a Task of a made-up graph has no rows.
   CHECK(without == std::set<std::string>{"Constant", "PRelu", "Shape", "Size", "Task"});
+}
+
+TEST_CASE("Sequences have no rows that could be cut", "[strategy][C1][sequence]") {
+  graph_builder b;
+  b.output(b.op("Identity", {b.input("s", {dim::symbol("n")}, sequence_of(dtype::float32))}));
+  CHECK_THAT(std::string(thrown_by([&] { prove_rows(rewrite(b.g, {})); }).what()),
+             Catch::Contains("the rows of 's' cannot be told apart: it is sequence(float32)"));
 }
 
 TEST_CASE("Rows of real models are independent", "[strategy][C1]") {
