@@ -109,7 +109,8 @@ void add_run(CLI::App& app) {
   CLI::App* command = app.add_subcommand("run", "Run a model once, or step by step, and print its outputs");
   add_model_options(*command, *args);
   add_strategy_options(*command, *args);
-  command->add_option("--output", args->output, "Folder to write the outputs to, as NAME.npy (sequences and optionals: NAME.pb)");
+  command->add_option("--output", args->output,
+                      "Folder to write the outputs to, as NAME.npy (sequences and optionals: NAME.pb)");
   command->add_option("--timeout", args->timeout_s, "Seconds after which the run fails (default: no limit)")
       ->check(CLI::NonNegativeNumber);
   add_decode_options(*command, args->decode);

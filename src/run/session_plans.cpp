@@ -52,11 +52,8 @@ session_plans::session_plans(model_ptr m, std::vector<device_info> devices, cons
 }
 
 session_plans::ahead session_plans::prepare_ahead(const ahead& other) {
-  const graph& source = model_->source;
-  const bool ranks_known = std::all_of(source.inputs.begin(), source.inputs.end(), [&](value_id v) {
-    return source.values[v].dims && !has_open_elements(source.values[v]);
-  });
-  if (!ranks_known || !model_->host_inputs.empty())
+  const auto is_open = [&](value_id v) { return has_open_rank(model_->source.values[v]); };
+  if (std::ranges::any_of(model_->source.inputs, is_open) || !model_->host_inputs.empty())
     return {};
   const named_tensors none;
   const given_inputs nothing{none, {}};
