@@ -57,7 +57,9 @@ void set_moved(infer_context& c, std::vector<symbolic_shape> outputs, size_t dat
   for (const tensor& input : operands->inputs)
     in.push_back(input.view());
   std::vector<tensor> results;
+  results.reserve(outputs.size());
   std::vector<mutable_view> out;
+  out.reserve(outputs.size());
   for (const symbolic_shape& dims : outputs)
     results.emplace_back(dtype::int64, constants(dims));
   for (tensor& result : results)

@@ -140,6 +140,7 @@ private:
 std::vector<placement_reason> placement_reasons(const plan& p) {
   reason_finder finder(p);
   std::vector<placement_reason> reasons;
+  reasons.reserve(p.placement.size());
   for (node_id n = 0; n < static_cast<node_id>(p.placement.size()); ++n)
     reasons.push_back(finder.find(n));
   return reasons;
