@@ -35,6 +35,7 @@ constexpr auto refusals = std::to_array<refusal>({
     {"NonMaxSuppression", "returns as many boxes as the data asks for, whatever their row"},
     {"NonZero", "returns as many elements as the data asks for, whatever their row"},
     {"Range", "counts the rows"},
+    {"RoiAlign", "takes regions of images that count through the whole batch"},
     {"Scan", "is control flow over values of the batch"},
     {"SequenceConstruct", in_sequences},
     {"SequenceEmpty", in_sequences},

@@ -19,6 +19,29 @@ row_axes images_with_residual(const row_call& c) {
   return {0};
 }
 
+/// Each image has places, or offsets and masks, of its own.
+row_axes sampled_images(const row_call& c) {
+  c.others_are_shared({0, 1});
+  c.require_rows(0, 0);
+  c.require_rows(1, 0);
+  return {0};
+}
+
+row_axes deforms(const row_call& c) {
+  c.others_are_shared({0, 2, 4});
+  for (const size_t i : {0, 2, 4})
+    c.require_rows(i, 0);
+  return {0};
+}
+
+/// Its axis is an attribute until opset 20, then operand 2.
+row_axes transforms(const row_call& c) {
+  c.only_first_has_rows();
+  const int64_t otherwise = c.def().since < 20 ? c.attrs().integer("axis", 1) : -2;
+  const int64_t axis = c.context().has_input(2) ? c.context().require_constants(2).at(0) : otherwise;
+  return {c.rows_beside(normalize_axis(axis, c.rank(0)), "transforms")};
+}
+
 row_axes max_pool_rule(const row_call& c) {
   if (c.context().has_output(1))
     fail(errc::unsupported, "returns indices that count through the whole batch");
@@ -59,11 +82,14 @@ constexpr auto window_entries = std::to_array<row_rule_entry>({
     {"", "Conv", images},
     {"", "ConvInteger", images},
     {"", "ConvTranspose", images},
+    {"", "DFT", transforms},
+    {"", "DeformConv", deforms},
     {"", "DepthToSpace", images},
     {"", "GRU", recurrent_rule},
     {"", "GlobalAveragePool", images},
     {"", "GlobalLpPool", images},
     {"", "GlobalMaxPool", images},
+    {"", "GridSample", sampled_images},
     {"", "GroupNormalization", images},
     {"", "InstanceNormalization", images},
     {"", "LRN", images},
@@ -73,6 +99,7 @@ constexpr auto window_entries = std::to_array<row_rule_entry>({
     {"", "QLinearConv", images},
     {"", "RNN", recurrent_rule},
     {"", "Resize", resizes},
+    {"", "STFT", images},
     {"", "SpaceToDepth", images},
     {"", "Upsample", resizes},
     {"troupe", "Conv", images_with_residual},

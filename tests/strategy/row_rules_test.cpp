@@ -262,6 +262,24 @@ TEST_CASE("Blocks and linear attention have a batch element as a row", "[strateg
               return b.op("Col2Im", {b.x({batch, 4, 2}), b.integers({3}), b.integers({2})});
             },
             18) == 0);
+  CHECK(axis_after([](m& b) { return b.op("GridSample", {b.x({batch, 2, 5, 6}), b.x({batch, 3, 4, 2})}); }, 20) == 0);
+  CHECK(axis_after(
+            [](m& b) {
+              return b.op("DeformConv", {b.x({batch, 2, 5, 5}), b.weights({3, 2, 2, 2}), b.x({batch, 8, 4, 4})});
+            },
+            19) == 0);
+  CHECK(axis_after(
+            [](m& b) {
+              return b.op("STFT", {b.x({batch, 16, 1}), b.integer(3), no_value, b.integer(8)});
+            },
+            17) == 0);
+  CHECK(axis_after([](m& b) { return b.op("DFT", {b.x({batch, 6, 2})}); }, 20) == 0);
+  CHECK_THAT(refusal_of(
+                 [](m& b) {
+                   return b.op("DFT", {b.x({6, batch, 2})}, at(1));
+                 },
+                 17),
+             Catch::Contains("transforms"));
   const auto attention = [](m& b, symbolic_shape state) {
     const value_id x = b.x({batch, 2, 3});
     return b.many(

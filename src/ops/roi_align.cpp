@@ -1,0 +1,191 @@
+// RoiAlign (He, Gkioxari, Dollár, Girshick, "Mask R-CNN", ICCV 2017): each region of an image, divided into bins, of which each becomes one element.
+//
+// x is [N, C, H, W], rois [R, 4] as x1, y1, x2, y2, batch_indices [R] the image of each, y [R, C, output_height, output_width]. A bin is the mean (avg) or
+// the largest (max) of samples between elements; max takes the largest of each sample's four weighted neighbours, as ONNX's own cases do.
+// Until opset 15 coordinates are those of output_half_pixel: not shifted, and a region is at least one element wide.
+#include "ops/families.hpp"
+#include "ops/operand.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+namespace troupe {
+namespace {
+
+/// Samples of one bin along one axis, at most: a region as large as a file can say must not take for ever.
+constexpr int64_t most_samples = 512;
+
+struct roi_options {
+  bool is_max, half_pixel;
+  int64_t height, width, ratio;
+  double scale;
+};
+
+roi_options parse_roi_options(const attributes& attrs, bool half_pixel_by_default) {
+  const std::string mode = attrs.text("mode", "avg");
+  const std::string coordinates =
+      attrs.text("coordinate_transformation_mode", half_pixel_by_default ? "half_pixel" : "output_half_pixel");
+  if (mode != "avg" && mode != "max")
+    fail(errc::invalid_model, "attribute 'mode' is '{}', not avg or max", mode);
+  if (coordinates != "half_pixel" && coordinates != "output_half_pixel")
+    fail(errc::invalid_model, "attribute 'coordinate_transformation_mode' is '{}', not half_pixel or output_half_pixel",
+         coordinates);
+  const roi_options o{mode == "max",
+                      coordinates == "half_pixel",
+                      attrs.integer("output_height", 1),
+                      attrs.integer("output_width", 1),
+                      attrs.integer("sampling_ratio", 0),
+                      attrs.real("spatial_scale", 1)};
+  if (o.height < 1 || o.width < 1)
+    fail(errc::invalid_model, "attributes 'output_height' and 'output_width' are {} and {}, not positive", o.height,
+         o.width);
+  if (o.ratio < 0 || o.ratio > most_samples)
+    fail(errc::invalid_model, "attribute 'sampling_ratio' is {}; it may be 0 to {}", o.ratio, most_samples);
+  return o;
+}
+
+template <bool HalfPixel>
+void infer_roi_align(infer_context& c) {
+  const roi_options o = parse_roi_options(c.attrs(), HalfPixel);
+  const symbolic_shape &x = c.dims(0), &rois = c.dims(1), &images = c.dims(2);
+  if (x.size() != 4 || rois.size() != 2 || images.size() != 1)
+    fail(errc::invalid_model, "operands of shapes {}, {} and {}; [N, C, H, W], [R, 4] and [R] are needed", to_string(x),
+         to_string(rois), to_string(images));
+  require_same(rois[1], 4, "coordinates of a region");
+  require_same(rois[0], images[0], "regions and their images");
+  if (c.type(1) != c.type(0) || c.type(2) != dtype::int64)
+    fail(errc::invalid_model, "regions of {} and images of {}; {} and int64 are needed", to_string(c.type(1)),
+         to_string(c.type(2)), to_string(c.type(0)));
+  c.set_output(0, c.type(0), {rois[0], x[1], o.height, o.width});
+}
+
+/// One sample: four neighbours in a plane, and how much each counts.
+template <class C>
+struct roi_sample {
+  std::array<int64_t, 4> at{};
+  std::array<C, 4> weight{};
+};
+
+/// Returns the sample at a place; outside the image all its weights are zero.
+template <class C>
+roi_sample<C> sample_at(C y, C x, int64_t height, int64_t width) {
+  if (!(y >= -1 && y <= static_cast<C>(height) && x >= -1 && x <= static_cast<C>(width)))
+    return {};
+  const auto split = [](C v, int64_t size) {
+    v = std::max(v, C(0));
+    const auto low = std::min(static_cast<int64_t>(v), size - 1), high = std::min(low + 1, size - 1);
+    return std::tuple(low, high, high == low ? C(0) : v - static_cast<C>(low));
+  };
+  const auto [y0, y1, dy] = split(y, height);
+  const auto [x0, x1, dx] = split(x, width);
+  return {{y0 * width + x0, y0 * width + x1, y1 * width + x0, y1 * width + x1},
+          {(1 - dy) * (1 - dx), (1 - dy) * dx, dy * (1 - dx), dy * dx}};
+}
+
+/// The bins of one region along one axis.
+template <class C>
+struct roi_axis {
+  C begin, bin;
+  int64_t samples; // of a bin
+
+  roi_axis(C first, C last, int64_t bins, const roi_options& o) {
+    const C shift = o.half_pixel ? C(0.5) : C(0), scale = static_cast<C>(o.scale);
+    begin = first * scale - shift;
+    C extent = last * scale - shift - begin;
+    if (!o.half_pixel)
+      extent = std::max(extent, C(1));
+    bin = extent / static_cast<C>(bins);
+    const C wanted = o.ratio > 0 ? static_cast<C>(o.ratio) : std::ceil(bin);
+    if (!(wanted <= static_cast<C>(most_samples)))
+      fail(errc::invalid_input, "a region from {} to {} needs more than {} samples a bin; state 'sampling_ratio'",
+           first, last, most_samples);
+    samples = std::max<int64_t>(0, static_cast<int64_t>(wanted));
+  }
+
+  C place(int64_t b, int64_t s) const {
+    return begin + static_cast<C>(b) * bin + (static_cast<C>(s) + C(0.5)) * bin / static_cast<C>(samples);
+  }
+};
+
+template <class C>
+C pooled(const C* plane, std::span<const roi_sample<C>> samples, bool is_max) {
+  C result = 0;
+  for (size_t s = 0; s < samples.size(); ++s) {
+    const auto& [at, weight] = samples[s];
+    std::array<C, 4> part{};
+    for (size_t i = 0; i < 4; ++i)
+      part[i] = weight[i] * plane[at[i]];
+    if (is_max) {
+      const C most = *std::max_element(part.begin(), part.end());
+      result = s == 0 ? most : std::max(result, most);
+    } else {
+      result += part[0] + part[1] + part[2] + part[3];
+    }
+  }
+  return is_max ? result : result / static_cast<C>(std::max<size_t>(1, samples.size()));
+}
+
+template <class C>
+void run_roi_align(kernel_context& c, const roi_options& o) {
+  const const_view& x = c.input(0);
+  const int64_t images = x.dims[0], channels = x.dims[1], height = x.dims[2], width = x.dims[3];
+  const read_as<C> from(x), rois(c.input(1));
+  const std::vector<int64_t> image_of = to_int64(c.input(2));
+  write_as<C> y(c.output(0));
+  if (height * width == 0 && c.output(0).size() > 0)
+    fail(errc::invalid_input, "an input of shape {} has no elements to pool", to_string(x.dims));
+  parallel_for(std::ssize(image_of), 1, [&](int64_t begin, int64_t end) {
+    std::vector<roi_sample<C>> samples;
+    for (int64_t r = begin; r < end; ++r) {
+      const int64_t image = image_of[static_cast<size_t>(r)];
+      if (image < 0 || image >= images)
+        fail(errc::invalid_input, "region {} is of image {}, of which there are {}", r, image, images);
+      const roi_axis<C> rows(rois[4 * r + 1], rois[4 * r + 3], o.height, o),
+          columns(rois[4 * r], rois[4 * r + 2], o.width, o);
+      for (int64_t bin = 0; bin < o.height * o.width; ++bin) {
+        samples.clear();
+        for (int64_t i = 0; i < rows.samples; ++i)
+          for (int64_t j = 0; j < columns.samples; ++j)
+            samples.push_back(sample_at(rows.place(bin / o.width, i), columns.place(bin % o.width, j), height, width));
+        for (int64_t ch = 0; ch < channels; ++ch)
+          y[(r * channels + ch) * o.height * o.width + bin] =
+              pooled<C>(from.data() + (image * channels + ch) * height * width, samples, o.is_max);
+      }
+    }
+  });
+  y.commit();
+}
+
+template <bool HalfPixel>
+void roi_align(kernel_context& c) {
+  const roi_options o = parse_roi_options(c.attrs(), HalfPixel);
+  require_same(c.input(1).dims[0], c.input(2).dims[0], "regions and their images");
+  visit_compute(c.input(0).type, [&](auto tag) { run_roi_align<typename decltype(tag)::type>(c, o); });
+}
+
+/// Four samples an element, unless the attribute says how many.
+op_cost roi_align_cost(const attributes& attrs, const call_shapes& call) {
+  const auto ratio = static_cast<double>(std::max<int64_t>(2, attrs.integer("sampling_ratio", 0)));
+  return {10 * ratio * ratio * static_cast<double>(volume(call.outputs[0])), operand_bytes(call)};
+}
+
+template <bool HalfPixel>
+constexpr op_def roi_align_row(int64_t since) {
+  return op_row("RoiAlign", since, infer_roi_align<HalfPixel>, roi_align<HalfPixel>,
+                {.inputs = {3, 3}, .types = types::floats, .cost = roi_align_cost});
+}
+
+constexpr auto roi_align_rows = std::to_array<op_def>({
+    roi_align_row<false>(10),
+    roi_align_row<true>(16),
+    roi_align_row<true>(22),
+});
+
+} // namespace
+
+std::span<const op_def> roi_align_ops() {
+  return roi_align_rows;
+}
+
+} // namespace troupe
