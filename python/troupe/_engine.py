@@ -13,7 +13,8 @@ from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple, Union
 import numpy as np
 
 from troupe import _core
-from troupe._values import ModelMetadata, NodeArg, OrtValue, onnx_type_of
+from troupe._options import _refuse
+from troupe._values import ModelMetadata, NodeArg, OrtValue, is_tensor, onnx_type_of
 
 Feed = Mapping[str, Any]
 _FIRST_WITHOUT_NUMPY = 16  # of ONNX's element types: bfloat16, 8-bit floats, 4-bit integers
@@ -275,8 +276,13 @@ class Engine:
         Raises `errors.NoSuchFile`, `errors.InvalidGraph`, `errors.NotImplemented`, `errors.InvalidArgument`, `errors.InvalidPlan`.
         """
         if isinstance(model, (bytes, bytearray, memoryview)):
-            return Session(self, self._core.load_bytes(model, os.fspath(folder), options))
-        return Session(self, self._core.load_file(os.fsencode(model), options))
+            session = Session(self, self._core.load_bytes(model, os.fspath(folder), options))
+        else:
+            session = Session(self, self._core.load_file(os.fsencode(model), options))
+        for value in session.inputs + session.outputs:
+            if not is_tensor(value.onnx_type):
+                _refuse(f"'{value.name}', which is a {value.type}", "only tensors go between Python and a model; inside of it there may be others")
+        return session
 
     def devices(self) -> List[Table]:
         """Returns the open devices: name, kind, description, memory_bytes, total_bytes, fallback."""

@@ -23,9 +23,20 @@ _NUMPY_TYPES: Dict[int, Any] = {
 }  # fmt: skip
 
 
+_SEQUENCE, _OPTIONAL = 32, 64  # added to an element's number, as troupe's types have it
+
+
+def is_tensor(onnx_type: int) -> bool:
+    """Returns whether a value is a tensor: not a sequence of some, and not optional."""
+    return onnx_type < _SEQUENCE
+
+
 def type_word(onnx_type: int) -> str:
-    """Returns e.g. "tensor(float)" for ONNX's element type 1."""
-    return f"tensor({_ELEMENT_WORDS[onnx_type]})"
+    """Returns e.g. "tensor(float)" for ONNX's element type 1, "seq(tensor(float))" for a sequence of such."""
+    word = f"tensor({_ELEMENT_WORDS[onnx_type % _SEQUENCE]})"
+    if onnx_type & _SEQUENCE:
+        word = f"seq({word})"
+    return f"optional({word})" if onnx_type & _OPTIONAL else word
 
 
 def onnx_type_of(element_type: Any) -> int:

@@ -166,6 +166,13 @@ class Errors(unittest.TestCase):
         with self.assertRaises(errors.NotImplemented):
             onnxruntime.InferenceSession(models.unary("NoSuchOperator", TensorProto.FLOAT), providers=CPU)
 
+    def test_sequences_at_the_ends_are_refused_by_name(self):
+        floats = models.value("x", TensorProto.FLOAT, ["n"])
+        made = models.helper.make_tensor_sequence_value_info("many", TensorProto.FLOAT, ["n"])
+        sequence = models.model([models.helper.make_node("SequenceConstruct", ["x"], ["many"])], [floats], [made])
+        with self.assertRaisesRegex(errors.NotImplemented, r"'many', which is a seq\(tensor\(float\)\)"):
+            onnxruntime.InferenceSession(sequence, providers=CPU)
+
     def test_damaged_models_are_refused(self):
         data = pathlib.Path(models.DIGITS).read_bytes()
         for length in [*range(1, 60), *range(100, len(data), 997)]:
