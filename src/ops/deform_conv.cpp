@@ -103,11 +103,12 @@ struct deform_call {
     for (int64_t ch = 0; ch < channels; ++ch)
       for (int64_t t = 0; t < taps; ++t) {
         const int64_t at = (n * offset_group + ch / of_group) * taps + t;
-        const C dy = offset[2 * at * area() + o], dx = offset[(2 * at + 1) * area() + o];
-        const C y = static_cast<C>(rows.start(o / columns.out) + t / columns.kernel * rows.dilation) + dy;
-        const C left = static_cast<C>(columns.start(o % columns.out) + t % columns.kernel * columns.dilation) + dx;
-        const C value =
-            interpolated(x.data() + (n * channels + ch) * rows.in * columns.in, rows.in, columns.in, y, left);
+        const int64_t row = rows.start(o / columns.out) + t / columns.kernel * rows.dilation,
+                      column = columns.start(o % columns.out) + t % columns.kernel * columns.dilation;
+        const C *plane = x.data() + (n * channels + ch) * rows.in * columns.in,
+                *moved = offset.data() + 2 * at * area() + o;
+        const C value = interpolated(plane, rows.in, columns.in, static_cast<C>(row) + moved[0],
+                                     static_cast<C>(column) + moved[area()]);
         samples[ch * taps + t] = mask ? value * mask[at * area() + o] : value;
       }
   }

@@ -78,6 +78,8 @@ std::span<const op_def> softmax_ops();
 std::span<const op_def> space_depth_ops();
 std::span<const op_def> spectral_ops();
 std::span<const op_def> task_ops();
+std::span<const op_def> text_ops();
+std::span<const op_def> tf_idf_ops();
 std::span<const op_def> tile_ops();
 std::span<const op_def> to_float16_ops();
 std::span<const op_def> top_k_ops();

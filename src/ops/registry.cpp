@@ -75,6 +75,8 @@ constexpr auto families = std::to_array<rows (*)()>({
     space_depth_ops,
     spectral_ops,
     task_ops,
+    text_ops,
+    tf_idf_ops,
     tile_ops,
     to_float16_ops,
     top_k_ops,

@@ -14,6 +14,7 @@ row_axes broadcasts(const row_call& c) {
   return {c.broadcast_axis(rank)};
 }
 
+constexpr std::string_view on_text = "works on text, whose rows are not followed";
 constexpr std::string_view in_sequences = "works with sequences or optionals, whose rows are not followed";
 
 struct refusal {
@@ -40,6 +41,10 @@ constexpr auto refusals = std::to_array<refusal>({
     {"SequenceConstruct", in_sequences},
     {"SequenceEmpty", in_sequences},
     {"SplitToSequence", in_sequences},
+    {"StringConcat", on_text},
+    {"StringNormalizer", on_text},
+    {"StringSplit", on_text},
+    {"TfIdfVectorizer", on_text},
     {"Unique", "compares rows with each other"},
 });
 
