@@ -1,5 +1,6 @@
 #include "cli/keep.hpp"
 
+#include "base/elapsed.hpp"
 #include "base/quantile.hpp"
 #include "measure/measure_nodes.hpp"
 
@@ -9,14 +10,19 @@
 namespace troupe::cli {
 namespace {
 
+/// Runs go on for so long, up to so many, if those that were asked for take less: few short ones say little.
+constexpr double least_measured_ms = 1000;
+constexpr int most_runs = 200;
+
 measured_nodes measure(const session& model, const named_tensors& inputs, const model_options& args,
                        const std::string& device, int runs, const interrupts& stop) {
   progress line("measuring " + device, args.shows_progress());
   warm_up(model, inputs, 1, stop.token());
   std::vector<double> busy;
   std::vector<traced_run> traced;
-  for (int i = 0; i < runs; ++i) {
-    line.show(i, runs, "runs");
+  const auto begin = std::chrono::steady_clock::now();
+  for (int i = 0; i < runs || (i < most_runs && milliseconds_since(begin) < least_measured_ms); ++i) {
+    line.show(std::min(i, runs), runs, "runs");
     busy.push_back(busy_seconds(model.run(inputs, {.cancel = stop.token()}).stats, device));
     const run_result result = model.run(inputs, {.cancel = stop.token(), .trace = true});
     const double busy_s = busy_seconds(result.stats, device);

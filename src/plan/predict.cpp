@@ -70,7 +70,8 @@ private:
       start = l.in = begin + c.in_s;
     }
     const bool another_worked = l.used && l.last != c.device;
-    start = std::max({start, l.work, l.outs[1]}) + submit_seconds(device, start - l.work, another_worked, l.last_work);
+    start = std::max({start, l.work, l.outs[1]}) +
+            submit_seconds(device, c.work_s, start - l.work, another_worked, l.last_work);
     if (!in_beside)
       l.in = start = std::max(start, l.in) + c.in_s;
     l.work = start + c.work_s;

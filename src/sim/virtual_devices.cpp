@@ -133,7 +133,7 @@ void virtual_devices::submit(processor& p, const job_ptr& j) {
   const double idle_s = j->ready - p.lane_free;
   if (idle_s < 0)
     j->times.after = p.last_number;
-  const double wait_s = submit_seconds(info, idle_s, p.last && *p.last != j->device, p.last_work);
+  const double wait_s = submit_seconds(info, j->price->work_s, idle_s, p.last && *p.last != j->device, p.last_work);
   p.last = j->device;
   p.last_number = j->times.number;
   j->at = stage::submits;

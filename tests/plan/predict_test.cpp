@@ -73,6 +73,30 @@ TEST_CASE("threads that slept are woken for a chunk", "[plan][cost]") {
   CHECK(predicted(make_plan(g, devices, {placement_policy::round_robin})).makespan_s == Approx(3e-5 + 2 * 0.25));
 }
 
+TEST_CASE("devices that share a GPU take longer while both have work, by a quarter of what they do at once",
+          "[plan][cost]") {
+  graph_builder b;
+  const value_id in = b.input({4});
+  std::vector<value_id> outputs;
+  for (int i = 0; i < 4; ++i)
+    outputs.push_back(b.node(plain_op, {in}, {4}));
+  const auto side_by_side = b.done(outputs);
+  std::vector<device_info> devices = free_devices(gpus(2));
+  for (device_info& d : devices) {
+    d.processor = "both";
+    d.profile.input_bytes_per_s = 1e18;
+    d.profile.up = d.profile.down = {};
+  }
+  devices[0].profile.launch_s = 2;
+  devices[1].profile.launch_s = 8;
+  // Two nodes each, one chunk a node: 2, 8, 2, 8. Each of the last three waits for the other, and takes a quarter of the shorter one longer.
+  CHECK(predicted(make_plan(side_by_side, devices, {placement_policy::round_robin})).makespan_s ==
+        Approx(20 + 3 * 0.5));
+  CHECK(predicted(make_plan(side_by_side, {devices[0]}, {})).makespan_s == Approx(8));
+  devices[1].processor = "another";
+  CHECK(predicted(make_plan(side_by_side, devices, {placement_policy::round_robin})).makespan_s == Approx(16));
+}
+
 TEST_CASE("devices work side by side, a device's chunks one after the other", "[plan][cost]") {
   graph_builder b;
   const value_id in = b.input({4});
