@@ -10,7 +10,8 @@
 namespace troupe {
 namespace {
 
-/// A change must gain at least this part of the predicted time: predictions are not that exact.
+/// A change must gain at least this part of the predicted time: predictions are not that exact. A submission less that makes nobody
+/// wait longer is a gain for sure.
 constexpr double least_gain = 0.01;
 /// Chunks that are looked at, one by one, for joining; more of them ask for another policy, not for other boundaries.
 constexpr size_t most_joined = 64;
@@ -46,12 +47,12 @@ public:
   }
 
 private:
-  /// Takes a draft over if it is predicted to be faster.
-  bool keep_if_better(std::optional<draft> changed) {
+  /// Takes a draft over if it is predicted to be faster, by at least this part.
+  bool keep_if_better(std::optional<draft> changed, double gain = least_gain) {
     if (!changed)
       return false;
     const double s = play(changed->costs, p_.devices).makespan_s;
-    if (s > best_s_ * (1 - least_gain))
+    if (s >= best_s_ || s > best_s_ * (1 - gain))
       return false;
     best_s_ = s;
     best_ = std::move(*changed);
@@ -156,7 +157,7 @@ private:
     for (bool gained = true; gained;) {
       gained = false;
       for (const auto& [a, b] : neighbours())
-        if (keep_if_better(join(best_, a, b))) {
+        if (keep_if_better(join(best_, a, b), nobody_waits_longer(a, b) ? 0 : least_gain)) {
           ++joins_;
           gained = true;
           break; // the numbers have changed
@@ -178,6 +179,18 @@ private:
     };
     std::stable_sort(pairs.begin(), pairs.end(), [&](const auto& x, const auto& y) { return work(x) < work(y); });
     return pairs;
+  }
+
+  /// Whether nobody waits longer if `a` and `b` are one chunk: who waits for `a` waits for `b` too, and `b` only for what `a` waits for.
+  bool nobody_waits_longer(chunk_id a, chunk_id b) const {
+    const auto waits = [&](chunk_id who, chunk_id whom) {
+      const std::vector<chunk_id>& before = best_.costs[who].predecessors;
+      return std::find(before.begin(), before.end(), whom) != before.end();
+    };
+    for (chunk_id id = 0; id < best_.size(); ++id)
+      if ((id != b && waits(id, a) && !waits(id, b)) || (id != a && waits(b, id) && !waits(a, id)))
+        return false;
+    return true;
   }
 
   /// Returns `from` with chunks `a` and `b` in one; nullopt if something between them waits for `a`.

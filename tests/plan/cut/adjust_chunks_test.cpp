@@ -135,3 +135,33 @@ TEST_CASE("chunks are not joined across what waits for the first and is awaited 
   verify(*p);
   CHECK(p->chunks.size() == 3);
 }
+
+TEST_CASE("chunks are joined for the least gain if nobody waits longer", "[plan][A14]") {
+  // The second device's nodes need what the first one makes first, and what it makes last (`both`); or one of them needs the first alone.
+  const auto model = [](bool both, std::vector<placement_pin>& pins) {
+    graph_builder b;
+    const value_id first = b.node(plain_op, {b.input({4})}, {4});
+    const value_id last = b.node(plain_op, {first}, {4});
+    std::vector<value_id> outputs{b.node(plain_op, {first, last}, {4})};
+    if (!both)
+      outputs.push_back(b.node(plain_op, {first}, {4}));
+    for (size_t n = 0; n < b.g.nodes.size(); ++n)
+      pins.push_back({b.g.nodes[n].name, n < 2 ? "cpu#0" : "cpu#1"});
+    return b.done(outputs);
+  };
+  std::vector<device_info> devices = cpus(2);
+  for (device_info& d : devices) {
+    d.profile.memory_bytes_per_s = 1e18;
+    d.profile.launch_s = 1;
+    d.profile.chunk_s = 0;
+    d.profile.submit_s = 0.001; // a thousandth of the time
+  }
+  std::vector<placement_pin> pins;
+  const auto joined = make_plan(model(true, pins), devices, {.pins = pins});
+  verify(*joined);
+  CHECK(joined->chunks.size() == 2);
+  pins.clear();
+  const auto apart = make_plan(model(false, pins), devices, {.pins = pins});
+  verify(*apart);
+  CHECK(apart->chunks.size() > 2);
+}
