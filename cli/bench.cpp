@@ -39,9 +39,9 @@ struct bench_arguments : model_options {
 
 struct measurement {
   throughput many;
-  double first_run_ms = 0; // plan, weights and kernels included
-  double predicted_ms = 0; // by the cost model
-  double flops = 0;        // of a run
+  double first_run_ms = 0;            // plan, weights and kernels included
+  std::optional<double> predicted_ms; // by the cost model; none for a strategy that the user named, which cuts requests
+  double flops = 0;                   // of a run
   std::vector<device_stats> devices;
   std::vector<std::string> device_names;
   std::vector<double> samples_ms;
@@ -157,7 +157,10 @@ measurement measure(const bench_arguments& args, const interrupts& stop) {
     m.device_names.push_back(d.name);
   const bound_plan_ptr bound = bound_plan_of(model, fresh_inputs(model, args, base, 0));
   m.flops = m.many.flops = flops_of(*bound);
-  m.predicted_ms = 1e3 * predict(*bound->source, dims_of_runs(*bound, args.dim_values())).makespan_s;
+  if (m.chosen)
+    m.predicted_ms = m.chosen->latency_ms;
+  else if (args.strategy == strategy::none)
+    m.predicted_ms = 1e3 * predict(*bound->source, dims_of_runs(*bound, args.dim_values())).makespan_s;
   if (!args.trace.empty() && !stop.requested()) { // one more run, so that none of those measured pays for it
     named_tensors inputs = fresh_inputs(model, args, base, args.runs);
     run_options options = staying.prepare(inputs);
@@ -194,7 +197,6 @@ nlohmann::json to_json(const bench_arguments& args, const measurement& m, const 
                       {"runs", m.samples_ms.size()},
                       {"median_ms", median(m.samples_ms)},
                       {"p99_ms", quantile(m.samples_ms, 0.99)},
-                      {"predicted_ms", m.predicted_ms},
                       {"gflops_per_s", m.flops / median(m.samples_ms) / 1e6},
                       {"busy_ms", busy},
                       {"load_ms", m.stats.load_ms},
@@ -205,6 +207,8 @@ nlohmann::json to_json(const bench_arguments& args, const measurement& m, const 
                       {"caches", cache_json(m.stats)},
                       {"memory", memory_json(m)},
                       {"samples_ms", m.samples_ms}};
+  if (m.predicted_ms)
+    j["predicted_ms"] = *m.predicted_ms;
   if (m.chosen)
     j["choice"] = cli::to_json(*m.chosen);
   if (m.many.in_flight > 0)
@@ -216,9 +220,9 @@ nlohmann::json to_json(const bench_arguments& args, const measurement& m, const 
 
 void print(const measurement& m, const std::map<std::string, double>& busy) {
   std::cout << choice_text(m.chosen);
-  fmt::print("median {:.3f} ms, p99 {:.3f} ms over {} runs, {:.4g} GFLOP/s; predicted {:.3f} ms\n",
-             median(m.samples_ms), quantile(m.samples_ms, 0.99), m.samples_ms.size(),
-             m.flops / median(m.samples_ms) / 1e6, m.predicted_ms);
+  fmt::print("median {:.3f} ms, p99 {:.3f} ms over {} runs, {:.4g} GFLOP/s{}\n", median(m.samples_ms),
+             quantile(m.samples_ms, 0.99), m.samples_ms.size(), m.flops / median(m.samples_ms) / 1e6,
+             m.predicted_ms ? fmt::format("; predicted {:.3f} ms", *m.predicted_ms) : "");
   for (const auto& [name, ms] : busy)
     fmt::print("{} computes {:.3f} ms of it (median)\n", name, ms);
   if (m.fetched_bytes > 0)

@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <deque>
 #include <iostream>
 #include <numeric>
@@ -56,7 +57,9 @@ throughput measure_throughput(const session& model, const named_tensors& inputs,
   t.queue = model.queue_stats();
   subtract(t.queue, before);
   t.micro_batches = static_cast<double>(pieces_of(t.queue)) / requests;
-  t.stages = t.cost.busy_ms.size(); // a pipeline leaves out devices that would not make it faster
+  // A pipeline leaves out devices that would not make it faster, and has others beside it that only help out.
+  t.stages = static_cast<size_t>(std::count_if(t.cost.busy_ms.begin(), t.cost.busy_ms.end(),
+                                               [](const auto& device) { return device.second > 0; }));
   return t;
 }
 

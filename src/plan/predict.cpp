@@ -16,13 +16,15 @@ namespace {
 /// When the lanes of a device are free, and when its newest chunks of the segment ended theirs; the newest first.
 struct device_lanes {
   double host = 0, in = 0, work = 0, out = 0;
+  double net_in = 0, net_out = 0;
   std::array<double, 2> works{};
   std::array<double, 3> outs{};
   bool used = false;     // in this segment
   device_index last = 0; // who used them …
   double last_work = 0;  // … for how long
 
-  explicit device_lanes(double start = 0) : host(start), in(start), work(start), out(start) {}
+  explicit device_lanes(double start = 0)
+      : host(start), in(start), work(start), out(start), net_in(start), net_out(start) {}
 };
 
 class player {
@@ -62,8 +64,10 @@ private:
     device_lanes& l = lanes_[processor_[c.device]];
     const bool in_beside = device.copies_beside_work && l.used && c.in_bytes >= copies_beside_bytes;
     const bool out_beside = device.copies_beside_work && next_is_free_[id] && c.out_bytes >= copies_beside_bytes;
-    double& host = lanes_[c.device].host; // each device has a thread of its own there
-    double start = host = std::max(ready(c), host) + c.host_s;
+    device_lanes& own = lanes_[c.device]; // each device has a thread and a way over the network of its own
+    double start = own.host = std::max(ready(c), own.host) + c.host_s;
+    if (c.net_in_s > 0)
+      start = own.net_in = std::max(start, own.net_in) + c.net_in_s;
     double begin = std::max({start, l.work, l.outs[1]});
     if (in_beside) {
       begin = std::max({start, l.in, l.works[1], l.outs[2]});
@@ -84,9 +88,12 @@ private:
     l.used = true;
     l.last = c.device;
     l.last_work = c.work_s;
-    result_.chunks[id] = {begin, end, c.in_s + c.out_s};
+    double there = end;
+    if (c.net_out_s > 0)
+      there = own.net_out = std::max(end, own.net_out) + c.net_out_s;
+    result_.chunks[id] = {begin, there, c.net_in_s + c.in_s + c.out_s + c.net_out_s};
     result_.busy_s[c.device] += c.in_s + c.work_s + c.out_s;
-    result_.makespan_s = std::max(result_.makespan_s, end + device.profile.chunk_s);
+    result_.makespan_s = std::max(result_.makespan_s, there + device.profile.chunk_s);
   }
 
   std::span<const chunk_cost> chunks_;
@@ -174,7 +181,7 @@ void add_upload(chunk_cost& cost, const plan& p, std::span<const shape> dims, va
   cost.in_bytes += bytes;
   cost.in_s += link_seconds(bytes, device.profile.up);
   if (is_remote(device))
-    cost.in_s += network_seconds(bytes, maker < 0 ? nullptr : &p.devices[p.placement[maker]], &device);
+    cost.net_in_s += network_seconds(bytes, maker < 0 ? nullptr : &p.devices[p.placement[maker]], &device);
   if (maker < 0)
     (is_remote(device) ? cost.in_s : cost.host_s) += bytes / device.profile.input_bytes_per_s;
 }
@@ -185,7 +192,7 @@ void add_download(chunk_cost& cost, const plan& p, std::span<const shape> dims, 
   cost.out_bytes += bytes;
   cost.out_s += link_seconds(bytes, device.profile.down);
   if (comes_here)
-    cost.out_s += network_seconds(bytes, &device, nullptr);
+    cost.net_out_s += network_seconds(bytes, &device, nullptr);
 }
 
 std::vector<chunk_cost> chunk_costs(const plan& p, std::span<const shape> dims) {

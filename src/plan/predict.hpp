@@ -3,8 +3,8 @@
 // The machine that is played: a device runs its chunks one after the other, each as copies in, waves with barriers between
 // (on devices in the host's memory: node after node), copies out. If it copies beside work, a chunk's large copies in may come
 // while the chunk before computes, and its large copies out go while the chunk after does, within what its arena allows
-// (vulkan/chunk_submission.hpp). A chunk of another device that waits for it starts when the answer has come back
-// (`device_profile::chunk_s`). A segment starts when the one before has ended. Devices of one processor share its lanes.
+// (vulkan/chunk_submission.hpp). What crosses the network to or from a device of another host does so one chunk after the other, beside
+// what the device does. A chunk of another device that waits for it starts when the answer has come back (`device_profile::chunk_s`). A segment starts when the one before has ended. Devices of one processor share its lanes.
 #pragma once
 
 #include "plan/bind/bound_plan.hpp"
@@ -38,6 +38,7 @@ struct chunk_cost {
   device_index device = 0;
   uint32_t segment = 0;
   double in_s = 0, work_s = 0, out_s = 0; // copies in; nodes and barriers; copies out
+  double net_in_s = 0, net_out_s = 0;     // over the network, before the copies in and after those out
   double host_s = 0;                      // of the host, before the chunk is submitted: it copies callers' inputs
   double in_bytes = 0, out_bytes = 0;     // what the copies move
   std::vector<chunk_id> predecessors;     // ascending; those of its device included
@@ -46,14 +47,14 @@ struct chunk_cost {
 /// Predicted times of one chunk, in seconds from the start of the run.
 struct chunk_prediction {
   double begin_s = 0;
-  double end_s = 0;  // on its device; the answer takes `chunk_s` more
-  double copy_s = 0; // of that: uploads and downloads
+  double end_s = 0;  // what others read has left its device and crossed the network; the answer takes `chunk_s` more
+  double copy_s = 0; // of that: uploads and downloads, the network included
 };
 
 struct prediction {
   double makespan_s = 0;
   std::vector<chunk_prediction> chunks; // by chunk
-  std::vector<double> busy_s;           // by device: work and copies
+  std::vector<double> busy_s;           // by device: work and copies, the network aside
 };
 
 /// Returns which values (by id) come to the session's process when they have been made: devices of it, control flow or the caller read

@@ -58,7 +58,7 @@ private:
       std::vector<link_index> route = routes_[on]->network_in;
       if (source && is_remote(*source) && from < routes_.size())
         route.insert(route.end(), routes_[from]->network_out.begin(), routes_[from]->network_out.end());
-      add(p.in, bytes, network_speed(source, &device, bytes), std::move(route));
+      add(p.net_in, bytes, network_speed(source, &device, bytes), std::move(route));
     }
     add(p.in, bytes, device.profile.up, routes_[on]->up);
     if (maker < 0 && is_remote(device)) // else it is among `host_s`
@@ -71,7 +71,7 @@ private:
     const double bytes = value_bytes(plan_, dims_, v);
     add(p.out, bytes, device.profile.down, routes_[on]->down);
     if (wanted_here_[v] && is_remote(device))
-      add(p.out, bytes, network_speed(&device, nullptr, bytes), routes_[on]->network_out);
+      add(p.net_out, bytes, network_speed(&device, nullptr, bytes), routes_[on]->network_out);
   }
 
   /// The link that counts between two hosts, as `network_seconds` has it.

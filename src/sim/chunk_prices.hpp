@@ -19,7 +19,8 @@ struct leg {
 struct chunk_price {
   double host_s = 0; // of the device's thread, before anything else: it copies callers' inputs
   double work_s = 0;
-  std::vector<leg> in, out; // one after the other
+  std::vector<leg> in, out;         // one after the other
+  std::vector<leg> net_in, net_out; // likewise, over the network, before and after, beside what the device does
   double in_bytes = 0, out_bytes = 0;
   /// Whether large copies out may go beside the next chunk's work (plan/predict.hpp).
   bool next_is_free = false;

@@ -42,9 +42,51 @@ void virtual_devices::run(size_t device, const chunk_price& price, chunk_done do
   j->beside_out = d.info.copies_beside_work && price.next_is_free && price.out_bytes >= copies_beside_bytes;
   p.jobs.push_back(j);
   ++d.waiting;
-  if (j->host_end > events_.now())
-    events_.at(j->host_end, [this, on = d.on] { look(on); });
-  look(d.on);
+  if (!price.net_in.empty()) {
+    d.coming.push_back(j);
+    if (d.coming.size() == 1)
+      receive(device);
+  } else if (j->host_end > events_.now()) {
+    events_.at(j->host_end, [this, j] { arrive(j); });
+  } else {
+    arrive(j);
+  }
+}
+
+void virtual_devices::arrive(const job_ptr& j) {
+  j->is_here = true;
+  look(devices_[j->device].on);
+}
+
+void virtual_devices::receive(size_t device) {
+  const job_ptr j = devices_[device].coming.front();
+  events_.at(j->host_end, [this, device, j] {
+    if (j->has_ended())
+      return;
+    carry(j, j->price->net_in, 0, [this, device, j] {
+      devices_[device].coming.pop_front();
+      if (!devices_[device].coming.empty())
+        receive(device);
+      arrive(j);
+    });
+  });
+}
+
+void virtual_devices::deliver(size_t device) {
+  const job_ptr j = devices_[device].going.front();
+  carry(j, j->price->net_out, 0, [this, device, j] {
+    devices_[device].going.pop_front();
+    if (!devices_[device].going.empty())
+      deliver(device);
+    answer(j);
+  });
+}
+
+void virtual_devices::answer(const job_ptr& j) {
+  --devices_[j->device].waiting;
+  j->times.end = events_.now();
+  const chunk_done done = std::move(j->done);
+  done(j->times);
 }
 
 void virtual_devices::lose(size_t device) {
@@ -57,6 +99,13 @@ void virtual_devices::lose(size_t device) {
       j->at = stage::ended; // nothing that is scheduled for it does anything now
       j->done = nullptr;
     }
+  for (const job_ptr& j : d.going) {
+    if (j->moving)
+      links_.cancel(*j->moving);
+    j->at = stage::ended;
+  }
+  d.coming.clear();
+  d.going.clear();
   std::erase_if(p.jobs, [&](const job_ptr& j) { return j->device == device; });
   d.waiting = 0;
   d.lost = true;
@@ -79,7 +128,7 @@ void virtual_devices::look(size_t on) {
 
 bool virtual_devices::may_begin(const processor& p, size_t i) const {
   const job& j = *p.jobs[i];
-  if (j.host_end > events_.now())
+  if (!j.is_here)
     return false;
   if (!j.beside_in)
     return may_work(p, i);
@@ -108,13 +157,15 @@ bool virtual_devices::go_on(processor& p, size_t i) {
       if (j->beside_in)
         submit(p, j);
       else
-        work(p, j);
+        work(j);
       return true;
     case stage::waits_for_out:
       if (i > 0 && !p.jobs[i - 1]->has_ended())
         return false;
       j->times.out_begin = events_.now();
-      copy(j, j->price->out, stage::ended);
+      j->at = stage::copies_out;
+      devices_[j->device].use.copy_s += total_s(j->price->out);
+      carry(j, j->price->out, 0, [this, j] { end(j); });
       return true;
     default: return false;
   }
@@ -123,7 +174,9 @@ bool virtual_devices::go_on(processor& p, size_t i) {
 void virtual_devices::begin_copies_in(const job_ptr& j) {
   j->times.in_begin = events_.now();
   j->ready = events_.now();
-  copy(j, j->price->in, stage::waits_for_work);
+  j->at = stage::copies_in;
+  devices_[j->device].use.copy_s += total_s(j->price->in);
+  carry(j, j->price->in, 0, [this, j] { copied_in(j); });
 }
 
 void virtual_devices::submit(processor& p, const job_ptr& j) {
@@ -142,14 +195,14 @@ void virtual_devices::submit(processor& p, const job_ptr& j) {
     if (j->has_ended())
       return;
     if (j->beside_in)
-      work(p, j);
+      work(j);
     else
       begin_copies_in(j);
     look(devices_[j->device].on);
   });
 }
 
-void virtual_devices::work(processor&, const job_ptr& j) {
+void virtual_devices::work(const job_ptr& j) {
   j->at = stage::works;
   j->times.work_begin = events_.now();
   const double work_s = j->price->work_s * noise();
@@ -166,30 +219,16 @@ void virtual_devices::work(processor&, const job_ptr& j) {
   });
 }
 
-void virtual_devices::copy(const job_ptr& j, const std::vector<leg>& legs, stage next) {
-  const bool is_in = next != stage::ended;
-  if (j->next_leg == 0) {
-    j->at = is_in ? stage::copies_in : stage::copies_out;
-    devices_[j->device].use.copy_s += total_s(legs);
-  }
-  if (j->next_leg == legs.size()) {
-    j->next_leg = 0;
-    processor& p = processors_[devices_[j->device].on];
-    if (!is_in)
-      return end(p, j);
-    j->at = next;
-    if (j->beside_in)
-      j->ready = events_.now();
-    else
-      work(p, j); // it has the lane
-    return;
-  }
-  const leg& l = legs[j->next_leg++];
-  const auto go_on = [this, j, &legs, next] {
+void virtual_devices::carry(const job_ptr& j, const std::vector<leg>& legs, size_t i,
+                            const std::function<void()>& then) {
+  if (i == legs.size())
+    return then();
+  const leg& l = legs[i];
+  const auto go_on = [this, j, &legs, i, then] {
     if (j->has_ended())
       return;
     j->moving.reset();
-    copy(j, legs, next);
+    carry(j, legs, i + 1, then);
     look(devices_[j->device].on);
   };
   if (l.route.empty())
@@ -200,18 +239,29 @@ void virtual_devices::copy(const job_ptr& j, const std::vector<leg>& legs, stage
   });
 }
 
-void virtual_devices::end(processor& p, const job_ptr& j) {
-  j->at = stage::ended;
-  j->times.end = events_.now();
-  if (!j->beside_out)
-    p.lane_free = events_.now();
+void virtual_devices::copied_in(const job_ptr& j) {
+  if (j->beside_in) {
+    j->at = stage::waits_for_work;
+    j->ready = events_.now();
+  } else {
+    work(j); // it has the lane
+  }
+}
+
+void virtual_devices::end(const job_ptr& j) {
   virtual_device& d = devices_[j->device];
-  --d.waiting;
+  if (!j->beside_out)
+    processors_[d.on].lane_free = events_.now();
   ++d.use.chunks;
   d.use.bytes_in += j->price->in_bytes;
   d.use.bytes_out += j->price->out_bytes;
-  const chunk_done done = std::move(j->done);
-  done(j->times);
+  const auto result = std::make_shared<job>(*j); // outlives the lanes, but not the device
+  j->at = stage::ended;
+  if (result->price->net_out.empty())
+    return answer(result);
+  d.going.push_back(result);
+  if (d.going.size() == 1)
+    deliver(j->device);
 }
 
 double virtual_devices::noise() {

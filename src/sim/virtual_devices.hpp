@@ -1,7 +1,7 @@
 // Devices in virtual time: the machine that `play` (plan/predict.hpp) plays, with links that transfers share.
 //
 // Devices of one processor take its lanes in turn: copies in, work, copies out; a chunk's large copies may go beside the work of its
-// neighbours. What a chunk may begin depends on the chunks before it on the processor alone, so each event looks at the first few.
+// neighbours. What crosses the network comes before that and goes after it, a device's chunks one after the other. What a chunk may begin depends on the chunks before it on the processor alone, so each event looks at the first few.
 #pragma once
 
 #include "base/seeded_random.hpp"
@@ -23,7 +23,7 @@ struct chunk_times {
 
 /// What a device did.
 struct device_use {
-  double work_s = 0, copy_s = 0; // both may go at once
+  double work_s = 0, copy_s = 0; // both may go at once; the network aside
   double bytes_in = 0, bytes_out = 0;
   size_t chunks = 0;
 };
@@ -64,9 +64,9 @@ private:
     stage at = stage::waits;
     bool beside_in = false, beside_out = false;
     seconds host_end = 0; // its inputs are copied by the host then
+    bool is_here = false; // what it reads has crossed the network
     seconds ready = 0;    // for the work lane
     chunk_times times;
-    size_t next_leg = 0;
     std::optional<transfer_id> moving;
 
     bool has_copied_in() const { return at > stage::copies_in; }
@@ -85,8 +85,9 @@ private:
   };
   struct virtual_device {
     device_info info;
-    size_t on = 0;         // processor
-    seconds host_free = 0; // when its thread is
+    size_t on = 0;                     // processor
+    seconds host_free = 0;             // when its thread is
+    std::deque<job_ptr> coming, going; // over the network; the first one is on its way
     device_use use;
     size_t waiting = 0;
     bool lost = false;
@@ -98,12 +99,18 @@ private:
   bool may_work(const processor& p, size_t i) const;
   /// Takes a job on as far as it gets now; returns whether it has got on.
   bool go_on(processor& p, size_t i);
+  /// Takes over the network what is first in a device's queue, one way and the other.
+  void receive(size_t device);
+  void deliver(size_t device);
+  void arrive(const job_ptr& j);
+  void answer(const job_ptr& j);
   void begin_copies_in(const job_ptr& j);
   void submit(processor& p, const job_ptr& j);
-  void work(processor& p, const job_ptr& j);
-  /// Carries the legs out, one after the other; then `next` is the stage.
-  void copy(const job_ptr& j, const std::vector<leg>& legs, stage next);
-  void end(processor& p, const job_ptr& j);
+  void work(const job_ptr& j);
+  /// Carries the legs out from leg `i` on, one after the other; then calls `then`, unless the device is lost.
+  void carry(const job_ptr& j, const std::vector<leg>& legs, size_t i, const std::function<void()>& then);
+  void copied_in(const job_ptr& j);
+  void end(const job_ptr& j);
   double noise();
 
   event_queue& events_;

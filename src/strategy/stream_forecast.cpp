@@ -67,11 +67,12 @@ std::vector<chunk_id> order_of(std::span<const chunk_cost> chunks, std::span<con
     order.push_back(c);
     const chunk_cost& cost = chunks[c];
     double& free_at = is_free[processors[cost.device]];
-    free_at = std::max(free_at, ready[c]) + cost.in_s + cost.work_s + cost.out_s;
+    free_at = std::max(free_at, ready[c] + cost.net_in_s) + cost.in_s + cost.work_s + cost.out_s;
+    const double answered = free_at + cost.net_out_s + devices[cost.device].profile.chunk_s;
     for (chunk_id d : dependents[c]) {
       // One of the same device is submitted without waiting for the answer.
       const bool is_same = chunks[d].device == cost.device;
-      ready[d] = std::max(ready[d], is_same ? ready[c] : free_at + devices[cost.device].profile.chunk_s);
+      ready[d] = std::max(ready[d], is_same ? ready[c] : answered);
       if (--missing[d] == 0)
         next.emplace(ready[d], d);
     }

@@ -78,6 +78,20 @@ TEST_CASE("bench says what a strategy gives", "[cli][C8]") {
   CHECK(pipeline["stages"] == 2);
   CHECK(pipeline["micro_batches"] == 8);
   CHECK(pipeline["bubble"] == Approx(1.0 / 9));
+  // What is predicted of a whole batch says nothing about one that is cut.
+  CHECK_THAT(piped.output, !Contains("predicted_ms"));
+  CHECK_THAT(run_command("bench " + cnn + "--dim batch=16 --runs 3 --warmup-seconds 0 --json").output,
+             Contains("predicted_ms"));
+}
+
+TEST_CASE("a device that only helps out is no stage of a pipeline", "[cli][vulkan][C3]") {
+  const std::string two = "bench " + data_file("small_cnn.onnx") + " --devices 'vulkan:0*2' --dim batch=16 ";
+  const command_result r = run_command(two + "--runs 3 --warmup-seconds 0 --strategy pipeline --micro-batch 2 --json");
+  INFO(r.output);
+  REQUIRE(r.status == 0);
+  const auto pipeline = nlohmann::json::parse(r.output)["throughput"]["pipeline"];
+  CHECK(pipeline["stages"] == 2); // and the CPU
+  CHECK(pipeline["bubble"] == Approx(1.0 / 9));
 }
 
 TEST_CASE("verify tries every strategy, and plan says its pieces", "[cli][C1][C2][C3][C4]") {

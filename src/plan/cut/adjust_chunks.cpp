@@ -234,6 +234,8 @@ private:
     sum.in_s += other.in_s;
     sum.work_s += other.work_s + p_.devices[sum.device].profile.barrier_s;
     sum.out_s += other.out_s;
+    sum.net_in_s += other.net_in_s;
+    sum.net_out_s += other.net_out_s;
     sum.in_bytes += other.in_bytes;
     sum.out_bytes += other.out_bytes;
     result.nodes.back().insert(result.nodes.back().end(), from.nodes[b].begin(), from.nodes[b].end());
