@@ -5,7 +5,7 @@
 //
 // A tensor is a handle: copying it shares the bytes. Whoever makes a tensor fills it through `mutable_data` before it
 // hands out copies; afterwards the bytes are immutable by convention, so handles may cross threads freely.
-// Tensors of strings hold std::string objects; 4-bit types hold two elements a byte.
+// Tensors of strings hold std::string objects; 4-bit types hold two elements a byte, 2-bit types four.
 // ONNX's sequences and optionals are tensors of one dim whose elements are tensors: `tensor::sequence`, `tensor::optional`.
 #pragma once
 
@@ -49,6 +49,10 @@ enum class dtype : uint8_t {
   float8e5m2fnuz = 20,
   uint4 = 21,
   int4 = 22,
+  float4e2m1 = 23,
+  float8e8m0 = 24, // powers of two: scales
+  uint2 = 25,
+  int2 = 26,
 };
 
 /// Bits of `dtype` that say that a value is a sequence, or an optional; both: an optional that holds a sequence. Nothing else nests.
@@ -85,10 +89,10 @@ constexpr dtype element_of(dtype container) {
 /// Returns the ONNX type name, e.g. "float32" or "sequence(float32)".
 TROUPE_API std::string_view to_string(dtype type);
 
-/// Returns the bits an element occupies (4 for the packed types); 0 where elements are objects (`holds_objects`).
+/// Returns the bits an element occupies (4 or 2 for the packed types); 0 where elements are objects (`holds_objects`).
 TROUPE_API int bits_of(dtype type);
 
-/// Returns the bytes that `count` elements occupy; two 4-bit elements share a byte, the first in its low half.
+/// Returns the bytes that `count` elements occupy; two 4-bit elements share a byte, or four 2-bit ones, the first in its lowest bits.
 TROUPE_API int64_t bytes_of(dtype type, int64_t count);
 
 /// The `dtype` of a C++ element type.

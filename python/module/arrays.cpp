@@ -120,9 +120,10 @@ tensor tensor_of(py::handle object, const std::string& name, bool copy) {
     return texts_of(array, name);
   const dtype type = type_of(array.dtype());
   if (type == dtype::undefined)
-    throw error(errc::invalid_input, "input '" + name + "': arrays of " + std::string(py::str(array.dtype())) +
-                                         " cannot be passed; for bfloat16, 8-bit floats and 4-bit integers there is "
-                                         "OrtValue.ortvalue_from_numpy_with_onnx_type");
+    throw error(errc::invalid_input,
+                "input '" + name + "': arrays of " + std::string(py::str(array.dtype())) +
+                    " cannot be passed; for bfloat16, small floats and integers of less than 8 bits there is "
+                    "OrtValue.ortvalue_from_numpy_with_onnx_type");
   const bool borrow = fits(array) && !copy;
   if (!borrow) {
     const py::dtype native(array.dtype().attr("newbyteorder")("="));

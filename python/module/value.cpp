@@ -9,7 +9,7 @@ namespace {
 
 dtype checked_type(int onnx_type) {
   const auto type = static_cast<dtype>(onnx_type);
-  if (onnx_type < 1 || onnx_type > static_cast<int>(dtype::int4) || to_string(type) == "undefined" || onnx_type == 14 ||
+  if (onnx_type < 1 || onnx_type > static_cast<int>(dtype::int2) || to_string(type) == "undefined" || onnx_type == 14 ||
       onnx_type == 15)
     throw error(errc::unsupported, "ONNX's element type " + std::to_string(onnx_type) + " is not supported");
   return type;

@@ -17,7 +17,7 @@ from troupe._options import _refuse
 from troupe._values import ModelMetadata, NodeArg, OrtValue, is_tensor, onnx_type_of
 
 Feed = Mapping[str, Any]
-_FIRST_WITHOUT_NUMPY = 16  # of ONNX's element types: bfloat16, 8-bit floats, 4-bit integers
+_FIRST_WITHOUT_NUMPY = 16  # of ONNX's element types: bfloat16, small floats, integers of less than 8 bits
 _engines: "weakref.WeakSet[Engine]" = weakref.WeakSet()
 
 

@@ -15,13 +15,14 @@ from troupe.errors import InvalidArgument
 _ELEMENT_WORDS = {
     0: "undefined", 1: "float", 2: "uint8", 3: "int8", 4: "uint16", 5: "int16", 6: "int32", 7: "int64", 8: "string", 9: "bool", 10: "float16",
     11: "double", 12: "uint32", 13: "uint64", 16: "bfloat16", 17: "float8e4m3fn", 18: "float8e4m3fnuz", 19: "float8e5m2",
-    20: "float8e5m2fnuz", 21: "uint4", 22: "int4",
+    20: "float8e5m2fnuz", 21: "uint4", 22: "int4", 23: "float4e2m1", 24: "float8e8m0", 25: "uint2", 26: "int2",
 }  # fmt: skip
 _NUMPY_TYPES: Dict[int, Any] = {
     1: np.float32, 2: np.uint8, 3: np.int8, 4: np.uint16, 5: np.int16, 6: np.int32, 7: np.int64, 8: np.object_, 9: np.bool_,
     10: np.float16, 11: np.float64, 12: np.uint32, 13: np.uint64,
 }  # fmt: skip
 
+_ELEMENTS_A_BYTE = {21: 2, 22: 2, 23: 2, 25: 4, 26: 4}
 
 _SEQUENCE, _OPTIONAL = 32, 64  # added to an element's number, as troupe's types have it
 
@@ -120,7 +121,7 @@ def troupe_device(device_type: str, device_id: int) -> str:
 
 class OrtValue:
     """A tensor in the host's memory or on a device. `ortvalue_from_numpy` copies, `from_dlpack` and `__dlpack__` do not where they need not;
-    `numpy()` copies. Types that NumPy does not have (bfloat16, 8-bit floats, 4-bit integers) come as `bits()`."""
+    `numpy()` copies. Types that NumPy does not have (bfloat16, floats and integers of 8 bits and less that it lacks) come as `bits()`."""
 
     def __init__(self, value: "_core.Value") -> None:
         self._value = value
@@ -135,13 +136,13 @@ class OrtValue:
 
     @staticmethod
     def ortvalue_from_numpy_with_onnx_type(data: np.ndarray, onnx_element_type: int) -> "OrtValue":
-        """Takes bits for elements of a type that NumPy does not have: uint16 for bfloat16 (16), uint8 for 8-bit floats (17 to 20), of
-        4-bit integers (21, 22) one uint8 for two of them along the last axis."""
+        """Takes bits for elements of a type that NumPy does not have: uint16 for bfloat16 (16), uint8 for 8-bit floats (17 to 20, 24); one
+        uint8 for two 4-bit elements (21 to 23) or four 2-bit ones (25, 26) along the last axis."""
         shape = list(data.shape)
-        if onnx_element_type in (21, 22):
+        if onnx_element_type in _ELEMENTS_A_BYTE:
             if not shape:
-                raise InvalidArgument("4-bit integers come in pairs along the last axis: the array has none")
-            shape[-1] *= 2
+                raise InvalidArgument("elements of less than a byte share bytes along the last axis: the array has none")
+            shape[-1] *= _ELEMENTS_A_BYTE[onnx_element_type]
         return OrtValue(_core.value_from_bits(data, onnx_element_type, shape))
 
     @staticmethod
@@ -179,7 +180,7 @@ class OrtValue:
         return self._value.numpy()
 
     def bits(self) -> np.ndarray:
-        """Returns a copy of the bytes as unsigned integers of the elements' width; of 4-bit types a flat array, two elements a byte."""
+        """Returns a copy of the bytes as unsigned integers of the elements' width; of smaller types a flat array of bytes, the first element in the lowest bits."""
         return self._value.bits()
 
     def update_inplace(self, array: npt.ArrayLike) -> None:

@@ -6,6 +6,7 @@
 #include "loader/npy.hpp"
 #include "loader/npz.hpp"
 #include "loader/tensor_proto.hpp"
+#include "tensor/convert.hpp"
 
 #include <fstream>
 
@@ -37,21 +38,17 @@ std::span<const std::byte> bytes_of(const tensor& t) {
   return {static_cast<const std::byte*>(t.data()), static_cast<size_t>(t.bytes())};
 }
 
-/// NumPy lacks some element types: bfloat16 is written as float32, 4-bit integers as 8-bit ones, both exactly.
+/// NumPy lacks some element types: bfloat16 and small floats are written as float32, integers of 4 and 2 bits as 8-bit ones, all exactly.
 tensor as_numpy_type(const tensor& t) {
-  if (t.type() == dtype::bfloat16) {
-    tensor wide(dtype::float32, t.dims());
-    std::copy_n(t.data<bfloat16>(), t.size(), wide.mutable_data<float>());
-    return wide;
-  }
-  if (t.type() != dtype::uint4 && t.type() != dtype::int4)
+  dtype type = t.type();
+  if ((types::small_floats | set_of(dtype::bfloat16)) & set_of(type))
+    type = dtype::float32;
+  else if (types::small_ints & set_of(type))
+    type = type == dtype::int4 || type == dtype::int2 ? dtype::int8 : dtype::uint8;
+  if (type == t.type())
     return t;
-  const bool is_signed = t.type() == dtype::int4;
-  tensor wide(is_signed ? dtype::int8 : dtype::uint8, t.dims());
-  for (int64_t i = 0; i < t.size(); ++i) {
-    const int nibble = t.data<uint8_t>()[i / 2] >> (i % 2 * 4) & 15;
-    wide.mutable_data<uint8_t>()[i] = static_cast<uint8_t>(is_signed && nibble > 7 ? nibble - 16 : nibble);
-  }
+  tensor wide(type, t.dims());
+  convert(t.view(), wide.mutable_ref());
   return wide;
 }
 

@@ -31,9 +31,9 @@ tensor copy_field(const Field& field, dtype type, shape dims) {
   return t;
 }
 
-/// int32_data holds the bits of all types of up to 32 bits; 4-bit elements come packed, two an entry.
+/// int32_data holds the bits of all types of up to 32 bits; packed elements come a byte an entry.
 tensor from_int32_data(const onnx::TensorProto& proto, dtype type, shape dims) {
-  const int bits = bits_of(type) == 4 ? 8 : bits_of(type);
+  const int bits = std::max(bits_of(type), 8);
   const int64_t entries = bytes_of(type, volume(dims)) / (bits / 8);
   expect_count(proto.int32_data_size(), entries, "entries of int32_data", dims);
   tensor t(type, std::move(dims));

@@ -11,14 +11,28 @@
 namespace troupe {
 namespace {
 
-constexpr dtype_set castable = types::fixed_size | types::string | types::float8 | types::int4;
+constexpr dtype_set castable = types::fixed_size | types::string | types::small_floats | types::small_ints;
 constexpr dtype_set bit_castable = castable & ~types::string;
 
+/// What becomes of values between and beyond a small float's: attributes `saturate` and, for float8e8m0, `round_mode`.
+small_float_rule small_float_rule_of(const attributes& attrs) {
+  const std::string rounding = attrs.text("round_mode", "up");
+  const bool saturate = attrs.integer("saturate", 1) != 0;
+  if (rounding == "up")
+    return {saturate, scale_rounding::up};
+  if (rounding == "down")
+    return {saturate, scale_rounding::down};
+  if (rounding == "nearest")
+    return {saturate, scale_rounding::nearest};
+  fail(errc::invalid_model, "attribute 'round_mode' is '{}', not up, down or nearest", rounding);
+}
+
 void cast(kernel_context& c) {
-  convert(c.input(0), c.output(0), c.attrs().integer("saturate", 1) != 0);
+  convert(c.input(0), c.output(0), small_float_rule_of(c.attrs()));
 }
 
 void infer_cast_to(infer_context& c, dtype to) {
+  small_float_rule_of(c.attrs());
   if (!(castable & set_of(to)))
     fail(errc::unsupported, "element type {} is not supported", to_string(to));
   c.set_output(0, to, c.dims(0));

@@ -145,7 +145,7 @@ constexpr op_def quantized_row(std::string_view name, operand_range inputs, void
 }
 
 constexpr auto contrib_quantized_rows = std::to_array<op_def>({
-    quantized_row("DequantizeLinear", {2, 3}, expand_same<dequantize_name>, types::fixed_size | types::int4),
+    quantized_row("DequantizeLinear", {2, 3}, expand_same<dequantize_name>, types::fixed_size | types::small_ints),
     quantized_row("DynamicQuantizeMatMul", {3, 5}, expand_dynamic_matmul, set_of(dtype::float32)),
     quantized_row("MatMulIntegerToFloat", {4, 7}, expand_matmul_to_float),
     quantized_row("NhwcMaxPool", {1, 1}, expand_nhwc_max_pool),

@@ -127,7 +127,7 @@ void infer_where(infer_context& c) {
   if (c.type(1) != c.type(2))
     fail(errc::invalid_model, "inputs have different element types: {} and {}", to_string(c.type(1)),
          to_string(c.type(2)));
-  if (types::int4 & set_of(c.type(1)))
+  if (types::packed & set_of(c.type(1)))
     fail(errc::unsupported, "element type {} is not supported", to_string(c.type(1)));
   const symbolic_shape dims = broadcast_inputs(c);
   c.set_output(0, c.type(1), dims);

@@ -82,6 +82,8 @@ quantized_range range_of(dtype type) {
     case dtype::int16: return {-32768, 32767};
     case dtype::uint4: return {0, 15};
     case dtype::int4: return {-8, 7};
+    case dtype::uint2: return {0, 3};
+    case dtype::int2: return {-2, 1};
     default: fail(errc::unsupported, "{} is not a type that is quantised to", to_string(type));
   }
 }

@@ -8,7 +8,7 @@
 #include "ops/families.hpp"
 #include "ops/infer.hpp"
 #include "ops/quantization.hpp"
-#include "tensor/float8.hpp"
+#include "tensor/small_float.hpp"
 
 #include <array>
 
@@ -16,7 +16,7 @@ namespace troupe {
 namespace {
 
 constexpr dtype_set quantized =
-    types::float8 | types::int4 | set_of(dtype::uint8, dtype::int8, dtype::uint16, dtype::int16);
+    types::float8 | types::packed | set_of(dtype::uint8, dtype::int8, dtype::uint16, dtype::int16);
 
 /// The zero points as elements of type T, as many as there are scales; throws `errc::invalid_input` where they are not.
 template <class T>
@@ -86,13 +86,19 @@ void quantize(kernel_context& c) {
   const bool is_float = c.input(0).type == dtype::float32;
   const tensor copy = is_float ? tensor{} : converted<float>(c.input(0));
   const float* x = is_float ? c.input(0).as<float>() : copy.data<float>();
-  if (is_float8(y.type)) {
-    const bool saturate = c.attrs().integer("saturate", 1) != 0;
-    return quantize_to(c, x, y.as<uint8_t>(), [&](float q, float z) { return encode_float8(y.type, q + z, saturate); });
+  if (y.type == dtype::float4e2m1) { // rounded by the conversion: it is the nearest one of the quotient
+    tensor wide(dtype::float32, shape(y.dims.begin(), y.dims.end()));
+    quantize_to(c, x, wide.mutable_data<float>(), [](float q, float z) { return q + z; });
+    return convert(wide.view(), y);
+  }
+  if (is_small_float(y.type)) {
+    const small_float_rule rule{c.attrs().integer("saturate", 1) != 0};
+    return quantize_to(c, x, y.as<uint8_t>(),
+                       [&](float q, float z) { return encode_small_float(y.type, q + z, rule); });
   }
   const quantized_range range = range_of(y.type);
   const auto finish = [&](float q, float z) { return saturated(q, z, range); };
-  if (bits_of(y.type) == 4) {
+  if (bits_of(y.type) < 8) {
     tensor wide(dtype::int8, shape(y.dims.begin(), y.dims.end()));
     quantize_to(c, x, wide.mutable_data<int8_t>(), finish);
     return convert(wide.view(), y);
@@ -155,9 +161,9 @@ void dequantize(kernel_context& c) {
   if (c.has_input(2) && c.input(2).type != x.type)
     fail(errc::invalid_model, "the zero point is {}, but the operand is {}", to_string(c.input(2).type),
          to_string(x.type));
-  if (is_float8(x.type))
+  if (is_small_float(x.type))
     return dequantize_from(c, converted<float>(x).data<float>());
-  if (bits_of(x.type) == 4)
+  if (bits_of(x.type) < 8)
     return dequantize_from(c, converted<int8_t>(x).data<int8_t>());
   switch (x.type) {
     case dtype::uint8: return dequantize_from(c, x.as<uint8_t>());

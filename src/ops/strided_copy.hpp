@@ -17,10 +17,8 @@ struct copy_axis {
   int64_t to = 0;
 };
 
-/// What operators that only move elements take: everything but the packed 4-bit types.
-inline constexpr dtype_set movable_types =
-    types::fixed_size | types::string |
-    set_of(dtype::float8e4m3fn, dtype::float8e4m3fnuz, dtype::float8e5m2, dtype::float8e5m2fnuz);
+/// What operators that only move elements take: everything but the packed types.
+inline constexpr dtype_set movable_types = types::fixed_size | types::string | (types::small_floats & ~types::packed);
 
 /// Returns the bytes between two elements; throws `errc::unsupported` for packed types.
 int64_t element_size(dtype type);

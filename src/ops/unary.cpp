@@ -7,7 +7,7 @@
 #include "ops/known.hpp"
 #include "ops/scalar_formulas.hpp"
 #include "tensor/convert.hpp"
-#include "tensor/float8.hpp"
+#include "tensor/small_float.hpp"
 
 namespace troupe {
 namespace {
@@ -65,8 +65,9 @@ template <class F>
 void test_floats(kernel_context& c, F f) {
   uint8_t* y = c.output(0).as<uint8_t>();
   const const_view& x = c.input(0);
-  if (is_float8(x.type))
-    return map_elements(x.as<uint8_t>(), y, x.size(), [&](uint8_t bits) { return f(decode_float8(x.type, bits)); });
+  if (types::float8 & set_of(x.type))
+    return map_elements(x.as<uint8_t>(), y, x.size(),
+                        [&](uint8_t bits) { return f(decode_small_float(x.type, bits)); });
   visit_float(x.type, [&](auto tag) { map_elements(x.as<typename decltype(tag)::type>(), y, x.size(), f); });
 }
 

@@ -1,7 +1,6 @@
 #include "tensor/convert.hpp"
 
 #include "base/parallel.hpp"
-#include "tensor/float8.hpp"
 #include "tensor/half_rows.hpp"
 
 #include <algorithm>
@@ -14,16 +13,23 @@ namespace troupe {
 namespace {
 
 /// Elements go through a buffer of one of four types that hold every source exactly: float, double, int64_t, uint64_t.
-/// Blocks are even, so that a block of 4-bit elements starts on a byte.
+/// Blocks are multiples of 4, so that a block of packed elements starts on a byte.
 constexpr int64_t block = 512;
 constexpr int64_t blocks_per_thread = 64;
 
 template <class Hub>
 using buffer = std::array<Hub, block>;
 
-int nibble(const uint8_t* packed, int64_t i, bool is_signed) {
-  const int bits = packed[i / 2] >> (i % 2 ? 4 : 0) & 15;
-  return is_signed && bits > 7 ? bits - 16 : bits;
+/// The bits of element `i` where `width` bits are an element's.
+uint8_t packed_bits(const uint8_t* packed, int64_t i, int width) {
+  const int64_t in_byte = 8 / width;
+  return static_cast<uint8_t>(packed[i / in_byte] >> (i % in_byte * width) & ((1 << width) - 1));
+}
+
+int small_integer(dtype type, uint8_t bits) {
+  const int width = bits_of(type);
+  const bool negative = (type == dtype::int4 || type == dtype::int2) && bits >> (width - 1) != 0;
+  return negative ? bits - (1 << width) : bits;
 }
 
 /// Reads `count` elements from `begin` on; `Hub` is the buffer type of the source's type.
@@ -35,17 +41,23 @@ void decode(const const_view& from, int64_t begin, int64_t count, buffer<Hub>& o
   };
   const auto as_is = [](auto x) { return +x; };
   if constexpr (std::is_floating_point_v<Hub>) {
-    if (is_float8(from.type))
-      return copy(from.as<uint8_t>(), [&](uint8_t bits) { return decode_float8(from.type, bits); });
+    if (from.type == dtype::float4e2m1) {
+      for (int64_t i = 0; i < count; ++i)
+        out[i] = decode_small_float(from.type, packed_bits(from.as<uint8_t>(), begin + i, 4));
+      return;
+    }
+    if (is_small_float(from.type))
+      return copy(from.as<uint8_t>(), [&](uint8_t bits) { return decode_small_float(from.type, bits); });
     visit_float(from.type, [&](auto tag) {
       using T = typename decltype(tag)::type;
       copy(from.as<T>(), [](T x) { return static_cast<Hub>(x); });
     });
   } else if (from.type == dtype::boolean) {
     copy(from.as<uint8_t>(), [](uint8_t x) { return x != 0; });
-  } else if (bits_of(from.type) == 4) {
+  } else if (types::packed & set_of(from.type)) {
+    const int width = bits_of(from.type);
     for (int64_t i = 0; i < count; ++i)
-      out[i] = static_cast<Hub>(nibble(from.as<uint8_t>(), begin + i, from.type == dtype::int4));
+      out[i] = static_cast<Hub>(small_integer(from.type, packed_bits(from.as<uint8_t>(), begin + i, width)));
   } else {
     visit_integer(from.type, [&](auto tag) { copy(from.as<typename decltype(tag)::type>(), as_is); });
   }
@@ -59,18 +71,16 @@ T narrowed(Hub value) {
     return static_cast<T>(value);
 }
 
-template <class Hub>
-uint8_t to_nibble(Hub value) {
-  return static_cast<uint8_t>(narrowed<int32_t>(value) & 15);
-}
-
-template <class Hub>
-void encode_nibbles(const buffer<Hub>& in, int64_t begin, int64_t count, const mutable_view& to) {
-  uint8_t* packed = to.as<uint8_t>() + begin / 2;
-  for (int64_t i = 0; i < count; i += 2) {
-    const uint8_t low = to_nibble(in[i]);
-    const uint8_t high = i + 1 < count ? to_nibble(in[i + 1]) : 0;
-    packed[i / 2] = static_cast<uint8_t>(low | high << 4);
+/// Packs `code(element)` of all elements, as many bits as the type has.
+template <class Hub, class Code>
+void encode_packed(const buffer<Hub>& in, int64_t begin, int64_t count, const mutable_view& to, Code code) {
+  const int width = bits_of(to.type), in_byte = 8 / width, mask = (1 << width) - 1;
+  uint8_t* packed = to.as<uint8_t>() + begin / in_byte;
+  for (int64_t i = 0; i < count; i += in_byte) {
+    int byte = 0;
+    for (int64_t k = 0; k < std::min<int64_t>(in_byte, count - i); ++k)
+      byte |= (code(in[i + k]) & mask) << (k * width);
+    packed[i / in_byte] = static_cast<uint8_t>(byte);
   }
 }
 
@@ -92,7 +102,8 @@ std::string to_text(Hub value, dtype from) {
 }
 
 template <class Hub>
-void encode(const buffer<Hub>& in, int64_t begin, int64_t count, const mutable_view& to, dtype from, bool saturate) {
+void encode(const buffer<Hub>& in, int64_t begin, int64_t count, const mutable_view& to, dtype from,
+            const small_float_rule& rule) {
   const auto copy = [&](auto* data, auto make) {
     for (int64_t i = 0; i < count; ++i)
       data[begin + i] = make(in[i]);
@@ -101,10 +112,13 @@ void encode(const buffer<Hub>& in, int64_t begin, int64_t count, const mutable_v
     copy(to.as<std::string>(), [&](Hub x) { return to_text(x, from); });
   else if (to.type == dtype::boolean)
     copy(to.as<uint8_t>(), [](Hub x) { return static_cast<uint8_t>(x != 0); });
-  else if (is_float8(to.type))
-    copy(to.as<uint8_t>(), [&](Hub x) { return encode_float8(to.type, static_cast<float>(x), saturate); });
-  else if (bits_of(to.type) == 4)
-    encode_nibbles(in, begin, count, to);
+  else if (to.type == dtype::float4e2m1)
+    encode_packed(in, begin, count, to,
+                  [&](Hub x) { return encode_small_float(to.type, static_cast<float>(x), rule); });
+  else if (is_small_float(to.type))
+    copy(to.as<uint8_t>(), [&](Hub x) { return encode_small_float(to.type, static_cast<float>(x), rule); });
+  else if (types::packed & set_of(to.type))
+    encode_packed(in, begin, count, to, [](Hub x) { return narrowed<int32_t>(x); });
   else if (types::floats & set_of(to.type))
     visit_float(to.type, [&](auto tag) {
       using T = typename decltype(tag)::type;
@@ -118,14 +132,14 @@ void encode(const buffer<Hub>& in, int64_t begin, int64_t count, const mutable_v
 }
 
 template <class Hub>
-void convert_through(const const_view& from, const mutable_view& to, bool saturate) {
+void convert_through(const const_view& from, const mutable_view& to, const small_float_rule& rule) {
   const int64_t count = from.size(), blocks = (count + block - 1) / block;
   parallel_for(blocks, blocks_per_thread, [&](int64_t first, int64_t last) {
     buffer<Hub> hub;
     for (int64_t b = first; b < last; ++b) {
       const int64_t length = std::min(block, count - b * block);
       decode(from, b * block, length, hub);
-      encode(hub, b * block, length, to, from.type, saturate);
+      encode(hub, b * block, length, to, from.type, rule);
     }
   });
 }
@@ -178,22 +192,22 @@ Hub parse(const std::string& text) {
 }
 
 template <class Hub>
-void convert_text(const const_view& from, const mutable_view& to, bool saturate) {
+void convert_text(const const_view& from, const mutable_view& to, const small_float_rule& rule) {
   buffer<Hub> hub;
   for (int64_t i = 0, count = from.size(); i < count; i += block) {
     const int64_t length = std::min(block, count - i);
     for (int64_t k = 0; k < length; ++k)
       hub[k] = parse<Hub>(from.as<std::string>()[i + k]);
-    encode(hub, i, length, to, from.type, saturate);
+    encode(hub, i, length, to, from.type, rule);
   }
 }
 
 } // namespace
 
-void convert(const const_view& from, const mutable_view& to, bool saturate) {
+void convert(const const_view& from, const mutable_view& to, const small_float_rule& rule) {
   expects(from.size() == to.size(), "convert: sizes differ");
   const dtype_set type = set_of(from.type);
-  const bool to_float = (types::floats | types::float8) & set_of(to.type);
+  const bool to_float = (types::floats | types::small_floats) & set_of(to.type);
   if (from.type == to.type && from.type == dtype::string)
     std::copy_n(from.as<std::string>(), from.size(), to.as<std::string>());
   else if (from.type == to.type)
@@ -201,15 +215,15 @@ void convert(const const_view& from, const mutable_view& to, bool saturate) {
   else if (convert_halves(from, to))
     return;
   else if (from.type == dtype::string)
-    to_float ? convert_text<double>(from, to, saturate) : convert_text<int64_t>(from, to, saturate);
+    to_float ? convert_text<double>(from, to, rule) : convert_text<int64_t>(from, to, rule);
   else if (from.type == dtype::float64)
-    convert_through<double>(from, to, saturate);
-  else if (type & (types::floats | types::float8))
-    convert_through<float>(from, to, saturate);
+    convert_through<double>(from, to, rule);
+  else if (type & (types::floats | types::small_floats))
+    convert_through<float>(from, to, rule);
   else if (from.type == dtype::uint64)
-    convert_through<uint64_t>(from, to, saturate);
+    convert_through<uint64_t>(from, to, rule);
   else
-    convert_through<int64_t>(from, to, saturate);
+    convert_through<int64_t>(from, to, rule);
 }
 
 } // namespace troupe

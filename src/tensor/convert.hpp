@@ -2,6 +2,7 @@
 #pragma once
 
 #include "tensor/elements.hpp"
+#include "tensor/small_float.hpp"
 
 #include <cmath>
 #include <limits>
@@ -11,9 +12,10 @@ namespace troupe {
 /// Converts all elements of `from` to `to`'s type; both have the same number of elements.
 ///
 /// Floats go to integers towards zero and saturate, NaN becomes 0 (ONNX leaves out-of-range values undefined); integers
-/// wrap into narrower ones. Into 4-bit types floats wrap too, as ONNX's cases expect. To float8 see `encode_float8`.
+/// wrap into narrower ones. Into 4-bit and 2-bit integers floats wrap too, as ONNX's cases
+/// expect. To small floats see `encode_small_float`.
 /// Anything but zero is true. Text is parsed as a number; `errc::invalid_input` where it is not one.
-void convert(const const_view& from, const mutable_view& to, bool saturate = true);
+void convert(const const_view& from, const mutable_view& to, const small_float_rule& rule = {});
 
 /// Converts a number to integer type T: towards zero, saturating, NaN to 0.
 template <class T, class Float>

@@ -12,7 +12,7 @@ constexpr size_t container_bits = sequence_bit | optional_bit;
 /// The names of all containers, by number.
 std::array<std::string, 2 * container_bits> container_names() {
   std::array<std::string, 2 * container_bits> names;
-  for (size_t i = sequence_bit; i <= (container_bits | static_cast<size_t>(dtype::int4)); ++i) {
+  for (size_t i = sequence_bit; i <= (container_bits | static_cast<size_t>(dtype::int2)); ++i) {
     const auto type = static_cast<dtype>(i);
     names[i] = fmt::format("{}({})", is_optional(type) ? "optional" : "sequence",
                            is_container(element_of(type)) ? names[static_cast<size_t>(element_of(type))]
@@ -50,12 +50,16 @@ std::string_view to_string(dtype type) {
     case dtype::float8e5m2fnuz: return "float8e5m2fnuz";
     case dtype::uint4: return "uint4";
     case dtype::int4: return "int4";
+    case dtype::float4e2m1: return "float4e2m1";
+    case dtype::float8e8m0: return "float8e8m0";
+    case dtype::uint2: return "uint2";
+    case dtype::int2: return "int2";
   }
   return "unknown";
 }
 
 dtype dtype_from_onnx(int onnx_code) {
-  const bool known = (onnx_code >= 1 && onnx_code <= 13) || (onnx_code >= 16 && onnx_code <= 22);
+  const bool known = (onnx_code >= 1 && onnx_code <= 13) || (onnx_code >= 16 && onnx_code <= 26);
   if (!known)
     fail(errc::unsupported, "element type {} (ONNX TensorProto.DataType) is not supported", onnx_code);
   return static_cast<dtype>(onnx_code);
@@ -65,15 +69,19 @@ int bits_of(dtype type) {
   switch (type) {
     case dtype::undefined:
     case dtype::string: return 0;
+    case dtype::uint2:
+    case dtype::int2: return 2;
     case dtype::uint4:
-    case dtype::int4: return 4;
+    case dtype::int4:
+    case dtype::float4e2m1: return 4;
     case dtype::uint8:
     case dtype::int8:
     case dtype::boolean:
     case dtype::float8e4m3fn:
     case dtype::float8e4m3fnuz:
     case dtype::float8e5m2:
-    case dtype::float8e5m2fnuz: return 8;
+    case dtype::float8e5m2fnuz:
+    case dtype::float8e8m0: return 8;
     case dtype::uint16:
     case dtype::int16:
     case dtype::float16:

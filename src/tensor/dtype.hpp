@@ -31,7 +31,12 @@ inline constexpr dtype_set boolean = set_of(dtype::boolean);
 inline constexpr dtype_set string = set_of(dtype::string);
 inline constexpr dtype_set float8 =
     set_of(dtype::float8e4m3fn, dtype::float8e4m3fnuz, dtype::float8e5m2, dtype::float8e5m2fnuz);
-inline constexpr dtype_set int4 = set_of(dtype::int4, dtype::uint4);
+/// Floats that are only stored, in 8 or 4 bits, and computed with as float32.
+inline constexpr dtype_set small_floats = float8 | set_of(dtype::float8e8m0, dtype::float4e2m1);
+/// Integers that are only stored, in 4 or 2 bits.
+inline constexpr dtype_set small_ints = set_of(dtype::int4, dtype::uint4, dtype::int2, dtype::uint2);
+/// What shares bytes with its neighbours.
+inline constexpr dtype_set packed = small_ints | set_of(dtype::float4e2m1);
 /// What every data-movement operator takes: all types whose elements are whole bytes.
 inline constexpr dtype_set fixed_size = numeric | boolean;
 inline constexpr dtype_set sequence = set_of(sequence_of(dtype::float32));

@@ -11,7 +11,7 @@ namespace wire {
 template <>
 constexpr bool is_enumerator(dtype type) {
   const auto number = static_cast<uint8_t>(type);
-  return number <= static_cast<uint8_t>(dtype::int4) && number != 14 &&
+  return number <= static_cast<uint8_t>(dtype::int2) && number != 14 &&
          number != 15; // complex numbers are ONNX's, not ours
 }
 

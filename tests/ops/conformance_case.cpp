@@ -44,7 +44,7 @@ void fill_typed(tensor& t, const onnx::TensorProto& p) {
   switch (bits_of(t.type())) {
     case 32: return fill<uint32_t>(t, p.int32_data());
     case 16: return fill<uint16_t>(t, p.int32_data());
-    default: return fill<uint8_t>(t, p.int32_data()); // 4-bit types: a packed byte an entry
+    default: return fill<uint8_t>(t, p.int32_data()); // packed types: a byte an entry
   }
 }
 
@@ -102,8 +102,9 @@ bool close(double a, double e, double rtol, double atol) {
   return a == e || (std::isfinite(e) && std::abs(a - e) <= atol + rtol * std::abs(e));
 }
 
-int nibble(const tensor& t, int64_t i) {
-  return (t.data<uint8_t>()[i / 2] >> (i % 2 ? 4 : 0)) & 15;
+int packed_bits(const tensor& t, int64_t i) {
+  const int width = bits_of(t.type()), in_byte = 8 / width;
+  return t.data<uint8_t>()[i / in_byte] >> (i % in_byte * width) & ((1 << width) - 1);
 }
 
 } // namespace
@@ -147,9 +148,9 @@ std::string difference(const tensor& actual, const tensor& expected, double rtol
       const auto &a = actual.data<std::string>()[i], &e = expected.data<std::string>()[i];
       if (a != e)
         return report(i, a, e);
-    } else if (bits_of(expected.type()) == 4) {
-      if (nibble(actual, i) != nibble(expected, i))
-        return report(i, nibble(actual, i), nibble(expected, i));
+    } else if (types::packed & set_of(expected.type())) {
+      if (packed_bits(actual, i) != packed_bits(expected, i))
+        return report(i, packed_bits(actual, i), packed_bits(expected, i));
     } else if (types::floats & set_of(expected.type())) {
       const auto [a, e] = visit_float(expected.type(), [&](auto tag) {
         using T = typename decltype(tag)::type;

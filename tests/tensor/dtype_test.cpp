@@ -10,6 +10,8 @@ TEST_CASE("sizes of element types, those smaller than a byte included", "[tensor
   CHECK(bytes_of(dtype::float32, 3) == 12);
   CHECK(bytes_of(dtype::int4, 3) == 2);
   CHECK(bytes_of(dtype::uint4, 4) == 2);
+  CHECK(bytes_of(dtype::int2, 5) == 2);
+  CHECK(bytes_of(dtype::uint2, 4) == 1);
   CHECK(bytes_of(dtype::boolean, 5) == 5);
   CHECK(thrown_by([] { bytes_of(dtype::float64, INT64_MAX / 2); }).code() == errc::invalid_model);
 }
