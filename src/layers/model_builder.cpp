@@ -64,7 +64,9 @@ model_builder::model_builder(std::string name, int64_t opset) : state_(std::make
     fail(errc::unsupported, "opset {} is not known; troupe knows 1 to {}, and 0 means the newest", opset,
          newest_opset(""));
   state_->graph.name = std::move(name);
-  state_->graph.opsets = {{"", opset ? opset : newest_opset("")}, {"com.microsoft", newest_opset("com.microsoft")}};
+  state_->graph.opsets = {{"", opset ? opset : newest_opset("")}};
+  for (const char* domain : {"ai.onnx.ml", "com.microsoft"})
+    state_->graph.opsets[domain] = newest_opset(domain);
 }
 
 model_builder::~model_builder() = default;

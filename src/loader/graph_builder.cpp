@@ -66,6 +66,11 @@ symbolic_shape shape_of(const onnx::TensorShapeProto& proto, const std::string& 
 
 /// A sequence of tensors; its length is a dim of its own.
 value sequence_value(const onnx::TypeProto_Sequence& proto, const std::string& name) {
+  if (proto.elem_type().has_map_type())
+    fail(errc::unsupported,
+         "{} is a sequence of maps, which are not supported; export the model without ZipMap (skl2onnx: option "
+         "zipmap=False)",
+         in_quotes(name));
   if (!proto.elem_type().has_tensor_type() || proto.elem_type().tensor_type().elem_type() == 0)
     fail(errc::unsupported, "{} is a sequence of something else than tensors of a stated type", in_quotes(name));
   const value element = value_of(proto.elem_type(), name);

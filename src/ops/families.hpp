@@ -5,6 +5,8 @@
 
 namespace troupe {
 
+inline constexpr std::string_view machine_learning = "ai.onnx.ml";
+
 /// Returns a row: what every operator states, then what it states by the names of its fields.
 constexpr op_def op_row(std::string_view name, int64_t since, void (*infer)(infer_context&),
                         void (*reference)(kernel_context&), op_def rest = {}) {
@@ -54,6 +56,11 @@ std::span<const op_def> loss_ops();
 std::span<const op_def> matmul_nbits_ops();
 std::span<const op_def> matmul_ops();
 std::span<const op_def> max_unpool_ops();
+std::span<const op_def> ml_feature_ops();
+std::span<const op_def> ml_label_ops();
+std::span<const op_def> ml_linear_ops();
+std::span<const op_def> ml_svm_ops();
+std::span<const op_def> ml_tree_ops();
 std::span<const op_def> non_max_suppression_ops();
 std::span<const op_def> normalization_ops();
 std::span<const op_def> optional_ops();

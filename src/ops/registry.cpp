@@ -51,6 +51,11 @@ constexpr auto families = std::to_array<rows (*)()>({
     matmul_nbits_ops,
     matmul_ops,
     max_unpool_ops,
+    ml_feature_ops,
+    ml_label_ops,
+    ml_linear_ops,
+    ml_svm_ops,
+    ml_tree_ops,
     non_max_suppression_ops,
     normalization_ops,
     optional_ops,
@@ -128,6 +133,8 @@ const op_def* find_op(std::string_view domain, std::string_view name, int64_t op
 int64_t newest_opset(std::string_view domain) {
   if (domain.empty())
     return 28;
+  if (domain == machine_learning)
+    return 5;
   return domain == "com.microsoft" || domain == "troupe" ? 1 : 0;
 }
 
@@ -140,6 +147,11 @@ int64_t opset_of(const std::map<std::string, int64_t>& opsets, const node& n) {
   if (it == opsets.end())
     fail(errc::invalid_model, "{}: the model does not import the domain '{}'", describe(n), n.domain);
   return it->second;
+}
+
+/// Operators whose operand or result is a map.
+bool works_on_maps(std::string_view name) {
+  return name == "CastMap" || name == "DictVectorizer" || name == "ZipMap";
 }
 
 /// Throws if an operand or result is left out that the operator's kernels rely on.
@@ -179,6 +191,9 @@ void resolve_node(node& n, const std::map<std::string, int64_t>& opsets) {
       fail(errc::unsupported, "opset {} of domain '{}' is not supported; troupe knows 1 to {}", opset, n.domain,
            newest_opset(n.domain));
     n.def = find_op(n.domain, n.op_type, opset);
+    if (!n.def && n.domain == machine_learning && works_on_maps(n.op_type))
+      fail(errc::unsupported,
+           "{}: maps are not supported; export the model without them (skl2onnx: option zipmap=False)", describe(n));
     if (!n.def)
       fail(errc::unsupported, "{}: operator {} of opset {} is not supported", describe(n), n.op_type, opset);
   }

@@ -27,8 +27,10 @@ export function toHalf(x) { // to nearest, ties to even
   return sign | ((Math.max(exponent, 0) << 10) + kept + (rest > middle || (rest === middle && kept & 1) ? 1 : 0));
 }
 
-// A tensor of given numbers; 4-bit ones are packed, the first in the low half.
+// A tensor of given numbers or texts; 4-bit numbers are packed, the first in the low half.
 export function tensor(type, dims, numbers) {
+  if (type === 'string')
+    return { type, dims, data: [...numbers] };
   let data;
   if (type === 'float16')
     data = Uint16Array.from(numbers, toHalf);
@@ -48,5 +50,7 @@ export const integers = (type, dims, low, high) => filled(type, dims, () => Math
 export const constant = t => ({ ...t, constant: true });
 
 // Attributes that are not integers, texts or lists of integers.
+export const texts = x => ({ texts: x });
+export const tensorValue = t => ({ tensor: t });
 export const real = x => ({ real: x });
 export const reals = x => ({ reals: x });
