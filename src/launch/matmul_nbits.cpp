@@ -50,8 +50,8 @@ std::optional<nbits_call> parse_call(const gpu_call& call) {
   const nbits_shape s = parse_nbits(call.attrs);
   const operand& a = call.inputs.at(0);
   const auto variant = product_variant(a.type, call.gpu);
-  if (!variant || !call.gpu.int8 || a.dims.empty() || a.dims.back() != s.k || call.has_input(4) ||
-      call.inputs.at(codes).type != dtype::uint8 || call.inputs.at(scales).type != a.type)
+  if ((s.bits != 4 && s.bits != 8) || !variant || !call.gpu.int8 || a.dims.empty() || a.dims.back() != s.k ||
+      call.has_input(4) || call.inputs.at(codes).type != dtype::uint8 || call.inputs.at(scales).type != a.type)
     return std::nullopt;
   const bool packed = call.has_input(zeros) && call.inputs[zeros].type == dtype::uint8;
   const bool types_fit = (!call.has_input(zeros) || packed || call.inputs[zeros].type == a.type) &&

@@ -2,7 +2,8 @@
 //
 //   Attention: Q, K, V = parts of input · weights + bias; QAttention: the same of quantised operands
 //   MultiHeadAttention: Q, K, V with a bias each; K and V may be [batch, heads, keys, size] as they are kept
-// Padding is a mask of 1 (takes part) and 0 (gets mask_filter_value added) by key or by query and key, or the number of keys of each batch
+// Padding is a mask of 1 (takes part) and 0 (gets mask_filter_value added) by key, by query and key, or [batch, 1, places, places] for
+// those and more of both, or the number of keys of each batch
 // element (and, behind these numbers, where they begin). attention_bias is added too. unidirectional hides later keys.
 #include "ops/contrib_attention.hpp"
 
@@ -60,27 +61,35 @@ value_id keys_within(expansion& e, value_id ends, const dim& batch, const dim& t
   return e.add("And", {e.add("Less", {keys, end}), e.add("GreaterOrEqual", {keys, first})});
 }
 
+/// How many elements the batch, the queries and all keys have.
+struct attention_sizes {
+  dim batch, queries, total;
+};
+
 /// Returns the padding as a number to add to the scores, [batch, 1, 1 or queries, keys].
-value_id padding(expansion& e, value_id mask, dtype type, const dim& batch, const dim& total) {
+value_id padding(expansion& e, value_id mask, dtype type, const attention_sizes& s) {
   value_id takes_part = no_value;
   const size_t rank = e.rank(mask);
   if (rank == 1)
-    takes_part = keys_within(e, mask, batch, total);
-  else if (rank == 2 || rank == 3)
+    takes_part = keys_within(e, mask, s.batch, s.total);
+  else if (rank >= 2 && rank <= 4)
     takes_part = e.add("Greater", {mask, e.scalar(e.type(mask), 0)});
   else
     fail(errc::unsupported, "a mask of rank {} is not supported", rank);
+  if (rank == 4) // of more queries and keys than there are: those of the last queries
+    takes_part =
+        e.add("Slice", {takes_part, e.known({s.total - s.queries, 0}), e.known({s.total, s.total}), e.known({2, 3})});
   const float filter = e.attrs().real("mask_filter_value", -10000.f);
   const value_id added = e.add("Where", {takes_part, e.scalar(type, 0), e.scalar(type, filter)});
-  return e.add("Unsqueeze", {added, rank == 3 ? e.known({1}) : e.known({1, 2})});
+  return rank == 4 ? added : e.add("Unsqueeze", {added, rank == 3 ? e.known({1}) : e.known({1, 2})});
 }
 
 /// Returns what is added to the scores, no_value if nothing is.
-value_id added_to_scores(expansion& e, const attention_places& at, dtype type, const dim& batch, const dim& total) {
+value_id added_to_scores(expansion& e, const attention_places& at, dtype type, const attention_sizes& sizes) {
   value_id sum = e.input(at.attention_bias);
   if (!e.has_input(at.mask))
     return sum;
-  const value_id padded = padding(e, e.input(at.mask), type, batch, total);
+  const value_id padded = padding(e, e.input(at.mask), type, sizes);
   return sum == no_value ? padded : e.add("Add", {sum, padded});
 }
 
@@ -93,7 +102,7 @@ std::vector<value_id> attend(expansion& e, attention_operands o, const attention
   if (!flat)
     for (value_id* v : {&o.q, &o.k, &o.v})
       *v = split_heads(e, *v, heads);
-  const dim batch = e.dims(o.q)[0];
+  const dim batch = e.dims(o.q)[0], queries = e.dims(o.q)[flat ? 1 : 2];
   dim total = e.dims(o.k)[flat ? 1 : 2];
   if (o.past_key != no_value)
     total = total + e.dims(o.past_key, 4)[2];
@@ -105,7 +114,7 @@ std::vector<value_id> attend(expansion& e, attention_operands o, const attention
   if (outputs > 3)
     attrs.set("qk_matmul_output_mode", int64_t{2});
   set_scale(e, attrs);
-  const value_id added = added_to_scores(e, at, e.type(o.q), batch, total);
+  const value_id added = added_to_scores(e, at, e.type(o.q), {batch, queries, total});
   auto made = e.add_all("Attention", {o.q, o.k, o.v, added, o.past_key, o.past_value}, outputs, std::move(attrs));
   if (!flat)
     made[0] = join_heads(e, made[0]);

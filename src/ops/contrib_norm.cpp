@@ -1,9 +1,10 @@
 // Normalisations of exported language models: SimplifiedLayerNormalization (ai.onnx), SkipLayerNormalization,
-// SkipSimplifiedLayerNormalization and EmbedLayerNormalization (com.microsoft).
+// SkipSimplifiedLayerNormalization, EmbedLayerNormalization and QEmbedLayerNormalization (com.microsoft).
 //
 //   SimplifiedLayerNormalization: RMSNormalization, whose factor 1 / √(mean of x² + epsilon) is output 1
 //   Skip…: the norm of sum = input + skip (+ bias), which is output 3; skip is [batch or 1, sequence, hidden] or [sequence, hidden]
 //   EmbedLayerNormalization: the norm of sum = word[ids] + position[p] (+ segment[segment ids]), output 2; output 1 counts each row's mask
+//   QEmbedLayerNormalization: the same of quantised tables, scale and bias, each with a scale and a zero point
 #include "ops/expansion.hpp"
 
 namespace troupe {
@@ -76,6 +77,15 @@ void expand_skip_simplified(expansion& e) {
   e.set_output(3, sum);
 }
 
+/// Sets output 1: the sum of each row of the mask, input 7, or zeros.
+void set_mask_counts(expansion& e, const dim& batch) {
+  if (!e.has_output(1))
+    return;
+  const auto flat = attributes_of({{"keepdims", int64_t{0}}});
+  e.set_output(1, e.has_input(7) ? e.add("ReduceSum", {e.input(7), e.known({1})}, flat)
+                                 : e.add("Expand", {e.scalar(dtype::int32, 0), e.known({batch})}));
+}
+
 /// Inputs: ids, segment ids?, word, position and segment? tables, scale, bias, mask?, position ids?.
 void expand_embed(expansion& e) {
   const value_id ids = e.input(0);
@@ -90,12 +100,30 @@ void expand_embed(expansion& e) {
   if (e.has_input(1))
     sum = e.add("Add", {sum, e.add("Gather", {e.input(4), e.input(1)})});
   set_layer_norm(e, sum, e.input(5), e.input(6), false);
-  if (e.has_output(1)) {
-    const auto flat = attributes_of({{"keepdims", int64_t{0}}});
-    e.set_output(1, e.has_input(7) ? e.add("ReduceSum", {e.input(7), e.known({1})}, flat)
-                                   : e.add("Expand", {e.scalar(dtype::int32, 0), e.known({dims[0]})}));
-  }
+  set_mask_counts(e, dims[0]);
   e.set_output(2, sum);
+}
+
+/// Returns real numbers of quantised ones; `table` counts word, position and segment tables, scale and bias.
+value_id real_part(expansion& e, value_id codes, size_t table) {
+  constexpr size_t scales = 8, zeros = 13;
+  const auto single = [&](size_t i) { return e.reshape(e.input(i), {}); };
+  return e.add("DequantizeLinear", {codes, single(scales + table), single(zeros + table)});
+}
+
+/// Inputs: ids, segment ids?, word, position and segment? tables, scale, bias, mask?, then their scales and zero points.
+void expand_quantized_embed(expansion& e) {
+  const symbolic_shape dims = e.dims(e.input(0), 2);
+  if (e.has_input(1) != e.has_input(4))
+    fail(errc::invalid_model, "segment ids and their table must both be there, or neither");
+  const auto row = [&](size_t table, value_id ids) {
+    return real_part(e, e.add("Gather", {e.input(2 + table), ids}), table);
+  };
+  value_id sum = e.add("Add", {row(0, e.input(0)), row(1, e.range(dims[1]))});
+  if (e.has_input(1))
+    sum = e.add("Add", {sum, row(2, e.input(1))});
+  set_layer_norm(e, sum, real_part(e, e.input(5), 3), real_part(e, e.input(6), 4), false);
+  set_mask_counts(e, dims[0]);
 }
 
 constexpr auto contrib_norm_rows = std::to_array<op_def>({
@@ -107,6 +135,8 @@ constexpr auto contrib_norm_rows = std::to_array<op_def>({
                     {.domain = microsoft, .inputs = {3, 4}, .max_outputs = 4, .types = types::floats}),
     composition_row("EmbedLayerNormalization", 1, expand_embed,
                     {.domain = microsoft, .inputs = {1, 9}, .max_outputs = 3, .types = set_of(dtype::int32)}),
+    composition_row("QEmbedLayerNormalization", 1, expand_quantized_embed,
+                    {.domain = microsoft, .inputs = {1, 18}, .max_outputs = 2, .types = set_of(dtype::int32)}),
 });
 
 } // namespace

@@ -1,7 +1,8 @@
-// Products with a fused end of com.microsoft: FusedMatMul, FusedGemm, FusedConv.
+// Products of com.microsoft: FusedMatMul, FusedGemm, FusedConv, ConvTransposeWithDynamicPads.
 //
 //   FusedMatMul: alpha · op(A) · op(B); transBatchA moves A's first axis behind its batch axes before anything else
 //   FusedGemm, FusedConv: act(Gemm) and act(Conv + Z), where `activation` names an operator
+//   ConvTransposeWithDynamicPads: ConvTranspose whose pads are an operand, which the host must know
 #include "ops/expansion.hpp"
 
 #include <algorithm>
@@ -87,7 +88,16 @@ void expand_conv(expansion& e) {
   e.set_output(0, y);
 }
 
+void expand_conv_transpose(expansion& e) {
+  attributes own = e.attrs();
+  if (e.has_input(2))
+    own.set("pads", e.call().require_constants(2));
+  e.set_output(0, e.add("ConvTranspose", {e.input(0), e.input(1), e.input(3)}, std::move(own)));
+}
+
 constexpr auto contrib_product_rows = std::to_array<op_def>({
+    composition_row("ConvTransposeWithDynamicPads", 1, expand_conv_transpose,
+                    {.domain = microsoft, .inputs = {2, 4}, .types = types::floats, .host_inputs = 0b100}),
     composition_row("FusedMatMul", 1, expand_matmul, {.domain = microsoft, .inputs = {2, 2}, .types = types::floats}),
     composition_row("FusedGemm", 1, expand_gemm, {.domain = microsoft, .inputs = {2, 3}, .types = types::floats}),
     composition_row("FusedConv", 1, expand_conv, {.domain = microsoft, .inputs = {2, 4}, .types = types::floats}),

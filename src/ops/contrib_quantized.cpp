@@ -3,6 +3,9 @@
 //   QLinearX(x, scale, zero, …, y scale, y zero) = quantised(X(dequantised(x))); zero points that are left out are 0
 //   MatMulIntegerToFloat: (A − a zero) · (B − b zero) · a scale · b scale + bias; DynamicQuantizeMatMul: the same of quantised A
 //   QGemm: y = alpha · a scale · b scale · ((A − a zero) · (B − b zero) + C), quantised if y has a zero point
+//   QLinearConv: that of ai.onnx, perhaps with the channels last in x and y
+//   DynamicQuantizeLSTM: LSTM with dequantised weights, which are transposed: [directions, operands, gates]. Its operands stay real numbers:
+//     quantising them at each step, as ONNX Runtime does, saves time on some processors and costs digits on all
 #include "ops/expansion.hpp"
 
 #include <algorithm>
@@ -91,6 +94,46 @@ void expand_pool(expansion& e) {
 
 constexpr char average_pool_name[] = "AveragePool", global_average_pool_name[] = "GlobalAveragePool";
 
+void expand_qlinear_conv(expansion& e) {
+  attributes own = e.attrs();
+  const bool last = own.integer("channels_last", 0) != 0;
+  own.erase("channels_last");
+  std::vector<value_id> inputs;
+  for (size_t i = 0; i < e.call().input_count(); ++i)
+    inputs.push_back(e.input(i));
+  if (last)
+    inputs[0] = move_channels(e, inputs[0], true);
+  const value_id y = e.add("QLinearConv", std::move(inputs), std::move(own));
+  e.set_output(0, last ? move_channels(e, y, false) : y);
+}
+
+/// Returns weights [directions, gates, operands] in real numbers, of codes [directions, operands, gates] at input `codes` and of scales and
+/// zero points by direction, or by direction and gate, at `scale` and behind it.
+value_id lstm_weights(expansion& e, size_t codes, size_t scale) {
+  const auto aligned = [&](size_t i) {
+    symbolic_shape d = e.dims(e.input(i));
+    if (d.empty() || d.size() > 2)
+      fail(errc::invalid_model, "scales or zero points {} are not by direction or gate", to_string(d));
+    return e.reshape(e.input(i), {d[0], 1, d.size() == 2 ? d[1] : dim(1)});
+  };
+  const auto real = [&](value_id v) { return e.cast(v, dtype::float32); };
+  const value_id centred = e.add("Sub", {real(e.input(codes)), real(aligned(scale + 1))});
+  e.dims(e.input(codes), 3);
+  return e.transpose(e.add("Mul", {centred, aligned(scale)}), {0, 2, 1});
+}
+
+void expand_dynamic_lstm(expansion& e) {
+  for (const size_t i : {8, 9, 10, 11})
+    if (!e.has_input(i))
+      fail(errc::invalid_model, "input {}, a scale or zero point of the weights, is missing", i);
+  const auto made = e.add_all("LSTM",
+                              {e.input(0), lstm_weights(e, 1, 8), lstm_weights(e, 2, 10), e.input(3), e.input(4),
+                               e.input(5), e.input(6), e.input(7)},
+                              3, e.attrs());
+  for (size_t i = 0; i < 3; ++i)
+    e.set_output(i, made[i]);
+}
+
 void expand_nhwc_max_pool(expansion& e) {
   const value_id y = e.add("MaxPool", {move_channels(e, e.input(0), true)}, e.attrs());
   e.set_output(0, move_channels(e, y, false));
@@ -146,6 +189,12 @@ constexpr op_def quantized_row(std::string_view name, operand_range inputs, void
 
 constexpr auto contrib_quantized_rows = std::to_array<op_def>({
     quantized_row("DequantizeLinear", {2, 3}, expand_same<dequantize_name>, types::fixed_size | types::small_ints),
+    composition_row("DynamicQuantizeLSTM", 1, expand_dynamic_lstm,
+                    {.domain = microsoft,
+                     .inputs = {3, 12},
+                     .max_outputs = 3,
+                     .types = set_of(dtype::float32),
+                     .first_output_optional = true}),
     quantized_row("DynamicQuantizeMatMul", {3, 5}, expand_dynamic_matmul, set_of(dtype::float32)),
     quantized_row("MatMulIntegerToFloat", {4, 7}, expand_matmul_to_float),
     quantized_row("NhwcMaxPool", {1, 1}, expand_nhwc_max_pool),
@@ -153,6 +202,7 @@ constexpr auto contrib_quantized_rows = std::to_array<op_def>({
     quantized_row("QLinearAdd", {2, 8}, expand_binary<add_name>),
     quantized_row("QLinearAveragePool", {2, 5}, expand_pool<average_pool_name>),
     quantized_row("QLinearConcat", {5, 255}, expand_concat, set_of(dtype::float32)),
+    quantized_row("QLinearConv", {8, 9}, expand_qlinear_conv),
     quantized_row("QLinearGlobalAveragePool", {2, 5}, expand_pool<global_average_pool_name>),
     quantized_row("QLinearLeakyRelu", {2, 5}, expand_unary<leaky_relu_name>),
     quantized_row("QLinearMul", {2, 8}, expand_binary<mul_name>),

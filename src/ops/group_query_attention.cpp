@@ -5,6 +5,8 @@
 // Where a batch has one element or nothing is past, every start is the same: attention joins past and new keys itself. Otherwise
 // TensorScatter writes the new keys where they belong, and a mask says who sees whom.
 // A head's sink (head_sink, or 0 with smooth_softmax) is the score of one more key, whose value is 0.
+// Output 3 has the scores of each query and key with qk_output 1, their softmax with 2; 0 where the query does not see the key.
+// With norms (inputs 14 and 15) queries and keys are RMS-normalised head by head before anything else.
 #include "ops/contrib_attention.hpp"
 
 #include <limits>
@@ -13,7 +15,7 @@ namespace troupe {
 namespace {
 
 constexpr size_t gqa_past_key = 3, gqa_past_value = 4, gqa_lengths = 5, gqa_total = 6, gqa_cosine = 7, gqa_sine = 8,
-                 gqa_positions = 9, gqa_bias = 10, gqa_sink = 11;
+                 gqa_positions = 9, gqa_bias = 10, gqa_sink = 11, gqa_query_norm = 14, gqa_key_norm = 15;
 
 void refuse_unknown_forms(const expansion& e) {
   const attributes& attrs = e.attrs();
@@ -22,11 +24,12 @@ void refuse_unknown_forms(const expansion& e) {
       fail(errc::unsupported, "quantised caches ('{}') are not supported", name);
   if (attrs.integer("sliding_window_cache", 0) != 0)
     fail(errc::unsupported, "caches of a window's size are not supported");
-  if (attrs.integer("qk_output", 0) != 0 || e.has_output(3))
-    fail(errc::unsupported, "scores as output 3 are not supported");
-  for (const size_t i : {14, 15})
-    if (e.has_input(i))
-      fail(errc::unsupported, "norms of queries and keys (input {}) are not supported", i);
+  const int64_t scores = attrs.integer("qk_output", 0);
+  if (scores < 0 || scores > 2 || (scores != 0) != e.has_output(3))
+    fail(errc::invalid_model, "attribute 'qk_output' is {}, output 3 {}", scores,
+         e.has_output(3) ? "there" : "left out");
+  if (e.has_input(gqa_query_norm) != e.has_input(gqa_key_norm))
+    fail(errc::invalid_model, "the norms of queries and keys must both be there, or neither");
 }
 
 /// One call taken apart, step by step.
@@ -52,6 +55,10 @@ public:
   void expand() {
     const bool has_past = e_.has_input(gqa_past_key);
     same_starts_ = !has_past || (batch_.is(1) && total_ == past_ + queries_);
+    if (e_.has_input(gqa_query_norm)) {
+      q_ = normalised(q_, heads_, gqa_query_norm);
+      k_ = normalised(k_, kv_heads_, gqa_key_norm);
+    }
     if (e_.attrs().integer("do_rotary", 0) != 0)
       rotate();
     const bool plain = same_starts_ && e_.attrs().integer("causal", 1) == 1 && !has_sink() && window() < 0;
@@ -111,8 +118,28 @@ private:
     }
   }
 
+  /// Returns an operand [batch, sequence, heads · size] after the RMS norm of each head.
+  value_id normalised(value_id v, int64_t heads, size_t scale) {
+    const symbolic_shape d = e_.dims(v, 3);
+    const value_id split = e_.reshape(v, {d[0], d[1], heads, floor_div(d[2], heads)});
+    const float epsilon = e_.attrs().real("qk_norm_epsilon", 1e-6f);
+    const auto attrs = attributes_of({{"axis", int64_t{-1}}, {"epsilon", epsilon}});
+    return e_.reshape(e_.add("RMSNormalization", {split, e_.input(scale)}, attrs), d);
+  }
+
+  bool wants_scores() const { return e_.has_output(3); }
+
+  /// Makes scores [batch, heads, queries, keys], or their softmax, output 3.
+  void set_scores(value_id scores, const dim& keys) {
+    const value_id shown = e_.add("Where", {visible(keys), scores, e_.scalar(e_.type(scores), 0)});
+    e_.set_output(3,
+                  keys == total_ ? shown : e_.add("Slice", {shown, e_.known({0}), e_.known({total_}), e_.known({3})}));
+  }
+
   attributes attention_attributes() {
     auto attrs = attributes_of({{"softcap", e_.attrs().real("softcap", 0)}});
+    if (wants_scores()) // after the masks, or after softmax
+      attrs.set("qk_matmul_output_mode", e_.attrs().integer("qk_output") + 1);
     set_scale(e_, attrs);
     return attrs;
   }
@@ -123,10 +150,12 @@ private:
     attrs.set("q_num_heads", heads_);
     attrs.set("kv_num_heads", kv_heads_);
     const auto made =
-        e_.add_all("Attention", {q_, k_, v_, e_.input(gqa_bias), e_.input(gqa_past_key), e_.input(gqa_past_value)}, 3,
-                   std::move(attrs));
+        e_.add_all("Attention", {q_, k_, v_, e_.input(gqa_bias), e_.input(gqa_past_key), e_.input(gqa_past_value)},
+                   wants_scores() ? 4 : 3, std::move(attrs));
     for (size_t i = 0; i < 3; ++i)
       e_.set_output(i, made[i]);
+    if (wants_scores())
+      set_scores(made[3], total_);
   }
 
   /// Returns the cache after the new rows, [batch, heads, sequence, size], were written.
@@ -198,8 +227,13 @@ private:
     }
     if (has_sink())
       add_sink(keys, values, mask, count);
-    e_.set_output(0, join_heads(e_, e_.add("Attention", {split_heads(e_, q_, heads_), keys, values, mask},
-                                           attention_attributes())));
+    const auto made = e_.add_all("Attention", {split_heads(e_, q_, heads_), keys, values, mask}, wants_scores() ? 4 : 1,
+                                 attention_attributes());
+    e_.set_output(0, join_heads(e_, made[0]));
+    if (!wants_scores())
+      return;
+    const dim all = e_.dims(made[3], 4)[3]; // the sink is the first one
+    set_scores(has_sink() ? e_.add("Slice", {made[3], e_.known({1}), e_.known({all}), e_.known({3})}) : made[3], count);
   }
 
   expansion& e_;

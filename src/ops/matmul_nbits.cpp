@@ -1,8 +1,9 @@
-// com.microsoft MatMulNBits: Y = A · dequantised(B)ᵀ (+ bias), B of 4 or 8 bits with a scale for each block along K.
+// com.microsoft MatMulNBits: Y = A · dequantised(B)ᵀ (+ bias), B of 2, 3, 4 or 8 bits with a scale for each block along K.
 //
 // B is uint8 [N, blocks, bytes a block], codes packed low bits first along K; blocks = ⌈K / block_size⌉. Scales are [N, blocks].
 // Zero points are packed like B, a row for each of N: [N, ⌈blocks · bits / 8⌉] uint8; or unpacked in A's type, [N, blocks];
-// absent, they are the middle of the range (8 or 128). The products are summed in float.
+// absent, they are the middle of the range (8 or 128). With g_idx [K] element k has the scale and zero point of block g_idx[k].
+// The products are summed in float.
 #include "ops/matmul_nbits.hpp"
 
 #include "base/checked.hpp"
@@ -15,7 +16,7 @@ namespace troupe {
 
 nbits_shape parse_nbits(const attributes& attrs) {
   nbits_shape s{attrs.integer("K"), attrs.integer("N"), attrs.integer("bits", 4), attrs.integer("block_size"), 0};
-  if (s.bits != 4 && s.bits != 8)
+  if (s.bits != 2 && s.bits != 3 && s.bits != 4 && s.bits != 8)
     fail(errc::unsupported, "weights of {} bits are not supported", s.bits);
   const bool power_of_two = s.block_size > 0 && (s.block_size & (s.block_size - 1)) == 0;
   if (s.k < 1 || s.n < 1 || s.block_size < 16 || s.block_size > 1 << 20 || !power_of_two)
@@ -29,8 +30,6 @@ namespace {
 
 void infer_nbits(infer_context& c) {
   const nbits_shape s = parse_nbits(c.attrs());
-  if (c.has_input(4))
-    fail(errc::unsupported, "reordered groups (g_idx) are not supported");
   symbolic_shape dims = c.dims(0);
   if (dims.empty() || (dims.back().is_constant() && !dims.back().is(s.k)))
     fail(errc::invalid_model, "the operand of shape {} does not end with K = {}", to_string(dims), s.k);
@@ -55,8 +54,25 @@ void check_operands(const kernel_context& c, const nbits_shape& s) {
   require_size(c, 5, s.n);
 }
 
+/// Codes of 3 bits may lie in two bytes.
 int code(const uint8_t* packed, int64_t i, int64_t bits) {
-  return bits == 8 ? packed[i] : packed[i / 2] >> (i % 2 ? 4 : 0) & 15;
+  const int64_t at = i * bits, shift = at % 8;
+  int value = packed[at / 8] >> shift;
+  if (shift + bits > 8)
+    value |= packed[at / 8 + 1] << (8 - shift);
+  return value & ((1 << bits) - 1);
+}
+
+/// Returns the block that each element of a column has its scale from; empty if that is the one where it lies.
+std::vector<int64_t> groups_of(const kernel_context& c, const nbits_shape& s) {
+  if (!c.has_input(4))
+    return {};
+  require_size(c, 4, s.k);
+  auto groups = to_int64(c.input(4));
+  for (const int64_t g : groups)
+    if (g < 0 || g >= s.blocks)
+      fail(errc::invalid_input, "g_idx holds {}, but there are {} blocks", g, s.blocks);
+  return groups;
 }
 
 /// Everything a column needs, in float.
@@ -66,6 +82,7 @@ struct nbits_operands {
   tensor scales;
   const uint8_t* packed_zeros; // null if absent or not packed
   tensor zeros;                // undefined if absent or packed
+  std::vector<int64_t> groups; // of elements; empty if they are in order
 
   float zero(int64_t column, int64_t block) const {
     if (packed_zeros)
@@ -75,10 +92,18 @@ struct nbits_operands {
 
   /// Writes column `column` of the dequantised weights: K values.
   void dequantize(int64_t column, float* to) const {
+    const float* scale_row = scales.data<float>() + column * s.blocks;
     for (int64_t block = 0; block < s.blocks; ++block) {
       const int64_t first = block * s.block_size, last = std::min(first + s.block_size, s.k);
       const uint8_t* codes = weights + (column * s.blocks + block) * s.block_bytes();
-      const float scale = scales.data<float>()[column * s.blocks + block], middle = zero(column, block);
+      if (!groups.empty()) {
+        for (int64_t i = first; i < last; ++i) {
+          const int64_t group = groups[static_cast<size_t>(i)];
+          to[i] = (static_cast<float>(code(codes, i - first, s.bits)) - zero(column, group)) * scale_row[group];
+        }
+        continue;
+      }
+      const float scale = scale_row[block], middle = zero(column, block);
       for (int64_t i = first; i < last; ++i)
         to[i] = (static_cast<float>(code(codes, i - first, s.bits)) - middle) * scale;
     }
@@ -97,9 +122,12 @@ void matmul_nbits(kernel_context& c) {
   const nbits_shape s = parse_nbits(c.attrs());
   check_operands(c, s);
   const bool packed = c.has_input(3) && c.input(3).type == dtype::uint8;
-  const nbits_operands b{s, c.input(1).as<uint8_t>(), converted<float>(c.input(2)),
+  const nbits_operands b{s,
+                         c.input(1).as<uint8_t>(),
+                         converted<float>(c.input(2)),
                          packed ? c.input(3).as<uint8_t>() : nullptr,
-                         c.has_input(3) && !packed ? converted<float>(c.input(3)) : tensor{}};
+                         c.has_input(3) && !packed ? converted<float>(c.input(3)) : tensor{},
+                         groups_of(c, s)};
   const tensor a = converted<float>(c.input(0)), bias = c.has_input(5) ? converted<float>(c.input(5)) : tensor{};
   const int64_t rows = a.size() / s.k;
   visit_float(c.output(0).type, [&](auto tag) {

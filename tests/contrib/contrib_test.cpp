@@ -2,12 +2,15 @@
 #include "actors/engine_access.hpp"
 #include "ops/evaluate.hpp"
 #include "ops/registry.hpp"
+#include "ops/run_op.hpp"
 #include "support/catch.hpp"
 #include "support/gpu.hpp"
 #include "support/peer_cases.hpp"
 
 using namespace troupe;
 using namespace troupe::test;
+using troupe::testing::attrs_of;
+using troupe::testing::ramp;
 
 namespace {
 
@@ -35,6 +38,28 @@ TEST_CASE("operators of com.microsoft give what ONNX Runtime gives", "[ops][cont
 TEST_CASE("operators of com.microsoft give that on a GPU, the CPU running what it lacks",
           "[ops][contrib][vulkan][slow]") {
   check_on({"vulkan:0", "cpu"});
+}
+
+// ONNX Runtime has these norms on GPUs only.
+TEST_CASE("GroupQueryAttention normalises queries and keys head by head before it turns them", "[ops][contrib]") {
+  const auto op = [](std::string_view domain, const char* name) { return find_op(domain, name, newest_opset(domain)); };
+  const tensor q = ramp({1, 2, 32}, 0.25f), k = ramp({1, 2, 16}, -0.5f), v = ramp({1, 2, 16}), scale = ramp({16}, 0.1f);
+  const tensor lengths = tensor::of<int32_t>({1}, std::vector<int32_t>{1}), total = tensor::scalar<int32_t>(2);
+  const attributes heads =
+      attrs_of({{"num_heads", int64_t{2}}, {"kv_num_heads", int64_t{1}}, {"qk_norm_epsilon", 0.5f}});
+  const auto normalised = [&](const tensor& x, int64_t count) {
+    const auto made = evaluate(*op("", "RMSNormalization"), attrs_of({{"axis", int64_t{-1}}, {"epsilon", 0.5f}}),
+                               std::vector<tensor>{x.reshaped({1, 2, count, 16}), scale});
+    return made[0].reshaped(x.dims());
+  };
+  std::vector<tensor> inputs{q, k, v, {}, {}, lengths, total, {}, {}, {}, {}, {}, {}, {}, scale, scale};
+  const auto got = evaluate(*op("com.microsoft", "GroupQueryAttention"), heads, inputs, 3);
+  inputs.resize(7);
+  inputs[0] = normalised(q, 2);
+  inputs[1] = normalised(k, 1);
+  const auto want = evaluate(*op("com.microsoft", "GroupQueryAttention"), heads, inputs, 3);
+  for (size_t i = 0; i < 3; ++i)
+    CHECK(to_double(got[i].view()) == to_double(want[i].view()));
 }
 
 TEST_CASE("compositions refuse operands that are missing or of the wrong rank", "[ops][contrib]") {

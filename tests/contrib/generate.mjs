@@ -5,10 +5,13 @@
 import { fileURLToPath } from 'node:url';
 import { write } from './peer.mjs';
 import * as attention from './attention.mjs';
+import * as blocks from './blocks.mjs';
 import * as elementwise from './elementwise.mjs';
 import * as grouped from './grouped.mjs';
+import * as mixtures from './mixtures.mjs';
 import * as norms from './norms.mjs';
+import * as plain from './plain.mjs';
 import * as products from './products.mjs';
 import * as quantised from './quantised.mjs';
 
-await write([elementwise, norms, products, attention, grouped, quantised], 'com.microsoft', fileURLToPath(new URL('cases.jsonl', import.meta.url)));
+await write([elementwise, norms, products, attention, grouped, quantised, plain, blocks, mixtures], 'com.microsoft', fileURLToPath(new URL('cases.jsonl', import.meta.url)));

@@ -1,4 +1,4 @@
-import { floats, integers, real, constant } from './tensors.mjs';
+import { uniform, floats, integers, real, constant } from './tensors.mjs';
 
 const skip = (what, { dims = [2, 3, 8], skipDims = dims, type = 'float32', beta = false, bias = false, attrs = {}, outputs = ['y'] } = {}) => () => ({
   what, attrs, outputs,
@@ -23,7 +23,18 @@ const embed = (what, { batch = 2, length = 5, hidden = 6, type = 'float32', segm
   };
 };
 
+// The same of quantised tables: real numbers are (code - zero point) times scale.
+const quantisedEmbed = (what, { batch = 2, length = 5, hidden = 6, type = 'uint8', segments = true, mask = false, attrs = {} } = {}) => () => {
+  const codes = dims => constant(type === 'uint8' ? integers(type, dims, 60, 200) : integers(type, dims, -70, 70)), zero = () => constant(type === 'uint8' ? integers(type, [1], 110, 140) : integers(type, [1], -5, 5));
+  const scale = () => constant(uniform('float32', [1], 0.005, 0.03)), there = t => (segments ? t() : null);
+  return { what, attrs, outputs: ['y', 'mask'], inputs: [integers('int32', [batch, length], 0, 10), there(() => integers('int32', [batch, length], 0, 2)), codes([11, hidden]), codes([9, hidden]), there(() => codes([3, hidden])), codes([hidden]), codes([hidden]),
+    mask ? integers('int32', [batch, length], 0, 1) : null, scale(), scale(), there(scale), scale(), scale(), zero(), zero(), there(zero), zero(), zero()] };
+};
+
 export const cases = {
+  QEmbedLayerNormalization: [
+    quantisedEmbed('plain'), quantisedEmbed('no segments', { segments: false }), quantisedEmbed('a mask', { mask: true }), quantisedEmbed('int8', { type: 'int8' }), quantisedEmbed('an epsilon', { attrs: { epsilon: real(0.01) }, mask: true, segments: false }),
+  ],
   SimplifiedLayerNormalization: [
     ['plain', [3, 8], {}], ['three dims', [2, 3, 5], {}], ['an epsilon', [3, 8], { epsilon: real(0.3) }], ['an axis', [2, 3, 5], { axis: 1 }],
     ['stash type', [2, 7], { stash_type: 1, axis: -1 }],

@@ -1,4 +1,4 @@
-import { floats, integers, real, reals, constant } from './tensors.mjs';
+import { tensor, floats, integers, real, reals, constant } from './tensors.mjs';
 
 const product = (what, a, b, attrs = {}, type = 'float32') => () => ({ what, attrs, inputs: [floats(a, type), constant(floats(b, type))] });
 const gemm = (what, attrs, c = null, a = [3, 4], b = [4, 5]) => () => ({ what, attrs, inputs: [floats(a), constant(floats(b)), c && floats(c)].filter(x => x) });
@@ -6,7 +6,13 @@ const conv = (what, attrs, { x = [2, 4, 7, 6], w = [6, 4, 3, 3], bias = true, su
   what, attrs, inputs: [floats(x), constant(floats(w)), bias ? constant(floats([w[0]])) : null, sum ? floats(y) : null],
 });
 
+const transposed = (what, attrs, { x = [1, 2, 3, 4], w = [2, 3, 3, 3], pads = [0, 0, 0, 0], bias = true } = {}) => () => ({ what, attrs, inputs: [floats(x), constant(floats(w)), pads && constant(tensor('int64', [pads.length], pads)), ...(bias ? [constant(floats([w[1]]))] : [])] });
+
 export const cases = {
+  ConvTransposeWithDynamicPads: [
+    transposed('plain', { kernel_shape: [3, 3] }), transposed('pads', { kernel_shape: [3, 3] }, { pads: [1, 0, 1, 2] }), transposed('strides, no bias', { kernel_shape: [3, 3], strides: [2, 2] }, { pads: [1, 1, 1, 1], bias: false }),
+    transposed('output padding', { kernel_shape: [3, 3], strides: [2, 3], output_padding: [1, 0] }), transposed('groups', { kernel_shape: [2, 2], group: 2 }, { x: [2, 4, 3, 3], w: [4, 1, 2, 2], bias: false }),
+  ],
   FusedMatMul: [
     product('plain', [3, 4], [4, 5]), product('a factor', [3, 4], [4, 5], { alpha: real(0.5) }), product('left transposed', [4, 3], [4, 5], { transA: 1 }),
     product('right transposed', [3, 4], [5, 4], { transB: 1, alpha: real(-2) }), product('both transposed', [2, 4, 3], [2, 5, 4], { transA: 1, transB: 1 }),

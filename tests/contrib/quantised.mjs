@@ -44,6 +44,17 @@ const toFloat = (what, { a = 'uint8', b = 'uint8', dims = [[3, 9], [9, 5]], colu
     zeros[1] ? (column ? constant(integers(b, [5], 0, 20)) : scalar(b, 4)) : null, bias ? constant(floats([5])) : null],
 });
 
+const qconv = (what, attrs, { group = 1, type = 'uint8', byChannel = false, bias = false } = {}) => () => {
+  const zero = t => constant(tensor(t, [], [t === 'uint8' ? 120 : -3])), x = attrs.channels_last ? [2, 6, 5, 4] : [2, 4, 6, 5];
+  return { what, attrs: { kernel_shape: [3, 3], ...attrs }, inputs: [bytes(type, x), scale(0.02), zero(type), constant(integers('int8', [6, 4 / group, 3, 3], -50, 50)), byChannel ? constant(uniform('float32', [6], 0.005, 0.02)) : scale(0.01), byChannel ? constant(tensor('int8', [6], Array(6).fill(0))) : scalar('int8', 0), scale(0.05), zero(type), ...(bias ? [constant(integers('int32', [6], -900, 900))] : [])] };
+};
+// ONNX Runtime quantises the operands of each step, we do not: results differ by what that costs.
+const lstm = (what, { S = 5, B = 2, I = 3, H = 4, directions = 1, type = 'int8', byGate = false, bias = true, lengths = null, states = false, peepholes = false, attrs = {} } = {}) => () => {
+  const codes = dims => constant(type === 'int8' ? integers(type, dims, -100, 100) : integers(type, dims, 20, 230)), of = byGate ? [directions, 4 * H] : [directions], zeros = () => constant(tensor(type, of, Array(of.reduce((a, b) => a * b, 1)).fill(type === 'int8' ? 0 : 125)));
+  const scales = () => constant(uniform('float32', of, 0.005, 0.01)), state = () => (states ? floats([directions, B, H]) : null);
+  return { what, loose: 0.03, attrs: { hidden_size: H, ...attrs }, outputs: ['y', 'h', 'c'], inputs: [floats([S, B, I]), codes([directions, I, 4 * H]), codes([directions, H, 4 * H]), bias ? constant(floats([directions, 8 * H])) : null, lengths && tensor('int32', [B], lengths), state(), state(), peepholes ? constant(floats([directions, 3 * H])) : null, scales(), zeros(), scales(), zeros()] };
+};
+
 export const cases = {
   QLinearAdd: binaries, QLinearMul: binaries, QLinearSigmoid: unaries(0.004),
   QLinearLeakyRelu: [...unaries(0.06), unary('a slope', [3, 7], { attrs: { alpha: real(0.3) }, out: 0.06 })],
@@ -62,6 +73,12 @@ export const cases = {
   ],
   QLinearGlobalAveragePool: [
     pool('plain', [1, 3, 5, 6], {}), pool('int8', [2, 3, 4, 4], {}, { type: 'int8' }), pool('channels last', [2, 5, 6, 3], { channels_last: 1 }), pool('one axis', [2, 3, 7], {}), pool('channels first stated', [1, 2, 3, 3], { channels_last: 0 }),
+  ],
+  QLinearConv: [
+    qconv('plain', {}), qconv('channels last', { channels_last: 1 }), qconv('channels last, strides and pads', { channels_last: 1, strides: [2, 1], pads: [1, 1, 0, 2] }, { bias: true }), qconv('int8 by channel', { channels_last: 1 }, { byChannel: true, type: 'int8', bias: true }), qconv('groups', { channels_last: 1, group: 2 }, { group: 2 }),
+  ],
+  DynamicQuantizeLSTM: [
+    lstm('plain'), lstm('backwards', { attrs: { direction: 'reverse' } }), lstm('both ways, states', { directions: 2, states: true, attrs: { direction: 'bidirectional' } }), lstm('uint8', { type: 'uint8' }), lstm('scales by gate', { byGate: true }), lstm('lengths, no bias', { lengths: [3, 5], bias: false }), lstm('peepholes and a clip', { peepholes: true, attrs: { clip: real(0.5) } }),
   ],
   QLinearWhere: [
     where('equal dims', [3, 5], [3, 5], [3, 5]), where('a scalar condition', [1], [3, 5], [3, 5]), where('broadcast', [3, 1], [5], [3, 5]), where('int8', [2, 4], [2, 4], [1, 4], 'int8'), where('a scalar', [2, 3], [2, 3], []),
