@@ -26,6 +26,17 @@ dnnl::memory::format_tag channels_last_tag(size_t rank) {
   return rank == 3 ? tag::acb : rank == 4 ? tag::acdb : tag::acdeb;
 }
 
+dnnl::memory::data_type data_type(dtype type) {
+  using kind = dnnl::memory::data_type;
+  switch (type) {
+    case dtype::float32: return kind::f32;
+    case dtype::int32: return kind::s32;
+    case dtype::uint8: return kind::u8;
+    case dtype::int8: return kind::s8;
+    default: fail(errc::internal, "oneDNN is not given {}", to_string(type));
+  }
+}
+
 dims to_dims(const shape& d) {
   return d.empty() ? dims{1} : dims(d.begin(), d.end());
 }
@@ -38,8 +49,12 @@ const dnnl::engine& engine() {
   return e;
 }
 
-memory_desc describe(const shape& d, layout l) {
-  return {to_dims(d), dnnl::memory::data_type::f32,
+bool has_type(dtype type) {
+  return (set_of(dtype::float32, dtype::int32, dtype::uint8, dtype::int8) & set_of(type)) != 0;
+}
+
+memory_desc describe(const shape& d, layout l, dtype type) {
+  return {to_dims(d), data_type(type),
           l == layout::plain ? plain_tag(d.size()) : channels_last_tag(d.size())};
 }
 
@@ -100,6 +115,10 @@ dnnl::primitive_attr user_scratchpad(const dnnl::post_ops& ops) {
   attr.set_scratchpad_mode(dnnl::scratchpad_mode::user);
   attr.set_post_ops(ops);
   return attr;
+}
+
+void multiply_transposed(int64_t m, int64_t n, int64_t k, const float* a, const float* b, float* c, int64_t ldc) {
+  dnnl::error::wrap_c_api(dnnl_sgemm('N', 'T', m, n, k, 1.f, a, k, b, k, 0.f, c, ldc), "oneDNN did not multiply matrices");
 }
 
 namespace {

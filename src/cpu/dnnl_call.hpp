@@ -12,8 +12,11 @@ namespace troupe::dnn {
 /// Returns the CPU engine.
 const dnnl::engine& engine();
 
-/// Returns the descriptor of float elements of `dims` in row-major order or, of rank 3 to 5, channels-last.
-memory_desc describe(const shape& dims, layout l = layout::plain);
+/// Returns whether elements of `type` can be described: float32, int32, uint8 and int8.
+bool has_type(dtype type);
+
+/// Returns the descriptor of elements of `dims` in row-major order or, of rank 3 to 5, channels-last.
+memory_desc describe(const shape& dims, layout l = layout::plain, dtype type = dtype::float32);
 
 /// Returns the descriptor of float elements in whatever order the library likes best.
 memory_desc describe_any(const shape& dims);
@@ -48,6 +51,10 @@ dnnl::primitive_attr user_scratchpad(const dnnl::post_ops& ops = {});
 
 /// Returns the weight in format `to`; `from` describes the plain elements under the same logical dims.
 weight_cache::handle pack(weight_cache& weights, const weight_ptr& w, const memory_desc& from, const memory_desc& to);
+
+/// C[m][n] = A[m][k] · B[n][k] transposed; rows of A and B follow each other, those of C are `ldc` elements apart. On one thread if the caller
+/// is one of several.
+void multiply_transposed(int64_t m, int64_t n, int64_t k, const float* a, const float* b, float* c, int64_t ldc);
 
 /// Returns `make()`, or null if oneDNN cannot do it.
 template <class F>

@@ -1,4 +1,4 @@
-// Pooling through oneDNN: MaxPool (values only), AveragePool and their global forms, plain or channels-last.
+// Pooling through oneDNN: MaxPool (values only; bytes too), AveragePool and their global forms, plain or channels-last.
 #include "cpu/dnnl_call.hpp"
 #include "cpu/kernels.hpp"
 #include "ops/window.hpp"
@@ -9,8 +9,8 @@ namespace {
 class dnnl_pool_kernel final : public kernel {
 public:
   dnnl_pool_kernel(const kernel_request& r, dnnl::algorithm kind, const dnn::window_dims& window) {
-    const auto x = dnn::describe(r.inputs[0].dims, r.layout_of(r.inputs[0]));
-    const auto y = dnn::describe(r.outputs[0].dims, r.layout_of(r.outputs[0]));
+    const auto x = dnn::describe(r.inputs[0].dims, r.layout_of(r.inputs[0]), r.inputs[0].type);
+    const auto y = dnn::describe(r.outputs[0].dims, r.layout_of(r.outputs[0]), r.inputs[0].type);
     const auto desc = dnn::pooling(dnn::engine(), kind, x, y, window, dnn::user_scratchpad());
     call_ = dnn::call(primitive_of(desc), desc.scratchpad_desc(), r.resources.scratch);
     x_ = call_.add(DNNL_ARG_SRC, x);
@@ -53,7 +53,8 @@ bool fill(const window_spec& spec, const window_axes& axes, bool include_pad, dn
 
 kernel_ptr make_dnnl_pool(const kernel_request& r) {
   const shape& x = r.inputs[0].dims;
-  if (!r.all_of_type(dtype::float32) || r.has_output(1) || x.size() < 3 || x.size() > 5 || volume(x) == 0 ||
+  const dtype type = r.inputs[0].type;
+  if (!dnn::has_type(type) || (type != dtype::float32 && (type == dtype::int32 || r.call.op_type != "MaxPool")) || r.has_output(1) || x.size() < 3 || x.size() > 5 || volume(x) == 0 ||
       volume(r.outputs[0].dims) == 0)
     return nullptr;
   const bool global = r.call.op_type.starts_with("Global");

@@ -8,8 +8,8 @@ namespace {
 class dnnl_reorder_kernel final : public kernel {
 public:
   explicit dnnl_reorder_kernel(const kernel_request& r) {
-    const auto from = dnn::describe(r.inputs[0].dims, r.inputs[0].layout);
-    const auto to = dnn::describe(r.outputs[0].dims, r.outputs[0].layout);
+    const auto from = dnn::describe(r.inputs[0].dims, r.inputs[0].layout, r.inputs[0].type);
+    const auto to = dnn::describe(r.outputs[0].dims, r.outputs[0].layout, r.inputs[0].type);
     const dnnl::engine& e = dnn::engine();
     const dnnl::reorder::primitive_desc desc(e, from, e, to, dnn::user_scratchpad());
     call_ = dnn::call(dnnl::reorder(desc), desc.scratchpad_desc(), r.resources.scratch);
@@ -32,7 +32,7 @@ private:
 
 kernel_ptr make_dnnl_reorder(const kernel_request& r) {
   const shape& dims = r.inputs[0].dims;
-  if (!r.all_of_type(dtype::float32) || dims.size() < 3 || dims.size() > 5 || volume(dims) == 0)
+  if (!dnn::has_type(r.inputs[0].type) || dims.size() < 3 || dims.size() > 5 || volume(dims) == 0)
     return nullptr;
   return dnn::try_make([&] { return std::make_unique<dnnl_reorder_kernel>(r); });
 }

@@ -6,8 +6,8 @@
 #include "ops/fused_elementwise.hpp"
 
 #include "base/parallel.hpp"
+#include "cpu/fast_functions.hpp"
 #include "cpu/kernels.hpp"
-#include "cpu/vector_math.hpp"
 #include "ops/operand_walk.hpp"
 #include "ops/scalar_formulas.hpp"
 
@@ -18,14 +18,6 @@ namespace {
 constexpr int64_t block = 1024;
 /// Elements a thread should have.
 constexpr int64_t grain_cheap = 64 * 1024, grain_costly = 8 * 1024;
-
-void run_step(scalar_code code, const float* a, const float* b, const float* c, float* y, int64_t n) {
-  with_formula<vector_math, &takes<float>>(code, [=](auto f) {
-#pragma omp simd
-    for (int64_t i = 0; i < n; ++i)
-      y[i] = f(a[i], b[i], c[i]);
-  });
-}
 
 class elementwise_kernel final : public kernel {
 public:
@@ -66,7 +58,7 @@ private:
       for (size_t k = 0; k < steps; ++k) {
         float* to = k + 1 == steps ? r.output<float>(0) + at : buffers.data() + (inputs_ + k) * block;
         const elementwise_step& s = program_.steps[k];
-        run_step(s.code, operand_at(slots, s.a), operand_at(slots, s.b), operand_at(slots, s.c), to, n);
+        fast::run_step(s.code, operand_at(slots, s.a), operand_at(slots, s.b), operand_at(slots, s.c), to, n);
         slots[inputs_ + k] = to;
       }
     }

@@ -16,6 +16,14 @@ void activate(const activation& act, const float* x, float* y, int64_t count) {
   });
 }
 
+void run_step(scalar_code code, const float* a, const float* b, const float* c, float* y, int64_t count) {
+  with_formula<vector_math, &takes<float>>(code, [=](auto f) {
+#pragma omp simd
+    for (int64_t i = 0; i < count; ++i)
+      y[i] = f(a[i], b[i], c[i]);
+  });
+}
+
 float maximum(const float* x, int64_t count) {
   float top = -std::numeric_limits<float>::infinity();
 #pragma omp simd reduction(max : top)

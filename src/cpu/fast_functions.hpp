@@ -8,6 +8,9 @@ namespace troupe::fast {
 /// y[i] = act(x[i]); x and y may be the same.
 void activate(const activation& act, const float* x, float* y, int64_t count);
 
+/// y[i] = f(a[i], b[i], c[i]) for the function of a code; y may be an operand.
+void run_step(scalar_code code, const float* a, const float* b, const float* c, float* y, int64_t count);
+
 /// x[i] = e^(x[i] − max) / Σ; a row of −inf alone gives NaN, as in ONNX.
 void softmax_row(float* x, int64_t count);
 

@@ -39,6 +39,18 @@ constexpr auto rules = std::to_array<implementation<kernel_rule>>({
     {"", "GRU", {"gru", make_gru}},
     {"", "RNN", {"rnn", make_rnn}},
     {"troupe", "Elementwise", {"elementwise", make_elementwise}},
+    {"", "ConvInteger", {"int8_depthwise", make_int8_depthwise}},
+    {"", "ConvInteger", {"int8_conv", make_int8_conv}},
+    {"", "QLinearConv", {"int8_depthwise", make_int8_depthwise}},
+    {"", "QLinearConv", {"int8_conv", make_int8_conv}},
+    {"troupe", "QuantizedConv", {"int8_depthwise", make_int8_depthwise}},
+    {"troupe", "QuantizedConv", {"int8_conv", make_int8_conv}},
+    {"", "MatMulInteger", {"int8_matmul", make_int8_matmul}},
+    {"", "QLinearMatMul", {"int8_matmul", make_int8_matmul}},
+    {"troupe", "QuantizedMatMul", {"int8_matmul", make_int8_matmul}},
+    {"troupe", "QuantizedElementwise", {"int8_elementwise", make_int8_elementwise}},
+    {"", "DynamicQuantizeLinear", {"dynamic_quantize", make_dynamic_quantize}},
+    {"com.microsoft", "MatMulNBits", {"matmul_nbits", make_matmul_nbits}},
 });
 
 /// The kernel of last resort: the operator's own plain loops.

@@ -18,7 +18,7 @@ kernel_ptr make_gemv(const kernel_request& request);
 kernel_ptr make_dnnl_pool(const kernel_request& request);
 /// Elementwise operators and chains of them. elementwise.cpp
 kernel_ptr make_elementwise(const kernel_request& request);
-/// troupe.Reorder of floats. dnnl_reorder.cpp
+/// troupe.Reorder. dnnl_reorder.cpp
 kernel_ptr make_dnnl_reorder(const kernel_request& request);
 /// troupe.Attention. attention.cpp
 kernel_ptr make_attention(const kernel_request& request);
@@ -29,6 +29,16 @@ kernel_ptr make_row_norm(const kernel_request& request);
 kernel_ptr make_group_norm(const kernel_request& request);
 /// Concat along the channels of channels-last values. concat.cpp
 kernel_ptr make_channels_last_concat(const kernel_request& request);
+/// Convolutions of channels-last bytes with constant weights: depthwise ones, and all. int8_depthwise.cpp, int8_conv.cpp
+kernel_ptr make_int8_depthwise(const kernel_request& request);
+kernel_ptr make_int8_conv(const kernel_request& request);
+/// Matrix products of bytes. int8_matmul.cpp
+kernel_ptr make_int8_matmul(const kernel_request& request);
+/// troupe.QuantizedElementwise; DynamicQuantizeLinear. int8_elementwise.cpp, dynamic_quantize.cpp
+kernel_ptr make_int8_elementwise(const kernel_request& request);
+kernel_ptr make_dynamic_quantize(const kernel_request& request);
+/// MatMulNBits of float operands. matmul_nbits.cpp
+kernel_ptr make_matmul_nbits(const kernel_request& request);
 /// LSTM, GRU and RNN with their default activations (RNN: also Relu) over whole sequences. recurrent.cpp
 kernel_ptr make_lstm(const kernel_request& request);
 kernel_ptr make_gru(const kernel_request& request);

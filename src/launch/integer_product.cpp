@@ -96,6 +96,9 @@ launch_lists matmul(const gpu_call& call, const positions& at) {
 }
 
 launch_lists conv(const gpu_call& call, const positions& at) {
+  const auto is_plain = [](const operand& o) { return o.layout == layout::plain; };
+  if (!std::all_of(call.inputs.begin(), call.inputs.end(), is_plain) || !is_plain(call.outputs.at(0)))
+    return {};
   const shape &x = call.inputs.at(0).dims, &w = call.inputs.at(at.b).dims, &y = call.outputs.at(0).dims;
   const size_t bias = at.quantised() ? 8 : SIZE_MAX;
   const bool has_bias = bias != SIZE_MAX && call.has_input(bias);

@@ -45,6 +45,8 @@ std::span<const op_def> fused_attention_ops();
 std::span<const op_def> fused_conv_ops();
 std::span<const op_def> fused_elementwise_ops();
 std::span<const op_def> fused_matmul_ops();
+std::span<const op_def> fused_quantized_elementwise_ops();
+std::span<const op_def> fused_quantized_ops();
 std::span<const op_def> fused_rotary_ops();
 std::span<const op_def> gather_block_quantized_ops();
 std::span<const op_def> gather_ops();

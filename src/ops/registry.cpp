@@ -40,6 +40,8 @@ constexpr auto families = std::to_array<rows (*)()>({
     fused_conv_ops,
     fused_elementwise_ops,
     fused_matmul_ops,
+    fused_quantized_elementwise_ops,
+    fused_quantized_ops,
     fused_rotary_ops,
     gather_block_quantized_ops,
     gather_ops,

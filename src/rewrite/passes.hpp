@@ -57,6 +57,8 @@ bool merge_reshapes(graph_editor& e);
 bool merge_transposes(graph_editor& e);
 bool push_transposes(graph_editor& e);
 
+bool push_dequantize(graph_editor& e);
+bool fuse_quantized(graph_editor& e);
 bool fuse_activations(graph_editor& e);
 bool fuse_norms(graph_editor& e);
 bool fuse_rotary(graph_editor& e);
@@ -64,5 +66,6 @@ bool fuse_attention(graph_editor& e);
 bool fuse_conv(graph_editor& e);
 bool fuse_matmul(graph_editor& e);
 bool fuse_elementwise(graph_editor& e);
+bool fuse_quantized_elementwise(graph_editor& e);
 
 } // namespace troupe

@@ -34,8 +34,12 @@ constexpr auto fusion = std::to_array<pass>({
     fuse_matmul,
 });
 
+/// These before the fusions of floats, if products of bytes are wanted.
+constexpr auto bytes = std::to_array<pass>({push_dequantize, fuse_quantized});
+
 /// Once, last: what is left over.
 constexpr auto last = std::to_array<pass>({fuse_elementwise});
+constexpr auto last_bytes = std::to_array<pass>({fuse_quantized_elementwise});
 
 /// More rounds than any sensible model needs; every pass only shrinks the graph, so that stopping early is still right.
 constexpr int max_rounds = 16;
@@ -69,8 +73,12 @@ void simplify(graph& g, const rewrite_options& options) {
     graph_editor e(g);
     run_to_fixpoint(e, {clean_up});
     if (options.fuse) {
+      if (options.integer_products)
+        run_to_fixpoint(e, {bytes, clean_up});
       run_to_fixpoint(e, {fusion, clean_up});
       run_to_fixpoint(e, {last});
+      if (options.integer_products)
+        run_to_fixpoint(e, {last_bytes});
     }
   }
   if (options.precision == precision::fp16)

@@ -22,6 +22,8 @@ struct rewrite_options {
   std::map<std::string, element_shapes> input_elements;
   /// Outputs wanted, in this order; empty means all.
   std::vector<std::string> outputs;
+  /// Whether products of dequantised operands become products of bytes: CPUs are faster at these. Part of fusion.
+  bool integer_products = false;
 };
 
 /// Returns the rewritten graph: inferred, compact, topologically sorted. Throws `errc::invalid_model`,

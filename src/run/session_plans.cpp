@@ -64,7 +64,7 @@ session_plans::ahead session_plans::prepare_ahead(const ahead& other) {
   if (other.program)
     programs_.keep(nothing, {.program = other.program, .hash = other.hash});
   else
-    make(programs_.job(nothing, stats_.rewrite_ms));
+    make(programs_.job(nothing, all_are_cpus(), stats_.rewrite_ms));
   specialisation& s = *programs_.find(nothing);
   s.expected = model_->options.dims;
   // If nothing is decided by predicted times, the first run's dims change nothing.
@@ -141,7 +141,7 @@ std::variant<prepared_run, plan_job> session_plans::prepare(const given_inputs& 
   check_inputs(*model_, inputs);
   specialisation* s = programs_.find(inputs);
   if (!s)
-    return programs_.job(inputs, stats_.rewrite_ms);
+    return programs_.job(inputs, all_are_cpus(), stats_.rewrite_ms);
   prepared_run run;
   run.symbols = programs_.symbols(*s, inputs);
   if (std::exchange(s->draft, false)) {
@@ -273,6 +273,10 @@ void session_plans::run_instead(const prepared_run& run, replacement with) {
 }
 
 // -- devices
+
+bool session_plans::all_are_cpus() const {
+  return std::ranges::none_of(usable_, [&](size_t d) { return devices_[d].gpu.has_value(); });
+}
 
 std::vector<device_info> session_plans::usable_devices() const {
   std::vector<device_info> infos;

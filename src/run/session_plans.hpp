@@ -141,6 +141,7 @@ private:
   /// Whether plans depend on where values are between runs: some device copies beside work.
   bool copies_matter() const;
   std::vector<device_info> usable_devices() const;
+  bool all_are_cpus() const;
   /// To be called when `usable_` has changed.
   void device_set_changed();
   /// To be called when `usable_` or `devices_` have changed.

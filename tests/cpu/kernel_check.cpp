@@ -8,16 +8,21 @@
 namespace troupe::testing {
 namespace {
 
-/// Moves 4-byte elements between [N, C, S] and [N, S, C].
-tensor swap_inner(const tensor& t, int64_t rows, int64_t columns) {
+/// Moves elements of type T between [N, C, S] and [N, S, C].
+template <class T>
+tensor swap_inner_of(const tensor& t, int64_t rows, int64_t columns) {
   tensor out(t.type(), t.dims());
-  const auto* from = static_cast<const uint32_t*>(t.data());
-  auto* to = static_cast<uint32_t*>(out.mutable_data());
+  const auto* from = static_cast<const T*>(t.data());
+  auto* to = static_cast<T*>(out.mutable_data());
   for (int64_t base = 0; base < t.size(); base += rows * columns)
     for (int64_t r = 0; r < rows; ++r)
       for (int64_t c = 0; c < columns; ++c)
         to[base + c * rows + r] = from[base + r * columns + c];
   return out;
+}
+
+tensor swap_inner(const tensor& t, int64_t rows, int64_t columns) {
+  return bits_of(t.type()) == 8 ? swap_inner_of<uint8_t>(t, rows, columns) : swap_inner_of<uint32_t>(t, rows, columns);
 }
 
 double error_of(const tensor& got, const tensor& want, double rtol, double atol) {
@@ -62,11 +67,28 @@ kernel_check& kernel_check::input(shape dims, bool constant, layout l, float low
   return *this;
 }
 
-kernel_check& kernel_check::input(tensor value, bool constant) {
+kernel_check& kernel_check::input(tensor value, bool constant, layout l) {
   inputs_.push_back(std::move(value));
   constant_.push_back(constant);
-  layouts_.push_back(layout::plain);
+  layouts_.push_back(l);
   return *this;
+}
+
+kernel_check& kernel_check::bytes(dtype type, shape dims, bool constant, layout l) {
+  tensor t(type, std::move(dims));
+  std::uniform_int_distribution<int> values(0, 255);
+  for (int64_t i = 0; i < t.size(); ++i)
+    static_cast<uint8_t*>(t.mutable_data())[i] = static_cast<uint8_t>(values(random_));
+  return input(std::move(t), constant, l);
+}
+
+kernel_check& kernel_check::scalar(dtype type, float value) {
+  tensor t(type, {});
+  visit_numeric(type, [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    *t.mutable_data<T>() = static_cast<T>(value);
+  });
+  return input(std::move(t));
 }
 
 kernel_check& kernel_check::absent() {

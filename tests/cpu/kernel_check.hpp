@@ -16,7 +16,11 @@ public:
   /// sees it.
   kernel_check& input(shape dims, bool constant = false, layout l = layout::plain, float low = -1, float high = 1);
   /// Appends a given input.
-  kernel_check& input(tensor value, bool constant = false);
+  kernel_check& input(tensor value, bool constant = false, layout l = layout::plain);
+  /// Appends an input of random bytes of all values.
+  kernel_check& bytes(dtype type, shape dims, bool constant = false, layout l = layout::plain);
+  /// Appends a single element.
+  kernel_check& scalar(dtype type, float value);
   kernel_check& absent();
   /// Output `i` is channels-last.
   kernel_check& channels_last_output() {

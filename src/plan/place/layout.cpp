@@ -9,11 +9,11 @@
 namespace troupe {
 namespace {
 
-/// Element types whose channels-last kernels a device has: GPUs quantise and dequantise in any layout. The CPU's float16 is the
-/// reference kernels', which know only plain rows.
+/// Element types whose channels-last kernels a device has: all quantise and dequantise in any layout, and CPUs convolve bytes. The CPU's
+/// float16 is the reference kernels', which know only plain rows.
 bool takes_type(const device_info& device, dtype type) {
-  return type == dtype::float32 ||
-         (device.gpu && (type == dtype::float16 || type == dtype::uint8 || type == dtype::int8));
+  constexpr dtype_set everywhere = set_of(dtype::float32, dtype::uint8, dtype::int8);
+  return (everywhere & set_of(type)) || type == (device.gpu ? dtype::float16 : dtype::int32);
 }
 
 bool has_channels(const device_info& device, const value& v) {

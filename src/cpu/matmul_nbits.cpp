@@ -1,0 +1,211 @@
+// com.microsoft MatMulNBits of float32: weights stay packed.
+//
+// With few rows the product is bound by reading the packed bytes. Σ a (code − zero) · scale of a block is scale · (Σ a · code − zero · Σ a):
+// codes are multiplied as they come, A having been sorted into elements of low and high halves of a byte before; sums of a block's A are
+// made once. With more rows, tiles of columns are dequantised into a core's cache and multiplied by oneDNN.
+#include "base/parallel.hpp"
+#include "cpu/dnnl_call.hpp"
+#include "cpu/kernels.hpp"
+#include "ops/matmul_nbits.hpp"
+
+#include <algorithm>
+#include <array>
+
+namespace troupe {
+namespace {
+
+constexpr int64_t most_rows = 4, tile_columns = 32;
+
+/// Partial sums of a block: as many as its bytes allow.
+template <int Lanes>
+using partial_sums = std::array<float, Lanes>;
+
+class matmul_nbits_kernel final : public kernel {
+public:
+  matmul_nbits_kernel(const kernel_request& r, const nbits_shape& s)
+      : s_(s), scratch_(r.resources.scratch), rows_(r.inputs[0].size() / s.k), padded_(s.blocks * s.block_size),
+        packed_zeros_(r.has_input(3) && r.inputs[3].type == dtype::uint8), real_zeros_(r.has_input(3) && !packed_zeros_),
+        has_bias_(r.has_input(5)) {
+    const int64_t floats = rows_ <= most_rows ? rows_ * (padded_ + s.blocks) : thread_count() * tile_columns * s.k;
+    scratch_.reserve(floats * int64_t{sizeof(float)});
+  }
+
+  void run(const kernel_run& r) override {
+    if (rows_ > most_rows)
+      return run_tiles(r);
+    auto* sorted = static_cast<float*>(scratch_.data());
+    sort_rows(r.input<float>(0), sorted, sorted + rows_ * padded_);
+    const int64_t grain = std::max<int64_t>(8, (s_.n + thread_count() - 1) / thread_count());
+    parallel_for(s_.n, grain, [&](int64_t begin, int64_t end) {
+      switch (rows_) {
+        case 1: return multiply_columns<1>(r, sorted, begin, end);
+        case 2: return multiply_columns<2>(r, sorted, begin, end);
+        case 3: return multiply_columns<3>(r, sorted, begin, end);
+        default: return multiply_columns<4>(r, sorted, begin, end);
+      }
+    });
+  }
+
+private:
+  bool is_nibbles() const { return s_.bits == 4; }
+
+  /// Writes A's rows with zeros beyond K; for nibbles the even elements of each block come first. Sums are by row, then block.
+  void sort_rows(const float* a, float* to, float* sums) const {
+    for (int64_t row = 0; row < rows_; ++row, a += s_.k, to += padded_)
+      for (int64_t block = 0; block < s_.blocks; ++block) {
+        const int64_t first = block * s_.block_size, count = std::min(s_.block_size, s_.k - first);
+        float* block_to = to + first;
+        std::fill_n(block_to, s_.block_size, 0.f);
+        float sum = 0;
+        for (int64_t i = 0; i < count; ++i) {
+          block_to[is_nibbles() ? i % 2 * (s_.block_size / 2) + i / 2 : i] = a[first + i];
+          sum += a[first + i];
+        }
+        sums[row * s_.blocks + block] = sum;
+      }
+  }
+
+  float zero(const kernel_run& r, int64_t column, int64_t block) const {
+    if (real_zeros_)
+      return r.input<float>(3)[column * s_.blocks + block];
+    if (!packed_zeros_)
+      return static_cast<float>(1 << (s_.bits - 1));
+    const uint8_t* packed = r.input<uint8_t>(3) + column * s_.zero_bytes();
+    return static_cast<float>(s_.bits == 8 ? packed[block] : packed[block / 2] >> (block % 2 ? 4 : 0) & 15);
+  }
+
+  template <int Rows>
+  void multiply_columns(const kernel_run& r, const float* sorted, int64_t begin, int64_t end) const {
+    const float* sums = sorted + rows_ * padded_;
+    for (int64_t n = begin; n < end; ++n) {
+      std::array<float, Rows> y{};
+      if (!is_nibbles())
+        multiply_bytes<Rows>(r, sorted, n, y);
+      else if (s_.block_size % 32 == 0)
+        multiply_nibbles<Rows, 16>(r, sorted, n, y);
+      else
+        multiply_nibbles<Rows, 8>(r, sorted, n, y);
+      const float* scales = r.input<float>(2) + n * s_.blocks;
+      for (int64_t block = 0; block < s_.blocks; ++block) {
+        const float shift = scales[block] * zero(r, n, block);
+        for (size_t row = 0; row < Rows; ++row)
+          y[row] -= shift * sums[static_cast<int64_t>(row) * s_.blocks + block];
+      }
+      for (size_t row = 0; row < Rows; ++row)
+        r.output<float>(0)[static_cast<int64_t>(row) * s_.n + n] = y[row] + (has_bias_ ? r.input<float>(5)[n] : 0.f);
+    }
+  }
+
+  /// y = Σ scale · Σ a · code of column `n`, codes of 4 bits.
+  template <int Rows, int Lanes>
+  void multiply_nibbles(const kernel_run& r, const float* sorted, int64_t n, std::array<float, Rows>& y) const {
+    const uint8_t* codes = r.input<uint8_t>(1) + n * s_.blocks * s_.block_bytes();
+    const float* scales = r.input<float>(2) + n * s_.blocks;
+    const int64_t half = s_.block_size / 2;
+    std::array<partial_sums<Lanes>, Rows> total{};
+    for (int64_t block = 0; block < s_.blocks; ++block, codes += half) {
+      const float* even = sorted + block * s_.block_size;
+      std::array<partial_sums<Lanes>, Rows> part{};
+      for (int64_t i = 0; i < half; i += Lanes) {
+        partial_sums<Lanes> low, high;
+        for (size_t l = 0; l < Lanes; ++l) {
+          low[l] = static_cast<float>(codes[i + static_cast<int64_t>(l)] & 15);
+          high[l] = static_cast<float>(codes[i + static_cast<int64_t>(l)] >> 4);
+        }
+        for (size_t row = 0; row < Rows; ++row) {
+          const float* a = even + static_cast<int64_t>(row) * padded_ + i;
+          for (size_t l = 0; l < Lanes; ++l)
+            part[row][l] += a[l] * low[l] + a[static_cast<int64_t>(l) + half] * high[l];
+        }
+      }
+      for (size_t row = 0; row < Rows; ++row)
+        for (size_t l = 0; l < Lanes; ++l)
+          total[row][l] += scales[block] * part[row][l];
+    }
+    for (size_t row = 0; row < Rows; ++row)
+      for (const float lane : total[row])
+        y[row] += lane;
+  }
+
+  /// The same for codes of 8 bits.
+  template <int Rows>
+  void multiply_bytes(const kernel_run& r, const float* sorted, int64_t n, std::array<float, Rows>& y) const {
+    constexpr int lanes_of_bytes = 16;
+    const uint8_t* codes = r.input<uint8_t>(1) + n * padded_;
+    const float* scales = r.input<float>(2) + n * s_.blocks;
+    std::array<partial_sums<lanes_of_bytes>, Rows> total{};
+    for (int64_t i = 0; i < padded_; i += lanes_of_bytes) {
+      const float scale = scales[i / s_.block_size];
+      for (size_t row = 0; row < Rows; ++row) {
+        const float* a = sorted + static_cast<int64_t>(row) * padded_ + i;
+        for (size_t l = 0; l < lanes_of_bytes; ++l)
+          total[row][l] += scale * a[l] * static_cast<float>(codes[i + static_cast<int64_t>(l)]);
+      }
+    }
+    for (size_t row = 0; row < Rows; ++row)
+      for (const float lane : total[row])
+        y[row] += lane;
+  }
+
+  /// Writes column `n` of the dequantised weights: K values.
+  void dequantize(const kernel_run& r, int64_t n, float* to) const {
+    for (int64_t block = 0; block < s_.blocks; ++block) {
+      const int64_t first = block * s_.block_size, count = std::min(s_.block_size, s_.k - first);
+      const uint8_t* codes = r.input<uint8_t>(1) + (n * s_.blocks + block) * s_.block_bytes();
+      const float scale = r.input<float>(2)[n * s_.blocks + block], middle = zero(r, n, block);
+      if (is_nibbles())
+        for (int64_t i = 0; i < count; ++i)
+          to[first + i] = (static_cast<float>(codes[i / 2] >> (i % 2 * 4) & 15) - middle) * scale;
+      else
+        for (int64_t i = 0; i < count; ++i)
+          to[first + i] = (static_cast<float>(codes[i]) - middle) * scale;
+    }
+  }
+
+  void run_tiles(const kernel_run& r) const {
+    auto* scratch = static_cast<float*>(scratch_.data());
+    const int64_t tiles = (s_.n + tile_columns - 1) / tile_columns, threads = thread_count();
+    parallel_for(threads, 1, [&](int64_t begin, int64_t end) {
+      for (int64_t thread = begin; thread < end; ++thread) {
+        float* columns = scratch + thread * tile_columns * s_.k;
+        for (int64_t tile = tiles * thread / threads; tile < tiles * (thread + 1) / threads; ++tile)
+          multiply_tile(r, tile * tile_columns, columns);
+      }
+    });
+  }
+
+  void multiply_tile(const kernel_run& r, int64_t first, float* columns) const {
+    const int64_t count = std::min(tile_columns, s_.n - first);
+    for (int64_t i = 0; i < count; ++i)
+      dequantize(r, first + i, columns + i * s_.k);
+    float* y = r.output<float>(0) + first;
+    dnn::multiply_transposed(rows_, count, s_.k, r.input<float>(0), columns, y, s_.n);
+    if (has_bias_)
+      for (int64_t row = 0; row < rows_; ++row)
+        for (int64_t i = 0; i < count; ++i)
+          y[row * s_.n + i] += r.input<float>(5)[first + i];
+  }
+
+  const nbits_shape s_;
+  scratch_buffer& scratch_;
+  int64_t rows_, padded_; // rows of A; K rounded up to whole blocks
+  bool packed_zeros_, real_zeros_, has_bias_;
+};
+
+} // namespace
+
+kernel_ptr make_matmul_nbits(const kernel_request& r) {
+  const nbits_shape s = parse_nbits(r.call.attrs);
+  const auto holds = [&](size_t i, dtype type, int64_t size) {
+    return !r.has_input(i) || (r.inputs[i].type == type && r.inputs[i].size() == size);
+  };
+  const bool zeros = holds(3, dtype::uint8, s.n * s.zero_bytes()) || holds(3, dtype::float32, s.n * s.blocks);
+  if (!r.all_plain() || r.inputs[0].type != dtype::float32 || r.outputs[0].type != dtype::float32 ||
+      r.inputs[0].size() == 0 || r.inputs[0].dims.back() != s.k || r.has_input(4) || !zeros ||
+      !holds(1, dtype::uint8, s.n * s.blocks * s.block_bytes()) || !holds(2, dtype::float32, s.n * s.blocks) ||
+      !holds(5, dtype::float32, s.n))
+    return nullptr;
+  return std::make_unique<matmul_nbits_kernel>(r, s);
+}
+
+} // namespace troupe

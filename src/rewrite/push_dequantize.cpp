@@ -1,0 +1,75 @@
+// Dequantises later: operators that only move elements, and MaxPool, do so with bytes as well, and QuantizeLinear after DequantizeLinear with
+// the same scale and zero point is nothing. So DequantizeLinear reaches the products (fuse_quantized.cpp), and less is moved.
+#include "rewrite/match.hpp"
+#include "rewrite/passes.hpp"
+#include "rewrite/quantized_values.hpp"
+
+#include <algorithm>
+
+namespace troupe {
+namespace {
+
+/// Returns whether node `n` gives elements of its first operand in some order, or their maxima.
+bool moves_elements(const graph_editor& e, const node& n) {
+  constexpr auto movers = std::to_array<std::string_view>({"Reshape", "Flatten", "Squeeze", "Unsqueeze", "Transpose", "Slice",
+                                                           "Gather", "DepthToSpace", "SpaceToDepth", "MaxPool", "Expand", "Tile"});
+  const bool named = n.domain.empty() && std::find(movers.begin(), movers.end(), n.op_type) != movers.end();
+  return named && n.outputs.size() == 1 && n.outputs[0] != no_value && e.val(n.outputs[0]).dims.has_value();
+}
+
+/// Returns whether maxima of dequantised elements are dequantised maxima.
+bool keeps_order(const graph_editor& e, const node& n, value_id scale) {
+  if (n.op_type != "MaxPool")
+    return true;
+  const auto number = scalar_constant(e, scale);
+  return number && *number > 0;
+}
+
+/// Moves the DequantizeLinear before node `n` behind it.
+bool push_behind(graph_editor& e, node_id n) {
+  if (e.at(n).inputs.empty() || !moves_elements(e, e.at(n)))
+    return false;
+  const value_id real = e.at(n).inputs[0], y = e.at(n).outputs[0];
+  const auto x = dequantised_tensor(e, real);
+  if (!x || !e.used_once(real) || !keeps_order(e, e.at(n), x->scale))
+    return false;
+  const dtype type = e.val(x->elements).type;
+  if (!(e.at(n).def->types & set_of(type)))
+    return false;
+  node dequantize = e.at(e.producer(real)), moved = e.at(n);
+  const value_id bytes = e.add_value({.name = e.val(y).name + "/quantised", .type = type, .dims = e.val(y).dims});
+  moved.inputs[0] = x->elements;
+  moved.outputs = {bytes};
+  dequantize.inputs[0] = bytes;
+  dequantize.outputs = {y};
+  e.add_node(std::move(moved)); // first, so that its operand always has a reader
+  e.replace(n, std::move(dequantize));
+  return true;
+}
+
+/// QuantizeLinear `n` of what was dequantised alike gives it back.
+bool drop_round_trip(graph_editor& e, node_id n) {
+  if (!is_op(e.at(n), "QuantizeLinear"))
+    return false;
+  const auto x = dequantised_tensor(e, e.at(n).inputs[0]);
+  if (!x)
+    return false;
+  const auto q = quantisation_of(e, n);
+  const auto scale = q ? scalar_constant(e, q->scale) : std::nullopt;
+  if (!scale || !(*scale > 0) || !same_quantisation(e, *x, *q))
+    return false;
+  return e.bypass(n, x->elements);
+}
+
+} // namespace
+
+bool push_dequantize(graph_editor& e) {
+  bool changed = false;
+  const auto nodes = static_cast<node_id>(e.node_count());
+  for (node_id n = 0; n < nodes; ++n)
+    if (e.alive(n))
+      changed |= push_behind(e, n) || drop_round_trip(e, n);
+  return changed;
+}
+
+} // namespace troupe
