@@ -41,7 +41,7 @@ public:
                         const std::vector<uint8_t>& weights)
       : at_(at), window_(w), end_(r, at, w.filters, w.taps()), scratch_(r.resources.scratch),
         packed_(int8::pack_channels(weights.data(), w.channels, w.taps(), 0)),
-        taps_(int8::quads_of(w.taps()) * int8::quad) {
+        taps_(int8::quads_of(w.taps()) * int8::quad), type_(r.outputs[0].type) {
     for (int64_t c = 0; c < w.channels; ++c) {
       int32_t sum = 0;
       for (int64_t t = 0; t < w.taps(); ++t)
@@ -99,6 +99,7 @@ private:
   void run_pixels(const kernel_run& r, const uint8_t* x, int64_t begin, int64_t end) const {
     const int64_t channels = window_.channels, y_step = channels * end_.bytes_each();
     const auto multiply = int8::best().multiply_channels;
+    const bool is_signed = type_ == dtype::int8;
     const int8::quantised_end quantised = is_simple_ ? end_.end() : int8::quantised_end{};
     std::vector<const uint8_t*> taps(static_cast<size_t>(taps_), padding_.data());
     std::array<int32_t, int8::group_channels> sums{}, ordered{};
@@ -109,7 +110,7 @@ private:
         const int64_t count = std::min(int8::group_channels, channels - first);
         multiply(taps.data(), first, taps_, count, packed_.data() + first * taps_, sums.data());
         if (is_simple_) {
-          int8::finish_channels({count, correction_.data() + first, scale_.data() + first, offset_.data() + first, quantised, y + first},
+          int8::finish_channels({count, correction_.data() + first, scale_.data() + first, offset_.data() + first, quantised, is_signed, y + first},
                                 sums.data());
           continue;
         }
@@ -151,6 +152,7 @@ private:
   scratch_buffer& scratch_;
   std::vector<int8_t> packed_;
   int64_t taps_; // a multiple of 4: those that are added have weight 0
+  dtype type_;
   std::vector<int32_t> column_sums_;
   bool is_simple_ = false;
   std::vector<int32_t> correction_; // these if so, in the order of packed channels

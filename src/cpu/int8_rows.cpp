@@ -5,6 +5,7 @@
 
 // GCC 12 warns of its own intrinsics' undefined operands.
 #ifndef __clang__
+#pragma GCC diagnostic ignored "-Wuninitialized"
 #pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
 #endif
 
@@ -34,15 +35,12 @@ TROUPE_AVX512 __m512 real_row(const finished_rows& f, const column_block& b, int
   __m512i sum = _mm512_add_epi32(_mm512_loadu_si512(f.sums + row * f.sums_step + first), b.correction);
   if constexpr (HasRowSums)
     sum = _mm512_sub_epi32(sum, _mm512_mullo_epi32(_mm512_set1_epi32(f.row_sums[row]), b.zero));
-  return _mm512_add_ps(_mm512_mul_ps(_mm512_cvtepi32_ps(sum), b.scale), b.offset);
+  return _mm512_fmadd_ps(_mm512_cvtepi32_ps(sum), b.scale, b.offset);
 }
 
-/// Returns bytes as 32-bit integers; a NaN is the least.
-TROUPE_AVX512 __m512i quantised(__m512 real, const quantised_end& q) {
-  const __m512 scaled = _mm512_mul_ps(real, _mm512_set1_ps(q.inverse));
-  const __m512 rounded = _mm512_roundscale_ps(scaled, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
-  const __m512 moved = _mm512_add_ps(rounded, _mm512_set1_ps(q.zero));
-  return _mm512_cvtps_epi32(_mm512_min_ps(_mm512_max_ps(moved, _mm512_set1_ps(q.least)), _mm512_set1_ps(q.most)));
+/// Returns ⌊real⌉, halves to even. What is too large for an integer is a large one; a NaN is the smallest, as is what is too small.
+TROUPE_AVX512 __m512i rounded(__m512 real) {
+  return _mm512_cvtps_epi32(_mm512_min_ps(_mm512_set1_ps(1e9f), real));
 }
 
 template <bool HasRowSums, bool IsQuantised>
@@ -56,7 +54,9 @@ TROUPE_AVX512 void finish_block(const finished_rows& f, int64_t first) {
       const __m512 limited = _mm512_min_ps(_mm512_max_ps(real, _mm512_set1_ps(f.low)), _mm512_set1_ps(f.high));
       _mm512_mask_storeu_ps(y, b.mask, limited);
     } else {
-      const __m128i bytes = _mm512_maskz_cvtepi32_epi8(0xffff, quantised(real, f.end));
+      const __m512i moved = _mm512_add_epi32(rounded(real), _mm512_set1_epi32(f.end.zero));
+      const __m512i limited = _mm512_min_epi32(_mm512_max_epi32(moved, _mm512_set1_epi32(f.end.least)), _mm512_set1_epi32(f.end.most));
+      const __m128i bytes = _mm512_maskz_cvtepi32_epi8(0xffff, limited);
       if (whole)
         _mm_storeu_si128(reinterpret_cast<__m128i*>(y), bytes);
       else
@@ -71,11 +71,10 @@ void finish_as(const finished_rows& f) {
     f.is_quantised ? finish_block<HasRowSums, true>(f, first) : finish_block<HasRowSums, false>(f, first);
 }
 
-/// Real results of 16 channels of a group, in the order of packed channels.
-TROUPE_AVX512 __m512i quantised_channels(const finished_channels& f, __m512i sums, int64_t first) {
+/// Rounded results of 16 channels of a group, in the order of packed channels.
+TROUPE_AVX512 __m512i rounded_channels(const finished_channels& f, __m512i sums, int64_t first) {
   const __m512i whole = _mm512_add_epi32(sums, _mm512_loadu_si512(f.correction + first));
-  const __m512 scaled = _mm512_mul_ps(_mm512_cvtepi32_ps(whole), _mm512_loadu_ps(f.scale + first));
-  return quantised(_mm512_add_ps(scaled, _mm512_loadu_ps(f.offset + first)), f.end);
+  return rounded(_mm512_fmadd_ps(_mm512_cvtepi32_ps(whole), _mm512_loadu_ps(f.scale + first), _mm512_loadu_ps(f.offset + first)));
 }
 
 } // namespace
@@ -94,10 +93,15 @@ TROUPE_AVX512 void finish_channels(const finished_channels& f, const int32_t* su
   __m512i y[4];
 #pragma GCC unroll 4
   for (int64_t i = 0; i < 4; ++i)
-    y[i] = quantised_channels(f, _mm512_loadu_si512(sums + i * 16), i * 16);
-  // Packing works within 16-byte lanes, as the unpacking did: so channels are in order again.
-  const __m512i low = _mm512_packs_epi32(y[0], y[1]), high = _mm512_packs_epi32(y[2], y[3]);
-  const __m512i bytes = f.end.least < 0 ? _mm512_packs_epi16(low, high) : _mm512_packus_epi16(low, high);
+    y[i] = rounded_channels(f, _mm512_loadu_si512(sums + i * 16), i * 16);
+  // Packing works within 16-byte lanes, as the unpacking did: so channels are in order again. It saturates, and so does the addition.
+  const __m512i zero = _mm512_set1_epi16(static_cast<int16_t>(f.end.zero));
+  const __m512i low = _mm512_adds_epi16(_mm512_packs_epi32(y[0], y[1]), zero);
+  const __m512i high = _mm512_adds_epi16(_mm512_packs_epi32(y[2], y[3]), zero);
+  const auto least = _mm512_set1_epi8(static_cast<char>(f.end.least)), most = _mm512_set1_epi8(static_cast<char>(f.end.most));
+  const __m512i bytes =
+      f.is_signed ? _mm512_min_epi8(_mm512_max_epi8(_mm512_packs_epi16(low, high), least), most)
+                  : _mm512_min_epu8(_mm512_max_epu8(_mm512_packus_epi16(low, high), least), most);
   if (f.channels >= 64)
     _mm512_storeu_si512(f.y, bytes);
   else

@@ -5,12 +5,13 @@
 
 namespace troupe::int8 {
 
-/// saturate(⌊x · inverse⌉ + zero), limited to [least, most]: the type's range, or what an activation leaves of it.
+/// What quantises: limits of the bytes, the type's range or what an activation leaves of it.
 struct quantised_end {
-  float inverse, zero, least, most;
+  int32_t zero, least, most;
 };
 
-/// Rows of sums, and what becomes of them: (sum + correction − row sum · zero) · scale + offset, quantised or limited to [low, high].
+/// Rows of sums, and what becomes of them: (sum + correction − row sum · zero) · scale + offset, limited to [low, high], or quantised:
+/// ⌊that⌉ + end.zero, limited.
 struct finished_rows {
   const int32_t* sums;
   int64_t sums_step, rows, columns;
@@ -31,6 +32,7 @@ struct finished_channels {
   const int32_t* correction;
   const float *scale, *offset;
   quantised_end end;
+  bool is_signed;
   uint8_t* y;
 };
 
