@@ -267,8 +267,10 @@ void add_bench(CLI::App& app) {
       ->add_option("--warmup-seconds", args->warmup_seconds,
                    "Time that those take at least (default 1): GPUs raise their clocks under load")
       ->check(CLI::NonNegativeNumber);
-  command->add_option("--bind", args->bind,
-                      "OUTPUT=INPUT: a decode step, whose bound values stay on their device, e.g. 'present.*=past.*'");
+  command
+      ->add_option("--bind", args->bind,
+                   "OUTPUT=INPUT: a decode step, whose bound values stay on their device, e.g. 'present.*=past.*'")
+      ->type_name("OUTPUT=INPUT");
   command
       ->add_option("--in-flight", args->in_flight,
                    "Measure the throughput, too, with so many requests under way (default with a strategy: 2)")

@@ -48,14 +48,18 @@ void show(const cluster_arguments& args) {
 void add_cluster(CLI::App& app) {
   auto args = std::make_shared<cluster_arguments>();
   CLI::App* command = app.add_subcommand("cluster", "Write a cluster file for `troupe simulate`, or show one");
-  CLI::Option* to = command->add_option("--capture", args->capture,
-                                        "File for the devices here and on --hosts as they are; -: standard output");
-  CLI::Option* from = command->add_option("--show", args->show, "Cluster file to check and print")->excludes(to);
+  CLI::Option* to = command
+                        ->add_option("--capture", args->capture,
+                                     "File for the devices here and on --hosts as they are; -: standard output")
+                        ->type_name("FILE");
+  CLI::Option* from =
+      command->add_option("--show", args->show, "Cluster file to check and print")->type_name("FILE")->excludes(to);
   command->add_option("--devices", args->devices, "Devices to capture (default: all)")
+      ->type_name("DEVICES")
       ->delimiter(',')
       ->allow_extra_args(false);
   add_host_options(*command, *args);
-  command->add_option("--profile", args->profile, "Measured profiles (default: those of this user)");
+  command->add_option("--profile", args->profile, "Measured profiles (default: those of this user)")->type_name("FILE");
   command->add_flag("--json", args->json, "Print the whole cluster as JSON");
   command->callback([args, to, from] {
     if (to->count() + from->count() == 0)

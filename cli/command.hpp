@@ -150,5 +150,6 @@ void add_simulate(CLI::App& app);
 void add_cluster(CLI::App& app);
 void add_compare(CLI::App& app);
 void add_trace(CLI::App& app);
+void add_completion(CLI::App& app);
 
 } // namespace troupe::cli

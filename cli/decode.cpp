@@ -117,11 +117,13 @@ void add_decode_options(CLI::App& command, decode_options& options) {
           .add_option("--bind", options.bind,
                       "OUTPUT=INPUT: an output that is the next step's input, and stays on its device between, e.g. "
                       "'present.*=past.*'")
+          ->type_name("OUTPUT=INPUT")
           ->allow_extra_args(false);
   command.add_option("--steps", options.steps, "Steps to run (default 1)")->needs(bind)->check(CLI::PositiveNumber);
   command
       .add_option("--grow", options.grow,
                   "DIM=SIZE: a symbolic dim of other inputs that is by so much larger in each step, e.g. total=1")
+      ->type_name("NAME=SIZE")
       ->needs(bind)
       ->allow_extra_args(false);
   command

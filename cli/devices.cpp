@@ -109,6 +109,7 @@ void add_devices(CLI::App& app) {
   auto options = std::make_shared<model_options>();
   CLI::App* command = app.add_subcommand("devices", "List the devices");
   command->add_option("--devices", options->devices, "Devices to open (default all)")
+      ->type_name("DEVICES")
       ->delimiter(',')
       ->allow_extra_args(false);
   add_host_options(*command, *options);

@@ -218,14 +218,19 @@ void add_compare(CLI::App& app) {
       "compare", "Run what an experiment file lists (models, devices or clusters, policies, strategies), "
                  "simulated, real or both, and tell what is really faster");
   command->add_option("experiment", args->file, "The experiment, JSON: src/experiment/README.md has the format")
+      ->type_name("FILE")
       ->required();
-  command->add_option("--csv", args->csv, "File for all times, one a line");
-  command->add_option("--page", args->page, "File for a page with plots and tables (HTML, needs nothing else)");
-  command->add_option("--profile", args->profile, "Measured profiles of devices (default: those of this user)");
-  command->add_option("--policy-plugin", args->policy_plugin,
-                      "The library of the policy 'plug-in' (troupe/policy.hpp)");
-  command->add_option("--strategy-plugin", args->strategy_plugin,
-                      "The library of the strategy 'plug-in' (troupe/strategy.hpp)");
+  command->add_option("--csv", args->csv, "File for all times, one a line")->type_name("FILE");
+  command->add_option("--page", args->page, "File for a page with plots and tables (HTML, needs nothing else)")
+      ->type_name("FILE");
+  command->add_option("--profile", args->profile, "Measured profiles of devices (default: those of this user)")
+      ->type_name("FILE");
+  command->add_option("--policy-plugin", args->policy_plugin, "The library of the policy 'plug-in' (troupe/policy.hpp)")
+      ->type_name("FILE");
+  command
+      ->add_option("--strategy-plugin", args->strategy_plugin,
+                   "The library of the strategy 'plug-in' (troupe/strategy.hpp)")
+      ->type_name("FILE");
   command->add_option("--confidence", args->confidence, "Of intervals and verdicts (default 0.95)")
       ->check(CLI::Range(0.5, 0.9999));
   command->add_flag("--json", args->json, "Print JSON, with versions and hashes of all files");

@@ -272,8 +272,11 @@ void add_inspect(CLI::App& app) {
       "inspect", "Print a model's statistics and memory, values of its tensors, or their ways over the devices");
   add_model_options(*command, *args);
   command->add_option("--tensor", args->tensors, "Statistics of a tensor's values in a run; any of the model's tensors")
+      ->type_name("NAME")
       ->allow_extra_args(false);
-  command->add_option("--flow", args->flows, "Where a tensor is made, moved and read")->allow_extra_args(false);
+  command->add_option("--flow", args->flows, "Where a tensor is made, moved and read")
+      ->type_name("NAME")
+      ->allow_extra_args(false);
   command->add_option("--elements", args->elements, "How many elements of a tensor are shown (default 8)");
   command->callback([args] { run_inspect(*args); });
 }

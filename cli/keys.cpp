@@ -40,8 +40,10 @@ void add_keys(CLI::App& app) {
   auto wish = std::make_shared<actors::certificate_wish>();
   auto json = std::make_shared<bool>(false);
   CLI::App* command = app.add_subcommand("keys", "Make a private CA and certificates for the hosts of a cluster");
-  command->add_option("folder", wish->folder, "Where to: ca.crt and ca.key are made unless they are there")->required();
-  command->add_option("names", wish->names, "Hosts to make NAME.crt and NAME.key for")->required();
+  command->add_option("folder", wish->folder, "Where to: ca.crt and ca.key are made unless they are there")
+      ->type_name("FOLDER")
+      ->required();
+  command->add_option("names", wish->names, "Hosts to make NAME.crt and NAME.key for")->type_name("NAME")->required();
   command->add_option("--days", wish->days, "Days for which the hosts' certificates are valid (default 90)")
       ->check(CLI::PositiveNumber);
   command->add_flag("--force", wish->force, "Replace certificates and keys of hosts that are there already");

@@ -2,6 +2,7 @@
 #include "cli/command.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cstdlib>
@@ -20,6 +21,19 @@ void arrange_short_spinning(char** argv) {
   execv("/proc/self/exe", argv);
   // Without /proc the program runs on as it is, only slower.
 }
+
+/// Help as CLI11 prints it, for readers and for help2man, which makes man pages from it (packaging): a blank between the names of an
+/// option, and two at least before the description.
+struct help_format : CLI::Formatter {
+  std::string make_option_name(const CLI::Option* option, bool is_positional) const override {
+    const std::string names = Formatter::make_option_name(option, is_positional);
+    return fmt::format("{}", fmt::join(CLI::detail::split(names, ','), ", "));
+  }
+
+  std::string make_option_opts(const CLI::Option* option) const override {
+    return Formatter::make_option_opts(option) + ' '; // counts where a description begins
+  }
+};
 
 /// Says which subcommand was not found, and which one is alike; CLI11 would only say that one is missing.
 void check_subcommand(const CLI::App& app, int argc, char** argv) {
@@ -41,6 +55,7 @@ void check_subcommand(const CLI::App& app, int argc, char** argv) {
 int main(int argc, char** argv) {
   arrange_short_spinning(argv);
   CLI::App app{"troupe runs any ONNX model on all the devices you have.", "troupe"};
+  app.formatter(std::make_shared<help_format>()); // subcommands take it over
   app.require_subcommand(1);
   app.set_version_flag("--version", TROUPE_VERSION);
   troupe::cli::add_run(app);
@@ -58,6 +73,7 @@ int main(int argc, char** argv) {
   troupe::cli::add_keys(app);
   troupe::cli::add_operators(app);
   troupe::cli::add_trace(app);
+  troupe::cli::add_completion(app);
   try {
     check_subcommand(app, argc, argv);
     app.parse(argc, argv);

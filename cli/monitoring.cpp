@@ -14,9 +14,11 @@ constexpr int samples_a_file = 4; // of metrics
 void add_monitor_options(CLI::App& command, monitor_arguments& args) {
   command.add_flag("--monitor", args.report,
                    "Say at the end what devices, pools and queue did, how that went over time, and what slows it down");
-  command.add_option("--metrics", args.metrics,
-                     "Write counters to a file about once a second, as Prometheus reads them (node_exporter's textfile "
-                     "collector)");
+  command
+      .add_option("--metrics", args.metrics,
+                  "Write counters to a file about once a second, as Prometheus reads them (node_exporter's textfile "
+                  "collector)")
+      ->type_name("FILE");
 }
 
 void watcher::begin() {

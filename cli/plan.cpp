@@ -72,7 +72,8 @@ void add_plan(CLI::App& app) {
   CLI::Option* dot =
       command->add_flag("--dot", args->dot, "Print a Graphviz graph: devices, chunks, transfers with their bytes");
   CLI::Option* node =
-      command->add_option("--node", args->node, "Print all about one node: where it is and why, operands, attributes");
+      command->add_option("--node", args->node, "Print all about one node: where it is and why, operands, attributes")
+          ->type_name("NAME");
   command
       ->add_flag("--compare", args->compare,
                  "Print what every strategy and policy should cost, the one that `--strategy auto` takes first")

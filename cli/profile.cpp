@@ -265,7 +265,8 @@ void add_profile(CLI::App& app) {
   command->add_flag("--calibrate", args->calibrate, "Measure the devices and keep the result for later runs");
   command->add_flag("--keep", args->keep,
                     "Measure the model's nodes on each device alone and keep the result for later runs");
-  command->add_option("--file", args->file, "Where measurements are kept (default: in the user's cache folder)");
+  command->add_option("--file", args->file, "Where measurements are kept (default: in the user's cache folder)")
+      ->type_name("FILE");
   command->add_option("--runs", args->runs, "Runs to take the median of; --keep measures for at least a second")
       ->check(CLI::Range(1, 10000));
   command->callback([args] { profile(*args); });

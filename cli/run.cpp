@@ -109,8 +109,10 @@ void add_run(CLI::App& app) {
   CLI::App* command = app.add_subcommand("run", "Run a model once, or step by step, and print its outputs");
   add_model_options(*command, *args);
   add_strategy_options(*command, *args);
-  command->add_option("--output", args->output,
-                      "Folder to write the outputs to, as NAME.npy (sequences and optionals: NAME.pb)");
+  command
+      ->add_option("--output", args->output,
+                   "Folder to write the outputs to, as NAME.npy (sequences and optionals: NAME.pb)")
+      ->type_name("FOLDER");
   command->add_option("--timeout", args->timeout_s, "Seconds after which the run fails (default: no limit)")
       ->check(CLI::NonNegativeNumber);
   add_decode_options(*command, args->decode);
@@ -120,6 +122,7 @@ void add_run(CLI::App& app) {
           "--stream", args->stream,
           "Run each entry of a folder (.npz; .npy or .pb for one input; a folder of input_N.pb), or of names on "
           "stdin (-), through the session's queue; --output then has a folder for each")
+      ->type_name("FOLDER")
       ->excludes(command->get_option("--bind"), command->get_option("--trace"), command->get_option("--input"));
   add_monitor_options(*command, args->monitor);
   command->get_option("--monitor")->needs("--stream");

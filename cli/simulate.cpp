@@ -96,6 +96,7 @@ void add_simulate(CLI::App& app) {
   command->get_option("model")->description("An .onnx file, a folder that holds model.onnx, or a made-up task graph: "
                                             "graph:NAME[,PARAMETER=VALUE…], e.g. graph:cholesky,tiles=8");
   command->add_option("--cluster", args->how.cluster_file, "The cluster: hosts, devices, links (`troupe cluster`)")
+      ->type_name("FILE")
       ->required();
   command->add_option("--devices", args->devices, "Devices of the cluster that may be used (default: all)")
       ->delimiter(',')
@@ -105,15 +106,18 @@ void add_simulate(CLI::App& app) {
   CLI::Option* requests = command->add_option("--requests", args->how.requests, "Requests (default 1)");
   command->add_option("--warm-up", args->how.warm_up,
                       "Requests before these that do not count, by which strategies learn speeds (default 0)");
-  command->add_option(
-      "--arrivals", args->arrivals,
-      "When they come: closed:N, N in flight at a time (default 1); poisson:PER_SECOND; or a file with a "
-      "time in seconds a line");
+  command
+      ->add_option("--arrivals", args->arrivals,
+                   "When they come: closed:N, N in flight at a time (default 1); poisson:PER_SECOND; or a file with a "
+                   "time in seconds a line")
+      ->type_name("ARRIVALS");
   command->add_option("--fail", args->losses, "DEVICE@MS[-MS]: a device that is lost then, and comes back")
+      ->type_name("DEVICE@MS")
       ->allow_extra_args(false);
   command->add_option("--noise", args->how.noise,
                       "Standard deviation of the logarithm of each chunk's time (default 0); --seed decides the rest");
-  command->add_option("--profile", args->how.profile_file, "Measured profiles (default: those of this user)");
+  command->add_option("--profile", args->how.profile_file, "Measured profiles (default: those of this user)")
+      ->type_name("FILE");
   add_trace_option(*command, args->trace);
   command->callback([args, requests] { simulate_model(*args, requests->count() > 0); });
 }

@@ -15,14 +15,17 @@ void add_choice_options(CLI::App& command, model_options& options) {
   const std::map<std::string, objective> goals{{"latency", objective::latency}, {"throughput", objective::throughput}};
   command
       .add_option("--goal", choice.goal, "What `auto` is to be good at: latency (of one request; default), throughput")
+      ->type_name("GOAL")
       ->transform(CLI::CheckedTransformer(goals).description(""));
   command
       .add_option("--max-devices", choice.max_devices,
                   "The most devices that `auto` may take; those that help out where a GPU cannot do not count")
       ->check(CLI::PositiveNumber);
-  command.add_option_function<std::string>(
-      "--max-memory", [&choice](const std::string& text) { choice.max_memory = parse_bytes(text, "--max-memory"); },
-      "The most memory that `auto` may take, of all devices together, e.g. 2GiB");
+  command
+      .add_option_function<std::string>(
+          "--max-memory", [&choice](const std::string& text) { choice.max_memory = parse_bytes(text, "--max-memory"); },
+          "The most memory that `auto` may take, of all devices together, e.g. 2GiB")
+      ->type_name("BYTES");
   command
       .add_option_function<double>(
           "--max-latency",
@@ -38,8 +41,11 @@ void add_strategy_options(CLI::App& command, model_options& options) {
   std::string known = "How devices share the work: auto (chosen for the first request),";
   for (const strategy s : strategies)
     known += fmt::format(" {}", to_string(s));
-  CLI::Option* how = command.add_option_function<std::string>(
-      "--strategy", [&options](const std::string& name) { options.strategy = parse_strategy(name); }, known);
+  CLI::Option* how =
+      command
+          .add_option_function<std::string>(
+              "--strategy", [&options](const std::string& name) { options.strategy = parse_strategy(name); }, known)
+          ->type_name("STRATEGY");
   command
       .add_option_function<std::string>(
           "--strategy-plugin",
@@ -48,6 +54,7 @@ void add_strategy_options(CLI::App& command, model_options& options) {
             options.strategy = strategy::plug_in;
           },
           "A strategy of your own: a shared library (troupe/strategy.hpp)")
+      ->type_name("FILE")
       ->excludes(how);
   add_choice_options(command, options);
   const auto non_negative = CLI::NonNegativeNumber;
@@ -63,6 +70,7 @@ void add_strategy_options(CLI::App& command, model_options& options) {
   command
       .add_option("--schedule", stream.schedule,
                   "When a pipeline takes the next micro-batch in: one-in-one-out (default), fill-drain")
+      ->type_name("SCHEDULE")
       ->transform(CLI::CheckedTransformer(schedules).description(""))
       ->needs(how);
   const std::map<std::string, share_rule> rules{
@@ -70,6 +78,7 @@ void add_strategy_options(CLI::App& command, model_options& options) {
   command
       .add_option("--shares", stream.shares,
                   "Data-parallel shares: adaptive (default), by measured speed; weighted, by predicted speed; equal")
+      ->type_name("SHARES")
       ->transform(CLI::CheckedTransformer(rules).description(""))
       ->needs(how);
   command

@@ -202,7 +202,7 @@ void run_tests(const test_arguments& args) {
 void add_test(CLI::App& app) {
   auto args = std::make_shared<test_arguments>();
   CLI::App* command = app.add_subcommand("test", "Run ONNX test cases and compare with their expected outputs");
-  command->add_option("paths", args->paths, "Case folders, or trees of them")->required();
+  command->add_option("paths", args->paths, "Case folders, or trees of them")->type_name("FOLDER")->required();
   command->add_option("--rtol", args->allowed.relative, "Relative tolerance (default 1e-3)")
       ->check(CLI::NonNegativeNumber);
   command->add_option("--atol", args->allowed.absolute, "Absolute tolerance (default 1e-7)")

@@ -103,10 +103,11 @@ void run_trace_command(const trace_options& args) {
 } // namespace
 
 void add_trace_option(CLI::App& command, std::filesystem::path& file) {
-  command.add_option(
-      "--trace", file,
-      "File for the timeline of a run: NAME.html, a page for any browser; else JSON for ui.perfetto.dev, "
-      "chrome://tracing and `troupe trace`");
+  command
+      .add_option("--trace", file,
+                  "File for the timeline of a run: NAME.html, a page for any browser; else JSON for ui.perfetto.dev, "
+                  "chrome://tracing and `troupe trace`")
+      ->type_name("FILE");
 }
 
 void write_trace(const std::filesystem::path& file, const run_trace& trace, const std::filesystem::path& model) {
@@ -121,13 +122,15 @@ void write_trace(const std::filesystem::path& file, const run_trace& trace, cons
 void add_trace(CLI::App& app) {
   const auto args = std::make_shared<trace_options>();
   CLI::App* command = app.add_subcommand("trace", "Show, check and compare what --trace has written");
-  command->add_option("files", args->files, "Trace files (JSON); two with --diff")->required();
+  command->add_option("files", args->files, "Trace files (JSON); two with --diff")->type_name("FILE")->required();
   auto* check = command->add_flag("--check", args->check, "Check the files against the rules of the trace format");
   command
       ->add_flag("--diff", args->diff,
                  "What moved, got slower or faster, or is only in one, from the first file to the second")
       ->excludes(check);
-  command->add_option("--html", args->html, "Write a page that shows the file, or both")->excludes(check);
+  command->add_option("--html", args->html, "Write a page that shows the file, or both")
+      ->type_name("FILE")
+      ->excludes(check);
   command->add_option("--top", args->top, "Rows of each table")->capture_default_str();
   command->add_flag("--json", args->json, "Print JSON");
   command->callback([args] { run_trace_command(*args); });

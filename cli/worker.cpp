@@ -94,24 +94,32 @@ void work(const worker_arguments& args) {
 void add_worker(CLI::App& app) {
   auto args = std::make_shared<worker_arguments>();
   CLI::App* command = app.add_subcommand("worker", "Lend this machine's devices to other hosts (`--hosts`)");
-  command->add_option("--listen", args->listen,
-                      "HOST:PORT to listen at (default 127.0.0.1:4242); 0.0.0.0 for all addresses, port 0 for any");
+  command
+      ->add_option("--listen", args->listen,
+                   "HOST:PORT to listen at (default 127.0.0.1:4242); 0.0.0.0 for all addresses, port 0 for any")
+      ->type_name("HOST:PORT");
   command->add_option("--devices", args->devices, "Devices to lend (default all)")
+      ->type_name("DEVICES")
       ->delimiter(',')
       ->allow_extra_args(false);
   command->add_option("--memory", args->memory, "Bytes that sessions may use on a device, e.g. vulkan:0=2GiB")
+      ->type_name("DEVICE=BYTES")
       ->delimiter(',')
       ->allow_extra_args(false);
   add_credential_options(*command, args->credentials);
-  command->add_option("--weights", args->weights,
-                      "Folder that keeps weights between sessions (default: in the user's cache folder)");
+  command
+      ->add_option("--weights", args->weights,
+                   "Folder that keeps weights between sessions (default: in the user's cache folder)")
+      ->type_name("FOLDER");
   command->add_option("--models", args->models, "Folder of models that are here: their weights need not be sent")
+      ->type_name("FOLDER")
       ->check(CLI::ExistingDirectory);
   command->add_option("--sessions", args->sessions, "How many sessions may connect at once (default 64)");
   command->add_option("--sessions-per-host", args->sessions_per_host,
                       "How many of them may be of one host: of one certificate's name, or with --insecure, of one "
                       "address (default 64)");
   command->add_option("--allow", args->allowed, "Hosts that may open sessions, by that name (default all members)")
+      ->type_name("NAMES")
       ->delimiter(',')
       ->allow_extra_args(false);
   command->add_option("--drain", args->drain_s,
