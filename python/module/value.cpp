@@ -15,8 +15,9 @@ dtype checked_type(int onnx_type) {
   return type;
 }
 
+/// If not `copy`, the value is the array's memory where it fits: what is written to one is in the other.
 value from_numpy(const py::object& object, bool copy) {
-  return {.host = tensor_of(object, "value", copy), .writable = copy};
+  return {.host = tensor_of(object, "value", copy), .writable = true};
 }
 
 /// Takes the bytes of an array for elements of a type that NumPy does not have; `dims` counts elements.
@@ -41,7 +42,7 @@ value empty(shape dims, int onnx_type) {
 void assign(value& to, const value& from) {
   const tensor bytes = from.fetch();
   if (to.device || !to.writable)
-    throw error(errc::unsupported, "only a value with host memory of its own can be written to");
+    throw error(errc::unsupported, "only a value in the host's memory, and no run's output, can be written to");
   if (to.type() != bytes.type() || to.dims() != bytes.dims())
     throw error(errc::invalid_argument, "a value of type " + std::string(to_string(bytes.type())) + " and shape " +
                                             to_string(bytes.dims()) + " does not fit one of type " +

@@ -19,7 +19,7 @@ struct shared_engine {
 struct value {
   tensor host;                       // undefined if it is on a device
   device_tensor device;              // null if it is in the host's memory
-  bool writable = false;             // whether the host bytes are nobody else's
+  bool writable = false;             // whether the host bytes are no run's output, which others may have
   std::shared_ptr<shared_engine> on; // null if it is in the host's memory
 
   dtype type() const { return device ? device->type() : host.type(); }

@@ -28,9 +28,10 @@ finally:
 
 from troupe import capi, errors
 from troupe._core import copy_counters
-from troupe._engine import BoundSession, Engine, Outputs, Pending, Plan, Session, Table, Trace, close_engines
+from troupe._engine import BoundSession, Engine, Outputs, Pending, Session, close_engines
 from troupe._inference import InferenceSession, get_all_providers, get_available_providers, get_device
 from troupe._io_binding import IOBinding
+from troupe._notebook import Plan, Rows, Table, Trace
 from troupe._options import (
     ExecutionMode,
     ExecutionOrder,
@@ -45,14 +46,16 @@ from troupe._options import (
     set_default_logger_verbosity,
     set_seed,
 )
+from troupe._progress import show_progress
 from troupe._values import ModelMetadata, NodeArg, OrtDevice, OrtMemType, OrtValue, SparseTensor
 
 __version__ = _core.version
 
 __all__ = [
     "BoundSession", "Engine", "ExecutionMode", "ExecutionOrder", "GraphOptimizationLevel", "IOBinding", "InferenceSession",
-    "ModelMetadata", "NodeArg", "OrtDevice", "OrtMemType", "OrtValue", "Outputs", "Pending", "Plan", "RunOptions", "Session", "SessionOptions",
-    "SparseTensor", "Table", "Trace", "capi", "close_engines", "copy_counters", "disable_telemetry_events", "enable_telemetry_events", "errors",
-    "get_all_providers", "get_available_providers", "get_build_info", "get_device", "get_version_string", "set_default_logger_severity",
-    "set_default_logger_verbosity", "set_seed",
+    "ModelMetadata", "NodeArg", "OrtDevice", "OrtMemType", "OrtValue", "Outputs", "Pending", "Plan", "Rows", "RunOptions",
+    "Session", "SessionOptions", "SparseTensor", "Table", "Trace", "capi", "close_engines", "copy_counters",
+    "disable_telemetry_events", "enable_telemetry_events", "errors", "get_all_providers", "get_available_providers",
+    "get_build_info", "get_device", "get_version_string", "set_default_logger_severity", "set_default_logger_verbosity",
+    "set_seed", "show_progress",
 ]  # fmt: skip

@@ -3,73 +3,24 @@ from __future__ import annotations
 
 import atexit
 import concurrent.futures
-import html
+import contextlib
 import json
 import os
 import threading
 import weakref
-from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple, Union
+from typing import Any, ContextManager, Dict, List, Mapping, Optional, Sequence, Tuple, Union
 
 import numpy as np
 
 from troupe import _core
+from troupe._notebook import Plan, Rows, Table, Trace
 from troupe._options import _refuse
+from troupe._progress import Progress
 from troupe._values import ModelMetadata, NodeArg, OrtValue, is_tensor, onnx_type_of
 
 Feed = Mapping[str, Any]
 _FIRST_WITHOUT_NUMPY = 16  # of ONNX's element types: bfloat16, small floats, integers of less than 8 bits
 _engines: "weakref.WeakSet[Engine]" = weakref.WeakSet()
-
-
-class Table(Dict[str, Any]):
-    """Counters by name: a dict that notebooks show as a table."""
-
-    def _repr_html_(self) -> str:
-        rows = "".join(f"<tr><th style='text-align:left'>{html.escape(str(k))}</th><td>{_cell(v)}</td></tr>" for k, v in self.items())
-        return f"<table>{rows}</table>"
-
-
-def _cell(value: Any) -> str:
-    if isinstance(value, dict):
-        return Table(value)._repr_html_()
-    if isinstance(value, list) and value and isinstance(value[0], dict):
-        return "".join(Table(v)._repr_html_() for v in value)
-    return html.escape(f"{value:.4g}" if isinstance(value, float) else str(value))
-
-
-class Plan(str):
-    """A plan as text, JSON or DOT (`Session.plan`)."""
-
-    def _repr_html_(self) -> str:
-        return f"<pre>{html.escape(self)}</pre>"
-
-
-class Trace:
-    """What happened in one run: when each part was sent, began and ended, and on which device."""
-
-    def __init__(self, trace: "_core.Trace") -> None:
-        self._trace = trace
-
-    def json(self) -> str:
-        """Returns it in the format that ui.perfetto.dev and chrome://tracing open."""
-        return self._trace.json()
-
-    def html(self) -> str:
-        """Returns it as one page that needs no network."""
-        return self._trace.html()
-
-    def findings(self) -> List[Table]:
-        """Returns what slows the run down, what gains most first: severity, cause, where, what, lost, advice, gain."""
-        return [Table(finding) for finding in self._trace.findings()]
-
-    def save(self, path: Union[str, "os.PathLike[str]"]) -> None:
-        """Writes the page if the name ends in .html, else JSON."""
-        text = self.html() if os.fspath(path).endswith(".html") else self.json()
-        with open(path, "w", encoding="utf-8") as file:
-            file.write(text)
-
-    def _repr_html_(self) -> str:
-        return f'<iframe style="width:100%;height:600px;border:0" srcdoc="{html.escape(self.html())}"></iframe>'
 
 
 class Outputs(Dict[str, Any]):
@@ -98,7 +49,7 @@ def _array_or_value(value: "_core.Value") -> Any:
     return OrtValue(value) if value.kept or value.onnx_type >= _FIRST_WITHOUT_NUMPY else value.numpy()
 
 
-class Pending(concurrent.futures.Future):  # type: ignore[type-arg]
+class Pending(concurrent.futures.Future):  # type: ignore[type-arg,unused-ignore]
     """A run under way: `result()` gives its `Outputs` or raises; `cancel()` asks for its end, which is then `errors.Cancelled`."""
 
     _stop: Optional["_core.Stop"] = None
@@ -109,6 +60,18 @@ class Pending(concurrent.futures.Future):  # type: ignore[type-arg]
             return False
         self._stop.request()
         return True
+
+
+_NOTHING = contextlib.nullcontext()
+
+
+def _weights_under_way(engine: "Engine") -> str:
+    """Returns how far the weights have come that are on their way to other hosts, ", 120 of 400 MB to far"; empty if none are."""
+    hosts = [h for h in engine._core.hosts() if h["load_bytes"] > 0]
+    if not hosts:
+        return ""
+    came, total = (sum(h[which] for h in hosts) / 1e6 for which in ("loaded_bytes", "load_bytes"))
+    return f", {came:.0f} of {total:.0f} MB to {', '.join(h['name'] for h in hosts)}"
 
 
 def _unwrapped(inputs: Feed) -> Dict[str, Any]:
@@ -122,9 +85,11 @@ class Session:
     memory must not change before the run has ended. Shapes and element types are the model's: `inputs`, `outputs`.
     """
 
-    def __init__(self, engine: "Engine", core: "_core.Session") -> None:
+    def __init__(self, engine: "Engine", core: "_core.Session", name: str) -> None:
         self._engine = engine
         self._core = core
+        self._name = name
+        self._has_run = False
 
     @property
     def engine(self) -> "Engine":
@@ -153,7 +118,15 @@ class Session:
         Raises `errors.InvalidArgument` for inputs that are missing, extra, or of wrong type or shape; `errors.Timeout`,
         `errors.OutOfMemory`, `errors.EPFail`, `errors.DeviceLost` as the run ends.
         """
-        return Outputs(self._core.run(_unwrapped(inputs), list(keep), timeout, trace, priority, None), self._core)
+        with self._first_run():
+            return Outputs(self._core.run(_unwrapped(inputs), list(keep), timeout, trace, priority, None), self._core)
+
+    def _first_run(self) -> ContextManager[Any]:
+        """Shows the progress of the session's first run, which makes the plan and brings the weights to the devices."""
+        if self._has_run:
+            return _NOTHING
+        self._has_run = True
+        return Progress(f"first run of {self._name}", lambda: _weights_under_way(self._engine))
 
     def submit(
         self, inputs: Feed, *, keep: Sequence[str] = (), timeout: float = 0, trace: bool = False, priority: int = 0
@@ -202,12 +175,14 @@ class Session:
 
     def plan(self, inputs: Feed, format: str = "text") -> Plan:  # noqa: A002: what it is
         """Returns the plan that a run with these inputs would use: what runs where and why, in which chunks, what moves. format: "text",
-        "json" (what the option plan_file takes), "dot"."""
-        return Plan(self._core.plan(_unwrapped(inputs), format))
+        "json" (what the option plan_file takes), "dot". Notebooks show a picture."""
+        given = _unwrapped(inputs)
+        text = self._core.plan(given, format)
+        return Plan.of(text, text if format == "json" else self._core.plan(given, "json"))
 
-    def compare(self, inputs: Feed) -> List[Table]:
+    def compare(self, inputs: Feed) -> Rows:
         """Returns every strategy with every policy, costed for such requests, the best first."""
-        return [Table(choice) for choice in self._core.compare(_unwrapped(inputs))]
+        return Rows(Table(choice) for choice in self._core.compare(_unwrapped(inputs)))
 
     def choice(self) -> Optional[Table]:
         """Returns what the strategy "auto" has chosen; None before the first request, or if there was nothing to choose."""
@@ -234,7 +209,8 @@ class BoundSession:
     def run(self, inputs: Feed, *, keep: Sequence[str] = (), timeout: float = 0, trace: bool = False) -> Outputs:
         """Runs one step; returns the outputs that are not bound. The first run takes the bound inputs' initial values too; a later one
         that names a bound input starts it over. Raises as `Session.run` does, and `errors.StateRolledBack`."""
-        return Outputs(self._core.run(_unwrapped(inputs), list(keep), timeout, trace, 0, None), self._session._core)
+        with self._session._first_run():
+            return Outputs(self._core.run(_unwrapped(inputs), list(keep), timeout, trace, 0, None), self._session._core)
 
     def fetch(self, output: str) -> np.ndarray:
         """Returns a copy of what a bound output is now."""
@@ -276,25 +252,28 @@ class Engine:
         Raises `errors.NoSuchFile`, `errors.InvalidGraph`, `errors.NotImplemented`, `errors.InvalidArgument`, `errors.InvalidPlan`.
         """
         if isinstance(model, (bytes, bytearray, memoryview)):
-            session = Session(self, self._core.load_bytes(model, os.fspath(folder), options))
+            with Progress("loading a model"):
+                session = Session(self, self._core.load_bytes(model, os.fspath(folder), options), "a model")
         else:
-            session = Session(self, self._core.load_file(os.fsencode(model), options))
+            name = os.path.basename(os.fsdecode(model))
+            with Progress(f"loading {name}"):
+                session = Session(self, self._core.load_file(os.fsencode(model), options), name)
         for value in session.inputs + session.outputs:
             if not is_tensor(value.onnx_type):
                 _refuse(f"'{value.name}', which is a {value.type}", "only tensors go between Python and a model; inside of it there may be others")
         return session
 
-    def devices(self) -> List[Table]:
+    def devices(self) -> Rows:
         """Returns the open devices: name, kind, description, memory_bytes, total_bytes, fallback."""
-        return [Table(device) for device in self._core.devices()]
+        return Rows(Table(device) for device in self._core.devices())
 
-    def stats(self) -> Dict[str, Table]:
+    def stats(self) -> Table:
         """Returns counters by device."""
-        return {device["name"]: Table(stats) for device, stats in zip(self._core.devices(), self._core.stats())}
+        return Table({device["name"]: Table(stats) for device, stats in zip(self._core.devices(), self._core.stats())})
 
-    def hosts(self) -> List[Table]:
+    def hosts(self) -> Rows:
         """Returns what is known of the other hosts."""
-        return [Table(host) for host in self._core.hosts()]
+        return Rows(Table(host) for host in self._core.hosts())
 
     def add_host(self, host: str) -> None:
         """Connects to a worker, "[NAME=]HOST:PORT": its devices join."""
@@ -356,4 +335,4 @@ def close_engines() -> None:
 
 atexit.register(close_engines)
 os.register_at_fork(after_in_child=_renew_lock)
-__all__ = ["BoundSession", "Engine", "Outputs", "Pending", "Plan", "Session", "Table", "Trace", "close_engines", "shared_engine"]
+__all__ = ["BoundSession", "Engine", "Outputs", "Pending", "Plan", "Rows", "Session", "Table", "Trace", "close_engines", "shared_engine"]

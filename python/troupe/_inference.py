@@ -127,7 +127,10 @@ class InferenceSession:
         do not exist; `errors.Cancelled`, `errors.OutOfMemory`, `errors.EPFail` as the run ends.
         """
         if run_options is None and not self._options.enable_profiling:
-            return self._core.run_arrays(output_names or None, _plain(input_feed), None)
+            if self._session._has_run:
+                return self._core.run_arrays(output_names or None, _plain(input_feed), None)
+            with self._session._first_run():
+                return self._core.run_arrays(output_names or None, _plain(input_feed), None)
         names = self._names(output_names)
         arrays = self._run(input_feed, [], run_options).arrays()
         return [arrays[name] for name in names]
@@ -258,7 +261,8 @@ class InferenceSession:
     def _run(self, feed: Mapping[str, Any], keep: List[str], run_options: Optional[RunOptions]) -> "_core.Result":
         options = run_options or RunOptions()
         traced = self._options.enable_profiling
-        result = self._core.run(_plain(feed), keep, options.timeout, traced, options.priority, options._stop)
+        with self._session._first_run():
+            result = self._core.run(_plain(feed), keep, options.timeout, traced, options.priority, options._stop)
         trace = result.trace() if traced else None
         if trace is not None:
             self._last_trace = Trace(trace)

@@ -120,7 +120,7 @@ def troupe_device(device_type: str, device_id: int) -> str:
 
 
 class OrtValue:
-    """A tensor in the host's memory or on a device. `ortvalue_from_numpy` copies, `from_dlpack` and `__dlpack__` do not where they need not;
+    """A tensor in the host's memory or on a device. `ortvalue_from_numpy`, `from_dlpack` and `__dlpack__` do not copy where they need not;
     `numpy()` copies. Types that NumPy does not have (bfloat16, floats and integers of 8 bits and less that it lacks) come as `bits()`."""
 
     def __init__(self, value: "_core.Value") -> None:
@@ -128,11 +128,13 @@ class OrtValue:
 
     @staticmethod
     def ortvalue_from_numpy(array: npt.ArrayLike, device_type: str = "cpu", device_id: int = 0) -> "OrtValue":
-        """Returns a copy of an array in the host's memory. For a device of a session there is `InferenceSession.put`."""
+        """Returns a value over an array's memory, as onnxruntime does: what is written to one is in the other. A copy if the array is
+        read-only, not in C order, or of another byte order. For a device of a session there is `InferenceSession.put`."""
         name = troupe_device(device_type, device_id)
         if name != "cpu":
             _refuse(f"OrtValue on device '{name}'", "devices belong to engines: InferenceSession.put(array, device) puts it there")
-        return OrtValue(_core.value_from_numpy(array))
+        shared = isinstance(array, np.ndarray) and array.flags.writeable
+        return OrtValue(_core.value_from_numpy(array, copy=not shared))
 
     @staticmethod
     def ortvalue_from_numpy_with_onnx_type(data: np.ndarray, onnx_element_type: int) -> "OrtValue":

@@ -91,17 +91,16 @@ class Engines(unittest.TestCase):
         with self.assertRaisesRegex(errors.InvalidArgument, "'nothing'"):
             session.bind({"nothing": "state"})
 
-    def test_plans_and_figures_in_notebooks(self):
+    def test_plans_and_traces(self):
         session = self.engine.load(models.DIGITS, policy="round-robin", dims={"batch": 8})
         feed = {"image": np.zeros((8, 1, 8, 8), np.float32)}
         plan = session.plan(feed)
         self.assertIn("policy round-robin", plan)
-        self.assertTrue(plan._repr_html_().startswith("<pre>plan "))
         self.assertIn("digraph", session.plan(feed, "dot"))
         with self.assertRaisesRegex(errors.InvalidArgument, "a plan has no format 'svg'; they are: text, json, dot"):
             session.plan(feed, "svg")
-        self.assertIn("<iframe", session.trace(feed)._repr_html_())
-        self.assertIn("<th style='text-align:left'>hits</th>", session.stats()._repr_html_())
+        self.assertIn("traceEvents", session.trace(feed).json())
+        self.assertIn("hits", session.stats()["plans"])
         self.assertEqual(session.metadata.producer_name, "pytorch")
 
     def test_choices(self):

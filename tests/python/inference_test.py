@@ -336,6 +336,28 @@ class DLPack(unittest.TestCase):
         del value
         self.assertEqual(array.tolist(), [[0, 1, 2], [3, 4, 5]])
 
+    def test_values_of_arrays_share_their_memory(self):
+        array = np.arange(3, dtype=np.float32)
+        value = onnxruntime.OrtValue.ortvalue_from_numpy(array)
+        array[0] = 7
+        session = onnxruntime.InferenceSession(models.unary("Neg", TensorProto.FLOAT), providers=CPU)
+        self.assertEqual(session.run(None, {"x": value})[0].tolist(), [-7, -1, -2])
+        value.update_inplace(np.array([4, 5, 6], np.float32))
+        self.assertEqual(array.tolist(), [4, 5, 6])
+        fixed = np.arange(3, dtype=np.float32)
+        fixed.flags.writeable = False
+        for given in (fixed, fixed[::-1], fixed.astype(">f4"), fixed.tolist()):
+            value = onnxruntime.OrtValue.ortvalue_from_numpy(given)
+            value.update_inplace(np.zeros(3, np.asarray(given).dtype.newbyteorder("=")))
+            self.assertEqual(sorted(np.asarray(given).tolist()), [0, 1, 2])
+        output = session.run_with_ort_values(None, {"x": onnxruntime.OrtValue.ortvalue_from_numpy(array)})[0]
+        with self.assertRaisesRegex(errors.NotImplemented, "no run's output"):
+            output.update_inplace(array)
+        state = onnxruntime.InferenceSession(models.counter(), providers=CPU).troupe_session.bind({"next": "state"})
+        state.run({"state": onnxruntime.OrtValue.ortvalue_from_numpy(array), "x": array})
+        array[:] = 99  # the state was a copy
+        self.assertEqual(state.run({"x": np.ones(3, np.float32)})["seen"].tolist(), [9, 11, 13])
+
     def test_in_without_a_copy(self):
         array = np.arange(6, dtype=np.int64).reshape(2, 3)
         value = onnxruntime.OrtValue.from_dlpack(array)
