@@ -49,7 +49,7 @@ def _array_or_value(value: "_core.Value") -> Any:
     return OrtValue(value) if value.kept or value.onnx_type >= _FIRST_WITHOUT_NUMPY else value.numpy()
 
 
-class Pending(concurrent.futures.Future):  # type: ignore[type-arg,unused-ignore]
+class Pending(concurrent.futures.Future):
     """A run under way: `result()` gives its `Outputs` or raises; `cancel()` asks for its end, which is then `errors.Cancelled`."""
 
     _stop: Optional["_core.Stop"] = None

@@ -65,7 +65,8 @@ class TroupeRep(BackendRep):
                 feed[arg.name] = _to_bfloat16(given)
         values = self._session.run_with_ort_values(None, feed)
         names = [arg.name for arg in self._session.get_outputs()]
-        return namedtupledict("Outputs", names)(*map(_to_array, values))
+        outputs: Tuple[np.ndarray, ...] = namedtupledict("Outputs", names)(*map(_to_array, values))
+        return outputs
 
 
 class TroupeBackend(Backend):
