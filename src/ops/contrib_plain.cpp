@@ -1,8 +1,8 @@
 // Operators of com.microsoft that ai.onnx has too, under another name, with other operands or with fewer: CausalConvWithState,
-// ExpandDims, GatherND, GridSample, LinearAttention, MatMulInteger16, Pad, QuickGelu, Range, SampleOp, TransposeMatMul, Trilu, UnfoldTensor,
+// ExpandDims, GatherND, GridSample, LinearAttention, MatMulInteger16, Pad, Range, SampleOp, TransposeMatMul, Trilu, UnfoldTensor,
 // Unique.
 //
-//   ExpandDims: Unsqueeze        QuickGelu: x · sigmoid(alpha · x)      SampleOp: x
+//   ExpandDims: Unsqueeze     SampleOp: x     TransposeMatMul: FusedMatMul
 //   MatMulInteger16: MatMul of int16 operands in int32                  Unique: in the order of appearance; results y, inverse, counts
 //   UnfoldTensor: the windows of `size` elements along axis `dim`, one every `step`; a window's elements become the last axis
 #include "ops/expansion.hpp"
@@ -49,10 +49,6 @@ void expand_matmul_integer16(expansion& e) {
 void expand_pad(expansion& e) {
   const std::vector<dim> pads = e.call().require_known(1);
   e.set_output(0, e.add("Pad", {e.input(0), e.known(pads), e.input(2)}, e.attrs()));
-}
-
-void expand_quick_gelu(expansion& e) {
-  e.set_output(0, e.add("Swish", {e.input(0)}, attributes_of({{"alpha", e.attrs().real("alpha", 1.702f)}})));
 }
 
 void expand_range(expansion& e) {
@@ -108,7 +104,6 @@ constexpr auto contrib_plain_rows = std::to_array<op_def>({
                     {.domain = microsoft, .inputs = {3, 6}, .max_outputs = 2, .types = types::floats}),
     plain_row("MatMulInteger16", expand_matmul_integer16, {2, 2}, set_of(dtype::int16)),
     plain_row("Pad", expand_pad, {2, 3}, movable_types, 0b10),
-    plain_row("QuickGelu", expand_quick_gelu, {1, 1}, types::floats),
     plain_row("Range", expand_range, {2, 3}, types::numeric, 0b111),
     plain_row("SampleOp", expand_same<sample_name>, {1, 1}, types::floats),
     plain_row("TransposeMatMul", expand_transpose_matmul, {2, 2}, types::floats),
