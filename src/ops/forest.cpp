@@ -175,8 +175,8 @@ forest parse_named_nodes(const attributes& attrs, const std::string& prefix, siz
 forest parse_numbered_nodes(const attributes& attrs) {
   forest f;
   const int64_t targets = attrs.integer("n_targets", 1);
-  const auto modes = to_double(attrs.tensor_value("nodes_modes").view()),
-             splits = to_double(attrs.tensor_value("nodes_splits").view()),
+  const auto modes = to_int64(attrs.tensor_value("nodes_modes").view());
+  const auto splits = to_double(attrs.tensor_value("nodes_splits").view()),
              weights = to_double(attrs.tensor_value("leaf_weights").view());
   const size_t inner = modes.size(), leaves = weights.size();
   const auto features = list_of(attrs, "nodes_featureids", inner), yes = list_of(attrs, "nodes_truenodeids", inner),
@@ -192,7 +192,7 @@ forest parse_numbered_nodes(const attributes& attrs) {
     return checked_index(name, index, leaf ? leaves : inner) + (leaf ? inner : 0);
   };
   for (size_t i = 0; i < inner; ++i) {
-    const size_t mode = checked_index("nodes_modes", static_cast<int64_t>(modes[i]), size_t(branch::leaf));
+    const size_t mode = checked_index("nodes_modes", modes[i], size_t(branch::leaf));
     f.nodes.push_back({static_cast<branch>(mode), missing[i] != 0, features[i], splits[i],
                        place("nodes_truenodeids", yes[i], yes_leaf[i] != 0),
                        place("nodes_falsenodeids", no[i], no_leaf[i] != 0)});

@@ -91,9 +91,12 @@ struct block_scales {
     zero_columns = found.back();
     if (!c.has_input(3))
       return;
+    if (c.input(3).dims.size() != found.size())
+      fail(errc::invalid_input, "zero points of shape {} do not fit scales of {}", to_string(c.input(3).dims),
+           to_string(found));
     zeros = numbers_of(c.input(3), t.bits);
-    zero_columns = zeros.dims().empty() ? 0 : zeros.dims().back();
-    if (zeros.dims().size() != found.size() || zero_columns < found.back() ||
+    zero_columns = zeros.dims().back();
+    if (zero_columns < found.back() ||
         zeros.size() / std::max<int64_t>(1, zero_columns) != scales.size() / std::max<int64_t>(1, found.back()))
       fail(errc::invalid_input, "zero points of shape {} do not fit scales of {}", to_string(c.input(3).dims),
            to_string(found));
