@@ -59,6 +59,7 @@ std::span<const op_def> linear_attention_ops();
 std::span<const op_def> local_norm_ops();
 std::span<const op_def> logic_ops();
 std::span<const op_def> loss_ops();
+std::span<const op_def> matmul_bnb4_ops();
 std::span<const op_def> matmul_nbits_ops();
 std::span<const op_def> matmul_ops();
 std::span<const op_def> max_unpool_ops();

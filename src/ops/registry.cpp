@@ -54,6 +54,7 @@ constexpr auto families = std::to_array<rows (*)()>({
     local_norm_ops,
     logic_ops,
     loss_ops,
+    matmul_bnb4_ops,
     matmul_nbits_ops,
     matmul_ops,
     max_unpool_ops,

@@ -24,7 +24,12 @@ const gather = (what, { dims = [6, 32], type = 'uint8', bits = 4, block = 16, ze
     inputs: [constant(table(dims.map((d, i) => (i === dims.length - 1 ? d / packed : d)))), tensor(itype, [index.length, index[0].length], index.flat()), constant(uniform(scale, scales, 0.01, 0.1)), ...(zeros ? [constant(table(zeroDims))] : [])] };
 };
 
+const bnb4 = (what, { a = [3, 32], N = 5, K = a.at(-1), block = 16, type = 'float32', quant = 1, attrs = {} } = {}) => () => ({ what, attrs: { K, N, block_size: block, quant_type: quant, ...attrs }, inputs: [floats(a, type), bytes([Math.ceil(N * K / 2)]), constant(uniform(type, [Math.ceil(N * K / block)], 0.1, 1))] });
+
 export const cases = {
+  MatMulBnb4: [
+    bnb4('normal'), bnb4('floats', { quant: 0 }), bnb4('blocks across rows', { a: [2, 24], block: 32, N: 7 }), bnb4('three dims', { a: [2, 3, 64], block: 64, quant: 0 }), bnb4('float16', { type: 'float16' }), bnb4('one row', { a: [1, 128], N: 9, block: 32 }),
+  ],
   MatMulNBits: [
     nbits('plain'), nbits('packed zero points', { zeros: 'packed' }), nbits('real zero points', { zeros: 'float32' }), nbits('a bias', { bias: true }), nbits('groups', { groups: true }), nbits('groups and packed zero points', { groups: true, zeros: 'packed', bias: true }), nbits('groups and real zero points', { groups: true, zeros: 'float32' }),
     nbits('8 bits', { bits: 8 }), nbits('8 bits, packed zero points', { bits: 8, zeros: 'packed', bias: true }), nbits('real zero points, three dims', { zeros: 'float32', a: [2, 2, 64], block: 32 }), nbits('2 bits', { bits: 2, a: [3, 64] }), nbits('2 bits, packed zero points', { bits: 2, zeros: 'packed', a: [3, 64] }), nbits('2 bits, a bias', { bits: 2, block: 32, bias: true, a: [3, 64] }),
