@@ -200,8 +200,9 @@ kernel_ptr make_matmul_nbits(const kernel_request& r) {
     return !r.has_input(i) || (r.inputs[i].type == type && r.inputs[i].size() == size);
   };
   const bool zeros = holds(3, dtype::uint8, s.n * s.zero_bytes()) || holds(3, dtype::float32, s.n * s.blocks);
-  if (!r.all_plain() || r.inputs[0].type != dtype::float32 || r.outputs[0].type != dtype::float32 ||
-      r.inputs[0].size() == 0 || r.inputs[0].dims.back() != s.k || r.has_input(4) || !zeros ||
+  if ((s.bits != 4 && s.bits != 8) || !r.all_plain() || r.inputs[0].type != dtype::float32 ||
+      r.outputs[0].type != dtype::float32 || r.inputs[0].size() == 0 ||
+      r.inputs[0].dims.back() != s.k || r.has_input(4) || !zeros ||
       !holds(1, dtype::uint8, s.n * s.blocks * s.block_bytes()) || !holds(2, dtype::float32, s.n * s.blocks) ||
       !holds(5, dtype::float32, s.n))
     return nullptr;
