@@ -14,16 +14,6 @@ namespace {
 constexpr char gather_nd_name[] = "GatherND", trilu_name[] = "Trilu", sample_name[] = "Identity",
                conv_name[] = "CausalConvWithState", attention_name[] = "LinearAttention";
 
-template <const char* Op>
-void expand_same(expansion& e) {
-  std::vector<value_id> inputs;
-  for (size_t i = 0; i < e.call().input_count(); ++i)
-    inputs.push_back(e.input(i));
-  const auto made = e.add_all(Op, std::move(inputs), e.call().output_count(), e.attrs());
-  for (size_t i = 0; i < made.size(); ++i)
-    e.set_output(i, made[i]);
-}
-
 void expand_expand_dims(expansion& e) {
   const std::vector<int64_t> axis = e.call().require_constants(1);
   if (axis.size() != 1)

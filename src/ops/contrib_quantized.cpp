@@ -175,11 +175,6 @@ void expand_qgemm(expansion& e) {
     e.set_output(0, y);
 }
 
-template <const char* Op>
-void expand_same(expansion& e) {
-  e.set_output(0, e.add(Op, {e.input(0), e.input(1), e.input(2)}, e.attrs()));
-}
-
 constexpr char quantize_name[] = "QuantizeLinear", dequantize_name[] = "DequantizeLinear";
 
 constexpr op_def quantized_row(std::string_view name, operand_range inputs, void (*expand)(expansion&),

@@ -78,6 +78,17 @@ private:
   std::vector<std::pair<value_id, value_id>> results_; // of the call, and what they are
 };
 
+/// The composition of an operator that ai.onnx has, too: a call of `Op` with the same operands, results and attributes.
+template <const char* Op>
+void expand_same(expansion& e) {
+  std::vector<value_id> inputs;
+  for (size_t i = 0; i < e.call().input_count(); ++i)
+    inputs.push_back(e.input(i));
+  const auto made = e.add_all(Op, std::move(inputs), e.call().output_count(), e.attrs());
+  for (size_t i = 0; i < made.size(); ++i)
+    e.set_output(i, made[i]);
+}
+
 /// Returns attributes from names and values.
 attributes attributes_of(std::initializer_list<std::pair<const char*, attribute>> list);
 
