@@ -79,7 +79,8 @@ private:
 } // namespace
 
 kernel_ptr make_dynamic_quantize(const kernel_request& r) {
-  if (r.inputs[0].type != dtype::float32 || !r.all_plain() || r.inputs[0].size() == 0)
+  const bool same_order = !r.has_output(0) || r.outputs[0].layout == r.inputs[0].layout;
+  if (r.inputs[0].type != dtype::float32 || !same_order || r.inputs[0].size() == 0)
     return nullptr;
   return std::make_unique<dynamic_quantize_kernel>(r);
 }

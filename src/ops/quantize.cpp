@@ -225,7 +225,7 @@ constexpr auto quantize_rows = std::to_array<op_def>({
             .layouts = layout_support::agnostic,
             .needs_float32 = true}),
     op_row("DynamicQuantizeLinear", 11, infer_dynamic_quantize, dynamic_quantize,
-           {.max_outputs = 3, .types = set_of(dtype::float32)}),
+           {.max_outputs = 3, .types = set_of(dtype::float32), .layouts = layout_support::agnostic}),
 });
 
 } // namespace

@@ -54,13 +54,26 @@ bool fuse(graph_editor& e, node_id n) {
   return true;
 }
 
+/// QuantizeLinear `n` of what was dequantised with other parameters.
+bool fuse_requantisation(graph_editor& e, node_id n) {
+  const auto q = quantisation_of(e, n);
+  const auto x = q ? dequantised_tensor(e, e.at(n).inputs[0]) : std::nullopt;
+  if (!x)
+    return false;
+  node fused = make_node(e.at(n).name, "troupe", "QuantizedElementwise", {x->elements, x->scale, x->zero, q->scale, q->zero},
+                         {q->elements}, to_attributes({{{scalar_code::same, 0}}, {}}));
+  fused.attrs.set("operands", int64_t{1});
+  e.replace(n, std::move(fused));
+  return true;
+}
+
 } // namespace
 
 bool fuse_quantized_elementwise(graph_editor& e) {
   bool changed = false;
   for (node_id n = 0; n < static_cast<node_id>(e.node_count()); ++n)
     if (e.alive(n))
-      changed |= fuse(e, n);
+      changed |= fuse(e, n) || fuse_requantisation(e, n);
   return changed;
 }
 

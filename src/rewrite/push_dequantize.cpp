@@ -1,5 +1,6 @@
-// Dequantises later: operators that only move elements, and MaxPool, do so with bytes as well, and QuantizeLinear after DequantizeLinear with
-// the same scale and zero point is nothing. So DequantizeLinear reaches the products (fuse_quantized.cpp), and less is moved.
+// Dequantises later and quantises earlier: operators that only move elements, and MaxPool, do so with bytes as well; what is quantised after
+// a Concat is quantised before it; QuantizeLinear after DequantizeLinear with the same scale and zero point is nothing. So both reach the
+// products (fuse_quantized.cpp), and less is moved.
 #include "rewrite/match.hpp"
 #include "rewrite/passes.hpp"
 #include "rewrite/quantized_values.hpp"
@@ -47,6 +48,35 @@ bool push_behind(graph_editor& e, node_id n) {
   return true;
 }
 
+/// Returns whether Concat `n` is one of float32 values of known dims, several in all.
+bool joins_floats(const graph_editor& e, const node& n) {
+  return is_op(n, "Concat") && n.inputs.size() > 1 && std::all_of(n.inputs.begin(), n.inputs.end(), [&](value_id v) {
+    return v != no_value && e.val(v).type == dtype::float32 && e.val(v).dims && !e.val(v).constant;
+  });
+}
+
+/// QuantizeLinear `n` of a Concat: its operands are quantised instead.
+bool pull_before(graph_editor& e, node_id n) {
+  const auto q = quantisation_of(e, n);
+  const value_id real = q ? e.at(n).inputs[0] : no_value;
+  const node_id join = q && e.used_once(real) ? e.producer(real) : -1;
+  if (join < 0 || !joins_floats(e, e.at(join)))
+    return false;
+  const node quantize = e.at(n);
+  node joined = e.at(join);
+  for (value_id& v : joined.inputs) {
+    node own = quantize;
+    own.name += "/" + e.val(v).name;
+    own.inputs[0] = v;
+    own.outputs = {e.add_value({.name = e.val(v).name + "/" + quantize.name, .type = e.val(q->elements).type, .dims = e.val(v).dims})};
+    v = own.outputs[0];
+    e.add_node(std::move(own));
+  }
+  joined.outputs = {q->elements};
+  e.replace(n, std::move(joined));
+  return true;
+}
+
 /// QuantizeLinear `n` of what was dequantised alike gives it back.
 bool drop_round_trip(graph_editor& e, node_id n) {
   if (!is_op(e.at(n), "QuantizeLinear"))
@@ -68,7 +98,7 @@ bool push_dequantize(graph_editor& e) {
   const auto nodes = static_cast<node_id>(e.node_count());
   for (node_id n = 0; n < nodes; ++n)
     if (e.alive(n))
-      changed |= push_behind(e, n) || drop_round_trip(e, n);
+      changed |= push_behind(e, n) || drop_round_trip(e, n) || pull_before(e, n);
   return changed;
 }
 
