@@ -35,7 +35,7 @@ MOVING = [m.transpose] * 3 + [m.reshaping] * 3 + [m.concat] * 2 + [m.slicing] * 
                                                                                     m.scatter, m.one_hot, m.triangle, m.eye, m.reverse_sequence]
 STATISTICS = [n.reduction] * 3 + [n.softmax, n.layer_norm, n.group_norm, n.other_norm, n.cumulative, n.arg_order, n.top_k]
 INTEGER = [i.arithmetic] * 5 + [i.bits] * 4 + [i.comparison, i.reduction, i.conversion, i.product, i.to_float]
-QUANTISED = [q.there_and_back] * 2 + [q.weight_product, q.weight_conv, q.full_qdq, q.dynamic, q.integer_product, q.integer_conv, q.linear_conv,
+QUANTISED = [q.there_and_back] * 2 + [q.weight_product, q.weight_conv, q.full_qdq, q.full_qdq_conv, q.quantised_sum, q.dynamic, q.integer_product, q.integer_conv, q.linear_conv,
                                       q.linear_product, q.four_bits]
 DYNAMIC = [d.computed_reshape] * 3 + [d.expand_like, d.filled, d.positions, d.causal, d.cut_half, d.pad_even, d.mean_by_size, d.tile_by_shape,
                                       d.chosen_by_data, d.found_by_value, d.distinct, d.range_of_floats]

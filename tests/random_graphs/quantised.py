@@ -108,6 +108,42 @@ def full_qdq(g):
     return g.op("DequantizeLinear", [again[0], again[1]] + ([again[2]] if again[2] else []), y.dims)
 
 
+def dequantized_again(g, y):
+    """y through QuantizeLinear and DequantizeLinear; y itself where its rounding cannot be checked."""
+    made = quantize(g, y, g.random.choice(["u8", "i8"]))
+    return g.op("DequantizeLinear", [made[0], made[1]] + ([made[2]] if made[2] else []), y.dims) if made else y
+
+
+def full_qdq_conv(g):
+    """The same for a convolution, perhaps with a bias and an activation before it is quantised again."""
+    x = image(g, least=3, channels=32)
+    made = x and x.size < 4000 and quantize(g, x, g.random.choice(["u8", "i8"]))
+    if not made:
+        return None
+    y, scale, zero, more = made
+    y = g.op("DequantizeLinear", [y, scale] + ([zero] if zero else []), x.dims, **more)
+    group, stride = x.dims[1] if g.chance(0.3) else 1, g.random.choice([1, 2])
+    out = x.dims[1] if group > 1 else g.random.choice([4, 8, 20])
+    weight = dequantized_weight(g, out, x.dims[1] // group, 3, 3)
+    bias = [g.const(g.noise.randn(out))] if g.chance(0.5) else []
+    dims = (x.dims[0], out) + tuple(out_size(s, 3, stride, 1, 1) for s in x.dims[2:])
+    y = g.op("Conv", [y, weight] + bias, dims, kernel_shape=[3, 3], pads=[1] * 4, strides=[stride] * 2, group=group)
+    if g.chance(0.4):
+        y = g.op("Relu", [y], dims)
+    return dequantized_again(g, y)
+
+
+def quantised_sum(g):
+    """Add, and perhaps Relu, of values that have been quantised, as after a residual block."""
+    x = g.pick(lambda v: v.rank >= 1 and 0 < v.size < 4000)
+    if not x or g.half:
+        return None
+    y = g.op("Add", [dequantized_again(g, x), dequantized_again(g, x)], x.dims)
+    if g.chance(0.5):
+        y = g.op("Relu", [y], x.dims)
+    return dequantized_again(g, y)
+
+
 def bytes_value(g, fits, types=("u8", "i8")):
     """A quantised value: one that is there, or one made from a float."""
     x = g.pick(lambda v: v.bound is not None and fits(v), type=types)
