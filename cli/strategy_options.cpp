@@ -34,6 +34,18 @@ void add_choice_options(CLI::App& command, model_options& options) {
       ->check(CLI::Range(1e-3, 1e9));
 }
 
+void add_joining_options(CLI::App& command, stream_options& stream) {
+  command
+      .add_option("--max-batch", stream.max_batch, "Rows up to which requests that wait are joined (default: never)")
+      ->check(CLI::NonNegativeNumber);
+  command
+      .add_option_function<double>(
+          "--max-delay",
+          [&stream](double ms) { stream.max_delay = std::chrono::microseconds(static_cast<int64_t>(ms * 1e3)); },
+          "Milliseconds that a request waits for others to be joined with (default 0)")
+      ->check(CLI::Range(0.0, 1e9));
+}
+
 } // namespace
 
 void add_strategy_options(CLI::App& command, model_options& options) {
@@ -81,15 +93,7 @@ void add_strategy_options(CLI::App& command, model_options& options) {
       ->type_name("SHARES")
       ->transform(CLI::CheckedTransformer(rules).description(""))
       ->needs(how);
-  command
-      .add_option("--max-batch", stream.max_batch, "Rows up to which requests that wait are joined (default: never)")
-      ->check(non_negative);
-  command
-      .add_option_function<double>(
-          "--max-delay",
-          [&stream](double ms) { stream.max_delay = std::chrono::microseconds(static_cast<int64_t>(ms * 1e3)); },
-          "Milliseconds that a request waits for others to be joined with (default 0)")
-      ->check(CLI::Range(0.0, 1e9));
+  add_joining_options(command, stream);
 }
 
 nlohmann::json to_json(const strategy_choice& c) {
