@@ -143,7 +143,7 @@ class Generate(unittest.TestCase):
         self.assertRegex(done.stderr, r"^\d+ tokens per second\n$")
         wrong = run("generate/generate.py", "größer")
         self.assertEqual(wrong.returncode, 1)
-        self.assertIn("the model does not know ['ö', 'ß']", wrong.stderr)
+        self.assertIn("the model does not know ['ß', 'ö']", wrong.stderr)
 
 
 if __name__ == "__main__":
