@@ -2,13 +2,15 @@
 //
 // A group computes a TILE_M × TILE_N tile of C, a subgroup DOWN × ACROSS matrices of 16 × 16, set by the variant
 // f16_DOWNxACROSS. These are single variables, made by macros: an array of matrices, even one that only literals index, is
-// in memory instead of registers (on NVIDIA, a quarter of the speed). An operand is in shared memory in the order in which
+// in memory instead of registers (on NVIDIA, a quarter of the speed). If there are more subgroups than a tile has parts, each *slice* of them
+// multiplies its own part of a step's depths: a tile is done sooner, and more of memory is on its way, where the product has too few tiles to
+// fill the device. An operand is in shared memory in the order in which
 // its mode reads vectors: [line][depth], or [depth][line] with line_vectors; rows have one vector of padding, so that the matrix loads
-// meet no bank conflicts. Two buffers in shared memory, two sets of registers: while the tiles of one depth step are
+// meet no bank conflicts. Two buffers in shared memory, or one if two are too large, and two sets of registers: while the tiles of one depth step are
 // multiplied, those of the next two are on their way. At the end each subgroup passes its sums, one 16 × 16 matrix after
-// another, through its part of A's tile to the epilogue.
-// Invariants: a subgroup is 32 invocations; THREADS = 32 · TILE_M / ROWS · TILE_N / COLUMNS; TILE_DEPTH is a multiple
-// of 16, and a tile's vectors a multiple of THREADS.
+// another, through its part of A's tile to the epilogue, where slices add up.
+// Invariants: a subgroup is 32 invocations; THREADS = 32 · slices · TILE_M / ROWS · TILE_N / COLUMNS; TILE_DEPTH is a multiple
+// of 16 · slices, and a tile's vectors a multiple of THREADS. src/launch/tiling.cpp knows how much shared memory this takes.
 //
 // The including kernel defines a_state, a_line_at(m) and a_load(state, k, end) as for gemm_tiled.glsl, of 8 elements.
 layout(local_size_x_id = 0) in;
@@ -24,16 +26,20 @@ const uint A_PITCH = A_MODE == line_vectors ? TILE_M / 8 + 1 : DEPTH8 + 1; // ve
 const uint B_PITCH = B_MODE == line_vectors ? TILE_N / 8 + 1 : DEPTH8 + 1;
 const uint A_SIZE = A_PITCH * (A_MODE == line_vectors ? TILE_DEPTH : TILE_M);
 const uint B_SIZE = B_PITCH * (B_MODE == line_vectors ? TILE_DEPTH : TILE_N);
+const uint BUFFERS = 2 * (A_SIZE + B_SIZE) * 16 <= product_double_buffer_bytes ? 2 : 1;
 const uint ROWS = DOWN * 16;
 const uint COLUMNS = ACROSS * 16;
+const uint PARTS = TILE_M / ROWS * (TILE_N / COLUMNS); // subgroups of a slice
+const uint SLICES = THREADS / 32 / PARTS;
+const uint SLICE_STEPS = TILE_DEPTH / 16 / SLICES;
 // Vectors between 16 rows, columns or depths of a tile.
 const uint A_ROWS_STEP = A_MODE == line_vectors ? 2 : 16 * A_PITCH, A_DEPTH_STEP = A_MODE == line_vectors ? 16 * A_PITCH : 2;
 const uint B_COLUMNS_STEP = B_MODE == line_vectors ? 2 : 16 * B_PITCH, B_DEPTH_STEP = B_MODE == line_vectors ? 16 * B_PITCH : 2;
 const uint STAGE_PITCH = 5; // vectors
 const uint STAGES_SIZE = THREADS / 32 * 16 * STAGE_PITCH;
 
-shared uvec4 a_tile[2 * A_SIZE > STAGES_SIZE ? 2 * A_SIZE : STAGES_SIZE];
-shared uvec4 b_tile[2 * B_SIZE];
+shared uvec4 a_tile[BUFFERS * A_SIZE > STAGES_SIZE ? BUFFERS * A_SIZE : STAGES_SIZE];
+shared uvec4 b_tile[BUFFERS * B_SIZE];
 
 /// What slot `slot` of this invocation loads of a tile of `lines` rows or columns: first line and depth of the vector, and
 /// where it goes.
@@ -44,6 +50,10 @@ uvec3 slot_at(uint slot, uint lines, uint mode, uint pitch) {
   const uvec2 at = mode == line_elements ? uvec2(i % lines, i / lines) : uvec2(i / DEPTH8, i % DEPTH8);
   return uvec3(at.x, at.y * 8, at.x * pitch + at.y);
 }
+
+/// First row and column of matrix [i, j] of a part, within the tile.
+uint row_of_part(uint part, uint i) { return (part % (TILE_M / ROWS) * DOWN + i) * 16; }
+uint column_of_part(uint part, uint j) { return (part / (TILE_M / ROWS) * ACROSS + j) * 16; }
 
 #define MATRIX fcoopmatNV<16, gl_ScopeSubgroup, 16, 16>
 #define SUMS fcoopmatNV<32, gl_ScopeSubgroup, 16, 16>
@@ -65,18 +75,33 @@ uvec3 slot_at(uint slot, uint lines, uint mode, uint pitch) {
 #define EACH_COLUMN(X) X(0) X(1)
 #endif
 
-/// Passes one matrix of sums, whose element [0, 0] is C[m, n], to the epilogue: half a row an invocation.
-void emit_matrix(SUMS sums, uint m, uint n) {
-  const uint first = gl_SubgroupID * 16 * STAGE_PITCH, lane = gl_SubgroupInvocationID;
-  coopMatStoreNV(sums, a_tile, first, STAGE_PITCH, false);
-  subgroupMemoryBarrierShared();
-  subgroupBarrier();
-  const uint at = first + lane / 2 * STAGE_PITCH + lane % 2 * 2;
-  const vec4 low = uintBitsToFloat(a_tile[at]), high = uintBitsToFloat(a_tile[at + 1]);
-  const float values[8] = {low.x, low.y, low.z, low.w, high.x, high.y, high.z, high.w};
-  emit_vector(m + lane / 2, n + lane % 2 * 8, values);
-  subgroupMemoryBarrierShared();
-  subgroupBarrier();
+/// Passes one matrix of sums of each subgroup, number [i, j] of its own, to the epilogue.
+void emit_matrix(SUMS sums, uint i, uint j) {
+  const uint part = gl_SubgroupID % PARTS, lane = gl_SubgroupInvocationID;
+  const uint m = gl_WorkGroupID.x * TILE_M, n = gl_WorkGroupID.y * TILE_N;
+  coopMatStoreNV(sums, a_tile, gl_SubgroupID * 16 * STAGE_PITCH, STAGE_PITCH, false);
+  if (SLICES == 1) { // half a row an invocation
+    subgroupMemoryBarrierShared();
+    subgroupBarrier();
+    const uint at = part * 16 * STAGE_PITCH + lane / 2 * STAGE_PITCH + lane % 2 * 2;
+    const vec4 low = uintBitsToFloat(a_tile[at]), high = uintBitsToFloat(a_tile[at + 1]);
+    const float values[8] = {low.x, low.y, low.z, low.w, high.x, high.y, high.z, high.w};
+    emit_vector(m + row_of_part(part, i) + lane / 2, n + column_of_part(part, j) + lane % 2 * 8, values);
+    subgroupMemoryBarrierShared();
+    subgroupBarrier();
+    return;
+  }
+  barrier();
+  [[unroll]] for (uint e = gl_LocalInvocationID.x; e < PARTS * 128; e += THREADS) { // two columns an invocation
+    const uint from = e / 128, row = e % 128 / 8, pair = e % 8;
+    vec2 sum = vec2(0);
+    [[unroll]] for (uint s = 0; s < SLICES; ++s) {
+      const uvec4 four = a_tile[((s * PARTS + from) * 16 + row) * STAGE_PITCH + pair / 2];
+      sum += uintBitsToFloat(pair % 2 == 0 ? four.xy : four.zw);
+    }
+    emit_pair(m + row_of_part(from, i) + row, n + column_of_part(from, j) + pair * 2, sum);
+  }
+  barrier();
 }
 
 // A set of registers: what this invocation loads of A and B, on its way from memory to shared memory.
@@ -101,29 +126,34 @@ void emit_matrix(SUMS sums, uint m, uint n) {
   MATRIX c##j; \
   coopMatLoadNV(c##j, b_tile, b_at + j * B_COLUMNS_STEP, B_PITCH, B_MODE != line_vectors); \
   DOWN_COLUMN(MULTIPLY, j)
-#define EMIT(i, j) emit_matrix(s##i##j, first_m + (row + i) * 16, first_n + (column + j) * 16);
+#define EMIT(i, j) emit_matrix(s##i##j, i, j);
 #define EMIT_COLUMN(j) DOWN_COLUMN(EMIT, j)
 
-// Multiplies the tiles of depth k0, which are in shared memory. Those of the depth step after the next set off into registers
+// Multiplies this slice's part of the tiles of depth k0, which are in shared memory. Those of the depth step after the next set off into registers
 // `later`; those of the next one, on their way since the step before, arrive from `next`. Beyond `end` all of them are 0.
 #define STEP(k0, next, later) \
   LOAD_TILES(later, k0 + 2 * TILE_DEPTH) \
-  [[unroll]] for (uint k = 0; k < TILE_DEPTH / 16; ++k) { \
-    const uint a_at = a_buffer + row * A_ROWS_STEP + k * A_DEPTH_STEP; \
-    const uint b_at = b_buffer + column * B_COLUMNS_STEP + k * B_DEPTH_STEP; \
+  [[unroll]] for (uint k = 0; k < SLICE_STEPS; ++k) { \
+    const uint a_at = a_buffer + row * A_ROWS_STEP + (slice + k) * A_DEPTH_STEP; \
+    const uint b_at = b_buffer + column * B_COLUMNS_STEP + (slice + k) * B_DEPTH_STEP; \
     EACH_ROW(LOAD_ROW) \
     EACH_COLUMN(MULTIPLY_COLUMN) \
   } \
-  a_buffer = A_SIZE - a_buffer; \
-  b_buffer = B_SIZE - b_buffer; \
+  if (BUFFERS == 2) { \
+    a_buffer = A_SIZE - a_buffer; \
+    b_buffer = B_SIZE - b_buffer; \
+  } else { \
+    barrier(); \
+  } \
   STORE_TILES(next) \
   barrier();
 
 void main() {
   const uint first_m = gl_WorkGroupID.x * TILE_M, first_n = gl_WorkGroupID.y * TILE_N;
   const uint begin = split_begin(), end = split_end();
-  // This subgroup's part of the tile, in matrices.
-  const uint row = gl_SubgroupID % (TILE_M / ROWS) * DOWN, column = gl_SubgroupID / (TILE_M / ROWS) * ACROSS;
+  // This subgroup's part of the tile, and of each depth step, in matrices.
+  const uint part = gl_SubgroupID % PARTS, slice = gl_SubgroupID / PARTS * SLICE_STEPS;
+  const uint row = part % (TILE_M / ROWS) * DOWN, column = part / (TILE_M / ROWS) * ACROSS;
 
   a_state a_lines[A_SLOTS];
   line b_lines[B_SLOTS];

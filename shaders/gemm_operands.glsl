@@ -130,3 +130,27 @@ void emit_vector(uint m, uint n, SUM_VECTOR sums) {
   result_vectors[at] = VECTOR(e);
 #endif
 }
+
+#ifdef EIGHT_WIDE
+layout(set = 0, binding = 4, std430) readonly buffer residual_pair_buffer { uint residual_pairs[]; };
+layout(set = 0, binding = 5, std430) writeonly buffer output_pair_buffer { uint result_pairs[]; };
+layout(set = 0, binding = 5, std430) writeonly buffer scratch_pair_buffer { vec2 partial_pairs[]; };
+
+/// Writes two sums of neighbouring columns, together if that is allowed.
+void emit_pair(uint m, uint n, vec2 sums) {
+  if (m >= product.m || n >= product.n)
+    return;
+  if (!VECTOR_OUT) {
+    emit(m, n, sums.x);
+    emit(m, n + 1, sums.y);
+    return;
+  }
+  if (IS_SPLIT) {
+    partial_pairs[scratch_at(m, n) / 2] = sums;
+    return;
+  }
+  const uint at = out_at(m, n) / 2;
+  const vec2 more = HAS_RESIDUAL ? unpackHalf2x16(residual_pairs[at]) : vec2(0);
+  result_pairs[at] = packFloat2x16(f16vec2(finish(m, n, sums.x, more.x), finish(m, n + 1, sums.y, more.y)));
+}
+#endif

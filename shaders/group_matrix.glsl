@@ -15,7 +15,7 @@
 #endif
 
 const uint group_scope = 2u, left_use = 0u, right_use = 1u, sum_use = 2u;
-const uint two_dims = 2u, clamp_to_zero = 1u, second_dim = 1u, first_dim = 0u;
+const uint two_dims = 2u, not_clamped = 0u, clamp_to_zero = 1u, second_dim = 1u, first_dim = 0u;
 const bool without_dims = false;
 
 #define GROUP_MATRIX_MODULE \
@@ -32,6 +32,11 @@ spirv_instruction(id = 5373) LAYOUT with_sizes(LAYOUT of, uint rows, uint column
 spirv_instruction(id = 5374) LAYOUT with_steps(LAYOUT of, uint row, uint column);
 spirv_instruction(id = 5375) LAYOUT slice(LAYOUT of, uint row, uint rows, uint column, uint columns);
 spirv_instruction(id = 5377) TURNED turned();
+// The same of rows that are one after another, for slices that are wholly inside.
+#define UNBOUNDED spirv_type(GROUP_MATRIX_MODULE, id = 5370, two_dims, not_clamped)
+spirv_instruction(id = 5372) UNBOUNDED new_unbounded();
+spirv_instruction(id = 5373) UNBOUNDED unbounded_sizes(UNBOUNDED of, uint rows, uint columns);
+spirv_instruction(id = 5375) UNBOUNDED unbounded_slice(UNBOUNDED of, uint row, uint rows, uint column, uint columns);
 
 // Rows of `columns` elements that are `step` elements apart. A macro: glslang lets no function of GLSL return such a type.
 #define rows_of(rows, columns, step) with_steps(with_sizes(new_layout(), rows, columns), step, 1u)

@@ -131,7 +131,8 @@ std::optional<launch_list> implicit_tiles(const gpu_call& call, const conv_call&
     b = builder.packed(1, {c.filters, c.channels / c.groups, c.taps()}, {0, 2, 1});
   // Rows of the output are evenly apart if channels come last; only then are partial sums a row-major matrix too.
   const bool rows = c.out.channel == 1;
-  const auto t = choose_tiling({p.m, p.n, p.k, c.groups}, family, rows && c.groups == 1, call.gpu);
+  const bool gathers = i.a != shader::depth_vectors || i.b != shader::depth_vectors;
+  const auto t = choose_tiling({p.m, p.n, p.k, c.groups, gathers}, family, rows && c.groups == 1, call.gpu);
   if (!t)
     return std::nullopt;
   uint32_t flags = c.epilogue.flags();

@@ -36,6 +36,10 @@ right_operand bind_right(launch_builder& builder, const gpu_call& call, float_pr
   return {packed, std::move(p), pitch};
 }
 
+bool is_gathered(uint32_t mode) {
+  return mode == shader::depth_elements || mode == shader::line_elements;
+}
+
 /// Returns the mode in which `width`-element vectors read an operand.
 uint32_t mode_of(int64_t lines, int64_t line, int64_t depth, int64_t depths, bool batches_fit, int64_t width,
                  bool line_vectors) {
@@ -48,6 +52,8 @@ uint32_t mode_of(int64_t lines, int64_t line, int64_t depth, int64_t depths, boo
 
 struct operand_modes {
   uint32_t a, b;
+
+  bool gathers() const { return is_gathered(a) || is_gathered(b); }
 };
 
 operand_modes modes_of(const right_operand& r, int64_t width, bool line_vectors) {
@@ -81,9 +87,21 @@ std::array<uint32_t, 3> product_groups(const float_product& p, const tiling& t) 
   return {word((p.m + t.m - 1) / t.m), word((p.n + t.n - 1) / t.n), word(p.batches() * t.splits)};
 }
 
+/// A way to run a product, and its predicted time in µs.
+struct timed_list {
+  launch_list list;
+  double time;
+};
+
+std::optional<timed_list> timed(std::optional<launch_list> list, double time) {
+  if (!list)
+    return std::nullopt;
+  return timed_list{std::move(*list), time};
+}
+
 /// The tiled or the cooperative kernel; nullopt if the device cannot run it.
-std::optional<launch_list> tiles(const gpu_call& call, const float_product& p, tile_family family,
-                                 const std::string& variant) {
+std::optional<timed_list> tiles(const gpu_call& call, const float_product& p, tile_family family,
+                                const std::string& variant) {
   const bool matrices = family == tile_family::cooperative;
   const std::string stem = matrices ? "matmul_cooperative" : "matmul";
   launch_builder builder(call, stem);
@@ -93,10 +111,10 @@ std::optional<launch_list> tiles(const gpu_call& call, const float_product& p, t
   if (columns == 0 && p.n != 0)
     return std::nullopt;
   const bool whole = columns == p.n;
-  const auto t = choose_tiling({p.m, p.n, p.k, p.batches()}, family, whole, call.gpu);
+  const operand_modes modes = modes_of(r, matrices ? 8 : 4, matrices);
+  const auto t = choose_tiling({p.m, p.n, p.k, p.batches(), modes.gathers()}, family, whole, call.gpu);
   if (!t)
     return std::nullopt;
-  const operand_modes modes = modes_of(r, matrices ? 8 : 4, matrices);
   const uint32_t split = t->splits > 1 ? shader::product_split : 0;
   const uint32_t vector_out = p.n % (matrices ? 8 : 4) == 0 ? shader::product_vector_out : 0;
   launch_binding out = builder.out(0);
@@ -119,7 +137,33 @@ std::optional<launch_list> tiles(const gpu_call& call, const float_product& p, t
     out.written = false;
     add_split_sum(builder, call, p, *t, out);
   }
-  return builder.finish();
+  return timed(builder.finish(), t->time);
+}
+
+/// Whether matrices of groups can multiply by a constant right matrix: all lines begin at whole vectors.
+bool fits_group_matrices(const gpu_call& call, const float_product& p) {
+  constexpr int64_t vector = 8, fewest_rows = 16;
+  return call.gpu.group_matrices && call.inputs[p.a].type == dtype::float16 && call.inputs[p.b].constant &&
+         p.batch.empty() && p.a_depth == 1 && p.a_line == p.k && p.k % vector == 0 && p.n % vector == 0 && p.k > 0 &&
+         p.n > 0 && p.m >= fewest_rows;
+}
+
+/// The kernel by matrices of groups, which is made for the right matrix's sizes; nullopt if it does not suit.
+std::optional<timed_list> group_tiles(const gpu_call& call, const float_product& p) {
+  if (!fits_group_matrices(call, p))
+    return std::nullopt;
+  launch_builder builder(call, "matmul.matrices");
+  const right_operand r = bind_right(builder, call, p);
+  const auto t = choose_tiling({p.m, p.n, p.k}, tile_family::matrices, false, call.gpu);
+  if (!t || r.p.b_depth != 1 || r.p.b_line != p.k || r.binding.bytes > call.gpu.max_binding_bytes)
+    return std::nullopt;
+  const product_epilogue& e = p.epilogue;
+  launch& l = builder.add(fmt::format("matmul_matrices.f16_{}x{}x{}", t->m, t->n, t->depth), product_groups(p, *t),
+                          {builder.in(p.a), r.binding, builder.in(e.bias == no_input ? p.a : e.bias),
+                           builder.in(e.residual == no_input ? p.a : e.residual), builder.out(0)});
+  l.constants = {e.flags(), static_cast<uint32_t>(e.act.code), word(p.n), word(p.k)};
+  l.params = parameters_of(r.p, *t, p.n, 0);
+  return timed(builder.finish(), t->time);
 }
 
 /// Columns that a team of `gemv.comp` computes at once, and its size.
@@ -167,6 +211,12 @@ std::optional<launch_list> few_rows(const gpu_call& call, const float_product& p
     l.params = parameters_of(r.p, {.splits = 1, .split_depth = word(p.k)}, p.n, first);
   }
   return builder.finish();
+}
+
+/// Whether what matrices of groups gain is worth seconds of the driver's compiler.
+bool worth_a_kernel(const timed_list& matrices, const std::optional<timed_list>& other) {
+  constexpr double gain = 0.85;
+  return !other || matrices.time < gain * other->time;
 }
 
 bool too_large(const gpu_call& call, const float_product& p) {
@@ -258,11 +308,19 @@ launch_lists product_launches(const gpu_call& call, const float_product& p) {
   launch_lists lists;
   if (auto list = few_rows(call, p, *variant))
     lists.push_back(std::move(*list));
+  std::optional<timed_list> cooperative;
   if (cooperative_fits(call.inputs[p.a].type, call.gpu))
-    if (auto list = tiles(call, p, tile_family::cooperative, *variant))
-      lists.push_back(std::move(*list));
+    cooperative = tiles(call, p, tile_family::cooperative, *variant);
+  std::optional<timed_list> matrices = group_tiles(call, p);
+  const bool first = matrices && worth_a_kernel(*matrices, cooperative);
+  if (first)
+    lists.push_back(std::move(matrices->list));
+  if (cooperative)
+    lists.push_back(std::move(cooperative->list));
+  if (matrices && !first)
+    lists.push_back(std::move(matrices->list));
   if (auto list = tiles(call, p, tile_family::tiled, *variant))
-    lists.push_back(std::move(*list));
+    lists.push_back(std::move(list->list));
   return lists;
 }
 

@@ -33,14 +33,34 @@ constexpr auto tiled = std::to_array<tile_speed>({
     {{256, 128, 128, 16, 8, 8}, 1.0, 1.0, 12, 2.76},
 });
 
+// Invocations beyond those of a tile's parts of `rows` × `columns` are slices, which share the depths
+// (shaders/gemm_cooperative.glsl). Fitted to times on an H100.
 constexpr auto cooperative = std::to_array<tile_speed>({
-    {{64, 16, 32, 64, 16, 16}, 0.677, 0.318, 3, 0.2},
-    {{128, 32, 32, 64, 16, 16}, 0.564, 0.444, 2, 0.42},
-    {{128, 32, 32, 128, 16, 16}, 1.075, 0.557, 1, 0.89},
-    {{128, 32, 64, 64, 16, 32}, 0.766, 0.766, 2, 1.78},
-    {{128, 64, 64, 32, 32, 32}, 0.61, 0.468, 2, 1.24},
-    {{256, 128, 64, 32, 32, 32}, 0.905, 0.646, 1, 1.3},
-    {{256, 128, 128, 32, 64, 32}, 1.349, 0.946, 2, 2.2},
+    {{64, 16, 32, 64, 16, 16}, 0.448, 0.184, 3, 1.10},
+    {{128, 32, 32, 64, 16, 16}, 0.404, 0.274, 2, 0.87},
+    {{256, 32, 32, 64, 16, 16}, 0.328, 0.239, 2, 0.96},
+    {{256, 32, 32, 128, 16, 32}, 0.508, 0.508, 1, 1.36},
+    {{512, 32, 32, 128, 16, 16}, 0.516, 0.516, 1, 1.22},
+    {{256, 32, 64, 64, 32, 32}, 0.426, 0.426, 1, 1.49},
+    {{512, 64, 32, 128, 32, 32}, 0.686, 0.686, 1, 2.28},
+    {{128, 64, 64, 32, 32, 32}, 0.416, 0.319, 2, 1.45},
+    {{256, 64, 64, 32, 32, 32}, 0.381, 0.354, 6, 1.89},
+    {{256, 64, 64, 64, 32, 32}, 0.546, 0.546, 1, 1.97},
+    {{512, 64, 64, 64, 32, 32}, 0.569, 0.569, 1, 2.23},
+    {{512, 64, 64, 128, 32, 32}, 0.984, 0.984, 1, 2.75},
+    {{256, 128, 64, 32, 32, 32}, 0.609, 0.609, 1, 1.72},
+    {{512, 128, 64, 64, 32, 32}, 0.786, 0.786, 1, 3.76},
+    {{512, 64, 128, 64, 32, 32}, 0.865, 0.865, 1, 2.45},
+    {{256, 128, 128, 32, 64, 32}, 0.779, 0.779, 1, 3.27},
+    {{512, 128, 128, 64, 64, 32}, 1.308, 1.308, 1, 5.49},
+    {{512, 256, 128, 32, 64, 32}, 1.435, 1.435, 1, 5.87},
+});
+
+// Matrices of groups, whose kernels know the sizes of the right matrix (shaders/matmul_matrices.comp).
+constexpr auto matrices = std::to_array<tile_speed>({
+    {{256, 64, 64, 128, 0, 0}, 0.901, 0.901, 1, 1.77},
+    {{256, 128, 128, 64, 0, 0}, 0.97, 0.97, 1, 8.3},
+    {{256, 128, 256, 64, 0, 0}, 1.64, 1.64, 1, 17.0},
 });
 
 /// What splitting costs: another launch, and its traffic per million partial sums.
@@ -48,14 +68,37 @@ struct split_cost {
   double fixed, per_million;
 };
 
-constexpr split_cost tiled_split{1.75, 0.42}, cooperative_split{5.07, 2.0};
+constexpr split_cost tiled_split{1.75, 0.42}, matrix_split{4.0, 1.2};
 
 int64_t shared_bytes(const tiling& t, tile_family family) {
   if (family == tile_family::tiled)
     return int64_t{2} * (t.m + t.n) * (t.depth + 4) * 4;
-  const auto operand = [&](int64_t lines) { return std::max(lines * (t.depth + 8), t.depth * (lines + 8)); };
-  const int64_t stages = int64_t{t.threads} / 32 * 16 * 80; // of the sums, in A's place
-  return std::max(2 * 2 * operand(t.m), stages) + 2 * 2 * operand(t.n);
+  const auto operand = [&](int64_t lines) { return 2 * std::max(lines * (t.depth + 8), t.depth * (lines + 8)); };
+  const int64_t sums = int64_t{t.threads} / 32 * 16 * 80; // in A's place
+  if (const int64_t two = 2 * (operand(t.m) + operand(t.n)); two > shader::product_double_buffer_bytes)
+    return std::max<int64_t>(std::max(operand(t.m), sums) + operand(t.n), shader::product_double_buffer_bytes);
+  return std::max(2 * operand(t.m), sums) + 2 * operand(t.n);
+}
+
+std::span<const tile_speed> tiles_of(tile_family family) {
+  switch (family) {
+    case tile_family::tiled: return tiled;
+    case tile_family::cooperative: return cooperative;
+    case tile_family::matrices: break;
+  }
+  return matrices;
+}
+
+/// Whether a device can run a tile, and it is not hopeless for the product.
+bool fits(const tiling& t, const product_size& size, tile_family family, const gpu_features& gpu) {
+  constexpr int64_t most_gathered = 2; // vectors of an invocation and step: with more it waits for single elements
+  if (t.threads > gpu.max_group_size)
+    return false;
+  if (family == tile_family::matrices) // the driver sees to shared memory
+    return true;
+  if (family == tile_family::cooperative && size.gathers && (t.m + t.n) * t.depth / 8 > most_gathered * t.threads)
+    return false;
+  return shared_bytes(t, family) <= gpu.shared_bytes;
 }
 
 /// Returns the predicted time of a tiling in µs, but for what a launch costs.
@@ -79,10 +122,8 @@ double predict(const tile_speed& s, const tiling& t, const split_cost& split, co
 std::optional<tiling> choose_tiling(const product_size& size, tile_family family, bool may_split,
                                     const gpu_features& gpu) {
   std::optional<tiling> best;
-  double best_time = 0;
-  const bool matrices = family == tile_family::cooperative;
-  for (const tile_speed& s : matrices ? std::span<const tile_speed>(cooperative) : std::span<const tile_speed>(tiled)) {
-    if (s.tile.threads > gpu.max_group_size || shared_bytes(s.tile, family) > gpu.shared_bytes)
+  for (const tile_speed& s : tiles_of(family)) {
+    if (!fits(s.tile, size, family, gpu))
       continue;
     const int64_t steps = std::max<int64_t>(1, ceil_div(size.k, s.tile.depth));
     for (uint32_t splits = 1; splits <= (may_split ? max_splits : 1); ++splits) {
@@ -92,11 +133,9 @@ std::optional<tiling> choose_tiling(const product_size& size, tile_family family
       tiling t = s.tile;
       t.splits = splits;
       t.split_depth = static_cast<uint32_t>(split_steps) * t.depth;
-      const double time = predict(s, t, matrices ? cooperative_split : tiled_split, size, gpu);
-      if (!best || time < best_time) {
+      t.time = predict(s, t, family == tile_family::tiled ? tiled_split : matrix_split, size, gpu);
+      if (!best || t.time < best->time)
         best = t;
-        best_time = time;
-      }
     }
   }
   return best;

@@ -9,9 +9,10 @@ namespace troupe {
 /// A tile of C that a group computes, and the depth range of one split.
 struct tiling {
   uint32_t threads, m, n, depth;
-  uint32_t rows, columns; // of an invocation (tiled kernel) or of a subgroup (cooperative kernel)
+  uint32_t rows, columns; // of an invocation (tiled) or of a subgroup (cooperative)
   uint32_t splits = 1;
   uint32_t split_depth = 0; // a multiple of `depth`
+  double time = 0;          // predicted, in µs, but for what a launch costs
 
   /// Returns the kernels' first specialisation constants.
   std::vector<uint32_t> constants() const { return {threads, m, n, depth, rows, columns}; }
@@ -20,10 +21,11 @@ struct tiling {
 /// What a product is, as far as its tiling is concerned.
 struct product_size {
   int64_t m = 0, n = 0, k = 0, batches = 1;
+  bool gathers = false; // an operand is read element by element
 };
 
-/// Which kernel family a tile is for.
-enum class tile_family : uint8_t { tiled, cooperative };
+/// Which kernel family a tile is for: scalar arithmetic, matrices of subgroups, matrices of groups.
+enum class tile_family : uint8_t { tiled, cooperative, matrices };
 
 /// Returns the tiling that should be fastest, by a model of groups, waves and memory latency; nullopt if no tile fits the
 /// device. `may_split` says whether partial sums can be added afterwards.

@@ -102,6 +102,26 @@ TEST_CASE("A product's launches cover it, and its constants are packed", "[ops]"
     }
 }
 
+TEST_CASE("Matrices of groups come first where they gain enough", "[ops]") {
+  gpu_features gpu = large_gpu();
+  gpu.group_matrices = true;
+  const attributes none;
+  const auto f16 = dtype::float16;
+  const auto lists = [&](int64_t m, int64_t n, int64_t k) {
+    return matmul_launches({none, {make({m, k}, f16), constant({k, n}, f16)}, {make({m, n}, f16)}, gpu});
+  };
+  CHECK(lists(4096, 4096, 4096).at(0).name == "matmul.matrices");
+  CHECK(lists(4096, 4096, 4096).at(1).name == "matmul_cooperative");
+  CHECK(lists(196, 384, 64).at(0).name == "matmul_cooperative");
+  CHECK(lists(196, 384, 64).at(1).name == "matmul.matrices");
+  for (const auto& [n, k] : {std::pair<int64_t, int64_t>{4095, 4096}, {4096, 4095}}) // lines that are no whole vectors
+    for (const launch_list& list : lists(4096, n, k))
+      CHECK(list.name != "matmul.matrices");
+  for (const launch_list& list :
+       matmul_launches({none, {make({4096, 4096}, f16), make({4096, 4096}, f16)}, {make({4096, 4096}, f16)}, gpu}))
+    CHECK(list.name != "matmul.matrices"); // the right matrix is given with each run
+}
+
 TEST_CASE("float16 products need a device with float16", "[ops]") {
   gpu_features gpu = small_gpu();
   gpu.float16 = false;

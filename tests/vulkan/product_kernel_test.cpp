@@ -36,7 +36,10 @@ TEST_CASE("GPU MatMul multiplies odd sizes, batches and vectors", "[vulkan][slow
                              {{33, 72}, {72, 65}},
                              {{1, 300}, {300, 100}},
                              {{3, 64}, {64, 40}},
-                             {{8, 1024}, {1024, 8}}, // deep: split
+                             {{8, 1024}, {1024, 8}},    // deep: split
+                             {{70, 520}, {520, 72}},    // slices, and matrices of groups
+                             {{300, 768}, {768, 200}},  // slices of larger tiles
+                             {{2100, 264}, {264, 520}}, // one buffer
                              {{2, 1, 5, 8}, {3, 8, 16}},
                              {{5, 7}, {2, 3, 7, 9}},
                              {{7}, {7, 9}},
@@ -114,7 +117,15 @@ TEST_CASE("Every tile has its shader, and its threads cover it", "[vulkan]") {
                 if (l.shader.starts_with("matmul")) {
                   const std::vector<uint32_t>& c = l.constants;
                   const uint32_t parts = c.at(1) / c.at(4) * (c.at(2) / c.at(5));
-                  CHECK(c[0] == parts * (list.name == "matmul" ? 1 : 32));
+                  if (list.name == "matmul") {
+                    CHECK(c[0] == parts);
+                    continue;
+                  }
+                  const uint32_t slices = c[0] / (32 * parts); // each with whole matrices of every depth step
+                  CHECK(c[0] == slices * 32 * parts);
+                  CHECK(c[3] % (16 * slices) == 0);
+                  CHECK(c[1] * c[3] / 8 % c[0] == 0); // every invocation loads as many vectors
+                  CHECK(c[2] * c[3] / 8 % c[0] == 0);
                 }
               }
           }

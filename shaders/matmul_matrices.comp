@@ -1,0 +1,104 @@
+#version 450
+// Products by one constant right matrix, packed by columns, by matrices of the whole group: float16, sums in float.
+//
+// A group computes a tile of C, ROWS × COLUMNS, DEPTH depths at a time. How many columns and depths the product has are constants of the kernel: so
+// the driver's compiler knows that all of B's rows, and A's, begin at multiples of eight elements, and how often it goes around, without
+// which the same kernel has two thirds of the speed. Tiles that are wholly inside are read without bounds.
+// Groups: x counts row tiles, y column tiles. Depths are not split: a loop that begins elsewhere than at 0 takes three times as long.
+// Variants: f16_64x64x128 f16_128x128x64 f16_128x256x64
+// Compiled twice: see group_matrix.glsl.
+#extension GL_GOOGLE_include_directive : require
+#define TROUPE_f16
+#include "types.glsl"
+#include "activation.glsl"
+#include "group_matrix.glsl"
+#include "parameters/matmul.h"
+
+#if defined(TROUPE_f16_64x64x128)
+const uint ROWS = 64u, COLUMNS = 64u, DEPTH = 128u;
+#elif defined(TROUPE_f16_128x128x64)
+const uint ROWS = 128u, COLUMNS = 128u, DEPTH = 64u;
+#elif defined(TROUPE_f16_128x256x64)
+const uint ROWS = 128u, COLUMNS = 256u, DEPTH = 64u;
+#endif
+
+layout(local_size_x = 256) in;
+layout(constant_id = 0) const uint FLAGS = 0;
+layout(constant_id = 1) const uint ACTIVATION = 0;
+layout(constant_id = 2) const uint N = 8; // columns of the product
+layout(constant_id = 3) const uint K = 8; // its depths
+const bool HAS_BIAS = (FLAGS & product_bias) != 0u;
+const bool HAS_RESIDUAL = (FLAGS & product_residual) != 0u;
+
+layout(set = 0, binding = 1, std430) readonly buffer left_buffer { float16_t a[]; };
+layout(set = 0, binding = 2, std430) readonly buffer right_buffer { float16_t b[]; };
+layout(set = 0, binding = 3, std430) readonly buffer bias_buffer { float16_t bias[]; };
+layout(set = 0, binding = 4, std430) readonly buffer residual_buffer { float16_t residual[]; };
+layout(set = 0, binding = 5, std430) buffer output_buffer { float16_t result[]; };
+
+#define LEFT GROUP_MATRIX(TYPE_F16, ROWS, DEPTH, left_use)
+#define RIGHT GROUP_MATRIX(TYPE_F16, DEPTH, COLUMNS, right_use)
+#define SUMS GROUP_MATRIX(TYPE_F32, ROWS, COLUMNS, sum_use)
+#define RESULT GROUP_MATRIX(TYPE_F16, ROWS, COLUMNS, sum_use)
+
+spirv_instruction(id = 80) LEFT all_left(float16_t x);
+spirv_instruction(id = 80) RIGHT all_right(float16_t x);
+spirv_instruction(id = 80) SUMS all_sums(float x);
+// The last literals: no memory operands; whether a view follows.
+spirv_instruction(id = 5367) LEFT load_left(spirv_by_reference float16_t at, LEFT outside, LAYOUT tile, spirv_literal uint memory,
+                                            spirv_literal uint view);
+spirv_instruction(id = 5367) LEFT load_left_inside(spirv_by_reference float16_t at, LEFT outside, UNBOUNDED tile,
+                                                   spirv_literal uint memory, spirv_literal uint view);
+spirv_instruction(id = 5367) RIGHT load_right(spirv_by_reference float16_t at, RIGHT outside, LAYOUT tile, spirv_literal uint memory,
+                                              spirv_literal uint view, TURNED how);
+spirv_instruction(id = 5367) RIGHT load_right_inside(spirv_by_reference float16_t at, RIGHT outside, UNBOUNDED tile,
+                                                     spirv_literal uint memory, spirv_literal uint view, TURNED how);
+spirv_instruction(id = 5368) void store_result(spirv_by_reference float16_t at, RESULT what, LAYOUT tile, spirv_literal uint memory,
+                                               spirv_literal uint view);
+spirv_instruction(id = 4459) SUMS multiply_add(LEFT a, RIGHT b, SUMS c);
+spirv_instruction(id = 115) RESULT halved(SUMS x);
+spirv_instruction(capabilities = [5432], id = 5369) SUMS each_finished(SUMS m, spirv_literal uint f, uint row, uint column);
+
+#ifndef FUNCTION_finished
+#define FUNCTION_finished 1u
+#endif
+
+/// The epilogue of one element; what is outside C is not written, but must not be read either.
+float finished(const in uint r, const in uint c, const in float sum, const in uint row, const in uint column) {
+  const uint m = min(row + r, product.m - 1u), n = min(column + c, N - 1u);
+  float value = product.alpha * sum;
+  if (HAS_BIAS)
+    value += product.beta * float(bias[m * product.bias_row + n * product.bias_column]);
+  if (HAS_RESIDUAL)
+    value += float(residual[m * N + n]);
+  return activate(ACTIVATION, value, product.act_alpha, product.act_beta);
+}
+
+void main() {
+  const float16_t zero = float16_t(0.0); // what a type names stands before the first matrix
+  const float none = 0.0;
+  const uint row = gl_WorkGroupID.x * ROWS, column = gl_WorkGroupID.y * COLUMNS;
+  const TURNED by_columns = turned();
+  SUMS sums = all_sums(none);
+  LEFT left = all_left(zero);
+  RIGHT right = all_right(zero);
+  if (row + ROWS <= product.m && column + COLUMNS <= N && K % DEPTH == 0) {
+    const UNBOUNDED rows = unbounded_sizes(new_unbounded(), product.m, K);
+    const UNBOUNDED columns = unbounded_sizes(new_unbounded(), N, K);
+    for (uint k = 0; k < K; k += DEPTH) {
+      left = load_left_inside(a[0], left, unbounded_slice(rows, row, ROWS, k, DEPTH), 0u, 0u);
+      right = load_right_inside(b[0], right, unbounded_slice(columns, column, COLUMNS, k, DEPTH), 0u, 1u, by_columns);
+      sums = multiply_add(left, right, sums);
+    }
+  } else {
+    const LAYOUT rows = with_sizes(new_layout(), product.m, K), columns = with_sizes(new_layout(), N, K);
+    for (uint k = 0; k < K; k += DEPTH) {
+      left = load_left(a[0], left, slice(rows, row, ROWS, k, DEPTH), 0u, 0u);
+      right = load_right(b[0], right, slice(columns, column, COLUMNS, k, DEPTH), 0u, 1u, by_columns);
+      sums = multiply_add(left, right, sums);
+    }
+  }
+  const LAYOUT tile = slice(with_sizes(new_layout(), product.m, N), row, ROWS, column, COLUMNS);
+  sums = each_finished(sums, FUNCTION_finished, row, column);
+  store_result(result[0], halved(sums), tile, 0u, 0u);
+}
