@@ -5,7 +5,9 @@
 // made once. With more rows, tiles of columns are dequantised into a core's cache and multiplied by oneDNN.
 #include "base/parallel.hpp"
 #include "cpu/dnnl_call.hpp"
+#include "cpu/fast_functions.hpp"
 #include "cpu/kernels.hpp"
+#include "cpu/packed_column.hpp"
 #include "ops/matmul_nbits.hpp"
 
 #include <algorithm>
@@ -15,17 +17,15 @@ namespace troupe {
 namespace {
 
 constexpr int64_t most_rows = 4, tile_columns = 32;
-
-/// Partial sums of a block: as many as its bytes allow.
-template <int Lanes>
-using partial_sums = std::array<float, Lanes>;
+/// Bytes of codes below which one thread is faster than waking another.
+constexpr int64_t single_thread_codes = 64 * 1024;
 
 class matmul_nbits_kernel final : public kernel {
 public:
   matmul_nbits_kernel(const kernel_request& r, const nbits_shape& s)
       : s_(s), scratch_(r.resources.scratch), rows_(r.inputs[0].size() / s.k), padded_(s.blocks * s.block_size),
         packed_zeros_(r.has_input(3) && r.inputs[3].type == dtype::uint8), real_zeros_(r.has_input(3) && !packed_zeros_),
-        has_bias_(r.has_input(5)) {
+        has_bias_(r.has_input(5)), multiply_(column_function_for(s.bits, s.block_size)) {
     const int64_t floats = rows_ <= most_rows ? rows_ * (padded_ + s.blocks) : thread_count() * tile_columns * s.k;
     scratch_.reserve(floats * int64_t{sizeof(float)});
   }
@@ -35,15 +35,9 @@ public:
       return run_tiles(r);
     auto* sorted = static_cast<float*>(scratch_.data());
     sort_rows(r.input<float>(0), sorted, sorted + rows_ * padded_);
-    const int64_t grain = std::max<int64_t>(8, (s_.n + thread_count() - 1) / thread_count());
-    parallel_for(s_.n, grain, [&](int64_t begin, int64_t end) {
-      switch (rows_) {
-        case 1: return multiply_columns<1>(r, sorted, begin, end);
-        case 2: return multiply_columns<2>(r, sorted, begin, end);
-        case 3: return multiply_columns<3>(r, sorted, begin, end);
-        default: return multiply_columns<4>(r, sorted, begin, end);
-      }
-    });
+    const bool alone = s_.n * s_.blocks * s_.block_bytes() <= single_thread_codes;
+    const int64_t grain = alone ? s_.n : (s_.n + thread_count() - 1) / thread_count();
+    parallel_for(s_.n, grain, [&](int64_t begin, int64_t end) { multiply_columns(r, sorted, begin, end); });
   }
 
 private:
@@ -74,77 +68,28 @@ private:
     return static_cast<float>(s_.bits == 8 ? packed[block] : packed[block / 2] >> (block % 2 ? 4 : 0) & 15);
   }
 
-  template <int Rows>
   void multiply_columns(const kernel_run& r, const float* sorted, int64_t begin, int64_t end) const {
     const float* sums = sorted + rows_ * padded_;
     for (int64_t n = begin; n < end; ++n) {
-      std::array<float, Rows> y{};
-      if (!is_nibbles())
-        multiply_bytes<Rows>(r, sorted, n, y);
-      else if (s_.block_size % 32 == 0)
-        multiply_nibbles<Rows, 16>(r, sorted, n, y);
-      else
-        multiply_nibbles<Rows, 8>(r, sorted, n, y);
       const float* scales = r.input<float>(2) + n * s_.blocks;
-      for (int64_t block = 0; block < s_.blocks; ++block) {
-        const float shift = scales[block] * zero(r, n, block);
-        for (size_t row = 0; row < Rows; ++row)
-          y[row] -= shift * sums[static_cast<int64_t>(row) * s_.blocks + block];
-      }
-      for (size_t row = 0; row < Rows; ++row)
-        r.output<float>(0)[static_cast<int64_t>(row) * s_.n + n] = y[row] + (has_bias_ ? r.input<float>(5)[n] : 0.f);
+      std::array<float, most_rows> y{};
+      multiply_({r.input<uint8_t>(1) + n * s_.blocks * s_.block_bytes(), scales, s_.blocks, s_.block_size}, sorted, padded_, rows_,
+                y.data());
+      for (int64_t row = 0; row < rows_; ++row)
+        r.output<float>(0)[row * s_.n + n] = y[static_cast<size_t>(row)] - shift(r, n, sums + row * s_.blocks) +
+                                             (has_bias_ ? r.input<float>(5)[n] : 0.f);
     }
   }
 
-  /// y = Σ scale · Σ a · code of column `n`, codes of 4 bits.
-  template <int Rows, int Lanes>
-  void multiply_nibbles(const kernel_run& r, const float* sorted, int64_t n, std::array<float, Rows>& y) const {
-    const uint8_t* codes = r.input<uint8_t>(1) + n * s_.blocks * s_.block_bytes();
+  /// Σ scale · zero · (Σ a of the block), for column `n`.
+  float shift(const kernel_run& r, int64_t n, const float* sums) const {
     const float* scales = r.input<float>(2) + n * s_.blocks;
-    const int64_t half = s_.block_size / 2;
-    std::array<partial_sums<Lanes>, Rows> total{};
-    for (int64_t block = 0; block < s_.blocks; ++block, codes += half) {
-      const float* even = sorted + block * s_.block_size;
-      std::array<partial_sums<Lanes>, Rows> part{};
-      for (int64_t i = 0; i < half; i += Lanes) {
-        partial_sums<Lanes> low, high;
-        for (size_t l = 0; l < Lanes; ++l) {
-          low[l] = static_cast<float>(codes[i + static_cast<int64_t>(l)] & 15);
-          high[l] = static_cast<float>(codes[i + static_cast<int64_t>(l)] >> 4);
-        }
-        for (size_t row = 0; row < Rows; ++row) {
-          const float* a = even + static_cast<int64_t>(row) * padded_ + i;
-          for (size_t l = 0; l < Lanes; ++l)
-            part[row][l] += a[l] * low[l] + a[static_cast<int64_t>(l) + half] * high[l];
-        }
-      }
-      for (size_t row = 0; row < Rows; ++row)
-        for (size_t l = 0; l < Lanes; ++l)
-          total[row][l] += scales[block] * part[row][l];
-    }
-    for (size_t row = 0; row < Rows; ++row)
-      for (const float lane : total[row])
-        y[row] += lane;
-  }
-
-  /// The same for codes of 8 bits.
-  template <int Rows>
-  void multiply_bytes(const kernel_run& r, const float* sorted, int64_t n, std::array<float, Rows>& y) const {
-    constexpr int lanes_of_bytes = 16;
-    const uint8_t* codes = r.input<uint8_t>(1) + n * padded_;
-    const float* scales = r.input<float>(2) + n * s_.blocks;
-    std::array<partial_sums<lanes_of_bytes>, Rows> total{};
-    for (int64_t i = 0; i < padded_; i += lanes_of_bytes) {
-      const float scale = scales[i / s_.block_size];
-      for (size_t row = 0; row < Rows; ++row) {
-        const float* a = sorted + static_cast<int64_t>(row) * padded_ + i;
-        for (size_t l = 0; l < lanes_of_bytes; ++l)
-          total[row][l] += scale * a[l] * static_cast<float>(codes[i + static_cast<int64_t>(l)]);
-      }
-    }
-    for (size_t row = 0; row < Rows; ++row)
-      for (const float lane : total[row])
-        y[row] += lane;
+    if (!real_zeros_ && !packed_zeros_)
+      return zero(r, n, 0) * fast::dot(scales, sums, s_.blocks);
+    float total = 0;
+    for (int64_t block = 0; block < s_.blocks; ++block)
+      total += scales[block] * zero(r, n, block) * sums[block];
+    return total;
   }
 
   /// Writes column `n` of the dequantised weights: K values.
@@ -190,6 +135,7 @@ private:
   scratch_buffer& scratch_;
   int64_t rows_, padded_; // rows of A; K rounded up to whole blocks
   bool packed_zeros_, real_zeros_, has_bias_;
+  column_function multiply_;
 };
 
 } // namespace

@@ -1,0 +1,142 @@
+#include "cpu/packed_column.hpp"
+
+#include <algorithm>
+#include <immintrin.h>
+
+namespace troupe {
+namespace {
+
+template <int Bits>
+void multiply_column_plainly(const packed_column& column, const float* a, int64_t step, int64_t rows, float* y) {
+  const int64_t half = column.block_size / 2;
+  for (int64_t row = 0; row < rows; ++row, a += step) {
+    y[row] = 0;
+    for (int64_t block = 0; block < column.blocks; ++block) {
+      const float* x = a + block * column.block_size;
+      const uint8_t* codes = column.codes + block * column.block_size * Bits / 8;
+      float sum = 0;
+      if (Bits == 8)
+        for (int64_t i = 0; i < column.block_size; ++i)
+          sum += x[i] * static_cast<float>(codes[i]);
+      else
+        for (int64_t i = 0; i < half; ++i)
+          sum += x[i] * static_cast<float>(codes[i] & 15) + x[half + i] * static_cast<float>(codes[i] >> 4);
+      y[row] += column.scales[block] * sum;
+    }
+  }
+}
+
+// -- AVX2: 8 codes at a time
+
+#define TROUPE_AVX2_FMA [[gnu::target("avx2,fma")]]
+
+TROUPE_AVX2_FMA float sum_of_lanes(__m256 x) {
+  const __m128 four = _mm_add_ps(_mm256_castps256_ps128(x), _mm256_extractf128_ps(x, 1));
+  const __m128 two = _mm_add_ps(four, _mm_movehl_ps(four, four));
+  return _mm_cvtss_f32(_mm_add_ss(two, _mm_movehdup_ps(two)));
+}
+
+template <int Bits, int Rows>
+TROUPE_AVX2_FMA void multiply_column_avx2(const packed_column& column, const float* a, int64_t step, float* y) {
+  const int64_t half = column.block_size / 2, bytes = column.block_size * Bits / 8;
+  __m256 total[Rows];
+  for (int row = 0; row < Rows; ++row)
+    total[row] = _mm256_setzero_ps();
+  for (int64_t block = 0; block < column.blocks; ++block, a += column.block_size) {
+    __m256 part[Rows];
+    for (int row = 0; row < Rows; ++row)
+      part[row] = _mm256_setzero_ps();
+    const uint8_t* codes = column.codes + block * bytes;
+    for (int64_t i = 0; i < bytes; i += 8) {
+      const __m256i wide = _mm256_cvtepu8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(codes + i)));
+      const __m256 low = _mm256_cvtepi32_ps(Bits == 8 ? wide : _mm256_and_si256(wide, _mm256_set1_epi32(15)));
+      const __m256 high = _mm256_cvtepi32_ps(_mm256_srli_epi32(wide, 4));
+      for (int row = 0; row < Rows; ++row) {
+        part[row] = _mm256_fmadd_ps(_mm256_loadu_ps(a + row * step + i), low, part[row]);
+        if (Bits == 4)
+          part[row] = _mm256_fmadd_ps(_mm256_loadu_ps(a + row * step + half + i), high, part[row]);
+      }
+    }
+    for (int row = 0; row < Rows; ++row)
+      total[row] = _mm256_fmadd_ps(_mm256_set1_ps(column.scales[block]), part[row], total[row]);
+  }
+  for (int row = 0; row < Rows; ++row)
+    y[row] = sum_of_lanes(total[row]);
+}
+
+// -- AVX-512: 16 codes at a time; those of 4 bits are looked up in a register
+
+#define TROUPE_AVX512F [[gnu::target("avx512f,avx2,fma")]]
+
+template <int Bits, int Rows>
+TROUPE_AVX512F void multiply_column_avx512(const packed_column& column, const float* a, int64_t step, float* y) {
+  const __m512 numbers = _mm512_setr_ps(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+  const int64_t half = column.block_size / 2, bytes = column.block_size * Bits / 8;
+  __m512 total[Rows];
+#pragma GCC unroll 4
+  for (int row = 0; row < Rows; ++row)
+    total[row] = _mm512_setzero_ps();
+  for (int64_t block = 0; block < column.blocks; ++block, a += column.block_size) {
+    __m512 part[Rows];
+#pragma GCC unroll 4
+    for (int row = 0; row < Rows; ++row)
+      part[row] = _mm512_setzero_ps();
+    const uint8_t* codes = column.codes + block * bytes;
+    for (int64_t i = 0; i < bytes; i += 16) {
+      const __m512i wide = _mm512_maskz_cvtepu8_epi32(0xffff, _mm_loadu_si128(reinterpret_cast<const __m128i*>(codes + i)));
+      // The look-up reads the lowest 4 bits alone.
+      const __m512 low = Bits == 8 ? _mm512_maskz_cvtepi32_ps(0xffff, wide) : _mm512_maskz_permutexvar_ps(0xffff, wide, numbers);
+      const __m512 high = _mm512_maskz_permutexvar_ps(0xffff, _mm512_maskz_srli_epi32(0xffff, wide, 4), numbers);
+#pragma GCC unroll 4
+      for (int row = 0; row < Rows; ++row) {
+        part[row] = _mm512_fmadd_ps(_mm512_loadu_ps(a + row * step + i), low, part[row]);
+        if (Bits == 4)
+          part[row] = _mm512_fmadd_ps(_mm512_loadu_ps(a + row * step + half + i), high, part[row]);
+      }
+    }
+#pragma GCC unroll 4
+    for (int row = 0; row < Rows; ++row)
+      total[row] = _mm512_fmadd_ps(_mm512_set1_ps(column.scales[block]), part[row], total[row]);
+  }
+  for (int row = 0; row < Rows; ++row) {
+    alignas(64) float lanes[16];
+    _mm512_store_ps(lanes, total[row]);
+    y[row] = sum_of_lanes(_mm256_add_ps(_mm256_load_ps(lanes), _mm256_load_ps(lanes + 8)));
+  }
+}
+
+template <int Bits>
+void multiply_rows_avx2(const packed_column& column, const float* a, int64_t step, int64_t rows, float* y) {
+  switch (rows) {
+    case 1: return multiply_column_avx2<Bits, 1>(column, a, step, y);
+    case 2: return multiply_column_avx2<Bits, 2>(column, a, step, y);
+    case 3: return multiply_column_avx2<Bits, 3>(column, a, step, y);
+    default: return multiply_column_avx2<Bits, 4>(column, a, step, y);
+  }
+}
+
+template <int Bits>
+void multiply_rows_avx512(const packed_column& column, const float* a, int64_t step, int64_t rows, float* y) {
+  switch (rows) {
+    case 1: return multiply_column_avx512<Bits, 1>(column, a, step, y);
+    case 2: return multiply_column_avx512<Bits, 2>(column, a, step, y);
+    case 3: return multiply_column_avx512<Bits, 3>(column, a, step, y);
+    default: return multiply_column_avx512<Bits, 4>(column, a, step, y);
+  }
+}
+
+} // namespace
+
+column_function plain_column_function(int64_t bits) {
+  return bits == 8 ? multiply_column_plainly<8> : multiply_column_plainly<4>;
+}
+
+column_function column_function_for(int64_t bits, int64_t block_size) {
+  if (__builtin_cpu_supports("avx512f") && block_size * bits / 8 % 16 == 0)
+    return bits == 8 ? multiply_rows_avx512<8> : multiply_rows_avx512<4>;
+  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
+    return bits == 8 ? multiply_rows_avx2<8> : multiply_rows_avx2<4>;
+  return plain_column_function(bits);
+}
+
+} // namespace troupe
