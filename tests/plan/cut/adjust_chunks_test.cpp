@@ -157,11 +157,13 @@ TEST_CASE("chunks are joined for the least gain if nobody waits longer", "[plan]
     d.profile.submit_s = 0.001; // a thousandth of the time
   }
   std::vector<placement_pin> pins;
-  const auto joined = make_plan(model(true, pins), devices, {.pins = pins});
+  const auto all_need_both = model(true, pins);
+  const auto joined = make_plan(all_need_both, devices, {.pins = pins});
   verify(*joined);
   CHECK(joined->chunks.size() == 2);
   pins.clear();
-  const auto apart = make_plan(model(false, pins), devices, {.pins = pins});
+  const auto one_needs_the_first = model(false, pins);
+  const auto apart = make_plan(one_needs_the_first, devices, {.pins = pins});
   verify(*apart);
   CHECK(apart->chunks.size() > 2);
 }
