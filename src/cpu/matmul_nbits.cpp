@@ -24,9 +24,9 @@ class matmul_nbits_kernel final : public kernel {
 public:
   matmul_nbits_kernel(const kernel_request& r, const nbits_shape& s)
       : s_(s), scratch_(r.resources.scratch), rows_(r.inputs[0].size() / s.k), padded_(s.blocks * s.block_size),
-        packed_zeros_(r.has_input(3) && r.inputs[3].type == dtype::uint8), real_zeros_(r.has_input(3) && !packed_zeros_),
-        has_bias_(r.has_input(5)), multiply_(column_function_for(s.bits, s.block_size)) {
-    const int64_t floats = rows_ <= most_rows ? rows_ * (padded_ + s.blocks) : thread_count() * tile_columns * s.k;
+        threads_(thread_count()), packed_zeros_(r.has_input(3) && r.inputs[3].type == dtype::uint8),
+        real_zeros_(r.has_input(3) && !packed_zeros_), has_bias_(r.has_input(5)), multiply_(column_function_for(s.bits, s.block_size)) {
+    const int64_t floats = rows_ <= most_rows ? rows_ * (padded_ + s.blocks) : threads_ * tile_columns * s.k;
     scratch_.reserve(floats * int64_t{sizeof(float)});
   }
 
@@ -109,7 +109,7 @@ private:
 
   void run_tiles(const kernel_run& r) const {
     auto* scratch = static_cast<float*>(scratch_.data());
-    const int64_t tiles = (s_.n + tile_columns - 1) / tile_columns, threads = thread_count();
+    const int64_t tiles = (s_.n + tile_columns - 1) / tile_columns, threads = threads_;
     parallel_for(threads, 1, [&](int64_t begin, int64_t end) {
       for (int64_t thread = begin; thread < end; ++thread) {
         float* columns = scratch + thread * tile_columns * s_.k;
@@ -134,6 +134,7 @@ private:
   const nbits_shape s_;
   scratch_buffer& scratch_;
   int64_t rows_, padded_; // rows of A; K rounded up to whole blocks
+  int64_t threads_;       // that have scratch: when the kernel was made there may have been fewer than at a run
   bool packed_zeros_, real_zeros_, has_bias_;
   column_function multiply_;
 };

@@ -67,6 +67,38 @@ TEST_CASE("products of microseconds are one thread's work, larger ones are not",
   CHECK(thread_count() == before);
 }
 
+TEST_CASE("a kernel that was made for one thread keeps to its scratch when more run it", "[cpu]") {
+  constexpr int64_t rows = 5, k = 64, n = 96, block = 32, own = 32 * k * int64_t{sizeof(float)}; // what one thread needs
+  const attributes attrs = attrs_of({{"K", k}, {"N", n}, {"bits", int64_t{4}}, {"block_size", block}});
+  tensor codes(dtype::uint8, {n, k / block, block / 2}), y(dtype::float32, {rows, n});
+  for (int64_t i = 0; i < codes.size(); ++i)
+    codes.mutable_data<uint8_t>()[i] = static_cast<uint8_t>(37 * i);
+  const std::vector<tensor> operands{random_tensor({rows, k}, 1), codes, random_tensor({n, k / block}, 2)};
+  test::graph_builder b;
+  b.g.opsets["com.microsoft"] = 1;
+  b.output(b.call("MatMulNBits", {b.input("a", {rows, k}), b.constant("b", codes), b.constant("scales", operands[2])}, {"y"}, attrs, "com.microsoft")[0]);
+  const auto cpu = make_cpu_device("cpu");
+  const auto p = make_plan(std::make_shared<const graph>(rewrite(b.g, {})), {cpu->info()}, {});
+  kernel_resources resources;
+  constexpr int64_t all = own * 256;
+  resources.scratch.reserve(all);
+  auto* scratch = static_cast<uint8_t*>(resources.scratch.data());
+  std::fill_n(scratch, all, uint8_t{0x5a});
+  const auto prepared = prepare_plan(bind_segment(p, 0, {}), 0, resources);
+  const prepared_step& step = prepared->chunks.at(0).steps.at(0);
+  REQUIRE(step.kernel_name == "matmul_nbits");
+  REQUIRE(resources.scratch.data() == scratch);
+  const std::array<const void*, 3> in{operands[0].data(), operands[1].data(), operands[2].data()};
+  const std::array<void*, 1> out{y.mutable_data()};
+  step.run->run({in.data(), out.data(), nullptr});
+  CHECK(std::all_of(scratch + own, scratch + all, [](uint8_t byte) { return byte == 0x5a; }));
+  const tensor want = evaluate(*find_op("com.microsoft", "MatMulNBits", 1), attrs, operands).at(0);
+  for (int64_t i = 0; i < y.size(); ++i)
+    CHECK(y.data<float>()[i] == Approx(want.data<float>()[i]).margin(1e-3));
+  inline_runner runner(p, {cpu.get()});
+  CHECK(runner.run(std::vector<tensor>{operands[0]}).at(0).values<float>()[n] == Approx(want.data<float>()[n]).margin(1e-3));
+}
+
 TEST_CASE("free heights and widths have the layouts, fusions and kernels of fixed ones", "[cpu]") {
   const auto steps = [](const dim& height, const dim& width) {
     test::graph_builder b;
