@@ -47,7 +47,7 @@ operand_positions positions_of(const node& call) {
   if (call.op_type == "QLinearMatMul")
     return {0, 3, 2, 5, 1, 4, SIZE_MAX, SIZE_MAX, 6, 7};
   if (call.domain == "troupe")
-    return {0, 1, 3, 5, 2, 4, SIZE_MAX, 6, 7, 8};
+    return {0, 1, 4, 5, 2, 3, SIZE_MAX, 6, 7, 8};
   return {};
 }
 

@@ -2,7 +2,7 @@
 //
 //   y = act(Σ (a − a_zero) (b − b_zero) · (a_scale · b_scale) + bias)      quantised: saturate(⌊y · (1 / y_scale)⌉ + y_zero)
 //
-// Inputs A, B, a_scale, a_zero?, b_scale, b_zero?, bias?, y_scale?, y_zero?: A and B as of MatMulInteger or ConvInteger, whose attributes and
+// Inputs A, B, a_scale, b_scale, a_zero?, b_zero?, bias?, y_scale?, y_zero?: A and B as of MatMulInteger or ConvInteger, whose attributes and
 // kernels these are; scales, bias and results are float32, and if there is a y_scale, results have y_zero's type (uint8 without). A's scale is a
 // single element; B's, and the bias, are for all columns (filters) or for each. Attributes of ops/activation.hpp.
 #include "ops/activation.hpp"
@@ -17,7 +17,7 @@ namespace {
 
 /// Positions of the inputs.
 struct at {
-  static constexpr size_t a = 0, b = 1, a_scale = 2, a_zero = 3, b_scale = 4, b_zero = 5, bias = 6, y_scale = 7, y_zero = 8;
+  static constexpr size_t a = 0, b = 1, a_scale = 2, b_scale = 3, a_zero = 4, b_zero = 5, bias = 6, y_scale = 7, y_zero = 8;
 };
 
 const op_def& integer_row(std::string_view name) {
@@ -138,13 +138,13 @@ constexpr char sums_of_conv[] = "ConvInteger", sums_of_matmul[] = "MatMulInteger
 constexpr auto fused_quantized_rows = std::to_array<op_def>({
     op_row("QuantizedConv", 1, infer_quantized<sums_of_conv>, quantized_reference<sums_of_conv, true>,
            {.domain = "troupe",
-            .inputs = {5, 9},
+            .inputs = {4, 9},
             .types = byte_types,
             .layouts = layout_support::spatial,
             .needs_float32 = true,
             .cost = quantized_conv_cost_of}),
     op_row("QuantizedMatMul", 1, infer_quantized<sums_of_matmul>, quantized_reference<sums_of_matmul, false>,
-           {.domain = "troupe", .inputs = {5, 9}, .types = byte_types, .needs_float32 = true, .cost = quantized_matmul_cost_of}),
+           {.domain = "troupe", .inputs = {4, 9}, .types = byte_types, .needs_float32 = true, .cost = quantized_matmul_cost_of}),
 });
 
 } // namespace

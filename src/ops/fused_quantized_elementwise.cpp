@@ -47,8 +47,11 @@ void infer_quantized_chain(infer_context& c) {
   if (c.has_input(y_zero) && !c.has_input(y_scale))
     fail(errc::invalid_model, "the result has a zero point, but no scale");
   const dtype quantised = c.has_input(y_zero) ? c.type(y_zero) : dtype::uint8;
-  if (c.has_input(y_scale))
+  if (c.has_input(y_scale)) {
     require_bytes(quantised);
+    if (c.type(y_scale) != dtype::float32)
+      fail(errc::invalid_model, "the result's scale is {}, not float32", to_string(c.type(y_scale)));
+  }
   c.set_output(0, c.has_input(y_scale) ? quantised : dtype::float32, std::move(dims));
 }
 
@@ -97,7 +100,7 @@ op_cost quantized_chain_cost(const attributes& attrs, const call_shapes& s) {
 constexpr auto fused_quantized_elementwise_rows = std::to_array<op_def>({
     op_row("QuantizedElementwise", 1, infer_quantized_chain, quantized_chain,
            {.domain = "troupe",
-            .inputs = {1, 255},
+            .inputs = {1, 254}, // not any number, of which none may be absent
             .types = byte_types | set_of(dtype::float32),
             .layouts = layout_support::broadcasting,
             .needs_float32 = true,

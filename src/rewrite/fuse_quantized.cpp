@@ -11,7 +11,7 @@
 namespace troupe {
 namespace {
 
-constexpr size_t a_scale = 2, b_scale = 4, bias = 6, y_scale = 7, y_zero = 8;
+constexpr size_t b_scale = 3, b_zero = 5, bias = 6, y_scale = 7, y_zero = 8;
 
 bool is_quantized_product(const node& n) {
   return n.domain == "troupe" && (n.op_type == "QuantizedConv" || n.op_type == "QuantizedMatMul");
@@ -82,7 +82,7 @@ bool fuse_product(graph_editor& e, node_id index) {
   const auto x = dequantised_tensor(e, n.inputs[0]);
   if (!x || (gemm && !plain_gemm) || e.val(n.inputs[0]).dims->size() < 2)
     return false;
-  node fused = make_node(n.name, "troupe", conv ? "QuantizedConv" : "QuantizedMatMul", {x->elements, no_value, x->scale, x->zero},
+  node fused = make_node(n.name, "troupe", conv ? "QuantizedConv" : "QuantizedMatMul", {x->elements, no_value, x->scale, no_value, x->zero},
                          {n.outputs[0]}, conv ? n.attrs : attributes());
   fused.inputs.resize(7, no_value);
   const bool transposed = gemm && n.attrs.integer("transB", 0) != 0;
@@ -90,12 +90,12 @@ bool fuse_product(graph_editor& e, node_id index) {
     if (transposed)
       w->elements = derive("Transpose", {w->elements});
     fused.inputs[1] = e.add_constant(n.name + "/weight", w->elements);
-    fused.inputs[4] = e.add_constant(n.name + "/weight_scale", w->scale);
-    fused.inputs[5] = constant_or_none(e, n.name + "/weight_zero", w->zero);
+    fused.inputs[b_scale] = e.add_constant(n.name + "/weight_scale", w->scale);
+    fused.inputs[b_zero] = constant_or_none(e, n.name + "/weight_zero", w->zero);
   } else if (const auto b = dequantised_tensor(e, right); b && matmul && e.val(right).dims->size() >= 2) {
     fused.inputs[1] = b->elements;
-    fused.inputs[4] = b->scale;
-    fused.inputs[5] = b->zero;
+    fused.inputs[b_scale] = b->scale;
+    fused.inputs[b_zero] = b->zero;
   } else {
     return false;
   }
@@ -141,7 +141,7 @@ bool fuse_integer_product(graph_editor& e, node_id index) {
   const bool single = volume(*e.val(scale).dims).is(1);
   const value_id other = one(e, n.name);
   node fused = make_node(n.name, "troupe", is_op(n, "ConvInteger") ? "QuantizedConv" : "QuantizedMatMul",
-                         {n.inputs[0], n.inputs[1], single ? scale : other, input_of(n, 2), single ? other : scale, input_of(n, 3)},
+                         {n.inputs[0], n.inputs[1], single ? scale : other, single ? other : scale, input_of(n, 2), input_of(n, 3)},
                          {e.at(product).outputs[0]}, n.attrs);
   e.replace(product, std::move(fused));
   return true;

@@ -1,5 +1,6 @@
 // Elementwise chains between DequantizeLinear and QuantizeLinear become one troupe.QuantizedElementwise, which reads and writes bytes.
 #include "ops/fused_elementwise.hpp"
+#include "ops/registry.hpp"
 #include "rewrite/match.hpp"
 #include "rewrite/passes.hpp"
 #include "rewrite/quantized_values.hpp"
@@ -30,6 +31,8 @@ bool fuse(graph_editor& e, node_id n) {
   if (!program)
     return false;
   const size_t count = e.at(n).inputs.size();
+  if (3 * count + 2 > find_op("troupe", "QuantizedElementwise", 1)->inputs.max)
+    return false;
   const value_id y = e.at(n).outputs[0];
   const node_id next = e.used_once(y) ? e.only_consumer(y) : -1;
   const auto q = quantisation_of(e, next);

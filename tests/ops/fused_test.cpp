@@ -88,3 +88,15 @@ TEST_CASE("every activation equals its formula and keeps NaN", "[ops]") {
   check({gelu_tanh},
         [](double v) { return v / 2 * (1 + std::tanh(std::sqrt(2 / M_PI) * (v + 0.044715 * v * v * v))); });
 }
+
+TEST_CASE("a quantised chain takes a float32 scale for its result", "[ops][quantised]") {
+  attributes attrs = to_attributes(elementwise_program{{{scalar_code::relu, 0}}, {}});
+  attrs.set("operands", int64_t{1});
+  const auto infer = [&](dtype scale) {
+    test::graph_builder b;
+    b.output(b.call("QuantizedElementwise", {b.input({4}), no_value, no_value, b.input({}, scale)}, {"y"}, attrs, "troupe")[0]);
+    return test::inferred(b.g).values.back().type;
+  };
+  CHECK(infer(dtype::float32) == dtype::uint8);
+  CHECK_THROWS_WITH(infer(dtype::int8), Catch::Contains("the result's scale is int8, not float32"));
+}

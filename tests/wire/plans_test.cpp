@@ -4,6 +4,7 @@
 #include "graph/bodies.hpp"
 #include "ops/evaluate.hpp"
 #include "support/catch.hpp"
+#include "support/run_graph.hpp"
 #include "support/thrown.hpp"
 #include "support/verify_memory.hpp"
 #include "wire/wire_models.hpp"
@@ -115,6 +116,23 @@ TEST_CASE("plans cross hosts unchanged, and so do their bindings", "[wire]") {
       }
   CHECK(with_bodies > 10);
   CHECK(shared > 100);
+}
+
+TEST_CASE("fused quantised calls with absent zero points cross hosts", "[wire][quantised]") {
+  const auto& program = wire_programs().at("quantised");
+  CHECK(count_nodes(*program, "troupe.QuantizedMatMul") == 1);
+  CHECK(count_nodes(*program, "troupe.QuantizedElementwise") > 0);
+  size_t shared = 0, open = 0;
+  const auto p = make_plan(program, wire_device_sets()[1], {.policy = placement_policy::round_robin});
+  check_plan(p, shared, open);
+  plan other = *p;
+  const auto without = std::make_shared<graph>(*p->program);
+  for (node& n : without->nodes)
+    if (n.op_type == "QuantizedMatMul")
+      n.inputs[3] = no_value; // a kernel would read B's scale, where there is none
+  other.program = without;
+  leaf_table leaves;
+  CHECK_THROWS_WITH(wire::decode_plan(leaves.encode(other)), Catch::Contains("input 3 is missing"));
 }
 
 TEST_CASE("random plans cross hosts unchanged", "[wire]") {

@@ -62,6 +62,18 @@ graph dim_arithmetic() {
   return b.g;
 }
 
+/// A product of bytes without zero points, and an elementwise chain of a float and a dequantised operand.
+graph quantised() {
+  graph_builder b;
+  const value_id scale = b.scalar(0.0625f);
+  const auto rounded = [&](value_id x) { return b.op("DequantizeLinear", {b.op("QuantizeLinear", {x, scale}), scale}); };
+  const value_id x = b.input("x", {dim::symbol("n"), 64});
+  const value_id w = b.constant("w", tensor::of<int8_t>({64, 8}, std::vector<int8_t>(512, 3)));
+  b.output(b.op("Relu", {b.op("MatMul", {rounded(x), b.op("DequantizeLinear", {w, scale})})}));
+  b.output(b.op("Sigmoid", {b.op("Mul", {rounded(b.input("y", {dim::symbol("n"), 64})), x})}));
+  return b.g;
+}
+
 } // namespace
 
 const std::map<std::string, std::shared_ptr<const graph>>& wire_programs() {
@@ -80,6 +92,7 @@ const std::map<std::string, std::shared_ptr<const graph>>& wire_programs() {
     add("convolutions", convolutions());
     add("data", data_dependent());
     add("dims", dim_arithmetic());
+    add("quantised", quantised());
     add("loop", growing_loop());
     return all;
   }();
