@@ -50,9 +50,18 @@ constexpr auto refusals = std::to_array<refusal>({
     {"Unique", "compares rows with each other"},
 });
 
+/// Returns null for operators that are not refused by name.
+const refusal* refusal_of(const op_def& def) {
+  const auto* found = std::find_if(refusals.begin(), refusals.end(),
+                                   [&](const refusal& r) { return def.domain.empty() && r.name == def.name; });
+  return found == refusals.end() ? nullptr : found;
+}
+
 } // namespace
 
 row_rule find_row_rule(const op_def& def) {
+  if (refusal_of(def)) // also of operators whose layouts are those of elementwise ones
+    return nullptr;
   for (const auto table : {axis_row_rules, movement_row_rules, product_row_rules, window_row_rules})
     for (const row_rule_entry& entry : table())
       if (entry.domain == def.domain && entry.name == def.name)
@@ -61,11 +70,9 @@ row_rule find_row_rule(const op_def& def) {
 }
 
 std::string_view why_no_row_rule(const op_def& def) {
-  const auto* found = std::find_if(refusals.begin(), refusals.end(),
-                                   [&](const refusal& r) { return def.domain.empty() && r.name == def.name; });
-  if (found == refusals.end() && (def.types & types::containers))
-    return in_sequences;
-  return found != refusals.end() ? found->reason : "has no rule that says what it does with rows";
+  if (const refusal* found = refusal_of(def))
+    return found->reason;
+  return def.types & types::containers ? in_sequences : "has no rule that says what it does with rows";
 }
 
 } // namespace troupe

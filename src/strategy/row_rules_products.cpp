@@ -99,6 +99,20 @@ row_axes qlinear_matmul_rule(const row_call& c) {
   return {product_axis(c, left_factor(c, 0, false), right_factor(c, 3, false))};
 }
 
+/// As matmul_integer_rule, with a bias along the last axis.
+row_axes quantized_matmul_rule(const row_call& c) {
+  constexpr size_t b_scale = 3, b_zero = 5, bias = 6;
+  c.others_are_shared({0, 1});
+  for (const size_t i : {2, 4, 7, 8}) // scales and zero points of A and of the result
+    c.require_single(i);
+  if (c.has_rows(1))
+    for (const size_t parameter : {b_scale, b_zero})
+      c.require_single(parameter);
+  const size_t axis = product_axis(c, left_factor(c, 0, false), right_factor(c, 1, false));
+  c.require_fit(bias, axis, c.output_dims().size());
+  return {axis};
+}
+
 row_axes matmul_nbits_rule(const row_call& c) {
   c.others_are_shared({0});
   return {c.rows_beside(c.rank(0) - 1, "sums over")};
@@ -185,6 +199,7 @@ constexpr auto product_entries = std::to_array<row_rule_entry>({
     {"com.microsoft", "MatMulNBits", matmul_nbits_rule},
     {"troupe", "Attention", attends},
     {"troupe", "MatMul", fused_matmul},
+    {"troupe", "QuantizedMatMul", quantized_matmul_rule},
     {"troupe", "Rotary", rotates},
 });
 

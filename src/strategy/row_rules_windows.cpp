@@ -104,6 +104,7 @@ constexpr auto window_entries = std::to_array<row_rule_entry>({
     {"", "Upsample", resizes},
     {"troupe", "Conv", images_with_residual},
     {"troupe", "ConvTranspose", images_with_residual},
+    {"troupe", "QuantizedConv", images},
     {"troupe", "Reorder", images},
 });
 

@@ -135,6 +135,28 @@ TEST_CASE("Fused, quantised and general products follow the same rule", "[strate
                return b.op("MatMulInteger", {b.x({batch, 4}, dtype::uint8), b.bytes({4, 2}), b.bytes({7})});
              }),
              Catch::Contains("share one element"));
+  // A, B, A's and B's scales, zero points, bias.
+  const auto quantised = [](m& b, value_id x, value_id w, value_id w_scale, value_id x_zero, value_id w_zero, value_id bias) {
+    return b.many("QuantizedMatMul", {x, w, b.scalar(0.5f), w_scale, x_zero, w_zero, bias}, 1, {}, "troupe");
+  };
+  CHECK(axis_after([&](m& b) {
+          return quantised(b, b.x({batch, 4}, dtype::uint8), b.bytes({4, 2}), b.weights({2}), no_value, b.bytes({2}), b.weights({2}));
+        }) == 0);
+  CHECK(axis_after([&](m& b) {
+          return quantised(b, b.bytes({3, 4}), b.x({4, batch}, dtype::uint8), b.scalar(2), b.bytes({}), no_value, no_value);
+        }) == 1);
+  CHECK_THAT(refusal_of([&](m& b) {
+               return quantised(b, b.x({batch, 4}, dtype::uint8), b.bytes({4, 2}), b.weights({2}), b.bytes({7}), no_value, no_value);
+             }),
+             Catch::Contains("share one element"));
+  CHECK_THAT(refusal_of([&](m& b) {
+               return quantised(b, b.bytes({3, 4}), b.x({4, batch}, dtype::uint8), b.weights({7}), no_value, no_value, no_value);
+             }),
+             Catch::Contains("share one element"));
+  CHECK_THAT(refusal_of([&](m& b) {
+               return quantised(b, b.bytes({3, 4}), b.x({4, batch}, dtype::uint8), b.scalar(2), no_value, no_value, b.weights({7}));
+             }),
+             Catch::Contains("others than their own"));
   const auto einsum = [](const char* text) { return attrs_of({{"equation", std::string(text)}}); };
   CHECK(axis_after([&](m& b) { return b.op("Einsum", {b.x({batch, 4}), b.x({batch, 4})}, einsum("bk,bk->b")); }) == 0);
   CHECK_THAT(refusal_of([&](m& b) {
@@ -221,6 +243,28 @@ TEST_CASE("Scales are for all rows, or for each row its own", "[strategy][C1]") 
                return b.many("DynamicQuantizeLinear", {b.x({batch, 4})}, 3);
              }),
              Catch::Contains("takes its scale from all rows together"));
+  CHECK_THAT(refusal_of([](m& b) { return b.op("DynamicQuantizeLinear", {b.x({batch, 4})}); }),
+             Catch::Contains("takes its scale from all rows together"));
+}
+
+TEST_CASE("Rows of quantised models are independent when they are fused", "[strategy][C1][quantised]") {
+  graph_builder b;
+  const value_id scale = b.scalar(0.0625f);
+  const auto bytes_of = [&](const std::string& name, shape dims) {
+    const auto count = static_cast<size_t>(volume(dims));
+    return b.op("DequantizeLinear", {b.constant(name, tensor::of<int8_t>(std::move(dims), std::vector<int8_t>(count, 3))), scale});
+  };
+  const auto rounded = [&](value_id x) { return b.op("DequantizeLinear", {b.op("QuantizeLinear", {x, scale}), scale}); };
+  const value_id image = b.op("Relu", {b.op("Conv", {rounded(b.input("x", {batch, 3, 8, 8})), bytes_of("filters", {4, 3, 3, 3})})});
+  const value_id again = rounded(b.op("Sigmoid", {b.op("Add", {rounded(image), image})}));
+  const value_id flat = b.op("Flatten", {again});
+  b.output(b.op("MatMul", {flat, bytes_of("w", {144, 5})}));
+  const graph fused = rewrite(b.g, {});
+  for (const char* op : {"troupe.QuantizedConv", "troupe.QuantizedMatMul", "troupe.QuantizedElementwise"}) {
+    INFO(op);
+    CHECK(count_nodes(fused, op) > 0);
+  }
+  CHECK(prove_rows(fused).outputs == std::vector<std::optional<size_t>>{0});
 }
 
 TEST_CASE("Losses, determinants and dropped elements go by rows if they do not look across them", "[strategy][C1]") {
