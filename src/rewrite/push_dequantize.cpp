@@ -1,6 +1,7 @@
 // Dequantises later and quantises earlier: operators that only move elements, and MaxPool, do so with bytes as well; what is quantised after
 // a Concat is quantised before it; QuantizeLinear after DequantizeLinear with the same scale and zero point is nothing. So both reach the
 // products (fuse_quantized.cpp), and less is moved.
+#include "ops/window.hpp"
 #include "rewrite/match.hpp"
 #include "rewrite/passes.hpp"
 #include "rewrite/quantized_values.hpp"
@@ -18,10 +19,24 @@ bool moves_elements(const graph_editor& e, const node& n) {
   return named && n.outputs.size() == 1 && n.outputs[0] != no_value && e.val(n.outputs[0]).dims.has_value();
 }
 
+/// Returns whether every window of MaxPool `n` has an element of its input: the maximum of none is −∞ among floats, the lowest code among bytes.
+bool finds_elements(const node& n) {
+  const window_spec w = parse_window(n.attrs, n.attrs.integers("kernel_shape"));
+  for (size_t i = 0; i < w.rank(); ++i) {
+    const int64_t pad = w.mode == auto_pad::notset ? std::max(w.pads[i], w.pads[i + w.rank()]) : 0;
+    const bool padded = pad > 0 || w.mode == auto_pad::same_upper || w.mode == auto_pad::same_lower;
+    if (pad >= w.kernel[i] || (padded && w.dilations[i] > 1)) // dilated taps may step over a short input
+      return false;
+  }
+  return true;
+}
+
 /// Returns whether maxima of dequantised elements are dequantised maxima.
 bool keeps_order(const graph_editor& e, const node& n, value_id scale) {
   if (n.op_type != "MaxPool")
     return true;
+  if (!finds_elements(n))
+    return false;
   const auto number = scalar_constant(e, scale);
   return number && *number > 0;
 }

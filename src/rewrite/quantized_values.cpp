@@ -20,6 +20,12 @@ bool is_step(const weight& w, std::string_view op_type) {
   return w.step && w.step->name == op_type && w.step->domain.empty();
 }
 
+/// Returns whether matrix `w` is another one, transposed.
+bool is_transposed(const weight& w) {
+  return is_step(w, "Transpose") && w.step_inputs[0] &&
+         permutation_of(node{.attrs = w.step_attributes}, w.dims.size()) == std::vector<int64_t>{1, 0};
+}
+
 } // namespace
 
 std::optional<quantised_tensor> dequantised_tensor(const graph_editor& e, value_id v) {
@@ -37,7 +43,7 @@ std::optional<quantised_weight> dequantised_weight(const graph_editor& e, value_
   weight_ptr w = e.val(v).constant;
   if (!w || w->type != dtype::float32 || (matrix && w->dims.size() != 2))
     return std::nullopt;
-  const bool transposed = matrix && is_step(*w, "Transpose") && w->step_inputs[0];
+  const bool transposed = matrix && is_transposed(*w);
   if (transposed) {
     w = w->step_inputs[0];
     axis = 1 - axis;

@@ -1,0 +1,90 @@
+// Fusion of dequantised operands and quantised results.
+#include "ops/fused_elementwise.hpp"
+#include "rewrite/rewrite.hpp"
+#include "support/catch.hpp"
+#include "support/run_graph.hpp"
+
+using namespace troupe;
+using namespace troupe::test;
+
+namespace {
+
+constexpr int64_t size = 4;
+
+/// x, quantised and dequantised.
+value_id dequantised_input(graph_builder& b, symbolic_shape dims) {
+  const value_id scale = b.scalar(0.03125f);
+  const value_id zero = b.constant("x_zero", tensor::of<uint8_t>({}, std::vector<uint8_t>{128}));
+  return b.op("DequantizeLinear", {b.op("QuantizeLinear", {b.input("x", std::move(dims)), scale, zero}), scale, zero});
+}
+
+/// A square matrix that no transposition leaves as it is, dequantised.
+value_id dequantised_matrix(graph_builder& b) {
+  std::vector<int8_t> codes;
+  for (int64_t i = 0; i < size * size; ++i)
+    codes.push_back(static_cast<int8_t>(7 * i - 50));
+  return b.op("DequantizeLinear", {b.constant("w", tensor::of<int8_t>({size, size}, codes)), b.scalar(0.5f)});
+}
+
+attributes window(std::vector<int64_t> kernel, std::vector<int64_t> strides, std::vector<int64_t> pads,
+                  std::vector<int64_t> dilations) {
+  return attrs_of({{"kernel_shape", std::move(kernel)},
+                   {"strides", std::move(strides)},
+                   {"pads", std::move(pads)},
+                   {"dilations", std::move(dilations)}});
+}
+
+/// The largest elements of a dequantised image.
+graph pooled(int64_t extent, attributes attrs) {
+  graph_builder b;
+  b.output(b.op("MaxPool", {dequantised_input(b, {1, 1, extent, extent})}, std::move(attrs)));
+  return b.g;
+}
+
+dtype type_pooled(const graph& g) {
+  for (const node& n : g.nodes)
+    if (n.op_type == "MaxPool")
+      return g.values[n.inputs[0]].type;
+  throw std::logic_error("nothing is pooled");
+}
+
+} // namespace
+
+TEST_CASE("a dequantised matrix is transposed in a product if its Transpose exchanges axes", "[rewrite][quantised]") {
+  const std::vector<tensor> x{random_tensor({3, size}, 5)};
+  for (const attributes& perm : {attributes(), attrs_of({{"perm", std::vector<int64_t>{1, 0}}}),
+                                 attrs_of({{"perm", std::vector<int64_t>{0, 1}}})}) {
+    graph_builder b;
+    b.output(b.op("MatMul", {dequantised_input(b, {3, size}), b.op("Transpose", {dequantised_matrix(b)}, perm)}));
+    const graph fused = check_fusion(b.g, x);
+    if (perm.integers("perm", {1, 0}) == std::vector<int64_t>{1, 0})
+      CHECK(count_nodes(fused, "troupe.QuantizedMatMul") == 1);
+  }
+}
+
+TEST_CASE("bytes are pooled before they are dequantised if every window has one", "[rewrite][quantised]") {
+  const auto image = [](int64_t extent) { // above the lowest code, which is -4
+    tensor x(dtype::float32, {1, 1, extent, extent});
+    std::fill_n(x.mutable_data<float>(), x.size(), -2.f);
+    return std::vector<tensor>{x};
+  };
+  CHECK(type_pooled(check_fusion(pooled(4, window({2, 2}, {2, 2}, {1, 1, 1, 1}, {1, 1})), image(4))) == dtype::uint8);
+  CHECK(type_pooled(check_fusion(pooled(7, window({2, 2}, {2, 2}, {0, 0, 0, 0}, {3, 3})), image(7))) == dtype::uint8);
+  // Windows behind the image, before it, and with their taps on both sides of it.
+  CHECK(type_pooled(check_fusion(pooled(4, window({2, 2}, {2, 2}, {0, 0, 3, 3}, {1, 1})), image(4))) == dtype::float32);
+  CHECK(type_pooled(check_fusion(pooled(4, window({2, 2}, {2, 2}, {2, 0, 0, 0}, {1, 1})), image(4))) == dtype::float32);
+  CHECK(type_pooled(check_fusion(pooled(2, window({2, 2}, {1, 1}, {1, 1, 1, 1}, {3, 3})), image(2))) == dtype::float32);
+}
+
+TEST_CASE("chains of more operands than a node takes with their scales stay", "[rewrite][quantised]") {
+  graph_builder b;
+  std::vector<value_id> operands{dequantised_input(b, {2, 3})};
+  std::vector<tensor> inputs{random_tensor({2, 3}, 1)};
+  for (uint32_t i = 1; i < 100; ++i) {
+    operands.push_back(b.input(fmt::format("x{}", i), {2, 3}));
+    inputs.push_back(random_tensor({2, 3}, 1 + i));
+  }
+  const attributes sum = to_attributes(elementwise_program{{{scalar_code::add, 0, 99}}, {}});
+  b.output(b.call("Elementwise", operands, {"y"}, sum, "troupe")[0]);
+  CHECK(count_nodes(check_fusion(b.g, inputs), "troupe.QuantizedElementwise") == 0);
+}
