@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <limits>
 
 namespace troupe::int8 {
@@ -111,6 +112,9 @@ void finish::bind(const kernel_run& r, const int32_t* column_sums) {
   inverse_ = scales_once ? 1.f : 1.f / y_scale;
   if (at_.bias != SIZE_MAX)
     offset_.assign(r.input<float>(at_.bias), r.input<float>(at_.bias) + columns_);
+  // Without this a result may be NaN, which activations keep and limits of bytes do not.
+  const auto stays_finite = [&](float f) { return std::isfinite(f * inverse_); };
+  is_finite_ = std::all_of(scale_.begin(), scale_.end(), stays_finite) && std::all_of(offset_.begin(), offset_.end(), stays_finite);
   if (is_simple() && is_quantised && inverse_ != 1) // one multiplication instead of two
     for (std::vector<float>* factors : {&scale_, &offset_})
       for (float& f : *factors)
@@ -167,7 +171,7 @@ void finish::apply_block(const int32_t* sums, int32_t row_sum, int64_t first, in
 }
 
 bool finish::is_simple() const {
-  return can_finish_rows() && !scale_.empty() && is_clamp_ && inverse_ > 0;
+  return can_finish_rows() && !scale_.empty() && is_clamp_ && is_finite_ && inverse_ > 0;
 }
 
 /// The activation's limits become limits of the bytes: rounding keeps order.

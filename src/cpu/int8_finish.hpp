@@ -91,6 +91,7 @@ private:
   float inverse_ = 1, y_zero_ = 0;
   float low_, high_;   // limits of the real results, if the activation is no more than these
   bool is_clamp_;
+  bool is_finite_ = true; // scales and offsets, over the result's scale
 };
 
 } // namespace troupe::int8

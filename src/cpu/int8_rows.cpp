@@ -38,9 +38,10 @@ TROUPE_AVX512 __m512 real_row(const finished_rows& f, const column_block& b, int
   return _mm512_fmadd_ps(_mm512_cvtepi32_ps(sum), b.scale, b.offset);
 }
 
-/// Returns ⌊real⌉, halves to even. What is too large for an integer is a large one; a NaN is the smallest, as is what is too small.
+/// Returns ⌊real⌉, halves to even. What is too large for an integer is a large one, what is too small (or NaN) a small one; both leave room
+/// for a zero point.
 TROUPE_AVX512 __m512i rounded(__m512 real) {
-  return _mm512_cvtps_epi32(_mm512_min_ps(_mm512_set1_ps(1e9f), real));
+  return _mm512_cvtps_epi32(_mm512_max_ps(_mm512_min_ps(_mm512_set1_ps(1e9f), real), _mm512_set1_ps(-1e9f)));
 }
 
 template <bool HasRowSums, bool IsQuantised>
@@ -51,7 +52,8 @@ TROUPE_AVX512 void finish_block(const finished_rows& f, int64_t first) {
   for (int64_t row = 0; row < f.rows; ++row, y += f.y_step) {
     const __m512 real = real_row<HasRowSums>(f, b, row, first);
     if constexpr (!IsQuantised) {
-      const __m512 limited = _mm512_min_ps(_mm512_max_ps(real, _mm512_set1_ps(f.low)), _mm512_set1_ps(f.high));
+      // NaN stays: of two operands that do not compare, these give the second.
+      const __m512 limited = _mm512_min_ps(_mm512_set1_ps(f.high), _mm512_max_ps(_mm512_set1_ps(f.low), real));
       _mm512_mask_storeu_ps(y, b.mask, limited);
     } else {
       const __m512i moved = _mm512_add_epi32(rounded(real), _mm512_set1_epi32(f.end.zero));

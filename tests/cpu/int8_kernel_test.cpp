@@ -115,6 +115,39 @@ TEST_CASE("fused products of bytes are the reference's", "[cpu][quantised]") {
         }
 }
 
+tensor floats_in(shape dims, const std::vector<float>& values) {
+  return tensor::of<float>(std::move(dims), values);
+}
+
+/// One row of −1, times 18 columns of 1, under these scales.
+kernel_check product_of_ones(std::vector<float> scales, attributes attrs = {}) {
+  tensor a(dtype::int8, {1, 4}), b(dtype::int8, {4, 18});
+  std::fill_n(a.mutable_data<int8_t>(), a.size(), int8_t{-1});
+  std::fill_n(b.mutable_data<int8_t>(), b.size(), int8_t{1});
+  scales.resize(18, 1.f);
+  kernel_check check("troupe", "QuantizedMatMul", std::move(attrs));
+  check.input(a).input(b, true).scalar(dtype::float32, 1).input(floats_in({18}, scales)).absent().absent().absent();
+  return check;
+}
+
+TEST_CASE("results beyond all integers end at their side of the bytes", "[cpu][quantised]") {
+  for (const float zero : {-1.f, 1.f, -128.f, 127.f})
+    for (const float sign : {-1.f, 1.f}) {
+      INFO(zero << " " << sign);
+      CHECK(product_of_ones(std::vector<float>(18, sign)).scalar(dtype::float32, 1e-9f).scalar(dtype::int8, zero).worst("int8_matmul", 0, equal) == 0);
+    }
+}
+
+TEST_CASE("results that are no numbers are the reference's", "[cpu][quantised]") {
+  const std::vector<float> scales{NAN, INFINITY, -INFINITY, 2, -2};
+  for (const attributes& attrs : {attributes(), with_activation({}, "Relu"), with_activation({}, "Clip", -1, 3)}) {
+    INFO(attrs.text("activation", "none"));
+    CHECK(product_of_ones(scales, attrs).worst("int8_matmul") <= 1);
+    for (const float zero : {-1.f, 1.f})
+      CHECK(product_of_ones(scales, attrs).scalar(dtype::float32, 1).scalar(dtype::int8, zero).worst("int8_matmul", 0, equal) == 0);
+  }
+}
+
 struct conv_row {
   shape x, w;
   int64_t group = 1;
