@@ -65,6 +65,8 @@ mixture_rule parse_rule(const attributes& attrs) {
     fail(errc::invalid_model, "attribute 'expert_weight_bits' is {}, not 2, 4 or 8", r.bits);
   if (r.block < 0)
     fail(errc::invalid_model, "attribute 'block_size' is {}", r.block);
+  if (!(r.limit >= 0)) // or NaN
+    fail(errc::invalid_model, "attribute 'swiglu_limit' is {}, not 0 or more", r.limit);
   return r;
 }
 
@@ -95,6 +97,8 @@ public:
     }
     if (bits_ != 0 && !c.has_input(at.scales))
       fail(errc::invalid_input, "{} has no scales", name);
+    if (bits_ != 0)
+      require_bytes(weights_, name, "weights");
     if (bits_ == 0) {
       real_ = weights_.type == dtype::float32 ? tensor{} : converted<float>(weights_);
       return;
@@ -105,6 +109,7 @@ public:
     require(scales_.size(), experts_ * results_ * blocks_, name, "scales");
     if (c.has_input(at.zeros)) {
       zeros_ = c.input(at.zeros);
+      require_bytes(zeros_, name, "zero points");
       zero_bytes_ = rule.block == 0 ? 0 : (blocks_ * bits_ + 7) / 8;
       // Those of whole rows are packed along the results.
       require(zeros_.size(), experts_ * (rule.block == 0 ? (results_ * bits_ + 7) / 8 : results_ * zero_bytes_), name,
@@ -139,6 +144,11 @@ private:
   static void require(int64_t found, int64_t wanted, const char* layer, const char* what) {
     if (found != wanted)
       fail(errc::invalid_input, "{} has {} {} instead of {}", layer, found, what, wanted);
+  }
+
+  static void require_bytes(const const_view& codes, const char* layer, const char* what) {
+    if (codes.type != dtype::uint8)
+      fail(errc::invalid_input, "{} has {} of {} instead of uint8", layer, what, to_string(codes.type));
   }
 
   int code(const uint8_t* packed, int64_t i) const {

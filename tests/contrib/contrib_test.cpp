@@ -6,6 +6,10 @@
 #include "support/catch.hpp"
 #include "support/gpu.hpp"
 #include "support/peer_cases.hpp"
+#include "support/thrown.hpp"
+
+#include <cstring>
+#include <limits>
 
 using namespace troupe;
 using namespace troupe::test;
@@ -60,6 +64,33 @@ TEST_CASE("GroupQueryAttention normalises queries and keys head by head before i
   const auto want = evaluate(*op("com.microsoft", "GroupQueryAttention"), heads, inputs, 3);
   for (size_t i = 0; i < 3; ++i)
     CHECK(to_double(got[i].view()) == to_double(want[i].view()));
+}
+
+TEST_CASE("QMoE refuses codes that are not bytes, and a limit that is none", "[ops][contrib]") {
+  // one expert; two numbers of 4 bits share a byte
+  const auto codes = [](dtype type, shape dims) {
+    tensor t(type, std::move(dims));
+    std::memset(t.mutable_data(), 0x99, static_cast<size_t>(t.bytes()));
+    return t;
+  };
+  const tensor x = ramp({1, 2}), router = ramp({1, 1}), weights = codes(dtype::uint8, {1, 2, 1}), scales = ramp({1, 2}),
+               zeros = codes(dtype::uint8, {1, 1});
+  const auto result = [&](const tensor& first, const tensor& second, const tensor& zero, float limit) {
+    std::vector<tensor> inputs{x, router, first, scales, {}, second, scales, {}, {}, {}, {}, zero};
+    const attributes attrs = attrs_of({{"swiglu_limit", limit}});
+    return evaluate(*find_op("com.microsoft", "QMoE", 1), attrs, inputs)[0];
+  };
+  CHECK(to_double(result(weights, weights, zeros, 7).view()) == std::vector<double>{0, 0});
+  for (const dtype type : {dtype::uint4, dtype::int4, dtype::int8, dtype::float32}) {
+    const auto refused = [&](const tensor& first, const tensor& second, const tensor& zero) {
+      return thrown_by([&] { result(first, second, zero, 7); });
+    };
+    CHECK_THAT(refused(codes(type, {1, 2, 1}), weights, zeros).what(), Catch::Contains("fc1 has weights of"));
+    CHECK_THAT(refused(weights, codes(type, {1, 2, 1}), zeros).what(), Catch::Contains("fc2 has weights of"));
+    CHECK_THAT(refused(weights, weights, codes(type, {1, 1})).what(), Catch::Contains("fc1 has zero points of"));
+  }
+  for (const float limit : {-1.f, std::numeric_limits<float>::quiet_NaN()})
+    CHECK_THAT(thrown_by([&] { result(weights, weights, zeros, limit); }).what(), Catch::Contains("'swiglu_limit'"));
 }
 
 TEST_CASE("compositions refuse operands that are missing or of the wrong rank", "[ops][contrib]") {
