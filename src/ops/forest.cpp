@@ -132,6 +132,23 @@ void read_sets(forest& f, const attributes& attrs) {
   }
 }
 
+/// Throws if walks from the roots can meet one of the `inner` first nodes in two ways: no tree, and walks of a small file would not end.
+void check_trees(const forest& f, size_t inner) {
+  std::vector<bool> seen(inner);
+  for (std::vector<size_t> open(f.roots); !open.empty();) {
+    const size_t at = open.back();
+    open.pop_back();
+    if (at >= inner) // a leaf, which nodes may share
+      continue;
+    if (seen[at])
+      fail(errc::invalid_model, "two roots or nodes lead to node {}", at);
+    seen[at] = true;
+    open.push_back(f.nodes[at].yes);
+    if (f.nodes[at].no != f.nodes[at].yes)
+      open.push_back(f.nodes[at].no);
+  }
+}
+
 } // namespace
 
 std::vector<double> numbers_of(const attributes& attrs, const std::string& name) {
@@ -207,6 +224,7 @@ forest parse_numbered_nodes(const attributes& attrs) {
   }
   for (const int64_t root : attrs.integers("tree_roots", {}))
     f.roots.push_back(checked_index("tree_roots", root, inner));
+  check_trees(f, inner);
   return f;
 }
 

@@ -138,6 +138,30 @@ TEST_CASE("trees of hostile files are refused", "[ops][ml]") {
   CHECK_THAT(message("TreeEnsembleRegressor", circle, {x}), Contains("in a circle"));
 }
 
+TEST_CASE("nodes of a TreeEnsemble that several roots or nodes lead to are refused", "[ops][ml]") {
+  // node 0 leads to node 1, both to leaves
+  attributes attrs = attrs_of({{"nodes_modes", tensor::of<uint8_t>({2}, std::vector<uint8_t>{0, 0})},
+                               {"nodes_splits", floats({2}, {0, 1})},
+                               {"nodes_featureids", int_list{0, 0}},
+                               {"nodes_truenodeids", int_list{0, 1}},
+                               {"nodes_falsenodeids", int_list{1, 2}},
+                               {"nodes_trueleafs", int_list{1, 1}},
+                               {"nodes_falseleafs", int_list{0, 1}},
+                               {"leaf_targetids", int_list{0, 0, 0}},
+                               {"leaf_weights", floats({3}, {5, 6, 7})},
+                               {"tree_roots", int_list{0}}});
+  const tensor x = floats({3, 1}, {-1, 0.5f, 2});
+  CHECK(elements(call("TreeEnsemble", attrs, {x})[0]) == std::vector<double>{5, 6, 7});
+  for (const int_list& roots : {int_list{0, 0}, int_list{0, 1}, int_list{1, 1}}) {
+    attrs.set("tree_roots", roots);
+    CHECK_THAT(message("TreeEnsemble", attrs, {x}), Contains("two roots or nodes lead to node"));
+  }
+  attrs.set("tree_roots", int_list{0});
+  attrs.set("nodes_falseleafs", int_list{0, 0});
+  attrs.set("nodes_falsenodeids", int_list{1, 0}); // and back again
+  CHECK_THAT(message("TreeEnsemble", attrs, {x}), Contains("two roots or nodes lead to node 0"));
+}
+
 TEST_CASE("models whose numbers do not fit are refused", "[ops][ml]") {
   const tensor x = floats({1, 2}, {1, 2});
   const reals three{1, 2, 3};
