@@ -33,6 +33,7 @@ nlohmann::json to_json(const gpu_features& gpu) {
           {"float16", gpu.float16},
           {"int8", gpu.int8},
           {"int64", gpu.int64},
+          {"float64", gpu.float64},
           {"subgroup_arithmetic", gpu.subgroup_arithmetic},
           {"cooperative_matrix", gpu.cooperative_matrix},
           {"group_matrices", gpu.group_matrices}};
@@ -72,7 +73,8 @@ std::string features_text(const device_info& d) {
     return "";
   std::string text = fmt::format("{:19} subgroups of {}", "", d.gpu->subgroup_size);
   const auto to_add = {std::pair(d.gpu->float16, "float16"), std::pair(d.gpu->int8, "int8"),
-                       std::pair(d.gpu->int64, "int64"), std::pair(d.gpu->cooperative_matrix, "matrix units"),
+                       std::pair(d.gpu->int64, "int64"), std::pair(d.gpu->float64, "float64"),
+                       std::pair(d.gpu->cooperative_matrix, "matrix units"),
                        std::pair(d.gpu->group_matrices, "matrices of groups")};
   for (const auto& [present, name] : to_add)
     if (present)

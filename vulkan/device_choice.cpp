@@ -164,6 +164,7 @@ gpu_features features_of(const gpu_snapshot& s) {
   f.float16 = s.storage_16bit && s.float16 && s.int16;
   f.int8 = s.storage_8bit && s.int8;
   f.int64 = s.int64;
+  f.float64 = s.float64;
   f.subgroup_arithmetic = (s.subgroup_operations & arithmetic) == arithmetic;
   f.cooperative_matrix = f.float16 && s.cooperative_16x16x16 && s.memory_model;
   f.group_matrices = f.float16 && s.group_matrices && s.memory_model;

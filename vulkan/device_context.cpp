@@ -41,6 +41,7 @@ VkDevice create_device(VkPhysicalDevice physical, const gpu_snapshot& facts, std
   v11.storageBuffer16BitAccess = features.float16;
   VkPhysicalDeviceFeatures2 enabled{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2, &v11};
   enabled.features.shaderInt64 = features.int64;
+  enabled.features.shaderFloat64 = features.float64;
   enabled.features.shaderInt16 = features.float16;
 
   const float priorities[] = {1, 1};

@@ -77,6 +77,7 @@ void read_features(VkPhysicalDevice device, gpu_snapshot& s) {
   s.storage_8bit = v12.storageBuffer8BitAccess;
   s.int8 = v12.shaderInt8;
   s.int64 = features.features.shaderInt64;
+  s.float64 = features.features.shaderFloat64;
   s.memory_model = v12.vulkanMemoryModel;
 }
 

@@ -39,7 +39,7 @@ struct gpu_snapshot {
   bool host_query_reset = false;
   bool storage_16bit = false, float16 = false, int16 = false;
   bool storage_8bit = false, int8 = false;
-  bool int64 = false;
+  bool int64 = false, float64 = false;
   bool memory_model = false;
   uint32_t subgroup_size = 1;
   VkSubgroupFeatureFlags subgroup_operations = 0; // in compute shaders

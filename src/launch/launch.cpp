@@ -77,6 +77,11 @@ launch_binding written(launch_binding binding) {
   return binding;
 }
 
+launch_binding reading(launch_binding binding) {
+  binding.written = false;
+  return binding;
+}
+
 launch_binding part_of(launch_binding binding, int64_t offset, int64_t bytes) {
   expects(offset >= 0 && bytes >= 0 && offset + bytes <= binding.bytes, "a part of a binding is outside it");
   binding.offset += offset;
@@ -96,14 +101,21 @@ std::optional<std::string> arithmetic_variant(dtype type, const gpu_features& gp
     case dtype::float32: return "f32";
     case dtype::int32: return "i32";
     case dtype::uint32: return "u32";
+    case dtype::float64: return gpu.float64 && gpu.int64 ? std::optional<std::string>("f64") : std::nullopt;
     case dtype::float16: return gpu.float16 ? std::optional<std::string>("f16") : std::nullopt;
     case dtype::int64: return gpu.int64 ? std::optional<std::string>("i64") : std::nullopt;
     case dtype::uint64: return gpu.int64 ? std::optional<std::string>("u64") : std::nullopt;
+    case dtype::int16: return gpu.float16 ? std::optional<std::string>("i16") : std::nullopt;
+    case dtype::uint16: return gpu.float16 ? std::optional<std::string>("u16") : std::nullopt;
     case dtype::int8: return gpu.int8 ? std::optional<std::string>("i8") : std::nullopt;
     case dtype::uint8:
     case dtype::boolean: return gpu.int8 ? std::optional<std::string>("u8") : std::nullopt;
     default: return std::nullopt;
   }
+}
+
+std::optional<std::string> float_variant(dtype type, const gpu_features& gpu) {
+  return type == dtype::float32 || type == dtype::float16 ? arithmetic_variant(type, gpu) : std::nullopt;
 }
 
 std::optional<std::string> movement_variant(dtype type, const gpu_features& gpu) {

@@ -26,9 +26,10 @@ struct gpu_features {
   int64_t max_binding_bytes = int64_t{1} << 27;
   /// Binding offsets must be multiples of this.
   int64_t binding_alignment = 256;
-  bool float16 = false; // 16-bit storage and arithmetic
+  bool float16 = false; // 16-bit storage and arithmetic, of integers too
   bool int8 = false;    // 8-bit storage and arithmetic
   bool int64 = false;   // 64-bit integer arithmetic
+  bool float64 = false; // arithmetic of doubles
   bool subgroup_arithmetic = false;
   /// Subgroup-wide matrix products 16 × 16 × 16 of float16 with float32 sums (VK_NV_cooperative_matrix).
   bool cooperative_matrix = false;
@@ -115,6 +116,8 @@ launch_lists single_list(launch_builder& b);
 
 /// Returns `binding`, marked as written.
 launch_binding written(launch_binding binding);
+/// Returns `binding`, marked as read only: an output that an earlier step of the call writes.
+launch_binding reading(launch_binding binding);
 /// Returns the part of `binding` from `offset` on, `bytes` long.
 launch_binding part_of(launch_binding binding, int64_t offset, int64_t bytes);
 
@@ -122,9 +125,11 @@ launch_binding part_of(launch_binding binding, int64_t offset, int64_t bytes);
 /// passed. Shaders turn them back into one index with `flat_group()` (shaders/common.glsl).
 std::array<uint32_t, 3> flat_groups(int64_t count, int64_t group_size, const gpu_features& gpu);
 
-/// Returns the variant name for arithmetic on `type` ("f32", "f16", "i32", "i64", "u8", "i8" …); nullopt if the GPU cannot
+/// Returns the variant name for arithmetic on `type` ("f32", "f16", "f64", "i32", "i16", "u8" …); nullopt if the GPU cannot
 /// compute with or store it. bool is "u8".
 std::optional<std::string> arithmetic_variant(dtype type, const gpu_features& gpu);
+/// The same for kernels that compute in float32: "f32" or "f16", nullopt for all other types.
+std::optional<std::string> float_variant(dtype type, const gpu_features& gpu);
 /// Returns the variant name for moving elements of `type` ("w8", "w16", "w32", "w64"); nullopt for strings, packed types and
 /// what the GPU cannot store.
 std::optional<std::string> movement_variant(dtype type, const gpu_features& gpu);
