@@ -46,6 +46,7 @@ using ivec4 = uvec4;
 #include "shaders/parameters/conv_transpose.h"
 #include "shaders/parameters/depthwise.h"
 #include "shaders/parameters/element_count.h"
+#include "shaders/parameters/element_type.h"
 #include "shaders/parameters/fill.h"
 #include "shaders/parameters/gather.h"
 #include "shaders/parameters/gather_elements.h"

@@ -73,6 +73,14 @@ std::map<std::string, kernel_record>& records() {
   return all;
 }
 
+/// Elements of a type that is not computed with: 8-bit floats, integers of 4 bits.
+void check_bytes(const tensor& got, const tensor& wanted) {
+  const auto *a = static_cast<const uint8_t*>(got.data()), *b = static_cast<const uint8_t*>(wanted.data());
+  for (int64_t i = 0; i < got.bytes(); ++i)
+    if (a[i] != b[i])
+      FAIL("byte " << i << " is " << int{a[i]} << ", not " << int{b[i]});
+}
+
 void check_integers(const tensor& got, const tensor& wanted) {
   const auto a = to_int64(got.view()), b = to_int64(wanted.view());
   for (size_t i = 0; i < a.size(); ++i)
@@ -121,6 +129,10 @@ kernel_record check_close(const tensor& got, const tensor& wanted, double rtol, 
   REQUIRE(got.type() == wanted.type());
   REQUIRE(got.dims() == wanted.dims());
   kernel_record record{.calls = 1};
+  if ((types::float8 | types::int4) & set_of(got.type())) {
+    check_bytes(got, wanted);
+    return record;
+  }
   if (!(types::floats & set_of(got.type()))) {
     check_integers(got, wanted);
     return record;
@@ -138,13 +150,13 @@ kernel_record check_close(const tensor& got, const tensor& wanted, double rtol, 
   return record;
 }
 
-namespace {
-
 tensor to_type(const tensor& t, dtype type) {
   tensor made(type, t.dims());
   convert(t.view(), made.mutable_ref());
   return made;
 }
+
+namespace {
 
 /// What the outputs should be: by the reference kernel, in float64 if the case asks for that.
 std::vector<tensor> reference_outputs(const kernel_case& c, const node& n) {

@@ -61,6 +61,8 @@ tensor to_half(const tensor& t);
 
 /// Tensors for cases: uniform in [low, high), seeded by `seed`.
 tensor random_floats(shape dims, uint64_t seed, float low = -1, float high = 1);
+/// Returns a tensor converted to `type`.
+tensor to_type(const tensor& t, dtype type);
 tensor random_integers(dtype type, shape dims, uint64_t seed, int64_t low, int64_t high);
 
 } // namespace troupe::test

@@ -2,6 +2,7 @@
 #include "support/kernel_case.hpp"
 #include "tensor/convert.hpp"
 
+#include <cstring>
 #include <limits>
 
 using namespace troupe;
@@ -23,17 +24,41 @@ tensor values_of(dtype type) {
   return t;
 }
 
+constexpr dtype all_types[] = {dtype::float32,        dtype::float16,        dtype::bfloat16,   dtype::float64,
+                               dtype::float8e4m3fn,   dtype::float8e4m3fnuz, dtype::float8e5m2, dtype::int8,
+                               dtype::float8e5m2fnuz, dtype::int16,          dtype::int32,      dtype::int64,
+                               dtype::uint8,          dtype::uint16,         dtype::uint32,     dtype::uint64,
+                               dtype::boolean,        dtype::int4,           dtype::uint4};
+
+void check_cast(dtype from, dtype to, bool saturates) {
+  attributes attrs;
+  attrs.set("to", static_cast<int64_t>(to));
+  attrs.set("saturate", int64_t{saturates});
+  check_gpu_kernels({.op = "Cast", .inputs = {values_of(from)}, .attrs = attrs, .rtol = 0, .atol = 0});
+}
+
 } // namespace
 
-TEST_CASE("GPU Cast converts every pair of types", "[vulkan]") {
-  const auto all = {dtype::float32, dtype::float16, dtype::int64, dtype::int32,
-                    dtype::uint32,  dtype::int8,    dtype::uint8, dtype::boolean};
-  for (dtype from : all)
-    for (dtype to : all) {
+TEST_CASE("GPU Cast to 8-bit floats rounds as the reference does, saturating or not", "[vulkan]") {
+  tensor bits(dtype::uint16, {1 << 16}); // all float16
+  for (int i = 0; i < 1 << 16; ++i)
+    bits.mutable_data<uint16_t>()[i] = static_cast<uint16_t>(i);
+  tensor halves(dtype::float16, bits.dims());
+  std::memcpy(halves.mutable_data<float16>(), bits.data(), static_cast<size_t>(bits.bytes()));
+  for (dtype to : {dtype::float8e4m3fn, dtype::float8e4m3fnuz, dtype::float8e5m2, dtype::float8e5m2fnuz})
+    for (bool saturates : {false, true}) {
+      check_cast(dtype::float32, to, saturates);
       attributes attrs;
       attrs.set("to", static_cast<int64_t>(to));
-      check_gpu_kernels({.op = "Cast", .inputs = {values_of(from)}, .attrs = attrs, .rtol = 0, .atol = 0});
+      attrs.set("saturate", int64_t{saturates});
+      check_gpu_kernels({.op = "Cast", .inputs = {halves}, .attrs = attrs});
     }
+}
+
+TEST_CASE("GPU Cast converts every pair of types", "[vulkan]") {
+  for (dtype from : all_types)
+    for (dtype to : all_types)
+      check_cast(from, to, true);
   check_gpu_kernels({.op = "CastLike", .inputs = {random_floats({2, 1031}, 1, -300, 300), values_of(dtype::int8)}});
 }
 
