@@ -1,16 +1,18 @@
 #version 450
 // Integer functions of one to three operands that broadcast together. Overflow wraps, division by zero gives 0.
 // Constants: 0 see broadcast.glsl; 1 the function (scalar_codes.h); 2 the operands.
-// Variants: i32 i64 u32 u64 i8 u8
+// Variants: i32 i64 u32 u64 i16 u16 i8 u8
 #extension GL_GOOGLE_include_directive : require
 #include "types.glsl"
 #include "broadcast.glsl"
 #include "scalar.glsl"
-#if defined(TROUPE_i32) || defined(TROUPE_i64) || defined(TROUPE_i8)
+#if defined(TROUPE_i32) || defined(TROUPE_i64) || defined(TROUPE_i16) || defined(TROUPE_i8)
 #define SIGNED
 #endif
 #if defined(TROUPE_i64) || defined(TROUPE_u64)
 #define BITS 64u
+#elif defined(TROUPE_i16) || defined(TROUPE_u16)
+#define BITS 16u
 #elif defined(TROUPE_i8) || defined(TROUPE_u8)
 #define BITS 8u
 #else
@@ -61,6 +63,24 @@ A shifted(A a, A b, bool left) {
   return left ? a << uint(b) : a >> uint(b);
 }
 
+/// a^b by squaring; a negative exponent leaves 1, −1 and, for other bases, 0. Exponents of 64 bits count as signed.
+A raised(A a, A b) {
+#ifdef TROUPE_u64
+  const bool negative = (b >> 63u) != A(0);
+#else
+  const bool negative = is_negative(b);
+#endif
+  if (negative)
+    return a == A(1) || (is_negative(a) && a == A(0) - A(1) && (b & A(1)) == A(0)) ? A(1)
+                                                                                   : (is_negative(a) && a == A(0) - A(1) ? a : A(0));
+  A power = A(1);
+  for (; b != A(0); b >>= 1) {
+    power = (b & A(1)) != A(0) ? power * a : power;
+    a *= a;
+  }
+  return power;
+}
+
 A smaller(A a, A b) { return a < b ? a : b; }
 A larger(A a, A b) { return a > b ? a : b; }
 
@@ -70,6 +90,7 @@ A apply(A a, A b, A c) {
     case scalar_subtract: return a - b;
     case scalar_multiply: return a * b;
     case scalar_divide: return quotient(a, b);
+    case scalar_power: return raised(a, b);
     case scalar_modulo: return modulo(a, b);
     case scalar_truncated_modulo: return remainder(a, b);
     case scalar_minimum: return operands < 3u ? smaller(a, b) : smaller(smaller(a, b), c);

@@ -1,7 +1,7 @@
 #version 450
 // Comparisons, boolean operators and tests for NaN and infinities: results are bytes, 0 or 1. Operands broadcast together.
 // Constants: 0 see broadcast.glsl; 1 the predicate; 2 its flags (parameters/predicate.h).
-// Variants: f32 f16 i32 i64 u32 u64 i8 u8
+// Variants: f32 f16 f64 i32 i64 u32 u64 i16 u16 i8 u8
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_shader_8bit_storage : require
 #extension GL_EXT_shader_explicit_arithmetic_types_int8 : require
@@ -22,6 +22,14 @@ bool test(A a) {
   const bool negative = (floatBitsToUint(a) >> 31) != 0u;
   return code == predicate_is_nan ? magnitude > 0x7f800000u
                              : magnitude == 0x7f800000u && (flags & (negative ? predicate_negative : predicate_positive)) != 0u;
+}
+#elif defined(TROUPE_f64)
+bool test(A a) {
+  const uvec2 words = unpackDouble2x32(a); // the low one first
+  const uint high = words.y & 0x7fffffffu;
+  const bool negative = (words.y >> 31) != 0u, infinite = high == 0x7ff00000u && words.x == 0u;
+  return code == predicate_is_nan ? high >= 0x7ff00000u && !infinite
+                                  : infinite && (flags & (negative ? predicate_negative : predicate_positive)) != 0u;
 }
 #else
 bool test(A a) {

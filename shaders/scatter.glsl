@@ -15,6 +15,9 @@ layout(set = 0, binding = 3, std430) buffer target { T y[]; };
 #if defined(A)
 #if defined(TROUPE_f32) || defined(TROUPE_f16)
 bool is_nan(A x) { return (floatBitsToUint(x) & 0x7fffffffu) > 0x7f800000u; }
+#elif defined(TROUPE_f64)
+#include "double_math.glsl"
+bool is_nan(A x) { return exact_isnan(x); }
 #else
 bool is_nan(A x) { return false; }
 #endif

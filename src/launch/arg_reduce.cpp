@@ -10,14 +10,16 @@ namespace {
 launch_lists arg_launches(const gpu_call& call, bool largest) {
   const operand& x = call.inputs.at(0);
   const auto variant = arithmetic_variant(x.type, call.gpu);
-  if (variant != "f32" && variant != "f16" && variant != "i32")
+  if (!variant || x.type == dtype::boolean)
     return {};
+  const bool subgroups =
+      variant == "f32" || variant == "f16" || variant == "i32"; // other types have plain kernels only
   const size_t axis = normalize_axis(call.attrs.integer("axis", 0), x.dims.size());
   const row_extent e{volume(std::span(x.dims).first(axis)), x.dims[axis], volume(std::span(x.dims).subspan(axis + 1))};
   if (e.size == 0)
     return {};
   launch_lists lists;
-  for (const row_team& team : row_teams(e, 1, call.gpu)) {
+  for (const row_team& team : subgroups ? row_teams(e, 1, call.gpu) : std::vector{choose_team(e, 1, true, call.gpu)}) {
     launch_builder b(call, team.plain ? "arg_reduce.plain" : "arg_reduce");
     launch& l = b.add(fmt::format("arg_reduce.{}{}", *variant, team.plain ? "_plain" : ""),
                       team.groups(e.rows(), call.gpu), {b.in(0), b.out(0)});

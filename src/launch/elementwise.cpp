@@ -10,6 +10,16 @@ namespace {
 
 constexpr size_t max_inputs = 8, max_single_inputs = 3, max_constants = 16, constant_base = 24, result_base = 8;
 
+/// Functions that shaders/doubles.comp has.
+// clang-format off
+constexpr auto double_codes = [] {
+  using enum scalar_code;
+  return std::to_array({add, subtract, multiply, divide, minimum, maximum, negate, absolute, reciprocal, square_root, exponential, logarithm,
+                        scalar_code::floor, ceiling, relu, sigmoid, clip, leaky_relu, same, sign, scalar_code::round, thresholded_relu,
+                        softsign, affine});
+}();
+// clang-format on
+
 uint32_t operand_byte(int32_t operand, size_t inputs) {
   if (operand < 0)
     return static_cast<uint32_t>(constant_base + static_cast<size_t>(-1 - operand));
@@ -43,7 +53,7 @@ const char* variant_of(const std::vector<elementwise_step>& steps) {
 
 launch_lists launch_chain(const gpu_call& call, const elementwise_program& program) {
   const auto& [steps, constants] = program;
-  const auto type = type_of(call, types::floats);
+  const auto type = type_of(call, set_of(dtype::float32, dtype::float16));
   const char* variant = variant_of(steps);
   if (!type || !variant || constants.size() > max_constants || steps.size() > max_elementwise_steps)
     return {};
@@ -61,6 +71,14 @@ launch_lists launch_integers(const gpu_call& call, scalar_code code) {
   return type ? launch_broadcast(call, "integer." + *type, 3,
                                  {static_cast<uint32_t>(code), static_cast<uint32_t>(present_inputs(call))})
               : launch_lists{};
+}
+
+launch_lists launch_doubles(const gpu_call& call, scalar_code code, const std::vector<float>& numbers) {
+  const auto type = type_of(call, set_of(dtype::float64));
+  return type && std::ranges::find(double_codes, code) != double_codes.end()
+             ? launch_broadcast(call, "doubles.f64", 3,
+                                {static_cast<uint32_t>(code), static_cast<uint32_t>(present_inputs(call))}, numbers)
+             : launch_lists{};
 }
 
 launch_lists fused_elementwise_launches(const gpu_call& call) {

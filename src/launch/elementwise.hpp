@@ -1,4 +1,5 @@
-// GPU launches of elementwise operators: floats as chains of steps for shaders/elementwise.comp, integers by shaders/integer.comp.
+// GPU launches of elementwise operators: floats as chains of steps for shaders/elementwise.comp, integers by shaders/integer.comp,
+// doubles by shaders/doubles.comp.
 #pragma once
 
 #include "launch/launch_table.hpp"
@@ -13,6 +14,10 @@ launch_lists launch_chain(const gpu_call& call, const elementwise_program& progr
 /// Launches of one function over all inputs that are present (at most three); empty if they are no integers of the
 /// output's type.
 launch_lists launch_integers(const gpu_call& call, scalar_code code);
+
+/// Launches of one function of doubles over all inputs that are present and, behind them, numbers; empty if they are no doubles, or if
+/// shaders/doubles.comp lacks the function.
+launch_lists launch_doubles(const gpu_call& call, scalar_code code, const std::vector<float>& numbers = {});
 
 /// The rules of all operators that are scalar functions.
 std::vector<implementation<launch_rule>> scalar_rules();

@@ -21,6 +21,10 @@ launch_lists combine_launches(const gpu_call& call, scalar_code code) {
   const size_t inputs = call.inputs.size();
   if (types::integers & set_of(call.outputs.at(0).type)) // up to three operands
     return launch_integers(call, inputs == 1 ? scalar_code::same : code);
+  if (call.outputs[0].type == dtype::float64)
+    return inputs <= 2 || code == scalar_code::minimum || code == scalar_code::maximum
+               ? launch_doubles(call, inputs == 1 ? scalar_code::same : code)
+               : launch_lists{};
   return launch_chain(call, {combine_steps(inputs, code), {}});
 }
 
@@ -32,6 +36,8 @@ launch_lists scalar_launches(const gpu_call& call, const scalar_function& row) {
     return combine_launches(call, f->code);
   if (types::integers & set_of(call.outputs.at(0).type))
     return f->numbers.empty() ? launch_integers(call, f->code) : launch_lists{};
+  if (call.outputs[0].type == dtype::float64)
+    return launch_doubles(call, f->code, f->numbers);
   return launch_chain(call, single_step(*f));
 }
 
@@ -68,6 +74,11 @@ launch_lists clip_launches(const gpu_call& call) {
                                  : low       ? scalar_code::maximum
                                  : high      ? scalar_code::minimum
                                              : scalar_code::same);
+  if (call.outputs[0].type == dtype::float64) {
+    if (high && !low) // the second operand is always the lower bound
+      return {};
+    return low ? launch_doubles(call, scalar_code::clip, {infinity}) : launch_doubles(call, scalar_code::same);
+  }
   const elementwise_step step{scalar_code::clip, 0, low ? 1 : -1, high ? (low ? 2 : 1) : -2};
   return launch_chain(call, {{step}, {-infinity, infinity}});
 }
@@ -79,9 +90,21 @@ launch_lists bit_shift_launches(const gpu_call& call) {
   return launch_integers(call, direction == "LEFT" ? scalar_code::shift_left : scalar_code::shift_right);
 }
 
-/// A lone constant exponent may have another type than the base.
+/// Until opset 6 a slope of one dim runs along the channels.
+launch_lists old_prelu_launches(const gpu_call& call) {
+  const size_t rank = call.inputs.at(0).dims.size();
+  gpu_call aligned{call.attrs, call.inputs, call.outputs, call.gpu};
+  shape& slope = aligned.inputs.at(1).dims;
+  if (slope.size() == 1 && rank >= 2)
+    slope.resize(rank - 1, 1);
+  return combine_launches(aligned, scalar_code::leaky_relu);
+}
+
+/// Integers to the power of their own type; of floats a lone constant exponent may have another type than the base.
 launch_lists power_launches(const gpu_call& call) {
   const operand& exponent = call.inputs.at(1);
+  if (exponent.type == call.inputs[0].type && (types::integers & set_of(exponent.type)))
+    return launch_integers(call, scalar_code::power);
   if (exponent.type == call.inputs[0].type || !exponent.constant || !exponent.constant->leaf.defined() ||
       exponent.size() != 1)
     return {};

@@ -46,7 +46,7 @@ launch_lists lp_norm_launches(const gpu_call& call) {
 
 launch_lists lrn_launches(const gpu_call& call) {
   const operand& x = call.inputs.at(0);
-  const auto variant = types::floats & set_of(x.type) ? arithmetic_variant(x.type, call.gpu) : std::nullopt;
+  const auto variant = float_variant(x.type, call.gpu);
   const int64_t size = call.attrs.integer("size");
   if (!variant || x.dims.size() < 2 || size < 1)
     return {};

@@ -98,7 +98,7 @@ launch_lists slice_norm_launches(const gpu_call& call, int64_t groups) {
 
 launch_lists batch_norm_launches(const gpu_call& call) {
   const operand &x = call.inputs.at(0), &y = call.outputs.at(0);
-  const auto variant = types::floats & set_of(x.type) ? arithmetic_variant(x.type, call.gpu) : std::nullopt;
+  const auto variant = float_variant(x.type, call.gpu);
   if (!variant || !same_types(call) || x.dims.empty() || call.attrs.integer("training_mode", 0) != 0 ||
       lies_last(x) != lies_last(y))
     return {};

@@ -70,19 +70,18 @@ launch_lists reduce_launches(const gpu_call& call, reduce_kind kind, bool axes_i
   const auto axes = axes_of(call, axes_input);
   if (!variant || !axes || (!floats && !suits_integers(kind, x.type)))
     return {};
-  if (!floats && *variant != "i32" && *variant != "i64" && *variant != "u8")
-    return {};
   const bool noop = axes_input && call.attrs.integer("noop_with_empty_axes", 0) != 0;
   auto walk = walk_rows(x, reduced_axes(*axes, x.dims.size(), noop));
   if (!walk)
     return {};
-  if (floats)
+  const bool teams_of_floats = float_variant(x.type, call.gpu).has_value();
+  if (teams_of_floats)
     cut_into_parts(*walk, call.gpu);
   launch_lists lists;
-  const std::vector<row_team> teams =
-      floats ? row_teams(walk->extent(), 1, call.gpu) : std::vector{choose_team(walk->extent(), 1, true, call.gpu)};
+  const std::vector<row_team> teams = teams_of_floats ? row_teams(walk->extent(), 1, call.gpu)
+                                                      : std::vector{choose_team(walk->extent(), 1, true, call.gpu)};
   for (row_team team : teams) {
-    team.plain = team.plain || !floats;
+    team.plain = team.plain || !teams_of_floats;
     if (auto list = reduce(call, kind, *variant, *walk, team))
       lists.push_back(std::move(*list));
   }

@@ -90,7 +90,7 @@ std::vector<row_team> row_teams(const row_extent& e, uint32_t width, const gpu_f
 }
 
 std::optional<std::string> row_shader(std::string_view stem, dtype type, bool plain, const gpu_features& gpu) {
-  const auto variant = types::floats & set_of(type) ? arithmetic_variant(type, gpu) : std::nullopt;
+  const auto variant = float_variant(type, gpu);
   if (!variant)
     return std::nullopt;
   return fmt::format("{}.{}{}", stem, *variant, plain ? "_plain" : "");

@@ -1,5 +1,5 @@
 // GPU launch rules of operators that choose elements, or make them from nothing: OneHot, Trilu, ReverseSequence,
-// ConstantOfShape, EyeLike, Range; tasks of made-up graphs, whose outputs are zeros.
+// ConstantOfShape, EyeLike, Range; Dropout, which hands its operand on and makes a mask; tasks of made-up graphs, whose outputs are zeros.
 #include "launch/launches.hpp"
 #include "launch/movement.hpp"
 #include "launch/parameters.hpp"
@@ -66,6 +66,28 @@ launch_lists task_launches(const gpu_call& call) {
   for (size_t i = 0; i < call.outputs.size(); ++i)
     if (call.outputs[i].size() > 0)
       add_fill(b, call, i, *variant, {.low = 0, .high = 0, .columns = 0, .k = 0});
+  return single_list(b);
+}
+
+/// Not if elements are dropped: which these are is what one generator draws, each number after the one before.
+launch_lists dropout_launches(const gpu_call& call) {
+  if (call.has_input(2)) {
+    const tensor training = known_elements(call.inputs[2]);
+    const tensor ratio = call.has_input(1) ? known_elements(call.inputs[1]) : tensor::scalar(0.5f);
+    if (!training.defined() || !ratio.defined() || training.size() != 1 || ratio.size() != 1 ||
+        (*training.data<bool>() && to_double(ratio.view())[0] != 0))
+      return {};
+  }
+  launch_builder b(call, "dropout");
+  if (!add_whole_copy(b, call, 0, 0))
+    return {};
+  if (call.has_output(1)) {
+    const auto variant = movement_variant(call.outputs[1].type, call.gpu);
+    if (!variant)
+      return {};
+    const auto words = bits_of_element(one_of(call.outputs[1].type));
+    add_fill(b, call, 1, *variant, {.low = words[0], .high = words[1], .columns = 0, .k = 0});
+  }
   return single_list(b);
 }
 

@@ -111,6 +111,23 @@ TEST_CASE("GPU PRelu, Pow and Mod broadcast their second operand", "[vulkan]") {
   check_gpu_kernels({.op = "Pow", .inputs = {x, random_integers(dtype::int64, {}, 1, 2, 3)}, .constants = 2});
 }
 
+TEST_CASE("GPU PRelu of old models takes a slope a channel", "[vulkan]") {
+  for (const shape& slope : {shape{3}, {1}, {2, 3, 4, 5}})
+    check_gpu_kernels({.op = "PRelu", .inputs = {random_floats({2, 3, 4, 5}, 1), random_floats(slope, 2)}, .opset = 6});
+}
+
+TEST_CASE("GPU Dropout hands on and makes a mask, but drops nothing", "[vulkan]") {
+  const tensor x = random_floats({3, 70}, 1);
+  const auto boolean = [](bool value) { return tensor::of<bool>({}, std::initializer_list<bool>{value}); };
+  check_gpu_kernels({.op = "Dropout", .inputs = {x}, .opset = 13, .outputs = 2}, true);
+  check_gpu_kernels({.op = "Dropout", .inputs = {x}, .opset = 7, .outputs = 2});
+  check_gpu_kernels({.op = "Dropout", .inputs = {x, one(0.5f), boolean(false)}, .opset = 13, .outputs = 2});
+  check_gpu_kernels({.op = "Dropout", .inputs = {x, one(0.f), boolean(true)}, .opset = 13, .outputs = 2});
+  kernel_case drops{.op = "Dropout", .inputs = {x, one(0.5f), boolean(true)}, .opset = 13, .outputs = 2};
+  drops.attrs.set("seed", int64_t{1});
+  CHECK_FALSE(has_gpu_kernel(drops));
+}
+
 TEST_CASE("GPU float remainders are exact for any quotient", "[vulkan]") {
   std::vector<float> a, b;
   for (float x : {0.f, 1.f, -7.3f, 0.3f, 1e-3f, 123456.7f, -3e30f, 2.5e8f, infinity, nan_value})

@@ -9,7 +9,8 @@ using namespace troupe::test;
 
 namespace {
 
-constexpr dtype integer_types[] = {dtype::int32, dtype::int64, dtype::uint32, dtype::uint64, dtype::int8, dtype::uint8};
+constexpr dtype integer_types[] = {dtype::int32, dtype::int64,  dtype::uint32, dtype::uint64,
+                                   dtype::int16, dtype::uint16, dtype::int8,   dtype::uint8};
 
 /// All pairs of numbers around a type's limits.
 std::pair<tensor, tensor> edge_pairs(dtype type) {
@@ -50,7 +51,7 @@ TEST_CASE("GPU integer arithmetic wraps and divides by zero", "[vulkan]") {
 }
 
 TEST_CASE("GPU bit shifts of a type's width and more give 0", "[vulkan]") {
-  for (dtype type : {dtype::uint32, dtype::uint64, dtype::uint8})
+  for (dtype type : {dtype::uint32, dtype::uint64, dtype::uint16, dtype::uint8})
     for (const char* direction : {"LEFT", "RIGHT"}) {
       attributes attrs;
       attrs.set("direction", std::string(direction));
@@ -58,6 +59,13 @@ TEST_CASE("GPU bit shifts of a type's width and more give 0", "[vulkan]") {
                          .inputs = {edge_pairs(type).first, random_integers(type, {81}, 2, 0, 70)},
                          .attrs = attrs});
     }
+}
+
+TEST_CASE("GPU powers of integers wrap; negative exponents leave 1 and -1", "[vulkan]") {
+  for (dtype type : integer_types) {
+    check_gpu_kernels({.op = "Pow", .inputs = {edge_pairs(type).first, edge_pairs(type).second}});
+    check_gpu_kernels({.op = "Pow", .inputs = {range(type, {3, 70}, 1, -9, 9), range(type, {70}, 2, 0, 7)}});
+  }
 }
 
 TEST_CASE("GPU integer operands broadcast", "[vulkan]") {

@@ -31,7 +31,8 @@ TEST_CASE("GPU comparisons", "[vulkan]") {
   for (const char* op : {"Equal", "Greater", "GreaterOrEqual", "Less", "LessOrEqual"}) {
     check_gpu_kernels({.op = op, .inputs = {few_floats({3, 400}, 1), few_floats({3, 400}, 2)}});
     check_gpu_kernels({.op = op, .inputs = {few_floats({3, 1, 4, 5}, 1), few_floats({7, 1, 5}, 2)}}, true);
-    for (dtype type : {dtype::int32, dtype::int64, dtype::uint32, dtype::uint64, dtype::int8, dtype::uint8})
+    for (dtype type : {dtype::int32, dtype::int64, dtype::uint32, dtype::uint64, dtype::int16, dtype::uint16,
+                       dtype::int8, dtype::uint8})
       check_gpu_kernels(
           {.op = op, .inputs = {random_integers(type, {2, 70}, 1, 0, 5), random_integers(type, {1}, 2, 2, 4)}});
   }

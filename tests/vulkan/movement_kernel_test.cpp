@@ -212,9 +212,10 @@ TEST_CASE("GPU ScatterElements and ScatterND replace and reduce", "[vulkan]") {
          .inputs = {numbers(type, {7, 4}), tensor::of<int64_t>({3, 1}, {{5, -7, 2}}), numbers(type, {3, 4})}});
   }
   for (const char* reduction : {"add", "mul", "min", "max"})
-    for (dtype type : {dtype::float32, dtype::int32, dtype::uint8, dtype::int8}) {
+    for (dtype type : {dtype::float32, dtype::float64, dtype::int32, dtype::int16, dtype::uint8, dtype::int8}) {
       const auto values = [&](shape dims) {
-        return type == dtype::float32 ? random_floats(dims, 3) : random_integers(type, dims, 3, 1, 5);
+        return types::floats & set_of(type) ? to_type(random_floats(dims, 3), type)
+                                            : random_integers(type, dims, 3, 1, 5);
       };
       attributes attrs = with("reduction", std::string(reduction));
       check_gpu_kernels(

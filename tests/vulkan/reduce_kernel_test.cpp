@@ -59,8 +59,10 @@ TEST_CASE("GPU reductions of any axes and length", "[vulkan][slow]") {
 
 TEST_CASE("GPU reductions of integers", "[vulkan][slow]") {
   for (const char* op : {"ReduceSum", "ReduceMax", "ReduceMin", "ReduceProd", "ReduceL1", "ReduceSumSquare"})
-    for (dtype type : {dtype::int32, dtype::int64, dtype::uint8}) {
-      const int64_t low = type == dtype::uint8 ? 0 : -200, high = 250;
+    for (dtype type : {dtype::int32, dtype::int64, dtype::uint32, dtype::uint64, dtype::int16, dtype::uint16,
+                       dtype::int8, dtype::uint8}) {
+      const bool is_unsigned = types::unsigned_ints & set_of(type), is_short = type == dtype::int8;
+      const int64_t low = is_unsigned ? 0 : is_short ? -120 : -200, high = is_short ? 120 : 250;
       check_gpu_kernels(reduction(op, random_integers(type, {4, 70, 3}, 1, low, high), {1}));
       check_gpu_kernels(reduction(op, random_integers(type, {4, 300}, 1, low, high), {0, 1}));
     }
@@ -89,6 +91,50 @@ TEST_CASE("GPU ArgMax and ArgMin", "[vulkan]") {
   kernel_case c{.op = "ArgMax", .inputs = {random_floats({3, 2000}, 1)}};
   c.attrs.set("axis", int64_t{-1});
   check_gpu_kernels(c, true);
+}
+
+TEST_CASE("GPU ArgMax, ArgMin and TopK of all types", "[vulkan]") {
+  for (dtype type : {dtype::float64, dtype::int64, dtype::uint32, dtype::uint64, dtype::int16, dtype::uint16,
+                     dtype::int8, dtype::uint8}) {
+    const bool is_signed = (types::unsigned_ints & set_of(type)) == 0;
+    tensor x = type == dtype::float64 ? to_type(random_floats({2, 70, 3}, 1, -20, 20), type)
+                                      : random_integers(type, {2, 70, 3}, 1, is_signed ? -20 : 0, 20);
+    if (bits_of(type) == 64 && type != dtype::float64) // differences in the high word
+      visit_integer(type, [&](auto tag) {
+        using T = typename decltype(tag)::type;
+        for (int64_t i = 0; i < x.size(); i += 3)
+          x.mutable_data<T>()[i] = static_cast<T>(x.data<T>()[i] * (T{1} << 40));
+      });
+    for (const char* op : {"ArgMax", "ArgMin"}) {
+      kernel_case c{.op = op, .inputs = {x}};
+      c.attrs.set("axis", int64_t{1});
+      check_gpu_kernels(c);
+    }
+    for (int64_t largest : {0, 1}) {
+      kernel_case c{.op = "TopK", .inputs = {x, tensor::of<int64_t>({1}, std::vector<int64_t>{9})}, .outputs = 2};
+      c.attrs.set("axis", int64_t{-2});
+      c.attrs.set("largest", largest);
+      check_gpu_kernels(c);
+    }
+  }
+}
+
+TEST_CASE("GPU cumulative products, and sums of all types", "[vulkan]") {
+  const tensor axis = tensor::of<int64_t>({}, std::vector<int64_t>{1});
+  for (int64_t exclusive : {0, 1})
+    for (const char* op : {"CumSum", "CumProd"}) {
+      kernel_case c{.op = op, .inputs = {random_floats({2, 37, 3}, 1, 0.9f, 1.1f), axis}, .opset = 26, .constants = 2};
+      c.attrs.set("exclusive", exclusive);
+      c.attrs.set("reverse", exclusive);
+      check_gpu_kernels(c);
+      for (dtype type : {dtype::float64, dtype::int32, dtype::int64, dtype::uint32, dtype::uint64, dtype::int16,
+                         dtype::uint16, dtype::int8, dtype::uint8}) {
+        c.inputs[0] = type == dtype::float64 ? to_type(random_floats({2, 300}, 1, 0.9f, 1.1f), type)
+                                             : random_integers(type, {2, 300}, 1, 0, 9);
+        c.rtol = type == dtype::float64 ? 1e-13 : 1e-4;
+        check_gpu_kernels(c);
+      }
+    }
 }
 
 TEST_CASE("GPU cumulative sums", "[vulkan]") {
@@ -120,6 +166,7 @@ TEST_CASE("GPU TopK", "[vulkan]") {
   }
   check_gpu_kernels(top(random_floats({2, 1500}, 1), 40, -1, 1), true);
   check_gpu_kernels(top(random_floats({5000}, 1), 5, 0, 1));
+  check_gpu_kernels(top(random_integers(dtype::int32, {2, 30000, 2}, 1, -500, 500), 70, 1, 0)); // pieces, with equals
 }
 
 TEST_CASE("GPU norms without parameters", "[vulkan]") {
