@@ -1,5 +1,6 @@
-// MatMul, Gemm and troupe.MatMul as products of shaders/gemm.glsl.
+// MatMul, Gemm and troupe.MatMul as products of shaders/gemm.glsl; MatMul of other types as contractions.
 #include "base/checked.hpp"
+#include "launch/contraction.hpp"
 #include "launch/launches.hpp"
 #include "launch/product.hpp"
 
@@ -53,6 +54,11 @@ float_product multiply(std::span<const int64_t> a, std::span<const int64_t> b, b
 } // namespace
 
 launch_lists matmul_launches(const gpu_call& call) {
+  if (!product_variant(call.inputs[0].type, call.gpu)) {
+    const bool row = call.inputs[0].dims.size() == 1, column = call.inputs[1].dims.size() == 1;
+    return contraction_launches(call, fmt::format("{},{}->...{}{}", row ? "j" : "...ij", column ? "j" : "...jk",
+                                                  row ? "" : "i", column ? "" : "k"));
+  }
   return product_launches(call, multiply(call.inputs[0].dims, call.inputs[1].dims, false, false));
 }
 

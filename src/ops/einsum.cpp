@@ -109,20 +109,15 @@ void infer_einsum(infer_context& c) {
   c.set_output(0, common_type(c), std::move(dims));
 }
 
-/// The loop nest: output axes first, then the summed ones; strides[operand][axis].
-struct loop_nest {
-  shape extents;
-  size_t output_axes;
-  std::vector<shape> strides;
-};
+} // namespace
 
-loop_nest make_nest(const einsum_equation& e, const std::vector<symbolic_shape>& shapes) {
+einsum_nest nest_of(const einsum_equation& e, const std::vector<symbolic_shape>& shapes) {
   const auto sizes = axis_sizes(e, shapes);
   einsum_axes order = e.output;
   for (const auto& [axis, size] : sizes)
     if (std::find(e.output.begin(), e.output.end(), axis) == e.output.end())
       order.push_back(axis);
-  loop_nest nest{{}, e.output.size(), {}};
+  einsum_nest nest{{}, e.output.size(), {}};
   for (int axis : order)
     nest.extents.push_back(sizes.at(axis).constant());
   for (size_t i = 0; i < shapes.size(); ++i) {
@@ -135,8 +130,10 @@ loop_nest make_nest(const einsum_equation& e, const std::vector<symbolic_shape>&
   return nest;
 }
 
+namespace {
+
 /// Moves `index` and the operands' `offsets` one step on among axes [first, last); returns false at the end.
-bool advance(const loop_nest& nest, size_t first, size_t last, shape& index, shape& offsets) {
+bool advance(const einsum_nest& nest, size_t first, size_t last, shape& index, shape& offsets) {
   for (size_t axis = last; axis-- > first;) {
     const bool wraps = ++index[axis] == nest.extents[axis];
     const int64_t step = wraps ? 1 - nest.extents[axis] : 1;
@@ -151,7 +148,7 @@ bool advance(const loop_nest& nest, size_t first, size_t last, shape& index, sha
 
 /// Computes output elements [begin, end).
 template <class C>
-void sum_products(const loop_nest& nest, const std::deque<read_as<C>>& operands, int64_t begin, int64_t end, C* y) {
+void sum_products(const einsum_nest& nest, const std::deque<read_as<C>>& operands, int64_t begin, int64_t end, C* y) {
   shape index(nest.extents.size(), 0), offsets(operands.size(), 0);
   int64_t rest = begin;
   for (size_t axis = nest.output_axes; axis-- > 0; rest /= nest.extents[axis]) {
@@ -179,7 +176,7 @@ void einsum(kernel_context& c) {
     shapes.push_back(to_symbolic(c.input(i).dims));
     ranks.push_back(shapes.back().size());
   }
-  const loop_nest nest = make_nest(parse_einsum(c.attrs().text("equation", ""), ranks), shapes);
+  const einsum_nest nest = nest_of(parse_einsum(c.attrs().text("equation", ""), ranks), shapes);
   const int64_t summed = volume(std::span(nest.extents).subspan(nest.output_axes));
   const auto run = [&](auto tag) {
     using C = typename decltype(tag)::type;
