@@ -78,6 +78,7 @@ constexpr auto rules = std::to_array<implementation<launch_rule>>({
     {"", "MaxPool", max_pool_launches},
     {"", "Mean", mean_launches},
     {"", "MeanVarianceNormalization", mvn_launches},
+    {"", "NegativeLogLikelihoodLoss", nll_loss_launches},
     {"", "Not", not_launches},
     {"", "OneHot", one_hot_launches},
     {"", "Or", or_launches, 7},

@@ -65,6 +65,7 @@ launch_lists matmul_nbits_launches(const gpu_call& call);
 launch_lists max_pool_launches(const gpu_call& call);
 launch_lists mean_launches(const gpu_call& call);
 launch_lists mvn_launches(const gpu_call& call);
+launch_lists nll_loss_launches(const gpu_call& call);
 launch_lists not_launches(const gpu_call& call);
 launch_lists old_prelu_launches(const gpu_call& call);
 launch_lists one_hot_launches(const gpu_call& call);

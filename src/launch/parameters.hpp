@@ -57,6 +57,7 @@ using ivec4 = uvec4;
 #include "shaders/parameters/integer_product.h"
 #include "shaders/parameters/layer_norm.h"
 #include "shaders/parameters/local_norm.h"
+#include "shaders/parameters/loss.h"
 #include "shaders/parameters/lrn.h"
 #include "shaders/parameters/matmul.h"
 #include "shaders/parameters/matmul_integer.h"
