@@ -4,6 +4,8 @@
 // first; with align_corners ±1 are the middles of the outermost elements, else their outer ends. Modes: nearest (halves to even), linear,
 // cubic (Keys' kernel with a = −0.75). Elements outside are zero (zeros), the nearest one inside (border), or mirrored (reflection). Opset 16 calls
 // linear bilinear and cubic bicubic. A place that is no number counts as outside on the left. A float64 is computed in double, all else in float.
+#include "ops/grid_sample.hpp"
+
 #include "ops/families.hpp"
 #include "ops/operand.hpp"
 
@@ -14,16 +16,9 @@
 namespace troupe {
 namespace {
 
-enum class sample_mode : uint8_t { nearest, linear, cubic };
-enum class sample_padding : uint8_t { zeros, border, reflection };
-
 constexpr size_t most_axes = 3, most_taps = 4;
 
-struct sampling {
-  sample_mode mode;
-  sample_padding padding;
-  bool align_corners;
-};
+} // namespace
 
 sampling parse_sampling(const attributes& attrs) {
   const std::string mode = attrs.text("mode", "linear"), padding = attrs.text("padding_mode", "zeros");
@@ -46,6 +41,8 @@ sampling parse_sampling(const attributes& attrs) {
     fail(errc::invalid_model, "attribute 'padding_mode' is '{}', not zeros, border or reflection", padding);
   return s;
 }
+
+namespace {
 
 /// Returns y's dims; throws unless x and grid fit each other.
 symbolic_shape sampled_dims(const symbolic_shape& x, const symbolic_shape& grid) {
