@@ -29,6 +29,8 @@ const bool KEY_VECTORS = (FLAGS & attention_key_vectors) != 0u;
 const bool VALUE_VECTORS = (FLAGS & attention_value_vectors) != 0u;
 const bool SPLIT = (FLAGS & attention_split) != 0u;
 const bool SKIPS = (FLAGS & attention_skips) != 0u;
+const bool SOFTCAP = (FLAGS & attention_softcap) != 0u;
+const bool LIMITS = (FLAGS & attention_limits) != 0u; // keys of each batch element
 
 const uint ROWS = 8 * ROWS_EACH, KEYS = 16 * KEYS_EACH;
 const uint KEY_STEP = WIDTH + 1; // odd: 8 neighbouring keys are in different banks
@@ -49,6 +51,7 @@ layout(set = 0, binding = 4, std430) readonly buffer mask_word_buffer { uint mas
 layout(set = 0, binding = 5, std430) writeonly buffer output_buffer { T y[]; };
 layout(set = 0, binding = 5, std430) writeonly buffer output_vector_buffer { T4 y4[]; };
 layout(set = 0, binding = 5, std430) writeonly buffer partial_buffer { float partial[]; }; // [splits][all_rows][2 + width]
+layout(set = 0, binding = 6, std430) readonly buffer limit_buffer { uvec2 limits[]; };
 
 shared vec4 queries_tile[ROWS * WIDTH];
 shared vec4 tile[TILE];
@@ -90,6 +93,8 @@ float weight_of(float x) {
 float masked(float score, uint t, uint mask_row, int last) {
   if (CAUSAL && int(t) > last)
     return -infinity;
+  if (SOFTCAP)
+    score = softcap * exact_tanh(score / softcap);
   if (!HAS_MASK)
     return score;
   if (t >= mask_keys)
@@ -129,6 +134,11 @@ void main() {
     queries_tile[slot] = e;
   }
 
+  int limit = int(keys), seen = causal_offset; // query s sees keys ≤ s + seen
+  if (LIMITS) {
+    limit = clamp(int(limits[b].x), 0, int(keys));
+    seen = int(limits[b].x) - int(queries);
+  }
   uint mask_rows[ROWS_EACH];
   int last_keys[ROWS_EACH];
   float top[ROWS_EACH], sums[ROWS_EACH];
@@ -136,17 +146,17 @@ void main() {
   [[unroll]] for (uint i = 0; i < ROWS_EACH; ++i) {
     const query_row row = row_at(kv_head, min(row0 + first_row + i, rows - 1));
     mask_rows[i] = b * mask_steps.x + row.head * mask_steps.y + row.s * mask_steps.z;
-    last_keys[i] = int(row.s) + causal_offset;
+    last_keys[i] = int(row.s) + seen;
     top[i] = -infinity;
     sums[i] = 0.0;
     [[unroll]] for (uint c = 0; c < COLUMNS_EACH; ++c)
       o[i * COLUMNS_EACH + c] = vec4(0.0);
   }
-  uint begin = 0, end = keys;
+  uint begin = 0, end = uint(limit);
   if (CAUSAL) { // no row of the block sees more
     const uint final_row = min(row0 + ROWS, rows) - 1;
     const uint s = row0 / queries == final_row / queries ? final_row % queries : queries - 1;
-    end = uint(clamp(int(s) + causal_offset + 1, 0, int(keys)));
+    end = uint(clamp(int(s) + seen + 1, 0, limit));
   }
   if (SPLIT) {
     begin = gl_WorkGroupID.z * split_keys;

@@ -11,6 +11,7 @@
 #include "common.glsl"
 #include "activation.glsl"
 #include "parameters/recurrent.h"
+#include "parameters/recurrent_flags.h"
 
 layout(local_size_x_id = 0) in;
 layout(constant_id = 0) const uint THREADS = 128;

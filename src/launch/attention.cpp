@@ -1,8 +1,9 @@
 // troupe.Attention and Attention: one pass over the keys (shaders/attention.comp), split over groups if one block of query
 // rows has many keys (shaders/attention_join.comp). Heads that share keys are rows of one matrix. Where groups hold matrices, these do it for
 // usual float16 heads (shaders/attention_matrices.comp).
+#include "launch/attention.hpp"
 #include "launch/launches.hpp"
-#include "launch/parameters.hpp"
+#include "launch/movement.hpp"
 #include "ops/head_layout.hpp"
 #include "tensor/shape.hpp"
 
@@ -13,19 +14,6 @@ namespace troupe {
 namespace {
 
 constexpr uint32_t attention_group = 128;
-
-/// A call, whichever operator it is of; `…_behind`: heads are behind positions.
-struct attention_call {
-  int64_t batch, heads, kv_heads, queries, keys, width, value_width;
-  bool q_behind, kv_behind, y_behind;
-  float scale;
-  bool causal;
-  int64_t causal_offset; // query s sees keys ≤ s + causal_offset
-  bool skips;            // masked keys are never multiplied, and a row without keys is zero
-  int64_t mask_keys;     // keys after these are masked
-
-  int64_t rows() const { return heads / kv_heads * queries; }
-};
 
 /// What a group computes at a time.
 struct attention_tile {
@@ -71,22 +59,6 @@ int64_t keys_of_group(const attention_call& c, const attention_tile& t, const gp
   return (tiles + splits - 1) / splits * t.keys;
 }
 
-/// Steps of an operand in elements: batch, head, row.
-shader::uvec4 steps_of(int64_t heads, int64_t positions, int64_t width, bool behind) {
-  return {heads * positions * width, behind ? width : positions * width, behind ? heads * width : width};
-}
-
-shader::uvec4 mask_steps(const gpu_call& call, const attention_call& c) {
-  if (!call.has_input(3))
-    return {};
-  const shape full{c.batch, c.heads, c.queries, c.mask_keys};
-  const shape& mask = call.inputs[3].dims;
-  if (broadcast(mask, full) != full)
-    fail(errc::invalid_input, "attention: the mask {} does not fit {}", to_string(mask), to_string(full));
-  const shape steps = broadcast_strides(mask, full);
-  return {steps[0], steps[1], steps[2], steps[3]};
-}
-
 /// `rows` are those of one matrix of queries, which groups compute `tile_rows` at a time.
 std::vector<uint32_t> parameters_of(const gpu_call& call, const attention_call& c, int64_t rows, uint32_t tile_rows,
                                     int64_t groups, int64_t split_keys) {
@@ -104,6 +76,7 @@ std::vector<uint32_t> parameters_of(const gpu_call& call, const attention_call& 
                                     .all_rows = c.batch * c.heads * c.queries,
                                     .causal_offset = static_cast<int>(c.causal_offset),
                                     .scale = c.scale,
+                                    .softcap = c.softcap,
                                     .q_steps = steps_of(c.heads, c.queries, c.width, c.q_behind),
                                     .k_steps = steps_of(c.kv_heads, c.keys, c.width, c.kv_behind),
                                     .v_steps = steps_of(c.kv_heads, c.keys, c.value_width, c.kv_behind),
@@ -116,7 +89,8 @@ bool fits_matrices(const gpu_call& call, const attention_call& c) {
   constexpr int64_t fewest_queries = 16;
   const bool leaves_out = c.skips && (call.has_input(3) || c.causal); // what is masked, whatever is there
   return call.gpu.group_matrices && call.inputs[0].type == dtype::float16 && (c.width == 64 || c.width == 128) &&
-         c.value_width == c.width && c.queries >= fewest_queries && c.keys > 0 && c.scale > 0 && !leaves_out;
+         c.value_width == c.width && c.softcap == 0 && !c.limited && !c.joined && c.queries >= fewest_queries &&
+         c.keys > 0 && c.scale > 0 && !leaves_out;
 }
 
 /// By matrices of groups: tiles of 64 queries, or of 32 if those would leave multiprocessors idle.
@@ -133,22 +107,57 @@ std::optional<launch_list> matrices_for(const gpu_call& call, const attention_ca
   return b.finish();
 }
 
+/// Adds copies of keys and values, past ones first, and the scores, if they are asked for; later launches wait for them. Returns whether the
+/// GPU can run them.
+bool add_other_outputs(launch_builder& b, const gpu_call& call, const attention_call& c, const std::string& variant) {
+  bool good = true;
+  for (const size_t i : {1, 2}) {
+    if (!c.joined)
+      break;
+    const int64_t width = i == 1 ? c.width : c.value_width;
+    const int64_t past = call.has_input(3 + i) ? call.inputs[3 + i].dims[2] : 0, present = c.keys - past;
+    const shader::uvec4 from = steps_of(c.kv_heads, present, width, call.inputs[i].dims.size() == 3);
+    good = good && add_copy(b, call,
+                            {.input = i,
+                             .output = i,
+                             .to = past * width,
+                             .axes = {{c.batch, from.x.word, c.kv_heads * c.keys * width},
+                                      {c.kv_heads, from.y.word, c.keys * width},
+                                      {present, from.z.word, width},
+                                      {width, 1, 1}}});
+    b.next_step();
+    if (past > 0)
+      good = good && add_copy(b, call,
+                              {.input = 3 + i,
+                               .output = i,
+                               .axes = {{c.batch * c.kv_heads, past * width, c.keys * width}, {past * width, 1, 1}}});
+    b.next_step();
+  }
+  if (call.has_output(3))
+    add_attention_scores(b, call, c, variant);
+  return good;
+}
+
 std::optional<launch_list> list_for(const gpu_call& call, const attention_call& c, const attention_tile& t,
                                     int64_t split_keys, const std::string& variant) {
   const int64_t groups = c.batch * c.kv_heads * ((c.rows() + t.rows - 1) / t.rows);
   const int64_t splits = std::max<int64_t>(1, (c.keys + split_keys - 1) / std::max<int64_t>(split_keys, 1));
   const bool split = splits > 1, bytes = call.has_input(3) && call.inputs[3].type == dtype::boolean;
   launch_builder b(call, split ? "attention.split" : "attention");
+  if (!add_other_outputs(b, call, c, variant))
+    return std::nullopt;
   const launch_binding partial =
       split ? b.scratch(splits * c.batch * c.heads * c.queries * (2 + c.value_width) * 4) : launch_binding{};
   auto count = flat_groups(groups, 1, call.gpu);
   count[2] = word(splits);
   launch& l = b.add("attention." + variant, count,
-                    {b.in(0), b.in(1), b.in(2), b.in(call.has_input(3) ? 3 : 0), split ? written(partial) : b.out(0)});
+                    {b.in(0), c.joined ? reading(b.out(1)) : b.in(1), c.joined ? reading(b.out(2)) : b.in(2),
+                     b.in(call.has_input(3) ? 3 : 0), split ? written(partial) : b.out(0), b.in(c.limited ? 6 : 0)});
   l.constants = {t.rows / 8, t.keys / 16, key_vectors(c), value_vectors(c), t.apart ? 1u : 0u, 0};
   l.constants[5] = (call.has_input(3) ? shader::attention_mask : 0) | (bytes ? shader::attention_mask_bytes : 0) |
                    (c.causal ? shader::attention_causal : 0) | (c.width % 4 == 0 ? shader::attention_key_vectors : 0) |
                    (c.value_width % 4 == 0 ? shader::attention_value_vectors : 0) |
+                   (c.softcap > 0 ? shader::attention_softcap : 0) | (c.limited ? shader::attention_limits : 0) |
                    (split ? shader::attention_split : 0) | (c.skips || c.keys == 0 ? shader::attention_skips : 0);
   l.params = parameters_of(call, c, c.rows(), t.rows, groups, split_keys);
   if (split) {
@@ -235,21 +244,29 @@ launch_lists fused_attention_launches(const gpu_call& call) {
   return launch_attention(call, c);
 }
 
+/// Past keys, and copies of all keys, are only for calls that have both in outputs 1 and 2.
 launch_lists attention_launches(const gpu_call& call) {
-  for (size_t i : {4, 5, 6}) // past and lengths
-    if (call.has_input(i))
-      return {};
-  for (size_t i : {1, 2, 3})
-    if (call.has_output(i))
-      return {};
-  if (call.attrs.real("softcap", 0.f) != 0)
+  const bool has_past = call.has_input(4);
+  const bool joins = has_past || call.has_output(1) || call.has_output(2);
+  if (joins && (!call.has_output(1) || !call.has_output(2) || call.outputs[1].type != call.inputs[0].type ||
+                call.outputs[2].type != call.inputs[0].type))
+    return {};
+  if (has_past && (call.inputs[4].type != call.inputs[0].type || call.inputs[5].type != call.inputs[0].type))
     return {};
   const bool flat = call.inputs[0].dims.size() == 3;
   const int64_t heads = flat ? call.attrs.integer("q_num_heads") : 0,
                 kv = flat ? call.attrs.integer("kv_num_heads") : 0;
   attention_call c = sizes_of(logical(call.inputs[0].dims, false, heads), logical(call.inputs[1].dims, false, kv),
                               logical(call.inputs[2].dims, false, kv));
-  c.q_behind = c.kv_behind = c.y_behind = flat;
+  const int64_t past = has_past ? call.inputs[4].dims.at(2) : 0;
+  c.q_behind = c.y_behind = flat;
+  c.kv_behind = flat && !joins;
+  c.joined = joins;
+  c.keys += past;
+  c.mask_keys = c.keys;
+  c.causal_offset = past;
+  c.limited = call.has_input(6);
+  c.softcap = call.attrs.real("softcap", 0.f);
   const double usual = 1 / std::sqrt(static_cast<double>(std::max<int64_t>(1, c.width)));
   c.scale = call.attrs.has("scale") ? call.attrs.real("scale") : static_cast<float>(usual);
   c.causal = call.attrs.integer("is_causal", 0) != 0;

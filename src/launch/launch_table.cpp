@@ -74,6 +74,7 @@ constexpr auto rules = std::to_array<implementation<launch_rule>>({
     {"", "LayerNormalization", layer_norm_launches},
     {"", "Less", less_launches, 7},
     {"", "LessOrEqual", less_or_equal_launches},
+    {"", "LinearAttention", linear_attention_launches},
     {"", "LogSoftmax", softmax<softmax_kind::log_softmax, true>},
     {"", "LogSoftmax", softmax<softmax_kind::log_softmax, false>, 13},
     {"", "LpNormalization", lp_norm_launches},

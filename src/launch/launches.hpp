@@ -60,6 +60,7 @@ launch_lists is_nan_launches(const gpu_call& call);
 launch_lists layer_norm_launches(const gpu_call& call);
 launch_lists less_launches(const gpu_call& call);
 launch_lists less_or_equal_launches(const gpu_call& call);
+launch_lists linear_attention_launches(const gpu_call& call);
 launch_lists lp_norm_launches(const gpu_call& call);
 launch_lists lp_pool_launches(const gpu_call& call);
 launch_lists lrn_launches(const gpu_call& call);

@@ -285,6 +285,16 @@ launch_lists copy_launches(const gpu_call& call, std::string_view name, const st
   return lists;
 }
 
+bool add_copy(launch_builder& b, const gpu_call& call, const operand_copy& copy) {
+  const auto w = in_words(call, copy);
+  if (!w)
+    return false;
+  std::vector<word_copy> fitting;
+  if (w->count > 0)
+    add_fitting(fitting, *w, call.gpu);
+  return std::ranges::all_of(fitting, [&](const word_copy& part) { return add_strided(b, call, part); });
+}
+
 bool add_whole_copy(launch_builder& b, const gpu_call& call, size_t input, size_t output) {
   const auto w = in_words(call, {.input = input, .output = output, .axes = {{call.outputs.at(output).size(), 1, 1}}});
   return w && (w->count == 0 || add_strided(b, call, *w));

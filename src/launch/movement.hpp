@@ -60,6 +60,9 @@ inline constexpr size_t max_copy_axes = 14;
 /// than a binding may are cut; those of one output, which follow one another, are a step each. Empty if the GPU cannot run them.
 launch_lists copy_launches(const gpu_call& call, std::string_view name, const std::vector<operand_copy>& copies);
 
+/// Adds launches of one copy to the current step; returns whether the GPU can run them. Copies to the same output want a step each.
+bool add_copy(launch_builder& b, const gpu_call& call, const operand_copy& copy);
+
 /// Adds a launch that copies input `input` to output `output` as it is.
 bool add_whole_copy(launch_builder& b, const gpu_call& call, size_t input, size_t output);
 

@@ -1,8 +1,8 @@
 // LSTM, GRU and RNN: the input's part of all steps is one product (shaders/recurrent_project.comp); then a launch a step, or
-// one for all steps if a group can read the recurrent weights as fast as a launch costs (shaders/recurrent.comp).
+// one for all steps if a group can read the recurrent weights as fast as a launch costs (shaders/recurrent.comp). A GRU without
+// linear_before_reset is a group for each direction and batch row (shaders/gru.comp).
 //
-// Not on GPUs: peepholes, sequences of different lengths, other activations than the defaults (RNN: also Relu), GRU without
-// linear_before_reset.
+// Not on GPUs: peepholes, sequences of different lengths, other activations than the defaults (RNN: also Relu).
 #include "launch/launches.hpp"
 #include "launch/movement.hpp"
 #include "launch/parameters.hpp"
@@ -23,6 +23,7 @@ struct recurrent_call {
   uint32_t batch_first, reverse; // reverse: a bit a direction
   uint32_t flags;
   float clip;
+  bool resets_first; // GRU without linear_before_reset
 
   int64_t columns() const { return gates * hidden; }
 };
@@ -70,9 +71,9 @@ std::optional<recurrent_call> parse(const gpu_call& call, int64_t gates) {
   const bool usual = gates == 4   ? are(names, {"sigmoid", "tanh", "tanh"}, directions)
                      : gates == 3 ? are(names, {"sigmoid", "tanh"}, directions)
                                   : relu || are(names, {"tanh"}, directions);
-  if (!usual || call.has_input(7) || c.steps < 1 || c.hidden < 1 || !whole_sequences(call, c.steps) ||
-      (gates == 3 && attrs.integer("linear_before_reset", 0) == 0))
+  if (!usual || call.has_input(7) || c.steps < 1 || c.hidden < 1 || !whole_sequences(call, c.steps))
     return std::nullopt;
+  c.resets_first = gates == 3 && attrs.integer("linear_before_reset", 0) == 0;
   const float clip = attrs.real("clip", 0.f);
   c.clip = clip > 0 ? clip : std::numeric_limits<float>::infinity();
   c.flags = (c.hidden % 4 == 0 ? shader::recurrent_vectors : 0) | (call.has_input(3) ? shader::recurrent_bias : 0) |
@@ -92,11 +93,12 @@ void add_projection(launch_builder& b, const gpu_call& call, const recurrent_cal
       b.add("recurrent_project." + variant, {word((c.columns() + 63) / 64), word((rows + 31) / 32), word(c.directions)},
             {b.in(0), b.in(1), b.in(call.has_input(3) ? 3 : 0), written(projected)});
   l.constants = {call.has_input(3) ? 1u : 0u};
-  // GRU's candidate multiplies its recurrent bias with the reset gate.
-  l.params = words_of(shader::recurrent_project{.rows = rows,
-                                                .columns = c.columns(),
-                                                .depth = c.inputs,
-                                                .recurrent_bias = c.gates == 3 ? 2 * c.hidden : c.columns()});
+  // With linear_before_reset GRU's candidate multiplies its recurrent bias with the reset gate.
+  l.params = words_of(
+      shader::recurrent_project{.rows = rows,
+                                .columns = c.columns(),
+                                .depth = c.inputs,
+                                .recurrent_bias = c.gates == 3 && !c.resets_first ? 2 * c.hidden : c.columns()});
 }
 
 /// How a launch of recurrent.comp is cut.
@@ -156,6 +158,29 @@ std::optional<launch_list> list_for(const gpu_call& call, const recurrent_call& 
   return b.finish();
 }
 
+launch_lists launch_gru(const gpu_call& call, const recurrent_call& c, const std::string& variant) {
+  if (3 * 4 * c.hidden > int64_t{call.gpu.shared_bytes})
+    return {};
+  launch_builder b(call, "gru");
+  const launch_binding projected = b.scratch(c.directions * c.steps * c.batch * c.columns() * 4);
+  add_projection(b, call, c, variant, projected);
+  b.next_step();
+  const auto threads =
+      std::min(std::clamp(std::bit_ceil(word(c.hidden)), 32u, 256u), std::bit_floor(call.gpu.max_group_size));
+  const size_t some_output = call.has_output(0) ? 0 : 1;
+  launch& l = b.add("gru." + variant, {word(c.batch), word(c.directions), 1},
+                    {projected, b.in(2), b.in(call.has_input(5) ? 5 : 0), b.out(some_output),
+                     b.out(call.has_output(1) ? 1 : some_output)});
+  l.constants = {threads, word(c.hidden), c.flags};
+  l.params = words_of(shader::gru{.steps = c.steps,
+                                  .batch = c.batch,
+                                  .directions = c.directions,
+                                  .batch_first = c.batch_first,
+                                  .reverse = c.reverse,
+                                  .clip = c.clip});
+  return single_list(b);
+}
+
 launch_lists launch_recurrent(const gpu_call& call, int64_t gates) {
   const dtype type = call.inputs[0].type;
   const bool is_float = type == dtype::float32 || type == dtype::float16;
@@ -165,6 +190,8 @@ launch_lists launch_recurrent(const gpu_call& call, int64_t gates) {
   const auto c = parse(call, gates);
   if (!c)
     return {};
+  if (c->resets_first)
+    return call.has_output(0) || call.has_output(1) ? launch_gru(call, *c, *variant) : launch_lists{};
   launch_lists lists;
   const int64_t bytes = bytes_of(type, c->columns() * c->hidden);
   for (bool persistent : {true, false})

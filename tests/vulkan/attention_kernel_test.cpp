@@ -129,6 +129,43 @@ TEST_CASE("GPU ONNX attention: masks, causality, rows without keys", "[vulkan]")
     }
 }
 
+TEST_CASE("GPU ONNX attention: past keys, softcap, lengths, scores", "[vulkan]") {
+  attributes flat;
+  flat.set("q_num_heads", int64_t{4});
+  flat.set("kv_num_heads", int64_t{2});
+  const std::vector<tensor> four{random_floats({2, 4, 6, 8}, 1), random_floats({2, 2, 7, 8}, 2),
+                                 random_floats({2, 2, 7, 12}, 3)};
+  const std::vector<tensor> three{random_floats({2, 6, 32}, 1), random_floats({2, 7, 16}, 2),
+                                  random_floats({2, 7, 24}, 3)};
+  for (const auto& [inputs, attrs] : {std::pair{four, attributes()}, {three, flat}})
+    for (int64_t mode : {0, 1, 2, 3})
+      for (int64_t past : {0, 5}) {
+        kernel_case c{.op = "Attention", .inputs = inputs, .attrs = attrs, .opset = 24, .outputs = 4};
+        c.rtol = 1e-3;
+        c.atol = 2e-5;
+        c.attrs.set("qk_matmul_output_mode", mode);
+        c.attrs.set("softcap", mode % 2 == 0 ? 0.7f : 0.f);
+        c.attrs.set("is_causal", mode / 2);
+        c.inputs.push_back(past > 0 ? mask_with_holes({6, 7 + past})
+                                    : random_integers(dtype::boolean, {2, 1, 6, 7}, 5, 0, 2));
+        if (past > 0) {
+          c.inputs.push_back(random_floats({2, 2, past, 8}, 6));
+          c.inputs.push_back(random_floats({2, 2, past, 12}, 7));
+        }
+        check_gpu_kernels(c);
+        c.atol = 3e-3;
+        check_gpu_kernels(c, true);
+      }
+  for (int64_t causal : {0, 1})
+    for (size_t outputs : {1, 4}) {
+      kernel_case c{.op = "Attention", .inputs = four, .opset = 24, .outputs = outputs, .rtol = 1e-3, .atol = 2e-5};
+      c.attrs.set("is_causal", causal);
+      c.inputs.resize(7);
+      c.inputs[6] = tensor::of<int64_t>({2}, std::vector<int64_t>{3, 7});
+      check_gpu_kernels(c);
+    }
+}
+
 TEST_CASE("GPU rotary embedding", "[vulkan]") {
   for (const char* layout : {"bhsd", "bshd"})
     for (int64_t width : {6, 16})

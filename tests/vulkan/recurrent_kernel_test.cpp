@@ -41,6 +41,22 @@ TEST_CASE("GPU LSTM, one launch or one a step", "[vulkan]") {
   check_gpu_kernels(call_of({"LSTM", 4, 3, 2, 5, 6, "bidirectional"}));
 }
 
+TEST_CASE("GPU GRU whose reset gate comes before the product", "[vulkan]") {
+  for (const layer& l :
+       {layer{"GRU", 3, 5, 3, 7, 12}, {"GRU", 3, 4, 2, 20, 9, "bidirectional"}, {"GRU", 3, 1, 1, 4, 300}}) {
+    kernel_case c = call_of(l);
+    c.attrs.set("linear_before_reset", int64_t{0});
+    check_gpu_kernels(c);
+    c.inputs.resize(6);
+    c.inputs[5] = state(l, 5);
+    c.attrs.set("clip", 0.4f);
+    c.inputs[3] = tensor();
+    check_gpu_kernels(c);
+    c.atol = 3e-3;
+    check_gpu_kernels(c, true);
+  }
+}
+
 TEST_CASE("GPU recurrent layers of other sizes", "[vulkan][slow]") {
   for (const auto& [op, gates] : {std::pair<const char*, int64_t>{"LSTM", 4}, {"GRU", 3}, {"RNN", 1}})
     for (const layer& l : {layer{op, gates, 5, 1, 7, 12},

@@ -1,0 +1,34 @@
+// A call of attention as the launch rules of its kernels see it.
+#pragma once
+
+#include "launch/launch.hpp"
+#include "launch/parameters.hpp"
+
+namespace troupe {
+
+/// A call, whichever operator it is of; `…_behind`: heads are behind positions.
+struct attention_call {
+  int64_t batch, heads, kv_heads, queries, keys, width, value_width;
+  bool q_behind, kv_behind, y_behind;
+  float scale;
+  bool causal;
+  int64_t causal_offset; // query s sees keys ≤ s + causal_offset
+  bool skips;            // masked keys are never multiplied, and a row without keys is zero
+  int64_t mask_keys;     // keys after these are masked
+  float softcap = 0;     // scores become softcap · tanh(score / softcap), unless it is 0
+  bool joined = false;   // K and V are outputs 1 and 2, which earlier launches write
+  bool limited = false;  // input 6 says how many keys of each batch element there are
+
+  int64_t rows() const { return heads / kv_heads * queries; }
+};
+
+/// Steps of an operand in elements: batch, head, row.
+shader::uvec4 steps_of(int64_t heads, int64_t positions, int64_t width, bool behind);
+
+/// Steps of the mask, input 3; throws `errc::invalid_input` if it does not fit.
+shader::uvec4 mask_steps(const gpu_call& call, const attention_call& c);
+
+/// Adds the launch that writes output 3 of Attention, scores or weights (shaders/attention_scores.comp).
+void add_attention_scores(launch_builder& b, const gpu_call& call, const attention_call& c, const std::string& variant);
+
+} // namespace troupe
