@@ -1,12 +1,16 @@
 #version 450
 // DequantizeLinear: x = (y - zero point) · scale.
-// Variants: u8_f32 i8_f32 i32_f32 u8_f16 i8_f16 i32_f16
+// Variants: u8_f32 i8_f32 u16_f32 i16_f32 i32_f32 u8_f16 i8_f16 u16_f16 i16_f16 i32_f16
 #extension GL_GOOGLE_include_directive : require
 #include "quantization.glsl"
 #ifdef TROUPE_FROM_u8
 #define SOURCE uint8_t
 #elif defined(TROUPE_FROM_i8)
 #define SOURCE int8_t
+#elif defined(TROUPE_FROM_u16)
+#define SOURCE uint16_t
+#elif defined(TROUPE_FROM_i16)
+#define SOURCE int16_t
 #else
 #define SOURCE int
 #endif

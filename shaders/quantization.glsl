@@ -7,12 +7,16 @@
 #extension GL_EXT_control_flow_attributes : enable
 #extension GL_EXT_shader_8bit_storage : require
 #extension GL_EXT_shader_explicit_arithmetic_types_int8 : require
-#if defined(TROUPE_FROM_f16) || defined(TROUPE_TO_f16)
+#if defined(TROUPE_FROM_f16) || defined(TROUPE_TO_f16) || defined(TROUPE_f16)
 #extension GL_EXT_shader_16bit_storage : require
 #extension GL_EXT_shader_explicit_arithmetic_types_float16 : require
 #define REAL float16_t
 #else
 #define REAL float
+#endif
+#if defined(TROUPE_FROM_i16) || defined(TROUPE_FROM_u16) || defined(TROUPE_TO_i16) || defined(TROUPE_TO_u16)
+#extension GL_EXT_shader_16bit_storage : require
+#extension GL_EXT_shader_explicit_arithmetic_types_int16 : require
 #endif
 #include "common.glsl"
 #include "float_math.glsl"

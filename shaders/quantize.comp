@@ -1,12 +1,20 @@
 #version 450
 // QuantizeLinear: y = saturate(⌊x / scale⌉ + zero point), halves to even; NaN gives the low end.
-// Variants: f32_u8 f32_i8 f16_u8 f16_i8
+// Variants: f32_u8 f32_i8 f32_u16 f32_i16 f16_u8 f16_i8 f16_u16 f16_i16
 #extension GL_GOOGLE_include_directive : require
 #include "quantization.glsl"
 #ifdef TROUPE_TO_u8
 #define TARGET uint8_t
 #define LOWEST 0.0
 #define HIGHEST 255.0
+#elif defined(TROUPE_TO_u16)
+#define TARGET uint16_t
+#define LOWEST 0.0
+#define HIGHEST 65535.0
+#elif defined(TROUPE_TO_i16)
+#define TARGET int16_t
+#define LOWEST -32768.0
+#define HIGHEST 32767.0
 #else
 #define TARGET int8_t
 #define LOWEST -128.0

@@ -84,6 +84,7 @@ using ivec4 = uvec4;
 #include "shaders/parameters/recurrent_project.h"
 #include "shaders/parameters/reduce.h"
 #include "shaders/parameters/reduce_walk.h"
+#include "shaders/parameters/resample.h"
 #include "shaders/parameters/resize.h"
 #include "shaders/parameters/reverse_sequence.h"
 #include "shaders/parameters/roi_align.h"

@@ -1,5 +1,5 @@
-// GPU launches of QuantizeLinear (shaders/quantize.comp), DequantizeLinear (shaders/dequantize.comp) and
-// DynamicQuantizeLinear (shaders/dynamic_range.comp, then quantize.comp).
+// GPU launches of QuantizeLinear (shaders/quantize.comp), DequantizeLinear (shaders/dequantize.comp), both also for floats of 8 and integers of
+// 4 bits (…_bits.comp), and DynamicQuantizeLinear (shaders/dynamic_range.comp, then quantize.comp).
 #include "launch/launches.hpp"
 #include "launch/parameters.hpp"
 #include "ops/op.hpp"
@@ -9,6 +9,9 @@
 
 namespace troupe {
 namespace {
+
+constexpr dtype_set bit_types = types::float8 | types::int4;
+constexpr dtype_set whole_types = set_of(dtype::uint8, dtype::int8, dtype::uint16, dtype::int16);
 
 shader::quantization one_scale(const gpu_call& call) {
   return {.count = call.outputs[0].size(), .inner = 1, .size = 1, .block = 1, .blocks = 1};
@@ -30,15 +33,18 @@ std::pair<uint32_t, shader::quantization> granularity_of(const gpu_call& call) {
            .blocks = block > 0 ? scale[at] : 1}};
 }
 
-launch_lists launch_by_scale(const gpu_call& call, const std::string& stem, const std::string& variant) {
+/// `constants` are behind the granularity's; a group has `elements`.
+launch_lists launch_by_scale(const gpu_call& call, const std::string& stem, const std::string& variant,
+                             const std::vector<uint32_t>& constants = {}, int64_t elements = 256 * 4) {
   const auto [granularity, block] = granularity_of(call);
   if (granularity != shader::scale_whole && call.inputs[0].layout != layout::plain)
     return {}; // elements would be in another order than the axis says
   const bool has_zero = call.has_input(2);
   launch_builder b(call, stem);
-  launch& l = b.add(stem + "." + variant, flat_groups(call.outputs[0].size(), 256 * 4, call.gpu),
+  launch& l = b.add(stem + "." + variant, flat_groups(call.outputs[0].size(), elements, call.gpu),
                     {b.in(0), b.in(1), b.in(has_zero ? 2 : 1), b.out(0)});
   l.constants = {granularity, has_zero ? 1u : 0u};
+  l.constants.insert(l.constants.end(), constants.begin(), constants.end());
   l.params = words_of(block);
   return single_list(b);
 }
@@ -58,10 +64,14 @@ launch_lists quantize_launches(const gpu_call& call) {
   const dtype x = call.inputs.at(0).type, scale = call.inputs.at(1).type, y = call.outputs.at(0).type;
   const auto from = common_float(x, scale, call.gpu);
   const auto precision = static_cast<dtype>(call.attrs.integer("precision", 0));
-  if (!from || !call.gpu.int8 || (y != dtype::uint8 && y != dtype::int8) || !zeros_fit(call, y) ||
-      (precision != dtype::undefined && precision != scale))
+  if (!from || !call.gpu.int8 || !zeros_fit(call, y) || (precision != dtype::undefined && precision != scale))
     return {};
-  return launch_by_scale(call, "quantize", *from + (y == dtype::uint8 ? "_u8" : "_i8"));
+  if (bit_types & set_of(y))
+    return launch_by_scale(call, "quantize_bits", *from,
+                           {static_cast<uint32_t>(y), call.attrs.integer("saturate", 1) != 0 ? 1u : 0u},
+                           bits_of(y) < 8 ? 512 : 256);
+  const auto to = whole_types & set_of(y) ? arithmetic_variant(y, call.gpu) : std::nullopt;
+  return to ? launch_by_scale(call, "quantize", *from + "_" + *to) : launch_lists{};
 }
 
 launch_lists dequantize_launches(const gpu_call& call) {
@@ -69,9 +79,12 @@ launch_lists dequantize_launches(const gpu_call& call) {
   const auto to = common_float(y, scale, call.gpu);
   // A zero point of int32 would need differences of 33 bits.
   const bool whole = x == dtype::int32 && !call.has_input(2);
-  if (!to || !call.gpu.int8 || (x != dtype::uint8 && x != dtype::int8 && !whole) || !zeros_fit(call, x))
+  if (!to || !call.gpu.int8 || !zeros_fit(call, x))
     return {};
-  return launch_by_scale(call, "dequantize", *arithmetic_variant(x, call.gpu) + "_" + *to);
+  if (bit_types & set_of(x))
+    return launch_by_scale(call, "dequantize_bits", *to, {static_cast<uint32_t>(x)}, 256);
+  const auto from = whole || (whole_types & set_of(x)) ? arithmetic_variant(x, call.gpu) : std::nullopt;
+  return from ? launch_by_scale(call, "dequantize", *from + "_" + *to) : launch_lists{};
 }
 
 launch_lists dynamic_quantize_launches(const gpu_call& call) {

@@ -1,9 +1,11 @@
 // Resize and Upsample: an invocation an output element, or four (shaders/resize.comp). Axes that stay are merged; up to four
-// merged axes. Not on GPUs: antialiasing, exclude_outside, regions of interest, interpolated integers.
+// merged axes. Antialiasing, exclude_outside and regions of interest take a launch an axis (resample.hpp). Not on GPUs: interpolated integers, and
+// the nearest elements of a region.
 #include "ops/resize.hpp"
 #include "launch/launches.hpp"
 #include "launch/movement.hpp"
 #include "launch/parameters.hpp"
+#include "launch/resample.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -116,12 +118,13 @@ launch_lists launch_resize(const gpu_call& call, const resample_options& options
   const bool bytes = x.type == dtype::int8 || x.type == dtype::uint8;
   const auto variant =
       floats || (bytes && options.mode == "nearest") ? arithmetic_variant(x.type, call.gpu) : std::nullopt;
-  if (!variant || options.antialias || options.exclude_outside || options.coordinates == "tf_crop_and_resize" ||
-      call.gpu.max_group_size < resize_group || (x.size() == 0 && y.size() != 0))
+  if (!variant || call.gpu.max_group_size < resize_group || (x.size() == 0 && y.size() != 0))
     return {};
   for (size_t i = 1; i < call.inputs.size(); ++i)
     if (call.has_input(i) && call.inputs[i].size() != 0 && !known_elements(call.inputs[i]).defined())
       return {};
+  if (options.antialias || options.exclude_outside || options.coordinates == "tf_crop_and_resize")
+    return resample_launches(call, options);
   std::optional<std::vector<gpu_axis>> axes(std::in_place, max_axes);
   if (x.size() != 0) {
     dry_call dry(call);

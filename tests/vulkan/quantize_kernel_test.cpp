@@ -78,6 +78,31 @@ TEST_CASE("GPU DequantizeLinear", "[vulkan]") {
       {.op = "DequantizeLinear", .inputs = {random_integers(dtype::int32, {33}, 1, -70000, 70000), scales({1})}});
 }
 
+TEST_CASE("GPU QuantizeLinear and DequantizeLinear of 16, 8 and 4 bits", "[vulkan]") {
+  for (dtype type : {dtype::int16, dtype::uint16, dtype::float8e4m3fn, dtype::float8e4m3fnuz, dtype::float8e5m2,
+                     dtype::float8e5m2fnuz, dtype::int4, dtype::uint4})
+    for (bool half : {false, true}) {
+      tensor x = data({2, 3, 5, 7});
+      if (type == dtype::int4 || type == dtype::uint4)
+        for (int64_t i = 0; i < x.size(); ++i)
+          x.mutable_data<float>()[i] /= 16;
+      const auto few = [&](shape dims) { return to_type(random_floats(std::move(dims), 5, 0, 7), type); };
+      check_gpu_kernels({.op = "QuantizeLinear", .inputs = {x, scales({}), few({})}}, half);
+      check_gpu_kernels({.op = "QuantizeLinear", .inputs = {x, scales({3}), few({3})}}, half);
+      check_gpu_kernels({.op = "QuantizeLinear",
+                         .inputs = {x, scales({2, 3, 3, 7}), few({2, 3, 3, 7})},
+                         .attrs = integers({{"axis", 2}, {"block_size", 2}, {"saturate", 0}})},
+                        half);
+      const tensor y = to_type(random_floats({2, 3, 5, 7}, 1, -8, 16), type);
+      check_gpu_kernels({.op = "DequantizeLinear", .inputs = {y, scales({}), few({})}}, half);
+      check_gpu_kernels({.op = "DequantizeLinear", .inputs = {y, scales({3})}}, half);
+      check_gpu_kernels({.op = "DequantizeLinear",
+                         .inputs = {y, scales({2, 3, 5, 3}), few({2, 3, 5, 3})},
+                         .attrs = integers({{"axis", 3}, {"block_size", 3}})},
+                        half);
+    }
+}
+
 TEST_CASE("GPU DynamicQuantizeLinear", "[vulkan]") {
   tensor whole = random_floats({3, 400}, 1, -100, 154.99f); // steps of exactly 1
   for (int64_t i = 0; i < whole.size(); ++i)

@@ -53,6 +53,31 @@ TEST_CASE("GPU resize by interpolation", "[vulkan][slow]") {
   check_gpu_kernels(by_scales(modes("linear", "half_pixel"), random_floats({1, 2, 3, 4, 5}, 2), {1, 1, 2, 2, 2}));
 }
 
+TEST_CASE("GPU resize with antialias, weights without what is outside, regions", "[vulkan]") {
+  const std::vector<float> all_scales[] = {{1, 1, 2, 2}, {1, 1, 0.6f, 0.3f}, {1, 2, 1, 1.7f}};
+  for (const char* mode : {"linear", "cubic"})
+    for (const char* option : {"antialias", "exclude_outside"})
+      for (const auto& scales : all_scales)
+        for (bool half : {false, true}) {
+          attributes attrs = modes(mode, "half_pixel");
+          attrs.set(option, int64_t{1});
+          kernel_case c = by_scales(attrs, random_floats({2, 3, 7, 10}, 1), scales);
+          c.atol = half ? 2e-3 : 1e-4;
+          check_gpu_kernels(c, half);
+        }
+  const float roi[] = {0, 0, 0.2f, -0.3f, 1, 1, 0.8f, 1.3f};
+  for (const char* mode : {"linear", "cubic"}) {
+    attributes attrs = modes(mode, "tf_crop_and_resize");
+    attrs.set("extrapolation_value", 7.5f);
+    kernel_case c{.op = "Resize",
+                  .inputs = {random_floats({1, 2, 6, 9}, 1), tensor::of<float>({8}, roi), tensor(),
+                             tensor::of<int64_t>({4}, std::vector<int64_t>{1, 2, 5, 8})},
+                  .attrs = attrs,
+                  .atol = 1e-4};
+    check_gpu_kernels(c);
+  }
+}
+
 TEST_CASE("GPU resize to sizes, and Upsample", "[vulkan]") {
   const int64_t sizes[] = {1, 3, 7, 13};
   for (const char* mode : {"nearest", "linear"})
