@@ -1,0 +1,49 @@
+#include "launch/cpu_work.hpp"
+
+#include <array>
+
+namespace troupe {
+namespace {
+
+constexpr auto whole = std::to_array<cpu_operators>({
+    {"control flow: the nodes of its bodies are placed one by one", "If Loop Scan SequenceMap"},
+    {"strings, sequences and optionals hold objects, not bytes that a GPU could read",
+     "ConcatFromSequence Optional OptionalGetElement OptionalHasElement SequenceAt SequenceConstruct SequenceEmpty "
+     "SequenceErase SequenceInsert SequenceLength SplitToSequence StringConcat StringNormalizer StringSplit"},
+    {"how much comes out depends on the elements, which the host has to see anyway",
+     "Compress NonMaxSuppression NonZero Unique"},
+    {"known from shapes and sizes before a run", "BlackmanWindow HammingWindow HannWindow MelWeightMatrix Shape Size"},
+    {"a few integers are looked up in tables of n-grams", "TfIdfVectorizer"},
+});
+
+constexpr auto parts = std::to_array<cpu_calls>({
+    {"Attention", "past or present keys without both outputs that take them", "joined keys live in these outputs"},
+    {"BatchNormalization", "training", "statistics of a batch are no part of inference"},
+    {"Cast CastLike", "from and to strings", "text is the host's"},
+    {"ConvInteger MatMulInteger QLinearConv QLinearMatMul", "other than 8 bits, scales of float16",
+     "sums and scales are int32 and float32"},
+    {"Det", "GPUs without 64-bit floats", "float32 has too few digits"},
+    {"DFT STFT", "lengths over 16384 that are no power of two, or any without 64-bit floats",
+     "sums by the definition take a length's square, and float32 has too few digits"},
+    {"Dropout", "training that drops elements", "each number of its generator follows the one before"},
+    {"Einsum", "three operands and more, or over 8 axes", "a kernel has two operands"},
+    {"GRU LSTM RNN", "sequences of different lengths, peepholes, other activations than the usual ones",
+     "a step is the same for all rows"},
+    {"GridSample RoiAlign", "a grid or regions of another type than the input", "a kernel has one float type"},
+    {"MaxPool", "integers of 16 bits and more", "kernels compare floats and bytes"},
+    {"Pow", "exponents of another type, unless one constant for all", "a kernel has one element type"},
+    {"Range", "bfloat16, integers below 32 bits", "elements are made as words"},
+    {"Resize Upsample", "interpolated integers, the nearest elements of a region", "weights are floats"},
+});
+
+} // namespace
+
+std::span<const cpu_operators> operators_on_cpu() {
+  return whole;
+}
+
+std::span<const cpu_calls> calls_on_cpu() {
+  return parts;
+}
+
+} // namespace troupe

@@ -1,0 +1,56 @@
+#include "launch/cpu_work.hpp"
+
+#include "launch/launch_table.hpp"
+#include "support/catch.hpp"
+
+#include <set>
+#include <sstream>
+
+using namespace troupe;
+
+namespace {
+
+std::vector<std::string> words_of(std::string_view text) {
+  std::istringstream in{std::string(text)};
+  return {std::istream_iterator<std::string>(in), {}};
+}
+
+/// Whether GPUs run a row: by launches, as calls of others, or by doing nothing.
+bool runs_on_gpus(const op_def& def) {
+  return has_launch_rules(def) || def.expand || def.alias == aliasing::view;
+}
+
+} // namespace
+
+TEST_CASE("what stays on the CPU is what has no launch rules", "[launch]") {
+  std::set<std::string> listed, found;
+  for (const cpu_operators& row : operators_on_cpu())
+    for (const std::string& name : words_of(row.operators)) {
+      CHECK(listed.insert(name).second);
+      REQUIRE(find_op("", name, newest_opset("")) != nullptr);
+    }
+  for (const op_def* def : all_ops())
+    if (!runs_on_gpus(*def) && def->reference)
+      found.insert(std::string(def->name));
+  for (const std::string& name : found) {
+    INFO(name);
+    CHECK(listed.contains(name));
+  }
+  for (const std::string& name : listed) {
+    INFO(name);
+    const op_def& def = *find_op("", name, newest_opset(""));
+    CHECK_FALSE(has_launch_rules(def));
+  }
+}
+
+TEST_CASE("calls that stay on the CPU are of operators that GPUs run", "[launch]") {
+  for (const cpu_calls& row : calls_on_cpu())
+    for (const std::string& name : words_of(row.operators)) {
+      INFO(name);
+      const op_def* def = find_op("", name, newest_opset(""));
+      if (!def) // removed
+        def = find_op("", name, 9);
+      REQUIRE(def != nullptr);
+      CHECK(has_launch_rules(*def));
+    }
+}
