@@ -62,7 +62,7 @@ const refusal* refusal_of(const op_def& def) {
 row_rule find_row_rule(const op_def& def) {
   if (refusal_of(def)) // also of operators whose layouts are those of elementwise ones
     return nullptr;
-  for (const auto table : {axis_row_rules, movement_row_rules, product_row_rules, window_row_rules})
+  for (const auto table : {axis_row_rules, domain_row_rules, movement_row_rules, product_row_rules, window_row_rules})
     for (const row_rule_entry& entry : table())
       if (entry.domain == def.domain && entry.name == def.name)
         return entry.rule;

@@ -19,6 +19,7 @@ struct row_rule_entry {
 
 /// The families' rules, each in a file of its own.
 std::span<const row_rule_entry> axis_row_rules();
+std::span<const row_rule_entry> domain_row_rules();
 std::span<const row_rule_entry> movement_row_rules();
 std::span<const row_rule_entry> product_row_rules();
 std::span<const row_rule_entry> window_row_rules();
