@@ -24,7 +24,7 @@ static_assert(shader::is(dtype::float8e4m3fn, shader::type_e4m3fn) &&
 /// Types that shaders/cast.comp has variants for.
 constexpr dtype_set usual_types = set_of(dtype::float32, dtype::float16, dtype::int64, dtype::int32, dtype::uint32,
                                          dtype::int8, dtype::uint8, dtype::boolean);
-constexpr dtype_set convertible_types = types::fixed_size | types::float8 | types::int4;
+constexpr dtype_set convertible_types = types::fixed_size | types::float8 | set_of(dtype::uint4, dtype::int4);
 
 /// A kernel for a pair of types.
 struct cast_kernel {

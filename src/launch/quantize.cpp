@@ -10,7 +10,7 @@
 namespace troupe {
 namespace {
 
-constexpr dtype_set bit_types = types::float8 | types::int4;
+constexpr dtype_set bit_types = types::float8 | set_of(dtype::uint4, dtype::int4);
 constexpr dtype_set whole_types = set_of(dtype::uint8, dtype::int8, dtype::uint16, dtype::int16);
 
 shader::quantization one_scale(const gpu_call& call) {

@@ -129,7 +129,7 @@ kernel_record check_close(const tensor& got, const tensor& wanted, double rtol, 
   REQUIRE(got.type() == wanted.type());
   REQUIRE(got.dims() == wanted.dims());
   kernel_record record{.calls = 1};
-  if ((types::float8 | types::int4) & set_of(got.type())) {
+  if ((types::float8 | set_of(dtype::uint4, dtype::int4)) & set_of(got.type())) {
     check_bytes(got, wanted);
     return record;
   }
