@@ -54,8 +54,7 @@ bool has_type(dtype type) {
 }
 
 memory_desc describe(const shape& d, layout l, dtype type) {
-  return {to_dims(d), data_type(type),
-          l == layout::plain ? plain_tag(d.size()) : channels_last_tag(d.size())};
+  return {to_dims(d), data_type(type), l == layout::plain ? plain_tag(d.size()) : channels_last_tag(d.size())};
 }
 
 memory_desc describe_any(const shape& d) {
@@ -118,7 +117,8 @@ dnnl::primitive_attr user_scratchpad(const dnnl::post_ops& ops) {
 }
 
 void multiply_transposed(int64_t m, int64_t n, int64_t k, const float* a, const float* b, float* c, int64_t ldc) {
-  dnnl::error::wrap_c_api(dnnl_sgemm('N', 'T', m, n, k, 1.f, a, k, b, k, 0.f, c, ldc), "oneDNN did not multiply matrices");
+  dnnl::error::wrap_c_api(dnnl_sgemm('N', 'T', m, n, k, 1.f, a, k, b, k, 0.f, c, ldc),
+                          "oneDNN did not multiply matrices");
 }
 
 namespace {

@@ -54,8 +54,8 @@ bool fill(const window_spec& spec, const window_axes& axes, bool include_pad, dn
 kernel_ptr make_dnnl_pool(const kernel_request& r) {
   const shape& x = r.inputs[0].dims;
   const dtype type = r.inputs[0].type;
-  if (!dnn::has_type(type) || (type != dtype::float32 && (type == dtype::int32 || r.call.op_type != "MaxPool")) || r.has_output(1) || x.size() < 3 || x.size() > 5 || volume(x) == 0 ||
-      volume(r.outputs[0].dims) == 0)
+  if (!dnn::has_type(type) || (type != dtype::float32 && (type == dtype::int32 || r.call.op_type != "MaxPool")) ||
+      r.has_output(1) || x.size() < 3 || x.size() > 5 || volume(x) == 0 || volume(r.outputs[0].dims) == 0)
     return nullptr;
   const bool global = r.call.op_type.starts_with("Global");
   const bool maximum = r.call.op_type.ends_with("MaxPool");

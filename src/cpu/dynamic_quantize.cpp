@@ -45,7 +45,8 @@ public:
     const float* x = r.input<float>(0);
     parallel_for(parts_, 1, [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i)
-        ranges_[static_cast<size_t>(i)] = range_of_part(x + i * dynamic_grain, std::min(dynamic_grain, size_ - i * dynamic_grain));
+        ranges_[static_cast<size_t>(i)] =
+            range_of_part(x + i * dynamic_grain, std::min(dynamic_grain, size_ - i * dynamic_grain));
     });
     float_range all;
     for (const float_range& part : ranges_)

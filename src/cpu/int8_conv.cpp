@@ -53,7 +53,8 @@ private:
         gather_window(x, first + i, channels, rows.data() + i * step);
       return {rows.data(), step};
     };
-    int8::multiply_tiles(window_.pixels(), columns, g * columns, b, end_, gather, y, window_.filters * end_.bytes_each());
+    int8::multiply_tiles(window_.pixels(), columns, g * columns, b, end_, gather, y,
+                         window_.filters * end_.bytes_each());
   }
 
   /// Copies the window of output pixel `pixel` with all taps, flipped if X is int8.

@@ -19,7 +19,8 @@ std::optional<std::vector<uint8_t>> centred_weights(const kernel_request& r, con
   if (r.has_input(at.b_zero) && !r.inputs[at.b_zero].constant)
     return std::nullopt;
   const weight_cache::handle weights = r.resources.weights.get(w.constant);
-  const weight_cache::handle zeros = r.has_input(at.b_zero) ? r.resources.weights.get(r.inputs[at.b_zero].constant) : nullptr;
+  const weight_cache::handle zeros =
+      r.has_input(at.b_zero) ? r.resources.weights.get(r.inputs[at.b_zero].constant) : nullptr;
   const auto element = [&](const tensor& t, int64_t i) -> int32_t {
     return w.type == dtype::uint8 ? int32_t{t.data<uint8_t>()[i]} : int32_t{t.data<int8_t>()[i]};
   };
@@ -83,7 +84,8 @@ private:
 
   /// Puts the end's parameters into the order of packed channels.
   void order_parameters() {
-    const auto size = static_cast<size_t>((window_.channels + int8::group_channels - 1) / int8::group_channels * int8::group_channels);
+    const auto size = static_cast<size_t>((window_.channels + int8::group_channels - 1) / int8::group_channels *
+                                          int8::group_channels);
     correction_.assign(size, 0);
     scale_.assign(size, 0);
     offset_.assign(size, 0);
@@ -110,7 +112,8 @@ private:
         const int64_t count = std::min(int8::group_channels, channels - first);
         multiply(taps.data(), first, taps_, count, packed_.data() + first * taps_, sums.data());
         if (is_simple_) {
-          int8::finish_channels({count, correction_.data() + first, scale_.data() + first, offset_.data() + first, quantised, is_signed, y + first},
+          int8::finish_channels({count, correction_.data() + first, scale_.data() + first, offset_.data() + first,
+                                 quantised, is_signed, y + first},
                                 sums.data());
           continue;
         }
@@ -140,8 +143,9 @@ private:
         }
         for (int64_t k = 0; k < v.kernel; ++k) {
           const int64_t column = start + k * v.dilation;
-          to[k] = line_inside && column >= 0 && column < v.in ? image + ((plane * h.in + row) * v.in + column) * window_.channels
-                                                              : padding_.data();
+          to[k] = line_inside && column >= 0 && column < v.in
+                      ? image + ((plane * h.in + row) * v.in + column) * window_.channels
+                      : padding_.data();
         }
       }
   }

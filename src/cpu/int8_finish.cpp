@@ -34,7 +34,8 @@ size_t elements(const kernel_request& r, size_t i) {
 
 /// Returns a zero point among unsigned (`flip` for int8 A) or signed (`flip` for uint8 B) elements.
 int32_t moved_zero(const void* zeros, size_t i, dtype type, bool is_unsigned) {
-  const int32_t zero = type == dtype::uint8 ? static_cast<const uint8_t*>(zeros)[i] : static_cast<const int8_t*>(zeros)[i];
+  const int32_t zero =
+      type == dtype::uint8 ? static_cast<const uint8_t*>(zeros)[i] : static_cast<const int8_t*>(zeros)[i];
   if (is_unsigned)
     return type == dtype::int8 ? zero + 128 : zero;
   return type == dtype::uint8 ? zero - 128 : zero;
@@ -58,10 +59,12 @@ bool finish::takes(const kernel_request& r, const operand_positions& at, int64_t
   const bool typed = is_byte(a) && is_byte(b) && (scaled ? quantised || y == dtype::float32 : y == dtype::int32);
   const bool zeros = fits(r, at.a_zero, a, 1) && fits(r, at.b_zero, b, columns);
   const bool scales = fits(r, at.a_scale, dtype::float32, 1) && fits(r, at.b_scale, dtype::float32, columns);
-  const bool biases = (!r.has_input(at.bias) || (r.inputs[at.bias].type == dtype::float32 && r.inputs[at.bias].size() == columns)) &&
-                      (!r.has_input(at.integer_bias) || (r.inputs[at.integer_bias].type == dtype::int32 &&
-                                                         r.inputs[at.integer_bias].size() == columns));
-  const bool result = !quantised || (r.has_input(at.y_scale) && fits(r, at.y_scale, dtype::float32, 1) && fits(r, at.y_zero, y, 1));
+  const bool biases =
+      (!r.has_input(at.bias) || (r.inputs[at.bias].type == dtype::float32 && r.inputs[at.bias].size() == columns)) &&
+      (!r.has_input(at.integer_bias) ||
+       (r.inputs[at.integer_bias].type == dtype::int32 && r.inputs[at.integer_bias].size() == columns));
+  const bool result =
+      !quantised || (r.has_input(at.y_scale) && fits(r, at.y_scale, dtype::float32, 1) && fits(r, at.y_zero, y, 1));
   return typed && zeros && scales && biases && result;
 }
 
@@ -184,8 +187,8 @@ quantised_end finish::end() const {
 void finish::apply_together(const rows& r, int64_t first, int64_t count) const {
   const bool is_quantised = type_ != dtype::float32;
   finish_rows({r.sums, r.step, r.count, count, wants_row_sums_ ? r.row_sums : nullptr, correction_.data() + first,
-               b_zero_.data() + first, scale_.data() + first, offset_.empty() ? nullptr : offset_.data() + first, is_quantised,
-               is_quantised ? end() : quantised_end{}, low_, high_, r.y, r.y_step});
+               b_zero_.data() + first, scale_.data() + first, offset_.empty() ? nullptr : offset_.data() + first,
+               is_quantised, is_quantised ? end() : quantised_end{}, low_, high_, r.y, r.y_step});
 }
 
 void finish::apply(const rows& r, int64_t first, int64_t count) const {
@@ -193,8 +196,8 @@ void finish::apply(const rows& r, int64_t first, int64_t count) const {
     return apply_together(r, first, count);
   for (int64_t row = 0; row < r.count; ++row)
     for (int64_t i = 0; i < count; i += block)
-      apply_block(r.sums + row * r.step + i, wants_row_sums_ ? r.row_sums[row] : 0, first + i, std::min(block, count - i),
-                  static_cast<std::byte*>(r.y) + row * r.y_step + i * bytes_each());
+      apply_block(r.sums + row * r.step + i, wants_row_sums_ ? r.row_sums[row] : 0, first + i,
+                  std::min(block, count - i), static_cast<std::byte*>(r.y) + row * r.y_step + i * bytes_each());
 }
 
 } // namespace troupe::int8

@@ -89,7 +89,7 @@ private:
   std::vector<int32_t> b_zero_, correction_, integer_bias_;
   std::vector<float> scale_, offset_;
   float inverse_ = 1, y_zero_ = 0;
-  float low_, high_;   // limits of the real results, if the activation is no more than these
+  float low_, high_; // limits of the real results, if the activation is no more than these
   bool is_clamp_;
   bool is_finite_ = true; // scales and offsets, over the result's scale
 };

@@ -26,7 +26,8 @@ void multiply_plainly(const uint8_t* a, int64_t lda, int64_t rows, const panel& 
     }
 }
 
-void multiply_channels_plainly(const uint8_t* const* x, int64_t first, int64_t taps, int64_t channels, const int8_t* w, int32_t* sums) {
+void multiply_channels_plainly(const uint8_t* const* x, int64_t first, int64_t taps, int64_t channels, const int8_t* w,
+                               int32_t* sums) {
   std::fill_n(sums, group_channels, 0);
   for (int64_t t = 0; t < taps; ++t) {
     const int8_t* tap = w + t / quad * group_channels * quad + t % quad;
@@ -114,8 +115,8 @@ TROUPE_AVX2 void lane_avx2(const uint8_t* const* x, int64_t first, int64_t count
   }
 }
 
-TROUPE_AVX2 void multiply_channels_avx2(const uint8_t* const* x, int64_t first, int64_t taps, int64_t channels, const int8_t* w,
-                                        int32_t* sums) {
+TROUPE_AVX2 void multiply_channels_avx2(const uint8_t* const* x, int64_t first, int64_t taps, int64_t channels,
+                                        const int8_t* w, int32_t* sums) {
   for (int64_t lane = 0; lane * 16 < channels; ++lane)
     lane_avx2(x, first + lane * 16, std::min<int64_t>(16, channels - lane * 16), taps, w + lane * 16, sums + lane * 4);
 }
@@ -189,13 +190,15 @@ TROUPE_VNNI void multiply_vnni(const uint8_t* a, int64_t lda, int64_t rows, cons
 }
 
 /// Bytes of four taps are brought together within 16-byte lanes.
-TROUPE_VNNI void multiply_channels_vnni(const uint8_t* const* x, int64_t first, int64_t taps, int64_t channels, const int8_t* w,
-                                        int32_t* sums) {
+TROUPE_VNNI void multiply_channels_vnni(const uint8_t* const* x, int64_t first, int64_t taps, int64_t channels,
+                                        const int8_t* w, int32_t* sums) {
   const __mmask64 mask = channels == group_channels ? ~__mmask64{0} : (__mmask64{1} << channels) - 1;
   __m512i s[4] = {_mm512_setzero_si512(), _mm512_setzero_si512(), _mm512_setzero_si512(), _mm512_setzero_si512()};
   for (int64_t t = 0; t < taps; t += quad, w += group_channels * quad) {
-    const __m512i x0 = _mm512_maskz_loadu_epi8(mask, x[t] + first), x1 = _mm512_maskz_loadu_epi8(mask, x[t + 1] + first);
-    const __m512i x2 = _mm512_maskz_loadu_epi8(mask, x[t + 2] + first), x3 = _mm512_maskz_loadu_epi8(mask, x[t + 3] + first);
+    const __m512i x0 = _mm512_maskz_loadu_epi8(mask, x[t] + first),
+                  x1 = _mm512_maskz_loadu_epi8(mask, x[t + 1] + first);
+    const __m512i x2 = _mm512_maskz_loadu_epi8(mask, x[t + 2] + first),
+                  x3 = _mm512_maskz_loadu_epi8(mask, x[t + 3] + first);
     const __m512i low01 = _mm512_unpacklo_epi8(x0, x1), low23 = _mm512_unpacklo_epi8(x2, x3);
     const __m512i high01 = _mm512_unpackhi_epi8(x0, x1), high23 = _mm512_unpackhi_epi8(x2, x3);
     s[0] = _mm512_dpbusd_epi32(s[0], _mm512_unpacklo_epi16(low01, low23), _mm512_loadu_si512(w));
@@ -208,7 +211,8 @@ TROUPE_VNNI void multiply_channels_vnni(const uint8_t* const* x, int64_t first, 
 }
 
 bool has_vnni() {
-  return __builtin_cpu_supports("avx512vnni") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl");
+  return __builtin_cpu_supports("avx512vnni") && __builtin_cpu_supports("avx512bw") &&
+         __builtin_cpu_supports("avx512vl");
 }
 
 constexpr auto all = std::to_array<implementation>({

@@ -57,7 +57,8 @@ TROUPE_AVX512 void finish_block(const finished_rows& f, int64_t first) {
       _mm512_mask_storeu_ps(y, b.mask, limited);
     } else {
       const __m512i moved = _mm512_add_epi32(rounded(real), _mm512_set1_epi32(f.end.zero));
-      const __m512i limited = _mm512_min_epi32(_mm512_max_epi32(moved, _mm512_set1_epi32(f.end.least)), _mm512_set1_epi32(f.end.most));
+      const __m512i limited =
+          _mm512_min_epi32(_mm512_max_epi32(moved, _mm512_set1_epi32(f.end.least)), _mm512_set1_epi32(f.end.most));
       const __m128i bytes = _mm512_maskz_cvtepi32_epi8(0xffff, limited);
       if (whole)
         _mm_storeu_si128(reinterpret_cast<__m128i*>(y), bytes);
@@ -76,14 +77,15 @@ void finish_as(const finished_rows& f) {
 /// Rounded results of 16 channels of a group, in the order of packed channels.
 TROUPE_AVX512 __m512i rounded_channels(const finished_channels& f, __m512i sums, int64_t first) {
   const __m512i whole = _mm512_add_epi32(sums, _mm512_loadu_si512(f.correction + first));
-  return rounded(_mm512_fmadd_ps(_mm512_cvtepi32_ps(whole), _mm512_loadu_ps(f.scale + first), _mm512_loadu_ps(f.offset + first)));
+  return rounded(
+      _mm512_fmadd_ps(_mm512_cvtepi32_ps(whole), _mm512_loadu_ps(f.scale + first), _mm512_loadu_ps(f.offset + first)));
 }
 
 } // namespace
 
 bool can_finish_rows() {
-  static const bool can = __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl") &&
-                          __builtin_cpu_supports("avx512dq");
+  static const bool can =
+      __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq");
   return can;
 }
 
@@ -100,10 +102,10 @@ TROUPE_AVX512 void finish_channels(const finished_channels& f, const int32_t* su
   const __m512i zero = _mm512_set1_epi16(static_cast<int16_t>(f.end.zero));
   const __m512i low = _mm512_adds_epi16(_mm512_packs_epi32(y[0], y[1]), zero);
   const __m512i high = _mm512_adds_epi16(_mm512_packs_epi32(y[2], y[3]), zero);
-  const auto least = _mm512_set1_epi8(static_cast<char>(f.end.least)), most = _mm512_set1_epi8(static_cast<char>(f.end.most));
-  const __m512i bytes =
-      f.is_signed ? _mm512_min_epi8(_mm512_max_epi8(_mm512_packs_epi16(low, high), least), most)
-                  : _mm512_min_epu8(_mm512_max_epu8(_mm512_packus_epi16(low, high), least), most);
+  const auto least = _mm512_set1_epi8(static_cast<char>(f.end.least)),
+             most = _mm512_set1_epi8(static_cast<char>(f.end.most));
+  const __m512i bytes = f.is_signed ? _mm512_min_epi8(_mm512_max_epi8(_mm512_packs_epi16(low, high), least), most)
+                                    : _mm512_min_epu8(_mm512_max_epu8(_mm512_packus_epi16(low, high), least), most);
   if (f.channels >= 64)
     _mm512_storeu_si512(f.y, bytes);
   else

@@ -28,8 +28,8 @@ inline int64_t rows_of_tile(int64_t rows, int64_t quads) {
 /// Computes `rows` rows of A · `b` (`columns` columns, the first of which is `first_column` of `end`). `gather(first, count)` returns rows
 /// of A; the results begin at `y`, their rows are `y_step` bytes apart.
 template <class Gather>
-void multiply_tiles(int64_t rows, int64_t columns, int64_t first_column, const panel& b, const finish& end, Gather gather,
-                    std::byte* y, int64_t y_step) {
+void multiply_tiles(int64_t rows, int64_t columns, int64_t first_column, const panel& b, const finish& end,
+                    Gather gather, std::byte* y, int64_t y_step) {
   const int64_t tile = rows_of_tile(rows, b.quads), tiles = (rows + tile - 1) / tile;
   const int64_t panels = (b.blocks + panel_blocks - 1) / panel_blocks;
   const int64_t work = rows * columns * b.quads * quad / std::max<int64_t>(1, tiles * panels);
@@ -49,7 +49,8 @@ void multiply_tiles(int64_t rows, int64_t columns, int64_t first_column, const p
           row_sums[static_cast<size_t>(i)] = sum_of(a.data + i * a.step, end.depth());
       }
       const int64_t width = blocks * block_columns, column = block * block_columns;
-      multiply(a.data, a.step, count, {b.data + block * b.quads * block_columns * quad, b.quads, blocks}, sums.data(), width);
+      multiply(a.data, a.step, count, {b.data + block * b.quads * block_columns * quad, b.quads, blocks}, sums.data(),
+               width);
       end.apply({sums.data(), width, count, row_sums.data(), y + row * y_step + column * end.bytes_each(), y_step},
                 first_column + column, std::min(width, columns - column));
     }

@@ -3,12 +3,12 @@
 // With few rows the product is bound by reading the packed bytes. Σ a (code − zero) · scale of a block is scale · (Σ a · code − zero · Σ a):
 // codes are multiplied as they come, A having been sorted into elements of low and high halves of a byte before; sums of a block's A are
 // made once. With more rows, tiles of columns are dequantised into a core's cache and multiplied by oneDNN.
+#include "ops/matmul_nbits.hpp"
 #include "base/parallel.hpp"
 #include "cpu/dnnl_call.hpp"
 #include "cpu/fast_functions.hpp"
 #include "cpu/kernels.hpp"
 #include "cpu/packed_column.hpp"
-#include "ops/matmul_nbits.hpp"
 
 #include <algorithm>
 #include <array>
@@ -25,7 +25,8 @@ public:
   matmul_nbits_kernel(const kernel_request& r, const nbits_shape& s)
       : s_(s), scratch_(r.resources.scratch), rows_(r.inputs[0].size() / s.k), padded_(s.blocks * s.block_size),
         threads_(thread_count()), packed_zeros_(r.has_input(3) && r.inputs[3].type == dtype::uint8),
-        real_zeros_(r.has_input(3) && !packed_zeros_), has_bias_(r.has_input(5)), multiply_(column_function_for(s.bits, s.block_size)) {
+        real_zeros_(r.has_input(3) && !packed_zeros_), has_bias_(r.has_input(5)),
+        multiply_(column_function_for(s.bits, s.block_size)) {
     const int64_t floats = rows_ <= most_rows ? rows_ * (padded_ + s.blocks) : threads_ * tile_columns * s.k;
     scratch_.reserve(floats * int64_t{sizeof(float)});
   }
@@ -73,8 +74,8 @@ private:
     for (int64_t n = begin; n < end; ++n) {
       const float* scales = r.input<float>(2) + n * s_.blocks;
       std::array<float, most_rows> y{};
-      multiply_({r.input<uint8_t>(1) + n * s_.blocks * s_.block_bytes(), scales, s_.blocks, s_.block_size}, sorted, padded_, rows_,
-                y.data());
+      multiply_({r.input<uint8_t>(1) + n * s_.blocks * s_.block_bytes(), scales, s_.blocks, s_.block_size}, sorted,
+                padded_, rows_, y.data());
       for (int64_t row = 0; row < rows_; ++row)
         r.output<float>(0)[row * s_.n + n] = y[static_cast<size_t>(row)] - shift(r, n, sums + row * s_.blocks) +
                                              (has_bias_ ? r.input<float>(5)[n] : 0.f);
@@ -148,10 +149,9 @@ kernel_ptr make_matmul_nbits(const kernel_request& r) {
   };
   const bool zeros = holds(3, dtype::uint8, s.n * s.zero_bytes()) || holds(3, dtype::float32, s.n * s.blocks);
   if ((s.bits != 4 && s.bits != 8) || !r.all_plain() || r.inputs[0].type != dtype::float32 ||
-      r.outputs[0].type != dtype::float32 || r.inputs[0].size() == 0 ||
-      r.inputs[0].dims.back() != s.k || r.has_input(4) || !zeros ||
-      !holds(1, dtype::uint8, s.n * s.blocks * s.block_bytes()) || !holds(2, dtype::float32, s.n * s.blocks) ||
-      !holds(5, dtype::float32, s.n))
+      r.outputs[0].type != dtype::float32 || r.inputs[0].size() == 0 || r.inputs[0].dims.back() != s.k ||
+      r.has_input(4) || !zeros || !holds(1, dtype::uint8, s.n * s.blocks * s.block_bytes()) ||
+      !holds(2, dtype::float32, s.n * s.blocks) || !holds(5, dtype::float32, s.n))
     return nullptr;
   return std::make_unique<matmul_nbits_kernel>(r, s);
 }

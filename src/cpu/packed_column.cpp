@@ -83,9 +83,11 @@ TROUPE_AVX512F void multiply_column_avx512(const packed_column& column, const fl
       part[row] = _mm512_setzero_ps();
     const uint8_t* codes = column.codes + block * bytes;
     for (int64_t i = 0; i < bytes; i += 16) {
-      const __m512i wide = _mm512_maskz_cvtepu8_epi32(0xffff, _mm_loadu_si128(reinterpret_cast<const __m128i*>(codes + i)));
+      const __m512i wide =
+          _mm512_maskz_cvtepu8_epi32(0xffff, _mm_loadu_si128(reinterpret_cast<const __m128i*>(codes + i)));
       // The look-up reads the lowest 4 bits alone.
-      const __m512 low = Bits == 8 ? _mm512_maskz_cvtepi32_ps(0xffff, wide) : _mm512_maskz_permutexvar_ps(0xffff, wide, numbers);
+      const __m512 low =
+          Bits == 8 ? _mm512_maskz_cvtepi32_ps(0xffff, wide) : _mm512_maskz_permutexvar_ps(0xffff, wide, numbers);
       const __m512 high = _mm512_maskz_permutexvar_ps(0xffff, _mm512_maskz_srli_epi32(0xffff, wide, 4), numbers);
 #pragma GCC unroll 4
       for (int row = 0; row < Rows; ++row) {

@@ -17,7 +17,8 @@ namespace {
 
 /// Positions of the inputs.
 struct at {
-  static constexpr size_t a = 0, b = 1, a_scale = 2, b_scale = 3, a_zero = 4, b_zero = 5, bias = 6, y_scale = 7, y_zero = 8;
+  static constexpr size_t a = 0, b = 1, a_scale = 2, b_scale = 3, a_zero = 4, b_zero = 5, bias = 6, y_scale = 7,
+                          y_zero = 8;
 };
 
 const op_def& integer_row(std::string_view name) {
@@ -36,7 +37,8 @@ symbolic_shape infer_sums(infer_context& c, const char* name) {
   graph g;
   node call{.name = "sums", .op_type = name, .attrs = c.attrs()};
   for (const size_t i : {at::a, at::b, at::a_zero, at::b_zero})
-    call.inputs.push_back(c.has_input(i) ? g.add_value({.name = "operand", .type = c.type(i), .dims = c.dims(i)}) : no_value);
+    call.inputs.push_back(c.has_input(i) ? g.add_value({.name = "operand", .type = c.type(i), .dims = c.dims(i)})
+                                         : no_value);
   call.outputs = {g.add_value({.name = "sums"})};
   call.def = &integer_row(name);
   infer_context sums(g, call);
@@ -113,7 +115,8 @@ template <const char* Name, bool IsConv>
 void quantized_reference(kernel_context& c) {
   const mutable_view& y = c.output(0);
   tensor sums(dtype::int32, shape(y.dims.begin(), y.dims.end()));
-  const std::array<const_view, 4> in{c.input(at::a), c.input(at::b), optional_input(c, at::a_zero), optional_input(c, at::b_zero)};
+  const std::array<const_view, 4> in{c.input(at::a), c.input(at::b), optional_input(c, at::a_zero),
+                                     optional_input(c, at::b_zero)};
   std::array<mutable_view, 1> out{sums.mutable_ref()};
   kernel_context integers(c.attrs(), in, out);
   integer_row(Name).reference(integers);
@@ -144,7 +147,11 @@ constexpr auto fused_quantized_rows = std::to_array<op_def>({
             .needs_float32 = true,
             .cost = quantized_conv_cost_of}),
     op_row("QuantizedMatMul", 1, infer_quantized<sums_of_matmul>, quantized_reference<sums_of_matmul, false>,
-           {.domain = "troupe", .inputs = {4, 9}, .types = byte_types, .needs_float32 = true, .cost = quantized_matmul_cost_of}),
+           {.domain = "troupe",
+            .inputs = {4, 9},
+            .types = byte_types,
+            .needs_float32 = true,
+            .cost = quantized_matmul_cost_of}),
 });
 
 } // namespace

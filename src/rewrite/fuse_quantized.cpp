@@ -78,12 +78,14 @@ bool fuse_product(graph_editor& e, node_id index) {
   const value_id right = input_of(n, 1);
   if ((!conv && !gemm && !matmul) || right == no_value || columns_of(e, n) == 0)
     return false;
-  const bool plain_gemm = n.attrs.integer("transA", 0) == 0 && n.attrs.real("alpha", 1) == 1 && n.attrs.real("beta", 1) == 1;
+  const bool plain_gemm =
+      n.attrs.integer("transA", 0) == 0 && n.attrs.real("alpha", 1) == 1 && n.attrs.real("beta", 1) == 1;
   const auto x = dequantised_tensor(e, n.inputs[0]);
   if (!x || (gemm && !plain_gemm) || e.val(n.inputs[0]).dims->size() < 2)
     return false;
-  node fused = make_node(n.name, "troupe", conv ? "QuantizedConv" : "QuantizedMatMul", {x->elements, no_value, x->scale, no_value, x->zero},
-                         {n.outputs[0]}, conv ? n.attrs : attributes());
+  node fused =
+      make_node(n.name, "troupe", conv ? "QuantizedConv" : "QuantizedMatMul",
+                {x->elements, no_value, x->scale, no_value, x->zero}, {n.outputs[0]}, conv ? n.attrs : attributes());
   fused.inputs.resize(7, no_value);
   const bool transposed = gemm && n.attrs.integer("transB", 0) != 0;
   if (auto w = dequantised_weight(e, right, conv ? 0 : transposed ? 0 : 1, !conv)) {
@@ -113,7 +115,8 @@ bool fuse_product(graph_editor& e, node_id index) {
 
 /// Returns the other operand of commutative `op_type` `n` beside `v`, with the output's dims those of `v`; else no_value.
 value_id beside(const graph_editor& e, node_id n, std::string_view op_type, value_id v) {
-  if (n < 0 || !is_op(e.at(n), op_type) || e.at(n).inputs[0] == e.at(n).inputs[1] || !same_dims(e, v, e.at(n).outputs[0]))
+  if (n < 0 || !is_op(e.at(n), op_type) || e.at(n).inputs[0] == e.at(n).inputs[1] ||
+      !same_dims(e, v, e.at(n).outputs[0]))
     return no_value;
   return e.at(n).inputs[e.at(n).inputs[0] == v ? 1 : 0];
 }
@@ -134,15 +137,17 @@ bool fuse_integer_product(graph_editor& e, node_id index) {
   const bool ranks = e.val(n.inputs[0]).dims->size() >= 2 && e.val(n.inputs[1]).dims->size() >= 2;
   const auto single_zero = [&](size_t i, int64_t most) {
     const value_id v = input_of(n, i);
-    return v == no_value || (e.val(v).dims && (volume(*e.val(v).dims).is(1) || (most > 1 && volume(*e.val(v).dims).is(most))));
+    return v == no_value ||
+           (e.val(v).dims && (volume(*e.val(v).dims).is(1) || (most > 1 && volume(*e.val(v).dims).is(most))));
   };
   if (scale == no_value || !ranks || !single_zero(2, 1) || !single_zero(3, columns_of(e, n)))
     return false;
   const bool single = volume(*e.val(scale).dims).is(1);
   const value_id other = one(e, n.name);
-  node fused = make_node(n.name, "troupe", is_op(n, "ConvInteger") ? "QuantizedConv" : "QuantizedMatMul",
-                         {n.inputs[0], n.inputs[1], single ? scale : other, single ? other : scale, input_of(n, 2), input_of(n, 3)},
-                         {e.at(product).outputs[0]}, n.attrs);
+  node fused = make_node(
+      n.name, "troupe", is_op(n, "ConvInteger") ? "QuantizedConv" : "QuantizedMatMul",
+      {n.inputs[0], n.inputs[1], single ? scale : other, single ? other : scale, input_of(n, 2), input_of(n, 3)},
+      {e.at(product).outputs[0]}, n.attrs);
   e.replace(product, std::move(fused));
   return true;
 }

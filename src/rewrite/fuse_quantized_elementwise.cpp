@@ -63,8 +63,9 @@ bool fuse_requantisation(graph_editor& e, node_id n) {
   const auto x = q ? dequantised_tensor(e, e.at(n).inputs[0]) : std::nullopt;
   if (!x)
     return false;
-  node fused = make_node(e.at(n).name, "troupe", "QuantizedElementwise", {x->elements, x->scale, x->zero, q->scale, q->zero},
-                         {q->elements}, to_attributes({{{scalar_code::same, 0}}, {}}));
+  node fused =
+      make_node(e.at(n).name, "troupe", "QuantizedElementwise", {x->elements, x->scale, x->zero, q->scale, q->zero},
+                {q->elements}, to_attributes({{{scalar_code::same, 0}}, {}}));
   fused.attrs.set("operands", int64_t{1});
   e.replace(n, std::move(fused));
   return true;

@@ -13,8 +13,9 @@ namespace {
 
 /// Returns whether node `n` gives elements of its first operand in some order, or their maxima.
 bool moves_elements(const graph_editor& e, const node& n) {
-  constexpr auto movers = std::to_array<std::string_view>({"Reshape", "Flatten", "Squeeze", "Unsqueeze", "Transpose", "Slice",
-                                                           "Gather", "DepthToSpace", "SpaceToDepth", "MaxPool", "Expand", "Tile"});
+  constexpr auto movers =
+      std::to_array<std::string_view>({"Reshape", "Flatten", "Squeeze", "Unsqueeze", "Transpose", "Slice", "Gather",
+                                       "DepthToSpace", "SpaceToDepth", "MaxPool", "Expand", "Tile"});
   const bool named = n.domain.empty() && std::find(movers.begin(), movers.end(), n.op_type) != movers.end();
   return named && n.outputs.size() == 1 && n.outputs[0] != no_value && e.val(n.outputs[0]).dims.has_value();
 }
@@ -66,8 +67,8 @@ bool push_behind(graph_editor& e, node_id n) {
 /// Returns whether Concat `n` is one of float32 values of known dims, several in all.
 bool joins_floats(const graph_editor& e, const node& n) {
   return is_op(n, "Concat") && n.inputs.size() > 1 && std::all_of(n.inputs.begin(), n.inputs.end(), [&](value_id v) {
-    return v != no_value && e.val(v).type == dtype::float32 && e.val(v).dims && !e.val(v).constant;
-  });
+           return v != no_value && e.val(v).type == dtype::float32 && e.val(v).dims && !e.val(v).constant;
+         });
 }
 
 /// QuantizeLinear `n` of a Concat: its operands are quantised instead.
@@ -83,7 +84,8 @@ bool pull_before(graph_editor& e, node_id n) {
     node own = quantize;
     own.name += "/" + e.val(v).name;
     own.inputs[0] = v;
-    own.outputs = {e.add_value({.name = e.val(v).name + "/" + quantize.name, .type = e.val(q->elements).type, .dims = e.val(v).dims})};
+    own.outputs = {e.add_value(
+        {.name = e.val(v).name + "/" + quantize.name, .type = e.val(q->elements).type, .dims = e.val(v).dims})};
     v = own.outputs[0];
     e.add_node(std::move(own));
   }

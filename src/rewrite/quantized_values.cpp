@@ -48,7 +48,8 @@ std::optional<quantised_weight> dequantised_weight(const graph_editor& e, value_
     w = w->step_inputs[0];
     axis = 1 - axis;
   }
-  if (!is_step(*w, "DequantizeLinear") || !is_byte(w->step_inputs[0]->type) || w->step_attributes.integer("block_size", 0) != 0)
+  if (!is_step(*w, "DequantizeLinear") || !is_byte(w->step_inputs[0]->type) ||
+      w->step_attributes.integer("block_size", 0) != 0)
     return std::nullopt;
   quantised_weight q{w->step_inputs[0], w->step_inputs[1], w->step_inputs.size() > 2 ? w->step_inputs[2] : nullptr};
   const auto rank = static_cast<int64_t>(w->dims.size());

@@ -28,9 +28,9 @@ struct product_row {
 };
 
 const product_row products[] = {
-    {{1, 1}, {1, 1}},       {{1, 3}, {3, 5}},     {{2, 4}, {4, 16}},    {{5, 17}, {17, 17}},        {{7, 64}, {64, 65}},
-    {{13, 130}, {130, 33}}, {{100, 36}, {36, 300}}, {{1, 512}, {512, 96}}, {{2, 3, 5, 8}, {8, 7}},    {{3, 4, 5}, {3, 5, 6}},
-    {{2, 1, 4, 9}, {3, 9, 2}}, {{1, 2, 6, 32}, {1, 2, 32, 6}},
+    {{1, 1}, {1, 1}},       {{1, 3}, {3, 5}},       {{2, 4}, {4, 16}},         {{5, 17}, {17, 17}},
+    {{7, 64}, {64, 65}},    {{13, 130}, {130, 33}}, {{100, 36}, {36, 300}},    {{1, 512}, {512, 96}},
+    {{2, 3, 5, 8}, {8, 7}}, {{3, 4, 5}, {3, 5, 6}}, {{2, 1, 4, 9}, {3, 9, 2}}, {{1, 2, 6, 32}, {1, 2, 32, 6}},
 };
 
 TEST_CASE("integer products are the reference's", "[cpu][quantised]") {
@@ -38,7 +38,8 @@ TEST_CASE("integer products are the reference's", "[cpu][quantised]") {
     for (const dtype a : byte_kinds)
       for (const dtype b : byte_kinds)
         for (const bool constant : {true, false}) {
-          INFO(to_string(row.a) << " " << to_string(row.b) << " " << to_string(a) << " " << to_string(b) << " " << constant);
+          INFO(to_string(row.a) << " " << to_string(row.b) << " " << to_string(a) << " " << to_string(b) << " "
+                                << constant);
           kernel_check plain("", "MatMulInteger");
           plain.bytes(a, row.a).bytes(b, row.b, constant);
           CHECK(plain.worst("int8_matmul", 0, equal) == 0);
@@ -70,16 +71,25 @@ TEST_CASE("quantised products are the reference's", "[cpu][quantised]") {
       for (const dtype y : byte_kinds) {
         INFO(to_string(row.a) << " " << to_string(row.b) << " " << to_string(a) << " " << to_string(y));
         // Powers of two are exact, ties included.
-        CHECK(qlinear_matmul(row, a, dtype::int8, 0.0625f, false).scalar(dtype::float32, 2.f).scalar(y, highest(y) - 60).worst("int8_matmul", 0, equal) == 0);
-        CHECK(qlinear_matmul(row, a, dtype::uint8, 0.03f, true).scalar(dtype::float32, 1.7f).scalar(y, lowest(y)).worst("int8_matmul", 0, one_apart) <= 1);
+        CHECK(qlinear_matmul(row, a, dtype::int8, 0.0625f, false)
+                  .scalar(dtype::float32, 2.f)
+                  .scalar(y, highest(y) - 60)
+                  .worst("int8_matmul", 0, equal) == 0);
+        CHECK(qlinear_matmul(row, a, dtype::uint8, 0.03f, true)
+                  .scalar(dtype::float32, 1.7f)
+                  .scalar(y, lowest(y))
+                  .worst("int8_matmul", 0, one_apart) <= 1);
       }
 }
 
 /// troupe.QuantizedMatMul or QuantizedConv after A and B: scales, zero points, bias, and perhaps the result's.
-kernel_check& with_ends(kernel_check& check, dtype a, dtype b, int64_t columns, bool by_column, bool bias, const dtype* y) {
+kernel_check& with_ends(kernel_check& check, dtype a, dtype b, int64_t columns, bool by_column, bool bias,
+                        const dtype* y) {
   check.scalar(dtype::float32, 0.03125f);
   if (by_column)
-    check.input(shape{columns}, false, layout::plain, 0.01f, 0.02f).scalar(a, highest(a) - 100).bytes(b, {columns}, true);
+    check.input(shape{columns}, false, layout::plain, 0.01f, 0.02f)
+        .scalar(a, highest(a) - 100)
+        .bytes(b, {columns}, true);
   else
     check.scalar(dtype::float32, 0.0625f).scalar(a, highest(a) - 100).absent();
   if (bias)
@@ -111,7 +121,8 @@ TEST_CASE("fused products of bytes are the reference's", "[cpu][quantised]") {
           const dtype y = by_column ? dtype::uint8 : dtype::int8;
           kernel_check bytes("troupe", "QuantizedMatMul", with_activation({}, "Clip", -2, 30));
           bytes.bytes(a, row.a).bytes(dtype::uint8, row.b, true);
-          CHECK(with_ends(bytes, a, dtype::uint8, columns, by_column, bias, &y).worst("int8_matmul", 0, by_column || bias ? one_apart : equal) <= (by_column || bias ? 1 : 0));
+          CHECK(with_ends(bytes, a, dtype::uint8, columns, by_column, bias, &y)
+                    .worst("int8_matmul", 0, by_column || bias ? one_apart : equal) <= (by_column || bias ? 1 : 0));
         }
 }
 
@@ -134,7 +145,10 @@ TEST_CASE("results beyond all integers end at their side of the bytes", "[cpu][q
   for (const float zero : {-1.f, 1.f, -128.f, 127.f})
     for (const float sign : {-1.f, 1.f}) {
       INFO(zero << " " << sign);
-      CHECK(product_of_ones(std::vector<float>(18, sign)).scalar(dtype::float32, 1e-9f).scalar(dtype::int8, zero).worst("int8_matmul", 0, equal) == 0);
+      CHECK(product_of_ones(std::vector<float>(18, sign))
+                .scalar(dtype::float32, 1e-9f)
+                .scalar(dtype::int8, zero)
+                .worst("int8_matmul", 0, equal) == 0);
     }
 }
 
@@ -144,7 +158,10 @@ TEST_CASE("results that are no numbers are the reference's", "[cpu][quantised]")
     INFO(attrs.text("activation", "none"));
     CHECK(product_of_ones(scales, attrs).worst("int8_matmul") <= 1);
     for (const float zero : {-1.f, 1.f})
-      CHECK(product_of_ones(scales, attrs).scalar(dtype::float32, 1).scalar(dtype::int8, zero).worst("int8_matmul", 0, equal) == 0);
+      CHECK(product_of_ones(scales, attrs)
+                .scalar(dtype::float32, 1)
+                .scalar(dtype::int8, zero)
+                .worst("int8_matmul", 0, equal) == 0);
   }
 }
 
@@ -199,7 +216,10 @@ void check_conv(const conv_row& row, const char* kernel, dtype a, dtype b, float
     CHECK(sums.worst(kernel, 0, equal) == 0);
   }
   kernel_check linear("", "QLinearConv", row.attrs());
-  linear.bytes(a, row.x, false, layout::channels_last).scalar(dtype::float32, 0.0625f).scalar(a, 9).bytes(b, row.w, true);
+  linear.bytes(a, row.x, false, layout::channels_last)
+      .scalar(dtype::float32, 0.0625f)
+      .scalar(a, 9)
+      .bytes(b, row.w, true);
   linear.scalar(dtype::float32, 0.25f);
   tensor zero(b, {});
   if (b == dtype::uint8)
@@ -234,16 +254,21 @@ TEST_CASE("fused convolutions of bytes are the reference's", "[cpu][quantised]")
       const dtype y = a;
       kernel_check real("troupe", "QuantizedConv", with_activation(row.attrs(), "Relu"));
       real.bytes(a, row.x, false, layout::channels_last).bytes(dtype::int8, row.w, true);
-      CHECK(with_ends(real, a, dtype::int8, row.w[0], true, true, nullptr).channels_last_output().worst("int8_conv") <= 1);
+      CHECK(with_ends(real, a, dtype::int8, row.w[0], true, true, nullptr).channels_last_output().worst("int8_conv") <=
+            1);
       kernel_check bytes("troupe", "QuantizedConv", row.attrs());
       bytes.bytes(a, row.x, false, layout::channels_last).bytes(dtype::int8, row.w, true);
-      CHECK(with_ends(bytes, a, dtype::int8, row.w[0], false, false, &y).channels_last_output().worst("int8_conv", 0, equal) == 0);
+      CHECK(with_ends(bytes, a, dtype::int8, row.w[0], false, false, &y)
+                .channels_last_output()
+                .worst("int8_conv", 0, equal) == 0);
     }
 }
 
 TEST_CASE("depthwise weights that leave 8 bits without their zero point are not taken", "[cpu][quantised]") {
   kernel_check check("", "ConvInteger", depthwise[1].attrs());
-  check.bytes(dtype::uint8, depthwise[1].x, false, layout::channels_last).bytes(dtype::uint8, depthwise[1].w, true).channels_last_output();
+  check.bytes(dtype::uint8, depthwise[1].x, false, layout::channels_last)
+      .bytes(dtype::uint8, depthwise[1].w, true)
+      .channels_last_output();
   CHECK_THROWS(check.worst("int8_depthwise"));
 }
 
@@ -260,9 +285,11 @@ TEST_CASE("every implementation of products of bytes gives the plain one's sums"
   for (const int8::implementation& i : int8::implementations()) {
     if (!i.is_supported())
       continue;
-    for (const auto& [rows, depth, columns] : std::vector<std::array<int64_t, 3>>{{1, 1, 1}, {6, 8, 64}, {11, 130, 81}, {5, 36, 48}, {3, 1024, 16}}) {
+    for (const auto& [rows, depth, columns] :
+         std::vector<std::array<int64_t, 3>>{{1, 1, 1}, {6, 8, 64}, {11, 130, 81}, {5, 36, 48}, {3, 1024, 16}}) {
       INFO(i.name << " " << rows << " " << depth << " " << columns);
-      const int64_t quads = int8::quads_of(depth), blocks = int8::blocks_of(columns), step = 4 * quads, width = 16 * blocks;
+      const int64_t quads = int8::quads_of(depth), blocks = int8::blocks_of(columns), step = 4 * quads,
+                    width = 16 * blocks;
       // 255 · 127 everywhere is what saturates 16 bits.
       std::vector<uint8_t> a = random_bytes(rows * step, random), b = random_bytes(depth * columns, random);
       std::fill_n(a.begin(), step, uint8_t{255});
@@ -294,8 +321,10 @@ TEST_CASE("every implementation of products of bytes gives the plain one's sums"
 }
 
 TEST_CASE("quantised elementwise chains are the reference's", "[cpu][quantised]") {
-  elementwise_program program{{{scalar_code::add, 0, 1}, {scalar_code::relu, 2}, {scalar_code::multiply, 3, -1}}, {0.75f}};
-  for (const auto& [x, y] : std::vector<std::array<shape, 2>>{{shape{3, 5}, shape{3, 5}}, {shape{2, 3000}, shape{1}}, {shape{4, 7, 9}, shape{7, 1}}})
+  elementwise_program program{{{scalar_code::add, 0, 1}, {scalar_code::relu, 2}, {scalar_code::multiply, 3, -1}},
+                              {0.75f}};
+  for (const auto& [x, y] : std::vector<std::array<shape, 2>>{
+           {shape{3, 5}, shape{3, 5}}, {shape{2, 3000}, shape{1}}, {shape{4, 7, 9}, shape{7, 1}}})
     for (const dtype a : byte_kinds)
       for (const bool quantised : {false, true}) {
         INFO(to_string(x) << " " << to_string(y) << " " << to_string(a) << quantised);
@@ -334,7 +363,9 @@ TEST_CASE("products with packed weights are the reference's", "[cpu][quantised]"
             attrs.set("bits", bits);
             attrs.set("block_size", block);
             kernel_check check("com.microsoft", "MatMulNBits", attrs);
-            check.input(shape{rows, k}).bytes(dtype::uint8, {n, blocks, block * bits / 8}, true).input(shape{n, blocks}, false, layout::plain, 0.01f, 0.02f);
+            check.input(shape{rows, k})
+                .bytes(dtype::uint8, {n, blocks, block * bits / 8}, true)
+                .input(shape{n, blocks}, false, layout::plain, 0.01f, 0.02f);
             if (zeros == 0)
               check.absent();
             else if (zeros == 1)

@@ -68,7 +68,8 @@ bool follows_output(const graph& g, const node& n, value_id v) {
 /// the operator's kernels take plain ones beside these.
 bool is_agnostic(const graph& g, const device_info& device, const node& n) {
   const auto is_data = [&](value_id v) { return v != no_value && !is_single(g.values[v]); };
-  if (n.outputs.empty() || std::any_of(n.outputs.begin() + 1, n.outputs.end(), is_data) || n.outputs[0] == no_value || !has_channels(device, g.values[n.outputs[0]]))
+  if (n.outputs.empty() || std::any_of(n.outputs.begin() + 1, n.outputs.end(), is_data) || n.outputs[0] == no_value ||
+      !has_channels(device, g.values[n.outputs[0]]))
     return false;
   const bool joins = joins_channels(g, n), normalizes = n.def->layouts == layout_support::normalizing;
   if (!joins && !normalizes && !is_elementwise(n.def->layouts))
