@@ -72,8 +72,10 @@ std::string features_text(const device_info& d) {
   if (!d.gpu)
     return "";
   std::string text = fmt::format("{:19} subgroups of {}", "", d.gpu->subgroup_size);
-  const auto to_add = {std::pair(d.gpu->float16, "float16"), std::pair(d.gpu->int8, "int8"),
-                       std::pair(d.gpu->int64, "int64"), std::pair(d.gpu->float64, "float64"),
+  const auto to_add = {std::pair(d.gpu->float16, "float16"),
+                       std::pair(d.gpu->int8, "int8"),
+                       std::pair(d.gpu->int64, "int64"),
+                       std::pair(d.gpu->float64, "float64"),
                        std::pair(d.gpu->cooperative_matrix, "matrix units"),
                        std::pair(d.gpu->group_matrices, "matrices of groups")};
   for (const auto& [present, name] : to_add)

@@ -41,7 +41,8 @@ private:
 
 kernel_ptr make_channels_last_concat(const kernel_request& r) {
   const operand& y = r.outputs[0];
-  if (!r.all_of_type(y.type) || bits_of(y.type) % 8 != 0 || y.type == dtype::string || y.dims.size() < 3 || r.layout_of(y) != layout::channels_last)
+  if (!r.all_of_type(y.type) || bits_of(y.type) % 8 != 0 || y.type == dtype::string || y.dims.size() < 3 ||
+      r.layout_of(y) != layout::channels_last)
     return nullptr;
   const int64_t axis = r.call.attrs.integer("axis", 1), rank = static_cast<int64_t>(y.dims.size());
   const auto fits = [&](const operand& in) { return in.present() && r.layout_of(in) == layout::channels_last; };

@@ -117,7 +117,8 @@ void finish::bind(const kernel_run& r, const int32_t* column_sums) {
     offset_.assign(r.input<float>(at_.bias), r.input<float>(at_.bias) + columns_);
   // Without this a result may be NaN, which activations keep and limits of bytes do not.
   const auto stays_finite = [&](float f) { return std::isfinite(f * inverse_); };
-  is_finite_ = std::all_of(scale_.begin(), scale_.end(), stays_finite) && std::all_of(offset_.begin(), offset_.end(), stays_finite);
+  is_finite_ = std::all_of(scale_.begin(), scale_.end(), stays_finite) &&
+               std::all_of(offset_.begin(), offset_.end(), stays_finite);
   if (is_simple() && is_quantised && inverse_ != 1) // one multiplication instead of two
     for (std::vector<float>* factors : {&scale_, &offset_})
       for (float& f : *factors)

@@ -186,10 +186,7 @@ op_cost qlinear_conv_cost(const attributes&, const call_shapes& call) {
 
 constexpr auto quantized_conv_rows = std::to_array<op_def>({
     op_row("ConvInteger", 10, infer_conv_integer, conv_integer,
-           {.inputs = {2, 4},
-            .types = byte_types,
-            .layouts = layout_support::spatial,
-            .cost = conv_integer_cost}),
+           {.inputs = {2, 4}, .types = byte_types, .layouts = layout_support::spatial, .cost = conv_integer_cost}),
     op_row("QLinearConv", 10, infer_qlinear_conv, qlinear_conv,
            {.inputs = {8, 9},
             .types = byte_types,

@@ -68,7 +68,8 @@ TEST_CASE("products of microseconds are one thread's work, larger ones are not",
 }
 
 TEST_CASE("a kernel that was made for one thread keeps to its scratch when more run it", "[cpu]") {
-  constexpr int64_t rows = 5, k = 64, n = 96, block = 32, own = 32 * k * int64_t{sizeof(float)}; // what one thread needs
+  constexpr int64_t rows = 5, k = 64, n = 96, block = 32,
+                    own = 32 * k * int64_t{sizeof(float)}; // what one thread needs
   const attributes attrs = attrs_of({{"K", k}, {"N", n}, {"bits", int64_t{4}}, {"block_size", block}});
   tensor codes(dtype::uint8, {n, k / block, block / 2}), y(dtype::float32, {rows, n});
   for (int64_t i = 0; i < codes.size(); ++i)
@@ -76,7 +77,8 @@ TEST_CASE("a kernel that was made for one thread keeps to its scratch when more 
   const std::vector<tensor> operands{random_tensor({rows, k}, 1), codes, random_tensor({n, k / block}, 2)};
   test::graph_builder b;
   b.g.opsets["com.microsoft"] = 1;
-  b.output(b.call("MatMulNBits", {b.input("a", {rows, k}), b.constant("b", codes), b.constant("scales", operands[2])}, {"y"}, attrs, "com.microsoft")[0]);
+  b.output(b.call("MatMulNBits", {b.input("a", {rows, k}), b.constant("b", codes), b.constant("scales", operands[2])},
+                  {"y"}, attrs, "com.microsoft")[0]);
   const auto cpu = make_cpu_device("cpu");
   const auto p = make_plan(std::make_shared<const graph>(rewrite(b.g, {})), {cpu->info()}, {});
   kernel_resources resources;
@@ -96,7 +98,8 @@ TEST_CASE("a kernel that was made for one thread keeps to its scratch when more 
   for (int64_t i = 0; i < y.size(); ++i)
     CHECK(y.data<float>()[i] == Approx(want.data<float>()[i]).margin(1e-3));
   inline_runner runner(p, {cpu.get()});
-  CHECK(runner.run(std::vector<tensor>{operands[0]}).at(0).values<float>()[n] == Approx(want.data<float>()[n]).margin(1e-3));
+  CHECK(runner.run(std::vector<tensor>{operands[0]}).at(0).values<float>()[n] ==
+        Approx(want.data<float>()[n]).margin(1e-3));
 }
 
 TEST_CASE("free heights and widths have the layouts, fusions and kernels of fixed ones", "[cpu]") {

@@ -94,7 +94,8 @@ TEST_CASE("a quantised chain takes a float32 scale for its result", "[ops][quant
   attrs.set("operands", int64_t{1});
   const auto infer = [&](dtype scale) {
     test::graph_builder b;
-    b.output(b.call("QuantizedElementwise", {b.input({4}), no_value, no_value, b.input({}, scale)}, {"y"}, attrs, "troupe")[0]);
+    b.output(b.call("QuantizedElementwise", {b.input({4}), no_value, no_value, b.input({}, scale)}, {"y"}, attrs,
+                    "troupe")[0]);
     return test::inferred(b.g).values.back().type;
   };
   CHECK(infer(dtype::float32) == dtype::uint8);

@@ -66,7 +66,9 @@ graph dim_arithmetic() {
 graph quantised() {
   graph_builder b;
   const value_id scale = b.scalar(0.0625f);
-  const auto rounded = [&](value_id x) { return b.op("DequantizeLinear", {b.op("QuantizeLinear", {x, scale}), scale}); };
+  const auto rounded = [&](value_id x) {
+    return b.op("DequantizeLinear", {b.op("QuantizeLinear", {x, scale}), scale});
+  };
   const value_id x = b.input("x", {dim::symbol("n"), 64});
   const value_id w = b.constant("w", tensor::of<int8_t>({64, 8}, std::vector<int8_t>(512, 3)));
   b.output(b.op("Relu", {b.op("MatMul", {rounded(x), b.op("DequantizeLinear", {w, scale})})}));
