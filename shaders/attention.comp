@@ -106,6 +106,14 @@ float masked(float score, uint t, uint mask_row, int last) {
   return SKIPS && added == -infinity ? -infinity : score + added;
 }
 
+void load_keys(uint base, uint t0, uint end, uint id) {
+  [[unroll]] for (uint i = 0; i < (KEYS * WIDTH + 127) / 128; ++i) {
+    const uint slot = i * 128 + id, row = slot / WIDTH, at = slot - row * WIDTH;
+    if (slot < KEYS * WIDTH)
+      tile[row * KEY_STEP + at] = t0 + row < end ? load_key(base + (t0 + row) * k_steps.z, 4 * at, width) : vec4(0.0);
+  }
+}
+
 void load_values(uint base, uint t0, uint end, uint id) {
   [[unroll]] for (uint i = 0; i < (VALUE_TILE + 127) / 128; ++i) {
     const uint slot = i * 128 + id, row = slot / VALUE_WIDTH, column = slot - row * VALUE_WIDTH;
@@ -164,12 +172,7 @@ void main() {
   }
 
   for (uint t0 = begin; t0 < end; t0 += KEYS) {
-    [[unroll]] for (uint i = 0; i < (KEYS * WIDTH + 127) / 128; ++i) {
-      const uint slot = i * 128 + id, row = slot / WIDTH, at = slot - row * WIDTH;
-      if (slot < KEYS * WIDTH)
-        tile[row * KEY_STEP + at] =
-            t0 + row < end ? load_key(key_base + (t0 + row) * k_steps.z, 4 * at, width) : vec4(0.0);
-    }
+    load_keys(key_base, t0, end, id);
     if (APART)
       load_values(value_base, t0, end, id);
     barrier();

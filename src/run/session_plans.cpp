@@ -274,10 +274,6 @@ void session_plans::run_instead(const prepared_run& run, replacement with) {
 
 // -- devices
 
-bool session_plans::all_are_cpus() const {
-  return std::ranges::none_of(usable_, [&](size_t d) { return devices_[d].gpu.has_value(); });
-}
-
 std::vector<device_info> session_plans::usable_devices() const {
   std::vector<device_info> infos;
   for (size_t d : usable_)

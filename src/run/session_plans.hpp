@@ -18,6 +18,7 @@
 #include "run/model.hpp"
 #include "run/specialisations.hpp"
 
+#include <algorithm>
 #include <utility>
 
 namespace troupe {
@@ -141,7 +142,9 @@ private:
   /// Whether plans depend on where values are between runs: some device copies beside work.
   bool copies_matter() const;
   std::vector<device_info> usable_devices() const;
-  bool all_are_cpus() const;
+  bool all_are_cpus() const {
+    return std::ranges::none_of(usable_, [&](size_t d) { return devices_[d].gpu.has_value(); });
+  }
   /// To be called when `usable_` has changed.
   void device_set_changed();
   /// To be called when `usable_` or `devices_` have changed.

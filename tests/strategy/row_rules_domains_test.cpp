@@ -1,0 +1,106 @@
+// The rules of the row proof of quantised calls and of other domains than ai.onnx.
+#include "rewrite/rewrite.hpp"
+#include "strategy/call_model.hpp"
+#include "support/thrown.hpp"
+
+using namespace troupe;
+using namespace troupe::test;
+using m = call_model;
+
+TEST_CASE("Quantised products follow the rule of products", "[strategy][C1][quantised]") {
+  // A, B, A's and B's scales, zero points, bias.
+  const auto quantised = [](m& b, value_id x, value_id w, value_id w_scale, value_id x_zero, value_id w_zero,
+                            value_id bias) {
+    return b.many("QuantizedMatMul", {x, w, b.scalar(0.5f), w_scale, x_zero, w_zero, bias}, 1, {}, "troupe");
+  };
+  CHECK(axis_after([&](m& b) {
+          return quantised(b, b.x({batch, 4}, dtype::uint8), b.bytes({4, 2}), b.weights({2}), no_value, b.bytes({2}),
+                           b.weights({2}));
+        }) == 0);
+  CHECK(axis_after([&](m& b) {
+          return quantised(b, b.bytes({3, 4}), b.x({4, batch}, dtype::uint8), b.scalar(2), b.bytes({}), no_value,
+                           no_value);
+        }) == 1);
+  CHECK_THAT(refusal_of([&](m& b) {
+               return quantised(b, b.x({batch, 4}, dtype::uint8), b.bytes({4, 2}), b.weights({2}), b.bytes({7}),
+                                no_value, no_value);
+             }),
+             Catch::Contains("share one element"));
+  CHECK_THAT(refusal_of([&](m& b) {
+               return quantised(b, b.bytes({3, 4}), b.x({4, batch}, dtype::uint8), b.weights({7}), no_value, no_value,
+                                no_value);
+             }),
+             Catch::Contains("share one element"));
+  CHECK_THAT(refusal_of([&](m& b) {
+               return quantised(b, b.bytes({3, 4}), b.x({4, batch}, dtype::uint8), b.scalar(2), no_value, no_value,
+                                b.weights({7}));
+             }),
+             Catch::Contains("others than their own"));
+}
+
+TEST_CASE("Scales are for all rows, or for each row its own", "[strategy][C1]") {
+  CHECK(axis_after([](m& b) { return b.op("QuantizeLinear", {b.x({batch, 4}), b.scalar(0.5f)}); }) == 0);
+  CHECK(axis_after([](m& b) { return b.op("QuantizeLinear", {b.x({batch, 4}), b.weights({4})}, at(1)); }) == 0);
+  CHECK(axis_after([](m& b) { return b.op("QuantizeLinear", {b.x({batch, 4}), b.x({batch})}, at(0)); }) == 0);
+  CHECK_THAT(refusal_of([](m& b) {
+               return b.op("QuantizeLinear", {b.x({batch, 4}), b.weights({7})}, at(0));
+             }),
+             Catch::Contains("has none"));
+  CHECK_THAT(refusal_of([](m& b) {
+               return b.many("DynamicQuantizeLinear", {b.x({batch, 4})}, 3);
+             }),
+             Catch::Contains("takes its scale from all rows together"));
+  CHECK_THAT(refusal_of([](m& b) {
+               return b.op("DynamicQuantizeLinear", {b.x({batch, 4})});
+             }),
+             Catch::Contains("takes its scale from all rows together"));
+}
+
+TEST_CASE("Rows of quantised models are independent when they are fused", "[strategy][C1][quantised]") {
+  graph_builder b;
+  const value_id scale = b.scalar(0.0625f);
+  const auto bytes_of = [&](const std::string& name, shape dims) {
+    const auto count = static_cast<size_t>(volume(dims));
+    return b.op("DequantizeLinear",
+                {b.constant(name, tensor::of<int8_t>(std::move(dims), std::vector<int8_t>(count, 3))), scale});
+  };
+  const auto rounded = [&](value_id x) {
+    return b.op("DequantizeLinear", {b.op("QuantizeLinear", {x, scale}), scale});
+  };
+  const value_id image =
+      b.op("Relu", {b.op("Conv", {rounded(b.input("x", {batch, 3, 8, 8})), bytes_of("filters", {4, 3, 3, 3})})});
+  const value_id again = rounded(b.op("Sigmoid", {b.op("Add", {rounded(image), image})}));
+  const value_id flat = b.op("Flatten", {again});
+  b.output(b.op("MatMul", {flat, bytes_of("w", {144, 5})}));
+  const graph fused = rewrite(b.g, {});
+  for (const char* op : {"troupe.QuantizedConv", "troupe.QuantizedMatMul", "troupe.QuantizedElementwise"}) {
+    INFO(op);
+    CHECK(count_nodes(fused, op) > 0);
+  }
+  CHECK(prove_rows(fused).outputs == std::vector<std::optional<size_t>>{0});
+}
+
+TEST_CASE("Scores of features, inverses and distances are a row's own", "[strategy][C1]") {
+  const auto scored = [](symbolic_shape dims) {
+    return [dims](m& b) {
+      return b.many("LinearRegressor", {b.x(dims)}, 1, attrs_of({{"coefficients", std::vector<float>{1, 2, 3, 4}}}),
+                    "ai.onnx.ml");
+    };
+  };
+  CHECK(axis_after(scored({batch, 4})) == 0);
+  CHECK_THAT(refusal_of(scored({4, batch})), Catch::Contains("scores"));
+  const auto inverse = [](symbolic_shape dims) {
+    return [dims](m& b) { return b.many("Inverse", {b.x(dims)}, 1, {}, "com.microsoft"); };
+  };
+  CHECK(axis_after(inverse({batch, 3, 3})) == 0);
+  CHECK_THAT(refusal_of(inverse({2, batch, batch})), Catch::Contains("inverts"));
+  const auto distances = [](bool from_rows) {
+    return [from_rows](m& b) {
+      const value_id others = from_rows ? b.x({batch, 3}) : b.weights({5, 3});
+      return b.many("CDist", {b.x({batch, 3}), others}, 1, attrs_of({{"metric", std::string("euclidean")}}),
+                    "com.microsoft");
+    };
+  };
+  CHECK(axis_after(distances(false)) == 0);
+  CHECK_THAT(refusal_of(distances(true)), Catch::Contains("CDist"));
+}
