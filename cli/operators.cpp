@@ -28,7 +28,7 @@ void print_json() {
     for (const auto& [name, since] : operators)
       out[domain][name] = since;
   for (const cpu_operators& row : operators_on_cpu())
-    out["on_cpu"].push_back({{"operators", row.operators}, {"reason", row.reason}});
+    out["on_cpu"].push_back({{"domain", row.domain}, {"operators", row.operators}, {"reason", row.reason}});
   for (const cpu_calls& row : calls_on_cpu())
     out["on_cpu"].push_back({{"operators", row.operators}, {"calls", row.calls}, {"reason", row.reason}});
   write_json(out);
@@ -52,7 +52,8 @@ void print_words(std::string_view words) {
 void print_cpu_work() {
   fmt::print("\nNever on GPUs, but on the CPU:\n");
   for (const cpu_operators& row : operators_on_cpu())
-    print_words(fmt::format("{}: {}", row.operators, row.reason));
+    print_words(
+        fmt::format("{}{}: {}", row.domain.empty() ? "" : fmt::format("{}: ", row.domain), row.operators, row.reason));
   fmt::print("\nOn the CPU of operators that GPUs run otherwise, beside element types without a kernel:\n");
   for (const cpu_calls& row : calls_on_cpu())
     print_words(fmt::format("{}: {} ({})", row.operators, row.calls, row.reason));

@@ -8,8 +8,18 @@ namespace {
 constexpr auto whole = std::to_array<cpu_operators>({
     {"control flow: the nodes of its bodies are placed one by one", "If Loop Scan SequenceMap"},
     {"strings, sequences and optionals hold objects, not bytes that a GPU could read",
-     "ConcatFromSequence Optional OptionalGetElement OptionalHasElement SequenceAt SequenceConstruct SequenceEmpty "
-     "SequenceErase SequenceInsert SequenceLength SplitToSequence StringConcat StringNormalizer StringSplit"},
+     "ConcatFromSequence Optional OptionalGetElement OptionalHasElement RegexFullMatch SequenceAt SequenceConstruct "
+     "SequenceEmpty SequenceErase SequenceInsert SequenceLength SplitToSequence StringConcat StringNormalizer "
+     "StringSplit"},
+    {"files of images are taken apart bit by bit, each after the one before", "ImageDecoder"},
+    {"trees, tables of labels and vectors of classical models are small",
+     "CategoryMapper LabelEncoder LinearClassifier LinearRegressor OneHotEncoder SVMClassifier SVMRegressor "
+     "TreeEnsemble "
+     "TreeEnsembleClassifier TreeEnsembleRegressor",
+     "ai.onnx.ml"},
+    {"no GPU kernel yet", "CDist GatherBlockQuantized Inverse MatMulBnb4 MoE QMoE", "com.microsoft"},
+    {"hashes and searches of few integers, or text", "MurmurHash3 NGramRepeatBlock", "com.microsoft"},
+    {"made by fusion for kernels of CPUs alone", "QuantizedConv QuantizedElementwise QuantizedMatMul", "troupe"},
     {"how much comes out depends on the elements, which the host has to see anyway",
      "Compress NonMaxSuppression NonZero Unique"},
     {"known from shapes and sizes before a run", "BlackmanWindow HammingWindow HannWindow MelWeightMatrix Shape Size"},
@@ -20,6 +30,8 @@ constexpr auto parts = std::to_array<cpu_calls>({
     {"Attention", "past or present keys without both outputs that take them", "joined keys live in these outputs"},
     {"BatchNormalization", "training", "statistics of a batch are no part of inference"},
     {"Cast CastLike", "from and to strings", "text is the host's"},
+    {"Cast CastLike DequantizeLinear QuantizeLinear", "floats of 4 bits, powers of two, integers of 2 bits",
+     "kernels know the other stored types"},
     {"ConvInteger MatMulInteger QLinearConv QLinearMatMul", "other than 8 bits, scales of float16",
      "sums and scales are int32 and float32"},
     {"Det", "GPUs without 64-bit floats", "float32 has too few digits"},

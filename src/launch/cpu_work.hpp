@@ -10,12 +10,13 @@ namespace troupe {
 /// Operators that stay on the CPU as a whole.
 struct cpu_operators {
   std::string_view reason;
-  std::string_view operators; // of ai.onnx, in alphabetical order, with a space between
+  std::string_view operators; // in alphabetical order, with a space between
+  std::string_view domain = {};
 };
 
 /// Calls of operators that have GPU kernels.
 struct cpu_calls {
-  std::string_view operators; // as above
+  std::string_view operators; // of ai.onnx, as above
   std::string_view calls, reason;
 };
 
