@@ -7,8 +7,6 @@
 
 #include <leptonica/allheaders.h>
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <array>
 #include <memory>
@@ -166,7 +164,7 @@ std::optional<size_t> skip_segments(std::string_view s, size_t at, std::initiali
     if (found < 0xff00 || length < 2)
       return std::nullopt;
     if (std::find(known.begin(), known.end(), found) == known.end())
-      refuse(fmt::format("the marker {:x}", found));
+      fail(errc::unsupported, "JPEG 2000 with the marker {:x} is not supported; save the image as PNG or JPEG", found);
     if (found == coding_style)
       check_coding(s, at);
     at += 2 + length;
