@@ -28,7 +28,7 @@ std::string big_endian(uint32_t value, int width = 4) {
 }
 
 /// Returns the bytes that are written as hexadecimal digits.
-std::string from_hex(std::string_view digits) {
+std::string from_digits(std::string_view digits) {
   std::string bytes;
   for (size_t i = 0; i + 1 < digits.size(); i += 2)
     bytes += static_cast<char>(std::stoi(std::string(digits.substr(i, 2)), nullptr, 16));
@@ -50,19 +50,20 @@ struct jpeg2000 {
     for (uint32_t i = 0; i < components; ++i)
       size += "\7" + big_endian(i == 0 ? 1 : step, 1) + big_endian(i == 0 ? 1 : step, 1);
     const std::string coding = big_endian(style, 1) + big_endian(0, 1) + big_endian(layers, 2) + big_endian(0, 2) +
-                               big_endian(block, 1) + big_endian(block, 1) + from_hex("0001");
-    const std::string part = in_tile + from_hex("ff93") + std::string(components, 0); // packets with nothing in them
-    return from_hex("ff4f") + before_size + from_hex("ff51") + big_endian(2 + static_cast<uint32_t>(size.size()), 2) +
-           size + from_hex("ff52000c") + coding + from_hex("ff5c00044040") + from_hex("ff90000a0000") +
-           big_endian(12 + static_cast<uint32_t>(part.size())) + from_hex("0001") + part + from_hex("ffd9");
+                               big_endian(block, 1) + big_endian(block, 1) + from_digits("0001");
+    const std::string part = in_tile + from_digits("ff93") + std::string(components, 0); // packets with nothing in them
+    return from_digits("ff4f") + before_size + from_digits("ff51") +
+           big_endian(2 + static_cast<uint32_t>(size.size()), 2) + size + from_digits("ff52000c") + coding +
+           from_digits("ff5c00044040") + from_digits("ff90000a0000") +
+           big_endian(12 + static_cast<uint32_t>(part.size())) + from_digits("0001") + part + from_digits("ffd9");
   }
 
   /// The header says what the review of files sees, and never more than 3 components.
   std::string file() const {
     const std::string sizes =
-        big_endian(height) + big_endian(width) + big_endian(components == 1 ? 1 : 3, 2) + from_hex("07070000");
-    return box("jP  ", from_hex("0d0a870a")) + box("ftyp", "jp2 " + big_endian(0) + "jp2 ") +
-           box("jp2h", box("ihdr", sizes) + box("colr", from_hex("01000000000010")) + in_header) +
+        big_endian(height) + big_endian(width) + big_endian(components == 1 ? 1 : 3, 2) + from_digits("07070000");
+    return box("jP  ", from_digits("0d0a870a")) + box("ftyp", "jp2 " + big_endian(0) + "jp2 ") +
+           box("jp2h", box("ihdr", sizes) + box("colr", from_digits("01000000000010")) + in_header) +
            box("jp2c", stream());
   }
 };
@@ -123,17 +124,18 @@ TEST_CASE("ImageDecoder decodes plain JPEG 2000, and refuses what makes OpenJPEG
   CHECK(elements(decoded(jpeg2000{}.file())) == std::vector<double>(24, 128));
   CHECK(elements(decoded(jpeg2000{.width = 8, .height = 8, .components = 1}.stream() + std::string(60, 0))).size() ==
         192);
-  const std::string sets = from_hex("ff52000c00000001000000000001"), palette = from_hex("000103070707010203");
+  const std::string sets = from_digits("ff52000c00000001000000000001"), palette = from_digits("000103070707010203");
   const std::vector<std::pair<jpeg2000, const char*>> hostile{
-      {{.width = 16, .height = 16, .step = 128}, "another size than the image"},
-      {{.components = 200}, "other than 1, 3 or 4 components"},
-      {{.components = 2}, "other than 1, 3 or 4 components"},
-      {{.style = 1}, "precincts"},
-      {{.layers = 257}, "more than 256 layers"},
-      {{.block = 1}, "code blocks"},
-      {{.width = 128, .height = 128, .tile = 1}, "more than 4096 tiles"},
-      {{.in_tile = sets}, "the marker ff52"},
-      {{.components = 1, .in_header = box("pclr", palette) + box("cmap", from_hex("000001000000010100000102"))},
+      {jpeg2000{.width = 16, .height = 16, .step = 128}, "another size than the image"},
+      {jpeg2000{.components = 200}, "other than 1, 3 or 4 components"},
+      {jpeg2000{.components = 2}, "other than 1, 3 or 4 components"},
+      {jpeg2000{.style = 1}, "precincts"},
+      {jpeg2000{.layers = 257}, "more than 256 layers"},
+      {jpeg2000{.block = 1}, "code blocks"},
+      {jpeg2000{.width = 128, .height = 128, .tile = 1}, "more than 4096 tiles"},
+      {jpeg2000{.in_tile = sets}, "the marker ff52"},
+      {jpeg2000{.components = 1,
+                .in_header = box("pclr", palette) + box("cmap", from_digits("000001000000010100000102"))},
        "a palette"},
   };
   for (const auto& [file, what] : hostile) {
@@ -146,36 +148,36 @@ TEST_CASE("ImageDecoder decodes plain JPEG 2000, and refuses what makes OpenJPEG
 
 TEST_CASE("ImageDecoder takes codestreams that begin otherwise than they must for broken", "[ops][image]") {
   // OpenJPEG passes unknown markers over; another SIZ may stand where nobody decodes it.
-  const jpeg2000 odd{.components = 5, .before_size = from_hex("ff30")};
+  const jpeg2000 odd{.components = 5, .before_size = from_digits("ff30")};
   CHECK(decoded(odd.file()).dims() == shape{0, 0, 3});
   CHECK(decoded(odd.file() + box("free", jpeg2000{}.stream())).dims() == shape{0, 0, 3});
   CHECK(decoded(jpeg2000{}.file() + box("jp2c", jpeg2000{}.stream())).dims() == shape{0, 0, 3});
 }
 
 TEST_CASE("ImageDecoder reads the colours of BMPs of 24 and 32 bits, and refuses 16", "[ops][image]") {
-  CHECK(elements(decoded(bmp(24, from_hex("1020f000")))) == std::vector<double>{240, 32, 16});
-  CHECK(elements(decoded(bmp(32, from_hex("1020f0ff")))) == std::vector<double>{240, 32, 16});
-  CHECK(elements(decoded(bmp(32, from_hex("1020f000")), "BGR")) == std::vector<double>{16, 32, 240});
-  const error e = refusal(bmp(16, from_hex("007c0000")));
+  CHECK(elements(decoded(bmp(24, from_digits("1020f000")))) == std::vector<double>{240, 32, 16});
+  CHECK(elements(decoded(bmp(32, from_digits("1020f0ff")))) == std::vector<double>{240, 32, 16});
+  CHECK(elements(decoded(bmp(32, from_digits("1020f000")), "BGR")) == std::vector<double>{16, 32, 240});
+  const error e = refusal(bmp(16, from_digits("007c0000")));
   CHECK(e.code() == errc::unsupported);
   CHECK_THAT(e.what(), Catch::Contains("16 bits a pixel"));
 }
 
 TEST_CASE("ImageDecoder refuses JPEGs of very many scans, and PNGs of very many compressed texts", "[ops][image]") {
   const auto jpeg = [](int scans) {
-    std::string file = from_hex("ffd8ffc2000b080002000201011100");
+    std::string file = from_digits("ffd8ffc2000b080002000201011100");
     for (int i = 0; i < scans; ++i)
-      file += from_hex("ffda0008010100003f00");
-    return file + from_hex("ffd9");
+      file += from_digits("ffda0008010100003f00");
+    return file + from_digits("ffd9");
   };
   CHECK(decoded(jpeg(100)).dims() == shape{0, 0, 3}); // without tables
   CHECK(refusal(jpeg(101)).code() == errc::unsupported);
   CHECK_THAT(refusal(jpeg(101)).what(), Catch::Contains("100 scans"));
   const auto png = [](int texts) {
-    std::string file = from_hex("89504e470d0a1a0a0000000d49484452000000010000000108000000003a7e9b55");
+    std::string file = from_digits("89504e470d0a1a0a0000000d49484452000000010000000108000000003a7e9b55");
     for (int i = 0; i < texts; ++i)
       file += big_endian(0) + (i % 2 ? "zTXt" : "iTXt") + big_endian(0);
-    return file + from_hex("0000000a49444154789c63080500005700563f431f4c0000000049454e44ae426082");
+    return file + from_digits("0000000a49444154789c63080500005700563f431f4c0000000049454e44ae426082");
   };
   CHECK(refusal(png(16)).code() == errc::internal); // nothing is thrown
   CHECK_THAT(refusal(png(17)).what(), Catch::Contains("16 compressed texts"));
@@ -183,10 +185,10 @@ TEST_CASE("ImageDecoder refuses JPEGs of very many scans, and PNGs of very many 
 
 TEST_CASE("ImageDecoder decodes no PNG whose first chunk is not the one with its dims", "[ops][image]") {
   // The first chunk, which libpng passes over, says 1 x 1, the real one 2 x 1.
-  const std::string real = from_hex("0000000d4948445200000002000000010800000000d1492056"
-                                    "0000000b49444154789c63080d0500010200ab8e727a5f0000000049454e44ae426082");
-  const std::string first = from_hex("0000000d6162436400000001000000010800000000d9542778");
-  const std::string start = from_hex("89504e470d0a1a0a");
+  const std::string real = from_digits("0000000d4948445200000002000000010800000000d1492056"
+                                       "0000000b49444154789c63080d0500010200ab8e727a5f0000000049454e44ae426082");
+  const std::string first = from_digits("0000000d6162436400000001000000010800000000d9542778");
+  const std::string start = from_digits("89504e470d0a1a0a");
   CHECK(decoded(start + real).dims() == shape{1, 2, 3});
   CHECK(decoded(start + first + real).dims() == shape{0, 0, 3});
 }
