@@ -34,6 +34,16 @@ attributes window(std::vector<int64_t> kernel, std::vector<int64_t> strides, std
                    {"dilations", std::move(dilations)}});
 }
 
+/// Rewrites `g` with products of bytes and requires its results to stay; returns the rewritten graph.
+graph check_quantised(const graph& g, const std::vector<tensor>& inputs) {
+  graph fused = rewrite(g, {.integer_products = true});
+  const tensor want = run_graph(inferred(g), inputs).at(0), got = run_graph(fused, inputs).at(0);
+  REQUIRE(want.dims() == got.dims());
+  for (int64_t i = 0; i < want.size(); ++i)
+    CHECK(got.data<float>()[i] == Approx(want.data<float>()[i]).epsilon(1e-4).margin(1e-4));
+  return fused;
+}
+
 /// The largest elements of a dequantised image.
 graph pooled(int64_t extent, attributes attrs) {
   graph_builder b;
@@ -56,7 +66,7 @@ TEST_CASE("a dequantised matrix is transposed in a product if its Transpose exch
                                  attrs_of({{"perm", std::vector<int64_t>{0, 1}}})}) {
     graph_builder b;
     b.output(b.op("MatMul", {dequantised_input(b, {3, size}), b.op("Transpose", {dequantised_matrix(b)}, perm)}));
-    const graph fused = check_fusion(b.g, x);
+    const graph fused = check_quantised(b.g, x);
     if (perm.integers("perm", {1, 0}) == std::vector<int64_t>{1, 0})
       CHECK(count_nodes(fused, "troupe.QuantizedMatMul") == 1);
   }
@@ -68,12 +78,17 @@ TEST_CASE("bytes are pooled before they are dequantised if every window has one"
     std::fill_n(x.mutable_data<float>(), x.size(), -2.f);
     return std::vector<tensor>{x};
   };
-  CHECK(type_pooled(check_fusion(pooled(4, window({2, 2}, {2, 2}, {1, 1, 1, 1}, {1, 1})), image(4))) == dtype::uint8);
-  CHECK(type_pooled(check_fusion(pooled(7, window({2, 2}, {2, 2}, {0, 0, 0, 0}, {3, 3})), image(7))) == dtype::uint8);
+  CHECK(type_pooled(check_quantised(pooled(4, window({2, 2}, {2, 2}, {1, 1, 1, 1}, {1, 1})), image(4))) ==
+        dtype::uint8);
+  CHECK(type_pooled(check_quantised(pooled(7, window({2, 2}, {2, 2}, {0, 0, 0, 0}, {3, 3})), image(7))) ==
+        dtype::uint8);
   // Windows behind the image, before it, and with their taps on both sides of it.
-  CHECK(type_pooled(check_fusion(pooled(4, window({2, 2}, {2, 2}, {0, 0, 3, 3}, {1, 1})), image(4))) == dtype::float32);
-  CHECK(type_pooled(check_fusion(pooled(4, window({2, 2}, {2, 2}, {2, 0, 0, 0}, {1, 1})), image(4))) == dtype::float32);
-  CHECK(type_pooled(check_fusion(pooled(2, window({2, 2}, {1, 1}, {1, 1, 1, 1}, {3, 3})), image(2))) == dtype::float32);
+  CHECK(type_pooled(check_quantised(pooled(4, window({2, 2}, {2, 2}, {0, 0, 3, 3}, {1, 1})), image(4))) ==
+        dtype::float32);
+  CHECK(type_pooled(check_quantised(pooled(4, window({2, 2}, {2, 2}, {2, 0, 0, 0}, {1, 1})), image(4))) ==
+        dtype::float32);
+  CHECK(type_pooled(check_quantised(pooled(2, window({2, 2}, {1, 1}, {1, 1, 1, 1}, {3, 3})), image(2))) ==
+        dtype::float32);
 }
 
 TEST_CASE("chains of more operands than a node takes with their scales stay", "[rewrite][quantised]") {
@@ -86,5 +101,5 @@ TEST_CASE("chains of more operands than a node takes with their scales stay", "[
   }
   const attributes sum = to_attributes(elementwise_program{{{scalar_code::add, 0, 99}}, {}});
   b.output(b.call("Elementwise", operands, {"y"}, sum, "troupe")[0]);
-  CHECK(count_nodes(check_fusion(b.g, inputs), "troupe.QuantizedElementwise") == 0);
+  CHECK(count_nodes(check_quantised(b.g, inputs), "troupe.QuantizedElementwise") == 0);
 }
