@@ -22,7 +22,8 @@ constexpr auto whole = std::to_array<cpu_operators>({
     {"made by fusion for kernels of CPUs alone", "QuantizedConv QuantizedElementwise QuantizedMatMul", "troupe"},
     {"how much comes out depends on the elements, which the host has to see anyway",
      "Compress NonMaxSuppression NonZero Unique"},
-    {"known from shapes and sizes before a run", "BlackmanWindow HammingWindow HannWindow MelWeightMatrix Shape Size"},
+    {"known from shapes and sizes before a run",
+     "BlackmanWindow Constant HammingWindow HannWindow MelWeightMatrix Shape Size"},
     {"a few integers are looked up in tables of n-grams", "TfIdfVectorizer"},
 });
 

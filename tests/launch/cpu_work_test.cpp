@@ -36,9 +36,14 @@ TEST_CASE("what stays on the CPU is what has no launch rules", "[launch]") {
         }
       CHECK(known);
     }
+  std::set<std::string> on_gpus; // by some row: those of old opsets become newer ones in the rewrite
   for (const op_def* def : all_ops())
-    if (!runs_on_gpus(*def) && def->reference)
-      found.insert(fmt::format("{} {}", def->domain, def->name));
+    if (runs_on_gpus(*def))
+      on_gpus.insert(fmt::format("{} {}", def->domain, def->name));
+  for (const op_def* def : all_ops())
+    if (const std::string name = fmt::format("{} {}", def->domain, def->name);
+        def->reference && !on_gpus.contains(name))
+      found.insert(name);
   for (const std::string& name : found) {
     INFO(name);
     CHECK(listed.contains(name));
