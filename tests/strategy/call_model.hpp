@@ -24,6 +24,8 @@ struct call_model : graph_builder {
   /// A call with several outputs; returns the first, the others follow.
   value_id many(const std::string& op, std::vector<value_id> inputs, size_t outputs, attributes attrs = {},
                 const std::string& domain = "") {
+    if (!domain.empty())
+      g.opsets.try_emplace(domain, 1);
     std::vector<std::string> names;
     for (size_t i = 0; i < outputs; ++i)
       names.push_back("y" + std::to_string(g.values.size() + i));
