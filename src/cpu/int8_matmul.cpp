@@ -3,7 +3,7 @@
 #include "cpu/int8_tiles.hpp"
 #include "cpu/int8_weights.hpp"
 #include "cpu/kernels.hpp"
-#include "tensor/shape.hpp"
+#include "ops/matrix_stack.hpp"
 
 #include <optional>
 
@@ -15,17 +15,6 @@ struct byte_product {
   int64_t rows, depth, columns;
   std::vector<int64_t> a_of, b_of; // which matrices of A and B each product is of; one product if B is one matrix
 };
-
-std::vector<int64_t> matrices_of(std::span<const int64_t> own, const shape& batch) {
-  const shape strides = broadcast_strides(own, batch);
-  std::vector<int64_t> index(static_cast<size_t>(volume(batch)), 0);
-  for (size_t i = 0; i < index.size(); ++i) {
-    auto rest = static_cast<int64_t>(i);
-    for (size_t axis = batch.size(); axis-- > 0; rest /= batch[axis])
-      index[i] += rest % batch[axis] * strides[axis];
-  }
-  return index;
-}
 
 std::optional<byte_product> product_of(const kernel_request& r, const int8::operand_positions& at) {
   const shape &a = r.inputs[at.a].dims, &b = r.inputs[at.b].dims, &y = r.outputs[0].dims;

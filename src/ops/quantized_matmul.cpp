@@ -7,6 +7,7 @@
 #include "base/parallel.hpp"
 #include "ops/families.hpp"
 #include "ops/infer.hpp"
+#include "ops/matrix_stack.hpp"
 #include "ops/quantization.hpp"
 
 #include <algorithm>
@@ -70,21 +71,12 @@ parameter read_parameter(const kernel_context& c, size_t i, int64_t count, int64
   return p;
 }
 
-/// Which matrix of an operand each matrix of the broadcast batch is.
-std::vector<int64_t> matrices_of(std::span<const int64_t> dims, const shape& batch) {
-  const auto own = dims.size() > 2 ? dims.first(dims.size() - 2) : std::span<const int64_t>();
-  const shape strides = broadcast_strides(own, batch);
-  std::vector<int64_t> index(static_cast<size_t>(volume(batch)), 0);
-  for (size_t i = 0; i < index.size(); ++i) {
-    auto rest = static_cast<int64_t>(i);
-    for (size_t axis = batch.size(); axis-- > 0; rest /= batch[axis])
-      index[i] += rest % batch[axis] * strides[axis];
-  }
-  return index;
+std::span<const int64_t> batch_of(std::span<const int64_t> dims) {
+  return dims.size() > 2 ? dims.first(dims.size() - 2) : std::span<const int64_t>();
 }
 
 int64_t matrix_count(std::span<const int64_t> dims) {
-  return dims.size() > 2 ? volume(dims.first(dims.size() - 2)) : 1;
+  return volume(batch_of(dims));
 }
 
 /// Where the operands stand among a kernel's inputs.
@@ -99,7 +91,7 @@ void multiply(const kernel_context& c, const operand_positions& at, F finish) {
   const integer_product p = parse_product(to_symbolic(a_view.dims), to_symbolic(b_view.dims));
   const int64_t m = p.rows.constant(), k = p.depth.constant(), n = p.columns.constant();
   const shape batch = constants(p.batch);
-  const auto a_of = matrices_of(a_view.dims, batch), b_of = matrices_of(b_view.dims, batch);
+  const auto a_of = matrices_of(batch_of(a_view.dims), batch), b_of = matrices_of(batch_of(b_view.dims), batch);
   const tensor a = converted<int32_t>(a_view);
   tensor b = converted<int32_t>(b_view);
   const parameter a_zero = read_parameter<int32_t>(c, at.a_zero, m, matrix_count(a_view.dims));

@@ -46,11 +46,6 @@ row_axes asks_experts(const row_call& c) {
   return {0};
 }
 
-row_axes multiplies_packed(const row_call& c) {
-  c.only_first_has_rows();
-  return {c.rows_beside(c.rank(0) - 1, "sums over")};
-}
-
 row_axes gathers_blocks(const row_call& c) {
   c.others_are_shared({1});
   return {c.context().axis("gather_axis", 0, c.rank(0)) + c.rows_of(1)};
@@ -70,7 +65,6 @@ constexpr auto domain_entries = std::to_array<row_rule_entry>({
     {"com.microsoft", "CDist", measures_distances},
     {"com.microsoft", "GatherBlockQuantized", gathers_blocks},
     {"com.microsoft", "Inverse", inverts_matrices},
-    {"com.microsoft", "MatMulBnb4", multiplies_packed},
     {"com.microsoft", "MoE", asks_experts},
     {"com.microsoft", "MurmurHash3", maps_elements},
     {"com.microsoft", "NGramRepeatBlock", blocks_repeats},

@@ -196,6 +196,7 @@ constexpr auto product_entries = std::to_array<row_rule_entry>({
     {"", "MatMulInteger", matmul_integer_rule},
     {"", "QLinearMatMul", qlinear_matmul_rule},
     {"", "RotaryEmbedding", rotary_embedding},
+    {"com.microsoft", "MatMulBnb4", matmul_nbits_rule},
     {"com.microsoft", "MatMulNBits", matmul_nbits_rule},
     {"troupe", "Attention", attends},
     {"troupe", "MatMul", fused_matmul},
