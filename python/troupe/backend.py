@@ -3,8 +3,8 @@
 >>> import onnx, troupe.backend
 >>> troupe.backend.prepare(onnx.load("model.onnx"), "CPU").run([image])
 
-Devices: "CPU", or troupe's words ("vulkan:0", "all"). Needs the package onnx. bfloat16, which NumPy does not have, goes in and out as onnx's
-`numpy_helper` has it: as float32.
+Devices: "CPU", or troupe's words ("vulkan:0", "all"). Needs the package onnx. Types that NumPy does not have go in and out as onnx's
+`numpy_helper` has them: bfloat16 as float32, 8-bit floats as their bits, smaller ones with a byte for each.
 """
 from __future__ import annotations
 
@@ -12,15 +12,17 @@ from typing import Any, List, Optional, Sequence, Tuple
 
 import numpy as np
 import onnx
+import onnx.numpy_helper
 from onnx.backend.base import Backend, BackendRep, namedtupledict
 
 from troupe import _core
 from troupe._engine import shared_engine
 from troupe._inference import InferenceSession
-from troupe._values import OrtValue
+from troupe._values import _ELEMENTS_A_BYTE, OrtValue
 from troupe.errors import InvalidArgument
 
 _BFLOAT16 = 16
+_EIGHT_BITS = (17, 18, 19, 20, 24)  # floats of 8 bits, by ONNX's numbers
 
 
 def _device(device: str) -> str:
@@ -36,9 +38,29 @@ def _to_bfloat16(array: np.ndarray) -> OrtValue:
     return OrtValue.ortvalue_from_numpy_with_onnx_type(bits, _BFLOAT16)
 
 
+def _of_type(array: np.ndarray, onnx_type: int) -> Any:
+    """Returns what a session takes for an array that stands for elements which NumPy does not have."""
+    if onnx_type == _BFLOAT16 and array.dtype == np.float32:
+        return _to_bfloat16(array)
+    if array.dtype.itemsize == 1 and onnx_type in _EIGHT_BITS:
+        return OrtValue.ortvalue_from_numpy_with_onnx_type(np.ascontiguousarray(array).view(np.uint8), onnx_type)
+    if array.dtype.itemsize == 1 and onnx_type in _ELEMENTS_A_BYTE:
+        a_byte = _ELEMENTS_A_BYTE[onnx_type]
+        width = 8 // a_byte
+        elements = np.ascontiguousarray(array).view(np.uint8).ravel() & ((1 << width) - 1)
+        rows = np.append(elements, np.zeros(-elements.size % a_byte, np.uint8)).reshape(-1, a_byte)
+        packed = np.bitwise_or.reduce(rows << (width * np.arange(a_byte, dtype=np.uint8)), axis=1).astype(np.uint8)
+        return OrtValue(_core.value_from_bits(packed, onnx_type, list(array.shape)))
+    return array
+
+
 def _to_array(value: OrtValue) -> np.ndarray:
-    if value.element_type() == _BFLOAT16:
+    onnx_type = value.element_type()
+    if onnx_type == _BFLOAT16:
         return (value.bits().astype(np.uint32) << 16).view(np.float32)
+    if (onnx_type in _EIGHT_BITS or onnx_type in _ELEMENTS_A_BYTE) and onnx_type in onnx.TensorProto.DataType.values():
+        proto = onnx.TensorProto(data_type=onnx_type, dims=value.shape(), raw_data=value.bits().tobytes())
+        return onnx.numpy_helper.to_array(proto)
     return value.numpy()
 
 
@@ -61,8 +83,8 @@ class TroupeRep(BackendRep):
             feed = {arg.name: value for arg, value in zip(declared, listed)}
         for arg in declared:
             given = feed.get(arg.name)
-            if arg.onnx_type == _BFLOAT16 and isinstance(given, np.ndarray) and given.dtype == np.float32:
-                feed[arg.name] = _to_bfloat16(given)
+            if isinstance(given, np.ndarray):
+                feed[arg.name] = _of_type(given, arg.onnx_type)
         values = self._session.run_with_ort_values(None, feed)
         names = [arg.name for arg in self._session.get_outputs()]
         outputs: Tuple[np.ndarray, ...] = namedtupledict("Outputs", names)(*map(_to_array, values))

@@ -49,6 +49,25 @@ class Interface(unittest.TestCase):
         self.assertEqual(outputs[0].tolist(), [4, 6])
         self.assertEqual(outputs["c"].tolist(), [4, 6])
 
+    @staticmethod
+    def cast(from_type, to_type):
+        info = onnx.helper.make_tensor_value_info
+        node = onnx.helper.make_node("Cast", ["a"], ["b"], to=to_type)
+        graph = onnx.helper.make_graph([node], "cast", [info("a", from_type, ["n"])], [info("b", to_type, ["n"])])
+        return troupe.backend.prepare(onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_operatorsetid("", 23)]))
+
+    def test_types_that_numpy_does_not_have(self):
+        for number, elements, values in (
+            (17, np.array([0x38, 0xB8, 0x7E], np.uint8), [1, -1, 448]),  # float8e4m3fn
+            (22, np.array([-8, 7, -1], np.int8), [-8, 7, -1]),  # int4, of which two share a byte
+            (21, np.array([15, 0, 9], np.uint8), [15, 0, 9]),  # uint4
+        ):
+            with self.subTest(number):
+                self.assertEqual(self.cast(number, 1).run([elements])[0].tolist(), values)
+                if number in onnx.TensorProto.DataType.values():
+                    back = self.cast(1, number).run([np.array(values, np.float32)])[0]
+                    self.assertEqual(back.astype(elements.dtype).tolist(), elements.tolist())
+
     def test_devices(self):
         self.assertTrue(troupe.backend.supports_device("CPU"))
         self.assertFalse(troupe.backend.supports_device("CUDA"))
