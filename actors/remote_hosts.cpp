@@ -40,7 +40,8 @@ std::function<bool(const device_info&)> is_of(const remote::host_client& client)
 } // namespace
 
 remote_hosts::remote_hosts(actor_runtime& runtime, const host_credentials& who)
-    : runtime_(runtime), network_(who), calling_([this] { call_again(); }) {}
+    : runtime_(runtime), offers_(std::make_shared<remote::outbox>(maker_in(runtime.devices().blocks()))), network_(who),
+      calling_([this] { call_again(); }) {}
 
 remote_hosts::~remote_hosts() {
   std::vector<known_host> hosts;

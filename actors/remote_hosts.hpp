@@ -51,7 +51,7 @@ private:
   void call_again();
 
   actor_runtime& runtime_;
-  const std::shared_ptr<remote::outbox> offers_ = std::make_shared<remote::outbox>();
+  const std::shared_ptr<remote::outbox> offers_;
   mutable std::mutex mutex_;
   std::condition_variable wake_;
   bool closing_ = false;

@@ -78,11 +78,7 @@ actors::stream_door& session::state::door() {
 }
 
 tensor_maker session::state::maker() const {
-  constexpr int64_t worth_a_block = 64 << 10; // bytes that a fresh mapping of pages would cost more than their copy
-  return [pool = runtime->devices().blocks()](dtype type, shape dims) {
-    const int64_t bytes = bytes_of(type, volume(dims));
-    return bytes < worth_a_block ? tensor(type, std::move(dims)) : make_host_tensor(*pool, type, std::move(dims));
-  };
+  return maker_in(runtime->devices().blocks());
 }
 
 actors::stream_door* session::state::door_if_any() {

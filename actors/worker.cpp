@@ -17,6 +17,7 @@ worker::worker(worker_options options)
     lent.push_back(lend(runtime_.system(), d));
   remote::service_options service = options_.service;
   service.version = TROUPE_VERSION;
+  service.make = maker_in(runtime_.devices().blocks());
   service.connect_peer = [this](const std::string& address) { return connect_peer(address); };
   service_ = std::make_shared<remote::host_service>(std::move(lent), std::move(service));
   exposed_ = network_.exposes(options_.host);

@@ -42,6 +42,11 @@ struct shared_end {
 
 namespace {
 
+// The memory of the frame that was handled last, for the next one on the thread of CAF's multiplexer: the pages of a fresh MiB cost more than
+// its way through the socket.
+thread_local remote::frame spare;
+constexpr size_t longest_spare = size_t{2} << 20;
+
 // How often an end asks whether the other is still there. That the process is gone, CAF tells; but one that has lost this connection
 // and made another is still connected, and its old ends are not there.
 constexpr std::chrono::seconds asking_interval{1};
@@ -51,9 +56,9 @@ constexpr std::chrono::seconds leaving_limit{1};
 struct end_state {
   static inline const char* name = "link end";
   std::shared_ptr<shared_end> shared;
-  caf::actor peer;                             // none: not met yet, or gone
-  std::function<void(remote::frame)> on_frame; // none: nobody listens yet
-  std::deque<remote::frame> early;             // came before anybody listened
+  caf::actor peer;                                    // none: not met yet, or gone
+  std::function<void(const remote::frame&)> on_frame; // none: nobody listens yet
+  std::deque<remote::frame> early;                    // came before anybody listened
   std::string over_because;
   bool leaving = false; // the handler has been told
 };
@@ -111,10 +116,12 @@ void deliver(end_actor* self, remote::frame bytes) {
     return;
   }
   try {
-    s.on_frame(std::move(bytes));
+    s.on_frame(bytes);
   } catch (const std::exception& e) {
     finish(self, fmt::format("a message could not be handled: {}", e.what()));
   }
+  if (bytes.capacity() > spare.capacity() && bytes.capacity() <= longest_spare)
+    spare = std::move(bytes);
 }
 
 constexpr const char* lost = "the connection was lost: the other process has ended, hangs, or cannot be reached";
@@ -253,6 +260,7 @@ caf::error inspect(caf::deserializer& source, frame_message& x) {
   const auto* come = dynamic_cast<const caf::binary_deserializer*>(&source);
   if (size > remote::max_frame_bytes || (come && size > come->remaining()))
     return caf::sec::end_of_stream;
+  x.bytes = std::move(spare);
   x.bytes.resize(size);
   return source.apply_raw(size, x.bytes.data());
 }

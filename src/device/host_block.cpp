@@ -224,4 +224,12 @@ tensor make_host_tensor(host_block_pool& pool, dtype type, shape dims) {
   return {type, std::move(dims), std::move(owner), data};
 }
 
+tensor_maker maker_in(std::shared_ptr<host_block_pool> pool) {
+  constexpr int64_t worth_a_block = 64 << 10; // bytes that a fresh mapping of pages would cost more than their copy
+  return [pool = std::move(pool)](dtype type, shape dims) {
+    const int64_t bytes = bytes_of(type, volume(dims));
+    return bytes < worth_a_block ? tensor(type, std::move(dims)) : make_host_tensor(*pool, type, std::move(dims));
+  };
+}
+
 } // namespace troupe

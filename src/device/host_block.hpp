@@ -12,6 +12,7 @@
 #pragma once
 
 #include "tensor/elements.hpp"
+#include "tensor/tensor_maker.hpp"
 
 #include <atomic>
 
@@ -91,5 +92,8 @@ private:
 /// Returns a tensor in a block of its own, its bytes uninitialised; strings and tensors without bytes are ordinary ones. Throws
 /// `errc::out_of_memory` with the bytes needed.
 tensor make_host_tensor(host_block_pool& pool, dtype type, shape dims);
+
+/// Returns who makes tensors in blocks, but for small ones.
+tensor_maker maker_in(std::shared_ptr<host_block_pool> pool);
 
 } // namespace troupe

@@ -182,8 +182,8 @@ void add_upload(chunk_cost& cost, const plan& p, std::span<const shape> dims, va
   cost.in_s += link_seconds(bytes, device.profile.up);
   if (is_remote(device))
     cost.net_in_s += network_seconds(bytes, maker < 0 ? nullptr : &p.devices[p.placement[maker]], &device);
-  if (maker < 0)
-    (is_remote(device) ? cost.in_s : cost.host_s) += bytes / device.profile.input_bytes_per_s;
+  if (maker < 0 && !is_remote(device)) // over the network they come to memory that the device reads
+    cost.host_s += bytes / device.profile.input_bytes_per_s;
 }
 
 void add_download(chunk_cost& cost, const plan& p, std::span<const shape> dims, value_id v, bool comes_here) {

@@ -40,13 +40,14 @@ std::shared_ptr<host_client> host_client::make(link_ptr connection, std::string 
 host_client::host_client(link_ptr connection, std::string name, std::string address, std::shared_ptr<outbox> offers)
     : link_(std::move(connection)), name_(std::move(name)), address_(std::move(address)), offers_(std::move(offers)),
       puller_(std::make_shared<piece_puller>([l = link_](const piece_request& wanted) { l->send(encode(wanted)); })),
-      pull_([this](const hash128& key, tensor blob, pull_done done) {
-        ++pulls_;
-        puller_->pull(key, std::move(blob), [this, done = std::move(done)](const failure& why) {
-          --pulls_;
-          done(why);
-        });
-      }) {}
+      values_{[this](const hash128& key, tensor blob, pull_done done) {
+                ++pulls_;
+                puller_->pull(key, std::move(blob), [this, done = std::move(done)](const failure& why) {
+                  --pulls_;
+                  done(why);
+                });
+              },
+              offers_->maker()} {}
 
 host_client::~host_client() {
   offers_->routes().leave(worker_);

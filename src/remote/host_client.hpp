@@ -73,7 +73,8 @@ public:
   load_progress loads() const;
   void count_chunk(bool begins) { begins ? ++chunks_ : --chunks_; }
   outbox& offers() { return *offers_; }
-  const puller_of& puller() const { return pull_; }
+  /// Returns where values that the host keeps come from.
+  const value_source& values() const { return values_; }
 
   /// Calls `told(why, need)` once when the host says that it leaves. The link ends with the last copy of `need` and the last value that
   /// is kept there: in order, if the host waits so long. If nobody is told, nobody needs it.
@@ -132,7 +133,7 @@ private:
   weight_routes::worker_id worker_ = 0;
   std::atomic<size_t> chunks_{0}, pulls_{0}; // the end of the puller still counts
   const std::shared_ptr<piece_puller> puller_;
-  const puller_of pull_;
+  const value_source values_;
   std::vector<device_info> devices_;
   std::string version_;
   link_figures figures_;

@@ -28,6 +28,7 @@ struct service_options {
   std::filesystem::path weights;    // folder of the disk cache
   std::filesystem::path models;     // folder of models that are here: their weights need not come; empty for none
   peer_connector connect_peer;
+  tensor_maker make = make_plain_tensor; // of values that come from others
   std::chrono::milliseconds peer_patience = std::chrono::seconds(3);
   std::chrono::milliseconds memory_patience =
       std::chrono::seconds(2); // of installs, while other sessions hold the memory

@@ -18,8 +18,8 @@ inline constexpr size_t max_frame_bytes = size_t{16} << 20;
 
 /// What a link reports, one call at a time.
 struct link_handler {
-  /// On a thread that other links share: must not wait for anything.
-  std::function<void(frame)> on_frame;
+  /// On a thread that other links share: must not wait for anything. The frame is the link's again after the return.
+  std::function<void(const frame&)> on_frame;
   /// Once, last: why the link has ended, in words for a person. On a thread of its own.
   std::function<void(const std::string&)> on_closed;
 };

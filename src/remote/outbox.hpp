@@ -1,9 +1,10 @@
-// What a session's process offers to its workers: values, encoded plans, and the weights that these name. One for all links, so that a
-// plan is encoded once however many workers run parts of it.
+// What a session's process offers to its workers: values, encoded plans, and the weights that these name; and who makes the memory of what
+// comes from them. One for all links, so that a plan is encoded once however many workers run parts of it.
 #pragma once
 
 #include "plan/plan.hpp"
 #include "remote/weight_routes.hpp"
+#include "tensor/tensor_maker.hpp"
 
 #include <map>
 #include <mutex>
@@ -20,6 +21,9 @@ struct offered_plan {
 /// See the top of this file. Thread-safe.
 class outbox {
 public:
+  explicit outbox(tensor_maker maker = make_plain_tensor) : maker_(std::move(maker)) {}
+
+  const tensor_maker& maker() const { return maker_; }
   piece_source& offers() { return offers_; }
   /// Who gives the weights of offered plans to whom.
   weight_routes& routes() { return routes_; }
@@ -39,6 +43,7 @@ private:
   std::vector<entry> take_dead();
   void withdraw(const entry& e);
 
+  const tensor_maker maker_;
   piece_source offers_;
   weight_routes routes_;
   std::mutex mutex_;

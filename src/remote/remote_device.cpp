@@ -247,7 +247,7 @@ void conversation::take_downloads(const sent_chunk_ptr& chunk, std::vector<sent_
     }
     const bool is_bound = p.segment_of_value[ids[i]] <= chunk->bound->segment;
     const expected_value expected{p.program->values[ids[i]].type, is_bound ? &chunk->bound->dims[ids[i]] : nullptr};
-    take(std::move(value), expected, host_->puller(),
+    take(std::move(value), expected, host_->values(),
          [self = shared_from_this(), chunk, i, kept](tensor host, const failure& why) {
            self->took(chunk, i, kept, std::move(host), why);
            self->report();
@@ -326,7 +326,7 @@ void conversation::fetch(const device_tensor& value, const fetch_done& done) {
       return done({.code = answer.why.code, .message = answer.why.message});
     const hash128 key = answer.value.key;
     const bool is_pulled = answer.value.from == origin::sender;
-    take(std::move(answer.value), {value->type(), &value->dims()}, host->puller(),
+    take(std::move(answer.value), {value->type(), &value->dims()}, host->values(),
          [=](tensor taken, const failure& failed) {
            if (is_pulled)
              host->send(release{{key}});

@@ -96,12 +96,11 @@ void session_service::take_upload(const served_chunk_ptr& chunk, size_t i, sent_
   const auto taken = [self = shared_from_this(), chunk, i](tensor t, const failure& why) {
     self->took(chunk, i, std::move(t), why);
   };
-  const puller_of from =
-      value.from == origin::peer
-          ? puller_of([this, peer = value.peer](const hash128& key, const tensor& blob, pull_done done) {
-              shared_->others.pull(peer, key, blob, std::move(done));
-            })
-          : pull_;
+  value_source from = from_session_;
+  if (value.from == origin::peer)
+    from.pull = [this, peer = value.peer](const hash128& key, const tensor& blob, pull_done done) {
+      shared_->others.pull(peer, key, blob, std::move(done));
+    };
   take(std::move(value), expected, from, taken);
 }
 

@@ -9,6 +9,7 @@ session_service::session_service(std::shared_ptr<shared_service> shared, link_pt
     : shared_(std::move(shared)), link_(std::move(connection)), name_(std::move(name)), number_(number),
       when_ended_(std::move(ended)),
       puller_(std::make_shared<piece_puller>([l = link_](const piece_request& wanted) { l->send(encode(wanted)); })),
+      from_session_{pulling_from(puller_), shared_->options.make},
       memory_(session_memory::make(shared_->memory,
                                    [l = link_](uint32_t device, int64_t bytes) {
                                      l->send(encode(memory_wanted{device, bytes}));
@@ -274,7 +275,7 @@ void session_service::put(put_value order) {
       self->keep({.key = key, .home = destination::device}, std::make_shared<moved_value>(value->host(), value));
     self->say(was_put{request, why});
   };
-  take(std::move(order.value), {}, pull_,
+  take(std::move(order.value), {}, from_session_,
        [self = shared_from_this(), finish, device = order.device](const tensor& value, const failure& why) {
          if (why.failed())
            finish(nullptr, why);

@@ -96,7 +96,7 @@ private:
   const uint64_t number_;
   const std::function<void()> when_ended_;
   const std::shared_ptr<piece_puller> puller_;
-  const puller_of pull_ = pulling_from(puller_);
+  const value_source from_session_;
   const std::shared_ptr<session_memory> memory_;
   mutable std::mutex mutex_;
   bool ended_ = false;

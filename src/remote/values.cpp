@@ -126,13 +126,13 @@ void pull_and_wait(const puller_of& pull, const hash128& key, const tensor& to) 
     fail(why.code, "{}", why.message);
 }
 
-void take(sent_value value, const expected_value& expected, const puller_of& pull, const value_taken& done) {
+void take(sent_value value, const expected_value& expected, const value_source& from, const value_taken& done) {
   tensor blob, made;
   const bool is_here = value.from == origin::message;
   const failure why = capture([&] {
     check(value, expected);
     if (!is_here) {
-      blob = tensor(dtype::uint8, {value.size});
+      blob = from.make(dtype::uint8, {value.size});
       return;
     }
     blob = tensor(dtype::uint8, {static_cast<int64_t>(value.bytes.size())});
@@ -141,7 +141,7 @@ void take(sent_value value, const expected_value& expected, const puller_of& pul
   });
   if (why.failed() || is_here)
     return done(std::move(made), why);
-  pull(value.key, blob, [blob, type = value.type, dims = std::move(value.dims), done](const failure& failed) {
+  from.pull(value.key, blob, [blob, type = value.type, dims = std::move(value.dims), done](const failure& failed) {
     tensor pulled;
     failure end = failed;
     if (!end.failed())

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "remote/messages.hpp"
+#include "tensor/tensor_maker.hpp"
 
 namespace troupe::remote {
 
@@ -30,6 +31,12 @@ inline puller_of pulling_from(std::shared_ptr<piece_puller> puller) {
   };
 }
 
+/// Where the bytes of values come from, and who makes the memory that they come to.
+struct value_source {
+  puller_of pull;
+  tensor_maker make = make_plain_tensor;
+};
+
 /// Pulls bytes and waits for them. Throws why they do not come.
 void pull_and_wait(const puller_of& pull, const hash128& key, const tensor& to);
 
@@ -39,9 +46,9 @@ struct expected_value {
   const shape* dims = nullptr;
 };
 
-/// Makes the tensor that `value` describes and calls `done` with it, at once if it is in the message; else it is pulled by `pull`. Never
+/// Makes the tensor that `value` describes and calls `done` with it, at once if it is in the message; else it is pulled. Never
 /// throws: `done` is told what is wrong.
 using value_taken = std::function<void(tensor, failure)>;
-void take(sent_value value, const expected_value& expected, const puller_of& pull, const value_taken& done);
+void take(sent_value value, const expected_value& expected, const value_source& from, const value_taken& done);
 
 } // namespace troupe::remote

@@ -80,10 +80,6 @@ void put_rows(tensor& into, size_t axis, int64_t at, const tensor& from, int64_t
   copy_rows(from, first, into, at, count, axis);
 }
 
-tensor make_plain_tensor(dtype type, shape dims) {
-  return {type, std::move(dims)};
-}
-
 tensor join_rows(std::span<const tensor> parts, size_t axis, const tensor_maker& make) {
   if (parts.empty())
     fail(errc::invalid_input, "there are no rows to join");

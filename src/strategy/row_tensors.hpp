@@ -1,19 +1,13 @@
 // Cutting tensors by rows, and joining them.
 #pragma once
 
-#include "troupe/tensor.hpp"
-
-#include <functional>
+#include "tensor/tensor_maker.hpp"
 
 namespace troupe {
 
 /// Returns the rows [first, first + count) along `axis`. Along axis 0 they are the same bytes, which the result keeps alive; else a copy.
 /// Throws `errc::invalid_input` if the tensor has no such rows, `errc::unsupported` where 4-bit elements would begin within a byte.
 tensor rows_of(const tensor& t, size_t axis, int64_t first, int64_t count);
-
-/// Makes tensors, their bytes uninitialised.
-using tensor_maker = std::function<tensor(dtype, shape)>;
-tensor make_plain_tensor(dtype type, shape dims);
 
 /// Returns all parts one after the other along `axis`; a single part as it is. Throws `errc::invalid_input` if there is none, or types
 /// or other dims differ, `errc::unsupported` for 4-bit elements.

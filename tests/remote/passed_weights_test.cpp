@@ -37,7 +37,7 @@ public:
     handler.on_frame = [to = handler.on_frame](remote::frame f) {
       if (f.size() > 1000)
         f.back() ^= 1;
-      to(std::move(f));
+      to(f);
     };
     inner_->receive(std::move(handler));
   }
@@ -171,14 +171,14 @@ public:
   explicit heard_link(remote::link_ptr inner) : inner_(std::move(inner)) {}
   void send(remote::frame f) override { inner_->send(std::move(f)); }
   void receive(remote::link_handler handler) override {
-    handler.on_frame = [this, to = handler.on_frame](remote::frame f) {
+    handler.on_frame = [this, to = handler.on_frame](const remote::frame& f) {
       remote::message m = remote::decode(f);
       if (const auto* weights = std::get_if<remote::have_weights>(&m)) {
         const std::lock_guard lock(mutex_);
         for (const remote::offered_weight& w : weights->weights)
           keys_.push_back(w.key);
       }
-      to(std::move(f));
+      to(f);
     };
     inner_->receive(std::move(handler));
   }

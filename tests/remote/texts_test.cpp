@@ -12,9 +12,8 @@ namespace {
 /// Returns why a value that is to be pulled is refused before anything is; empty if it is pulled.
 std::string refusal(remote::sent_value value) {
   std::string said;
-  remote::take(
-      std::move(value), {}, [](const hash128&, const tensor&, const remote::pull_done&) {},
-      [&](const tensor&, const failure& why) { said = why.message; });
+  remote::take(std::move(value), {}, {.pull = [](const hash128&, const tensor&, const remote::pull_done&) {}},
+               [&](const tensor&, const failure& why) { said = why.message; });
   return said;
 }
 

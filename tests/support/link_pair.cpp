@@ -81,7 +81,7 @@ struct link_pair::wire {
     link_handler& handler = last ? *last : *d.handler; // it stays: nobody else changes it
     lock.unlock();
     if (next.end.empty())
-      handler.on_frame(std::move(next.content));
+      handler.on_frame(next.content);
     else
       handler.on_closed(next.end);
     lock.lock();
