@@ -5,7 +5,7 @@
 // - `look_until`: looks again and again for a few milliseconds, as the thread that waits for a GPU does, before a thread blocks. Only if there are cores to spare.
 #pragma once
 
-#include "plan/device_info.hpp"
+#include "plan/predict.hpp"
 
 #include <caf/actor_system.hpp>
 #include <caf/execution_unit.hpp>
@@ -58,7 +58,7 @@ void send_here(const Receiver& to, Message&& message) {
 /// Whether it pays to look for what a device does: the answer of a GPU, on a machine with cores to spare.
 inline bool worth_looking(const device_info& device) {
   constexpr unsigned enough_cores = 8;
-  return device.kind == device_kind::vulkan && device.processor != "cpu" &&
+  return device.kind == device_kind::vulkan && !is_emulated(device) &&
          std::thread::hardware_concurrency() >= enough_cores;
 }
 

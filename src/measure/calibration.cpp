@@ -1,6 +1,7 @@
 #include "measure/calibration.hpp"
 
 #include "base/quantile.hpp"
+#include "plan/predict.hpp"
 #include "troupe/model_builder.hpp"
 
 #include <fmt/format.h>
@@ -13,10 +14,6 @@ namespace {
 
 /// Elements of values that are moved the way that large ones are, but so small that the latency counts.
 constexpr int64_t latency_elements = 20'000;
-
-bool is_emulated(const device_info& device) {
-  return device.gpu && device.transfers == transfer_path::mapped;
-}
 
 /// The device that is measured.
 class prober {

@@ -94,6 +94,9 @@ TEST_CASE("devices that share a GPU take longer while both have work, by a quart
   CHECK(predicted(make_plan(side_by_side, {devices[0]}, {})).makespan_s == Approx(8));
   devices[1].processor = "another";
   CHECK(predicted(make_plan(side_by_side, devices, {placement_policy::round_robin})).makespan_s == Approx(16));
+  for (device_info& d : devices)
+    d.processor = "cpu"; // a driver's threads on the host's cores take no turns
+  CHECK(predicted(make_plan(side_by_side, devices, {placement_policy::round_robin})).makespan_s == Approx(20));
 }
 
 TEST_CASE("devices work side by side, a device's chunks one after the other", "[plan][cost]") {
