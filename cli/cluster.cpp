@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
 #include <iostream>
 
 namespace troupe::cli {
@@ -17,7 +18,7 @@ struct cluster_arguments : model_options {
 
 void capture(const cluster_arguments& args) {
   const engine devices(args.engine());
-  const std::string text = sim::write_cluster({.devices = device_infos(devices), .links = {}});
+  const std::string text = sim::write_cluster(sim::captured(device_infos(devices)));
   if (args.capture == "-") {
     std::cout << text;
     return;
@@ -38,6 +39,9 @@ void show(const cluster_arguments& args) {
     fmt::print("{:<28} {:<7} {:>6} {:>10.0f} {:>14.1f} {:>12.1f}  {}\n", d.name, to_string(d.kind), d.units,
                static_cast<double>(d.memory_bytes) / (1 << 20), d.profile.flops_per_s[1] / 1e9,
                d.profile.memory_bytes_per_s / 1e9, d.description);
+  if (std::isfinite(c.network.out_bytes_per_s) || std::isfinite(c.network.in_bytes_per_s))
+    fmt::print("this host: {:.2f} GB/s to all others together, {:.2f} GB/s from them\n",
+               c.network.out_bytes_per_s / 1e9, c.network.in_bytes_per_s / 1e9);
   for (const sim::shared_link& l : c.links)
     fmt::print("link {}: {:.2f} GB/s{}, {} devices, {} hosts\n", l.name, l.bytes_per_s / 1e9,
                l.half_duplex ? " in both directions together" : " each way", l.devices.size(), l.hosts.size());

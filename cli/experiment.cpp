@@ -87,8 +87,7 @@ private:
     if (const auto* cluster = std::get_if<std::filesystem::path>(&s.where))
       how.cluster_file = cluster->string();
     else
-      how.cluster_text =
-          sim::write_cluster({.devices = device_infos(engine_of(std::get<device_list>(s.where))), .links = {}});
+      how.cluster_text = sim::write_cluster(sim::captured(device_infos(engine_of(std::get<device_list>(s.where)))));
     const simulation_report r = simulate(model_of(s).source, inputs_of(s), how);
     if (r.failed > 0)
       fail(errc::device_failed, "{} of {} requests failed: {}", r.failed, r.requests, r.first_failure);

@@ -55,15 +55,12 @@ private:
     if (is_remote(device)) {
       const device_index from = maker < 0 ? on : plan_.placement[maker];
       const device_info* source = maker < 0 ? nullptr : &plan_.devices[from];
-      std::vector<link_index> route = routes_[on]->network_in;
-      if (source && is_remote(*source) && from < routes_.size())
-        route.insert(route.end(), routes_[from]->network_out.begin(), routes_[from]->network_out.end());
+      const bool is_from_session = !source || !is_remote(*source);
+      std::vector<link_index> route =
+          joined(routes_[on]->network_in, is_from_session ? routes_[on]->from_session : routes_[from]->network_out);
       add(p.net_in, bytes, network_speed(source, &device, bytes), std::move(route));
     }
     add(p.in, bytes, device.profile.up, routes_[on]->up);
-    if (maker < 0 && is_remote(device)) // else it is among `host_s`
-      p.in.push_back(
-          {.latency_s = bytes / device.profile.input_bytes_per_s, .bytes = 0, .bytes_per_s = 1, .route = {}});
   }
 
   void download(device_index on, chunk_price& p, value_id v) {
@@ -71,7 +68,13 @@ private:
     const double bytes = value_bytes(plan_, dims_, v);
     add(p.out, bytes, device.profile.down, routes_[on]->down);
     if (wanted_here_[v] && is_remote(device))
-      add(p.net_out, bytes, network_speed(&device, nullptr, bytes), routes_[on]->network_out);
+      add(p.net_out, bytes, network_speed(&device, nullptr, bytes),
+          joined(routes_[on]->network_out, routes_[on]->to_session));
+  }
+
+  static std::vector<link_index> joined(std::vector<link_index> route, const std::vector<link_index>& more) {
+    route.insert(route.end(), more.begin(), more.end());
+    return route;
   }
 
   /// The link that counts between two hosts, as `network_seconds` has it.
@@ -113,6 +116,11 @@ std::vector<device_routes> add_links(const cluster& c, shared_links& links) {
     link_index in = 0, out = 0;
   };
   std::map<std::string, std::vector<two_ways>> of_host, of_device;
+  std::vector<link_index> from_session, to_session;
+  if (std::isfinite(c.network.out_bytes_per_s))
+    from_session.push_back(links.add("this host, out", c.network.out_bytes_per_s));
+  if (std::isfinite(c.network.in_bytes_per_s))
+    to_session.push_back(links.add("this host, in", c.network.in_bytes_per_s));
   for (const device_info& d : c.devices)
     if (is_remote(d) && !of_host.contains(d.host))
       of_host[d.host].push_back({links.add(d.host + ", in", d.network_in.bytes_per_s),
@@ -129,6 +137,13 @@ std::vector<device_routes> add_links(const cluster& c, shared_links& links) {
   routes.reserve(c.devices.size());
   for (const device_info& d : c.devices) {
     device_routes& r = routes.emplace_back();
+    if (is_remote(d))
+      r = {.up = {},
+           .down = {},
+           .network_in = {},
+           .network_out = {},
+           .from_session = from_session,
+           .to_session = to_session};
     if (const auto found = of_host.find(d.host); found != of_host.end())
       for (const two_ways& l : found->second) {
         r.network_in.push_back(l.in);

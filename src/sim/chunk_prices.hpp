@@ -30,10 +30,12 @@ struct chunk_price {
 struct device_routes {
   std::vector<link_index> up, down;                // between it and its host's memory
   std::vector<link_index> network_in, network_out; // between its host and others; none in the session's host
+  std::vector<link_index> from_session,
+      to_session; // what comes from and goes to the session's host goes over these, too
 };
 
-/// Adds a cluster's links; returns the routes of its devices, in their order. Each host but the session's has a link of its own in each
-/// direction, which its devices share.
+/// Adds a cluster's links; returns the routes of its devices, in their order. Each host has a link of its own in each direction, which its
+/// devices share; what the session's carries all other hosts share.
 std::vector<device_routes> add_links(const cluster& c, shared_links& links);
 
 /// Returns the prices of the segment's chunks, by chunk; those of other segments, and of control flow, are empty. `routes`: by the plan's real

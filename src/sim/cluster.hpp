@@ -18,11 +18,20 @@ struct shared_link {
   bool operator==(const shared_link&) const = default;
 };
 
+/// What the session's process takes in from other hosts and gives out to them, all together: one thread of it moves the bytes.
+struct own_network {
+  double in_bytes_per_s = std::numeric_limits<double>::infinity();
+  double out_bytes_per_s = std::numeric_limits<double>::infinity();
+
+  bool operator==(const own_network&) const = default;
+};
+
 /// See the top of this file.
 struct cluster {
   /// As an engine would have them; those of the session's host have no host. Names are unique. At least one.
   std::vector<device_info> devices;
   std::vector<shared_link> links;
+  own_network network;
   /// What a session's coordinator takes to hear of a chunk's end and send what that makes ready.
   double coordinator_s = 2e-6;
 
@@ -30,6 +39,9 @@ struct cluster {
 };
 
 inline constexpr size_t max_cluster_devices = 10'000;
+
+/// Returns the cluster of an engine's devices. As many links as there are: together they are as fast as the fastest of them was measured to be.
+cluster captured(std::vector<device_info> devices);
 
 /// Reads a cluster. `known`: measured profiles, for devices that are described as "like" one of them. Throws `errc::invalid_argument`, saying
 /// where in the text and what is allowed there.

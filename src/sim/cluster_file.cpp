@@ -3,6 +3,7 @@
 
 #include <fmt/ranges.h>
 
+#include <cmath>
 #include <fstream>
 #include <set>
 
@@ -49,6 +50,25 @@ link_speed read_link(const json_reader& j) {
   j.allow({"bytes_per_s", "latency_s"});
   return {.bytes_per_s = j["bytes_per_s"].number(least_speed, most_speed),
           .latency_s = j.has("latency_s") ? j["latency_s"].number(0, most_seconds) : 0};
+}
+
+own_network read_own_network(const json_reader& j) {
+  j.allow({"in_bytes_per_s", "out_bytes_per_s"});
+  own_network n;
+  if (j.has("in_bytes_per_s"))
+    n.in_bytes_per_s = j["in_bytes_per_s"].number(least_speed, most_speed);
+  if (j.has("out_bytes_per_s"))
+    n.out_bytes_per_s = j["out_bytes_per_s"].number(least_speed, most_speed);
+  return n;
+}
+
+json write_own_network(const own_network& n) {
+  json j = json::object();
+  if (std::isfinite(n.in_bytes_per_s))
+    j["in_bytes_per_s"] = n.in_bytes_per_s;
+  if (std::isfinite(n.out_bytes_per_s))
+    j["out_bytes_per_s"] = n.out_bytes_per_s;
+  return j;
 }
 
 json write_link(const link_speed& l) {
@@ -213,16 +233,30 @@ std::vector<std::string> read_names(const json_reader& j, const char* name, cons
 
 } // namespace
 
+cluster captured(std::vector<device_info> devices) {
+  cluster c{.devices = std::move(devices), .links = {}, .network = {}};
+  own_network fastest{0, 0};
+  for (const device_info& d : c.devices)
+    if (is_remote(d))
+      fastest = {std::max(fastest.in_bytes_per_s, d.network_out.bytes_per_s),
+                 std::max(fastest.out_bytes_per_s, d.network_in.bytes_per_s)};
+  if (fastest.in_bytes_per_s > 0)
+    c.network = fastest;
+  return c;
+}
+
 cluster parse_cluster(std::string_view text, std::span<const measured_profile> known) {
   const json file = json::parse(text, nullptr, false);
   if (file.is_discarded())
     fail(errc::invalid_argument, "a cluster file must be JSON");
   const json_reader j(file, "");
-  j.allow({"version", "coordinator_s", "hosts", "shared_links"});
+  j.allow({"version", "coordinator_s", "own_network", "hosts", "shared_links"});
   j["version"].integer(cluster_version, cluster_version);
   cluster c;
   if (j.has("coordinator_s"))
     c.coordinator_s = j["coordinator_s"].number(0, 1);
+  if (j.has("own_network"))
+    c.network = read_own_network(j["own_network"]);
   std::set<std::string> hosts, devices;
   for (const json_reader& host : j["hosts"].list())
     read_host(host, c, hosts, known);
@@ -299,6 +333,7 @@ std::string write_cluster(const cluster& c) {
                      {"hosts", l.hosts}});
   const json file{{"version", cluster_version},
                   {"coordinator_s", c.coordinator_s},
+                  {"own_network", write_own_network(c.network)},
                   {"hosts", std::move(hosts)},
                   {"shared_links", std::move(links)}};
   return file.dump(2, ' ', false, json::error_handler_t::replace) + '\n';

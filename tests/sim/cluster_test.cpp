@@ -56,6 +56,21 @@ TEST_CASE("what is written is read again", "[sim][cluster]") {
   CHECK(parse_cluster(write_cluster(c), {}) == c);
 }
 
+TEST_CASE("what an engine's host gives to all others together is as fast as its fastest link", "[sim][cluster]") {
+  std::vector<device_info> devices(3);
+  devices[0].name = "cpu";
+  devices[1].name = "a/cpu", devices[1].host = "a";
+  devices[1].network_in = {1e9, 1e-4}, devices[1].network_out = {4e9, 1e-4};
+  devices[2].name = "b/cpu", devices[2].host = "b";
+  devices[2].network_in = {2e9, 1e-4}, devices[2].network_out = {3e9, 1e-4};
+  const cluster c = captured(devices);
+  CHECK(c.network == own_network{4e9, 2e9});
+  CHECK(parse_cluster(write_cluster(c), {}).network == c.network);
+  CHECK(captured({devices[0]}).network == own_network{});
+  CHECK(parse_cluster(write_cluster(captured({devices[0]})), {}).network == own_network{});
+  CHECK_THAT(complaint(R"({"version": 1, "own_network": {"speed": 1}, "hosts": []})"), Contains("own_network"));
+}
+
 TEST_CASE("a device like one that was measured has its speeds", "[sim][cluster]") {
   measured_profile known{.device = {"vulkan", "Fast card", 132}, .values = {{"float32", 4e13}}, .nodes = {}};
   const cluster c =

@@ -50,6 +50,21 @@ graph relu(symbolic_shape dims) {
   return chain(1, std::move(dims));
 }
 
+/// Two nodes side by side, x_out and y_out, that read and make 1,000 bytes each.
+graph two_relus() {
+  graph_builder b;
+  std::vector<value_id> made;
+  for (const char* name : {"x", "y"})
+    made.push_back(b.op("Relu", {b.input(name, {250})}, {}, std::string(name) + "_out"));
+  for (value_id v : made)
+    b.output(v);
+  return std::move(b.g);
+}
+
+named_tensors two_inputs() {
+  return {{"x", random_tensor({250}, 1)}, {"y", random_tensor({250}, 2)}};
+}
+
 } // namespace
 
 TEST_CASE("a chain takes its nodes and the answers between devices", "[sim]") {
@@ -82,24 +97,37 @@ TEST_CASE("requests wait for a device that is busy", "[sim]") {
 }
 
 TEST_CASE("copies over a link that devices share get half of it each", "[sim][links]") {
-  graph_builder b;
-  std::vector<value_id> made;
-  for (const char* name : {"x", "y"})
-    made.push_back(b.op("Relu", {b.input(name, {250})}, {}, std::string(name) + "_out"));
-  for (value_id v : made)
-    b.output(v);
-  const named_tensors inputs{{"x", random_tensor({250}, 1)}, {"y", random_tensor({250}, 2)}};
+  const graph two = two_relus();
   session_options apart{.pins = {{"x_out", "g:0"}, {"y_out", "g:1"}}, .fuse = false};
   // 1,000 bytes up and 1,000 down.
-  CHECK(simulate(b.g, inputs, over(copying_gpus(2, ""), apart)).makespan_ms == Approx(2000));
+  CHECK(simulate(two, two_inputs(), over(copying_gpus(2, ""), apart)).makespan_ms == Approx(2000));
   const std::string shared = R"({"name": "pcie", "bytes_per_s": 1000, "devices": ["g:0", "g:1"]})";
-  const simulation_report r = simulate(b.g, inputs, over(copying_gpus(2, shared), apart));
+  const simulation_report r = simulate(two, two_inputs(), over(copying_gpus(2, shared), apart));
   CHECK(r.makespan_ms == Approx(4000));
   REQUIRE(r.links.size() == 2);
   CHECK(r.links[0].bytes == 2000);
   CHECK(r.links[0].utilisation == Approx(0.5));
   const std::string half = R"({"name": "bus", "bytes_per_s": 1000, "half_duplex": true, "devices": ["g:0", "g:1"]})";
-  CHECK(simulate(b.g, inputs, over(copying_gpus(2, half), apart)).links[0].bytes == 4000);
+  CHECK(simulate(two, two_inputs(), over(copying_gpus(2, half), apart)).links[0].bytes == 4000);
+}
+
+TEST_CASE("what the session's host gives to all others together has a limit", "[sim][links][D4]") {
+  const std::string device =
+      R"("devices": [{"name": "c", "kind": "cpu", "memory_bytes": 1000000000, "profile": {"launch_s": 0, "chunk_s": 0, )"
+      R"("submit_s": 0, "float32": 1e21, "other": 1e21, "memory_bytes_per_s": 1e21, "input_bytes_per_s": 1e21}}])";
+  const auto with_limits = [&](const std::string& limits) {
+    return R"({"version": 1, "coordinator_s": 0, "own_network": {)" + limits + R"(}, "hosts": [)" +
+           R"({"name": "a", "link": {"bytes_per_s": 1000}, )" + device + "}, " +
+           R"({"name": "b", "link": {"bytes_per_s": 1000}, )" + device + "}]}";
+  };
+  const session_options apart{.pins = {{"x_out", "a/c"}, {"y_out", "b/c"}}, .fuse = false};
+  const auto makespan = [&](const std::string& limits) {
+    return simulate(two_relus(), two_inputs(), over(with_limits(limits), apart)).makespan_ms;
+  };
+  // 1,000 bytes to each host and 1,000 from each.
+  CHECK(makespan("") == Approx(2000));
+  CHECK(makespan(R"("out_bytes_per_s": 1000)") == Approx(3000));
+  CHECK(makespan(R"("out_bytes_per_s": 1000, "in_bytes_per_s": 1000)") == Approx(4000));
 }
 
 TEST_CASE("a device that is lost costs its run once more", "[sim][C11]") {
