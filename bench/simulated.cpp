@@ -5,8 +5,8 @@
 //
 // GRID: a JSON list of {"model", "dims": {…}, "precision", "devices": […], "hosts": […], "policy", "strategy", "micro_batch", "requests",
 // "in_flight"}; all but "model" and "devices" may be absent. A measurement is the time from the first request to the last answer, from
-// ordinary memory; before each, requests are not timed for 100 ms, or for 500 ms after a setting of other devices, which let clocks fall;
-// settings take turns, and the median of at least 20 rounds counts.
+// ordinary memory; before each, the same requests are not timed for 200 ms, or for 500 ms after a setting of other devices, which let clocks
+// fall; settings take turns, and the median of at least 20 rounds counts.
 #include "bench/models.hpp"
 #include "plan/place/policies.hpp"
 #include "sim/cluster.hpp"
@@ -26,7 +26,7 @@ using json = nlohmann::json;
 
 namespace {
 
-constexpr std::chrono::milliseconds brief_warm_up{100}, long_warm_up{500};
+constexpr std::chrono::milliseconds brief_warm_up{200}, long_warm_up{500};
 
 struct setting {
   std::string name, file;
@@ -87,7 +87,7 @@ int predict_all(const std::vector<setting>& grid, const char* to) {
   engines each;
   for (const setting& s : grid) {
     engine& e = each.of(s);
-    simulation_options how{.cluster_text = sim::write_cluster({.devices = device_infos(e), .links = {}})};
+    simulation_options how{.cluster_text = sim::write_cluster(sim::captured(device_infos(e)))};
     how.session = s.how;
     how.requests = s.requests;
     how.warm_up = 20;
@@ -101,12 +101,8 @@ int predict_all(const std::vector<setting>& grid, const char* to) {
   return EXIT_SUCCESS;
 }
 
-double makespan_of(const session& s, const named_tensors& inputs, const setting& how,
-                   std::chrono::milliseconds warm_up) {
-  const auto warm = clock_type::now() + warm_up; // not timed: clocks that are up again
-  do
-    s.run(inputs);
-  while (clock_type::now() < warm);
+/// Returns the milliseconds from the first request to the last answer.
+double makespan_of(const session& s, const named_tensors& inputs, const setting& how) {
   std::deque<std::future<run_result>> under_way;
   const auto begin = clock_type::now();
   for (size_t i = 0; i < how.requests; ++i) {
@@ -119,6 +115,15 @@ double makespan_of(const session& s, const named_tensors& inputs, const setting&
   for (auto& last : under_way)
     last.get();
   return milliseconds_since(begin);
+}
+
+double makespan_of(const session& s, const named_tensors& inputs, const setting& how,
+                   std::chrono::milliseconds warm_up) {
+  const auto warm = clock_type::now() + warm_up; // not timed: clocks that are up again
+  do
+    makespan_of(s, inputs, how);
+  while (clock_type::now() < warm);
+  return makespan_of(s, inputs, how);
 }
 
 /// Prints errors, and how many pairs of policies and strategies are ranked alike: of one model, dims and devices, those that differ by
