@@ -49,8 +49,14 @@ float exact_tanh(float x) {
   return x < 0.0 ? -t : t;
 }
 
-/// P of the next function.
-float erfc_series(float t) {
+/// erfc z for z ≥ 0: e^(−z²) · t · P(t) with t = 1 / (1 + z / 2); P interpolates at Chebyshev nodes (error 5e-8). In
+/// float16 by the device's exp2, whose error is far below what that rounds off.
+float exact_erfc_positive(float z) {
+#ifndef TROUPE_f16
+  if (z > 10.0)
+    return 0.0;
+#endif
+  const float t = 1.0 / fma(0.5, z, 1.0);
   float p = fma(t, -0.0590672282, 0.284682350);
   p = fma(p, t, -0.487647156);
   p = fma(p, t, 0.278808830);
@@ -58,17 +64,14 @@ float erfc_series(float t) {
   p = fma(p, t, 0.202998351);
   p = fma(p, t, 0.243019925);
   p = fma(p, t, 0.282386753);
-  return fma(p, t, 0.282085815);
-}
-
-/// erfc z for z ≥ 0: e^(−z²) · t · P(t) with t = 1 / (1 + z / 2); P interpolates at Chebyshev nodes (error 5e-8).
-float exact_erfc_positive(float z) {
-  if (z > 10.0)
-    return 0.0;
-  const float t = 1.0 / fma(0.5, z, 1.0);
+  p = fma(p, t, 0.282085815);
+#ifdef TROUPE_f16
+  return exp2(-1.44269504 * z * z) * t * p;
+#else
   // z² in two parts, or its rounding error would grow with z².
   const float high = uintBitsToFloat(floatBitsToUint(z) & 0xfffff000u), low = z - high;
-  return exact_exp(-high * high) * exact_exp(-low * (z + high)) * t * erfc_series(t);
+  return exact_exp(-high * high) * exact_exp(-low * (z + high)) * t * p;
+#endif
 }
 
 /// erf x: its series near 0, 1 − erfc elsewhere.
@@ -86,16 +89,6 @@ float exact_erf(float x) {
   const float e = 1.0 - exact_erfc_positive(a);
   return x < 0.0 ? -e : e;
 }
-
-#ifdef TROUPE_f16
-/// erfc z for z ≥ 0 as above, by the device's exp2: its error is far below what float16 rounds off.
-float activation_erfc(float z) {
-  const float t = 1.0 / fma(0.5, z, 1.0);
-  return exp2(-1.44269504 * z * z) * t * erfc_series(t);
-}
-#else
-float activation_erfc(float z) { return exact_erfc_positive(z); }
-#endif
 
 /// 1 / (1 + e^−x); 0 if divisors would be beyond 2^126, the largest that Vulkan divides by accurately.
 float exact_sigmoid(float x) {
@@ -129,7 +122,7 @@ float activate(uint code, float x, float alpha, float beta) {
   if (code == scalar_swish)
     return x * exact_sigmoid(alpha * x);
   if (code == scalar_gelu) {
-    const float c = activation_erfc(abs(x) * 0.707106781);
+    const float c = exact_erfc_positive(abs(x) * 0.707106781);
     return exact_isnan(x) ? x : 0.5 * x * (x < 0.0 ? c : 2.0 - c);
   }
   // 1 + tanh u = 2 / (1 + e^−2u): no cancellation if u is far below 0.
