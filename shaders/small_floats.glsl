@@ -36,7 +36,7 @@ float8_format float8_of(uint type) {
   switch (type) {
     case type_e4m3fn: return float8_format(3, 7, 0x7eu, 0x7fu, false, false);
     case type_e4m3fnuz: return float8_format(3, 8, 0x7fu, 0x80u, false, true);
-    case type_e5m2: return float8_format(2, 15, 0x7bu, 0x7eu, true, false);
+    case type_e5m2: return float8_format(2, 15, 0x7bu, 0x7fu, true, false);
     default: return float8_format(2, 16, 0x7fu, 0x80u, false, true);
   }
 }

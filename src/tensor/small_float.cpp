@@ -23,7 +23,7 @@ format format_of(dtype type) {
   switch (type) {
     case dtype::float8e4m3fn: return {3, 7, 0x7e, 0x7f, false, false};
     case dtype::float8e4m3fnuz: return {3, 8, 0x7f, 0x80, false, true};
-    case dtype::float8e5m2: return {2, 15, 0x7b, 0x7e, true, false};
+    case dtype::float8e5m2: return {2, 15, 0x7b, 0x7f, true, false};
     case dtype::float8e5m2fnuz: return {2, 16, 0x7f, 0x80, false, true};
     case dtype::float4e2m1: return {1, 1, 0x7, 0x8, false, false, 0x8}; // it has no NaN: this is −0
     default: fail(errc::internal, "{} is not a small float with a sign", to_string(type));
