@@ -75,6 +75,8 @@ struct gpu_program {
 
 /// Values of at least this size are copied directly if the device can: below, importing costs more than a memcpy.
 inline constexpr int64_t direct_copy_bytes = 64 * 1024;
+/// A caller's inputs below this are written straight to the GPU's memory, if the host can: it has to copy them once in any case.
+inline constexpr int64_t written_input_bytes = int64_t{1} << 20;
 
 /// What installing needs of a device.
 struct install_tools {
@@ -84,6 +86,7 @@ struct install_tools {
   pipelines& kernels;
   uint32_t alternative = 0;   // see vulkan_device_options
   bool direct_copies = false; // whether large values are copied straight from and to the host's memory
+  bool writes_inputs = false; // whether staging memory is the GPU's own: see written_input_bytes
 };
 
 /// Makes the program of plan device `self` for `bound` and other bindings of its layout: chooses kernels (`choices`: those of the

@@ -45,6 +45,7 @@ public:
     info_.prefers_channels_last = !options.prefer_plain;
     info_.gpu = features_;
     info_.processor = is_hardware(context_.facts()) ? info_.name.substr(0, info_.name.find('#')) : "cpu";
+    writes_inputs_ = maps_own_memory(context_.facts()) && !options.force_staging;
     recording_.unified = is_unified(context_.facts()) && !options.poison && !options.force_staging;
     info_.transfers = recording_.unified     ? transfer_path::mapped
                       : imports_.available() ? transfer_path::imported
@@ -60,7 +61,8 @@ public:
     reclaim();
     const bool direct = imports_.available() && !recording_.unified;
     uploader uploads(context_, upload_memory_, queue_, options_.force_staging);
-    installed_.add(std::move(bound), self, {device_memory_, uploads, weights_, kernels_, options_.alternative, direct});
+    installed_.add(std::move(bound), self,
+                   {device_memory_, uploads, weights_, kernels_, options_.alternative, direct, writes_inputs_});
   }
 
   void retire(uint64_t bound_plan) override { installed_.retire(bound_plan); }
@@ -125,7 +127,8 @@ private:
     if (found != slot.chunks.end())
       return found->second;
     recorded_chunk made =
-        record_chunk(context_, kernels_, c, slot.memory, upload_memory_, download_memory_, recording_, timed);
+        record_chunk(context_, kernels_, c, slot.memory, writes_inputs_ ? parameter_memory_ : upload_memory_,
+                     download_memory_, recording_, timed);
     ++recorded_chunks_;
     return slot.chunks.emplace(std::pair(id, timed), std::move(made)).first->second;
   }
@@ -252,6 +255,7 @@ private:
   const gpu_features features_;
   device_info info_;
   recording_options recording_;
+  bool writes_inputs_ = false; // staging memory for uploads is the GPU's own
   memory_pool device_memory_, upload_memory_, download_memory_, parameter_memory_;
   pipelines kernels_;
   device_weights weights_;
