@@ -59,12 +59,39 @@ private:
     install_nodes(c, chosen, out);
     for (value_id v : c.downloads)
       out.downloads.push_back(transfer_of(c, v, direct_copy_bytes, out.download_bytes));
+    for (installed_transfer& t : out.uploads)
+      if (const node_id n = narrowing_node(c, t); n >= 0) {
+        const value_id half = program_.nodes[n].outputs[0];
+        t.narrowed = place_of(c, half, layout_.bytes[half]);
+        for (installed_launch& l : out.launches)
+          l.narrows = l.narrows || l.call == n;
+        out.narrows = true;
+      }
   }
 
   /// Whether `v` is an input of the model that the host writes to the GPU's memory if it is small.
   bool is_written(value_id v) const {
     return tools_.writes_inputs &&
            std::find(program_.inputs.begin(), program_.inputs.end(), v) != program_.inputs.end();
+  }
+
+  /// The node that makes float16 of an input which is needed for nothing else; -1 if there is none. In the first wave, so that its output's
+  /// memory is nobody else's before.
+  node_id narrowing_node(const chunk& c, const installed_transfer& t) const {
+    const bool is_output =
+        std::find(program_.outputs.begin(), program_.outputs.end(), t.value) != program_.outputs.end();
+    if (!is_written(t.value) || t.is_direct() || is_output || c.wave_count() == 0)
+      return -1;
+    node_id reader = -1;
+    for (node_id id = 0; id < static_cast<node_id>(program_.nodes.size()); ++id)
+      for (const value_id v : program_.nodes[id].inputs)
+        if (v == t.value && std::exchange(reader, id) >= 0)
+          return -1;
+    const std::span<const node_id> first = c.wave(0);
+    if (std::find(first.begin(), first.end(), reader) == first.end())
+      return -1;
+    const node& n = program_.nodes[reader];
+    return n.domain == "troupe" && n.op_type == "ToFloat16" ? reader : -1;
   }
 
   /// A value of fewer bytes than `direct` passes through staging memory.

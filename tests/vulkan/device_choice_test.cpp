@@ -122,7 +122,6 @@ TEST_CASE("inputs are written to a GPU's own memory where all of it is mapped", 
   CHECK(maps_own_memory(s));
   s.memory_types[0].flags = local | visible;
   CHECK_FALSE(maps_own_memory(s)); // not coherent
-  CHECK_FALSE(maps_own_memory(integrated()));
 }
 
 TEST_CASE("the memory for plans is the driver's budget, else most of the heap", "[vulkan][B2]") {
