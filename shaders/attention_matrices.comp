@@ -4,11 +4,12 @@
 // A group computes ROWS queries of one head. For each tile of KEYS keys: scores = Q · Kᵀ; each row's largest score so far, `top`, in units
 // of log2(e); weights = 2^(scores − top); `sums` and the output `o` shrink by 2^(old top − top) before they grow (Milakov and
 // Gimelshein, "Online normalizer calculation for softmax", 2018). A row's `top` stands in each of the row's columns, and `sums` are by column
-// until the end. Rows after the last query compute something that is not written; keys after the last one weigh nothing.
+// until the end. Rows after the last query compute something that is not written; keys after the last one weigh nothing. Variants whose tile
+// has room for all the keys (`all…`) need none of that: one softmax, and a tenth of the driver's time to compile.
 //
 // Differs from attention.comp: weights are rounded to float16 before they meet V; a masked key's V is multiplied by zero, so what calls for that never to
 // happen does not come here; the scale is above zero.
-// Variants: f16_64x32x64 f16_32x64x64 f16_64x32x128 f16_32x64x128
+// Variants: f16_64x32x64 f16_32x64x64 f16_64x32x128 f16_32x64x128 f16_all32x128x64 f16_all32x256x64
 // Compiled twice: see group_matrix.glsl.
 #extension GL_GOOGLE_include_directive : require
 #define TROUPE_f16
@@ -17,20 +18,32 @@
 #include "group_matrix.glsl"
 #include "parameters/attention.h"
 
-layout(local_size_x = 128) in;
 layout(constant_id = 0) const uint FLAGS = 0;
 const bool HAS_MASK = (FLAGS & attention_mask) != 0u;
 const bool CAUSAL = (FLAGS & attention_causal) != 0u;
 
 #if defined(TROUPE_f16_64x32x64)
 const uint ROWS = 64u, KEYS = 32u, WIDTH = 64u;
+#define THREADS 128
 #elif defined(TROUPE_f16_32x64x64)
 const uint ROWS = 32u, KEYS = 64u, WIDTH = 64u;
+#define THREADS 256
 #elif defined(TROUPE_f16_64x32x128)
 const uint ROWS = 64u, KEYS = 32u, WIDTH = 128u;
+#define THREADS 128
 #elif defined(TROUPE_f16_32x64x128)
 const uint ROWS = 32u, KEYS = 64u, WIDTH = 128u;
+#define THREADS 128
+#elif defined(TROUPE_f16_all32x128x64)
+const uint ROWS = 32u, KEYS = 128u, WIDTH = 64u;
+#define THREADS 256
+#define ALL_KEYS
+#elif defined(TROUPE_f16_all32x256x64)
+const uint ROWS = 32u, KEYS = 256u, WIDTH = 64u;
+#define THREADS 256
+#define ALL_KEYS
 #endif
+layout(local_size_x = THREADS) in;
 
 layout(set = 0, binding = 1, std430) readonly buffer query_buffer { float16_t q[]; };
 layout(set = 0, binding = 2, std430) readonly buffer key_buffer { float16_t k[]; };
@@ -134,6 +147,19 @@ void main() {
   const TURNED key_view = turned();
   QUERIES queries_tile = load_queries(q[q_base], all_queries(zero),
                                       slice(rows_of(queries, WIDTH, whole(q_steps.z)), row, ROWS, 0, WIDTH), 0u, 0u);
+#ifdef ALL_KEYS
+  KEYS_TURNED keys_tile = load_keys(k[k_base], all_keys(zero), slice(key_rows, 0, KEYS, 0, WIDTH), 0u, 1u, key_view);
+  VALUES values_tile = load_values(v[v_base], all_values(zero), slice(value_rows, 0, KEYS, 0, WIDTH), 0u, 0u);
+  SCORES sums = multiply_add(queries_tile, keys_tile, all_scores(0.0));
+  float unit = factor;
+  if (HAS_MASK || CAUSAL || keys < KEYS) {
+    sums = each_masked(sums, FUNCTION_masked, 0, row, row_mask);
+    unit = 1.0;
+  }
+  SCORES top = each_top(reduced(sums, 1u, FUNCTION_larger), FUNCTION_grown, all_scores(lowest), unit);
+  sums = each_weight(sums, FUNCTION_weight, top, unit);
+  SUMS o = multiply_add_values(as_weights(halved_scores(sums)), values_tile, all_sums(0.0));
+#else
   SUMS o = all_sums(0.0);
   SCORES sums = all_scores(0.0), top = all_scores(lowest);
   const uint end = CAUSAL ? uint(clamp(int(row + ROWS) + causal_offset, 0, int(keys))) : keys;
@@ -155,6 +181,7 @@ void main() {
     o = multiply_add_values(as_weights(halved_scores(scores)), values_tile,
                             times_sums(o, widened(less, 1u, FUNCTION_either)));
   }
+#endif
   sums = each_inverse(reduced(sums, 1u, FUNCTION_total), FUNCTION_inverse);
   o = times_sums(o, widened(sums, 1u, FUNCTION_either));
   store_result(y[y_base], halved_result(o), slice(rows_of(queries, WIDTH, whole(y_steps.z)), row, ROWS, 0, WIDTH), 0u, 0u);

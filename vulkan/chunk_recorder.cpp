@@ -10,8 +10,9 @@ constexpr VkAccessFlags shader_access = VK_ACCESS_SHADER_READ_BIT | VK_ACCESS_SH
 class recorder {
 public:
   recorder(device_context& context, const pipelines& kernels, const installed_chunk& c, const arena_slot& slot,
-           bool timed)
-      : context_(context), kernels_(kernels), chunk_(c), slot_(slot), timed_(timed) {}
+           recording how)
+      : context_(context), kernels_(kernels), chunk_(c), slot_(slot), timed_(how == recording::timed),
+        narrowed_(how == recording::narrowed) {}
 
   void record_into(recorded_chunk& out) {
     make_descriptor_pool(out);
@@ -71,9 +72,10 @@ private:
     for (const installed_transfer& t : chunk_.uploads) {
       if (t.is_direct())
         continue;
-      const auto [buffer, offset] = resolve(t.place, slot_);
+      const bound_range& place = narrowed_ && t.narrowed ? *t.narrowed : t.place;
+      const auto [buffer, offset] = resolve(place, slot_);
       copy(out.commands, out.upload_staging.buffer(), static_cast<VkDeviceSize>(out.upload_staging.offset() + t.staged),
-           buffer, offset, t);
+           buffer, offset, place);
     }
     record(out.commands, {VK_PIPELINE_STAGE_TRANSFER_BIT, VK_ACCESS_TRANSFER_WRITE_BIT,
                           VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT | VK_PIPELINE_STAGE_TRANSFER_BIT,
@@ -81,9 +83,9 @@ private:
   }
 
   static void copy(VkCommandBuffer commands, VkBuffer from, VkDeviceSize from_offset, VkBuffer to,
-                   VkDeviceSize to_offset, const installed_transfer& t) {
+                   VkDeviceSize to_offset, const bound_range& place) {
     // All that the staging memory has room for: a binding's own bytes may be fewer.
-    const VkBufferCopy region{from_offset, to_offset, static_cast<VkDeviceSize>(t.place.bytes)};
+    const VkBufferCopy region{from_offset, to_offset, static_cast<VkDeviceSize>(place.bytes)};
     if (region.size > 0)
       vkCmdCopyBuffer(commands, from, to, 1, &region);
   }
@@ -91,6 +93,8 @@ private:
   void record_launches(recorded_chunk& out) {
     bool first = true;
     for (const installed_launch& l : chunk_.launches) {
+      if (narrowed_ && l.narrows)
+        continue;
       if (l.barrier_before && !first)
         record(out.commands, {VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT, VK_ACCESS_SHADER_WRITE_BIT,
                               VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT, shader_access});
@@ -152,7 +156,7 @@ private:
           continue;
         const auto [buffer, offset] = resolve(t.place, slot_);
         copy(out.commands, buffer, offset, out.download_staging.buffer(),
-             static_cast<VkDeviceSize>(out.download_staging.offset() + t.staged), t);
+             static_cast<VkDeviceSize>(out.download_staging.offset() + t.staged), t.place);
       }
     }
     record(out.commands, {VK_PIPELINE_STAGE_TRANSFER_BIT | VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT,
@@ -164,7 +168,7 @@ private:
   const pipelines& kernels_;
   const installed_chunk& chunk_;
   const arena_slot& slot_;
-  const bool timed_;
+  const bool timed_, narrowed_;
   VkPipeline bound_ = VK_NULL_HANDLE;
   uint32_t stamps_ = 0;
 };
@@ -200,7 +204,7 @@ std::pair<VkBuffer, VkDeviceSize> resolve(const bound_range& r, const arena_slot
 
 recorded_chunk record_chunk(device_context& context, const pipelines& kernels, const installed_chunk& c,
                             const arena_slot& slot, memory_pool& uploads, memory_pool& downloads,
-                            const recording_options& options, bool timed) {
+                            const recording_options& options, recording how) {
   recorded_chunk out;
   out.pool = make_command_pool(context, VK_COMMAND_POOL_CREATE_RESET_COMMAND_BUFFER_BIT);
   if (context.has(lane::copies_in))
@@ -210,7 +214,7 @@ recorded_chunk record_chunk(device_context& context, const pipelines& kernels, c
     out.upload_staging = uploads.allocate(c.upload_bytes);
   if (c.download_bytes > 0 && !(options.unified && c.last && all_mapped(c.downloads, slot)))
     out.download_staging = downloads.allocate(c.download_bytes);
-  recorder(context, kernels, c, slot, timed).record_into(out);
+  recorder(context, kernels, c, slot, how).record_into(out);
   return out;
 }
 

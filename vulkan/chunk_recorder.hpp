@@ -51,14 +51,18 @@ struct recorded_chunk {
   std::array<recorded_copies, 2> copies_in, copies_out; // in the lane for work, and beside it
 };
 
+/// What a chunk's commands do besides the plain ones: put a timestamp after each launch, not only at the chunk's ends; or take inputs that the
+/// host has narrowed (`installed_transfer::narrowed`).
+enum class recording : uint8_t { plain, timed, narrowed };
+
 struct recording_options {
   bool unified = false; // see above; not if the arena is poisoned
 };
 
-/// Records chunk `c` on `slot`; `timed` puts a timestamp after each launch, not only at the chunk's ends.
+/// Records chunk `c` on `slot`.
 recorded_chunk record_chunk(device_context& context, const pipelines& kernels, const installed_chunk& c,
                             const arena_slot& slot, memory_pool& uploads, memory_pool& downloads,
-                            const recording_options& options, bool timed);
+                            const recording_options& options, recording how);
 
 /// The memory that a range is in, in a slot.
 const allocation& memory_of(const bound_range& r, const arena_slot& slot);

@@ -126,6 +126,12 @@ bool is_unified(const gpu_snapshot& s) {
   return integrated && (flags & host_access);
 }
 
+bool maps_own_memory(const gpu_snapshot& s) {
+  const memory_type& t = s.memory_types.at(memory_type_for(s, memory_use::parameters));
+  constexpr VkMemoryPropertyFlags wanted = local | host_access | coherent;
+  return (t.flags & wanted) == wanted && t.heap == device_heap(s);
+}
+
 int64_t total_bytes(const gpu_snapshot& s) {
   return s.heap_bytes.at(device_heap(s));
 }

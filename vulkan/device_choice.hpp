@@ -43,6 +43,8 @@ uint32_t memory_type_for(const gpu_snapshot& s, memory_use use, uint32_t allowed
 
 /// Whether the device's own memory is the host's, all of it mapped: then nothing is staged.
 bool is_unified(const gpu_snapshot& s);
+/// Whether the host can write all of the memory that is the GPU's own: what is staged there has arrived.
+bool maps_own_memory(const gpu_snapshot& s);
 
 /// Returns the bytes of the device memory, whoever uses them.
 int64_t total_bytes(const gpu_snapshot& s);

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <future>
 
 namespace troupe::vulkan {
 namespace {
@@ -29,51 +30,109 @@ public:
     for (chunk_id id = 0; id < plan_.chunks.size(); ++id)
       if (plan_.chunks[id].device == self_ && plan_.chunks[id].segment == bound_.segment)
         own.push_back(id);
+    std::vector<std::vector<launch_list>> chosen;
+    for (const chunk_id id : own)
+      chosen.push_back(kernels_of(plan_.chunks[id]));
+    const std::vector<pipeline_key> keys = keys_of(chosen);
+    // Drivers take longer for kernels than the weights take to their places.
+    auto compiled = std::async(std::launch::async, [&] { return tools_.kernels.prepare(keys); });
     for (size_t i = 0; i < own.size(); ++i) {
       installed_chunk& c = out_.chunks[own[i]];
       c.first = i == 0;
       c.last = i + 1 == own.size();
       c.next_is_free = !c.last && waits_for_own(plan_.chunks[own[i + 1]], own[i]);
-      install_chunk(plan_.chunks[own[i]], c);
+      install_chunk(plan_.chunks[own[i]], chosen[i], c);
     }
-    compile();
     upload_constants();
     tools_.uploads.finish();
+    out_.kernels = compiled.get();
   }
 
 private:
   /// Whether all that `next` waits for was sent before chunk `before`: only later chunks can wait for that one.
   static bool waits_for_own(const chunk& next, chunk_id before) { return next.predecessors.back() <= before; }
 
-  void install_chunk(const chunk& c, installed_chunk& out) {
+  void install_chunk(const chunk& c, const std::vector<launch_list>& chosen, installed_chunk& out) {
     for (value_id v : c.uploads)
-      out.uploads.push_back(transfer_of(c, v, out.upload_bytes));
-    install_nodes(c, out);
+      out.uploads.push_back(
+          transfer_of(c, v, is_written(v) ? written_input_bytes : direct_copy_bytes, out.upload_bytes));
+    install_nodes(c, chosen, out);
     for (value_id v : c.downloads)
-      out.downloads.push_back(transfer_of(c, v, out.download_bytes));
+      out.downloads.push_back(transfer_of(c, v, direct_copy_bytes, out.download_bytes));
+    for (installed_transfer& t : out.uploads)
+      if (const node_id n = narrowing_node(c, t); n >= 0) {
+        const value_id half = program_.nodes[n].outputs[0];
+        t.narrowed = place_of(c, half, layout_.bytes[half]);
+        for (installed_launch& l : out.launches)
+          l.narrows = l.narrows || l.call == n;
+        out.narrows = true;
+      }
   }
 
-  installed_transfer transfer_of(const chunk& c, value_id v, int64_t& staging) {
+  /// Whether `v` is an input of the model that the host writes to the GPU's memory if it is small.
+  bool is_written(value_id v) const {
+    return tools_.writes_inputs &&
+           std::find(program_.inputs.begin(), program_.inputs.end(), v) != program_.inputs.end();
+  }
+
+  /// The node that makes float16 of an input which is needed for nothing else; -1 if there is none. In the first wave, so that its output's
+  /// memory is nobody else's before.
+  node_id narrowing_node(const chunk& c, const installed_transfer& t) const {
+    const bool is_output =
+        std::find(program_.outputs.begin(), program_.outputs.end(), t.value) != program_.outputs.end();
+    if (!is_written(t.value) || t.is_direct() || is_output || c.wave_count() == 0)
+      return -1;
+    node_id reader = -1;
+    for (node_id id = 0; id < static_cast<node_id>(program_.nodes.size()); ++id)
+      for (const value_id v : program_.nodes[id].inputs)
+        if (v == t.value && std::exchange(reader, id) >= 0)
+          return -1;
+    const std::span<const node_id> first = c.wave(0);
+    if (std::find(first.begin(), first.end(), reader) == first.end())
+      return -1;
+    const node& n = program_.nodes[reader];
+    return n.domain == "troupe" && n.op_type == "ToFloat16" ? reader : -1;
+  }
+
+  /// A value of fewer bytes than `direct` passes through staging memory.
+  installed_transfer transfer_of(const chunk& c, value_id v, int64_t direct, int64_t& staging) {
     const int64_t bytes = layout_.bytes[v];
     installed_transfer t{v, program_.values[v].type, place_of(c, v, bytes), -1};
-    if (!tools_.direct_copies || bytes < direct_copy_bytes) {
+    if (!tools_.direct_copies || bytes < direct) {
       t.staged = staging;
       staging += round_up(std::max<int64_t>(bytes, 1), staging_alignment);
     }
     return t;
   }
 
-  /// Chooses every node's kernel, lays out their scratch memory (which may split a wave), and places the launches.
-  void install_nodes(const chunk& c, installed_chunk& out) {
-    std::vector<launch_list> chosen(c.nodes.size()); // none for views
+  /// Chooses every node's kernel; none for views.
+  std::vector<launch_list> kernels_of(const chunk& c) const {
+    std::vector<launch_list> chosen(c.nodes.size());
+    for (size_t i = 0; i < c.nodes.size(); ++i)
+      if (!is_view(program_.nodes[c.nodes[i]]))
+        chosen[i] = kernel_of(c.nodes[i]);
+    return chosen;
+  }
+
+  static pipeline_key key_of(const launch& l) {
+    return {l.shader, l.constants, static_cast<uint32_t>(l.bindings.size())};
+  }
+
+  static std::vector<pipeline_key> keys_of(const std::vector<std::vector<launch_list>>& chosen) {
+    std::vector<pipeline_key> keys;
+    for (const std::vector<launch_list>& chunk : chosen)
+      for (const launch_list& list : chunk)
+        for (const launch& l : list.launches)
+          keys.push_back(key_of(l));
+    return keys;
+  }
+
+  /// Lays out the scratch memory of a chunk's kernels (which may split a wave), and places their launches.
+  void install_nodes(const chunk& c, const std::vector<launch_list>& chosen, installed_chunk& out) {
     std::vector<int64_t> needed(c.nodes.size(), 0);
-    for (size_t i = 0; i < c.nodes.size(); ++i) {
-      if (is_view(program_.nodes[c.nodes[i]]))
-        continue;
-      chosen[i] = kernel_of(c.nodes[i]);
+    for (size_t i = 0; i < c.nodes.size(); ++i)
       for (int64_t bytes : chosen[i].scratch)
         needed[i] += arena_space(bytes);
-    }
     const int64_t budget = plan_.devices[self_].memory_bytes - memory_.arena_bytes - plan_.weight_bytes[self_];
     const scratch_plan scratch = plan_scratch(c.wave_begin, needed, std::max<int64_t>(budget, 0),
                                               [&](uint32_t i) { return describe(program_.nodes[c.nodes[i]]); });
@@ -114,8 +173,7 @@ private:
 
   installed_launch place(const chunk& c, node_id id, const launch_list& list, size_t index, int64_t scratch) {
     const launch& l = list.launches[index];
-    installed_launch out{
-        .key = {l.shader, l.constants, static_cast<uint32_t>(l.bindings.size())}, .call = id, .kernel = list.name};
+    installed_launch out{.key = key_of(l), .call = id, .kernel = list.name};
     if (calls_.class_of(id) != dynamic_calls::none) {
       out.params = {bound_range::where::parameters, nullptr, out_.parameters.block_at(id, index), param_block_bytes};
       out.groups_at = out_.parameters.groups_at(id, index);
@@ -180,14 +238,6 @@ private:
       known_bytes_ += round_up(std::max<int64_t>(bound_.known[root].bytes(), 1), staging_alignment);
     // Their place after the parameter blocks is known when all blocks are there: see upload_constants.
     return {bound_range::where::fixed, nullptr, at->second, bytes};
-  }
-
-  void compile() {
-    std::vector<pipeline_key> keys;
-    for (const auto& [id, c] : out_.chunks)
-      for (const installed_launch& l : c.launches)
-        keys.push_back(l.key);
-    out_.kernels = tools_.kernels.prepare(keys);
   }
 
   void upload_constants() {

@@ -10,6 +10,7 @@
 #include "vulkan/pipelines.hpp"
 
 #include <map>
+#include <optional>
 
 namespace troupe::vulkan {
 
@@ -35,6 +36,8 @@ struct installed_launch {
   std::vector<bound_range> buffers;
   /// Whether everything before must be complete: the launch begins a wave or a step.
   bool barrier_before = false;
+  /// Whether it makes float16 of an input, which the host can do instead (`installed_transfer::narrowed`).
+  bool narrows = false;
 };
 
 /// A value that enters or leaves a chunk.
@@ -44,6 +47,8 @@ struct installed_transfer {
   bound_range place; // with room for the capacities
   /// Offset in the chunk's staging memory; -1 for a large value that is copied straight from or to the host's memory.
   int64_t staged = 0;
+  /// Where an input goes as float16, if the host makes it that while it writes it; nullopt if it is needed as it is.
+  std::optional<bound_range> narrowed;
 
   bool is_direct() const { return staged < 0; }
   /// Returns the bytes that a binding moves.
@@ -54,6 +59,7 @@ struct installed_chunk {
   std::vector<installed_launch> launches;
   std::vector<installed_transfer> uploads, downloads;
   int64_t upload_bytes = 0, download_bytes = 0; // staging memory
+  bool narrows = false;                         // whether some upload can be narrowed by the host
   /// First and last of this device's chunks in the segment: no other chunk of the execution touches the arena before, or after.
   bool first = false, last = false;
   /// Whether the next of them waits for no other device that may wait for this one.
@@ -75,6 +81,8 @@ struct gpu_program {
 
 /// Values of at least this size are copied directly if the device can: below, importing costs more than a memcpy.
 inline constexpr int64_t direct_copy_bytes = 64 * 1024;
+/// A caller's inputs below this are written straight to the GPU's memory, if the host can: it mostly has to copy them in any case.
+inline constexpr int64_t written_input_bytes = int64_t{1} << 20;
 
 /// What installing needs of a device.
 struct install_tools {
@@ -84,6 +92,7 @@ struct install_tools {
   pipelines& kernels;
   uint32_t alternative = 0;   // see vulkan_device_options
   bool direct_copies = false; // whether large values are copied straight from and to the host's memory
+  bool writes_inputs = false; // whether staging memory is the GPU's own: see written_input_bytes
 };
 
 /// Makes the program of plan device `self` for `bound` and other bindings of its layout: chooses kernels (`choices`: those of the

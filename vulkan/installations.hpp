@@ -33,10 +33,10 @@ struct installed_layout {
 /// Command buffers and parameters of a program in one slot.
 struct program_slot {
   arena_slot memory;
-  uint64_t parameters_of = 0;                                 // bound plan whose parameters it holds
-  std::map<std::pair<chunk_id, bool>, recorded_chunk> chunks; // by chunk, and whether it is timed
-  lane_history last;                                          // of the execution that has the slot
-  std::atomic<int64_t> in_flight{0};                          // its chunks
+  uint64_t parameters_of = 0; // bound plan whose parameters it holds
+  std::map<std::pair<chunk_id, recording>, recorded_chunk> chunks;
+  lane_history last;                 // of the execution that has the slot
+  std::atomic<int64_t> in_flight{0}; // its chunks
 };
 
 struct installed_program {

@@ -124,7 +124,7 @@ void read_cooperative_matrices(VkInstance instance, VkPhysicalDevice device, gpu
   });
 }
 
-/// Whether groups of 128 invocations can multiply float16 matrices whose sides are multiples of 32.
+/// Whether groups of 128 and of 256 invocations can multiply float16 matrices whose sides are multiples of 32.
 bool has_group_products(VkInstance instance, VkPhysicalDevice device) {
   using namespace cooperative_matrix;
   const auto query =
@@ -135,13 +135,16 @@ bool has_group_products(VkInstance instance, VkPhysicalDevice device) {
   check(query(device, &count, nullptr), flexible_dimensions_query_name);
   std::vector<flexible_dimensions> found(count);
   check(query(device, &count, found.data()), flexible_dimensions_query_name);
-  return std::any_of(found.begin(), found.end(), [](const flexible_dimensions& f) {
-    constexpr uint32_t side = 32, invocations = 128;
-    const auto fits = [](uint32_t granularity) { return granularity > 0 && side % granularity == 0; };
-    return f.scope == group_scope && f.group_invocations == invocations && f.a == float16_component &&
-           f.b == float16_component && f.c == float32_component && f.result == float32_component &&
-           fits(f.m_granularity) && fits(f.n_granularity) && fits(f.k_granularity);
-  });
+  const auto has = [&](uint32_t invocations) {
+    return std::any_of(found.begin(), found.end(), [&](const flexible_dimensions& f) {
+      constexpr uint32_t side = 32;
+      const auto fits = [](uint32_t granularity) { return granularity > 0 && side % granularity == 0; };
+      return f.scope == group_scope && f.group_invocations == invocations && f.a == float16_component &&
+             f.b == float16_component && f.c == float32_component && f.result == float32_component &&
+             fits(f.m_granularity) && fits(f.n_granularity) && fits(f.k_granularity);
+    });
+  };
+  return has(128) && has(256);
 }
 
 void read_group_matrices(VkInstance instance, VkPhysicalDevice device, gpu_snapshot& s) {

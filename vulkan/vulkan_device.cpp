@@ -1,6 +1,7 @@
 #include "vulkan/vulkan_device.hpp"
 
 #include "base/parallel.hpp"
+#include "ops/to_float16.hpp"
 #include "vulkan/chunk_times.hpp"
 #include "vulkan/device_choice.hpp"
 #include "vulkan/direct_copies.hpp"
@@ -46,6 +47,7 @@ public:
     info_.gpu = features_;
     info_.processor = is_hardware(context_.facts()) ? info_.name.substr(0, info_.name.find('#')) : "cpu";
     recording_.unified = is_unified(context_.facts()) && !options.poison && !options.force_staging;
+    writes_inputs_ = !recording_.unified && maps_own_memory(context_.facts());
     info_.transfers = recording_.unified     ? transfer_path::mapped
                       : imports_.available() ? transfer_path::imported
                                              : transfer_path::staged;
@@ -60,7 +62,8 @@ public:
     reclaim();
     const bool direct = imports_.available() && !recording_.unified;
     uploader uploads(context_, upload_memory_, queue_, options_.force_staging);
-    installed_.add(std::move(bound), self, {device_memory_, uploads, weights_, kernels_, options_.alternative, direct});
+    installed_.add(std::move(bound), self,
+                   {device_memory_, uploads, weights_, kernels_, options_.alternative, direct, writes_inputs_});
   }
 
   void retire(uint64_t bound_plan) override { installed_.retire(bound_plan); }
@@ -120,14 +123,15 @@ private:
     imports_.forget_retired();
   }
 
-  recorded_chunk& recorded(program_slot& slot, chunk_id id, const installed_chunk& c, bool timed) {
-    const auto found = slot.chunks.find({id, timed});
+  recorded_chunk& recorded(program_slot& slot, chunk_id id, const installed_chunk& c, recording how) {
+    const auto found = slot.chunks.find({id, how});
     if (found != slot.chunks.end())
       return found->second;
     recorded_chunk made =
-        record_chunk(context_, kernels_, c, slot.memory, upload_memory_, download_memory_, recording_, timed);
+        record_chunk(context_, kernels_, c, slot.memory, writes_inputs_ ? parameter_memory_ : upload_memory_,
+                     download_memory_, recording_, how);
     ++recorded_chunks_;
-    return slot.chunks.emplace(std::pair(id, timed), std::move(made)).first->second;
+    return slot.chunks.emplace(std::pair(id, how), std::move(made)).first->second;
   }
 
   void run(chunk_work& request, const chunk_done& done) {
@@ -140,8 +144,9 @@ private:
     expects(chunk != binding.on->program->chunks.end(), "the GPU was sent a chunk that is not its own");
     const installed_chunk& c = chunk->second;
     program_slot& slot = installed_.slot_of(binding, work.slot);
-    recorded_chunk& r = recorded(slot, work.chunk, c, work.timed);
-    stage_uploads(c, bound, r, slot.memory, work);
+    const recording how = recording_of(c, work);
+    recorded_chunk& r = recorded(slot, work.chunk, c, how);
+    stage_uploads(c, bound, r, slot.memory, work, how == recording::narrowed);
     // Others' work, or the execution's own chunks around this one. Poison is written by the first chunk: nothing may come earlier.
     const bool others = in_flight_ > slot.in_flight;
     const bool own = slot.in_flight > 0;
@@ -169,8 +174,16 @@ private:
     }
   }
 
+  /// The host narrows inputs that it has; where the kernel's time is asked for, the kernel does.
+  recording recording_of(const installed_chunk& c, const chunk_work& work) const {
+    bool narrows = c.narrows;
+    for (size_t i = 0; narrows && i < c.uploads.size(); ++i)
+      narrows = !c.uploads[i].narrowed || !residents_.find(*work.uploads[i]);
+    return work.timed ? recording::timed : narrows ? recording::narrowed : recording::plain;
+  }
+
   void stage_uploads(const installed_chunk& c, const bound_plan& bound, const recorded_chunk& r, const arena_slot& slot,
-                     const chunk_work& work) {
+                     const chunk_work& work, bool narrowed) {
     expects(work.uploads.size() == c.uploads.size() && work.downloads.size() == c.downloads.size(),
             "the GPU was sent a wrong number of values");
     for (size_t i = 0; i < work.uploads.size(); ++i) {
@@ -186,7 +199,11 @@ private:
       if (bytes == 0 || t.is_direct())
         continue;
       const host_place place = upload_place(r, t, slot);
-      parallel_copy(place.memory->mapped() + place.offset, upload.data(), bytes);
+      std::byte* to = place.memory->mapped() + place.offset;
+      if (narrowed && t.narrowed)
+        to_float16_row(upload.data<float>(), reinterpret_cast<float16*>(to), upload.size());
+      else
+        parallel_copy(to, upload.data(), bytes);
       place.memory->flush(place.offset, bytes);
     }
   }
@@ -252,6 +269,7 @@ private:
   const gpu_features features_;
   device_info info_;
   recording_options recording_;
+  bool writes_inputs_ = false; // staging memory for uploads is the GPU's own
   memory_pool device_memory_, upload_memory_, download_memory_, parameter_memory_;
   pipelines kernels_;
   device_weights weights_;

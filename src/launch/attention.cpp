@@ -93,17 +93,32 @@ bool fits_matrices(const gpu_call& call, const attention_call& c) {
          c.keys > 0 && c.scale > 0 && !leaves_out;
 }
 
-/// By matrices of groups: tiles of 64 queries, or of 32 if those would leave multiprocessors idle.
+/// A tile of attention_matrices.comp.
+struct matrix_tile {
+  uint32_t rows, keys;
+  bool all_keys; // has room for all of them
+};
+
+/// Tiles of 64 queries, or of 32 if those would leave multiprocessors idle: then with all the keys, if these are few.
+matrix_tile choose_matrix_tile(const attention_call& c, const gpu_features& gpu) {
+  constexpr uint32_t few = 128, most = 256, width = 64; // what there are kernels for
+  if (c.batch * c.heads * ((c.queries + 63) / 64) >= int64_t{gpu.units})
+    return {64, 32, false};
+  if (c.width == width && c.keys <= most && gpu.max_group_size >= 256)
+    return {32, c.keys <= few ? few : most, true};
+  return {32, 64, false};
+}
+
+/// By matrices of groups.
 std::optional<launch_list> matrices_for(const gpu_call& call, const attention_call& c) {
-  const auto blocks = [&](int64_t rows) { return c.batch * c.heads * ((c.queries + rows - 1) / rows); };
-  const bool many = blocks(64) >= int64_t{call.gpu.units};
-  const uint32_t rows = many ? 64 : 32, keys = many ? 32 : 64;
+  const matrix_tile t = choose_matrix_tile(c, call.gpu);
+  const int64_t groups = c.batch * c.heads * ((c.queries + t.rows - 1) / t.rows);
   launch_builder b(call, "attention.matrices");
   launch& l =
-      b.add(fmt::format("attention_matrices.f16_{}x{}x{}", rows, keys, c.width), flat_groups(blocks(rows), 1, call.gpu),
-            {b.in(0), b.in(1), b.in(2), b.in(call.has_input(3) ? 3 : 0), b.out(0)});
+      b.add(fmt::format("attention_matrices.f16_{}{}x{}x{}", t.all_keys ? "all" : "", t.rows, t.keys, c.width),
+            flat_groups(groups, 1, call.gpu), {b.in(0), b.in(1), b.in(2), b.in(call.has_input(3) ? 3 : 0), b.out(0)});
   l.constants = {(call.has_input(3) ? shader::attention_mask : 0) | (c.causal ? shader::attention_causal : 0)};
-  l.params = parameters_of(call, c, c.queries, rows, blocks(rows), c.keys);
+  l.params = parameters_of(call, c, c.queries, t.rows, groups, c.keys);
   return b.finish();
 }
 

@@ -33,7 +33,7 @@ struct gpu_features {
   bool subgroup_arithmetic = false;
   /// Subgroup-wide matrix products 16 × 16 × 16 of float16 with float32 sums (VK_NV_cooperative_matrix).
   bool cooperative_matrix = false;
-  /// Matrices of a whole group of 128, float16 with float32 sums, whose sides are multiples of 32, with all that shaders/group_matrix.glsl needs
+  /// Matrices of a whole group of 128 or 256, float16 with float32 sums, whose sides are multiples of 32, with all that shaders/group_matrix.glsl needs
   /// (VK_NV_cooperative_matrix2).
   bool group_matrices = false;
   /// Multiprocessors, or a guess: how many groups it takes to fill the device.

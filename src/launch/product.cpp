@@ -161,7 +161,9 @@ std::optional<timed_list> group_tiles(const gpu_call& call, const float_product&
   launch& l = builder.add(fmt::format("matmul_matrices.f16_{}x{}x{}", t->m, t->n, t->depth), product_groups(p, *t),
                           {builder.in(p.a), r.binding, builder.in(e.bias == no_input ? p.a : e.bias),
                            builder.in(e.residual == no_input ? p.a : e.residual), builder.out(0)});
-  l.constants = {e.flags(), static_cast<uint32_t>(e.act.code), word(p.n), word(p.k)};
+  const bool whole = p.m % t->m == 0 && p.n % t->n == 0 && p.k % t->depth == 0;
+  l.constants = {e.flags() | (whole ? shader::product_whole_tiles : 0), static_cast<uint32_t>(e.act.code), word(p.n),
+                 word(p.k)};
   l.params = parameters_of(r.p, *t, p.n, 0);
   return timed(builder.finish(), t->time);
 }

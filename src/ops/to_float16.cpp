@@ -2,6 +2,8 @@
 //
 // Y = X rounded to the nearest float16; finite X beyond ±65504 becomes ±65504, where ai.onnx's Cast gives an infinity.
 // Infinities, NaN and signed zeros are kept. Made by the rewrite for `--precision fp16`.
+#include "ops/to_float16.hpp"
+
 #include "base/parallel.hpp"
 #include "ops/families.hpp"
 #include "ops/infer.hpp"
@@ -25,17 +27,8 @@ void infer_to_float16(infer_context& c) {
 void to_float16_reference(kernel_context& c) {
   const float* x = c.input(0).as<float>();
   float16* y = c.output(0).as<float16>();
-  parallel_for(c.input(0).size(), elementwise_grain, [&](int64_t begin, int64_t end) {
-    std::array<float, 256> finite;
-    for (int64_t at = begin; at < end; at += std::ssize(finite)) {
-      const int64_t n = std::min<int64_t>(std::ssize(finite), end - at);
-      for (int64_t i = 0; i < n; ++i) {
-        const float v = x[at + i], clamped = std::min(std::max(v, -largest_float16), largest_float16);
-        finite[static_cast<size_t>(i)] = std::abs(v) <= std::numeric_limits<float>::max() ? clamped : v;
-      }
-      narrow_row(finite.data(), y + at, n);
-    }
-  });
+  parallel_for(c.input(0).size(), elementwise_grain,
+               [&](int64_t begin, int64_t end) { to_float16_row(x + begin, y + begin, end - begin); });
 }
 
 constexpr auto to_float16_rows = std::to_array<op_def>({
@@ -44,6 +37,18 @@ constexpr auto to_float16_rows = std::to_array<op_def>({
 });
 
 } // namespace
+
+void to_float16_row(const float* from, float16* to, int64_t n) {
+  std::array<float, 256> finite;
+  for (int64_t at = 0; at < n; at += std::ssize(finite)) {
+    const int64_t count = std::min<int64_t>(std::ssize(finite), n - at);
+    for (int64_t i = 0; i < count; ++i) {
+      const float v = from[at + i], clamped = std::min(std::max(v, -largest_float16), largest_float16);
+      finite[static_cast<size_t>(i)] = std::abs(v) <= std::numeric_limits<float>::max() ? clamped : v;
+    }
+    narrow_row(finite.data(), to + at, count);
+  }
+}
 
 std::span<const op_def> to_float16_ops() {
   return to_float16_rows;

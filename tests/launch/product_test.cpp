@@ -112,6 +112,11 @@ TEST_CASE("Matrices of groups come first where they gain enough", "[ops]") {
   };
   CHECK(lists(4096, 4096, 4096).at(0).name == "matmul.matrices");
   CHECK(lists(4096, 4096, 4096).at(1).name == "matmul_cooperative");
+  const auto whole_tiles = [&](int64_t m) {
+    return (lists(m, 4096, 4096).at(0).launches.at(0).constants.at(0) & shader::product_whole_tiles) != 0;
+  };
+  CHECK(whole_tiles(4096));
+  CHECK_FALSE(whole_tiles(4100));
   CHECK(lists(196, 384, 64).at(0).name == "matmul_cooperative");
   CHECK(lists(196, 384, 64).at(1).name == "matmul.matrices");
   for (const auto& [n, k] : {std::pair<int64_t, int64_t>{4095, 4096}, {4096, 4095}}) // lines that are no whole vectors

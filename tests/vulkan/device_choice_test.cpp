@@ -115,6 +115,15 @@ TEST_CASE("imported memory is coherent, or not imported", "[vulkan][B5]") {
   CHECK_FALSE(find_memory_type(s, memory_use::imported, 0b011));
 }
 
+TEST_CASE("inputs are written to a GPU's own memory where all of it is mapped", "[vulkan]") {
+  gpu_snapshot s = discrete();
+  CHECK_FALSE(maps_own_memory(s)); // a window is for parameters
+  s.memory_types[0].heap = 0;
+  CHECK(maps_own_memory(s));
+  s.memory_types[0].flags = local | visible;
+  CHECK_FALSE(maps_own_memory(s)); // not coherent
+}
+
 TEST_CASE("the memory for plans is the driver's budget, else most of the heap", "[vulkan][B2]") {
   gpu_snapshot s = discrete();
   CHECK(usable_bytes(s) == (int64_t{8} << 30) / 10 * 9);

@@ -185,10 +185,10 @@ TEST_CASE("a run whose later submission is refused ends after its earlier ones",
 
 TEST_CASE("copies whose recording failed are recorded again", "[vulkan][faults]") {
   const auto blocks = std::make_shared<host_block_pool>();
-  one_gpu one({.blocks = blocks, .force_staging = true}, negation({65536}));
+  one_gpu one({.blocks = blocks, .force_staging = true}, negation({1 << 19}));
   one.install();
-  const tensor a = ramp(make_host_tensor(*blocks, dtype::float32, {65536}), 1);
-  const tensor b = ramp(make_host_tensor(*blocks, dtype::float32, {65536}), 2);
+  const tensor a = ramp(make_host_tensor(*blocks, dtype::float32, {1 << 19}), 1);
+  const tensor b = ramp(make_host_tensor(*blocks, dtype::float32, {1 << 19}), 2);
   CHECK(not_negated(one.submit(a).get().output(), a) == 0);
   {
     const refused_call refused(vulkan_call::end_commands);

@@ -1,0 +1,60 @@
+// Inputs of float16 models, which the host narrows while it writes them to the GPU's memory: the same results as by the kernel that does it for
+// inputs that are on the GPU already, and where times are asked for.
+#include "support/bound_values.hpp"
+#include "support/kernel_case.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+using namespace troupe;
+using namespace troupe::test;
+
+namespace {
+
+/// −x, in float16 where the session says so.
+graph negation(dim rows) {
+  graph_builder b;
+  b.output(b.op("Neg", {b.input("x", {rows, 300})}, {}, "y"));
+  return b.g;
+}
+
+tensor numbers(int64_t rows) {
+  tensor t = random_floats({rows, 300}, static_cast<uint64_t>(rows), -2, 2);
+  const float special[] = {1e6f, -1e6f, std::numeric_limits<float>::infinity(), 0.f, -0.f, 1e-7f, 2049.f};
+  std::copy(std::begin(special), std::end(special), t.mutable_data<float>());
+  return t;
+}
+
+int64_t wrong(const tensor& got, const tensor& in) {
+  int64_t count = got.size() != in.size();
+  for (int64_t i = 0; i < std::min(got.size(), in.size()); ++i) {
+    const float x = in.values<float>()[i];
+    const float kept = std::isinf(x) ? x : std::clamp(x, -65504.f, 65504.f);
+    count += got.values<float>()[i] != -static_cast<float>(float16(kept));
+  }
+  return count;
+}
+
+} // namespace
+
+TEST_CASE("inputs are narrowed by the host or by the GPU, with the same result", "[vulkan]") {
+  const auto blocks = std::make_shared<host_block_pool>();
+  for (const vulkan::vulkan_device_options& how :
+       {vulkan::vulkan_device_options{},
+        vulkan::vulkan_device_options{.force_non_coherent = true, .force_staging = true},
+        vulkan::vulkan_device_options{.blocks = blocks, .poison = true, .force_staging = true}})
+    for (const dim rows : {dim(40), dim::symbol("n")}) {
+      engine e = engine_of({gpu("g", how)});
+      const session model = e.load(negation(rows), {.precision = precision::fp16});
+      for (const int64_t n : {40, 40, rows.is_constant() ? 40 : 41, 40}) {
+        const tensor in = numbers(n);
+        CHECK(wrong(model.run({{"x", in}}).outputs.at("y"), in) == 0);
+        CHECK(wrong(model.run({{"x", in}}, {.trace = true}).outputs.at("y"), in) == 0);
+        CHECK(wrong(model.run({}, {.device_inputs = {{"x", e.put(in, "g")}}}).outputs.at("y"), in) == 0);
+      }
+      if (how.force_staging && rows.is_constant())
+        CHECK(e.stats().at(0).recorded_chunks == 3); // each of the three in its own way
+    }
+  CHECK(new_gpu_messages() == "");
+}
