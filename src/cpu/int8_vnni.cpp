@@ -209,12 +209,21 @@ TROUPE_VNNI void multiply_pixels(const uint8_t* columns, const line_taps& t, con
       _mm512_storeu_si512(to + p * group_channels + i * 16, sums[p][i]);
 }
 
+/// Packing works within lanes, as the interleaving did: so channels are in order again.
+template <int64_t Pixels>
+TROUPE_VNNI_INLINE void store_pixels(const byte_end& end, const __m512i (&whole)[Pixels][4], int64_t channels,
+                                     uint8_t* y, int64_t y_step) {
+  const byte_limits limits = limits_of(end);
+#pragma GCC unroll 4
+  for (int64_t p = 0; p < Pixels; ++p)
+    store_bytes(y + p * y_step, bytes_of(limits, whole[p][0], whole[p][1], whole[p][2], whole[p][3]), channels);
+}
+
 template <int64_t Pixels>
 TROUPE_VNNI void pixels_to_bytes(const uint8_t* columns, const line_taps& t, const int8_t* w, const byte_end& end,
                                  int64_t channels, uint8_t* y, int64_t y_step) {
   alignas(64) int32_t sums[Pixels * group_channels];
   multiply_pixels<Pixels>(columns, t, w, sums);
-  const byte_limits limits = limits_of(end);
   __m512i whole[Pixels][4];
 #pragma GCC unroll 4
   for (int64_t i = 0; i < 4; ++i) {
@@ -223,10 +232,45 @@ TROUPE_VNNI void pixels_to_bytes(const uint8_t* columns, const line_taps& t, con
     for (int64_t p = 0; p < Pixels; ++p)
       whole[p][i] = rounded(_mm512_load_si512(sums + p * group_channels + i * 16), of_block);
   }
-  // Packing works within lanes, as the interleaving did: so channels are in order again.
+  store_pixels<Pixels>(end, whole, channels, y, y_step);
+}
+
+/// The same for the usual kernel, 3 columns of up to 4 lines: neighbours share columns in registers.
+template <int64_t Stride>
+TROUPE_VNNI void four_pixels_of_three(const uint8_t* columns, const int8_t* w, const byte_end& end, int64_t channels,
+                                      uint8_t* y, int64_t y_step) {
+  constexpr int64_t count = (tile_pixels - 1) * Stride + 3;
+  __m512i whole[tile_pixels][4];
 #pragma GCC unroll 4
-  for (int64_t p = 0; p < Pixels; ++p)
-    store_bytes(y + p * y_step, bytes_of(limits, whole[p][0], whole[p][1], whole[p][2], whole[p][3]), channels);
+  for (int64_t i = 0; i < 4; ++i) {
+    const column_end of_block = columns_of(end, i * 16);
+    __m512i tap[3], x[count];
+#pragma GCC unroll 3
+    for (int64_t k = 0; k < 3; ++k)
+      tap[k] = _mm512_loadu_si512(w + k * column_bytes + i * 64);
+#pragma GCC unroll 9
+    for (int64_t k = 0; k < count; ++k)
+      x[k] = _mm512_loadu_si512(columns + k * column_bytes + i * 64);
+#pragma GCC unroll 4
+    for (int64_t p = 0; p < tile_pixels; ++p) {
+      __m512i sum = _mm512_setzero_si512();
+#pragma GCC unroll 3
+      for (int64_t k = 0; k < 3; ++k)
+        sum = _mm512_dpbusd_epi32(sum, x[p * Stride + k], tap[k]);
+      whole[p][i] = rounded(sum, of_block);
+    }
+  }
+  store_pixels<tile_pixels>(end, whole, channels, y, y_step);
+}
+
+TROUPE_VNNI void tile_to_bytes(const uint8_t* columns, const line_taps& t, const int8_t* w, const byte_end& end,
+                               int64_t channels, uint8_t* y, int64_t y_step) {
+  const bool of_three = t.kernel == 3 && t.quads == 1 && t.dilation == 1;
+  if (of_three && t.stride == 1)
+    return four_pixels_of_three<1>(columns, w, end, channels, y, y_step);
+  if (of_three && t.stride == 2)
+    return four_pixels_of_three<2>(columns, w, end, channels, y, y_step);
+  pixels_to_bytes<tile_pixels>(columns, t, w, end, channels, y, y_step);
 }
 
 } // namespace
@@ -243,19 +287,23 @@ void multiply_to_bytes(const uint8_t* a, int64_t lda, int64_t rows, const panel&
 TROUPE_VNNI void interleave(const line_bytes& x, int64_t count, int64_t channels, uint8_t flip, uint8_t* columns) {
   const __mmask64 mask = channels >= group_channels ? ~__mmask64{0} : (__mmask64{1} << channels) - 1;
   const __m512i flips = _mm512_set1_epi8(static_cast<char>(flip));
-  for (int64_t at = 0; at < count * x.step; at += x.step)
-    for (int64_t q = 0; q < x.quads; ++q, columns += column_bytes) {
-      __m512i rows[quad];
+  for (int64_t q = 0; q < x.quads; ++q) {
+    const uint8_t* const line[] = {x.lines[q * quad], x.lines[q * quad + 1], x.lines[q * quad + 2],
+                                   x.lines[q * quad + 3]};
+    uint8_t* to = columns + q * column_bytes;
+    for (int64_t at = 0; at < count * x.step; at += x.step, to += x.quads * column_bytes) {
+      __m512i row[quad];
 #pragma GCC unroll 4
       for (int64_t i = 0; i < quad; ++i)
-        rows[i] = _mm512_xor_si512(_mm512_maskz_loadu_epi8(mask, x.lines[q * quad + i] + at), flips);
-      const __m512i low01 = _mm512_unpacklo_epi8(rows[0], rows[1]), low23 = _mm512_unpacklo_epi8(rows[2], rows[3]);
-      const __m512i high01 = _mm512_unpackhi_epi8(rows[0], rows[1]), high23 = _mm512_unpackhi_epi8(rows[2], rows[3]);
-      _mm512_storeu_si512(columns, _mm512_unpacklo_epi16(low01, low23));
-      _mm512_storeu_si512(columns + 64, _mm512_unpackhi_epi16(low01, low23));
-      _mm512_storeu_si512(columns + 128, _mm512_unpacklo_epi16(high01, high23));
-      _mm512_storeu_si512(columns + 192, _mm512_unpackhi_epi16(high01, high23));
+        row[i] = _mm512_xor_si512(_mm512_maskz_loadu_epi8(mask, line[i] + at), flips);
+      const __m512i low01 = _mm512_unpacklo_epi8(row[0], row[1]), low23 = _mm512_unpacklo_epi8(row[2], row[3]);
+      const __m512i high01 = _mm512_unpackhi_epi8(row[0], row[1]), high23 = _mm512_unpackhi_epi8(row[2], row[3]);
+      _mm512_storeu_si512(to, _mm512_unpacklo_epi16(low01, low23));
+      _mm512_storeu_si512(to + 64, _mm512_unpackhi_epi16(low01, low23));
+      _mm512_storeu_si512(to + 128, _mm512_unpacklo_epi16(high01, high23));
+      _mm512_storeu_si512(to + 192, _mm512_unpackhi_epi16(high01, high23));
     }
+  }
 }
 
 void multiply_channels(const uint8_t* columns, const line_taps& t, int64_t pixels, const int8_t* w, int32_t* sums) {
@@ -267,7 +315,7 @@ void multiply_channels_to_bytes(const uint8_t* columns, const line_taps& t, int6
                                 const byte_end& end, int64_t channels, uint8_t* y, int64_t y_step) {
   int64_t p = 0;
   for (; p + tile_pixels <= pixels; p += tile_pixels)
-    pixels_to_bytes<tile_pixels>(columns + t.place(p, 0, 0), t, w, end, channels, y + p * y_step, y_step);
+    tile_to_bytes(columns + t.place(p, 0, 0), t, w, end, channels, y + p * y_step, y_step);
   for (; p < pixels; ++p)
     pixels_to_bytes<1>(columns + t.place(p, 0, 0), t, w, end, channels, y + p * y_step, y_step);
 }

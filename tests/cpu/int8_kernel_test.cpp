@@ -417,6 +417,18 @@ TEST_CASE("lines of depthwise convolutions are sums over their taps", "[cpu][qua
       }
 }
 
+TEST_CASE("planes of bytes become pixels", "[cpu][quantised]") {
+  for (const dtype type : byte_kinds)
+    for (const shape& dims : {shape{1, 2, 1}, {2, 3, 5, 7}, {1, 4, 2, 3, 4}, {1, 3, 130, 301}, {1, 3, 0, 4}}) {
+      INFO(to_string(dims));
+      attributes attrs;
+      attrs.set("to", "channels_last");
+      kernel_check check("troupe", "Reorder", attrs);
+      check.bytes(type, dims);
+      CHECK(check.worst("channel_interleave", 0, equal) == 0);
+    }
+}
+
 TEST_CASE("quantised elementwise chains are the reference's", "[cpu][quantised]") {
   elementwise_program program{{{scalar_code::add, 0, 1}, {scalar_code::relu, 2}, {scalar_code::multiply, 3, -1}},
                               {0.75f}};
