@@ -1,4 +1,5 @@
 // The `troupe` command.
+#include "base/parallel.hpp"
 #include "cli/command.hpp"
 
 #include <fmt/format.h>
@@ -54,6 +55,8 @@ void check_subcommand(const CLI::App& app, int argc, char** argv) {
 
 int main(int argc, char** argv) {
   arrange_short_spinning(argv);
+  // Devices have threads of their own. A team of this one, too, would be more threads than there are cores: then libgomp's hardly spin.
+  const troupe::single_thread alone(true);
   CLI::App app{"troupe runs any ONNX model on all the devices you have.", "troupe"};
   app.formatter(std::make_shared<help_format>()); // subcommands take it over
   app.require_subcommand(1);

@@ -32,6 +32,13 @@ float_range range_of_part(const float* x, int64_t count) {
   return {*std::min_element(low.begin(), low.end()), *std::max_element(high.begin(), high.end())};
 }
 
+void quantize_part(const float* x, int64_t count, float scale, float zero, uint8_t* y) {
+  const quantized_range range = range_of(dtype::uint8);
+#pragma omp simd
+  for (int64_t i = 0; i < count; ++i)
+    y[i] = static_cast<uint8_t>(static_cast<int32_t>(saturated(x[i] / scale, zero, range)));
+}
+
 class dynamic_quantize_kernel final : public kernel {
 public:
   explicit dynamic_quantize_kernel(const kernel_request& r)
@@ -64,12 +71,8 @@ public:
 
 private:
   void quantize(const float* x, float scale, float zero, uint8_t* y) const {
-    const quantized_range range = range_of(dtype::uint8);
-    parallel_for(size_, dynamic_grain, [&](int64_t begin, int64_t end) {
-#pragma omp simd
-      for (int64_t i = begin; i < end; ++i)
-        y[i] = static_cast<uint8_t>(static_cast<int32_t>(saturated(x[i] / scale, zero, range)));
-    });
+    parallel_for(size_, dynamic_grain,
+                 [&](int64_t begin, int64_t end) { quantize_part(x + begin, end - begin, scale, zero, y + begin); });
   }
 
   int64_t size_, parts_;

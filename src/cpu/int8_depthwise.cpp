@@ -1,4 +1,5 @@
-// Depthwise convolutions of channels-last bytes, one filter a channel: a row of X for each tap, all channels of a pixel at a time.
+// Depthwise convolutions of channels-last bytes, one filter a channel: for each output line and 64 channels, the lines of X that meet it are
+// interleaved, some columns at a time so that these stay in a core's cache, then multiplied for all pixels (int8_product.hpp).
 //
 // The weights' zero point is taken off when they are packed, so that their sums need no correction for it; weights that do not fit 8
 // bits then are left to the reference.
@@ -9,6 +10,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstring>
 
 namespace troupe {
 namespace {
@@ -40,9 +42,10 @@ class int8_depthwise_kernel final : public kernel {
 public:
   int8_depthwise_kernel(const kernel_request& r, const int8::operand_positions& at, const int8::window& w,
                         const std::vector<uint8_t>& weights)
-      : at_(at), window_(w), end_(r, at, w.filters, w.taps()), scratch_(r.resources.scratch),
-        packed_(int8::pack_channels(weights.data(), w.channels, w.taps(), 0)),
-        taps_(int8::quads_of(w.taps()) * int8::quad), type_(r.outputs[0].type) {
+      : at_(at), window_(w), end_(r, at, w.filters, w.taps()),
+        lines_(w.axes[0].kernel * w.axes[1].kernel), taps_{w.axes[2].kernel, w.axes[2].stride, w.axes[2].dilation,
+                                                           int8::quads_of(lines_)},
+        packed_(int8::pack_channels(weights.data(), w.channels, lines_, taps_.kernel)) {
     for (int64_t c = 0; c < w.channels; ++c) {
       int32_t sum = 0;
       for (int64_t t = 0; t < w.taps(); ++t)
@@ -50,118 +53,126 @@ public:
       column_sums_.push_back(sum);
     }
     end_.take_centred_b();
-    if (end_.a_flip() != 0)
-      scratch_.reserve(bytes());
   }
 
   bool reads(size_t i) const override { return i != at_.b && i != at_.b_zero; }
 
   void run(const kernel_run& r) override {
-    end_.bind(r, column_sums_.data());
-    is_simple_ = end_.is_simple() && end_.bytes_each() == 1;
-    if (is_simple_)
-      order_parameters();
-    const auto* x = r.input<uint8_t>(at_.a);
-    if (end_.a_flip() != 0)
-      x = flip(x);
-    padding_.assign(static_cast<size_t>(window_.channels), end_.a_zero());
-    const int64_t grain = std::max<int64_t>(1, 64 * 1024 / (window_.channels * taps_));
-    parallel_for(window_.pixels(), grain, [&](int64_t begin, int64_t end) { run_pixels(r, x, begin, end); });
+    if (end_.bind(r, column_sums_.data()))
+      prepare();
+    const int64_t groups = (window_.channels + int8::group_channels - 1) / int8::group_channels;
+    const int64_t lines = window_.pixels() / window_.axes[2].out;
+    const int64_t work = window_.axes[2].out * taps_.kernel * taps_.quads * int8::column_bytes;
+    parallel_for(lines * groups, std::max<int64_t>(1, least_work / work), [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i)
+        run_line(r, i / groups, i % groups * int8::group_channels);
+    });
   }
 
 private:
-  int64_t bytes() const { return window_.batch * window_.in_volume() * window_.channels; }
+  /// Bytes of columns that are interleaved at a time, and products that are worth a thread.
+  static constexpr int64_t cached_bytes = 16 * 1024, least_work = 128 * 1024;
 
-  /// Returns X with every highest bit flipped.
-  const uint8_t* flip(const uint8_t* x) const {
-    auto* to = static_cast<uint8_t*>(scratch_.data());
-    parallel_for(bytes(), 64 * 1024, [&](int64_t begin, int64_t end) {
-      for (int64_t i = begin; i < end; ++i)
-        to[i] = x[i] ^ int8::sign_bit;
-    });
-    return to;
-  }
-
-  /// Puts the end's parameters into the order of packed channels.
-  void order_parameters() {
-    const auto size = static_cast<size_t>((window_.channels + int8::group_channels - 1) / int8::group_channels *
-                                          int8::group_channels);
+  /// Puts the end's parameters, which have changed, into the order of packed channels.
+  void prepare() {
+    padding_.assign(static_cast<size_t>(window_.axes[2].in * window_.channels), end_.a_zero() ^ end_.a_flip());
+    to_bytes_ = end_.is_bytes() ? int8::best().multiply_channels_to_bytes : nullptr;
+    if (!to_bytes_)
+      return;
+    const auto size = packed_.size() / static_cast<size_t>(taps_.kernel * taps_.quads * int8::quad);
     correction_.assign(size, 0);
     scale_.assign(size, 0);
     offset_.assign(size, 0);
+    const int8::byte_end all = end_.bytes(0);
     for (int64_t c = 0; c < window_.channels; ++c) {
-      const int64_t place = int8::place_in_group(c % int8::group_channels), from = c;
-      const auto to = static_cast<size_t>(c / int8::group_channels * int8::group_channels + place);
-      correction_[to] = end_.correction()[static_cast<size_t>(from)];
-      scale_[to] = end_.scale()[static_cast<size_t>(from)];
-      offset_[to] = end_.offset().empty() ? 0 : end_.offset()[static_cast<size_t>(from)];
+      const int64_t group = c / int8::group_channels * int8::group_channels;
+      const auto to = static_cast<size_t>(group + int8::place_in_group(c - group));
+      correction_[to] = all.correction[c];
+      scale_[to] = all.scale[c];
+      offset_[to] = all.offset[c];
     }
   }
 
-  void run_pixels(const kernel_run& r, const uint8_t* x, int64_t begin, int64_t end) const {
-    const int64_t channels = window_.channels, y_step = channels * end_.bytes_each();
-    const auto multiply = int8::best().multiply_channels;
-    const bool is_signed = type_ == dtype::int8;
-    const int8::quantised_end quantised = is_simple_ ? end_.end() : int8::quantised_end{};
-    std::vector<const uint8_t*> taps(static_cast<size_t>(taps_), padding_.data());
-    std::array<int32_t, int8::group_channels> sums{}, ordered{};
-    for (int64_t pixel = begin; pixel < end; ++pixel) {
-      find_taps(x, pixel, taps.data());
-      auto* y = r.output<uint8_t>(0) + pixel * y_step;
-      for (int64_t first = 0; first < channels; first += int8::group_channels) {
-        const int64_t count = std::min(int8::group_channels, channels - first);
-        multiply(taps.data(), first, taps_, count, packed_.data() + first * taps_, sums.data());
-        if (is_simple_) {
-          int8::finish_channels({count, correction_.data() + first, scale_.data() + first, offset_.data() + first,
-                                 quantised, is_signed, y + first},
-                                sums.data());
-          continue;
-        }
-        for (int64_t c = 0; c < count; ++c)
-          ordered[static_cast<size_t>(c)] = sums[static_cast<size_t>(int8::place_in_group(c))];
-        end_.apply({ordered.data(), count, 1, nullptr, y + first * end_.bytes_each(), y_step}, first, count);
-      }
+  /// Computes channels [first, first + 64) of output line `line`.
+  void run_line(const kernel_run& r, int64_t line, int64_t first) const {
+    thread_local std::vector<const uint8_t*> lines;
+    thread_local std::vector<uint8_t> columns;
+    lines.assign(static_cast<size_t>(taps_.quads * int8::quad), padding_.data() + first);
+    find_lines(r.input<uint8_t>(at_.a), line, first, lines.data());
+    const window_axis& v = window_.axes[2];
+    const int64_t column = taps_.quads * int8::column_bytes, extent = (v.kernel - 1) * v.dilation + 1;
+    const int64_t tile = std::clamp<int64_t>((cached_bytes / column - extent) / v.stride + 1, 1, v.out);
+    columns.resize(std::max(columns.size(), static_cast<size_t>(((tile - 1) * v.stride + extent) * column)));
+    for (int64_t o = 0; o < v.out; o += tile) {
+      const int64_t count = std::min(tile, v.out - o);
+      gather_columns(lines.data(), v.start(o), (count - 1) * v.stride + extent, first, columns.data());
+      multiply(r, columns.data(), line * v.out + o, count, first);
     }
   }
 
-  /// Finds the input pixels of an output pixel's taps; those beside the image are X's zero point.
-  void find_taps(const uint8_t* x, int64_t pixel, const uint8_t** to) const {
+  /// Finds an output line's taps among the lines of X; those beside the image are X's zero point.
+  void find_lines(const uint8_t* x, int64_t line, int64_t first, const uint8_t** to) const {
     const auto& [d, h, v] = window_.axes;
-    const auto o = window_.position(pixel);
-    const uint8_t* image = x + window_.image(pixel) * window_.in_volume() * window_.channels;
-    const int64_t start = v.start(o[2]), step = v.dilation * window_.channels;
-    const bool inside = start >= 0 && start + (v.kernel - 1) * v.dilation < v.in;
+    const int8::pixel_place at = window_.place_of(line * v.out);
+    const uint8_t* image = x + at.image * window_.in_volume() * window_.channels + first;
     for (int64_t i = 0; i < d.kernel; ++i)
-      for (int64_t j = 0; j < h.kernel; ++j, to += v.kernel) {
-        const int64_t plane = d.start(o[0]) + i * d.dilation, row = h.start(o[1]) + j * h.dilation;
-        const bool line_inside = plane >= 0 && plane < d.in && row >= 0 && row < h.in;
-        if (line_inside && inside) {
-          const uint8_t* at = image + ((plane * h.in + row) * v.in + start) * window_.channels;
-          for (int64_t k = 0; k < v.kernel; ++k)
-            to[k] = at + k * step;
-          continue;
-        }
-        for (int64_t k = 0; k < v.kernel; ++k) {
-          const int64_t column = start + k * v.dilation;
-          to[k] = line_inside && column >= 0 && column < v.in
-                      ? image + ((plane * h.in + row) * v.in + column) * window_.channels
-                      : padding_.data();
-        }
+      for (int64_t j = 0; j < h.kernel; ++j, ++to) {
+        const int64_t plane = d.start(at.o[0]) + i * d.dilation, row = h.start(at.o[1]) + j * h.dilation;
+        if (plane >= 0 && plane < d.in && row >= 0 && row < h.in)
+          *to = image + (plane * h.in + row) * v.in * window_.channels;
       }
+  }
+
+  /// Interleaves `count` columns, the first of which is pixel `start` of the lines; those beside the image are X's zero point.
+  void gather_columns(const uint8_t** lines, int64_t start, int64_t count, int64_t first, uint8_t* to) const {
+    const int64_t column = taps_.quads * int8::column_bytes, in = window_.axes[2].in;
+    const int64_t begin = std::clamp<int64_t>(-start, 0, count), end = std::clamp<int64_t>(in - start, begin, count);
+    std::memset(to, end_.a_zero(), static_cast<size_t>(begin * column));
+    std::memset(to + end * column, end_.a_zero(), static_cast<size_t>((count - end) * column));
+    if (begin == end)
+      return;
+    thread_local std::vector<const uint8_t*> from;
+    from.assign(lines, lines + taps_.quads * int8::quad);
+    for (const uint8_t*& line : from)
+      line += (start + begin) * window_.channels;
+    int8::best().interleave({from.data(), taps_.quads, window_.channels}, end - begin,
+                            std::min(int8::group_channels, window_.channels - first), end_.a_flip(),
+                            to + begin * column);
+  }
+
+  void multiply(const kernel_run& r, const uint8_t* columns, int64_t pixel, int64_t count, int64_t first) const {
+    const int64_t channels = std::min(int8::group_channels, window_.channels - first), each = end_.bytes_each();
+    const int64_t y_step = window_.channels * each;
+    auto* y = r.output<uint8_t>(0) + pixel * y_step + first * each;
+    const int8_t* w = packed_.data() + first * taps_.kernel * taps_.quads * int8::quad;
+    if (to_bytes_) {
+      const int8::byte_end all = end_.bytes(0);
+      const int8::byte_end end{correction_.data() + first, scale_.data() + first, offset_.data() + first, all.end,
+                               all.is_signed};
+      return to_bytes_(columns, taps_, count, w, end, channels, y, y_step);
+    }
+    thread_local std::vector<int32_t> sums;
+    sums.resize(std::max(sums.size(), static_cast<size_t>(count * int8::group_channels)));
+    int8::best().multiply_channels(columns, taps_, count, w, sums.data());
+    std::array<int32_t, int8::group_channels> ordered{};
+    for (int64_t p = 0; p < count; ++p, y += y_step) {
+      for (int64_t c = 0; c < channels; ++c)
+        ordered[static_cast<size_t>(c)] = sums[static_cast<size_t>(p * int8::group_channels + int8::place_in_group(c))];
+      end_.apply({ordered.data(), channels, 1, nullptr, y, y_step}, first, channels);
+    }
   }
 
   const int8::operand_positions at_;
   const int8::window window_;
   int8::finish end_;
-  scratch_buffer& scratch_;
+  int64_t lines_; // of the kernel
+  int8::line_taps taps_;
   std::vector<int8_t> packed_;
-  int64_t taps_; // a multiple of 4: those that are added have weight 0
-  dtype type_;
   std::vector<int32_t> column_sums_;
-  bool is_simple_ = false;
-  std::vector<int32_t> correction_; // these if so, in the order of packed channels
+  int8::channels_to_bytes_function to_bytes_ = nullptr; // null: sums are finished apart
+  std::vector<int32_t> correction_;                     // these if not, in the order of packed channels
   std::vector<float> scale_, offset_;
-  std::vector<uint8_t> padding_; // a pixel of X's zero point
+  std::vector<uint8_t> padding_; // a line of X's zero point
 };
 
 } // namespace

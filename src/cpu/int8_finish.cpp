@@ -82,16 +82,22 @@ finish::finish(const kernel_request& r, const operand_positions& at, int64_t col
   for (size_t* i : {&at_.a_zero, &at_.b_zero, &at_.integer_bias, &at_.bias, &at_.y_scale, &at_.y_zero})
     if (!r.has_input(*i))
       *i = SIZE_MAX;
+  for (const size_t i :
+       {at_.a_zero, at_.b_zero, at_.a_scale, at_.b_scale, at_.integer_bias, at_.bias, at_.y_scale, at_.y_zero})
+    is_constant_ &= i == SIZE_MAX || !r.has_input(i) || r.inputs[i].constant;
   b_scales_ = elements(r, at_.b_scale);
   b_zeros_ = elements(r, at_.b_zero);
   const auto size = static_cast<size_t>(columns);
   b_zero_.resize(size);
-  correction_.resize(size);
+  correction_.resize(size + spare_columns);
   if (at_.a_scale != SIZE_MAX)
-    scale_.resize(size);
+    scale_.resize(size + spare_columns);
 }
 
-void finish::bind(const kernel_run& r, const int32_t* column_sums) {
+bool finish::bind(const kernel_run& r, const int32_t* column_sums) {
+  if (is_bound_)
+    return false;
+  is_bound_ = is_constant_;
   a_zero_ = static_cast<uint8_t>(at_.a_zero != SIZE_MAX ? moved_zero(r.in[at_.a_zero], 0, a_type_, true) : a_flip_);
   wants_row_sums_ = false;
   for (size_t i = 0; i < b_zero_.size(); ++i) {
@@ -102,15 +108,19 @@ void finish::bind(const kernel_run& r, const int32_t* column_sums) {
   if (at_.integer_bias != SIZE_MAX)
     std::copy_n(r.input<int32_t>(at_.integer_bias), columns_, integer_bias_.data());
   correct_for(column_sums);
-  if (scale_.empty())
-    return;
+  if (!scale_.empty())
+    bind_scales(r);
+  return true;
+}
+
+void finish::bind_scales(const kernel_run& r) {
   const float *b_scale = r.input<float>(at_.b_scale), a_scale = *r.input<float>(at_.a_scale);
   const bool is_quantised = type_ != dtype::float32, is_linear = at_.bias == SIZE_MAX && act_.code == scalar_code::same;
   // ONNX's own operators scale once, by a_scale / y_scale · b_scale; fused ones divide at their end, as the nodes that they stand for.
   const bool scales_once = is_quantised && at_.b == 3 && is_linear;
   const float y_scale = is_quantised ? *r.input<float>(at_.y_scale) : 1.f;
   const float left = scales_once ? a_scale / y_scale : a_scale;
-  for (size_t i = 0; i < scale_.size(); ++i)
+  for (size_t i = 0; i < b_zero_.size(); ++i)
     scale_[i] = left * b_scale[b_scales_ == 1 ? 0 : i];
   inverse_ = scales_once ? 1.f : 1.f / y_scale;
   if (at_.bias != SIZE_MAX)
@@ -119,6 +129,8 @@ void finish::bind(const kernel_run& r, const int32_t* column_sums) {
   const auto stays_finite = [&](float f) { return std::isfinite(f * inverse_); };
   is_finite_ = std::all_of(scale_.begin(), scale_.end(), stays_finite) &&
                std::all_of(offset_.begin(), offset_.end(), stays_finite);
+  if (is_quantised)
+    offset_.resize(scale_.size(), 0.f);
   if (is_simple() && is_quantised && inverse_ != 1) // one multiplication instead of two
     for (std::vector<float>* factors : {&scale_, &offset_})
       for (float& f : *factors)
@@ -131,7 +143,7 @@ void finish::bind(const kernel_run& r, const int32_t* column_sums) {
 
 void finish::correct_for(const int32_t* column_sums) {
   const auto zero = static_cast<uint32_t>(a_zero_), depth = static_cast<uint32_t>(depth_);
-  for (size_t i = 0; i < correction_.size(); ++i) {
+  for (size_t i = 0; i < b_zero_.size(); ++i) {
     const uint32_t centred = static_cast<uint32_t>(column_sums[i]) - depth * static_cast<uint32_t>(b_zero_[i]);
     correction_[i] = static_cast<int32_t>(static_cast<uint32_t>(integer_bias_[i]) - zero * centred);
   }
@@ -183,6 +195,10 @@ quantised_end finish::end() const {
   const quantized_range range = range_of(type_);
   const auto limit = [&](float x) { return static_cast<int32_t>(saturated(x * inverse_, y_zero_, range)); };
   return {static_cast<int32_t>(y_zero_), limit(low_), limit(high_)};
+}
+
+byte_end finish::bytes(int64_t first) const {
+  return {correction_.data() + first, scale_.data() + first, offset_.data() + first, end(), type_ == dtype::int8};
 }
 
 void finish::apply_together(const rows& r, int64_t first, int64_t count) const {

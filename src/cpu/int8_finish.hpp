@@ -39,8 +39,9 @@ public:
     b_flip_ = 0;
   }
 
-  /// Reads scales and zero points; `column_sums` are those of the packed B, of one matrix.
-  void bind(const kernel_run& r, const int32_t* column_sums);
+  /// Reads scales and zero points, unless it has and they are constants; `column_sums` are those of the packed B, of one matrix.
+  /// Returns whether it read them.
+  bool bind(const kernel_run& r, const int32_t* column_sums);
   /// Corrects for other column sums: of the next matrix of a batch.
   void correct_for(const int32_t* column_sums);
 
@@ -65,14 +66,15 @@ public:
   };
   void apply(const rows& r, int64_t first, int64_t count) const;
 
-  /// Returns whether int8_rows.hpp does all of it; then its parameters are these, by column, once bound.
-  bool is_simple() const;
-  quantised_end end() const;
-  const std::vector<int32_t>& correction() const { return correction_; }
-  const std::vector<float>& scale() const { return scale_; }
-  const std::vector<float>& offset() const { return offset_; } // empty: 0
+  /// Returns whether all of it is what `bytes` says, once bound.
+  bool is_bytes() const { return is_simple() && type_ != dtype::float32 && !wants_row_sums_; }
+  byte_end bytes(int64_t first) const;
 
 private:
+  void bind_scales(const kernel_run& r);
+  /// Returns whether int8_rows.hpp does all of it.
+  bool is_simple() const;
+  quantised_end end() const;
   void apply_together(const rows& r, int64_t first, int64_t count) const;
   void apply_block(const int32_t* sums, int32_t row_sum, int64_t first, int64_t count, void* y) const;
   template <class T>
@@ -84,10 +86,11 @@ private:
   dtype type_;
   activation act_;
   uint8_t a_flip_, b_flip_, a_zero_ = 0;
-  bool wants_row_sums_ = false;
+  bool wants_row_sums_ = false, is_constant_ = true, is_bound_ = false;
   size_t a_scales_ = 0, b_scales_ = 0, b_zeros_ = 0; // elements; 0 if there are none
-  std::vector<int32_t> b_zero_, correction_, integer_bias_;
-  std::vector<float> scale_, offset_;
+  std::vector<int32_t> b_zero_, integer_bias_;
+  std::vector<int32_t> correction_;   // as the next, with `spare_columns`
+  std::vector<float> scale_, offset_; // offset_: empty for 0, unless results are bytes
   float inverse_ = 1, y_zero_ = 0;
   float low_, high_; // limits of the real results, if the activation is no more than these
   bool is_clamp_;

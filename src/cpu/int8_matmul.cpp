@@ -84,7 +84,7 @@ private:
           rows[static_cast<size_t>(i * step + k)] = a[(first + i) * depth + k] ^ flip;
       return {rows.data(), step};
     };
-    int8::multiply_tiles(p_.rows, p_.columns, 0, b, end, gather, y, p_.columns * end.bytes_each());
+    int8::tiled_product(p_.rows, p_.columns, 0, b, end, gather, y, p_.columns * end.bytes_each()).run();
   }
 
   const int8::operand_positions at_;

@@ -74,13 +74,6 @@ void finish_as(const finished_rows& f) {
     f.is_quantised ? finish_block<HasRowSums, true>(f, first) : finish_block<HasRowSums, false>(f, first);
 }
 
-/// Rounded results of 16 channels of a group, in the order of packed channels.
-TROUPE_AVX512 __m512i rounded_channels(const finished_channels& f, __m512i sums, int64_t first) {
-  const __m512i whole = _mm512_add_epi32(sums, _mm512_loadu_si512(f.correction + first));
-  return rounded(
-      _mm512_fmadd_ps(_mm512_cvtepi32_ps(whole), _mm512_loadu_ps(f.scale + first), _mm512_loadu_ps(f.offset + first)));
-}
-
 } // namespace
 
 bool can_finish_rows() {
@@ -91,25 +84,6 @@ bool can_finish_rows() {
 
 void finish_rows(const finished_rows& f) {
   f.row_sums ? finish_as<true>(f) : finish_as<false>(f);
-}
-
-TROUPE_AVX512 void finish_channels(const finished_channels& f, const int32_t* sums) {
-  __m512i y[4];
-#pragma GCC unroll 4
-  for (int64_t i = 0; i < 4; ++i)
-    y[i] = rounded_channels(f, _mm512_loadu_si512(sums + i * 16), i * 16);
-  // Packing works within 16-byte lanes, as the unpacking did: so channels are in order again. It saturates, and so does the addition.
-  const __m512i zero = _mm512_set1_epi16(static_cast<int16_t>(f.end.zero));
-  const __m512i low = _mm512_adds_epi16(_mm512_packs_epi32(y[0], y[1]), zero);
-  const __m512i high = _mm512_adds_epi16(_mm512_packs_epi32(y[2], y[3]), zero);
-  const auto least = _mm512_set1_epi8(static_cast<char>(f.end.least)),
-             most = _mm512_set1_epi8(static_cast<char>(f.end.most));
-  const __m512i bytes = f.is_signed ? _mm512_min_epi8(_mm512_max_epi8(_mm512_packs_epi16(low, high), least), most)
-                                    : _mm512_min_epu8(_mm512_max_epu8(_mm512_packus_epi16(low, high), least), most);
-  if (f.channels >= 64)
-    _mm512_storeu_si512(f.y, bytes);
-  else
-    _mm512_mask_storeu_epi8(f.y, (__mmask64{1} << f.channels) - 1, bytes);
 }
 
 } // namespace troupe::int8

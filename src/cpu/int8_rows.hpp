@@ -26,19 +26,20 @@ struct finished_rows {
   int64_t y_step; // bytes
 };
 
-/// The same for up to 64 channels of one pixel, quantised; sums and parameters are in the order of packed channels (int8_product.hpp).
-struct finished_channels {
-  int64_t channels;
+/// Parameters of columns that may be read beyond the last one.
+inline constexpr int64_t spare_columns = 64;
+
+/// How sums of columns end as bytes: ⌊(sum + correction) · scale + offset⌉ + end.zero, limited.
+struct byte_end {
+  // Of the first column; `spare_columns` more than there are can be read.
   const int32_t* correction;
   const float *scale, *offset;
   quantised_end end;
   bool is_signed;
-  uint8_t* y;
 };
 
 /// Returns whether this processor has what these need.
 bool can_finish_rows();
 void finish_rows(const finished_rows& f);
-void finish_channels(const finished_channels& f, const int32_t* sums);
 
 } // namespace troupe::int8

@@ -8,6 +8,12 @@
 
 namespace troupe::int8 {
 
+/// Where an output pixel is.
+struct pixel_place {
+  int64_t image;
+  std::array<int64_t, 3> o;
+};
+
 struct window {
   int64_t batch, channels, filters, groups;
   window_axes axes;
@@ -19,11 +25,9 @@ struct window {
   int64_t depth() const { return taps() * channels / groups; }
   /// Returns the number of output pixels of all images.
   int64_t pixels() const { return batch * out_volume(); }
-  int64_t image(int64_t pixel) const { return pixel / out_volume(); }
-  /// Returns where an output pixel is in its image.
-  std::array<int64_t, 3> position(int64_t pixel) const {
-    const int64_t line = pixel / axes[2].out;
-    return {line / axes[1].out % axes[0].out, line % axes[1].out, pixel % axes[2].out};
+  pixel_place place_of(int64_t pixel) const {
+    const int64_t line = pixel / axes[2].out, plane = line / axes[1].out;
+    return {plane / axes[0].out, {plane % axes[0].out, line % axes[1].out, pixel % axes[2].out}};
   }
   /// Returns whether each output pixel is made of the input pixel at its place.
   bool is_pointwise() const {

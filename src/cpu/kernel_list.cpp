@@ -27,6 +27,7 @@ constexpr auto rules = std::to_array<implementation<kernel_rule>>({
     {"", "AveragePool", {"dnnl_pool", make_dnnl_pool}},
     {"", "GlobalMaxPool", {"dnnl_pool", make_dnnl_pool}},
     {"", "GlobalAveragePool", {"dnnl_pool", make_dnnl_pool}},
+    {"troupe", "Reorder", {"channel_interleave", make_channel_interleave}},
     {"troupe", "Reorder", {"dnnl_reorder", make_dnnl_reorder}},
     {"troupe", "Attention", {"attention", make_attention}},
     {"", "Softmax", {"softmax", make_softmax}},

@@ -19,6 +19,7 @@ kernel_ptr make_dnnl_pool(const kernel_request& request);
 /// Elementwise operators and chains of them. elementwise.cpp
 kernel_ptr make_elementwise(const kernel_request& request);
 /// troupe.Reorder. dnnl_reorder.cpp
+kernel_ptr make_channel_interleave(const kernel_request& request);
 kernel_ptr make_dnnl_reorder(const kernel_request& request);
 /// troupe.Attention. attention.cpp
 kernel_ptr make_attention(const kernel_request& request);

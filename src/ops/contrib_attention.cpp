@@ -23,6 +23,39 @@ value_id join_heads(expansion& e, value_id v) {
   return e.reshape(e.transpose(v, {0, 2, 1, 3}), {d[0], d[2], d[1] * d[3]});
 }
 
+grouped_operands::grouped_operands(expansion& e)
+    : heads(e.attrs().integer("num_heads")), kv_heads(e.attrs().integer("kv_num_heads")), q(e.input(0)), k(e.input(1)),
+      v(e.input(2)) {
+  if (heads < 1 || kv_heads < 1 || heads % kv_heads != 0)
+    fail(errc::invalid_model, "{} query heads cannot share {} key heads", heads, kv_heads);
+  if (e.has_input(1) != e.has_input(2))
+    fail(errc::invalid_model, "key and value must both be there, or neither");
+  if (e.has_input(1))
+    return;
+  const dim width = e.dims(q, 3)[2];
+  const int64_t all = heads + 2 * kv_heads;
+  if (!width.is_constant() || width.constant() % all != 0)
+    fail(errc::invalid_model, "{} elements are not those of {} heads", width.to_string(), all);
+  const int64_t size = width.constant() / all;
+  const value_id sizes = e.known({heads * size, kv_heads * size, kv_heads * size});
+  const auto parts = e.add_all("Split", {q, sizes}, 3, attributes_of({{"axis", int64_t{2}}}));
+  q = parts[0];
+  k = parts[1];
+  v = parts[2];
+}
+
+void grouped_operands::rotate(expansion& e, size_t cosine, size_t sine, value_id ids) {
+  if (!e.has_input(cosine) || !e.has_input(sine))
+    fail(errc::invalid_model, "rotary embedding needs the caches of cosines and sines");
+  auto attrs = attributes_of({{"interleaved", e.attrs().integer("rotary_interleaved", 0)}});
+  if (const dim columns = e.dims(e.input(cosine), 2)[1]; columns.is_constant())
+    attrs.set("rotary_embedding_dim", 2 * columns.constant());
+  for (const auto& [turned, count] : {std::pair(&q, heads), {&k, kv_heads}}) {
+    attrs.set("num_heads", count);
+    *turned = e.add("RotaryEmbedding", {*turned, e.input(cosine), e.input(sine), ids}, attrs);
+  }
+}
+
 void set_scale(const expansion& e, attributes& attrs) {
   if (const float scale = e.attrs().real("scale", 0); scale != 0)
     attrs.set("scale", scale);

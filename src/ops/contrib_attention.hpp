@@ -1,4 +1,4 @@
-// What the compositions of attention share (contrib_attention.cpp, group_query_attention.cpp).
+// What the compositions of attention share (contrib_attention.cpp, group_query_attention.cpp, sparse_attention.cpp).
 #pragma once
 
 #include "ops/expansion.hpp"
@@ -10,6 +10,18 @@ value_id split_heads(expansion& e, value_id v, int64_t heads);
 
 /// Returns [batch, heads, sequence, size] as [batch, sequence, heads · size].
 value_id join_heads(expansion& e, value_id v);
+
+/// Queries, keys and values of heads that share keys, each [batch, sequence, heads · size].
+struct grouped_operands {
+  int64_t heads, kv_heads;
+  value_id q, k, v;
+
+  /// Reads attributes num_heads and kv_num_heads, and inputs 0 to 2: Q, K and V, or all of them packed as the first.
+  explicit grouped_operands(expansion& e);
+
+  /// Turns queries and keys at places `ids`, [batch, sequence], by the caches that are inputs `cosine` and `sine`.
+  void rotate(expansion& e, size_t cosine, size_t sine, value_id ids);
+};
 
 /// Hands on attribute `scale`, where 0 means the usual one.
 void set_scale(const expansion& e, attributes& attrs);

@@ -95,6 +95,7 @@ std::span<const op_def> shape_ops();
 std::span<const op_def> slice_ops();
 std::span<const op_def> softmax_ops();
 std::span<const op_def> space_depth_ops();
+std::span<const op_def> sparse_attention_ops();
 std::span<const op_def> spectral_ops();
 std::span<const op_def> task_ops();
 std::span<const op_def> text_ops();

@@ -35,14 +35,10 @@ void refuse_unknown_forms(const expansion& e) {
 /// One call taken apart, step by step.
 class grouped_attention {
 public:
-  explicit grouped_attention(expansion& e)
-      : e_(e), heads_(e.attrs().integer("num_heads")), kv_heads_(e.attrs().integer("kv_num_heads")) {
-    if (heads_ < 1 || kv_heads_ < 1 || heads_ % kv_heads_ != 0)
-      fail(errc::invalid_model, "{} query heads cannot share {} key heads", heads_, kv_heads_);
+  explicit grouped_attention(expansion& e) : e_(e), o_(e) {
     if (e.has_input(gqa_past_key) != e.has_input(gqa_past_value))
       fail(errc::invalid_model, "past key and value must both be there, or neither");
-    take_operands();
-    const symbolic_shape q = e.dims(q_, 3);
+    const symbolic_shape q = e.dims(o_.q, 3);
     batch_ = q[0];
     queries_ = q[1];
     past_ = e.has_input(gqa_past_key) ? e.dims(e.input(gqa_past_key), 4)[2] : dim(0);
@@ -56,11 +52,11 @@ public:
     const bool has_past = e_.has_input(gqa_past_key);
     same_starts_ = !has_past || (batch_.is(1) && total_ == past_ + queries_);
     if (e_.has_input(gqa_query_norm)) {
-      q_ = normalised(q_, heads_, gqa_query_norm);
-      k_ = normalised(k_, kv_heads_, gqa_key_norm);
+      o_.q = normalised(o_.q, o_.heads, gqa_query_norm);
+      o_.k = normalised(o_.k, o_.kv_heads, gqa_key_norm);
     }
     if (e_.attrs().integer("do_rotary", 0) != 0)
-      rotate();
+      o_.rotate(e_, gqa_cosine, gqa_sine, e_.has_input(gqa_positions) ? e_.input(gqa_positions) : places());
     const bool plain = same_starts_ && e_.attrs().integer("causal", 1) == 1 && !has_sink() && window() < 0;
     plain ? attend_plainly() : attend_with_mask();
   }
@@ -68,27 +64,6 @@ public:
 private:
   bool has_sink() const { return e_.has_input(gqa_sink) || e_.attrs().integer("smooth_softmax", 0) == 1; }
   int64_t window() const { return e_.attrs().integer("local_window_size", -1); }
-
-  void take_operands() {
-    q_ = e_.input(0);
-    if (e_.has_input(1) != e_.has_input(2))
-      fail(errc::invalid_model, "key and value must both be there, or neither");
-    if (e_.has_input(1)) {
-      k_ = e_.input(1);
-      v_ = e_.input(2);
-      return;
-    }
-    const dim width = e_.dims(q_, 3)[2];
-    const int64_t all = heads_ + 2 * kv_heads_;
-    if (!width.is_constant() || width.constant() % all != 0)
-      fail(errc::invalid_model, "{} elements are not those of {} heads", width.to_string(), all);
-    const int64_t size = width.constant() / all;
-    const value_id sizes = e_.known({heads_ * size, kv_heads_ * size, kv_heads_ * size});
-    const auto parts = e_.add_all("Split", {q_, sizes}, 3, attributes_of({{"axis", int64_t{2}}}));
-    q_ = parts[0];
-    k_ = parts[1];
-    v_ = parts[2];
-  }
 
   /// Returns how many keys of each batch element count, [batch].
   value_id lengths() {
@@ -104,19 +79,6 @@ private:
 
   /// Returns the place of each query among its keys, [batch, queries].
   value_id places() { return e_.add("Add", {e_.reshape(starts(), {batch_, 1}), e_.range(queries_)}); }
-
-  void rotate() {
-    if (!e_.has_input(gqa_cosine) || !e_.has_input(gqa_sine))
-      fail(errc::invalid_model, "rotary embedding needs the caches of cosines and sines");
-    const value_id ids = e_.has_input(gqa_positions) ? e_.input(gqa_positions) : places();
-    auto attrs = attributes_of({{"interleaved", e_.attrs().integer("rotary_interleaved", 0)}});
-    if (const dim columns = e_.dims(e_.input(gqa_cosine), 2)[1]; columns.is_constant())
-      attrs.set("rotary_embedding_dim", 2 * columns.constant());
-    for (const auto& [v, count] : {std::pair(&q_, heads_), {&k_, kv_heads_}}) {
-      attrs.set("num_heads", count);
-      *v = e_.add("RotaryEmbedding", {*v, e_.input(gqa_cosine), e_.input(gqa_sine), ids}, attrs);
-    }
-  }
 
   /// Returns an operand [batch, sequence, heads · size] after the RMS norm of each head.
   value_id normalised(value_id v, int64_t heads, size_t scale) {
@@ -147,11 +109,11 @@ private:
   void attend_plainly() {
     attributes attrs = attention_attributes();
     attrs.set("is_causal", int64_t{1});
-    attrs.set("q_num_heads", heads_);
-    attrs.set("kv_num_heads", kv_heads_);
-    const auto made =
-        e_.add_all("Attention", {q_, k_, v_, e_.input(gqa_bias), e_.input(gqa_past_key), e_.input(gqa_past_value)},
-                   wants_scores() ? 4 : 3, std::move(attrs));
+    attrs.set("q_num_heads", o_.heads);
+    attrs.set("kv_num_heads", o_.kv_heads);
+    const auto made = e_.add_all(
+        "Attention", {o_.q, o_.k, o_.v, e_.input(gqa_bias), e_.input(gqa_past_key), e_.input(gqa_past_value)},
+        wants_scores() ? 4 : 3, std::move(attrs));
     for (size_t i = 0; i < 3; ++i)
       e_.set_output(i, made[i]);
     if (wants_scores())
@@ -194,7 +156,7 @@ private:
 
   /// Puts a key in front of all others whose score is the head's sink.
   void add_sink(value_id& keys, value_id& values, value_id& mask, const dim& count) {
-    const dtype type = e_.type(q_);
+    const dtype type = e_.type(o_.q);
     const auto in_front = [&](value_id first, value_id rest, int64_t axis) {
       return e_.add("Concat", {first, rest}, attributes_of({{"axis", axis}}));
     };
@@ -203,14 +165,14 @@ private:
       *v = in_front(e_.add("Expand", {e_.scalar(type, 0), e_.known({d[0], d[1], 1, d[3]})}), *v, 2);
     }
     const value_id score =
-        e_.has_input(gqa_sink) ? e_.reshape(e_.input(gqa_sink), {1, heads_, 1, 1}) : e_.scalar(type, 0);
-    const value_id all = e_.add("Expand", {mask, e_.known({batch_, heads_, queries_, count})});
-    mask = in_front(e_.add("Expand", {score, e_.known({batch_, heads_, queries_, 1})}), all, 3);
+        e_.has_input(gqa_sink) ? e_.reshape(e_.input(gqa_sink), {1, o_.heads, 1, 1}) : e_.scalar(type, 0);
+    const value_id all = e_.add("Expand", {mask, e_.known({batch_, o_.heads, queries_, count})});
+    mask = in_front(e_.add("Expand", {score, e_.known({batch_, o_.heads, queries_, 1})}), all, 3);
   }
 
   void attend_with_mask() {
-    value_id keys = cached(e_.input(gqa_past_key), split_heads(e_, k_, kv_heads_));
-    value_id values = cached(e_.input(gqa_past_value), split_heads(e_, v_, kv_heads_));
+    value_id keys = cached(e_.input(gqa_past_key), split_heads(e_, o_.k, o_.kv_heads));
+    value_id values = cached(e_.input(gqa_past_value), split_heads(e_, o_.v, o_.kv_heads));
     e_.set_output(1, keys);
     e_.set_output(2, values);
     dim count = e_.dims(keys, 4)[2];
@@ -221,14 +183,14 @@ private:
     }
     value_id mask = visible(count);
     if (e_.has_input(gqa_bias) || has_sink()) {
-      const dtype type = e_.type(q_);
+      const dtype type = e_.type(o_.q);
       const value_id none = e_.scalar(type, -std::numeric_limits<double>::infinity());
       mask = e_.add("Where", {mask, e_.has_input(gqa_bias) ? e_.input(gqa_bias) : e_.scalar(type, 0), none});
     }
     if (has_sink())
       add_sink(keys, values, mask, count);
-    const auto made = e_.add_all("Attention", {split_heads(e_, q_, heads_), keys, values, mask}, wants_scores() ? 4 : 1,
-                                 attention_attributes());
+    const auto made = e_.add_all("Attention", {split_heads(e_, o_.q, o_.heads), keys, values, mask},
+                                 wants_scores() ? 4 : 1, attention_attributes());
     e_.set_output(0, join_heads(e_, made[0]));
     if (!wants_scores())
       return;
@@ -237,8 +199,8 @@ private:
   }
 
   expansion& e_;
-  int64_t heads_, kv_heads_;
-  value_id q_ = no_value, k_ = no_value, v_ = no_value, starts_ = no_value;
+  grouped_operands o_;
+  value_id starts_ = no_value;
   dim batch_, queries_, past_, total_;
   bool same_starts_ = false;
 };

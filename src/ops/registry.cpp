@@ -90,6 +90,7 @@ constexpr auto families = std::to_array<rows (*)()>({
     slice_ops,
     softmax_ops,
     space_depth_ops,
+    sparse_attention_ops,
     spectral_ops,
     task_ops,
     text_ops,

@@ -8,6 +8,7 @@
 #include "support/peer_cases.hpp"
 #include "support/thrown.hpp"
 
+#include <algorithm>
 #include <cstring>
 #include <limits>
 
@@ -64,6 +65,61 @@ TEST_CASE("GroupQueryAttention normalises queries and keys head by head before i
   const auto want = evaluate(*op("com.microsoft", "GroupQueryAttention"), heads, inputs, 3);
   for (size_t i = 0; i < 3; ++i)
     CHECK(to_double(got[i].view()) == to_double(want[i].view()));
+}
+
+// ONNX Runtime's own results are wrong then.
+TEST_CASE("SparseAttention gives each element of a batch what it gives that alone, whatever their lengths",
+          "[ops][contrib]") {
+  const op_def& op = *find_op("com.microsoft", "SparseAttention", 1);
+  const attributes attrs =
+      attrs_of({{"num_heads", int64_t{2}}, {"kv_num_heads", int64_t{1}}, {"sparse_block_size", int64_t{2}}});
+  const tensor q = ramp({2, 1, 16}, 0.25f), k = ramp({2, 1, 8}, -0.5f), v = ramp({2, 1, 8}),
+               past = ramp({2, 1, 6, 8}, 0.125f);
+  const tensor rows = tensor::of<int32_t>({1, 4}, std::vector<int32_t>{0, 1, 2, 4}),
+               columns = tensor::of<int32_t>({1, 4}, std::vector<int32_t>{0, 1, 0, 2});
+  const auto attend = [&](const std::vector<tensor>& batch, std::vector<int32_t> lengths) {
+    const tensor total = tensor::scalar<int32_t>(*std::max_element(lengths.begin(), lengths.end()));
+    const auto count = std::ssize(lengths);
+    return evaluate(op, attrs,
+                    std::vector<tensor>{batch[0], batch[1], batch[2], batch[3], batch[3], rows, columns, total,
+                                        tensor::of<int32_t>({count}, lengths)},
+                    3);
+  };
+  const auto element = [](const tensor& t, int64_t i) {
+    shape dims = t.dims();
+    dims[0] = 1;
+    const auto* from = t.data<float>() + i * volume(dims);
+    return tensor::of<float>(dims, std::vector<float>(from, from + volume(dims)));
+  };
+  const std::vector<int32_t> lengths{3, 6};
+  const auto both = attend({q, k, v, past}, lengths);
+  for (int64_t i = 0; i < 2; ++i) {
+    const auto alone =
+        attend({element(q, i), element(k, i), element(v, i), element(past, i)}, {lengths[static_cast<size_t>(i)]});
+    for (size_t y = 0; y < 3; ++y)
+      for (int64_t j = 0; j < alone[y].size(); ++j)
+        CHECK(element(both[y], i).data<float>()[j] == Approx(alone[y].data<float>()[j]));
+  }
+}
+
+TEST_CASE("SparseAttention refuses what makes no blocks", "[ops][contrib]") {
+  const op_def& op = *find_op("com.microsoft", "SparseAttention", 1);
+  const tensor q = ramp({1, 1, 16}), k = ramp({1, 1, 8}), past = ramp({1, 1, 4, 8});
+  const tensor rows = tensor::of<int32_t>({1, 3}, std::vector<int32_t>{0, 1, 2}),
+               columns = tensor::of<int32_t>({1, 2}, std::vector<int32_t>{0, 1}),
+               length = tensor::of<int32_t>({1}, std::vector<int32_t>{2});
+  const auto refused = [&](int64_t block, const tensor& layout, const tensor& cache, const tensor& count) {
+    const attributes attrs =
+        attrs_of({{"num_heads", int64_t{2}}, {"kv_num_heads", int64_t{1}}, {"sparse_block_size", block}});
+    const std::vector<tensor> inputs{q, k, k, cache, cache, layout, columns, tensor::scalar<int32_t>(2), count};
+    return std::string(thrown_by([&] { evaluate(op, attrs, inputs, 3); }).what());
+  };
+  CHECK_THAT(refused(0, rows, past, length), Catch::Contains("blocks of 0 places"));
+  CHECK_THAT(refused(2, tensor::of<int32_t>({3, 1}, std::vector<int32_t>{0, 0, 0}), past, length),
+             Catch::Contains("2 heads cannot share 3 layouts"));
+  CHECK_THAT(refused(2, rows, {}, length), Catch::Contains("input 3 is missing"));
+  CHECK_THAT(refused(2, rows, past, tensor::of<int32_t>({1}, std::vector<int32_t>{6})),
+             Catch::Contains("a cache of 4"));
 }
 
 TEST_CASE("QMoE refuses codes that are not bytes, and a limit that is none", "[ops][contrib]") {

@@ -22,6 +22,20 @@ const grouped = (what, { B = 1, S = 3, P = 0, heads = 4, kv = 2, lengths = Array
     positions ? tensor('int64', [B, S], lengths.flatMap(n => Array.from({ length: S }, (_, i) => n - S + i))) : null, bias && floats(bias, type), sink ? constant(floats([heads], type)) : null],
 });
 
+// SparseAttention (ONNX Runtime finds its softmax only if all elements of a batch have as many keys): blocks of `block` places; `layouts` lists for each layout the columns of each row. The caches are filled where they are.
+const sparse = (what, layouts, { B = 1, S = 3, P = 8, heads = 4, kv = 2, block = 2, lengths = Array(B).fill(S), type = 'float32', attrs = {}, rotary = false, columns = 8, packed = false } = {}) => () => {
+  const most = Math.max(...layouts.map(rows => rows.flat().length));
+  const padded = layouts.flatMap(rows => [...rows.flat(), ...Array(most - rows.flat().length).fill(-1)]);
+  const ends = layouts.flatMap(rows => rows.reduce((sums, row) => [...sums, sums.at(-1) + row.length], [0]));
+  return {
+    what, attrs: { num_heads: heads, kv_num_heads: kv, sparse_block_size: block, ...(rotary ? { do_rotary: 1 } : {}), ...attrs }, outputs: ['y', 'key', 'value'], shared: { key: 3, value: 4 },
+    inputs: [floats([B, S, (packed ? heads + 2 * kv : heads) * size], type), packed ? null : floats([B, S, kv * size], type), packed ? null : floats([B, S, kv * size], type),
+      ...[1, 2].map(() => cache([B, kv, P, size], lengths.map(n => n - S), type)), constant(ints([layouts.length, layouts[0].length + 1], ends)), constant(ints([layouts.length, most], padded)),
+      constant(ints([1], [Math.max(...lengths)])), ints([B], lengths), ...(rotary ? [1, 2].map(() => constant(uniform(type, [16, columns], -1, 1))) : [])],
+  };
+};
+const dense = [[0], [0, 1], [0, 1, 2], [0, 1, 2, 3]], near = [[0], [0, 1], [1, 2], [2, 3]], far = [[0], [1], [0, 2], [0, 3]], without = [[0], [0], [2], [1]];
+
 export const cases = {
   GroupQueryAttention: [
     grouped('a prompt'), grouped('a prompt of a batch', { B: 2 }), grouped('one group', { kv: 1, S: 4 }), grouped('a head each', { kv: 4 }), grouped('packed', { packed: true, S: 2 }),
@@ -34,5 +48,13 @@ export const cases = {
     grouped('scores', { attrs: { qk_output: 1 } }), grouped('softmax of scores', { attrs: { qk_output: 2, softcap: real(1.5) }, B: 2 }), grouped('capped scores and a past', { S: 1, P: 5, rotary: true, attrs: { qk_output: 1, softcap: real(0.5) } }), grouped('scores in a larger cache', { S: 1, P: 8, lengths: [5], attrs: { qk_output: 1 } }),
     grouped('softmax of scores with sinks', { sink: true, S: 1, P: 4, attrs: { qk_output: 2 } }), grouped('scores and a bias', { bias: [1, 4, 3, 3], attrs: { qk_output: 1 } }), grouped('scores in a window', { S: 5, attrs: { local_window_size: 2, qk_output: 1 } }), grouped('not causal', { attrs: { causal: 0 } }), grouped('not causal, a batch', { B: 2, attrs: { causal: 0, qk_output: 2 }, lengths: [3, 3] }),
     grouped('float16', { type: 'float16', rotary: true }), grouped('float16, a step', { type: 'float16', rotary: true, S: 1, P: 5, packed: true }),
+  ],
+  SparseAttention: [
+    sparse('a prompt', [near], { S: 7, lengths: [7] }), sparse('all blocks', [dense], { S: 7, lengths: [7] }), sparse('two layouts', [near, far], { S: 8, lengths: [8] }), sparse('four layouts of four heads', [dense, near, far, without], { S: 6, lengths: [6] }),
+    sparse('packed', [far], { S: 5, lengths: [5], packed: true }), sparse('a scale', [near, far], { S: 5, lengths: [5], attrs: { scale: real(0.3) } }), sparse('a batch', [near, far], { B: 2, S: 8, lengths: [8, 8] }),
+    sparse('a step', [near, far], { S: 1, lengths: [6] }), sparse('a step of a batch', [near, without], { B: 2, S: 1, lengths: [6, 6] }), sparse('several steps', [far], { S: 3, lengths: [7] }),
+    sparse('rotary', [near, far], { S: 7, lengths: [7], rotary: true }), sparse('rotary, interleaved', [near], { S: 4, lengths: [4], rotary: true, packed: true, attrs: { rotary_interleaved: 1 } }), sparse('a step with rotary', [far], { B: 2, S: 1, lengths: [7, 7], rotary: true }),
+    sparse('several steps with rotary', [near, far], { B: 2, S: 2, lengths: [8, 8], rotary: true }), sparse('a larger cache', [near], { S: 3, lengths: [3], P: 16 }), sparse('blocks of three', [far], { S: 10, lengths: [10], P: 12, block: 3 }),
+    sparse('a query without keys', [[[0], [], [2], [3]]], { S: 6, lengths: [6] }), sparse('float16', [near, far], { S: 7, lengths: [7], type: 'float16' }),
   ],
 };

@@ -34,8 +34,11 @@ async function complete(c) {
   const session = await ort.InferenceSession.create(model(asked), { graphOptimizationLevel: 'disabled', logSeverityLevel: 4, intraOpNumThreads: 1 });
   const feeds = {};
   asked.inputs.forEach((t, i) => { if (t && !t.constant) feeds[`x${i}`] = new ort.Tensor(t.type, t.data, t.dims); });
-  const made = await session.run(feeds);
-  return { name: c.name, op: c.op, domain: c.domain, ...(c.version > 1 ? { version: c.version } : {}), ...(c.loose ? { loose: c.loose } : {}), attrs: writtenAttributes(c.attrs), inputs: c.inputs.map(written),
+  const inputs = c.inputs.map(written);
+  // Results that must be where an operand is: `shared` maps their names to operands.
+  const fetches = Object.fromEntries(session.outputNames.map(n => [n, feeds[`x${asked.shared?.[n]}`] ?? null]));
+  const made = await session.run(feeds, fetches);
+  return { name: c.name, op: c.op, domain: c.domain, ...(c.version > 1 ? { version: c.version } : {}), ...(c.loose ? { loose: c.loose } : {}), attrs: writtenAttributes(c.attrs), inputs,
     outputs: c.outputs.map(n => n && written({ type: made[n].type, dims: made[n].dims, data: made[n].data })) };
 }
 

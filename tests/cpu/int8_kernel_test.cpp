@@ -1,10 +1,7 @@
 // Kernels over bytes beside the operators' reference: odd sizes, all types, zero points at the ends of their ranges.
-#include "cpu/int8_product.hpp"
 #include "cpu/kernel_check.hpp"
 #include "ops/fused_elementwise.hpp"
 #include "support/catch.hpp"
-
-#include <random>
 
 using namespace troupe;
 using troupe::testing::kernel_check;
@@ -272,52 +269,16 @@ TEST_CASE("depthwise weights that leave 8 bits without their zero point are not 
   CHECK_THROWS(check.worst("int8_depthwise"));
 }
 
-std::vector<uint8_t> random_bytes(int64_t count, std::minstd_rand& random) {
-  std::uniform_int_distribution<int> values(0, 255);
-  std::vector<uint8_t> bytes(static_cast<size_t>(count));
-  for (uint8_t& b : bytes)
-    b = static_cast<uint8_t>(values(random));
-  return bytes;
-}
-
-TEST_CASE("every implementation of products of bytes gives the plain one's sums", "[cpu][quantised]") {
-  std::minstd_rand random(3);
-  for (const int8::implementation& i : int8::implementations()) {
-    if (!i.is_supported())
-      continue;
-    for (const auto& [rows, depth, columns] :
-         std::vector<std::array<int64_t, 3>>{{1, 1, 1}, {6, 8, 64}, {11, 130, 81}, {5, 36, 48}, {3, 1024, 16}}) {
-      INFO(i.name << " " << rows << " " << depth << " " << columns);
-      const int64_t quads = int8::quads_of(depth), blocks = int8::blocks_of(columns), step = 4 * quads,
-                    width = 16 * blocks;
-      // 255 · 127 everywhere is what saturates 16 bits.
-      std::vector<uint8_t> a = random_bytes(rows * step, random), b = random_bytes(depth * columns, random);
-      std::fill_n(a.begin(), step, uint8_t{255});
-      std::fill_n(b.begin(), columns, uint8_t{127});
-      std::vector<int8_t> packed(static_cast<size_t>(quads * blocks * 64));
-      int8::pack_matrix(b.data(), columns, 1, depth, columns, 0, packed.data());
-      std::vector<int32_t> want(static_cast<size_t>(rows * width)), got(want.size(), -1);
-      int8::implementations().back().multiply(a.data(), step, rows, {packed.data(), quads, blocks}, want.data(), width);
-      i.multiply(a.data(), step, rows, {packed.data(), quads, blocks}, got.data(), width);
-      CHECK(got == want);
+TEST_CASE("planes of bytes become pixels", "[cpu][quantised]") {
+  for (const dtype type : byte_kinds)
+    for (const shape& dims : {shape{1, 2, 1}, {2, 3, 5, 7}, {1, 4, 2, 3, 4}, {1, 3, 130, 301}, {1, 3, 0, 4}}) {
+      INFO(to_string(dims));
+      attributes attrs;
+      attrs.set("to", "channels_last");
+      kernel_check check("troupe", "Reorder", attrs);
+      check.bytes(type, dims);
+      CHECK(check.worst("channel_interleave", 0, equal) == 0);
     }
-    for (const auto& [taps, channels] : std::vector<std::array<int64_t, 2>>{{4, 1}, {12, 64}, {28, 37}, {8, 63}}) {
-      INFO(i.name << " " << taps << " " << channels);
-      const std::vector<uint8_t> x = random_bytes(taps * channels, random), w = random_bytes(taps * channels, random);
-      const std::vector<int8_t> packed = int8::pack_channels(w.data(), channels, taps, 0);
-      std::vector<const uint8_t*> rows;
-      for (int64_t t = 0; t < taps; ++t)
-        rows.push_back(x.data() + t * channels);
-      std::vector<int32_t> got(int8::group_channels);
-      i.multiply_channels(rows.data(), 0, taps, channels, packed.data(), got.data());
-      for (int64_t c = 0; c < channels; ++c) {
-        int32_t want = 0;
-        for (int64_t t = 0; t < taps; ++t)
-          want += x[static_cast<size_t>(t * channels + c)] * static_cast<int8_t>(w[static_cast<size_t>(c * taps + t)]);
-        CHECK(got[static_cast<size_t>(int8::place_in_group(c))] == want);
-      }
-    }
-  }
 }
 
 TEST_CASE("quantised elementwise chains are the reference's", "[cpu][quantised]") {
