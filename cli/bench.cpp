@@ -58,14 +58,17 @@ tensor copy_of(const tensor& t) {
   return copy;
 }
 
-/// Inputs of a test case (copied afresh each time) if the model is one and none are given, else made up afresh.
-named_tensors fresh_inputs(const session& model, const bench_arguments& args, const named_tensors& base,
-                           int iteration) {
+/// Inputs of a test case (copied afresh each time) if the model is one and none are given, else made up afresh; none of those that are
+/// on a device already, since GPUs slow down while nothing is asked of them.
+named_tensors fresh_inputs(const session& model, const bench_arguments& args, const named_tensors& base, int iteration,
+                           const named_device_tensors& on_device = {}) {
   named_tensors copies;
   for (const auto& [name, value] : base)
-    copies.emplace(name, copy_of(value));
-  return complete_inputs(model.inputs(), std::move(copies), args.dim_values(),
-                         args.seed + static_cast<uint64_t>(iteration));
+    if (!on_device.contains(name))
+      copies.emplace(name, copy_of(value));
+  std::vector<value_info> wanted = model.inputs();
+  std::erase_if(wanted, [&](const value_info& input) { return on_device.contains(input.name); });
+  return complete_inputs(wanted, std::move(copies), args.dim_values(), args.seed + static_cast<uint64_t>(iteration));
 }
 
 /// How a run keeps the bound outputs where they are made; the bound inputs are there from the second run on.
@@ -78,12 +81,7 @@ public:
       options_.keep.push_back(pair.output);
   }
 
-  /// Takes those out of `inputs` that are on a device already.
-  const run_options& prepare(named_tensors& inputs) const {
-    for (const auto& [name, value] : options_.device_inputs)
-      inputs.erase(name);
-    return options_;
-  }
+  const run_options& options() const { return options_; }
 
   /// Puts the bound inputs where the first run has left the outputs.
   void place(const named_tensors& inputs, const run_result& first) {
@@ -105,8 +103,8 @@ void take_samples(const bench_arguments& args, const engine& devices, const sess
   line.watch(loads_of(devices));
   clock::time_point warm;
   for (int i = 0; m.samples_ms.size() < static_cast<size_t>(args.runs) && !stop.requested(); ++i) {
-    named_tensors inputs = fresh_inputs(model, args, base, i);
-    run_options options = staying.prepare(inputs);
+    run_options options = staying.options();
+    named_tensors inputs = fresh_inputs(model, args, base, i, options.device_inputs);
     options.cancel = stop.token();
     const named_tensors first_inputs = i == 0 ? inputs : named_tensors{};
     const bool counts = i > args.warmup && clock::now() >= warm;
@@ -162,8 +160,8 @@ measurement measure(const bench_arguments& args, const interrupts& stop) {
   else if (args.strategy == strategy::none)
     m.predicted_ms = 1e3 * predict(*bound->source, dims_of_runs(*bound, args.dim_values())).makespan_s;
   if (!args.trace.empty() && !stop.requested()) { // one more run, so that none of those measured pays for it
-    named_tensors inputs = fresh_inputs(model, args, base, args.runs);
-    run_options options = staying.prepare(inputs);
+    run_options options = staying.options();
+    named_tensors inputs = fresh_inputs(model, args, base, args.runs, options.device_inputs);
     options.trace = true;
     write_trace(args.trace, *model.run(std::move(inputs), options).trace, args.model);
   }

@@ -26,6 +26,7 @@ struct arena_slot {
 struct direct_copy {
   uint64_t id = 0;       // of the memory at the host's end, or of the value that stays on the GPU
   bool resident = false; // whether it is the latter
+  bool inside = false;   // whether both ends are in the GPU's own memory
   VkBuffer from = VK_NULL_HANDLE, to = VK_NULL_HANDLE;
   VkDeviceSize from_offset = 0, to_offset = 0, bytes = 0;
 
@@ -37,6 +38,7 @@ struct direct_copy {
 struct recorded_copies {
   VkCommandBuffer commands = VK_NULL_HANDLE;        // null until it is needed
   std::optional<std::vector<direct_copy>> recorded; // nullopt before the first recording
+  descriptor_pool_handle descriptors;               // what copies by a kernel use
 };
 
 /// A recorded chunk (see the top of this file).

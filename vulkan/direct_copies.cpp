@@ -9,17 +9,18 @@ constexpr VkAccessFlags any_access = VK_ACCESS_MEMORY_READ_BIT | VK_ACCESS_MEMOR
 
 using buffer_place = std::pair<VkBuffer, VkDeviceSize>;
 
-/// A copy from where a run's value is to `to`. Place: a `host_end`, or a `residents::place`.
+/// A copy from where a run's value is to `to`, which is memory of the GPU's own or for staging. Place: a `host_end`, or a `residents::place`.
 template <class Place>
-direct_copy copy_from(const Place& from, const buffer_place& to, int64_t bytes) {
+direct_copy copy_from(const Place& from, const buffer_place& to, int64_t bytes, bool staged) {
   constexpr bool resident = std::is_same_v<Place, residents::place>;
-  return {from.id, resident, from.buffer, to.first, from.offset, to.second, static_cast<VkDeviceSize>(bytes)};
+  const auto size = static_cast<VkDeviceSize>(bytes);
+  return {from.id, resident, resident && !staged, from.buffer, to.first, from.offset, to.second, size};
 }
 
 template <class Place>
 direct_copy copy_to(const Place& to, const buffer_place& from, int64_t bytes) {
   constexpr bool resident = std::is_same_v<Place, residents::place>;
-  return {to.id, resident, from.first, to.buffer, from.second, to.offset, static_cast<VkDeviceSize>(bytes)};
+  return {to.id, resident, resident, from.first, to.buffer, from.second, to.offset, static_cast<VkDeviceSize>(bytes)};
 }
 
 /// Where the chunk's commands expect an upload.
@@ -40,10 +41,10 @@ std::vector<direct_copy> uploads_of(const recorded_chunk& r, const installed_chu
     if (bytes == 0)
       continue;
     if (const device_tensor resident = tools.own.find(*work.uploads[i])) {
-      copies.push_back(copy_from(tools.own.place_of(resident), upload_target(r, t, slot), bytes));
+      copies.push_back(copy_from(tools.own.place_of(resident), upload_target(r, t, slot), bytes, !t.is_direct()));
     } else if (t.is_direct()) {
       values.uploads.push_back(tools.imports.source(work.uploads[i]->host()));
-      copies.push_back(copy_from(values.uploads.back(), resolve(t.place, slot), bytes));
+      copies.push_back(copy_from(values.uploads.back(), resolve(t.place, slot), bytes, false));
     }
   }
   return copies;
@@ -81,11 +82,32 @@ int64_t host_bytes(const std::vector<direct_copy>& copies) {
   return static_cast<int64_t>(sum);
 }
 
-void record_copies(VkCommandBuffer commands, const std::vector<direct_copy>& copies) {
+/// What copies in a lane are made of: copy commands, and in the lane for work, whose queue computes, a kernel.
+struct copy_ways {
+  copy_kernel* inside = nullptr;
+  VkPipelineStageFlags stages = VK_PIPELINE_STAGE_TRANSFER_BIT;
+  VkAccessFlags reads = VK_ACCESS_TRANSFER_READ_BIT, writes = VK_ACCESS_TRANSFER_WRITE_BIT;
+};
+
+copy_ways ways_of(lane on, copy_kernel& inside) {
+  if (on != lane::work)
+    return {};
+  return {&inside, VK_PIPELINE_STAGE_TRANSFER_BIT | VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT,
+          VK_ACCESS_TRANSFER_READ_BIT | VK_ACCESS_SHADER_READ_BIT,
+          VK_ACCESS_TRANSFER_WRITE_BIT | VK_ACCESS_SHADER_WRITE_BIT};
+}
+
+void record_copies(recorded_copies& r, const std::vector<direct_copy>& copies, const copy_ways& ways) {
+  std::vector<direct_copy> taken;
   for (const direct_copy& each : copies) {
+    if (ways.inside && ways.inside->takes(each)) {
+      taken.push_back(each);
+      continue;
+    }
     const VkBufferCopy region{each.from_offset, each.to_offset, each.bytes};
-    vkCmdCopyBuffer(commands, each.from, each.to, 1, &region);
+    vkCmdCopyBuffer(r.commands, each.from, each.to, 1, &region);
   }
+  r.descriptors = taken.empty() ? descriptor_pool_handle{} : ways.inside->record(r.commands, taken);
 }
 
 /// Puts a timestamp after all earlier commands, if the chunk is timed.
@@ -94,33 +116,32 @@ void stamp(const recorded_chunk& r, VkCommandBuffer commands, uint32_t index) {
     vkCmdWriteTimestamp(commands, VK_PIPELINE_STAGE_BOTTOM_OF_PIPE_BIT, r.copy_timestamps.get(), index);
 }
 
-void record_in(const recorded_chunk& r, VkCommandBuffer commands, const std::vector<direct_copy>& copies,
-               const allocation* poisoned) {
+void record_in(const recorded_chunk& r, recorded_copies& own, const std::vector<direct_copy>& copies,
+               const copy_ways& ways, const allocation* poisoned) {
+  const VkCommandBuffer commands = own.commands;
   begin(commands, 0);
-  record(commands, {VK_PIPELINE_STAGE_ALL_COMMANDS_BIT | VK_PIPELINE_STAGE_HOST_BIT, any_access,
-                    VK_PIPELINE_STAGE_TRANSFER_BIT, VK_ACCESS_TRANSFER_READ_BIT | VK_ACCESS_TRANSFER_WRITE_BIT});
+  record(commands, {VK_PIPELINE_STAGE_ALL_COMMANDS_BIT | VK_PIPELINE_STAGE_HOST_BIT, any_access, ways.stages,
+                    ways.reads | ways.writes});
   if (poisoned) {
     vkCmdFillBuffer(commands, poisoned->buffer(), static_cast<VkDeviceSize>(poisoned->offset()),
                     static_cast<VkDeviceSize>(poisoned->bytes()), UINT32_MAX);
-    record(commands, {VK_PIPELINE_STAGE_TRANSFER_BIT, VK_ACCESS_TRANSFER_WRITE_BIT, VK_PIPELINE_STAGE_TRANSFER_BIT,
-                      VK_ACCESS_TRANSFER_WRITE_BIT});
+    record(commands, {VK_PIPELINE_STAGE_TRANSFER_BIT, VK_ACCESS_TRANSFER_WRITE_BIT, ways.stages, ways.writes});
   }
   stamp(r, commands, 0);
-  record_copies(commands, copies);
-  record(commands, {VK_PIPELINE_STAGE_TRANSFER_BIT, VK_ACCESS_TRANSFER_WRITE_BIT, VK_PIPELINE_STAGE_ALL_COMMANDS_BIT,
-                    any_access});
+  record_copies(own, copies, ways);
+  record(commands, {ways.stages, ways.writes, VK_PIPELINE_STAGE_ALL_COMMANDS_BIT, any_access});
   stamp(r, commands, 1);
   end(commands);
 }
 
-void record_out(const recorded_chunk& r, VkCommandBuffer commands, const std::vector<direct_copy>& copies) {
+void record_out(const recorded_chunk& r, recorded_copies& own, const std::vector<direct_copy>& copies,
+                const copy_ways& ways) {
+  const VkCommandBuffer commands = own.commands;
   begin(commands, 0);
-  record(commands, {VK_PIPELINE_STAGE_ALL_COMMANDS_BIT, any_access, VK_PIPELINE_STAGE_TRANSFER_BIT,
-                    VK_ACCESS_TRANSFER_READ_BIT | VK_ACCESS_TRANSFER_WRITE_BIT});
+  record(commands, {VK_PIPELINE_STAGE_ALL_COMMANDS_BIT, any_access, ways.stages, ways.reads | ways.writes});
   stamp(r, commands, 2);
-  record_copies(commands, copies);
-  record(commands, {VK_PIPELINE_STAGE_TRANSFER_BIT, VK_ACCESS_TRANSFER_WRITE_BIT, VK_PIPELINE_STAGE_HOST_BIT,
-                    VK_ACCESS_HOST_READ_BIT});
+  record_copies(own, copies, ways);
+  record(commands, {ways.stages, ways.writes, VK_PIPELINE_STAGE_HOST_BIT, VK_ACCESS_HOST_READ_BIT});
   stamp(r, commands, 3);
   end(commands);
 }
@@ -130,7 +151,7 @@ template <class F>
 VkCommandBuffer keep_recorded(recorded_copies& r, std::vector<direct_copy> copies, F&& record_them) {
   if (copies != r.recorded) {
     r.recorded.reset(); // if recording fails, what was recorded is gone
-    record_them(r.commands, copies);
+    record_them(r, copies);
     r.recorded = std::move(copies);
   }
   return r.commands;
@@ -173,10 +194,14 @@ chunk_commands prepare_copies(recorded_chunk& r, const installed_chunk& c, const
   chunk_commands commands{.work = r.commands};
   if (values.lanes.in)
     commands.copies_in = keep_recorded(on_lane(r.copies_in, *values.lanes.in), std::move(in),
-                                       [&](auto own, const auto& copies) { record_in(r, own, copies, poisoned); });
+                                       [&](recorded_copies& own, const auto& copies) {
+                                         record_in(r, own, copies, ways_of(*values.lanes.in, tools.inside), poisoned);
+                                       });
   if (values.lanes.out)
     commands.copies_out = keep_recorded(on_lane(r.copies_out, *values.lanes.out), std::move(out),
-                                        [&](auto own, const auto& copies) { record_out(r, own, copies); });
+                                        [&](recorded_copies& own, const auto& copies) {
+                                          record_out(r, own, copies, ways_of(*values.lanes.out, tools.inside));
+                                        });
   return commands;
 }
 

@@ -3,7 +3,8 @@
 //
 // A run's values may be anywhere, so these copies are in command buffers of their own, around the chunk's: recorded again
 // only when some value is elsewhere than in the run before on the same slot, which blocks that come back rarely do, or has
-// another size: exactly a binding's own bytes are copied, because a host tensor holds no more.
+// another size: exactly a binding's own bytes are copied, because a host tensor holds no more. Values that stay move by a kernel
+// (copy_kernel.hpp) in the lane for work.
 //
 // The chunk's own commands copy from staging memory what is not direct; if such a value is on the GPU already, it is copied
 // to the place where the host would have put it.
@@ -11,6 +12,7 @@
 
 #include "device/device.hpp"
 #include "vulkan/chunk_recorder.hpp"
+#include "vulkan/copy_kernel.hpp"
 #include "vulkan/host_imports.hpp"
 #include "vulkan/residents.hpp"
 #include "vulkan/timeline.hpp"
@@ -54,6 +56,7 @@ struct copy_tools {
   device_context& context;
   host_imports& imports;
   residents& own;
+  copy_kernel& inside;
   meanwhile busy;
   bool poison = false; // see vulkan_device_options
 };

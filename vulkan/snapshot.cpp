@@ -31,6 +31,7 @@ void read_limits(const VkPhysicalDeviceLimits& limits, gpu_snapshot& s) {
   s.shared_bytes = limits.maxComputeSharedMemorySize;
   std::copy_n(limits.maxComputeWorkGroupCount, 3, s.max_groups.begin());
   s.max_storage_range = limits.maxStorageBufferRange;
+  s.max_storage_buffers = std::min(limits.maxPerStageDescriptorStorageBuffers, limits.maxDescriptorSetStorageBuffers);
   s.storage_alignment = static_cast<int64_t>(limits.minStorageBufferOffsetAlignment);
   s.non_coherent_atom = static_cast<int64_t>(limits.nonCoherentAtomSize);
   s.timestamp_period = limits.timestampPeriod;

@@ -53,6 +53,7 @@ struct gpu_snapshot {
   uint32_t shared_bytes = 16384;
   std::array<uint32_t, 3> max_groups{65535, 65535, 65535};
   int64_t max_storage_range = int64_t{1} << 27;
+  uint32_t max_storage_buffers = 4; // of a kernel
   int64_t storage_alignment = 256;
   int64_t non_coherent_atom = 256;
   int64_t host_pointer_alignment = 0; // 0 if host memory cannot be imported

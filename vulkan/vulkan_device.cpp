@@ -35,7 +35,8 @@ public:
         kernels_(context_, options.alter_shader), weights_(device_memory_),
         installed_(device_memory_, parameter_memory_),
         imports_(context_, options.blocks, upload_memory_, download_memory_, max_imports(context_.facts())),
-        residents_(context_, name, device_memory_, imports_), clock_(context_), queue_(context_) {
+        residents_(context_, name, device_memory_, imports_), copies_inside_(context_, kernels_), clock_(context_),
+        queue_(context_) {
     info_.name = std::move(name);
     info_.kind = device_kind::vulkan;
     info_.description = context_.facts().name;
@@ -152,7 +153,7 @@ private:
     const bool own = slot.in_flight > 0;
     const bool behind_copies = own && slot.last.out[0].value > 0;
     const meanwhile busy{.in = others || (own && !options_.poison), .out = others || c.next_is_free || behind_copies};
-    const copy_tools tools{context_, imports_, residents_, busy, options_.poison};
+    const copy_tools tools{context_, imports_, residents_, copies_inside_, busy, options_.poison};
     const chunk_commands commands = prepare_copies(r, c, bound, slot.memory, tools, *values);
     const bool lost = queue_.submissions() + 1 >= options_.lose_at;
     const auto end = [this, &binding, &slot, values, done](chunk_result answer) {
@@ -279,6 +280,7 @@ private:
   int64_t recorded_chunks_ = 0;
   host_imports imports_;
   residents residents_;
+  copy_kernel copies_inside_;
   const gpu_clock clock_;
   timeline queue_;
 };

@@ -1,5 +1,5 @@
 // Parameters of attention.comp.
-#include "block.h"
+#include "attention_flags.h"
 
 PARAMETERS(attention) {
   uint groups, row_blocks, rows, queries; // rows = G · queries
@@ -15,11 +15,3 @@ PARAMETERS(attention) {
   uvec4 y_steps;
   uvec4 mask_steps; // batch, head, query, key
 };
-
-/// Flags.
-CONSTANT attention_mask = 1, attention_mask_bytes = 2; // booleans: true takes part
-CONSTANT attention_causal = 4, attention_split = 32;
-CONSTANT attention_key_vectors = 8;    // rows of Q and K are whole vectors
-CONSTANT attention_value_vectors = 16; // rows of V and Y
-CONSTANT attention_softcap = 128, attention_limits = 256;
-CONSTANT attention_skips = 64;         // masked keys are never multiplied, and a row without keys is zero

@@ -18,14 +18,16 @@ constexpr int64_t row_block = 64;
 /// Multiplications of a head-and-block below which several share a thread.
 constexpr double parallel_work = 64 * 1024;
 
+constexpr size_t past_key_input = 4, past_value_input = 5;
+
 /// Elements from one batch, head or position to the next.
 struct strides {
   int64_t batch, head, row;
 };
 
 struct sizes {
-  int64_t batch, heads, groups, queries, keys, width, value_width;
-  strides q, k, v, y;
+  int64_t batch, heads, groups, queries, past, keys, width, value_width; // keys: those that are past too
+  strides q, k, v, past_k, past_v, y;
   shape mask; // of the scores [batch, heads, queries, keys]; empty without a mask
   float scale;
   bool causal;
@@ -44,12 +46,18 @@ sizes parse(const kernel_request& r) {
   z.heads = q[q_behind ? 2 : 1];
   z.queries = q[q_behind ? 1 : 2];
   z.width = q[3];
-  z.keys = k[kv_behind ? 1 : 2];
+  const bool has_past = r.has_input(past_key_input);
+  z.past = has_past ? r.inputs[past_key_input].dims[2] : 0;
+  z.keys = z.past + k[kv_behind ? 1 : 2];
   z.groups = z.heads / k[kv_behind ? 2 : 1];
   z.value_width = v[3];
   z.q = strides_of_operand(q, q_behind);
   z.k = strides_of_operand(k, kv_behind);
   z.v = strides_of_operand(v, kv_behind);
+  if (has_past) {
+    z.past_k = strides_of_operand(r.inputs[past_key_input].dims, false);
+    z.past_v = strides_of_operand(r.inputs[past_value_input].dims, false);
+  }
   z.y = strides_of_operand(r.outputs[0].dims, heads_behind(attrs, "out_layout"));
   if (r.has_input(3))
     z.mask = broadcast_strides(r.inputs[3].dims, shape{z.batch, z.heads, z.queries, z.keys});
@@ -58,10 +66,17 @@ sizes parse(const kernel_request& r) {
   return z;
 }
 
-/// C = alpha · A · op(B), all row-major with leading dimensions, on the calling thread if that is in a parallel region.
+/// Keys and values of one head that lie together: those of a cache, or those of the call itself.
+struct head_rows {
+  int64_t first, count; // positions
+  const float *k, *v;
+  int64_t k_row, v_row;
+};
+
+/// C = alpha · A · op(B) + beta · C, all row-major with leading dimensions, on the calling thread if that is in a parallel region.
 void multiply(bool transpose_b, int64_t m, int64_t n, int64_t k, float alpha, const float* a, int64_t lda,
-              const float* b, int64_t ldb, float* c, int64_t ldc) {
-  dnnl::error::wrap_c_api(dnnl_sgemm('N', transpose_b ? 'T' : 'N', m, n, k, alpha, a, lda, b, ldb, 0.f, c, ldc),
+              const float* b, int64_t ldb, float beta, float* c, int64_t ldc) {
+  dnnl::error::wrap_c_api(dnnl_sgemm('N', transpose_b ? 'T' : 'N', m, n, k, alpha, a, lda, b, ldb, beta, c, ldc),
                           "a oneDNN product failed");
 }
 
@@ -85,17 +100,30 @@ public:
   }
 
 private:
+  std::array<head_rows, 2> parts_of(const kernel_run& r, int64_t b, int64_t group) const {
+    std::array<head_rows, 2> parts{};
+    if (z_.past > 0)
+      parts[0] = {0,
+                  z_.past,
+                  r.input<float>(past_key_input) + b * z_.past_k.batch + group * z_.past_k.head,
+                  r.input<float>(past_value_input) + b * z_.past_v.batch + group * z_.past_v.head,
+                  z_.past_k.row,
+                  z_.past_v.row};
+    parts[1] = {z_.past,
+                z_.keys - z_.past,
+                r.input<float>(1) + b * z_.k.batch + group * z_.k.head,
+                r.input<float>(2) + b * z_.v.batch + group * z_.v.head,
+                z_.k.row,
+                z_.v.row};
+    return parts;
+  }
+
   void attend(const kernel_run& r, int64_t b, int64_t h, int64_t s0, int64_t rows, float* scores) const {
-    const int64_t group = h / z_.groups;
     const float* q = r.input<float>(0) + b * z_.q.batch + h * z_.q.head + s0 * z_.q.row;
-    const float* k = r.input<float>(1) + b * z_.k.batch + group * z_.k.head;
-    const float* v = r.input<float>(2) + b * z_.v.batch + group * z_.v.head;
     float* y = r.output<float>(0) + b * z_.y.batch + h * z_.y.head + s0 * z_.y.row;
-    if (rows == 1)
-      for (int64_t t = 0; t < z_.keys; ++t)
-        scores[t] = z_.scale * fast::dot(q, k + t * z_.k.row, z_.width);
-    else
-      multiply(true, rows, z_.keys, z_.width, z_.scale, q, z_.q.row, k, z_.k.row, scores, z_.keys);
+    const auto parts = parts_of(r, b, h / z_.groups);
+    for (const head_rows& part : parts)
+      multiply_keys(part, rows, q, scores + part.first);
     for (int64_t i = 0; i < rows; ++i) {
       float* line = scores + i * z_.keys;
       if (!z_.mask.empty())
@@ -106,9 +134,21 @@ private:
       fast::softmax_row(line, z_.keys);
     }
     if (rows == 1)
-      weighted_sum(scores, v, y);
-    else
-      multiply(false, rows, z_.value_width, z_.keys, 1.f, scores, z_.keys, v, z_.v.row, y, z_.y.row);
+      std::fill_n(y, z_.value_width, 0.f);
+    for (const head_rows& part : parts)
+      if (rows == 1)
+        add_weighted(part, scores + part.first, y);
+      else if (part.count > 0)
+        multiply(false, rows, z_.value_width, part.count, 1.f, scores + part.first, z_.keys, part.v, part.v_row,
+                 part.first > 0 ? 1.f : 0.f, y, z_.y.row);
+  }
+
+  void multiply_keys(const head_rows& part, int64_t rows, const float* q, float* scores) const {
+    if (rows == 1)
+      for (int64_t t = 0; t < part.count; ++t)
+        scores[t] = z_.scale * fast::dot(q, part.k + t * part.k_row, z_.width);
+    else if (part.count > 0)
+      multiply(true, rows, part.count, z_.width, z_.scale, q, z_.q.row, part.k, part.k_row, 0.f, scores, z_.keys);
   }
 
   void add_mask(const float* mask, int64_t b, int64_t h, int64_t s, float* line) const {
@@ -121,12 +161,11 @@ private:
         line[t] += *from;
   }
 
-  /// y = Σ_t weights[t] · v[t]
-  void weighted_sum(const float* weights, const float* v, float* y) const {
-    std::fill_n(y, z_.value_width, 0.f);
-    for (int64_t t = 0; t < z_.keys; ++t) {
+  /// y += Σ_t weights[t] · v[t]
+  void add_weighted(const head_rows& part, const float* weights, float* y) const {
+    for (int64_t t = 0; t < part.count; ++t) {
       const float w = weights[t];
-      const float* line = v + t * z_.v.row;
+      const float* line = part.v + t * part.v_row;
 #pragma omp simd
       for (int64_t d = 0; d < z_.value_width; ++d)
         y[d] += w * line[d];

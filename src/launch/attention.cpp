@@ -1,6 +1,6 @@
 // troupe.Attention and Attention: one pass over the keys (shaders/attention.comp), split over groups if one block of query
 // rows has many keys (shaders/attention_join.comp). Heads that share keys are rows of one matrix. Where groups hold matrices, these do it for
-// usual float16 heads (shaders/attention_matrices.comp).
+// usual float16 heads (shaders/attention_matrices.comp). Few queries: attention_row.cpp.
 #include "launch/attention.hpp"
 #include "launch/launches.hpp"
 #include "launch/movement.hpp"
@@ -89,37 +89,8 @@ bool fits_matrices(const gpu_call& call, const attention_call& c) {
   constexpr int64_t fewest_queries = 16;
   const bool leaves_out = c.skips && (call.has_input(3) || c.causal); // what is masked, whatever is there
   return call.gpu.group_matrices && call.inputs[0].type == dtype::float16 && (c.width == 64 || c.width == 128) &&
-         c.value_width == c.width && c.softcap == 0 && !c.limited && !c.joined && c.queries >= fewest_queries &&
-         c.keys > 0 && c.scale > 0 && !leaves_out;
-}
-
-/// A tile of attention_matrices.comp.
-struct matrix_tile {
-  uint32_t rows, keys;
-  bool all_keys; // has room for all of them
-};
-
-/// Tiles of 64 queries, or of 32 if those would leave multiprocessors idle: then with all the keys, if these are few.
-matrix_tile choose_matrix_tile(const attention_call& c, const gpu_features& gpu) {
-  constexpr uint32_t few = 128, most = 256, width = 64; // what there are kernels for
-  if (c.batch * c.heads * ((c.queries + 63) / 64) >= int64_t{gpu.units})
-    return {64, 32, false};
-  if (c.width == width && c.keys <= most && gpu.max_group_size >= 256)
-    return {32, c.keys <= few ? few : most, true};
-  return {32, 64, false};
-}
-
-/// By matrices of groups.
-std::optional<launch_list> matrices_for(const gpu_call& call, const attention_call& c) {
-  const matrix_tile t = choose_matrix_tile(c, call.gpu);
-  const int64_t groups = c.batch * c.heads * ((c.queries + t.rows - 1) / t.rows);
-  launch_builder b(call, "attention.matrices");
-  launch& l =
-      b.add(fmt::format("attention_matrices.f16_{}{}x{}x{}", t.all_keys ? "all" : "", t.rows, t.keys, c.width),
-            flat_groups(groups, 1, call.gpu), {b.in(0), b.in(1), b.in(2), b.in(call.has_input(3) ? 3 : 0), b.out(0)});
-  l.constants = {(call.has_input(3) ? shader::attention_mask : 0) | (c.causal ? shader::attention_causal : 0)};
-  l.params = parameters_of(call, c, c.queries, t.rows, groups, c.keys);
-  return b.finish();
+         c.value_width == c.width && c.softcap == 0 && !c.limited && c.queries >= fewest_queries && c.keys > 0 &&
+         c.scale > 0 && !leaves_out;
 }
 
 /// Adds copies of keys and values, past ones first, and the scores, if they are asked for; later launches wait for them. Returns whether the
@@ -130,8 +101,8 @@ bool add_other_outputs(launch_builder& b, const gpu_call& call, const attention_
     if (!c.joined)
       break;
     const int64_t width = i == 1 ? c.width : c.value_width;
-    const int64_t past = call.has_input(3 + i) ? call.inputs[3 + i].dims[2] : 0, present = c.keys - past;
-    const shader::uvec4 from = steps_of(c.kv_heads, present, width, call.inputs[i].dims.size() == 3);
+    const int64_t past = c.past, present = c.keys - past;
+    const shader::uvec4 from = steps_of(c.kv_heads, present, width, c.new_behind);
     good = good && add_copy(b, call,
                             {.input = i,
                              .output = i,
@@ -153,11 +124,47 @@ bool add_other_outputs(launch_builder& b, const gpu_call& call, const attention_
   return good;
 }
 
+/// Keys or values as attention reads them.
+launch_binding rows_of(const launch_builder& b, const attention_call& c, size_t i) {
+  return c.joined ? reading(b.out(i)) : b.in(i);
+}
+
+/// A tile of attention_matrices.comp.
+struct matrix_tile {
+  uint32_t rows, keys;
+  bool all_keys; // has room for all of them
+};
+
+/// Tiles of 64 queries, or of 32 if those would leave multiprocessors idle: then with all the keys, if these are few.
+matrix_tile choose_matrix_tile(const attention_call& c, const gpu_features& gpu) {
+  constexpr uint32_t few = 128, most = 256, width = 64; // what there are kernels for
+  if (c.batch * c.heads * ((c.queries + 63) / 64) >= int64_t{gpu.units})
+    return {64, 32, false};
+  if (c.width == width && c.keys <= most && gpu.max_group_size >= 256)
+    return {32, c.keys <= few ? few : most, true};
+  return {32, 64, false};
+}
+
+/// By matrices of groups.
+std::optional<launch_list> matrices_for(const gpu_call& call, const attention_call& c, const std::string& variant) {
+  const matrix_tile t = choose_matrix_tile(c, call.gpu);
+  const int64_t groups = c.batch * c.heads * ((c.queries + t.rows - 1) / t.rows);
+  launch_builder b(call, "attention.matrices");
+  if (!add_other_outputs(b, call, c, variant))
+    return std::nullopt;
+  launch& l = b.add(fmt::format("attention_matrices.f16_{}{}x{}x{}", t.all_keys ? "all" : "", t.rows, t.keys, c.width),
+                    flat_groups(groups, 1, call.gpu),
+                    {b.in(0), rows_of(b, c, 1), rows_of(b, c, 2), b.in(call.has_input(3) ? 3 : 0), b.out(0)});
+  l.constants = {(call.has_input(3) ? shader::attention_mask : 0) | (c.causal ? shader::attention_causal : 0)};
+  l.params = parameters_of(call, c, c.queries, t.rows, groups, c.keys);
+  return b.finish();
+}
+
 std::optional<launch_list> list_for(const gpu_call& call, const attention_call& c, const attention_tile& t,
                                     int64_t split_keys, const std::string& variant) {
   const int64_t groups = c.batch * c.kv_heads * ((c.rows() + t.rows - 1) / t.rows);
   const int64_t splits = std::max<int64_t>(1, (c.keys + split_keys - 1) / std::max<int64_t>(split_keys, 1));
-  const bool split = splits > 1, bytes = call.has_input(3) && call.inputs[3].type == dtype::boolean;
+  const bool split = splits > 1;
   launch_builder b(call, split ? "attention.split" : "attention");
   if (!add_other_outputs(b, call, c, variant))
     return std::nullopt;
@@ -166,32 +173,59 @@ std::optional<launch_list> list_for(const gpu_call& call, const attention_call& 
   auto count = flat_groups(groups, 1, call.gpu);
   count[2] = word(splits);
   launch& l = b.add("attention." + variant, count,
-                    {b.in(0), c.joined ? reading(b.out(1)) : b.in(1), c.joined ? reading(b.out(2)) : b.in(2),
-                     b.in(call.has_input(3) ? 3 : 0), split ? written(partial) : b.out(0), b.in(c.limited ? 6 : 0)});
+                    {b.in(0), rows_of(b, c, 1), rows_of(b, c, 2), b.in(call.has_input(3) ? 3 : 0),
+                     split ? written(partial) : b.out(0), b.in(c.limited ? 6 : 0)});
   l.constants = {t.rows / 8, t.keys / 16, key_vectors(c), value_vectors(c), t.apart ? 1u : 0u, 0};
-  l.constants[5] = (call.has_input(3) ? shader::attention_mask : 0) | (bytes ? shader::attention_mask_bytes : 0) |
-                   (c.causal ? shader::attention_causal : 0) | (c.width % 4 == 0 ? shader::attention_key_vectors : 0) |
+  l.constants[5] = attention_flags(call, c) | (c.width % 4 == 0 ? shader::attention_key_vectors : 0) |
                    (c.value_width % 4 == 0 ? shader::attention_value_vectors : 0) |
                    (c.softcap > 0 ? shader::attention_softcap : 0) | (c.limited ? shader::attention_limits : 0) |
-                   (split ? shader::attention_split : 0) | (c.skips || c.keys == 0 ? shader::attention_skips : 0);
+                   (split ? shader::attention_split : 0);
   l.params = parameters_of(call, c, c.rows(), t.rows, groups, split_keys);
-  if (split) {
-    b.next_step();
-    const operand& y = call.outputs[0];
-    launch& join =
-        b.add("attention_join." + variant, flat_groups(y.size(), attention_group, call.gpu), {partial, b.out(0)});
-    join.constants = {c.skips ? 1u : 0u};
-    join.params = words_of(shader::attention_join{.count = y.size(),
-                                                  .splits = splits,
-                                                  .all_rows = c.batch * c.heads * c.queries,
-                                                  .value_width = c.value_width,
-                                                  .rows = c.rows(),
-                                                  .queries = c.queries,
-                                                  .kv_heads = c.kv_heads,
-                                                  .sharing = c.heads / c.kv_heads,
-                                                  .y_steps = steps_of(c.heads, c.queries, c.value_width, c.y_behind)});
-  }
+  if (split)
+    add_attention_join(b, call, c, variant, partial, splits);
   return b.finish();
+}
+
+/// The kernels that walk over tiles of keys.
+launch_lists tile_lists(const gpu_call& call, const attention_call& c, const std::string& variant) {
+  const auto tile = choose_tile(c, call.gpu);
+  if (!tile)
+    return {};
+  launch_lists lists;
+  const auto add = [&](std::optional<launch_list> list) {
+    if (list)
+      lists.push_back(std::move(*list));
+  };
+  if (fits_matrices(call, c))
+    add(matrices_for(call, c, variant));
+  const int64_t split_keys = keys_of_group(c, *tile, call.gpu);
+  add(list_for(call, c, *tile, split_keys, variant));
+  if (split_keys < c.keys)
+    add(list_for(call, c, *tile, c.keys, variant));
+  return lists;
+}
+
+/// The same for keys and values that are apart: joined in scratch memory first.
+launch_lists joined_lists(const gpu_call& call, attention_call c, const std::string& variant) {
+  gpu_call with_rows{call.attrs, call.inputs, {call.outputs[0]}, call.gpu};
+  for (const int64_t width : {c.width, c.value_width})
+    with_rows.outputs.push_back({.type = call.inputs[0].type, .dims = {c.batch, c.kv_heads, c.keys, width}});
+  c.joined = true;
+  c.kv_behind = false;
+  launch_lists lists = tile_lists(with_rows, c, variant);
+  for (launch_list& list : lists) {
+    const auto first = word(static_cast<int64_t>(list.scratch.size()));
+    for (launch& l : list.launches)
+      for (launch_binding& binding : l.bindings)
+        if (binding.from == launch_binding::source::output && binding.index > 0) {
+          binding.from = launch_binding::source::scratch;
+          binding.index += first - 1;
+        }
+    for (const size_t i : {1, 2})
+      list.scratch.push_back(with_rows.outputs[i].bytes());
+    list.name += ".joined";
+  }
+  return lists;
 }
 
 launch_lists launch_attention(const gpu_call& call, const attention_call& c) {
@@ -203,19 +237,10 @@ launch_lists launch_attention(const gpu_call& call, const attention_call& c) {
     return {};
   if (call.has_input(3) && call.inputs[3].type != type && call.inputs[3].type != dtype::boolean)
     return {};
-  const auto tile = choose_tile(c, call.gpu);
-  if (!tile)
-    return {};
-  launch_lists lists;
-  if (fits_matrices(call, c))
-    if (auto list = matrices_for(call, c))
-      lists.push_back(std::move(*list));
-  const int64_t split_keys = keys_of_group(c, *tile, call.gpu);
-  if (auto list = list_for(call, c, *tile, split_keys, *variant))
-    lists.push_back(std::move(*list));
-  if (split_keys < c.keys)
-    if (auto list = list_for(call, c, *tile, c.keys, *variant))
-      lists.push_back(std::move(*list));
+  const bool apart = c.past > 0 && !c.joined;
+  launch_lists lists = apart ? joined_lists(call, c, *variant) : tile_lists(call, c, *variant);
+  if (auto list = attention_of_few_queries(call, c, *variant))
+    lists.insert(lists.begin(), std::move(*list));
   return lists;
 }
 
@@ -244,17 +269,57 @@ attention_call sizes_of(const std::array<int64_t, 4>& q, const std::array<int64_
           .mask_keys = k[2]};
 }
 
+/// Puts inputs 4 and 5 in front of the keys and values.
+void add_past(const gpu_call& call, attention_call& c) {
+  const shape &k = call.inputs[4].dims, &v = call.inputs[5].dims;
+  const auto fits = [&](const shape& dims, int64_t width) {
+    return dims.size() == 4 && dims == shape{c.batch, c.kv_heads, k[2], width};
+  };
+  if (k.size() != 4 || !fits(k, c.width) || !fits(v, c.value_width))
+    fail(errc::invalid_input, "attention: past keys {} and values {} do not fit the others", to_string(k),
+         to_string(v));
+  c.past = k[2];
+  c.keys += c.past;
+  c.mask_keys = c.keys;
+}
+
 } // namespace
+
+uint32_t attention_flags(const gpu_call& call, const attention_call& c) {
+  const bool mask = call.has_input(3), bytes = mask && call.inputs[3].type == dtype::boolean;
+  return (mask ? shader::attention_mask : 0) | (bytes ? shader::attention_mask_bytes : 0) |
+         (c.causal ? shader::attention_causal : 0) | (c.skips || c.keys == 0 ? shader::attention_skips : 0);
+}
+
+void add_attention_join(launch_builder& b, const gpu_call& call, const attention_call& c, const std::string& variant,
+                        const launch_binding& partial, int64_t splits) {
+  b.next_step();
+  const operand& y = call.outputs[0];
+  launch& join =
+      b.add("attention_join." + variant, flat_groups(y.size(), attention_group, call.gpu), {partial, b.out(0)});
+  join.constants = {c.skips ? 1u : 0u};
+  join.params = words_of(shader::attention_join{.count = y.size(),
+                                                .splits = splits,
+                                                .all_rows = c.batch * c.heads * c.queries,
+                                                .value_width = c.value_width,
+                                                .rows = c.rows(),
+                                                .queries = c.queries,
+                                                .kv_heads = c.kv_heads,
+                                                .sharing = c.heads / c.kv_heads,
+                                                .y_steps = steps_of(c.heads, c.queries, c.value_width, c.y_behind)});
+}
 
 launch_lists fused_attention_launches(const gpu_call& call) {
   const bool q = heads_behind(call.attrs, "q_layout"), kv = heads_behind(call.attrs, "kv_layout");
   attention_call c = sizes_of(logical(call.inputs[0].dims, q, 0), logical(call.inputs[1].dims, kv, 0),
                               logical(call.inputs[2].dims, kv, 0));
   c.q_behind = q;
-  c.kv_behind = kv;
+  c.kv_behind = c.new_behind = kv;
   c.y_behind = heads_behind(call.attrs, "out_layout");
   c.scale = call.attrs.real("scale", 1);
   c.causal = call.attrs.integer("is_causal", 0) != 0;
+  if (call.has_input(4))
+    add_past(call, c);
   c.causal_offset = c.keys - c.queries;
   return launch_attention(call, c);
 }
@@ -277,6 +342,8 @@ launch_lists attention_launches(const gpu_call& call) {
   c.q_behind = c.y_behind = flat;
   c.kv_behind = flat && !joins;
   c.joined = joins;
+  c.past = past;
+  c.new_behind = flat;
   c.keys += past;
   c.mask_keys = c.keys;
   c.causal_offset = past;

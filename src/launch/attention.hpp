@@ -12,12 +12,14 @@ struct attention_call {
   bool q_behind, kv_behind, y_behind;
   float scale;
   bool causal;
-  int64_t causal_offset; // query s sees keys ≤ s + causal_offset
-  bool skips;            // masked keys are never multiplied, and a row without keys is zero
-  int64_t mask_keys;     // keys after these are masked
-  float softcap = 0;     // scores become softcap · tanh(score / softcap), unless it is 0
-  bool joined = false;   // K and V are outputs 1 and 2, which earlier launches write
-  bool limited = false;  // input 6 says how many keys of each batch element there are
+  int64_t causal_offset;   // query s sees keys ≤ s + causal_offset
+  bool skips;              // masked keys are never multiplied, and a row without keys is zero
+  int64_t mask_keys;       // keys after these are masked
+  float softcap = 0;       // scores become softcap · tanh(score / softcap), unless it is 0
+  bool joined = false;     // K and V are outputs 1 and 2, which earlier launches write
+  int64_t past = 0;        // keys of inputs 4 and 5, in front of those of inputs 1 and 2
+  bool new_behind = false; // of inputs 1 and 2; `kv_behind` is of joined keys and values
+  bool limited = false;    // input 6 says how many keys of each batch element there are
 
   int64_t rows() const { return heads / kv_heads * queries; }
 };
@@ -27,6 +29,17 @@ shader::uvec4 steps_of(int64_t heads, int64_t positions, int64_t width, bool beh
 
 /// Steps of the mask, input 3; throws `errc::invalid_input` if it does not fit.
 shader::uvec4 mask_steps(const gpu_call& call, const attention_call& c);
+
+/// The flags of mask, causality and skipping.
+uint32_t attention_flags(const gpu_call& call, const attention_call& c);
+
+/// Adds the launch that joins what `splits` splits of the keys have left in `partial`.
+void add_attention_join(launch_builder& b, const gpu_call& call, const attention_call& c, const std::string& variant,
+                        const launch_binding& partial, int64_t splits);
+
+/// The kernel for few queries (shaders/attention_row.comp); nullopt if it does not suit.
+std::optional<launch_list> attention_of_few_queries(const gpu_call& call, const attention_call& c,
+                                                    const std::string& variant);
 
 /// Adds the launch that writes output 3 of Attention, scores or weights (shaders/attention_scores.comp).
 void add_attention_scores(launch_builder& b, const gpu_call& call, const attention_call& c, const std::string& variant);

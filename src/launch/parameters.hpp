@@ -36,7 +36,9 @@ using vec4 = four<float>;
 using ivec4 = uvec4;
 
 #include "shaders/parameters/attention.h"
+#include "shaders/parameters/attention_flags.h"
 #include "shaders/parameters/attention_join.h"
+#include "shaders/parameters/attention_row.h"
 #include "shaders/parameters/attention_scores.h"
 #include "shaders/parameters/batch_norm.h"
 #include "shaders/parameters/broadcast.h"

@@ -177,7 +177,7 @@ struct team {
 team team_of(const float_product& p, const gpu_features& gpu) {
   constexpr int64_t threads = 256;
   const int64_t wanted = int64_t{gpu.units} * 4; // groups
-  for (const uint32_t columns : {4u, 2u})
+  for (const uint32_t columns : {2u})
     if (p.n * 32 / columns >= wanted * threads)
       return {32, columns};
   uint32_t lanes = 32;

@@ -2,9 +2,10 @@
 //
 //   Y[b, h, s] = Σ_t softmax_t(scale · Q[b, h, s] · K[b, g, t] + mask[b, h, s, t]) · V[b, g, t],   g = ⌊h · Hkv / H⌋
 //
-// Q [B, H, S, D], K [B, Hkv, T, D], V [B, Hkv, T, Dv], mask? broadcast to [B, H, S, T]; H is a multiple of Hkv.
+// Q [B, H, S, D], K [B, Hkv, T, D], V [B, Hkv, T, Dv], mask? broadcast to [B, H, S, T]; H is a multiple of Hkv. Inputs 4 and 5, past
+// keys and values of a cache, [B, Hkv, P, D] and [B, Hkv, P, Dv], stand before K and V: T is then P and what inputs 1 and 2 have.
 // Attributes: scale (1), is_causal (0: query s sees keys t ≤ s + T − S when 1), and q_layout, kv_layout, out_layout: "bhsd" (the
-// order above, the default) or "bshd" (heads behind positions, as a projection writes them). Scores, softmax and sums are in
+// order above, the default) or "bshd" (heads behind positions, as a projection writes them; never of inputs 4 and 5). Scores, softmax and sums are in
 // float (double for double). As in ONNX's Softmax, a row of −inf alone gives NaN.
 #include "base/parallel.hpp"
 #include "ops/families.hpp"
@@ -30,6 +31,8 @@ std::array<Dim, 4> logical(std::span<const Dim> dims, bool behind) {
   return {dims[0], dims[behind ? 2 : 1], dims[behind ? 1 : 2], dims[3]};
 }
 
+constexpr size_t past_key_input = 4, past_value_input = 5;
+
 void require_equal(const dim& a, const dim& b, const char* what) {
   if (a.is_constant() && b.is_constant() && !(a == b))
     fail(errc::invalid_model, "attention: {} {} and {} differ", what, a.to_string(), b.to_string());
@@ -50,6 +53,17 @@ void infer_fused_attention(infer_context& c) {
          k[1].to_string());
   if (c.has_input(3) && c.rank(3) > 4)
     fail(errc::invalid_model, "attention: the mask has rank {}", c.rank(3));
+  if (c.has_input(past_key_input) != c.has_input(past_value_input))
+    fail(errc::invalid_model, "attention: past keys and values must both be there, or neither");
+  if (c.has_input(past_key_input)) {
+    const auto past_k = logical<dim>(c.dims(past_key_input), false),
+               past_v = logical<dim>(c.dims(past_value_input), false);
+    require_equal(past_k[2], past_v[2], "positions of past keys and values");
+    for (size_t i : {0, 1, 3}) {
+      require_equal(past_k[i], k[i], "dims of past keys and keys");
+      require_equal(past_v[i], v[i], "dims of past values and values");
+    }
+  }
   const bool behind = heads_behind(attrs, "out_layout");
   c.set_output(0, common_type(c), {q[0], q[behind ? 2 : 1], q[behind ? 1 : 2], v[3]});
 }
@@ -62,19 +76,32 @@ struct operand_strides {
       : batch(d[1] * d[2] * d[3]), head(behind ? d[3] : d[2] * d[3]), row(behind ? d[1] * d[3] : d[3]) {}
 };
 
+/// Dims of K or V together with those of the past, input `past`.
+std::array<int64_t, 4> joined_dims(const kernel_context& c, size_t i, size_t past) {
+  auto d = logical<int64_t>(c.input(i).dims, heads_behind(c.attrs(), "kv_layout"));
+  if (!c.has_input(past))
+    return d;
+  const auto before = logical<int64_t>(c.input(past).dims, false);
+  if (before[0] != d[0] || before[1] != d[1] || before[3] != d[3])
+    fail(errc::invalid_input, "attention: what is past, {}, does not fit {}", to_string(c.input(past).dims),
+         to_string(c.input(i).dims));
+  d[2] += before[2];
+  return d;
+}
+
 struct attention_sizes {
   std::array<int64_t, 4> q, k, v;
+  bool behind; // heads of K and V, once what is past is in front
   operand_strides sq, sk, sv, sy;
   std::array<int64_t, 4> mask_strides{};
   int64_t groups;
   bool causal;
 
   explicit attention_sizes(const kernel_context& c)
-      : q(logical<int64_t>(c.input(0).dims, heads_behind(c.attrs(), "q_layout"))),
-        k(logical<int64_t>(c.input(1).dims, heads_behind(c.attrs(), "kv_layout"))),
-        v(logical<int64_t>(c.input(2).dims, heads_behind(c.attrs(), "kv_layout"))),
-        sq(q, heads_behind(c.attrs(), "q_layout")), sk(k, heads_behind(c.attrs(), "kv_layout")),
-        sv(v, heads_behind(c.attrs(), "kv_layout")),
+      : q(logical<int64_t>(c.input(0).dims, heads_behind(c.attrs(), "q_layout"))), k(joined_dims(c, 1, past_key_input)),
+        v(joined_dims(c, 2, past_value_input)),
+        behind(heads_behind(c.attrs(), "kv_layout") && !c.has_input(past_key_input)),
+        sq(q, heads_behind(c.attrs(), "q_layout")), sk(k, behind), sv(v, behind),
         sy({q[0], q[1], q[2], v[3]}, heads_behind(c.attrs(), "out_layout")), groups(k[1] ? q[1] / k[1] : 0),
         causal(c.attrs().integer("is_causal", 0) != 0) {
     if (k[1] < 1 || q[1] % k[1] || q[3] != k[3] || q[0] != k[0] || q[0] != v[0] || k[1] != v[1] || k[2] != v[2])
@@ -147,10 +174,41 @@ void attend(const attention_sizes& z, const C* q, const C* k, const C* v, const 
   gemm(rows, Dv, T, w.scores.data(), T, v + b * z.sv.batch + g * z.sv.head, z.sv.row, to, z.sy.row);
 }
 
+/// K or V with what is past in front, heads before positions.
+template <class C>
+class joined_rows {
+public:
+  joined_rows(const kernel_context& c, size_t i, size_t past) : present_(c.input(i)), past_(optional_input(c, past)) {
+    if (!c.has_input(past))
+      return;
+    joined_ = true;
+    const bool behind = heads_behind(c.attrs(), "kv_layout");
+    const auto now = logical<int64_t>(c.input(i).dims, behind), before = logical<int64_t>(c.input(past).dims, false);
+    const operand_strides from(now, behind);
+    for (int64_t b = 0; b < now[0]; ++b)
+      for (int64_t h = 0; h < now[1]; ++h) {
+        const C* old = past_.data() + (b * now[1] + h) * before[2] * before[3];
+        all_.insert(all_.end(), old, old + before[2] * before[3]);
+        for (int64_t t = 0; t < now[2]; ++t) {
+          const C* row = present_.data() + b * from.batch + h * from.head + t * from.row;
+          all_.insert(all_.end(), row, row + now[3]);
+        }
+      }
+  }
+
+  const C* data() const { return joined_ ? all_.data() : present_.data(); }
+
+private:
+  bool joined_ = false;
+  read_as<C> present_, past_;
+  std::vector<C> all_;
+};
+
 template <class C>
 void run_attention(kernel_context& c) {
   const attention_sizes z(c);
-  const read_as<C> q(c.input(0)), k(c.input(1)), v(c.input(2)), mask(optional_input(c, 3));
+  const read_as<C> q(c.input(0)), mask(optional_input(c, 3));
+  const joined_rows<C> k(c, 1, past_key_input), v(c, 2, past_value_input);
   write_as<C> y(c.output(0));
   const C scale = static_cast<C>(c.attrs().real("scale", 1));
   const int64_t blocks = (z.q[2] + row_block - 1) / row_block;
@@ -173,18 +231,20 @@ void fused_attention_reference(kernel_context& c) {
 op_cost fused_attention_cost(const attributes& attrs, const call_shapes& s) {
   const auto q = logical<int64_t>(s.inputs.at(0), heads_behind(attrs, "q_layout"));
   const auto v = logical<int64_t>(s.inputs.at(2), heads_behind(attrs, "kv_layout"));
-  double bytes = static_cast<double>(bytes_of(s.output_types.at(0), volume(s.outputs.at(0))));
+  double keys = static_cast<double>(v[2]),
+         bytes = static_cast<double>(bytes_of(s.output_types.at(0), volume(s.outputs.at(0))));
   for (size_t i = 0; i < s.inputs.size(); ++i)
     if (s.input_types[i] != dtype::undefined)
       bytes += static_cast<double>(bytes_of(s.input_types[i], volume(s.inputs[i])));
-  const double pairs =
-      static_cast<double>(q[0]) * static_cast<double>(q[1]) * static_cast<double>(q[2]) * static_cast<double>(v[2]);
+  if (s.inputs.size() > past_value_input && s.input_types[past_value_input] != dtype::undefined)
+    keys += static_cast<double>(s.inputs[past_value_input].at(2));
+  const double pairs = static_cast<double>(q[0]) * static_cast<double>(q[1]) * static_cast<double>(q[2]) * keys;
   return {2 * pairs * static_cast<double>(q[3] + v[3]), bytes};
 }
 
 constexpr auto fused_attention_rows = std::to_array<op_def>({
     op_row("Attention", 1, infer_fused_attention, fused_attention_reference,
-           {.domain = "troupe", .inputs = {3, 4}, .types = types::floats, .cost = fused_attention_cost}),
+           {.domain = "troupe", .inputs = {3, 6}, .types = types::floats, .cost = fused_attention_cost}),
 });
 
 } // namespace

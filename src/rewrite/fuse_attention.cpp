@@ -5,6 +5,10 @@
 // with scales anywhere or nowhere, the transpose of K alone or merged with the one that brings its heads forward, K and V
 // repeated for groups of heads by Unsqueeze, Expand, Reshape, and head transposes before Q, K, V and after the result, which
 // become layouts.
+//
+// Keys and values that are joined to those of a cache become operands of their own: attention then needs not wait for the joining,
+// which the next step's cache is for.
+#include "ops/head_layout.hpp"
 #include "rewrite/match.hpp"
 #include "rewrite/passes.hpp"
 
@@ -198,13 +202,69 @@ bool fuse_attention_at(graph_editor& e, node_id softmax) {
   return true;
 }
 
+/// A cache and what is joined to it along the positions.
+struct joined_heads {
+  value_id past, present;
+};
+
+/// Finds what `v`, [B, H, T, D], is joined from.
+std::optional<joined_heads> joined_from(const graph_editor& e, value_id v) {
+  const node_id n = produced_by(e, v, "Concat");
+  if (n < 0 || !is_rank4(e, v) || e.at(n).inputs.size() != 2)
+    return std::nullopt;
+  const int64_t axis = e.at(n).attrs.integer("axis");
+  const joined_heads found{e.at(n).inputs[0], e.at(n).inputs[1]};
+  if ((axis != 2 && axis != -2) || !is_rank4(e, found.past) || !is_rank4(e, found.present))
+    return std::nullopt;
+  return found;
+}
+
+bool take_cache_apart(graph_editor& e, node_id n) {
+  const node attention = e.at(n);
+  if (attention.inputs.size() > 4 || heads_behind(attention.attrs, "kv_layout"))
+    return false;
+  const auto k = joined_from(e, attention.inputs[1]), v = joined_from(e, attention.inputs[2]);
+  if (!k || !v || !((*e.val(k->past).dims)[2] == (*e.val(v->past).dims)[2]))
+    return false;
+  std::vector<value_id> inputs{attention.inputs[0],
+                               k->present,
+                               v->present,
+                               attention.inputs.size() > 3 ? attention.inputs[3] : no_value,
+                               k->past,
+                               v->past};
+  e.replace(
+      n, make_node(attention.name, "troupe", "Attention", std::move(inputs), {attention.outputs[0]}, attention.attrs));
+  return true;
+}
+
+/// New keys and values beside a cache need no head transposes.
+bool take_transposes(graph_editor& e, node_id n) {
+  const node attention = e.at(n);
+  if (attention.inputs.size() <= 4 || heads_behind(attention.attrs, "kv_layout"))
+    return false;
+  const head_operand k = heads_of(e, attention.inputs[1]), v = heads_of(e, attention.inputs[2]);
+  if (!k.behind || !v.behind)
+    return false;
+  std::vector<value_id> inputs = attention.inputs;
+  inputs[1] = k.source;
+  inputs[2] = v.source;
+  attributes attrs = attention.attrs;
+  attrs.set("kv_layout", std::string("bshd"));
+  e.replace(
+      n, make_node(attention.name, "troupe", "Attention", std::move(inputs), {attention.outputs[0]}, std::move(attrs)));
+  return true;
+}
+
 } // namespace
 
 bool fuse_attention(graph_editor& e) {
   bool changed = false;
-  for (node_id n = 0, count = static_cast<node_id>(e.node_count()); n < count; ++n)
+  for (node_id n = 0, count = static_cast<node_id>(e.node_count()); n < count; ++n) {
     if (e.alive(n) && is_op(e.at(n), "Softmax"))
       changed |= fuse_attention_at(e, n);
+    if (e.alive(n) && e.at(n).domain == "troupe" && e.at(n).op_type == "Attention")
+      changed |= take_cache_apart(e, n) | take_transposes(e, n);
+  }
   return changed;
 }
 

@@ -92,6 +92,28 @@ TEST_CASE("attention agrees with the reference in every layout", "[cpu]") {
           }
 }
 
+TEST_CASE("attention with a cache agrees with the reference", "[cpu]") {
+  const int64_t B = 2, H = 4, D = 24, Dv = 16;
+  for (int64_t S : {1, 5, 70})
+    for (int64_t past : {0, 1, 63})
+      for (int64_t kv_heads : {4, 2})
+        for (bool behind : {false, true})
+          for (bool causal : {false, true}) {
+            attributes a;
+            a.set("kv_layout", std::string(behind ? "bshd" : "bhsd"));
+            a.set("is_causal", int64_t{causal});
+            INFO(S << " queries " << past << " past " << kv_heads << " kv heads " << behind << causal);
+            const auto dims = [&](int64_t width) {
+              return behind ? shape{B, S, kv_heads, width} : shape{B, kv_heads, S, width};
+            };
+            kernel_check check("troupe", "Attention", a);
+            check.input({B, H, S, D}).input(dims(D)).input(dims(Dv));
+            check.input({B, 1, S, S + past}, false, layout::plain, -2, 2);
+            check.input({B, kv_heads, past, D}).input({B, kv_heads, past, Dv});
+            CHECK(check.worst("attention") < 1);
+          }
+}
+
 TEST_CASE("elementwise chains agree with the reference", "[cpu]") {
   using enum scalar_code;
   // y = swish(x · scale[c] + shift[c]) + x / 2, scale and shift by channel.

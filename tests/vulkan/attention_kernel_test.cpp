@@ -103,6 +103,52 @@ TEST_CASE("GPU attention of few queries and many keys is split", "[vulkan]") {
     }
 }
 
+TEST_CASE("GPU attention of few queries: blocks of keys, splits, widths, masks", "[vulkan]") {
+  for (const sizes& s : {sizes{1, 3, 3, 1, 1, 64, 64},
+                         {2, 4, 2, 1, 65, 64, 64, {2, 1, 1, 65}},
+                         {1, 8, 1, 4, 300, 8, 40, {4, 300}},
+                         {1, 2, 1, 2, 520, 128, 16, {1, 2, 2, 520}},
+                         {1, 1, 1, 1, 2, 512, 512},
+                         {2, 1, 1, 3, 2501, 16, 24, {2, 1, 3, 2501}},
+                         {1, 1, 1, 1, 5000, 8, 8}})
+    for (bool causal : {false, true})
+      for (const char* layout : {"bhsd", "bshd"}) {
+        if (causal && s.queries > s.keys)
+          continue;
+        check_gpu_kernels(fused(s, causal, layout));
+        kernel_case half = fused(s, causal, layout);
+        half.atol = 2e-3;
+        check_gpu_kernels(half, true);
+      }
+  kernel_case hidden = fused({1, 2, 2, 2, 90, 16, 16, {1, 1, 2, 90}}, false, "bhsd");
+  hidden.inputs[0] = random_floats({1, 2, 2, 16}, 1, -60, 60);
+  hidden.inputs[3] = mask_with_holes({1, 1, 2, 90});
+  for (int64_t t = 0; t < 90; ++t) // a row of −inf alone
+    hidden.inputs[3].mutable_data<float>()[t] = -std::numeric_limits<float>::infinity();
+  check_gpu_kernels(hidden);
+}
+
+TEST_CASE("GPU attention with a cache: few and many queries, every layout of new keys", "[vulkan]") {
+  for (const sizes& s : {sizes{1, 3, 3, 1, 1, 64, 64},
+                         {2, 4, 2, 1, 1, 64, 64, {2, 1, 1, 66}},
+                         {1, 4, 2, 3, 3, 16, 24, {3, 68}},
+                         {1, 2, 1, 20, 20, 64, 64},
+                         {1, 2, 2, 5, 2, 10, 7}})
+    for (int64_t past : {0, 65, 2050})
+      for (bool causal : {false, true})
+        for (const char* layout : {"bhsd", "bshd"}) {
+          if ((causal && s.queries > s.keys + past) || (past != 65 && !s.mask.empty()))
+            continue;
+          kernel_case c = fused(s, causal, layout);
+          c.inputs.resize(6);
+          c.inputs[4] = random_floats({s.batch, s.kv_heads, past, s.width}, 5);
+          c.inputs[5] = random_floats({s.batch, s.kv_heads, past, s.value_width}, 6);
+          check_gpu_kernels(c);
+          c.atol = 3e-3;
+          check_gpu_kernels(c, true);
+        }
+}
+
 TEST_CASE("GPU attention: large scores and masked keys", "[vulkan]") {
   kernel_case c = fused({1, 2, 2, 20, 90, 16, 16, {1, 1, 20, 90}}, false, "bhsd");
   c.inputs[0] = random_floats({1, 2, 20, 16}, 1, -60, 60);

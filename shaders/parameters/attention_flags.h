@@ -1,0 +1,14 @@
+// Flags of attention.comp and attention_row.comp.
+#ifndef TROUPE_ATTENTION_FLAGS
+#define TROUPE_ATTENTION_FLAGS
+#include "block.h"
+
+CONSTANT attention_mask = 1, attention_mask_bytes = 2; // booleans: true takes part
+CONSTANT attention_causal = 4, attention_split = 32;
+CONSTANT attention_key_vectors = 8;    // rows of Q and K are whole vectors
+CONSTANT attention_value_vectors = 16; // rows of V and Y
+CONSTANT attention_softcap = 128, attention_limits = 256;
+CONSTANT attention_past = 512;         // past keys and values are operands of their own
+CONSTANT attention_skips = 64;         // masked keys are never multiplied, and a row without keys is zero
+
+#endif
