@@ -32,6 +32,7 @@ constexpr auto fusion = std::to_array<pass>({
     fuse_attention,
     fuse_conv,
     fuse_matmul,
+    split_products,
 });
 
 /// These before the fusions of floats, if products of bytes are wanted.

@@ -122,6 +122,45 @@ TEST_CASE("MatMul reads a transposed operand where it is", "[rewrite]") {
   CHECK(count_nodes(fused, "troupe.MatMul") == 1);
 }
 
+TEST_CASE("a product that is only read in parts becomes a product for each", "[rewrite]") {
+  graph_builder b;
+  const value_id x = b.input("x", {dim(1), dim::symbol("seq"), 12});
+  const value_id merged = b.op("Add", {b.op("MatMul", {x, b.constant("w", random_tensor({12, 208}, 1))}),
+                                       b.constant("b", random_tensor({208}, 2))});
+  std::vector<value_id> ends =
+      b.call("Split", {merged, b.integers({64, 80, 64})}, {"q", "k", "v"}, attrs_of({{"axis", int64_t{-1}}}));
+  const value_id gemm =
+      b.op("Reshape", {b.op("Gemm",
+                            {b.op("Reshape", {x, b.integers({-1, 12})}), b.constant("w2", random_tensor({192, 12}, 3)),
+                             b.constant("b2", random_tensor({192}, 4))},
+                            attrs_of({{"transB", int64_t{1}}})),
+                       b.integers({1, -1, 3, 64})});
+  for (const int64_t i : {2, 0, -2})
+    ends.push_back(b.op("Gather", {gemm, b.constant("i" + std::to_string(i), tensor::scalar(i))},
+                        attrs_of({{"axis", int64_t{2}}})));
+  for (const value_id end : ends)
+    b.output(b.op("Tanh", {end}));
+  const graph split = check_fusion(b.g, {random_tensor({1, 5, 12}, 5)});
+  CHECK(count_nodes(split, "troupe.MatMul") == 6);
+  CHECK(count_nodes(split, "Split") + count_nodes(split, "Gather") == 0);
+}
+
+TEST_CASE("a product stays whole if more than its parts is read, the parts are small, or its rows many", "[rewrite]") {
+  enum class reason { read, small, rows };
+  for (const reason why : {reason::read, reason::small, reason::rows}) {
+    graph_builder b;
+    const int64_t rows = why == reason::rows ? 16 : 3;
+    const value_id x = b.input("x", {rows, 12}), w = b.constant("w", random_tensor({12, 128}, 1));
+    const value_id y = b.op("MatMul", {x, w});
+    const auto sizes = why == reason::small ? std::vector<int64_t>{100, 28} : std::vector<int64_t>{64, 64};
+    for (const value_id end : b.call("Split", {y, b.integers(sizes)}, {"p", "q"}, attrs_of({{"axis", int64_t{1}}})))
+      b.output(b.op("Tanh", {end}));
+    if (why == reason::read)
+      b.output(b.op("Tanh", {y}));
+    CHECK(count_nodes(check_fusion(b.g, {random_tensor({rows, 12}, 2)}), "Split") == 1);
+  }
+}
+
 TEST_CASE("RMS norm and layer norm written out become one node", "[rewrite][A4]") {
   graph_builder b;
   const value_id x = b.input("x", {2, 3, 37});
