@@ -2,8 +2,7 @@
 // MatMulNBits for few rows, bound by reading the codes once: Y[m, n] = Σ A[m, k] · (code − zero) · scale + bias[n].
 //
 // A team of LANES invocations computes one column of ROWS rows: an invocation takes every LANES-th word of codes, UNROLL of
-// them in flight with their scales and zero points, then the team adds its sums in shared memory. LANES and THREADS are powers of
-// two, ROWS ≤ LANES ≤ THREADS.
+// them in flight, then the team adds its sums in shared memory. LANES and THREADS are powers of two, ROWS ≤ LANES ≤ THREADS.
 // Variants: f32 f16
 #extension GL_GOOGLE_include_directive : require
 #include "nbits.glsl"
@@ -14,7 +13,7 @@ layout(constant_id = 3) const uint LANES = 32u;
 layout(constant_id = 4) const uint ROWS = 1u;
 layout(constant_id = 5) const bool VECTORS = false; // K is a multiple of 4
 layout(constant_id = 6) const bool HAS_BIAS = false;
-layout(constant_id = 7) const uint UNROLL = 4u;
+const uint UNROLL = 4u;
 
 layout(set = 0, binding = 4, std430) readonly buffer operand_a { T a[]; };
 layout(set = 0, binding = 4, std430) readonly buffer operand_a_vectors { T4 a_vectors[]; };
@@ -44,21 +43,21 @@ void main() {
   if (n < N)
     for (uint first = lane; first < column_words; first += UNROLL * LANES) {
       uint words[UNROLL];
-      float factors[UNROLL], offsets[UNROLL];
-      [[unroll]] for (uint u = 0u; u < UNROLL; ++u) { // no branch, so that all loads are on their way at once
-        const uint at = min(first + u * LANES, column_words - 1u), block = at * WORD_DEPTHS >> block_shift;
-        words[u] = codes[n * column_words + at];
-        factors[u] = float(scales[n * blocks + block]);
-        offsets[u] = zero_of(n, block);
+      [[unroll]] for (uint u = 0u; u < UNROLL; ++u) {
+        const uint at = first + u * LANES;
+        words[u] = at < column_words ? codes[n * column_words + at] : 0u;
       }
       [[unroll]] for (uint u = 0u; u < UNROLL; ++u) {
         const uint at = first + u * LANES, k = at * WORD_DEPTHS;
-        if (k < K)
+        if (k < K) {
+          const uint block = k >> block_shift;
+          const float scale = float(scales[n * blocks + block]), zero = zero_of(n, block);
           [[unroll]] for (uint part = 0u; part < WORD_DEPTHS / 4u; ++part) {
-            const vec4 w = (codes_of(words[u], part) - offsets[u]) * factors[u];
+            const vec4 w = (codes_of(words[u], part) - zero) * scale;
             [[unroll]] for (uint row = 0u; row < ROWS; ++row)
               sums[row] += dot(w, a_load(row, k + part * 4u));
           }
+        }
       }
     }
 

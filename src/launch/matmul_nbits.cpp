@@ -74,13 +74,6 @@ uint32_t lanes_of(const nbits_call& c) {
   return lanes;
 }
 
-/// Words of codes that an invocation loads at once: all of its column's, if these are few.
-uint32_t words_in_flight(const nbits_call& c, uint32_t lanes) {
-  constexpr int64_t most = 8;
-  const int64_t words = c.s.blocks * c.s.block_bytes() / 4;
-  return word(std::clamp<int64_t>((words + lanes - 1) / lanes, 1, most));
-}
-
 std::optional<launch_list> few_rows(const nbits_call& c) {
   if (c.rows < 1 || c.rows > most_few_rows || c.call.gpu.max_group_size < 256)
     return std::nullopt;
@@ -90,9 +83,7 @@ std::optional<launch_list> few_rows(const nbits_call& c) {
   bindings.insert(bindings.end(), {b.in(0), b.in(bias ? offset : 0), b.out(0)});
   const uint32_t lanes = lanes_of(c);
   launch& l = b.add("matmul_nbits." + c.variant, flat_groups(c.s.n, 256 / lanes, c.call.gpu), std::move(bindings));
-  l.constants = {
-      word(c.s.bits),           c.zero_mode(), 256, lanes, word(c.rows), c.s.k % 4 == 0 ? 1u : 0u, bias ? 1u : 0u,
-      words_in_flight(c, lanes)};
+  l.constants = {word(c.s.bits), c.zero_mode(), 256, lanes, word(c.rows), c.s.k % 4 == 0 ? 1u : 0u, bias ? 1u : 0u};
   l.params = c.parameters(0, c.s.n);
   return b.finish();
 }
