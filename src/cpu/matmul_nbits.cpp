@@ -2,16 +2,16 @@
 //
 // With few rows the product is bound by reading the packed bytes. Σ a (code − zero) · scale of a block is scale · (Σ a · code − zero · Σ a):
 // codes are multiplied as they come, A having been sorted into elements of low and high halves of a byte before; sums of a block's A are
-// made once. With more rows, tiles of columns are dequantised into a core's cache and multiplied by oneDNN.
+// made once. Zero points that are not given are the same for all codes, and are taken off each. With more rows, tiles of columns are dequantised into a core's cache and multiplied by oneDNN.
 #include "ops/matmul_nbits.hpp"
 #include "base/parallel.hpp"
 #include "cpu/dnnl_call.hpp"
-#include "cpu/fast_functions.hpp"
 #include "cpu/kernels.hpp"
 #include "cpu/packed_column.hpp"
 
 #include <algorithm>
 #include <array>
+#include <numeric>
 
 namespace troupe {
 namespace {
@@ -42,22 +42,35 @@ public:
   }
 
 private:
+  bool has_zeros() const { return real_zeros_ || packed_zeros_; }
   bool is_nibbles() const { return s_.bits == 4; }
 
-  /// Writes A's rows with zeros beyond K; for nibbles the even elements of each block come first. Sums are by row, then block.
+  /// Writes A's rows with zeros beyond K; for nibbles the even elements of each block come first. Sums, for zero points that are given, are by
+  /// row, then block.
   void sort_rows(const float* a, float* to, float* sums) const {
     for (int64_t row = 0; row < rows_; ++row, a += s_.k, to += padded_)
       for (int64_t block = 0; block < s_.blocks; ++block) {
         const int64_t first = block * s_.block_size, count = std::min(s_.block_size, s_.k - first);
-        float* block_to = to + first;
-        std::fill_n(block_to, s_.block_size, 0.f);
-        float sum = 0;
-        for (int64_t i = 0; i < count; ++i) {
-          block_to[is_nibbles() ? i % 2 * (s_.block_size / 2) + i / 2 : i] = a[first + i];
-          sum += a[first + i];
-        }
-        sums[row * s_.blocks + block] = sum;
+        sort_block(a + first, count, to + first);
+        if (has_zeros())
+          sums[row * s_.blocks + block] = std::accumulate(a + first, a + first + count, 0.f);
       }
+  }
+
+  void sort_block(const float* a, int64_t count, float* to) const {
+    if (!is_nibbles() || count < s_.block_size)
+      std::fill_n(to, s_.block_size, 0.f);
+    if (!is_nibbles()) {
+      std::copy_n(a, count, to);
+      return;
+    }
+    const int64_t half = s_.block_size / 2;
+    for (int64_t i = 0; i < count / 2; ++i) {
+      to[i] = a[2 * i];
+      to[half + i] = a[2 * i + 1];
+    }
+    if (count % 2 != 0)
+      to[count / 2] = a[count - 1];
   }
 
   float zero(const kernel_run& r, int64_t column, int64_t block) const {
@@ -70,14 +83,15 @@ private:
   }
 
   void multiply_columns(const kernel_run& r, const float* sorted, int64_t begin, int64_t end) const {
-    const float* sums = sorted + rows_ * padded_;
+    const float *sums = sorted + rows_ * padded_, middle = has_zeros() ? 0.f : zero(r, 0, 0);
     for (int64_t n = begin; n < end; ++n) {
       const float* scales = r.input<float>(2) + n * s_.blocks;
       std::array<float, most_rows> y{};
-      multiply_({r.input<uint8_t>(1) + n * s_.blocks * s_.block_bytes(), scales, s_.blocks, s_.block_size}, sorted,
-                padded_, rows_, y.data());
+      multiply_({r.input<uint8_t>(1) + n * s_.blocks * s_.block_bytes(), scales, s_.blocks, s_.block_size, middle},
+                sorted, padded_, rows_, y.data());
       for (int64_t row = 0; row < rows_; ++row)
-        r.output<float>(0)[row * s_.n + n] = y[static_cast<size_t>(row)] - shift(r, n, sums + row * s_.blocks) +
+        r.output<float>(0)[row * s_.n + n] = y[static_cast<size_t>(row)] -
+                                             (has_zeros() ? shift(r, n, sums + row * s_.blocks) : 0.f) +
                                              (has_bias_ ? r.input<float>(5)[n] : 0.f);
     }
   }
@@ -85,8 +99,6 @@ private:
   /// Σ scale · zero · (Σ a of the block), for column `n`.
   float shift(const kernel_run& r, int64_t n, const float* sums) const {
     const float* scales = r.input<float>(2) + n * s_.blocks;
-    if (!real_zeros_ && !packed_zeros_)
-      return zero(r, n, 0) * fast::dot(scales, sums, s_.blocks);
     float total = 0;
     for (int64_t block = 0; block < s_.blocks; ++block)
       total += scales[block] * zero(r, n, block) * sums[block];

@@ -17,10 +17,11 @@ void multiply_column_plainly(const packed_column& column, const float* a, int64_
       float sum = 0;
       if (Bits == 8)
         for (int64_t i = 0; i < column.block_size; ++i)
-          sum += x[i] * static_cast<float>(codes[i]);
+          sum += x[i] * (static_cast<float>(codes[i]) - column.middle);
       else
         for (int64_t i = 0; i < half; ++i)
-          sum += x[i] * static_cast<float>(codes[i] & 15) + x[half + i] * static_cast<float>(codes[i] >> 4);
+          sum += x[i] * (static_cast<float>(codes[i] & 15) - column.middle) +
+                 x[half + i] * (static_cast<float>(codes[i] >> 4) - column.middle);
       y[row] += column.scales[block] * sum;
     }
   }
@@ -39,6 +40,7 @@ TROUPE_AVX2_FMA float sum_of_lanes(__m256 x) {
 template <int Bits, int Rows>
 TROUPE_AVX2_FMA void multiply_column_avx2(const packed_column& column, const float* a, int64_t step, float* y) {
   const int64_t half = column.block_size / 2, bytes = column.block_size * Bits / 8;
+  const __m256 middle = _mm256_set1_ps(column.middle);
   __m256 total[Rows];
   for (int row = 0; row < Rows; ++row)
     total[row] = _mm256_setzero_ps();
@@ -49,8 +51,9 @@ TROUPE_AVX2_FMA void multiply_column_avx2(const packed_column& column, const flo
     const uint8_t* codes = column.codes + block * bytes;
     for (int64_t i = 0; i < bytes; i += 8) {
       const __m256i wide = _mm256_cvtepu8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(codes + i)));
-      const __m256 low = _mm256_cvtepi32_ps(Bits == 8 ? wide : _mm256_and_si256(wide, _mm256_set1_epi32(15)));
-      const __m256 high = _mm256_cvtepi32_ps(_mm256_srli_epi32(wide, 4));
+      const __m256i codes_low = Bits == 8 ? wide : _mm256_and_si256(wide, _mm256_set1_epi32(15));
+      const __m256 low = _mm256_sub_ps(_mm256_cvtepi32_ps(codes_low), middle);
+      const __m256 high = _mm256_sub_ps(_mm256_cvtepi32_ps(_mm256_srli_epi32(wide, 4)), middle);
       for (int row = 0; row < Rows; ++row) {
         part[row] = _mm256_fmadd_ps(_mm256_loadu_ps(a + row * step + i), low, part[row]);
         if (Bits == 4)
@@ -70,7 +73,8 @@ TROUPE_AVX2_FMA void multiply_column_avx2(const packed_column& column, const flo
 
 template <int Bits, int Rows>
 TROUPE_AVX512F void multiply_column_avx512(const packed_column& column, const float* a, int64_t step, float* y) {
-  const __m512 numbers = _mm512_setr_ps(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+  const __m512 middle = _mm512_set1_ps(column.middle);
+  const __m512 numbers = _mm512_sub_ps(_mm512_setr_ps(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15), middle);
   const int64_t half = column.block_size / 2, bytes = column.block_size * Bits / 8;
   __m512 total[Rows];
 #pragma GCC unroll 4
@@ -86,8 +90,8 @@ TROUPE_AVX512F void multiply_column_avx512(const packed_column& column, const fl
       const __m512i wide =
           _mm512_maskz_cvtepu8_epi32(0xffff, _mm_loadu_si128(reinterpret_cast<const __m128i*>(codes + i)));
       // The look-up reads the lowest 4 bits alone.
-      const __m512 low =
-          Bits == 8 ? _mm512_maskz_cvtepi32_ps(0xffff, wide) : _mm512_maskz_permutexvar_ps(0xffff, wide, numbers);
+      const __m512 low = Bits == 8 ? _mm512_sub_ps(_mm512_maskz_cvtepi32_ps(0xffff, wide), middle)
+                                   : _mm512_maskz_permutexvar_ps(0xffff, wide, numbers);
       const __m512 high = _mm512_maskz_permutexvar_ps(0xffff, _mm512_maskz_srli_epi32(0xffff, wide, 4), numbers);
 #pragma GCC unroll 4
       for (int row = 0; row < Rows; ++row) {
