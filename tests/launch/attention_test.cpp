@@ -8,18 +8,30 @@ using namespace troupe::testing;
 
 namespace {
 
+const gpu_features large_gpu{.max_group_size = 1024,
+                             .shared_bytes = 49152,
+                             .max_groups = {1u << 31, 65535, 65535},
+                             .float16 = true,
+                             .group_matrices = true,
+                             .units = 132};
+
+operand half(shape dims) {
+  return {.type = dtype::float16, .dims = std::move(dims)};
+}
+
 /// The shader that comes first for heads of one batch.
 std::string first_shader(int64_t batch, int64_t queries, int64_t keys, int64_t width) {
-  const gpu_features gpu{.max_group_size = 1024,
-                         .shared_bytes = 49152,
-                         .max_groups = {1u << 31, 65535, 65535},
-                         .float16 = true,
-                         .group_matrices = true,
-                         .units = 132};
-  const auto half = [](shape dims) { return operand{.type = dtype::float16, .dims = std::move(dims)}; };
   const operand q = half({batch, 12, queries, width}), kv = half({batch, 12, keys, width});
   const attributes none;
-  return fused_attention_launches({none, {q, kv, kv}, {q}, gpu}).at(0).launches.at(0).shader;
+  return fused_attention_launches({none, {q, kv, kv}, {q}, large_gpu}).at(0).launches.at(0).shader;
+}
+
+/// What comes first for queries beside a cache of `past` keys.
+launch_list with_cache(int64_t queries, int64_t past) {
+  const operand q = half({1, 12, queries, 64}), kv = half({1, queries, 4, 64}), cache = half({1, 4, past, 64});
+  attributes attrs;
+  attrs.set("kv_layout", std::string("bshd"));
+  return fused_attention_launches({attrs, {q, kv, kv, operand{}, cache, cache}, {q}, large_gpu}).at(0);
 }
 
 } // namespace
@@ -31,4 +43,42 @@ TEST_CASE("Attention takes all the keys at once where they and the queries are f
   CHECK(first_shader(1, 197, 257, 64) == "attention_matrices.f16_32x64x64");
   CHECK(first_shader(1, 197, 197, 128) == "attention_matrices.f16_32x64x128");
   CHECK(first_shader(32, 197, 197, 64) == "attention_matrices.f16_64x32x64"); // blocks of 64 fill the device
+}
+
+TEST_CASE("Attention of few queries reads a cache where it is, with more groups for very many keys", "[ops]") {
+  const launch_list one = with_cache(1, 64), many = with_cache(1, 9000);
+  REQUIRE(one.launches.size() == 1);
+  CHECK(one.launches[0].shader == "attention_row.f16");
+  CHECK(one.scratch.empty());
+  CHECK(one.launches[0].groups == std::array<uint32_t, 3>{12, 1, 1});
+  REQUIRE(many.launches.size() == 2);
+  CHECK(many.launches[0].groups[2] > 1);
+  CHECK(many.launches[1].shader == "attention_join.f16");
+}
+
+TEST_CASE("Attention of many queries joins a cache in scratch memory, and then does what it does with joined keys",
+          "[ops]") {
+  const launch_list list = with_cache(100, 50);
+  const operand q = half({1, 12, 100, 64}), kv = half({1, 4, 150, 64});
+  const attributes none;
+  const launch_list joined = fused_attention_launches({none, {q, kv, kv}, {q}, large_gpu}).at(0);
+  REQUIRE(joined.launches.size() == 1);
+  const launch &last = list.launches.back(), &alone = joined.launches[0];
+  CHECK(last.shader == alone.shader);
+  CHECK(last.constants == alone.constants);
+  CHECK(last.params == alone.params);
+  CHECK(last.groups == alone.groups);
+  REQUIRE(list.scratch == std::vector<int64_t>(2, kv.bytes()));
+  for (const uint32_t i : {0u, 1u}) {
+    const launch_binding& rows = last.bindings.at(1 + i);
+    CHECK(rows.from == launch_binding::source::scratch);
+    CHECK(rows.index == i);
+    CHECK(rows.bytes == kv.bytes());
+    CHECK_FALSE(rows.written);
+    size_t writers = 0; // of past and of new rows, one after the other
+    for (const launch& l : list.launches)
+      for (const launch_binding& b : l.bindings)
+        writers += b.from == launch_binding::source::scratch && b.index == i && b.written && l.step < last.step;
+    CHECK(writers == 2);
+  }
 }

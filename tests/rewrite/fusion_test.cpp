@@ -239,6 +239,21 @@ TEST_CASE("attention as BERT's exporter writes it", "[rewrite][A4]") {
   CHECK(fused.nodes[0].attrs.real("scale") == Approx(1 / std::sqrt(8.f)));
 }
 
+namespace {
+
+/// The one attention reads past keys from `cache` itself, and waits for neither Concat nor Transpose.
+void check_reads_cache(const graph& fused, const std::string& cache) {
+  REQUIRE(count_nodes(fused, "troupe.Attention") == 1);
+  for (const node& n : fused.nodes)
+    if (n.op_type == "Attention") {
+      REQUIRE(n.inputs.size() == 6);
+      CHECK(fused.values[n.inputs[4]].name == cache);
+      CHECK(n.attrs.text("kv_layout", "bhsd") == "bshd");
+    }
+}
+
+} // namespace
+
 TEST_CASE("grouped attention with a cache and rotary embedding as Llama's exporter writes it", "[rewrite][A4]") {
   graph_builder b;
   const dim s = dim::symbol("seq"), past = dim::symbol("past");
@@ -283,13 +298,7 @@ TEST_CASE("grouped attention with a cache and rotary embedding as Llama's export
       check_fusion(b.g, {random_tensor({1, 3, H, D}, 1), random_tensor({1, 3, G, D}, 2), random_tensor({1, 3, G, D}, 3),
                          random_tensor({1, G, 5, D}, 4), random_tensor({1, G, 5, D}, 5), random_tensor({1, 3, D}, 6),
                          random_tensor({1, 3, D}, 7), random_tensor({1, 1, 3, 8}, 8)});
-  REQUIRE(count_nodes(fused, "troupe.Attention") == 1);
-  for (const node& n : fused.nodes)
-    if (n.op_type == "Attention") { // waits for neither Concat nor Transpose
-      CHECK(n.inputs.size() == 6);
-      CHECK(fused.values[n.inputs[4]].name == "ck");
-      CHECK(n.attrs.text("kv_layout", "bhsd") == "bshd");
-    }
+  check_reads_cache(fused, "ck");
   CHECK(count_nodes(fused, "troupe.Rotary") == 2);
   CHECK(count_nodes(fused, "Transpose") == 2); // of the new keys and values, which the caches want heads-first
   CHECK(count_nodes(fused, "Expand") == 0);
