@@ -60,7 +60,8 @@ def _to_array(value: OrtValue) -> np.ndarray:
         return (value.bits().astype(np.uint32) << 16).view(np.float32)
     if (onnx_type in _EIGHT_BITS or onnx_type in _ELEMENTS_A_BYTE) and onnx_type in onnx.TensorProto.DataType.values():
         proto = onnx.TensorProto(data_type=onnx_type, dims=value.shape(), raw_data=value.bits().tobytes())
-        return onnx.numpy_helper.to_array(proto)
+        array: np.ndarray = onnx.numpy_helper.to_array(proto)
+        return array
     return value.numpy()
 
 

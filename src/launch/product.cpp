@@ -173,13 +173,12 @@ struct team {
   uint32_t lanes, columns;
 };
 
-/// Enough teams that the device is full, then columns whose loads overlap.
+/// Enough teams that the device is full, then two columns whose loads overlap; four are slower.
 team team_of(const float_product& p, const gpu_features& gpu) {
   constexpr int64_t threads = 256;
   const int64_t wanted = int64_t{gpu.units} * 4; // groups
-  for (const uint32_t columns : {2u})
-    if (p.n * 32 / columns >= wanted * threads)
-      return {32, columns};
+  if (p.n * 32 / 2 >= wanted * threads)
+    return {32, 2};
   uint32_t lanes = 32;
   while (lanes < threads && p.n * lanes < wanted * threads / 2 && p.k >= int64_t{lanes} * 2 * padding)
     lanes *= 2;

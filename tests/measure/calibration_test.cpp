@@ -129,10 +129,12 @@ TEST_CASE("a device that runs nothing has no speeds", "[measure][C6]") {
 TEST_CASE("only GPUs with a clock of their own are warmed up", "[measure][C6]") {
   device_info device{.name = "any"};
   CHECK(probe_warm_up_s(device) == 0);
+  device.kind = device_kind::vulkan;
   device.gpu.emplace();
-  device.transfers = transfer_path::mapped; // emulated
+  device.processor = "cpu"; // emulated
   CHECK(probe_warm_up_s(device) == 0);
-  device.transfers = transfer_path::imported;
+  device.processor = "vulkan:0";
+  device.transfers = transfer_path::mapped; // of a GPU that shares the host's memory
   CHECK(probe_warm_up_s(device) > 0);
 }
 
