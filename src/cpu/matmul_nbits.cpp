@@ -18,7 +18,7 @@ namespace {
 
 constexpr int64_t most_rows = 4, tile_columns = 32;
 /// Bytes of codes below which one thread is faster than waking another.
-constexpr int64_t single_thread_codes = 64 * 1024;
+constexpr int64_t single_thread_codes = 24 * 1024;
 
 class matmul_nbits_kernel final : public kernel {
 public:
