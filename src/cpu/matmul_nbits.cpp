@@ -18,7 +18,7 @@ namespace {
 
 constexpr int64_t most_rows = 4, tile_columns = 32;
 /// Bytes of codes below which one thread is faster than waking another.
-constexpr int64_t single_thread_codes = 64 * 1024;
+constexpr int64_t single_thread_codes = 24 * 1024;
 
 class matmul_nbits_kernel final : public kernel {
 public:
@@ -26,7 +26,7 @@ public:
       : s_(s), scratch_(r.resources.scratch), rows_(r.inputs[0].size() / s.k), padded_(s.blocks * s.block_size),
         threads_(thread_count()), packed_zeros_(r.has_input(3) && r.inputs[3].type == dtype::uint8),
         real_zeros_(r.has_input(3) && !packed_zeros_), has_bias_(r.has_input(5)),
-        multiply_(column_function_for(s.bits, s.block_size)) {
+        multiply_(columns_function_for(s.bits, s.block_size)) {
     const int64_t floats = rows_ <= most_rows ? rows_ * (padded_ + s.blocks) : threads_ * tile_columns * s.k;
     scratch_.reserve(floats * int64_t{sizeof(float)});
   }
@@ -84,15 +84,15 @@ private:
 
   void multiply_columns(const kernel_run& r, const float* sorted, int64_t begin, int64_t end) const {
     const float *sums = sorted + rows_ * padded_, middle = has_zeros() ? 0.f : zero(r, 0, 0);
-    for (int64_t n = begin; n < end; ++n) {
-      const float* scales = r.input<float>(2) + n * s_.blocks;
-      std::array<float, most_rows> y{};
-      multiply_({r.input<uint8_t>(1) + n * s_.blocks * s_.block_bytes(), scales, s_.blocks, s_.block_size, middle},
-                sorted, padded_, rows_, y.data());
-      for (int64_t row = 0; row < rows_; ++row)
-        r.output<float>(0)[row * s_.n + n] = y[static_cast<size_t>(row)] -
-                                             (has_zeros() ? shift(r, n, sums + row * s_.blocks) : 0.f) +
-                                             (has_bias_ ? r.input<float>(5)[n] : 0.f);
+    float* y = r.output<float>(0);
+    multiply_({r.input<uint8_t>(1) + begin * s_.blocks * s_.block_bytes(), r.input<float>(2) + begin * s_.blocks,
+               end - begin, s_.blocks, s_.block_size, middle},
+              sorted, padded_, rows_, y + begin, s_.n);
+    for (int64_t row = 0; row < rows_; ++row, y += s_.n) {
+      for (int64_t n = begin; has_zeros() && n < end; ++n)
+        y[n] -= shift(r, n, sums + row * s_.blocks);
+      for (int64_t n = begin; has_bias_ && n < end; ++n)
+        y[n] += r.input<float>(5)[n];
     }
   }
 
@@ -149,7 +149,7 @@ private:
   int64_t rows_, padded_; // rows of A; K rounded up to whole blocks
   int64_t threads_;       // that have scratch: when the kernel was made there may have been fewer than at a run
   bool packed_zeros_, real_zeros_, has_bias_;
-  column_function multiply_;
+  columns_function multiply_;
 };
 
 } // namespace

@@ -6,11 +6,18 @@
 namespace troupe {
 namespace {
 
+/// Returns column `n`, alone.
+packed_columns column_of(const packed_columns& c, int64_t n, int64_t bits) {
+  return {
+      c.codes + n * c.blocks * c.block_size * bits / 8, c.scales + n * c.blocks, 1, c.blocks, c.block_size, c.middle};
+}
+
 template <int Bits>
-void multiply_column_plainly(const packed_column& column, const float* a, int64_t step, int64_t rows, float* y) {
+void multiply_column_plainly(const packed_columns& column, const float* a, int64_t step, int64_t rows, float* y,
+                             int64_t y_step) {
   const int64_t half = column.block_size / 2;
-  for (int64_t row = 0; row < rows; ++row, a += step) {
-    y[row] = 0;
+  for (int64_t row = 0; row < rows; ++row, a += step, y += y_step) {
+    *y = 0;
     for (int64_t block = 0; block < column.blocks; ++block) {
       const float* x = a + block * column.block_size;
       const uint8_t* codes = column.codes + block * column.block_size * Bits / 8;
@@ -22,7 +29,7 @@ void multiply_column_plainly(const packed_column& column, const float* a, int64_
         for (int64_t i = 0; i < half; ++i)
           sum += x[i] * (static_cast<float>(codes[i] & 15) - column.middle) +
                  x[half + i] * (static_cast<float>(codes[i] >> 4) - column.middle);
-      y[row] += column.scales[block] * sum;
+      *y += column.scales[block] * sum;
     }
   }
 }
@@ -38,7 +45,8 @@ TROUPE_AVX2_FMA float sum_of_lanes(__m256 x) {
 }
 
 template <int Bits, int Rows>
-TROUPE_AVX2_FMA void multiply_column_avx2(const packed_column& column, const float* a, int64_t step, float* y) {
+TROUPE_AVX2_FMA void multiply_column_avx2(const packed_columns& column, const float* a, int64_t step, float* y,
+                                          int64_t y_step) {
   const int64_t half = column.block_size / 2, bytes = column.block_size * Bits / 8;
   const __m256 middle = _mm256_set1_ps(column.middle);
   __m256 total[Rows];
@@ -64,7 +72,7 @@ TROUPE_AVX2_FMA void multiply_column_avx2(const packed_column& column, const flo
       total[row] = _mm256_fmadd_ps(_mm256_set1_ps(column.scales[block]), part[row], total[row]);
   }
   for (int row = 0; row < Rows; ++row)
-    y[row] = sum_of_lanes(total[row]);
+    y[row * y_step] = sum_of_lanes(total[row]);
 }
 
 // -- AVX-512: 16 codes at a time; those of 4 bits are looked up in a register
@@ -72,7 +80,8 @@ TROUPE_AVX2_FMA void multiply_column_avx2(const packed_column& column, const flo
 #define TROUPE_AVX512F [[gnu::target("avx512f,avx2,fma")]]
 
 template <int Bits, int Rows>
-TROUPE_AVX512F void multiply_column_avx512(const packed_column& column, const float* a, int64_t step, float* y) {
+TROUPE_AVX512F void multiply_column_avx512(const packed_columns& column, const float* a, int64_t step, float* y,
+                                           int64_t y_step) {
   const __m512 middle = _mm512_set1_ps(column.middle);
   const __m512 numbers = _mm512_sub_ps(_mm512_setr_ps(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15), middle);
   const int64_t half = column.block_size / 2, bytes = column.block_size * Bits / 8;
@@ -107,42 +116,63 @@ TROUPE_AVX512F void multiply_column_avx512(const packed_column& column, const fl
   for (int row = 0; row < Rows; ++row) {
     alignas(64) float lanes[16];
     _mm512_store_ps(lanes, total[row]);
-    y[row] = sum_of_lanes(_mm256_add_ps(_mm256_load_ps(lanes), _mm256_load_ps(lanes + 8)));
+    y[row * y_step] = sum_of_lanes(_mm256_add_ps(_mm256_load_ps(lanes), _mm256_load_ps(lanes + 8)));
   }
 }
 
 template <int Bits>
-void multiply_rows_avx2(const packed_column& column, const float* a, int64_t step, int64_t rows, float* y) {
-  switch (rows) {
-    case 1: return multiply_column_avx2<Bits, 1>(column, a, step, y);
-    case 2: return multiply_column_avx2<Bits, 2>(column, a, step, y);
-    case 3: return multiply_column_avx2<Bits, 3>(column, a, step, y);
-    default: return multiply_column_avx2<Bits, 4>(column, a, step, y);
-  }
+void multiply_plainly(const packed_columns& c, const float* a, int64_t step, int64_t rows, float* y, int64_t y_step) {
+  for (int64_t n = 0; n < c.count; ++n)
+    multiply_column_plainly<Bits>(column_of(c, n, Bits), a, step, rows, y + n, y_step);
+}
+
+template <int Bits, int Rows>
+TROUPE_AVX2_FMA void multiply_columns_avx2(const packed_columns& c, const float* a, int64_t step, float* y,
+                                           int64_t y_step) {
+  for (int64_t n = 0; n < c.count; ++n)
+    multiply_column_avx2<Bits, Rows>(column_of(c, n, Bits), a, step, y + n, y_step);
 }
 
 template <int Bits>
-void multiply_rows_avx512(const packed_column& column, const float* a, int64_t step, int64_t rows, float* y) {
+void multiply_rows_avx2(const packed_columns& c, const float* a, int64_t step, int64_t rows, float* y, int64_t y_step) {
   switch (rows) {
-    case 1: return multiply_column_avx512<Bits, 1>(column, a, step, y);
-    case 2: return multiply_column_avx512<Bits, 2>(column, a, step, y);
-    case 3: return multiply_column_avx512<Bits, 3>(column, a, step, y);
-    default: return multiply_column_avx512<Bits, 4>(column, a, step, y);
+    case 1: return multiply_columns_avx2<Bits, 1>(c, a, step, y, y_step);
+    case 2: return multiply_columns_avx2<Bits, 2>(c, a, step, y, y_step);
+    case 3: return multiply_columns_avx2<Bits, 3>(c, a, step, y, y_step);
+    default: return multiply_columns_avx2<Bits, 4>(c, a, step, y, y_step);
+  }
+}
+
+template <int Bits, int Rows>
+TROUPE_AVX512F void multiply_columns_avx512(const packed_columns& c, const float* a, int64_t step, float* y,
+                                            int64_t y_step) {
+  for (int64_t n = 0; n < c.count; ++n)
+    multiply_column_avx512<Bits, Rows>(column_of(c, n, Bits), a, step, y + n, y_step);
+}
+
+template <int Bits>
+void multiply_rows_avx512(const packed_columns& c, const float* a, int64_t step, int64_t rows, float* y,
+                          int64_t y_step) {
+  switch (rows) {
+    case 1: return multiply_columns_avx512<Bits, 1>(c, a, step, y, y_step);
+    case 2: return multiply_columns_avx512<Bits, 2>(c, a, step, y, y_step);
+    case 3: return multiply_columns_avx512<Bits, 3>(c, a, step, y, y_step);
+    default: return multiply_columns_avx512<Bits, 4>(c, a, step, y, y_step);
   }
 }
 
 } // namespace
 
-column_function plain_column_function(int64_t bits) {
-  return bits == 8 ? multiply_column_plainly<8> : multiply_column_plainly<4>;
+columns_function plain_columns_function(int64_t bits) {
+  return bits == 8 ? multiply_plainly<8> : multiply_plainly<4>;
 }
 
-column_function column_function_for(int64_t bits, int64_t block_size) {
+columns_function columns_function_for(int64_t bits, int64_t block_size) {
   if (__builtin_cpu_supports("avx512f") && block_size * bits / 8 % 16 == 0)
     return bits == 8 ? multiply_rows_avx512<8> : multiply_rows_avx512<4>;
   if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
     return bits == 8 ? multiply_rows_avx2<8> : multiply_rows_avx2<4>;
-  return plain_column_function(bits);
+  return plain_columns_function(bits);
 }
 
 } // namespace troupe
