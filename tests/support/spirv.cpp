@@ -88,7 +88,7 @@ private:
 
 } // namespace
 
-bool has_gapless_parameters(std::span<const uint32_t> code) {
+std::optional<bool> has_gapless_parameters(std::span<const uint32_t> code) {
   type_layouts layouts;
   uint32_t pointer = 0;
   for_each_instruction(code, [&](instruction i) {
@@ -104,7 +104,9 @@ bool has_gapless_parameters(std::span<const uint32_t> code) {
     else if (what == op_variable && i[3] == storage_uniform)
       pointer = i[1];
   });
-  return pointer != 0 && layouts.bytes(layouts.definitions.at(pointer)[3]).has_value();
+  if (pointer == 0)
+    return std::nullopt;
+  return layouts.bytes(layouts.definitions.at(pointer)[3]).has_value();
 }
 
 std::map<std::string, inexact_instructions> inexact_functions(std::span<const uint32_t> code) {
