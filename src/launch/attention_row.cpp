@@ -27,7 +27,7 @@ bool fits(const gpu_call& call, const attention_call& c, int64_t vector) {
   const dtype type = call.inputs[0].type;
   return c.queries >= 1 && c.queries <= most_queries && c.keys > 0 && c.width > 0 && c.width % vector == 0 &&
          c.value_width > 0 && c.value_width % vector == 0 && c.width <= most_width && c.value_width <= most_width &&
-         c.softcap == 0 && !c.limited && !c.joined &&
+         c.softcap == 0 && !c.limited && !c.joined && !call.has_output(3) &&
          (!apart || (call.inputs[4].type == type && call.inputs[5].type == type));
 }
 

@@ -56,6 +56,21 @@ TEST_CASE("Attention of few queries reads a cache where it is, with more groups 
   CHECK(many.launches[1].shader == "attention_join.f16");
 }
 
+TEST_CASE("Attention writes the scores if they alone are asked for, however few the queries", "[ops]") {
+  const operand q = half({1, 12, 2, 64}), kv = half({1, 12, 40, 64}), scores = half({1, 12, 2, 40});
+  const attributes none;
+  const launch_lists lists = attention_launches({none, {q, kv, kv}, {q, operand{}, operand{}, scores}, large_gpu});
+  REQUIRE_FALSE(lists.empty());
+  for (const launch_list& list : lists) {
+    INFO(list.name);
+    size_t writers = 0;
+    for (const launch& l : list.launches)
+      for (const launch_binding& b : l.bindings)
+        writers += b.from == launch_binding::source::output && b.index == 3 && b.written;
+    CHECK(writers == 1);
+  }
+}
+
 TEST_CASE("Attention of many queries joins a cache in scratch memory, and then does what it does with joined keys",
           "[ops]") {
   const launch_list list = with_cache(100, 50);
