@@ -101,12 +101,28 @@ private:
     find_lines(r.input<uint8_t>(at_.a), line, first, lines.data());
     const window_axis& v = window_.axes[2];
     const int64_t column = taps_.quads * int8::column_bytes, extent = (v.kernel - 1) * v.dilation + 1;
+    if (v.dilation > 1 && extent > cached_bytes / column)
+      return run_far_taps(r, line, first, lines.data(), columns);
     const int64_t tile = std::clamp<int64_t>((cached_bytes / column - extent) / v.stride + 1, 1, v.out);
     columns.resize(std::max(columns.size(), static_cast<size_t>(((tile - 1) * v.stride + extent) * column)));
     for (int64_t o = 0; o < v.out; o += tile) {
       const int64_t count = std::min(tile, v.out - o);
       gather_columns(lines.data(), v.start(o), (count - 1) * v.stride + extent, first, columns.data());
-      multiply(r, columns.data(), line * v.out + o, count, first);
+      multiply(r, columns.data(), taps_, line * v.out + o, count, first);
+    }
+  }
+
+  /// The same where what lies between the taps is too much to be interleaved: pixel by pixel, the taps alone.
+  void run_far_taps(const kernel_run& r, int64_t line, int64_t first, const uint8_t** lines,
+                    std::vector<uint8_t>& columns) const {
+    const window_axis& v = window_.axes[2];
+    const int64_t column = taps_.quads * int8::column_bytes;
+    const int8::line_taps side_by_side{v.kernel, v.kernel, 1, taps_.quads};
+    columns.resize(std::max(columns.size(), static_cast<size_t>(v.kernel * column)));
+    for (int64_t o = 0; o < v.out; ++o) {
+      for (int64_t k = 0; k < v.kernel; ++k)
+        gather_columns(lines, v.start(o) + k * v.dilation, 1, first, columns.data() + k * column);
+      multiply(r, columns.data(), side_by_side, line * v.out + o, 1, first);
     }
   }
 
@@ -140,7 +156,8 @@ private:
                             to + begin * column);
   }
 
-  void multiply(const kernel_run& r, const uint8_t* columns, int64_t pixel, int64_t count, int64_t first) const {
+  void multiply(const kernel_run& r, const uint8_t* columns, const int8::line_taps& taps, int64_t pixel, int64_t count,
+                int64_t first) const {
     const int64_t channels = std::min(int8::group_channels, window_.channels - first), each = end_.bytes_each();
     const int64_t y_step = window_.channels * each;
     auto* y = r.output<uint8_t>(0) + pixel * y_step + first * each;
@@ -149,11 +166,11 @@ private:
       const int8::byte_end all = end_.bytes(0);
       const int8::byte_end end{correction_.data() + first, scale_.data() + first, offset_.data() + first, all.end,
                                all.is_signed};
-      return to_bytes_(columns, taps_, count, w, end, channels, y, y_step);
+      return to_bytes_(columns, taps, count, w, end, channels, y, y_step);
     }
     thread_local std::vector<int32_t> sums;
     sums.resize(std::max(sums.size(), static_cast<size_t>(count * int8::group_channels)));
-    int8::best().multiply_channels(columns, taps_, count, w, sums.data());
+    int8::best().multiply_channels(columns, taps, count, w, sums.data());
     std::array<int32_t, int8::group_channels> ordered{};
     for (int64_t p = 0; p < count; ++p, y += y_step) {
       for (int64_t c = 0; c < channels; ++c)

@@ -58,7 +58,7 @@ private:
   }
 
   void sort_block(const float* a, int64_t count, float* to) const {
-    if (!is_nibbles() || count < s_.block_size)
+    if (count < s_.block_size)
       std::fill_n(to, s_.block_size, 0.f);
     if (!is_nibbles()) {
       std::copy_n(a, count, to);

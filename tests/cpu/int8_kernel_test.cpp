@@ -197,6 +197,8 @@ const conv_row depthwise[] = {
     {{1, 64, 9, 9}, {64, 1, 3, 3}, 64, {2, 2}, {1, 1, 1, 1}},
     {{1, 100, 8, 8}, {100, 1, 5, 5}, 100, {1, 2}, {2, 2, 2, 2}},
     {{1, 130, 9}, {130, 1, 4}, 130, {}, {3, 0}, {2}},
+    {{2, 70, 130}, {70, 1, 3}, 70, {}, {40, 40}, {40}}, // taps further apart than columns are interleaved
+    {{1, 5, 3, 90}, {5, 1, 3, 3}, 5, {1, 2}, {1, 50, 1, 50}, {1, 50}},
 };
 
 void check_conv(const conv_row& row, const char* kernel, dtype a, dtype b, float b_zero) {
