@@ -35,7 +35,7 @@ def _to_bfloat16(array: np.ndarray) -> OrtValue:
     words = np.ascontiguousarray(array, dtype=np.float32).view(np.uint32)
     rounded = (words + 0x7FFF + ((words >> 16) & 1)) >> 16
     bits = np.where(np.isnan(array), (words >> 16) | 0x40, rounded).astype(np.uint16)
-    return OrtValue.ortvalue_from_numpy_with_onnx_type(bits, _BFLOAT16)
+    return OrtValue.ortvalue_from_numpy_with_onnx_type(bits.reshape(array.shape), _BFLOAT16)
 
 
 def _of_type(array: np.ndarray, onnx_type: int) -> Any:
@@ -43,7 +43,8 @@ def _of_type(array: np.ndarray, onnx_type: int) -> Any:
     if onnx_type == _BFLOAT16 and array.dtype == np.float32:
         return _to_bfloat16(array)
     if array.dtype.itemsize == 1 and onnx_type in _EIGHT_BITS:
-        return OrtValue.ortvalue_from_numpy_with_onnx_type(np.ascontiguousarray(array).view(np.uint8), onnx_type)
+        bits = np.ascontiguousarray(array).view(np.uint8).reshape(array.shape)  # a scalar has become a vector
+        return OrtValue.ortvalue_from_numpy_with_onnx_type(bits, onnx_type)
     if array.dtype.itemsize == 1 and onnx_type in _ELEMENTS_A_BYTE:
         a_byte = _ELEMENTS_A_BYTE[onnx_type]
         width = 8 // a_byte

@@ -50,10 +50,10 @@ class Interface(unittest.TestCase):
         self.assertEqual(outputs["c"].tolist(), [4, 6])
 
     @staticmethod
-    def cast(from_type, to_type):
+    def cast(from_type, to_type, shape=("n",)):
         info = onnx.helper.make_tensor_value_info
         node = onnx.helper.make_node("Cast", ["a"], ["b"], to=to_type)
-        graph = onnx.helper.make_graph([node], "cast", [info("a", from_type, ["n"])], [info("b", to_type, ["n"])])
+        graph = onnx.helper.make_graph([node], "cast", [info("a", from_type, shape)], [info("b", to_type, shape)])
         return troupe.backend.prepare(onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_operatorsetid("", 23)]))
 
     def test_types_that_numpy_does_not_have(self):
@@ -67,6 +67,11 @@ class Interface(unittest.TestCase):
                 if number in onnx.TensorProto.DataType.values():
                     back = self.cast(1, number).run([np.array(values, np.float32)])[0]
                     self.assertEqual(back.astype(elements.dtype).tolist(), elements.tolist())
+
+    def test_scalars_stay_scalars(self):
+        for number, element, value in ((17, np.array(0x38, np.uint8), 1), (22, np.array(-8, np.int8), -8), (16, np.array(2.5, np.float32), 2.5)):
+            with self.subTest(number):
+                self.assertEqual(self.cast(number, 1, ()).run([element])[0].tolist(), value)
 
     def test_devices(self):
         self.assertTrue(troupe.backend.supports_device("CPU"))
