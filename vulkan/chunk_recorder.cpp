@@ -1,6 +1,7 @@
 #include "vulkan/chunk_recorder.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace troupe::vulkan {
 namespace {
@@ -91,11 +92,12 @@ private:
   }
 
   void record_launches(recorded_chunk& out) {
-    bool first = true;
+    bool first = true, barrier = false;
     for (const installed_launch& l : chunk_.launches) {
+      barrier |= l.barrier_before; // one that is left out leaves it to the next
       if (narrowed_ && l.narrows)
         continue;
-      if (l.barrier_before && !first)
+      if (std::exchange(barrier, false) && !first)
         record(out.commands, {VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT, VK_ACCESS_SHADER_WRITE_BIT,
                               VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT, shader_access});
       first = false;

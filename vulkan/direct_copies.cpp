@@ -151,7 +151,12 @@ template <class F>
 VkCommandBuffer keep_recorded(recorded_copies& r, std::vector<direct_copy> copies, F&& record_them) {
   if (copies != r.recorded) {
     r.recorded.reset(); // if recording fails, what was recorded is gone
-    record_them(r, copies);
+    try {
+      record_them(r, copies);
+    } catch (...) { // it may have begun
+      vkResetCommandBuffer(r.commands, 0);
+      throw;
+    }
     r.recorded = std::move(copies);
   }
   return r.commands;

@@ -69,9 +69,11 @@ private:
       }
   }
 
-  /// Whether `v` is an input of the model that the host writes to the GPU's memory if it is small.
+  /// Whether `v` is an input of the model that the host writes to the GPU's memory if it is small. Most of many inputs are state that stays on
+  /// the GPU (a decoder's caches), which a kernel copies to its place several at a time.
   bool is_written(value_id v) const {
-    return tools_.writes_inputs &&
+    constexpr size_t many_inputs = 16;
+    return tools_.writes_inputs && program_.inputs.size() < many_inputs &&
            std::find(program_.inputs.begin(), program_.inputs.end(), v) != program_.inputs.end();
   }
 

@@ -48,7 +48,7 @@ public:
     info_.gpu = features_;
     info_.processor = is_hardware(context_.facts()) ? info_.name.substr(0, info_.name.find('#')) : "cpu";
     recording_.unified = is_unified(context_.facts()) && !options.poison && !options.force_staging;
-    writes_inputs_ = !recording_.unified && maps_own_memory(context_.facts());
+    writes_inputs_ = !recording_.unified && imports_.available() && maps_own_memory(context_.facts());
     info_.transfers = recording_.unified     ? transfer_path::mapped
                       : imports_.available() ? transfer_path::imported
                                              : transfer_path::staged;
@@ -144,6 +144,8 @@ private:
     const auto chunk = binding.on->program->chunks.find(work.chunk);
     expects(chunk != binding.on->program->chunks.end(), "the GPU was sent a chunk that is not its own");
     const installed_chunk& c = chunk->second;
+    expects(work.uploads.size() == c.uploads.size() && work.downloads.size() == c.downloads.size(),
+            "the GPU was sent a wrong number of values");
     program_slot& slot = installed_.slot_of(binding, work.slot);
     const recording how = recording_of(c, work);
     recorded_chunk& r = recorded(slot, work.chunk, c, how);
@@ -185,8 +187,6 @@ private:
 
   void stage_uploads(const installed_chunk& c, const bound_plan& bound, const recorded_chunk& r, const arena_slot& slot,
                      const chunk_work& work, bool narrowed) {
-    expects(work.uploads.size() == c.uploads.size() && work.downloads.size() == c.downloads.size(),
-            "the GPU was sent a wrong number of values");
     for (size_t i = 0; i < work.uploads.size(); ++i) {
       const installed_transfer& t = c.uploads[i];
       if (const device_tensor here = residents_.find(*work.uploads[i])) {
