@@ -42,8 +42,8 @@ struct shared_end {
 
 namespace {
 
-// The memory of the frame that was handled last, for the next one on the thread of CAF's multiplexer: the pages of a fresh MiB cost more than
-// its way through the socket.
+// The memory of the largest frame handled so far, for the next one: the pages of a fresh MiB cost more than its way through the socket. Frames are
+// read and handled by one thread, that of CAF's multiplexer, since it has no workers (node.cpp).
 thread_local remote::frame spare;
 constexpr size_t longest_spare = size_t{2} << 20;
 

@@ -18,8 +18,6 @@ constexpr int64_t row_block = 64;
 /// Multiplications of a head-and-block below which several share a thread.
 constexpr double parallel_work = 64 * 1024;
 
-constexpr size_t past_key_input = 4, past_value_input = 5;
-
 /// Elements from one batch, head or position to the next.
 struct strides {
   int64_t batch, head, row;
@@ -181,8 +179,8 @@ kernel_ptr make_attention(const kernel_request& r) {
   if (!r.all_of_type(dtype::float32) || !r.all_plain() || volume(r.outputs[0].dims) == 0 ||
       volume(r.inputs[1].dims) == 0)
     return nullptr;
-  for (size_t i = 0; i < 3; ++i)
-    if (r.inputs[i].dims.size() != 4)
+  for (const size_t i : {size_t{0}, size_t{1}, size_t{2}, past_key_input, past_value_input})
+    if (r.has_input(i) && r.inputs[i].dims.size() != 4)
       return nullptr;
   return std::make_unique<attention_kernel>(r);
 }

@@ -7,6 +7,7 @@
 // on are padding). A query that sees no key gives zeros. Masked keys and values are never multiplied: they may hold NaN.
 // qk_matmul_output: mode 0 the scaled product, 1 after softcap, 2 after the masks, 3 after softmax.
 #include "ops/families.hpp"
+#include "ops/head_layout.hpp"
 #include "ops/operand.hpp"
 
 #include <algorithm>
@@ -16,7 +17,7 @@
 namespace troupe {
 namespace {
 
-constexpr size_t mask_input = 3, past_key_input = 4, past_value_input = 5, nonpad_input = 6;
+constexpr size_t mask_input = 3, nonpad_input = 6;
 
 /// Dims of a call, symbolic or known.
 struct attention_dims {

@@ -31,8 +31,6 @@ std::array<Dim, 4> logical(std::span<const Dim> dims, bool behind) {
   return {dims[0], dims[behind ? 2 : 1], dims[behind ? 1 : 2], dims[3]};
 }
 
-constexpr size_t past_key_input = 4, past_value_input = 5;
-
 void require_equal(const dim& a, const dim& b, const char* what) {
   if (a.is_constant() && b.is_constant() && !(a == b))
     fail(errc::invalid_model, "attention: {} {} and {} differ", what, a.to_string(), b.to_string());

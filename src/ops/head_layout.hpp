@@ -6,6 +6,9 @@
 
 namespace troupe {
 
+/// Inputs of attention, ONNX's and troupe's, that hold past keys and values.
+inline constexpr size_t past_key_input = 4, past_value_input = 5;
+
 /// Returns whether attribute `name` puts heads after positions ("bshd"); by default ("bhsd") they come before. Throws
 /// `errc::invalid_model` for other texts.
 inline bool heads_behind(const attributes& attrs, std::string_view name) {

@@ -220,12 +220,17 @@ std::optional<joined_heads> joined_from(const graph_editor& e, value_id v) {
 }
 
 bool take_cache_apart(graph_editor& e, node_id n) {
+  constexpr int64_t widest_vector = 8; // of float16
   const node attention = e.at(n);
   if (attention.inputs.size() > 4 || heads_behind(attention.attrs, "kv_layout"))
     return false;
   const auto k = joined_from(e, attention.inputs[1]), v = joined_from(e, attention.inputs[2]);
   if (!k || !v || !((*e.val(k->past).dims)[2] == (*e.val(v->past).dims)[2]))
     return false;
+  // Kernels that read a cache where it is read whole vectors; others would join it first, for each of its lengths anew.
+  for (const value_id past : {k->past, v->past})
+    if (const dim& width = (*e.val(past).dims)[3]; !width.is_constant() || width.constant() % widest_vector != 0)
+      return false;
   std::vector<value_id> inputs{attention.inputs[0],
                                k->present,
                                v->present,
@@ -263,7 +268,8 @@ bool fuse_attention(graph_editor& e) {
     if (e.alive(n) && is_op(e.at(n), "Softmax"))
       changed |= fuse_attention_at(e, n);
     if (e.alive(n) && e.at(n).domain == "troupe" && e.at(n).op_type == "Attention")
-      changed |= take_cache_apart(e, n) | take_transposes(e, n);
+      for (const auto take : {take_cache_apart, take_transposes})
+        changed |= take(e, n);
   }
   return changed;
 }

@@ -42,7 +42,7 @@ constexpr auto bytes = std::to_array<pass>({push_dequantize, fuse_quantized});
 constexpr auto last = std::to_array<pass>({fuse_elementwise});
 constexpr auto last_bytes = std::to_array<pass>({fuse_quantized_elementwise});
 
-/// More rounds than any sensible model needs; every pass only shrinks the graph, so that stopping early is still right.
+/// More rounds than any sensible model needs; every pass leaves a right graph, so that stopping early is right, too.
 constexpr int max_rounds = 16;
 
 void run_to_fixpoint(graph_editor& e, std::initializer_list<std::span<const pass>> lists) {

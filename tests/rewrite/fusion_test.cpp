@@ -257,7 +257,7 @@ void check_reads_cache(const graph& fused, const std::string& cache) {
 TEST_CASE("grouped attention with a cache and rotary embedding as Llama's exporter writes it", "[rewrite][A4]") {
   graph_builder b;
   const dim s = dim::symbol("seq"), past = dim::symbol("past");
-  const int64_t H = 4, G = 2, D = 6;
+  const int64_t H = 4, G = 2, D = 8;
   const value_id q = b.input("q", {1, s, H, D}), k = b.input("k", {1, s, G, D}), v = b.input("v", {1, s, G, D}),
                  cache_k = b.input("ck", {1, G, past, D}), cache_v = b.input("cv", {1, G, past, D}),
                  cos = b.input("cos", {1, s, D}), sin = b.input("sin", {1, s, D}),
