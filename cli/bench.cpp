@@ -64,11 +64,14 @@ named_tensors fresh_inputs(const session& model, const bench_arguments& args, co
                            const named_device_tensors& on_device = {}) {
   named_tensors copies;
   for (const auto& [name, value] : base)
-    if (!on_device.contains(name))
-      copies.emplace(name, copy_of(value));
-  std::vector<value_info> wanted = model.inputs();
-  std::erase_if(wanted, [&](const value_info& input) { return on_device.contains(input.name); });
-  return complete_inputs(wanted, std::move(copies), args.dim_values(), args.seed + static_cast<uint64_t>(iteration));
+    copies.emplace(name, on_device.contains(name) ? value : copy_of(value));
+  std::vector<value_info> wanted = model.inputs(); // and those that are given: dims of others follow from theirs
+  std::erase_if(wanted,
+                [&](const value_info& input) { return on_device.contains(input.name) && !base.contains(input.name); });
+  named_tensors all =
+      complete_inputs(wanted, std::move(copies), args.dim_values(), args.seed + static_cast<uint64_t>(iteration));
+  std::erase_if(all, [&](const auto& input) { return on_device.contains(input.first); });
+  return all;
 }
 
 /// How a run keeps the bound outputs where they are made; the bound inputs are there from the second run on.
