@@ -31,6 +31,7 @@ public:
       if (plan_.chunks[id].device == self_ && plan_.chunks[id].segment == bound_.segment)
         own.push_back(id);
     std::vector<std::vector<launch_list>> chosen;
+    chosen.reserve(own.size());
     for (const chunk_id id : own)
       chosen.push_back(kernels_of(plan_.chunks[id]));
     const std::vector<pipeline_key> keys = keys_of(chosen);

@@ -87,7 +87,7 @@ private:
   activation act_;
   uint8_t a_flip_, b_flip_, a_zero_ = 0;
   bool wants_row_sums_ = false, is_constant_ = true, is_bound_ = false;
-  size_t a_scales_ = 0, b_scales_ = 0, b_zeros_ = 0; // elements; 0 if there are none
+  size_t b_scales_ = 0, b_zeros_ = 0; // elements; 0 if there are none
   std::vector<int32_t> b_zero_, integer_bias_;
   std::vector<int32_t> correction_;   // as the next, with `spare_columns`
   std::vector<float> scale_, offset_; // offset_: empty for 0, unless results are bytes

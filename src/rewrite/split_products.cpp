@@ -144,6 +144,7 @@ bool split_product_at(graph_editor& e, node_id n) {
       return false;
   const node product = e.at(n);
   std::vector<value_id> results; // made before the readers go, which take along what nobody reads any more
+  results.reserve(parts.size());
   for (const part& p : parts)
     results.push_back(add_product(e, product, p));
   for (const part& p : parts)
