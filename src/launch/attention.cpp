@@ -114,7 +114,7 @@ bool add_other_outputs(launch_builder& b, const gpu_call& call, const attention_
     b.next_step();
     if (past > 0)
       good = good && add_copy(b, call,
-                              {.input = 3 + i,
+                              {.input = i == 1 ? past_key_input : past_value_input,
                                .output = i,
                                .axes = {{c.batch * c.kv_heads, past * width, c.keys * width}, {past * width, 1, 1}}});
     b.next_step();
@@ -122,11 +122,6 @@ bool add_other_outputs(launch_builder& b, const gpu_call& call, const attention_
   if (call.has_output(3))
     add_attention_scores(b, call, c, variant);
   return good;
-}
-
-/// Keys or values as attention reads them.
-launch_binding rows_of(const launch_builder& b, const attention_call& c, size_t i) {
-  return c.joined ? reading(b.out(i)) : b.in(i);
 }
 
 /// A tile of attention_matrices.comp.
@@ -152,9 +147,10 @@ std::optional<launch_list> matrices_for(const gpu_call& call, const attention_ca
   launch_builder b(call, "attention.matrices");
   if (!add_other_outputs(b, call, c, variant))
     return std::nullopt;
-  launch& l = b.add(fmt::format("attention_matrices.f16_{}{}x{}x{}", t.all_keys ? "all" : "", t.rows, t.keys, c.width),
-                    flat_groups(groups, 1, call.gpu),
-                    {b.in(0), rows_of(b, c, 1), rows_of(b, c, 2), b.in(call.has_input(3) ? 3 : 0), b.out(0)});
+  launch& l =
+      b.add(fmt::format("attention_matrices.f16_{}{}x{}x{}", t.all_keys ? "all" : "", t.rows, t.keys, c.width),
+            flat_groups(groups, 1, call.gpu),
+            {b.in(0), attention_rows(b, c, 1), attention_rows(b, c, 2), b.in(call.has_input(3) ? 3 : 0), b.out(0)});
   l.constants = {(call.has_input(3) ? shader::attention_mask : 0) | (c.causal ? shader::attention_causal : 0)};
   l.params = parameters_of(call, c, c.queries, t.rows, groups, c.keys);
   return b.finish();
@@ -173,7 +169,7 @@ std::optional<launch_list> list_for(const gpu_call& call, const attention_call& 
   auto count = flat_groups(groups, 1, call.gpu);
   count[2] = word(splits);
   launch& l = b.add("attention." + variant, count,
-                    {b.in(0), rows_of(b, c, 1), rows_of(b, c, 2), b.in(call.has_input(3) ? 3 : 0),
+                    {b.in(0), attention_rows(b, c, 1), attention_rows(b, c, 2), b.in(call.has_input(3) ? 3 : 0),
                      split ? written(partial) : b.out(0), b.in(c.limited ? 6 : 0)});
   l.constants = {t.rows / 8, t.keys / 16, key_vectors(c), value_vectors(c), t.apart ? 1u : 0u, 0};
   l.constants[5] = attention_flags(call, c) | (c.width % 4 == 0 ? shader::attention_key_vectors : 0) |
@@ -271,7 +267,7 @@ attention_call sizes_of(const std::array<int64_t, 4>& q, const std::array<int64_
 
 /// Puts inputs 4 and 5 in front of the keys and values.
 void add_past(const gpu_call& call, attention_call& c) {
-  const shape &k = call.inputs[4].dims, &v = call.inputs[5].dims;
+  const shape &k = call.inputs[past_key_input].dims, &v = call.inputs[past_value_input].dims;
   const auto fits = [&](const shape& dims, int64_t width) {
     return dims.size() == 4 && dims == shape{c.batch, c.kv_heads, k[2], width};
   };
@@ -284,6 +280,10 @@ void add_past(const gpu_call& call, attention_call& c) {
 }
 
 } // namespace
+
+launch_binding attention_rows(const launch_builder& b, const attention_call& c, size_t i) {
+  return c.joined ? reading(b.out(i)) : b.in(i);
+}
 
 uint32_t attention_flags(const gpu_call& call, const attention_call& c) {
   const bool mask = call.has_input(3), bytes = mask && call.inputs[3].type == dtype::boolean;
@@ -318,7 +318,7 @@ launch_lists fused_attention_launches(const gpu_call& call) {
   c.y_behind = heads_behind(call.attrs, "out_layout");
   c.scale = call.attrs.real("scale", 1);
   c.causal = call.attrs.integer("is_causal", 0) != 0;
-  if (call.has_input(4))
+  if (call.has_input(past_key_input))
     add_past(call, c);
   c.causal_offset = c.keys - c.queries;
   return launch_attention(call, c);
@@ -326,19 +326,20 @@ launch_lists fused_attention_launches(const gpu_call& call) {
 
 /// Past keys, and copies of all keys, are only for calls that have both in outputs 1 and 2.
 launch_lists attention_launches(const gpu_call& call) {
-  const bool has_past = call.has_input(4);
+  const bool has_past = call.has_input(past_key_input);
   const bool joins = has_past || call.has_output(1) || call.has_output(2);
   if (joins && (!call.has_output(1) || !call.has_output(2) || call.outputs[1].type != call.inputs[0].type ||
                 call.outputs[2].type != call.inputs[0].type))
     return {};
-  if (has_past && (call.inputs[4].type != call.inputs[0].type || call.inputs[5].type != call.inputs[0].type))
+  if (has_past && (call.inputs[past_key_input].type != call.inputs[0].type ||
+                   call.inputs[past_value_input].type != call.inputs[0].type))
     return {};
   const bool flat = call.inputs[0].dims.size() == 3;
   const int64_t heads = flat ? call.attrs.integer("q_num_heads") : 0,
                 kv = flat ? call.attrs.integer("kv_num_heads") : 0;
   attention_call c = sizes_of(logical(call.inputs[0].dims, false, heads), logical(call.inputs[1].dims, false, kv),
                               logical(call.inputs[2].dims, false, kv));
-  const int64_t past = has_past ? call.inputs[4].dims.at(2) : 0;
+  const int64_t past = has_past ? call.inputs[past_key_input].dims.at(2) : 0;
   c.q_behind = c.y_behind = flat;
   c.kv_behind = flat && !joins;
   c.joined = joins;

@@ -30,6 +30,9 @@ shader::uvec4 steps_of(int64_t heads, int64_t positions, int64_t width, bool beh
 /// Steps of the mask, input 3; throws `errc::invalid_input` if it does not fit.
 shader::uvec4 mask_steps(const gpu_call& call, const attention_call& c);
 
+/// Keys (`i` 1) or values (2) as attention reads them.
+launch_binding attention_rows(const launch_builder& b, const attention_call& c, size_t i);
+
 /// The flags of mask, causality and skipping.
 uint32_t attention_flags(const gpu_call& call, const attention_call& c);
 

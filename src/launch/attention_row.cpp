@@ -1,6 +1,7 @@
 // Attention of few queries, such as a decode step's: a group a row of the result (shaders/attention_row.comp), or several that each
 // see a split of many keys. Past keys and values may be operands of their own.
 #include "launch/attention.hpp"
+#include "ops/head_layout.hpp"
 
 #include <algorithm>
 #include <bit>
@@ -28,7 +29,7 @@ bool fits(const gpu_call& call, const attention_call& c, int64_t vector) {
   return c.queries >= 1 && c.queries <= most_queries && c.keys > 0 && c.width > 0 && c.width % vector == 0 &&
          c.value_width > 0 && c.value_width % vector == 0 && c.width <= most_width && c.value_width <= most_width &&
          c.softcap == 0 && !c.limited && !c.joined && !call.has_output(3) &&
-         (!apart || (call.inputs[4].type == type && call.inputs[5].type == type));
+         (!apart || (call.inputs[past_key_input].type == type && call.inputs[past_value_input].type == type));
 }
 
 /// As many invocations as keys; more groups where one would see very many keys while multiprocessors idle.
@@ -99,7 +100,7 @@ std::optional<launch_list> attention_of_few_queries(const gpu_call& call, const 
   groups[2] = word(splits);
   launch& l = b.add("attention_row." + variant, groups,
                     {b.in(0), b.in(1), b.in(2), b.in(call.has_input(3) ? 3 : 0), split ? written(partial) : b.out(0),
-                     b.in(apart ? 4 : 1), b.in(apart ? 5 : 2)});
+                     b.in(apart ? past_key_input : 1), b.in(apart ? past_value_input : 2)});
   l.constants = {
       g.threads,
       g.lanes,

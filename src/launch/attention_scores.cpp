@@ -24,9 +24,9 @@ void add_attention_scores(launch_builder& b, const gpu_call& call, const attenti
                           const std::string& variant) {
   const int64_t mode = call.attrs.integer("qk_matmul_output_mode", 0), rows = c.batch * c.heads * c.queries;
   const bool whole_rows = mode == shader::scores_weights;
-  launch& l = b.add("attention_scores." + variant, flat_groups(whole_rows ? rows : rows * c.keys, 128, call.gpu),
-                    {b.in(0), c.joined ? reading(b.out(1)) : b.in(1), b.in(call.has_input(3) ? 3 : 0),
-                     b.in(c.limited ? 6 : 0), b.out(3)});
+  launch& l =
+      b.add("attention_scores." + variant, flat_groups(whole_rows ? rows : rows * c.keys, 128, call.gpu),
+            {b.in(0), attention_rows(b, c, 1), b.in(call.has_input(3) ? 3 : 0), b.in(c.limited ? 6 : 0), b.out(3)});
   const bool bytes = call.has_input(3) && call.inputs[3].type == dtype::boolean;
   l.constants = {static_cast<uint32_t>(mode),
                  (call.has_input(3) ? shader::scores_mask : 0) | (bytes ? shader::scores_mask_bytes : 0) |

@@ -137,13 +137,10 @@ std::vector<device_routes> add_links(const cluster& c, shared_links& links) {
   routes.reserve(c.devices.size());
   for (const device_info& d : c.devices) {
     device_routes& r = routes.emplace_back();
-    if (is_remote(d))
-      r = {.up = {},
-           .down = {},
-           .network_in = {},
-           .network_out = {},
-           .from_session = from_session,
-           .to_session = to_session};
+    if (is_remote(d)) {
+      r.from_session = from_session;
+      r.to_session = to_session;
+    }
     if (const auto found = of_host.find(d.host); found != of_host.end())
       for (const two_ways& l : found->second) {
         r.network_in.push_back(l.in);

@@ -28,10 +28,9 @@ struct chunk_price {
 
 /// Which links a device's copies share.
 struct device_routes {
-  std::vector<link_index> up, down;                // between it and its host's memory
-  std::vector<link_index> network_in, network_out; // between its host and others; none in the session's host
-  std::vector<link_index> from_session,
-      to_session; // what comes from and goes to the session's host goes over these, too
+  std::vector<link_index> up, down;                 // between it and its host's memory
+  std::vector<link_index> network_in, network_out;  // between its host and others; none in the session's host
+  std::vector<link_index> from_session, to_session; // beside those, if the other end is the session's host
 };
 
 /// Adds a cluster's links; returns the routes of its devices, in their order. Each host has a link of its own in each direction, which its

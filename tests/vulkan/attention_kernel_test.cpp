@@ -40,6 +40,16 @@ tensor mask_with_holes(shape dims) {
   return t;
 }
 
+/// Scores far apart, masked keys, and a row of the mask that is −inf alone.
+kernel_case large_scores(int64_t queries) {
+  constexpr int64_t keys = 90;
+  kernel_case c = fused({1, 2, 2, queries, keys, 16, 16, {1, 1, queries, keys}}, false, "bhsd");
+  c.inputs[0] = random_floats({1, 2, queries, 16}, 1, -60, 60);
+  c.inputs[3] = mask_with_holes({1, 1, queries, keys});
+  std::fill_n(c.inputs[3].mutable_data<float>(), keys, -std::numeric_limits<float>::infinity());
+  return c;
+}
+
 } // namespace
 
 TEST_CASE("GPU attention: sizes, groups of heads, layouts, masks", "[vulkan]") {
@@ -120,12 +130,7 @@ TEST_CASE("GPU attention of few queries: blocks of keys, splits, widths, masks",
         half.atol = 2e-3;
         check_gpu_kernels(half, true);
       }
-  kernel_case hidden = fused({1, 2, 2, 2, 90, 16, 16, {1, 1, 2, 90}}, false, "bhsd");
-  hidden.inputs[0] = random_floats({1, 2, 2, 16}, 1, -60, 60);
-  hidden.inputs[3] = mask_with_holes({1, 1, 2, 90});
-  for (int64_t t = 0; t < 90; ++t) // a row of −inf alone
-    hidden.inputs[3].mutable_data<float>()[t] = -std::numeric_limits<float>::infinity();
-  check_gpu_kernels(hidden);
+  check_gpu_kernels(large_scores(2));
 }
 
 TEST_CASE("GPU attention with a cache: few and many queries, every layout of new keys", "[vulkan]") {
@@ -150,12 +155,7 @@ TEST_CASE("GPU attention with a cache: few and many queries, every layout of new
 }
 
 TEST_CASE("GPU attention: large scores and masked keys", "[vulkan]") {
-  kernel_case c = fused({1, 2, 2, 20, 90, 16, 16, {1, 1, 20, 90}}, false, "bhsd");
-  c.inputs[0] = random_floats({1, 2, 20, 16}, 1, -60, 60);
-  c.inputs[3] = mask_with_holes({1, 1, 20, 90});
-  for (int64_t t = 0; t < 90; ++t) // a row of −inf alone
-    c.inputs[3].mutable_data<float>()[t] = -std::numeric_limits<float>::infinity();
-  check_gpu_kernels(c);
+  check_gpu_kernels(large_scores(20));
 }
 
 TEST_CASE("GPU ONNX attention: masks, causality, rows without keys", "[vulkan]") {
