@@ -16,7 +16,7 @@ public:
         narrowed_(how == recording::narrowed) {}
 
   void record_into(recorded_chunk& out) {
-    make_descriptor_pool(out);
+    make_descriptors(out);
     make_timestamps(out);
     begin(out.commands, 0);
     vkCmdResetQueryPool(out.commands, out.timestamps.get(), 0, out.timestamp_count);
@@ -35,17 +35,12 @@ public:
   }
 
 private:
-  void make_descriptor_pool(recorded_chunk& out) {
+  void make_descriptors(recorded_chunk& out) {
     uint32_t buffers = 0;
     for (const installed_launch& l : chunk_.launches)
       buffers += l.key.buffers;
     const auto sets = std::max<uint32_t>(static_cast<uint32_t>(chunk_.launches.size()), 1);
-    const VkDescriptorPoolSize sizes[] = {{VK_DESCRIPTOR_TYPE_UNIFORM_BUFFER, sets},
-                                          {VK_DESCRIPTOR_TYPE_STORAGE_BUFFER, std::max(buffers, 1u)}};
-    const VkDescriptorPoolCreateInfo info{VK_STRUCTURE_TYPE_DESCRIPTOR_POOL_CREATE_INFO, nullptr, 0, sets, 2, sizes};
-    VkDescriptorPool pool = VK_NULL_HANDLE;
-    check(vkCreateDescriptorPool(context_.get(), &info, nullptr, &pool), "vkCreateDescriptorPool");
-    out.descriptors = {context_.get(), pool};
+    out.descriptors = make_descriptor_pool(context_, sets, std::max(buffers, 1u));
   }
 
   void make_timestamps(recorded_chunk& out) {
@@ -123,10 +118,7 @@ private:
   }
 
   VkDescriptorSet describe_buffers(recorded_chunk& out, const installed_launch& l, const pipeline& p) {
-    const VkDescriptorSetAllocateInfo info{VK_STRUCTURE_TYPE_DESCRIPTOR_SET_ALLOCATE_INFO, nullptr,
-                                           out.descriptors.get(), 1, &p.set_layout};
-    VkDescriptorSet set = VK_NULL_HANDLE;
-    check(vkAllocateDescriptorSets(context_.get(), &info, &set), "vkAllocateDescriptorSets");
+    const VkDescriptorSet set = allocate_set(context_, out.descriptors, p.set_layout);
     std::vector<VkDescriptorBufferInfo> buffers;
     const auto add = [&](const bound_range& r) {
       const auto [buffer, offset] = resolve(r, slot_);

@@ -17,6 +17,24 @@ VkCommandBuffer make_commands(device_context& context, const command_pool_handle
   return commands;
 }
 
+descriptor_pool_handle make_descriptor_pool(device_context& context, uint32_t sets, uint32_t storage_buffers) {
+  const VkDescriptorPoolSize sizes[] = {{VK_DESCRIPTOR_TYPE_UNIFORM_BUFFER, sets},
+                                        {VK_DESCRIPTOR_TYPE_STORAGE_BUFFER, storage_buffers}};
+  const VkDescriptorPoolCreateInfo info{VK_STRUCTURE_TYPE_DESCRIPTOR_POOL_CREATE_INFO, nullptr, 0, sets, 2, sizes};
+  VkDescriptorPool pool = VK_NULL_HANDLE;
+  check(vkCreateDescriptorPool(context.get(), &info, nullptr, &pool), "vkCreateDescriptorPool");
+  return {context.get(), pool};
+}
+
+VkDescriptorSet allocate_set(device_context& context, const descriptor_pool_handle& pool,
+                             VkDescriptorSetLayout layout) {
+  const VkDescriptorSetAllocateInfo info{VK_STRUCTURE_TYPE_DESCRIPTOR_SET_ALLOCATE_INFO, nullptr, pool.get(), 1,
+                                         &layout};
+  VkDescriptorSet set = VK_NULL_HANDLE;
+  check(vkAllocateDescriptorSets(context.get(), &info, &set), "vkAllocateDescriptorSets");
+  return set;
+}
+
 void begin(VkCommandBuffer commands, VkCommandBufferUsageFlags usage) {
   const VkCommandBufferBeginInfo info{VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO, nullptr, usage, nullptr};
   check(vkBeginCommandBuffer(commands, &info), "vkBeginCommandBuffer");

@@ -37,15 +37,6 @@ void describe(VkDevice device, VkDescriptorSet set, std::span<const direct_copy>
   vkUpdateDescriptorSets(device, 1, &write, 0, nullptr);
 }
 
-descriptor_pool_handle make_pool(VkDevice device, uint32_t sets) {
-  const VkDescriptorPoolSize sizes[] = {{VK_DESCRIPTOR_TYPE_UNIFORM_BUFFER, sets},
-                                        {VK_DESCRIPTOR_TYPE_STORAGE_BUFFER, sets * buffers_each}};
-  const VkDescriptorPoolCreateInfo info{VK_STRUCTURE_TYPE_DESCRIPTOR_POOL_CREATE_INFO, nullptr, 0, sets, 2, sizes};
-  VkDescriptorPool pool = VK_NULL_HANDLE;
-  check(vkCreateDescriptorPool(device, &info, nullptr, &pool), "vkCreateDescriptorPool");
-  return {device, pool};
-}
-
 } // namespace
 
 bool copy_kernel::takes(const direct_copy& copy) const {
@@ -66,14 +57,11 @@ pipeline copy_kernel::prepared() {
 descriptor_pool_handle copy_kernel::record(VkCommandBuffer commands, std::span<const direct_copy> copies) {
   const pipeline p = prepared();
   const auto sets = static_cast<uint32_t>((copies.size() + copies_each - 1) / copies_each);
-  descriptor_pool_handle pool = make_pool(context_.get(), sets);
+  descriptor_pool_handle pool = make_descriptor_pool(context_, sets, sets * buffers_each);
   vkCmdBindPipeline(commands, VK_PIPELINE_BIND_POINT_COMPUTE, p.handle);
   for (size_t first = 0; first < copies.size(); first += copies_each) {
     const auto some = copies.subspan(first, std::min<size_t>(copies_each, copies.size() - first));
-    const VkDescriptorSetAllocateInfo info{VK_STRUCTURE_TYPE_DESCRIPTOR_SET_ALLOCATE_INFO, nullptr, pool.get(), 1,
-                                           &p.set_layout};
-    VkDescriptorSet set = VK_NULL_HANDLE;
-    check(vkAllocateDescriptorSets(context_.get(), &info, &set), "vkAllocateDescriptorSets");
+    const VkDescriptorSet set = allocate_set(context_, pool, p.set_layout);
     describe(context_.get(), set, some);
     vkCmdBindDescriptorSets(commands, VK_PIPELINE_BIND_POINT_COMPUTE, p.layout, 0, 1, &set, 0, nullptr);
     vkCmdDispatch(commands, groups_for(some), static_cast<uint32_t>(some.size()), 1);
