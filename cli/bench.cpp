@@ -15,6 +15,7 @@
 #include "ops/strided_copy.hpp"
 #include "plan/predict.hpp"
 #include "plan/show/statistics.hpp"
+#include "trace/hops.hpp"
 
 #include <fmt/format.h>
 
@@ -33,6 +34,7 @@ struct bench_arguments : model_options {
   double warmup_seconds = 1;
   std::vector<std::string> bind; // "OUT=IN"
   std::filesystem::path trace;
+  bool allocated = false;
   int in_flight = 0; // of the throughput; 0: not measured without a strategy
   monitor_arguments monitor;
 };
@@ -46,11 +48,24 @@ struct measurement {
   std::vector<std::string> device_names;
   std::vector<double> samples_ms;
   std::map<std::string, std::vector<double>> busy_ms; // by device
+  std::vector<run_hops> hops;                         // of runs beside those, which are traced
   session_stats stats;
   int64_t fetched_bytes = 0; // by a run
   std::optional<strategy_choice> chosen;
   std::optional<monitor_report> watched;
 };
+
+/// Inputs from `engine::allocate`, if the user wants such.
+void move_to_allocated(engine& devices, const bench_arguments& args, named_tensors& inputs) {
+  if (!args.allocated)
+    return;
+  for (auto& [name, value] : inputs)
+    if (value.type() != dtype::string) {
+      tensor there = devices.allocate(value.type(), value.dims());
+      copy_all(value.view(), there.mutable_ref());
+      value = std::move(there);
+    }
+}
 
 tensor copy_of(const tensor& t) {
   tensor copy(t.type(), t.dims());
@@ -100,7 +115,7 @@ private:
 };
 
 /// Runs the model until there are enough samples, or `stop` says so; `m` has what was measured.
-void take_samples(const bench_arguments& args, const engine& devices, const session& model, const named_tensors& base,
+void take_samples(const bench_arguments& args, engine& devices, const session& model, const named_tensors& base,
                   bound_values& staying, watcher& watch, const interrupts& stop, measurement& m) {
   progress line("bench", args.shows_progress());
   line.watch(loads_of(devices));
@@ -108,6 +123,7 @@ void take_samples(const bench_arguments& args, const engine& devices, const sess
   for (int i = 0; m.samples_ms.size() < static_cast<size_t>(args.runs) && !stop.requested(); ++i) {
     run_options options = staying.options();
     named_tensors inputs = fresh_inputs(model, args, base, i, options.device_inputs);
+    move_to_allocated(devices, args, inputs);
     options.cancel = stop.token();
     const named_tensors first_inputs = i == 0 ? inputs : named_tensors{};
     const bool counts = i > args.warmup && clock::now() >= warm;
@@ -132,6 +148,24 @@ void take_samples(const bench_arguments& args, const engine& devices, const sess
   }
 }
 
+/// Traces runs that are not among the samples: the last one for the user, all of them for the way of a run.
+void take_traces(const bench_arguments& args, engine& devices, const session& model, const named_tensors& base,
+                 const bound_values& staying, const interrupts& stop, measurement& m) {
+  const int hop_runs = std::min(args.runs, 20);
+  const bool wants_file = !args.trace.empty(), wants_hops = args.json;
+  for (int i = wants_hops ? hop_runs : 1; i > 0 && (wants_file || wants_hops) && !stop.requested(); --i) {
+    run_options options = staying.options();
+    named_tensors inputs = fresh_inputs(model, args, base, args.runs + i, options.device_inputs);
+    move_to_allocated(devices, args, inputs);
+    options.trace = true;
+    const run_result result = model.run(std::move(inputs), options);
+    if (const auto hops = hops_of(*result.trace); wants_hops && hops)
+      m.hops.push_back(*hops);
+    if (wants_file && i == 1)
+      write_trace(args.trace, *result.trace, args.model);
+  }
+}
+
 measurement measure(const bench_arguments& args, const interrupts& stop) {
   engine devices(args.engine());
   const session model = open_model(devices, args);
@@ -148,7 +182,9 @@ measurement measure(const bench_arguments& args, const interrupts& stop) {
   const int in_flight = args.in_flight > 0 || args.strategy == strategy::none ? args.in_flight : 2;
   if (in_flight > 0 && !stop.requested()) {
     watch.begin();
-    m.many = measure_throughput(model, fresh_inputs(model, args, base, 0), args, args.runs, in_flight, stop.token());
+    named_tensors inputs = fresh_inputs(model, args, base, 0);
+    move_to_allocated(devices, args, inputs);
+    m.many = measure_throughput(model, inputs, args, args.runs, in_flight, stop.token());
   }
   m.watched = watch.end();
   m.stats = model.stats();
@@ -162,12 +198,7 @@ measurement measure(const bench_arguments& args, const interrupts& stop) {
     m.predicted_ms = m.chosen->latency_ms;
   else if (args.strategy == strategy::none)
     m.predicted_ms = 1e3 * predict(*bound->source, dims_of_runs(*bound, args.dim_values())).makespan_s;
-  if (!args.trace.empty() && !stop.requested()) { // one more run, so that none of those measured pays for it
-    run_options options = staying.options();
-    named_tensors inputs = fresh_inputs(model, args, base, args.runs, options.device_inputs);
-    options.trace = true;
-    write_trace(args.trace, *model.run(std::move(inputs), options).trace, args.model);
-  }
+  take_traces(args, devices, model, base, staying, stop, m);
   return m;
 }
 
@@ -193,6 +224,14 @@ void print_memory(const measurement& m) {
                  100.0 * s.fragmentation());
 }
 
+nlohmann::json to_json(const run_hops& hops) {
+  return {{"to_device", hops.to_device},
+          {"to_work", hops.to_work},
+          {"work", hops.work},
+          {"to_session", hops.to_session},
+          {"to_caller", hops.to_caller}};
+}
+
 nlohmann::json to_json(const bench_arguments& args, const measurement& m, const std::map<std::string, double>& busy) {
   nlohmann::json j = {{"model", args.model.string()},
                       {"runs", m.samples_ms.size()},
@@ -208,6 +247,8 @@ nlohmann::json to_json(const bench_arguments& args, const measurement& m, const 
                       {"caches", cache_json(m.stats)},
                       {"memory", memory_json(m)},
                       {"samples_ms", m.samples_ms}};
+  if (!m.hops.empty())
+    j["hops_ms"] = to_json(median_hops(m.hops));
   if (m.predicted_ms)
     j["predicted_ms"] = *m.predicted_ms;
   if (m.chosen)
@@ -276,6 +317,8 @@ void add_bench(CLI::App& app) {
       ->add_option("--in-flight", args->in_flight,
                    "Measure the throughput, too, with so many requests under way (default with a strategy: 2)")
       ->check(CLI::PositiveNumber);
+  command->add_flag("--allocated", args->allocated,
+                    "Inputs in memory that GPUs read without a copy (engine::allocate), not in ordinary memory");
   add_trace_option(*command, args->trace);
   add_monitor_options(*command, args->monitor);
   command->callback([args] { bench(*args); });
