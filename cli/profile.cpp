@@ -74,7 +74,7 @@ measured_profile calibrate_device(engine& devices, size_t index, const profile_a
 }
 
 /// Measures the links to other hosts one after the other, and adds them to `out`.
-std::vector<measured_link> calibrate_links(const engine& devices, const profile_arguments& args, const interrupts& stop,
+std::vector<measured_link> calibrate_links(engine& devices, const profile_arguments& args, const interrupts& stop,
                                            nlohmann::json& out) {
   std::vector<measured_link> links;
   for (const host_summary& h : devices.hosts()) {

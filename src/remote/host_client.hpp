@@ -29,7 +29,7 @@ link_figures believed(link_figures measured, const std::optional<link_figures>& 
 /// How much a measurement of a link may take: its loads grow until one takes `telling_s`, and as many round trips as
 /// `telling_trips`, or has `last_load` bytes; `repeats` times that, of which the fastest counts.
 struct measuring_effort {
-  double telling_s = 0.005;
+  double telling_s = 0.02;
   double telling_trips = 4;
   size_t last_load = size_t{4} << 20;
   int repeats = 3;
