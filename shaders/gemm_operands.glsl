@@ -55,9 +55,9 @@ TILE_VECTOR b_load(line l, uint k, uint end) {
     return TILE_VECTOR(0);
   if (B_MODE == depth_vectors)
     return TILE_VECTOR(b_vectors[(l.start + k) / WIDTH]);
-#ifdef EIGHT_WIDE
   if (B_MODE == line_vectors)
-    return b_vectors[(l.start + k * product.b_depth) / WIDTH];
+    return TILE_VECTOR(b_vectors[(l.start + k * product.b_depth) / WIDTH]);
+#ifdef EIGHT_WIDE
   float16_t e[8];
   [[unroll]] for (uint i = 0; i < 8; ++i)
     e[i] = k + i < end ? b[l.start + (k + i) * product.b_depth] : float16_t(0);

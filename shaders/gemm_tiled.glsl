@@ -30,22 +30,39 @@ const uint PASS_ROWS = FITTING >= ROWS ? ROWS : FITTING >= ROWS / 2 ? ROWS / 2 :
 shared vec4 a_tile[2 * TILE_M * PITCH];
 shared vec4 b_tile[2 * TILE_N * PITCH];
 
-/// What slot `slot` of this invocation loads of a tile of `lines` rows or columns: (line, depth / 4).
+/// What slot `slot` of this invocation loads of a tile of `lines` rows or columns: (line, depth / 4); with line_vectors (the first of
+/// four lines, depth): neighbours take 32 bytes of 16 depths, so that sectors are read whole and each writes to a bank of its own.
 uvec2 slot_at(uint slot, uint lines, uint mode) {
   const uint i = gl_LocalInvocationID.x + slot * THREADS;
+  if (mode == line_vectors)
+    return uvec2((i / (2 * TILE_DEPTH) * 2 + i % 2) * 4, i / 2 % TILE_DEPTH);
   return mode == line_elements ? uvec2(i % lines, i / lines) : uvec2(i / DEPTH4, i % DEPTH4);
+}
+
+uint depth_of(uvec2 at, uint mode) {
+  return mode == line_vectors ? at.y : 4 * at.y;
 }
 
 void store_tiles(uint a_buffer, uint b_buffer, vec4 a_next[A_SLOTS], vec4 b_next[B_SLOTS]) {
   [[unroll]] for (uint s = 0; s < A_SLOTS; ++s) {
     const uvec2 at = slot_at(s, TILE_M, A_MODE);
-    if (TILE_M * DEPTH4 % THREADS == 0 || (at.x < TILE_M && at.y < DEPTH4))
+    if (A_MODE == line_vectors) {
+      if (TILE_M * DEPTH4 % THREADS == 0 || at.x < TILE_M)
+        [[unroll]] for (uint i = 0; i < 4; ++i)
+          a_tile[a_buffer + (at.x + i) * PITCH + at.y / 4][at.y % 4] = a_next[s][i];
+    } else if (TILE_M * DEPTH4 % THREADS == 0 || (at.x < TILE_M && at.y < DEPTH4)) {
       a_tile[a_buffer + at.x * PITCH + at.y] = a_next[s];
+    }
   }
   [[unroll]] for (uint s = 0; s < B_SLOTS; ++s) {
     const uvec2 at = slot_at(s, TILE_N, B_MODE);
-    if (TILE_N * DEPTH4 % THREADS == 0 || (at.x < TILE_N && at.y < DEPTH4))
+    if (B_MODE == line_vectors) {
+      if (TILE_N * DEPTH4 % THREADS == 0 || at.x < TILE_N)
+        [[unroll]] for (uint i = 0; i < 4; ++i)
+          b_tile[b_buffer + (at.x + i) * PITCH + at.y / 4][at.y % 4] = b_next[s][i];
+    } else if (TILE_N * DEPTH4 % THREADS == 0 || (at.x < TILE_N && at.y < DEPTH4)) {
       b_tile[b_buffer + at.x * PITCH + at.y] = b_next[s];
+    }
   }
 }
 
@@ -73,9 +90,9 @@ void main() {
     const bool loads = k0 < end;
     if (loads) {
       [[unroll]] for (uint s = 0; s < A_SLOTS; ++s)
-        a_next[s] = a_load(a_lines[s], k0 + 4 * slot_at(s, TILE_M, A_MODE).y, end);
+        a_next[s] = a_load(a_lines[s], k0 + depth_of(slot_at(s, TILE_M, A_MODE), A_MODE), end);
       [[unroll]] for (uint s = 0; s < B_SLOTS; ++s)
-        b_next[s] = b_load(b_lines[s], k0 + 4 * slot_at(s, TILE_N, B_MODE).y, end);
+        b_next[s] = b_load(b_lines[s], k0 + depth_of(slot_at(s, TILE_N, B_MODE), B_MODE), end);
     }
     if (k0 > begin) {
       [[unroll]] for (uint k = 0; k < DEPTH4; ++k) {

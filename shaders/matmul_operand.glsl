@@ -37,9 +37,9 @@ TILE_VECTOR a_load(line l, uint k, uint end) {
     return TILE_VECTOR(0);
   if (A_MODE == depth_vectors)
     return TILE_VECTOR(a_vectors[(l.start + k) / WIDTH]);
-#ifdef EIGHT_WIDE
   if (A_MODE == line_vectors)
-    return a_vectors[(l.start + k * product.a_depth) / WIDTH];
+    return TILE_VECTOR(a_vectors[(l.start + k * product.a_depth) / WIDTH]);
+#ifdef EIGHT_WIDE
   float16_t e[8];
   [[unroll]] for (uint i = 0; i < 8; ++i)
     e[i] = k + i < end ? a[l.start + (k + i) * product.a_depth] : float16_t(0);

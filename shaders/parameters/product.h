@@ -17,7 +17,7 @@ struct product_parameters {
 CONSTANT depth_vectors = 0;  // along the depth: its stride is 1 and every vector is aligned and whole
 CONSTANT depth_elements = 1; // single elements, neighbouring invocations along the depth
 CONSTANT line_elements = 2;  // single elements, neighbouring invocations along the rows of A or the columns of B
-CONSTANT line_vectors = 3;   // along the rows or columns: their stride is 1, all aligned and whole (cooperative kernels only)
+CONSTANT line_vectors = 3;   // along the rows or columns: their stride is 1, all aligned and whole (tiled and cooperative kernels only)
 
 /// Flags, of convolutions that are no products too.
 CONSTANT product_bias = 1, product_residual = 2;

@@ -111,7 +111,7 @@ std::optional<timed_list> tiles(const gpu_call& call, const float_product& p, ti
   if (columns == 0 && p.n != 0)
     return std::nullopt;
   const bool whole = columns == p.n;
-  const operand_modes modes = modes_of(r, matrices ? 8 : 4, matrices);
+  const operand_modes modes = modes_of(r, matrices ? 8 : 4, true);
   const auto t = choose_tiling({p.m, p.n, p.k, p.batches(), modes.gathers()}, family, whole, call.gpu);
   if (!t)
     return std::nullopt;

@@ -55,6 +55,14 @@ TEST_CASE("GPU Gemm transposes, scales and broadcasts C", "[vulkan][slow]") {
             attrs_of({{"transA", ta}, {"transB", tb}, {"alpha", 0.5f}, {"beta", 2.f}}));
 }
 
+TEST_CASE("GPU Gemm reads whole vectors along rows and columns", "[vulkan][slow]") {
+  for (const auto& [m, n, k] : {std::tuple{36, 20, 33}, {200, 136, 50}, {8, 16, 1024}, {264, 132, 70}})
+    for (const int64_t ta : {0, 1})
+      for (const int64_t tb : {0, 1})
+        check("Gemm", {ta ? shape{k, m} : shape{m, k}, tb ? shape{n, k} : shape{k, n}},
+              attrs_of({{"transA", ta}, {"transB", tb}}));
+}
+
 TEST_CASE("GPU fused products end in every activation", "[vulkan][slow]") {
   for (const char* name :
        {"Relu", "Clip", "Sigmoid", "Tanh", "HardSwish", "HardSigmoid", "LeakyRelu", "Swish", "Gelu", "GeluTanh"})
