@@ -3,8 +3,10 @@
 // - `send_here`: the receiver, a scheduled actor, handles the message on the sender's thread if it is idle. For threads that run no actor (callers, waiters of
 //   devices) or whose actor has nothing else to do. The receiver's handlers must not block; what it sends meanwhile to scheduled actors goes to the scheduler.
 // - `look_until`: looks again and again for a few milliseconds, as the thread that waits for a GPU does, before a thread blocks. Only if there are cores to spare.
+//   Meanwhile it helps threads that share their work (base/shared_work.hpp): the caller of a run helps to write its inputs.
 #pragma once
 
+#include "base/shared_work.hpp"
 #include "plan/predict.hpp"
 
 #include <caf/actor_system.hpp>
@@ -67,8 +69,10 @@ template <class Condition>
 void look_until(Condition&& is_there) {
   constexpr auto look_time = std::chrono::milliseconds(5);
   const auto give_up = std::chrono::steady_clock::now() + look_time;
-  while (!is_there() && std::chrono::steady_clock::now() < give_up)
+  while (!is_there() && std::chrono::steady_clock::now() < give_up) {
+    help();
     __builtin_ia32_pause();
+  }
 }
 
 } // namespace troupe::actors

@@ -1,6 +1,7 @@
 #include "vulkan/vulkan_device.hpp"
 
 #include "base/parallel.hpp"
+#include "base/shared_work.hpp"
 #include "ops/to_float16.hpp"
 #include "vulkan/chunk_times.hpp"
 #include "vulkan/device_choice.hpp"
@@ -21,6 +22,24 @@ chunk_result failure_of(const std::exception& e) {
 /// The other half is for memory of the device itself.
 size_t max_imports(const gpu_snapshot& s) {
   return s.max_allocations / 2;
+}
+
+/// Writes a value to mapped memory of the GPU or of the host, as float16 if `narrowed`. What is written to the GPU's memory is small: threads that are
+/// awake help, others would have to wake up.
+void write_upload(const tensor& value, std::byte* to, bool narrowed) {
+  constexpr int64_t piece = 32 << 10, copied_in_parallel = 1 << 20; // bytes
+  const int64_t bytes = value.bytes(), width = bytes / value.size();
+  const auto* from = static_cast<const std::byte*>(value.data());
+  if (narrowed)
+    share_work(value.size(), piece / width, [&](int64_t begin, int64_t end) {
+      to_float16_row(value.data<float>() + begin, reinterpret_cast<float16*>(to) + begin, end - begin);
+    });
+  else if (bytes >= copied_in_parallel)
+    parallel_copy(to, from, bytes);
+  else
+    share_work(bytes, piece, [&](int64_t begin, int64_t end) {
+      std::memcpy(to + begin, from + begin, static_cast<size_t>(end - begin));
+    });
 }
 
 class vulkan_device final : public device {
@@ -200,11 +219,7 @@ private:
       if (bytes == 0 || t.is_direct())
         continue;
       const host_place place = upload_place(r, t, slot);
-      std::byte* to = place.memory->mapped() + place.offset;
-      if (narrowed && t.narrowed)
-        to_float16_row(upload.data<float>(), reinterpret_cast<float16*>(to), upload.size());
-      else
-        parallel_copy(to, upload.data(), bytes);
+      write_upload(upload, place.memory->mapped() + place.offset, narrowed && t.narrowed);
       place.memory->flush(place.offset, bytes);
     }
   }

@@ -65,10 +65,15 @@ TEST_CASE("halves become floats and back in rows as they do one by one", "[tenso
                  ? !std::isnan(row) || !std::isnan(float(narrowed(row)))
                  : std::bit_cast<uint32_t>(row) != std::bit_cast<uint32_t>(one) || narrowed(row).bits != bits;
   }
+  std::vector<float> all;
   for (uint64_t bits = 0; bits < uint64_t{1} << 32; bits += 9973) {
-    const auto value = std::bit_cast<float>(static_cast<uint32_t>(bits));
-    wrong += !std::isnan(value) && narrowed(value).bits != float16(value).bits;
+    all.push_back(std::bit_cast<float>(static_cast<uint32_t>(bits)));
+    wrong += !std::isnan(all.back()) && narrowed(all.back()).bits != float16(all.back()).bits;
   }
+  std::vector<float16> row(all.size());
+  narrow_row(all.data(), row.data(), std::ssize(all)); // a length that no vector divides
+  for (size_t i = 0; i < all.size(); ++i)
+    wrong += row[i].bits != narrowed(all[i]).bits;
   CHECK(wrong == 0);
   // Halfway between two halves, at the ends of the range, and more than a vector's length.
   std::vector<float> values{2049, 2051, 65519, 65520, -65520, 1e-8f, 5.9604645e-8f, infinity, 0};

@@ -1,0 +1,81 @@
+// Work that threads which are awake help with.
+#include "base/shared_work.hpp"
+
+#include "support/catch.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <thread>
+#include <vector>
+
+using namespace troupe;
+
+namespace {
+
+/// Threads that help until this ends.
+class helping_threads {
+public:
+  explicit helping_threads(int count) {
+    for (int i = 0; i < count; ++i)
+      threads_.emplace_back([this] {
+        while (!ended_)
+          help();
+      });
+  }
+  ~helping_threads() {
+    ended_ = true;
+    for (std::thread& each : threads_)
+      each.join();
+  }
+
+private:
+  std::atomic<bool> ended_{false};
+  std::vector<std::thread> threads_;
+};
+
+/// Returns how many of `count` elements were not in exactly one range when `share_work` returned.
+int64_t missed(int64_t count, int64_t grain) {
+  std::vector<int> seen(static_cast<size_t>(count));
+  share_work(count, grain, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i)
+      ++seen[static_cast<size_t>(i)];
+  });
+  return std::count_if(seen.begin(), seen.end(), [](int n) { return n != 1; });
+}
+
+} // namespace
+
+TEST_CASE("shared ranges cover everything once, with helpers and without", "[base]") {
+  for (const int helpers : {0, 1, 3}) {
+    const helping_threads others(helpers);
+    for (const int64_t count : {0, 1, 7, 8, 1000, 4097})
+      for (int i = 0; i < 50; ++i)
+        CHECK(missed(count, 8) == 0);
+  }
+}
+
+TEST_CASE("helpers take ranges", "[base]") {
+  const helping_threads other(1);
+  std::atomic<int> arrived{0};
+  // Each of two ranges waits for the other: one thread alone would never end.
+  share_work(2, 1, [&](int64_t, int64_t) {
+    ++arrived;
+    while (arrived < 2)
+      std::this_thread::yield();
+  });
+  CHECK(arrived == 2);
+}
+
+TEST_CASE("several threads that share at the same time all get their work done", "[base]") {
+  const helping_threads others(1);
+  std::atomic<int64_t> wrong{0};
+  std::vector<std::thread> sharing;
+  for (int t = 0; t < 3; ++t)
+    sharing.emplace_back([&] {
+      for (int i = 0; i < 300; ++i)
+        wrong += missed(1003, 16);
+    });
+  for (std::thread& each : sharing)
+    each.join();
+  CHECK(wrong == 0);
+}
