@@ -1,75 +1,127 @@
 #version 450
-// MatMulNBits for few rows, bound by reading the codes once: Y[m, n] = Σ A[m, k] · (code − zero) · scale + bias[n].
+// Products of few rows by up to two matrices of packed weights (src/ops/matmul_nbits.cpp), bound by reading the codes once; see
+// projections.glsl: Y[m, n] = Σ over the blocks of scale · Σ A[m, k] · (code − zero).
 //
-// A team of LANES invocations computes one column of ROWS rows: an invocation takes every LANES-th word of codes, UNROLL of
-// them in flight, then the team adds its sums in shared memory. LANES and THREADS are powers of two, ROWS ≤ LANES ≤ THREADS.
-// Variants: f32 f16
+// An invocation adds up every LANES-th chunk of eight depths, UNROLL of each column at a time, the next ones on their way meanwhile. A
+// chunk is within one block.
+// Variants: f32 f16 f32_plain f16_plain
 #extension GL_GOOGLE_include_directive : require
-#include "nbits.glsl"
+#extension GL_EXT_shader_8bit_storage : require
+#extension GL_EXT_shader_explicit_arithmetic_types_int8 : require
+#include "row_variant.glsl"
+#include "projections.glsl"
+#include "parameters/nbits_zeros.h"
 
-layout(local_size_x_id = 2) in;
-layout(constant_id = 2) const uint THREADS = 256u;
-layout(constant_id = 3) const uint LANES = 32u;
-layout(constant_id = 4) const uint ROWS = 1u;
-layout(constant_id = 5) const bool VECTORS = false; // K is a multiple of 4
-layout(constant_id = 6) const bool HAS_BIAS = false;
-const uint UNROLL = 4u;
+layout(constant_id = 12) const uint BITS = 4u; // or 8
+layout(constant_id = 13) const uint ZEROS = zeros_absent;
 
-layout(set = 0, binding = 4, std430) readonly buffer operand_a { T a[]; };
-layout(set = 0, binding = 4, std430) readonly buffer operand_a_vectors { T4 a_vectors[]; };
-layout(set = 0, binding = 5, std430) readonly buffer bias_buffer { T bias[]; };
-layout(set = 0, binding = 6, std430) writeonly buffer output_buffer { T result[]; };
+layout(set = 0, binding = 5, std430) readonly buffer codes_0 { uint c0[]; };
+layout(set = 0, binding = 6, std430) readonly buffer scales_0 { T s0[]; };
+layout(set = 0, binding = 7, std430) readonly buffer packed_zeros_0 { uint8_t p0[]; };
+layout(set = 0, binding = 7, std430) readonly buffer zeros_0 { T z0[]; };
+layout(set = 0, binding = 8, std430) readonly buffer biases_0 { T bias0[]; };
+layout(set = 0, binding = 9, std430) writeonly buffer results_0 { T y0[]; };
+layout(set = 0, binding = 10, std430) readonly buffer codes_1 { uint c1[]; };
+layout(set = 0, binding = 11, std430) readonly buffer scales_1 { T s1[]; };
+layout(set = 0, binding = 12, std430) readonly buffer packed_zeros_1 { uint8_t p1[]; };
+layout(set = 0, binding = 12, std430) readonly buffer zeros_1 { T z1[]; };
+layout(set = 0, binding = 13, std430) readonly buffer biases_1 { T bias1[]; };
+layout(set = 0, binding = 14, std430) writeonly buffer results_1 { T y1[]; };
 
-shared float team_sums[ROWS * THREADS];
+const uint CHUNKS = (DEPTH + 7u) / 8u;
+const uint STEP = UNROLL * LANES;
+const uint LOADS = UNROLL * COLUMNS;
 
-/// A's depths [k, k + 4) of a row; 0 beyond K.
-vec4 a_load(uint row, uint k) {
-  if (VECTORS)
-    return k < K ? vec4(a_vectors[(row * K + k) / 4u]) : vec4(0.0);
-  vec4 v = vec4(0.0);
-  [[unroll]] for (uint i = 0u; i < 4u; ++i)
-    if (k + i < K)
-      v[i] = float(a[row * K + k + i]);
-  return v;
+/// What an invocation has loaded of its next chunks.
+struct chunk {
+  uvec2 words; // only the first if codes have 4 bits
+  float scale, zero;
+};
+chunk next[LOADS];
+
+/// A zero point among packed ones, of which this is the byte that holds it.
+float unpacked_zero(uint byte_of_it, uint block) {
+  return float(BITS == 8u ? byte_of_it : byte_of_it >> (block % 2u * 4u) & 15u);
+}
+
+#define LOAD(CODES, SCALES, PACKED, WHOLE)                                                                   \
+  [[unroll]] for (uint u = 0u; u < UNROLL; ++u)                                                              \
+    [[unroll]] for (uint j = 0u; j < COLUMNS; ++j) {                                                         \
+      const uint c = first + u * LANES, n = column + j, at = u * COLUMNS + j;                                \
+      if (c < CHUNKS && n < parts[part].y) {                                                                 \
+        const uint block = c * 8u >> block_shift;                                                            \
+        next[at].words.x = CODES[n * column_words + c * BITS / 4u];                                          \
+        if (BITS == 8u)                                                                                      \
+          next[at].words.y = CODES[n * column_words + c * 2u + 1u];                                          \
+        next[at].scale = float(SCALES[n * blocks + block]);                                                  \
+        if (ZEROS == zeros_packed)                                                                           \
+          next[at].zero = unpacked_zero(uint(PACKED[n * zero_bytes + block * BITS / 8u]), block);            \
+        else if (ZEROS == zeros_whole)                                                                       \
+          next[at].zero = float(WHOLE[n * blocks + block]);                                                  \
+        else                                                                                                 \
+          next[at].zero = BITS == 8u ? 128.0 : 8.0;                                                          \
+      }                                                                                                      \
+    }
+
+/// Loads the chunks that an invocation multiplies from chunk `first` on.
+void load(uint first) {
+  if (PARTS > 1u && part == 1u) {
+    LOAD(c1, s1, p1, z1)
+  } else {
+    LOAD(c0, s0, p0, z0)
+  }
+}
+
+/// Code i of a chunk as a number, less its zero point. Conversions from integers are slow, so the code becomes the last bits of
+/// 2^23; whole zero points are taken off along with that, exactly.
+float weight_of(chunk c, uint i) {
+  const uint code = BITS == 8u ? c.words[i / 4u] >> (i % 4u * 8u) & 255u : c.words.x >> (i * 4u) & 15u;
+  const float number = uintBitsToFloat(code | 0x4b000000u);
+  return ZEROS == zeros_whole ? number - 8388608.0 - c.zero : number - (8388608.0 + c.zero);
+}
+
+/// Depths [8 c, 8 c + 8) of a row.
+void row_chunk(uint row, uint c, out float a[8]) {
+  [[unroll]] for (uint v = 0u; v < 8u / WIDTH; ++v) {
+    const VECTOR whole = row_vector(row, c * (8u / WIDTH) + v);
+    [[unroll]] for (uint i = 0u; i < WIDTH; ++i)
+      a[v * WIDTH + i] = element(whole, i);
+  }
+}
+
+float bias_of(uint p, uint n) {
+  return float(p == 0u ? bias0[n] : bias1[n]);
+}
+
+void write(uint p, uint at, float value) {
+  if (p == 0u)
+    y0[at] = T(value);
+  else
+    y1[at] = T(value);
 }
 
 void main() {
-  const uint id = gl_LocalInvocationID.x, lane = id % LANES;
-  const uint n = flat_group() * (THREADS / LANES) + id / LANES;
-  float sums[ROWS];
-  [[unroll]] for (uint row = 0u; row < ROWS; ++row)
-    sums[row] = 0.0;
-
-  if (n < N)
-    for (uint first = lane; first < column_words; first += UNROLL * LANES) {
-      uint words[UNROLL];
-      [[unroll]] for (uint u = 0u; u < UNROLL; ++u) {
-        const uint at = first + u * LANES;
-        words[u] = at < column_words ? codes[n * column_words + at] : 0u;
-      }
-      [[unroll]] for (uint u = 0u; u < UNROLL; ++u) {
-        const uint at = first + u * LANES, k = at * WORD_DEPTHS;
-        if (k < K) {
-          const uint block = k >> block_shift;
-          const float scale = float(scales[n * blocks + block]), zero = zero_of(n, block);
-          [[unroll]] for (uint part = 0u; part < WORD_DEPTHS / 4u; ++part) {
-            const vec4 w = (codes_of(words[u], part) - zero) * scale;
-            [[unroll]] for (uint row = 0u; row < ROWS; ++row)
-              sums[row] += dot(w, a_load(row, k + part * 4u));
+  begin();
+  load(lane);
+  normalise_rows();
+  for (uint first = lane; first < CHUNKS; first += STEP) {
+    chunk now[LOADS];
+    [[unroll]] for (uint l = 0u; l < LOADS; ++l)
+      now[l] = next[l];
+    if (first + STEP < CHUNKS)
+      load(first + STEP);
+    [[unroll]] for (uint u = 0u; u < UNROLL; ++u)
+      if (first + u * LANES < CHUNKS)
+        [[unroll]] for (uint i = 0u; i < ROWS; ++i) {
+          float a[8];
+          row_chunk(i, first + u * LANES, a);
+          [[unroll]] for (uint j = 0u; j < COLUMNS; ++j) {
+            float sum = 0.0;
+            [[unroll]] for (uint k = 0u; k < 8u; ++k)
+              sum = fma(a[k], weight_of(now[u * COLUMNS + j], k), sum);
+            sums[i * COLUMNS + j] = fma(now[u * COLUMNS + j].scale, sum, sums[i * COLUMNS + j]);
           }
         }
-      }
-    }
-
-  [[unroll]] for (uint row = 0u; row < ROWS; ++row)
-    team_sums[row * THREADS + id] = sums[row];
-  barrier();
-  for (uint half_team = LANES / 2u; half_team > 0u; half_team /= 2u) {
-    if (lane < half_team)
-      [[unroll]] for (uint row = 0u; row < ROWS; ++row)
-        team_sums[row * THREADS + id] += team_sums[row * THREADS + id + half_team];
-    barrier();
   }
-  if (lane < ROWS && n < N)
-    result[lane * N + n] = T(team_sums[lane * THREADS + id - lane] + (HAS_BIAS ? float(bias[n]) : 0.0));
+  finish();
 }

@@ -1,5 +1,6 @@
 // Parameters of nbits.glsl.
 #include "block.h"
+#include "nbits_zeros.h"
 
 PARAMETERS(nbits) {
   uint K;
@@ -11,6 +12,3 @@ PARAMETERS(nbits) {
   uint first_column;
   uint columns;
 };
-
-/// Zero points: none, packed like the codes, one element each.
-CONSTANT zeros_absent = 0, zeros_packed = 1, zeros_whole = 2;

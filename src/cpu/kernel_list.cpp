@@ -52,6 +52,7 @@ constexpr auto rules = std::to_array<implementation<kernel_rule>>({
     {"troupe", "QuantizedElementwise", {"int8_elementwise", make_int8_elementwise}},
     {"", "DynamicQuantizeLinear", {"dynamic_quantize", make_dynamic_quantize}},
     {"com.microsoft", "MatMulNBits", {"matmul_nbits", make_matmul_nbits}},
+    {"troupe", "Projections", {"projections", make_projections}},
 });
 
 /// The kernel of last resort: the operator's own plain loops.

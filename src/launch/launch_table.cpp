@@ -147,6 +147,7 @@ constexpr auto rules = std::to_array<implementation<launch_rule>>({
     {"troupe", "ConvTranspose", conv_transpose_launches},
     {"troupe", "Elementwise", fused_elementwise_launches},
     {"troupe", "MatMul", fused_matmul_launches},
+    {"troupe", "Projections", projection_launches},
     {"troupe", "Reorder", reorder_launches},
     {"troupe", "Rotary", fused_rotary_launches},
     {"troupe", "Task", task_launches},

@@ -79,6 +79,7 @@ launch_lists one_hot_launches(const gpu_call& call);
 launch_lists or_launches(const gpu_call& call);
 launch_lists pad_launches(const gpu_call& call);
 launch_lists power_launches(const gpu_call& call);
+launch_lists projection_launches(const gpu_call& call);
 launch_lists qlinear_conv_launches(const gpu_call& call);
 launch_lists qlinear_matmul_launches(const gpu_call& call);
 launch_lists quantize_launches(const gpu_call& call);

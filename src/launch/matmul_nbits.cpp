@@ -1,9 +1,8 @@
 // GPU launches of MatMulNBits: shaders/matmul_nbits.comp reads the codes where rows are few; otherwise the weights are
 // dequantised to scratch memory once, and a float product follows.
-#include "ops/matmul_nbits.hpp"
+#include "launch/few_rows.hpp"
 #include "launch/launches.hpp"
 #include "launch/parameters.hpp"
-#include "launch/product.hpp"
 
 #include <algorithm>
 #include <bit>
@@ -12,7 +11,6 @@ namespace troupe {
 namespace {
 
 constexpr size_t codes = 1, scales = 2, zeros = 3, offset = 5; // inputs
-constexpr int64_t most_few_rows = 4;
 
 /// The call, checked.
 struct nbits_call {
@@ -64,28 +62,15 @@ std::optional<nbits_call> parse_call(const gpu_call& call) {
   return nbits_call{call, s, *variant, a.size() / s.k};
 }
 
-/// Invocations for a column: more if there are too few columns to fill the device.
-uint32_t lanes_of(const nbits_call& c) {
-  constexpr int64_t threads = 256, word_depths = 8;
-  uint32_t lanes = 32;
-  while (lanes < threads && c.s.n * lanes < int64_t{c.call.gpu.units} * 4 * threads &&
-         c.s.k >= int64_t{lanes} * 2 * word_depths)
-    lanes *= 2;
-  return lanes;
-}
-
-std::optional<launch_list> few_rows(const nbits_call& c) {
-  if (c.rows < 1 || c.rows > most_few_rows || c.call.gpu.max_group_size < 256)
-    return std::nullopt;
-  launch_builder b(c.call, "matmul_nbits");
-  const bool bias = c.call.has_input(offset);
-  std::vector<launch_binding> bindings = c.weights(b);
-  bindings.insert(bindings.end(), {b.in(0), b.in(bias ? offset : 0), b.out(0)});
-  const uint32_t lanes = lanes_of(c);
-  launch& l = b.add("matmul_nbits." + c.variant, flat_groups(c.s.n, 256 / lanes, c.call.gpu), std::move(bindings));
-  l.constants = {word(c.s.bits), c.zero_mode(), 256, lanes, word(c.rows), c.s.k % 4 == 0 ? 1u : 0u, bias ? 1u : 0u};
-  l.params = c.parameters(0, c.s.n);
-  return b.finish();
+launch_lists few_rows(const nbits_call& c) {
+  const auto input = [&](size_t i) { return c.call.has_input(i) ? i : no_input; };
+  return few_rows_launches(
+      {.call = c.call,
+       .name = "matmul_nbits",
+       .rows = c.rows,
+       .depth = c.s.k,
+       .parts = {{.weights = codes, .scales = scales, .zeros = input(zeros), .bias = input(offset), .n = c.s.n}},
+       .packed = c.s});
 }
 
 /// The launches that write the weights to `matrix`, as many as its bindings need.
@@ -151,9 +136,9 @@ launch_lists matmul_nbits_launches(const gpu_call& call) {
   const auto c = parse_call(call);
   if (!c)
     return {};
-  launch_lists lists = many_rows(*c);
-  if (auto list = few_rows(*c))
-    lists.insert(lists.begin(), std::move(*list));
+  launch_lists lists = few_rows(*c);
+  for (launch_list& list : many_rows(*c))
+    lists.push_back(std::move(list));
   return lists;
 }
 

@@ -8,34 +8,6 @@
 namespace troupe {
 namespace {
 
-/// Packed columns are padded to this many elements, the widest vector that a kernel loads.
-constexpr int64_t padding = 8;
-
-/// Operand B as a kernel finds it: packed, where it is a constant whose depths are not neighbours or not whole vectors.
-struct right_operand {
-  launch_binding binding;
-  float_product p; // with B's strides as bound
-  int64_t depth;   // readable elements of a column: k, or more where it is padded with zeros
-};
-
-right_operand bind_right(launch_builder& builder, const gpu_call& call, float_product p) {
-  const operand& b = call.inputs[p.b];
-  const bool by_columns = p.b_depth == 1;
-  const int64_t matrix = p.n * p.k; // not what B has if dims do not fit: such a call is refused when it is bound
-  if (!b.constant || (by_columns && p.k % padding == 0) || matrix == 0 || b.size() % matrix != 0)
-    return {builder.in(p.b), p, p.k};
-  const int64_t pitch = (p.k + padding - 1) / padding * padding;
-  const int64_t matrices = b.size() / matrix;
-  const launch_binding packed = by_columns
-                                    ? builder.packed(p.b, {matrices, p.n, p.k}, {0, 1, 2}, {matrices, p.n, pitch})
-                                    : builder.packed(p.b, {matrices, p.k, p.n}, {0, 2, 1}, {matrices, p.n, pitch});
-  for (batch_axis& axis : p.batch)
-    axis.b = axis.b / matrix * p.n * pitch;
-  p.b_line = pitch;
-  p.b_depth = 1;
-  return {packed, std::move(p), pitch};
-}
-
 bool is_gathered(uint32_t mode) {
   return mode == shader::depth_elements || mode == shader::line_elements;
 }
@@ -180,7 +152,7 @@ team team_of(const float_product& p, const gpu_features& gpu) {
   if (p.n * 32 / 2 >= wanted * threads)
     return {32, 2};
   uint32_t lanes = 32;
-  while (lanes < threads && p.n * lanes < wanted * threads / 2 && p.k >= int64_t{lanes} * 2 * padding)
+  while (lanes < threads && p.n * lanes < wanted * threads / 2 && p.k >= int64_t{lanes} * 2 * packed_column_padding)
     lanes *= 2;
   return {lanes, 1};
 }
@@ -240,6 +212,24 @@ int64_t float_product::batches() const {
   for (const batch_axis& axis : batch)
     count *= axis.size;
   return count;
+}
+
+right_operand bind_right(launch_builder& builder, const gpu_call& call, float_product p) {
+  const operand& b = call.inputs[p.b];
+  const bool by_columns = p.b_depth == 1;
+  const int64_t matrix = p.n * p.k; // not what B has if dims do not fit: such a call is refused when it is bound
+  if (!b.constant || (by_columns && p.k % packed_column_padding == 0) || matrix == 0 || b.size() % matrix != 0)
+    return {builder.in(p.b), p, p.k};
+  const int64_t pitch = (p.k + packed_column_padding - 1) / packed_column_padding * packed_column_padding;
+  const int64_t matrices = b.size() / matrix;
+  const launch_binding packed = by_columns
+                                    ? builder.packed(p.b, {matrices, p.n, p.k}, {0, 1, 2}, {matrices, p.n, pitch})
+                                    : builder.packed(p.b, {matrices, p.k, p.n}, {0, 2, 1}, {matrices, p.n, pitch});
+  for (batch_axis& axis : p.batch)
+    axis.b = axis.b / matrix * p.n * pitch;
+  p.b_line = pitch;
+  p.b_depth = 1;
+  return {packed, std::move(p), pitch};
 }
 
 std::optional<std::string> product_variant(dtype type, const gpu_features& gpu) {

@@ -38,6 +38,18 @@ struct float_product {
   int64_t batches() const;
 };
 
+/// Packed columns are padded to this many elements, the widest vector that a kernel loads.
+inline constexpr int64_t packed_column_padding = 8;
+
+/// Operand B as a kernel finds it: packed, where it is a constant whose depths are not neighbours or not whole vectors.
+struct right_operand {
+  launch_binding binding;
+  float_product p; // with B's strides as bound
+  int64_t depth;   // readable elements of a column: k, or more where it is padded with zeros
+};
+
+right_operand bind_right(launch_builder& builder, const gpu_call& call, float_product p);
+
 /// Returns the shader variant for a tile: the cooperative kernels have one for each shape of a subgroup's part.
 std::string tile_variant(tile_family family, const std::string& variant, const tiling& t);
 

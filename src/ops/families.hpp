@@ -77,6 +77,7 @@ std::span<const op_def> optional_ops();
 std::span<const op_def> pad_ops();
 std::span<const op_def> pool_ops();
 std::span<const op_def> pow_ops();
+std::span<const op_def> projection_ops();
 std::span<const op_def> quantize_ops();
 std::span<const op_def> quantized_conv_ops();
 std::span<const op_def> quantized_matmul_ops();

@@ -72,6 +72,7 @@ constexpr auto families = std::to_array<rows (*)()>({
     pad_ops,
     pool_ops,
     pow_ops,
+    projection_ops,
     quantize_ops,
     quantized_conv_ops,
     quantized_matmul_ops,

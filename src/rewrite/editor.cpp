@@ -141,6 +141,20 @@ void graph_editor::replace(node_id n, node replacement) {
   erase_unread();
 }
 
+void graph_editor::replace_all(std::span<const node_id> old, node replacement) {
+  for (const node_id n : old) {
+    alive_[n] = 0;
+    for (value_id v : graph_.nodes[n].outputs)
+      if (v != no_value)
+        producer_[v] = -1;
+  }
+  add_node(std::move(replacement));
+  for (const node_id n : old)
+    for (value_id v : graph_.nodes[n].inputs)
+      drop_use(v);
+  erase_unread();
+}
+
 void graph_editor::set_input(node_id n, size_t slot, value_id v) {
   const value_id old = std::exchange(graph_.nodes[n].inputs[slot], v);
   add_use(v, n);

@@ -52,6 +52,8 @@ public:
 
   /// Puts `replacement` in the place of node `n`, whose outputs it takes over.
   void replace(node_id n, node replacement);
+  /// Puts `replacement`, which has outputs of any of the nodes `old`, in the place of all of them: after all other nodes; `tidy` sorts.
+  void replace_all(std::span<const node_id> old, node replacement);
   /// Makes input `slot` of node `n` read `v`.
   void set_input(node_id n, size_t slot, value_id v);
   /// Makes every reader of `from` read `to`, graph outputs aside.

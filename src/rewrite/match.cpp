@@ -129,6 +129,17 @@ bool same_dims(const graph_editor& e, value_id a, value_id b) {
   return x && y && *x == *y;
 }
 
+bool has_many_rows(const symbolic_shape& product) {
+  constexpr int64_t many_rows = 16;
+  int64_t rows = 1;
+  for (size_t i = 0; i + 1 < product.size(); ++i) {
+    if (!product[i].is_constant())
+      return false;
+    rows *= std::min(product[i].constant(), many_rows);
+  }
+  return rows >= many_rows;
+}
+
 node make_node(const std::string& name, std::string_view domain, std::string_view op_type, std::vector<value_id> inputs,
                std::vector<value_id> outputs, attributes attrs) {
   node n{.name = name, .op_type = std::string(op_type), .domain = std::string(domain), .attrs = std::move(attrs)};

@@ -52,6 +52,9 @@ node_id consumed_by(const graph_editor& e, value_id v, std::string_view op_type)
 /// Returns whether two values are known to have equal dims.
 bool same_dims(const graph_editor& e, value_id a, value_id b);
 
+/// Returns whether the rows of a product with these dims are known before dims are bound, and many.
+bool has_many_rows(const symbolic_shape& product);
+
 /// Returns whether the operator table has such a row.
 bool has_row(std::string_view op_type, std::string_view domain = "");
 

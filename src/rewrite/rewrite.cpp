@@ -35,6 +35,9 @@ constexpr auto fusion = std::to_array<pass>({
     split_products,
 });
 
+/// After the fusions, if products of the same rows are wanted as one node.
+constexpr auto joined = std::to_array<pass>({fuse_projections});
+
 /// These before the fusions of floats, if products of bytes are wanted.
 constexpr auto bytes = std::to_array<pass>({push_dequantize, fuse_quantized});
 
@@ -77,6 +80,8 @@ void simplify(graph& g, const rewrite_options& options) {
       if (options.integer_products)
         run_to_fixpoint(e, {bytes, clean_up});
       run_to_fixpoint(e, {fusion, clean_up});
+      if (options.projections)
+        run_to_fixpoint(e, {joined});
       run_to_fixpoint(e, {last});
       if (options.integer_products)
         run_to_fixpoint(e, {last_bytes});

@@ -13,7 +13,6 @@ namespace {
 
 constexpr size_t most_parts = 4;
 constexpr int64_t fewest_columns = 64; // of a part: more, smaller products cost more than a copy
-constexpr int64_t many_rows = 16;
 
 /// Columns [begin, begin + count) of the product, which node `reader` gives as `out`.
 struct part {
@@ -87,17 +86,6 @@ value_id columns_of(graph_editor& e, value_id v, const part& p, int64_t axis) {
   return e.add_constant(
       e.val(v).name + "/columns" + std::to_string(p.begin),
       derive("Slice", {e.val(v).constant, integer(p.begin), integer(p.begin + p.count), integer(axis)}));
-}
-
-/// Whether the rows of a product are known before dims are bound, and many.
-bool has_many_rows(const symbolic_shape& product) {
-  int64_t rows = 1;
-  for (size_t i = 0; i + 1 < product.size(); ++i) {
-    if (!product[i].is_constant())
-      return false;
-    rows *= std::min(product[i].constant(), many_rows);
-  }
-  return rows >= many_rows;
 }
 
 /// Returns the product's columns if it is one by a constant matrix whose parts can be taken out; 0 if not.

@@ -32,9 +32,9 @@ public:
 
   /// Returns the one for inputs that have been checked; null if it is not there: see `job`. Valid until the next is kept.
   specialisation* find(const given_inputs& inputs) { return kept_.find(key_of(inputs)); }
-  /// Returns the job that makes the one for these inputs, adding the milliseconds that it takes to `spent`. `integer_products`: see
-  /// rewrite_options.
-  plan_job job(const given_inputs& inputs, bool integer_products, double& spent);
+  /// Returns the job that makes the one for these inputs, adding the milliseconds that it takes to `spent`. `on_cpus`: no device is a
+  /// GPU.
+  plan_job job(const given_inputs& inputs, bool on_cpus, double& spent);
   /// Keeps one that was made already, of the same model.
   void keep(const given_inputs& inputs, specialisation made) { kept_.insert(key_of(inputs), std::move(made)); }
 

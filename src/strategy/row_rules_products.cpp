@@ -1,5 +1,6 @@
 // Rules of matrix products, Einsum and attention.
 #include "ops/einsum.hpp"
+#include "ops/projections.hpp"
 #include "strategy/row_rules.hpp"
 
 #include <algorithm>
@@ -118,6 +119,17 @@ row_axes matmul_nbits_rule(const row_call& c) {
   return {c.rows_beside(c.rank(0) - 1, "sums over")};
 }
 
+/// Weights, biases and the norm's scale and shift are along the last axis; residuals have the results' dims.
+row_axes projections_rule(const row_call& c) {
+  const size_t axis = c.rows_beside(c.rank(0) - 1, "sums over");
+  for (size_t i = 1; i < c.context().input_count(); ++i)
+    if (i >= projection::first && (i - projection::first) % projection::each == projection::slot::residual)
+      c.require_fit(i, axis, c.rank(0));
+    else
+      c.require_shared(i);
+  return {axis};
+}
+
 /// The letter of the rows must be in the output, and an operand that has it must have its rows there.
 row_axes einsum_rule(const row_call& c) {
   std::vector<size_t> ranks;
@@ -200,6 +212,7 @@ constexpr auto product_entries = std::to_array<row_rule_entry>({
     {"com.microsoft", "MatMulNBits", matmul_nbits_rule},
     {"troupe", "Attention", attends},
     {"troupe", "MatMul", fused_matmul},
+    {"troupe", "Projections", projections_rule},
     {"troupe", "QuantizedMatMul", quantized_matmul_rule},
     {"troupe", "Rotary", rotates},
 });

@@ -38,7 +38,7 @@ private:
     const size_t x = recent(), y = recent();
     const value_id a = values_[x];
     const shape d = dims_[x];
-    switch (draw(10)) {
+    switch (draw(11)) {
       case 0:
       case 1: {
         const std::array names{"Relu", "Sigmoid", "Neg", "Identity", "Tanh", "Abs", "Erf"};
@@ -69,6 +69,10 @@ private:
       case 8: {
         const tensor w = random_tensor({d[2], 4}, 9);
         return keep(b.op("MatMul", {a, b.constant("w" + std::to_string(b.g.values.size()), w)}), {d[0], d[1], 4});
+      }
+      case 9: {
+        const tensor scale = random_tensor({d[2]}, 11);
+        return keep(b.op("LayerNormalization", {a, b.constant("s" + std::to_string(b.g.values.size()), scale)}), d);
       }
       default: {
         const value_id half = b.op("Mul", {a, b.scalar(0.25f)});

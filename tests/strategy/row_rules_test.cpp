@@ -137,6 +137,24 @@ TEST_CASE("Fused and integer products follow the same rule", "[strategy][C1]") {
              Catch::Contains("share one element"));
 }
 
+TEST_CASE("Projections keep rows apart unless they are summed over; a residual has rows of its own", "[strategy][C1]") {
+  const auto projections = [](m& b, symbolic_shape x, value_id scale, value_id residual) {
+    return b.many("Projections",
+                  {b.x(std::move(x)), scale, no_value, b.weights({4, 5}), no_value, no_value, no_value, residual}, 1,
+                  attrs_of({{"products", int64_t{1}}, {"norm", std::string("RMSNormalization")}}), "troupe");
+  };
+  CHECK(axis_after([&](m& b) { return projections(b, {batch, 3, 4}, b.weights({4}), b.x({batch, 3, 5})); }) == 0);
+  CHECK(axis_after([&](m& b) { return projections(b, {3, batch, 4}, b.weights({4}), no_value); }) == 1);
+  CHECK_THAT(refusal_of([&](m& b) {
+               return projections(b, {batch, 3, 4}, b.weights({4}), b.x({7, 3, 5}));
+             }),
+             Catch::Contains("troupe.Projections"));
+  CHECK_THAT(refusal_of([&](m& b) {
+               return projections(b, {batch, 4}, b.x({batch}), no_value);
+             }),
+             Catch::Contains("troupe.Projections"));
+}
+
 TEST_CASE("General products must not sum over rows or cross them", "[strategy][C1]") {
   const auto einsum = [](const char* text) { return attrs_of({{"equation", std::string(text)}}); };
   CHECK(axis_after([&](m& b) { return b.op("Einsum", {b.x({batch, 4}), b.x({batch, 4})}, einsum("bk,bk->b")); }) == 0);

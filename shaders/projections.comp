@@ -1,0 +1,87 @@
+#version 450
+// Products of few rows by up to three matrices of floats, bound by reading these once; see projections.glsl. A column's depths are
+// neighbours, whole vectors with zeros at the end (src/launch/product.hpp packs constants so).
+//
+// An invocation adds up every LANES-th vector of the depth, UNROLL of each column at a time, the next ones on their way meanwhile.
+// Variants: f32 f16 f32_plain f16_plain
+#extension GL_GOOGLE_include_directive : require
+#include "row_variant.glsl"
+#include "projections.glsl"
+
+layout(set = 0, binding = 5, std430) readonly buffer weights_0 { VECTOR w0[]; };
+layout(set = 0, binding = 6, std430) readonly buffer biases_0 { T bias0[]; };
+layout(set = 0, binding = 7, std430) writeonly buffer results_0 { T y0[]; };
+layout(set = 0, binding = 8, std430) readonly buffer weights_1 { VECTOR w1[]; };
+layout(set = 0, binding = 9, std430) readonly buffer biases_1 { T bias1[]; };
+layout(set = 0, binding = 10, std430) writeonly buffer results_1 { T y1[]; };
+layout(set = 0, binding = 11, std430) readonly buffer weights_2 { VECTOR w2[]; };
+layout(set = 0, binding = 12, std430) readonly buffer biases_2 { T bias2[]; };
+layout(set = 0, binding = 13, std430) writeonly buffer results_2 { T y2[]; };
+
+const uint STEP = UNROLL * LANES;
+VECTOR next[UNROLL * COLUMNS];
+
+#define LOAD(WEIGHTS)                                                                             \
+  [[unroll]] for (uint u = 0u; u < UNROLL; ++u)                                                   \
+    [[unroll]] for (uint j = 0u; j < COLUMNS; ++j) {                                              \
+      const uint v = first + u * LANES;                                                           \
+      const bool inside = v < VECTORS && column + j < parts[part].y;                              \
+      next[u * COLUMNS + j] = inside ? WEIGHTS[(column + j) * VECTORS + v] : VECTOR(0);           \
+    }
+
+/// Loads the vectors that an invocation multiplies from vector `first` on.
+void load(uint first) {
+  if (PARTS > 2u && part == 2u) {
+    LOAD(w2)
+  } else if (PARTS > 1u && part == 1u) {
+    LOAD(w1)
+  } else {
+    LOAD(w0)
+  }
+}
+
+float product_sum(VECTOR a, VECTOR b, float sum) {
+#ifdef TROUPE_f16
+  [[unroll]] for (uint i = 0u; i < 4u; ++i) {
+    const vec2 p = unpackHalf2x16(a[i]), q = unpackHalf2x16(b[i]);
+    sum = fma(p.x, q.x, fma(p.y, q.y, sum));
+  }
+  return sum;
+#else
+  return fma(a.x, b.x, fma(a.y, b.y, fma(a.z, b.z, fma(a.w, b.w, sum))));
+#endif
+}
+
+float bias_of(uint p, uint n) {
+  return float(p == 0u ? bias0[n] : p == 1u ? bias1[n] : bias2[n]);
+}
+
+void write(uint p, uint at, float value) {
+  if (p == 0u)
+    y0[at] = T(value);
+  else if (p == 1u)
+    y1[at] = T(value);
+  else
+    y2[at] = T(value);
+}
+
+void main() {
+  begin();
+  load(lane);
+  normalise_rows();
+  for (uint first = lane; first < VECTORS; first += STEP) {
+    VECTOR now[UNROLL * COLUMNS];
+    [[unroll]] for (uint u = 0u; u < UNROLL * COLUMNS; ++u)
+      now[u] = next[u];
+    if (first + STEP < VECTORS)
+      load(first + STEP);
+    [[unroll]] for (uint u = 0u; u < UNROLL; ++u)
+      if (first + u * LANES < VECTORS)
+        [[unroll]] for (uint i = 0u; i < ROWS; ++i) {
+          const VECTOR a = row_vector(i, first + u * LANES);
+          [[unroll]] for (uint j = 0u; j < COLUMNS; ++j)
+            sums[i * COLUMNS + j] = product_sum(a, now[u * COLUMNS + j], sums[i * COLUMNS + j]);
+        }
+  }
+  finish();
+}

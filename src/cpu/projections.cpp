@@ -1,0 +1,87 @@
+// troupe.Projections on the CPU: the kernels of its parts, one after the other. What a norm or a product hands on stays in memory of the
+// kernel's own; nothing would be gained by more, since the products are bound by their weights.
+#include "ops/projections.hpp"
+#include "cpu/kernel_list.hpp"
+#include "cpu/kernels.hpp"
+
+namespace troupe {
+namespace {
+
+class projections_kernel final : public kernel {
+public:
+  explicit projections_kernel(const kernel_request& r)
+      : calls_(parts_of_projections(r.call.attrs, r.inputs, r.outputs)), nodes_(calls_.parts.size()) {
+    for (const operand& o : calls_.between)
+      between_.emplace_back(o.type, o.dims);
+    for (size_t i = 0; i < nodes_.size(); ++i)
+      prepare(r, calls_.parts[i], nodes_[i]);
+  }
+
+  bool reads(size_t i) const override {
+    for (size_t part = 0; part < kernels_.size(); ++part)
+      for (size_t k = 0; k < calls_.parts[part].inputs.size(); ++k) {
+        const part_operand& o = calls_.parts[part].inputs[k];
+        if (o.from == part_operand::source::input && o.index == i && kernels_[part]->reads(k))
+          return true;
+      }
+    return false;
+  }
+
+  void run(const kernel_run& r) override {
+    std::vector<const void*> in;
+    for (size_t part = 0; part < kernels_.size(); ++part) {
+      in.clear();
+      for (const part_operand& o : calls_.parts[part].inputs)
+        in.push_back(address(r, o));
+      const part_operand& to = calls_.parts[part].output;
+      void* out = to.from == part_operand::source::between ? between_[to.index].mutable_data() : r.out[to.index];
+      kernels_[part]->run({in.data(), &out, nullptr});
+    }
+  }
+
+private:
+  /// `call` is the part as a node, which its kernel may refer to.
+  void prepare(const kernel_request& r, const projection_part& part, node& call) {
+    call = {.name = r.call.name,
+            .op_type = std::string(part.def->name),
+            .domain = std::string(part.def->domain),
+            .attrs = part.attrs};
+    call.def = part.def;
+    const auto operand_of = [&](part_operand o) -> operand {
+      switch (o.from) {
+        case part_operand::source::absent: return {};
+        case part_operand::source::input: return r.inputs[o.index];
+        case part_operand::source::output: return r.outputs[o.index];
+        case part_operand::source::between: break;
+      }
+      return calls_.between[o.index];
+    };
+    kernel_request own{call, {}, {operand_of(part.output)}, r.resources};
+    for (const part_operand& o : part.inputs)
+      own.inputs.push_back(operand_of(o));
+    kernels_.push_back(choose_kernel(own).run);
+  }
+
+  const void* address(const kernel_run& r, part_operand o) const {
+    switch (o.from) {
+      case part_operand::source::absent: return nullptr;
+      case part_operand::source::input: return r.in[o.index];
+      case part_operand::source::output: return r.out[o.index];
+      case part_operand::source::between: break;
+    }
+    return between_[o.index].data();
+  }
+
+  const projection_calls calls_;
+  std::vector<node> nodes_;
+  std::vector<kernel_ptr> kernels_;
+  std::vector<tensor> between_;
+};
+
+} // namespace
+
+kernel_ptr make_projections(const kernel_request& r) {
+  return r.all_plain() ? std::make_unique<projections_kernel>(r) : nullptr;
+}
+
+} // namespace troupe

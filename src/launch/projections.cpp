@@ -1,0 +1,188 @@
+// GPU launches of troupe.Projections: one kernel where rows are few (few_rows.hpp); else the launches of its parts, step by step, with what they
+// hand on in scratch memory.
+#include "ops/projections.hpp"
+#include "launch/few_rows.hpp"
+#include "launch/launch_table.hpp"
+#include "launch/launches.hpp"
+#include "ops/op.hpp"
+
+#include <algorithm>
+
+namespace troupe {
+namespace {
+
+using projection::slot;
+
+size_t present(const gpu_call& call, size_t i) {
+  return call.has_input(i) ? i : no_input;
+}
+
+bool has_type(const gpu_call& call, size_t i, dtype type, int64_t size) {
+  return i == no_input || (call.inputs[i].type == type && call.inputs[i].size() == size);
+}
+
+/// Product `p` for the kernel of few rows.
+few_rows_part part_of_call(const gpu_call& call, size_t p, const attributes& own, bool gated) {
+  const auto input = [&](slot s) { return present(call, projection::input(p, s)); };
+  const operand& weights = call.inputs[projection::input(p, slot::weights)];
+  few_rows_part part{.weights = input(slot::weights),
+                     .scales = input(slot::scales),
+                     .zeros = input(slot::zeros),
+                     .bias = input(slot::bias),
+                     .out = gated ? 0 : p,
+                     .n = call.outputs[gated ? 0 : p].dims.back(),
+                     .transposed = own.integer("transB", 0) != 0,
+                     .act = parse_activation(own)};
+  if (part.scales == no_input && weights.dims.size() != 2)
+    part.n = 0; // refused
+  return part;
+}
+
+/// Whether the operands of a product are what the kernel reads: types, sizes, how codes are packed.
+bool fits(const few_rows_call& c, const few_rows_part& p, const attributes& own) {
+  const dtype type = c.call.inputs[0].type;
+  if (!has_type(c.call, p.bias, type, p.n))
+    return false;
+  if (!c.packed)
+    return p.scales == no_input && own.real("alpha", 1) == 1 && has_type(c.call, p.weights, type, c.depth * p.n);
+  if (p.scales == no_input)
+    return false;
+  const nbits_shape s = parse_nbits(own);
+  const bool packed_zeros = p.zeros != no_input && c.call.inputs[p.zeros].type == dtype::uint8;
+  return (s.bits == 4 || s.bits == 8) && s.bits == c.packed->bits && s.block_size == c.packed->block_size &&
+         s.k == c.depth && s.n == p.n && has_type(c.call, p.weights, dtype::uint8, s.n * s.blocks * s.block_bytes()) &&
+         has_type(c.call, p.scales, type, s.n * s.blocks) &&
+         (packed_zeros ? has_type(c.call, p.zeros, dtype::uint8, s.n * s.zero_bytes())
+                       : has_type(c.call, p.zeros, type, s.n * s.blocks));
+}
+
+/// The call for the kernel of few rows; nullopt if it does not suit.
+std::optional<few_rows_call> few_rows_call_of(const gpu_call& call) {
+  const projection_attributes how(call.attrs);
+  const operand& x = call.inputs[projection::operand];
+  const int64_t depth = x.dims.back();
+  if (depth == 0)
+    return std::nullopt;
+  const attributes norm = attributes_of_part(call.attrs, "norm");
+  few_rows_call c{.call = call,
+                  .name = "projections",
+                  .rows = x.size() / depth,
+                  .depth = depth,
+                  .norm = how.norm.empty()                   ? shader::rows_as_they_are
+                          : how.norm == "LayerNormalization" ? shader::rows_layer_norm
+                                                             : shader::rows_rms_norm,
+                  .epsilon = norm.real("epsilon", 1e-5f),
+                  .norm_scale = present(call, projection::norm_scale),
+                  .norm_shift = present(call, projection::norm_shift),
+                  .residual = present(call, projection::input(0, slot::residual)),
+                  .gated = how.gated};
+  if (!has_type(call, c.norm_scale, x.type, depth) || !has_type(call, c.norm_shift, x.type, depth) ||
+      !has_type(call, c.residual, x.type, call.outputs[0].size()) || norm.integer("axis", -1) != -1 ||
+      (c.residual != no_input && how.products > 1))
+    return std::nullopt;
+  for (size_t p = 0; p < how.products; ++p) {
+    const attributes own = attributes_of_part(call.attrs, std::to_string(p));
+    c.parts.push_back(part_of_call(call, p, own, how.gated));
+    if (p == 0 && c.parts[0].scales != no_input)
+      c.packed = parse_nbits(own);
+    if ((p > 0 && call.has_input(projection::input(p, slot::residual))) || !fits(c, c.parts[p], own))
+      return std::nullopt;
+  }
+  return c;
+}
+
+/// Puts one list for each part together.
+class part_lists {
+public:
+  explicit part_lists(const projection_calls& calls) {
+    for (const operand& o : calls.between)
+      all_.scratch.push_back(o.bytes());
+  }
+
+  /// Adds the launches of the next part, which follow those of all parts of earlier steps.
+  void add(const projection_part& part, launch_list list) {
+    if (part.step != step_) {
+      step_ = part.step;
+      first_ = next_;
+    }
+    const auto packed = static_cast<uint32_t>(all_.packed.size()), scratch = static_cast<uint32_t>(all_.scratch.size());
+    for (launch& l : list.launches) {
+      l.step += first_;
+      next_ = std::max(next_, l.step + 1);
+      for (launch_binding& b : l.bindings)
+        move(b, part, packed, scratch);
+      all_.launches.push_back(std::move(l));
+    }
+    all_.packed.insert(all_.packed.end(), list.packed.begin(), list.packed.end());
+    all_.scratch.insert(all_.scratch.end(), list.scratch.begin(), list.scratch.end());
+    all_.name += (all_.name.empty() ? "" : "+") + list.name;
+  }
+
+  launch_list take() { return std::move(all_); }
+
+private:
+  using source = launch_binding::source;
+
+  static void move(launch_binding& b, const projection_part& part, uint32_t packed, uint32_t scratch) {
+    if (b.from == source::packed) {
+      b.index += packed;
+    } else if (b.from == source::scratch) {
+      b.index += scratch;
+    } else {
+      const part_operand& o = b.from == source::input ? part.inputs.at(b.index) : part.output;
+      b.index = static_cast<uint32_t>(o.index);
+      b.from = o.from == part_operand::source::input    ? source::input
+               : o.from == part_operand::source::output ? source::output
+                                                        : source::scratch;
+    }
+  }
+
+  launch_list all_;
+  uint32_t step_ = 0, first_ = 0, next_ = 0;
+};
+
+/// The parts one after the other: each list has the first, second … way to run every part.
+launch_lists by_parts(const gpu_call& call) {
+  const projection_calls calls = parts_of_projections(call.attrs, call.inputs, call.outputs);
+  const auto operand_of = [&](part_operand o) -> operand {
+    switch (o.from) {
+      case part_operand::source::absent: return {};
+      case part_operand::source::input: return call.inputs[o.index];
+      case part_operand::source::output: return call.outputs[o.index];
+      case part_operand::source::between: break;
+    }
+    return calls.between[o.index];
+  };
+  std::vector<launch_lists> ways;
+  size_t most = 0;
+  for (const projection_part& part : calls.parts) {
+    gpu_call own{part.attrs, {}, {operand_of(part.output)}, call.gpu};
+    for (const part_operand& o : part.inputs)
+      own.inputs.push_back(operand_of(o));
+    ways.push_back(launches_of(*part.def, own));
+    if (ways.back().empty())
+      return {};
+    most = std::max(most, ways.back().size());
+  }
+  launch_lists lists;
+  for (size_t way = 0; way < most; ++way) {
+    part_lists all(calls);
+    for (size_t i = 0; i < ways.size(); ++i)
+      all.add(calls.parts[i], ways[i][std::min(way, ways[i].size() - 1)]);
+    lists.push_back(all.take());
+  }
+  return lists;
+}
+
+} // namespace
+
+launch_lists projection_launches(const gpu_call& call) {
+  launch_lists lists;
+  if (const auto few = few_rows_call_of(call))
+    lists = few_rows_launches(*few);
+  for (launch_list& list : by_parts(call))
+    lists.push_back(std::move(list));
+  return lists;
+}
+
+} // namespace troupe

@@ -1,0 +1,278 @@
+// troupe.Projections, produced by fusion: products of the same rows by several constant matrices, perhaps normalised first.
+//
+//   A   = norm(X), or X
+//   P_i = act_i(A · W_i + bias_i + residual_i)
+//   Y_i = P_i, or, if `gated`, Y_0 = P_0 · P_1 element by element
+//
+// X [rows…, K] of rank ≥ 2. Inputs: X, scale and shift of the norm, then for each product weights, scales, zero points, bias, residual; what
+// is not needed is absent. With scales the weights are codes, as of com.microsoft.MatMulNBits; else a matrix [K, N], [N, K] if transposed.
+// Attributes: `products` (how many), `gated`, `norm` (LayerNormalization or RMSNormalization, over the last axis), and those of the
+// parts with the part's name at the end: "epsilon.norm", "transB.0", "activation.1", "K.2" …
+//
+// It is by definition what its parts are one after the other (`parts_of_projections`), each value between them in X's type; kernels may
+// keep more digits.
+#include "ops/projections.hpp"
+
+#include "ops/families.hpp"
+#include "ops/fused_elementwise.hpp"
+#include "ops/infer.hpp"
+#include "ops/matmul_nbits.hpp"
+#include "ops/registry.hpp"
+
+namespace troupe {
+
+projection_attributes::projection_attributes(const attributes& attrs)
+    : gated(attrs.integer("gated", 0) != 0), norm(attrs.text("norm", "")) {
+  const int64_t count = attrs.integer("products");
+  if (count < 1 || count > most_projections || (gated && count != 2))
+    fail(errc::invalid_model, "{} products, {}, are not those of projections", count, gated ? "gated" : "not gated");
+  if (!norm.empty() && norm != "LayerNormalization" && norm != "RMSNormalization")
+    fail(errc::invalid_model, "'{}' is no norm of projections", norm);
+  products = static_cast<size_t>(count);
+}
+
+attributes attributes_of_part(const attributes& attrs, std::string_view part) {
+  attributes own;
+  const std::string end = fmt::format(".{}", part);
+  for (const auto& [name, value] : attrs.all())
+    if (name.ends_with(end))
+      own.set(name.substr(0, name.size() - end.size()), value);
+  return own;
+}
+
+void add_part(attributes& whole, const attributes& own, std::string_view part) {
+  for (const auto& [name, value] : own.all())
+    whole.set(fmt::format("{}.{}", name, part), value);
+}
+
+namespace {
+
+using projection::slot;
+
+/// Takes a call apart.
+class projection_splitter {
+public:
+  projection_splitter(const attributes& attrs, std::span<const operand> inputs, std::span<const operand> outputs)
+      : attrs_(attrs), how_(attrs), inputs_(inputs), outputs_(outputs) {}
+
+  projection_calls split() {
+    part_operand rows = input(projection::operand);
+    if (!how_.norm.empty()) {
+      const part_operand normed = between(inputs_[projection::operand]);
+      add("", how_.norm, attributes_of_part(attrs_, "norm"),
+          {rows, input(projection::norm_scale), input(projection::norm_shift)}, normed, normalising);
+      rows = normed;
+    }
+    for (size_t p = 0; p < how_.products; ++p)
+      multiply(p, rows);
+    for (size_t p = 0; p < how_.products && !how_.gated; ++p)
+      if (packed(p) && needs_end(p))
+        end({p});
+    if (how_.gated)
+      end({0, 1});
+    return std::move(calls_);
+  }
+
+private:
+  /// The steps of parts: the norm, the products, what is left to do with their results.
+  enum step : uint32_t { normalising, multiplying, ending };
+
+  bool has(size_t i) const { return i < inputs_.size() && inputs_[i].present(); }
+  bool packed(size_t p) const { return has(projection::input(p, slot::scales)); }
+  part_operand input(size_t i) const { return has(i) ? part_operand{part_operand::source::input, i} : part_operand{}; }
+  part_operand input(size_t p, slot s) const { return input(projection::input(p, s)); }
+
+  part_operand between(const operand& like) {
+    calls_.between.push_back({.type = like.type, .dims = like.dims});
+    return {part_operand::source::between, calls_.between.size() - 1};
+  }
+
+  activation activation_of(size_t p) const { return parse_activation(attributes_of_part(attrs_, std::to_string(p))); }
+  /// Whether a product of codes, whose operator ends with the bias, needs a further part.
+  bool needs_end(size_t p) const {
+    return has(projection::input(p, slot::residual)) || activation_of(p).code != scalar_code::same;
+  }
+
+  void multiply(size_t p, part_operand rows) {
+    const bool last = !how_.gated && !(packed(p) && needs_end(p));
+    const operand& out = outputs_[how_.gated ? 0 : p];
+    const part_operand to = last ? part_operand{part_operand::source::output, p} : between(out);
+    results_.push_back(to);
+    attributes own = attributes_of_part(attrs_, std::to_string(p));
+    if (packed(p))
+      add("com.microsoft", "MatMulNBits", std::move(own),
+          {rows, input(p, slot::weights), input(p, slot::scales), input(p, slot::zeros), {}, input(p, slot::bias)}, to,
+          multiplying);
+    else
+      add("troupe", "MatMul", std::move(own),
+          {rows, input(p, slot::weights), input(p, slot::bias), input(p, slot::residual)}, to, multiplying);
+  }
+
+  /// Adds the elementwise part that makes output `products[0]`: the ends of packed products, and the product of two.
+  void end(const std::vector<size_t>& products) {
+    std::vector<part_operand> from;
+    for (const size_t p : products) {
+      from.push_back(results_[p]);
+      if (packed(p) && has(projection::input(p, slot::residual)))
+        from.push_back(input(p, slot::residual));
+    }
+    elementwise_program program;
+    const auto inputs = static_cast<int32_t>(from.size());
+    const auto step = [&](scalar_code code, int32_t a, int32_t b = 0, int32_t c = 0) {
+      program.steps.push_back({code, a, b, c});
+      return inputs + static_cast<int32_t>(program.steps.size()) - 1;
+    };
+    const auto number = [&](float x) {
+      program.constants.push_back(x);
+      return -static_cast<int32_t>(program.constants.size());
+    };
+    int32_t next = 0;
+    std::vector<int32_t> ends;
+    for (const size_t p : products) {
+      int32_t at = next++;
+      if (packed(p) && has(projection::input(p, slot::residual)))
+        at = step(scalar_code::add, at, next++);
+      if (const activation act = activation_of(p); packed(p) && act.code != scalar_code::same) {
+        const int numbers = function_of(act.code).operands - 1;
+        const int32_t alpha = numbers > 0 ? number(act.alpha) : 0, beta = numbers > 1 ? number(act.beta) : 0;
+        at = step(act.code, at, alpha, beta);
+      }
+      ends.push_back(at);
+    }
+    if (ends.size() == 2)
+      step(scalar_code::multiply, ends[0], ends[1]);
+    add("troupe", "Elementwise", to_attributes(program), std::move(from), {part_operand::source::output, products[0]},
+        ending);
+  }
+
+  void add(std::string_view domain, std::string_view op, attributes attrs, std::vector<part_operand> inputs,
+           part_operand output, step s) {
+    while (inputs.back().from == part_operand::source::absent)
+      inputs.pop_back();
+    const op_def* def = find_op(domain, op, newest_opset(domain));
+    expects(def != nullptr, "a part of projections is an unknown operator");
+    calls_.parts.push_back({def, std::move(attrs), std::move(inputs), output, s});
+  }
+
+  const attributes& attrs_;
+  const projection_attributes how_;
+  const std::span<const operand> inputs_, outputs_;
+  projection_calls calls_;
+  std::vector<part_operand> results_; // of the products
+};
+
+/// Returns the columns of product `p`, whose weights are there.
+dim columns_of(const infer_context& c, size_t p) {
+  const attributes own = attributes_of_part(c.attrs(), std::to_string(p));
+  const size_t weights = projection::input(p, slot::weights);
+  if (c.has_input(projection::input(p, slot::scales)))
+    return parse_nbits(own).n;
+  if (c.rank(weights) != 2)
+    fail(errc::invalid_model, "weights of projections have two dims, not {}", to_string(c.dims(weights)));
+  return c.dims(weights)[own.integer("transB", 0) != 0 ? 0 : 1];
+}
+
+void infer_projections(infer_context& c) {
+  const projection_attributes how(c.attrs());
+  symbolic_shape dims = c.dims(projection::operand);
+  if (dims.size() < 2)
+    fail(errc::invalid_model, "projections take an operand of rank 2 or more");
+  if (!how.norm.empty() && !c.has_input(projection::norm_scale))
+    fail(errc::invalid_model, "the norm of projections needs a scale");
+  for (size_t p = 0; p < how.products; ++p) {
+    if (!c.has_input(projection::input(p, slot::weights)))
+      fail(errc::invalid_model, "product {} of projections has no weights", p);
+    parse_activation(attributes_of_part(c.attrs(), std::to_string(p)));
+    const dim columns = columns_of(c, p);
+    if (how.gated && p == 1 && columns.is_constant() && dims.back().is_constant() && !(columns == dims.back()))
+      fail(errc::invalid_model, "gated products have {} and {} columns", dims.back().to_string(), columns.to_string());
+    dims.back() = columns;
+    if (!how.gated || p == 0)
+      c.set_output(p, c.type(projection::operand), dims);
+  }
+}
+
+/// Views of the operands of a call's parts.
+class part_views {
+public:
+  explicit part_views(kernel_context& c, const std::vector<operand>& between) : context_(c) {
+    for (const operand& o : between)
+      between_.emplace_back(o.type, o.dims);
+  }
+
+  const_view read(part_operand o) const {
+    switch (o.from) {
+      case part_operand::source::absent: return {};
+      case part_operand::source::input: return context_.input(o.index);
+      case part_operand::source::output: break;
+      case part_operand::source::between: return between_[o.index].view();
+    }
+    const mutable_view& out = context_.output(o.index);
+    return {out.type, out.dims, out.data};
+  }
+  mutable_view write(part_operand o) {
+    return o.from == part_operand::source::between ? between_[o.index].mutable_ref() : context_.output(o.index);
+  }
+
+private:
+  kernel_context& context_;
+  std::vector<tensor> between_;
+};
+
+void projections_reference(kernel_context& c) {
+  std::vector<operand> inputs, outputs;
+  for (size_t i = 0; i < c.input_count(); ++i)
+    inputs.push_back({.type = c.input(i).type, .dims = shape(c.input(i).dims.begin(), c.input(i).dims.end())});
+  for (size_t i = 0; i < c.output_count(); ++i)
+    outputs.push_back({.type = c.output(i).type, .dims = shape(c.output(i).dims.begin(), c.output(i).dims.end())});
+  const projection_calls calls = parts_of_projections(c.attrs(), inputs, outputs);
+  part_views views(c, calls.between);
+  for (const projection_part& part : calls.parts) {
+    std::vector<const_view> in;
+    for (const part_operand& o : part.inputs)
+      in.push_back(views.read(o));
+    mutable_view out = views.write(part.output);
+    kernel_context own(part.attrs, in, {&out, 1});
+    part.def->reference(own);
+  }
+}
+
+/// The dims may be guesses that do not fit each other: nothing of them is checked.
+op_cost projections_cost(const attributes& attrs, const call_shapes& s) {
+  op_cost cost;
+  const shape& x = s.inputs.at(projection::operand);
+  const double depth = x.empty() ? 1 : static_cast<double>(x.back());
+  const double products = attrs.integer("gated", 0) != 0 ? 2 : 1; // that an output is made of
+  for (size_t i = 0; i < s.inputs.size(); ++i)
+    if (s.input_types[i] != dtype::undefined)
+      cost.bytes += static_cast<double>(bytes_of(s.input_types[i], volume(s.inputs[i])));
+  for (size_t i = 0; i < s.outputs.size(); ++i) {
+    cost.bytes += static_cast<double>(bytes_of(s.output_types[i], volume(s.outputs[i])));
+    cost.flops += products * 2 * depth * static_cast<double>(volume(s.outputs[i]));
+  }
+  return cost;
+}
+
+constexpr uint8_t most_inputs = projection::first + projection::each * most_projections;
+
+constexpr auto projection_rows = std::to_array<op_def>({
+    op_row("Projections", 1, infer_projections, projections_reference,
+           {.domain = "troupe",
+            .inputs = {1, most_inputs},
+            .max_outputs = most_projections,
+            .types = types::floats,
+            .cost = projections_cost}),
+});
+
+} // namespace
+
+projection_calls parts_of_projections(const attributes& attrs, std::span<const operand> inputs,
+                                      std::span<const operand> outputs) {
+  return projection_splitter(attrs, inputs, outputs).split();
+}
+
+std::span<const op_def> projection_ops() {
+  return projection_rows;
+}
+
+} // namespace troupe

@@ -1,0 +1,64 @@
+// The calls that troupe.Projections (projections.cpp) stands for: its reference kernel, the CPU's and some of the GPU's launches run them.
+#pragma once
+
+#include "ops/activation.hpp"
+#include "ops/call.hpp"
+
+namespace troupe {
+
+/// Inputs of the operator: the operand, scale and shift of its norm, then five for each product.
+namespace projection {
+inline constexpr size_t operand = 0, norm_scale = 1, norm_shift = 2;
+inline constexpr size_t first = 3, each = 5;
+/// Of a product; only packed weights have `scales`.
+enum slot : size_t { weights, scales, zeros, bias, residual };
+
+/// Returns the input that slot `s` of product `p` is.
+constexpr size_t input(size_t p, slot s) {
+  return first + p * each + s;
+}
+} // namespace projection
+
+/// The most products that one call may have.
+inline constexpr int64_t most_projections = 4;
+
+/// What the attributes say.
+struct projection_attributes {
+  size_t products = 0;
+  bool gated = false;
+  std::string norm; // "" for none
+
+  explicit projection_attributes(const attributes& attrs);
+};
+
+/// Returns the attributes of a part: those whose names end with '.' and `part` ("norm", "0", "1" …), without that end.
+attributes attributes_of_part(const attributes& attrs, std::string_view part);
+/// Adds the attributes of a part to those of the whole call.
+void add_part(attributes& whole, const attributes& own, std::string_view part);
+
+/// An operand of a part: absent, an input or output of the whole call, or a value between parts.
+struct part_operand {
+  enum class source : uint8_t { absent, input, output, between };
+  source from = source::absent;
+  size_t index = 0;
+};
+
+/// One call; its output is its only one.
+struct projection_part {
+  const op_def* def;
+  attributes attrs;
+  std::vector<part_operand> inputs;
+  part_operand output;
+  uint32_t step; // parts of equal steps do not read each other's results
+};
+
+struct projection_calls {
+  std::vector<projection_part> parts; // in the order of their steps
+  std::vector<operand> between;
+};
+
+/// Returns the calls that a call with these operands stands for; throws `errc::invalid_model` if it is none.
+projection_calls parts_of_projections(const attributes& attrs, std::span<const operand> inputs,
+                                      std::span<const operand> outputs);
+
+} // namespace troupe

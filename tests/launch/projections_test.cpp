@@ -1,0 +1,149 @@
+// Launch rules of troupe.Projections on fabricated devices: when one kernel does it all, and how parts follow each other.
+#include "launch/launches.hpp"
+#include "launch/parameters.hpp"
+#include "ops/projections.hpp"
+#include "ops/run_op.hpp"
+#include "support/catch.hpp"
+
+#include <set>
+
+using namespace troupe;
+using namespace troupe::testing;
+
+namespace {
+
+using projection::slot;
+
+gpu_features some_gpu() {
+  return {.max_group_size = 1024,
+          .shared_bytes = 49152,
+          .max_groups = {1u << 31, 65535, 65535},
+          .max_binding_bytes = int64_t{1} << 32,
+          .float16 = true,
+          .int8 = true,
+          .subgroup_arithmetic = true,
+          .units = 132};
+}
+
+operand constant(shape dims, dtype type = dtype::float16) {
+  operand o{.type = type, .dims = std::move(dims)};
+  auto w = std::make_shared<weight>(); // its bytes are not asked for
+  w->type = type;
+  w->dims = o.dims;
+  o.constant = std::move(w);
+  return o;
+}
+
+/// Queries, keys and values behind a norm.
+struct decoder_call {
+  attributes attrs = attrs_of({{"norm", std::string("RMSNormalization")}, {"products", int64_t{3}}});
+  std::vector<operand> inputs, outputs;
+
+  explicit decoder_call(int64_t rows, int64_t hidden = 768, std::vector<int64_t> columns = {768, 256, 256}) {
+    inputs = {{.type = dtype::float16, .dims = {1, rows, hidden}}, constant({hidden}), {}};
+    for (const int64_t n : columns) {
+      inputs.push_back(constant({hidden, n}));
+      inputs.resize(inputs.size() + projection::each - 1);
+      outputs.push_back({.type = dtype::float16, .dims = {1, rows, n}});
+    }
+    attrs.set("products", static_cast<int64_t>(columns.size()));
+  }
+
+  launch_lists lists(const gpu_features& gpu) const { return projection_launches({attrs, inputs, outputs, gpu}); }
+};
+
+uint32_t steps_of(const launch_list& list) {
+  uint32_t steps = 0;
+  for (const launch& l : list.launches)
+    steps = std::max(steps, l.step + 1);
+  return steps;
+}
+
+} // namespace
+
+TEST_CASE("few rows are one dispatch, whose teams cover all columns", "[launch][projections]") {
+  const gpu_features gpu = some_gpu();
+  for (const int64_t rows : {1, 2, 4}) {
+    const launch_list list = decoder_call(rows).lists(gpu).at(0);
+    CHECK(list.name == "projections");
+    REQUIRE(list.launches.size() == 1);
+    const launch& l = list.launches[0];
+    CHECK(l.shader == "projections.f16");
+    const int64_t teams = l.constants.at(0) / l.constants.at(1), columns = l.constants.at(2);
+    CHECK(l.groups[0] * teams * columns >= 768 + 256 + 256);
+    CHECK(l.constants.at(3) == rows);
+    // first slots and columns of the parts, after eight words
+    CHECK(l.params.at(8) == 0);
+    CHECK(int64_t{l.params.at(12)} == 768 / columns);
+    CHECK(int64_t{l.params.at(16)} == 1024 / columns);
+    CHECK(l.params.at(17) == 256);
+    std::set<uint32_t> written;
+    for (const launch_binding& b : l.bindings)
+      if (b.written)
+        written.insert(b.index);
+    CHECK(written == std::set<uint32_t>{0, 1, 2});
+  }
+}
+
+TEST_CASE("more rows are the parts, the products side by side behind the norm", "[launch][projections]") {
+  const gpu_features gpu = some_gpu();
+  const launch_lists lists = decoder_call(5).lists(gpu);
+  REQUIRE_FALSE(lists.empty());
+  for (const launch_list& list : lists) {
+    CHECK(list.name.find("layer_norm") == 0);
+    CHECK(steps_of(list) >= 2);
+    for (const launch& l : list.launches) {
+      const bool norm = l.shader.find("layer_norm") == 0;
+      CHECK((l.step == 0) == norm);
+    }
+    REQUIRE_FALSE(list.scratch.empty());
+    CHECK(list.scratch[0] == 5 * 768 * 2); // what the norm hands on
+    CHECK(list.packed.size() == 3);
+  }
+}
+
+TEST_CASE("rows that do not fit into a group's memory are not normalised there", "[launch][projections]") {
+  gpu_features gpu = some_gpu();
+  const auto first = [&](int64_t rows, int64_t hidden) {
+    return decoder_call(rows, hidden, {64}).lists(gpu).at(0).name;
+  };
+  CHECK(first(1, 8192) == "projections");
+  CHECK(first(4, 8192).find("layer_norm") == 0);
+  gpu.shared_bytes = 16384;
+  CHECK(first(1, 8192).find("layer_norm") == 0);
+}
+
+TEST_CASE("teams are whole subgroups; a device without their arithmetic has the plain kernel",
+          "[launch][projections]") {
+  gpu_features gpu = some_gpu();
+  const auto names = [&] {
+    std::set<std::string> found;
+    for (const launch_list& list : decoder_call(1).lists(gpu))
+      if (list.name.find("projections") == 0) {
+        found.insert(list.name);
+        CHECK((list.name.ends_with("plain") || list.launches[0].constants.at(1) % gpu.subgroup_size == 0));
+      }
+    return found;
+  };
+  for (const uint32_t size : {8u, 32u, 64u, 128u}) {
+    gpu.subgroup_size = size;
+    CHECK(names() == std::set<std::string>{"projections", "projections.plain"});
+  }
+  gpu.subgroup_arithmetic = false;
+  CHECK(names() == std::set<std::string>{"projections.plain"});
+}
+
+TEST_CASE("four products take two dispatches of one step", "[launch][projections]") {
+  const launch_list list = decoder_call(1, 768, {64, 64, 64, 32}).lists(some_gpu()).at(0);
+  CHECK(list.launches.size() == 2);
+  CHECK(steps_of(list) == 1);
+  CHECK(list.packed.size() == 4);
+}
+
+TEST_CASE("weights beyond a binding's limit are multiplied part by part", "[launch][projections]") {
+  gpu_features gpu = some_gpu();
+  gpu.max_binding_bytes = 1 << 20;
+  const launch_lists lists = decoder_call(1).lists(gpu);
+  REQUIRE_FALSE(lists.empty());
+  CHECK(lists[0].name.find("layer_norm") == 0);
+}

@@ -1,0 +1,197 @@
+// Norms and products that become troupe.Projections: as the parts on random data, and only where nobody else reads what is between.
+#include "ops/projections.hpp"
+#include "support/catch.hpp"
+#include "support/run_graph.hpp"
+
+using namespace troupe;
+using namespace troupe::test;
+
+namespace {
+
+constexpr int64_t hidden = 24;
+
+/// Rows of a decoder: one or more, not known.
+value_id rows_of(graph_builder& b) {
+  return b.input("x", {dim(1), dim::symbol("seq"), hidden});
+}
+
+tensor rows() {
+  return random_tensor({1, 3, hidden}, 1);
+}
+
+value_id weights(graph_builder& b, const std::string& name, int64_t k, int64_t n) {
+  return b.constant(name, random_tensor({k, n}, static_cast<uint32_t>(n) + name.back()));
+}
+
+value_id layer_norm(graph_builder& b, value_id x, bool biased = true) {
+  std::vector<value_id> operands{x, b.constant("scale", random_tensor({hidden}, 2))};
+  if (biased)
+    operands.push_back(b.constant("shift", random_tensor({hidden}, 3)));
+  return b.op("LayerNormalization", operands, attrs_of({{"axis", int64_t{2}}, {"epsilon", 1e-3f}}));
+}
+
+value_id rms_norm(graph_builder& b, value_id x) {
+  return b.op("RMSNormalization", {x, b.constant("scale", random_tensor({hidden}, 2))});
+}
+
+/// A product by made-up codes of 4 bits in blocks of 16.
+value_id packed_product(graph_builder& b, value_id x, const std::string& name, int64_t k, int64_t n) {
+  const int64_t blocks = (k + 15) / 16;
+  tensor codes(dtype::uint8, {n, blocks, 8});
+  for (int64_t i = 0; i < codes.size(); ++i)
+    codes.mutable_data<uint8_t>()[i] = static_cast<uint8_t>(i * 37 + n + name.front());
+  b.g.opsets["com.microsoft"] = 1;
+  return b.call("MatMulNBits",
+                {x, b.constant(name + ".codes", codes), b.constant(name + ".scales", random_tensor({n, blocks}, 4))},
+                {name}, attrs_of({{"K", k}, {"N", n}, {"bits", int64_t{4}}, {"block_size", int64_t{16}}}),
+                "com.microsoft")[0];
+}
+
+const node& projections_in(const graph& g, size_t which = 0) {
+  size_t found = 0;
+  for (const node& n : g.nodes)
+    if (n.op_type == "Projections" && found++ == which)
+      return n;
+  FAIL("there is no such node of projections");
+  return g.nodes[0];
+}
+
+graph joined(const graph_builder& b, const std::vector<tensor>& inputs) {
+  return check_fusion(b.g, inputs, 1e-3, true);
+}
+
+} // namespace
+
+TEST_CASE("queries, keys and values take in the norm before them", "[rewrite][projections]") {
+  for (const bool centred : {true, false}) {
+    graph_builder b(23);
+    const value_id x = rows_of(b), v = centred ? layer_norm(b, x) : rms_norm(b, x);
+    for (const auto& [name, columns] : {std::pair{"q", 16}, {"k", 8}, {"v", 9}})
+      b.output(b.op("Add",
+                    {b.op("MatMul", {v, weights(b, std::string("w") + name, hidden, columns)}),
+                     b.constant(std::string("b") + name, random_tensor({columns}, 5))},
+                    {}, name));
+    const graph g = joined(b, {rows()});
+    REQUIRE(g.nodes.size() == 1);
+    const node& n = projections_in(g);
+    CHECK(n.outputs.size() == 3);
+    CHECK(n.attrs.text("norm", "") == (centred ? "LayerNormalization" : "RMSNormalization"));
+    CHECK(n.attrs.real("epsilon.norm") == Approx(centred ? 1e-3 : 1e-5));
+  }
+}
+
+TEST_CASE("one product takes in its norm with bias, activation and residual", "[rewrite][projections]") {
+  graph_builder b;
+  const value_id x = rows_of(b);
+  const value_id h = b.op("Relu", {b.op("MatMul", {layer_norm(b, x, false), weights(b, "w", hidden, 40)})});
+  b.output(b.op("Add", {x, b.op("MatMul", {h, weights(b, "back", 40, hidden)})}));
+  const value_id y = b.op("MatMul", {layer_norm(b, x), weights(b, "w2", hidden, hidden)});
+  b.output(b.op("Add", {y, x}));
+  const graph g = joined(b, {rows()});
+  CHECK(count_nodes(g, "troupe.Projections") == 2);
+  CHECK(count_nodes(g, "troupe.MatMul") == 1); // no norm before it
+  CHECK(g.nodes.size() == 3);
+}
+
+TEST_CASE("gate and up become one result, with the norm before them or without", "[rewrite][projections]") {
+  for (const bool normed : {true, false})
+    for (const bool packed : {true, false})
+      for (const bool swapped : {true, false}) {
+        INFO(normed << packed << swapped);
+        graph_builder b(23);
+        const value_id x = rows_of(b), v = normed ? rms_norm(b, x) : x;
+        const auto product = [&](const std::string& name) {
+          return packed ? packed_product(b, v, name, hidden, 32)
+                        : b.op("MatMul", {v, weights(b, "w" + name, hidden, 32)});
+        };
+        const value_id up = swapped ? product("up") : no_value, gate = product("gate");
+        const value_id silu = b.op("Mul", {gate, b.op("Sigmoid", {gate})});
+        const value_id other = swapped ? up : product("up");
+        b.output(b.op("Mul", swapped ? std::vector{other, silu} : std::vector{silu, other}));
+        const graph g = joined(b, {rows()});
+        REQUIRE(g.nodes.size() == 1);
+        const node& n = projections_in(g);
+        CHECK(n.outputs.size() == 1);
+        CHECK(n.attrs.integer("gated") == 1);
+        CHECK(n.attrs.text("activation.0", "") == "Swish");
+      }
+}
+
+TEST_CASE("packed products take in what is added to them, and their activation", "[rewrite][projections]") {
+  graph_builder b;
+  const value_id x = rows_of(b), h = b.op("Relu", {packed_product(b, x, "wide", hidden, 40)});
+  b.output(b.op("Add", {x, packed_product(b, h, "back", 40, hidden)}));
+  b.output(packed_product(b, x, "alone", hidden, 17));
+  const graph g = joined(b, {rows()});
+  CHECK(count_nodes(g, "troupe.Projections") == 2);
+  CHECK(count_nodes(g, "com.microsoft.MatMulNBits") == 1);
+  CHECK(g.nodes.size() == 3);
+}
+
+TEST_CASE("what others read stays outside projections", "[rewrite][projections]") {
+  const auto model = [](auto&& more) {
+    graph_builder b;
+    const value_id x = rows_of(b), v = layer_norm(b, x);
+    const value_id y = b.op("MatMul", {v, weights(b, "w", hidden, 16)}, {}, "y");
+    b.output(y);
+    more(b, v, y);
+    return count_nodes(joined(b, {rows()}), "troupe.Projections");
+  };
+  CHECK(model([](auto&, value_id, value_id) {}) == 1);
+  CHECK(model([](auto& b, value_id v, value_id) { b.output(b.op("Tanh", {v})); }) == 0);
+  CHECK(model([](auto& b, value_id v, value_id) { b.output(v); }) == 0);
+  CHECK(model([](auto& b, value_id v, value_id) {
+          b.output(b.op("MatMul", {v, b.op("Transpose", {v}, attrs_of({{"perm", std::vector<int64_t>{0, 2, 1}}}))}));
+        }) == 0);
+  CHECK(model([](auto& b, value_id v, value_id) { // the product of the normed rows with a matrix that is given
+          b.output(b.op("MatMul", {v, b.op("Abs", {weights(b, "w3", hidden, 8)})}));
+        }) == 1);
+}
+
+TEST_CASE("an output of a gated product stays an output", "[rewrite][projections]") {
+  graph_builder b(23);
+  const value_id x = rows_of(b), v = rms_norm(b, x);
+  const value_id gate = b.op("MatMul", {v, weights(b, "wgate", hidden, 32)}, {}, "gate");
+  const value_id up = b.op("MatMul", {v, weights(b, "wup", hidden, 32)});
+  b.output(gate);
+  b.output(b.op("Mul", {gate, up}));
+  const graph g = joined(b, {rows()});
+  CHECK(count_nodes(g, "troupe.Projections") == 1);
+  CHECK_FALSE(projections_in(g).attrs.has("gated"));
+  CHECK(count_nodes(g, "Mul") == 1);
+}
+
+TEST_CASE("products of rows that are known to be many stay as they are", "[rewrite][projections]") {
+  for (const int64_t count : {1, 15, 16, 197}) {
+    graph_builder b;
+    const value_id x = b.input("x", {dim(1), count, hidden});
+    b.output(b.op("MatMul", {layer_norm(b, x), weights(b, "w", hidden, 16)}));
+    const graph g = joined(b, {random_tensor({1, count, hidden}, 1)});
+    CHECK(count_nodes(g, "troupe.Projections") == (count < 16 ? 1 : 0));
+  }
+}
+
+TEST_CASE("norms that projections do not have stay nodes", "[rewrite][projections]") {
+  const auto joins = [](std::vector<value_id> (*operands)(graph_builder&), int64_t axis) {
+    graph_builder b;
+    const value_id x = rows_of(b);
+    std::vector<value_id> all = operands(b);
+    all.insert(all.begin(), x);
+    const value_id v = b.op("LayerNormalization", all, attrs_of({{"axis", axis}}));
+    b.output(b.op("MatMul", {v, weights(b, "w", hidden, 16)}));
+    return count_nodes(joined(b, {rows()}), "troupe.Projections") == 1;
+  };
+  CHECK(joins([](auto& b) { return std::vector{b.constant("s", random_tensor({hidden}, 2))}; }, -1));
+  CHECK_FALSE(joins([](auto& b) { return std::vector{b.constant("s", random_tensor({3, hidden}, 2))}; }, 1));
+  CHECK_FALSE(joins([](auto& b) { return std::vector{b.constant("s", random_tensor({1}, 2))}; }, -1));
+}
+
+TEST_CASE("five products of the same rows are too many for one node", "[rewrite][projections]") {
+  for (const int count : {4, 5}) {
+    graph_builder b;
+    const value_id v = layer_norm(b, rows_of(b));
+    for (int i = 0; i < count; ++i)
+      b.output(b.op("MatMul", {v, weights(b, "w" + std::to_string(i), hidden, 8 + i)}));
+    CHECK(count_nodes(joined(b, {rows()}), "troupe.Projections") == (count == 4 ? 1 : 0));
+  }
+}

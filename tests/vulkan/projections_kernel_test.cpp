@@ -1,0 +1,182 @@
+// Every kernel of troupe.Projections against the reference: few rows and more, odd sizes, norms, ends, packed weights.
+#include "ops/projections.hpp"
+#include "support/catch.hpp"
+#include "support/graph_builder.hpp"
+#include "support/kernel_case.hpp"
+
+#include <cmath>
+
+using namespace troupe;
+using namespace troupe::test;
+
+namespace {
+
+using projection::slot;
+
+/// Builds a call of random operands.
+class call {
+public:
+  call(std::string norm, shape x, float spread = 1) : depth_(x.back()), rows_(x) {
+    c_.op = "Projections";
+    c_.domain = "troupe";
+    c_.inputs = {random_floats(x, 1, -spread, spread)};
+    if (!norm.empty()) {
+      c_.inputs.push_back(random_floats({depth_}, 2, 0.5f, 1.5f));
+      c_.attrs.set("norm", norm);
+      c_.attrs.set("epsilon.norm", 1e-3f);
+    }
+    if (norm == "LayerNormalization")
+      c_.inputs.push_back(random_floats({depth_}, 3));
+    c_.inputs.resize(projection::first);
+  }
+
+  call& product(int64_t n, attributes own = {}, bool biased = false) {
+    const bool transposed = own.integer("transB", 0) != 0;
+    return add(n, {random_floats(transposed ? shape{n, depth_} : shape{depth_, n}, seed()), {}, {}, bias(n, biased)},
+               own);
+  }
+
+  call& packed(int64_t n, int64_t bits, int64_t block, int zeros, attributes own = {}, bool biased = false) {
+    const int64_t blocks = (depth_ + block - 1) / block;
+    std::vector<tensor> operands{random_integers(dtype::uint8, {n, blocks, block * bits / 8}, seed(), 0, 256),
+                                 random_floats({n, blocks}, seed(), 0.01f, 0.02f),
+                                 {},
+                                 bias(n, biased)};
+    if (zeros == 1)
+      operands[2] = random_integers(dtype::uint8, {n, (blocks * bits + 7) / 8}, seed(), 0, 256);
+    if (zeros == 2)
+      operands[2] = random_floats({n, blocks}, seed(), 3, 9);
+    for (const auto& [name, value] : {std::pair{"K", depth_}, {"N", n}, {"bits", bits}, {"block_size", block}})
+      own.set(name, value);
+    return add(n, std::move(operands), own);
+  }
+
+  call& residual() {
+    shape dims = rows_;
+    dims.back() = columns_;
+    c_.inputs.back() = random_floats(dims, seed());
+    return *this;
+  }
+  call& gated() {
+    c_.attrs.set("gated", int64_t{1});
+    return *this;
+  }
+  call& input(tensor x) {
+    c_.inputs[0] = std::move(x);
+    return *this;
+  }
+
+  /// Rounding of float16 passes through two products or a norm on the way.
+  void check(double half_tolerance = 2e-2) {
+    c_.attrs.set("products", products_);
+    c_.outputs = c_.attrs.has("gated") ? 1 : static_cast<size_t>(products_);
+    for (size_t i = 1; i < c_.inputs.size(); ++i)
+      if ((i - projection::first) % projection::each != projection::slot::residual || i < projection::first)
+        c_.constants |= 1u << i;
+    for (const bool half : {false, true}) {
+      c_.rtol = half ? half_tolerance : 1e-4;
+      c_.atol = half ? half_tolerance : 2e-4;
+      check_gpu_kernels(c_, half);
+    }
+  }
+
+private:
+  uint64_t seed() { return ++seed_; }
+  tensor bias(int64_t n, bool biased) { return biased ? random_floats({n}, seed()) : tensor{}; }
+
+  call& add(int64_t n, std::vector<tensor> operands, const attributes& own) {
+    c_.inputs.insert(c_.inputs.end(), operands.begin(), operands.end());
+    c_.inputs.emplace_back();
+    columns_ = n;
+    add_part(c_.attrs, own, std::to_string(products_++));
+    return *this;
+  }
+
+  kernel_case c_;
+  int64_t depth_, products_ = 0, columns_ = 0;
+  shape rows_;
+  uint64_t seed_ = 10;
+};
+
+attributes ending(const char* name) {
+  return attrs_of({{"activation", std::string(name)}, {"activation_alpha", 1.f}, {"activation_beta", 0.f}});
+}
+
+attributes transposed() {
+  return attrs_of({{"transB", int64_t{1}}});
+}
+
+} // namespace
+
+TEST_CASE("GPU projections behind a norm, few rows and many, odd sizes", "[vulkan][projections]") {
+  for (const auto& [rows, k] :
+       {std::pair<int64_t, int64_t>{1, 64}, {1, 768}, {2, 50}, {3, 129}, {4, 264}, {1, 2055}, {6, 40}}) {
+    INFO(rows << " rows of " << k);
+    call("LayerNormalization", {1, rows, k}).product(17, {}, true).product(40, transposed()).product(9).check();
+    call("RMSNormalization", {rows, k}).product(33, transposed(), true).check();
+  }
+}
+
+TEST_CASE("GPU projections of four products, as they are and with ends", "[vulkan][projections]") {
+  call("RMSNormalization", {2, 48}).product(8).product(31, ending("Gelu")).product(16, {}, true).product(5).check();
+  call("", {2, 1, 96}).product(64).product(2, ending("Relu"), true).check();
+}
+
+TEST_CASE("GPU projections fill the device whatever the columns are", "[vulkan][projections]") {
+  call("LayerNormalization", {1, 1, 64}).product(5000).check(); // enough columns for two each
+  call("LayerNormalization", {4, 72}).product(4099, transposed(), true).product(3).check();
+}
+
+TEST_CASE("GPU gated projections", "[vulkan][projections]") {
+  for (const int64_t rows : {1, 3, 5})
+    for (const char* norm : {"", "RMSNormalization", "LayerNormalization"}) {
+      INFO(rows << norm);
+      call(norm, {1, rows, 88}).product(50, ending("Swish")).product(50, transposed(), true).gated().check();
+      call(norm, {rows, 96}).packed(37, 4, 32, 0, ending("Swish")).packed(37, 4, 32, 0).gated().check(4e-2);
+    }
+}
+
+TEST_CASE("GPU projections add a residual before the activation", "[vulkan][projections]") {
+  for (const int64_t rows : {1, 4, 9}) {
+    call("LayerNormalization", {rows, 40}).product(24, ending("Relu"), true).residual().check();
+    call("", {rows, 128}).packed(24, 4, 16, 1, ending("Relu"), true).residual().check(4e-2);
+  }
+}
+
+TEST_CASE("GPU projections by packed weights", "[vulkan][projections]") {
+  for (const auto& [rows, k, block, bits, zeros] : {std::array<int64_t, 5>{1, 64, 32, 4, 0},
+                                                    {2, 100, 16, 4, 1},
+                                                    {3, 70, 64, 4, 2},
+                                                    {1, 50, 32, 8, 0},
+                                                    {4, 130, 16, 8, 1},
+                                                    {1, 1030, 128, 8, 2},
+                                                    {5, 64, 32, 4, 0},
+                                                    {1, 2048, 32, 4, 1}}) {
+    INFO(rows << " rows of " << k << " in blocks of " << block << ", " << bits << " bits, zeros " << zeros);
+    call("RMSNormalization", {rows, k})
+        .packed(40, bits, block, static_cast<int>(zeros))
+        .packed(8, bits, block, static_cast<int>(zeros), {}, true)
+        .packed(11, bits, block, static_cast<int>(zeros), ending("Gelu"))
+        .check(bits == 8 ? 1e-1 : 4e-2);
+  }
+}
+
+TEST_CASE("GPU projections of codes and floats, or of different codes, run part by part", "[vulkan][projections]") {
+  call("RMSNormalization", {2, 64}).packed(20, 4, 32, 0).product(12).check(4e-2);
+  call("RMSNormalization", {2, 64}).packed(20, 4, 32, 0).packed(12, 8, 32, 0).check(1e-1);
+  call("RMSNormalization", {2, 64}).packed(20, 4, 32, 0).packed(12, 4, 32, 1).check(4e-2);
+}
+
+TEST_CASE("GPU projections keep NaN, infinities and large means", "[vulkan][projections]") {
+  tensor x = random_floats({3, 64}, 4);
+  x.mutable_data<float>()[5] = NAN;
+  x.mutable_data<float>()[64 + 7] = INFINITY;
+  for (const char* norm : {"LayerNormalization", "RMSNormalization"})
+    call(norm, {3, 64}).product(20, {}, true).input(x).check();
+  tensor far = random_floats({2, 100}, 5, 99, 101);
+  call("LayerNormalization", {2, 100}).product(20).input(far).check(1e-1);
+}
+
+TEST_CASE("GPU projections without rows or columns write nothing", "[vulkan][projections]") {
+  call("RMSNormalization", {0, 32}).product(20).check();
+}
