@@ -11,8 +11,8 @@ constexpr VkAccessFlags shader_access = VK_ACCESS_SHADER_READ_BIT | VK_ACCESS_SH
 class recorder {
 public:
   recorder(device_context& context, const pipelines& kernels, const installed_chunk& c, const arena_slot& slot,
-           recording how)
-      : context_(context), kernels_(kernels), chunk_(c), slot_(slot), timed_(how == recording::timed),
+           std::span<const value_place> caches, recording how)
+      : context_(context), kernels_(kernels), chunk_(c), slot_(slot), caches_(caches), timed_(how == recording::timed),
         narrowed_(how == recording::narrowed) {}
 
   void record_into(recorded_chunk& out) {
@@ -121,22 +121,19 @@ private:
     const VkDescriptorSet set = allocate_set(context_, out.descriptors, p.set_layout);
     std::vector<VkDescriptorBufferInfo> buffers;
     const auto add = [&](const bound_range& r) {
+      if (r.place == bound_range::where::cache) {
+        const value_place& cache = caches_[r.cache]; // has what the run needs, which may be less than the capacities
+        const auto offset = static_cast<VkDeviceSize>(r.offset);
+        buffers.push_back(
+            {cache.buffer, cache.offset + offset, std::min(static_cast<VkDeviceSize>(r.bytes), cache.bytes - offset)});
+        return;
+      }
       const auto [buffer, offset] = resolve(r, slot_);
       buffers.push_back({buffer, offset, static_cast<VkDeviceSize>(r.bytes)});
     };
     add(l.params);
     std::for_each(l.buffers.begin(), l.buffers.end(), add);
-    VkWriteDescriptorSet params{VK_STRUCTURE_TYPE_WRITE_DESCRIPTOR_SET, nullptr, set, 0, 0, 1};
-    params.descriptorType = VK_DESCRIPTOR_TYPE_UNIFORM_BUFFER;
-    params.pBufferInfo = buffers.data();
-    std::vector<VkWriteDescriptorSet> writes{params};
-    for (uint32_t i = 0; i < l.key.buffers; ++i) {
-      VkWriteDescriptorSet w{VK_STRUCTURE_TYPE_WRITE_DESCRIPTOR_SET, nullptr, set, i + 1, 0, 1};
-      w.descriptorType = VK_DESCRIPTOR_TYPE_STORAGE_BUFFER;
-      w.pBufferInfo = &buffers[i + 1];
-      writes.push_back(w);
-    }
-    vkUpdateDescriptorSets(context_.get(), static_cast<uint32_t>(writes.size()), writes.data(), 0, nullptr);
+    describe_set(context_, set, buffers);
     return set;
   }
 
@@ -162,6 +159,7 @@ private:
   const pipelines& kernels_;
   const installed_chunk& chunk_;
   const arena_slot& slot_;
+  const std::span<const value_place> caches_;
   const bool timed_, narrowed_;
   VkPipeline bound_ = VK_NULL_HANDLE;
   uint32_t stamps_ = 0;
@@ -186,6 +184,7 @@ const allocation& memory_of(const bound_range& r, const arena_slot& slot) {
     case bound_range::where::arena: return *slot.arena;
     case bound_range::where::scratch: return *slot.scratch;
     case bound_range::where::parameters: return slot.parameters;
+    case bound_range::where::cache:
     case bound_range::where::fixed: break;
   }
   return *r.fixed;
@@ -198,7 +197,7 @@ std::pair<VkBuffer, VkDeviceSize> resolve(const bound_range& r, const arena_slot
 
 recorded_chunk record_chunk(device_context& context, const pipelines& kernels, const installed_chunk& c,
                             const arena_slot& slot, memory_pool& uploads, memory_pool& downloads,
-                            const recording_options& options, recording how) {
+                            const recording_options& options, recording how, std::span<const value_place> caches) {
   recorded_chunk out;
   out.pool = make_command_pool(context, VK_COMMAND_POOL_CREATE_RESET_COMMAND_BUFFER_BIT);
   if (context.has(lane::copies_in))
@@ -208,7 +207,7 @@ recorded_chunk record_chunk(device_context& context, const pipelines& kernels, c
     out.upload_staging = uploads.allocate(c.upload_bytes);
   if (c.download_bytes > 0 && !(options.unified && c.last && all_mapped(c.downloads, slot)))
     out.download_staging = downloads.allocate(c.download_bytes);
-  recorder(context, kernels, c, slot, how).record_into(out);
+  recorder(context, kernels, c, slot, caches, how).record_into(out);
   return out;
 }
 

@@ -12,6 +12,7 @@
 #include "vulkan/gpu_program.hpp"
 
 #include <optional>
+#include <span>
 
 namespace troupe::vulkan {
 
@@ -20,6 +21,14 @@ struct arena_slot {
   const allocation* arena = nullptr; // of the layout's slot
   std::shared_ptr<const allocation> scratch;
   allocation parameters; // mapped; empty if no node is dynamic
+};
+
+/// Where the bytes of a value that stays on the GPU are.
+struct value_place {
+  uint64_t id = 0; // of the memory; never used twice
+  VkBuffer buffer = VK_NULL_HANDLE;
+  VkDeviceSize offset = 0;
+  VkDeviceSize bytes = 0; // room included
 };
 
 /// A copy between the arena (or a weight that is an output) and where a run's value is.
@@ -51,6 +60,7 @@ struct recorded_chunk {
   allocation upload_staging, download_staging; // empty if the arena is used directly
   VkCommandBuffer commands = VK_NULL_HANDLE;
   std::array<recorded_copies, 2> copies_in, copies_out; // in the lane for work, and beside it
+  uint64_t used = 0;                                    // when it ran last
 };
 
 /// What a chunk's commands do besides the plain ones: put a timestamp after each launch, not only at the chunk's ends; or take inputs that the
@@ -61,10 +71,10 @@ struct recording_options {
   bool unified = false; // see above; not if the arena is poisoned
 };
 
-/// Records chunk `c` on `slot`.
+/// Records chunk `c` on `slot`; `caches`: where those are that grow in place, in the order of `gpu_program::caches`.
 recorded_chunk record_chunk(device_context& context, const pipelines& kernels, const installed_chunk& c,
                             const arena_slot& slot, memory_pool& uploads, memory_pool& downloads,
-                            const recording_options& options, recording how);
+                            const recording_options& options, recording how, std::span<const value_place> caches);
 
 /// The memory that a range is in, in a slot.
 const allocation& memory_of(const bound_range& r, const arena_slot& slot);

@@ -19,14 +19,15 @@ struct move_span {
 void add_transfers(const bound_plan& bound, const std::vector<installed_transfer>& transfers, const move_span& span,
                    std::vector<device_timing>& timings) {
   int64_t all = 0, done = 0;
+  const auto moves = [&](const installed_transfer& t) { return t.is_direct() == span.direct && !t.in_place; };
   for (const installed_transfer& t : transfers)
-    all += t.is_direct() == span.direct ? t.bytes(bound) : 0;
+    all += moves(t) ? t.bytes(bound) : 0;
   const auto at = [&](int64_t bytes) {
     const double part = static_cast<double>(bytes) / static_cast<double>(std::max<int64_t>(all, 1));
     return span.begin_ns + static_cast<int64_t>(static_cast<double>(span.end_ns - span.begin_ns) * part);
   };
   for (const installed_transfer& t : transfers) {
-    if (t.is_direct() != span.direct)
+    if (!moves(t))
       continue;
     const int64_t bytes = t.bytes(bound);
     timings.push_back({.kind = span.kind,
@@ -48,6 +49,20 @@ std::vector<uint64_t> read_ticks(const device_context& context, const query_pool
   return ticks;
 }
 
+/// Shares the time of a launch of several nodes, the last of `timings`, out among them.
+void share(const installed_launch& l, std::vector<device_timing>& timings) {
+  const device_timing all = timings.back();
+  const auto count = static_cast<int64_t>(l.others.size()) + 1;
+  const auto at = [&](int64_t i) { return all.begin_ns + (all.end_ns - all.begin_ns) * i / count; };
+  for (int64_t i = 1; i < count; ++i) {
+    timings.push_back(all);
+    timings.back().id = l.others[static_cast<size_t>(i - 1)];
+    timings.back().begin_ns = at(i);
+    timings.back().end_ns = at(i + 1);
+  }
+  timings[timings.size() - static_cast<size_t>(count)].end_ns = at(1);
+}
+
 void add_nodes(const installed_chunk& c, const std::function<int64_t(size_t)>& at,
                std::vector<device_timing>& timings) {
   std::unordered_map<node_id, size_t> timing_of;
@@ -58,6 +73,8 @@ void add_nodes(const installed_chunk& c, const std::function<int64_t(size_t)>& a
       timings.push_back({.id = l.call, .begin_ns = at(i + 1), .end_ns = at(i + 1), .kernel = l.kernel});
     // Launches of other nodes may be between two of this one: count its own time only.
     timings[entry->second].end_ns += at(i + 2) - at(i + 1);
+    if (!l.others.empty())
+      share(l, timings);
   }
 }
 

@@ -35,6 +35,20 @@ VkDescriptorSet allocate_set(device_context& context, const descriptor_pool_hand
   return set;
 }
 
+void describe_set(device_context& context, VkDescriptorSet set, std::span<const VkDescriptorBufferInfo> buffers) {
+  VkWriteDescriptorSet params{VK_STRUCTURE_TYPE_WRITE_DESCRIPTOR_SET, nullptr, set, 0, 0, 1};
+  params.descriptorType = VK_DESCRIPTOR_TYPE_UNIFORM_BUFFER;
+  params.pBufferInfo = buffers.data();
+  std::vector<VkWriteDescriptorSet> writes{params};
+  for (uint32_t i = 1; i < buffers.size(); ++i) {
+    VkWriteDescriptorSet w{VK_STRUCTURE_TYPE_WRITE_DESCRIPTOR_SET, nullptr, set, i, 0, 1};
+    w.descriptorType = VK_DESCRIPTOR_TYPE_STORAGE_BUFFER;
+    w.pBufferInfo = &buffers[i];
+    writes.push_back(w);
+  }
+  vkUpdateDescriptorSets(context.get(), static_cast<uint32_t>(writes.size()), writes.data(), 0, nullptr);
+}
+
 void begin(VkCommandBuffer commands, VkCommandBufferUsageFlags usage) {
   const VkCommandBufferBeginInfo info{VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO, nullptr, usage, nullptr};
   check(vkBeginCommandBuffer(commands, &info), "vkBeginCommandBuffer");

@@ -3,6 +3,8 @@
 
 #include "vulkan/device_context.hpp"
 
+#include <span>
+
 namespace troupe::vulkan {
 
 /// Makes a command pool for a queue of the context.
@@ -17,6 +19,9 @@ descriptor_pool_handle make_descriptor_pool(device_context& context, uint32_t se
 
 /// Makes a set; it ends with its pool.
 VkDescriptorSet allocate_set(device_context& context, const descriptor_pool_handle& pool, VkDescriptorSetLayout layout);
+
+/// Names a kernel's block of parameters, then its storage buffers.
+void describe_set(device_context& context, VkDescriptorSet set, std::span<const VkDescriptorBufferInfo> buffers);
 
 /// Begins recording.
 void begin(VkCommandBuffer commands, VkCommandBufferUsageFlags usage);

@@ -9,17 +9,17 @@ constexpr VkAccessFlags any_access = VK_ACCESS_MEMORY_READ_BIT | VK_ACCESS_MEMOR
 
 using buffer_place = std::pair<VkBuffer, VkDeviceSize>;
 
-/// A copy from where a run's value is to `to`, which is memory of the GPU's own or for staging. Place: a `host_end`, or a `residents::place`.
+/// A copy from where a run's value is to `to`, which is memory of the GPU's own or for staging. Place: a `host_end`, or a `value_place`.
 template <class Place>
 direct_copy copy_from(const Place& from, const buffer_place& to, int64_t bytes, bool staged) {
-  constexpr bool resident = std::is_same_v<Place, residents::place>;
+  constexpr bool resident = std::is_same_v<Place, value_place>;
   const auto size = static_cast<VkDeviceSize>(bytes);
   return {from.id, resident, resident && !staged, from.buffer, to.first, from.offset, to.second, size};
 }
 
 template <class Place>
 direct_copy copy_to(const Place& to, const buffer_place& from, int64_t bytes) {
-  constexpr bool resident = std::is_same_v<Place, residents::place>;
+  constexpr bool resident = std::is_same_v<Place, value_place>;
   return {to.id, resident, resident, from.first, to.buffer, from.second, to.offset, static_cast<VkDeviceSize>(bytes)};
 }
 
@@ -38,10 +38,11 @@ std::vector<direct_copy> uploads_of(const recorded_chunk& r, const installed_chu
   for (size_t i = 0; i < c.uploads.size(); ++i) {
     const installed_transfer& t = c.uploads[i];
     const int64_t bytes = t.bytes(bound);
-    if (bytes == 0)
+    if (bytes == 0 || t.in_place)
       continue;
     if (const device_tensor resident = tools.own.find(*work.uploads[i])) {
-      copies.push_back(copy_from(tools.own.place_of(resident), upload_target(r, t, slot), bytes, !t.is_direct()));
+      copies.push_back(
+          copy_from(tools.own.place_of(resident, values.before), upload_target(r, t, slot), bytes, !t.is_direct()));
     } else if (t.is_direct()) {
       values.uploads.push_back(tools.imports.source(work.uploads[i]->host()));
       copies.push_back(copy_from(values.uploads.back(), resolve(t.place, slot), bytes, false));
@@ -57,6 +58,8 @@ std::vector<direct_copy> downloads_of(const installed_chunk& c, const bound_plan
   values.downloads.resize(c.downloads.size());
   for (size_t i = 0; i < c.downloads.size(); ++i) {
     const installed_transfer& t = c.downloads[i];
+    if (t.in_place)
+      continue;
     const int64_t bytes = t.bytes(bound);
     const moved_value& made = *work.downloads[i];
     if (t.is_direct() && made.goes_to_host()) {
@@ -69,7 +72,7 @@ std::vector<direct_copy> downloads_of(const installed_chunk& c, const bound_plan
     values.kept.resize(c.downloads.size());
     values.kept[i] = tools.own.make(t.type, bound.dims[t.value]);
     if (bytes > 0)
-      copies.push_back(copy_to(tools.own.place_of(values.kept[i]), resolve(t.place, slot), bytes));
+      copies.push_back(copy_to(tools.own.place_of(values.kept[i], values.before), resolve(t.place, slot), bytes));
   }
   return copies;
 }

@@ -1,5 +1,5 @@
 // Copies of values straight between the arena and where a run's values are, without staging: the host's memory
-// (host_imports.hpp), and the memory of values that stay on the GPU (residents.hpp).
+// (host_imports.hpp), and the memory of values that stay on the GPU (residents.hpp). Caches that grow in place are not copied.
 //
 // A run's values may be anywhere, so these copies are in command buffers of their own, around the chunk's: recorded again
 // only when some value is elsewhere than in the run before on the same slot, which blocks that come back rarely do, or has
@@ -48,6 +48,7 @@ struct run_values {
   std::vector<host_end> uploads;   // those that are direct
   std::vector<host_end> downloads; // by download of the chunk; empty if it is not direct
   std::vector<device_tensor> kept; // by download, null if it does not stay; empty if none does
+  row_moves before;                // copies of caches, submitted before the chunk
   copy_lanes lanes;
 };
 

@@ -7,6 +7,7 @@
 #include "ops/op.hpp"
 #include "plan/bind/layout_buckets.hpp"
 #include "plan/place/gpu_support.hpp"
+#include "vulkan/cache_rows.hpp"
 
 #include <algorithm>
 #include <cstring>
@@ -78,7 +79,7 @@ void add_slots(hasher& h, std::span<const dim_program::slot> slots) {
 }
 
 /// What decides a node's launches in every binding.
-hash128 key_of(const plan& p, node_id id) {
+hash128 key_of(const plan& p, node_id id, const append_values& rows_first) {
   const node& n = p.program->nodes[id];
   hasher h;
   h.add(reinterpret_cast<uintptr_t>(n.def));
@@ -96,6 +97,7 @@ hash128 key_of(const plan& p, node_id id) {
       const value& info = p.program->values[v];
       h.add(info.type);
       h.add(info.layout);
+      h.add(rows_first.contains(v));
       h.add(p.segment_of_value[v]);
       add_slots(h, p.slots[v].dims);
       add_slots(h, p.slots[v].known);
@@ -108,8 +110,17 @@ hash128 key_of(const plan& p, node_id id) {
 
 } // namespace
 
-launch_list choose_kernel(const bound_plan& bound, const node& n, const device_info& device, uint32_t alternative) {
-  const gpu_call call = make_gpu_call(bound, n, *device.gpu);
+launch_list choose_kernel(const bound_plan& bound, const node& n, const device_info& device, uint32_t alternative,
+                          const append_values& rows_first) {
+  gpu_call usual = make_gpu_call(bound, n, *device.gpu);
+  attributes attrs = n.attrs;
+  for (size_t i = 0; i < n.inputs.size(); ++i)
+    if (rows_first.contains(n.inputs[i])) {
+      shape& dims = usual.inputs[i].dims;
+      std::rotate(dims.begin(), dims.begin() + 2, dims.begin() + 3);
+      attrs.set("past_layout", std::string("sbhd"));
+    }
+  const gpu_call call{attrs, std::move(usual.inputs), std::move(usual.outputs), *device.gpu};
   launch_lists lists = launches_of(*n.def, call);
   if (lists.empty())
     fail(errc::unsupported, "{}: {} has no kernel for these dims; place it on the CPU, or use smaller dims",
@@ -128,9 +139,14 @@ bool runs_on(std::span<const launch_list> recorded, std::span<const launch_list>
   return std::equal(recorded.begin(), recorded.end(), wanted.begin(), wanted.end(), can_run);
 }
 
-dynamic_calls::dynamic_calls(const arena_layout& layout, device_index self)
-    : self_(self), class_of_(layout.source->program->nodes.size(), none) {
+dynamic_calls::dynamic_calls(const arena_layout& layout, device_index self, std::vector<cache_append> appends)
+    : self_(self), appends_(std::move(appends)), class_of_(layout.source->program->nodes.size(), none) {
   const plan& p = *layout.source;
+  for (size_t i = 0; i < appends_.size(); ++i) {
+    is_append_.insert(appends_[i].node);
+    rows_first_[appends_[i].past] = i;
+    made_[appends_[i].present] = i;
+  }
   const auto varies = [&](value_id v) { return v != no_value && layout.varies[v]; };
   std::unordered_map<hash128, uint32_t> classes;
   for (chunk_id c = p.segment_begin[layout.segment]; c < p.segment_begin[layout.segment + 1]; ++c) {
@@ -138,10 +154,11 @@ dynamic_calls::dynamic_calls(const arena_layout& layout, device_index self)
       continue;
     for (node_id id : p.chunks[c].nodes) {
       const node& n = p.program->nodes[id];
-      if (is_view(n) || (std::none_of(n.inputs.begin(), n.inputs.end(), varies) &&
-                         std::none_of(n.outputs.begin(), n.outputs.end(), varies)))
+      if (is_view(n) || is_append(id) ||
+          (std::none_of(n.inputs.begin(), n.inputs.end(), varies) &&
+           std::none_of(n.outputs.begin(), n.outputs.end(), varies)))
         continue;
-      const auto [at, is_new] = classes.try_emplace(key_of(p, id), static_cast<uint32_t>(first_.size()));
+      const auto [at, is_new] = classes.try_emplace(key_of(p, id, rows_first_), static_cast<uint32_t>(first_.size()));
       if (is_new)
         first_.push_back(id);
       class_of_[id] = at->second;
@@ -155,12 +172,13 @@ std::vector<launch_list> dynamic_calls::choose(const bound_plan& bound, uint32_t
   std::vector<launch_list> choices;
   choices.reserve(first_.size());
   for (node_id n : first_)
-    choices.push_back(choose_kernel(bound, p.program->nodes[n], p.devices[self_], alternative));
+    choices.push_back(choose_kernel(bound, p.program->nodes[n], p.devices[self_], alternative, rows_first_));
   return choices;
 }
 
 parameter_table::parameter_table(const dynamic_calls& calls, const arena_layout& layout,
-                                 std::span<const launch_list> choices) {
+                                 std::span<const launch_list> choices)
+    : appends_(calls.appends()) {
   for (node_id n : calls.nodes()) {
     first_launch_[n] = launches_.size();
     const uint32_t own = calls.class_of(n);
@@ -175,6 +193,9 @@ parameter_table::parameter_table(const dynamic_calls& calls, const arena_layout&
       known_at_[v] = bytes_;
       bytes_ += round_up(std::max<int64_t>(layout.bytes[v], 1), known_alignment);
     }
+  bytes_ = appends_begin_ = round_up(bytes_, param_block_bytes);
+  bytes_ +=
+      static_cast<int64_t>((appends_.size() + shader::copy_rows_each - 1) / shader::copy_rows_each) * param_block_bytes;
 }
 
 int64_t parameter_table::block_at(node_id n, size_t launch) const {
@@ -197,6 +218,13 @@ std::vector<std::byte> parameter_table::fill(const bound_plan& bound, std::span<
   for (const auto& [v, offset] : known_at_)
     if (const tensor& known = bound.known[v]; known.bytes() > 0)
       std::memcpy(bytes.data() + offset, known.data(), static_cast<size_t>(known.bytes()));
+  for (size_t i = 0; i * shader::copy_rows_each < appends_.size(); ++i) {
+    std::vector<row_steps> copies;
+    for (size_t k = i * shader::copy_rows_each; k < appends_.size() && copies.size() < shader::copy_rows_each; ++k)
+      copies.push_back(append_rows(bound, appends_[k]));
+    const std::vector<uint32_t> words = row_copy_words(copies);
+    std::memcpy(bytes.data() + appends_at(i), words.data(), words.size() * sizeof(uint32_t));
+  }
   return bytes;
 }
 

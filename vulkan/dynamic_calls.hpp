@@ -7,12 +7,16 @@
 // Command buffers are recorded for the launches of one binding. Another binding uses them if it would run the same kernels
 // on the same operands (`runs_on`): its parameter words, group counts and known elements are all that differs, and those are in a
 // buffer of the slot, at the places that a `parameter_table` gives them.
+//
+// Where caches grow in place, calls see them with their positions first, and appends are no calls: their copies' parameters are in the table too.
 #pragma once
 
 #include "launch/launch.hpp"
 #include "plan/bind/bound_plan.hpp"
+#include "plan/cut/cache_appends.hpp"
 
 #include <unordered_map>
+#include <unordered_set>
 
 namespace troupe::vulkan {
 
@@ -22,9 +26,13 @@ inline constexpr int64_t param_block_bytes = 512;
 /// In `launch_binding::bytes` of chosen launches: all of the operand or scratch buffer, however large.
 inline constexpr int64_t whole_operand = -1;
 
-/// Returns the launches of a node as alternative `alternative` (or its last) runs them, whole operands marked. Throws
-/// `errc::unsupported` if the operator has no kernel for these dims.
-launch_list choose_kernel(const bound_plan& bound, const node& n, const device_info& device, uint32_t alternative);
+/// Values of a program, each with the number of the append that it belongs to.
+using append_values = std::unordered_map<value_id, size_t>;
+
+/// Returns the launches of a node as alternative `alternative` (or its last) runs them, whole operands marked; `rows_first`: caches whose
+/// positions are first. Throws `errc::unsupported` if the operator has no kernel for these dims.
+launch_list choose_kernel(const bound_plan& bound, const node& n, const device_info& device, uint32_t alternative,
+                          const append_values& rows_first = {});
 
 /// Rounds scratch buffers up, so that other bindings of a bucket find room in what is recorded for these launches.
 void add_scratch_room(std::span<launch_list> choices);
@@ -36,8 +44,8 @@ bool runs_on(std::span<const launch_list> recorded, std::span<const launch_list>
 /// See the top of this file.
 class dynamic_calls {
 public:
-  /// The nodes of plan device `self`.
-  dynamic_calls(const arena_layout& layout, device_index self);
+  /// The nodes of plan device `self`; `appends`: those to caches that grow where they are.
+  dynamic_calls(const arena_layout& layout, device_index self, std::vector<cache_append> appends = {});
 
   /// Returns the class of a node; `none` if its launches are the same in all bindings.
   static constexpr uint32_t none = UINT32_MAX;
@@ -45,18 +53,29 @@ public:
   size_t class_count() const { return first_.size(); }
   const std::vector<node_id>& nodes() const { return nodes_; }
 
+  /// Returns the appends that are done in place.
+  const std::vector<cache_append>& appends() const { return appends_; }
+  /// Returns whether a node is one of them.
+  bool is_append(node_id n) const { return is_append_.contains(n); }
+  /// Returns the caches that they append to, and what they make.
+  const append_values& rows_first() const { return rows_first_; }
+  const append_values& made() const { return made_; }
+
   /// Returns the launches of each class in a binding of the layout. Throws what `choose_kernel` throws.
   std::vector<launch_list> choose(const bound_plan& bound, uint32_t alternative) const;
 
 private:
   device_index self_;
+  std::vector<cache_append> appends_;
+  std::unordered_set<node_id> is_append_;
+  append_values rows_first_, made_;
   std::vector<uint32_t> class_of_; // by node
   std::vector<node_id> nodes_;     // the dynamic ones, in the order of their chunks
   std::vector<node_id> first_;     // by class
 };
 
 /// Places of everything that depends on the binding, in bytes from the begin of a slot's parameter buffer: a block and a group
-/// count for each launch of a dynamic node, then the known values that vary.
+/// count for each launch of a dynamic node, then the known values that vary, then a block for each dispatch of appends in place.
 class parameter_table {
 public:
   parameter_table() = default;
@@ -69,6 +88,8 @@ public:
   int64_t groups_at(node_id n, size_t launch) const;
   /// Of a known value that varies.
   int64_t known_at(value_id v) const { return known_at_.at(v); }
+  /// Of the dispatch of appends [i · copy_rows_each, …).
+  int64_t appends_at(size_t i) const { return appends_begin_ + static_cast<int64_t>(i) * param_block_bytes; }
 
   /// Returns the buffer's content for a binding; `choices` fit those of the constructor (`runs_on`).
   std::vector<std::byte> fill(const bound_plan& bound, std::span<const launch_list> choices) const;
@@ -81,7 +102,8 @@ private:
   std::vector<entry> launches_;
   std::unordered_map<node_id, size_t> first_launch_;
   std::unordered_map<value_id, int64_t> known_at_;
-  int64_t groups_begin_ = 0, bytes_ = 0;
+  std::vector<cache_append> appends_;
+  int64_t groups_begin_ = 0, appends_begin_ = 0, bytes_ = 0;
 };
 
 } // namespace troupe::vulkan

@@ -4,6 +4,7 @@
 #include "ops/op.hpp"
 #include "plan/bind/memory.hpp"
 #include "plan/cut/waves.hpp"
+#include "vulkan/row_copies.hpp"
 
 #include <algorithm>
 #include <cstring>
@@ -58,6 +59,7 @@ private:
       out.uploads.push_back(
           transfer_of(c, v, is_written(v) ? written_input_bytes : direct_copy_bytes, out.upload_bytes));
     install_nodes(c, chosen, out);
+    install_appends(c, out);
     for (value_id v : c.downloads)
       out.downloads.push_back(transfer_of(c, v, direct_copy_bytes, out.download_bytes));
     for (installed_transfer& t : out.uploads)
@@ -74,7 +76,7 @@ private:
   /// the GPU (a decoder's caches), which a kernel copies to its place several at a time.
   bool is_written(value_id v) const {
     constexpr size_t many_inputs = 16;
-    return tools_.writes_inputs && program_.inputs.size() < many_inputs &&
+    return tools_.writes_inputs && program_.inputs.size() - calls_.appends().size() < many_inputs &&
            std::find(program_.inputs.begin(), program_.inputs.end(), v) != program_.inputs.end();
   }
 
@@ -101,6 +103,9 @@ private:
   installed_transfer transfer_of(const chunk& c, value_id v, int64_t direct, int64_t& staging) {
     const int64_t bytes = layout_.bytes[v];
     installed_transfer t{v, program_.values[v].type, place_of(c, v, bytes), -1};
+    t.in_place = calls_.rows_first().contains(v) || calls_.made().contains(v);
+    if (t.in_place)
+      return t;
     if (!tools_.direct_copies || bytes < direct) {
       t.staged = staging;
       staging += round_up(std::max<int64_t>(bytes, 1), staging_alignment);
@@ -112,7 +117,7 @@ private:
   std::vector<launch_list> kernels_of(const chunk& c) const {
     std::vector<launch_list> chosen(c.nodes.size());
     for (size_t i = 0; i < c.nodes.size(); ++i)
-      if (!is_view(program_.nodes[c.nodes[i]]))
+      if (!is_view(program_.nodes[c.nodes[i]]) && !calls_.is_append(c.nodes[i]))
         chosen[i] = kernel_of(c.nodes[i]);
     return chosen;
   }
@@ -121,8 +126,10 @@ private:
     return {l.shader, l.constants, static_cast<uint32_t>(l.bindings.size())};
   }
 
-  static std::vector<pipeline_key> keys_of(const std::vector<std::vector<launch_list>>& chosen) {
+  std::vector<pipeline_key> keys_of(const std::vector<std::vector<launch_list>>& chosen) const {
     std::vector<pipeline_key> keys;
+    if (!calls_.appends().empty())
+      keys.push_back(row_copier::key());
     for (const std::vector<launch_list>& chunk : chosen)
       for (const launch_list& list : chunk)
         for (const launch& l : list.launches)
@@ -148,7 +155,8 @@ private:
     const uint32_t own = calls_.class_of(id);
     if (own != dynamic_calls::none && out_.choices[own].packed.empty())
       return out_.choices[own];
-    launch_list chosen = choose_kernel(bound_, program_.nodes[id], plan_.devices[self_], tools_.alternative);
+    launch_list chosen =
+        choose_kernel(bound_, program_.nodes[id], plan_.devices[self_], tools_.alternative, calls_.rows_first());
     if (own == dynamic_calls::none)
       return chosen;
     launch_list shared = out_.choices[own]; // the weights that are packed are of the first of its class
@@ -196,6 +204,35 @@ private:
     return out;
   }
 
+  /// Adds the dispatches that write new rows behind those of caches that grow in place: last, when the caches have been read.
+  void install_appends(const chunk& c, installed_chunk& out) {
+    constexpr size_t each = shader::copy_rows_each;
+    const std::vector<cache_append>& all = calls_.appends();
+    for (size_t first = 0; first < all.size(); first += each) {
+      const size_t count = std::min(each, all.size() - first);
+      installed_launch l{.key = row_copier::key(), .call = all[first].node, .kernel = "append.in_place"};
+      l.params = {bound_range::where::parameters, nullptr, out_.parameters.appends_at(first / each), param_block_bytes};
+      l.barrier_before = first == 0;
+      int64_t longest = 0;
+      for (size_t i = 0; i < each; ++i) {
+        const size_t at = first + (i < count ? i : 0);
+        bound_range fresh = place_of(c, all[at].fresh, layout_.bytes[all[at].fresh]);
+        fresh.bytes = std::min(round_up(std::max<int64_t>(fresh.bytes, 1), 16), max_range_);
+        l.buffers.insert(l.buffers.end(), {fresh, cache_range(at, max_range_)});
+        longest = std::max(longest, fresh.bytes / 16);
+        if (i > 0 && i < count)
+          l.others.push_back(all[at].node);
+      }
+      l.groups = {row_copy_groups(longest), static_cast<uint32_t>(count), 1};
+      out.launches.push_back(std::move(l));
+    }
+  }
+
+  /// Cache `at` of `dynamic_calls::appends`, its first `bytes` bytes.
+  static bound_range cache_range(size_t at, int64_t bytes) {
+    return {.place = bound_range::where::cache, .bytes = bytes, .cache = at};
+  }
+
   bound_range range_of(const chunk& c, const node& n, const launch_list& list, const launch_binding& b,
                        int64_t scratch) {
     using source = launch_binding::source;
@@ -225,6 +262,8 @@ private:
 
   /// Where the bytes of `v` are for nodes of `c`.
   bound_range place_of(const chunk& c, value_id v, int64_t bytes) {
+    if (const auto cache = calls_.rows_first().find(v); cache != calls_.rows_first().end())
+      return cache_range(cache->second, bytes);
     const value_id root = root_on(plan_, c, v);
     if (memory_.offset[root] >= 0)
       return {bound_range::where::arena, nullptr, memory_.offset[root], bytes};

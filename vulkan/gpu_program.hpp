@@ -14,20 +14,23 @@
 
 namespace troupe::vulkan {
 
-/// Bytes that a launch binds: in the slot's arena, scratch memory or parameter buffer, or at a fixed place.
+/// Bytes that a launch binds: in the slot's arena, scratch memory or parameter buffer, in a cache of the run's that grows in place, or at a fixed
+/// place.
 struct bound_range {
-  enum class where : uint8_t { arena, scratch, parameters, fixed };
+  enum class where : uint8_t { arena, scratch, parameters, cache, fixed };
   where place = where::arena;
   const allocation* fixed = nullptr;
-  int64_t offset = 0; // within the arena, the scratch memory, the parameter buffer, or the allocation
+  int64_t offset = 0; // within the arena, the scratch memory, the parameter buffer, the cache, or the allocation
   int64_t bytes = 0;
+  size_t cache = 0; // index into `dynamic_calls::appends`
 };
 
 /// A dispatch whose kernel and places are known.
 struct installed_launch {
   pipeline_key key;
   node_id call = -1;
-  std::string kernel; // name of the alternative, for profiles
+  std::vector<node_id> others; // that it computes too
+  std::string kernel;          // name of the alternative, for profiles
   /// The parameter block: in `gpu_program::constants`, or in the slot's parameter buffer if the node is dynamic.
   bound_range params;
   std::array<uint32_t, 3> groups{1, 1, 1};
@@ -49,6 +52,8 @@ struct installed_transfer {
   int64_t staged = 0;
   /// Where an input goes as float16, if the host makes it that while it writes it; nullopt if it is needed as it is.
   std::optional<bound_range> narrowed;
+  /// Whether it is a cache that grows where the run's value is: nothing is copied.
+  bool in_place = false;
 
   bool is_direct() const { return staged < 0; }
   /// Returns the bytes that a binding moves.

@@ -15,12 +15,22 @@ std::unique_ptr<T>& entry_of(std::vector<std::unique_ptr<T>>& all, uint32_t inde
   return all[index];
 }
 
-std::shared_ptr<installed_program> find_program(installed_layout& layout, std::span<const launch_list> choices) {
-  std::erase_if(layout.programs, [](const auto& p) { return p.expired(); });
-  for (const auto& known : layout.programs)
+std::shared_ptr<installed_program> find_program(installed_layout::way& way, std::span<const launch_list> choices) {
+  std::erase_if(way.programs, [](const auto& p) { return p.expired(); });
+  for (const auto& known : way.programs)
     if (auto p = known.lock(); runs_on(p->program->choices, choices))
       return p;
   return nullptr;
+}
+
+/// Appends of the plan that device `self` may do in place.
+std::vector<cache_append> appends_of(const arena_layout& layout, device_index self) {
+  const plan& p = *layout.source;
+  std::vector<cache_append> all = find_cache_appends(p);
+  std::erase_if(all, [&](const cache_append& a) {
+    return p.chunks[a.chunk].device != self || p.chunks[a.chunk].segment != layout.segment;
+  });
+  return all;
 }
 
 } // namespace
@@ -29,27 +39,45 @@ std::shared_ptr<installed_layout> installations::layout_of(const bound_plan& bou
   std::erase_if(layouts_, [](const auto& entry) { return entry.second.expired(); });
   std::weak_ptr<installed_layout>& known = layouts_[bound.layout->id];
   std::shared_ptr<installed_layout> layout = known.lock();
-  if (!layout)
-    known = layout = std::make_shared<installed_layout>(
-        installed_layout{dynamic_calls(*bound.layout, self), bound.layout->memory.at(self).arena_bytes, {}, {}});
+  if (!layout) {
+    layout = std::make_shared<installed_layout>();
+    if (grows_caches_)
+      layout->appends = appends_of(*bound.layout, self);
+    layout->arena_bytes = bound.layout->memory.at(self).arena_bytes;
+    known = layout;
+  }
   return layout;
 }
 
 void installations::add(bound_plan_ptr bound, device_index self, const install_tools& tools) {
-  const std::shared_ptr<installed_layout> layout = layout_of(*bound, self);
-  std::vector<launch_list> choices = layout->calls.choose(*bound, tools.alternative);
-  std::shared_ptr<installed_program> program = find_program(*layout, choices);
-  if (!program) {
-    program = std::make_shared<installed_program>(
-        installed_program{layout, make_program(*bound, self, layout->calls, choices, tools), {}});
-    layout->programs.push_back(program);
-  }
   auto binding = std::make_unique<installed_binding>();
-  binding->parameters = program->program->parameters.fill(*bound, choices);
-  binding->on = std::move(program);
+  binding->layout = layout_of(*bound, self);
+  binding->self = self;
   binding->bound = std::move(bound);
+  make_way(*binding, binding->layout->appends.empty() ? cache_way::copied : last_, tools);
   const uint64_t id = binding->bound->id;
   bindings_[id] = std::move(binding);
+}
+
+void installations::make_way(installed_binding& binding, cache_way how, const install_tools& tools) {
+  installed_layout& layout = *binding.layout;
+  const bound_plan& bound = *binding.bound;
+  auto& shared = layout.ways.at(static_cast<size_t>(how));
+  if (!shared)
+    shared =
+        installed_layout::way{dynamic_calls(*bound.layout, binding.self,
+                                            how == cache_way::in_place ? layout.appends : std::vector<cache_append>()),
+                              {}};
+  std::vector<launch_list> choices = shared->calls.choose(bound, tools.alternative);
+  std::shared_ptr<installed_program> program = find_program(*shared, choices);
+  if (!program) {
+    program = std::make_shared<installed_program>(
+        installed_program{binding.layout, make_program(bound, binding.self, shared->calls, choices, tools), {}});
+    shared->programs.push_back(program);
+  }
+  installed_binding::way& way = binding.ways.at(static_cast<size_t>(how));
+  way.parameters = program->program->parameters.fill(bound, choices);
+  way.on = std::move(program);
 }
 
 installed_binding& installations::find(uint64_t bound_plan) {
@@ -71,10 +99,13 @@ layout_slot& installations::slot_of(installed_layout& layout, uint32_t index, in
   return *slot;
 }
 
-program_slot& installations::slot_of(const installed_binding& binding, uint32_t index) {
-  installed_program& program = *binding.on;
+program_slot& installations::slot_of(const installed_binding& binding, cache_way how, uint32_t index) {
+  const installed_binding::way& way = binding.ways.at(static_cast<size_t>(how));
+  if (!binding.layout->appends.empty())
+    last_ = how;
+  installed_program& program = *way.on;
   std::unique_ptr<program_slot>& slot = entry_of(program.slots, index);
-  const auto bytes = static_cast<int64_t>(binding.parameters.size());
+  const auto bytes = static_cast<int64_t>(way.parameters.size());
   if (!slot) {
     auto made = std::make_unique<program_slot>();
     const layout_slot& shared = slot_of(*program.layout, index, program.program->scratch_bytes);
@@ -86,7 +117,7 @@ program_slot& installations::slot_of(const installed_binding& binding, uint32_t 
   }
   if (slot->parameters_of != binding.bound->id && bytes > 0) {
     slot->parameters_of = 0; // nobody's, should the flush fail
-    std::memcpy(slot->memory.parameters.mapped(), binding.parameters.data(), binding.parameters.size());
+    std::memcpy(slot->memory.parameters.mapped(), way.parameters.data(), way.parameters.size());
     slot->memory.parameters.flush(0, bytes);
   }
   slot->parameters_of = binding.bound->id;
@@ -106,7 +137,7 @@ void installations::forget_retired() {
 int64_t installations::arena_bytes() const {
   std::set<const installed_layout*> layouts;
   for (const auto& [id, binding] : bindings_)
-    layouts.insert(binding->on->layout.get());
+    layouts.insert(binding->layout.get());
   int64_t sum = 0;
   for (const installed_layout* layout : layouts)
     sum += layout->arena_bytes *

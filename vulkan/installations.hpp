@@ -1,8 +1,9 @@
 // What is installed on a GPU, each kept alive by what is below it:
 //
-//   layout          arena memory by slot; which nodes are dynamic
-//     program       kernels, places, and command buffers by slot; one for all bindings that choose the same kernels
-//       binding     a bound plan: its parameters
+//   layout          arena memory by slot
+//     way           which nodes are dynamic, if caches are copied or grow in place
+//       program     kernels, places, and command buffers by slot; one for all bindings that choose the same kernels
+//         binding   a bound plan: its parameters, for each way that a run has wanted
 //
 // A new binding of a layout finds the program that its kernels fit, or makes one. A slot's parameter buffer holds the parameters
 // of the binding that ran on it last and is written again when another one does; the slot's earlier executions are over then.
@@ -23,18 +24,39 @@ struct layout_slot {
 
 struct installed_program;
 
+/// What chunks do with caches that may grow in place (plan/cut/cache_appends.hpp).
+enum class cache_way : uint8_t {
+  copied,   // what they do with all values: into the arena, and out of it
+  in_place, // new rows are written where the runs' caches are
+};
+
 struct installed_layout {
-  dynamic_calls calls;
+  /// The calls of a way, and the programs that were made for it.
+  struct way {
+    dynamic_calls calls;
+    std::vector<std::weak_ptr<installed_program>> programs;
+  };
+
+  std::vector<cache_append> appends; // that may be in place
   int64_t arena_bytes = 0;
   std::vector<std::unique_ptr<layout_slot>> slots; // null if a slot has not been used
-  std::vector<std::weak_ptr<installed_program>> programs;
+  std::array<std::optional<way>, 2> ways;          // by `cache_way`; nullopt if no binding has wanted it
+};
+
+/// What a chunk was recorded for: its caches that grow in place too, by the numbers of their memory.
+struct recorded_for {
+  chunk_id chunk = 0;
+  recording how = recording::plain;
+  std::vector<uint64_t> caches;
+
+  auto operator<=>(const recorded_for&) const = default;
 };
 
 /// Command buffers and parameters of a program in one slot.
 struct program_slot {
   arena_slot memory;
   uint64_t parameters_of = 0; // bound plan whose parameters it holds
-  std::map<std::pair<chunk_id, recording>, recorded_chunk> chunks;
+  std::map<recorded_for, recorded_chunk> chunks;
   lane_history last;                 // of the execution that has the slot
   std::atomic<int64_t> in_flight{0}; // its chunks
 };
@@ -46,25 +68,40 @@ struct installed_program {
 };
 
 struct installed_binding {
+  /// What it runs in one way; empty until it is wanted.
+  struct way {
+    std::shared_ptr<installed_program> on;
+    std::vector<std::byte> parameters;
+  };
+
   bound_plan_ptr bound;
-  std::shared_ptr<installed_program> on;
-  std::vector<std::byte> parameters;
+  device_index self = 0;
+  std::shared_ptr<installed_layout> layout;
+  std::array<way, 2> ways; // by `cache_way`
   std::atomic<int64_t> in_flight{0};
 };
 
 /// See the top of this file.
 class installations {
 public:
-  installations(memory_pool& arenas, memory_pool& parameters) : arenas_(arenas), parameters_(parameters) {}
+  /// `grows_caches`: whether the device has what it takes.
+  installations(memory_pool& arenas, memory_pool& parameters, bool grows_caches)
+      : arenas_(arenas), parameters_(parameters), grows_caches_(grows_caches) {}
 
-  /// Installs a bound plan as plan device `self`. Throws what `make_program` throws.
+  /// Installs a bound plan as plan device `self`, for the way in which chunks ran last. Throws what `make_program` throws.
   void add(bound_plan_ptr bound, device_index self, const install_tools& tools);
 
   /// Returns an installed bound plan.
   installed_binding& find(uint64_t bound_plan);
 
-  /// Returns slot `index` of the binding's program with the binding's parameters in it, made where it is not there yet.
-  program_slot& slot_of(const installed_binding& binding, uint32_t index);
+  /// Returns whether a way of a binding is installed; if not, it wants `make_way` before it runs.
+  static bool has_way(const installed_binding& binding, cache_way how) {
+    return binding.ways.at(static_cast<size_t>(how)).on != nullptr;
+  }
+  void make_way(installed_binding& binding, cache_way how, const install_tools& tools);
+
+  /// Returns slot `index` of the program that the binding runs in a way, with the binding's parameters in it, made where it is not there yet.
+  program_slot& slot_of(const installed_binding& binding, cache_way how, uint32_t index);
 
   /// Forgets a bound plan, as soon as none of its chunks is in flight.
   void retire(uint64_t bound_plan);
@@ -81,6 +118,8 @@ private:
 
   memory_pool& arenas_;
   memory_pool& parameters_;
+  const bool grows_caches_;
+  cache_way last_ = cache_way::copied;                                    // in which a chunk ran that has the choice
   std::unordered_map<uint64_t, std::weak_ptr<installed_layout>> layouts_; // by id
   std::unordered_map<uint64_t, std::unique_ptr<installed_binding>> bindings_;
   std::vector<std::unique_ptr<installed_binding>> retired_;

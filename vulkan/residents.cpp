@@ -2,8 +2,10 @@
 
 #include "vulkan/commands.hpp"
 
+#include <algorithm>
 #include <atomic>
 #include <mutex>
+#include <utility>
 
 namespace troupe::vulkan {
 
@@ -14,58 +16,161 @@ struct residents::returns {
   std::atomic<int64_t> bytes_held{0}; // of those with one
 };
 
+/// Counts while a handle names a value in some memory.
+struct residents::counted_bytes {
+  counted_bytes(int64_t count, std::shared_ptr<returns> device) : bytes(count), by(std::move(device)) {
+    by->bytes_held += bytes;
+  }
+  ~counted_bytes() { by->bytes_held -= bytes; }
+  counted_bytes(const counted_bytes&) = delete;
+  counted_bytes& operator=(const counted_bytes&) = delete;
+
+  const int64_t bytes;
+  const std::shared_ptr<returns> by;
+};
+
 class residents::handle final : public resident {
 public:
-  handle(dtype type, shape dims, std::string device, uint64_t id, std::shared_ptr<returns> to)
-      : resident(type, std::move(dims), std::move(device)), id_(id), to_(std::move(to)) {
-    to_->bytes_held += bytes();
-  }
+  handle(dtype type, shape dims, std::string device, uint64_t id, std::shared_ptr<returns> to,
+         std::shared_ptr<const counted_bytes> count)
+      : resident(type, std::move(dims), std::move(device)), id_(id), to_(std::move(to)), count_(std::move(count)) {}
   ~handle() override {
-    to_->bytes_held -= bytes();
+    count_ = nullptr; // before the device can hear of the end
     const std::lock_guard lock(to_->mutex);
     to_->ended.push_back(id_);
   }
 
   uint64_t id() const { return id_; }
   bool belongs_to(const std::shared_ptr<returns>& device) const { return to_ == device; }
+  const std::shared_ptr<const counted_bytes>& count() const { return count_; }
+  /// The value is in other memory from here on. For the device's thread.
+  void count_in(std::shared_ptr<const counted_bytes> count) const { count_ = std::move(count); }
 
 private:
   const uint64_t id_;
   const std::shared_ptr<returns> to_;
+  mutable std::shared_ptr<const counted_bytes> count_;
+};
+
+/// Memory of one value, or of a cache's values of several steps.
+struct residents::storage {
+  uint64_t id = 0;
+  std::shared_ptr<const allocation> memory;
+  cache_order order = cache_order::usual;
+  int64_t position_bytes = 0;              // of a cache that grows
+  std::map<uint64_t, int64_t> positions{}; // of its values, by number
+
+  /// How many positions belong to values.
+  int64_t filled() const {
+    int64_t most = 0;
+    for (const auto& [value, count] : positions)
+      most = std::max(most, count);
+    return most;
+  }
+
+  value_place place() const {
+    return {id, memory->buffer(), static_cast<VkDeviceSize>(memory->offset()),
+            static_cast<VkDeviceSize>(memory->bytes())};
+  }
+  VkDescriptorBufferInfo range() const {
+    const value_place p = place();
+    return {p.buffer, p.offset, p.bytes};
+  }
 };
 
 /// One copy between a value and the host, outside of chunks; its completion holds it.
 struct residents::host_copy {
   device_tensor value;
+  std::vector<std::shared_ptr<const allocation>> held;
   host_end host;
   command_pool_handle pool;
   VkCommandBuffer commands = VK_NULL_HANDLE;
 };
 
-residents::residents(device_context& context, std::string name, memory_pool& memory, host_imports& imports)
-    : context_(context), name_(std::move(name)), memory_(memory), imports_(imports),
+residents::residents(device_context& context, std::string name, memory_pool& memory, host_imports& imports,
+                     row_copier& rows)
+    : context_(context), name_(std::move(name)), memory_(memory), imports_(imports), rows_(rows),
       returns_(std::make_shared<returns>()) {}
 
 residents::~residents() = default;
 
-device_tensor residents::make(dtype type, shape dims) {
-  auto made = std::make_shared<const handle>(type, std::move(dims), name_, ++last_, returns_);
-  if (made->bytes() > 0)
-    places_[last_] = memory_.allocate(made->bytes());
+std::shared_ptr<residents::storage> residents::allocate(int64_t bytes, cache_order order) {
+  auto memory = std::make_shared<const allocation>(memory_.allocate(bytes));
+  return std::make_shared<storage>(storage{.id = ++last_, .memory = std::move(memory), .order = order});
+}
+
+device_tensor residents::make_in(const std::shared_ptr<storage>& memory, std::shared_ptr<const counted_bytes> count,
+                                 dtype type, shape dims) {
+  const uint64_t id = ++last_;
+  auto made = std::make_shared<const handle>(type, std::move(dims), name_, id, returns_, std::move(count));
+  places_[id] = memory;
   return made;
 }
 
-residents::place residents::place_of(const device_tensor& value) const {
+device_tensor residents::make(dtype type, shape dims) {
+  const int64_t bytes = bytes_of(type, volume(dims));
+  const std::shared_ptr<storage> memory = bytes > 0 ? allocate(bytes, cache_order::usual) : nullptr;
+  return make_in(memory, std::make_shared<counted_bytes>(bytes, returns_), type, std::move(dims));
+}
+
+std::shared_ptr<residents::storage> residents::storage_of(const device_tensor& value) const {
   const auto* own = dynamic_cast<const handle*>(value.get());
   if (!own || !own->belongs_to(returns_))
     fail(errc::invalid_argument, "a value is not in this device's memory, but in that of '{}' of another engine",
          value->device());
-  const allocation& memory = places_.at(own->id());
-  return {own->id(), memory.buffer(), static_cast<VkDeviceSize>(memory.offset())};
+  return places_.at(own->id());
+}
+
+value_place residents::place_of(const device_tensor& value, row_moves& before) {
+  const std::shared_ptr<storage> from = storage_of(value);
+  if (from->order == cache_order::usual)
+    return from->place();
+  const std::shared_ptr<storage> to = allocate(value->bytes(), cache_order::usual);
+  before.copies.push_back(
+      {reorder_rows(value->type(), value->dims(), from->order, to->order), from->range(), to->range()});
+  before.held.insert(before.held.end(), {from->memory, to->memory});
+  return to->place();
+}
+
+device_tensor residents::extend(const device_tensor& past, const shape& dims, int64_t room, row_moves& before) {
+  const std::shared_ptr<storage> from = storage_of(past);
+  const dtype type = past->type();
+  const int64_t there = past->dims()[2], each = position_bytes(type, dims);
+  const bool in_place = from && from->order == cache_order::rows_first && from->position_bytes == each &&
+                        from->filled() == there && dims[2] * each <= from->memory->bytes();
+  std::shared_ptr<storage> to = from;
+  std::shared_ptr<const counted_bytes> count = static_cast<const handle&>(*past).count();
+  if (!in_place) {
+    to = allocate(std::max(room, dims[2]) * each, cache_order::rows_first);
+    to->position_bytes = each;
+    count = std::make_shared<counted_bytes>(to->memory->bytes(), returns_);
+    if (past->bytes() > 0) {
+      before.copies.push_back({reorder_rows(type, past->dims(), from->order, to->order), from->range(), to->range()});
+      before.held.insert(before.held.end(), {from->memory, to->memory});
+      before.then.emplace_back([this, past, to, count, there] { move(past, to, count, there); });
+    }
+  }
+  device_tensor made = make_in(to, std::move(count), type, dims);
+  to->positions[static_cast<const handle&>(*made).id()] = dims[2];
+  return made;
+}
+
+/// The next step from the same past finds its rows where it can append to them.
+void residents::move(const device_tensor& past, const std::shared_ptr<storage>& to,
+                     const std::shared_ptr<const counted_bytes>& count, int64_t there) {
+  const auto& own = static_cast<const handle&>(*past);
+  const std::shared_ptr<storage> from = std::exchange(places_.at(own.id()), to);
+  from->positions.erase(own.id());
+  to->positions[own.id()] = there;
+  own.count_in(count);
+}
+
+value_place residents::rows_of(const device_tensor& cache) const {
+  return storage_of(cache)->place();
 }
 
 std::shared_ptr<residents::host_copy> residents::start_copy(const device_tensor& value, host_end host) const {
-  auto copy = std::make_shared<host_copy>(host_copy{value, std::move(host), make_command_pool(context_)});
+  auto copy = std::make_shared<host_copy>(host_copy{value, {}, std::move(host), make_command_pool(context_)});
   copy->commands = make_commands(context_, copy->pool);
   return copy;
 }
@@ -88,11 +193,15 @@ void residents::fetch(const device_tensor& value, timeline& queue, fetch_done do
   const int64_t bytes = value->bytes();
   if (bytes == 0)
     return queue.after_all([value, done](VkResult) { done({.value = tensor(value->type(), value->dims())}); });
-  const place from = place_of(value);
+  row_moves before;
+  const value_place from = place_of(value, before);
   const std::shared_ptr<host_copy> copy = start_copy(value, imports_.target(value->type(), value->dims()));
+  copy->held = before.held;
+  rows_.submit(before, queue);
   const VkBufferCopy region{from.offset, copy->host.offset, static_cast<VkDeviceSize>(bytes)};
   submit(*copy, region, from.buffer, copy->host.buffer, queue, [copy, done = std::move(done)](VkResult result) {
     copy->value = nullptr; // its memory may come back
+    copy->held.clear();
     fetch_result fetched;
     try {
       check(result, "copying a value to the host");
@@ -112,7 +221,7 @@ device_tensor residents::put(const tensor& value, timeline& queue) {
   const int64_t bytes = value.bytes();
   if (bytes == 0)
     return made;
-  const place to = place_of(made);
+  const value_place to = storage_of(made)->place();
   const std::shared_ptr<host_copy> copy = start_copy(made, imports_.copied_source(value));
   const VkBufferCopy region{copy->host.offset, to.offset, static_cast<VkDeviceSize>(bytes)};
   submit(*copy, region, copy->host.buffer, to.buffer, queue, [copy](VkResult) {}); // whoever waits next sees a failure
@@ -126,7 +235,11 @@ void residents::reclaim() {
     ended.swap(returns_->ended);
   }
   for (uint64_t id : ended)
-    places_.erase(id);
+    if (const auto found = places_.find(id); found != places_.end()) {
+      if (found->second)
+        found->second->positions.erase(id);
+      places_.erase(found);
+    }
 }
 
 int64_t residents::bytes() const {

@@ -5,20 +5,25 @@
 // to free. A submission holds the handles that it uses, and all else that it needs, until it is complete, so that nothing comes back
 // too early.
 //
+// Caches that grow in place lie with their positions first, in memory that has room for more (cache_rows.hpp): then the values of several steps are the
+// same bytes, each as many of them as it has rows. Rows are written once: an append goes behind a value in place if nobody has a
+// value there that is longer; else, and where no room is left, it gets memory of its own, to which the rows before are copied, and which
+// the value before moves to. So no handle's elements ever change.
+//
 // All but the handles is used by the device's thread alone.
 #pragma once
 
 #include "device/device.hpp"
+#include "vulkan/chunk_recorder.hpp"
 #include "vulkan/host_imports.hpp"
-#include "vulkan/memory.hpp"
-#include "vulkan/timeline.hpp"
+#include "vulkan/row_copies.hpp"
 
 namespace troupe::vulkan {
 
 class residents {
 public:
   /// The values are called those of device `name`. `imports` brings bytes to and from the host.
-  residents(device_context& context, std::string name, memory_pool& memory, host_imports& imports);
+  residents(device_context& context, std::string name, memory_pool& memory, host_imports& imports, row_copier& rows);
   ~residents();
 
   /// Returns a value whose bytes are not there yet. Throws `errc::out_of_memory`.
@@ -27,14 +32,15 @@ public:
   /// Returns a chunk's value if it is on this device; else null: it is in the host's memory.
   device_tensor find(const moved_value& value) const { return value.resident_on(name_); }
 
-  /// Where the bytes of a value are.
-  struct place {
-    uint64_t id = 0; // never used twice
-    VkBuffer buffer = VK_NULL_HANDLE;
-    VkDeviceSize offset = 0;
-  };
-  /// Returns where `value` is, which has bytes. Throws `errc::invalid_argument` where it is not this device's.
-  place place_of(const device_tensor& value) const;
+  /// Returns where the elements of `value`, which has some, are in their usual order. Those of a cache that grows are copied to memory of
+  /// their own: adds to `before` what must be done before. Throws `errc::invalid_argument` where it is not this device's.
+  value_place place_of(const device_tensor& value, row_moves& before);
+
+  /// Returns a cache of `dims` that begins with the rows of `past`; those behind are not there yet. It has memory for `room` positions at
+  /// least if it is not in that of `past`, which then moves there too. Adds to `before` what must be done before, and throws, as `place_of` does.
+  device_tensor extend(const device_tensor& past, const shape& dims, int64_t room, row_moves& before);
+  /// Returns where a cache that `extend` has made is, rows first.
+  value_place rows_of(const device_tensor& cache) const;
 
   /// Copies a value to the host, or a host tensor to a new value, after everything submitted to `queue`. See `device`.
   void fetch(const device_tensor& value, timeline& queue, fetch_done done);
@@ -43,14 +49,22 @@ public:
   /// Frees the memory of values that no handle names any more.
   void reclaim();
 
-  /// Bytes of values that handles name.
+  /// Bytes of values that handles name, with the room that their memory has.
   int64_t bytes() const;
 
 private:
   class handle;
   struct returns;
+  struct counted_bytes;
+  struct storage;
   struct host_copy;
 
+  device_tensor make_in(const std::shared_ptr<storage>& memory, std::shared_ptr<const counted_bytes> count, dtype type,
+                        shape dims);
+  std::shared_ptr<storage> allocate(int64_t bytes, cache_order order);
+  std::shared_ptr<storage> storage_of(const device_tensor& value) const;
+  void move(const device_tensor& past, const std::shared_ptr<storage>& to,
+            const std::shared_ptr<const counted_bytes>& count, int64_t there);
   std::shared_ptr<host_copy> start_copy(const device_tensor& value, host_end host) const;
   static void submit(const host_copy& copy, const VkBufferCopy& region, VkBuffer from, VkBuffer to, timeline& queue,
                      completion done);
@@ -59,9 +73,10 @@ private:
   const std::string name_;
   memory_pool& memory_;
   host_imports& imports_;
+  row_copier& rows_;
   std::shared_ptr<returns> returns_;
-  std::map<uint64_t, allocation> places_; // by number
-  uint64_t last_ = 0;
+  std::map<uint64_t, std::shared_ptr<storage>> places_; // by number; null for values without bytes
+  uint64_t last_ = 0;                                   // number of a value or of memory
 };
 
 } // namespace troupe::vulkan

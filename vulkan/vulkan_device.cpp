@@ -52,10 +52,11 @@ public:
         download_memory_(context_, memory_use::download, options.force_non_coherent),
         parameter_memory_(context_, memory_use::parameters, options.force_non_coherent),
         kernels_(context_, options.alter_shader), weights_(device_memory_),
-        installed_(device_memory_, parameter_memory_),
+        row_copies_(context_, kernels_, parameter_memory_),
+        installed_(device_memory_, parameter_memory_, row_copies_.is_available()),
         imports_(context_, options.blocks, upload_memory_, download_memory_, max_imports(context_.facts())),
-        residents_(context_, name, device_memory_, imports_), copies_inside_(context_, kernels_), clock_(context_),
-        queue_(context_) {
+        residents_(context_, name, device_memory_, imports_, row_copies_), copies_inside_(context_, kernels_),
+        clock_(context_), queue_(context_) {
     info_.name = std::move(name);
     info_.kind = device_kind::vulkan;
     info_.description = context_.facts().name;
@@ -80,10 +81,7 @@ public:
 
   void install(bound_plan_ptr bound, device_index self) override {
     reclaim();
-    const bool direct = imports_.available() && !recording_.unified;
-    uploader uploads(context_, upload_memory_, queue_, options_.force_staging);
-    installed_.add(std::move(bound), self,
-                   {device_memory_, uploads, weights_, kernels_, options_.alternative, direct, writes_inputs_});
+    with_install_tools([&](const install_tools& tools) { installed_.add(std::move(bound), self, tools); });
   }
 
   void retire(uint64_t bound_plan) override { installed_.retire(bound_plan); }
@@ -143,15 +141,38 @@ private:
     imports_.forget_retired();
   }
 
-  recorded_chunk& recorded(program_slot& slot, chunk_id id, const installed_chunk& c, recording how) {
-    const auto found = slot.chunks.find({id, how});
-    if (found != slot.chunks.end())
-      return found->second;
-    recorded_chunk made =
-        record_chunk(context_, kernels_, c, slot.memory, writes_inputs_ ? parameter_memory_ : upload_memory_,
-                     download_memory_, recording_, how);
-    ++recorded_chunks_;
-    return slot.chunks.emplace(std::pair(id, how), std::move(made)).first->second;
+  template <class F>
+  void with_install_tools(F&& f) {
+    const bool direct = imports_.available() && !recording_.unified;
+    uploader uploads(context_, upload_memory_, queue_, options_.force_staging);
+    f(install_tools{device_memory_, uploads, weights_, kernels_, options_.alternative, direct, writes_inputs_});
+  }
+
+  /// `caches`: where those are that grow in place.
+  recorded_chunk& recorded(program_slot& slot, chunk_id id, const installed_chunk& c, recording how,
+                           std::span<const value_place> caches) {
+    recorded_for key{id, how, {}};
+    for (const value_place& cache : caches)
+      key.caches.push_back(cache.id);
+    auto found = slot.chunks.find(key);
+    if (found == slot.chunks.end()) {
+      if (!caches.empty())
+        forget_recorded(slot);
+      recorded_chunk made =
+          record_chunk(context_, kernels_, c, slot.memory, writes_inputs_ ? parameter_memory_ : upload_memory_,
+                       download_memory_, recording_, how, caches);
+      ++recorded_chunks_;
+      found = slot.chunks.emplace(std::move(key), std::move(made)).first;
+    }
+    found->second.used = ++uses_;
+    return found->second;
+  }
+
+  /// Caches come and go: keeps what was recorded for those that ran last.
+  static void forget_recorded(program_slot& slot) {
+    constexpr size_t most = 8;
+    if (slot.chunks.size() >= most && slot.in_flight == 0)
+      slot.chunks.erase(std::ranges::min_element(slot.chunks, {}, [](const auto& entry) { return entry.second.used; }));
   }
 
   void run(chunk_work& request, const chunk_done& done) {
@@ -160,14 +181,21 @@ private:
     const chunk_work& work = values->work;
     installed_binding& binding = installed_.find(work.bound_plan);
     const bound_plan& bound = *binding.bound;
-    const auto chunk = binding.on->program->chunks.find(work.chunk);
-    expects(chunk != binding.on->program->chunks.end(), "the GPU was sent a chunk that is not its own");
+    const cache_way way = way_of(binding, work);
+    if (!installations::has_way(binding, way))
+      with_install_tools([&](const install_tools& tools) { installed_.make_way(binding, way, tools); });
+    const gpu_program& program = *binding.ways.at(static_cast<size_t>(way)).on->program;
+    const auto chunk = program.chunks.find(work.chunk);
+    expects(chunk != program.chunks.end(), "the GPU was sent a chunk that is not its own");
     const installed_chunk& c = chunk->second;
     expects(work.uploads.size() == c.uploads.size() && work.downloads.size() == c.downloads.size(),
             "the GPU was sent a wrong number of values");
-    program_slot& slot = installed_.slot_of(binding, work.slot);
+    program_slot& slot = installed_.slot_of(binding, way, work.slot);
     const recording how = recording_of(c, work);
-    recorded_chunk& r = recorded(slot, work.chunk, c, how);
+    std::vector<value_place> caches;
+    if (way == cache_way::in_place)
+      caches = extend_caches(binding, *values);
+    recorded_chunk& r = recorded(slot, work.chunk, c, how, caches);
     stage_uploads(c, bound, r, slot.memory, work, how == recording::narrowed);
     // Others' work, or the execution's own chunks around this one. Poison is written by the first chunk: nothing may come earlier.
     const bool others = in_flight_ > slot.in_flight;
@@ -176,6 +204,7 @@ private:
     const meanwhile busy{.in = others || (own && !options_.poison), .out = others || c.next_is_free || behind_copies};
     const copy_tools tools{context_, imports_, residents_, copies_inside_, busy, options_.poison};
     const chunk_commands commands = prepare_copies(r, c, bound, slot.memory, tools, *values);
+    row_copies_.submit(values->before, queue_);
     const bool lost = queue_.submissions() + 1 >= options_.lose_at;
     const auto end = [this, &binding, &slot, values, done](chunk_result answer) {
       --in_flight_;
@@ -194,6 +223,34 @@ private:
       // Parts of it may be on their way: until those are complete, the GPU uses what the run does.
       queue_.after_all([end, result = failure_of(e)](VkResult) { end(result); });
     }
+  }
+
+  /// Caches grow in place if all of the chunk's are in this device's memory and stay there.
+  cache_way way_of(const installed_binding& binding, const chunk_work& work) const {
+    const std::vector<cache_append>& appends = binding.layout->appends;
+    const auto stays = [&](const cache_append& a) {
+      const moved_value& made = *work.downloads.at(a.download);
+      const int64_t room = room_for(*binding.bound, a);
+      const shape& dims = binding.bound->dims[a.present];
+      const dtype type = binding.bound->source->program->values[a.present].type;
+      return residents_.find(*work.uploads.at(a.upload)) && made.stays() && !made.goes_to_host() && volume(dims) > 0 &&
+             room * position_bytes(type, dims) <= context_.facts().max_storage_range;
+    };
+    const bool in_place = !appends.empty() && std::ranges::all_of(appends, stays);
+    return in_place ? cache_way::in_place : cache_way::copied;
+  }
+
+  /// Makes the values of a run's caches. Returns where they are.
+  std::vector<value_place> extend_caches(const installed_binding& binding, run_values& values) {
+    std::vector<value_place> places;
+    values.kept.resize(values.work.downloads.size());
+    for (const cache_append& a : binding.layout->appends) {
+      device_tensor& made = values.kept.at(a.download);
+      made = residents_.extend(residents_.find(*values.work.uploads.at(a.upload)), binding.bound->dims[a.present],
+                               room_for(*binding.bound, a), values.before);
+      places.push_back(residents_.rows_of(made));
+    }
+    return places;
   }
 
   /// The host narrows inputs that it has; where the kernel's time is asked for, the kernel does.
@@ -289,10 +346,12 @@ private:
   memory_pool device_memory_, upload_memory_, download_memory_, parameter_memory_;
   pipelines kernels_;
   device_weights weights_;
+  row_copier row_copies_;
   // Plans end before the pools that they take memory from, and after the queue, which waits for what is in flight.
   installations installed_;
   std::atomic<int64_t> chunks_{0}, in_flight_{0}, busy_ns_{0}, uploaded_bytes_{0}, downloaded_bytes_{0};
   int64_t recorded_chunks_ = 0;
+  uint64_t uses_ = 0; // of what is recorded
   host_imports imports_;
   residents residents_;
   copy_kernel copies_inside_;

@@ -176,8 +176,8 @@ private:
 } // namespace
 
 kernel_ptr make_attention(const kernel_request& r) {
-  if (!r.all_of_type(dtype::float32) || !r.all_plain() || volume(r.outputs[0].dims) == 0 ||
-      volume(r.inputs[1].dims) == 0)
+  if (!r.all_of_type(dtype::float32) || !r.all_plain() || positions_first(r.call.attrs) ||
+      volume(r.outputs[0].dims) == 0 || volume(r.inputs[1].dims) == 0)
     return nullptr;
   for (const size_t i : {size_t{0}, size_t{1}, size_t{2}, past_key_input, past_value_input})
     if (r.has_input(i) && r.inputs[i].dims.size() != 4)

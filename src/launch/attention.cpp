@@ -112,11 +112,17 @@ bool add_other_outputs(launch_builder& b, const gpu_call& call, const attention_
                                       {present, from.z.word, width},
                                       {width, 1, 1}}});
     b.next_step();
-    if (past > 0)
+    if (past > 0) {
+      const size_t input = i == 1 ? past_key_input : past_value_input;
+      const shader::uvec4 steps = past_steps(c, width);
       good = good && add_copy(b, call,
-                              {.input = i == 1 ? past_key_input : past_value_input,
+                              {.input = input,
                                .output = i,
-                               .axes = {{c.batch * c.kv_heads, past * width, c.keys * width}, {past * width, 1, 1}}});
+                               .axes = {{c.batch, steps.x.word, c.kv_heads * c.keys * width},
+                                        {c.kv_heads, steps.y.word, c.keys * width},
+                                        {past, steps.z.word, width},
+                                        {width, 1, 1}}});
+    }
     b.next_step();
   }
   if (call.has_output(3))
@@ -267,13 +273,15 @@ attention_call sizes_of(const std::array<int64_t, 4>& q, const std::array<int64_
 
 /// Puts inputs 4 and 5 in front of the keys and values.
 void add_past(const gpu_call& call, attention_call& c) {
-  const shape &k = call.inputs[past_key_input].dims, &v = call.inputs[past_value_input].dims;
-  const auto fits = [&](const shape& dims, int64_t width) {
-    return dims.size() == 4 && dims == shape{c.batch, c.kv_heads, k[2], width};
+  const auto k = cache_dims<int64_t>(call.attrs, call.inputs[past_key_input].dims),
+             v = cache_dims<int64_t>(call.attrs, call.inputs[past_value_input].dims);
+  const auto fits = [&](const std::array<int64_t, 4>& dims, int64_t width) {
+    return dims == std::array{c.batch, c.kv_heads, k[2], width};
   };
-  if (k.size() != 4 || !fits(k, c.width) || !fits(v, c.value_width))
-    fail(errc::invalid_input, "attention: past keys {} and values {} do not fit the others", to_string(k),
-         to_string(v));
+  if (!fits(k, c.width) || !fits(v, c.value_width))
+    fail(errc::invalid_input, "attention: past keys {} and values {} do not fit the others",
+         to_string(call.inputs[past_key_input].dims), to_string(call.inputs[past_value_input].dims));
+  c.past_first = positions_first(call.attrs);
   c.past = k[2];
   c.keys += c.past;
   c.mask_keys = c.keys;

@@ -18,6 +18,7 @@ struct attention_call {
   float softcap = 0;       // scores become softcap · tanh(score / softcap), unless it is 0
   bool joined = false;     // K and V are outputs 1 and 2, which earlier launches write
   int64_t past = 0;        // keys of inputs 4 and 5, in front of those of inputs 1 and 2
+  bool past_first = false; // positions of inputs 4 and 5 are before batch and heads
   bool new_behind = false; // of inputs 1 and 2; `kv_behind` is of joined keys and values
   bool limited = false;    // input 6 says how many keys of each batch element there are
 
@@ -26,6 +27,9 @@ struct attention_call {
 
 /// Steps of an operand in elements: batch, head, row.
 shader::uvec4 steps_of(int64_t heads, int64_t positions, int64_t width, bool behind);
+
+/// Steps of past keys or values of `width` elements, in the order in which they lie.
+shader::uvec4 past_steps(const attention_call& c, int64_t width);
 
 /// Steps of the mask, input 3; throws `errc::invalid_input` if it does not fit.
 shader::uvec4 mask_steps(const gpu_call& call, const attention_call& c);

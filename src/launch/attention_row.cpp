@@ -75,8 +75,8 @@ std::vector<uint32_t> parameters_of(const gpu_call& call, const attention_call& 
                                         .q_steps = steps_of(c.heads, c.queries, c.width, c.q_behind),
                                         .k_steps = steps_of(c.kv_heads, present, c.width, c.new_behind),
                                         .v_steps = steps_of(c.kv_heads, present, c.value_width, c.new_behind),
-                                        .past_k_steps = steps_of(c.kv_heads, c.past, c.width, false),
-                                        .past_v_steps = steps_of(c.kv_heads, c.past, c.value_width, false),
+                                        .past_k_steps = past_steps(c, c.width),
+                                        .past_v_steps = past_steps(c, c.value_width),
                                         .y_steps = steps_of(c.heads, c.queries, c.value_width, c.y_behind),
                                         .mask_steps = mask_steps(call, c)});
 }

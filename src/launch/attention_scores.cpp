@@ -9,6 +9,11 @@ shader::uvec4 steps_of(int64_t heads, int64_t positions, int64_t width, bool beh
   return {heads * positions * width, behind ? width : positions * width, behind ? heads * width : width};
 }
 
+shader::uvec4 past_steps(const attention_call& c, int64_t width) {
+  const int64_t row = c.kv_heads * width;
+  return c.past_first ? shader::uvec4{row, width, c.batch * row} : steps_of(c.kv_heads, c.past, width, false);
+}
+
 shader::uvec4 mask_steps(const gpu_call& call, const attention_call& c) {
   if (!call.has_input(3))
     return {};

@@ -1,8 +1,9 @@
 // GPU launch rules of the operators that are strided copies: Transpose, Slice, Expand, Tile, Split, DepthToSpace, SpaceToDepth, BitCast,
-// troupe.Reorder; and of Concat, whose pieces are read by one launch that writes the output densely.
+// troupe.Reorder; and of Concat and troupe.Append, whose pieces are read by one launch that writes the output densely.
 #include "launch/launches.hpp"
 #include "launch/movement.hpp"
 #include "launch/parameters.hpp"
+#include "ops/head_layout.hpp"
 #include "ops/movement.hpp"
 #include "ops/operand_walk.hpp"
 
@@ -125,6 +126,22 @@ launch_lists concat_launches(const gpu_call& call) {
     begin += words;
   }
   return single_list(b);
+}
+
+launch_lists append_launches(const gpu_call& call) {
+  shape rows = call.inputs[1].dims;
+  if (rows.size() != 4)
+    fail(errc::invalid_input, "Append of new rows {}", to_string(rows));
+  if (heads_behind(call.attrs, "new_layout")) {
+    if (rows[1] != 1 && rows[2] != 1)
+      return launch_copies_by(call, "append", append_copies);
+    std::swap(rows[1], rows[2]); // one position, or one head: the same bytes
+  }
+  attributes along;
+  along.set("axis", int64_t{2});
+  gpu_call joined{along, call.inputs, call.outputs, call.gpu};
+  joined.inputs[1].dims = std::move(rows);
+  return concat_launches(joined);
 }
 
 launch_lists reorder_launches(const gpu_call& call) {

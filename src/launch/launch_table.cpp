@@ -142,6 +142,7 @@ constexpr auto rules = std::to_array<implementation<launch_rule>>({
     {"", "Where", where_launches},
     {"", "Xor", xor_launches, 7},
     {"com.microsoft", "MatMulNBits", matmul_nbits_launches},
+    {"troupe", "Append", append_launches},
     {"troupe", "Attention", fused_attention_launches},
     {"troupe", "Conv", conv_launches},
     {"troupe", "ConvTranspose", conv_transpose_launches},

@@ -9,6 +9,7 @@ namespace troupe {
 
 // scripts/check: sorted
 launch_lists and_launches(const gpu_call& call);
+launch_lists append_launches(const gpu_call& call);
 launch_lists arg_max_launches(const gpu_call& call);
 launch_lists arg_min_launches(const gpu_call& call);
 launch_lists attention_launches(const gpu_call& call);

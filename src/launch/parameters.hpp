@@ -49,6 +49,7 @@ using ivec4 = uvec4;
 #include "shaders/parameters/conv.h"
 #include "shaders/parameters/conv_integer.h"
 #include "shaders/parameters/conv_transpose.h"
+#include "shaders/parameters/copy_rows.h"
 #include "shaders/parameters/deform_conv.h"
 #include "shaders/parameters/depthwise.h"
 #include "shaders/parameters/det.h"

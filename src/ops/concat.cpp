@@ -1,5 +1,12 @@
-// Concat and Split along one axis: each part is a block of rows as long as part size × inner elements.
+// Concat and Split along one axis: each part is a block of rows as long as part size × inner elements. And troupe.Append, which rewriting
+// makes of a Concat that puts new rows behind those of attention's cache,
+//
+//   Y[b, h] = past[b, h], then new[b, h]
+//
+// past [B, H, P, D], new [B, H, S, D], or [B, S, H, D] where attribute new_layout is "bshd", Y [B, H, P + S, D]: where Y stays on a device and is
+// the next run's past, only new rows need be written (plan/cut/cache_appends.hpp).
 #include "ops/families.hpp"
+#include "ops/head_layout.hpp"
 #include "ops/infer.hpp"
 #include "ops/movement.hpp"
 #include "ops/operand_copy.hpp"
@@ -136,6 +143,33 @@ void split_kernel(kernel_context& c) {
   run_copies(c, split_copies(c));
 }
 
+/// Dims of the new rows in the order batch, heads, positions, width.
+template <class Dim>
+std::array<Dim, 4> new_rows(const attributes& attrs, std::span<const Dim> dims) {
+  const bool behind = heads_behind(attrs, "new_layout");
+  return {dims[0], dims[behind ? 2 : 1], dims[behind ? 1 : 2], dims[3]};
+}
+
+void infer_append(infer_context& c) {
+  if (c.rank(0) != 4 || c.rank(1) != 4 || c.type(0) != c.type(1))
+    fail(errc::invalid_model, "a cache of {} {} and new rows of {} {}", to_string(c.type(0)), to_string(c.dims(0)),
+         to_string(c.type(1)), to_string(c.dims(1)));
+  symbolic_shape out = c.dims(0);
+  const auto rows = new_rows<dim>(c.attrs(), c.dims(1));
+  for (const size_t i : {0, 1, 3}) {
+    if (out[i].is_constant() && rows[i].is_constant() && !(out[i] == rows[i]))
+      fail(errc::invalid_model, "a cache of {} and new rows of {}", to_string(out), to_string(c.dims(1)));
+    if (!out[i].is_constant())
+      out[i] = rows[i]; // equal when bound; a number says more than a symbol
+  }
+  out[2] = out[2] + rows[2];
+  c.set_output(0, c.type(0), std::move(out));
+}
+
+void append_kernel(kernel_context& c) {
+  run_copies(c, append_copies(c));
+}
+
 constexpr auto concat_rows = std::to_array<op_def>({
     op_row("Concat", 1, infer_concat_1, concat_kernel,
            {.inputs = {1, 255}, .types = movable_types, .layouts = layout_support::joining, .repeats = repeats_only}),
@@ -143,9 +177,30 @@ constexpr auto concat_rows = std::to_array<op_def>({
            {.inputs = {1, 255}, .types = movable_types, .layouts = layout_support::joining, .repeats = repeats_only}),
     op_row("Split", 1, infer_split, split_kernel,
            {.inputs = {1, 2}, .max_outputs = 255, .types = movable_types, .host_inputs = 0b10}),
+    op_row("Append", 1, infer_append, append_kernel, {.domain = "troupe", .inputs = {2, 2}}),
 });
 
 } // namespace
+
+std::vector<operand_copy> append_copies(kernel_context& c) {
+  const std::span<const int64_t> past = c.input(0).dims, fresh = c.input(1).dims, out = c.output(0).dims;
+  if (past.size() != 4 || fresh.size() != 4)
+    fail(errc::invalid_input, "Append of {} and {}", to_string(past), to_string(fresh));
+  const bool behind = heads_behind(c.attrs(), "new_layout");
+  const auto [batch, heads, rows, width] = new_rows<int64_t>(c.attrs(), fresh);
+  const int64_t before = past[2], all = before + rows;
+  if (!std::ranges::equal(past, shape{batch, heads, before, width}) ||
+      !std::ranges::equal(out, shape{batch, heads, all, width}))
+    fail(errc::invalid_input, "a cache of {} and new rows of {} do not make {}", to_string(past), to_string(fresh),
+         to_string(out));
+  return {{.input = 0, .axes = {{batch * heads, before * width, all * width}, {before * width, 1, 1}}},
+          {.input = 1,
+           .to = before * width,
+           .axes = {{batch, heads * rows * width, heads * all * width},
+                    {heads, behind ? width : rows * width, all * width},
+                    {rows, behind ? heads * width : width, width},
+                    {width, 1, 1}}}};
+}
 
 std::span<const op_def> concat_ops() {
   return concat_rows;

@@ -5,7 +5,8 @@
 // Q [B, H, S, D], K [B, Hkv, T, D], V [B, Hkv, T, Dv], mask? broadcast to [B, H, S, T]; H is a multiple of Hkv. Inputs 4 and 5, past
 // keys and values of a cache, [B, Hkv, P, D] and [B, Hkv, P, Dv], stand before K and V: T is then P and what inputs 1 and 2 have.
 // Attributes: scale (1), is_causal (0: query s sees keys t ≤ s + T − S when 1), and q_layout, kv_layout, out_layout: "bhsd" (the
-// order above, the default) or "bshd" (heads behind positions, as a projection writes them; never of inputs 4 and 5). Scores, softmax and sums are in
+// order above, the default) or "bshd" (heads behind positions, as a projection writes them); past_layout, of inputs 4 and 5: "bhsd" (the default) or
+// "sbhd" (positions first, as a GPU keeps caches that grow where they are). Scores, softmax and sums are in
 // float (double for double). As in ONNX's Softmax, a row of −inf alone gives NaN.
 #include "base/parallel.hpp"
 #include "ops/families.hpp"
@@ -54,8 +55,8 @@ void infer_fused_attention(infer_context& c) {
   if (c.has_input(past_key_input) != c.has_input(past_value_input))
     fail(errc::invalid_model, "attention: past keys and values must both be there, or neither");
   if (c.has_input(past_key_input)) {
-    const auto past_k = logical<dim>(c.dims(past_key_input), false),
-               past_v = logical<dim>(c.dims(past_value_input), false);
+    const auto past_k = cache_dims<dim>(attrs, c.dims(past_key_input)),
+               past_v = cache_dims<dim>(attrs, c.dims(past_value_input));
     require_equal(past_k[2], past_v[2], "positions of past keys and values");
     for (size_t i : {0, 1, 3}) {
       require_equal(past_k[i], k[i], "dims of past keys and keys");
@@ -79,7 +80,7 @@ std::array<int64_t, 4> joined_dims(const kernel_context& c, size_t i, size_t pas
   auto d = logical<int64_t>(c.input(i).dims, heads_behind(c.attrs(), "kv_layout"));
   if (!c.has_input(past))
     return d;
-  const auto before = logical<int64_t>(c.input(past).dims, false);
+  const auto before = cache_dims<int64_t>(c.attrs(), c.input(past).dims);
   if (before[0] != d[0] || before[1] != d[1] || before[3] != d[3])
     fail(errc::invalid_input, "attention: what is past, {}, does not fit {}", to_string(c.input(past).dims),
          to_string(c.input(i).dims));
@@ -181,12 +182,18 @@ public:
       return;
     joined_ = true;
     const bool behind = heads_behind(c.attrs(), "kv_layout");
-    const auto now = logical<int64_t>(c.input(i).dims, behind), before = logical<int64_t>(c.input(past).dims, false);
+    const auto now = logical<int64_t>(c.input(i).dims, behind),
+               before = cache_dims<int64_t>(c.attrs(), c.input(past).dims);
     const operand_strides from(now, behind);
+    const int64_t rows = now[0] * now[1], width = before[3];
+    const bool first = positions_first(c.attrs());
     for (int64_t b = 0; b < now[0]; ++b)
       for (int64_t h = 0; h < now[1]; ++h) {
-        const C* old = past_.data() + (b * now[1] + h) * before[2] * before[3];
-        all_.insert(all_.end(), old, old + before[2] * before[3]);
+        const int64_t at = b * now[1] + h;
+        for (int64_t t = 0; t < before[2]; ++t) {
+          const C* row = past_.data() + (first ? t * rows + at : at * before[2] + t) * width;
+          all_.insert(all_.end(), row, row + width);
+        }
         for (int64_t t = 0; t < now[2]; ++t) {
           const C* row = present_.data() + b * from.batch + h * from.head + t * from.row;
           all_.insert(all_.end(), row, row + now[3]);
@@ -235,7 +242,7 @@ op_cost fused_attention_cost(const attributes& attrs, const call_shapes& s) {
     if (s.input_types[i] != dtype::undefined)
       bytes += static_cast<double>(bytes_of(s.input_types[i], volume(s.inputs[i])));
   if (s.inputs.size() > past_value_input && s.input_types[past_value_input] != dtype::undefined)
-    keys += static_cast<double>(s.inputs[past_value_input].at(2));
+    keys += static_cast<double>(cache_dims<int64_t>(attrs, s.inputs[past_value_input])[2]);
   const double pairs = static_cast<double>(q[0]) * static_cast<double>(q[1]) * static_cast<double>(q[2]) * keys;
   return {2 * pairs * static_cast<double>(q[3] + v[3]), bytes};
 }

@@ -4,10 +4,37 @@
 #include "base/error.hpp"
 #include "graph/attributes.hpp"
 
+#include <array>
+#include <span>
+
 namespace troupe {
 
 /// Inputs of attention, ONNX's and troupe's, that hold past keys and values.
 inline constexpr size_t past_key_input = 4, past_value_input = 5;
+
+/// Returns whether an operator's input `i` is a cache that it may also read with positions before batch and heads: see `positions_first`.
+inline bool is_cache_input(std::string_view domain, std::string_view op_type, size_t i) {
+  return domain == "troupe" && op_type == "Attention" && (i == past_key_input || i == past_value_input);
+}
+
+/// Returns whether attribute past_layout says that caches lie with positions first, [P, B, H, D] ("sbhd"), so that they can grow; by default
+/// ("bhsd") they are [B, H, P, D]. Throws `errc::invalid_model` for other texts.
+inline bool positions_first(const attributes& attrs) {
+  const std::string text = attrs.text("past_layout", "bhsd");
+  if (text != "bhsd" && text != "sbhd")
+    fail(errc::invalid_model, "attribute 'past_layout' is '{}', but must be bhsd or sbhd", text);
+  return text == "sbhd";
+}
+
+/// Returns the dims of a cache in the order batch, heads, positions, width.
+template <class Dim>
+std::array<Dim, 4> cache_dims(const attributes& attrs, std::span<const Dim> dims) {
+  if (dims.size() != 4)
+    fail(errc::invalid_model, "attention takes caches of rank 4, not {}", dims.size());
+  if (positions_first(attrs))
+    return {dims[1], dims[2], dims[0], dims[3]};
+  return {dims[0], dims[1], dims[2], dims[3]};
+}
 
 /// Returns whether attribute `name` puts heads after positions ("bshd"); by default ("bhsd") they come before. Throws
 /// `errc::invalid_model` for other texts.

@@ -19,6 +19,7 @@ void run_copies(kernel_context& c, const std::vector<operand_copy>& copies);
 
 // The copies of one operator each. They look at dims and at inputs whose elements the host knows (`op_def::host_inputs`), at no
 // other data; throw `errc::invalid_input` if the operands do not fit together.
+std::vector<operand_copy> append_copies(kernel_context& c);
 std::vector<operand_copy> depth_to_space_copies(kernel_context& c);
 std::vector<operand_copy> expand_copies(kernel_context& c);
 std::vector<operand_copy> slice_copies(kernel_context& c);

@@ -7,7 +7,7 @@
 // become layouts.
 //
 // Keys and values that are joined to those of a cache become operands of their own: attention then needs not wait for the joining,
-// which the next step's cache is for.
+// which the next step's cache is for. If nothing else reads what is joined, it becomes troupe.Append.
 #include "ops/head_layout.hpp"
 #include "rewrite/match.hpp"
 #include "rewrite/passes.hpp"
@@ -260,6 +260,52 @@ bool take_transposes(graph_editor& e, node_id n) {
   return true;
 }
 
+/// Whether node `n` reads `past` only as keys or values of a cache of attention.
+bool reads_cache(const node& n, value_id past) {
+  for (size_t i = 0; i < n.inputs.size(); ++i)
+    if (n.inputs[i] == past && !is_cache_input(n.domain, n.op_type, i))
+      return false;
+  return true;
+}
+
+/// Returns the Concat that joins new rows to `past`, an input, for an output that nobody else reads, if all other readers of `past` are
+/// attention; else -1.
+node_id joining_alone(const graph_editor& e, value_id past) {
+  if (e.producer(past) >= 0 || e.val(past).constant || e.val(past).known)
+    return -1;
+  node_id join = -1;
+  for (const node_id reader : e.consumers(past)) {
+    const node& n = e.at(reader);
+    if (reads_cache(n, past))
+      continue;
+    if (join >= 0 || !is_op(n, "Concat") || !e.is_output(n.outputs[0]) || e.uses(n.outputs[0]) != 1)
+      return -1;
+    join = reader;
+  }
+  if (join < 0 || !joined_from(e, e.at(join).outputs[0]) || e.at(join).inputs[0] != past ||
+      e.at(join).inputs[1] == past)
+    return -1;
+  return join;
+}
+
+/// What is joined for the next step alone can grow where it is; new rows need no head transpose for that.
+bool append_to_caches(graph_editor& e, node_id n) {
+  bool changed = false;
+  for (const size_t i : {past_key_input, past_value_input}) {
+    const value_id past = input_of(e.at(n), i);
+    const node_id join = past == no_value ? -1 : joining_alone(e, past);
+    if (join < 0)
+      continue;
+    const node concat = e.at(join);
+    const head_operand rows = heads_of(e, concat.inputs[1]);
+    attributes attrs;
+    attrs.set("new_layout", std::string(rows.behind ? "bshd" : "bhsd"));
+    e.replace(join, make_node(concat.name, "troupe", "Append", {past, rows.source}, {concat.outputs[0]}, attrs));
+    changed = true;
+  }
+  return changed;
+}
+
 } // namespace
 
 bool fuse_attention(graph_editor& e) {
@@ -268,7 +314,7 @@ bool fuse_attention(graph_editor& e) {
     if (e.alive(n) && is_op(e.at(n), "Softmax"))
       changed |= fuse_attention_at(e, n);
     if (e.alive(n) && e.at(n).domain == "troupe" && e.at(n).op_type == "Attention")
-      for (const auto take : {take_cache_apart, take_transposes})
+      for (const auto take : {take_cache_apart, take_transposes, append_to_caches})
         changed |= take(e, n);
   }
   return changed;

@@ -170,6 +170,13 @@ row_axes attends(const row_call& c) {
   return {0};
 }
 
+/// troupe.Append: a batch element is a row of the cache and of what is new.
+row_axes appends(const row_call& c) {
+  for (const size_t i : {0, 1})
+    c.require_rows(i, 0);
+  return {0};
+}
+
 /// troupe.Rotary: the angles are those of a row, or of all.
 row_axes rotates(const row_call& c) {
   c.require_rows(0, 0);
@@ -210,6 +217,7 @@ constexpr auto product_entries = std::to_array<row_rule_entry>({
     {"", "RotaryEmbedding", rotary_embedding},
     {"com.microsoft", "MatMulBnb4", matmul_nbits_rule},
     {"com.microsoft", "MatMulNBits", matmul_nbits_rule},
+    {"troupe", "Append", appends},
     {"troupe", "Attention", attends},
     {"troupe", "MatMul", fused_matmul},
     {"troupe", "Projections", projections_rule},

@@ -1,5 +1,6 @@
 // Which of the kernels by matrices of groups attention takes on a fabricated device. What they compute is tested on a device.
 #include "launch/launches.hpp"
+#include "launch/parameters.hpp"
 #include "ops/run_op.hpp"
 #include "support/catch.hpp"
 
@@ -27,9 +28,11 @@ std::string first_shader(int64_t batch, int64_t queries, int64_t keys, int64_t w
 }
 
 /// What comes first for queries beside a cache of `past` keys.
-launch_list with_cache(int64_t queries, int64_t past) {
-  const operand q = half({1, 12, queries, 64}), kv = half({1, queries, 4, 64}), cache = half({1, 4, past, 64});
+launch_list with_cache(int64_t queries, int64_t past, bool rows_first = false) {
+  const operand q = half({1, 12, queries, 64}), kv = half({1, queries, 4, 64});
+  const operand cache = half(rows_first ? shape{past, 1, 4, 64} : shape{1, 4, past, 64});
   attributes attrs;
+  attrs.set("past_layout", std::string(rows_first ? "sbhd" : "bhsd"));
   attrs.set("kv_layout", std::string("bshd"));
   return fused_attention_launches({attrs, {q, kv, kv, operand{}, cache, cache}, {q}, large_gpu}).at(0);
 }
@@ -54,6 +57,27 @@ TEST_CASE("Attention of few queries reads a cache where it is, with more groups 
   REQUIRE(many.launches.size() == 2);
   CHECK(many.launches[0].groups[2] > 1);
   CHECK(many.launches[1].shader == "attention_join.f16");
+}
+
+TEST_CASE("Attention reads a cache whose positions come first by other steps alone", "[ops]") {
+  for (const int64_t queries : {1, 100}) {
+    const launch_list usual = with_cache(queries, 50), first = with_cache(queries, 50, true);
+    CHECK(usual.name == first.name);
+    REQUIRE(usual.launches.size() == first.launches.size());
+    size_t different = 0;
+    for (size_t i = 0; i < usual.launches.size(); ++i) {
+      CHECK(usual.launches[i].shader == first.launches[i].shader);
+      CHECK(usual.launches[i].constants == first.launches[i].constants);
+      different += usual.launches[i].params != first.launches[i].params;
+    }
+    CHECK(different == (queries == 1 ? 1 : 2)); // attention itself, or what joins keys and what joins values
+  }
+  const auto block = words_of(shader::attention_row{.past_k_steps = {256, 64, 256}, .past_v_steps = {256, 64, 256}});
+  const std::vector<uint32_t> params = with_cache(1, 50, true).launches[0].params;
+  REQUIRE(params.size() == block.size());
+  for (size_t i = 0; i < block.size(); ++i)
+    if (block[i] != 0)
+      CHECK(params[i] == block[i]);
 }
 
 TEST_CASE("Attention writes the scores if they alone are asked for, however few the queries", "[ops]") {

@@ -32,6 +32,41 @@ TEST_CASE("Rotary equals its formula in both layouts", "[ops][A4]") {
   CHECK_THROWS_AS(run("troupe", "Rotary", {x, cos, random_tensor({1, 2, 4}, 3)}), error);
 }
 
+TEST_CASE("Attention takes caches with positions first", "[ops]") {
+  const auto fresh = [](uint32_t seed) { return random_tensor({2, 3, 4, 8}, seed); };
+  const tensor k = random_tensor({2, 3, 5, 8}, 4), v = random_tensor({2, 3, 5, 8}, 5);
+  attributes first, turn;
+  first.set("past_layout", std::string("sbhd"));
+  turn.set("perm", std::vector<int64_t>{2, 0, 1, 3});
+  const tensor usual = run("troupe", "Attention", {fresh(1), fresh(2), fresh(3), tensor{}, k, v});
+  const tensor y =
+      run("troupe", "Attention",
+          {fresh(1), fresh(2), fresh(3), tensor{}, run("", "Transpose", {k}, turn), run("", "Transpose", {v}, turn)},
+          first);
+  CHECK(y.dims() == usual.dims());
+  CHECK(std::ranges::equal(y.values<float>(), usual.values<float>()));
+  CHECK_THROWS_AS(run("troupe", "Attention", {fresh(1), fresh(2), fresh(3), tensor{}, k, v}, first), error);
+}
+
+TEST_CASE("Append is Concat along the positions, of new rows in either order", "[ops]") {
+  attributes behind, along, swap;
+  behind.set("new_layout", std::string("bshd"));
+  along.set("axis", int64_t{2});
+  swap.set("perm", std::vector<int64_t>{0, 2, 1, 3});
+  for (const auto& [batch, heads, past, rows] :
+       {std::array<int64_t, 4>{2, 3, 5, 4}, {1, 2, 0, 3}, {2, 1, 4, 1}, {1, 3, 2, 0}}) {
+    const tensor cache = random_tensor({batch, heads, past, 6}, 1), fresh = random_tensor({batch, rows, heads, 6}, 2);
+    const tensor turned = run("", "Transpose", {fresh}, swap), wanted = run("", "Concat", {cache, turned}, along);
+    for (const tensor& got :
+         {run("troupe", "Append", {cache, fresh}, behind), run("troupe", "Append", {cache, turned})}) {
+      CHECK(got.dims() == wanted.dims());
+      CHECK(std::ranges::equal(got.values<float>(), wanted.values<float>()));
+    }
+  }
+  CHECK_THROWS_AS(run("troupe", "Append", {random_tensor({1, 2, 3, 4}, 1), random_tensor({1, 3, 3, 4}, 2)}), error);
+  CHECK_THROWS_AS(run("troupe", "Append", {random_tensor({1, 2, 3, 4}, 1), random_tensor({2, 3, 4}, 2)}), error);
+}
+
 TEST_CASE("Elementwise runs its steps over broadcast operands of odd sizes", "[ops][A4]") {
   using enum scalar_code;
   const tensor x = random_tensor({3, 5, 701}, 1), row = random_tensor({701}, 2), column = random_tensor({5, 1}, 3),

@@ -300,9 +300,55 @@ TEST_CASE("grouped attention with a cache and rotary embedding as Llama's export
                          random_tensor({1, 3, D}, 7), random_tensor({1, 1, 3, 8}, 8)});
   check_reads_cache(fused, "ck");
   CHECK(count_nodes(fused, "troupe.Rotary") == 2);
-  CHECK(count_nodes(fused, "Transpose") == 2); // of the new keys and values, which the caches want heads-first
-  CHECK(count_nodes(fused, "Expand") == 0);
-  CHECK(fused.nodes.size() == 7);
+  CHECK(count_nodes(fused, "troupe.Append") == 2); // which bring the new rows to the caches' order
+  CHECK(count_nodes(fused, "Transpose") + count_nodes(fused, "Expand") == 0);
+  CHECK(fused.nodes.size() == 5);
+}
+
+namespace {
+
+/// What a model with a cache has besides: readers of what is past, of what is present, or a cache that is computed.
+enum class beside_cache : uint8_t { nothing, reads_past, reads_present, makes_past };
+
+/// Attention over cached keys and values, whose presents are outputs.
+graph cached_attention(beside_cache what) {
+  graph_builder b;
+  const dim s = dim::symbol("seq"), past = dim::symbol("past");
+  const value_id q = b.input("q", {1, 2, s, 8}), k = b.input("k", {1, 2, s, 8}), v = b.input("v", {1, 2, s, 8}),
+                 given = b.input("ck", {1, 2, past, 8}), cache_v = b.input("cv", {1, 2, past, 8});
+  const value_id cache_k = what == beside_cache::makes_past ? b.op("Softmax", {given}) : given;
+  const auto join = [&](value_id cache, value_id x, const std::string& name) {
+    return b.op("Concat", {cache, x}, attrs_of({{"axis", int64_t{2}}}), name);
+  };
+  const value_id keys = join(cache_k, k, "present_k"), values = join(cache_v, v, "present_v");
+  const value_id p =
+      b.op("Softmax", {b.op("MatMul", {q, transpose(b, keys, {0, 1, 3, 2})})}, attrs_of({{"axis", int64_t{-1}}}));
+  b.g.outputs = {keys, values, b.op("MatMul", {p, values}, {}, "y")};
+  const auto beside = [&](value_id key, value_id value) {
+    b.output(b.op("ReduceMean", {key}, {}, "mean_k"));
+    b.output(b.op("ReduceMean", {value}, {}, "mean_v"));
+  };
+  if (what == beside_cache::reads_past)
+    beside(cache_k, cache_v);
+  if (what == beside_cache::reads_present)
+    beside(keys, values);
+  return b.g;
+}
+
+} // namespace
+
+TEST_CASE("what is joined for the next step alone is appended to its cache", "[rewrite][A4]") {
+  using enum beside_cache;
+  for (const auto& [what, appends] :
+       std::map<beside_cache, size_t>{{nothing, 2}, {reads_past, 0}, {reads_present, 0}, {makes_past, 1}}) {
+    INFO(static_cast<int>(what));
+    const graph fused =
+        check_fusion(cached_attention(what),
+                     {random_tensor({1, 2, 3, 8}, 1), random_tensor({1, 2, 3, 8}, 2), random_tensor({1, 2, 3, 8}, 3),
+                      random_tensor({1, 2, 5, 8}, 4), random_tensor({1, 2, 5, 8}, 5)});
+    CHECK(count_nodes(fused, "troupe.Append") == appends);
+    CHECK(count_nodes(fused, "Concat") == 2 - appends);
+  }
 }
 
 TEST_CASE("elementwise chains become one node, diamonds included", "[rewrite][A4]") {

@@ -168,6 +168,14 @@ TEST_CASE("General products must not sum over rows or cross them", "[strategy][C
              Catch::Contains("sums over the rows"));
 }
 
+TEST_CASE("Append takes a batch element of the cache and of what is new as a row", "[strategy][C1]") {
+  const auto append = [](m& b, const symbolic_shape& fresh) {
+    return b.many("Append", {b.x({batch, 2, 3, 4}), b.x(fresh)}, 1, {}, "troupe");
+  };
+  CHECK(axis_after([&](m& b) { return append(b, {batch, 2, 5, 4}); }) == 0);
+  CHECK_THAT(refusal_of([&](m& b) { return append(b, {7, 2, 5, 4}); }), Catch::Contains("troupe.Append"));
+}
+
 TEST_CASE("Attention takes a batch element as a row, with its own mask or one for all", "[strategy][C1]") {
   const auto attention = [](m& b, symbolic_shape key, value_id mask) {
     return b.many("Attention", {b.x({batch, 2, 3, 4}), b.x(key), b.x({batch, 2, 5, 4}), mask}, 1, {}, "troupe");

@@ -151,6 +151,10 @@ TEST_CASE("GPU attention with a cache: few and many queries, every layout of new
           check_gpu_kernels(c);
           c.atol = 3e-3;
           check_gpu_kernels(c, true);
+          c.inputs[4] = random_floats({past, s.batch, s.kv_heads, s.width}, 5);
+          c.inputs[5] = random_floats({past, s.batch, s.kv_heads, s.value_width}, 6);
+          c.attrs.set("past_layout", std::string("sbhd"));
+          check_gpu_kernels(c, true);
         }
 }
 

@@ -94,6 +94,19 @@ TEST_CASE("GPU Concat joins inputs of all widths", "[vulkan]") {
   check_gpu_kernels({.op = "Concat", .inputs = many, .attrs = with("axis", int64_t{1})});
 }
 
+TEST_CASE("GPU Append puts new rows behind those of a cache", "[vulkan]") {
+  for (dtype type : widths)
+    for (const auto& [batch, heads, past, rows] :
+         {std::array<int64_t, 4>{2, 3, 7, 5}, {1, 4, 33, 1}, {3, 1, 2, 6}, {1, 2, 0, 3}, {2, 2, 3, 0}})
+      for (const char* layout : {"bhsd", "bshd"}) {
+        const shape fresh = layout == std::string("bshd") ? shape{batch, rows, heads, 6} : shape{batch, heads, rows, 6};
+        check_gpu_kernels({.op = "Append",
+                           .inputs = {numbers(type, {batch, heads, past, 6}), numbers(type, fresh)},
+                           .attrs = with("new_layout", std::string(layout)),
+                           .domain = "troupe"});
+      }
+}
+
 TEST_CASE("GPU Concat joins channels-last images along their channels", "[vulkan]") {
   const tensor x = random_floats({2, 8, 5, 6}, 1);
   graph_builder b(21);

@@ -1,6 +1,7 @@
 #include "plan/bind/lifetimes.hpp"
 
 #include "ops/op.hpp"
+#include "plan/cut/cache_appends.hpp"
 
 #include <algorithm>
 
@@ -11,7 +12,8 @@ namespace {
 class lifetime_finder {
 public:
   explicit lifetime_finder(const plan& p)
-      : p_(p), index_(p.program->values.size(), -1), reader_(index_.size(), nobody), leaves_(index_.size(), false) {}
+      : p_(p), index_(p.program->values.size(), -1), reader_(index_.size(), nobody), leaves_(index_.size(), false),
+        appends_(find_cache_appends(p)) {}
 
   /// `chunks` are those of one device in one segment, ascending.
   device_lifetimes find(std::span<const chunk_id> chunks) {
@@ -76,6 +78,9 @@ private:
     walk_steps(c);
     for (value_id v : c.downloads)
       use(c, v, position);
+    for (const cache_append& a : appends_) // new rows of caches that grow in place are written last
+      if (a.chunk == chunks[i])
+        use(c, a.fresh, position);
     if (beside && i > 0)
       for (value_id v : p_.chunks[chunks[i - 1]].downloads)
         use(c, v, position);
@@ -156,6 +161,7 @@ private:
   std::vector<int64_t> index_;  // by value, into found_.values; -1 if not in the arena
   std::vector<node_id> reader_; // by root: the node of the current step that reads it, or `nobody`, or `several`
   std::vector<bool> leaves_;    // by root
+  const std::vector<cache_append> appends_;
   device_lifetimes found_;
   bool host_memory_ = true;
 };

@@ -2,6 +2,7 @@
 
 #include "base/printable.hpp"
 #include "graph/bodies.hpp"
+#include "plan/cut/cache_appends.hpp"
 #include "plan/place/gpu_support.hpp"
 #include "plan/place/placement_problem.hpp"
 #include "plan/place/policy_library.hpp"
@@ -144,6 +145,13 @@ std::vector<placement_reason> placement_reasons(const plan& p) {
   for (node_id n = 0; n < static_cast<node_id>(p.placement.size()); ++n)
     reasons.push_back(finder.find(n));
   return reasons;
+}
+
+std::vector<bool> growing_caches(const plan& p) {
+  std::vector<bool> growing(p.program->nodes.size(), false);
+  for (const cache_append& a : find_cache_appends(p))
+    growing[a.node] = true;
+  return growing;
 }
 
 } // namespace troupe

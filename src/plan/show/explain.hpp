@@ -41,4 +41,7 @@ struct placement_reason {
 /// Returns every node's reason, by node.
 std::vector<placement_reason> placement_reasons(const plan& p);
 
+/// Returns by node whether it appends to a cache that grows in place where it stays on its device (cut/cache_appends.hpp).
+std::vector<bool> growing_caches(const plan& p);
+
 } // namespace troupe

@@ -17,7 +17,8 @@ namespace {
 
 class text_printer {
 public:
-  text_printer(const plan& p, const bound_plan* bound) : p_(p), bound_(bound), reasons_(placement_reasons(p)) {
+  text_printer(const plan& p, const bound_plan* bound)
+      : p_(p), bound_(bound), reasons_(placement_reasons(p)), growing_(growing_caches(p)) {
     if (bound && p.segment_count == 1)
       predicted_ = predict(p, bound->dims);
   }
@@ -174,6 +175,8 @@ private:
                                  : fmt::format(" (view of {})", printable(p_.program->values[p_.storage[v]].name)));
     if (!reasons_[n].ordinary)
       print(" ({})", reasons_[n].text);
+    if (growing_[n])
+      print(" (in place where it is bound to {})", printable(p_.program->values[call.inputs[0]].name));
     out_ += '\n';
   }
 
@@ -188,6 +191,7 @@ private:
   const plan& p_;
   const bound_plan* bound_;
   const std::vector<placement_reason> reasons_;
+  const std::vector<bool> growing_;     // by node
   std::optional<prediction> predicted_; // if the dims are bound and all in one segment
   std::string out_;
 };

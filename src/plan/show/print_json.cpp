@@ -17,7 +17,8 @@ using nlohmann::ordered_json; // members stay in the order in which they are wri
 
 class json_printer {
 public:
-  json_printer(const plan& p, const bound_plan* bound) : p_(p), bound_(bound), reasons_(placement_reasons(p)) {}
+  json_printer(const plan& p, const bound_plan* bound)
+      : p_(p), bound_(bound), reasons_(placement_reasons(p)), growing_(growing_caches(p)) {}
 
   ordered_json run() const {
     ordered_json j{{"troupe_plan", saved_plan_version},
@@ -114,6 +115,8 @@ private:
                    {"because", reasons_[n].text}};
     if (p_.inserted[n])
       j["inserted"] = true;
+    if (growing_[n])
+      j["in_place_if_bound"] = true;
     return j;
   }
 
@@ -141,6 +144,7 @@ private:
   const plan& p_;
   const bound_plan* bound_;
   const std::vector<placement_reason> reasons_;
+  const std::vector<bool> growing_; // by node
 };
 
 } // namespace

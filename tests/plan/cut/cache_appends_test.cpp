@@ -1,0 +1,68 @@
+// Which appends to caches a GPU may do where the caches are.
+#include "plan/cut/cache_appends.hpp"
+#include "plan/graphs.hpp"
+#include "rewrite/rewrite.hpp"
+#include "support/cached_decoder.hpp"
+#include "support/catch.hpp"
+
+using namespace troupe;
+using namespace troupe::testing;
+
+namespace {
+
+std::shared_ptr<const plan> planned(const graph& g, std::vector<device_info> devices, const plan_options& how = {}) {
+  return make_plan(std::make_shared<const graph>(rewrite(g, {})), std::move(devices), how);
+}
+
+} // namespace
+
+TEST_CASE("a decoder's caches may grow in place on a GPU", "[plan]") {
+  const auto p = planned(test::cached_decoder(), gpus(1));
+  const std::vector<cache_append> found = find_cache_appends(*p);
+  REQUIRE(found.size() == 4);
+  for (const cache_append& a : found) {
+    const chunk& c = p->chunks.at(a.chunk);
+    CHECK(c.uploads.at(a.upload) == a.past);
+    CHECK(c.downloads.at(a.download) == a.present);
+    CHECK("past_" + p->program->values[a.present].name.substr(8) == p->program->values[a.past].name);
+    // New rows are written last: their memory is nobody else's until then.
+    const device_lifetimes& all = p->lifetimes.at(0);
+    const auto rows = std::find_if(all.values.begin(), all.values.end(),
+                                   [&](const lifetime& l) { return l.value == p->storage[a.fresh]; });
+    REQUIRE(rows != all.values.end());
+    CHECK(rows->last + 1 == all.positions);
+  }
+}
+
+TEST_CASE("caches of the host's memory, of several chunks, or read by others do not grow in place", "[plan]") {
+  CHECK(find_cache_appends(*planned(test::cached_decoder(), cpus(1))).empty());
+  CHECK(
+      find_cache_appends(*planned(test::cached_decoder(), gpus(2), {.policy = placement_policy::round_robin})).empty());
+}
+
+TEST_CASE("a cache grows in place if attention alone reads what is past, and nobody what is present", "[plan]") {
+  enum class reader : uint8_t { none, attention, half_attention, of_past, of_present, of_fresh };
+  const auto found = [](reader who, int64_t width, bool past_twice = false) {
+    graph_builder b;
+    const dim past = dim::symbol("past");
+    const value_id cache = b.input("cache", {1, 2, past, width}), fresh = b.input("fresh", {1, 2, past, width});
+    const value_id present = b.call("Append", {cache, past_twice ? cache : fresh}, {"present"}, {}, "troupe")[0];
+    b.output(present);
+    if (who == reader::attention)
+      b.output(b.call("Attention", {fresh, fresh, fresh, no_value, cache, cache}, {"y"}, {}, "troupe")[0]);
+    else if (who == reader::half_attention) // another cache, which does not grow, has the values
+      b.output(b.call("Attention", {fresh, fresh, fresh, no_value, cache, b.input("values", {1, 2, past, width})},
+                      {"y"}, {}, "troupe")[0]);
+    else if (who != reader::none)
+      b.output(b.op("Relu", {who == reader::of_past ? cache : who == reader::of_present ? present : fresh}));
+    return find_cache_appends(*make_plan(test::inferred_program(b.g), gpus(1), {})).size();
+  };
+  CHECK(found(reader::none, 8) == 1);
+  CHECK(found(reader::attention, 8) == 1);
+  CHECK(found(reader::of_fresh, 8) == 1);
+  CHECK(found(reader::half_attention, 8) == 0);
+  CHECK(found(reader::of_past, 8) == 0);
+  CHECK(found(reader::of_present, 8) == 0);
+  CHECK(found(reader::none, 6) == 0); // rows that are no whole words
+  CHECK(found(reader::none, 8, true) == 0);
+}
