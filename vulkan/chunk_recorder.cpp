@@ -63,19 +63,21 @@ private:
   }
 
   void record_uploads(recorded_chunk& out) {
-    if (!out.upload_staging || chunk_.uploads.empty())
-      return;
+    bool copies = false;
     for (const installed_transfer& t : chunk_.uploads) {
-      if (t.is_direct())
+      const bool narrowed = narrowed_ && t.narrowed;
+      if (!out.upload_staging || t.is_direct() || (narrowed ? t.narrowed_used_staged : t.used_staged))
         continue;
-      const bound_range& place = narrowed_ && t.narrowed ? *t.narrowed : t.place;
+      copies = true;
+      const bound_range& place = narrowed ? *t.narrowed : t.place;
       const auto [buffer, offset] = resolve(place, slot_);
       copy(out.commands, out.upload_staging.buffer(), static_cast<VkDeviceSize>(out.upload_staging.offset() + t.staged),
            buffer, offset, place);
     }
-    record(out.commands, {VK_PIPELINE_STAGE_TRANSFER_BIT, VK_ACCESS_TRANSFER_WRITE_BIT,
-                          VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT | VK_PIPELINE_STAGE_TRANSFER_BIT,
-                          shader_access | VK_ACCESS_TRANSFER_READ_BIT});
+    if (copies)
+      record(out.commands, {VK_PIPELINE_STAGE_TRANSFER_BIT, VK_ACCESS_TRANSFER_WRITE_BIT,
+                            VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT | VK_PIPELINE_STAGE_TRANSFER_BIT,
+                            shader_access | VK_ACCESS_TRANSFER_READ_BIT});
   }
 
   static void copy(VkCommandBuffer commands, VkBuffer from, VkDeviceSize from_offset, VkBuffer to,
@@ -128,7 +130,7 @@ private:
             {cache.buffer, cache.offset + offset, std::min(static_cast<VkDeviceSize>(r.bytes), cache.bytes - offset)});
         return;
       }
-      const auto [buffer, offset] = resolve(r, slot_);
+      const auto [buffer, offset] = place_in(out, r);
       buffers.push_back({buffer, offset, static_cast<VkDeviceSize>(r.bytes)});
     };
     add(l.params);
@@ -137,13 +139,20 @@ private:
     return set;
   }
 
+  /// The buffer and offset of what a launch uses, in staging memory too.
+  std::pair<VkBuffer, VkDeviceSize> place_in(const recorded_chunk& out, const bound_range& r) const {
+    if (narrowed_ && r.narrowed_at >= 0)
+      return {out.upload_staging.buffer(), static_cast<VkDeviceSize>(out.upload_staging.offset() + r.narrowed_at)};
+    return resolve(r, slot_, out);
+  }
+
   void record_downloads(recorded_chunk& out) {
-    const bool copies = out.download_staging && !chunk_.downloads.empty();
-    if (copies) {
+    const auto is_copied = [](const installed_transfer& t) { return !t.is_direct() && !t.used_staged; };
+    if (out.download_staging && std::any_of(chunk_.downloads.begin(), chunk_.downloads.end(), is_copied)) {
       record(out.commands, {VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT, VK_ACCESS_SHADER_WRITE_BIT,
                             VK_PIPELINE_STAGE_TRANSFER_BIT, VK_ACCESS_TRANSFER_READ_BIT});
       for (const installed_transfer& t : chunk_.downloads) {
-        if (t.is_direct())
+        if (!is_copied(t))
           continue;
         const auto [buffer, offset] = resolve(t.place, slot_);
         copy(out.commands, buffer, offset, out.download_staging.buffer(),
@@ -184,6 +193,8 @@ const allocation& memory_of(const bound_range& r, const arena_slot& slot) {
     case bound_range::where::arena: return *slot.arena;
     case bound_range::where::scratch: return *slot.scratch;
     case bound_range::where::parameters: return slot.parameters;
+    case bound_range::where::uploads:
+    case bound_range::where::downloads:
     case bound_range::where::cache:
     case bound_range::where::fixed: break;
   }
@@ -193,6 +204,13 @@ const allocation& memory_of(const bound_range& r, const arena_slot& slot) {
 std::pair<VkBuffer, VkDeviceSize> resolve(const bound_range& r, const arena_slot& slot) {
   const allocation& memory = memory_of(r, slot);
   return {memory.buffer(), static_cast<VkDeviceSize>(memory.offset() + r.offset)};
+}
+
+std::pair<VkBuffer, VkDeviceSize> resolve(const bound_range& r, const arena_slot& slot, const recorded_chunk& chunk) {
+  if (r.place != bound_range::where::uploads && r.place != bound_range::where::downloads)
+    return resolve(r, slot);
+  const allocation& staging = r.place == bound_range::where::uploads ? chunk.upload_staging : chunk.download_staging;
+  return {staging.buffer(), static_cast<VkDeviceSize>(staging.offset() + r.offset)};
 }
 
 recorded_chunk record_chunk(device_context& context, const pipelines& kernels, const installed_chunk& c,

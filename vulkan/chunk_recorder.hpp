@@ -4,7 +4,8 @@
 // binding before; their group counts too, so that they dispatch indirectly.
 //
 // Order of a chunk: wait for all earlier work of the queue; copy uploads from staging memory; the launches, with one memory
-// barrier before each wave (and each step inside one); copy downloads to staging memory; make them visible to the host.
+// barrier before each wave (and each step inside one); copy downloads to staging memory; make them visible to the host. What kernels use where it
+// is staged (staged_values.hpp) is not copied.
 // If device memory is the host's own (unified), the first chunk's uploads and the last chunk's downloads are not staged.
 #pragma once
 
@@ -80,6 +81,8 @@ recorded_chunk record_chunk(device_context& context, const pipelines& kernels, c
 const allocation& memory_of(const bound_range& r, const arena_slot& slot);
 /// The buffer and offset of a range in a slot.
 std::pair<VkBuffer, VkDeviceSize> resolve(const bound_range& r, const arena_slot& slot);
+/// The same of a range that may be in the staging memory of a chunk.
+std::pair<VkBuffer, VkDeviceSize> resolve(const bound_range& r, const arena_slot& slot, const recorded_chunk& chunk);
 
 /// Where the host finds or puts the bytes of a transfer that is not direct.
 struct host_place {

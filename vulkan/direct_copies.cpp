@@ -31,6 +31,14 @@ buffer_place upload_target(const recorded_chunk& r, const installed_transfer& t,
   return {place.memory->buffer(), static_cast<VkDeviceSize>(place.memory->offset() + place.offset)};
 }
 
+/// Where the chunk's commands leave a download.
+buffer_place made_at(const recorded_chunk& r, const installed_transfer& t, const arena_slot& slot) {
+  if (!t.used_staged)
+    return resolve(t.place, slot);
+  const host_place place = download_place(r, t, slot);
+  return {place.memory->buffer(), static_cast<VkDeviceSize>(place.memory->offset() + place.offset)};
+}
+
 std::vector<direct_copy> uploads_of(const recorded_chunk& r, const installed_chunk& c, const bound_plan& bound,
                                     const arena_slot& slot, const copy_tools& tools, run_values& values) {
   const chunk_work& work = values.work;
@@ -51,8 +59,8 @@ std::vector<direct_copy> uploads_of(const recorded_chunk& r, const installed_chu
   return copies;
 }
 
-std::vector<direct_copy> downloads_of(const installed_chunk& c, const bound_plan& bound, const arena_slot& slot,
-                                      const copy_tools& tools, run_values& values) {
+std::vector<direct_copy> downloads_of(const recorded_chunk& r, const installed_chunk& c, const bound_plan& bound,
+                                      const arena_slot& slot, const copy_tools& tools, run_values& values) {
   const chunk_work& work = values.work;
   std::vector<direct_copy> copies;
   values.downloads.resize(c.downloads.size());
@@ -72,7 +80,7 @@ std::vector<direct_copy> downloads_of(const installed_chunk& c, const bound_plan
     values.kept.resize(c.downloads.size());
     values.kept[i] = tools.own.make(t.type, bound.dims[t.value]);
     if (bytes > 0)
-      copies.push_back(copy_to(tools.own.place_of(values.kept[i], values.before), resolve(t.place, slot), bytes));
+      copies.push_back(copy_to(tools.own.place_of(values.kept[i], values.before), made_at(r, t, slot), bytes));
   }
   return copies;
 }
@@ -181,7 +189,7 @@ copy_lanes choose_lanes(const copy_needs& needs, const device_context& context, 
 chunk_commands prepare_copies(recorded_chunk& r, const installed_chunk& c, const bound_plan& bound,
                               const arena_slot& slot, const copy_tools& tools, run_values& values) {
   std::vector<direct_copy> in = uploads_of(r, c, bound, slot, tools, values);
-  std::vector<direct_copy> out = downloads_of(c, bound, slot, tools, values);
+  std::vector<direct_copy> out = downloads_of(r, c, bound, slot, tools, values);
   const allocation* poisoned = tools.poison && c.first && *slot.arena ? slot.arena : nullptr;
   const auto is_resident = [](const direct_copy& each) { return each.resident; };
   values.lanes = choose_lanes({.in = !in.empty() || poisoned,

@@ -5,6 +5,7 @@
 #include "plan/bind/memory.hpp"
 #include "plan/cut/waves.hpp"
 #include "vulkan/row_copies.hpp"
+#include "vulkan/staged_values.hpp"
 
 #include <algorithm>
 #include <cstring>
@@ -43,7 +44,7 @@ public:
       c.first = i == 0;
       c.last = i + 1 == own.size();
       c.next_is_free = !c.last && waits_for_own(plan_.chunks[own[i + 1]], own[i]);
-      install_chunk(plan_.chunks[own[i]], chosen[i], c);
+      install_chunk(own[i], chosen[i], c);
     }
     upload_constants();
     tools_.uploads.finish();
@@ -54,22 +55,69 @@ private:
   /// Whether all that `next` waits for was sent before chunk `before`: only later chunks can wait for that one.
   static bool waits_for_own(const chunk& next, chunk_id before) { return next.predecessors.back() <= before; }
 
-  void install_chunk(const chunk& c, const std::vector<launch_list>& chosen, installed_chunk& out) {
+  void install_chunk(chunk_id id, const std::vector<launch_list>& chosen, installed_chunk& out) {
+    const chunk& c = plan_.chunks[id];
     for (value_id v : c.uploads)
       out.uploads.push_back(
           transfer_of(c, v, is_written(v) ? written_input_bytes : direct_copy_bytes, out.upload_bytes));
-    install_nodes(c, chosen, out);
-    install_appends(c, out);
     for (value_id v : c.downloads)
       out.downloads.push_back(transfer_of(c, v, direct_copy_bytes, out.download_bytes));
+    std::map<value_id, node_id> narrowing; // by upload
     for (installed_transfer& t : out.uploads)
       if (const node_id n = narrowing_node(c, t); n >= 0) {
         const value_id half = program_.nodes[n].outputs[0];
         t.narrowed = place_of(c, half, layout_.bytes[half]);
-        for (installed_launch& l : out.launches)
-          l.narrows = l.narrows || l.call == n;
-        out.narrows = true;
+        narrowing[t.value] = n;
       }
+    use_staged_uploads(id, narrowing, out);
+    use_staged_downloads(id, chosen, out);
+    install_nodes(c, chosen, out);
+    install_appends(c, out);
+    staged_.clear();
+    narrowed_.clear();
+    for (installed_launch& l : out.launches)
+      for (const auto& [v, n] : narrowing)
+        l.narrows = l.narrows || l.call == n;
+    out.narrows = !narrowing.empty();
+  }
+
+  /// Decides which inputs the chunk's kernels read where they are staged: `place_of` says so from here on.
+  void use_staged_uploads(chunk_id id, const std::map<value_id, node_id>& narrowing, installed_chunk& out) {
+    const chunk& c = plan_.chunks[id];
+    for (installed_transfer& t : out.uploads) {
+      if (!is_written(t.value) || t.is_direct() || t.in_place)
+        continue;
+      if (t.used_staged = staged_values_.is_read_by_one(id, t.value); t.used_staged)
+        staged_[root_on(plan_, c, t.value)] = {.place = bound_range::where::uploads, .offset = t.staged};
+      if (!t.narrowed)
+        continue;
+      const value_id half = program_.nodes[narrowing.at(t.value)].outputs[0];
+      if (t.narrowed_used_staged = staged_values_.is_read_by_one(id, half); t.narrowed_used_staged)
+        narrowed_[root_on(plan_, c, half)] = t.staged;
+    }
+  }
+
+  /// The same for results that they write.
+  void use_staged_downloads(chunk_id id, const std::vector<launch_list>& chosen, installed_chunk& out) {
+    constexpr size_t many_outputs = 16; // mostly state that stays on the GPU, as many inputs are
+    const chunk& c = plan_.chunks[id];
+    for (installed_transfer& t : out.downloads)
+      if (tools_.stages_results && program_.outputs.size() < many_outputs && !t.is_direct() && !t.in_place &&
+          staged_values_.is_only_made(id, t.value) && is_written_once(c, chosen, root_on(plan_, c, t.value))) {
+        t.used_staged = true;
+        staged_[root_on(plan_, c, t.value)] = {.place = bound_range::where::downloads, .offset = t.staged};
+      }
+  }
+
+  /// Whether the launches that make `v` do not read it again: the host's memory is far.
+  bool is_written_once(const chunk& c, const std::vector<launch_list>& chosen, value_id v) const {
+    const auto at = std::find(c.nodes.begin(), c.nodes.end(), plan_.producer[v]) - c.nodes.begin();
+    const std::vector<launch>& launches = chosen[at].launches;
+    return std::none_of(launches.begin(), launches.end(), [](const launch& l) {
+      return std::any_of(l.bindings.begin(), l.bindings.end(), [](const launch_binding& b) {
+        return b.from == launch_binding::source::output && !b.written;
+      });
+    });
   }
 
   /// Whether `v` is an input of the model that the host writes to the GPU's memory if it is small. Most of many inputs are state that stays on
@@ -265,8 +313,17 @@ private:
     if (const auto cache = calls_.rows_first().find(v); cache != calls_.rows_first().end())
       return cache_range(cache->second, bytes);
     const value_id root = root_on(plan_, c, v);
-    if (memory_.offset[root] >= 0)
-      return {bound_range::where::arena, nullptr, memory_.offset[root], bytes};
+    if (const auto staged = staged_.find(root); staged != staged_.end()) {
+      bound_range range = staged->second;
+      range.bytes = bytes;
+      return range;
+    }
+    if (memory_.offset[root] >= 0) {
+      bound_range range{bound_range::where::arena, nullptr, memory_.offset[root], bytes};
+      if (const auto half = narrowed_.find(root); half != narrowed_.end())
+        range.narrowed_at = half->second;
+      return range;
+    }
     if (program_.values[root].constant) {
       bound_range range = weight_range(*program_.values[root].constant);
       range.bytes = bytes;
@@ -319,7 +376,10 @@ private:
   const device_memory& memory_;
   const int64_t max_range_ = plan_.devices[self_].gpu->max_binding_bytes / 4 * 4;
   std::vector<std::vector<uint32_t>> blocks_; // parameter blocks of static launches
-  std::map<value_id, int64_t> known_offset_;  // of static known values, after the parameter blocks
+  const staged_values staged_values_{plan_, self_};
+  std::map<value_id, bound_range> staged_;   // by root: what the chunk's kernels use in staging memory,
+  std::map<value_id, int64_t> narrowed_;     // and where they do so only if the host has narrowed it
+  std::map<value_id, int64_t> known_offset_; // of static known values, after the parameter blocks
   int64_t known_bytes_ = 0;
 };
 

@@ -14,15 +14,18 @@
 
 namespace troupe::vulkan {
 
-/// Bytes that a launch binds: in the slot's arena, scratch memory or parameter buffer, in a cache of the run's that grows in place, or at a fixed
-/// place.
+/// Bytes that a launch binds: in the slot's arena, scratch memory or parameter buffer, in the chunk's staging memory, in a cache of the run's that
+/// grows in place, or at a fixed place.
 struct bound_range {
-  enum class where : uint8_t { arena, scratch, parameters, cache, fixed };
+  enum class where : uint8_t { arena, scratch, parameters, uploads, downloads, cache, fixed };
   where place = where::arena;
   const allocation* fixed = nullptr;
-  int64_t offset = 0; // within the arena, the scratch memory, the parameter buffer, the cache, or the allocation
+  int64_t offset =
+      0; // within the arena, the scratch memory, the parameter buffer, the staging memory, the cache, or the allocation
   int64_t bytes = 0;
   size_t cache = 0; // index into `dynamic_calls::appends`
+  /// Where the bytes are in the staging memory for uploads if the host makes float16 of an input; -1 if they are no such input's.
+  int64_t narrowed_at = -1;
 };
 
 /// A dispatch whose kernel and places are known.
@@ -54,6 +57,8 @@ struct installed_transfer {
   std::optional<bound_range> narrowed;
   /// Whether it is a cache that grows where the run's value is: nothing is copied.
   bool in_place = false;
+  /// Whether kernels use it where it is staged (staged_values.hpp), and what the host has made of it if that is float16.
+  bool used_staged = false, narrowed_used_staged = false;
 
   bool is_direct() const { return staged < 0; }
   /// Returns the bytes that a binding moves.
@@ -95,9 +100,10 @@ struct install_tools {
   uploader& uploads;
   device_weights& weights;
   pipelines& kernels;
-  uint32_t alternative = 0;   // see vulkan_device_options
-  bool direct_copies = false; // whether large values are copied straight from and to the host's memory
-  bool writes_inputs = false; // whether staging memory is the GPU's own: see written_input_bytes
+  uint32_t alternative = 0;    // see vulkan_device_options
+  bool direct_copies = false;  // whether large values are copied straight from and to the host's memory
+  bool writes_inputs = false;  // whether staging memory is the GPU's own: see written_input_bytes
+  bool stages_results = false; // whether results are staged: not if the arena is the host's memory
 };
 
 /// Makes the program of plan device `self` for `bound` and other bindings of its layout: chooses kernels (`choices`: those of the

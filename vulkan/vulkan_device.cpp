@@ -145,7 +145,8 @@ private:
   void with_install_tools(F&& f) {
     const bool direct = imports_.available() && !recording_.unified;
     uploader uploads(context_, upload_memory_, queue_, options_.force_staging);
-    f(install_tools{device_memory_, uploads, weights_, kernels_, options_.alternative, direct, writes_inputs_});
+    f(install_tools{device_memory_, uploads, weights_, kernels_, options_.alternative, direct, writes_inputs_,
+                    !recording_.unified});
   }
 
   /// `caches`: where those are that grow in place.
@@ -197,6 +198,8 @@ private:
       caches = extend_caches(binding, *values);
     recorded_chunk& r = recorded(slot, work.chunk, c, how, caches);
     stage_uploads(c, bound, r, slot.memory, work, how == recording::narrowed);
+    if (options_.poison)
+      poison_results(r);
     // Others' work, or the execution's own chunks around this one. Poison is written by the first chunk: nothing may come earlier.
     const bool others = in_flight_ > slot.in_flight;
     const bool own = slot.in_flight > 0;
@@ -259,6 +262,14 @@ private:
     for (size_t i = 0; narrows && i < c.uploads.size(); ++i)
       narrows = !c.uploads[i].narrowed || !residents_.find(*work.uploads[i]);
     return work.timed ? recording::timed : narrows ? recording::narrowed : recording::plain;
+  }
+
+  /// What kernels write to staging memory is poisoned as the arena is.
+  static void poison_results(const recorded_chunk& r) {
+    if (!r.download_staging)
+      return;
+    std::memset(r.download_staging.mapped(), 0xFF, static_cast<size_t>(r.download_staging.bytes()));
+    r.download_staging.flush(0, r.download_staging.bytes());
   }
 
   void stage_uploads(const installed_chunk& c, const bound_plan& bound, const recorded_chunk& r, const arena_slot& slot,
