@@ -130,14 +130,16 @@ void main() {
     return;
   const uint head_index = group / row_blocks, row0 = (group - head_index * row_blocks) * ROWS;
   const uint b = head_index / kv_heads, kv_head = head_index - b * kv_heads;
-  const uint key_base = b * k_steps.x + kv_head * k_steps.y, value_base = b * v_steps.x + kv_head * v_steps.y;
+  const uint key_base = k_steps.w + b * k_steps.x + kv_head * k_steps.y;
+  const uint value_base = v_steps.w + b * v_steps.x + kv_head * v_steps.y;
 
   for (uint slot = id; slot < ROWS * WIDTH; slot += 128) {
     const uint r = slot / WIDTH;
     vec4 e = vec4(0.0);
     if (row0 + r < rows) {
       const query_row row = row_at(kv_head, row0 + r);
-      e = load_query(b * q_steps.x + row.head * q_steps.y + row.s * q_steps.z, 4 * (slot - r * WIDTH), width) * scale;
+      const uint at = q_steps.w + b * q_steps.x + row.head * q_steps.y + row.s * q_steps.z;
+      e = load_query(at, 4 * (slot - r * WIDTH), width) * scale;
     }
     queries_tile[slot] = e;
   }

@@ -138,8 +138,10 @@ void main() {
   const uint head_index = group / row_blocks, row = (group - head_index * row_blocks) * ROWS;
   const uint heads = kv_heads * sharing, b = head_index / heads, head = head_index - b * heads;
   const uint kv_head = head / sharing;
-  const uint q_base = whole(b * q_steps.x + head * q_steps.y), y_base = whole(b * y_steps.x + head * y_steps.y);
-  const uint k_base = whole(b * k_steps.x + kv_head * k_steps.y), v_base = whole(b * v_steps.x + kv_head * v_steps.y);
+  const uint q_base = whole(q_steps.w + b * q_steps.x + head * q_steps.y);
+  const uint k_base = whole(k_steps.w + b * k_steps.x + kv_head * k_steps.y);
+  const uint v_base = whole(v_steps.w + b * v_steps.x + kv_head * v_steps.y);
+  const uint y_base = whole(b * y_steps.x + head * y_steps.y);
   const uint row_mask = b * mask_steps.x + head * mask_steps.y;
   const float factor = scale * log2_e;
 

@@ -152,15 +152,15 @@ void main() {
     return;
   const uint head_row = row / queries, s = row - head_row * queries, b = head_row / heads;
   const uint head = head_row - b * heads, kv_head = head / sharing;
-  key_start = b * k_steps.x + kv_head * k_steps.y;
-  value_start = b * v_steps.x + kv_head * v_steps.y;
+  key_start = k_steps.w + b * k_steps.x + kv_head * k_steps.y;
+  value_start = v_steps.w + b * v_steps.x + kv_head * v_steps.y;
   past_key_start = b * past_k_steps.x + kv_head * past_k_steps.y;
   past_value_start = b * past_v_steps.x + kv_head * past_v_steps.y;
   const uint mask_start = b * mask_steps.x + head * mask_steps.y + s * mask_steps.z;
 
   for (uint i = id; i < KEY_VECTORS; i += THREADS) {
     float e[WIDTH];
-    unpack(q[(b * q_steps.x + head * q_steps.y + s * q_steps.z) / WIDTH + i], e);
+    unpack(q[(q_steps.w + b * q_steps.x + head * q_steps.y + s * q_steps.z) / WIDTH + i], e);
     [[unroll]] for (uint j = 0; j < WIDTH; ++j)
       query[i * WIDTH + j] = e[j] * scale;
   }

@@ -9,7 +9,7 @@ PARAMETERS(attention) {
   float scale;
   float softcap; // of scores, unless it is 0
   uint unused;
-  uvec4 q_steps; // batch, head, row
+  uvec4 q_steps; // batch, head, row, and where the first head begins
   uvec4 k_steps;
   uvec4 v_steps;
   uvec4 y_steps;

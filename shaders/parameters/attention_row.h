@@ -8,7 +8,7 @@ PARAMETERS(attention_row) {
   int causal_offset; // query s sees keys ≤ s + causal_offset
   float scale;
   uint unused;
-  uvec4 q_steps; // batch, head, row
+  uvec4 q_steps; // batch, head, row, and where the first head begins
   uvec4 k_steps;
   uvec4 v_steps;
   uvec4 past_k_steps;

@@ -18,9 +18,9 @@ constexpr int64_t row_block = 64;
 /// Multiplications of a head-and-block below which several share a thread.
 constexpr double parallel_work = 64 * 1024;
 
-/// Elements from one batch, head or position to the next.
+/// Elements from one batch, head or position to the next, and before the first head.
 struct strides {
-  int64_t batch, head, row;
+  int64_t batch, head, row, start;
 };
 
 struct sizes {
@@ -31,8 +31,9 @@ struct sizes {
   bool causal;
 };
 
-strides strides_of_operand(const shape& dims, bool behind) {
-  return {dims[1] * dims[2] * dims[3], behind ? dims[3] : dims[2] * dims[3], behind ? dims[2] * dims[3] : dims[3]};
+strides strides_of_operand(const shape& dims, bool behind, int64_t first = 0) {
+  const int64_t head = behind ? dims[3] : dims[2] * dims[3];
+  return {dims[1] * dims[2] * dims[3], head, behind ? dims[2] * dims[3] : dims[3], first * head};
 }
 
 sizes parse(const kernel_request& r) {
@@ -40,18 +41,21 @@ sizes parse(const kernel_request& r) {
   const bool q_behind = heads_behind(attrs, "q_layout"), kv_behind = heads_behind(attrs, "kv_layout");
   const shape &q = r.inputs[0].dims, &k = r.inputs[1].dims, &v = r.inputs[2].dims;
   sizes z{};
+  const head_range q_heads = heads_read(attrs, 0, q[q_behind ? 2 : 1]),
+                   k_heads = heads_read(attrs, 1, k[kv_behind ? 2 : 1]),
+                   v_heads = heads_read(attrs, 2, v[kv_behind ? 2 : 1]);
   z.batch = q[0];
-  z.heads = q[q_behind ? 2 : 1];
+  z.heads = q_heads.count;
   z.queries = q[q_behind ? 1 : 2];
   z.width = q[3];
   const bool has_past = r.has_input(past_key_input);
   z.past = has_past ? r.inputs[past_key_input].dims[2] : 0;
   z.keys = z.past + k[kv_behind ? 1 : 2];
-  z.groups = z.heads / k[kv_behind ? 2 : 1];
+  z.groups = z.heads / k_heads.count;
   z.value_width = v[3];
-  z.q = strides_of_operand(q, q_behind);
-  z.k = strides_of_operand(k, kv_behind);
-  z.v = strides_of_operand(v, kv_behind);
+  z.q = strides_of_operand(q, q_behind, q_heads.first);
+  z.k = strides_of_operand(k, kv_behind, k_heads.first);
+  z.v = strides_of_operand(v, kv_behind, v_heads.first);
   if (has_past) {
     z.past_k = strides_of_operand(r.inputs[past_key_input].dims, false);
     z.past_v = strides_of_operand(r.inputs[past_value_input].dims, false);
@@ -109,15 +113,15 @@ private:
                   z_.past_v.row};
     parts[1] = {z_.past,
                 z_.keys - z_.past,
-                r.input<float>(1) + b * z_.k.batch + group * z_.k.head,
-                r.input<float>(2) + b * z_.v.batch + group * z_.v.head,
+                r.input<float>(1) + z_.k.start + b * z_.k.batch + group * z_.k.head,
+                r.input<float>(2) + z_.v.start + b * z_.v.batch + group * z_.v.head,
                 z_.k.row,
                 z_.v.row};
     return parts;
   }
 
   void attend(const kernel_run& r, int64_t b, int64_t h, int64_t s0, int64_t rows, float* scores) const {
-    const float* q = r.input<float>(0) + b * z_.q.batch + h * z_.q.head + s0 * z_.q.row;
+    const float* q = r.input<float>(0) + z_.q.start + b * z_.q.batch + h * z_.q.head + s0 * z_.q.row;
     float* y = r.output<float>(0) + b * z_.y.batch + h * z_.y.head + s0 * z_.y.row;
     const auto parts = parts_of(r, b, h / z_.groups);
     for (const head_rows& part : parts)

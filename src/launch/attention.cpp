@@ -62,6 +62,10 @@ int64_t keys_of_group(const attention_call& c, const attention_tile& t, const gp
 /// `rows` are those of one matrix of queries, which groups compute `tile_rows` at a time.
 std::vector<uint32_t> parameters_of(const gpu_call& call, const attention_call& c, int64_t rows, uint32_t tile_rows,
                                     int64_t groups, int64_t split_keys) {
+  const heads_within k_within = c.joined ? heads_within{} : c.k_within,
+                     v_within = c.joined ? heads_within{} : c.v_within;
+  const auto k_steps = steps_of(c.kv_heads, c.keys, c.width, c.kv_behind, k_within),
+             v_steps = steps_of(c.kv_heads, c.keys, c.value_width, c.kv_behind, v_within);
   return words_of(shader::attention{.groups = groups,
                                     .row_blocks = (rows + tile_rows - 1) / tile_rows,
                                     .rows = rows,
@@ -77,9 +81,9 @@ std::vector<uint32_t> parameters_of(const gpu_call& call, const attention_call& 
                                     .causal_offset = static_cast<int>(c.causal_offset),
                                     .scale = c.scale,
                                     .softcap = c.softcap,
-                                    .q_steps = steps_of(c.heads, c.queries, c.width, c.q_behind),
-                                    .k_steps = steps_of(c.kv_heads, c.keys, c.width, c.kv_behind),
-                                    .v_steps = steps_of(c.kv_heads, c.keys, c.value_width, c.kv_behind),
+                                    .q_steps = steps_of(c.heads, c.queries, c.width, c.q_behind, c.q_within),
+                                    .k_steps = k_steps,
+                                    .v_steps = v_steps,
                                     .y_steps = steps_of(c.heads, c.queries, c.value_width, c.y_behind),
                                     .mask_steps = mask_steps(call, c)});
 }
@@ -102,10 +106,11 @@ bool add_other_outputs(launch_builder& b, const gpu_call& call, const attention_
       break;
     const int64_t width = i == 1 ? c.width : c.value_width;
     const int64_t past = c.past, present = c.keys - past;
-    const shader::uvec4 from = steps_of(c.kv_heads, present, width, c.new_behind);
+    const shader::uvec4 from = steps_of(c.kv_heads, present, width, c.new_behind, i == 1 ? c.k_within : c.v_within);
     good = good && add_copy(b, call,
                             {.input = i,
                              .output = i,
+                             .from = from.w.word,
                              .to = past * width,
                              .axes = {{c.batch, from.x.word, c.kv_heads * c.keys * width},
                                       {c.kv_heads, from.y.word, c.keys * width},
@@ -271,6 +276,14 @@ attention_call sizes_of(const std::array<int64_t, 4>& q, const std::array<int64_
           .mask_keys = k[2]};
 }
 
+/// Keeps the heads of input `i` that the call reads in `dims`, which are in logical order.
+heads_within choose_heads(const gpu_call& call, size_t i, std::array<int64_t, 4>& dims) {
+  const head_range read = heads_read(call.attrs, i, dims[1]);
+  const heads_within within{read.first, dims[1] - read.count};
+  dims[1] = read.count;
+  return within;
+}
+
 /// Puts inputs 4 and 5 in front of the keys and values.
 void add_past(const gpu_call& call, attention_call& c) {
   const auto k = cache_dims<int64_t>(call.attrs, call.inputs[past_key_input].dims),
@@ -319,8 +332,14 @@ void add_attention_join(launch_builder& b, const gpu_call& call, const attention
 
 launch_lists fused_attention_launches(const gpu_call& call) {
   const bool q = heads_behind(call.attrs, "q_layout"), kv = heads_behind(call.attrs, "kv_layout");
-  attention_call c = sizes_of(logical(call.inputs[0].dims, q, 0), logical(call.inputs[1].dims, kv, 0),
-                              logical(call.inputs[2].dims, kv, 0));
+  std::array dims{logical(call.inputs[0].dims, q, 0), logical(call.inputs[1].dims, kv, 0),
+                  logical(call.inputs[2].dims, kv, 0)};
+  const heads_within q_within = choose_heads(call, 0, dims[0]), k_within = choose_heads(call, 1, dims[1]),
+                     v_within = choose_heads(call, 2, dims[2]);
+  attention_call c = sizes_of(dims[0], dims[1], dims[2]);
+  c.q_within = q_within;
+  c.k_within = k_within;
+  c.v_within = v_within;
   c.q_behind = q;
   c.kv_behind = c.new_behind = kv;
   c.y_behind = heads_behind(call.attrs, "out_layout");

@@ -6,6 +6,11 @@
 
 namespace troupe {
 
+/// Which heads of its operand a call reads: how many there are before them, and how many besides them.
+struct heads_within {
+  int64_t before = 0, others = 0;
+};
+
 /// A call, whichever operator it is of; `…_behind`: heads are behind positions.
 struct attention_call {
   int64_t batch, heads, kv_heads, queries, keys, width, value_width;
@@ -21,12 +26,14 @@ struct attention_call {
   bool past_first = false; // positions of inputs 4 and 5 are before batch and heads
   bool new_behind = false; // of inputs 1 and 2; `kv_behind` is of joined keys and values
   bool limited = false;    // input 6 says how many keys of each batch element there are
+  /// Of inputs 0, 1 and 2.
+  heads_within q_within, k_within, v_within;
 
   int64_t rows() const { return heads / kv_heads * queries; }
 };
 
-/// Steps of an operand in elements: batch, head, row.
-shader::uvec4 steps_of(int64_t heads, int64_t positions, int64_t width, bool behind);
+/// Steps of an operand in elements: batch, head, row; last, where the first of its `heads` begins.
+shader::uvec4 steps_of(int64_t heads, int64_t positions, int64_t width, bool behind, heads_within within = {});
 
 /// Steps of past keys or values of `width` elements, in the order in which they lie.
 shader::uvec4 past_steps(const attention_call& c, int64_t width);

@@ -61,6 +61,8 @@ std::optional<row_group> choose_group(const attention_call& c, int64_t vector, c
 
 std::vector<uint32_t> parameters_of(const gpu_call& call, const attention_call& c, int64_t split_keys) {
   const int64_t present = c.keys - c.past;
+  const auto k_steps = steps_of(c.kv_heads, present, c.width, c.new_behind, c.k_within),
+             v_steps = steps_of(c.kv_heads, present, c.value_width, c.new_behind, c.v_within);
   return words_of(shader::attention_row{.rows = c.batch * c.heads * c.queries,
                                         .queries = c.queries,
                                         .heads = c.heads,
@@ -72,9 +74,9 @@ std::vector<uint32_t> parameters_of(const gpu_call& call, const attention_call& 
                                         .value_width = c.value_width,
                                         .causal_offset = static_cast<int>(c.causal_offset),
                                         .scale = c.scale,
-                                        .q_steps = steps_of(c.heads, c.queries, c.width, c.q_behind),
-                                        .k_steps = steps_of(c.kv_heads, present, c.width, c.new_behind),
-                                        .v_steps = steps_of(c.kv_heads, present, c.value_width, c.new_behind),
+                                        .q_steps = steps_of(c.heads, c.queries, c.width, c.q_behind, c.q_within),
+                                        .k_steps = k_steps,
+                                        .v_steps = v_steps,
                                         .past_k_steps = past_steps(c, c.width),
                                         .past_v_steps = past_steps(c, c.value_width),
                                         .y_steps = steps_of(c.heads, c.queries, c.value_width, c.y_behind),

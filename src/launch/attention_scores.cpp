@@ -5,8 +5,9 @@
 
 namespace troupe {
 
-shader::uvec4 steps_of(int64_t heads, int64_t positions, int64_t width, bool behind) {
-  return {heads * positions * width, behind ? width : positions * width, behind ? heads * width : width};
+shader::uvec4 steps_of(int64_t heads, int64_t positions, int64_t width, bool behind, heads_within within) {
+  const int64_t all = heads + within.others, head = behind ? width : positions * width;
+  return {all * positions * width, head, behind ? all * width : width, within.before * head};
 }
 
 shader::uvec4 past_steps(const attention_call& c, int64_t width) {

@@ -6,8 +6,9 @@
 // keys and values of a cache, [B, Hkv, P, D] and [B, Hkv, P, Dv], stand before K and V: T is then P and what inputs 1 and 2 have.
 // Attributes: scale (1), is_causal (0: query s sees keys t ≤ s + T − S when 1), and q_layout, kv_layout, out_layout: "bhsd" (the
 // order above, the default) or "bshd" (heads behind positions, as a projection writes them); past_layout, of inputs 4 and 5: "bhsd" (the default) or
-// "sbhd" (positions first, as a GPU keeps caches that grow where they are). Scores, softmax and sums are in
-// float (double for double). As in ONNX's Softmax, a row of −inf alone gives NaN.
+// "sbhd" (positions first, as a GPU keeps caches that grow where they are). q_heads, k_heads and v_heads, [first, count], take Q, K and V from
+// part of the heads of their inputs, which may be one value: a projection to all three. Scores, softmax and sums are in float (double
+// for double). As in ONNX's Softmax, a row of −inf alone gives NaN.
 #include "base/parallel.hpp"
 #include "ops/families.hpp"
 #include "ops/gemm.hpp"
@@ -24,12 +25,25 @@ namespace {
 /// Query rows that share one pass over the keys.
 constexpr int64_t row_block = 64;
 
-/// Dims of an operand in the order batch, heads, positions, width, whatever its layout.
+bool is_behind(const attributes& attrs, size_t i) {
+  return heads_behind(attrs, i == 0 ? "q_layout" : "kv_layout");
+}
+
+/// Dims of all that input `i` holds, in the order batch, heads, positions, width, whatever its layout.
 template <class Dim>
-std::array<Dim, 4> logical(std::span<const Dim> dims, bool behind) {
+std::array<Dim, 4> logical(const attributes& attrs, size_t i, std::span<const Dim> dims) {
   if (dims.size() != 4)
     fail(errc::invalid_model, "attention takes operands of rank 4, not {}", dims.size());
+  const bool behind = is_behind(attrs, i);
   return {dims[0], dims[behind ? 2 : 1], dims[behind ? 1 : 2], dims[3]};
+}
+
+/// The same of the heads that take part.
+std::array<dim, 4> inferred_dims(const infer_context& c, size_t i) {
+  auto d = logical<dim>(c.attrs(), i, c.dims(i));
+  if (d[1].is_constant())
+    d[1] = dim(heads_read(c.attrs(), i, d[1].constant()).count);
+  return d;
 }
 
 void require_equal(const dim& a, const dim& b, const char* what) {
@@ -39,9 +53,7 @@ void require_equal(const dim& a, const dim& b, const char* what) {
 
 void infer_fused_attention(infer_context& c) {
   const attributes& attrs = c.attrs();
-  const auto q = logical<dim>(c.dims(0), heads_behind(attrs, "q_layout"));
-  const auto k = logical<dim>(c.dims(1), heads_behind(attrs, "kv_layout"));
-  const auto v = logical<dim>(c.dims(2), heads_behind(attrs, "kv_layout"));
+  const auto q = inferred_dims(c, 0), k = inferred_dims(c, 1), v = inferred_dims(c, 2);
   require_equal(q[3], k[3], "widths of Q and K");
   require_equal(q[0], k[0], "batches of Q and K");
   require_equal(q[0], v[0], "batches of Q and V");
@@ -75,32 +87,46 @@ struct operand_strides {
       : batch(d[1] * d[2] * d[3]), head(behind ? d[3] : d[2] * d[3]), row(behind ? d[1] * d[3] : d[3]) {}
 };
 
-/// Dims of K or V together with those of the past, input `past`.
-std::array<int64_t, 4> joined_dims(const kernel_context& c, size_t i, size_t past) {
-  auto d = logical<int64_t>(c.input(i).dims, heads_behind(c.attrs(), "kv_layout"));
+/// The heads of an operand that take part: their dims, and where their rows are from the element `start` on.
+struct operand_heads {
+  std::array<int64_t, 4> dims;
+  operand_strides strides;
+  int64_t start = 0;
+};
+
+operand_heads heads_of(const kernel_context& c, size_t i) {
+  auto d = logical<int64_t>(c.attrs(), i, c.input(i).dims);
+  const operand_strides strides(d, is_behind(c.attrs(), i));
+  const head_range read = heads_read(c.attrs(), i, d[1]);
+  d[1] = read.count;
+  return {d, strides, read.first * strides.head};
+}
+
+/// K or V together with the past, input `past`: then heads are before positions.
+operand_heads joined_heads(const kernel_context& c, size_t i, size_t past) {
+  const operand_heads present = heads_of(c, i);
   if (!c.has_input(past))
-    return d;
+    return present;
+  auto d = present.dims;
   const auto before = cache_dims<int64_t>(c.attrs(), c.input(past).dims);
   if (before[0] != d[0] || before[1] != d[1] || before[3] != d[3])
     fail(errc::invalid_input, "attention: what is past, {}, does not fit {}", to_string(c.input(past).dims),
          to_string(c.input(i).dims));
   d[2] += before[2];
-  return d;
+  return {d, operand_strides(d, false)};
 }
 
 struct attention_sizes {
   std::array<int64_t, 4> q, k, v;
-  bool behind; // heads of K and V, once what is past is in front
   operand_strides sq, sk, sv, sy;
   std::array<int64_t, 4> mask_strides{};
   int64_t groups;
   bool causal;
 
-  explicit attention_sizes(const kernel_context& c)
-      : q(logical<int64_t>(c.input(0).dims, heads_behind(c.attrs(), "q_layout"))), k(joined_dims(c, 1, past_key_input)),
-        v(joined_dims(c, 2, past_value_input)),
-        behind(heads_behind(c.attrs(), "kv_layout") && !c.has_input(past_key_input)),
-        sq(q, heads_behind(c.attrs(), "q_layout")), sk(k, behind), sv(v, behind),
+  /// Of Q, and of K and V once what is past is in front.
+  attention_sizes(const kernel_context& c, const operand_heads& queries, const operand_heads& keys,
+                  const operand_heads& values)
+      : q(queries.dims), k(keys.dims), v(values.dims), sq(queries.strides), sk(keys.strides), sv(values.strides),
         sy({q[0], q[1], q[2], v[3]}, heads_behind(c.attrs(), "out_layout")), groups(k[1] ? q[1] / k[1] : 0),
         causal(c.attrs().integer("is_causal", 0) != 0) {
     if (k[1] < 1 || q[1] % k[1] || q[3] != k[3] || q[0] != k[0] || q[0] != v[0] || k[1] != v[1] || k[2] != v[2])
@@ -181,10 +207,8 @@ public:
     if (!c.has_input(past))
       return;
     joined_ = true;
-    const bool behind = heads_behind(c.attrs(), "kv_layout");
-    const auto now = logical<int64_t>(c.input(i).dims, behind),
-               before = cache_dims<int64_t>(c.attrs(), c.input(past).dims);
-    const operand_strides from(now, behind);
+    const auto& [now, from, start] = heads_of(c, i);
+    const auto before = cache_dims<int64_t>(c.attrs(), c.input(past).dims);
     const int64_t rows = now[0] * now[1], width = before[3];
     const bool first = positions_first(c.attrs());
     for (int64_t b = 0; b < now[0]; ++b)
@@ -195,7 +219,7 @@ public:
           all_.insert(all_.end(), row, row + width);
         }
         for (int64_t t = 0; t < now[2]; ++t) {
-          const C* row = present_.data() + b * from.batch + h * from.head + t * from.row;
+          const C* row = present_.data() + start + b * from.batch + h * from.head + t * from.row;
           all_.insert(all_.end(), row, row + now[3]);
         }
       }
@@ -211,9 +235,13 @@ private:
 
 template <class C>
 void run_attention(kernel_context& c) {
-  const attention_sizes z(c);
-  const read_as<C> q(c.input(0)), mask(optional_input(c, 3));
-  const joined_rows<C> k(c, 1, past_key_input), v(c, 2, past_value_input);
+  const operand_heads queries = heads_of(c, 0), keys = joined_heads(c, 1, past_key_input),
+                      values = joined_heads(c, 2, past_value_input);
+  const attention_sizes z(c, queries, keys, values);
+  const read_as<C> all_queries(c.input(0)), mask(optional_input(c, 3));
+  const joined_rows<C> all_keys(c, 1, past_key_input), all_values(c, 2, past_value_input);
+  const C *q = all_queries.data() + queries.start, *k = all_keys.data() + keys.start,
+          *v = all_values.data() + values.start;
   write_as<C> y(c.output(0));
   const C scale = static_cast<C>(c.attrs().real("scale", 1));
   const int64_t blocks = (z.q[2] + row_block - 1) / row_block;
@@ -221,8 +249,8 @@ void run_attention(kernel_context& c) {
     scratch<C> buffers;
     for (int64_t i = begin; i < end; ++i) {
       const int64_t s0 = i % blocks * row_block, head = i / blocks;
-      attend(z, q.data(), k.data(), v.data(), mask.data(), scale, head / z.q[1], head % z.q[1], s0,
-             std::min(row_block, z.q[2] - s0), buffers, y.data());
+      attend(z, q, k, v, mask.data(), scale, head / z.q[1], head % z.q[1], s0, std::min(row_block, z.q[2] - s0),
+             buffers, y.data());
     }
   });
   y.commit();
@@ -232,18 +260,26 @@ void fused_attention_reference(kernel_context& c) {
   visit_compute(c.input(0).type, [&](auto tag) { run_attention<typename decltype(tag)::type>(c); });
 }
 
+/// Elements of input `i` that a call reads.
+int64_t elements_read(const attributes& attrs, size_t i, const shape& dims) {
+  if (i > 2 || volume(dims) == 0)
+    return volume(dims);
+  const int64_t heads = logical<int64_t>(attrs, i, dims)[1];
+  return volume(dims) / heads * heads_read(attrs, i, heads).count;
+}
+
 /// Two products of S × T × width a head.
 op_cost fused_attention_cost(const attributes& attrs, const call_shapes& s) {
-  const auto q = logical<int64_t>(s.inputs.at(0), heads_behind(attrs, "q_layout"));
-  const auto v = logical<int64_t>(s.inputs.at(2), heads_behind(attrs, "kv_layout"));
+  const auto q = logical<int64_t>(attrs, 0, s.inputs.at(0)), v = logical<int64_t>(attrs, 2, s.inputs.at(2));
+  const int64_t heads = heads_read(attrs, 0, q[1]).count;
   double keys = static_cast<double>(v[2]),
          bytes = static_cast<double>(bytes_of(s.output_types.at(0), volume(s.outputs.at(0))));
   for (size_t i = 0; i < s.inputs.size(); ++i)
     if (s.input_types[i] != dtype::undefined)
-      bytes += static_cast<double>(bytes_of(s.input_types[i], volume(s.inputs[i])));
+      bytes += static_cast<double>(bytes_of(s.input_types[i], elements_read(attrs, i, s.inputs[i])));
   if (s.inputs.size() > past_value_input && s.input_types[past_value_input] != dtype::undefined)
     keys += static_cast<double>(cache_dims<int64_t>(attrs, s.inputs[past_value_input])[2]);
-  const double pairs = static_cast<double>(q[0]) * static_cast<double>(q[1]) * static_cast<double>(q[2]) * keys;
+  const double pairs = static_cast<double>(q[0]) * static_cast<double>(heads) * static_cast<double>(q[2]) * keys;
   return {2 * pairs * static_cast<double>(q[3] + v[3]), bytes};
 }
 

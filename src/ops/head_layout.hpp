@@ -36,6 +36,30 @@ std::array<Dim, 4> cache_dims(const attributes& attrs, std::span<const Dim> dims
   return {dims[0], dims[1], dims[2], dims[3]};
 }
 
+/// Heads [first, first + count) of an operand.
+struct head_range {
+  int64_t first, count;
+};
+
+/// Attributes of troupe.Attention that name the heads of inputs 0, 1 and 2 that take part, [first, count]; without them it is all heads.
+inline constexpr std::array<std::string_view, 3> head_attributes{"q_heads", "k_heads", "v_heads"};
+
+/// Returns which of the `heads` heads of input `i` of troupe.Attention, 0 to 2, take part. Throws `errc::invalid_model` for an attribute that
+/// is not two numbers, and for heads that are not there.
+inline head_range heads_read(const attributes& attrs, size_t i, int64_t heads) {
+  const std::string_view name = head_attributes.at(i);
+  if (!attrs.has(name))
+    return {0, heads};
+  const std::vector<int64_t> range = attrs.integers(name);
+  if (range.size() != 2)
+    fail(errc::invalid_model, "attribute '{}' has {} numbers, but must be a first head and a count", name,
+         range.size());
+  if (range[0] < 0 || range[1] < 0 || range[0] > heads || range[1] > heads - range[0])
+    fail(errc::invalid_model, "attribute '{}' names {} heads from head {} on, but there are {}", name, range[1],
+         range[0], heads);
+  return {range[0], range[1]};
+}
+
 /// Returns whether attribute `name` puts heads after positions ("bshd"); by default ("bhsd") they come before. Throws
 /// `errc::invalid_model` for other texts.
 inline bool heads_behind(const attributes& attrs, std::string_view name) {

@@ -1,6 +1,6 @@
 // A product by a constant whose columns are only read in parts (the queries, keys and values of attention, written as one product) becomes a
 // product for each part: the parts need not be copied out, and a device may run them at the same time. Where rows are known to be
-// many, one large product is worth more than that.
+// many, one large product is worth more than that: attention reads such parts where they are (packed_heads.cpp).
 //
 // The parts are the outputs of a Split of the last axis, or Gathers of one index each of a last axis that a Reshape cut in two.
 #include "rewrite/match.hpp"

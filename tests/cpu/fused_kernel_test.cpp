@@ -2,6 +2,8 @@
 #include "ops/fused_elementwise.hpp"
 #include "ops/registry.hpp"
 #include "support/catch.hpp"
+#include "support/packed_heads.hpp"
+#include "support/run_graph.hpp"
 
 using namespace troupe;
 using namespace troupe::testing;
@@ -90,6 +92,30 @@ TEST_CASE("attention agrees with the reference in every layout", "[cpu]") {
               check.input({B, 1, S, T}, false, layout::plain, -2, 2);
             CHECK(check.worst("attention") < 1);
           }
+}
+
+TEST_CASE("attention that reads some heads of its operands agrees with the reference", "[cpu]") {
+  const int64_t B = 2, H = 4, D = 24, Dv = 16;
+  for (int64_t S : {1, 5, 70})
+    for (int64_t past : {0, 63})
+      for (const char* layout_name : {"bhsd", "bshd"}) {
+        const auto dims = [&](int64_t heads, int64_t width) {
+          return std::string(layout_name) == "bshd" ? shape{B, S, heads, width} : shape{B, heads, S, width};
+        };
+        attributes a;
+        a.set("q_layout", std::string(layout_name));
+        a.set("kv_layout", std::string(layout_name));
+        std::vector<tensor> inputs{test::random_tensor(dims(H, D), 1), test::random_tensor(dims(2, D), 2),
+                                   test::random_tensor(dims(2, Dv), 3)};
+        test::put_among_heads(inputs, a);
+        INFO(S << " queries " << past << " past " << layout_name);
+        kernel_check check("troupe", "Attention", a);
+        for (const tensor& t : inputs)
+          check.input(t);
+        if (past > 0)
+          check.absent().input({B, 2, past, D}).input({B, 2, past, Dv});
+        CHECK(check.worst("attention") < 1);
+      }
 }
 
 TEST_CASE("attention with a cache agrees with the reference", "[cpu]") {

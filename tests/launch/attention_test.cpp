@@ -80,6 +80,39 @@ TEST_CASE("Attention reads a cache whose positions come first by other steps alo
       CHECK(params[i] == block[i]);
 }
 
+TEST_CASE("Attention reads some heads of its operands by other steps alone", "[ops]") {
+  const auto lists = [](int64_t heads, const attributes& attrs, int64_t queries) {
+    const operand x = half({2, queries, heads, 64}), y = half({2, 12, queries, 64});
+    return fused_attention_launches({attrs, {x, x, x}, {y}, large_gpu});
+  };
+  attributes alone;
+  alone.set("q_layout", std::string("bshd"));
+  alone.set("kv_layout", std::string("bshd"));
+  attributes packed = alone;
+  packed.set("q_heads", std::vector<int64_t>{1, 12});
+  packed.set("k_heads", std::vector<int64_t>{13, 12});
+  packed.set("v_heads", std::vector<int64_t>{25, 12});
+  for (const int64_t queries : {1, 100}) {
+    const launch_lists usual = lists(12, alone, queries), chosen = lists(40, packed, queries);
+    REQUIRE(usual.size() == chosen.size());
+    REQUIRE(usual.size() == 2); // few queries, or matrices, before tiles of keys
+    for (size_t i = 0; i < usual.size(); ++i) {
+      CHECK(usual[i].name == chosen[i].name);
+      REQUIRE(usual[i].launches.size() == 1);
+      const launch &a = usual[i].launches[0], &b = chosen[i].launches.at(0);
+      CHECK(a.shader == b.shader);
+      CHECK(a.constants == b.constants);
+      CHECK(a.groups == b.groups);
+      const uint32_t row = 40 * 64, whole = word(queries) * row;
+      std::vector<uint32_t> steps;
+      for (size_t w = 0; w < a.params.size(); ++w)
+        if (a.params[w] != b.params[w])
+          steps.push_back(b.params[w]);
+      CHECK(steps == std::vector<uint32_t>{whole, row, 1 * 64, whole, row, 13 * 64, whole, row, 25 * 64});
+    }
+  }
+}
+
 TEST_CASE("Attention writes the scores if they alone are asked for, however few the queries", "[ops]") {
   const operand q = half({1, 12, 2, 64}), kv = half({1, 12, 40, 64}), scores = half({1, 12, 2, 40});
   const attributes none;

@@ -2,6 +2,8 @@
 #include "ops/fused_elementwise.hpp"
 #include "ops/run_op.hpp"
 #include "support/catch.hpp"
+#include "support/kernel_case.hpp"
+#include "support/packed_heads.hpp"
 #include "support/run_graph.hpp"
 
 using namespace troupe;
@@ -46,6 +48,62 @@ TEST_CASE("Attention takes caches with positions first", "[ops]") {
   CHECK(y.dims() == usual.dims());
   CHECK(std::ranges::equal(y.values<float>(), usual.values<float>()));
   CHECK_THROWS_AS(run("troupe", "Attention", {fresh(1), fresh(2), fresh(3), tensor{}, k, v}, first), error);
+}
+
+TEST_CASE("Attention reads some heads of its operands as it reads them alone", "[ops]") {
+  for (const char* layout : {"bhsd", "bshd"})
+    for (const int64_t past : {0, 5})
+      for (const bool half : {false, true}) {
+        INFO(layout << " past " << past << " half " << half);
+        const auto dims = [&](int64_t heads, int64_t positions, int64_t width) {
+          return std::string(layout) == "bshd" ? shape{2, positions, heads, width} : shape{2, heads, positions, width};
+        };
+        attributes attrs;
+        attrs.set("q_layout", std::string(layout));
+        attrs.set("kv_layout", std::string(layout));
+        std::vector<tensor> inputs{random_tensor(dims(4, 3, 7), 1), random_tensor(dims(2, 11, 7), 2),
+                                   random_tensor(dims(2, 11, 9), 3), random_tensor({3, 11 + past}, 4)};
+        if (past > 0)
+          for (const int64_t width : {7, 9})
+            inputs.push_back(random_tensor({2, 2, past, width}, 5));
+        const auto result = [&] {
+          std::vector<tensor> given = inputs;
+          if (half)
+            for (tensor& t : given)
+              t = test::to_type(t, dtype::float16);
+          return run("troupe", "Attention", given, attrs);
+        };
+        const tensor alone = result();
+        test::put_among_heads(inputs, attrs);
+        const tensor y = result();
+        CHECK(y.dims() == alone.dims());
+        CHECK(to_double(y.view()) == to_double(alone.view())); // no NaN of the other heads
+      }
+}
+
+TEST_CASE("Attention refuses heads that are not there", "[ops]") {
+  const auto refuses = [](const char* name, std::vector<int64_t> range, const char* why) {
+    attributes attrs;
+    attrs.set(name, std::move(range));
+    INFO(name);
+    test::graph_builder b;
+    b.output(b.call("Attention", {b.input({1, 4, 3, 8}), b.input({1, 4, 3, 8}), b.input({1, 4, 3, 8})}, {"y"}, attrs,
+                    "troupe")[0]);
+    CHECK_THROWS_WITH(test::inferred(b.g), Catch::Contains(why));
+    const tensor x = random_tensor({1, 4, 3, 8}, 1);
+    CHECK_THROWS_AS(run("troupe", "Attention", {x, x, x}, attrs), error);
+  };
+  for (const char* name : {"q_heads", "k_heads", "v_heads"}) {
+    refuses(name, {1}, "must be a first head and a count");
+    refuses(name, {0, 4, 1}, "must be a first head and a count");
+    refuses(name, {-1, 4}, "names 4 heads from head -1 on");
+    refuses(name, {0, 5}, "but there are 4");
+    refuses(name, {2, 3}, "but there are 4");
+    refuses(name, {INT64_MAX, INT64_MAX}, "but there are 4");
+    refuses(name, {1, -1}, "names -1 heads");
+  }
+  refuses("k_heads", {1, 2}, "heads of K and V");
+  refuses("q_heads", {1, 3}, "do not share");
 }
 
 TEST_CASE("Append is Concat along the positions, of new rows in either order", "[ops]") {

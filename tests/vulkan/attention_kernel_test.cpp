@@ -1,5 +1,6 @@
 #include "support/catch.hpp"
 #include "support/kernel_case.hpp"
+#include "support/packed_heads.hpp"
 
 #include <limits>
 
@@ -156,6 +157,29 @@ TEST_CASE("GPU attention with a cache: few and many queries, every layout of new
           c.attrs.set("past_layout", std::string("sbhd"));
           check_gpu_kernels(c, true);
         }
+}
+
+TEST_CASE("GPU attention reads some heads of its operands", "[vulkan]") {
+  for (const sizes& s : {sizes{1, 3, 3, 37, 37, 64, 64},
+                         {2, 4, 2, 70, 133, 64, 64, {2, 1, 1, 133}},
+                         {1, 2, 1, 33, 97, 128, 128},
+                         {1, 6, 2, 3, 70, 10, 7, {3, 70}},
+                         {2, 2, 1, 2, 65, 16, 24},
+                         {1, 2, 2, 1, 1300, 20, 12}})
+    for (const int64_t past : {0, 66})
+      for (const char* layout : {"bhsd", "bshd"}) {
+        kernel_case c = fused(s, past == 0 && s.queries <= s.keys, layout);
+        if (past > 0) {
+          c.inputs.resize(3);
+          c.inputs.emplace_back();
+          c.inputs.push_back(random_floats({s.batch, s.kv_heads, past, s.width}, 5));
+          c.inputs.push_back(random_floats({s.batch, s.kv_heads, past, s.value_width}, 6));
+        }
+        put_among_heads(c.inputs, c.attrs);
+        check_gpu_kernels(c);
+        c.atol = 3e-3;
+        check_gpu_kernels(c, true);
+      }
 }
 
 TEST_CASE("GPU attention: large scores and masked keys", "[vulkan]") {
