@@ -62,7 +62,7 @@ void profile(const std::filesystem::path& folder, int64_t runs, size_t top) {
   graph g = load_model(folder / "model.onnx");
   const double load_ms = milliseconds_since(start);
   const std::map<std::string, tensor> named = read_inputs(g, folder / "test_data_set_0");
-  rewrite_options options{.integer_products = true};
+  rewrite_options options;
   for (const std::string& name : host_inputs_of(g))
     options.constant_inputs[name] = named.at(name);
   start = std::chrono::steady_clock::now();

@@ -36,7 +36,9 @@ nlohmann::json to_json(const gpu_features& gpu) {
           {"float64", gpu.float64},
           {"subgroup_arithmetic", gpu.subgroup_arithmetic},
           {"cooperative_matrix", gpu.cooperative_matrix},
-          {"group_matrices", gpu.group_matrices}};
+          {"group_matrices", gpu.group_matrices},
+          {"integer_dot", gpu.integer_dot},
+          {"byte_matrices", gpu.byte_matrices}};
 }
 
 nlohmann::json to_json(const host_summary& h) {
@@ -77,7 +79,9 @@ std::string features_text(const device_info& d) {
                        std::pair(d.gpu->int64, "int64"),
                        std::pair(d.gpu->float64, "float64"),
                        std::pair(d.gpu->cooperative_matrix, "matrix units"),
-                       std::pair(d.gpu->group_matrices, "matrices of groups")};
+                       std::pair(d.gpu->group_matrices, "matrices of groups"),
+                       std::pair(d.gpu->integer_dot, "dot products of bytes"),
+                       std::pair(d.gpu->byte_matrices, "matrices of bytes")};
   for (const auto& [present, name] : to_add)
     if (present)
       text += fmt::format(", {}", name);

@@ -1,7 +1,8 @@
-// A product of tiles in shared memory by subgroup-wide matrix products: float16 operands, float sums. See gemm.glsl.
+// A product of tiles in shared memory by subgroup-wide matrix products: float16 operands and float sums, or bytes and integer sums. See
+// gemm.glsl.
 //
 // A group computes a TILE_M × TILE_N tile of C, a subgroup DOWN × ACROSS matrices of 16 × 16, set by the variant
-// f16_DOWNxACROSS. These are single variables, made by macros: an array of matrices, even one that only literals index, is
+// TYPE_DOWNxACROSS. These are single variables, made by macros: an array of matrices, even one that only literals index, is
 // in memory instead of registers (on NVIDIA, a quarter of the speed). If there are more subgroups than a tile has parts, each *slice* of them
 // multiplies its own part of a step's depths: a tile is done sooner, and more of memory is on its way, where the product has too few tiles to
 // fill the device. An operand is in shared memory in the order in which
@@ -10,20 +11,20 @@
 // multiplied, those of the next two are on their way. At the end each subgroup passes its sums, one 16 × 16 matrix after
 // another, through its part of A's tile to the epilogue, where slices add up.
 // Invariants: a subgroup is 32 invocations; THREADS = 32 · slices · TILE_M / ROWS · TILE_N / COLUMNS; TILE_DEPTH is a multiple
-// of 16 · slices, and a tile's vectors a multiple of THREADS. src/launch/tiling.cpp knows how much shared memory this takes.
+// of 2 vectors (the depth of a matrix) · slices, and a tile's vectors a multiple of THREADS. src/launch/tiling.cpp knows how much shared memory this takes.
 //
-// The including kernel defines a_state, a_line_at(m) and a_load(state, k, end) as for gemm_tiled.glsl, of 8 elements.
+// The including kernel defines a_state, a_line_at(m) and a_load(state, k, end) as for gemm_tiled.glsl, of 16 bytes.
 layout(local_size_x_id = 0) in;
 layout(constant_id = 0) const uint THREADS = 256;
 layout(constant_id = 1) const uint TILE_M = 128;
 layout(constant_id = 2) const uint TILE_N = 128;
 layout(constant_id = 3) const uint TILE_DEPTH = 32;
 
-const uint DEPTH8 = TILE_DEPTH / 8;
-const uint A_SLOTS = TILE_M * DEPTH8 / THREADS;
-const uint B_SLOTS = TILE_N * DEPTH8 / THREADS;
-const uint A_PITCH = A_MODE == line_vectors ? TILE_M / 8 + 1 : DEPTH8 + 1; // vectors between two rows of a tile
-const uint B_PITCH = B_MODE == line_vectors ? TILE_N / 8 + 1 : DEPTH8 + 1;
+const uint DEPTH_VECTORS = TILE_DEPTH / WIDTH;
+const uint A_SLOTS = TILE_M * DEPTH_VECTORS / THREADS;
+const uint B_SLOTS = TILE_N * DEPTH_VECTORS / THREADS;
+const uint A_PITCH = A_MODE == line_vectors ? TILE_M / 8 + 1 : DEPTH_VECTORS + 1; // vectors between two rows of a tile
+const uint B_PITCH = B_MODE == line_vectors ? TILE_N / 8 + 1 : DEPTH_VECTORS + 1;
 const uint A_SIZE = A_PITCH * (A_MODE == line_vectors ? TILE_DEPTH : TILE_M);
 const uint B_SIZE = B_PITCH * (B_MODE == line_vectors ? TILE_DEPTH : TILE_N);
 const uint BUFFERS = 2 * (A_SIZE + B_SIZE) * 16 <= product_double_buffer_bytes ? 2 : 1;
@@ -31,8 +32,8 @@ const uint ROWS = DOWN * 16;
 const uint COLUMNS = ACROSS * 16;
 const uint PARTS = TILE_M / ROWS * (TILE_N / COLUMNS); // subgroups of a slice
 const uint SLICES = THREADS / 32 / PARTS;
-const uint SLICE_STEPS = TILE_DEPTH / 16 / SLICES;
-// Vectors between 16 rows, columns or depths of a tile.
+const uint SLICE_STEPS = TILE_DEPTH / (2 * WIDTH) / SLICES;
+// Vectors between the matrices of a tile along its rows, columns and depths.
 const uint A_ROWS_STEP = A_MODE == line_vectors ? 2 : 16 * A_PITCH, A_DEPTH_STEP = A_MODE == line_vectors ? 16 * A_PITCH : 2;
 const uint B_COLUMNS_STEP = B_MODE == line_vectors ? 2 : 16 * B_PITCH, B_DEPTH_STEP = B_MODE == line_vectors ? 16 * B_PITCH : 2;
 const uint STAGE_PITCH = 5; // vectors
@@ -47,16 +48,13 @@ uvec3 slot_at(uint slot, uint lines, uint mode, uint pitch) {
   const uint i = gl_LocalInvocationID.x + slot * THREADS;
   if (mode == line_vectors)
     return uvec3(i % (lines / 8) * 8, i / (lines / 8), i / (lines / 8) * pitch + i % (lines / 8));
-  const uvec2 at = mode == line_elements ? uvec2(i % lines, i / lines) : uvec2(i / DEPTH8, i % DEPTH8);
-  return uvec3(at.x, at.y * 8, at.x * pitch + at.y);
+  const uvec2 at = mode == line_elements ? uvec2(i % lines, i / lines) : uvec2(i / DEPTH_VECTORS, i % DEPTH_VECTORS);
+  return uvec3(at.x, at.y * WIDTH, at.x * pitch + at.y);
 }
 
 /// First row and column of matrix [i, j] of a part, within the tile.
 uint row_of_part(uint part, uint i) { return (part % (TILE_M / ROWS) * DOWN + i) * 16; }
 uint column_of_part(uint part, uint j) { return (part / (TILE_M / ROWS) * ACROSS + j) * 16; }
-
-#define MATRIX fcoopmatNV<16, gl_ScopeSubgroup, 16, 16>
-#define SUMS fcoopmatNV<32, gl_ScopeSubgroup, 16, 16>
 
 // EACH_ROW(X), EACH_COLUMN(X): X of every row or column of this subgroup's matrices; DOWN_COLUMN(X, j): of column j's rows.
 #if DOWN == 1
@@ -76,7 +74,7 @@ uint column_of_part(uint part, uint j) { return (part / (TILE_M / ROWS) * ACROSS
 #endif
 
 /// Passes one matrix of sums of each subgroup, number [i, j] of its own, to the epilogue.
-void emit_matrix(SUMS sums, uint i, uint j) {
+void emit_matrix(SUM_MATRIX sums, uint i, uint j) {
   const uint part = gl_SubgroupID % PARTS, lane = gl_SubgroupInvocationID;
   const uint m = gl_WorkGroupID.x * TILE_M, n = gl_WorkGroupID.y * TILE_N;
   coopMatStoreNV(sums, a_tile, gl_SubgroupID * 16 * STAGE_PITCH, STAGE_PITCH, false);
@@ -84,22 +82,24 @@ void emit_matrix(SUMS sums, uint i, uint j) {
     subgroupMemoryBarrierShared();
     subgroupBarrier();
     const uint at = part * 16 * STAGE_PITCH + lane / 2 * STAGE_PITCH + lane % 2 * 2;
-    const vec4 low = uintBitsToFloat(a_tile[at]), high = uintBitsToFloat(a_tile[at + 1]);
-    const float values[8] = {low.x, low.y, low.z, low.w, high.x, high.y, high.z, high.w};
+    const uvec4 low = a_tile[at], high = a_tile[at + 1];
+    const SUM values[8] = {FOUR_SUMS(low).x, FOUR_SUMS(low).y, FOUR_SUMS(low).z, FOUR_SUMS(low).w,
+                           FOUR_SUMS(high).x, FOUR_SUMS(high).y, FOUR_SUMS(high).z, FOUR_SUMS(high).w};
     emit_vector(m + row_of_part(part, i) + lane / 2, n + column_of_part(part, j) + lane % 2 * 8, values);
     subgroupMemoryBarrierShared();
     subgroupBarrier();
     return;
   }
   barrier();
-  [[unroll]] for (uint e = gl_LocalInvocationID.x; e < PARTS * 128; e += THREADS) { // two columns an invocation
-    const uint from = e / 128, row = e % 128 / 8, pair = e % 8;
-    vec2 sum = vec2(0);
+  const uint each = 256 / JOINED; // of a part's matrix
+  [[unroll]] for (uint e = gl_LocalInvocationID.x; e < PARTS * each; e += THREADS) {
+    const uint from = e / each, row = e % each / (16 / JOINED), join = e % (16 / JOINED);
+    JOINED_SUMS sum = JOINED_SUMS(0);
     [[unroll]] for (uint s = 0; s < SLICES; ++s) {
-      const uvec4 four = a_tile[((s * PARTS + from) * 16 + row) * STAGE_PITCH + pair / 2];
-      sum += uintBitsToFloat(pair % 2 == 0 ? four.xy : four.zw);
+      const uvec4 four = a_tile[((s * PARTS + from) * 16 + row) * STAGE_PITCH + join * JOINED / 4];
+      sum += JOINED_PART(four, join);
     }
-    emit_pair(m + row_of_part(from, i) + row, n + column_of_part(from, j) + pair * 2, sum);
+    emit_joined(m + row_of_part(from, i) + row, n + column_of_part(from, j) + join * JOINED, sum);
   }
   barrier();
 }
@@ -116,14 +116,14 @@ void emit_matrix(SUMS sums, uint i, uint j) {
   [[unroll]] for (uint s = 0; s < B_SLOTS; ++s) \
     b_tile[b_buffer + slot_at(s, TILE_N, B_MODE, B_PITCH).z] = b_##set[s];
 
-#define ZERO(i, j) SUMS s##i##j = SUMS(0.0);
+#define ZERO(i, j) SUM_MATRIX s##i##j = SUM_MATRIX(0);
 #define ZERO_COLUMN(j) DOWN_COLUMN(ZERO, j)
 #define LOAD_ROW(i) \
-  MATRIX r##i; \
+  MATRIX_A r##i; \
   coopMatLoadNV(r##i, a_tile, a_at + i * A_ROWS_STEP, A_PITCH, A_MODE == line_vectors);
 #define MULTIPLY(i, j) s##i##j = coopMatMulAddNV(r##i, c##j, s##i##j);
 #define MULTIPLY_COLUMN(j) \
-  MATRIX c##j; \
+  MATRIX_B c##j; \
   coopMatLoadNV(c##j, b_tile, b_at + j * B_COLUMNS_STEP, B_PITCH, B_MODE != line_vectors); \
   DOWN_COLUMN(MULTIPLY, j)
 #define EMIT(i, j) emit_matrix(s##i##j, i, j);

@@ -15,25 +15,7 @@ layout(set = 0, binding = 4, std430) readonly buffer residual_vector_buffer { VE
 layout(set = 0, binding = 5, std430) writeonly buffer output_vector_buffer { VECTOR result_vectors[]; };
 layout(set = 0, binding = 5, std430) writeonly buffer scratch_vector_buffer { vec4 partial_vectors[]; };
 
-uint batch_index() {
-  return gl_WorkGroupID.z / product.splits;
-}
-uint split_begin() {
-  return gl_WorkGroupID.z % product.splits * product.split_depth;
-}
-uint split_end() {
-  return min(product.k, split_begin() + product.split_depth);
-}
-
-/// A row of A or a column of B: where it starts, and whether it is one.
-struct line {
-  uint start;
-  bool inside;
-};
-
-line b_line(uint n) {
-  return line(batch_of_b() + n * product.b_column, n < product.n);
-}
+#include "product_lines.glsl"
 
 #ifdef EIGHT_WIDE
 VECTOR pack_vector(float16_t e[8]) {
@@ -43,10 +25,25 @@ VECTOR pack_vector(float16_t e[8]) {
 const uint WIDTH = 8;
 #define TILE_VECTOR uvec4
 #define ELEMENT float16_t // of a vector that a kernel gathers
+#define MATRIX_A fcoopmatNV<16, gl_ScopeSubgroup, 16, 16>
+#define MATRIX_B MATRIX_A
+#define SUM_MATRIX fcoopmatNV<32, gl_ScopeSubgroup, 16, 16>
+#define SUM float
+#define FOUR_SUMS(bits) uintBitsToFloat(bits)
+#define JOINED 2 // columns that an invocation adds up if subgroups share a tile's depths
+#define JOINED_SUMS vec2
+#define JOINED_PART(bits, part) uintBitsToFloat(part % 2 == 0 ? bits.xy : bits.zw)
 #else
 const uint WIDTH = 4;
 #define TILE_VECTOR vec4
 #define ELEMENT float
+#define SUM float
+#define SUM_BITS(sum) sum // as elements of a TILE_VECTOR
+#define MULTIPLY_ADD(r, c, sum) fma(r.x, c.x, fma(r.y, c.y, fma(r.z, c.z, fma(r.w, c.w, sum))))
+#define BEGIN_LINES
+#define NOTE_ROW(i, vector)
+#define NOTE_COLUMN(j, vector)
+#define SETTLED(i, j, sum) sum
 #endif
 
 /// B's depths [k, k + WIDTH) of one column; with line_vectors, WIDTH columns at depth k.
@@ -137,7 +134,7 @@ layout(set = 0, binding = 5, std430) writeonly buffer output_pair_buffer { uint 
 layout(set = 0, binding = 5, std430) writeonly buffer scratch_pair_buffer { vec2 partial_pairs[]; };
 
 /// Writes two sums of neighbouring columns, together if that is allowed.
-void emit_pair(uint m, uint n, vec2 sums) {
+void emit_joined(uint m, uint n, vec2 sums) {
   if (m >= product.m || n >= product.n)
     return;
   if (!VECTOR_OUT) {

@@ -6,6 +6,8 @@
 #extension GL_KHR_shader_subgroup_basic : require
 #extension GL_NV_cooperative_matrix : require
 #include "cooperative_variant.glsl"
+#define TROUPE_f16
+#define EIGHT_WIDE
 #include "gemm.glsl"
 #define VECTOR uvec4
 #include "matmul_operand.glsl"

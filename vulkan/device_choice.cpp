@@ -149,8 +149,10 @@ std::vector<const char*> wanted_extensions(const gpu_snapshot& s) {
                         VK_EXT_CALIBRATED_TIMESTAMPS_EXTENSION_NAME})
     if (s.has_extension(e))
       wanted.push_back(e);
-  if (features_of(s).cooperative_matrix)
+  if (features_of(s).cooperative_matrix || features_of(s).byte_matrices)
     wanted.push_back(VK_NV_COOPERATIVE_MATRIX_EXTENSION_NAME);
+  if (features_of(s).integer_dot)
+    wanted.push_back(VK_KHR_SHADER_INTEGER_DOT_PRODUCT_EXTENSION_NAME);
   if (features_of(s).group_matrices) {
     wanted.push_back(cooperative_matrix::khr_extension);
     wanted.push_back(cooperative_matrix::nv2_extension);
@@ -174,6 +176,8 @@ gpu_features features_of(const gpu_snapshot& s) {
   f.subgroup_arithmetic = (s.subgroup_operations & arithmetic) == arithmetic;
   f.cooperative_matrix = f.float16 && s.cooperative_16x16x16 && s.memory_model;
   f.group_matrices = f.float16 && s.group_matrices && s.memory_model;
+  f.integer_dot = f.int8 && s.integer_dot;
+  f.byte_matrices = f.int8 && s.cooperative_bytes && s.memory_model;
   if (s.multiprocessors > 0)
     f.units = s.multiprocessors;
   return f;

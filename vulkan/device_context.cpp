@@ -29,14 +29,18 @@ VkDevice create_device(VkPhysicalDevice physical, const gpu_snapshot& facts, std
   cooperative_matrix::khr_features khr{.next = &nv2, .cooperative_matrix = VK_TRUE};
   if (features.group_matrices)
     v12.pNext = &khr;
-  if (features.cooperative_matrix)
+  VkPhysicalDeviceShaderIntegerDotProductFeatures dot{
+      VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_INTEGER_DOT_PRODUCT_FEATURES, nullptr, VK_TRUE};
+  if (features.integer_dot)
+    dot.pNext = std::exchange(v12.pNext, &dot);
+  if (features.cooperative_matrix || features.byte_matrices)
     cooperative.pNext = std::exchange(v12.pNext, &cooperative);
   v12.timelineSemaphore = VK_TRUE;
   v12.hostQueryReset = facts.host_query_reset;
   v12.shaderFloat16 = features.float16;
   v12.storageBuffer8BitAccess = features.int8;
   v12.shaderInt8 = features.int8;
-  v12.vulkanMemoryModel = features.cooperative_matrix || features.group_matrices;
+  v12.vulkanMemoryModel = features.cooperative_matrix || features.byte_matrices || features.group_matrices;
   VkPhysicalDeviceVulkan11Features v11{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_1_FEATURES, &v12};
   v11.storageBuffer16BitAccess = features.float16;
   VkPhysicalDeviceFeatures2 enabled{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2, &v11};

@@ -69,7 +69,12 @@ void read_features(VkPhysicalDevice device, gpu_snapshot& s) {
   VkPhysicalDeviceVulkan12Features v12{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_2_FEATURES};
   chain(features, v11);
   chain(features, v12);
+  VkPhysicalDeviceShaderIntegerDotProductFeatures dot{
+      VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_INTEGER_DOT_PRODUCT_FEATURES};
+  if (s.has_extension(VK_KHR_SHADER_INTEGER_DOT_PRODUCT_EXTENSION_NAME))
+    chain(features, dot);
   vkGetPhysicalDeviceFeatures2(device, &features);
+  s.integer_dot = dot.shaderIntegerDotProduct;
   s.timeline_semaphore = v12.timelineSemaphore;
   s.host_query_reset = v12.hostQueryReset;
   s.storage_16bit = v11.storageBuffer16BitAccess;
@@ -122,6 +127,11 @@ void read_cooperative_matrices(VkInstance instance, VkPhysicalDevice device, gpu
     return c.MSize == 16 && c.NSize == 16 && c.KSize == 16 && c.AType == VK_COMPONENT_TYPE_FLOAT16_NV &&
            c.BType == VK_COMPONENT_TYPE_FLOAT16_NV && c.CType == VK_COMPONENT_TYPE_FLOAT32_NV &&
            c.DType == VK_COMPONENT_TYPE_FLOAT32_NV && c.scope == VK_SCOPE_SUBGROUP_NV;
+  });
+  s.cooperative_bytes = std::any_of(found.begin(), found.end(), [](const VkCooperativeMatrixPropertiesNV& c) {
+    return c.MSize == 16 && c.NSize == 16 && c.KSize == 32 && c.AType == VK_COMPONENT_TYPE_SINT8_NV &&
+           c.BType == VK_COMPONENT_TYPE_SINT8_NV && c.CType == VK_COMPONENT_TYPE_SINT32_NV &&
+           c.DType == VK_COMPONENT_TYPE_SINT32_NV && c.scope == VK_SCOPE_SUBGROUP_NV;
   });
 }
 

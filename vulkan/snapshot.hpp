@@ -45,6 +45,9 @@ struct gpu_snapshot {
   VkSubgroupFeatureFlags subgroup_operations = 0; // in compute shaders
   /// Whether 16 × 16 × 16 float16 products with float32 sums are among the device's cooperative matrices.
   bool cooperative_16x16x16 = false;
+  /// Whether 16 × 16 × 32 int8 products with int32 sums are.
+  bool cooperative_bytes = false;
+  bool integer_dot = false; // products of packed bytes
   /// Whether groups of 128 can hold float16 matrices, see `gpu_features::group_matrices`, the memory model aside.
   bool group_matrices = false;
   uint32_t multiprocessors = 0; // 0 if the driver does not say

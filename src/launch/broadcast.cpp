@@ -1,7 +1,6 @@
 #include "launch/broadcast.hpp"
 
 #include "launch/parameters.hpp"
-#include "ops/operand_walk.hpp"
 
 #include <algorithm>
 
@@ -24,7 +23,22 @@ std::vector<uint32_t> parameters(const operand_walk& walk, int64_t count, const 
   return words_of(block);
 }
 
+constexpr size_t few_operands = 3;
+
 } // namespace
+
+std::vector<uint32_t> broadcast_parameters(const operand_walk& walk, size_t operands, int64_t count,
+                                           const std::vector<float>& numbers) {
+  return operands > few_operands ? parameters<shader::broadcast_chain>(walk, count, numbers)
+                                 : parameters<shader::broadcast>(walk, count, numbers);
+}
+
+uint32_t walk_modes(const operand_walk& walk) {
+  uint32_t modes = 0;
+  for (size_t i = 0; i < walk.strides.size(); ++i)
+    modes |= static_cast<uint32_t>(mode_of(walk, i)) << (2 * i);
+  return modes;
+}
 
 size_t present_inputs(const gpu_call& call) {
   return static_cast<size_t>(
@@ -47,17 +61,13 @@ launch_lists launch_broadcast(const gpu_call& call, const std::string& shader, s
   const operand_walk walk = walk_of(call.outputs[0], given);
   if (walk.dims.size() > max_walk_rank)
     return {};
-  uint32_t modes = 0;
-  for (size_t i = 0; i < given.size(); ++i)
-    modes |= static_cast<uint32_t>(mode_of(walk, i)) << (2 * i);
   bindings.resize(operands, bindings[0]);
   bindings.push_back(b.out(0));
   const int64_t count = call.outputs[0].size();
   launch& l = b.add(shader, flat_groups(count, group_size * elements_each, call.gpu), std::move(bindings));
-  l.constants = {modes};
+  l.constants = {walk_modes(walk)};
   l.constants.insert(l.constants.end(), constants.begin(), constants.end());
-  l.params = operands > 3 ? parameters<shader::broadcast_chain>(walk, count, numbers)
-                          : parameters<shader::broadcast>(walk, count, numbers);
+  l.params = broadcast_parameters(walk, operands, count, numbers);
   return single_list(b);
 }
 

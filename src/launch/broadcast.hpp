@@ -2,6 +2,7 @@
 #pragma once
 
 #include "launch/launch.hpp"
+#include "ops/operand_walk.hpp"
 
 namespace troupe {
 
@@ -11,6 +12,13 @@ namespace troupe {
 launch_lists launch_broadcast(const gpu_call& call, const std::string& shader, size_t operands,
                               const std::vector<uint32_t>& constants, const std::vector<float>& numbers = {},
                               int64_t elements_each = 4);
+
+/// Returns the parameters of a walk for a shader that binds `operands`; `walk` has at most `max_walk_rank` dims and as many operands.
+std::vector<uint32_t> broadcast_parameters(const operand_walk& walk, size_t operands, int64_t count,
+                                           const std::vector<float>& numbers);
+
+/// Returns the constant that says how a shader walks each operand.
+uint32_t walk_modes(const operand_walk& walk);
 
 /// Returns how many inputs are present.
 size_t present_inputs(const gpu_call& call);

@@ -1,43 +1,12 @@
 // Conv, ConvTranspose and their fused forms: a plain product if the kernel is one pixel, an implicit product otherwise
 // (shaders/conv.comp), and kernels of their own for depthwise and transposed convolution.
+#include "launch/convolution.hpp"
 #include "launch/launches.hpp"
 #include "launch/parameters.hpp"
-#include "launch/product.hpp"
 #include "ops/conv_transpose.hpp"
 
 namespace troupe {
 namespace {
-
-/// How an operand [N, C, spatial…] is laid out in memory: steps in elements.
-struct spatial_steps {
-  int64_t image, channel, pixel;
-};
-
-spatial_steps steps_of(const operand& o) {
-  const int64_t channels = o.dims[1], pixels = volume(std::span(o.dims).subspan(2));
-  if (o.layout == layout::channels_last || same_in_both_layouts(o.dims))
-    return {channels * pixels, 1, channels};
-  return {channels * pixels, pixels, 1};
-}
-
-/// A convolution with concrete sizes.
-struct conv_call {
-  int64_t images, channels, filters, groups; // channels and filters of all groups
-  window_axes axes;
-  spatial_steps in, out;
-  product_epilogue epilogue;
-
-  int64_t taps() const { return axes[0].kernel * axes[1].kernel * axes[2].kernel; }
-  int64_t inputs() const { return axes[0].in * axes[1].in * axes[2].in; }
-  int64_t outputs() const { return axes[0].out * axes[1].out * axes[2].out; }
-  /// Whether every output pixel reads the input pixel of its own position, and no other.
-  bool pointwise() const {
-    for (const window_axis& a : axes)
-      if (a.kernel != 1 || a.stride != 1 || a.pad_begin != 0 || a.in != a.out)
-        return false;
-    return true;
-  }
-};
 
 product_epilogue epilogue_of(const gpu_call& call) {
   product_epilogue e;
@@ -47,22 +16,6 @@ product_epilogue epilogue_of(const gpu_call& call) {
   if (call.has_input(3))
     e.residual = 3;
   return e;
-}
-
-conv_call parse(const gpu_call& call) {
-  const operand &x = call.inputs[0], &w = call.inputs[1], &y = call.outputs[0];
-  conv_call c{
-      .images = x.dims[0],
-      .channels = x.dims[1],
-      .filters = w.dims[0],
-      .groups = call.attrs.integer("group", 1),
-      .axes = bind_window(parse_window(call.attrs, {w.dims.begin() + 2, w.dims.end()}), std::span(x.dims).subspan(2)),
-      .in = steps_of(x),
-      .out = steps_of(y),
-      .epilogue = epilogue_of(call)};
-  for (size_t i = 0; i < 3; ++i) // the output's own sizes: `ceil_mode` is no attribute of convolution
-    c.axes[i].out = i + y.dims.size() < 5 ? 1 : y.dims[y.dims.size() - 3 + i];
-  return c;
 }
 
 /// The sizes of the implicit product, and how its operands are read.
@@ -90,32 +43,6 @@ implicit_product implicit(const conv_call& c, int64_t width, bool constant_weigh
     i.a = vectors ? shader::depth_vectors : shader::depth_elements;
   }
   return i;
-}
-
-std::vector<uint32_t> parameters_of(const conv_call& c, const float_product& p, const tiling& t) {
-  const auto& [d, h, w] = c.axes;
-  const int64_t channels = c.channels / c.groups;
-  return words_of(shader::conv{.product = product_parameters_of(p, t, c.out.pixel, c.out.channel, 0),
-                               .channels = channels,
-                               .taps = c.taps(),
-                               .in_image = c.in.image,
-                               .in_channel = c.in.channel,
-                               .in_pixel = c.in.pixel,
-                               .out_image = c.out.image,
-                               .out_pixel = c.out.pixel,
-                               .pixels = c.outputs(),
-                               .channel_divisor = divisor(channels),
-                               .tap_divisor = divisor(c.taps()),
-                               .kernel_w_divisor = divisor(w.kernel),
-                               .kernel_h_divisor = divisor(h.kernel),
-                               .pixel_divisor = divisor(c.outputs()),
-                               .out_w_divisor = divisor(w.out),
-                               .in_size = {d.in, h.in, w.in},
-                               .out_size = {d.out, h.out, w.out},
-                               .kernel = {d.kernel, h.kernel, w.kernel},
-                               .stride = {d.stride, h.stride, w.stride},
-                               .dilation = {d.dilation, h.dilation, w.dilation},
-                               .pad = {d.pad_begin, h.pad_begin, w.pad_begin}});
 }
 
 std::optional<launch_list> implicit_tiles(const gpu_call& call, const conv_call& c, tile_family family,
@@ -148,7 +75,7 @@ std::optional<launch_list> implicit_tiles(const gpu_call& call, const conv_call&
   l.constants = t->constants();
   l.constants.insert(l.constants.end(),
                      {i.a, i.b, flags, static_cast<uint32_t>(c.epilogue.act.code), i.channel_last ? 1u : 0u});
-  l.params = parameters_of(c, p, *t);
+  l.params = conv_parameters(c, p, *t);
   if (t->splits > 1) {
     out.written = false;
     add_split_sum(builder, call, p, *t, out);
@@ -156,71 +83,24 @@ std::optional<launch_list> implicit_tiles(const gpu_call& call, const conv_call&
   return builder.finish();
 }
 
-/// Returns how many neighbouring pixels an invocation of depthwise.comp computes: more share inputs, fewer fill the device.
-uint32_t pixels_of_invocation(const conv_call& c, const gpu_features& gpu) {
-  const int64_t vectors = c.images * c.outputs() * c.filters / 4;
-  if (c.axes[2].dilation != 1)
-    return 1;
-  for (const uint32_t pixels : {4u, 2u})
-    if (c.axes[2].out >= pixels && vectors / pixels >= int64_t{gpu.units} * 256)
-      return pixels;
-  return 1;
-}
-
-/// Parameters of `count` invocations, `blocks` of them in a row of the output.
-std::vector<uint32_t> depthwise_parameters(const conv_call& c, int64_t count, int64_t blocks) {
-  const auto& [d, h, w] = c.axes;
-  return words_of(shader::depthwise{.count = count,
-                                    .filters = c.filters,
-                                    .multiplier = c.filters / c.channels,
-                                    .kernel_d = d.kernel,
-                                    .in_image = c.in.image,
-                                    .in_channel = c.in.channel,
-                                    .in_pixel = c.in.pixel,
-                                    .channels_first = c.out.channel != 1,
-                                    .out_image = c.out.image,
-                                    .out_channel = c.out.channel,
-                                    .out_pixel = c.out.pixel,
-                                    .images = c.images,
-                                    .act_alpha = c.epilogue.act.alpha,
-                                    .act_beta = c.epilogue.act.beta,
-                                    .in_size = {d.in, h.in, w.in},
-                                    .out_size = {d.out, h.out, blocks, w.out},
-                                    .stride = {d.stride, h.stride, w.stride},
-                                    .dilation = {d.dilation, h.dilation, w.dilation},
-                                    .pad = {d.pad_begin, h.pad_begin, w.pad_begin}});
-}
-
 /// The kernel for one input channel a group; nullopt if it does not suit.
 std::optional<launch_list> depthwise(const gpu_call& call, const conv_call& c, const std::string& variant) {
-  constexpr int64_t most_unrolled_taps = 121;
-  const auto& [d, h, w] = c.axes;
-  if (c.channels != c.groups || h.kernel * w.kernel > most_unrolled_taps || call.gpu.max_group_size < 128)
+  const auto s = depthwise_shape_of(c, call.gpu);
+  if (!s)
     return std::nullopt;
-  const bool last = c.in.channel == 1 && c.out.channel == 1;
-  const bool vectors = last && c.filters == c.channels && c.filters % 4 == 0;
-  const uint32_t pixels = vectors ? pixels_of_invocation(c, call.gpu) : 1;
   launch_builder builder(call, "depthwise");
   launch_binding weights = builder.in(1);
   uint32_t flags = c.epilogue.flags();
-  if (vectors && call.inputs[1].constant) {
+  if (s->vectors && call.inputs[1].constant) {
     flags |= shader::product_taps_first;
     if (c.taps() > 1)
       weights = builder.packed(1, {c.filters, c.taps()}, {1, 0});
   }
-  const int64_t blocks = (w.out + pixels - 1) / pixels;
-  const int64_t count = c.images * d.out * h.out * blocks * (vectors ? c.filters / 4 : c.filters);
-  launch& l = builder.add("depthwise." + variant, flat_groups(count, 128, call.gpu),
+  launch& l = builder.add("depthwise." + variant, flat_groups(s->count, 128, call.gpu),
                           {builder.in(0), weights, builder.in(call.has_input(2) ? 2 : 0),
                            builder.in(call.has_input(3) ? 3 : 0), builder.out(0)});
-  l.constants = {vectors ? 1u : 0u,
-                 pixels,
-                 word(h.kernel),
-                 word(w.kernel),
-                 word(w.stride),
-                 flags,
-                 static_cast<uint32_t>(c.epilogue.act.code)};
-  l.params = depthwise_parameters(c, count, blocks);
+  l.constants = s->constants(c, flags);
+  l.params = depthwise_parameters(c, *s);
   return builder.finish();
 }
 
@@ -240,13 +120,13 @@ launch_lists conv_launches(const gpu_call& call) {
   const auto variant = product_variant(call.inputs[0].type, call.gpu);
   if (!variant || !addressable(call))
     return {};
-  const conv_call c = parse(call);
+  const conv_call c = parse_convolution(call, epilogue_of(call));
   launch_lists lists;
   const auto add = [&](std::optional<launch_list> list) {
     if (list)
       lists.push_back(std::move(*list));
   };
-  if (c.pointwise() && c.groups == 1 && c.in.channel == 1 && c.out.channel == 1) {
+  if (c.pointwise() && c.groups == 1 && c.channels_last()) {
     float_product p;
     p.m = c.images * c.outputs();
     p.n = c.filters;

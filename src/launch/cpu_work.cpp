@@ -19,7 +19,6 @@ constexpr auto whole = std::to_array<cpu_operators>({
      "ai.onnx.ml"},
     {"no GPU kernel yet", "CDist GatherBlockQuantized Inverse MatMulBnb4 MoE QMoE", "com.microsoft"},
     {"hashes and searches of few integers, or text", "MurmurHash3 NGramRepeatBlock", "com.microsoft"},
-    {"made by fusion for kernels of CPUs alone", "QuantizedConv QuantizedElementwise QuantizedMatMul", "troupe"},
     {"how much comes out depends on the elements, which the host has to see anyway",
      "Compress NonMaxSuppression NonZero Unique"},
     {"known from shapes and sizes before a run",

@@ -27,13 +27,6 @@ uint32_t operand_byte(int32_t operand, size_t inputs) {
   return static_cast<uint32_t>(at < inputs ? at : result_base + at - inputs);
 }
 
-/// Elements that each invocation computes, one after the other: few groups if the device is full anyway, but the shortest
-/// time from first to last where it is not.
-uint32_t elements_each(int64_t count, const gpu_features& gpu) {
-  const int64_t resident = int64_t{gpu.units} * 2048; // invocations that a device keeps in flight, about
-  return count <= resident ? 1 : 4;
-}
-
 /// Returns the type of the shader's variant; nullopt unless all operands have one type that is among these.
 std::optional<std::string> type_of(const gpu_call& call, dtype_set among) {
   const dtype type = call.outputs.at(0).type;
@@ -41,29 +34,43 @@ std::optional<std::string> type_of(const gpu_call& call, dtype_set among) {
   return agree && (among & set_of(type)) ? arithmetic_variant(type, call.gpu) : std::nullopt;
 }
 
-/// Returns which of the shader's variants holds these steps; none for several of which one stands alone.
-const char* variant_of(const std::vector<elementwise_step>& steps) {
+} // namespace
+
+uint32_t elements_each(int64_t count, const gpu_features& gpu) {
+  const int64_t resident = int64_t{gpu.units} * 2048; // invocations that a device keeps in flight, about
+  return count <= resident ? 1 : 4;
+}
+
+const char* chain_variant(const elementwise_program& program) {
+  const auto& [steps, numbers] = program;
+  if (numbers.size() > max_constants || steps.size() > max_elementwise_steps)
+    return nullptr;
   const bool joins = std::ranges::all_of(steps, [](const elementwise_step& s) { return joins_chains(s.code); });
   if (steps.size() == 1)
     return joins ? "_1" : "_single";
   return !joins ? nullptr : steps.size() <= 4 ? "_4" : "_16";
 }
 
-} // namespace
+size_t chain_operands(const elementwise_program& program) {
+  return program.steps.size() == 1 ? max_single_inputs : max_inputs;
+}
 
-launch_lists launch_chain(const gpu_call& call, const elementwise_program& program) {
-  const auto& [steps, constants] = program;
-  const auto type = type_of(call, set_of(dtype::float32, dtype::float16));
-  const char* variant = variant_of(steps);
-  if (!type || !variant || constants.size() > max_constants || steps.size() > max_elementwise_steps)
-    return {};
-  const size_t inputs = present_inputs(call), operands = steps.size() == 1 ? max_single_inputs : max_inputs;
-  const uint32_t each = elements_each(call.outputs[0].size(), call.gpu);
-  std::vector<uint32_t> words{each, static_cast<uint32_t>(inputs), static_cast<uint32_t>(steps.size())};
-  for (const elementwise_step& s : steps)
+std::vector<uint32_t> chain_constants(const elementwise_program& program, size_t inputs, uint32_t each) {
+  std::vector<uint32_t> words{each, static_cast<uint32_t>(inputs), static_cast<uint32_t>(program.steps.size())};
+  for (const elementwise_step& s : program.steps)
     words.push_back(static_cast<uint32_t>(s.code) | operand_byte(s.a, inputs) << 8 | operand_byte(s.b, inputs) << 16 |
                     operand_byte(s.c, inputs) << 24);
-  return launch_broadcast(call, "elementwise." + *type + variant, operands, words, constants, each);
+  return words;
+}
+
+launch_lists launch_chain(const gpu_call& call, const elementwise_program& program) {
+  const auto type = type_of(call, set_of(dtype::float32, dtype::float16));
+  const char* variant = chain_variant(program);
+  if (!type || !variant)
+    return {};
+  const uint32_t each = elements_each(call.outputs[0].size(), call.gpu);
+  return launch_broadcast(call, "elementwise." + *type + variant, chain_operands(program),
+                          chain_constants(program, present_inputs(call), each), program.constants, each);
 }
 
 launch_lists launch_integers(const gpu_call& call, scalar_code code) {

@@ -30,10 +30,13 @@ launch_binding launch_builder::out(size_t i) const {
 launch_binding launch_builder::packed(size_t i, shape dims, shape order, shape sizes) {
   const operand& o = call_.inputs.at(i);
   expects(o.constant != nullptr, "only constants can be packed");
-  const weight_ptr w = pack(o.constant, std::move(dims), std::move(order), std::move(sizes));
-  list_.packed.push_back(w);
-  const auto index = static_cast<uint32_t>(list_.packed.size() - 1);
-  return {launch_binding::source::packed, index, 0, bytes_of(o.type, volume(w->dims)), false};
+  return made(pack(o.constant, std::move(dims), std::move(order), std::move(sizes)));
+}
+
+launch_binding launch_builder::made(weight_ptr w) {
+  const int64_t bytes = bytes_of(w->type, volume(w->dims));
+  list_.packed.push_back(std::move(w));
+  return {launch_binding::source::packed, static_cast<uint32_t>(list_.packed.size() - 1), 0, bytes, false};
 }
 
 launch_binding launch_builder::scratch(int64_t bytes) {

@@ -36,6 +36,10 @@ struct gpu_features {
   /// Matrices of a whole group of 128 or 256, float16 with float32 sums, whose sides are multiples of 32, with all that shaders/group_matrix.glsl needs
   /// (VK_NV_cooperative_matrix2).
   bool group_matrices = false;
+  /// Products of four packed bytes by one instruction (VK_KHR_shader_integer_dot_product).
+  bool integer_dot = false;
+  /// Subgroup-wide matrix products 16 × 16 × 32 of int8 with int32 sums (VK_NV_cooperative_matrix).
+  bool byte_matrices = false;
   /// Multiprocessors, or a guess: how many groups it takes to fill the device.
   uint32_t units = 16;
 
@@ -94,6 +98,8 @@ public:
   launch_binding out(size_t i) const;
   /// Constant input `i`, packed (ops/pack.hpp).
   launch_binding packed(size_t i, shape dims, shape order, shape sizes = {});
+  /// A weight made of constant inputs.
+  launch_binding made(weight_ptr w);
   /// New scratch memory.
   launch_binding scratch(int64_t bytes);
 

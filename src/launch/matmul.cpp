@@ -30,8 +30,9 @@ std::vector<batch_axis> batch_of(std::span<const int64_t> a, std::span<const int
   return axes;
 }
 
-/// Fills in shapes and strides; `ta` and `tb` say that an operand's last two dims are stored transposed.
-float_product multiply(std::span<const int64_t> a, std::span<const int64_t> b, bool ta, bool tb) {
+} // namespace
+
+float_product stacked_product(std::span<const int64_t> a, std::span<const int64_t> b, bool ta, bool tb) {
   float_product p;
   const size_t ra = a.size(), rb = b.size();
   const bool row = ra == 1, column = rb == 1; // vectors are a row on the left, a column on the right
@@ -51,20 +52,18 @@ float_product multiply(std::span<const int64_t> a, std::span<const int64_t> b, b
   return p;
 }
 
-} // namespace
-
 launch_lists matmul_launches(const gpu_call& call) {
   if (!product_variant(call.inputs[0].type, call.gpu)) {
     const bool row = call.inputs[0].dims.size() == 1, column = call.inputs[1].dims.size() == 1;
     return contraction_launches(call, fmt::format("{},{}->...{}{}", row ? "j" : "...ij", column ? "j" : "...jk",
                                                   row ? "" : "i", column ? "" : "k"));
   }
-  return product_launches(call, multiply(call.inputs[0].dims, call.inputs[1].dims, false, false));
+  return product_launches(call, stacked_product(call.inputs[0].dims, call.inputs[1].dims, false, false));
 }
 
 launch_lists fused_matmul_launches(const gpu_call& call) {
-  float_product p = multiply(call.inputs[0].dims, call.inputs[1].dims, call.attrs.integer("transA", 0) != 0,
-                             call.attrs.integer("transB", 0) != 0);
+  float_product p = stacked_product(call.inputs[0].dims, call.inputs[1].dims, call.attrs.integer("transA", 0) != 0,
+                                    call.attrs.integer("transB", 0) != 0);
   p.epilogue.alpha = call.attrs.real("alpha", 1.f);
   p.epilogue.act = parse_activation(call.attrs);
   if (call.has_input(2))
@@ -75,8 +74,8 @@ launch_lists fused_matmul_launches(const gpu_call& call) {
 }
 
 launch_lists gemm_launches(const gpu_call& call) {
-  float_product p = multiply(call.inputs[0].dims, call.inputs[1].dims, call.attrs.integer("transA", 0) != 0,
-                             call.attrs.integer("transB", 0) != 0);
+  float_product p = stacked_product(call.inputs[0].dims, call.inputs[1].dims, call.attrs.integer("transA", 0) != 0,
+                                    call.attrs.integer("transB", 0) != 0);
   p.epilogue.alpha = call.attrs.real("alpha", 1.f);
   p.epilogue.beta = call.attrs.real("beta", 1.f);
   if (call.has_input(2)) {

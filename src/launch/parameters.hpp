@@ -83,6 +83,8 @@ using ivec4 = uvec4;
 #include "shaders/parameters/product.h"
 #include "shaders/parameters/projections.h"
 #include "shaders/parameters/quantization.h"
+#include "shaders/parameters/quantized.h"
+#include "shaders/parameters/quantized_elementwise.h"
 #include "shaders/parameters/range.h"
 #include "shaders/parameters/recurrent.h"
 #include "shaders/parameters/recurrent_flags.h"

@@ -46,15 +46,6 @@ int64_t columns_of_launch(const right_operand& r, int64_t element, const gpu_fea
   return gpu.max_binding_bytes / (r.p.b_line * element) / step * step;
 }
 
-std::vector<uint32_t> parameters_of(const float_product& p, const tiling& t, int64_t out_row, int64_t first_column) {
-  shader::matmul block{.product = product_parameters_of(p, t, out_row, 1, first_column),
-                       .out_batch = p.m * out_row,
-                       .batch_rank = p.batch.size()};
-  for (size_t i = 0; i < p.batch.size(); ++i)
-    block.batch_axes[i] = {p.batch[i].size, p.batch[i].a, p.batch[i].b};
-  return words_of(block);
-}
-
 std::array<uint32_t, 3> product_groups(const float_product& p, const tiling& t) {
   return {word((p.m + t.m - 1) / t.m), word((p.n + t.n - 1) / t.n), word(p.batches() * t.splits)};
 }
@@ -103,7 +94,7 @@ std::optional<timed_list> tiles(const gpu_call& call, const float_product& p, ti
     l.constants = t->constants();
     l.constants.insert(l.constants.end(),
                        {modes.a, modes.b, e.flags() | split | vector_out, static_cast<uint32_t>(e.act.code)});
-    l.params = parameters_of(r.p, *t, p.n, first);
+    l.params = stack_parameters(r.p, *t, p.n, first);
   }
   if (split) {
     out.written = false;
@@ -136,7 +127,7 @@ std::optional<timed_list> group_tiles(const gpu_call& call, const float_product&
   const bool whole = p.m % t->m == 0 && p.n % t->n == 0 && p.k % t->depth == 0;
   l.constants = {e.flags() | (whole ? shader::product_whole_tiles : 0), static_cast<uint32_t>(e.act.code), word(p.n),
                  word(p.k)};
-  l.params = parameters_of(r.p, *t, p.n, 0);
+  l.params = stack_parameters(r.p, *t, p.n, 0);
   return timed(builder.finish(), t->time);
 }
 
@@ -181,7 +172,7 @@ std::optional<launch_list> few_rows(const gpu_call& call, const float_product& p
                              builder.in(e.residual == no_input ? p.a : e.residual), builder.out(0)});
     l.constants = {256, t.lanes, t.columns, word(p.m), p.m > 2 ? 2u : 4u, 0};
     l.constants.insert(l.constants.end(), {modes.a, modes.b, e.flags(), static_cast<uint32_t>(e.act.code)});
-    l.params = parameters_of(r.p, {.splits = 1, .split_depth = word(p.k)}, p.n, first);
+    l.params = stack_parameters(r.p, {.splits = 1, .split_depth = word(p.k)}, p.n, first);
   }
   return builder.finish();
 }
@@ -268,6 +259,15 @@ shader::product_parameters product_parameters_of(const float_product& p, const t
           .a_line = p.a_line,
           .a_depth = p.a_depth,
           .batches = p.batches()};
+}
+
+std::vector<uint32_t> stack_parameters(const float_product& p, const tiling& t, int64_t out_row, int64_t first_column) {
+  shader::matmul block{.product = product_parameters_of(p, t, out_row, 1, first_column),
+                       .out_batch = p.m * out_row,
+                       .batch_rank = p.batch.size()};
+  for (size_t i = 0; i < p.batch.size(); ++i)
+    block.batch_axes[i] = {p.batch[i].size, p.batch[i].a, p.batch[i].b};
+  return words_of(block);
 }
 
 void add_split_sum(launch_builder& builder, const gpu_call& call, const float_product& p, const tiling& t,

@@ -50,6 +50,13 @@ struct right_operand {
 
 right_operand bind_right(launch_builder& builder, const gpu_call& call, float_product p);
 
+/// Returns the product of stacks of matrices of these dims, as MatMul multiplies them; `ta` and `tb` say that an operand's last two dims are
+/// stored transposed.
+float_product stacked_product(std::span<const int64_t> a, std::span<const int64_t> b, bool ta, bool tb);
+
+/// Returns the parameters of a product of strided operands (shaders/matmul_batch.glsl), whose columns begin with `first_column`.
+std::vector<uint32_t> stack_parameters(const float_product& p, const tiling& t, int64_t out_row, int64_t first_column);
+
 /// Returns the shader variant for a tile: the cooperative kernels have one for each shape of a subgroup's part.
 std::string tile_variant(tile_family family, const std::string& variant, const tiling& t);
 

@@ -4,6 +4,7 @@
 #include "ops/strided_copy.hpp"
 
 #include <algorithm>
+#include <numeric>
 
 namespace troupe {
 namespace {
@@ -65,6 +66,24 @@ void pack_reference(kernel_context& c) {
   packing(c, dims, order).copy(0, dims, 0, 0);
 }
 
+void infer_sum_rows(infer_context& c) {
+  symbolic_shape rows = c.dims(0);
+  rows.pop_back();
+  c.set_output(0, dtype::int32, std::move(rows));
+}
+
+void sum_rows_reference(kernel_context& c) {
+  const const_view& in = c.input(0);
+  const mutable_view& out = c.output(0);
+  const auto* x = in.as<int8_t>();
+  const int64_t width = in.dims.back();
+  for (int64_t row = 0; row < out.size(); ++row)
+    out.as<int32_t>()[row] = std::accumulate(x + row * width, x + (row + 1) * width, int32_t{0});
+}
+
+constexpr op_def sum_rows_op{
+    .domain = "troupe", .name = "SumRows", .since = 1, .infer = infer_sum_rows, .reference = sum_rows_reference};
+
 constexpr op_def pack_op{
     .domain = "troupe", .name = "Pack", .since = 1, .infer = infer_pack, .reference = pack_reference};
 
@@ -79,6 +98,11 @@ weight_ptr pack(const weight_ptr& w, shape dims, shape order, shape sizes) {
   attrs.set("order", std::move(order));
   attrs.set("sizes", sizes);
   return make_step(pack_op, std::move(attrs), {w}, 0, w->type, std::move(sizes));
+}
+
+weight_ptr sum_rows(const weight_ptr& w) {
+  expects(w->type == dtype::int8 && !w->dims.empty(), "only rows of int8 are summed");
+  return make_step(sum_rows_op, {}, {w}, 0, dtype::int32, shape(w->dims.begin(), w->dims.end() - 1));
 }
 
 } // namespace troupe

@@ -5,7 +5,7 @@
 // it. What is beyond the operand's end is zero. So order 0 2 1 transposes matrices, and oneDNN's OIhw8i8o is order 0 1 2 3 1 0
 // with sizes O/8 I/8 H W 8 8.
 //
-// Devices decide how weights are packed, files do not: this operator is not in the registry.
+// Devices decide how weights are packed, files do not: this operator is not in the registry, nor is troupe.SumRows.
 #pragma once
 
 #include "graph/weight.hpp"
@@ -15,5 +15,9 @@ namespace troupe {
 /// Returns `w` packed; nothing is computed yet. Without `sizes` axes are only permuted. Computing it throws `errc::internal` if
 /// `dims` or `sizes` do not fit the weight.
 weight_ptr pack(const weight_ptr& w, shape dims, shape order, shape sizes = {});
+
+/// Returns the sums of the last axis of an int8 weight as int32, one for each of its rows: what products by them have to correct if the other
+/// operand has a zero point. Nothing is computed yet.
+weight_ptr sum_rows(const weight_ptr& w);
 
 } // namespace troupe

@@ -56,8 +56,15 @@ value_id one(graph_editor& e, const std::string& name) {
   return e.add_constant(name + "/one", std::move(number));
 }
 
-value_id constant_or_none(graph_editor& e, const std::string& name, const weight_ptr& w) {
-  return w ? e.add_constant(name, w) : no_value;
+/// Whether a constant's bytes are known to be zero.
+bool is_zero(const weight& w) {
+  const auto* bytes = static_cast<const uint8_t*>(w.leaf.data());
+  return w.leaf.defined() && std::all_of(bytes, bytes + w.leaf.bytes(), [](uint8_t b) { return b == 0; });
+}
+
+/// Returns zero points as a value; no_value if they are all zero, so that kernels need not take them off.
+value_id zero_points(graph_editor& e, const std::string& name, const weight_ptr& w) {
+  return w && !is_zero(*w) ? e.add_constant(name, w) : no_value;
 }
 
 /// Returns Gemm's C as a bias; nullopt if it is there and is none.
@@ -93,7 +100,7 @@ bool fuse_product(graph_editor& e, node_id index) {
       w->elements = derive("Transpose", {w->elements});
     fused.inputs[1] = e.add_constant(n.name + "/weight", w->elements);
     fused.inputs[b_scale] = e.add_constant(n.name + "/weight_scale", w->scale);
-    fused.inputs[b_zero] = constant_or_none(e, n.name + "/weight_zero", w->zero);
+    fused.inputs[b_zero] = zero_points(e, n.name + "/weight_zero", w->zero);
   } else if (const auto b = dequantised_tensor(e, right); b && matmul && e.val(right).dims->size() >= 2) {
     fused.inputs[1] = b->elements;
     fused.inputs[b_scale] = b->scale;

@@ -88,7 +88,7 @@ folding choose_folding(const graph& g, const node& n, std::span<const weight_ptr
     choice = folding::later;
   const double work = folding_work(*n.def, n.attrs, inputs, out.types, out.dims) *
                       static_cast<double>(choice == folding::later ? out.count : 1);
-  if (choice == folding::now && context.options.integer_products && is_kept_recipe(g, n))
+  if (choice == folding::now && context.options.fuse && is_kept_recipe(g, n))
     choice = folding::later;
   if (choice == folding::none || !(work <= context.folding_work_left))
     return folding::none;

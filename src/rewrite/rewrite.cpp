@@ -38,7 +38,7 @@ constexpr auto fusion = std::to_array<pass>({
 /// After the fusions, if products of the same rows are wanted as one node.
 constexpr auto joined = std::to_array<pass>({fuse_projections});
 
-/// These before the fusions of floats, if products of bytes are wanted.
+/// These before the fusions of floats: products of dequantised operands become products of bytes.
 constexpr auto bytes = std::to_array<pass>({push_dequantize, fuse_quantized});
 
 /// Once, last: what is left over.
@@ -77,14 +77,12 @@ void simplify(graph& g, const rewrite_options& options) {
     graph_editor e(g);
     run_to_fixpoint(e, {clean_up});
     if (options.fuse) {
-      if (options.integer_products)
-        run_to_fixpoint(e, {bytes, clean_up});
+      run_to_fixpoint(e, {bytes, clean_up});
       run_to_fixpoint(e, {fusion, clean_up});
       if (options.projections)
         run_to_fixpoint(e, {joined});
       run_to_fixpoint(e, {last});
-      if (options.integer_products)
-        run_to_fixpoint(e, {last_bytes});
+      run_to_fixpoint(e, {last_bytes});
     }
   }
   if (options.precision == precision::fp16)

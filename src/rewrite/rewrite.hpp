@@ -22,8 +22,6 @@ struct rewrite_options {
   std::map<std::string, element_shapes> input_elements;
   /// Outputs wanted, in this order; empty means all.
   std::vector<std::string> outputs;
-  /// Whether products of dequantised operands become products of bytes: CPUs are faster at these. Part of fusion.
-  bool integer_products = false;
   /// Whether products of the same rows become one node, with the norm in front of them: GPUs take fewer dispatches for a decoder's step then.
   /// Part of fusion.
   bool projections = false;

@@ -33,6 +33,8 @@ constexpr auto features = std::to_array<feature>({
     {"subgroup_arithmetic", nullptr, &gpu_features::subgroup_arithmetic},
     {"cooperative_matrix", nullptr, &gpu_features::cooperative_matrix},
     {"group_matrices", nullptr, &gpu_features::group_matrices},
+    {"integer_dot", nullptr, &gpu_features::integer_dot},
+    {"byte_matrices", nullptr, &gpu_features::byte_matrices},
 });
 
 /// What most GPUs of today can do.

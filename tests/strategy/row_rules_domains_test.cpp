@@ -72,7 +72,7 @@ TEST_CASE("Rows of quantised models are independent when they are fused", "[stra
   const value_id again = rounded(b.op("Sigmoid", {b.op("Add", {rounded(image), image})}));
   const value_id flat = b.op("Flatten", {again});
   b.output(b.op("MatMul", {flat, bytes_of("w", {144, 5})}));
-  const graph fused = rewrite(b.g, {.integer_products = true});
+  const graph fused = rewrite(b.g, {});
   for (const char* op : {"troupe.QuantizedConv", "troupe.QuantizedMatMul", "troupe.QuantizedElementwise"}) {
     INFO(op);
     CHECK(count_nodes(fused, op) > 0);

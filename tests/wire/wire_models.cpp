@@ -95,7 +95,7 @@ const std::map<std::string, std::shared_ptr<const graph>>& wire_programs() {
     add("data", data_dependent());
     add("dims", dim_arithmetic());
     add("quantised", quantised());
-    all["quantised"] = std::make_shared<const graph>(rewrite(quantised(), {.integer_products = true}));
+    all["quantised"] = std::make_shared<const graph>(rewrite(quantised(), {}));
     add("loop", growing_loop());
     return all;
   }();

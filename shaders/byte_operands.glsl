@@ -1,0 +1,140 @@
+// Bindings of a product of bytes, its operand B, and the epilogue: what gemm_operands.glsl is for floats, which says what an including kernel
+// has declared. Depths are bytes, vectors 16 of them.
+//
+//   Σ (a − a_middle) (b − b_middle) = Σ a b − a_middle Σ b − b_middle (Σ a − depths · a_middle)
+//
+// What is beyond a window or the depth is a_middle in A, so that it adds nothing whatever is in B. Column sums of constant weights are given;
+// the tiled kernel sums other columns, and rows if there is a b_middle. The cooperative one is for weights without.
+#include "quantized_result.glsl"
+
+layout(set = 0, binding = 1, std430) readonly buffer operand_a { uint8_t a[]; };
+layout(set = 0, binding = 1, std430) readonly buffer operand_a_words { uint a_words[]; };
+layout(set = 0, binding = 1, std430) readonly buffer operand_a_vectors { uvec4 a_vectors[]; };
+layout(set = 0, binding = 2, std430) readonly buffer operand_b { uint8_t b[]; };
+layout(set = 0, binding = 2, std430) readonly buffer operand_b_vectors { uvec4 b_vectors[]; };
+
+#include "product_lines.glsl"
+
+const uint WIDTH = 16;
+#define TILE_VECTOR uvec4
+#define SUM int
+#ifdef BYTE_MATRICES
+#define MATRIX_A icoopmatNV<8, gl_ScopeSubgroup, 16, 32>
+#define MATRIX_B icoopmatNV<8, gl_ScopeSubgroup, 32, 16>
+#define SUM_MATRIX icoopmatNV<32, gl_ScopeSubgroup, 16, 16>
+#define FOUR_SUMS(bits) ivec4(bits)
+#define JOINED 4
+#define JOINED_SUMS ivec4
+#define JOINED_PART(bits, part) ivec4(bits)
+#endif
+
+uint a_fill = uint(a_middle & 255) * 0x01010101u; // what adds nothing
+
+/// B's depths [k, k + 16) of one column.
+TILE_VECTOR b_load(line l, uint k, uint end) {
+  if (!l.inside || k >= end)
+    return TILE_VECTOR(0);
+  if (B_MODE == depth_vectors)
+    return b_vectors[(l.start + k) / WIDTH] ^ B_FLIP;
+  uvec4 v;
+  [[unroll]] for (uint word = 0; word < 4; ++word) {
+    uint bits = 0;
+    [[unroll]] for (uint byte = 0; byte < 4; ++byte) {
+      const uint depth = k + word * 4 + byte;
+      if (depth < end)
+        bits |= ((uint(b[l.start + depth * product.b_depth]) ^ B_FLIP) & 255u) << (8 * byte);
+    }
+    v[word] = bits;
+  }
+  return v;
+}
+
+vec2 act_numbers() {
+  return vec2(product.act_alpha, product.act_beta);
+}
+
+/// Writes one sum.
+void emit(uint m, uint n, int sum) {
+  if (m < product.m && n < product.n)
+    write_result(out_at(m, n), finished_column(sum, column_of_bias(n), act_numbers()));
+}
+
+/// Writes four sums of neighbouring columns, together if that is allowed.
+void emit_four(uint m, uint n, ivec4 sums) {
+  if (m >= product.m || n >= product.n)
+    return;
+  if (VECTOR_OUT)
+    write_results(out_at(m, n), finished_columns(sums, column_of_bias(n), act_numbers()));
+  else
+    [[unroll]] for (uint i = 0; i < 4; ++i)
+      emit(m, n + i, sums[i]);
+}
+
+#ifdef BYTE_MATRICES
+void emit_joined(uint m, uint n, ivec4 sums) {
+  emit_four(m, n, sums);
+}
+
+/// Writes eight sums of neighbouring columns, together if that is allowed.
+void emit_vector(uint m, uint n, int sums[8]) {
+  const ivec4 low = ivec4(sums[0], sums[1], sums[2], sums[3]), high = ivec4(sums[4], sums[5], sums[6], sums[7]);
+  if (!VECTOR_OUT || !QUANTIZES) {
+    emit_four(m, n, low);
+    emit_four(m, n + 4, high);
+  } else if (m < product.m && n < product.n) {
+    const uint column = column_of_bias(n);
+    out_pairs[out_at(m, n) / 8] = uvec2(quantised_word(finished_columns(low, column, act_numbers())),
+                                        quantised_word(finished_columns(high, column + 4, act_numbers())));
+  }
+}
+#else
+#ifdef TROUPE_dot
+#extension GL_EXT_spirv_intrinsics : require
+// OpSDot of four signed bytes each, 0: packed into a word (SPV_KHR_integer_dot_product).
+spirv_instruction(extensions = ["SPV_KHR_integer_dot_product"], capabilities = [6018, 6019], id = 4450)
+int packed_dot(uint a, uint b, spirv_literal int format);
+int dot_bytes(uint a, uint b) { return packed_dot(a, b, 0); }
+#else
+int dot_bytes(uint a, uint b) {
+  const ivec4 product = signed_bytes(a) * signed_bytes(b);
+  return product.x + product.y + product.z + product.w;
+}
+#endif
+
+int dot_vectors(uvec4 a, uvec4 b) {
+  return dot_bytes(a.x, b.x) + dot_bytes(a.y, b.y) + dot_bytes(a.z, b.z) + dot_bytes(a.w, b.w);
+}
+
+bool sums_columns() { return !A_CENTRED && !has(quantized_column_sums); }
+const uvec4 ones = uvec4(0x01010101u);
+
+/// The whole sum of row m and column n; `depths` are those that were multiplied.
+int settled(int sum, int row_sum, int own_sum, uint n, uint depths) {
+  if (sums_columns())
+    sum -= a_middle * own_sum;
+  if (!B_CENTRED && n < product.n)
+    sum -= b_middle(column_of_bias(n)) * (row_sum - int(depths) * a_middle);
+  return sum;
+}
+
+#define SUM_BITS(sum) uint(sum)
+#define MULTIPLY_ADD(r, c, sum) (sum + dot_vectors(r, c))
+#define BEGIN_LINES \
+  int row_sums[ROWS], own_sums[COLUMNS]; \
+  [[unroll]] for (uint i = 0; i < ROWS; ++i) \
+    row_sums[i] = 0; \
+  [[unroll]] for (uint j = 0; j < COLUMNS; ++j) \
+    own_sums[j] = 0;
+#define NOTE_ROW(i, vector) \
+  if (!B_CENTRED) \
+    row_sums[i] += dot_vectors(vector, ones);
+#define NOTE_COLUMN(j, vector) \
+  if (sums_columns()) \
+    own_sums[j] += dot_vectors(vector, ones);
+#define SETTLED(i, j, sum) \
+  settled(sum, row_sums[i], own_sums[j], first_n + x + j * ACROSS, (end - begin + TILE_DEPTH - 1) / TILE_DEPTH * TILE_DEPTH)
+
+void emit_vector(uint m, uint n, uvec4 sums) {
+  emit_four(m, n, ivec4(sums));
+}
+#endif

@@ -1,0 +1,31 @@
+// Operand A of convolutions of bytes. See byte_operands.glsl.
+#include "conv_window.glsl"
+#include "byte_operands.glsl"
+
+/// A's depths [k, k + 16) of one row.
+TILE_VECTOR a_load(a_state s, uint k, uint end) {
+  if (A_MODE == depth_vectors) {
+    const int at = k < end ? a_address(s, depth_at(k)) : -1;
+    return at < 0 ? uvec4(a_fill) : a_vectors[uint(at) / WIDTH] ^ A_FLIP;
+  }
+  uvec4 v;
+  if (A_MODE == depth_words) {
+    [[unroll]] for (uint word = 0; word < 4; ++word) {
+      const uint depth = k + 4 * word;
+      const int at = depth < end ? a_address(s, depth_at(depth)) : -1;
+      v[word] = at < 0 ? a_fill : a_words[uint(at) / 4] ^ A_FLIP;
+    }
+    return v;
+  }
+  uvec4 depth = depth_at(k);
+  [[unroll]] for (uint word = 0; word < 4; ++word) {
+    uint bits = 0;
+    [[unroll]] for (uint byte = 0; byte < 4; ++byte) {
+      const int at = k + word * 4 + byte < end ? a_address(s, depth) : -1;
+      bits |= ((at < 0 ? a_fill : uint(a[at]) ^ A_FLIP) & 255u) << (8 * byte);
+      depth = next_depth(depth);
+    }
+    v[word] = bits;
+  }
+  return v;
+}

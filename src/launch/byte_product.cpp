@@ -1,0 +1,197 @@
+#include "launch/byte_product.hpp"
+
+#include "base/round_up.hpp"
+#include "launch/parameters.hpp"
+#include "ops/pack.hpp"
+
+#include <algorithm>
+
+namespace troupe {
+namespace {
+
+/// Bytes of the widest load.
+constexpr int64_t vector_bytes = 16;
+
+bool holds_bytes(dtype type) {
+  return type == dtype::uint8 || type == dtype::int8;
+}
+
+/// How a parameter is spread over columns.
+enum class spreading : uint8_t { none, one, each };
+
+/// Returns nullopt for other types and sizes.
+std::optional<spreading> spread_of(const gpu_call& call, size_t i, dtype type, int64_t columns) {
+  if (!call.has_input(i))
+    return spreading::none;
+  const operand& o = call.inputs[i];
+  if (o.type != type || (o.size() != 1 && o.size() != columns))
+    return std::nullopt;
+  return o.size() == 1 ? spreading::one : spreading::each;
+}
+
+/// Bytes that a depth of the kernel's tile stands for (tiling.cpp): of floats' shared memory, or of a pair of bytes for a float16.
+int64_t tile_unit(byte_kernel kernel) {
+  return kernel == byte_kernel::matrices ? 2 : 4;
+}
+
+std::optional<launch_list> matmul(const gpu_call& call, float_product p, const byte_scaling& s, byte_kernel kernel) {
+  launch_builder b(call, std::string("quantized_matmul.") + (kernel == byte_kernel::matrices ? "cooperative"
+                                                             : kernel == byte_kernel::dot    ? "dot"
+                                                                                             : "plain"));
+  const operand& right = call.inputs[byte_inputs::b];
+  const int64_t matrix = p.n * p.k;
+  launch_binding bytes = b.in(byte_inputs::b);
+  std::optional<launch_binding> sums;
+  const bool packs = right.constant && matrix != 0 && right.size() % matrix == 0;
+  if (packs) {
+    const int64_t matrices = right.size() / matrix;
+    const bool by_columns = p.b_depth == 1;
+    const shape dims = by_columns ? shape{matrices, p.n, p.k} : shape{matrices, p.k, p.n};
+    const byte_columns c =
+        pack_columns(b, call, s, dims, by_columns ? shape{0, 1, 2} : shape{0, 2, 1}, matrices * p.n, p.k);
+    bytes = c.bytes;
+    if (matrices == 1)
+      sums = c.sums;
+    for (batch_axis& axis : p.batch)
+      axis.b = axis.b / matrix * p.n * c.pitch;
+    p.b_line = c.pitch;
+    p.b_depth = 1;
+  }
+  if (kernel == byte_kernel::matrices && !packs)
+    return std::nullopt;
+  if (kernel == byte_kernel::matrices && !s.a_centred() && !sums)
+    return std::nullopt;
+  const uint32_t a_mode = byte_mode(p.k), b_mode = packs            ? shader::depth_vectors
+                                                   : p.b_depth == 1 ? shader::depth_elements
+                                                                    : shader::line_elements;
+  const auto t = byte_tiling(p, kernel, a_mode == shader::depth_elements, call.gpu);
+  if (!t)
+    return std::nullopt;
+  const int64_t width = kernel == byte_kernel::matrices ? 8 : 4;
+  uint32_t flags = s.flags | (p.n % width == 0 ? shader::product_vector_out : 0);
+  flags |= sums ? shader::quantized_column_sums : 0;
+  p.epilogue.act = s.act;
+  launch& l = b.add(byte_shader("quantized_matmul", kernel, *t),
+                    {word(ceil_div(p.m, t->m)), word(ceil_div(p.n, t->n)), word(p.batches())},
+                    byte_bindings(b, call, bytes, sums));
+  l.constants = t->constants();
+  l.constants.insert(l.constants.end(), {a_mode, b_mode, flags, static_cast<uint32_t>(s.act.code)});
+  l.params = stack_parameters(p, *t, p.n, 0);
+  return b.finish();
+}
+
+} // namespace
+
+bool byte_scaling::a_centred() const {
+  return !has(shader::quantized_a_unsigned | shader::quantized_a_zero);
+}
+
+bool byte_scaling::b_centred() const {
+  return !has(shader::quantized_b_unsigned | shader::quantized_b_zero);
+}
+
+std::optional<byte_scaling> byte_scaling_of(const gpu_call& call, int64_t columns) {
+  const dtype a = call.inputs.at(byte_inputs::a).type, b = call.inputs.at(byte_inputs::b).type,
+              y = call.outputs.at(0).type;
+  const bool large =
+      std::ranges::any_of(call.inputs, [](const operand& o) { return o.present() && o.size() >= index_limit; });
+  if (!call.gpu.int8 || !holds_bytes(a) || !holds_bytes(b) || large || call.outputs[0].size() >= index_limit)
+    return std::nullopt;
+  const auto a_scale = spread_of(call, byte_inputs::a_scale, dtype::float32, 1),
+             a_zero = spread_of(call, byte_inputs::a_zero, a, 1);
+  const auto b_scale = spread_of(call, byte_inputs::b_scale, dtype::float32, columns),
+             b_zero = spread_of(call, byte_inputs::b_zero, b, columns),
+             bias = spread_of(call, byte_inputs::bias, dtype::float32, columns);
+  const auto y_scale = spread_of(call, byte_inputs::y_scale, dtype::float32, 1),
+             y_zero = spread_of(call, byte_inputs::y_zero, y, 1);
+  if (!a_scale || !a_zero || !b_scale || !b_zero || !bias || !y_scale || !y_zero)
+    return std::nullopt;
+  byte_scaling s;
+  s.act = parse_activation(call.attrs);
+  const auto set = [&](bool holds, uint32_t flag) { s.flags |= holds ? flag : 0; };
+  set(a == dtype::uint8, shader::quantized_a_unsigned);
+  set(b == dtype::uint8, shader::quantized_b_unsigned);
+  set(*a_zero != spreading::none, shader::quantized_a_zero);
+  set(*b_zero != spreading::none, shader::quantized_b_zero);
+  set(*b_zero == spreading::each, shader::quantized_b_zeros);
+  set(*b_scale == spreading::each, shader::quantized_b_scales);
+  set(*bias != spreading::none, shader::product_bias);
+  set(*bias == spreading::each, shader::quantized_biases);
+  set(*y_scale != spreading::none, shader::quantized_out);
+  set(*y_scale != spreading::none && y == dtype::int8, shader::quantized_out_signed);
+  set(*y_zero != spreading::none, shader::quantized_out_zero);
+  return s;
+}
+
+byte_columns pack_columns(launch_builder& b, const gpu_call& call, const byte_scaling& s, const shape& dims,
+                          const shape& order, int64_t columns, int64_t depth) {
+  byte_columns c;
+  c.pitch = round_up(depth, vector_bytes);
+  weight_ptr w = call.inputs[byte_inputs::b].constant;
+  if (!std::ranges::is_sorted(order))
+    w = pack(w, dims, order);
+  w = pack(w, {columns, depth}, {0, 1}, {columns, c.pitch});
+  c.bytes = b.made(w);
+  if (!s.a_centred() && s.b_centred())
+    c.sums = b.made(sum_rows(w));
+  return c;
+}
+
+std::vector<launch_binding> byte_bindings(const launch_builder& b, const gpu_call& call, const launch_binding& right,
+                                          const std::optional<launch_binding>& sums) {
+  std::vector<launch_binding> bindings{b.in(byte_inputs::a), right};
+  for (const size_t i : {byte_inputs::a_scale, byte_inputs::b_scale, byte_inputs::a_zero, byte_inputs::b_zero,
+                         byte_inputs::bias, byte_inputs::y_scale, byte_inputs::y_zero})
+    bindings.push_back(b.in(call.has_input(i) ? i : byte_inputs::a_scale));
+  bindings.push_back(sums.value_or(b.in(byte_inputs::a_scale)));
+  bindings.push_back(b.out(0));
+  return bindings;
+}
+
+std::vector<byte_kernel> byte_kernels(const gpu_features& gpu, const byte_scaling& s, bool constant_columns) {
+  std::vector<byte_kernel> kernels;
+  if (gpu.byte_matrices && gpu.subgroup_size == 32 && constant_columns && s.b_centred())
+    kernels.push_back(byte_kernel::matrices);
+  if (gpu.integer_dot)
+    kernels.push_back(byte_kernel::dot);
+  kernels.push_back(byte_kernel::plain);
+  return kernels;
+}
+
+std::optional<tiling> byte_tiling(const float_product& p, byte_kernel kernel, bool gathers, const gpu_features& gpu) {
+  const int64_t unit = tile_unit(kernel);
+  const tile_family family = kernel == byte_kernel::matrices ? tile_family::cooperative : tile_family::tiled;
+  auto t = choose_tiling({p.m, p.n, ceil_div(p.k, unit), p.batches(), gathers}, family, false, gpu);
+  if (t) {
+    t->depth *= word(unit);
+    t->split_depth *= word(unit);
+  }
+  return t;
+}
+
+std::string byte_shader(const std::string& stem, byte_kernel kernel, const tiling& t) {
+  switch (kernel) {
+    case byte_kernel::matrices: return stem + "_cooperative." + tile_variant(tile_family::cooperative, "i8", t);
+    case byte_kernel::dot: return stem + ".dot";
+    case byte_kernel::plain: break;
+  }
+  return stem + ".plain";
+}
+
+uint32_t byte_mode(int64_t depth) {
+  return depth % vector_bytes == 0 ? shader::depth_vectors
+         : depth % 4 == 0          ? shader::depth_words
+                                   : shader::depth_elements;
+}
+
+launch_lists byte_product_launches(const gpu_call& call, float_product p, const byte_scaling& s) {
+  launch_lists lists;
+  if (p.batch.size() > std::size(shader::matmul{}.batch_axes))
+    return lists;
+  for (const byte_kernel kernel : byte_kernels(call.gpu, s, call.inputs[byte_inputs::b].constant != nullptr))
+    if (auto list = matmul(call, p, s, kernel))
+      lists.push_back(std::move(*list));
+  return lists;
+}
+
+} // namespace troupe

@@ -1,0 +1,125 @@
+// GPU launches of troupe.QuantizedMatMul and troupe.QuantizedConv: a convolution is a product of bytes if its kernel is one pixel, an implicit
+// product otherwise (shaders/quantized_conv.comp), and has a kernel of its own for one channel a group.
+#include "base/round_up.hpp"
+#include "launch/byte_product.hpp"
+#include "launch/convolution.hpp"
+#include "launch/launches.hpp"
+
+namespace troupe {
+namespace {
+
+/// The sizes of the implicit product, and how its operands are read.
+struct implicit_bytes {
+  float_product p;
+  bool channel_last = false; // depth order: taps, then channels
+  uint32_t a = shader::line_elements;
+};
+
+implicit_bytes implicit(const conv_call& c, bool constant_weights) {
+  implicit_bytes i;
+  const int64_t channels = c.channels / c.groups;
+  i.p.m = c.images * c.outputs();
+  i.p.n = c.filters / c.groups;
+  i.p.k = channels * c.taps();
+  i.p.b_line = i.p.k;
+  if (c.groups > 1)
+    i.p.batch = {{c.groups, 0, 0}};
+  i.p.epilogue = c.epilogue;
+  if (c.in.channel == 1) {
+    i.channel_last = constant_weights || c.taps() == 1 || channels == 1;
+    const uint32_t mode = std::max(byte_mode(channels), byte_mode(c.channels));
+    i.a = i.channel_last && channels % 4 == 0 && c.channels % 4 == 0 ? mode : shader::depth_elements;
+  }
+  return i;
+}
+
+std::optional<launch_list> implicit_tiles(const gpu_call& call, const conv_call& c, const byte_scaling& s,
+                                          byte_kernel kernel) {
+  const bool matrices = kernel == byte_kernel::matrices, constant = call.inputs[byte_inputs::b].constant != nullptr;
+  launch_builder b(call, std::string("quantized_conv.") + (matrices                     ? "cooperative"
+                                                           : kernel == byte_kernel::dot ? "dot"
+                                                                                        : "plain"));
+  implicit_bytes i = implicit(c, constant);
+  launch_binding bytes = b.in(byte_inputs::b);
+  std::optional<launch_binding> sums;
+  uint32_t b_mode = shader::depth_elements;
+  if (constant && i.p.k > 0) {
+    const shape order = i.channel_last ? shape{0, 2, 1} : shape{0, 1, 2};
+    const byte_columns packed =
+        pack_columns(b, call, s, {c.filters, c.channels / c.groups, c.taps()}, order, c.filters, i.p.k);
+    bytes = packed.bytes;
+    sums = packed.sums;
+    i.p.b_line = packed.pitch;
+    b_mode = shader::depth_vectors;
+  }
+  const bool gathers = i.a == shader::depth_elements || i.a == shader::line_elements;
+  const auto t = byte_tiling(i.p, kernel, gathers, call.gpu);
+  if (!t || (matrices && b_mode != shader::depth_vectors))
+    return std::nullopt;
+  const bool rows = c.out.channel == 1;
+  uint32_t flags = s.flags | (rows ? 0 : shader::product_strided_out) | (sums ? shader::quantized_column_sums : 0);
+  flags |= rows && i.p.n % (matrices ? 8 : 4) == 0 ? shader::product_vector_out : 0;
+  launch& l = b.add(byte_shader("quantized_conv", kernel, *t),
+                    {word(ceil_div(i.p.m, t->m)), word(ceil_div(i.p.n, t->n)), word(c.groups)},
+                    byte_bindings(b, call, bytes, sums));
+  l.constants = t->constants();
+  l.constants.insert(l.constants.end(),
+                     {i.a, b_mode, flags, static_cast<uint32_t>(s.act.code), i.channel_last ? 1u : 0u});
+  l.params = conv_parameters(c, i.p, *t);
+  return b.finish();
+}
+
+/// The kernel for one input channel a group; nullopt if it does not suit.
+std::optional<launch_list> depthwise(const gpu_call& call, const conv_call& c, const byte_scaling& s) {
+  const auto form = depthwise_shape_of(c, call.gpu);
+  if (!form)
+    return std::nullopt;
+  launch_builder b(call, "quantized_depthwise");
+  launch_binding weights = b.in(byte_inputs::b);
+  uint32_t flags = s.flags;
+  if (form->vectors && call.inputs[byte_inputs::b].constant) {
+    flags |= shader::product_taps_first;
+    if (c.taps() > 1)
+      weights = b.packed(byte_inputs::b, {c.filters, c.taps()}, {1, 0});
+  }
+  launch& l = b.add("quantized_depthwise.i8", flat_groups(form->count, 128, call.gpu),
+                    byte_bindings(b, call, weights, std::nullopt));
+  l.constants = form->constants(c, flags);
+  l.params = depthwise_parameters(c, *form);
+  return b.finish();
+}
+
+} // namespace
+
+launch_lists quantized_matmul_launches(const gpu_call& call) {
+  const shape &a = call.inputs.at(byte_inputs::a).dims, &b = call.inputs.at(byte_inputs::b).dims;
+  if (a.empty() || b.empty())
+    return {};
+  const auto s = byte_scaling_of(call, b.size() > 1 ? b.back() : 1);
+  return s ? byte_product_launches(call, stacked_product(a, b, false, false), *s) : launch_lists{};
+}
+
+launch_lists quantized_conv_launches(const gpu_call& call) {
+  const auto s = byte_scaling_of(call, call.inputs.at(byte_inputs::b).dims.at(0));
+  if (!s)
+    return {};
+  product_epilogue epilogue;
+  epilogue.act = s->act;
+  const conv_call c = parse_convolution(call, epilogue);
+  if (c.pointwise() && c.groups == 1 && c.channels_last()) {
+    float_product p;
+    p.m = c.images * c.outputs();
+    p.n = c.filters;
+    p.k = p.a_line = p.b_line = c.channels;
+    return byte_product_launches(call, p, *s);
+  }
+  launch_lists lists;
+  if (auto list = depthwise(call, c, *s))
+    lists.push_back(std::move(*list));
+  for (const byte_kernel kernel : byte_kernels(call.gpu, *s, call.inputs[byte_inputs::b].constant != nullptr))
+    if (auto list = implicit_tiles(call, c, *s, kernel))
+      lists.push_back(std::move(*list));
+  return lists;
+}
+
+} // namespace troupe

@@ -1,0 +1,144 @@
+// Launch rules of products and convolutions of bytes on fabricated devices. What the kernels compute is tested on a device.
+#include "launch/launches.hpp"
+#include "launch/parameters.hpp"
+#include "ops/evaluate.hpp"
+#include "ops/pack.hpp"
+#include "ops/run_op.hpp"
+#include "support/catch.hpp"
+
+using namespace troupe;
+using namespace troupe::testing;
+
+namespace {
+
+gpu_features gpu_with(bool dot, bool matrices) {
+  return {.max_group_size = 1024,
+          .shared_bytes = 49152,
+          .max_groups = {1u << 31, 65535, 65535},
+          .max_binding_bytes = int64_t{1} << 32,
+          .float16 = true,
+          .int8 = true,
+          .integer_dot = dot,
+          .byte_matrices = matrices,
+          .units = 132};
+}
+
+operand make(shape dims, dtype type, layout l = layout::plain) {
+  return {.type = type, .dims = std::move(dims), .layout = l};
+}
+
+operand constant(shape dims, dtype type) {
+  operand o = make(std::move(dims), type);
+  auto w = std::make_shared<weight>(); // its bytes are not asked for
+  w->type = type;
+  w->dims = o.dims;
+  o.constant = std::move(w);
+  return o;
+}
+
+/// Inputs from A's scale on: one for all columns, no bias, uint8 results.
+std::vector<operand> operands(operand a, operand b, bool a_zero, bool b_zero) {
+  const dtype left = a.type, right = b.type;
+  const operand scale = make({}, dtype::float32);
+  return {std::move(a),
+          std::move(b),
+          scale,
+          scale,
+          a_zero ? make({}, left) : operand{},
+          b_zero ? make({}, right) : operand{},
+          operand{},
+          scale,
+          make({}, dtype::uint8)};
+}
+
+std::vector<std::string> names(const launch_lists& lists) {
+  std::vector<std::string> all;
+  for (const launch_list& list : lists)
+    all.push_back(list.name);
+  return all;
+}
+
+using list = std::vector<std::string>;
+
+launch_lists matmul(const gpu_features& gpu, dtype b_type, bool constant_b, bool b_zero) {
+  const attributes none;
+  const operand b = constant_b ? constant({64, 32}, b_type) : make({64, 32}, b_type);
+  return quantized_matmul_launches(
+      {none, operands(make({100, 64}, dtype::uint8), b, true, b_zero), {make({100, 32}, dtype::uint8)}, gpu});
+}
+
+} // namespace
+
+TEST_CASE("Bytes are multiplied by what the device has for that, the plain kernel last", "[ops][quantised]") {
+  const list plain{"quantized_matmul.plain"}, dot{"quantized_matmul.dot", "quantized_matmul.plain"},
+      all{"quantized_matmul.cooperative", "quantized_matmul.dot", "quantized_matmul.plain"};
+  CHECK(names(matmul(gpu_with(false, false), dtype::int8, true, false)) == plain);
+  CHECK(names(matmul(gpu_with(true, false), dtype::int8, true, false)) == dot);
+  CHECK(names(matmul(gpu_with(true, true), dtype::int8, true, false)) == all);
+  // Matrices are for constant weights about 0 only.
+  CHECK(names(matmul(gpu_with(true, true), dtype::int8, true, true)) == dot);
+  CHECK(names(matmul(gpu_with(true, true), dtype::uint8, true, false)) == dot);
+  CHECK(names(matmul(gpu_with(true, true), dtype::int8, false, false)) == dot);
+  gpu_features narrow = gpu_with(true, true);
+  narrow.subgroup_size = 64;
+  CHECK(names(matmul(narrow, dtype::int8, true, false)) == dot);
+  narrow.int8 = false;
+  CHECK(matmul(narrow, dtype::int8, true, false).empty());
+}
+
+TEST_CASE("Constant bytes stay bytes on a GPU, with the sums of their columns", "[ops][quantised]") {
+  for (const launch_list& l : matmul(gpu_with(true, true), dtype::int8, true, false)) {
+    REQUIRE(l.packed.size() == 2);
+    CHECK(l.packed[0]->type == dtype::int8);
+    CHECK(l.packed[0]->dims == shape{32, 64});
+    CHECK(l.packed[1]->type == dtype::int32);
+    CHECK(l.packed[1]->dims == shape{32});
+    for (const launch_binding& b : l.launches.at(0).bindings)
+      CHECK_FALSE((b.from == launch_binding::source::input && b.index == 1));
+  }
+  for (const launch_list& l : matmul(gpu_with(true, true), dtype::int8, true, true))
+    CHECK(l.packed.size() == 1); // with a zero point of its own, a kernel sums columns and rows itself
+}
+
+TEST_CASE("Tiles cover products of bytes, whose depths are whole words of the tile", "[ops][quantised]") {
+  for (const launch_list& list : matmul(gpu_with(true, true), dtype::int8, true, false)) {
+    const launch& l = list.launches.at(0);
+    CHECK(l.groups[0] * l.constants.at(1) >= 100);
+    CHECK(l.groups[1] * l.constants.at(2) >= 32);
+    CHECK(l.constants.at(3) % 32 == 0); // a matrix's depth, or two vectors
+    CHECK(l.params.at(3) >= 64);        // one range of depths: sums of bytes are not split
+    CHECK(l.params.at(4) == 1);
+  }
+}
+
+TEST_CASE("Convolutions of bytes choose their kernel", "[ops][quantised]") {
+  const gpu_features gpu = gpu_with(true, true);
+  const auto kernels = [&](shape x, shape w, shape y, int64_t group, layout l) {
+    attributes attrs;
+    attrs.set("group", group);
+    attrs.set("pads", std::vector<int64_t>(4, w[2] / 2));
+    return names(quantized_conv_launches(
+        {attrs,
+         operands(make(std::move(x), dtype::uint8, l), constant(std::move(w), dtype::int8), true, false),
+         {make(std::move(y), dtype::uint8, l)},
+         gpu}));
+  };
+  using enum layout;
+  const list product{"quantized_matmul.cooperative", "quantized_matmul.dot", "quantized_matmul.plain"},
+      implicit{"quantized_conv.cooperative", "quantized_conv.dot", "quantized_conv.plain"};
+  CHECK(kernels({1, 32, 8, 8}, {16, 32, 1, 1}, {1, 16, 8, 8}, 1, channels_last) == product);
+  CHECK(kernels({1, 32, 8, 8}, {16, 32, 1, 1}, {1, 16, 8, 8}, 1, plain) == implicit);
+  CHECK(kernels({1, 32, 8, 8}, {16, 32, 3, 3}, {1, 16, 8, 8}, 1, channels_last) == implicit);
+  list depthwise{"quantized_depthwise"};
+  depthwise.insert(depthwise.end(), implicit.begin(), implicit.end());
+  CHECK(kernels({1, 32, 8, 8}, {32, 1, 3, 3}, {1, 32, 8, 8}, 32, channels_last) == depthwise);
+}
+
+TEST_CASE("Rows of a weight are summed", "[ops][quantised]") {
+  const weight_ptr w = weight::from_tensor(tensor::of<int8_t>({2, 3}, std::vector<int8_t>{1, -2, 127, -128, -128, 5}));
+  const tensor sums = materialise(*sum_rows(w));
+  REQUIRE(sums.type() == dtype::int32);
+  REQUIRE(sums.dims() == shape{2});
+  CHECK(sums.data<int32_t>()[0] == 126);
+  CHECK(sums.data<int32_t>()[1] == -251);
+}
