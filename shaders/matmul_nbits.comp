@@ -32,35 +32,28 @@ const uint CHUNKS = (DEPTH + 7u) / 8u;
 const uint STEP = UNROLL * LANES;
 const uint LOADS = UNROLL * COLUMNS;
 
-/// What an invocation has loaded of its next chunks.
+/// What an invocation has loaded of a chunk, as it is in memory: to convert it would be to wait for it.
 struct chunk {
   uvec2 words; // only the first if codes have 4 bits
-  float scale, zero;
+  T scale, zero;
+  uint zero_byte; // holds the packed zero point
 };
 chunk next[LOADS];
 
-/// A zero point among packed ones, of which this is the byte that holds it.
-float unpacked_zero(uint byte_of_it, uint block) {
-  return float(BITS == 8u ? byte_of_it : byte_of_it >> (block % 2u * 4u) & 15u);
-}
-
-#define LOAD(CODES, SCALES, PACKED, WHOLE)                                                                   \
-  [[unroll]] for (uint u = 0u; u < UNROLL; ++u)                                                              \
-    [[unroll]] for (uint j = 0u; j < COLUMNS; ++j) {                                                         \
-      const uint c = first + u * LANES, n = column + j, at = u * COLUMNS + j;                                \
-      if (c < CHUNKS && n < parts[part].y) {                                                                 \
-        const uint block = c * 8u >> block_shift;                                                            \
-        next[at].words.x = CODES[n * column_words + c * BITS / 4u];                                          \
-        if (BITS == 8u)                                                                                      \
-          next[at].words.y = CODES[n * column_words + c * 2u + 1u];                                          \
-        next[at].scale = float(SCALES[n * blocks + block]);                                                  \
-        if (ZEROS == zeros_packed)                                                                           \
-          next[at].zero = unpacked_zero(uint(PACKED[n * zero_bytes + block * BITS / 8u]), block);            \
-        else if (ZEROS == zeros_whole)                                                                       \
-          next[at].zero = float(WHOLE[n * blocks + block]);                                                  \
-        else                                                                                                 \
-          next[at].zero = BITS == 8u ? 128.0 : 8.0;                                                          \
-      }                                                                                                      \
+// Beyond the last chunk or column others are read again: no branch, no wait.
+#define LOAD(CODES, SCALES, PACKED, WHOLE)                                                              \
+  [[unroll]] for (uint u = 0u; u < UNROLL; ++u)                                                         \
+    [[unroll]] for (uint j = 0u; j < COLUMNS; ++j) {                                                    \
+      const uint c = min(first + u * LANES, CHUNKS - 1u), n = min(column + j, parts[part].y - 1u);      \
+      const uint at = u * COLUMNS + j, block = c * 8u >> block_shift;                                   \
+      next[at].words.x = CODES[n * column_words + c * BITS / 4u];                                       \
+      if (BITS == 8u)                                                                                   \
+        next[at].words.y = CODES[n * column_words + c * 2u + 1u];                                       \
+      next[at].scale = SCALES[n * blocks + block];                                                      \
+      if (ZEROS == zeros_packed)                                                                        \
+        next[at].zero_byte = uint(PACKED[n * zero_bytes + block * BITS / 8u]);                          \
+      if (ZEROS == zeros_whole)                                                                         \
+        next[at].zero = WHOLE[n * blocks + block];                                                      \
     }
 
 /// Loads the chunks that an invocation multiplies from chunk `first` on.
@@ -72,12 +65,22 @@ void load(uint first) {
   }
 }
 
+/// The zero point of what was loaded of chunk c.
+float zero_of(chunk loaded, uint c) {
+  if (ZEROS == zeros_whole)
+    return float(loaded.zero);
+  if (ZEROS == zeros_absent)
+    return BITS == 8u ? 128.0 : 8.0;
+  const uint block = c * 8u >> block_shift;
+  return float(BITS == 8u ? loaded.zero_byte : loaded.zero_byte >> (block % 2u * 4u) & 15u);
+}
+
 /// Code i of a chunk as a number, less its zero point. Conversions from integers are slow, so the code becomes the last bits of
 /// 2^23; whole zero points are taken off along with that, exactly.
-float weight_of(chunk c, uint i) {
-  const uint code = BITS == 8u ? c.words[i / 4u] >> (i % 4u * 8u) & 255u : c.words.x >> (i * 4u) & 15u;
+float weight_of(uvec2 words, uint i, float zero) {
+  const uint code = BITS == 8u ? words[i / 4u] >> (i % 4u * 8u) & 255u : words.x >> (i * 4u) & 15u;
   const float number = uintBitsToFloat(code | 0x4b000000u);
-  return ZEROS == zeros_whole ? number - 8388608.0 - c.zero : number - (8388608.0 + c.zero);
+  return ZEROS == zeros_whole ? number - 8388608.0 - zero : number - (8388608.0 + zero);
 }
 
 /// Depths [8 c, 8 c + 8) of a row.
@@ -116,10 +119,12 @@ void main() {
           float a[8];
           row_chunk(i, first + u * LANES, a);
           [[unroll]] for (uint j = 0u; j < COLUMNS; ++j) {
+            const uint l = u * COLUMNS + j;
+            const float zero = zero_of(now[l], first + u * LANES);
             float sum = 0.0;
             [[unroll]] for (uint k = 0u; k < 8u; ++k)
-              sum = fma(a[k], weight_of(now[u * COLUMNS + j], k), sum);
-            sums[i * COLUMNS + j] = fma(now[u * COLUMNS + j].scale, sum, sums[i * COLUMNS + j]);
+              sum = fma(a[k], weight_of(now[l].words, k, zero), sum);
+            sums[i * COLUMNS + j] = fma(float(now[l].scale), sum, sums[i * COLUMNS + j]);
           }
         }
   }

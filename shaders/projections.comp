@@ -21,12 +21,12 @@ layout(set = 0, binding = 13, std430) writeonly buffer results_2 { T y2[]; };
 const uint STEP = UNROLL * LANES;
 VECTOR next[UNROLL * COLUMNS];
 
-#define LOAD(WEIGHTS)                                                                             \
-  [[unroll]] for (uint u = 0u; u < UNROLL; ++u)                                                   \
-    [[unroll]] for (uint j = 0u; j < COLUMNS; ++j) {                                              \
-      const uint v = first + u * LANES;                                                           \
-      const bool inside = v < VECTORS && column + j < parts[part].y;                              \
-      next[u * COLUMNS + j] = inside ? WEIGHTS[(column + j) * VECTORS + v] : VECTOR(0);           \
+// Beyond the last vector or column others are read again: no branch, no wait.
+#define LOAD(WEIGHTS)                                                                                        \
+  [[unroll]] for (uint u = 0u; u < UNROLL; ++u)                                                              \
+    [[unroll]] for (uint j = 0u; j < COLUMNS; ++j) {                                                         \
+      const uint v = min(first + u * LANES, VECTORS - 1u), n = min(column + j, parts[part].y - 1u);          \
+      next[u * COLUMNS + j] = WEIGHTS[n * VECTORS + v];                                                      \
     }
 
 /// Loads the vectors that an invocation multiplies from vector `first` on.

@@ -108,7 +108,7 @@ attributes transposed() {
 
 } // namespace
 
-TEST_CASE("GPU projections behind a norm, few rows and many, odd sizes", "[vulkan][projections]") {
+TEST_CASE("GPU projections behind a norm, few rows and many, odd sizes", "[vulkan][slow][projections]") {
   for (const auto& [rows, k] :
        {std::pair<int64_t, int64_t>{1, 64}, {1, 768}, {2, 50}, {3, 129}, {4, 264}, {1, 2055}, {6, 40}}) {
     INFO(rows << " rows of " << k);
@@ -122,12 +122,12 @@ TEST_CASE("GPU projections of four products, as they are and with ends", "[vulka
   call("", {2, 1, 96}).product(64).product(2, ending("Relu"), true).check();
 }
 
-TEST_CASE("GPU projections fill the device whatever the columns are", "[vulkan][projections]") {
+TEST_CASE("GPU projections fill the device whatever the columns are", "[vulkan][slow][projections]") {
   call("LayerNormalization", {1, 1, 64}).product(5000).check(); // enough columns for two each
   call("LayerNormalization", {4, 72}).product(4099, transposed(), true).product(3).check();
 }
 
-TEST_CASE("GPU gated projections", "[vulkan][projections]") {
+TEST_CASE("GPU gated projections", "[vulkan][slow][projections]") {
   for (const int64_t rows : {1, 3, 5})
     for (const char* norm : {"", "RMSNormalization", "LayerNormalization"}) {
       INFO(rows << norm);
@@ -143,7 +143,7 @@ TEST_CASE("GPU projections add a residual before the activation", "[vulkan][proj
   }
 }
 
-TEST_CASE("GPU projections by packed weights", "[vulkan][projections]") {
+TEST_CASE("GPU projections by packed weights", "[vulkan][slow][projections]") {
   for (const auto& [rows, k, block, bits, zeros] : {std::array<int64_t, 5>{1, 64, 32, 4, 0},
                                                     {2, 100, 16, 4, 1},
                                                     {3, 70, 64, 4, 2},
