@@ -68,6 +68,11 @@ query_row row_at(uint kv_head, uint row) {
   return query_row(kv_head * sharing + share, row - share * queries);
 }
 
+/// Where the rows of a head begin.
+uint head_at(uvec4 steps, uint batch, uint head) {
+  return steps.w + batch * steps.x + head * steps.y;
+}
+
 #define LOADER(name, scalars, vectors, is_vector) \
   vec4 name(uint at, uint column, uint count) { \
     if (is_vector) \
@@ -130,16 +135,14 @@ void main() {
     return;
   const uint head_index = group / row_blocks, row0 = (group - head_index * row_blocks) * ROWS;
   const uint b = head_index / kv_heads, kv_head = head_index - b * kv_heads;
-  const uint key_base = k_steps.w + b * k_steps.x + kv_head * k_steps.y;
-  const uint value_base = v_steps.w + b * v_steps.x + kv_head * v_steps.y;
+  const uint key_base = head_at(k_steps, b, kv_head), value_base = head_at(v_steps, b, kv_head);
 
   for (uint slot = id; slot < ROWS * WIDTH; slot += 128) {
     const uint r = slot / WIDTH;
     vec4 e = vec4(0.0);
     if (row0 + r < rows) {
       const query_row row = row_at(kv_head, row0 + r);
-      const uint at = q_steps.w + b * q_steps.x + row.head * q_steps.y + row.s * q_steps.z;
-      e = load_query(at, 4 * (slot - r * WIDTH), width) * scale;
+      e = load_query(head_at(q_steps, b, row.head) + row.s * q_steps.z, 4 * (slot - r * WIDTH), width) * scale;
     }
     queries_tile[slot] = e;
   }
