@@ -315,7 +315,7 @@ int64_t parse_bytes(std::string_view text, std::string_view option) {
 void count_nodes(const plan& p, std::map<std::string, int>& nodes) {
   for (size_t n = 0; n < p.placement.size(); ++n)
     if (const device_info& d = p.devices[p.placement[n]];
-        d.kind != device_kind::control && !is_view(p.program->nodes[n]))
+        d.kind != device_kind::control && !launches_nothing(p, p.program->nodes[n]))
       ++nodes[d.name];
   for (const planned_body& body : p.bodies)
     count_nodes(*body.compiled, nodes);

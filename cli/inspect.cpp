@@ -183,7 +183,7 @@ json flow_json(const bound_plan& bound, const std::string& name) {
                                         : info.known  ? "known on the host"
                                                       : "a model input");
   if (flow.storage != flow.value)
-    j["view_of"] = value_name(flow.storage);
+    j[is_part(p, flow.value) ? "part_of" : "view_of"] = value_name(flow.storage);
   j["same_bytes_as"] = json::array();
   for (value_id v : flow.views)
     j["same_bytes_as"].push_back(value_name(v));
@@ -209,8 +209,9 @@ void print_flow(const json& j) {
   fmt::print("flow    {} {} {}{}\n", text_of(j["name"]), text_of(j["type"]), text_of(j["dims"]),
              j["bytes"].is_null() ? "" : ", " + bytes_text(j["bytes"].get<int64_t>()));
   fmt::print("  made by {}\n", node_text(j["made_by"]));
-  if (j.contains("view_of"))
-    fmt::print("  a view of {}\n", text_of(j["view_of"]));
+  for (const char* kind : {"view", "part"})
+    if (const auto of = j.find(fmt::format("{}_of", kind)); of != j.end())
+      fmt::print("  a {} of {}\n", kind, text_of(*of));
   for (const json& v : j["same_bytes_as"])
     fmt::print("  shares its bytes with {}\n", text_of(v));
   for (const json& m : j["moves"])

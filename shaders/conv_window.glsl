@@ -13,7 +13,7 @@ uint column_of_bias(uint n) {
   return gl_WorkGroupID.z / product.splits * product.n + n;
 }
 uint out_at(uint m, uint n) {
-  const uint column = column_of_bias(n) * product.out_column;
+  const uint column = product.out_first + column_of_bias(n) * product.out_column;
   if (!STRIDED_OUT)
     return m * product.out_row + column;
   const uint image = divide(m, pixel_divisor);

@@ -110,7 +110,7 @@ void main() {
       }
     }
   }
-  const uint to = image * out_image + f * out_channel;
+  const uint to = out_first + image * out_image + f * out_channel;
   [[unroll]] for (uint p = 0; p < PIXELS; ++p)
     if (first + p < out_size.w)
       write(to + (row * out_size.w + first + p) * out_pixel, f, sums[p]);

@@ -20,5 +20,6 @@ uint column_of_bias(uint n) {
   return product.first_column + n;
 }
 uint out_at(uint m, uint n) {
-  return gl_WorkGroupID.z / product.splits * out_batch + m * product.out_row + (product.first_column + n) * product.out_column;
+  return product.out_first + gl_WorkGroupID.z / product.splits * out_batch + m * product.out_row +
+         (product.first_column + n) * product.out_column;
 }

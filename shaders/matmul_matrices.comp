@@ -28,6 +28,8 @@ layout(constant_id = 0) const uint FLAGS = 0;
 layout(constant_id = 1) const uint ACTIVATION = 0;
 layout(constant_id = 2) const uint N = 8; // columns of the product
 layout(constant_id = 3) const uint K = 8; // its depths
+layout(constant_id = 4) const uint OUT_ROW = 8;   // from one row of C to the next in the output; N unless C is a part of larger rows
+layout(constant_id = 5) const uint OUT_FIRST = 0; // where C begins there; both are multiples of eight too
 const bool HAS_BIAS = (FLAGS & product_bias) != 0u;
 const bool HAS_RESIDUAL = (FLAGS & product_residual) != 0u;
 const bool WHOLE_TILES = (FLAGS & product_whole_tiles) != 0u;
@@ -100,7 +102,12 @@ void main() {
       sums = multiply_add(left, right, sums);
     }
   }
-  const LAYOUT tile = slice(with_sizes(new_layout(), product.m, N), row, ROWS, column, COLUMNS);
   sums = each_finished(sums, FUNCTION_finished, row, column);
-  store_result(result[0], halved(sums), tile, 0u, 0u);
+  if (OUT_ROW == N) {
+    const LAYOUT tile = slice(with_sizes(new_layout(), product.m, N), row, ROWS, column, COLUMNS);
+    store_result(result[0], halved(sums), tile, 0u, 0u);
+  } else {
+    const LAYOUT tile = slice(rows_of(product.m, N, OUT_ROW), row, ROWS, column, COLUMNS);
+    store_result(result[OUT_FIRST], halved(sums), tile, 0u, 0u);
+  }
 }

@@ -24,7 +24,7 @@ void main() {
   const uint i = flat_group() * 256u + gl_LocalInvocationID.x;
   if (i >= count)
     return;
-  const uint row = i / N, column = first_column + i - row * N, at = row * out_row + column;
+  const uint row = i / N, column = i - row * N, at = row * out_row + out_first + column;
   float sums[4] = {0.0, 0.0, 0.0, 0.0}; // four, so that loads overlap
   uint s = 0;
   for (; s + 4 <= splits; s += 4)

@@ -112,6 +112,9 @@ private:
     }
     const VkDescriptorSet set = describe_buffers(out, l, p);
     vkCmdBindDescriptorSets(out.commands, VK_PIPELINE_BIND_POINT_COMPUTE, p.layout, 0, 1, &set, 0, nullptr);
+    std::optional<instance::writing_parts> parts;
+    if (l.writes_part)
+      parts.emplace(context_.owner());
     if (l.groups_at < 0)
       vkCmdDispatch(out.commands, l.groups[0], l.groups[1], l.groups[2]);
     else

@@ -32,6 +32,7 @@ public:
   device_context& operator=(const device_context&) = delete;
 
   VkDevice get() const { return device_; }
+  const instance& owner() const { return *owner_; }
   /// Returns whether there is that lane; one that is not is the lane for work.
   bool has(lane l) const { return l == lane::work || shared_ || queues_[static_cast<size_t>(l)] != queue(); }
   VkQueue queue(lane l = lane::work) const { return queues_[static_cast<size_t>(l)]; }

@@ -5,6 +5,7 @@
 #include "launch/launch_table.hpp"
 #include "launch/movement.hpp"
 #include "ops/op.hpp"
+#include "plan/bind/joined_parts.hpp"
 #include "plan/bind/layout_buckets.hpp"
 #include "plan/place/gpu_support.hpp"
 #include "vulkan/cache_rows.hpp"
@@ -24,7 +25,7 @@ void mark_whole(launch_list& list, const gpu_call& call) {
   const auto size_of = [&](const launch_binding& b) -> int64_t {
     switch (b.from) {
       case launch_binding::source::input: return call.inputs.at(b.index).bytes();
-      case launch_binding::source::output: return call.outputs.at(b.index).bytes();
+      case launch_binding::source::output: return call.outputs.at(b.index).stored_bytes();
       case launch_binding::source::scratch: return list.scratch.at(b.index);
       case launch_binding::source::packed: break;
     }
@@ -101,6 +102,9 @@ hash128 key_of(const plan& p, node_id id, const append_values& rows_first) {
       h.add(p.segment_of_value[v]);
       add_slots(h, p.slots[v].dims);
       add_slots(h, p.slots[v].known);
+      const row_part part = part_of(p, v, 0);
+      h.add(part.pitch);
+      h.add(part.first);
       const bool is_read = info.constant && volume(info.constant->dims) <= max_read_elements;
       h.add(is_read ? info.constant->key : hash128{});
     }
@@ -154,7 +158,7 @@ dynamic_calls::dynamic_calls(const arena_layout& layout, device_index self, std:
       continue;
     for (node_id id : p.chunks[c].nodes) {
       const node& n = p.program->nodes[id];
-      if (is_view(n) || is_append(id) ||
+      if (launches_nothing(p, n) || is_append(id) ||
           (std::none_of(n.inputs.begin(), n.inputs.end(), varies) &&
            std::none_of(n.outputs.begin(), n.outputs.end(), varies)))
         continue;

@@ -161,11 +161,11 @@ private:
     return t;
   }
 
-  /// Chooses every node's kernel; none for views.
+  /// Chooses every node's kernel; none for what launches nothing.
   std::vector<launch_list> kernels_of(const chunk& c) const {
     std::vector<launch_list> chosen(c.nodes.size());
     for (size_t i = 0; i < c.nodes.size(); ++i)
-      if (!is_view(program_.nodes[c.nodes[i]]) && !calls_.is_append(c.nodes[i]))
+      if (!launches_nothing(plan_, program_.nodes[c.nodes[i]]) && !calls_.is_append(c.nodes[i]))
         chosen[i] = kernel_of(c.nodes[i]);
     return chosen;
   }
@@ -248,6 +248,8 @@ private:
       // Ranges are whole words; every place has room for that. Capacities may pass a limit that no binding does.
       range.bytes = std::min(round_up(std::max<int64_t>(range.bytes, 1), 4), max_range_);
       out.buffers.push_back(range);
+      out.writes_part |=
+          b.from == launch_binding::source::output && is_part(plan_, program_.nodes[id].outputs.at(b.index));
     }
     return out;
   }
@@ -289,7 +291,7 @@ private:
       case source::input:
       case source::output: {
         const value_id v = (b.from == source::input ? n.inputs : n.outputs).at(b.index);
-        return place_of(c, v, bytes_or(layout_.bytes[v]));
+        return place_of(c, v, bytes_or(layout_.bytes[is_part(plan_, v) ? plan_.storage[v] : v]));
       }
       case source::packed: {
         bound_range range = weight_range(*list.packed.at(b.index));

@@ -42,6 +42,8 @@ struct installed_launch {
   std::vector<bound_range> buffers;
   /// Whether everything before must be complete: the launch begins a wave or a step.
   bool barrier_before = false;
+  /// Whether it writes a part of a tensor whose other parts may be written at the same time.
+  bool writes_part = false;
   /// Whether it makes float16 of an input, which the host can do instead (`installed_transfer::narrowed`).
   bool narrows = false;
 };

@@ -8,6 +8,7 @@ namespace {
 
 constexpr const char* validation_layer = "VK_LAYER_KHRONOS_validation";
 constexpr size_t max_messages = 1000;
+constexpr std::string_view write_after_write = "SYNC-HAZARD-WRITE-AFTER-WRITE";
 
 constexpr VkValidationFeatureEnableEXT wanted_checks[] = {VK_VALIDATION_FEATURE_ENABLE_SYNCHRONIZATION_VALIDATION_EXT};
 
@@ -82,10 +83,27 @@ std::vector<std::string> instance::messages() const {
   return messages_;
 }
 
+instance::writing_parts::writing_parts(const instance& owner) : owner_(owner) {
+  if (owner_.messenger_ == VK_NULL_HANDLE)
+    return;
+  const std::lock_guard lock(owner_.mutex_);
+  owner_.writing_parts_.insert(std::this_thread::get_id());
+}
+
+instance::writing_parts::~writing_parts() {
+  if (owner_.messenger_ == VK_NULL_HANDLE)
+    return;
+  const std::lock_guard lock(owner_.mutex_);
+  owner_.writing_parts_.erase(std::this_thread::get_id());
+}
+
 VkBool32 instance::keep_message(VkDebugUtilsMessageSeverityFlagBitsEXT, VkDebugUtilsMessageTypeFlagsEXT,
                                 const VkDebugUtilsMessengerCallbackDataEXT* data, void* self) {
   auto& owner = *static_cast<instance*>(self);
   const std::lock_guard lock(owner.mutex_);
+  const std::string_view id = data->pMessageIdName ? data->pMessageIdName : "";
+  if (id == write_after_write && owner.writing_parts_.contains(std::this_thread::get_id()))
+    return VK_FALSE;
   if (owner.messages_.size() < max_messages)
     owner.messages_.emplace_back(data->pMessage);
   return VK_FALSE;

@@ -8,6 +8,8 @@
 #include <atomic>
 #include <memory>
 #include <mutex>
+#include <set>
+#include <thread>
 
 namespace troupe::vulkan {
 
@@ -39,6 +41,19 @@ public:
   /// Returns what the validation layer has said so far.
   std::vector<std::string> messages() const;
 
+  /// While one lives, this thread records launches that write other elements of a range than those before in the same wave: parts of one tensor's
+  /// rows. The validation layer knows ranges only and takes them for writes of the same; what it says of writes after writes is not kept.
+  class writing_parts {
+  public:
+    explicit writing_parts(const instance& owner);
+    ~writing_parts();
+    writing_parts(const writing_parts&) = delete;
+    writing_parts& operator=(const writing_parts&) = delete;
+
+  private:
+    const instance& owner_;
+  };
+
 private:
   static VKAPI_ATTR VkBool32 VKAPI_CALL keep_message(VkDebugUtilsMessageSeverityFlagBitsEXT severity,
                                                      VkDebugUtilsMessageTypeFlagsEXT types,
@@ -51,6 +66,7 @@ private:
   std::vector<listed_gpu> gpus_;
   mutable std::mutex mutex_;
   std::vector<std::string> messages_;
+  mutable std::set<std::thread::id> writing_parts_; // the threads that are
 };
 
 } // namespace troupe::vulkan

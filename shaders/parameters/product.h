@@ -10,7 +10,7 @@ struct product_parameters {
   uint splits, b_column, b_depth, out_row;
   uint out_column, bias_row, bias_column, first_column;
   float alpha, beta, act_alpha, act_beta;
-  uint a_line, a_depth, batches, unused;
+  uint a_line, a_depth, batches, out_first; // out_first: of C in the output
 };
 
 /// Modes, how an operand is read. A vector is 4 elements, or 8 float16 if EIGHT_WIDE is defined (cooperative kernels).

@@ -76,7 +76,7 @@ std::optional<launch_list> matmul(const gpu_call& call, float_product p, const b
                     byte_bindings(b, call, bytes, sums));
   l.constants = t->constants();
   l.constants.insert(l.constants.end(), {a_mode, b_mode, flags, static_cast<uint32_t>(s.act.code)});
-  l.params = stack_parameters(p, *t, p.n, 0);
+  l.params = stack_parameters(p, *t, {.row = p.n}, 0);
   return b.finish();
 }
 

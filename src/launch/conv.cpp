@@ -64,7 +64,7 @@ std::optional<launch_list> implicit_tiles(const gpu_call& call, const conv_call&
     return std::nullopt;
   uint32_t flags = c.epilogue.flags();
   flags |= (t->splits > 1 ? shader::product_split : 0) | (rows ? 0 : shader::product_strided_out);
-  flags |= rows && p.n % (matrices ? 8 : 4) == 0 ? shader::product_vector_out : 0;
+  flags |= rows ? vector_out(p, c.product_rows(), matrices ? 8 : 4) : 0;
   launch_binding out = builder.out(0);
   if (t->splits > 1)
     out = written(builder.scratch(p.m * p.n * 4 * int64_t{t->splits}));
@@ -109,7 +109,7 @@ bool addressable(const gpu_call& call) {
   if (call.has_input(3) && call.inputs[3].layout != y.layout && !same_in_both_layouts(y.dims))
     return false;
   for (const operand* o : {&call.inputs[0], &call.inputs[1], &y})
-    if (o->size() >= index_limit)
+    if (o->stored_size() >= index_limit)
       return false;
   return true;
 }
@@ -121,6 +121,9 @@ launch_lists conv_launches(const gpu_call& call) {
   if (!variant || !addressable(call))
     return {};
   const conv_call c = parse_convolution(call, epilogue_of(call));
+  const bool writes = c.out.channel == 1 && can_write(call.outputs[0], c.images * c.outputs(), c.epilogue);
+  if (call.outputs[0].is_part() && !writes)
+    return {};
   launch_lists lists;
   const auto add = [&](std::optional<launch_list> list) {
     if (list)

@@ -20,8 +20,9 @@ uint32_t pixels_of_invocation(const conv_call& c, const gpu_features& gpu) {
 
 spatial_steps steps_of(const operand& o) {
   const int64_t channels = o.dims[1], pixels = volume(std::span(o.dims).subspan(2));
+  const int64_t row = o.is_part() ? o.part.pitch : channels;
   if (o.layout == layout::channels_last || same_in_both_layouts(o.dims))
-    return {channels * pixels, 1, channels};
+    return {row * pixels, 1, row};
   return {channels * pixels, pixels, 1};
 }
 
@@ -42,6 +43,7 @@ conv_call parse_convolution(const gpu_call& call, product_epilogue epilogue) {
       .axes = bind_window(parse_window(call.attrs, {w.dims.begin() + 2, w.dims.end()}), std::span(x.dims).subspan(2)),
       .in = steps_of(x),
       .out = steps_of(y),
+      .out_first = y.part.first,
       .epilogue = epilogue};
   for (size_t i = 0; i < 3; ++i) // the output's own sizes: `ceil_mode` is no attribute of convolution
     c.axes[i].out = i + y.dims.size() < 5 ? 1 : y.dims[y.dims.size() - 3 + i];
@@ -51,7 +53,7 @@ conv_call parse_convolution(const gpu_call& call, product_epilogue epilogue) {
 std::vector<uint32_t> conv_parameters(const conv_call& c, const float_product& p, const tiling& t) {
   const auto& [d, h, w] = c.axes;
   const int64_t channels = c.channels / c.groups;
-  return words_of(shader::conv{.product = product_parameters_of(p, t, c.out.pixel, c.out.channel, 0),
+  return words_of(shader::conv{.product = product_parameters_of(p, t, c.product_rows(), 0),
                                .channels = channels,
                                .taps = c.taps(),
                                .in_image = c.in.image,
@@ -80,7 +82,8 @@ std::optional<depthwise_shape> depthwise_shape_of(const conv_call& c, const gpu_
   if (c.channels != c.groups || h.kernel * w.kernel > most_unrolled_taps || gpu.max_group_size < 128)
     return std::nullopt;
   depthwise_shape s;
-  s.vectors = c.channels_last() && c.filters == c.channels && c.filters % 4 == 0;
+  s.vectors = c.channels_last() && c.filters == c.channels && c.filters % 4 == 0 && c.out.pixel % 4 == 0 &&
+              c.out_first % 4 == 0;
   s.pixels = s.vectors ? pixels_of_invocation(c, gpu) : 1;
   s.blocks = (w.out + s.pixels - 1) / s.pixels;
   s.count = c.images * d.out * h.out * s.blocks * (s.vectors ? c.filters / 4 : c.filters);
@@ -114,6 +117,7 @@ std::vector<uint32_t> depthwise_parameters(const conv_call& c, const depthwise_s
                                     .images = c.images,
                                     .act_alpha = c.epilogue.act.alpha,
                                     .act_beta = c.epilogue.act.beta,
+                                    .out_first = c.out_first,
                                     .in_size = {d.in, h.in, w.in},
                                     .out_size = {d.out, h.out, s.blocks, w.out},
                                     .stride = {d.stride, h.stride, w.stride},

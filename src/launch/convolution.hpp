@@ -19,11 +19,14 @@ struct conv_call {
   int64_t images, channels, filters, groups; // channels and filters of all groups
   window_axes axes;
   spatial_steps in, out;
+  int64_t out_first; // of the output in its binding
   product_epilogue epilogue;
 
   int64_t taps() const { return axes[0].kernel * axes[1].kernel * axes[2].kernel; }
   int64_t inputs() const { return axes[0].in * axes[1].in * axes[2].in; }
   int64_t outputs() const { return axes[0].out * axes[1].out * axes[2].out; }
+  /// Where the rows of a product go, which are pixels.
+  product_output product_rows() const { return {out.pixel, out.channel, out_first}; }
   /// Whether every output pixel reads the input pixel of its own position, and no other.
   bool pointwise() const;
   /// Whether both the input's and the output's channels are neighbours.

@@ -24,7 +24,7 @@ launch_binding launch_builder::in(size_t i) const {
 
 launch_binding launch_builder::out(size_t i) const {
   expects(call_.has_output(i), "a launch binds an output that is absent");
-  return {launch_binding::source::output, static_cast<uint32_t>(i), 0, call_.outputs[i].bytes(), true};
+  return {launch_binding::source::output, static_cast<uint32_t>(i), 0, call_.outputs[i].stored_bytes(), true};
 }
 
 launch_binding launch_builder::packed(size_t i, shape dims, shape order, shape sizes) {

@@ -5,6 +5,9 @@
 // records them; tests run every alternative against the reference kernel. An empty list means that the GPU cannot run the
 // call, and planning places the node elsewhere. Whether a call can run must not depend on symbolic dims.
 //
+// An output may be a part of a larger tensor (`row_part`): rules that cannot write so have no launches for it (`launches_of`), and
+// planning gives it bytes of its own.
+//
 // What a shader sees (shaders/README.md): set 0, binding 0 is the parameter block (parameters.hpp); bindings 1, 2 … are the
 // launch's bindings as storage buffers. A launch reads and writes nothing else.
 #pragma once
@@ -88,7 +91,8 @@ struct launch_list {
 
 using launch_lists = std::vector<launch_list>;
 
-/// Builds a launch_list; the bindings' ranges are whole operands unless they are narrowed.
+/// Builds a launch_list; the bindings' ranges are whole operands unless they are narrowed, and of an output that is a part of a larger
+/// tensor all of that.
 class launch_builder {
 public:
   launch_builder(const gpu_call& call, std::string name) : call_(call) { list_.name = std::move(name); }

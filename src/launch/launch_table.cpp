@@ -5,6 +5,8 @@
 #include "ops/reduce.hpp"
 #include "ops/softmax.hpp"
 
+#include <algorithm>
+
 namespace troupe {
 namespace {
 
@@ -159,6 +161,14 @@ constexpr auto rules = std::to_array<implementation<launch_rule>>({
 });
 // clang-format on
 
+/// Rules that know outputs which are parts of larger tensors.
+constexpr auto part_writers =
+    std::to_array<launch_rule>({conv_launches, fused_matmul_launches, gemm_launches, matmul_launches});
+
+bool writes_parts(launch_rule rule) {
+  return std::find(part_writers.begin(), part_writers.end(), rule) != part_writers.end();
+}
+
 } // namespace
 
 implementation_table<launch_rule>& launch_table() {
@@ -177,9 +187,11 @@ bool has_launch_rules(const op_def& def) {
 
 launch_lists launches_of(const op_def& def, const gpu_call& call) {
   launch_lists all;
+  const bool parts = std::any_of(call.outputs.begin(), call.outputs.end(), [](auto& o) { return o.is_part(); });
   for (const launch_rule rule : launch_table().of(def))
-    for (launch_list& list : rule(call))
-      all.push_back(std::move(list));
+    if (!parts || writes_parts(rule))
+      for (launch_list& list : rule(call))
+        all.push_back(std::move(list));
   return all;
 }
 

@@ -54,6 +54,8 @@ float_product stacked_product(std::span<const int64_t> a, std::span<const int64_
 
 launch_lists matmul_launches(const gpu_call& call) {
   if (!product_variant(call.inputs[0].type, call.gpu)) {
+    if (call.outputs[0].is_part())
+      return {};
     const bool row = call.inputs[0].dims.size() == 1, column = call.inputs[1].dims.size() == 1;
     return contraction_launches(call, fmt::format("{},{}->...{}{}", row ? "j" : "...ij", column ? "j" : "...jk",
                                                   row ? "" : "i", column ? "" : "k"));

@@ -79,7 +79,7 @@ std::optional<timed_list> tiles(const gpu_call& call, const float_product& p, ti
   if (!t)
     return std::nullopt;
   const uint32_t split = t->splits > 1 ? shader::product_split : 0;
-  const uint32_t vector_out = p.n % (matrices ? 8 : 4) == 0 ? shader::product_vector_out : 0;
+  const product_output rows = output_rows(call.outputs[0], p);
   launch_binding out = builder.out(0);
   if (split)
     out = written(builder.scratch(checked_mul(checked_mul(p.m * p.n, p.batches()), 4 * int64_t{t->splits})));
@@ -92,9 +92,9 @@ std::optional<timed_list> tiles(const gpu_call& call, const float_product& p, ti
                             {builder.in(p.a), b, builder.in(e.bias == no_input ? p.a : e.bias),
                              builder.in(e.residual == no_input ? p.a : e.residual), out});
     l.constants = t->constants();
-    l.constants.insert(l.constants.end(),
-                       {modes.a, modes.b, e.flags() | split | vector_out, static_cast<uint32_t>(e.act.code)});
-    l.params = stack_parameters(r.p, *t, p.n, first);
+    l.constants.insert(l.constants.end(), {modes.a, modes.b, e.flags() | split | vector_out(p, rows, matrices ? 8 : 4),
+                                           static_cast<uint32_t>(e.act.code)});
+    l.params = stack_parameters(r.p, *t, rows, first);
   }
   if (split) {
     out.written = false;
@@ -111,9 +111,10 @@ bool fits_group_matrices(const gpu_call& call, const float_product& p) {
          p.n > 0 && p.m >= fewest_rows;
 }
 
-/// The kernel by matrices of groups, which is made for the right matrix's sizes; nullopt if it does not suit.
+/// The kernel by matrices of groups, which is made for the right matrix's and the output's sizes; nullopt if it does not suit.
 std::optional<timed_list> group_tiles(const gpu_call& call, const float_product& p) {
-  if (!fits_group_matrices(call, p))
+  const product_output rows = output_rows(call.outputs[0], p);
+  if (!fits_group_matrices(call, p) || !vector_out(p, rows, 8))
     return std::nullopt;
   launch_builder builder(call, "matmul.matrices");
   const right_operand r = bind_right(builder, call, p);
@@ -125,9 +126,13 @@ std::optional<timed_list> group_tiles(const gpu_call& call, const float_product&
                           {builder.in(p.a), r.binding, builder.in(e.bias == no_input ? p.a : e.bias),
                            builder.in(e.residual == no_input ? p.a : e.residual), builder.out(0)});
   const bool whole = p.m % t->m == 0 && p.n % t->n == 0 && p.k % t->depth == 0;
-  l.constants = {e.flags() | (whole ? shader::product_whole_tiles : 0), static_cast<uint32_t>(e.act.code), word(p.n),
-                 word(p.k)};
-  l.params = stack_parameters(r.p, *t, p.n, 0);
+  l.constants = {e.flags() | (whole ? shader::product_whole_tiles : 0),
+                 static_cast<uint32_t>(e.act.code),
+                 word(p.n),
+                 word(p.k),
+                 word(rows.row),
+                 word(rows.first)};
+  l.params = stack_parameters(r.p, *t, rows, 0);
   return timed(builder.finish(), t->time);
 }
 
@@ -172,7 +177,7 @@ std::optional<launch_list> few_rows(const gpu_call& call, const float_product& p
                              builder.in(e.residual == no_input ? p.a : e.residual), builder.out(0)});
     l.constants = {256, t.lanes, t.columns, word(p.m), p.m > 2 ? 2u : 4u, 0};
     l.constants.insert(l.constants.end(), {modes.a, modes.b, e.flags(), static_cast<uint32_t>(e.act.code)});
-    l.params = stack_parameters(r.p, {.splits = 1, .split_depth = word(p.k)}, p.n, first);
+    l.params = stack_parameters(r.p, {.splits = 1, .split_depth = word(p.k)}, output_rows(call.outputs[0], p), first);
   }
   return builder.finish();
 }
@@ -189,7 +194,7 @@ bool too_large(const gpu_call& call, const float_product& p) {
   for (size_t i : {p.a, p.b})
     if (call.inputs[i].size() >= index_limit)
       return true;
-  return call.outputs[0].size() >= index_limit;
+  return call.outputs[0].stored_size() >= index_limit;
 }
 
 } // namespace
@@ -237,8 +242,21 @@ std::string tile_variant(tile_family family, const std::string& variant, const t
   return variant + "_" + std::to_string(t.rows / 16) + "x" + std::to_string(t.columns / 16);
 }
 
-shader::product_parameters product_parameters_of(const float_product& p, const tiling& t, int64_t out_row,
-                                                 int64_t out_column, int64_t first_column) {
+product_output output_rows(const operand& out, const float_product& p) {
+  return {.row = out.is_part() ? out.part.pitch : p.n, .first = out.part.first};
+}
+
+bool can_write(const operand& out, int64_t rows, const product_epilogue& e) {
+  return !out.is_part() || (out.part.size == rows * out.part.pitch && e.residual == no_input);
+}
+
+uint32_t vector_out(const float_product& p, const product_output& out, int64_t width) {
+  const bool fits = p.n % width == 0 && out.row % width == 0 && out.first % width == 0;
+  return fits ? shader::product_vector_out : 0;
+}
+
+shader::product_parameters product_parameters_of(const float_product& p, const tiling& t, const product_output& out,
+                                                 int64_t first_column) {
   const product_epilogue& e = p.epilogue;
   return {.m = p.m,
           .n = p.n,
@@ -247,8 +265,8 @@ shader::product_parameters product_parameters_of(const float_product& p, const t
           .splits = t.splits,
           .b_column = p.b_line,
           .b_depth = p.b_depth,
-          .out_row = out_row,
-          .out_column = out_column,
+          .out_row = out.row,
+          .out_column = out.column,
           .bias_row = e.bias_row,
           .bias_column = e.bias_column,
           .first_column = first_column,
@@ -258,12 +276,14 @@ shader::product_parameters product_parameters_of(const float_product& p, const t
           .act_beta = e.act.beta,
           .a_line = p.a_line,
           .a_depth = p.a_depth,
-          .batches = p.batches()};
+          .batches = p.batches(),
+          .out_first = out.first};
 }
 
-std::vector<uint32_t> stack_parameters(const float_product& p, const tiling& t, int64_t out_row, int64_t first_column) {
-  shader::matmul block{.product = product_parameters_of(p, t, out_row, 1, first_column),
-                       .out_batch = p.m * out_row,
+std::vector<uint32_t> stack_parameters(const float_product& p, const tiling& t, const product_output& out,
+                                       int64_t first_column) {
+  shader::matmul block{.product = product_parameters_of(p, t, out, first_column),
+                       .out_batch = p.m * out.row,
                        .batch_rank = p.batch.size()};
   for (size_t i = 0; i < p.batch.size(); ++i)
     block.batch_axes[i] = {p.batch[i].size, p.batch[i].a, p.batch[i].b};
@@ -274,6 +294,7 @@ void add_split_sum(launch_builder& builder, const gpu_call& call, const float_pr
                    launch_binding scratch) {
   const product_epilogue& e = p.epilogue;
   const int64_t count = p.m * p.n * p.batches();
+  const product_output rows = output_rows(call.outputs[0], p);
   builder.next_step();
   launch& l =
       builder.add("split_sum." + *product_variant(call.outputs[0].type, call.gpu), flat_groups(count, 256, call.gpu),
@@ -283,9 +304,10 @@ void add_split_sum(launch_builder& builder, const gpu_call& call, const float_pr
   l.params = words_of(shader::split_sum{.count = count,
                                         .N = p.n,
                                         .splits = t.splits,
-                                        .out_row = p.n,
+                                        .out_row = rows.row,
                                         .bias_row = e.bias_row,
                                         .bias_column = e.bias_column,
+                                        .out_first = rows.first,
                                         .alpha = e.alpha,
                                         .beta = e.beta,
                                         .act_alpha = e.act.alpha,
@@ -294,7 +316,7 @@ void add_split_sum(launch_builder& builder, const gpu_call& call, const float_pr
 
 launch_lists product_launches(const gpu_call& call, const float_product& p) {
   const auto variant = product_variant(call.inputs[p.a].type, call.gpu);
-  if (!variant || too_large(call, p))
+  if (!variant || too_large(call, p) || !can_write(call.outputs[0], p.m * p.batches(), p.epilogue))
     return {};
   launch_lists lists;
   if (auto list = few_rows(call, p, *variant))

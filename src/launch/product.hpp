@@ -54,18 +54,33 @@ right_operand bind_right(launch_builder& builder, const gpu_call& call, float_pr
 /// stored transposed.
 float_product stacked_product(std::span<const int64_t> a, std::span<const int64_t> b, bool ta, bool tb);
 
-/// Returns the parameters of a product of strided operands (shaders/matmul_batch.glsl), whose columns begin with `first_column`.
-std::vector<uint32_t> stack_parameters(const float_product& p, const tiling& t, int64_t out_row, int64_t first_column);
-
 /// Returns the shader variant for a tile: the cooperative kernels have one for each shape of a subgroup's part.
 std::string tile_variant(tile_family family, const std::string& variant, const tiling& t);
 
-/// Returns what the parameters of products begin with. Output rows are `out_row` apart, columns `out_column`; columns are counted from
-/// `first_column` in the output and the bias.
-shader::product_parameters product_parameters_of(const float_product& p, const tiling& t, int64_t out_row,
-                                                 int64_t out_column, int64_t first_column);
+/// Where C goes: rows are `row` apart, columns `column`, and the first element is `first`, counted from the begin of the output's binding.
+struct product_output {
+  int64_t row = 0, column = 1, first = 0;
+};
 
-/// Adds the launch that sums the partial results that `scratch` holds and applies the epilogue. Output 0 is row-major.
+/// Returns where the rows of `p` go: they are those of the output, one after the other or parts of larger ones.
+product_output output_rows(const operand& out, const float_product& p);
+
+/// Whether a rule can write an output that may be a part of a larger tensor: as `rows` rows, and nothing is added that lies otherwise.
+bool can_write(const operand& out, int64_t rows, const product_epilogue& e);
+
+/// Returns what the parameters of products begin with. Columns are counted from `first_column` in the output and the bias.
+shader::product_parameters product_parameters_of(const float_product& p, const tiling& t, const product_output& out,
+                                                 int64_t first_column);
+
+/// Returns the flag that lets a kernel write `width` neighbouring columns at once, if all vectors are aligned and whole.
+uint32_t vector_out(const float_product& p, const product_output& out, int64_t width);
+
+/// Returns the parameters of a product of strided operands (shaders/matmul_batch.glsl), whose columns begin with `first_column`.
+std::vector<uint32_t> stack_parameters(const float_product& p, const tiling& t, const product_output& out,
+                                       int64_t first_column);
+
+/// Adds the launch that sums the partial results that `scratch` holds and applies the epilogue. Output 0 is row-major, or a part of
+/// such a tensor.
 void add_split_sum(launch_builder& builder, const gpu_call& call, const float_product& p, const tiling& t,
                    launch_binding scratch);
 

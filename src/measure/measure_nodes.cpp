@@ -75,7 +75,7 @@ private:
     barriers_s_ += planned.barrier_count() * p.devices[planned.device].profile.barrier_s;
     for (const device_timing& t : c.timings) {
       const double s = t.seconds();
-      if (t.kind == device_timing::work::node && !is_view(p.program->nodes[t.id]))
+      if (t.kind == device_timing::work::node && !launches_nothing(p, p.program->nodes[t.id]))
         samples_[{&p, t.id}].push_back(s);
       if (t.kind == device_timing::work::node)
         nodes_s_ += s;

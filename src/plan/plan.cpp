@@ -5,6 +5,7 @@
 #include "base/printable.hpp"
 #include "graph/bodies.hpp"
 #include "ops/control.hpp"
+#include "plan/bind/joined_parts.hpp"
 #include "plan/bind/lifetimes.hpp"
 #include "plan/bind/operand_checks.hpp"
 #include "plan/cut/adjust_chunks.hpp"
@@ -235,9 +236,10 @@ void cut_chunks(plan& p, const std::shared_ptr<const graph>& g, const chunk_assi
   p.segment_count = segments.count;
   p.storage = find_storage(*g, edges.producer, p.placement, segments.of_node);
   p.program = g;
+  p.symbols = std::move(segments.symbols);
+  join_parts(p, edges, segments.of_node);
   p.producer = std::move(edges.producer);
   p.segment_of_value = std::move(segments.of_value);
-  p.symbols = std::move(segments.symbols);
   index_chunks(p);
   p.transfers = find_transfers(p);
   order_by_wave(p);

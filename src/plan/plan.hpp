@@ -7,7 +7,8 @@
 // Invariants (checked by `verify`): every node is in exactly one chunk; the chunk graph is acyclic and `chunks` is a
 // topological order of it; every chunk is on a path to an output; a value crosses to a device at most once; each upload, and
 // each value that the caller needs, comes by one transfer, from where it is made, by the route that its ends need; chunks of one
-// device run in the order of their ids; a chunk never waits for another device in its middle.
+// device run in the order of their ids; a chunk never waits for another device in its middle. A tensor has one writer; one whose parts are
+// written straight into it (`is_joined`) has one a part, and nothing but its Concat reads the parts as values of their own.
 //
 // Control flow: each If, Loop or Scan is a chunk of its own, on a device of its own after the real ones (`device_kind::control`) that
 // stands for the coordinator: so values come to it and go from it like to any device with host memory, and control-flow nodes
@@ -35,8 +36,8 @@ struct chunk {
   /// Nodes in execution order; may be empty (a chunk that only moves values).
   std::vector<node_id> nodes;
   /// On devices without host memory (GPUs): wave w is nodes[wave_begin[w] … wave_begin[w + 1]). Nodes of one wave may run at the
-  /// same time; a barrier stands between waves, and at the chunk's ends. A view launches nothing and is in the wave of what
-  /// makes its bytes, after it, or in the first. Empty on host-memory devices, where nodes run one after the other.
+  /// same time; a barrier stands between waves, and at the chunk's ends. A view, or a Concat whose parts are in place, launches nothing and
+  /// is in the wave of what makes its bytes, after it, or in the first. Empty on host-memory devices, where nodes run one after the other.
   std::vector<uint32_t> wave_begin;
   /// Values that come from the host before the first node: model inputs and values of other devices or segments.
   std::vector<value_id> uploads;
@@ -158,7 +159,7 @@ struct plan {
   std::vector<data_symbol> symbols; // that depend on data, in the order of their nodes; their values are downloaded
   /// The value whose bytes hold each value's on the device that produces it: itself, or the source of a view
   /// (`aliasing::view`), through chains of views. A view of a value that its device uploads has the upload as its source.
-  /// See `root_on`.
+  /// Of a part: the output of the Concat that it is written into (bind/joined_parts.hpp). See `root_on`.
   std::vector<value_id> storage;
   /// All symbolic dims and host-known elements of the program, and where each value finds its own. Slots of a later segment
   /// depend on symbols that are bound when the earlier ones have run: one program a segment.
@@ -180,6 +181,15 @@ std::vector<device_info> real_devices(const plan& p);
 
 /// Returns whether a node is a view: its output is its first input's bytes, so that no device has work with it.
 bool is_view(const node& n);
+
+/// Returns whether `v` is written straight into its part of a Concat's output.
+bool is_part(const plan& p, value_id v);
+
+/// Returns whether a node is a Concat whose inputs are parts of its output, so that it moves nothing.
+bool is_joined(const plan& p, const node& n);
+
+/// Returns whether no device has work with a node: it is a view or a joined Concat.
+bool launches_nothing(const plan& p, const node& n);
 
 /// Returns the value whose bytes hold `v` for nodes of `c`: `plan::storage` if c's device produces it in c's segment,
 /// else `v` itself (an upload, a constant or a host-known value).

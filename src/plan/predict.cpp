@@ -153,6 +153,8 @@ double value_bytes(const plan& p, std::span<const shape> dims, value_id v) {
 double predict_node(const plan& p, std::span<const shape> dims, node_id n) {
   if (has_body(p.program->nodes[n]))
     return control_seconds(p, dims, n);
+  if (launches_nothing(p, p.program->nodes[n]))
+    return 0;
   return predict_node(p, dims, n, p.devices[p.placement[n]].profile);
 }
 

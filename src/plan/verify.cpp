@@ -1,6 +1,6 @@
 // Checks a plan's invariants from the plan alone, without the code that made it: plans are edited and loaded too.
 #include "graph/bodies.hpp"
-#include "plan/plan.hpp"
+#include "plan/bind/joined_parts.hpp"
 
 #include <algorithm>
 #include <set>
@@ -19,6 +19,7 @@ public:
 
   void run() {
     check_tables();
+    check_parts();
     check_roots();
     for (chunk_id id = 0; id < p_.chunks.size(); ++id) {
       check_edges(id);
@@ -63,6 +64,38 @@ private:
       fail(errc::internal, "the plan's tables do not fit its graph");
     made_in_.assign(nodes, unseen);
     writer_.assign(values, -1);
+  }
+
+  /// A part is an input of the joined Concat whose output it is in, made beside it on a GPU, and nobody else's: so each part has one
+  /// writer, and whoever reads its bytes reads the Concat's output.
+  void check_parts() const {
+    std::vector<uint32_t> uses(g_.values.size(), 0);
+    for (value_id v : g_.outputs)
+      ++uses[v];
+    for (const node& n : g_.nodes)
+      for (value_id v : n.inputs)
+        if (v != no_value)
+          ++uses[v];
+    for (value_id v = 0; v < static_cast<value_id>(g_.values.size()); ++v) {
+      if (!is_part(p_, v))
+        continue;
+      const std::string& name = g_.values[v].name;
+      const value_id whole = p_.storage[v];
+      const node_id maker = p_.producer[v], concat = p_.producer.at(whole);
+      if (concat < 0 || !is_joined(p_, g_.nodes[concat]) || p_.storage[whole] != whole)
+        fail(errc::internal, "'{}' is a part of '{}', which is not joined", name, g_.values[whole].name);
+      const device_info& device = p_.devices.at(p_.placement[maker]);
+      const auto segment = [&](node_id n) { return p_.chunks.at(p_.chunk_of_node[n]).segment; };
+      if (p_.placement[maker] != p_.placement[concat] || segment(maker) != segment(concat) || !device.gpu)
+        fail(errc::internal, "'{}' is a part of '{}', but is not made beside it on a GPU", name, g_.values[whole].name);
+      const auto& inputs = g_.nodes[concat].inputs;
+      if (uses[v] != 1 || std::find(inputs.begin(), inputs.end(), v) == inputs.end())
+        fail(errc::internal, "'{}' is a part that is not only for {}", name, describe(g_.nodes[concat]));
+    }
+    for (const node& n : g_.nodes)
+      for (value_id v : is_joined(p_, n) ? n.inputs : std::vector<value_id>{})
+        if (v == no_value || p_.storage[v] != n.outputs[0] || !is_part(p_, v))
+          fail(errc::internal, "{} is joined, but an input of it is no part", describe(n));
   }
 
   void check_edges(chunk_id id) const {
@@ -113,7 +146,7 @@ private:
     last_on_[place] = id;
   }
 
-  /// Waves cover the chunk's nodes, and no node of a wave reads what another one of it makes.
+  /// Waves cover the chunk's nodes, and no node of a wave reads what another one of it makes, be it a part of what is read.
   void check_waves(chunk_id id) const {
     const chunk& c = p_.chunks[id];
     const auto& begin = c.wave_begin;
@@ -130,15 +163,16 @@ private:
       for (node_id n : c.wave(w))
         wave_of[n] = w;
     for (const auto& [n, wave] : wave_of) {
-      if (is_view(g_.nodes[n]))
+      if (launches_nothing(p_, g_.nodes[n]))
         continue;
-      for (value_id v : g_.nodes[n].inputs) {
-        const node_id maker = v == no_value ? -1 : p_.producer[root_on(p_, c, v)];
-        const auto made = wave_of.find(maker);
-        if (made != wave_of.end() && made->second >= wave)
-          broken(id, "{} reads '{}', which is made in wave {}, not before its own wave {}", describe(g_.nodes[n]),
-                 g_.values[v].name, made->second, wave);
-      }
+      for (value_id v : g_.nodes[n].inputs)
+        if (v != no_value)
+          for_each_written(p_, root_on(p_, c, v), [&](value_id written) {
+            const auto made = wave_of.find(p_.producer[written]);
+            if (made != wave_of.end() && made->second >= wave)
+              broken(id, "{} reads '{}', which is made in wave {}, not before its own wave {}", describe(g_.nodes[n]),
+                     g_.values[v].name, made->second, wave);
+          });
     }
   }
 

@@ -100,7 +100,7 @@ schedule_bounds bounds_of(const plan& p, std::span<const shape> dims) {
   seconds_table table(g.nodes.size());
   for (node_id n = 0; n < static_cast<node_id>(g.nodes.size()); ++n)
     for (const device_class& c : classes) {
-      const bool is_free = has_body(g.nodes[n]) || p.inserted[n];
+      const bool is_free = has_body(g.nodes[n]) || p.inserted[n] || launches_nothing(p, g.nodes[n]);
       const bool can = is_free || problem.allows(n, c.index) || p.devices[p.placement[n]].name == c.like->name;
       table[n].push_back(is_free ? 0 : can ? predict_node(p, dims, n, c.like->profile) : HUGE_VAL);
     }

@@ -1,6 +1,8 @@
 // Launch rules of products and convolutions on fabricated devices. What the kernels compute is tested on a device.
+#include "launch/launch_table.hpp"
 #include "launch/launches.hpp"
 #include "launch/tiling.hpp"
+#include "ops/registry.hpp"
 #include "ops/run_op.hpp"
 #include "support/catch.hpp"
 
@@ -227,4 +229,104 @@ TEST_CASE("Depthwise convolution packs its weights by taps", "[ops]") {
   REQUIRE(lists[0].packed.size() == 1);
   CHECK(lists[0].packed[0]->dims == shape{9, 32});
   CHECK(lists[1].name == "conv");
+}
+
+namespace {
+
+/// An output that is columns [first, …) of rows of `pitch` elements.
+operand part(operand o, int64_t first, int64_t pitch, int64_t rows) {
+  o.part = {.pitch = pitch, .first = first, .size = rows * pitch};
+  return o;
+}
+
+/// Checks that a kernel of products writes rows `pitch` apart from `first` on, the whole range bound, in vectors if they are aligned.
+void check_part(const launch_list& list, const operand& out, uint32_t width) {
+  INFO(list.name);
+  const bool split = list.launches.size() == 2, aligned = out.part.pitch % width == 0 && out.part.first % width == 0;
+  const launch &first = list.launches.at(0), &last = list.launches.back();
+  CHECK(((first.constants.at(8) & shader::product_vector_out) != 0) == aligned);
+  CHECK(last.params.at(split ? 3 : 7) == out.part.pitch);
+  CHECK(last.params.at(split ? 6 : 19) == out.part.first);
+  CHECK(last.bindings.back().bytes == out.stored_bytes());
+  CHECK(last.bindings.back().from == launch_binding::source::output);
+}
+
+} // namespace
+
+TEST_CASE("Products write parts of larger rows", "[ops]") {
+  const attributes none;
+  const auto f16 = dtype::float16;
+  for (const auto& [first, pitch] : {std::pair<int64_t, int64_t>{64, 128}, {8, 72}, {4, 68}, {3, 67}})
+    for (const int64_t m : {1, 200}) {
+      const gpu_features gpu = large_gpu();
+      const operand y = part(make({m, 64}, f16), first, pitch, m);
+      const launch_lists lists = matmul_launches({none, {make({m, 512}, f16), constant({512, 64}, f16)}, {y}, gpu});
+      CHECK(lists.size() == (m == 1 ? 3 : 2));
+      for (const launch_list& list : lists)
+        if (list.name != "gemv")
+          check_part(list, y, list.name == "matmul_cooperative" ? 8 : 4);
+        else
+          CHECK((list.launches.at(0).params.at(7) == pitch && list.launches.at(0).params.at(19) == first));
+    }
+}
+
+TEST_CASE("Convolutions write parts of larger rows where pixels are rows", "[ops]") {
+  const gpu_features gpu = large_gpu();
+  const auto f16 = dtype::float16;
+  const auto last = layout::channels_last;
+  const attributes none, padded = attrs_of({{"pads", int_list{1, 1, 1, 1}}}),
+                         each = attrs_of({{"pads", int_list{1, 1, 1, 1}}, {"group", int64_t{64}}});
+  const operand x = make({2, 64, 5, 6}, f16, last);
+  for (const auto& [first, pitch] : {std::pair<int64_t, int64_t>{64, 128}, {4, 68}, {3, 67}}) {
+    const operand y = part(make({2, 64, 5, 6}, f16, last), first, pitch, 60);
+    for (const int64_t kernel : {1, 3}) {
+      const launch_lists lists =
+          conv_launches({kernel == 1 ? none : padded, {x, constant({64, 64, kernel, kernel}, f16)}, {y}, gpu});
+      REQUIRE(lists.size() >= 2);
+      for (const launch_list& list : lists)
+        check_part(list, y, list.name.ends_with("_cooperative") ? 8 : 4);
+    }
+    const launch l = conv_launches({each, {x, constant({64, 1, 3, 3}, f16)}, {y}, gpu}).at(0).launches.at(0);
+    CHECK(l.shader == "depthwise.f16");
+    CHECK(l.constants.at(0) == (first % 4 == 0 ? 1 : 0)); // vectors
+    CHECK((l.params.at(8) == 30 * pitch && l.params.at(10) == pitch && l.params.at(14) == first));
+  }
+  const auto convolve = [&](const operand& in, const operand& out) {
+    return conv_launches({none, {in, constant({64, 64, 1, 1}, f16)}, {out}, gpu});
+  };
+  const operand plain = make({2, 64, 5, 6}, f16);
+  CHECK(convolve(plain, part(plain, 0, 128 * 30, 2)).empty()); // rows of channels first are no pixels
+  CHECK(convolve(x, part(x, 0, 128, 61)).empty());             // other rows
+  CHECK_FALSE(convolve(plain, plain).empty());
+}
+
+TEST_CASE("Rules that do not know parts have no launches for them", "[ops]") {
+  gpu_features gpu = large_gpu();
+  gpu.group_matrices = true;
+  const attributes none;
+  const auto f16 = dtype::float16;
+  const operand a = make({4096, 4096}, f16), b = constant({4096, 4096}, f16), bias = make({4096}, f16);
+  const operand y = part(a, 0, 8192, 4096);
+  const auto relu = [&](const operand& out) { return launches_of(*find_op("", "Relu", 17), {none, {a}, {out}, gpu}); };
+  CHECK_FALSE(relu(a).empty());
+  CHECK(relu(y).empty());
+  const auto product = [&](std::vector<operand> inputs, const operand& out) {
+    return launches_of(*find_op("troupe", "MatMul", 1), {none, std::move(inputs), {out}, gpu});
+  };
+  const auto constants = [&](const operand& out) {
+    const launch_list list = product({a, b, bias}, out).at(0);
+    CHECK(list.name == "matmul.matrices");
+    return std::pair(list.launches.at(0).constants.at(4), list.launches.at(0).constants.at(5));
+  };
+  CHECK(constants(a) == std::pair(4096u, 0u));
+  CHECK(constants(part(a, 64, 8192, 4096)) == std::pair(8192u, 64u));
+  for (const launch_list& list : product({a, b, bias}, part(a, 4, 8192, 4096))) // no whole vectors
+    CHECK(list.name != "matmul.matrices");
+  CHECK_FALSE(product({a, b, bias, a}, a).empty());
+  CHECK(product({a, b, bias, a}, y).empty()); // the residual's rows lie otherwise
+  const auto f64 = dtype::float64;
+  gpu.float64 = gpu.int64 = true;
+  const operand c = make({8, 8}, f64);
+  CHECK_FALSE(matmul_launches({none, {c, c}, {c}, gpu}).empty());
+  CHECK(matmul_launches({none, {c, c}, {part(c, 0, 16, 8)}, gpu}).empty()); // a contraction
 }

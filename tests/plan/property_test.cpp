@@ -29,8 +29,28 @@ symbolic_shape random_dims(generator& random, const graph_builder& b, const std:
   return {static_cast<int64_t>(1 + below(random, 300)) * scale};
 }
 
+/// Adds products of earlier values beside each other, perhaps read elsewhere too.
+void add_joined_products(generator& random, graph_builder& b, std::vector<value_id>& values) {
+  std::vector<value_id> matrices;
+  for (value_id v : values)
+    if (const symbolic_shape& dims = *b.g.values[v].dims;
+        dims.size() == 2 && dims[1].is(8) && dims[0] == dim::symbol("n"))
+      matrices.push_back(v);
+  std::vector<value_id> parts;
+  for (size_t i = 0; i < 2 + below(random, 2); ++i) {
+    const auto columns = static_cast<int64_t>(1 + below(random, 12));
+    const value_id w = b.g.add_constant(fmt::format("w{}", b.g.values.size()), tensor(dtype::float32, {8, columns}));
+    parts.push_back(b.inferred("MatMul", {matrices[below(random, matrices.size())], w}));
+    if (below(random, 6) == 0)
+      values.push_back(parts.back());
+  }
+  values.push_back(b.inferred("Concat", parts, test::attrs_of({{"axis", int64_t{1}}})));
+}
+
 /// Adds a node of a random kind that reads some of `values`; appends its output.
 void add_random_node(generator& random, graph_builder& b, std::vector<value_id>& values) {
+  if (below(random, 12) == 0)
+    return add_joined_products(random, b, values);
   const auto pick = [&] { return values[values.size() - 1 - below(random, std::min<size_t>(values.size(), 8))]; };
   std::vector<value_id> inputs{pick()};
   const symbolic_shape first = *b.g.values[inputs[0]].dims;
@@ -118,7 +138,7 @@ std::vector<device_info> random_devices(generator& random) {
 
 TEST_CASE("random plans keep their invariants and execute in any order", "[plan][A2][A4][A12][B4][C5][D1][D4][D5]") {
   size_t several_segments = 0, several_chunks = 0, in_place = 0, late_known = 0, wide_waves = 0, shared_layouts = 0,
-         moved_boundaries = 0; // the test must cover these
+         moved_boundaries = 0, joined = 0; // the test must cover these
   for (uint64_t seed = 0; seed < 3000; ++seed) {
     generator random(seed);
     INFO("seed " << seed);
@@ -153,7 +173,10 @@ TEST_CASE("random plans keep their invariants and execute in any order", "[plan]
     several_chunks += p->chunks.size() > 4;
     for (const chunk& c : p->chunks)
       wide_waves += widest_wave(*p, c) > 2;
+    for (const node& call : p->program->nodes)
+      joined += is_joined(*p, call);
   }
+  CHECK(joined > 300);
   CHECK(moved_boundaries > 100);
   CHECK(several_segments > 300);
   CHECK(several_chunks > 300);

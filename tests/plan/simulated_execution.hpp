@@ -139,21 +139,33 @@ private:
       else if (v != no_value && !p_.program->values[v].constant)
         read(c, v);
     for (value_id v : call.outputs)
-      if (root_on(p_, c, v) == v)
+      if (is_part(p_, v))
+        write_part(c, v);
+      else if (root_on(p_, c, v) == v)
         write(c, v);
+  }
+
+  /// The first part that is written takes the tensor's bytes, which must still be its when the others come.
+  void write_part(const chunk& c, value_id v) {
+    const value_id root = p_.storage[v];
+    std::set<value_id>& parts = parts_[root];
+    if (parts.empty())
+      write(c, root);
+    REQUIRE(holders_[c.device].at(place_of(c, root)).value == root);
+    REQUIRE(parts.insert(v).second);
   }
 
   /// Runs the nodes of a wave in random order: each must find its inputs, and all outputs must be there in the end.
   void compute_wave(const chunk& c, uint32_t w) {
     const auto wave = c.wave(w);
     std::vector<node_id> nodes(wave.begin(), wave.end());
-    std::erase_if(nodes, [&](node_id n) { return is_view(p_.program->nodes[n]); });
+    std::erase_if(nodes, [&](node_id n) { return launches_nothing(p_, p_.program->nodes[n]); });
     std::shuffle(nodes.begin(), nodes.end(), random_);
     for (node_id n : nodes)
       compute(c, n);
     for (node_id n : nodes)
       for (value_id v : p_.program->nodes[n].outputs)
-        if (p_.segment_of_value[v] <= c.segment)
+        if (p_.segment_of_value[v] <= c.segment && !is_part(p_, v))
           read(c, v);
   }
 
@@ -183,6 +195,9 @@ private:
     const auto it = holders_[c.device].find(place_of(c, root));
     REQUIRE(it != holders_[c.device].end());
     REQUIRE(it->second.value == root);
+    if (const node_id maker = p_.producer[root]; maker >= 0 && root != v && is_joined(p_, p_.program->nodes[maker]))
+      for (value_id part : p_.program->nodes[maker].inputs)
+        REQUIRE(parts_[root].contains(part));
   }
 
   struct holder {
@@ -196,7 +211,8 @@ private:
   generator& random_;
   ready_set ready_set_;
   bound_plan_ptr bound_;
-  std::vector<device_queue> queues_; // by device
+  std::vector<device_queue> queues_;             // by device
+  std::map<value_id, std::set<value_id>> parts_; // by joined Concat's output: the parts that are written
   std::set<value_id> on_host_;
   std::set<chunk_id> sent_;
   std::vector<std::map<int64_t, holder>> holders_; // by device: which value the bytes at an offset hold

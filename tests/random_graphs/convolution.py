@@ -233,6 +233,23 @@ def inverted_residual(g):
     return g.op("Add", [x, y] if g.chance(0.5) else [y, x], x.dims)
 
 
+def fire(g):
+    """SqueezeNet's and Inception's block: convolutions of one image beside each other, and sometimes one that something else reads."""
+    x = image(g, least=1)
+    if not x:
+        return None
+    parts = []
+    for _ in range(g.random.choice([2, 2, 3])):
+        kernel = g.random.choice([1, 1, 3])
+        group = x.dims[1] if g.chance(0.15) else 1
+        y = convolve(g, x, group if group > 1 else g.random.choice([1, 4, 5, 8, 16]), kernel, pad=kernel // 2, group=group)
+        parts.append(activate(g, y) if g.chance(0.7) else y)
+    joined = g.op("Concat", parts, (x.dims[0], sum(p.dims[1] for p in parts), *x.dims[2:]), axis=1)
+    if g.chance(0.2):
+        activate(g, parts[0])
+    return activate(g, convolve(g, joined, 8, 1, pad=0)) if g.chance(0.6) else joined
+
+
 def shuffle(g):
     """ShuffleNet's channel shuffle, and the concatenation before it."""
     x = image(g, least=1)

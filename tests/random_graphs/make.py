@@ -26,7 +26,7 @@ import quantised as q
 import recurrent as r
 from graph import Graph, Value
 
-VISION = [c.conv] * 8 + [c.feature_pyramid] * 4 + [c.inverted_residual] * 2 + [c.conv_transpose] * 2 + [c.pool] * 2 + [c.resize] * 3 + \
+VISION = [c.conv] * 8 + [c.feature_pyramid] * 4 + [c.inverted_residual] * 2 + [c.fire] * 3 + [c.conv_transpose] * 2 + [c.pool] * 2 + [c.resize] * 3 + \
          [c.squeeze_excite, c.batch_norm, c.shuffle, c.depth_space]
 LANGUAGE = [p.matmul] * 4 + [p.attention] * 3 + [p.attention_operator, n.newer_norm] + [p.feed_forward] * 2 + [n.layer_norm] * 2 + [n.rms_norm, p.decode, p.grouped_heads, m.embedding, p.einsum]
 POINTWISE = [e.unary] * 4 + [e.gelu] * 2 + [e.binary] * 7 + \

@@ -69,14 +69,14 @@ private:
 
   void walk(const chunk& c, node_id n) {
     const node& call = g_.nodes[n];
-    if (is_view(call))
+    if (launches_nothing(p_, call))
       return;
     for (value_id v : call.inputs)
       if (v != no_value)
         read(root_on(p_, c, v), n);
     for (value_id v : call.outputs)
       if (v != no_value)
-        touch(v);
+        touch(is_part(p_, v) ? p_.storage[v] : v);
   }
 
   /// Returns whether a root has bytes in the arena; throws if it needs some and has none.

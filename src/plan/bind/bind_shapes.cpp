@@ -59,7 +59,7 @@ int64_t bind_shape(const plan& p, value_id v, const slot_values& slots, shape& d
 
 void check_view(const plan& p, uint32_t segment, value_id v, std::span<const shape> dims) {
   const value_id root = p.storage[v];
-  if (root == v || !has_dims(p, segment, v) || !p.program->values[root].dims)
+  if (root == v || is_part(p, v) || !has_dims(p, segment, v) || !p.program->values[root].dims)
     return;
   if (volume(dims[v]) != volume(dims[root]))
     fail(errc::invalid_input, "{}: '{}' of shape {} cannot become shape {}", describe(p.program->nodes[p.producer[v]]),

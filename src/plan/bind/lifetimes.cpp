@@ -53,6 +53,14 @@ private:
     found_.values.push_back({v, position, position});
   }
 
+  /// A tensor that is made of parts is in use from the first that is written.
+  void write(const chunk& c, value_id root, uint32_t position) {
+    if (index_[root] >= 0)
+      use(c, root, position);
+    else if (belongs_in_arena(c, root))
+      define(root, position);
+  }
+
   void use(const chunk& c, value_id v, uint32_t position) {
     if (const int64_t at = index_[root_on(p_, c, v)]; at >= 0)
       found_.values[at].last = std::max(found_.values[at].last, position);
@@ -91,8 +99,8 @@ private:
     for_each_step(c, [&](std::span<const node_id> nodes) {
       for (node_id n : nodes) {
         for (value_id v : p_.program->nodes[n].outputs)
-          if (v != no_value && belongs_in_arena(c, v))
-            define(v, found_.positions);
+          if (v != no_value)
+            write(c, is_part(p_, v) ? p_.storage[v] : v, found_.positions);
         for (value_id v : p_.program->nodes[n].inputs)
           if (v != no_value)
             use(c, v, found_.positions);
@@ -118,11 +126,11 @@ private:
     ++position;
   }
 
-  /// Notes which of these nodes reads each root, or forgets it. Views read nothing.
+  /// Notes which of these nodes reads each root, or forgets it. What launches nothing reads nothing.
   void note_readers(const chunk& c, std::span<const node_id> nodes, bool note) {
     for (node_id n : nodes) {
       const node& call = p_.program->nodes[n];
-      if (is_view(call))
+      if (launches_nothing(p_, call))
         continue;
       for (value_id v : call.inputs)
         if (v != no_value) {

@@ -2,6 +2,7 @@
 
 #include "base/topological_order.hpp"
 #include "ops/op.hpp"
+#include "plan/bind/joined_parts.hpp"
 
 #include <algorithm>
 #include <new>
@@ -183,10 +184,10 @@ void plan_waves(const plan& p, const chunk& c, wave_scratch& s, wave_plan& out) 
   };
   for (node_id n : c.nodes) {
     const node& call = p.program->nodes[n];
-    if (!is_view(call)) {
+    if (!launches_nothing(p, call)) {
       for (value_id v : call.inputs)
         if (v != no_value)
-          s.accesses.add_read(resource(root_on(p, c, v)));
+          for_each_written(p, root_on(p, c, v), [&](value_id written) { s.accesses.add_read(resource(written)); });
       for (value_id v : call.outputs)
         if (v != no_value)
           s.accesses.add_write(resource(v));
@@ -197,10 +198,13 @@ void plan_waves(const plan& p, const chunk& c, wave_scratch& s, wave_plan& out) 
   find_hazards(s.accesses, static_cast<uint32_t>(s.numbered.size()), s, s.hazards, name);
   plan_waves(s.accesses.count(), s.hazards, s, out, name);
   for (uint32_t i = 0; i < c.nodes.size(); ++i)
-    if (const node& call = p.program->nodes[c.nodes[i]]; is_view(call)) {
-      const uint32_t bytes = s.resource_of[root_on(p, c, call.outputs[0])];
-      const uint32_t maker = bytes == nothing ? nothing : s.last_writer[bytes];
-      out.wave_of[i] = maker == nothing ? 0 : out.wave_of[maker];
+    if (const node& call = p.program->nodes[c.nodes[i]]; launches_nothing(p, call)) {
+      out.wave_of[i] = 0;
+      for_each_written(p, root_on(p, c, call.outputs[0]), [&](value_id written) {
+        const uint32_t bytes = s.resource_of[written];
+        if (const uint32_t maker = bytes == nothing ? nothing : s.last_writer[bytes]; maker != nothing)
+          out.wave_of[i] = std::max(out.wave_of[i], out.wave_of[maker]);
+      });
     }
   group_by_wave(out.wave_count(), out);
   for (uint32_t v : s.numbered)
@@ -228,7 +232,7 @@ uint32_t widest_wave(const plan& p, const chunk& c) {
   for (uint32_t w = 0; w < c.wave_count(); ++w) {
     const auto nodes = c.wave(w);
     const auto count =
-        std::count_if(nodes.begin(), nodes.end(), [&](node_id n) { return !is_view(p.program->nodes[n]); });
+        std::count_if(nodes.begin(), nodes.end(), [&](node_id n) { return !launches_nothing(p, p.program->nodes[n]); });
     widest = std::max(widest, static_cast<uint32_t>(count));
   }
   return widest;

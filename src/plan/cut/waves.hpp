@@ -63,15 +63,16 @@ void find_hazards(const item_accesses& accesses, uint32_t resource_count, wave_s
 void plan_waves(uint32_t item_count, std::span<const hazard> hazards, wave_scratch& scratch, wave_plan& out,
                 const item_namer& name);
 
-/// Plans the waves of a chunk's nodes: item i is node i of the chunk. Views launch nothing and wait for nothing: they are in
-/// the wave of what makes their bytes, else in the first.
+/// Plans the waves of a chunk's nodes: item i is node i of the chunk. Views and joined Concats launch nothing and wait for nothing: they are
+/// in the last wave of what makes their bytes, else in the first. What reads a joined Concat's output waits for all its parts, whose
+/// writers do not wait for each other.
 void plan_waves(const plan& p, const chunk& c, wave_scratch& scratch, wave_plan& out);
 
 /// Orders the nodes of every chunk of a device without host memory by wave, stably, and sets `chunk::wave_begin`. Needs
 /// `chunk_of_node`, `producer` and `storage`.
 void order_by_wave(plan& p);
 
-/// Returns the launching nodes (no views) of a chunk's widest wave.
+/// Returns the launching nodes (no views, no joined Concats) of a chunk's widest wave.
 uint32_t widest_wave(const plan& p, const chunk& c);
 
 /// Scratch memory of a chunk's nodes, which those of one wave use at the same time.

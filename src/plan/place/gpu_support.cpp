@@ -3,6 +3,7 @@
 #include "graph/bodies.hpp"
 #include "launch/launch_table.hpp"
 #include "ops/op.hpp"
+#include "plan/bind/joined_parts.hpp"
 #include "plan/bind/known_tensor.hpp"
 
 #include <algorithm>
@@ -164,8 +165,11 @@ gpu_call make_gpu_call(const bound_plan& bound, const node& n, const gpu_feature
   gpu_call call{n.attrs, {}, {}, gpu};
   for (value_id v : n.inputs)
     call.inputs.push_back(operand_of(v));
-  for (value_id v : n.outputs)
+  for (value_id v : n.outputs) {
     call.outputs.push_back(operand_of(v));
+    if (v != no_value && is_part(p, v))
+      call.outputs.back().part = part_of(p, v, volume(bound.dims[p.storage[v]]));
+  }
   if (const operand* o = find_too_large(call))
     fail(errc::unsupported, "{}: an operand of shape {} has 2^32 elements or more, which GPU kernels do not count",
          describe(n), to_string(std::span<const int64_t>(o->dims)));

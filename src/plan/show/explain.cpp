@@ -62,7 +62,8 @@ tensor_flow flow_of(const plan& p, std::string_view name) {
   flow.maker = p.producer[v];
   flow.storage = p.storage[v];
   for (value_id other = 0; other < static_cast<value_id>(g.values.size()); ++other)
-    if (other != v && p.storage[other] == flow.storage && p.producer[other] >= 0)
+    if (other != v && p.storage[other] == flow.storage && p.producer[other] >= 0 && !is_part(p, other) &&
+        !is_part(p, v))
       flow.views.push_back(other);
   for (const chunk& c : p.chunks)
     for (node_id n : c.nodes)

@@ -172,7 +172,10 @@ private:
       if (v != no_value)
         print(" {}{}", value_text(v),
               p_.storage[v] == v ? ""
-                                 : fmt::format(" (view of {})", printable(p_.program->values[p_.storage[v]].name)));
+                                 : fmt::format(" ({} of {})", is_part(p_, v) ? "part" : "view",
+                                               printable(p_.program->values[p_.storage[v]].name)));
+    if (is_joined(p_, call))
+      print(" (of parts that are in place)");
     if (!reasons_[n].ordinary)
       print(" ({})", reasons_[n].text);
     if (growing_[n])

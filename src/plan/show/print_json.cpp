@@ -97,7 +97,7 @@ private:
     else
       j["dims"] = dims_text(p_, nullptr, v);
     if (p_.storage[v] != v)
-      j["view_of"] = name(p_.storage[v]);
+      j[is_part(p_, v) ? "part_of" : "view_of"] = name(p_.storage[v]);
     return j;
   }
 

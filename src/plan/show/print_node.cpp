@@ -91,7 +91,7 @@ private:
     if (p_.producer[v] != n_)
       print(", {}", origin(v));
     if (p_.storage[v] != v)
-      print(", a view of {}", printable(p_.program->values[p_.storage[v]].name));
+      print(", a {} of {}", is_part(p_, v) ? "part" : "view", printable(p_.program->values[p_.storage[v]].name));
     out_ += '\n';
   }
 
