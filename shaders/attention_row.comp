@@ -4,7 +4,8 @@
 // It walks over blocks of as many keys as it has invocations. LANES neighbouring invocations share a key, so that its row is read in
 // one piece; their products meet in shared memory, where invocation t finishes the score of key t. Then each invocation adds up a
 // vector of V's columns over every SLICES-th key, the first of which it has loaded before. Sums are scaled when the largest
-// score grows, and splits of the keys are joined, as in attention.comp. The first `past` keys and values may have buffers of their own.
+// score grows, and splits of the keys are joined, as in attention.comp. The first `past` keys and values may have buffers of their own,
+// of float32 too beside float16.
 //
 // Invariants: THREADS, LANES and SLICES are powers of two, THREADS ≥ 32, LANES ≤ KEY_VECTORS, SLICES · VALUE_VECTORS ≤ THREADS.
 // Variants: f32 f16
@@ -28,6 +29,7 @@ const bool CAUSAL = (FLAGS & attention_causal) != 0u;
 const bool SPLIT = (FLAGS & attention_split) != 0u;
 const bool SKIPS = (FLAGS & attention_skips) != 0u;
 const bool PAST = (FLAGS & attention_past) != 0u;
+const bool WIDE_PAST = (FLAGS & attention_wide_past) != 0u;
 
 #ifdef TROUPE_f16
 #define VECTOR uvec4
@@ -47,6 +49,10 @@ layout(set = 0, binding = 5, std430) writeonly buffer output_buffer { VECTOR y[]
 layout(set = 0, binding = 5, std430) writeonly buffer partial_buffer { float partial[]; }; // [splits][rows][2 + width]
 layout(set = 0, binding = 6, std430) readonly buffer past_key_buffer { VECTOR past_k[]; };
 layout(set = 0, binding = 7, std430) readonly buffer past_value_buffer { VECTOR past_v[]; };
+#ifdef TROUPE_f16
+layout(set = 0, binding = 6, std430) readonly buffer wide_past_key_buffer { vec4 wide_past_k[]; };
+layout(set = 0, binding = 7, std430) readonly buffer wide_past_value_buffer { vec4 wide_past_v[]; };
+#endif
 
 const uint PITCH = THREADS + 4; // LANES neighbours write to different banks
 const uint DOTS = LANES * PITCH, SUMS = (WIDTH + 1) * THREADS;
@@ -57,13 +63,38 @@ shared float query[KEY_VECTORS * WIDTH];
 
 uint key_start, value_start, past_key_start, past_value_start; // of the group's head, in elements
 
+#ifdef TROUPE_f16
+/// Finite values stay finite, as troupe.ToFloat16 does it.
+vec4 in_range(vec4 v) {
+  return mix(v, clamp(v, -65504.0, 65504.0), lessThan(abs(v), vec4(infinity)));
+}
+
+uvec4 narrowed(vec4 first, vec4 second) {
+  const vec4 a = in_range(first), b = in_range(second);
+  return uvec4(packFloat2x16(f16vec2(a.xy)), packFloat2x16(f16vec2(a.zw)), packFloat2x16(f16vec2(b.xy)),
+               packFloat2x16(f16vec2(b.zw)));
+}
+#endif
+
 VECTOR load_key(uint t, uint i) {
+#ifdef TROUPE_f16
+  if (WIDE_PAST && t < past) {
+    const uint at = (past_key_start + t * past_k_steps.z) / 4 + 2 * i;
+    return narrowed(wide_past_k[at], wide_past_k[at + 1]);
+  }
+#endif
   if (PAST && t < past)
     return past_k[(past_key_start + t * past_k_steps.z) / WIDTH + i];
   return k[(key_start + (t - past) * k_steps.z) / WIDTH + i];
 }
 
 VECTOR load_value(uint t, uint i) {
+#ifdef TROUPE_f16
+  if (WIDE_PAST && t < past) {
+    const uint at = (past_value_start + t * past_v_steps.z) / 4 + 2 * i;
+    return narrowed(wide_past_v[at], wide_past_v[at + 1]);
+  }
+#endif
   if (PAST && t < past)
     return past_v[(past_value_start + t * past_v_steps.z) / WIDTH + i];
   return v[(value_start + (t - past) * v_steps.z) / WIDTH + i];

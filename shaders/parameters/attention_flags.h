@@ -9,6 +9,7 @@ CONSTANT attention_key_vectors = 8;    // rows of Q and K are whole vectors
 CONSTANT attention_value_vectors = 16; // rows of V and Y
 CONSTANT attention_softcap = 128, attention_limits = 256;
 CONSTANT attention_past = 512;         // past keys and values are operands of their own
+CONSTANT attention_wide_past = 1024;   // which are float32 beside float16
 CONSTANT attention_skips = 64;         // masked keys are never multiplied, and a row without keys is zero
 
 #endif

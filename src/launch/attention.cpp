@@ -245,7 +245,11 @@ launch_lists launch_attention(const gpu_call& call, const attention_call& c) {
   if (call.has_input(3) && call.inputs[3].type != type && call.inputs[3].type != dtype::boolean)
     return {};
   const bool apart = c.past > 0 && !c.joined;
-  launch_lists lists = apart ? joined_lists(call, c, *variant) : tile_lists(call, c, *variant);
+  launch_lists lists;
+  if (!apart)
+    lists = tile_lists(call, c, *variant);
+  else if (!c.past_wide) // copies do not convert
+    lists = joined_lists(call, c, *variant);
   if (auto list = attention_of_few_queries(call, c, *variant))
     lists.insert(lists.begin(), std::move(*list));
   return lists;
@@ -295,6 +299,8 @@ void add_past(const gpu_call& call, attention_call& c) {
     fail(errc::invalid_input, "attention: past keys {} and values {} do not fit the others",
          to_string(call.inputs[past_key_input].dims), to_string(call.inputs[past_value_input].dims));
   c.past_first = positions_first(call.attrs);
+  c.past_wide = call.inputs[0].type == dtype::float16 && call.inputs[past_key_input].type == dtype::float32 &&
+                call.inputs[past_value_input].type == dtype::float32;
   c.past = k[2];
   c.keys += c.past;
   c.mask_keys = c.keys;

@@ -23,6 +23,7 @@ struct attention_call {
   float softcap = 0;       // scores become softcap · tanh(score / softcap), unless it is 0
   bool joined = false;     // K and V are outputs 1 and 2, which earlier launches write
   int64_t past = 0;        // keys of inputs 4 and 5, in front of those of inputs 1 and 2
+  bool past_wide = false;  // inputs 4 and 5 are float32 beside float16
   bool past_first = false; // positions of inputs 4 and 5 are before batch and heads
   bool new_behind = false; // of inputs 1 and 2; `kv_behind` is of joined keys and values
   bool limited = false;    // input 6 says how many keys of each batch element there are

@@ -26,10 +26,11 @@ bool fits(const gpu_call& call, const attention_call& c, int64_t vector) {
   constexpr int64_t most_queries = 4, most_width = 512;
   const bool apart = c.past > 0;
   const dtype type = call.inputs[0].type;
-  return c.queries >= 1 && c.queries <= most_queries && c.keys > 0 && c.width > 0 && c.width % vector == 0 &&
+  const bool wide = apart && c.past_wide; // which no other kernel reads
+  return c.queries >= 1 && (wide || c.queries <= most_queries) && c.keys > 0 && c.width > 0 && c.width % vector == 0 &&
          c.value_width > 0 && c.value_width % vector == 0 && c.width <= most_width && c.value_width <= most_width &&
          c.softcap == 0 && !c.limited && !c.joined && !call.has_output(3) &&
-         (!apart || (call.inputs[past_key_input].type == type && call.inputs[past_value_input].type == type));
+         (!apart || wide || (call.inputs[past_key_input].type == type && call.inputs[past_value_input].type == type));
 }
 
 /// As many invocations as keys; more groups where one would see very many keys while multiprocessors idle.
@@ -40,9 +41,9 @@ std::optional<row_group> choose_group(const attention_call& c, int64_t vector, c
               .width = word(vector),
               .split_keys = c.keys};
   g.lanes = std::bit_floor(std::min(8u, g.key_vectors));
-  for (const uint32_t threads : {1024u, 512u, 256u}) {
+  for (const uint32_t threads : {1024u, 512u, 256u, 128u}) {
     g.threads = threads;
-    const bool wanted = threads == 256 || c.keys > threads / 2;
+    const bool wanted = threads <= 256 || c.keys > threads / 2;
     if (wanted && threads <= gpu.max_group_size && g.shared_bytes() <= gpu.shared_bytes)
       break;
     g.threads = 0;
@@ -103,13 +104,13 @@ std::optional<launch_list> attention_of_few_queries(const gpu_call& call, const 
   launch& l = b.add("attention_row." + variant, groups,
                     {b.in(0), b.in(1), b.in(2), b.in(call.has_input(3) ? 3 : 0), split ? written(partial) : b.out(0),
                      b.in(apart ? past_key_input : 1), b.in(apart ? past_value_input : 2)});
-  l.constants = {
-      g.threads,
-      g.lanes,
-      g.key_vectors,
-      g.value_vectors,
-      g.slices(),
-      attention_flags(call, c) | (split ? shader::attention_split : 0) | (apart ? shader::attention_past : 0)};
+  l.constants = {g.threads,
+                 g.lanes,
+                 g.key_vectors,
+                 g.value_vectors,
+                 g.slices(),
+                 attention_flags(call, c) | (split ? shader::attention_split : 0) |
+                     (apart ? shader::attention_past : 0) | (apart && c.past_wide ? shader::attention_wide_past : 0)};
   l.params = parameters_of(call, c, g.split_keys);
   if (split)
     add_attention_join(b, call, c, variant, partial, splits);

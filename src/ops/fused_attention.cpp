@@ -7,8 +7,8 @@
 // Attributes: scale (1), is_causal (0: query s sees keys t ≤ s + T − S when 1), and q_layout, kv_layout, out_layout: "bhsd" (the
 // order above, the default) or "bshd" (heads behind positions, as a projection writes them); past_layout, of inputs 4 and 5: "bhsd" (the default) or
 // "sbhd" (positions first, as a GPU keeps caches that grow where they are). q_heads, k_heads and v_heads, [first, count], take Q, K and V from
-// part of the heads of their inputs, which may be one value: a projection to all three. Scores, softmax and sums are in float (double
-// for double). As in ONNX's Softmax, a row of −inf alone gives NaN.
+// part of the heads of their inputs, which may be one value: a projection to all three. Inputs 4 and 5 may be float32 beside float16.
+// Scores, softmax and sums are in float (double for double). As in ONNX's Softmax, a row of −inf alone gives NaN.
 #include "base/parallel.hpp"
 #include "ops/families.hpp"
 #include "ops/gemm.hpp"
@@ -51,6 +51,17 @@ void require_equal(const dim& a, const dim& b, const char* what) {
     fail(errc::invalid_model, "attention: {} {} and {} differ", what, a.to_string(), b.to_string());
 }
 
+/// Returns the type of all operands; caches may be float32 beside float16.
+dtype type_of_operands(const infer_context& c) {
+  for (size_t i = 1; i < c.input_count(); ++i) {
+    const bool wide = is_cache_input("troupe", "Attention", i) && c.type(0) == dtype::float16 && c.has_input(i) &&
+                      c.type(i) == dtype::float32;
+    if (c.has_input(i) && c.type(i) != c.type(0) && !wide)
+      fail(errc::invalid_model, "attention of {} and {}", to_string(c.type(0)), to_string(c.type(i)));
+  }
+  return c.type(0);
+}
+
 void infer_fused_attention(infer_context& c) {
   const attributes& attrs = c.attrs();
   const auto q = inferred_dims(c, 0), k = inferred_dims(c, 1), v = inferred_dims(c, 2);
@@ -76,7 +87,7 @@ void infer_fused_attention(infer_context& c) {
     }
   }
   const bool behind = heads_behind(attrs, "out_layout");
-  c.set_output(0, common_type(c), {q[0], q[behind ? 2 : 1], q[behind ? 1 : 2], v[3]});
+  c.set_output(0, type_of_operands(c), {q[0], q[behind ? 2 : 1], q[behind ? 1 : 2], v[3]});
 }
 
 /// Where one operand's rows are.

@@ -3,6 +3,7 @@
 
 #include "base/error.hpp"
 #include "graph/attributes.hpp"
+#include "graph/dim.hpp"
 
 #include <array>
 #include <span>
@@ -24,6 +25,13 @@ inline bool positions_first(const attributes& attrs) {
   if (text != "bhsd" && text != "sbhd")
     fail(errc::invalid_model, "attribute 'past_layout' is '{}', but must be bhsd or sbhd", text);
   return text == "sbhd";
+}
+
+/// Returns whether attention in float16 reads a float32 cache of these dims, [B, H, P, D], where kernels of GPUs do.
+inline bool attention_reads_wide(const symbolic_shape& dims) {
+  constexpr int64_t most_width = 512, vector = 8;
+  return dims.size() == 4 && dims[3].is_constant() && dims[3].constant() % vector == 0 &&
+         dims[3].constant() <= most_width;
 }
 
 /// Returns the dims of a cache in the order batch, heads, positions, width.

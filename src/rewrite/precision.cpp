@@ -12,6 +12,9 @@
 // A node computes in float16 if it can and some float operand is not exact. Operands that the host must know (the scales of a
 // Resize) keep their type. Every value is converted at most once each way.
 //
+// A cache that the caller gives and takes back with new rows (troupe.Append) stays float32, or each step would convert all of it: attention reads it as
+// it is, and only new rows are converted.
+//
 // Range: float16 ends at 65504. `troupe.ToFloat16` keeps finite what was finite: the −3.4e38 of an attention mask becomes
 // −65504, not −inf, so that a row that is masked throughout is no NaN after its softmax.
 #include "rewrite/precision.hpp"
@@ -19,6 +22,7 @@
 #include "graph/bodies.hpp"
 #include "ops/evaluate.hpp"
 #include "ops/fused_elementwise.hpp"
+#include "ops/head_layout.hpp"
 #include "rewrite/match.hpp"
 
 #include <cmath>
@@ -30,6 +34,10 @@ constexpr float largest_float16 = 65504;
 
 bool is_chain(const node& n) {
   return n.domain == "troupe" && n.op_type == "Elementwise";
+}
+
+bool is_append(const node& n) {
+  return n.domain == "troupe" && n.op_type == "Append";
 }
 
 /// Returns whether a fused chain ends in a result that may be far larger than its operands, or has larger immediates.
@@ -61,6 +69,10 @@ public:
         state_of(v) = state::wanted;
     for (value_id v : g.outputs)
       entry(v).is_output = true;
+    for (const node& n : g.nodes)
+      if (is_append(n) && state_of(n.inputs[0]) == state::wanted && entry(n.outputs[0]).is_output &&
+          attention_reads_wide(*g.values[n.inputs[0]].dims))
+        entry(n.inputs[0]).is_cache = true;
   }
 
   void run() {
@@ -79,6 +91,7 @@ private:
   struct converted {
     float16_conversion::state state = state::not_float;
     bool is_output = false;
+    bool is_cache = false;    // and stays float32
     value_id half = no_value; // its elements in float16, if a value holds them
     value_id full = no_value; // a half value's elements in float32
   };
@@ -94,14 +107,22 @@ private:
   std::vector<size_t> float_slots(const node& n) {
     std::vector<size_t> slots;
     for (size_t i = 0; i < n.inputs.size(); ++i)
-      if (n.inputs[i] != no_value && state_of(n.inputs[i]) != state::not_float &&
+      if (n.inputs[i] != no_value && state_of(n.inputs[i]) != state::not_float && !stays_wide(n, i) &&
           !(i < 32 && (n.def->host_inputs >> i & 1)))
         slots.push_back(i);
     return slots;
   }
 
+  /// Whether input `i` is one of attention's two caches, if both stay float32.
+  bool stays_wide(const node& n, size_t i) {
+    return is_cache_input(n.domain, n.op_type, i) && entry(n.inputs[past_key_input]).is_cache &&
+           entry(n.inputs[past_value_input]).is_cache;
+  }
+
   bool wants_float16(const node& n) {
     const std::vector<size_t> slots = float_slots(n);
+    if (is_append(n) && entry(n.inputs[0]).is_cache)
+      return false;
     if (slots.empty() || needs_float32(n) || (slots[0] == 0 && !(n.def->types & set_of(dtype::float16))))
       return false;
     const auto any = [&](auto is) {

@@ -122,9 +122,10 @@ private:
 TEST_CASE("bound caches grow as if they had gone through the host", "[actors][vulkan][B7]") {
   const stage& s = GENERATE(from_range(stages()));
   const int64_t batch = GENERATE(1, 3);
-  INFO(s.name << ", batch " << batch);
+  const precision how = GENERATE(precision::fp32, precision::fp16);
+  INFO(s.name << ", batch " << batch << (how == precision::fp16 ? ", float16" : ""));
   engine e(engine_of(s.devices));
-  const session model = e.load(cached_decoder());
+  const session model = e.load(cached_decoder(), {.precision = how});
   fed_decoder fed(model, batch);
   bound_session bound = model.bind(pairs());
   // A prompt, single tokens beyond the room of several layouts, more queries than the kernel for few takes, and tokens again.
@@ -149,8 +150,10 @@ TEST_CASE("bound caches grow as if they had gone through the host", "[actors][vu
 }
 
 TEST_CASE("caches that grow in place are neither copied nor recorded anew, and have room", "[vulkan][B7]") {
+  const precision how = GENERATE(precision::fp32, precision::fp16);
+  INFO((how == precision::fp16 ? "float16" : ""));
   engine e(engine_of({gpu("d")}));
-  const session model = e.load(cached_decoder());
+  const session model = e.load(cached_decoder(), {.precision = how});
   bound_session bound = model.bind(pairs());
   named_tensors first = empty_caches();
   first["x"] = tokens(20, 1);

@@ -52,9 +52,10 @@ TEST_CASE("a decoder with bound keys and values says what it says without", "[ac
   }
   const setup s = GENERATE(setup{"cpu", placement_policy::single}, setup{"vulkan:0", placement_policy::single},
                            setup{"vulkan:0*2", placement_policy::round_robin});
-  INFO(name << " on " << s.devices);
+  const precision how = GENERATE(precision::fp32, precision::fp16);
+  INFO(name << " on " << s.devices << (how == precision::fp16 ? ", float16" : ""));
   engine e = make_engine({.devices = {s.devices}}, {.gpu_validation = gpus_are_validated()});
-  const session model = e.load(file.string(), {.policy = s.policy});
+  const session model = e.load(file.string(), {.policy = s.policy, .precision = how});
   const std::vector<output_binding> pairs = cache_pairs(model);
   REQUIRE(pairs.size() >= 8);
   bound_session decoder = model.bind(pairs);

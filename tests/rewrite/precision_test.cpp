@@ -3,6 +3,7 @@
 #include "ops/evaluate.hpp"
 #include "ops/registry.hpp"
 #include "rewrite/rewrite.hpp"
+#include "support/cached_decoder.hpp"
 #include "support/catch.hpp"
 #include "support/run_graph.hpp"
 
@@ -92,6 +93,22 @@ TEST_CASE("weights and activations become float16 between one conversion at each
     for (const value& w : r.half.values)
       CHECK((!w.constant || w.type == dtype::float16));
   }
+}
+
+TEST_CASE("caches that the caller takes back stay float32, new rows are converted", "[rewrite]") {
+  std::vector<tensor> inputs{random_tensor({1, 3, 16}, 1)};
+  for (uint32_t i = 0; i < 4; ++i)
+    inputs.push_back(random_tensor({1, 2, 5, 8}, 2 + i));
+  const both r = check_precision(cached_decoder(), inputs);
+  CHECK(input_types(r.half, "Append") == all(4, dtype::float32));
+  CHECK(input_types(r.half, "Attention") == all(2, dtype::float16));
+  CHECK(count_nodes(r.half, "troupe.ToFloat16") == 1); // of x
+  for (const node& n : r.half.nodes)
+    if (n.op_type == "Attention")
+      for (const size_t cache : {4, 5}) {
+        CHECK(r.half.values[n.inputs.at(cache)].type == dtype::float32);
+        CHECK(std::find(r.half.inputs.begin(), r.half.inputs.end(), n.inputs[cache]) != r.half.inputs.end());
+      }
 }
 
 TEST_CASE("fp32 and auto convert nothing", "[rewrite]") {

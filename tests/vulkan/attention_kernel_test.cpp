@@ -187,6 +187,34 @@ TEST_CASE("GPU attention reads some heads of its operands", "[vulkan]") {
   check_gpu_kernels(many, true);
 }
 
+TEST_CASE("GPU attention in float16 with a float32 cache: few and many queries, splits, both orders", "[vulkan]") {
+  for (const sizes& s : {sizes{1, 3, 3, 1, 1, 64, 64},
+                         {2, 4, 2, 1, 1, 64, 64, {2, 1, 1, 66}},
+                         {1, 4, 2, 3, 3, 16, 24, {3, 68}},
+                         {1, 2, 1, 20, 20, 64, 64}})
+    for (int64_t past : {0, 65, 2050})
+      for (bool causal : {false, true})
+        for (const bool first : {false, true}) {
+          if (past != 65 && !s.mask.empty())
+            continue;
+          kernel_case c = fused(s, causal, "bshd");
+          c.inputs.resize(6);
+          for (tensor& t : c.inputs)
+            if (t.defined())
+              t = to_half(t);
+          const auto cache = [&](int64_t width, uint64_t seed) {
+            return random_floats(
+                first ? shape{past, s.batch, s.kv_heads, width} : shape{s.batch, s.kv_heads, past, width}, seed);
+          };
+          c.inputs[4] = cache(s.width, 5);
+          c.inputs[5] = cache(s.value_width, 6);
+          c.attrs.set("past_layout", std::string(first ? "sbhd" : "bhsd"));
+          c.rtol = 1e-2;
+          c.atol = 3e-3;
+          check_gpu_kernels(c);
+        }
+}
+
 TEST_CASE("GPU attention: large scores and masked keys", "[vulkan]") {
   check_gpu_kernels(large_scores(20));
 }
