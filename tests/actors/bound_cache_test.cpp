@@ -150,10 +150,8 @@ TEST_CASE("bound caches grow as if they had gone through the host", "[actors][vu
 }
 
 TEST_CASE("caches that grow in place are neither copied nor recorded anew, and have room", "[vulkan][B7]") {
-  const precision how = GENERATE(precision::fp32, precision::fp16);
-  INFO((how == precision::fp16 ? "float16" : ""));
   engine e(engine_of({gpu("d")}));
-  const session model = e.load(cached_decoder(), {.precision = how});
+  const session model = e.load(cached_decoder(), {.precision = GENERATE(precision::fp32, precision::fp16)});
   bound_session bound = model.bind(pairs());
   named_tensors first = empty_caches();
   first["x"] = tokens(20, 1);
