@@ -185,7 +185,7 @@ uint32_t byte_mode(int64_t depth) {
                                    : shader::depth_elements;
 }
 
-launch_lists byte_product_launches(const gpu_call& call, float_product p, const byte_scaling& s) {
+launch_lists byte_product_launches(const gpu_call& call, const float_product& p, const byte_scaling& s) {
   launch_lists lists;
   if (p.batch.size() > std::size(shader::matmul{}.batch_axes))
     return lists;

@@ -57,6 +57,6 @@ std::string byte_shader(const std::string& stem, byte_kernel kernel, const tilin
 uint32_t byte_mode(int64_t depth);
 
 /// Returns every way to run a matrix product of bytes with scales.
-launch_lists byte_product_launches(const gpu_call& call, float_product p, const byte_scaling& s);
+launch_lists byte_product_launches(const gpu_call& call, const float_product& p, const byte_scaling& s);
 
 } // namespace troupe
