@@ -23,20 +23,22 @@ direct_copy copy_to(const Place& to, const buffer_place& from, int64_t bytes) {
   return {to.id, resident, resident, from.first, to.buffer, from.second, to.offset, static_cast<VkDeviceSize>(bytes)};
 }
 
+buffer_place buffer_of(const host_place& place) {
+  return {place.memory->buffer(), static_cast<VkDeviceSize>(place.memory->offset() + place.offset)};
+}
+
 /// Where the chunk's commands expect an upload.
 buffer_place upload_target(const recorded_chunk& r, const installed_transfer& t, const arena_slot& slot) {
   if (t.is_direct())
     return resolve(t.place, slot);
-  const host_place place = upload_place(r, t, slot);
-  return {place.memory->buffer(), static_cast<VkDeviceSize>(place.memory->offset() + place.offset)};
+  return buffer_of(upload_place(r, t, slot));
 }
 
 /// Where the chunk's commands leave a download.
 buffer_place made_at(const recorded_chunk& r, const installed_transfer& t, const arena_slot& slot) {
   if (!t.used_staged)
     return resolve(t.place, slot);
-  const host_place place = download_place(r, t, slot);
-  return {place.memory->buffer(), static_cast<VkDeviceSize>(place.memory->offset() + place.offset)};
+  return buffer_of(download_place(r, t, slot));
 }
 
 std::vector<direct_copy> uploads_of(const recorded_chunk& r, const installed_chunk& c, const bound_plan& bound,

@@ -26,15 +26,8 @@ struct implicit_product {
 };
 
 implicit_product implicit(const conv_call& c, int64_t width, bool constant_weights) {
-  implicit_product i;
+  implicit_product i{.p = product_of(c)};
   const int64_t channels = c.channels / c.groups;
-  i.p.m = c.images * c.outputs();
-  i.p.n = c.filters / c.groups;
-  i.p.k = channels * c.taps();
-  i.p.b_line = i.p.k;
-  if (c.groups > 1)
-    i.p.batch = {{c.groups, 0, 0}};
-  i.p.epilogue = c.epilogue;
   if (i.p.k % width == 0)
     i.b = shader::depth_vectors;
   if (c.in.channel == 1) {

@@ -50,6 +50,18 @@ conv_call parse_convolution(const gpu_call& call, product_epilogue epilogue) {
   return c;
 }
 
+float_product product_of(const conv_call& c) {
+  float_product p;
+  p.m = c.images * c.outputs();
+  p.n = c.filters / c.groups;
+  p.k = c.channels / c.groups * c.taps();
+  p.b_line = p.k;
+  if (c.groups > 1)
+    p.batch = {{c.groups, 0, 0}};
+  p.epilogue = c.epilogue;
+  return p;
+}
+
 std::vector<uint32_t> conv_parameters(const conv_call& c, const float_product& p, const tiling& t) {
   const auto& [d, h, w] = c.axes;
   const int64_t channels = c.channels / c.groups;

@@ -36,6 +36,9 @@ struct conv_call {
 /// Returns the convolution of inputs 0 and 1, whose strides the layouts say.
 conv_call parse_convolution(const gpu_call& call, product_epilogue epilogue);
 
+/// Returns the implicit product that a convolution is: a row for each output pixel, a batch for each group; how A is read is not in it.
+float_product product_of(const conv_call& c);
+
 /// Returns the parameters of a convolution as an implicit product `p`.
 std::vector<uint32_t> conv_parameters(const conv_call& c, const float_product& p, const tiling& t);
 

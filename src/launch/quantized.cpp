@@ -16,15 +16,8 @@ struct implicit_bytes {
 };
 
 implicit_bytes implicit(const conv_call& c, bool constant_weights) {
-  implicit_bytes i;
+  implicit_bytes i{.p = product_of(c)};
   const int64_t channels = c.channels / c.groups;
-  i.p.m = c.images * c.outputs();
-  i.p.n = c.filters / c.groups;
-  i.p.k = channels * c.taps();
-  i.p.b_line = i.p.k;
-  if (c.groups > 1)
-    i.p.batch = {{c.groups, 0, 0}};
-  i.p.epilogue = c.epilogue;
   if (c.in.channel == 1) {
     i.channel_last = constant_weights || c.taps() == 1 || channels == 1;
     const uint32_t mode = std::max(byte_mode(channels), byte_mode(c.channels));
