@@ -47,18 +47,9 @@ private:
             .domain = std::string(part.def->domain),
             .attrs = part.attrs};
     call.def = part.def;
-    const auto operand_of = [&](part_operand o) -> operand {
-      switch (o.from) {
-        case part_operand::source::absent: return {};
-        case part_operand::source::input: return r.inputs[o.index];
-        case part_operand::source::output: return r.outputs[o.index];
-        case part_operand::source::between: break;
-      }
-      return calls_.between[o.index];
-    };
-    kernel_request own{call, {}, {operand_of(part.output)}, r.resources};
+    kernel_request own{call, {}, {operand_of(part.output, calls_, r.inputs, r.outputs)}, r.resources};
     for (const part_operand& o : part.inputs)
-      own.inputs.push_back(operand_of(o));
+      own.inputs.push_back(operand_of(o, calls_, r.inputs, r.outputs));
     kernels_.push_back(choose_kernel(own).run);
   }
 

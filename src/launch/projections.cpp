@@ -144,21 +144,12 @@ private:
 /// The parts one after the other: each list has the first, second … way to run every part.
 launch_lists by_parts(const gpu_call& call) {
   const projection_calls calls = parts_of_projections(call.attrs, call.inputs, call.outputs);
-  const auto operand_of = [&](part_operand o) -> operand {
-    switch (o.from) {
-      case part_operand::source::absent: return {};
-      case part_operand::source::input: return call.inputs[o.index];
-      case part_operand::source::output: return call.outputs[o.index];
-      case part_operand::source::between: break;
-    }
-    return calls.between[o.index];
-  };
   std::vector<launch_lists> ways;
   size_t most = 0;
   for (const projection_part& part : calls.parts) {
-    gpu_call own{part.attrs, {}, {operand_of(part.output)}, call.gpu};
+    gpu_call own{part.attrs, {}, {operand_of(part.output, calls, call.inputs, call.outputs)}, call.gpu};
     for (const part_operand& o : part.inputs)
-      own.inputs.push_back(operand_of(o));
+      own.inputs.push_back(operand_of(o, calls, call.inputs, call.outputs));
     ways.push_back(launches_of(*part.def, own));
     if (ways.back().empty())
       return {};

@@ -266,6 +266,17 @@ constexpr auto projection_rows = std::to_array<op_def>({
 
 } // namespace
 
+operand operand_of(part_operand o, const projection_calls& calls, std::span<const operand> inputs,
+                   std::span<const operand> outputs) {
+  switch (o.from) {
+    case part_operand::source::absent: return {};
+    case part_operand::source::input: return inputs[o.index];
+    case part_operand::source::output: return outputs[o.index];
+    case part_operand::source::between: break;
+  }
+  return calls.between[o.index];
+}
+
 projection_calls parts_of_projections(const attributes& attrs, std::span<const operand> inputs,
                                       std::span<const operand> outputs) {
   return projection_splitter(attrs, inputs, outputs).split();

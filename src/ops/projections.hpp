@@ -57,6 +57,10 @@ struct projection_calls {
   std::vector<operand> between;
 };
 
+/// Returns an operand of a part, of a call with these operands; one that is absent has no type.
+operand operand_of(part_operand o, const projection_calls& calls, std::span<const operand> inputs,
+                   std::span<const operand> outputs);
+
 /// Returns the calls that a call with these operands stands for; throws `errc::invalid_model` if it is none.
 projection_calls parts_of_projections(const attributes& attrs, std::span<const operand> inputs,
                                       std::span<const operand> outputs);
