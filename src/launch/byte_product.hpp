@@ -43,8 +43,7 @@ std::vector<launch_binding> byte_bindings(const launch_builder& b, const gpu_cal
 /// Which kernel multiplies.
 enum class byte_kernel : uint8_t { matrices, dot, plain };
 
-/// Returns the kernels that a device has for a call, in the order in which they are tried. Those by matrices take constant columns that are centred
-/// only.
+/// Returns the kernels that a device has for a call, the fastest first. Those by matrices take constant columns that are centred only.
 std::vector<byte_kernel> byte_kernels(const gpu_features& gpu, const byte_scaling& s, bool constant_columns);
 
 /// Returns the tile of a kernel, whose depths are bytes; nullopt if none fits the device.

@@ -71,7 +71,7 @@ launch_lists matmul(const gpu_features& gpu, dtype b_type, bool constant_b, bool
 
 TEST_CASE("Bytes are multiplied by what the device has for that, the plain kernel last", "[ops][quantised]") {
   const list plain{"quantized_matmul.plain"}, dot{"quantized_matmul.dot", "quantized_matmul.plain"},
-      all{"quantized_matmul.dot", "quantized_matmul.cooperative", "quantized_matmul.plain"};
+      all{"quantized_matmul.cooperative", "quantized_matmul.dot", "quantized_matmul.plain"};
   CHECK(names(matmul(gpu_with(false, false), dtype::int8, true, false)) == plain);
   CHECK(names(matmul(gpu_with(true, false), dtype::int8, true, false)) == dot);
   CHECK(names(matmul(gpu_with(true, true), dtype::int8, true, false)) == all);
@@ -124,8 +124,8 @@ TEST_CASE("Convolutions of bytes choose their kernel", "[ops][quantised]") {
          gpu}));
   };
   using enum layout;
-  const list product{"quantized_matmul.dot", "quantized_matmul.cooperative", "quantized_matmul.plain"},
-      implicit{"quantized_conv.dot", "quantized_conv.cooperative", "quantized_conv.plain"};
+  const list product{"quantized_matmul.cooperative", "quantized_matmul.dot", "quantized_matmul.plain"},
+      implicit{"quantized_conv.cooperative", "quantized_conv.dot", "quantized_conv.plain"};
   CHECK(kernels({1, 32, 8, 8}, {16, 32, 1, 1}, {1, 16, 8, 8}, 1, channels_last) == product);
   CHECK(kernels({1, 32, 8, 8}, {16, 32, 1, 1}, {1, 16, 8, 8}, 1, plain) == implicit);
   CHECK(kernels({1, 32, 8, 8}, {16, 32, 3, 3}, {1, 16, 8, 8}, 1, channels_last) == implicit);
