@@ -288,6 +288,10 @@ heads_within choose_heads(const gpu_call& call, size_t i, std::array<int64_t, 4>
   return within;
 }
 
+bool has_past_of(const gpu_call& call, dtype type) {
+  return call.inputs[past_key_input].type == type && call.inputs[past_value_input].type == type;
+}
+
 /// Puts inputs 4 and 5 in front of the keys and values.
 void add_past(const gpu_call& call, attention_call& c) {
   const auto k = cache_dims<int64_t>(call.attrs, call.inputs[past_key_input].dims),
@@ -299,8 +303,7 @@ void add_past(const gpu_call& call, attention_call& c) {
     fail(errc::invalid_input, "attention: past keys {} and values {} do not fit the others",
          to_string(call.inputs[past_key_input].dims), to_string(call.inputs[past_value_input].dims));
   c.past_first = positions_first(call.attrs);
-  c.past_wide = call.inputs[0].type == dtype::float16 && call.inputs[past_key_input].type == dtype::float32 &&
-                call.inputs[past_value_input].type == dtype::float32;
+  c.past_wide = call.inputs[0].type == dtype::float16 && has_past_of(call, dtype::float32);
   c.past = k[2];
   c.keys += c.past;
   c.mask_keys = c.keys;
@@ -357,30 +360,27 @@ launch_lists fused_attention_launches(const gpu_call& call) {
   return launch_attention(call, c);
 }
 
-/// Past keys, and copies of all keys, are only for calls that have both in outputs 1 and 2.
+/// Copies of all keys, and scores of past ones, are only for calls that have both in outputs 1 and 2, of the type of all operands.
 launch_lists attention_launches(const gpu_call& call) {
   const bool has_past = call.has_input(past_key_input);
-  const bool joins = has_past || call.has_output(1) || call.has_output(2);
+  const bool joins = call.has_output(1) || call.has_output(2) || (has_past && call.has_output(3));
   if (joins && (!call.has_output(1) || !call.has_output(2) || call.outputs[1].type != call.inputs[0].type ||
                 call.outputs[2].type != call.inputs[0].type))
-    return {};
-  if (has_past && (call.inputs[past_key_input].type != call.inputs[0].type ||
-                   call.inputs[past_value_input].type != call.inputs[0].type))
     return {};
   const bool flat = call.inputs[0].dims.size() == 3;
   const int64_t heads = flat ? call.attrs.integer("q_num_heads") : 0,
                 kv = flat ? call.attrs.integer("kv_num_heads") : 0;
   attention_call c = sizes_of(logical(call.inputs[0].dims, false, heads), logical(call.inputs[1].dims, false, kv),
                               logical(call.inputs[2].dims, false, kv));
-  const int64_t past = has_past ? call.inputs[past_key_input].dims.at(2) : 0;
+  if (has_past)
+    add_past(call, c);
+  if (has_past && (c.past_wide ? joins : !has_past_of(call, call.inputs[0].type)))
+    return {};
   c.q_behind = c.y_behind = flat;
   c.kv_behind = flat && !joins;
   c.joined = joins;
-  c.past = past;
   c.new_behind = flat;
-  c.keys += past;
-  c.mask_keys = c.keys;
-  c.causal_offset = past;
+  c.causal_offset = c.past;
   c.limited = call.has_input(6);
   c.softcap = call.attrs.real("softcap", 0.f);
   const double usual = 1 / std::sqrt(static_cast<double>(std::max<int64_t>(1, c.width)));

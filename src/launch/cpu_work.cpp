@@ -27,7 +27,8 @@ constexpr auto whole = std::to_array<cpu_operators>({
 });
 
 constexpr auto parts = std::to_array<cpu_calls>({
-    {"Attention", "past or present keys without both outputs that take them", "joined keys live in these outputs"},
+    {"Attention", "present keys or values alone, scores of past keys without present ones",
+     "joined keys live in the outputs for them"},
     {"BatchNormalization", "training", "statistics of a batch are no part of inference"},
     {"Cast CastLike", "from and to strings", "text is the host's"},
     {"Cast CastLike DequantizeLinear QuantizeLinear", "floats of 4 bits, powers of two, integers of 2 bits",

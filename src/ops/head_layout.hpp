@@ -15,7 +15,8 @@ inline constexpr size_t past_key_input = 4, past_value_input = 5;
 
 /// Returns whether an operator's input `i` is a cache that it may also read with positions before batch and heads: see `positions_first`.
 inline bool is_cache_input(std::string_view domain, std::string_view op_type, size_t i) {
-  return domain == "troupe" && op_type == "Attention" && (i == past_key_input || i == past_value_input);
+  return (domain.empty() || domain == "troupe") && op_type == "Attention" &&
+         (i == past_key_input || i == past_value_input);
 }
 
 /// Returns whether attribute past_layout says that caches lie with positions first, [P, B, H, D] ("sbhd"), so that they can grow; by default

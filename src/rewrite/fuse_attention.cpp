@@ -7,7 +7,8 @@
 // become layouts.
 //
 // Keys and values that are joined to those of a cache become operands of their own: attention then needs not wait for the joining,
-// which the next step's cache is for. If nothing else reads what is joined, it becomes troupe.Append.
+// which the next step's cache is for. If nothing else reads what is joined, it becomes troupe.Append; so do the present keys and values that
+// ONNX's Attention gives as outputs.
 #include "ops/head_layout.hpp"
 #include "rewrite/match.hpp"
 #include "rewrite/passes.hpp"
@@ -207,6 +208,14 @@ struct joined_heads {
   value_id past, present;
 };
 
+/// Whether the rows of a cache, [B, H, P, D], are whole vectors. Kernels that read a cache where it is read such; others would join it first, for
+/// each of its lengths anew.
+bool has_vector_rows(const graph_editor& e, value_id past) {
+  constexpr int64_t widest_vector = 8; // of float16
+  const dim& width = (*e.val(past).dims)[3];
+  return width.is_constant() && width.constant() % widest_vector == 0;
+}
+
 /// Finds what `v`, [B, H, T, D], is joined from.
 std::optional<joined_heads> joined_from(const graph_editor& e, value_id v) {
   const node_id n = produced_by(e, v, "Concat");
@@ -220,17 +229,13 @@ std::optional<joined_heads> joined_from(const graph_editor& e, value_id v) {
 }
 
 bool take_cache_apart(graph_editor& e, node_id n) {
-  constexpr int64_t widest_vector = 8; // of float16
   const node attention = e.at(n);
   if (attention.inputs.size() > 4 || heads_behind(attention.attrs, "kv_layout"))
     return false;
   const auto k = joined_from(e, attention.inputs[1]), v = joined_from(e, attention.inputs[2]);
-  if (!k || !v || !((*e.val(k->past).dims)[2] == (*e.val(v->past).dims)[2]))
+  if (!k || !v || !((*e.val(k->past).dims)[2] == (*e.val(v->past).dims)[2]) || !has_vector_rows(e, k->past) ||
+      !has_vector_rows(e, v->past))
     return false;
-  // Kernels that read a cache where it is read whole vectors; others would join it first, for each of its lengths anew.
-  for (const value_id past : {k->past, v->past})
-    if (const dim& width = (*e.val(past).dims)[3]; !width.is_constant() || width.constant() % widest_vector != 0)
-      return false;
   std::vector<value_id> inputs{attention.inputs[0],
                                k->present,
                                v->present,
@@ -306,6 +311,53 @@ bool append_to_caches(graph_editor& e, node_id n) {
   return changed;
 }
 
+/// Returns the new keys or values of ONNX's Attention, `v`, as rows of a cache like `past`: [B, H, S, D] or [B, S, H, D].
+head_operand new_rows(graph_editor& e, value_id v, value_id past) {
+  if (is_rank4(e, v))
+    return heads_of(e, v);
+  const symbolic_shape flat = *e.val(v).dims, cache = *e.val(past).dims;
+  const value_id split = e.add_value({.name = e.val(v).name + "/rows" + std::to_string(e.node_count())});
+  const node_id n = e.add_node(make_reshape(e, e.val(split).name, v, {flat[0], flat[1], cache[1], cache[3]}, split));
+  infer_node(e.model(), e.at(n));
+  return {split, true};
+}
+
+/// Whether `past`, to which `rows` are joined for `present`, may be an operand of attention beside an Append: an input that only attention reads
+/// as a cache, and `present` is for the next step alone.
+bool is_for_next_step(const graph_editor& e, value_id past, value_id rows, value_id present) {
+  if (present == no_value || !e.is_output(present) || e.uses(present) != 1 || e.producer(past) >= 0 ||
+      e.val(past).constant || e.val(past).known || rows == past)
+    return false;
+  if (e.val(past).type != e.val(rows).type || !e.val(rows).dims || !is_rank4(e, past) || !has_vector_rows(e, past) ||
+      !(*e.val(past).dims)[1].is_constant())
+    return false;
+  const std::vector<node_id> readers = e.consumers(past);
+  return std::all_of(readers.begin(), readers.end(), [&](node_id r) { return reads_cache(e.at(r), past); });
+}
+
+/// ONNX's Attention with a cache gives what the next step takes as outputs 1 and 2: such outputs are appended to the cache beside it.
+bool take_presents_apart(graph_editor& e, node_id n) {
+  const node attention = e.at(n);
+  const auto is_wanted = [&](size_t i) { return i < attention.outputs.size() && attention.outputs[i] != no_value; };
+  if (input_of(attention, past_key_input) == no_value || !is_wanted(1) || !is_wanted(2) || is_wanted(3) ||
+      e.uses(attention.outputs[0]) == 0)
+    return false;
+  for (const size_t i : {1, 2})
+    if (!is_for_next_step(e, attention.inputs[i + 3], attention.inputs[i], attention.outputs[i]))
+      return false;
+  node alone = attention;
+  alone.outputs.resize(1);
+  e.replace(n, std::move(alone));
+  for (const size_t i : {1, 2}) {
+    const value_id past = attention.inputs[i + 3], present = attention.outputs[i];
+    const head_operand rows = new_rows(e, attention.inputs[i], past);
+    attributes attrs;
+    attrs.set("new_layout", std::string(rows.behind ? "bshd" : "bhsd"));
+    e.add_node(make_node(e.val(present).name, "troupe", "Append", {past, rows.source}, {present}, std::move(attrs)));
+  }
+  return true;
+}
+
 } // namespace
 
 bool fuse_attention(graph_editor& e) {
@@ -313,6 +365,8 @@ bool fuse_attention(graph_editor& e) {
   for (node_id n = 0, count = static_cast<node_id>(e.node_count()); n < count; ++n) {
     if (e.alive(n) && is_op(e.at(n), "Softmax"))
       changed |= fuse_attention_at(e, n);
+    if (e.alive(n) && is_op(e.at(n), "Attention"))
+      changed |= take_presents_apart(e, n);
     if (e.alive(n) && e.at(n).domain == "troupe" && e.at(n).op_type == "Attention")
       for (const auto take : {take_cache_apart, take_transposes, append_to_caches})
         changed |= take(e, n);

@@ -58,6 +58,14 @@ bool needs_float32(const node& n) {
   return square || n.def->needs_float32 || has_body(n);
 }
 
+/// Returns whether kernels that read float32 caches beside float16 compute what attention `n` asks for: nothing of ONNX's Attention that they do
+/// not know.
+bool takes_wide_caches(const node& n) {
+  constexpr size_t lengths_input = 6;
+  return n.attrs.real("softcap", 0) == 0 && input_of(n, lengths_input) == no_value &&
+         std::all_of(n.outputs.begin() + 1, n.outputs.end(), [](value_id v) { return v == no_value; });
+}
+
 class float16_conversion {
 public:
   explicit float16_conversion(graph& g) : graph_(g) {
@@ -115,7 +123,7 @@ private:
 
   /// Whether input `i` is one of attention's two caches, if both stay float32.
   bool stays_wide(const node& n, size_t i) {
-    return is_cache_input(n.domain, n.op_type, i) && entry(n.inputs[past_key_input]).is_cache &&
+    return is_cache_input(n.domain, n.op_type, i) && takes_wide_caches(n) && entry(n.inputs[past_key_input]).is_cache &&
            entry(n.inputs[past_value_input]).is_cache;
   }
 

@@ -123,16 +123,16 @@ TEST_CASE("bound caches grow as if they had gone through the host", "[actors][vu
   const stage& s = GENERATE(from_range(stages()));
   const int64_t batch = GENERATE(1, 3);
   const precision how = GENERATE(precision::fp32, precision::fp16);
-  INFO(s.name << ", batch " << batch << (how == precision::fp16 ? ", float16" : ""));
+  const auto decoder = GENERATE(cached_decoder, decoder_by_operator);
+  INFO(s.name << ", batch " << batch << (how == precision::fp16) << (decoder == cached_decoder));
   engine e(engine_of(s.devices));
-  const session model = e.load(cached_decoder(), {.precision = how});
+  const session model = e.load(decoder(2), {.precision = how});
   fed_decoder fed(model, batch);
   bound_session bound = model.bind(pairs());
   // A prompt, single tokens beyond the room of several layouts, more queries than the kernel for few takes, and tokens again.
   std::vector<int64_t> counts(46, 1);
-  counts[0] = 5;
-  counts[30] = 2;
-  counts[38] = 7;
+  for (const auto& [step, count] : std::map<size_t, int64_t>{{0, 5}, {30, 2}, {38, 7}})
+    counts[step] = count;
   for (size_t i = 0; i < counts.size(); ++i) {
     INFO("step " << i);
     const tensor x = tokens(counts[i], i, batch), wanted = fed.step(x);
@@ -151,7 +151,8 @@ TEST_CASE("bound caches grow as if they had gone through the host", "[actors][vu
 
 TEST_CASE("caches that grow in place are neither copied nor recorded anew, and have room", "[vulkan][B7]") {
   engine e(engine_of({gpu("d")}));
-  const session model = e.load(cached_decoder(), {.precision = GENERATE(precision::fp32, precision::fp16)});
+  const auto decoder = GENERATE(cached_decoder, decoder_by_operator);
+  const session model = e.load(decoder(2), {.precision = GENERATE(precision::fp32, precision::fp16)});
   bound_session bound = model.bind(pairs());
   named_tensors first = empty_caches();
   first["x"] = tokens(20, 1);
@@ -321,8 +322,7 @@ TEST_CASE("grown caches are values like others for runs that copy them, other mo
 }
 
 TEST_CASE("a step that fails when its rows are written leaves the caches as they were", "[actors][vulkan][B7]") {
-  const bool on_gpu = GENERATE(false, true);
-  const auto inner = on_gpu ? gpu("d") : reference("d");
+  const device_factory inner = GENERATE(gpu("d"), reference("d"));
   engine e(engine_of({[=] { return std::make_unique<late_failure>(inner(), 4); }}));
   const session model = e.load(cached_decoder());
   bound_session bound = model.bind(pairs());

@@ -28,13 +28,24 @@ std::string first_shader(int64_t batch, int64_t queries, int64_t keys, int64_t w
 }
 
 /// What comes first for queries beside a cache of `past` keys.
-launch_list with_cache(int64_t queries, int64_t past, bool rows_first = false) {
+launch_list with_cache(int64_t queries, int64_t past, bool rows_first) {
   const operand q = half({1, 12, queries, 64}), kv = half({1, queries, 4, 64});
   const operand cache = half(rows_first ? shape{past, 1, 4, 64} : shape{1, 4, past, 64});
   attributes attrs;
   attrs.set("past_layout", std::string(rows_first ? "sbhd" : "bhsd"));
   attrs.set("kv_layout", std::string("bshd"));
   return fused_attention_launches({attrs, {q, kv, kv, operand{}, cache, cache}, {q}, large_gpu}).at(0);
+}
+
+/// The same of ONNX's operator.
+launch_list by_operator(int64_t queries, int64_t past, bool rows_first) {
+  const operand q = half({1, queries, 12 * 64}), kv = half({1, queries, 4 * 64});
+  const operand cache = half(rows_first ? shape{past, 1, 4, 64} : shape{1, 4, past, 64});
+  attributes attrs;
+  attrs.set("past_layout", std::string(rows_first ? "sbhd" : "bhsd"));
+  attrs.set("q_num_heads", int64_t{12});
+  attrs.set("kv_num_heads", int64_t{4});
+  return attention_launches({attrs, {q, kv, kv, operand{}, cache, cache}, {q}, large_gpu}).at(0);
 }
 
 } // namespace
@@ -49,7 +60,7 @@ TEST_CASE("Attention takes all the keys at once where they and the queries are f
 }
 
 TEST_CASE("Attention of few queries reads a cache where it is, with more groups for very many keys", "[ops]") {
-  const launch_list one = with_cache(1, 64), many = with_cache(1, 9000);
+  const launch_list one = with_cache(1, 64, false), many = with_cache(1, 9000, false);
   REQUIRE(one.launches.size() == 1);
   CHECK(one.launches[0].shader == "attention_row.f16");
   CHECK(one.scratch.empty());
@@ -60,8 +71,9 @@ TEST_CASE("Attention of few queries reads a cache where it is, with more groups 
 }
 
 TEST_CASE("Attention reads a cache whose positions come first by other steps alone", "[ops]") {
+  const auto of = GENERATE(with_cache, by_operator);
   for (const int64_t queries : {1, 100}) {
-    const launch_list usual = with_cache(queries, 50), first = with_cache(queries, 50, true);
+    const launch_list usual = of(queries, 50, false), first = of(queries, 50, true);
     CHECK(usual.name == first.name);
     REQUIRE(usual.launches.size() == first.launches.size());
     size_t different = 0;
@@ -73,7 +85,7 @@ TEST_CASE("Attention reads a cache whose positions come first by other steps alo
     CHECK(different == (queries == 1 ? 1 : 2)); // attention itself, or what joins keys and what joins values
   }
   const auto block = words_of(shader::attention_row{.past_k_steps = {256, 64, 256}, .past_v_steps = {256, 64, 256}});
-  const std::vector<uint32_t> params = with_cache(1, 50, true).launches[0].params;
+  const std::vector<uint32_t> params = of(1, 50, true).launches[0].params;
   REQUIRE(params.size() == block.size());
   for (size_t i = 0; i < block.size(); ++i)
     if (block[i] != 0)
@@ -130,7 +142,7 @@ TEST_CASE("Attention writes the scores if they alone are asked for, however few 
 
 TEST_CASE("Attention of many queries joins a cache in scratch memory, and then does what it does with joined keys",
           "[ops]") {
-  const launch_list list = with_cache(100, 50);
+  const launch_list list = with_cache(100, 50, false);
   const operand q = half({1, 12, 100, 64}), kv = half({1, 4, 150, 64});
   const attributes none;
   const launch_list joined = fused_attention_launches({none, {q, kv, kv}, {q}, large_gpu}).at(0);

@@ -96,10 +96,11 @@ TEST_CASE("weights and activations become float16 between one conversion at each
 }
 
 TEST_CASE("caches that the caller takes back stay float32, new rows are converted", "[rewrite]") {
+  const bool by_operator = GENERATE(false, true);
   std::vector<tensor> inputs{random_tensor({1, 3, 16}, 1)};
   for (uint32_t i = 0; i < 4; ++i)
     inputs.push_back(random_tensor({1, 2, 5, 8}, 2 + i));
-  const both r = check_precision(cached_decoder(), inputs);
+  const both r = check_precision(by_operator ? decoder_by_operator() : cached_decoder(), inputs);
   CHECK(input_types(r.half, "Append") == all(4, dtype::float32));
   CHECK(input_types(r.half, "Attention") == all(2, dtype::float16));
   CHECK(count_nodes(r.half, "troupe.ToFloat16") == 1); // of x
@@ -109,6 +110,20 @@ TEST_CASE("caches that the caller takes back stay float32, new rows are converte
         CHECK(r.half.values[n.inputs.at(cache)].type == dtype::float32);
         CHECK(std::find(r.half.inputs.begin(), r.half.inputs.end(), n.inputs[cache]) != r.half.inputs.end());
       }
+}
+
+TEST_CASE("caches become float16 for attention that no kernel computes from float32 ones", "[rewrite]") {
+  graph g = decoder_by_operator(1);
+  for (node& n : g.nodes)
+    if (n.op_type == "Attention")
+      n.attrs.set("softcap", 2.f);
+  const both r = check_precision(
+      g, {random_tensor({1, 3, 16}, 1), random_tensor({1, 2, 5, 8}, 2), random_tensor({1, 2, 5, 8}, 3)});
+  CHECK(input_types(r.half, "Append") == all(2, dtype::float32));
+  for (const node& n : r.half.nodes)
+    if (n.op_type == "Attention")
+      for (const value_id operand : n.inputs)
+        CHECK((operand == no_value || r.half.values[operand].type == dtype::float16));
 }
 
 TEST_CASE("fp32 and auto convert nothing", "[rewrite]") {

@@ -38,6 +38,32 @@ inline graph cached_decoder(size_t layers = 2) {
   return b.g;
 }
 
+/// The same inputs and outputs by ONNX's Attention, which has the caches as operands and is causal.
+inline graph decoder_by_operator(size_t layers = 2) {
+  graph_builder b(23);
+  const dim batch = dim::symbol("batch"), seq = dim::symbol("seq"), past = dim::symbol("past");
+  value_id x = b.input("x", {batch, seq, 16});
+  const auto projected = [&](uint64_t seed) {
+    const value_id w = b.constant("w" + std::to_string(seed), random_floats({16, 16}, seed, -0.3f, 0.3f));
+    return b.op("MatMul", {x, w});
+  };
+  for (size_t l = 0; l < layers; ++l) {
+    const std::string number = std::to_string(l);
+    const value_id q = projected(10 * l + 1), k = projected(10 * l + 2), v = projected(10 * l + 3),
+                   past_k = b.input("past_k" + number, {batch, 2, past, 8}),
+                   past_v = b.input("past_v" + number, {batch, 2, past, 8});
+    const auto made =
+        b.call("Attention", {q, k, v, no_value, past_k, past_v},
+               {l + 1 == layers ? "y" : "x" + number, "present_k" + number, "present_v" + number},
+               attrs_of({{"q_num_heads", int64_t{2}}, {"kv_num_heads", int64_t{2}}, {"is_causal", int64_t{1}}}));
+    x = made[0];
+    b.output(made[1]);
+    b.output(made[2]);
+  }
+  b.output(x);
+  return b.g;
+}
+
 /// The caches of `cached_decoder`: "k0", "v0", "k1" …
 inline std::vector<std::string> cache_names(size_t layers = 2) {
   std::vector<std::string> names;

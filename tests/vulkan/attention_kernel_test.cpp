@@ -264,6 +264,11 @@ TEST_CASE("GPU ONNX attention: past keys, softcap, lengths, scores", "[vulkan]")
           c.inputs.push_back(random_floats({2, 2, past, 12}, 7));
         }
         check_gpu_kernels(c);
+        if (past > 0) { // what is joined is wanted by nobody
+          kernel_case alone = c;
+          alone.outputs = 1;
+          check_gpu_kernels(alone);
+        }
         c.atol = 3e-3;
         check_gpu_kernels(c, true);
       }
@@ -275,6 +280,45 @@ TEST_CASE("GPU ONNX attention: past keys, softcap, lengths, scores", "[vulkan]")
       c.inputs[6] = tensor::of<int64_t>({2}, std::vector<int64_t>{3, 7});
       check_gpu_kernels(c);
     }
+}
+
+namespace {
+
+enum class cache_types : uint8_t { float32, float16, float32_beside_float16 };
+
+/// A call of ONNX's Attention with caches of `past` positions whose joined keys and values nobody wants.
+kernel_case beside_caches(int64_t queries, int64_t past, bool flat, cache_types types) {
+  const auto rows = [&](int64_t heads, int64_t width, uint64_t seed) {
+    return random_floats(flat ? shape{2, queries, heads * width} : shape{2, heads, queries, width}, seed);
+  };
+  const bool half = types != cache_types::float32;
+  kernel_case c{.op = "Attention",
+                .inputs = {rows(4, 16, 1), rows(2, 16, 2), rows(2, 24, 3),
+                           random_integers(dtype::boolean, {2, 1, queries, past + queries}, 4, 0, 4),
+                           random_floats({2, 2, past, 16}, 5), random_floats({2, 2, past, 24}, 6)},
+                .opset = 23,
+                .rtol = half ? 1e-2 : 1e-3,
+                .atol = half ? 3e-3 : 2e-5};
+  for (const size_t i : {0, 1, 2, 4, 5})
+    if (types == cache_types::float16 || (half && i < 3))
+      c.inputs[i] = to_half(c.inputs[i]);
+  c.attrs.set("is_causal", int64_t{1});
+  if (flat) {
+    c.attrs.set("q_num_heads", int64_t{4});
+    c.attrs.set("kv_num_heads", int64_t{2});
+  }
+  return c;
+}
+
+} // namespace
+
+TEST_CASE("GPU ONNX attention beside its caches: few and many queries, types", "[vulkan]") {
+  using enum cache_types;
+  for (const int64_t queries : {1, 3, 9})
+    for (const int64_t past : {0, 70})
+      for (const bool flat : {false, true})
+        for (const cache_types types : {float32, float16, float32_beside_float16})
+          check_gpu_kernels(beside_caches(queries, past, flat, types));
 }
 
 TEST_CASE("GPU rotary embedding", "[vulkan]") {
