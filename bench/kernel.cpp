@@ -7,7 +7,7 @@
 //              attention:HEADS,POSITIONS,WIDTH
 //
 // Prints for each kernel the median of its GPU times, all in turns, and how far its result is from the last kernel's (relative L2), the
-// simplest one's. Each is timed behind other work: the clocks of an idle GPU fall to a fifth. A node between two timestamps takes some 4 µs more than its
+// simplest one's. Each is timed after other work: the clocks of an idle GPU fall to a fifth. A node between two timestamps takes some 4 µs more than its
 // work.
 #include "bench/models.hpp"
 #include "tensor/convert.hpp"
@@ -102,7 +102,8 @@ public:
   alternative(const std::shared_ptr<const vulkan::instance>& gpus, uint32_t gpu, uint32_t i)
       : engine_(make_engine({.devices = {}}, {.custom_devices = {[=] {
                                                 return vulkan::make_vulkan_device(
-                                                    gpus, gpu, fmt::format("vulkan:{}", gpu), {.alternative = i});
+                                                    gpus, gpu, fmt::format("vulkan:{}", gpu),
+                                                    {.blocks = std::make_shared<host_block_pool>(), .alternative = i});
                                               }}})),
         heater_(engine_.load(heating())) {}
 
@@ -112,13 +113,11 @@ public:
     result_ = to_double(model_->run(call.inputs).outputs.begin()->second.view());
   }
 
-  /// Runs the call behind work that keeps the GPU busy, or its clocks would fall, and notes what its longest node took: layouts may be changed
+  /// Runs the call after work that keeps the GPU busy, or its clocks would fall, and notes what its longest node took: layouts may be changed
   /// before and after it.
   void time(const measured_call& call) {
-    const tensor one = tensor::scalar(1.f);
-    auto busy = heater_.run_async({{"x", one}});
+    heater_.run({{"x", tensor::scalar(1.f)}});
     const run_result result = model_->run(call.inputs, {.trace = true});
-    busy.get();
     double longest = 0;
     for (const auto& c : result.trace->chunks)
       for (const device_timing& t : c.timings)

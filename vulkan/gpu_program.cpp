@@ -102,11 +102,16 @@ private:
     constexpr size_t many_outputs = 16; // mostly state that stays on the GPU, as many inputs are
     const chunk& c = plan_.chunks[id];
     for (installed_transfer& t : out.downloads)
-      if (tools_.stages_results && program_.outputs.size() < many_outputs && !t.is_direct() && !t.in_place &&
+      if (tools_.stages_results && program_.outputs.size() < many_outputs && is_short(t) && !t.in_place &&
           staged_values_.is_only_made(id, t.value) && is_written_once(c, chosen, root_on(plan_, c, t.value))) {
         t.used_staged = true;
         staged_[root_on(plan_, c, t.value)] = {.place = bound_range::where::downloads, .offset = t.staged};
       }
+  }
+
+  /// Whether kernels may write it to the host's memory: the bus takes what is scattered over it at a few GB/s, a copy 50.
+  bool is_short(const installed_transfer& t) const {
+    return !t.is_direct() && layout_.bytes[t.value] < direct_copy_bytes;
   }
 
   /// Whether the launches that make `v` do not read it again: the host's memory is far.
