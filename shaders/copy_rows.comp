@@ -1,16 +1,27 @@
 #version 450
 // Copies rows of caches between orders of positions, batch and heads (vulkan/row_copies.hpp), several caches a dispatch: y counts copies,
 // x shares one. A copy is from buffer 2 i + 1 to buffer 2 i + 2.
-// Variants: w128
+// In f16_f32 words of four float16 become words of four float32.
+// Variants: w128 f16_f32
 #extension GL_GOOGLE_include_directive : require
 #include "types.glsl"
 #include "parameters/copy_rows.h"
 
 layout(local_size_x = 256) in;
 
+#ifdef TROUPE_FROM_f16
+#extension GL_EXT_shader_16bit_storage : require
+#extension GL_EXT_shader_explicit_arithmetic_types_float16 : require
+#define FROM f16vec4
+#define TO vec4
+#else
+#define FROM uvec4
+#define TO uvec4
+#endif
+
 #define COPY_BUFFERS(i, from_binding, to_binding)                                            \
-  layout(set = 0, binding = from_binding, std430) readonly buffer source##i { T source_of##i[]; }; \
-  layout(set = 0, binding = to_binding, std430) writeonly buffer target##i { T target_of##i[]; };
+  layout(set = 0, binding = from_binding, std430) readonly buffer source##i { FROM source_of##i[]; }; \
+  layout(set = 0, binding = to_binding, std430) writeonly buffer target##i { TO target_of##i[]; };
 
 COPY_BUFFERS(0, 1, 2)
 COPY_BUFFERS(1, 3, 4)
@@ -31,7 +42,7 @@ uint place_of(uint index, uvec4 size, uvec4 steps) {
 #define COPY(i)                                                                                        \
   case i:                                                                                              \
     for (uint at = first; at < count; at += all)                                                       \
-      target_of##i[place_of(at, size, to[i])] = source_of##i[place_of(at, size, from[i])];             \
+      target_of##i[place_of(at, size, to[i])] = TO(source_of##i[place_of(at, size, from[i])]);         \
     break;
 
 void main() {

@@ -147,7 +147,7 @@ dynamic_calls::dynamic_calls(const arena_layout& layout, device_index self, std:
     : self_(self), appends_(std::move(appends)), class_of_(layout.source->program->nodes.size(), none) {
   const plan& p = *layout.source;
   for (size_t i = 0; i < appends_.size(); ++i) {
-    is_append_.insert(appends_[i].node);
+    is_append_.insert({appends_[i].node, appends_[i].widening});
     rows_first_[appends_[i].past] = i;
     made_[appends_[i].present] = i;
   }

@@ -55,7 +55,7 @@ public:
 
   /// Returns the appends that are done in place.
   const std::vector<cache_append>& appends() const { return appends_; }
-  /// Returns whether a node is one of them.
+  /// Returns whether a node is one of them, or the Cast of one's new rows.
   bool is_append(node_id n) const { return is_append_.contains(n); }
   /// Returns the caches that they append to, and what they make.
   const append_values& rows_first() const { return rows_first_; }

@@ -97,21 +97,17 @@ private:
     }
   }
 
-  /// The same for results that they write.
+  /// The same for short results that they write: what is scattered over the bus takes it ten times as long as a copy.
   void use_staged_downloads(chunk_id id, const std::vector<launch_list>& chosen, installed_chunk& out) {
     constexpr size_t many_outputs = 16; // mostly state that stays on the GPU, as many inputs are
     const chunk& c = plan_.chunks[id];
     for (installed_transfer& t : out.downloads)
-      if (tools_.stages_results && program_.outputs.size() < many_outputs && is_short(t) && !t.in_place &&
-          staged_values_.is_only_made(id, t.value) && is_written_once(c, chosen, root_on(plan_, c, t.value))) {
+      if (tools_.stages_results && program_.outputs.size() < many_outputs && !t.in_place &&
+          layout_.bytes[t.value] < direct_copy_bytes && staged_values_.is_only_made(id, t.value) &&
+          is_written_once(c, chosen, root_on(plan_, c, t.value))) {
         t.used_staged = true;
         staged_[root_on(plan_, c, t.value)] = {.place = bound_range::where::downloads, .offset = t.staged};
       }
-  }
-
-  /// Whether kernels may write it to the host's memory: the bus takes what is scattered over it at a few GB/s, a copy 50.
-  bool is_short(const installed_transfer& t) const {
-    return !t.is_direct() && layout_.bytes[t.value] < direct_copy_bytes;
   }
 
   /// Whether the launches that make `v` do not read it again: the host's memory is far.
@@ -182,7 +178,7 @@ private:
   std::vector<pipeline_key> keys_of(const std::vector<std::vector<launch_list>>& chosen) const {
     std::vector<pipeline_key> keys;
     if (!calls_.appends().empty())
-      keys.push_back(row_copier::key());
+      keys.push_back(row_copier::key(calls_.appends().front().widening >= 0));
     for (const std::vector<launch_list>& chunk : chosen)
       for (const launch_list& list : chunk)
         for (const launch& l : list.launches)
@@ -265,7 +261,8 @@ private:
     const std::vector<cache_append>& all = calls_.appends();
     for (size_t first = 0; first < all.size(); first += each) {
       const size_t count = std::min(each, all.size() - first);
-      installed_launch l{.key = row_copier::key(), .call = all[first].node, .kernel = "append.in_place"};
+      const bool widens = all[first].widening >= 0; // as all do, or none
+      installed_launch l{.key = row_copier::key(widens), .call = all[first].node, .kernel = "append.in_place"};
       l.params = {bound_range::where::parameters, nullptr, out_.parameters.appends_at(first / each), param_block_bytes};
       l.barrier_before = first == 0;
       int64_t longest = 0;
@@ -274,7 +271,7 @@ private:
         bound_range fresh = place_of(c, all[at].fresh, layout_.bytes[all[at].fresh]);
         fresh.bytes = std::min(round_up(std::max<int64_t>(fresh.bytes, 1), 16), max_range_);
         l.buffers.insert(l.buffers.end(), {fresh, cache_range(at, max_range_)});
-        longest = std::max(longest, fresh.bytes / 16);
+        longest = std::max(longest, fresh.bytes / (widens ? 8 : 16));
         if (i > 0 && i < count)
           l.others.push_back(all[at].node);
       }

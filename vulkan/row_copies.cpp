@@ -23,9 +23,10 @@ struct row_copier::recorded {
   VkCommandBuffer commands = VK_NULL_HANDLE;
 };
 
-const pipeline_key& row_copier::key() {
-  static const pipeline_key copy{.shader = "copy_rows.w128", .constants = {}, .buffers = 2 * copies_a_dispatch};
-  return copy;
+const pipeline_key& row_copier::key(bool widens) {
+  static const pipeline_key copy{.shader = "copy_rows.w128", .constants = {}, .buffers = 2 * copies_a_dispatch},
+      widen{.shader = "copy_rows.f16_f32", .constants = {}, .buffers = 2 * copies_a_dispatch};
+  return widens ? widen : copy;
 }
 
 void row_copier::submit(row_moves& moves, timeline& queue) {

@@ -31,8 +31,8 @@ public:
   row_copier(device_context& context, pipelines& kernels, memory_pool& parameters)
       : context_(context), kernels_(kernels), parameters_(parameters) {}
 
-  /// The kernel.
-  static const pipeline_key& key();
+  /// The kernel; the one that makes float32 of float16 if it `widens`.
+  static const pipeline_key& key(bool widens = false);
   /// Whether the device's kernels may have so many buffers.
   bool is_available() const { return context_.facts().max_storage_buffers >= key().buffers; }
 

@@ -1,5 +1,7 @@
 #include "run/execution.hpp"
 
+#include "base/find_from.hpp"
+
 #include <algorithm>
 #include <numeric>
 
@@ -11,10 +13,13 @@ execution_id next_id() {
   return ++last;
 }
 
-/// Whether an output of the run stays on its device.
-bool keeps(const run_request& request, const std::string& output) {
-  const auto& keep = request.options.keep;
-  return !keep.empty() && std::find(keep.begin(), keep.end(), output) != keep.end();
+/// Returns the outputs that stay on their device, as indices, in the order in which the request names them.
+std::vector<size_t> kept_outputs(const run_request& request, const planned_model& planned) {
+  std::vector<size_t> kept;
+  for (const std::string& name : request.options.keep)
+    kept.push_back(find_from(planned.output_names, kept.empty() ? 0 : kept.back() + 1,
+                             [&](const std::string& output) { return output == name; }));
+  return kept;
 }
 
 } // namespace
@@ -24,20 +29,23 @@ std::vector<std::string> inputs_wanted_on_host(const run_request& request, const
   const auto& residents = request.options.device_inputs;
   if (residents.empty())
     return {};
+  std::vector<const resident*> given(p.program->values.size()); // by value
+  for (const value_id v : p.program->inputs)
+    if (const auto found = residents.find(p.program->values[v].name); found != residents.end())
+      given[v] = found->second.get();
+  std::vector<bool> goes_to_caller(p.program->outputs.size(), true);
+  for (const size_t i : kept_outputs(request, planned))
+    goes_to_caller[i] = false;
+  std::set<value_id> wanted;
+  for (const transfer& t : p.transfers)
+    if (given[t.value] && t.to && !is_on(*given[t.value], p.devices[p.chunks[*t.to].device]))
+      wanted.insert(t.value);
+  for (size_t i = 0; i < p.program->outputs.size(); ++i)
+    if (const value_id v = p.program->outputs[i]; given[v] && goes_to_caller[i])
+      wanted.insert(v);
   std::vector<std::string> names;
-  for (value_id v : p.program->inputs) {
-    const auto given = residents.find(p.program->values[v].name);
-    if (given == residents.end())
-      continue;
-    const auto leads_elsewhere = [&](const transfer& t) {
-      return t.value == v && !is_on(*given->second, p.devices[p.chunks[*t.to].device]);
-    };
-    bool wanted = std::any_of(p.transfers.begin(), p.transfers.end(), leads_elsewhere);
-    for (size_t i = 0; i < p.program->outputs.size(); ++i)
-      wanted = wanted || (p.program->outputs[i] == v && !keeps(request, planned.output_names[i]));
-    if (wanted)
-      names.push_back(given->first);
-  }
+  for (const value_id v : wanted)
+    names.push_back(p.program->values[v].name);
   return names;
 }
 
@@ -61,9 +69,8 @@ execution::execution(run_request_ptr request, prepared_run prepared, completion_
     values_[v] = std::make_shared<moved_value>(host != request_->inputs.end() ? host->second : tensor{},
                                                resident != residents.end() ? resident->second : nullptr);
   }
-  for (size_t i = 0; i < planned()->output_names.size(); ++i)
-    if (keeps(*request_, planned()->output_names[i]))
-      ++kept_[source().program->outputs[i]];
+  for (const size_t i : kept_outputs(*request_, *planned()))
+    ++kept_[source().program->outputs[i]];
 }
 
 execution::execution(run_request_ptr request, prepared_run prepared, completion_mode mode, const chunk_place& purpose,
@@ -180,19 +187,21 @@ std::vector<tensor> execution::outputs() const {
 }
 
 named_tensors execution::collect_outputs() const {
+  std::vector<bool> stays(source().program->outputs.size());
+  for (const size_t i : kept_outputs(*request_, *planned()))
+    stays[i] = true;
   named_tensors named;
-  for (size_t i = 0; i < source().program->outputs.size(); ++i)
-    if (const std::string& name = planned()->output_names[i]; !keeps(*request_, name))
-      named.emplace(name, output(i));
+  for (size_t i = 0; i < stays.size(); ++i)
+    if (!stays[i])
+      named.emplace(planned()->output_names[i], output(i));
   return named;
 }
 
 named_device_tensors execution::collect_kept() const {
   named_device_tensors kept;
-  for (const std::string& name : request_->options.keep) {
-    const auto& names = planned()->output_names;
-    const auto i = static_cast<size_t>(std::find(names.begin(), names.end(), name) - names.begin());
-    const value_id v = source().program->outputs.at(i);
+  for (const size_t i : kept_outputs(*request_, *planned())) {
+    const std::string& name = planned()->output_names[i];
+    const value_id v = source().program->outputs[i];
     const tensor& constant = planned()->constant_outputs[i];
     if (constant.defined())
       kept[name] = make_host_resident(constant, "host");

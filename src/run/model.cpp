@@ -1,5 +1,6 @@
 #include "run/model.hpp"
 
+#include "base/find_from.hpp"
 #include "graph/bodies.hpp"
 #include "ops/evaluate.hpp"
 #include "ops/registry.hpp"
@@ -226,12 +227,15 @@ void check_inputs(const model& m, const given_inputs& inputs) {
 }
 
 void check_kept(const model& m, const std::vector<std::string>& keep) {
-  std::set<std::string> seen;
+  std::vector<bool> seen(m.outputs.size());
+  size_t i = 0;
   for (const std::string& name : keep) {
-    if (!find(m.outputs, name))
+    i = find_from(m.outputs, i, [&](const value_info& output) { return output.name == name; });
+    if (i == seen.size())
       fail(errc::invalid_argument, "output '{}' cannot be kept: the session has no such output", name);
-    if (!seen.insert(name).second)
+    if (seen[i])
       fail(errc::invalid_argument, "output '{}' is to be kept twice", name);
+    seen[i++] = true;
   }
 }
 

@@ -2,6 +2,7 @@
 
 #include "ops/head_layout.hpp"
 
+#include <algorithm>
 #include <map>
 #include <optional>
 #include <unordered_map>
@@ -32,6 +33,8 @@ public:
         add_those_of(id);
     if (!found_.empty())
       drop_those_read_elsewhere();
+    if (!found_.empty())
+      join_widening();
     return std::move(found_);
   }
 
@@ -113,6 +116,33 @@ private:
     };
     return n == a.node || (p_.chunk_of_node[n] == a.chunk && is_cache_input(call.domain, call.op_type, i) &&
                            reads_cache(past_key_input) && reads_cache(past_value_input));
+  }
+
+  /// Makes the Casts of new rows parts of the appends, if all have such.
+  void join_widening() {
+    std::unordered_map<value_id, size_t> readers;
+    for (const node& n : p_.program->nodes)
+      for (const value_id v : n.inputs)
+        ++readers[v];
+    const auto widening_of = [&](const cache_append& a) -> node_id {
+      const node_id n = p_.producer[a.fresh];
+      if (n < 0 || p_.chunk_of_node[n] != a.chunk || readers[a.fresh] != 1 || outputs_.contains(a.fresh))
+        return -1;
+      const node& cast = p_.program->nodes[n];
+      const auto type_of = [&](value_id v) { return p_.program->values[v].type; };
+      const bool widens =
+          cast.op_type == "Cast" && type_of(cast.inputs[0]) == dtype::float16 && type_of(a.fresh) == dtype::float32;
+      return widens ? n : -1;
+    };
+    std::vector<node_id> casts;
+    for (const cache_append& a : found_)
+      casts.push_back(widening_of(a));
+    if (std::find(casts.begin(), casts.end(), -1) != casts.end())
+      return;
+    for (size_t i = 0; i < casts.size(); ++i) {
+      found_[i].widening = casts[i];
+      found_[i].fresh = p_.program->nodes[casts[i]].inputs[0];
+    }
   }
 
   const plan& p_;

@@ -13,12 +13,14 @@ struct cache_append {
   chunk_id chunk = 0;
   node_id node = -1; // troupe.Append
   value_id past = no_value, fresh = no_value, present = no_value;
+  node_id widening =
+      -1; // the Cast to float32 of `fresh`, float16, for this node alone: whoever appends converts. -1: fresh is of past's type
   size_t upload = 0, download = 0; // of `past` and `present` in the chunk
 };
 
 /// Returns the calls of GPUs' chunks that may be done in place, in the order of the chunks and their nodes: the only chunk of its device in its segment
 /// makes the output, which no node reads, and all others that read the input are calls in this chunk that take it as a cache
-/// (`is_cache_input`).
+/// (`is_cache_input`). Either all of them widen or none does, so that one kernel can do several.
 std::vector<cache_append> find_cache_appends(const plan& p);
 
 } // namespace troupe

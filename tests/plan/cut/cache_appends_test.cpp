@@ -66,3 +66,45 @@ TEST_CASE("a cache grows in place if attention alone reads what is past, and nob
   CHECK(found(reader::none, 6) == 0); // rows that are no whole words
   CHECK(found(reader::none, 8, true) == 0);
 }
+
+TEST_CASE("an append to a float32 cache widens float16 rows if nothing else needs them in float32", "[plan]") {
+  std::vector<device_info> devices = gpus(1);
+  devices[0].gpu->float16 = true;
+  const auto p = make_plan(
+      std::make_shared<const graph>(rewrite(test::cached_decoder(), {.precision = precision::fp16})), devices, {});
+  const std::vector<cache_append> in_decoder = find_cache_appends(*p);
+  REQUIRE(in_decoder.size() == 4);
+  for (const cache_append& a : in_decoder) {
+    REQUIRE(a.widening >= 0);
+    CHECK(p->program->nodes[a.widening].inputs[0] == a.fresh);
+    CHECK(p->program->values[a.fresh].type == dtype::float16);
+    CHECK(p->program->values[a.past].type == dtype::float32);
+  }
+
+  enum class others : uint8_t { none, reader, output, exact_rows };
+  const auto widening = [&](others what) {
+    graph_builder b;
+    const dim past = dim::symbol("past");
+    const auto append = [&](const std::string& name, value_id rows) {
+      b.output(
+          b.call("Append", {b.input("past_" + name, {1, 2, past, 8}), rows}, {"present_" + name}, {}, "troupe")[0]);
+    };
+    const value_id half = b.input("half", {1, 2, past, 8}, dtype::float16);
+    const value_id full = b.op("Cast", {half}, test::attrs_of({{"to", int64_t{1}}}));
+    append("a", full);
+    if (what == others::reader)
+      b.output(b.op("Relu", {full}));
+    if (what == others::output)
+      b.output(full);
+    if (what == others::exact_rows)
+      append("b", b.input("rows", {1, 2, past, 8}));
+    std::vector<bool> widens;
+    for (const cache_append& a : find_cache_appends(*make_plan(test::inferred_program(b.g), devices, {})))
+      widens.push_back(a.widening >= 0);
+    return widens;
+  };
+  CHECK(widening(others::none) == std::vector<bool>{true});
+  CHECK(widening(others::reader) == std::vector<bool>{false});
+  CHECK(widening(others::output) == std::vector<bool>{false});
+  CHECK(widening(others::exact_rows) == std::vector<bool>{false, false}); // one kernel does several
+}
