@@ -1,6 +1,7 @@
 #include "launch/product.hpp"
 
 #include "base/checked.hpp"
+#include "launch/few_rows.hpp"
 #include "launch/parameters.hpp"
 
 #include <algorithm>
@@ -182,6 +183,29 @@ std::optional<launch_list> few_rows(const gpu_call& call, const float_product& p
   return builder.finish();
 }
 
+/// Whether the kernel of projections computes a product: rows next to each other by one matrix, the bias a row.
+bool is_projection(const gpu_call& call, const float_product& p) {
+  const product_epilogue& e = p.epilogue;
+  const bool whole = p.a == 0 && p.a_line == p.k && p.a_depth == 1 && p.batches() == 1 && !call.outputs[0].is_part();
+  const bool columns = (p.b_depth == 1 && p.b_line == p.k) || (p.b_line == 1 && p.b_depth == p.n);
+  const bool row_bias = e.bias == no_input || (e.bias_row == 0 && e.bias_column == 1);
+  return whole && columns && row_bias && e.alpha == 1 && e.beta == 1 &&
+         call.inputs[p.b].bytes() <= call.gpu.max_binding_bytes / 2; // with what packing adds
+}
+
+/// That kernel, with subgroup arithmetic: its loads are on their way while others are multiplied. nullopt if it does not suit.
+std::optional<launch_list> few_rows_ahead(const gpu_call& call, const float_product& p) {
+  if (!is_projection(call, p))
+    return std::nullopt;
+  const product_epilogue& e = p.epilogue;
+  few_rows_call c{.call = call, .name = "projections", .rows = p.m, .depth = p.k, .residual = e.residual};
+  c.parts.push_back({.weights = p.b, .bias = e.bias, .n = p.n, .transposed = p.b_depth == 1, .act = e.act});
+  launch_lists lists = few_rows_launches(c);
+  if (lists.empty() || lists[0].name != c.name)
+    return std::nullopt;
+  return std::move(lists[0]);
+}
+
 /// Whether what matrices of groups gain is worth seconds of the driver's compiler.
 bool worth_a_kernel(const timed_list& matrices, const std::optional<timed_list>& other) {
   constexpr double gain = 0.85;
@@ -319,6 +343,8 @@ launch_lists product_launches(const gpu_call& call, const float_product& p) {
   if (!variant || too_large(call, p) || !can_write(call.outputs[0], p.m * p.batches(), p.epilogue))
     return {};
   launch_lists lists;
+  if (auto list = few_rows_ahead(call, p))
+    lists.push_back(std::move(*list));
   if (auto list = few_rows(call, p, *variant))
     lists.push_back(std::move(*list));
   std::optional<timed_list> cooperative;

@@ -270,6 +270,36 @@ TEST_CASE("Products write parts of larger rows", "[ops]") {
     }
 }
 
+TEST_CASE("Few rows by one matrix are a projection where subgroups can add", "[ops]") {
+  gpu_features gpu = large_gpu();
+  gpu.subgroup_arithmetic = true;
+  gpu.subgroup_size = 32;
+  const auto f16 = dtype::float16;
+  const auto first = [&](const attributes& attrs, const std::vector<shape>& dims, const operand& y) {
+    std::vector<operand> inputs{make(dims[0], f16), constant(dims[1], f16)};
+    for (size_t i = 2; i < dims.size(); ++i)
+      inputs.push_back(dims[i].empty() ? operand{} : make(dims[i], f16));
+    const launch_lists lists = fused_matmul_launches({attrs, inputs, {y}, gpu});
+    if (lists.at(0).name == "projections")
+      CHECK(lists.at(1).name == "gemv");
+    return lists.at(0).name;
+  };
+  const auto with = [](const char* name, attribute value) {
+    attributes attrs;
+    attrs.set(name, std::move(value));
+    return attrs;
+  };
+  const operand y = make({2, 48}, f16);
+  CHECK(first({}, {{2, 768}, {768, 48}}, y) == "projections");
+  CHECK(first(with("transB", int64_t{1}), {{2, 768}, {48, 768}, {48}, {2, 48}}, y) == "projections");
+  CHECK(first(with("alpha", 2.f), {{2, 768}, {768, 48}}, y) == "gemv");
+  CHECK(first(with("transA", int64_t{1}), {{768, 2}, {768, 48}}, y) != "projections");
+  CHECK(first({}, {{5, 768}, {768, 48}}, make({5, 48}, f16)) == "matmul_cooperative");
+  CHECK(first({}, {{2, 768}, {768, 48}}, part(make({2, 48}, f16), 48, 96, 2)) == "gemv");
+  gpu.subgroup_arithmetic = false;
+  CHECK(first({}, {{2, 768}, {768, 48}}, y) == "gemv");
+}
+
 TEST_CASE("Convolutions write parts of larger rows where pixels are rows", "[ops]") {
   const gpu_features gpu = large_gpu();
   const auto f16 = dtype::float16;
