@@ -5,6 +5,7 @@
 //
 // What is beyond a window or the depth is a_middle in A, so that it adds nothing whatever is in B. Column sums of constant weights are given;
 // the tiled kernel sums other columns, and rows if there is a b_middle. The cooperative one is for weights without.
+#define SUM_RANGE vec2(product.alpha, product.beta)
 #include "quantized_result.glsl"
 
 layout(set = 0, binding = 1, std430) readonly buffer operand_a { uint8_t a[]; };
@@ -53,21 +54,22 @@ vec2 act_numbers() {
   return vec2(product.act_alpha, product.act_beta);
 }
 
-/// Writes one sum.
-void emit(uint m, uint n, int sum) {
-  if (m < product.m && n < product.n)
-    write_result(out_at(m, n), finished_column(sum, column_of_bias(n), act_numbers()));
-}
-
 /// Writes four sums of neighbouring columns, together if that is allowed.
 void emit_four(uint m, uint n, ivec4 sums) {
   if (m >= product.m || n >= product.n)
     return;
-  if (VECTOR_OUT)
+  if (VECTOR_OUT) {
     write_results(out_at(m, n), finished_columns(sums, column_of_bias(n), act_numbers()));
-  else
-    [[unroll]] for (uint i = 0; i < 4; ++i)
-      emit(m, n + i, sums[i]);
+    return;
+  }
+  uvec4 at;
+  vec4 y;
+  [[unroll]] for (uint i = 0; i < 4; ++i) {
+    const uint column = min(n + i, product.n - 1);
+    at[i] = out_at(m, column);
+    y[i] = finished_column(sums[i], column_of_bias(column), act_numbers());
+  }
+  write_each(at, y, min(product.n - n, 4));
 }
 
 #ifdef BYTE_MATRICES
@@ -82,9 +84,10 @@ void emit_vector(uint m, uint n, int sums[8]) {
     emit_four(m, n, low);
     emit_four(m, n + 4, high);
   } else if (m < product.m && n < product.n) {
-    const uint column = column_of_bias(n);
-    out_pairs[out_at(m, n) / 8] = uvec2(quantised_word(finished_columns(low, column, act_numbers())),
-                                        quantised_word(finished_columns(high, column + 4, act_numbers())));
+    const uint column = column_of_bias(n), at = out_at(m, n) / 8;
+    const uvec2 others = HAS_SUM ? residual_pairs[at] : uvec2(0);
+    out_pairs[at] = uvec2(quantised_word(finished_columns(low, column, act_numbers()), others.x),
+                          quantised_word(finished_columns(high, column + 4, act_numbers()), others.y));
   }
 }
 #else

@@ -4,8 +4,10 @@
 
 /// A's depths [k, k + 16) of one row.
 TILE_VECTOR a_load(a_state s, uint k, uint end) {
+  if (k >= end)
+    return uvec4(a_fill);
   if (A_MODE == depth_vectors) {
-    const int at = k < end ? a_address(s, depth_at(k)) : -1;
+    const int at = a_address(s, depth_at(k));
     return at < 0 ? uvec4(a_fill) : a_vectors[uint(at) / WIDTH] ^ A_FLIP;
   }
   uvec4 v;

@@ -16,6 +16,7 @@ layout(constant_id = 4) const uint STRIDE_W = 1;
 layout(constant_id = 5) const uint FLAGS = 0;
 layout(constant_id = 6) const uint ACTIVATION = 0;
 
+#define SUM_RANGE vec2(0) // ends in no sum
 #include "quantized_result.glsl"
 
 const bool TAPS_FIRST = (FLAGS & product_taps_first) != 0u;

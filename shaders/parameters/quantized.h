@@ -12,6 +12,10 @@ CONSTANT quantized_biases = 16384;                                // a bias for 
 CONSTANT quantized_column_sums = 32768;                           // B's column sums are given
 CONSTANT quantized_out = 65536, quantized_out_signed = 131072;    // results are bytes, else floats; int8, else uint8
 CONSTANT quantized_out_zero = 262144;                             // results have a zero point
+// If product_residual, a sum with it follows.
+CONSTANT quantized_r_unsigned = 524288, quantized_r_zero = 1048576; // the residual is uint8, else int8; has a zero point
+CONSTANT quantized_z_signed = 2097152, quantized_z_zero = 4194304;  // the sum is int8, else uint8; has a zero point
+CONSTANT quantized_inverse = 8388608;                               // 1 / y_scale is given
 
 /// A mode of operand A beside those of product.h: words of four bytes along the depth, every word aligned and whole.
 CONSTANT depth_words = 4;

@@ -49,7 +49,7 @@ operand_positions positions_of(const node& call) {
   if (call.op_type == "QLinearMatMul")
     return {0, 3, 2, 5, 1, 4, SIZE_MAX, SIZE_MAX, 6, 7};
   if (call.domain == "troupe")
-    return {0, 1, 4, 5, 2, 3, SIZE_MAX, 6, 7, 8};
+    return {0, 1, 4, 5, 2, 3, SIZE_MAX, 6, 7, 8, 9};
   return {};
 }
 
@@ -65,7 +65,7 @@ bool finish::takes(const kernel_request& r, const operand_positions& at, int64_t
        (r.inputs[at.integer_bias].type == dtype::int32 && r.inputs[at.integer_bias].size() == columns));
   const bool result =
       !quantised || (r.has_input(at.y_scale) && fits(r, at.y_scale, dtype::float32, 1) && fits(r, at.y_zero, y, 1));
-  return typed && zeros && scales && biases && result;
+  return typed && zeros && scales && biases && result && !r.has_input(at.residual);
 }
 
 finish::finish(const kernel_request& r, const operand_positions& at, int64_t columns, int64_t depth)

@@ -17,6 +17,7 @@ struct operand_positions {
   size_t a_scale = SIZE_MAX, b_scale = SIZE_MAX;
   size_t integer_bias = SIZE_MAX, bias = SIZE_MAX;
   size_t y_scale = SIZE_MAX, y_zero = SIZE_MAX;
+  size_t residual = SIZE_MAX; // of a sum that follows: int8_sum.cpp
 };
 
 /// Returns the positions for the call's operator: MatMulInteger, ConvInteger, QLinearMatMul, QLinearConv, troupe.QuantizedMatMul and

@@ -35,6 +35,8 @@ kernel_ptr make_int8_depthwise(const kernel_request& request);
 kernel_ptr make_int8_conv(const kernel_request& request);
 /// Matrix products of bytes. int8_matmul.cpp
 kernel_ptr make_int8_matmul(const kernel_request& request);
+/// Both kinds where a sum with a residual follows. int8_sum.cpp
+kernel_ptr make_int8_sum(const kernel_request& request);
 /// troupe.QuantizedElementwise; DynamicQuantizeLinear. int8_elementwise.cpp, dynamic_quantize.cpp
 kernel_ptr make_int8_elementwise(const kernel_request& request);
 kernel_ptr make_dynamic_quantize(const kernel_request& request);

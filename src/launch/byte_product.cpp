@@ -2,7 +2,9 @@
 
 #include "base/round_up.hpp"
 #include "launch/parameters.hpp"
+#include "ops/evaluate.hpp"
 #include "ops/pack.hpp"
+#include "ops/registry.hpp"
 
 #include <algorithm>
 
@@ -70,14 +72,49 @@ std::optional<launch_list> matmul(const gpu_call& call, float_product p, const b
   const int64_t width = kernel == byte_kernel::matrices ? 8 : 4;
   uint32_t flags = s.flags | (p.n % width == 0 ? shader::product_vector_out : 0);
   flags |= sums ? shader::quantized_column_sums : 0;
-  p.epilogue.act = s.act;
+  p.epilogue = byte_epilogue(s);
   launch& l = b.add(byte_shader("quantized_matmul", kernel, *t),
                     {word(ceil_div(p.m, t->m)), word(ceil_div(p.n, t->n)), word(p.batches())},
-                    byte_bindings(b, call, bytes, sums));
+                    byte_bindings(b, call, s, bytes, sums));
   l.constants = t->constants();
   l.constants.insert(l.constants.end(), {a_mode, b_mode, flags, static_cast<uint32_t>(s.act.code)});
   l.params = stack_parameters(p, *t, {.row = p.n}, 0);
   return b.finish();
+}
+
+/// Returns the type of the results before a residual is added.
+dtype own_type(const gpu_call& call) {
+  if (!call.has_input(byte_inputs::r))
+    return call.outputs.at(0).type;
+  return call.has_input(byte_inputs::y_zero) ? call.inputs[byte_inputs::y_zero].type : dtype::uint8;
+}
+
+/// 1 / a scale, computed when a plan is installed.
+weight_ptr reciprocal(const weight_ptr& scale) {
+  const op_def* def = find_op("", "Reciprocal", newest_opset(""));
+  expects(def != nullptr, "the operator table lacks Reciprocal");
+  return make_step(*def, {}, {scale}, 0, scale->type, scale->dims);
+}
+
+/// Adds what a call says of its residual, if it has one; returns whether the kernels take it.
+bool add_residual(byte_scaling& s, const gpu_call& call) {
+  if (!call.has_input(byte_inputs::r))
+    return true;
+  const operand &r = call.inputs[byte_inputs::r], &z = call.outputs[0];
+  const auto r_scale = spread_of(call, byte_inputs::r_scale, dtype::float32, 1),
+             r_zero = spread_of(call, byte_inputs::r_zero, r.type, 1),
+             z_scale = spread_of(call, byte_inputs::z_scale, dtype::float32, 1),
+             z_zero = spread_of(call, byte_inputs::z_zero, z.type, 1);
+  const bool laid_alike = r.layout == z.layout || same_in_both_layouts(z.dims);
+  if (!r_scale || !r_zero || !z_scale || !z_zero || !laid_alike || !holds_bytes(r.type) || r.size() != z.size())
+    return false;
+  s.flags |= shader::product_residual | (r.type == dtype::uint8 ? shader::quantized_r_unsigned : 0) |
+             (*r_zero != spreading::none ? shader::quantized_r_zero : 0) |
+             (z.type == dtype::int8 ? shader::quantized_z_signed : 0) |
+             (*z_zero != spreading::none ? shader::quantized_z_zero : 0);
+  s.sum_low = static_cast<float>(call.attrs.real("sum_low"));
+  s.sum_high = static_cast<float>(call.attrs.real("sum_high"));
+  return true;
 }
 
 } // namespace
@@ -91,8 +128,7 @@ bool byte_scaling::b_centred() const {
 }
 
 std::optional<byte_scaling> byte_scaling_of(const gpu_call& call, int64_t columns) {
-  const dtype a = call.inputs.at(byte_inputs::a).type, b = call.inputs.at(byte_inputs::b).type,
-              y = call.outputs.at(0).type;
+  const dtype a = call.inputs.at(byte_inputs::a).type, b = call.inputs.at(byte_inputs::b).type, y = own_type(call);
   const bool large =
       std::ranges::any_of(call.inputs, [](const operand& o) { return o.present() && o.size() >= index_limit; });
   if (!call.gpu.int8 || !holds_bytes(a) || !holds_bytes(b) || large || call.outputs[0].size() >= index_limit)
@@ -120,7 +156,16 @@ std::optional<byte_scaling> byte_scaling_of(const gpu_call& call, int64_t column
   set(*y_scale != spreading::none, shader::quantized_out);
   set(*y_scale != spreading::none && y == dtype::int8, shader::quantized_out_signed);
   set(*y_zero != spreading::none, shader::quantized_out_zero);
-  return s;
+  set(*y_scale != spreading::none && call.inputs[byte_inputs::y_scale].constant, shader::quantized_inverse);
+  return add_residual(s, call) ? std::optional(s) : std::nullopt;
+}
+
+product_epilogue byte_epilogue(const byte_scaling& s) {
+  product_epilogue e;
+  e.act = s.act;
+  e.alpha = s.sum_low;
+  e.beta = s.sum_high;
+  return e;
 }
 
 byte_columns pack_columns(launch_builder& b, const gpu_call& call, const byte_scaling& s, const shape& dims,
@@ -137,14 +182,19 @@ byte_columns pack_columns(launch_builder& b, const gpu_call& call, const byte_sc
   return c;
 }
 
-std::vector<launch_binding> byte_bindings(const launch_builder& b, const gpu_call& call, const launch_binding& right,
-                                          const std::optional<launch_binding>& sums) {
+std::vector<launch_binding> byte_bindings(launch_builder& b, const gpu_call& call, const byte_scaling& s,
+                                          const launch_binding& right, const std::optional<launch_binding>& sums) {
   std::vector<launch_binding> bindings{b.in(byte_inputs::a), right};
   for (const size_t i : {byte_inputs::a_scale, byte_inputs::b_scale, byte_inputs::a_zero, byte_inputs::b_zero,
                          byte_inputs::bias, byte_inputs::y_scale, byte_inputs::y_zero})
     bindings.push_back(b.in(call.has_input(i) ? i : byte_inputs::a_scale));
   bindings.push_back(sums.value_or(b.in(byte_inputs::a_scale)));
   bindings.push_back(b.out(0));
+  for (size_t i = byte_inputs::r; i <= byte_inputs::z_zero; ++i)
+    bindings.push_back(b.in(call.has_input(i) ? i : byte_inputs::a_scale));
+  const bool given = s.has(shader::quantized_inverse);
+  bindings.push_back(given ? b.made(reciprocal(call.inputs[byte_inputs::y_scale].constant))
+                           : b.in(byte_inputs::a_scale));
   return bindings;
 }
 

@@ -8,13 +8,14 @@ namespace troupe {
 /// Positions of such a call's inputs (src/ops/fused_quantized.cpp).
 struct byte_inputs {
   static constexpr size_t a = 0, b = 1, a_scale = 2, b_scale = 3, a_zero = 4, b_zero = 5, bias = 6, y_scale = 7,
-                          y_zero = 8;
+                          y_zero = 8, r = 9, r_scale = 10, r_zero = 11, z_scale = 12, z_zero = 13;
 };
 
 /// How a call's operands and results are scaled, as the shaders' flags (parameters/quantized.h).
 struct byte_scaling {
   uint32_t flags = 0;
   activation act;
+  float sum_low = 0, sum_high = 0; // of a sum with a residual
 
   bool has(uint32_t flag) const { return (flags & flag) != 0; }
   /// Whether A's elements, as the kernels see them, are centred about 0; B's.
@@ -24,6 +25,9 @@ struct byte_scaling {
 
 /// Returns the scaling of a call of `columns` columns (filters); nullopt if types or sizes are none that the kernels take.
 std::optional<byte_scaling> byte_scaling_of(const gpu_call& call, int64_t columns);
+
+/// Returns the parameters of a call's end as those of a product: limits of a sum are alpha and beta.
+product_epilogue byte_epilogue(const byte_scaling& s);
 
 /// Constant operand B as columns of neighbouring depths, padded with zeros to whole vectors, and their sums if they are needed.
 struct byte_columns {
@@ -37,8 +41,8 @@ byte_columns pack_columns(launch_builder& b, const gpu_call& call, const byte_sc
                           const shape& order, int64_t columns, int64_t depth);
 
 /// Returns a kernel's bindings.
-std::vector<launch_binding> byte_bindings(const launch_builder& b, const gpu_call& call, const launch_binding& right,
-                                          const std::optional<launch_binding>& sums);
+std::vector<launch_binding> byte_bindings(launch_builder& b, const gpu_call& call, const byte_scaling& s,
+                                          const launch_binding& right, const std::optional<launch_binding>& sums);
 
 /// Which kernel multiplies.
 enum class byte_kernel : uint8_t { matrices, dot, plain };

@@ -21,7 +21,9 @@ implicit_bytes implicit(const conv_call& c, bool constant_weights) {
   if (c.in.channel == 1) {
     i.channel_last = constant_weights || c.taps() == 1 || channels == 1;
     const uint32_t mode = std::max(byte_mode(channels), byte_mode(c.channels));
-    i.a = i.channel_last && channels % 4 == 0 && c.channels % 4 == 0 ? mode : shader::depth_elements;
+    // Neighbouring invocations share a tap where there are few channels: then those beyond the depth load nothing together.
+    const uint32_t gathered = channels < 4 ? shader::line_elements : shader::depth_elements;
+    i.a = i.channel_last && channels % 4 == 0 && c.channels % 4 == 0 ? mode : gathered;
   }
   return i;
 }
@@ -54,7 +56,7 @@ std::optional<launch_list> implicit_tiles(const gpu_call& call, const conv_call&
   flags |= rows && i.p.n % (matrices ? 8 : 4) == 0 ? shader::product_vector_out : 0;
   launch& l = b.add(byte_shader("quantized_conv", kernel, *t),
                     {word(ceil_div(i.p.m, t->m)), word(ceil_div(i.p.n, t->n)), word(c.groups)},
-                    byte_bindings(b, call, bytes, sums));
+                    byte_bindings(b, call, s, bytes, sums));
   l.constants = t->constants();
   l.constants.insert(l.constants.end(),
                      {i.a, b_mode, flags, static_cast<uint32_t>(s.act.code), i.channel_last ? 1u : 0u});
@@ -65,7 +67,7 @@ std::optional<launch_list> implicit_tiles(const gpu_call& call, const conv_call&
 /// The kernel for one input channel a group; nullopt if it does not suit.
 std::optional<launch_list> depthwise(const gpu_call& call, const conv_call& c, const byte_scaling& s) {
   const auto form = depthwise_shape_of(c, call.gpu);
-  if (!form)
+  if (!form || s.has(shader::product_residual))
     return std::nullopt;
   launch_builder b(call, "quantized_depthwise");
   launch_binding weights = b.in(byte_inputs::b);
@@ -76,7 +78,7 @@ std::optional<launch_list> depthwise(const gpu_call& call, const conv_call& c, c
       weights = b.packed(byte_inputs::b, {c.filters, c.taps()}, {1, 0});
   }
   launch& l = b.add("quantized_depthwise.i8", flat_groups(form->count, 128, call.gpu),
-                    byte_bindings(b, call, weights, std::nullopt));
+                    byte_bindings(b, call, s, weights, std::nullopt));
   l.constants = form->constants(c, flags);
   l.params = depthwise_parameters(c, *form);
   return b.finish();
@@ -96,9 +98,7 @@ launch_lists quantized_conv_launches(const gpu_call& call) {
   const auto s = byte_scaling_of(call, call.inputs.at(byte_inputs::b).dims.at(0));
   if (!s)
     return {};
-  product_epilogue epilogue;
-  epilogue.act = s->act;
-  const conv_call c = parse_convolution(call, epilogue);
+  const conv_call c = parse_convolution(call, byte_epilogue(*s));
   if (c.pointwise() && c.groups == 1 && c.channels_last()) {
     float_product p;
     p.m = c.images * c.outputs();

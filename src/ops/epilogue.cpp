@@ -11,13 +11,19 @@ constexpr int64_t epilogue_block = 512;
 
 } // namespace
 
-void check_residual(const infer_context& c, size_t i) {
+void check_residual_dims(const infer_context& c, size_t i) {
   const symbolic_shape &residual = c.dims(i), &out = c.output_dims(0);
-  bool fits = c.type(i) == c.type(0) && residual.size() == out.size();
+  bool fits = residual.size() == out.size();
   for (size_t d = 0; fits && d < out.size(); ++d)
     fits = residual[d] == out[d] || !residual[d].is_constant() || !out[d].is_constant();
   if (!fits)
     fail(errc::invalid_model, "the residual {} does not fit the output {}", to_string(residual), to_string(out));
+}
+
+void check_residual(const infer_context& c, size_t i) {
+  if (c.type(i) != c.type(0))
+    fail(errc::invalid_model, "the residual is {}, the operand {}", to_string(c.type(i)), to_string(c.type(0)));
+  check_residual_dims(c, i);
 }
 
 void apply_epilogue(const mutable_view& y, const const_view& residual, const activation& act) {

@@ -6,7 +6,10 @@
 
 namespace troupe {
 
-/// Checks that input `i` has the type and dims of output 0, which must have been inferred.
+/// Checks that input `i` has the dims of output 0, which must have been inferred.
+void check_residual_dims(const infer_context& c, size_t i);
+
+/// Checks that it has the type of input 0, too.
 void check_residual(const infer_context& c, size_t i);
 
 /// y = act(y + residual), element by element; `residual` may be absent (undefined type).

@@ -5,7 +5,15 @@
 // Inputs A, B, a_scale, b_scale, a_zero?, b_zero?, bias?, y_scale?, y_zero?: A and B as of MatMulInteger or ConvInteger, whose attributes and
 // kernels these are; scales, bias and results are float32, and if there is a y_scale, results have y_zero's type (uint8 without). A's scale is a
 // single element; B's, and the bias, are for all columns (filters) or for each. Attributes of ops/activation.hpp.
+//
+// A quantised result may be summed with a residual of its dims, inputs r, r_scale, r_zero?, z_scale, z_zero? behind the others, as two nodes
+// of bytes do one after the other (fused_quantized_elementwise.cpp):
+//
+//   z = saturate(⌊min(max((y − y_zero) · y_scale + (r − r_zero) · r_scale, sum_low), sum_high) / z_scale⌉ + z_zero)
+//
+// r is uint8 or int8, z has z_zero's type (uint8 without); the limits are attributes, scales and zero points are single elements.
 #include "ops/activation.hpp"
+#include "ops/epilogue.hpp"
 #include "ops/families.hpp"
 #include "ops/operand.hpp"
 #include "ops/quantization.hpp"
@@ -18,7 +26,7 @@ namespace {
 /// Positions of the inputs.
 struct at {
   static constexpr size_t a = 0, b = 1, a_scale = 2, b_scale = 3, a_zero = 4, b_zero = 5, bias = 6, y_scale = 7,
-                          y_zero = 8;
+                          y_zero = 8, r = 9, r_scale = 10, r_zero = 11, z_scale = 12, z_zero = 13;
 };
 
 const op_def& integer_row(std::string_view name) {
@@ -46,19 +54,43 @@ symbolic_shape infer_sums(infer_context& c, const char* name) {
   return sums.output_dims(0);
 }
 
+/// Returns the type of what is quantised with a zero point, which may be absent.
+dtype quantised_type(const infer_context& c, size_t zero) {
+  const dtype type = c.has_input(zero) ? c.type(zero) : dtype::uint8;
+  require_bytes(type);
+  return type;
+}
+
+/// Returns the type of a result before a residual is added.
+dtype infer_product(const infer_context& c) {
+  if (c.has_input(at::y_scale))
+    return quantised_type(c, at::y_zero);
+  if (c.has_input(at::y_zero))
+    fail(errc::invalid_model, "the result has a zero point, but no scale");
+  return dtype::float32;
+}
+
+/// Returns the type of a sum with a residual.
+dtype infer_sum(const infer_context& c) {
+  require_bytes(c.type(at::r));
+  require_zero_point(c, at::r_zero, at::r);
+  for (const size_t i : {at::y_scale, at::r_scale, at::z_scale})
+    if (!c.has_input(i))
+      fail(errc::invalid_model, "a sum of bytes lacks a scale");
+  return quantised_type(c, at::z_zero);
+}
+
 template <const char* Name>
 void infer_quantized(infer_context& c) {
   require_bytes(c.type(at::a));
   const symbolic_shape dims = infer_sums(c, Name);
-  for (const size_t i : {at::a_scale, at::b_scale, at::bias, at::y_scale})
+  for (const size_t i : {at::a_scale, at::b_scale, at::bias, at::y_scale, at::r_scale, at::z_scale})
     require_float(c, i, "a scale or bias");
-  if (c.has_input(at::y_zero) && !c.has_input(at::y_scale))
-    fail(errc::invalid_model, "the result has a zero point, but no scale");
-  const dtype quantised = c.has_input(at::y_zero) ? c.type(at::y_zero) : dtype::uint8;
-  if (c.has_input(at::y_scale))
-    require_bytes(quantised);
   parse_activation(c.attrs());
-  c.set_output(0, c.has_input(at::y_scale) ? quantised : dtype::float32, dims);
+  const dtype product = infer_product(c);
+  c.set_output(0, c.has_input(at::r) ? infer_sum(c) : product, dims);
+  if (c.has_input(at::r))
+    check_residual_dims(c, at::r);
 }
 
 /// Input `i`'s elements; throws `errc::invalid_input` unless there is one or, with `columns`, one for each of these.
@@ -78,15 +110,48 @@ float only(const kernel_context& c, size_t i) {
   return *c.input(i).as<float>();
 }
 
-void quantise(const kernel_context& c, const float* x) {
-  const mutable_view& y = c.output(0);
+/// Zero point `i`, 0 if it is absent.
+float zero_of(const kernel_context& c, size_t i) {
+  return c.has_input(i) ? *converted<float>(c.input(i)).data<float>() : 0.f;
+}
+
+/// y of real results.
+void quantise(const kernel_context& c, const float* x, const mutable_view& y) {
   const quantized_range range = range_of(y.type);
   const float inverse = 1.f / only(c, at::y_scale);
-  const float zero = c.has_input(at::y_zero) ? *converted<float>(c.input(at::y_zero)).data<float>() : 0.f;
+  const float zero = zero_of(c, at::y_zero);
   visit_integer(y.type, [&](auto tag) {
     using T = typename decltype(tag)::type;
     for (int64_t i = 0; i < y.size(); ++i)
       y.as<T>()[i] = static_cast<T>(saturated(x[i] * inverse, zero, range));
+  });
+}
+
+/// Bytes as the numbers that they stand for.
+tensor dequantised(const kernel_context& c, const const_view& bytes, size_t scale, size_t zero) {
+  tensor real = converted<float>(bytes);
+  const float factor = only(c, scale), middle = zero_of(c, zero);
+  for (float& x : std::span(real.mutable_data<float>(), static_cast<size_t>(real.size())))
+    x = (x - middle) * factor;
+  return real;
+}
+
+/// z of y.
+void add_residual(const kernel_context& c, const const_view& y) {
+  const tensor own = dequantised(c, y, at::y_scale, at::y_zero),
+               more = dequantised(c, c.input(at::r), at::r_scale, at::r_zero);
+  const mutable_view& z = c.output(0);
+  if (more.size() != z.size())
+    fail(errc::invalid_input, "the residual {} does not fit the output {}", to_string(more.dims()), to_string(z.dims));
+  const float low = c.attrs().real("sum_low"), high = c.attrs().real("sum_high"), scale = only(c, at::z_scale),
+              zero = zero_of(c, at::z_zero);
+  const quantized_range range = range_of(z.type);
+  visit_integer(z.type, [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    for (int64_t i = 0; i < z.size(); ++i) {
+      const float sum = own.data<float>()[i] + more.data<float>()[i], raised = sum < low ? low : sum;
+      z.as<T>()[i] = static_cast<T>(saturated((raised > high ? high : raised) / scale, zero, range));
+    }
   });
 }
 
@@ -105,10 +170,15 @@ void scale_sums(kernel_context& c, const tensor& sums, int64_t columns, int64_t 
       y[i] += offsets[column];
   }
   apply(parse_activation(c.attrs()), y, real.size());
-  if (c.has_input(at::y_scale))
-    quantise(c, y);
-  else
+  if (!c.has_input(at::y_scale)) {
     std::copy_n(y, real.size(), c.output(0).as<float>());
+  } else if (!c.has_input(at::r)) {
+    quantise(c, y, c.output(0));
+  } else {
+    tensor own(c.has_input(at::y_zero) ? c.input(at::y_zero).type : dtype::uint8, sums.dims());
+    quantise(c, y, own.mutable_ref());
+    add_residual(c, own.view());
+  }
 }
 
 template <const char* Name, bool IsConv>
@@ -141,14 +211,14 @@ constexpr char sums_of_conv[] = "ConvInteger", sums_of_matmul[] = "MatMulInteger
 constexpr auto fused_quantized_rows = std::to_array<op_def>({
     op_row("QuantizedConv", 1, infer_quantized<sums_of_conv>, quantized_reference<sums_of_conv, true>,
            {.domain = "troupe",
-            .inputs = {4, 9},
+            .inputs = {4, 14},
             .types = byte_types,
             .layouts = layout_support::spatial,
             .needs_float32 = true,
             .cost = quantized_conv_cost_of}),
     op_row("QuantizedMatMul", 1, infer_quantized<sums_of_matmul>, quantized_reference<sums_of_matmul, false>,
            {.domain = "troupe",
-            .inputs = {4, 9},
+            .inputs = {4, 14},
             .types = byte_types,
             .needs_float32 = true,
             .cost = quantized_matmul_cost_of}),

@@ -70,5 +70,6 @@ bool read_packed_heads(graph_editor& e);
 bool fuse_projections(graph_editor& e);
 bool fuse_elementwise(graph_editor& e);
 bool fuse_quantized_elementwise(graph_editor& e);
+bool fuse_quantized_sum(graph_editor& e);
 
 } // namespace troupe

@@ -43,7 +43,7 @@ constexpr auto bytes = std::to_array<pass>({push_dequantize, fuse_quantized});
 
 /// Once, last: what is left over.
 constexpr auto last = std::to_array<pass>({read_packed_heads, fuse_elementwise});
-constexpr auto last_bytes = std::to_array<pass>({fuse_quantized_elementwise});
+constexpr auto last_bytes = std::to_array<pass>({fuse_quantized_elementwise, fuse_quantized_sum});
 
 /// More rounds than any sensible model needs; every pass leaves a right graph, so that stopping early is right, too.
 constexpr int max_rounds = 16;

@@ -100,10 +100,10 @@ row_axes qlinear_matmul_rule(const row_call& c) {
   return {product_axis(c, left_factor(c, 0, false), right_factor(c, 3, false))};
 }
 
-/// As matmul_integer_rule, with a bias along the last axis.
+/// As matmul_integer_rule, with a bias along the last axis and a residual of the result's dims.
 row_axes quantized_matmul_rule(const row_call& c) {
-  constexpr size_t b_scale = 3, b_zero = 5, bias = 6;
-  c.others_are_shared({0, 1});
+  constexpr size_t b_scale = 3, b_zero = 5, bias = 6, residual = 9;
+  c.others_are_shared({0, 1, residual});
   for (const size_t i : {2, 4, 7, 8}) // scales and zero points of A and of the result
     c.require_single(i);
   if (c.has_rows(1))
@@ -111,6 +111,7 @@ row_axes quantized_matmul_rule(const row_call& c) {
       c.require_single(parameter);
   const size_t axis = product_axis(c, left_factor(c, 0, false), right_factor(c, 1, false));
   c.require_fit(bias, axis, c.output_dims().size());
+  c.require_fit(residual, axis, c.output_dims().size());
   return {axis};
 }
 

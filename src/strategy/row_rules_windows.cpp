@@ -11,11 +11,12 @@ row_axes images(const row_call& c) {
   return {0};
 }
 
-/// The same for convolutions with their end: input 3 is a residual of the result's dims.
+/// The same for convolutions with their end: input `Residual` has the result's dims.
+template <size_t Residual>
 row_axes images_with_residual(const row_call& c) {
-  c.others_are_shared({0, 3});
+  c.others_are_shared({0, Residual});
   c.require_rows(0, 0);
-  c.require_rows(3, 0);
+  c.require_rows(Residual, 0);
   return {0};
 }
 
@@ -102,9 +103,9 @@ constexpr auto window_entries = std::to_array<row_rule_entry>({
     {"", "STFT", images},
     {"", "SpaceToDepth", images},
     {"", "Upsample", resizes},
-    {"troupe", "Conv", images_with_residual},
-    {"troupe", "ConvTranspose", images_with_residual},
-    {"troupe", "QuantizedConv", images},
+    {"troupe", "Conv", images_with_residual<3>},
+    {"troupe", "ConvTranspose", images_with_residual<3>},
+    {"troupe", "QuantizedConv", images_with_residual<9>},
     {"troupe", "Reorder", images},
 });
 

@@ -3,6 +3,8 @@
 #include "ops/fused_elementwise.hpp"
 #include "support/catch.hpp"
 
+#include <limits>
+
 using namespace troupe;
 using troupe::testing::kernel_check;
 
@@ -261,6 +263,40 @@ TEST_CASE("fused convolutions of bytes are the reference's", "[cpu][quantised]")
                 .channels_last_output()
                 .worst("int8_conv", 0, equal) == 0);
     }
+}
+
+/// Appends what follows a product's end where a sum does: a residual of type `r` and result of type `z`, without zero points if these are 0.
+kernel_check& with_sum(kernel_check& check, shape y, layout l, dtype r, dtype z, bool zeros) {
+  check.bytes(r, std::move(y), false, l).scalar(dtype::float32, 0.0625f);
+  if (zeros)
+    check.scalar(r, lowest(r) + 100);
+  else
+    check.absent();
+  check.scalar(dtype::float32, 0.125f);
+  return zeros || z == dtype::int8 ? check.scalar(z, lowest(z) + 90) : check.absent();
+}
+
+TEST_CASE("products and convolutions of bytes that end in a sum are the reference's", "[cpu][quantised]") {
+  constexpr float infinity = std::numeric_limits<float>::infinity();
+  for (const auto& [low, high] : {std::pair(-infinity, infinity), std::pair(0.f, infinity), std::pair(-1.f, 1.5f)})
+    for (const dtype y : byte_kinds)
+      for (const dtype z : byte_kinds)
+        for (const bool zeros : {false, true}) {
+          INFO(low << " " << high << " " << to_string(y) << " " << to_string(z) << " " << zeros);
+          attributes attrs;
+          attrs.set("sum_low", low);
+          attrs.set("sum_high", high);
+          kernel_check product("troupe", "QuantizedMatMul", attrs);
+          product.bytes(z, {7, 64}).bytes(dtype::int8, {64, 65}, true);
+          with_ends(product, z, dtype::int8, 65, false, false, &y);
+          CHECK(with_sum(product, {7, 65}, layout::plain, y, z, zeros).worst("int8_sum", 0, equal) == 0);
+          attrs.set("pads", std::vector<int64_t>(4, 1));
+          kernel_check conv("troupe", "QuantizedConv", attrs);
+          conv.bytes(dtype::uint8, {2, 8, 6, 5}, false, layout::channels_last).bytes(dtype::int8, {12, 8, 3, 3}, true);
+          with_ends(conv, dtype::uint8, dtype::int8, 12, false, false, &y);
+          with_sum(conv, {2, 12, 6, 5}, layout::channels_last, z, z, zeros).channels_last_output();
+          CHECK(conv.worst("int8_sum", 0, equal) == 0);
+        }
 }
 
 TEST_CASE("depthwise weights that leave 8 bits without their zero point are not taken", "[cpu][quantised]") {

@@ -134,6 +134,53 @@ TEST_CASE("Convolutions of bytes choose their kernel", "[ops][quantised]") {
   CHECK(kernels({1, 32, 8, 8}, {32, 1, 3, 3}, {1, 32, 8, 8}, 32, channels_last) == depthwise);
 }
 
+TEST_CASE("What quantises a result is inverted when a plan is installed if it is constant", "[ops][quantised]") {
+  const attributes none;
+  const gpu_features gpu = gpu_with(true, true);
+  std::vector<operand> in = operands(make({100, 64}, dtype::uint8), make({64, 32}, dtype::int8), true, false);
+  const auto packed = [&] {
+    return quantized_matmul_launches({none, in, {make({100, 32}, dtype::uint8)}, gpu}).at(0).packed;
+  };
+  CHECK(packed().empty());
+  in[7].constant = weight::from_tensor(tensor::of<float>({}, std::vector<float>{0.7f}));
+  REQUIRE(packed().size() == 1);
+  CHECK(*materialise(*packed()[0]).data<float>() == 1 / 0.7f);
+}
+
+TEST_CASE("A sum with a residual ends products of bytes, but no kernel for one channel a group", "[ops][quantised]") {
+  using enum layout;
+  attributes attrs;
+  attrs.set("sum_low", 0.f);
+  attrs.set("sum_high", 6.f);
+  const gpu_features gpu = gpu_with(true, false);
+  const auto kernels = [&](shape w, const operand& y, const operand& r) {
+    attrs.set("group", 32 / w[1]);
+    std::vector<operand> in =
+        operands(make({1, 32, 8, 8}, dtype::uint8, channels_last), constant(w, dtype::int8), true, false);
+    const operand scale = make({}, dtype::float32);
+    in.insert(in.end(), {r, scale, operand{}, scale, operand{}});
+    const launch_lists lists = quantized_conv_launches({attrs, in, {y}, gpu});
+    for (const launch_list& l : lists) {
+      CHECK((l.launches.at(0).constants.at(8) & shader::product_residual) != 0);
+      // Where a product's factors are otherwise: limits of the sum.
+      CHECK(l.launches.at(0).params.at(12) == float_bits(0));
+      CHECK(l.launches.at(0).params.at(13) == float_bits(6));
+    }
+    return names(lists);
+  };
+  const operand y = make({1, 32, 8, 8}, dtype::uint8, channels_last),
+                same = make({1, 32, 8, 8}, dtype::int8, channels_last);
+  const list product{"quantized_matmul.dot", "quantized_matmul.plain"},
+      implicit{"quantized_conv.dot", "quantized_conv.plain"};
+  CHECK(kernels({32, 32, 1, 1}, y, same) == product);
+  CHECK(kernels({32, 16, 1, 1}, y, same) == implicit);
+  CHECK(kernels({32, 1, 1, 1}, y, same) == implicit);
+  // Residuals that lie otherwise, are of another size, or no bytes.
+  CHECK(kernels({32, 32, 1, 1}, y, make({1, 32, 8, 8}, dtype::int8, plain)).empty());
+  CHECK(kernels({32, 32, 1, 1}, y, make({1, 32, 1, 1}, dtype::int8)).empty());
+  CHECK(kernels({32, 32, 1, 1}, y, make({1, 32, 8, 8}, dtype::float32, channels_last)).empty());
+}
+
 TEST_CASE("Rows of a weight are summed", "[ops][quantised]") {
   const weight_ptr w = weight::from_tensor(tensor::of<int8_t>({2, 3}, std::vector<int8_t>{1, -2, 127, -128, -128, 5}));
   const tensor sums = materialise(*sum_rows(w));

@@ -3,6 +3,8 @@
 #include "strategy/call_model.hpp"
 #include "support/thrown.hpp"
 
+#include <algorithm>
+
 using namespace troupe;
 using namespace troupe::test;
 using m = call_model;
@@ -72,12 +74,18 @@ TEST_CASE("Rows of quantised models are independent when they are fused", "[stra
   const value_id again = rounded(b.op("Sigmoid", {b.op("Add", {rounded(image), image})}));
   const value_id flat = b.op("Flatten", {again});
   b.output(b.op("MatMul", {flat, bytes_of("w", {144, 5})}));
+  // Both kinds of products that end in a sum.
+  const value_id summed = rounded(b.op("Add", {rounded(b.op("Conv", {again, bytes_of("more", {4, 4, 1, 1})})), again}));
+  const value_id lines = rounded(b.op("Reshape", {summed, b.integers({0, 24, 6})}));
+  b.output(rounded(b.op("Add", {rounded(b.op("MatMul", {lines, bytes_of("v", {6, 6})})), lines})));
   const graph fused = rewrite(b.g, {});
   for (const char* op : {"troupe.QuantizedConv", "troupe.QuantizedMatMul", "troupe.QuantizedElementwise"}) {
     INFO(op);
     CHECK(count_nodes(fused, op) > 0);
   }
-  CHECK(prove_rows(fused).outputs == std::vector<std::optional<size_t>>{0});
+  CHECK(std::ranges::count_if(fused.nodes,
+                              [](const node& n) { return n.domain == "troupe" && n.attrs.has("sum_low"); }) == 2);
+  CHECK(prove_rows(fused).outputs == std::vector<std::optional<size_t>>{0, 0});
 }
 
 TEST_CASE("Scores of features, inverses and distances are a row's own", "[strategy][C1]") {

@@ -8,6 +8,7 @@
 #include "vulkan/device_choice.hpp"
 
 #include <cmath>
+#include <limits>
 
 using namespace troupe;
 using namespace troupe::test;
@@ -186,6 +187,25 @@ TEST_CASE("GPU quantised products and convolutions round as the CPU does", "[vul
       const tensor w = random_integers(dtype::int8, {30, 2, 1, 1}, 2, -128, 128);
       check_gpu_bits("QLinearConv",
                      {.op = "QLinearConv", .inputs = {x, a_scale, a_zero, w, b_scale, b_zero, y_scale, y_zero}});
+    }
+}
+
+TEST_CASE("GPU sums of bytes round as the CPU does", "[vulkan][sweep][divide]") {
+  const auto byte = [](int64_t value) { return random_integers(dtype::uint8, {}, 1, value, value + 1); };
+  attributes attrs;
+  attrs.set("sum_low", -std::numeric_limits<float>::infinity());
+  attrs.set("sum_high", std::numeric_limits<float>::infinity());
+  for (float z_scale : {0.3f, 0.0123f, 1.7f, 0.77f})
+    for (float ratio : {1.f / 2, 1.f / 4, 3.f / 8}) { // sums are on ties if the quotient of the scales is exact
+      const tensor own = scalar(z_scale * ratio), more = scalar(z_scale / 2);
+      const tensor x = random_integers(dtype::uint8, {1, 2, 60, 50}, 1, 0, 256),
+                   w = random_integers(dtype::int8, {30, 2, 1, 1}, 2, -1, 2),
+                   r = random_integers(dtype::uint8, {1, 30, 60, 50}, 3, 0, 256);
+      check_gpu_bits("QuantizedConv, sum", {.op = "QuantizedConv",
+                                            .inputs = {x, w, own, scalar(1), byte(101), tensor(), tensor(), own,
+                                                       byte(120), r, more, byte(99), scalar(z_scale), byte(110)},
+                                            .attrs = attrs,
+                                            .domain = "troupe"});
     }
 }
 

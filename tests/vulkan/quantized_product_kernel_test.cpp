@@ -64,7 +64,7 @@ kernel_case make_case(const char* op, const variety& v, const shape& a, const sh
     c.inputs.insert(c.inputs.end(), {random_floats({}, 8, 0.01f, 0.03f), bytes(v.y, {}, 9)});
   set_activation(attrs, v.act);
   c.attrs = std::move(attrs);
-  c.constants = v.constant ? 1u << 1 : 0; // B
+  c.constants = v.constant ? 1u << 1 | 1u << 7 : 0; // B; what quantises the result
   return c;
 }
 

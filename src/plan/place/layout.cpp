@@ -36,9 +36,12 @@ bool joins_channels(const graph& g, const node& n) {
          normalize_axis(n.attrs.integer("axis", 1), g.values[n.outputs[0]].dims->size()) == 1;
 }
 
-/// Whether operand `i` of a spatial operator is one that follows the layout: the data and a residual of the output's dims.
+/// Whether operand `i` of a spatial operator is one that follows the layout: the data and a residual of the output's dims, which convolutions
+/// of bytes have behind their scales.
 bool is_data_operand(const graph& g, const node& n, size_t i) {
-  return i == 0 || (n.domain == "troupe" && i == 3 && *g.values[n.inputs[i]].dims == *g.values[n.outputs[0]].dims);
+  const size_t residual = n.op_type == "QuantizedConv" ? 9 : 3;
+  return i == 0 ||
+         (n.domain == "troupe" && i == residual && *g.values[n.inputs[i]].dims == *g.values[n.outputs[0]].dims);
 }
 
 /// Whether a spatial node gains from channels-last operands on a device.

@@ -1,5 +1,6 @@
 #include "ops/registry.hpp"
 #include "plan/place/layout.hpp"
+#include "rewrite/rewrite.hpp"
 #include "support/catch.hpp"
 #include "support/graph_builder.hpp"
 #include "support/made_up_op.hpp"
@@ -213,4 +214,23 @@ TEST_CASE("an operand whose dims may turn out equal is laid out like the output"
   CHECK(layouts_of("Add", 0) == std::vector{layout::channels_last, layout::channels_last});
   CHECK(layouts_of("Mul", 0) == std::vector{layout::channels_last, layout::plain}); // repeated for certain
   CHECK(layouts_of("Mul", 1) == std::vector{layout::channels_last, layout::plain}); // a constant
+}
+
+TEST_CASE("a residual of bytes is laid out like the sum that a convolution ends in", "[plan][quantised]") {
+  graph_builder b;
+  const value_id scale = b.scalar(0.0625f);
+  const auto real = [&](value_id bytes) { return b.op("DequantizeLinear", {bytes, scale}); };
+  const value_id w = real(b.constant("w", tensor::of<int8_t>({4, 4, 1, 1}, std::vector<int8_t>(16, 3))));
+  const value_id x = real(b.input({1, 4, 8, 8}, dtype::uint8)), r = real(b.input({1, 4, 8, 8}, dtype::uint8));
+  const value_id y = real(b.op("QuantizeLinear", {b.op("Conv", {x, w}), scale}));
+  b.output(b.op("QuantizeLinear", {b.op("Add", {y, r}), scale}));
+  graph g = rewrite(b.g, {});
+  std::vector<device_index> placement(g.nodes.size(), 0);
+  assign_layouts(g, placement, cpus(1));
+  CHECK_NOTHROW(verify_layouts(g, placement, cpus(1)));
+  const auto conv = std::ranges::find(g.nodes, "QuantizedConv", &node::op_type);
+  REQUIRE(conv != g.nodes.end());
+  REQUIRE(conv->inputs.size() == 14);
+  for (const value_id v : {conv->inputs[0], conv->inputs[9], conv->outputs[0]})
+    CHECK(g.values[v].layout == layout::channels_last);
 }
