@@ -109,7 +109,7 @@ ivec4 summed(ivec4 y, ivec4 r) {
   bool decided = true;
   [[unroll]] for (uint i = 0u; i < 4u; ++i) {
     const float raised = sum[i] < limits.x ? limits.x : sum[i];
-    limited[i] = raised > limits.y ? limits.y : raised;
+    limited[i] = exact_isnan(sum[i]) ? sum[i] : (raised > limits.y ? limits.y : raised);
     quotient[i] = guessed_quotient(limited[i], scale);
     decided = decided && rounds_alike(quotient[i], scale);
   }

@@ -24,10 +24,10 @@ struct tile_speed {
 
 // The first wins if the model sees no difference.
 constexpr auto tiled = std::to_array<tile_speed>({
-    {{64, 32, 32, 32, 4, 4}, 0.453, 0.349, 2, 2.6},
-    {{64, 32, 32, 16, 4, 4}, 0.453, 0.194, 8, 2.6},
-    {{128, 32, 64, 16, 4, 4}, 0.646, 0.349, 4, 2.6},
-    {{128, 64, 32, 32, 4, 4}, 0.905, 0.698, 3, 2.6},
+    {{64, 32, 32, 32, 4, 4}, 0.905, 0.401, 6, 2.6},
+    {{64, 32, 32, 16, 4, 4}, 0.517, 0.2, 8, 2.6},
+    {{128, 32, 64, 16, 4, 4}, 0.711, 0.323, 4, 2.6},
+    {{128, 64, 32, 32, 4, 4}, 0.905, 0.646, 4, 2.6},
     {{128, 64, 64, 16, 8, 4}, 0.776, 0.569, 2, 2.6},
     {{256, 64, 64, 32, 4, 4}, 1.293, 1.138, 2, 2.6},
     {{256, 128, 128, 16, 8, 8}, 2.069, 1.034, 1, 2.6},
@@ -68,7 +68,7 @@ struct split_cost {
   double fixed, per_million;
 };
 
-constexpr split_cost tiled_split{2.5, 1.6}, matrix_split{4.0, 1.2};
+constexpr split_cost tiled_split{3.0, 1.2}, matrix_split{4.0, 1.2};
 
 int64_t shared_bytes(const tiling& t, tile_family family) {
   if (family == tile_family::tiled)
