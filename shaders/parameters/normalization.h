@@ -1,5 +1,6 @@
 // Parameters of normalization.comp.
 #include "block.h"
+#include "normalization_phase.h"
 
 PARAMETERS(normalization) {
   uint rows;     // parts of all slices
@@ -9,7 +10,5 @@ PARAMETERS(normalization) {
   uint channels, groups, pixels;
   uint channels_each; // of a scale
   float epsilon;
+  float act_alpha, act_beta;
 };
-
-/// What a launch does: everything, the moments of the parts, or the result from them.
-CONSTANT normalization_all = 0, normalization_moments = 1, normalization_result = 2;

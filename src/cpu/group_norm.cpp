@@ -1,9 +1,10 @@
-// InstanceNormalization and GroupNormalization of channels-last floats: y = (x − mean) / √(variance + epsilon) · scale + bias
-// with the statistics of a group of channels of one image.
+// InstanceNormalization and GroupNormalization of channels-last floats, and their fused forms: y = act((x − mean) / √(variance + epsilon)
+// · scale + bias) with the statistics of a group of channels of one image.
 //
 // The channels of a pixel are together, so sums are kept by channel: in float over a strip of pixels, in double over the
 // strips. Strips go to the threads.
 #include "base/parallel.hpp"
+#include "cpu/fast_functions.hpp"
 #include "cpu/kernels.hpp"
 
 #include <algorithm>
@@ -19,7 +20,7 @@ class group_norm_kernel final : public kernel {
 public:
   group_norm_kernel(const kernel_request& r, int64_t groups)
       : images_(r.inputs[0].dims[0]), channels_(r.inputs[0].dims[1]), groups_(groups), vectors_(r.inputs[1].size()),
-        epsilon_(r.call.attrs.real("epsilon", 1e-5f)) {
+        epsilon_(r.call.attrs.real("epsilon", 1e-5f)), act_(parse_activation(r.call.attrs)) {
     pixels_ = r.inputs[0].size() / (images_ * channels_);
     strips_ = (pixels_ + strip - 1) / strip;
     sums_.resize(static_cast<size_t>(strips_ * channels_));
@@ -88,17 +89,24 @@ private:
 
   void write(const float* x, float* y) const {
     parallel_for(strips_, grain(), [&](int64_t begin, int64_t end) {
-      for (int64_t p = begin * strip; p < std::min(pixels_, end * strip); ++p)
+      for (int64_t s = begin; s < end; ++s) {
+        const int64_t last = std::min(pixels_, (s + 1) * strip);
+        for (int64_t p = s * strip; p < last; ++p)
 #pragma omp simd
-        for (int64_t c = 0; c < channels_; ++c)
-          y[p * channels_ + c] =
-              (x[p * channels_ + c] - mean_[static_cast<size_t>(c)]) * factor_[static_cast<size_t>(c)] +
-              shift_[static_cast<size_t>(c)];
+          for (int64_t c = 0; c < channels_; ++c)
+            y[p * channels_ + c] =
+                (x[p * channels_ + c] - mean_[static_cast<size_t>(c)]) * factor_[static_cast<size_t>(c)] +
+                shift_[static_cast<size_t>(c)];
+        float* written = y + s * strip * channels_;
+        if (act_.code != scalar_code::same)
+          fast::activate(act_, written, written, (last - s * strip) * channels_);
+      }
     });
   }
 
   int64_t images_, channels_, groups_, vectors_, pixels_ = 0, strips_ = 0;
   double epsilon_;
+  activation act_;
   std::vector<float> sums_, mean_, factor_, shift_;
 };
 

@@ -35,6 +35,8 @@ constexpr auto rules = std::to_array<implementation<kernel_rule>>({
     {"", "RMSNormalization", {"row_norm", make_row_norm}},
     {"", "InstanceNormalization", {"group_norm", make_group_norm}},
     {"", "GroupNormalization", {"group_norm", make_group_norm}},
+    {"troupe", "InstanceNormalization", {"group_norm", make_group_norm}},
+    {"troupe", "GroupNormalization", {"group_norm", make_group_norm}},
     {"", "Concat", {"channels_last_concat", make_channels_last_concat}},
     {"", "LSTM", {"lstm", make_lstm}},
     {"", "GRU", {"gru", make_gru}},

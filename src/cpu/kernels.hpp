@@ -26,7 +26,7 @@ kernel_ptr make_attention(const kernel_request& request);
 /// Softmax over the last axes; LayerNormalization and RMSNormalization. rows.cpp
 kernel_ptr make_softmax(const kernel_request& request);
 kernel_ptr make_row_norm(const kernel_request& request);
-/// InstanceNormalization and GroupNormalization of channels-last values. group_norm.cpp
+/// InstanceNormalization and GroupNormalization of channels-last values, with their activation. group_norm.cpp
 kernel_ptr make_group_norm(const kernel_request& request);
 /// Concat along the channels of channels-last values. concat.cpp
 kernel_ptr make_channels_last_concat(const kernel_request& request);

@@ -17,6 +17,15 @@ bool same_in_both_layouts(const shape& dims) {
   return dims.size() < 3 || dims[1] == 1 || volume(std::span(dims).subspan(2)) == 1;
 }
 
+bool lies_last(const operand& o) {
+  return o.layout == layout::channels_last && !same_in_both_layouts(o.dims);
+}
+
+bool same_types(const gpu_call& call) {
+  return std::all_of(call.inputs.begin(), call.inputs.end(),
+                     [&](const operand& o) { return o.type == call.inputs[0].type; });
+}
+
 launch_binding launch_builder::in(size_t i) const {
   expects(call_.has_input(i), "a launch binds an input that is absent");
   return {launch_binding::source::input, static_cast<uint32_t>(i), 0, call_.inputs[i].bytes(), false};
@@ -35,8 +44,11 @@ launch_binding launch_builder::packed(size_t i, shape dims, shape order, shape s
 
 launch_binding launch_builder::made(weight_ptr w) {
   const int64_t bytes = bytes_of(w->type, volume(w->dims));
-  list_.packed.push_back(std::move(w));
-  return {launch_binding::source::packed, static_cast<uint32_t>(list_.packed.size() - 1), 0, bytes, false};
+  const auto known = std::find(list_.packed.begin(), list_.packed.end(), w);
+  const auto index = static_cast<uint32_t>(known - list_.packed.begin());
+  if (known == list_.packed.end())
+    list_.packed.push_back(std::move(w));
+  return {launch_binding::source::packed, index, 0, bytes, false};
 }
 
 launch_binding launch_builder::scratch(int64_t bytes) {

@@ -60,6 +60,11 @@ struct gpu_call {
   bool has_output(size_t i) const { return i < outputs.size() && outputs[i].present(); }
 };
 
+/// Whether the channels of an operand's pixels are neighbours where that is not its plain layout too.
+bool lies_last(const operand& o);
+/// Whether all inputs have the type of input 0.
+bool same_types(const gpu_call& call);
+
 /// A byte range of an operand, of a packed weight or of scratch memory.
 struct launch_binding {
   enum class source : uint8_t { input, output, packed, scratch };

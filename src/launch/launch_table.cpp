@@ -149,6 +149,8 @@ constexpr auto rules = std::to_array<implementation<launch_rule>>({
     {"troupe", "Conv", conv_launches},
     {"troupe", "ConvTranspose", conv_transpose_launches},
     {"troupe", "Elementwise", fused_elementwise_launches},
+    {"troupe", "GroupNormalization", group_norm_launches},
+    {"troupe", "InstanceNormalization", instance_norm_launches},
     {"troupe", "MatMul", fused_matmul_launches},
     {"troupe", "Projections", projection_launches},
     {"troupe", "QuantizedConv", quantized_conv_launches},

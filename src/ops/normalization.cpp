@@ -3,6 +3,10 @@
 // They differ in the part (BatchNormalization: given or batch statistics of a channel; InstanceNormalization: a channel of
 // one image; GroupNormalization: a group of channels of one image; LayerNormalization and RMSNormalization: the axes from
 // `axis` on) and in where scale and bias are. Sums are in double; the variance is that of the population.
+//
+// InstanceNormalization and GroupNormalization of domain troupe, produced by fusion, are those of ONNX, the latter of either opset, followed by an
+// activation (ops/activation.hpp).
+#include "ops/epilogue.hpp"
 #include "ops/families.hpp"
 #include "ops/infer.hpp"
 #include "ops/operand.hpp"
@@ -203,6 +207,31 @@ void group_normalization(kernel_context& c) {
   group_norm(c, groups, PerGroup ? groups : c.input(0).dims[1]);
 }
 
+// ---- the same and an activation ------------------------------------------------------------------------------------------
+
+void infer_fused_instance_norm(infer_context& c) {
+  infer_instance_norm(c);
+  parse_activation(c.attrs());
+}
+
+/// Scale and bias have an element a group, or else a channel.
+void infer_fused_group_norm(infer_context& c) {
+  const bool per_group = c.rank(1) == 1 && c.dims(1)[0] == dim(group_count(c.attrs(), c.dims(0)[1]));
+  (per_group ? infer_group_norm<true> : infer_group_norm<false>)(c);
+  parse_activation(c.attrs());
+}
+
+void fused_instance_norm(kernel_context& c) {
+  instance_norm(c);
+  apply_epilogue(c.output(0), {}, parse_activation(c.attrs()));
+}
+
+void fused_group_norm(kernel_context& c) {
+  const int64_t channels = c.input(0).dims[1], groups = group_count(c.attrs(), channels);
+  group_norm(c, groups, c.input(1).size() == groups ? groups : channels);
+  apply_epilogue(c.output(0), {}, parse_activation(c.attrs()));
+}
+
 // ---- rows --------------------------------------------------------------------------------------------------------------
 
 /// About eight operations an element: two passes for the moments, one for the result.
@@ -221,9 +250,13 @@ constexpr op_def batch_norm_row(int64_t since, uint8_t outputs, void (*reference
 
 /// Channels-last operands cost it nothing, but are no gain either.
 constexpr op_def channel_norm_row(std::string_view name, int64_t since, void (*infer)(infer_context&),
-                                  void (*reference)(kernel_context&)) {
+                                  void (*reference)(kernel_context&), std::string_view domain = "") {
   return op_row(name, since, infer, reference,
-                {.inputs = {3, 3}, .types = types::floats, .layouts = layout_support::normalizing, .cost = norm_cost});
+                {.domain = domain,
+                 .inputs = {3, 3},
+                 .types = types::floats,
+                 .layouts = layout_support::normalizing,
+                 .cost = norm_cost});
 }
 
 constexpr auto normalization_rows = std::to_array<op_def>({
@@ -232,6 +265,8 @@ constexpr auto normalization_rows = std::to_array<op_def>({
     channel_norm_row("InstanceNormalization", 1, infer_instance_norm, instance_norm),
     channel_norm_row("GroupNormalization", 18, infer_group_norm<true>, group_normalization<true>),
     channel_norm_row("GroupNormalization", 21, infer_group_norm<false>, group_normalization<false>),
+    channel_norm_row("InstanceNormalization", 1, infer_fused_instance_norm, fused_instance_norm, "troupe"),
+    channel_norm_row("GroupNormalization", 1, infer_fused_group_norm, fused_group_norm, "troupe"),
 });
 
 } // namespace

@@ -1,5 +1,6 @@
 // Normalisations that exporters write as several nodes become one: layer norm, RMS norm, and group norm in the form of
-// Reshape, InstanceNormalization, Reshape, Mul, Add.
+// Reshape, InstanceNormalization, Reshape, Mul, Add. Norms of channels take in the activation that follows them.
+#include "rewrite/epilogue.hpp"
 #include "rewrite/match.hpp"
 #include "rewrite/passes.hpp"
 
@@ -194,6 +195,21 @@ bool fuse_group(graph_editor& e, node_id n) {
   return true;
 }
 
+/// Instance or group norm `n` and the activation after it become one node.
+bool fuse_end(graph_editor& e, node_id n) {
+  const node& norm = e.at(n);
+  const value_id y = norm.outputs[0];
+  const node_id next = e.used_once(y) ? e.only_consumer(y) : -1;
+  const auto act = activation_of(e, next, y);
+  if (!act)
+    return false;
+  node fused =
+      make_node(norm.name + suffix_of(*act), "troupe", norm.op_type, norm.inputs, {e.at(next).outputs[0]}, norm.attrs);
+  set_activation(fused.attrs, *act);
+  e.replace(next, std::move(fused));
+  return true;
+}
+
 } // namespace
 
 bool fuse_norms(graph_editor& e) {
@@ -202,8 +218,9 @@ bool fuse_norms(graph_editor& e) {
   for (node_id n = 0; n < static_cast<node_id>(e.node_count()); ++n) {
     if (!e.alive(n))
       continue;
-    if (groups && is_op(e.at(n), "InstanceNormalization")) {
-      changed |= fuse_group(e, n);
+    const bool by_instance = is_op(e.at(n), "InstanceNormalization");
+    if (by_instance || is_op(e.at(n), "GroupNormalization")) {
+      changed |= (groups && by_instance && fuse_group(e, n)) || fuse_end(e, n);
     } else if (is_op(e.at(n), "Div") || is_op(e.at(n), "Mul")) {
       const deviation d = normalised(e, n);
       if (d.source != no_value)

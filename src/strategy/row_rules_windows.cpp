@@ -105,6 +105,8 @@ constexpr auto window_entries = std::to_array<row_rule_entry>({
     {"", "Upsample", resizes},
     {"troupe", "Conv", images_with_residual<3>},
     {"troupe", "ConvTranspose", images_with_residual<3>},
+    {"troupe", "GroupNormalization", images},
+    {"troupe", "InstanceNormalization", images},
     {"troupe", "QuantizedConv", images_with_residual<9>},
     {"troupe", "Reorder", images},
 });

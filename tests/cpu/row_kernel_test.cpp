@@ -1,4 +1,5 @@
 #include "cpu/kernel_check.hpp"
+#include "ops/activation.hpp"
 #include "support/catch.hpp"
 
 using namespace troupe;
@@ -74,5 +75,9 @@ TEST_CASE("channel norms of channels-last values agree with the reference", "[cp
     kernel_check group("", "GroupNormalization", a);
     group.input(x, false, layout::channels_last, -3, 2).input({x[1]}).input({x[1]}).channels_last_output();
     CHECK(group.worst("group_norm") < 1);
+    set_activation(a, {scalar_code::swish, 1, 0});
+    kernel_check ended("troupe", "GroupNormalization", a);
+    ended.input(x, false, layout::channels_last, -3, 2).input({2}).input({2}).channels_last_output(); // a scale a group
+    CHECK(ended.worst("group_norm") < 1);
   }
 }

@@ -181,21 +181,6 @@ TEST_CASE("RMS norm and layer norm written out become one node", "[rewrite][A4]"
   CHECK(count_nodes(fused, "LayerNormalization") == 1);
 }
 
-TEST_CASE("group norm written with InstanceNormalization becomes one node", "[rewrite][A4]") {
-  graph_builder b;
-  const value_id x = b.input("x", {2, 6, 5, 7});
-  const value_id grouped = b.op("Reshape", {x, b.integers({0, 3, -1})});
-  const std::vector<float> ones(3, 1), zeros(3, 0);
-  const value_id unit = b.op("InstanceNormalization", {grouped, b.constant("one", tensor::of<float>({3}, ones)),
-                                                       b.constant("zero", tensor::of<float>({3}, zeros))});
-  const value_id back = b.op("Reshape", {unit, b.op("Shape", {x})});
-  const value_id scaled = b.op("Mul", {back, b.constant("s", random_tensor({6, 1, 1}, 1))});
-  b.output(b.op("Add", {scaled, b.constant("b", random_tensor({6, 1, 1}, 2))}));
-  const graph fused = check_fusion(b.g, {random_tensor({2, 6, 5, 7}, 3)});
-  CHECK(fused.nodes.size() == 1);
-  CHECK(count_nodes(fused, "GroupNormalization") == 1);
-}
-
 TEST_CASE("GELU and SiLU written out become one node", "[rewrite][A4]") {
   graph_builder b;
   const value_id x = b.input("x", {3, 67});
