@@ -1,9 +1,13 @@
 // Conv, ConvTranspose and their fused forms: a plain product if the kernel is one pixel, an implicit product otherwise
-// (shaders/conv.comp), and kernels of their own for depthwise and transposed convolution.
+// (shaders/conv.comp), and kernels of their own for depthwise and transposed convolution. Transposed convolutions whose windows tile
+// the output are plain products too.
 #include "launch/convolution.hpp"
 #include "launch/launches.hpp"
 #include "launch/parameters.hpp"
 #include "ops/conv_transpose.hpp"
+#include "ops/pack.hpp"
+
+#include <algorithm>
 
 namespace troupe {
 namespace {
@@ -107,6 +111,48 @@ bool addressable(const gpu_call& call) {
   return true;
 }
 
+/// Whether the windows of a transposed convolution, with input and output exchanged, tile the output.
+bool tile_output(const window_axes& axes) {
+  return std::all_of(axes.begin(), axes.end(), [](const window_axis& a) {
+    return a.kernel == a.stride && (a.kernel == 1 || a.dilation == 1) && a.pad_begin == 0 && a.in == a.out * a.stride;
+  });
+}
+
+/// Returns the product that such a convolution by constants is, where channels come last. Each row of a tile is a matrix, whose columns are
+/// pixels and filters; each row of the input is multiplied by all of them, and these products are the output's rows, in order.
+std::optional<float_product> tiling_product(const gpu_call& call, const window_axes& axes, const product_epilogue& e) {
+  const operand &x = call.inputs[0], &weights = call.inputs[1];
+  const auto& [d, h, w] = axes;
+  const bool bias_fits = !call.has_input(2) || w.kernel == 1 || call.inputs[2].constant;
+  if (!weights.constant || !bias_fits || call.attrs.integer("group", 1) != 1 || !tile_output(axes) ||
+      steps_of(x).channel != 1 || steps_of(call.outputs[0]).channel != 1)
+    return std::nullopt;
+  const int64_t channels = x.dims[1], filters = weights.dims[1], pitch = packed_pitch(channels);
+  float_product p{.m = w.out, .n = w.kernel * filters, .k = channels, .a_line = channels, .epilogue = e};
+  p.made_b = pack(weights.constant, {channels, filters, d.kernel, h.kernel, w.kernel}, {2, 3, 4, 1, 0},
+                  {d.kernel, h.kernel, w.kernel, filters, pitch});
+  if (call.has_input(2) && w.kernel > 1)
+    p.epilogue.made_bias = repeat(call.inputs[2].constant, w.kernel);
+  int64_t a_step = w.out * channels, b_step = p.n * pitch;
+  const auto add_rows = [&](int64_t count) { // of the input
+    if (p.batch.empty())
+      p.m *= count;
+    else if (p.batch.back().b == 0)
+      p.batch.back().size *= count;
+    else
+      p.batch.push_back({count, a_step, 0});
+    a_step *= count;
+  };
+  for (const window_axis& axis : {h, d}) {
+    if (axis.kernel > 1)
+      p.batch.push_back({axis.kernel, 0, b_step});
+    b_step *= axis.kernel;
+    add_rows(axis.out);
+  }
+  add_rows(x.dims[0]);
+  return p;
+}
+
 } // namespace
 
 launch_lists conv_launches(const gpu_call& call) {
@@ -142,10 +188,14 @@ launch_lists conv_transpose_launches(const gpu_call& call) {
   if (!variant || !addressable(call) || call.gpu.max_group_size < 128)
     return {};
   const operand &x = call.inputs[0], &w = call.inputs[1], &y = call.outputs[0];
-  const auto [d, h, v] = transpose_axes(call.attrs, x.dims, w.dims); // input and output exchanged
+  const window_axes axes = transpose_axes(call.attrs, x.dims, w.dims); // input and output exchanged
+  const auto& [d, h, v] = axes;
   const int64_t groups = call.attrs.integer("group", 1);
   const spatial_steps in = steps_of(x), out = steps_of(y);
   const product_epilogue e = epilogue_of(call);
+  launch_lists lists;
+  if (const auto p = tiling_product(call, axes, e))
+    lists = product_launches(call, *p);
   launch_builder builder(call, "conv_transpose");
   launch& l = builder.add("conv_transpose." + *variant, flat_groups(y.size(), 128, call.gpu),
                           {builder.in(0), builder.in(1), builder.in(call.has_input(2) ? 2 : 0),
@@ -170,7 +220,9 @@ launch_lists conv_transpose_launches(const gpu_call& call) {
                                              .stride = {d.stride, h.stride, v.stride},
                                              .dilation = {d.dilation, h.dilation, v.dilation},
                                              .pad = {d.pad_begin, h.pad_begin, v.pad_begin}});
-  return single_list(builder);
+  if (auto list = builder.finish())
+    lists.push_back(std::move(*list));
+  return lists;
 }
 
 } // namespace troupe

@@ -1,6 +1,7 @@
 #include "launch/product.hpp"
 
 #include "base/checked.hpp"
+#include "base/round_up.hpp"
 #include "launch/few_rows.hpp"
 #include "launch/parameters.hpp"
 
@@ -51,6 +52,17 @@ std::array<uint32_t, 3> product_groups(const float_product& p, const tiling& t) 
   return {word((p.m + t.m - 1) / t.m), word((p.n + t.n - 1) / t.n), word(p.batches() * t.splits)};
 }
 
+/// What the epilogue reads: the matrix A where it reads nothing.
+struct epilogue_bindings {
+  launch_binding bias, residual;
+};
+
+epilogue_bindings bind_epilogue(launch_builder& builder, const float_product& p) {
+  const product_epilogue& e = p.epilogue;
+  return {e.made_bias ? builder.made(e.made_bias) : builder.in(e.bias == no_input ? p.a : e.bias),
+          builder.in(e.residual == no_input ? p.a : e.residual)};
+}
+
 /// A way to run a product, and its predicted time in µs.
 struct timed_list {
   launch_list list;
@@ -85,13 +97,13 @@ std::optional<timed_list> tiles(const gpu_call& call, const float_product& p, ti
   if (split)
     out = written(builder.scratch(checked_mul(checked_mul(p.m * p.n, p.batches()), 4 * int64_t{t->splits})));
   const product_epilogue& e = p.epilogue;
+  const epilogue_bindings ends = bind_epilogue(builder, p);
   for (int64_t first = 0; first < p.n; first += columns) {
     r.p.n = std::min(columns, p.n - first);
     const launch_binding b =
         whole ? r.binding : part_of(r.binding, first * r.p.b_line * element, r.p.n * r.p.b_line * element);
     launch& l = builder.add(stem + "." + tile_variant(family, variant, *t), product_groups(r.p, *t),
-                            {builder.in(p.a), b, builder.in(e.bias == no_input ? p.a : e.bias),
-                             builder.in(e.residual == no_input ? p.a : e.residual), out});
+                            {builder.in(p.a), b, ends.bias, ends.residual, out});
     l.constants = t->constants();
     l.constants.insert(l.constants.end(), {modes.a, modes.b, e.flags() | split | vector_out(p, rows, matrices ? 8 : 4),
                                            static_cast<uint32_t>(e.act.code)});
@@ -123,9 +135,9 @@ std::optional<timed_list> group_tiles(const gpu_call& call, const float_product&
   if (!t || r.p.b_depth != 1 || r.p.b_line != p.k || r.binding.bytes > call.gpu.max_binding_bytes)
     return std::nullopt;
   const product_epilogue& e = p.epilogue;
+  const epilogue_bindings ends = bind_epilogue(builder, p);
   launch& l = builder.add(fmt::format("matmul_matrices.f16_{}x{}x{}", t->m, t->n, t->depth), product_groups(p, *t),
-                          {builder.in(p.a), r.binding, builder.in(e.bias == no_input ? p.a : e.bias),
-                           builder.in(e.residual == no_input ? p.a : e.residual), builder.out(0)});
+                          {builder.in(p.a), r.binding, ends.bias, ends.residual, builder.out(0)});
   const bool whole = p.m % t->m == 0 && p.n % t->n == 0 && p.k % t->depth == 0;
   l.constants = {e.flags() | (whole ? shader::product_whole_tiles : 0),
                  static_cast<uint32_t>(e.act.code),
@@ -168,14 +180,14 @@ std::optional<launch_list> few_rows(const gpu_call& call, const float_product& p
   const operand_modes modes = modes_of(r, element == 2 ? 8 : 4, false);
   const team t = team_of(p, call.gpu);
   const product_epilogue& e = p.epilogue;
+  const epilogue_bindings ends = bind_epilogue(builder, p);
   for (int64_t first = 0; first < p.n; first += columns) {
     r.p.n = std::min(columns, p.n - first);
     launch_binding b = r.binding;
     if (columns != p.n)
       b = part_of(b, first * r.p.b_line * element, r.p.n * r.p.b_line * element);
     launch& l = builder.add("gemv." + variant, flat_groups(r.p.n, 256 / t.lanes * t.columns, call.gpu),
-                            {builder.in(p.a), b, builder.in(e.bias == no_input ? p.a : e.bias),
-                             builder.in(e.residual == no_input ? p.a : e.residual), builder.out(0)});
+                            {builder.in(p.a), b, ends.bias, ends.residual, builder.out(0)});
     l.constants = {256, t.lanes, t.columns, word(p.m), p.m > 2 ? 2u : 4u, 0};
     l.constants.insert(l.constants.end(), {modes.a, modes.b, e.flags(), static_cast<uint32_t>(e.act.code)});
     l.params = stack_parameters(r.p, {.splits = 1, .split_depth = word(p.k)}, output_rows(call.outputs[0], p), first);
@@ -189,7 +201,7 @@ bool is_projection(const gpu_call& call, const float_product& p) {
   const bool whole = p.a == 0 && p.a_line == p.k && p.a_depth == 1 && p.batches() == 1 && !call.outputs[0].is_part();
   const bool columns = (p.b_depth == 1 && p.b_line == p.k) || (p.b_line == 1 && p.b_depth == p.n);
   const bool row_bias = e.bias == no_input || (e.bias_row == 0 && e.bias_column == 1);
-  return whole && columns && row_bias && e.alpha == 1 && e.beta == 1 &&
+  return whole && columns && row_bias && !p.made_b && e.alpha == 1 && e.beta == 1 &&
          call.inputs[p.b].bytes() <= call.gpu.max_binding_bytes / 2; // with what packing adds
 }
 
@@ -224,7 +236,8 @@ bool too_large(const gpu_call& call, const float_product& p) {
 } // namespace
 
 uint32_t product_epilogue::flags() const {
-  return (bias != no_input ? shader::product_bias : 0) | (residual != no_input ? shader::product_residual : 0);
+  return (bias != no_input || made_bias ? shader::product_bias : 0) |
+         (residual != no_input ? shader::product_residual : 0);
 }
 
 int64_t float_product::batches() const {
@@ -234,13 +247,23 @@ int64_t float_product::batches() const {
   return count;
 }
 
+int64_t packed_pitch(int64_t depth) {
+  return round_up(depth, packed_column_padding);
+}
+
 right_operand bind_right(launch_builder& builder, const gpu_call& call, float_product p) {
+  if (p.made_b) {
+    p.b_line = packed_pitch(p.k);
+    p.b_depth = 1;
+    const int64_t pitch = p.b_line;
+    return {builder.made(p.made_b), std::move(p), pitch};
+  }
   const operand& b = call.inputs[p.b];
   const bool by_columns = p.b_depth == 1;
   const int64_t matrix = p.n * p.k; // not what B has if dims do not fit: such a call is refused when it is bound
   if (!b.constant || (by_columns && p.k % packed_column_padding == 0) || matrix == 0 || b.size() % matrix != 0)
     return {builder.in(p.b), p, p.k};
-  const int64_t pitch = (p.k + packed_column_padding - 1) / packed_column_padding * packed_column_padding;
+  const int64_t pitch = packed_pitch(p.k);
   const int64_t matrices = b.size() / matrix;
   const launch_binding packed = by_columns
                                     ? builder.packed(p.b, {matrices, p.n, p.k}, {0, 1, 2}, {matrices, p.n, pitch})
@@ -319,11 +342,10 @@ void add_split_sum(launch_builder& builder, const gpu_call& call, const float_pr
   const product_epilogue& e = p.epilogue;
   const int64_t count = p.m * p.n * p.batches();
   const product_output rows = output_rows(call.outputs[0], p);
+  const epilogue_bindings ends = bind_epilogue(builder, p);
   builder.next_step();
-  launch& l =
-      builder.add("split_sum." + *product_variant(call.outputs[0].type, call.gpu), flat_groups(count, 256, call.gpu),
-                  {scratch, builder.in(e.bias == no_input ? p.a : e.bias),
-                   builder.in(e.residual == no_input ? p.a : e.residual), builder.out(0)});
+  launch& l = builder.add("split_sum." + *product_variant(call.outputs[0].type, call.gpu),
+                          flat_groups(count, 256, call.gpu), {scratch, ends.bias, ends.residual, builder.out(0)});
   l.constants = {e.flags(), static_cast<uint32_t>(e.act.code)};
   l.params = words_of(shader::split_sum{.count = count,
                                         .N = p.n,

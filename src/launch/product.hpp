@@ -21,6 +21,7 @@ struct product_epilogue {
   int64_t bias_row = 0, bias_column = 1; // strides, 0 where it is broadcast
   float alpha = 1, beta = 1;
   activation act;
+  weight_ptr made_bias; // in the place of input `bias`
 
   /// Returns the flags it needs.
   uint32_t flags() const;
@@ -34,6 +35,8 @@ struct float_product {
   int64_t a_line = 0, a_depth = 1, b_line = 0, b_depth = 1;
   std::vector<batch_axis> batch; // innermost first
   product_epilogue epilogue;
+  /// In the place of input `b`, which it is made of: B's columns one after the other, each padded with zeros as `bind_right` pads them.
+  weight_ptr made_b;
 
   int64_t batches() const;
 };
@@ -47,6 +50,9 @@ struct right_operand {
   float_product p; // with B's strides as bound
   int64_t depth;   // readable elements of a column: k, or more where it is padded with zeros
 };
+
+/// Returns a column's elements with that padding.
+int64_t packed_pitch(int64_t depth);
 
 right_operand bind_right(launch_builder& builder, const gpu_call& call, float_product p);
 

@@ -1,6 +1,7 @@
 #include "ops/pack.hpp"
 
 #include "ops/evaluate.hpp"
+#include "ops/registry.hpp"
 #include "ops/strided_copy.hpp"
 
 #include <algorithm>
@@ -98,6 +99,14 @@ weight_ptr pack(const weight_ptr& w, shape dims, shape order, shape sizes) {
   attrs.set("order", std::move(order));
   attrs.set("sizes", sizes);
   return make_step(pack_op, std::move(attrs), {w}, 0, w->type, std::move(sizes));
+}
+
+weight_ptr repeat(const weight_ptr& w, int64_t count) {
+  const op_def* expand = find_op("", "Expand", newest_opset(""));
+  expects(expand != nullptr && w->dims.size() == 1, "only vectors are repeated");
+  const shape dims{count, w->dims[0]};
+  const weight_ptr target = weight::from_tensor(tensor::of<int64_t>({2}, std::span<const int64_t>(dims)));
+  return make_step(*expand, {}, {w, target}, 0, w->type, dims);
 }
 
 weight_ptr sum_rows(const weight_ptr& w) {

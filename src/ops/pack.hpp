@@ -16,6 +16,9 @@ namespace troupe {
 /// `dims` or `sizes` do not fit the weight.
 weight_ptr pack(const weight_ptr& w, shape dims, shape order, shape sizes = {});
 
+/// Returns a vector `count` times, one after the other. Nothing is computed yet.
+weight_ptr repeat(const weight_ptr& w, int64_t count);
+
 /// Returns the sums of the last axis of an int8 weight as int32, one for each of its rows: what products by them have to correct if the other
 /// operand has a zero point. Nothing is computed yet.
 weight_ptr sum_rows(const weight_ptr& w);

@@ -172,6 +172,41 @@ TEST_CASE("A pointwise channels-last convolution is a plain product", "[ops]") {
   CHECK(lists[0].packed.empty());
 }
 
+TEST_CASE("A transposed convolution is a product only if its windows tile the output of constants", "[ops]") {
+  const gpu_features gpu = large_gpu();
+  const auto f16 = dtype::float16;
+  const auto first = [&](const operand& weights, const operand& bias, const attributes& attrs, const shape& out,
+                         layout l = layout::channels_last) {
+    return conv_transpose_launches({attrs, {make({2, 64, 16, 16}, f16, l), weights, bias}, {make(out, f16, l)}, gpu})
+        .at(0);
+  };
+  const attributes two = attrs_of({{"strides", int_list{2, 2}}});
+  const auto weights = constant({64, 32, 2, 2}, f16), bias = constant({32}, f16);
+  const shape out{2, 32, 32, 32};
+  const launch_list product = first(weights, bias, two, out);
+  CHECK(product.name == "matmul_cooperative");
+  REQUIRE(product.packed.size() == 2);
+  CHECK(product.packed[0]->dims == shape{1, 2, 2, 32, 64});
+  CHECK(product.packed[1]->dims == shape{2, 32});
+  CHECK_FALSE(reads(product, 1));
+  CHECK_FALSE(reads(product, 2));
+  CHECK(product.launches.at(0).groups[2] == 2 * 16 * 2); // images, rows, rows of a tile
+  const auto is_gathered = [](const launch_list& l) { return l.name == "conv_transpose"; };
+  CHECK(is_gathered(first(make({64, 32, 2, 2}, f16), bias, two, out)));
+  CHECK(is_gathered(first(weights, make({32}, f16), two, out)));
+  CHECK(is_gathered(first(weights, bias, two, out, layout::plain)));
+  CHECK(is_gathered(first(constant({64, 32, 3, 3}, f16), bias, two, {2, 32, 33, 33})));
+  attributes cut = two;
+  cut.set("pads", int_list{0, 0, 1, 0});
+  CHECK(is_gathered(first(weights, bias, cut, {2, 32, 31, 32})));
+  attributes more = two;
+  more.set("output_padding", int_list{1, 0});
+  CHECK(is_gathered(first(weights, bias, more, {2, 32, 33, 32})));
+  attributes grouped = two;
+  grouped.set("group", int64_t{2});
+  CHECK(is_gathered(first(constant({64, 16, 2, 2}, f16), bias, grouped, out)));
+}
+
 TEST_CASE("Convolution packs constant weights by taps, and reads others as they are", "[ops]") {
   const attributes attrs = attrs_of({{"pads", int_list{1, 1, 1, 1}}});
   const gpu_features gpu = large_gpu();

@@ -15,13 +15,14 @@ namespace {
 using int_list = std::vector<int64_t>;
 
 /// Runs an operator on random operands of these dims; {0} stands for an absent one.
-void check(std::string op, std::vector<shape> dims, attributes attrs = {}, std::string domain = "") {
+void check(std::string op, std::vector<shape> dims, attributes attrs = {}, std::string domain = "",
+           std::vector<uint32_t> constants_sets = {0, 2}) {
   kernel_case c{
       .op = std::move(op), .attrs = std::move(attrs), .domain = std::move(domain), .rtol = 1e-4, .atol = 1e-4};
   for (size_t i = 0; i < dims.size(); ++i)
     c.inputs.push_back(dims[i] == shape{0} ? tensor() : random_floats(dims[i], i + 1));
   c.in_double = true;
-  for (const uint32_t constants : {0u, 2u}) // input 1: given, and a constant
+  for (const uint32_t constants : constants_sets) // input 1: given, and a constant
     for (const bool half : {false, true}) {
       c.constants = constants;
       c.in_double = true; // the float16 reference of a fused operator rounds before its residual
@@ -102,6 +103,26 @@ TEST_CASE("GPU ConvTranspose gathers", "[vulkan][slow]") {
   check("ConvTranspose", {{2, 8, 5, 6}, {8, 4, 4, 2}, {4}},
         attrs_of({{"strides", int_list{2, 3}}, {"pads", int_list{1, 0, 1, 1}}, {"output_padding", int_list{1, 0}}}));
   check("ConvTranspose", {{1, 4, 5}, {4, 2, 3}}, attrs_of({{"group", int64_t{2}}, {"dilations", int_list{2}}}));
+}
+
+TEST_CASE("GPU ConvTranspose whose windows tile the output", "[vulkan]") {
+  const auto stride = [](int_list sizes) { return attrs_of({{"strides", std::move(sizes)}}); };
+  check("ConvTranspose", {{2, 16, 5, 6}, {16, 8, 2, 2}, {8}}, stride({2, 2}), "", {6});
+  check("ConvTranspose", {{1, 13, 4, 7}, {13, 5, 3, 2}, {5}}, stride({3, 2}), "", {6}); // columns are padded
+  check("ConvTranspose", {{2, 8, 4, 3}, {8, 12, 1, 2}}, stride({1, 2}), "", {2});       // all rows are one matrix
+  check("ConvTranspose", {{2, 8, 4, 3}, {8, 12, 2, 1}, {12}}, stride({2, 1}), "", {2, 6});
+}
+
+TEST_CASE("GPU ConvTranspose whose windows tile the output, of one and three axes", "[vulkan][slow]") {
+  const auto stride = [](int_list sizes) { return attrs_of({{"strides", std::move(sizes)}}); };
+  check("ConvTranspose", {{3, 6, 9}, {6, 10, 4}, {10}}, stride({4}), "", {6});
+  check("ConvTranspose", {{2, 8, 3, 4, 5}, {8, 4, 2, 3, 2}, {4}}, stride({2, 3, 2}), "", {6});
+  check("ConvTranspose", {{2, 8, 3, 4, 5}, {8, 4, 2, 1, 3}, {4}}, stride({2, 1, 3}), "", {6});
+  check("ConvTranspose", {{0, 8, 3, 4}, {8, 4, 2, 2}, {4}}, stride({2, 2}), "", {6});
+  check("ConvTranspose", {{1, 256, 1, 3}, {256, 8, 1, 2}, {8}}, stride({1, 2}), "", {6}); // few rows
+  attributes ended = stride({2, 2});
+  ended.set("activation", std::string("Relu"));
+  check("ConvTranspose", {{2, 24, 5, 9}, {24, 8, 2, 2}, {8}, {2, 8, 10, 18}}, ended, "troupe", {6});
 }
 
 TEST_CASE("Every tile has its shader, and its threads cover it", "[vulkan]") {
