@@ -5,6 +5,8 @@
 //              matmul:ROWS,COLUMNS,DEPTH           by a constant matrix, with a bias
 //              conv:IMAGES,CHANNELS,SIZE,FILTERS,KERNEL,STRIDE
 //              attention:HEADS,POSITIONS,WIDTH
+//              decode:HEADS,KEY_HEADS,CACHED,WIDTH        one query beside a cache of TYPE
+//              decode_wide:HEADS,KEY_HEADS,CACHED,WIDTH   beside a float32 cache
 //
 // Prints for each kernel the median of its GPU times, all in turns, and how far its result is from the last kernel's (relative L2), the
 // simplest one's. Each is timed after other work: the clocks of an idle GPU fall to a fifth. A node between two timestamps takes some 4 µs more than its
@@ -56,13 +58,17 @@ public:
       return convolution(n);
     if (op == "attention" && n.size() == 3)
       return attention(n);
+    if ((op == "decode" || op == "decode_wide") && n.size() == 4)
+      return decode(n, op == "decode" ? type_ : dtype::float32);
     fail(errc::invalid_argument, "'{}' is no call that is measured here", text);
   }
 
 private:
-  variable given(const std::string& name, const shape& dims) {
-    inputs_[name] = random_tensor(type_, dims);
-    return m_.input(name, type_, to_symbolic(dims));
+  variable given(const std::string& name, const shape& dims) { return given(name, dims, type_); }
+
+  variable given(const std::string& name, const shape& dims, dtype type) {
+    inputs_[name] = random_tensor(type, dims);
+    return m_.input(name, type, to_symbolic(dims));
   }
 
   measured_call done(const variable& y, double flops) { return {finish(m_, {y}), std::move(inputs_), flops}; }
@@ -89,6 +95,15 @@ private:
     const shape dims{1, n[0], n[1], n[2]};
     const variable y = m_.call("Attention", {given("q", dims), given("k", dims), given("v", dims)});
     return done(y, 4.0 * static_cast<double>(n[0] * n[1]) * static_cast<double>(n[1] * n[2]));
+  }
+
+  measured_call decode(const std::vector<int64_t>& n, dtype cached) {
+    const shape queries{1, 1, n[0] * n[3]}, rows{1, 1, n[1] * n[3]}, cache{1, n[1], n[2], n[3]};
+    const variable y = m_.call("Attention",
+                               {given("q", queries), given("k", rows), given("v", rows), variable(),
+                                given("past_k", cache, cached), given("past_v", cache, cached)},
+                               {{"q_num_heads", n[0]}, {"kv_num_heads", n[1]}});
+    return done(y, 4.0 * static_cast<double>(n[0] * n[3]) * static_cast<double>(n[2] + 1));
   }
 
   dtype type_;

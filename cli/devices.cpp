@@ -35,6 +35,7 @@ nlohmann::json to_json(const gpu_features& gpu) {
           {"int64", gpu.int64},
           {"float64", gpu.float64},
           {"subgroup_arithmetic", gpu.subgroup_arithmetic},
+          {"subgroup_shuffle", gpu.subgroup_shuffle},
           {"cooperative_matrix", gpu.cooperative_matrix},
           {"group_matrices", gpu.group_matrices},
           {"integer_dot", gpu.integer_dot},

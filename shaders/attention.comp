@@ -11,7 +11,7 @@
 #extension GL_GOOGLE_include_directive : require
 #include "types.glsl"
 #include "common.glsl"
-#include "activation.glsl"
+#include "attention_weights.glsl"
 #include "parameters/attention.h"
 
 layout(local_size_x = 128) in;
@@ -86,13 +86,6 @@ uint head_at(uvec4 steps, uint batch, uint head) {
 LOADER(load_query, q, q4, KEY_VECTORS)
 LOADER(load_key, k, k4, KEY_VECTORS)
 LOADER(load_value, v, v4, VALUE_VECTORS)
-
-/// e^x for x ≤ 0 (relative error grows with |x|, where it no longer counts); NaN stays.
-float weight_of(float x) {
-  if (exact_isnan(x))
-    return x;
-  return x < -87.0 ? 0.0 : exp(x);
-}
 
 /// The score of a query and key t with its mask.
 float masked(float score, uint t, uint mask_row, int last) {
@@ -215,7 +208,7 @@ void main() {
         [[unroll]] for (uint e = 0; e < 4; ++e)
           largest = four[e] > largest ? four[e] : largest;
       }
-      const float base = largest == -infinity ? 0.0 : largest; // no key yet: all weights are zero
+      const float base = base_of(largest);
       const float shrink = weight_of(top[i] - base);
       top[i] = largest;
       sums[i] *= shrink;

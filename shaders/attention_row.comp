@@ -1,5 +1,6 @@
 #version 450
-// Attention of few queries, bound by reading K and V once: a group computes one row of Y (attention.comp: many rows).
+// Attention of few queries, bound by reading K and V once: a group computes one row of Y (attention_lanes.comp: by shuffles; attention.comp: many
+// rows).
 //
 // It walks over blocks of as many keys as it has invocations. LANES neighbouring invocations share a key, so that its row is read in
 // one piece; their products meet in shared memory, where invocation t finishes the score of key t. Then each invocation adds up a
@@ -12,7 +13,7 @@
 #extension GL_GOOGLE_include_directive : require
 #include "types.glsl"
 #include "common.glsl"
-#include "activation.glsl"
+#include "attention_weights.glsl"
 #include "parameters/attention_row.h"
 
 layout(local_size_x_id = 0) in;
@@ -135,13 +136,6 @@ float masked(float score, uint t, uint mask_start) {
   return SKIPS && added == -infinity ? -infinity : score + added;
 }
 
-/// e^x for x ≤ 0 (relative error grows with |x|, where it no longer counts); NaN stays.
-float weight_of(float x) {
-  if (exact_isnan(x))
-    return x;
-  return x < -87.0 ? 0.0 : exp(x);
-}
-
 /// Leaves the products of the query with keys [t0, end), at most THREADS, in `work`.
 void multiply_keys(uint t0, uint end, uint id) {
   const uint lane = id % LANES, first = id / LANES;
@@ -229,7 +223,7 @@ void main() {
     barrier();
 
     const float largest = largest_score(top, id);
-    const float base = largest == -infinity ? 0.0 : largest; // no key yet: all weights are zero
+    const float base = base_of(largest);
     const float shrink = weight_of(top - base);
     top = largest;
     sum *= shrink;

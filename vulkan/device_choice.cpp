@@ -174,6 +174,7 @@ gpu_features features_of(const gpu_snapshot& s) {
   f.int64 = s.int64;
   f.float64 = s.float64;
   f.subgroup_arithmetic = (s.subgroup_operations & arithmetic) == arithmetic;
+  f.subgroup_shuffle = (s.subgroup_operations & VK_SUBGROUP_FEATURE_SHUFFLE_BIT) != 0;
   f.cooperative_matrix = f.float16 && s.cooperative_16x16x16 && s.memory_model;
   f.group_matrices = f.float16 && s.group_matrices && s.memory_model;
   f.integer_dot = f.int8 && s.integer_dot;

@@ -245,13 +245,12 @@ launch_lists launch_attention(const gpu_call& call, const attention_call& c) {
   if (call.has_input(3) && call.inputs[3].type != type && call.inputs[3].type != dtype::boolean)
     return {};
   const bool apart = c.past > 0 && !c.joined;
-  launch_lists lists;
+  launch_lists lists = attention_of_few_queries(call, c, *variant), others;
   if (!apart)
-    lists = tile_lists(call, c, *variant);
+    others = tile_lists(call, c, *variant);
   else if (!c.past_wide) // copies do not convert
-    lists = joined_lists(call, c, *variant);
-  if (auto list = attention_of_few_queries(call, c, *variant))
-    lists.insert(lists.begin(), std::move(*list));
+    others = joined_lists(call, c, *variant);
+  std::move(others.begin(), others.end(), std::back_inserter(lists));
   return lists;
 }
 

@@ -52,9 +52,8 @@ uint32_t attention_flags(const gpu_call& call, const attention_call& c);
 void add_attention_join(launch_builder& b, const gpu_call& call, const attention_call& c, const std::string& variant,
                         const launch_binding& partial, int64_t splits);
 
-/// The kernel for few queries (shaders/attention_row.comp); nullopt if it does not suit.
-std::optional<launch_list> attention_of_few_queries(const gpu_call& call, const attention_call& c,
-                                                    const std::string& variant);
+/// The kernels for few queries (shaders/attention_lanes.comp, attention_row.comp) that suit, best first.
+launch_lists attention_of_few_queries(const gpu_call& call, const attention_call& c, const std::string& variant);
 
 /// Adds the launch that writes output 3 of Attention, scores or weights (shaders/attention_scores.comp).
 void add_attention_scores(launch_builder& b, const gpu_call& call, const attention_call& c, const std::string& variant);

@@ -1,5 +1,7 @@
-// Attention of few queries, such as a decode step's: a group a row of the result (shaders/attention_row.comp), or several that each
-// see a split of many keys. Past keys and values may be operands of their own.
+// Attention of few queries, such as a decode step's: a group for rows of the result that share keys (shaders/attention_lanes.comp) or, without
+// shuffles and for wide heads, for one row (shaders/attention_row.comp); several that each see a split if there are many keys. Past keys and values
+// may be operands of their own.
+#include "base/round_up.hpp"
 #include "launch/attention.hpp"
 #include "ops/head_layout.hpp"
 
@@ -9,19 +11,7 @@
 namespace troupe {
 namespace {
 
-/// A group, and the keys that it sees.
-struct row_group {
-  uint32_t threads, lanes, key_vectors, value_vectors, width; // width: elements of a vector
-  int64_t split_keys;
-
-  uint32_t slices() const { return std::bit_floor(threads / value_vectors); }
-  int64_t shared_bytes() const {
-    const uint32_t work = std::max(lanes * (threads + 4), (width + 1) * threads);
-    return 4 * (int64_t{work} + threads + 32 + int64_t{key_vectors} * width);
-  }
-};
-
-/// Whether the kernel computes what the call asks for, in whole vectors.
+/// Whether the kernels compute what the call asks for, in whole vectors.
 bool fits(const gpu_call& call, const attention_call& c, int64_t vector) {
   constexpr int64_t most_queries = 4, most_width = 512;
   const bool apart = c.past > 0;
@@ -33,8 +23,27 @@ bool fits(const gpu_call& call, const attention_call& c, int64_t vector) {
          (!apart || wide || (call.inputs[past_key_input].type == type && call.inputs[past_value_input].type == type));
 }
 
+/// A kernel's groups for all the keys, or for a split of them, and its constants before the flags.
+struct few_queries_kernel {
+  std::string name, stem;
+  int64_t groups, split_keys;
+  std::vector<uint32_t> constants;
+};
+
+/// A group of attention_row.comp, and the keys that it sees.
+struct row_group {
+  uint32_t threads, lanes, key_vectors, value_vectors, width; // width: elements of a vector
+  int64_t split_keys;
+
+  uint32_t slices() const { return std::bit_floor(threads / value_vectors); }
+  int64_t shared_bytes() const {
+    const uint32_t work = std::max(lanes * (threads + 4), (width + 1) * threads);
+    return 4 * (int64_t{work} + threads + 32 + int64_t{key_vectors} * width);
+  }
+};
+
 /// As many invocations as keys; more groups where one would see very many keys while multiprocessors idle.
-std::optional<row_group> choose_group(const attention_call& c, int64_t vector, const gpu_features& gpu) {
+std::optional<row_group> choose_row_group(const attention_call& c, int64_t vector, const gpu_features& gpu) {
   constexpr int64_t many_keys = 2048, enough_keys = 1024;
   row_group g{.key_vectors = word(c.width / vector),
               .value_vectors = word(c.value_width / vector),
@@ -53,11 +62,96 @@ std::optional<row_group> choose_group(const attention_call& c, int64_t vector, c
   const int64_t groups = c.batch * c.heads * c.queries;
   if (c.keys > many_keys && groups > 0 && groups < int64_t{gpu.units}) {
     const int64_t splits =
-        std::min((c.keys + enough_keys - 1) / enough_keys, std::max<int64_t>(2, 2 * int64_t{gpu.units} / groups));
-    const int64_t keys = (c.keys + splits - 1) / splits;
-    g.split_keys = (keys + g.threads - 1) / g.threads * g.threads;
+        std::min(ceil_div(c.keys, enough_keys), std::max<int64_t>(2, 2 * int64_t{gpu.units} / groups));
+    g.split_keys = ceil_div(ceil_div(c.keys, splits), g.threads) * g.threads;
   }
   return g;
+}
+
+std::optional<few_queries_kernel> row_kernel(const attention_call& c, int64_t vector, const gpu_features& gpu) {
+  const auto g = choose_row_group(c, vector, gpu);
+  if (!g)
+    return std::nullopt;
+  return few_queries_kernel{"attention.row",
+                            "attention_row",
+                            c.batch * c.heads * c.queries,
+                            g->split_keys,
+                            {g->threads, g->lanes, g->key_vectors, g->value_vectors, g->slices()}};
+}
+
+/// A group of attention_lanes.comp.
+struct lane_group {
+  uint32_t threads, lanes, ahead, rows, key_vectors, value_vectors;
+
+  /// Keys that are on their way at once.
+  int64_t block() const { return int64_t{threads} / lanes * ahead; }
+};
+
+/// Returns how many lanes of a slot leave the fewest of them without a vector, the most of these; 0 if a lane would have too many.
+int64_t choose_lanes(int64_t vectors, int64_t most_vectors, const gpu_features& gpu) {
+  int64_t best = 0, least = INT64_MAX;
+  for (const int64_t lanes : {8, 4, 2, 1})
+    if (const int64_t each = ceil_div(vectors, lanes);
+        lanes <= gpu.subgroup_size && each <= most_vectors && each * lanes < least) {
+      best = lanes;
+      least = each * lanes;
+    }
+  return best;
+}
+
+/// A group of `threads` for a split of the keys, or of as many as all of them need; nullopt if the kernel does not suit heads or device.
+std::optional<lane_group> choose_lane_group(const attention_call& c, int64_t vector, const gpu_features& gpu,
+                                            std::optional<uint32_t> threads) {
+  // Registers: vectors of a row of Q and Y, and of keys in small groups and in large ones.
+  constexpr int64_t most_vectors = 4, most_ahead = 4, in_small = 8, in_large = 4, fewest_threads = 64;
+  const int64_t vectors = std::max(c.width, c.value_width) / vector, lanes = choose_lanes(vectors, most_vectors, gpu);
+  if (!gpu.subgroup_shuffle || lanes == 0)
+    return std::nullopt;
+  const int64_t each = ceil_div(vectors, lanes), words = c.past > 0 && c.past_wide ? 2 : 1;
+  const bool fills =
+      c.batch * c.heads * c.queries > int64_t{gpu.units}; // then groups are better small and read keys once
+  const int64_t ahead = std::clamp<int64_t>((threads || fills ? in_small : in_large) / (each * words), 1, most_ahead);
+  const auto wanted = std::clamp<int64_t>(ceil_div(c.keys, ahead) * lanes, fewest_threads, fills ? 256 : 512);
+  const lane_group g{.threads = threads ? *threads : std::bit_ceil(word(wanted)),
+                     .lanes = word(lanes),
+                     .ahead = word(ahead),
+                     .rows =
+                         word(threads || fills ? std::min(most_vectors / each, c.heads / c.kv_heads * c.queries) : 1),
+                     .key_vectors = word(c.width / vector),
+                     .value_vectors = word(c.value_width / vector)};
+  if (g.threads > gpu.max_group_size || g.threads % gpu.subgroup_size != 0)
+    return std::nullopt;
+  const int64_t parts = int64_t{g.threads / gpu.subgroup_size} * g.rows * (2 + c.value_width);
+  return 4 * parts <= gpu.shared_bytes ? std::optional(g) : std::nullopt;
+}
+
+few_queries_kernel lane_kernel(const attention_call& c, const lane_group& g, int64_t splits, const gpu_features& gpu) {
+  const int64_t blocks = ceil_div(c.heads / c.kv_heads * c.queries, g.rows);
+  return {"attention.lanes",
+          "attention_lanes",
+          c.batch * c.kv_heads * blocks,
+          splits > 1 ? ceil_div(ceil_div(c.keys, splits), g.block()) * g.block() : c.keys,
+          {g.threads, g.threads / gpu.subgroup_size, g.lanes, g.ahead, g.rows, g.key_vectors, g.value_vectors}};
+}
+
+/// By a group for all the keys, and by small groups for splits of them where these leave multiprocessors idle. The latter are first if what a
+/// group has to read becomes less by more than it reads while a dispatch and its barrier pass (1.84 µs, at some 100 bytes a ns; H100).
+std::vector<few_queries_kernel> lane_kernels(const attention_call& c, int64_t vector, const gpu_features& gpu) {
+  constexpr int64_t dispatch_bytes = 192 << 10;
+  const int64_t key_bytes = (c.width + c.value_width) * (c.past > 0 && c.past_wide ? 4 : 16 / vector);
+  std::vector<few_queries_kernel> kernels;
+  for (const uint32_t threads : {256u, 128u})
+    if (const auto g = choose_lane_group(c, vector, gpu, threads)) {
+      const int64_t groups = std::max<int64_t>(1, lane_kernel(c, *g, 1, gpu).groups),
+                    room = 2 * int64_t{gpu.units} / groups;
+      few_queries_kernel split = lane_kernel(c, *g, std::min(ceil_div(c.keys, g->block()), room), gpu);
+      if (split.split_keys < c.keys)
+        kernels.push_back(std::move(split));
+    }
+  const bool pays = !kernels.empty() && (c.keys - kernels[0].split_keys) * key_bytes > dispatch_bytes;
+  if (const auto g = choose_lane_group(c, vector, gpu, std::nullopt))
+    kernels.insert(pays ? kernels.end() : kernels.begin(), lane_kernel(c, *g, 1, gpu));
+  return kernels;
 }
 
 std::vector<uint32_t> parameters_of(const gpu_call& call, const attention_call& c, int64_t split_keys) {
@@ -84,37 +178,41 @@ std::vector<uint32_t> parameters_of(const gpu_call& call, const attention_call& 
                                         .mask_steps = mask_steps(call, c)});
 }
 
-} // namespace
-
-std::optional<launch_list> attention_of_few_queries(const gpu_call& call, const attention_call& c,
-                                                    const std::string& variant) {
-  const int64_t vector = 16 / bytes_of(call.inputs[0].type, 1);
-  if (!fits(call, c, vector))
-    return std::nullopt;
-  const auto group = choose_group(c, vector, call.gpu);
-  if (!group)
-    return std::nullopt;
-  const row_group& g = *group;
-  const int64_t rows = c.batch * c.heads * c.queries, splits = (c.keys + g.split_keys - 1) / g.split_keys;
+std::optional<launch_list> list_for(const gpu_call& call, const attention_call& c, const few_queries_kernel& k,
+                                    const std::string& variant) {
+  const int64_t rows = c.batch * c.heads * c.queries, splits = ceil_div(c.keys, k.split_keys);
   const bool split = splits > 1, apart = c.past > 0;
-  launch_builder b(call, split ? "attention.row.split" : "attention.row");
+  launch_builder b(call, split ? fmt::format("{}.split{}", k.name, k.constants[0]) : k.name);
   const launch_binding partial = split ? b.scratch(splits * rows * (2 + c.value_width) * 4) : launch_binding{};
-  auto groups = flat_groups(rows, 1, call.gpu);
+  auto groups = flat_groups(k.groups, 1, call.gpu);
   groups[2] = word(splits);
-  launch& l = b.add("attention_row." + variant, groups,
+  launch& l = b.add(fmt::format("{}.{}", k.stem, variant), groups,
                     {b.in(0), b.in(1), b.in(2), b.in(call.has_input(3) ? 3 : 0), split ? written(partial) : b.out(0),
                      b.in(apart ? past_key_input : 1), b.in(apart ? past_value_input : 2)});
-  l.constants = {g.threads,
-                 g.lanes,
-                 g.key_vectors,
-                 g.value_vectors,
-                 g.slices(),
-                 attention_flags(call, c) | (split ? shader::attention_split : 0) |
-                     (apart ? shader::attention_past : 0) | (apart && c.past_wide ? shader::attention_wide_past : 0)};
-  l.params = parameters_of(call, c, g.split_keys);
+  l.constants = k.constants;
+  l.constants.push_back(attention_flags(call, c) | (split ? shader::attention_split : 0) |
+                        (apart ? shader::attention_past : 0) |
+                        (apart && c.past_wide ? shader::attention_wide_past : 0));
+  l.params = parameters_of(call, c, k.split_keys);
   if (split)
     add_attention_join(b, call, c, variant, partial, splits);
   return b.finish();
+}
+
+} // namespace
+
+launch_lists attention_of_few_queries(const gpu_call& call, const attention_call& c, const std::string& variant) {
+  const int64_t vector = 16 / bytes_of(call.inputs[0].type, 1);
+  if (!fits(call, c, vector))
+    return {};
+  std::vector<few_queries_kernel> kernels = lane_kernels(c, vector, call.gpu);
+  if (auto by_row = row_kernel(c, vector, call.gpu))
+    kernels.push_back(std::move(*by_row));
+  launch_lists lists;
+  for (const few_queries_kernel& k : kernels)
+    if (auto list = list_for(call, c, k, variant))
+      lists.push_back(std::move(*list));
+  return lists;
 }
 
 } // namespace troupe

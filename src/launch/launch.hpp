@@ -34,6 +34,7 @@ struct gpu_features {
   bool int64 = false;   // 64-bit integer arithmetic
   bool float64 = false; // arithmetic of doubles
   bool subgroup_arithmetic = false;
+  bool subgroup_shuffle = false;
   /// Subgroup-wide matrix products 16 × 16 × 16 of float16 with float32 sums (VK_NV_cooperative_matrix).
   bool cooperative_matrix = false;
   /// Matrices of a whole group of 128 or 256, float16 with float32 sums, whose sides are multiples of 32, with all that shaders/group_matrix.glsl needs

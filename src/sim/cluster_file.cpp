@@ -31,6 +31,7 @@ constexpr auto features = std::to_array<feature>({
     {"int64", nullptr, &gpu_features::int64},
     {"float64", nullptr, &gpu_features::float64},
     {"subgroup_arithmetic", nullptr, &gpu_features::subgroup_arithmetic},
+    {"subgroup_shuffle", nullptr, &gpu_features::subgroup_shuffle},
     {"cooperative_matrix", nullptr, &gpu_features::cooperative_matrix},
     {"group_matrices", nullptr, &gpu_features::group_matrices},
     {"integer_dot", nullptr, &gpu_features::integer_dot},
@@ -43,7 +44,7 @@ gpu_features usual_features(int32_t units) {
   f.max_group_size = 1024;
   f.shared_bytes = 49152;
   f.max_binding_bytes = int64_t{1} << 32;
-  f.float16 = f.int8 = f.int64 = f.float64 = f.subgroup_arithmetic = true;
+  f.float16 = f.int8 = f.int64 = f.float64 = f.subgroup_arithmetic = f.subgroup_shuffle = true;
   f.units = static_cast<uint32_t>(units);
   return f;
 }

@@ -70,6 +70,53 @@ TEST_CASE("Attention of few queries reads a cache where it is, with more groups 
   CHECK(many.launches[1].shader == "attention_join.f16");
 }
 
+namespace {
+
+/// Kernels, best first, for a decode step of `heads` heads that share `kv_heads` and see `keys` keys, of float32 caches if `wide`.
+launch_lists decode_step(int64_t heads, int64_t kv_heads, int64_t keys, bool wide, bool shuffle = true) {
+  gpu_features gpu = large_gpu;
+  gpu.subgroup_shuffle = shuffle;
+  const operand q = half({1, 1, heads * 64}), fresh = half({1, 1, kv_heads * 64});
+  operand cache = half({1, kv_heads, keys - 1, 64});
+  cache.type = wide ? dtype::float32 : dtype::float16;
+  attributes attrs;
+  attrs.set("q_num_heads", heads);
+  attrs.set("kv_num_heads", kv_heads);
+  return attention_launches({attrs, {q, fresh, fresh, operand{}, cache, cache}, {q}, gpu});
+}
+
+} // namespace
+
+TEST_CASE("Attention of a decode step is split where that saves more reading than joining costs", "[ops]") {
+  const auto first = [](int64_t keys, bool wide) { return decode_step(12, 12, keys, wide).at(0); };
+  for (const bool wide : {false, true}) {
+    const int64_t most = wide ? 512 : 896; // keys of a group that has all of them
+    CHECK(first(65, wide).name == "attention.lanes");
+    CHECK(first(most, wide).name == "attention.lanes");
+    CHECK(first(most + 128, wide).name == "attention.lanes.split256");
+    CHECK(first(4000, wide).name == "attention.lanes.split256");
+  }
+  const launch_list split = first(1001, false);
+  REQUIRE(split.launches.size() == 2);
+  CHECK(split.launches[0].groups == std::array<uint32_t, 3>{12, 1, 8}); // of 128 keys each
+  CHECK(split.launches[1].shader == "attention_join.f16");
+  CHECK(split.scratch == std::vector<int64_t>{8 * 12 * 66 * 4});
+  const launch_list shared = decode_step(32, 8, 1001, true).at(0);
+  CHECK(shared.launches[0].groups == std::array<uint32_t, 3>{8, 1, 8}); // four heads read their keys together
+  CHECK(first(65, false).launches[0].groups == std::array<uint32_t, 3>{12, 1, 1});
+}
+
+TEST_CASE("Attention of few queries needs shuffles for slots of lanes, and has another kernel without", "[ops]") {
+  CHECK(decode_step(12, 12, 1001, true, false).at(0).name == "attention.row");
+  std::vector<std::string> names;
+  for (const launch_list& list : decode_step(12, 12, 1001, false))
+    names.push_back(list.name);
+  REQUIRE(names.size() > 4); // joined keys and values are last
+  names.resize(4);
+  CHECK(names == std::vector<std::string>{"attention.lanes.split256", "attention.lanes.split128", "attention.lanes",
+                                          "attention.row"});
+}
+
 TEST_CASE("Attention reads a cache whose positions come first by other steps alone", "[ops]") {
   const auto of = GENERATE(with_cache, by_operator);
   for (const int64_t queries : {1, 100}) {

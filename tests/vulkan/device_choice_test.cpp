@@ -135,6 +135,10 @@ TEST_CASE("the memory for plans is the driver's budget, else most of the heap", 
 TEST_CASE("kernels rely on what the driver offers", "[vulkan]") {
   gpu_snapshot s = discrete();
   CHECK_FALSE(features_of(s).float16);
+  s.subgroup_operations = VK_SUBGROUP_FEATURE_BASIC_BIT | VK_SUBGROUP_FEATURE_ARITHMETIC_BIT;
+  CHECK_FALSE(features_of(s).subgroup_shuffle);
+  s.subgroup_operations |= VK_SUBGROUP_FEATURE_SHUFFLE_BIT;
+  CHECK(features_of(s).subgroup_shuffle);
   s.storage_16bit = s.float16 = s.int16 = true;
   CHECK(features_of(s).float16);
   s.cooperative_16x16x16 = true;
