@@ -1,8 +1,6 @@
 #version 450
 // Convolutions of bytes with scales and one input channel a group, any layout and multiplier (src/ops/fused_quantized.cpp): what depthwise.comp
 // is for floats, and parts as it does. An invocation's four channels are a word.
-//
-// Bytes are multiplied as floats, which devices do faster than integers: a kernel has so few taps that sums are whole numbers below 2^24, and so exact.
 // Variants: i8
 #extension GL_GOOGLE_include_directive : require
 #include "common.glsl"
@@ -29,30 +27,18 @@ layout(set = 0, binding = 1, std430) readonly buffer input_word_buffer { uint x_
 layout(set = 0, binding = 2, std430) readonly buffer weight_buffer { uint8_t w[]; };
 layout(set = 0, binding = 2, std430) readonly buffer weight_word_buffer { uint w_words[]; };
 
-/// The four bytes of a word, less `middle`. A byte under the bits of 2^23, or a byte further up, is that plus the byte, or plus 256 times it.
-vec4 numbers_of(uint word, float middle) {
-  const uint high = word >> 16u, whole = 0x4b000000u;
-  const vec2 even = uintBitsToFloat(uvec2(word, high) & 0xffu | whole), odd = uintBitsToFloat(uvec2(word, high) & 0xff00u | whole);
-  const vec2 first = even - (8388608.0 + middle), second = odd * 0.00390625 - (32768.0 + middle);
-  return vec4(first.x, second.x, first.y, second.y);
-}
-
-// Unsigned bytes are as they are; signed ones count 128 more, with a bit of each turned, and so does their middle.
-const uint A_TURN = A_UNSIGNED ? 0u : 0x80808080u, B_TURN = B_UNSIGNED ? 0u : 0x80808080u;
-float a_centre = float(a_middle + 128);
-
 /// Elements from `at` on, less the zero point.
-vec4 read_input(uint at) {
-  return numbers_of((VECTORS ? x_words[at / 4] : uint(x[at])) ^ A_TURN, a_centre);
+ivec4 read_input(uint at) {
+  return (VECTORS ? signed_bytes(x_words[at / 4] ^ A_FLIP) : ivec4(centred_byte(uint(x[at]), A_UNSIGNED), 0, 0, 0)) - a_middle;
 }
 
-vec4 read_weight(uint first, uint tap, vec4 middles) {
+ivec4 read_weight(uint first, uint tap) {
   if (VECTORS && TAPS_FIRST)
-    return numbers_of(w_words[(tap * filters + first) / 4] ^ B_TURN, 128.0) - middles;
-  uint word = 0u;
+    return signed_bytes(w_words[(tap * filters + first) / 4] ^ B_FLIP);
+  ivec4 e = ivec4(0);
   [[unroll]] for (uint i = 0; i < (VECTORS ? 4 : 1); ++i)
-    word |= uint(w[(first + i) * (kernel_d * KERNEL_H * KERNEL_W) + tap]) << (8u * i);
-  return numbers_of(word ^ B_TURN, 128.0) - middles;
+    e[i] = centred_byte(uint(w[(first + i) * (kernel_d * KERNEL_H * KERNEL_W) + tap]), B_UNSIGNED);
+  return e;
 }
 
 void main() {
@@ -76,13 +62,13 @@ void main() {
   const uint row = pixel / out_size.z, first = (pixel - row * out_size.z) * PIXELS, od = row / out_size.y;
   const ivec3 start = ivec3(od, row - od * out_size.y, first) * stride.xyz - pad.xyz;
   const uint base = image * in_image + (VECTORS ? f : f / multiplier) * in_channel;
-  vec4 middles = vec4(0);
+  ivec4 middles = ivec4(0);
   [[unroll]] for (uint i = 0; i < (VECTORS ? 4 : 1); ++i)
-    middles[i] = B_CENTRED ? 0.0 : float(b_middle(f + i));
+    middles[i] = B_CENTRED ? 0 : b_middle(f + i);
 
-  vec4 sums[PIXELS];
+  ivec4 sums[PIXELS];
   [[unroll]] for (uint p = 0; p < PIXELS; ++p)
-    sums[p] = vec4(0);
+    sums[p] = ivec4(0);
   for (uint kd = 0; kd < kernel_d; ++kd) {
     const uint d = uint(start.x + int(kd) * dilation.x);
     [[unroll]] for (uint kh = 0; kh < KERNEL_H; ++kh) {
@@ -90,12 +76,12 @@ void main() {
       if (d >= in_size.x || h >= in_size.y)
         continue;
       const uint line = base + (d * in_size.y + h) * in_size.z * in_pixel;
-      vec4 taps[KERNEL_W];
+      ivec4 taps[KERNEL_W];
       [[unroll]] for (uint kw = 0; kw < KERNEL_W; ++kw)
-        taps[kw] = read_weight(f, (kd * KERNEL_H + kh) * KERNEL_W + kw, middles);
+        taps[kw] = read_weight(f, (kd * KERNEL_H + kh) * KERNEL_W + kw) - middles;
       [[unroll]] for (uint i = 0; i < SPAN; ++i) {
         const uint at = uint(start.z + int(i) * dilation.z);
-        const vec4 value = at < in_size.z ? read_input(line + at * in_pixel) : vec4(0);
+        const ivec4 value = at < in_size.z ? read_input(line + at * in_pixel) : ivec4(0);
         [[unroll]] for (uint p = 0; p < PIXELS; ++p)
           if (i >= p * STRIDE_W && i - p * STRIDE_W < KERNEL_W)
             sums[p] += value * taps[i - p * STRIDE_W];
@@ -108,8 +94,8 @@ void main() {
     if (first + p < out_size.w) {
       const uint at = to + (row * out_size.w + first + p) * out_pixel;
       if (VECTORS)
-        write_results(at, scaled_columns(sums[p], f, act));
+        write_results(at, finished_columns(sums[p], f, act));
       else
-        write_result(at, scaled_column(sums[p].x, f, act));
+        write_result(at, finished_column(sums[p].x, f, act));
     }
 }

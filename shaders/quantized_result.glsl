@@ -66,38 +66,30 @@ int b_middle(uint column) {
 }
 
 /// y of a sum, before it is quantised; whose own terms are those of its column.
-float finished(float sum, float scale, float bias, vec2 act) {
-  precise const float product = sum * scale;
+float finished(int sum, float scale, float bias, vec2 act) {
+  precise const float product = float(sum) * scale;
   precise const float value = product + bias;
   return activate(ACTIVATION, has(product_bias) ? value : product, act.x, act.y);
 }
 
-/// y of a single column's whole sum.
-float scaled_column(float sum, uint column, vec2 act) {
+/// y of a single column's sum.
+float finished_column(int sum, uint column, vec2 act) {
+  if (has(quantized_column_sums) && !A_CENTRED)
+    sum -= a_middle * column_sums[column];
   const float scale = b_scales[has(quantized_b_scales) ? column : 0u] * a_scale[0];
   return finished(sum, scale, has(product_bias) ? biases[has(quantized_biases) ? column : 0u] : 0.0, act);
 }
 
-/// y of four columns' whole sums; `column` is a multiple of 4.
-vec4 scaled_columns(vec4 sums, uint column, vec2 act) {
+/// y of four columns' sums; `column` is a multiple of 4.
+vec4 finished_columns(ivec4 sums, uint column, vec2 act) {
+  if (has(quantized_column_sums) && !A_CENTRED)
+    sums -= a_middle * column_sums4[column / 4u];
   const vec4 scale = (has(quantized_b_scales) ? b_scales4[column / 4u] : vec4(b_scales[0])) * a_scale[0];
   const vec4 bias = !has(product_bias) ? vec4(0.0) : has(quantized_biases) ? biases4[column / 4u] : vec4(biases[0]);
   vec4 y;
   [[unroll]] for (uint i = 0u; i < 4u; ++i)
     y[i] = finished(sums[i], scale[i], bias[i], act);
   return y;
-}
-
-/// The same of sums that A's middle is still to be taken off from, if B's column sums are given.
-float finished_column(int sum, uint column, vec2 act) {
-  if (has(quantized_column_sums) && !A_CENTRED)
-    sum -= a_middle * column_sums[column];
-  return scaled_column(float(sum), column, act);
-}
-vec4 finished_columns(ivec4 sums, uint column, vec2 act) {
-  if (has(quantized_column_sums) && !A_CENTRED)
-    sums -= a_middle * column_sums4[column / 4u];
-  return scaled_columns(vec4(sums), column, act);
 }
 
 /// ⌊v⌉ + middle within `range`, which counts from the middle; NaN gives the low end.

@@ -66,9 +66,8 @@ std::optional<launch_list> implicit_tiles(const gpu_call& call, const conv_call&
 
 /// The kernel for one input channel a group; nullopt if it does not suit.
 std::optional<launch_list> depthwise(const gpu_call& call, const conv_call& c, const byte_scaling& s) {
-  constexpr int64_t most_exact_taps = (1 << 24) / (255 * 255); // products of bytes that floats sum exactly
   const auto form = depthwise_shape_of(c, call.gpu);
-  if (!form || c.taps() > most_exact_taps || s.has(shader::product_residual))
+  if (!form || s.has(shader::product_residual))
     return std::nullopt;
   launch_builder b(call, "quantized_depthwise");
   launch_binding weights = b.in(byte_inputs::b);
