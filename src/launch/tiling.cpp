@@ -106,7 +106,8 @@ double predict(const tile_speed& s, const tiling& t, const split_cost& split, co
                const gpu_features& gpu) {
   const double groups = static_cast<double>(ceil_div(size.m, t.m) * ceil_div(size.n, t.n) * size.batches) * t.splits;
   const double busiest = std::ceil(groups / gpu.units); // groups of the multiprocessor that gets most
-  const double steps = static_cast<double>(t.split_depth / t.depth);
+  const uint32_t whole_steps = t.split_depth / t.depth; // without a rest
+  const double steps = whole_steps;
   const auto round = [&](double together) {
     return together <= 0 ? 0 : s.fixed + steps * std::max(s.step, together * s.shared);
   };

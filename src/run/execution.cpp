@@ -44,6 +44,7 @@ std::vector<std::string> inputs_wanted_on_host(const run_request& request, const
     if (const value_id v = p.program->outputs[i]; given[v] && goes_to_caller[i])
       wanted.insert(v);
   std::vector<std::string> names;
+  names.reserve(wanted.size());
   for (const value_id v : wanted)
     names.push_back(p.program->values[v].name);
   return names;
