@@ -59,6 +59,17 @@ struct timed_list {
   double time;
 };
 
+/// Adds the launches of a kernel by `add(phase, output, moments)`: one, or two by way of the moments of all parts.
+template <class Add>
+void add_phases(launch_builder& b, const slice_norm& s, int64_t parts, const Add& add) {
+  if (parts == 1)
+    return add(shader::normalization_all, b.out(0), b.out(0));
+  const launch_binding moments = b.scratch(s.slices() * parts * 8);
+  add(shader::normalization_moments, written(moments), written(moments));
+  b.next_step();
+  add(shader::normalization_result, b.out(0), moments);
+}
+
 // ---- slices that are contiguous, or not (shaders/normalization.comp) ------------------------------------------------------
 
 /// How slices are cut into parts, each a team's.
@@ -85,9 +96,8 @@ std::optional<launch_list> by_teams(const gpu_call& call, const slice_norm& s, c
     return std::nullopt;
   launch_builder b(call, team.plain ? "normalization.plain" : "normalization");
   const int64_t rows = s.slices() * p.parts;
-  const launch_binding moments = p.parts > 1 ? b.scratch(rows * 8) : b.out(0);
-  const auto add = [&](uint32_t phase, launch_binding x, launch_binding y, launch_binding statistics) {
-    launch& l = b.add(*shader, team.groups(rows, call.gpu), {x, y, b.in(1), b.in(2), statistics});
+  const auto add = [&](uint32_t phase, launch_binding y, launch_binding statistics) {
+    launch& l = b.add(*shader, team.groups(rows, call.gpu), {b.in(0), y, b.in(1), b.in(2), statistics});
     l.constants = team.constants();
     l.constants.insert(l.constants.end(), {phase, s.last ? 1u : 0u, static_cast<uint32_t>(s.act.code)});
     l.params = words_of(shader::normalization{.rows = rows,
@@ -102,13 +112,7 @@ std::optional<launch_list> by_teams(const gpu_call& call, const slice_norm& s, c
                                               .act_alpha = s.act.alpha,
                                               .act_beta = s.act.beta});
   };
-  if (p.parts == 1) {
-    add(shader::normalization_all, b.in(0), b.out(0), moments);
-  } else {
-    add(shader::normalization_moments, b.in(0), written(moments), written(moments));
-    b.next_step();
-    add(shader::normalization_result, b.in(0), b.out(0), moments);
-  }
+  add_phases(b, s, p.parts, add);
   return b.finish();
 }
 
@@ -161,7 +165,6 @@ double time_of(const slice_norm& s, const pixel_block& b, const gpu_features& gp
 /// Returns the launches of blocks that have all pixels of an image or, after `cut_pixels`, parts of them.
 std::optional<timed_list> by_blocks(const gpu_call& call, const slice_norm& s, const pixel_block& b) {
   launch_builder builder(call, b.parts > 1 ? "group_norm.parts" : "group_norm");
-  const launch_binding moments = b.parts > 1 ? builder.scratch(s.slices() * b.parts * 8) : builder.out(0);
   const int64_t items = std::clamp<int64_t>(ceil_div(b.per_part, b.lanes), 1, s.most_items());
   const auto add = [&](uint32_t phase, launch_binding y, launch_binding statistics) {
     launch& l = builder.add("group_norm." + *float_variant(call.inputs[0].type, call.gpu),
@@ -179,13 +182,7 @@ std::optional<timed_list> by_blocks(const gpu_call& call, const slice_norm& s, c
                                            .act_alpha = s.act.alpha,
                                            .act_beta = s.act.beta});
   };
-  if (b.parts == 1) {
-    add(shader::normalization_all, builder.out(0), moments);
-  } else {
-    add(shader::normalization_moments, written(moments), written(moments));
-    builder.next_step();
-    add(shader::normalization_result, builder.out(0), moments);
-  }
+  add_phases(builder, s, b.parts, add);
   auto list = builder.finish();
   if (!list)
     return std::nullopt;

@@ -70,7 +70,8 @@ execution::execution(run_request_ptr request, prepared_run prepared, completion_
     values_[v] = std::make_shared<moved_value>(host != request_->inputs.end() ? host->second : tensor{},
                                                resident != residents.end() ? resident->second : nullptr);
   }
-  for (const size_t i : kept_outputs(*request_, *planned()))
+  kept_outputs_ = kept_outputs(*request_, *planned());
+  for (const size_t i : kept_outputs_)
     ++kept_[source().program->outputs[i]];
 }
 
@@ -189,7 +190,7 @@ std::vector<tensor> execution::outputs() const {
 
 named_tensors execution::collect_outputs() const {
   std::vector<bool> stays(source().program->outputs.size());
-  for (const size_t i : kept_outputs(*request_, *planned()))
+  for (const size_t i : kept_outputs_)
     stays[i] = true;
   named_tensors named;
   for (size_t i = 0; i < stays.size(); ++i)
@@ -200,7 +201,7 @@ named_tensors execution::collect_outputs() const {
 
 named_device_tensors execution::collect_kept() const {
   named_device_tensors kept;
-  for (const size_t i : kept_outputs(*request_, *planned())) {
+  for (const size_t i : kept_outputs_) {
     const std::string& name = planned()->output_names[i];
     const value_id v = source().program->outputs[i];
     const tensor& constant = planned()->constant_outputs[i];

@@ -128,13 +128,14 @@ private:
   std::shared_ptr<std::atomic<bool>> stop_ = std::make_shared<std::atomic<bool>>(false);
   std::vector<value_ref> values_;               // by value: of those that are there, or made now, and still needed
   std::unordered_map<value_id, uint32_t> kept_; // as how many outputs the run keeps a value
-  std::vector<uint32_t> uses_left_;             // by value: uploads that have not been taken; outputs count as one more
-  std::vector<bool> sent_;                      // by chunk: sent and not ended
-  std::vector<uint32_t> in_flight_;             // by device: chunks sent and not ended
-  std::vector<int64_t> busy_ns_;                // by device
-  std::vector<int64_t> sent_ns_;                // by chunk, if the run is traced; else empty
-  std::vector<chunk_trace> traced_;             // chunks that have ended
-  std::vector<segment_memory> traced_memory_;   // of segments that have begun, if the run is traced
+  std::vector<size_t> kept_outputs_;          // those that the run keeps, in the order in which the request names them
+  std::vector<uint32_t> uses_left_;           // by value: uploads that have not been taken; outputs count as one more
+  std::vector<bool> sent_;                    // by chunk: sent and not ended
+  std::vector<uint32_t> in_flight_;           // by device: chunks sent and not ended
+  std::vector<int64_t> busy_ns_;              // by device
+  std::vector<int64_t> sent_ns_;              // by chunk, if the run is traced; else empty
+  std::vector<chunk_trace> traced_;           // chunks that have ended
+  std::vector<segment_memory> traced_memory_; // of segments that have begun, if the run is traced
   const int64_t started_ns_ = now_ns();
   std::vector<run_trace> bodies_; // traced executions of bodies
   bool aborted_ = false;
