@@ -119,6 +119,7 @@ void coordinator_state::carry_out_all() {
                           [&](plan_wanted& job) { self_->send(options_.planner, std::move(job)); },
                           [](give_memory_back& give) { give(); }, [&](auto& what) { this->carry_out(what); }},
                c);
+  machine_->forget_ended();
   if (ends)
     self_->quit();
 }

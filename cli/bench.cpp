@@ -73,10 +73,9 @@ tensor copy_of(const tensor& t) {
   return copy;
 }
 
-/// Inputs of a test case (copied afresh each time) if the model is one and none are given, else made up afresh; none of those that are
-/// on a device already, since GPUs slow down while nothing is asked of them.
-named_tensors fresh_inputs(const session& model, const bench_arguments& args, const named_tensors& base, int iteration,
-                           const named_device_tensors& on_device = {}) {
+/// Inputs of a test case (copied) if the model is one and none are given, else made up; none of those that are on a device already.
+named_tensors make_inputs(const session& model, const bench_arguments& args, const named_tensors& base, int iteration,
+                          const named_device_tensors& on_device = {}) {
   named_tensors copies;
   for (const auto& [name, value] : base)
     copies.emplace(name, on_device.contains(name) ? value : copy_of(value));
@@ -88,6 +87,35 @@ named_tensors fresh_inputs(const session& model, const bench_arguments& args, co
   std::erase_if(all, [&](const auto& input) { return on_device.contains(input.first); });
   return all;
 }
+
+/// The inputs of one run after another: a few sets in turns, since GPUs slow down and threads fall asleep while new ones are made.
+class input_sets {
+public:
+  input_sets(engine& devices, const session& model, const bench_arguments& args, const named_tensors& base)
+      : devices_(devices), model_(model), args_(args), base_(base) {}
+
+  /// Returns those of the next run, which has the ones in `on_device` already.
+  const named_tensors& next(const named_device_tensors& on_device = {}) {
+    constexpr size_t most = 4;
+    if (on_device.size() != on_device_)
+      sets_.clear();
+    on_device_ = on_device.size();
+    if (sets_.size() < most) {
+      sets_.push_back(make_inputs(model_, args_, base_, static_cast<int>(sets_.size()), on_device));
+      move_to_allocated(devices_, args_, sets_.back());
+      return sets_.back();
+    }
+    return sets_[next_++ % most];
+  }
+
+private:
+  engine& devices_;
+  const session& model_;
+  const bench_arguments& args_;
+  const named_tensors& base_;
+  std::vector<named_tensors> sets_;
+  size_t on_device_ = 0, next_ = 0;
+};
 
 /// How a run keeps the bound outputs where they are made; the bound inputs are there from the second run on.
 class bound_values {
@@ -120,10 +148,10 @@ void take_samples(const bench_arguments& args, engine& devices, const session& m
   progress line("bench", args.shows_progress());
   line.watch(loads_of(devices));
   clock::time_point warm;
+  input_sets sets(devices, model, args, base);
   for (int i = 0; m.samples_ms.size() < static_cast<size_t>(args.runs) && !stop.requested(); ++i) {
     run_options options = staying.options();
-    named_tensors inputs = fresh_inputs(model, args, base, i, options.device_inputs);
-    move_to_allocated(devices, args, inputs);
+    named_tensors inputs = sets.next(options.device_inputs);
     options.cancel = stop.token();
     const named_tensors first_inputs = i == 0 ? inputs : named_tensors{};
     const bool counts = i > args.warmup && clock::now() >= warm;
@@ -153,12 +181,11 @@ void take_traces(const bench_arguments& args, engine& devices, const session& mo
                  const bound_values& staying, const interrupts& stop, measurement& m) {
   const int hop_runs = std::min(args.runs, 20);
   const bool wants_file = !args.trace.empty(), wants_hops = args.json;
+  input_sets sets(devices, model, args, base);
   for (int i = wants_hops ? hop_runs : 1; i > 0 && (wants_file || wants_hops) && !stop.requested(); --i) {
     run_options options = staying.options();
-    named_tensors inputs = fresh_inputs(model, args, base, args.runs + i, options.device_inputs);
-    move_to_allocated(devices, args, inputs);
     options.trace = true;
-    const run_result result = model.run(std::move(inputs), options);
+    const run_result result = model.run(sets.next(options.device_inputs), options);
     if (const auto hops = hops_of(*result.trace); wants_hops && hops)
       m.hops.push_back(*hops);
     if (wants_file && i == 1)
@@ -182,7 +209,7 @@ measurement measure(const bench_arguments& args, const interrupts& stop) {
   const int in_flight = args.in_flight > 0 || args.strategy == strategy::none ? args.in_flight : 2;
   if (in_flight > 0 && !stop.requested()) {
     watch.begin();
-    named_tensors inputs = fresh_inputs(model, args, base, 0);
+    named_tensors inputs = make_inputs(model, args, base, 0);
     move_to_allocated(devices, args, inputs);
     m.many = measure_throughput(model, inputs, args, args.runs, in_flight, stop.token());
   }
@@ -192,7 +219,7 @@ measurement measure(const bench_arguments& args, const interrupts& stop) {
   m.devices = devices.stats();
   for (const device_summary& d : devices.devices())
     m.device_names.push_back(d.name);
-  const bound_plan_ptr bound = bound_plan_of(model, fresh_inputs(model, args, base, 0));
+  const bound_plan_ptr bound = bound_plan_of(model, make_inputs(model, args, base, 0));
   m.flops = m.many.flops = flops_of(*bound);
   if (m.chosen)
     m.predicted_ms = m.chosen->latency_ms;

@@ -50,7 +50,7 @@ std::vector<direct_copy> uploads_of(const recorded_chunk& r, const installed_chu
     const int64_t bytes = t.bytes(bound);
     if (bytes == 0 || t.in_place)
       continue;
-    if (const device_tensor resident = tools.own.find(*work.uploads[i])) {
+    if (const device_tensor& resident = tools.own.find(*work.uploads[i])) {
       copies.push_back(
           copy_from(tools.own.place_of(resident, values.before), upload_target(r, t, slot), bytes, !t.is_direct()));
     } else if (t.is_direct()) {

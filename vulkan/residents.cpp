@@ -57,8 +57,8 @@ struct residents::storage {
   uint64_t id = 0;
   std::shared_ptr<const allocation> memory;
   cache_order order = cache_order::usual;
-  int64_t position_bytes = 0;              // of a cache that grows
-  std::map<uint64_t, int64_t> positions{}; // of its values, by number
+  int64_t position_bytes = 0;                            // of a cache that grows
+  std::vector<std::pair<uint64_t, int64_t>> positions{}; // of its values, which are few: number and how many
 
   /// How many positions belong to values.
   int64_t filled() const {
@@ -66,6 +66,9 @@ struct residents::storage {
     for (const auto& [value, count] : positions)
       most = std::max(most, count);
     return most;
+  }
+  void forget(uint64_t id) {
+    std::erase_if(positions, [&](const auto& each) { return each.first == id; });
   }
 
   value_place place() const {
@@ -151,7 +154,7 @@ device_tensor residents::extend(const device_tensor& past, const shape& dims, in
     }
   }
   device_tensor made = make_in(to, std::move(count), type, dims);
-  to->positions[static_cast<const handle&>(*made).id()] = dims[2];
+  to->positions.emplace_back(static_cast<const handle&>(*made).id(), dims[2]);
   return made;
 }
 
@@ -160,8 +163,8 @@ void residents::move(const device_tensor& past, const std::shared_ptr<storage>& 
                      const std::shared_ptr<const counted_bytes>& count, int64_t there) {
   const auto& own = static_cast<const handle&>(*past);
   const std::shared_ptr<storage> from = std::exchange(places_.at(own.id()), to);
-  from->positions.erase(own.id());
-  to->positions[own.id()] = there;
+  from->forget(own.id());
+  to->positions.emplace_back(own.id(), there);
   own.count_in(count);
 }
 
@@ -237,7 +240,7 @@ void residents::reclaim() {
   for (uint64_t id : ended)
     if (const auto found = places_.find(id); found != places_.end()) {
       if (found->second)
-        found->second->positions.erase(id);
+        found->second->forget(id);
       places_.erase(found);
     }
 }

@@ -18,6 +18,8 @@
 #include "vulkan/host_imports.hpp"
 #include "vulkan/row_copies.hpp"
 
+#include <unordered_map>
+
 namespace troupe::vulkan {
 
 class residents {
@@ -30,7 +32,7 @@ public:
   device_tensor make(dtype type, shape dims);
 
   /// Returns a chunk's value if it is on this device; else null: it is in the host's memory.
-  device_tensor find(const moved_value& value) const { return value.resident_on(name_); }
+  const device_tensor& find(const moved_value& value) const { return value.resident_on(name_); }
 
   /// Returns where the elements of `value`, which has some, are in their usual order. Those of a cache that grows are copied to memory of
   /// their own: adds to `before` what must be done before. Throws `errc::invalid_argument` where it is not this device's.
@@ -75,8 +77,8 @@ private:
   host_imports& imports_;
   row_copier& rows_;
   std::shared_ptr<returns> returns_;
-  std::map<uint64_t, std::shared_ptr<storage>> places_; // by number; null for values without bytes
-  uint64_t last_ = 0;                                   // number of a value or of memory
+  std::unordered_map<uint64_t, std::shared_ptr<storage>> places_; // by number; null for values without bytes
+  uint64_t last_ = 0;                                             // number of a value or of memory
 };
 
 } // namespace troupe::vulkan

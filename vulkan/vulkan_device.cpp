@@ -276,7 +276,7 @@ private:
                      const chunk_work& work, bool narrowed) {
     for (size_t i = 0; i < work.uploads.size(); ++i) {
       const installed_transfer& t = c.uploads[i];
-      if (const device_tensor here = residents_.find(*work.uploads[i])) {
+      if (const device_tensor& here = residents_.find(*work.uploads[i])) {
         expects(here->bytes() == t.bytes(bound), "a resident upload's size is not the planned one");
         continue;
       }

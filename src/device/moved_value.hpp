@@ -86,8 +86,9 @@ public:
   /// Returns the value on a device; null if it is in the host's memory alone.
   const device_tensor& resident() const { return resident_; }
   /// The same for one device: null if it is not in that one's own memory.
-  device_tensor resident_on(std::string_view device, uint64_t incarnation = 0) const {
-    return resident_ && resident_->device() == device && resident_->incarnation() == incarnation ? resident_ : nullptr;
+  const device_tensor& resident_on(std::string_view device, uint64_t incarnation = 0) const {
+    static const device_tensor none;
+    return resident_ && resident_->device() == device && resident_->incarnation() == incarnation ? resident_ : none;
   }
   /// Returns the value on another host; null if it is not there, or nobody of other hosts has been told of it.
   const away_value_ref& away() const { return away_; }

@@ -30,9 +30,8 @@ std::vector<std::string> inputs_wanted_on_host(const run_request& request, const
   if (residents.empty())
     return {};
   std::vector<const resident*> given(p.program->values.size()); // by value
-  for (const value_id v : p.program->inputs)
-    if (const auto found = residents.find(p.program->values[v].name); found != residents.end())
-      given[v] = found->second.get();
+  planned.input_order.match(residents,
+                            [&](size_t i, const device_tensor& value) { given[p.program->inputs[i]] = value.get(); });
   std::vector<bool> goes_to_caller(p.program->outputs.size(), true);
   for (const size_t i : kept_outputs(request, planned))
     goes_to_caller[i] = false;
@@ -53,23 +52,24 @@ std::vector<std::string> inputs_wanted_on_host(const run_request& request, const
 execution::execution(run_request_ptr request, prepared_run prepared, completion_mode mode,
                      std::optional<chunk_place> purpose)
     : id_(next_id()), request_(std::move(request)), prepared_(std::move(prepared)), purpose_(purpose),
-      ready_(source(), mode), values_(source().program->values.size()), uses_left_(planned()->uses),
-      sent_(source().chunks.size()), in_flight_(source().devices.size()), busy_ns_(source().devices.size()),
-      outputs_missing_(static_cast<uint32_t>(planned()->awaited_outputs.size())) {
+      ready_(source(), mode), values_(source().program->values.size()), kept_(values_.size()),
+      uses_left_(planned()->uses), sent_(source().chunks.size()), in_flight_(source().devices.size()),
+      busy_ns_(source().devices.size()), outputs_missing_(static_cast<uint32_t>(planned()->awaited_outputs.size())) {
   if (traced())
     sent_ns_.resize(source().chunks.size());
 }
 
 execution::execution(run_request_ptr request, prepared_run prepared, completion_mode mode)
     : execution(std::move(request), std::move(prepared), mode, std::nullopt) {
-  const named_device_tensors& residents = request_->options.device_inputs;
-  for (value_id v : source().program->inputs) {
-    const std::string& name = source().program->values[v].name;
-    const auto host = request_->inputs.find(name);
-    const auto resident = residents.find(name);
-    values_[v] = std::make_shared<moved_value>(host != request_->inputs.end() ? host->second : tensor{},
-                                               resident != residents.end() ? resident->second : nullptr);
-  }
+  const std::vector<value_id>& inputs = source().program->inputs;
+  std::vector<const device_tensor*> residents(inputs.size());
+  std::vector<const tensor*> hosts(inputs.size());
+  planned()->input_order.match(request_->options.device_inputs,
+                               [&](size_t i, const device_tensor& value) { residents[i] = &value; });
+  planned()->input_order.match(request_->inputs, [&](size_t i, const tensor& value) { hosts[i] = &value; });
+  for (size_t i = 0; i < inputs.size(); ++i)
+    values_[inputs[i]] =
+        std::make_shared<moved_value>(hosts[i] ? *hosts[i] : tensor{}, residents[i] ? *residents[i] : device_tensor{});
   kept_outputs_ = kept_outputs(*request_, *planned());
   for (const size_t i : kept_outputs_)
     ++kept_[source().program->outputs[i]];
@@ -128,8 +128,7 @@ value_ref execution::use(value_id v, device_index device) {
 }
 
 value_ref execution::value_to_make(value_id v) const {
-  const auto found = kept_.find(v);
-  const uint32_t kept = found == kept_.end() ? 0 : found->second;
+  const uint32_t kept = kept_[v];
   const destination wanted = kept == 0              ? destination::host
                              : uses_left_[v] > kept ? destination::both
                                                     : destination::device;

@@ -11,8 +11,6 @@
 #include "run/session_plans.hpp"
 #include "trace/run_trace.hpp"
 
-#include <unordered_map>
-
 namespace troupe {
 
 /// Returns the names of the run's device inputs that its plan uploads elsewhere than where they are, or returns as host tensors.
@@ -126,8 +124,8 @@ private:
   std::vector<chunk_id> ready_chunks_; // those from `next_` on have not been taken
   size_t next_ = 0;
   std::shared_ptr<std::atomic<bool>> stop_ = std::make_shared<std::atomic<bool>>(false);
-  std::vector<value_ref> values_;               // by value: of those that are there, or made now, and still needed
-  std::unordered_map<value_id, uint32_t> kept_; // as how many outputs the run keeps a value
+  std::vector<value_ref> values_;             // by value: of those that are there, or made now, and still needed
+  std::vector<uint32_t> kept_;                // by value: as how many outputs the run keeps it
   std::vector<size_t> kept_outputs_;          // those that the run keeps, in the order in which the request names them
   std::vector<uint32_t> uses_left_;           // by value: uploads that have not been taken; outputs count as one more
   std::vector<bool> sent_;                    // by chunk: sent and not ended

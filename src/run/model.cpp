@@ -22,6 +22,14 @@ value_info info_of(const graph& g, value_id v) {
   return {g.values[v].name, g.values[v].type, g.values[v].dims};
 }
 
+std::vector<std::string> names_of(const graph& g, const std::vector<value_id>& values) {
+  std::vector<std::string> names;
+  names.reserve(values.size());
+  for (value_id v : values)
+    names.push_back(g.values[v].name);
+  return names;
+}
+
 /// Every input and output can be called by its name.
 void check_names(const std::vector<value_info>& infos, std::string_view what) {
   std::set<std::string> seen;
@@ -65,6 +73,14 @@ void check_input(const value_info& declared, const given_inputs::facts& given) {
   if (!fits)
     fail(errc::invalid_input, "input '{}' has shape {}; the model takes {}", declared.name, to_string(dims),
          to_string(*declared.dims));
+}
+
+given_inputs::facts facts_of(const tensor& given) {
+  return {given.type(), &given.dims()};
+}
+
+given_inputs::facts facts_of(const device_tensor& given) {
+  return given ? given_inputs::facts{given->type(), &given->dims()} : given_inputs::facts{};
 }
 
 /// Names of a loop's variables are the loop's own; `stated` are those that name no dim of the model's inputs.
@@ -171,6 +187,7 @@ model_ptr make_model(graph source, session_options options, double load_ms) {
     m->outputs.push_back(info_of(source, v));
   check_names(m->inputs, "input");
   check_names(m->outputs, "output");
+  m->input_order = name_order(names_of(source, source.inputs));
   m->outputs = select_outputs(m->outputs, options.outputs);
   check_stated_dims(source, options.dims);
   m->host_inputs = host_inputs_of(source);
@@ -193,9 +210,9 @@ model_ptr make_model(graph source, session_options options, double load_ms) {
 
 std::optional<given_inputs::facts> given_inputs::find(const std::string& name) const {
   if (const auto given = tensors.find(name); given != tensors.end())
-    return facts{given->second.type(), &given->second.dims()};
+    return facts_of(given->second);
   if (const auto given = residents.find(name); given != residents.end())
-    return given->second ? facts{given->second->type(), &given->second->dims()} : facts{};
+    return facts_of(given->second);
   return std::nullopt;
 }
 
@@ -205,25 +222,28 @@ tensor given_inputs::on_host(const std::string& name) const {
   return residents.at(name)->host();
 }
 
-void check_inputs(const model& m, const given_inputs& inputs) {
+std::vector<given_inputs::facts> check_inputs(const model& m, const given_inputs& inputs) {
+  std::vector<given_inputs::facts> given(m.inputs.size());
+  std::vector<bool> is_given(m.inputs.size());
+  const std::string* unknown = nullptr;
+  const auto add = [&](size_t i, const auto& value) {
+    given[i] = facts_of(value);
+    is_given[i] = true;
+  };
+  const auto refuse = [&](const std::string& name) { unknown = &name; };
+  m.input_order.match(inputs.residents, add, refuse);
+  m.input_order.match(inputs.tensors, add, refuse);
   for (size_t i = 0; i < m.inputs.size(); ++i) {
     const value_info& declared = m.inputs[i];
-    const auto given = inputs.find(declared.name);
-    if (!given)
+    if (!is_given[i])
       fail(errc::invalid_input, "input '{}' is missing", declared.name);
-    check_input(declared, *given);
+    check_input(declared, given[i]);
     if (is_container(declared.type))
       check_container(m.source.values[m.source.inputs[i]], inputs.on_host(declared.name));
   }
-  const auto check_names = [&](const auto& named) {
-    for (const auto& [name, given] : named)
-      if (!find(m.inputs, name))
-        fail(errc::invalid_input, "the model has no input '{}'", name);
-  };
-  if (inputs.tensors.size() + inputs.residents.size() == m.inputs.size())
-    return;
-  check_names(inputs.tensors);
-  check_names(inputs.residents);
+  if (unknown)
+    fail(errc::invalid_input, "the model has no input '{}'", *unknown);
+  return given;
 }
 
 void check_kept(const model& m, const std::vector<std::string>& keep) {
@@ -269,6 +289,7 @@ planned_model_ptr describe_plan(std::shared_ptr<const plan> compiled, const std:
   auto p = std::make_shared<planned_model>();
   p->serial = ++last;
   p->compiled = std::move(compiled);
+  p->input_order = name_order(names_of(*p->compiled->program, p->compiled->program->inputs));
   p->output_names = std::move(output_names);
   p->devices = devices;
   for (const planned_body& body : p->compiled->bodies)

@@ -1,6 +1,7 @@
 // A model on its way from a graph to a plan: what the file declares, and what a session reads off a plan once.
 #pragma once
 
+#include "base/name_order.hpp"
 #include "plan/plan.hpp"
 #include "run/strategy_library.hpp"
 #include "troupe/options.hpp"
@@ -14,6 +15,7 @@ namespace troupe {
 struct model {
   graph source; // resolved, topologically sorted
   std::vector<value_info> inputs, outputs;
+  name_order input_order; // of `inputs`
   session_options options;
   std::shared_ptr<const saved_plan> saved;                 // what `options.plan_file` holds; null for none
   std::shared_ptr<const policy_library> plugin;            // what `options.policy_plugin` names; null for none
@@ -44,9 +46,9 @@ struct given_inputs {
   tensor on_host(const std::string& name) const;
 };
 
-/// Throws `errc::invalid_input` if `inputs` are not what the model declares: missing, extra, of wrong type, rank or dims.
-/// Dims that share a symbol are compared when the plan is bound.
-void check_inputs(const model& m, const given_inputs& inputs);
+/// Returns what is given for each of the model's inputs. Throws `errc::invalid_input` if it is not what the model declares: missing, extra, of
+/// wrong type, rank or dims. Dims that share a symbol are compared when the plan is bound.
+std::vector<given_inputs::facts> check_inputs(const model& m, const given_inputs& inputs);
 
 /// Throws `errc::invalid_argument` if `keep` names what is not an output, or one twice.
 void check_kept(const model& m, const std::vector<std::string>& keep);
@@ -62,6 +64,7 @@ using planned_model_ptr = std::shared_ptr<const planned_model>;
 struct planned_model {
   uint64_t serial = 0; // unique in the process
   std::shared_ptr<const plan> compiled;
+  name_order input_order;                       // of compiled->program->inputs
   std::vector<std::string> output_names;        // in the order of compiled->program->outputs
   std::vector<tensor> constant_outputs;         // in that order; undefined if the output is not a constant
   std::vector<value_id> awaited_outputs;        // outputs that a chunk or a binding makes, each value once

@@ -15,10 +15,7 @@ size_t session_machine::home_of(const resident& value) const {
 }
 
 void session_machine::check_request(run_request& request) const {
-  const named_device_tensors& residents = request.options.device_inputs;
-  if (residents.empty() && request.options.keep.empty())
-    return;
-  plans_->check({request.inputs, residents}, request.options.keep);
+  plans_->check_kept(request.options.keep);
   check_residents(request);
 }
 
@@ -26,6 +23,8 @@ void session_machine::check_residents(run_request& request) const {
   named_device_tensors& residents = request.options.device_inputs;
   for (auto it = residents.begin(); it != residents.end();) {
     const auto& [input, value] = *it;
+    if (!value)
+      fail(errc::invalid_input, "input '{}' is given, but holds no tensor", input);
     if (value->host().defined()) { // an ordinary input
       request.inputs.emplace(input, value->host());
       it = residents.erase(it);

@@ -204,7 +204,7 @@ void session_machine::drain(execution& e) {
       if (e.planned()->used[d])
         send(e.planned()->devices[d], end_execution{e.id()});
   const run_request_ptr request = e.request();
-  executions_.erase(e.id());
+  ended_ = std::move(executions_.extract(e.id()).mapped());
   resume_waiting(request);
 }
 

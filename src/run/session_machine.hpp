@@ -62,6 +62,8 @@ public:
 
   /// Swaps `into` with the commands since the last call; its old content is dropped. To be called after each event.
   void take_commands(std::vector<command>& into);
+  /// Frees what the attempt that ended last held. To be called once its answer is on its way; else the next one's end does it.
+  void forget_ended() { ended_ = nullptr; }
 
   // -- what a shell asks
 
@@ -259,6 +261,7 @@ private:
   size_t leaving_ = 0; // devices that have not been let go, nor lost
   installations installed_;
   std::unordered_map<execution_id, std::unique_ptr<execution>> executions_;
+  std::unique_ptr<execution> ended_;                    // the last one
   std::unordered_map<uint64_t, fetching_run> fetching_; // by ticket
   std::map<chunk_place, running_control> controls_;
   std::vector<run_request_ptr> waiting_; // for memory that other runs hold

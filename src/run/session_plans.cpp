@@ -138,12 +138,12 @@ hash128 session_plans::key_of(specialisation& s, bool stay) {
 }
 
 std::variant<prepared_run, plan_job> session_plans::prepare(const given_inputs& inputs, const plan_outcome& made) {
-  check_inputs(*model_, inputs);
+  const std::vector<given_inputs::facts> given = check_inputs(*model_, inputs);
   specialisation* s = programs_.find(inputs);
   if (!s)
     return programs_.job(inputs, all_are_cpus(), stats_.rewrite_ms);
   prepared_run run;
-  run.symbols = programs_.symbols(*s, inputs);
+  run.symbols = programs_.symbols(*s, given);
   if (std::exchange(s->draft, false)) {
     s->expected = run.symbols;
     s->keys = {};
@@ -176,7 +176,7 @@ std::variant<prepared_run, plan_job> session_plans::prepare_body(const planned_m
     bind_elements(program.values[program.inputs[i]], inputs[i], given);
   }
   prepared_run run{
-      .symbols = bind_inputs(program, shapes, given), .cached = true, .taken = std::move(taken), .asked = body};
+      .symbols = input_symbols(program).bind(shapes, given), .cached = true, .taken = std::move(taken), .asked = body};
   if (auto job = bind_first(run, made))
     return std::move(*job);
   return run;
@@ -224,11 +224,6 @@ std::variant<bound_plan_ptr, plan_job> session_plans::bind(prepared_run& run, ui
   run.cached &= !made.bound_plan_made;
   ++(made.bound_plan_made ? stats_.bound_plans.misses : stats_.bound_plans.hits);
   return *found;
-}
-
-void session_plans::check(const given_inputs& inputs, const std::vector<std::string>& keep) const {
-  check_inputs(*model_, inputs);
-  check_kept(*model_, keep);
 }
 
 // -- what is run instead

@@ -59,8 +59,8 @@ public:
 
   /// Returns the names of inputs that must be in the host's memory before `prepare`: their values decide shapes.
   const std::vector<std::string>& host_inputs() const { return model_->host_inputs; }
-  /// Throws if a run's inputs, or the outputs that it keeps, are not the model's.
-  void check(const given_inputs& inputs, const std::vector<std::string>& keep) const;
+  /// Throws if the outputs that a run keeps are not the model's.
+  void check_kept(const std::vector<std::string>& keep) const { troupe::check_kept(*model_, keep); }
 
   /// Returns what an execution of a body with these inputs executes, or the job for what is missing; `around` are the symbols' values in
   /// the execution that it is for, `taken` the bytes that the run uses meanwhile, by device of the plan. Throws `errc::invalid_input`

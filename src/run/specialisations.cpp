@@ -1,7 +1,7 @@
 #include "run/specialisations.hpp"
 
+#include "base/find_from.hpp"
 #include "ops/graph_hash.hpp"
-#include "plan/bind/bind_inputs.hpp"
 #include "rewrite/rewrite.hpp"
 #include "run/container_inputs.hpp"
 
@@ -68,17 +68,26 @@ plan_job specialisations::job(const given_inputs& inputs, bool on_cpus, double& 
         const hash128 hash = hash_of(*program);
         return specialisation{.program = std::move(program), .hash = hash};
       },
-      [this, key = key_of(inputs)](specialisation made) { kept_.insert(key, std::move(made)); });
+      [this, key = key_of(inputs)](specialisation made) { keep(key, std::move(made)); });
 }
 
-bindings specialisations::symbols(const specialisation& s, const given_inputs& inputs) const {
-  const graph& program = *s.program;
+void specialisations::keep(const given_inputs& inputs, specialisation made) {
+  keep(key_of(inputs), std::move(made));
+}
+
+void specialisations::keep(const hash128& key, specialisation made) {
+  for (value_id v : made.program->inputs)
+    made.inputs.push_back(find_from(model_->inputs, made.inputs.empty() ? 0 : made.inputs.back() + 1,
+                                    [&](const value_info& i) { return i.name == made.program->values[v].name; }));
+  kept_.insert(key, std::move(made));
+}
+
+bindings specialisations::symbols(const specialisation& s, const std::vector<given_inputs::facts>& given) const {
   std::vector<const shape*> shapes;
-  for (value_id v : program.inputs) {
-    const auto given = inputs.find(program.values[v].name);
-    shapes.push_back(given ? given->dims : nullptr);
-  }
-  return bind_inputs(program, shapes, model_->options.dims);
+  shapes.reserve(s.inputs.size());
+  for (size_t i : s.inputs)
+    shapes.push_back(given.at(i).dims);
+  return s.symbols.bind(shapes, model_->options.dims);
 }
 
 } // namespace troupe

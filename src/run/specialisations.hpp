@@ -2,6 +2,7 @@
 // that decide shapes. Not thread-safe.
 #pragma once
 
+#include "plan/bind/bind_inputs.hpp"
 #include "plan/plan_cache.hpp"
 #include "run/model.hpp"
 #include "run/plan_job.hpp"
@@ -13,9 +14,11 @@ namespace troupe {
 /// A program, and what plans of it are made for.
 struct specialisation {
   std::shared_ptr<const graph> program;
-  hash128 hash;      // of the program
-  bindings expected; // that plans count on: the first run's, so that the key stays the same from run to run
-  bool draft = true; // `expected` are not a run's yet
+  hash128 hash; // of the program
+  input_symbols symbols{*program};
+  std::vector<size_t> inputs{}; // by input of the program: which of the model's it is
+  bindings expected;            // that plans count on: the first run's, so that the key stays the same from run to run
+  bool draft = true;            // `expected` are not a run's yet
   /// Of the plans on the devices as they are, for values that come and go and for those that stay on devices; nullopt until
   /// it is asked for.
   std::array<std::optional<hash128>, 2> keys;
@@ -36,11 +39,11 @@ public:
   /// GPU.
   plan_job job(const given_inputs& inputs, bool on_cpus, double& spent);
   /// Keeps one that was made already, of the same model.
-  void keep(const given_inputs& inputs, specialisation made) { kept_.insert(key_of(inputs), std::move(made)); }
+  void keep(const given_inputs& inputs, specialisation made);
 
-  /// Returns the symbols' values that the inputs' dims and the session's options state. Throws `errc::invalid_input` if they
-  /// contradict each other.
-  bindings symbols(const specialisation& s, const given_inputs& inputs) const;
+  /// Returns the symbols' values that the inputs' dims, which `given` says for each of the model's, and the session's options state. Throws
+  /// `errc::invalid_input` if they contradict each other.
+  bindings symbols(const specialisation& s, const std::vector<given_inputs::facts>& given) const;
 
   template <class Visit>
   void for_each(Visit&& visit) {
@@ -48,6 +51,7 @@ public:
   }
 
 private:
+  void keep(const hash128& key, specialisation made);
   hash128 key_of(const given_inputs& inputs) const;
   /// Returns the ranks of what is in the given sequences and optionals, by input, where the file does not state them.
   std::map<std::string, element_shapes> open_elements(const given_inputs& inputs) const;

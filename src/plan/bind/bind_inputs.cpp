@@ -3,92 +3,97 @@
 #include <algorithm>
 
 namespace troupe {
-namespace {
 
-/// Where a symbol's value was said first, for messages.
-struct origin {
-  std::string_view input; // empty: given beside the inputs
-  size_t axis = 0;
-};
-
-std::string origin_text(const origin& from) {
-  return from.input.empty() ? "given beside the inputs"
-                            : fmt::format("from input '{}', axis {}", from.input, from.axis);
+input_symbols::input_symbols(const graph& program) : program_(&program), rules_(program.inputs.size()) {
+  for (size_t i = 0; i < rules_.size(); ++i) {
+    if (!input(i).dims)
+      continue;
+    for (const dim& d : *input(i).dims) {
+      axis_rule& rule = rules_[i].emplace_back();
+      if (d.is_constant()) {
+        rule.constant = d.constant();
+      } else if (const std::string name = d.symbol_name(); !name.empty()) {
+        const auto known = std::find(names_.begin(), names_.end(), name);
+        rule = {.is = axis_rule::kind::symbol, .symbol = static_cast<size_t>(known - names_.begin())};
+        if (known == names_.end())
+          names_.push_back(name);
+      } else {
+        rule.is = axis_rule::kind::expression;
+        has_expressions_ = true;
+      }
+    }
+  }
 }
 
-class input_binder {
-public:
-  input_binder(const graph& program, std::span<const shape* const> shapes, const bindings& given)
-      : program_(program), shapes_(shapes), values_(given) {
-    expects(shapes.size() == program.inputs.size(), "bind_inputs: a shape, or null, for every input");
-    for (const auto& [name, value] : given)
-      origins_[name] = {};
-  }
+bindings input_symbols::bind(std::span<const shape* const> shapes, const bindings& given) const {
+  expects(shapes.size() == rules_.size(), "input_symbols: a shape, or null, for every input");
+  for (size_t i = 0; i < shapes.size(); ++i)
+    if (!shapes[i])
+      fail(errc::invalid_input, "input '{}' is missing", input(i).name);
+  std::vector<std::optional<int64_t>> values = values_in(given);
+  for (size_t i = 0; i < shapes.size(); ++i)
+    if (input(i).dims)
+      bind_symbols(i, *shapes[i], given, values);
+  bindings bound = given;
+  for (size_t s = 0; s < names_.size(); ++s)
+    if (values[s])
+      bound.try_emplace(names_[s], *values[s]);
+  for (size_t i = 0; has_expressions_ && i < shapes.size(); ++i)
+    check_expressions(i, *shapes[i], bound);
+  return bound;
+}
 
-  bindings run() {
-    for (size_t i = 0; i < shapes_.size(); ++i)
-      if (!shapes_[i])
-        fail(errc::invalid_input, "input '{}' is missing", input(i).name);
-    for (size_t i = 0; i < shapes_.size(); ++i)
-      if (input(i).dims)
-        bind_symbols(input(i), *shapes_[i]);
-    for (size_t i = 0; i < shapes_.size(); ++i)
-      if (input(i).dims)
-        check_expressions(input(i), *shapes_[i]);
-    return std::move(values_);
-  }
+std::vector<std::optional<int64_t>> input_symbols::values_in(const bindings& given) const {
+  std::vector<std::optional<int64_t>> values(names_.size());
+  for (size_t s = 0; s < names_.size(); ++s)
+    if (const auto stated = given.find(names_[s]); stated != given.end())
+      values[s] = stated->second;
+  return values;
+}
 
-private:
-  const value& input(size_t i) const { return program_.values[program_.inputs[i]]; }
-
-  void bind_symbols(const value& input, const shape& found) {
-    const symbolic_shape& expected = *input.dims;
-    if (found.size() != expected.size())
-      fail(errc::invalid_input, "input '{}': rank {} expected (shape {}), rank {} found (shape {})", input.name,
-           expected.size(), to_string(expected), found.size(), to_string(found));
-    for (size_t axis = 0; axis < expected.size(); ++axis) {
-      if (found[axis] < 0)
-        fail(errc::invalid_input, "input '{}', axis {}: a dim of {} found", input.name, axis, found[axis]);
-      if (expected[axis].is_constant())
-        check(input, axis, expected[axis].constant(), found[axis]);
-      else if (const std::string symbol = expected[axis].symbol_name(); !symbol.empty())
-        bind_symbol(input, axis, symbol, found[axis]);
+void input_symbols::bind_symbols(size_t i, const shape& found, const bindings& given,
+                                 std::vector<std::optional<int64_t>>& values) const {
+  const std::vector<axis_rule>& rules = rules_[i];
+  if (found.size() != rules.size())
+    fail(errc::invalid_input, "input '{}': rank {} expected (shape {}), rank {} found (shape {})", input(i).name,
+         rules.size(), to_string(*input(i).dims), found.size(), to_string(found));
+  for (size_t axis = 0; axis < rules.size(); ++axis) {
+    const axis_rule& rule = rules[axis];
+    if (found[axis] < 0)
+      fail(errc::invalid_input, "input '{}', axis {}: a dim of {} found", input(i).name, axis, found[axis]);
+    if (rule.is == axis_rule::kind::constant) {
+      check(i, axis, rule.constant, found[axis]);
+    } else if (rule.is == axis_rule::kind::symbol) {
+      std::optional<int64_t>& value = values[rule.symbol];
+      if (!value)
+        value = found[axis];
+      else if (*value != found[axis])
+        fail(errc::invalid_input, "input '{}', axis {}: {} expected ('{}', {}), {} found", input(i).name, axis, *value,
+             names_[rule.symbol], origin_of(rule.symbol, given), found[axis]);
     }
   }
+}
 
-  void bind_symbol(const value& input, size_t axis, const std::string& symbol, int64_t found) {
-    const auto [it, inserted] = values_.try_emplace(symbol, found);
-    if (inserted)
-      origins_[symbol] = {input.name, axis};
-    else if (it->second != found)
-      fail(errc::invalid_input, "input '{}', axis {}: {} expected ('{}', {}), {} found", input.name, axis, it->second,
-           symbol, origin_text(origins_[symbol]), found);
-  }
+std::string input_symbols::origin_of(size_t symbol, const bindings& given) const {
+  if (!given.contains(names_[symbol]))
+    for (size_t i = 0; i < rules_.size(); ++i)
+      for (size_t axis = 0; axis < rules_[i].size(); ++axis)
+        if (rules_[i][axis].is == axis_rule::kind::symbol && rules_[i][axis].symbol == symbol)
+          return fmt::format("from input '{}', axis {}", input(i).name, axis);
+  return "given beside the inputs";
+}
 
-  void check_expressions(const value& input, const shape& found) const {
-    for (size_t axis = 0; axis < input.dims->size(); ++axis) {
-      const dim& expected = (*input.dims)[axis];
-      if (!expected.is_constant() && expected.symbol_name().empty())
-        check(input, axis, expected.evaluate(values_), found[axis]);
-    }
-  }
+void input_symbols::check_expressions(size_t i, const shape& found, const bindings& values) const {
+  for (size_t axis = 0; axis < rules_[i].size(); ++axis)
+    if (rules_[i][axis].is == axis_rule::kind::expression)
+      check(i, axis, (*input(i).dims)[axis].evaluate(values), found[axis]);
+}
 
-  static void check(const value& input, size_t axis, int64_t expected, int64_t found) {
-    if (expected != found)
-      fail(errc::invalid_input, "input '{}', axis {}: {} expected{}, {} found", input.name, axis, expected,
-           (*input.dims)[axis].is_constant() ? "" : fmt::format(" ({})", (*input.dims)[axis].to_string()), found);
-  }
-
-  const graph& program_;
-  std::span<const shape* const> shapes_; // parallel to the program's inputs
-  bindings values_;
-  std::map<std::string, origin> origins_;
-};
-
-} // namespace
-
-bindings bind_inputs(const graph& program, std::span<const shape* const> shapes, const bindings& given) {
-  return input_binder(program, shapes, given).run();
+void input_symbols::check(size_t i, size_t axis, int64_t expected, int64_t found) const {
+  const dim& declared = (*input(i).dims)[axis];
+  if (expected != found)
+    fail(errc::invalid_input, "input '{}', axis {}: {} expected{}, {} found", input(i).name, axis, expected,
+         declared.is_constant() ? "" : fmt::format(" ({})", declared.to_string()), found);
 }
 
 } // namespace troupe

@@ -26,7 +26,7 @@ bindings bound(const graph& g, const std::vector<shape>& shapes, const bindings&
   std::vector<const shape*> present(g.inputs.size(), nullptr);
   for (size_t i = 0; i < shapes.size(); ++i)
     present[i] = &shapes[i];
-  return bind_inputs(g, present, given);
+  return input_symbols(g).bind(present, given);
 }
 
 } // namespace
