@@ -1,8 +1,10 @@
 #include "base/parallel.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <cstddef>
 #include <cstring>
+#include <emmintrin.h>
 #include <exception>
 #include <omp.h>
 
@@ -48,13 +50,30 @@ void parallel_for(int64_t count, int64_t grain, const std::function<void(int64_t
     std::rethrow_exception(first);
 }
 
+namespace {
+
+/// Copies past the caches: what is copied is not read here again, and a cache would read each line before it is written.
+void stream(std::byte* to, const std::byte* from, int64_t bytes) {
+  constexpr int64_t width = sizeof(__m128i), line = 4 * width;
+  const auto ahead = std::min(bytes, (width - static_cast<int64_t>(std::bit_cast<uintptr_t>(to) % width)) % width);
+  std::memcpy(to, from, static_cast<size_t>(ahead));
+  int64_t i = ahead;
+  for (; i + line <= bytes; i += line)
+    for (int64_t part = i; part < i + line; part += width)
+      _mm_stream_si128(reinterpret_cast<__m128i*>(to + part),
+                       _mm_loadu_si128(reinterpret_cast<const __m128i*>(from + part)));
+  _mm_sfence(); // such writes are not in order with others
+  std::memcpy(to + i, from + i, static_cast<size_t>(bytes - i));
+}
+
+} // namespace
+
 void parallel_copy(void* to, const void* from, int64_t bytes) {
-  // Four reach a bus of 50 GB/s; more would only spin on cores that others want.
-  constexpr int64_t worth_a_thread = int64_t{1} << 20, most_threads = 4;
+  // Eight reach a bus of 50 GB/s; more would only spin on cores that others want.
+  constexpr int64_t worth_a_thread = int64_t{1} << 20, most_threads = 8;
   parallel_for(bytes, std::max(worth_a_thread, (bytes + most_threads - 1) / most_threads),
                [&](int64_t begin, int64_t end) {
-                 std::memcpy(static_cast<std::byte*>(to) + begin, static_cast<const std::byte*>(from) + begin,
-                             static_cast<size_t>(end - begin));
+                 stream(static_cast<std::byte*>(to) + begin, static_cast<const std::byte*>(from) + begin, end - begin);
                });
 }
 

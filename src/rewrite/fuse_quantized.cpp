@@ -1,6 +1,7 @@
 // Products of dequantised operands become products of bytes: DequantizeLinear of both operands of a Conv, MatMul or Gemm goes into
 // troupe.QuantizedConv or troupe.QuantizedMatMul, then bias, activation and QuantizeLinear after it. The same for ConvInteger and
-// MatMulInteger with the Cast and the factors that follow them where models quantise as they run.
+// MatMulInteger with the Cast and the factors that follow them where models quantise as they run; and for averages of small planes, which are
+// convolutions by ones.
 #include "rewrite/epilogue.hpp"
 #include "rewrite/match.hpp"
 #include "rewrite/passes.hpp"
@@ -120,6 +121,34 @@ bool fuse_product(graph_editor& e, node_id index) {
   return true;
 }
 
+/// GlobalAveragePool `n` of dequantised planes of known size: each channel's convolution by ones, whose scale is one over their number.
+bool fuse_average(graph_editor& e, node_id index) {
+  constexpr int64_t largest_plane = 121; // taps that GPUs unroll
+  const node& n = e.at(index);
+  const auto x = is_op(n, "GlobalAveragePool") ? dequantised_tensor(e, n.inputs[0]) : std::nullopt;
+  if (!x)
+    return false;
+  const std::span<const dim> dims = *e.val(n.inputs[0]).dims;
+  if (dims.size() < 3 || dims.size() > 5 || !is_constant(dims.subspan(1)))
+    return false;
+  shape filters = constants(dims.subspan(1));
+  const int64_t channels = filters[0], plane = volume(std::span(filters).subspan(1));
+  if (channels == 0 || plane == 0 || plane > largest_plane)
+    return false;
+  filters.insert(filters.begin() + 1, 1);
+  const weight_ptr one = weight::from_tensor(tensor::of<int8_t>({}, std::vector<int8_t>{1})),
+                   sizes = weight::from_tensor(tensor::of<int64_t>({std::ssize(filters)}, filters));
+  tensor share(dtype::float32, {});
+  *share.mutable_data<float>() = 1 / static_cast<float>(plane);
+  node fused = make_node(n.name, "troupe", "QuantizedConv",
+                         {x->elements, e.add_constant(n.name + "/ones", derive("Expand", {one, sizes})), x->scale,
+                          e.add_constant(n.name + "/share", std::move(share)), x->zero, no_value, no_value},
+                         {n.outputs[0]});
+  fused.attrs.set("group", channels);
+  e.replace(index, std::move(fused));
+  return true;
+}
+
 /// Returns the other operand of commutative `op_type` `n` beside `v`, with the output's dims those of `v`; else no_value.
 value_id beside(const graph_editor& e, node_id n, std::string_view op_type, value_id v) {
   if (n < 0 || !is_op(e.at(n), op_type) || e.at(n).inputs[0] == e.at(n).inputs[1] ||
@@ -235,7 +264,7 @@ bool fuse_quantized(graph_editor& e) {
   for (node_id n = 0; n < static_cast<node_id>(e.node_count()); ++n) {
     if (!e.alive(n))
       continue;
-    changed |= fuse_product(e, n) || fuse_integer_product(e, n);
+    changed |= fuse_product(e, n) || fuse_integer_product(e, n) || fuse_average(e, n);
     if (!e.alive(n) || !is_quantized_product(e.at(n)))
       continue;
     for (node_id at = step(e, n); at >= 0; at = step(e, at))

@@ -158,6 +158,20 @@ node make_reshape(graph_editor& e, const std::string& name, value_id input, cons
   return make_node(name, "", "Reshape", {input, target}, {output}, std::move(attrs));
 }
 
+value_id add_inferred(graph_editor& e, node n, const std::string& origin) {
+  const value_id out = e.add_value({.name = origin + "/" + std::to_string(e.model().values.size())});
+  n.outputs = {out};
+  const node_id id = e.add_node(std::move(n));
+  infer_node(e.model(), e.at(id));
+  return out;
+}
+
+attributes perm_attribute(std::vector<int64_t> perm) {
+  attributes attrs;
+  attrs.set("perm", std::move(perm));
+  return attrs;
+}
+
 std::vector<int64_t> permutation_of(const node& n, size_t rank) {
   std::vector<int64_t> reversed(rank);
   for (size_t i = 0; i < rank; ++i)

@@ -74,6 +74,11 @@ node make_node(const std::string& name, std::string_view domain, std::string_vie
 node make_reshape(graph_editor& e, const std::string& name, value_id input, const symbolic_shape& dims,
                   value_id output);
 
+/// Adds a node with one fresh output named after `origin`, infers it, and returns the output.
+value_id add_inferred(graph_editor& e, node n, const std::string& origin);
+
+/// Returns a Transpose's attributes.
+attributes perm_attribute(std::vector<int64_t> perm);
 /// Returns the permutation of a Transpose node over a value of `rank` dims.
 std::vector<int64_t> permutation_of(const node& n, size_t rank);
 

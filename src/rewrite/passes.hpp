@@ -67,6 +67,7 @@ bool fuse_conv(graph_editor& e);
 bool fuse_matmul(graph_editor& e);
 bool split_products(graph_editor& e);
 bool read_packed_heads(graph_editor& e);
+bool multiply_patches(graph_editor& e);
 bool fuse_projections(graph_editor& e);
 bool fuse_elementwise(graph_editor& e);
 bool fuse_quantized_elementwise(graph_editor& e);

@@ -13,21 +13,6 @@ namespace {
 
 using permutation = std::vector<int64_t>;
 
-attributes perm_attribute(permutation perm) {
-  attributes attrs;
-  attrs.set("perm", std::move(perm));
-  return attrs;
-}
-
-/// Adds a node with one fresh output named after `origin`, infers it, and returns the output.
-value_id add_inferred(graph_editor& e, node n, const std::string& origin) {
-  const value_id out = e.add_value({.name = origin + "/" + std::to_string(e.model().values.size())});
-  n.outputs = {out};
-  const node_id id = e.add_node(std::move(n));
-  infer_node(e.model(), e.at(id));
-  return out;
-}
-
 value_id add_reshape(graph_editor& e, value_id x, const symbolic_shape& dims) {
   const std::string origin = e.val(x).name;
   return add_inferred(e, make_reshape(e, origin + "/view", x, dims, no_value), origin);

@@ -35,7 +35,10 @@ constexpr auto fusion = std::to_array<pass>({
     split_products,
 });
 
-/// After the fusions, if products of the same rows are wanted as one node.
+/// Before those fusions, if a GPU runs the graph.
+constexpr auto patches = std::to_array<pass>({multiply_patches});
+
+/// After the fusions, if a GPU runs the graph.
 constexpr auto joined = std::to_array<pass>({fuse_projections});
 
 /// These before the fusions of floats: products of dequantised operands become products of bytes.
@@ -78,8 +81,10 @@ void simplify(graph& g, const rewrite_options& options) {
     run_to_fixpoint(e, {clean_up});
     if (options.fuse) {
       run_to_fixpoint(e, {bytes, clean_up});
+      if (options.for_gpus)
+        run_to_fixpoint(e, {patches, clean_up});
       run_to_fixpoint(e, {fusion, clean_up});
-      if (options.projections)
+      if (options.for_gpus)
         run_to_fixpoint(e, {joined});
       run_to_fixpoint(e, {last});
       run_to_fixpoint(e, {last_bytes});

@@ -22,9 +22,9 @@ struct rewrite_options {
   std::map<std::string, element_shapes> input_elements;
   /// Outputs wanted, in this order; empty means all.
   std::vector<std::string> outputs;
-  /// Whether products of the same rows become one node, with the norm in front of them: GPUs take fewer dispatches for a decoder's step then.
-  /// Part of fusion.
-  bool projections = false;
+  /// Whether a GPU runs the graph. Then, as part of fusion, products of the same rows become one node, with the norm in front of them, for fewer dispatches
+  /// of a decoder's step, and convolutions that cut images into patches become products.
+  bool for_gpus = false;
 };
 
 /// Returns the rewritten graph: inferred, compact, topologically sorted. Throws `errc::invalid_model`,

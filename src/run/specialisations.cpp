@@ -53,8 +53,7 @@ hash128 specialisations::key_of(const given_inputs& inputs) const {
 
 plan_job specialisations::job(const given_inputs& inputs, bool on_cpus, double& spent) {
   const session_options& how = model_->options;
-  rewrite_options options{
-      .fuse = how.fuse, .precision = how.precision, .outputs = how.outputs, .projections = !on_cpus};
+  rewrite_options options{.fuse = how.fuse, .precision = how.precision, .outputs = how.outputs, .for_gpus = !on_cpus};
   for (const value_info& input : model_->inputs)
     if (!input.dims)
       options.input_dims[input.name] = open_dims(input.name, inputs.find(input.name)->dims->size());

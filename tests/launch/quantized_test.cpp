@@ -116,7 +116,7 @@ TEST_CASE("Convolutions of bytes choose their kernel", "[ops][quantised]") {
   const auto kernels = [&](shape x, shape w, shape y, int64_t group, layout l) {
     attributes attrs;
     attrs.set("group", group);
-    attrs.set("pads", std::vector<int64_t>(4, w[2] / 2));
+    attrs.set("pads", std::vector<int64_t>(2 * (w.size() - 2), w[2] / 2));
     return names(quantized_conv_launches(
         {attrs,
          operands(make(std::move(x), dtype::uint8, l), constant(std::move(w), dtype::int8), true, false),
@@ -132,6 +132,8 @@ TEST_CASE("Convolutions of bytes choose their kernel", "[ops][quantised]") {
   list depthwise{"quantized_depthwise"};
   depthwise.insert(depthwise.end(), implicit.begin(), implicit.end());
   CHECK(kernels({1, 32, 8, 8}, {32, 1, 3, 3}, {1, 32, 8, 8}, 32, channels_last) == depthwise);
+  // Three channels are gathered as well from planes.
+  CHECK(kernels({1, 3, 8, 8}, {32, 3, 3, 3}, {1, 32, 8, 8}, 1, plain) == implicit);
 }
 
 TEST_CASE("What quantises a result is inverted when a plan is installed if it is constant", "[ops][quantised]") {

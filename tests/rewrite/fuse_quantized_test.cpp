@@ -103,3 +103,35 @@ TEST_CASE("chains of more operands than a node takes with their scales stay", "[
   b.output(b.call("Elementwise", operands, {"y"}, sum, "troupe")[0]);
   CHECK(count_nodes(check_quantised(b.g, inputs), "troupe.QuantizedElementwise") == 0);
 }
+
+TEST_CASE("averages of small planes of bytes are convolutions of bytes", "[rewrite][quantised]") {
+  const auto average = [](symbolic_shape dims, bool quantised) {
+    graph_builder b;
+    value_id y = b.op("GlobalAveragePool", {dequantised_input(b, std::move(dims))});
+    if (quantised) {
+      const value_id scale = b.scalar(0.0625f),
+                     zero = b.constant("zero", tensor::of<int8_t>({}, std::vector<int8_t>{-9}));
+      y = b.op("DequantizeLinear", {b.op("QuantizeLinear", {y, scale, zero}), scale, zero});
+    }
+    b.output(y);
+    return b.g;
+  };
+  // Powers of two are exact.
+  const dim batch = dim::symbol("batch"), height = dim::symbol("height");
+  for (const bool quantised : {false, true})
+    for (const symbolic_shape& dims : {symbolic_shape{2, 3, 2, 4}, {batch, 5, 8, 8}, {batch, 1, 16}, {1, 4, 2, 2, 2}}) {
+      shape sizes{2};
+      for (const dim& d : std::span(dims).subspan(1))
+        sizes.push_back(d.constant());
+      sizes[0] = dims[0].is(1) ? 1 : 2;
+      const graph fused = check_quantised(average(dims, quantised), {random_tensor(sizes, 3)});
+      CHECK(count_nodes(fused, "troupe.QuantizedConv") == 1);
+      CHECK(count_nodes(fused, "GlobalAveragePool") == 0);
+      CHECK(count_nodes(fused, "DequantizeLinear") == (quantised ? 1 : 0));
+    }
+  // Larger than what is unrolled, of unknown size, and empty.
+  for (const auto& [dims, sizes] : {std::pair(symbolic_shape{1, 2, 11, 12}, shape{1, 2, 11, 12}),
+                                    {symbolic_shape{1, 2, height, 4}, shape{1, 2, 4, 4}},
+                                    {symbolic_shape{1, 0, 4, 4}, shape{1, 0, 4, 4}}})
+    CHECK(count_nodes(check_quantised(average(dims, true), {random_tensor(sizes, 3)}), "GlobalAveragePool") == 1);
+}

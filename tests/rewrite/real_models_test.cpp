@@ -54,6 +54,6 @@ TEST_CASE("the patterns of real models are found", "[rewrite][A4]") {
       INFO(op);
       CHECK(count_nodes(g, op) == count);
     }
-    CHECK(count_nodes(rewrite(load_model(file), {.projections = true}), "troupe.Projections") == e.projections);
+    CHECK(count_nodes(rewrite(load_model(file), {.for_gpus = true}), "troupe.Projections") == e.projections);
   }
 }

@@ -99,14 +99,14 @@ void check_equal(const graph& g, const graph& rewritten, const std::vector<tenso
 
 } // namespace
 
-graph check_fusion(const graph& g, const std::vector<tensor>& inputs, double tolerance, bool projections) {
+graph check_fusion(const graph& g, const std::vector<tensor>& inputs, double tolerance, bool for_gpus) {
   const auto expected = run_graph(inferred(g), inputs);
   check_equal(g, rewrite(g, {.fuse = false}), expected, inputs, tolerance);
   graph fused = rewrite(g, {});
   check_equal(g, fused, expected, inputs, tolerance);
-  graph joined = rewrite(g, {.projections = true});
+  graph joined = rewrite(g, {.for_gpus = true});
   check_equal(g, joined, expected, inputs, tolerance);
-  return projections ? joined : fused;
+  return for_gpus ? joined : fused;
 }
 
 } // namespace troupe::test

@@ -22,9 +22,8 @@ std::vector<tensor> run_graph(const graph& g, const std::vector<tensor>& inputs)
 /// Returns how many nodes of that kind there are; `op` is e.g. "Conv" or "troupe.Conv".
 size_t count_nodes(const graph& g, std::string_view op);
 
-/// Rewrites `g` without fusion, with it, and with projections too, and requires the results of the graph as it is, within `tolerance`.
-/// Returns the fused graph; the one with projections if `projections`.
-graph check_fusion(const graph& g, const std::vector<tensor>& inputs, double tolerance = 1e-4,
-                   bool projections = false);
+/// Rewrites `g` without fusion, with it, and for GPUs, and requires the results of the graph as it is, within `tolerance`.
+/// Returns the fused graph; the one for GPUs if `for_gpus`.
+graph check_fusion(const graph& g, const std::vector<tensor>& inputs, double tolerance = 1e-4, bool for_gpus = false);
 
 } // namespace troupe::test

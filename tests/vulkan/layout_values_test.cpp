@@ -50,6 +50,30 @@ graph column() {
   return b.g;
 }
 
+/// Convolutions of bytes, the first of 3 channels: as a GPU finds them, beside results that come channels-last.
+graph bytes() {
+  graph_builder b;
+  const value_id scale = b.scalar(0.0625f),
+                 zero = b.constant("zero", tensor::of<uint8_t>({}, std::vector<uint8_t>{120}));
+  const auto rounded = [&](value_id v) {
+    return b.op("DequantizeLinear", {b.op("QuantizeLinear", {v, scale, zero}), scale, zero});
+  };
+  const auto conv = [&](value_id x, int64_t from, int64_t to, int64_t stride) {
+    std::vector<int8_t> codes;
+    for (int64_t i = 0; i < to * from * 9; ++i)
+      codes.push_back(static_cast<int8_t>(i * 37 % 101 - 50));
+    const value_id w =
+        b.op("DequantizeLinear",
+             {b.constant(fmt::format("w{}", b.g.values.size()), tensor::of<int8_t>({to, from, 3, 3}, codes)),
+              b.scalar(0.0078125f)});
+    return rounded(
+        b.op("Conv", {x, w},
+             attrs_of({{"pads", std::vector<int64_t>(4, 1)}, {"strides", std::vector<int64_t>(2, stride)}})));
+  };
+  b.output(conv(conv(rounded(b.input("x", {2, 3, h, w})), 3, 6, 2), 6, 5, 1));
+  return b.g;
+}
+
 void check_on(device& d, const graph& g, const tensor& in) {
   const auto p = make_plan(std::make_shared<const graph>(rewrite(g, {})), {d.info()}, {});
   inline_runner runner(p, {&d});
@@ -76,6 +100,16 @@ TEST_CASE("operands of dims written differently pair up in every layout", "[vulk
     }
     check_on(*d, column(), random_tensor({1, 3, 8, 5}, 2));
     check_on(*d, column(), random_tensor({1, 3, 8, 1}, 2));
+  }
+  CHECK(new_gpu_messages() == "");
+}
+
+TEST_CASE("convolutions of bytes that are no words read them in any layout", "[vulkan][quantised]") {
+  const auto cpu = make_cpu_device("cpu", {.poison = true});
+  const auto gpu = open_gpu({.poison = true});
+  for (device* d : {static_cast<device*>(cpu.get()), static_cast<device*>(gpu.get())}) {
+    INFO(d->info().name);
+    check_on(*d, bytes(), random_tensor({2, 3, 9, 8}, 4));
   }
   CHECK(new_gpu_messages() == "");
 }

@@ -44,6 +44,14 @@ bool is_data_operand(const graph& g, const node& n, size_t i) {
          (n.domain == "troupe" && i == residual && *g.values[n.inputs[i]].dims == *g.values[n.outputs[0]].dims);
 }
 
+/// Whether a device's convolution gathers operand `i` byte by byte, whatever its layout: its channels are no whole words.
+bool gathers_bytes(const graph& g, const device_info& device, const node& n, size_t i) {
+  if (!device.gpu || i != 0 || n.op_type != "QuantizedConv")
+    return false;
+  const dim& channels = (*g.values[n.inputs[0]].dims)[1];
+  return channels.is_constant() && channels.constant() % 4 != 0;
+}
+
 /// Whether a spatial node gains from channels-last operands on a device.
 bool is_spatial(const graph& g, const device_info& device, const node& n) {
   if (n.def->layouts != layout_support::spatial || n.outputs.size() != 1 || n.outputs[0] == no_value)
@@ -127,12 +135,16 @@ private:
     return has_launches(*nodes_[n].def, call);
   }
 
-  /// Whether some input of node `n` comes channels-last from the same device.
+  /// Whether input `v` of node `n` comes channels-last from the same device.
+  bool is_made_last(size_t n, value_id v) const {
+    const node_id from = v == no_value ? -1 : edges_.producer[v];
+    return from >= 0 && chosen_[from] && old_placement_[from] == old_placement_[n] && !is_neutral(g_.values[v]);
+  }
+
+  /// Whether some input of node `n` does.
   bool follows(size_t n) const {
-    return std::any_of(nodes_[n].inputs.begin(), nodes_[n].inputs.end(), [&](value_id v) {
-      const node_id from = v == no_value ? -1 : edges_.producer[v];
-      return from >= 0 && chosen_[from] && old_placement_[from] == old_placement_[n] && !is_neutral(g_.values[v]);
-    });
+    return std::any_of(nodes_[n].inputs.begin(), nodes_[n].inputs.end(),
+                       [&](value_id v) { return is_made_last(n, v); });
   }
 
   /// Whether node `n` reads operand `i` channels-last.
@@ -144,7 +156,8 @@ private:
     if (v == no_value || is_neutral(g_.values[v]))
       return false;
     if (nodes_[n].def->layouts == layout_support::spatial)
-      return is_data_operand(g_, nodes_[n], i);
+      return is_data_operand(g_, nodes_[n], i) &&
+             (is_made_last(n, v) || !gathers_bytes(g_, devices_[old_placement_[n]], nodes_[n], i));
     return follows_output(g_, nodes_[n], v);
   }
 
@@ -260,7 +273,8 @@ private:
         continue;
       const value& v = g_.values[n.inputs[i]];
       const bool follows = spatial ? is_data_operand(g_, n, i) : follows_output(g_, n, n.inputs[i]);
-      require(is_last(n.inputs[i]) == follows || is_neutral(v), "an operand", n.name);
+      require(is_last(n.inputs[i]) == follows || is_neutral(v) || (follows && gathers_bytes(g_, device, n, i)),
+              "an operand", n.name);
     }
   }
 

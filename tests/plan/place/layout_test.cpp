@@ -234,3 +234,36 @@ TEST_CASE("a residual of bytes is laid out like the sum that a convolution ends 
   for (const value_id v : {conv->inputs[0], conv->inputs[9], conv->outputs[0]})
     CHECK(g.values[v].layout == layout::channels_last);
 }
+
+TEST_CASE("a GPU's convolution of bytes that are no words reads them as they are", "[plan][quantised]") {
+  const auto layouts_of = [](int64_t channels, const device_info& device, bool after_conv) {
+    graph_builder b;
+    const value_id scale = b.scalar(0.0625f);
+    const auto real = [&](value_id bytes) { return b.op("DequantizeLinear", {bytes, scale}); };
+    const auto conv = [&](value_id x, int64_t from, int64_t to) {
+      const std::vector<int8_t> codes(static_cast<size_t>(from * to), 3);
+      const value_id w =
+          real(b.constant(fmt::format("w{}", b.g.values.size()), tensor::of<int8_t>({to, from, 1, 1}, codes)));
+      return b.op("QuantizeLinear", {b.op("Conv", {x, w}), scale});
+    };
+    value_id x = real(b.input({1, channels, 8, 8}, dtype::uint8));
+    if (after_conv)
+      x = real(conv(x, channels, channels));
+    b.output(conv(x, channels, 8));
+    graph g = rewrite(b.g, {});
+    std::vector<device_index> placement(g.nodes.size(), 0);
+    const std::vector<device_info> devices{device};
+    assign_layouts(g, placement, devices);
+    CHECK_NOTHROW(verify_layouts(g, placement, devices));
+    const auto last =
+        std::find_if(g.nodes.rbegin(), g.nodes.rend(), [](const node& n) { return n.op_type == "QuantizedConv"; });
+    return std::pair(g.values[last->inputs[0]].layout, g.values[last->outputs[0]].layout);
+  };
+  using enum layout;
+  device_info gpu = channels_last_gpu();
+  gpu.gpu->int8 = true;
+  CHECK(layouts_of(3, gpu, false) == std::pair(plain, channels_last));
+  CHECK(layouts_of(3, gpu, true) == std::pair(channels_last, channels_last));
+  CHECK(layouts_of(4, gpu, false) == std::pair(channels_last, channels_last));
+  CHECK(layouts_of(3, cpus(1)[0], false) == std::pair(channels_last, channels_last));
+}
