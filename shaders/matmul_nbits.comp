@@ -9,6 +9,7 @@
 #extension GL_EXT_shader_8bit_storage : require
 #extension GL_EXT_shader_explicit_arithmetic_types_int8 : require
 #include "row_variant.glsl"
+#define ANGLES 15
 #include "projections.glsl"
 #include "parameters/nbits_zeros.h"
 

@@ -6,6 +6,7 @@
 // Variants: f32 f16 f32_plain f16_plain
 #extension GL_GOOGLE_include_directive : require
 #include "row_variant.glsl"
+#define ANGLES 14
 #include "projections.glsl"
 
 layout(set = 0, binding = 5, std430) readonly buffer weights_0 { VECTOR w0[]; };

@@ -8,6 +8,9 @@
 //
 //   begin(); load weights; normalise_rows(); add up sums, reading the rows by row_vector(); finish()
 //
+// Columns of a part may be rotated in pairs as rotary.comp does: then a pair's columns are in neighbouring slots, or one slot, and each group has
+// an even number of teams. The including kernel says where the tables are bound: ANGLES is the first of three bindings.
+//
 // Constants 0 … 11 as below, the kernel's own after them. LANES and THREADS are powers of two, whole subgroups, ROWS · COLUMNS ≤ LANES;
 // if gated, COLUMNS is 1 and a group has an even number of teams. PLAIN: without subgroup arithmetic.
 #ifndef TROUPE_PROJECTIONS
@@ -52,8 +55,13 @@ layout(set = 0, binding = 2, std430) readonly buffer norm_scale_vectors { VECTOR
 layout(set = 0, binding = 3, std430) readonly buffer norm_shifts { T norm_shift[]; };
 layout(set = 0, binding = 3, std430) readonly buffer norm_shift_vectors { VECTOR shift_vectors[]; };
 layout(set = 0, binding = 4, std430) readonly buffer residual_buffer { T residual[]; };
+layout(set = 0, binding = ANGLES, std430) readonly buffer cos_buffer { T cosines[]; };
+layout(set = 0, binding = ANGLES + 1, std430) readonly buffer sin_buffer { T sines[]; };
+layout(set = 0, binding = ANGLES + 2, std430) readonly buffer position_buffer { uvec2 positions[]; }; // 64-bit integers
 
 const bool GATED = (FLAGS & projections_gated) != 0u;
+const bool ROTATES = (FLAGS / projections_rotated & 7u) != 0u; // any part
+const bool INTERLEAVED = (FLAGS & projections_interleaved) != 0u;
 const uint SUMS = ROWS * COLUMNS;
 /// Vectors of a row that are multiplied: those beyond DEPTH, if any, are zeros.
 const uint VECTORS = (DEPTH + 7u) / 8u * 8u / WIDTH;
@@ -73,6 +81,18 @@ shared float group_sums[THREADS];            // two slots, by subgroup
 uint id, lane, team;
 uint part, column; // of the team's slot: the first column
 float sums[SUMS];   // of the invocation: row by row, a row's columns together
+float cosine, sine; // for the column of the invocation's result, if it is rotated
+
+bool is_rotated(uint p) {
+  return (FLAGS / projections_rotated >> p & 1u) != 0u;
+}
+
+/// The first column of slot `own` of a part whose pairs are (i, i + pairs) of a head.
+uint paired_column(uint own) {
+  const uint halves = width / 2u, pair = own / 2u * COLUMNS, head = pair / halves, p = pair - head * halves;
+  const uint other = own % 2u;
+  return head * width + (p < pairs ? p + other * pairs : 2u * p + other * COLUMNS);
+}
 
 void begin() {
 #ifdef PLAIN
@@ -94,7 +114,10 @@ void begin() {
   }
   if (PARTS > 1u && slot >= parts[1].x)
     part = PARTS > 2u && slot >= parts[2].x ? 2u : 1u;
-  column = (slot - parts[part].x) * COLUMNS;
+  const uint own = slot - parts[part].x;
+  column = own * COLUMNS;
+  if (ROTATES && !INTERLEAVED && is_rotated(part))
+    column = paired_column(own);
 }
 
 /// Element i of a vector.
@@ -201,7 +224,35 @@ void normalise_row(uint row) {
   }
 }
 
+/// Whether column n of a head is rotated, as the first or the second of pair p.
+bool find_pair(uint n, out uint p, out bool first) {
+  const uint d = n % width;
+  first = INTERLEAVED ? d % 2u == 0u : d < pairs;
+  p = INTERLEAVED ? d / 2u : first ? d : d - pairs;
+  return p < pairs;
+}
+
+/// Asks for the angle of the invocation's result.
+void load_angle() {
+  const uint row = lane / COLUMNS, n = column + lane % COLUMNS;
+  uint p;
+  bool first;
+  if (lane >= SUMS || n >= parts[part].y || !is_rotated(part) || !find_pair(n, p, first))
+    return;
+  const uint b = row / sequence, at = p + (first ? 0u : second);
+  uint cos_row = b * cos_batch + (row - b * sequence) * table_row, sin_row = cos_row - b * cos_batch + b * sin_batch;
+  if ((FLAGS & projections_positions) != 0u) {
+    cos_row = min(positions[row].x, table_rows - 1u) * table_row;
+    sin_row = cos_row;
+  }
+  cosine = float(cosines[cos_row + at]);
+  sine = float(sines[sin_row + at]);
+}
+
+/// Normalises the rows and asks for what is needed at the end.
 void normalise_rows() {
+  if (ROTATES)
+    load_angle();
   if (!NORMALISED)
     return;
   [[unroll]] for (uint item = 0u; item < ITEMS; ++item) {
@@ -266,6 +317,18 @@ float ended(uint p, uint row, uint n, float sum) {
   return activate(ACTIVATION_2, sum, numbers[2].x, numbers[2].y);
 }
 
+/// The invocation's result, column n of a row, rotated.
+float rotated(uint row, uint n, float own) {
+  uint p;
+  bool first;
+  if (!find_pair(n, p, first))
+    return own;
+  const uint other = INTERLEAVED ? (first ? n + 1u : n - 1u) : first ? n + pairs : n - pairs;
+  const bool same_slot = INTERLEAVED && COLUMNS > 1u;
+  const float value = ended(part, row, other, team_sum(same_slot ? team : team ^ 1u, same_slot ? lane ^ 1u : lane));
+  return first ? own * cosine - value * sine : own * cosine + value * sine;
+}
+
 /// Writes the results of the group's teams.
 void finish() {
   add_up();
@@ -275,6 +338,8 @@ void finish() {
   float value = ended(part, row, n, team_sum(team, lane));
   if (GATED)
     value *= ended(1u, row, n, team_sum(team + 1u, lane));
+  if (ROTATES && is_rotated(part))
+    value = rotated(row, n, value);
   write(part, row * parts[part].y + n, value);
 }
 

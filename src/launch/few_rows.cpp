@@ -15,9 +15,17 @@ struct column_teams {
   uint32_t lanes, columns; // invocations of a team, columns that it computes at once
 };
 
-/// Slots that `n` columns take.
-int64_t slots_of(int64_t n, const column_teams& t) {
-  return (n + t.columns - 1) / t.columns;
+/// Slots that the columns of a part take; an even number if some are rotated, whose neighbours are pairs.
+int64_t slots_of(const few_rows_call& c, const few_rows_part& p, const column_teams& t) {
+  const int64_t slots = (p.n + t.columns - 1) / t.columns;
+  return c.rotary ? slots + slots % 2 : slots;
+}
+
+/// Whether a team may have two columns: pairs (i, i + pairs) of a head are dealt out two at a time then.
+bool may_have_two(const few_rows_call& c) {
+  const bool by_two = !c.rotary || c.rotary->how.interleaved ||
+                      (c.rotary->how.params.pairs % 2 == 0 && c.rotary->how.params.width % 4 == 0);
+  return !c.packed && !c.gated && by_two;
 }
 
 uint32_t zero_mode(const few_rows_call& c, const few_rows_part& p) {
@@ -34,9 +42,9 @@ column_teams teams_of(const few_rows_call& c, std::span<const few_rows_part> par
   const int64_t wanted = int64_t{c.call.gpu.units} * 4 * threads; // invocations
   const int64_t enough = c.packed ? wanted : wanted / 2;
   auto lanes = static_cast<uint32_t>(std::max<int64_t>(32, plain ? 0 : c.call.gpu.subgroup_size));
-  if (!c.packed && !c.gated && n * lanes / 2 >= wanted)
+  if (may_have_two(c) && n * lanes / 2 >= wanted)
     return {lanes, 2};
-  const uint32_t most = c.gated ? threads / 2 : threads;
+  const uint32_t most = c.gated || c.rotary ? threads / 2 : threads;
   while (lanes < most && n * lanes < enough && c.depth >= int64_t{lanes} * 2 * packed_column_padding)
     lanes *= 2;
   return {lanes, 1};
@@ -62,7 +70,18 @@ shader::projections parameters_of(const few_rows_call& c, std::span<const few_ro
   for (size_t i = 0; i < parts.size(); ++i) {
     block.parts[i] = {first, parts[i].n};
     block.numbers[i] = {parts[i].act.alpha, parts[i].act.beta};
-    first += slots_of(parts[i].n, t);
+    first += slots_of(c, parts[i], t);
+  }
+  if (c.rotary) {
+    const shader::rotary& r = c.rotary->how.params;
+    block.pairs = r.pairs;
+    block.width = r.width;
+    block.sequence = r.middle;
+    block.second = r.second;
+    block.cos_batch = r.cos_batch;
+    block.sin_batch = r.sin_batch;
+    block.table_row = r.table_row;
+    block.table_rows = r.table_rows;
   }
   return block;
 }
@@ -92,7 +111,21 @@ std::optional<std::vector<launch_binding>> bindings_of(launch_builder& b, const 
     }
     all.insert(all.end(), {input(p.bias), b.out(p.out)});
   }
+  const few_rows_rotary angles = c.rotary.value_or(few_rows_rotary{});
+  all.insert(all.end(), {input(angles.cosines), input(angles.sines), input(angles.positions)});
   return all;
+}
+
+uint32_t flags_of(const few_rows_call& c, std::span<const few_rows_part> parts) {
+  uint32_t flags = (c.residual != no_input ? shader::projections_residual : 0) |
+                   (c.gated ? shader::projections_gated : 0) |
+                   (c.norm_shift != no_input ? shader::projections_shift : 0);
+  for (size_t i = 0; i < parts.size(); ++i)
+    flags |= (parts[i].bias != no_input ? 1u << i : 0) | (parts[i].rotated ? shader::projections_rotated << i : 0);
+  if (c.rotary)
+    flags |= (c.rotary->how.interleaved ? shader::projections_interleaved : 0) |
+             (c.rotary->how.positions ? shader::projections_positions : 0);
+  return flags;
 }
 
 /// Adds the launch of some parts; false if the kernel does not suit.
@@ -103,15 +136,11 @@ bool add_launch(launch_builder& b, const few_rows_call& c, std::span<const few_r
   auto bindings = bindings_of(b, c, parts, most);
   if (!bindings || shared_bytes(c, t, plain) > c.call.gpu.shared_bytes)
     return false;
-  uint32_t flags = (c.residual != no_input ? shader::projections_residual : 0) |
-                   (c.gated ? shader::projections_gated : 0) |
-                   (c.norm_shift != no_input ? shader::projections_shift : 0);
   std::array<uint32_t, shader::projections_most_parts> ends{};
   int64_t slots = 0;
   for (size_t i = 0; i < parts.size(); ++i) {
-    flags |= parts[i].bias != no_input ? 1u << i : 0;
     ends[i] = static_cast<uint32_t>(parts[i].act.code);
-    slots += slots_of(parts[i].n, t);
+    slots += slots_of(c, parts[i], t);
   }
   launch& l = b.add(shader, flat_groups(slots, threads / t.lanes, c.call.gpu), std::move(*bindings));
   l.constants = {threads,
@@ -122,7 +151,7 @@ bool add_launch(launch_builder& b, const few_rows_call& c, std::span<const few_r
                  c.norm,
                  word(c.depth),
                  word(static_cast<int64_t>(parts.size())),
-                 flags};
+                 flags_of(c, parts)};
   l.constants.insert(l.constants.end(), ends.begin(), ends.end());
   if (c.packed)
     l.constants.insert(l.constants.end(), {word(c.packed->bits), zero_mode(c, parts[0])});

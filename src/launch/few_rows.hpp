@@ -2,6 +2,7 @@
 #pragma once
 
 #include "launch/product.hpp"
+#include "launch/rotary.hpp"
 #include "ops/matmul_nbits.hpp"
 
 namespace troupe {
@@ -15,7 +16,14 @@ struct few_rows_part {
   size_t out = 0;                                                       // output
   int64_t n = 0;                                                        // columns
   bool transposed = false;                                              // weights of floats are [N, K]
+  bool rotated = false;                                                 // in pairs
   activation act;
+};
+
+/// How columns are rotated, and the inputs that say by what.
+struct few_rows_rotary {
+  rotary_call how;
+  size_t cosines = no_input, sines = no_input, positions = no_input;
 };
 
 /// Everything that the kernels need to know. If gated, the two parts' product is part 0's output.
@@ -28,7 +36,8 @@ struct few_rows_call {
   size_t norm_scale = no_input, norm_shift = no_input, residual = no_input; // inputs; input 0 is multiplied
   bool gated = false;
   std::vector<few_rows_part> parts = {};
-  std::optional<nbits_shape> packed = {}; // if the weights are codes: all parts', but for the columns
+  std::optional<nbits_shape> packed = {};     // if the weights are codes: all parts', but for the columns
+  std::optional<few_rows_rotary> rotary = {}; // if a part is rotated
 };
 
 /// Returns the ways to run such a call; none if the rows are not few or the device cannot.

@@ -32,6 +32,7 @@ few_rows_part part_of_call(const gpu_call& call, size_t p, const attributes& own
                      .out = gated ? 0 : p,
                      .n = call.outputs[gated ? 0 : p].dims.back(),
                      .transposed = own.integer("transB", 0) != 0,
+                     .rotated = projection_attributes(call.attrs).is_rotated(p),
                      .act = parse_activation(own)};
   if (part.scales == no_input && weights.dims.size() != 2)
     part.n = 0; // refused
@@ -56,6 +57,32 @@ bool fits(const few_rows_call& c, const few_rows_part& p, const attributes& own)
                        : has_type(c.call, p.zeros, type, s.n * s.blocks));
 }
 
+/// What rotates the results of a call that has a rotary embedding; nullopt if the kernel does not suit.
+std::optional<few_rows_rotary> rotary_of(const gpu_call& call, const projection_attributes& how) {
+  std::optional<few_rows_rotary> all;
+  const auto angle = [&](projection::angle a) { return present(call, projection::input(how.products, a)); };
+  for (size_t p = 0; p < how.products; ++p) {
+    if (!how.is_rotated(p))
+      continue;
+    few_rows_rotary found{.cosines = angle(projection::cosines),
+                          .sines = angle(projection::sines),
+                          .positions = angle(projection::positions)};
+    attributes own = attributes_of_part(call.attrs, "rotary");
+    own.set("num_heads", how.rotary_heads[p]);
+    gpu_call rotary{own, {call.outputs[p], call.inputs[found.cosines], call.inputs[found.sines]}, {}, call.gpu};
+    if (found.positions != no_input)
+      rotary.inputs.push_back(call.inputs[found.positions]);
+    found.how = how.rotary == "Rotary" ? fused_rotary_call(rotary) : rotary_embedding_call(rotary);
+    const operand* positions = found.positions == no_input ? nullptr : &call.inputs[found.positions];
+    const shader::rotary& r = found.how.params;
+    if (r.width % 2 != 0 || !takes_rotary_operands(rotary.inputs[0], rotary.inputs[1], rotary.inputs[2], positions) ||
+        (all && (all->how.params.width != r.width || all->how.params.pairs != r.pairs)))
+      return std::nullopt;
+    all = found;
+  }
+  return all;
+}
+
 /// The call for the kernel of few rows; nullopt if it does not suit.
 std::optional<few_rows_call> few_rows_call_of(const gpu_call& call) {
   const projection_attributes how(call.attrs);
@@ -75,10 +102,11 @@ std::optional<few_rows_call> few_rows_call_of(const gpu_call& call) {
                   .norm_scale = present(call, projection::norm_scale),
                   .norm_shift = present(call, projection::norm_shift),
                   .residual = present(call, projection::input(0, slot::residual)),
-                  .gated = how.gated};
+                  .gated = how.gated,
+                  .rotary = rotary_of(call, how)};
   if (!has_type(call, c.norm_scale, x.type, depth) || !has_type(call, c.norm_shift, x.type, depth) ||
       !has_type(call, c.residual, x.type, call.outputs[0].size()) || norm.integer("axis", -1) != -1 ||
-      (c.residual != no_input && how.products > 1))
+      (c.residual != no_input && how.products > 1) || (!how.rotary.empty() && !c.rotary))
     return std::nullopt;
   for (size_t p = 0; p < how.products; ++p) {
     const attributes own = attributes_of_part(call.attrs, std::to_string(p));

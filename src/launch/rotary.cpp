@@ -1,6 +1,6 @@
 // troupe.Rotary and RotaryEmbedding: an invocation a pair, or four (shaders/rotary.comp).
+#include "launch/rotary.hpp"
 #include "launch/launches.hpp"
-#include "launch/parameters.hpp"
 #include "ops/head_layout.hpp"
 
 namespace troupe {
@@ -8,16 +8,13 @@ namespace {
 
 constexpr uint32_t rotary_group = 128;
 
-/// `r` lacks what follows from the rest: the numbers of invocations.
-launch_lists launch_rotary(const gpu_call& call, int64_t batch, bool interleaved, shader::rotary r) {
+launch_lists launch_rotary(const gpu_call& call, const rotary_call& how) {
+  const auto& [given, batch, interleaved, positions] = how;
+  shader::rotary r = given;
   const operand& x = call.inputs[0];
-  const bool is_float = x.type == dtype::float32 || x.type == dtype::float16;
-  const auto variant = is_float ? arithmetic_variant(x.type, call.gpu) : std::nullopt;
-  if (!variant || call.inputs[1].type != x.type || call.inputs[2].type != x.type ||
-      call.gpu.max_group_size < rotary_group)
-    return {};
-  const bool positions = call.has_input(3);
-  if (positions && (call.inputs[3].type != dtype::int64 || call.inputs[1].dims.at(0) < 1))
+  const auto variant = float_variant(x.type, call.gpu);
+  if (!variant || call.gpu.max_group_size < rotary_group ||
+      !takes_rotary_operands(x, call.inputs[1], call.inputs[2], positions ? &call.inputs[3] : nullptr))
     return {};
   const bool vectors = !interleaved && 2 * r.pairs == r.width && r.pairs % 4 == 0;
   const int64_t per_head = vectors ? r.pairs / 4 : r.width - r.pairs, count = batch * r.middle * r.inner * per_head;
@@ -33,27 +30,33 @@ launch_lists launch_rotary(const gpu_call& call, int64_t batch, bool interleaved
 
 } // namespace
 
-launch_lists fused_rotary_launches(const gpu_call& call) {
-  const shape &x = call.inputs[0].dims, &cosine = call.inputs[1].dims, &sine = call.inputs[2].dims;
-  const bool behind = heads_behind(call.attrs, "layout");
+bool takes_rotary_operands(const operand& x, const operand& cosines, const operand& sines, const operand* positions) {
+  return cosines.type == x.type && sines.type == x.type &&
+         (!positions || (positions->type == dtype::int64 && cosines.dims.at(0) > 0));
+}
+
+rotary_call fused_rotary_call(const gpu_call& call) {
+  const shape &whole = call.inputs[0].dims, &cosine = call.inputs[1].dims, &sine = call.inputs[2].dims;
+  const std::array<int64_t, 4> x = rotary_dims(call.attrs, whole);
+  const bool behind = rotary_heads_behind(call.attrs, whole.size());
   const int64_t table = x[behind ? 1 : 2] * x[3];
   for (const shape* angle : {&cosine, &sine})
     if (volume(*angle) != (angle->at(0) == 1 ? 1 : x[0]) * table || angle->at(2) != x[3])
-      fail(errc::invalid_input, "rotary embedding: {} does not fit {}", to_string(*angle), to_string(x));
-  return launch_rotary(call, x[0], false,
-                       {.pairs = x[3] / 2,
-                        .width = x[3],
-                        .middle = x[1],
-                        .inner = x[2],
-                        .behind = behind,
-                        .table_rows = cosine[0],
-                        .cos_batch = cosine[0] == 1 ? 0 : table,
-                        .sin_batch = sine[0] == 1 ? 0 : table,
-                        .table_row = x[3],
-                        .second = x[3] / 2});
+      fail(errc::invalid_input, "rotary embedding: {} does not fit {}", to_string(*angle), to_string(whole));
+  return {.params = {.pairs = x[3] / 2,
+                     .width = x[3],
+                     .middle = x[1],
+                     .inner = x[2],
+                     .behind = behind,
+                     .table_rows = cosine[0],
+                     .cos_batch = cosine[0] == 1 ? 0 : table,
+                     .sin_batch = sine[0] == 1 ? 0 : table,
+                     .table_row = x[3],
+                     .second = x[3] / 2},
+          .batch = x[0]};
 }
 
-launch_lists rotary_embedding_launches(const gpu_call& call) {
+rotary_call rotary_embedding_call(const gpu_call& call) {
   const shape &x = call.inputs[0].dims, &cache = call.inputs[1].dims;
   const bool flat = x.size() == 3, positions = call.has_input(3);
   const int64_t heads = flat ? call.attrs.integer("num_heads", 0) : x.at(1), sequence = x.at(flat ? 1 : 2);
@@ -65,16 +68,26 @@ launch_lists rotary_embedding_launches(const gpu_call& call) {
   if (rotated < 0 || rotated > width || rotated % 2 != 0 || (rotated == 0 && width % 2 != 0) || cache != table ||
       call.inputs[2].dims != table || (positions && call.inputs[3].dims != shape{x[0], sequence}))
     fail(errc::invalid_input, "rotary embedding: caches {} do not fit {}", to_string(cache), to_string(x));
-  return launch_rotary(call, x[0], call.attrs.integer("interleaved", 0) != 0,
-                       {.pairs = pairs,
-                        .width = width,
-                        .middle = flat ? sequence : heads,
-                        .inner = flat ? heads : sequence,
-                        .behind = flat,
-                        .table_rows = cache[0],
-                        .cos_batch = sequence * pairs,
-                        .sin_batch = sequence * pairs,
-                        .table_row = pairs});
+  return {.params = {.pairs = pairs,
+                     .width = width,
+                     .middle = flat ? sequence : heads,
+                     .inner = flat ? heads : sequence,
+                     .behind = flat,
+                     .table_rows = cache[0],
+                     .cos_batch = sequence * pairs,
+                     .sin_batch = sequence * pairs,
+                     .table_row = pairs},
+          .batch = x[0],
+          .interleaved = call.attrs.integer("interleaved", 0) != 0,
+          .positions = positions};
+}
+
+launch_lists fused_rotary_launches(const gpu_call& call) {
+  return launch_rotary(call, fused_rotary_call(call));
+}
+
+launch_lists rotary_embedding_launches(const gpu_call& call) {
+  return launch_rotary(call, rotary_embedding_call(call));
 }
 
 } // namespace troupe

@@ -2,7 +2,8 @@
 //
 //   Y[…, d] = X[…, d] · cos[d] + (d < D/2 ? −X[…, d + D/2] : X[…, d − D/2]) · sin[d]
 //
-// X is [B, H, S, D] (attribute `layout` = "bhsd", the default) or [B, S, H, D] ("bshd"), D even; cos and sin are [B or 1, S, D].
+// X is [B, H, S, D] (attribute `layout` = "bhsd", the default), [B, S, H, D] ("bshd"), or [B, S, H · D] with attribute num_heads; D is
+// even; cos and sin are [B or 1, S, D].
 #include "base/parallel.hpp"
 #include "ops/families.hpp"
 #include "ops/head_layout.hpp"
@@ -17,13 +18,18 @@ bool may_equal(const dim& a, const dim& b) {
 
 void infer_fused_rotary(infer_context& c) {
   const symbolic_shape& x = c.dims(0);
-  if (x.size() != 4 || !x[3].is_constant() || x[3].constant() % 2 != 0)
-    fail(errc::invalid_model, "rotary embedding takes a rank-4 operand of even width, not {}", to_string(x));
-  const dim& positions = x[heads_behind(c.attrs(), "layout") ? 1 : 2];
+  if (x.size() < 3 || x.size() > 4 || !x.back().is_constant())
+    fail(errc::invalid_model, "rotary embedding takes an operand of rank 3 or 4 and known width, not {}", to_string(x));
+  shape ones(x.size(), 1);
+  ones.back() = x.back().constant();
+  const dim width = rotary_dims(c.attrs(), ones)[3];
+  if (width.constant() % 2 != 0)
+    fail(errc::invalid_model, "rotary embedding takes heads of even width, not {}", width.to_string());
+  const dim& positions = x[rotary_heads_behind(c.attrs(), x.size()) ? 1 : 2];
   for (size_t i : {1, 2}) {
     const symbolic_shape& angle = c.dims(i);
     if (angle.size() != 3 || !(angle[0].is(1) || may_equal(angle[0], x[0])) || !may_equal(angle[1], positions) ||
-        !may_equal(angle[2], x[3]))
+        !may_equal(angle[2], width))
       fail(errc::invalid_model, "rotary embedding: {} does not fit {}", to_string(angle), to_string(x));
   }
   c.set_output(0, common_type(c), x);
@@ -32,13 +38,15 @@ void infer_fused_rotary(infer_context& c) {
 template <class T>
 void run_rotary(kernel_context& c) {
   using C = std::conditional_t<std::is_same_v<T, double>, double, float>;
-  const auto x = c.input(0).dims, angle = c.input(1).dims;
-  const bool behind = heads_behind(c.attrs(), "layout");
+  const auto angle = c.input(1).dims;
+  const std::array<int64_t, 4> x = rotary_dims(c.attrs(), c.input(0).dims);
+  const bool behind = rotary_heads_behind(c.attrs(), c.input(0).dims.size());
   const int64_t inner = x[2], D = x[3], half = D / 2, positions = behind ? x[1] : x[2];
   for (size_t i : {1, 2})
     if (c.input(i).dims[1] != positions || c.input(i).dims[2] != D ||
         (c.input(i).dims[0] != 1 && c.input(i).dims[0] != x[0]))
-      fail(errc::invalid_input, "rotary embedding: {} does not fit {}", to_string(c.input(i).dims), to_string(x));
+      fail(errc::invalid_input, "rotary embedding: {} does not fit {}", to_string(c.input(i).dims),
+           to_string(c.input(0).dims));
   const T *from = c.input(0).as<T>(), *cos = c.input(1).as<T>(), *sin = c.input(2).as<T>();
   T* to = c.output(0).as<T>();
   const int64_t batch_cos = angle[0] == 1 ? 0 : positions * D, batch_sin = c.input(2).dims[0] == 1 ? 0 : positions * D;

@@ -78,4 +78,20 @@ inline bool heads_behind(const attributes& attrs, std::string_view name) {
   return text == "bshd";
 }
 
+/// Returns whether the positions of troupe.Rotary's operand, of that rank, come before its heads.
+inline bool rotary_heads_behind(const attributes& attrs, size_t rank) {
+  return rank == 3 || heads_behind(attrs, "layout");
+}
+
+/// Returns the dims of troupe.Rotary's operand with its heads apart: of rank 3, [B, S, H · D], it has attribute num_heads. Throws
+/// `errc::invalid_model` for other ranks and for heads of unequal width.
+inline std::array<int64_t, 4> rotary_dims(const attributes& attrs, std::span<const int64_t> x) {
+  if (x.size() == 4)
+    return {x[0], x[1], x[2], x[3]};
+  const int64_t heads = attrs.integer("num_heads", 0);
+  if (x.size() != 3 || heads < 1 || x[2] % heads != 0)
+    fail(errc::invalid_model, "rotary embedding: an operand of rank {} has no {} heads", x.size(), heads);
+  return {x[0], x[1], heads, x[2] / heads};
+}
+
 } // namespace troupe

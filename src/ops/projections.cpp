@@ -2,12 +2,15 @@
 //
 //   A   = norm(X), or X
 //   P_i = act_i(A · W_i + bias_i + residual_i)
-//   Y_i = P_i, or, if `gated`, Y_0 = P_0 · P_1 element by element
+//   Y_i = P_i, or, if `gated`, Y_0 = P_0 · P_1 element by element, or the heads of P_i rotated
 //
 // X [rows…, K] of rank ≥ 2. Inputs: X, scale and shift of the norm, then for each product weights, scales, zero points, bias, residual; what
 // is not needed is absent. With scales the weights are codes, as of com.microsoft.MatMulNBits; else a matrix [K, N], [N, K] if transposed.
 // Attributes: `products` (how many), `gated`, `norm` (LayerNormalization or RMSNormalization, over the last axis), and those of the
 // parts with the part's name at the end: "epsilon.norm", "transB.0", "activation.1", "K.2" …
+//
+// With `rotary` (troupe's Rotary or ai.onnx's RotaryEmbedding) the results P_i that have `rotary_heads` (a number for each product) are the
+// first operand [B, S, H · D] of that operator; X has rank 3. Cosines, sines and, of RotaryEmbedding, position_ids are the last inputs.
 //
 // It is by definition what its parts are one after the other (`parts_of_projections`), each value between them in X's type; kernels may
 // keep more digits.
@@ -22,12 +25,17 @@
 namespace troupe {
 
 projection_attributes::projection_attributes(const attributes& attrs)
-    : gated(attrs.integer("gated", 0) != 0), norm(attrs.text("norm", "")) {
+    : gated(attrs.integer("gated", 0) != 0), norm(attrs.text("norm", "")), rotary(attrs.text("rotary", "")),
+      rotary_heads(attrs.integers("rotary_heads", {})) {
   const int64_t count = attrs.integer("products");
   if (count < 1 || count > most_projections || (gated && count != 2))
     fail(errc::invalid_model, "{} products, {}, are not those of projections", count, gated ? "gated" : "not gated");
   if (!norm.empty() && norm != "LayerNormalization" && norm != "RMSNormalization")
     fail(errc::invalid_model, "'{}' is no norm of projections", norm);
+  const bool rotates = rotary == "Rotary" || rotary == "RotaryEmbedding";
+  if (!rotary.empty() && (!rotates || gated || std::ssize(rotary_heads) != count))
+    fail(errc::invalid_model, "'{}' with {} numbers of heads does not rotate {} {}projections", rotary,
+         rotary_heads.size(), count, gated ? "gated " : "");
   products = static_cast<size_t>(count);
 }
 
@@ -70,12 +78,15 @@ public:
         end({p});
     if (how_.gated)
       end({0, 1});
+    for (size_t p = 0; p < how_.products; ++p)
+      if (how_.is_rotated(p))
+        rotate(p);
     return std::move(calls_);
   }
 
 private:
   /// The steps of parts: the norm, the products, what is left to do with their results.
-  enum step : uint32_t { normalising, multiplying, ending };
+  enum step : uint32_t { normalising, multiplying, ending, rotating };
 
   bool has(size_t i) const { return i < inputs_.size() && inputs_[i].present(); }
   bool packed(size_t p) const { return has(projection::input(p, slot::scales)); }
@@ -145,6 +156,16 @@ private:
         ending);
   }
 
+  /// Rotates the heads of output `p` where they are.
+  void rotate(size_t p) {
+    const part_operand heads{part_operand::source::output, p};
+    attributes own = attributes_of_part(attrs_, "rotary");
+    own.set("num_heads", how_.rotary_heads[p]);
+    const auto angle = [&](projection::angle a) { return input(projection::input(how_.products, a)); };
+    add(how_.rotary_domain(), how_.rotary, std::move(own),
+        {heads, angle(projection::cosines), angle(projection::sines), angle(projection::positions)}, heads, rotating);
+  }
+
   void add(std::string_view domain, std::string_view op, attributes attrs, std::vector<part_operand> inputs,
            part_operand output, step s) {
     while (inputs.back().from == part_operand::source::absent)
@@ -186,6 +207,10 @@ void infer_projections(infer_context& c) {
     const dim columns = columns_of(c, p);
     if (how.gated && p == 1 && columns.is_constant() && dims.back().is_constant() && !(columns == dims.back()))
       fail(errc::invalid_model, "gated products have {} and {} columns", dims.back().to_string(), columns.to_string());
+    if (how.is_rotated(p) && (dims.size() != 3 || !c.has_input(projection::input(how.products, projection::sines)) ||
+                              (columns.is_constant() && columns.constant() % how.rotary_heads[p] != 0)))
+      fail(errc::invalid_model, "{} rotated heads do not fit {} columns of {} dims", how.rotary_heads[p],
+           columns.to_string(), dims.size());
     dims.back() = columns;
     if (!how.gated || p == 0)
       c.set_output(p, c.type(projection::operand), dims);
@@ -253,7 +278,7 @@ op_cost projections_cost(const attributes& attrs, const call_shapes& s) {
   return cost;
 }
 
-constexpr uint8_t most_inputs = projection::first + projection::each * most_projections;
+constexpr uint8_t most_inputs = projection::input(most_projections, projection::cosines) + projection::angles;
 
 constexpr auto projection_rows = std::to_array<op_def>({
     op_row("Projections", 1, infer_projections, projections_reference,

@@ -6,16 +6,24 @@
 
 namespace troupe {
 
-/// Inputs of the operator: the operand, scale and shift of its norm, then five for each product.
+/// Inputs of the operator: the operand, scale and shift of its norm, then five for each product, then those of a rotary embedding.
 namespace projection {
 inline constexpr size_t operand = 0, norm_scale = 1, norm_shift = 2;
 inline constexpr size_t first = 3, each = 5;
 /// Of a product; only packed weights have `scales`.
 enum slot : size_t { weights, scales, zeros, bias, residual };
 
+/// Of the rotary embedding.
+enum angle : size_t { cosines, sines, positions };
+inline constexpr size_t angles = 3;
+
 /// Returns the input that slot `s` of product `p` is.
 constexpr size_t input(size_t p, slot s) {
   return first + p * each + s;
+}
+/// Returns the input that an operand of the rotary embedding is, in a call of that many products.
+constexpr size_t input(size_t products, angle a) {
+  return first + products * each + a;
 }
 } // namespace projection
 
@@ -26,12 +34,18 @@ inline constexpr int64_t most_projections = 4;
 struct projection_attributes {
   size_t products = 0;
   bool gated = false;
-  std::string norm; // "" for none
+  std::string norm;                  // "" for none
+  std::string rotary;                // the operator that rotates results, "" for none
+  std::vector<int64_t> rotary_heads; // by product, if any is rotated: 0 for those that are not
 
   explicit projection_attributes(const attributes& attrs);
+
+  bool is_rotated(size_t p) const { return !rotary.empty() && rotary_heads[p] > 0; }
+  /// Returns the domain of `rotary`.
+  std::string_view rotary_domain() const { return rotary == "Rotary" ? "troupe" : ""; }
 };
 
-/// Returns the attributes of a part: those whose names end with '.' and `part` ("norm", "0", "1" …), without that end.
+/// Returns the attributes of a part: those whose names end with '.' and `part` ("norm", "rotary", "0", "1" …), without that end.
 attributes attributes_of_part(const attributes& attrs, std::string_view part);
 /// Adds the attributes of a part to those of the whole call.
 void add_part(attributes& whole, const attributes& own, std::string_view part);

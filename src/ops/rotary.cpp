@@ -83,7 +83,8 @@ void rotary(kernel_context& c) {
           to[first] = a * cos - d * sin;
           to[second] = a * sin + d * cos;
         }
-        std::copy(from + s.rotated, from + s.size, to + s.rotated);
+        if (to != from)
+          std::copy(from + s.rotated, from + s.size, to + s.rotated);
       }
     });
     y.commit();
@@ -97,7 +98,7 @@ op_cost rotary_cost(const attributes&, const call_shapes& call) {
 
 constexpr auto rotary_rows = std::to_array<op_def>({
     op_row("RotaryEmbedding", 23, infer_rotary, rotary,
-           {.inputs = {3, 4}, .types = types::floats, .cost = rotary_cost}),
+           {.inputs = {3, 4}, .types = types::floats, .alias = aliasing::in_place, .cost = rotary_cost}),
 });
 
 } // namespace

@@ -69,6 +69,7 @@ bool split_products(graph_editor& e);
 bool read_packed_heads(graph_editor& e);
 bool multiply_patches(graph_editor& e);
 bool fuse_projections(graph_editor& e);
+bool fuse_rotations(graph_editor& e);
 bool fuse_elementwise(graph_editor& e);
 bool fuse_quantized_elementwise(graph_editor& e);
 bool fuse_quantized_sum(graph_editor& e);

@@ -39,7 +39,7 @@ constexpr auto fusion = std::to_array<pass>({
 constexpr auto patches = std::to_array<pass>({multiply_patches});
 
 /// After the fusions, if a GPU runs the graph.
-constexpr auto joined = std::to_array<pass>({fuse_projections});
+constexpr auto joined = std::to_array<pass>({fuse_projections, fuse_rotations});
 
 /// These before the fusions of floats: products of dequantised operands become products of bytes.
 constexpr auto bytes = std::to_array<pass>({push_dequantize, fuse_quantized});

@@ -120,10 +120,32 @@ row_axes matmul_nbits_rule(const row_call& c) {
   return {c.rows_beside(c.rank(0) - 1, "sums over")};
 }
 
+/// The angles of projections: those of a batch element, or of all. With positions they are tables.
+void require_own_angles(const row_call& c, size_t axis) {
+  const projection_attributes how(c.attrs());
+  if (how.rotary.empty())
+    return;
+  if (axis != 0)
+    fail(errc::unsupported, "rotates by positions that are rows");
+  const auto angle = [&](projection::angle a) { return projection::input(how.products, a); };
+  const bool by_position = c.context().has_input(angle(projection::positions));
+  for (const size_t i : {angle(projection::cosines), angle(projection::sines)})
+    if (by_position)
+      c.require_shared(i);
+    else if (how.rotary == "Rotary")
+      c.require_fit(i, 0, 3);
+    else
+      c.require_rows(i, 0);
+  c.require_rows(angle(projection::positions), 0);
+}
+
 /// Weights, biases and the norm's scale and shift are along the last axis; residuals have the results' dims.
 row_axes projections_rule(const row_call& c) {
   const size_t axis = c.rows_beside(c.rank(0) - 1, "sums over");
-  for (size_t i = 1; i < c.context().input_count(); ++i)
+  require_own_angles(c, axis);
+  const size_t products = projection_attributes(c.attrs()).products;
+  const size_t end = std::min(c.context().input_count(), projection::input(products, projection::cosines));
+  for (size_t i = 1; i < end; ++i)
     if (i >= projection::first && (i - projection::first) % projection::each == projection::slot::residual)
       c.require_fit(i, axis, c.rank(0));
     else

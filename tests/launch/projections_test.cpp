@@ -49,6 +49,15 @@ struct decoder_call {
     attrs.set("products", static_cast<int64_t>(columns.size()));
   }
 
+  /// Rotates queries and keys, of heads 64 wide.
+  decoder_call& rotate(int64_t table_rows = 1) {
+    const int64_t positions = inputs[0].dims[1];
+    attrs.set("rotary", std::string("Rotary"));
+    attrs.set("rotary_heads", std::vector<int64_t>{outputs[0].dims[2] / 64, outputs[1].dims[2] / 64, 0});
+    inputs.resize(inputs.size() + 2, {.type = dtype::float16, .dims = {table_rows, positions, 64}});
+    return *this;
+  }
+
   launch_lists lists(const gpu_features& gpu) const { return projection_launches({attrs, inputs, outputs, gpu}); }
 };
 
@@ -146,4 +155,43 @@ TEST_CASE("weights beyond a binding's limit are multiplied part by part", "[laun
   const launch_lists lists = decoder_call(1).lists(gpu);
   REQUIRE_FALSE(lists.empty());
   CHECK(lists[0].name.find("layer_norm") == 0);
+}
+
+TEST_CASE("rotated columns are dealt out by pairs, each to two teams of a group", "[launch][projections]") {
+  gpu_features gpu = some_gpu();
+  for (const int64_t queries : {64, 768, 16384}) {
+    const launch_list list = decoder_call(1, 4096, {queries, 256, 255}).rotate().lists(gpu).at(0);
+    CHECK(list.name == "projections");
+    REQUIRE(list.launches.size() == 1);
+    const launch& l = list.launches[0];
+    const uint32_t teams = l.constants.at(0) / l.constants.at(1), columns = l.constants.at(2);
+    CHECK(teams % 2 == 0);
+    CHECK((columns == 2) == (queries == 16384));
+    CHECK((l.constants.at(8) & 7 * shader::projections_rotated) == 3 * shader::projections_rotated);
+    for (const size_t first : {8, 12, 16})
+      CHECK(l.params.at(first) % 2 == 0);
+    CHECK(l.bindings.size() == 16);
+  }
+}
+
+TEST_CASE("results of more rows are rotated where they are, last", "[launch][projections]") {
+  const launch_lists lists = decoder_call(7).rotate().lists(some_gpu());
+  REQUIRE_FALSE(lists.empty());
+  for (const launch_list& list : lists) {
+    CHECK(list.name.find("projections") == std::string::npos);
+    CHECK(list.scratch.at(0) == 7 * 768 * 2);
+    size_t rotations = 0;
+    for (const launch& l : list.launches)
+      if (l.shader == "rotary.f16") {
+        ++rotations;
+        CHECK(l.step + 1 == steps_of(list));
+        CHECK(l.bindings.at(0).from == launch_binding::source::output);
+        CHECK(l.bindings.at(0).index == l.bindings.at(4).index);
+        CHECK_FALSE(l.bindings.at(0).written);
+        CHECK(l.bindings.at(4).written);
+      }
+    CHECK(rotations == 2);
+  }
+  CHECK_THROWS_AS(decoder_call(7).rotate(2).lists(some_gpu()), error);
+  CHECK_THROWS_AS(decoder_call(2).rotate(2).lists(some_gpu()), error);
 }

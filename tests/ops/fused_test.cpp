@@ -32,6 +32,13 @@ TEST_CASE("Rotary equals its formula in both layouts", "[ops][A4]") {
       for (int64_t d = 0; d < 4; ++d)
         CHECK(z.data<float>()[(s * 2 + h) * 4 + d] == y.data<float>()[(h * 3 + s) * 4 + d]);
   CHECK_THROWS_AS(run("troupe", "Rotary", {x, cos, random_tensor({1, 2, 4}, 3)}), error);
+  attributes heads;
+  heads.set("num_heads", int64_t{2});
+  const tensor flat = run("troupe", "Rotary", {swapped.reshaped({1, 3, 8}), cos, sin}, heads);
+  CHECK(flat.dims() == shape{1, 3, 8});
+  CHECK(std::ranges::equal(flat.values<float>(), z.values<float>()));
+  heads.set("num_heads", int64_t{3});
+  CHECK_THROWS_AS(run("troupe", "Rotary", {swapped.reshaped({1, 3, 8}), cos, sin}, heads), error);
 }
 
 TEST_CASE("Attention takes caches with positions first", "[ops]") {

@@ -57,3 +57,61 @@ TEST_CASE("projections refuse what they are not", "[ops][projections]") {
   CHECK(refuses({x, {}, {}, w, {}, {}, {}, {}, v}, {{"products", int64_t{2}}, {"gated", int64_t{1}}}));
   CHECK(refuses({x, {}, {}, random_tensor({8}, 1)}, {{"products", int64_t{1}}}));
 }
+
+TEST_CASE("projections rotate the heads of some products", "[ops][projections]") {
+  const tensor x = random_tensor({2, 3, 12}, 1);
+  std::vector<tensor> w;
+  for (const int64_t n : {16, 8, 5})
+    w.push_back(random_tensor({12, n}, static_cast<uint32_t>(n)));
+  const std::vector<tensor> angles{random_tensor({1, 3, 4}, 2), random_tensor({2, 3, 4}, 3)};
+  const std::vector<tensor> tables{random_tensor({9, 1}, 2), random_tensor({9, 1}, 3),
+                                   tensor::of<int64_t>({2, 3}, std::vector<int64_t>{4, 0, 8, 2, 2, 7})};
+  for (const bool by_position : {false, true}) {
+    attributes attrs = attrs_of({{"products", int64_t{3}},
+                                 {"rotary", std::string(by_position ? "RotaryEmbedding" : "Rotary")},
+                                 {"rotary_heads", std::vector<int64_t>{4, 2, 0}}});
+    attributes own;
+    if (by_position) {
+      own = attrs_of({{"interleaved", int64_t{1}}, {"rotary_embedding_dim", int64_t{2}}});
+      add_part(attrs, own, "rotary");
+    }
+    std::vector<tensor> inputs{x, {}, {}};
+    for (const tensor& weights : w) {
+      inputs.push_back(weights);
+      inputs.resize(inputs.size() + projection::each - 1);
+    }
+    const std::vector<tensor>& how = by_position ? tables : angles;
+    inputs.insert(inputs.end(), how.begin(), how.end());
+    const auto y = evaluate(*find_op("troupe", "Projections", 1), attrs, inputs, 3);
+    for (size_t p = 0; p < 3; ++p) {
+      tensor wanted = run("", "MatMul", {x, w[p]});
+      std::vector<tensor> operands{wanted};
+      operands.insert(operands.end(), how.begin(), how.end());
+      own.set("num_heads", int64_t{p == 0 ? 4 : 2});
+      if (p < 2)
+        wanted = by_position ? run("", "RotaryEmbedding", operands, own) : run("troupe", "Rotary", operands, own);
+      REQUIRE(y[p].dims() == wanted.dims());
+      CHECK(std::ranges::equal(y[p].values<float>(), wanted.values<float>()));
+    }
+  }
+}
+
+TEST_CASE("projections refuse rotations that do not fit", "[ops][projections]") {
+  const tensor x = random_tensor({1, 3, 8}, 1), w = random_tensor({8, 6}, 2), angle = random_tensor({1, 3, 2}, 3);
+  const auto refuses = [&](const tensor& rows, const char* rotary, std::vector<int64_t> heads, size_t angles = 2) {
+    std::vector<tensor> inputs{rows, {}, {}, w, {}, {}, {}, {}};
+    inputs.resize(inputs.size() + angles, angle);
+    const attributes attrs =
+        attrs_of({{"products", int64_t{1}}, {"rotary", std::string(rotary)}, {"rotary_heads", std::move(heads)}});
+    return test::thrown_by([&] { run("troupe", "Projections", inputs, attrs); }).code() == errc::invalid_model;
+  };
+  CHECK_NOTHROW(run(
+      "troupe", "Projections", {x, {}, {}, w, {}, {}, {}, {}, angle, angle},
+      attrs_of(
+          {{"products", int64_t{1}}, {"rotary", std::string("Rotary")}, {"rotary_heads", std::vector<int64_t>{3}}})));
+  CHECK(refuses(x, "Softmax", {3}));
+  CHECK(refuses(x, "Rotary", {3, 1}));
+  CHECK(refuses(x, "Rotary", {4}));
+  CHECK(refuses(x, "Rotary", {3}, 1));
+  CHECK(refuses(random_tensor({3, 8}, 1), "Rotary", {3}));
+}

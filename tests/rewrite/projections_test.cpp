@@ -195,3 +195,124 @@ TEST_CASE("five products of the same rows are too many for one node", "[rewrite]
     CHECK(count_nodes(joined(b, {rows()}), "troupe.Projections") == (count == 4 ? 1 : 0));
   }
 }
+
+namespace {
+
+/// What a test changes of a decoder whose queries and keys are rotated.
+struct decoder {
+  dim positions = dim::symbol("seq");
+  bool reads_heads = false; // somebody else reads the queries before they are rotated
+  bool from_values = false; // the angles depend on the values
+  bool own_angles = false;  // the keys have angles of their own
+  bool packed = false;
+
+  static constexpr int64_t heads = 4, width = 6;
+
+  /// The same by ONNX's operator.
+  graph_builder with_operator(int64_t interleaved) const {
+    graph_builder b(23);
+    const auto [v, cos, sin] = begin(b, dim::symbol("rows"), width / 2);
+    const value_id ids = b.input("ids", {dim(1), positions}, dtype::int64);
+    for (const char* name : {"q", "k"})
+      b.output(b.op("RotaryEmbedding", {product(b, v, name), cos, sin, ids},
+                    attrs_of({{"num_heads", heads}, {"interleaved", interleaved}}), std::string("turned_") + name));
+    b.output(product(b, v, "v"));
+    return b;
+  }
+
+  graph_builder build(bool heads_first) const {
+    graph_builder b(23);
+    const auto [v, cos, sin] = begin(b, positions, width);
+    const value_id values = product(b, v, "v");
+    b.output(values);
+    const value_id shift = from_values ? b.op("ReduceMax", {values}) : b.scalar(1);
+    for (const char* name : {"q", "k"}) {
+      const value_id x = product(b, v, name);
+      if (reads_heads && *name == 'q')
+        b.output(b.op("Relu", {x}));
+      const value_id apart = b.op("Reshape", {x, b.integers({1, -1, heads, width})});
+      const value_id own = own_angles && *name == 'k' ? b.scalar(2) : shift;
+      const auto angle = [&](value_id a) { return b.op("Unsqueeze", {b.op("Mul", {a, own}), b.integers({1})}); };
+      const value_id front = b.op("Transpose", {apart}, attrs_of({{"perm", std::vector<int64_t>{0, 2, 1, 3}}}));
+      const value_id y = rotary(b, front, angle(cos), angle(sin));
+      b.output(heads_first ? y : b.op("Transpose", {y}, attrs_of({{"perm", std::vector<int64_t>{0, 2, 1, 3}}})));
+    }
+    return b;
+  }
+
+private:
+  std::array<value_id, 3> begin(graph_builder& b, const dim& rows, int64_t columns) const {
+    const value_id x = b.input("x", {dim(1), positions, hidden});
+    const bool tables = columns < width;
+    const symbolic_shape angles = tables ? symbolic_shape{rows, columns} : symbolic_shape{dim(1), rows, columns};
+    const value_id cos = b.input("cos", angles), sin = b.input("sin", angles);
+    return {rms_norm(b, x), cos, sin};
+  }
+
+  value_id product(graph_builder& b, value_id v, const std::string& name) const {
+    return packed ? packed_product(b, v, name, hidden, heads * width)
+                  : b.op("MatMul", {v, weights(b, "w" + name, hidden, heads * width)}, {}, name);
+  }
+
+  static value_id rotary(graph_builder& b, value_id x, value_id cos, value_id sin) {
+    const auto part = [&](int64_t from, int64_t to) {
+      return b.op("Slice", {x, b.integers({from}), b.integers({to}), b.integers({3}), b.integers({1})});
+    };
+    const value_id turned = b.op("Concat", {b.op("Neg", {part(width / 2, INT64_MAX)}), part(0, width / 2)},
+                                 attrs_of({{"axis", int64_t{-1}}}));
+    return b.op("Add", {b.op("Mul", {x, cos}), b.op("Mul", {turned, sin})});
+  }
+};
+
+std::vector<int64_t> rotated_heads(const graph& g) {
+  return projections_in(g).attrs.integers("rotary_heads", {});
+}
+
+std::vector<tensor> decoder_inputs(int64_t positions) {
+  return {random_tensor({1, positions, hidden}, 1), random_tensor({1, positions, decoder::width}, 2),
+          random_tensor({1, positions, decoder::width}, 3)};
+}
+
+} // namespace
+
+TEST_CASE("projections rotate queries and keys", "[rewrite][projections]") {
+  for (const bool packed : {false, true})
+    for (const bool heads_first : {false, true})
+      for (const bool one : {false, true}) {
+        INFO(packed << heads_first << one);
+        const decoder d{.positions = one ? dim(1) : dim::symbol("seq"), .packed = packed};
+        const graph g = joined(d.build(heads_first), decoder_inputs(one ? 1 : 3));
+        CHECK(count_nodes(g, "troupe.Rotary") == 0);
+        REQUIRE(count_nodes(g, "troupe.Projections") == 1);
+        CHECK(rotated_heads(g) == std::vector<int64_t>{0, 4, 4});
+        CHECK(projections_in(g).attrs.text("norm", "") == "RMSNormalization");
+      }
+}
+
+TEST_CASE("projections rotate as ONNX's operator does, by position", "[rewrite][projections]") {
+  for (const int64_t interleaved : {0, 1})
+    for (const bool packed : {false, true}) {
+      const decoder d{.packed = packed};
+      const graph g = joined(d.with_operator(interleaved),
+                             {random_tensor({1, 3, hidden}, 1), random_tensor({9, 3}, 2), random_tensor({9, 3}, 3),
+                              tensor::of<int64_t>({1, 3}, std::vector<int64_t>{8, 0, 5})});
+      REQUIRE(g.nodes.size() == 1);
+      CHECK(rotated_heads(g) == std::vector<int64_t>{4, 4, 0});
+      CHECK(projections_in(g).attrs.integer("interleaved.rotary") == interleaved);
+    }
+}
+
+TEST_CASE("rotations that projections cannot do stay nodes", "[rewrite][projections]") {
+  const auto heads = [](const decoder& d, int64_t positions = 3) {
+    const graph g = joined(d.build(true), decoder_inputs(positions));
+    const std::vector<int64_t> found = rotated_heads(g);
+    CHECK(count_nodes(g, "troupe.Rotary") == static_cast<size_t>(2 - (found.empty() ? 0 : (found[1] + found[2]) / 4)));
+    return found;
+  };
+  CHECK(heads({.reads_heads = true}) == std::vector<int64_t>{0, 0, 4});
+  CHECK(heads({.own_angles = true}) == std::vector<int64_t>{0, 4, 0});
+  CHECK(heads({.from_values = true}).empty()); // which are projections too
+  const graph many = joined(decoder{.positions = 20}.build(true), decoder_inputs(20));
+  CHECK(count_nodes(many, "troupe.Projections") == 0);
+  CHECK(count_nodes(many, "troupe.Rotary") == 2);
+}

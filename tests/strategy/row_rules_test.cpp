@@ -155,6 +155,34 @@ TEST_CASE("Projections keep rows apart unless they are summed over; a residual h
              Catch::Contains("troupe.Projections"));
 }
 
+TEST_CASE("Projections rotate a batch element by angles of its own, or of all", "[strategy][C1]") {
+  const auto rotated = [](m& b, symbolic_shape x, const char* op, std::vector<value_id> angles) {
+    std::vector<value_id> inputs{b.x(std::move(x)), no_value, no_value, b.weights({4, 6})};
+    inputs.resize(8, no_value);
+    inputs.insert(inputs.end(), angles.begin(), angles.end());
+    return b.many(
+        "Projections", inputs, 1,
+        attrs_of({{"products", int64_t{1}}, {"rotary", std::string(op)}, {"rotary_heads", std::vector<int64_t>{3}}}),
+        "troupe");
+  };
+  CHECK(axis_after([&](m& b) {
+          return rotated(b, {batch, 3, 4}, "Rotary", {b.x({batch, 3, 2}), b.weights({1, 3, 2})});
+        }) == 0);
+  CHECK(axis_after([&](m& b) {
+          return rotated(b, {batch, 3, 4}, "RotaryEmbedding",
+                         {b.weights({9, 1}), b.weights({9, 1}), b.x({batch, 3}, dtype::int64)});
+        }) == 0);
+  CHECK_THAT(refusal_of([&](m& b) {
+               return rotated(b, {3, batch, 4}, "Rotary", {b.weights({1, 3, 2}), b.weights({1, 3, 2})});
+             }),
+             Catch::Contains("positions"));
+  CHECK_THAT(refusal_of([&](m& b) {
+               return rotated(b, {batch, 3, 4}, "RotaryEmbedding",
+                              {b.x({batch, 1}), b.weights({9, 1}), b.x({batch, 3}, dtype::int64)});
+             }),
+             Catch::Contains("troupe.Projections"));
+}
+
 TEST_CASE("General products must not sum over rows or cross them", "[strategy][C1]") {
   const auto einsum = [](const char* text) { return attrs_of({{"equation", std::string(text)}}); };
   CHECK(axis_after([&](m& b) { return b.op("Einsum", {b.x({batch, 4}), b.x({batch, 4})}, einsum("bk,bk->b")); }) == 0);

@@ -61,6 +61,25 @@ public:
     c_.attrs.set("gated", int64_t{1});
     return *this;
   }
+  /// Rotates products by the numbers of heads, all of that width: troupe.Rotary, or the operator with `rotated` elements of each.
+  call& rotary(std::vector<int64_t> heads, int64_t width, bool batched = false) {
+    c_.attrs.set("rotary", std::string("Rotary"));
+    c_.attrs.set("rotary_heads", std::move(heads));
+    angles_ = {random_floats({batched ? rows_[0] : 1, rows_[1], width}, seed()),
+               random_floats({1, rows_[1], width}, seed())};
+    return *this;
+  }
+  call& rotary_embedding(std::vector<int64_t> heads, int64_t rotated, bool interleaved, bool positions) {
+    c_.attrs.set("rotary", std::string("RotaryEmbedding"));
+    c_.attrs.set("rotary_heads", std::move(heads));
+    c_.attrs.set("interleaved.rotary", int64_t{interleaved});
+    c_.attrs.set("rotary_embedding_dim.rotary", rotated);
+    const shape table = positions ? shape{9, rotated / 2} : shape{rows_[0], rows_[1], rotated / 2};
+    angles_ = {random_floats(table, seed()), random_floats(table, seed())};
+    if (positions)
+      angles_.push_back(random_integers(dtype::int64, {rows_[0], rows_[1]}, seed(), 0, 9));
+    return *this;
+  }
   call& input(tensor x) {
     c_.inputs[0] = std::move(x);
     return *this;
@@ -73,6 +92,7 @@ public:
     for (size_t i = 1; i < c_.inputs.size(); ++i)
       if ((i - projection::first) % projection::each != projection::slot::residual || i < projection::first)
         c_.constants |= 1u << i;
+    c_.inputs.insert(c_.inputs.end(), angles_.begin(), angles_.end());
     for (const bool half : {false, true}) {
       c_.rtol = half ? half_tolerance : 1e-4;
       c_.atol = half ? half_tolerance : 2e-4;
@@ -95,6 +115,7 @@ private:
   kernel_case c_;
   int64_t depth_, products_ = 0, columns_ = 0;
   shape rows_;
+  std::vector<tensor> angles_;
   uint64_t seed_ = 10;
 };
 
@@ -179,4 +200,60 @@ TEST_CASE("GPU projections keep NaN, infinities and large means", "[vulkan][proj
 
 TEST_CASE("GPU projections without rows or columns write nothing", "[vulkan][projections]") {
   call("RMSNormalization", {0, 32}).product(20).check();
+}
+
+TEST_CASE("GPU projections rotate heads, few rows and many", "[vulkan][slow][projections]") {
+  for (const auto& [batch, positions] : {std::pair<int64_t, int64_t>{1, 1}, {2, 2}, {1, 3}, {2, 5}})
+    for (const int64_t width : {6, 16}) {
+      INFO(batch << " batches of " << positions << " positions, heads of " << width);
+      call("RMSNormalization", {batch, positions, 48})
+          .product(3 * width, {}, true)
+          .product(9)
+          .product(2 * width, transposed())
+          .rotary({3, 0, 2}, width, batch > 1)
+          .check();
+      call("", {batch, positions, 64})
+          .packed(2 * width, 4, 32, 1, {}, true)
+          .packed(width, 4, 32, 1)
+          .packed(11, 4, 32, 1)
+          .rotary({2, 1, 0}, width)
+          .check(4e-2);
+    }
+}
+
+TEST_CASE("GPU projections rotate parts of heads and neighbours, by position or not", "[vulkan][slow][projections]") {
+  for (const bool interleaved : {false, true})
+    for (const bool positions : {false, true})
+      for (const int64_t rotated : {2, 4, 8}) {
+        INFO(interleaved << positions << " " << rotated);
+        for (const int64_t batch : {1, 2})
+          call("LayerNormalization", {batch, 2, 40})
+              .product(24)
+              .product(7, {}, true)
+              .product(8, ending("Gelu"), true)
+              .rotary_embedding({3, 0, 1}, rotated, interleaved, positions)
+              .check();
+      }
+  call("", {1, 2, 40}).product(15).rotary_embedding({3}, 4, true, false).check();                // heads of odd width
+  call("", {1, 2, 40}).product(24).product(24).rotary_embedding({3, 2}, 8, false, true).check(); // of two widths
+}
+
+TEST_CASE("GPU projections rotate two columns of a team", "[vulkan][slow][projections]") {
+  call("RMSNormalization", {1, 1, 32}).product(4096).product(1001).product(64).rotary({256, 0, 4}, 16).check();
+  call("RMSNormalization", {1, 2, 32})
+      .product(4092)
+      .product(1030)
+      .rotary({682, 0}, 6)
+      .check(); // an odd number of pairs
+  for (const bool interleaved : {false, true})
+    call("", {1, 1, 32}).product(5120).rotary_embedding({320}, 12, interleaved, true).check();
+}
+
+TEST_CASE("GPU projections add residuals to what they rotate, and keep infinities", "[vulkan][projections]") {
+  for (const int64_t rows : {2, 6})
+    call("LayerNormalization", {1, rows, 40}).product(24, ending("Relu"), true).residual().rotary({3}, 8).check();
+  tensor x = random_floats({1, 2, 40}, 3);
+  x.mutable_data<float>()[7] = NAN;
+  x.mutable_data<float>()[47] = INFINITY;
+  call("", {1, 2, 40}).product(24).rotary({3}, 8).input(x).check();
 }
