@@ -67,6 +67,7 @@ private:
       if (const node_id n = narrowing_node(c, t); n >= 0) {
         const value_id half = program_.nodes[n].outputs[0];
         t.narrowed = place_of(c, half, layout_.bytes[half]);
+        t.conversion = *input_conversion_of(program_, program_.nodes[n]);
         narrowing[t.value] = n;
       }
     use_staged_uploads(id, narrowing, out);
@@ -129,8 +130,8 @@ private:
            std::find(program_.inputs.begin(), program_.inputs.end(), v) != program_.inputs.end();
   }
 
-  /// The node that makes float16 of an input which is needed for nothing else; -1 if there is none. In the first wave, so that its output's
-  /// memory is nobody else's before.
+  /// The node that narrows an input which is needed for nothing else; -1 if there is none. In the first wave, so that its output's memory is
+  /// nobody else's before.
   node_id narrowing_node(const chunk& c, const installed_transfer& t) const {
     const bool is_output =
         std::find(program_.outputs.begin(), program_.outputs.end(), t.value) != program_.outputs.end();
@@ -144,8 +145,7 @@ private:
     const std::span<const node_id> first = c.wave(0);
     if (std::find(first.begin(), first.end(), reader) == first.end())
       return -1;
-    const node& n = program_.nodes[reader];
-    return n.domain == "troupe" && n.op_type == "ToFloat16" ? reader : -1;
+    return input_conversion_of(program_, program_.nodes[reader]) ? reader : -1;
   }
 
   /// A value of fewer bytes than `direct` passes through staging memory.

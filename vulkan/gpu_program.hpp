@@ -5,6 +5,7 @@
 // (dynamic_calls.hpp); a slot adds memory and command buffers (chunk_recorder.hpp).
 #pragma once
 
+#include "ops/input_conversion.hpp"
 #include "vulkan/device_weights.hpp"
 #include "vulkan/dynamic_calls.hpp"
 #include "vulkan/pipelines.hpp"
@@ -24,7 +25,7 @@ struct bound_range {
       0; // within the arena, the scratch memory, the parameter buffer, the staging memory, the cache, or the allocation
   int64_t bytes = 0;
   size_t cache = 0; // index into `dynamic_calls::appends`
-  /// Where the bytes are in the staging memory for uploads if the host makes float16 of an input; -1 if they are no such input's.
+  /// Where the bytes are in the staging memory for uploads if the host narrows an input; -1 if they are no such input's.
   int64_t narrowed_at = -1;
 };
 
@@ -44,7 +45,7 @@ struct installed_launch {
   bool barrier_before = false;
   /// Whether it writes a part of a tensor whose other parts may be written at the same time.
   bool writes_part = false;
-  /// Whether it makes float16 of an input, which the host can do instead (`installed_transfer::narrowed`).
+  /// Whether it narrows an input, which the host can do instead (`installed_transfer::narrowed`).
   bool narrows = false;
 };
 
@@ -55,11 +56,12 @@ struct installed_transfer {
   bound_range place; // with room for the capacities
   /// Offset in the chunk's staging memory; -1 for a large value that is copied straight from or to the host's memory.
   int64_t staged = 0;
-  /// Where an input goes as float16, if the host makes it that while it writes it; nullopt if it is needed as it is.
+  /// Where an input goes as what the host makes of it while it writes it; nullopt if it is needed as it is.
   std::optional<bound_range> narrowed;
+  input_conversion conversion{}; // what that is
   /// Whether it is a cache that grows where the run's value is: nothing is copied.
   bool in_place = false;
-  /// Whether kernels use it where it is staged (staged_values.hpp), and what the host has made of it if that is float16.
+  /// Whether kernels use it where it is staged (staged_values.hpp), and what the host has made of it.
   bool used_staged = false, narrowed_used_staged = false;
 
   bool is_direct() const { return staged < 0; }

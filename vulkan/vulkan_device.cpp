@@ -2,7 +2,7 @@
 
 #include "base/parallel.hpp"
 #include "base/shared_work.hpp"
-#include "ops/to_float16.hpp"
+#include "ops/input_conversion.hpp"
 #include "vulkan/chunk_times.hpp"
 #include "vulkan/device_choice.hpp"
 #include "vulkan/direct_copies.hpp"
@@ -24,15 +24,15 @@ size_t max_imports(const gpu_snapshot& s) {
   return s.max_allocations / 2;
 }
 
-/// Writes a value to mapped memory of the GPU or of the host, as float16 if `narrowed`. What is written to the GPU's memory is small: threads that are
+/// Writes a value to mapped memory of the GPU or of the host, as what `conversion` makes of it if there is one. What is written to the GPU's memory is small: threads that are
 /// awake help, others would have to wake up.
-void write_upload(const tensor& value, std::byte* to, bool narrowed) {
+void write_upload(const tensor& value, std::byte* to, const input_conversion* conversion) {
   constexpr int64_t piece = 32 << 10, copied_in_parallel = 1 << 20; // bytes
   const int64_t bytes = value.bytes(), width = bytes / value.size();
   const auto* from = static_cast<const std::byte*>(value.data());
-  if (narrowed)
+  if (conversion)
     share_work(value.size(), piece / width, [&](int64_t begin, int64_t end) {
-      to_float16_row(value.data<float>() + begin, reinterpret_cast<float16*>(to) + begin, end - begin);
+      convert_input(*conversion, value.data<float>() + begin, to + bytes_of(conversion->to, begin), end - begin);
     });
   else if (bytes >= copied_in_parallel)
     parallel_copy(to, from, bytes);
@@ -287,7 +287,7 @@ private:
       if (bytes == 0 || t.is_direct())
         continue;
       const host_place place = upload_place(r, t, slot);
-      write_upload(upload, place.memory->mapped() + place.offset, narrowed && t.narrowed);
+      write_upload(upload, place.memory->mapped() + place.offset, narrowed && t.narrowed ? &t.conversion : nullptr);
       place.memory->flush(place.offset, bytes);
     }
   }

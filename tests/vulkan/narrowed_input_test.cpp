@@ -1,7 +1,9 @@
-// Inputs of float16 models, which the host narrows while it writes them to the GPU's memory: the same results as by the kernel that does it for
-// inputs that are on the GPU already, and where times are asked for.
+// Inputs that become float16 or bytes first of all, which the host does while it writes them to the GPU's memory: the same results as by the kernel
+// that does it for inputs that are on the GPU already, and where times are asked for.
+#include "rewrite/rewrite.hpp"
 #include "support/bound_values.hpp"
 #include "support/kernel_case.hpp"
+#include "support/run_graph.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -24,6 +26,15 @@ tensor numbers(int64_t rows) {
   const float special[] = {1e6f, -1e6f, std::numeric_limits<float>::infinity(), 0.f, -0.f, 1e-7f, 2049.f};
   std::copy(std::begin(special), std::end(special), t.mutable_data<float>());
   return t;
+}
+
+/// x in steps of 0.25 around a zero point, as integers.
+graph steps(const tensor& zero) {
+  graph_builder b(19);
+  const value_id x = b.input("x", {40, 300});
+  const value_id q = b.op("QuantizeLinear", {x, b.scalar(0.25f), b.constant("zero", zero)});
+  b.output(b.op("Cast", {q}, attrs_of({{"to", int64_t{6}}}), "y"));
+  return b.g;
 }
 
 int64_t wrong(const tensor& got, const tensor& in) {
@@ -58,5 +69,35 @@ TEST_CASE("inputs are narrowed by the host or by the GPU, with the same result",
         CHECK(e.stats().at(0).recorded_chunks ==
               (how.blocks ? 3 : 2)); // each of the three in its own way, if inputs are written
     }
+  CHECK(new_gpu_messages() == "");
+}
+
+TEST_CASE("inputs are quantised by the host or by the GPU, with the same result", "[vulkan][quantised]") {
+  const auto blocks = std::make_shared<host_block_pool>();
+  tensor in = random_floats({40, 300}, 1, -50, 50);
+  const float special[] = {0.125f,
+                           0.375f,
+                           -0.125f,
+                           -0.375f,
+                           1e9f,
+                           -1e9f,
+                           std::numeric_limits<float>::infinity(),
+                           -std::numeric_limits<float>::infinity(),
+                           std::numeric_limits<float>::quiet_NaN()};
+  std::copy(std::begin(special), std::end(special), in.mutable_data<float>());
+  for (const tensor& zero :
+       {tensor::of<uint8_t>({}, std::vector<uint8_t>{7}), tensor::of<int8_t>({}, std::vector<int8_t>{-3})}) {
+    engine e = engine_of({gpu("g", {.blocks = blocks, .force_staging = true})});
+    const graph g = steps(zero);
+    const session model = e.load(g);
+    const auto wanted = [&](const run_result& made) {
+      const tensor expected = run_graph(rewrite(g, {.fuse = false}), {in}).at(0);
+      return std::ranges::equal(made.outputs.at("y").values<int32_t>(), expected.values<int32_t>());
+    };
+    CHECK(wanted(model.run({{"x", in}})));
+    CHECK(wanted(model.run({{"x", in}}, {.trace = true})));
+    CHECK(wanted(model.run({}, {.device_inputs = {{"x", e.put(in, "g")}}})));
+    CHECK(e.stats().at(0).recorded_chunks == 3); // each in its own way
+  }
   CHECK(new_gpu_messages() == "");
 }
