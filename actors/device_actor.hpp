@@ -7,6 +7,7 @@
 #pragma once
 
 #include "actors/messages.hpp"
+#include "launch/kernel_choices.hpp"
 #include "run/shared_ledger.hpp"
 
 #include <caf/stateful_actor.hpp>
@@ -48,6 +49,7 @@ struct device_handle {
   device_ref actor;
   std::shared_ptr<device_health> health;
   std::shared_ptr<shared_ledger> memory;
+  std::shared_ptr<kernel_choices> kernels; // of a GPU of this process
 };
 
 /// The devices of an engine, lost ones included, in the order in which they joined. Never changed: a device that joins makes a new list.

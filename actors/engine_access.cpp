@@ -19,6 +19,13 @@ std::vector<device_info> device_infos(const engine& e) {
   return infos;
 }
 
+std::shared_ptr<kernel_choices> kernels_of(const engine& e, const std::string& device) {
+  for (const actors::device_handle& d : *engine_access::devices(e).devices())
+    if (d.info.name == device)
+      return d.kernels;
+  return nullptr;
+}
+
 void add_devices(const engine& e, const std::vector<device_factory>& makes) {
   engine_access::runtime(e).add_devices(makes, actors::host::threading::own_thread);
 }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "device/device.hpp"
+#include "launch/kernel_choices.hpp"
 #include "plan/bind/bound_plan.hpp"
 #include "remote/host_client.hpp"
 #include "troupe/engine.hpp"
@@ -25,6 +26,9 @@ std::vector<std::string> gpu_messages(const engine& e);
 
 /// Returns the open devices as plans see them, in the order of `engine::devices`.
 std::vector<device_info> device_infos(const engine& e);
+
+/// Returns what a GPU of this process chooses its kernels by, from the next plan on that is installed there; null for other devices.
+std::shared_ptr<kernel_choices> kernels_of(const engine& e, const std::string& device);
 
 /// Opens further devices, which sessions use from their next runs on. One that was lost may come back under its name.
 void add_devices(const engine& e, const std::vector<device_factory>& makes);

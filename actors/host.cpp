@@ -7,6 +7,7 @@
 #include "device/slow_device.hpp"
 #include "plan/known_profile.hpp"
 #include "vulkan/device_choice.hpp"
+#include "vulkan/pipeline_file.hpp"
 #include "vulkan/vulkan_device.hpp"
 
 #include <caf/actor_system.hpp>
@@ -57,7 +58,8 @@ std::string host::explain_gpus() const {
   return text;
 }
 
-device_factory host::factory_of(const device_request& request, const engine_options& options) const {
+device_factory host::factory_of(const device_request& request, const engine_options& options,
+                                const std::shared_ptr<kernel_choices>& kernels) const {
   const auto limited = options.memory.find(request.name);
   const int64_t limit = limited == options.memory.end() ? INT64_MAX : limited->second;
   switch (request.kind) {
@@ -77,9 +79,16 @@ device_factory host::factory_of(const device_request& request, const engine_opti
   if (!gpus_ || request.gpu >= gpus_->gpus().size())
     fail(errc::invalid_argument, "there is no GPU '{}'{}{}", request.name, no_gpu_because_.empty() ? "" : ": ",
          no_gpu_because_);
-  return [gpus = gpus_, request, blocks = blocks_, limit] {
-    return vulkan::make_vulkan_device(gpus, request.gpu, request.name, {.blocks = blocks, .memory_limit = limit});
+  return [gpus = gpus_, request, blocks = blocks_, limit, kernels] {
+    return vulkan::make_vulkan_device(gpus, request.gpu, request.name,
+                                      {.blocks = blocks, .measured = kernels, .memory_limit = limit});
   };
+}
+
+std::shared_ptr<kernel_choices> host::kernels_of(const device_request& request) const {
+  if (request.kind != device_kind::vulkan || !gpus_ || request.gpu >= gpus_->gpus().size())
+    return nullptr;
+  return std::make_shared<kernel_choices>(vulkan::shader_revisions_of(gpus_->gpus()[request.gpu].snapshot));
 }
 
 void host::open_devices(const engine_options& options, const std::vector<std::string>& names,
@@ -95,9 +104,15 @@ void host::open_devices(const engine_options& options, const std::vector<std::st
   profile_problem_ = std::move(loaded.problem);
   profiles_ = std::move(loaded);
   for (const device_request& request : requests) {
-    device_handle device = open(factory_of(request, options),
+    const std::shared_ptr<kernel_choices> kernels = kernels_of(request);
+    device_handle device = open(factory_of(request, options, kernels),
                                 request.kind == device_kind::null ? threading::shared : threading::own_thread);
     device.info.fallback = request.fallback;
+    device.kernels = kernels;
+    if (kernels)
+      for (const measured_profile& m : profiles_.devices)
+        if (m.device == key_of(device.info))
+          kernels->set(by_call(m.kernels));
     add({device});
   }
   for (const device_factory& make : hooks.custom_devices)

@@ -80,7 +80,10 @@ private:
   /// Returns the living device that a value is on, or that is called so; throws `errc::invalid_argument` if there is none,
   /// `errc::device_lost`, saying that it was to `purpose`.
   device_handle living(const std::string& name, std::optional<uint64_t> incarnation, std::string_view purpose) const;
-  device_factory factory_of(const device_request& request, const engine_options& options) const;
+  device_factory factory_of(const device_request& request, const engine_options& options,
+                            const std::shared_ptr<kernel_choices>& kernels) const;
+  /// Returns choices of kernels for a GPU, none so far; null for other devices.
+  std::shared_ptr<kernel_choices> kernels_of(const device_request& request) const;
 
   caf::actor_system& system_;
   const std::shared_ptr<host_block_pool> blocks_ = std::make_shared<host_block_pool>();

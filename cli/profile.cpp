@@ -5,6 +5,7 @@
 #include "cli/calibrate.hpp"
 #include "cli/keep.hpp"
 #include "cli/progress.hpp"
+#include "cli/tune.hpp"
 #include "measure/measure_nodes.hpp"
 #include "measure/operator_table.hpp"
 #include "monitor/bottlenecks.hpp"
@@ -21,6 +22,8 @@ namespace {
 struct profile_arguments : model_options {
   bool calibrate = false;
   bool keep = false;
+  bool tune = false;
+  double budget_s = 60;
   std::filesystem::path file; // empty: the user's
   int runs = 5;
 
@@ -219,10 +222,25 @@ void print_kept(const std::vector<kept_device>& kept) {
                k.measured.nodes.operators.size());
 }
 
+/// Tunes the model's kernels and keeps the choices, for the engines that are opened from now on.
+std::vector<tuned_device> tune_kernels(const profile_arguments& args, const interrupts& stop) {
+  std::vector<tuned_device> tuned = tune_model(args, args.budget_s, stop);
+  if (tuned.empty())
+    stop.exit_if_requested();
+  std::vector<measured_profile> all;
+  for (const tuned_device& d : tuned)
+    all.push_back({d.device, {}, {}, choices_of(d.calls, d.found)});
+  store_profiles(args.profiles(), all);
+  return tuned;
+}
+
 void profile_model(const profile_arguments& args) {
   const interrupts stop;
+  const std::vector<tuned_device> tuned = args.tune ? tune_kernels(args, stop) : std::vector<tuned_device>{};
+  if (!args.json)
+    print_tuned(tuned);
   const std::vector<kept_device> kept = args.keep ? keep_times(args, stop) : std::vector<kept_device>{};
-  nlohmann::json out{{"kept", kept_json(kept)}};
+  nlohmann::json out{{"kept", kept_json(kept)}, {"tuned", tuned_json(tuned)}};
   if (!args.json)
     print_kept(kept);
   if (!stop.requested()) {
@@ -244,8 +262,9 @@ void profile_model(const profile_arguments& args) {
 }
 
 void profile(const profile_arguments& args) {
-  if (args.calibrate && args.keep)
-    fail(errc::invalid_argument, "--calibrate measures devices, --keep a model's nodes: calibrate first, then keep");
+  if (args.calibrate && (args.keep || args.tune))
+    fail(errc::invalid_argument,
+         "--calibrate measures devices, --keep and --tune a model's nodes: calibrate first, then these");
   if (args.calibrate)
     return calibrate_devices(args);
   if (args.model.empty())
@@ -259,12 +278,18 @@ void add_profile(CLI::App& app) {
   auto args = std::make_shared<profile_arguments>();
   CLI::App* command = app.add_subcommand(
       "profile", "Measure a model's operators beside their predicted times; with --keep, remember them for later "
-                 "predictions; with --calibrate, measure the devices themselves");
+                 "predictions; with --tune, choose its kernels by measuring them; with --calibrate, measure the "
+                 "devices themselves");
   add_model_options(*command, *args);
   command->get_option("model")->required(false);
   command->add_flag("--calibrate", args->calibrate, "Measure the devices and keep the result for later runs");
   command->add_flag("--keep", args->keep,
                     "Measure the model's nodes on each device alone and keep the result for later runs");
+  command->add_flag(
+      "--tune", args->tune,
+      "Time the kernels that could run each call of the model on each GPU, and keep the fastest for later runs");
+  command->add_option("--budget", args->budget_s, "Seconds that --tune takes on a GPU, about (default: 60)")
+      ->check(CLI::Range(0.0, 86400.0));
   command->add_option("--file", args->file, "Where measurements are kept (default: in the user's cache folder)")
       ->type_name("FILE");
   command->add_option("--runs", args->runs, "Runs to take the median of; --keep measures for at least a second")

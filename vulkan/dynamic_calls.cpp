@@ -114,8 +114,8 @@ hash128 key_of(const plan& p, node_id id, const append_values& rows_first) {
 
 } // namespace
 
-launch_list choose_kernel(const bound_plan& bound, const node& n, const device_info& device, uint32_t alternative,
-                          const append_values& rows_first) {
+launch_list choose_kernel(const bound_plan& bound, const node& n, const device_info& device,
+                          const kernel_selection& how, const append_values& rows_first) {
   gpu_call usual = make_gpu_call(bound, n, *device.gpu);
   attributes attrs = n.attrs;
   for (size_t i = 0; i < n.inputs.size(); ++i)
@@ -129,7 +129,8 @@ launch_list choose_kernel(const bound_plan& bound, const node& n, const device_i
   if (lists.empty())
     fail(errc::unsupported, "{}: {} has no kernel for these dims; place it on the CPU, or use smaller dims",
          describe(n), device.description);
-  launch_list& chosen = lists[std::min<size_t>(alternative, lists.size() - 1)];
+  std::optional<launch_list> measured = how.measured ? how.measured->find(*n.def, call, lists) : std::nullopt;
+  launch_list& chosen = measured ? *measured : lists[std::min<size_t>(how.alternative, lists.size() - 1)];
   mark_whole(chosen, call);
   return std::move(chosen);
 }
@@ -171,12 +172,12 @@ dynamic_calls::dynamic_calls(const arena_layout& layout, device_index self, std:
   }
 }
 
-std::vector<launch_list> dynamic_calls::choose(const bound_plan& bound, uint32_t alternative) const {
+std::vector<launch_list> dynamic_calls::choose(const bound_plan& bound, const kernel_selection& how) const {
   const plan& p = *bound.source;
   std::vector<launch_list> choices;
   choices.reserve(first_.size());
   for (node_id n : first_)
-    choices.push_back(choose_kernel(bound, p.program->nodes[n], p.devices[self_], alternative, rows_first_));
+    choices.push_back(choose_kernel(bound, p.program->nodes[n], p.devices[self_], how, rows_first_));
   return choices;
 }
 

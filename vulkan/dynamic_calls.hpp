@@ -11,7 +11,7 @@
 // Where caches grow in place, calls see them with their positions first, and appends are no calls: their copies' parameters are in the table too.
 #pragma once
 
-#include "launch/launch.hpp"
+#include "launch/kernel_choices.hpp"
 #include "plan/bind/bound_plan.hpp"
 #include "plan/cut/cache_appends.hpp"
 
@@ -29,10 +29,16 @@ inline constexpr int64_t whole_operand = -1;
 /// Values of a program, each with the number of the append that it belongs to.
 using append_values = std::unordered_map<value_id, size_t>;
 
-/// Returns the launches of a node as alternative `alternative` (or its last) runs them, whole operands marked; `rows_first`: caches whose
-/// positions are first. Throws `errc::unsupported` if the operator has no kernel for these dims.
-launch_list choose_kernel(const bound_plan& bound, const node& n, const device_info& device, uint32_t alternative,
-                          const append_values& rows_first = {});
+/// How one of the ways to run a call is taken: what was measured to be the fastest, else the one of this number, or the last.
+struct kernel_selection {
+  const kernel_choices* measured = nullptr;
+  uint32_t alternative = 0;
+};
+
+/// Returns the launches of a node, whole operands marked; `rows_first`: caches whose positions are first. Throws `errc::unsupported` if the
+/// operator has no kernel for these dims.
+launch_list choose_kernel(const bound_plan& bound, const node& n, const device_info& device,
+                          const kernel_selection& how, const append_values& rows_first = {});
 
 /// Rounds scratch buffers up, so that other bindings of a bucket find room in what is recorded for these launches.
 void add_scratch_room(std::span<launch_list> choices);
@@ -62,7 +68,7 @@ public:
   const append_values& made() const { return made_; }
 
   /// Returns the launches of each class in a binding of the layout. Throws what `choose_kernel` throws.
-  std::vector<launch_list> choose(const bound_plan& bound, uint32_t alternative) const;
+  std::vector<launch_list> choose(const bound_plan& bound, const kernel_selection& how) const;
 
 private:
   device_index self_;

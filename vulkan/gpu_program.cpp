@@ -205,7 +205,7 @@ private:
     if (own != dynamic_calls::none && out_.choices[own].packed.empty())
       return out_.choices[own];
     launch_list chosen =
-        choose_kernel(bound_, program_.nodes[id], plan_.devices[self_], tools_.alternative, calls_.rows_first());
+        choose_kernel(bound_, program_.nodes[id], plan_.devices[self_], tools_.selection, calls_.rows_first());
     if (own == dynamic_calls::none)
       return chosen;
     launch_list shared = out_.choices[own]; // the weights that are packed are of the first of its class

@@ -104,7 +104,7 @@ struct install_tools {
   uploader& uploads;
   device_weights& weights;
   pipelines& kernels;
-  uint32_t alternative = 0;    // see vulkan_device_options
+  kernel_selection selection = {};
   bool direct_copies = false;  // whether large values are copied straight from and to the host's memory
   bool writes_inputs = false;  // whether staging memory is the GPU's own: see written_input_bytes
   bool stages_results = false; // whether results are staged: not if the arena is the host's memory

@@ -68,7 +68,7 @@ void installations::make_way(installed_binding& binding, cache_way how, const in
         installed_layout::way{dynamic_calls(*bound.layout, binding.self,
                                             how == cache_way::in_place ? layout.appends : std::vector<cache_append>()),
                               {}};
-  std::vector<launch_list> choices = shared->calls.choose(bound, tools.alternative);
+  std::vector<launch_list> choices = shared->calls.choose(bound, tools.selection);
   std::shared_ptr<installed_program> program = find_program(*shared, choices);
   if (!program) {
     program = std::make_shared<installed_program>(

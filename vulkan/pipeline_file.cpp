@@ -8,23 +8,43 @@
 #include <algorithm>
 #include <cstring>
 #include <fstream>
+#include <map>
 
 namespace troupe::vulkan {
 namespace {
-
-hash128 hash_of_shaders() {
-  hasher h;
-  for (const embedded_shader& s : embedded_shaders()) {
-    h.add(s.name);
-    h.add_bytes(s.code.data(), s.code.size_bytes());
-  }
-  return h.digest();
-}
 
 hash128 checksum(std::span<const std::byte> content) {
   hasher h;
   h.add_bytes(content.data(), content.size());
   return h.digest();
+}
+
+/// Hashes of all shaders' code, by name.
+const std::map<std::string_view, hash128>& shader_hashes() {
+  static const auto& all =
+      *new std::map<std::string_view, hash128>([] { // never destroyed: engines may live in static objects
+        std::map<std::string_view, hash128> hashes;
+        for (const embedded_shader& s : embedded_shaders())
+          hashes.emplace(s.name, checksum(std::as_bytes(s.code)));
+        return hashes;
+      }());
+  return all;
+}
+
+hash128 hash_of_shaders() {
+  hasher h;
+  for (const auto& [name, code] : shader_hashes()) {
+    h.add(name);
+    h.add(code);
+  }
+  return h.digest();
+}
+
+/// What compiles.
+void add_driver(hasher& h, const gpu_snapshot& s) {
+  h.add(s.name);
+  h.add(s.driver_version);
+  h.add_bytes(s.pipeline_cache_uuid.data(), s.pipeline_cache_uuid.size());
 }
 
 } // namespace
@@ -36,11 +56,22 @@ std::string pipeline_file_path(const gpu_snapshot& s) {
   static const hash128 shaders = hash_of_shaders();
   hasher h;
   h.add(shaders);
-  h.add(s.name);
-  h.add(s.driver_version);
-  h.add_bytes(s.pipeline_cache_uuid.data(), s.pipeline_cache_uuid.size());
+  add_driver(h, s);
   const hash128 key = h.digest();
   return (folder / ("pipelines-" + to_hex(key))).string();
+}
+
+shader_revision shader_revisions_of(const gpu_snapshot& s) {
+  hasher driver;
+  add_driver(driver, s);
+  return [of = driver.digest()](std::string_view shader) {
+    const auto code = shader_hashes().find(shader);
+    expects(code != shader_hashes().end(), "a launch rule names a shader that is not there");
+    hasher h;
+    h.add(of);
+    h.add(code->second);
+    return h.digest();
+  };
 }
 
 std::vector<std::byte> read_pipeline_file(const std::string& path, int64_t max_bytes) {

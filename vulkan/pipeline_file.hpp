@@ -5,6 +5,7 @@
 // compiled again. Drivers only ever add to their caches, so a file that has become too large is begun anew.
 #pragma once
 
+#include "launch/kernel_choices.hpp"
 #include "vulkan/snapshot.hpp"
 
 #include <span>
@@ -13,6 +14,9 @@ namespace troupe::vulkan {
 
 /// Returns the file's path in the user's cache folder (XDG_CACHE_HOME, else ~/.cache); empty if there is none.
 std::string pipeline_file_path(const gpu_snapshot& s);
+
+/// Returns what choices of kernels on a GPU depend on besides their launches: each shader's code, and the driver. Lives as long as the process.
+shader_revision shader_revisions_of(const gpu_snapshot& s);
 
 /// Returns the content of `path`, empty if it is missing, damaged, or larger than `max_bytes`.
 std::vector<std::byte> read_pipeline_file(const std::string& path, int64_t max_bytes = int64_t{256} << 20);

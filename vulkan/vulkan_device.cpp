@@ -145,7 +145,13 @@ private:
   void with_install_tools(F&& f) {
     const bool direct = imports_.available() && !recording_.unified;
     uploader uploads(context_, upload_memory_, queue_, options_.force_staging);
-    f(install_tools{device_memory_, uploads, weights_, kernels_, options_.alternative, direct, writes_inputs_,
+    f(install_tools{device_memory_,
+                    uploads,
+                    weights_,
+                    kernels_,
+                    {options_.measured.get(), options_.alternative},
+                    direct,
+                    writes_inputs_,
                     !recording_.unified});
   }
 

@@ -6,6 +6,7 @@
 
 #include "device/device.hpp"
 #include "device/host_block.hpp"
+#include "launch/kernel_choices.hpp"
 #include "vulkan/device_context.hpp"
 #include "vulkan/shader_library.hpp"
 
@@ -20,7 +21,9 @@ struct vulkan_device_options {
   bool force_non_coherent = false;
   /// Stages uploads and downloads even if device memory is the host's.
   bool force_staging = false;
-  /// Which of an operator's alternatives to run, or its last one if it has fewer.
+  /// Which ways to run calls were measured to be the fastest there; null: the launch rules decide.
+  std::shared_ptr<const kernel_choices> measured;
+  /// Which of an operator's alternatives to run otherwise, or its last one if it has fewer.
   uint32_t alternative = 0;
   /// Which queues copies beside the work have.
   lane_queues queues = lane_queues::own;

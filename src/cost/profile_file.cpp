@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cmath>
 #include <fstream>
+#include <unordered_set>
 
 namespace troupe {
 namespace {
@@ -139,6 +140,47 @@ json write_operators(const measured_nodes& nodes) {
   return object;
 }
 
+/// Files were written before choices of kernels were known.
+std::vector<kernel_choice> read_kernels(const json& entry) {
+  std::vector<kernel_choice> all;
+  if (!entry.contains("kernels"))
+    return all;
+  for (const json& each : member(entry, "kernels", json::value_t::array, "the list")) {
+    if (!each.is_array() || each.size() != 5 || !each[2].is_string())
+      fail(errc::invalid_argument, "a device profile's 'kernels' must be lists of two keys, a name and two times");
+    all.push_back({read_key(each[0]), read_key(each[1]), each[2].get<std::string>(), number(each[3], "kernels"),
+                   number(each[4], "kernels")});
+  }
+  return all;
+}
+
+json write_kernels(const std::vector<kernel_choice>& kernels) {
+  json list = json::array();
+  for (const kernel_choice& k : kernels)
+    list.push_back({to_hex(k.call), to_hex(k.kernel), k.name, k.seconds, k.usual_s});
+  return list;
+}
+
+void check_kernels(const std::vector<kernel_choice>& kernels) {
+  if (kernels.size() > max_kept_kernels)
+    fail(errc::invalid_argument, "a device profile keeps at most {} kernels", max_kept_kernels);
+  for (const kernel_choice& k : kernels)
+    if (k.name.size() > max_kernel_name || !is_sane_time(k.seconds) || !is_sane_time(k.usual_s))
+      fail(errc::invalid_argument, "the device profile's kernel of call {} cannot be of {} letters or take {} seconds",
+           to_hex(k.call), k.name.size(), k.seconds);
+}
+
+std::vector<kernel_choice> merge(std::vector<kernel_choice> old, const std::vector<kernel_choice>& fresh) {
+  std::unordered_set<hash128> renewed;
+  for (const kernel_choice& k : fresh)
+    renewed.insert(k.call);
+  std::erase_if(old, [&](const kernel_choice& k) { return renewed.contains(k.call); });
+  old.insert(old.end(), fresh.begin(), fresh.end());
+  if (old.size() > max_kept_kernels)
+    old.erase(old.begin(), old.end() - max_kept_kernels);
+  return old;
+}
+
 measured_profile read_device(const json& entry) {
   measured_profile m;
   m.device.kind = member(entry, "kind", json::value_t::string, "the text");
@@ -148,6 +190,7 @@ measured_profile read_device(const json& entry) {
   for (const auto& [name, value] : member(entry, "measured", json::value_t::object, "the object").items())
     m.values.emplace_back(name, number(value, name));
   m.nodes = read_nodes(entry);
+  m.kernels = read_kernels(entry);
   refine({}, m);
   return m;
 }
@@ -194,9 +237,17 @@ device_profile refine(device_profile profile, const measured_profile& measured) 
       fail(errc::invalid_argument, "the device profile's '{}' cannot be {}", name, value);
     f->of(profile) = value;
   }
+  check_kernels(measured.kernels);
   if (!measured.nodes.empty())
     profile.measured = std::make_shared<const node_times>(measured.nodes);
   return profile;
+}
+
+std::unordered_map<hash128, hash128> by_call(const std::vector<kernel_choice>& choices) {
+  std::unordered_map<hash128, hash128> kernels;
+  for (const kernel_choice& c : choices)
+    kernels[c.call] = c.kernel;
+  return kernels;
 }
 
 std::vector<std::pair<std::string, double>> values_of(const device_profile& profile) {
@@ -220,6 +271,7 @@ std::string write_profiles(const std::vector<measured_profile>& all, const std::
                        {"measured", std::move(values)},
                        {"nodes", write_nodes(m.nodes)},
                        {"rows", write_rows(m.nodes)},
+                       {"kernels", write_kernels(m.kernels)},
                        {"operators", write_operators(m.nodes)}});
   }
   // On one line: every number of a list would have its own.
@@ -270,6 +322,7 @@ measured_profile merge(measured_profile old, const measured_profile& fresh) {
     old.nodes.operators.clear();
   }
   old.nodes = merge(std::move(old.nodes), fresh.nodes);
+  old.kernels = merge(std::move(old.kernels), fresh.kernels);
   return old;
 }
 

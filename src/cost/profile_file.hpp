@@ -23,11 +23,25 @@ struct profile_key {
   bool operator==(const profile_key&) const = default;
 };
 
+/// Most choices of kernels that are kept of a device, and the longest name of a kernel.
+inline constexpr size_t max_kept_kernels = 20'000;
+inline constexpr size_t max_kernel_name = 200;
+
+/// The way to run a call that was measured to be the fastest on a device (`troupe profile MODEL --tune`).
+struct kernel_choice {
+  hash128 call;       // `key_of_call`
+  hash128 kernel;     // `key_of_kernel`: of its code, the driver and its launches
+  std::string name;   // of the kernel, for people
+  double seconds = 0; // what it took …
+  double usual_s = 0; // … and what the launch rules take first
+};
+
 /// One device's measurements.
 struct measured_profile {
   profile_key device;
   std::vector<std::pair<std::string, double>> values; // by a field's name: "float32", "launch_s", "up.bytes_per_s" …
   measured_nodes nodes;
+  std::vector<kernel_choice> kernels; // one a call, the oldest first
 };
 
 /// One network link's measurements: from here to another host's worker and back.
@@ -37,6 +51,9 @@ struct measured_link {
   double to_bytes_per_s = 0, from_bytes_per_s = 0;
 };
 
+/// Returns the kernels' keys by those of the calls.
+std::unordered_map<hash128, hash128> by_call(const std::vector<kernel_choice>& choices);
+
 /// What a file holds.
 struct kept_profiles {
   std::vector<measured_profile> devices;
@@ -44,7 +61,7 @@ struct kept_profiles {
 };
 
 /// Returns `profile` with what was measured. Unknown fields and values that cannot be speeds or times throw
-/// `errc::invalid_argument`, naming field and value; so do nodes' times as `node_times` says.
+/// `errc::invalid_argument`, naming field and value; so do nodes' times as `node_times` says, and choices of kernels that cannot be.
 device_profile refine(device_profile profile, const measured_profile& measured);
 
 /// Returns a profile's fields by name, those that are infinite aside: what `refine` takes.

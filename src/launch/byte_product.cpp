@@ -36,7 +36,8 @@ int64_t tile_unit(byte_kernel kernel) {
   return kernel == byte_kernel::matrices ? 2 : 4;
 }
 
-std::optional<launch_list> matmul(const gpu_call& call, float_product p, const byte_scaling& s, byte_kernel kernel) {
+std::optional<launch_list> matmul(const gpu_call& call, float_product p, const byte_scaling& s, byte_kernel kernel,
+                                  const tiling& t) {
   launch_builder b(call, std::string("quantized_matmul.") + (kernel == byte_kernel::matrices ? "cooperative"
                                                              : kernel == byte_kernel::dot    ? "dot"
                                                                                              : "plain"));
@@ -66,20 +67,17 @@ std::optional<launch_list> matmul(const gpu_call& call, float_product p, const b
   const uint32_t a_mode = byte_mode(p.k), b_mode = packs            ? shader::depth_vectors
                                                    : p.b_depth == 1 ? shader::depth_elements
                                                                     : shader::line_elements;
-  const auto t = byte_tiling(p, kernel, a_mode == shader::depth_elements, call.gpu);
-  if (!t)
-    return std::nullopt;
   const int64_t width = kernel == byte_kernel::matrices ? 8 : 4;
   uint32_t flags = s.flags | (p.n % width == 0 ? shader::product_vector_out : 0);
   flags |= sums ? shader::quantized_column_sums : 0;
   p.epilogue = byte_epilogue(s);
-  launch& l = b.add(byte_shader("quantized_matmul", kernel, *t),
-                    {word(ceil_div(p.m, t->m)), word(ceil_div(p.n, t->n)), word(p.batches())},
+  launch& l = b.add(byte_shader("quantized_matmul", kernel, t),
+                    {word(ceil_div(p.m, t.m)), word(ceil_div(p.n, t.n)), word(p.batches())},
                     byte_bindings(b, call, s, bytes, sums));
-  l.constants = t->constants();
+  l.constants = t.constants();
   l.constants.insert(l.constants.end(), {a_mode, b_mode, flags, static_cast<uint32_t>(s.act.code)});
-  l.params = stack_parameters(p, *t, {.row = p.n}, 0);
-  return b.finish();
+  l.params = stack_parameters(p, t, {.row = p.n}, 0);
+  return tiled_list(b, call, t);
 }
 
 /// Returns the type of the results before a residual is added.
@@ -208,15 +206,16 @@ std::vector<byte_kernel> byte_kernels(const gpu_features& gpu, const byte_scalin
   return kernels;
 }
 
-std::optional<tiling> byte_tiling(const float_product& p, byte_kernel kernel, bool gathers, const gpu_features& gpu) {
+std::vector<tiling> byte_tilings(const float_product& p, byte_kernel kernel, bool gathers, const gpu_call& call) {
   const int64_t unit = tile_unit(kernel);
   const tile_family family = kernel == byte_kernel::matrices ? tile_family::cooperative : tile_family::tiled;
-  auto t = choose_tiling({p.m, p.n, ceil_div(p.k, unit), p.batches(), gathers}, family, false, gpu);
-  if (t) {
-    t->depth *= word(unit);
-    t->split_depth *= word(unit);
+  const product_size size{p.m, p.n, ceil_div(p.k, unit), p.batches(), gathers};
+  std::vector<tiling> list = list_tilings(size, family, false, call.gpu, call.ways);
+  for (tiling& t : list) {
+    t.depth *= word(unit);
+    t.split_depth *= word(unit);
   }
-  return t;
+  return list;
 }
 
 std::string byte_shader(const std::string& stem, byte_kernel kernel, const tiling& t) {
@@ -239,8 +238,9 @@ launch_lists byte_product_launches(const gpu_call& call, const float_product& p,
   if (p.batch.size() > std::size(shader::matmul{}.batch_axes))
     return lists;
   for (const byte_kernel kernel : byte_kernels(call.gpu, s, call.inputs[byte_inputs::b].constant != nullptr))
-    if (auto list = matmul(call, p, s, kernel))
-      lists.push_back(std::move(*list));
+    for (const tiling& t : byte_tilings(p, kernel, byte_mode(p.k) == shader::depth_elements, call))
+      if (auto list = matmul(call, p, s, kernel, t))
+        lists.push_back(std::move(*list));
   return lists;
 }
 

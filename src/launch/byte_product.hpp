@@ -50,8 +50,8 @@ enum class byte_kernel : uint8_t { matrices, dot, plain };
 /// Returns the kernels that a device has for a call, the fastest first. Those by matrices take constant columns that are centred only.
 std::vector<byte_kernel> byte_kernels(const gpu_features& gpu, const byte_scaling& s, bool constant_columns);
 
-/// Returns the tile of a kernel, whose depths are bytes; nullopt if none fits the device.
-std::optional<tiling> byte_tiling(const float_product& p, byte_kernel kernel, bool gathers, const gpu_features& gpu);
+/// Returns the tiles of a kernel that the call asks for, whose depths are bytes, the fastest by the model first; none if none fits the device.
+std::vector<tiling> byte_tilings(const float_product& p, byte_kernel kernel, bool gathers, const gpu_call& call);
 
 /// Returns the shader of a kernel: a variant of `stem`, "quantized_conv" or "quantized_matmul".
 std::string byte_shader(const std::string& stem, byte_kernel kernel, const tiling& t);

@@ -42,42 +42,56 @@ implicit_product implicit(const conv_call& c, int64_t width, bool constant_weigh
   return i;
 }
 
-std::optional<launch_list> implicit_tiles(const gpu_call& call, const conv_call& c, tile_family family,
-                                          const std::string& variant) {
+/// Whether rows of the output are evenly apart, as they are if channels come last; only then are partial sums a row-major matrix too.
+bool has_even_rows(const conv_call& c) {
+  return c.out.channel == 1;
+}
+
+/// The kernel of implicit products with one tile; nullopt if that is beyond the device's limits.
+std::optional<launch_list> with_tile(const gpu_call& call, const conv_call& c, const implicit_product& i,
+                                     tile_family family, const std::string& variant, const tiling& t) {
   const bool matrices = family == tile_family::cooperative;
   const std::string stem = matrices ? "conv_cooperative" : "conv";
   const operand& weights = call.inputs[1];
-  const implicit_product i = implicit(c, matrices ? 8 : 4, weights.constant != nullptr);
   const float_product& p = i.p;
   launch_builder builder(call, stem);
   launch_binding b = builder.in(1);
   if (i.channel_last && c.taps() > 1 && c.channels > c.groups && weights.constant)
     b = builder.packed(1, {c.filters, c.channels / c.groups, c.taps()}, {0, 2, 1});
-  // Rows of the output are evenly apart if channels come last; only then are partial sums a row-major matrix too.
-  const bool rows = c.out.channel == 1;
-  const bool gathers = i.a != shader::depth_vectors || i.b != shader::depth_vectors;
-  const auto t = choose_tiling({p.m, p.n, p.k, c.groups, gathers}, family, rows && c.groups == 1, call.gpu);
-  if (!t)
-    return std::nullopt;
+  const bool rows = has_even_rows(c);
   uint32_t flags = c.epilogue.flags();
-  flags |= (t->splits > 1 ? shader::product_split : 0) | (rows ? 0 : shader::product_strided_out);
+  flags |= (t.splits > 1 ? shader::product_split : 0) | (rows ? 0 : shader::product_strided_out);
   flags |= rows ? vector_out(p, c.product_rows(), matrices ? 8 : 4) : 0;
   launch_binding out = builder.out(0);
-  if (t->splits > 1)
-    out = written(builder.scratch(p.m * p.n * 4 * int64_t{t->splits}));
+  if (t.splits > 1)
+    out = written(builder.scratch(p.m * p.n * 4 * int64_t{t.splits}));
   launch& l = builder.add(
-      stem + "." + tile_variant(family, variant, *t),
-      {word((p.m + t->m - 1) / t->m), word((p.n + t->n - 1) / t->n), word(c.groups * t->splits)},
+      stem + "." + tile_variant(family, variant, t),
+      {word((p.m + t.m - 1) / t.m), word((p.n + t.n - 1) / t.n), word(c.groups * t.splits)},
       {builder.in(0), b, builder.in(call.has_input(2) ? 2 : 0), builder.in(call.has_input(3) ? 3 : 0), out});
-  l.constants = t->constants();
+  l.constants = t.constants();
   l.constants.insert(l.constants.end(),
                      {i.a, i.b, flags, static_cast<uint32_t>(c.epilogue.act.code), i.channel_last ? 1u : 0u});
-  l.params = conv_parameters(c, p, *t);
-  if (t->splits > 1) {
+  l.params = conv_parameters(c, p, t);
+  if (t.splits > 1) {
     out.written = false;
-    add_split_sum(builder, call, p, *t, out);
+    add_split_sum(builder, call, p, t, out);
   }
-  return builder.finish();
+  return tiled_list(builder, call, t);
+}
+
+/// Its ways, the fastest by the model first.
+launch_lists implicit_tiles(const gpu_call& call, const conv_call& c, tile_family family, const std::string& variant) {
+  const implicit_product i =
+      implicit(c, family == tile_family::cooperative ? 8 : 4, call.inputs[1].constant != nullptr);
+  const float_product& p = i.p;
+  const bool gathers = i.a != shader::depth_vectors || i.b != shader::depth_vectors;
+  const bool may_split = has_even_rows(c) && c.groups == 1;
+  launch_lists lists;
+  for (const tiling& t : list_tilings({p.m, p.n, p.k, c.groups, gathers}, family, may_split, call.gpu, call.ways))
+    if (auto list = with_tile(call, c, i, family, variant, t))
+      lists.push_back(std::move(*list));
+  return lists;
 }
 
 /// The kernel for one input channel a group; nullopt if it does not suit.
@@ -164,10 +178,6 @@ launch_lists conv_launches(const gpu_call& call) {
   if (call.outputs[0].is_part() && !writes)
     return {};
   launch_lists lists;
-  const auto add = [&](std::optional<launch_list> list) {
-    if (list)
-      lists.push_back(std::move(*list));
-  };
   if (c.pointwise() && c.groups == 1 && c.channels_last()) {
     float_product p;
     p.m = c.images * c.outputs();
@@ -176,10 +186,11 @@ launch_lists conv_launches(const gpu_call& call) {
     p.epilogue = c.epilogue;
     lists = product_launches(call, p);
   }
-  add(depthwise(call, c, *variant));
+  if (auto list = depthwise(call, c, *variant))
+    lists.push_back(std::move(*list));
   if (cooperative_fits(call.inputs[0].type, call.gpu))
-    add(implicit_tiles(call, c, tile_family::cooperative, *variant));
-  add(implicit_tiles(call, c, tile_family::tiled, *variant));
+    add_lists(lists, implicit_tiles(call, c, tile_family::cooperative, *variant));
+  add_lists(lists, implicit_tiles(call, c, tile_family::tiled, *variant));
   return lists;
 }
 

@@ -183,6 +183,16 @@ bool suits(const few_rows_call& c) {
          (!c.packed || (gpu.int8 && std::none_of(c.parts.begin(), c.parts.end(), differs)));
 }
 
+/// Whether the kernel of projections computes a product: rows next to each other by one matrix, the bias a row.
+bool is_projection(const gpu_call& call, const float_product& p) {
+  const product_epilogue& e = p.epilogue;
+  const bool whole = p.a == 0 && p.a_line == p.k && p.a_depth == 1 && p.batches() == 1 && !call.outputs[0].is_part();
+  const bool columns = (p.b_depth == 1 && p.b_line == p.k) || (p.b_line == 1 && p.b_depth == p.n);
+  const bool row_bias = e.bias == no_input || (e.bias_row == 0 && e.bias_column == 1);
+  return whole && columns && row_bias && !p.made_b && e.alpha == 1 && e.beta == 1 &&
+         call.inputs[p.b].bytes() <= call.gpu.max_binding_bytes / 2; // with what packing adds
+}
+
 } // namespace
 
 launch_lists few_rows_launches(const few_rows_call& c) {
@@ -198,6 +208,18 @@ launch_lists few_rows_launches(const few_rows_call& c) {
       lists.push_back(std::move(*list));
   }
   return lists;
+}
+
+std::optional<launch_list> few_rows_product(const gpu_call& call, const float_product& p) {
+  if (!is_projection(call, p))
+    return std::nullopt;
+  const product_epilogue& e = p.epilogue;
+  few_rows_call c{.call = call, .name = "projections", .rows = p.m, .depth = p.k, .residual = e.residual};
+  c.parts.push_back({.weights = p.b, .bias = e.bias, .n = p.n, .transposed = p.b_depth == 1, .act = e.act});
+  launch_lists lists = few_rows_launches(c);
+  if (lists.empty() || lists[0].name != c.name)
+    return std::nullopt;
+  return std::move(lists[0]);
 }
 
 } // namespace troupe

@@ -82,6 +82,10 @@ std::optional<launch_list> launch_builder::finish() {
   return std::move(list_);
 }
 
+void add_lists(launch_lists& lists, launch_lists more) {
+  lists.insert(lists.end(), std::make_move_iterator(more.begin()), std::make_move_iterator(more.end()));
+}
+
 launch_lists single_list(launch_builder& b) {
   auto list = b.finish();
   return list ? launch_lists{std::move(*list)} : launch_lists{};

@@ -50,12 +50,16 @@ struct gpu_features {
   bool operator==(const gpu_features&) const = default;
 };
 
+/// Which ways to run a call are listed: one of each kernel, or all that are worth measuring (`troupe profile --tune`).
+enum class way_range : uint8_t { usual, all };
+
 /// A call to be run on a GPU.
 struct gpu_call {
   const attributes& attrs;
   std::vector<operand> inputs;
   std::vector<operand> outputs;
   const gpu_features& gpu;
+  way_range ways = way_range::usual;
 
   bool has_input(size_t i) const { return i < inputs.size() && inputs[i].present(); }
   bool has_output(size_t i) const { return i < outputs.size() && outputs[i].present(); }
@@ -93,6 +97,8 @@ struct launch_list {
   std::vector<launch> launches;
   std::vector<weight_ptr> packed; // constant inputs in the order that the kernel wants
   std::vector<int64_t> scratch;   // bytes of each scratch buffer
+  double time = 0;                // predicted, in µs, but for what a launch costs; 0 where nothing predicts it
+  std::string tile;               // of a product, for people; empty unless all ways are wanted
 };
 
 using launch_lists = std::vector<launch_list>;
@@ -126,6 +132,9 @@ private:
   launch_list list_;
   uint32_t step_ = 0;
 };
+
+/// Adds `more` behind `lists`.
+void add_lists(launch_lists& lists, launch_lists more);
 
 /// Returns the one list that `b` built, or none if it went beyond the device's limits.
 launch_lists single_list(launch_builder& b);

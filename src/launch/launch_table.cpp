@@ -192,8 +192,7 @@ launch_lists launches_of(const op_def& def, const gpu_call& call) {
   const bool parts = std::any_of(call.outputs.begin(), call.outputs.end(), [](auto& o) { return o.is_part(); });
   for (const launch_rule rule : launch_table().of(def))
     if (!parts || writes_parts(rule))
-      for (launch_list& list : rule(call))
-        all.push_back(std::move(list));
+      add_lists(all, rule(call));
   return all;
 }
 

@@ -63,57 +63,68 @@ epilogue_bindings bind_epilogue(launch_builder& builder, const float_product& p)
           builder.in(e.residual == no_input ? p.a : e.residual)};
 }
 
-/// A way to run a product, and its predicted time in µs.
-struct timed_list {
-  launch_list list;
-  double time;
+/// What the tiled and the cooperative kernels have in common, whatever the tile.
+struct tiled_product {
+  tile_family family;
+  std::string variant;
+  launch_builder begun; // holds the packed right operand
+  right_operand right;
+  int64_t columns; // of a launch
+  operand_modes modes;
+
+  bool matrices() const { return family == tile_family::cooperative; }
+  std::string stem() const { return matrices() ? "matmul_cooperative" : "matmul"; }
 };
 
-std::optional<timed_list> timed(std::optional<launch_list> list, double time) {
-  if (!list)
-    return std::nullopt;
-  return timed_list{std::move(*list), time};
-}
-
-/// The tiled or the cooperative kernel; nullopt if the device cannot run it.
-std::optional<timed_list> tiles(const gpu_call& call, const float_product& p, tile_family family,
-                                const std::string& variant) {
-  const bool matrices = family == tile_family::cooperative;
-  const std::string stem = matrices ? "matmul_cooperative" : "matmul";
-  launch_builder builder(call, stem);
-  right_operand r = bind_right(builder, call, p);
+/// The kernel with one tile; nullopt if that is beyond the device's limits.
+std::optional<launch_list> with_tile(const gpu_call& call, const float_product& p, const tiled_product& how,
+                                     const tiling& t) {
+  launch_builder builder = how.begun;
+  right_operand r = how.right;
   const int64_t element = bytes_of(call.inputs[p.a].type, 1);
-  const int64_t columns = columns_of_launch(r, element, call.gpu);
-  if (columns == 0 && p.n != 0)
-    return std::nullopt;
-  const bool whole = columns == p.n;
-  const operand_modes modes = modes_of(r, matrices ? 8 : 4, true);
-  const auto t = choose_tiling({p.m, p.n, p.k, p.batches(), modes.gathers()}, family, whole, call.gpu);
-  if (!t)
-    return std::nullopt;
-  const uint32_t split = t->splits > 1 ? shader::product_split : 0;
+  const int64_t columns = how.columns;
+  const bool whole = columns == p.n, matrices = how.matrices();
+  const uint32_t split = t.splits > 1 ? shader::product_split : 0;
   const product_output rows = output_rows(call.outputs[0], p);
   launch_binding out = builder.out(0);
   if (split)
-    out = written(builder.scratch(checked_mul(checked_mul(p.m * p.n, p.batches()), 4 * int64_t{t->splits})));
+    out = written(builder.scratch(checked_mul(checked_mul(p.m * p.n, p.batches()), 4 * int64_t{t.splits})));
   const product_epilogue& e = p.epilogue;
   const epilogue_bindings ends = bind_epilogue(builder, p);
   for (int64_t first = 0; first < p.n; first += columns) {
     r.p.n = std::min(columns, p.n - first);
     const launch_binding b =
         whole ? r.binding : part_of(r.binding, first * r.p.b_line * element, r.p.n * r.p.b_line * element);
-    launch& l = builder.add(stem + "." + tile_variant(family, variant, *t), product_groups(r.p, *t),
+    launch& l = builder.add(how.stem() + "." + tile_variant(how.family, how.variant, t), product_groups(r.p, t),
                             {builder.in(p.a), b, ends.bias, ends.residual, out});
-    l.constants = t->constants();
-    l.constants.insert(l.constants.end(), {modes.a, modes.b, e.flags() | split | vector_out(p, rows, matrices ? 8 : 4),
-                                           static_cast<uint32_t>(e.act.code)});
-    l.params = stack_parameters(r.p, *t, rows, first);
+    l.constants = t.constants();
+    l.constants.insert(l.constants.end(),
+                       {how.modes.a, how.modes.b, e.flags() | split | vector_out(p, rows, matrices ? 8 : 4),
+                        static_cast<uint32_t>(e.act.code)});
+    l.params = stack_parameters(r.p, t, rows, first);
   }
   if (split) {
     out.written = false;
-    add_split_sum(builder, call, p, *t, out);
+    add_split_sum(builder, call, p, t, out);
   }
-  return timed(builder.finish(), t->time);
+  return tiled_list(builder, call, t);
+}
+
+/// The ways of the tiled or the cooperative kernel, the fastest by the model first; none if the device cannot run it.
+launch_lists tiles(const gpu_call& call, const float_product& p, tile_family family, const std::string& variant) {
+  const bool matrices = family == tile_family::cooperative;
+  launch_builder begun(call, matrices ? "matmul_cooperative" : "matmul");
+  const right_operand right = bind_right(begun, call, p);
+  const int64_t columns = columns_of_launch(right, bytes_of(call.inputs[p.a].type, 1), call.gpu);
+  if (columns == 0 && p.n != 0)
+    return {};
+  const tiled_product how{family, variant, std::move(begun), right, columns, modes_of(right, matrices ? 8 : 4, true)};
+  launch_lists lists;
+  for (const tiling& t :
+       list_tilings({p.m, p.n, p.k, p.batches(), how.modes.gathers()}, family, columns == p.n, call.gpu, call.ways))
+    if (auto list = with_tile(call, p, how, t))
+      lists.push_back(std::move(*list));
+  return lists;
 }
 
 /// Whether matrices of groups can multiply by a constant right matrix: all lines begin at whole vectors.
@@ -124,29 +135,37 @@ bool fits_group_matrices(const gpu_call& call, const float_product& p) {
          p.n > 0 && p.m >= fewest_rows;
 }
 
-/// The kernel by matrices of groups, which is made for the right matrix's and the output's sizes; nullopt if it does not suit.
-std::optional<timed_list> group_tiles(const gpu_call& call, const float_product& p) {
+/// The kernel by matrices of groups with one tile, which is made for the right matrix's and the output's sizes; nullopt if it does not suit.
+std::optional<launch_list> with_group_tile(const gpu_call& call, const float_product& p, const tiling& t) {
   const product_output rows = output_rows(call.outputs[0], p);
-  if (!fits_group_matrices(call, p) || !vector_out(p, rows, 8))
-    return std::nullopt;
   launch_builder builder(call, "matmul.matrices");
   const right_operand r = bind_right(builder, call, p);
-  const auto t = choose_tiling({p.m, p.n, p.k}, tile_family::matrices, false, call.gpu);
-  if (!t || r.p.b_depth != 1 || r.p.b_line != p.k || r.binding.bytes > call.gpu.max_binding_bytes)
+  if (r.p.b_depth != 1 || r.p.b_line != p.k || r.binding.bytes > call.gpu.max_binding_bytes)
     return std::nullopt;
   const product_epilogue& e = p.epilogue;
   const epilogue_bindings ends = bind_epilogue(builder, p);
-  launch& l = builder.add(fmt::format("matmul_matrices.f16_{}x{}x{}", t->m, t->n, t->depth), product_groups(p, *t),
+  launch& l = builder.add(fmt::format("matmul_matrices.f16_{}x{}x{}", t.m, t.n, t.depth), product_groups(p, t),
                           {builder.in(p.a), r.binding, ends.bias, ends.residual, builder.out(0)});
-  const bool whole = p.m % t->m == 0 && p.n % t->n == 0 && p.k % t->depth == 0;
+  const bool whole = p.m % t.m == 0 && p.n % t.n == 0 && p.k % t.depth == 0;
   l.constants = {e.flags() | (whole ? shader::product_whole_tiles : 0),
                  static_cast<uint32_t>(e.act.code),
                  word(p.n),
                  word(p.k),
                  word(rows.row),
                  word(rows.first)};
-  l.params = stack_parameters(r.p, *t, rows, 0);
-  return timed(builder.finish(), t->time);
+  l.params = stack_parameters(r.p, t, rows, 0);
+  return tiled_list(builder, call, t);
+}
+
+/// Its ways, the fastest by the model first; none if it does not suit.
+launch_lists group_tiles(const gpu_call& call, const float_product& p) {
+  launch_lists lists;
+  if (!fits_group_matrices(call, p) || !vector_out(p, output_rows(call.outputs[0], p), 8))
+    return lists;
+  for (const tiling& t : list_tilings({p.m, p.n, p.k}, tile_family::matrices, false, call.gpu, call.ways))
+    if (auto list = with_group_tile(call, p, t))
+      lists.push_back(std::move(*list));
+  return lists;
 }
 
 /// Columns that a team of `gemv.comp` computes at once, and its size.
@@ -195,33 +214,10 @@ std::optional<launch_list> few_rows(const gpu_call& call, const float_product& p
   return builder.finish();
 }
 
-/// Whether the kernel of projections computes a product: rows next to each other by one matrix, the bias a row.
-bool is_projection(const gpu_call& call, const float_product& p) {
-  const product_epilogue& e = p.epilogue;
-  const bool whole = p.a == 0 && p.a_line == p.k && p.a_depth == 1 && p.batches() == 1 && !call.outputs[0].is_part();
-  const bool columns = (p.b_depth == 1 && p.b_line == p.k) || (p.b_line == 1 && p.b_depth == p.n);
-  const bool row_bias = e.bias == no_input || (e.bias_row == 0 && e.bias_column == 1);
-  return whole && columns && row_bias && !p.made_b && e.alpha == 1 && e.beta == 1 &&
-         call.inputs[p.b].bytes() <= call.gpu.max_binding_bytes / 2; // with what packing adds
-}
-
-/// That kernel, with subgroup arithmetic: its loads are on their way while others are multiplied. nullopt if it does not suit.
-std::optional<launch_list> few_rows_ahead(const gpu_call& call, const float_product& p) {
-  if (!is_projection(call, p))
-    return std::nullopt;
-  const product_epilogue& e = p.epilogue;
-  few_rows_call c{.call = call, .name = "projections", .rows = p.m, .depth = p.k, .residual = e.residual};
-  c.parts.push_back({.weights = p.b, .bias = e.bias, .n = p.n, .transposed = p.b_depth == 1, .act = e.act});
-  launch_lists lists = few_rows_launches(c);
-  if (lists.empty() || lists[0].name != c.name)
-    return std::nullopt;
-  return std::move(lists[0]);
-}
-
 /// Whether what matrices of groups gain is worth seconds of the driver's compiler.
-bool worth_a_kernel(const timed_list& matrices, const std::optional<timed_list>& other) {
+bool worth_a_kernel(const launch_lists& matrices, const launch_lists& others) {
   constexpr double gain = 0.85;
-  return !other || matrices.time < gain * other->time;
+  return !matrices.empty() && (others.empty() || matrices[0].time < gain * others[0].time);
 }
 
 bool too_large(const gpu_call& call, const float_product& p) {
@@ -360,28 +356,34 @@ void add_split_sum(launch_builder& builder, const gpu_call& call, const float_pr
                                         .act_beta = e.act.beta});
 }
 
+std::optional<launch_list> tiled_list(launch_builder& builder, const gpu_call& call, const tiling& t) {
+  std::optional<launch_list> list = builder.finish();
+  if (!list)
+    return list;
+  list->time = t.time;
+  if (call.ways == way_range::all)
+    list->tile = t.name();
+  return list;
+}
+
 launch_lists product_launches(const gpu_call& call, const float_product& p) {
   const auto variant = product_variant(call.inputs[p.a].type, call.gpu);
   if (!variant || too_large(call, p) || !can_write(call.outputs[0], p.m * p.batches(), p.epilogue))
     return {};
   launch_lists lists;
-  if (auto list = few_rows_ahead(call, p))
+  if (auto list = few_rows_product(call, p))
     lists.push_back(std::move(*list));
   if (auto list = few_rows(call, p, *variant))
     lists.push_back(std::move(*list));
-  std::optional<timed_list> cooperative;
+  launch_lists cooperative;
   if (cooperative_fits(call.inputs[p.a].type, call.gpu))
     cooperative = tiles(call, p, tile_family::cooperative, *variant);
-  std::optional<timed_list> matrices = group_tiles(call, p);
-  const bool first = matrices && worth_a_kernel(*matrices, cooperative);
-  if (first)
-    lists.push_back(std::move(matrices->list));
-  if (cooperative)
-    lists.push_back(std::move(cooperative->list));
-  if (matrices && !first)
-    lists.push_back(std::move(matrices->list));
-  if (auto list = tiles(call, p, tile_family::tiled, *variant))
-    lists.push_back(std::move(list->list));
+  launch_lists matrices = group_tiles(call, p);
+  if (worth_a_kernel(matrices, cooperative))
+    std::swap(matrices, cooperative);
+  add_lists(lists, std::move(cooperative));
+  add_lists(lists, std::move(matrices));
+  add_lists(lists, tiles(call, p, tile_family::tiled, *variant));
   return lists;
 }
 

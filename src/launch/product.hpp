@@ -96,6 +96,9 @@ std::optional<std::string> product_variant(dtype type, const gpu_features& gpu);
 /// Returns whether the cooperative kernels can run products of `type`.
 bool cooperative_fits(dtype type, const gpu_features& gpu);
 
+/// Returns the list that `builder` built with a tile, or none if it went beyond the device's limits.
+std::optional<launch_list> tiled_list(launch_builder& builder, const gpu_call& call, const tiling& t);
+
 /// Returns every way to run a product of float32 or float16 operands.
 launch_lists product_launches(const gpu_call& call, const float_product& p);
 

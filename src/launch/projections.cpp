@@ -144,6 +144,9 @@ public:
     all_.packed.insert(all_.packed.end(), list.packed.begin(), list.packed.end());
     all_.scratch.insert(all_.scratch.end(), list.scratch.begin(), list.scratch.end());
     all_.name += (all_.name.empty() ? "" : "+") + list.name;
+    all_.time += list.time;
+    if (!list.tile.empty())
+      all_.tile += (all_.tile.empty() ? "" : " ") + list.tile;
   }
 
   launch_list take() { return std::move(all_); }
@@ -169,13 +172,21 @@ private:
   uint32_t step_ = 0, first_ = 0, next_ = 0;
 };
 
+/// Which of a part's ways the list takes that has the `way`-th of every part: its last, if it has fewer. Of all ways, tiles go through all, and
+/// what has none stays as it is: its others are for devices that cannot do better.
+const launch_list& way_of(const launch_lists& ways, size_t way, way_range range) {
+  if (range == way_range::usual)
+    return ways[std::min(way, ways.size() - 1)];
+  return way < ways.size() && !ways[way].tile.empty() ? ways[way] : ways[0];
+}
+
 /// The parts one after the other: each list has the first, second … way to run every part.
 launch_lists by_parts(const gpu_call& call) {
   const projection_calls calls = parts_of_projections(call.attrs, call.inputs, call.outputs);
   std::vector<launch_lists> ways;
   size_t most = 0;
   for (const projection_part& part : calls.parts) {
-    gpu_call own{part.attrs, {}, {operand_of(part.output, calls, call.inputs, call.outputs)}, call.gpu};
+    gpu_call own{part.attrs, {}, {operand_of(part.output, calls, call.inputs, call.outputs)}, call.gpu, call.ways};
     for (const part_operand& o : part.inputs)
       own.inputs.push_back(operand_of(o, calls, call.inputs, call.outputs));
     ways.push_back(launches_of(*part.def, own));
@@ -187,7 +198,7 @@ launch_lists by_parts(const gpu_call& call) {
   for (size_t way = 0; way < most; ++way) {
     part_lists all(calls);
     for (size_t i = 0; i < ways.size(); ++i)
-      all.add(calls.parts[i], ways[i][std::min(way, ways[i].size() - 1)]);
+      all.add(calls.parts[i], way_of(ways[i], way, call.ways));
     lists.push_back(all.take());
   }
   return lists;

@@ -28,13 +28,12 @@ implicit_bytes implicit(const conv_call& c, bool constant_weights) {
   return i;
 }
 
-std::optional<launch_list> implicit_tiles(const gpu_call& call, const conv_call& c, const byte_scaling& s,
-                                          byte_kernel kernel) {
+std::optional<launch_list> with_tile(const gpu_call& call, const conv_call& c, const byte_scaling& s, implicit_bytes i,
+                                     byte_kernel kernel, const tiling& t) {
   const bool matrices = kernel == byte_kernel::matrices, constant = call.inputs[byte_inputs::b].constant != nullptr;
   launch_builder b(call, std::string("quantized_conv.") + (matrices                     ? "cooperative"
                                                            : kernel == byte_kernel::dot ? "dot"
                                                                                         : "plain"));
-  implicit_bytes i = implicit(c, constant);
   launch_binding bytes = b.in(byte_inputs::b);
   std::optional<launch_binding> sums;
   uint32_t b_mode = shader::depth_elements;
@@ -47,21 +46,30 @@ std::optional<launch_list> implicit_tiles(const gpu_call& call, const conv_call&
     i.p.b_line = packed.pitch;
     b_mode = shader::depth_vectors;
   }
-  const bool gathers = i.a == shader::depth_elements || i.a == shader::line_elements;
-  const auto t = byte_tiling(i.p, kernel, gathers, call.gpu);
-  if (!t || (matrices && b_mode != shader::depth_vectors))
+  if (matrices && b_mode != shader::depth_vectors)
     return std::nullopt;
   const bool rows = c.out.channel == 1;
   uint32_t flags = s.flags | (rows ? 0 : shader::product_strided_out) | (sums ? shader::quantized_column_sums : 0);
   flags |= rows && i.p.n % (matrices ? 8 : 4) == 0 ? shader::product_vector_out : 0;
-  launch& l = b.add(byte_shader("quantized_conv", kernel, *t),
-                    {word(ceil_div(i.p.m, t->m)), word(ceil_div(i.p.n, t->n)), word(c.groups)},
+  launch& l = b.add(byte_shader("quantized_conv", kernel, t),
+                    {word(ceil_div(i.p.m, t.m)), word(ceil_div(i.p.n, t.n)), word(c.groups)},
                     byte_bindings(b, call, s, bytes, sums));
-  l.constants = t->constants();
+  l.constants = t.constants();
   l.constants.insert(l.constants.end(),
                      {i.a, b_mode, flags, static_cast<uint32_t>(s.act.code), i.channel_last ? 1u : 0u});
-  l.params = conv_parameters(c, i.p, *t);
-  return b.finish();
+  l.params = conv_parameters(c, i.p, t);
+  return tiled_list(b, call, t);
+}
+
+/// The ways of one kernel of implicit products.
+launch_lists implicit_tiles(const gpu_call& call, const conv_call& c, const byte_scaling& s, byte_kernel kernel) {
+  const implicit_bytes i = implicit(c, call.inputs[byte_inputs::b].constant != nullptr);
+  const bool gathers = i.a == shader::depth_elements || i.a == shader::line_elements;
+  launch_lists lists;
+  for (const tiling& t : byte_tilings(i.p, kernel, gathers, call))
+    if (auto list = with_tile(call, c, s, i, kernel, t))
+      lists.push_back(std::move(*list));
+  return lists;
 }
 
 /// The kernel for one input channel a group; nullopt if it does not suit.
@@ -110,8 +118,7 @@ launch_lists quantized_conv_launches(const gpu_call& call) {
   if (auto list = depthwise(call, c, *s))
     lists.push_back(std::move(*list));
   for (const byte_kernel kernel : byte_kernels(call.gpu, *s, call.inputs[byte_inputs::b].constant != nullptr))
-    if (auto list = implicit_tiles(call, c, *s, kernel))
-      lists.push_back(std::move(*list));
+    add_lists(lists, implicit_tiles(call, c, *s, kernel));
   return lists;
 }
 

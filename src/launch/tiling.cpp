@@ -118,11 +118,9 @@ double predict(const tile_speed& s, const tiling& t, const split_cost& split, co
   return time;
 }
 
-} // namespace
-
-std::optional<tiling> choose_tiling(const product_size& size, tile_family family, bool may_split,
-                                    const gpu_features& gpu) {
-  std::optional<tiling> best;
+/// Calls `use` with each tiling that fits, tile by tile, and its predicted time.
+template <class Use>
+void for_each_tiling(const product_size& size, tile_family family, bool may_split, const gpu_features& gpu, Use&& use) {
   for (const tile_speed& s : tiles_of(family)) {
     if (!fits(s.tile, size, family, gpu))
       continue;
@@ -135,11 +133,48 @@ std::optional<tiling> choose_tiling(const product_size& size, tile_family family
       t.splits = splits;
       t.split_depth = static_cast<uint32_t>(split_steps) * t.depth;
       t.time = predict(s, t, family == tile_family::tiled ? tiled_split : matrix_split, size, gpu);
-      if (!best || t.time < best->time)
-        best = t;
+      use(t);
     }
   }
+}
+
+bool same_tile(const tiling& a, const tiling& b) {
+  return a.constants() == b.constants();
+}
+
+} // namespace
+
+std::string tiling::name() const {
+  return fmt::format("{}x{}x{}/{}{}", m, n, depth, threads, splits > 1 ? fmt::format("*{}", splits) : "");
+}
+
+std::optional<tiling> choose_tiling(const product_size& size, tile_family family, bool may_split,
+                                    const gpu_features& gpu) {
+  std::optional<tiling> best;
+  for_each_tiling(size, family, may_split, gpu, [&](const tiling& t) {
+    if (!best || t.time < best->time)
+      best = t;
+  });
   return best;
+}
+
+std::vector<tiling> list_tilings(const product_size& size, tile_family family, bool may_split, const gpu_features& gpu,
+                                 way_range ways) {
+  constexpr std::ptrdiff_t splits_of_tile = 2;
+  std::vector<tiling> list;
+  if (ways == way_range::usual) {
+    if (const auto best = choose_tiling(size, family, may_split, gpu))
+      list.push_back(*best);
+    return list;
+  }
+  for_each_tiling(size, family, may_split, gpu, [&](const tiling& t) { list.push_back(t); });
+  std::ranges::stable_sort(list, {}, &tiling::time);
+  std::vector<tiling> kept;
+  for (const tiling& t : list)
+    if (t.time <= hopeless_time * list[0].time &&
+        std::ranges::count_if(kept, [&](const tiling& k) { return same_tile(k, t); }) < splits_of_tile)
+      kept.push_back(t);
+  return kept;
 }
 
 shader::uvec2 divisor(int64_t d) {

@@ -14,6 +14,8 @@ struct tiling {
   uint32_t split_depth = 0; // a multiple of `depth`
   double time = 0;          // predicted, in µs, but for what a launch costs
 
+  /// Returns it for people: "64x64x32/256", with "*3" for three splits.
+  std::string name() const;
   /// Returns the kernels' first specialisation constants.
   std::vector<uint32_t> constants() const { return {threads, m, n, depth, rows, columns}; }
 };
@@ -31,6 +33,14 @@ enum class tile_family : uint8_t { tiled, cooperative, matrices };
 /// device. `may_split` says whether partial sums can be added afterwards.
 std::optional<tiling> choose_tiling(const product_size& size, tile_family family, bool may_split,
                                     const gpu_features& gpu);
+
+/// Returns that tiling, then, if all ways are wanted, others whose predicted time is at most `hopeless_time` times as long, the fastest first: of each
+/// tile those splits that come out best. None if no tile fits the device.
+std::vector<tiling> list_tilings(const product_size& size, tile_family family, bool may_split, const gpu_features& gpu,
+                                 way_range ways);
+
+/// What takes so many times as long as the best by the model is not worth measuring.
+inline constexpr double hopeless_time = 4;
 
 /// Returns multiplier and shift for the shaders' `divide`: n / d for n < 2^31 and d ≥ 1.
 shader::uvec2 divisor(int64_t d);

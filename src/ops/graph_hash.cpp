@@ -49,8 +49,12 @@ public:
     h_.add(n.op_type);
     h_.add(n.def ? n.def->since : int64_t{-1});
     h_.add(n.captures);
-    h_.add(n.attrs.all().size());
-    for (const auto& [name, value] : n.attrs.all()) {
+    add(n.attrs);
+  }
+
+  void add(const attributes& attrs) {
+    h_.add(attrs.all().size());
+    for (const auto& [name, value] : attrs.all()) {
       h_.add(name);
       add(value);
     }
@@ -120,6 +124,10 @@ hash128 structure_of(const graph& g) {
 
 void add_operator(hasher& h, const node& n) {
   graph_hasher(h, aspect::content).add_operator(n);
+}
+
+void add_attributes(hasher& h, const attributes& attrs) {
+  graph_hasher(h, aspect::content).add(attrs);
 }
 
 } // namespace troupe

@@ -16,4 +16,7 @@ hash128 structure_of(const graph& g);
 /// Adds what a node does: domain, operator, row, number of captures, attributes; neither its name nor its operands.
 void add_operator(hasher& h, const node& n);
 
+/// Adds attributes, bodies included.
+void add_attributes(hasher& h, const attributes& attrs);
+
 } // namespace troupe

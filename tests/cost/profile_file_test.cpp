@@ -123,6 +123,46 @@ TEST_CASE("nodes' times that are wrong are refused", "[cost][profile][A14]") {
   CHECK_THROWS_WITH(read_profiles(with("\"nodes\":[" + many + "]")), Contains("at most 20000"));
 }
 
+TEST_CASE("choices of kernels are kept by call, beside times, and wrong ones are refused", "[cost][profile][C11]") {
+  const temporary_folder folder;
+  const auto file = folder.path / "profiles.json";
+  measured_profile m = some_profile("A");
+  m.kernels = {{{1, 1}, {5, 5}, "matmul \"64x64\"\n", 2e-6, 3e-6}, {{1, 2}, {6, 6}, "", 0, 0}};
+  store_profiles(file, {m});
+  measured_profile newer{m.device, {}, {}, {{{1, 1}, {7, 7}, "gemv", 1e-6, 3e-6}}};
+  store_profiles(file, {newer});
+  const measured_profile read = load_profiles(file).devices.at(0);
+  CHECK(read.nodes == m.nodes);
+  REQUIRE(read.kernels.size() == 2);
+  CHECK(read.kernels[0].call == hash128{1, 2}); // the newest comes last
+  CHECK(read.kernels[1].kernel == hash128{7, 7});
+  CHECK(read.kernels[1].name == "gemv");
+  CHECK(read.kernels[1].seconds == 1e-6);
+  CHECK(read.kernels[1].usual_s == 3e-6);
+  m.kernels.assign(max_kept_kernels + 1, {{1, 1}, {2, 2}, "x", 1, 1});
+  for (size_t i = 0; i < m.kernels.size(); ++i)
+    m.kernels[i].call.low = i;
+  store_profiles(file, {m});
+  const std::vector<kernel_choice> newest = load_profiles(file).devices.at(0).kernels;
+  CHECK(newest.size() == max_kept_kernels);
+  CHECK(newest.back().call.low == max_kept_kernels);
+
+  const auto with = [](const std::string& kernels) {
+    return R"({"version":1,"devices":[{"kind":"vulkan","description":"x","units":2,"measured":{},"kernels":)" +
+           kernels + "}]}";
+  };
+  const std::string keys = R"("0123456789abcdef0123456789abcdef","0123456789abcdef0123456789abcdef")";
+  CHECK(read_profiles(with("[[" + keys + R"(,"n",1,2]])")).devices.at(0).kernels.size() == 1);
+  for (const std::string& text :
+       {std::string("{}"), std::string("[1]"), "[[" + keys + "]]", "[[" + keys + R"(,"n",1]])",
+        "[[" + keys + ",1,1,1]]", "[[" + keys + R"(,"n",-1,1]])", "[[" + keys + R"(,"n",1,1e9]])",
+        "[[" + keys + R"(,"n","1",1]])", std::string(R"([["0","1","n",1,1]])"),
+        "[[" + keys + ",\"" + std::string(max_kernel_name + 1, 'n') + R"(",1,1]])"}) {
+    INFO(text);
+    CHECK_THROWS_AS(read_profiles(with(text)), error);
+  }
+}
+
 TEST_CASE("links to other hosts are kept by address, beside devices", "[cost][profile]") {
   const temporary_folder folder;
   const auto file = folder.path / "profiles.json";

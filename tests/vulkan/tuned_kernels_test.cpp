@@ -1,0 +1,107 @@
+// Every way to run products and convolutions that a tuner may choose, on GPU 0, against the reference kernels.
+#include "measure/tuning.hpp"
+
+#include "rewrite/rewrite.hpp"
+#include "support/catch.hpp"
+#include "support/gpu.hpp"
+#include "support/run_graph.hpp"
+#include "support/run_inline.hpp"
+#include "tensor/convert.hpp"
+#include "vulkan/pipeline_file.hpp"
+
+#include <cmath>
+
+using namespace troupe;
+using namespace troupe::test;
+
+namespace {
+
+tensor as(dtype type, const tensor& t) {
+  tensor out(type, t.dims());
+  convert(t.view(), out.mutable_ref());
+  return out;
+}
+
+/// Of a size at which sums of `depth` products are near 1.
+tensor weights(dtype type, shape dims, int64_t depth) {
+  tensor w = random_tensor(std::move(dims), static_cast<uint32_t>(depth));
+  for (float& x : std::span(w.mutable_data<float>(), static_cast<size_t>(w.size())))
+    x /= std::sqrt(static_cast<float>(depth));
+  return as(type, w);
+}
+
+graph product(dtype type, int64_t m, int64_t n, int64_t k, bool constant) {
+  graph_builder b;
+  std::vector<value_id> operands{b.input("a", {m, k}, type)};
+  operands.push_back(constant ? b.constant("b", weights(type, {k, n}, k)) : b.input("b", {k, n}, type));
+  if (constant)
+    operands.push_back(b.constant("c", weights(type, {n}, 1)));
+  b.output(b.op(constant ? "Gemm" : "MatMul", operands));
+  return b.g;
+}
+
+graph convolution(dtype type, int64_t channels, int64_t filters, int64_t kernel, int64_t groups) {
+  graph_builder b;
+  const value_id x = b.input("x", {1, channels, 9, 7}, type);
+  const int64_t depth = channels / groups * kernel * kernel;
+  const value_id w = b.constant("w", weights(type, {filters, channels / groups, kernel, kernel}, depth));
+  b.output(b.op("Relu", {b.op("Conv", {x, w, b.constant("c", weights(type, {filters}, 1))},
+                              attrs_of({{"pads", std::vector<int64_t>(4, kernel / 2)}, {"group", groups}}))}));
+  return b.g;
+}
+
+/// Runs the model by each way of each of its calls; returns how many there were.
+size_t check_ways(const graph& model, dtype type) {
+  static const auto choices = std::make_shared<kernel_choices>(vulkan::shader_revisions_of(gpus()->gpus()[0].snapshot));
+  static const std::unique_ptr<device> gpu = open_gpu({.poison = true, .measured = choices});
+  const graph given = rewrite(model, {.fuse = false});
+  const auto program = std::make_shared<const graph>(rewrite(model, {}));
+  const auto p = make_plan(program, {gpu->info()}, {});
+  std::vector<tensor> inputs;
+  for (const value_id v : given.inputs) {
+    shape dims;
+    for (const dim& d : *given.values[v].dims)
+      dims.push_back(d.constant());
+    inputs.push_back(as(type, random_tensor(dims, 7)));
+  }
+  const std::vector<tensor> wanted = run_graph(given, inputs);
+  size_t count = 0;
+  for (const tunable_call& call : tunable_calls(*bind_segment(p, 0, {}), 0, choices->revision()))
+    for (const kernel_way& way : call.ways) {
+      INFO(call.what << ": " << way.name);
+      choices->set({{call.key, way.kernel}});
+      const tensor got = as(dtype::float32, inline_runner(p, {gpu.get()}).run(inputs).at(0));
+      const tensor want = as(dtype::float32, wanted.at(0));
+      REQUIRE(got.dims() == want.dims());
+      double worst = 0;
+      for (int64_t i = 0; i < got.size(); ++i) {
+        const double error = std::abs(got.values<float>()[i] - want.values<float>()[i]);
+        worst = error <= worst ? worst : error; // NaN counts
+      }
+      CHECK(worst < (type == dtype::float16 ? 2e-2 : 1e-4));
+      ++count;
+    }
+  choices->set({});
+  CHECK(new_gpu_messages() == "");
+  return count;
+}
+
+} // namespace
+
+TEST_CASE("every tile of a product that may be chosen is right", "[vulkan][E1][C11][slow]") {
+  for (const dtype type : {dtype::float32, dtype::float16})
+    for (const auto& [m, n, k] : {std::array<int64_t, 3>{33, 40, 520}, {130, 72, 264}, {65, 33, 37}, {3, 24, 128}})
+      for (const bool constant : {true, false}) {
+        INFO(to_string(type) << ' ' << m << 'x' << n << 'x' << k << (constant ? " constant" : ""));
+        CHECK(check_ways(product(type, m, n, k, constant), type) >= 6);
+      }
+}
+
+TEST_CASE("every tile of a convolution that may be chosen is right", "[vulkan][E1][C11][slow]") {
+  for (const dtype type : {dtype::float32, dtype::float16})
+    for (const auto& [channels, filters, kernel, groups] :
+         {std::array<int64_t, 4>{16, 32, 3, 1}, {64, 24, 1, 1}, {5, 7, 3, 1}, {16, 16, 3, 2}, {8, 8, 3, 8}}) {
+      INFO(to_string(type) << ' ' << channels << " to " << filters << ", kernel " << kernel << ", groups " << groups);
+      CHECK(check_ways(convolution(type, channels, filters, kernel, groups), type) >= 4);
+    }
+}
