@@ -7,6 +7,9 @@
 //              attention:HEADS,POSITIONS,WIDTH
 //              decode:HEADS,KEY_HEADS,CACHED,WIDTH        one query beside a cache of TYPE
 //              decode_wide:HEADS,KEY_HEADS,CACHED,WIDTH   beside a float32 cache
+//              normed:ROWS,DEPTH,BLOCK,COLUMNS…   an RMS norm and one to three products; BLOCK: of 4-bit weights, 0 for those of TYPE
+//              gated:ROWS,DEPTH,BLOCK,COLUMNS     an RMS norm, gate and up
+//              added:ROWS,DEPTH,BLOCK,COLUMNS     a product and a residual
 //
 // Prints for each kernel the median of its GPU times, all in turns, and how far its result is from the last kernel's (relative L2), the
 // simplest one's. Each is timed after other work: the clocks of an idle GPU fall to a fifth. A node between two timestamps takes some 4 µs more than its
@@ -24,8 +27,8 @@ using namespace troupe::bench;
 
 namespace {
 
-tensor random_tensor(dtype type, const shape& dims) {
-  std::mt19937 random(static_cast<uint32_t>(volume(dims)));
+tensor random_tensor(dtype type, const shape& dims, uint32_t seed = 0) {
+  std::mt19937 random(static_cast<uint32_t>(volume(dims)) + seed);
   std::uniform_real_distribution<float> uniform(-0.5f, 0.5f);
   tensor t(dtype::float32, dims);
   for (int64_t i = 0; i < t.size(); ++i)
@@ -60,6 +63,10 @@ public:
       return attention(n);
     if ((op == "decode" || op == "decode_wide") && n.size() == 4)
       return decode(n, op == "decode" ? type_ : dtype::float32);
+    if (op == "normed" && n.size() > 3)
+      return normed(n);
+    if ((op == "gated" || op == "added") && n.size() == 4)
+      return op == "gated" ? gated(n) : added(n);
     fail(errc::invalid_argument, "'{}' is no call that is measured here", text);
   }
 
@@ -106,7 +113,54 @@ private:
     return done(y, 4.0 * static_cast<double>(n[0] * n[3]) * static_cast<double>(n[2] + 1));
   }
 
+  /// Rows behind an RMS norm.
+  variable normed_rows(const std::vector<int64_t>& n) {
+    return m_.call("RMSNormalization", {given("x", {1, n[0], n[1]}), m_.constant(random_tensor(type_, {n[1]}))});
+  }
+
+  /// A product by constant weights, packed in blocks of n[2] or, if that is 0, of floats. No two are equal, or they would be one.
+  variable weighted(const variable& x, const std::vector<int64_t>& n, int64_t columns) {
+    const int64_t k = n[1], block = n[2];
+    ++products_;
+    if (block == 0)
+      return m_.call("MatMul", {x, m_.constant(random_tensor(type_, {k, columns}, products_))});
+    const int64_t blocks = (k + block - 1) / block;
+    tensor codes(dtype::uint8, {columns, blocks, block / 2});
+    std::mt19937 random(static_cast<uint32_t>(columns) + products_);
+    for (int64_t i = 0; i < codes.size(); ++i)
+      codes.mutable_data<uint8_t>()[i] = static_cast<uint8_t>(random());
+    return m_.call("MatMulNBits", {x, m_.constant(codes), m_.constant(random_tensor(type_, {columns, blocks}))},
+                   {{"K", k}, {"N", columns}, {"bits", int64_t{4}}, {"block_size", block}},
+                   {.domain = "com.microsoft"});
+  }
+
+  static double flops_of(const std::vector<int64_t>& n, int64_t columns) {
+    return 2.0 * static_cast<double>(n[0] * n[1]) * static_cast<double>(columns);
+  }
+
+  measured_call normed(const std::vector<int64_t>& n) {
+    const variable x = normed_rows(n);
+    std::vector<variable> results;
+    int64_t columns = 0;
+    for (size_t i = 3; i < n.size(); ++i) {
+      results.push_back(weighted(x, n, n[i]));
+      columns += n[i];
+    }
+    return {finish(m_, results), std::move(inputs_), flops_of(n, columns)};
+  }
+
+  measured_call gated(const std::vector<int64_t>& n) {
+    const variable x = normed_rows(n), gate = weighted(x, n, n[3]), up = weighted(x, n, n[3]);
+    return done(m_.mul(m_.mul(gate, m_.sigmoid(gate)), up), flops_of(n, 2 * n[3]));
+  }
+
+  measured_call added(const std::vector<int64_t>& n) {
+    const variable y = weighted(given("x", {1, n[0], n[1]}), n, n[3]);
+    return done(m_.add(given("r", {1, n[0], n[3]}), y), flops_of(n, n[3]));
+  }
+
   dtype type_;
+  uint32_t products_ = 0;
   model_builder m_;
   named_tensors inputs_;
 };

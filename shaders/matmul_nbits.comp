@@ -42,27 +42,29 @@ struct chunk {
 chunk next[LOADS];
 
 // Beyond the last chunk or column others are read again: no branch, no wait.
-#define LOAD(CODES, SCALES, PACKED, WHOLE)                                                              \
-  [[unroll]] for (uint u = 0u; u < UNROLL; ++u)                                                         \
-    [[unroll]] for (uint j = 0u; j < COLUMNS; ++j) {                                                    \
-      const uint c = min(first + u * LANES, CHUNKS - 1u), n = min(column + j, parts[part].y - 1u);      \
-      const uint at = u * COLUMNS + j, block = c * 8u >> block_shift;                                   \
-      next[at].words.x = CODES[n * column_words + c * BITS / 4u];                                       \
-      if (BITS == 8u)                                                                                   \
-        next[at].words.y = CODES[n * column_words + c * 2u + 1u];                                       \
-      next[at].scale = SCALES[n * blocks + block];                                                      \
-      if (ZEROS == zeros_packed)                                                                        \
-        next[at].zero_byte = uint(PACKED[n * zero_bytes + block * BITS / 8u]);                          \
-      if (ZEROS == zeros_whole)                                                                         \
-        next[at].zero = WHOLE[n * blocks + block];                                                      \
-    }
+#define LOAD(CODES, SCALES, PACKED, WHOLE, j, n)                                                \
+  [[unroll]] for (uint u = 0u; u < UNROLL; ++u) {                                               \
+    const uint c = min(first + u * LANES, CHUNKS - 1u);                                         \
+    const uint to = u * COLUMNS + j, block = c * 8u >> block_shift;                             \
+    next[to].words.x = CODES[n * column_words + c * BITS / 4u];                                 \
+    if (BITS == 8u)                                                                             \
+      next[to].words.y = CODES[n * column_words + c * 2u + 1u];                                 \
+    next[to].scale = SCALES[n * blocks + block];                                                \
+    if (ZEROS == zeros_packed)                                                                  \
+      next[to].zero_byte = uint(PACKED[n * zero_bytes + block * BITS / 8u]);                    \
+    if (ZEROS == zeros_whole)                                                                   \
+      next[to].zero = WHOLE[n * blocks + block];                                                \
+  }
 
 /// Loads the chunks that an invocation multiplies from chunk `first` on.
-void load(uint first) {
-  if (PARTS > 1u && part == 1u) {
-    LOAD(c1, s1, p1, z1)
-  } else {
-    LOAD(c0, s0, p0, z0)
+void load(place at, uint first) {
+  [[unroll]] for (uint j = 0u; j < COLUMNS; ++j) {
+    const uint n = min(at.column + (GATED ? j / 2u : j), parts[at.part].y - 1u);
+    if (GATED ? j % 2u == 1u : PARTS > 1u && at.part == 1u) {
+      LOAD(c1, s1, p1, z1, j, n)
+    } else {
+      LOAD(c0, s0, p0, z0, j, n)
+    }
   }
 }
 
@@ -93,8 +95,8 @@ void row_chunk(uint row, uint c, out float a[8]) {
   }
 }
 
-float bias_of(uint p, uint n) {
-  return float(p == 0u ? bias0[n] : bias1[n]);
+T bias_of(uint p, uint n) {
+  return p == 0u ? bias0[n] : bias1[n];
 }
 
 void write(uint p, uint at, float value) {
@@ -106,14 +108,18 @@ void write(uint p, uint at, float value) {
 
 void main() {
   begin();
-  load(lane);
-  normalise_rows();
+  ask_for_rows();
+  const place at = place_of(flat_group());
+  load(at, lane);
+  const ends e = ask_for_ends(at);
+  keep_rows();
+  clear_sums();
   for (uint first = lane; first < CHUNKS; first += STEP) {
     chunk now[LOADS];
     [[unroll]] for (uint l = 0u; l < LOADS; ++l)
       now[l] = next[l];
     if (first + STEP < CHUNKS)
-      load(first + STEP);
+      load(at, first + STEP);
     [[unroll]] for (uint u = 0u; u < UNROLL; ++u)
       if (first + u * LANES < CHUNKS)
         [[unroll]] for (uint i = 0u; i < ROWS; ++i) {
@@ -129,5 +135,5 @@ void main() {
           }
         }
   }
-  finish();
+  finish(at, e);
 }

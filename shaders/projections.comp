@@ -23,21 +23,21 @@ const uint STEP = UNROLL * LANES;
 VECTOR next[UNROLL * COLUMNS];
 
 // Beyond the last vector or column others are read again: no branch, no wait.
-#define LOAD(WEIGHTS)                                                                                        \
+#define LOAD(WEIGHTS, j, n)                                                                                  \
   [[unroll]] for (uint u = 0u; u < UNROLL; ++u)                                                              \
-    [[unroll]] for (uint j = 0u; j < COLUMNS; ++j) {                                                         \
-      const uint v = min(first + u * LANES, VECTORS - 1u), n = min(column + j, parts[part].y - 1u);          \
-      next[u * COLUMNS + j] = WEIGHTS[n * VECTORS + v];                                                      \
-    }
+    next[u * COLUMNS + j] = WEIGHTS[n * VECTORS + min(first + u * LANES, VECTORS - 1u)];
 
 /// Loads the vectors that an invocation multiplies from vector `first` on.
-void load(uint first) {
-  if (PARTS > 2u && part == 2u) {
-    LOAD(w2)
-  } else if (PARTS > 1u && part == 1u) {
-    LOAD(w1)
-  } else {
-    LOAD(w0)
+void load(place at, uint first) {
+  [[unroll]] for (uint j = 0u; j < COLUMNS; ++j) {
+    const uint n = min(at.column + (GATED ? j / 2u : j), parts[at.part].y - 1u);
+    if (GATED ? j % 2u == 1u : PARTS > 1u && at.part == 1u) {
+      LOAD(w1, j, n)
+    } else if (PARTS > 2u && at.part == 2u) {
+      LOAD(w2, j, n)
+    } else {
+      LOAD(w0, j, n)
+    }
   }
 }
 
@@ -53,8 +53,8 @@ float product_sum(VECTOR a, VECTOR b, float sum) {
 #endif
 }
 
-float bias_of(uint p, uint n) {
-  return float(p == 0u ? bias0[n] : p == 1u ? bias1[n] : bias2[n]);
+T bias_of(uint p, uint n) {
+  return p == 0u ? bias0[n] : p == 1u ? bias1[n] : bias2[n];
 }
 
 void write(uint p, uint at, float value) {
@@ -68,14 +68,18 @@ void write(uint p, uint at, float value) {
 
 void main() {
   begin();
-  load(lane);
-  normalise_rows();
+  ask_for_rows();
+  const place at = place_of(flat_group());
+  load(at, lane);
+  const ends e = ask_for_ends(at);
+  keep_rows();
+  clear_sums();
   for (uint first = lane; first < VECTORS; first += STEP) {
     VECTOR now[UNROLL * COLUMNS];
     [[unroll]] for (uint u = 0u; u < UNROLL * COLUMNS; ++u)
       now[u] = next[u];
     if (first + STEP < VECTORS)
-      load(first + STEP);
+      load(at, first + STEP);
     [[unroll]] for (uint u = 0u; u < UNROLL; ++u)
       if (first + u * LANES < VECTORS)
         [[unroll]] for (uint i = 0u; i < ROWS; ++i) {
@@ -84,5 +88,5 @@ void main() {
             sums[i * COLUMNS + j] = product_sum(a, now[u * COLUMNS + j], sums[i * COLUMNS + j]);
         }
   }
-  finish();
+  finish(at, e);
 }

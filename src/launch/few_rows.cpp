@@ -1,5 +1,6 @@
 #include "launch/few_rows.hpp"
 
+#include "base/round_up.hpp"
 #include "launch/row_team.hpp"
 
 #include <algorithm>
@@ -8,25 +9,29 @@
 namespace troupe {
 namespace {
 
-constexpr int64_t threads = 256;
+constexpr int64_t most_threads = 256;
+/// More rows by vectors of codes are slower than by words: what is read of the rows outweighs the codes.
+constexpr int64_t most_vector_rows = 2;
 
-/// How columns are dealt out.
+/// How columns are dealt out to teams of invocations.
 struct column_teams {
-  uint32_t lanes, columns; // invocations of a team, columns that it computes at once
+  uint32_t threads = most_threads; // of a group
+  uint32_t lanes;                  // of a team
+  uint32_t columns;                // of a slot: a team computes them at once
+  uint32_t unroll;                 // vectors or chunks of a column that an invocation loads at once
+
+  int64_t teams() const { return threads / lanes; }
 };
 
-/// Slots that the columns of a part take; an even number if some are rotated, whose neighbours are pairs.
-int64_t slots_of(const few_rows_call& c, const few_rows_part& p, const column_teams& t) {
-  const int64_t slots = (p.n + t.columns - 1) / t.columns;
-  return c.rotary ? slots + slots % 2 : slots;
-}
-
-/// Whether a team may have two columns: pairs (i, i + pairs) of a head are dealt out two at a time then.
-bool may_have_two(const few_rows_call& c) {
-  const bool by_two = !c.rotary || c.rotary->how.interleaved ||
-                      (c.rotary->how.params.pairs % 2 == 0 && c.rotary->how.params.width % 4 == 0);
-  return !c.packed && !c.gated && by_two;
-}
+/// A kernel, and how its columns are dealt out.
+struct few_rows_kernel {
+  std::string stem, name;
+  bool plain = false; // without subgroup arithmetic
+  size_t most_parts;
+  column_teams (*teams)(const few_rows_call& c, std::span<const few_rows_part> parts, const few_rows_kernel& k);
+  /// Elements that a row is padded to in the group's memory; 0 if rows are not kept.
+  int64_t row = 0;
+};
 
 uint32_t zero_mode(const few_rows_call& c, const few_rows_part& p) {
   if (p.zeros == no_input)
@@ -34,30 +39,80 @@ uint32_t zero_mode(const few_rows_call& c, const few_rows_part& p) {
   return c.call.inputs[p.zeros].type == dtype::uint8 ? shader::zeros_packed : shader::zeros_whole;
 }
 
-/// Enough teams that the device is full, then two columns of floats whose loads overlap; four are slower.
-column_teams teams_of(const few_rows_call& c, std::span<const few_rows_part> parts, bool plain) {
+int64_t columns_of(std::span<const few_rows_part> parts) {
   int64_t n = 0;
   for (const few_rows_part& p : parts)
     n += p.n;
-  const int64_t wanted = int64_t{c.call.gpu.units} * 4 * threads; // invocations
+  return n;
+}
+
+/// Whether a team may have two columns: pairs (i, i + pairs) of a head are dealt out two at a time then.
+bool may_have_two(const few_rows_call& c) {
+  return !c.rotary || c.rotary->how.interleaved ||
+         (c.rotary->how.params.pairs % 2 == 0 && c.rotary->how.params.width % 4 == 0);
+}
+
+/// The most lanes of a team: rotated columns need an even number of teams.
+uint32_t most_lanes(const few_rows_call& c) {
+  return c.rotary ? most_threads / 2 : most_threads;
+}
+
+/// The slots of some parts, by part: where each begins, and all at the end. Their numbers are even if some are rotated, whose neighbours are pairs.
+std::vector<int64_t> slots_of(const few_rows_call& c, std::span<const few_rows_part> parts, const column_teams& t) {
+  if (c.gated)
+    return {0, 0, ceil_div(parts[0].n, t.columns / 2)};
+  std::vector<int64_t> first{0};
+  for (const few_rows_part& p : parts)
+    first.push_back(first.back() + round_up(ceil_div(p.n, t.columns), c.rotary ? 2 : 1));
+  return first;
+}
+
+uint32_t fewest_lanes(const few_rows_call& c, bool plain) {
+  return std::max<uint32_t>(32, plain ? 0 : c.call.gpu.subgroup_size);
+}
+
+/// Enough teams that the device is full, then two columns of floats whose loads overlap; four are slower.
+column_teams element_teams(const few_rows_call& c, std::span<const few_rows_part> parts, const few_rows_kernel& k) {
+  const int64_t n = columns_of(parts), wanted = int64_t{c.call.gpu.units} * 4 * most_threads; // invocations
   const int64_t enough = c.packed ? wanted : wanted / 2;
-  auto lanes = static_cast<uint32_t>(std::max<int64_t>(32, plain ? 0 : c.call.gpu.subgroup_size));
-  if (may_have_two(c) && n * lanes / 2 >= wanted)
-    return {lanes, 2};
-  const uint32_t most = c.gated || c.rotary ? threads / 2 : threads;
-  while (lanes < most && n * lanes < enough && c.depth >= int64_t{lanes} * 2 * packed_column_padding)
-    lanes *= 2;
-  return {lanes, 1};
+  column_teams t{.lanes = fewest_lanes(c, k.plain), .columns = 1, .unroll = 4};
+  if (c.gated || (!c.packed && may_have_two(c) && n * t.lanes / 2 >= wanted))
+    t.columns = 2;
+  while (t.lanes < most_lanes(c) && n * t.lanes / t.columns < enough &&
+         c.depth >= int64_t{t.lanes} * 2 * packed_column_padding)
+    t.lanes *= 2;
+  if (c.rows * t.columns > 2)
+    t.unroll = 2;
+  return t;
+}
+
+/// Vectors of codes that a column has.
+int64_t vectors_of(const nbits_shape& s) {
+  return s.blocks * s.block_bytes() / 16;
+}
+
+/// A subgroup for two columns, which share what it reads of the rows, while its lanes have so few vectors that all are asked for at once.
+column_teams vector_teams(const few_rows_call& c, std::span<const few_rows_part>, const few_rows_kernel&) {
+  constexpr int64_t most = 4; // vectors of a column
+  column_teams t{.lanes = c.call.gpu.subgroup_size, .columns = may_have_two(c) ? 2u : 1u};
+  const int64_t vectors = vectors_of(*c.packed);
+  while (t.lanes < most_lanes(c) && (vectors > t.lanes * most || t.lanes < c.rows * t.columns))
+    t.lanes *= 2;
+  const int64_t each = ceil_div(vectors, t.lanes);
+  t.unroll = static_cast<uint32_t>(ceil_div(each, ceil_div(each, most)));
+  return t;
 }
 
 /// Bytes of a group's shared memory.
-int64_t shared_bytes(const few_rows_call& c, const column_teams& t, bool plain) {
-  const int64_t sums = c.rows * t.columns * threads * 4 / (plain ? 1 : 2);
-  const int64_t row = (c.depth + 7) / 8 * 8 * bytes_of(c.call.inputs[0].type, 1);
-  return sums + threads * 4 + (c.norm == shader::rows_as_they_are ? 16 : c.rows * row);
+int64_t shared_bytes(const few_rows_call& c, const column_teams& t, const few_rows_kernel& k) {
+  const int64_t sums = c.rows * t.columns * t.threads * 4 / (k.plain ? 1 : 2);
+  const int64_t rows =
+      c.norm == shader::rows_as_they_are && k.row == 0 ? 0 : c.rows * std::max(k.row, (c.depth + 7) / 8 * 8);
+  return sums + t.threads * 4 + std::max<int64_t>(16, bytes_of(c.call.inputs[0].type, rows));
 }
 
-shader::projections parameters_of(const few_rows_call& c, std::span<const few_rows_part> parts, const column_teams& t) {
+shader::projections parameters_of(const few_rows_call& c, std::span<const few_rows_part> parts,
+                                  std::span<const int64_t> slots) {
   shader::projections block{.epsilon = c.epsilon};
   if (c.packed) {
     const nbits_shape& s = *c.packed;
@@ -66,11 +121,9 @@ shader::projections parameters_of(const few_rows_call& c, std::span<const few_ro
     block.column_words = s.blocks * s.block_bytes() / 4;
     block.zero_bytes = s.zero_bytes();
   }
-  int64_t first = 0;
   for (size_t i = 0; i < parts.size(); ++i) {
-    block.parts[i] = {first, parts[i].n};
+    block.parts[i] = {slots[i], parts[i].n};
     block.numbers[i] = {parts[i].act.alpha, parts[i].act.beta};
-    first += slots_of(c, parts[i], t);
   }
   if (c.rotary) {
     const shader::rotary& r = c.rotary->how.params;
@@ -128,46 +181,40 @@ uint32_t flags_of(const few_rows_call& c, std::span<const few_rows_part> parts) 
   return flags;
 }
 
+std::vector<uint32_t> constants_of(const few_rows_call& c, std::span<const few_rows_part> parts,
+                                   const column_teams& t) {
+  std::vector<uint32_t> all{t.threads,         t.lanes, t.columns,     word(c.rows),
+                            t.unroll,          c.norm,  word(c.depth), word(static_cast<int64_t>(parts.size())),
+                            flags_of(c, parts)};
+  for (size_t i = 0; i < shader::projections_most_parts; ++i)
+    all.push_back(i < parts.size() ? static_cast<uint32_t>(parts[i].act.code) : 0);
+  if (c.packed) // of which the last one only the kernel of vectors has
+    all.insert(all.end(), {word(c.packed->bits), zero_mode(c, parts[0]), word(c.packed->block_size)});
+  return all;
+}
+
 /// Adds the launch of some parts; false if the kernel does not suit.
 bool add_launch(launch_builder& b, const few_rows_call& c, std::span<const few_rows_part> parts,
-                const std::string& shader, bool plain) {
-  const column_teams t = teams_of(c, parts, plain);
-  const size_t most = c.packed ? shader::projections_most_packed : shader::projections_most_parts;
-  auto bindings = bindings_of(b, c, parts, most);
-  if (!bindings || shared_bytes(c, t, plain) > c.call.gpu.shared_bytes)
+                const few_rows_kernel& k, const std::string& shader) {
+  const column_teams t = k.teams(c, parts, k);
+  auto bindings = bindings_of(b, c, parts, k.most_parts);
+  if (!bindings || shared_bytes(c, t, k) > c.call.gpu.shared_bytes)
     return false;
-  std::array<uint32_t, shader::projections_most_parts> ends{};
-  int64_t slots = 0;
-  for (size_t i = 0; i < parts.size(); ++i) {
-    ends[i] = static_cast<uint32_t>(parts[i].act.code);
-    slots += slots_of(c, parts[i], t);
-  }
-  launch& l = b.add(shader, flat_groups(slots, threads / t.lanes, c.call.gpu), std::move(*bindings));
-  l.constants = {threads,
-                 t.lanes,
-                 t.columns,
-                 word(c.rows),
-                 c.rows * t.columns > 2 ? 2u : 4u,
-                 c.norm,
-                 word(c.depth),
-                 word(static_cast<int64_t>(parts.size())),
-                 flags_of(c, parts)};
-  l.constants.insert(l.constants.end(), ends.begin(), ends.end());
-  if (c.packed)
-    l.constants.insert(l.constants.end(), {word(c.packed->bits), zero_mode(c, parts[0])});
-  l.params = words_of(parameters_of(c, parts, t));
+  const std::vector<int64_t> slots = slots_of(c, parts, t);
+  launch& l = b.add(shader, flat_groups(slots.back(), t.teams(), c.call.gpu), std::move(*bindings));
+  l.constants = constants_of(c, parts, t);
+  l.params = words_of(parameters_of(c, parts, slots));
   return true;
 }
 
-std::optional<launch_list> list_of(const few_rows_call& c, bool plain) {
-  const auto shader = row_shader(c.packed ? "matmul_nbits" : "projections", c.call.inputs[0].type, plain, c.call.gpu);
+std::optional<launch_list> list_of(const few_rows_call& c, const few_rows_kernel& k) {
+  const auto shader = row_shader(k.stem, c.call.inputs[0].type, k.plain, c.call.gpu);
   if (!shader)
     return std::nullopt;
-  launch_builder b(c.call, plain ? c.name + ".plain" : c.name);
-  const size_t most = c.packed ? shader::projections_most_packed : shader::projections_most_parts;
-  for (size_t first = 0; first < c.parts.size(); first += most) {
-    const auto parts = std::span(c.parts).subspan(first, std::min(most, c.parts.size() - first));
-    if (!add_launch(b, c, parts, *shader, plain))
+  launch_builder b(c.call, k.name);
+  for (size_t first = 0; first < c.parts.size(); first += k.most_parts) {
+    const auto parts = std::span(c.parts).subspan(first, std::min(k.most_parts, c.parts.size() - first));
+    if (!add_launch(b, c, parts, k, *shader))
       return std::nullopt;
   }
   return b.finish();
@@ -178,7 +225,7 @@ bool suits(const few_rows_call& c) {
   const gpu_features& gpu = c.call.gpu;
   const auto differs = [&](const few_rows_part& p) { return zero_mode(c, p) != zero_mode(c, c.parts[0]); };
   const auto is_empty = [](const few_rows_part& p) { return p.n < 1; };
-  return c.rows >= 1 && c.rows <= most_few_rows && c.depth >= 1 && gpu.max_group_size >= threads &&
+  return c.rows >= 1 && c.rows <= most_few_rows && c.depth >= 1 && gpu.max_group_size >= most_threads &&
          std::none_of(c.parts.begin(), c.parts.end(), is_empty) &&
          (!c.packed || (gpu.int8 && std::none_of(c.parts.begin(), c.parts.end(), differs)));
 }
@@ -193,20 +240,34 @@ bool is_projection(const gpu_call& call, const float_product& p) {
          call.inputs[p.b].bytes() <= call.gpu.max_binding_bytes / 2; // with what packing adds
 }
 
+/// The kernels that a device may have for a call, best first.
+std::vector<few_rows_kernel> kernels_of(const few_rows_call& c) {
+  const uint32_t subgroup = c.call.gpu.subgroup_size;
+  const bool subgroups =
+      c.call.gpu.subgroup_arithmetic && subgroup >= 2 && subgroup <= most_threads / 2 && std::has_single_bit(subgroup);
+  const std::string stem = c.packed ? "matmul_nbits" : "projections";
+  const size_t most = c.packed ? shader::projections_most_packed : shader::projections_most_parts;
+  std::vector<few_rows_kernel> all;
+  if (subgroups && c.packed && c.rows <= most_vector_rows && c.packed->blocks * c.packed->block_bytes() % 16 == 0)
+    all.push_back({.stem = "nbits_vectors",
+                   .name = c.name + ".vectors",
+                   .most_parts = shader::projections_most_parts,
+                   .teams = vector_teams,
+                   .row = c.packed->blocks * c.packed->block_size});
+  if (subgroups)
+    all.push_back({.stem = stem, .name = c.name, .most_parts = most, .teams = element_teams});
+  all.push_back({.stem = stem, .name = c.name + ".plain", .plain = true, .most_parts = most, .teams = element_teams});
+  return all;
+}
+
 } // namespace
 
 launch_lists few_rows_launches(const few_rows_call& c) {
-  if (!suits(c))
-    return {};
   launch_lists lists;
-  for (const bool plain : {false, true}) {
-    const uint32_t subgroup = c.call.gpu.subgroup_size;
-    if (!plain &&
-        (!c.call.gpu.subgroup_arithmetic || subgroup < 2 || subgroup > threads / 2 || !std::has_single_bit(subgroup)))
-      continue;
-    if (auto list = list_of(c, plain))
-      lists.push_back(std::move(*list));
-  }
+  if (suits(c))
+    for (const few_rows_kernel& k : kernels_of(c))
+      if (auto list = list_of(c, k))
+        lists.push_back(std::move(*list));
   return lists;
 }
 

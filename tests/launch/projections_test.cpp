@@ -61,6 +61,22 @@ struct decoder_call {
   launch_lists lists(const gpu_features& gpu) const { return projection_launches({attrs, inputs, outputs, gpu}); }
 };
 
+/// Queries, keys and values by codes of 4 bits, in blocks of `block`.
+struct packed_call : decoder_call {
+  packed_call(int64_t rows, int64_t hidden, std::vector<int64_t> columns, int64_t block)
+      : decoder_call(rows, hidden, {}) {
+    const int64_t blocks = (hidden + block - 1) / block;
+    for (const int64_t n : columns) {
+      const std::string part = std::to_string(outputs.size());
+      inputs.insert(inputs.end(), {constant({n, blocks, block / 2}, dtype::uint8), constant({n, blocks}), {}, {}, {}});
+      outputs.push_back({.type = dtype::float16, .dims = {1, rows, n}});
+      for (const auto& [name, value] : {std::pair{"K", hidden}, {"N", n}, {"bits", int64_t{4}}, {"block_size", block}})
+        attrs.set(fmt::format("{}.{}", name, part), value);
+    }
+    attrs.set("products", static_cast<int64_t>(columns.size()));
+  }
+};
+
 uint32_t steps_of(const launch_list& list) {
   uint32_t steps = 0;
   for (const launch& l : list.launches)
@@ -147,6 +163,45 @@ TEST_CASE("four products take two dispatches of one step", "[launch][projections
   CHECK(list.launches.size() == 2);
   CHECK(steps_of(list) == 1);
   CHECK(list.packed.size() == 4);
+}
+
+TEST_CASE("codes in whole vectors are one dispatch of three parts", "[launch][projections]") {
+  const gpu_features gpu = some_gpu();
+  for (const int64_t columns : {256, 2048, 32000, 1 << 20}) {
+    const launch_list list = packed_call(1, 2048, {columns, 256, 100}, 32).lists(gpu).at(0);
+    REQUIRE(list.launches.size() == 1);
+    const launch& l = list.launches[0];
+    CHECK(l.shader == "nbits_vectors.f16");
+    CHECK(l.bindings.size() == 22);
+    const int64_t teams = l.constants.at(0) / l.constants.at(1), each = l.constants.at(2);
+    CHECK(int64_t{l.groups[0]} * l.groups[1] * teams * each >= columns + 356);
+  }
+}
+
+TEST_CASE("a lane loads all its vectors of codes at once, if they are few", "[launch][projections]") {
+  for (const int64_t depth : {64, 2048, 5632, 11008, 20000}) {
+    const launch l = packed_call(1, depth, {512}, 32).lists(some_gpu()).at(0).launches.at(0);
+    REQUIRE(l.shader == "nbits_vectors.f16");
+    const int64_t vectors = depth / 32, lanes = l.constants.at(1), unroll = l.constants.at(4);
+    INFO(depth << ": " << lanes << " lanes, " << unroll);
+    CHECK(lanes * unroll >= vectors);
+    CHECK(lanes * (unroll - 1) < vectors);
+    CHECK(unroll * l.constants.at(2) <= 8);
+  }
+}
+
+TEST_CASE("columns that are no whole vectors, and more rows, have the kernel of words", "[launch][projections]") {
+  const auto shader = [](int64_t rows, int64_t depth, int64_t block) {
+    return packed_call(rows, depth, {64}, block).lists(some_gpu()).at(0).launches.at(0).shader;
+  };
+  CHECK(shader(1, 96, 16) == "nbits_vectors.f16");
+  CHECK(shader(1, 80, 16) == "matmul_nbits.f16"); // 40 bytes a column
+  CHECK(shader(2, 4096, 32) == "nbits_vectors.f16");
+  CHECK(shader(3, 4096, 32) == "matmul_nbits.f16");
+  CHECK(shader(4, 8192, 32).find("layer_norm") == 0);
+  gpu_features gpu = some_gpu();
+  gpu.subgroup_arithmetic = false;
+  CHECK(packed_call(1, 96, {64}, 32).lists(gpu).at(0).launches.at(0).shader == "matmul_nbits.f16_plain");
 }
 
 TEST_CASE("weights beyond a binding's limit are multiplied part by part", "[launch][projections]") {

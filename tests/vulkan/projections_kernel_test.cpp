@@ -182,6 +182,36 @@ TEST_CASE("GPU projections by packed weights", "[vulkan][slow][projections]") {
   }
 }
 
+TEST_CASE("GPU projections by whole vectors of codes", "[vulkan][slow][projections]") {
+  for (const auto& [rows, k, block, bits, zeros] : {std::array<int64_t, 5>{1, 64, 32, 4, 0},
+                                                    {1, 96, 16, 4, 1}, // two blocks a vector
+                                                    {2, 90, 16, 4, 2},
+                                                    {2, 544, 32, 4, 1},
+                                                    {1, 300, 128, 4, 2}, // four vectors a block, the last not full
+                                                    {1, 1100, 64, 4, 1},
+                                                    {1, 80, 16, 8, 1},
+                                                    {2, 500, 32, 8, 2},
+                                                    {2, 260, 128, 8, 0},
+                                                    {1, 5632, 32, 4, 0}}) { // several subgroups a column
+    INFO(rows << " rows of " << k << " in blocks of " << block << ", " << bits << " bits, zeros " << zeros);
+    call("", {rows, k})
+        .packed(33, bits, block, static_cast<int>(zeros), {}, true)
+        .packed(1, bits, block, static_cast<int>(zeros), ending("Relu"))
+        .packed(6, bits, block, static_cast<int>(zeros), {}, true)
+        .check(bits == 8 ? 2e-1 : 4e-2);
+    call("LayerNormalization", {rows, k})
+        .packed(7, bits, block, static_cast<int>(zeros), ending("Swish"), true)
+        .packed(7, bits, block, static_cast<int>(zeros), {}, true)
+        .gated()
+        .check(bits == 8 ? 2e-1 : 4e-2);
+  }
+}
+
+TEST_CASE("GPU projections of many columns by codes", "[vulkan][slow][projections]") {
+  call("RMSNormalization", {1, 64}).packed(5003, 4, 32, 1).packed(300, 4, 32, 1, {}, true).check(4e-2);
+  call("", {1, 1024}).packed(2600, 4, 32, 2, {}, true).residual().check(4e-2);
+}
+
 TEST_CASE("GPU projections of codes and floats, or of different codes, run part by part", "[vulkan][projections]") {
   call("RMSNormalization", {2, 64}).packed(20, 4, 32, 0).product(12).check(4e-2);
   call("RMSNormalization", {2, 64}).packed(20, 4, 32, 0).packed(12, 8, 32, 0).check(1e-1);
@@ -194,6 +224,8 @@ TEST_CASE("GPU projections keep NaN, infinities and large means", "[vulkan][proj
   x.mutable_data<float>()[64 + 7] = INFINITY;
   for (const char* norm : {"LayerNormalization", "RMSNormalization"})
     call(norm, {3, 64}).product(20, {}, true).input(x).check();
+  for (const int zeros : {0, 1, 2})
+    call("", {3, 64}).packed(20, 4, 32, zeros).packed(20, 4, 32, zeros, {}, true).input(x).check(4e-2);
   tensor far = random_floats({2, 100}, 5, 99, 101);
   call("LayerNormalization", {2, 100}).product(20).input(far).check(1e-1);
 }
@@ -233,6 +265,12 @@ TEST_CASE("GPU projections rotate parts of heads and neighbours, by position or 
               .product(8, ending("Gelu"), true)
               .rotary_embedding({3, 0, 1}, rotated, interleaved, positions)
               .check();
+        call("RMSNormalization", {1, 1, 64})
+            .packed(24, 4, 32, 0, {}, true)
+            .packed(9, 4, 32, 0)
+            .packed(8, 4, 32, 0)
+            .rotary_embedding({3, 0, 1}, rotated, interleaved, positions)
+            .check(4e-2);
       }
   call("", {1, 2, 40}).product(15).rotary_embedding({3}, 4, true, false).check();                // heads of odd width
   call("", {1, 2, 40}).product(24).product(24).rotary_embedding({3, 2}, 8, false, true).check(); // of two widths
