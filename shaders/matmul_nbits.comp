@@ -22,12 +22,14 @@ layout(set = 0, binding = 7, std430) readonly buffer packed_zeros_0 { uint8_t p0
 layout(set = 0, binding = 7, std430) readonly buffer zeros_0 { T z0[]; };
 layout(set = 0, binding = 8, std430) readonly buffer biases_0 { T bias0[]; };
 layout(set = 0, binding = 9, std430) writeonly buffer results_0 { T y0[]; };
+layout(set = 0, binding = 9, std430) writeonly buffer wide_results_0 { float wide0[]; };
 layout(set = 0, binding = 10, std430) readonly buffer codes_1 { uint c1[]; };
 layout(set = 0, binding = 11, std430) readonly buffer scales_1 { T s1[]; };
 layout(set = 0, binding = 12, std430) readonly buffer packed_zeros_1 { uint8_t p1[]; };
 layout(set = 0, binding = 12, std430) readonly buffer zeros_1 { T z1[]; };
 layout(set = 0, binding = 13, std430) readonly buffer biases_1 { T bias1[]; };
 layout(set = 0, binding = 14, std430) writeonly buffer results_1 { T y1[]; };
+layout(set = 0, binding = 14, std430) writeonly buffer wide_results_1 { float wide1[]; };
 
 const uint CHUNKS = (DEPTH + 7u) / 8u;
 const uint STEP = UNROLL * LANES;
@@ -99,11 +101,18 @@ T bias_of(uint p, uint n) {
   return p == 0u ? bias0[n] : bias1[n];
 }
 
+#define WRITE(RESULTS, WIDE)                \
+  if ((FLAGS & projections_wide) != 0u)     \
+    WIDE[at] = value;                       \
+  else                                      \
+    RESULTS[at] = T(value);
+
 void write(uint p, uint at, float value) {
-  if (p == 0u)
-    y0[at] = T(value);
-  else
-    y1[at] = T(value);
+  if (p == 0u) {
+    WRITE(y0, wide0)
+  } else {
+    WRITE(y1, wide1)
+  }
 }
 
 void main() {

@@ -12,12 +12,15 @@
 layout(set = 0, binding = 5, std430) readonly buffer weights_0 { VECTOR w0[]; };
 layout(set = 0, binding = 6, std430) readonly buffer biases_0 { T bias0[]; };
 layout(set = 0, binding = 7, std430) writeonly buffer results_0 { T y0[]; };
+layout(set = 0, binding = 7, std430) writeonly buffer wide_results_0 { float wide0[]; };
 layout(set = 0, binding = 8, std430) readonly buffer weights_1 { VECTOR w1[]; };
 layout(set = 0, binding = 9, std430) readonly buffer biases_1 { T bias1[]; };
 layout(set = 0, binding = 10, std430) writeonly buffer results_1 { T y1[]; };
+layout(set = 0, binding = 10, std430) writeonly buffer wide_results_1 { float wide1[]; };
 layout(set = 0, binding = 11, std430) readonly buffer weights_2 { VECTOR w2[]; };
 layout(set = 0, binding = 12, std430) readonly buffer biases_2 { T bias2[]; };
 layout(set = 0, binding = 13, std430) writeonly buffer results_2 { T y2[]; };
+layout(set = 0, binding = 13, std430) writeonly buffer wide_results_2 { float wide2[]; };
 
 const uint STEP = UNROLL * LANES;
 VECTOR next[UNROLL * COLUMNS];
@@ -57,13 +60,20 @@ T bias_of(uint p, uint n) {
   return p == 0u ? bias0[n] : p == 1u ? bias1[n] : bias2[n];
 }
 
+#define WRITE(RESULTS, WIDE)                \
+  if ((FLAGS & projections_wide) != 0u)     \
+    WIDE[at] = value;                       \
+  else                                      \
+    RESULTS[at] = T(value);
+
 void write(uint p, uint at, float value) {
-  if (p == 0u)
-    y0[at] = T(value);
-  else if (p == 1u)
-    y1[at] = T(value);
-  else
-    y2[at] = T(value);
+  if (p == 0u) {
+    WRITE(y0, wide0)
+  } else if (p == 1u) {
+    WRITE(y1, wide1)
+  } else {
+    WRITE(y2, wide2)
+  }
 }
 
 void main() {

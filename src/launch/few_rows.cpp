@@ -171,7 +171,7 @@ std::optional<std::vector<launch_binding>> bindings_of(launch_builder& b, const 
 
 uint32_t flags_of(const few_rows_call& c, std::span<const few_rows_part> parts) {
   uint32_t flags = (c.residual != no_input ? shader::projections_residual : 0) |
-                   (c.gated ? shader::projections_gated : 0) |
+                   (c.gated ? shader::projections_gated : 0) | (c.wide ? shader::projections_wide : 0) |
                    (c.norm_shift != no_input ? shader::projections_shift : 0);
   for (size_t i = 0; i < parts.size(); ++i)
     flags |= (parts[i].bias != no_input ? 1u << i : 0) | (parts[i].rotated ? shader::projections_rotated << i : 0);

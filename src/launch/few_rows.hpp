@@ -35,6 +35,7 @@ struct few_rows_call {
   float epsilon = 0;
   size_t norm_scale = no_input, norm_shift = no_input, residual = no_input; // inputs; input 0 is multiplied
   bool gated = false;
+  bool wide = false; // results are float32
   std::vector<few_rows_part> parts = {};
   std::optional<nbits_shape> packed = {};     // if the weights are codes: all parts', but for the columns
   std::optional<few_rows_rotary> rotary = {}; // if a part is rotated

@@ -103,6 +103,7 @@ std::optional<few_rows_call> few_rows_call_of(const gpu_call& call) {
                   .norm_shift = present(call, projection::norm_shift),
                   .residual = present(call, projection::input(0, slot::residual)),
                   .gated = how.gated,
+                  .wide = how.wide,
                   .rotary = rotary_of(call, how)};
   if (!has_type(call, c.norm_scale, x.type, depth) || !has_type(call, c.norm_shift, x.type, depth) ||
       !has_type(call, c.residual, x.type, call.outputs[0].size()) || norm.integer("axis", -1) != -1 ||

@@ -12,6 +12,8 @@
 // With `rotary` (troupe's Rotary or ai.onnx's RotaryEmbedding) the results P_i that have `rotary_heads` (a number for each product) are the
 // first operand [B, S, H · D] of that operator; X has rank 3. Cosines, sines and, of RotaryEmbedding, position_ids are the last inputs.
 //
+// With `wide` results are float32: logits, which a model of float16 hands out so.
+//
 // It is by definition what its parts are one after the other (`parts_of_projections`), each value between them in X's type; kernels may
 // keep more digits.
 #include "ops/projections.hpp"
@@ -25,8 +27,8 @@
 namespace troupe {
 
 projection_attributes::projection_attributes(const attributes& attrs)
-    : gated(attrs.integer("gated", 0) != 0), norm(attrs.text("norm", "")), rotary(attrs.text("rotary", "")),
-      rotary_heads(attrs.integers("rotary_heads", {})) {
+    : gated(attrs.integer("gated", 0) != 0), wide(attrs.integer("wide", 0) != 0), norm(attrs.text("norm", "")),
+      rotary(attrs.text("rotary", "")), rotary_heads(attrs.integers("rotary_heads", {})) {
   const int64_t count = attrs.integer("products");
   if (count < 1 || count > most_projections || (gated && count != 2))
     fail(errc::invalid_model, "{} products, {}, are not those of projections", count, gated ? "gated" : "not gated");
@@ -81,12 +83,14 @@ public:
     for (size_t p = 0; p < how_.products; ++p)
       if (how_.is_rotated(p))
         rotate(p);
+    for (size_t p = 0; p < outputs_.size() && is_cast(p); ++p)
+      add("", "Cast", cast_to_float32(), {result(p)}, {part_operand::source::output, p}, widening);
     return std::move(calls_);
   }
 
 private:
   /// The steps of parts: the norm, the products, what is left to do with their results.
-  enum step : uint32_t { normalising, multiplying, ending, rotating };
+  enum step : uint32_t { normalising, multiplying, ending, rotating, widening };
 
   bool has(size_t i) const { return i < inputs_.size() && inputs_[i].present(); }
   bool packed(size_t p) const { return has(projection::input(p, slot::scales)); }
@@ -98,6 +102,23 @@ private:
     return {part_operand::source::between, calls_.between.size() - 1};
   }
 
+  /// Whether result `p` is not made in its own type.
+  bool is_cast(size_t p) const { return how_.wide && outputs_[p].type != inputs_[projection::operand].type; }
+  static attributes cast_to_float32() {
+    attributes attrs;
+    attrs.set("to", static_cast<int64_t>(dtype::float32));
+    return attrs;
+  }
+  /// Where result `p` is made: output `p`, or what is cast to that.
+  part_operand result(size_t p) {
+    if (!is_cast(p))
+      return {part_operand::source::output, p};
+    narrow_.resize(outputs_.size());
+    if (narrow_[p].from == part_operand::source::absent)
+      narrow_[p] = between({.type = inputs_[projection::operand].type, .dims = outputs_[p].dims});
+    return narrow_[p];
+  }
+
   activation activation_of(size_t p) const { return parse_activation(attributes_of_part(attrs_, std::to_string(p))); }
   /// Whether a product of codes, whose operator ends with the bias, needs a further part.
   bool needs_end(size_t p) const {
@@ -107,7 +128,7 @@ private:
   void multiply(size_t p, part_operand rows) {
     const bool last = !how_.gated && !(packed(p) && needs_end(p));
     const operand& out = outputs_[how_.gated ? 0 : p];
-    const part_operand to = last ? part_operand{part_operand::source::output, p} : between(out);
+    const part_operand to = last ? result(p) : between({.type = inputs_[projection::operand].type, .dims = out.dims});
     results_.push_back(to);
     attributes own = attributes_of_part(attrs_, std::to_string(p));
     if (packed(p))
@@ -152,13 +173,12 @@ private:
     }
     if (ends.size() == 2)
       step(scalar_code::multiply, ends[0], ends[1]);
-    add("troupe", "Elementwise", to_attributes(program), std::move(from), {part_operand::source::output, products[0]},
-        ending);
+    add("troupe", "Elementwise", to_attributes(program), std::move(from), result(products[0]), ending);
   }
 
   /// Rotates the heads of output `p` where they are.
   void rotate(size_t p) {
-    const part_operand heads{part_operand::source::output, p};
+    const part_operand heads = result(p);
     attributes own = attributes_of_part(attrs_, "rotary");
     own.set("num_heads", how_.rotary_heads[p]);
     const auto angle = [&](projection::angle a) { return input(projection::input(how_.products, a)); };
@@ -180,6 +200,7 @@ private:
   const std::span<const operand> inputs_, outputs_;
   projection_calls calls_;
   std::vector<part_operand> results_; // of the products
+  std::vector<part_operand> narrow_;  // by output, where they are cast
 };
 
 /// Returns the columns of product `p`, whose weights are there.
@@ -213,7 +234,7 @@ void infer_projections(infer_context& c) {
            columns.to_string(), dims.size());
     dims.back() = columns;
     if (!how.gated || p == 0)
-      c.set_output(p, c.type(projection::operand), dims);
+      c.set_output(p, how.wide ? dtype::float32 : c.type(projection::operand), dims);
   }
 }
 

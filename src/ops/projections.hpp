@@ -34,6 +34,7 @@ inline constexpr int64_t most_projections = 4;
 struct projection_attributes {
   size_t products = 0;
   bool gated = false;
+  bool wide = false;                 // results are float32, whatever the operand
   std::string norm;                  // "" for none
   std::string rotary;                // the operator that rotates results, "" for none
   std::vector<int64_t> rotary_heads; // by product, if any is rotated: 0 for those that are not

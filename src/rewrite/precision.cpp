@@ -15,6 +15,8 @@
 // A cache that the caller gives and takes back with new rows (troupe.Append) stays float32, or each step would convert all of it: attention reads it as
 // it is, and only new rows are converted.
 //
+// troupe.Projections whose results are the model's, logits for instance, write them in float32 (`wide`); other outputs are cast.
+//
 // Range: float16 ends at 65504. `troupe.ToFloat16` keeps finite what was finite: the −3.4e38 of an attention mask becomes
 // −65504, not −inf, so that a row that is masked throughout is no NaN after its softmax.
 #include "rewrite/precision.hpp"
@@ -78,6 +80,10 @@ public:
     for (value_id v : g.outputs)
       entry(v).is_output = true;
     for (const node& n : g.nodes)
+      for (value_id v : n.inputs)
+        if (v != no_value)
+          entry(v).is_read = true;
+    for (const node& n : g.nodes)
       if (is_append(n) && state_of(n.inputs[0]) == state::wanted && entry(n.outputs[0]).is_output &&
           attention_reads_wide(*g.values[n.inputs[0]].dims))
         entry(n.inputs[0]).is_cache = true;
@@ -99,6 +105,7 @@ private:
   struct converted {
     float16_conversion::state state = state::not_float;
     bool is_output = false;
+    bool is_read = false;     // by a node
     bool is_cache = false;    // and stays float32
     value_id half = no_value; // its elements in float16, if a value holds them
     value_id full = no_value; // a half value's elements in float32
@@ -169,6 +176,12 @@ private:
 
   /// Adds a node whose outputs are of `types`; outputs of the model are converted back.
   void add_half_node(node n, const std::vector<dtype>& types) {
+    if (n.domain == "troupe" && n.op_type == "Projections" &&
+        std::ranges::all_of(n.outputs, [&](value_id v) { return entry(v).is_output && !entry(v).is_read; })) {
+      n.attrs.set("wide", int64_t{1});
+      graph_.nodes.push_back(std::move(n));
+      return;
+    }
     std::vector<std::pair<value_id, value_id>> back;
     for (size_t i = 0; i < n.outputs.size(); ++i) {
       const value_id v = n.outputs[i];

@@ -115,3 +115,14 @@ TEST_CASE("projections refuse rotations that do not fit", "[ops][projections]") 
   CHECK(refuses(x, "Rotary", {3}, 1));
   CHECK(refuses(random_tensor({3, 8}, 1), "Rotary", {3}));
 }
+
+TEST_CASE("wide projections of float16 are float32", "[ops][projections]") {
+  const auto half = [](const tensor& t) { return run("", "Cast", {t}, attrs_of({{"to", int64_t{10}}})); };
+  const tensor x = half(random_tensor({2, 8}, 1)), w = half(random_tensor({8, 6}, 2));
+  const tensor narrow = run("troupe", "Projections", {x, {}, {}, w}, attrs_of({{"products", int64_t{1}}}));
+  const tensor wide =
+      run("troupe", "Projections", {x, {}, {}, w}, attrs_of({{"products", int64_t{1}}, {"wide", int64_t{1}}}));
+  REQUIRE(narrow.type() == dtype::float16);
+  REQUIRE(wide.type() == dtype::float32);
+  CHECK(to_double(wide.view()) == to_double(narrow.view()));
+}

@@ -297,3 +297,23 @@ TEST_CASE("fusions find in float16 what they find in float32", "[rewrite][A4]") 
     CHECK(found > 0);
   }
 }
+
+TEST_CASE("projections hand out their results in float32", "[rewrite][projections]") {
+  const auto casts = [](bool read) {
+    graph_builder b(23);
+    const value_id x = b.input("x", {1, dim::symbol("seq"), 16});
+    const value_id v = b.op("RMSNormalization", {x, b.constant("scale", random_tensor({16}, 2))});
+    const value_id logits = b.op("MatMul", {v, b.constant("w", random_tensor({16, 20}, 3))}, {}, "logits");
+    b.output(logits);
+    if (read)
+      b.output(b.op("Softmax", {logits}));
+    const graph g = rewrite(b.g, {.precision = precision::fp16, .for_gpus = true});
+    CHECK(count_nodes(g, "troupe.Projections") == 1);
+    CHECK(g.values[g.outputs[0]].type == dtype::float32);
+    const std::vector<tensor> inputs{random_tensor({1, 3, 16}, 1)};
+    CHECK(relative_l2(run_graph(g, inputs), run_graph(rewrite(b.g, {}), inputs)) <= 1e-2);
+    return count_nodes(g, "Cast");
+  };
+  CHECK(casts(false) == 0);
+  CHECK(casts(true) == 2);
+}

@@ -80,6 +80,10 @@ public:
       angles_.push_back(random_integers(dtype::int64, {rows_[0], rows_[1]}, seed(), 0, 9));
     return *this;
   }
+  call& wide() {
+    c_.attrs.set("wide", int64_t{1});
+    return *this;
+  }
   call& input(tensor x) {
     c_.inputs[0] = std::move(x);
     return *this;
@@ -294,4 +298,13 @@ TEST_CASE("GPU projections add residuals to what they rotate, and keep infinitie
   x.mutable_data<float>()[7] = NAN;
   x.mutable_data<float>()[47] = INFINITY;
   call("", {1, 2, 40}).product(24).rotary({3}, 8).input(x).check();
+}
+
+TEST_CASE("GPU projections write float32", "[vulkan][projections]") {
+  for (const int64_t rows : {1, 7}) {
+    call("RMSNormalization", {1, rows, 40}).product(24).product(17, ending("Relu"), true).product(5).wide().check();
+    call("", {1, rows, 64}).packed(20, 4, 32, 1).packed(9, 4, 32, 1).packed(16, 4, 32, 1).wide().check(4e-2);
+    call("LayerNormalization", {1, rows, 40}).product(24, {}, true).rotary({3}, 8).wide().check();
+    call("", {1, rows, 40}).product(24, ending("Swish")).product(24).gated().wide().check();
+  }
 }
