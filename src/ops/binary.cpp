@@ -72,6 +72,11 @@ void infer_known_binary(infer_context& c) {
   set_known_binary(c, c.type(0), dims, Rule);
 }
 
+/// Adding 0 to a float repeats nothing: it turns -0 into 0.
+std::optional<size_t> repeats_sum(const infer_context& c) {
+  return types::integers & set_of(c.type(0)) ? repeats_beside<0, true>(c) : std::nullopt;
+}
+
 void infer_modulo(infer_context& c) {
   infer_broadcast(c);
   if (c.attrs().integer("fmod", 0) == 0)
@@ -119,8 +124,7 @@ constexpr auto binary_rows = std::to_array<op_def>({
     row_1("Sub", arithmetic_1<scalar_code::subtract>),
     row_1("Mul", arithmetic_1<scalar_code::multiply>),
     row_1("Div", arithmetic_1<scalar_code::divide>),
-    // Adding 0 repeats nothing: it turns -0 into 0.
-    arithmetic_row("Add", infer_known_binary<known::add>, arithmetic<scalar_code::add>, nullptr),
+    arithmetic_row("Add", infer_known_binary<known::add>, arithmetic<scalar_code::add>, repeats_sum),
     arithmetic_row("Sub", infer_known_binary<known::subtract>, arithmetic<scalar_code::subtract>, repeats_beside<0>),
     arithmetic_row("Mul", infer_known_binary<known::multiply>, arithmetic<scalar_code::multiply>,
                    repeats_beside<1, true>),

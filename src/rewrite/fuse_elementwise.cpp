@@ -1,7 +1,9 @@
 // Elementwise nodes that feed each other become one troupe.Elementwise.
 //
 // Groups grow backwards from their last node: a producer joins when all its readers are in the group, its dims are the
-// group's, and the program stays within its limits. So nothing is computed twice and no intermediate that others read is lost.
+// group's, and the program stays within its limits. So nothing is computed twice and no intermediate that others read is lost. But a
+// sum or product of operands that all broadcast (angles: positions times frequencies) is computed by each of a few groups that read it,
+// which read less than its elements.
 #include "ops/fused_elementwise.hpp"
 #include "rewrite/match.hpp"
 #include "rewrite/passes.hpp"
@@ -14,6 +16,7 @@ namespace {
 
 constexpr size_t max_group_inputs = 8;
 constexpr size_t max_constants = 16;
+constexpr size_t max_outer_readers = 4;
 /// A step has at most three operands: a value that is read more often has readers outside of the group.
 constexpr size_t max_group_uses = 3 * max_elementwise_steps;
 constexpr dtype_set element_types = set_of(dtype::float32, dtype::float16, dtype::float64);
@@ -152,7 +155,16 @@ private:
         std::find(refused_.begin(), refused_.end(), n) != refused_.end() || e_.uses(v) > max_group_uses)
       return false;
     const auto readers = e_.consumers(v);
-    return std::all_of(readers.begin(), readers.end(), [&](node_id reader) { return has(reader); });
+    return std::ranges::all_of(readers, [&](node_id reader) { return has(reader); }) ||
+           (readers.size() <= max_outer_readers && is_outer(n) &&
+            std::ranges::all_of(readers, [&](node_id reader) { return step_of(e_, reader).has_value(); }));
+  }
+
+  /// Whether `n` is a sum or product of operands of fewer elements than the group's.
+  bool is_outer(node_id n) const {
+    const translated t = *step_of(e_, n);
+    const bool cheap = t.code == scalar_code::multiply || t.code == scalar_code::add || t.code == scalar_code::subtract;
+    return cheap && std::ranges::none_of(t.values, [&](value_id v) { return same_dims(e_, v, root_output()); });
   }
 
   /// Whether the program's limits hold.

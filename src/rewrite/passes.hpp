@@ -56,6 +56,9 @@ bool merge_common(graph_editor& e);
 bool merge_reshapes(graph_editor& e);
 bool merge_transposes(graph_editor& e);
 bool push_transposes(graph_editor& e);
+bool multiply_outer(graph_editor& e);
+bool hoist_moves(graph_editor& e);
+bool shift_ranges(graph_editor& e);
 
 bool push_dequantize(graph_editor& e);
 bool fuse_quantized(graph_editor& e);

@@ -22,6 +22,9 @@ constexpr auto clean_up = std::to_array<pass>({
     merge_reshapes,
     merge_transposes,
     push_transposes,
+    multiply_outer,
+    hoist_moves,
+    shift_ranges,
 });
 
 /// These and the clean-up, in this order, until nothing changes: a fusion may make room for another.

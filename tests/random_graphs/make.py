@@ -28,7 +28,7 @@ from graph import Graph, Value
 
 VISION = [c.conv] * 8 + [c.feature_pyramid] * 4 + [c.inverted_residual] * 2 + [c.fire] * 3 + [c.conv_transpose] * 2 + [c.pool] * 2 + [c.resize] * 3 + \
          [c.squeeze_excite, c.batch_norm, c.shuffle, c.depth_space]
-LANGUAGE = [p.matmul] * 4 + [p.attention] * 3 + [p.attention_operator, n.newer_norm] + [p.feed_forward] * 2 + [n.layer_norm] * 2 + [n.rms_norm, p.decode, p.grouped_heads, m.embedding, p.einsum]
+LANGUAGE = [p.matmul] * 4 + [p.attention] * 3 + [p.attention_operator, n.newer_norm, p.angles] + [p.feed_forward] * 2 + [n.layer_norm] * 2 + [n.rms_norm, p.decode, p.grouped_heads, m.embedding, p.einsum]
 POINTWISE = [e.unary] * 4 + [e.gelu] * 2 + [e.binary] * 7 + \
             [e.outer, e.rounding, e.whole_arithmetic, e.fmod, e.where, e.logic, e.logic, e.step_function, e.casts, e.not_a_number, e.constants, e.again]
 MOVING = [m.transpose] * 3 + [m.reshaping] * 3 + [m.concat] * 2 + [m.slicing] * 2 + [m.splitting, m.pad, m.expand, m.gather, m.gather_elements, m.gather_nd,

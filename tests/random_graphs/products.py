@@ -105,6 +105,30 @@ def rotate(g, x):
     return g.op("Add", [g.op("Mul", [x, cos], x.dims), g.op("Mul", [turned, sin], x.dims)], x.dims)
 
 
+def angles(g):
+    """Products that sum over one element, turned, put behind themselves, and read by several functions."""
+    x = g.pick(lambda v: v.rank >= 1 and 0 < v.dims[-1] <= 64 and int(np.prod(v.dims)) <= 512)
+    if not x:
+        return None
+    x = unsqueeze(g, x, [x.rank - 1 if g.chance(0.5) else x.rank])
+    n = g.random.choice([1, 3, 4])
+    if x.dims[-1] == 1:
+        y = g.op("MatMul", [x, g.weight(1, n)], x.dims[:-1] + (n,))
+    elif x.dims[-2] == 1:
+        y = g.op("MatMul", [g.weight(n, 1), x], x.dims[:-2] + (n, x.dims[-1]))
+    else:
+        return None
+    if g.chance(0.7):
+        order = list(range(y.rank))
+        g.random.shuffle(order)
+        y = g.op("Transpose", [y], [y.dims[i] for i in order], perm=order)
+    if g.chance(0.7):
+        axis, times = g.random.randrange(y.rank), g.random.choice([2, 3])
+        y = g.op("Concat", [y] * times, [d * times if i == axis else d for i, d in enumerate(y.dims)], axis=axis)
+    results = [g.op(f, [y], y.dims) for f in g.random.sample(["Cos", "Sin", "Tanh"], g.random.choice([1, 2]))]
+    return results[0] if len(results) == 1 else g.op("Mul", results, y.dims)
+
+
 def attention(g):
     """Self or cross attention: separate or joint projections, shared heads, masks, rotary positions."""
     fits = lambda v: v.rank == 3 and v.dims[1] <= 64 and 4 <= v.dims[2] <= 64 and v.dims[2] % 4 == 0 and v.dims[1] > 0
