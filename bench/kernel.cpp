@@ -5,6 +5,7 @@
 //              matmul:ROWS,COLUMNS,DEPTH           by a constant matrix, with a bias
 //              conv:IMAGES,CHANNELS,SIZE,FILTERS,KERNEL,STRIDE
 //              attention:HEADS,POSITIONS,WIDTH
+//              masked:BATCH,HEADS,POSITIONS,WIDTH         attention as exporters write it, with a mask of each batch element's keys
 //              decode:HEADS,KEY_HEADS,CACHED,WIDTH        one query beside a cache of TYPE
 //              decode_wide:HEADS,KEY_HEADS,CACHED,WIDTH   beside a float32 cache
 //              normed:ROWS,DEPTH,BLOCK,COLUMNS…   an RMS norm and one to three products; BLOCK: of 4-bit weights, 0 for those of TYPE
@@ -61,6 +62,8 @@ public:
       return convolution(n);
     if (op == "attention" && n.size() == 3)
       return attention(n);
+    if (op == "masked" && n.size() == 4)
+      return masked_attention(n);
     if ((op == "decode" || op == "decode_wide") && n.size() == 4)
       return decode(n, op == "decode" ? type_ : dtype::float32);
     if (op == "normed" && n.size() > 3)
@@ -102,6 +105,17 @@ private:
     const shape dims{1, n[0], n[1], n[2]};
     const variable y = m_.call("Attention", {given("q", dims), given("k", dims), given("v", dims)});
     return done(y, 4.0 * static_cast<double>(n[0] * n[1]) * static_cast<double>(n[1] * n[2]));
+  }
+
+  measured_call masked_attention(const std::vector<int64_t>& n) {
+    const auto heads = [&](const char* name, std::vector<int64_t> order) {
+      return m_.call("Transpose", {given(name, {n[0], n[2], n[1], n[3]})}, {{"perm", std::move(order)}});
+    };
+    const variable scores = m_.call("MatMul", {heads("q", {0, 2, 1, 3}), heads("k", {0, 2, 3, 1})}),
+                   weights = m_.call("Softmax", {m_.call("Add", {scores, given("mask", {n[0], 1, 1, n[2]})})}),
+                   y = m_.call("MatMul", {weights, heads("v", {0, 2, 1, 3})});
+    return done(m_.call("Transpose", {y}, {{"perm", std::vector<int64_t>{0, 2, 1, 3}}}),
+                4.0 * static_cast<double>(n[0] * n[1] * n[2]) * static_cast<double>(n[2] * n[3]));
   }
 
   measured_call decode(const std::vector<int64_t>& n, dtype cached) {

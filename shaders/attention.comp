@@ -9,10 +9,6 @@
 // 4 (column + 16 c) … of those rows of Y. Widths are padded with zeros to whole vectors in shared memory.
 // Variants: f32 f16
 #extension GL_GOOGLE_include_directive : require
-#include "types.glsl"
-#include "common.glsl"
-#include "attention_weights.glsl"
-#include "parameters/attention.h"
 
 layout(local_size_x = 128) in;
 layout(constant_id = 0) const uint ROWS_EACH = 2;
@@ -21,16 +17,7 @@ layout(constant_id = 2) const uint WIDTH = 16;       // of Q and K, in vectors, 
 layout(constant_id = 3) const uint VALUE_WIDTH = 16; // of V, in vectors
 layout(constant_id = 4) const bool APART = true;     // V has a place of its own in shared memory
 layout(constant_id = 5) const uint FLAGS = 0;
-
-const bool HAS_MASK = (FLAGS & attention_mask) != 0u;
-const bool MASK_BYTES = (FLAGS & attention_mask_bytes) != 0u;
-const bool CAUSAL = (FLAGS & attention_causal) != 0u;
-const bool KEY_VECTORS = (FLAGS & attention_key_vectors) != 0u;
-const bool VALUE_VECTORS = (FLAGS & attention_value_vectors) != 0u;
-const bool SPLIT = (FLAGS & attention_split) != 0u;
-const bool SKIPS = (FLAGS & attention_skips) != 0u;
-const bool SOFTCAP = (FLAGS & attention_softcap) != 0u;
-const bool LIMITS = (FLAGS & attention_limits) != 0u; // keys of each batch element
+#include "attention_operands.glsl"
 
 const uint ROWS = 8 * ROWS_EACH, KEYS = 16 * KEYS_EACH;
 const uint KEY_STEP = WIDTH + 1; // odd: 8 neighbouring keys are in different banks
@@ -40,69 +27,10 @@ const uint TILE = APART ? KEY_TILE + VALUE_TILE : (KEY_TILE > VALUE_TILE ? KEY_T
 const uint COLUMNS_EACH = (VALUE_WIDTH + 15) / 16;
 const uint WEIGHT_STEP = KEYS / 4 + 1;
 
-layout(set = 0, binding = 1, std430) readonly buffer query_buffer { T q[]; };
-layout(set = 0, binding = 1, std430) readonly buffer query_vector_buffer { T4 q4[]; };
-layout(set = 0, binding = 2, std430) readonly buffer key_buffer { T k[]; };
-layout(set = 0, binding = 2, std430) readonly buffer key_vector_buffer { T4 k4[]; };
-layout(set = 0, binding = 3, std430) readonly buffer value_buffer { T v[]; };
-layout(set = 0, binding = 3, std430) readonly buffer value_vector_buffer { T4 v4[]; };
-layout(set = 0, binding = 4, std430) readonly buffer mask_buffer { T mask[]; };
-layout(set = 0, binding = 4, std430) readonly buffer mask_word_buffer { uint mask_words[]; };
-layout(set = 0, binding = 5, std430) writeonly buffer output_buffer { T y[]; };
-layout(set = 0, binding = 5, std430) writeonly buffer output_vector_buffer { T4 y4[]; };
-layout(set = 0, binding = 5, std430) writeonly buffer partial_buffer { float partial[]; }; // [splits][all_rows][2 + width]
-layout(set = 0, binding = 6, std430) readonly buffer limit_buffer { uvec2 limits[]; };
-
 shared vec4 queries_tile[ROWS * WIDTH];
 shared vec4 tile[TILE];
 shared vec4 weights[ROWS * WEIGHT_STEP];
 shared vec4 row_parts[ROWS * 4]; // a number of each of a row's 16 columns
-
-/// One row of a matrix, as the group sees it.
-struct query_row {
-  uint head, s;
-};
-
-query_row row_at(uint kv_head, uint row) {
-  const uint share = row / queries;
-  return query_row(kv_head * sharing + share, row - share * queries);
-}
-
-/// Where the rows of a head begin.
-uint head_at(uvec4 steps, uint batch, uint head) {
-  return steps.w + batch * steps.x + head * steps.y;
-}
-
-#define LOADER(name, scalars, vectors, is_vector) \
-  vec4 name(uint at, uint column, uint count) { \
-    if (is_vector) \
-      return column < count ? vec4(vectors[(at + column) / 4]) : vec4(0.0); \
-    vec4 e = vec4(0.0); \
-    [[unroll]] for (uint i = 0; i < 4; ++i) \
-      if (column + i < count) \
-        e[i] = float(scalars[at + column + i]); \
-    return e; \
-  }
-LOADER(load_query, q, q4, KEY_VECTORS)
-LOADER(load_key, k, k4, KEY_VECTORS)
-LOADER(load_value, v, v4, VALUE_VECTORS)
-
-/// The score of a query and key t with its mask.
-float masked(float score, uint t, uint mask_row, int last) {
-  if (CAUSAL && int(t) > last)
-    return -infinity;
-  if (SOFTCAP)
-    score = softcap * exact_tanh(score / softcap);
-  if (!HAS_MASK)
-    return score;
-  if (t >= mask_keys)
-    return -infinity;
-  const uint at = mask_row + t * mask_steps.w;
-  if (MASK_BYTES)
-    return ((mask_words[at / 4] >> (8 * (at % 4))) & 255u) != 0u ? score : -infinity;
-  const float added = float(mask[at]);
-  return SKIPS && added == -infinity ? -infinity : score + added;
-}
 
 void load_keys(uint base, uint t0, uint end, uint id) {
   [[unroll]] for (uint i = 0; i < (KEYS * WIDTH + 127) / 128; ++i) {
@@ -140,11 +68,7 @@ void main() {
     queries_tile[slot] = e;
   }
 
-  int limit = int(keys), seen = causal_offset; // query s sees keys ≤ s + seen
-  if (LIMITS) {
-    limit = clamp(int(limits[b].x), 0, int(keys));
-    seen = int(limits[b].x) - int(queries);
-  }
+  const ivec2 limit = key_limits(b);
   uint mask_rows[ROWS_EACH];
   int last_keys[ROWS_EACH];
   float top[ROWS_EACH], sums[ROWS_EACH];
@@ -152,24 +76,16 @@ void main() {
   [[unroll]] for (uint i = 0; i < ROWS_EACH; ++i) {
     const query_row row = row_at(kv_head, min(row0 + first_row + i, rows - 1));
     mask_rows[i] = b * mask_steps.x + row.head * mask_steps.y + row.s * mask_steps.z;
-    last_keys[i] = int(row.s) + seen;
+    last_keys[i] = int(row.s) + limit.y;
     top[i] = -infinity;
     sums[i] = 0.0;
     [[unroll]] for (uint c = 0; c < COLUMNS_EACH; ++c)
       o[i * COLUMNS_EACH + c] = vec4(0.0);
   }
-  uint begin = 0, end = uint(limit);
-  if (CAUSAL) { // no row of the block sees more
-    const uint final_row = min(row0 + ROWS, rows) - 1;
-    const uint s = row0 / queries == final_row / queries ? final_row % queries : queries - 1;
-    end = uint(clamp(int(s) + seen + 1, 0, limit));
-  }
-  if (SPLIT) {
-    begin = gl_WorkGroupID.z * split_keys;
-    end = min(end, begin + split_keys);
-  }
+  const uvec2 range = keys_of_block(row0, ROWS, limit);
+  const uint end = range.y;
 
-  for (uint t0 = begin; t0 < end; t0 += KEYS) {
+  for (uint t0 = range.x; t0 < end; t0 += KEYS) {
     load_keys(key_base, t0, end, id);
     if (APART)
       load_values(value_base, t0, end, id);
@@ -194,7 +110,7 @@ void main() {
       float largest = -infinity;
       [[unroll]] for (uint j = 0; j < KEYS_EACH; ++j) {
         const uint t = t0 + 16 * j + column, at = i * KEYS_EACH + j;
-        scores[at] = t < end ? masked(scores[at], t, mask_rows[i], last_keys[i]) : -infinity;
+        scores[at] = t < end ? masked(scores[at], t, last_keys[i], mask_at(mask_rows[i], t)) : -infinity;
         largest = scores[at] > largest ? scores[at] : largest;
       }
       row_parts[(first_row + i) * 4 + column / 4][column % 4] = largest;
@@ -252,31 +168,11 @@ void main() {
     [[unroll]] for (uint part = 1; part < 4; ++part)
       four += row_parts[(first_row + i) * 4 + part];
     const float sum = (four.x + four.y) + (four.z + four.w);
-    const query_row row = row_at(kv_head, r);
-    uint to = b * y_steps.x + row.head * y_steps.y + row.s * y_steps.z;
-    if (SPLIT) {
-      to = (gl_WorkGroupID.z * all_rows + head_index * rows + r) * (2 + value_width);
-      if (column == 0) {
-        partial[to] = top[i];
-        partial[to + 1] = sum;
-      }
-    }
-    const float factor = SPLIT ? 1.0 : (SKIPS && sum == 0.0 ? 0.0 : 1.0 / sum);
-    [[unroll]] for (uint c = 0; c < COLUMNS_EACH; ++c) {
-      const uint first = 4 * (16 * c + column);
-      const vec4 result = o[i * COLUMNS_EACH + c] * factor;
-      if (VALUE_VECTORS && !SPLIT) {
-        if (first < value_width)
-          y4[(to + first) / 4] = T4(result);
-        continue;
-      }
-      [[unroll]] for (uint e = 0; e < 4; ++e)
-        if (first + e < value_width) {
-          if (SPLIT)
-            partial[to + 2 + first + e] = result[e];
-          else
-            y[to + first + e] = T(result[e]);
-        }
-    }
+    const uint to = result_at(b, kv_head, head_index, r);
+    if (SPLIT && column == 0)
+      write_statistics(to, top[i], sum);
+    const float factor = result_factor(sum);
+    [[unroll]] for (uint c = 0; c < COLUMNS_EACH; ++c)
+      write_result(to, 4 * (16 * c + column), o[i * COLUMNS_EACH + c] * factor);
   }
 }

@@ -1,4 +1,4 @@
-// Parameters of attention.comp.
+// Parameters of attention.comp, attention_tiled.comp and attention_matrices.comp.
 #include "attention_flags.h"
 
 PARAMETERS(attention) {

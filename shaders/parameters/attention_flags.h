@@ -1,4 +1,4 @@
-// Flags of attention.comp and attention_row.comp.
+// Flags of the kernels of attention.
 #ifndef TROUPE_ATTENTION_FLAGS
 #define TROUPE_ATTENTION_FLAGS
 #include "block.h"
@@ -10,6 +10,7 @@ CONSTANT attention_value_vectors = 16; // rows of V and Y
 CONSTANT attention_softcap = 128, attention_limits = 256;
 CONSTANT attention_past = 512;         // past keys and values are operands of their own
 CONSTANT attention_wide_past = 1024;   // which are float32 beside float16
+CONSTANT attention_one_mask = 2048;    // all queries and heads of a batch element have the same row of the mask
 CONSTANT attention_skips = 64;         // masked keys are never multiplied, and a row without keys is zero
 
 #endif

@@ -1,6 +1,5 @@
-// troupe.Attention and Attention: one pass over the keys (shaders/attention.comp), split over groups if one block of query
-// rows has many keys (shaders/attention_join.comp). Heads that share keys are rows of one matrix. Where groups hold matrices, these do it for
-// usual float16 heads (shaders/attention_matrices.comp). Few queries: attention_row.cpp.
+// troupe.Attention and Attention: one pass over the keys. Where groups hold matrices, these do it for usual float16 heads
+// (shaders/attention_matrices.comp); otherwise tiles in shared memory (attention_tiles.cpp). Few queries: attention_row.cpp.
 #include "launch/attention.hpp"
 #include "launch/launches.hpp"
 #include "launch/movement.hpp"
@@ -13,80 +12,7 @@
 namespace troupe {
 namespace {
 
-constexpr uint32_t attention_group = 128;
-
-/// What a group computes at a time.
-struct attention_tile {
-  uint32_t rows, keys;
-  bool apart; // K and V are beside each other
-};
-
-/// Vectors of a row in shared memory, as the shader pads them.
-uint32_t key_vectors(const attention_call& c) {
-  return std::max(4u, word((c.width + 15) / 16 * 4));
-}
-
-uint32_t value_vectors(const attention_call& c) {
-  return std::max(1u, word((c.value_width + 3) / 4));
-}
-
-int64_t shared_bytes(const attention_call& c, const attention_tile& t) {
-  const int64_t keys = t.keys * (int64_t{key_vectors(c)} + 1), values = int64_t{t.keys} * value_vectors(c);
-  const int64_t tile = t.apart ? keys + values : std::max(keys, values);
-  return 16 * (tile + t.rows * (int64_t{key_vectors(c)} + t.keys / 4 + 1 + 4));
-}
-
-/// Many rows share what is read of K and V, few rows keep many groups busy.
-std::optional<attention_tile> choose_tile(const attention_call& c, const gpu_features& gpu) {
-  const int64_t blocks32 = c.batch * c.kv_heads * ((c.rows() + 31) / 32);
-  uint32_t rows = c.rows() <= 8 ? 8 : blocks32 >= 2 * int64_t{gpu.units} ? 32 : 16;
-  const uint32_t most_keys = c.keys <= 16 ? 16 : c.keys <= 32 ? 32 : 64;
-  for (; rows >= 8; rows /= 2)
-    for (const auto& [keys, apart] :
-         {std::pair{64u, true}, {32u, true}, {64u, false}, {32u, false}, {16u, true}, {16u, false}})
-      if (const attention_tile t{rows, keys, apart}; keys <= most_keys && shared_bytes(c, t) <= gpu.shared_bytes)
-        return t;
-  return std::nullopt;
-}
-
-/// Returns how many keys a group walks over: all, or whole tiles of a split if there are too few groups otherwise.
-int64_t keys_of_group(const attention_call& c, const attention_tile& t, const gpu_features& gpu) {
-  const int64_t groups = c.batch * c.kv_heads * ((c.rows() + t.rows - 1) / t.rows);
-  const int64_t tiles = (c.keys + t.keys - 1) / t.keys;
-  if (tiles < 4 || groups == 0 || 2 * groups > int64_t{gpu.units})
-    return c.keys;
-  const int64_t splits = std::min((tiles + 1) / 2, 2 * int64_t{gpu.units} / groups);
-  return (tiles + splits - 1) / splits * t.keys;
-}
-
-/// `rows` are those of one matrix of queries, which groups compute `tile_rows` at a time.
-std::vector<uint32_t> parameters_of(const gpu_call& call, const attention_call& c, int64_t rows, uint32_t tile_rows,
-                                    int64_t groups, int64_t split_keys) {
-  const heads_within k_within = c.joined ? heads_within{} : c.k_within,
-                     v_within = c.joined ? heads_within{} : c.v_within;
-  const auto k_steps = steps_of(c.kv_heads, c.keys, c.width, c.kv_behind, k_within),
-             v_steps = steps_of(c.kv_heads, c.keys, c.value_width, c.kv_behind, v_within);
-  return words_of(shader::attention{.groups = groups,
-                                    .row_blocks = (rows + tile_rows - 1) / tile_rows,
-                                    .rows = rows,
-                                    .queries = c.queries,
-                                    .keys = c.keys,
-                                    .width = c.width,
-                                    .value_width = c.value_width,
-                                    .kv_heads = c.kv_heads,
-                                    .sharing = c.heads / c.kv_heads,
-                                    .split_keys = split_keys,
-                                    .mask_keys = c.mask_keys,
-                                    .all_rows = c.batch * c.heads * c.queries,
-                                    .causal_offset = static_cast<int>(c.causal_offset),
-                                    .scale = c.scale,
-                                    .softcap = c.softcap,
-                                    .q_steps = steps_of(c.heads, c.queries, c.width, c.q_behind, c.q_within),
-                                    .k_steps = k_steps,
-                                    .v_steps = v_steps,
-                                    .y_steps = steps_of(c.heads, c.queries, c.value_width, c.y_behind),
-                                    .mask_steps = mask_steps(call, c)});
-}
+constexpr uint32_t join_group = 128;
 
 /// Whether attention_matrices.comp computes what the call asks for, and few rows of its tiles are beyond the last query.
 bool fits_matrices(const gpu_call& call, const attention_call& c) {
@@ -95,44 +21,6 @@ bool fits_matrices(const gpu_call& call, const attention_call& c) {
   return call.gpu.group_matrices && call.inputs[0].type == dtype::float16 && (c.width == 64 || c.width == 128) &&
          c.value_width == c.width && c.softcap == 0 && !c.limited && c.queries >= fewest_queries && c.keys > 0 &&
          c.scale > 0 && !leaves_out;
-}
-
-/// Adds copies of keys and values, past ones first, and the scores, if they are asked for; later launches wait for them. Returns whether the
-/// GPU can run them.
-bool add_other_outputs(launch_builder& b, const gpu_call& call, const attention_call& c, const std::string& variant) {
-  bool good = true;
-  for (const size_t i : {1, 2}) {
-    if (!c.joined)
-      break;
-    const int64_t width = i == 1 ? c.width : c.value_width;
-    const int64_t past = c.past, present = c.keys - past;
-    const shader::uvec4 from = steps_of(c.kv_heads, present, width, c.new_behind, i == 1 ? c.k_within : c.v_within);
-    good = good && add_copy(b, call,
-                            {.input = i,
-                             .output = i,
-                             .from = from.w.word,
-                             .to = past * width,
-                             .axes = {{c.batch, from.x.word, c.kv_heads * c.keys * width},
-                                      {c.kv_heads, from.y.word, c.keys * width},
-                                      {present, from.z.word, width},
-                                      {width, 1, 1}}});
-    b.next_step();
-    if (past > 0) {
-      const size_t input = i == 1 ? past_key_input : past_value_input;
-      const shader::uvec4 steps = past_steps(c, width);
-      good = good && add_copy(b, call,
-                              {.input = input,
-                               .output = i,
-                               .axes = {{c.batch, steps.x.word, c.kv_heads * c.keys * width},
-                                        {c.kv_heads, steps.y.word, c.keys * width},
-                                        {past, steps.z.word, width},
-                                        {width, 1, 1}}});
-    }
-    b.next_step();
-  }
-  if (call.has_output(3))
-    add_attention_scores(b, call, c, variant);
-  return good;
 }
 
 /// A tile of attention_matrices.comp.
@@ -156,59 +44,25 @@ std::optional<launch_list> matrices_for(const gpu_call& call, const attention_ca
   const matrix_tile t = choose_matrix_tile(c, call.gpu);
   const int64_t groups = c.batch * c.heads * ((c.queries + t.rows - 1) / t.rows);
   launch_builder b(call, "attention.matrices");
-  if (!add_other_outputs(b, call, c, variant))
+  if (!add_attention_outputs(b, call, c, variant))
     return std::nullopt;
   launch& l =
       b.add(fmt::format("attention_matrices.f16_{}{}x{}x{}", t.all_keys ? "all" : "", t.rows, t.keys, c.width),
             flat_groups(groups, 1, call.gpu),
             {b.in(0), attention_rows(b, c, 1), attention_rows(b, c, 2), b.in(call.has_input(3) ? 3 : 0), b.out(0)});
   l.constants = {(call.has_input(3) ? shader::attention_mask : 0) | (c.causal ? shader::attention_causal : 0)};
-  l.params = parameters_of(call, c, c.queries, t.rows, groups, c.keys);
+  l.params = attention_parameters(call, c, c.queries, t.rows, groups, c.keys);
   return b.finish();
 }
 
-std::optional<launch_list> list_for(const gpu_call& call, const attention_call& c, const attention_tile& t,
-                                    int64_t split_keys, const std::string& variant) {
-  const int64_t groups = c.batch * c.kv_heads * ((c.rows() + t.rows - 1) / t.rows);
-  const int64_t splits = std::max<int64_t>(1, (c.keys + split_keys - 1) / std::max<int64_t>(split_keys, 1));
-  const bool split = splits > 1;
-  launch_builder b(call, split ? "attention.split" : "attention");
-  if (!add_other_outputs(b, call, c, variant))
-    return std::nullopt;
-  const launch_binding partial =
-      split ? b.scratch(splits * c.batch * c.heads * c.queries * (2 + c.value_width) * 4) : launch_binding{};
-  auto count = flat_groups(groups, 1, call.gpu);
-  count[2] = word(splits);
-  launch& l = b.add("attention." + variant, count,
-                    {b.in(0), attention_rows(b, c, 1), attention_rows(b, c, 2), b.in(call.has_input(3) ? 3 : 0),
-                     split ? written(partial) : b.out(0), b.in(c.limited ? 6 : 0)});
-  l.constants = {t.rows / 8, t.keys / 16, key_vectors(c), value_vectors(c), t.apart ? 1u : 0u, 0};
-  l.constants[5] = attention_flags(call, c) | (c.width % 4 == 0 ? shader::attention_key_vectors : 0) |
-                   (c.value_width % 4 == 0 ? shader::attention_value_vectors : 0) |
-                   (c.softcap > 0 ? shader::attention_softcap : 0) | (c.limited ? shader::attention_limits : 0) |
-                   (split ? shader::attention_split : 0);
-  l.params = parameters_of(call, c, c.rows(), t.rows, groups, split_keys);
-  if (split)
-    add_attention_join(b, call, c, variant, partial, splits);
-  return b.finish();
-}
-
-/// The kernels that walk over tiles of keys.
-launch_lists tile_lists(const gpu_call& call, const attention_call& c, const std::string& variant) {
-  const auto tile = choose_tile(c, call.gpu);
-  if (!tile)
-    return {};
+/// The kernels that read keys and values of one operand each.
+launch_lists whole_lists(const gpu_call& call, const attention_call& c, const std::string& variant) {
   launch_lists lists;
-  const auto add = [&](std::optional<launch_list> list) {
-    if (list)
-      lists.push_back(std::move(*list));
-  };
   if (fits_matrices(call, c))
-    add(matrices_for(call, c, variant));
-  const int64_t split_keys = keys_of_group(c, *tile, call.gpu);
-  add(list_for(call, c, *tile, split_keys, variant));
-  if (split_keys < c.keys)
-    add(list_for(call, c, *tile, c.keys, variant));
+    if (auto list = matrices_for(call, c, variant))
+      lists.push_back(std::move(*list));
+  launch_lists tiles = attention_by_tiles(call, c, variant);
+  std::move(tiles.begin(), tiles.end(), std::back_inserter(lists));
   return lists;
 }
 
@@ -219,7 +73,7 @@ launch_lists joined_lists(const gpu_call& call, attention_call c, const std::str
     with_rows.outputs.push_back({.type = call.inputs[0].type, .dims = {c.batch, c.kv_heads, c.keys, width}});
   c.joined = true;
   c.kv_behind = false;
-  launch_lists lists = tile_lists(with_rows, c, variant);
+  launch_lists lists = whole_lists(with_rows, c, variant);
   for (launch_list& list : lists) {
     const auto first = word(static_cast<int64_t>(list.scratch.size()));
     for (launch& l : list.launches)
@@ -239,15 +93,14 @@ launch_lists launch_attention(const gpu_call& call, const attention_call& c) {
   const dtype type = call.inputs[0].type;
   const bool is_float = type == dtype::float32 || type == dtype::float16;
   const auto variant = is_float ? arithmetic_variant(type, call.gpu) : std::nullopt;
-  if (!variant || call.inputs[1].type != type || call.inputs[2].type != type ||
-      call.gpu.max_group_size < attention_group)
+  if (!variant || call.inputs[1].type != type || call.inputs[2].type != type || call.gpu.max_group_size < join_group)
     return {};
   if (call.has_input(3) && call.inputs[3].type != type && call.inputs[3].type != dtype::boolean)
     return {};
   const bool apart = c.past > 0 && !c.joined;
   launch_lists lists = attention_of_few_queries(call, c, *variant), others;
   if (!apart)
-    others = tile_lists(call, c, *variant);
+    others = whole_lists(call, c, *variant);
   else if (!c.past_wide) // copies do not convert
     others = joined_lists(call, c, *variant);
   std::move(others.begin(), others.end(), std::back_inserter(lists));
@@ -320,12 +173,76 @@ uint32_t attention_flags(const gpu_call& call, const attention_call& c) {
          (c.causal ? shader::attention_causal : 0) | (c.skips || c.keys == 0 ? shader::attention_skips : 0);
 }
 
+std::vector<uint32_t> attention_parameters(const gpu_call& call, const attention_call& c, int64_t rows,
+                                           uint32_t tile_rows, int64_t groups, int64_t split_keys) {
+  const heads_within k_within = c.joined ? heads_within{} : c.k_within,
+                     v_within = c.joined ? heads_within{} : c.v_within;
+  const auto k_steps = steps_of(c.kv_heads, c.keys, c.width, c.kv_behind, k_within),
+             v_steps = steps_of(c.kv_heads, c.keys, c.value_width, c.kv_behind, v_within);
+  return words_of(shader::attention{.groups = groups,
+                                    .row_blocks = (rows + tile_rows - 1) / tile_rows,
+                                    .rows = rows,
+                                    .queries = c.queries,
+                                    .keys = c.keys,
+                                    .width = c.width,
+                                    .value_width = c.value_width,
+                                    .kv_heads = c.kv_heads,
+                                    .sharing = c.heads / c.kv_heads,
+                                    .split_keys = split_keys,
+                                    .mask_keys = c.mask_keys,
+                                    .all_rows = c.batch * c.heads * c.queries,
+                                    .causal_offset = static_cast<int>(c.causal_offset),
+                                    .scale = c.scale,
+                                    .softcap = c.softcap,
+                                    .q_steps = steps_of(c.heads, c.queries, c.width, c.q_behind, c.q_within),
+                                    .k_steps = k_steps,
+                                    .v_steps = v_steps,
+                                    .y_steps = steps_of(c.heads, c.queries, c.value_width, c.y_behind),
+                                    .mask_steps = mask_steps(call, c)});
+}
+
+bool add_attention_outputs(launch_builder& b, const gpu_call& call, const attention_call& c,
+                           const std::string& variant) {
+  bool good = true;
+  for (const size_t i : {1, 2}) {
+    if (!c.joined)
+      break;
+    const int64_t width = i == 1 ? c.width : c.value_width;
+    const int64_t past = c.past, present = c.keys - past;
+    const shader::uvec4 from = steps_of(c.kv_heads, present, width, c.new_behind, i == 1 ? c.k_within : c.v_within);
+    good = good && add_copy(b, call,
+                            {.input = i,
+                             .output = i,
+                             .from = from.w.word,
+                             .to = past * width,
+                             .axes = {{c.batch, from.x.word, c.kv_heads * c.keys * width},
+                                      {c.kv_heads, from.y.word, c.keys * width},
+                                      {present, from.z.word, width},
+                                      {width, 1, 1}}});
+    b.next_step();
+    if (past > 0) {
+      const size_t input = i == 1 ? past_key_input : past_value_input;
+      const shader::uvec4 steps = past_steps(c, width);
+      good = good && add_copy(b, call,
+                              {.input = input,
+                               .output = i,
+                               .axes = {{c.batch, steps.x.word, c.kv_heads * c.keys * width},
+                                        {c.kv_heads, steps.y.word, c.keys * width},
+                                        {past, steps.z.word, width},
+                                        {width, 1, 1}}});
+    }
+    b.next_step();
+  }
+  if (call.has_output(3))
+    add_attention_scores(b, call, c, variant);
+  return good;
+}
+
 void add_attention_join(launch_builder& b, const gpu_call& call, const attention_call& c, const std::string& variant,
                         const launch_binding& partial, int64_t splits) {
   b.next_step();
   const operand& y = call.outputs[0];
-  launch& join =
-      b.add("attention_join." + variant, flat_groups(y.size(), attention_group, call.gpu), {partial, b.out(0)});
+  launch& join = b.add("attention_join." + variant, flat_groups(y.size(), join_group, call.gpu), {partial, b.out(0)});
   join.constants = {c.skips ? 1u : 0u};
   join.params = words_of(shader::attention_join{.count = y.size(),
                                                 .splits = splits,

@@ -48,12 +48,24 @@ launch_binding attention_rows(const launch_builder& b, const attention_call& c, 
 /// The flags of mask, causality and skipping.
 uint32_t attention_flags(const gpu_call& call, const attention_call& c);
 
+/// Parameters of the kernels that walk over tiles of keys; `rows` are those of one matrix of queries, which groups compute `tile_rows` at a time.
+std::vector<uint32_t> attention_parameters(const gpu_call& call, const attention_call& c, int64_t rows,
+                                           uint32_t tile_rows, int64_t groups, int64_t split_keys);
+
+/// Adds copies of keys and values, past ones first, and the scores, if they are asked for; later launches wait for them. Returns whether the
+/// GPU can run them.
+bool add_attention_outputs(launch_builder& b, const gpu_call& call, const attention_call& c,
+                           const std::string& variant);
+
 /// Adds the launch that joins what `splits` splits of the keys have left in `partial`.
 void add_attention_join(launch_builder& b, const gpu_call& call, const attention_call& c, const std::string& variant,
                         const launch_binding& partial, int64_t splits);
 
 /// The kernels for few queries (shaders/attention_lanes.comp, attention_row.comp) that suit, best first.
 launch_lists attention_of_few_queries(const gpu_call& call, const attention_call& c, const std::string& variant);
+
+/// The kernels of many queries by tiles of keys in shared memory (shaders/attention_tiled.comp, attention.comp), best first.
+launch_lists attention_by_tiles(const gpu_call& call, const attention_call& c, const std::string& variant);
 
 /// Adds the launch that writes output 3 of Attention, scores or weights (shaders/attention_scores.comp).
 void add_attention_scores(launch_builder& b, const gpu_call& call, const attention_call& c, const std::string& variant);

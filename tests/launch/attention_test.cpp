@@ -1,4 +1,4 @@
-// Which of the kernels by matrices of groups attention takes on a fabricated device. What they compute is tested on a device.
+// Which of its kernels attention takes on a fabricated device. What they compute is tested on a device.
 #include "launch/launches.hpp"
 #include "launch/parameters.hpp"
 #include "ops/run_op.hpp"
@@ -154,7 +154,8 @@ TEST_CASE("Attention reads some heads of its operands by other steps alone", "[o
   for (const int64_t queries : {1, 100}) {
     const launch_lists usual = lists(12, alone, queries), chosen = lists(40, packed, queries);
     REQUIRE(usual.size() == chosen.size());
-    REQUIRE(usual.size() == 2); // few queries, or matrices, before tiles of keys
+    REQUIRE(usual.size() ==
+            (queries == 1 ? 2 : 4)); // few queries, or matrices and blocks of registers, before the plain kernel
     for (size_t i = 0; i < usual.size(); ++i) {
       CHECK(usual[i].name == chosen[i].name);
       REQUIRE(usual[i].launches.size() == 1);
@@ -212,4 +213,40 @@ TEST_CASE("Attention of many queries joins a cache in scratch memory, and then d
         writers += b.from == launch_binding::source::scratch && b.index == i && b.written && l.step < last.step;
     CHECK(writers == 2);
   }
+}
+
+namespace {
+
+/// Names of kernels, best first, for float32 heads of one batch, `sharing` of which share keys, on a device without matrices.
+std::vector<std::string> float_kernels(int64_t heads, int64_t sharing, int64_t queries, int64_t keys, int64_t width,
+                                       uint32_t shared_bytes = 49152) {
+  gpu_features gpu = large_gpu;
+  gpu.shared_bytes = shared_bytes;
+  const operand q{.type = dtype::float32, .dims = {1, heads, queries, width}},
+      kv{.type = dtype::float32, .dims = {1, heads / sharing, keys, width}};
+  const attributes none;
+  std::vector<std::string> names;
+  for (const launch_list& list : fused_attention_launches({none, {q, kv, kv}, {q}, gpu}))
+    names.push_back(list.name);
+  return names;
+}
+
+} // namespace
+
+TEST_CASE("Attention of many queries takes large blocks for many heads, small ones and teams for few", "[ops]") {
+  CHECK(float_kernels(384, 1, 128, 128, 64).at(0) == "attention.tiled64x32");
+  CHECK(float_kernels(192, 1, 1024, 1024, 64).at(0) == "attention.tiled64x32");
+  CHECK(float_kernels(12, 1, 197, 197, 64).at(0) == "attention.tiled32x32x2");
+  CHECK(float_kernels(12, 1, 128, 128, 64).at(0) == "attention.tiled16x16x4");
+  CHECK(float_kernels(1, 1, 64, 4000, 64).at(0) == "attention.tiled16x32x2.split");
+  for (const std::string& name : float_kernels(384, 1, 128, 128, 64, 32768)) // as lavapipe has it
+    CHECK(name != "attention.tiled64x32");
+}
+
+TEST_CASE("Attention of eight rows, and of wide heads, is not in blocks of registers", "[ops]") {
+  using names = std::vector<std::string>;
+  CHECK(float_kernels(12, 1, 8, 40, 64) == names{"attention"});
+  CHECK(float_kernels(12, 3, 3, 40, 64).back() == "attention");
+  CHECK(float_kernels(12, 4, 5, 40, 64).at(0) != "attention"); // 20 rows of heads that share keys
+  CHECK(float_kernels(12, 1, 100, 100, 256) == names{"attention"});
 }

@@ -152,7 +152,7 @@ TEST_CASE("kernels divide exactly, but in series and in statistics", "[divide]")
   const std::set<std::string> statistics{"layer_norm",       "normalization",   "batch_norm",         "lrn",
                                          "attention",        "attention_join",  "attention_matrices", "attention_row",
                                          "attention_scores", "attention_lanes", "projections",        "matmul_nbits",
-                                         "group_norm",       "nbits_vectors"};
+                                         "group_norm",       "nbits_vectors",   "attention_tiled"};
   // They divide for places between elements, sums of products, or in doubles, whose last digits the CPU has otherwise.
   const std::set<std::string> places{"roi_align", "resample", "grid_sample", "fourier", "det", "doubles"};
   for (const auto& shader : troupe::vulkan::embedded_shaders()) {
