@@ -101,12 +101,6 @@ T bias_of(uint p, uint n) {
   return p == 0u ? bias0[n] : bias1[n];
 }
 
-#define WRITE(RESULTS, WIDE)                \
-  if ((FLAGS & projections_wide) != 0u)     \
-    WIDE[at] = value;                       \
-  else                                      \
-    RESULTS[at] = T(value);
-
 void write(uint p, uint at, float value) {
   if (p == 0u) {
     WRITE(y0, wide0)

@@ -31,18 +31,21 @@ layout(set = 0, binding = 7, std430) readonly buffer packed_zeros_0 { uint8_t p0
 layout(set = 0, binding = 7, std430) readonly buffer zeros_0 { T z0[]; };
 layout(set = 0, binding = 8, std430) readonly buffer biases_0 { T bias0[]; };
 layout(set = 0, binding = 9, std430) writeonly buffer results_0 { T y0[]; };
+layout(set = 0, binding = 9, std430) writeonly buffer wide_results_0 { float wide0[]; };
 layout(set = 0, binding = 10, std430) readonly buffer codes_1 { uvec4 c1[]; };
 layout(set = 0, binding = 11, std430) readonly buffer scales_1 { T s1[]; };
 layout(set = 0, binding = 12, std430) readonly buffer packed_zeros_1 { uint8_t p1[]; };
 layout(set = 0, binding = 12, std430) readonly buffer zeros_1 { T z1[]; };
 layout(set = 0, binding = 13, std430) readonly buffer biases_1 { T bias1[]; };
 layout(set = 0, binding = 14, std430) writeonly buffer results_1 { T y1[]; };
+layout(set = 0, binding = 14, std430) writeonly buffer wide_results_1 { float wide1[]; };
 layout(set = 0, binding = 15, std430) readonly buffer codes_2 { uvec4 c2[]; };
 layout(set = 0, binding = 16, std430) readonly buffer scales_2 { T s2[]; };
 layout(set = 0, binding = 17, std430) readonly buffer packed_zeros_2 { uint8_t p2[]; };
 layout(set = 0, binding = 17, std430) readonly buffer zeros_2 { T z2[]; };
 layout(set = 0, binding = 18, std430) readonly buffer biases_2 { T bias2[]; };
 layout(set = 0, binding = 19, std430) writeonly buffer results_2 { T y2[]; };
+layout(set = 0, binding = 19, std430) writeonly buffer wide_results_2 { float wide2[]; };
 
 const uint PIECES = BLOCK < CODES ? CODES / BLOCK : 1u;
 const uint BLOCK_VECTORS = BLOCK < CODES ? 1u : BLOCK / CODES;
@@ -157,12 +160,13 @@ T bias_of(uint p, uint n) {
 }
 
 void write(uint p, uint at, float value) {
-  if (p == 0u)
-    y0[at] = T(value);
-  else if (p == 1u)
-    y1[at] = T(value);
-  else
-    y2[at] = T(value);
+  if (p == 0u) {
+    WRITE(y0, wide0)
+  } else if (p == 1u) {
+    WRITE(y1, wide1)
+  } else {
+    WRITE(y2, wide2)
+  }
 }
 
 void main() {

@@ -139,6 +139,13 @@ place place_of(uint group) {
 
 #include "projection_rows.glsl"
 
+/// Writes `value` to element `at` of a part's results: what `write` of the including kernel is made of.
+#define WRITE(RESULTS, WIDE)                \
+  if ((FLAGS & projections_wide) != 0u)     \
+    WIDE[at] = value;                       \
+  else                                      \
+    RESULTS[at] = T(value);
+
 // Whether each subgroup has the sums of a team that no other team needs.
 #define ALONE (LANES == gl_SubgroupSize && !ROTATES)
 
