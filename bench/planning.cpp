@@ -73,7 +73,7 @@ public:
       programs_.clear();
     }
     start = steady::now();
-    std::vector<launch_list> choices = calls_->choose(*bound, 0);
+    std::vector<launch_list> choices = calls_->choose(*bound, {});
     times_.choose.push_back(milliseconds_since(start));
     start = steady::now();
     const auto found = std::find_if(programs_.begin(), programs_.end(),

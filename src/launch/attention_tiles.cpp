@@ -75,9 +75,9 @@ int64_t columns_each(const attention_call& c) {
 }
 
 /// Predicted cycles of a call. A multiprocessor issues for 128 invocations a cycle, and shared memory gives a quarter of a subgroup its vectors; a
-/// group by itself waits for both and for barriers. Code that is not in the caches yet comes at ten cycles an instruction (H100).
+/// group by itself waits for both and for barriers. Code that is not in the caches yet comes at twenty cycles an instruction (H100).
 double predicted_cycles(const attention_call& c, const register_tile& t, const gpu_features& gpu) {
-  constexpr double softmax = 40, code = 10, waits = 800, serial = 1.3, overlap = 0.2;
+  constexpr double softmax = 40, code = 20, waits = 800, serial = 1.3, overlap = 0.2;
   const int64_t scores = int64_t{t.rows_each} * t.keys_each, sums = t.rows_each * columns_each(c);
   const auto issued =
       static_cast<double>(4 * key_vectors(c) * scores + 4 * t.keys() * sums) + softmax * static_cast<double>(scores);
