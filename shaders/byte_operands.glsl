@@ -111,7 +111,7 @@ int dot_vectors(uvec4 a, uvec4 b) {
 bool sums_columns() { return !A_CENTRED && !has(quantized_column_sums); }
 const uvec4 ones = uvec4(0x01010101u);
 
-/// The sum of row m and column n over some depths; `depths`: how many were multiplied.
+/// The whole sum of row m and column n; `depths` are those that were multiplied.
 int settled(int sum, int row_sum, int own_sum, uint n, uint depths) {
   if (sums_columns())
     sum -= a_middle * own_sum;
@@ -135,7 +135,7 @@ int settled(int sum, int row_sum, int own_sum, uint n, uint depths) {
   if (sums_columns()) \
     own_sums[j] += dot_vectors(vector, ones);
 #define SETTLED(i, j, sum) \
-  settled(sum, row_sums[i], own_sums[j], first_n + x + j * ACROSS, (end - begin + TILE_DEPTH - 1) / TILE_DEPTH * TILE_DEPTH / SLICES)
+  settled(sum, row_sums[i], own_sums[j], first_n + x + j * ACROSS, (end - begin + TILE_DEPTH - 1) / TILE_DEPTH * TILE_DEPTH)
 
 void emit_vector(uint m, uint n, uvec4 sums) {
   emit_four(m, n, ivec4(sums));

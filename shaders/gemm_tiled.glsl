@@ -5,9 +5,7 @@
 // one vector of padding. Two buffers: while one is multiplied, the next tiles are on their way from memory into registers.
 // At the end the sums pass through B's tile, so that neighbouring invocations write neighbouring columns, and so that the
 // epilogue is compiled once for a pass, not once for a sum.
-// If there are more invocations than a tile has parts, each *slice* of them multiplies a share of every tile's depths, and the slices add up at the
-// end: where a group waits for memory in each step, a deeper tile asks for more at once.
-// Invariants: TILE_M / ROWS is a multiple of 4, TILE_N / COLUMNS of 8, THREADS of their product, DEPTH_VECTORS of the slices, and ROWS / 4 rows of
+// Invariants: TILE_M / ROWS is a multiple of 4, TILE_N / COLUMNS of 8, their product is THREADS, and ROWS / 4 rows of
 // sums fit into B's tile.
 //
 // The including kernel defines a_state, a_line_at(m) and a_load(state, k, end): A's depths [k, k + WIDTH) of a row; what a vector of them is and
@@ -26,8 +24,6 @@ const uint A_SLOTS = (TILE_M * DEPTH_VECTORS + THREADS - 1) / THREADS;
 const uint B_SLOTS = (TILE_N * DEPTH_VECTORS + THREADS - 1) / THREADS;
 const uint ACROSS = TILE_N / COLUMNS; // invocations along the columns
 const uint DOWN = TILE_M / ROWS;
-const uint SLICES = THREADS / (DOWN * ACROSS);
-const uint SLICE_VECTORS = DEPTH_VECTORS / SLICES;
 const uint ROW_VECTORS = DOWN * TILE_N / 4; // sums of one row of every invocation
 const uint FITTING = 2 * TILE_N * PITCH / ROW_VECTORS;
 const uint PASS_ROWS = FITTING >= ROWS ? ROWS : FITTING >= ROWS / 2 ? ROWS / 2 : ROWS / 4; // rows written out together
@@ -74,8 +70,7 @@ void store_tiles(uint a_buffer, uint b_buffer, TILE_VECTOR a_next[A_SLOTS], TILE
 void main() {
   const uint first_m = gl_WorkGroupID.x * TILE_M, first_n = gl_WorkGroupID.y * TILE_N;
   const uint begin = split_begin(), end = split_end();
-  const uint slice = gl_LocalInvocationID.x / (DOWN * ACROSS), part = gl_LocalInvocationID.x % (DOWN * ACROSS);
-  const uint lane = part % 32, row_of_lanes = part / 32;
+  const uint lane = gl_LocalInvocationID.x % 32, row_of_lanes = gl_LocalInvocationID.x / 32;
   const uint x = lane % 8 + 8 * (row_of_lanes % (ACROSS / 8)), y = lane / 8 + 4 * (row_of_lanes / (ACROSS / 8));
 
   a_state a_lines[A_SLOTS];
@@ -102,8 +97,7 @@ void main() {
         b_next[s] = b_load(b_lines[s], k0 + depth_of(slot_at(s, TILE_N, B_MODE), B_MODE), end);
     }
     if (k0 > begin) {
-      [[unroll]] for (uint step = 0; step < SLICE_VECTORS; ++step) {
-        const uint k = slice * SLICE_VECTORS + step;
+      [[unroll]] for (uint k = 0; k < DEPTH_VECTORS; ++k) {
         TILE_VECTOR rows[ROWS];
         [[unroll]] for (uint i = 0; i < ROWS; ++i) {
           rows[i] = a_tile[a_buffer + (y + i * DOWN) * PITCH + k];
@@ -129,20 +123,13 @@ void main() {
   [[unroll]] for (uint pass = 0; pass < ROWS / PASS_ROWS; ++pass) {
     if (pass > 0)
       barrier();
-    [[dont_unroll]] for (uint next = 0; next < SLICES; ++next) {
-      if (slice == next)
-        [[unroll]] for (uint i = 0; i < PASS_ROWS; ++i)
-          [[unroll]] for (uint j = 0; j < COLUMNS; ++j) {
-            const uint at = (i * DOWN + y) * TILE_N + x + j * ACROSS;
-            const uint row = pass * PASS_ROWS + i;
-            const SUM sum = SETTLED(row, j, sums[row * COLUMNS + j]);
-            if (next == 0)
-              b_tile[at / 4][at % 4] = SUM_BITS(sum);
-            else
-              b_tile[at / 4][at % 4] += SUM_BITS(sum);
-          }
-      barrier();
-    }
+    [[unroll]] for (uint i = 0; i < PASS_ROWS; ++i)
+      [[unroll]] for (uint j = 0; j < COLUMNS; ++j) {
+        const uint at = (i * DOWN + y) * TILE_N + x + j * ACROSS;
+        const uint row = pass * PASS_ROWS + i;
+        b_tile[at / 4][at % 4] = SUM_BITS(SETTLED(row, j, sums[row * COLUMNS + j]));
+      }
+    barrier();
     [[dont_unroll]] for (uint v = gl_LocalInvocationID.x; v < PASS_ROWS * ROW_VECTORS; v += THREADS)
       emit_vector(first_m + pass * PASS_ROWS * DOWN + v / (TILE_N / 4), first_n + v % (TILE_N / 4) * 4, b_tile[v]);
   }

@@ -22,13 +22,10 @@ struct tile_speed {
   double fixed;      // a group's first loads and its epilogue
 };
 
-// The first wins if the model sees no difference. Invocations beyond those of a tile's sums are slices, which share the depths
-// (shaders/gemm_tiled.glsl); their times are such that they are chosen where they won clearly (bench/results/tiles_fp32_slices_h100_2026-11-25.txt).
+// The first wins if the model sees no difference.
 constexpr auto tiled = std::to_array<tile_speed>({
     {{64, 32, 32, 32, 4, 4}, 0.905, 0.401, 6, 2.6},
     {{64, 32, 32, 16, 4, 4}, 0.517, 0.2, 8, 2.6},
-    {{128, 32, 32, 32, 4, 4}, 0.6, 0.4, 6, 2.7},
-    {{256, 32, 32, 64, 4, 4}, 0.62, 0.6, 2, 5.0},
     {{128, 32, 64, 16, 4, 4}, 0.711, 0.323, 4, 2.6},
     {{128, 64, 32, 32, 4, 4}, 0.905, 0.646, 4, 2.6},
     {{128, 64, 64, 16, 8, 4}, 0.776, 0.569, 2, 2.6},
