@@ -236,7 +236,7 @@ std::vector<std::string> float_kernels(int64_t heads, int64_t sharing, int64_t q
 TEST_CASE("Attention of many queries takes large blocks for many heads, small ones and teams for few", "[ops]") {
   CHECK(float_kernels(384, 1, 128, 128, 64).at(0) == "attention.tiled64x32");
   CHECK(float_kernels(192, 1, 1024, 1024, 64).at(0) == "attention.tiled64x32");
-  CHECK(float_kernels(12, 1, 197, 197, 64).at(0) == "attention.tiled32x32x2");
+  CHECK(float_kernels(12, 1, 197, 197, 64).at(0) == "attention.tiled32x16x4");
   CHECK(float_kernels(12, 1, 128, 128, 64).at(0) == "attention.tiled16x16x4");
   CHECK(float_kernels(1, 1, 64, 4000, 64).at(0) == "attention.tiled16x32x2.split");
   for (const std::string& name : float_kernels(384, 1, 128, 128, 64, 32768)) // as lavapipe has it
