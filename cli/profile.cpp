@@ -228,6 +228,7 @@ std::vector<tuned_device> tune_kernels(const profile_arguments& args, const inte
   if (tuned.empty())
     stop.exit_if_requested();
   std::vector<measured_profile> all;
+  all.reserve(tuned.size());
   for (const tuned_device& d : tuned)
     all.push_back({d.device, {}, {}, choices_of(d.calls, d.found)});
   store_profiles(args.profiles(), all);

@@ -82,8 +82,9 @@ double predicted_cycles(const attention_call& c, const register_tile& t, const g
   const auto issued =
       static_cast<double>(4 * key_vectors(c) * scores + 4 * t.keys() * sums) + softmax * static_cast<double>(scores);
   const int64_t loaded = ceil_div(t.keys() * int64_t{key_vectors(c) + value_vectors(c)}, t.threads / t.teams);
-  const auto reads = static_cast<double>(key_vectors(c) * (t.rows_each + t.keys_each) +
-                                         t.keys() / 4 * (t.rows_each + 4 * columns_each(c)) + 2 * loaded);
+  const int64_t vectors =
+      key_vectors(c) * (t.rows_each + t.keys_each) + t.keys() / 4 * (t.rows_each + 4 * columns_each(c)) + 2 * loaded;
+  const auto reads = static_cast<double>(vectors);
   const double computing = issued * t.threads / 128, reading = reads * t.threads / 8;
   const double together = std::max(computing, reading) + overlap * std::min(computing, reading);
   const int64_t groups = c.batch * c.kv_heads * ceil_div(c.rows(), t.rows());
@@ -106,6 +107,7 @@ std::vector<tile_kernel> register_kernels(const attention_call& c, const gpu_fea
   std::stable_sort(tiles.begin(), tiles.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
   tiles.resize(std::min(tiles.size(), most));
   std::vector<tile_kernel> kernels;
+  kernels.reserve(tiles.size());
   for (const auto& [cycles, t] : tiles)
     kernels.push_back(
         {fmt::format("attention.tiled{}x{}{}", t.rows(), t.keys(), t.teams > 1 ? fmt::format("x{}", t.teams) : ""),

@@ -103,6 +103,7 @@ weight_ptr derive(std::string_view op_type, std::vector<weight_ptr> inputs, attr
   if (std::max(bytes, bytes_of(out.type, volume(dims))) > limits::eager_bytes)
     return make_step(*n.def, n.attrs, std::move(inputs), 0, out.type, dims);
   std::vector<tensor> operands;
+  operands.reserve(inputs.size());
   for (const weight_ptr& w : inputs)
     operands.push_back(materialise(*w));
   return weight::from_tensor(evaluate(*n.def, n.attrs, operands).at(0));
