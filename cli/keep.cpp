@@ -34,6 +34,8 @@ measured_nodes measure(const session& model, const named_tensors& inputs, const 
   for (const std::string& device : devices) {
     std::vector<traced_run> of_device;
     std::vector<double> busy;
+    of_device.reserve(traced.size());
+    busy.reserve(untraced.size());
     for (const run_result& r : traced)
       of_device.push_back({*r.trace, busy_seconds(r.stats, device)});
     for (const run_stats& run : untraced)
@@ -85,22 +87,28 @@ std::vector<kept_device> measure_model(const model_options& args, const std::fil
   engine_options options = args.engine();
   options.profile_file = profiles.string();
   std::vector<kept_device> all;
-  for (const device_info& device : different_devices(device_infos(engine(options)))) {
+  const bool whole = measure_each(different_devices(device_infos(engine(options))), [&](const device_info& device) {
+    measured_nodes nodes = measure_device(args, options, device.name, runs, stop);
+    if (!nodes.empty())
+      all.push_back({device.name, {key_of(device), {}, std::move(nodes)}});
+  });
+  if (whole && all.empty())
+    fail(errc::unsupported, "none of the devices runs a node of the model; name others with --devices");
+  return all;
+}
+
+bool measure_each(std::span<const device_info> devices, const std::function<void(const device_info&)>& measure) {
+  for (const device_info& device : devices)
     try {
-      measured_nodes nodes = measure_device(args, options, device.name, runs, stop);
-      if (!nodes.empty())
-        all.push_back({device.name, {key_of(device), {}, std::move(nodes)}});
+      measure(device);
     } catch (const error& e) {
       if (e.code() == errc::cancelled)
-        return all;
+        return false;
       if (e.code() != errc::unsupported && e.code() != errc::out_of_memory)
         throw;
       std::cerr << device.name << " is left out: " << e.what() << '\n';
     }
-  }
-  if (all.empty())
-    fail(errc::unsupported, "none of the devices runs a node of the model; name others with --devices");
-  return all;
+  return true;
 }
 
 } // namespace troupe::cli

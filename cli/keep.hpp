@@ -4,6 +4,9 @@
 #include "cli/command.hpp"
 #include "cli/progress.hpp"
 
+#include <functional>
+#include <span>
+
 namespace troupe::cli {
 
 /// What was measured on one device.
@@ -17,5 +20,9 @@ struct kept_device {
 /// are left out, with a line on stderr; if all are, throws `errc::unsupported`. After `stop` it returns what it has.
 std::vector<kept_device> measure_model(const model_options& args, const std::filesystem::path& profiles, int runs,
                                        const interrupts& stop);
+
+/// Calls `measure` with one of `devices` after the other. Those that cannot run the model (`errc::unsupported`, `errc::out_of_memory`) are left out,
+/// with a line on stderr. Returns whether all had their turn: false once one is cancelled.
+bool measure_each(std::span<const device_info> devices, const std::function<void(const device_info&)>& measure);
 
 } // namespace troupe::cli

@@ -4,6 +4,7 @@
 #include "base/printable.hpp"
 #include "base/quantile.hpp"
 #include "cli/compare.hpp"
+#include "cli/keep.hpp"
 #include "measure/measure_nodes.hpp"
 
 #include <fmt/format.h>
@@ -165,20 +166,12 @@ tuned_device tune_device(const model_options& args, const device_info& device, d
 
 std::vector<tuned_device> tune_model(const model_options& args, double budget_s, const interrupts& stop) {
   std::vector<tuned_device> all;
-  for (const device_info& device : different_devices(device_infos(engine(args.engine())))) {
-    if (!device.gpu)
-      continue;
-    try {
-      all.push_back(tune_device(args, device, budget_s, stop));
-    } catch (const error& e) {
-      if (e.code() == errc::cancelled)
-        return all;
-      if (e.code() != errc::unsupported && e.code() != errc::out_of_memory)
-        throw;
-      std::cerr << device.name << " is left out: " << e.what() << '\n';
-    }
-  }
-  if (all.empty())
+  const bool whole =
+      measure_each(different_devices(device_infos(engine(args.engine()))), [&](const device_info& device) {
+        if (device.gpu)
+          all.push_back(tune_device(args, device, budget_s, stop));
+      });
+  if (whole && all.empty())
     fail(errc::unsupported,
          "no GPU runs the model, and only GPUs have kernels to choose from; name others with --devices");
   return all;
