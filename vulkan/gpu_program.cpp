@@ -64,7 +64,7 @@ private:
       out.downloads.push_back(transfer_of(c, v, direct_copy_bytes, out.download_bytes));
     std::map<value_id, node_id> narrowing; // by upload
     for (installed_transfer& t : out.uploads)
-      if (const node_id n = narrowing_node(c, t); n >= 0) {
+      if (const node_id n = narrowing_node(id, t); n >= 0) {
         const value_id half = program_.nodes[n].outputs[0];
         t.narrowed = place_of(c, half, layout_.bytes[half]);
         t.conversion = *input_conversion_of(program_, program_.nodes[n]);
@@ -132,20 +132,20 @@ private:
 
   /// The node that narrows an input which is needed for nothing else; -1 if there is none. In the first wave, so that its output's memory is
   /// nobody else's before.
-  node_id narrowing_node(const chunk& c, const installed_transfer& t) const {
-    const bool is_output =
-        std::find(program_.outputs.begin(), program_.outputs.end(), t.value) != program_.outputs.end();
-    if (!is_written(t.value) || t.is_direct() || is_output || c.wave_count() == 0)
+  node_id narrowing_node(chunk_id id, const installed_transfer& t) const {
+    const chunk& c = plan_.chunks[id];
+    if (!is_written(t.value) || t.is_direct() || std::ranges::count(program_.outputs, t.value) || c.wave_count() == 0)
       return -1;
     node_id reader = -1;
-    for (node_id id = 0; id < static_cast<node_id>(program_.nodes.size()); ++id)
-      for (const value_id v : program_.nodes[id].inputs)
-        if (v == t.value && std::exchange(reader, id) >= 0)
+    for (node_id n = 0; n < static_cast<node_id>(program_.nodes.size()); ++n)
+      for (const value_id v : program_.nodes[n].inputs)
+        if (v == t.value && std::exchange(reader, n) >= 0)
           return -1;
     const std::span<const node_id> first = c.wave(0);
     if (std::find(first.begin(), first.end(), reader) == first.end())
       return -1;
-    return input_conversion_of(program_, program_.nodes[reader]) ? reader : -1;
+    const bool leaves = staged_values_.leaves(id, program_.nodes[reader].outputs[0]); // perhaps from another place
+    return !leaves && input_conversion_of(program_, program_.nodes[reader]) ? reader : -1;
   }
 
   /// A value of fewer bytes than `direct` passes through staging memory.

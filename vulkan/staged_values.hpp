@@ -18,6 +18,8 @@ public:
   bool is_read_by_one(chunk_id c, value_id v) const;
   /// Whether a node of chunk `c` makes `v`, which nothing reads on this device, and which leaves once.
   bool is_only_made(chunk_id c, value_id v) const;
+  /// Whether `v` leaves this device, be it by another name (a view).
+  bool leaves(chunk_id c, value_id v) const { return leaving_[root(c, v)] > 0; }
 
 private:
   value_id root(chunk_id c, value_id v) const { return root_on(plan_, plan_.chunks[c], v); }

@@ -28,12 +28,15 @@ tensor numbers(int64_t rows) {
   return t;
 }
 
+value_id in_steps(graph_builder& b, const tensor& zero) {
+  const value_id x = b.input("x", {40, 300});
+  return b.op("QuantizeLinear", {x, b.scalar(0.25f), b.constant("zero", zero)});
+}
+
 /// x in steps of 0.25 around a zero point, as integers.
 graph steps(const tensor& zero) {
   graph_builder b(19);
-  const value_id x = b.input("x", {40, 300});
-  const value_id q = b.op("QuantizeLinear", {x, b.scalar(0.25f), b.constant("zero", zero)});
-  b.output(b.op("Cast", {q}, attrs_of({{"to", int64_t{6}}}), "y"));
+  b.output(b.op("Cast", {in_steps(b, zero)}, attrs_of({{"to", int64_t{6}}}), "y"));
   return b.g;
 }
 
@@ -56,7 +59,7 @@ TEST_CASE("inputs are narrowed by the host or by the GPU, with the same result",
         vulkan::vulkan_device_options{.blocks = blocks, .force_non_coherent = true, .force_staging = true},
         vulkan::vulkan_device_options{.force_staging = true}, // without imports all is staged in the host's memory
         vulkan::vulkan_device_options{.blocks = blocks, .poison = true, .force_staging = true}})
-    for (const dim rows : {dim(40), dim::symbol("n")}) {
+    for (const dim& rows : {dim(40), dim::symbol("n")}) {
       engine e = engine_of({gpu("g", how)});
       const session model = e.load(negation(rows), {.precision = precision::fp16});
       for (const int64_t n : {40, 40, rows.is_constant() ? 40 : 41, 40}) {
@@ -98,6 +101,23 @@ TEST_CASE("inputs are quantised by the host or by the GPU, with the same result"
     CHECK(wanted(model.run({{"x", in}}, {.trace = true})));
     CHECK(wanted(model.run({}, {.device_inputs = {{"x", e.put(in, "g")}}})));
     CHECK(e.stats().at(0).recorded_chunks == 3); // each in its own way
+  }
+  CHECK(new_gpu_messages() == "");
+}
+
+TEST_CASE("inputs that are quantised and leave the GPU as they are are right", "[vulkan][quantised]") {
+  const auto blocks = std::make_shared<host_block_pool>();
+  const tensor in = random_floats({40, 300}, 1, -50, 50);
+  for (const bool reshaped : {false, true}) {
+    graph_builder b(19);
+    value_id y = in_steps(b, tensor::of<uint8_t>({}, std::vector<uint8_t>{7}));
+    if (reshaped)
+      y = b.op("Flatten", {y}, attrs_of({{"axis", int64_t{0}}}));
+    b.output(y);
+    const tensor expected = run_graph(rewrite(b.g, {.fuse = false}), {in}).at(0);
+    engine e = engine_of({gpu("g", {.blocks = blocks, .poison = true, .force_staging = true})});
+    const run_result made = e.load(b.g).run({{"x", in}});
+    CHECK(std::ranges::equal(made.outputs.begin()->second.values<uint8_t>(), expected.values<uint8_t>()));
   }
   CHECK(new_gpu_messages() == "");
 }

@@ -96,7 +96,7 @@ TEST_CASE("a value of two outputs, or of several chunks, is copied", "[vulkan][p
 TEST_CASE("results are the same whether values are used where they are staged or copied", "[vulkan]") {
   const auto blocks = std::make_shared<host_block_pool>();
   engine reference({.devices = {"cpu"}});
-  for (const dim rows : {dim(6), dim::symbol("n")})
+  for (const dim& rows : {dim(6), dim::symbol("n")})
     for (const vulkan::vulkan_device_options& how :
          {vulkan::vulkan_device_options{.blocks = blocks, .force_staging = true},
           vulkan::vulkan_device_options{.blocks = blocks, .force_non_coherent = true, .force_staging = true},
