@@ -3,6 +3,8 @@
 #include "vulkan/device_choice.hpp"
 #include "vulkan/handle.hpp"
 
+#include <atomic>
+
 namespace troupe::vulkan {
 namespace {
 
@@ -11,6 +13,14 @@ constexpr size_t max_messages = 1000;
 constexpr std::string_view write_after_write = "SYNC-HAZARD-WRITE-AFTER-WRITE";
 
 constexpr VkValidationFeatureEnableEXT wanted_checks[] = {VK_VALIDATION_FEATURE_ENABLE_SYNCHRONIZATION_VALIDATION_EXT};
+
+/// Keeps the first instance that ends until the process does; returns whether this is it. When the last one is destroyed the loader unloads
+/// the drivers, and NVIDIA's (580) does not start again after some tens of times.
+bool is_kept(VkInstance ended) {
+  static std::atomic<VkInstance> kept{};
+  VkInstance none = VK_NULL_HANDLE;
+  return kept.compare_exchange_strong(none, ended);
+}
 
 } // namespace
 
@@ -25,7 +35,8 @@ instance::~instance() {
         vkGetInstanceProcAddr(instance_, "vkDestroyDebugUtilsMessengerEXT"));
     destroy(instance_, messenger_, nullptr);
   }
-  vkDestroyInstance(instance_, nullptr);
+  if (!is_kept(instance_))
+    vkDestroyInstance(instance_, nullptr);
 }
 
 void instance::create(bool validation) {

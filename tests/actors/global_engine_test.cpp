@@ -69,6 +69,11 @@ TEST_CASE("an engine with a GPU may live until the process ends", "[engine][vulk
   CHECK(status_of_test("a process with an engine of its own\\, GPU") == 0);
 }
 
+TEST_CASE("engines with a GPU come and go", "[engine][vulkan][slow]") {
+  for (int i = 0; i < 100; ++i)
+    CHECK(engine({.devices = {"vulkan:0"}}).devices().at(0).name == "vulkan:0");
+}
+
 TEST_CASE("an engine may end on another thread than it was made on", "[engine]") {
   auto made = std::make_unique<engine>(engine_options{.devices = {"cpu"}});
   CHECK(made->load(test::chain(2)).run({{"x", test::floats({2, 3}, {1, 2, 3, 4, 5, 6})}}).outputs.size() == 1);
