@@ -45,7 +45,7 @@ named_device_tensors bound_inputs(const std::vector<output_binding>& pairs, cons
 
 struct bound_session::state {
   state(session s, std::vector<output_binding> pairs, const bind_options& options)
-      : model(std::move(s)), values(std::move(pairs), options.checkpoint) {}
+      : model(std::move(s)), values(pairs, check_bindings(*model.state_->model, pairs), options.checkpoint) {}
 
   /// Takes a copy that has come; throws why there is none unless a device was lost.
   void collect_copy();
@@ -101,17 +101,18 @@ run_result bound_session::run(named_tensors inputs, run_options options) {
   state_->collect_copy();
   bound_state& values = state_->values;
   const bool begins = values.begins_with(inputs, options);
-  const std::vector<std::string> asked = options.keep;
+  carried_values carried;
   {
     const std::lock_guard lock(state_->mutex);
-    values.add_to(inputs, options);
+    carried = values.carry(inputs, options);
   }
   named_device_tensors initial;
   if (begins && values.keeps_copies())
     initial = bound_inputs(values.pairs(), inputs, options);
+  std::vector<device_tensor> made;
   run_result result;
   try {
-    result = state_->model.run(std::move(inputs), options);
+    result = state_->model.state_->run(std::move(inputs), std::move(options), std::move(carried), made);
   } catch (const error& e) {
     if (!begins && e.code() == errc::device_lost)
       state_->go_back();
@@ -120,14 +121,11 @@ run_result bound_session::run(named_tensors inputs, run_options options) {
   const std::lock_guard lock(state_->mutex);
   if (begins) {
     state_->copy = {};
-    values.begin(result.kept, std::move(initial));
+    values.begin(std::move(made), std::move(initial));
   } else {
-    values.advance(result.kept);
+    values.advance(std::move(made));
   }
   state_->start_copy();
-  for (const output_binding& pair : values.pairs())
-    if (std::find(asked.begin(), asked.end(), pair.output) == asked.end())
-      result.kept.erase(pair.output);
   return result;
 }
 

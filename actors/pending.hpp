@@ -53,8 +53,10 @@ private:
 
 /// A run and its caller.
 struct pending_run {
-  pending_run(named_tensors inputs, const run_options& options, answer_once<run_result>::receiver to = {})
-      : request(std::make_shared<run_request>(std::move(inputs), options)), result(std::move(to)) {}
+  pending_run(named_tensors inputs, run_options options, answer_once<run_result>::receiver to = {},
+              carried_values carried = {})
+      : request(std::make_shared<run_request>(std::move(inputs), std::move(options), std::move(carried))),
+        result(std::move(to)) {}
 
   const run_request_ptr request;
   answer_once<run_result> result;

@@ -20,11 +20,14 @@ struct watched_run : pending_run {
 
 /// Makes a run that `to`, its coordinator or its queue, is told to end if the caller asks for it.
 template <class Ref>
-std::shared_ptr<watched_run> make_watched_run(named_tensors inputs, const run_options& options, const Ref& to,
-                                              answer_once<run_result>::receiver receiver = {}) {
-  auto run = std::make_shared<watched_run>(std::move(inputs), options, std::move(receiver));
-  if (options.cancel.stop_possible()) // the callback ends before the run that it names
-    run->watch.emplace(options.cancel, [raw = run.get(), to] {
+std::shared_ptr<watched_run> make_watched_run(named_tensors inputs, run_options options, const Ref& to,
+                                              answer_once<run_result>::receiver receiver = {},
+                                              carried_values carried = {}) {
+  const std::stop_token cancel = options.cancel;
+  auto run =
+      std::make_shared<watched_run>(std::move(inputs), std::move(options), std::move(receiver), std::move(carried));
+  if (cancel.stop_possible()) // the callback ends before the run that it names
+    run->watch.emplace(cancel, [raw = run.get(), to] {
       raw->cancelled = true;
       caf::anon_send(to, cancel_run{raw->request->ticket});
     });
@@ -52,6 +55,13 @@ tensor copy_of(const tensor& t) {
   if (t.bytes() > 0)
     std::memcpy(copy.mutable_data(), t.data(), static_cast<size_t>(t.bytes()));
   return copy;
+}
+
+/// Waits for a run's end.
+run_result wait_for(std::future<run_result> result, const actor_runtime& runtime) {
+  if (runtime.devices().answers_fast())
+    look_until([&] { return result.wait_for(std::chrono::seconds(0)) == std::future_status::ready; });
+  return result.get();
 }
 
 /// Waits for a place in a queue, as long as the run may take.
@@ -165,10 +175,18 @@ const std::vector<value_info>& session::outputs() const {
 }
 
 run_result session::run(named_tensors inputs, const run_options& options) const {
-  std::future<run_result> result = run_async(std::move(inputs), options);
-  if (state_->runtime->devices().answers_fast())
-    look_until([&] { return result.wait_for(std::chrono::seconds(0)) == std::future_status::ready; });
-  return result.get();
+  return wait_for(run_async(std::move(inputs), options), *state_->runtime);
+}
+
+run_result session::state::run(named_tensors inputs, run_options options, carried_values carried,
+                               std::vector<device_tensor>& made) const {
+  const pending_run_ptr pending =
+      make_watched_run(std::move(inputs), std::move(options), coordinator(), {}, std::move(carried));
+  std::future<run_result> answer = pending->result.future();
+  send_here(coordinator(), actors::run{pending});
+  run_result result = wait_for(std::move(answer), *runtime);
+  made = std::move(pending->request->carried.made);
+  return result;
 }
 
 std::future<run_result> session::run_async(named_tensors inputs, const run_options& options) const {
@@ -238,7 +256,7 @@ stream_stats session::queue_stats() const {
 }
 
 bound_session session::bind(std::vector<output_binding> pairs, const bind_options& options) const {
-  check_bindings(*state_->model, pairs);
+  check_bindings(*state_->model, pairs); // before a strategy is chosen
   const std::shared_ptr<state> s = state::settled(state_, std::nullopt, {});
   if (s->how == strategy::none)
     return {session(s), std::move(pairs), options};

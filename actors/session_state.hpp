@@ -4,6 +4,7 @@
 #include "actors/actor_runtime.hpp"
 #include "actors/choice_once.hpp"
 #include "actors/stream_door.hpp"
+#include "run/request.hpp"
 #include "troupe/session.hpp"
 
 namespace troupe {
@@ -27,6 +28,10 @@ struct session::state {
   static std::shared_ptr<state> settled_if_any(const std::shared_ptr<state>& self);
   /// What was chosen; nullopt if nothing was.
   std::optional<strategy_choice> choice();
+
+  /// Runs on a session without a strategy and waits. `carried`: what the run takes besides; `made`: what it has made of that.
+  run_result run(named_tensors inputs, run_options options, carried_values carried,
+                 std::vector<device_tensor>& made) const;
 
   /// Who answers for the whole session: without a strategy, its only coordinator.
   const actors::coordinator_ref& coordinator() const { return replicas.front().session->actor(); }

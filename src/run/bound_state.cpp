@@ -9,13 +9,12 @@
 namespace troupe {
 
 const device_tensor& bound_state::value(const std::string& output) const {
-  const auto held = values_.find(output);
-  if (held == values_.end())
-    fail(errc::invalid_argument, "output '{}' {}", output,
-         std::any_of(pairs_.begin(), pairs_.end(), [&](const output_binding& pair) { return pair.output == output; })
-             ? "has no value yet: no run has ended well"
-             : "is not bound");
-  return held->second;
+  const auto pair = std::ranges::find(pairs_, output, &output_binding::output);
+  if (pair == pairs_.end())
+    fail(errc::invalid_argument, "output '{}' is not bound", output);
+  if (values_.empty())
+    fail(errc::invalid_argument, "output '{}' has no value yet: no run has ended well", output);
+  return values_[static_cast<size_t>(pair - pairs_.begin())];
 }
 
 bool bound_state::begins_with(const named_tensors& inputs, const run_options& options) const {
@@ -24,27 +23,25 @@ bool bound_state::begins_with(const named_tensors& inputs, const run_options& op
   });
 }
 
-void bound_state::add_to(const named_tensors& inputs, run_options& options) const {
-  for (const output_binding& pair : pairs_) {
-    if (std::find(options.keep.begin(), options.keep.end(), pair.output) == options.keep.end())
-      options.keep.push_back(pair.output);
-    if (inputs.contains(pair.input) || options.device_inputs.contains(pair.input))
-      continue;
-    const auto held = values_.find(pair.output);
-    if (held == values_.end())
-      fail(errc::invalid_input, "input '{}' is bound to output '{}': the first run needs its initial value", pair.input,
-           pair.output);
-    options.device_inputs[pair.input] = held->second;
-  }
+carried_values bound_state::carry(const named_tensors& inputs, const run_options& options) const {
+  carried_values carried{.pairs = places_, .given = values_};
+  carried.given.resize(pairs_.size());
+  for (size_t i = 0; i < pairs_.size(); ++i)
+    if (inputs.contains(pairs_[i].input) || options.device_inputs.contains(pairs_[i].input))
+      carried.given[i] = nullptr;
+    else if (values_.empty())
+      fail(errc::invalid_input, "input '{}' is bound to output '{}': the first run needs its initial value",
+           pairs_[i].input, pairs_[i].output);
+  return carried;
 }
 
-void bound_state::advance(const named_device_tensors& made) {
-  for (const output_binding& pair : pairs_)
-    values_[pair.output] = made.at(pair.output);
+void bound_state::advance(std::vector<device_tensor> made) {
+  expects(made.size() == pairs_.size(), "a bound run has left another number of values than are bound");
+  values_ = std::move(made);
   ++step_;
 }
 
-void bound_state::begin(const named_device_tensors& made, named_device_tensors initial) {
+void bound_state::begin(std::vector<device_tensor> made, named_device_tensors initial) {
   step_ = 0;
   copying_.reset();
   last_.reset();
@@ -60,7 +57,7 @@ void bound_state::begin(const named_device_tensors& made, named_device_tensors i
     else
       initial_ = std::move(initial);
   }
-  advance(made);
+  advance(std::move(made));
 }
 
 named_device_tensors bound_state::begin_copy() {
@@ -75,8 +72,8 @@ named_device_tensors bound_state::begin_copy() {
   copying_ = step_;
   next_copy_ = step_ + interval_;
   named_device_tensors values;
-  for (const output_binding& pair : pairs_)
-    values[pair.input] = values_.at(pair.output);
+  for (size_t i = 0; i < pairs_.size(); ++i)
+    values[pairs_[i].input] = values_[i];
   return values;
 }
 
@@ -92,8 +89,8 @@ bool bound_state::go_back() {
   copying_.reset();
   step_ = last_->step;
   next_copy_ = step_ + interval_;
-  for (const output_binding& pair : pairs_)
-    values_[pair.output] = make_host_resident(last_->values.at(pair.input), "host");
+  for (size_t i = 0; i < pairs_.size(); ++i)
+    values_[i] = make_host_resident(last_->values.at(pairs_[i].input), "host");
   return true;
 }
 

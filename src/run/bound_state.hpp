@@ -9,7 +9,7 @@
 // Not thread-safe.
 #pragma once
 
-#include "troupe/options.hpp"
+#include "run/request.hpp"
 
 #include <optional>
 
@@ -17,8 +17,10 @@ namespace troupe {
 
 class bound_state {
 public:
-  /// `interval`: steps between two copies; 0: there are none.
-  bound_state(std::vector<output_binding> pairs, uint64_t interval) : pairs_(std::move(pairs)), interval_(interval) {}
+  /// `places`: the pairs by position (`check_bindings`). `interval`: steps between two copies; 0: there are none.
+  bound_state(std::vector<output_binding> pairs, std::vector<carried_pair> places, uint64_t interval)
+      : pairs_(std::move(pairs)), places_(std::make_shared<const std::vector<carried_pair>>(std::move(places))),
+        interval_(interval) {}
 
   const std::vector<output_binding>& pairs() const { return pairs_; }
   bool keeps_copies() const { return interval_ > 0; }
@@ -29,15 +31,15 @@ public:
 
   /// Returns whether a run is given all bound inputs: the state begins anew with it.
   bool begins_with(const named_tensors& inputs, const run_options& options) const;
-  /// Completes a run's options: it takes the bound inputs that it is not given, and leaves the bound outputs where they are made. Throws
-  /// `errc::invalid_input` where there is no value yet.
-  void add_to(const named_tensors& inputs, run_options& options) const;
+  /// Returns what a run takes besides what it is given by name: bound inputs, for which it leaves bound outputs where they are made.
+  /// Throws `errc::invalid_input` where there is no value yet.
+  carried_values carry(const named_tensors& inputs, const run_options& options) const;
 
-  /// A run has ended well and left these values, by output.
-  void advance(const named_device_tensors& made);
+  /// A run has ended well and left these values, by pair.
+  void advance(std::vector<device_tensor> made);
   /// The same of a run with which the state begins anew; `initial`: its bound inputs, if copies are kept. Those on devices are copied as
   /// others are: until then there is no checkpoint.
-  void begin(const named_device_tensors& made, named_device_tensors initial);
+  void begin(std::vector<device_tensor> made, named_device_tensors initial);
 
   /// Returns the values to copy now, by input; empty unless a copy is due. It is on its way from then on.
   named_device_tensors begin_copy();
@@ -56,13 +58,14 @@ private:
   };
 
   const std::vector<output_binding> pairs_;
+  const std::shared_ptr<const std::vector<carried_pair>> places_;
   const uint64_t interval_;
   uint64_t step_ = 0;
-  named_device_tensors values_;     // by output
-  std::optional<checkpoint> last_;  // the last complete copy
-  std::optional<uint64_t> copying_; // the step of the one on its way
-  named_device_tensors initial_;    // step 0's values, by input, if they are to be copied
-  uint64_t next_copy_ = 0;          // the first step at which one is due
+  std::vector<device_tensor> values_; // by pair; none before the first run has ended well
+  std::optional<checkpoint> last_;    // the last complete copy
+  std::optional<uint64_t> copying_;   // the step of the one on its way
+  named_device_tensors initial_;      // step 0's values, by input, if they are to be copied
+  uint64_t next_copy_ = 0;            // the first step at which one is due
 };
 
 } // namespace troupe

@@ -22,19 +22,33 @@ std::vector<size_t> kept_outputs(const run_request& request, const planned_model
   return kept;
 }
 
+/// Calls `visit(input of the program, value)` for what a bound session gives.
+template <class Visit>
+void for_each_carried(const carried_values& carried, const planned_model& planned, Visit&& visit) {
+  for (size_t i = 0; i < carried.given.size(); ++i)
+    if (const size_t input = planned.program_input[(*carried.pairs)[i].input]; carried.given[i] && input != SIZE_MAX)
+      visit(input, carried.given[i]);
+}
+
 } // namespace
 
 std::vector<std::string> inputs_wanted_on_host(const run_request& request, const planned_model& planned) {
   const plan& p = *planned.compiled;
   const auto& residents = request.options.device_inputs;
-  if (residents.empty())
+  if (residents.empty() && request.carried.empty())
     return {};
   std::vector<const resident*> given(p.program->values.size()); // by value
-  planned.input_order.match(residents,
-                            [&](size_t i, const device_tensor& value) { given[p.program->inputs[i]] = value.get(); });
+  const auto give = [&](size_t i, const device_tensor& value) { given[p.program->inputs[i]] = value.get(); };
+  planned.input_order.match(residents, give);
+  for_each_carried(request.carried, planned, [&](size_t i, const device_tensor& value) {
+    if (!value->host().defined())
+      give(i, value);
+  });
   std::vector<bool> goes_to_caller(p.program->outputs.size(), true);
   for (const size_t i : kept_outputs(request, planned))
     goes_to_caller[i] = false;
+  for (const carried_pair& pair : *request.carried.pairs)
+    goes_to_caller[pair.output] = false;
   std::set<value_id> wanted;
   for (const transfer& t : p.transfers)
     if (given[t.value] && t.to && !is_on(*given[t.value], p.devices[p.chunks[*t.to].device]))
@@ -61,18 +75,38 @@ execution::execution(run_request_ptr request, prepared_run prepared, completion_
 
 execution::execution(run_request_ptr request, prepared_run prepared, completion_mode mode)
     : execution(std::move(request), std::move(prepared), mode, std::nullopt) {
+  take_inputs();
+  kept_outputs_ = kept_outputs(*request_, *planned());
+  std::vector<bool> stays(source().program->outputs.size());
+  const auto keep = [&](size_t i) {
+    if (!stays[i])
+      ++kept_[source().program->outputs[i]];
+    stays[i] = true;
+  };
+  std::ranges::for_each(kept_outputs_, keep);
+  for (const carried_pair& pair : *request_->carried.pairs)
+    keep(pair.output);
+}
+
+void execution::take_inputs() {
   const std::vector<value_id>& inputs = source().program->inputs;
+  // All in one piece of memory, which goes when the last of them has been read.
+  const auto given = std::make_shared<std::vector<moved_value>>(inputs.size());
   std::vector<const device_tensor*> residents(inputs.size());
   std::vector<const tensor*> hosts(inputs.size());
-  planned()->input_order.match(request_->options.device_inputs,
-                               [&](size_t i, const device_tensor& value) { residents[i] = &value; });
+  const auto give = [&](size_t i, const device_tensor& value) {
+    if (value->host().defined())
+      hosts[i] = &value->host();
+    else
+      residents[i] = &value;
+  };
+  for_each_carried(request_->carried, *planned(), give);
+  planned()->input_order.match(request_->options.device_inputs, give);
   planned()->input_order.match(request_->inputs, [&](size_t i, const tensor& value) { hosts[i] = &value; });
-  for (size_t i = 0; i < inputs.size(); ++i)
-    values_[inputs[i]] =
-        std::make_shared<moved_value>(hosts[i] ? *hosts[i] : tensor{}, residents[i] ? *residents[i] : device_tensor{});
-  kept_outputs_ = kept_outputs(*request_, *planned());
-  for (const size_t i : kept_outputs_)
-    ++kept_[source().program->outputs[i]];
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    (*given)[i].fill(hosts[i] ? *hosts[i] : tensor{}, residents[i] ? *residents[i] : device_tensor{});
+    values_[inputs[i]] = value_ref(given, &(*given)[i]);
+  }
 }
 
 execution::execution(run_request_ptr request, prepared_run prepared, completion_mode mode, const chunk_place& purpose,
@@ -113,8 +147,12 @@ std::optional<chunk_work> execution::take() {
   for (value_id v : c.uploads)
     work.uploads.push_back(use(v, c.device));
   work.downloads.reserve(c.downloads.size());
+  // Those that the run keeps live as long as each other: in one piece of memory.
+  const auto kept = std::make_shared<std::vector<moved_value>>();
+  if (!request_->carried.empty())
+    kept->reserve(c.downloads.size());
   for (value_id v : c.downloads)
-    work.downloads.push_back(values_[v] = value_to_make(v));
+    work.downloads.push_back(values_[v] = value_to_make(v, kept));
   ready_.sent(id, ready_chunks_);
   sent_[id] = true; // whatever throws above, it is not sent
   ++in_flight_[c.device];
@@ -127,12 +165,15 @@ value_ref execution::use(value_id v, device_index device) {
   return --uses_left_[v] == 0 ? std::move(values_[v]) : values_[v];
 }
 
-value_ref execution::value_to_make(value_id v) const {
+value_ref execution::value_to_make(value_id v, const std::shared_ptr<std::vector<moved_value>>& together) const {
   const uint32_t kept = kept_[v];
   const destination wanted = kept == 0              ? destination::host
                              : uses_left_[v] > kept ? destination::both
                                                     : destination::device;
-  return std::make_shared<moved_value>(wanted, planned()->uses_here[v] > kept);
+  const bool comes_here = planned()->uses_here[v] > kept;
+  if (kept == 0 || together->size() == together->capacity())
+    return std::make_shared<moved_value>(wanted, comes_here);
+  return {together, &together->emplace_back(wanted, comes_here)};
 }
 
 void execution::complete(chunk_id id, chunk_result& result) {
@@ -191,6 +232,8 @@ named_tensors execution::collect_outputs() const {
   std::vector<bool> stays(source().program->outputs.size());
   for (const size_t i : kept_outputs_)
     stays[i] = true;
+  for (const carried_pair& pair : *request_->carried.pairs)
+    stays[pair.output] = true;
   named_tensors named;
   for (size_t i = 0; i < stays.size(); ++i)
     if (!stays[i])
@@ -200,18 +243,25 @@ named_tensors execution::collect_outputs() const {
 
 named_device_tensors execution::collect_kept() const {
   named_device_tensors kept;
-  for (const size_t i : kept_outputs_) {
-    const std::string& name = planned()->output_names[i];
-    const value_id v = source().program->outputs[i];
-    const tensor& constant = planned()->constant_outputs[i];
-    if (constant.defined())
-      kept[name] = make_host_resident(constant, "host");
-    else if (const value_ref& value = values_[v]; value->resident())
-      kept[name] = value->resident();
-    else
-      kept[name] = make_host_resident(value->host(), home_of(v));
-  }
+  for (const size_t i : kept_outputs_)
+    kept[planned()->output_names[i]] = kept_output(i);
   return kept;
+}
+
+std::vector<device_tensor> execution::collect_carried() const {
+  std::vector<device_tensor> made;
+  made.reserve(request_->carried.pairs->size());
+  for (const carried_pair& pair : *request_->carried.pairs)
+    made.push_back(kept_output(pair.output));
+  return made;
+}
+
+device_tensor execution::kept_output(size_t i) const {
+  if (const tensor& constant = planned()->constant_outputs[i]; constant.defined())
+    return make_host_resident(constant, "host");
+  const value_id v = source().program->outputs[i];
+  const moved_value& value = *values_[v];
+  return value.resident() ? value.resident() : make_host_resident(value.host(), home_of(v));
 }
 
 std::string execution::home_of(value_id v) const {

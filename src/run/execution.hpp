@@ -62,6 +62,8 @@ public:
   named_tensors collect_outputs() const;
   /// Returns the outputs that the run keeps.
   named_device_tensors collect_kept() const;
+  /// Returns those that it hands on (`carried_values`), by pair.
+  std::vector<device_tensor> collect_carried() const;
   /// Returns the outputs in the order of the plan's graph.
   std::vector<tensor> outputs() const;
 
@@ -104,14 +106,18 @@ private:
   /// Without the values of its inputs.
   execution(run_request_ptr request, prepared_run prepared, completion_mode mode, std::optional<chunk_place> purpose);
 
+  /// Makes the values of the inputs that the request gives.
+  void take_inputs();
+  /// Returns output `i` where it stays.
+  device_tensor kept_output(size_t i) const;
   /// Returns output `i` on the host.
   const tensor& output(size_t i) const;
   /// Returns the name of the device that a value in the host's memory is said to be on.
   std::string home_of(value_id v) const;
   /// Returns a value for a chunk of `device` that reads it, letting go of it after the last one.
   value_ref use(value_id v, device_index device);
-  /// Returns a value for the chunk to fill that makes it.
-  value_ref value_to_make(value_id v) const;
+  /// Returns a value for the chunk to fill that makes it: one of `together` if the run keeps it and there is room.
+  value_ref value_to_make(value_id v, const std::shared_ptr<std::vector<moved_value>>& together) const;
   void check_made(value_id v) const;
 
   const execution_id id_;
@@ -124,15 +130,15 @@ private:
   std::vector<chunk_id> ready_chunks_; // those from `next_` on have not been taken
   size_t next_ = 0;
   std::shared_ptr<std::atomic<bool>> stop_ = std::make_shared<std::atomic<bool>>(false);
-  std::vector<value_ref> values_;             // by value: of those that are there, or made now, and still needed
-  std::vector<uint32_t> kept_;                // by value: as how many outputs the run keeps it
-  std::vector<size_t> kept_outputs_;          // those that the run keeps, in the order in which the request names them
-  std::vector<uint32_t> uses_left_;           // by value: uploads that have not been taken; outputs count as one more
-  std::vector<bool> sent_;                    // by chunk: sent and not ended
-  std::vector<uint32_t> in_flight_;           // by device: chunks sent and not ended
-  std::vector<int64_t> busy_ns_;              // by device
-  std::vector<int64_t> sent_ns_;              // by chunk, if the run is traced; else empty
-  std::vector<chunk_trace> traced_;           // chunks that have ended
+  std::vector<value_ref> values_;    // by value: of those that are there, or made now, and still needed
+  std::vector<uint32_t> kept_;       // by value: as how many outputs the run keeps it
+  std::vector<size_t> kept_outputs_; // those that the run keeps by name, in the order in which the request names them
+  std::vector<uint32_t> uses_left_;  // by value: uploads that have not been taken; outputs count as one more
+  std::vector<bool> sent_;           // by chunk: sent and not ended
+  std::vector<uint32_t> in_flight_;  // by device: chunks sent and not ended
+  std::vector<int64_t> busy_ns_;     // by device
+  std::vector<int64_t> sent_ns_;     // by chunk, if the run is traced; else empty
+  std::vector<chunk_trace> traced_;  // chunks that have ended
   std::vector<segment_memory> traced_memory_; // of segments that have begun, if the run is traced
   const int64_t started_ns_ = now_ns();
   std::vector<run_trace> bodies_; // traced executions of bodies

@@ -208,18 +208,23 @@ model_ptr make_model(graph source, session_options options, double load_ms) {
   return m;
 }
 
-std::optional<given_inputs::facts> given_inputs::find(const std::string& name) const {
+std::optional<given_inputs::facts> given_inputs::find(const model& m, size_t i) const {
+  const std::string& name = m.inputs[i].name;
   if (const auto given = tensors.find(name); given != tensors.end())
     return facts_of(given->second);
   if (const auto given = residents.find(name); given != residents.end())
     return facts_of(given->second);
+  if (const device_tensor& value = carried ? carried->find(i) : nullptr)
+    return facts_of(value);
   return std::nullopt;
 }
 
-tensor given_inputs::on_host(const std::string& name) const {
+tensor given_inputs::on_host(const model& m, size_t i) const {
+  const std::string& name = m.inputs[i].name;
   if (const auto given = tensors.find(name); given != tensors.end())
     return given->second;
-  return residents.at(name)->host();
+  const auto given = residents.find(name);
+  return (given != residents.end() ? given->second : carried->find(i))->host();
 }
 
 std::vector<given_inputs::facts> check_inputs(const model& m, const given_inputs& inputs) {
@@ -231,6 +236,9 @@ std::vector<given_inputs::facts> check_inputs(const model& m, const given_inputs
     is_given[i] = true;
   };
   const auto refuse = [&](const std::string& name) { unknown = &name; };
+  for (size_t i = 0; inputs.carried && i < inputs.carried->given.size(); ++i)
+    if (const device_tensor& value = inputs.carried->given[i])
+      add((*inputs.carried->pairs)[i].input, value);
   m.input_order.match(inputs.residents, add, refuse);
   m.input_order.match(inputs.tensors, add, refuse);
   for (size_t i = 0; i < m.inputs.size(); ++i) {
@@ -239,7 +247,7 @@ std::vector<given_inputs::facts> check_inputs(const model& m, const given_inputs
       fail(errc::invalid_input, "input '{}' is missing", declared.name);
     check_input(declared, given[i]);
     if (is_container(declared.type))
-      check_container(m.source.values[m.source.inputs[i]], inputs.on_host(declared.name));
+      check_container(m.source.values[m.source.inputs[i]], inputs.on_host(m, i));
   }
   if (unknown)
     fail(errc::invalid_input, "the model has no input '{}'", *unknown);
@@ -259,8 +267,9 @@ void check_kept(const model& m, const std::vector<std::string>& keep) {
   }
 }
 
-void check_bindings(const model& m, const std::vector<output_binding>& bindings) {
+std::vector<carried_pair> check_bindings(const model& m, const std::vector<output_binding>& bindings) {
   std::set<std::string> outputs, inputs;
+  std::vector<carried_pair> pairs;
   for (const output_binding& b : bindings) {
     const value_info *output = find(m.outputs, b.output), *input = find(m.inputs, b.input);
     if (!output)
@@ -272,7 +281,9 @@ void check_bindings(const model& m, const std::vector<output_binding>& bindings)
     if (!inputs.insert(b.input).second)
       fail(errc::invalid_argument, "input '{}' is bound twice", b.input);
     check_pair(*output, *input);
+    pairs.push_back({static_cast<size_t>(output - m.outputs.data()), static_cast<size_t>(input - m.inputs.data())});
   }
+  return pairs;
 }
 
 bool runs_on(const planned_model& p, size_t device) {
@@ -284,13 +295,14 @@ bool runs_on(const planned_model& p, size_t device) {
 }
 
 planned_model_ptr describe_plan(std::shared_ptr<const plan> compiled, const std::vector<size_t>& devices,
-                                std::vector<std::string> output_names) {
+                                std::vector<std::string> output_names, std::vector<size_t> program_input) {
   static std::atomic<uint64_t> last{0};
   auto p = std::make_shared<planned_model>();
   p->serial = ++last;
   p->compiled = std::move(compiled);
   p->input_order = name_order(names_of(*p->compiled->program, p->compiled->program->inputs));
   p->output_names = std::move(output_names);
+  p->program_input = std::move(program_input);
   p->devices = devices;
   for (const planned_body& body : p->compiled->bodies)
     p->bodies.push_back(describe_plan(body.compiled, devices));

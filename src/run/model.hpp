@@ -3,6 +3,7 @@
 
 #include "base/name_order.hpp"
 #include "plan/plan.hpp"
+#include "run/request.hpp"
 #include "run/strategy_library.hpp"
 #include "troupe/options.hpp"
 #include "troupe/results.hpp"
@@ -29,21 +30,24 @@ using model_ptr = std::shared_ptr<const model>;
 /// `errc::invalid_argument`, `errc::invalid_plan`, `errc::io`.
 model_ptr make_model(graph source, session_options options, double load_ms);
 
-/// What a run is given: tensors in the host's memory, and those that are on devices. An input may be in both: then both are the
-/// same.
+/// What a run is given: tensors in the host's memory, and those that are on devices, by name, or carried on by a bound session (null: it
+/// carries nothing). An input may be both in the host's memory and elsewhere: then both are the same.
 struct given_inputs {
   const named_tensors& tensors;
   const named_device_tensors& residents;
+  const carried_values* carried = nullptr;
 
   /// Type and dims of an input.
   struct facts {
     dtype type = dtype::undefined;
     const shape* dims = nullptr;
   };
-  /// Returns what is given for an input; nullopt if nothing is. The type is undefined if what is given holds no tensor.
-  std::optional<facts> find(const std::string& name) const;
-  /// Returns an input in the host's memory, undefined if it is not there; sequences and optionals always are.
-  tensor on_host(const std::string& name) const;
+  /// Returns what is given for the model's input `i`; nullopt if nothing is. The type is undefined if what is given holds no tensor.
+  std::optional<facts> find(const model& m, size_t i) const;
+  /// Returns the model's input `i` in the host's memory, undefined if it is not there; sequences and optionals always are.
+  tensor on_host(const model& m, size_t i) const;
+  /// Whether values may be on devices between runs.
+  bool stay() const { return !residents.empty() || (carried && !carried->empty()); }
 };
 
 /// Returns what is given for each of the model's inputs. Throws `errc::invalid_input` if it is not what the model declares: missing, extra, of
@@ -53,9 +57,9 @@ std::vector<given_inputs::facts> check_inputs(const model& m, const given_inputs
 /// Throws `errc::invalid_argument` if `keep` names what is not an output, or one twice.
 void check_kept(const model& m, const std::vector<std::string>& keep);
 
-/// Throws `errc::invalid_argument` if outputs cannot be the next run's inputs: names that do not exist or are bound twice, types
-/// or shapes that cannot fit.
-void check_bindings(const model& m, const std::vector<output_binding>& bindings);
+/// Returns the positions of outputs that are the next run's inputs. Throws `errc::invalid_argument` if they cannot be: names that do not
+/// exist or are bound twice, types or shapes that cannot fit.
+std::vector<carried_pair> check_bindings(const model& m, const std::vector<output_binding>& bindings);
 
 struct planned_model;
 using planned_model_ptr = std::shared_ptr<const planned_model>;
@@ -65,6 +69,7 @@ struct planned_model {
   uint64_t serial = 0; // unique in the process
   std::shared_ptr<const plan> compiled;
   name_order input_order;                       // of compiled->program->inputs
+  std::vector<size_t> program_input;            // by the model's input: which of the program's; SIZE_MAX: none
   std::vector<std::string> output_names;        // in the order of compiled->program->outputs
   std::vector<tensor> constant_outputs;         // in that order; undefined if the output is not a constant
   std::vector<value_id> awaited_outputs;        // outputs that a chunk or a binding makes, each value once
@@ -82,7 +87,8 @@ struct planned_model {
 bool runs_on(const planned_model& p, size_t device);
 
 /// Reads off a plan what running it needs, its bodies' included. `devices`: the plan's real devices, as indices among all of the engine's.
+/// `output_names`, `program_input`: see `planned_model`; bodies have none.
 planned_model_ptr describe_plan(std::shared_ptr<const plan> compiled, const std::vector<size_t>& devices,
-                                std::vector<std::string> output_names = {});
+                                std::vector<std::string> output_names = {}, std::vector<size_t> program_input = {});
 
 } // namespace troupe

@@ -12,8 +12,17 @@ uint64_t next_ticket() {
 
 } // namespace
 
-run_request::run_request(named_tensors in, const run_options& how)
-    : ticket(next_ticket()), inputs(std::move(in)), options(how), started(std::chrono::steady_clock::now()) {}
+const device_tensor& carried_values::find(size_t input) const {
+  static const device_tensor none;
+  for (size_t i = 0; i < pairs->size(); ++i)
+    if ((*pairs)[i].input == input)
+      return given[i];
+  return none;
+}
+
+run_request::run_request(named_tensors in, run_options how, carried_values across)
+    : ticket(next_ticket()), inputs(std::move(in)), options(std::move(how)), carried(std::move(across)),
+      started(std::chrono::steady_clock::now()) {}
 
 std::optional<std::chrono::milliseconds> time_limit(std::chrono::milliseconds given, std::string_view name) {
   constexpr std::chrono::milliseconds longest = std::chrono::hours(24 * 365 * 100);

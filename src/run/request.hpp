@@ -36,14 +36,31 @@ failure capture(Body&& body) {
   }
 }
 
+/// An output of the session and the input of the model that a bound session gives it to, by position.
+struct carried_pair {
+  size_t output = 0, input = 0;
+};
+
+/// What a bound session hands a run and takes from it, pair by pair, without names: a decoder has many, and its steps are short.
+struct carried_values {
+  std::shared_ptr<const std::vector<carried_pair>> pairs = std::make_shared<const std::vector<carried_pair>>();
+  std::vector<device_tensor> given = {}; // by pair; null for what the caller gives by name
+  std::vector<device_tensor> made = {};  // by pair, once the run has ended well
+
+  bool empty() const { return pairs->empty(); }
+  /// Returns what is given for an input; null if nothing is.
+  const device_tensor& find(size_t input) const;
+};
+
 /// One run. The inputs stay until it has ended, for a run on other devices.
 struct run_request {
-  run_request(named_tensors in, const run_options& how);
+  run_request(named_tensors in, run_options how, carried_values across = {});
 
   /// Unique in the process; stays the same when the run is done again after the loss of a device.
   const uint64_t ticket;
   named_tensors inputs;
   run_options options;
+  carried_values carried;
   const run_time started; // when the caller called, by the steady clock
   /// Whether nothing is run: host copies of `options.device_inputs` are wanted, as outputs.
   bool only_fetches = false;

@@ -30,15 +30,34 @@ void session_machine::check_residents(run_request& request) const {
       it = residents.erase(it);
       continue;
     }
-    const size_t home = home_of(*value);
-    if (home == devices_.size())
-      fail(errc::invalid_input, "input '{}' is on device '{}', which this engine does not have", input,
-           value->device());
-    if (const std::string& why = devices_[home].lost_because; !why.empty() && !request.inputs.contains(input))
-      fail(errc::device_lost, "input '{}' lay on device '{}', which is lost ({}): give it anew", input, value->device(),
-           why);
+    check_home(input, *value, request.inputs.contains(input));
     ++it;
   }
+  const carried_values& carried = request.carried;
+  for (size_t i = 0; i < carried.given.size(); ++i)
+    if (const device_tensor& value = carried.given[i]; value && !value->host().defined()) {
+      const std::string& input = plans_->inputs()[(*carried.pairs)[i].input].name;
+      check_home(input, *value, request.inputs.contains(input));
+    }
+}
+
+void session_machine::check_home(const std::string& input, const resident& value, bool copied) const {
+  const size_t home = home_of(value);
+  if (home == devices_.size())
+    fail(errc::invalid_input, "input '{}' is on device '{}', which this engine does not have", input, value.device());
+  if (const std::string& why = devices_[home].lost_because; !why.empty() && !copied)
+    fail(errc::device_lost, "input '{}' lay on device '{}', which is lost ({}): give it anew", input, value.device(),
+         why);
+}
+
+device_tensor session_machine::resident_of(const run_request& request, const std::string& input) const {
+  if (const auto given = request.options.device_inputs.find(input); given != request.options.device_inputs.end())
+    return given->second;
+  for (size_t i = 0; i < request.carried.given.size(); ++i)
+    if (plans_->inputs()[(*request.carried.pairs)[i].input].name == input)
+      if (const device_tensor& value = request.carried.given[i]; value && !value->host().defined())
+        return value;
+  return nullptr;
 }
 
 void session_machine::fetch_all(const run_request_ptr& request) {
@@ -60,12 +79,11 @@ void session_machine::fetch_all(const run_request_ptr& request) {
 
 bool session_machine::await_host_copies(const run_request_ptr& request, const std::vector<std::string>& names) {
   fetching_run waiting{request, {}};
-  const named_device_tensors& residents = request->options.device_inputs;
   for (const std::string& input : names)
-    if (const auto given = residents.find(input); given != residents.end() && !request->inputs.contains(input)) {
-      const size_t home = home_of(*given->second);
+    if (const device_tensor value = resident_of(*request, input); value && !request->inputs.contains(input)) {
+      const size_t home = home_of(*value);
       waiting.awaited[input] = home;
-      send(home, fetch_tensor{given->second, request->ticket, input});
+      send(home, fetch_tensor{value, request->ticket, input});
     }
   if (waiting.awaited.empty())
     return false;

@@ -71,7 +71,7 @@ void session_machine::start_attempt(const run_request_ptr& request, const plan_o
     check_request(*request);
     if (await_host_copies(request, plans_->host_inputs()))
       return;
-    auto found = plans_->prepare({request->inputs, request->options.device_inputs}, made);
+    auto found = plans_->prepare({request->inputs, request->options.device_inputs, &request->carried}, made);
     if (auto* job = std::get_if<plan_job>(&found))
       return want({begin_run{request}, made}, std::move(*job));
     auto& prepared = std::get<prepared_run>(found);
@@ -185,6 +185,7 @@ void session_machine::finish(execution& e) {
   run_result result;
   result.outputs = e.collect_outputs();
   result.kept = e.collect_kept();
+  request.carried.made = e.collect_carried();
   e.add_stats();
   result.stats = request.stats;
   if (request.options.trace)

@@ -170,6 +170,10 @@ private:
   void check_request(run_request& request) const;
   /// Makes those device inputs ordinary ones that are in the host's memory; throws if one is on a device that is gone.
   void check_residents(run_request& request) const;
+  /// Throws if a value is not in the memory of a device that lives. `copied`: the host has a copy.
+  void check_home(const std::string& input, const resident& value, bool copied) const;
+  /// Returns a run's input that is on a device; null if it is not.
+  device_tensor resident_of(const run_request& request, const std::string& input) const;
   /// Asks for host copies of all device inputs; answers when they are there.
   void fetch_all(const run_request_ptr& request);
   /// Asks for host copies of the device inputs `names` that have none yet; returns whether there are such: then the attempt is

@@ -80,8 +80,8 @@ plan_job session_plans::plan_job_for(const specialisation& s, bool stay, const h
   return make_job(
       plan_level::plan, stats_.plan_ms,
       [model = model_, program = s.program, infos = usable_devices(), devices = usable_,
-       options = options_for(s.expected, stay)] {
-        return describe_plan(make_plan(program, infos, options), devices, output_names(*model));
+       options = options_for(s.expected, stay), inputs = s.program_input] {
+        return describe_plan(make_plan(program, infos, options), devices, output_names(*model), inputs);
       },
       [this, key](planned_model_ptr made) {
         plans_.insert(key, std::move(made), [this](const planned_model_ptr& old) { forget_bound_plans_of(old); });
@@ -119,7 +119,9 @@ plan_job session_plans::bind_job(const prepared_run& run, uint32_t segment, cons
 plan_job session_plans::replace_job(const prepared_run& run, const replacement_ptr& with) {
   return make_job(
       plan_level::replacement, stats_.plan_ms,
-      [asked = run.asked, make = with->make] { return describe_plan(make(), asked->devices, asked->output_names); },
+      [asked = run.asked, make = with->make] {
+        return describe_plan(make(), asked->devices, asked->output_names, asked->program_input);
+      },
       [with](planned_model_ptr made) { with->planned = std::move(made); });
 }
 
@@ -148,7 +150,7 @@ std::variant<prepared_run, plan_job> session_plans::prepare(const given_inputs& 
     s->expected = run.symbols;
     s->keys = {};
   }
-  const bool stay = copies_matter() && !inputs.residents.empty();
+  const bool stay = copies_matter() && inputs.stay();
   const hash128 asked = key_of(*s, stay);
   const planned_model_ptr* planned = plans_.find(asked);
   if (!planned)

@@ -59,6 +59,7 @@ public:
 
   /// Returns the names of inputs that must be in the host's memory before `prepare`: their values decide shapes.
   const std::vector<std::string>& host_inputs() const { return model_->host_inputs; }
+  const std::vector<value_info>& inputs() const { return model_->inputs; }
   /// Throws if the outputs that a run keeps are not the model's.
   void check_kept(const std::vector<std::string>& keep) const { troupe::check_kept(*model_, keep); }
 

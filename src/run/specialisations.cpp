@@ -29,37 +29,41 @@ symbolic_shape open_dims(const std::string& input, size_t rank) {
 
 } // namespace
 
+size_t specialisations::position_of(const std::string& input) const {
+  return find_from(model_->inputs, 0, [&](const value_info& i) { return i.name == input; });
+}
+
 std::map<std::string, element_shapes> specialisations::open_elements(const given_inputs& inputs) const {
   std::map<std::string, element_shapes> found;
-  for (value_id v : model_->source.inputs)
-    if (const value& input = model_->source.values[v]; has_open_elements(input))
-      found.emplace(input.name, ranks_in(inputs.on_host(input.name)));
+  for (size_t i = 0; i < model_->inputs.size(); ++i)
+    if (const value& input = model_->source.values[model_->source.inputs[i]]; has_open_elements(input))
+      found.emplace(input.name, ranks_in(inputs.on_host(*model_, i)));
   return found;
 }
 
 hash128 specialisations::key_of(const given_inputs& inputs) const {
   hasher h;
-  for (const value_info& input : model_->inputs)
-    if (!input.dims)
-      h.add(inputs.find(input.name)->dims->size());
+  for (size_t i = 0; i < model_->inputs.size(); ++i)
+    if (!model_->inputs[i].dims)
+      h.add(inputs.find(*model_, i)->dims->size());
   for (const auto& [name, ranks] : open_elements(inputs)) {
     h.add(ranks.empty);
     h.add(ranks.dims ? static_cast<int64_t>(ranks.dims->size()) : -1);
   }
   for (const std::string& name : model_->host_inputs)
-    add_content(h, inputs.tensors.at(name));
+    add_content(h, inputs.on_host(*model_, position_of(name)));
   return h.digest();
 }
 
 plan_job specialisations::job(const given_inputs& inputs, bool on_cpus, double& spent) {
   const session_options& how = model_->options;
   rewrite_options options{.fuse = how.fuse, .precision = how.precision, .outputs = how.outputs, .for_gpus = !on_cpus};
-  for (const value_info& input : model_->inputs)
-    if (!input.dims)
-      options.input_dims[input.name] = open_dims(input.name, inputs.find(input.name)->dims->size());
+  for (size_t i = 0; i < model_->inputs.size(); ++i)
+    if (const value_info& input = model_->inputs[i]; !input.dims)
+      options.input_dims[input.name] = open_dims(input.name, inputs.find(*model_, i)->dims->size());
   options.input_elements = open_elements(inputs);
   for (const std::string& name : model_->host_inputs)
-    options.constant_inputs[name] = inputs.tensors.at(name);
+    options.constant_inputs[name] = inputs.on_host(*model_, position_of(name));
   return make_job(
       plan_level::program, spent,
       [model = model_, options = std::move(options)] {
@@ -78,6 +82,9 @@ void specialisations::keep(const hash128& key, specialisation made) {
   for (value_id v : made.program->inputs)
     made.inputs.push_back(find_from(model_->inputs, made.inputs.empty() ? 0 : made.inputs.back() + 1,
                                     [&](const value_info& i) { return i.name == made.program->values[v].name; }));
+  made.program_input.assign(model_->inputs.size(), SIZE_MAX);
+  for (size_t i = 0; i < made.inputs.size(); ++i)
+    made.program_input[made.inputs[i]] = i;
   kept_.insert(key, std::move(made));
 }
 

@@ -16,9 +16,10 @@ struct specialisation {
   std::shared_ptr<const graph> program;
   hash128 hash; // of the program
   input_symbols symbols{*program};
-  std::vector<size_t> inputs{}; // by input of the program: which of the model's it is
-  bindings expected;            // that plans count on: the first run's, so that the key stays the same from run to run
-  bool draft = true;            // `expected` are not a run's yet
+  std::vector<size_t> inputs{};        // by input of the program: which of the model's it is
+  std::vector<size_t> program_input{}; // by the model's input: which of the program's; SIZE_MAX: none
+  bindings expected; // that plans count on: the first run's, so that the key stays the same from run to run
+  bool draft = true; // `expected` are not a run's yet
   /// Of the plans on the devices as they are, for values that come and go and for those that stay on devices; nullopt until
   /// it is asked for.
   std::array<std::optional<hash128>, 2> keys;
@@ -53,6 +54,7 @@ public:
 private:
   void keep(const hash128& key, specialisation made);
   hash128 key_of(const given_inputs& inputs) const;
+  size_t position_of(const std::string& input) const;
   /// Returns the ranks of what is in the given sequences and optionals, by input, where the file does not state them.
   std::map<std::string, element_shapes> open_elements(const given_inputs& inputs) const;
 

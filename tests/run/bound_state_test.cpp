@@ -26,8 +26,8 @@ device_tensor there(float value) {
   return make_host_resident(number(value), "host");
 }
 
-named_device_tensors made(float value) {
-  return {{"next1", there(value)}, {"next2", there(-value)}};
+std::vector<device_tensor> made(float value) {
+  return {there(value), there(-value)};
 }
 
 struct far_resident final : resident {
@@ -44,6 +44,7 @@ graph two_states() {
 }
 
 const std::vector<output_binding> pairs{{"next1", "state1"}, {"next2", "state2"}};
+const std::vector<carried_pair> places{{0, 1}, {1, 2}};
 
 /// What a decoder is tried with. Events are counted from 0: whatever a device or the planner does.
 struct trial {
@@ -55,7 +56,7 @@ struct trial {
 /// A bound session over three devices, whose values are on two of them.
 class decoder {
 public:
-  explicit decoder(trial t) : trial_(std::move(t)), state_(pairs, trial_.interval) {
+  explicit decoder(trial t) : trial_(std::move(t)), state_(pairs, places, trial_.interval) {
     std::vector<device_info> infos;
     ledger_accounts accounts;
     for (const char* name : {"a", "b", "c"}) {
@@ -95,14 +96,15 @@ private:
     run_options options;
     const bool begins = state_.begins_with(inputs, options);
     const named_device_tensors initial{{"state1", there(0)}, {"state2", there(0)}};
-    state_.add_to(inputs, options);
-    const auto request = std::make_shared<run_request>(std::move(inputs), std::move(options));
+    carried_values carried = state_.carry(inputs, options);
+    const auto request = std::make_shared<run_request>(std::move(inputs), std::move(options), std::move(carried));
     const run_answer answer = await(request);
     if (answer.why.failed()) {
       CHECK(answer.why.code == errc::device_lost);
       return go_back();
     }
-    begins ? state_.begin(answer.result.kept, initial) : state_.advance(answer.result.kept);
+    CHECK(answer.result.kept.empty());
+    begins ? state_.begin(request->carried.made, initial) : state_.advance(request->carried.made);
     y_ = number_in(answer.result.outputs.at("y"));
     start_copy();
   }
@@ -261,7 +263,7 @@ TEST_CASE("a decoder that loses two devices one after the other goes on with the
 }
 
 TEST_CASE("copies are due after so many steps, one at a time", "[run][B7]") {
-  bound_state s(pairs, 3);
+  bound_state s(pairs, places, 3);
   CHECK_FALSE(s.go_back());
   s.begin(made(1), {{"state1", there(10)}, {"state2", there(20)}});
   s.advance(made(2));
@@ -290,7 +292,7 @@ TEST_CASE("copies are due after so many steps, one at a time", "[run][B7]") {
 }
 
 TEST_CASE("a copy of steps that are repeated, or of another beginning, counts for nothing", "[run][B7]") {
-  bound_state s(pairs, 1);
+  bound_state s(pairs, places, 1);
   const named_device_tensors initial{{"state1", there(0)}, {"state2", there(0)}};
   s.begin(made(1), initial);
   CHECK_FALSE(s.begin_copy().empty());
@@ -303,7 +305,7 @@ TEST_CASE("a copy of steps that are repeated, or of another beginning, counts fo
 }
 
 TEST_CASE("initial values on a device are copied first, and are no checkpoint before", "[run][B7]") {
-  bound_state s(pairs, 2);
+  bound_state s(pairs, places, 2);
   const device_tensor far = std::make_shared<const far_resident>();
   s.begin(made(1), {{"state1", far}, {"state2", there(20)}});
   CHECK_FALSE(s.go_back());
@@ -319,7 +321,7 @@ TEST_CASE("initial values on a device are copied first, and are no checkpoint be
 }
 
 TEST_CASE("without checkpoints nothing is copied or kept", "[run][B7]") {
-  bound_state s(pairs, 0);
+  bound_state s(pairs, places, 0);
   s.begin(made(1), {});
   for (int step = 2; step < 9; ++step) {
     s.advance(made(static_cast<float>(step)));
