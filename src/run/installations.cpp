@@ -60,12 +60,7 @@ uint32_t installations::take_slot_anyway(const bound_plan_ptr& bound, const plan
 }
 
 uint32_t installations::occupy(const bound_plan_ptr& bound, const planned_model_ptr& planned) {
-  const auto [it, is_new] = installed_.try_emplace(bound->id);
-  installation& i = it->second;
-  if (is_new) {
-    i = {.bound = bound, .planned = planned, .started = std::chrono::steady_clock::now()};
-    install(i);
-  }
+  installation& i = install(bound, planned);
   ++i.in_use;
   i.last_use = ++uses_;
   slot_pool& slots = slots_.at(bound->layout->id);
@@ -78,7 +73,17 @@ uint32_t installations::occupy(const bound_plan_ptr& bound, const planned_model_
   return slot;
 }
 
-void installations::install(installation& fresh) {
+void installations::install_ahead(const bound_plan_ptr& bound, const planned_model_ptr& planned) {
+  if (planned_.contains(planned.get()))
+    install(bound, planned).last_use = ++uses_;
+}
+
+installation& installations::install(const bound_plan_ptr& bound, const planned_model_ptr& planned) {
+  const auto [it, is_new] = installed_.try_emplace(bound->id);
+  installation& fresh = it->second;
+  if (!is_new)
+    return fresh;
+  fresh = {.bound = bound, .planned = planned, .started = std::chrono::steady_clock::now()};
   slot_pool& slots = slots_[fresh.bound->layout->id];
   if (++slots.installations == 1)
     ++planned_[fresh.planned.get()];
@@ -91,6 +96,7 @@ void installations::install(installation& fresh) {
       unanswered_[device].push_back(fresh.bound->id);
       commands_.push_back(device_order{device, install_plan{fresh.bound, d}});
     }
+  return fresh;
 }
 
 void installations::leave(uint64_t bound_plan, uint32_t slot) {

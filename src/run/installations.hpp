@@ -34,6 +34,8 @@ public:
   std::optional<uint32_t> take_slot(const bound_plan_ptr& bound, const planned_model_ptr& planned);
   /// The same, whatever the devices' limits.
   uint32_t take_slot_anyway(const bound_plan_ptr& bound, const planned_model_ptr& planned);
+  /// Installs `bound` where it is not installed, without a slot, if the memory that its plan's weights take is taken already.
+  void install_ahead(const bound_plan_ptr& bound, const planned_model_ptr& planned);
   /// Gives a slot back. A bound plan that was evicted goes with its last execution.
   void leave(uint64_t bound_plan, uint32_t slot);
 
@@ -78,7 +80,8 @@ private:
   std::vector<int64_t> needed_for(const bound_plan& bound, const planned_model& planned) const;
   bool take_memory(const std::vector<int64_t>& bytes);
   uint32_t occupy(const bound_plan_ptr& bound, const planned_model_ptr& planned);
-  void install(installation& fresh);
+  /// Returns the installation of `bound`, which is made where there is none.
+  installation& install(const bound_plan_ptr& bound, const planned_model_ptr& planned);
   void retire(uint64_t bound_plan);
   /// Counts what a layout's slots held as freed, and the weights with its plan's last.
   void forget(const slot_pool& slots);

@@ -116,8 +116,11 @@ private:
     uint64_t query = 0;
     named_tensors inputs;
   };
+  struct install_ahead {
+    prepared_run next;
+  };
   struct plan_wish {
-    std::variant<begin_run, begin_segment, begin_body, begin_answer> what;
+    std::variant<begin_run, begin_segment, begin_body, begin_answer, install_ahead> what;
     plan_outcome made; // by the jobs that it has waited for
   };
   struct running_job {
@@ -161,7 +164,10 @@ private:
   void fulfil(const begin_segment& next, const plan_outcome& made);
   void fulfil(const begin_body& body, const plan_outcome& made) { go_on(body.place, made); }
   void fulfil(const begin_answer& q, const plan_outcome& made) { answer_query(q.query, q.inputs, made); }
+  void fulfil(const install_ahead& ahead, const plan_outcome& made);
   void answer_query(uint64_t query, const named_tensors& inputs, const plan_outcome& made);
+  /// Has the run that is likely to follow bound and installed meanwhile, unless others wait for plans.
+  void plan_ahead(const prepared_run& next);
   /// Returns the runs that cannot begin before a plan is made.
   std::vector<run_request_ptr> runs_that_wait_for_plans() const;
 

@@ -47,6 +47,19 @@ void session_machine::fulfil(const begin_segment& next, const plan_outcome& made
     end_early(e, why);
 }
 
+void session_machine::plan_ahead(const prepared_run& next) {
+  if (!job_)
+    want({install_ahead{next}, {}}, plans_->bind_job(next));
+}
+
+void session_machine::fulfil(const install_ahead& ahead, const plan_outcome& made) {
+  // A failure is the run's that needs it: it looks again.
+  if (!made.ok() || !plans_->is_current(*ahead.next.source))
+    return;
+  if (const bound_plan_ptr bound = plans_->find_bound(ahead.next))
+    installed_.install_ahead(bound, ahead.next.source);
+}
+
 void session_machine::answer_query(uint64_t query, const named_tensors& inputs, const plan_outcome& made) {
   query_answer answer{.query = query};
   std::optional<plan_job> missing;

@@ -51,29 +51,6 @@ session_plans::session_plans(model_ptr m, std::vector<device_info> devices, cons
   stats_.load_ms = model_->load_ms;
 }
 
-session_plans::ahead session_plans::prepare_ahead(const ahead& other) {
-  const auto is_open = [&](value_id v) { return has_open_rank(model_->source.values[v]); };
-  if (std::ranges::any_of(model_->source.inputs, is_open) || !model_->host_inputs.empty())
-    return {};
-  const named_tensors none;
-  const given_inputs nothing{none, {}};
-  const auto make = [](const plan_job& job) {
-    job.make();
-    job.keep();
-  };
-  if (other.program)
-    programs_.keep(nothing, {.program = other.program, .hash = other.hash});
-  else
-    make(programs_.job(nothing, all_are_cpus(), stats_.rewrite_ms));
-  specialisation& s = *programs_.find(nothing);
-  s.expected = model_->options.dims;
-  // If nothing is decided by predicted times, the first run's dims change nothing.
-  s.draft = row_of(model_->options.policy).uses_cost || copies_matter();
-  make(plan_job_for(s, false, key_of(s, false)));
-  ++stats_.plans.misses;
-  return {s.program, s.hash, *plans_.find(key_of(s, false))};
-}
-
 // -- jobs
 
 plan_job session_plans::plan_job_for(const specialisation& s, bool stay, const hash128& key) {
@@ -139,6 +116,25 @@ hash128 session_plans::key_of(specialisation& s, bool stay) {
   return *key;
 }
 
+hash128 session_plans::key_of(const prepared_run& run) {
+  hasher h;
+  h.add(run.asked->compiled->key);
+  for (const auto& [name, value] : run.symbols)
+    h.add(value); // a plan's symbols are always the same
+  for (int64_t bytes : run.taken)
+    h.add(bytes);
+  return h.digest();
+}
+
+hash128 session_plans::bound_key_of(const prepared_run& run, uint32_t segment) {
+  hasher h;
+  h.add(run.source->serial);
+  h.add(segment);
+  for (const auto& [name, value] : run.symbols)
+    h.add(value);
+  return h.digest();
+}
+
 std::variant<prepared_run, plan_job> session_plans::prepare(const given_inputs& inputs, const plan_outcome& made) {
   const std::vector<given_inputs::facts> given = check_inputs(*model_, inputs);
   specialisation* s = programs_.find(inputs);
@@ -185,13 +181,7 @@ std::variant<prepared_run, plan_job> session_plans::prepare_body(const planned_m
 }
 
 std::optional<plan_job> session_plans::bind_first(prepared_run& run, const plan_outcome& made) {
-  hasher h;
-  h.add(run.asked->compiled->key);
-  for (const auto& [name, value] : run.symbols)
-    h.add(value); // a plan's symbols are always the same
-  for (int64_t bytes : run.taken)
-    h.add(bytes);
-  run.key = h.digest();
+  run.key = key_of(run);
   for (;;) {
     const replacement_ptr other = replacement_of(run);
     if (other && !other->planned)
@@ -212,12 +202,7 @@ std::optional<plan_job> session_plans::bind_first(prepared_run& run, const plan_
 
 std::variant<bound_plan_ptr, plan_job> session_plans::bind(prepared_run& run, uint32_t segment,
                                                            const plan_outcome& made) {
-  hasher h;
-  h.add(run.source->serial);
-  h.add(segment);
-  for (const auto& [name, value] : run.symbols)
-    h.add(value); // a plan's symbols are always the same
-  const hash128 key = h.digest();
+  const hash128 key = bound_key_of(run, segment);
   const bound_plan_ptr* found = bound_.find(key);
   if (!found)
     return bind_job(run, segment, key);

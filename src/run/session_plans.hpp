@@ -17,6 +17,7 @@
 #include "plan/bind/layout_buckets.hpp"
 #include "run/model.hpp"
 #include "run/specialisations.hpp"
+#include "run/symbol_forecast.hpp"
 
 #include <algorithm>
 #include <utility>
@@ -56,6 +57,13 @@ public:
   /// Returns what a run with these inputs executes, or the job for what is missing; `made`: how jobs for it have ended since it was first
   /// asked for. Throws what checking throws.
   std::variant<prepared_run, plan_job> prepare(const given_inputs& inputs, const plan_outcome& made = {});
+
+  /// Returns the run that is likely to follow, if its first segment is not bound yet: a decoder's next step. To be told of one run after
+  /// the other.
+  std::optional<prepared_run> likely_next(const prepared_run& run);
+  /// Returns the job that binds it, and what that has made: null if there is no memory for it.
+  plan_job bind_job(const prepared_run& next);
+  bound_plan_ptr find_bound(const prepared_run& next);
 
   /// Returns the names of inputs that must be in the host's memory before `prepare`: their values decide shapes.
   const std::vector<std::string>& host_inputs() const { return model_->host_inputs; }
@@ -123,6 +131,8 @@ private:
   plan_job replace_job(const prepared_run& run, const replacement_ptr& with);
 
   hash128 key_of(specialisation& s, bool stay);
+  static hash128 key_of(const prepared_run& run);
+  static hash128 bound_key_of(const prepared_run& run, uint32_t segment);
   /// Looks the first segment of `run.asked`, or of what replaces it, up.
   std::optional<plan_job> bind_first(prepared_run& run, const plan_outcome& made);
   /// If a plan that spills can help a run that has found no memory for its first segment: sees to it that it gets one.
@@ -166,6 +176,7 @@ private:
   specialisations programs_;
   plan_cache<planned_model_ptr> plans_; // by plan_key
   plan_cache<bound_plan_ptr> bound_;
+  symbol_forecast forecast_;
   std::shared_ptr<layout_buckets> layouts_; // used by the job that binds, and by no other meanwhile
   plan_cache<replacement_ptr> instead_;     // by `prepared_run::key`
   std::vector<uint64_t> evicted_;

@@ -54,7 +54,7 @@ public:
     machine_->take_commands(commands);
     for (command& c : commands)
       if (auto* order = std::get_if<device_order>(&c))
-        count_chunks(*order);
+        take(*order);
       else if (auto* job = std::get_if<plan_wanted>(&c))
         wanted_ = *job;
       else if (auto* answer = std::get_if<run_answer>(&c))
@@ -68,13 +68,18 @@ public:
 
   run_time now{};
   std::map<size_t, size_t> chunks; // sent, by device
+  std::vector<install_plan> installs;
   std::map<uint64_t, failure> ended;
   std::map<uint64_t, bound_plan_ptr> bound;
 
 private:
-  void count_chunks(const device_order& order) {
+  void take(const device_order& order) {
     if (const auto* sent = std::get_if<run_chunks>(&order.what))
       chunks[order.device] += sent->works.size();
+    else if (const auto* plan = std::get_if<install_plan>(&order.what))
+      installs.push_back(*plan);
+    else if (const auto* retired = std::get_if<retire_plan>(&order.what))
+      std::erase_if(installs, [&](const install_plan& i) { return i.bound->id == retired->bound_plan; });
   }
 
   std::unique_ptr<session_machine> machine_;
@@ -97,6 +102,55 @@ TEST_CASE("a run whose plan is there goes on while another's is being made", "[r
   CHECK(s.chunks[0] == 3);
   CHECK(s.machine().stats().bound_plans.hits == 1);
   CHECK(s.machine().stats().bound_plans.misses == 2);
+}
+
+TEST_CASE("a decoder's next step is bound and installed while a step runs", "[run][C11][E6]") {
+  planning_session s;
+  for (const int64_t n : {4, 5}) {
+    s.run(n);
+    s.plan();
+  }
+  REQUIRE(s.installs.size() == 2);
+  s.run(6);
+  s.plan(false);
+  CHECK(s.chunks[0] == 3); // the third runs
+  REQUIRE(s.wants_plan()); // and the fourth is foreseen
+  s.plan(false);
+  CHECK_FALSE(s.wants_plan());
+  REQUIRE(s.installs.size() == 4);
+  CHECK(s.chunks[0] == 3);
+  const bool refused = GENERATE(false, true); // the device may not take it
+  if (refused) {
+    const uint64_t id = s.installs.back().bound->id;
+    s.tell([&] { s.machine().on(0, plan_installed{id, s.installs.back().self, {errc::out_of_memory, "it is full"}}); });
+    CHECK(s.installs.size() == 3);
+    CHECK(s.ended.empty());
+  }
+  s.run(7);
+  CHECK(s.chunks[0] == (refused ? 3 : 4)); // at once
+  REQUIRE(s.wants_plan());                 // the fifth, or again the fourth
+  s.plan(false);
+  CHECK(s.chunks[0] == 4);
+  s.run(20); // not as foreseen
+  s.plan();
+  CHECK(s.chunks[0] == 5);
+  CHECK(s.ended.empty());
+}
+
+TEST_CASE("what runs wait for is planned before what is foreseen, and a foreseen step once", "[run][C11][E6]") {
+  planning_session s;
+  for (const int64_t n : {4, 5}) {
+    s.run(n);
+    s.plan();
+  }
+  s.run(6);
+  s.plan(false);
+  s.run(7); // before the job that foresees it has ended
+  CHECK(s.chunks[0] == 3);
+  s.plan(false);
+  CHECK(s.chunks[0] == 4);
+  CHECK(s.installs.size() == 4);
+  CHECK(s.machine().stats().bound_plans.misses == 3);
 }
 
 TEST_CASE("runs that want the same plan have it made once", "[run][C11][E6]") {

@@ -20,6 +20,7 @@ struct trial {
   graph model;
   std::vector<named_tensors> inputs; // one of them for each run
   session_options options;
+  bool in_order = false; // whether runs take one after the other, as a decoder's steps do
 };
 
 /// A value in the memory of one device.
@@ -143,7 +144,8 @@ private:
   void start(size_t s) {
     run_options options;
     options.timeout = std::chrono::milliseconds(chance(0.2) ? 5 : 0);
-    named_tensors inputs = trial_.inputs[below(trial_.inputs.size())];
+    named_tensors inputs =
+        trial_.inputs[trial_.in_order ? started_++ % trial_.inputs.size() : below(trial_.inputs.size())];
     if (chance(0.05))
       inputs.clear();
     const auto request = std::make_shared<run_request>(std::move(inputs), options);
@@ -358,7 +360,7 @@ private:
   std::set<execution_id> stopped_;
   std::map<uint64_t, int> answers_; // by ticket
   run_time now_{};
-  size_t right_ = 0;
+  size_t right_ = 0, started_ = 0;
   bool calm_ = false; // nothing goes wrong any more
 };
 
@@ -366,7 +368,11 @@ std::vector<trial> trials() {
   const session_options alternating{.policy = placement_policy::round_robin, .fuse = false};
   const named_tensors small{{"x", zeros(dtype::float32, {2, 3})}}, large{{"x", zeros(dtype::float32, {40, 3})}};
   const named_tensors row{{"x", zeros(dtype::float32, {4})}};
+  std::vector<named_tensors> steps;
+  for (int64_t n = 1; n <= 8; ++n)
+    steps.push_back({{"x", zeros(dtype::float32, {n, 3})}});
   return {{chain(4, {dim::symbol("n"), 3}), {small, large}, alternating},
+          {chain(4, {dim::symbol("n"), 3}), steps, alternating, true},
           {fan_out(3, 2), {row}, alternating},
           {fan_out(2, 2), {row}, {}},
           {growing_loop(), {growing_inputs(3, 1e9F), growing_inputs(0, 1)}, alternating}};

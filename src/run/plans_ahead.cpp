@@ -1,0 +1,52 @@
+// What a session makes before a run asks for it: the plan when the model is loaded, the binding of a decoder's next step.
+#include "run/session_plans.hpp"
+
+#include "plan/place/policies.hpp"
+#include "run/container_inputs.hpp"
+
+#include <algorithm>
+
+namespace troupe {
+
+session_plans::ahead session_plans::prepare_ahead(const ahead& other) {
+  const auto is_open = [&](value_id v) { return has_open_rank(model_->source.values[v]); };
+  if (std::ranges::any_of(model_->source.inputs, is_open) || !model_->host_inputs.empty())
+    return {};
+  const named_tensors none;
+  const given_inputs nothing{none, {}};
+  const auto make = [](const plan_job& job) {
+    job.make();
+    job.keep();
+  };
+  if (other.program)
+    programs_.keep(nothing, {.program = other.program, .hash = other.hash});
+  else
+    make(programs_.job(nothing, all_are_cpus(), stats_.rewrite_ms));
+  specialisation& s = *programs_.find(nothing);
+  s.expected = model_->options.dims;
+  // If nothing is decided by predicted times, the first run's dims change nothing.
+  s.draft = row_of(model_->options.policy).uses_cost || copies_matter();
+  make(plan_job_for(s, false, key_of(s, false)));
+  ++stats_.plans.misses;
+  return {s.program, s.hash, *plans_.find(key_of(s, false))};
+}
+
+std::optional<prepared_run> session_plans::likely_next(const prepared_run& run) {
+  std::optional<bindings> symbols = forecast_.next(run.symbols);
+  if (!symbols || run.source != run.asked) // what spills is planned for each binding
+    return std::nullopt;
+  prepared_run next{.source = run.source, .symbols = std::move(*symbols), .asked = run.asked};
+  next.key = key_of(next);
+  return bound_.find(bound_key_of(next, 0)) ? std::nullopt : std::optional(std::move(next));
+}
+
+plan_job session_plans::bind_job(const prepared_run& next) {
+  return bind_job(next, 0, bound_key_of(next, 0));
+}
+
+bound_plan_ptr session_plans::find_bound(const prepared_run& next) {
+  const bound_plan_ptr* found = bound_.find(bound_key_of(next, 0));
+  return found ? *found : nullptr;
+}
+
+} // namespace troupe
