@@ -18,8 +18,6 @@ void session_machine::on(size_t device, const plan_installed& answer) {
   const auto bound = bound_plan_ptr(i->bound); // the installation may end here
   if (answer.why.code == errc::device_lost)
     return lose_device(device, answer.why.message);
-  if (i->in_use == 0)
-    return let_go(bound->id); // installed ahead: the run that needs it installs it again
   if (make_room(device, bound, answer.why))
     return;
   const failure why{answer.why.code, fmt::format("device '{}' cannot take its part of the plan: {}",

@@ -119,10 +119,11 @@ TEST_CASE("a decoder's next step is bound and installed while a step runs", "[ru
   CHECK_FALSE(s.wants_plan());
   REQUIRE(s.installs.size() == 4);
   CHECK(s.chunks[0] == 3);
-  const bool refused = GENERATE(false, true); // the device may not take it
-  if (refused) {
+  const auto why = GENERATE(errc::internal, errc::out_of_memory, errc::unsupported, errc::io); // internal: none
+  const bool refused = why != errc::internal;
+  if (refused) { // the device does not take it
     const uint64_t id = s.installs.back().bound->id;
-    s.tell([&] { s.machine().on(0, plan_installed{id, s.installs.back().self, {errc::out_of_memory, "it is full"}}); });
+    s.tell([&] { s.machine().on(0, plan_installed{id, s.installs.back().self, {why, "the test says so"}}); });
     CHECK(s.installs.size() == 3);
     CHECK(s.ended.empty());
   }
@@ -135,6 +136,23 @@ TEST_CASE("a decoder's next step is bound and installed while a step runs", "[ru
   s.plan();
   CHECK(s.chunks[0] == 5);
   CHECK(s.ended.empty());
+}
+
+TEST_CASE("a step that is foreseen for devices as they were is not installed", "[run][C11][E6]") {
+  planning_session s({.policy = placement_policy::round_robin, .fuse = false});
+  for (const int64_t n : {4, 5}) {
+    s.run(n);
+    s.plan();
+  }
+  s.run(6);
+  s.plan(false);
+  REQUIRE(s.wants_plan());
+  CHECK(s.chunks[0] == 3); // which the first device still has when the second is gone
+  s.tell([&] { s.machine().lose_device(1, "the test took it"); });
+  s.installs.clear();
+  s.plan(false); // of the foreseen step
+  CHECK(s.installs.empty());
+  CHECK(s.wants_plan()); // the runs start over on the other device
 }
 
 TEST_CASE("what runs wait for is planned before what is foreseen, and a foreseen step once", "[run][C11][E6]") {
