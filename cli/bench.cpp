@@ -1,7 +1,7 @@
 // troupe bench: latency of a model from call to result, inputs and outputs in host memory.
 //
 // Every iteration gets fresh inputs in fresh memory, made before its clock starts; what is timed is upload, run and download.
-// With `--bind` a decode step is timed: bound inputs are on their device before the clock starts, bound outputs stay there.
+// With `--bind` decode steps are timed as they follow each other in use: bound values stay on their device, and their dims grow.
 #include "base/elapsed.hpp"
 #include "base/printable.hpp"
 #include "base/quantile.hpp"
@@ -33,6 +33,7 @@ struct bench_arguments : model_options {
   int warmup = 3;
   double warmup_seconds = 1;
   std::vector<std::string> bind; // "OUT=IN"
+  std::vector<std::string> grow; // "total=1"
   std::filesystem::path trace;
   bool allocated = false;
   int in_flight = 0; // of the throughput; 0: not measured without a strategy
@@ -117,7 +118,7 @@ private:
   size_t on_device_ = 0, next_ = 0;
 };
 
-/// How a run keeps the bound outputs where they are made; the bound inputs are there from the second run on.
+/// How a run keeps the bound outputs where they are made; the bound inputs are there from the second run on. Each run is the same step.
 class bound_values {
 public:
   bound_values(const engine& devices, const session& model, const bench_arguments& args)
@@ -142,6 +143,35 @@ private:
   run_options options_;
 };
 
+void add_sample(const run_result& result, double elapsed_ms, const bench_arguments& args, progress& line,
+                measurement& m) {
+  m.samples_ms.push_back(elapsed_ms);
+  for (const auto& [name, ms] : result.stats.busy_ms)
+    m.busy_ms[name].push_back(ms);
+  line.show(static_cast<double>(m.samples_ms.size()), args.runs, "runs");
+}
+
+/// Takes one decode step after the other, each with dims of its own.
+void take_steps(const bench_arguments& args, const session& model, watcher& watch, const interrupts& stop,
+                progress& line, measurement& m) {
+  constexpr uint64_t untimed =
+      4; // the first is given all values; then it is seen how they grow, and what follows is foreseen
+  decoder steps(model, args, {.bind = args.bind, .grow = args.grow});
+  while (m.samples_ms.size() < static_cast<size_t>(args.runs) && !stop.requested()) {
+    named_tensors inputs = steps.next_inputs();
+    const run_options how{.cancel = stop.token()};
+    if (steps.steps_taken() < untimed) {
+      steps.step(std::move(inputs), how);
+      continue;
+    }
+    if (m.samples_ms.empty())
+      watch.begin();
+    const auto start = clock::now();
+    const run_result result = steps.even_step(std::move(inputs), how);
+    add_sample(result, milliseconds_since(start), args, line, m);
+  }
+}
+
 /// Runs the model until there are enough samples, or `stop` says so; `m` has what was measured.
 void take_samples(const bench_arguments& args, engine& devices, const session& model, const named_tensors& base,
                   bound_values& staying, watcher& watch, const interrupts& stop, measurement& m) {
@@ -155,6 +185,8 @@ void take_samples(const bench_arguments& args, engine& devices, const session& m
     options.cancel = stop.token();
     const named_tensors first_inputs = i == 0 ? inputs : named_tensors{};
     const bool counts = i > args.warmup && clock::now() >= warm;
+    if (counts && !args.bind.empty())
+      return take_steps(args, model, watch, stop, line, m);
     if (counts && m.samples_ms.empty())
       watch.begin();
     const auto start = clock::now();
@@ -167,12 +199,8 @@ void take_samples(const bench_arguments& args, engine& devices, const session& m
              std::chrono::duration_cast<clock::duration>(std::chrono::duration<double>(args.warmup_seconds));
     }
     m.fetched_bytes = result.stats.fetched_bytes;
-    if (!counts)
-      continue;
-    m.samples_ms.push_back(elapsed);
-    for (const auto& [name, ms] : result.stats.busy_ms)
-      m.busy_ms[name].push_back(ms);
-    line.show(static_cast<double>(m.samples_ms.size()), args.runs, "runs");
+    if (counts)
+      add_sample(result, elapsed, args, line, m);
   }
 }
 
@@ -195,7 +223,10 @@ void take_traces(const bench_arguments& args, engine& devices, const session& mo
 
 measurement measure(const bench_arguments& args, const interrupts& stop) {
   engine devices(args.engine());
-  const session model = open_model(devices, args);
+  session_options prepared = args.session();
+  if (!args.bind.empty())
+    prepared.dims.clear(); // they grow
+  const session model = open_model(devices, args, prepared);
   const named_tensors base = given_inputs(model, args);
   bound_values staying(devices, model, args);
   watcher watch(devices, model, args.monitor);
@@ -338,8 +369,13 @@ void add_bench(CLI::App& app) {
       ->check(CLI::NonNegativeNumber);
   command
       ->add_option("--bind", args->bind,
-                   "OUTPUT=INPUT: a decode step, whose bound values stay on their device, e.g. 'present.*=past.*'")
+                   "OUTPUT=INPUT: decode steps, whose bound values stay on their device, e.g. 'present.*=past.*'")
       ->type_name("OUTPUT=INPUT");
+  command
+      ->add_option("--grow", args->grow,
+                   "DIM=SIZE: a symbolic dim of other inputs that is by so much larger in each step, e.g. total=1")
+      ->type_name("NAME=SIZE")
+      ->needs("--bind");
   command
       ->add_option("--in-flight", args->in_flight,
                    "Measure the throughput, too, with so many requests under way (default with a strategy: 2)")

@@ -7,81 +7,73 @@
 #include <fmt/format.h>
 
 namespace troupe::cli {
-namespace {
 
-/// The steps of one decoder: what each is given.
-class decoder {
-public:
-  decoder(const session& model, const model_options& args, const decode_options& options)
-      : model_(model), args_(args), pairs_(read_bindings(options.bind, model.outputs())),
-        bound_(model.bind(pairs_, {.checkpoint = options.checkpoint})), given_(given_inputs(model, args)),
-        growth_(read_sizes(options.grow, "--grow")), dims_{args.dim_values()} {}
+decoder::decoder(const session& model, const model_options& args, const decode_options& options)
+    : model_(model), args_(args), pairs_(read_bindings(options.bind, model.outputs())),
+      bound_(model.bind(pairs_, {.checkpoint = options.checkpoint})), given_(given_inputs(model, args)),
+      growth_(read_sizes(options.grow, "--grow")), dims_{args.dim_values()} {}
 
-  uint64_t steps_taken() const { return bound_.step(); }
-
-  /// Returns the inputs of the step after those taken; the bound ones only of the first.
-  named_tensors next_inputs() const {
-    const uint64_t taken = steps_taken();
-    named_tensors given = given_;
-    std::vector<value_info> declared;
-    for (const value_info& input : model_.inputs())
-      if (taken > 0 && find_pair(&output_binding::input, input.name))
-        given.erase(input.name);
-      else
-        declared.push_back(input);
-    bindings dims = dims_.at(taken);
-    for (const auto& [name, more] : growth_) {
-      const auto first = dims_[0].find(name);
-      dims[name] = (first == dims_[0].end() ? 1 : first->second) + more * static_cast<int64_t>(taken);
-    }
-    return complete_inputs(declared, std::move(given), std::move(dims), args_.seed + taken);
+named_tensors decoder::next_inputs() const {
+  const uint64_t taken = steps_taken();
+  named_tensors given = given_;
+  std::vector<value_info> declared;
+  for (const value_info& input : model_.inputs())
+    if (taken > 0 && find_pair(&output_binding::input, input.name))
+      given.erase(input.name);
+    else
+      declared.push_back(input);
+  bindings dims = dims_.at(taken);
+  for (const auto& [name, more] : growth_) {
+    const auto first = dims_[0].find(name);
+    dims[name] = (first == dims_[0].end() ? 1 : first->second) + more * static_cast<int64_t>(taken);
   }
+  return complete_inputs(declared, std::move(given), std::move(dims), args_.seed + taken);
+}
 
-  run_result step(named_tensors inputs, run_options how) {
-    for (const output_binding& pair : pairs_)
-      how.keep.push_back(pair.output);
-    run_result result = bound_.run(std::move(inputs), how);
-    bindings dims = dims_[0];
-    for (const auto& [output, value] : result.kept)
-      add_dims(*value, find_pair(&output_binding::output, output)->input, dims);
-    dims_.resize(bound_.step());
-    dims_.push_back(std::move(dims));
-    result.kept.clear();
-    return result;
-  }
+run_result decoder::step(named_tensors inputs, run_options how) {
+  for (const output_binding& pair : pairs_)
+    how.keep.push_back(pair.output);
+  run_result result = bound_.run(std::move(inputs), how);
+  bindings dims = dims_[0];
+  for (const auto& [output, value] : result.kept)
+    add_dims(*value, find_pair(&output_binding::output, output)->input, dims);
+  dims_.resize(bound_.step());
+  dims_.push_back(std::move(dims));
+  result.kept.clear();
+  return result;
+}
 
-  void fetch_bound(named_tensors& outputs) const {
-    for (const output_binding& pair : pairs_)
-      outputs[pair.output] = bound_.fetch(pair.output);
-  }
+run_result decoder::even_step(named_tensors inputs, const run_options& how) {
+  expects(dims_.size() > 2, "no two steps have been taken from which growth could be seen");
+  run_result result = bound_.run(std::move(inputs), how);
+  const bindings &last = dims_.back(), &before = dims_[dims_.size() - 2];
+  bindings dims = last;
+  for (auto& [name, size] : dims)
+    if (const auto earlier = before.find(name); earlier != before.end())
+      size += size - earlier->second;
+  dims_.push_back(std::move(dims));
+  return result;
+}
 
-private:
-  const output_binding* find_pair(std::string output_binding::*end, const std::string& name) const {
-    for (const output_binding& pair : pairs_)
-      if (pair.*end == name)
-        return &pair;
-    return nullptr;
-  }
+void decoder::fetch_bound(named_tensors& outputs) const {
+  for (const output_binding& pair : pairs_)
+    outputs[pair.output] = bound_.fetch(pair.output);
+}
 
-  /// Takes over the symbols' values that an input has if it is `value`.
-  void add_dims(const resident& value, const std::string& input, bindings& dims) const {
-    for (const value_info& declared : model_.inputs())
-      if (declared.name == input && declared.dims && declared.dims->size() == value.dims().size())
-        for (size_t i = 0; i < value.dims().size(); ++i)
-          if (const std::string symbol = (*declared.dims)[i].symbol_name(); !symbol.empty())
-            dims[symbol] = value.dims()[i];
-  }
+const output_binding* decoder::find_pair(std::string output_binding::*end, const std::string& name) const {
+  for (const output_binding& pair : pairs_)
+    if (pair.*end == name)
+      return &pair;
+  return nullptr;
+}
 
-  const session& model_;
-  const model_options& args_;
-  const std::vector<output_binding> pairs_;
-  bound_session bound_;
-  const named_tensors given_;
-  const bindings growth_;
-  std::vector<bindings> dims_; // by steps taken: of the next one
-};
-
-} // namespace
+void decoder::add_dims(const resident& value, const std::string& input, bindings& dims) const {
+  for (const value_info& declared : model_.inputs())
+    if (declared.name == input && declared.dims && declared.dims->size() == value.dims().size())
+      for (size_t i = 0; i < value.dims().size(); ++i)
+        if (const std::string symbol = (*declared.dims)[i].symbol_name(); !symbol.empty())
+          dims[symbol] = value.dims()[i];
+}
 
 std::vector<output_binding> read_bindings(const std::vector<std::string>& specs,
                                           const std::vector<value_info>& outputs) {

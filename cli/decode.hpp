@@ -16,6 +16,35 @@ struct decode_options {
   uint64_t checkpoint = 0;
 };
 
+/// The steps of one decoder: what each is given, and takes along.
+class decoder {
+public:
+  decoder(const session& model, const model_options& args, const decode_options& options);
+
+  uint64_t steps_taken() const { return bound_.step(); }
+  /// Returns the inputs of the step after those taken; the bound ones only of the first.
+  named_tensors next_inputs() const;
+  /// Takes a step.
+  run_result step(named_tensors inputs, run_options how);
+  /// The same, at the second step at the earliest, if the bound dims grow by as much as the last time: the values need not be looked at then.
+  run_result even_step(named_tensors inputs, const run_options& how);
+  /// Adds the bound outputs.
+  void fetch_bound(named_tensors& outputs) const;
+
+private:
+  const output_binding* find_pair(std::string output_binding::*end, const std::string& name) const;
+  /// Takes over the symbols' values that an input has if it is `value`.
+  void add_dims(const resident& value, const std::string& input, bindings& dims) const;
+
+  const session& model_;
+  const model_options& args_;
+  const std::vector<output_binding> pairs_;
+  bound_session bound_;
+  const named_tensors given_;
+  const bindings growth_;
+  std::vector<bindings> dims_; // by steps taken: of the next one
+};
+
 /// Adds `--bind`, `--steps`, `--grow`, `--checkpoint`.
 void add_decode_options(CLI::App& command, decode_options& options);
 

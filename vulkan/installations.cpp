@@ -33,6 +33,24 @@ std::vector<cache_append> appends_of(const arena_layout& layout, device_index se
   return all;
 }
 
+/// Makes `mapped`, which holds `written`, hold `wanted`, and `written` too. It may be memory of the GPU's, far away, of which bindings of a layout
+/// want other bytes in few places: a decoder's step differs from the last one in a word or two a kernel.
+void write_changes(std::span<const std::byte> wanted, std::vector<std::byte>& written, std::byte* mapped) {
+  constexpr size_t line = 64; // what goes over the bus at once
+  if (written.size() != wanted.size()) {
+    written.assign(wanted.begin(), wanted.end());
+    std::memcpy(mapped, wanted.data(), wanted.size());
+    return;
+  }
+  for (size_t at = 0; at < wanted.size(); at += line) {
+    const size_t count = std::min(line, wanted.size() - at);
+    if (std::memcmp(&written[at], &wanted[at], count) == 0)
+      continue;
+    std::memcpy(&written[at], &wanted[at], count);
+    std::memcpy(mapped + at, &wanted[at], count);
+  }
+}
+
 } // namespace
 
 std::shared_ptr<installed_layout> installations::layout_of(const bound_plan& bound, device_index self) {
@@ -117,7 +135,7 @@ program_slot& installations::slot_of(const installed_binding& binding, cache_way
   }
   if (slot->parameters_of != binding.bound->id && bytes > 0) {
     slot->parameters_of = 0; // nobody's, should the flush fail
-    std::memcpy(slot->memory.parameters.mapped(), way.parameters.data(), way.parameters.size());
+    write_changes(way.parameters, slot->written, slot->memory.parameters.mapped());
     slot->memory.parameters.flush(0, bytes);
   }
   slot->parameters_of = binding.bound->id;

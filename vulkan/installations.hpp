@@ -55,7 +55,8 @@ struct recorded_for {
 /// Command buffers and parameters of a program in one slot.
 struct program_slot {
   arena_slot memory;
-  uint64_t parameters_of = 0; // bound plan whose parameters it holds
+  uint64_t parameters_of = 0;          // bound plan whose parameters it holds; 0: perhaps parts of several
+  std::vector<std::byte> written = {}; // what was written there last
   std::map<recorded_for, recorded_chunk> chunks;
   lane_history last;                 // of the execution that has the slot
   std::atomic<int64_t> in_flight{0}; // its chunks
