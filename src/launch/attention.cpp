@@ -68,7 +68,7 @@ launch_lists whole_lists(const gpu_call& call, const attention_call& c, const st
 
 /// The same for keys and values that are apart: joined in scratch memory first.
 launch_lists joined_lists(const gpu_call& call, attention_call c, const std::string& variant) {
-  gpu_call with_rows{call.attrs, call.inputs, {call.outputs[0]}, call.gpu};
+  gpu_call with_rows{call.attrs, call.inputs, {call.outputs[0]}, call.gpu, call.ways};
   for (const int64_t width : {c.width, c.value_width})
     with_rows.outputs.push_back({.type = call.inputs[0].type, .dims = {c.batch, c.kv_heads, c.keys, width}});
   c.joined = true;

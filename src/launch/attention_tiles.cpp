@@ -94,10 +94,10 @@ double predicted_cycles(const attention_call& c, const register_tile& t, const g
   return code * instructions + rounds * std::max(each * together, serial * issued + waits);
 }
 
-/// The blocks that should be fastest, best first.
-std::vector<tile_kernel> register_kernels(const attention_call& c, const gpu_features& gpu) {
+/// The blocks that should be fastest, best first: two, or all that fit.
+std::vector<tile_kernel> register_kernels(const attention_call& c, const gpu_features& gpu, way_range ways) {
   constexpr int64_t most_sums = 16, fewest_rows = 9; // vectors of an invocation; fewer rows leave most of a block idle
-  constexpr size_t most = 2;
+  constexpr size_t most_usual = 2;
   std::vector<std::pair<double, register_tile>> tiles;
   for (const register_tile& t :
        {register_tile{128, 1, 4, 4}, {64, 1, 4, 4}, {128, 2, 4, 4}, {256, 4, 4, 2}, {128, 2, 2, 4}, {256, 4, 2, 2}})
@@ -105,7 +105,8 @@ std::vector<tile_kernel> register_kernels(const attention_call& c, const gpu_fea
         t.rows_each * columns_each(c) <= most_sums)
       tiles.emplace_back(predicted_cycles(c, t, gpu), t);
   std::stable_sort(tiles.begin(), tiles.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
-  tiles.resize(std::min(tiles.size(), most));
+  if (ways == way_range::usual)
+    tiles.resize(std::min(tiles.size(), most_usual));
   std::vector<tile_kernel> kernels;
   kernels.reserve(tiles.size());
   for (const auto& [cycles, t] : tiles)
@@ -167,7 +168,7 @@ std::optional<launch_list> list_for(const gpu_call& call, const attention_call& 
 } // namespace
 
 launch_lists attention_by_tiles(const gpu_call& call, const attention_call& c, const std::string& variant) {
-  std::vector<tile_kernel> kernels = register_kernels(c, call.gpu);
+  std::vector<tile_kernel> kernels = register_kernels(c, call.gpu, call.ways);
   if (auto plain = plain_kernel(c, call.gpu))
     kernels.push_back(std::move(*plain));
   launch_lists lists;

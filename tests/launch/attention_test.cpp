@@ -250,3 +250,25 @@ TEST_CASE("Attention of eight rows, and of wide heads, is not in blocks of regis
   CHECK(float_kernels(12, 4, 5, 40, 64).at(0) != "attention"); // 20 rows of heads that share keys
   CHECK(float_kernels(12, 1, 100, 100, 256) == names{"attention"});
 }
+
+TEST_CASE("Attention of many float32 queries has two blocks of rows, or all that fit where every way is wanted",
+          "[ops]") {
+  gpu_features gpu = large_gpu;
+  const auto names = [&](int64_t width, way_range ways) {
+    const operand x{.type = dtype::float32, .dims = {1, 12, 300, width}};
+    const attributes none;
+    std::vector<std::string> found;
+    for (const launch_list& list : fused_attention_launches({none, {x, x, x}, {x}, gpu, ways}))
+      if (list.name.starts_with("attention.tiled") && !list.name.ends_with(".split"))
+        found.push_back(list.name);
+    return found;
+  };
+  const std::vector<std::string> usual = names(64, way_range::usual), all = names(64, way_range::all);
+  REQUIRE(usual.size() == 2);
+  REQUIRE(all.size() == 6);
+  CHECK(std::vector(all.begin(), all.begin() + 2) == usual);
+  CHECK(names(128, way_range::all).size() < 6); // shared memory
+  gpu.shared_bytes = 32768;
+  CHECK(names(64, way_range::all).size() < 6);
+  CHECK(names(32, way_range::all).size() == 6);
+}

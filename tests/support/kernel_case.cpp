@@ -1,6 +1,7 @@
 #include "support/kernel_case.hpp"
 
 #include "launch/launch_table.hpp"
+#include "measure/tuning.hpp"
 #include "ops/evaluate.hpp"
 #include "ops/registry.hpp"
 #include "plan/place/gpu_support.hpp"
@@ -11,6 +12,7 @@
 #include "support/spirv.hpp"
 #include "tensor/convert.hpp"
 #include "vulkan/device_choice.hpp"
+#include "vulkan/pipeline_file.hpp"
 
 #include <cmath>
 
@@ -102,15 +104,10 @@ struct planned {
   }
 };
 
-/// Returns the number of alternatives that the operator offers for the planned node.
-size_t run_alternative(const kernel_case& c, const one_node& model, std::span<const tensor> wanted,
-                       uint32_t alternative, bool plain, double rounding) {
-  device& gpu = gpu_for(alternative, plain);
-  const planned p(c, model, gpu);
-  const size_t count = p.offered.size();
-  const std::string kernel = p.offered.at(std::min<size_t>(alternative, count - 1)).name;
-  INFO("kernel " << kernel << (plain ? ", plain" : ""));
-  inline_runner runner(p.made, {&gpu});
+/// Runs a plan of the case by the kernel that the device takes, and notes that kernel's errors.
+void run_kernel(const kernel_case& c, const one_node& model, const std::shared_ptr<const plan>& p, device& gpu,
+                const std::string& kernel, std::span<const tensor> wanted, double rounding) {
+  inline_runner runner(p, {&gpu});
   const std::vector<tensor> got = runner.run(model.given);
   REQUIRE(got.size() == wanted.size());
   kernel_record& record = records()[fmt::format("{}, {}, {}", c.op, kernel, to_string(wanted[0].type()))];
@@ -120,6 +117,17 @@ size_t run_alternative(const kernel_case& c, const one_node& model, std::span<co
     record.worst_absolute = std::max(record.worst_absolute, found.worst_absolute);
     record.worst_in_tolerances = std::max(record.worst_in_tolerances, found.worst_in_tolerances);
   }
+}
+
+/// Returns the number of alternatives that the operator offers for the planned node.
+size_t run_alternative(const kernel_case& c, const one_node& model, std::span<const tensor> wanted,
+                       uint32_t alternative, bool plain, double rounding) {
+  device& gpu = gpu_for(alternative, plain);
+  const planned p(c, model, gpu);
+  const size_t count = p.offered.size();
+  const std::string kernel = p.offered.at(std::min<size_t>(alternative, count - 1)).name;
+  INFO("kernel " << kernel << (plain ? ", plain" : ""));
+  run_kernel(c, model, p.made, gpu, kernel, wanted, rounding);
   return count;
 }
 
@@ -179,27 +187,67 @@ tensor to_half(const tensor& t) {
   return t.defined() && t.type() == dtype::float32 ? to_type(t, dtype::float16) : t;
 }
 
-void check_gpu_kernels(const kernel_case& given, bool half) {
+namespace {
+
+/// Two units in the last place of float16: results are rounded once on either side.
+double rounding_of(bool half) {
+  return half ? 0x1p-9 : 0;
+}
+
+kernel_case as_given(const kernel_case& given, bool half) {
   kernel_case c = given;
   if (half)
     for (tensor& t : c.inputs)
       t = to_half(t);
-  std::string shapes;
+  return c;
+}
+
+std::string describe(const kernel_case& c) {
+  std::string text = c.op;
   for (const tensor& t : c.inputs)
-    shapes += t.defined() ? fmt::format(" {}{}", to_string(t.type()), to_string(t.dims())) : " -";
-  INFO(c.op << shapes);
+    text += t.defined() ? fmt::format(" {}{}", to_string(t.type()), to_string(t.dims())) : " -";
+  return text;
+}
+
+} // namespace
+
+void check_gpu_kernels(const kernel_case& given, bool half) {
+  const kernel_case c = as_given(given, half);
+  INFO(describe(c));
   const one_node model(c);
   const node& n = model.program->nodes.at(0);
   const std::vector<tensor> wanted = reference_outputs(c, n);
   REQUIRE(has_launch_rules(*n.def));
-  // Two units in the last place of float16: results are rounded once on either side.
-  const double rounding = half ? 0x1p-9 : 0;
   for (bool plain : {false, true}) {
     size_t count = 1;
     for (uint32_t alternative = 0; alternative < count; ++alternative)
-      count = run_alternative(c, model, wanted, alternative, plain, rounding);
+      count = run_alternative(c, model, wanted, alternative, plain, rounding_of(half));
   }
   CHECK(new_gpu_messages() == "");
+}
+
+std::set<std::string> check_gpu_ways(const kernel_case& given, std::string_view kernels, bool half) {
+  static auto& choices =
+      *new auto(std::make_shared<kernel_choices>(vulkan::shader_revisions_of(gpus()->gpus()[0].snapshot)));
+  static auto& gpu = *new auto(open_gpu({.poison = true, .measured = choices}));
+  const kernel_case c = as_given(given, half);
+  INFO(describe(c));
+  const one_node model(c);
+  const std::vector<tensor> wanted = reference_outputs(c, model.program->nodes.at(0));
+  const auto p = make_plan(model.program, {gpu->info()}, {});
+  std::set<std::string> names;
+  for (const tunable_call& call : tunable_calls(*bind_segment(p, 0, {}), 0, choices->revision()))
+    for (const kernel_way& way : call.ways) {
+      if (!way.name.starts_with(kernels))
+        continue;
+      INFO("kernel " << way.name);
+      choices->set({{call.key, way.kernel}});
+      run_kernel(c, model, p, *gpu, way.name, wanted, rounding_of(half));
+      names.insert(way.name);
+    }
+  choices->set({});
+  CHECK(new_gpu_messages() == "");
+  return names;
 }
 
 namespace {

@@ -5,6 +5,7 @@
 
 #include <map>
 #include <random>
+#include <set>
 
 namespace troupe::test {
 
@@ -27,6 +28,10 @@ struct kernel_case {
 /// checks types, dims and elements of all outputs. Float cases run in float32 as given; `half` converts float inputs to
 /// float16 first and allows for its rounding. Fails if the operator offers no launches at all.
 void check_gpu_kernels(const kernel_case& c, bool half = false);
+
+/// Runs the case on GPU 0, poisoned, in every way that a tuner may choose whose name begins with `kernels`, and checks the outputs as
+/// `check_gpu_kernels` does; returns the names.
+std::set<std::string> check_gpu_ways(const kernel_case& c, std::string_view kernels, bool half = false);
 
 /// Returns whether GPU 0 has a kernel for the case.
 bool has_gpu_kernel(const kernel_case& c);

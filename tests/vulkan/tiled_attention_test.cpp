@@ -1,5 +1,5 @@
 // Attention of many queries by tiles of keys against the reference: sizes around blocks of rows, tiles of keys and teams, masks that are one row for
-// all queries or are not, and what is masked whatever it holds.
+// all queries or are not, and what is masked whatever it holds. First by the blocks that the launch rule takes, then by every block that it knows.
 #include "support/catch.hpp"
 #include "support/kernel_case.hpp"
 
@@ -105,4 +105,77 @@ TEST_CASE("GPU attention by tiles: infinities and NaN of keys that count", "[vul
       c.inputs[i].mutable_data<float>()[5 * 2 * 16 + 3] = odd;
       check_gpu_kernels(c);
     }
+}
+
+namespace {
+
+/// Every block of attention_tiled.comp: rows x keys of a tile x teams.
+const char* const blocks[] = {"attention.tiled64x32",   "attention.tiled32x32",   "attention.tiled32x32x2",
+                              "attention.tiled32x16x4", "attention.tiled16x32x2", "attention.tiled16x16x4"};
+
+/// Checks a call by every block, whose shared memory has to suffice on any device: keys are at most 48 wide, values 32. `split`: with keys split over groups too.
+void check_blocks(const kernel_case& c, bool split = false) {
+  const std::set<std::string> names = check_gpu_ways(c, "attention.tiled");
+  for (const std::string block : blocks) {
+    INFO(block);
+    CHECK(names.contains(block));
+    if (split)
+      CHECK(names.contains(block + ".split"));
+  }
+}
+
+/// Sets an element of row 3 and one of row 30 of operand `i`, whose rows are `width` long, to NaN and infinity.
+void spoil(kernel_case& c, size_t i, int64_t width) {
+  auto* e = c.inputs[i].mutable_data<float>();
+  e[3 * width + 1] = no_number;
+  e[30 * width + width - 1] = infinite;
+}
+
+} // namespace
+
+// Equal widths in different tests: compiling kernels takes most of their time.
+TEST_CASE("GPU attention by every block: rows and keys beyond it, heads that share keys", "[vulkan][tiled attention]") {
+  for (const auto& [queries, keys] : {std::pair<int64_t, int64_t>{5, 1}, {9, 17}, {17, 33}, {33, 65}, {35, 90}}) {
+    INFO(queries << " queries, " << keys << " keys");
+    check_blocks(call_of({2, 4, 2, queries, keys, 48, 20}));
+    check_blocks(call_of({1, 2, 1, queries, keys, 48, 20}, true));
+  }
+  kernel_case half = call_of({1, 2, 1, 35, 75, 15, 29}, true);
+  half.atol = 3e-3;
+  CHECK(check_gpu_ways(half, "attention.tiled32x", true).size() == 3); // of one, two and four teams
+}
+
+TEST_CASE("GPU attention by every block: masks by query and head, one for all, rows that see nothing",
+          "[vulkan][tiled attention]") {
+  for (const shape& mask : {shape{20, 75}, {2, 4, 20, 75}, {2, 1, 1, 75}})
+    check_blocks(call_of({2, 4, 2, 20, 75, 48, 20, mask}));
+  check_blocks(with_holes(35, 75));
+}
+
+TEST_CASE("GPU attention by every block: NaN and infinities stay in their rows", "[vulkan][tiled attention]") {
+  kernel_case queries = call_of({1, 2, 1, 37, 75, 48, 20}, true);
+  spoil(queries, 0, 48);
+  check_blocks(queries);
+  kernel_case keys = with_holes(35, 75), values = keys;
+  spoil(keys, 1, 16);
+  check_blocks(keys);
+  spoil(values, 2, 24);
+  check_blocks(values);
+}
+
+TEST_CASE("GPU attention by every block: keys split over groups", "[vulkan][tiled attention]") {
+  check_blocks(call_of({1, 1, 1, 33, 300, 48, 20}), true);
+  kernel_case holes = with_holes(35, 300);
+  for (const size_t i : {0, 1, 2}) { // of one head: few groups
+    const shape dims = holes.inputs[i].dims();
+    holes.inputs[i] = random_floats({1, 1, dims[2], dims[3]}, i);
+  }
+  for (int64_t s = 0; s < 7; ++s) // queries whose first splits see nothing
+    std::fill_n(holes.inputs[3].mutable_data<float>() + s * 300, 280, -infinite);
+  check_blocks(holes, true);
+}
+
+TEST_CASE("GPU attention by every block that has room for wide heads", "[vulkan][tiled attention]") {
+  CHECK(check_gpu_ways(call_of({1, 2, 1, 19, 70, 64, 80}, true), "attention.tiled").size() >= 3);
+  check_gpu_ways(call_of({1, 2, 1, 19, 70, 128, 128}, true), "attention.tiled"); // 32 KiB have room for none
 }
