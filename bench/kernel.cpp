@@ -11,6 +11,7 @@
 //              normed:ROWS,DEPTH,BLOCK,COLUMNS…   an RMS norm and one to three products; BLOCK: of 4-bit weights, 0 for those of TYPE
 //              gated:ROWS,DEPTH,BLOCK,COLUMNS     an RMS norm, gate and up
 //              added:ROWS,DEPTH,BLOCK,COLUMNS     a product and a residual
+//              summed:ROWS,DEPTH,BLOCK,COLUMNS    those and a layer norm of the sum, which is a result as well
 //
 // Prints for each kernel the median of its GPU times, all in turns, and how far its result is from the last kernel's (relative L2), the
 // simplest one's. Each is timed after other work: the clocks of an idle GPU fall to a fifth. A node between two timestamps takes some 4 µs more than its
@@ -68,8 +69,12 @@ public:
       return decode(n, op == "decode" ? type_ : dtype::float32);
     if (op == "normed" && n.size() > 3)
       return normed(n);
-    if ((op == "gated" || op == "added") && n.size() == 4)
-      return op == "gated" ? gated(n) : added(n);
+    if (n.size() == 4 && op == "gated")
+      return gated(n);
+    if (n.size() == 4 && op == "added")
+      return done(added(n), flops_of(n, n[3]));
+    if (n.size() == 4 && op == "summed")
+      return summed(n);
     fail(errc::invalid_argument, "'{}' is no call that is measured here", text);
   }
 
@@ -168,9 +173,16 @@ private:
     return done(m_.mul(m_.mul(gate, m_.sigmoid(gate)), up), flops_of(n, 2 * n[3]));
   }
 
-  measured_call added(const std::vector<int64_t>& n) {
+  variable added(const std::vector<int64_t>& n) {
     const variable y = weighted(given("x", {1, n[0], n[1]}), n, n[3]);
-    return done(m_.add(given("r", {1, n[0], n[3]}), y), flops_of(n, n[3]));
+    return m_.add(given("r", {1, n[0], n[3]}), y);
+  }
+
+  measured_call summed(const std::vector<int64_t>& n) {
+    const variable sum = added(n), scale = m_.constant(random_tensor(type_, {n[3]}, 1)),
+                   shift = m_.constant(random_tensor(type_, {n[3]}, 2));
+    return {finish(m_, {m_.call("LayerNormalization", {sum, scale, shift}), sum}), std::move(inputs_),
+            flops_of(n, n[3])};
   }
 
   dtype type_;

@@ -52,17 +52,6 @@ std::array<uint32_t, 3> product_groups(const float_product& p, const tiling& t) 
   return {word((p.m + t.m - 1) / t.m), word((p.n + t.n - 1) / t.n), word(p.batches() * t.splits)};
 }
 
-/// What the epilogue reads: the matrix A where it reads nothing.
-struct epilogue_bindings {
-  launch_binding bias, residual;
-};
-
-epilogue_bindings bind_epilogue(launch_builder& builder, const float_product& p) {
-  const product_epilogue& e = p.epilogue;
-  return {e.made_bias ? builder.made(e.made_bias) : builder.in(e.bias == no_input ? p.a : e.bias),
-          builder.in(e.residual == no_input ? p.a : e.residual)};
-}
-
 /// What the tiled and the cooperative kernels have in common, whatever the tile.
 struct tiled_product {
   tile_family family;
@@ -113,15 +102,15 @@ std::optional<launch_list> with_tile(const gpu_call& call, const float_product& 
 /// The ways of the tiled or the cooperative kernel, the fastest by the model first; none if the device cannot run it.
 launch_lists tiles(const gpu_call& call, const float_product& p, tile_family family, const std::string& variant) {
   const bool matrices = family == tile_family::cooperative;
-  launch_builder begun(call, matrices ? "matmul_cooperative" : "matmul");
+  launch_builder begun(call, fmt::format("matmul{}{}", matrices ? "_cooperative" : "", p.norm ? ".normed" : ""));
   const right_operand right = bind_right(begun, call, p);
   const int64_t columns = columns_of_launch(right, bytes_of(call.inputs[p.a].type, 1), call.gpu);
   if (columns == 0 && p.n != 0)
     return {};
   const tiled_product how{family, variant, std::move(begun), right, columns, modes_of(right, matrices ? 8 : 4, true)};
   launch_lists lists;
-  for (const tiling& t :
-       list_tilings({p.m, p.n, p.k, p.batches(), how.modes.gathers()}, family, columns == p.n, call.gpu, call.ways))
+  for (const tiling& t : list_tilings({p.m, p.n, p.k, p.batches(), how.modes.gathers(), p.norm.has_value()}, family,
+                                      columns == p.n, call.gpu, call.ways))
     if (auto list = with_tile(call, p, how, t))
       lists.push_back(std::move(*list));
   return lists;
@@ -231,11 +220,6 @@ bool too_large(const gpu_call& call, const float_product& p) {
 
 } // namespace
 
-uint32_t product_epilogue::flags() const {
-  return (bias != no_input || made_bias ? shader::product_bias : 0) |
-         (residual != no_input ? shader::product_residual : 0);
-}
-
 int64_t float_product::batches() const {
   int64_t count = 1;
   for (const batch_axis& axis : batch)
@@ -333,29 +317,6 @@ std::vector<uint32_t> stack_parameters(const float_product& p, const tiling& t, 
   return words_of(block);
 }
 
-void add_split_sum(launch_builder& builder, const gpu_call& call, const float_product& p, const tiling& t,
-                   launch_binding scratch) {
-  const product_epilogue& e = p.epilogue;
-  const int64_t count = p.m * p.n * p.batches();
-  const product_output rows = output_rows(call.outputs[0], p);
-  const epilogue_bindings ends = bind_epilogue(builder, p);
-  builder.next_step();
-  launch& l = builder.add("split_sum." + *product_variant(call.outputs[0].type, call.gpu),
-                          flat_groups(count, 256, call.gpu), {scratch, ends.bias, ends.residual, builder.out(0)});
-  l.constants = {e.flags(), static_cast<uint32_t>(e.act.code)};
-  l.params = words_of(shader::split_sum{.count = count,
-                                        .N = p.n,
-                                        .splits = t.splits,
-                                        .out_row = rows.row,
-                                        .bias_row = e.bias_row,
-                                        .bias_column = e.bias_column,
-                                        .out_first = rows.first,
-                                        .alpha = e.alpha,
-                                        .beta = e.beta,
-                                        .act_alpha = e.act.alpha,
-                                        .act_beta = e.act.beta});
-}
-
 std::optional<launch_list> tiled_list(launch_builder& builder, const gpu_call& call, const tiling& t) {
   std::optional<launch_list> list = builder.finish();
   if (!list)
@@ -384,6 +345,24 @@ launch_lists product_launches(const gpu_call& call, const float_product& p) {
   add_lists(lists, std::move(cooperative));
   add_lists(lists, std::move(matrices));
   add_lists(lists, tiles(call, p, tile_family::tiled, *variant));
+  return lists;
+}
+
+launch_lists normed_product_launches(const gpu_call& call, float_product p, norm_of_rows norm) {
+  const auto variant = product_variant(call.inputs[p.a].type, call.gpu);
+  if (!variant || too_large(call, p))
+    return {};
+  const row_extent rows{p.m * p.batches(), p.n, 1};
+  launch_lists lists;
+  for (const row_team& team : row_teams(rows, rows.width(), call.gpu)) {
+    if (int64_t{team.lanes} * team.items * team.width < p.n || (call.ways == way_range::all && !lists.empty()))
+      continue;
+    norm.team = team;
+    p.norm = norm;
+    if (cooperative_fits(call.inputs[p.a].type, call.gpu))
+      add_lists(lists, tiles(call, p, tile_family::cooperative, *variant));
+    add_lists(lists, tiles(call, p, tile_family::tiled, *variant));
+  }
   return lists;
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "launch/parameters.hpp"
+#include "launch/row_team.hpp"
 #include "launch/tiling.hpp"
 #include "ops/activation.hpp"
 
@@ -27,6 +28,15 @@ struct product_epilogue {
   uint32_t flags() const;
 };
 
+/// A norm of whole rows of what the epilogue gives: LayerNormalization, or, not centred, RMSNormalization. Output 0 is the norm then, and output 1, if it
+/// is there, what is normalised.
+struct norm_of_rows {
+  size_t scale, shift; // inputs, as long as a row; the shift may be absent
+  float epsilon;
+  bool centred;
+  row_team team;
+};
+
 /// C[m, n] of each batch = Σ over k of A[m, k] · B[n, k], then the epilogue. Strides in elements. C is row-major, batches one
 /// after another.
 struct float_product {
@@ -37,6 +47,7 @@ struct float_product {
   product_epilogue epilogue;
   /// In the place of input `b`, which it is made of: B's columns one after the other, each padded with zeros as `bind_right` pads them.
   weight_ptr made_b;
+  std::optional<norm_of_rows> norm; // only where it is split (`add_split_sum`)
 
   int64_t batches() const;
 };
@@ -74,6 +85,13 @@ product_output output_rows(const operand& out, const float_product& p);
 /// Whether a rule can write an output that may be a part of a larger tensor: as `rows` rows, and nothing is added that lies otherwise.
 bool can_write(const operand& out, int64_t rows, const product_epilogue& e);
 
+/// What the epilogue reads: the matrix A where it reads nothing.
+struct epilogue_bindings {
+  launch_binding bias, residual;
+};
+
+epilogue_bindings bind_epilogue(launch_builder& builder, const float_product& p);
+
 /// Returns what the parameters of products begin with. Columns are counted from `first_column` in the output and the bias.
 shader::product_parameters product_parameters_of(const float_product& p, const tiling& t, const product_output& out,
                                                  int64_t first_column);
@@ -85,8 +103,8 @@ uint32_t vector_out(const float_product& p, const product_output& out, int64_t w
 std::vector<uint32_t> stack_parameters(const float_product& p, const tiling& t, const product_output& out,
                                        int64_t first_column);
 
-/// Adds the launch that sums the partial results that `scratch` holds and applies the epilogue. Output 0 is row-major, or a part of
-/// such a tensor.
+/// Adds the launch that sums the partial results that `scratch` holds, applies the epilogue and normalises the rows if `p` says so. Output 0 is
+/// row-major or, of rows that are not normalised, a part of such a tensor.
 void add_split_sum(launch_builder& builder, const gpu_call& call, const float_product& p, const tiling& t,
                    launch_binding scratch);
 
@@ -101,5 +119,9 @@ std::optional<launch_list> tiled_list(launch_builder& builder, const gpu_call& c
 
 /// Returns every way to run a product of float32 or float16 operands.
 launch_lists product_launches(const gpu_call& call, const float_product& p);
+
+/// Returns the ways to run a product that is split and whose rows are normalised by the launch that adds its parts, the fastest by the model first;
+/// `norm` says all but the team.
+launch_lists normed_product_launches(const gpu_call& call, float_product p, norm_of_rows norm);
 
 } // namespace troupe

@@ -1,5 +1,5 @@
 // GPU launches of troupe.Projections: one kernel where rows are few (few_rows.hpp); else the launches of its parts, step by step, with what they
-// hand on in scratch memory.
+// hand on in scratch memory. A norm behind a product that is split is part of the launch that adds the parts.
 #include "ops/projections.hpp"
 #include "launch/few_rows.hpp"
 #include "launch/launch_table.hpp"
@@ -88,7 +88,7 @@ std::optional<few_rows_call> few_rows_call_of(const gpu_call& call) {
   const projection_attributes how(call.attrs);
   const operand& x = call.inputs[projection::operand];
   const int64_t depth = x.dims.back();
-  if (depth == 0)
+  if (depth == 0 || !how.last_norm.empty())
     return std::nullopt;
   const attributes norm = attributes_of_part(call.attrs, "norm");
   few_rows_call c{.call = call,
@@ -205,14 +205,49 @@ launch_lists by_parts(const gpu_call& call) {
   return lists;
 }
 
+/// The ways to run a product with a norm behind it that split the product; none if the call is none or does not suit.
+launch_lists split_and_normed(const gpu_call& call) {
+  const projection_attributes how(call.attrs);
+  const auto input = [&](slot s) { return present(call, projection::input(0, s)); };
+  const size_t weights = projection::input(0, slot::weights), scales = input(slot::scales);
+  if (how.last_norm.empty() || !how.norm.empty() || scales != no_input)
+    return {};
+  const attributes own = attributes_of_part(call.attrs, "0"), norm = attributes_of_part(call.attrs, "last_norm");
+  const operand& x = call.inputs[projection::operand];
+  float_product p = stacked_product(x.dims, call.inputs[weights].dims, false, own.integer("transB", 0) != 0);
+  p.b = weights;
+  p.epilogue.bias = input(slot::bias);
+  p.epilogue.residual = input(slot::residual);
+  p.epilogue.alpha = own.real("alpha", 1);
+  p.epilogue.act = parse_activation(own);
+  const size_t scale = projection::last_scale, shift = present(call, projection::last_shift);
+  if (!has_type(call, weights, x.type, p.k * p.n) || !has_type(call, p.epilogue.bias, x.type, p.n) ||
+      !has_type(call, p.epilogue.residual, x.type, call.outputs[0].size()) || !has_type(call, scale, x.type, p.n) ||
+      !has_type(call, shift, x.type, p.n) || norm.integer("axis", -1) != -1)
+    return {};
+  return normed_product_launches(call, std::move(p),
+                                 {.scale = scale,
+                                  .shift = shift,
+                                  .epsilon = norm.real("epsilon", 1e-5f),
+                                  .centred = how.last_norm == "LayerNormalization"});
+}
+
+/// Adds those ways: in front if the product would be split anyway, so that they save the norm's launch.
+void add_split_and_normed(launch_lists& lists, const gpu_call& call) {
+  launch_lists normed = split_and_normed(call);
+  if (!normed.empty() && !lists.empty() && normed[0].time <= lists[0].time)
+    std::swap(lists, normed);
+  add_lists(lists, std::move(normed));
+}
+
 } // namespace
 
 launch_lists projection_launches(const gpu_call& call) {
   launch_lists lists;
   if (const auto few = few_rows_call_of(call))
     lists = few_rows_launches(*few);
-  for (launch_list& list : by_parts(call))
-    lists.push_back(std::move(list));
+  add_lists(lists, by_parts(call));
+  add_split_and_normed(lists, call);
   return lists;
 }
 

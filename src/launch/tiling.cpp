@@ -125,7 +125,7 @@ void for_each_tiling(const product_size& size, tile_family family, bool may_spli
     if (!fits(s.tile, size, family, gpu))
       continue;
     const int64_t steps = std::max<int64_t>(1, ceil_div(size.k, s.tile.depth));
-    for (uint32_t splits = 1; splits <= (may_split ? max_splits : 1); ++splits) {
+    for (uint32_t splits = size.split ? 2 : 1; splits <= (may_split ? max_splits : 1); ++splits) {
       const int64_t split_steps = ceil_div(steps, splits);
       if (splits > 1 && (split_steps < 2 || ceil_div(steps, split_steps) != splits))
         continue;

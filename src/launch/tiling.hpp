@@ -24,6 +24,7 @@ struct tiling {
 struct product_size {
   int64_t m = 0, n = 0, k = 0, batches = 1;
   bool gathers = false; // an operand is read element by element
+  bool split = false;   // nothing but what is split will do
 };
 
 /// Which kernel family a tile is for: scalar arithmetic, matrices of subgroups, matrices of groups.

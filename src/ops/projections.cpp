@@ -12,6 +12,9 @@
 // With `rotary` (troupe's Rotary or ai.onnx's RotaryEmbedding) the results P_i that have `rotary_heads` (a number for each product) are the
 // first operand [B, S, H · D] of that operator; X has rank 3. Cosines, sines and, of RotaryEmbedding, position_ids are the last inputs.
 //
+// With `last_norm` (as `norm`; attributes "epsilon.last_norm" …) there is one product: Y_0 = last_norm(P_0), and Y_1 = P_0, which may be absent. Scale and
+// shift are the last inputs.
+//
 // With `wide` results are float32: logits, which a model of float16 hands out so.
 //
 // It is by definition what its parts are one after the other (`parts_of_projections`), each value between them in X's type; kernels may
@@ -28,16 +31,20 @@ namespace troupe {
 
 projection_attributes::projection_attributes(const attributes& attrs)
     : gated(attrs.integer("gated", 0) != 0), wide(attrs.integer("wide", 0) != 0), norm(attrs.text("norm", "")),
-      rotary(attrs.text("rotary", "")), rotary_heads(attrs.integers("rotary_heads", {})) {
+      last_norm(attrs.text("last_norm", "")), rotary(attrs.text("rotary", "")),
+      rotary_heads(attrs.integers("rotary_heads", {})) {
   const int64_t count = attrs.integer("products");
   if (count < 1 || count > most_projections || (gated && count != 2))
     fail(errc::invalid_model, "{} products, {}, are not those of projections", count, gated ? "gated" : "not gated");
-  if (!norm.empty() && norm != "LayerNormalization" && norm != "RMSNormalization")
-    fail(errc::invalid_model, "'{}' is no norm of projections", norm);
+  for (const std::string& name : {norm, last_norm})
+    if (!name.empty() && name != "LayerNormalization" && name != "RMSNormalization")
+      fail(errc::invalid_model, "'{}' is no norm of projections", name);
   const bool rotates = rotary == "Rotary" || rotary == "RotaryEmbedding";
   if (!rotary.empty() && (!rotates || gated || std::ssize(rotary_heads) != count))
     fail(errc::invalid_model, "'{}' with {} numbers of heads does not rotate {} {}projections", rotary,
          rotary_heads.size(), count, gated ? "gated " : "");
+  if (!last_norm.empty() && (count != 1 || wide || rotates))
+    fail(errc::invalid_model, "a norm is behind one product, whose type it has, and whose heads are not rotated");
   products = static_cast<size_t>(count);
 }
 
@@ -83,14 +90,18 @@ public:
     for (size_t p = 0; p < how_.products; ++p)
       if (how_.is_rotated(p))
         rotate(p);
+    if (!how_.last_norm.empty())
+      add("", how_.last_norm, attributes_of_part(attrs_, "last_norm"),
+          {result(0), input(projection::last_scale), input(projection::last_shift)}, {part_operand::source::output, 0},
+          finishing);
     for (size_t p = 0; p < outputs_.size() && is_cast(p); ++p)
-      add("", "Cast", cast_to_float32(), {result(p)}, {part_operand::source::output, p}, widening);
+      add("", "Cast", cast_to_float32(), {result(p)}, {part_operand::source::output, p}, finishing);
     return std::move(calls_);
   }
 
 private:
-  /// The steps of parts: the norm, the products, what is left to do with their results.
-  enum step : uint32_t { normalising, multiplying, ending, rotating, widening };
+  /// The steps of parts: the norm, the products, what is left to do with their results, and a norm or Cast of these.
+  enum step : uint32_t { normalising, multiplying, ending, rotating, finishing };
 
   bool has(size_t i) const { return i < inputs_.size() && inputs_[i].present(); }
   bool packed(size_t p) const { return has(projection::input(p, slot::scales)); }
@@ -109,14 +120,17 @@ private:
     attrs.set("to", static_cast<int64_t>(dtype::float32));
     return attrs;
   }
-  /// Where result `p` is made: output `p`, or what is cast to that.
+  /// Where result `p` is made: output `p`, or what is cast to that or normalised.
   part_operand result(size_t p) {
-    if (!is_cast(p))
+    const bool normalised = !how_.last_norm.empty();
+    if (normalised && outputs_.size() > 1 && outputs_[1].present())
+      return {part_operand::source::output, 1};
+    if (!normalised && !is_cast(p))
       return {part_operand::source::output, p};
-    narrow_.resize(outputs_.size());
-    if (narrow_[p].from == part_operand::source::absent)
-      narrow_[p] = between({.type = inputs_[projection::operand].type, .dims = outputs_[p].dims});
-    return narrow_[p];
+    made_.resize(outputs_.size());
+    if (made_[p].from == part_operand::source::absent)
+      made_[p] = between({.type = inputs_[projection::operand].type, .dims = outputs_[p].dims});
+    return made_[p];
   }
 
   activation activation_of(size_t p) const { return parse_activation(attributes_of_part(attrs_, std::to_string(p))); }
@@ -200,7 +214,7 @@ private:
   const std::span<const operand> inputs_, outputs_;
   projection_calls calls_;
   std::vector<part_operand> results_; // of the products
-  std::vector<part_operand> narrow_;  // by output, where they are cast
+  std::vector<part_operand> made_;    // by output, where that is made of another value
 };
 
 /// Returns the columns of product `p`, whose weights are there.
@@ -221,6 +235,8 @@ void infer_projections(infer_context& c) {
     fail(errc::invalid_model, "projections take an operand of rank 2 or more");
   if (!how.norm.empty() && !c.has_input(projection::norm_scale))
     fail(errc::invalid_model, "the norm of projections needs a scale");
+  if (!how.last_norm.empty() && !c.has_input(projection::last_scale))
+    fail(errc::invalid_model, "the norm behind a product needs a scale");
   for (size_t p = 0; p < how.products; ++p) {
     if (!c.has_input(projection::input(p, slot::weights)))
       fail(errc::invalid_model, "product {} of projections has no weights", p);
@@ -236,6 +252,8 @@ void infer_projections(infer_context& c) {
     if (!how.gated || p == 0)
       c.set_output(p, how.wide ? dtype::float32 : c.type(projection::operand), dims);
   }
+  if (!how.last_norm.empty() && c.output_count() > 1)
+    c.set_output(1, c.type(projection::operand), dims);
 }
 
 /// Views of the operands of a call's parts.
@@ -294,7 +312,8 @@ op_cost projections_cost(const attributes& attrs, const call_shapes& s) {
       cost.bytes += static_cast<double>(bytes_of(s.input_types[i], volume(s.inputs[i])));
   for (size_t i = 0; i < s.outputs.size(); ++i) {
     cost.bytes += static_cast<double>(bytes_of(s.output_types[i], volume(s.outputs[i])));
-    cost.flops += products * 2 * depth * static_cast<double>(volume(s.outputs[i]));
+    if (i == 0 || !attrs.has("last_norm"))
+      cost.flops += products * 2 * depth * static_cast<double>(volume(s.outputs[i]));
   }
   return cost;
 }

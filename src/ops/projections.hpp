@@ -6,7 +6,8 @@
 
 namespace troupe {
 
-/// Inputs of the operator: the operand, scale and shift of its norm, then five for each product, then those of a rotary embedding.
+/// Inputs of the operator: the operand, scale and shift of its norm, then five for each product, then those of a rotary embedding, or scale and
+/// shift of the norm behind a single product.
 namespace projection {
 inline constexpr size_t operand = 0, norm_scale = 1, norm_shift = 2;
 inline constexpr size_t first = 3, each = 5;
@@ -16,6 +17,8 @@ enum slot : size_t { weights, scales, zeros, bias, residual };
 /// Of the rotary embedding.
 enum angle : size_t { cosines, sines, positions };
 inline constexpr size_t angles = 3;
+
+inline constexpr size_t last_scale = first + each, last_shift = last_scale + 1;
 
 /// Returns the input that slot `s` of product `p` is.
 constexpr size_t input(size_t p, slot s) {
@@ -35,7 +38,7 @@ struct projection_attributes {
   size_t products = 0;
   bool gated = false;
   bool wide = false;                 // results are float32, whatever the operand
-  std::string norm;                  // "" for none
+  std::string norm, last_norm;       // before and behind the products, "" for none
   std::string rotary;                // the operator that rotates results, "" for none
   std::vector<int64_t> rotary_heads; // by product, if any is rotated: 0 for those that are not
 

@@ -3,6 +3,9 @@
 // and its activation, which MatMulNBits itself has not.
 //
 // Such a node is worth it where rows are few. A product of floats alone is left as it is, and so is all whose rows are known to be many.
+//
+// A norm that is then left over becomes the end of the product that it reads, however many rows there are: if a GPU splits the product, the dispatch
+// that adds the parts normalises them too. Others may read the sums as well.
 #include "ops/projections.hpp"
 #include "rewrite/epilogue.hpp"
 #include "rewrite/match.hpp"
@@ -77,14 +80,19 @@ std::optional<product> packed_product_at(const graph_editor& e, node_id n) {
   return p;
 }
 
-std::optional<product> product_at(const graph_editor& e, node_id n) {
+/// Whether node `n` computes rows of floats, that GPUs have kernels for, of such rows.
+bool is_of_rows(const graph_editor& e, node_id n) {
   const node& call = e.at(n);
   if (call.inputs.empty() || call.inputs[0] == no_value || call.outputs.empty() || call.outputs[0] == no_value)
-    return std::nullopt;
+    return false;
   const auto& dims = e.val(call.inputs[0]).dims;
   const dtype type = e.val(call.inputs[0]).type;
-  const bool floats = type == dtype::float32 || type == dtype::float16; // what GPUs have kernels for
-  if (!dims || dims->size() < 2 || !floats || has_many_rows(*dims) || e.val(call.outputs[0]).type != type)
+  const bool floats = type == dtype::float32 || type == dtype::float16;
+  return dims && dims->size() >= 2 && floats && e.val(call.outputs[0]).type == type;
+}
+
+std::optional<product> product_at(const graph_editor& e, node_id n) {
+  if (!is_of_rows(e, n) || has_many_rows(*e.val(e.at(n).inputs[0]).dims))
     return std::nullopt;
   auto p = float_product_at(e, n);
   return p ? p : packed_product_at(e, n);
@@ -190,6 +198,28 @@ bool fuse_behind_norm(graph_editor& e, node_id n) {
   return true;
 }
 
+/// The norm `n` becomes the end of the product that it reads, whose sums others may read too.
+bool fuse_into_product(graph_editor& e, node_id n) {
+  const auto attrs = norm_at(e, n);
+  const node_id maker = attrs ? e.producer(e.at(n).inputs[0]) : -1;
+  const auto p = maker >= 0 && is_of_rows(e, maker) ? float_product_at(e, maker) : std::nullopt;
+  if (!p)
+    return false;
+  const node& norm = e.at(n);
+  node joined = make_node(e.at(maker).name + "+" + norm.name, "troupe", "Projections", {}, {norm.outputs[0]});
+  joined.inputs = {e.at(maker).inputs[0], no_value, no_value};
+  joined.inputs.insert(joined.inputs.end(), p->operands.begin(), p->operands.end());
+  joined.inputs.insert(joined.inputs.end(), norm.inputs.begin() + 1, norm.inputs.end());
+  joined.attrs.set("products", int64_t{1});
+  joined.attrs.set("last_norm", norm.op_type);
+  add_part(joined.attrs, p->attrs, "0");
+  add_part(joined.attrs, *attrs, "last_norm");
+  if (!e.used_once(p->out))
+    joined.outputs.push_back(p->out);
+  e.replace_all(std::array{maker, n}, std::move(joined));
+  return true;
+}
+
 /// Two products that gate each other without a norm, or one of packed weights with something behind it.
 bool fuse_without_norm(graph_editor& e, node_id n) {
   const value_id rows = e.at(n).inputs.empty() ? no_value : e.at(n).inputs[0];
@@ -217,6 +247,9 @@ bool fuse_projections(graph_editor& e) {
   for (node_id n = 0, count = static_cast<node_id>(e.node_count()); n < count; ++n)
     if (e.alive(n) && (e.at(n).op_type == "MatMul" || e.at(n).op_type == "MatMulNBits"))
       changed |= fuse_without_norm(e, n);
+  for (node_id n = 0, count = static_cast<node_id>(e.node_count()); n < count; ++n)
+    if (e.alive(n))
+      changed |= fuse_into_product(e, n);
   return changed;
 }
 

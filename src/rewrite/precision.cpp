@@ -15,7 +15,8 @@
 // A cache that the caller gives and takes back with new rows (troupe.Append) stays float32, or each step would convert all of it: attention reads it as
 // it is, and only new rows are converted.
 //
-// troupe.Projections whose results are the model's, logits for instance, write them in float32 (`wide`); other outputs are cast.
+// troupe.Projections whose results are the model's, logits for instance, write them in float32 (`wide`), unless a norm is behind them; other outputs
+// are cast.
 //
 // Range: float16 ends at 65504. `troupe.ToFloat16` keeps finite what was finite: the −3.4e38 of an attention mask becomes
 // −65504, not −inf, so that a row that is masked throughout is no NaN after its softmax.
@@ -176,7 +177,7 @@ private:
 
   /// Adds a node whose outputs are of `types`; outputs of the model are converted back.
   void add_half_node(node n, const std::vector<dtype>& types) {
-    if (n.domain == "troupe" && n.op_type == "Projections" &&
+    if (n.domain == "troupe" && n.op_type == "Projections" && !n.attrs.has("last_norm") &&
         std::ranges::all_of(n.outputs, [&](value_id v) { return entry(v).is_output && !entry(v).is_read; })) {
       n.attrs.set("wide", int64_t{1});
       graph_.nodes.push_back(std::move(n));

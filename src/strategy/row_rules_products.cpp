@@ -139,12 +139,13 @@ void require_own_angles(const row_call& c, size_t axis) {
   c.require_rows(angle(projection::positions), 0);
 }
 
-/// Weights, biases and the norm's scale and shift are along the last axis; residuals have the results' dims.
+/// Weights, biases and the norms' scales and shifts are along the last axis; residuals have the results' dims.
 row_axes projections_rule(const row_call& c) {
   const size_t axis = c.rows_beside(c.rank(0) - 1, "sums over");
   require_own_angles(c, axis);
-  const size_t products = projection_attributes(c.attrs()).products;
-  const size_t end = std::min(c.context().input_count(), projection::input(products, projection::cosines));
+  const projection_attributes how(c.attrs());
+  const size_t angles = how.rotary.empty() ? SIZE_MAX : projection::input(how.products, projection::cosines);
+  const size_t end = std::min(c.context().input_count(), angles);
   for (size_t i = 1; i < end; ++i)
     if (i >= projection::first && (i - projection::first) % projection::each == projection::slot::residual)
       c.require_fit(i, axis, c.rank(0));

@@ -34,6 +34,18 @@ TEST_CASE("CPU projections are as the reference: norms, ends, gates, few rows an
   }
 }
 
+TEST_CASE("CPU products with a norm behind them are as the reference", "[cpu][projections]") {
+  for (const size_t outputs : {1, 2}) {
+    kernel_check check("troupe", "Projections",
+                       attrs_of({{"products", int64_t{1}},
+                                 {"last_norm", std::string("LayerNormalization")},
+                                 {"epsilon.last_norm", 0.25f}}));
+    check.input({5, 72}).absent().absent().input({72, 40}, true).absent().absent().input({40}, true).input({5, 40});
+    check.input({40}, true).input({40}, true);
+    CHECK(check.worst("projections", 1e-4, 1e-4, outputs) <= 1);
+  }
+}
+
 TEST_CASE("CPU projections of codes end in a residual and an activation", "[cpu][projections]") {
   for (const int64_t rows : {1, 9}) {
     kernel_check check("troupe", "Projections",

@@ -250,3 +250,111 @@ TEST_CASE("results of more rows are rotated where they are, last", "[launch][pro
   CHECK_THROWS_AS(decoder_call(7).rotate(2).lists(some_gpu()), error);
   CHECK_THROWS_AS(decoder_call(2).rotate(2).lists(some_gpu()), error);
 }
+
+namespace {
+
+/// A product with bias and residual, and a norm of its rows.
+struct normed_call {
+  attributes attrs = attrs_of({{"products", int64_t{1}}, {"last_norm", std::string("LayerNormalization")}});
+  std::vector<operand> inputs, outputs;
+
+  normed_call(int64_t rows, int64_t depth, int64_t columns, dtype type = dtype::float16, bool sums = true) {
+    const operand result{.type = type, .dims = {1, rows, columns}};
+    inputs = {{.type = type, .dims = {1, rows, depth}}, {}, {}, constant({depth, columns}, type), {}, {}};
+    inputs.insert(inputs.end(),
+                  {constant({columns}, type), result, constant({columns}, type), constant({columns}, type)});
+    outputs = {result};
+    if (sums)
+      outputs.push_back(result);
+  }
+
+  launch_lists lists(const gpu_features& gpu, way_range ways = way_range::usual) const {
+    return projection_launches({attrs, inputs, outputs, gpu, ways});
+  }
+};
+
+gpu_features gpu_with_matrices() {
+  gpu_features gpu = some_gpu();
+  gpu.cooperative_matrix = gpu.group_matrices = true;
+  return gpu;
+}
+
+std::set<uint32_t> outputs_written_by(const launch& l) {
+  std::set<uint32_t> written;
+  for (const launch_binding& b : l.bindings)
+    if (b.written && b.from == launch_binding::source::output)
+      written.insert(b.index);
+  return written;
+}
+
+} // namespace
+
+TEST_CASE("a product that is split anyway normalises its rows where it adds its parts", "[launch][projections]") {
+  for (const bool sums : {false, true}) {
+    const launch_list list = normed_call(197, 3072, 768, dtype::float16, sums).lists(gpu_with_matrices()).at(0);
+    CHECK(list.name == "matmul_cooperative.normed");
+    REQUIRE(list.launches.size() == 2);
+    const launch &product = list.launches[0], &last = list.launches[1];
+    CHECK(product.groups[2] > 1);
+    CHECK(outputs_written_by(product).empty());
+    CHECK(last.shader == "split_norm.f16");
+    CHECK(last.step == 1);
+    CHECK(last.groups == std::array<uint32_t, 3>{197, 1, 1}); // a row each
+    CHECK(outputs_written_by(last) == (sums ? std::set<uint32_t>{0, 1} : std::set<uint32_t>{0}));
+    CHECK((last.constants.at(8) & shader::split_norm_sums) == (sums ? shader::split_norm_sums : 0));
+    CHECK(list.scratch.size() == 1); // what is normalised is nowhere, if nobody reads it
+  }
+  CHECK(normed_call(128, 768, 768, dtype::float32).lists(some_gpu()).at(0).name == "matmul.normed");
+}
+
+TEST_CASE("a product that is not split, or of few rows, has its norm behind it as ever", "[launch][projections]") {
+  const gpu_features gpu = gpu_with_matrices();
+  const auto first = [&](int64_t rows, int64_t depth) { return normed_call(rows, depth, 768).lists(gpu).at(0); };
+  CHECK(first(197, 768).name == "matmul_cooperative+layer_norm");
+  CHECK(first(6304, 3072).name == "matmul.matrices+layer_norm");
+  for (const int64_t rows : {1, 2, 4}) {
+    CHECK(first(rows, 3072).name == "projections+layer_norm");
+    CHECK(steps_of(first(rows, 3072)) == 2);
+  }
+}
+
+TEST_CASE("what has the norm behind it takes the tile that it would take without", "[launch][projections]") {
+  const gpu_features gpu = gpu_with_matrices();
+  for (const int64_t rows : {5, 64, 128, 197, 1024, 6304})
+    for (const int64_t depth : {768, 3072})
+      for (const dtype type : {dtype::float16, dtype::float32}) {
+        INFO(rows << " rows of " << depth);
+        normed_call call(rows, depth, 768, type);
+        const launch_list list = call.lists(gpu).at(0);
+        attributes none;
+        const launch_list alone =
+            fused_matmul_launches(
+                {none, {call.inputs[0], call.inputs[3], call.inputs[6], call.inputs[7]}, {call.outputs[0]}, gpu})
+                .at(0);
+        CHECK(list.launches[0].shader == alone.launches[0].shader);
+        CHECK(list.launches[0].groups == alone.launches[0].groups);
+        CHECK(list.launches.size() == 2); // a product and its norm, or parts and what adds them
+      }
+}
+
+TEST_CASE("rows that a team's registers do not hold are normalised by themselves", "[launch][projections]") {
+  const auto first = [](int64_t columns) {
+    return normed_call(128, 4096, columns, dtype::float32).lists(some_gpu()).at(0).name;
+  };
+  CHECK(first(8192) == "matmul.normed");
+  CHECK(first(8196) == "matmul+layer_norm");
+  CHECK(first(4097) == "matmul+layer_norm"); // single elements
+}
+
+TEST_CASE("all ways of a normed product are tiles that split and those of the product", "[launch][projections]") {
+  std::set<std::string> names;
+  for (const launch_list& list : normed_call(197, 3072, 768).lists(gpu_with_matrices(), way_range::all)) {
+    names.insert(list.name);
+    if (list.name.ends_with(".normed")) {
+      CHECK(list.tile.find('*') != std::string::npos);
+      CHECK(list.launches.back().shader == "split_norm.f16");
+    }
+  }
+  CHECK(names.contains("matmul_cooperative.normed"));
+  CHECK(names.contains("matmul.matrices+layer_norm"));
+}

@@ -41,6 +41,25 @@ TEST_CASE("gated projections are the product of two", "[ops][projections]") {
     REQUIRE(y.data<float>()[i] == Approx(a.data<float>()[i] * b.data<float>()[i]));
 }
 
+TEST_CASE("a norm behind a product is its first result, the product the second", "[ops][projections]") {
+  const tensor x = random_tensor({2, 3, 12}, 1), w = random_tensor({12, 7}, 2), bias = random_tensor({7}, 3),
+               residual = random_tensor({2, 3, 7}, 4), scale = random_tensor({7}, 5), shift = random_tensor({7}, 6);
+  const attributes attrs = attrs_of(
+      {{"products", int64_t{1}}, {"last_norm", std::string("LayerNormalization")}, {"epsilon.last_norm", 0.5f}});
+  const tensor sum = run("troupe", "MatMul", {x, w, bias, residual});
+  const tensor normed = run("", "LayerNormalization", {sum, scale, shift}, attrs_of({{"epsilon", 0.5f}}));
+  for (const size_t outputs : {1, 2}) {
+    const auto y = evaluate(*find_op("troupe", "Projections", 1), attrs,
+                            std::vector<tensor>{x, {}, {}, w, {}, {}, bias, residual, scale, shift}, outputs);
+    REQUIRE(y.size() == outputs);
+    for (size_t o = 0; o < outputs; ++o) {
+      REQUIRE(y[o].dims() == shape{2, 3, 7});
+      for (int64_t i = 0; i < sum.size(); ++i)
+        REQUIRE(y[o].data<float>()[i] == (o == 0 ? normed : sum).data<float>()[i]);
+    }
+  }
+}
+
 TEST_CASE("projections refuse what they are not", "[ops][projections]") {
   const tensor x = random_tensor({3, 8}, 1), w = random_tensor({8, 6}, 2), v = random_tensor({8, 5}, 2);
   const auto refuses = [&](const std::vector<tensor>& inputs,
@@ -55,6 +74,14 @@ TEST_CASE("projections refuse what they are not", "[ops][projections]") {
   CHECK(refuses({x, {}, {}, w}, {{"products", int64_t{1}}, {"norm", std::string("Softmax")}}));
   CHECK(refuses({x, {}, {}, w}, {{"products", int64_t{1}}, {"norm", std::string("RMSNormalization")}}));
   CHECK(refuses({x, {}, {}, w, {}, {}, {}, {}, v}, {{"products", int64_t{2}}, {"gated", int64_t{1}}}));
+  const std::pair<std::string, attribute> last{"last_norm", std::string("LayerNormalization")};
+  const tensor scale = random_tensor({6}, 3);
+  CHECK_FALSE(refuses({x, {}, {}, w, {}, {}, {}, {}, scale}, {{"products", int64_t{1}}, last}));
+  CHECK(refuses({x, {}, {}, w}, {{"products", int64_t{1}}, last}));
+  CHECK(refuses({x, {}, {}, w, {}, {}, {}, {}, scale}, {{"products", int64_t{1}}, last, {"wide", int64_t{1}}}));
+  CHECK(refuses({x, {}, {}, w, {}, {}, {}, {}, v}, {{"products", int64_t{2}}, last}));
+  CHECK(refuses({x, {}, {}, w, {}, {}, {}, {}, scale},
+                {{"products", int64_t{1}}, {"last_norm", std::string("Softmax")}}));
   CHECK(refuses({x, {}, {}, random_tensor({8}, 1)}, {{"products", int64_t{1}}}));
 }
 

@@ -155,6 +155,17 @@ TEST_CASE("Projections keep rows apart unless they are summed over; a residual h
              Catch::Contains("troupe.Projections"));
 }
 
+TEST_CASE("Projections normalise each row by a scale that all share", "[strategy][C1]") {
+  const auto normed = [](m& b, value_id scale) {
+    return b.many("Projections",
+                  {b.x({batch, 3, 4}), no_value, no_value, b.weights({4, 5}), no_value, no_value, no_value,
+                   b.x({batch, 3, 5}), scale},
+                  2, attrs_of({{"products", int64_t{1}}, {"last_norm", std::string("RMSNormalization")}}), "troupe");
+  };
+  CHECK(axis_after([&](m& b) { return normed(b, b.weights({5})); }) == 0);
+  CHECK_THAT(refusal_of([&](m& b) { return normed(b, b.x({batch, 3, 5})); }), Catch::Contains("troupe.Projections"));
+}
+
 TEST_CASE("Projections rotate a batch element by angles of its own, or of all", "[strategy][C1]") {
   const auto rotated = [](m& b, symbolic_shape x, const char* op, std::vector<value_id> angles) {
     std::vector<value_id> inputs{b.x(std::move(x)), no_value, no_value, b.weights({4, 6})};

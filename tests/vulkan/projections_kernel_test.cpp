@@ -57,6 +57,16 @@ public:
     c_.inputs.back() = random_floats(dims, seed());
     return *this;
   }
+  /// Puts a norm behind the product; `sums`: what is normalised is a result, too.
+  call& last_norm(const std::string& name, bool sums) {
+    c_.attrs.set("last_norm", name);
+    c_.attrs.set("epsilon.last_norm", 1e-2f);
+    c_.inputs.push_back(random_floats({columns_}, seed(), 0.5f, 1.5f));
+    if (name == "LayerNormalization")
+      c_.inputs.push_back(random_floats({columns_}, seed()));
+    sums_ = sums;
+    return *this;
+  }
   call& gated() {
     c_.attrs.set("gated", int64_t{1});
     return *this;
@@ -92,7 +102,7 @@ public:
   /// Rounding of float16 passes through two products or a norm on the way.
   void check(double half_tolerance = 2e-2) {
     c_.attrs.set("products", products_);
-    c_.outputs = c_.attrs.has("gated") ? 1 : static_cast<size_t>(products_);
+    c_.outputs = c_.attrs.has("gated") ? 1 : static_cast<size_t>(products_) + (sums_ ? 1 : 0);
     for (size_t i = 1; i < c_.inputs.size(); ++i)
       if ((i - projection::first) % projection::each != projection::slot::residual || i < projection::first)
         c_.constants |= 1u << i;
@@ -118,6 +128,7 @@ private:
 
   kernel_case c_;
   int64_t depth_, products_ = 0, columns_ = 0;
+  bool sums_ = false;
   shape rows_;
   std::vector<tensor> angles_;
   uint64_t seed_ = 10;
@@ -307,4 +318,45 @@ TEST_CASE("GPU projections write float32", "[vulkan][projections]") {
     call("LayerNormalization", {1, rows, 40}).product(24, {}, true).rotary({3}, 8).wide().check();
     call("", {1, rows, 40}).product(24, ending("Swish")).product(24).gated().wide().check();
   }
+}
+
+TEST_CASE("GPU products with a norm behind them, of odd rows and columns", "[vulkan][slow][projections]") {
+  for (const auto& [rows, k, n] : {std::array<int64_t, 3>{37, 256, 768},
+                                   {5, 640, 1024},
+                                   {70, 200, 33},
+                                   {3, 300, 4096},
+                                   {9, 515, 130},
+                                   {6, 256, 8},
+                                   {130, 128, 2},
+                                   {2, 256, 1}})
+    for (const bool sums : {false, true}) {
+      INFO(rows << " rows of " << k << " by " << n << ", sums " << sums);
+      call("", {1, rows, k}).product(n, {}, true).residual().last_norm("LayerNormalization", sums).check();
+      call("", {rows, k}).product(n, transposed()).last_norm("RMSNormalization", sums).check();
+    }
+}
+
+TEST_CASE("GPU products with a norm behind them: rows that no team keeps, an end, a norm before",
+          "[vulkan][slow][projections]") {
+  call("", {3, 64}).product(20001).residual().last_norm("LayerNormalization", true).check();
+  call("", {2, 11, 256}).product(96, ending("Gelu"), true).residual().last_norm("LayerNormalization", true).check();
+  attributes scaled = attrs_of({{"alpha", 0.25f}});
+  call("", {40, 256}).product(64, scaled, true).last_norm("RMSNormalization", false).check();
+  call("RMSNormalization", {9, 256}).product(64).residual().last_norm("LayerNormalization", true).check();
+  call("", {7, 256}).packed(64, 4, 32, 1, {}, true).residual().last_norm("LayerNormalization", true).check(4e-2);
+}
+
+TEST_CASE("GPU norms behind products keep what is not finite in its row, and large means", "[vulkan][projections]") {
+  tensor x = random_floats({6, 256}, 4);
+  x.mutable_data<float>()[5] = NAN;
+  x.mutable_data<float>()[3 * 256 + 7] = INFINITY;
+  for (const char* norm : {"LayerNormalization", "RMSNormalization"})
+    call("", {6, 256}).product(40, {}, true).residual().last_norm(norm, true).input(x).check();
+  const tensor far = random_floats({5, 128}, 5, 9, 11);
+  call("", {5, 128}).product(64, {}, true).last_norm("LayerNormalization", true).input(far).check(1e-1);
+}
+
+TEST_CASE("GPU norms behind products without rows or depth", "[vulkan][projections]") {
+  call("", {0, 32}).product(20).last_norm("LayerNormalization", true).check();
+  call("", {4, 0}).product(20, {}, true).residual().last_norm("RMSNormalization", true).check();
 }
