@@ -310,7 +310,10 @@ TEST_CASE("a product that is split anyway normalises its rows where it adds its 
 TEST_CASE("a product that is not split, or of few rows, has its norm behind it as ever", "[launch][projections]") {
   const gpu_features gpu = gpu_with_matrices();
   const auto first = [&](int64_t rows, int64_t depth) { return normed_call(rows, depth, 768).lists(gpu).at(0); };
-  CHECK(first(197, 768).name == "matmul_cooperative+layer_norm");
+  for (const int64_t rows : {64, 128, 160, 1024}) {
+    INFO(rows);
+    CHECK(first(rows, 768).name == "matmul_cooperative+layer_norm");
+  }
   CHECK(first(6304, 3072).name == "matmul.matrices+layer_norm");
   for (const int64_t rows : {1, 2, 4}) {
     CHECK(first(rows, 3072).name == "projections+layer_norm");
@@ -318,9 +321,20 @@ TEST_CASE("a product that is not split, or of few rows, has its norm behind it a
   }
 }
 
+TEST_CASE("a product of matrices is split for its norm where small tiles do not fit at once", "[launch][projections]") {
+  gpu_features gpu = gpu_with_matrices();
+  const auto first = [&](int64_t rows, dtype type = dtype::float16) {
+    return normed_call(rows, 768, 768, type).lists(gpu).at(0).name;
+  };
+  for (const int64_t rows : {161, 197, 256})
+    CHECK(first(rows) == "matmul_cooperative.normed");
+  CHECK(first(1024) == "matmul_cooperative+layer_norm");
+  CHECK(first(1024, dtype::float32) == "matmul+layer_norm");
+}
+
 TEST_CASE("what has the norm behind it takes the tile that it would take without", "[launch][projections]") {
   const gpu_features gpu = gpu_with_matrices();
-  for (const int64_t rows : {5, 64, 128, 197, 1024, 6304})
+  for (const int64_t rows : {5, 64, 128, 6304})
     for (const int64_t depth : {768, 3072})
       for (const dtype type : {dtype::float16, dtype::float32}) {
         INFO(rows << " rows of " << depth);

@@ -121,3 +121,20 @@ TEST_CASE("a norm behind a product is computed in float16 with it", "[rewrite][p
   for (const value_id v : n.outputs)
     CHECK(g.values[v].type == dtype::float16);
 }
+
+TEST_CASE("the norms of exported language models that add first end the product before them",
+          "[rewrite][projections]") {
+  for (const bool centred : {false, true}) {
+    graph_builder b;
+    b.g.opsets["com.microsoft"] = 1;
+    const value_id x = rows_of(b), y = b.op("MatMul", {x, weights(b, "w")});
+    std::vector<value_id> operands{y, x, b.constant("scale", random_tensor({hidden}, 2))};
+    if (centred)
+      operands.push_back(b.constant("shift", random_tensor({hidden}, 3)));
+    b.output(b.call(centred ? "SkipLayerNormalization" : "SkipSimplifiedLayerNormalization", operands, {"y"},
+                    attrs_of({{"epsilon", 1e-3f}}), "com.microsoft")[0]);
+    const graph g = joined(b, {rows()});
+    REQUIRE(g.nodes.size() == 1);
+    CHECK(projections_in(g).attrs.text("last_norm", "") == (centred ? "LayerNormalization" : "RMSNormalization"));
+  }
+}
