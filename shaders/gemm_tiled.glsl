@@ -8,6 +8,10 @@
 // Invariants: TILE_M / ROWS is a multiple of 4, TILE_N / COLUMNS of 8, their product is THREADS, and ROWS / 4 rows of
 // sums fit into B's tile.
 //
+// With SLICED, THREADS is that product for each of the group's slices. All have the whole tile: each multiplies a share of every step's depths, and at
+// the end they are added up. Where groups are few, they wait for memory at every step, and a deeper step asks for more at once. DEPTH_VECTORS is a multiple
+// of the slices then, and their sums fit into B's tile together. No other kernel has that code: drivers compile it, if not used, far longer.
+//
 // The including kernel defines a_state, a_line_at(m) and a_load(state, k, end): A's depths [k, k + WIDTH) of a row; what a vector of them is and
 // how two are multiplied (gemm_operands.glsl, byte_operands.glsl).
 layout(local_size_x_id = 0) in;
@@ -24,6 +28,17 @@ const uint A_SLOTS = (TILE_M * DEPTH_VECTORS + THREADS - 1) / THREADS;
 const uint B_SLOTS = (TILE_N * DEPTH_VECTORS + THREADS - 1) / THREADS;
 const uint ACROSS = TILE_N / COLUMNS; // invocations along the columns
 const uint DOWN = TILE_M / ROWS;
+#ifdef SLICED
+const uint PARTS = DOWN * ACROSS, SLICES = THREADS / PARTS;
+#define PART (gl_LocalInvocationID.x % PARTS) // of the tile
+#define SLICE (gl_LocalInvocationID.x / PARTS)
+#define OWN_VECTORS (DEPTH_VECTORS / SLICES)
+#define OWN_DEPTH(k) (SLICE * OWN_VECTORS + k)
+#else
+#define PART gl_LocalInvocationID.x
+#define OWN_VECTORS DEPTH_VECTORS
+#define OWN_DEPTH(k) k
+#endif
 const uint ROW_VECTORS = DOWN * TILE_N / 4; // sums of one row of every invocation
 const uint FITTING = 2 * TILE_N * PITCH / ROW_VECTORS;
 const uint PASS_ROWS = FITTING >= ROWS ? ROWS : FITTING >= ROWS / 2 ? ROWS / 2 : ROWS / 4; // rows written out together
@@ -70,7 +85,7 @@ void store_tiles(uint a_buffer, uint b_buffer, TILE_VECTOR a_next[A_SLOTS], TILE
 void main() {
   const uint first_m = gl_WorkGroupID.x * TILE_M, first_n = gl_WorkGroupID.y * TILE_N;
   const uint begin = split_begin(), end = split_end();
-  const uint lane = gl_LocalInvocationID.x % 32, row_of_lanes = gl_LocalInvocationID.x / 32;
+  const uint lane = PART % 32, row_of_lanes = PART / 32;
   const uint x = lane % 8 + 8 * (row_of_lanes % (ACROSS / 8)), y = lane / 8 + 4 * (row_of_lanes / (ACROSS / 8));
 
   a_state a_lines[A_SLOTS];
@@ -97,14 +112,14 @@ void main() {
         b_next[s] = b_load(b_lines[s], k0 + depth_of(slot_at(s, TILE_N, B_MODE), B_MODE), end);
     }
     if (k0 > begin) {
-      [[unroll]] for (uint k = 0; k < DEPTH_VECTORS; ++k) {
+      [[unroll]] for (uint k = 0; k < OWN_VECTORS; ++k) {
         TILE_VECTOR rows[ROWS];
         [[unroll]] for (uint i = 0; i < ROWS; ++i) {
-          rows[i] = a_tile[a_buffer + (y + i * DOWN) * PITCH + k];
+          rows[i] = a_tile[a_buffer + (y + i * DOWN) * PITCH + OWN_DEPTH(k)];
           NOTE_ROW(i, rows[i])
         }
         [[unroll]] for (uint j = 0; j < COLUMNS; ++j) {
-          const TILE_VECTOR c = b_tile[b_buffer + (x + j * ACROSS) * PITCH + k];
+          const TILE_VECTOR c = b_tile[b_buffer + (x + j * ACROSS) * PITCH + OWN_DEPTH(k)];
           NOTE_COLUMN(j, c)
           [[unroll]] for (uint i = 0; i < ROWS; ++i) {
             const uint s = i * COLUMNS + j;
@@ -120,6 +135,20 @@ void main() {
     barrier();
   }
 
+#ifdef SLICED
+  [[unroll]] for (uint i = 0; i < ROWS; ++i)
+    [[unroll]] for (uint j = 0; j < COLUMNS; ++j) {
+      const uint at = ((SLICE * ROWS + i) * DOWN + y) * TILE_N + x + j * ACROSS;
+      b_tile[at / 4][at % 4] = sums[i * COLUMNS + j];
+    }
+  barrier();
+  [[dont_unroll]] for (uint v = gl_LocalInvocationID.x; v < ROWS * ROW_VECTORS; v += THREADS) {
+    TILE_VECTOR sum = b_tile[v];
+    [[unroll]] for (uint other = 1; other < SLICES; ++other)
+      sum += b_tile[other * ROWS * ROW_VECTORS + v];
+    emit_vector(first_m + v / (TILE_N / 4), first_n + v % (TILE_N / 4) * 4, sum);
+  }
+#else
   [[unroll]] for (uint pass = 0; pass < ROWS / PASS_ROWS; ++pass) {
     if (pass > 0)
       barrier();
@@ -133,4 +162,5 @@ void main() {
     [[dont_unroll]] for (uint v = gl_LocalInvocationID.x; v < PASS_ROWS * ROW_VECTORS; v += THREADS)
       emit_vector(first_m + pass * PASS_ROWS * DOWN + v / (TILE_N / 4), first_n + v % (TILE_N / 4) * 4, b_tile[v]);
   }
+#endif
 }

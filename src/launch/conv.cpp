@@ -88,7 +88,13 @@ launch_lists implicit_tiles(const gpu_call& call, const conv_call& c, tile_famil
   const bool gathers = i.a != shader::depth_vectors || i.b != shader::depth_vectors;
   const bool may_split = has_even_rows(c) && c.groups == 1;
   launch_lists lists;
-  for (const tiling& t : list_tilings({p.m, p.n, p.k, c.groups, gathers}, family, may_split, call.gpu, call.ways))
+  const product_size size{.m = p.m,
+                          .n = p.n,
+                          .k = p.k,
+                          .batches = c.groups,
+                          .gathers = gathers,
+                          .slices = tries_slices(call.inputs[0].type, call)};
+  for (const tiling& t : list_tilings(size, family, may_split, call.gpu, call.ways))
     if (auto list = with_tile(call, c, i, family, variant, t))
       lists.push_back(std::move(*list));
   return lists;

@@ -104,13 +104,15 @@ launch_lists tiles(const gpu_call& call, const float_product& p, tile_family fam
   const bool matrices = family == tile_family::cooperative;
   launch_builder begun(call, fmt::format("matmul{}{}", matrices ? "_cooperative" : "", p.norm ? ".normed" : ""));
   const right_operand right = bind_right(begun, call, p);
-  const int64_t columns = columns_of_launch(right, bytes_of(call.inputs[p.a].type, 1), call.gpu);
+  const dtype type = call.inputs[p.a].type;
+  const int64_t columns = columns_of_launch(right, bytes_of(type, 1), call.gpu);
   if (columns == 0 && p.n != 0)
     return {};
   const tiled_product how{family, variant, std::move(begun), right, columns, modes_of(right, matrices ? 8 : 4, true)};
+  const product_size size{
+      p.m, p.n, p.k, p.batches(), how.modes.gathers(), p.norm.has_value(), tries_slices(type, call)};
   launch_lists lists;
-  for (const tiling& t : list_tilings({p.m, p.n, p.k, p.batches(), how.modes.gathers(), p.norm.has_value()}, family,
-                                      columns == p.n, call.gpu, call.ways))
+  for (const tiling& t : list_tilings(size, family, columns == p.n, call.gpu, call.ways))
     if (auto list = with_tile(call, p, how, t))
       lists.push_back(std::move(*list));
   return lists;
@@ -263,9 +265,14 @@ bool cooperative_fits(dtype type, const gpu_features& gpu) {
   return type == dtype::float16 && gpu.float16 && gpu.cooperative_matrix && gpu.subgroup_size == 32;
 }
 
+bool tries_slices(dtype type, const gpu_call& call) {
+  constexpr uint32_t fewest_units = 32;
+  return type == dtype::float32 && (call.ways == way_range::all || call.gpu.units >= fewest_units);
+}
+
 std::string tile_variant(tile_family family, const std::string& variant, const tiling& t) {
   if (family == tile_family::tiled)
-    return variant;
+    return t.slices() > 1 ? variant + "_sliced" : variant;
   return variant + "_" + std::to_string(t.rows / 16) + "x" + std::to_string(t.columns / 16);
 }
 

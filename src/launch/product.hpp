@@ -71,7 +71,12 @@ right_operand bind_right(launch_builder& builder, const gpu_call& call, float_pr
 /// stored transposed.
 float_product stacked_product(std::span<const int64_t> a, std::span<const int64_t> b, bool ta, bool tb);
 
-/// Returns the shader variant for a tile: the cooperative kernels have one for each shape of a subgroup's part.
+/// Returns whether tiles with slices are worth trying for a product: of float32, whose table they are in, and on devices that products leave idle. Small
+/// devices, and those that do not say how large they are, are soon full; software is slow to compile slices, and has nothing to wait for.
+bool tries_slices(dtype type, const gpu_call& call);
+
+/// Returns the shader variant for a tile: kernels with slices are one of their own, the cooperative kernels have one for each shape of a
+/// subgroup's part.
 std::string tile_variant(tile_family family, const std::string& variant, const tiling& t);
 
 /// Where C goes: rows are `row` apart, columns `column`, and the first element is `first`, counted from the begin of the output's binding.

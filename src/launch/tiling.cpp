@@ -23,10 +23,13 @@ struct tile_speed {
   double fixed;      // a group's first loads and its epilogue
 };
 
-// The first wins if the model sees no difference.
+// The first wins if the model sees no difference. Tiles with slices (`tiling::slices`) have times by which they are chosen where they won clearly
+// (bench/results/tiles_fp32_slices_h100_2026-11-25.txt).
 constexpr auto tiled = std::to_array<tile_speed>({
     {{64, 32, 32, 32, 4, 4}, 0.978, 0.395, 6, 2.4},
     {{64, 32, 32, 16, 4, 4}, 0.613, 0.194, 8, 1.6},
+    {{128, 32, 32, 32, 4, 4}, 0.6, 0.4, 6, 2.7},
+    {{256, 32, 32, 64, 4, 4}, 0.62, 0.6, 2, 5.0},
     {{128, 32, 64, 16, 4, 4}, 0.724, 0.325, 4, 1.5},
     {{128, 64, 32, 32, 4, 4}, 0.905, 0.6, 4, 3.6},
     {{128, 64, 64, 16, 8, 4}, 0.786, 0.569, 2, 2.6},
@@ -93,7 +96,7 @@ std::span<const tile_speed> tiles_of(tile_family family) {
 /// Whether a device can run a tile, and it is not hopeless for the product.
 bool fits(const tiling& t, const product_size& size, tile_family family, const gpu_features& gpu) {
   constexpr int64_t most_gathered = 2; // vectors of an invocation and step: with more it waits for single elements
-  if (t.threads > gpu.max_group_size)
+  if (t.threads > gpu.max_group_size || (family == tile_family::tiled && t.slices() > 1 && !size.slices))
     return false;
   if (family == tile_family::matrices) // the driver sees to shared memory
     return true;

@@ -14,6 +14,8 @@ struct tiling {
   uint32_t split_depth = 0; // a multiple of `depth`
   double time = 0;          // predicted, in µs, but for what a launch costs
 
+  /// Slices of a group that share the depths of a tile of scalar arithmetic (shaders/gemm_tiled.glsl).
+  uint32_t slices() const { return threads / (m / rows * (n / columns)); }
   /// Returns it for people: "64x64x32/256", with "*3" for three splits.
   std::string name() const;
   /// Returns the kernels' first specialisation constants.
@@ -25,6 +27,7 @@ struct product_size {
   int64_t m = 0, n = 0, k = 0, batches = 1;
   bool gathers = false; // an operand is read element by element
   bool split = false;   // nothing but what is split will do
+  bool slices = false;  // there are kernels of scalar arithmetic with slices, and they are worth trying
 };
 
 /// Which kernel family a tile is for: scalar arithmetic, matrices of subgroups, matrices of groups.

@@ -147,7 +147,11 @@ TEST_CASE("Every tile has its shader, and its threads cover it", "[vulkan]") {
                   const std::vector<uint32_t>& c = l.constants;
                   const uint32_t parts = c.at(1) / c.at(4) * (c.at(2) / c.at(5));
                   if (list.name == "matmul") {
-                    CHECK(c[0] == parts);
+                    const uint32_t slices = c[0] / parts; // each with whole vectors of every depth step
+                    CHECK(c[0] == slices * parts);
+                    CHECK(c[3] % (4 * slices) == 0);
+                    CHECK((slices > 1) == l.shader.ends_with("_sliced"));
+                    CHECK((slices == 1 || slices * c[1] <= 2 * (c[3] + 4))); // sums fit into B's tile
                     continue;
                   }
                   const uint32_t slices = c[0] / (32 * parts); // each with whole matrices of every depth step
