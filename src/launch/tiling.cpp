@@ -146,6 +146,21 @@ bool same_tile(const tiling& a, const tiling& b) {
   return a.constants() == b.constants();
 }
 
+/// Adds the best split of the tile that a product takes which may be whole, unless `list` has it.
+void add_split_of_usual(std::vector<tiling>& list, product_size size, tile_family family, bool may_split,
+                        const gpu_features& gpu) {
+  std::optional<tiling> split;
+  size.split = false;
+  const auto usual = choose_tiling(size, family, may_split, gpu);
+  size.split = true;
+  for_each_tiling(size, family, may_split, gpu, [&](const tiling& t) {
+    if (usual && same_tile(t, *usual) && (!split || t.time < split->time))
+      split = t;
+  });
+  if (split && !same_tile(*split, list[0]))
+    list.push_back(*split);
+}
+
 } // namespace
 
 std::string tiling::name() const {
@@ -169,6 +184,8 @@ std::vector<tiling> list_tilings(const product_size& size, tile_family family, b
   if (ways == way_range::usual) {
     if (const auto best = choose_tiling(size, family, may_split, gpu))
       list.push_back(*best);
+    if (size.split && !list.empty())
+      add_split_of_usual(list, size, family, may_split, gpu);
     return list;
   }
   for_each_tiling(size, family, may_split, gpu, [&](const tiling& t) { list.push_back(t); });

@@ -324,12 +324,17 @@ TEST_CASE("a product that is not split, or of few rows, has its norm behind it a
 TEST_CASE("a product of matrices is split for its norm where small tiles do not fit at once", "[launch][projections]") {
   gpu_features gpu = gpu_with_matrices();
   const auto first = [&](int64_t rows, dtype type = dtype::float16) {
-    return normed_call(rows, 768, 768, type).lists(gpu).at(0).name;
+    return normed_call(rows, 768, 768, type).lists(gpu).at(0);
   };
-  for (const int64_t rows : {161, 197, 256})
-    CHECK(first(rows) == "matmul_cooperative.normed");
-  CHECK(first(1024) == "matmul_cooperative+layer_norm");
-  CHECK(first(1024, dtype::float32) == "matmul+layer_norm");
+  for (const int64_t rows : {161, 197, 224}) {
+    CHECK(first(rows).name == "matmul_cooperative.normed");
+    CHECK(first(rows).launches[0].groups[2] == 3);
+    gpu_features many = gpu; // which holds all tiles at once
+    many.units = 400;
+    CHECK(normed_call(rows, 768, 768).lists(many).at(0).name == "matmul_cooperative+layer_norm");
+  }
+  CHECK(first(1024).name == "matmul_cooperative+layer_norm");
+  CHECK(first(1024, dtype::float32).name == "matmul+layer_norm");
 }
 
 TEST_CASE("what has the norm behind it takes the tile that it would take without", "[launch][projections]") {
