@@ -71,6 +71,7 @@ bool fuse_matmul(graph_editor& e);
 bool split_products(graph_editor& e);
 bool read_packed_heads(graph_editor& e);
 bool multiply_patches(graph_editor& e);
+bool spread_sums(graph_editor& e);
 bool fuse_projections(graph_editor& e);
 bool fuse_rotations(graph_editor& e);
 bool fuse_elementwise(graph_editor& e);

@@ -39,7 +39,7 @@ constexpr auto fusion = std::to_array<pass>({
 });
 
 /// Before those fusions, if a GPU runs the graph.
-constexpr auto patches = std::to_array<pass>({multiply_patches});
+constexpr auto patches = std::to_array<pass>({multiply_patches, spread_sums});
 
 /// After the fusions, if a GPU runs the graph.
 constexpr auto joined = std::to_array<pass>({fuse_projections, fuse_rotations});
