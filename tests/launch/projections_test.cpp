@@ -335,6 +335,7 @@ TEST_CASE("a product of matrices is split for its norm where small tiles do not 
   }
   CHECK(first(1024).name == "matmul_cooperative+layer_norm");
   CHECK(first(1024, dtype::float32).name == "matmul+layer_norm");
+  CHECK(first(128, dtype::float32).name == "matmul.normed"); // the norm's launch takes longer than the split
 }
 
 TEST_CASE("what has the norm behind it takes the tile that it would take without", "[launch][projections]") {
@@ -350,9 +351,11 @@ TEST_CASE("what has the norm behind it takes the tile that it would take without
             fused_matmul_launches(
                 {none, {call.inputs[0], call.inputs[3], call.inputs[6], call.inputs[7]}, {call.outputs[0]}, gpu})
                 .at(0);
+        CHECK(list.launches.size() == 2); // a product and its norm, or parts and what adds them
+        if (type == dtype::float32 && list.name == "matmul.normed" && alone.launches.size() == 1)
+          continue; // split for its norm
         CHECK(list.launches[0].shader == alone.launches[0].shader);
         CHECK(list.launches[0].groups == alone.launches[0].groups);
-        CHECK(list.launches.size() == 2); // a product and its norm, or parts and what adds them
       }
 }
 
