@@ -62,9 +62,9 @@ constexpr auto cooperative = std::to_array<tile_speed>({
 
 // Matrices of groups, whose kernels know the sizes of the right matrix (shaders/matmul_matrices.comp).
 constexpr auto matrices = std::to_array<tile_speed>({
-    {{256, 64, 64, 128, 0, 0}, 1.302, 1.302, 1, 2.13},
-    {{256, 128, 128, 64, 0, 0}, 0.97, 0.97, 1, 10.0},
-    {{256, 128, 256, 64, 0, 0}, 1.64, 1.64, 1, 30.0},
+    {{256, 64, 64, 128, 0, 0}, 1.099, 1.099, 1, 2.0},
+    {{256, 128, 128, 64, 0, 0}, 0.764, 0.764, 1, 10.0},
+    {{256, 128, 256, 64, 0, 0}, 1.45, 1.45, 1, 23.0},
 });
 
 /// What splitting costs: another launch, and its traffic per million partial sums.
