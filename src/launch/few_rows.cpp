@@ -11,7 +11,7 @@ namespace {
 
 constexpr int64_t most_threads = 256;
 /// More rows by vectors of codes are slower than by words: what is read of the rows outweighs the codes.
-constexpr int64_t most_vector_rows = 2;
+constexpr int64_t most_vector_rows = 1;
 
 /// How columns are dealt out to teams of invocations.
 struct column_teams {

@@ -196,7 +196,7 @@ TEST_CASE("columns that are no whole vectors, and more rows, have the kernel of 
   };
   CHECK(shader(1, 96, 16) == "nbits_vectors.f16");
   CHECK(shader(1, 80, 16) == "matmul_nbits.f16"); // 40 bytes a column
-  CHECK(shader(2, 4096, 32) == "nbits_vectors.f16");
+  CHECK(shader(2, 4096, 32) == "matmul_nbits.f16");
   CHECK(shader(3, 4096, 32) == "matmul_nbits.f16");
   CHECK(shader(4, 8192, 32).find("layer_norm") == 0);
   gpu_features gpu = some_gpu();

@@ -245,7 +245,7 @@ TEST_CASE("runs with many dims at once share a session's slots", "[vulkan][D1][A
       threads.emplace_back(work, t);
   }
   CHECK(wrong == 0);
-  CHECK(s.stats().bound_plans.misses == 30);
+  CHECK(s.stats().bound_plans.misses <= 30); // some are foreseen
   CHECK(s.stats().layouts.misses <= 8);
   CHECK(e.stats().at(0).recorded_chunks <= 8 * 4 * 2);
   CHECK(gpu_messages(e).empty());

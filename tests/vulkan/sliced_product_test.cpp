@@ -57,7 +57,7 @@ TEST_CASE("GPU products by slices: NaN and infinities stay in their rows", "[vul
   kernel_case c = call_of("MatMul", {{40, 64}, {64, 48}});
   float* a = c.inputs[0].mutable_data<float>();
   for (const int64_t k : {0, 17, 33, 63}) // one in each share of two steps' depths
-    a[k * 64 + k] = k % 2 == 0 ? std::numeric_limits<float>::quiet_NaN() : std::numeric_limits<float>::infinity();
+    a[k / 2 * 64 + k] = k % 2 == 0 ? std::numeric_limits<float>::quiet_NaN() : std::numeric_limits<float>::infinity();
   check_slices(c, "matmul");
 }
 
