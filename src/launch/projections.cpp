@@ -244,14 +244,14 @@ bool same_tile(const launch_list& a, const launch_list& b) {
 }
 
 /// Returns which of the ways that split a product is done before the best that may leave it whole, the norm behind it; their end if none is.
-/// That is the best if the norm's own launch would take longer than the split. What would be whole is split for its norm in the tiles that it has, if these take the device more than
-/// once: 197 × 768 × 768 with its norm takes 14.0 instead of 16.6 µs on an H100 (float16). But tiles of 32 × 32 that it holds all at once are hard to beat:
-/// 128 × 768 × 768 takes 13.0 whole and 12.6 at best.
+/// That is the best if the norm's own launch would take longer than the split. What would be whole is split for its norm in the tiles that it has, if
+/// these take the device more than once: 197 × 768 × 768 with its norm takes 14.0 instead of 16.6 µs on an H100 (float16). But tiles of 32 × 32 that it
+/// holds all at once are hard to beat: 128 × 768 × 768 takes 13.0 whole and 12.6 at best.
 launch_lists::iterator sooner_split(launch_lists& split, const launch_list& whole, const gpu_call& call) {
   // µs that the norm's own launch takes longer, by the model; of splits of matrices that says too little.
   const double norm = call.inputs[projection::operand].type == dtype::float32 ? 2.5 : 0;
-  constexpr double saved =
-      5; // µs that a split may cost by the model of tiles, which counts groups of a multiprocessor one after the other
+  // µs that a split may cost by the model of tiles, which counts groups of a multiprocessor one after the other.
+  constexpr double saved = 5;
   if (!split.empty() && split[0].time <= whole.time + norm)
     return split.begin();
   const operand& x = call.inputs[projection::operand];

@@ -38,8 +38,9 @@ enum class tile_family : uint8_t { tiled, cooperative, matrices };
 std::optional<tiling> choose_tiling(const product_size& size, tile_family family, bool may_split,
                                     const gpu_features& gpu);
 
-/// Returns that tiling (of what has to be split, also the best of the tile that it would take if it had not), then, if all ways are wanted, others whose predicted time is at most `hopeless_time` times as long, the fastest first: of each
-/// tile those splits that come out best. None if no tile fits the device.
+/// Returns that tiling (of what has to be split, also the best of the tile that it would take if it had not), then, if all ways are wanted, others whose
+/// predicted time is at most `hopeless_time` times as long, the fastest first: of each tile those splits that come out best. None if no tile fits the
+/// device.
 std::vector<tiling> list_tilings(const product_size& size, tile_family family, bool may_split, const gpu_features& gpu,
                                  way_range ways);
 

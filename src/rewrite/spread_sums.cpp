@@ -10,7 +10,10 @@ namespace {
 
 /// Whether node `n` multiplies matrices and does no more than that.
 bool is_product(const graph_editor& e, node_id n) {
-  return n >= 0 && (is_op(e.at(n), "MatMul") || is_op(e.at(n), "Gemm")) && e.val(e.at(n).inputs[0]).dims->size() >= 2;
+  if (n < 0 || !(is_op(e.at(n), "MatMul") || is_op(e.at(n), "Gemm")))
+    return false;
+  const auto& dims = e.val(e.at(n).inputs[0]).dims;
+  return dims && dims->size() >= 2;
 }
 
 /// Whether `v` is the result of a product, perhaps with a constant bias, that is read once.
