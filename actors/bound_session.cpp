@@ -41,11 +41,16 @@ named_device_tensors bound_inputs(const std::vector<output_binding>& pairs, cons
   return given;
 }
 
+bound_state state_of(const model& m, std::vector<output_binding> pairs, uint64_t interval) {
+  std::vector<carried_pair> places = check_bindings(m, pairs);
+  return {std::move(pairs), std::move(places), interval};
+}
+
 } // namespace
 
 struct bound_session::state {
   state(session s, std::vector<output_binding> pairs, const bind_options& options)
-      : model(std::move(s)), values(pairs, check_bindings(*model.state_->model, pairs), options.checkpoint) {}
+      : model(std::move(s)), values(state_of(*model.state_->model, std::move(pairs), options.checkpoint)) {}
 
   /// Takes a copy that has come; throws why there is none unless a device was lost.
   void collect_copy();

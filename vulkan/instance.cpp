@@ -83,6 +83,7 @@ void instance::list_gpus() {
   std::vector<VkPhysicalDevice> found(count);
   check(vkEnumeratePhysicalDevices(instance_, &count, found.data()), "vkEnumeratePhysicalDevices");
   std::vector<gpu_snapshot> snapshots;
+  snapshots.reserve(found.size());
   for (VkPhysicalDevice device : found)
     snapshots.push_back(take_snapshot(instance_, device));
   for (size_t i : order_of(snapshots))

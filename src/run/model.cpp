@@ -223,8 +223,11 @@ tensor given_inputs::on_host(const model& m, size_t i) const {
   const std::string& name = m.inputs[i].name;
   if (const auto given = tensors.find(name); given != tensors.end())
     return given->second;
-  const auto given = residents.find(name);
-  return (given != residents.end() ? given->second : carried->find(i))->host();
+  if (const auto given = residents.find(name); given != residents.end())
+    return given->second->host();
+  const device_tensor value = carried ? carried->find(i) : nullptr;
+  expects(value != nullptr, "an input that was checked is not there");
+  return value->host();
 }
 
 std::vector<given_inputs::facts> check_inputs(const model& m, const given_inputs& inputs) {
