@@ -148,9 +148,11 @@ std::optional<chunk_work> execution::take() {
     work.uploads.push_back(use(v, c.device));
   work.downloads.reserve(c.downloads.size());
   // Those that the run keeps live as long as each other: in one piece of memory.
-  const auto kept = std::make_shared<std::vector<moved_value>>();
-  if (!request_->carried.empty())
+  std::shared_ptr<std::vector<moved_value>> kept;
+  if (!request_->carried.empty()) {
+    kept = std::make_shared<std::vector<moved_value>>();
     kept->reserve(c.downloads.size());
+  }
   for (value_id v : c.downloads)
     work.downloads.push_back(values_[v] = value_to_make(v, kept));
   ready_.sent(id, ready_chunks_);
@@ -171,7 +173,7 @@ value_ref execution::value_to_make(value_id v, const std::shared_ptr<std::vector
                              : uses_left_[v] > kept ? destination::both
                                                     : destination::device;
   const bool comes_here = planned()->uses_here[v] > kept;
-  if (kept == 0 || together->size() == together->capacity())
+  if (kept == 0 || !together)
     return std::make_shared<moved_value>(wanted, comes_here);
   return {together, &together->emplace_back(wanted, comes_here)};
 }

@@ -12,6 +12,11 @@ uint64_t next_ticket() {
 
 } // namespace
 
+const std::shared_ptr<const std::vector<carried_pair>>& carried_values::no_pairs() {
+  static const auto none = std::make_shared<const std::vector<carried_pair>>();
+  return none;
+}
+
 const device_tensor& carried_values::find(size_t input) const {
   static const device_tensor none;
   for (size_t i = 0; i < pairs->size(); ++i)

@@ -43,13 +43,17 @@ struct carried_pair {
 
 /// What a bound session hands a run and takes from it, pair by pair, without names: a decoder has many, and its steps are short.
 struct carried_values {
-  std::shared_ptr<const std::vector<carried_pair>> pairs = std::make_shared<const std::vector<carried_pair>>();
+  std::shared_ptr<const std::vector<carried_pair>> pairs = no_pairs();
   std::vector<device_tensor> given = {}; // by pair; null for what the caller gives by name
   std::vector<device_tensor> made = {};  // by pair, once the run has ended well
 
   bool empty() const { return pairs->empty(); }
   /// Returns what is given for an input; null if nothing is.
   const device_tensor& find(size_t input) const;
+
+private:
+  /// One for all runs that carry nothing.
+  static const std::shared_ptr<const std::vector<carried_pair>>& no_pairs();
 };
 
 /// One run. The inputs stay until it has ended, for a run on other devices.

@@ -5,6 +5,7 @@
 #include "ops/registry.hpp"
 #include "ops/run_op.hpp"
 #include "support/catch.hpp"
+#include "support/fabricated_gpu.hpp"
 
 using namespace troupe;
 using namespace troupe::testing;
@@ -16,13 +17,9 @@ gpu_features small_gpu() {
 }
 
 gpu_features large_gpu() {
-  return {.max_group_size = 1024,
-          .shared_bytes = 49152,
-          .max_groups = {1u << 31, 65535, 65535},
-          .max_binding_bytes = int64_t{1} << 32,
-          .float16 = true,
-          .cooperative_matrix = true,
-          .units = 132};
+  gpu_features gpu = h100_like();
+  gpu.cooperative_matrix = true;
+  return gpu;
 }
 
 operand make(shape dims, dtype type = dtype::float32, layout l = layout::plain) {

@@ -4,6 +4,7 @@
 #include "ops/projections.hpp"
 #include "ops/run_op.hpp"
 #include "support/catch.hpp"
+#include "support/fabricated_gpu.hpp"
 
 #include <set>
 
@@ -15,14 +16,9 @@ namespace {
 using projection::slot;
 
 gpu_features some_gpu() {
-  return {.max_group_size = 1024,
-          .shared_bytes = 49152,
-          .max_groups = {1u << 31, 65535, 65535},
-          .max_binding_bytes = int64_t{1} << 32,
-          .float16 = true,
-          .int8 = true,
-          .subgroup_arithmetic = true,
-          .units = 132};
+  gpu_features gpu = h100_like();
+  gpu.int8 = gpu.subgroup_arithmetic = true;
+  return gpu;
 }
 
 operand constant(shape dims, dtype type = dtype::float16) {

@@ -4,21 +4,12 @@
 #include "launch/tiling.hpp"
 #include "ops/run_op.hpp"
 #include "support/catch.hpp"
+#include "support/fabricated_gpu.hpp"
 
 using namespace troupe;
 using namespace troupe::testing;
 
 namespace {
-
-/// An H100, as far as products are concerned.
-gpu_features large_gpu() {
-  return {.max_group_size = 1024,
-          .shared_bytes = 49152,
-          .max_groups = {1u << 31, 65535, 65535},
-          .max_binding_bytes = int64_t{1} << 32,
-          .float16 = true,
-          .units = 132};
-}
 
 operand channels_last(shape dims) {
   return {.type = dtype::float32, .dims = std::move(dims), .layout = layout::channels_last};
@@ -57,7 +48,7 @@ uint32_t slices_of(const gpu_features& gpu, std::array<int64_t, 3> size, dtype t
 
 TEST_CASE("slices share the depths of float32 tiles where these leave a large device waiting", "[launch][slices]") {
   // mobilenet_v2's products on an H100: of 14 × 14, 7 × 7 and 28 × 28 pixels
-  const gpu_features gpu = large_gpu();
+  const gpu_features gpu = h100_like();
   CHECK(slices_of(gpu, {196, 384, 64}) == 2);
   CHECK(slices_of(gpu, {196, 576, 96}) == 2);
   CHECK(slices_of(gpu, {196, 64, 192}) == 4);
@@ -70,7 +61,7 @@ TEST_CASE("slices share the depths of float32 tiles where these leave a large de
 }
 
 TEST_CASE("small devices and float16 have no slices, unless every way is wanted of float32", "[launch][slices]") {
-  gpu_features gpu = large_gpu();
+  gpu_features gpu = h100_like();
   CHECK(slices_of(gpu, {196, 384, 64}, dtype::float16) == 1);
   CHECK(slices_of(gpu, {196, 384, 64}, dtype::float16, way_range::all) == 1);
   gpu.units = gpu_features{}.units; // of a device that does not say how many it has
@@ -81,7 +72,7 @@ TEST_CASE("small devices and float16 have no slices, unless every way is wanted 
 }
 
 TEST_CASE("convolutions have slices as products do, those of bytes have none", "[launch][slices]") {
-  const gpu_features gpu = large_gpu();
+  const gpu_features gpu = h100_like();
   const attributes attrs = attrs_of({{"pads", std::vector<int64_t>{1, 1, 1, 1}}});
   const auto x = channels_last({1, 16, 55, 55}), y = channels_last({1, 64, 55, 55});
   const launch_list list = conv_launches({attrs, {x, constant({64, 16, 3, 3})}, {y}, gpu}).at(0);
