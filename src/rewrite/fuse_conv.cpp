@@ -1,5 +1,6 @@
 // Convolutions take in what follows them: BatchNormalization, a constant factor, and Add of a constant or of one per channel go into
 // weights and bias (as weight recipes), residual Add and activation into troupe.Conv or troupe.ConvTranspose.
+#include "rewrite/batch_norm.hpp"
 #include "rewrite/epilogue.hpp"
 #include "rewrite/match.hpp"
 #include "rewrite/passes.hpp"
@@ -9,7 +10,7 @@
 namespace troupe {
 namespace {
 
-bool is_conv(const node& n) {
+bool is_convolution(const node& n) {
   const bool named = n.op_type == "Conv" || n.op_type == "ConvTranspose";
   return named && (n.domain.empty() || n.domain == "troupe");
 }
@@ -55,30 +56,17 @@ bool fold_batch_norm(graph_editor& e, node_id n, node_id norm) {
   weight_ptr b = constant_of(e, conv, 2);
   const int64_t channels = channels_of(e, conv);
   const auto axis = channel_axis(conv);
-  const bool inference = bn.attrs.integer("training_mode", 0) == 0 && bn.attrs.integer("is_test", 1) == 1 &&
-                         bn.attrs.integer("spatial", 1) == 1;
-  if (!w || !may_derive(*w) || !axis || channels == 0 || !inference || bn.inputs[0] != conv.outputs[0] ||
+  if (!w || !may_derive(*w) || !axis || channels == 0 || bn.inputs[0] != conv.outputs[0] ||
       (input_of(conv, 2) != no_value && (!b || !may_derive(*b))))
     return false;
-  for (size_t i = 1; i < bn.outputs.size(); ++i)
-    if (bn.outputs[i] != no_value && e.uses(bn.outputs[i]) > 0)
-      return false;
-  std::array<weight_ptr, 4> p; // scale, shift, mean, variance
-  for (size_t i = 0; i < 4; ++i) {
-    p[i] = constant_of(e, bn, i + 1);
-    if (!p[i] || p[i]->type != w->type || p[i]->dims != shape{channels})
-      return false;
-  }
-  tensor epsilon(dtype::float32, {1});
-  *epsilon.mutable_data<float>() = bn.attrs.real("epsilon", 1e-5f);
-  attributes to;
-  to.set("to", static_cast<int64_t>(w->type));
-  const weight_ptr eps = derive("Cast", {weight::from_tensor(epsilon)}, to);
-  const weight_ptr s = derive("Div", {p[0], derive("Sqrt", {derive("Add", {p[3], eps})})});
-  b = b ? derive("Sub", {b, p[2]}) : derive("Neg", {p[2]});
+  const auto scaling = scaling_of(e, bn, channels, w->type);
+  if (!scaling)
+    return false;
+  const auto& [s, shift, mean] = *scaling;
+  b = b ? derive("Sub", {b, mean}) : derive("Neg", {mean});
   shape column(w->dims.size(), 1);
   column[*axis] = channels;
-  put(e, n, norm, derive("Mul", {w, derive_reshape(s, column)}), derive("Add", {derive("Mul", {b, s}), p[1]}), "+bn");
+  put(e, n, norm, derive("Mul", {w, derive_reshape(s, column)}), derive("Add", {derive("Mul", {b, s}), shift}), "+bn");
   return true;
 }
 
@@ -141,7 +129,7 @@ void fuse_conv_with(graph_editor& e, node_id n, node_id last, value_id residual,
 }
 
 /// Takes in one follower of conv `n`; returns where the convolution is now, −1 where nothing follows that fits.
-node_id step(graph_editor& e, node_id n) {
+node_id fold_next(graph_editor& e, node_id n) {
   const value_id y = e.at(n).outputs[0];
   if (!e.used_once(y) || e.at(n).attrs.has("activation"))
     return -1;
@@ -169,9 +157,9 @@ node_id step(graph_editor& e, node_id n) {
 bool fuse_conv(graph_editor& e) {
   bool changed = false;
   for (node_id n = 0; n < static_cast<node_id>(e.node_count()); ++n) {
-    if (!e.alive(n) || !is_conv(e.at(n)) || !(types::floats & set_of(e.val(e.at(n).outputs[0]).type)))
+    if (!e.alive(n) || !is_convolution(e.at(n)) || !(types::floats & set_of(e.val(e.at(n).outputs[0]).type)))
       continue;
-    for (node_id at = step(e, n); at >= 0; at = step(e, at))
+    for (node_id at = fold_next(e, n); at >= 0; at = fold_next(e, at))
       changed = true;
   }
   return changed;

@@ -48,7 +48,7 @@ constexpr auto joined = std::to_array<pass>({fuse_projections, fuse_rotations});
 constexpr auto bytes = std::to_array<pass>({push_dequantize, fuse_quantized});
 
 /// Once, last: what is left over.
-constexpr auto last = std::to_array<pass>({read_packed_heads, fuse_elementwise});
+constexpr auto last = std::to_array<pass>({read_packed_heads, scale_channels, fuse_elementwise});
 constexpr auto last_bytes = std::to_array<pass>({fuse_quantized_elementwise, fuse_quantized_sum});
 
 /// More rounds than any sensible model needs; every pass leaves a right graph, so that stopping early is right, too.
