@@ -11,10 +11,18 @@
 #include "vulkan/cache_rows.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
 
 namespace troupe::vulkan {
 namespace {
+
+/// Scratch bytes for bindings that need more than the first one; as wide as layouts are (`wide_capacity`) as long as they are few.
+int64_t scratch_room(int64_t bytes) {
+  constexpr int64_t few = int64_t{4} << 20;
+  return bytes > few ? bucket_capacity(bytes)
+                     : static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(std::max<int64_t>(bytes, 16))));
+}
 
 /// Group counts are this far apart; vkCmdDispatchIndirect reads the first three words.
 constexpr int64_t groups_stride = 16;
@@ -137,7 +145,7 @@ launch_list choose_kernel(const bound_plan& bound, const node& n, const device_i
 
 void add_scratch_room(std::span<launch_list> choices) {
   for (launch_list& list : choices)
-    std::transform(list.scratch.begin(), list.scratch.end(), list.scratch.begin(), bucket_capacity);
+    std::transform(list.scratch.begin(), list.scratch.end(), list.scratch.begin(), scratch_room);
 }
 
 bool runs_on(std::span<const launch_list> recorded, std::span<const launch_list> wanted) {

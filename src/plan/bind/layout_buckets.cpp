@@ -12,8 +12,16 @@ namespace {
 constexpr int64_t least_capacity = 16;
 /// Enough to see how symbols vary; comparing with all of them is still cheap.
 constexpr size_t max_precedents = 32;
-/// A layout for capacities may cost this much more than an exact one, or as much again.
+/// A layout for capacities may cost this much more than an exact one, or as much again if they are not wide.
 constexpr int64_t small_arena = int64_t{64} << 20;
+/// … and for wide ones at most this part of each device's memory.
+constexpr int64_t small_part = 64;
+
+/// Capacities to try, and how many bytes more than an exact layout's theirs may have.
+struct candidate {
+  bindings capacities;
+  int64_t most_more = 0;
+};
 
 /// Whether a binding would use a good part of what the layout has room for.
 bool suits(const arena_layout& l, const bindings& values) {
@@ -30,28 +38,45 @@ int64_t arena_bytes(const arena_layout& l) {
   return sum;
 }
 
-/// Capacities to try, in this order: rounded up one by one, and all raised by what the largest gets.
-std::vector<bindings> candidates(const bindings& values, const std::vector<std::string>& varying, bool together) {
-  bindings rounded = values, raised = values;
-  int64_t largest = -1;
-  for (const std::string& name : varying) {
-    rounded[name] = bucket_capacity(values.at(name));
-    largest = std::max(largest, values.at(name));
-  }
+/// Bytes that a layout with wide capacities may have more than an exact one.
+int64_t most_for_wide(const plan& p) {
+  int64_t most = small_arena;
+  for (const device_info& d : p.devices)
+    if (d.kind != device_kind::control)
+      most = std::min(most, d.memory_bytes / small_part);
+  return most;
+}
+
+/// Candidates, in this order: symbols rounded up one by one, and all raised by what the largest gets (the other way round if they have moved
+/// `together`); wide ones first.
+std::vector<candidate> candidates(const arena_layout& exact, const bindings& values,
+                                  const std::vector<std::string>& varying, bool together) {
+  int64_t largest = 0;
   for (const std::string& name : varying)
-    raised[name] += bucket_capacity(largest) - largest;
-  if (together)
-    std::swap(rounded, raised);
-  return {std::move(rounded), std::move(raised)};
+    largest = std::max(largest, values.at(name));
+  std::vector<candidate> all;
+  const auto add = [&](int64_t (*capacity)(int64_t), int64_t most_more) {
+    bindings rounded = values, raised = values;
+    for (const std::string& name : varying) {
+      rounded[name] = capacity(values.at(name));
+      raised[name] += capacity(largest) - largest;
+    }
+    if (together)
+      std::swap(rounded, raised);
+    all.push_back({std::move(rounded), most_more});
+    all.push_back({std::move(raised), most_more});
+  };
+  add(wide_capacity, most_for_wide(*exact.source));
+  add(bucket_capacity, std::max(arena_bytes(exact), small_arena));
+  return all;
 }
 
 /// Returns the binding in a layout of these capacities; null if the model contradicts them or they cost too much.
-bound_plan_ptr try_bucket(const arena_layout& exact, const bindings& capacities,
-                          const std::vector<std::string>& varying, const bindings& values) {
+bound_plan_ptr try_bucket(const arena_layout& exact, const candidate& room, const std::vector<std::string>& varying,
+                          const bindings& values) {
   try {
-    const arena_layout_ptr l = make_layout(exact.source, exact.segment, capacities, varying);
-    const int64_t least = arena_bytes(exact);
-    return arena_bytes(*l) - least <= std::max(least, small_arena) ? bind_in(l, values) : nullptr;
+    const arena_layout_ptr l = make_layout(exact.source, exact.segment, room.capacities, varying);
+    return arena_bytes(*l) - arena_bytes(exact) <= room.most_more ? bind_in(l, values) : nullptr;
   } catch (const error&) {
     return nullptr; // the exact layout reports what is wrong with the values themselves
   }
@@ -65,6 +90,12 @@ int64_t bucket_capacity(int64_t value) {
   if (value > INT64_MAX / 2)
     return value;
   return round_up(value, static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(value - 1))) / 4);
+}
+
+int64_t wide_capacity(int64_t value) {
+  constexpr int64_t most_doubled = 1024;
+  return value > most_doubled ? bucket_capacity(value)
+                              : std::max(least_capacity, static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(std::max<int64_t>(value, 1)))));
 }
 
 bound_plan_ptr layout_buckets::bind(const std::shared_ptr<const plan>& p, uint32_t segment, const bindings& values) {
@@ -96,8 +127,8 @@ bound_plan_ptr layout_buckets::make(const std::shared_ptr<const plan>& p, uint32
   bound_plan_ptr exact = bind_segment(p, segment, values);
   const difference varying = compare(p, segment, values);
   if (!varying.names.empty())
-    for (const bindings& capacities : candidates(values, varying.names, varying.together))
-      if (bound_plan_ptr bound = try_bucket(*exact->layout, capacities, varying.names, values))
+    for (const candidate& room : candidates(*exact->layout, values, varying.names, varying.together))
+      if (bound_plan_ptr bound = try_bucket(*exact->layout, room, varying.names, values))
         return bound;
   return exact;
 }

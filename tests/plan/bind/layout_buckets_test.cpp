@@ -45,6 +45,16 @@ TEST_CASE("capacities waste at most a quarter", "[plan][D1]") {
   }
 }
 
+TEST_CASE("wide capacities double up to 1,024", "[plan][D1]") {
+  CHECK(wide_capacity(0) == 16);
+  CHECK(wide_capacity(17) == 32);
+  CHECK(wide_capacity(64) == 64);
+  CHECK(wide_capacity(65) == 128);
+  CHECK(wide_capacity(1024) == 1024);
+  CHECK(wide_capacity(1025) == bucket_capacity(1025));
+  CHECK(wide_capacity(INT64_MAX) == INT64_MAX);
+}
+
 TEST_CASE("a symbol with one value is exact, one that varies has room", "[plan][D1][A10]") {
   graph_builder b;
   const dim n = dim::symbol("n"), batch = dim::symbol("batch");
@@ -54,16 +64,16 @@ TEST_CASE("a symbol with one value is exact, one that varies has room", "[plan][
   const auto first = layouts.bind(p, 0, {{"batch", 3}, {"n", 40}});
   CHECK(first->layout->bytes[in] == 3 * 40 * 2048);
   const auto second = layouts.bind(p, 0, {{"batch", 3}, {"n", 41}});
-  CHECK(second->layout->bytes[in] == 3 * 48 * 2048);
+  CHECK(second->layout->bytes[in] == 3 * 64 * 2048);
   CHECK(second->dims[in] == shape{3, 41, 512});
   CHECK(second->layout->varies[in]);
-  const auto third = layouts.bind(p, 0, {{"batch", 3}, {"n", 48}});
+  const auto third = layouts.bind(p, 0, {{"batch", 3}, {"n", 64}});
   CHECK(third->layout == second->layout);
   CHECK(third->id != second->id);
-  CHECK(layouts.bind(p, 0, {{"batch", 3}, {"n", 49}})->layout->bytes[in] == 3 * 56 * 2048);
-  CHECK(layouts.bind(p, 0, {{"batch", 3}, {"n", 24}})->layout == second->layout);
-  CHECK(layouts.bind(p, 0, {{"batch", 3}, {"n", 23}})->layout != second->layout); // too little of it would be used
-  CHECK(layouts.bind(p, 0, {{"batch", 2}, {"n", 48}})->layout != second->layout);
+  CHECK(layouts.bind(p, 0, {{"batch", 3}, {"n", 65}})->layout->bytes[in] == 3 * 128 * 2048);
+  CHECK(layouts.bind(p, 0, {{"batch", 3}, {"n", 32}})->layout == second->layout);
+  CHECK(layouts.bind(p, 0, {{"batch", 3}, {"n", 31}})->layout != second->layout); // too little of it would be used
+  CHECK(layouts.bind(p, 0, {{"batch", 2}, {"n", 64}})->layout != second->layout);
   CHECK(layouts.stats().hits == 2);
   CHECK(layouts.stats().misses == 5);
 }
@@ -75,12 +85,12 @@ TEST_CASE("symbols that the model ties together grow together", "[plan][D1][D3]"
   layouts.bind(p, 0, {{"seq", 1}, {"past", 20}, {"total", 21}});
   const auto step = layouts.bind(p, 0, {{"seq", 1}, {"past", 21}, {"total", 22}});
   CHECK(capacity_of(*step, "seq") == 1);
-  CHECK(capacity_of(*step, "past") == 23);
-  CHECK(capacity_of(*step, "total") == 24);
+  CHECK(capacity_of(*step, "past") == 31);
+  CHECK(capacity_of(*step, "total") == 32);
   CHECK(layouts.bind(p, 0, {{"seq", 1}, {"past", 22}, {"total", 23}})->layout == step->layout);
-  CHECK(layouts.bind(p, 0, {{"seq", 1}, {"past", 23}, {"total", 24}})->layout == step->layout);
-  const auto next = layouts.bind(p, 0, {{"seq", 1}, {"past", 24}, {"total", 25}});
-  CHECK(capacity_of(*next, "total") == 28);
+  CHECK(layouts.bind(p, 0, {{"seq", 1}, {"past", 31}, {"total", 32}})->layout == step->layout);
+  const auto next = layouts.bind(p, 0, {{"seq", 1}, {"past", 32}, {"total", 33}});
+  CHECK(capacity_of(*next, "total") == 64);
   // What does not fit the model is the caller's mistake, bucket or not.
   CHECK_THROWS_AS(layouts.bind(p, 0, {{"seq", 1}, {"past", 22}, {"total", 24}}), error);
   CHECK_THROWS_WITH(layouts.bind(p, 0, {{"seq", 1}}), Catch::Contains("not bound"));
@@ -111,7 +121,7 @@ TEST_CASE("a bucket that costs too much memory, or does not fit, is exact", "[pl
   layout_buckets layouts(8);
   layouts.bind(p, 0, {{"n", 1}});
   CHECK(capacity_of(*layouts.bind(p, 0, {{"n", 2}}), "n") == 2); // 16 would cost seven times as much again
-  CHECK(capacity_of(*layouts.bind(p, 0, {{"n", 17}}), "n") == 20);
+  CHECK(capacity_of(*layouts.bind(p, 0, {{"n", 17}}), "n") == 20); // 32 would cost 240 MiB more
   devices[0].memory_bytes = int64_t{19} << 24;
   const auto small = make_plan(p->program, devices, {});
   layouts.bind(small, 0, {{"n", 1}});
