@@ -113,13 +113,14 @@ void coordinator_state::carry_out_all() {
   const bool ends = closing_ && machine_->idle();
   if (ends)
     machine_->close();
-  machine_->take_commands(commands_);
-  for (command& c : commands_)
-    std::visit(overloaded{[&](continue_control& next) { self_->send(self_, next); },
-                          [&](plan_wanted& job) { self_->send(options_.planner, std::move(job)); },
-                          [](give_memory_back& give) { give(); }, [&](auto& what) { this->carry_out(what); }},
-               c);
-  machine_->forget_ended();
+  do {
+    machine_->take_commands(commands_);
+    for (command& c : commands_)
+      std::visit(overloaded{[&](continue_control& next) { self_->send(self_, next); },
+                            [&](plan_wanted& job) { self_->send(options_.planner, std::move(job)); },
+                            [](give_memory_back& give) { give(); }, [&](auto& what) { this->carry_out(what); }},
+                 c);
+  } while (machine_->use_spare_time());
   if (ends)
     self_->quit();
 }

@@ -33,13 +33,13 @@ void main() {
     float largest = top;
     [[unroll]] for (uint i = 0; i < AHEAD; ++i)
       largest = tops[i] > largest ? tops[i] : largest; // the last split once more changes nothing
-    const float base = largest == -infinity ? 0.0 : largest, shrink = exact_exp(top - base);
+    const float base = largest == -infinity ? 0.0 : largest, shrink = fast_exp(top - base);
     top = largest;
     sum *= shrink;
     result *= shrink;
     [[unroll]] for (uint i = 0; i < AHEAD; ++i)
       if (first + i < splits) {
-        const float weight = exact_exp(tops[i] - base);
+        const float weight = fast_exp(tops[i] - base);
         sum = fma(weight, sums[i], sum);
         result = fma(weight, values[i], result);
       }

@@ -47,8 +47,10 @@ std::vector<direct_copy> uploads_of(const recorded_chunk& r, const installed_chu
   std::vector<direct_copy> copies;
   for (size_t i = 0; i < c.uploads.size(); ++i) {
     const installed_transfer& t = c.uploads[i];
+    if (t.in_place)
+      continue;
     const int64_t bytes = t.bytes(bound);
-    if (bytes == 0 || t.in_place)
+    if (bytes == 0)
       continue;
     if (const device_tensor& resident = tools.own.find(*work.uploads[i])) {
       copies.push_back(

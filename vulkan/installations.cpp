@@ -1,5 +1,7 @@
 #include "vulkan/installations.hpp"
 
+#include "vulkan/cache_rows.hpp"
+
 #include <algorithm>
 #include <cstring>
 #include <set>
@@ -59,7 +61,7 @@ std::shared_ptr<installed_layout> installations::layout_of(const bound_plan& bou
   std::shared_ptr<installed_layout> layout = known.lock();
   if (!layout) {
     layout = std::make_shared<installed_layout>();
-    if (grows_caches_)
+    if (most_cache_bytes_ > 0)
       layout->appends = appends_of(*bound.layout, self);
     layout->arena_bytes = bound.layout->memory.at(self).arena_bytes;
     known = layout;
@@ -67,9 +69,23 @@ std::shared_ptr<installed_layout> installations::layout_of(const bound_plan& bou
   return layout;
 }
 
+std::vector<int64_t> installations::rooms_of(const bound_plan& bound, const installed_layout& layout) const {
+  std::vector<int64_t> rooms;
+  for (const cache_append& a : layout.appends) {
+    const shape& dims = bound.dims[a.present];
+    const int64_t room = room_for(bound, a);
+    const dtype type = bound.source->program->values[a.present].type;
+    if (volume(dims) == 0 || room * position_bytes(type, dims) > most_cache_bytes_)
+      return {};
+    rooms.push_back(room);
+  }
+  return rooms;
+}
+
 void installations::add(bound_plan_ptr bound, device_index self, const install_tools& tools) {
   auto binding = std::make_unique<installed_binding>();
   binding->layout = layout_of(*bound, self);
+  binding->rooms = rooms_of(*bound, *binding->layout);
   binding->self = self;
   binding->bound = std::move(bound);
   make_way(*binding, binding->layout->appends.empty() ? cache_way::copied : last_, tools);

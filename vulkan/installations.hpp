@@ -78,6 +78,8 @@ struct installed_binding {
   bound_plan_ptr bound;
   device_index self = 0;
   std::shared_ptr<installed_layout> layout;
+  /// How many positions each of the layout's appends gets room for; empty if some cache has no elements, or is too large to be bound.
+  std::vector<int64_t> rooms;
   std::array<way, 2> ways; // by `cache_way`
   std::atomic<int64_t> in_flight{0};
 };
@@ -85,9 +87,9 @@ struct installed_binding {
 /// See the top of this file.
 class installations {
 public:
-  /// `grows_caches`: whether the device has what it takes.
-  installations(memory_pool& arenas, memory_pool& parameters, bool grows_caches)
-      : arenas_(arenas), parameters_(parameters), grows_caches_(grows_caches) {}
+  /// `most_cache_bytes`: how large a cache that grows in place may be; 0 if the device has not what that takes.
+  installations(memory_pool& arenas, memory_pool& parameters, int64_t most_cache_bytes)
+      : arenas_(arenas), parameters_(parameters), most_cache_bytes_(most_cache_bytes) {}
 
   /// Installs a bound plan as plan device `self`, for the way in which chunks ran last. Throws what `make_program` throws.
   void add(bound_plan_ptr bound, device_index self, const install_tools& tools);
@@ -101,6 +103,11 @@ public:
   }
   void make_way(installed_binding& binding, cache_way how, const install_tools& tools);
 
+  /// Returns whether slot `index` of the program that the binding runs in a way is there: if not, `slot_of` takes memory.
+  static bool has_slot(const installed_binding& binding, cache_way how, uint32_t index) {
+    const auto& slots = binding.ways.at(static_cast<size_t>(how)).on->slots;
+    return index < slots.size() && slots[index];
+  }
   /// Returns slot `index` of the program that the binding runs in a way, with the binding's parameters in it, made where it is not there yet.
   program_slot& slot_of(const installed_binding& binding, cache_way how, uint32_t index);
 
@@ -115,11 +122,12 @@ public:
 
 private:
   std::shared_ptr<installed_layout> layout_of(const bound_plan& bound, device_index self);
+  std::vector<int64_t> rooms_of(const bound_plan& bound, const installed_layout& layout) const;
   layout_slot& slot_of(installed_layout& layout, uint32_t index, int64_t scratch_bytes);
 
   memory_pool& arenas_;
   memory_pool& parameters_;
-  const bool grows_caches_;
+  const int64_t most_cache_bytes_;
   cache_way last_ = cache_way::copied;                                    // in which a chunk ran that has the choice
   std::unordered_map<uint64_t, std::weak_ptr<installed_layout>> layouts_; // by id
   std::unordered_map<uint64_t, std::unique_ptr<installed_binding>> bindings_;

@@ -98,6 +98,7 @@ residents::residents(device_context& context, std::string name, memory_pool& mem
 residents::~residents() = default;
 
 std::shared_ptr<residents::storage> residents::allocate(int64_t bytes, cache_order order) {
+  reclaim();
   auto memory = std::make_shared<const allocation>(memory_.allocate(bytes));
   return std::make_shared<storage>(storage{.id = ++last_, .memory = std::move(memory), .order = order});
 }
@@ -135,12 +136,15 @@ value_place residents::place_of(const device_tensor& value, row_moves& before) {
   return to->place();
 }
 
-device_tensor residents::extend(const device_tensor& past, const shape& dims, int64_t room, row_moves& before) {
+grown_cache residents::extend(const device_tensor& past, const shape& dims, int64_t room, row_moves& before) {
   const std::shared_ptr<storage> from = storage_of(past);
   const dtype type = past->type();
   const int64_t there = past->dims()[2], each = position_bytes(type, dims);
-  const bool in_place = from && from->order == cache_order::rows_first && from->position_bytes == each &&
-                        from->filled() == there && dims[2] * each <= from->memory->bytes();
+  const bool fits = from && from->order == cache_order::rows_first && from->position_bytes == each &&
+                    dims[2] * each <= from->memory->bytes();
+  if (fits && from->filled() > there)
+    reclaim(); // a longer value may have ended
+  const bool in_place = fits && from->filled() == there;
   std::shared_ptr<storage> to = from;
   std::shared_ptr<const counted_bytes> count = static_cast<const handle&>(*past).count();
   if (!in_place) {
@@ -155,7 +159,7 @@ device_tensor residents::extend(const device_tensor& past, const shape& dims, in
   }
   device_tensor made = make_in(to, std::move(count), type, dims);
   to->positions.emplace_back(static_cast<const handle&>(*made).id(), dims[2]);
-  return made;
+  return {std::move(made), to->place()};
 }
 
 /// The next step from the same past finds its rows where it can append to them.
@@ -166,10 +170,6 @@ void residents::move(const device_tensor& past, const std::shared_ptr<storage>& 
   from->forget(own.id());
   to->positions.emplace_back(own.id(), there);
   own.count_in(count);
-}
-
-value_place residents::rows_of(const device_tensor& cache) const {
-  return storage_of(cache)->place();
 }
 
 std::shared_ptr<residents::host_copy> residents::start_copy(const device_tensor& value, host_end host) const {

@@ -22,6 +22,12 @@
 
 namespace troupe::vulkan {
 
+/// A cache of a run that grows in place, and where its rows are.
+struct grown_cache {
+  device_tensor value;
+  value_place rows;
+};
+
 class residents {
 public:
   /// The values are called those of device `name`. `imports` brings bytes to and from the host.
@@ -40,9 +46,7 @@ public:
 
   /// Returns a cache of `dims` that begins with the rows of `past`; those behind are not there yet. It has memory for `room` positions at
   /// least if it is not in that of `past`, which then moves there too. Adds to `before` what must be done before, and throws, as `place_of` does.
-  device_tensor extend(const device_tensor& past, const shape& dims, int64_t room, row_moves& before);
-  /// Returns where a cache that `extend` has made is, rows first.
-  value_place rows_of(const device_tensor& cache) const;
+  grown_cache extend(const device_tensor& past, const shape& dims, int64_t room, row_moves& before);
 
   /// Copies a value to the host, or a host tensor to a new value, after everything submitted to `queue`. See `device`.
   void fetch(const device_tensor& value, timeline& queue, fetch_done done);

@@ -53,7 +53,8 @@ public:
         parameter_memory_(context_, memory_use::parameters, options.force_non_coherent),
         kernels_(context_, options.alter_shader), weights_(device_memory_),
         row_copies_(context_, kernels_, parameter_memory_),
-        installed_(device_memory_, parameter_memory_, row_copies_.is_available()),
+        installed_(device_memory_, parameter_memory_,
+                   row_copies_.is_available() ? context_.facts().max_storage_range : 0),
         imports_(context_, options.blocks, upload_memory_, download_memory_, max_imports(context_.facts())),
         residents_(context_, name, device_memory_, imports_, row_copies_), copies_inside_(context_, kernels_),
         clock_(context_), queue_(context_) {
@@ -80,7 +81,6 @@ public:
   const device_info& info() const override { return info_; }
 
   void install(bound_plan_ptr bound, device_index self) override {
-    reclaim();
     with_install_tools([&](const install_tools& tools) { installed_.add(std::move(bound), self, tools); });
   }
 
@@ -88,7 +88,6 @@ public:
 
   void submit(chunk_work work, chunk_done done) override {
     installed_.forget_retired();
-    residents_.reclaim();
     try {
       if (work.stop && work.stop->load(std::memory_order_relaxed))
         fail(errc::cancelled, "the run was cancelled");
@@ -97,6 +96,7 @@ public:
       // After what is in flight: completions keep the order of submission.
       queue_.after_all([done, result = failure_of(e)](VkResult) { done(result); });
     }
+    residents_.reclaim(); // the GPU is at work now; what takes memory before asks for it first
   }
 
   void fetch(const device_tensor& value, const fetch_done& done) override {
@@ -143,6 +143,7 @@ private:
 
   template <class F>
   void with_install_tools(F&& f) {
+    reclaim();
     const bool direct = imports_.available() && !recording_.unified;
     uploader uploads(context_, upload_memory_, queue_, options_.force_staging);
     f(install_tools{device_memory_,
@@ -197,6 +198,8 @@ private:
     const installed_chunk& c = chunk->second;
     expects(work.uploads.size() == c.uploads.size() && work.downloads.size() == c.downloads.size(),
             "the GPU was sent a wrong number of values");
+    if (!installations::has_slot(binding, way, work.slot))
+      residents_.reclaim();
     program_slot& slot = installed_.slot_of(binding, way, work.slot);
     const recording how = recording_of(c, work);
     std::vector<value_place> caches;
@@ -236,28 +239,28 @@ private:
 
   /// Caches grow in place if all of the chunk's are in this device's memory and stay there.
   cache_way way_of(const installed_binding& binding, const chunk_work& work) const {
-    const std::vector<cache_append>& appends = binding.layout->appends;
     const auto stays = [&](const cache_append& a) {
       const moved_value& made = *work.downloads.at(a.download);
-      const int64_t room = room_for(*binding.bound, a);
-      const shape& dims = binding.bound->dims[a.present];
-      const dtype type = binding.bound->source->program->values[a.present].type;
-      return residents_.find(*work.uploads.at(a.upload)) && made.stays() && !made.goes_to_host() && volume(dims) > 0 &&
-             room * position_bytes(type, dims) <= context_.facts().max_storage_range;
+      return residents_.find(*work.uploads.at(a.upload)) && made.stays() && !made.goes_to_host();
     };
-    const bool in_place = !appends.empty() && std::ranges::all_of(appends, stays);
+    const bool in_place = !binding.rooms.empty() && std::ranges::all_of(binding.layout->appends, stays);
     return in_place ? cache_way::in_place : cache_way::copied;
   }
 
   /// Makes the values of a run's caches. Returns where they are.
   std::vector<value_place> extend_caches(const installed_binding& binding, run_values& values) {
+    const std::vector<cache_append>& appends = binding.layout->appends;
+    const bound_plan& bound = *binding.bound;
     std::vector<value_place> places;
+    places.reserve(appends.size());
     values.kept.resize(values.work.downloads.size());
-    for (const cache_append& a : binding.layout->appends) {
-      device_tensor& made = values.kept.at(a.download);
-      made = residents_.extend(residents_.find(*values.work.uploads.at(a.upload)), binding.bound->dims[a.present],
-                               room_for(*binding.bound, a), values.before);
-      places.push_back(residents_.rows_of(made));
+    for (size_t i = 0; i < appends.size(); ++i) {
+      const cache_append& a = appends[i];
+      const device_tensor& past = residents_.find(*values.work.uploads.at(a.upload));
+      expects(past->dims() == bound.dims[a.past], "a cache's dims are not the planned ones");
+      grown_cache grown = residents_.extend(past, bound.dims[a.present], binding.rooms[i], values.before);
+      values.kept.at(a.download) = std::move(grown.value);
+      places.push_back(grown.rows);
     }
     return places;
   }
@@ -282,6 +285,8 @@ private:
                      const chunk_work& work, bool narrowed) {
     for (size_t i = 0; i < work.uploads.size(); ++i) {
       const installed_transfer& t = c.uploads[i];
+      if (t.in_place)
+        continue;
       if (const device_tensor& here = residents_.find(*work.uploads[i])) {
         expects(here->bytes() == t.bytes(bound), "a resident upload's size is not the planned one");
         continue;

@@ -37,8 +37,8 @@ std::vector<std::string> inputs_wanted_on_host(const run_request& request, const
   const auto& residents = request.options.device_inputs;
   if (residents.empty() && request.carried.empty())
     return {};
-  std::vector<const resident*> given(p.program->values.size()); // by value
-  const auto give = [&](size_t i, const device_tensor& value) { given[p.program->inputs[i]] = value.get(); };
+  std::vector<const resident*> given(p.program->inputs.size());
+  const auto give = [&](size_t i, const device_tensor& value) { given[i] = value.get(); };
   planned.input_order.match(residents, give);
   for_each_carried(request.carried, planned, [&](size_t i, const device_tensor& value) {
     if (!value->host().defined())
@@ -49,17 +49,17 @@ std::vector<std::string> inputs_wanted_on_host(const run_request& request, const
     goes_to_caller[i] = false;
   for (const carried_pair& pair : *request.carried.pairs)
     goes_to_caller[pair.output] = false;
-  std::set<value_id> wanted;
-  for (const transfer& t : p.transfers)
-    if (given[t.value] && t.to && !is_on(*given[t.value], p.devices[p.chunks[*t.to].device]))
-      wanted.insert(t.value);
-  for (size_t i = 0; i < p.program->outputs.size(); ++i)
-    if (const value_id v = p.program->outputs[i]; given[v] && goes_to_caller[i])
-      wanted.insert(v);
+  std::vector<bool> wanted(given.size());
+  for (const input_upload& u : planned.input_uploads)
+    if (given[u.input] && !is_on(*given[u.input], p.devices[u.device]))
+      wanted[u.input] = true;
+  for (const auto& [output, input] : planned.passed_on)
+    if (given[input] && goes_to_caller[output])
+      wanted[input] = true;
   std::vector<std::string> names;
-  names.reserve(wanted.size());
-  for (const value_id v : wanted)
-    names.push_back(p.program->values[v].name);
+  for (size_t i = 0; i < wanted.size(); ++i)
+    if (wanted[i])
+      names.push_back(p.program->values[p.program->inputs[i]].name);
   return names;
 }
 

@@ -141,6 +141,19 @@ void find_uses(planned_model& p) {
   }
 }
 
+void find_ways_of_inputs(planned_model& p) {
+  const graph& program = *p.compiled->program;
+  std::map<value_id, size_t> inputs;
+  for (size_t i = 0; i < program.inputs.size(); ++i)
+    inputs.emplace(program.inputs[i], i);
+  for (const transfer& t : p.compiled->transfers)
+    if (const auto input = inputs.find(t.value); input != inputs.end() && t.to)
+      p.input_uploads.push_back({input->second, p.compiled->chunks[*t.to].device});
+  for (size_t o = 0; o < program.outputs.size(); ++o)
+    if (const auto input = inputs.find(program.outputs[o]); input != inputs.end())
+      p.passed_on.emplace_back(o, input->second);
+}
+
 void find_symbols(planned_model& p) {
   for (const dim_program& dims : p.compiled->dims)
     p.symbols.insert(dims.symbols().begin(), dims.symbols().end());
@@ -310,6 +323,7 @@ planned_model_ptr describe_plan(std::shared_ptr<const plan> compiled, const std:
   for (const planned_body& body : p->compiled->bodies)
     p->bodies.push_back(describe_plan(body.compiled, devices));
   find_uses(*p);
+  find_ways_of_inputs(*p);
   find_symbols(*p);
   keep_control_constants(*p);
   return p;

@@ -30,22 +30,20 @@ void session_machine::check_residents(run_request& request) const {
       it = residents.erase(it);
       continue;
     }
-    check_home(input, *value, request.inputs.contains(input));
+    check_home(request, input, *value);
     ++it;
   }
   const carried_values& carried = request.carried;
   for (size_t i = 0; i < carried.given.size(); ++i)
-    if (const device_tensor& value = carried.given[i]; value && !value->host().defined()) {
-      const std::string& input = plans_->inputs()[(*carried.pairs)[i].input].name;
-      check_home(input, *value, request.inputs.contains(input));
-    }
+    if (const device_tensor& value = carried.given[i]; value && !value->host().defined())
+      check_home(request, plans_->inputs()[(*carried.pairs)[i].input].name, *value);
 }
 
-void session_machine::check_home(const std::string& input, const resident& value, bool copied) const {
+void session_machine::check_home(const run_request& request, const std::string& input, const resident& value) const {
   const size_t home = home_of(value);
   if (home == devices_.size())
     fail(errc::invalid_input, "input '{}' is on device '{}', which this engine does not have", input, value.device());
-  if (const std::string& why = devices_[home].lost_because; !why.empty() && !copied)
+  if (const std::string& why = devices_[home].lost_because; !why.empty() && !request.inputs.contains(input))
     fail(errc::device_lost, "input '{}' lay on device '{}', which is lost ({}): give it anew", input, value.device(),
          why);
 }

@@ -77,13 +77,11 @@ void session_machine::start_attempt(const run_request_ptr& request, const plan_o
     auto& prepared = std::get<prepared_run>(found);
     if (await_host_copies(request, inputs_wanted_on_host(*request, *prepared.source)))
       return;
-    const std::optional<prepared_run> next = plans_->likely_next(prepared);
     auto fresh = std::make_unique<execution>(request, std::move(prepared), completion_);
     e = fresh.get();
     executions_.emplace(e->id(), std::move(fresh));
+    begun_ = e->id();
     start_segment(*e, 0);
-    if (next)
-      plan_ahead(*next);
   });
   if (why.code == errc::out_of_memory && request->shortages > 0) {
     why.message = fmt::format("{}; {}", request->shortage, why.message);

@@ -62,8 +62,9 @@ public:
 
   /// Swaps `into` with the commands since the last call; its old content is dropped. To be called after each event.
   void take_commands(std::vector<command>& into);
-  /// Frees what the attempt that ended last held. To be called once its answer is on its way; else the next one's end does it.
-  void forget_ended() { ended_ = nullptr; }
+  /// Does what no answer waits for: frees what the attempt that ended last held, and has the run that is likely to follow the one that
+  /// has begun last bound and installed. To be called when the commands are carried out. Returns whether it has made others.
+  bool use_spare_time();
 
   // -- what a shell asks
 
@@ -166,8 +167,6 @@ private:
   void fulfil(const begin_answer& q, const plan_outcome& made) { answer_query(q.query, q.inputs, made); }
   void fulfil(const install_ahead& ahead, const plan_outcome& made);
   void answer_query(uint64_t query, const named_tensors& inputs, const plan_outcome& made);
-  /// Has the run that is likely to follow bound and installed meanwhile, unless others wait for plans.
-  void plan_ahead(const prepared_run& next);
   /// Returns the runs that cannot begin before a plan is made.
   std::vector<run_request_ptr> runs_that_wait_for_plans() const;
 
@@ -176,8 +175,8 @@ private:
   void check_request(run_request& request) const;
   /// Makes those device inputs ordinary ones that are in the host's memory; throws if one is on a device that is gone.
   void check_residents(run_request& request) const;
-  /// Throws if a value is not in the memory of a device that lives. `copied`: the host has a copy.
-  void check_home(const std::string& input, const resident& value, bool copied) const;
+  /// Throws if an input's value is in the memory of no device that lives, and the host has no copy.
+  void check_home(const run_request& request, const std::string& input, const resident& value) const;
   /// Returns a run's input that is on a device; null if it is not.
   device_tensor resident_of(const run_request& request, const std::string& input) const;
   /// Asks for host copies of all device inputs; answers when they are there.
@@ -271,7 +270,8 @@ private:
   size_t leaving_ = 0; // devices that have not been let go, nor lost
   installations installed_;
   std::unordered_map<execution_id, std::unique_ptr<execution>> executions_;
-  std::unique_ptr<execution> ended_;                    // the last one
+  std::unique_ptr<execution> ended_;  // the last one
+  std::optional<execution_id> begun_; // the last one of a model, if nothing has been made ahead for it
   std::unordered_map<uint64_t, fetching_run> fetching_; // by ticket
   std::map<chunk_place, running_control> controls_;
   std::vector<run_request_ptr> waiting_; // for memory that other runs hold

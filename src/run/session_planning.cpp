@@ -47,9 +47,19 @@ void session_machine::fulfil(const begin_segment& next, const plan_outcome& made
     end_early(e, why);
 }
 
-void session_machine::plan_ahead(const prepared_run& next) {
-  if (!job_)
-    want({install_ahead{next}, {}}, plans_->bind_job(next));
+bool session_machine::use_spare_time() {
+  ended_ = nullptr;
+  const auto begun = executions_.find(std::exchange(begun_, std::nullopt).value_or(0));
+  if (begun == executions_.end())
+    return false;
+  capture([&] { // a failure is the run's that needs it: it looks again
+    std::optional<prepared_run> next = plans_->likely_next(begun->second->prepared());
+    if (!next || job_) // others wait for plans
+      return;
+    plan_job job = plans_->bind_job(*next);
+    want({install_ahead{std::move(*next)}, {}}, std::move(job));
+  });
+  return !commands_.empty();
 }
 
 void session_machine::fulfil(const install_ahead& ahead, const plan_outcome& made) {

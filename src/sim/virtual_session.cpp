@@ -94,9 +94,11 @@ void virtual_session::tell(Event&& event) {
   machine_->set_time(time_of(world_.events.now()));
   event(*machine_);
   std::vector<command> commands;
-  machine_->take_commands(commands);
-  for (command& c : commands)
-    std::visit([this](auto& what) { this->carry_out(what); }, c);
+  do {
+    machine_->take_commands(commands);
+    for (command& c : commands)
+      std::visit([this](auto& what) { this->carry_out(what); }, c);
+  } while (machine_->use_spare_time());
   for (const uint64_t id : std::exchange(retired_, {}))
     plans_.erase(id); // chunks that are under way hold theirs
 }

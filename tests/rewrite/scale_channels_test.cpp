@@ -26,12 +26,12 @@ struct normed {
     for (int64_t i = 0; i < 6; ++i)
       variance.mutable_data<float>()[i] = std::abs(variance.data<float>()[i]) + 0.1f;
     const value_id mean = statistics_given ? b.input("mean", {6}, type) : b.constant("mean", as(random_tensor({6}, 3)));
-    const auto outputs =
-        b.call("BatchNormalization",
-               {cat, b.constant("scale", as(random_tensor({6}, 1))), b.constant("shift", as(random_tensor({6}, 2))), mean,
-                b.constant("variance", as(variance))},
-               training ? std::vector<std::string>{"y", "running_mean", "running_variance"} : std::vector<std::string>{"y"},
-               attrs_of({{"training_mode", int64_t{training}}, {"epsilon", 1e-3f}}));
+    const auto outputs = b.call(
+        "BatchNormalization",
+        {cat, b.constant("scale", as(random_tensor({6}, 1))), b.constant("shift", as(random_tensor({6}, 2))), mean,
+         b.constant("variance", as(variance))},
+        training ? std::vector<std::string>{"y", "running_mean", "running_variance"} : std::vector<std::string>{"y"},
+        attrs_of({{"training_mode", int64_t{training}}, {"epsilon", 1e-3f}}));
     b.output(b.op("Relu", {outputs[0]}));
     b.output(b.op("Abs", {cat}));
     if (running_mean_read)

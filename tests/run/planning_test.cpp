@@ -51,16 +51,18 @@ public:
     machine_->set_time(now);
     event();
     std::vector<command> commands;
-    machine_->take_commands(commands);
-    for (command& c : commands)
-      if (auto* order = std::get_if<device_order>(&c))
-        take(*order);
-      else if (auto* job = std::get_if<plan_wanted>(&c))
-        wanted_ = *job;
-      else if (auto* answer = std::get_if<run_answer>(&c))
-        ended[answer->ticket] = answer->why;
-      else if (auto* found = std::get_if<query_answer>(&c))
-        bound[found->query] = found->bound;
+    do {
+      machine_->take_commands(commands);
+      for (command& c : commands)
+        if (auto* order = std::get_if<device_order>(&c))
+          take(*order);
+        else if (auto* job = std::get_if<plan_wanted>(&c))
+          wanted_ = *job;
+        else if (auto* answer = std::get_if<run_answer>(&c))
+          ended[answer->ticket] = answer->why;
+        else if (auto* found = std::get_if<query_answer>(&c))
+          bound[found->query] = found->bound;
+    } while (machine_->use_spare_time());
   }
 
   bool wants_plan() const { return wanted_.has_value(); }

@@ -291,9 +291,11 @@ private:
     sessions_[s].machine->set_time(now_);
     event();
     std::vector<command> commands;
-    sessions_[s].machine->take_commands(commands);
-    for (command& c : commands)
-      std::visit([&](auto& what) { take(s, what); }, c);
+    do {
+      sessions_[s].machine->take_commands(commands);
+      for (command& c : commands)
+        std::visit([&](auto& what) { take(s, what); }, c);
+    } while (sessions_[s].machine->use_spare_time());
   }
 
   void take(size_t s, device_order& order) {

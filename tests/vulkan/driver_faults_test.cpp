@@ -115,6 +115,24 @@ TEST_CASE("installing frees values that no handle names any more", "[vulkan][B2]
   CHECK(new_gpu_messages() == "");
 }
 
+TEST_CASE("a run that keeps a value frees those that no handle names any more", "[vulkan][B2]") {
+  one_gpu one({.memory_limit = 1 << 20}, negation({50, 1024}));
+  one.install();
+  const tensor x = ramp(tensor(dtype::float32, {50, 1024}), 0);
+  REQUIRE(one.submit(x).get().ok());
+  const int64_t left = (1 << 20) - one.gpu->stats().used_bytes;
+  device_tensor value =
+      one.gpu->put(tensor(dtype::float32, {left / 4096 - 40, 1024})); // leaves less than the run keeps
+  REQUIRE(fetch(*one.gpu, value).ok());
+  value = nullptr;
+  chunk_work work = work_of(*one.bound, 0, {x});
+  work.downloads.at(0) = std::make_shared<moved_value>(destination::device, false);
+  std::promise<chunk_result> ended;
+  one.gpu->submit(work, [&](chunk_result r) { ended.set_value(std::move(r)); });
+  CHECK(ended.get_future().get().ok());
+  CHECK(new_gpu_messages() == "");
+}
+
 TEST_CASE("installing lets go of host memory that the pool has given up", "[vulkan]") {
   const auto blocks = std::make_shared<host_block_pool>(0);
   one_gpu one({.blocks = blocks, .force_staging = true}, rows_of_weight(1));

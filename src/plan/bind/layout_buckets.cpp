@@ -94,8 +94,10 @@ int64_t bucket_capacity(int64_t value) {
 
 int64_t wide_capacity(int64_t value) {
   constexpr int64_t most_doubled = 1024;
-  return value > most_doubled ? bucket_capacity(value)
-                              : std::max(least_capacity, static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(std::max<int64_t>(value, 1)))));
+  return value > most_doubled
+             ? bucket_capacity(value)
+             : std::max(least_capacity,
+                        static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(std::max<int64_t>(value, 1)))));
 }
 
 bound_plan_ptr layout_buckets::bind(const std::shared_ptr<const plan>& p, uint32_t segment, const bindings& values) {

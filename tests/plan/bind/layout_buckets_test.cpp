@@ -120,7 +120,7 @@ TEST_CASE("a bucket that costs too much memory, or does not fit, is exact", "[pl
   const auto p = make_plan(b.done({out}), devices, {});
   layout_buckets layouts(8);
   layouts.bind(p, 0, {{"n", 1}});
-  CHECK(capacity_of(*layouts.bind(p, 0, {{"n", 2}}), "n") == 2); // 16 would cost seven times as much again
+  CHECK(capacity_of(*layouts.bind(p, 0, {{"n", 2}}), "n") == 2);   // 16 would cost seven times as much again
   CHECK(capacity_of(*layouts.bind(p, 0, {{"n", 17}}), "n") == 20); // 32 would cost 240 MiB more
   devices[0].memory_bytes = int64_t{19} << 24;
   const auto small = make_plan(p->program, devices, {});
