@@ -9,8 +9,9 @@ namespace troupe::vulkan {
 namespace {
 
 constexpr int64_t block_bytes = int64_t{64} << 20;
-/// Mapped device memory is a small window on many GPUs, and parameters are small.
-constexpr int64_t parameter_block_bytes = int64_t{1} << 20;
+/// Mapped device memory is a small window on many GPUs, and parameters are small. What is the host's grows from this on: drivers keep all of it
+/// resident.
+constexpr int64_t small_block_bytes = int64_t{1} << 20;
 constexpr int64_t granularity = 256;
 
 } // namespace
@@ -20,6 +21,7 @@ struct memory_block {
   buffer_handle buffer;
   memory_handle memory;
   int64_t bytes = 0;
+  bool shared = false; // by any allocations, not made for one
   int64_t atom = 1;
   std::byte* host = nullptr; // what callers see
   std::byte* real = nullptr; // what is mapped
@@ -77,8 +79,13 @@ void allocation::invalidate(int64_t offset, int64_t bytes) const {
 }
 
 memory_pool::memory_pool(device_context& context, memory_use use, bool force_non_coherent, int64_t limit)
-    : context_(context), use_(use), block_bytes_(use == memory_use::parameters ? parameter_block_bytes : block_bytes),
-      force_non_coherent_(force_non_coherent), limit_(limit) {}
+    : context_(context), use_(use), force_non_coherent_(force_non_coherent), limit_(limit) {}
+
+int64_t memory_pool::shared_block_bytes() const {
+  if (use_ == memory_use::device)
+    return block_bytes;
+  return use_ == memory_use::parameters ? small_block_bytes : std::clamp(reserved_, small_block_bytes, block_bytes);
+}
 
 /// Returns null if the driver has no room for it.
 std::shared_ptr<memory_block> memory_pool::make_block(int64_t bytes) const {
@@ -151,7 +158,11 @@ void memory_pool::add_block(int64_t bytes) {
   if (bytes > left)
     fail(errc::out_of_memory, "{}: {} bytes asked for, {} are left of the {} that it may use", context_.facts().name,
          bytes, left, limit_);
-  std::shared_ptr<memory_block> made = make_block(bytes > block_bytes_ / 2 ? bytes : std::min(block_bytes_, left));
+  const int64_t usual = shared_block_bytes();
+  const bool shared = bytes <= usual / 2;
+  std::shared_ptr<memory_block> made = make_block(shared ? std::min(usual, left) : bytes);
+  if (made)
+    made->shared = shared;
   if (!made) {
     drop_empty_blocks();
     made = make_block(bytes);
@@ -206,7 +217,7 @@ void memory_pool::give_back(const std::shared_ptr<memory_block>& block, int64_t 
     std::prev(next)->second += bytes;
   else
     block->gaps[offset] = bytes;
-  if (block->is_empty() && (block->bytes != block_bytes_ || blocks_.size() > 1)) {
+  if (block->is_empty() && (!block->shared || blocks_.size() > 1)) {
     reserved_ -= block->bytes;
     std::erase(blocks_, block);
   }

@@ -1,7 +1,7 @@
 // GPU memory: buffers cut out of larger blocks, because drivers allow few allocations and each is slow.
 //
 // A block is one VkBuffer with its VkDeviceMemory; allocations are ranges of it, found first-fit in an ordered free list.
-// Requests over half a block get a block of their own. A pool serves one use (memory_use); blocks that become empty are
+// Requests over half a block get a block of their own. Blocks of the host's memory begin small and double, since they stay resident. A pool serves one use (memory_use); blocks that become empty are
 // freed, except one, which goes when it is in the way. Thread-safe, so that what a submission holds may end on any thread.
 //
 // Mapped memory that is not coherent is flushed after the host wrote (`flush`) and invalidated before it reads
@@ -66,6 +66,8 @@ public:
 private:
   friend class allocation;
   allocation find_gap(int64_t bytes);
+  /// Bytes of the next block that several allocations share.
+  int64_t shared_block_bytes() const;
   void add_block(int64_t bytes);
   std::shared_ptr<memory_block> make_block(int64_t bytes) const;
   void drop_empty_blocks();
@@ -73,7 +75,6 @@ private:
 
   device_context& context_;
   memory_use use_;
-  int64_t block_bytes_;
   bool force_non_coherent_;
   int64_t limit_;
   mutable std::mutex mutex_; // of what follows

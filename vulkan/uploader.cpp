@@ -4,7 +4,9 @@
 #include "vulkan/commands.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
+#include <utility>
 
 namespace troupe::vulkan {
 
@@ -42,27 +44,32 @@ void uploader::write_piece(std::span<const std::byte> bytes, const allocation& t
   target.flush(offset, static_cast<int64_t>(bytes.size()));
 }
 
-void uploader::make_staging() {
-  pool_ = make_command_pool(context_, VK_COMMAND_POOL_CREATE_RESET_COMMAND_BUFFER_BIT);
-  for (half& h : halves_)
-    h.commands = make_commands(context_, pool_);
-  staging_ = staging_pool_.allocate(2 * piece_bytes);
+uploader::half& uploader::half_for(int64_t bytes) {
+  constexpr int64_t least = int64_t{128} << 10;
+  if (!pool_) {
+    pool_ = make_command_pool(context_, VK_COMMAND_POOL_CREATE_RESET_COMMAND_BUFFER_BIT);
+    for (half& h : halves_)
+      h.commands = make_commands(context_, pool_);
+  }
+  half& h = halves_[std::exchange(next_, 1 - next_)];
+  wait(h);
+  if (!h.staging || h.staging.bytes() < bytes) {
+    h.staging = {}; // before the next one is made
+    h.staging =
+        staging_pool_.allocate(std::max(least, static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(bytes)))));
+  }
+  return h;
 }
 
 void uploader::copy_piece(std::span<const std::byte> bytes, const std::shared_ptr<const allocation>& target,
                           int64_t offset) {
-  if (!staging_)
-    make_staging();
-  half& h = halves_[next_];
-  const int64_t at = static_cast<int64_t>(next_) * piece_bytes;
-  next_ = 1 - next_;
-  wait(h);
-  std::memcpy(staging_.mapped() + at, bytes.data(), bytes.size());
-  staging_.flush(at, static_cast<int64_t>(bytes.size()));
+  half& h = half_for(static_cast<int64_t>(bytes.size()));
+  std::memcpy(h.staging.mapped(), bytes.data(), bytes.size());
+  h.staging.flush(0, static_cast<int64_t>(bytes.size()));
   begin(h.commands, VK_COMMAND_BUFFER_USAGE_ONE_TIME_SUBMIT_BIT);
-  const VkBufferCopy region{static_cast<VkDeviceSize>(staging_.offset() + at),
+  const VkBufferCopy region{static_cast<VkDeviceSize>(h.staging.offset()),
                             static_cast<VkDeviceSize>(target->offset() + offset), bytes.size()};
-  vkCmdCopyBuffer(h.commands, staging_.buffer(), target->buffer(), 1, &region);
+  vkCmdCopyBuffer(h.commands, h.staging.buffer(), target->buffer(), 1, &region);
   record(h.commands, {VK_PIPELINE_STAGE_TRANSFER_BIT, VK_ACCESS_TRANSFER_WRITE_BIT, VK_PIPELINE_STAGE_ALL_COMMANDS_BIT,
                       VK_ACCESS_MEMORY_READ_BIT | VK_ACCESS_MEMORY_WRITE_BIT});
   end(h.commands);

@@ -208,7 +208,7 @@ std::vector<byte_kernel> byte_kernels(const gpu_features& gpu, const byte_scalin
 
 std::vector<tiling> byte_tilings(const float_product& p, byte_kernel kernel, bool gathers, const gpu_call& call) {
   const int64_t unit = tile_unit(kernel);
-  const tile_family family = kernel == byte_kernel::matrices ? tile_family::cooperative : tile_family::tiled;
+  const tile_family family = kernel == byte_kernel::matrices ? tile_family::cooperative_bytes : tile_family::tiled;
   const product_size size{p.m, p.n, ceil_div(p.k, unit), p.batches(), gathers};
   std::vector<tiling> list = list_tilings(size, family, false, call.gpu, call.ways);
   for (tiling& t : list) {
@@ -220,7 +220,7 @@ std::vector<tiling> byte_tilings(const float_product& p, byte_kernel kernel, boo
 
 std::string byte_shader(const std::string& stem, byte_kernel kernel, const tiling& t) {
   switch (kernel) {
-    case byte_kernel::matrices: return stem + "_cooperative." + tile_variant(tile_family::cooperative, "i8", t);
+    case byte_kernel::matrices: return stem + "_cooperative." + tile_variant(tile_family::cooperative_bytes, "i8", t);
     case byte_kernel::dot: return stem + ".dot";
     case byte_kernel::plain: break;
   }

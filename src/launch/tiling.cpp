@@ -60,6 +60,28 @@ constexpr auto cooperative = std::to_array<tile_speed>({
     {{512, 256, 128, 32, 64, 32}, 1.45, 1.435, 1, 5.91},
 });
 
+// The same tiles of bytes, whose epilogues take longer (bench/results/byte_ways_h200_2026-11-26.txt).
+constexpr auto cooperative_bytes = std::to_array<tile_speed>({
+    {{64, 16, 32, 64, 16, 16}, 0.609, 0.229, 3, 1.22},
+    {{128, 32, 32, 64, 16, 16}, 0.442, 0.249, 2, 1.15},
+    {{256, 32, 32, 64, 16, 16}, 0.436, 0.252, 2, 0.699},
+    {{256, 32, 32, 128, 16, 32}, 0.64, 0.508, 1, 1.47},
+    {{512, 32, 32, 128, 16, 16}, 0.588, 0.516, 1, 1.11},
+    {{256, 32, 64, 64, 32, 32}, 0.472, 0.39, 1, 1.52},
+    {{512, 64, 32, 128, 32, 32}, 0.935, 0.686, 1, 3.41},
+    {{128, 64, 64, 32, 32, 32}, 0.817, 0.319, 2, 1.56},
+    {{256, 64, 64, 32, 32, 32}, 0.566, 0.557, 6, 3.87},
+    {{256, 64, 64, 64, 32, 32}, 0.692, 0.546, 1, 3.4},
+    {{512, 64, 64, 64, 32, 32}, 0.726, 0.569, 1, 2.53},
+    {{512, 64, 64, 128, 32, 32}, 1.13, 0.984, 1, 4.53},
+    {{256, 128, 64, 32, 32, 32}, 0.951, 0.609, 1, 1.71},
+    {{512, 128, 64, 64, 32, 32}, 0.79, 0.786, 1, 4.67},
+    {{512, 64, 128, 64, 32, 32}, 0.976, 0.865, 1, 3.67},
+    {{256, 128, 128, 32, 64, 32}, 0.957, 0.779, 1, 5.26},
+    {{512, 128, 128, 64, 64, 32}, 1.41, 1.31, 1, 6.42},
+    {{512, 256, 128, 32, 64, 32}, 1.44, 1.44, 1, 5.17},
+});
+
 // Matrices of groups, whose kernels know the sizes of the right matrix (shaders/matmul_matrices.comp).
 constexpr auto matrices = std::to_array<tile_speed>({
     {{256, 64, 64, 128, 0, 0}, 1.099, 1.099, 1, 2.0},
@@ -88,6 +110,7 @@ std::span<const tile_speed> tiles_of(tile_family family) {
   switch (family) {
     case tile_family::tiled: return tiled;
     case tile_family::cooperative: return cooperative;
+    case tile_family::cooperative_bytes: return cooperative_bytes;
     case tile_family::matrices: break;
   }
   return matrices;
@@ -100,7 +123,7 @@ bool fits(const tiling& t, const product_size& size, tile_family family, const g
     return false;
   if (family == tile_family::matrices) // the driver sees to shared memory
     return true;
-  if (family == tile_family::cooperative && size.gathers && (t.m + t.n) * t.depth / 8 > most_gathered * t.threads)
+  if (is_cooperative(family) && size.gathers && (t.m + t.n) * t.depth / 8 > most_gathered * t.threads)
     return false;
   return shared_bytes(t, family) <= gpu.shared_bytes;
 }

@@ -30,8 +30,14 @@ struct product_size {
   bool slices = false;  // there are kernels of scalar arithmetic with slices, and they are worth trying
 };
 
-/// Which kernel family a tile is for: scalar arithmetic, matrices of subgroups, matrices of groups.
-enum class tile_family : uint8_t { tiled, cooperative, matrices };
+/// Which kernel family a tile is for: scalar arithmetic, matrices of subgroups of float16 or of bytes (whose depths count as half as many), matrices of
+/// groups.
+enum class tile_family : uint8_t { tiled, cooperative, cooperative_bytes, matrices };
+
+/// Whether matrices of subgroups compute the tile.
+constexpr bool is_cooperative(tile_family family) {
+  return family == tile_family::cooperative || family == tile_family::cooperative_bytes;
+}
 
 /// Returns the tiling that should be fastest, by a model of groups, waves and memory latency; nullopt if no tile fits the
 /// device. `may_split` says whether partial sums can be added afterwards.

@@ -134,6 +134,28 @@ TEST_CASE("Convolutions of bytes choose their kernel", "[ops][quantised]") {
   CHECK(kernels({1, 32, 8, 8}, {32, 1, 3, 3}, {1, 32, 8, 8}, 32, channels_last) == depthwise);
   // Three channels are gathered as well from planes.
   CHECK(kernels({1, 3, 8, 8}, {32, 3, 3, 3}, {1, 32, 8, 8}, 1, plain) == implicit);
+  // Matrices do not pay for so short a depth if there are many tiles.
+  const list many{"quantized_conv.dot", "quantized_conv.cooperative", "quantized_conv.plain"};
+  CHECK(kernels({32, 3, 112, 112}, {32, 3, 3, 3}, {32, 32, 112, 112}, 1, plain) == many);
+  CHECK(kernels({32, 4, 112, 112}, {32, 4, 3, 3}, {32, 32, 112, 112}, 1, plain) == implicit);
+}
+
+TEST_CASE("Bytes have tiles of their own", "[ops][quantised]") {
+  const attributes none;
+  const gpu_features gpu = gpu_with(true, true);
+  const auto tile_of = [&](int64_t rows, int64_t depth, int64_t columns) {
+    const launch_lists lists = quantized_matmul_launches(
+        {none,
+         operands(make({rows, depth}, dtype::uint8), constant({depth, columns}, dtype::int8), true, false),
+         {make({rows, columns}, dtype::uint8)},
+         gpu});
+    const std::vector<uint32_t>& c = lists.at(0).launches.at(0).constants;
+    return std::vector<uint32_t>{c.at(1), c.at(2), c.at(3)};
+  };
+  using tile = std::vector<uint32_t>;
+  CHECK(tile_of(100352, 24, 144) == tile{256, 128, 64}); // their epilogues take longer than those of float16
+  CHECK(tile_of(100352, 144, 24) == tile{32, 32, 128});
+  CHECK(tile_of(196, 64, 384) == tile{32, 32, 128});
 }
 
 TEST_CASE("What quantises a result is inverted when a plan is installed if it is constant", "[ops][quantised]") {

@@ -89,6 +89,24 @@ TEST_CASE("a pool does not grow beyond its limit", "[vulkan][B2][E4]") {
   CHECK_THROWS_AS(none.allocate(1), error);
 }
 
+TEST_CASE("memory of the host is taken in small blocks first", "[vulkan][D5]") {
+  constexpr int64_t mib = 1 << 20;
+  device_context context(test::gpus(), 0);
+  memory_pool pool(context, GENERATE(memory_use::upload, memory_use::download), false);
+  std::vector<allocation> held;
+  held.push_back(pool.allocate(1000));
+  CHECK(pool.reserved_bytes() == mib);
+  held.push_back(pool.allocate(600'000)); // over half a block, but there is room
+  CHECK(pool.reserved_bytes() == mib);
+  held.push_back(pool.allocate(500'000));
+  CHECK(pool.reserved_bytes() == 2 * mib);
+  held.push_back(pool.allocate(900'000));
+  CHECK(pool.reserved_bytes() == 4 * mib);
+  held.clear();
+  CHECK(pool.reserved_bytes() <= 2 * mib); // one block stays
+  CHECK(test::new_gpu_messages() == "");
+}
+
 TEST_CASE("a block that nothing is in makes room for another", "[vulkan][B2]") {
   device_context context(test::gpus(), 0);
   memory_pool pool(context, memory_use::device, false, int64_t{100} << 20);

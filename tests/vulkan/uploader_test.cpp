@@ -140,11 +140,27 @@ TEST_CASE("a large weight passes through two pieces of staging memory", "[vulkan
     uploader uploads(context, staging, queue, true);
     uploads.upload(bytes, weight);
     uploads.finish();
-    CHECK(staging.reserved_bytes() <= int64_t{64} << 20); // one block of the pool
+    CHECK(staging.reserved_bytes() == 2 * uploader::piece_bytes);
   }
   CHECK(holds(*weight, bytes));
   CHECK(queue.submissions() == 6);
   CHECK(staging.free_bytes() == staging.reserved_bytes());
+  CHECK(test::new_gpu_messages() == "");
+}
+
+TEST_CASE("few bytes take little staging memory, and more as they come", "[vulkan][B6][D5]") {
+  device_context context(test::gpus(), 0);
+  memory_pool staging(context, memory_use::upload, false), memory(context, memory_use::device, false);
+  timeline queue(context);
+  uploader uploads(context, staging, queue, true);
+  for (const size_t count : {size_t{1000}, size_t{1} << 20, size_t{3} << 20, size_t{77}, size_t{5} << 20}) {
+    const std::vector<std::byte> bytes = some_bytes(count);
+    const auto weight = std::make_shared<const allocation>(memory.allocate(static_cast<int64_t>(count)));
+    uploads.upload(bytes, weight);
+    uploads.finish();
+    CHECK(holds(*weight, bytes));
+    CHECK(staging.reserved_bytes() <= (count == 1000 ? 1 << 20 : 16 << 20));
+  }
   CHECK(test::new_gpu_messages() == "");
 }
 
