@@ -1,7 +1,8 @@
 // The scalar functions that end products (src/ops/activation.hpp), and the exact functions they need.
 //
 // Vulkan lets exp, tanh and friends err by more than ONNX allows, and promises nothing about NaN in min and max. These are
-// range-reduced polynomials (relative error below 1e-6), and comparisons are written so that NaN stays NaN.
+// range-reduced polynomials (relative error below 1e-6), but where exp2's error is lost in what follows or stays below 1e-5 (tanh, sigmoid, erfc). Comparisons are written so
+// that NaN stays NaN.
 #ifndef TROUPE_ACTIVATION
 #define TROUPE_ACTIVATION
 
@@ -57,6 +58,7 @@ float exact_tanh(float x) {
 
 /// erfc z for z ≥ 0: e^(−z²) · t · P(t) with t = 1 / (1 + z / 2); P interpolates at Chebyshev nodes (error 5e-8).
 float erfc_positive(float z) {
+  z = min(z, 16.0); // beyond, e^(−z²) is 0; divisors would be beyond 2^126
   const float t = 1.0 / fma(0.5, z, 1.0);
   float p = fma(t, -0.0590672282, 0.284682350);
   p = fma(p, t, -0.487647156);
@@ -87,7 +89,7 @@ float exact_erf(float x) {
 
 /// 1 / (1 + e^−x); 0 if divisors would be beyond 2^126, the largest that Vulkan divides by accurately.
 float exact_sigmoid(float x) {
-  return x < -87.0 ? 0.0 : 1.0 / (1.0 + fast_exp(-x));
+  return exact_isnan(x) ? x : x < -87.0 ? 0.0 : 1.0 / (1.0 + fast_exp(-x));
 }
 
 /// act(x); `code` should be a specialisation constant. If comparisons make a min or max, NaN is set apart by its bits: drivers

@@ -3,6 +3,7 @@
 #include "base/round_up.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
 
 namespace troupe::vulkan {
@@ -81,10 +82,13 @@ void allocation::invalidate(int64_t offset, int64_t bytes) const {
 memory_pool::memory_pool(device_context& context, memory_use use, bool force_non_coherent, int64_t limit)
     : context_(context), use_(use), force_non_coherent_(force_non_coherent), limit_(limit) {}
 
-int64_t memory_pool::shared_block_bytes() const {
+int64_t memory_pool::shared_block_bytes(int64_t bytes) const {
   if (use_ == memory_use::device)
     return block_bytes;
-  return use_ == memory_use::parameters ? small_block_bytes : std::clamp(reserved_, small_block_bytes, block_bytes);
+  if (use_ == memory_use::parameters)
+    return small_block_bytes;
+  const auto whole = static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(bytes)));
+  return std::clamp(std::max(reserved_, whole), small_block_bytes, block_bytes);
 }
 
 /// Returns null if the driver has no room for it.
@@ -158,8 +162,8 @@ void memory_pool::add_block(int64_t bytes) {
   if (bytes > left)
     fail(errc::out_of_memory, "{}: {} bytes asked for, {} are left of the {} that it may use", context_.facts().name,
          bytes, left, limit_);
-  const int64_t usual = shared_block_bytes();
-  const bool shared = bytes <= usual / 2;
+  const int64_t usual = shared_block_bytes(bytes);
+  const bool shared = bytes <= (use_ == memory_use::parameters ? small_block_bytes : block_bytes) / 2;
   std::shared_ptr<memory_block> made = make_block(shared ? std::min(usual, left) : bytes);
   if (made)
     made->shared = shared;
@@ -206,6 +210,12 @@ int64_t memory_pool::largest_gap_bytes() const {
   return largest;
 }
 
+bool memory_pool::may_keep(const memory_block& empty) const {
+  if (use_ == memory_use::device)
+    return blocks_.size() == 1;
+  return std::ranges::none_of(blocks_, [&](const auto& b) { return b.get() != &empty && b->is_empty(); });
+}
+
 void memory_pool::give_back(const std::shared_ptr<memory_block>& block, int64_t offset, int64_t bytes) {
   const std::lock_guard lock(mutex_);
   auto next = block->gaps.upper_bound(offset);
@@ -217,7 +227,7 @@ void memory_pool::give_back(const std::shared_ptr<memory_block>& block, int64_t 
     std::prev(next)->second += bytes;
   else
     block->gaps[offset] = bytes;
-  if (block->is_empty() && (!block->shared || blocks_.size() > 1)) {
+  if (block->is_empty() && (!block->shared || !may_keep(*block))) {
     reserved_ -= block->bytes;
     std::erase(blocks_, block);
   }

@@ -66,8 +66,10 @@ public:
 private:
   friend class allocation;
   allocation find_gap(int64_t bytes);
-  /// Bytes of the next block that several allocations share.
-  int64_t shared_block_bytes() const;
+  /// Returns the bytes of the next block that several allocations share, the first of which wants `bytes`.
+  int64_t shared_block_bytes(int64_t bytes) const;
+  /// Whether a block that has become empty may stay: as the only one of the device's memory; of the host's, which is small, as the only empty one.
+  bool may_keep(const memory_block& empty) const;
   void add_block(int64_t bytes);
   std::shared_ptr<memory_block> make_block(int64_t bytes) const;
   void drop_empty_blocks();

@@ -16,7 +16,7 @@ std::optional<channel_scaling> scaling_of(const graph_editor& e, const node& nor
   for (size_t i = 0; i < p.size(); ++i) {
     const value_id v = input_of(norm, i + 1);
     p[i] = v == no_value ? nullptr : e.val(v).constant;
-    if (!p[i] || p[i]->type != type || p[i]->dims != shape{channels})
+    if (!p[i] || p[i]->type != type || p[i]->dims != shape{channels} || !may_derive(*p[i]))
       return std::nullopt;
   }
   tensor epsilon(dtype::float32, {1});

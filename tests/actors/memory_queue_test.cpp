@@ -94,14 +94,14 @@ TEST_CASE("a front of the memory queue that fails to start leaves nobody waiting
 
 TEST_CASE("the plan that a run reserves memory for stays when idle plans go", "[actors][B2][A10]") {
   const graph model = chain(2, {dim::symbol("n"), 1024});
-  const int64_t needed = slot_bytes_of(model, 1, {}, {32, 1024});
+  const int64_t needed = slot_bytes_of(model, 1, {}, {20, 1024});
   deterministic_session s(model, 1, {}, 0ms, completion_mode::device, 2 * needed + needed / 2);
   const auto run = [&](int64_t n) {
     auto result = s.run(ones({n, 1024}));
     s.settle();
     return result;
   };
-  for (const int64_t n : {17, 18, 17}) { // 18 gets a layout for up to 32, and was used longest ago then
+  for (const int64_t n : {17, 18, 17}) { // 18 gets a layout for up to 20, and was used longest ago then
     auto result = run(n);
     s.complete_all();
     result.get();

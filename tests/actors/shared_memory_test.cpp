@@ -68,8 +68,8 @@ TEST_CASE("sessions on one device keep its limit together", "[actors][B2]") {
 }
 
 TEST_CASE("plans that nobody runs make room for another session, least recently used first", "[actors][B2]") {
-  two_sessions t(64);
-  for (const int64_t n : {17, 18}) { // the second gets a layout for up to 32
+  two_sessions t(60);
+  for (const int64_t n : {17, 18}) { // the second gets a layout for up to 20
     auto result = t.first(n);
     t.s.complete_all();
     result.get();

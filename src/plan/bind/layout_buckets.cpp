@@ -17,10 +17,10 @@ constexpr int64_t small_arena = int64_t{64} << 20;
 /// … and for wide ones at most this part of each device's memory.
 constexpr int64_t small_part = 64;
 
-/// Capacities to try, and how many bytes more than an exact layout's theirs may have.
+/// Capacities to try.
 struct candidate {
   bindings capacities;
-  int64_t most_more = 0;
+  bool wide = false;
 };
 
 /// Whether a binding would use a good part of what the layout has room for.
@@ -38,24 +38,30 @@ int64_t arena_bytes(const arena_layout& l) {
   return sum;
 }
 
-/// Bytes that a layout with wide capacities may have more than an exact one.
-int64_t most_for_wide(const plan& p) {
-  int64_t most = small_arena;
-  for (const device_info& d : p.devices)
-    if (d.kind != device_kind::control)
-      most = std::min(most, d.memory_bytes / small_part);
-  return most;
+/// Whether a layout costs little more than an exact one on each device.
+bool costs_little(const arena_layout& l, const arena_layout& exact) {
+  const std::vector<device_info>& devices = l.source->devices;
+  for (device_index d = 0; d < static_cast<device_index>(devices.size()); ++d)
+    if (devices[d].kind != device_kind::control &&
+        slot_bytes(l, d) - slot_bytes(exact, d) > std::min(small_arena, devices[d].memory_bytes / small_part))
+      return false;
+  return true;
+}
+
+/// Whether it costs at most as much again, or little.
+bool costs_enough(const arena_layout& l, const arena_layout& exact) {
+  const int64_t least = arena_bytes(exact);
+  return arena_bytes(l) - least <= std::max(least, small_arena);
 }
 
 /// Candidates, in this order: symbols rounded up one by one, and all raised by what the largest gets (the other way round if they have moved
 /// `together`); wide ones first.
-std::vector<candidate> candidates(const arena_layout& exact, const bindings& values,
-                                  const std::vector<std::string>& varying, bool together) {
+std::vector<candidate> candidates(const bindings& values, const std::vector<std::string>& varying, bool together) {
   int64_t largest = 0;
   for (const std::string& name : varying)
     largest = std::max(largest, values.at(name));
   std::vector<candidate> all;
-  const auto add = [&](int64_t (*capacity)(int64_t), int64_t most_more) {
+  const auto add = [&](int64_t (*capacity)(int64_t), bool wide) {
     bindings rounded = values, raised = values;
     for (const std::string& name : varying) {
       rounded[name] = capacity(values.at(name));
@@ -63,20 +69,25 @@ std::vector<candidate> candidates(const arena_layout& exact, const bindings& val
     }
     if (together)
       std::swap(rounded, raised);
-    all.push_back({std::move(rounded), most_more});
-    all.push_back({std::move(raised), most_more});
+    for (bindings* each : {&rounded, &raised})
+      if (const auto same = std::ranges::find(all, *each, &candidate::capacities); same != all.end())
+        same->wide &= wide; // if it is not wide, it may cost more
+      else
+        all.push_back({std::move(*each), wide});
   };
-  add(wide_capacity, most_for_wide(*exact.source));
-  add(bucket_capacity, std::max(arena_bytes(exact), small_arena));
+  add(wide_capacity, true);
+  add(bucket_capacity, false);
   return all;
 }
 
-/// Returns the binding in a layout of these capacities; null if the model contradicts them or they cost too much.
-bound_plan_ptr try_bucket(const arena_layout& exact, const candidate& room, const std::vector<std::string>& varying,
+/// Returns the binding in a layout of these capacities; null if the model contradicts them, they cost too much, or the binding would use too
+/// little of them.
+bound_plan_ptr try_bucket(const arena_layout& exact, const candidate& wanted, const std::vector<std::string>& varying,
                           const bindings& values) {
   try {
-    const arena_layout_ptr l = make_layout(exact.source, exact.segment, room.capacities, varying);
-    return arena_bytes(*l) - arena_bytes(exact) <= room.most_more ? bind_in(l, values) : nullptr;
+    const arena_layout_ptr l = make_layout(exact.source, exact.segment, wanted.capacities, varying);
+    const bool cheap = wanted.wide ? costs_little(*l, exact) : costs_enough(*l, exact);
+    return cheap && suits(*l, values) ? bind_in(l, values) : nullptr;
   } catch (const error&) {
     return nullptr; // the exact layout reports what is wrong with the values themselves
   }
@@ -129,8 +140,8 @@ bound_plan_ptr layout_buckets::make(const std::shared_ptr<const plan>& p, uint32
   bound_plan_ptr exact = bind_segment(p, segment, values);
   const difference varying = compare(p, segment, values);
   if (!varying.names.empty())
-    for (const candidate& room : candidates(*exact->layout, values, varying.names, varying.together))
-      if (bound_plan_ptr bound = try_bucket(*exact->layout, room, varying.names, values))
+    for (const candidate& wanted : candidates(values, varying.names, varying.together))
+      if (bound_plan_ptr bound = try_bucket(*exact->layout, wanted, varying.names, values))
         return bound;
   return exact;
 }

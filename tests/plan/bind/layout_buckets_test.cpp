@@ -96,6 +96,19 @@ TEST_CASE("symbols that the model ties together grow together", "[plan][D1][D3]"
   CHECK_THROWS_WITH(layouts.bind(p, 0, {{"seq", 1}}), Catch::Contains("not bound"));
 }
 
+TEST_CASE("symbols that are far from each other get room that both use", "[plan][D1][D3]") {
+  graph_builder b;
+  const dim past = dim::symbol("past"), total = dim::symbol("total"); // as many more as an image has tokens
+  const value_id cache = b.input({past, 8}), mask = b.input({total});
+  const auto p = plan_of(b, b.node(plain_op, {cache, mask}, {broadcast(past + dim(576), total), 8}));
+  layout_buckets layouts(8);
+  layouts.bind(p, 0, {{"past", 40}, {"total", 616}});
+  const auto step = layouts.bind(p, 0, {{"past", 41}, {"total", 617}});
+  for (int64_t n = 42; n < 60; ++n)
+    CHECK(layouts.bind(p, 0, {{"past", n}, {"total", n + 576}})->layout == step->layout);
+  CHECK(layouts.stats().misses == 2);
+}
+
 TEST_CASE("a value that shrinks while a symbol grows stays inside its room", "[plan][D1]") {
   graph_builder b;
   const dim n = dim::symbol("n");
