@@ -11,7 +11,6 @@
 #include "vulkan/cache_rows.hpp"
 
 #include <algorithm>
-#include <bit>
 #include <cstring>
 
 namespace troupe::vulkan {
@@ -20,8 +19,7 @@ namespace {
 /// Scratch bytes for bindings that need more than the first one; as wide as layouts are (`wide_capacity`) as long as they are few.
 int64_t scratch_room(int64_t bytes) {
   constexpr int64_t few = int64_t{4} << 20;
-  return bytes > few ? bucket_capacity(bytes)
-                     : static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(std::max<int64_t>(bytes, 16))));
+  return wide_capacity(bytes, few);
 }
 
 /// Group counts are this far apart; vkCmdDispatchIndirect reads the first three words.

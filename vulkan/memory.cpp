@@ -10,8 +10,7 @@ namespace troupe::vulkan {
 namespace {
 
 constexpr int64_t block_bytes = int64_t{64} << 20;
-/// Mapped device memory is a small window on many GPUs, and parameters are small. What is the host's grows from this on: drivers keep all of it
-/// resident.
+/// Of parameters, which are few: mapped device memory is a small window on many GPUs. The host's memory begins with this: drivers keep all of it resident.
 constexpr int64_t small_block_bytes = int64_t{1} << 20;
 constexpr int64_t granularity = 256;
 
@@ -80,15 +79,14 @@ void allocation::invalidate(int64_t offset, int64_t bytes) const {
 }
 
 memory_pool::memory_pool(device_context& context, memory_use use, bool force_non_coherent, int64_t limit)
-    : context_(context), use_(use), force_non_coherent_(force_non_coherent), limit_(limit) {}
+    : context_(context), use_(use), largest_shared_(use == memory_use::parameters ? small_block_bytes : block_bytes),
+      force_non_coherent_(force_non_coherent), limit_(limit) {}
 
 int64_t memory_pool::shared_block_bytes(int64_t bytes) const {
   if (use_ == memory_use::device)
-    return block_bytes;
-  if (use_ == memory_use::parameters)
-    return small_block_bytes;
+    return largest_shared_;
   const auto whole = static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(bytes)));
-  return std::clamp(std::max(reserved_, whole), small_block_bytes, block_bytes);
+  return std::clamp(std::max(reserved_, whole), small_block_bytes, largest_shared_);
 }
 
 /// Returns null if the driver has no room for it.
@@ -162,9 +160,8 @@ void memory_pool::add_block(int64_t bytes) {
   if (bytes > left)
     fail(errc::out_of_memory, "{}: {} bytes asked for, {} are left of the {} that it may use", context_.facts().name,
          bytes, left, limit_);
-  const int64_t usual = shared_block_bytes(bytes);
-  const bool shared = bytes <= (use_ == memory_use::parameters ? small_block_bytes : block_bytes) / 2;
-  std::shared_ptr<memory_block> made = make_block(shared ? std::min(usual, left) : bytes);
+  const bool shared = bytes <= largest_shared_ / 2;
+  std::shared_ptr<memory_block> made = make_block(shared ? std::min(shared_block_bytes(bytes), left) : bytes);
   if (made)
     made->shared = shared;
   if (!made) {

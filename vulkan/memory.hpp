@@ -1,8 +1,8 @@
 // GPU memory: buffers cut out of larger blocks, because drivers allow few allocations and each is slow.
 //
 // A block is one VkBuffer with its VkDeviceMemory; allocations are ranges of it, found first-fit in an ordered free list.
-// Requests over half a block get a block of their own. Blocks of the host's memory begin small and double, since they stay resident. A pool serves one use (memory_use); blocks that become empty are
-// freed, except one, which goes when it is in the way. Thread-safe, so that what a submission holds may end on any thread.
+// Requests over half the largest block get a block of their own. Blocks of the host's memory begin small and double, since they stay
+// resident. A pool serves one use (memory_use); blocks that become empty are freed, except one, which goes when it is in the way. Thread-safe, so that what a submission holds may end on any thread.
 //
 // Mapped memory that is not coherent is flushed after the host wrote (`flush`) and invalidated before it reads
 // (`invalidate`). In the forced non-coherent mode of the tests the host sees a shadow copy that only those two move, so that
@@ -77,6 +77,7 @@ private:
 
   device_context& context_;
   memory_use use_;
+  int64_t largest_shared_; // bytes of a block
   bool force_non_coherent_;
   int64_t limit_;
   mutable std::mutex mutex_; // of what follows

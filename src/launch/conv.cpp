@@ -100,14 +100,6 @@ launch_lists implicit_tiles(const gpu_call& call, const conv_call& c, tile_famil
   return lists;
 }
 
-/// Whether matrices gain nothing: sums are short, and operands gathered element by element. A first 3 × 3 layer of images takes tiles of sums
-/// 8.3 instead of 9.9 µs on an H100, of 32 images 82 instead of 133 (bench/results/ways_h100_2026-11-26.txt).
-bool is_short_and_gathered(const conv_call& c) {
-  constexpr int64_t vector = 8, short_depth = 32;
-  const int64_t channels = c.channels / c.groups;
-  return channels % vector != 0 && channels * c.taps() <= short_depth;
-}
-
 /// The kernel for one input channel a group; nullopt if it does not suit.
 std::optional<launch_list> depthwise(const gpu_call& call, const conv_call& c, const std::string& variant) {
   const auto s = depthwise_shape_of(c, call.gpu);
@@ -205,7 +197,9 @@ launch_lists conv_launches(const gpu_call& call) {
   launch_lists tiled = implicit_tiles(call, c, tile_family::tiled, *variant);
   if (cooperative_fits(call.inputs[0].type, call.gpu)) {
     launch_lists matrices = implicit_tiles(call, c, tile_family::cooperative, *variant);
-    if (is_short_and_gathered(c))
+    // A first 3 × 3 layer of images takes tiles of sums 8.3 instead of 9.9 µs on an H100, of 32 images 82 instead of 133
+    // (bench/results/ways_h100_2026-11-26.txt).
+    if (constexpr int64_t vector = 8; c.is_short_and_gathered(vector))
       std::swap(tiled, matrices);
     add_lists(lists, std::move(matrices));
   }

@@ -23,6 +23,11 @@ struct conv_call {
   product_epilogue epilogue;
 
   int64_t taps() const { return axes[0].kernel * axes[1].kernel * axes[2].kernel; }
+  /// Whether matrices may gain nothing: sums are short, and operands gathered element by element, since the channels are no whole vectors of `vector`.
+  bool is_short_and_gathered(int64_t vector) const {
+    constexpr int64_t short_depth = 32;
+    return channels / groups % vector != 0 && channels / groups * taps() <= short_depth;
+  }
   int64_t inputs() const { return axes[0].in * axes[1].in * axes[2].in; }
   int64_t outputs() const { return axes[0].out * axes[1].out * axes[2].out; }
   /// Where the rows of a product go, which are pixels.

@@ -74,13 +74,11 @@ launch_lists implicit_tiles(const gpu_call& call, const conv_call& c, const byte
   return lists;
 }
 
-/// Whether sums are short, operands gathered element by element, and tiles many: dot products are faster than matrices then. A first 3 × 3 layer of
-/// 8 images takes 25 instead of 32 µs on an H200, of 32 images 70 instead of 98, of one 9.1 instead of 8.3 (bench/results/byte_ways_h200_2026-11-26.txt).
-bool is_short_and_large(const conv_call& c, const gpu_features& gpu) {
-  constexpr int64_t short_depth = 32, tile = 32 * 32, many = 8; // tiles of a multiprocessor
-  const int64_t channels = c.channels / c.groups;
-  return channels % 4 != 0 && channels * c.taps() <= short_depth &&
-         c.images * c.outputs() * c.filters >= tile * many * gpu.units;
+/// Whether dot products are faster than matrices: if there are many tiles, too. A first 3 × 3 layer of 8 images takes 25 instead of 32 µs on an
+/// H200, of 32 images 70 instead of 98, of one 9.1 instead of 8.3 (bench/results/byte_ways_h200_2026-11-26.txt).
+bool prefers_dot(const conv_call& c, const gpu_features& gpu) {
+  constexpr int64_t vector = 4, tile = 32 * 32, many = 8; // tiles of a multiprocessor
+  return c.is_short_and_gathered(vector) && c.images * c.outputs() * c.filters >= tile * many * gpu.units;
 }
 
 /// The kernel for one input channel a group; nullopt if it does not suit.
@@ -129,7 +127,7 @@ launch_lists quantized_conv_launches(const gpu_call& call) {
   if (auto list = depthwise(call, c, *s))
     lists.push_back(std::move(*list));
   std::vector<byte_kernel> kernels = byte_kernels(call.gpu, *s, call.inputs[byte_inputs::b].constant != nullptr);
-  if (is_short_and_large(c, call.gpu))
+  if (prefers_dot(c, call.gpu))
     if (const auto dot = std::ranges::find(kernels, byte_kernel::dot); dot != kernels.end())
       std::rotate(kernels.begin(), dot, dot + 1);
   for (const byte_kernel kernel : kernels)

@@ -123,7 +123,7 @@ bool fits(const tiling& t, const product_size& size, tile_family family, const g
     return false;
   if (family == tile_family::matrices) // the driver sees to shared memory
     return true;
-  if (is_cooperative(family) && size.gathers && (t.m + t.n) * t.depth / 8 > most_gathered * t.threads)
+  if (family != tile_family::tiled && size.gathers && (t.m + t.n) * t.depth / 8 > most_gathered * t.threads)
     return false;
   return shared_bytes(t, family) <= gpu.shared_bytes;
 }

@@ -34,11 +34,6 @@ struct product_size {
 /// groups.
 enum class tile_family : uint8_t { tiled, cooperative, cooperative_bytes, matrices };
 
-/// Whether matrices of subgroups compute the tile.
-constexpr bool is_cooperative(tile_family family) {
-  return family == tile_family::cooperative || family == tile_family::cooperative_bytes;
-}
-
 /// Returns the tiling that should be fastest, by a model of groups, waves and memory latency; nullopt if no tile fits the
 /// device. `may_split` says whether partial sums can be added afterwards.
 std::optional<tiling> choose_tiling(const product_size& size, tile_family family, bool may_split,

@@ -270,8 +270,8 @@ private:
   size_t leaving_ = 0; // devices that have not been let go, nor lost
   installations installed_;
   std::unordered_map<execution_id, std::unique_ptr<execution>> executions_;
-  std::unique_ptr<execution> ended_;  // the last one
-  std::optional<execution_id> begun_; // the last one of a model, if nothing has been made ahead for it
+  std::unique_ptr<execution> ended_; // the last one
+  execution_id begun_ = 0;           // the last one of a model, if nothing has been made ahead for it; 0: none
   std::unordered_map<uint64_t, fetching_run> fetching_; // by ticket
   std::map<chunk_place, running_control> controls_;
   std::vector<run_request_ptr> waiting_; // for memory that other runs hold

@@ -49,7 +49,7 @@ void session_machine::fulfil(const begin_segment& next, const plan_outcome& made
 
 bool session_machine::use_spare_time() {
   ended_ = nullptr;
-  const auto begun = executions_.find(std::exchange(begun_, std::nullopt).value_or(0));
+  const auto begun = executions_.find(std::exchange(begun_, 0));
   if (begun == executions_.end())
     return false;
   capture([&] { // a failure is the run's that needs it: it looks again

@@ -5,6 +5,7 @@
 #include "ops/pack.hpp"
 #include "ops/run_op.hpp"
 #include "support/catch.hpp"
+#include "support/fabricated_gpu.hpp"
 
 using namespace troupe;
 using namespace troupe::testing;
@@ -12,15 +13,11 @@ using namespace troupe::testing;
 namespace {
 
 gpu_features gpu_with(bool dot, bool matrices) {
-  return {.max_group_size = 1024,
-          .shared_bytes = 49152,
-          .max_groups = {1u << 31, 65535, 65535},
-          .max_binding_bytes = int64_t{1} << 32,
-          .float16 = true,
-          .int8 = true,
-          .integer_dot = dot,
-          .byte_matrices = matrices,
-          .units = 132};
+  gpu_features gpu = h100_like();
+  gpu.int8 = true;
+  gpu.integer_dot = dot;
+  gpu.byte_matrices = matrices;
+  return gpu;
 }
 
 operand make(shape dims, dtype type, layout l = layout::plain) {

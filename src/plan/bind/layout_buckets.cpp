@@ -75,7 +75,7 @@ std::vector<candidate> candidates(const bindings& values, const std::vector<std:
       else
         all.push_back({std::move(*each), wide});
   };
-  add(wide_capacity, true);
+  add([](int64_t value) { return wide_capacity(value); }, true);
   add(bucket_capacity, false);
   return all;
 }
@@ -103,12 +103,10 @@ int64_t bucket_capacity(int64_t value) {
   return round_up(value, static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(value - 1))) / 4);
 }
 
-int64_t wide_capacity(int64_t value) {
-  constexpr int64_t most_doubled = 1024;
-  return value > most_doubled
-             ? bucket_capacity(value)
-             : std::max(least_capacity,
-                        static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(std::max<int64_t>(value, 1)))));
+int64_t wide_capacity(int64_t value, int64_t most_doubled) {
+  if (value > most_doubled)
+    return bucket_capacity(value);
+  return static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(std::max(value, least_capacity))));
 }
 
 bound_plan_ptr layout_buckets::bind(const std::shared_ptr<const plan>& p, uint32_t segment, const bindings& values) {
