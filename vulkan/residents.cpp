@@ -12,7 +12,7 @@ namespace troupe::vulkan {
 /// What handles share with the device.
 struct residents::returns {
   std::mutex mutex;
-  std::vector<uint64_t> ended;        // numbers of values without a handle
+  std::vector<uint32_t> ended;        // numbers of values without a handle
   std::atomic<int64_t> bytes_held{0}; // of those with one
 };
 
@@ -31,23 +31,22 @@ struct residents::counted_bytes {
 
 class residents::handle final : public resident {
 public:
-  handle(dtype type, shape dims, std::string device, uint64_t id, std::shared_ptr<returns> to,
-         std::shared_ptr<const counted_bytes> count)
-      : resident(type, std::move(dims), std::move(device)), id_(id), to_(std::move(to)), count_(std::move(count)) {}
+  handle(dtype type, shape dims, std::string device, uint32_t id, std::shared_ptr<returns> to)
+      : resident(type, std::move(dims), std::move(device)), id_(id), to_(std::move(to)) {}
   ~handle() override {
     count_ = nullptr; // before the device can hear of the end
     const std::lock_guard lock(to_->mutex);
     to_->ended.push_back(id_);
   }
 
-  uint64_t id() const { return id_; }
+  uint32_t id() const { return id_; }
   bool belongs_to(const std::shared_ptr<returns>& device) const { return to_ == device; }
   const std::shared_ptr<const counted_bytes>& count() const { return count_; }
-  /// The value is in other memory from here on. For the device's thread.
+  /// The value is in that memory from here on. For the device's thread.
   void count_in(std::shared_ptr<const counted_bytes> count) const { count_ = std::move(count); }
 
 private:
-  const uint64_t id_;
+  const uint32_t id_;
   const std::shared_ptr<returns> to_;
   mutable std::shared_ptr<const counted_bytes> count_;
 };
@@ -58,7 +57,8 @@ struct residents::storage {
   std::shared_ptr<const allocation> memory;
   cache_order order = cache_order::usual;
   int64_t position_bytes = 0;                            // of a cache that grows
-  std::vector<std::pair<uint64_t, int64_t>> positions{}; // of its values, which are few: number and how many
+  std::vector<std::pair<uint32_t, int64_t>> positions{}; // of its values, which are few: number and how many
+  handle_ptr next{};                                     // of the value that is likely to come; perhaps null
 
   /// How many positions belong to values.
   int64_t filled() const {
@@ -67,7 +67,7 @@ struct residents::storage {
       most = std::max(most, count);
     return most;
   }
-  void forget(uint64_t id) {
+  void forget(uint32_t id) {
     std::erase_if(positions, [&](const auto& each) { return each.first == id; });
   }
 
@@ -79,6 +79,12 @@ struct residents::storage {
     const value_place p = place();
     return {p.buffer, p.offset, p.bytes};
   }
+};
+
+/// A cache that has grown in place: its newest value, and by how many positions that is longer than the one before.
+struct residents::growth {
+  std::weak_ptr<const handle> newest;
+  int64_t positions = 0;
 };
 
 /// One copy between a value and the host, outside of chunks; its completion holds it.
@@ -103,18 +109,28 @@ std::shared_ptr<residents::storage> residents::allocate(int64_t bytes, cache_ord
   return std::make_shared<storage>(storage{.id = ++last_, .memory = std::move(memory), .order = order});
 }
 
-device_tensor residents::make_in(const std::shared_ptr<storage>& memory, std::shared_ptr<const counted_bytes> count,
-                                 dtype type, shape dims) {
-  const uint64_t id = ++last_;
-  auto made = std::make_shared<const handle>(type, std::move(dims), name_, id, returns_, std::move(count));
-  places_[id] = memory;
+residents::handle_ptr residents::make_handle(dtype type, shape dims) {
+  if (free_.empty()) {
+    free_.push_back(static_cast<uint32_t>(places_.size()));
+    places_.emplace_back();
+  }
+  auto made = std::make_shared<const handle>(type, std::move(dims), name_, free_.back(), returns_);
+  free_.pop_back(); // it comes back with the handle's end
   return made;
+}
+
+void residents::place(const handle& value, std::shared_ptr<storage> memory,
+                      std::shared_ptr<const counted_bytes> count) {
+  places_.at(value.id()) = std::move(memory);
+  value.count_in(std::move(count));
 }
 
 device_tensor residents::make(dtype type, shape dims) {
   const int64_t bytes = bytes_of(type, volume(dims));
-  const std::shared_ptr<storage> memory = bytes > 0 ? allocate(bytes, cache_order::usual) : nullptr;
-  return make_in(memory, std::make_shared<counted_bytes>(bytes, returns_), type, std::move(dims));
+  std::shared_ptr<storage> memory = bytes > 0 ? allocate(bytes, cache_order::usual) : nullptr;
+  handle_ptr made = make_handle(type, std::move(dims));
+  place(*made, std::move(memory), std::make_shared<counted_bytes>(bytes, returns_));
+  return made;
 }
 
 std::shared_ptr<residents::storage> residents::storage_of(const device_tensor& value) const {
@@ -157,9 +173,27 @@ grown_cache residents::extend(const device_tensor& past, const shape& dims, int6
       before.then.emplace_back([this, past, to, count, there] { move(past, to, count, there); });
     }
   }
-  device_tensor made = make_in(to, std::move(count), type, dims);
-  to->positions.emplace_back(static_cast<const handle&>(*made).id(), dims[2]);
+  handle_ptr made = std::exchange(to->next, nullptr);
+  if (!made || made->dims() != dims)
+    made = make_handle(type, dims);
+  place(*made, to, std::move(count));
+  to->positions.emplace_back(made->id(), dims[2]);
+  if (in_place)
+    grown_.push_back({made, dims[2] - there});
   return {std::move(made), to->place()};
+}
+
+void residents::prepare_growth() {
+  for (const growth& each : std::exchange(grown_, {})) {
+    const handle_ptr newest = each.newest.lock();
+    storage* cache = newest ? places_.at(newest->id()).get() : nullptr;
+    if (!cache || cache->next)
+      continue;
+    shape dims = newest->dims();
+    dims[2] += each.positions;
+    if (dims[2] * cache->position_bytes <= cache->memory->bytes())
+      cache->next = make_handle(newest->type(), std::move(dims));
+  }
 }
 
 /// The next step from the same past finds its rows where it can append to them.
@@ -232,17 +266,16 @@ device_tensor residents::put(const tensor& value, timeline& queue) {
 }
 
 void residents::reclaim() {
-  std::vector<uint64_t> ended;
+  std::vector<uint32_t> ended;
   {
     const std::lock_guard lock(returns_->mutex);
     ended.swap(returns_->ended);
   }
-  for (uint64_t id : ended)
-    if (const auto found = places_.find(id); found != places_.end()) {
-      if (found->second)
-        found->second->forget(id);
-      places_.erase(found);
-    }
+  for (const uint32_t id : ended) {
+    if (const std::shared_ptr<storage> memory = std::exchange(places_.at(id), nullptr))
+      memory->forget(id);
+    free_.push_back(id);
+  }
 }
 
 int64_t residents::bytes() const {

@@ -1,6 +1,6 @@
 // Values that stay on a GPU between runs (device/resident.hpp): their memory, and their way to and from the host.
 //
-// A handle knows its value by a number. The memory is in a table of the device's; a handle that ends, on any thread, leaves its
+// A handle knows its value by a number, a place in a table of the device's where the memory is; a handle that ends, on any thread, leaves its
 // number in a list that the device's thread works off (`reclaim`). So handles may outlive the device: then there is nothing left
 // to free. A submission holds the handles that it uses, and all else that it needs, until it is complete, so that nothing comes back
 // too early.
@@ -8,7 +8,8 @@
 // Caches that grow in place lie with their positions first, in memory that has room for more (cache_rows.hpp): then the values of several steps are the
 // same bytes, each as many of them as it has rows. Rows are written once: an append goes behind a value in place if nobody has a
 // value there that is longer; else, and where no room is left, it gets memory of its own, to which the rows before are copied, and which
-// the value before moves to. So no handle's elements ever change.
+// the value before moves to. So no handle's elements ever change. What takes time of a step is done while the one before is on its way: a cache
+// that has grown in place has the handle of the value to come (`prepare_growth`).
 //
 // All but the handles is used by the device's thread alone.
 #pragma once
@@ -17,8 +18,6 @@
 #include "vulkan/chunk_recorder.hpp"
 #include "vulkan/host_imports.hpp"
 #include "vulkan/row_copies.hpp"
-
-#include <unordered_map>
 
 namespace troupe::vulkan {
 
@@ -48,6 +47,9 @@ public:
   /// least if it is not in that of `past`, which then moves there too. Adds to `before` what must be done before, and throws, as `place_of` does.
   grown_cache extend(const device_tensor& past, const shape& dims, int64_t room, row_moves& before);
 
+  /// Makes the handles of the values that caches which have grown will have if they grow by as much again: for when the GPU is at work.
+  void prepare_growth();
+
   /// Copies a value to the host, or a host tensor to a new value, after everything submitted to `queue`. See `device`.
   void fetch(const device_tensor& value, timeline& queue, fetch_done done);
   device_tensor put(const tensor& value, timeline& queue);
@@ -64,9 +66,13 @@ private:
   struct counted_bytes;
   struct storage;
   struct host_copy;
+  struct growth;
 
-  device_tensor make_in(const std::shared_ptr<storage>& memory, std::shared_ptr<const counted_bytes> count, dtype type,
-                        shape dims);
+  using handle_ptr = std::shared_ptr<const handle>;
+
+  /// Makes a handle, with a number, that is not there until `place` says where.
+  handle_ptr make_handle(dtype type, shape dims);
+  void place(const handle& value, std::shared_ptr<storage> memory, std::shared_ptr<const counted_bytes> count);
   std::shared_ptr<storage> allocate(int64_t bytes, cache_order order);
   std::shared_ptr<storage> storage_of(const device_tensor& value) const;
   void move(const device_tensor& past, const std::shared_ptr<storage>& to,
@@ -81,8 +87,10 @@ private:
   host_imports& imports_;
   row_copier& rows_;
   std::shared_ptr<returns> returns_;
-  std::unordered_map<uint64_t, std::shared_ptr<storage>> places_; // by number; null for values without bytes
-  uint64_t last_ = 0;                                             // number of a value or of memory
+  std::vector<std::shared_ptr<storage>> places_; // by number of a value; null for those without bytes, and of no value
+  std::vector<uint32_t> free_;                   // numbers of no value
+  std::vector<growth> grown_;                    // since `prepare_growth`
+  uint64_t last_ = 0;                            // number of memory
 };
 
 } // namespace troupe::vulkan

@@ -97,6 +97,7 @@ public:
       queue_.after_all([done, result = failure_of(e)](VkResult) { done(result); });
     }
     residents_.reclaim(); // the GPU is at work now; what takes memory before asks for it first
+    residents_.prepare_growth();
   }
 
   void fetch(const device_tensor& value, const fetch_done& done) override {
