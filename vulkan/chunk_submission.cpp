@@ -2,6 +2,17 @@
 
 namespace troupe::vulkan {
 
+void submit_pieces(timeline& queues, const chunk_commands& commands, run_values& values, const lane_history& slot) {
+  const bool beside = values.lanes.in == lane::copies_in;
+  const submission work = beside ? slot.work[1] : submission{}, out = slot.out[beside ? 2 : 1];
+  for (size_t i = 0; i < commands.pieces.size(); ++i) {
+    const upload_piece& piece = commands.pieces[i];
+    values.uploads.at(piece.upload).fill(piece.begin, piece.end);
+    if (i < commands.piece_copies.size())
+      queues.submit(std::span(&commands.piece_copies[i], 1), nullptr, *values.lanes.in, {work, out});
+  }
+}
+
 void submit_chunk(timeline& queues, const chunk_commands& commands, const copy_lanes& lanes, lane_history& slot,
                   const completion& done) {
   const auto [work_before, work_two_before] = slot.work;

@@ -19,6 +19,9 @@ struct lane_history {
   std::array<submission, 3> out{};
 };
 
+/// Fetches what a run uploads in pieces, and submits the copies of each but the last, which come before all else.
+void submit_pieces(timeline& queues, const chunk_commands& commands, run_values& values, const lane_history& slot);
+
 /// Submits a run's commands; `done` is called when all of them are complete. Throws what `timeline::submit` throws: then `done` is not
 /// called, though parts of the run may be on their way (`timeline::after_all` is after them).
 void submit_chunk(timeline& queues, const chunk_commands& commands, const copy_lanes& lanes, lane_history& slot,

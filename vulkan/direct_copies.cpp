@@ -1,5 +1,7 @@
 #include "vulkan/direct_copies.hpp"
 
+#include "base/round_up.hpp"
+
 #include <algorithm>
 
 namespace troupe::vulkan {
@@ -41,10 +43,21 @@ buffer_place made_at(const recorded_chunk& r, const installed_transfer& t, const
   return buffer_of(download_place(r, t, slot));
 }
 
-std::vector<direct_copy> uploads_of(const recorded_chunk& r, const installed_chunk& c, const bound_plan& bound,
-                                    const arena_slot& slot, const copy_tools& tools, run_values& values) {
+/// An upload goes in so many pieces if it has that many bytes: each costs a submission.
+constexpr int64_t piece_count = 4, least_bytes_in_pieces = int64_t{8} << 20;
+
+/// Copies of uploads, and which of them is of an upload that goes in pieces; as many as there are if none does.
+struct upload_copies {
+  std::vector<direct_copy> all;
+  size_t in_pieces = SIZE_MAX;
+  size_t upload = 0; // of `run_values::uploads`
+};
+
+upload_copies uploads_of(const recorded_chunk& r, const installed_chunk& c, const bound_plan& bound,
+                         const arena_slot& slot, const copy_tools& tools, run_values& values) {
   const chunk_work& work = values.work;
-  std::vector<direct_copy> copies;
+  upload_copies found;
+  std::vector<direct_copy>& copies = found.all;
   for (size_t i = 0; i < c.uploads.size(); ++i) {
     const installed_transfer& t = c.uploads[i];
     if (t.in_place)
@@ -56,11 +69,31 @@ std::vector<direct_copy> uploads_of(const recorded_chunk& r, const installed_chu
       copies.push_back(
           copy_from(tools.own.place_of(resident, values.before), upload_target(r, t, slot), bytes, !t.is_direct()));
     } else if (t.is_direct()) {
-      values.uploads.push_back(tools.imports.source(work.uploads[i]->host()));
+      const bool may_wait =
+          found.in_pieces == SIZE_MAX && bytes >= least_bytes_in_pieces && !tools.poison && !work.timed;
+      values.uploads.push_back(tools.imports.source(work.uploads[i]->host(), may_wait));
+      if (values.uploads.back().is_unfilled()) {
+        found.in_pieces = copies.size();
+        found.upload = values.uploads.size() - 1;
+      }
       copies.push_back(copy_from(values.uploads.back(), resolve(t.place, slot), bytes, false));
     }
   }
-  return copies;
+  return found;
+}
+
+/// Takes a copy apart.
+std::vector<direct_copy> pieces_of(const direct_copy& whole) {
+  constexpr int64_t page = 4096;
+  const auto each = static_cast<VkDeviceSize>(round_up(ceil_div(static_cast<int64_t>(whole.bytes), piece_count), page));
+  std::vector<direct_copy> pieces;
+  for (VkDeviceSize begin = 0; begin < whole.bytes; begin += each) {
+    direct_copy& piece = pieces.emplace_back(whole);
+    piece.from_offset += begin;
+    piece.to_offset += begin;
+    piece.bytes = std::min(each, whole.bytes - begin);
+  }
+  return pieces;
 }
 
 std::vector<direct_copy> downloads_of(const recorded_chunk& r, const installed_chunk& c, const bound_plan& bound,
@@ -177,6 +210,55 @@ VkCommandBuffer keep_recorded(recorded_copies& r, std::vector<direct_copy> copie
   return r.commands;
 }
 
+/// The command buffers of a run's copies, recorded where they are not yet.
+class copy_recorder {
+public:
+  copy_recorder(recorded_chunk& r, const copy_tools& tools, const copy_lanes& lanes, const allocation* poisoned)
+      : r_(r), tools_(tools), lanes_(lanes), poisoned_(poisoned) {}
+
+  VkCommandBuffer copies_in(std::vector<direct_copy> copies) {
+    return in(at(r_.copies_in, *lanes_.in), std::move(copies));
+  }
+
+  /// Piece `i` of an upload.
+  VkCommandBuffer piece_in(size_t i, const direct_copy& piece) {
+    std::vector<recorded_copies>& pieces = at(r_.pieces, *lanes_.in);
+    pieces.resize(std::max(pieces.size(), i + 1));
+    return in(pieces[i], {piece});
+  }
+
+  VkCommandBuffer copies_out(std::vector<direct_copy> copies) {
+    recorded_copies& own = with_commands(at(r_.copies_out, *lanes_.out), *lanes_.out);
+    return keep_recorded(own, std::move(copies), [&](recorded_copies& to, const auto& recorded) {
+      record_out(r_, to, recorded, ways_of(*lanes_.out, tools_.inside));
+    });
+  }
+
+private:
+  template <class T>
+  static T& at(std::array<T, 2>& by_lane, lane on) {
+    return by_lane[on != lane::work];
+  }
+
+  recorded_copies& with_commands(recorded_copies& copies, lane on) {
+    if (copies.commands == VK_NULL_HANDLE)
+      copies.commands = make_commands(tools_.context, on != lane::work ? r_.copy_pool : r_.pool);
+    return copies;
+  }
+
+  VkCommandBuffer in(recorded_copies& own, std::vector<direct_copy> copies) {
+    return keep_recorded(with_commands(own, *lanes_.in), std::move(copies),
+                         [&](recorded_copies& to, const auto& recorded) {
+                           record_in(r_, to, recorded, ways_of(*lanes_.in, tools_.inside), poisoned_);
+                         });
+  }
+
+  recorded_chunk& r_;
+  const copy_tools& tools_;
+  const copy_lanes lanes_;
+  const allocation* const poisoned_;
+};
+
 } // namespace
 
 copy_lanes choose_lanes(const copy_needs& needs, const device_context& context, const meanwhile& busy) {
@@ -192,7 +274,8 @@ copy_lanes choose_lanes(const copy_needs& needs, const device_context& context, 
 
 chunk_commands prepare_copies(recorded_chunk& r, const installed_chunk& c, const bound_plan& bound,
                               const arena_slot& slot, const copy_tools& tools, run_values& values) {
-  std::vector<direct_copy> in = uploads_of(r, c, bound, slot, tools, values);
+  upload_copies uploads = uploads_of(r, c, bound, slot, tools, values);
+  std::vector<direct_copy>& in = uploads.all;
   std::vector<direct_copy> out = downloads_of(r, c, bound, slot, tools, values);
   const allocation* poisoned = tools.poison && c.first && *slot.arena ? slot.arena : nullptr;
   const auto is_resident = [](const direct_copy& each) { return each.resident; };
@@ -204,24 +287,23 @@ chunk_commands prepare_copies(recorded_chunk& r, const installed_chunk& c, const
                               tools.context, tools.busy);
   if (r.copy_timestamps)
     vkResetQueryPool(tools.context.get(), r.copy_timestamps.get(), 0, 4);
-  const auto on_lane = [&](std::array<recorded_copies, 2>& by_lane, lane on) -> recorded_copies& {
-    const bool beside = on != lane::work;
-    recorded_copies& copies = by_lane[beside];
-    if (copies.commands == VK_NULL_HANDLE)
-      copies.commands = make_commands(tools.context, beside ? r.copy_pool : r.pool);
-    return copies;
-  };
+  copy_recorder recorder(r, tools, values.lanes, poisoned);
   chunk_commands commands{.work = r.commands};
+  if (uploads.in_pieces < in.size()) {
+    const std::vector<direct_copy> pieces = pieces_of(in[uploads.in_pieces]);
+    int64_t begin = 0;
+    for (const direct_copy& piece : pieces) {
+      const int64_t end = begin + static_cast<int64_t>(piece.bytes);
+      commands.pieces.push_back({uploads.upload, std::exchange(begin, end), end});
+    }
+    for (size_t i = 0; i + 1 < pieces.size(); ++i)
+      commands.piece_copies.push_back(recorder.piece_in(i, pieces[i]));
+    in[uploads.in_pieces] = pieces.back();
+  }
   if (values.lanes.in)
-    commands.copies_in = keep_recorded(on_lane(r.copies_in, *values.lanes.in), std::move(in),
-                                       [&](recorded_copies& own, const auto& copies) {
-                                         record_in(r, own, copies, ways_of(*values.lanes.in, tools.inside), poisoned);
-                                       });
+    commands.copies_in = recorder.copies_in(std::move(in));
   if (values.lanes.out)
-    commands.copies_out = keep_recorded(on_lane(r.copies_out, *values.lanes.out), std::move(out),
-                                        [&](recorded_copies& own, const auto& copies) {
-                                          record_out(r, own, copies, ways_of(*values.lanes.out, tools.inside));
-                                        });
+    commands.copies_out = recorder.copies_out(std::move(out));
   return commands;
 }
 

@@ -23,6 +23,11 @@ buffer_handle make_buffer(const device_context& context, int64_t bytes) {
 
 } // namespace
 
+void host_end::fill(int64_t begin, int64_t end) {
+  parallel_copy(static_cast<std::byte*>(value_.mutable_data()) + begin,
+                static_cast<const std::byte*>(from_.data()) + begin, end - begin);
+}
+
 tensor host_end::take() {
   if (staging_) {
     staging_.invalidate(0, value_.bytes());
@@ -43,26 +48,31 @@ host_imports::host_imports(device_context& context, std::shared_ptr<host_block_p
         vkGetDeviceProcAddr(context_.get(), "vkGetMemoryHostPointerPropertiesEXT"));
 }
 
-host_end host_imports::source(const tensor& t) {
-  return place_source(t, available() && blocks_->find(t.data(), t.bytes()));
+host_end host_imports::source(const tensor& t, bool later) {
+  return place_source(t, available() && blocks_->find(t.data(), t.bytes()), later);
 }
 
 host_end host_imports::copied_source(const tensor& t) {
-  return place_source(t, false);
+  return place_source(t, false, false);
 }
 
 /// `shared`: the bytes of `t` are read where they are, which must be in a block.
-host_end host_imports::place_source(const tensor& t, bool shared) {
+host_end host_imports::place_source(const tensor& t, bool shared, bool later) {
   host_end end;
   end.value_ = t;
   if (t.bytes() == 0)
     return end;
-  if (available() && !shared) {
+  if (available() && !shared)
     end.value_ = make_host_tensor(*blocks_, t.type(), t.dims());
-    parallel_copy(end.value_.mutable_data(), t.data(), t.bytes());
-  }
-  if (place_in_import(end))
+  if (place_in_import(end)) {
+    if (!shared)
+      end.from_ = t;
+    if (!shared && !later) {
+      end.fill(0, t.bytes());
+      end.from_ = {};
+    }
     return end;
+  }
   place_in_staging(end, uploads_);
   parallel_copy(end.staging_.mapped(), t.data(), t.bytes());
   end.staging_.flush(0, t.bytes());

@@ -201,6 +201,34 @@ TEST_CASE("a run whose later submission is refused ends after its earlier ones",
   }
 }
 
+TEST_CASE("a large input that the host copies goes in pieces, each a submission", "[vulkan][faults][A14]") {
+  const auto blocks = std::make_shared<host_block_pool>();
+  const auto queues = GENERATE(vulkan::lane_queues::one, vulkan::lane_queues::shared);
+  constexpr int64_t count = (3 << 20) + 77; // 12 MiB and some
+  one_gpu one({.blocks = blocks, .force_staging = true, .queues = queues}, negation({count}));
+  one.install();
+  const tensor a = ramp(tensor(dtype::float32, {count}), 1), b = ramp(tensor(dtype::float32, {count}), 2);
+  const tensor in_block = ramp(make_host_tensor(*blocks, dtype::float32, {count}), 3);
+  for (const tensor& in : {a, b, in_block, a})
+    CHECK(not_negated(one.submit(in).get().output(), in) == 0);
+  for (const int refused_one : {1, 2, 3, 4, 5}) { // three pieces, then the last one with the work
+    const refused_call refused(vulkan_call::submit, refused_one);
+    const ended_chunk ended = one.submit(b).get();
+    CHECK(refused.happened() == (refused_one < 5));
+    CHECK(ended.ok() == (refused_one == 5));
+    CHECK((ended.ok() || ended.code == errc::out_of_memory));
+  }
+  {
+    held_completions held; // so that copies go beside the work
+    auto first = one.submit(a, 0), second = one.submit(b, 1), third = one.submit(in_block, 2);
+    held.release();
+    CHECK(not_negated(first.get().output(), a) == 0);
+    CHECK(not_negated(second.get().output(), b) == 0);
+    CHECK(not_negated(third.get().output(), in_block) == 0);
+  }
+  CHECK(new_gpu_messages() == "");
+}
+
 TEST_CASE("copies whose recording failed are recorded again", "[vulkan][faults]") {
   const auto blocks = std::make_shared<host_block_pool>();
   one_gpu one({.blocks = blocks, .force_staging = true}, negation({1 << 19}));
