@@ -3,7 +3,6 @@
 #include "base/round_up.hpp"
 
 #include <algorithm>
-#include <bit>
 #include <cstring>
 
 namespace troupe::vulkan {
@@ -85,7 +84,7 @@ memory_pool::memory_pool(device_context& context, memory_use use, bool force_non
 int64_t memory_pool::shared_block_bytes(int64_t bytes) const {
   if (use_ == memory_use::device)
     return largest_shared_;
-  const auto whole = static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(bytes)));
+  const auto whole = next_power_of_two(bytes);
   return std::clamp(std::max(reserved_, whole), small_block_bytes, largest_shared_);
 }
 

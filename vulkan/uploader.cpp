@@ -1,10 +1,10 @@
 #include "vulkan/uploader.hpp"
 
 #include "base/mapped_memory.hpp"
+#include "base/round_up.hpp"
 #include "vulkan/commands.hpp"
 
 #include <algorithm>
-#include <bit>
 #include <cstring>
 #include <utility>
 
@@ -55,8 +55,7 @@ uploader::half& uploader::half_for(int64_t bytes) {
   wait(h);
   if (!h.staging || h.staging.bytes() < bytes) {
     h.staging = {}; // before the next one is made
-    h.staging =
-        staging_pool_.allocate(std::max(least, static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(bytes)))));
+    h.staging = staging_pool_.allocate(std::max(least, next_power_of_two(bytes)));
   }
   return h;
 }

@@ -26,7 +26,7 @@ int64_t group_for(int64_t vectors, int64_t rows, bool plain, const gpu_features&
   const int64_t wanted = std::clamp<int64_t>(ceil_div(vectors, step) * step, std::min<int64_t>(32, most), most);
   if (!plain)
     return wanted;
-  const auto power = static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(wanted)));
+  const auto power = next_power_of_two(wanted);
   return power <= most ? power : floor_power(most);
 }
 
@@ -64,7 +64,7 @@ row_team choose_team(const row_extent& e, uint32_t width, bool plain, const gpu_
     t.threads = static_cast<uint32_t>(std::max<int64_t>(std::min<int64_t>(threads, 128), lanes));
     teams = std::max<int64_t>(1, t.threads / lanes);
   } else if (plain && vectors <= 64) {
-    lanes = std::min<int64_t>(threads, static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(vectors))));
+    lanes = std::min<int64_t>(threads, next_power_of_two(vectors));
     t.threads = static_cast<uint32_t>(std::min<int64_t>(threads, 64));
     lanes = std::min<int64_t>(lanes, t.threads);
     teams = t.threads / lanes;

@@ -1,5 +1,6 @@
 // GPU kernels of TopK (shaders/top_k.comp): rows are sorted if they fit a workgroup's memory; of longer ones the best of pieces are sorted again
 // until one piece is left; else, or if k is more than half a piece, rows are searched k times.
+#include "base/round_up.hpp"
 #include "launch/launches.hpp"
 #include "launch/parameters.hpp"
 #include "launch/row_team.hpp"
@@ -62,7 +63,7 @@ std::optional<launch_list> by_sorting(const gpu_call& call, const top_k_call& c,
     from = to;
     candidates = pieces * c.k;
   }
-  const auto sorted = static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(std::max<int64_t>(candidates, 2))));
+  const auto sorted = next_power_of_two(std::max<int64_t>(candidates, 2));
   add_top_k(b, call, c, sorted, 1, candidates, from, std::nullopt);
   return b.finish();
 }

@@ -5,6 +5,7 @@
 // frame_length every frame_step elements, each times the window, give [B, frames, n or ⌊n / 2⌋ + 1, 2].
 //
 // Powers of two by Cooley and Tukey's algorithm (1965), other lengths by Bluestein's (1970), which makes a convolution of them. Computed in double.
+#include "base/round_up.hpp"
 #include "ops/families.hpp"
 #include "ops/operand.hpp"
 
@@ -33,7 +34,7 @@ class transform {
 public:
   explicit transform(int64_t n) : n_(n), padded_(n) {
     if (!std::has_single_bit(static_cast<uint64_t>(n)))
-      padded_ = static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(2 * n - 1)));
+      padded_ = next_power_of_two(2 * n - 1);
     roots_.resize(static_cast<size_t>(std::max<int64_t>(1, padded_ / 2)));
     for (int64_t k = 0; k < std::ssize(roots_); ++k)
       roots_[static_cast<size_t>(k)] = root(k, padded_);

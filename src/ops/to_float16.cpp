@@ -18,8 +18,6 @@
 namespace troupe {
 namespace {
 
-constexpr float largest_float16 = 65504;
-
 void infer_to_float16(infer_context& c) {
   c.set_output(0, dtype::float16, c.dims(0));
 }

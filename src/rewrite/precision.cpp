@@ -27,13 +27,12 @@
 #include "ops/fused_elementwise.hpp"
 #include "ops/head_layout.hpp"
 #include "rewrite/match.hpp"
+#include "tensor/half_rows.hpp"
 
 #include <cmath>
 
 namespace troupe {
 namespace {
-
-constexpr float largest_float16 = 65504;
 
 bool is_chain(const node& n) {
   return n.domain == "troupe" && n.op_type == "Elementwise";

@@ -4,6 +4,7 @@
 #include "rewrite/batch_norm.hpp"
 #include "rewrite/match.hpp"
 #include "rewrite/passes.hpp"
+#include "tensor/half_rows.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -22,8 +23,9 @@ struct norm_constants {
 /// Whether a float16 holds the elements, as normal numbers if they are factors: in a float16 session they become that, while BatchNormalization
 /// computes with wider ones.
 bool fits_half(const weight& w, bool factors) {
-  constexpr double most = 65504, least = 6.2e-5;
-  const auto fits = [&](double x) { return std::abs(x) <= most && (!factors || x == 0 || std::abs(x) >= least); };
+  const auto fits = [&](double x) {
+    return std::abs(x) <= largest_float16 && (!factors || x == 0 || std::abs(x) >= least_normal_float16);
+  };
   const tensor t = materialise(w);
   return t.type() == dtype::float32 ? std::all_of(t.data<float>(), t.data<float>() + t.size(), fits)
                                     : std::all_of(t.data<double>(), t.data<double>() + t.size(), fits);

@@ -14,6 +14,9 @@
 
 namespace troupe {
 
+/// The largest finite float16, and the smallest normal one.
+inline constexpr float largest_float16 = 65504, least_normal_float16 = 6.103515625e-5f;
+
 /// Returns a half's value; exact.
 inline float widened(float16 half) {
   const uint32_t magnitude = (half.bits & 0x7fffu) << 13, sign = (half.bits & 0x8000u) << 16;

@@ -106,7 +106,7 @@ int64_t bucket_capacity(int64_t value) {
 int64_t wide_capacity(int64_t value, int64_t most_doubled) {
   if (value > most_doubled)
     return bucket_capacity(value);
-  return static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(std::max(value, least_capacity))));
+  return next_power_of_two(std::max(value, least_capacity));
 }
 
 bound_plan_ptr layout_buckets::bind(const std::shared_ptr<const plan>& p, uint32_t segment, const bindings& values) {
