@@ -7,6 +7,9 @@
 // so that the next chunk's values come, and the last chunk's go, while a chunk computes. It is what the arena allows: a plan for
 // a device that copies beside work keeps uploads and downloads one chunk longer (plan/lifetimes). Slots do not wait for each
 // other: one execution's large copies go beside another's work.
+//
+// Pieces of large uploads, but for the last, are submissions of their own before the copies in, in the same lane and after the same; the host fetches one while
+// the GPU copies the one before.
 #pragma once
 
 #include "vulkan/direct_copies.hpp"
@@ -19,12 +22,9 @@ struct lane_history {
   std::array<submission, 3> out{};
 };
 
-/// Fetches what a run uploads in pieces, and submits the copies of each but the last, which come before all else.
-void submit_pieces(timeline& queues, const chunk_commands& commands, run_values& values, const lane_history& slot);
-
 /// Submits a run's commands; `done` is called when all of them are complete. Throws what `timeline::submit` throws: then `done` is not
 /// called, though parts of the run may be on their way (`timeline::after_all` is after them).
-void submit_chunk(timeline& queues, const chunk_commands& commands, const copy_lanes& lanes, lane_history& slot,
+void submit_chunk(timeline& queues, const chunk_commands& commands, run_values& values, lane_history& slot,
                   const completion& done);
 
 } // namespace troupe::vulkan

@@ -43,21 +43,22 @@ buffer_place made_at(const recorded_chunk& r, const installed_transfer& t, const
   return buffer_of(download_place(r, t, slot));
 }
 
-/// An upload goes in so many pieces if it has that many bytes: each costs a submission.
-constexpr int64_t piece_count = 4, least_bytes_in_pieces = int64_t{8} << 20;
+/// Into how many pieces an upload is taken apart: each costs a submission.
+constexpr int64_t piece_count = 4;
+/// Bytes of the smallest upload for which that pays.
+constexpr int64_t least_bytes_in_pieces = int64_t{8} << 20;
 
-/// Copies of uploads, and which of them is of an upload that goes in pieces; as many as there are if none does.
+/// Copies of uploads: those that can be made at once, and those whose bytes have to be fetched first, with the number of
+/// `run_values::uploads`.
 struct upload_copies {
-  std::vector<direct_copy> all;
-  size_t in_pieces = SIZE_MAX;
-  size_t upload = 0; // of `run_values::uploads`
+  std::vector<direct_copy> ready;
+  std::vector<std::pair<direct_copy, size_t>> unfetched;
 };
 
 upload_copies uploads_of(const recorded_chunk& r, const installed_chunk& c, const bound_plan& bound,
                          const arena_slot& slot, const copy_tools& tools, run_values& values) {
   const chunk_work& work = values.work;
   upload_copies found;
-  std::vector<direct_copy>& copies = found.all;
   for (size_t i = 0; i < c.uploads.size(); ++i) {
     const installed_transfer& t = c.uploads[i];
     if (t.in_place)
@@ -66,23 +67,24 @@ upload_copies uploads_of(const recorded_chunk& r, const installed_chunk& c, cons
     if (bytes == 0)
       continue;
     if (const device_tensor& resident = tools.own.find(*work.uploads[i])) {
-      copies.push_back(
+      found.ready.push_back(
           copy_from(tools.own.place_of(resident, values.before), upload_target(r, t, slot), bytes, !t.is_direct()));
     } else if (t.is_direct()) {
-      const bool may_wait =
-          found.in_pieces == SIZE_MAX && bytes >= least_bytes_in_pieces && !tools.poison && !work.timed;
-      values.uploads.push_back(tools.imports.source(work.uploads[i]->host(), may_wait));
-      if (values.uploads.back().is_unfilled()) {
-        found.in_pieces = copies.size();
-        found.upload = values.uploads.size() - 1;
-      }
-      copies.push_back(copy_from(values.uploads.back(), resolve(t.place, slot), bytes, false));
+      const bool large = bytes >= least_bytes_in_pieces && !tools.poison && !work.timed;
+      const tensor& host = work.uploads[i]->host();
+      host_end& end =
+          values.uploads.emplace_back(large ? tools.imports.unfetched_source(host) : tools.imports.source(host));
+      const direct_copy copy = copy_from(end, resolve(t.place, slot), bytes, false);
+      if (end.is_fetched_later())
+        found.unfetched.emplace_back(copy, values.uploads.size() - 1);
+      else
+        found.ready.push_back(copy);
     }
   }
   return found;
 }
 
-/// Takes a copy apart.
+/// Takes a copy apart, at multiples of whole pages, which threads and the GPU copy fastest.
 std::vector<direct_copy> pieces_of(const direct_copy& whole) {
   constexpr int64_t page = 4096;
   const auto each = static_cast<VkDeviceSize>(round_up(ceil_div(static_cast<int64_t>(whole.bytes), piece_count), page));
@@ -274,32 +276,31 @@ copy_lanes choose_lanes(const copy_needs& needs, const device_context& context, 
 
 chunk_commands prepare_copies(recorded_chunk& r, const installed_chunk& c, const bound_plan& bound,
                               const arena_slot& slot, const copy_tools& tools, run_values& values) {
-  upload_copies uploads = uploads_of(r, c, bound, slot, tools, values);
-  std::vector<direct_copy>& in = uploads.all;
+  const upload_copies uploads = uploads_of(r, c, bound, slot, tools, values);
+  std::vector<direct_copy> in = uploads.ready, pieces;
   std::vector<direct_copy> out = downloads_of(r, c, bound, slot, tools, values);
+  chunk_commands commands{.work = r.commands};
+  for (const auto& [whole, upload] : uploads.unfetched)
+    for (const direct_copy& piece : pieces_of(whole)) {
+      const auto begin = static_cast<int64_t>(piece.from_offset - whole.from_offset);
+      commands.pieces.push_back({upload, begin, begin + static_cast<int64_t>(piece.bytes)});
+      pieces.push_back(piece);
+    }
   const allocation* poisoned = tools.poison && c.first && *slot.arena ? slot.arena : nullptr;
   const auto is_resident = [](const direct_copy& each) { return each.resident; };
-  values.lanes = choose_lanes({.in = !in.empty() || poisoned,
+  values.lanes = choose_lanes({.in = !in.empty() || !pieces.empty() || poisoned,
                                .out = !out.empty(),
-                               .bytes_in = host_bytes(in),
+                               .bytes_in = host_bytes(in) + host_bytes(pieces),
                                .bytes_out = host_bytes(out),
                                .reads_residents = std::any_of(in.begin(), in.end(), is_resident)},
                               tools.context, tools.busy);
   if (r.copy_timestamps)
     vkResetQueryPool(tools.context.get(), r.copy_timestamps.get(), 0, 4);
   copy_recorder recorder(r, tools, values.lanes, poisoned);
-  chunk_commands commands{.work = r.commands};
-  if (uploads.in_pieces < in.size()) {
-    const std::vector<direct_copy> pieces = pieces_of(in[uploads.in_pieces]);
-    int64_t begin = 0;
-    for (const direct_copy& piece : pieces) {
-      const int64_t end = begin + static_cast<int64_t>(piece.bytes);
-      commands.pieces.push_back({uploads.upload, std::exchange(begin, end), end});
-    }
-    for (size_t i = 0; i + 1 < pieces.size(); ++i)
-      commands.piece_copies.push_back(recorder.piece_in(i, pieces[i]));
-    in[uploads.in_pieces] = pieces.back();
-  }
+  for (size_t i = 0; i + 1 < pieces.size(); ++i)
+    commands.pieces[i].commands = recorder.piece_in(i, pieces[i]);
+  if (!pieces.empty())
+    in.push_back(pieces.back());
   if (values.lanes.in)
     commands.copies_in = recorder.copies_in(std::move(in));
   if (values.lanes.out)

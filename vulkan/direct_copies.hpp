@@ -6,7 +6,7 @@
 // another size: exactly a binding's own bytes are copied, because a host tensor holds no more. Values that stay move by a kernel
 // (copy_kernel.hpp) in the lane for work.
 //
-// A large upload that the host has to copy to its own end first goes in pieces, so that the GPU copies one while the host copies the next.
+// Large uploads that the host has to copy to memory of ours first go in pieces, so that the GPU copies one while the host copies the next.
 //
 // The chunk's own commands copy from staging memory what is not direct; if such a value is on the GPU already, it is copied
 // to the place where the host would have put it.
@@ -44,10 +44,11 @@ struct meanwhile {
 /// pay for the wait between queues.
 copy_lanes choose_lanes(const copy_needs& needs, const device_context& context, const meanwhile& busy);
 
-/// A part of an upload, which the host fetches and the GPU copies.
+/// A part of an upload, which the host fetches before the GPU copies it.
 struct upload_piece {
   size_t upload = 0; // of `run_values::uploads`
   int64_t begin = 0, end = 0;
+  VkCommandBuffer commands = VK_NULL_HANDLE; // null: its copy is among `chunk_commands::copies_in`
 };
 
 /// One submission and what it keeps alive until it is complete.
@@ -72,9 +73,7 @@ struct copy_tools {
 
 /// The command buffers of one run of a chunk, in their order; null if there is nothing to copy.
 struct chunk_commands {
-  /// Pieces of an upload, each to be fetched before its commands are submitted; the last one's are in `copies_in`.
-  std::vector<upload_piece> pieces;
-  std::vector<VkCommandBuffer> piece_copies;
+  std::vector<upload_piece> pieces; // before `copies_in`, which has the last one's copy
   VkCommandBuffer copies_in = VK_NULL_HANDLE, work = VK_NULL_HANDLE, copies_out = VK_NULL_HANDLE;
 };
 

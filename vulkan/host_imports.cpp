@@ -23,7 +23,7 @@ buffer_handle make_buffer(const device_context& context, int64_t bytes) {
 
 } // namespace
 
-void host_end::fill(int64_t begin, int64_t end) {
+void host_end::fetch(int64_t begin, int64_t end) {
   parallel_copy(static_cast<std::byte*>(value_.mutable_data()) + begin,
                 static_cast<const std::byte*>(from_.data()) + begin, end - begin);
 }
@@ -48,29 +48,35 @@ host_imports::host_imports(device_context& context, std::shared_ptr<host_block_p
         vkGetDeviceProcAddr(context_.get(), "vkGetMemoryHostPointerPropertiesEXT"));
 }
 
-host_end host_imports::source(const tensor& t, bool later) {
-  return place_source(t, available() && blocks_->find(t.data(), t.bytes()), later);
+host_imports::fetching host_imports::fetching_of(const tensor& t) const {
+  return available() && blocks_->find(t.data(), t.bytes()) ? fetching::none : fetching::now;
+}
+
+host_end host_imports::source(const tensor& t) {
+  return place_source(t, fetching_of(t));
+}
+
+host_end host_imports::unfetched_source(const tensor& t) {
+  return place_source(t, fetching_of(t) == fetching::none ? fetching::none : fetching::later);
 }
 
 host_end host_imports::copied_source(const tensor& t) {
-  return place_source(t, false, false);
+  return place_source(t, fetching::now);
 }
 
-/// `shared`: the bytes of `t` are read where they are, which must be in a block.
-host_end host_imports::place_source(const tensor& t, bool shared, bool later) {
+/// With `fetching::none` the bytes of `t` are read where they are, which must be in a block.
+host_end host_imports::place_source(const tensor& t, fetching how) {
   host_end end;
   end.value_ = t;
   if (t.bytes() == 0)
     return end;
-  if (available() && !shared)
+  if (available() && how != fetching::none)
     end.value_ = make_host_tensor(*blocks_, t.type(), t.dims());
   if (place_in_import(end)) {
-    if (!shared)
+    if (how == fetching::later)
       end.from_ = t;
-    if (!shared && !later) {
-      end.fill(0, t.bytes());
-      end.from_ = {};
-    }
+    else if (how == fetching::now)
+      parallel_copy(end.value_.mutable_data(), t.data(), t.bytes());
     return end;
   }
   place_in_staging(end, uploads_);

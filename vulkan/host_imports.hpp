@@ -22,9 +22,9 @@ public:
   VkDeviceSize offset = 0;
   uint64_t id = 0; // of the import or the staging memory; never used twice
 
-  /// Whether bytes of the tensor that is copied from have not come here yet: `fill` fetches those in [begin, end).
-  bool is_unfilled() const { return from_.defined(); }
-  void fill(int64_t begin, int64_t end);
+  /// Whether the bytes of the tensor that is copied from were not fetched when the end was made: then `fetch` does, those in [begin, end).
+  bool is_fetched_later() const { return from_.defined(); }
+  void fetch(int64_t begin, int64_t end);
 
   /// Returns the tensor that was copied to, after the copy.
   tensor take();
@@ -46,9 +46,10 @@ public:
   /// Whether host memory can be imported.
   bool available() const { return import_properties_ != nullptr; }
 
-  /// The end of a copy from `t`, whose bytes may be used when the copy is complete, not before. `later`: whether they may have to be fetched
-  /// by `fill` first.
-  host_end source(const tensor& t, bool later = false);
+  /// The end of a copy from `t`, whose bytes may be used when the copy is complete, not before.
+  host_end source(const tensor& t);
+  /// The same, where bytes that have to be copied to memory of ours are fetched later (`host_end::is_fetched_later`).
+  host_end unfetched_source(const tensor& t);
   /// The same from a copy of `t`: the caller may change its bytes at once.
   host_end copied_source(const tensor& t);
   /// The end of a copy to a tensor that is made for it.
@@ -69,7 +70,9 @@ private:
     uint64_t used = 0; // when it was used last
   };
 
-  host_end place_source(const tensor& t, bool shared, bool later);
+  enum class fetching : uint8_t { none, now, later };
+  fetching fetching_of(const tensor& t) const;
+  host_end place_source(const tensor& t, fetching how);
   bool place_in_import(host_end& end);
   void place_in_staging(host_end& end, memory_pool& pool);
   std::shared_ptr<const imported> find_or_import(host_block_ptr block);

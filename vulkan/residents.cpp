@@ -81,10 +81,11 @@ struct residents::storage {
   }
 };
 
-/// A cache that has grown in place: its newest value, and by how many positions that is longer than the one before.
+/// A cache that has grown in place, and the value that it has next if it grows by as much again.
 struct residents::growth {
-  std::weak_ptr<const handle> newest;
-  int64_t positions = 0;
+  std::weak_ptr<storage> cache;
+  dtype type = dtype::undefined;
+  shape next;
 };
 
 /// One copy between a value and the host, outside of chunks; its completion holds it.
@@ -111,8 +112,10 @@ std::shared_ptr<residents::storage> residents::allocate(int64_t bytes, cache_ord
 
 residents::handle_ptr residents::make_handle(dtype type, shape dims) {
   if (free_.empty()) {
-    free_.push_back(static_cast<uint32_t>(places_.size()));
+    if (free_.capacity() <= places_.size())
+      free_.reserve(2 * places_.size() + 1); // for all numbers: one that comes back must find room
     places_.emplace_back();
+    free_.push_back(static_cast<uint32_t>(places_.size() - 1));
   }
   auto made = std::make_shared<const handle>(type, std::move(dims), name_, free_.back(), returns_);
   free_.pop_back(); // it comes back with the handle's end
@@ -178,22 +181,21 @@ grown_cache residents::extend(const device_tensor& past, const shape& dims, int6
     made = make_handle(type, dims);
   place(*made, to, std::move(count));
   to->positions.emplace_back(made->id(), dims[2]);
-  if (in_place)
-    grown_.push_back({made, dims[2] - there});
+  if (const int64_t next = dims[2] + dims[2] - there; in_place && next * each <= to->memory->bytes()) {
+    grown_.push_back({to, type, dims});
+    grown_.back().next[2] = next;
+  }
   return {std::move(made), to->place()};
 }
 
-void residents::prepare_growth() {
-  for (const growth& each : std::exchange(grown_, {})) {
-    const handle_ptr newest = each.newest.lock();
-    storage* cache = newest ? places_.at(newest->id()).get() : nullptr;
-    if (!cache || cache->next)
-      continue;
-    shape dims = newest->dims();
-    dims[2] += each.positions;
-    if (dims[2] * cache->position_bytes <= cache->memory->bytes())
-      cache->next = make_handle(newest->type(), std::move(dims));
+void residents::prepare_growth() noexcept {
+  try {
+    for (growth& each : grown_)
+      if (const std::shared_ptr<storage> cache = each.cache.lock(); cache && !cache->next)
+        cache->next = make_handle(each.type, std::move(each.next));
+  } catch (const std::bad_alloc&) {
   }
+  grown_.clear();
 }
 
 /// The next step from the same past finds its rows where it can append to them.

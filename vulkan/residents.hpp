@@ -47,8 +47,9 @@ public:
   /// least if it is not in that of `past`, which then moves there too. Adds to `before` what must be done before, and throws, as `place_of` does.
   grown_cache extend(const device_tensor& past, const shape& dims, int64_t room, row_moves& before);
 
-  /// Makes the handles of the values that caches which have grown will have if they grow by as much again: for when the GPU is at work.
-  void prepare_growth();
+  /// Makes the handles of the values that caches which have grown will have if they grow by as much again: for when the GPU is at work. What
+  /// there is no memory for is made when it is wanted.
+  void prepare_growth() noexcept;
 
   /// Copies a value to the host, or a host tensor to a new value, after everything submitted to `queue`. See `device`.
   void fetch(const device_tensor& value, timeline& queue, fetch_done done);
@@ -70,7 +71,7 @@ private:
 
   using handle_ptr = std::shared_ptr<const handle>;
 
-  /// Makes a handle, with a number, that is not there until `place` says where.
+  /// Makes a handle whose value has no memory until `place` says which.
   handle_ptr make_handle(dtype type, shape dims);
   void place(const handle& value, std::shared_ptr<storage> memory, std::shared_ptr<const counted_bytes> count);
   std::shared_ptr<storage> allocate(int64_t bytes, cache_order order);

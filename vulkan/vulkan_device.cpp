@@ -229,8 +229,7 @@ private:
     ++slot.in_flight;
     ++in_flight_;
     try {
-      submit_pieces(queue_, commands, *values, slot.last);
-      submit_chunk(queue_, commands, values->lanes, slot.last, [=, this, &binding, &c, &r, &slot](VkResult result) {
+      submit_chunk(queue_, commands, *values, slot.last, [=, this, &binding, &c, &r, &slot](VkResult result) {
         end(complete(c, *binding.bound, r, slot.memory, *values, lost ? VK_ERROR_DEVICE_LOST : result));
       });
     } catch (const std::exception& e) {

@@ -154,6 +154,25 @@ TEST_CASE("teams are whole subgroups; a device without their arithmetic has the 
   CHECK(names() == std::set<std::string>{"projections.plain"});
 }
 
+TEST_CASE("a group of one row is whole teams, pairs of them if they share the row", "[launch][projections]") {
+  gpu_features gpu = some_gpu();
+  const int64_t hidden = GENERATE(256, 768, 2048, 8192);
+  for (const uint32_t size : {8u, 16u, 32u, 64u, 128u})
+    for (const bool packed : {false, true})
+      for (const bool rotated : {false, true}) {
+        INFO("subgroups of " << size << ", " << hidden << (packed ? ", packed" : "") << (rotated ? ", rotated" : ""));
+        gpu.subgroup_size = size;
+        decoder_call call = packed ? packed_call(1, hidden, {hidden, 256, 256}, 32) : decoder_call(1, hidden);
+        for (const launch_list& list : (rotated ? call.rotate() : call).lists(gpu))
+          if (list.launches.size() == 1) {
+            const uint32_t threads = list.launches[0].constants.at(0), lanes = list.launches[0].constants.at(1);
+            INFO(list.name << ", lanes " << lanes << " of " << threads);
+            CHECK((threads == 128 || threads == 256));
+            CHECK(threads % (rotated ? 2 * lanes : std::min(2 * lanes, 256u)) == 0);
+          }
+      }
+}
+
 TEST_CASE("four products take two dispatches of one step", "[launch][projections]") {
   const launch_list list = decoder_call(1, 768, {64, 64, 64, 32}).lists(some_gpu()).at(0);
   CHECK(list.launches.size() == 2);

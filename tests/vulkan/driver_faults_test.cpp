@@ -218,13 +218,21 @@ TEST_CASE("a large input that the host copies goes in pieces, each a submission"
     CHECK(ended.ok() == (refused_one == 5));
     CHECK((ended.ok() || ended.code == errc::out_of_memory));
   }
-  {
-    held_completions held; // so that copies go beside the work
-    auto first = one.submit(a, 0), second = one.submit(b, 1), third = one.submit(in_block, 2);
+  for (const int refused_one :
+       {0, 1, 2, 3, 4, 5, 6}) { // work and copies out have submissions of their own beside other work
+    held_completions held;
+    auto first = one.submit(a, 0), second = one.submit(in_block, 1);
+    std::optional<refused_call> refused;
+    if (refused_one > 0)
+      refused.emplace(vulkan_call::submit, refused_one);
+    auto third = one.submit(b, 2);
     held.release();
     CHECK(not_negated(first.get().output(), a) == 0);
-    CHECK(not_negated(second.get().output(), b) == 0);
-    CHECK(not_negated(third.get().output(), in_block) == 0);
+    CHECK(not_negated(second.get().output(), in_block) == 0);
+    const ended_chunk ended = third.get();
+    CHECK(ended.ok() != (refused && refused->happened()));
+    if (ended.ok())
+      CHECK(not_negated(ended.output(), b) == 0);
   }
   CHECK(new_gpu_messages() == "");
 }
