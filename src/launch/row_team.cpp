@@ -52,7 +52,7 @@ row_team choose_team(const row_extent& e, uint32_t width, bool plain, const gpu_
   t.width = width;
   const int64_t vectors = e.size / t.width, threads = floor_power(std::min<int64_t>(gpu.max_group_size, 256));
   const bool side_by_side = e.inner >= 16 && (e.rows() >= int64_t{gpu.units} * 64 || e.size <= 64);
-  int64_t lanes = 1, teams = threads;
+  int64_t lanes = 1, teams = 1;
   if (side_by_side || vectors <= 2) {
     t.kind = team_kind::invocation;
     t.threads = static_cast<uint32_t>(std::min<int64_t>(threads, 64));
@@ -71,7 +71,6 @@ row_team choose_team(const row_extent& e, uint32_t width, bool plain, const gpu_
   } else {
     lanes = group_for(vectors, e.rows(), plain, gpu);
     t.threads = static_cast<uint32_t>(lanes);
-    teams = 1;
   }
   t.lanes = static_cast<uint32_t>(lanes);
   t.rows = static_cast<uint32_t>(teams);
