@@ -61,7 +61,7 @@ struct recorded_chunk {
   allocation upload_staging, download_staging; // empty if the arena is used directly
   VkCommandBuffer commands = VK_NULL_HANDLE;
   std::array<recorded_copies, 2> copies_in, copies_out; // in the lane for work, and beside it
-  std::array<std::vector<recorded_copies>, 2> pieces;   // of an upload, but its last, in the same lanes
+  std::array<std::vector<recorded_copies>, 2> pieces;   // of large uploads, but the last, in the same lanes
   uint64_t used = 0;                                    // when it ran last
 };
 

@@ -84,7 +84,7 @@ upload_copies uploads_of(const recorded_chunk& r, const installed_chunk& c, cons
   return found;
 }
 
-/// Takes a copy apart, at multiples of whole pages, which threads and the GPU copy fastest.
+/// Takes a copy apart, between whole pages of it.
 std::vector<direct_copy> pieces_of(const direct_copy& whole) {
   constexpr int64_t page = 4096;
   const auto each = static_cast<VkDeviceSize>(round_up(ceil_div(static_cast<int64_t>(whole.bytes), piece_count), page));
@@ -276,8 +276,9 @@ copy_lanes choose_lanes(const copy_needs& needs, const device_context& context, 
 
 chunk_commands prepare_copies(recorded_chunk& r, const installed_chunk& c, const bound_plan& bound,
                               const arena_slot& slot, const copy_tools& tools, run_values& values) {
-  const upload_copies uploads = uploads_of(r, c, bound, slot, tools, values);
-  std::vector<direct_copy> in = uploads.ready, pieces;
+  upload_copies uploads = uploads_of(r, c, bound, slot, tools, values);
+  std::vector<direct_copy>& in = uploads.ready;
+  std::vector<direct_copy> pieces;
   std::vector<direct_copy> out = downloads_of(r, c, bound, slot, tools, values);
   chunk_commands commands{.work = r.commands};
   for (const auto& [whole, upload] : uploads.unfetched)
