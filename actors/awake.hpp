@@ -2,6 +2,8 @@
 //
 // - `send_here`: the receiver, a scheduled actor, handles the message on the sender's thread if it is idle. For threads that run no actor (callers, waiters of
 //   devices) or whose actor has nothing else to do. The receiver's handlers must not block; what it sends meanwhile to scheduled actors goes to the scheduler.
+// - `lent_thread`: a caller that looks for its answer runs the actor that it waits for. What the actor uses is in that thread's cache: a coordinator that came and
+//   went with the threads of callers and devices would fetch it twice a run, which takes longer than what it does with it.
 // - `look_until`: looks again and again for a few milliseconds, as the thread that waits for a GPU does, before a thread blocks. Only if there are cores to spare.
 //   Meanwhile it helps threads that share their work (base/shared_work.hpp): the caller of a run helps to write its inputs.
 #pragma once
@@ -12,50 +14,78 @@
 #include <caf/actor_system.hpp>
 #include <caf/execution_unit.hpp>
 #include <caf/resumable.hpp>
-#include <caf/scheduler/abstract_coordinator.hpp>
 #include <caf/send.hpp>
 
+#include <atomic>
 #include <chrono>
 #include <thread>
 
 namespace troupe::actors {
+
+/// Which thread handles a message.
+enum class run_on : uint8_t {
+  sender, // the sender's
+  lent,   // the one that is lent to the receiver (`lent_thread`), if there is one; else the sender's
+};
 
 /// A thread that one actor borrows. The actor may keep a pointer to it that it does not use until it is resumed by another.
 class borrowed_thread final : public caf::execution_unit {
 public:
   explicit borrowed_thread(caf::actor_system& system) : caf::execution_unit(&system) {}
 
-  void exec_later(caf::resumable* job) override {
-    if (first_)
-      system().scheduler().enqueue(job);
-    else
-      first_ = job;
-  }
-
+  void exec_later(caf::resumable* job) override;
   /// Runs the actor that the message has woken, if any, for a few messages.
-  void run() {
-    constexpr size_t most_messages = 4;
-    if (!first_)
-      return;
-    switch (first_->resume(this, most_messages)) {
-      case caf::resumable::resume_later: system().scheduler().enqueue(first_); break; // with its reference
-      default: caf::intrusive_ptr_release(first_);
-    }
-  }
+  void run(run_on where);
 
 private:
   caf::resumable* first_ = nullptr;
 };
 
-/// See the top of this file.
+/// See the top of this file. `from`: whom the receiver sees as the sender.
 template <class Receiver, class Message>
-void send_here(const Receiver& to, Message&& message) {
+void send_here(const Receiver& to, Message&& message, run_on where = run_on::sender,
+               caf::strong_actor_ptr from = nullptr) {
   if (!to)
     return;
   borrowed_thread mine(to->home_system());
-  to->eq_impl(caf::make_message_id(), nullptr, &mine, std::forward<Message>(message));
-  mine.run();
+  to->eq_impl(caf::make_message_id(), std::move(from), &mine, std::forward<Message>(message));
+  mine.run(where);
 }
+
+/// Whether an actor has a thread of its own.
+template <class Self>
+bool has_own_thread(const Self* self) {
+  return self->getf(caf::abstract_actor::is_detached_flag);
+}
+
+/// Sends as an actor that has nothing else to do: if its thread is its own, on the one that is lent to the receiver, or on this.
+template <class Self, class Receiver, class Message>
+void answer(Self* self, const Receiver& to, Message&& message) {
+  if (has_own_thread(self))
+    send_here(to, std::forward<Message>(message), run_on::lent, self->ctrl());
+  else
+    self->send(to, std::forward<Message>(message));
+}
+
+/// Lends the thread that makes it to an actor, a scheduled one that lives longer: see the top of this file.
+class lent_thread {
+public:
+  explicit lent_thread(const caf::strong_actor_ptr& to);
+  /// Runs the actor if it was woken here since.
+  ~lent_thread();
+  lent_thread(const lent_thread&) = delete;
+  lent_thread& operator=(const lent_thread&) = delete;
+
+  /// Runs the actor for a few messages if it was woken here.
+  void run_if_woken();
+
+private:
+  void run();
+
+  caf::actor_system& system_;
+  caf::resumable* const actor_;
+  std::atomic<uintptr_t>* place_ = nullptr; // where others find the thread; null: nowhere
+};
 
 /// Whether it pays to look for what a device does: the answer of a GPU, on a machine with cores to spare.
 inline bool worth_looking(const device_info& device) {
@@ -64,11 +94,13 @@ inline bool worth_looking(const device_info& device) {
          std::thread::hardware_concurrency() >= enough_cores;
 }
 
-/// Looks until `is_there` says so, for at most 5 ms: longer than most inference takes.
+/// How long threads look: longer than most inference takes.
+constexpr auto look_time = std::chrono::milliseconds(5);
+
+/// Looks until `is_there` says so, at most until `give_up`.
 template <class Condition>
-void look_until(Condition&& is_there) {
-  constexpr auto look_time = std::chrono::milliseconds(5);
-  const auto give_up = std::chrono::steady_clock::now() + look_time;
+void look_until(Condition&& is_there,
+                std::chrono::steady_clock::time_point give_up = std::chrono::steady_clock::now() + look_time) {
   while (!is_there() && std::chrono::steady_clock::now() < give_up) {
     help();
     __builtin_ia32_pause();

@@ -114,7 +114,7 @@ run_result bound_session::run(named_tensors inputs, run_options options) {
   named_device_tensors initial;
   if (begins && values.keeps_copies())
     initial = bound_inputs(values.pairs(), inputs, options);
-  std::vector<device_tensor> made;
+  carried_bundle made;
   run_result result;
   try {
     result = state_->model.state_->run(std::move(inputs), std::move(options), std::move(carried), made);

@@ -1,5 +1,6 @@
 #include "actors/coordinator.hpp"
 
+#include "actors/awake.hpp"
 #include "base/elapsed.hpp"
 
 #include <caf/stateful_actor.hpp>
@@ -97,7 +98,7 @@ planner_ref::behavior_type planner(planner_ref::pointer self) {
   return {
       [self](const plan_wanted& job) {
         const auto asker = caf::actor_cast<plan_sink>(self->current_sender());
-        self->send(asker, planned{job.job, capture(job.make)});
+        answer(self, asker, planned{job.job, capture(job.make)});
       },
   };
 }

@@ -59,6 +59,11 @@ namespace {
 
 using pointer = device_ref::stateful_pointer<device_actor_state>;
 
+/// Looks for the next message, if another chunk is likely to come soon.
+void stay_awake(pointer self) {
+  look_until([&] { return !self->mailbox().empty(); }, self->state.awake_until);
+}
+
 completion_sink sender_of(pointer self) {
   return caf::actor_cast<completion_sink>(self->current_sender());
 }
@@ -85,9 +90,11 @@ void install(pointer self, const install_plan& request) {
   });
   ++state.health->progress;
   const bool lost = why.code == errc::device_lost && why.failed();
-  self->send(sender_of(self), plan_installed{request.bound->id, request.self, std::move(why)});
+  answer(self, sender_of(self), plan_installed{request.bound->id, request.self, std::move(why)});
   if (lost)
     self->quit(caf::exit_reason::kill);
+  else
+    stay_awake(self);
 }
 
 /// Hears how a chunk has ended, from any thread.
@@ -136,10 +143,10 @@ bool submit(pointer self, chunk_work work, const chunk_teller& tell) {
 
 void submit_all(pointer self, run_chunks& request) {
   // Answers come from threads of the device, or from this one, which then has nothing to do. Not of failures: they are told under a lock.
-  const bool own_thread = self->getf(caf::abstract_actor::is_detached_flag);
+  const bool own_thread = has_own_thread(self);
   const chunk_teller tell = [to = sender_of(self), own_thread](chunk_ended ended) {
     if (own_thread && ended.result.ok())
-      send_here(to, std::move(ended));
+      send_here(to, std::move(ended), run_on::lent);
     else
       caf::anon_send(to, std::move(ended));
   };
@@ -147,7 +154,8 @@ void submit_all(pointer self, run_chunks& request) {
     if (!submit(self, std::move(work), tell))
       return;
   if (own_thread && self->state.stays_awake)
-    look_until([&] { return !self->mailbox().empty(); });
+    self->state.awake_until = std::chrono::steady_clock::now() + look_time;
+  stay_awake(self);
 }
 
 void fetch(pointer self, const fetch_tensor& request) {
@@ -187,7 +195,10 @@ device_ref::behavior_type device_actor(pointer self, device_factory make, std::s
         self->state.dropped->remove(request.execution);
         capture([&] { self->state.owned->end(request.execution); });
       },
-      [=](const retire_plan& request) { capture([&] { self->state.owned->retire(request.bound_plan); }); },
+      [=](const retire_plan& request) {
+        capture([&] { self->state.owned->retire(request.bound_plan); });
+        stay_awake(self);
+      },
       [=](const fetch_tensor& request) { fetch(self, request); },
       [=](const put_tensor& request) { put(self, request); },
       [=](query_stats) {

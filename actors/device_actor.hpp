@@ -75,7 +75,8 @@ struct device_actor_state {
   std::shared_ptr<device_health> health;
   std::unique_ptr<device> owned;
   std::shared_ptr<drop_list> dropped = std::make_shared<drop_list>();
-  bool stays_awake = false; // for a while after each chunk (awake.hpp)
+  bool stays_awake = false; // for a while after each chunk, if its thread is its own (awake.hpp)
+  std::chrono::steady_clock::time_point awake_until{};
 };
 
 /// The behaviour; spawn it with CAF, detached if the device blocks its thread.

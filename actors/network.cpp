@@ -31,16 +31,16 @@ channel open_channel(const std::string& host, uint16_t port, const tls_context& 
   }
 }
 
-/// A host that was called. Its links share one connection: CAF loses messages if a node has several to another, of which it
-/// drops all but one.
-struct called_host {
-  std::timed_mutex mutex; // whoever calls holds it
-  door_actor door;
-};
-
 } // namespace
 
 struct network::state {
+  /// A host that was called. Its links share one connection: CAF loses messages if a node has several to another, of which it
+  /// drops all but one.
+  struct called_host {
+    std::timed_mutex mutex; // whoever calls holds it
+    door_actor door;
+  };
+
   host_credentials who;
   tls_context tls;
   std::mutex mutex; // guards the making of `calling`, and `hosts`
@@ -79,14 +79,14 @@ opened_link network::connect(const std::string& host, uint16_t port, remote::fra
                              std::chrono::milliseconds timeout) {
   const auto end = std::chrono::steady_clock::now() + timeout;
   const std::string where = endpoint_text(host, port);
-  std::shared_ptr<called_host> called;
+  std::shared_ptr<state::called_host> called;
   {
     const std::lock_guard lock(state_->mutex);
     if (!state_->calling)
       state_->calling = std::make_unique<node>();
-    std::shared_ptr<called_host>& entry = state_->hosts[where];
+    std::shared_ptr<state::called_host>& entry = state_->hosts[where];
     if (!entry)
-      entry = std::make_shared<called_host>();
+      entry = std::make_shared<state::called_host>();
     called = entry;
   }
   node& n = *state_->calling;

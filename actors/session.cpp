@@ -57,10 +57,18 @@ tensor copy_of(const tensor& t) {
   return copy;
 }
 
-/// Waits for a run's end.
-run_result wait_for(std::future<run_result> result, const actor_runtime& runtime) {
-  if (runtime.devices().answers_fast())
-    look_until([&] { return result.wait_for(std::chrono::seconds(0)) == std::future_status::ready; });
+/// Waits for a run's end. `by`: the only coordinator that it goes through; null if there are several.
+run_result wait_for(std::future<run_result> result, const actor_runtime& runtime, const coordinator_ref& by) {
+  if (runtime.devices().answers_fast()) {
+    std::optional<lent_thread> lent;
+    if (by)
+      lent.emplace(caf::actor_cast<caf::strong_actor_ptr>(by));
+    look_until([&] {
+      if (lent)
+        lent->run_if_woken();
+      return result.wait_for(std::chrono::seconds(0)) == std::future_status::ready;
+    });
+  }
   return result.get();
 }
 
@@ -175,16 +183,17 @@ const std::vector<value_info>& session::outputs() const {
 }
 
 run_result session::run(named_tensors inputs, const run_options& options) const {
-  return wait_for(run_async(std::move(inputs), options), *state_->runtime);
+  return wait_for(run_async(std::move(inputs), options), *state_->runtime,
+                  state_->how == strategy::none ? state_->coordinator() : coordinator_ref{});
 }
 
 run_result session::state::run(named_tensors inputs, run_options options, carried_values carried,
-                               std::vector<device_tensor>& made) const {
+                               carried_bundle& made) const {
   const pending_run_ptr pending =
       make_watched_run(std::move(inputs), std::move(options), coordinator(), {}, std::move(carried));
   std::future<run_result> answer = pending->result.future();
   send_here(coordinator(), actors::run{pending});
-  run_result result = wait_for(std::move(answer), *runtime);
+  run_result result = wait_for(std::move(answer), *runtime, coordinator());
   made = std::move(pending->request->carried.made);
   return result;
 }

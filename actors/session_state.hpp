@@ -30,8 +30,7 @@ struct session::state {
   std::optional<strategy_choice> choice();
 
   /// Runs on a session without a strategy and waits. `carried`: what the run takes besides; `made`: what it has made of that.
-  run_result run(named_tensors inputs, run_options options, carried_values carried,
-                 std::vector<device_tensor>& made) const;
+  run_result run(named_tensors inputs, run_options options, carried_values carried, carried_bundle& made) const;
 
   /// Who answers for the whole session: without a strategy, its only coordinator.
   const actors::coordinator_ref& coordinator() const { return replicas.front().session->actor(); }

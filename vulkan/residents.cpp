@@ -3,8 +3,9 @@
 #include "vulkan/commands.hpp"
 
 #include <algorithm>
-#include <atomic>
 #include <mutex>
+#include <numeric>
+#include <set>
 #include <utility>
 
 namespace troupe::vulkan {
@@ -12,21 +13,7 @@ namespace troupe::vulkan {
 /// What handles share with the device.
 struct residents::returns {
   std::mutex mutex;
-  std::vector<uint32_t> ended;        // numbers of values without a handle
-  std::atomic<int64_t> bytes_held{0}; // of those with one
-};
-
-/// Counts while a handle names a value in some memory.
-struct residents::counted_bytes {
-  counted_bytes(int64_t count, std::shared_ptr<returns> device) : bytes(count), by(std::move(device)) {
-    by->bytes_held += bytes;
-  }
-  ~counted_bytes() { by->bytes_held -= bytes; }
-  counted_bytes(const counted_bytes&) = delete;
-  counted_bytes& operator=(const counted_bytes&) = delete;
-
-  const int64_t bytes;
-  const std::shared_ptr<returns> by;
+  std::vector<uint32_t> ended; // numbers of values without a handle
 };
 
 class residents::handle final : public resident {
@@ -34,26 +21,22 @@ public:
   handle(dtype type, shape dims, std::string device, uint32_t id, std::shared_ptr<returns> to)
       : resident(type, std::move(dims), std::move(device)), id_(id), to_(std::move(to)) {}
   ~handle() override {
-    count_ = nullptr; // before the device can hear of the end
     const std::lock_guard lock(to_->mutex);
     to_->ended.push_back(id_);
   }
 
   uint32_t id() const { return id_; }
   bool belongs_to(const std::shared_ptr<returns>& device) const { return to_ == device; }
-  const std::shared_ptr<const counted_bytes>& count() const { return count_; }
-  /// The value is in that memory from here on. For the device's thread.
-  void count_in(std::shared_ptr<const counted_bytes> count) const { count_ = std::move(count); }
 
 private:
   const uint32_t id_;
   const std::shared_ptr<returns> to_;
-  mutable std::shared_ptr<const counted_bytes> count_;
 };
 
 /// Memory of one value, or of a cache's values of several steps.
 struct residents::storage {
   uint64_t id = 0;
+  int64_t bytes = 0; // that were asked for
   std::shared_ptr<const allocation> memory;
   cache_order order = cache_order::usual;
   int64_t position_bytes = 0;                            // of a cache that grows
@@ -81,11 +64,10 @@ struct residents::storage {
   }
 };
 
-/// A cache that has grown in place, and the value that it has next if it grows by as much again.
+/// A value of a cache that has grown in place, and how many positions the next one has if it grows by as much again.
 struct residents::growth {
-  std::weak_ptr<storage> cache;
-  dtype type = dtype::undefined;
-  shape next;
+  handle_ptr value;
+  int64_t next = 0;
 };
 
 /// One copy between a value and the host, outside of chunks; its completion holds it.
@@ -107,7 +89,7 @@ residents::~residents() = default;
 std::shared_ptr<residents::storage> residents::allocate(int64_t bytes, cache_order order) {
   reclaim();
   auto memory = std::make_shared<const allocation>(memory_.allocate(bytes));
-  return std::make_shared<storage>(storage{.id = ++last_, .memory = std::move(memory), .order = order});
+  return std::make_shared<storage>(storage{.id = ++last_, .bytes = bytes, .memory = std::move(memory), .order = order});
 }
 
 residents::handle_ptr residents::make_handle(dtype type, shape dims) {
@@ -122,21 +104,15 @@ residents::handle_ptr residents::make_handle(dtype type, shape dims) {
   return made;
 }
 
-void residents::place(const handle& value, std::shared_ptr<storage> memory,
-                      std::shared_ptr<const counted_bytes> count) {
-  places_.at(value.id()) = std::move(memory);
-  value.count_in(std::move(count));
-}
-
 device_tensor residents::make(dtype type, shape dims) {
   const int64_t bytes = bytes_of(type, volume(dims));
   std::shared_ptr<storage> memory = bytes > 0 ? allocate(bytes, cache_order::usual) : nullptr;
   handle_ptr made = make_handle(type, std::move(dims));
-  place(*made, std::move(memory), std::make_shared<counted_bytes>(bytes, returns_));
+  places_.at(made->id()) = std::move(memory);
   return made;
 }
 
-std::shared_ptr<residents::storage> residents::storage_of(const device_tensor& value) const {
+const std::shared_ptr<residents::storage>& residents::storage_of(const device_tensor& value) const {
   const auto* own = dynamic_cast<const handle*>(value.get());
   if (!own || !own->belongs_to(returns_))
     fail(errc::invalid_argument, "a value is not in this device's memory, but in that of '{}' of another engine",
@@ -145,7 +121,7 @@ std::shared_ptr<residents::storage> residents::storage_of(const device_tensor& v
 }
 
 value_place residents::place_of(const device_tensor& value, row_moves& before) {
-  const std::shared_ptr<storage> from = storage_of(value);
+  const std::shared_ptr<storage> from = storage_of(value); // what is allocated may move the table
   if (from->order == cache_order::usual)
     return from->place();
   const std::shared_ptr<storage> to = allocate(value->bytes(), cache_order::usual);
@@ -165,47 +141,44 @@ grown_cache residents::extend(const device_tensor& past, const shape& dims, int6
     reclaim(); // a longer value may have ended
   const bool in_place = fits && from->filled() == there;
   std::shared_ptr<storage> to = from;
-  std::shared_ptr<const counted_bytes> count = static_cast<const handle&>(*past).count();
   if (!in_place) {
     to = allocate(std::max(room, dims[2]) * each, cache_order::rows_first);
     to->position_bytes = each;
-    count = std::make_shared<counted_bytes>(to->memory->bytes(), returns_);
     if (past->bytes() > 0) {
       before.copies.push_back({reorder_rows(type, past->dims(), from->order, to->order), from->range(), to->range()});
       before.held.insert(before.held.end(), {from->memory, to->memory});
-      before.then.emplace_back([this, past, to, count, there] { move(past, to, count, there); });
+      before.then.emplace_back([this, past, to, there] { move(past, to, there); });
     }
   }
   handle_ptr made = std::exchange(to->next, nullptr);
   if (!made || made->dims() != dims)
     made = make_handle(type, dims);
-  place(*made, to, std::move(count));
+  places_.at(made->id()) = to;
   to->positions.emplace_back(made->id(), dims[2]);
-  if (const int64_t next = dims[2] + dims[2] - there; in_place && next * each <= to->memory->bytes()) {
-    grown_.push_back({to, type, dims});
-    grown_.back().next[2] = next;
-  }
+  if (const int64_t next = dims[2] + dims[2] - there; in_place && next * each <= to->memory->bytes())
+    grown_.push_back({made, next});
   return {std::move(made), to->place()};
 }
 
 void residents::prepare_growth() noexcept {
   try {
-    for (growth& each : grown_)
-      if (const std::shared_ptr<storage> cache = each.cache.lock(); cache && !cache->next)
-        cache->next = make_handle(each.type, std::move(each.next));
+    for (const growth& each : grown_)
+      if (storage& cache = *places_.at(each.value->id()); !cache.next) {
+        shape next = each.value->dims();
+        next[2] = each.next;
+        cache.next = make_handle(each.value->type(), std::move(next));
+      }
   } catch (const std::bad_alloc&) {
   }
   grown_.clear();
 }
 
 /// The next step from the same past finds its rows where it can append to them.
-void residents::move(const device_tensor& past, const std::shared_ptr<storage>& to,
-                     const std::shared_ptr<const counted_bytes>& count, int64_t there) {
+void residents::move(const device_tensor& past, const std::shared_ptr<storage>& to, int64_t there) {
   const auto& own = static_cast<const handle&>(*past);
   const std::shared_ptr<storage> from = std::exchange(places_.at(own.id()), to);
   from->forget(own.id());
   to->positions.emplace_back(own.id(), there);
-  own.count_in(count);
 }
 
 std::shared_ptr<residents::host_copy> residents::start_copy(const device_tensor& value, host_end host) const {
@@ -281,7 +254,18 @@ void residents::reclaim() {
 }
 
 int64_t residents::bytes() const {
-  return returns_->bytes_held;
+  std::vector<bool> ended(places_.size());
+  {
+    const std::lock_guard lock(returns_->mutex);
+    for (const uint32_t id : returns_->ended)
+      ended.at(id) = true;
+  }
+  std::set<const storage*> held;
+  for (size_t id = 0; id < places_.size(); ++id)
+    if (places_[id] && !ended[id])
+      held.insert(places_[id].get());
+  return std::transform_reduce(held.begin(), held.end(), int64_t{0}, std::plus<>(),
+                               [](const storage* each) { return each->bytes; });
 }
 
 } // namespace troupe::vulkan

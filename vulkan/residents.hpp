@@ -64,20 +64,17 @@ public:
 private:
   class handle;
   struct returns;
-  struct counted_bytes;
   struct storage;
   struct host_copy;
   struct growth;
 
   using handle_ptr = std::shared_ptr<const handle>;
 
-  /// Makes a handle whose value has no memory until `place` says which.
+  /// Makes a handle whose value has no memory until `places_` says which.
   handle_ptr make_handle(dtype type, shape dims);
-  void place(const handle& value, std::shared_ptr<storage> memory, std::shared_ptr<const counted_bytes> count);
   std::shared_ptr<storage> allocate(int64_t bytes, cache_order order);
-  std::shared_ptr<storage> storage_of(const device_tensor& value) const;
-  void move(const device_tensor& past, const std::shared_ptr<storage>& to,
-            const std::shared_ptr<const counted_bytes>& count, int64_t there);
+  const std::shared_ptr<storage>& storage_of(const device_tensor& value) const;
+  void move(const device_tensor& past, const std::shared_ptr<storage>& to, int64_t there);
   std::shared_ptr<host_copy> start_copy(const device_tensor& value, host_end host) const;
   static void submit(const host_copy& copy, const VkBufferCopy& region, VkBuffer from, VkBuffer to, timeline& queue,
                      completion done);

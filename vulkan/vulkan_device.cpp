@@ -57,7 +57,8 @@ public:
                    row_copies_.is_available() ? context_.facts().max_storage_range : 0),
         imports_(context_, options.blocks, upload_memory_, download_memory_, max_imports(context_.facts())),
         residents_(context_, name, device_memory_, imports_, row_copies_), copies_inside_(context_, kernels_),
-        clock_(context_), queue_(context_) {
+        clock_(context_), make_output_(options.blocks ? maker_in(options.blocks) : make_plain_tensor),
+        queue_(context_) {
     info_.name = std::move(name);
     info_.kind = device_kind::vulkan;
     info_.description = context_.facts().name;
@@ -336,9 +337,9 @@ private:
     values.work.downloads.clear(); // nobody but their readers holds them when the chunk is answered
   }
 
-  static tensor read_staged(const installed_transfer& t, const bound_plan& bound, const recorded_chunk& r,
-                            const arena_slot& slot) {
-    tensor out(t.type, bound.dims[t.value]);
+  tensor read_staged(const installed_transfer& t, const bound_plan& bound, const recorded_chunk& r,
+                     const arena_slot& slot) const {
+    tensor out = make_output_(t.type, bound.dims[t.value]);
     if (out.bytes() == 0)
       return out;
     const host_place place = download_place(r, t, slot);
@@ -379,6 +380,7 @@ private:
   residents residents_;
   copy_kernel copies_inside_;
   const gpu_clock clock_;
+  const tensor_maker make_output_; // in memory whose pages are there
   timeline queue_;
 };
 

@@ -8,40 +8,65 @@
 
 namespace troupe {
 
+bound_state::bound_state(std::vector<output_binding> pairs, std::vector<carried_pair> places, uint64_t interval)
+    : pairs_(std::move(pairs)), places_(std::make_shared<const std::vector<carried_pair>>(std::move(places))),
+      interval_(interval) {
+  for (size_t i = 0; i < pairs_.size(); ++i)
+    pair_of_.emplace(pairs_[i].input, i);
+}
+
 const device_tensor& bound_state::value(const std::string& output) const {
   const auto pair = std::ranges::find(pairs_, output, &output_binding::output);
   if (pair == pairs_.end())
     fail(errc::invalid_argument, "output '{}' is not bound", output);
-  if (values_.empty())
+  if (!values_)
     fail(errc::invalid_argument, "output '{}' has no value yet: no run has ended well", output);
-  return values_[static_cast<size_t>(pair - pairs_.begin())];
+  return (*values_)[static_cast<size_t>(pair - pairs_.begin())];
+}
+
+std::vector<size_t> bound_state::pairs_given(const named_tensors& inputs, const run_options& options) const {
+  std::vector<size_t> given;
+  const auto add = [&](const std::string& input) {
+    if (const auto pair = pair_of_.find(input); pair != pair_of_.end())
+      given.push_back(pair->second);
+  };
+  for (const auto& [input, value] : inputs)
+    add(input);
+  for (const auto& [input, value] : options.device_inputs)
+    if (!inputs.contains(input))
+      add(input);
+  return given;
 }
 
 bool bound_state::begins_with(const named_tensors& inputs, const run_options& options) const {
-  return std::all_of(pairs_.begin(), pairs_.end(), [&](const output_binding& pair) {
-    return inputs.contains(pair.input) || options.device_inputs.contains(pair.input);
-  });
+  return pairs_given(inputs, options).size() == pairs_.size();
 }
 
 carried_values bound_state::carry(const named_tensors& inputs, const run_options& options) const {
-  carried_values carried{.pairs = places_, .given = values_};
-  carried.given.resize(pairs_.size());
-  for (size_t i = 0; i < pairs_.size(); ++i)
-    if (inputs.contains(pairs_[i].input) || options.device_inputs.contains(pairs_[i].input))
-      carried.given[i] = nullptr;
-    else if (values_.empty())
-      fail(errc::invalid_input, "input '{}' is bound to output '{}': the first run needs its initial value",
-           pairs_[i].input, pairs_[i].output);
-  return carried;
+  const std::vector<size_t> given = pairs_given(inputs, options);
+  if (values_ && given.empty())
+    return {.pairs = places_, .given = values_};
+  std::vector<device_tensor> rest = values_ ? *values_ : std::vector<device_tensor>(pairs_.size());
+  std::vector<bool> is_given(pairs_.size());
+  for (const size_t i : given) {
+    rest[i] = nullptr;
+    is_given[i] = true;
+  }
+  if (const auto missing = std::ranges::find(is_given, false); !values_ && missing != is_given.end()) {
+    const output_binding& pair = pairs_[static_cast<size_t>(missing - is_given.begin())];
+    fail(errc::invalid_input, "input '{}' is bound to output '{}': the first run needs its initial value", pair.input,
+         pair.output);
+  }
+  return {.pairs = places_, .given = std::make_shared<const std::vector<device_tensor>>(std::move(rest))};
 }
 
-void bound_state::advance(std::vector<device_tensor> made) {
-  expects(made.size() == pairs_.size(), "a bound run has left another number of values than are bound");
+void bound_state::advance(carried_bundle made) {
+  expects(made->size() == pairs_.size(), "a bound run has left another number of values than are bound");
   values_ = std::move(made);
   ++step_;
 }
 
-void bound_state::begin(std::vector<device_tensor> made, named_device_tensors initial) {
+void bound_state::begin(carried_bundle made, named_device_tensors initial) {
   step_ = 0;
   copying_.reset();
   last_.reset();
@@ -73,7 +98,7 @@ named_device_tensors bound_state::begin_copy() {
   next_copy_ = step_ + interval_;
   named_device_tensors values;
   for (size_t i = 0; i < pairs_.size(); ++i)
-    values[pairs_[i].input] = values_[i];
+    values[pairs_[i].input] = (*values_)[i];
   return values;
 }
 
@@ -89,8 +114,10 @@ bool bound_state::go_back() {
   copying_.reset();
   step_ = last_->step;
   next_copy_ = step_ + interval_;
-  for (size_t i = 0; i < pairs_.size(); ++i)
-    values_[i] = make_host_resident(last_->values.at(pairs_[i].input), "host");
+  std::vector<device_tensor> values;
+  for (const output_binding& pair : pairs_)
+    values.push_back(make_host_resident(last_->values.at(pair.input), "host"));
+  values_ = std::make_shared<const std::vector<device_tensor>>(std::move(values));
   return true;
 }
 

@@ -18,9 +18,7 @@ namespace troupe {
 class bound_state {
 public:
   /// `places`: the pairs by position (`check_bindings`). `interval`: steps between two copies; 0: there are none.
-  bound_state(std::vector<output_binding> pairs, std::vector<carried_pair> places, uint64_t interval)
-      : pairs_(std::move(pairs)), places_(std::make_shared<const std::vector<carried_pair>>(std::move(places))),
-        interval_(interval) {}
+  bound_state(std::vector<output_binding> pairs, std::vector<carried_pair> places, uint64_t interval);
 
   const std::vector<output_binding>& pairs() const { return pairs_; }
   bool keeps_copies() const { return interval_ > 0; }
@@ -36,10 +34,10 @@ public:
   carried_values carry(const named_tensors& inputs, const run_options& options) const;
 
   /// A run has ended well and left these values, by pair.
-  void advance(std::vector<device_tensor> made);
+  void advance(carried_bundle made);
   /// The same of a run with which the state begins anew; `initial`: its bound inputs, if copies are kept. Those on devices are copied as
   /// others are: until then there is no checkpoint.
-  void begin(std::vector<device_tensor> made, named_device_tensors initial);
+  void begin(carried_bundle made, named_device_tensors initial);
 
   /// Returns the values to copy now, by input; empty unless a copy is due. It is on its way from then on.
   named_device_tensors begin_copy();
@@ -57,15 +55,19 @@ private:
     named_tensors values; // by input
   };
 
+  /// Returns the pairs whose inputs a run is given by name.
+  std::vector<size_t> pairs_given(const named_tensors& inputs, const run_options& options) const;
+
   const std::vector<output_binding> pairs_;
+  std::map<std::string, size_t> pair_of_; // by input
   const std::shared_ptr<const std::vector<carried_pair>> places_;
   const uint64_t interval_;
   uint64_t step_ = 0;
-  std::vector<device_tensor> values_; // by pair; none before the first run has ended well
-  std::optional<checkpoint> last_;    // the last complete copy
-  std::optional<uint64_t> copying_;   // the step of the one on its way
-  named_device_tensors initial_;      // step 0's values, by input, if they are to be copied
-  uint64_t next_copy_ = 0;            // the first step at which one is due
+  carried_bundle values_;           // by pair; null before the first run has ended well
+  std::optional<checkpoint> last_;  // the last complete copy
+  std::optional<uint64_t> copying_; // the step of the one on its way
+  named_device_tensors initial_;    // step 0's values, by input, if they are to be copied
+  uint64_t next_copy_ = 0;          // the first step at which one is due
 };
 
 } // namespace troupe

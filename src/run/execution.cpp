@@ -25,9 +25,10 @@ std::vector<size_t> kept_outputs(const run_request& request, const planned_model
 /// Calls `visit(input of the program, value)` for what a bound session gives.
 template <class Visit>
 void for_each_carried(const carried_values& carried, const planned_model& planned, Visit&& visit) {
-  for (size_t i = 0; i < carried.given.size(); ++i)
-    if (const size_t input = planned.program_input[(*carried.pairs)[i].input]; carried.given[i] && input != SIZE_MAX)
-      visit(input, carried.given[i]);
+  carried.for_each_given([&](size_t i, const device_tensor& value) {
+    if (const size_t input = planned.program_input[i]; input != SIZE_MAX)
+      visit(input, value);
+  });
 }
 
 } // namespace
@@ -44,18 +45,10 @@ std::vector<std::string> inputs_wanted_on_host(const run_request& request, const
     if (!value->host().defined())
       give(i, value);
   });
-  std::vector<bool> goes_to_caller(p.program->outputs.size(), true);
-  for (const size_t i : kept_outputs(request, planned))
-    goes_to_caller[i] = false;
-  for (const carried_pair& pair : *request.carried.pairs)
-    goes_to_caller[pair.output] = false;
   std::vector<bool> wanted(given.size());
   for (const input_upload& u : planned.input_uploads)
     if (given[u.input] && !is_on(*given[u.input], p.devices[u.device]))
       wanted[u.input] = true;
-  for (const auto& [output, input] : planned.passed_on)
-    if (given[input] && goes_to_caller[output])
-      wanted[input] = true;
   std::vector<std::string> names;
   for (size_t i = 0; i < wanted.size(); ++i)
     if (wanted[i])
@@ -92,19 +85,22 @@ void execution::take_inputs() {
   const std::vector<value_id>& inputs = source().program->inputs;
   // All in one piece of memory, which goes when the last of them has been read.
   const auto given = std::make_shared<std::vector<moved_value>>(inputs.size());
-  std::vector<const device_tensor*> residents(inputs.size());
+  std::vector<device_tensor> residents(inputs.size());
   std::vector<const tensor*> hosts(inputs.size());
   const auto give = [&](size_t i, const device_tensor& value) {
     if (value->host().defined())
       hosts[i] = &value->host();
     else
-      residents[i] = &value;
+      residents[i] = value;
   };
-  for_each_carried(request_->carried, *planned(), give);
+  // All of them are counted as one. None is handed on as an output, which would keep the others alive: a node makes each output.
+  for_each_carried(request_->carried, *planned(), [&](size_t i, const device_tensor& value) {
+    give(i, device_tensor(request_->carried.given, value.get()));
+  });
   planned()->input_order.match(request_->options.device_inputs, give);
   planned()->input_order.match(request_->inputs, [&](size_t i, const tensor& value) { hosts[i] = &value; });
   for (size_t i = 0; i < inputs.size(); ++i) {
-    (*given)[i].fill(hosts[i] ? *hosts[i] : tensor{}, residents[i] ? *residents[i] : device_tensor{});
+    (*given)[i].fill(hosts[i] ? *hosts[i] : tensor{}, std::move(residents[i]));
     values_[inputs[i]] = value_ref(given, &(*given)[i]);
   }
 }
@@ -250,12 +246,12 @@ named_device_tensors execution::collect_kept() const {
   return kept;
 }
 
-std::vector<device_tensor> execution::collect_carried() const {
+carried_bundle execution::collect_carried() const {
   std::vector<device_tensor> made;
   made.reserve(request_->carried.pairs->size());
   for (const carried_pair& pair : *request_->carried.pairs)
     made.push_back(kept_output(pair.output));
-  return made;
+  return std::make_shared<const std::vector<device_tensor>>(std::move(made));
 }
 
 device_tensor execution::kept_output(size_t i) const {

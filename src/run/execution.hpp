@@ -13,7 +13,7 @@
 
 namespace troupe {
 
-/// Returns the names of the run's device inputs that its plan uploads elsewhere than where they are, or returns as host tensors.
+/// Returns the names of the run's device inputs that its plan uploads elsewhere than where they are.
 std::vector<std::string> inputs_wanted_on_host(const run_request& request, const planned_model& planned);
 
 class execution {
@@ -63,7 +63,7 @@ public:
   /// Returns the outputs that the run keeps.
   named_device_tensors collect_kept() const;
   /// Returns those that it hands on (`carried_values`), by pair.
-  std::vector<device_tensor> collect_carried() const;
+  carried_bundle collect_carried() const;
   /// Returns the outputs in the order of the plan's graph.
   std::vector<tensor> outputs() const;
 

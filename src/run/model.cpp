@@ -149,9 +149,6 @@ void find_ways_of_inputs(planned_model& p) {
   for (const transfer& t : p.compiled->transfers)
     if (const auto input = inputs.find(t.value); input != inputs.end() && t.to)
       p.input_uploads.push_back({input->second, p.compiled->chunks[*t.to].device});
-  for (size_t o = 0; o < program.outputs.size(); ++o)
-    if (const auto input = inputs.find(program.outputs[o]); input != inputs.end())
-      p.passed_on.emplace_back(o, input->second);
 }
 
 void find_symbols(planned_model& p) {
@@ -252,9 +249,8 @@ std::vector<given_inputs::facts> check_inputs(const model& m, const given_inputs
     is_given[i] = true;
   };
   const auto refuse = [&](const std::string& name) { unknown = &name; };
-  for (size_t i = 0; inputs.carried && i < inputs.carried->given.size(); ++i)
-    if (const device_tensor& value = inputs.carried->given[i])
-      add((*inputs.carried->pairs)[i].input, value);
+  if (inputs.carried)
+    inputs.carried->for_each_given(add);
   m.input_order.match(inputs.residents, add, refuse);
   m.input_order.match(inputs.tensors, add, refuse);
   for (size_t i = 0; i < m.inputs.size(); ++i) {

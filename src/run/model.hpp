@@ -74,21 +74,20 @@ struct input_upload {
 struct planned_model {
   uint64_t serial = 0; // unique in the process
   std::shared_ptr<const plan> compiled;
-  name_order input_order;                           // of compiled->program->inputs
-  std::vector<size_t> program_input;                // by the model's input: which of the program's; SIZE_MAX: none
-  std::vector<input_upload> input_uploads;          // of inputs to chunks
-  std::vector<std::pair<size_t, size_t>> passed_on; // outputs that are inputs: which of the program's each
-  std::vector<std::string> output_names;            // in the order of compiled->program->outputs
-  std::vector<tensor> constant_outputs;             // in that order; undefined if the output is not a constant
-  std::vector<value_id> awaited_outputs;            // outputs that a chunk or a binding makes, each value once
-  std::vector<size_t> devices;                      // by real plan device: index among all of the engine's devices
-  std::vector<bool> awaited;                        // by value: whether it is in `awaited_outputs`
-  std::vector<bool> used;                           // by plan device: whether it runs anything
-  std::vector<uint32_t> uses;                       // by value: how many chunks upload it, plus one for an output
-  std::vector<uint32_t> uses_here;                  // of those, by devices of this process and the caller
-  std::vector<planned_model_ptr> bodies;            // parallel to compiled->bodies
-  std::set<std::string> symbols;                    // that binding this plan or its bodies needs
-  std::map<value_id, tensor> control_constants;     // operands of control-flow nodes
+  name_order input_order;                       // of compiled->program->inputs
+  std::vector<size_t> program_input;            // by the model's input: which of the program's; SIZE_MAX: none
+  std::vector<input_upload> input_uploads;      // of inputs to chunks
+  std::vector<std::string> output_names;        // in the order of compiled->program->outputs
+  std::vector<tensor> constant_outputs;         // in that order; undefined if the output is not a constant
+  std::vector<value_id> awaited_outputs;        // outputs that a chunk or a binding makes, each value once
+  std::vector<size_t> devices;                  // by real plan device: index among all of the engine's devices
+  std::vector<bool> awaited;                    // by value: whether it is in `awaited_outputs`
+  std::vector<bool> used;                       // by plan device: whether it runs anything
+  std::vector<uint32_t> uses;                   // by value: how many chunks upload it, plus one for an output
+  std::vector<uint32_t> uses_here;              // of those, by devices of this process and the caller
+  std::vector<planned_model_ptr> bodies;        // parallel to compiled->bodies
+  std::set<std::string> symbols;                // that binding this plan or its bodies needs
+  std::map<value_id, tensor> control_constants; // operands of control-flow nodes
 };
 
 /// Returns whether the plan, or that of one of its bodies, runs anything on a device (an index among the engine's devices).

@@ -17,11 +17,16 @@ const std::shared_ptr<const std::vector<carried_pair>>& carried_values::no_pairs
   return none;
 }
 
+const carried_bundle& carried_values::no_values() {
+  static const auto none = std::make_shared<const std::vector<device_tensor>>();
+  return none;
+}
+
 const device_tensor& carried_values::find(size_t input) const {
   static const device_tensor none;
   for (size_t i = 0; i < pairs->size(); ++i)
     if ((*pairs)[i].input == input)
-      return given[i];
+      return (*given)[i];
   return none;
 }
 

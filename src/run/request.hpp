@@ -41,19 +41,31 @@ struct carried_pair {
   size_t output = 0, input = 0;
 };
 
-/// What a bound session hands a run and takes from it, pair by pair, without names: a decoder has many, and its steps are short.
+/// Values by pair of a bound session. All are held as one: a decoder has many, its steps are short, and to count references to each of them, in cache lines that
+/// another thread has touched last, takes longer than all else that is done with them.
+using carried_bundle = std::shared_ptr<const std::vector<device_tensor>>;
+
+/// What a bound session hands a run and takes from it, pair by pair, without names.
 struct carried_values {
   std::shared_ptr<const std::vector<carried_pair>> pairs = no_pairs();
-  std::vector<device_tensor> given = {}; // by pair; null for what the caller gives by name
-  std::vector<device_tensor> made = {};  // by pair, once the run has ended well
+  carried_bundle given = no_values(); // an element is null if the caller gives that input by name
+  carried_bundle made = no_values();  // once the run has ended well
 
   bool empty() const { return pairs->empty(); }
   /// Returns what is given for an input; null if nothing is.
   const device_tensor& find(size_t input) const;
+  /// Calls `visit(input, value)` for what is given.
+  template <class Visit>
+  void for_each_given(Visit&& visit) const {
+    for (size_t i = 0; i < given->size(); ++i)
+      if (const device_tensor& value = (*given)[i])
+        visit((*pairs)[i].input, value);
+  }
 
 private:
   /// One for all runs that carry nothing.
   static const std::shared_ptr<const std::vector<carried_pair>>& no_pairs();
+  static const carried_bundle& no_values();
 };
 
 /// One run. The inputs stay until it has ended, for a run on other devices.

@@ -33,10 +33,10 @@ void session_machine::check_residents(run_request& request) const {
     check_home(request, input, *value);
     ++it;
   }
-  const carried_values& carried = request.carried;
-  for (size_t i = 0; i < carried.given.size(); ++i)
-    if (const device_tensor& value = carried.given[i]; value && !value->host().defined())
-      check_home(request, plans_->inputs()[(*carried.pairs)[i].input].name, *value);
+  request.carried.for_each_given([&](size_t input, const device_tensor& value) {
+    if (!value->host().defined())
+      check_home(request, plans_->inputs()[input].name, *value);
+  });
 }
 
 void session_machine::check_home(const run_request& request, const std::string& input, const resident& value) const {
@@ -51,11 +51,12 @@ void session_machine::check_home(const run_request& request, const std::string& 
 device_tensor session_machine::resident_of(const run_request& request, const std::string& input) const {
   if (const auto given = request.options.device_inputs.find(input); given != request.options.device_inputs.end())
     return given->second;
-  for (size_t i = 0; i < request.carried.given.size(); ++i)
-    if (plans_->inputs()[(*request.carried.pairs)[i].input].name == input)
-      if (const device_tensor& value = request.carried.given[i]; value && !value->host().defined())
-        return value;
-  return nullptr;
+  device_tensor found;
+  request.carried.for_each_given([&](size_t i, const device_tensor& value) {
+    if (plans_->inputs()[i].name == input && !value->host().defined())
+      found = value;
+  });
+  return found;
 }
 
 void session_machine::fetch_all(const run_request_ptr& request) {

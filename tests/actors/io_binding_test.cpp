@@ -114,6 +114,28 @@ TEST_CASE("bound values are not copied, and memory stays flat", "[actors][vulkan
   CHECK(e.stats().at(0).downloaded_bytes == after.downloaded_bytes + bytes);
 }
 
+TEST_CASE("a bound input that is handed on unchanged keeps no older values", "[actors][B7][D6]") {
+  graph_builder b;
+  const value_id x = b.input("x", {8}), state = b.input("state", {8}), fixed = b.input("fixed", {4});
+  b.g.outputs = {b.op("Add", {state, x}, {}, "next"), fixed};
+  engine e(engine_of({reference("ref")}));
+  bound_session steps = e.load(b.g).bind({{"next", "state"}, {"fixed", "fixed"}});
+  const auto held = [&] { return e.stats().at(0).resident_bytes; };
+  named_tensors inputs{{"x", filled({8}, 1.f)}, {"state", filled({8}, 0.f)}};
+  run_options options{.device_inputs = {{"fixed", e.put(filled({4}, 7.f), "ref")}}};
+  for (int step = 1; step <= 6; ++step) {
+    steps.run(inputs, options);
+    inputs.erase("state");
+    options.device_inputs.clear();
+    const auto start = std::chrono::steady_clock::now(); // what came before is let go after the answer
+    while (held() != 48 && std::chrono::steady_clock::now() - start < std::chrono::seconds(5))
+      std::this_thread::yield();
+    CHECK(held() == 48); // next and fixed
+    CHECK(same(steps.fetch("next"), filled({8}, static_cast<float>(step))));
+    CHECK(same(steps.fetch("fixed"), filled({4}, 7.f)));
+  }
+}
+
 TEST_CASE("a value's memory is free when its last handle is gone, on any thread", "[vulkan][D6]") {
   engine e(engine_of({gpu("d")}));
   device_tensor outlives;

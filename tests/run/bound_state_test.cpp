@@ -26,8 +26,8 @@ device_tensor there(float value) {
   return make_host_resident(number(value), "host");
 }
 
-std::vector<device_tensor> made(float value) {
-  return {there(value), there(-value)};
+carried_bundle made(float value) {
+  return std::make_shared<const std::vector<device_tensor>>(std::initializer_list{there(value), there(-value)});
 }
 
 struct far_resident final : resident {

@@ -1,0 +1,85 @@
+#include "actors/awake.hpp"
+
+#include "base/error.hpp"
+
+#include <caf/actor_cast.hpp>
+#include <caf/actor_control_block.hpp>
+#include <caf/scheduler/abstract_coordinator.hpp>
+
+#include <array>
+#include <utility>
+
+namespace troupe::actors {
+namespace {
+
+// To whom a thread is lent, in one word, so that its end and the actor's waking are in one order for all threads: nobody, an actor, or an actor with the bit
+// `woken`, which the thread is to run: the word stands for a reference then.
+constexpr uintptr_t nobody = 0, woken = 1;
+
+struct alignas(64) place { // in a cache line of its own: its thread looks again and again
+  std::atomic<uintptr_t> to{nobody};
+};
+std::array<place, 16> places; // more threads find none, and nothing is run on them
+
+uintptr_t word_of(const caf::resumable* actor) {
+  return reinterpret_cast<uintptr_t>(actor);
+}
+
+/// Leaves an actor to the thread that is lent to it. Returns whether there is one; of several, each may be busy with its own answer.
+bool leave_to_lent_thread(const caf::resumable* actor) {
+  place* only = nullptr;
+  for (place& p : places)
+    if ((p.to.load(std::memory_order_relaxed) & ~woken) == word_of(actor) && std::exchange(only, &p))
+      return false;
+  uintptr_t expected = word_of(actor);
+  return only && only->to.compare_exchange_strong(expected, expected | woken);
+}
+
+} // namespace
+
+void borrowed_thread::exec_later(caf::resumable* job) {
+  if (first_)
+    system().scheduler().enqueue(job);
+  else
+    first_ = job;
+}
+
+void borrowed_thread::run(run_on where) {
+  constexpr size_t most_messages = 4;
+  if (!first_ || (where == run_on::lent && leave_to_lent_thread(first_)))
+    return;
+  if (first_->resume(this, most_messages) == caf::resumable::resume_later)
+    system().scheduler().enqueue(first_); // with its reference
+  else
+    caf::intrusive_ptr_release(first_);
+}
+
+lent_thread::lent_thread(const caf::strong_actor_ptr& to)
+    : system_(*to->home_system), actor_(dynamic_cast<caf::resumable*>(to->get())) {
+  expects(actor_ != nullptr, "a thread is lent to an actor that none can run");
+  for (place& p : places)
+    if (uintptr_t free = nobody; p.to.compare_exchange_strong(free, word_of(actor_))) {
+      place_ = &p.to;
+      return;
+    }
+}
+
+lent_thread::~lent_thread() {
+  if (place_ && place_->exchange(nobody) != word_of(actor_))
+    run();
+}
+
+void lent_thread::run_if_woken() {
+  if (!place_ || place_->load(std::memory_order_relaxed) == word_of(actor_))
+    return;
+  place_->exchange(word_of(actor_));
+  run();
+}
+
+void lent_thread::run() {
+  borrowed_thread mine(system_);
+  mine.exec_later(actor_);
+  mine.run(run_on::sender);
+}
+
+} // namespace troupe::actors
