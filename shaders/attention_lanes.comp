@@ -4,11 +4,21 @@
 //
 // LANES neighbouring invocations of a subgroup are a slot, which has AHEAD keys at a time: all their vectors of K and V are on their way before
 // the first is used, so that memory is waited for once in THREADS / LANES · AHEAD keys. A slot adds up a key's product by shuffles, and keeps the
-// largest score and the sums of its own keys; the slots of a subgroup are joined by shuffles, subgroups in shared memory, splits by
-// attention_join.comp, always in the same order. The first `past` keys and values may have buffers of their own, of float32 too beside float16.
+// largest score and the sums of its own keys; the slots of a subgroup are joined by shuffles, subgroups in shared memory, always in the same order.
+// The first `past` keys and values may have buffers of their own, of float32 too beside float16.
+//
+// Splits of the keys (TYPE_split variants) are joined by whichever group is the last to have written what it has, as attention_join.comp does it:
+// each counts itself, and the last one leaves the counter zero for the next time.
 //
 // Invariants: LANES is a power of two, at most 8 and at most a subgroup; THREADS is whole subgroups, SUBGROUPS of them.
-// Variants: f32 f16
+// Variants: f32 f16 f32_split f16_split
+#if defined(TROUPE_f32_split)
+#define TROUPE_f32 1
+#define SPLIT
+#elif defined(TROUPE_f16_split)
+#define TROUPE_f16 1
+#define SPLIT
+#endif
 #extension GL_GOOGLE_include_directive : require
 #extension GL_KHR_shader_subgroup_basic : require
 #extension GL_KHR_shader_subgroup_shuffle : require
@@ -30,7 +40,6 @@ layout(constant_id = 7) const uint FLAGS = 0;
 const bool HAS_MASK = (FLAGS & attention_mask) != 0u;
 const bool MASK_BYTES = (FLAGS & attention_mask_bytes) != 0u;
 const bool CAUSAL = (FLAGS & attention_causal) != 0u;
-const bool SPLIT = (FLAGS & attention_split) != 0u;
 const bool SKIPS = (FLAGS & attention_skips) != 0u;
 const bool PAST = (FLAGS & attention_past) != 0u;
 const bool WIDE_PAST = (FLAGS & attention_wide_past) != 0u;
@@ -51,12 +60,17 @@ layout(set = 0, binding = 3, std430) readonly buffer value_buffer { VECTOR v[]; 
 layout(set = 0, binding = 4, std430) readonly buffer mask_buffer { T mask[]; };
 layout(set = 0, binding = 4, std430) readonly buffer mask_word_buffer { uint mask_words[]; };
 layout(set = 0, binding = 5, std430) writeonly buffer output_buffer { T y[]; };
-layout(set = 0, binding = 5, std430) writeonly buffer partial_buffer { float partial[]; }; // [splits][rows][2 + width]
 layout(set = 0, binding = 6, std430) readonly buffer past_key_buffer { VECTOR past_k[]; };
 layout(set = 0, binding = 7, std430) readonly buffer past_value_buffer { VECTOR past_v[]; };
 #ifdef TROUPE_f16
 layout(set = 0, binding = 6, std430) readonly buffer wide_past_key_buffer { vec4 wide_past_k[]; };
 layout(set = 0, binding = 7, std430) readonly buffer wide_past_value_buffer { vec4 wide_past_v[]; };
+#endif
+#ifdef SPLIT
+layout(set = 0, binding = 8, std430) coherent buffer partial_buffer { float partial[]; }; // [splits][rows][2 + width]
+layout(set = 0, binding = 9, std430) coherent buffer counter_buffer { uint arrived[]; };  // by group of all splits
+shared bool is_last;
+const uint TOGETHER = 8; // splits that are on their way to an invocation
 #endif
 
 const uint SLOTS = THREADS / LANES, BLOCK = SLOTS * AHEAD;
@@ -174,6 +188,55 @@ float masked(float score, float bias) {
   return (SKIPS || MASK_BYTES) && bias == -infinity ? -infinity : score + bias;
 }
 
+/// Writes an element of Y; `sum`: of the weights.
+void write_result(uint b, uint kv_head, uint row, uint element, float sum, float result) {
+  const uint share = row / queries, head = kv_head * sharing + share, s = row - share * queries;
+  y[b * y_steps.x + head * y_steps.y + s * y_steps.z + element] = T(SKIPS && sum == 0.0 ? 0.0 : result / sum);
+}
+
+#ifdef SPLIT
+/// Counts this group, whose part is written; returns whether it is the last one. For all invocations of it.
+bool is_last_of_splits() {
+  memoryBarrierBuffer();
+  barrier();
+  if (gl_LocalInvocationID.x == 0)
+    is_last = atomicAdd(arrived[flat_group()], 1) == gl_NumWorkGroups.z - 1;
+  barrier();
+  memoryBarrierBuffer();
+  return is_last;
+}
+
+/// Joins what all splits have of an element, whose part of the first is at `line`.
+void join_splits(uint line, uint element, out float sum, out float result) {
+  const uint splits = gl_NumWorkGroups.z;
+  float top = -infinity;
+  sum = 0.0;
+  result = 0.0;
+  for (uint first = 0; first < splits; first += TOGETHER) {
+    float tops[TOGETHER], sums[TOGETHER], values[TOGETHER];
+    [[unroll]] for (uint i = 0; i < TOGETHER; ++i) {
+      const uint at = (min(first + i, splits - 1) * rows + line) * PART;
+      tops[i] = partial[at];
+      sums[i] = partial[at + 1];
+      values[i] = partial[at + 2 + element];
+    }
+    float largest = top;
+    [[unroll]] for (uint i = 0; i < TOGETHER; ++i)
+      largest = tops[i] > largest ? tops[i] : largest; // the last split once more changes nothing
+    const float base = base_of(largest), shrink = weight_of(top - base);
+    top = largest;
+    sum *= shrink;
+    result *= shrink;
+    [[unroll]] for (uint i = 0; i < TOGETHER; ++i)
+      if (first + i < splits) {
+        const float weight = weight_of(tops[i] - base);
+        sum = fma(weight, sums[i], sum);
+        result = fma(weight, values[i], result);
+      }
+  }
+}
+#endif
+
 void main() {
   const uint id = gl_LocalInvocationID.x, lane = gl_SubgroupInvocationID % LANES;
   const uint slot = (gl_SubgroupID * gl_SubgroupSize + gl_SubgroupInvocationID) / LANES;
@@ -196,7 +259,11 @@ void main() {
     end[r] = CAUSAL ? uint(clamp(int(s) + causal_offset + 1, 0, int(keys))) : keys;
     last = max(last, end[r]);
   }
-  const uint begin = SPLIT ? gl_WorkGroupID.z * split_keys : 0, stop = SPLIT ? min(last, begin + split_keys) : last;
+#ifdef SPLIT
+  const uint begin = gl_WorkGroupID.z * split_keys, stop = min(last, begin + split_keys);
+#else
+  const uint begin = 0, stop = last;
+#endif
   if (begin < stop)
     fetch_block(begin, stop, slot, lane); // before the queries, which are waited for
   float query[ROWS * KEY_PARTS * WIDTH];
@@ -290,7 +357,8 @@ void main() {
   }
   barrier();
 
-  for (uint i = id; i < min(ROWS, head_rows - row0) * VALUES; i += THREADS) {
+  const uint results = min(ROWS, head_rows - row0) * VALUES;
+  for (uint i = id; i < results; i += THREADS) {
     const uint r = i / VALUES, element = i - r * VALUES, row = row0 + r;
     float largest = -infinity, total = 0.0, result = 0.0;
     [[unroll]] for (uint j = 0; j < SUBGROUPS; ++j)
@@ -301,16 +369,27 @@ void main() {
       total = fma(weight, parts[at + 1], total);
       result = fma(weight, parts[at + 2 + element], result);
     }
-    if (SPLIT) {
-      const uint to = (gl_WorkGroupID.z * rows + head_index * head_rows + row) * PART;
-      if (element == 0) {
-        partial[to] = largest;
-        partial[to + 1] = total;
-      }
-      partial[to + 2 + element] = result;
-      continue;
+#ifdef SPLIT
+    const uint to = (gl_WorkGroupID.z * rows + head_index * head_rows + row) * PART;
+    if (element == 0) {
+      partial[to] = largest;
+      partial[to + 1] = total;
     }
-    const uint share = row / queries, head = kv_head * sharing + share, s = row - share * queries;
-    y[b * y_steps.x + head * y_steps.y + s * y_steps.z + element] = T(SKIPS && total == 0.0 ? 0.0 : result / total);
+    partial[to + 2 + element] = result;
+#else
+    write_result(b, kv_head, row, element, total, result);
+#endif
   }
+#ifdef SPLIT
+  if (!is_last_of_splits())
+    return;
+  for (uint i = id; i < results; i += THREADS) {
+    const uint r = i / VALUES, element = i - r * VALUES, row = row0 + r;
+    float sum, result;
+    join_splits(head_index * head_rows + row, element, sum, result);
+    write_result(b, kv_head, row, element, sum, result);
+  }
+  if (id == 0)
+    arrived[flat_group()] = 0;
+#endif
 }

@@ -196,6 +196,7 @@ const allocation& memory_of(const bound_range& r, const arena_slot& slot) {
     case bound_range::where::arena: return *slot.arena;
     case bound_range::where::scratch: return *slot.scratch;
     case bound_range::where::parameters: return slot.parameters;
+    case bound_range::where::counters: return slot.counters;
     case bound_range::where::uploads:
     case bound_range::where::downloads:
     case bound_range::where::cache:

@@ -22,6 +22,7 @@ struct arena_slot {
   const allocation* arena = nullptr; // of the layout's slot
   std::shared_ptr<const allocation> scratch;
   allocation parameters; // mapped; empty if no node is dynamic
+  allocation counters;   // zero between executions; empty if no call counts
 };
 
 /// Where the bytes of a value that stays on the GPU are.

@@ -33,6 +33,7 @@ void mark_whole(launch_list& list, const gpu_call& call) {
       case launch_binding::source::input: return call.inputs.at(b.index).bytes();
       case launch_binding::source::output: return call.outputs.at(b.index).stored_bytes();
       case launch_binding::source::scratch: return list.scratch.at(b.index);
+      case launch_binding::source::counters: return list.counters;
       case launch_binding::source::packed: break;
     }
     return whole_operand; // packed weights are the same in all bindings
@@ -53,7 +54,7 @@ bool same_kernel(const launch& a, const launch& b) {
 }
 
 bool can_run(const launch_list& recorded, const launch_list& wanted) {
-  return recorded.name == wanted.name &&
+  return recorded.name == wanted.name && recorded.counters >= wanted.counters &&
          std::ranges::equal(recorded.packed, wanted.packed, {}, &weight::key, &weight::key) &&
          std::equal(recorded.launches.begin(), recorded.launches.end(), wanted.launches.begin(), wanted.launches.end(),
                     same_kernel) &&

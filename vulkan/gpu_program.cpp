@@ -300,11 +300,21 @@ private:
         range.bytes = b.bytes;
         return range;
       }
+      case source::counters:
+        return {bound_range::where::counters, nullptr, counters_of(n, list), bytes_or(list.counters)};
       case source::scratch: break;
     }
     for (uint32_t i = 0; i < b.index; ++i)
       scratch += arena_space(list.scratch[i]);
     return {bound_range::where::scratch, nullptr, scratch, bytes_or(list.scratch.at(b.index))};
+  }
+
+  /// Where the counters of a call begin.
+  int64_t counters_of(const node& n, const launch_list& list) {
+    const auto [at, is_new] = counters_at_.try_emplace(&n, out_.counter_bytes);
+    if (is_new)
+      out_.counter_bytes += arena_space(list.counters);
+    return at->second;
   }
 
   bound_range weight_range(const weight& w) {
@@ -381,8 +391,9 @@ private:
   const int64_t max_range_ = plan_.devices[self_].gpu->max_binding_bytes / 4 * 4;
   std::vector<std::vector<uint32_t>> blocks_; // parameter blocks of static launches
   const staged_values staged_values_{plan_, self_};
-  std::map<value_id, bound_range> staged_;   // by root: what the chunk's kernels use in staging memory,
-  std::map<value_id, int64_t> narrowed_;     // and where they do so only if the host has narrowed it
+  std::map<value_id, bound_range> staged_; // by root: what the chunk's kernels use in staging memory,
+  std::map<value_id, int64_t> narrowed_;   // and where they do so only if the host has narrowed it
+  std::map<const node*, int64_t> counters_at_;
   std::map<value_id, int64_t> known_offset_; // of static known values, after the parameter blocks
   int64_t known_bytes_ = 0;
 };

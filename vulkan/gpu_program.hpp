@@ -18,11 +18,11 @@ namespace troupe::vulkan {
 /// Bytes that a launch binds: in the slot's arena, scratch memory or parameter buffer, in the chunk's staging memory, in a cache of the run's that
 /// grows in place, or at a fixed place.
 struct bound_range {
-  enum class where : uint8_t { arena, scratch, parameters, uploads, downloads, cache, fixed };
+  enum class where : uint8_t { arena, scratch, parameters, counters, uploads, downloads, cache, fixed };
   where place = where::arena;
   const allocation* fixed = nullptr;
   int64_t offset =
-      0; // within the arena, the scratch memory, the parameter buffer, the staging memory, the cache, or the allocation
+      0; // within the arena, the scratch memory, the parameter buffer, the counters, the staging memory, the cache, or the allocation
   int64_t bytes = 0;
   size_t cache = 0; // index into `dynamic_calls::appends`
   /// Where the bytes are in the staging memory for uploads if the host narrows an input; -1 if they are no such input's.
@@ -91,6 +91,7 @@ struct gpu_program {
   /// Parameter blocks, then known values, where they are the same in all bindings.
   std::shared_ptr<allocation> constants = std::make_shared<allocation>();
   int64_t scratch_bytes = 0;
+  int64_t counter_bytes = 0; // of each call that has counters its own: calls of a wave run together
 };
 
 /// Values of at least this size are copied directly if the device can: below, importing costs more than a memcpy.

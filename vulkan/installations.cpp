@@ -35,6 +35,16 @@ std::vector<cache_append> appends_of(const arena_layout& layout, device_index se
   return all;
 }
 
+/// Returns memory of `bytes` zeros.
+allocation make_zeros(memory_pool& mapped, int64_t bytes) {
+  if (bytes == 0)
+    return {};
+  allocation made = mapped.allocate(bytes);
+  std::memset(made.mapped(), 0, static_cast<size_t>(bytes));
+  made.flush(0, bytes);
+  return made;
+}
+
 /// Makes `mapped`, which holds `written`, hold `wanted`, and `written` too. It may be memory of the GPU's, far away, of which bindings of a layout
 /// want other bytes in few places: a decoder's step differs from the last one in a word or two a kernel.
 void write_changes(std::span<const std::byte> wanted, std::vector<std::byte>& written, std::byte* mapped) {
@@ -147,6 +157,7 @@ program_slot& installations::slot_of(const installed_binding& binding, cache_way
     made->memory.scratch = shared.scratch;
     if (bytes > 0)
       made->memory.parameters = parameters_.allocate(bytes);
+    made->memory.counters = make_zeros(parameters_, program.program->counter_bytes);
     slot = std::move(made);
   }
   if (slot->parameters_of != binding.bound->id && bytes > 0) {

@@ -26,6 +26,7 @@ bool fits(const gpu_call& call, const attention_call& c, int64_t vector) {
 /// A kernel's groups for all the keys, or for a split of them, and its constants before the flags.
 struct few_queries_kernel {
   std::string name, stem;
+  bool joins; // whether it joins splits itself
   int64_t groups, split_keys;
   std::vector<uint32_t> constants;
 };
@@ -72,11 +73,9 @@ std::optional<few_queries_kernel> row_kernel(const attention_call& c, int64_t ve
   const auto g = choose_row_group(c, vector, gpu);
   if (!g)
     return std::nullopt;
-  return few_queries_kernel{"attention.row",
-                            "attention_row",
-                            c.batch * c.heads * c.queries,
-                            g->split_keys,
-                            {g->threads, g->lanes, g->key_vectors, g->value_vectors, g->slices()}};
+  return few_queries_kernel{"attention.row", "attention_row",
+                            false,           c.batch * c.heads * c.queries,
+                            g->split_keys,   {g->threads, g->lanes, g->key_vectors, g->value_vectors, g->slices()}};
 }
 
 /// A group of attention_lanes.comp.
@@ -99,26 +98,31 @@ int64_t choose_lanes(int64_t vectors, int64_t most_vectors, const gpu_features& 
   return best;
 }
 
-/// A group of `threads` for a split of the keys, or of as many as all of them need; nullopt if the kernel does not suit heads or device.
+/// Whether a group for each row fills the device: then groups are better small, and read keys for several rows at once.
+bool fill(const attention_call& c, const gpu_features& gpu) {
+  return c.batch * c.heads * c.queries > int64_t{gpu.units};
+}
+
+/// A group for at most `rows` rows, for a split of the keys or for all of them; nullopt if the kernel does not suit heads or device.
 std::optional<lane_group> choose_lane_group(const attention_call& c, int64_t vector, const gpu_features& gpu,
-                                            std::optional<uint32_t> threads) {
+                                            int64_t rows, bool split) {
   // Registers: vectors of a row of Q and Y, and of keys in small groups and in large ones.
-  constexpr int64_t most_vectors = 4, most_ahead = 4, in_small = 8, in_large = 4, fewest_threads = 64;
+  constexpr int64_t most_vectors = 4, most_ahead = 4, in_small = 8, in_large = 4, fewest_threads = 64, small = 256;
   const int64_t vectors = std::max(c.width, c.value_width) / vector, lanes = choose_lanes(vectors, most_vectors, gpu);
   if (!gpu.subgroup_shuffle || lanes == 0)
     return std::nullopt;
   const int64_t each = ceil_div(vectors, lanes), words = c.past > 0 && c.past_wide ? 2 : 1;
-  const bool fills =
-      c.batch * c.heads * c.queries > int64_t{gpu.units}; // then groups are better small and read keys once
-  const int64_t ahead = std::clamp<int64_t>((threads || fills ? in_small : in_large) / (each * words), 1, most_ahead);
-  const auto wanted = std::clamp<int64_t>(ceil_div(c.keys, ahead) * lanes, fewest_threads, fills ? 256 : 512);
-  const lane_group g{.threads = threads ? *threads : std::bit_ceil(word(wanted)),
-                     .lanes = word(lanes),
-                     .ahead = word(ahead),
-                     .rows =
-                         word(threads || fills ? std::min(most_vectors / each, c.heads / c.kv_heads * c.queries) : 1),
-                     .key_vectors = word(c.width / vector),
-                     .value_vectors = word(c.value_width / vector)};
+  const bool is_small = split || fill(c, gpu);
+  const int64_t ahead = std::clamp<int64_t>((is_small ? in_small : in_large) / (each * words), 1, most_ahead);
+  const auto wanted =
+      std::clamp<int64_t>(ceil_div(c.keys, ahead) * lanes, fewest_threads, is_small ? small : 2 * small);
+  const lane_group g{
+      .threads = std::bit_ceil(word(split ? small : wanted)),
+      .lanes = word(lanes),
+      .ahead = word(ahead),
+      .rows = word(std::clamp<int64_t>(std::min(most_vectors / each, c.heads / c.kv_heads * c.queries), 1, rows)),
+      .key_vectors = word(c.width / vector),
+      .value_vectors = word(c.value_width / vector)};
   if (g.threads > gpu.max_group_size || g.threads % gpu.subgroup_size != 0)
     return std::nullopt;
   const int64_t parts = int64_t{g.threads / gpu.subgroup_size} * g.rows * (2 + c.value_width);
@@ -129,27 +133,46 @@ few_queries_kernel lane_kernel(const attention_call& c, const lane_group& g, int
   const int64_t blocks = ceil_div(c.heads / c.kv_heads * c.queries, g.rows);
   return {"attention.lanes",
           "attention_lanes",
+          true,
           c.batch * c.kv_heads * blocks,
           splits > 1 ? ceil_div(ceil_div(c.keys, splits), g.block()) * g.block() : c.keys,
           {g.threads, g.threads / gpu.subgroup_size, g.lanes, g.ahead, g.rows, g.key_vectors, g.value_vectors}};
 }
 
-/// By a group for all the keys, and by small groups for splits of them where these leave multiprocessors idle. The latter are first if what a
-/// group has to read becomes less by more than it reads while a dispatch and its barrier pass (1.84 µs, at some 100 bytes a ns; H100).
-std::vector<few_queries_kernel> lane_kernels(const attention_call& c, int64_t vector, const gpu_features& gpu) {
-  constexpr int64_t dispatch_bytes = 192 << 10;
-  const int64_t key_bytes = (c.width + c.value_width) * (c.past > 0 && c.past_wide ? 4 : 16 / vector);
+/// By small groups for splits of the keys, as many as the device has room for: of one row each, whose code is shorter, or of several where
+/// keys and values are more than its cache holds (H100, a step of llama_1b at 1,000 keys: 1.247 ms with one row, 1.252 with two, 1.277 with four).
+std::vector<few_queries_kernel> split_kernels(const attention_call& c, int64_t vector, int64_t key_bytes,
+                                              const gpu_features& gpu) {
+  constexpr int64_t cached_bytes = int64_t{32} << 20, all_rows = INT64_MAX;
+  const bool is_cached = c.batch * c.kv_heads * c.keys * key_bytes <= cached_bytes;
   std::vector<few_queries_kernel> kernels;
-  for (const uint32_t threads : {256u, 128u})
-    if (const auto g = choose_lane_group(c, vector, gpu, threads)) {
-      const int64_t groups = std::max<int64_t>(1, lane_kernel(c, *g, 1, gpu).groups),
-                    room = 2 * int64_t{gpu.units} / groups;
-      few_queries_kernel split = lane_kernel(c, *g, std::min(ceil_div(c.keys, g->block()), room), gpu);
-      if (split.split_keys < c.keys)
-        kernels.push_back(std::move(split));
-    }
-  const bool pays = !kernels.empty() && (c.keys - kernels[0].split_keys) * key_bytes > dispatch_bytes;
-  if (const auto g = choose_lane_group(c, vector, gpu, std::nullopt))
+  const auto add = [&](int64_t rows) {
+    const auto g = choose_lane_group(c, vector, gpu, rows, true);
+    if (!g)
+      return;
+    const int64_t groups = std::max<int64_t>(1, lane_kernel(c, *g, 1, gpu).groups),
+                  room = std::max<int64_t>(1, 2 * int64_t{gpu.units} / groups);
+    few_queries_kernel split = lane_kernel(c, *g, std::min(ceil_div(c.keys, g->block()), room), gpu);
+    split.name += fmt::format(".split{}", g->rows);
+    const bool is_new = kernels.empty() || kernels[0].name != split.name;
+    if (split.split_keys < c.keys && is_new)
+      kernels.push_back(std::move(split));
+  };
+  for (const int64_t rows : fill(c, gpu) ? std::array{all_rows, int64_t{1}}
+                            : is_cached  ? std::array{int64_t{1}, int64_t{2}}
+                                         : std::array{int64_t{2}, int64_t{1}})
+    add(rows);
+  return kernels;
+}
+
+/// By a group for all the keys, and for splits of them where that leaves multiprocessors idle. The latter are first if what a group has to read becomes
+/// less by more than it reads while groups wait for each other's results.
+std::vector<few_queries_kernel> lane_kernels(const attention_call& c, int64_t vector, const gpu_features& gpu) {
+  constexpr int64_t waiting_bytes = 192 << 10;
+  const int64_t key_bytes = (c.width + c.value_width) * (c.past > 0 && c.past_wide ? 4 : 16 / vector);
+  std::vector<few_queries_kernel> kernels = split_kernels(c, vector, key_bytes, gpu);
+  const bool pays = !kernels.empty() && (c.keys - kernels[0].split_keys) * key_bytes > waiting_bytes;
+  if (const auto g = choose_lane_group(c, vector, gpu, fill(c, gpu) ? INT64_MAX : 1, false))
     kernels.insert(pays ? kernels.end() : kernels.begin(), lane_kernel(c, *g, 1, gpu));
   return kernels;
 }
@@ -182,19 +205,23 @@ std::optional<launch_list> list_for(const gpu_call& call, const attention_call& 
                                     const std::string& variant) {
   const int64_t rows = c.batch * c.heads * c.queries, splits = ceil_div(c.keys, k.split_keys);
   const bool split = splits > 1, apart = c.past > 0;
-  launch_builder b(call, split ? fmt::format("{}.split{}", k.name, k.constants[0]) : k.name);
+  launch_builder b(call, split && !k.joins ? k.name + ".split" : k.name);
   const launch_binding partial = split ? b.scratch(splits * rows * (2 + c.value_width) * 4) : launch_binding{};
   auto groups = flat_groups(k.groups, 1, call.gpu);
   groups[2] = word(splits);
-  launch& l = b.add(fmt::format("{}.{}", k.stem, variant), groups,
-                    {b.in(0), b.in(1), b.in(2), b.in(call.has_input(3) ? 3 : 0), split ? written(partial) : b.out(0),
-                     b.in(apart ? past_key_input : 1), b.in(apart ? past_value_input : 2)});
+  const bool joins = split && k.joins;
+  launch& l =
+      b.add(fmt::format("{}.{}{}", k.stem, variant, joins ? "_split" : ""), groups,
+            {b.in(0), b.in(1), b.in(2), b.in(call.has_input(3) ? 3 : 0), split && !joins ? written(partial) : b.out(0),
+             b.in(apart ? past_key_input : 1), b.in(apart ? past_value_input : 2)});
+  if (joins)
+    l.bindings.insert(l.bindings.end(), {written(partial), b.counters(k.groups)});
   l.constants = k.constants;
-  l.constants.push_back(attention_flags(call, c) | (split ? shader::attention_split : 0) |
+  l.constants.push_back(attention_flags(call, c) | (split && !joins ? shader::attention_split : 0) |
                         (apart ? shader::attention_past : 0) |
                         (apart && c.past_wide ? shader::attention_wide_past : 0));
   l.params = parameters_of(call, c, k.split_keys);
-  if (split)
+  if (split && !joins)
     add_attention_join(b, call, c, variant, partial, splits);
   return b.finish();
 }

@@ -52,6 +52,7 @@ hash128 key_of_kernel(const launch_list& list, const shader_revision& revision) 
     h.add(l.step);
   }
   h.add(std::span<const int64_t>(list.scratch));
+  h.add(list.counters);
   return h.digest();
 }
 

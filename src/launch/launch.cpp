@@ -56,6 +56,12 @@ launch_binding launch_builder::scratch(int64_t bytes) {
   return {launch_binding::source::scratch, static_cast<uint32_t>(list_.scratch.size() - 1), 0, bytes, false};
 }
 
+launch_binding launch_builder::counters(int64_t count) {
+  expects(list_.counters == 0, "a list of launches has counters twice");
+  list_.counters = 4 * count;
+  return {launch_binding::source::counters, 0, 0, list_.counters, true};
+}
+
 launch& launch_builder::add(std::string shader, std::array<uint32_t, 3> groups, std::vector<launch_binding> bindings) {
   list_.launches.push_back({.shader = std::move(shader), .groups = groups, .bindings = std::move(bindings)});
   list_.launches.back().step = step_;

@@ -70,11 +70,11 @@ bool lies_last(const operand& o);
 /// Whether all inputs have the type of input 0.
 bool same_types(const gpu_call& call);
 
-/// A byte range of an operand, of a packed weight or of scratch memory.
+/// A byte range of an operand, of a packed weight, of scratch memory or of counters.
 struct launch_binding {
-  enum class source : uint8_t { input, output, packed, scratch };
+  enum class source : uint8_t { input, output, packed, scratch, counters };
   source from = source::input;
-  uint32_t index = 0; // operand, or index into `launch_list::packed` or `scratch`
+  uint32_t index = 0; // operand, or index into `launch_list::packed` or `scratch`; 0 of counters
   int64_t offset = 0; // a multiple of gpu_features::binding_alignment
   int64_t bytes = 0;
   bool written = false;
@@ -97,6 +97,7 @@ struct launch_list {
   std::vector<launch> launches;
   std::vector<weight_ptr> packed; // constant inputs in the order that the kernel wants
   std::vector<int64_t> scratch;   // bytes of each scratch buffer
+  int64_t counters = 0;           // bytes of words that are zero when the launches begin, and that they leave zero
   double time = 0;                // predicted, in µs, but for what a launch costs; 0 where nothing predicts it
   std::string tile;               // of a product, for people; empty unless all ways are wanted
 };
@@ -118,6 +119,8 @@ public:
   launch_binding made(weight_ptr w);
   /// New scratch memory.
   launch_binding scratch(int64_t bytes);
+  /// The list's only counters.
+  launch_binding counters(int64_t count);
 
   /// Adds a launch to the current step; change it through the reference until the next call.
   launch& add(std::string shader, std::array<uint32_t, 3> groups, std::vector<launch_binding> bindings);

@@ -90,20 +90,24 @@ launch_lists decode_step(int64_t heads, int64_t kv_heads, int64_t keys, bool wid
 TEST_CASE("Attention of a decode step is split where that saves more reading than joining costs", "[ops]") {
   const auto first = [](int64_t keys, bool wide) { return decode_step(12, 12, keys, wide).at(0); };
   for (const bool wide : {false, true}) {
-    const int64_t most = wide ? 512 : 896; // keys of a group that has all of them
+    const int64_t most = wide ? 448 : 896; // keys of a group that has all of them
     CHECK(first(65, wide).name == "attention.lanes");
     CHECK(first(most, wide).name == "attention.lanes");
-    CHECK(first(most + 128, wide).name == "attention.lanes.split256");
-    CHECK(first(4000, wide).name == "attention.lanes.split256");
+    CHECK(first(most + 128, wide).name == "attention.lanes.split1");
+    CHECK(first(4000, wide).name == "attention.lanes.split1");
   }
   const launch_list split = first(1001, false);
-  REQUIRE(split.launches.size() == 2);
+  REQUIRE(split.launches.size() == 1); // whose last groups join the splits
+  CHECK(split.launches[0].shader == "attention_lanes.f16_split");
   CHECK(split.launches[0].groups == std::array<uint32_t, 3>{12, 1, 8}); // of 128 keys each
-  CHECK(split.launches[1].shader == "attention_join.f16");
   CHECK(split.scratch == std::vector<int64_t>{8 * 12 * 66 * 4});
-  const launch_list shared = decode_step(32, 8, 1001, true).at(0);
-  CHECK(shared.launches[0].groups == std::array<uint32_t, 3>{8, 1, 8}); // four heads read their keys together
+  CHECK(split.counters == 12 * 4);
   CHECK(first(65, false).launches[0].groups == std::array<uint32_t, 3>{12, 1, 1});
+  CHECK(decode_step(32, 8, 1001, true).at(0).launches[0].groups == std::array<uint32_t, 3>{32, 1, 8});
+  const launch_list many =
+      decode_step(32, 8, 65'001, false).at(0); // more than the cache holds: two heads read their keys together
+  CHECK(many.name == "attention.lanes.split2");
+  CHECK(many.launches[0].groups[0] == 16);
 }
 
 TEST_CASE("Attention of few queries needs shuffles for slots of lanes, and has another kernel without", "[ops]") {
@@ -111,10 +115,9 @@ TEST_CASE("Attention of few queries needs shuffles for slots of lanes, and has a
   std::vector<std::string> names;
   for (const launch_list& list : decode_step(12, 12, 1001, false))
     names.push_back(list.name);
-  REQUIRE(names.size() > 4); // joined keys and values are last
-  names.resize(4);
-  CHECK(names == std::vector<std::string>{"attention.lanes.split256", "attention.lanes.split128", "attention.lanes",
-                                          "attention.row"});
+  REQUIRE(names.size() > 3); // joined keys and values are last
+  names.resize(3);
+  CHECK(names == std::vector<std::string>{"attention.lanes.split1", "attention.lanes", "attention.row"});
 }
 
 TEST_CASE("Attention reads a cache whose positions come first by other steps alone", "[ops]") {
