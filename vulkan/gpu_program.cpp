@@ -295,13 +295,11 @@ private:
         const value_id v = (b.from == source::input ? n.inputs : n.outputs).at(b.index);
         return place_of(c, v, bytes_or(layout_.bytes[is_part(plan_, v) ? plan_.storage[v] : v]));
       }
-      case source::packed: {
-        bound_range range = weight_range(*list.packed.at(b.index));
-        range.bytes = b.bytes;
-        return range;
+      case source::packed: return weight_range(*list.packed.at(b.index), b.bytes);
+      case source::counters: {
+        const int64_t first = std::exchange(out_.counter_bytes, out_.counter_bytes + arena_space(list.counters));
+        return {bound_range::where::counters, nullptr, first, bytes_or(list.counters)};
       }
-      case source::counters:
-        return {bound_range::where::counters, nullptr, counters_of(n, list), bytes_or(list.counters)};
       case source::scratch: break;
     }
     for (uint32_t i = 0; i < b.index; ++i)
@@ -309,17 +307,9 @@ private:
     return {bound_range::where::scratch, nullptr, scratch, bytes_or(list.scratch.at(b.index))};
   }
 
-  /// Where the counters of a call begin.
-  int64_t counters_of(const node& n, const launch_list& list) {
-    const auto [at, is_new] = counters_at_.try_emplace(&n, out_.counter_bytes);
-    if (is_new)
-      out_.counter_bytes += arena_space(list.counters);
-    return at->second;
-  }
-
-  bound_range weight_range(const weight& w) {
+  bound_range weight_range(const weight& w, int64_t bytes) {
     out_.weights.push_back(tools_.weights.get(w, tools_.uploads));
-    return {bound_range::where::fixed, out_.weights.back().get(), 0, 0};
+    return {bound_range::where::fixed, out_.weights.back().get(), 0, bytes};
   }
 
   /// Where the bytes of `v` are for nodes of `c`.
@@ -338,11 +328,8 @@ private:
         range.narrowed_at = half->second;
       return range;
     }
-    if (program_.values[root].constant) {
-      bound_range range = weight_range(*program_.values[root].constant);
-      range.bytes = bytes;
-      return range;
-    }
+    if (program_.values[root].constant)
+      return weight_range(*program_.values[root].constant, bytes);
     expects(bound_.known[root].defined(), "a value is neither in the arena nor a constant");
     if (layout_.varies[root])
       return {bound_range::where::parameters, nullptr, out_.parameters.known_at(root), bytes};
@@ -391,9 +378,8 @@ private:
   const int64_t max_range_ = plan_.devices[self_].gpu->max_binding_bytes / 4 * 4;
   std::vector<std::vector<uint32_t>> blocks_; // parameter blocks of static launches
   const staged_values staged_values_{plan_, self_};
-  std::map<value_id, bound_range> staged_; // by root: what the chunk's kernels use in staging memory,
-  std::map<value_id, int64_t> narrowed_;   // and where they do so only if the host has narrowed it
-  std::map<const node*, int64_t> counters_at_;
+  std::map<value_id, bound_range> staged_;   // by root: what the chunk's kernels use in staging memory,
+  std::map<value_id, int64_t> narrowed_;     // and where they do so only if the host has narrowed it
   std::map<value_id, int64_t> known_offset_; // of static known values, after the parameter blocks
   int64_t known_bytes_ = 0;
 };

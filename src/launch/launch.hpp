@@ -97,9 +97,9 @@ struct launch_list {
   std::vector<launch> launches;
   std::vector<weight_ptr> packed; // constant inputs in the order that the kernel wants
   std::vector<int64_t> scratch;   // bytes of each scratch buffer
-  int64_t counters = 0;           // bytes of words that are zero when the launches begin, and that they leave zero
-  double time = 0;                // predicted, in µs, but for what a launch costs; 0 where nothing predicts it
-  std::string tile;               // of a product, for people; empty unless all ways are wanted
+  int64_t counters = 0; // bytes of words that are zero when the launch that counts begins, and that it leaves zero
+  double time = 0;      // predicted, in µs, but for what a launch costs; 0 where nothing predicts it
+  std::string tile;     // of a product, for people; empty unless all ways are wanted
 };
 
 using launch_lists = std::vector<launch_list>;
@@ -119,7 +119,7 @@ public:
   launch_binding made(weight_ptr w);
   /// New scratch memory.
   launch_binding scratch(int64_t bytes);
-  /// The list's only counters.
+  /// The only counters of the list, for one of its launches.
   launch_binding counters(int64_t count);
 
   /// Adds a launch to the current step; change it through the reference until the next call.
