@@ -29,9 +29,9 @@ counter::behavior_type counting(counter::pointer, heard* all) {
 
 /// A counter that no thread of the system has begun with any more.
 struct idle_counter {
+  heard all; // first: messages may be on their way until the system has ended
   caf::actor_system_config config;
   caf::actor_system system{config};
-  heard all;
   counter actor = system.spawn<caf::lazy_init>(counting, &all);
 
   void send(run_on where) { send_here(actor, int32_t{1}, where); }
