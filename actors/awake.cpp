@@ -46,16 +46,16 @@ void borrowed_thread::exec_later(caf::resumable* job) {
 
 void borrowed_thread::run(run_on where) {
   constexpr size_t most_messages = 4;
-  if (!first_ || (where == run_on::lent && leave_to_lent_thread(first_)))
+  if (!first_ || (where != run_on::sender && leave_to_lent_thread(first_)))
     return;
-  if (first_->resume(this, most_messages) == caf::resumable::resume_later)
+  if (where == run_on::lent_or_scheduler || first_->resume(this, most_messages) == caf::resumable::resume_later)
     system().scheduler().enqueue(first_); // with its reference
   else
     caf::intrusive_ptr_release(first_);
 }
 
-lent_thread::lent_thread(const caf::strong_actor_ptr& to)
-    : system_(*to->home_system), actor_(dynamic_cast<caf::resumable*>(to->get())) {
+lent_thread::lent_thread(caf::strong_actor_ptr to)
+    : to_(std::move(to)), actor_(dynamic_cast<caf::resumable*>(to_->get())) {
   expects(actor_ != nullptr, "a thread is lent to an actor that none can run");
   for (place& p : places)
     if (uintptr_t free = nobody; p.to.compare_exchange_strong(free, word_of(actor_))) {
@@ -66,18 +66,15 @@ lent_thread::lent_thread(const caf::strong_actor_ptr& to)
 
 lent_thread::~lent_thread() {
   if (place_ && place_->exchange(nobody) != word_of(actor_))
-    run();
+    to_->home_system->scheduler().enqueue(actor_);
 }
 
+/// Only this thread takes `woken` away, and who is woken is not woken again before it has run: the word stays as it was read.
 void lent_thread::run_if_woken() {
   if (!place_ || place_->load(std::memory_order_relaxed) == word_of(actor_))
     return;
-  place_->exchange(word_of(actor_));
-  run();
-}
-
-void lent_thread::run() {
-  borrowed_thread mine(system_);
+  place_->exchange(word_of(actor_)); // orders what the other thread did before
+  borrowed_thread mine(*to_->home_system);
   mine.exec_later(actor_);
   mine.run(run_on::sender);
 }

@@ -24,8 +24,9 @@ namespace troupe::actors {
 
 /// Which thread handles a message.
 enum class run_on : uint8_t {
-  sender, // the sender's
-  lent,   // the one that is lent to the receiver (`lent_thread`), if there is one; else the sender's
+  sender,            // the sender's
+  lent,              // the one that is lent to the receiver (`lent_thread`), if there is one; else the sender's
+  lent_or_scheduler, // the same, but else one of the scheduler's
 };
 
 /// A thread that one actor borrows. The actor may keep a pointer to it that it does not use until it is resumed by another.
@@ -58,20 +59,20 @@ bool has_own_thread(const Self* self) {
   return self->getf(caf::abstract_actor::is_detached_flag);
 }
 
-/// Sends as an actor that has nothing else to do: if its thread is its own, on the one that is lent to the receiver, or on this.
+/// Sends as `self`: if its thread is its own, the message is handled on the one that is lent to the receiver, if there is one.
 template <class Self, class Receiver, class Message>
 void answer(Self* self, const Receiver& to, Message&& message) {
   if (has_own_thread(self))
-    send_here(to, std::forward<Message>(message), run_on::lent, self->ctrl());
+    send_here(to, std::forward<Message>(message), run_on::lent_or_scheduler, self->ctrl());
   else
     self->send(to, std::forward<Message>(message));
 }
 
-/// Lends the thread that makes it to an actor, a scheduled one that lives longer: see the top of this file.
+/// Lends the thread that makes it to an actor, a scheduled one: see the top of this file.
 class lent_thread {
 public:
-  explicit lent_thread(const caf::strong_actor_ptr& to);
-  /// Runs the actor if it was woken here since.
+  explicit lent_thread(caf::strong_actor_ptr to);
+  /// Leaves the actor to the scheduler if it was woken here since: the caller has its answer, or has given up.
   ~lent_thread();
   lent_thread(const lent_thread&) = delete;
   lent_thread& operator=(const lent_thread&) = delete;
@@ -80,9 +81,7 @@ public:
   void run_if_woken();
 
 private:
-  void run();
-
-  caf::actor_system& system_;
+  const caf::strong_actor_ptr to_;
   caf::resumable* const actor_;
   std::atomic<uintptr_t>* place_ = nullptr; // where others find the thread; null: nowhere
 };

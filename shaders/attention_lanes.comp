@@ -199,8 +199,11 @@ void write_result(uint b, uint kv_head, uint row, uint element, float sum, float
 bool is_last_of_splits() {
   memoryBarrierBuffer();
   barrier();
-  if (gl_LocalInvocationID.x == 0)
+  if (gl_LocalInvocationID.x == 0) {
+    memoryBarrierBuffer(); // what the others have written before the barrier comes before the count too
     is_last = atomicAdd(arrived[flat_group()], 1) == gl_NumWorkGroups.z - 1;
+    memoryBarrierBuffer();
+  }
   barrier();
   memoryBarrierBuffer();
   return is_last;

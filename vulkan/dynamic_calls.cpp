@@ -143,8 +143,10 @@ launch_list choose_kernel(const bound_plan& bound, const node& n, const device_i
 }
 
 void add_scratch_room(std::span<launch_list> choices) {
-  for (launch_list& list : choices)
+  for (launch_list& list : choices) {
+    list.counters = scratch_room(list.counters);
     std::transform(list.scratch.begin(), list.scratch.end(), list.scratch.begin(), scratch_room);
+  }
 }
 
 bool runs_on(std::span<const launch_list> recorded, std::span<const launch_list> wanted) {

@@ -97,8 +97,8 @@ public:
       // After what is in flight: completions keep the order of submission.
       queue_.after_all([done, result = failure_of(e)](VkResult) { done(result); });
     }
-    residents_.reclaim(); // the GPU is at work now; what takes memory before asks for it first
-    residents_.prepare_growth();
+    residents_.prepare_growth(); // the GPU is at work now
+    residents_.reclaim();        // what takes memory before asks for it first
   }
 
   void fetch(const device_tensor& value, const fetch_done& done) override {

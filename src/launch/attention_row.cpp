@@ -126,7 +126,7 @@ std::optional<lane_group> choose_lane_group(const attention_call& c, int64_t vec
   if (g.threads > gpu.max_group_size || g.threads % gpu.subgroup_size != 0)
     return std::nullopt;
   const int64_t parts = int64_t{g.threads / gpu.subgroup_size} * g.rows * (2 + c.value_width);
-  return 4 * parts <= gpu.shared_bytes ? std::optional(g) : std::nullopt;
+  return 4 * (parts + 1) <= gpu.shared_bytes ? std::optional(g) : std::nullopt;
 }
 
 few_queries_kernel lane_kernel(const attention_call& c, const lane_group& g, int64_t splits, const gpu_features& gpu) {

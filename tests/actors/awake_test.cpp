@@ -36,6 +36,12 @@ struct idle_counter {
 
   void send(run_on where) { send_here(actor, int32_t{1}, where); }
   caf::strong_actor_ptr address() const { return caf::actor_cast<caf::strong_actor_ptr>(actor); }
+  /// Waits until so many messages were handled.
+  void await(int count) const {
+    for (int i = 0; i < 10'000 && all.count < count; ++i)
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    CHECK(all.count == count);
+  }
   /// The thread on which a message of another thread is handled.
   std::thread::id thread_of_other(run_on where) {
     std::thread::id other;
@@ -74,7 +80,23 @@ TEST_CASE("a message wakes an actor on the thread that is lent to it", "[actors]
     c.thread_of_other(run_on::lent);
     c.thread_of_other(run_on::lent); // behind the first in the mailbox
   }
-  CHECK(c.all.on.size() == 4); // the end of lending runs what was left to it
+  c.await(4); // the end of lending leaves the rest to the scheduler
+  const std::lock_guard lock(c.all.mutex);
+  CHECK(c.all.on.back() != std::this_thread::get_id());
+}
+
+TEST_CASE("an actor is left to the scheduler where no thread is lent to it, if the sender says so", "[actors][A5]") {
+  idle_counter c;
+  c.send(run_on::lent_or_scheduler);
+  c.await(1);
+  {
+    lent_thread mine(c.address());
+    c.thread_of_other(run_on::lent_or_scheduler);
+    mine.run_if_woken();
+  }
+  const std::lock_guard lock(c.all.mutex);
+  CHECK(c.all.on.size() == 2);
+  CHECK(c.all.on.front() != std::this_thread::get_id());
   CHECK(c.all.on.back() == std::this_thread::get_id());
 }
 
@@ -125,7 +147,5 @@ TEST_CASE("no message is lost while threads are lent and end", "[actors][A5]") {
     }
     stop = true;
   }
-  for (int i = 0; i < 10'000 && c.all.count < senders * each; ++i) // the rest is the scheduler's
-    std::this_thread::sleep_for(std::chrono::milliseconds(1));
-  CHECK(c.all.count == senders * each);
+  c.await(senders * each); // the rest is the scheduler's
 }

@@ -9,16 +9,16 @@ using namespace troupe::test;
 
 namespace {
 
-constexpr int64_t keys = 3000, width = 64;
+constexpr int64_t heads = 2, width = 64, columns = heads * width;
 
-/// One query beside many keys of one head; its attention twice, one behind the other, and once more beside the first.
+/// One query beside any number of keys; its attention twice, one behind the other, and once more beside the first.
 graph attention_model() {
   graph_builder b(23);
-  const value_id q = b.input("q", {1, 1, width}), other = b.input("other", {1, 1, width}),
-                 k = b.input("k", {1, keys, width}), v = b.input("v", {1, keys, width});
+  const value_id q = b.input("q", {1, 1, columns}), other = b.input("other", {1, 1, columns}),
+                 k = b.input("k", {1, dim::symbol("keys"), columns}),
+                 v = b.input("v", {1, dim::symbol("keys"), columns});
   const auto attention = [&](value_id query, const std::string& name) {
-    return b.op("Attention", {query, k, v}, attrs_of({{"q_num_heads", int64_t{1}}, {"kv_num_heads", int64_t{1}}}),
-                name);
+    return b.op("Attention", {query, k, v}, attrs_of({{"q_num_heads", heads}, {"kv_num_heads", heads}}), name);
   };
   const value_id first = attention(q, "first");
   b.g.outputs = {first, attention(first, "second"), attention(other, "beside")};
@@ -29,21 +29,24 @@ graph attention_model() {
 
 TEST_CASE("GPU attention whose last groups join its splits is right run after run", "[vulkan][A9]") {
   attributes attrs;
-  attrs.set("q_num_heads", int64_t{1});
-  attrs.set("kv_num_heads", int64_t{1});
-  const operand row{.type = dtype::float32, .dims = {1, 1, width}},
-      many{.type = dtype::float32, .dims = {1, keys, width}};
+  attrs.set("q_num_heads", heads);
+  attrs.set("kv_num_heads", heads);
   const gpu_features features = vulkan::features_of(gpus()->gpus()[0].snapshot);
-  const launch_list usual = attention_launches({attrs, {row, many, many}, {row}, features}).at(0);
-  REQUIRE(usual.name == "attention.lanes.split1");
-  REQUIRE(usual.launches.at(0).groups[2] > 1);
+  const auto splits_of = [&](int64_t keys) {
+    const operand row{.type = dtype::float32, .dims = {1, 1, columns}},
+        many{.type = dtype::float32, .dims = {1, keys, columns}};
+    return attention_launches({attrs, {row, many, many}, {row}, features}).at(0).launches.at(0).groups[2];
+  };
+  REQUIRE(splits_of(3000) > splits_of(1000));
+  REQUIRE(splits_of(1000) > splits_of(20));
 
   engine on_gpu(engine_of({gpu("g", {.poison = true})})), on_cpu(engine_of({reference("ref")}));
   const session split = on_gpu.load(attention_model()), wanted = on_cpu.load(attention_model());
-  named_tensors inputs{{"k", random_floats({1, keys, width}, 1)}, {"v", random_floats({1, keys, width}, 2)}};
-  for (uint64_t run = 0; run < 4; ++run) {
-    inputs["q"] = random_floats({1, 1, width}, 10 + run);
-    inputs["other"] = random_floats({1, 1, width}, 20 + run);
+  uint64_t seed = 0;
+  for (const int64_t keys : {3000, 3000, 1000, 2900, 20, 1000, 3000}) {
+    named_tensors inputs;
+    for (const char* name : {"q", "other", "k", "v"})
+      inputs[name] = random_floats({1, *name == 'k' || *name == 'v' ? keys : 1, columns}, ++seed);
     const named_tensors right = wanted.run(inputs).outputs;
     for (const auto& [name, value] : split.run(inputs).outputs)
       check_close(value, right.at(name), 1e-3, 1e-5);
