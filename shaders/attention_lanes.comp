@@ -195,17 +195,18 @@ void write_result(uint b, uint kv_head, uint row, uint element, float sum, float
 }
 
 #ifdef SPLIT
-/// Counts this group, whose part is written; returns whether it is the last one. For all invocations of it.
+/// Counts this group, whose part is written; returns whether it is the last one. For all invocations of it. What they have written comes before the
+/// count by way of the group, and so what they read comes behind it: one invocation alone waits for the device's memory.
 bool is_last_of_splits() {
-  memoryBarrierBuffer();
+  groupMemoryBarrier();
   barrier();
   if (gl_LocalInvocationID.x == 0) {
-    memoryBarrierBuffer(); // what the others have written before the barrier comes before the count too
+    memoryBarrierBuffer();
     is_last = atomicAdd(arrived[flat_group()], 1) == gl_NumWorkGroups.z - 1;
     memoryBarrierBuffer();
   }
   barrier();
-  memoryBarrierBuffer();
+  groupMemoryBarrier();
   return is_last;
 }
 
