@@ -70,7 +70,8 @@ layout(set = 0, binding = 7, std430) readonly buffer wide_past_value_buffer { ve
 layout(set = 0, binding = 8, std430) coherent buffer partial_buffer { float partial[]; }; // [splits][rows][2 + width]
 layout(set = 0, binding = 9, std430) coherent buffer counter_buffer { uint arrived[]; };  // by group of all splits
 shared bool is_last;
-const uint TOGETHER = 8; // splits that are on their way to an invocation
+
+#include "attention_splits.glsl"
 #endif
 
 const uint SLOTS = THREADS / LANES, BLOCK = SLOTS * AHEAD;
@@ -208,36 +209,6 @@ bool is_last_of_splits() {
   barrier();
   groupMemoryBarrier();
   return is_last;
-}
-
-/// Joins what all splits have of an element, whose part of the first is at `line`.
-void join_splits(uint line, uint element, out float sum, out float result) {
-  const uint splits = gl_NumWorkGroups.z;
-  float top = -infinity;
-  sum = 0.0;
-  result = 0.0;
-  for (uint first = 0; first < splits; first += TOGETHER) {
-    float tops[TOGETHER], sums[TOGETHER], values[TOGETHER];
-    [[unroll]] for (uint i = 0; i < TOGETHER; ++i) {
-      const uint at = (min(first + i, splits - 1) * rows + line) * PART;
-      tops[i] = partial[at];
-      sums[i] = partial[at + 1];
-      values[i] = partial[at + 2 + element];
-    }
-    float largest = top;
-    [[unroll]] for (uint i = 0; i < TOGETHER; ++i)
-      largest = tops[i] > largest ? tops[i] : largest; // the last split once more changes nothing
-    const float base = base_of(largest), shrink = weight_of(top - base);
-    top = largest;
-    sum *= shrink;
-    result *= shrink;
-    [[unroll]] for (uint i = 0; i < TOGETHER; ++i)
-      if (first + i < splits) {
-        const float weight = weight_of(tops[i] - base);
-        sum = fma(weight, sums[i], sum);
-        result = fma(weight, values[i], result);
-      }
-  }
 }
 #endif
 
@@ -389,9 +360,8 @@ void main() {
     return;
   for (uint i = id; i < results; i += THREADS) {
     const uint r = i / VALUES, element = i - r * VALUES, row = row0 + r;
-    float sum, result;
-    join_splits(head_index * head_rows + row, element, sum, result);
-    write_result(b, kv_head, row, element, sum, result);
+    const vec2 joined = join_splits(head_index * head_rows + row, element, gl_NumWorkGroups.z, rows, PART);
+    write_result(b, kv_head, row, element, joined.x, joined.y);
   }
   if (id == 0)
     arrived[flat_group()] = 0;

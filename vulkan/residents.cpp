@@ -121,7 +121,7 @@ const std::shared_ptr<residents::storage>& residents::storage_of(const device_te
 }
 
 value_place residents::place_of(const device_tensor& value, row_moves& before) {
-  const std::shared_ptr<storage> from = storage_of(value); // what is allocated may move the table
+  const std::shared_ptr<storage>& from = storage_of(value);
   if (from->order == cache_order::usual)
     return from->place();
   const std::shared_ptr<storage> to = allocate(value->bytes(), cache_order::usual);

@@ -98,6 +98,9 @@ int64_t choose_lanes(int64_t vectors, int64_t most_vectors, const gpu_features& 
   return best;
 }
 
+/// Of a group: as many as it can have.
+constexpr int64_t all_rows = INT64_MAX;
+
 /// Whether a group for each row fills the device: then groups are better small, and read keys for several rows at once.
 bool fill(const attention_call& c, const gpu_features& gpu) {
   return c.batch * c.heads * c.queries > int64_t{gpu.units};
@@ -143,7 +146,7 @@ few_queries_kernel lane_kernel(const attention_call& c, const lane_group& g, int
 /// keys and values are more than its cache holds (H100, a step of llama_1b at 1,000 keys: 1.247 ms with one row, 1.252 with two, 1.277 with four).
 std::vector<few_queries_kernel> split_kernels(const attention_call& c, int64_t vector, int64_t key_bytes,
                                               const gpu_features& gpu) {
-  constexpr int64_t cached_bytes = int64_t{32} << 20, all_rows = INT64_MAX;
+  constexpr int64_t cached_bytes = int64_t{32} << 20;
   const bool is_cached = c.batch * c.kv_heads * c.keys * key_bytes <= cached_bytes;
   std::vector<few_queries_kernel> kernels;
   const auto add = [&](int64_t rows) {
@@ -172,7 +175,7 @@ std::vector<few_queries_kernel> lane_kernels(const attention_call& c, int64_t ve
   const int64_t key_bytes = (c.width + c.value_width) * (c.past > 0 && c.past_wide ? 4 : 16 / vector);
   std::vector<few_queries_kernel> kernels = split_kernels(c, vector, key_bytes, gpu);
   const bool pays = !kernels.empty() && (c.keys - kernels[0].split_keys) * key_bytes > waiting_bytes;
-  if (const auto g = choose_lane_group(c, vector, gpu, fill(c, gpu) ? INT64_MAX : 1, false))
+  if (const auto g = choose_lane_group(c, vector, gpu, fill(c, gpu) ? all_rows : 1, false))
     kernels.insert(pays ? kernels.end() : kernels.begin(), lane_kernel(c, *g, 1, gpu));
   return kernels;
 }

@@ -90,7 +90,7 @@ launch_lists decode_step(int64_t heads, int64_t kv_heads, int64_t keys, bool wid
 TEST_CASE("Attention of a decode step is split where that saves more reading than joining costs", "[ops]") {
   const auto first = [](int64_t keys, bool wide) { return decode_step(12, 12, keys, wide).at(0); };
   for (const bool wide : {false, true}) {
-    const int64_t most = wide ? 448 : 896; // keys of a group that has all of them
+    const int64_t most = wide ? 512 : 896; // keys of a group that has all of them
     CHECK(first(65, wide).name == "attention.lanes");
     CHECK(first(most, wide).name == "attention.lanes");
     CHECK(first(most + 128, wide).name == "attention.lanes.split1");
