@@ -20,34 +20,46 @@ layout(constant_id = 1) const uint TILE_M = 128;
 layout(constant_id = 2) const uint TILE_N = 128;
 layout(constant_id = 3) const uint TILE_DEPTH = 32;
 
+#ifdef FLOAT_PIECES
+#define STORED uvec2 // WIDTH elements of one piece, in shared memory
+const uint PIECES = 2, PADDING = 2;
+#else
+#define STORED uvec4
+const uint PIECES = 1, PADDING = 1;
+#endif
+const uint MATRIX_VECTORS = 2 * PADDING; // 32 bytes, a matrix's depth
 const uint DEPTH_VECTORS = TILE_DEPTH / WIDTH;
 const uint A_SLOTS = TILE_M * DEPTH_VECTORS / THREADS;
 const uint B_SLOTS = TILE_N * DEPTH_VECTORS / THREADS;
-const uint A_PITCH = A_MODE == line_vectors ? TILE_M / 8 + 1 : DEPTH_VECTORS + 1; // vectors between two rows of a tile
-const uint B_PITCH = B_MODE == line_vectors ? TILE_N / 8 + 1 : DEPTH_VECTORS + 1;
+const uint A_PITCH = A_MODE == line_vectors ? TILE_M / WIDTH + PADDING : DEPTH_VECTORS + PADDING; // vectors between two rows of a tile
+const uint B_PITCH = B_MODE == line_vectors ? TILE_N / WIDTH + PADDING : DEPTH_VECTORS + PADDING;
 const uint A_SIZE = A_PITCH * (A_MODE == line_vectors ? TILE_DEPTH : TILE_M);
 const uint B_SIZE = B_PITCH * (B_MODE == line_vectors ? TILE_DEPTH : TILE_N);
-const uint BUFFERS = 2 * (A_SIZE + B_SIZE) * 16 <= product_double_buffer_bytes ? 2 : 1;
+const uint BUFFERS = 2 * PIECES * (A_SIZE + B_SIZE) * 16 / PADDING <= product_double_buffer_bytes ? 2 : 1;
 const uint ROWS = DOWN * 16;
 const uint COLUMNS = ACROSS * 16;
 const uint PARTS = TILE_M / ROWS * (TILE_N / COLUMNS); // subgroups of a slice
 const uint SLICES = THREADS / 32 / PARTS;
-const uint SLICE_STEPS = TILE_DEPTH / (2 * WIDTH) / SLICES;
+const uint SLICE_STEPS = DEPTH_VECTORS / MATRIX_VECTORS / SLICES;
 // Vectors between the matrices of a tile along its rows, columns and depths.
-const uint A_ROWS_STEP = A_MODE == line_vectors ? 2 : 16 * A_PITCH, A_DEPTH_STEP = A_MODE == line_vectors ? 16 * A_PITCH : 2;
-const uint B_COLUMNS_STEP = B_MODE == line_vectors ? 2 : 16 * B_PITCH, B_DEPTH_STEP = B_MODE == line_vectors ? 16 * B_PITCH : 2;
-const uint STAGE_PITCH = 5; // vectors
+const uint A_ROWS_STEP = A_MODE == line_vectors ? MATRIX_VECTORS : 16 * A_PITCH,
+           A_DEPTH_STEP = A_MODE == line_vectors ? 16 * A_PITCH : MATRIX_VECTORS;
+const uint B_COLUMNS_STEP = B_MODE == line_vectors ? MATRIX_VECTORS : 16 * B_PITCH,
+           B_DEPTH_STEP = B_MODE == line_vectors ? 16 * B_PITCH : MATRIX_VECTORS;
+const uint STAGE_PITCH = 5 * PADDING; // vectors
 const uint STAGES_SIZE = THREADS / 32 * 16 * STAGE_PITCH;
 
-shared uvec4 a_tile[BUFFERS * A_SIZE > STAGES_SIZE ? BUFFERS * A_SIZE : STAGES_SIZE];
-shared uvec4 b_tile[BUFFERS * B_SIZE];
+const uint A_PIECES = PIECES * A_SIZE, B_PIECES = PIECES * B_SIZE; // vectors of a buffer
+
+shared STORED a_tile[BUFFERS * A_PIECES > STAGES_SIZE ? BUFFERS * A_PIECES : STAGES_SIZE];
+shared STORED b_tile[BUFFERS * B_PIECES];
 
 /// What slot `slot` of this invocation loads of a tile of `lines` rows or columns: first line and depth of the vector, and
 /// where it goes.
 uvec3 slot_at(uint slot, uint lines, uint mode, uint pitch) {
   const uint i = gl_LocalInvocationID.x + slot * THREADS;
   if (mode == line_vectors)
-    return uvec3(i % (lines / 8) * 8, i / (lines / 8), i / (lines / 8) * pitch + i % (lines / 8));
+    return uvec3(i % (lines / WIDTH) * WIDTH, i / (lines / WIDTH), i / (lines / WIDTH) * pitch + i % (lines / WIDTH));
   const uvec2 at = mode == line_elements ? uvec2(i % lines, i / lines) : uvec2(i / DEPTH_VECTORS, i % DEPTH_VECTORS);
   return uvec3(at.x, at.y * WIDTH, at.x * pitch + at.y);
 }
@@ -73,6 +85,42 @@ uint column_of_part(uint part, uint j) { return (part / (TILE_M / ROWS) * ACROSS
 #define EACH_COLUMN(X) X(0) X(1)
 #endif
 
+#ifdef FLOAT_PIECES
+#include "float_pieces.glsl"
+#else
+#define STORE(tile, at, size, vector, scale) tile[at] = vector;
+#define CHOOSE_SCALES
+#define IS_WRONG false
+#define BEGIN_COLUMN(j)
+#define END_COLUMN(j)
+#define CLEAR_LARGEST
+#define SECOND odd
+#define STEPS_AHEAD 2
+
+/// Passes eight sums of a row, staged from `at` on, to the epilogue.
+void emit_half_row(uint at, uint m, uint n) {
+  const uvec4 low = a_tile[at], high = a_tile[at + 1];
+  const SUM values[8] = {FOUR_SUMS(low).x, FOUR_SUMS(low).y, FOUR_SUMS(low).z, FOUR_SUMS(low).w,
+                         FOUR_SUMS(high).x, FOUR_SUMS(high).y, FOUR_SUMS(high).z, FOUR_SUMS(high).w};
+  emit_vector(m, n, values);
+}
+
+/// JOINED neighbouring sums of the row that is staged at `row`, number `join`.
+JOINED_SUMS joined_at(uint row, uint join) {
+  const uvec4 four = a_tile[row + join * JOINED / 4];
+  return JOINED_PART(four, join);
+}
+
+#define LOAD_ROW(i) \
+  MATRIX_A r##i; \
+  coopMatLoadNV(r##i, a_tile, a_at + i * A_ROWS_STEP, A_PITCH, A_MODE == line_vectors);
+#define MULTIPLY(i, j) s##i##j = coopMatMulAddNV(r##i, c##j, s##i##j);
+#define MULTIPLY_COLUMN(j) \
+  MATRIX_B c##j; \
+  coopMatLoadNV(c##j, b_tile, b_at + j * B_COLUMNS_STEP, B_PITCH, B_MODE != line_vectors); \
+  DOWN_COLUMN(MULTIPLY, j)
+#endif
+
 /// Passes one matrix of sums of each subgroup, number [i, j] of its own, to the epilogue.
 void emit_matrix(SUM_MATRIX sums, uint i, uint j) {
   const uint part = gl_SubgroupID % PARTS, lane = gl_SubgroupInvocationID;
@@ -81,11 +129,8 @@ void emit_matrix(SUM_MATRIX sums, uint i, uint j) {
   if (SLICES == 1) { // half a row an invocation
     subgroupMemoryBarrierShared();
     subgroupBarrier();
-    const uint at = part * 16 * STAGE_PITCH + lane / 2 * STAGE_PITCH + lane % 2 * 2;
-    const uvec4 low = a_tile[at], high = a_tile[at + 1];
-    const SUM values[8] = {FOUR_SUMS(low).x, FOUR_SUMS(low).y, FOUR_SUMS(low).z, FOUR_SUMS(low).w,
-                           FOUR_SUMS(high).x, FOUR_SUMS(high).y, FOUR_SUMS(high).z, FOUR_SUMS(high).w};
-    emit_vector(m + row_of_part(part, i) + lane / 2, n + column_of_part(part, j) + lane % 2 * 8, values);
+    emit_half_row(part * 16 * STAGE_PITCH + lane / 2 * STAGE_PITCH + lane % 2 * 2 * PADDING,
+                  m + row_of_part(part, i) + lane / 2, n + column_of_part(part, j) + lane % 2 * 8);
     subgroupMemoryBarrierShared();
     subgroupBarrier();
     return;
@@ -95,10 +140,8 @@ void emit_matrix(SUM_MATRIX sums, uint i, uint j) {
   [[unroll]] for (uint e = gl_LocalInvocationID.x; e < PARTS * each; e += THREADS) {
     const uint from = e / each, row = e % each / (16 / JOINED), join = e % (16 / JOINED);
     JOINED_SUMS sum = JOINED_SUMS(0);
-    [[unroll]] for (uint s = 0; s < SLICES; ++s) {
-      const uvec4 four = a_tile[((s * PARTS + from) * 16 + row) * STAGE_PITCH + join * JOINED / 4];
-      sum += JOINED_PART(four, join);
-    }
+    [[unroll]] for (uint s = 0; s < SLICES; ++s)
+      sum += joined_at(((s * PARTS + from) * 16 + row) * STAGE_PITCH, join);
     emit_joined(m + row_of_part(from, i) + row, n + column_of_part(from, j) + join * JOINED, sum);
   }
   barrier();
@@ -110,29 +153,24 @@ void emit_matrix(SUM_MATRIX sums, uint i, uint j) {
     a_##set[s] = a_load(a_lines[s], k0 + slot_at(s, TILE_M, A_MODE, A_PITCH).y, end); \
   [[unroll]] for (uint s = 0; s < B_SLOTS; ++s) \
     b_##set[s] = b_load(b_lines[s], k0 + slot_at(s, TILE_N, B_MODE, B_PITCH).y, end);
+#define LOAD_SET(set, k0) LOAD_TILES(set, k0) // of a set that is a macro
 #define STORE_TILES(set) \
   [[unroll]] for (uint s = 0; s < A_SLOTS; ++s) \
-    a_tile[a_buffer + slot_at(s, TILE_M, A_MODE, A_PITCH).z] = a_##set[s]; \
+    STORE(a_tile, a_buffer + slot_at(s, TILE_M, A_MODE, A_PITCH).z, A_SIZE, a_##set[s], a_scale) \
   [[unroll]] for (uint s = 0; s < B_SLOTS; ++s) \
-    b_tile[b_buffer + slot_at(s, TILE_N, B_MODE, B_PITCH).z] = b_##set[s];
+    STORE(b_tile, b_buffer + slot_at(s, TILE_N, B_MODE, B_PITCH).z, B_SIZE, b_##set[s], b_scale)
 
-#define ZERO(i, j) SUM_MATRIX s##i##j = SUM_MATRIX(0);
+#define DECLARE(i, j) SUM_MATRIX s##i##j;
+#define DECLARE_COLUMN(j) DOWN_COLUMN(DECLARE, j)
+#define ZERO(i, j) s##i##j = SUM_MATRIX(0);
 #define ZERO_COLUMN(j) DOWN_COLUMN(ZERO, j)
-#define LOAD_ROW(i) \
-  MATRIX_A r##i; \
-  coopMatLoadNV(r##i, a_tile, a_at + i * A_ROWS_STEP, A_PITCH, A_MODE == line_vectors);
-#define MULTIPLY(i, j) s##i##j = coopMatMulAddNV(r##i, c##j, s##i##j);
-#define MULTIPLY_COLUMN(j) \
-  MATRIX_B c##j; \
-  coopMatLoadNV(c##j, b_tile, b_at + j * B_COLUMNS_STEP, B_PITCH, B_MODE != line_vectors); \
-  DOWN_COLUMN(MULTIPLY, j)
 #define EMIT(i, j) emit_matrix(s##i##j, i, j);
 #define EMIT_COLUMN(j) DOWN_COLUMN(EMIT, j)
 
 // Multiplies this slice's part of the tiles of depth k0, which are in shared memory. Those of the depth step after the next set off into registers
 // `later`; those of the next one, on their way since the step before, arrive from `next`. Beyond `end` all of them are 0.
 #define STEP(k0, next, later) \
-  LOAD_TILES(later, k0 + 2 * TILE_DEPTH) \
+  LOAD_TILES(later, k0 + STEPS_AHEAD * TILE_DEPTH) \
   [[unroll]] for (uint k = 0; k < SLICE_STEPS; ++k) { \
     const uint a_at = a_buffer + row * A_ROWS_STEP + (slice + k) * A_DEPTH_STEP; \
     const uint b_at = b_buffer + column * B_COLUMNS_STEP + (slice + k) * B_DEPTH_STEP; \
@@ -140,8 +178,8 @@ void emit_matrix(SUM_MATRIX sums, uint i, uint j) {
     EACH_COLUMN(MULTIPLY_COLUMN) \
   } \
   if (BUFFERS == 2) { \
-    a_buffer = A_SIZE - a_buffer; \
-    b_buffer = B_SIZE - b_buffer; \
+    a_buffer = A_PIECES - a_buffer; \
+    b_buffer = B_PIECES - b_buffer; \
   } else { \
     barrier(); \
   } \
@@ -157,24 +195,36 @@ void main() {
 
   a_state a_lines[A_SLOTS];
   line b_lines[B_SLOTS];
-  uvec4 a_even[A_SLOTS], b_even[B_SLOTS], a_odd[A_SLOTS], b_odd[B_SLOTS];
+  TILE_VECTOR a_even[A_SLOTS], b_even[B_SLOTS];
+#if STEPS_AHEAD == 2
+  TILE_VECTOR a_odd[A_SLOTS], b_odd[B_SLOTS];
+#endif
   [[unroll]] for (uint s = 0; s < A_SLOTS; ++s)
     a_lines[s] = a_line_at(first_m + slot_at(s, TILE_M, A_MODE, A_PITCH).x);
   [[unroll]] for (uint s = 0; s < B_SLOTS; ++s)
     b_lines[s] = b_line(first_n + slot_at(s, TILE_N, B_MODE, B_PITCH).x);
 
-  EACH_COLUMN(ZERO_COLUMN)
-  uint a_buffer = 0, b_buffer = 0;
-  LOAD_TILES(even, begin)
-  LOAD_TILES(odd, begin + TILE_DEPTH)
-  STORE_TILES(even)
-  barrier();
-  for (uint k0 = begin; k0 < end; k0 += 2 * TILE_DEPTH) {
-    STEP(k0, odd, even)
-    if (k0 + TILE_DEPTH < end) {
-      STEP(k0 + TILE_DEPTH, even, odd)
+  EACH_COLUMN(DECLARE_COLUMN)
+  CLEAR_LARGEST
+  do {
+    EACH_COLUMN(ZERO_COLUMN)
+    uint a_buffer = 0, b_buffer = 0;
+    LOAD_TILES(even, begin)
+    if (STEPS_AHEAD == 2) {
+      LOAD_SET(SECOND, begin + TILE_DEPTH)
     }
-  }
+    CHOOSE_SCALES
+    STORE_TILES(even)
+    barrier();
+    for (uint k0 = begin; k0 < end; k0 += 2 * TILE_DEPTH) {
+      EACH_COLUMN(BEGIN_COLUMN)
+      STEP(k0, SECOND, even)
+      if (k0 + TILE_DEPTH < end) {
+        STEP(k0 + TILE_DEPTH, even, SECOND)
+      }
+      EACH_COLUMN(END_COLUMN)
+    }
+  } while (IS_WRONG);
 
   EACH_COLUMN(EMIT_COLUMN)
 }

@@ -50,7 +50,7 @@ bool has_even_rows(const conv_call& c) {
 /// The kernel of implicit products with one tile; nullopt if that is beyond the device's limits.
 std::optional<launch_list> with_tile(const gpu_call& call, const conv_call& c, const implicit_product& i,
                                      tile_family family, const std::string& variant, const tiling& t) {
-  const bool matrices = family == tile_family::cooperative;
+  const bool matrices = family != tile_family::tiled;
   const std::string stem = matrices ? "conv_cooperative" : "conv";
   const operand& weights = call.inputs[1];
   const float_product& p = i.p;
@@ -61,7 +61,7 @@ std::optional<launch_list> with_tile(const gpu_call& call, const conv_call& c, c
   const bool rows = has_even_rows(c);
   uint32_t flags = c.epilogue.flags();
   flags |= (t.splits > 1 ? shader::product_split : 0) | (rows ? 0 : shader::product_strided_out);
-  flags |= rows ? vector_out(p, c.product_rows(), matrices ? 8 : 4) : 0;
+  flags |= rows ? vector_out(p, c.product_rows(), product_width(family)) : 0;
   launch_binding out = builder.out(0);
   if (t.splits > 1)
     out = written(builder.scratch(p.m * p.n * 4 * int64_t{t.splits}));
@@ -82,8 +82,7 @@ std::optional<launch_list> with_tile(const gpu_call& call, const conv_call& c, c
 
 /// Its ways, the fastest by the model first.
 launch_lists implicit_tiles(const gpu_call& call, const conv_call& c, tile_family family, const std::string& variant) {
-  const implicit_product i =
-      implicit(c, family == tile_family::cooperative ? 8 : 4, call.inputs[1].constant != nullptr);
+  const implicit_product i = implicit(c, product_width(family), call.inputs[1].constant != nullptr);
   const float_product& p = i.p;
   const bool gathers = i.a != shader::depth_vectors || i.b != shader::depth_vectors;
   const bool may_split = has_even_rows(c) && c.groups == 1;
@@ -194,16 +193,15 @@ launch_lists conv_launches(const gpu_call& call) {
   }
   if (auto list = depthwise(call, c, *variant))
     lists.push_back(std::move(*list));
-  launch_lists tiled = implicit_tiles(call, c, tile_family::tiled, *variant);
-  if (cooperative_fits(call.inputs[0].type, call.gpu)) {
-    launch_lists matrices = implicit_tiles(call, c, tile_family::cooperative, *variant);
+  launch_lists tiled = implicit_tiles(call, c, tile_family::tiled, *variant), matrices;
+  if (const auto family = cooperative_family(call.inputs[0].type, call.gpu)) {
+    matrices = implicit_tiles(call, c, *family, *variant);
     // A first 3 × 3 layer of images takes tiles of sums 8.3 instead of 9.9 µs on an H100, of 32 images 82 instead of 133
     // (bench/results/ways_h100_2026-11-26.txt).
-    if (constexpr int64_t vector = 8; c.is_short_and_gathered(vector))
+    if (constexpr int64_t vector = 8; *family == tile_family::cooperative && c.is_short_and_gathered(vector))
       std::swap(tiled, matrices);
-    add_lists(lists, std::move(matrices));
   }
-  add_lists(lists, std::move(tiled));
+  add_by_speed(lists, call, std::move(matrices), std::move(tiled));
   return lists;
 }
 

@@ -61,8 +61,7 @@ struct tiled_product {
   int64_t columns; // of a launch
   operand_modes modes;
 
-  bool matrices() const { return family == tile_family::cooperative; }
-  std::string stem() const { return matrices() ? "matmul_cooperative" : "matmul"; }
+  std::string stem() const { return family == tile_family::tiled ? "matmul" : "matmul_cooperative"; }
 };
 
 /// The kernel with one tile; nullopt if that is beyond the device's limits.
@@ -72,7 +71,7 @@ std::optional<launch_list> with_tile(const gpu_call& call, const float_product& 
   right_operand r = how.right;
   const int64_t element = bytes_of(call.inputs[p.a].type, 1);
   const int64_t columns = how.columns;
-  const bool whole = columns == p.n, matrices = how.matrices();
+  const bool whole = columns == p.n;
   const uint32_t split = t.splits > 1 ? shader::product_split : 0;
   const product_output rows = output_rows(call.outputs[0], p);
   launch_binding out = builder.out(0);
@@ -88,7 +87,7 @@ std::optional<launch_list> with_tile(const gpu_call& call, const float_product& 
                             {builder.in(p.a), b, ends.bias, ends.residual, out});
     l.constants = t.constants();
     l.constants.insert(l.constants.end(),
-                       {how.modes.a, how.modes.b, e.flags() | split | vector_out(p, rows, matrices ? 8 : 4),
+                       {how.modes.a, how.modes.b, e.flags() | split | vector_out(p, rows, product_width(how.family)),
                         static_cast<uint32_t>(e.act.code)});
     l.params = stack_parameters(r.p, t, rows, first);
   }
@@ -101,14 +100,15 @@ std::optional<launch_list> with_tile(const gpu_call& call, const float_product& 
 
 /// The ways of the tiled or the cooperative kernel, the fastest by the model first; none if the device cannot run it.
 launch_lists tiles(const gpu_call& call, const float_product& p, tile_family family, const std::string& variant) {
-  const bool matrices = family == tile_family::cooperative;
+  const bool matrices = family != tile_family::tiled;
   launch_builder begun(call, fmt::format("matmul{}{}", matrices ? "_cooperative" : "", p.norm ? ".normed" : ""));
   const right_operand right = bind_right(begun, call, p);
   const dtype type = call.inputs[p.a].type;
   const int64_t columns = columns_of_launch(right, bytes_of(type, 1), call.gpu);
   if (columns == 0 && p.n != 0)
     return {};
-  const tiled_product how{family, variant, std::move(begun), right, columns, modes_of(right, matrices ? 8 : 4, true)};
+  const tiled_product how{family, variant, std::move(begun),
+                          right,  columns, modes_of(right, product_width(family), true)};
   const product_size size{
       p.m, p.n, p.k, p.batches(), how.modes.gathers(), p.norm.has_value(), tries_slices(type, call)};
   launch_lists lists;
@@ -261,13 +261,23 @@ std::optional<std::string> product_variant(dtype type, const gpu_features& gpu) 
   return type == dtype::float32 || type == dtype::float16 ? arithmetic_variant(type, gpu) : std::nullopt;
 }
 
-bool cooperative_fits(dtype type, const gpu_features& gpu) {
-  return type == dtype::float16 && gpu.float16 && gpu.cooperative_matrix && gpu.subgroup_size == 32;
+std::optional<tile_family> cooperative_family(dtype type, const gpu_features& gpu) {
+  if (!gpu.float16 || !gpu.cooperative_matrix || gpu.subgroup_size != 32)
+    return std::nullopt;
+  return type == dtype::float32 ? tile_family::cooperative_floats : tile_family::cooperative;
 }
 
 bool tries_slices(dtype type, const gpu_call& call) {
   constexpr uint32_t fewest_units = 32;
   return type == dtype::float32 && (call.ways == way_range::all || call.gpu.units >= fewest_units);
+}
+
+void add_by_speed(launch_lists& lists, const gpu_call& call, launch_lists matrices, launch_lists scalars) {
+  if (call.outputs[0].type == dtype::float32 && !matrices.empty() && !scalars.empty() &&
+      scalars[0].time < matrices[0].time)
+    std::swap(matrices, scalars);
+  add_lists(lists, std::move(matrices));
+  add_lists(lists, std::move(scalars));
 }
 
 std::string tile_variant(tile_family family, const std::string& variant, const tiling& t) {
@@ -344,14 +354,13 @@ launch_lists product_launches(const gpu_call& call, const float_product& p) {
   if (auto list = few_rows(call, p, *variant))
     lists.push_back(std::move(*list));
   launch_lists cooperative;
-  if (cooperative_fits(call.inputs[p.a].type, call.gpu))
-    cooperative = tiles(call, p, tile_family::cooperative, *variant);
+  if (const auto family = cooperative_family(call.inputs[p.a].type, call.gpu))
+    cooperative = tiles(call, p, *family, *variant);
   launch_lists matrices = group_tiles(call, p);
   if (worth_a_kernel(matrices, cooperative))
     std::swap(matrices, cooperative);
-  add_lists(lists, std::move(cooperative));
-  add_lists(lists, std::move(matrices));
-  add_lists(lists, tiles(call, p, tile_family::tiled, *variant));
+  add_lists(cooperative, std::move(matrices));
+  add_by_speed(lists, call, std::move(cooperative), tiles(call, p, tile_family::tiled, *variant));
   return lists;
 }
 
@@ -366,9 +375,10 @@ launch_lists normed_product_launches(const gpu_call& call, float_product p, norm
       continue;
     norm.team = team;
     p.norm = norm;
-    if (cooperative_fits(call.inputs[p.a].type, call.gpu))
-      add_lists(lists, tiles(call, p, tile_family::cooperative, *variant));
-    add_lists(lists, tiles(call, p, tile_family::tiled, *variant));
+    launch_lists cooperative;
+    if (const auto family = cooperative_family(call.inputs[p.a].type, call.gpu))
+      cooperative = tiles(call, p, *family, *variant);
+    add_by_speed(lists, call, std::move(cooperative), tiles(call, p, tile_family::tiled, *variant));
   }
   return lists;
 }

@@ -75,6 +75,9 @@ float_product stacked_product(std::span<const int64_t> a, std::span<const int64_
 /// devices, and those that do not say how large they are, are soon full; software is slow to compile slices, and has nothing to wait for.
 bool tries_slices(dtype type, const gpu_call& call);
 
+/// Adds ways by matrix units and by scalar arithmetic, in this order, but of float32 those first whose best is predicted to be faster.
+void add_by_speed(launch_lists& lists, const gpu_call& call, launch_lists matrices, launch_lists scalars);
+
 /// Returns the shader variant for a tile: kernels with slices are one of their own, the cooperative kernels have one for each shape of a
 /// subgroup's part.
 std::string tile_variant(tile_family family, const std::string& variant, const tiling& t);
@@ -116,8 +119,8 @@ void add_split_sum(launch_builder& builder, const gpu_call& call, const float_pr
 /// Returns "f32" or "f16", the variants of products; nullopt for other types and if the device lacks float16.
 std::optional<std::string> product_variant(dtype type, const gpu_features& gpu);
 
-/// Returns whether the cooperative kernels can run products of `type`.
-bool cooperative_fits(dtype type, const gpu_features& gpu);
+/// Returns the family of the cooperative kernels that run products of `type`, float32 or float16; nullopt if the device has none.
+std::optional<tile_family> cooperative_family(dtype type, const gpu_features& gpu);
 
 /// Returns the list that `builder` built with a tile, or none if it went beyond the device's limits.
 std::optional<launch_list> tiled_list(launch_builder& builder, const gpu_call& call, const tiling& t);

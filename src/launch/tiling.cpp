@@ -60,6 +60,16 @@ constexpr auto cooperative = std::to_array<tile_speed>({
     {{512, 256, 128, 32, 64, 32}, 1.45, 1.435, 1, 5.91},
 });
 
+// Of float32 in two pieces (shaders/float_pieces.glsl), fitted to calls of models on an H200 (bench/results/float_pieces_h200_2026-11-26.txt).
+constexpr auto cooperative_floats = std::to_array<tile_speed>({
+    {{128, 64, 64, 32, 32, 32}, 1.039, 0.944, 3, 8},
+    {{256, 64, 64, 32, 16, 32}, 1.2, 1.2, 1, 4},
+    {{256, 64, 128, 32, 32, 32}, 1.84, 1.39, 2, 8},
+    {{512, 64, 128, 32, 16, 32}, 1.52, 1.52, 1, 6},
+    {{512, 128, 64, 32, 16, 32}, 1.689, 1.689, 1, 6},
+    {{512, 128, 128, 32, 32, 32}, 2.741, 2.741, 1, 8},
+});
+
 // The same tiles of bytes, whose epilogues take longer (bench/results/byte_ways_h200_2026-11-26.txt).
 constexpr auto cooperative_bytes = std::to_array<tile_speed>({
     {{64, 16, 32, 64, 16, 16}, 0.609, 0.229, 3, 1.22},
@@ -99,7 +109,8 @@ constexpr split_cost tiled_split{3.0, 1.2}, matrix_split{4.0, 1.2};
 int64_t shared_bytes(const tiling& t, tile_family family) {
   if (family == tile_family::tiled)
     return int64_t{2} * (t.m + t.n) * (t.depth + 4) * 4;
-  const auto operand = [&](int64_t lines) { return 2 * std::max(lines * (t.depth + 8), t.depth * (lines + 8)); };
+  const int64_t element = family == tile_family::cooperative_floats ? 4 : 2; // two pieces
+  const auto operand = [&](int64_t lines) { return element * std::max(lines * (t.depth + 8), t.depth * (lines + 8)); };
   const int64_t sums = int64_t{t.threads} / 32 * 16 * 80; // in A's place
   if (const int64_t two = 2 * (operand(t.m) + operand(t.n)); two > shader::product_double_buffer_bytes)
     return std::max<int64_t>(std::max(operand(t.m), sums) + operand(t.n), shader::product_double_buffer_bytes);
@@ -110,6 +121,7 @@ std::span<const tile_speed> tiles_of(tile_family family) {
   switch (family) {
     case tile_family::tiled: return tiled;
     case tile_family::cooperative: return cooperative;
+    case tile_family::cooperative_floats: return cooperative_floats;
     case tile_family::cooperative_bytes: return cooperative_bytes;
     case tile_family::matrices: break;
   }
@@ -123,7 +135,8 @@ bool fits(const tiling& t, const product_size& size, tile_family family, const g
     return false;
   if (family == tile_family::matrices) // the driver sees to shared memory
     return true;
-  if (family != tile_family::tiled && size.gathers && (t.m + t.n) * t.depth / 8 > most_gathered * t.threads)
+  if (family != tile_family::tiled && size.gathers &&
+      (t.m + t.n) * t.depth / product_width(family) > most_gathered * t.threads)
     return false;
   return shared_bytes(t, family) <= gpu.shared_bytes;
 }
@@ -188,6 +201,10 @@ void add_split_of_usual(std::vector<tiling>& list, product_size size, tile_famil
 
 std::string tiling::name() const {
   return fmt::format("{}x{}x{}/{}{}", m, n, depth, threads, splits > 1 ? fmt::format("*{}", splits) : "");
+}
+
+int64_t product_width(tile_family family) {
+  return family == tile_family::tiled || family == tile_family::cooperative_floats ? 4 : 8;
 }
 
 std::optional<tiling> choose_tiling(const product_size& size, tile_family family, bool may_split,

@@ -30,9 +30,12 @@ struct product_size {
   bool slices = false;  // there are kernels of scalar arithmetic with slices, and they are worth trying
 };
 
-/// Which kernel family a tile is for: scalar arithmetic, matrices of subgroups of float16 or of bytes (whose depths count as half as many), matrices of
-/// groups.
-enum class tile_family : uint8_t { tiled, cooperative, cooperative_bytes, matrices };
+/// Which kernel family a tile is for: scalar arithmetic; matrices of subgroups of float16, of float32 in pieces, or of bytes (whose depths count as half as
+/// many); matrices of groups.
+enum class tile_family : uint8_t { tiled, cooperative, cooperative_floats, cooperative_bytes, matrices };
+
+/// Returns how many elements the kernels of a family read and write at once.
+int64_t product_width(tile_family family);
 
 /// Returns the tiling that should be fastest, by a model of groups, waves and memory latency; nullopt if no tile fits the
 /// device. `may_split` says whether partial sums can be added afterwards.

@@ -66,7 +66,7 @@ TEST_CASE("Division by multiplication is exact", "[ops]") {
 
 TEST_CASE("Tiles shrink and depth is split if a device would stay empty", "[ops]") {
   const gpu_features gpu = large_gpu();
-  for (const auto family : {tile_family::tiled, tile_family::cooperative}) {
+  for (const auto family : {tile_family::tiled, tile_family::cooperative, tile_family::cooperative_floats}) {
     const auto large = choose_tiling({4096, 4096, 4096}, family, true, gpu);
     REQUIRE(large);
     CHECK(large->m == 128);
@@ -234,7 +234,7 @@ TEST_CASE("Few rows are multiplied by the kernel that reads weights once", "[ops
   CHECK(int64_t{l.groups[0]} * l.constants[0] / l.constants[1] * l.constants[2] >= 3072);
 }
 
-TEST_CASE("Cooperative kernels need their device and float16", "[ops]") {
+TEST_CASE("Cooperative kernels need their device, and take floats", "[ops]") {
   const attributes none;
   gpu_features gpu = large_gpu();
   const auto names = [&](dtype type) {
@@ -245,9 +245,10 @@ TEST_CASE("Cooperative kernels need their device and float16", "[ops]") {
     return found;
   };
   CHECK(names(dtype::float16) == std::vector<std::string>{"matmul_cooperative", "matmul"});
-  CHECK(names(dtype::float32) == std::vector<std::string>{"matmul"});
+  CHECK(names(dtype::float32) == std::vector<std::string>{"matmul", "matmul_cooperative"});
   gpu.cooperative_matrix = false;
-  CHECK(names(dtype::float16) == std::vector<std::string>{"matmul"});
+  for (const dtype type : {dtype::float16, dtype::float32})
+    CHECK(names(type) == std::vector<std::string>{"matmul"});
 }
 
 TEST_CASE("Depthwise convolution packs its weights by taps", "[ops]") {

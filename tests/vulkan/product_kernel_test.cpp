@@ -126,7 +126,8 @@ TEST_CASE("GPU ConvTranspose whose windows tile the output, of one and three axe
 }
 
 TEST_CASE("Every tile has its shader, and its threads cover it", "[vulkan]") {
-  gpu_features gpu{.max_group_size = 1024, .shared_bytes = 49152, .float16 = true, .cooperative_matrix = true};
+  gpu_features gpu{
+      .subgroup_size = 32, .max_group_size = 1024, .shared_bytes = 49152, .float16 = true, .cooperative_matrix = true};
   gpu.max_groups[0] = 1u << 31;
   const auto is_embedded = [](const std::string& name) {
     const auto all = vulkan::embedded_shaders();
@@ -157,8 +158,9 @@ TEST_CASE("Every tile has its shader, and its threads cover it", "[vulkan]") {
                   const uint32_t slices = c[0] / (32 * parts); // each with whole matrices of every depth step
                   CHECK(c[0] == slices * 32 * parts);
                   CHECK(c[3] % (16 * slices) == 0);
-                  CHECK(c[1] * c[3] / 8 % c[0] == 0); // every invocation loads as many vectors
-                  CHECK(c[2] * c[3] / 8 % c[0] == 0);
+                  const uint32_t width = type == dtype::float32 ? 4 : 8;
+                  CHECK(c[1] * c[3] / width % c[0] == 0); // every invocation loads as many vectors
+                  CHECK(c[2] * c[3] / width % c[0] == 0);
                 }
               }
           }

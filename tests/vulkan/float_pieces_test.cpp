@@ -1,0 +1,133 @@
+// Products and convolutions of float32 by matrix units of float16 (shaders/float_pieces.glsl), which devices without them lack: by every way of the
+// cooperative kernels, and of scalar arithmetic, which has to hold the same; against float64.
+#include "support/catch.hpp"
+#include "support/gpu.hpp"
+#include "support/graph_builder.hpp"
+#include "support/kernel_case.hpp"
+#include "vulkan/device_choice.hpp"
+
+#include <limits>
+
+using namespace troupe;
+using namespace troupe::test;
+
+namespace {
+
+using int_list = std::vector<int64_t>;
+
+/// A call on these operands, to within a few units in the last place of what they add up to.
+kernel_case call_of(std::string op, std::vector<tensor> inputs, attributes attrs = {}, std::string domain = "",
+                    uint32_t constants = 0) {
+  return {.op = std::move(op),
+          .inputs = std::move(inputs),
+          .attrs = std::move(attrs),
+          .domain = std::move(domain),
+          .rtol = 2e-6,
+          .atol = 5e-5,
+          .constants = constants,
+          .in_double = true};
+}
+
+kernel_case call_of(std::string op, const std::vector<shape>& dims, attributes attrs = {}, std::string domain = "",
+                    uint32_t constants = 0) {
+  std::vector<tensor> inputs;
+  for (const shape& d : dims)
+    inputs.push_back(random_floats(d, inputs.size() + 1));
+  return call_of(std::move(op), std::move(inputs), std::move(attrs), std::move(domain), constants);
+}
+
+/// Checks a call by all ways of `kernel` and of `kernel`_cooperative.
+void check_pieces(const kernel_case& c, const std::string& kernel = "matmul") {
+  const std::set<std::string> names = check_gpu_ways(c, kernel);
+  const bool has_units = vulkan::features_of(gpus()->gpus()[0].snapshot).cooperative_matrix;
+  const auto count =
+      std::ranges::count_if(names, [&](const std::string& name) { return name.starts_with(kernel + "_cooperative"); });
+  CHECK((count > 0) == has_units);
+}
+
+/// Positive numbers, whose sums lose nothing, `large` times as much from row `row` and column `column` on.
+tensor positive(const shape& dims, uint64_t seed, float scale = 1, int64_t row = 0, int64_t column = 0,
+                float large = 1) {
+  tensor t = random_floats(dims, seed, 0.5, 1);
+  float* x = t.mutable_data<float>();
+  for (int64_t i = 0; i < t.size(); ++i)
+    x[i] *= i / dims[1] >= row && i % dims[1] >= column ? scale * large : scale;
+  return t;
+}
+
+/// A product of positive numbers, right to within units in the last place however small it is.
+kernel_case positive_product(tensor a, tensor b, uint32_t constants = 0) {
+  kernel_case c = call_of("MatMul", std::vector<tensor>{std::move(a), std::move(b)}, {}, "", constants);
+  c.atol = 0;
+  return c;
+}
+
+} // namespace
+
+TEST_CASE("GPU products in pieces: rows, columns and depths around tiles", "[vulkan][pieces]") {
+  for (const auto& [m, n, k] : {std::array<int64_t, 3>{200, 136, 300}, {129, 72, 64}, {66, 260, 36}, {500, 380, 128}})
+    for (const uint32_t constants : {0, 2})
+      check_pieces(call_of("MatMul", {{m, k}, {k, n}}, {}, "", constants));
+  check_pieces(call_of("MatMul", {{3, 1, 80, 72}, {2, 72, 96}}));
+  check_pieces(call_of("MatMul", {{70, 2048}, {2048, 80}}, {}, "", 2)); // splits whose sums are added later
+}
+
+TEST_CASE("GPU products in pieces: operands by rows and columns, and what ends them", "[vulkan][pieces]") {
+  for (const auto& [m, n, k] : {std::array<int64_t, 3>{136, 144, 72}, {132, 148, 52}})
+    check_pieces(call_of("Gemm", {{k, m}, {n, k}, {n}},
+                         attrs_of({{"transA", int64_t{1}}, {"transB", int64_t{1}}, {"alpha", 0.5f}, {"beta", 2.f}})));
+  check_pieces(call_of("MatMul", {{134, 140}, {140, 136}, {136}, {134, 136}},
+                       attrs_of({{"activation", std::string("Relu")}}), "troupe", 6));
+}
+
+TEST_CASE("GPU products in pieces: operands of any size", "[vulkan][pieces]") {
+  for (const auto& [a, b] : {std::pair{1e20f, 1e-25f}, {3e-30f, 1e28f}, {1e-18f, 1e-19f}, {3e18f, 2e17f}, {7.f, 1e6f}})
+    check_pieces(positive_product(positive({150, 200}, 1, a), positive({200, 140}, 2, b)));
+  check_pieces(positive_product(positive({150, 200}, 1, 0), positive({200, 140}, 2)));
+}
+
+TEST_CASE("GPU products in pieces: elements that come later are larger", "[vulkan][pieces]") {
+  for (const float large : {6.f, 40.f, 1e9f}) {
+    const tensor a = positive({150, 300}, 1, 1, 0, 250, large), b = positive({300, 140}, 2, 1, 250, 0, large);
+    check_pieces(positive_product(a, positive({300, 140}, 2)));
+    check_pieces(positive_product(positive({150, 300}, 1), b, 2));
+    check_pieces(positive_product(positive({150, 300}, 1, 1, 0, 40, 0), b)); // nothing at first
+  }
+}
+
+TEST_CASE("GPU products in pieces: rows and columns a million times as large as their neighbours", "[vulkan][pieces]") {
+  check_pieces(positive_product(positive({150, 200}, 1, 1e-3f, 100, 0, 1e6f), positive({200, 140}, 2, 1, 0, 90, 1e6f)));
+}
+
+TEST_CASE("GPU products in pieces: a selection gives what it selects", "[vulkan][pieces]") {
+  tensor from = positive({160, 128}, 1, 1e-3f, 80, 0, 1e6f), chosen(dtype::float32, {140, 160});
+  std::fill_n(chosen.mutable_data<float>(), chosen.size(), 0.f);
+  for (int64_t i = 0; i < 140; ++i)
+    chosen.mutable_data<float>()[i * 160 + i * 37 % 160] = 1;
+  kernel_case c = positive_product(chosen, from, 1);
+  c.rtol = 2.4e-7; // two units in the last place
+  check_pieces(c);
+}
+
+TEST_CASE("GPU products in pieces: NaN and infinities are what they are in float32", "[vulkan][pieces]") {
+  kernel_case c = call_of("MatMul", {{140, 96}, {96, 132}});
+  float *a = c.inputs[0].mutable_data<float>(), *b = c.inputs[1].mutable_data<float>();
+  constexpr float infinity = std::numeric_limits<float>::infinity();
+  a[3 * 96 + 5] = std::numeric_limits<float>::quiet_NaN();
+  a[70 * 96 + 40] = infinity;
+  a[71 * 96 + 95] = -infinity;
+  a[72 * 96 + 1] = infinity, a[72 * 96 + 2] = -infinity;
+  b[7 * 132 + 20] = infinity;
+  b[40 * 132 + 21] = 0; // times row 70's infinity
+  check_pieces(c);
+}
+
+TEST_CASE("GPU convolutions in pieces: channels in vectors, groups, splits, ends", "[vulkan][pieces]") {
+  const attributes padded = attrs_of({{"pads", int_list{1, 1, 1, 1}}});
+  check_pieces(call_of("Conv", {{2, 64, 17, 19}, {72, 64, 3, 3}, {72}}, padded, "", 2), "conv");
+  check_pieces(call_of("Conv", {{2, 128, 16, 17}, {136, 64, 3, 2}}, attrs_of({{"group", int64_t{2}}}), "", 2), "conv");
+  check_pieces(call_of("Conv", {{1, 256, 9, 9}, {80, 256, 3, 3}}, padded, "", 2), "conv");
+  check_pieces(call_of("Conv", {{2, 64, 16, 15}, {64, 64, 3, 3}, {64}, {2, 64, 16, 15}},
+                       attrs_of({{"pads", int_list{1, 1, 1, 1}}, {"activation", std::string("Relu")}}), "troupe", 2),
+               "conv");
+}
