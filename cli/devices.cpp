@@ -37,6 +37,7 @@ nlohmann::json to_json(const gpu_features& gpu) {
           {"subgroup_arithmetic", gpu.subgroup_arithmetic},
           {"subgroup_shuffle", gpu.subgroup_shuffle},
           {"cooperative_matrix", gpu.cooperative_matrix},
+          {"strong_matrices", gpu.strong_matrices},
           {"group_matrices", gpu.group_matrices},
           {"integer_dot", gpu.integer_dot},
           {"byte_matrices", gpu.byte_matrices}};

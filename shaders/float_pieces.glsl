@@ -6,31 +6,52 @@
 // https://arxiv.org/abs/2203.03341). Matrix units do not round sums to nearest, which loses more the more they add: they add the depths of two steps,
 // and small products of one matrix; all that is added in float32.
 //
-// The scales make the largest element of a group's first step about 2^11. Then what is above 2^-25 of that has all its bits, and what is smaller is right to
-// within 2^-47 of it. If an element that comes later is too large for its scale, the group multiplies its tile once more, with scales for what it has seen.
-// What is not finite has ±1 as high and itself as low, so that its products are what they are in float32.
+// Each row of A and each column of B, a *line*, has a scale, which makes the largest element of its first step about 2^7: what is above 2^-21 of that has
+// all its bits, and what is smaller is right to within 2^-43 of it. If what comes later does not suit a line's scale, the group multiplies its
+// tile once more, with scales for what it has seen. What is not finite has ±1 as high and itself as low, so that its products are what they
+// are in float32, but for what is below 2^-32 of its line: infinity times that is NaN.
 #define MATRIX_A fcoopmatNV<16, gl_ScopeSubgroup, 16, 16>
 #define MATRIX_B MATRIX_A
 #define SUM_MATRIX fcoopmatNV<32, gl_ScopeSubgroup, 16, 16>
 
 const float LOW_SCALE = 2048.0;
-const int USUAL = 11, MOST = 14; // exponents of a tile's largest element, scaled
+// Exponents of a line's largest element, scaled: as the scale is chosen, and at most; at least, and the scale's own, if its first step had nothing.
+const int USUAL = 7, MOST = 14, LEAST = 0, UNKNOWN = 6;
+const int HIGHEST = 126; // exponent of a scale
 
-struct piece_scale {
-  int exponent;
-  float factor;
-  uint largest; // bits of the largest finite element that this invocation has seen
-};
-piece_scale a_scale = piece_scale(0, 1.0, 0), b_scale = a_scale;
-
-shared uint largest_of_lanes[2 * 32]; // of A and of B, by the lanes of all subgroups
+// By line, those of A before those of B: its largest element that the group has seen, as bits without sign, and its scale's exponent.
+const uint LINES = TILE_M + TILE_N;
+shared uint line_largest[LINES];
+shared int line_exponent[LINES];
+shared bool is_wrong;
 
 const uint infinity_bits = 0x7f800000u;
 
-/// The largest of four elements without their signs, as bits.
-uint largest_of(vec4 x) {
-  const uvec4 size = floatBitsToUint(x) & 0x7fffffffu;
-  return max(max(size.x, size.y), max(size.z, size.w));
+/// What an invocation knows of a slot's lines: of four with line_vectors, else of one, which is x.
+struct slot_lines {
+  vec4 factor;   // the scales
+  uvec4 largest; // elements it has seen, as bits without sign
+};
+slot_lines a_own[A_SLOTS], b_own[B_SLOTS];
+
+int exponent_of(uint bits) { return int(bits >> 23) - 127; }
+
+/// 2^exponent, of a normal number.
+float power_of_two(int exponent) { return uintBitsToFloat(uint(exponent + 127) << 23); }
+
+uint largest_of(uvec4 sizes) { return max(max(sizes.x, sizes.y), max(sizes.z, sizes.w)); }
+
+/// Four elements as bits without sign, 0 for what is not finite.
+uvec4 finite_sizes(vec4 x) {
+  const uvec4 sizes = floatBitsToUint(x) & 0x7fffffffu;
+  return mix(uvec4(0), sizes, lessThan(sizes, uvec4(infinity_bits)));
+}
+
+void note(uvec4 sizes, uint mode, inout slot_lines own) {
+  if (mode == line_vectors)
+    own.largest = max(own.largest, sizes);
+  else
+    own.largest.x = max(own.largest.x, largest_of(sizes));
 }
 
 uvec2 halves(vec4 x) { return uvec2(packHalf2x16(x.xy), packHalf2x16(x.zw)); }
@@ -41,100 +62,126 @@ vec4 floats(uvec2 halves) {
   return vec4(unpackHalf2x16(bits.x), unpackHalf2x16(bits.y));
 }
 
-void split(vec4 x, inout piece_scale scale, out uvec2 high, out uvec2 low) {
-  const vec4 scaled = x * scale.factor;
+void split(vec4 x, uint mode, inout slot_lines own, out uvec2 high, out uvec2 low) {
+  const vec4 scaled = x * (mode == line_vectors ? own.factor : own.factor.xxxx);
   high = halves(scaled);
   const vec4 rest = (scaled - floats(high)) * LOW_SCALE;
   low = halves(rest);
-  const uint most = largest_of(x);
-  if (most < infinity_bits) {
-    scale.largest = max(scale.largest, most);
+  const uvec4 bits = floatBitsToUint(x), sizes = bits & 0x7fffffffu;
+  if (largest_of(sizes) < infinity_bits) {
+    note(sizes, mode, own);
     return;
   }
-  const uvec4 bits = floatBitsToUint(x);
-  const bvec4 finite = lessThan(bits & 0x7fffffffu, uvec4(infinity_bits));
+  const bvec4 finite = lessThan(sizes, uvec4(infinity_bits));
   high = halves(mix(uintBitsToFloat(bits & 0x80000000u | floatBitsToUint(1.0)), scaled, finite));
   low = halves(mix(x, rest, finite));
+  note(finite_sizes(x), mode, own);
 }
 
-#define STORE(tile, at, size, vector, scale) \
+#define STORE(tile, at, size, vector, mode, own) \
   { \
     uvec2 high, low; \
-    split(vector, scale, high, low); \
+    split(vector, mode, own, high, low); \
     tile[at] = high; \
     tile[at + size] = low; \
   }
 
-#define CLEAR_LARGEST \
-  if (gl_LocalInvocationID.x < 64) \
-    largest_of_lanes[gl_LocalInvocationID.x] = 0; \
+/// Tells the group what this invocation has seen of a slot's lines, of which `line` is the first.
+void tell(uint line, uint mode, slot_lines own) {
+  atomicMax(line_largest[line], own.largest.x);
+  if (mode == line_vectors)
+    [[unroll]] for (uint i = 1; i < WIDTH; ++i)
+      atomicMax(line_largest[line + i], own.largest[i]);
+}
+
+uint a_line_of(uint slot) { return slot_at(slot, TILE_M, A_MODE, A_PITCH).x; }
+uint b_line_of(uint slot) { return TILE_M + slot_at(slot, TILE_N, B_MODE, B_PITCH).x; }
+
+void tell_all() {
+  [[unroll]] for (uint s = 0; s < A_SLOTS; ++s)
+    tell(a_line_of(s), A_MODE, a_own[s]);
+  [[unroll]] for (uint s = 0; s < B_SLOTS; ++s)
+    tell(b_line_of(s), B_MODE, b_own[s]);
   barrier();
+}
 
-/// Bits of the largest elements of A and of B that the group has seen. For all of its invocations, and no operation of subgroups: these need not be
-/// together behind loads that lines beyond the product skip.
-uvec2 largest_of_group() {
-  atomicMax(largest_of_lanes[gl_SubgroupInvocationID], a_scale.largest);
-  atomicMax(largest_of_lanes[32 + gl_SubgroupInvocationID], b_scale.largest);
+void clear_lines() {
+  [[unroll]] for (uint s = 0; s < A_SLOTS; ++s)
+    a_own[s].largest = uvec4(0);
+  [[unroll]] for (uint s = 0; s < B_SLOTS; ++s)
+    b_own[s].largest = uvec4(0);
+  for (uint line = gl_LocalInvocationID.x; line < LINES; line += THREADS)
+    line_largest[line] = 0;
   barrier();
-  uvec2 all = uvec2(0);
-  [[unroll]] for (uint lane = 0; lane < 32; ++lane)
-    all = max(all, uvec2(largest_of_lanes[lane], largest_of_lanes[32 + lane]));
-  return all;
 }
 
-int exponent_of(uint bits) { return int(bits >> 23) - 127; }
-
-/// 2^exponent, of a normal number.
-float power_of_two(int exponent) { return uintBitsToFloat(uint(exponent + 127) << 23); }
-
-void set_scale(inout piece_scale scale, uint largest) {
-  scale.exponent = largest == 0 ? 0 : min(USUAL - exponent_of(largest), 126);
-  scale.factor = power_of_two(scale.exponent);
+vec4 factors_of(uint line, uint mode) {
+  vec4 factor = vec4(power_of_two(line_exponent[line]));
+  if (mode == line_vectors)
+    [[unroll]] for (uint i = 1; i < WIDTH; ++i)
+      factor[i] = power_of_two(line_exponent[line + i]);
+  return factor;
 }
 
-void note(vec4 x, inout piece_scale scale) {
-  const uint most = largest_of(x);
-  scale.largest = max(scale.largest, most < infinity_bits ? most : 0);
+/// Chooses scales for what the group has seen. For all of its invocations; none waits for others of its subgroup by operations of subgroups, since these
+/// need not be together behind loads that lines beyond the product skip.
+void choose_scales() {
+  tell_all();
+  if (gl_LocalInvocationID.x == 0)
+    is_wrong = false;
+  for (uint line = gl_LocalInvocationID.x; line < LINES; line += THREADS) {
+    const uint largest = line_largest[line];
+    line_exponent[line] = largest == 0 ? UNKNOWN : min(USUAL - exponent_of(largest), HIGHEST);
+  }
+  barrier();
+  [[unroll]] for (uint s = 0; s < A_SLOTS; ++s)
+    a_own[s].factor = factors_of(a_line_of(s), A_MODE);
+  [[unroll]] for (uint s = 0; s < B_SLOTS; ++s)
+    b_own[s].factor = factors_of(b_line_of(s), B_MODE);
 }
 
-/// Chooses scales for what the group has seen and has in its registers.
+/// Whether elements did not suit their scales, which suit them if chosen again. For all of the group's invocations.
+bool did_not_suit() {
+  tell_all();
+  for (uint line = gl_LocalInvocationID.x; line < LINES; line += THREADS) {
+    const int exponent = line_exponent[line], scaled = exponent_of(line_largest[line]) + exponent;
+    if (line_largest[line] != 0 && (scaled > MOST || scaled < LEAST && exponent < HIGHEST))
+      is_wrong = true;
+  }
+  barrier();
+  return is_wrong;
+}
+
+// What gemm_cooperative.glsl does besides. Splitting has registers for one step that is on its way.
+#define CLEAR_LINES clear_lines();
 #define CHOOSE_SCALES \
   [[unroll]] for (uint s = 0; s < A_SLOTS; ++s) \
-    note(a_even[s], a_scale); \
+    note(finite_sizes(a_even[s]), A_MODE, a_own[s]); \
   [[unroll]] for (uint s = 0; s < B_SLOTS; ++s) \
-    note(b_even[s], b_scale); \
-  const uvec2 largest = largest_of_group(); \
-  set_scale(a_scale, largest.x); \
-  set_scale(b_scale, largest.y);
-
-/// Whether elements were too large for the scales. For all of the group's invocations.
-bool was_too_large() {
-  const uvec2 largest = largest_of_group();
-  return exponent_of(largest.x) + a_scale.exponent > MOST || exponent_of(largest.y) + b_scale.exponent > MOST;
-}
-#define IS_WRONG was_too_large()
-
-// Splitting has registers for one step that is on its way.
+    note(finite_sizes(b_even[s]), B_MODE, b_own[s]); \
+  choose_scales();
+#define IS_WRONG did_not_suit()
 #define SECOND even
 #define STEPS_AHEAD 1
 
-/// Four sums that are staged from `at` on, without the scales: times two powers of two, since one may be beyond float32.
-vec4 unscaled(uint at) {
-  const int exponent = -(a_scale.exponent + b_scale.exponent), first = exponent / 2;
-  return uintBitsToFloat(uvec4(a_tile[at], a_tile[at + 1])) * power_of_two(first) * power_of_two(exponent - first);
+/// Four sums of row `m` from column `n` on, of the tile, that are staged at `at`, without the scales: times two powers of two, since one may be beyond
+/// float32.
+vec4 unscaled(uint at, uint m, uint n) {
+  const vec4 scaled = uintBitsToFloat(uvec4(a_tile[at], a_tile[at + 1]));
+  vec4 sums;
+  [[unroll]] for (uint i = 0; i < 4; ++i) {
+    const int exponent = -(line_exponent[m] + line_exponent[TILE_M + n + i]), first = exponent / 2;
+    sums[i] = scaled[i] * power_of_two(first) * power_of_two(exponent - first);
+  }
+  return sums;
 }
 
-/// Passes eight sums of a row, staged from `at` on, to the epilogue.
+/// Passes eight sums of a row, staged from `at` on, to the epilogue; m and n are within the tile.
 void emit_half_row(uint at, uint m, uint n) {
-  emit_vector(m, n, unscaled(at));
-  emit_vector(m, n + 4, unscaled(at + 2));
+  const uvec2 first = gl_WorkGroupID.xy * uvec2(TILE_M, TILE_N);
+  emit_vector(first.x + m, first.y + n, unscaled(at, m, n));
+  emit_vector(first.x + m, first.y + n + 4, unscaled(at + 2, m, n + 4));
 }
-
-/// Four neighbouring sums of the row that is staged at `row`, number `join`.
-vec4 joined_at(uint row, uint join) { return unscaled(row + 2 * join); }
-#define JOINED 4
-#define JOINED_SUMS vec4
-#define emit_joined emit_vector
 
 #define LOAD_ROW(i) \
   MATRIX_A r##i, r##i##_low; \

@@ -1,17 +1,17 @@
-// A product of tiles in shared memory by subgroup-wide matrix products: float16 operands and float sums, or bytes and integer sums. See
-// gemm.glsl.
+// A product of tiles in shared memory by subgroup-wide matrix products: float16 operands and float sums, float32 in pieces of float16
+// (float_pieces.glsl), or bytes and integer sums. See gemm.glsl.
 //
 // A group computes a TILE_M × TILE_N tile of C, a subgroup DOWN × ACROSS matrices of 16 × 16, set by the variant
 // TYPE_DOWNxACROSS. These are single variables, made by macros: an array of matrices, even one that only literals index, is
 // in memory instead of registers (on NVIDIA, a quarter of the speed). If there are more subgroups than a tile has parts, each *slice* of them
 // multiplies its own part of a step's depths: a tile is done sooner, and more of memory is on its way, where the product has too few tiles to
 // fill the device. An operand is in shared memory in the order in which
-// its mode reads vectors: [line][depth], or [depth][line] with line_vectors; rows have one vector of padding, so that the matrix loads
-// meet no bank conflicts. Two buffers in shared memory, or one if two are too large, and two sets of registers: while the tiles of one depth step are
-// multiplied, those of the next two are on their way. At the end each subgroup passes its sums, one 16 × 16 matrix after
+// its mode reads vectors: [line][depth], or [depth][line] with line_vectors; rows have 16 bytes of padding, so that the matrix loads
+// meet no bank conflicts. Two buffers in shared memory, or one if two are too large, and two sets of registers (of pieces one): while the tiles of one depth step are
+// multiplied, those of the next two (the next one) are on their way. At the end each subgroup passes its sums, one 16 × 16 matrix after
 // another, through its part of A's tile to the epilogue, where slices add up.
 // Invariants: a subgroup is 32 invocations; THREADS = 32 · slices · TILE_M / ROWS · TILE_N / COLUMNS; TILE_DEPTH is a multiple
-// of 2 vectors (the depth of a matrix) · slices, and a tile's vectors a multiple of THREADS. src/launch/tiling.cpp knows how much shared memory this takes.
+// of 32 bytes (the depth of a matrix) · slices, and a tile's vectors a multiple of THREADS. src/launch/tiling.cpp knows how much shared memory this takes.
 //
 // The including kernel defines a_state, a_line_at(m) and a_load(state, k, end) as for gemm_tiled.glsl, of 16 bytes.
 layout(local_size_x_id = 0) in;
@@ -88,27 +88,21 @@ uint column_of_part(uint part, uint j) { return (part / (TILE_M / ROWS) * ACROSS
 #ifdef FLOAT_PIECES
 #include "float_pieces.glsl"
 #else
-#define STORE(tile, at, size, vector, scale) tile[at] = vector;
+#define STORE(tile, at, size, vector, mode, own) tile[at] = vector;
+#define CLEAR_LINES
 #define CHOOSE_SCALES
 #define IS_WRONG false
 #define BEGIN_COLUMN(j)
 #define END_COLUMN(j)
-#define CLEAR_LARGEST
 #define SECOND odd
 #define STEPS_AHEAD 2
 
-/// Passes eight sums of a row, staged from `at` on, to the epilogue.
+/// Passes eight sums of a row, staged from `at` on, to the epilogue; m and n are within the tile.
 void emit_half_row(uint at, uint m, uint n) {
   const uvec4 low = a_tile[at], high = a_tile[at + 1];
   const SUM values[8] = {FOUR_SUMS(low).x, FOUR_SUMS(low).y, FOUR_SUMS(low).z, FOUR_SUMS(low).w,
                          FOUR_SUMS(high).x, FOUR_SUMS(high).y, FOUR_SUMS(high).z, FOUR_SUMS(high).w};
-  emit_vector(m, n, values);
-}
-
-/// JOINED neighbouring sums of the row that is staged at `row`, number `join`.
-JOINED_SUMS joined_at(uint row, uint join) {
-  const uvec4 four = a_tile[row + join * JOINED / 4];
-  return JOINED_PART(four, join);
+  emit_vector(gl_WorkGroupID.x * TILE_M + m, gl_WorkGroupID.y * TILE_N + n, values);
 }
 
 #define LOAD_ROW(i) \
@@ -124,27 +118,31 @@ JOINED_SUMS joined_at(uint row, uint join) {
 /// Passes one matrix of sums of each subgroup, number [i, j] of its own, to the epilogue.
 void emit_matrix(SUM_MATRIX sums, uint i, uint j) {
   const uint part = gl_SubgroupID % PARTS, lane = gl_SubgroupInvocationID;
-  const uint m = gl_WorkGroupID.x * TILE_M, n = gl_WorkGroupID.y * TILE_N;
   coopMatStoreNV(sums, a_tile, gl_SubgroupID * 16 * STAGE_PITCH, STAGE_PITCH, false);
   if (SLICES == 1) { // half a row an invocation
     subgroupMemoryBarrierShared();
     subgroupBarrier();
     emit_half_row(part * 16 * STAGE_PITCH + lane / 2 * STAGE_PITCH + lane % 2 * 2 * PADDING,
-                  m + row_of_part(part, i) + lane / 2, n + column_of_part(part, j) + lane % 2 * 8);
+                  row_of_part(part, i) + lane / 2, column_of_part(part, j) + lane % 2 * 8);
     subgroupMemoryBarrierShared();
     subgroupBarrier();
     return;
   }
+#ifndef FLOAT_PIECES // which have no slices
   barrier();
+  const uint m = gl_WorkGroupID.x * TILE_M, n = gl_WorkGroupID.y * TILE_N;
   const uint each = 256 / JOINED; // of a part's matrix
   [[unroll]] for (uint e = gl_LocalInvocationID.x; e < PARTS * each; e += THREADS) {
     const uint from = e / each, row = e % each / (16 / JOINED), join = e % (16 / JOINED);
     JOINED_SUMS sum = JOINED_SUMS(0);
-    [[unroll]] for (uint s = 0; s < SLICES; ++s)
-      sum += joined_at(((s * PARTS + from) * 16 + row) * STAGE_PITCH, join);
+    [[unroll]] for (uint s = 0; s < SLICES; ++s) {
+      const uvec4 four = a_tile[((s * PARTS + from) * 16 + row) * STAGE_PITCH + join * JOINED / 4];
+      sum += JOINED_PART(four, join);
+    }
     emit_joined(m + row_of_part(from, i) + row, n + column_of_part(from, j) + join * JOINED, sum);
   }
   barrier();
+#endif
 }
 
 // A set of registers: what this invocation loads of A and B, on its way from memory to shared memory.
@@ -156,9 +154,9 @@ void emit_matrix(SUM_MATRIX sums, uint i, uint j) {
 #define LOAD_SET(set, k0) LOAD_TILES(set, k0) // of a set that is a macro
 #define STORE_TILES(set) \
   [[unroll]] for (uint s = 0; s < A_SLOTS; ++s) \
-    STORE(a_tile, a_buffer + slot_at(s, TILE_M, A_MODE, A_PITCH).z, A_SIZE, a_##set[s], a_scale) \
+    STORE(a_tile, a_buffer + slot_at(s, TILE_M, A_MODE, A_PITCH).z, A_SIZE, a_##set[s], A_MODE, a_own[s]) \
   [[unroll]] for (uint s = 0; s < B_SLOTS; ++s) \
-    STORE(b_tile, b_buffer + slot_at(s, TILE_N, B_MODE, B_PITCH).z, B_SIZE, b_##set[s], b_scale)
+    STORE(b_tile, b_buffer + slot_at(s, TILE_N, B_MODE, B_PITCH).z, B_SIZE, b_##set[s], B_MODE, b_own[s])
 
 #define DECLARE(i, j) SUM_MATRIX s##i##j;
 #define DECLARE_COLUMN(j) DOWN_COLUMN(DECLARE, j)
@@ -168,7 +166,8 @@ void emit_matrix(SUM_MATRIX sums, uint i, uint j) {
 #define EMIT_COLUMN(j) DOWN_COLUMN(EMIT, j)
 
 // Multiplies this slice's part of the tiles of depth k0, which are in shared memory. Those of the depth step after the next set off into registers
-// `later`; those of the next one, on their way since the step before, arrive from `next`. Beyond `end` all of them are 0.
+// `later`; those of the next one, on their way since the step before, arrive from `next`. Of pieces, both are one set, for the next step. Beyond `end`
+// all of them are 0.
 #define STEP(k0, next, later) \
   LOAD_TILES(later, k0 + STEPS_AHEAD * TILE_DEPTH) \
   [[unroll]] for (uint k = 0; k < SLICE_STEPS; ++k) { \
@@ -205,7 +204,7 @@ void main() {
     b_lines[s] = b_line(first_n + slot_at(s, TILE_N, B_MODE, B_PITCH).x);
 
   EACH_COLUMN(DECLARE_COLUMN)
-  CLEAR_LARGEST
+  CLEAR_LINES
   do {
     EACH_COLUMN(ZERO_COLUMN)
     uint a_buffer = 0, b_buffer = 0;

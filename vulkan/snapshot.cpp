@@ -61,6 +61,7 @@ void read_properties(VkPhysicalDevice device, gpu_snapshot& s) {
       subgroup.supportedStages & VK_SHADER_STAGE_COMPUTE_BIT ? subgroup.supportedOperations : VkSubgroupFeatureFlags{0};
   s.host_pointer_alignment = static_cast<int64_t>(host.minImportedHostPointerAlignment);
   s.multiprocessors = sm.shaderSMCount;
+  s.subgroups_resident = sm.shaderWarpsPerSM;
 }
 
 void read_features(VkPhysicalDevice device, gpu_snapshot& s) {

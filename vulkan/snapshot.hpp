@@ -50,7 +50,8 @@ struct gpu_snapshot {
   bool integer_dot = false; // products of packed bytes
   /// Whether groups of 128 can hold float16 matrices, see `gpu_features::group_matrices`, the memory model aside.
   bool group_matrices = false;
-  uint32_t multiprocessors = 0; // 0 if the driver does not say
+  uint32_t multiprocessors = 0;    // 0 if the driver does not say
+  uint32_t subgroups_resident = 0; // that a multiprocessor holds; 0 if the driver does not say
 
   uint32_t max_group_invocations = 128;
   uint32_t shared_bytes = 16384;

@@ -201,7 +201,7 @@ launch_lists conv_launches(const gpu_call& call) {
     if (constexpr int64_t vector = 8; *family == tile_family::cooperative && c.is_short_and_gathered(vector))
       std::swap(tiled, matrices);
   }
-  add_by_speed(lists, call, std::move(matrices), std::move(tiled));
+  add_by_speed(lists, call.inputs[0].type, call.gpu, std::move(matrices), std::move(tiled));
   return lists;
 }
 

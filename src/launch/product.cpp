@@ -272,9 +272,10 @@ bool tries_slices(dtype type, const gpu_call& call) {
   return type == dtype::float32 && (call.ways == way_range::all || call.gpu.units >= fewest_units);
 }
 
-void add_by_speed(launch_lists& lists, const gpu_call& call, launch_lists matrices, launch_lists scalars) {
-  if (call.outputs[0].type == dtype::float32 && !matrices.empty() && !scalars.empty() &&
-      scalars[0].time < matrices[0].time)
+void add_by_speed(launch_lists& lists, dtype operands, const gpu_features& gpu, launch_lists matrices,
+                  launch_lists scalars) {
+  if (operands == dtype::float32 && !matrices.empty() && !scalars.empty() &&
+      (!gpu.strong_matrices || scalars[0].time < matrices[0].time))
     std::swap(matrices, scalars);
   add_lists(lists, std::move(matrices));
   add_lists(lists, std::move(scalars));
@@ -360,7 +361,8 @@ launch_lists product_launches(const gpu_call& call, const float_product& p) {
   if (worth_a_kernel(matrices, cooperative))
     std::swap(matrices, cooperative);
   add_lists(cooperative, std::move(matrices));
-  add_by_speed(lists, call, std::move(cooperative), tiles(call, p, tile_family::tiled, *variant));
+  add_by_speed(lists, call.inputs[p.a].type, call.gpu, std::move(cooperative),
+               tiles(call, p, tile_family::tiled, *variant));
   return lists;
 }
 
@@ -378,7 +380,8 @@ launch_lists normed_product_launches(const gpu_call& call, float_product p, norm
     launch_lists cooperative;
     if (const auto family = cooperative_family(call.inputs[p.a].type, call.gpu))
       cooperative = tiles(call, p, *family, *variant);
-    add_by_speed(lists, call, std::move(cooperative), tiles(call, p, tile_family::tiled, *variant));
+    add_by_speed(lists, call.inputs[p.a].type, call.gpu, std::move(cooperative),
+                 tiles(call, p, tile_family::tiled, *variant));
   }
   return lists;
 }

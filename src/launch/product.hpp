@@ -75,8 +75,10 @@ float_product stacked_product(std::span<const int64_t> a, std::span<const int64_
 /// devices, and those that do not say how large they are, are soon full; software is slow to compile slices, and has nothing to wait for.
 bool tries_slices(dtype type, const gpu_call& call);
 
-/// Adds ways by matrix units and by scalar arithmetic, in this order, but of float32 those first whose best is predicted to be faster.
-void add_by_speed(launch_lists& lists, const gpu_call& call, launch_lists matrices, launch_lists scalars);
+/// Adds ways by matrix units and by scalar arithmetic, in this order, but of float32 those first whose best is predicted to be faster; scalar ones where
+/// the device's matrix units are not strong.
+void add_by_speed(launch_lists& lists, dtype operands, const gpu_features& gpu, launch_lists matrices,
+                  launch_lists scalars);
 
 /// Returns the shader variant for a tile: kernels with slices are one of their own, the cooperative kernels have one for each shape of a
 /// subgroup's part.

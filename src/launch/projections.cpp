@@ -233,13 +233,13 @@ launch_lists split_and_normed(const gpu_call& call) {
                                   .centred = how.last_norm == "LayerNormalization"});
 }
 
-/// Whether two products by matrices of subgroups have the same tile.
+/// Whether two products of float16 by matrices of subgroups have the same tile.
 bool same_tile(const launch_list& a, const launch_list& b) {
   constexpr std::ptrdiff_t words = 6;
   if (a.launches.empty() || b.launches.empty())
     return false;
   const auto &x = a.launches[0], &y = b.launches[0];
-  return x.shader.starts_with("matmul_cooperative") && x.shader == y.shader &&
+  return x.shader.starts_with("matmul_cooperative.f16") && x.shader == y.shader &&
          std::equal(x.constants.begin(), x.constants.begin() + words, y.constants.begin());
 }
 

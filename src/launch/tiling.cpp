@@ -14,7 +14,7 @@ constexpr uint32_t max_splits = 32;
 
 /// How a tile does on one multiprocessor, in µs, as fitted to times on an H100, such that the model's choices lose least: of products by themselves
 /// (bench/results/tiles_fp32_h100_2026-11-25.txt, products_h100_2026-11-24.txt) and of the calls of whole models (ways_h100_2026-11-26.txt). Other
-/// devices only need the order.
+/// devices only need the order within a family.
 struct tile_speed {
   tiling tile;
   double step;       // a depth step of a group that has the multiprocessor for itself
@@ -109,12 +109,13 @@ constexpr split_cost tiled_split{3.0, 1.2}, matrix_split{4.0, 1.2};
 int64_t shared_bytes(const tiling& t, tile_family family) {
   if (family == tile_family::tiled)
     return int64_t{2} * (t.m + t.n) * (t.depth + 4) * 4;
-  const int64_t element = family == tile_family::cooperative_floats ? 4 : 2; // two pieces
+  const bool pieces = family == tile_family::cooperative_floats;
+  const int64_t element = pieces ? 4 : 2, scales = pieces ? 8 * int64_t{t.m + t.n} + 16 : 0;
   const auto operand = [&](int64_t lines) { return element * std::max(lines * (t.depth + 8), t.depth * (lines + 8)); };
   const int64_t sums = int64_t{t.threads} / 32 * 16 * 80; // in A's place
   if (const int64_t two = 2 * (operand(t.m) + operand(t.n)); two > shader::product_double_buffer_bytes)
-    return std::max<int64_t>(std::max(operand(t.m), sums) + operand(t.n), shader::product_double_buffer_bytes);
-  return std::max(2 * operand(t.m), sums) + 2 * operand(t.n);
+    return std::max<int64_t>(std::max(operand(t.m), sums) + operand(t.n) + scales, shader::product_double_buffer_bytes);
+  return std::max(2 * operand(t.m), sums) + 2 * operand(t.n) + scales;
 }
 
 std::span<const tile_speed> tiles_of(tile_family family) {

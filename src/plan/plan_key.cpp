@@ -13,15 +13,15 @@ namespace {
 /// The bindings name every field, so that a new one does not compile before it is hashed.
 void add_features(hasher& h, const gpu_features& gpu) {
   const auto& [subgroup_size, max_group_size, shared_bytes, max_groups, max_binding_bytes, binding_alignment, float16,
-               int8, int64, float64, subgroup_arithmetic, subgroup_shuffle, cooperative_matrix, group_matrices,
-               integer_dot, byte_matrices, units] = gpu;
+               int8, int64, float64, subgroup_arithmetic, subgroup_shuffle, cooperative_matrix, strong_matrices,
+               group_matrices, integer_dot, byte_matrices, units] = gpu;
   for (uint32_t limit :
        {subgroup_size, max_group_size, shared_bytes, max_groups[0], max_groups[1], max_groups[2], units})
     h.add(limit);
   h.add(max_binding_bytes);
   h.add(binding_alignment);
   for (bool feature : {float16, int8, int64, float64, subgroup_arithmetic, subgroup_shuffle, cooperative_matrix,
-                       group_matrices, integer_dot, byte_matrices})
+                       strong_matrices, group_matrices, integer_dot, byte_matrices})
     h.add(feature);
 }
 

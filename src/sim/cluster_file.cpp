@@ -33,6 +33,7 @@ constexpr auto features = std::to_array<feature>({
     {"subgroup_arithmetic", nullptr, &gpu_features::subgroup_arithmetic},
     {"subgroup_shuffle", nullptr, &gpu_features::subgroup_shuffle},
     {"cooperative_matrix", nullptr, &gpu_features::cooperative_matrix},
+    {"strong_matrices", nullptr, &gpu_features::strong_matrices},
     {"group_matrices", nullptr, &gpu_features::group_matrices},
     {"integer_dot", nullptr, &gpu_features::integer_dot},
     {"byte_matrices", nullptr, &gpu_features::byte_matrices},

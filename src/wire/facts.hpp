@@ -44,7 +44,7 @@ template <class Archive>
 void visit(Archive& a, gpu_features& f) {
   a(f.subgroup_size, f.max_group_size, f.shared_bytes, f.max_groups, f.max_binding_bytes, f.binding_alignment,
     f.float16, f.int8, f.int64, f.float64, f.subgroup_arithmetic, f.subgroup_shuffle, f.cooperative_matrix,
-    f.group_matrices, f.integer_dot, f.byte_matrices, f.units);
+    f.strong_matrices, f.group_matrices, f.integer_dot, f.byte_matrices, f.units);
 }
 
 template <class Archive>

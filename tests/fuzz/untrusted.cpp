@@ -52,7 +52,8 @@ device_info imagined_gpu(unsigned how) {
   gpu_features features{.int64 = large, .subgroup_arithmetic = large};
   features.float16 = features.int8 = true;
   features.max_binding_bytes = large ? int64_t{4} << 30 : 1 << 16;
-  features.cooperative_matrix = features.group_matrices = features.integer_dot = features.byte_matrices = large;
+  features.cooperative_matrix = features.strong_matrices = features.group_matrices = features.integer_dot =
+      features.byte_matrices = large;
   return {.name = "vulkan:0",
           .kind = device_kind::vulkan,
           .description = "imagined",

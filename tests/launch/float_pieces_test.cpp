@@ -12,7 +12,7 @@ namespace {
 
 gpu_features gpu_with_units() {
   gpu_features gpu = h100_like();
-  gpu.cooperative_matrix = true;
+  gpu.cooperative_matrix = gpu.strong_matrices = true;
   return gpu;
 }
 
@@ -33,7 +33,7 @@ TEST_CASE("Large products of float32 are computed in pieces, small ones by scala
     CHECK(l.shader.starts_with("matmul_cooperative.f32_"));
     CHECK((l.constants.at(8) & shader::product_vector_out) != 0);
     gpu_features other = gpu_with_units();
-    other.cooperative_matrix = false;
+    other.strong_matrices = false; // a tuner may still choose pieces
     CHECK(first_way(m, n, k, other).name == "matmul");
   }
   for (const auto& [m, n, k] : {std::array<int64_t, 3>{49, 160, 960}, {3136, 24, 96}, {128, 768, 768}})

@@ -145,6 +145,10 @@ TEST_CASE("kernels rely on what the driver offers", "[vulkan]") {
   CHECK_FALSE(features_of(s).cooperative_matrix); // not without the memory model
   s.memory_model = true;
   CHECK(features_of(s).cooperative_matrix);
+  for (const uint32_t resident : {0, 32, 48, 64}) {
+    s.subgroups_resident = resident;
+    CHECK(features_of(s).strong_matrices == (resident == 64));
+  }
   CHECK_FALSE(features_of(s).group_matrices);
   s.group_matrices = true;
   CHECK(features_of(s).group_matrices);

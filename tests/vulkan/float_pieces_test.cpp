@@ -45,6 +45,9 @@ void check_pieces(const kernel_case& c, const std::string& kernel = "matmul") {
   CHECK((count > 0) == has_units);
 }
 
+/// The size of products that are not split on any device: many, of 64 × 64, whose groups go through all depths.
+constexpr int64_t stacked = 150, side = 64, deep = 1056;
+
 /// Positive numbers, whose sums lose nothing, `large` times as much from row `row` and column `column` on.
 tensor positive(const shape& dims, uint64_t seed, float scale = 1, int64_t row = 0, int64_t column = 0,
                 float large = 1) {
@@ -91,12 +94,44 @@ TEST_CASE("GPU products in pieces: elements that come later are larger", "[vulka
     const tensor a = positive({150, 300}, 1, 1, 0, 250, large), b = positive({300, 140}, 2, 1, 250, 0, large);
     check_pieces(positive_product(a, positive({300, 140}, 2)));
     check_pieces(positive_product(positive({150, 300}, 1), b, 2));
-    check_pieces(positive_product(positive({150, 300}, 1, 1, 0, 40, 0), b)); // nothing at first
   }
 }
 
-TEST_CASE("GPU products in pieces: rows and columns a million times as large as their neighbours", "[vulkan][pieces]") {
-  check_pieces(positive_product(positive({150, 200}, 1, 1e-3f, 100, 0, 1e6f), positive({200, 140}, 2, 1, 0, 90, 1e6f)));
+TEST_CASE("GPU products in pieces: nothing at first, then elements of any size", "[vulkan][pieces]") {
+  for (const float later : {1e-9f, 1e-3f, 1.f, 1e6f}) {
+    tensor a = positive({150, 300}, 1, later), b = positive({300, 140}, 2);
+    for (int64_t i = 0; i < a.size(); ++i)
+      if (i % 300 < 70 && i / 300 % 2 == 0) // of every second row
+        a.mutable_data<float>()[i] = 0;
+    for (int64_t i = 0; i < 40 * 140; ++i)
+      b.mutable_data<float>()[i] = 0;
+    check_pieces(positive_product(a, b));
+  }
+  tensor x = random_floats({2, 64, 12, 13}, 1, 1e-9f, 2e-9f); // the first taps of the first rows are padding
+  kernel_case c = call_of("Conv", std::vector<tensor>{x, random_floats({72, 64, 3, 3}, 2, 0.5, 1)},
+                          attrs_of({{"pads", int_list{1, 1, 1, 1}}}), "", 2);
+  c.atol = 0;
+  check_pieces(c, "conv");
+}
+
+TEST_CASE("GPU products in pieces: many steps of a group that is not split", "[vulkan][pieces]") {
+  for (const float large : {1.f, 1e5f}) { // elements that suit no scale come late
+    tensor a = random_floats({stacked, side, deep}, 1, 0.5, 1), b = random_floats({stacked, deep, side}, 2, 0.5, 1);
+    for (int64_t i = 0; i < a.size(); ++i)
+      if (i % deep > 900 && i / deep % 3 == 0)
+        a.mutable_data<float>()[i] *= large;
+    kernel_case c = call_of("MatMul", std::vector<tensor>{a, b});
+    c.rtol = 4e-6; // scalar arithmetic loses as much
+    c.atol = 0;
+    check_pieces(c);
+  }
+}
+
+TEST_CASE("GPU products in pieces: rows and columns of another size than their neighbours", "[vulkan][pieces]") {
+  for (const float large : {1e6f, 1e15f})
+    for (const uint32_t constants : {0, 2})
+      check_pieces(positive_product(positive({150, 200}, 1, 1e-3f, 100, 0, large),
+                                    positive({200, 140}, 2, 1, 0, 90, large), constants));
 }
 
 TEST_CASE("GPU products in pieces: a selection gives what it selects", "[vulkan][pieces]") {
@@ -118,7 +153,10 @@ TEST_CASE("GPU products in pieces: NaN and infinities are what they are in float
   a[71 * 96 + 95] = -infinity;
   a[72 * 96 + 1] = infinity, a[72 * 96 + 2] = -infinity;
   b[7 * 132 + 20] = infinity;
-  b[40 * 132 + 21] = 0; // times row 70's infinity
+  b[40 * 132 + 21] = 0;  // times row 70's infinity
+  a[73 * 96 + 8] = 1e6f; // beside an infinity
+  a[73 * 96 + 9] = infinity;
+  b[7 * 132 + 22] = b[7 * 132 + 23] = 3e6f; // which other columns have
   check_pieces(c);
 }
 

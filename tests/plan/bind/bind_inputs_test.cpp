@@ -104,6 +104,7 @@ TEST_CASE("a plan's key follows everything it depends on", "[plan][A10]") {
   CHECK(gpu != with_gpu([](gpu_features& f) { f.group_matrices = true; }));
   CHECK(gpu != with_gpu([](gpu_features& f) { f.integer_dot = true; }));
   CHECK(gpu != with_gpu([](gpu_features& f) { f.byte_matrices = true; }));
+  CHECK(gpu != with_gpu([](gpu_features& f) { f.strong_matrices = true; }));
   CHECK(gpu != with_gpu([](gpu_features& f) { f.subgroup_shuffle = true; }));
   CHECK(gpu != with_gpu([](gpu_features& f) { f.max_groups[1] = 7; }));
   CHECK(gpu != with_gpu([](gpu_features& f) { f.max_binding_bytes = 7; }));
