@@ -274,8 +274,10 @@ bool tries_slices(dtype type, const gpu_call& call) {
 
 void add_by_speed(launch_lists& lists, dtype operands, const gpu_features& gpu, launch_lists matrices,
                   launch_lists scalars) {
+  constexpr double worth =
+      0.9; // of the time: the driver compiles pieces longer, and their scales cost more than the fitted times say
   if (operands == dtype::float32 && !matrices.empty() && !scalars.empty() &&
-      (!gpu.strong_matrices || scalars[0].time < matrices[0].time))
+      (!gpu.strong_matrices || worth * scalars[0].time < matrices[0].time))
     std::swap(matrices, scalars);
   add_lists(lists, std::move(matrices));
   add_lists(lists, std::move(scalars));

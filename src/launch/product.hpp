@@ -75,8 +75,8 @@ float_product stacked_product(std::span<const int64_t> a, std::span<const int64_
 /// devices, and those that do not say how large they are, are soon full; software is slow to compile slices, and has nothing to wait for.
 bool tries_slices(dtype type, const gpu_call& call);
 
-/// Adds ways by matrix units and by scalar arithmetic, in this order, but of float32 those first whose best is predicted to be faster; scalar ones where
-/// the device's matrix units are not strong.
+/// Adds ways by matrix units and by scalar arithmetic, in this order, but of float32 scalar ones first where the device's matrix units are not strong, or
+/// predicted to gain less than a tenth.
 void add_by_speed(launch_lists& lists, dtype operands, const gpu_features& gpu, launch_lists matrices,
                   launch_lists scalars);
 
