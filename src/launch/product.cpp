@@ -118,6 +118,12 @@ launch_lists tiles(const gpu_call& call, const float_product& p, tile_family fam
   return lists;
 }
 
+/// Those of the cooperative kernel; none if the device has none for the operands.
+launch_lists cooperative_tiles(const gpu_call& call, const float_product& p, const std::string& variant) {
+  const auto family = cooperative_family(call.inputs[p.a].type, call.gpu);
+  return family ? tiles(call, p, *family, variant) : launch_lists{};
+}
+
 /// Whether matrices of groups can multiply by a constant right matrix: all lines begin at whole vectors.
 bool fits_group_matrices(const gpu_call& call, const float_product& p) {
   constexpr int64_t vector = 8, fewest_rows = 16;
@@ -356,9 +362,7 @@ launch_lists product_launches(const gpu_call& call, const float_product& p) {
     lists.push_back(std::move(*list));
   if (auto list = few_rows(call, p, *variant))
     lists.push_back(std::move(*list));
-  launch_lists cooperative;
-  if (const auto family = cooperative_family(call.inputs[p.a].type, call.gpu))
-    cooperative = tiles(call, p, *family, *variant);
+  launch_lists cooperative = cooperative_tiles(call, p, *variant);
   launch_lists matrices = group_tiles(call, p);
   if (worth_a_kernel(matrices, cooperative))
     std::swap(matrices, cooperative);
@@ -379,10 +383,7 @@ launch_lists normed_product_launches(const gpu_call& call, float_product p, norm
       continue;
     norm.team = team;
     p.norm = norm;
-    launch_lists cooperative;
-    if (const auto family = cooperative_family(call.inputs[p.a].type, call.gpu))
-      cooperative = tiles(call, p, *family, *variant);
-    add_by_speed(lists, call.inputs[p.a].type, call.gpu, std::move(cooperative),
+    add_by_speed(lists, call.inputs[p.a].type, call.gpu, cooperative_tiles(call, p, *variant),
                  tiles(call, p, tile_family::tiled, *variant));
   }
   return lists;
