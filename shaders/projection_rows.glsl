@@ -64,10 +64,10 @@ float group_sum(float sum, uint slot) {
   if (gl_SubgroupInvocationID == 0u)
     group_sums[slot * (THREADS / 2u) + gl_SubgroupID] = sum;
   barrier();
-  sum = 0.0;
-  for (uint i = gl_SubgroupInvocationID; i < gl_NumSubgroups; i += gl_SubgroupSize)
+  sum = group_sums[slot * (THREADS / 2u)]; // each adds up all of them: sooner done than another sum over the subgroup
+  for (uint i = 1u; i < gl_NumSubgroups; ++i)
     sum += group_sums[slot * (THREADS / 2u) + i];
-  return subgroupAdd(sum);
+  return sum;
 #endif
 }
 
