@@ -32,11 +32,11 @@ void team_row(uint row, bool present) {
   const uint vectors = present ? N / WIDTH : 0, start = row * N;
   vec4 kept[ITEMS], scaled[ITEMS], shifted[ITEMS]; // all read before anything is waited for
   EACH_VECTOR {
+    scaled[i] = WIDTH == 4 ? vec4(scale4[k]) : vec4(float(scale[k]), 0, 0, 0);
+    shifted[i] = !HAS_SHIFT ? vec4(0) : WIDTH == 4 ? vec4(shift4[k]) : vec4(float(shift[k]), 0, 0, 0);
     kept[i] = summed(row, k * WIDTH, start + k * WIDTH);
     if (WRITES_SUMS)
       store_sums(start + k * WIDTH, kept[i]);
-    scaled[i] = WIDTH == 4 ? vec4(scale4[k]) : vec4(float(scale[k]), 0, 0, 0);
-    shifted[i] = !HAS_SHIFT ? vec4(0) : WIDTH == 4 ? vec4(shift4[k]) : vec4(float(shift[k]), 0, 0, 0);
   }
   float mean = 0.0, square = 0.0;
   if (CENTRED) {

@@ -22,21 +22,24 @@ vec4 part_at(uint i) {
 
 /// Returns the columns of a row from `column` on; `at`: where they lie in the residual. Only the first WIDTH components count.
 vec4 summed(uint row, uint column, uint at) {
-  const uint i = row * N + column;
-  vec4 sums[4] = {vec4(0), vec4(0), vec4(0), vec4(0)}; // four, so that loads overlap
-  uint s = 0;
-  for (; s + 4 <= splits; s += 4)
-    [[unroll]] for (uint j = 0; j < 4; ++j)
-      sums[j] += part_at((s + j) * count + i);
-  for (; s < splits; ++s)
-    sums[0] += part_at(s * count + i);
-  vec4 v = alpha * ((sums[0] + sums[1]) + (sums[2] + sums[3]));
-  if (HAS_BIAS) {
-    const uint b = row * bias_row + column * bias_column;
-    v += beta * (WIDTH == 4 ? vec4(bias4[b / 4]) : vec4(float(bias[b]), 0, 0, 0));
-  }
+  const uint i = row * N + column, b = row * bias_row + column * bias_column;
+  vec4 own_bias = vec4(0), more = vec4(0); // asked for before the parts are waited for, of which eight are on their way at a time
+  if (HAS_BIAS)
+    own_bias = WIDTH == 4 ? vec4(bias4[b / 4]) : vec4(float(bias[b]), 0, 0, 0);
   if (HAS_RESIDUAL)
-    v += WIDTH == 4 ? vec4(residual4[at / 4]) : vec4(float(residual[at]), 0, 0, 0);
+    more = WIDTH == 4 ? vec4(residual4[at / 4]) : vec4(float(residual[at]), 0, 0, 0);
+  vec4 sum = vec4(0);
+  for (uint s = 0; s < splits; s += 8) {
+    vec4 parts[8];
+    [[unroll]] for (uint j = 0; j < 8; ++j)
+      parts[j] = s + j < splits ? part_at((s + j) * count + i) : vec4(0);
+    sum += ((parts[0] + parts[1]) + (parts[2] + parts[3])) + ((parts[4] + parts[5]) + (parts[6] + parts[7]));
+  }
+  vec4 v = alpha * sum;
+  if (HAS_BIAS)
+    v += beta * own_bias;
+  if (HAS_RESIDUAL)
+    v += more;
   [[unroll]] for (uint e = 0; e < WIDTH; ++e)
     v[e] = activate(ACTIVATION, v[e], act_alpha, act_beta);
   return v;
