@@ -20,16 +20,26 @@ const uint WIDTH = 16;
 #define TILE_VECTOR uvec4
 #define SUM int
 #ifdef BYTE_MATRICES
-#define MATRIX_A icoopmatNV<8, gl_ScopeSubgroup, 16, 32>
-#define MATRIX_B icoopmatNV<8, gl_ScopeSubgroup, 32, 16>
-#define SUM_MATRIX icoopmatNV<32, gl_ScopeSubgroup, 16, 16>
+#define MATRIX_A SUBGROUP_MATRIX(TYPE_U8, matrix_lines, byte_depths, left_use)
+#define MATRIX_B SUBGROUP_MATRIX(TYPE_U8, byte_depths, matrix_lines, right_use)
+#define SUM_MATRIX SUBGROUP_MATRIX(TYPE_I32, matrix_lines, matrix_lines, sum_use)
+spirv_instruction(id = 4459) SUM_MATRIX multiply_add(MATRIX_A a, MATRIX_B b, SUM_MATRIX c, spirv_literal uint which_are_signed);
+#define MULTIPLY_MATRICES(a, b, c) multiply_add(a, b, c, 15) // all of them
 #define FOUR_SUMS(bits) ivec4(bits)
 #define JOINED 4
 #define JOINED_SUMS ivec4
 #define JOINED_PART(bits, part) ivec4(bits)
 #endif
 
-uint a_fill = uint(a_middle & 255) * 0x01010101u; // what adds nothing
+#ifdef BYTE_MATRICES
+// A's bits are turned when they are stored to shared memory: to turn them before would be to wait for them.
+#define A_STORED(vector) ((vector) ^ A_FLIP)
+#define A_LOADED(bits) (bits)
+#define a_fill (uint(a_zero_byte) * 0x01010101u) // what adds nothing, as it is loaded
+#else
+#define A_LOADED(bits) ((bits) ^ A_FLIP)
+uint a_fill = uint(a_middle() & 255) * 0x01010101u;
+#endif
 
 /// B's depths [k, k + 16) of one column.
 TILE_VECTOR b_load(line l, uint k, uint end) {
@@ -54,12 +64,26 @@ vec2 act_numbers() {
   return vec2(product.act_alpha, product.act_beta);
 }
 
+/// What the end of four neighbouring columns reads besides their sums, if they are written together.
+struct joined_ends {
+  column_terms terms;
+  uint more;
+};
+
+/// Beyond the product: what is within it.
+joined_ends joined_ends_of(uint m, uint n) {
+  if (!VECTOR_OUT)
+    return joined_ends(no_terms, 0);
+  const uint row = min(m, product.m - 1), column = min(n, product.n - 4);
+  return joined_ends(terms_of(column_of_bias(column)), residual_word(out_at(row, column)));
+}
+
 /// Writes four sums of neighbouring columns, together if that is allowed.
-void emit_four(uint m, uint n, ivec4 sums) {
+void emit_joined(uint m, uint n, ivec4 sums, joined_ends own) {
   if (m >= product.m || n >= product.n)
     return;
   if (VECTOR_OUT) {
-    write_results(out_at(m, n), finished_columns(sums, column_of_bias(n), act_numbers()));
+    write_results(out_at(m, n), finished_columns(sums, own.terms, act_numbers()), own.more);
     return;
   }
   uvec4 at;
@@ -73,21 +97,28 @@ void emit_four(uint m, uint n, ivec4 sums) {
 }
 
 #ifdef BYTE_MATRICES
-void emit_joined(uint m, uint n, ivec4 sums) {
-  emit_four(m, n, sums);
+/// The same of eight, which are written together.
+struct vector_ends {
+  column_terms low, high;
+  uvec2 more;
+};
+
+vector_ends vector_ends_of(uint m, uint n) {
+  if (!VECTOR_OUT)
+    return vector_ends(no_terms, no_terms, uvec2(0));
+  const uint row = min(m, product.m - 1), column = min(n, product.n - 8), own = column_of_bias(column);
+  return vector_ends(terms_of(own), terms_of(own + 4), HAS_SUM ? residual_pairs[out_at(row, column) / 8] : uvec2(0));
 }
 
 /// Writes eight sums of neighbouring columns, together if that is allowed.
-void emit_vector(uint m, uint n, int sums[8]) {
+void emit_vector(uint m, uint n, int sums[8], vector_ends own) {
   const ivec4 low = ivec4(sums[0], sums[1], sums[2], sums[3]), high = ivec4(sums[4], sums[5], sums[6], sums[7]);
   if (!VECTOR_OUT || !QUANTIZES) {
-    emit_four(m, n, low);
-    emit_four(m, n + 4, high);
+    emit_joined(m, n, low, joined_ends(own.low, own.more.x));
+    emit_joined(m, n + 4, high, joined_ends(own.high, own.more.y));
   } else if (m < product.m && n < product.n) {
-    const uint column = column_of_bias(n), at = out_at(m, n) / 8;
-    const uvec2 others = HAS_SUM ? residual_pairs[at] : uvec2(0);
-    out_pairs[at] = uvec2(quantised_word(finished_columns(low, column, act_numbers()), others.x),
-                          quantised_word(finished_columns(high, column + 4, act_numbers()), others.y));
+    out_pairs[out_at(m, n) / 8] = uvec2(quantised_word(finished_columns(low, own.low, act_numbers()), own.more.x),
+                                        quantised_word(finished_columns(high, own.high, act_numbers()), own.more.y));
   }
 }
 #else
@@ -114,9 +145,9 @@ const uvec4 ones = uvec4(0x01010101u);
 /// The whole sum of row m and column n; `depths` are those that were multiplied.
 int settled(int sum, int row_sum, int own_sum, uint n, uint depths) {
   if (sums_columns())
-    sum -= a_middle * own_sum;
+    sum -= a_middle() * own_sum;
   if (!B_CENTRED && n < product.n)
-    sum -= b_middle(column_of_bias(n)) * (row_sum - int(depths) * a_middle);
+    sum -= b_middle(column_of_bias(n)) * (row_sum - int(depths) * a_middle());
   return sum;
 }
 
@@ -138,6 +169,6 @@ int settled(int sum, int row_sum, int own_sum, uint n, uint depths) {
   settled(sum, row_sums[i], own_sums[j], first_n + x + j * ACROSS, (end - begin + TILE_DEPTH - 1) / TILE_DEPTH * TILE_DEPTH)
 
 void emit_vector(uint m, uint n, uvec4 sums) {
-  emit_four(m, n, ivec4(sums));
+  emit_joined(m, n, ivec4(sums), joined_ends_of(m, n));
 }
 #endif

@@ -3,7 +3,7 @@
 
 usage: compile_twice.py HEADER VARIABLE DEPENDENCIES GLSLANG ARGUMENT…
 
-The first compilation gives the ids of the float types and of all functions; the second gets them as definitions and writes the
+The first compilation gives the ids of the scalar types and of all functions; the second gets them as definitions and writes the
 module as an array of C++. SPIR-V: a module is words of 32 bits, five of a header, then instructions; the first word of one has its length above
 its code (SPIR-V specification, 2.3).
 """
@@ -13,11 +13,11 @@ import subprocess
 import sys
 import tempfile
 
-TYPE_FLOAT, NAME = 22, 5
+TYPE_INT, TYPE_FLOAT, NAME = 21, 22, 5
 
 
 def ids_of(module):
-    """Definitions of what the module calls its float types and functions."""
+    """Definitions of what the module calls its scalar types and functions."""
     words = struct.unpack(f"<{len(module) // 4}I", module)
     found = {}
     at = 5
@@ -25,6 +25,8 @@ def ids_of(module):
         length, code = words[at] >> 16, words[at] & 0xFFFF
         if code == TYPE_FLOAT:
             found[f"TYPE_F{words[at + 2]}"] = f"{words[at + 1]}"
+        elif code == TYPE_INT:
+            found[f"TYPE_{'UI'[words[at + 3]]}{words[at + 2]}"] = f"{words[at + 1]}"
         elif code == NAME:
             name = struct.pack(f"<{length - 2}I", *words[at + 2:at + length]).split(b"\0")[0].decode()
             if "(" in name:  # "weight(u1;u1;f1;": a function
@@ -43,7 +45,7 @@ def main():
     header, variable, dependencies, *command = sys.argv[1:]
     with tempfile.TemporaryDirectory() as folder:
         first = pathlib.Path(folder) / "first.spv"
-        run_compiler([*command, "-o", first])
+        run_compiler([*command, "-DFIRST_COMPILATION=1", "-o", first])
         run_compiler([*command, *ids_of(first.read_bytes()), "--depfile", dependencies, "--vn", variable, "-o", header])
 
 

@@ -7,10 +7,10 @@ layout(constant_id = 10) const bool CHANNEL_LAST = true;
 #include "parameters/conv.h"
 
 uint batch_of_b() {
-  return gl_WorkGroupID.z / product.splits * product.n * product.b_column;
+  return batch_index() * product.n * product.b_column;
 }
 uint column_of_bias(uint n) {
-  return gl_WorkGroupID.z / product.splits * product.n + n;
+  return batch_index() * product.n + n;
 }
 uint out_at(uint m, uint n) {
   const uint column = product.out_first + column_of_bias(n) * product.out_column;
@@ -33,7 +33,7 @@ a_state a_line_at(uint m) {
   const uint row = divide(pixel, out_w_divisor), w = pixel - row * out_size.z;
   const uint d = row / out_size.y, h = row - d * out_size.y;
   const ivec3 at = ivec3(d, h, w) * stride.xyz - pad.xyz;
-  const int first_channel = int(gl_WorkGroupID.z / product.splits * channels * in_channel);
+  const int first_channel = int(batch_index() * channels * in_channel);
   const int start = int(image * in_image) + first_channel +
                     ((at.x * int(in_size.y) + at.y) * int(in_size.z) + at.z) * int(in_pixel);
   return a_state(start, at);

@@ -5,9 +5,15 @@
 #elif defined(TROUPE_f16_1x2) || defined(TROUPE_f32_1x2) || defined(TROUPE_i8_1x2)
 #define DOWN 1
 #define ACROSS 2
+#elif defined(TROUPE_f16_1x3)
+#define DOWN 1
+#define ACROSS 3
 #elif defined(TROUPE_f16_2x2) || defined(TROUPE_f32_2x2) || defined(TROUPE_i8_2x2)
 #define DOWN 2
 #define ACROSS 2
+#elif defined(TROUPE_f16_4x4)
+#define DOWN 4
+#define ACROSS 4
 #elif defined(TROUPE_f16_4x2) || defined(TROUPE_i8_4x2)
 #define DOWN 4
 #define ACROSS 2

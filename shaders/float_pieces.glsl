@@ -10,9 +10,17 @@
 // all its bits, and what is smaller is right to within 2^-43 of it. If what comes later does not suit a line's scale, the group multiplies its
 // tile once more, with scales for what it has seen. What is not finite has ±1 as high and itself as low, so that its products are what they
 // are in float32, but for what is below 2^-32 of its line: infinity times that is NaN.
-#define MATRIX_A fcoopmatNV<16, gl_ScopeSubgroup, 16, 16>
-#define MATRIX_B MATRIX_A
-#define SUM_MATRIX fcoopmatNV<32, gl_ScopeSubgroup, 16, 16>
+#define MATRIX_A SUBGROUP_MATRIX(TYPE_F16, matrix_lines, matrix_lines, left_use)
+#define MATRIX_B SUBGROUP_MATRIX(TYPE_F16, matrix_lines, matrix_lines, right_use)
+#define SUM_MATRIX SUBGROUP_MATRIX(TYPE_F32, matrix_lines, matrix_lines, sum_use)
+float16_t half_type() { return float16_t(0); } // declares the type
+spirv_instruction(id = 4457) MATRIX_A load_left(spirv_by_reference uvec2 from, uint order, uint pitch);
+spirv_instruction(id = 4457) MATRIX_B load_right(spirv_by_reference uvec2 from, uint order, uint pitch);
+spirv_instruction(id = 4458) void store_sums(spirv_by_reference uvec2 to, SUM_MATRIX sums, uint order, uint pitch);
+spirv_instruction(id = 4459) SUM_MATRIX multiply_add(MATRIX_A a, MATRIX_B b, SUM_MATRIX c);
+spirv_instruction(id = 80) SUM_MATRIX all_sums(float x);
+spirv_instruction(id = 129) SUM_MATRIX add_sums(SUM_MATRIX a, SUM_MATRIX b);
+spirv_instruction(id = 143) SUM_MATRIX times(SUM_MATRIX a, float factor);
 
 const float LOW_SCALE = 2048.0;
 // Exponents of a line's largest element, scaled: as the scale is chosen, and at most; at least, and the scale's own, if its first step had nothing.
@@ -163,6 +171,8 @@ bool did_not_suit() {
 #define IS_WRONG did_not_suit()
 #define SECOND even
 #define STEPS_AHEAD 1
+#define DECLARE_ENDS(i, j)
+#define ASK_FIRST
 
 /// Four sums of row `m` from column `n` on, of the tile, that are staged at `at`, without the scales: times two powers of two, since one may be beyond
 /// float32.
@@ -176,33 +186,34 @@ vec4 unscaled(uint at, uint m, uint n) {
   return sums;
 }
 
-/// Passes eight sums of a row, staged from `at` on, to the epilogue; m and n are within the tile.
-void emit_half_row(uint at, uint m, uint n) {
-  const uvec2 first = gl_WorkGroupID.xy * uvec2(TILE_M, TILE_N);
-  emit_vector(first.x + m, first.y + n, unscaled(at, m, n));
-  emit_vector(first.x + m, first.y + n + 4, unscaled(at + 2, m, n + 4));
+/// Passes eight sums of a row, staged from `from` on, to the epilogue.
+void emit_half_row(uint from, uint i, uint j) {
+  const uvec2 own = half_row_of(i, j), at = gl_WorkGroupID.xy * uvec2(TILE_M, TILE_N) + own;
+  emit_vector(at.x, at.y, unscaled(from, own.x, own.y));
+  emit_vector(at.x, at.y + 4, unscaled(from + 2, own.x, own.y + 4));
 }
 
+#define EMIT_HALF_ROW(from, i, j) emit_half_row(from, i, j);
+#define EMIT_SHARES(i, j) // they have no slices
+
 #define LOAD_ROW(i) \
-  MATRIX_A r##i, r##i##_low; \
-  coopMatLoadNV(r##i, a_tile, a_at + i * A_ROWS_STEP, A_PITCH, A_MODE == line_vectors); \
-  coopMatLoadNV(r##i##_low, a_tile, A_SIZE + a_at + i * A_ROWS_STEP, A_PITCH, A_MODE == line_vectors);
+  MATRIX_A r##i = load_left(a_tile[a_at + i * A_ROWS_STEP], A_ORDER, A_PITCH); \
+  MATRIX_A r##i##_low = load_left(a_tile[A_SIZE + a_at + i * A_ROWS_STEP], A_ORDER, A_PITCH);
 #define MULTIPLY(i, j) \
   { \
-    SUM_MATRIX small = SUM_MATRIX(0); \
-    small = coopMatMulAddNV(r##i##_low, c##j, small); \
-    small = coopMatMulAddNV(r##i, c##j##_low, small); \
-    s##i##j = s##i##j + small * (1.0 / LOW_SCALE); \
-    t##i##j = coopMatMulAddNV(r##i, c##j, t##i##j); \
+    SUM_MATRIX small = all_sums(0.0); \
+    small = multiply_add(r##i##_low, c##j, small); \
+    small = multiply_add(r##i, c##j##_low, small); \
+    s##i##j = add_sums(s##i##j, times(small, 1.0 / LOW_SCALE)); \
+    t##i##j = multiply_add(r##i, c##j, t##i##j); \
   }
 #define MULTIPLY_COLUMN(j) \
-  MATRIX_B c##j, c##j##_low; \
-  coopMatLoadNV(c##j, b_tile, b_at + j * B_COLUMNS_STEP, B_PITCH, B_MODE != line_vectors); \
-  coopMatLoadNV(c##j##_low, b_tile, B_SIZE + b_at + j * B_COLUMNS_STEP, B_PITCH, B_MODE != line_vectors); \
+  MATRIX_B c##j = load_right(b_tile[b_at + j * B_COLUMNS_STEP], B_ORDER, B_PITCH); \
+  MATRIX_B c##j##_low = load_right(b_tile[B_SIZE + b_at + j * B_COLUMNS_STEP], B_ORDER, B_PITCH); \
   DOWN_COLUMN(MULTIPLY, j)
 
 // The sums of two steps' large products.
-#define BEGIN(i, j) SUM_MATRIX t##i##j = SUM_MATRIX(0);
+#define BEGIN(i, j) SUM_MATRIX t##i##j = all_sums(0.0);
 #define BEGIN_COLUMN(j) DOWN_COLUMN(BEGIN, j)
-#define END(i, j) s##i##j = s##i##j + t##i##j;
+#define END(i, j) s##i##j = add_sums(s##i##j, t##i##j);
 #define END_COLUMN(j) DOWN_COLUMN(END, j)

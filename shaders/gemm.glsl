@@ -24,8 +24,11 @@ layout(constant_id = 9) const uint ACTIVATION = 0;
 const bool HAS_BIAS = (FLAGS & product_bias) != 0u;
 const bool HAS_RESIDUAL = (FLAGS & product_residual) != 0u;
 const bool IS_SPLIT = (FLAGS & product_split) != 0u;
+const bool IS_BATCHED = (FLAGS & product_batched) != 0u;
 const bool VECTOR_OUT = (FLAGS & product_vector_out) != 0u; // WIDTH neighbouring columns may be written at once
 const bool STRIDED_OUT = (FLAGS & product_strided_out) != 0u;
+
+uint batch_index(); // which product of several this group is of (product_lines.glsl)
 
 /// n / d for n < 2^31; `magic` is src/launch/tiling.hpp's divisor(d).
 uint divide(uint n, uvec2 magic) {

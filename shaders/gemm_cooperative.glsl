@@ -46,6 +46,7 @@ const uint A_ROWS_STEP = A_MODE == line_vectors ? MATRIX_VECTORS : 16 * A_PITCH,
            A_DEPTH_STEP = A_MODE == line_vectors ? 16 * A_PITCH : MATRIX_VECTORS;
 const uint B_COLUMNS_STEP = B_MODE == line_vectors ? MATRIX_VECTORS : 16 * B_PITCH,
            B_DEPTH_STEP = B_MODE == line_vectors ? 16 * B_PITCH : MATRIX_VECTORS;
+const uint A_ORDER = A_MODE == line_vectors ? by_columns : by_rows, B_ORDER = B_MODE == line_vectors ? by_rows : by_columns;
 const uint STAGE_PITCH = 5 * PADDING; // vectors
 const uint STAGES_SIZE = THREADS / 32 * 16 * STAGE_PITCH;
 
@@ -68,6 +69,12 @@ uvec3 slot_at(uint slot, uint lines, uint mode, uint pitch) {
 uint row_of_part(uint part, uint i) { return (part % (TILE_M / ROWS) * DOWN + i) * 16; }
 uint column_of_part(uint part, uint j) { return (part / (TILE_M / ROWS) * ACROSS + j) * 16; }
 
+/// Where, within the tile, half a row of this subgroup's matrix [i, j] begins: eight sums, which this invocation passes to the epilogue.
+uvec2 half_row_of(uint i, uint j) {
+  const uint part = gl_SubgroupID % PARTS, lane = gl_SubgroupInvocationID;
+  return uvec2(row_of_part(part, i) + lane / 2, column_of_part(part, j) + lane % 2 * 8);
+}
+
 // EACH_ROW(X), EACH_COLUMN(X): X of every row or column of this subgroup's matrices; DOWN_COLUMN(X, j): of column j's rows.
 #if DOWN == 1
 #define EACH_ROW(X) X(0)
@@ -83,6 +90,10 @@ uint column_of_part(uint part, uint j) { return (part / (TILE_M / ROWS) * ACROSS
 #define EACH_COLUMN(X) X(0)
 #elif ACROSS == 2
 #define EACH_COLUMN(X) X(0) X(1)
+#elif ACROSS == 4
+#define EACH_COLUMN(X) X(0) X(1) X(2) X(3)
+#elif ACROSS == 3
+#define EACH_COLUMN(X) X(0) X(1) X(2)
 #endif
 
 #ifdef FLOAT_PIECES
@@ -97,53 +108,110 @@ uint column_of_part(uint part, uint j) { return (part / (TILE_M / ROWS) * ACROSS
 #define SECOND odd
 #define STEPS_AHEAD 2
 
-/// Passes eight sums of a row, staged from `at` on, to the epilogue; m and n are within the tile.
-void emit_half_row(uint at, uint m, uint n) {
-  const uvec4 low = a_tile[at], high = a_tile[at + 1];
-  const SUM values[8] = {FOUR_SUMS(low).x, FOUR_SUMS(low).y, FOUR_SUMS(low).z, FOUR_SUMS(low).w,
-                         FOUR_SUMS(high).x, FOUR_SUMS(high).y, FOUR_SUMS(high).z, FOUR_SUMS(high).w};
-  emit_vector(gl_WorkGroupID.x * TILE_M + m, gl_WorkGroupID.y * TILE_N + n, values);
+// If there are slices, an invocation adds up JOINED neighbouring sums of them at a time, SHARES times for each matrix [i, j] of the parts.
+const uint EACH = 256 / JOINED; // of a part's matrix
+const uint SHARES = SLICES == 1 ? 1 : (PARTS * EACH + THREADS - 1) / THREADS;
+
+/// Where those of number `e` are within the tile.
+uvec2 joined_of(uint e, uint i, uint j) {
+  return uvec2(row_of_part(e / EACH, i) + e % EACH / (16 / JOINED), column_of_part(e / EACH, j) + e % (16 / JOINED) * JOINED);
 }
 
-#define LOAD_ROW(i) \
-  MATRIX_A r##i; \
-  coopMatLoadNV(r##i, a_tile, a_at + i * A_ROWS_STEP, A_PITCH, A_MODE == line_vectors);
-#define MULTIPLY(i, j) s##i##j = coopMatMulAddNV(r##i, c##j, s##i##j);
+// What the epilogue of matrix [i, j] reads besides sums. Groups that are few ask for it before anything is waited for; it takes registers, which many
+// groups need more.
+const bool ASKS_FIRST = (FLAGS & product_asks_first) != 0u && DOWN <= (SLICES == 1 ? 1 : 2);
+
+vector_ends ends_of_half_row(uint i, uint j) {
+  const uvec2 at = gl_WorkGroupID.xy * uvec2(TILE_M, TILE_N) + half_row_of(i, j);
+  return vector_ends_of(at.x, at.y);
+}
+joined_ends ends_of_share(uint share, uint i, uint j) {
+  const uvec2 at = gl_WorkGroupID.xy * uvec2(TILE_M, TILE_N) + joined_of(gl_LocalInvocationID.x + share * THREADS, i, j);
+  return joined_ends_of(at.x, at.y);
+}
+
+// NVIDIA's driver (580) fails at variables of structs that are assigned in a branch and read behind it, beside matrices.
+#define DECLARE_ENDS(i, j) \
+  vector_ends half_row##i##j; \
+  joined_ends share##i##j[SHARES];
+#define ASK_FOR_ENDS(i, j) \
+  if (SLICES == 1) \
+    half_row##i##j = ends_of_half_row(i, j); \
+  else \
+    [[unroll]] for (uint s = 0; s < SHARES; ++s) \
+      share##i##j[s] = ends_of_share(s, i, j);
+#define ASK_FOR_COLUMN(j) DOWN_COLUMN(ASK_FOR_ENDS, j)
+#define ASK_FIRST \
+  if (ASKS_FIRST) { \
+    EACH_COLUMN(ASK_FOR_COLUMN) \
+  }
+/// Passes eight sums of a row, staged from `from` on, to the epilogue.
+void emit_half_row(uint from, uint i, uint j, vector_ends own) {
+  const uvec2 at = gl_WorkGroupID.xy * uvec2(TILE_M, TILE_N) + half_row_of(i, j);
+  const uvec4 low = a_tile[from], high = a_tile[from + 1];
+  const SUM values[8] = {FOUR_SUMS(low).x, FOUR_SUMS(low).y, FOUR_SUMS(low).z, FOUR_SUMS(low).w,
+                         FOUR_SUMS(high).x, FOUR_SUMS(high).y, FOUR_SUMS(high).z, FOUR_SUMS(high).w};
+  emit_vector(at.x, at.y, values, own);
+}
+
+/// Adds up the slices' sums that are staged, and passes them to the epilogue.
+void emit_share(uint share, uint i, uint j, joined_ends own) {
+  const uint e = gl_LocalInvocationID.x + share * THREADS;
+  if (e >= PARTS * EACH)
+    return;
+  const uint from = e / EACH, row = e % EACH / (16 / JOINED), join = e % (16 / JOINED);
+  const uvec2 at = gl_WorkGroupID.xy * uvec2(TILE_M, TILE_N) + joined_of(e, i, j);
+  JOINED_SUMS sum = JOINED_SUMS(0);
+  [[unroll]] for (uint s = 0; s < SLICES; ++s) {
+    const uvec4 four = a_tile[((s * PARTS + from) * 16 + row) * STAGE_PITCH + join * JOINED / 4];
+    sum += JOINED_PART(four, join);
+  }
+  emit_joined(at.x, at.y, sum, own);
+}
+#define EMIT_HALF_ROW(from, i, j) \
+  if (ASKS_FIRST) \
+    emit_half_row(from, i, j, half_row##i##j); \
+  else \
+    emit_half_row(from, i, j, ends_of_half_row(i, j));
+#define EMIT_SHARES(i, j) \
+  [[unroll]] for (uint s = 0; s < SHARES; ++s) { \
+    if (ASKS_FIRST) \
+      emit_share(s, i, j, share##i##j[s]); \
+    else \
+      emit_share(s, i, j, ends_of_share(s, i, j)); \
+  }
+
+spirv_instruction(id = 4457) MATRIX_A load_left(spirv_by_reference uvec4 from, uint order, uint pitch);
+spirv_instruction(id = 4457) MATRIX_B load_right(spirv_by_reference uvec4 from, uint order, uint pitch);
+spirv_instruction(id = 4458) void store_sums(spirv_by_reference uvec4 to, SUM_MATRIX sums, uint order, uint pitch);
+#ifndef MULTIPLY_MATRICES
+spirv_instruction(id = 4459) SUM_MATRIX multiply_add(MATRIX_A a, MATRIX_B b, SUM_MATRIX c);
+#define MULTIPLY_MATRICES(a, b, c) multiply_add(a, b, c)
+#endif
+spirv_instruction(id = 80) SUM_MATRIX all_sums(SUM x);
+#define LOAD_ROW(i) MATRIX_A r##i = load_left(a_tile[a_at + i * A_ROWS_STEP], A_ORDER, A_PITCH);
+#define MULTIPLY(i, j) s##i##j = MULTIPLY_MATRICES(r##i, c##j, s##i##j);
 #define MULTIPLY_COLUMN(j) \
-  MATRIX_B c##j; \
-  coopMatLoadNV(c##j, b_tile, b_at + j * B_COLUMNS_STEP, B_PITCH, B_MODE != line_vectors); \
+  MATRIX_B c##j = load_right(b_tile[b_at + j * B_COLUMNS_STEP], B_ORDER, B_PITCH); \
   DOWN_COLUMN(MULTIPLY, j)
 #endif
 
-/// Passes one matrix of sums of each subgroup, number [i, j] of its own, to the epilogue.
-void emit_matrix(SUM_MATRIX sums, uint i, uint j) {
-  const uint part = gl_SubgroupID % PARTS, lane = gl_SubgroupInvocationID;
-  coopMatStoreNV(sums, a_tile, gl_SubgroupID * 16 * STAGE_PITCH, STAGE_PITCH, false);
-  if (SLICES == 1) { // half a row an invocation
-    subgroupMemoryBarrierShared();
-    subgroupBarrier();
-    emit_half_row(part * 16 * STAGE_PITCH + lane / 2 * STAGE_PITCH + lane % 2 * 2 * PADDING,
-                  row_of_part(part, i) + lane / 2, column_of_part(part, j) + lane % 2 * 8);
-    subgroupMemoryBarrierShared();
-    subgroupBarrier();
-    return;
+const uint STAGE = 16 * STAGE_PITCH; // of a subgroup
+
+// Passes one matrix of sums of each subgroup, number [i, j] of its own, to the epilogue.
+#define EMIT(i, j) \
+  store_sums(a_tile[gl_SubgroupID * STAGE], s##i##j, by_rows, STAGE_PITCH); \
+  if (SLICES == 1) { \
+    subgroupMemoryBarrierShared(); \
+    subgroupBarrier(); \
+    EMIT_HALF_ROW(gl_SubgroupID * STAGE + gl_SubgroupInvocationID / 2 * STAGE_PITCH + gl_SubgroupInvocationID % 2 * 2 * PADDING, i, j) \
+    subgroupMemoryBarrierShared(); \
+    subgroupBarrier(); \
+  } else { \
+    barrier(); \
+    EMIT_SHARES(i, j) \
+    barrier(); \
   }
-#ifndef FLOAT_PIECES // which have no slices
-  barrier();
-  const uint m = gl_WorkGroupID.x * TILE_M, n = gl_WorkGroupID.y * TILE_N;
-  const uint each = 256 / JOINED; // of a part's matrix
-  [[unroll]] for (uint e = gl_LocalInvocationID.x; e < PARTS * each; e += THREADS) {
-    const uint from = e / each, row = e % each / (16 / JOINED), join = e % (16 / JOINED);
-    JOINED_SUMS sum = JOINED_SUMS(0);
-    [[unroll]] for (uint s = 0; s < SLICES; ++s) {
-      const uvec4 four = a_tile[((s * PARTS + from) * 16 + row) * STAGE_PITCH + join * JOINED / 4];
-      sum += JOINED_PART(four, join);
-    }
-    emit_joined(m + row_of_part(from, i) + row, n + column_of_part(from, j) + join * JOINED, sum);
-  }
-  barrier();
-#endif
-}
 
 // A set of registers: what this invocation loads of A and B, on its way from memory to shared memory.
 #define LOAD_TILES(set, k0) \
@@ -154,15 +222,16 @@ void emit_matrix(SUM_MATRIX sums, uint i, uint j) {
 #define LOAD_SET(set, k0) LOAD_TILES(set, k0) // of a set that is a macro
 #define STORE_TILES(set) \
   [[unroll]] for (uint s = 0; s < A_SLOTS; ++s) \
-    STORE(a_tile, a_buffer + slot_at(s, TILE_M, A_MODE, A_PITCH).z, A_SIZE, a_##set[s], A_MODE, a_own[s]) \
+    STORE(a_tile, a_buffer + slot_at(s, TILE_M, A_MODE, A_PITCH).z, A_SIZE, A_STORED(a_##set[s]), A_MODE, a_own[s]) \
   [[unroll]] for (uint s = 0; s < B_SLOTS; ++s) \
     STORE(b_tile, b_buffer + slot_at(s, TILE_N, B_MODE, B_PITCH).z, B_SIZE, b_##set[s], B_MODE, b_own[s])
 
-#define DECLARE(i, j) SUM_MATRIX s##i##j;
+#define DECLARE(i, j) \
+  SUM_MATRIX s##i##j; \
+  DECLARE_ENDS(i, j)
 #define DECLARE_COLUMN(j) DOWN_COLUMN(DECLARE, j)
-#define ZERO(i, j) s##i##j = SUM_MATRIX(0);
+#define ZERO(i, j) s##i##j = all_sums(SUM(0));
 #define ZERO_COLUMN(j) DOWN_COLUMN(ZERO, j)
-#define EMIT(i, j) emit_matrix(s##i##j, i, j);
 #define EMIT_COLUMN(j) DOWN_COLUMN(EMIT, j)
 
 // Multiplies this slice's part of the tiles of depth k0, which are in shared memory. Those of the depth step after the next set off into registers
@@ -212,6 +281,7 @@ void main() {
     if (STEPS_AHEAD == 2) {
       LOAD_SET(SECOND, begin + TILE_DEPTH)
     }
+    ASK_FIRST
     CHOOSE_SCALES
     STORE_TILES(even)
     barrier();

@@ -17,6 +17,8 @@ layout(set = 0, binding = 5, std430) writeonly buffer scratch_vector_buffer { ve
 
 #include "product_lines.glsl"
 
+#define A_STORED(vector) vector // as shared memory has what was loaded of A
+
 #ifdef EIGHT_WIDE
 VECTOR pack_vector(float16_t e[8]) {
   return uvec4(packFloat2x16(f16vec2(e[0], e[1])), packFloat2x16(f16vec2(e[2], e[3])),
@@ -25,9 +27,9 @@ VECTOR pack_vector(float16_t e[8]) {
 const uint WIDTH = 8;
 #define TILE_VECTOR uvec4
 #define ELEMENT float16_t // of a vector that a kernel gathers
-#define MATRIX_A fcoopmatNV<16, gl_ScopeSubgroup, 16, 16>
-#define MATRIX_B MATRIX_A
-#define SUM_MATRIX fcoopmatNV<32, gl_ScopeSubgroup, 16, 16>
+#define MATRIX_A SUBGROUP_MATRIX(TYPE_F16, matrix_lines, matrix_lines, left_use)
+#define MATRIX_B SUBGROUP_MATRIX(TYPE_F16, matrix_lines, matrix_lines, right_use)
+#define SUM_MATRIX SUBGROUP_MATRIX(TYPE_F32, matrix_lines, matrix_lines, sum_use)
 #define SUM float
 #define FOUR_SUMS(bits) uintBitsToFloat(bits)
 #define JOINED 2 // columns that an invocation adds up if subgroups share a tile's depths
@@ -68,16 +70,21 @@ TILE_VECTOR b_load(line l, uint k, uint end) {
 #endif
 }
 
-/// The epilogue of one element; `more` is the residual, or 0 if there is none.
-float finish(uint m, uint n, float sum, float more) {
+/// The bias of one element, or 0 if there is none.
+float bias_of(uint m, uint n) {
+  return HAS_BIAS ? float(bias[m * product.bias_row + column_of_bias(n) * product.bias_column]) : 0.0;
+}
+
+/// The epilogue of one element with its bias; `more` is the residual, or 0 if there is none.
+float finish(float sum, float own_bias, float more) {
   float value = product.alpha * sum;
   if (HAS_BIAS)
-    value += product.beta * float(bias[m * product.bias_row + column_of_bias(n) * product.bias_column]);
+    value += product.beta * own_bias;
   return activate(ACTIVATION, HAS_RESIDUAL ? value + more : value, product.act_alpha, product.act_beta);
 }
 
 uint scratch_at(uint m, uint n) {
-  return ((gl_WorkGroupID.z % product.splits * product.batches + batch_index()) * product.m + m) * product.n + n;
+  return ((split_index() * product.batches + batch_index()) * product.m + m) * product.n + n;
 }
 
 /// Writes one sum.
@@ -89,17 +96,36 @@ void emit(uint m, uint n, float sum) {
     return;
   }
   const uint at = out_at(m, n);
-  result[at] = T(finish(m, n, sum, HAS_RESIDUAL ? float(residual[at]) : 0.0));
+  result[at] = T(finish(sum, bias_of(m, n), HAS_RESIDUAL ? float(residual[at]) : 0.0));
 }
 
 #ifdef EIGHT_WIDE
+const bool READS_ENDS = VECTOR_OUT && !IS_SPLIT;
+
+/// What the epilogue of eight neighbouring columns reads besides their sums, if they are written as a vector.
+struct vector_ends {
+  float bias[8];
+  uvec4 more;
+};
+
+/// Beyond the product: what is within it.
+vector_ends vector_ends_of(uint m, uint n) {
+  const uint row = min(m, product.m - 1), column = min(n, product.n - 8);
+  vector_ends own;
+  [[unroll]] for (uint i = 0; i < 8; ++i)
+    own.bias[i] = READS_ENDS ? bias_of(row, column + i) : 0.0;
+  own.more = READS_ENDS && HAS_RESIDUAL ? residual_vectors[out_at(row, column) / 8] : uvec4(0);
+  return own;
+}
 #define SUM_VECTOR float[8]
+#define VECTOR_ENDS , vector_ends own
 #else
 #define SUM_VECTOR vec4
+#define VECTOR_ENDS
 #endif
 
 /// Writes WIDTH sums of neighbouring columns, in vectors if that is allowed.
-void emit_vector(uint m, uint n, SUM_VECTOR sums) {
+void emit_vector(uint m, uint n, SUM_VECTOR sums VECTOR_ENDS) {
   if (m >= product.m || n >= product.n)
     return;
   if (!VECTOR_OUT) {
@@ -114,16 +140,15 @@ void emit_vector(uint m, uint n, SUM_VECTOR sums) {
   }
   const uint at = out_at(m, n) / WIDTH;
 #ifdef EIGHT_WIDE
-  const uvec4 more = HAS_RESIDUAL ? residual_vectors[at] : uvec4(0);
   float16_t e[8];
   [[unroll]] for (uint i = 0; i < 8; ++i)
-    e[i] = float16_t(finish(m, n + i, sums[i], unpackHalf2x16(more[i / 2])[i % 2]));
+    e[i] = float16_t(finish(sums[i], own.bias[i], unpackHalf2x16(own.more[i / 2])[i % 2]));
   result_vectors[at] = pack_vector(e);
 #else
   const vec4 more = HAS_RESIDUAL ? vec4(residual_vectors[at]) : vec4(0);
   vec4 e;
   [[unroll]] for (uint i = 0; i < 4; ++i)
-    e[i] = finish(m, n + i, sums[i], more[i]);
+    e[i] = finish(sums[i], bias_of(m, n + i), more[i]);
   result_vectors[at] = VECTOR(e);
 #endif
 }
@@ -133,8 +158,21 @@ layout(set = 0, binding = 4, std430) readonly buffer residual_pair_buffer { uint
 layout(set = 0, binding = 5, std430) writeonly buffer output_pair_buffer { uint result_pairs[]; };
 layout(set = 0, binding = 5, std430) writeonly buffer scratch_pair_buffer { vec2 partial_pairs[]; };
 
+/// What the epilogue of two neighbouring columns reads besides their sums, if they are written together.
+struct joined_ends {
+  vec2 bias;
+  uint more;
+};
+
+joined_ends joined_ends_of(uint m, uint n) {
+  if (!READS_ENDS)
+    return joined_ends(vec2(0), 0);
+  const uint row = min(m, product.m - 1), column = min(n, product.n - 2);
+  return joined_ends(vec2(bias_of(row, column), bias_of(row, column + 1)), HAS_RESIDUAL ? residual_pairs[out_at(row, column) / 2] : 0);
+}
+
 /// Writes two sums of neighbouring columns, together if that is allowed.
-void emit_joined(uint m, uint n, vec2 sums) {
+void emit_joined(uint m, uint n, vec2 sums, joined_ends own) {
   if (m >= product.m || n >= product.n)
     return;
   if (!VECTOR_OUT) {
@@ -146,8 +184,7 @@ void emit_joined(uint m, uint n, vec2 sums) {
     partial_pairs[scratch_at(m, n) / 2] = sums;
     return;
   }
-  const uint at = out_at(m, n) / 2;
-  const vec2 more = HAS_RESIDUAL ? unpackHalf2x16(residual_pairs[at]) : vec2(0);
-  result_pairs[at] = packFloat2x16(f16vec2(finish(m, n, sums.x, more.x), finish(m, n + 1, sums.y, more.y)));
+  const vec2 more = unpackHalf2x16(own.more);
+  result_pairs[out_at(m, n) / 2] = packFloat2x16(f16vec2(finish(sums.x, own.bias.x, more.x), finish(sums.y, own.bias.y, more.y)));
 }
 #endif

@@ -4,7 +4,9 @@
 /// Where this group's matrices start in A and B.
 uvec2 batch_start() {
   uvec2 start = uvec2(a_start, b_start);
-  uint rest = gl_WorkGroupID.z / product.splits;
+  if (!IS_BATCHED)
+    return start;
+  uint rest = batch_index();
   for (uint i = 0; i < batch_rank; ++i) {
     const uint size = batch_axes[i].x, next = rest / size;
     start += (rest - next * size) * batch_axes[i].yz;
@@ -20,6 +22,6 @@ uint column_of_bias(uint n) {
   return product.first_column + n;
 }
 uint out_at(uint m, uint n) {
-  return product.out_first + gl_WorkGroupID.z / product.splits * out_batch + m * product.out_row +
+  return product.out_first + batch_index() * out_batch + m * product.out_row +
          (product.first_column + n) * product.out_column;
 }

@@ -1,12 +1,16 @@
 // Which depths a group sums, and where the columns of operand B are. See gemm.glsl.
+// A division takes a quarter of a microsecond, for which a group that need not divide does not wait.
 uint batch_index() {
-  return gl_WorkGroupID.z / product.splits;
+  return !IS_BATCHED ? 0 : IS_SPLIT ? gl_WorkGroupID.z / product.splits : gl_WorkGroupID.z;
+}
+uint split_index() {
+  return !IS_SPLIT ? 0 : IS_BATCHED ? gl_WorkGroupID.z % product.splits : gl_WorkGroupID.z;
 }
 uint split_begin() {
-  return gl_WorkGroupID.z % product.splits * product.split_depth;
+  return split_index() * product.split_depth;
 }
 uint split_end() {
-  return min(product.k, split_begin() + product.split_depth);
+  return IS_SPLIT ? min(product.k, split_begin() + product.split_depth) : product.k;
 }
 
 /// A row of A or a column of B: where it starts, and whether it is one.

@@ -21,24 +21,34 @@ layout(constant_id = 6) const uint ACTIVATION = 0;
 
 const bool TAPS_FIRST = (FLAGS & product_taps_first) != 0u;
 const uint SPAN = (PIXELS - 1) * STRIDE_W + KERNEL_W; // inputs of a row that an invocation reads, unless dilated
+// Rows of the kernel that are on their way together: invocations of single pixels are few, and wait.
+const uint ROWS = PIXELS > 1 ? 1 : KERNEL_H * KERNEL_W > 49 ? 1 : KERNEL_H;
 
 layout(set = 0, binding = 1, std430) readonly buffer input_buffer { uint8_t x[]; };
 layout(set = 0, binding = 1, std430) readonly buffer input_word_buffer { uint x_words[]; };
 layout(set = 0, binding = 2, std430) readonly buffer weight_buffer { uint8_t w[]; };
 layout(set = 0, binding = 2, std430) readonly buffer weight_word_buffer { uint w_words[]; };
 
-/// Elements from `at` on, less the zero point.
-ivec4 read_input(uint at) {
-  return (VECTORS ? signed_bytes(x_words[at / 4] ^ A_FLIP) : ivec4(centred_byte(uint(x[at]), A_UNSIGNED), 0, 0, 0)) - a_middle;
+/// Elements from `at` on, as they are in memory: a word, or one of them.
+uint read_input(uint at) { return VECTORS ? x_words[at / 4] : uint(x[at]); }
+
+/// Elements of the input, less the zero point.
+ivec4 centred_input(uint bits) {
+  return (VECTORS ? signed_bytes(bits ^ A_FLIP) : ivec4(centred_byte(bits, A_UNSIGNED), 0, 0, 0)) - a_middle();
 }
 
-ivec4 read_weight(uint first, uint tap) {
+/// A tap of four filters as a word, or of one.
+uint read_weight(uint first, uint tap) {
   if (VECTORS && TAPS_FIRST)
-    return signed_bytes(w_words[(tap * filters + first) / 4] ^ B_FLIP);
-  ivec4 e = ivec4(0);
+    return w_words[(tap * filters + first) / 4];
+  uint bits = 0;
   [[unroll]] for (uint i = 0; i < (VECTORS ? 4 : 1); ++i)
-    e[i] = centred_byte(uint(w[(first + i) * (kernel_d * KERNEL_H * KERNEL_W) + tap]), B_UNSIGNED);
-  return e;
+    bits |= uint(w[(first + i) * (kernel_d * KERNEL_H * KERNEL_W) + tap]) << (8 * i);
+  return bits;
+}
+
+ivec4 centred_weight(uint bits) {
+  return VECTORS ? signed_bytes(bits ^ B_FLIP) : ivec4(centred_byte(bits, B_UNSIGNED), 0, 0, 0);
 }
 
 void main() {
@@ -66,26 +76,34 @@ void main() {
   [[unroll]] for (uint i = 0; i < (VECTORS ? 4 : 1); ++i)
     middles[i] = B_CENTRED ? 0 : b_middle(f + i);
 
+  const column_terms own = VECTORS ? terms_of(f) : no_terms; // asked for before anything is waited for
+  const uint nothing = uint(a_zero_byte) * (VECTORS ? 0x01010101u : 1u); // what adds nothing, as it is loaded
   ivec4 sums[PIXELS];
   [[unroll]] for (uint p = 0; p < PIXELS; ++p)
     sums[p] = ivec4(0);
   for (uint kd = 0; kd < kernel_d; ++kd) {
     const uint d = uint(start.x + int(kd) * dilation.x);
-    [[unroll]] for (uint kh = 0; kh < KERNEL_H; ++kh) {
-      const uint h = uint(start.y + int(kh) * dilation.y);
-      if (d >= in_size.x || h >= in_size.y)
-        continue;
-      const uint line = base + (d * in_size.y + h) * in_size.z * in_pixel;
-      ivec4 taps[KERNEL_W];
-      [[unroll]] for (uint kw = 0; kw < KERNEL_W; ++kw)
-        taps[kw] = read_weight(f, (kd * KERNEL_H + kh) * KERNEL_W + kw) - middles;
-      [[unroll]] for (uint i = 0; i < SPAN; ++i) {
-        const uint at = uint(start.z + int(i) * dilation.z);
-        const ivec4 value = at < in_size.z ? read_input(line + at * in_pixel) : ivec4(0);
-        [[unroll]] for (uint p = 0; p < PIXELS; ++p)
-          if (i >= p * STRIDE_W && i - p * STRIDE_W < KERNEL_W)
-            sums[p] += value * taps[i - p * STRIDE_W];
+    [[unroll]] for (uint first_row = 0; first_row < KERNEL_H; first_row += ROWS) {
+      // Everything is asked for before anything is used, without a branch: beyond the input, what is at its end.
+      uint values[ROWS * SPAN], taps[ROWS * KERNEL_W];
+      [[unroll]] for (uint r = 0; r < ROWS; ++r) {
+        const uint h = uint(start.y + int(first_row + r) * dilation.y);
+        const uint line = base + (min(d, in_size.x - 1) * in_size.y + min(h, in_size.y - 1)) * in_size.z * in_pixel;
+        [[unroll]] for (uint i = 0; i < SPAN; ++i) {
+          const uint at = uint(start.z + int(i) * dilation.z);
+          const uint value = read_input(line + min(at, in_size.z - 1) * in_pixel);
+          values[r * SPAN + i] = d < in_size.x && h < in_size.y && at < in_size.z ? value : nothing;
+        }
+        [[unroll]] for (uint kw = 0; kw < KERNEL_W; ++kw)
+          taps[r * KERNEL_W + kw] = read_weight(f, (kd * KERNEL_H + first_row + r) * KERNEL_W + kw);
       }
+      [[unroll]] for (uint r = 0; r < ROWS; ++r)
+        [[unroll]] for (uint i = 0; i < SPAN; ++i) {
+          const ivec4 value = centred_input(values[r * SPAN + i]);
+          [[unroll]] for (uint p = 0; p < PIXELS; ++p)
+            if (i >= p * STRIDE_W && i - p * STRIDE_W < KERNEL_W)
+              sums[p] += value * (centred_weight(taps[r * KERNEL_W + i - p * STRIDE_W]) - middles);
+        }
     }
   }
   const uint to = image * out_image + f * out_channel;
@@ -94,7 +112,7 @@ void main() {
     if (first + p < out_size.w) {
       const uint at = to + (row * out_size.w + first + p) * out_pixel;
       if (VECTORS)
-        write_results(at, finished_columns(sums[p], f, act));
+        write_results(at, finished_columns(sums[p], own, act), 0);
       else
         write_result(at, finished_column(sums[p].x, f, act));
     }

@@ -51,14 +51,21 @@ const float nearest = 12582912.0; // 1.5 · 2^23: floats beside it are whole, so
 
 int byte_number(uint bits, bool is_signed) { return is_signed ? int(bits << 24u) >> 24 : int(bits); }
 
-int a_middle = centred_byte(has(quantized_a_zero) ? uint(a_zero[0]) : 0u, A_UNSIGNED);
-int y_middle = has(quantized_out_zero) ? byte_number(uint(y_zero[0]), has(quantized_out_signed)) : 0;
-int r_middle = has(quantized_r_zero) ? byte_number(uint(r_zero[0]), !has(quantized_r_unsigned)) : 0;
-int z_middle = has(quantized_z_zero) ? byte_number(uint(z_zero[0]), has(quantized_z_signed)) : 0;
+// What kernels have one of is asked for as soon as a group begins, and is as it is in memory: to convert it would be to wait for it.
+uint8_t a_zero_byte = has(quantized_a_zero) ? a_zero[0] : uint8_t(0), y_zero_byte = has(quantized_out_zero) ? y_zero[0] : uint8_t(0);
+uint8_t r_zero_byte = has(quantized_r_zero) ? r_zero[0] : uint8_t(0), z_zero_byte = has(quantized_z_zero) ? z_zero[0] : uint8_t(0);
+float a_step = a_scale[0];
+float y_step = HAS_SUM ? y_scale[0] : 1.0, r_step = HAS_SUM ? r_scale[0] : 1.0, z_step = HAS_SUM ? z_scale[0] : 1.0;
 // Given if it is constant: an exact quotient has branches, at which an invocation would wait for the scale before it loads anything else.
 float y_inverse = !QUANTIZES ? 1.0 : has(quantized_inverse) ? given_inverse[0] : exact_quotient(1.0, y_scale[0]);
-vec2 y_range = (has(quantized_out_signed) ? vec2(-128, 127) : vec2(0, 255)) - float(y_middle);
-vec2 z_range = (has(quantized_z_signed) ? vec2(-128, 127) : vec2(0, 255)) - float(z_middle);
+
+int a_middle() { return centred_byte(uint(a_zero_byte), A_UNSIGNED); }
+int y_middle() { return has(quantized_out_zero) ? byte_number(uint(y_zero_byte), has(quantized_out_signed)) : 0; }
+int r_middle() { return has(quantized_r_zero) ? byte_number(uint(r_zero_byte), !has(quantized_r_unsigned)) : 0; }
+int z_middle() { return has(quantized_z_zero) ? byte_number(uint(z_zero_byte), has(quantized_z_signed)) : 0; }
+
+/// What a byte can be, less its middle.
+vec2 range_of(bool is_signed, int middle) { return (is_signed ? vec2(-128, 127) : vec2(0, 255)) - float(middle); }
 
 int b_middle(uint column) {
   const uint at = has(quantized_b_zeros) ? column : 0u;
@@ -75,20 +82,36 @@ float finished(int sum, float scale, float bias, vec2 act) {
 /// y of a single column's sum.
 float finished_column(int sum, uint column, vec2 act) {
   if (has(quantized_column_sums) && !A_CENTRED)
-    sum -= a_middle * column_sums[column];
-  const float scale = b_scales[has(quantized_b_scales) ? column : 0u] * a_scale[0];
+    sum -= a_middle() * column_sums[column];
+  const float scale = b_scales[has(quantized_b_scales) ? column : 0u] * a_step;
   return finished(sum, scale, has(product_bias) ? biases[has(quantized_biases) ? column : 0u] : 0.0, act);
 }
 
-/// y of four columns' sums; `column` is a multiple of 4.
-vec4 finished_columns(ivec4 sums, uint column, vec2 act) {
+/// What y of four columns needs besides their sums.
+struct column_terms {
+  vec4 scales, biases;
+  ivec4 sums; // of B's columns
+};
+
+const column_terms no_terms = column_terms(vec4(0.0), vec4(0.0), ivec4(0));
+
+/// For a `column` that is a multiple of 4.
+column_terms terms_of(uint column) {
+  column_terms own;
+  own.scales = has(quantized_b_scales) ? b_scales4[column / 4u] : vec4(b_scales[0]);
+  own.biases = !has(product_bias) ? vec4(0.0) : has(quantized_biases) ? biases4[column / 4u] : vec4(biases[0]);
+  own.sums = has(quantized_column_sums) && !A_CENTRED ? column_sums4[column / 4u] : ivec4(0);
+  return own;
+}
+
+/// y of four columns' sums.
+vec4 finished_columns(ivec4 sums, column_terms own, vec2 act) {
   if (has(quantized_column_sums) && !A_CENTRED)
-    sums -= a_middle * column_sums4[column / 4u];
-  const vec4 scale = (has(quantized_b_scales) ? b_scales4[column / 4u] : vec4(b_scales[0])) * a_scale[0];
-  const vec4 bias = !has(product_bias) ? vec4(0.0) : has(quantized_biases) ? biases4[column / 4u] : vec4(biases[0]);
+    sums -= a_middle() * own.sums;
+  const vec4 scales = own.scales * a_step;
   vec4 y;
   [[unroll]] for (uint i = 0u; i < 4u; ++i)
-    y[i] = finished(sums[i], scale[i], bias[i], act);
+    y[i] = finished(sums[i], scales[i], own.biases[i], act);
   return y;
 }
 
@@ -101,24 +124,23 @@ int rounded(float v, vec2 range, int middle) {
 
 /// z of own bytes y and the residual's.
 ivec4 summed(ivec4 y, ivec4 r) {
-  precise const vec4 own = vec4(y - y_middle) * y_scale[0], more = vec4(r - r_middle) * r_scale[0];
+  precise const vec4 own = vec4(y - y_middle()) * y_step, more = vec4(r - r_middle()) * r_step;
   precise const vec4 sum = own + more;
   const vec2 limits = SUM_RANGE;
-  const float scale = z_scale[0];
   vec4 limited, quotient;
   bool decided = true;
   [[unroll]] for (uint i = 0u; i < 4u; ++i) {
     const float raised = sum[i] < limits.x ? limits.x : sum[i];
     limited[i] = exact_isnan(sum[i]) ? sum[i] : (raised > limits.y ? limits.y : raised);
-    quotient[i] = guessed_quotient(limited[i], scale);
-    decided = decided && rounds_alike(quotient[i], scale);
+    quotient[i] = guessed_quotient(limited[i], z_step);
+    decided = decided && rounds_alike(quotient[i], z_step);
   }
   if (!decided)
     [[dont_unroll]] for (uint i = 0u; i < 4u; ++i)
-      quotient[i] = exact_quotient(limited[i], scale);
+      quotient[i] = exact_quotient(limited[i], z_step);
   ivec4 z;
   [[unroll]] for (uint i = 0u; i < 4u; ++i)
-    z[i] = rounded(quotient[i], z_range, z_middle);
+    z[i] = rounded(quotient[i], range_of(has(quantized_z_signed), z_middle()), z_middle());
   return z;
 }
 
@@ -127,7 +149,7 @@ ivec4 quantised(vec4 y, ivec4 r) {
   precise const vec4 v = y * y_inverse;
   ivec4 own;
   [[unroll]] for (uint i = 0u; i < 4u; ++i)
-    own[i] = rounded(v[i], y_range, y_middle);
+    own[i] = rounded(v[i], range_of(has(quantized_out_signed), y_middle()), y_middle());
   return HAS_SUM ? summed(own, r) : own;
 }
 
@@ -159,10 +181,13 @@ void write_result(uint at, float y) {
   write_each(uvec4(at), vec4(y), 1u);
 }
 
-/// Writes the output's elements from `at` on, a multiple of 4.
-void write_results(uint at, vec4 y) {
+/// Four elements of the residual from `at` on, a multiple of 4.
+uint residual_word(uint at) { return HAS_SUM ? residual_words[at / 4u] : 0u; }
+
+/// Writes the output's elements from `at` on, a multiple of 4; `r` are the residual's.
+void write_results(uint at, vec4 y, uint r) {
   if (QUANTIZES)
-    out_words[at / 4u] = quantised_word(y, HAS_SUM ? residual_words[at / 4u] : 0u);
+    out_words[at / 4u] = quantised_word(y, r);
   else
     out_reals4[at / 4u] = y;
 }

@@ -16,6 +16,23 @@ struct khr_features {
   VkBool32 cooperative_matrix = VK_FALSE, robust_buffer_access = VK_FALSE;
 };
 
+/// VkCooperativeMatrixPropertiesKHR: a product that the device has.
+struct khr_product {
+  VkStructureType type = static_cast<VkStructureType>(1000506001);
+  void* next = nullptr;
+  uint32_t m = 0, n = 0, k = 0;
+  int32_t a = 0, b = 0, c = 0, result = 0; // VkComponentTypeKHR
+  VkBool32 saturating = VK_FALSE;
+  int32_t scope = 0; // VkScopeKHR
+
+  /// Whether it is 16 × 16 × `depth` of `factors`, with sums of `sums`, by one subgroup.
+  bool is_of_subgroup(uint32_t depth, int32_t factors, int32_t sums) const;
+};
+
+/// vkGetPhysicalDeviceCooperativeMatrixPropertiesKHR.
+typedef VkResult(VKAPI_PTR* khr_query)(VkPhysicalDevice device, uint32_t* count, khr_product* found);
+inline constexpr char khr_query_name[] = "vkGetPhysicalDeviceCooperativeMatrixPropertiesKHR";
+
 /// VkPhysicalDeviceCooperativeMatrix2FeaturesNV.
 struct nv2_features {
   VkStructureType type = static_cast<VkStructureType>(1000593000);
@@ -40,7 +57,13 @@ struct flexible_dimensions {
   int32_t scope = 0; // VkScopeKHR
   uint32_t group_invocations = 0;
 };
-inline constexpr int32_t float16_component = 0, float32_component = 1, group_scope = 2;
+inline constexpr int32_t float16_component = 0, float32_component = 1, int8_component = 3, int32_component = 5;
+inline constexpr int32_t group_scope = 2, subgroup_scope = 3;
+
+inline bool khr_product::is_of_subgroup(uint32_t depth, int32_t factors, int32_t sums) const {
+  return m == 16 && n == 16 && k == depth && a == factors && b == factors && c == sums && result == sums &&
+         !saturating && scope == subgroup_scope;
+}
 
 /// vkGetPhysicalDeviceCooperativeMatrixFlexibleDimensionsPropertiesNV.
 typedef VkResult(VKAPI_PTR* flexible_dimensions_query)(VkPhysicalDevice device, uint32_t* count,

@@ -149,14 +149,13 @@ std::vector<const char*> wanted_extensions(const gpu_snapshot& s) {
                         VK_EXT_CALIBRATED_TIMESTAMPS_EXTENSION_NAME})
     if (s.has_extension(e))
       wanted.push_back(e);
-  if (features_of(s).cooperative_matrix || features_of(s).byte_matrices)
-    wanted.push_back(VK_NV_COOPERATIVE_MATRIX_EXTENSION_NAME);
-  if (features_of(s).integer_dot)
+  const gpu_features features = features_of(s);
+  if (features.integer_dot)
     wanted.push_back(VK_KHR_SHADER_INTEGER_DOT_PRODUCT_EXTENSION_NAME);
-  if (features_of(s).group_matrices) {
+  if (features.cooperative_matrix || features.byte_matrices || features.group_matrices)
     wanted.push_back(cooperative_matrix::khr_extension);
+  if (features.group_matrices)
     wanted.push_back(cooperative_matrix::nv2_extension);
-  }
   return wanted;
 }
 

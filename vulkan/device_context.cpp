@@ -17,8 +17,6 @@ uint32_t copy_queues(const gpu_snapshot& facts, uint32_t family) {
 
 VkDevice create_device(VkPhysicalDevice physical, const gpu_snapshot& facts, std::span<const uint32_t> families) {
   const gpu_features features = features_of(facts);
-  VkPhysicalDeviceCooperativeMatrixFeaturesNV cooperative{
-      VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_COOPERATIVE_MATRIX_FEATURES_NV, nullptr, VK_TRUE, VK_FALSE};
   VkPhysicalDeviceVulkan12Features v12{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_2_FEATURES};
   cooperative_matrix::nv2_features nv2{.workgroup_scope = VK_TRUE,
                                        .flexible_dimensions = VK_TRUE,
@@ -26,21 +24,22 @@ VkDevice create_device(VkPhysicalDevice physical, const gpu_snapshot& facts, std
                                        .conversions = VK_TRUE,
                                        .per_element_operations = VK_TRUE,
                                        .tensor_addressing = VK_TRUE};
-  cooperative_matrix::khr_features khr{.next = &nv2, .cooperative_matrix = VK_TRUE};
-  if (features.group_matrices)
+  cooperative_matrix::khr_features khr{.cooperative_matrix = VK_TRUE};
+  const bool has_matrices = features.cooperative_matrix || features.byte_matrices || features.group_matrices;
+  if (has_matrices)
     v12.pNext = &khr;
+  if (features.group_matrices)
+    khr.next = &nv2;
   VkPhysicalDeviceShaderIntegerDotProductFeatures dot{
       VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_INTEGER_DOT_PRODUCT_FEATURES, nullptr, VK_TRUE};
   if (features.integer_dot)
     dot.pNext = std::exchange(v12.pNext, &dot);
-  if (features.cooperative_matrix || features.byte_matrices)
-    cooperative.pNext = std::exchange(v12.pNext, &cooperative);
   v12.timelineSemaphore = VK_TRUE;
   v12.hostQueryReset = facts.host_query_reset;
   v12.shaderFloat16 = features.float16;
   v12.storageBuffer8BitAccess = features.int8;
   v12.shaderInt8 = features.int8;
-  v12.vulkanMemoryModel = features.cooperative_matrix || features.byte_matrices || features.group_matrices;
+  v12.vulkanMemoryModel = has_matrices;
   VkPhysicalDeviceVulkan11Features v11{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_1_FEATURES, &v12};
   v11.storageBuffer16BitAccess = features.float16;
   VkPhysicalDeviceFeatures2 enabled{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2, &v11};

@@ -115,25 +115,25 @@ void read_queues(VkPhysicalDevice device, gpu_snapshot& s) {
 }
 
 void read_cooperative_matrices(VkInstance instance, VkPhysicalDevice device, gpu_snapshot& s) {
-  const auto query = reinterpret_cast<PFN_vkGetPhysicalDeviceCooperativeMatrixPropertiesNV>(
-      vkGetInstanceProcAddr(instance, "vkGetPhysicalDeviceCooperativeMatrixPropertiesNV"));
-  if (!s.has_extension(VK_NV_COOPERATIVE_MATRIX_EXTENSION_NAME) || !query)
+  using namespace cooperative_matrix;
+  const auto query = reinterpret_cast<khr_query>(vkGetInstanceProcAddr(instance, khr_query_name));
+  if (!s.has_extension(khr_extension) || !query)
+    return;
+  VkPhysicalDeviceFeatures2 features{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2};
+  khr_features khr;
+  features.pNext = &khr;
+  vkGetPhysicalDeviceFeatures2(device, &features);
+  if (!khr.cooperative_matrix)
     return;
   uint32_t count = 0;
-  check(query(device, &count, nullptr), "vkGetPhysicalDeviceCooperativeMatrixPropertiesNV");
-  std::vector<VkCooperativeMatrixPropertiesNV> found(count,
-                                                     {VK_STRUCTURE_TYPE_COOPERATIVE_MATRIX_PROPERTIES_NV, nullptr});
-  check(query(device, &count, found.data()), "vkGetPhysicalDeviceCooperativeMatrixPropertiesNV");
-  s.cooperative_16x16x16 = std::any_of(found.begin(), found.end(), [](const VkCooperativeMatrixPropertiesNV& c) {
-    return c.MSize == 16 && c.NSize == 16 && c.KSize == 16 && c.AType == VK_COMPONENT_TYPE_FLOAT16_NV &&
-           c.BType == VK_COMPONENT_TYPE_FLOAT16_NV && c.CType == VK_COMPONENT_TYPE_FLOAT32_NV &&
-           c.DType == VK_COMPONENT_TYPE_FLOAT32_NV && c.scope == VK_SCOPE_SUBGROUP_NV;
-  });
-  s.cooperative_bytes = std::any_of(found.begin(), found.end(), [](const VkCooperativeMatrixPropertiesNV& c) {
-    return c.MSize == 16 && c.NSize == 16 && c.KSize == 32 && c.AType == VK_COMPONENT_TYPE_SINT8_NV &&
-           c.BType == VK_COMPONENT_TYPE_SINT8_NV && c.CType == VK_COMPONENT_TYPE_SINT32_NV &&
-           c.DType == VK_COMPONENT_TYPE_SINT32_NV && c.scope == VK_SCOPE_SUBGROUP_NV;
-  });
+  check(query(device, &count, nullptr), khr_query_name);
+  std::vector<khr_product> found(count);
+  check(query(device, &count, found.data()), khr_query_name);
+  const auto has = [&](uint32_t depth, int32_t factors, int32_t sums) {
+    return std::ranges::any_of(found, [&](const khr_product& p) { return p.is_of_subgroup(depth, factors, sums); });
+  };
+  s.cooperative_16x16x16 = has(16, float16_component, float32_component);
+  s.cooperative_bytes = has(32, int8_component, int32_component);
 }
 
 /// Whether groups of 128 and of 256 invocations can multiply float16 matrices whose sides are multiples of 32.

@@ -26,6 +26,8 @@ CONSTANT product_vector_out = 8;   // neighbouring columns may be written as a v
 CONSTANT product_strided_out = 16; // a convolution whose output rows are not simply `out_row` apart
 CONSTANT product_taps_first = 32;  // depthwise weights are [taps][filters]
 CONSTANT product_whole_tiles = 64; // no tile goes beyond the product (matmul_matrices only)
+CONSTANT product_batched = 128;    // several products, or groups of a convolution
+CONSTANT product_asks_first = 16777216; // beside those of quantized.h: few groups wait for memory, which ask for all at once (cooperative kernels only)
 
 /// Cooperative kernels keep two buffers of both tiles if they take no more shared memory than this.
 CONSTANT product_double_buffer_bytes = 49152;

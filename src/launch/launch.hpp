@@ -35,7 +35,7 @@ struct gpu_features {
   bool float64 = false; // arithmetic of doubles
   bool subgroup_arithmetic = false;
   bool subgroup_shuffle = false;
-  /// Subgroup-wide matrix products 16 × 16 × 16 of float16 with float32 sums (VK_NV_cooperative_matrix).
+  /// Subgroup-wide matrix products 16 × 16 × 16 of float16 with float32 sums (VK_KHR_cooperative_matrix).
   bool cooperative_matrix = false;
   /// These multiply more than six times as fast as scalar arithmetic of float32 does, so that three products of float16 may stand for one of float32.
   bool strong_matrices = false;
@@ -44,7 +44,7 @@ struct gpu_features {
   bool group_matrices = false;
   /// Products of four packed bytes by one instruction (VK_KHR_shader_integer_dot_product).
   bool integer_dot = false;
-  /// Subgroup-wide matrix products 16 × 16 × 32 of int8 with int32 sums (VK_NV_cooperative_matrix).
+  /// Subgroup-wide matrix products 16 × 16 × 32 of int8 with int32 sums (VK_KHR_cooperative_matrix).
   bool byte_matrices = false;
   /// Multiprocessors, or a guess: how many groups it takes to fill the device.
   uint32_t units = 16;

@@ -72,7 +72,7 @@ std::optional<launch_list> with_tile(const gpu_call& call, const float_product& 
   const int64_t element = bytes_of(call.inputs[p.a].type, 1);
   const int64_t columns = how.columns;
   const bool whole = columns == p.n;
-  const uint32_t split = t.splits > 1 ? shader::product_split : 0;
+  const bool split = t.splits > 1;
   const product_output rows = output_rows(call.outputs[0], p);
   launch_binding out = builder.out(0);
   if (split)
@@ -83,11 +83,13 @@ std::optional<launch_list> with_tile(const gpu_call& call, const float_product& 
     r.p.n = std::min(columns, p.n - first);
     const launch_binding b =
         whole ? r.binding : part_of(r.binding, first * r.p.b_line * element, r.p.n * r.p.b_line * element);
-    launch& l = builder.add(how.stem() + "." + tile_variant(how.family, how.variant, t), product_groups(r.p, t),
+    const auto groups = product_groups(r.p, t);
+    launch& l = builder.add(how.stem() + "." + tile_variant(how.family, how.variant, t), groups,
                             {builder.in(p.a), b, ends.bias, ends.residual, out});
     l.constants = t.constants();
     l.constants.insert(l.constants.end(),
-                       {how.modes.a, how.modes.b, e.flags() | split | vector_out(p, rows, product_width(how.family)),
+                       {how.modes.a, how.modes.b,
+                        e.flags() | tile_flags(t, groups, p.batches(), call.gpu) | vector_out(p, rows, product_width(how.family)),
                         static_cast<uint32_t>(e.act.code)});
     l.params = stack_parameters(r.p, t, rows, first);
   }

@@ -233,33 +233,12 @@ launch_lists split_and_normed(const gpu_call& call) {
                                   .centred = how.last_norm == "LayerNormalization"});
 }
 
-/// Whether two products of float16 by matrices of subgroups have the same tile.
-bool same_tile(const launch_list& a, const launch_list& b) {
-  constexpr std::ptrdiff_t words = 6;
-  if (a.launches.empty() || b.launches.empty())
-    return false;
-  const auto &x = a.launches[0], &y = b.launches[0];
-  return x.shader.starts_with("matmul_cooperative.f16") && x.shader == y.shader &&
-         std::equal(x.constants.begin(), x.constants.begin() + words, y.constants.begin());
-}
-
-/// Returns which of the ways that split a product is done before the best that may leave it whole, the norm behind it; their end if none is.
-/// That is the best if the norm's own launch would take longer than the split. What would be whole is split for its norm in the tiles that it has, if
-/// these take the device more than once: 197 × 768 × 768 with its norm takes 14.0 instead of 16.6 µs on an H100 (float16). But tiles of 32 × 32 that it
-/// holds all at once are hard to beat: 128 × 768 × 768 takes 13.0 whole and 12.6 at best.
-launch_lists::iterator sooner_split(launch_lists& split, const launch_list& whole, const gpu_call& call) {
-  // µs that the norm's own launch takes longer, by the model; of splits of matrices that says too little.
-  const double norm = call.inputs[projection::operand].type == dtype::float32 ? 2.5 : 0;
-  // µs that a split may cost by the model of tiles, which counts groups of a multiprocessor one after the other.
-  constexpr double saved = 5;
-  if (!split.empty() && split[0].time <= whole.time + norm)
-    return split.begin();
-  const operand& x = call.inputs[projection::operand];
-  const int64_t columns = call.outputs[0].dims.back(), rows = x.size() / x.dims.back();
-  if (ceil_div(rows, 32) * ceil_div(columns, 32) <= call.gpu.units)
-    return split.end();
-  return std::ranges::find_if(split,
-                              [&](const launch_list& l) { return same_tile(l, whole) && l.time < whole.time + saved; });
+/// Returns which of the ways that split a product is done before the best that may leave it whole, the norm behind it; their end if none is. The norm's
+/// own launch takes a few µs by the model of tiles: 197 × 768 × 768 with its norm takes 14.8 split and 16.7 whole on an H100 (float16), but
+/// 128 × 768 × 768, whose tiles it holds all at once, 13.4 either way.
+launch_lists::iterator sooner_split(launch_lists& split, const launch_list& whole) {
+  constexpr double norm = 2.5;
+  return !split.empty() && split[0].time <= whole.time + norm ? split.begin() : split.end();
 }
 
 /// Adds those ways; one that is sooner done to the front.
@@ -267,7 +246,7 @@ void add_split_and_normed(launch_lists& lists, const gpu_call& call) {
   launch_lists normed = split_and_normed(call);
   if (lists.empty() || normed.empty())
     return add_lists(lists, std::move(normed));
-  if (const auto best = sooner_split(normed, lists[0], call); best != normed.end()) {
+  if (const auto best = sooner_split(normed, lists[0]); best != normed.end()) {
     std::rotate(normed.begin(), best, best + 1);
     std::swap(lists, normed);
   }

@@ -48,6 +48,9 @@ std::optional<tiling> choose_tiling(const product_size& size, tile_family family
 std::vector<tiling> list_tilings(const product_size& size, tile_family family, bool may_split, const gpu_features& gpu,
                                  way_range ways);
 
+/// Returns the flags that a tile's kernel has besides its product's: what groups' third numbers count, and whether the groups are few for the device.
+uint32_t tile_flags(const tiling& t, const std::array<uint32_t, 3>& groups, int64_t batches, const gpu_features& gpu);
+
 /// What takes so many times as long as the best by the model is not worth measuring.
 inline constexpr double hopeless_time = 4;
 

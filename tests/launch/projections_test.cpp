@@ -325,7 +325,7 @@ TEST_CASE("a product that is split anyway normalises its rows where it adds its 
 TEST_CASE("a product that is not split, or of few rows, has its norm behind it as ever", "[launch][projections]") {
   const gpu_features gpu = gpu_with_matrices();
   const auto first = [&](int64_t rows, int64_t depth) { return normed_call(rows, depth, 768).lists(gpu).at(0); };
-  for (const int64_t rows : {64, 128, 160, 1024}) {
+  for (const int64_t rows : {128, 1024}) {
     INFO(rows);
     CHECK(first(rows, 768).name == "matmul_cooperative+layer_norm");
   }
@@ -336,21 +336,18 @@ TEST_CASE("a product that is not split, or of few rows, has its norm behind it a
   }
 }
 
-TEST_CASE("a product of matrices is split for its norm where small tiles do not fit at once", "[launch][projections]") {
-  gpu_features gpu = gpu_with_matrices();
+TEST_CASE("a product is split for its norm where that takes less than a launch of the norm's own", "[launch][projections]") {
+  const gpu_features gpu = gpu_with_matrices();
   const auto first = [&](int64_t rows, dtype type = dtype::float16) {
     return normed_call(rows, 768, 768, type).lists(gpu).at(0);
   };
   for (const int64_t rows : {161, 197, 224}) {
     CHECK(first(rows).name == "matmul_cooperative.normed");
-    CHECK(first(rows).launches[0].groups[2] == 3);
-    gpu_features many = gpu; // which holds all tiles at once
-    many.units = 400;
-    CHECK(normed_call(rows, 768, 768).lists(many).at(0).name == "matmul_cooperative+layer_norm");
+    CHECK(first(rows).launches[0].groups[2] > 1);
   }
   CHECK(first(1024).name == "matmul_cooperative+layer_norm");
   CHECK(first(1024, dtype::float32).name == "matmul+layer_norm");
-  CHECK(first(128, dtype::float32).name == "matmul.normed"); // the norm's launch takes longer than the split
+  CHECK(first(128, dtype::float32).name == "matmul.normed");
 }
 
 TEST_CASE("what has the norm behind it takes the tile that it would take without", "[launch][projections]") {
@@ -367,7 +364,7 @@ TEST_CASE("what has the norm behind it takes the tile that it would take without
                 {none, {call.inputs[0], call.inputs[3], call.inputs[6], call.inputs[7]}, {call.outputs[0]}, gpu})
                 .at(0);
         CHECK(list.launches.size() == 2); // a product and its norm, or parts and what adds them
-        if (type == dtype::float32 && list.name == "matmul.normed" && alone.launches.size() == 1)
+        if (list.name.ends_with(".normed") && alone.launches.size() == 1)
           continue; // split for its norm
         CHECK(list.launches[0].shader == alone.launches[0].shader);
         CHECK(list.launches[0].groups == alone.launches[0].groups);

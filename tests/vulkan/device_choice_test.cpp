@@ -152,19 +152,19 @@ TEST_CASE("kernels rely on what the driver offers", "[vulkan]") {
   CHECK_FALSE(features_of(s).group_matrices);
   s.group_matrices = true;
   CHECK(features_of(s).group_matrices);
-  CHECK(wanted_extensions(s).size() == 3); // the matrices of subgroups, and two for those of groups
+  CHECK(wanted_extensions(s).size() == 2); // matrices, and those of groups
   s.cooperative_bytes = s.integer_dot = true;
   CHECK_FALSE(features_of(s).byte_matrices); // not without 8-bit storage
   CHECK_FALSE(features_of(s).integer_dot);
   s.storage_8bit = s.int8 = true;
   CHECK(features_of(s).byte_matrices);
   CHECK(features_of(s).integer_dot);
-  CHECK(wanted_extensions(s).size() == 4);
-  s.cooperative_16x16x16 = false;
-  CHECK(wanted_extensions(s).size() == 4); // bytes want the same extension
+  CHECK(wanted_extensions(s).size() == 3);
+  s.cooperative_16x16x16 = s.group_matrices = false;
+  CHECK(wanted_extensions(s).size() == 2); // bytes want the same extension
   s.memory_model = false;
   CHECK_FALSE(features_of(s).byte_matrices);
-  s.memory_model = s.cooperative_16x16x16 = true;
+  s.memory_model = s.cooperative_16x16x16 = s.group_matrices = true;
   s.storage_8bit = s.float16 = false;
   CHECK_FALSE(features_of(s).cooperative_matrix);
   CHECK_FALSE(features_of(s).group_matrices);
