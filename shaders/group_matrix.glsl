@@ -9,7 +9,7 @@
 #extension GL_KHR_memory_scope_semantics : require
 #pragma use_vulkan_memory_model
 
-#ifndef TYPE_F16
+#ifdef FIRST_COMPILATION
 #define TYPE_F16 1
 #define TYPE_F32 1
 #endif

@@ -13,8 +13,8 @@ namespace {
 constexpr uint32_t max_splits = 32;
 
 /// How a tile does on one multiprocessor, in µs, as fitted to times on an H100, such that the model's choices lose least: of products by themselves
-/// (bench/results/tiles_fp32_h100_2026-11-25.txt, products_h100_2026-11-24.txt) and of the calls of whole models (ways_h100_2026-11-26.txt). Other
-/// devices only need the order within a family.
+/// (bench/results/tiles_fp32_h100_2026-11-25.txt, products_h100_2026-11-24.txt) and of the calls of whole models (ways_h100_2026-11-26.txt; by matrices
+/// of subgroups ways_khr_h100_2026-11-26.txt). Other devices only need the order within a family.
 struct tile_speed {
   tiling tile;
   double step;       // a depth step of a group that has the multiprocessor for itself
@@ -66,7 +66,7 @@ constexpr auto cooperative = std::to_array<tile_speed>({
     {{512, 256, 128, 32, 64, 32}, 1.07, 1.07, 1, 7.16},
 });
 
-// Of float32 in two pieces (shaders/float_pieces.glsl), fitted to calls of models on an H200 (bench/results/float_pieces_h200_2026-11-26.txt).
+// Of float32 in two pieces (shaders/float_pieces.glsl).
 constexpr auto cooperative_floats = std::to_array<tile_speed>({
     {{128, 64, 64, 32, 32, 32}, 1.4, 0.804, 4, 14.2},
     {{256, 64, 64, 32, 16, 32}, 1.04, 1.04, 3, 10.1},
