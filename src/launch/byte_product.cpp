@@ -73,8 +73,7 @@ std::optional<launch_list> matmul(const gpu_call& call, float_product p, const b
   p.epilogue = byte_epilogue(s);
   const std::array<uint32_t, 3> groups{word(ceil_div(p.m, t.m)), word(ceil_div(p.n, t.n)), word(p.batches())};
   flags |= tile_flags(t, groups, p.batches(), call.gpu);
-  launch& l = b.add(byte_shader("quantized_matmul", kernel, t), groups,
-                    byte_bindings(b, call, s, bytes, sums));
+  launch& l = b.add(byte_shader("quantized_matmul", kernel, t), groups, byte_bindings(b, call, s, bytes, sums));
   l.constants = t.constants();
   l.constants.insert(l.constants.end(), {a_mode, b_mode, flags, static_cast<uint32_t>(s.act.code)});
   l.params = stack_parameters(p, t, {.row = p.n}, 0);

@@ -87,10 +87,10 @@ std::optional<launch_list> with_tile(const gpu_call& call, const float_product& 
     launch& l = builder.add(how.stem() + "." + tile_variant(how.family, how.variant, t), groups,
                             {builder.in(p.a), b, ends.bias, ends.residual, out});
     l.constants = t.constants();
-    l.constants.insert(l.constants.end(),
-                       {how.modes.a, how.modes.b,
-                        e.flags() | tile_flags(t, groups, p.batches(), call.gpu) | vector_out(p, rows, product_width(how.family)),
-                        static_cast<uint32_t>(e.act.code)});
+    l.constants.insert(l.constants.end(), {how.modes.a, how.modes.b,
+                                           e.flags() | tile_flags(t, groups, p.batches(), call.gpu) |
+                                               vector_out(p, rows, product_width(how.family)),
+                                           static_cast<uint32_t>(e.act.code)});
     l.params = stack_parameters(r.p, t, rows, first);
   }
   if (split) {

@@ -55,8 +55,7 @@ std::optional<launch_list> with_tile(const gpu_call& call, const conv_call& c, c
   flags |= rows && i.p.n % (matrices ? 8 : 4) == 0 ? shader::product_vector_out : 0;
   const std::array<uint32_t, 3> groups{word(ceil_div(i.p.m, t.m)), word(ceil_div(i.p.n, t.n)), word(c.groups)};
   flags |= tile_flags(t, groups, c.groups, call.gpu);
-  launch& l = b.add(byte_shader("quantized_conv", kernel, t), groups,
-                    byte_bindings(b, call, s, bytes, sums));
+  launch& l = b.add(byte_shader("quantized_conv", kernel, t), groups, byte_bindings(b, call, s, bytes, sums));
   l.constants = t.constants();
   l.constants.insert(l.constants.end(),
                      {i.a, b_mode, flags, static_cast<uint32_t>(s.act.code), i.channel_last ? 1u : 0u});

@@ -39,6 +39,7 @@ constexpr auto tiled = std::to_array<tile_speed>({
 
 // Invocations beyond those of a tile's parts of `rows` × `columns` are slices, which share the depths
 // (shaders/gemm_cooperative.glsl).
+// clang-format off
 constexpr auto cooperative = std::to_array<tile_speed>({
     {{64, 16, 32, 64, 16, 16}, 0.473, 0.281, 6, 1.88},
     {{128, 32, 32, 64, 16, 16}, 0.572, 0.201, 5, 1.68},
@@ -65,6 +66,7 @@ constexpr auto cooperative = std::to_array<tile_speed>({
     {{256, 256, 128, 32, 64, 64}, 1.13, 1.13, 1, 9.07},
     {{512, 256, 128, 32, 64, 32}, 1.07, 1.07, 1, 7.16},
 });
+// clang-format on
 
 // Of float32 in two pieces (shaders/float_pieces.glsl).
 constexpr auto cooperative_floats = std::to_array<tile_speed>({

@@ -336,7 +336,8 @@ TEST_CASE("a product that is not split, or of few rows, has its norm behind it a
   }
 }
 
-TEST_CASE("a product is split for its norm where that takes less than a launch of the norm's own", "[launch][projections]") {
+TEST_CASE("a product is split for its norm where that takes less than a launch of the norm's own",
+          "[launch][projections]") {
   const gpu_features gpu = gpu_with_matrices();
   const auto first = [&](int64_t rows, dtype type = dtype::float16) {
     return normed_call(rows, 768, 768, type).lists(gpu).at(0);
