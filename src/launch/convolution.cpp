@@ -93,6 +93,8 @@ std::optional<depthwise_shape> depthwise_shape_of(const conv_call& c, const gpu_
   const auto& [d, h, w] = c.axes;
   if (c.channels != c.groups || h.kernel * w.kernel > most_unrolled_taps || gpu.max_group_size < 128)
     return std::nullopt;
+  if (d.in * h.in * w.in == 0) // beyond the input, kernels read what is at its end
+    return std::nullopt;
   depthwise_shape s;
   s.vectors = c.channels_last() && c.filters == c.channels && c.filters % 4 == 0 && c.out.pixel % 4 == 0 &&
               c.out_first % 4 == 0;

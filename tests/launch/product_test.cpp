@@ -233,6 +233,10 @@ TEST_CASE("Depthwise convolution packs its weights by taps", "[ops]") {
   REQUIRE(lists[0].packed.size() == 1);
   CHECK(lists[0].packed[0]->dims == shape{9, 32});
   CHECK(lists[1].name == "conv");
+  const auto nothing = make({1, 32, 0, 9}, dtype::float32, last), padding = make({1, 32, 1, 9}, dtype::float32, last);
+  const attributes around = attrs_of({{"pads", int_list{2, 1, 1, 1}}, {"group", int64_t{32}}});
+  for (const launch_list& list : conv_launches({around, {nothing, constant({32, 1, 3, 3})}, {padding}, gpu}))
+    CHECK(list.name != "depthwise"); // which reads the input's last element
 }
 
 namespace {
