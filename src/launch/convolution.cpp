@@ -2,6 +2,8 @@
 
 #include "launch/parameters.hpp"
 
+#include <utility>
+
 namespace troupe {
 namespace {
 
@@ -44,7 +46,7 @@ conv_call parse_convolution(const gpu_call& call, product_epilogue epilogue) {
       .in = steps_of(x),
       .out = steps_of(y),
       .out_first = y.part.first,
-      .epilogue = epilogue};
+      .epilogue = std::move(epilogue)};
   for (size_t i = 0; i < 3; ++i) // the output's own sizes: `ceil_mode` is no attribute of convolution
     c.axes[i].out = i + y.dims.size() < 5 ? 1 : y.dims[y.dims.size() - 3 + i];
   return c;
