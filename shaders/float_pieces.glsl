@@ -10,15 +10,7 @@
 // all its bits, and what is smaller is right to within 2^-43 of it. If what comes later does not suit a line's scale, the group multiplies its
 // tile once more, with scales for what it has seen. What is not finite has ±1 as high and itself as low, so that its products are what they
 // are in float32, but for what is below 2^-32 of its line: infinity times that is NaN.
-#define MATRIX_A SUBGROUP_MATRIX(TYPE_F16, matrix_lines, matrix_lines, left_use)
-#define MATRIX_B SUBGROUP_MATRIX(TYPE_F16, matrix_lines, matrix_lines, right_use)
-#define SUM_MATRIX SUBGROUP_MATRIX(TYPE_F32, matrix_lines, matrix_lines, sum_use)
 float16_t half_type() { return float16_t(0); } // declares the type
-spirv_instruction(id = 4457) MATRIX_A load_left(spirv_by_reference uvec2 from, uint order, uint pitch);
-spirv_instruction(id = 4457) MATRIX_B load_right(spirv_by_reference uvec2 from, uint order, uint pitch);
-spirv_instruction(id = 4458) void store_sums(spirv_by_reference uvec2 to, SUM_MATRIX sums, uint order, uint pitch);
-spirv_instruction(id = 4459) SUM_MATRIX multiply_add(MATRIX_A a, MATRIX_B b, SUM_MATRIX c);
-spirv_instruction(id = 80) SUM_MATRIX all_sums(float x);
 spirv_instruction(id = 129) SUM_MATRIX add_sums(SUM_MATRIX a, SUM_MATRIX b);
 spirv_instruction(id = 143) SUM_MATRIX times(SUM_MATRIX a, float factor);
 

@@ -90,11 +90,25 @@ uvec2 half_row_of(uint i, uint j) {
 #define EACH_COLUMN(X) X(0)
 #elif ACROSS == 2
 #define EACH_COLUMN(X) X(0) X(1)
-#elif ACROSS == 4
-#define EACH_COLUMN(X) X(0) X(1) X(2) X(3)
 #elif ACROSS == 3
 #define EACH_COLUMN(X) X(0) X(1) X(2)
+#elif ACROSS == 4
+#define EACH_COLUMN(X) X(0) X(1) X(2) X(3)
 #endif
+
+#ifndef BYTE_MATRICES
+#define MATRIX_A SUBGROUP_MATRIX(TYPE_F16, matrix_lines, matrix_lines, left_use)
+#define MATRIX_B SUBGROUP_MATRIX(TYPE_F16, matrix_lines, matrix_lines, right_use)
+#define SUM_MATRIX SUBGROUP_MATRIX(TYPE_F32, matrix_lines, matrix_lines, sum_use)
+#endif
+spirv_instruction(id = 4457) MATRIX_A load_left(spirv_by_reference STORED from, uint order, uint pitch);
+spirv_instruction(id = 4457) MATRIX_B load_right(spirv_by_reference STORED from, uint order, uint pitch);
+spirv_instruction(id = 4458) void store_sums(spirv_by_reference STORED to, SUM_MATRIX sums, uint order, uint pitch);
+#ifndef MULTIPLY_MATRICES
+spirv_instruction(id = 4459) SUM_MATRIX multiply_add(MATRIX_A a, MATRIX_B b, SUM_MATRIX c);
+#define MULTIPLY_MATRICES(a, b, c) multiply_add(a, b, c)
+#endif
+spirv_instruction(id = 80) SUM_MATRIX all_sums(SUM x);
 
 #ifdef FLOAT_PIECES
 #include "float_pieces.glsl"
@@ -145,6 +159,7 @@ joined_ends ends_of_share(uint share, uint i, uint j) {
   if (ASKS_FIRST) { \
     EACH_COLUMN(ASK_FOR_COLUMN) \
   }
+
 /// Passes eight sums of a row, staged from `from` on, to the epilogue.
 void emit_half_row(uint from, uint i, uint j, vector_ends own) {
   const uvec2 at = gl_WorkGroupID.xy * uvec2(TILE_M, TILE_N) + half_row_of(i, j);
@@ -181,14 +196,6 @@ void emit_share(uint share, uint i, uint j, joined_ends own) {
       emit_share(s, i, j, ends_of_share(s, i, j)); \
   }
 
-spirv_instruction(id = 4457) MATRIX_A load_left(spirv_by_reference uvec4 from, uint order, uint pitch);
-spirv_instruction(id = 4457) MATRIX_B load_right(spirv_by_reference uvec4 from, uint order, uint pitch);
-spirv_instruction(id = 4458) void store_sums(spirv_by_reference uvec4 to, SUM_MATRIX sums, uint order, uint pitch);
-#ifndef MULTIPLY_MATRICES
-spirv_instruction(id = 4459) SUM_MATRIX multiply_add(MATRIX_A a, MATRIX_B b, SUM_MATRIX c);
-#define MULTIPLY_MATRICES(a, b, c) multiply_add(a, b, c)
-#endif
-spirv_instruction(id = 80) SUM_MATRIX all_sums(SUM x);
 #define LOAD_ROW(i) MATRIX_A r##i = load_left(a_tile[a_at + i * A_ROWS_STEP], A_ORDER, A_PITCH);
 #define MULTIPLY(i, j) s##i##j = MULTIPLY_MATRICES(r##i, c##j, s##i##j);
 #define MULTIPLY_COLUMN(j) \

@@ -27,9 +27,6 @@ VECTOR pack_vector(float16_t e[8]) {
 const uint WIDTH = 8;
 #define TILE_VECTOR uvec4
 #define ELEMENT float16_t // of a vector that a kernel gathers
-#define MATRIX_A SUBGROUP_MATRIX(TYPE_F16, matrix_lines, matrix_lines, left_use)
-#define MATRIX_B SUBGROUP_MATRIX(TYPE_F16, matrix_lines, matrix_lines, right_use)
-#define SUM_MATRIX SUBGROUP_MATRIX(TYPE_F32, matrix_lines, matrix_lines, sum_use)
 #define SUM float
 #define FOUR_SUMS(bits) uintBitsToFloat(bits)
 #define JOINED 2 // columns that an invocation adds up if subgroups share a tile's depths

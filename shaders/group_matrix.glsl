@@ -5,16 +5,9 @@
 // are ids of the module that GLSL cannot name: TYPE_F16 and TYPE_F32, and FUNCTION_f for a function f that an
 // instruction calls for each element. compile_twice.py reads them from a first compilation, whose module is of no use, and compiles
 // again with the right ones: a number there changes no id.
-#extension GL_EXT_spirv_intrinsics : require
-#extension GL_KHR_memory_scope_semantics : require
-#pragma use_vulkan_memory_model
+#include "matrix_use.glsl"
 
-#ifdef FIRST_COMPILATION
-#define TYPE_F16 1
-#define TYPE_F32 1
-#endif
-
-const uint group_scope = 2u, left_use = 0u, right_use = 1u, sum_use = 2u;
+const uint group_scope = 2u;
 const uint two_dims = 2u, not_clamped = 0u, clamp_to_zero = 1u, second_dim = 1u, first_dim = 0u;
 const bool without_dims = false;
 

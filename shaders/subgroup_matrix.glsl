@@ -3,19 +3,9 @@
 //
 // A matrix is made for its use, as the left or right factor or as sums; so it is in registers as the device multiplies it. A kernel declares
 // MATRIX_A, MATRIX_B and SUM_MATRIX; see group_matrix.glsl for TYPE_F16 and its like.
-#extension GL_EXT_spirv_intrinsics : require
-#extension GL_KHR_memory_scope_semantics : require
-#pragma use_vulkan_memory_model
+#include "matrix_use.glsl"
 
-// Ids of types: any, for the first compilation.
-#ifdef FIRST_COMPILATION
-#define TYPE_F16 1
-#define TYPE_F32 1
-#define TYPE_U8 1
-#define TYPE_I32 1
-#endif
-
-const uint subgroup_scope = 3u, left_use = 0u, right_use = 1u, sum_use = 2u, matrix_lines = 16u, byte_depths = 32u;
+const uint subgroup_scope = 3u, matrix_lines = 16u, byte_depths = 32u;
 const uint by_rows = 0u, by_columns = 1u;
 
 #define SUBGROUP_MATRIX(type, rows, columns, use) \

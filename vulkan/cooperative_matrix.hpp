@@ -9,6 +9,10 @@ namespace troupe::vulkan::cooperative_matrix {
 inline constexpr char khr_extension[] = "VK_KHR_cooperative_matrix";
 inline constexpr char nv2_extension[] = "VK_NV_cooperative_matrix2";
 
+// VkComponentTypeKHR, VkScopeKHR.
+inline constexpr int32_t float16_component = 0, float32_component = 1, int8_component = 3, int32_component = 5;
+inline constexpr int32_t group_scope = 2, subgroup_scope = 3;
+
 /// VkPhysicalDeviceCooperativeMatrixFeaturesKHR.
 struct khr_features {
   VkStructureType type = static_cast<VkStructureType>(1000506000);
@@ -26,7 +30,10 @@ struct khr_product {
   int32_t scope = 0; // VkScopeKHR
 
   /// Whether it is 16 × 16 × `depth` of `factors`, with sums of `sums`, by one subgroup.
-  bool is_of_subgroup(uint32_t depth, int32_t factors, int32_t sums) const;
+  bool is_of_subgroup(uint32_t depth, int32_t factors, int32_t sums) const {
+    return m == 16 && n == 16 && k == depth && a == factors && b == factors && c == sums && result == sums &&
+           !saturating && scope == subgroup_scope;
+  }
 };
 
 /// vkGetPhysicalDeviceCooperativeMatrixPropertiesKHR.
@@ -57,13 +64,6 @@ struct flexible_dimensions {
   int32_t scope = 0; // VkScopeKHR
   uint32_t group_invocations = 0;
 };
-inline constexpr int32_t float16_component = 0, float32_component = 1, int8_component = 3, int32_component = 5;
-inline constexpr int32_t group_scope = 2, subgroup_scope = 3;
-
-inline bool khr_product::is_of_subgroup(uint32_t depth, int32_t factors, int32_t sums) const {
-  return m == 16 && n == 16 && k == depth && a == factors && b == factors && c == sums && result == sums &&
-         !saturating && scope == subgroup_scope;
-}
 
 /// vkGetPhysicalDeviceCooperativeMatrixFlexibleDimensionsPropertiesNV.
 typedef VkResult(VKAPI_PTR* flexible_dimensions_query)(VkPhysicalDevice device, uint32_t* count,

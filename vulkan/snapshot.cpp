@@ -114,16 +114,10 @@ void read_queues(VkPhysicalDevice device, gpu_snapshot& s) {
     s.queues.push_back({q.queueFlags, q.queueCount, q.timestampValidBits});
 }
 
-void read_cooperative_matrices(VkInstance instance, VkPhysicalDevice device, gpu_snapshot& s) {
+void read_subgroup_products(VkInstance instance, VkPhysicalDevice device, gpu_snapshot& s) {
   using namespace cooperative_matrix;
   const auto query = reinterpret_cast<khr_query>(vkGetInstanceProcAddr(instance, khr_query_name));
-  if (!s.has_extension(khr_extension) || !query)
-    return;
-  VkPhysicalDeviceFeatures2 features{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2};
-  khr_features khr;
-  features.pNext = &khr;
-  vkGetPhysicalDeviceFeatures2(device, &features);
-  if (!khr.cooperative_matrix)
+  if (!query)
     return;
   uint32_t count = 0;
   check(query(device, &count, nullptr), khr_query_name);
@@ -159,15 +153,20 @@ bool has_group_products(VkInstance instance, VkPhysicalDevice device) {
   return has(128) && has(256);
 }
 
-void read_group_matrices(VkInstance instance, VkPhysicalDevice device, gpu_snapshot& s) {
-  if (!s.has_extension(cooperative_matrix::khr_extension) || !s.has_extension(cooperative_matrix::nv2_extension))
+void read_matrices(VkInstance instance, VkPhysicalDevice device, gpu_snapshot& s) {
+  if (!s.has_extension(cooperative_matrix::khr_extension))
     return;
   VkPhysicalDeviceFeatures2 features{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2};
   cooperative_matrix::nv2_features nv2;
-  cooperative_matrix::khr_features khr{.next = &nv2};
+  cooperative_matrix::khr_features khr;
   features.pNext = &khr;
+  if (s.has_extension(cooperative_matrix::nv2_extension))
+    khr.next = &nv2;
   vkGetPhysicalDeviceFeatures2(device, &features);
-  s.group_matrices = khr.cooperative_matrix && nv2.suffice() && has_group_products(instance, device);
+  if (!khr.cooperative_matrix)
+    return;
+  read_subgroup_products(instance, device, s);
+  s.group_matrices = nv2.suffice() && has_group_products(instance, device);
 }
 
 } // namespace
@@ -190,8 +189,7 @@ gpu_snapshot take_snapshot(VkInstance instance, VkPhysicalDevice device) {
   read_features(device, s);
   read_memory(device, s);
   read_queues(device, s);
-  read_cooperative_matrices(instance, device, s);
-  read_group_matrices(instance, device, s);
+  read_matrices(instance, device, s);
   return s;
 }
 

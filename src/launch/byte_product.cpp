@@ -71,7 +71,7 @@ std::optional<launch_list> matmul(const gpu_call& call, float_product p, const b
   uint32_t flags = s.flags | (p.n % width == 0 ? shader::product_vector_out : 0);
   flags |= sums ? shader::quantized_column_sums : 0;
   p.epilogue = byte_epilogue(s);
-  const std::array<uint32_t, 3> groups{word(ceil_div(p.m, t.m)), word(ceil_div(p.n, t.n)), word(p.batches())};
+  const auto groups = product_groups(p, t);
   flags |= tile_flags(t, groups, p.batches(), call.gpu);
   launch& l = b.add(byte_shader("quantized_matmul", kernel, t), groups, byte_bindings(b, call, s, bytes, sums));
   l.constants = t.constants();

@@ -60,8 +60,7 @@ std::optional<launch_list> with_tile(const gpu_call& call, const conv_call& c, c
     b = builder.packed(1, {c.filters, c.channels / c.groups, c.taps()}, {0, 2, 1});
   const bool rows = has_even_rows(c);
   uint32_t flags = c.epilogue.flags();
-  const std::array<uint32_t, 3> groups{word((p.m + t.m - 1) / t.m), word((p.n + t.n - 1) / t.n),
-                                       word(c.groups * t.splits)};
+  const auto groups = product_groups(p, t);
   flags |= tile_flags(t, groups, c.groups, call.gpu) | (rows ? 0 : shader::product_strided_out);
   flags |= rows ? vector_out(p, c.product_rows(), product_width(family)) : 0;
   launch_binding out = builder.out(0);

@@ -48,10 +48,6 @@ int64_t columns_of_launch(const right_operand& r, int64_t element, const gpu_fea
   return gpu.max_binding_bytes / (r.p.b_line * element) / step * step;
 }
 
-std::array<uint32_t, 3> product_groups(const float_product& p, const tiling& t) {
-  return {word((p.m + t.m - 1) / t.m), word((p.n + t.n - 1) / t.n), word(p.batches() * t.splits)};
-}
-
 /// What the tiled and the cooperative kernels have in common, whatever the tile.
 struct tiled_product {
   tile_family family;
@@ -278,6 +274,10 @@ std::optional<tile_family> cooperative_family(dtype type, const gpu_features& gp
 bool tries_slices(dtype type, const gpu_call& call) {
   constexpr uint32_t fewest_units = 32;
   return type == dtype::float32 && (call.ways == way_range::all || call.gpu.units >= fewest_units);
+}
+
+std::array<uint32_t, 3> product_groups(const float_product& p, const tiling& t) {
+  return {word((p.m + t.m - 1) / t.m), word((p.n + t.n - 1) / t.n), word(p.batches() * t.splits)};
 }
 
 void add_by_speed(launch_lists& lists, dtype operands, const gpu_features& gpu, launch_lists matrices,

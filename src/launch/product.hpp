@@ -62,6 +62,9 @@ struct right_operand {
   int64_t depth;   // readable elements of a column: k, or more where it is padded with zeros
 };
 
+/// Returns a launch's groups in tiles: of rows, of columns, of batches and their splits.
+std::array<uint32_t, 3> product_groups(const float_product& p, const tiling& t);
+
 /// Returns a column's elements with that padding.
 int64_t packed_pitch(int64_t depth);
 

@@ -1,7 +1,6 @@
 // GPU launches of troupe.Projections: one kernel where rows are few (few_rows.hpp); else the launches of its parts, step by step, with what they
 // hand on in scratch memory. A norm behind a product that is split is part of the launch that adds the parts.
 #include "ops/projections.hpp"
-#include "base/round_up.hpp"
 #include "launch/few_rows.hpp"
 #include "launch/launch_table.hpp"
 #include "launch/launches.hpp"
@@ -233,23 +232,14 @@ launch_lists split_and_normed(const gpu_call& call) {
                                   .centred = how.last_norm == "LayerNormalization"});
 }
 
-/// Returns which of the ways that split a product is done before the best that may leave it whole, the norm behind it; their end if none is. The norm's
+/// Adds those ways: before the others if the best is done before the best of these, which may leave the product whole, the norm behind it. The norm's
 /// own launch takes a few µs by the model of tiles: 197 × 768 × 768 with its norm takes 14.8 split and 16.7 whole on an H100 (float16), but
 /// 128 × 768 × 768, whose tiles it holds all at once, 13.4 either way.
-launch_lists::iterator sooner_split(launch_lists& split, const launch_list& whole) {
-  constexpr double norm = 2.5;
-  return !split.empty() && split[0].time <= whole.time + norm ? split.begin() : split.end();
-}
-
-/// Adds those ways; one that is sooner done to the front.
 void add_split_and_normed(launch_lists& lists, const gpu_call& call) {
+  constexpr double norm = 2.5;
   launch_lists normed = split_and_normed(call);
-  if (lists.empty() || normed.empty())
-    return add_lists(lists, std::move(normed));
-  if (const auto best = sooner_split(normed, lists[0]); best != normed.end()) {
-    std::rotate(normed.begin(), best, best + 1);
+  if (!lists.empty() && !normed.empty() && normed[0].time <= lists[0].time + norm)
     std::swap(lists, normed);
-  }
   add_lists(lists, std::move(normed));
 }
 

@@ -53,7 +53,7 @@ std::optional<launch_list> with_tile(const gpu_call& call, const conv_call& c, c
   const bool rows = c.out.channel == 1;
   uint32_t flags = s.flags | (rows ? 0 : shader::product_strided_out) | (sums ? shader::quantized_column_sums : 0);
   flags |= rows && i.p.n % (matrices ? 8 : 4) == 0 ? shader::product_vector_out : 0;
-  const std::array<uint32_t, 3> groups{word(ceil_div(i.p.m, t.m)), word(ceil_div(i.p.n, t.n)), word(c.groups)};
+  const auto groups = product_groups(i.p, t);
   flags |= tile_flags(t, groups, c.groups, call.gpu);
   launch& l = b.add(byte_shader("quantized_conv", kernel, t), groups, byte_bindings(b, call, s, bytes, sums));
   l.constants = t.constants();
