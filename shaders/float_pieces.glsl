@@ -189,8 +189,8 @@ void emit_half_row(uint from, uint i, uint j) {
 #define EMIT_SHARES(i, j) // they have no slices
 
 #define LOAD_ROW(i) \
-  MATRIX_A r##i = load_left(a_tile[a_at + i * A_ROWS_STEP], A_ORDER, A_PITCH); \
-  MATRIX_A r##i##_low = load_left(a_tile[A_SIZE + a_at + i * A_ROWS_STEP], A_ORDER, A_PITCH);
+  MATRIX_A r##i = load_left(a_tile[a_at + i * A_ROWS_STEP], A_ORDER, A_PITCH, FROM_SHARED); \
+  MATRIX_A r##i##_low = load_left(a_tile[A_SIZE + a_at + i * A_ROWS_STEP], A_ORDER, A_PITCH, FROM_SHARED);
 #define MULTIPLY(i, j) \
   { \
     SUM_MATRIX small = all_sums(0.0); \
@@ -200,8 +200,8 @@ void emit_half_row(uint from, uint i, uint j) {
     t##i##j = multiply_add(r##i, c##j, t##i##j); \
   }
 #define MULTIPLY_COLUMN(j) \
-  MATRIX_B c##j = load_right(b_tile[b_at + j * B_COLUMNS_STEP], B_ORDER, B_PITCH); \
-  MATRIX_B c##j##_low = load_right(b_tile[B_SIZE + b_at + j * B_COLUMNS_STEP], B_ORDER, B_PITCH); \
+  MATRIX_B c##j = load_right(b_tile[b_at + j * B_COLUMNS_STEP], B_ORDER, B_PITCH, FROM_SHARED); \
+  MATRIX_B c##j##_low = load_right(b_tile[B_SIZE + b_at + j * B_COLUMNS_STEP], B_ORDER, B_PITCH, FROM_SHARED); \
   DOWN_COLUMN(MULTIPLY, j)
 
 // The sums of two steps' large products.

@@ -101,9 +101,10 @@ uvec2 half_row_of(uint i, uint j) {
 #define MATRIX_B SUBGROUP_MATRIX(TYPE_F16, matrix_lines, matrix_lines, right_use)
 #define SUM_MATRIX SUBGROUP_MATRIX(TYPE_F32, matrix_lines, matrix_lines, sum_use)
 #endif
-spirv_instruction(id = 4457) MATRIX_A load_left(spirv_by_reference STORED from, uint order, uint pitch);
-spirv_instruction(id = 4457) MATRIX_B load_right(spirv_by_reference STORED from, uint order, uint pitch);
-spirv_instruction(id = 4458) void store_sums(spirv_by_reference STORED to, SUM_MATRIX sums, uint order, uint pitch);
+spirv_instruction(id = 4457) MATRIX_A load_left(spirv_by_reference STORED from, uint order, uint pitch, SHARED_OPERANDS);
+spirv_instruction(id = 4457) MATRIX_B load_right(spirv_by_reference STORED from, uint order, uint pitch, SHARED_OPERANDS);
+spirv_instruction(id = 4458) void store_sums(spirv_by_reference STORED to, SUM_MATRIX sums, uint order, uint pitch,
+                                                  SHARED_OPERANDS);
 #ifndef MULTIPLY_MATRICES
 spirv_instruction(id = 4459) SUM_MATRIX multiply_add(MATRIX_A a, MATRIX_B b, SUM_MATRIX c);
 #define MULTIPLY_MATRICES(a, b, c) multiply_add(a, b, c)
@@ -196,10 +197,10 @@ void emit_share(uint share, uint i, uint j, joined_ends own) {
       emit_share(s, i, j, ends_of_share(s, i, j)); \
   }
 
-#define LOAD_ROW(i) MATRIX_A r##i = load_left(a_tile[a_at + i * A_ROWS_STEP], A_ORDER, A_PITCH);
+#define LOAD_ROW(i) MATRIX_A r##i = load_left(a_tile[a_at + i * A_ROWS_STEP], A_ORDER, A_PITCH, FROM_SHARED);
 #define MULTIPLY(i, j) s##i##j = MULTIPLY_MATRICES(r##i, c##j, s##i##j);
 #define MULTIPLY_COLUMN(j) \
-  MATRIX_B c##j = load_right(b_tile[b_at + j * B_COLUMNS_STEP], B_ORDER, B_PITCH); \
+  MATRIX_B c##j = load_right(b_tile[b_at + j * B_COLUMNS_STEP], B_ORDER, B_PITCH, FROM_SHARED); \
   DOWN_COLUMN(MULTIPLY, j)
 #endif
 
@@ -207,7 +208,7 @@ const uint STAGE = 16 * STAGE_PITCH; // of a subgroup
 
 // Passes one matrix of sums of each subgroup, number [i, j] of its own, to the epilogue.
 #define EMIT(i, j) \
-  store_sums(a_tile[gl_SubgroupID * STAGE], s##i##j, by_rows, STAGE_PITCH); \
+  store_sums(a_tile[gl_SubgroupID * STAGE], s##i##j, by_rows, STAGE_PITCH, TO_SHARED); \
   if (SLICES == 1) { \
     subgroupMemoryBarrierShared(); \
     subgroupBarrier(); \

@@ -13,4 +13,9 @@ CONSTANT attention_wide_past = 1024;   // which are float32 beside float16
 CONSTANT attention_one_mask = 2048;    // all queries and heads of a batch element have the same row of the mask
 CONSTANT attention_skips = 64;         // masked keys are never multiplied, and a row without keys is zero
 
+CONSTANT attention_batched = 4096;     // several batch elements
+CONSTANT attention_shares = 8192;      // heads of queries share those of keys
+CONSTANT attention_row_mask = 16384;   // all queries of a head have the same row of the mask
+CONSTANT attention_shared_bytes = 40960; // what attention_matrices.comp needs of shared memory
+
 #endif

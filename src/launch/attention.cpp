@@ -1,4 +1,4 @@
-// troupe.Attention and Attention: one pass over the keys. Where groups hold matrices, these do it for usual float16 heads
+// troupe.Attention and Attention: one pass over the keys. Where there are matrices, these do it for usual float16 heads
 // (shaders/attention_matrices.comp); otherwise tiles in shared memory (attention_tiles.cpp). Few queries: attention_row.cpp.
 #include "launch/attention.hpp"
 #include "launch/launches.hpp"
@@ -17,41 +17,52 @@ constexpr uint32_t join_group = 128;
 /// Whether attention_matrices.comp computes what the call asks for, and few rows of its tiles are beyond the last query.
 bool fits_matrices(const gpu_call& call, const attention_call& c) {
   constexpr int64_t fewest_queries = 16;
+  constexpr uint32_t largest_group = 256;
   const bool leaves_out = c.skips && (call.has_input(3) || c.causal); // what is masked, whatever is there
-  return call.gpu.group_matrices && call.inputs[0].type == dtype::float16 && (c.width == 64 || c.width == 128) &&
+  return call.gpu.cooperative_matrix && call.gpu.group_matrices && call.gpu.subgroup_size == 32 &&
+         call.gpu.max_group_size >= largest_group && call.gpu.shared_bytes >= shader::attention_shared_bytes &&
+         call.inputs[0].type == dtype::float16 && (c.width == 32 || c.width == 64 || c.width == 128) &&
          c.value_width == c.width && c.softcap == 0 && !c.limited && c.queries >= fewest_queries && c.keys > 0 &&
          c.scale > 0 && !leaves_out;
 }
 
-/// A tile of attention_matrices.comp.
+/// What a group of attention_matrices.comp computes: blocks of 16 queries; parts of the keys, each in tiles of `keys`.
 struct matrix_tile {
-  uint32_t rows, keys;
-  bool all_keys; // has room for all of them
+  uint32_t blocks, parts, keys;
+
+  uint32_t rows() const { return 16 * blocks; }
+  uint32_t threads() const { return 32 * blocks * parts; }
+  int64_t groups(const attention_call& c) const { return c.batch * c.heads * ((c.queries + rows() - 1) / rows()); }
 };
 
-/// Tiles of 64 queries, or of 32 if those would leave multiprocessors idle: then with all the keys, if these are few.
-matrix_tile choose_matrix_tile(const attention_call& c, const gpu_features& gpu) {
-  constexpr uint32_t few = 128, most = 256, width = 64; // what there are kernels for
-  if (c.batch * c.heads * ((c.queries + 63) / 64) >= int64_t{gpu.units})
-    return {64, 32, false};
-  if (c.width == width && c.keys <= most && gpu.max_group_size >= 256)
-    return {32, c.keys <= few ? few : most, true};
-  return {32, 64, false};
+/// The tiles that there are, best first: of the fewest queries whose groups run all at once.
+std::vector<matrix_tile> matrix_tiles(const attention_call& c, const gpu_features& gpu) {
+  std::vector<matrix_tile> tiles{{2, 4, 32}, {4, 2, 32}, {4, 1, 64}};
+  if (c.width == 128)
+    tiles = {{2, 2, 32}, {4, 1, 32}};
+  auto best = std::ranges::find_if(tiles, [&](const matrix_tile& t) { return t.groups(c) <= gpu.units; });
+  std::iter_swap(tiles.begin(), best == tiles.end() ? best - 1 : best);
+  return tiles;
 }
 
-/// By matrices of groups.
-std::optional<launch_list> matrices_for(const gpu_call& call, const attention_call& c, const std::string& variant) {
-  const matrix_tile t = choose_matrix_tile(c, call.gpu);
-  const int64_t groups = c.batch * c.heads * ((c.queries + t.rows - 1) / t.rows);
-  launch_builder b(call, "attention.matrices");
+uint32_t matrix_flags(const gpu_call& call, const attention_call& c) {
+  const bool has_mask = call.has_input(3), is_row = has_mask && mask_steps(call, c).z == 0;
+  return (has_mask ? shader::attention_mask : 0) | (is_row ? shader::attention_row_mask : 0) |
+         (c.causal ? shader::attention_causal : 0) | (c.batch > 1 ? shader::attention_batched : 0) |
+         (c.heads > c.kv_heads ? shader::attention_shares : 0);
+}
+
+/// By matrices of subgroups.
+std::optional<launch_list> matrices_for(const gpu_call& call, const attention_call& c, const std::string& variant,
+                                        const matrix_tile& t) {
+  launch_builder b(call, fmt::format("attention.matrices.{}x{}x{}", t.blocks, t.parts, t.keys));
   if (!add_attention_outputs(b, call, c, variant))
     return std::nullopt;
   launch& l =
-      b.add(fmt::format("attention_matrices.f16_{}{}x{}x{}", t.all_keys ? "all" : "", t.rows, t.keys, c.width),
-            flat_groups(groups, 1, call.gpu),
+      b.add(fmt::format("attention_matrices.f16_{}x{}", c.width, t.keys), flat_groups(t.groups(c), 1, call.gpu),
             {b.in(0), attention_rows(b, c, 1), attention_rows(b, c, 2), b.in(call.has_input(3) ? 3 : 0), b.out(0)});
-  l.constants = {(call.has_input(3) ? shader::attention_mask : 0) | (c.causal ? shader::attention_causal : 0)};
-  l.params = attention_parameters(call, c, c.queries, t.rows, groups, c.keys);
+  l.constants = {t.threads(), t.blocks, t.parts, matrix_flags(call, c)};
+  l.params = attention_parameters(call, c, c.queries, t.rows(), t.groups(c), c.keys);
   return b.finish();
 }
 
@@ -59,8 +70,9 @@ std::optional<launch_list> matrices_for(const gpu_call& call, const attention_ca
 launch_lists whole_lists(const gpu_call& call, const attention_call& c, const std::string& variant) {
   launch_lists lists;
   if (fits_matrices(call, c))
-    if (auto list = matrices_for(call, c, variant))
-      lists.push_back(std::move(*list));
+    for (const matrix_tile& t : matrix_tiles(c, call.gpu))
+      if (auto list = matrices_for(call, c, variant, t))
+        lists.push_back(std::move(*list));
   launch_lists tiles = attention_by_tiles(call, c, variant);
   std::move(tiles.begin(), tiles.end(), std::back_inserter(lists));
   return lists;

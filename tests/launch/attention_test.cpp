@@ -13,18 +13,12 @@ const gpu_features large_gpu{.max_group_size = 1024,
                              .shared_bytes = 49152,
                              .max_groups = {1u << 31, 65535, 65535},
                              .float16 = true,
+                             .cooperative_matrix = true,
                              .group_matrices = true,
                              .units = 132};
 
 operand half(shape dims) {
   return {.type = dtype::float16, .dims = std::move(dims)};
-}
-
-/// The shader that comes first for heads of one batch.
-std::string first_shader(int64_t batch, int64_t queries, int64_t keys, int64_t width) {
-  const operand q = half({batch, 12, queries, width}), kv = half({batch, 12, keys, width});
-  const attributes none;
-  return fused_attention_launches({none, {q, kv, kv}, {q}, large_gpu}).at(0).launches.at(0).shader;
 }
 
 /// What comes first for queries beside a cache of `past` keys.
@@ -50,13 +44,54 @@ launch_list by_operator(int64_t queries, int64_t past, bool rows_first) {
 
 } // namespace
 
-TEST_CASE("Attention takes all the keys at once where they and the queries are few", "[ops]") {
-  CHECK(first_shader(1, 128, 128, 64) == "attention_matrices.f16_all32x128x64");
-  CHECK(first_shader(1, 197, 129, 64) == "attention_matrices.f16_all32x256x64");
-  CHECK(first_shader(1, 197, 256, 64) == "attention_matrices.f16_all32x256x64");
-  CHECK(first_shader(1, 197, 257, 64) == "attention_matrices.f16_32x64x64");
-  CHECK(first_shader(1, 197, 197, 128) == "attention_matrices.f16_32x64x128");
-  CHECK(first_shader(32, 197, 197, 64) == "attention_matrices.f16_64x32x64"); // blocks of 64 fill the device
+TEST_CASE("Attention by matrices has the fewest queries a group whose groups run at once", "[ops]") {
+  const auto first = [](int64_t batch, int64_t queries, int64_t width, gpu_features gpu = large_gpu) {
+    const operand q = half({batch, 12, queries, width});
+    const attributes none;
+    const launch_list list = fused_attention_launches({none, {q, q, q}, {q}, gpu}).at(0);
+    const launch& l = list.launches.at(0);
+    if (l.shader.starts_with("attention_matrices.")) {
+      CHECK(l.shader == fmt::format("attention_matrices.f16_{}x{}", width, list.name.substr(list.name.rfind('x') + 1)));
+      CHECK(l.constants.at(0) == 32 * l.constants.at(1) * l.constants.at(2)); // a subgroup for each block and part
+      CHECK(l.groups[0] == batch * 12 * ((queries - 1) / (16 * l.constants.at(1)) + 1));
+    }
+    return list.name;
+  };
+  CHECK(first(1, 197, 64) == "attention.matrices.2x4x32");
+  CHECK(first(1, 352, 64) == "attention.matrices.2x4x32"); // 132 groups of 32
+  CHECK(first(1, 353, 64) == "attention.matrices.4x2x32");
+  CHECK(first(1, 704, 32) == "attention.matrices.4x2x32"); // 132 groups of 64
+  CHECK(first(1, 705, 32) == "attention.matrices.4x1x64");
+  CHECK(first(32, 197, 64) == "attention.matrices.4x1x64");
+  CHECK(first(1, 352, 128) == "attention.matrices.2x2x32");
+  CHECK(first(1, 353, 128) == "attention.matrices.4x1x32");
+  CHECK_FALSE(first(1, 197, 96).starts_with("attention.matrices"));
+  for (const auto lacks :
+       {+[](gpu_features& f) { f.group_matrices = false; }, +[](gpu_features& f) { f.subgroup_size = 64; },
+        +[](gpu_features& f) { f.cooperative_matrix = false; }, +[](gpu_features& f) { f.shared_bytes = 32768; },
+        +[](gpu_features& f) { f.max_group_size = 128; }}) {
+    gpu_features less = large_gpu;
+    lacks(less);
+    CHECK_FALSE(first(1, 197, 64, less).starts_with("attention.matrices"));
+  }
+}
+
+TEST_CASE("Attention by matrices knows what its kernel can leave out", "[ops]") {
+  const auto flags = [](const shape& q, const shape& kv, const shape& mask, bool causal) {
+    attributes attrs;
+    attrs.set("is_causal", int64_t{causal});
+    const operand keys = half(kv);
+    std::vector<operand> inputs{half(q), keys, keys};
+    if (!mask.empty())
+      inputs.push_back(half(mask));
+    return fused_attention_launches({attrs, inputs, {half(q)}, large_gpu}).at(0).launches.at(0).constants.at(3);
+  };
+  using namespace shader;
+  CHECK(flags({1, 4, 40, 64}, {1, 4, 50, 64}, {}, false) == 0);
+  CHECK(flags({2, 4, 40, 64}, {2, 4, 50, 64}, {}, true) == (attention_batched | attention_causal));
+  CHECK(flags({1, 4, 40, 64}, {1, 2, 50, 64}, {}, false) == attention_shares);
+  CHECK(flags({1, 4, 40, 64}, {1, 4, 50, 64}, {1, 1, 1, 50}, false) == (attention_mask | attention_row_mask));
+  CHECK(flags({1, 4, 40, 64}, {1, 4, 50, 64}, {1, 4, 40, 50}, false) == attention_mask);
 }
 
 TEST_CASE("Attention of few queries reads a cache where it is, with more groups for very many keys", "[ops]") {
