@@ -76,8 +76,7 @@ uvec4 next_depth(uvec4 at) {
 /// Where a depth of a window is; −1 in the padding.
 int a_address(a_state s, uvec4 at) {
   const ivec3 offset = ivec3(at.xyz) * dilation.xyz;
-  if (any(greaterThanEqual(uvec3(s.position + offset), in_size.xyz)))
-    return -1;
-  return s.start + int(at.w * in_channel) +
-         ((offset.x * int(in_size.y) + offset.y) * int(in_size.z) + offset.z) * int(in_pixel);
+  const int address = s.start + int(at.w * in_channel) +
+                      ((offset.x * int(in_size.y) + offset.y) * int(in_size.z) + offset.z) * int(in_pixel);
+  return all(lessThan(uvec3(s.position + offset), in_size.xyz)) ? address : -1;
 }

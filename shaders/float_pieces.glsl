@@ -161,8 +161,16 @@ bool did_not_suit() {
     note(finite_sizes(b_even[s]), B_MODE, b_own[s]); \
   choose_scales();
 #define IS_WRONG did_not_suit()
-#define SECOND even
-#define STEPS_AHEAD 1
+#define LOAD_FIRST LOAD_TILES(even, begin)
+#define ALL_STEPS \
+  for (uint k0 = begin; k0 < end; k0 += 2 * TILE_DEPTH) { \
+    EACH_COLUMN(BEGIN_COLUMN) \
+    STEP(k0 + TILE_DEPTH, even, 0, 0, even, A_SECOND, B_SECOND) \
+    if (k0 + TILE_DEPTH < end) { \
+      STEP(k0 + 2 * TILE_DEPTH, even, A_SECOND, B_SECOND, even, 0, 0) \
+    } \
+    EACH_COLUMN(END_COLUMN) \
+  }
 #define DECLARE_ENDS(i, j)
 #define ASK_FIRST
 

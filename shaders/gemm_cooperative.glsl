@@ -8,7 +8,7 @@
 // fill the device. An operand is in shared memory in the order in which
 // its mode reads vectors: [line][depth], or [depth][line] with line_vectors; rows have 16 bytes of padding, so that the matrix loads
 // meet no bank conflicts. Two buffers in shared memory, or one if two are too large, and two sets of registers (of pieces one): while the tiles of one depth step are
-// multiplied, those of the next two (the next one) are on their way. At the end each subgroup passes its sums, one 16 × 16 matrix after
+// multiplied, those of the next ones (the next one) are on their way. At the end each subgroup passes its sums, one 16 × 16 matrix after
 // another, through its part of A's tile to the epilogue, where slices add up.
 // Invariants: a subgroup is 32 invocations; THREADS = 32 · slices · TILE_M / ROWS · TILE_N / COLUMNS; TILE_DEPTH is a multiple
 // of 32 bytes (the depth of a matrix) · slices, and a tile's vectors a multiple of THREADS. src/launch/tiling.cpp knows how much shared memory this takes.
@@ -51,6 +51,7 @@ const uint STAGE_PITCH = 5 * PADDING; // vectors
 const uint STAGES_SIZE = THREADS / 32 * 16 * STAGE_PITCH;
 
 const uint A_PIECES = PIECES * A_SIZE, B_PIECES = PIECES * B_SIZE; // vectors of a buffer
+const uint A_SECOND = BUFFERS == 2 ? A_PIECES : 0, B_SECOND = BUFFERS == 2 ? B_PIECES : 0; // where every second step's are
 
 shared STORED a_tile[BUFFERS * A_PIECES > STAGES_SIZE ? BUFFERS * A_PIECES : STAGES_SIZE];
 shared STORED b_tile[BUFFERS * B_PIECES];
@@ -118,10 +119,40 @@ spirv_instruction(id = 80) SUM_MATRIX all_sums(SUM x);
 #define CLEAR_LINES
 #define CHOOSE_SCALES
 #define IS_WRONG false
-#define BEGIN_COLUMN(j)
-#define END_COLUMN(j)
-#define SECOND odd
-#define STEPS_AHEAD 2
+
+// Steps go in pairs, of depths k0 and k0 + TILE_DEPTH: when one begins, the first step's tiles are in shared memory and the second one's in registers.
+// Beyond `end` all are 0. NVIDIA's driver (580) counts all loads that are on their way from one block of code to another by one counter, and waits
+// until none is left. So where groups are few, whose loads nobody else's work hides, those of both steps set off together and are waited for behind
+// both, which are one block.
+const bool TOGETHER = BUFFERS == 2 && (FLAGS & product_asks_first) != 0u;
+#define LOAD_FIRST \
+  LOAD_TILES(even, begin) \
+  LOAD_TILES(odd, begin + TILE_DEPTH)
+#define PAIR_TOGETHER \
+  STORE_TILES(odd, A_SECOND, B_SECOND) \
+  LOAD_TILES(even, k0 + 2 * TILE_DEPTH) \
+  LOAD_TILES(odd, k0 + 3 * TILE_DEPTH) \
+  MULTIPLY_TILES(0, 0) \
+  barrier(); \
+  MULTIPLY_TILES(A_SECOND, B_SECOND) \
+  STORE_TILES(even, 0, 0) \
+  barrier();
+#define ALL_STEPS \
+  uint k0 = begin; \
+  if (TOGETHER) { \
+    for (; k0 + TILE_DEPTH < end; k0 += 2 * TILE_DEPTH) { \
+      PAIR_TOGETHER \
+    } \
+    if (k0 < end) { \
+      MULTIPLY_TILES(0, 0) \
+    } \
+  } else \
+    for (; k0 < end; k0 += 2 * TILE_DEPTH) { \
+      STEP(k0 + 2 * TILE_DEPTH, even, 0, 0, odd, A_SECOND, B_SECOND) \
+      if (k0 + TILE_DEPTH < end) { \
+        STEP(k0 + 3 * TILE_DEPTH, odd, A_SECOND, B_SECOND, even, 0, 0) \
+      } \
+    }
 
 // If there are slices, an invocation adds up JOINED neighbouring sums of them at a time, SHARES times for each matrix [i, j] of the parts.
 const uint EACH = 256 / JOINED; // of a part's matrix
@@ -227,8 +258,7 @@ const uint STAGE = 16 * STAGE_PITCH; // of a subgroup
     a_##set[s] = a_load(a_lines[s], k0 + slot_at(s, TILE_M, A_MODE, A_PITCH).y, end); \
   [[unroll]] for (uint s = 0; s < B_SLOTS; ++s) \
     b_##set[s] = b_load(b_lines[s], k0 + slot_at(s, TILE_N, B_MODE, B_PITCH).y, end);
-#define LOAD_SET(set, k0) LOAD_TILES(set, k0) // of a set that is a macro
-#define STORE_TILES(set) \
+#define STORE_TILES(set, a_buffer, b_buffer) \
   [[unroll]] for (uint s = 0; s < A_SLOTS; ++s) \
     STORE(a_tile, a_buffer + slot_at(s, TILE_M, A_MODE, A_PITCH).z, A_SIZE, A_STORED(a_##set[s]), A_MODE, a_own[s]) \
   [[unroll]] for (uint s = 0; s < B_SLOTS; ++s) \
@@ -242,24 +272,22 @@ const uint STAGE = 16 * STAGE_PITCH; // of a subgroup
 #define ZERO_COLUMN(j) DOWN_COLUMN(ZERO, j)
 #define EMIT_COLUMN(j) DOWN_COLUMN(EMIT, j)
 
-// Multiplies this slice's part of the tiles of depth k0, which are in shared memory. Those of the depth step after the next set off into registers
-// `later`; those of the next one, on their way since the step before, arrive from `next`. Of pieces, both are one set, for the next step. Beyond `end`
-// all of them are 0.
-#define STEP(k0, next, later) \
-  LOAD_TILES(later, k0 + STEPS_AHEAD * TILE_DEPTH) \
+// Multiplies this slice's part of the tiles that are in shared memory.
+#define MULTIPLY_TILES(a_buffer, b_buffer) \
   [[unroll]] for (uint k = 0; k < SLICE_STEPS; ++k) { \
     const uint a_at = a_buffer + row * A_ROWS_STEP + (slice + k) * A_DEPTH_STEP; \
     const uint b_at = b_buffer + column * B_COLUMNS_STEP + (slice + k) * B_DEPTH_STEP; \
     EACH_ROW(LOAD_ROW) \
     EACH_COLUMN(MULTIPLY_COLUMN) \
-  } \
-  if (BUFFERS == 2) { \
-    a_buffer = A_PIECES - a_buffer; \
-    b_buffer = B_PIECES - b_buffer; \
-  } else { \
+  }
+
+// A step by itself: those of depth `k` set off into registers `later`, and those of `next` are stored where the next step reads them.
+#define STEP(k, later, a_buffer, b_buffer, next, a_next, b_next) \
+  LOAD_TILES(later, k) \
+  MULTIPLY_TILES(a_buffer, b_buffer) \
+  if (BUFFERS == 1) \
     barrier(); \
-  } \
-  STORE_TILES(next) \
+  STORE_TILES(next, a_next, b_next) \
   barrier();
 
 void main() {
@@ -272,9 +300,7 @@ void main() {
   a_state a_lines[A_SLOTS];
   line b_lines[B_SLOTS];
   TILE_VECTOR a_even[A_SLOTS], b_even[B_SLOTS];
-#if STEPS_AHEAD == 2
   TILE_VECTOR a_odd[A_SLOTS], b_odd[B_SLOTS];
-#endif
   [[unroll]] for (uint s = 0; s < A_SLOTS; ++s)
     a_lines[s] = a_line_at(first_m + slot_at(s, TILE_M, A_MODE, A_PITCH).x);
   [[unroll]] for (uint s = 0; s < B_SLOTS; ++s)
@@ -284,23 +310,12 @@ void main() {
   CLEAR_LINES
   do {
     EACH_COLUMN(ZERO_COLUMN)
-    uint a_buffer = 0, b_buffer = 0;
-    LOAD_TILES(even, begin)
-    if (STEPS_AHEAD == 2) {
-      LOAD_SET(SECOND, begin + TILE_DEPTH)
-    }
+    LOAD_FIRST
     ASK_FIRST
     CHOOSE_SCALES
-    STORE_TILES(even)
+    STORE_TILES(even, 0, 0)
     barrier();
-    for (uint k0 = begin; k0 < end; k0 += 2 * TILE_DEPTH) {
-      EACH_COLUMN(BEGIN_COLUMN)
-      STEP(k0, SECOND, even)
-      if (k0 + TILE_DEPTH < end) {
-        STEP(k0 + TILE_DEPTH, even, SECOND)
-      }
-      EACH_COLUMN(END_COLUMN)
-    }
+    ALL_STEPS
   } while (IS_WRONG);
 
   EACH_COLUMN(EMIT_COLUMN)
