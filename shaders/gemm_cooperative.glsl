@@ -145,6 +145,7 @@ const bool TOGETHER = BUFFERS == 2 && (FLAGS & product_asks_first) != 0u;
     } \
     if (k0 < end) { \
       MULTIPLY_TILES(0, 0) \
+      barrier(); \
     } \
   } else \
     for (; k0 < end; k0 += 2 * TILE_DEPTH) { \

@@ -39,8 +39,8 @@ struct gpu_features {
   bool cooperative_matrix = false;
   /// These multiply more than six times as fast as scalar arithmetic of float32 does, so that three products of float16 may stand for one of float32.
   bool strong_matrices = false;
-  /// Matrices of a whole group of 128 or 256, float16 with float32 sums, whose sides are multiples of 32, with all that shaders/group_matrix.glsl needs
-  /// (VK_NV_cooperative_matrix2).
+  /// Matrices of a whole group of 128 or 256, float16 with float32 sums, whose sides are multiples of 32, with all that shaders/group_matrix.glsl and
+  /// attention_matrices.comp need (VK_NV_cooperative_matrix2).
   bool group_matrices = false;
   /// Products of four packed bytes by one instruction (VK_KHR_shader_integer_dot_product).
   bool integer_dot = false;

@@ -125,6 +125,17 @@ TEST_CASE("GPU ConvTranspose whose windows tile the output, of one and three axe
   check("ConvTranspose", {{2, 24, 5, 9}, {24, 8, 2, 2}, {8}, {2, 8, 10, 18}}, ended, "troupe", {6});
 }
 
+TEST_CASE("GPU products by matrices of subgroups: few and many steps of depths, by every tile", "[vulkan][slow]") {
+  for (const auto& [rows, depths] :
+       {std::pair<int64_t, int64_t>{70, 40}, {70, 72}, {70, 136}, {70, 200}, {70, 392}, {5000, 72}}) {
+    INFO(rows << " rows, " << depths << " depths");
+    kernel_case c{.op = "MatMul", .rtol = 1e-3, .atol = 1e-3, .constants = 2};
+    c.inputs = {random_floats({rows, depths}, 1), random_floats({depths, 104}, 2)};
+    c.in_double = true;
+    check_gpu_ways(c, "matmul_cooperative", true);
+  }
+}
+
 TEST_CASE("Every tile has its shader, and its threads cover it", "[vulkan]") {
   gpu_features gpu{
       .subgroup_size = 32, .max_group_size = 1024, .shared_bytes = 49152, .float16 = true, .cooperative_matrix = true};
