@@ -61,7 +61,7 @@ void print_cpu_work() {
 
 void print_text() {
   for (const auto& [domain, operators] : table()) {
-    fmt::print("{} ({} operators)\n", domain, operators.size());
+    fmt::print("{} ({} operator{})\n", domain, operators.size(), operators.size() == 1 ? "" : "s");
     std::string names;
     for (const auto& [name, since] : operators)
       names += names.empty() ? name : " " + name;

@@ -10,7 +10,7 @@
 namespace troupe {
 namespace {
 
-constexpr int64_t newest_ir_version = 13;
+constexpr int64_t newest_ir_version = 14;
 
 /// The opsets a model imports; files of the first IR versions need not say and mean the first.
 opset_map imports_of(const onnx::ModelProto& model) {

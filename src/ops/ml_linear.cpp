@@ -52,7 +52,7 @@ void each_row(const kernel_context& c, const linear_model& m, F f) {
 
 // ---- LinearRegressor ---------------------------------------------------------------------------------------------------
 
-linear_model parse_regressor(const attributes& attrs) {
+linear_model parse_linear_regressor(const attributes& attrs) {
   linear_model m{attrs.reals("coefficients", {}), attrs.reals("intercepts", {}), attrs.integer("targets", 1)};
   if (m.scores < 1 || m.scores > std::ssize(m.coefficients))
     fail(errc::invalid_model, "{} coefficients are not those of {} targets", m.coefficients.size(), m.scores);
@@ -61,13 +61,13 @@ linear_model parse_regressor(const attributes& attrs) {
   return m;
 }
 
-void infer_regressor(infer_context& c) {
+void infer_linear_regressor(infer_context& c) {
   parse_transform(c.attrs());
-  c.set_output(0, dtype::float32, row_results(c, parse_regressor(c.attrs()).scores));
+  c.set_output(0, dtype::float32, row_results(c, parse_linear_regressor(c.attrs()).scores));
 }
 
 void regressor(kernel_context& c) {
-  const linear_model m = parse_regressor(c.attrs());
+  const linear_model m = parse_linear_regressor(c.attrs());
   const score_transform how = parse_transform(c.attrs());
   each_row(c, m, [&](int64_t row, std::span<float> scores) {
     transform_targets(how, scores);
@@ -81,7 +81,7 @@ class_labels labels_of(const attributes& attrs) {
   return {attrs, "classlabels_ints", "classlabels_strings"};
 }
 
-linear_model parse_classifier(const attributes& attrs, const class_labels& labels) {
+linear_model parse_linear_classifier(const attributes& attrs, const class_labels& labels) {
   linear_model m{attrs.reals("coefficients", {}), attrs.reals("intercepts", {}), 0};
   m.scores = m.intercepts.empty() ? std::ssize(labels) : std::ssize(m.intercepts);
   if (m.scores != std::ssize(labels) && !(m.scores == 1 && labels.size() == 2))
@@ -89,16 +89,16 @@ linear_model parse_classifier(const attributes& attrs, const class_labels& label
   return m;
 }
 
-void infer_classifier(infer_context& c) {
+void infer_linear_classifier(infer_context& c) {
   parse_transform(c.attrs());
   const class_labels labels = labels_of(c.attrs());
-  parse_classifier(c.attrs(), labels);
+  parse_linear_classifier(c.attrs(), labels);
   set_classes(c, labels, std::ssize(labels));
 }
 
 void classifier(kernel_context& c) {
   const class_labels labels = labels_of(c.attrs());
-  const linear_model m = parse_classifier(c.attrs(), labels);
+  const linear_model m = parse_linear_classifier(c.attrs(), labels);
   const score_transform how = parse_transform(c.attrs());
   each_row(c, m, [&](int64_t row, std::span<float> scores) {
     const bool single = m.scores < std::ssize(labels);
@@ -119,9 +119,10 @@ void classifier(kernel_context& c) {
 }
 
 constexpr auto ml_linear_rows = std::to_array<op_def>({
-    op_row("LinearClassifier", 1, infer_classifier, classifier,
+    op_row("LinearClassifier", 1, infer_linear_classifier, classifier,
            {.domain = machine_learning, .max_outputs = 2, .types = feature_types}),
-    op_row("LinearRegressor", 1, infer_regressor, regressor, {.domain = machine_learning, .types = feature_types}),
+    op_row("LinearRegressor", 1, infer_linear_regressor, regressor,
+           {.domain = machine_learning, .types = feature_types}),
 });
 
 } // namespace

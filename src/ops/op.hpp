@@ -172,6 +172,8 @@ struct op_def {
   /// Whether knowing the inputs' elements never tells the outputs' before a run: these follow from the inputs' dims alone
   /// (Shape), or even the outputs' dims depend on data (NonZero).
   bool hides_elements = false;
+  /// Whether each execution draws other random numbers, unless an attribute `seed` decides them: see `is_repeatable`.
+  bool draws = false;
   /// Whether float operands or results need float32's range or digits: growth beyond 65504 (powers, long sums), and the
   /// scales of a quantisation.
   bool needs_float32 = false;
@@ -187,5 +189,10 @@ struct op_def {
   /// A composition (ops/expansion.hpp): adds the calls that take its place. Null for all other operators.
   void (*expand)(expansion&) = nullptr;
 };
+
+/// Returns whether a resolved node gives the same results from the same operands in every execution.
+inline bool is_repeatable(const node& n) {
+  return !n.def->draws || n.attrs.has("seed");
+}
 
 } // namespace troupe

@@ -1,6 +1,6 @@
 #include "ops/registry.hpp"
 
-#include "ops/families.hpp"
+#include "ops/flex_attention.hpp"
 
 #include <map>
 
@@ -35,6 +35,7 @@ constexpr auto families = std::to_array<rows (*)()>({
     det_ops,
     dropout_ops,
     einsum_ops,
+    flex_attention_ops,
     fourier_ops,
     fused_attention_ops,
     fused_conv_ops,
@@ -76,6 +77,7 @@ constexpr auto families = std::to_array<rows (*)()>({
     quantize_ops,
     quantized_conv_ops,
     quantized_matmul_ops,
+    random_ops,
     recurrent_ops,
     reduce_ops,
     regex_ops,
@@ -147,7 +149,7 @@ int64_t newest_opset(std::string_view domain) {
     return 28;
   if (domain == machine_learning)
     return 5;
-  return domain == "com.microsoft" || domain == "troupe" ? 1 : 0;
+  return domain == microsoft || domain == preview || domain == "troupe" ? 1 : 0;
 }
 
 namespace {

@@ -3,6 +3,9 @@
 // x is [N, C, H, W], rois [R, 4] as x1, y1, x2, y2, batch_indices [R] the image of each, y [R, C, output_height, output_width]. A bin is the mean (avg) or
 // the largest (max) of samples between elements; max takes the largest of each sample's four weighted neighbours, as ONNX's own cases do.
 // Until opset 15 coordinates are those of output_half_pixel: not shifted, and a region is at least one element wide.
+//
+// MaxRoiPool (Girshick, "Fast R-CNN", ICCV 2015): rois [R, 5] as image, x1, y1, x2, y2. A region is of whole elements, both ends within, and so is a bin, the
+// largest of whose elements becomes one; 0 where it has none.
 #include "ops/families.hpp"
 #include "ops/operand.hpp"
 
@@ -176,7 +179,81 @@ constexpr op_def roi_align_row(int64_t since) {
                 {.inputs = {3, 3}, .types = types::floats, .cost = roi_align_cost});
 }
 
+// ---- MaxRoiPool --------------------------------------------------------------------------------------------------------
+
+std::array<int64_t, 2> pooled_shape(const attributes& attrs) {
+  const std::vector<int64_t> stated = attrs.integers("pooled_shape");
+  if (stated.size() != 2 || stated[0] < 1 || stated[1] < 1)
+    fail(errc::invalid_model, "attribute 'pooled_shape' is {}; two positive numbers are needed", to_string(stated));
+  return {stated[0], stated[1]};
+}
+
+void infer_max_roi_pool(infer_context& c) {
+  const auto [height, width] = pooled_shape(c.attrs());
+  const symbolic_shape &x = c.dims(0), &rois = c.dims(1);
+  if (x.size() != 4 || rois.size() != 2)
+    fail(errc::invalid_model, "operands of shapes {} and {}; [N, C, H, W] and [R, 5] are needed", to_string(x),
+         to_string(rois));
+  require_same(rois[1], 5, "numbers of a region");
+  if (c.type(1) != c.type(0))
+    fail(errc::invalid_model, "regions of {}, but {} is needed", to_string(c.type(1)), to_string(c.type(0)));
+  c.set_output(0, c.type(0), {rois[0], x[1], height, width});
+}
+
+/// The elements of each bin along one axis of `size`: first, and one behind the last.
+std::vector<std::pair<int64_t, int64_t>> whole_bins(double first, double last, int64_t bins, int64_t size) {
+  if (!(std::abs(first) <= 1e9 && std::abs(last) <= 1e9))
+    fail(errc::invalid_input, "a region goes from {} to {}", first, last);
+  const double begin = std::round(first), extent = std::max(std::round(last) - begin + 1, 1.);
+  const auto within = [&](double at) {
+    return static_cast<int64_t>(std::clamp(begin + at, 0., static_cast<double>(size)));
+  };
+  std::vector<std::pair<int64_t, int64_t>> found;
+  for (int64_t b = 0; b < bins; ++b) {
+    const auto bin = static_cast<double>(b), all = static_cast<double>(bins);
+    found.emplace_back(within(std::floor(bin * extent / all)), within(std::ceil((bin + 1) * extent / all)));
+  }
+  return found;
+}
+
+template <class C>
+void run_max_roi_pool(kernel_context& c) {
+  const const_view& x = c.input(0);
+  const auto [out_height, out_width] = pooled_shape(c.attrs());
+  const int64_t images = x.dims[0], channels = x.dims[1], height = x.dims[2], width = x.dims[3];
+  const double scale = c.attrs().real("spatial_scale", 1);
+  const read_as<C> from(x), rois(c.input(1));
+  write_as<C> y(c.output(0));
+  for (int64_t r = 0; r < c.input(1).dims[0]; ++r) {
+    const C* roi = rois.data() + 5 * r;
+    if (!(roi[0] >= 0 && roi[0] < static_cast<C>(images)))
+      fail(errc::invalid_input, "region {} is of image {}, of which there are {}", r, roi[0], images);
+    const auto rows = whole_bins(roi[2] * scale, roi[4] * scale, out_height, height),
+               columns = whole_bins(roi[1] * scale, roi[3] * scale, out_width, width);
+    parallel_for(channels, 1, [&](int64_t begin, int64_t end) {
+      for (int64_t ch = begin; ch < end; ++ch) {
+        const C* plane = from.data() + (static_cast<int64_t>(roi[0]) * channels + ch) * height * width;
+        for (int64_t bin = 0; bin < out_height * out_width; ++bin) {
+          const auto [top, bottom] = rows[static_cast<size_t>(bin / out_width)];
+          const auto [left, right] = columns[static_cast<size_t>(bin % out_width)];
+          C most = top < bottom && left < right ? plane[top * width + left] : C(0);
+          for (int64_t i = top; i < bottom; ++i)
+            for (int64_t j = left; j < right; ++j)
+              most = std::max(most, plane[i * width + j]);
+          y[(r * channels + ch) * out_height * out_width + bin] = most;
+        }
+      }
+    });
+  }
+  y.commit();
+}
+
+void max_roi_pool(kernel_context& c) {
+  visit_compute(c.input(0).type, [&](auto tag) { run_max_roi_pool<typename decltype(tag)::type>(c); });
+}
+
 constexpr auto roi_align_rows = std::to_array<op_def>({
+    op_row("MaxRoiPool", 1, infer_max_roi_pool, max_roi_pool, {.inputs = {2, 2}, .types = types::floats}),
     roi_align_row<false>(10),
     roi_align_row<true>(16),
     roi_align_row<true>(22),

@@ -1,6 +1,7 @@
 #include "rewrite/control_flow.hpp"
 
 #include "ops/control.hpp"
+#include "ops/flex_attention.hpp"
 #include "ops/registry.hpp"
 
 namespace troupe {
@@ -76,6 +77,8 @@ std::optional<std::vector<node>> rewrite_control_flow(graph& g, node& n, nodes_a
     if (!is_control(n)) {
       if (n.op_type == "Scan" && n.domain.empty())
         return std::vector<node>{nest_old_scan(g, n)};
+      if (n.op_type == "FlexAttention" && n.domain == preview)
+        return take_apart_attention(g, n, context);
       fail(errc::unsupported, "it has a graph attribute, but it is not control flow that is known");
     }
     if (auto instead = unroll(g, n, context))

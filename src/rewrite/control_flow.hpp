@@ -31,6 +31,14 @@ std::optional<std::vector<node>> rewrite_branches(graph& g, node& n, nodes_ahead
 /// Returns the nodes that take the place of `n` if it can be executed beforehand (see the top of this file).
 std::optional<std::vector<node>> unroll(graph& g, const node& n, rewrite_context& context);
 
+/// Returns the parts of `n`, an attention that has graphs which change its scores or weights (modified_attention.cpp).
+std::vector<node> take_apart_attention(graph& g, node& n, rewrite_context& context);
+
+/// Adds copies of the nodes of `body`, one of `n`'s, to `nodes`, with `given` in place of its formal inputs and names that begin with `name`; returns
+/// what its outputs are in `outer`. They are not inferred.
+std::vector<value_id> copy_body(graph& outer, const node& n, const node_body& body, std::span<const value_id> given,
+                                const std::string& name, rewrite_context& context, std::vector<node>& nodes);
+
 /// Rewrites the bodies of `n`.
 void rewrite_bodies(const graph& g, node& n, rewrite_context& context);
 

@@ -20,7 +20,7 @@ namespace {
 bool foldable(const graph& g, const node& n) {
   const auto is_constant = [&](value_id v) { return v == no_value || g.values[v].constant; };
   const auto is_tensor = [&](value_id v) { return v == no_value || !is_container(g.values[v].type); };
-  return n.def->reference && std::all_of(n.inputs.begin(), n.inputs.end(), is_constant) &&
+  return n.def->reference && is_repeatable(n) && std::all_of(n.inputs.begin(), n.inputs.end(), is_constant) &&
          std::all_of(n.outputs.begin(), n.outputs.end(), is_tensor);
 }
 

@@ -49,7 +49,7 @@ bool append_attribute(std::string& key, const attribute& a) {
 
 /// Returns a text that is equal for nodes that compute the same; empty for nodes that must stay apart.
 std::string key_of(const graph_editor& e, const node& n) {
-  if (n.captures > 0 || defines_symbols(e.model(), n))
+  if (n.captures > 0 || defines_symbols(e.model(), n) || !is_repeatable(n))
     return "";
   std::string key;
   append(key, n.def);

@@ -12,6 +12,12 @@ std::string copied_name(const std::string& prefix, const std::string& name) {
   return (prefix + name.substr(0, limits::longest_copied_name)).substr(0, limits::longest_copied_name);
 }
 
+void check_type(const node_body& body, const value& input, const value& given) {
+  if (input.type != dtype::undefined && given.type != dtype::undefined && input.type != given.type)
+    fail(errc::invalid_model, "input '{}' of body '{}' is {}, but it is given {}", input.name, body.name,
+         to_string(input.type), to_string(given.type));
+}
+
 /// Copies bodies of one node into the graph around it.
 class body_copier {
 public:
@@ -78,43 +84,7 @@ private:
 
   /// Adds a copy of the body's nodes over `given`, its formal inputs; returns its outputs.
   std::vector<value_id> copy(const node_body& body, std::span<const value_id> given, const std::string& suffix) {
-    graph source = prepare_body(*body.program);
-    std::vector<value_id> copied(source.values.size(), no_value);
-    for (size_t i = 0; i < source.inputs.size(); ++i) {
-      const bool formal = i < given.size();
-      copied[source.inputs[i]] = formal ? given[i] : node_.inputs[body.first_capture + i - given.size()];
-      check_type(body, source.values[source.inputs[i]], outer_.values[copied[source.inputs[i]]]);
-    }
-    const std::string prefix = name_ + suffix + "/";
-    for (size_t v = 0; v < source.values.size(); ++v)
-      if (copied[v] == no_value)
-        copied[v] = add_value(prefix, std::move(source.values[v]));
-    for (node& n : source.nodes) {
-      for (auto* ids : {&n.inputs, &n.outputs})
-        for (value_id& v : *ids)
-          v = v == no_value ? v : copied[v];
-      n.name = copied_name(prefix, n.name);
-      nodes_.push_back(std::move(n));
-    }
-    std::vector<value_id> results;
-    for (value_id v : source.outputs)
-      results.push_back(copied[v]);
-    return results;
-  }
-
-  static void check_type(const node_body& body, const value& input, const value& given) {
-    if (input.type != dtype::undefined && given.type != dtype::undefined && input.type != given.type)
-      fail(errc::invalid_model, "input '{}' of body '{}' is {}, but it is given {}", input.name, body.name,
-           to_string(input.type), to_string(given.type));
-  }
-
-  value_id add_value(const std::string& prefix, value v) {
-    v.name = take_name(context_, copied_name(prefix, v.name));
-    if (!v.constant) { // inference says what it is
-      v.type = dtype::undefined;
-      v.dims.reset();
-    }
-    return outer_.add_value(std::move(v));
+    return copy_body(outer_, node_, body, given, name_ + suffix, context_, nodes_);
   }
 
   value_id constant(const std::string& name, tensor bytes) {
@@ -242,6 +212,39 @@ std::optional<std::vector<node>> unroll(graph& g, const node& n, rewrite_context
     return std::nullopt;
   context.copies_left -= nodes;
   return call.kind == control_kind::loop ? copier.loop(*trips) : copier.scan(*trips);
+}
+
+std::vector<value_id> copy_body(graph& outer, const node& n, const node_body& body, std::span<const value_id> given,
+                                const std::string& name, rewrite_context& context, std::vector<node>& nodes) {
+  graph source = prepare_body(*body.program);
+  std::vector<value_id> copied(source.values.size(), no_value);
+  for (size_t i = 0; i < source.inputs.size(); ++i) {
+    const bool formal = i < given.size();
+    copied[source.inputs[i]] = formal ? given[i] : n.inputs[body.first_capture + i - given.size()];
+    check_type(body, source.values[source.inputs[i]], outer.values[copied[source.inputs[i]]]);
+  }
+  const std::string prefix = name + "/";
+  for (size_t v = 0; v < source.values.size(); ++v)
+    if (copied[v] == no_value) {
+      value& inside = source.values[v];
+      inside.name = take_name(context, copied_name(prefix, inside.name));
+      if (!inside.constant) { // inference says what it is
+        inside.type = dtype::undefined;
+        inside.dims.reset();
+      }
+      copied[v] = outer.add_value(std::move(inside));
+    }
+  for (node& inside : source.nodes) {
+    for (auto* ids : {&inside.inputs, &inside.outputs})
+      for (value_id& v : *ids)
+        v = v == no_value ? v : copied[v];
+    inside.name = copied_name(prefix, inside.name);
+    nodes.push_back(std::move(inside));
+  }
+  std::vector<value_id> results;
+  for (value_id v : source.outputs)
+    results.push_back(copied[v]);
+  return results;
 }
 
 } // namespace troupe

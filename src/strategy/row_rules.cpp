@@ -15,6 +15,7 @@ row_axes broadcasts(const row_call& c) {
 }
 
 constexpr std::string_view on_text = "works on text, whose rows are not followed";
+constexpr std::string_view drawn = "draws the numbers of all rows one after another";
 constexpr std::string_view in_sequences = "works with sequences or optionals, whose rows are not followed";
 
 struct refusal {
@@ -23,6 +24,7 @@ struct refusal {
 
 /// Operators that no rule could ever serve, with the reason.
 constexpr auto refusals = std::to_array<refusal>({
+    {"Bernoulli", drawn},
     {"BlackmanWindow", "has a point for each row"},
     {"Compress", "picks rows by their position in the batch"},
     {"DynamicQuantizeLinear", "takes its scale from all rows together"},
@@ -32,10 +34,16 @@ constexpr auto refusals = std::to_array<refusal>({
     {"If", "is control flow over values of the batch"},
     {"ImageDecoder", "takes the bytes of one file"},
     {"Loop", "is control flow over values of the batch"},
+    {"MaxRoiPool", "takes regions of images that count through the whole batch"},
     {"MaxUnpool", "takes indices that count through the whole batch"},
     {"MelWeightMatrix", "takes its dims from the batch"},
+    {"Multinomial", drawn},
     {"NonMaxSuppression", "returns as many boxes as the data asks for, whatever their row"},
     {"NonZero", "returns as many elements as the data asks for, whatever their row"},
+    {"RandomNormal", drawn},
+    {"RandomNormalLike", drawn},
+    {"RandomUniform", drawn},
+    {"RandomUniformLike", drawn},
     {"Range", "counts the rows"},
     {"RegexFullMatch", on_text},
     {"RoiAlign", "takes regions of images that count through the whole batch"},
