@@ -68,8 +68,7 @@ symbolic_shape shape_of(const onnx::TensorShapeProto& proto, const std::string& 
 value sequence_value(const onnx::TypeProto_Sequence& proto, const std::string& name) {
   if (proto.elem_type().has_map_type())
     fail(errc::unsupported,
-         "{} is a sequence of maps, which are not supported; export the model without ZipMap (skl2onnx: option "
-         "zipmap=False)",
+         "{} is a sequence of maps, which are not supported; only the result of ZipMap may be declared so",
          in_quotes(name));
   if (!proto.elem_type().has_tensor_type() || proto.elem_type().tensor_type().elem_type() == 0)
     fail(errc::unsupported, "{} is a sequence of something else than tensors of a stated type", in_quotes(name));
@@ -116,6 +115,11 @@ value declared_value(const onnx::ValueInfoProto& proto) {
   if (!proto.has_type() || proto.type().value_case() == onnx::TypeProto::VALUE_NOT_SET)
     return {.name = proto.name()};
   return value_of(proto.type(), proto.name());
+}
+
+/// Whether an output is declared as a sequence of maps: of ZipMap, whose result is a tensor (ops/ml_features.cpp).
+bool is_zipped(const onnx::ValueInfoProto& output) {
+  return output.type().has_sequence_type() && output.type().sequence_type().elem_type().has_map_type();
 }
 
 } // namespace
@@ -194,7 +198,7 @@ void graph_builder::declare_outputs(scope& s, const onnx::GraphProto& proto, val
     if (!seen.insert(output.name()).second)
       fail(errc::invalid_model, "the graph has two outputs called {}", in_quotes(output.name()));
     const value_id id = lookup(s, output.name(), "the list of graph outputs");
-    value stated = declared_value(output);
+    value stated = is_zipped(output) ? value{.name = output.name()} : declared_value(output);
     if (id >= first_result && id < end_results) {
       g.values[id].type = stated.type;
       g.values[id].dims = std::move(stated.dims);

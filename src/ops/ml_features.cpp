@@ -1,9 +1,10 @@
 // Operators of ai.onnx.ml that prepare features: ArrayFeatureExtractor, Binarizer, FeatureVectorizer, Imputer, Normalizer, Scaler as
-// compositions, and OneHotEncoder.
+// and ZipMap as compositions, and OneHotEncoder.
 //
 //   ArrayFeatureExtractor: columns of the last axis; of a vector, one row of them     Binarizer: 1 where x > threshold, else 0
 //   FeatureVectorizer: columns side by side, in float32                                Scaler: (x − offset) · scale in float32
 //   Imputer: another value, of the feature or of all, where x is replaced_value        Normalizer: x / d, d the row's MAX, L1 or L2; x if d = 0
+//   ZipMap: its operand, a column for each label, where others make a map of each row: as skl2onnx exports with zipmap=False
 //   OneHotEncoder: for each element a row of zeros with a 1 at its category; all zeros, or an error, if it is none
 #include "ops/expansion.hpp"
 #include "ops/ml_scores.hpp"
@@ -163,6 +164,17 @@ void one_hot_encoder(kernel_context& c) {
   one_hot(c, c.attrs().integers("cats_int64s", {}), whole.data<int64_t>());
 }
 
+// ---- ZipMap ------------------------------------------------------------------------------------------------------------
+
+void expand_zip_map(expansion& e) {
+  const symbolic_shape x = e.dims(e.input(0));
+  const size_t labels = e.attrs().has("classlabels_strings") ? e.attrs().texts("classlabels_strings", {}).size()
+                                                             : e.attrs().integers("classlabels_int64s").size();
+  if (x.empty() || (x.back().is_constant() && x.back().constant() != static_cast<int64_t>(labels)))
+    fail(errc::invalid_model, "{} labels for rows of shape {}", labels, to_string(x));
+  e.set_output(0, e.add("Identity", {e.input(0)}));
+}
+
 // ---- rows --------------------------------------------------------------------------------------------------------------
 
 constexpr op_def feature_row(std::string_view name, void (*expand)(expansion&), operand_range inputs = {1, 1},
@@ -179,6 +191,7 @@ constexpr auto ml_feature_rows = std::to_array<op_def>({
     op_row("OneHotEncoder", 1, infer_one_hot, one_hot_encoder,
            {.domain = machine_learning, .types = feature_types | types::string}),
     feature_row("Scaler", expand_scaler),
+    feature_row("ZipMap", expand_zip_map, {1, 1}, set_of(dtype::float32)),
 });
 
 } // namespace

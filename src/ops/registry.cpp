@@ -165,7 +165,7 @@ int64_t opset_of(const std::map<std::string, int64_t>& opsets, const node& n) {
 
 /// Operators whose operand or result is a map.
 bool works_on_maps(std::string_view name) {
-  return name == "CastMap" || name == "DictVectorizer" || name == "ZipMap";
+  return name == "CastMap" || name == "DictVectorizer";
 }
 
 /// Throws if an operand or result is left out that the operator's kernels rely on.
@@ -207,7 +207,7 @@ void resolve_node(node& n, const std::map<std::string, int64_t>& opsets) {
     n.def = find_op(n.domain, n.op_type, opset);
     if (!n.def && n.domain == machine_learning && works_on_maps(n.op_type))
       fail(errc::unsupported,
-           "{}: maps are not supported; export the model without them (skl2onnx: option zipmap=False)", describe(n));
+           "{}: maps are not supported; export the model without them", describe(n));
     if (!n.def)
       fail(errc::unsupported, "{}: operator {} of opset {} is not supported", describe(n), n.op_type, opset);
   }
