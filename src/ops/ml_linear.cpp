@@ -38,7 +38,8 @@ struct linear_model {
 /// Calls `f(row, scores)` for each point, with room for one score more than the model gives.
 template <class F>
 void each_row(const kernel_context& c, const linear_model& m, F f) {
-  const auto [rows, features] = rows_of(c.input(0));
+  const auto [rows, columns] = rows_of(c.input(0));
+  const int64_t features = columns; // clang 14 captures no structured bindings
   m.check(features);
   const read_as<float> x(c.input(0));
   parallel_for(rows, std::max<int64_t>(1, 16 * 1024 / (m.scores * features + 1)), [&](int64_t begin, int64_t end) {

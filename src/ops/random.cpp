@@ -41,10 +41,10 @@ dtype stated_type(const attributes& attrs, dtype otherwise, dtype_set allowed) {
 /// Fills output 0 with what `draw` returns, one after another.
 template <class F>
 void fill(kernel_context& c, F&& draw) {
-  write_as<double> y(c.output(0));
-  for (int64_t i = 0; i < c.output(0).size(); ++i)
-    y[i] = draw(i);
-  y.commit();
+  tensor y(dtype::float64, shape(c.output(0).dims.begin(), c.output(0).dims.end()));
+  for (int64_t i = 0; i < y.size(); ++i)
+    y.mutable_data<double>()[i] = draw(static_cast<size_t>(i));
+  convert(y.view(), c.output(0));
 }
 
 // ---- normal and uniform ------------------------------------------------------------------------------------------------
@@ -65,14 +65,14 @@ void normal(kernel_context& c) {
   std::mt19937_64 generator = generator_of(c.attrs());
   std::normal_distribution<double> standard;
   const double mean = c.attrs().real("mean", 0), scale = c.attrs().real("scale", 1);
-  fill(c, [&](int64_t) { return mean + scale * standard(generator); });
+  fill(c, [&](size_t) { return mean + scale * standard(generator); });
 }
 
 void uniform(kernel_context& c) {
   std::mt19937_64 generator = generator_of(c.attrs());
   std::uniform_real_distribution<double> unit;
   const double low = c.attrs().real("low", 0), high = c.attrs().real("high", 1);
-  fill(c, [&](int64_t) { return low + (high - low) * unit(generator); });
+  fill(c, [&](size_t) { return low + (high - low) * unit(generator); });
 }
 
 // ---- Bernoulli ---------------------------------------------------------------------------------------------------------
@@ -84,11 +84,8 @@ void infer_bernoulli(infer_context& c) {
 void bernoulli(kernel_context& c) {
   std::mt19937_64 generator = generator_of(c.attrs());
   std::uniform_real_distribution<double> unit;
-  const read_as<double> probability(c.input(0));
-  tensor y(dtype::float64, shape(c.output(0).dims.begin(), c.output(0).dims.end()));
-  for (int64_t i = 0; i < y.size(); ++i)
-    y.mutable_data<double>()[i] = unit(generator) < probability[i] ? 1 : 0;
-  convert(y.view(), c.output(0));
+  const std::vector<double> probability = to_double(c.input(0));
+  fill(c, [&](size_t i) { return unit(generator) < probability[i] ? 1. : 0.; });
 }
 
 // ---- Multinomial -------------------------------------------------------------------------------------------------------
@@ -121,7 +118,7 @@ void multinomial(kernel_context& c) {
   const int64_t rows = c.input(0).dims[0], classes = c.input(0).dims[1], samples = c.output(0).dims[1];
   if (classes == 0 && rows > 0)
     fail(errc::invalid_input, "there are no classes to choose from");
-  const read_as<double> x(c.input(0));
+  const std::vector<double> x = to_double(c.input(0));
   std::vector<int64_t> chosen;
   for (int64_t r = 0; r < rows; ++r) {
     const std::vector<double> sums = sums_of({x.data() + r * classes, static_cast<size_t>(classes)});

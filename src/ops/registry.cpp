@@ -206,8 +206,7 @@ void resolve_node(node& n, const std::map<std::string, int64_t>& opsets) {
            newest_opset(n.domain));
     n.def = find_op(n.domain, n.op_type, opset);
     if (!n.def && n.domain == machine_learning && works_on_maps(n.op_type))
-      fail(errc::unsupported,
-           "{}: maps are not supported; export the model without them", describe(n));
+      fail(errc::unsupported, "{}: maps are not supported; export the model without them", describe(n));
     if (!n.def)
       fail(errc::unsupported, "{}: operator {} of opset {} is not supported", describe(n), n.op_type, opset);
   }

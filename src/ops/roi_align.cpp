@@ -219,7 +219,8 @@ std::vector<std::pair<int64_t, int64_t>> whole_bins(double first, double last, i
 template <class C>
 void run_max_roi_pool(kernel_context& c) {
   const const_view& x = c.input(0);
-  const auto [out_height, out_width] = pooled_shape(c.attrs());
+  const std::array<int64_t, 2> pooled = pooled_shape(c.attrs());
+  const int64_t out_height = pooled[0], out_width = pooled[1];
   const int64_t images = x.dims[0], channels = x.dims[1], height = x.dims[2], width = x.dims[3];
   const double scale = c.attrs().real("spatial_scale", 1);
   const read_as<C> from(x), rois(c.input(1));

@@ -8,6 +8,7 @@
 // ranks takes in the nodes that read such a result (branches.cpp).
 #pragma once
 
+#include "graph/bodies.hpp"
 #include "rewrite/passes.hpp"
 
 #include <set>

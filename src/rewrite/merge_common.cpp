@@ -52,7 +52,7 @@ std::string key_of(const graph_editor& e, const node& n) {
   if (n.captures > 0 || defines_symbols(e.model(), n) || !is_repeatable(n))
     return "";
   std::string key;
-  append(key, n.def);
+  append(key, reinterpret_cast<uintptr_t>(n.def));
   append(key, n.outputs.size());
   append(key, n.inputs.size());
   for (value_id v : n.inputs)
