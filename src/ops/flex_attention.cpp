@@ -5,6 +5,7 @@
 // call is one of Attention.
 #include "ops/flex_attention.hpp"
 
+#include "ops/infer.hpp"
 #include "ops/operand.hpp"
 
 #include <cmath>
@@ -36,9 +37,7 @@ flex_dims dims_of(const expansion& e) {
 
 dtype precision_of(const expansion& e) {
   const dtype type = e.type(e.input(0));
-  if (!e.attrs().has("softmax_precision"))
-    return type == dtype::float64 ? type : dtype::float32;
-  const dtype stated = dtype_from_onnx(static_cast<int>(e.attrs().integer("softmax_precision")));
+  const dtype stated = stated_type(e.attrs(), "softmax_precision", type == dtype::float64 ? type : dtype::float32);
   if (!(types::floats & set_of(stated)))
     fail(errc::invalid_model, "softmax_precision is {}, which is no type of floats", to_string(stated));
   return stated;

@@ -10,6 +10,11 @@ inline void infer_same(infer_context& c) {
   c.set_output(0, c.type(0), c.dims(0), c.input(0).elements);
 }
 
+/// Returns the element type that attribute `name` states by ONNX's number for it, `otherwise` if it is not there.
+inline dtype stated_type(const attributes& attrs, std::string_view name, dtype otherwise) {
+  return attrs.has(name) ? dtype_from_onnx(static_cast<int>(attrs.integer(name))) : otherwise;
+}
+
 /// Returns the common type of all present inputs; throws `errc::invalid_model` if two differ.
 inline dtype common_type(const infer_context& c) {
   for (size_t i = 1; i < c.input_count(); ++i)

@@ -168,8 +168,7 @@ void one_hot_encoder(kernel_context& c) {
 
 void expand_zip_map(expansion& e) {
   const symbolic_shape x = e.dims(e.input(0));
-  const size_t labels = e.attrs().has("classlabels_strings") ? e.attrs().texts("classlabels_strings", {}).size()
-                                                             : e.attrs().integers("classlabels_int64s").size();
+  const size_t labels = class_labels(e.attrs(), "classlabels_int64s", "classlabels_strings").size();
   if (x.empty() || (x.back().is_constant() && x.back().constant() != static_cast<int64_t>(labels)))
     fail(errc::invalid_model, "{} labels for rows of shape {}", labels, to_string(x));
   e.set_output(0, e.add("Identity", {e.input(0)}));

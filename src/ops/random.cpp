@@ -5,6 +5,7 @@
 //   Bernoulli:   true with the probability that the operand states; a NaN never is
 //   Multinomial: `sample_size` classes of each row, whose elements are logarithms of probabilities, up to a constant of the row
 #include "ops/families.hpp"
+#include "ops/infer.hpp"
 #include "ops/operand.hpp"
 
 #include <atomic>
@@ -31,8 +32,8 @@ std::mt19937_64 generator_of(const attributes& attrs) {
 }
 
 /// Returns the type that attribute `dtype` states, `otherwise` if there is none; it must be one of `allowed`.
-dtype stated_type(const attributes& attrs, dtype otherwise, dtype_set allowed) {
-  const dtype type = attrs.has("dtype") ? dtype_from_onnx(static_cast<int>(attrs.integer("dtype"))) : otherwise;
+dtype type_of_results(const attributes& attrs, dtype otherwise, dtype_set allowed) {
+  const dtype type = stated_type(attrs, "dtype", otherwise);
   if (!(allowed & set_of(type)))
     fail(errc::invalid_model, "results of {} are asked for, which no such numbers can have", to_string(type));
   return type;
@@ -54,11 +55,11 @@ void infer_of_shape(infer_context& c) {
   for (const int64_t d : dims)
     if (d < 0)
       fail(errc::invalid_model, "attribute 'shape' has a negative dim, {}", d);
-  c.set_output(0, stated_type(c.attrs(), dtype::float32, types::floats), to_symbolic(dims));
+  c.set_output(0, type_of_results(c.attrs(), dtype::float32, types::floats), to_symbolic(dims));
 }
 
 void infer_like(infer_context& c) {
-  c.set_output(0, stated_type(c.attrs(), c.type(0), types::floats), c.dims(0));
+  c.set_output(0, type_of_results(c.attrs(), c.type(0), types::floats), c.dims(0));
 }
 
 void normal(kernel_context& c) {
@@ -78,7 +79,7 @@ void uniform(kernel_context& c) {
 // ---- Bernoulli ---------------------------------------------------------------------------------------------------------
 
 void infer_bernoulli(infer_context& c) {
-  c.set_output(0, stated_type(c.attrs(), c.type(0), types::floats | types::integers | types::boolean), c.dims(0));
+  c.set_output(0, type_of_results(c.attrs(), c.type(0), types::floats | types::integers | types::boolean), c.dims(0));
 }
 
 void bernoulli(kernel_context& c) {
@@ -97,7 +98,8 @@ void infer_multinomial(infer_context& c) {
     fail(errc::invalid_model, "probabilities of shape {}; [rows, classes] is needed", to_string(x));
   if (samples < 1)
     fail(errc::invalid_model, "attribute 'sample_size' is {}, not positive", samples);
-  c.set_output(0, stated_type(c.attrs(), dtype::int32, set_of(dtype::int32) | set_of(dtype::int64)), {x[0], samples});
+  c.set_output(0, type_of_results(c.attrs(), dtype::int32, set_of(dtype::int32) | set_of(dtype::int64)),
+               {x[0], samples});
 }
 
 /// Running sums of a row's probabilities, up to a factor.

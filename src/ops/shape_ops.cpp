@@ -90,7 +90,7 @@ void constant_kernel(kernel_context& c) {
 
 /// The one element that ConstantOfShape repeats: 0.0f unless stated.
 tensor fill_value(const attributes& attrs) {
-  const tensor value = attrs.has("value") ? attrs.tensor_value("value") : tensor::scalar(0.f);
+  tensor value = attrs.has("value") ? attrs.tensor_value("value") : tensor::scalar(0.f);
   if (value.size() != 1)
     fail(errc::invalid_model, "the value of ConstantOfShape has {} elements instead of one", value.size());
   return value;
@@ -120,6 +120,7 @@ int64_t range_length(T start, T limit, T delta) {
   if (delta == T(0))
     fail(errc::invalid_input, "Range has a delta of 0");
   if constexpr (std::is_integral_v<T>) {
+    // NOLINTNEXTLINE(bugprone-signed-char-misuse): the sign counts
     const __int128 gap = static_cast<__int128>(limit) - start, step = delta;
     const __int128 count = (gap + (step > 0 ? step - 1 : step + 1)) / step;
     if ((gap > 0) != (step > 0) || gap == 0)
@@ -200,6 +201,7 @@ void range_kernel(kernel_context& c) {
     using compute =
         std::conditional_t<std::is_integral_v<T>, uint64_t, std::conditional_t<sizeof(T) == 8, double, float>>;
     const int64_t length = range_length<T>(c.input(0), c.input(1), c.input(2));
+    // NOLINTNEXTLINE(bugprone-signed-char-misuse): the sign counts
     const auto start = static_cast<compute>(*c.input(0).as<T>()), delta = static_cast<compute>(*c.input(2).as<T>());
     T* y = output_of(c, 0, {length}).template as<T>();
     parallel_for(length, shape_ops_grain, [&](int64_t begin, int64_t end) {
@@ -209,14 +211,10 @@ void range_kernel(kernel_context& c) {
   });
 }
 
-dtype eye_type(const attributes& attrs, dtype otherwise) {
-  return attrs.has("dtype") ? dtype_from_onnx(static_cast<int>(attrs.integer("dtype"))) : otherwise;
-}
-
 void infer_eye_like(infer_context& c) {
   if (c.rank(0) != 2)
     fail(errc::invalid_model, "EyeLike takes a matrix, not rank {}", c.rank(0));
-  c.set_output(0, eye_type(c.attrs(), c.type(0)), c.dims(0));
+  c.set_output(0, stated_type(c.attrs(), "dtype", c.type(0)), c.dims(0));
 }
 
 void eye_like_kernel(kernel_context& c) {

@@ -15,7 +15,6 @@ row_axes broadcasts(const row_call& c) {
 }
 
 constexpr std::string_view on_text = "works on text, whose rows are not followed";
-constexpr std::string_view drawn = "draws the numbers of all rows one after another";
 constexpr std::string_view in_sequences = "works with sequences or optionals, whose rows are not followed";
 
 struct refusal {
@@ -24,7 +23,6 @@ struct refusal {
 
 /// Operators that no rule could ever serve, with the reason.
 constexpr auto refusals = std::to_array<refusal>({
-    {"Bernoulli", drawn},
     {"BlackmanWindow", "has a point for each row"},
     {"Compress", "picks rows by their position in the batch"},
     {"DynamicQuantizeLinear", "takes its scale from all rows together"},
@@ -37,13 +35,8 @@ constexpr auto refusals = std::to_array<refusal>({
     {"MaxRoiPool", "takes regions of images that count through the whole batch"},
     {"MaxUnpool", "takes indices that count through the whole batch"},
     {"MelWeightMatrix", "takes its dims from the batch"},
-    {"Multinomial", drawn},
     {"NonMaxSuppression", "returns as many boxes as the data asks for, whatever their row"},
     {"NonZero", "returns as many elements as the data asks for, whatever their row"},
-    {"RandomNormal", drawn},
-    {"RandomNormalLike", drawn},
-    {"RandomUniform", drawn},
-    {"RandomUniformLike", drawn},
     {"Range", "counts the rows"},
     {"RegexFullMatch", on_text},
     {"RoiAlign", "takes regions of images that count through the whole batch"},
@@ -68,7 +61,7 @@ const refusal* refusal_of(const op_def& def) {
 } // namespace
 
 row_rule find_row_rule(const op_def& def) {
-  if (refusal_of(def)) // also of operators whose layouts are those of elementwise ones
+  if (def.draws || refusal_of(def)) // also of operators whose layouts are those of elementwise ones
     return nullptr;
   for (const auto table : {axis_row_rules, domain_row_rules, movement_row_rules, product_row_rules, window_row_rules})
     for (const row_rule_entry& entry : table())
@@ -78,6 +71,8 @@ row_rule find_row_rule(const op_def& def) {
 }
 
 std::string_view why_no_row_rule(const op_def& def) {
+  if (def.draws)
+    return "draws the numbers of all rows one after another";
   if (const refusal* found = refusal_of(def))
     return found->reason;
   return def.types & types::containers ? in_sequences : "has no rule that says what it does with rows";
