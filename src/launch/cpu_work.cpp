@@ -17,8 +17,13 @@ constexpr auto whole = std::to_array<cpu_operators>({
      "TreeEnsemble "
      "TreeEnsembleClassifier TreeEnsembleRegressor",
      "ai.onnx.ml"},
-    {"no GPU kernel yet", "CDist GatherBlockQuantized Inverse MatMulBnb4 MoE QMoE", "com.microsoft"},
-    {"hashes and searches of few integers, or text", "MurmurHash3 NGramRepeatBlock", "com.microsoft"},
+    {"no GPU kernel yet",
+     "CDist CropAndResize GatherBlockQuantized Inverse MatMulBnb4 MatMulFpQ4 MaxpoolWithMask MoE QMoE "
+     "WordConvEmbedding",
+     "com.microsoft"},
+    {"hashes and searches of few integers, or text", "BifurcationDetector MurmurHash3 NGramRepeatBlock",
+     "com.microsoft"},
+    {"each element of a way through a matrix follows the one before", "DynamicTimeWarping", "com.microsoft"},
     {"how much comes out depends on the elements, which the host has to see anyway",
      "Compress NonMaxSuppression NonZero Unique"},
     {"bins of any size, of a few regions", "MaxRoiPool"},

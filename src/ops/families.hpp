@@ -35,10 +35,12 @@ std::span<const op_def> contrib_quantized_ops();
 std::span<const op_def> control_ops();
 std::span<const op_def> conv_ops();
 std::span<const op_def> conv_transpose_ops();
+std::span<const op_def> crop_and_resize_ops();
 std::span<const op_def> cumulative_ops();
 std::span<const op_def> deform_conv_ops();
 std::span<const op_def> det_ops();
 std::span<const op_def> dropout_ops();
+std::span<const op_def> dynamic_time_warping_ops();
 std::span<const op_def> einsum_ops();
 std::span<const op_def> flex_attention_ops();
 std::span<const op_def> fourier_ops();
@@ -61,6 +63,7 @@ std::span<const op_def> local_norm_ops();
 std::span<const op_def> logic_ops();
 std::span<const op_def> loss_ops();
 std::span<const op_def> matmul_bnb4_ops();
+std::span<const op_def> matmul_fpq4_ops();
 std::span<const op_def> matmul_nbits_ops();
 std::span<const op_def> matmul_ops();
 std::span<const op_def> max_unpool_ops();
@@ -109,5 +112,6 @@ std::span<const op_def> top_k_ops();
 std::span<const op_def> transpose_ops();
 std::span<const op_def> unary_ops();
 std::span<const op_def> variadic_ops();
+std::span<const op_def> word_conv_embedding_ops();
 
 } // namespace troupe

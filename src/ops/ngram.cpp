@@ -1,6 +1,11 @@
-// NGramRepeatBlock of com.microsoft: −∞ becomes the score of each token that would repeat an n-gram of its row.
+// NGramRepeatBlock and BifurcationDetector of com.microsoft: n-grams of tokens that were there before.
 //
-// input_ids [batch, length], scores [batch, vocabulary]: wherever the last ngram_size − 1 ids of a row were before, the id behind them is banned.
+// NGramRepeatBlock: −∞ becomes the score of each token that would repeat an n-gram of its row. input_ids [batch, length], scores [batch, vocabulary]: wherever the last ngram_size − 1 ids of a row were before, the id behind them is banned.
+//
+// BifurcationDetector (Sun, Ge, Wei, Wang, "Instantaneous grammatical error correction with shallow aggressive decoding", ACL 2021; as ONNX Runtime
+// defines it): output 0 is the tokens that were there and, of those predicted for the source from a place on, all up to and with the first that is not
+// the source's. Output 1 is where the source goes on behind the last n tokens of output 0, if these are in the source once; the longest n of
+// min_ngram_size to max_ngram_size that is there at all decides, and −1 says that there is no such place.
 #include "ops/expansion.hpp"
 #include "ops/operand.hpp"
 
@@ -47,7 +52,94 @@ void repeat_block(kernel_context& c) {
   }
 }
 
+// ---- BifurcationDetector -----------------------------------------------------------------------------------------------
+
+constexpr size_t bifurcation_current = 1, bifurcation_place = 2, bifurcation_predicted = 3;
+
+using token_span = std::span<const int64_t>;
+
+struct gram_sizes {
+  int64_t least, most;
+};
+
+gram_sizes parse_gram_sizes(const attributes& attrs) {
+  const gram_sizes sizes{attrs.integer("min_ngram_size", 1), attrs.integer("max_ngram_size", 3)};
+  if (sizes.least < 1 || sizes.most < sizes.least)
+    fail(errc::invalid_model, "attributes 'min_ngram_size' and 'max_ngram_size' are {} and {}", sizes.least,
+         sizes.most);
+  return sizes;
+}
+
+void infer_bifurcation(infer_context& c) {
+  parse_gram_sizes(c.attrs());
+  for (size_t i = 0; i < c.input_count(); ++i)
+    if (c.has_input(i) && (c.type(i) != dtype::int64 || (i != bifurcation_place && c.rank(i) != 1)))
+      fail(errc::invalid_model, "input {} is {} of shape {}; int64 is needed, and a vector of tokens", i,
+           to_string(c.type(i)), to_string(c.dims(i)));
+  require_same(volume(std::span<const dim>(c.dims(bifurcation_place))), 1, "elements of the place in the source");
+  const bool predicts = c.has_input(bifurcation_predicted);
+  c.set_output(0, dtype::int64, {predicts ? c.data_dependent(0, 0) : c.dims(bifurcation_current)[0]});
+  c.set_output(1, dtype::int64, c.dims(bifurcation_place));
+}
+
+token_span tokens_of(const const_view& v) {
+  return {v.as<int64_t>(), static_cast<size_t>(v.size())};
+}
+
+/// Returns the predicted tokens up to and with the first one that is not the source's from `place` on.
+token_span accepted(token_span source, int64_t place, token_span predicted) {
+  const int64_t size = std::ssize(source);
+  if (place < 0 || place > size)
+    fail(errc::invalid_input, "place {} is none of a source of {} tokens", place, size);
+  const token_span rest = source.subspan(static_cast<size_t>(place));
+  if (predicted.size() != rest.size() + 1)
+    fail(errc::invalid_input, "{} predicted tokens from place {} on; a source of {} needs {}", predicted.size(), place,
+         size, rest.size() + 1);
+  const auto apart = std::mismatch(rest.begin(), rest.end(), predicted.begin()).second;
+  return {predicted.begin(), apart + 1};
+}
+
+/// Returns where the source goes on behind what the tokens end with, −1 if nowhere or not at one place only.
+int64_t place_behind(token_span source, token_span tokens, gram_sizes sizes) {
+  int64_t place = -1;
+  for (int64_t n = sizes.least; n <= std::min(sizes.most, std::ssize(tokens)); ++n) {
+    const token_span last = tokens.last(static_cast<size_t>(n));
+    const auto find = [&](auto from) { return std::search(from, source.end(), last.begin(), last.end()); };
+    const auto first = find(source.begin());
+    if (first == source.end())
+      break;
+    place = first - source.begin() + n;
+    if (place >= std::ssize(source))
+      break;
+    if (find(first + 1) != source.end())
+      place = -1;
+  }
+  return place;
+}
+
+void detect_bifurcation(kernel_context& c) {
+  const token_span source = tokens_of(c.input(0)), current = tokens_of(c.input(bifurcation_current));
+  if (c.input(bifurcation_place).size() != 1)
+    fail(errc::invalid_input, "the place in the source has {} elements instead of one",
+         c.input(bifurcation_place).size());
+  std::vector<int64_t> tokens(current.begin(), current.end());
+  if (c.has_input(bifurcation_predicted)) {
+    const token_span more =
+        accepted(source, *c.input(bifurcation_place).as<int64_t>(), tokens_of(c.input(bifurcation_predicted)));
+    tokens.insert(tokens.end(), more.begin(), more.end());
+  }
+  c.give(0, tensor::of<int64_t>({std::ssize(tokens)}, tokens));
+  if (c.has_output(1))
+    *c.output(1).as<int64_t>() = place_behind(source, tokens, parse_gram_sizes(c.attrs()));
+}
+
 constexpr auto ngram_rows = std::to_array<op_def>({
+    op_row("BifurcationDetector", 1, infer_bifurcation, detect_bifurcation,
+           {.domain = microsoft,
+            .inputs = {3, 4},
+            .max_outputs = 2,
+            .types = set_of(dtype::int64),
+            .hides_elements = true}),
     op_row("NGramRepeatBlock", 1, infer_repeat_block, repeat_block,
            {.domain = microsoft, .inputs = {2, 2}, .types = set_of(dtype::int64)}),
 });

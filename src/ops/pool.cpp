@@ -2,9 +2,13 @@
 //
 // Taps outside the input take no part, except that AveragePool with count_include_pad counts those in the padding (not
 // those beyond it, which ceil_mode can reach) as zeros.
+//
+// MaxpoolWithMask of com.microsoft, as ONNX Runtime defines it: along the last axis a window ends before the first element whose mask is 0; the first
+// element of a plane of two axes or more counts whatever its mask. A window without elements is the lowest float. M [.., .., spatial…] has a mask for each
+// plane of x, or fewer planes that repeat. (Of several planes ONNX Runtime's CPU reads others than these: it takes elements for planes.)
 #include "ops/pool.hpp"
 
-#include "ops/families.hpp"
+#include "ops/expansion.hpp"
 #include "ops/operand.hpp"
 
 #include <cmath>
@@ -139,6 +143,50 @@ double padded_taps(const window_axis& a, int64_t o) {
   return static_cast<double>(std::max<int64_t>(0, std::min(a.kernel, (room + a.dilation - 1) / a.dilation)));
 }
 
+void infer_masked_pool(infer_context& c) {
+  infer_pool(c);
+  const symbolic_shape &x = c.dims(0), &mask = c.dims(1);
+  if (c.type(1) != dtype::int32 || mask.size() != x.size())
+    fail(errc::invalid_model, "a mask of {} and shape {} for an input of shape {}; int32 and the same rank are needed",
+         to_string(c.type(1)), to_string(mask), to_string(x));
+  for (size_t i = 2; i < x.size(); ++i)
+    require_same(mask[i], x[i], "a spatial size of mask and input");
+}
+
+/// Returns the largest element that a masked window has in one plane; `first_counts`: the plane's first one, whatever its mask.
+float masked_maximum(const window_axes& axes, const std::array<int64_t, 3>& at, const float* plane, const int32_t* mask,
+                     bool first_counts) {
+  const auto& [d, h, w] = axes;
+  float most = std::numeric_limits<float>::lowest();
+  for (int64_t td = d.first_tap(at[0]); td < d.last_tap(at[0]); ++td)
+    for (int64_t th = h.first_tap(at[1]); th < h.last_tap(at[1]); ++th) {
+      const int64_t line = ((d.start(at[0]) + td * d.dilation) * h.in + h.start(at[1]) + th * h.dilation) * w.in;
+      for (int64_t tw = w.first_tap(at[2]); tw < w.last_tap(at[2]); ++tw) {
+        const int64_t offset = line + w.start(at[2]) + tw * w.dilation;
+        if (mask[offset] == 0 && !(first_counts && offset == 0))
+          break;
+        most = std::max(most, plane[offset]);
+      }
+    }
+  return most;
+}
+
+void masked_max_pool(kernel_context& c) {
+  const const_view &x = c.input(0), &mask = c.input(1);
+  const window_axes axes = bind_window(parse_pool(c.attrs(), x.dims.size()), x.dims.subspan(2));
+  const int64_t plane = volume(x.dims.subspan(2)), masks = mask.dims[0] * mask.dims[1];
+  if (!std::equal(x.dims.begin() + 2, x.dims.end(), mask.dims.begin() + 2, mask.dims.end()) ||
+      (masks == 0 && x.size() > 0))
+    fail(errc::invalid_input, "a mask of shape {} is none for an input of shape {}", to_string(mask.dims),
+         to_string(x.dims));
+  auto* y = c.output(0).as<float>();
+  const auto* of = mask.as<int32_t>();
+  const bool first_counts = x.dims.size() > 3;
+  for_outputs(x, axes, x.as<float>(), [&](int64_t p, const float* in, int64_t at, int64_t od, int64_t oh, int64_t ow) {
+    y[at] = masked_maximum(axes, {od, oh, ow}, in, of + p % masks * plane, first_counts);
+  });
+}
+
 void average_pool(kernel_context& c) {
   const const_view& x = c.input(0);
   const window_axes axes = bind_window(parse_pool(c.attrs(), x.dims.size()), x.dims.subspan(2));
@@ -248,6 +296,8 @@ constexpr op_def max_pool_row() {
 
 constexpr auto pool_rows = std::to_array<op_def>({
     max_pool_row(),
+    op_row("MaxpoolWithMask", 1, infer_masked_pool, masked_max_pool,
+           {.domain = microsoft, .inputs = {2, 2}, .types = set_of(dtype::float32), .cost = pool_cost}),
     pool_row("AveragePool", average_pool, layout_support::spatial),
     pool_row("LpPool", lp_pool),
     pool_row("GlobalAveragePool", global_average_pool, layout_support::spatial),

@@ -30,10 +30,12 @@ constexpr auto families = std::to_array<rows (*)()>({
     control_ops,
     conv_ops,
     conv_transpose_ops,
+    crop_and_resize_ops,
     cumulative_ops,
     deform_conv_ops,
     det_ops,
     dropout_ops,
+    dynamic_time_warping_ops,
     einsum_ops,
     flex_attention_ops,
     fourier_ops,
@@ -56,6 +58,7 @@ constexpr auto families = std::to_array<rows (*)()>({
     logic_ops,
     loss_ops,
     matmul_bnb4_ops,
+    matmul_fpq4_ops,
     matmul_nbits_ops,
     matmul_ops,
     max_unpool_ops,
@@ -104,6 +107,7 @@ constexpr auto families = std::to_array<rows (*)()>({
     transpose_ops,
     unary_ops,
     variadic_ops,
+    word_conv_embedding_ops,
 });
 // clang-format on
 

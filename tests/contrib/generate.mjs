@@ -13,5 +13,6 @@ import * as norms from './norms.mjs';
 import * as plain from './plain.mjs';
 import * as products from './products.mjs';
 import * as quantised from './quantised.mjs';
+import * as words from './words.mjs';
 
-await write([elementwise, norms, products, attention, grouped, quantised, plain, blocks, mixtures], 'com.microsoft', fileURLToPath(new URL('cases.jsonl', import.meta.url)));
+await write([elementwise, norms, products, attention, grouped, quantised, plain, blocks, mixtures, words], 'com.microsoft', fileURLToPath(new URL('cases.jsonl', import.meta.url)));
