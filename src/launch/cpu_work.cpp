@@ -18,7 +18,7 @@ constexpr auto whole = std::to_array<cpu_operators>({
      "TreeEnsembleClassifier TreeEnsembleRegressor",
      "ai.onnx.ml"},
     {"no GPU kernel yet",
-     "CDist CropAndResize GatherBlockQuantized Inverse MatMulBnb4 MatMulFpQ4 MaxpoolWithMask MoE QMoE "
+     "AttnLSTM CDist CropAndResize GatherBlockQuantized Inverse MatMulBnb4 MatMulFpQ4 MaxpoolWithMask MoE QMoE "
      "WordConvEmbedding",
      "com.microsoft"},
     {"hashes and searches of few integers, or text", "BifurcationDetector MurmurHash3 NGramRepeatBlock",

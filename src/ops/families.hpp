@@ -20,6 +20,7 @@ constexpr op_def op_row(std::string_view name, int64_t since, void (*infer)(infe
 // scripts/check: sorted
 std::span<const op_def> arg_reduce_ops();
 std::span<const op_def> attention_ops();
+std::span<const op_def> attn_lstm_ops();
 std::span<const op_def> binary_ops();
 std::span<const op_def> cast_ops();
 std::span<const op_def> cdist_ops();

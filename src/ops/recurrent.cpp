@@ -10,10 +10,9 @@
 #include "ops/families.hpp"
 #include "ops/gemm.hpp"
 #include "ops/operand.hpp"
-#include "ops/recurrent_activation.hpp"
+#include "ops/recurrent_cell.hpp"
 
 #include <algorithm>
-#include <limits>
 
 namespace troupe {
 namespace {
@@ -95,42 +94,6 @@ struct recurrent_sizes {
   }
   int64_t state_row(int64_t d, int64_t b) const { return batch_first ? b * directions + d : d * batch + b; }
 };
-
-/// What a cell sees of one batch element: rows of H elements.
-template <class C>
-struct cell_operands {
-  int64_t hidden;
-  const C* projected; // gates·H: the input's part, bias included
-  const C* recurrent; // gates·H: the state's part, bias included
-  const C* peepholes; // 3·H or null
-  C *h, *cell;        // state, updated in place
-  const cell_activation* activation;
-  double clip; // infinity if there is none
-  bool flag;   // LSTM: input_forget; GRU: linear_before_reset
-
-  double limit(double x) const { return std::clamp(x, -clip, clip); }
-};
-
-template <class C>
-void lstm_cell(const cell_operands<C>& o) {
-  const int64_t n = o.hidden;
-  const auto gate = [&](int64_t which, int64_t j) {
-    return static_cast<double>(o.projected[which * n + j]) + o.recurrent[which * n + j];
-  };
-  const auto peep = [&](int64_t which, int64_t j, double state) {
-    return o.peepholes ? o.peepholes[which * n + j] * state : 0.0;
-  };
-  for (int64_t j = 0; j < n; ++j) {
-    const double old = o.cell[j];
-    const double in = o.activation[0](o.limit(gate(0, j) + peep(0, j, old)));
-    const double forget = o.flag ? 1 - in : o.activation[0](o.limit(gate(2, j) + peep(2, j, old)));
-    const double now = forget * old + in * o.activation[1](o.limit(gate(3, j)));
-    const double out = o.activation[0](o.limit(gate(1, j) + peep(1, j, now)));
-    o.cell[j] = static_cast<C>(now);
-    // `clip` limits the sums of the gates. ONNX Runtime takes the new cell as it is, and models are tested with that.
-    o.h[j] = static_cast<C>(out * o.activation[2](now));
-  }
-}
 
 template <class C>
 void rnn_cell(const cell_operands<C>& o) {
@@ -224,7 +187,7 @@ void run_direction(const attributes& attrs, call_operands<C>& o, const recurrent
   const C* bias = o.bias ? o.bias.data() + (d * 2 + 1) * width : nullptr;
   std::vector<C> h = initial_state(o.initial_h, s, d), cell = initial_state(o.initial_c, s, d);
   std::vector<C> recurrent(static_cast<size_t>(s.batch * width));
-  const float clip = attrs.real("clip", 0.f);
+  const double clip = gate_limit(attrs);
   const bool flag = attrs.integer(Kind == cell_kind::lstm ? "input_forget" : "linear_before_reset", 0) != 0;
   for (int64_t step = 0; step < s.steps; ++step) {
     std::fill(recurrent.begin(), recurrent.end(), C(0));
@@ -244,7 +207,7 @@ void run_direction(const attributes& attrs, call_operands<C>& o, const recurrent
                                         h.data() + b * s.hidden,
                                         cell.data() + b * s.hidden,
                                         activation,
-                                        clip > 0 ? clip : std::numeric_limits<double>::infinity(),
+                                        clip,
                                         flag};
         if constexpr (Kind == cell_kind::lstm)
           lstm_cell(operands);

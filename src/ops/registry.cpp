@@ -15,6 +15,7 @@ using rows = std::span<const op_def>;
 constexpr auto families = std::to_array<rows (*)()>({
     arg_reduce_ops,
     attention_ops,
+    attn_lstm_ops,
     binary_ops,
     cast_ops,
     cdist_ops,

@@ -6,6 +6,7 @@ import { fileURLToPath } from 'node:url';
 import { write } from './peer.mjs';
 import * as attention from './attention.mjs';
 import * as blocks from './blocks.mjs';
+import * as decoding from './decoding.mjs';
 import * as elementwise from './elementwise.mjs';
 import * as grouped from './grouped.mjs';
 import * as mixtures from './mixtures.mjs';
@@ -15,4 +16,4 @@ import * as products from './products.mjs';
 import * as quantised from './quantised.mjs';
 import * as words from './words.mjs';
 
-await write([elementwise, norms, products, attention, grouped, quantised, plain, blocks, mixtures, words], 'com.microsoft', fileURLToPath(new URL('cases.jsonl', import.meta.url)));
+await write([elementwise, norms, products, attention, grouped, quantised, plain, blocks, mixtures, decoding, words], 'com.microsoft', fileURLToPath(new URL('cases.jsonl', import.meta.url)));
