@@ -61,24 +61,14 @@ void set_scale(const expansion& e, attributes& attrs) {
     attrs.set("scale", scale);
 }
 
-namespace {
-
-/// Where the inputs of an operator stand that its attention proper takes.
-struct attention_places {
-  size_t mask, attention_bias;
-};
-
-struct attention_operands {
-  value_id q, k, v;
-  value_id past_key = no_value, past_value = no_value;
-};
-
 int64_t heads_of(const expansion& e) {
   const int64_t heads = e.attrs().integer("num_heads");
   if (heads < 1)
     fail(errc::invalid_model, "{} heads", heads);
   return heads;
 }
+
+namespace {
 
 /// Returns what of a padding mask's elements counts: the keys of each batch element from a first to an end, as booleans.
 value_id keys_within(expansion& e, value_id ends, const dim& batch, const dim& total) {
@@ -118,16 +108,16 @@ value_id padding(expansion& e, value_id mask, dtype type, const attention_sizes&
 }
 
 /// Returns what is added to the scores, no_value if nothing is.
-value_id added_to_scores(expansion& e, const attention_places& at, dtype type, const attention_sizes& sizes) {
-  value_id sum = e.input(at.attention_bias);
-  if (!e.has_input(at.mask))
-    return sum;
-  const value_id padded = padding(e, e.input(at.mask), type, sizes);
-  return sum == no_value ? padded : e.add("Add", {sum, padded});
+value_id added_to_scores(expansion& e, const attention_changes& changes, dtype type, const attention_sizes& sizes) {
+  if (changes.mask == no_value)
+    return changes.added;
+  const value_id padded = padding(e, changes.mask, type, sizes);
+  return changes.added == no_value ? padded : e.add("Add", {changes.added, padded});
 }
 
-/// Returns output [batch, queries, hidden], and present key, present value and scaled product where `outputs` asks for them.
-std::vector<value_id> attend(expansion& e, attention_operands o, const attention_places& at, size_t outputs) {
+} // namespace
+
+std::vector<value_id> attend(expansion& e, attention_operands o, const attention_changes& changes, size_t outputs) {
   const int64_t heads = heads_of(e);
   if ((o.past_key == no_value) != (o.past_value == no_value))
     fail(errc::invalid_model, "past key and value must both be there, or neither");
@@ -147,23 +137,43 @@ std::vector<value_id> attend(expansion& e, attention_operands o, const attention
   if (outputs > 3)
     attrs.set("qk_matmul_output_mode", int64_t{2});
   set_scale(e, attrs);
-  const value_id added = added_to_scores(e, at, e.type(o.q), {batch, queries, total});
+  const value_id added = added_to_scores(e, changes, e.type(o.q), {batch, queries, total});
   auto made = e.add_all("Attention", {o.q, o.k, o.v, added, o.past_key, o.past_value}, outputs, std::move(attrs));
   if (!flat)
     made[0] = join_heads(e, made[0]);
   return made;
 }
 
-/// Returns Q, K and V, parts of the last axis of one value.
 std::vector<value_id> split_last(expansion& e, value_id v, const std::vector<int64_t>& sizes) {
   return e.add_all("Split", {v, e.known(to_symbolic(sizes))}, sizes.size(), attributes_of({{"axis", int64_t{-1}}}));
 }
+
+namespace {
 
 int64_t constant_dim(const dim& d, const char* what) {
   if (!d.is_constant())
     fail(errc::unsupported, "{} must be known, not {}", what, d.to_string());
   return d.constant();
 }
+
+} // namespace
+
+void add_bias(expansion& e, attention_operands& o, size_t bias) {
+  std::vector<value_id*> to{&o.q};
+  std::vector<int64_t> sizes{constant_dim(e.dims(o.q, 3)[2], "the hidden size")};
+  const bool kept = e.rank(o.k) == 4;
+  for (value_id* v : {&o.k, &o.v}) {
+    const symbolic_shape d = e.dims(*v, kept ? 4 : 3);
+    sizes.push_back(constant_dim(kept ? d[1] * d[3] : d[2], "the hidden size"));
+    if (!kept)
+      to.push_back(v);
+  }
+  const auto parts = split_last(e, e.input(bias), sizes);
+  for (size_t i = 0; i < to.size(); ++i)
+    *to[i] = e.add("Add", {*to[i], parts[i]});
+}
+
+namespace {
 
 /// Attention of a projection [batch, sequence, hidden · 3]; past and present are one value, [2, batch, heads, …].
 void attend_projection(expansion& e, value_id projection, size_t mask, size_t past, size_t bias) {
@@ -181,7 +191,7 @@ void attend_projection(expansion& e, value_id projection, size_t mask, size_t pa
     o.past_key = e.reshape(halves[0], {d[1], d[2], d[3], d[4]});
     o.past_value = e.reshape(halves[1], {d[1], d[2], d[3], d[4]});
   }
-  const auto made = attend(e, o, {mask, bias}, e.has_output(1) ? 3 : 1);
+  const auto made = attend(e, o, {e.input(mask), e.input(bias)}, e.has_output(1) ? 3 : 1);
   e.set_output(0, made[0]);
   if (e.has_output(1))
     e.set_output(1, e.add("Concat",
@@ -223,33 +233,17 @@ attention_operands unpack_operands(expansion& e) {
   return {e.input(0), parts[0], parts[1]};
 }
 
-/// Adds the parts of the bias to those operands that are projections.
-void add_bias(expansion& e, attention_operands& o) {
-  std::vector<value_id*> to{&o.q};
-  std::vector<int64_t> sizes{constant_dim(e.dims(o.q, 3)[2], "the hidden size")};
-  const bool kept = e.rank(o.k) == 4;
-  for (value_id* v : {&o.k, &o.v}) {
-    const symbolic_shape d = e.dims(*v, kept ? 4 : 3);
-    sizes.push_back(constant_dim(kept ? d[1] * d[3] : d[2], "the hidden size"));
-    if (!kept)
-      to.push_back(v);
-  }
-  const auto parts = split_last(e, e.input(3), sizes);
-  for (size_t i = 0; i < to.size(); ++i)
-    *to[i] = e.add("Add", {*to[i], parts[i]});
-}
-
 void expand_multi_head(expansion& e) {
   if (e.has_input(8) || e.has_input(9))
     fail(errc::unsupported,
          "caches shared by several calls (past_sequence_length, cache_indirection) are not supported");
   attention_operands o = unpack_operands(e);
   if (e.has_input(3))
-    add_bias(e, o);
+    add_bias(e, o, 3);
   o.past_key = e.input(6);
   o.past_value = e.input(7);
   const size_t wanted = e.has_output(3) ? 4 : e.has_output(1) || e.has_output(2) ? 3 : 1;
-  const auto made = attend(e, o, {4, 5}, wanted);
+  const auto made = attend(e, o, {e.input(4), e.input(5)}, wanted);
   for (size_t i = 0; i < made.size(); ++i)
     e.set_output(i, made[i]);
 }

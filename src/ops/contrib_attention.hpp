@@ -1,4 +1,5 @@
-// What the compositions of attention share (contrib_attention.cpp, group_query_attention.cpp, sparse_attention.cpp).
+// What the compositions of attention share (contrib_attention.cpp, decoder_attention.cpp, group_query_attention.cpp,
+// sparse_attention.cpp).
 #pragma once
 
 #include "ops/expansion.hpp"
@@ -25,5 +26,27 @@ struct grouped_operands {
 
 /// Hands on attribute `scale`, where 0 means the usual one.
 void set_scale(const expansion& e, attributes& attrs);
+
+/// What changes the scores of attention, no_value for nothing: a mask of what counts, and what is added.
+struct attention_changes {
+  value_id mask, added;
+};
+
+struct attention_operands {
+  value_id q, k, v;
+  value_id past_key = no_value, past_value = no_value;
+};
+
+/// Returns attribute num_heads; throws `errc::invalid_model` unless it is positive.
+int64_t heads_of(const expansion& e);
+
+/// Returns parts of the last axis of one value (Q, K and V), which have these sizes.
+std::vector<value_id> split_last(expansion& e, value_id v, const std::vector<int64_t>& sizes);
+
+/// Adds the parts of input `bias` to those operands that are projections.
+void add_bias(expansion& e, attention_operands& o, size_t bias);
+
+/// Returns output [batch, queries, hidden], and present key, present value and scaled product where `outputs` asks for them.
+std::vector<value_id> attend(expansion& e, attention_operands o, const attention_changes& changes, size_t outputs);
 
 } // namespace troupe

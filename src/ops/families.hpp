@@ -38,6 +38,7 @@ std::span<const op_def> conv_ops();
 std::span<const op_def> conv_transpose_ops();
 std::span<const op_def> crop_and_resize_ops();
 std::span<const op_def> cumulative_ops();
+std::span<const op_def> decoder_attention_ops();
 std::span<const op_def> deform_conv_ops();
 std::span<const op_def> det_ops();
 std::span<const op_def> dropout_ops();

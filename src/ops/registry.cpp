@@ -33,6 +33,7 @@ constexpr auto families = std::to_array<rows (*)()>({
     conv_transpose_ops,
     crop_and_resize_ops,
     cumulative_ops,
+    decoder_attention_ops,
     deform_conv_ops,
     det_ops,
     dropout_ops,
