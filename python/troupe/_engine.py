@@ -16,7 +16,8 @@ from troupe import _core
 from troupe._notebook import Plan, Rows, Table, Trace
 from troupe._options import _refuse
 from troupe._progress import Progress
-from troupe._values import ModelMetadata, NodeArg, OrtValue, is_tensor, onnx_type_of
+from troupe._values import ModelMetadata, NodeArg, OrtValue, is_tensor, numpy_type_of, onnx_type_of
+from troupe.errors import InvalidArgument
 
 Feed = Mapping[str, Any]
 _FIRST_WITHOUT_NUMPY = 16  # of ONNX's element types: bfloat16, small floats, integers of less than 8 bits
@@ -74,15 +75,30 @@ def _weights_under_way(engine: "Engine") -> str:
     return f", {came:.0f} of {total:.0f} MB to {', '.join(h['name'] for h in hosts)}"
 
 
-def _unwrapped(inputs: Feed) -> Dict[str, Any]:
-    return {name: value._value if isinstance(value, OrtValue) else value for name, value in inputs.items()}
+def _unwrapped(inputs: Feed, core: "_core.Session") -> Dict[str, Any]:
+    given = {name: value._value if isinstance(value, OrtValue) else value for name, value in inputs.items()}
+    for name, value in inputs.items():
+        if isinstance(value, dict):
+            del given[name]
+            given.update(_map_inputs(name, value, core))
+    return given
+
+
+def _map_inputs(name: str, entries: Dict[Any, Any], core: "_core.Session") -> Dict[str, np.ndarray]:
+    """An input that is a map in the model is two: its keys and its values."""
+    types = {of: numpy_type_of(number) for of, number, _, _ in core.inputs()}
+    parts = {f"{name}.keys": list(entries.keys()), f"{name}.values": list(entries.values())}
+    if not all(part in types for part in parts):
+        raise InvalidArgument(f"the input '{name}' is given a dict, but the model has no map of this name")
+    return {part: np.array(elements, types[part]) for part, elements in parts.items()}
 
 
 class Session:
     """A model, ready to run; `Engine.load` makes it. Thread-safe: concurrent runs are in flight side by side.
 
     Inputs are a dict from names to arrays (or what NumPy makes arrays of, tensors of other libraries by DLPack, `OrtValue`); their
-    memory must not change before the run has ended. Shapes and element types are the model's: `inputs`, `outputs`.
+    memory must not change before the run has ended. Shapes and element types are the model's: `inputs`, `outputs`. An input that is a map
+    in the model is listed as two, NAME.keys and NAME.values, and may be given as a dict by its own name.
     """
 
     def __init__(self, engine: "Engine", core: "_core.Session", name: str) -> None:
@@ -119,7 +135,7 @@ class Session:
         `errors.OutOfMemory`, `errors.EPFail`, `errors.DeviceLost` as the run ends.
         """
         with self._first_run():
-            return Outputs(self._core.run(_unwrapped(inputs), list(keep), timeout, trace, priority, None), self._core)
+            return Outputs(self._core.run(_unwrapped(inputs, self._core), list(keep), timeout, trace, priority, None), self._core)
 
     def _first_run(self) -> ContextManager[Any]:
         """Shows the progress of the session's first run, which makes the plan and brings the weights to the devices."""
@@ -155,7 +171,7 @@ class Session:
             except BaseException as problem:  # noqa: BLE001: whoever waits gets it
                 pending.set_exception(problem)
 
-        pending._stop = core.start(_unwrapped(inputs), keep, timeout, trace, priority, queued, done)
+        pending._stop = core.start(_unwrapped(inputs, core), keep, timeout, trace, priority, queued, done)
         return pending
 
     def trace(self, inputs: Feed) -> Trace:
@@ -176,13 +192,13 @@ class Session:
     def plan(self, inputs: Feed, format: str = "text") -> Plan:  # noqa: A002: what it is
         """Returns the plan that a run with these inputs would use: what runs where and why, in which chunks, what moves. format: "text",
         "json" (what the option plan_file takes), "dot". Notebooks show a picture."""
-        given = _unwrapped(inputs)
+        given = _unwrapped(inputs, self._core)
         text = self._core.plan(given, format)
         return Plan.of(text, text if format == "json" else self._core.plan(given, "json"))
 
     def compare(self, inputs: Feed) -> Rows:
         """Returns every strategy with every policy, costed for such requests, the best first."""
-        return Rows(Table(choice) for choice in self._core.compare(_unwrapped(inputs)))
+        return Rows(Table(choice) for choice in self._core.compare(_unwrapped(inputs, self._core)))
 
     def choice(self) -> Optional[Table]:
         """Returns what the strategy "auto" has chosen; None before the first request, or if there was nothing to choose."""
@@ -210,7 +226,8 @@ class BoundSession:
         """Runs one step; returns the outputs that are not bound. The first run takes the bound inputs' initial values too; a later one
         that names a bound input starts it over. Raises as `Session.run` does, and `errors.StateRolledBack`."""
         with self._session._first_run():
-            return Outputs(self._core.run(_unwrapped(inputs), list(keep), timeout, trace, 0, None), self._session._core)
+            given = _unwrapped(inputs, self._session._core)
+            return Outputs(self._core.run(given, list(keep), timeout, trace, 0, None), self._session._core)
 
     def fetch(self, output: str) -> np.ndarray:
         """Returns a copy of what a bound output is now."""

@@ -128,9 +128,9 @@ class InferenceSession:
         """
         if run_options is None and not self._options.enable_profiling:
             if self._session._has_run:
-                return self._core.run_arrays(output_names or None, _plain(input_feed), None)
+                return self._core.run_arrays(output_names or None, _plain(input_feed, self._core), None)
             with self._session._first_run():
-                return self._core.run_arrays(output_names or None, _plain(input_feed), None)
+                return self._core.run_arrays(output_names or None, _plain(input_feed, self._core), None)
         names = self._names(output_names)
         arrays = self._run(input_feed, [], run_options).arrays()
         return [arrays[name] for name in names]
@@ -178,7 +178,7 @@ class InferenceSession:
                 return
             callback(outputs, user_data, "")
 
-        stops.append(self._core.start(_plain(input_feed), [], options.timeout, False, options.priority, False, done))
+        stops.append(self._core.start(_plain(input_feed, self._core), [], options.timeout, False, options.priority, False, done))
         for stop in stops:
             options.follow(stop)
 
@@ -262,17 +262,17 @@ class InferenceSession:
         options = run_options or RunOptions()
         traced = self._options.enable_profiling
         with self._session._first_run():
-            result = self._core.run(_plain(feed), keep, options.timeout, traced, options.priority, options._stop)
+            result = self._core.run(_plain(feed, self._core), keep, options.timeout, traced, options.priority, options._stop)
         trace = result.trace() if traced else None
         if trace is not None:
             self._last_trace = Trace(trace)
         return result
 
 
-def _plain(feed: Mapping[str, Any]) -> Dict[str, Any]:
+def _plain(feed: Mapping[str, Any], core: "_core.Session") -> Dict[str, Any]:
     if not isinstance(feed, Mapping):
         raise InvalidArgument(f"inputs are given as a dict from names to arrays, not as {type(feed).__name__}")
     for value in feed.values():
-        if isinstance(value, OrtValue):
-            return _unwrapped(feed)
+        if isinstance(value, (OrtValue, dict)):
+            return _unwrapped(feed, core)
     return feed if isinstance(feed, dict) else dict(feed)

@@ -56,6 +56,11 @@ def onnx_type_of(element_type: Any) -> int:
     raise InvalidArgument(f"{element_type!r} is no element type of a tensor")
 
 
+def numpy_type_of(onnx_type: int) -> Any:
+    """Returns the NumPy type of arrays of ONNX's element type; None if NumPy has none."""
+    return _NUMPY_TYPES.get(onnx_type)
+
+
 class NodeArg:
     """An input or output of a model: `name`, `type` (e.g. "tensor(float)"), `shape` (numbers; symbolic dims as str)."""
 

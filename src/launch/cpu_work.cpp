@@ -12,8 +12,9 @@ constexpr auto whole = std::to_array<cpu_operators>({
      "SequenceEmpty SequenceErase SequenceInsert SequenceLength SplitToSequence StringConcat StringNormalizer "
      "StringSplit"},
     {"files of images are taken apart bit by bit, each after the one before", "ImageDecoder"},
-    {"trees, tables of labels and vectors of classical models are small",
-     "CategoryMapper LabelEncoder LinearClassifier LinearRegressor OneHotEncoder SVMClassifier SVMRegressor "
+    {"trees, maps, tables of labels and vectors of classical models are small",
+     "CastMap CategoryMapper DictVectorizer LabelEncoder LinearClassifier LinearRegressor OneHotEncoder SVMClassifier "
+     "SVMRegressor "
      "TreeEnsemble "
      "TreeEnsembleClassifier TreeEnsembleRegressor",
      "ai.onnx.ml"},

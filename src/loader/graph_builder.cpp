@@ -1,6 +1,7 @@
 #include "loader/graph_builder.hpp"
 
 #include "base/limits.hpp"
+#include "ops/families.hpp"
 #include "ops/registry.hpp"
 
 namespace troupe {
@@ -110,6 +111,9 @@ value value_of(const onnx::TypeProto& type, const std::string& name) {
 
 namespace {
 
+/// What the names of a map's inputs end with.
+constexpr const char *map_keys = ".keys", *map_values = ".values";
+
 /// The value that a ValueInfoProto describes; a type that is not stated stays undefined.
 value declared_value(const onnx::ValueInfoProto& proto) {
   if (!proto.has_type() || proto.type().value_case() == onnx::TypeProto::VALUE_NOT_SET)
@@ -177,9 +181,28 @@ void graph_builder::declare_inputs(scope& s, const onnx::GraphProto& proto) {
     if (!seen.insert(input.name()).second)
       fail(errc::invalid_model, "the graph has two inputs called {}", in_quotes(input.name()));
     const auto it = s.names.find(input.name());
-    if (it == s.names.end()) // else an initializer gives its value
+    if (input.type().has_map_type()) {
+      declare_map(s, input);
+      seen.insert({input.name() + map_keys, input.name() + map_values});
+    } else if (it == s.names.end()) // else an initializer gives its value
       s.target.g.inputs.push_back(declare(s, input.name(), declared_value(input)));
   }
+}
+
+void graph_builder::declare_map(scope& s, const onnx::ValueInfoProto& input) {
+  const onnx::TypeProto_Map& map = input.type().map_type();
+  const dtype key = map.key_type() == 0 ? dtype::undefined : dtype_from_onnx(map.key_type());
+  const value held = value_of(map.value_type(), input.name());
+  const bool single = !held.dims || held.dims->empty();
+  if (key == dtype::undefined || held.type == dtype::undefined || !map.value_type().has_tensor_type() || !single)
+    fail(errc::unsupported, "{} is a map of other than single numbers and texts of stated types",
+         in_quotes(input.name()));
+  for (const auto& [end, type] : {std::pair(map_keys, key), {map_values, held.type}})
+    s.target.g.inputs.push_back(
+        declare(s, input.name() + end, {.type = type, .dims = symbolic_shape{symbol_of(input.name() + ".0")}}));
+  if (s.names.count(input.name()))
+    fail(errc::invalid_model, "the value name {} is defined twice", in_quotes(input.name()));
+  s.maps.insert(input.name());
 }
 
 void graph_builder::declare_nodes(scope& s, const google::protobuf::RepeatedPtrField<onnx::NodeProto>& nodes) {
@@ -214,7 +237,7 @@ value_id graph_builder::declare(scope& s, const std::string& name, value v) {
     fail(errc::unsupported, "the name {} has {} characters; at most {} are supported", in_quotes(name), name.size(),
          limits::longest_name);
   const auto [it, fresh] = s.names.try_emplace(name, no_value);
-  if (!fresh)
+  if (!fresh || s.maps.count(name))
     fail(errc::invalid_model, "the value name {} is defined twice", in_quotes(name));
   v.name = unique_name(s.target, s.prefix + name);
   return it->second = s.target.g.add_value(std::move(v));
@@ -232,6 +255,8 @@ bool graph_builder::find(scope& s, const std::string& name, value_id& found) {
     found = it->second;
     return true;
   }
+  if (s.maps.count(name))
+    fail(errc::unsupported, "{} is a map, which only CastMap and DictVectorizer can take", in_quotes(name));
   value_id outer = no_value;
   if (!s.parent || !find(*s.parent, name, outer))
     return false;
@@ -287,14 +312,35 @@ void graph_builder::add_nodes(scope& s, const google::protobuf::RepeatedPtrField
   }
 }
 
+bool graph_builder::is_map(const scope& s, const std::string& name) {
+  for (const scope* at = &s; at; at = at->parent)
+    if (at->names.count(name) || at->maps.count(name))
+      return at->maps.count(name) != 0;
+  return false;
+}
+
+void graph_builder::add_operands(scope& s, const onnx::NodeProto& proto, node& n) {
+  const bool takes_maps = n.domain == machine_learning && (n.op_type == "CastMap" || n.op_type == "DictVectorizer");
+  if (!takes_maps || proto.input_size() != 1) {
+    for (const auto& input : proto.input())
+      n.inputs.push_back(input.empty() ? no_value : lookup(s, input, describe(n)));
+    return;
+  }
+  const std::string& map = proto.input(0);
+  if (!is_map(s, map))
+    fail(errc::unsupported, "{} takes a map, but {} is none: only inputs of a model can be maps", describe(n),
+         in_quotes(map));
+  for (const char* end : {map_keys, map_values})
+    n.inputs.push_back(lookup(s, map + end, describe(n)));
+}
+
 void graph_builder::add_node(scope& s, const onnx::NodeProto& proto) {
   node n;
   n.op_type = proto.op_type();
   n.domain = canonical_domain(proto.domain());
   n.name = s.prefix + (proto.name().empty() && proto.output_size() > 0 ? proto.output(0) : proto.name());
   count_node(static_cast<int64_t>(active_.empty() ? 0 : proto.ByteSizeLong() + n.name.size() * 2));
-  for (const auto& input : proto.input())
-    n.inputs.push_back(input.empty() ? no_value : lookup(s, input, describe(n)));
+  add_operands(s, proto, n);
   for (const auto& output : proto.output())
     n.outputs.push_back(output.empty() ? no_value : s.names.at(output));
   load_attributes(s, proto, n);

@@ -7,6 +7,9 @@
 // Initializers that are also graph inputs (the way of IR versions below 4, default values above) are constants and no
 // inputs. A captured constant is a constant of the body. Functions are resolved with their own opset imports.
 //
+// An input that is a map (of ai.onnx.ml) is two inputs here, vectors of one length: its keys, NAME.keys, and their values, NAME.values. The operators
+// that take maps take both in its place; nothing else may refer to it.
+//
 // Bounds: nesting of bodies and calls, nodes after inlining, and the bytes that inlining writes.
 #pragma once
 
@@ -74,6 +77,7 @@ private:
     const call_attributes* call = nullptr; // inside a function
     std::string prefix = {};               // of names in the target
     std::unordered_map<std::string, value_id> names = {};
+    std::unordered_set<std::string> maps = {}; // graph inputs
   };
 
   // graph_builder.cpp
@@ -81,6 +85,7 @@ private:
                      const call_attributes* call);
   void declare_initializers(scope& s, const onnx::GraphProto& proto);
   void declare_inputs(scope& s, const onnx::GraphProto& proto);
+  void declare_map(scope& s, const onnx::ValueInfoProto& input);
   void declare_outputs(scope& s, const onnx::GraphProto& proto, value_id first_result, value_id end_results);
   void declare_nodes(scope& s, const google::protobuf::RepeatedPtrField<onnx::NodeProto>& nodes);
   value_id declare(scope& s, const std::string& name, value v);
@@ -89,6 +94,8 @@ private:
   bool find(scope& s, const std::string& name, value_id& found);
   void add_nodes(scope& s, const google::protobuf::RepeatedPtrField<onnx::NodeProto>& nodes);
   void add_node(scope& s, const onnx::NodeProto& proto);
+  static bool is_map(const scope& s, const std::string& name);
+  void add_operands(scope& s, const onnx::NodeProto& proto, node& n);
   void count_node(int64_t bytes);
 
   // node_attributes.cpp

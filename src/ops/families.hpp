@@ -73,6 +73,7 @@ std::span<const op_def> mixture_ops();
 std::span<const op_def> ml_feature_ops();
 std::span<const op_def> ml_label_ops();
 std::span<const op_def> ml_linear_ops();
+std::span<const op_def> ml_map_ops();
 std::span<const op_def> ml_svm_ops();
 std::span<const op_def> ml_tree_ops();
 std::span<const op_def> murmur_hash_ops();

@@ -68,6 +68,7 @@ constexpr auto families = std::to_array<rows (*)()>({
     ml_feature_ops,
     ml_label_ops,
     ml_linear_ops,
+    ml_map_ops,
     ml_svm_ops,
     ml_tree_ops,
     murmur_hash_ops,

@@ -1,7 +1,7 @@
 """Models that the tests of the Python package run."""
 import pathlib
 
-from onnx import TensorProto, helper
+from onnx import TensorProto, ValueInfoProto, helper
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 DIGITS = ROOT / "examples" / "digits" / "digits.onnx"
@@ -29,6 +29,25 @@ def unary(operator, element_type, opset=13, dims=("n",)):
 def cast(from_type, to_type):
     node = helper.make_node("Cast", ["x"], ["y"], to=to_type)
     return model([node], [value("x", from_type, ["n"])], [value("y", to_type, ["n"])])
+
+
+def maps():
+    """y = the values of map x, by their keys; z = those of map w for "a" and "b"."""
+    kinds = {"x": TensorProto.INT64, "w": TensorProto.STRING}
+    inputs = []
+    for name, key in kinds.items():
+        inputs.append(ValueInfoProto(name=name))
+        inputs[-1].type.map_type.key_type = key
+        inputs[-1].type.map_type.value_type.tensor_type.elem_type = TensorProto.FLOAT
+    nodes = [
+        helper.make_node("CastMap", ["x"], ["y"], domain="ai.onnx.ml"),
+        helper.make_node("DictVectorizer", ["w"], ["z"], domain="ai.onnx.ml", string_vocabulary=["a", "b"]),
+    ]
+    graph = helper.make_graph(nodes, "test", inputs, [value("y", TensorProto.FLOAT, [1, "n"]), value("z", TensorProto.FLOAT, [1, 2])])
+    opsets = [helper.make_operatorsetid("", 13), helper.make_operatorsetid("ai.onnx.ml", 1)]
+    made = helper.make_model(graph, opset_imports=opsets)
+    made.ir_version = 8
+    return made.SerializeToString()
 
 
 def counter():
