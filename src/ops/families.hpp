@@ -29,6 +29,7 @@ std::span<const op_def> composed_ops();
 std::span<const op_def> concat_ops();
 std::span<const op_def> contrib_attention_ops();
 std::span<const op_def> contrib_elementwise_ops();
+std::span<const op_def> contrib_gate_ops();
 std::span<const op_def> contrib_norm_ops();
 std::span<const op_def> contrib_plain_ops();
 std::span<const op_def> contrib_product_ops();

@@ -24,6 +24,7 @@ constexpr auto families = std::to_array<rows (*)()>({
     concat_ops,
     contrib_attention_ops,
     contrib_elementwise_ops,
+    contrib_gate_ops,
     contrib_norm_ops,
     contrib_plain_ops,
     contrib_product_ops,

@@ -8,6 +8,7 @@ import * as attention from './attention.mjs';
 import * as blocks from './blocks.mjs';
 import * as decoding from './decoding.mjs';
 import * as elementwise from './elementwise.mjs';
+import * as gates from './gates.mjs';
 import * as grouped from './grouped.mjs';
 import * as mixtures from './mixtures.mjs';
 import * as norms from './norms.mjs';
@@ -16,4 +17,4 @@ import * as products from './products.mjs';
 import * as quantised from './quantised.mjs';
 import * as words from './words.mjs';
 
-await write([elementwise, norms, products, attention, grouped, quantised, plain, blocks, mixtures, decoding, words], 'com.microsoft', fileURLToPath(new URL('cases.jsonl', import.meta.url)));
+await write([elementwise, norms, products, attention, grouped, quantised, plain, blocks, mixtures, decoding, words, gates], 'com.microsoft', fileURLToPath(new URL('cases.jsonl', import.meta.url)));

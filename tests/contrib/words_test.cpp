@@ -1,4 +1,4 @@
-// What cases of ONNX Runtime cannot say of the operators in words.mjs: where its own results are wrong or memory as it was, other element
+// What cases of ONNX Runtime cannot say of the operators in words.mjs and gates.mjs: where its own results are wrong or memory as it was, other element
 // types, and what is refused.
 #include "contrib/contrib_calls.hpp"
 
@@ -161,4 +161,34 @@ TEST_CASE("MatMulFpQ4 refuses bytes that are not those of the matrix", "[ops][co
   CHECK_THAT(refused(tensor::scalar<float>(1), 84, longs({33, 2})), Contains("A has no dims"));
   CHECK(refused(a, 84, longs({std::numeric_limits<int64_t>::max(), 1LL << 40})) != "nothing was thrown");
   CHECK_THAT(refusal("MatMulFpQ4", {}, {a, tensor(dtype::uint8, {2, 42}), longs({33, 2})}), Contains("a vector"));
+}
+
+// -- GatedAdd, GatedRMSNorm, LinearAttentionGate
+
+TEST_CASE("GatedRMSNorm gates by a sigmoid where it is asked to", "[ops][contrib]") {
+  const tensor x = noise({2, 4}, 1), scale = noise({2}, 2), gate = noise({2, 4}, 3);
+  const auto by_silu = elements(call("GatedRMSNorm", {}, {x, scale, gate})[0]),
+             by_sigmoid = elements(
+                 call("GatedRMSNorm", attrs_of({{"activation", std::string("sigmoid")}}), {x, scale, gate})[0]);
+  for (size_t i = 0; i < by_silu.size(); ++i)
+    CHECK(by_sigmoid[i] * elements(gate)[i] == Approx(by_silu[i]));
+}
+
+TEST_CASE("Gates refuse operands that do not fit", "[ops][contrib]") {
+  const tensor x = noise({2, 4}, 1), row = noise({2, 1}, 2);
+  CHECK_THAT(refusal("GatedAdd", {}, {x, row, row}), Contains("y and x: shapes"));
+  CHECK_THAT(refusal("GatedAdd", {}, {x, x, x}), Contains("the gate and what it must be: shapes"));
+  CHECK_THAT(refusal("GatedAdd", {}, {tensor::scalar<float>(1), tensor::scalar<float>(1), row}),
+             Contains("x has rank 0"));
+  CHECK_THAT(refusal("GatedRMSNorm", {}, {x, noise({3}, 1), x}), Contains("rows of 4 are no parts of 3"));
+  CHECK_THAT(refusal("GatedRMSNorm", {}, {x, tensor(dtype::float32, {0}), x}), Contains("no parts of 0"));
+  CHECK_THAT(refusal("GatedRMSNorm", {}, {x, noise({4}, 1), row}), Contains("the gate and x: shapes"));
+  CHECK_THAT(refusal("GatedRMSNorm", attrs_of({{"activation", std::string("relu")}}), {x, noise({4}, 1), x}),
+             Contains("'activation' is 'relu'"));
+  const tensor heads = noise({4}, 3);
+  CHECK_THAT(refusal("LinearAttentionGate", {}, {x, noise({3}, 1), heads}),
+             Contains("elements of dt_bias and heads: 3 and 4"));
+  CHECK_THAT(refusal("LinearAttentionGate", {}, {x, heads, noise({5}, 1)}), Contains("decay_scale and heads: 5 and 4"));
+  CHECK_THAT(refusal("LinearAttentionGate", {}, {x, heads, heads, row}, 2), Contains("b and a: shapes"));
+  CHECK_THAT(refusal("LinearAttentionGate", {}, {x, heads, heads}, 2), Contains("output 1 needs input 3"));
 }
