@@ -147,7 +147,7 @@ private:
   /// Returns the buffer of each beam, [batch, heads, places, size], put together from those that cache_indirection names.
   value_id of_beams(value_id buffer) {
     const symbolic_shape d = e_.dims(buffer, 4), shared = e_.dims(e_.input(masked_indirection), 3);
-    const dim groups = shared[0];
+    const dim& groups = shared[0];
     require_same(shared[2], places_, "places of cache_indirection and of the buffers");
     const value_id by_place = e_.reshape(e_.transpose(buffer, {0, 2, 1, 3}), {groups, beams_, places_, d[1], d[3]});
     const value_id named = e_.cast(e_.input(masked_indirection), dtype::int64);

@@ -113,5 +113,29 @@ class Engines(unittest.TestCase):
         self.assertIn(chosen["strategy"], {c["strategy"] for c in session.compare(feed)})
 
 
+class Maps(unittest.TestCase):
+    FEED = {"x": {7: 1.5, -1: 2}, "w": {"b": 3.0, "q": 4.0}}
+
+    def test_a_map_is_given_as_a_dict(self):
+        session = troupe.InferenceSession(models.maps(), providers=["cpu"])
+        y, z = session.run(None, self.FEED)
+        np.testing.assert_array_equal(y, np.array([[2, 1.5]], np.float32))
+        np.testing.assert_array_equal(z, np.array([[0, 3]], np.float32))
+        self.assertEqual([arg.name for arg in session.get_inputs()], ["x.keys", "x.values", "w.keys", "w.values"])
+        own = session.troupe_session
+        np.testing.assert_array_equal(own.run(self.FEED)["z"], z)
+        np.testing.assert_array_equal(own.submit({**self.FEED, "x": {}}).result()["y"], np.zeros((1, 0), np.float32))
+
+    def test_its_keys_and_values_may_be_given_as_arrays(self):
+        session = troupe.InferenceSession(models.maps(), providers=["cpu"])
+        apart = {"x.keys": np.array([3, 2]), "x.values": np.array([5, 6], np.float32), "w": self.FEED["w"]}
+        np.testing.assert_array_equal(session.run(["y"], apart)[0], np.array([[6, 5]], np.float32))
+
+    def test_a_dict_for_what_is_no_map_is_refused(self):
+        session = troupe.InferenceSession(models.DIGITS, providers=["cpu"])
+        with self.assertRaisesRegex(errors.InvalidArgument, "'image' is given a dict, but the model has no map of this name"):
+            session.run(None, {"image": {1: 2.0}})
+
+
 if __name__ == "__main__":
     unittest.main()
