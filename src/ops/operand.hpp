@@ -102,7 +102,7 @@ public:
           if constexpr (std::is_floating_point_v<C> && std::is_integral_v<T>)
             to[i] = to_integer<T>(value); // a float may be more than any integer
           else
-            to[i] = static_cast<T>(value);
+            to[i] = static_cast<T>(value); // NOLINT(bugprone-signed-char-misuse): as ONNX casts
         }
       });
     });
