@@ -1,7 +1,12 @@
 #include "base/shared_work.hpp"
 
 #include <algorithm>
+#include <array>
 #include <atomic>
+#include <chrono>
+#include <mutex>
+#include <thread>
+#include <vector>
 
 namespace troupe {
 namespace {
@@ -17,36 +22,103 @@ struct shared_ranges {
   }
 };
 
-// Whoever has seen `open` is counted in `helpers` until it is done with it: helpers count themselves first, and whoever shares closes first, then
-// waits for them. Both in the one order that all threads agree on.
-std::atomic<bool> taken{false};
-std::atomic<shared_ranges*> open{nullptr};
-std::atomic<int> helpers{0};
+/// Where one thread shares. Whoever has seen `open` is counted in `helpers` until it is done with it: helpers count themselves first, and whoever shares
+/// closes first, then waits for them. Both in the one order that all threads agree on.
+struct alignas(64) place_to_share {
+  std::atomic<bool> taken{false};
+  std::atomic<shared_ranges*> open{nullptr};
+  std::atomic<int> helpers{0};
+
+  bool take() { return !taken.load(std::memory_order_relaxed) && !taken.exchange(true, std::memory_order_acquire); }
+
+  void close() {
+    open.store(nullptr);
+    while (helpers.load() != 0)
+      __builtin_ia32_pause();
+    taken.store(false, std::memory_order_release);
+  }
+
+  void help() noexcept {
+    if (!open.load(std::memory_order_relaxed))
+      return;
+    ++helpers;
+    if (shared_ranges* ranges = open.load())
+      ranges->take();
+    --helpers;
+  }
+};
+
+std::array<place_to_share, 8> places;
+
+/// Threads that sleep until they are woken. They end with the process: nothing joins them, which a child of a fork could not.
+class helping_threads {
+public:
+  /// Wakes all, after making those that are missing to `count`.
+  void wake(size_t count) {
+    {
+      const std::scoped_lock lock(growing_);
+      for (; made_ < std::min<size_t>(count, cores_ / 2); ++made_)
+        std::thread([this, seen = calls_.load()] { run(seen); }).detach();
+    }
+    ++calls_;
+    calls_.notify_all();
+  }
+
+private:
+  [[noreturn]] void run(uint32_t seen) {
+    for (;; look(seen))
+      calls_.wait(seen);
+  }
+
+  /// Helps until there has been no call for a while.
+  void look(uint32_t& seen) {
+    constexpr unsigned many_cores = 8; // fewer are wanted by others
+    const auto awake = std::chrono::milliseconds(cores_ >= many_cores ? 5 : 0);
+    std::chrono::steady_clock::time_point until;
+    do {
+      if (const uint32_t now = calls_; now != seen) {
+        seen = now;
+        until = std::chrono::steady_clock::now() + awake;
+      }
+      help();
+      __builtin_ia32_pause();
+    } while (std::chrono::steady_clock::now() < until);
+  }
+
+  const unsigned cores_ = std::max(std::thread::hardware_concurrency(), 2u);
+  std::mutex growing_;
+  size_t made_ = 0;
+  std::atomic<uint32_t> calls_{0};
+};
+
+void wake_helpers(int for_each_place) {
+  static helping_threads& all = *new helping_threads; // outlives whatever ends before its threads do
+  const auto sharing =
+      std::count_if(places.begin(), places.end(), [](const auto& each) { return each.open.load() != nullptr; });
+  all.wake(static_cast<size_t>(sharing * for_each_place));
+}
 
 } // namespace
 
-void share_work(int64_t count, int64_t grain, const std::function<void(int64_t, int64_t)>& body) {
-  if (count <= grain || taken.exchange(true, std::memory_order_acquire)) {
+void share_work(int64_t count, int64_t grain, const std::function<void(int64_t, int64_t)>& body, int woken) {
+  const auto place =
+      count > grain ? std::find_if(places.begin(), places.end(), [](auto& each) { return each.take(); }) : places.end();
+  if (place == places.end()) {
     if (count > 0)
       body(0, count);
     return;
   }
   shared_ranges ranges{count, grain, body};
-  open.store(&ranges);
+  place->open.store(&ranges);
+  if (woken > 0)
+    wake_helpers(woken);
   ranges.take();
-  open.store(nullptr);
-  while (helpers.load() != 0)
-    __builtin_ia32_pause();
-  taken.store(false, std::memory_order_release);
+  place->close();
 }
 
 void help() noexcept {
-  if (!open.load(std::memory_order_relaxed))
-    return;
-  ++helpers;
-  if (shared_ranges* ranges = open.load())
-    ranges->take();
-  --helpers;
+  for (place_to_share& each : places)
+    each.help();
 }
 
 } // namespace troupe

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <thread>
 #include <vector>
 
@@ -34,12 +35,15 @@ private:
 };
 
 /// Returns how many of `count` elements were not in exactly one range when `share_work` returned.
-int64_t missed(int64_t count, int64_t grain) {
+int64_t missed(int64_t count, int64_t grain, int woken = 0) {
   std::vector<int> seen(static_cast<size_t>(count));
-  share_work(count, grain, [&](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i)
-      ++seen[static_cast<size_t>(i)];
-  });
+  share_work(
+      count, grain,
+      [&](int64_t begin, int64_t end) {
+        for (int64_t i = begin; i < end; ++i)
+          ++seen[static_cast<size_t>(i)];
+      },
+      woken);
   return std::count_if(seen.begin(), seen.end(), [](int n) { return n != 1; });
 }
 
@@ -66,14 +70,32 @@ TEST_CASE("helpers take ranges", "[base]") {
   CHECK(arrived == 2);
 }
 
+TEST_CASE("threads that sleep are woken to help", "[base]") {
+  for (int i = 0; i < 20; ++i) {
+    std::atomic<int> arrived{0};
+    // As above, but nobody is awake.
+    share_work(
+        2, 1,
+        [&](int64_t, int64_t) {
+          ++arrived;
+          while (arrived < 2)
+            std::this_thread::yield();
+        },
+        1);
+    CHECK(arrived == 2);
+    if (i % 4 == 0)
+      std::this_thread::sleep_for(std::chrono::milliseconds(2)); // long enough for it to sleep again
+  }
+}
+
 TEST_CASE("several threads that share at the same time all get their work done", "[base]") {
   const helping_threads others(1);
   std::atomic<int64_t> wrong{0};
   std::vector<std::thread> sharing;
-  for (int t = 0; t < 3; ++t)
-    sharing.emplace_back([&] {
+  for (int t = 0; t < 12; ++t) // more than may share at once
+    sharing.emplace_back([&, t] {
       for (int i = 0; i < 300; ++i)
-        wrong += missed(1003, 16);
+        wrong += missed(1003, 16, t % 3);
     });
   for (std::thread& each : sharing)
     each.join();
