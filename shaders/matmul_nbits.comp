@@ -61,7 +61,7 @@ chunk next[LOADS];
 /// Loads the chunks that an invocation multiplies from chunk `first` on.
 void load(place at, uint first) {
   [[unroll]] for (uint j = 0u; j < COLUMNS; ++j) {
-    const uint n = min(at.column + (GATED ? j / 2u : j), parts[at.part].y - 1u);
+    const uint n = min(at.column + (GATED ? j / 2u : j), columns_of(at.part) - 1u);
     if (GATED ? j % 2u == 1u : PARTS > 1u && at.part == 1u) {
       LOAD(c1, s1, p1, z1, j, n)
     } else {

@@ -84,7 +84,7 @@ uint next_zero_byte[LOADS]; // holds the packed zero points
 /// Loads the vectors of a slot that an invocation multiplies from vector `first` on.
 void load(place at, uint first) {
   [[unroll]] for (uint j = 0u; j < COLUMNS; ++j) {
-    const uint n = min(at.column + (GATED ? j / 2u : j), parts[at.part].y - 1u);
+    const uint n = min(at.column + (GATED ? j / 2u : j), columns_of(at.part) - 1u);
     if (GATED ? j % 2u == 1u : PARTS > 1u && at.part == 1u) {
       LOAD(c1, s1, p1, z1, j, n)
     } else if (PARTS > 2u && at.part == 2u) {

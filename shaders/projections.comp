@@ -33,7 +33,7 @@ VECTOR next[UNROLL * COLUMNS];
 /// Loads the vectors that an invocation multiplies from vector `first` on.
 void load(place at, uint first) {
   [[unroll]] for (uint j = 0u; j < COLUMNS; ++j) {
-    const uint n = min(at.column + (GATED ? j / 2u : j), parts[at.part].y - 1u);
+    const uint n = min(at.column + (GATED ? j / 2u : j), columns_of(at.part) - 1u);
     if (GATED ? j % 2u == 1u : PARTS > 1u && at.part == 1u) {
       LOAD(w1, j, n)
     } else if (PARTS > 2u && at.part == 2u) {

@@ -125,6 +125,10 @@ void clear_sums() {
     sums[i] = 0.0;
 }
 
+// Of a part, by constant indices: what is at known places in the block is known when the kernel is compiled (vulkan/block_constants.hpp).
+uint first_slot_of(uint part) { return part == 0u ? parts[0].x : part == 1u ? parts[1].x : parts[2].x; }
+uint columns_of(uint part) { return part == 0u ? parts[0].y : part == 1u ? parts[1].y : parts[2].y; }
+
 /// Where the team's slot is, if group number `group` runs.
 place place_of(uint group) {
   const uint slot = group * (THREADS / LANES) + team;
@@ -133,7 +137,7 @@ place place_of(uint group) {
   uint part = 0u;
   if (PARTS > 1u && slot >= parts[1].x)
     part = PARTS > 2u && slot >= parts[2].x ? 2u : 1u;
-  const uint own = slot - parts[part].x;
+  const uint own = slot - first_slot_of(part);
   return place(part, ROTATES && !INTERLEAVED && is_rotated(part) ? paired_column(own) : own * COLUMNS);
 }
 
@@ -201,7 +205,7 @@ bool has_bias(uint p) {
 
 /// Whether the invocation writes a result of a slot: that of row lane / RESULTS, column lane % RESULTS.
 bool writes(place at) {
-  return lane < ROWS * RESULTS && at.column + lane % RESULTS < parts[at.part].y;
+  return lane < ROWS * RESULTS && at.column + lane % RESULTS < columns_of(at.part);
 }
 
 /// Whether column n of a head is rotated, as the first or the second of pair p.
@@ -283,7 +287,7 @@ void finish(place at, ends e) {
     value *= ended(1u, total(team, first + 1u), e.bias_up, e.residual);
   if (ROTATES && is_rotated(at.part))
     value = rotated(at.part, row, n, value, e);
-  write(at.part, row * parts[at.part].y + n, value);
+  write(at.part, row * columns_of(at.part) + n, value);
 }
 
 #endif

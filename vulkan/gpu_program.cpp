@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <cstring>
 #include <future>
+#include <set>
 
 namespace troupe::vulkan {
 namespace {
@@ -33,10 +34,15 @@ public:
       if (plan_.chunks[id].device == self_ && plan_.chunks[id].segment == bound_.segment)
         own.push_back(id);
     std::vector<std::vector<launch_list>> chosen;
-    chosen.reserve(own.size());
+    std::vector<pipeline_key> keys;
+    if (!calls_.appends().empty())
+      keys.push_back(row_copier::key(calls_.appends().front().widening >= 0));
     for (const chunk_id id : own)
-      chosen.push_back(kernels_of(plan_.chunks[id]));
-    const std::vector<pipeline_key> keys = keys_of(chosen);
+      chosen.push_back(kernels_of(plan_.chunks[id], keys));
+    if (constant_blocks_ && std::set(keys.begin(), keys.end()).size() > most_constant_blocks) {
+      constant_blocks_ = false;
+      std::ranges::for_each(keys, [](pipeline_key& key) { key.block.clear(); });
+    }
     // Drivers take longer for kernels than the weights take to their places.
     auto compiled = std::async(std::launch::async, [&] { return tools_.kernels.prepare(keys); });
     for (size_t i = 0; i < own.size(); ++i) {
@@ -162,28 +168,25 @@ private:
     return t;
   }
 
-  /// Chooses every node's kernel; none for what launches nothing.
-  std::vector<launch_list> kernels_of(const chunk& c) const {
+  /// Chooses every node's kernel, none for what launches nothing; adds their pipelines to `keys`.
+  std::vector<launch_list> kernels_of(const chunk& c, std::vector<pipeline_key>& keys) const {
     std::vector<launch_list> chosen(c.nodes.size());
-    for (size_t i = 0; i < c.nodes.size(); ++i)
-      if (!launches_nothing(plan_, program_.nodes[c.nodes[i]]) && !calls_.is_append(c.nodes[i]))
-        chosen[i] = kernel_of(c.nodes[i]);
+    for (size_t i = 0; i < c.nodes.size(); ++i) {
+      if (launches_nothing(plan_, program_.nodes[c.nodes[i]]) || calls_.is_append(c.nodes[i]))
+        continue;
+      chosen[i] = kernel_of(c.nodes[i]);
+      for (const launch& l : chosen[i].launches)
+        keys.push_back(key_of(l, c.nodes[i]));
+    }
     return chosen;
   }
 
-  static pipeline_key key_of(const launch& l) {
-    return {l.shader, l.constants, static_cast<uint32_t>(l.bindings.size())};
-  }
+  bool is_dynamic(node_id n) const { return calls_.class_of(n) != dynamic_calls::none; }
 
-  std::vector<pipeline_key> keys_of(const std::vector<std::vector<launch_list>>& chosen) const {
-    std::vector<pipeline_key> keys;
-    if (!calls_.appends().empty())
-      keys.push_back(row_copier::key(calls_.appends().front().widening >= 0));
-    for (const std::vector<launch_list>& chunk : chosen)
-      for (const launch_list& list : chunk)
-        for (const launch& l : list.launches)
-          keys.push_back(key_of(l));
-    return keys;
+  pipeline_key key_of(const launch& l, node_id n) const {
+    const bool constant = constant_blocks_ && !is_dynamic(n);
+    return {l.shader, l.constants, static_cast<uint32_t>(l.bindings.size()),
+            constant ? l.params : std::vector<uint32_t>{}};
   }
 
   /// Lays out the scratch memory of a chunk's kernels (which may split a wave), and places their launches.
@@ -202,11 +205,11 @@ private:
 
   launch_list kernel_of(node_id id) const {
     const uint32_t own = calls_.class_of(id);
-    if (own != dynamic_calls::none && out_.choices[own].packed.empty())
+    if (is_dynamic(id) && out_.choices[own].packed.empty())
       return out_.choices[own];
     launch_list chosen =
         choose_kernel(bound_, program_.nodes[id], plan_.devices[self_], tools_.selection, calls_.rows_first());
-    if (own == dynamic_calls::none)
+    if (!is_dynamic(id))
       return chosen;
     launch_list shared = out_.choices[own]; // the weights that are packed are of the first of its class
     shared.packed = std::move(chosen.packed);
@@ -233,8 +236,8 @@ private:
 
   installed_launch place(const chunk& c, node_id id, const launch_list& list, size_t index, int64_t scratch) {
     const launch& l = list.launches[index];
-    installed_launch out{.key = key_of(l), .call = id, .kernel = list.name};
-    if (calls_.class_of(id) != dynamic_calls::none) {
+    installed_launch out{.key = key_of(l, id), .call = id, .kernel = list.name};
+    if (is_dynamic(id)) {
       out.params = {bound_range::where::parameters, nullptr, out_.parameters.block_at(id, index), param_block_bytes};
       out.groups_at = out_.parameters.groups_at(id, index);
     } else {
@@ -375,6 +378,7 @@ private:
   const plan& plan_;
   const graph& program_;
   const device_memory& memory_;
+  bool constant_blocks_ = tools_.constant_blocks;
   const int64_t max_range_ = plan_.devices[self_].gpu->max_binding_bytes / 4 * 4;
   std::vector<std::vector<uint32_t>> blocks_; // parameter blocks of static launches
   const staged_values staged_values_{plan_, self_};

@@ -88,7 +88,7 @@ struct gpu_program {
   std::map<chunk_id, installed_chunk> chunks;
   std::vector<device_weights::handle> weights;
   std::vector<pipelines::handle> kernels; // those that the launches run
-  /// Parameter blocks, then known values, where they are the same in all bindings.
+  /// Parameter blocks, which kernels may hold as constants too, then known values, where they are the same in all bindings.
   std::shared_ptr<allocation> constants = std::make_shared<allocation>();
   int64_t scratch_bytes = 0;
   int64_t counter_bytes = 0; // of each call that has counters its own: calls of a wave run together
@@ -98,6 +98,8 @@ struct gpu_program {
 inline constexpr int64_t direct_copy_bytes = 64 * 1024;
 /// A caller's inputs below this are written straight to the GPU's memory, if the host can: it mostly has to copy them in any case.
 inline constexpr int64_t written_input_bytes = int64_t{1} << 20;
+/// Of more kernels than this, parameters are no constants: they all would have to be compiled where few do.
+inline constexpr size_t most_constant_blocks = 256;
 
 /// What installing needs of a device.
 struct install_tools {
@@ -109,6 +111,8 @@ struct install_tools {
   bool direct_copies = false;  // whether large values are copied straight from and to the host's memory
   bool writes_inputs = false;  // whether staging memory is the GPU's own: see written_input_bytes
   bool stages_results = false; // whether results are staged: not if the arena is the host's memory
+  /// Whether parameters that are the same in all bindings are constants of kernels (see most_constant_blocks).
+  bool constant_blocks = false;
 };
 
 /// Makes the program of plan device `self` for `bound` and other bindings of its layout: chooses kernels (`choices`: those of the

@@ -1,5 +1,6 @@
 #include "vulkan/pipelines.hpp"
 
+#include "vulkan/block_constants.hpp"
 #include "vulkan/pipeline_file.hpp"
 
 #include <algorithm>
@@ -101,8 +102,12 @@ const pipelines::layouts& pipelines::layouts_for(uint32_t buffers) {
 }
 
 pipeline_handle pipelines::compile(const pipeline_key& key, VkPipelineLayout layout) const {
-  const std::vector<uint32_t> altered = alter_ ? alter_(find_shader(key.shader)) : std::vector<uint32_t>{};
-  const std::span<const uint32_t> code = alter_ ? altered : find_shader(key.shader);
+  std::span<const uint32_t> code = find_shader(key.shader);
+  std::vector<uint32_t> altered, folded;
+  if (alter_)
+    code = altered = alter_(code);
+  if (!key.block.empty())
+    code = folded = with_block_constants(code, key.block);
   VkShaderModuleCreateInfo module_info{VK_STRUCTURE_TYPE_SHADER_MODULE_CREATE_INFO};
   module_info.codeSize = code.size_bytes();
   module_info.pCode = code.data();

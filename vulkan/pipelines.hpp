@@ -1,4 +1,4 @@
-// Compute pipelines, one for each shader, its specialisation constants and number of buffers; compiled once, kept in memory
+// Compute pipelines, one for each shader, its constants and number of buffers; compiled once, kept in memory
 // and, as the driver's binary, in a file of the user's cache folder (pipeline_file.hpp).
 //
 // Programs hold the pipelines that they run. Of those that no program holds, some hundred are kept for programs to come, those
@@ -21,6 +21,8 @@ struct pipeline_key {
   std::string shader; // "matmul.f32"
   std::vector<uint32_t> constants;
   uint32_t buffers = 0; // storage buffers, after the parameter block
+  /// Words of the parameter block, if they are constants of the code (block_constants.hpp).
+  std::vector<uint32_t> block;
 
   auto operator<=>(const pipeline_key&) const = default;
 };

@@ -155,7 +155,8 @@ private:
                     {options_.measured.get(), options_.alternative},
                     direct,
                     writes_inputs_,
-                    !recording_.unified});
+                    !recording_.unified,
+                    options_.constant_blocks.value_or(context_.facts().type != VK_PHYSICAL_DEVICE_TYPE_CPU)});
   }
 
   /// `caches`: where those are that grow in place.

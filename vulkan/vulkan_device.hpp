@@ -33,6 +33,8 @@ struct vulkan_device_options {
   int64_t memory_limit = INT64_MAX;
   /// From this submission on (counted from 1, uploads of weights included) the driver seems to say that the device is lost.
   uint64_t lose_at = UINT64_MAX;
+  /// Whether parameters that never change are constants of kernels; nullopt: if the driver compiles for hardware, which is quicker than for a CPU.
+  std::optional<bool> constant_blocks;
   /// What is compiled in a kernel's place: tests make a GPU of it that computes worse.
   shader_filter alter_shader;
 };

@@ -60,7 +60,13 @@ device& gpu_for(uint32_t alternative, bool plain, float factor = 1) {
     vulkan::shader_filter alter;
     if (factor != 1)
       alter = [factor](std::span<const uint32_t> code) { return with_poor_division(code, factor); };
-    made = open_gpu({.poison = true, .alternative = alternative, .prefer_plain = plain, .alter_shader = alter});
+    // A GPU of hardware has parameters as constants by itself.
+    const auto constant_blocks = plain ? std::optional(true) : std::nullopt;
+    made = open_gpu({.poison = true,
+                     .alternative = alternative,
+                     .prefer_plain = plain,
+                     .constant_blocks = constant_blocks,
+                     .alter_shader = alter});
   }
   return *made;
 }

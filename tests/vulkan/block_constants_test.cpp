@@ -1,0 +1,76 @@
+// Parameters of kernels as constants of their code. That kernels compute the same so is tested by all kernel cases (support/kernel_case.cpp).
+#include "vulkan/block_constants.hpp"
+
+#include "support/catch.hpp"
+#include "vulkan/shader_library.hpp"
+
+#include <numeric>
+#include <set>
+
+using namespace troupe;
+using namespace troupe::vulkan;
+
+namespace {
+
+constexpr uint32_t op_constant = 43, op_load = 61, first_word = 0x5eed0000, most_words = 128;
+
+/// A block of words that no shader has among its constants.
+std::vector<uint32_t> marked_words() {
+  std::vector<uint32_t> words(most_words);
+  std::iota(words.begin(), words.end(), first_word);
+  return words;
+}
+
+struct counted {
+  std::set<uint32_t> loaded; // ids of what loads load
+  std::set<uint32_t> marked; // words of the block that are constants
+  std::set<uint32_t> made;   // their ids
+};
+
+counted count(std::span<const uint32_t> code) {
+  counted found;
+  for (size_t at = 5; at < code.size(); at += code[at] >> 16) {
+    REQUIRE(code[at] >> 16 > 0);
+    const uint32_t op = code[at] & 0xffff;
+    if (op == op_load)
+      found.loaded.insert(code[at + 2]);
+    if (op == op_constant && code[at + 3] - first_word < most_words) {
+      found.marked.insert(code[at + 3] - first_word);
+      found.made.insert(code[at + 2]);
+    }
+  }
+  return found;
+}
+
+} // namespace
+
+TEST_CASE("parameters at known places become constants, and no others do", "[vulkan]") {
+  size_t all = 0;
+  for (const embedded_shader& shader : embedded_shaders()) {
+    INFO(std::string(shader.name));
+    const std::vector<uint32_t> folded = with_block_constants(shader.code, marked_words());
+    const counted before = count(shader.code), after = count(folded);
+    std::set<uint32_t> gone;
+    std::set_difference(before.loaded.begin(), before.loaded.end(), after.loaded.begin(), after.loaded.end(),
+                        std::inserter(gone, gone.end()));
+    CHECK(before.marked.empty());
+    CHECK(std::includes(before.loaded.begin(), before.loaded.end(), after.loaded.begin(), after.loaded.end()));
+    // A load is of a number, which is a constant now, or of a vector, which is made of some that have new ids.
+    const uint32_t first_new = shader.code[3];
+    CHECK(std::all_of(after.made.begin(), after.made.end(),
+                      [&](uint32_t id) { return id >= first_new || gone.contains(id); }));
+    CHECK(std::all_of(after.made.begin(), after.made.end(), [&](uint32_t id) { return id < folded[3]; }));
+    CHECK(gone.empty() == after.marked.empty());
+    all += gone.size();
+  }
+  CHECK(all > 1000);
+}
+
+TEST_CASE("a word stands where the block has it", "[vulkan]") {
+  const std::vector<uint32_t> words = marked_words();
+  // Its block is one number, how many elements there are.
+  const counted cast = count(with_block_constants(find_shader("fill.w32"), words));
+  CHECK(cast.marked.contains(0));
+  // What a block does not have is still loaded.
+  CHECK(with_block_constants(find_shader("fill.w32"), {}).size() == find_shader("fill.w32").size());
+}
