@@ -23,7 +23,7 @@ enum op : uint16_t {
   op_decorate = 71,
   op_member_decorate = 72,
 };
-constexpr uint32_t decoration_array_stride = 6, decoration_offset = 35, class_uniform = 2;
+constexpr uint32_t decoration_array_stride = 6, decoration_offset = 35, decoration_spec_id = 1, class_uniform = 2;
 constexpr size_t header_words = 5, bound_at = 3;
 
 using instruction = std::span<const uint32_t>;
@@ -46,6 +46,7 @@ struct module_facts {
   std::unordered_map<uint32_t, uint32_t> strides;  // of arrays
   std::unordered_map<uint64_t, uint32_t> offsets;  // by struct and member
   uint32_t block = 0, block_type = 0;
+  bool are_hidden = false; // see hides_parameters
 
   static uint64_t member(uint32_t type, uint32_t index) { return uint64_t{type} << 32 | index; }
 
@@ -65,6 +66,7 @@ struct module_facts {
         case op_decorate:
           if (i[2] == decoration_array_stride)
             strides[i[1]] = i[3];
+          are_hidden |= i[2] == decoration_spec_id && i[3] == hides_parameters;
           break;
         case op_member_decorate:
           if (i[3] == decoration_offset)
@@ -119,7 +121,7 @@ public:
       : code_(code), words_(words), facts_(code) {}
 
   std::vector<uint32_t> run() {
-    if (facts_.block == 0)
+    if (facts_.block == 0 || facts_.are_hidden)
       return {code_.begin(), code_.end()};
     for_each_instruction(code_, [&](instruction i) {
       if (opcode(i) == op_access_chain)

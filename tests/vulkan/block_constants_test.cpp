@@ -4,6 +4,7 @@
 #include "support/catch.hpp"
 #include "vulkan/shader_library.hpp"
 
+#include <fmt/format.h>
 #include <numeric>
 #include <set>
 
@@ -64,6 +65,18 @@ TEST_CASE("parameters at known places become constants, and no others do", "[vul
     all += gone.size();
   }
   CHECK(all > 1000);
+}
+
+TEST_CASE("kernels that must not know their parameters stay as they are", "[vulkan][pieces]") {
+  const auto is_changed = [](std::string_view name) {
+    const std::span<const uint32_t> code = find_shader(name);
+    return !std::ranges::equal(with_block_constants(code, marked_words()), code);
+  };
+  for (const std::string_view kernel : {"matmul_cooperative", "conv_cooperative"})
+    for (const std::string_view tile : {"1x2", "2x2"}) {
+      CHECK(!is_changed(fmt::format("{}.f32_{}", kernel, tile)));
+      CHECK(is_changed(fmt::format("{}.f16_{}", kernel, tile)));
+    }
 }
 
 TEST_CASE("a word stands where the block has it", "[vulkan]") {
