@@ -37,8 +37,8 @@ public:
     std::vector<pipeline_key> keys;
     if (!calls_.appends().empty())
       keys.push_back(row_copier::key(calls_.appends().front().widening >= 0));
-    for (const chunk_id id : own)
-      chosen.push_back(kernels_of(plan_.chunks[id], keys));
+    std::ranges::transform(own, std::back_inserter(chosen),
+                           [&](chunk_id id) { return kernels_of(plan_.chunks[id], keys); });
     if (constant_blocks_ && std::set(keys.begin(), keys.end()).size() > most_constant_blocks) {
       constant_blocks_ = false;
       std::ranges::for_each(keys, [](pipeline_key& key) { key.block.clear(); });
