@@ -17,8 +17,10 @@ row_axes broadcasts(const row_call& c) {
 constexpr std::string_view on_text = "works on text, whose rows are not followed";
 constexpr std::string_view in_sequences = "works with sequences or optionals, whose rows are not followed";
 
+constexpr std::string_view across_images = "takes regions of images that count through the whole batch";
+
 struct refusal {
-  std::string_view name, reason;
+  std::string_view name, reason, domain = {};
 };
 
 /// Operators that no rule could ever serve, with the reason.
@@ -32,14 +34,14 @@ constexpr auto refusals = std::to_array<refusal>({
     {"If", "is control flow over values of the batch"},
     {"ImageDecoder", "takes the bytes of one file"},
     {"Loop", "is control flow over values of the batch"},
-    {"MaxRoiPool", "takes regions of images that count through the whole batch"},
+    {"MaxRoiPool", across_images},
     {"MaxUnpool", "takes indices that count through the whole batch"},
     {"MelWeightMatrix", "takes its dims from the batch"},
     {"NonMaxSuppression", "returns as many boxes as the data asks for, whatever their row"},
     {"NonZero", "returns as many elements as the data asks for, whatever their row"},
     {"Range", "counts the rows"},
     {"RegexFullMatch", on_text},
-    {"RoiAlign", "takes regions of images that count through the whole batch"},
+    {"RoiAlign", across_images},
     {"Scan", "is control flow over values of the batch"},
     {"SequenceConstruct", in_sequences},
     {"SequenceEmpty", in_sequences},
@@ -49,12 +51,18 @@ constexpr auto refusals = std::to_array<refusal>({
     {"StringSplit", on_text},
     {"TfIdfVectorizer", on_text},
     {"Unique", "compares rows with each other"},
+    {"CastMap", "makes one row of a map", "ai.onnx.ml"},
+    {"DictVectorizer", "makes one row of a map", "ai.onnx.ml"},
+    {"BifurcationDetector", "looks for one text in another", "com.microsoft"},
+    {"CropAndResize", across_images, "com.microsoft"},
+    {"DynamicTimeWarping", "looks for one path through all rows", "com.microsoft"},
+    {"MaxpoolWithMask", "takes masks that count through the whole batch", "com.microsoft"},
 });
 
 /// Returns null for operators that are not refused by name.
 const refusal* refusal_of(const op_def& def) {
   const auto* found = std::find_if(refusals.begin(), refusals.end(),
-                                   [&](const refusal& r) { return def.domain.empty() && r.name == def.name; });
+                                   [&](const refusal& r) { return r.domain == def.domain && r.name == def.name; });
   return found == refusals.end() ? nullptr : found;
 }
 

@@ -17,6 +17,13 @@ row_axes maps_elements(const row_call& c) {
   return {c.rows_of(0)};
 }
 
+/// Words [n, characters] by tables for all.
+row_axes embeds_words(const row_call& c) {
+  c.others_are_shared({0});
+  c.require_rows(0, 0);
+  return {0};
+}
+
 row_axes inverts_matrices(const row_call& c) {
   const size_t rows = c.rows_of(0);
   if (rows + 2 >= c.rank(0))
@@ -69,6 +76,7 @@ constexpr auto domain_entries = std::to_array<row_rule_entry>({
     {"com.microsoft", "MurmurHash3", maps_elements},
     {"com.microsoft", "NGramRepeatBlock", blocks_repeats},
     {"com.microsoft", "QMoE", asks_experts},
+    {"com.microsoft", "WordConvEmbedding", embeds_words},
 });
 
 } // namespace

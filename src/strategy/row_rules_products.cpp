@@ -240,6 +240,7 @@ constexpr auto product_entries = std::to_array<row_rule_entry>({
     {"", "QLinearMatMul", qlinear_matmul_rule},
     {"", "RotaryEmbedding", rotary_embedding},
     {"com.microsoft", "MatMulBnb4", matmul_nbits_rule},
+    {"com.microsoft", "MatMulFpQ4", matmul_nbits_rule},
     {"com.microsoft", "MatMulNBits", matmul_nbits_rule},
     {"troupe", "Append", appends},
     {"troupe", "Attention", attends},

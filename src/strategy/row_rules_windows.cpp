@@ -76,6 +76,17 @@ row_axes recurrent_rule(const row_call& c) {
   return first ? row_axes{0} : row_axes{2, 1};
 }
 
+/// AttnLSTM: each row has a memory of its own, too.
+row_axes recurrent_with_memory_rule(const row_call& c) {
+  constexpr size_t memory = 11, memory_lengths = 12;
+  c.others_are_shared({0, 4, 5, 6, memory, memory_lengths});
+  for (const size_t own : {size_t{4}, memory, memory_lengths})
+    c.require_rows(own, 0);
+  for (const size_t own : {size_t{0}, size_t{5}, size_t{6}})
+    c.require_rows(own, 1);
+  return {2, 1};
+}
+
 constexpr auto window_entries = std::to_array<row_rule_entry>({
     {"", "AveragePool", images},
     {"", "BatchNormalization", batch_norm_rule},
@@ -103,6 +114,7 @@ constexpr auto window_entries = std::to_array<row_rule_entry>({
     {"", "STFT", images},
     {"", "SpaceToDepth", images},
     {"", "Upsample", resizes},
+    {"com.microsoft", "AttnLSTM", recurrent_with_memory_rule},
     {"troupe", "Conv", images_with_residual<3>},
     {"troupe", "ConvTranspose", images_with_residual<3>},
     {"troupe", "GroupNormalization", images},

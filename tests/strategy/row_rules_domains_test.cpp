@@ -112,3 +112,38 @@ TEST_CASE("Scores of features, inverses and distances are a row's own", "[strate
   CHECK(axis_after(distances(false)) == 0);
   CHECK_THAT(refusal_of(distances(true)), Catch::Contains("CDist"));
 }
+
+TEST_CASE("Words, packed matrices and memories keep rows apart, regions of images do not", "[strategy][C1]") {
+  const auto words = [](symbolic_shape dims) {
+    return [dims](m& b) {
+      return b.many("WordConvEmbedding",
+                    {b.x(dims, dtype::int32), b.weights({4, 1, 3, 2}), b.weights({4}), b.weights({10, 2})}, 1, {},
+                    "com.microsoft");
+    };
+  };
+  CHECK(axis_after(words({batch, 9})) == 0);
+  CHECK_THAT(refusal_of(words({9, batch})), Catch::Contains("WordConvEmbedding"));
+  CHECK(axis_after([](m& b) {
+          const value_id dims = b.constant("dims", tensor::of<int64_t>({2}, std::vector<int64_t>{32, 2}));
+          return b.many("MatMulFpQ4", {b.x({3, batch, 32}), b.bytes({40}), dims}, 1,
+                        attrs_of({{"blk_quant_type", int64_t{0}}}), "com.microsoft");
+        }) == 1);
+  const auto attended = [](symbolic_shape x) {
+    return [x](m& b) {
+      return b.many("AttnLSTM",
+                    {b.x(x), b.weights({1, 8, 7}), b.weights({1, 8, 2}), no_value, no_value, no_value, no_value,
+                     no_value, b.weights({1, 2, 5}), b.weights({1, 3, 5}), b.weights({1, 5}), b.x({x[1], 6, 3})},
+                    3, attrs_of({{"hidden_size", int64_t{2}}}), "com.microsoft");
+    };
+  };
+  CHECK(proved(attended({5, batch, 4})).outputs == std::vector<std::optional<size_t>>{2, 1, 1});
+  CHECK_THAT(refusal_of(attended({batch, 7, 4})), Catch::Contains("AttnLSTM"));
+  CHECK_THAT(refusal_of([](m& b) {
+               const value_id size = b.constant("size", tensor::of<int32_t>({2}, std::vector<int32_t>{2, 2}));
+               return b.many("CropAndResize",
+                             {b.x({batch, 3, 8, 8}), b.weights({4, 4}),
+                              b.constant("rows", tensor::of<int32_t>({4}, std::vector<int32_t>{0, 0, 0, 0})), size},
+                             1, {}, "com.microsoft");
+             }),
+             Catch::Contains("regions of images"));
+}
