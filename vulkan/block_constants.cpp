@@ -1,43 +1,14 @@
 #include "vulkan/block_constants.hpp"
 
+#include "vulkan/spirv.hpp"
+
 #include <optional>
 #include <unordered_map>
 
 namespace troupe::vulkan {
 namespace {
 
-// Numbers of the SPIR-V specification, 3.x: opcodes, decorations, storage classes.
-enum op : uint16_t {
-  op_type_int = 21,
-  op_type_float = 22,
-  op_type_vector = 23,
-  op_type_array = 28,
-  op_type_struct = 30,
-  op_type_pointer = 32,
-  op_constant = 43,
-  op_constant_composite = 44,
-  op_function = 54,
-  op_variable = 59,
-  op_load = 61,
-  op_access_chain = 65,
-  op_decorate = 71,
-  op_member_decorate = 72,
-};
-constexpr uint32_t decoration_array_stride = 6, decoration_offset = 35, decoration_spec_id = 1, class_uniform = 2;
-constexpr size_t header_words = 5, bound_at = 3;
-
-using instruction = std::span<const uint32_t>;
-
-op opcode(instruction i) {
-  return static_cast<op>(i[0] & 0xffff);
-}
-
-/// Calls `each` with every instruction.
-template <class F>
-void for_each_instruction(std::span<const uint32_t> code, F&& each) {
-  for (size_t at = header_words; at < code.size(); at += code[at] >> 16)
-    each(code.subspan(at, code[at] >> 16));
-}
+using namespace spirv;
 
 /// What a module says of its types, and where the block is.
 struct module_facts {
@@ -46,7 +17,6 @@ struct module_facts {
   std::unordered_map<uint32_t, uint32_t> strides;  // of arrays
   std::unordered_map<uint64_t, uint32_t> offsets;  // by struct and member
   uint32_t block = 0, block_type = 0;
-  bool are_hidden = false; // see hides_parameters
 
   static uint64_t member(uint32_t type, uint32_t index) { return uint64_t{type} << 32 | index; }
 
@@ -66,14 +36,13 @@ struct module_facts {
         case op_decorate:
           if (i[2] == decoration_array_stride)
             strides[i[1]] = i[3];
-          are_hidden |= i[2] == decoration_spec_id && i[3] == hides_parameters;
           break;
         case op_member_decorate:
           if (i[3] == decoration_offset)
             offsets[member(i[1], i[2])] = i[4];
           break;
         case op_variable:
-          if (i[3] == class_uniform) {
+          if (i[3] == storage_uniform) {
             block = i[2];
             block_type = types.at(i[1])[3];
           }
@@ -121,14 +90,14 @@ public:
       : code_(code), words_(words), facts_(code) {}
 
   std::vector<uint32_t> run() {
-    if (facts_.block == 0 || facts_.are_hidden)
+    if (facts_.block == 0 || hides_parameters(code_))
       return {code_.begin(), code_.end()};
     for_each_instruction(code_, [&](instruction i) {
       if (opcode(i) == op_access_chain)
         if (const auto offset = facts_.offset_of(i))
           places_[i[2]] = *offset / 4;
     });
-    next_id_ = code_[bound_at];
+    next_id_ = code_[bound_word];
     std::vector<uint32_t> before, functions;
     bool in_functions = false;
     for_each_instruction(code_, [&](instruction i) {
@@ -139,7 +108,7 @@ public:
       to.insert(to.end(), i.begin(), i.end());
     });
     std::vector<uint32_t> out(code_.begin(), code_.begin() + header_words);
-    out[bound_at] = next_id_;
+    out[bound_word] = next_id_;
     out.insert(out.end(), before.begin(), before.end());
     out.insert(out.end(), constants_.begin(), constants_.end());
     out.insert(out.end(), functions.begin(), functions.end());
@@ -155,14 +124,14 @@ private:
       return false;
     const instruction t = type->second;
     if (is_number(t) && place->second < words_.size()) {
-      append({4u << 16 | op_constant, load[1], load[2], words_[place->second]});
+      append({first_word(op_constant, 4), load[1], load[2], words_[place->second]});
       return true;
     }
     if (opcode(t) != op_type_vector || !is_number(facts_.types.at(t[2])) || place->second + t[3] > words_.size())
       return false;
-    std::vector<uint32_t> composite{(3 + t[3]) << 16 | op_constant_composite, load[1], load[2]};
+    std::vector<uint32_t> composite{first_word(op_constant_composite, 3 + t[3]), load[1], load[2]};
     for (uint32_t i = 0; i < t[3]; ++i) {
-      append({4u << 16 | op_constant, t[2], next_id_, words_[place->second + i]});
+      append({first_word(op_constant, 4), t[2], next_id_, words_[place->second + i]});
       composite.push_back(next_id_++);
     }
     constants_.insert(constants_.end(), composite.begin(), composite.end());
@@ -179,6 +148,14 @@ private:
 };
 
 } // namespace
+
+bool hides_parameters(std::span<const uint32_t> code) {
+  bool found = false;
+  for_each_instruction(code, [&](instruction i) {
+    found |= opcode(i) == op_decorate && i[2] == decoration_spec_id && i[3] == hides_parameters_id;
+  });
+  return found;
+}
 
 std::vector<uint32_t> with_block_constants(std::span<const uint32_t> code, std::span<const uint32_t> words) {
   return rewriter(code, words).run();

@@ -6,7 +6,6 @@
 #include <chrono>
 #include <mutex>
 #include <thread>
-#include <vector>
 
 namespace troupe {
 namespace {

@@ -50,15 +50,13 @@ attn_dims parse_attn_dims(const attributes& attrs, const DimsOf& dims_of, const 
   if (x.size() != 3 || weights.size() != 3 || memory.size() != 3)
     fail(errc::invalid_model, "input {}, memory {} and its weights {} must have rank 3", to_string(x),
          to_string(memory), to_string(weights));
-  const std::string direction = attrs.text("direction", "forward");
-  if (direction != "forward" && direction != "reverse" && direction != "bidirectional")
-    fail(errc::invalid_model, "attribute 'direction' is '{}', not forward, reverse or bidirectional", direction);
+  const step_directions directions = directions_of(attrs);
   attn_dims d{x[0], x[1], x[2], memory[1], memory[2], weights[2], memory[2]};
   d.hidden = attrs.integer("hidden_size");
   if (d.hidden < 1 || d.hidden > std::numeric_limits<int32_t>::max())
     fail(errc::invalid_model, "attribute 'hidden_size' is {}", d.hidden);
-  d.directions = direction == "bidirectional" ? 2 : 1;
-  d.reverse = direction == "reverse";
+  d.directions = directions.count;
+  d.reverse = directions.reverse;
   const dim n = d.directions, h = d.hidden;
   const auto check = [&](size_t input, symbolic_shape expected) {
     if (has(input))

@@ -5,6 +5,7 @@
 // region, a single one in its middle. mode takes four neighbours (bilinear) or the nearest element, extrapolation_value where a place is outside.
 #include "ops/expansion.hpp"
 #include "ops/operand.hpp"
+#include "ops/regions.hpp"
 
 #include <cmath>
 
@@ -23,12 +24,7 @@ bool crops_bilinearly(const attributes& attrs) {
 
 void infer_crop(infer_context& c) {
   crops_bilinearly(c.attrs());
-  const symbolic_shape &x = c.dims(0), &rois = c.dims(1), &images = c.dims(2);
-  if (x.size() != 4 || rois.size() != 2 || images.size() != 1)
-    fail(errc::invalid_model, "operands of shapes {}, {} and {}; [N, C, H, W], [R, 4] and [R] are needed", to_string(x),
-         to_string(rois), to_string(images));
-  require_same(rois[1], 4, "coordinates of a region");
-  require_same(rois[0], images[0], "regions and their images");
+  require_regions(c);
   if (c.type(1) != c.type(0) || c.type(2) != dtype::int32 || c.type(crop_size_input) != dtype::int32)
     fail(errc::invalid_model, "regions of {}, images of {} and a crop size of {}; {}, int32 and int32 are needed",
          to_string(c.type(1)), to_string(c.type(2)), to_string(c.type(crop_size_input)), to_string(c.type(0)));
@@ -38,7 +34,7 @@ void infer_crop(infer_context& c) {
   for (const dim& d : size)
     if (d.is_constant() && d.constant() < 0)
       fail(errc::invalid_model, "a crop of {} x {} elements", size[0].to_string(), size[1].to_string());
-  c.set_output(0, c.type(0), {rois[0], x[1], size[0], size[1]});
+  c.set_output(0, c.type(0), {c.dims(1)[0], c.dims(0)[1], size[0], size[1]});
 }
 
 /// Returns where the elements of a crop are along one axis of an image.

@@ -7,6 +7,7 @@
 #include "ops/families.hpp"
 #include "ops/infer.hpp"
 #include "ops/operand.hpp"
+#include "ops/strided_copy.hpp"
 
 #include <algorithm>
 #include <limits>
@@ -124,21 +125,10 @@ void infer_dict_vectorizer(infer_context& c) {
   c.set_output(0, c.type(1), {1, vocabulary.size()});
 }
 
-/// Calls `f(type_tag<T>{})` with the type of a map's values.
-template <class F>
-void visit_values(dtype type, F&& f) {
-  switch (type) {
-    case dtype::string: return f(type_tag<std::string>{});
-    case dtype::int64: return f(type_tag<int64_t>{});
-    case dtype::float64: return f(type_tag<double>{});
-    default: return f(type_tag<float>{});
-  }
-}
-
 template <class K>
 void vectorize(kernel_context& c, std::span<const K> vocabulary) {
   const auto places = places_by_key<K>(c);
-  visit_values(c.input(1).type, [&](auto tag) {
+  visit_movable(c.input(1).type, [&](auto tag) {
     using T = typename decltype(tag)::type;
     T* y = c.output(0).as<T>();
     for (const K& key : vocabulary) {

@@ -39,11 +39,9 @@ recurrent_dims parse_dims(const attributes& attrs, const DimsOf& dims_of, const 
     fail(errc::invalid_model, "input and recurrent weights have ranks {} and {}, but must have 3", x.size(), r.size());
   recurrent_dims d;
   d.batch_first = attrs.integer("layout", 0) != 0;
-  const std::string direction = attrs.text("direction", "forward");
-  if (direction != "forward" && direction != "reverse" && direction != "bidirectional")
-    fail(errc::invalid_model, "attribute 'direction' is '{}', not forward, reverse or bidirectional", direction);
-  d.directions = direction == "bidirectional" ? 2 : 1;
-  d.reverse = direction == "reverse";
+  const step_directions directions = directions_of(attrs);
+  d.directions = directions.count;
+  d.reverse = directions.reverse;
   d.steps = x[d.batch_first ? 1 : 0];
   d.batch = x[d.batch_first ? 0 : 1];
   d.inputs = x[2];

@@ -9,6 +9,20 @@
 
 namespace troupe {
 
+/// In which directions a layer goes through its steps.
+struct step_directions {
+  int64_t count = 1;
+  bool reverse = false; // of one direction
+};
+
+/// Returns what attribute `direction` says; throws `errc::invalid_model` if that is none.
+inline step_directions directions_of(const attributes& attrs) {
+  const std::string direction = attrs.text("direction", "forward");
+  if (direction != "forward" && direction != "reverse" && direction != "bidirectional")
+    fail(errc::invalid_model, "attribute 'direction' is '{}', not forward, reverse or bidirectional", direction);
+  return {direction == "bidirectional" ? 2 : 1, direction == "reverse"};
+}
+
 /// Returns what attribute `clip` limits a gate's sum to, infinity if it is not there.
 inline double gate_limit(const attributes& attrs) {
   const float clip = attrs.real("clip", 0.f);

@@ -8,6 +8,7 @@
 // largest of whose elements becomes one; 0 where it has none.
 #include "ops/families.hpp"
 #include "ops/operand.hpp"
+#include "ops/regions.hpp"
 
 #include <algorithm>
 #include <array>
@@ -51,16 +52,11 @@ roi_options parse_roi_options(const attributes& attrs, bool half_pixel_by_defaul
 template <bool HalfPixel>
 void infer_roi_align(infer_context& c) {
   const roi_options o = parse_roi_options(c.attrs(), HalfPixel);
-  const symbolic_shape &x = c.dims(0), &rois = c.dims(1), &images = c.dims(2);
-  if (x.size() != 4 || rois.size() != 2 || images.size() != 1)
-    fail(errc::invalid_model, "operands of shapes {}, {} and {}; [N, C, H, W], [R, 4] and [R] are needed", to_string(x),
-         to_string(rois), to_string(images));
-  require_same(rois[1], 4, "coordinates of a region");
-  require_same(rois[0], images[0], "regions and their images");
+  require_regions(c);
   if (c.type(1) != c.type(0) || c.type(2) != dtype::int64)
     fail(errc::invalid_model, "regions of {} and images of {}; {} and int64 are needed", to_string(c.type(1)),
          to_string(c.type(2)), to_string(c.type(0)));
-  c.set_output(0, c.type(0), {rois[0], x[1], o.height, o.width});
+  c.set_output(0, c.type(0), {c.dims(1)[0], c.dims(0)[1], o.height, o.width});
 }
 
 /// One sample: four neighbours in a plane, and how much each counts.

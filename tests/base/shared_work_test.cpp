@@ -84,7 +84,7 @@ TEST_CASE("threads that sleep are woken to help", "[base]") {
         1);
     CHECK(arrived == 2);
     if (i % 4 == 0)
-      std::this_thread::sleep_for(std::chrono::milliseconds(2)); // long enough for it to sleep again
+      std::this_thread::sleep_for(std::chrono::milliseconds(10)); // long enough for it to sleep again
   }
 }
 

@@ -1,5 +1,7 @@
 #include "support/spirv.hpp"
 
+#include "vulkan/spirv.hpp"
+
 #include <bit>
 #include <optional>
 #include <set>
@@ -8,49 +10,16 @@
 namespace troupe::test {
 namespace {
 
-/// Opcodes, as SPIR-V numbers them.
-enum op : uint32_t {
-  op_name = 5,
-  op_ext_inst = 12,
-  op_type_int = 21,
-  op_type_float = 22,
-  op_type_vector = 23,
-  op_type_array = 28,
-  op_type_struct = 30,
-  op_type_pointer = 32,
-  op_constant = 43,
-  op_function = 54,
-  op_variable = 59,
-  op_decorate = 71,
-  op_member_decorate = 72,
-  op_add = 129,
-  op_subtract = 131,
-  op_multiply = 133,
-  op_divide = 136,
-  op_vector_times_scalar = 142,
-};
-constexpr uint32_t glsl_square_root = 31, glsl_inverse_square_root = 32, decoration_no_contraction = 42;
-constexpr uint32_t decoration_array_stride = 6, decoration_offset = 35, storage_uniform = 2;
-constexpr size_t header_words = 5, bound_word = 3;
+using namespace spirv;
 
-using instruction = std::span<const uint32_t>;
-
-uint32_t opcode(instruction i) {
-  return i[0] & 0xffffu;
-}
+constexpr uint32_t glsl_square_root = 31, glsl_inverse_square_root = 32;
 
 bool is_root(instruction i) {
   return opcode(i) == op_ext_inst && (i[4] == glsl_square_root || i[4] == glsl_inverse_square_root);
 }
 
-template <class F>
-void for_each_instruction(std::span<const uint32_t> code, F&& f) {
-  for (size_t at = header_words; at < code.size(); at += code[at] >> 16)
-    f(code.subspan(at, code[at] >> 16));
-}
-
 void append(std::vector<uint32_t>& code, op what, std::initializer_list<uint32_t> words) {
-  code.push_back(static_cast<uint32_t>(words.size() + 1) << 16 | what);
+  code.push_back(first_word(what, words.size() + 1));
   code.insert(code.end(), words);
 }
 

@@ -3,6 +3,7 @@
 
 #include "support/catch.hpp"
 #include "vulkan/shader_library.hpp"
+#include "vulkan/spirv.hpp"
 
 #include <fmt/format.h>
 #include <numeric>
@@ -13,12 +14,12 @@ using namespace troupe::vulkan;
 
 namespace {
 
-constexpr uint32_t op_constant = 43, op_load = 61, first_word = 0x5eed0000, most_words = 128;
+constexpr uint32_t first_mark = 0x5eed0000, most_words = 128;
 
 /// A block of words that no shader has among its constants.
 std::vector<uint32_t> marked_words() {
   std::vector<uint32_t> words(most_words);
-  std::iota(words.begin(), words.end(), first_word);
+  std::iota(words.begin(), words.end(), first_mark);
   return words;
 }
 
@@ -30,16 +31,15 @@ struct counted {
 
 counted count(std::span<const uint32_t> code) {
   counted found;
-  for (size_t at = 5; at < code.size(); at += code[at] >> 16) {
-    REQUIRE(code[at] >> 16 > 0);
-    const uint32_t op = code[at] & 0xffff;
-    if (op == op_load)
-      found.loaded.insert(code[at + 2]);
-    if (op == op_constant && code[at + 3] - first_word < most_words) {
-      found.marked.insert(code[at + 3] - first_word);
-      found.made.insert(code[at + 2]);
+  spirv::for_each_instruction(code, [&](spirv::instruction i) {
+    REQUIRE(!i.empty());
+    if (spirv::opcode(i) == spirv::op_load)
+      found.loaded.insert(i[2]);
+    if (spirv::opcode(i) == spirv::op_constant && i[3] - first_mark < most_words) {
+      found.marked.insert(i[3] - first_mark);
+      found.made.insert(i[2]);
     }
-  }
+  });
   return found;
 }
 
@@ -57,10 +57,11 @@ TEST_CASE("parameters at known places become constants, and no others do", "[vul
     CHECK(before.marked.empty());
     CHECK(std::includes(before.loaded.begin(), before.loaded.end(), after.loaded.begin(), after.loaded.end()));
     // A load is of a number, which is a constant now, or of a vector, which is made of some that have new ids.
-    const uint32_t first_new = shader.code[3];
+    const uint32_t first_new = shader.code[spirv::bound_word];
     CHECK(std::all_of(after.made.begin(), after.made.end(),
                       [&](uint32_t id) { return id >= first_new || gone.contains(id); }));
-    CHECK(std::all_of(after.made.begin(), after.made.end(), [&](uint32_t id) { return id < folded[3]; }));
+    CHECK(
+        std::all_of(after.made.begin(), after.made.end(), [&](uint32_t id) { return id < folded[spirv::bound_word]; }));
     CHECK(gone.empty() == after.marked.empty());
     all += gone.size();
   }
