@@ -19,6 +19,13 @@
 #define ACROSS 2
 #endif
 
+// A subgroup that has so many sums has no registers left. NVIDIA's driver (580) loses a quarter of the speed of its loop over the depths where it knows their number,
+// so this is read where parameters are constants too (vulkan/block_constants.hpp): by a second block at the same place.
+#if DOWN == 4 || (DOWN == 2 && defined(TROUPE_FROM_f32))
+layout(set = 0, binding = 0, std140) uniform read_parameters { layout(offset = 8) uint read_depth; };
+#define PRODUCT_DEPTH read_depth
+#endif
+
 // What vectors of the operands are: float32 is multiplied in pieces (float_pieces.glsl).
 #ifdef TROUPE_FROM_f32
 #extension GL_EXT_shader_explicit_arithmetic_types_float16 : require

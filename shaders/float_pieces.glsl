@@ -54,14 +54,14 @@ void note(uvec4 sizes, uint mode, inout slot_lines own) {
     own.largest.x = max(own.largest.x, largest_of(sizes));
 }
 
-/// Says that parameters must be no constants (vulkan/block_constants.hpp).
-layout(constant_id = 100) const bool HIDES_PARAMETERS = true;
-
 uvec2 halves(vec4 x) { return uvec2(packHalf2x16(x.xy), packHalf2x16(x.zw)); }
+
+/// 0, which no compiler knows: squares are 0, 1 or 4 modulo 8.
+uint unknown_zero() { return uint(gl_NumWorkGroups.x * gl_NumWorkGroups.x == 5u); }
 
 /// What the halves are. The driver would take a conversion to them and back for nothing, were there not a zero that it does not know.
 vec4 floats(uvec2 halves) {
-  const uvec2 bits = HIDES_PARAMETERS ? halves ^ product.k >> 31 : halves;
+  const uvec2 bits = halves ^ unknown_zero();
   return vec4(unpackHalf2x16(bits.x), unpackHalf2x16(bits.y));
 }
 

@@ -140,7 +140,7 @@ const bool TOGETHER = BUFFERS == 2 && (FLAGS & product_asks_first) != 0u;
 #define ALL_STEPS \
   uint k0 = begin; \
   if (TOGETHER) { \
-    for (; k0 + TILE_DEPTH < end; k0 += 2 * TILE_DEPTH) { \
+    [[dont_unroll]] for (; k0 + TILE_DEPTH < end; k0 += 2 * TILE_DEPTH) { \
       PAIR_TOGETHER \
     } \
     if (k0 < end) { \
@@ -148,7 +148,7 @@ const bool TOGETHER = BUFFERS == 2 && (FLAGS & product_asks_first) != 0u;
       barrier(); \
     } \
   } else \
-    for (; k0 < end; k0 += 2 * TILE_DEPTH) { \
+    [[dont_unroll]] for (; k0 < end; k0 += 2 * TILE_DEPTH) { \
       STEP(k0 + 2 * TILE_DEPTH, even, 0, 0, odd, A_SECOND, B_SECOND) \
       if (k0 + TILE_DEPTH < end) { \
         STEP(k0 + 3 * TILE_DEPTH, odd, A_SECOND, B_SECOND, even, 0, 0) \

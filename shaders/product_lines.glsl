@@ -1,5 +1,10 @@
 // Which depths a group sums, and where the columns of operand B are. See gemm.glsl.
+// Includers may define PRODUCT_DEPTH, which is product.k.
 // A division takes a quarter of a microsecond, for which a group that need not divide does not wait.
+#ifndef PRODUCT_DEPTH
+#define PRODUCT_DEPTH product.k
+#endif
+
 uint batch_index() {
   return !IS_BATCHED ? 0 : IS_SPLIT ? gl_WorkGroupID.z / product.splits : gl_WorkGroupID.z;
 }
@@ -10,7 +15,7 @@ uint split_begin() {
   return split_index() * product.split_depth;
 }
 uint split_end() {
-  return IS_SPLIT ? min(product.k, split_begin() + product.split_depth) : product.k;
+  return IS_SPLIT ? min(PRODUCT_DEPTH, split_begin() + product.split_depth) : PRODUCT_DEPTH;
 }
 
 /// A row of A or a column of B: where it starts, and whether it is one.

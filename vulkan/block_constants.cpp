@@ -42,7 +42,7 @@ struct module_facts {
             offsets[member(i[1], i[2])] = i[4];
           break;
         case op_variable:
-          if (i[3] == storage_uniform) {
+          if (i[3] == storage_uniform && begins_block(types.at(i[1])[3])) {
             block = i[2];
             block_type = types.at(i[1])[3];
           }
@@ -50,6 +50,11 @@ struct module_facts {
         default: break;
       }
     });
+  }
+
+  bool begins_block(uint32_t type) const {
+    const auto first = offsets.find(member(type, 0));
+    return first != offsets.end() && first->second == 0;
   }
 
   /// Bytes from the begin of the block to what an access chain names; nullopt if it is no part of it, or computed.
@@ -90,7 +95,7 @@ public:
       : code_(code), words_(words), facts_(code) {}
 
   std::vector<uint32_t> run() {
-    if (facts_.block == 0 || hides_parameters(code_))
+    if (facts_.block == 0)
       return {code_.begin(), code_.end()};
     for_each_instruction(code_, [&](instruction i) {
       if (opcode(i) == op_access_chain)
@@ -148,14 +153,6 @@ private:
 };
 
 } // namespace
-
-bool hides_parameters(std::span<const uint32_t> code) {
-  bool found = false;
-  for_each_instruction(code, [&](instruction i) {
-    found |= opcode(i) == op_decorate && i[2] == decoration_spec_id && i[3] == hides_parameters_id;
-  });
-  return found;
-}
 
 std::vector<uint32_t> with_block_constants(std::span<const uint32_t> code, std::span<const uint32_t> words) {
   return rewriter(code, words).run();

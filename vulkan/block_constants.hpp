@@ -7,13 +7,9 @@
 
 namespace troupe::vulkan {
 
-/// Returns whether a kernel needs a number that the driver does not know: whether it has a specialisation constant of this id.
-bool hides_parameters(std::span<const uint32_t> code);
-inline constexpr uint32_t hides_parameters_id = 100;
-
 /// Returns the SPIR-V `code` with every load of a number or vector of its uniform block, at a place that is known, replaced by what `words` hold there. Loads at
-/// places that are computed stay; so the block must hold the words too. A kernel that hides its
-/// parameters stays as it is. Pure.
+/// places that are computed stay, and those of a second block at the same place that leaves the first words out, by which a kernel reads a number that its compiler
+/// had better not know; so the block must hold the words too. Pure.
 std::vector<uint32_t> with_block_constants(std::span<const uint32_t> code, std::span<const uint32_t> words);
 
 } // namespace troupe::vulkan

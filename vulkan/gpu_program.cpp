@@ -186,7 +186,7 @@ private:
   pipeline_key key_of(const launch& l, node_id n) const {
     const bool constant = constant_blocks_ && !is_dynamic(n);
     return {l.shader, l.constants, static_cast<uint32_t>(l.bindings.size()),
-            constant ? pipelines::constant_block(l.shader, l.params) : std::vector<uint32_t>{}};
+            constant ? l.params : std::vector<uint32_t>{}};
   }
 
   /// Lays out the scratch memory of a chunk's kernels (which may split a wave), and places their launches.

@@ -134,10 +134,6 @@ pipeline_handle pipelines::compile(const pipeline_key& key, VkPipelineLayout lay
   return {context_.get(), made};
 }
 
-std::vector<uint32_t> pipelines::constant_block(const std::string& shader, const std::vector<uint32_t>& params) {
-  return hides_parameters(find_shader(shader)) ? std::vector<uint32_t>{} : params;
-}
-
 std::vector<pipelines::handle> pipelines::prepare(std::span<const pipeline_key> keys) {
   compile_missing(keys);
   ++calls_;

@@ -47,9 +47,6 @@ public:
   /// shader.
   [[nodiscard]] std::vector<handle> prepare(std::span<const pipeline_key> keys);
 
-  /// Returns `pipeline_key::block` for parameters that never change; none if the shader hides its parameters: it would be compiled again for each.
-  static std::vector<uint32_t> constant_block(const std::string& shader, const std::vector<uint32_t>& params);
-
   /// Returns a prepared pipeline that is held.
   pipeline find(const pipeline_key& key) const;
 

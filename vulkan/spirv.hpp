@@ -32,8 +32,8 @@ enum op : uint32_t {
   op_vector_times_scalar = 142,
 };
 
-inline constexpr uint32_t decoration_spec_id = 1, decoration_array_stride = 6, decoration_offset = 35,
-                          decoration_no_contraction = 42, storage_uniform = 2;
+inline constexpr uint32_t decoration_array_stride = 6, decoration_offset = 35, decoration_no_contraction = 42,
+                          storage_uniform = 2;
 /// Words before the first instruction; which of them is more than all ids.
 inline constexpr size_t header_words = 5, bound_word = 3;
 

@@ -68,16 +68,25 @@ TEST_CASE("parameters at known places become constants, and no others do", "[vul
   CHECK(all > 1000);
 }
 
-TEST_CASE("kernels that must not know their parameters stay as they are", "[vulkan][pieces]") {
-  const auto is_changed = [](std::string_view name) {
-    const std::span<const uint32_t> code = find_shader(name);
-    return !std::ranges::equal(with_block_constants(code, marked_words()), code);
+TEST_CASE("products whose subgroups have many sums read their depth where they run", "[vulkan][pieces]") {
+  constexpr uint32_t rows = 0, depth = 2; // product_parameters::m and k
+  const auto constants_of = [](const std::string& kernel) {
+    return count(with_block_constants(find_shader(kernel), marked_words())).marked;
   };
   for (const std::string_view kernel : {"matmul_cooperative", "conv_cooperative"})
-    for (const std::string_view tile : {"1x2", "2x2"}) {
-      CHECK(!is_changed(fmt::format("{}.f32_{}", kernel, tile)));
-      CHECK(is_changed(fmt::format("{}.f16_{}", kernel, tile)));
+    for (const auto& [tile, reads_depth] : {std::pair{"f16_1x2", false},
+                                            {"f16_2x2", false},
+                                            {"f16_4x2", true},
+                                            {"f16_4x4", true},
+                                            {"f32_1x2", false},
+                                            {"f32_2x2", true}}) {
+      CAPTURE(kernel, tile);
+      const std::set<uint32_t> constants = constants_of(fmt::format("{}.{}", kernel, tile));
+      CHECK(constants.contains(rows));
+      CHECK(constants.contains(depth) == !reads_depth);
     }
+  CHECK(constants_of("quantized_matmul_cooperative.i8_2x2").contains(depth));
+  CHECK(!constants_of("quantized_matmul_cooperative.i8_4x2").contains(depth));
 }
 
 TEST_CASE("a word stands where the block has it", "[vulkan]") {
