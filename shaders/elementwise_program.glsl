@@ -43,8 +43,13 @@ layout(constant_id = 19) const uint S15 = 0u;
 
 float v[24]; // inputs, then results
 
+/// By places that are known, so that numbers that never change are constants (vulkan/block_constants.hpp).
+float number(uint i) {
+  const vec4 four = i < 4u ? numbers[0] : i < 8u ? numbers[1] : i < 12u ? numbers[2] : numbers[3];
+  return four[i & 3u];
+}
 float operand(uint i) {
-  return i < 24u ? v[i] : numbers[(i - 24u) >> 2u][(i - 24u) & 3u];
+  return i < 24u ? v[i] : number(i - 24u);
 }
 
 float min_nan(float a, float b) { return exact_isnan(a) ? a : (exact_isnan(b) ? b : (a < b ? a : b)); }

@@ -1,6 +1,7 @@
 // How GPUs run scalar functions, and elementwise operators that are several of them or depend on more than attributes.
 #include "launch/elementwise.hpp"
 #include "launch/launches.hpp"
+#include "launch/movement.hpp"
 #include "tensor/convert.hpp"
 
 namespace troupe {
@@ -16,6 +17,21 @@ std::vector<elementwise_step> combine_steps(size_t inputs, scalar_code code) {
   return steps;
 }
 
+/// Launches of a function of two operands one of which is a constant of one element: a number of the program, which no invocation loads. Empty if neither is.
+launch_lists launch_with_number(const gpu_call& call, scalar_code code) {
+  for (const size_t i : {1, 0}) {
+    const operand& o = call.inputs[i];
+    const tensor number = o.size() == 1 ? known_elements(o) : tensor{};
+    if (!number.defined())
+      continue;
+    gpu_call other{call.attrs, call.inputs, call.outputs, call.gpu};
+    other.inputs[i] = {};
+    return launch_chain(
+        other, {{{code, i == 1 ? 0 : -1, i == 1 ? -1 : 0}}, {static_cast<float>(to_double(number.view()).at(0))}});
+  }
+  return {};
+}
+
 /// Launches of the function of two operands on the first two inputs, on its result and the third …
 launch_lists combine_launches(const gpu_call& call, scalar_code code) {
   const size_t inputs = call.inputs.size();
@@ -25,6 +41,9 @@ launch_lists combine_launches(const gpu_call& call, scalar_code code) {
     return inputs <= 2 || code == scalar_code::minimum || code == scalar_code::maximum
                ? launch_doubles(call, inputs == 1 ? scalar_code::same : code)
                : launch_lists{};
+  if (inputs == 2)
+    if (launch_lists lists = launch_with_number(call, code); !lists.empty())
+      return lists;
   return launch_chain(call, {combine_steps(inputs, code), {}});
 }
 

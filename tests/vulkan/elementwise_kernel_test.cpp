@@ -46,6 +46,20 @@ TEST_CASE("GPU binary functions broadcast", "[vulkan]") {
         check_gpu_kernels({.op = op, .inputs = {random_floats(a, 1), random_floats(b, 2, 0.5f, 2.f)}}, half);
 }
 
+TEST_CASE("GPU binary functions of a constant number", "[vulkan]") {
+  for (const char* op : {"Add", "Sub", "Mul", "Div", "Pow", "Min", "Max"})
+    for (const shape& number : {shape{}, {1}, {1, 1, 1, 1}})
+      for (const bool half : {false, true}) {
+        const tensor x = random_floats({3, 5, 7}, 1, 0.5f, 2.f);
+        check_gpu_kernels({.op = op, .inputs = {x, one(-1.5f, number)}, .constants = 2}, half);
+        check_gpu_kernels({.op = op, .inputs = {one(0.75f, number), x}, .constants = 1}, half);
+        check_gpu_kernels({.op = op, .inputs = {random_floats({1}, 2, 0.5f, 2.f), one(2, number)}, .constants = 2},
+                          half);
+      }
+  check_gpu_kernels({.op = "Mul", .inputs = {edge_values(), one(nan_value)}, .constants = 2});
+  check_gpu_kernels({.op = "Sub", .inputs = {one(infinity), edge_values()}, .constants = 1});
+}
+
 TEST_CASE("GPU activations are accurate and keep NaN and infinities", "[vulkan]") {
   const auto with = [](std::initializer_list<std::pair<const char*, float>> values) {
     attributes attrs;
