@@ -100,6 +100,9 @@ constexpr auto look_time = std::chrono::milliseconds(5);
 template <class Condition>
 void look_until(Condition&& is_there,
                 std::chrono::steady_clock::time_point give_up = std::chrono::steady_clock::now() + look_time) {
+  if (is_there())
+    return;
+  const awake_thread helping;
   while (!is_there() && std::chrono::steady_clock::now() < give_up) {
     help();
     __builtin_ia32_pause();

@@ -1,5 +1,6 @@
 #include "actors/session_state.hpp"
 #include "base/error.hpp"
+#include "base/shared_work.hpp"
 #include "run/bound_state.hpp"
 
 #include <fmt/format.h>
@@ -123,14 +124,18 @@ run_result bound_session::run(named_tensors inputs, run_options options) {
       state_->go_back();
     throw;
   }
-  const std::lock_guard lock(state_->mutex);
-  if (begins) {
-    state_->copy = {};
-    values.begin(std::move(made), std::move(initial));
-  } else {
-    values.advance(std::move(made));
+  carried_bundle before;
+  {
+    const std::lock_guard lock(state_->mutex);
+    if (begins) {
+      state_->copy = {};
+      before = values.begin(std::move(made), std::move(initial));
+    } else {
+      before = values.advance(std::move(made));
+    }
+    state_->start_copy();
   }
-  state_->start_copy();
+  let_go(std::move(before)); // a decoder's are many, made by other threads
   return result;
 }
 

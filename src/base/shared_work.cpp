@@ -5,7 +5,9 @@
 #include <atomic>
 #include <chrono>
 #include <mutex>
+#include <new>
 #include <thread>
+#include <utility>
 
 namespace troupe {
 namespace {
@@ -49,6 +51,31 @@ struct alignas(64) place_to_share {
 
 std::array<place_to_share, 8> places;
 
+/// What threads let go of, one after the other. Whoever leaves something looks behind that whether anybody is awake, and who is no longer awake takes what is there
+/// behind that, in the one order that all threads agree on: nothing stays.
+class left_for_others {
+public:
+  void add(std::shared_ptr<const void>& last) noexcept {
+    if (awake == 0)
+      return;
+    auto* const holder = new (std::nothrow) std::shared_ptr<const void>(std::move(last));
+    delete left_.exchange(holder);
+    if (awake == 0)
+      end();
+  }
+  void end() noexcept {
+    if (left_.load())
+      delete left_.exchange(nullptr);
+  }
+
+  std::atomic<int> awake{0}; // threads
+
+private:
+  std::atomic<std::shared_ptr<const void>*> left_{nullptr};
+};
+
+left_for_others left;
+
 /// Threads that sleep until they are woken. They end with the process: nothing joins them, which a child of a fork could not.
 class helping_threads {
 public:
@@ -74,6 +101,7 @@ private:
     constexpr unsigned many_cores = 8; // fewer are wanted by others
     const auto awake = std::chrono::milliseconds(cores_ >= many_cores ? 5 : 0);
     std::chrono::steady_clock::time_point until;
+    const awake_thread helping;
     do {
       if (const uint32_t now = calls_; now != seen) {
         seen = now;
@@ -115,9 +143,23 @@ void share_work(int64_t count, int64_t grain, const std::function<void(int64_t, 
   place->close();
 }
 
+void let_go(std::shared_ptr<const void> last) noexcept {
+  left.add(last);
+}
+
 void help() noexcept {
   for (place_to_share& each : places)
     each.help();
+  left.end();
+}
+
+awake_thread::awake_thread() noexcept {
+  ++left.awake;
+}
+
+awake_thread::~awake_thread() {
+  --left.awake;
+  left.end();
 }
 
 } // namespace troupe

@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 
 namespace troupe {
 
@@ -17,7 +18,19 @@ namespace troupe {
 void share_work(int64_t count, int64_t grain, const std::function<void(int64_t begin, int64_t end)>& body,
                 int woken = 0);
 
-/// Takes ranges of what other threads share until none is left; returns at once if nobody shares.
+/// Lets go of something whose end takes a while, many small pieces of memory: on a thread that is awake, if there is one; else on this one.
+void let_go(std::shared_ptr<const void> last) noexcept;
+
+/// Takes ranges of what other threads share until none is left, and ends what they have let go of; returns at once if there is nothing.
 void help() noexcept;
+
+/// As long as one exists, its thread helps again and again. It helps once more at the end.
+class awake_thread {
+public:
+  awake_thread() noexcept;
+  ~awake_thread();
+  awake_thread(const awake_thread&) = delete;
+  awake_thread& operator=(const awake_thread&) = delete;
+};
 
 } // namespace troupe

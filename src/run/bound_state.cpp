@@ -60,13 +60,13 @@ carried_values bound_state::carry(const named_tensors& inputs, const run_options
   return {.pairs = places_, .given = std::make_shared<const std::vector<device_tensor>>(std::move(rest))};
 }
 
-void bound_state::advance(carried_bundle made) {
+carried_bundle bound_state::advance(carried_bundle made) {
   expects(made->size() == pairs_.size(), "a bound run has left another number of values than are bound");
-  values_ = std::move(made);
   ++step_;
+  return std::exchange(values_, std::move(made));
 }
 
-void bound_state::begin(carried_bundle made, named_device_tensors initial) {
+carried_bundle bound_state::begin(carried_bundle made, named_device_tensors initial) {
   step_ = 0;
   copying_.reset();
   last_.reset();
@@ -82,7 +82,7 @@ void bound_state::begin(carried_bundle made, named_device_tensors initial) {
     else
       initial_ = std::move(initial);
   }
-  advance(std::move(made));
+  return advance(std::move(made));
 }
 
 named_device_tensors bound_state::begin_copy() {

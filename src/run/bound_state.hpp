@@ -33,11 +33,11 @@ public:
   /// Throws `errc::invalid_input` where there is no value yet.
   carried_values carry(const named_tensors& inputs, const run_options& options) const;
 
-  /// A run has ended well and left these values, by pair.
-  void advance(carried_bundle made);
+  /// A run has ended well and left these values, by pair. Returns those before.
+  carried_bundle advance(carried_bundle made);
   /// The same of a run with which the state begins anew; `initial`: its bound inputs, if copies are kept. Those on devices are copied as
-  /// others are: until then there is no checkpoint.
-  void begin(carried_bundle made, named_device_tensors initial);
+  /// others are: until then there is no checkpoint. Returns the values before.
+  carried_bundle begin(carried_bundle made, named_device_tensors initial);
 
   /// Returns the values to copy now, by input; empty unless a copy is due. It is on its way from then on.
   named_device_tensors begin_copy();

@@ -49,6 +49,66 @@ int64_t missed(int64_t count, int64_t grain, int woken = 0) {
 
 } // namespace
 
+namespace {
+
+/// Counts those that have ended; says where.
+struct ending {
+  std::atomic<int>& ended;
+  std::atomic<std::thread::id>& where;
+
+  ending(std::atomic<int>& count, std::atomic<std::thread::id>& thread) : ended(count), where(thread) {}
+  ending(const ending&) = delete;
+  ending& operator=(const ending&) = delete;
+  ~ending() {
+    where = std::this_thread::get_id();
+    ++ended;
+  }
+};
+
+} // namespace
+
+TEST_CASE("what a thread lets go of ends there if no other is awake, else on that one", "[base]") {
+  std::atomic<int> ended{0};
+  std::atomic<std::thread::id> where;
+  const auto let_one_go = [&] { let_go(std::make_shared<ending>(ended, where)); };
+  let_one_go();
+  CHECK(ended == 1);
+  CHECK(where == std::this_thread::get_id());
+  std::atomic<bool> is_awake{false}, sleeps{false};
+  std::thread other([&] {
+    const awake_thread helping;
+    for (is_awake = true; !sleeps;)
+      help();
+  });
+  while (!is_awake)
+    std::this_thread::yield();
+  let_one_go();
+  while (ended < 2)
+    std::this_thread::yield();
+  CHECK(where == other.get_id());
+  sleeps = true;
+  other.join();
+  let_one_go();
+  CHECK(ended == 3);
+}
+
+TEST_CASE("nothing that was let go of stays when nobody is awake any more", "[base]") {
+  constexpr int threads = 4, each = 20'000;
+  std::atomic<int> ended{0};
+  std::atomic<std::thread::id> where;
+  std::vector<std::thread> running;
+  for (int t = 0; t < threads; ++t)
+    running.emplace_back([&] {
+      for (int i = 0; i < each; ++i) {
+        const awake_thread helping; // falls asleep while others let go
+        let_go(std::make_shared<ending>(ended, where));
+      }
+    });
+  for (std::thread& thread : running)
+    thread.join();
+  CHECK(ended == threads * each);
+}
+
 TEST_CASE("shared ranges cover everything once, with helpers and without", "[base]") {
   for (const int helpers : {0, 1, 3}) {
     const helping_threads others(helpers);
