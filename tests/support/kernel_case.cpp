@@ -126,10 +126,11 @@ void run_kernel(const kernel_case& c, const one_node& model, const std::shared_p
 /// Returns the number of alternatives that the operator offers for the planned node.
 size_t run_alternative(const kernel_case& c, const one_node& model, std::span<const tensor> wanted,
                        uint32_t alternative, bool plain, double rounding) {
-  // A driver for a CPU takes long to compile: some cases must do.
+  // Hardware has them always. A driver for a CPU takes long to compile: some cases must do.
   constexpr int cases_each = 16;
   static int cases = 0;
-  device& gpu = gpu_for(alternative, plain, plain && cases++ % cases_each == 0);
+  static const bool emulated = !vulkan::is_hardware(gpus()->gpus()[0].snapshot);
+  device& gpu = gpu_for(alternative, plain, emulated && plain && cases++ % cases_each == 0);
   const planned p(c, model, gpu);
   const size_t count = p.offered.size();
   const std::string kernel = p.offered.at(std::min<size_t>(alternative, count - 1)).name;
