@@ -22,8 +22,8 @@ constexpr auto whole = std::to_array<cpu_operators>({
      "AttnLSTM CDist CropAndResize GatherBlockQuantized Inverse MatMulBnb4 MatMulFpQ4 MaxpoolWithMask MoE QMoE "
      "WordConvEmbedding",
      "com.microsoft"},
-    {"hashes and searches of few integers, or text", "BifurcationDetector MurmurHash3 NGramRepeatBlock",
-     "com.microsoft"},
+    {"hashes and searches of few integers, or text",
+     "BifurcationDetector MurmurHash3 NGramHashMapping NGramRepeatBlock", "com.microsoft"},
     {"each element of a way through a matrix follows the one before", "DynamicTimeWarping", "com.microsoft"},
     {"how much comes out depends on the elements, which the host has to see anyway",
      "Compress NonMaxSuppression NonZero Unique"},

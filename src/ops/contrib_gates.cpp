@@ -1,5 +1,7 @@
-// Gates of com.microsoft, as ONNX Runtime defines them: GatedAdd, GatedRMSNorm, LinearAttentionGate.
+// Gates of com.microsoft, as ONNX Runtime defines them: EngramGate, GatedAdd, GatedRMSNorm, LinearAttentionGate.
 //
+//   EngramGate: value · sigmoid(sign(d) · √max(|d|, 10⁻⁶)), where d is the product of the normed key and the normed query over √size; keys and
+//     queries are [batch, sequence, branches, size], the value, the same for all branches, [batch, sequence, size], scales of norms [branches, size]
 //   GatedAdd: x + y · gate, one gate a row
 //   GatedRMSNorm: RMSNormalization(x, scale) · silu(gate), or · sigmoid(gate); parts of the last axis as long as `scale` are normed by themselves
 //   LinearAttentionGate: decay = decay_scale · softplus(a + dt_bias), of one number each a head, in float32; beta = sigmoid(b)
@@ -8,6 +10,29 @@
 
 namespace troupe {
 namespace {
+
+void expand_engram_gate(expansion& e) {
+  const value_id key = e.input(0), value = e.input(2);
+  const symbolic_shape dims = e.dims(key, 4);
+  require_same_dims(e.dims(e.input(1)), dims, "query and key");
+  require_same_dims(e.dims(value), symbolic_shape{dims[0], dims[1], dims[3]}, "value and [batch, sequence, size]");
+  for (const size_t i : {size_t{1}, size_t{2}, size_t{3}, size_t{4}})
+    if (e.type(e.input(i)) != e.type(key))
+      fail(errc::invalid_model, "input {} is {}, the key {}", i, to_string(e.type(e.input(i))), to_string(e.type(key)));
+  const dtype computed = e.type(key) == dtype::float64 ? dtype::float64 : dtype::float32;
+  const auto normed = [&](size_t x, size_t scale) {
+    require_same_dims(e.dims(e.input(scale)), symbolic_shape{dims[2], dims[3]}, "scale and [branches, size]");
+    return e.add("RMSNormalization", {e.cast(e.input(x), computed), e.cast(e.input(scale), computed)},
+                 attributes_of({{"axis", int64_t{-1}}, {"epsilon", e.attrs().real("epsilon", 1e-5f)}}));
+  };
+  const value_id products = e.add("Mul", {normed(0, 3), normed(1, 4)}),
+                 sums = e.add("ReduceSum", {products, e.known({3})}),
+                 root = e.add("Sqrt", {e.cast(e.known_scalar(dims[3]), computed)}), d = e.add("Div", {sums, root}),
+                 size = e.add("Sqrt", {e.add("Max", {e.add("Abs", {d}), e.scalar(computed, 1e-6)})}),
+                 gate = e.add("Sigmoid", {e.add("Mul", {e.add("Sign", {d}), size})});
+  const value_id shared = e.reshape(e.cast(value, computed), {dims[0], dims[1], 1, dims[3]});
+  e.set_output(0, e.cast(e.add("Mul", {gate, shared}), e.type(key)));
+}
 
 void expand_gated_add(expansion& e) {
   const symbolic_shape x = e.dims(e.input(0));
@@ -62,6 +87,8 @@ void expand_linear_gate(expansion& e) {
 }
 
 constexpr auto contrib_gate_rows = std::to_array<op_def>({
+    composition_row("EngramGate", 1, expand_engram_gate,
+                    {.domain = microsoft, .inputs = {5, 5}, .types = types::floats}),
     composition_row("GatedAdd", 1, expand_gated_add, {.domain = microsoft, .inputs = {3, 3}, .types = types::floats}),
     composition_row("GatedRMSNorm", 1, expand_gated_norm,
                     {.domain = microsoft, .inputs = {3, 3}, .types = types::floats}),

@@ -43,6 +43,15 @@ row_axes blocks_repeats(const row_call& c) {
   return {0};
 }
 
+/// Texts [n, tokens] with what was before each; multipliers and sizes are for all.
+row_axes hashes_ngrams(const row_call& c) {
+  constexpr size_t past = 3;
+  c.others_are_shared({0, past});
+  c.require_rows(0, 0);
+  c.require_rows(past, 0);
+  return {0, 0};
+}
+
 /// Tokens [n, c] and what the router says of each.
 row_axes asks_experts(const row_call& c) {
   if (c.rank(0) != 2)
@@ -58,6 +67,7 @@ row_axes gathers_blocks(const row_call& c) {
   return {c.context().axis("gather_axis", 0, c.rank(0)) + c.rows_of(1)};
 }
 
+// clang-format off
 constexpr auto domain_entries = std::to_array<row_rule_entry>({
     {"ai.onnx.ml", "CategoryMapper", maps_elements},
     {"ai.onnx.ml", "LabelEncoder", maps_elements},
@@ -74,10 +84,12 @@ constexpr auto domain_entries = std::to_array<row_rule_entry>({
     {"com.microsoft", "Inverse", inverts_matrices},
     {"com.microsoft", "MoE", asks_experts},
     {"com.microsoft", "MurmurHash3", maps_elements},
+    {"com.microsoft", "NGramHashMapping", hashes_ngrams},
     {"com.microsoft", "NGramRepeatBlock", blocks_repeats},
     {"com.microsoft", "QMoE", asks_experts},
     {"com.microsoft", "WordConvEmbedding", embeds_words},
 });
+// clang-format on
 
 } // namespace
 

@@ -13,8 +13,9 @@ import * as grouped from './grouped.mjs';
 import * as mixtures from './mixtures.mjs';
 import * as norms from './norms.mjs';
 import * as plain from './plain.mjs';
+import * as positions from './positions.mjs';
 import * as products from './products.mjs';
 import * as quantised from './quantised.mjs';
 import * as words from './words.mjs';
 
-await write([elementwise, norms, products, attention, grouped, quantised, plain, blocks, mixtures, decoding, words, gates], 'com.microsoft', fileURLToPath(new URL('cases.jsonl', import.meta.url)));
+await write([elementwise, norms, products, attention, grouped, quantised, plain, blocks, mixtures, decoding, words, gates, positions], 'com.microsoft', fileURLToPath(new URL('cases.jsonl', import.meta.url)));

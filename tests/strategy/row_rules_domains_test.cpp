@@ -138,6 +138,18 @@ TEST_CASE("Words, packed matrices and memories keep rows apart, regions of image
   };
   CHECK(proved(attended({5, batch, 4})).outputs == std::vector<std::optional<size_t>>{2, 1, 1});
   CHECK_THAT(refusal_of(attended({batch, 7, 4})), Catch::Contains("AttnLSTM"));
+  const auto hashed = [](symbolic_shape ids, symbolic_shape past) {
+    return [ids, past](m& b) {
+      const value_id multipliers = b.constant("multipliers", tensor::of<int64_t>({3}, std::vector<int64_t>{1, 3, 5})),
+                     sizes = b.constant("sizes", tensor::of<int64_t>({2}, std::vector<int64_t>{7, 11}));
+      return b.many(
+          "NGramHashMapping", {b.x(ids, dtype::int64), multipliers, sizes, b.x(past, dtype::int64)}, 2,
+          attrs_of({{"max_ngram_size", int64_t{3}}, {"n_head_per_ngram", int64_t{1}}, {"pad_id", int64_t{0}}}),
+          "com.microsoft");
+    };
+  };
+  CHECK(proved(hashed({batch, 6}, {batch, 2})).outputs == std::vector<std::optional<size_t>>{0, 0});
+  CHECK_THAT(refusal_of(hashed({2, batch}, {2, 2})), Catch::Contains("NGramHashMapping"));
   CHECK_THAT(refusal_of([](m& b) {
                const value_id size = b.constant("size", tensor::of<int32_t>({2}, std::vector<int32_t>{2, 2}));
                return b.many("CropAndResize",
