@@ -23,7 +23,7 @@ constexpr auto whole = std::to_array<cpu_operators>({
      "WordConvEmbedding",
      "com.microsoft"},
     {"hashes and searches of few integers, or text",
-     "BifurcationDetector MurmurHash3 NGramHashMapping NGramRepeatBlock", "com.microsoft"},
+     "BifurcationDetector MurmurHash3 NGramHashMapping NGramRepeatBlock Tokenizer", "com.microsoft"},
     {"each element of a way through a matrix follows the one before", "DynamicTimeWarping", "com.microsoft"},
     {"how much comes out depends on the elements, which the host has to see anyway",
      "Compress NonMaxSuppression NonZero Unique"},

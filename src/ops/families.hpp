@@ -114,6 +114,7 @@ std::span<const op_def> text_ops();
 std::span<const op_def> tf_idf_ops();
 std::span<const op_def> tile_ops();
 std::span<const op_def> to_float16_ops();
+std::span<const op_def> tokenizer_ops();
 std::span<const op_def> top_k_ops();
 std::span<const op_def> transpose_ops();
 std::span<const op_def> unary_ops();

@@ -109,6 +109,7 @@ constexpr auto families = std::to_array<rows (*)()>({
     tf_idf_ops,
     tile_ops,
     to_float16_ops,
+    tokenizer_ops,
     top_k_ops,
     transpose_ops,
     unary_ops,

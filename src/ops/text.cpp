@@ -3,6 +3,8 @@
 // StringSplit splits like Python's str.split: by a delimiter, or without one by runs of white space, of which none is at the ends; shorter
 // results are filled up with empty strings. StringNormalizer drops stop words and changes case, character by character as Unicode's simple mappings do,
 // whatever the locale is.
+#include "ops/text.hpp"
+
 #include "ops/families.hpp"
 #include "ops/movement.hpp"
 #include "ops/operand.hpp"
@@ -15,6 +17,9 @@
 
 namespace troupe {
 namespace {
+
+/// More substrings, empty ones included, than a result may have: one long string makes all rows as long.
+constexpr int64_t most_substrings = int64_t{1} << 26;
 
 // ---- StringConcat ------------------------------------------------------------------------------------------------------
 
@@ -41,13 +46,10 @@ void string_concat(kernel_context& c) {
 
 // ---- StringSplit -------------------------------------------------------------------------------------------------------
 
-/// More substrings, empty ones included, than a result may have: one long string makes all rows as long.
-constexpr int64_t most_substrings = int64_t{1} << 26;
-
 constexpr std::string_view white_space = " \t\n\v\f\r";
 
-std::vector<std::string_view> split_by(std::string_view text, std::string_view delimiter, int64_t most) {
-  std::vector<std::string_view> parts;
+text_parts split_by(std::string_view text, std::string_view delimiter, int64_t most) {
+  text_parts parts;
   for (size_t at = 0; std::ssize(parts) < most && (at = text.find(delimiter)) != std::string_view::npos;) {
     parts.push_back(text.substr(0, at));
     text.remove_prefix(at + delimiter.size());
@@ -56,8 +58,8 @@ std::vector<std::string_view> split_by(std::string_view text, std::string_view d
   return parts;
 }
 
-std::vector<std::string_view> split_by_space(std::string_view text, int64_t most) {
-  std::vector<std::string_view> parts;
+text_parts split_by_space(std::string_view text, int64_t most) {
+  text_parts parts;
   for (;;) {
     text.remove_prefix(std::min(text.find_first_not_of(white_space), text.size()));
     if (text.empty())
@@ -69,9 +71,7 @@ std::vector<std::string_view> split_by_space(std::string_view text, int64_t most
 }
 
 void infer_string_split(infer_context& c) {
-  symbolic_shape parts = c.dims(0);
-  parts.push_back(c.data_dependent(0, parts.size()));
-  c.set_output(0, dtype::string, std::move(parts));
+  infer_parts(c);
   c.set_output(1, dtype::int64, c.dims(0));
 }
 
@@ -79,46 +79,19 @@ void string_split(kernel_context& c) {
   const const_view& x = c.input(0);
   const std::string delimiter = c.attrs().text("delimiter", "");
   const int64_t stated = c.attrs().integer("maxsplit", INT64_MAX), most = stated < 0 ? INT64_MAX : stated;
-  std::vector<std::vector<std::string_view>> all;
-  int64_t longest = 0;
+  std::vector<text_parts> all;
   for (int64_t i = 0; i < x.size(); ++i) {
     const std::string& text = x.as<std::string>()[i];
     all.push_back(delimiter.empty() ? split_by_space(text, most) : split_by(text, delimiter, most));
-    longest = std::max<int64_t>(longest, std::ssize(all.back()));
-  }
-  if (longest > 0 && x.size() > most_substrings / longest)
-    fail(errc::invalid_input, "{} strings of up to {} parts are more than {} together", x.size(), longest,
-         most_substrings);
-  shape dims(x.dims.begin(), x.dims.end());
-  dims.push_back(longest);
-  const mutable_view out = output_of(c, 0, dims);
-  for (int64_t i = 0; i < x.size(); ++i) {
-    const auto& parts = all[static_cast<size_t>(i)];
-    for (int64_t p = 0; p < longest; ++p)
-      out.as<std::string>()[i * longest + p] = p < std::ssize(parts) ? parts[static_cast<size_t>(p)] : "";
     if (c.has_output(1))
-      c.output(1).as<int64_t>()[i] = std::ssize(parts);
+      c.output(1).as<int64_t>()[i] = std::ssize(all.back());
   }
+  give_parts(c, all, "");
 }
 
 // ---- StringNormalizer --------------------------------------------------------------------------------------------------
 
 enum class case_change : uint8_t { none, lower, upper };
-
-/// Returns the code point that begins at `at` and moves on; nullopt, one byte on, where there is none.
-std::optional<char32_t> next_code_point(std::string_view text, size_t& at) {
-  const auto byte = [&](size_t i) { return i < text.size() ? static_cast<unsigned char>(text[i]) : 0u; };
-  const uint32_t first = byte(at);
-  const size_t length = first < 0x80 ? 1 : first >> 5 == 6 ? 2 : first >> 4 == 14 ? 3 : first >> 3 == 30 ? 4 : 0;
-  char32_t code = length == 1 ? first : first & (0x7fu >> length);
-  bool valid = length > 0;
-  for (size_t i = 1; i < length; ++i) {
-    valid = valid && byte(at + i) >> 6 == 2;
-    code = code << 6 | (byte(at + i) & 0x3f);
-  }
-  at += valid ? length : 1;
-  return valid ? std::optional(code) : std::nullopt;
-}
 
 void append_code_point(std::string& text, char32_t code) {
   const auto add = [&](uint32_t bits) { text += static_cast<char>(bits); };
@@ -214,6 +187,42 @@ constexpr auto text_rows = std::to_array<op_def>({
 });
 
 } // namespace
+
+std::optional<char32_t> next_code_point(std::string_view text, size_t& at) {
+  const auto byte = [&](size_t i) { return i < text.size() ? static_cast<unsigned char>(text[i]) : 0u; };
+  const uint32_t first = byte(at);
+  const size_t length = first < 0x80 ? 1 : first >> 5 == 6 ? 2 : first >> 4 == 14 ? 3 : first >> 3 == 30 ? 4 : 0;
+  char32_t code = length == 1 ? first : first & (0x7fu >> length);
+  bool valid = length > 0;
+  for (size_t i = 1; i < length; ++i) {
+    valid = valid && byte(at + i) >> 6 == 2;
+    code = code << 6 | (byte(at + i) & 0x3f);
+  }
+  at += valid ? length : 1;
+  return valid ? std::optional(code) : std::nullopt;
+}
+
+void infer_parts(infer_context& c) {
+  symbolic_shape parts = c.dims(0);
+  parts.push_back(c.data_dependent(0, parts.size()));
+  c.set_output(0, dtype::string, std::move(parts));
+}
+
+void give_parts(kernel_context& c, std::span<const text_parts> all, std::string_view filler) {
+  int64_t longest = 0;
+  for (const text_parts& parts : all)
+    longest = std::max<int64_t>(longest, std::ssize(parts));
+  const const_view& x = c.input(0);
+  if (longest > 0 && x.size() > most_substrings / longest)
+    fail(errc::invalid_input, "{} strings of up to {} parts are more than {} together", x.size(), longest,
+         most_substrings);
+  shape dims(x.dims.begin(), x.dims.end());
+  dims.push_back(longest);
+  auto* out = output_of(c, 0, dims).as<std::string>();
+  for (const text_parts& parts : all)
+    for (size_t p = 0; p < static_cast<size_t>(longest); ++p)
+      *out++ = p < parts.size() ? parts[p] : filler;
+}
 
 std::span<const op_def> text_ops() {
   return text_rows;

@@ -57,6 +57,7 @@ constexpr auto refusals = std::to_array<refusal>({
     {"CropAndResize", across_images, "com.microsoft"},
     {"DynamicTimeWarping", "looks for one path through all rows", "com.microsoft"},
     {"MaxpoolWithMask", "takes masks that count through the whole batch", "com.microsoft"},
+    {"Tokenizer", on_text, "com.microsoft"},
 });
 
 /// Returns null for operators that are not refused by name.

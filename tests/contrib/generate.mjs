@@ -16,6 +16,7 @@ import * as plain from './plain.mjs';
 import * as positions from './positions.mjs';
 import * as products from './products.mjs';
 import * as quantised from './quantised.mjs';
+import * as texts from './texts.mjs';
 import * as words from './words.mjs';
 
-await write([elementwise, norms, products, attention, grouped, quantised, plain, blocks, mixtures, decoding, words, gates, positions], 'com.microsoft', fileURLToPath(new URL('cases.jsonl', import.meta.url)));
+await write([elementwise, norms, products, attention, grouped, quantised, plain, blocks, mixtures, decoding, words, gates, positions, texts], 'com.microsoft', fileURLToPath(new URL('cases.jsonl', import.meta.url)));

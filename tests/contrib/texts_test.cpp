@@ -1,0 +1,53 @@
+// What cases of ONNX Runtime cannot say of the operators in texts.mjs: strings that are none, and what is refused.
+#include "contrib/contrib_calls.hpp"
+
+using namespace troupe;
+using namespace troupe::testing;
+using Catch::Contains;
+using string_list = std::vector<std::string>;
+
+namespace {
+
+tensor strings(shape dims, const string_list& values) {
+  tensor t(dtype::string, std::move(dims));
+  std::copy(values.begin(), values.end(), t.mutable_data<std::string>());
+  return t;
+}
+
+attributes tokens_by(const string_list& separators) {
+  return attrs_of(
+      {{"mark", int64_t{1}}, {"mincharnum", int64_t{1}}, {"pad_value", std::string("#")}, {"separators", separators}});
+}
+
+} // namespace
+
+// ONNX Runtime's result lacks an axis then, which its own documentation has.
+TEST_CASE("Tokenizer makes no tokens of no strings", "[ops][contrib]") {
+  CHECK(call("Tokenizer", tokens_by({" "}), {tensor(dtype::string, {0})})[0].dims() == shape{0, 0});
+  CHECK(call("Tokenizer", tokens_by({" "}), {tensor(dtype::string, {2, 0})})[0].dims() == shape{2, 0, 0});
+}
+
+TEST_CASE("Tokenizer refuses what is no text and attributes that say nothing of tokens", "[ops][contrib]") {
+  const tensor x = strings({1}, {"a b"});
+  const auto refused = [](const attributes& attrs, const tensor& text) { return refusal("Tokenizer", attrs, {text}); };
+  const auto with = [](const char* name, attribute value, const string_list& separators = {" "}) {
+    attributes attrs = tokens_by(separators);
+    attrs.set(name, std::move(value));
+    return attrs;
+  };
+  CHECK_THAT(refused(tokens_by({" "}), strings({1}, {"ab\xff"})), Contains("byte 2 of a string is no UTF-8"));
+  CHECK_THAT(refused(tokens_by({""}), strings({1}, {"\xc3"})), Contains("byte 0 of a string"));
+  CHECK_THAT(refused(tokens_by({" "}), strings({1, 1, 1}, {"a"})), Contains("[C] or [N, C] is needed"));
+  CHECK_THAT(refused(tokens_by({" "}), strings({}, {"a"})), Contains("[C] or [N, C] is needed"));
+  CHECK_THAT(refused(tokens_by({"a", "("}), x), Contains("'separators' has '(', which is no regular expression"));
+  CHECK_THAT(refused(tokens_by({}), x), Contains("'separators' or 'tokenexp' must say"));
+  CHECK_THAT(refused(with("mincharnum", int64_t{0}), x), Contains("'mincharnum' is 0"));
+  CHECK_THAT(refused(with("mincharnum", int64_t{2}, {""}), x), Contains("each character is a token"));
+  attributes open = attrs_of({{"mark", int64_t{0}}, {"mincharnum", int64_t{1}}, {"pad_value", std::string("#")}});
+  CHECK_THAT(refused(open, x), Contains("'separators' or 'tokenexp' must say"));
+  open.set("tokenexp", std::string("[a"));
+  CHECK_THAT(refused(open, x), Contains("'tokenexp' has '[a', which is no regular expression"));
+  CHECK_THAT(refused(attrs_of({{"mark", int64_t{0}}, {"mincharnum", int64_t{1}}, {"separators", string_list{" "}}}), x),
+             Contains("'pad_value' is missing"));
+  CHECK_THAT(refused(attrs_of({{"mincharnum", int64_t{1}}, {"pad_value", std::string()}}), x), Contains("mark"));
+}
