@@ -45,6 +45,7 @@ std::span<const op_def> det_ops();
 std::span<const op_def> dropout_ops();
 std::span<const op_def> dynamic_time_warping_ops();
 std::span<const op_def> einsum_ops();
+std::span<const op_def> experimental_ops();
 std::span<const op_def> flex_attention_ops();
 std::span<const op_def> fourier_ops();
 std::span<const op_def> fused_attention_ops();

@@ -40,6 +40,7 @@ constexpr auto families = std::to_array<rows (*)()>({
     dropout_ops,
     dynamic_time_warping_ops,
     einsum_ops,
+    experimental_ops,
     flex_attention_ops,
     fourier_ops,
     fused_attention_ops,

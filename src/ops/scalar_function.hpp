@@ -92,7 +92,7 @@ inline constexpr auto scalar_functions = [] {
       {area_sine_h, "Asinh", 9, 1, floats, costly},
       {area_cosine_h, "Acosh", 9, 1, floats, costly},
       {area_tangent_h, "Atanh", 9, 1, floats, costly},
-      {thresholded_relu, "ThresholdedRelu", 10, 2, floats, 1, false, {{"alpha", 1}}},
+      {thresholded_relu, "ThresholdedRelu", 1, 2, floats, 1, false, {{"alpha", 1}}},
       {softsign, "Softsign", 1, 1, floats, quotient},
       {mish, "Mish", 18, 1, floats, costly},
       {selu, "Selu", 6, 3, floats, costly, false, {{"alpha", 1.67326319218681884765625f}, {"gamma", 1.05070102214813232421875f}}},

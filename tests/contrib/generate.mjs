@@ -1,4 +1,4 @@
-// Makes cases.jsonl: calls of operators of com.microsoft with the results of ONNX Runtime's CPU kernels (peer.mjs says how they are written).
+// Makes cases.jsonl: calls of operators of com.microsoft, and of experiments of ai.onnx, with the results of ONNX Runtime's CPU kernels (peer.mjs says how they are written).
 //
 //   npm install --prefix DIR --ignore-scripts onnxruntime-node@1.30.0
 //   NODE_PATH=DIR/node_modules node tests/contrib/generate.mjs [OPERATOR…]
@@ -8,6 +8,7 @@ import * as attention from './attention.mjs';
 import * as blocks from './blocks.mjs';
 import * as decoding from './decoding.mjs';
 import * as elementwise from './elementwise.mjs';
+import * as experimental from './experimental.mjs';
 import * as gates from './gates.mjs';
 import * as grouped from './grouped.mjs';
 import * as mixtures from './mixtures.mjs';
@@ -19,4 +20,4 @@ import * as quantised from './quantised.mjs';
 import * as texts from './texts.mjs';
 import * as words from './words.mjs';
 
-await write([elementwise, norms, products, attention, grouped, quantised, plain, blocks, mixtures, decoding, words, gates, positions, texts], 'com.microsoft', fileURLToPath(new URL('cases.jsonl', import.meta.url)));
+await write([elementwise, norms, products, attention, grouped, quantised, plain, blocks, mixtures, decoding, words, gates, positions, texts, experimental], 'com.microsoft', fileURLToPath(new URL('cases.jsonl', import.meta.url)));

@@ -58,5 +58,5 @@ export function model({ op, domain, version = 1, attrs = {}, inputs, outputs, ty
   const ends = inputs.flatMap((t, i) => (t ? [t.constant ? initializer(names[i], t) : input(names[i], t)] : []));
   const graph = message(7, node, text(2, 'case'), ...ends, ...outputs.filter(n => n).map(n => message(12, text(1, n), ...(types[n] ? [message(2, message(1, integer(1, CODES[types[n]])))] : []))));
   const opset = (name, version) => message(8, text(1, name), integer(2, version));
-  return Buffer.concat([integer(1, 10), graph, opset('', 21), opset(domain, version)]);
+  return Buffer.concat([integer(1, 10), graph, opset('', domain ? 21 : version), ...(domain ? [opset(domain, version)] : [])]);
 }
