@@ -100,13 +100,14 @@ constexpr auto look_time = std::chrono::milliseconds(5);
 template <class Condition>
 void look_until(Condition&& is_there,
                 std::chrono::steady_clock::time_point give_up = std::chrono::steady_clock::now() + look_time) {
-  if (is_there())
+  const auto goes_on = [&] { return !is_there() && std::chrono::steady_clock::now() < give_up; };
+  if (!goes_on())
     return;
   const awake_thread helping;
-  while (!is_there() && std::chrono::steady_clock::now() < give_up) {
+  do {
     help();
     __builtin_ia32_pause();
-  }
+  } while (goes_on());
 }
 
 } // namespace troupe::actors

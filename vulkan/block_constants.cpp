@@ -16,11 +16,11 @@ struct module_facts {
   std::unordered_map<uint32_t, uint32_t> integers; // values of constants
   std::unordered_map<uint32_t, uint32_t> strides;  // of arrays
   std::unordered_map<uint64_t, uint32_t> offsets;  // by struct and member
-  uint32_t block = 0, block_type = 0;
+  const parameter_block block;
 
   static uint64_t member(uint32_t type, uint32_t index) { return uint64_t{type} << 32 | index; }
 
-  explicit module_facts(std::span<const uint32_t> code) {
+  explicit module_facts(std::span<const uint32_t> code) : block(parameter_block_of(code)) {
     for_each_instruction(code, [&](instruction i) {
       switch (opcode(i)) {
         case op_type_int:
@@ -41,27 +41,16 @@ struct module_facts {
           if (i[3] == decoration_offset)
             offsets[member(i[1], i[2])] = i[4];
           break;
-        case op_variable:
-          if (i[3] == storage_uniform && begins_block(types.at(i[1])[3])) {
-            block = i[2];
-            block_type = types.at(i[1])[3];
-          }
-          break;
         default: break;
       }
     });
   }
 
-  bool begins_block(uint32_t type) const {
-    const auto first = offsets.find(member(type, 0));
-    return first != offsets.end() && first->second == 0;
-  }
-
   /// Bytes from the begin of the block to what an access chain names; nullopt if it is no part of it, or computed.
   std::optional<uint32_t> offset_of(instruction chain) const {
-    if (chain[3] != block)
+    if (chain[3] != block.variable)
       return std::nullopt;
-    uint32_t type = block_type, offset = 0;
+    uint32_t type = block.type, offset = 0;
     for (const uint32_t index : chain.subspan(4)) {
       const auto known = integers.find(index);
       const auto found = types.find(type);
@@ -95,7 +84,7 @@ public:
       : code_(code), words_(words), facts_(code) {}
 
   std::vector<uint32_t> run() {
-    if (facts_.block == 0)
+    if (facts_.block.variable == 0)
       return {code_.begin(), code_.end()};
     for_each_instruction(code_, [&](instruction i) {
       if (opcode(i) == op_access_chain)

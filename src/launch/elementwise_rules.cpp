@@ -124,12 +124,9 @@ launch_lists power_launches(const gpu_call& call) {
   const operand& exponent = call.inputs.at(1);
   if (exponent.type == call.inputs[0].type && (types::integers & set_of(exponent.type)))
     return launch_integers(call, scalar_code::power);
-  if (exponent.type == call.inputs[0].type || !exponent.constant || !exponent.constant->leaf.defined() ||
-      exponent.size() != 1)
+  if (exponent.type == call.inputs[0].type || !exponent.constant || !exponent.constant->leaf.defined())
     return {};
-  const gpu_call base{call.attrs, {call.inputs[0]}, call.outputs, call.gpu};
-  const auto number = static_cast<float>(to_double(exponent.constant->leaf.view()).at(0));
-  return launch_chain(base, single_step({scalar_code::power, 1, {number}}));
+  return launch_with_number(call, scalar_code::power);
 }
 
 launch_lists mean_launches(const gpu_call& call) {

@@ -63,7 +63,12 @@ public:
   const std::string& padding() const { return padding_; }
 
 private:
-  bool is_long_enough(std::string_view token) const { return std::ssize(characters(token)) >= least_; }
+  bool is_long_enough(std::string_view token) const {
+    int64_t count = 0;
+    for (size_t at = 0; at < token.size() && count < least_; ++count)
+      next_code_point(token, at);
+    return count >= least_;
+  }
 
   static text_parts characters(std::string_view text) {
     text_parts parts;

@@ -9,9 +9,7 @@ using string_list = std::vector<std::string>;
 namespace {
 
 tensor strings(shape dims, const string_list& values) {
-  tensor t(dtype::string, std::move(dims));
-  std::copy(values.begin(), values.end(), t.mutable_data<std::string>());
-  return t;
+  return tensor::of<std::string>(std::move(dims), values);
 }
 
 attributes tokens_by(const string_list& separators) {

@@ -42,12 +42,6 @@ struct type_layouts {
     }
   }
 
-  /// Whether a pointer is to a whole block: another one at the same place may leave the first words out.
-  bool begins_block(uint32_t pointer) const {
-    const auto first = offsets.find({definitions.at(pointer)[3], 0});
-    return first != offsets.end() && first->second == 0;
-  }
-
 private:
   std::optional<uint32_t> struct_bytes(instruction i) const {
     uint32_t end = 0;
@@ -65,7 +59,6 @@ private:
 
 std::optional<bool> has_gapless_parameters(std::span<const uint32_t> code) {
   type_layouts layouts;
-  uint32_t pointer = 0;
   for_each_instruction(code, [&](instruction i) {
     const uint32_t what = opcode(i);
     if (what >= op_type_int && what <= op_type_pointer)
@@ -76,12 +69,11 @@ std::optional<bool> has_gapless_parameters(std::span<const uint32_t> code) {
       layouts.strides[i[1]] = i[3];
     else if (what == op_member_decorate && i[3] == decoration_offset)
       layouts.offsets[{i[1], i[2]}] = i[4];
-    else if (what == op_variable && i[3] == storage_uniform && layouts.begins_block(i[1]))
-      pointer = i[1];
   });
-  if (pointer == 0)
+  const parameter_block block = parameter_block_of(code);
+  if (block.variable == 0)
     return std::nullopt;
-  return layouts.bytes(layouts.definitions.at(pointer)[3]).has_value();
+  return layouts.bytes(block.type).has_value();
 }
 
 std::map<std::string, inexact_instructions> inexact_functions(std::span<const uint32_t> code) {
