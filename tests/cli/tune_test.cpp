@@ -98,7 +98,7 @@ TEST_CASE("a model's kernels are tuned, and the choices kept", "[cli][vulkan][C1
   const scratch_folder folder;
   const auto file = folder.path() / "profiles.json";
   const std::string command = "profile " + data_file("small_cnn.onnx") +
-                              " --devices vulkan:0 --tune --budget 4 --runs 1 --file " + file.string();
+                              " --devices vulkan:0 --tune --budget 60 --runs 1 --file " + file.string();
   const command_result tuned = run_command(command + " --json");
   INFO(tuned.output);
   REQUIRE(tuned.status == 0);
