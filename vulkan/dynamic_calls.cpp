@@ -181,6 +181,17 @@ dynamic_calls::dynamic_calls(const arena_layout& layout, device_index self, std:
   }
 }
 
+bool dynamic_calls::meets_appends(const plan& p, const chunk& c, node_id id) const {
+  const auto memory_of = [&](value_id v) { return root_on(p, c, is_part(p, v) ? p.storage[v] : v); };
+  const auto meets = [&](value_id v) {
+    return v != no_value && std::ranges::any_of(appends_, [&, root = memory_of(v)](const cache_append& a) {
+             return memory_of(a.past) == root || memory_of(a.fresh) == root;
+           });
+  };
+  const node& n = p.program->nodes[id];
+  return std::ranges::any_of(n.inputs, meets) || std::ranges::any_of(n.outputs, meets);
+}
+
 std::vector<launch_list> dynamic_calls::choose(const bound_plan& bound, const kernel_selection& how) const {
   const plan& p = *bound.source;
   std::vector<launch_list> choices;

@@ -67,6 +67,9 @@ public:
   const append_values& rows_first() const { return rows_first_; }
   const append_values& made() const { return made_; }
 
+  /// Returns whether a node of chunk `c` reads one of the caches, or makes some of the new rows.
+  bool meets_appends(const plan& p, const chunk& c, node_id n) const;
+
   /// Returns the launches of each class in a binding of the layout. Throws what `choose_kernel` throws.
   std::vector<launch_list> choose(const bound_plan& bound, const kernel_selection& how) const;
 

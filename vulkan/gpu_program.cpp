@@ -49,7 +49,7 @@ public:
       installed_chunk& c = out_.chunks[own[i]];
       c.first = i == 0;
       c.last = i + 1 == own.size();
-      c.next_is_free = !c.last && waits_for_own(plan_.chunks[own[i + 1]], own[i]);
+      c.next_is_free = !c.last && plan_.chunks[own[i + 1]].predecessors.back() <= own[i]; // all of them are sent
       install_chunk(own[i], chosen[i], c);
     }
     upload_constants();
@@ -58,9 +58,6 @@ public:
   }
 
 private:
-  /// Whether all that `next` waits for was sent before chunk `before`: only later chunks can wait for that one.
-  static bool waits_for_own(const chunk& next, chunk_id before) { return next.predecessors.back() <= before; }
-
   void install_chunk(chunk_id id, const std::vector<launch_list>& chosen, installed_chunk& out) {
     const chunk& c = plan_.chunks[id];
     for (value_id v : c.uploads)
@@ -111,21 +108,14 @@ private:
     for (installed_transfer& t : out.downloads)
       if (tools_.stages_results && program_.outputs.size() < many_outputs && !t.in_place &&
           layout_.bytes[t.value] < direct_copy_bytes && staged_values_.is_only_made(id, t.value) &&
-          is_written_once(c, chosen, root_on(plan_, c, t.value))) {
+          !kernel_that_makes(root_on(plan_, c, t.value), c, chosen).reads_outputs()) { // the host's memory is far
         t.used_staged = true;
         staged_[root_on(plan_, c, t.value)] = {.place = bound_range::where::downloads, .offset = t.staged};
       }
   }
 
-  /// Whether the launches that make `v` do not read it again: the host's memory is far.
-  bool is_written_once(const chunk& c, const std::vector<launch_list>& chosen, value_id v) const {
-    const auto at = std::find(c.nodes.begin(), c.nodes.end(), plan_.producer[v]) - c.nodes.begin();
-    const std::vector<launch>& launches = chosen[at].launches;
-    return std::none_of(launches.begin(), launches.end(), [](const launch& l) {
-      return std::any_of(l.bindings.begin(), l.bindings.end(), [](const launch_binding& b) {
-        return b.from == launch_binding::source::output && !b.written;
-      });
-    });
+  const launch_list& kernel_that_makes(value_id v, const chunk& c, const std::vector<launch_list>& chosen) const {
+    return chosen[std::find(c.nodes.begin(), c.nodes.end(), plan_.producer[v]) - c.nodes.begin()];
   }
 
   /// Whether `v` is an input of the model that the host writes to the GPU's memory if it is small. Most of many inputs are state that stays on
@@ -258,16 +248,26 @@ private:
     return out;
   }
 
+  /// Whether nothing of the chunk's last step makes what is appended, or reads the caches: then it is appended beside that step.
+  bool appends_beside(const chunk& c, const installed_chunk& out) const {
+    const auto ends =
+        std::ranges::find_if(out.launches.rbegin(), out.launches.rend(), &installed_launch::barrier_before);
+    return ends != out.launches.rend() && std::none_of(out.launches.rbegin(), std::next(ends), [&](const auto& l) {
+             return calls_.meets_appends(plan_, c, l.call);
+           });
+  }
+
   /// Adds the dispatches that write new rows behind those of caches that grow in place: last, when the caches have been read.
   void install_appends(const chunk& c, installed_chunk& out) {
     constexpr size_t each = shader::copy_rows_each;
     const std::vector<cache_append>& all = calls_.appends();
+    const bool beside = appends_beside(c, out);
     for (size_t first = 0; first < all.size(); first += each) {
       const size_t count = std::min(each, all.size() - first);
       const bool widens = all[first].widening >= 0; // as all do, or none
       installed_launch l{.key = row_copier::key(widens), .call = all[first].node, .kernel = "append.in_place"};
       l.params = {bound_range::where::parameters, nullptr, out_.parameters.appends_at(first / each), param_block_bytes};
-      l.barrier_before = first == 0;
+      l.barrier_before = first == 0 && !beside;
       int64_t longest = 0;
       for (size_t i = 0; i < each; ++i) {
         const size_t at = first + (i < count ? i : 0);

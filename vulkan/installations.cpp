@@ -45,10 +45,19 @@ allocation make_zeros(memory_pool& mapped, int64_t bytes) {
   return made;
 }
 
+constexpr size_t line = 64; // bytes that go over the bus at once
+
+/// Compares lines in place: there are hundreds in a step of a decoder, and a call takes longer than to look.
+bool same_line(const std::byte* a, const std::byte* b) {
+  std::array<uint64_t, line / sizeof(uint64_t)> left, right;
+  std::memcpy(left.data(), a, line);
+  std::memcpy(right.data(), b, line);
+  return left == right;
+}
+
 /// Makes `mapped`, which holds `written`, hold `wanted`, and `written` too. It may be memory of the GPU's, far away, of which bindings of a layout
 /// want other bytes in few places: a decoder's step differs from the last one in a word or two a kernel.
 void write_changes(std::span<const std::byte> wanted, std::vector<std::byte>& written, std::byte* mapped) {
-  constexpr size_t line = 64; // what goes over the bus at once
   if (written.size() != wanted.size()) {
     written.assign(wanted.begin(), wanted.end());
     std::memcpy(mapped, wanted.data(), wanted.size());
@@ -56,7 +65,7 @@ void write_changes(std::span<const std::byte> wanted, std::vector<std::byte>& wr
   }
   for (size_t at = 0; at < wanted.size(); at += line) {
     const size_t count = std::min(line, wanted.size() - at);
-    if (std::memcmp(&written[at], &wanted[at], count) == 0)
+    if (count == line ? same_line(&written[at], &wanted[at]) : std::memcmp(&written[at], &wanted[at], count) == 0)
       continue;
     std::memcpy(&written[at], &wanted[at], count);
     std::memcpy(mapped + at, &wanted[at], count);
@@ -79,15 +88,15 @@ std::shared_ptr<installed_layout> installations::layout_of(const bound_plan& bou
   return layout;
 }
 
-std::vector<int64_t> installations::rooms_of(const bound_plan& bound, const installed_layout& layout) const {
-  std::vector<int64_t> rooms;
+std::vector<cache_room> installations::rooms_of(const bound_plan& bound, const installed_layout& layout) const {
+  std::vector<cache_room> rooms;
   for (const cache_append& a : layout.appends) {
     const shape& dims = bound.dims[a.present];
     const int64_t room = room_for(bound, a);
     const dtype type = bound.source->program->values[a.present].type;
     if (volume(dims) == 0 || room * position_bytes(type, dims) > most_cache_bytes_)
       return {};
-    rooms.push_back(room);
+    rooms.push_back({dims[2], room});
   }
   return rooms;
 }

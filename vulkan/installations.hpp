@@ -68,6 +68,11 @@ struct installed_program {
   std::vector<std::unique_ptr<program_slot>> slots; // null if the program has not run on a slot
 };
 
+/// How many positions a cache has with the new ones, and gets room for where it is made.
+struct cache_room {
+  int64_t positions = 0, room = 0;
+};
+
 struct installed_binding {
   /// What it runs in one way; empty until it is wanted.
   struct way {
@@ -78,8 +83,8 @@ struct installed_binding {
   bound_plan_ptr bound;
   device_index self = 0;
   std::shared_ptr<installed_layout> layout;
-  /// How many positions each of the layout's appends gets room for; empty if some cache has no elements, or is too large to be bound.
-  std::vector<int64_t> rooms;
+  /// What each of the layout's appends is to have room for; empty if some cache has no elements, or is too large to be bound.
+  std::vector<cache_room> rooms;
   std::array<way, 2> ways; // by `cache_way`
   std::atomic<int64_t> in_flight{0};
 };
@@ -122,7 +127,7 @@ public:
 
 private:
   std::shared_ptr<installed_layout> layout_of(const bound_plan& bound, device_index self);
-  std::vector<int64_t> rooms_of(const bound_plan& bound, const installed_layout& layout) const;
+  std::vector<cache_room> rooms_of(const bound_plan& bound, const installed_layout& layout) const;
   layout_slot& slot_of(installed_layout& layout, uint32_t index, int64_t scratch_bytes);
 
   memory_pool& arenas_;

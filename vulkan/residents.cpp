@@ -41,7 +41,6 @@ struct residents::storage {
   cache_order order = cache_order::usual;
   int64_t position_bytes = 0;                            // of a cache that grows
   std::vector<std::pair<uint32_t, int64_t>> positions{}; // of its values, which are few: number and how many
-  handle_ptr next{};                                     // of the value that is likely to come; perhaps null
 
   /// How many positions belong to values.
   int64_t filled() const {
@@ -64,10 +63,21 @@ struct residents::storage {
   }
 };
 
-/// A value of a cache that has grown in place, and how many positions the next one has if it grows by as much again.
+/// A value of a cache that has grown, and by how many positions.
 struct residents::growth {
   handle_ptr value;
-  int64_t next = 0;
+  int64_t by = 0;
+};
+
+/// The value after another one of a cache, made ahead: it is entered nowhere yet, so it keeps no memory.
+struct residents::next_cache {
+  std::weak_ptr<const handle> past; // keeps the address, by which the value is known, from being another one's
+  const resident* at = nullptr;     // of `past`
+  uint32_t past_id = 0;
+  uint64_t storage_id = 0; // of the rows
+  growth made;
+  int64_t positions = 0;
+  value_place rows;
 };
 
 /// One copy between a value and the host, outside of chunks; its completion holds it.
@@ -131,7 +141,8 @@ value_place residents::place_of(const device_tensor& value, row_moves& before) {
   return to->place();
 }
 
-grown_cache residents::extend(const device_tensor& past, const shape& dims, int64_t room, row_moves& before) {
+void residents::extend(const device_tensor& past, const shape& dims, int64_t room, grown_caches& grown,
+                       row_moves& before) {
   const std::shared_ptr<storage> from = storage_of(past);
   const dtype type = past->type();
   const int64_t there = past->dims()[2], each = position_bytes(type, dims);
@@ -139,9 +150,8 @@ grown_cache residents::extend(const device_tensor& past, const shape& dims, int6
                     dims[2] * each <= from->memory->bytes();
   if (fits && from->filled() > there)
     reclaim(); // a longer value may have ended
-  const bool in_place = fits && from->filled() == there;
   std::shared_ptr<storage> to = from;
-  if (!in_place) {
+  if (!fits || from->filled() != there) {
     to = allocate(std::max(room, dims[2]) * each, cache_order::rows_first);
     to->position_bytes = each;
     if (past->bytes() > 0) {
@@ -150,25 +160,70 @@ grown_cache residents::extend(const device_tensor& past, const shape& dims, int6
       before.then.emplace_back([this, past, to, there] { move(past, to, there); });
     }
   }
-  handle_ptr made = std::exchange(to->next, nullptr);
-  if (!made || made->dims() != dims)
-    made = make_handle(type, dims);
+  handle_ptr made = make_handle(type, dims);
   places_.at(made->id()) = to;
   to->positions.emplace_back(made->id(), dims[2]);
-  if (const int64_t next = dims[2] + dims[2] - there; in_place && next * each <= to->memory->bytes())
-    grown_.push_back({made, next});
-  return {std::move(made), to->place()};
+  grown_.push_back({made, dims[2] - there});
+  grown.rows.push_back(to->place());
+  grown.values.push_back(std::move(made));
 }
 
-void residents::prepare_growth() noexcept {
+std::optional<grown_caches> residents::take_ahead(std::span<const wanted_cache> wanted) {
+  if (wanted.empty())
+    return std::nullopt;
+  const auto found = std::ranges::find_if(ahead_, [&](const auto& each) { return each.front().at == wanted[0].past; });
+  if (found == ahead_.end())
+    return std::nullopt;
+  std::vector<next_cache> next = std::move(*found);
+  ahead_.erase(found);
+  const auto fits = [&](const next_cache& n, const wanted_cache& w) {
+    if (n.at != w.past || n.positions != w.positions)
+      return false;
+    const storage& memory = *places_.at(n.past_id); // unless somebody else has appended, or the rows have moved
+    return memory.id == n.storage_id && memory.filled() == n.positions - n.made.by;
+  };
+  if (!std::ranges::equal(next, wanted, fits))
+    return std::nullopt;
+  grown_caches grown;
+  grown.values.reserve(next.size());
+  grown.rows.reserve(next.size());
+  for (next_cache& n : next) {
+    const std::shared_ptr<storage>& memory = places_.at(n.made.value->id()) = places_.at(n.past_id);
+    memory->positions.emplace_back(n.made.value->id(), n.positions);
+    grown.values.push_back(n.made.value);
+    grown.rows.push_back(n.rows);
+    grown_.push_back(std::move(n.made));
+  }
+  return grown;
+}
+
+void residents::grow_ahead() noexcept {
+  constexpr size_t most = 8; // runs, of which each has other caches
   try {
-    for (const growth& each : grown_)
-      if (storage& cache = *places_.at(each.value->id()); !cache.next) {
-        shape next = each.value->dims();
-        next[2] = each.next;
-        cache.next = make_handle(each.value->type(), std::move(next));
-      }
-  } catch (const std::bad_alloc&) {
+    std::vector<next_cache> next;
+    next.reserve(grown_.size());
+    for (const growth& last : grown_) {
+      const handle& past = *last.value;
+      const storage& memory = *places_.at(past.id());
+      const int64_t positions = past.dims()[2] + last.by;
+      if (positions * memory.position_bytes > memory.memory->bytes())
+        break;
+      shape dims = past.dims();
+      dims[2] = positions;
+      next.push_back({last.value,
+                      &past,
+                      past.id(),
+                      memory.id,
+                      {make_handle(past.type(), std::move(dims)), last.by},
+                      positions,
+                      memory.place()});
+    }
+    if (!next.empty() && next.size() == grown_.size()) {
+      if (ahead_.size() == most)
+        ahead_.erase(ahead_.begin());
+      ahead_.push_back(std::move(next));
+    }
+  } catch (const std::bad_alloc&) { // then they are made when they are wanted
   }
   grown_.clear();
 }

@@ -8,8 +8,8 @@
 // Caches that grow in place lie with their positions first, in memory that has room for more (cache_rows.hpp): then the values of several steps are the
 // same bytes, each as many of them as it has rows. Rows are written once: an append goes behind a value in place if nobody has a
 // value there that is longer; else, and where no room is left, it gets memory of its own, to which the rows before are copied, and which
-// the value before moves to. So no handle's elements ever change. What takes time of a step is done while the one before is on its way: a cache
-// that has grown in place has the handle of the value to come (`prepare_growth`).
+// the value before moves to. So no handle's elements ever change. What takes time of a step is done while the one before is on its way: caches that have
+// grown in place are likely to grow by as much again, all together, so their next values are made then (`grow_ahead`).
 //
 // All but the handles is used by the device's thread alone.
 #pragma once
@@ -21,10 +21,16 @@
 
 namespace troupe::vulkan {
 
-/// A cache of a run that grows in place, and where its rows are.
-struct grown_cache {
-  device_tensor value;
-  value_place rows;
+/// What a run wants of a cache that may grow in place.
+struct wanted_cache {
+  const resident* past = nullptr;
+  int64_t positions = 0; // with the new ones
+};
+
+/// Caches of a run that grow in place, one by one: the values that it makes, and where their rows are.
+struct grown_caches {
+  std::vector<device_tensor> values;
+  std::vector<value_place> rows;
 };
 
 class residents {
@@ -43,13 +49,18 @@ public:
   /// their own: adds to `before` what must be done before. Throws `errc::invalid_argument` where it is not this device's.
   value_place place_of(const device_tensor& value, row_moves& before);
 
-  /// Returns a cache of `dims` that begins with the rows of `past`; those behind are not there yet. It has memory for `room` positions at
-  /// least if it is not in that of `past`, which then moves there too. Adds to `before` what must be done before, and throws, as `place_of` does.
-  grown_cache extend(const device_tensor& past, const shape& dims, int64_t room, row_moves& before);
+  /// Adds to `grown` a cache of `dims` that begins with the rows of `past`; those behind are not there yet. It has memory for `room` positions
+  /// at least if it is not in that of `past`, which then moves there too. Adds to `before` what must be done before, and throws, as `place_of`
+  /// does.
+  void extend(const device_tensor& past, const shape& dims, int64_t room, grown_caches& grown, row_moves& before);
 
-  /// Makes the handles of the values that caches which have grown will have if they grow by as much again: for when the GPU is at work. What
-  /// there is no memory for is made when it is wanted.
-  void prepare_growth() noexcept;
+  /// Returns the caches that a run wants if they have been made ahead, just these and in this order; else nullopt: they are to be extended.
+  /// What a run wants is looked at only as far as it is given here, so values of other devices may be among it.
+  std::optional<grown_caches> take_ahead(std::span<const wanted_cache> wanted);
+
+  /// Makes what caches that have grown in place since the last call will be if they grow by as much again: for when the GPU is at work. Nothing
+  /// is made if there is no room.
+  void grow_ahead() noexcept;
 
   /// Copies a value to the host, or a host tensor to a new value, after everything submitted to `queue`. See `device`.
   void fetch(const device_tensor& value, timeline& queue, fetch_done done);
@@ -67,6 +78,7 @@ private:
   struct storage;
   struct host_copy;
   struct growth;
+  struct next_cache;
 
   using handle_ptr = std::shared_ptr<const handle>;
 
@@ -87,7 +99,8 @@ private:
   std::shared_ptr<returns> returns_;
   std::vector<std::shared_ptr<storage>> places_; // by number of a value; null for those without bytes, and of no value
   std::vector<uint32_t> free_;                   // numbers of no value
-  std::vector<growth> grown_;                    // since `prepare_growth`
+  std::vector<growth> grown_;                    // since `grow_ahead`
+  std::vector<std::vector<next_cache>> ahead_;   // of the runs that were last, the newest behind
   uint64_t last_ = 0;                            // number of memory
 };
 

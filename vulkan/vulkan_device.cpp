@@ -3,10 +3,10 @@
 #include "base/parallel.hpp"
 #include "base/shared_work.hpp"
 #include "ops/input_conversion.hpp"
+#include "vulkan/cache_growth.hpp"
 #include "vulkan/chunk_times.hpp"
 #include "vulkan/device_choice.hpp"
 #include "vulkan/direct_copies.hpp"
-#include "vulkan/installations.hpp"
 
 #include <atomic>
 #include <cstring>
@@ -97,8 +97,8 @@ public:
       // After what is in flight: completions keep the order of submission.
       queue_.after_all([done, result = failure_of(e)](VkResult) { done(result); });
     }
-    residents_.prepare_growth(); // the GPU is at work now
-    residents_.reclaim();        // what takes memory before asks for it first
+    residents_.grow_ahead(); // the GPU is at work now
+    residents_.reclaim();    // what takes memory before asks for it first
   }
 
   void fetch(const device_tensor& value, const fetch_done& done) override {
@@ -192,7 +192,8 @@ private:
     const chunk_work& work = values->work;
     installed_binding& binding = installed_.find(work.bound_plan);
     const bound_plan& bound = *binding.bound;
-    const cache_way way = way_of(binding, work);
+    std::optional<grown_caches> caches = take_caches_ahead(residents_, binding, work);
+    const cache_way way = caches || grows_in_place(residents_, binding, work) ? cache_way::in_place : cache_way::copied;
     if (!installations::has_way(binding, way))
       with_install_tools([&](const install_tools& tools) { installed_.make_way(binding, way, tools); });
     const gpu_program& program = *binding.ways.at(static_cast<size_t>(way)).on->program;
@@ -205,10 +206,9 @@ private:
       residents_.reclaim();
     program_slot& slot = installed_.slot_of(binding, way, work.slot);
     const recording how = recording_of(c, work);
-    std::vector<value_place> caches;
-    if (way == cache_way::in_place)
-      caches = extend_caches(binding, *values);
-    recorded_chunk& r = recorded(slot, work.chunk, c, how, caches);
+    if (!caches)
+      caches = way == cache_way::in_place ? extend_caches(residents_, binding, *values) : grown_caches();
+    recorded_chunk& r = recorded(slot, work.chunk, c, how, caches->rows);
     stage_uploads(c, bound, r, slot.memory, work, how == recording::narrowed);
     if (options_.poison)
       poison_results(r);
@@ -220,6 +220,7 @@ private:
     const copy_tools tools{context_, imports_, residents_, copies_inside_, busy, options_.poison};
     const chunk_commands commands = prepare_copies(r, c, bound, slot.memory, tools, *values);
     row_copies_.submit(values->before, queue_);
+    leave_caches(std::move(*caches), binding, work);
     const bool lost = queue_.submissions() + 1 >= options_.lose_at;
     const auto end = [this, &binding, &slot, values, done](chunk_result answer) {
       --in_flight_;
@@ -238,34 +239,6 @@ private:
       // Parts of it may be on their way: until those are complete, the GPU uses what the run does.
       queue_.after_all([end, result = failure_of(e)](VkResult) { end(result); });
     }
-  }
-
-  /// Caches grow in place if all of the chunk's are in this device's memory and stay there.
-  cache_way way_of(const installed_binding& binding, const chunk_work& work) const {
-    const auto stays = [&](const cache_append& a) {
-      const moved_value& made = *work.downloads.at(a.download);
-      return residents_.find(*work.uploads.at(a.upload)) && made.stays() && !made.goes_to_host();
-    };
-    const bool in_place = !binding.rooms.empty() && std::ranges::all_of(binding.layout->appends, stays);
-    return in_place ? cache_way::in_place : cache_way::copied;
-  }
-
-  /// Makes the values of a run's caches. Returns where they are.
-  std::vector<value_place> extend_caches(const installed_binding& binding, run_values& values) {
-    const std::vector<cache_append>& appends = binding.layout->appends;
-    const bound_plan& bound = *binding.bound;
-    std::vector<value_place> places;
-    places.reserve(appends.size());
-    values.kept.resize(values.work.downloads.size());
-    for (size_t i = 0; i < appends.size(); ++i) {
-      const cache_append& a = appends[i];
-      const device_tensor& past = residents_.find(*values.work.uploads.at(a.upload));
-      expects(past->dims() == bound.dims[a.past], "a cache's dims are not the planned ones");
-      grown_cache grown = residents_.extend(past, bound.dims[a.present], binding.rooms[i], values.before);
-      values.kept.at(a.download) = std::move(grown.value);
-      places.push_back(grown.rows);
-    }
-    return places;
   }
 
   /// The host narrows inputs that it has; where the kernel's time is asked for, the kernel does.
@@ -327,6 +300,8 @@ private:
                       const arena_slot& slot, run_values& values) {
     for (size_t i = 0; i < c.downloads.size(); ++i) {
       const installed_transfer& t = c.downloads[i];
+      if (t.in_place)
+        continue;
       moved_value& made = *values.work.downloads[i];
       tensor host;
       if (made.goes_to_host()) {

@@ -26,6 +26,11 @@ bool same_types(const gpu_call& call) {
                      [&](const operand& o) { return o.type == call.inputs[0].type; });
 }
 
+bool launch_list::reads_outputs() const {
+  const auto is_read = [](const launch_binding& b) { return b.from == launch_binding::source::output && !b.written; };
+  return std::ranges::any_of(launches, [&](const launch& l) { return std::ranges::any_of(l.bindings, is_read); });
+}
+
 launch_binding launch_builder::in(size_t i) const {
   expects(call_.has_input(i), "a launch binds an input that is absent");
   return {launch_binding::source::input, static_cast<uint32_t>(i), 0, call_.inputs[i].bytes(), false};

@@ -102,6 +102,9 @@ struct launch_list {
   int64_t counters = 0; // bytes of words that are zero when the launch that counts begins, and that it leaves zero
   double time = 0;      // predicted, in µs, but for what a launch costs; 0 where nothing predicts it
   std::string tile;     // of a product, for people; empty unless all ways are wanted
+
+  /// Whether launches read an output again that they have written.
+  bool reads_outputs() const;
 };
 
 using launch_lists = std::vector<launch_list>;

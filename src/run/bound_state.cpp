@@ -21,7 +21,7 @@ const device_tensor& bound_state::value(const std::string& output) const {
     fail(errc::invalid_argument, "output '{}' is not bound", output);
   if (!values_)
     fail(errc::invalid_argument, "output '{}' has no value yet: no run has ended well", output);
-  return (*values_)[static_cast<size_t>(pair - pairs_.begin())];
+  return (*values_)[static_cast<size_t>(pair - pairs_.begin())].handle();
 }
 
 std::vector<size_t> bound_state::pairs_given(const named_tensors& inputs, const run_options& options) const {
@@ -46,10 +46,10 @@ carried_values bound_state::carry(const named_tensors& inputs, const run_options
   const std::vector<size_t> given = pairs_given(inputs, options);
   if (values_ && given.empty())
     return {.pairs = places_, .given = values_};
-  std::vector<device_tensor> rest = values_ ? *values_ : std::vector<device_tensor>(pairs_.size());
+  std::vector<carried_value> rest = values_ ? *values_ : std::vector<carried_value>(pairs_.size());
   std::vector<bool> is_given(pairs_.size());
   for (const size_t i : given) {
-    rest[i] = nullptr;
+    rest[i] = {};
     is_given[i] = true;
   }
   if (const auto missing = std::ranges::find(is_given, false); !values_ && missing != is_given.end()) {
@@ -57,7 +57,7 @@ carried_values bound_state::carry(const named_tensors& inputs, const run_options
     fail(errc::invalid_input, "input '{}' is bound to output '{}': the first run needs its initial value", pair.input,
          pair.output);
   }
-  return {.pairs = places_, .given = std::make_shared<const std::vector<device_tensor>>(std::move(rest))};
+  return {.pairs = places_, .given = std::make_shared<const std::vector<carried_value>>(std::move(rest))};
 }
 
 carried_bundle bound_state::advance(carried_bundle made) {
@@ -98,7 +98,7 @@ named_device_tensors bound_state::begin_copy() {
   next_copy_ = step_ + interval_;
   named_device_tensors values;
   for (size_t i = 0; i < pairs_.size(); ++i)
-    values[pairs_[i].input] = (*values_)[i];
+    values[pairs_[i].input] = (*values_)[i].handle();
   return values;
 }
 
@@ -114,10 +114,10 @@ bool bound_state::go_back() {
   copying_.reset();
   step_ = last_->step;
   next_copy_ = step_ + interval_;
-  std::vector<device_tensor> values;
+  std::vector<carried_value> values;
   for (const output_binding& pair : pairs_)
-    values.push_back(make_host_resident(last_->values.at(pair.input), "host"));
-  values_ = std::make_shared<const std::vector<device_tensor>>(std::move(values));
+    values.emplace_back(make_host_resident(last_->values.at(pair.input), "host"));
+  values_ = std::make_shared<const std::vector<carried_value>>(std::move(values));
   return true;
 }
 

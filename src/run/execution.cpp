@@ -25,7 +25,7 @@ std::vector<size_t> kept_outputs(const run_request& request, const planned_model
 /// Calls `visit(input of the program, value)` for what a bound session gives.
 template <class Visit>
 void for_each_carried(const carried_values& carried, const planned_model& planned, Visit&& visit) {
-  carried.for_each_given([&](size_t i, const device_tensor& value) {
+  carried.for_each_given([&](size_t i, const carried_value& value) {
     if (const size_t input = planned.program_input[i]; input != SIZE_MAX)
       visit(input, value);
   });
@@ -39,11 +39,10 @@ std::vector<std::string> inputs_wanted_on_host(const run_request& request, const
   if (residents.empty() && request.carried.empty())
     return {};
   std::vector<const resident*> given(p.program->inputs.size());
-  const auto give = [&](size_t i, const device_tensor& value) { given[i] = value.get(); };
-  planned.input_order.match(residents, give);
-  for_each_carried(request.carried, planned, [&](size_t i, const device_tensor& value) {
-    if (!value->host().defined())
-      give(i, value);
+  planned.input_order.match(residents, [&](size_t i, const device_tensor& value) { given[i] = value.get(); });
+  for_each_carried(request.carried, planned, [&](size_t i, const carried_value& value) {
+    if (!value.value()->has_host())
+      given[i] = value.handle().get();
   });
   std::vector<bool> wanted(given.size());
   for (const input_upload& u : planned.input_uploads)
@@ -83,26 +82,29 @@ execution::execution(run_request_ptr request, prepared_run prepared, completion_
 
 void execution::take_inputs() {
   const std::vector<value_id>& inputs = source().program->inputs;
-  // All in one piece of memory, which goes when the last of them has been read.
-  const auto given = std::make_shared<std::vector<moved_value>>(inputs.size());
   std::vector<device_tensor> residents(inputs.size());
   std::vector<const tensor*> hosts(inputs.size());
-  const auto give = [&](size_t i, const device_tensor& value) {
+  planned()->input_order.match(request_->options.device_inputs, [&](size_t i, const device_tensor& value) {
     if (value->host().defined())
       hosts[i] = &value->host();
     else
       residents[i] = value;
-  };
-  // All of them are counted as one. None is handed on as an output, which would keep the others alive: a node makes each output.
-  for_each_carried(request_->carried, *planned(), [&](size_t i, const device_tensor& value) {
-    give(i, device_tensor(request_->carried.given, value.get()));
   });
-  planned()->input_order.match(request_->options.device_inputs, give);
   planned()->input_order.match(request_->inputs, [&](size_t i, const tensor& value) { hosts[i] = &value; });
-  for (size_t i = 0; i < inputs.size(); ++i) {
-    (*given)[i].fill(hosts[i] ? *hosts[i] : tensor{}, std::move(residents[i]));
-    values_[inputs[i]] = value_ref(given, &(*given)[i]);
-  }
+  // None is handed on as an output, which would keep the others of its run alive: a node makes each output.
+  for_each_carried(request_->carried, *planned(), [&](size_t i, const carried_value& value) {
+    if (!hosts[i])
+      values_[inputs[i]] = value.value();
+    else if (!value.value()->has_host()) // its copy, which has been asked for
+      residents[i] = value.handle();
+  });
+  // All others in one piece of memory, which goes when the last of them has been read.
+  const auto given = std::make_shared<std::vector<moved_value>>();
+  given->reserve(inputs.size());
+  for (size_t i = 0; i < inputs.size(); ++i)
+    if (!values_[inputs[i]])
+      values_[inputs[i]] =
+          value_ref(given, &given->emplace_back(hosts[i] ? *hosts[i] : tensor{}, std::move(residents[i])));
 }
 
 execution::execution(run_request_ptr request, prepared_run prepared, completion_mode mode, const chunk_place& purpose,
@@ -247,11 +249,14 @@ named_device_tensors execution::collect_kept() const {
 }
 
 carried_bundle execution::collect_carried() const {
-  std::vector<device_tensor> made;
+  std::vector<carried_value> made;
   made.reserve(request_->carried.pairs->size());
-  for (const carried_pair& pair : *request_->carried.pairs)
-    made.push_back(kept_output(pair.output));
-  return std::make_shared<const std::vector<device_tensor>>(std::move(made));
+  for (const carried_pair& pair : *request_->carried.pairs) {
+    const value_ref& value = values_[source().program->outputs[pair.output]];
+    const bool only_on_device = value && value->resident() && !value->has_host() && !value->away();
+    made.push_back(only_on_device ? carried_value(value) : carried_value(kept_output(pair.output)));
+  }
+  return std::make_shared<const std::vector<carried_value>>(std::move(made));
 }
 
 device_tensor execution::kept_output(size_t i) const {

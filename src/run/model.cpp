@@ -83,6 +83,10 @@ given_inputs::facts facts_of(const device_tensor& given) {
   return given ? given_inputs::facts{given->type(), &given->dims()} : given_inputs::facts{};
 }
 
+given_inputs::facts facts_of(const carried_value& given) {
+  return facts_of(given.handle());
+}
+
 /// Names of a loop's variables are the loop's own; `stated` are those that name no dim of the model's inputs.
 void check_loop_variables(const graph& g, const bindings& stated) {
   for (const node& n : g.nodes) {

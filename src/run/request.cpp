@@ -12,13 +12,26 @@ uint64_t next_ticket() {
 
 } // namespace
 
+carried_value::carried_value(device_tensor handle) {
+  if (handle->host().defined()) {
+    value_ = std::make_shared<moved_value>(handle->host());
+    on_host_ = std::move(handle);
+  } else {
+    value_ = std::make_shared<moved_value>(tensor(), std::move(handle));
+  }
+}
+
+const device_tensor& carried_value::handle() const {
+  return value_ && !on_host_ ? value_->resident() : on_host_;
+}
+
 const std::shared_ptr<const std::vector<carried_pair>>& carried_values::no_pairs() {
   static const auto none = std::make_shared<const std::vector<carried_pair>>();
   return none;
 }
 
 const carried_bundle& carried_values::no_values() {
-  static const auto none = std::make_shared<const std::vector<device_tensor>>();
+  static const auto none = std::make_shared<const std::vector<carried_value>>();
   return none;
 }
 
@@ -26,7 +39,7 @@ const device_tensor& carried_values::find(size_t input) const {
   static const device_tensor none;
   for (size_t i = 0; i < pairs->size(); ++i)
     if ((*pairs)[i].input == input)
-      return (*given)[i];
+      return (*given)[i].handle();
   return none;
 }
 

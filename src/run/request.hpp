@@ -2,6 +2,7 @@
 #pragma once
 
 #include "base/error.hpp"
+#include "device/moved_value.hpp"
 #include "troupe/options.hpp"
 #include "troupe/results.hpp"
 
@@ -41,24 +42,43 @@ struct carried_pair {
   size_t output = 0, input = 0;
 };
 
-/// Values by pair of a bound session. All are held as one: a decoder has many, its steps are short, and to count references to each of them, in cache lines that
-/// another thread has touched last, takes longer than all else that is done with them.
-using carried_bundle = std::shared_ptr<const std::vector<device_tensor>>;
+/// A value that a bound session hands from run to run. A decoder has many, and its steps are short: what a chunk has left on a device goes on as it is, so that
+/// no reference to a handle is counted, in a cache line that another thread has touched last.
+class carried_value {
+public:
+  carried_value() = default;
+  /// What a chunk has left on a device, and nowhere else.
+  explicit carried_value(value_ref left) : value_(std::move(left)) {}
+  explicit carried_value(device_tensor handle);
+
+  explicit operator bool() const { return value_ != nullptr; }
+  /// Returns what a run reads.
+  const value_ref& value() const { return value_; }
+  /// Returns its handle; null if there is no value.
+  const device_tensor& handle() const;
+
+private:
+  value_ref value_;
+  device_tensor on_host_; // the handle of one that is in the host's memory
+};
+
+/// Values by pair of a bound session, all held as one.
+using carried_bundle = std::shared_ptr<const std::vector<carried_value>>;
 
 /// What a bound session hands a run and takes from it, pair by pair, without names.
 struct carried_values {
   std::shared_ptr<const std::vector<carried_pair>> pairs = no_pairs();
-  carried_bundle given = no_values(); // an element is null if the caller gives that input by name
+  carried_bundle given = no_values(); // an element is empty if the caller gives that input by name
   carried_bundle made = no_values();  // once the run has ended well
 
   bool empty() const { return pairs->empty(); }
-  /// Returns what is given for an input; null if nothing is.
+  /// Returns the handle of what is given for an input; null if nothing is.
   const device_tensor& find(size_t input) const;
   /// Calls `visit(input, value)` for what is given.
   template <class Visit>
   void for_each_given(Visit&& visit) const {
     for (size_t i = 0; i < given->size(); ++i)
-      if (const device_tensor& value = (*given)[i])
+      if (const carried_value& value = (*given)[i])
         visit((*pairs)[i].input, value);
   }
 

@@ -33,9 +33,9 @@ void session_machine::check_residents(run_request& request) const {
     check_home(request, input, *value);
     ++it;
   }
-  request.carried.for_each_given([&](size_t input, const device_tensor& value) {
-    if (!value->host().defined())
-      check_home(request, plans_->inputs()[input].name, *value);
+  request.carried.for_each_given([&](size_t input, const carried_value& value) {
+    if (!value.value()->has_host())
+      check_home(request, plans_->inputs()[input].name, *value.handle());
   });
 }
 
@@ -52,9 +52,9 @@ device_tensor session_machine::resident_of(const run_request& request, const std
   if (const auto given = request.options.device_inputs.find(input); given != request.options.device_inputs.end())
     return given->second;
   device_tensor found;
-  request.carried.for_each_given([&](size_t i, const device_tensor& value) {
-    if (plans_->inputs()[i].name == input && !value->host().defined())
-      found = value;
+  request.carried.for_each_given([&](size_t i, const carried_value& value) {
+    if (plans_->inputs()[i].name == input && !value.value()->has_host())
+      found = value.handle();
   });
   return found;
 }

@@ -1,4 +1,5 @@
 // Plans that are made elsewhere meanwhile: one job at a time, in the order in which they are asked for.
+#include "base/shared_work.hpp"
 #include "run/session_machine.hpp"
 
 namespace troupe {
@@ -48,6 +49,8 @@ void session_machine::fulfil(const begin_segment& next, const plan_outcome& made
 }
 
 bool session_machine::use_spare_time() {
+  // It is of many pieces, and this may be the caller's thread. It ends here if there is no memory for handing it over.
+  capture([&] { troupe::let_go(std::move(ended_)); });
   ended_ = nullptr;
   const auto begun = executions_.find(std::exchange(begun_, 0));
   if (begun == executions_.end())

@@ -27,7 +27,8 @@ device_tensor there(float value) {
 }
 
 carried_bundle made(float value) {
-  return std::make_shared<const std::vector<device_tensor>>(std::initializer_list{there(value), there(-value)});
+  return std::make_shared<const std::vector<carried_value>>(
+      std::initializer_list{carried_value(there(value)), carried_value(there(-value))});
 }
 
 struct far_resident final : resident {
