@@ -112,6 +112,7 @@ VkResult timeline::ask_for(submission what) {
       return result;
     if (reached >= value)
       return VK_SUCCESS;
+    __builtin_ia32_pause(); // the core may have another thread, such as the one that submits
   } while (std::chrono::steady_clock::now() < give_up);
   VkSemaphoreWaitInfo info{VK_STRUCTURE_TYPE_SEMAPHORE_WAIT_INFO, nullptr, 0, 1, &semaphore, &value};
   VkResult result;
