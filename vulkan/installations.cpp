@@ -63,12 +63,12 @@ void write_changes(std::span<const std::byte> wanted, std::vector<std::byte>& wr
     std::memcpy(mapped, wanted.data(), wanted.size());
     return;
   }
+  static_assert(param_block_bytes % line == 0); // of which a parameter table is a multiple
   for (size_t at = 0; at < wanted.size(); at += line) {
-    const size_t count = std::min(line, wanted.size() - at);
-    if (count == line ? same_line(&written[at], &wanted[at]) : std::memcmp(&written[at], &wanted[at], count) == 0)
+    if (same_line(&written[at], &wanted[at]))
       continue;
-    std::memcpy(&written[at], &wanted[at], count);
-    std::memcpy(mapped + at, &wanted[at], count);
+    std::memcpy(&written[at], &wanted[at], line);
+    std::memcpy(mapped + at, &wanted[at], line);
   }
 }
 

@@ -74,7 +74,6 @@ struct residents::next_cache {
   std::weak_ptr<const handle> past; // keeps the address, by which the value is known, from being another one's
   const resident* at = nullptr;     // of `past`
   uint32_t past_id = 0;
-  uint64_t storage_id = 0; // of the rows
   growth made;
   int64_t positions = 0;
   value_place rows;
@@ -180,7 +179,7 @@ std::optional<grown_caches> residents::take_ahead(std::span<const wanted_cache> 
     if (n.at != w.past || n.positions != w.positions)
       return false;
     const storage& memory = *places_.at(n.past_id); // unless somebody else has appended, or the rows have moved
-    return memory.id == n.storage_id && memory.filled() == n.positions - n.made.by;
+    return memory.id == n.rows.id && memory.filled() == n.positions - n.made.by;
   };
   if (!std::ranges::equal(next, wanted, fits))
     return std::nullopt;
@@ -213,7 +212,6 @@ void residents::grow_ahead() noexcept {
       next.push_back({last.value,
                       &past,
                       past.id(),
-                      memory.id,
                       {make_handle(past.type(), std::move(dims)), last.by},
                       positions,
                       memory.place()});

@@ -7,6 +7,7 @@
 #include "vulkan/chunk_times.hpp"
 #include "vulkan/device_choice.hpp"
 #include "vulkan/direct_copies.hpp"
+#include "vulkan/installations.hpp"
 
 #include <atomic>
 #include <cstring>
