@@ -150,9 +150,14 @@ void submit_all(pointer self, run_chunks& request) {
     else
       caf::anon_send(to, std::move(ended));
   };
-  for (chunk_work& work : request.works)
+  for (chunk_work& work : request.works) {
+    chunk_begun begun{work.execution, work.chunk, {}};
     if (!submit(self, std::move(work), tell))
       return;
+    begun.made = self->state.owned->take_made_ahead();
+    if (!begun.made.empty())
+      answer(self, caf::actor_cast<begin_sink>(self->current_sender()), std::move(begun));
+  }
   if (own_thread && self->state.stays_awake)
     self->state.awake_until = std::chrono::steady_clock::now() + look_time;
   stay_awake(self);

@@ -1,7 +1,7 @@
 // The protocol: every message between actors, who sends it to whom, when, and who answers.
 //
 //   engine ──run──▶ coordinator ──install_plan, run_chunks──▶ device_actor
-//                   coordinator ◀──plan_installed, chunk_ended── device_actor
+//                   coordinator ◀──plan_installed, chunk_begun, chunk_ended── device_actor
 //                   coordinator ──fetch_tensor──▶ device_actor ──tensor_fetched──▶ coordinator
 //   engine ──submit_request──▶ stream ──run──▶ coordinator of each replica; piece_ran comes back
 //                   coordinator ──plan_wanted──▶ planner ──planned──▶ coordinator
@@ -127,6 +127,8 @@ using put_sink = caf::typed_actor<caf::reacts_to<tensor_put>>;
 /// What a device actor sends its answers to coordinators.
 using completion_sink =
     caf::typed_actor<caf::reacts_to<plan_installed>, caf::reacts_to<chunk_ended>, caf::reacts_to<tensor_fetched>>;
+/// What it tells those who look ahead.
+using begin_sink = caf::typed_actor<caf::reacts_to<chunk_begun>>;
 
 /// Makes what the session's plans lack, so that the coordinator hears everything meanwhile. Answers the sender, who has
 /// `plan_sink`.
@@ -139,10 +141,11 @@ using stream_ref = caf::typed_actor<caf::reacts_to<submit_request>, caf::reacts_
                                     caf::reacts_to<device_joined>, caf::reacts_to<close_session>, caf::reacts_to<tick>>;
 
 using coordinator_ref =
-    completion_sink::extend<caf::reacts_to<planned>, caf::reacts_to<run>, caf::reacts_to<cancel_run>,
-                            caf::reacts_to<plan_query_message>, caf::reacts_to<session_query_message>,
-                            caf::reacts_to<device_joined>, caf::reacts_to<device_leaves>, caf::reacts_to<close_session>,
-                            caf::reacts_to<tick>, caf::reacts_to<memory_changed>, caf::reacts_to<continue_control>>;
+    completion_sink::extend<caf::reacts_to<chunk_begun>, caf::reacts_to<planned>, caf::reacts_to<run>,
+                            caf::reacts_to<cancel_run>, caf::reacts_to<plan_query_message>,
+                            caf::reacts_to<session_query_message>, caf::reacts_to<device_joined>,
+                            caf::reacts_to<device_leaves>, caf::reacts_to<close_session>, caf::reacts_to<tick>,
+                            caf::reacts_to<memory_changed>, caf::reacts_to<continue_control>>;
 
 } // namespace troupe::actors
 
@@ -160,6 +163,7 @@ CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::tensor_put)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::tensor_fetched)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::actors::query_stats)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::plan_installed)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::chunk_begun)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::chunk_ended)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::plan_wanted)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(troupe::planned)

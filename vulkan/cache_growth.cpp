@@ -46,9 +46,14 @@ grown_caches extend_caches(residents& own, const installed_binding& binding, run
   return grown;
 }
 
-void leave_caches(grown_caches caches, const installed_binding& binding, const chunk_work& work) {
-  for (size_t i = 0; i < caches.values.size(); ++i)
-    work.downloads[binding.layout->appends[i].download]->fill({}, std::move(caches.values[i]));
+std::vector<uint32_t> leave_caches(grown_caches caches, const installed_binding& binding, const chunk_work& work) {
+  std::vector<uint32_t> downloads;
+  downloads.reserve(caches.values.size());
+  for (size_t i = 0; i < caches.values.size(); ++i) {
+    const size_t at = downloads.emplace_back(static_cast<uint32_t>(binding.layout->appends[i].download));
+    work.downloads[at]->fill({}, std::move(caches.values[i]));
+  }
+  return downloads;
 }
 
 } // namespace troupe::vulkan

@@ -17,6 +17,7 @@ bool grows_in_place(const residents& own, const installed_binding& binding, cons
 grown_caches extend_caches(residents& own, const installed_binding& binding, run_values& values);
 
 /// Hands the run its caches, before the chunk is complete: nobody reads them before it is answered, and once it is complete the caller waits.
-void leave_caches(grown_caches caches, const installed_binding& binding, const chunk_work& work);
+/// Returns which downloads they are.
+std::vector<uint32_t> leave_caches(grown_caches caches, const installed_binding& binding, const chunk_work& work);
 
 } // namespace troupe::vulkan

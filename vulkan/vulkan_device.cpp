@@ -102,6 +102,8 @@ public:
     residents_.reclaim();    // what takes memory before asks for it first
   }
 
+  std::vector<uint32_t> take_made_ahead() override { return std::exchange(made_ahead_, {}); }
+
   void fetch(const device_tensor& value, const fetch_done& done) override {
     try {
       residents_.reclaim();
@@ -221,7 +223,7 @@ private:
     const copy_tools tools{context_, imports_, residents_, copies_inside_, busy, options_.poison};
     const chunk_commands commands = prepare_copies(r, c, bound, slot.memory, tools, *values);
     row_copies_.submit(values->before, queue_);
-    leave_caches(std::move(*caches), binding, work);
+    made_ahead_ = leave_caches(std::move(*caches), binding, work);
     const bool lost = queue_.submissions() + 1 >= options_.lose_at;
     const auto end = [this, &binding, &slot, values, done](chunk_result answer) {
       --in_flight_;
@@ -352,7 +354,8 @@ private:
   installations installed_;
   std::atomic<int64_t> chunks_{0}, in_flight_{0}, busy_ns_{0}, uploaded_bytes_{0}, downloaded_bytes_{0};
   int64_t recorded_chunks_ = 0;
-  uint64_t uses_ = 0; // of what is recorded
+  std::vector<uint32_t> made_ahead_; // of the chunk that was submitted last
+  uint64_t uses_ = 0;                // of what is recorded
   host_imports imports_;
   residents residents_;
   copy_kernel copies_inside_;

@@ -24,10 +24,10 @@ public:
   void match(const Named& named, Visit&& visit, Stranger&& stranger) const {
     auto mine = sorted_.begin();
     for (const auto& [name, value] : named) {
-      while (mine != sorted_.end() && mine->first < name)
-        ++mine;
+      if (mine != sorted_.end() && mine->first != name) // few may be given of many
+        mine = std::ranges::lower_bound(mine, sorted_.end(), name, {}, &std::pair<std::string, size_t>::first);
       if (mine != sorted_.end() && mine->first == name)
-        visit(mine->second, value);
+        visit(mine++->second, value);
       else
         stranger(name);
     }

@@ -99,6 +99,10 @@ public:
   /// Runs a chunk (see the top of this file).
   virtual void submit(chunk_work work, chunk_done done) = 0;
 
+  /// Returns those downloads of the chunk that was submitted last, by position, which `submit` filled itself although the chunk may not be
+  /// complete: what stays on the device. The others are not to be looked at before `done`.
+  virtual std::vector<uint32_t> take_made_ahead() { return {}; }
+
   /// An execution has been stopped: its chunks that are queued or running need not be finished, but are answered. For devices that
   /// cannot see `chunk_work::stop`: those of other hosts.
   virtual void stop(execution_id) {}

@@ -58,9 +58,11 @@ std::vector<std::string> inputs_wanted_on_host(const run_request& request, const
 execution::execution(run_request_ptr request, prepared_run prepared, completion_mode mode,
                      std::optional<chunk_place> purpose)
     : id_(next_id()), request_(std::move(request)), prepared_(std::move(prepared)), purpose_(purpose),
-      ready_(source(), mode), values_(source().program->values.size()), kept_(values_.size()),
-      uses_left_(planned()->uses), sent_(source().chunks.size()), in_flight_(source().devices.size()),
+      ready_(source(), mode), sent_(source().chunks.size()), in_flight_(source().devices.size()),
       busy_ns_(source().devices.size()), outputs_missing_(static_cast<uint32_t>(planned()->awaited_outputs.size())) {
+  crossings_.reserve(planned()->crossings.size());
+  for (const crossing& c : planned()->crossings)
+    crossings_.push_back({.uses_left = c.uses});
   if (traced())
     sent_ns_.resize(source().chunks.size());
 }
@@ -72,7 +74,7 @@ execution::execution(run_request_ptr request, prepared_run prepared, completion_
   std::vector<bool> stays(source().program->outputs.size());
   const auto keep = [&](size_t i) {
     if (!stays[i])
-      ++kept_[source().program->outputs[i]];
+      ++at(source().program->outputs[i]).kept;
     stays[i] = true;
   };
   std::ranges::for_each(kept_outputs_, keep);
@@ -94,7 +96,7 @@ void execution::take_inputs() {
   // None is handed on as an output, which would keep the others of its run alive: a node makes each output.
   for_each_carried(request_->carried, *planned(), [&](size_t i, const carried_value& value) {
     if (!hosts[i])
-      values_[inputs[i]] = value.value();
+      at(inputs[i]).made = value.value();
     else if (!value.value()->has_host()) // its copy, which has been asked for
       residents[i] = value.handle();
   });
@@ -102,9 +104,8 @@ void execution::take_inputs() {
   const auto given = std::make_shared<std::vector<moved_value>>();
   given->reserve(inputs.size());
   for (size_t i = 0; i < inputs.size(); ++i)
-    if (!values_[inputs[i]])
-      values_[inputs[i]] =
-          value_ref(given, &given->emplace_back(hosts[i] ? *hosts[i] : tensor{}, std::move(residents[i])));
+    if (value_ref& value = at(inputs[i]).made; !value)
+      value = value_ref(given, &given->emplace_back(hosts[i] ? *hosts[i] : tensor{}, std::move(residents[i])));
 }
 
 execution::execution(run_request_ptr request, prepared_run prepared, completion_mode mode, const chunk_place& purpose,
@@ -113,7 +114,7 @@ execution::execution(run_request_ptr request, prepared_run prepared, completion_
   const std::vector<value_id>& ids = source().program->inputs;
   expects(inputs.size() == ids.size(), "a body was given another number of inputs than it has");
   for (size_t i = 0; i < ids.size(); ++i)
-    values_[ids[i]] = std::make_shared<moved_value>(std::move(inputs[i]));
+    at(ids[i]).made = std::make_shared<moved_value>(std::move(inputs[i]));
 }
 
 void execution::start(bound_plan_ptr bound, uint32_t slot) {
@@ -122,8 +123,8 @@ void execution::start(bound_plan_ptr bound, uint32_t slot) {
   if (traced())
     add_memory(traced_memory_, *bound_->layout);
   for (value_id v : planned()->awaited_outputs)
-    if (source().producer[v] < 0 && bound_->known[v].defined() && !values_[v]) {
-      values_[v] = std::make_shared<moved_value>(bound_->known[v]);
+    if (source().producer[v] < 0 && bound_->known[v].defined() && !at(v).made) {
+      at(v).made = std::make_shared<moved_value>(bound_->known[v]);
       --outputs_missing_;
     }
   ready_.start(bound_->segment, ready_chunks_);
@@ -152,7 +153,7 @@ std::optional<chunk_work> execution::take() {
     kept->reserve(c.downloads.size());
   }
   for (value_id v : c.downloads)
-    work.downloads.push_back(values_[v] = value_to_make(v, kept));
+    work.downloads.push_back(at(v).made = value_to_make(v, kept));
   ready_.sent(id, ready_chunks_);
   sent_[id] = true; // whatever throws above, it is not sent
   ++in_flight_[c.device];
@@ -160,45 +161,78 @@ std::optional<chunk_work> execution::take() {
 }
 
 value_ref execution::use(value_id v, device_index device) {
-  expects(values_[v] && values_[v]->reaches(source().devices[device]),
+  crossing_state& value = at(v);
+  expects(value.made && value.made->reaches(source().devices[device]),
           "a chunk is ready, but a value that it uploads is not there");
-  return --uses_left_[v] == 0 ? std::move(values_[v]) : values_[v];
+  return --value.uses_left == 0 ? std::move(value.made) : value.made;
 }
 
 value_ref execution::value_to_make(value_id v, const std::shared_ptr<std::vector<moved_value>>& together) const {
-  const uint32_t kept = kept_[v];
-  const destination wanted = kept == 0              ? destination::host
-                             : uses_left_[v] > kept ? destination::both
-                                                    : destination::device;
-  const bool comes_here = planned()->uses_here[v] > kept;
-  if (kept == 0 || !together)
+  const crossing_state& value = at(v);
+  const destination wanted = value.kept == 0                ? destination::host
+                             : value.uses_left > value.kept ? destination::both
+                                                            : destination::device;
+  const bool comes_here = planned()->at(v).uses_here > value.kept;
+  if (value.kept == 0 || !together)
     return std::make_shared<moved_value>(wanted, comes_here);
   return {together, &together->emplace_back(wanted, comes_here)};
+}
+
+void execution::look_ahead(const chunk_begun& begun) {
+  if (begun.chunk >= sent_.size() || !sent_[begun.chunk])
+    return;
+  const chunk& c = source().chunks[begun.chunk];
+  for (const uint32_t i : begun.made) {
+    const value_id v = c.downloads.at(i);
+    check_made(v);
+    at(v).is_checked = has_planned_dims(v);
+  }
+  hand_on();
+}
+
+void execution::hand_on() {
+  const auto made_for = [this](const carried_pair& pair) -> crossing_state& {
+    return at(source().program->outputs[pair.output]);
+  };
+  const auto is_ready = [&](const carried_pair& pair) {
+    const crossing_state& value = made_for(pair);
+    return value.is_checked && value.uses_left == 1 && !value.made->has_host() && !value.made->away();
+  };
+  const std::vector<carried_pair>& pairs = *request_->carried.pairs;
+  if (pairs.empty() || !kept_outputs_.empty() || !std::ranges::all_of(pairs, is_ready))
+    return;
+  std::vector<carried_value> made;
+  made.reserve(pairs.size());
+  for (const carried_pair& pair : pairs)
+    made.emplace_back(std::move(made_for(pair).made));
+  carried_ = std::make_shared<const std::vector<carried_value>>(std::move(made));
 }
 
 void execution::complete(chunk_id id, chunk_result& result) {
   const chunk& c = source().chunks[id];
   for (value_id v : c.downloads)
-    check_made(v);
+    if (!at(v).is_checked)
+      check_made(v);
   busy_ns_[c.device] += result.busy_ns;
   if (traced())
     traced_.push_back({id, sent_ns_[id], now_ns(), std::move(result.timings)});
   for (value_id v : c.downloads) {
-    bind_data_symbols(source(), v, values_[v]->dims(), prepared_.symbols);
-    if (planned()->awaited[v])
+    crossing_state& value = at(v);
+    if (!value.is_checked) // else its dims are the planned ones
+      bind_data_symbols(source(), v, value.made->dims(), prepared_.symbols);
+    if (planned()->at(v).awaited)
       --outputs_missing_;
-    if (uses_left_[v] == 0)
-      values_[v] = nullptr; // it only decided shapes
+    if (value.uses_left == 0)
+      value.made = nullptr; // it only decided shapes
   }
   ready_.completed(id, ready_chunks_);
 }
 
 void execution::check_made(value_id v) const {
-  const moved_value& made = *values_[v];
+  const moved_value& made = *at(v).made;
   expects(made.filled(), "a chunk has not made a value that its plan names");
   expects(made.type() == source().program->values[v].type, "a chunk made a value of another element type");
-  const bool bound = source().segment_of_value[v] <= bound_->segment;
-  expects(!bound || made.dims() == bound_->dims[v], "a chunk made a value of another shape");
+  expects(!has_planned_dims(v) || made.dims() == bound_->dims[v], "a chunk made a value of another shape");
 }
 
 bool execution::end_chunk(chunk_id id) {
@@ -218,7 +252,7 @@ void execution::forget_device(device_index device) {
 
 const tensor& execution::output(size_t i) const {
   const tensor& constant = planned()->constant_outputs[i];
-  return constant.defined() ? constant : values_[source().program->outputs[i]]->host();
+  return constant.defined() ? constant : at(source().program->outputs[i]).made->host();
 }
 
 std::vector<tensor> execution::outputs() const {
@@ -249,10 +283,12 @@ named_device_tensors execution::collect_kept() const {
 }
 
 carried_bundle execution::collect_carried() const {
+  if (carried_)
+    return carried_;
   std::vector<carried_value> made;
   made.reserve(request_->carried.pairs->size());
   for (const carried_pair& pair : *request_->carried.pairs) {
-    const value_ref& value = values_[source().program->outputs[pair.output]];
+    const value_ref& value = at(source().program->outputs[pair.output]).made;
     const bool only_on_device = value && value->resident() && !value->has_host() && !value->away();
     made.push_back(only_on_device ? carried_value(value) : carried_value(kept_output(pair.output)));
   }
@@ -263,7 +299,7 @@ device_tensor execution::kept_output(size_t i) const {
   if (const tensor& constant = planned()->constant_outputs[i]; constant.defined())
     return make_host_resident(constant, "host");
   const value_id v = source().program->outputs[i];
-  const moved_value& value = *values_[v];
+  const moved_value& value = *at(v).made;
   return value.resident() ? value.resident() : make_host_resident(value.host(), home_of(v));
 }
 
@@ -331,7 +367,7 @@ void execution::fill_control(chunk_id id, std::span<const tensor> results) {
   const chunk& c = source().chunks[id];
   const std::vector<value_id>& outputs = source().program->nodes[c.nodes.front()].outputs;
   for (value_id v : c.downloads)
-    values_[v]->fill(results[static_cast<size_t>(std::find(outputs.begin(), outputs.end(), v) - outputs.begin())]);
+    at(v).made->fill(results[static_cast<size_t>(std::find(outputs.begin(), outputs.end(), v) - outputs.begin())]);
 }
 
 shape execution::dims_or_empty(value_id v) const {

@@ -47,6 +47,9 @@ public:
   /// from then on. Nullopt if none is ready.
   std::optional<chunk_work> take();
 
+  /// Does what can be done of `complete` and `collect_carried` before a chunk has ended. Throws as `complete` does.
+  void look_ahead(const chunk_begun& begun);
+
   /// Takes that a chunk has made its values: other chunks may be ready from then on. Throws `errc::internal` if these are not as the
   /// plan says.
   void complete(chunk_id chunk, chunk_result& result);
@@ -119,6 +122,21 @@ private:
   /// Returns a value for the chunk to fill that makes it: one of `together`, which has room for the chunk's, if the run keeps it and that is not null.
   value_ref value_to_make(value_id v, const std::shared_ptr<std::vector<moved_value>>& together) const;
   void check_made(value_id v) const;
+  /// Whether the plan's binding states a value's dims.
+  bool has_planned_dims(value_id v) const { return source().segment_of_value[v] <= bound_->segment; }
+  /// Moves what the run hands on to `carried_` if all of it is there, on a device alone, and nobody else wants it: so no reference to it is
+  /// counted, which the next run's threads do at that time.
+  void hand_on();
+
+  /// What is known of a value that crosses.
+  struct crossing_state {
+    value_ref made;          // if it is there, or made now, and still needed
+    uint32_t kept = 0;       // as how many outputs the run keeps it
+    uint32_t uses_left = 0;  // uploads that have not been taken; outputs count as one more
+    bool is_checked = false; // it is as planned
+  };
+  crossing_state& at(value_id v) { return crossings_[planned()->crossing_of[v]]; }
+  const crossing_state& at(value_id v) const { return crossings_[planned()->crossing_of[v]]; }
 
   const execution_id id_;
   run_request_ptr request_;
@@ -130,10 +148,9 @@ private:
   std::vector<chunk_id> ready_chunks_; // those from `next_` on have not been taken
   size_t next_ = 0;
   std::shared_ptr<std::atomic<bool>> stop_ = std::make_shared<std::atomic<bool>>(false);
-  std::vector<value_ref> values_;    // by value: of those that are there, or made now, and still needed
-  std::vector<uint32_t> kept_;       // by value: as how many outputs the run keeps it
+  std::vector<crossing_state> crossings_; // as `planned_model::crossings`
+  carried_bundle carried_;                // what the run hands on; null if that was not ahead of its end
   std::vector<size_t> kept_outputs_; // those that the run keeps by name, in the order in which the request names them
-  std::vector<uint32_t> uses_left_;  // by value: uploads that have not been taken; outputs count as one more
   std::vector<bool> sent_;           // by chunk: sent and not ended
   std::vector<uint32_t> in_flight_;  // by device: chunks sent and not ended
   std::vector<int64_t> busy_ns_;     // by device

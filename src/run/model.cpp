@@ -118,29 +118,41 @@ void check_stated_dims(const graph& g, bindings stated) {
          known.empty() ? "all their dims are fixed" : fmt::format("they have: {}", fmt::join(known, ", ")));
 }
 
-void find_uses(planned_model& p) {
+/// Returns what is known of a value that crosses, which has a place from then on.
+crossing& cross(planned_model& p, value_id v) {
+  uint32_t& place = p.crossing_of[v];
+  if (place == UINT32_MAX) {
+    place = static_cast<uint32_t>(p.crossings.size());
+    p.crossings.emplace_back();
+  }
+  return p.crossings[place];
+}
+
+void find_crossings(planned_model& p) {
   const plan& compiled = *p.compiled;
   const graph& program = *compiled.program;
   p.used.assign(compiled.devices.size(), false);
-  p.uses.assign(program.values.size(), 0);
-  p.uses_here.assign(program.values.size(), 0);
-  p.awaited.assign(program.values.size(), false);
+  p.crossing_of.assign(program.values.size(), UINT32_MAX);
   for (const chunk& c : compiled.chunks)
     p.used[c.device] = true;
-  for (const transfer& t : compiled.transfers)
+  for (value_id v : program.inputs)
+    cross(p, v);
+  for (const transfer& t : compiled.transfers) {
+    crossing& moved = cross(p, t.value);
     if (t.to) {
-      ++p.uses[t.value];
-      p.uses_here[t.value] += is_remote(compiled.devices[compiled.chunks[*t.to].device]) ? 0 : 1;
+      ++moved.uses;
+      moved.uses_here += is_remote(compiled.devices[compiled.chunks[*t.to].device]) ? 0 : 1;
     }
+  }
   const std::set<value_id> inputs(program.inputs.begin(), program.inputs.end());
   for (value_id v : program.outputs) {
     const value& output = program.values[v];
+    crossing& moved = cross(p, v);
     p.constant_outputs.push_back(output.constant ? materialise(*output.constant) : tensor{});
-    ++p.uses[v];
-    ++p.uses_here[v];
-    if (output.constant || inputs.contains(v) || p.awaited[v])
+    ++moved.uses;
+    ++moved.uses_here;
+    if (output.constant || inputs.contains(v) || std::exchange(moved.awaited, true))
       continue;
-    p.awaited[v] = true;
     p.awaited_outputs.push_back(v);
   }
 }
@@ -322,7 +334,7 @@ planned_model_ptr describe_plan(std::shared_ptr<const plan> compiled, const std:
   p->devices = devices;
   for (const planned_body& body : p->compiled->bodies)
     p->bodies.push_back(describe_plan(body.compiled, devices));
-  find_uses(*p);
+  find_crossings(*p);
   find_ways_of_inputs(*p);
   find_symbols(*p);
   keep_control_constants(*p);

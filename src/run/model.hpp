@@ -70,6 +70,13 @@ struct input_upload {
   device_index device = 0;
 };
 
+/// A value that does not stay inside of a chunk: a transfer of the plan, an input, or an output.
+struct crossing {
+  uint32_t uses = 0;      // how many chunks upload it, plus one for each output that it is
+  uint32_t uses_here = 0; // of those, by devices of this process and the caller
+  bool awaited = false;   // whether it is in `planned_model::awaited_outputs`
+};
+
 /// A model, or a body of its control flow, planned for a device set.
 struct planned_model {
   uint64_t serial = 0; // unique in the process
@@ -81,13 +88,14 @@ struct planned_model {
   std::vector<tensor> constant_outputs;         // in that order; undefined if the output is not a constant
   std::vector<value_id> awaited_outputs;        // outputs that a chunk or a binding makes, each value once
   std::vector<size_t> devices;                  // by real plan device: index among all of the engine's devices
-  std::vector<bool> awaited;                    // by value: whether it is in `awaited_outputs`
+  std::vector<crossing> crossings;              // few, where a plan has thousands of values
+  std::vector<uint32_t> crossing_of;            // by value that crosses: its place in `crossings`
   std::vector<bool> used;                       // by plan device: whether it runs anything
-  std::vector<uint32_t> uses;                   // by value: how many chunks upload it, plus one for an output
-  std::vector<uint32_t> uses_here;              // of those, by devices of this process and the caller
   std::vector<planned_model_ptr> bodies;        // parallel to compiled->bodies
   std::set<std::string> symbols;                // that binding this plan or its bodies needs
   std::map<value_id, tensor> control_constants; // operands of control-flow nodes
+
+  const crossing& at(value_id v) const { return crossings[crossing_of[v]]; }
 };
 
 /// Returns whether the plan, or that of one of its bodies, runs anything on a device (an index among the engine's devices).

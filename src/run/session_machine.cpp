@@ -149,6 +149,11 @@ void session_machine::advance(execution& e) {
   start_segment(e, next);
 }
 
+void session_machine::on(const chunk_begun& begun) {
+  if (const auto found = executions_.find(begun.execution); found != executions_.end() && !found->second->stopped())
+    capture([&] { found->second->look_ahead(begun); }); // what is wrong shows again when the chunk has ended
+}
+
 void session_machine::on(chunk_ended& ended) {
   const auto found = executions_.find(ended.execution);
   if (found == executions_.end() || !found->second->end_chunk(ended.chunk))

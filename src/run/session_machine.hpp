@@ -37,6 +37,7 @@ public:
 
   void set_time(run_time now) { now_ = now; }
   void start_run(const run_request_ptr& request);
+  void on(const chunk_begun& begun);
   void on(chunk_ended& ended);
   void on(size_t device, const plan_installed& answer);
   void on(tensor_fetched& answer);

@@ -29,23 +29,30 @@ symbolic_shape open_dims(const std::string& input, size_t rank) {
 
 } // namespace
 
+specialisations::specialisations(model_ptr m) : model_(std::move(m)), kept_(most) {
+  for (size_t i = 0; i < model_->inputs.size(); ++i) {
+    if (!model_->inputs[i].dims)
+      of_any_rank_.push_back(i);
+    if (has_open_elements(model_->source.values[model_->source.inputs[i]]))
+      open_elements_.push_back(i);
+  }
+}
+
 size_t specialisations::position_of(const std::string& input) const {
   return find_from(model_->inputs, 0, [&](const value_info& i) { return i.name == input; });
 }
 
 std::map<std::string, element_shapes> specialisations::open_elements(const given_inputs& inputs) const {
   std::map<std::string, element_shapes> found;
-  for (size_t i = 0; i < model_->inputs.size(); ++i)
-    if (const value& input = model_->source.values[model_->source.inputs[i]]; has_open_elements(input))
-      found.emplace(input.name, ranks_in(inputs.on_host(*model_, i)));
+  for (const size_t i : open_elements_)
+    found.emplace(model_->inputs[i].name, ranks_in(inputs.on_host(*model_, i)));
   return found;
 }
 
 hash128 specialisations::key_of(const given_inputs& inputs) const {
   hasher h;
-  for (size_t i = 0; i < model_->inputs.size(); ++i)
-    if (!model_->inputs[i].dims)
-      h.add(inputs.find(*model_, i)->dims->size());
+  for (const size_t i : of_any_rank_)
+    h.add(inputs.find(*model_, i)->dims->size());
   for (const auto& [name, ranks] : open_elements(inputs)) {
     h.add(ranks.empty);
     h.add(ranks.dims ? static_cast<int64_t>(ranks.dims->size()) : -1);
@@ -58,9 +65,10 @@ hash128 specialisations::key_of(const given_inputs& inputs) const {
 plan_job specialisations::job(const given_inputs& inputs, bool on_cpus, double& spent) {
   const session_options& how = model_->options;
   rewrite_options options{.fuse = how.fuse, .precision = how.precision, .outputs = how.outputs, .for_gpus = !on_cpus};
-  for (size_t i = 0; i < model_->inputs.size(); ++i)
-    if (const value_info& input = model_->inputs[i]; !input.dims)
-      options.input_dims[input.name] = open_dims(input.name, inputs.find(*model_, i)->dims->size());
+  for (const size_t i : of_any_rank_) {
+    const std::string& input = model_->inputs[i].name;
+    options.input_dims[input] = open_dims(input, inputs.find(*model_, i)->dims->size());
+  }
   options.input_elements = open_elements(inputs);
   for (const std::string& name : model_->host_inputs)
     options.constant_inputs[name] = inputs.on_host(*model_, position_of(name));

@@ -30,7 +30,7 @@ public:
   /// How many are kept.
   static constexpr size_t most = 8;
 
-  explicit specialisations(model_ptr m) : model_(std::move(m)), kept_(most) {}
+  explicit specialisations(model_ptr m);
   specialisations(const specialisations&) = delete; // its jobs refer to it
   specialisations& operator=(const specialisations&) = delete;
 
@@ -59,6 +59,8 @@ private:
   std::map<std::string, element_shapes> open_elements(const given_inputs& inputs) const;
 
   const model_ptr model_;
+  std::vector<size_t> of_any_rank_;   // inputs whose shape the file does not state
+  std::vector<size_t> open_elements_; // those that hold elements whose shape it does not state
   plan_cache<specialisation> kept_;
 };
 

@@ -71,6 +71,25 @@ TEST_CASE("caches that grow in place are neither copied nor recorded anew, and h
   CHECK(e.stats().at(0).arena_bytes == before.arena_bytes);
 }
 
+TEST_CASE("a bound step may keep the caches that it hands on", "[vulkan][B7]") {
+  engine e(engine_of({gpu("d")}));
+  const session model = e.load(cached_decoder(2));
+  bound_session bound = model.bind(pairs());
+  fed_decoder fed(model);
+  named_tensors first = empty_caches();
+  first["x"] = tokens(3, 1);
+  bound.run(first);
+  fed.step(tokens(3, 1));
+  for (uint64_t i = 0; i < 4; ++i) { // from the second on, caches are made ahead
+    const run_result r = bound.run({{"x", tokens(1, i)}}, {.keep = presents()});
+    fed.step(tokens(1, i));
+    for (const output_binding& pair : pairs()) {
+      CHECK(same(e.fetch(r.kept.at(pair.output)), fed.caches.at(pair.input)));
+      CHECK(same(e.fetch(r.kept.at(pair.output)), bound.fetch(pair.output)));
+    }
+  }
+}
+
 TEST_CASE("steps from the same caches do not see each other's rows", "[actors][vulkan][B7]") {
   const stage& s = GENERATE(from_range(stages()));
   INFO(s.name);

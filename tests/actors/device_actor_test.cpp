@@ -22,15 +22,18 @@ namespace {
 
 struct answers {
   std::vector<plan_installed> installs;
+  std::vector<chunk_begun> begun;
   std::vector<chunk_ended> chunks;
 };
 
 /// Stands for a coordinator: it passes on what it is told to and writes down the answers.
-using relay_ref = completion_sink::extend<caf::reacts_to<install_plan>, caf::reacts_to<run_chunks>>;
+using relay_ref =
+    completion_sink::extend<caf::reacts_to<chunk_begun>, caf::reacts_to<install_plan>, caf::reacts_to<run_chunks>>;
 
 relay_ref::behavior_type relay(relay_ref::pointer self, device_ref device, answers* log) {
   return {
       [=](const plan_installed& m) { log->installs.push_back(m); },
+      [=](const chunk_begun& m) { log->begun.push_back(m); },
       [=](const chunk_ended& m) { log->chunks.push_back(m); },
       [](const tensor_fetched&) {},
       [=](const install_plan& m) { self->send(device, m); },
@@ -96,6 +99,16 @@ TEST_CASE("a device answers every chunk once, in order, and shows progress", "[a
   CHECK(f.log.chunks[1].execution == 2);
   CHECK(f.made.at(2)->dims() == shape{2, 3});
   CHECK(f.health->progress == before + 3);
+}
+
+TEST_CASE("a device tells of chunks whose values it knew when it took them", "[actors][B7]") {
+  fixture f({.knows_from = 2});
+  f.send({1, 2, 3, 4});
+  REQUIRE(f.log.begun.size() == 2);
+  CHECK(f.log.begun[0].execution == 3);
+  CHECK(f.log.begun[1].execution == 4);
+  CHECK(f.log.begun[1].made == std::vector<uint32_t>{0});
+  CHECK(f.log.chunks.size() == 4);
 }
 
 TEST_CASE("whether a device may hang is known when it is open", "[actors][C11]") {

@@ -34,6 +34,8 @@ struct fault_script {
   bool die_at_install = false;
   bool stall_fetches = false; // values that are fetched never come
   bool fail_fetches = false;  // they cannot be given back; the device lives on
+  uint64_t knows_from =
+      never; // of this chunk and all later ones it says that it knew their first value when it took them
   /// Above 0: chunks complete this much later, on another thread.
   std::chrono::microseconds delay{0};
   std::shared_ptr<hang_latch> latch; // needed if `hang_at` is set
@@ -51,6 +53,9 @@ public:
   void stop(execution_id execution) override { inner_->stop(execution); }
   void end(execution_id execution) override { inner_->end(execution); }
   void submit(chunk_work work, chunk_done done) override;
+  std::vector<uint32_t> take_made_ahead() override {
+    return submitted_ > script_.knows_from ? std::vector<uint32_t>{0} : inner_->take_made_ahead();
+  }
   void fetch(const device_tensor& value, const fetch_done& done) override;
   device_tensor put(const tensor& value) override;
   device_stats stats() const override { return inner_->stats(); }

@@ -34,8 +34,8 @@ private:
   std::string origin_of(size_t symbol, const bindings& given) const;
 
   const graph* program_;
-  std::vector<std::string> names_;            // of lone symbols, in their order among the inputs
-  std::vector<std::vector<axis_rule>> rules_; // by input; empty if it has no dims
+  std::vector<std::string> names_;                           // of lone symbols, in their order among the inputs
+  std::vector<std::optional<std::vector<axis_rule>>> rules_; // by input; nullopt if it has no dims
   bool has_expressions_ = false;
 };
 
