@@ -18,7 +18,6 @@
 
 #include <atomic>
 #include <chrono>
-#include <thread>
 
 namespace troupe::actors {
 
@@ -88,9 +87,7 @@ private:
 
 /// Whether it pays to look for what a device does: the answer of a GPU, on a machine with cores to spare.
 inline bool worth_looking(const device_info& device) {
-  constexpr unsigned enough_cores = 8;
-  return device.kind == device_kind::vulkan && !is_emulated(device) &&
-         std::thread::hardware_concurrency() >= enough_cores;
+  return device.kind == device_kind::vulkan && !is_emulated(device) && has_spare_cores();
 }
 
 /// How long threads look: longer than most inference takes.

@@ -19,7 +19,8 @@ public:
     make_descriptors(out);
     make_timestamps(out);
     begin(out.commands, 0);
-    vkCmdResetQueryPool(out.commands, out.timestamps.get(), 0, out.timestamp_count);
+    if (!context_.facts().host_query_reset)
+      vkCmdResetQueryPool(out.commands, out.timestamps.get(), 0, out.timestamp_count);
     // Earlier submissions may still use the arena, and the host may have written to it, and to parameters.
     record(out.commands, {VK_PIPELINE_STAGE_ALL_COMMANDS_BIT | VK_PIPELINE_STAGE_HOST_BIT,
                           VK_ACCESS_MEMORY_WRITE_BIT | VK_ACCESS_HOST_WRITE_BIT, VK_PIPELINE_STAGE_ALL_COMMANDS_BIT,

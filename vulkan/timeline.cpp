@@ -1,5 +1,6 @@
 #include "vulkan/timeline.hpp"
 
+#include "base/shared_work.hpp"
 #include "vulkan/device_choice.hpp"
 
 #include <chrono>
@@ -8,7 +9,8 @@ namespace troupe::vulkan {
 namespace {
 
 /// A blocked thread wakes 100 to 300 µs after a GPU is done (H200, a virtual machine), so the waiter looks at the value for
-/// some time before it blocks, longer than most inference takes. A software GPU computes on the cores that this would keep busy.
+/// some time before it blocks, longer than most inference takes, and then for the next submission, which else it may hear of when that is done.
+/// A software GPU computes on the cores that this would keep busy.
 constexpr auto poll_time = std::chrono::milliseconds(5);
 constexpr auto software_poll_time = std::chrono::microseconds(20);
 /// After a question that the driver could not answer it is asked again, not at once.
@@ -18,7 +20,8 @@ constexpr uint64_t slice_ns = 1'000'000'000;
 
 } // namespace
 
-timeline::timeline(device_context& context) : context_(context) {
+timeline::timeline(device_context& context)
+    : context_(context), stays_awake_(is_hardware(context.facts()) && has_spare_cores()) {
   const VkSemaphoreTypeCreateInfo type{VK_STRUCTURE_TYPE_SEMAPHORE_TYPE_CREATE_INFO, nullptr,
                                        VK_SEMAPHORE_TYPE_TIMELINE, 0};
   const VkSemaphoreCreateInfo info{VK_STRUCTURE_TYPE_SEMAPHORE_CREATE_INFO, &type, 0};
@@ -35,6 +38,7 @@ timeline::~timeline() {
   {
     const std::lock_guard lock(mutex_);
     closing_ = true;
+    news_.fetch_add(1, std::memory_order_release);
   }
   changed_.notify_all();
   waiter_.join();
@@ -86,6 +90,7 @@ void timeline::queue_completion(std::list<pending>& one) noexcept {
   {
     const std::lock_guard lock(mutex_);
     pending_.splice(pending_.end(), one);
+    news_.fetch_add(1, std::memory_order_release);
   }
   changed_.notify_all();
 }
@@ -122,9 +127,21 @@ VkResult timeline::ask_for(submission what) {
   return result;
 }
 
+void timeline::look_for_news(uint64_t known) const {
+  const auto give_up = std::chrono::steady_clock::now() + poll_time;
+  while (news_.load(std::memory_order_acquire) == known && std::chrono::steady_clock::now() < give_up)
+    __builtin_ia32_pause();
+}
+
 void timeline::wait_loop() {
   std::unique_lock lock(mutex_);
-  for (;;) {
+  for (bool waited = false;; waited = true) {
+    if (stays_awake_ && waited && pending_.empty() && !closing_) {
+      const uint64_t known = news_.load(std::memory_order_relaxed);
+      lock.unlock();
+      look_for_news(known);
+      lock.lock();
+    }
     changed_.wait(lock, [this] { return closing_ || !pending_.empty(); });
     if (pending_.empty())
       return;

@@ -9,6 +9,7 @@
 #include "vulkan/device_context.hpp"
 
 #include <array>
+#include <atomic>
 #include <condition_variable>
 #include <functional>
 #include <list>
@@ -59,10 +60,13 @@ private:
   /// Moves the one element to the end of `pending_`; cannot fail, since the GPU may be at work already.
   void queue_completion(std::list<pending>& one) noexcept;
   void wait_loop();
+  /// Looks for a change of `news_` for some time.
+  void look_for_news(uint64_t known) const;
   VkResult wait_for(submission what);
   VkResult ask_for(submission what);
 
   device_context& context_;
+  const bool stays_awake_; // the waiter, for some time after a submission is complete
   std::array<lane_state, lane_count> lanes_;
   uint64_t submissions_ = 0;
   submission newest_;
@@ -70,6 +74,7 @@ private:
   std::condition_variable changed_;
   std::list<pending> pending_;
   bool closing_ = false;
+  std::atomic<uint64_t> news_{0}; // how often `pending_` or `closing_` have changed
   std::thread waiter_;
 };
 

@@ -147,6 +147,12 @@ void let_go(std::shared_ptr<const void> last) noexcept {
   left.add(last);
 }
 
+bool has_spare_cores() noexcept {
+  constexpr unsigned enough = 8; // few have other work
+  static const unsigned cores = std::thread::hardware_concurrency();
+  return cores >= enough;
+}
+
 void help() noexcept {
   for (place_to_share& each : places)
     each.help();

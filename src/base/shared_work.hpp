@@ -24,6 +24,9 @@ void let_go(std::shared_ptr<const void> last) noexcept;
 /// Takes ranges of what other threads share until none is left, and ends what they have let go of; returns at once if there is nothing.
 void help() noexcept;
 
+/// Returns whether there are cores to spare: then a thread that waits for something short looks for it instead of sleeping.
+bool has_spare_cores() noexcept;
+
 /// As long as one exists, its thread helps again and again. It helps once more at the end.
 class awake_thread {
 public:

@@ -102,7 +102,7 @@ void execution::take_inputs() {
   });
   // All others in one piece of memory, which goes when the last of them has been read.
   const auto given = std::make_shared<std::vector<moved_value>>();
-  given->reserve(inputs.size());
+  given->reserve(static_cast<size_t>(std::ranges::count_if(inputs, [this](value_id v) { return !at(v).made; })));
   for (size_t i = 0; i < inputs.size(); ++i)
     if (value_ref& value = at(inputs[i]).made; !value)
       value = value_ref(given, &given->emplace_back(hosts[i] ? *hosts[i] : tensor{}, std::move(residents[i])));

@@ -65,6 +65,8 @@ public:
   named_tensors collect_outputs() const;
   /// Returns the outputs that the run keeps.
   named_device_tensors collect_kept() const;
+  /// Returns whether `look_ahead` has moved what the run hands on out of it.
+  bool has_handed_on() const { return carried_ != nullptr; }
   /// Returns those that it hands on (`carried_values`), by pair.
   carried_bundle collect_carried() const;
   /// Returns the outputs in the order of the plan's graph.
