@@ -154,7 +154,8 @@ void submit_all(pointer self, run_chunks& request) {
     chunk_begun begun{work.execution, work.chunk, {}};
     if (!submit(self, std::move(work), tell))
       return;
-    begun.made = self->state.owned->take_made_ahead();
+    if (self->state.owned)
+      begun.made = self->state.owned->take_made_ahead();
     if (!begun.made.empty())
       answer(self, caf::actor_cast<begin_sink>(self->current_sender()), std::move(begun));
   }

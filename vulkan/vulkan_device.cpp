@@ -90,6 +90,7 @@ public:
 
   void submit(chunk_work work, chunk_done done) override {
     installed_.forget_retired();
+    made_ahead_.clear();
     try {
       if (work.stop && work.stop->load(std::memory_order_relaxed))
         fail(errc::cancelled, "the run was cancelled");

@@ -179,7 +179,7 @@ value_ref execution::value_to_make(value_id v, const std::shared_ptr<std::vector
 }
 
 void execution::look_ahead(const chunk_begun& begun) {
-  if (begun.chunk >= sent_.size() || !sent_[begun.chunk])
+  if (begun.chunk >= sent_.size() || !sent_[begun.chunk] || has_handed_on())
     return;
   const chunk& c = source().chunks[begun.chunk];
   for (const uint32_t i : begun.made) {
