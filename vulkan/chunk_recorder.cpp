@@ -6,6 +6,7 @@
 namespace troupe::vulkan {
 namespace {
 
+constexpr uint32_t copy_timestamp_count = 4;
 constexpr VkAccessFlags shader_access = VK_ACCESS_SHADER_READ_BIT | VK_ACCESS_SHADER_WRITE_BIT;
 
 class recorder {
@@ -48,7 +49,7 @@ private:
     out.timestamp_count = 2 + (timed_ ? static_cast<uint32_t>(chunk_.launches.size()) + 1 : 0);
     out.timestamps = make_queries(out.timestamp_count);
     if (timed_ && context_.facts().host_query_reset)
-      out.copy_timestamps = make_queries(4);
+      out.copy_timestamps = make_queries(copy_timestamp_count);
   }
 
   query_pool_handle make_queries(uint32_t count) {
@@ -191,6 +192,14 @@ host_place place_in(const allocation& staging, const installed_transfer& t, cons
 }
 
 } // namespace
+
+void reset_queries(const device_context& context, const recorded_chunk& chunk) {
+  if (!context.facts().host_query_reset)
+    return; // `record_chunk` has the GPU do it
+  vkResetQueryPool(context.get(), chunk.timestamps.get(), 0, chunk.timestamp_count);
+  if (chunk.copy_timestamps)
+    vkResetQueryPool(context.get(), chunk.copy_timestamps.get(), 0, copy_timestamp_count);
+}
 
 const allocation& memory_of(const bound_range& r, const arena_slot& slot) {
   switch (r.place) {

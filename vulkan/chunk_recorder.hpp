@@ -79,6 +79,9 @@ recorded_chunk record_chunk(device_context& context, const pipelines& kernels, c
                             const arena_slot& slot, memory_pool& uploads, memory_pool& downloads,
                             const recording_options& options, recording how, std::span<const value_place> caches);
 
+/// Resets the queries of a chunk that is to run, if the host can: what the GPU resets, its first kernel waits for.
+void reset_queries(const device_context& context, const recorded_chunk& chunk);
+
 /// The memory that a range is in, in a slot.
 const allocation& memory_of(const bound_range& r, const arena_slot& slot);
 /// The buffer and offset of a range in a slot.

@@ -295,8 +295,6 @@ chunk_commands prepare_copies(recorded_chunk& r, const installed_chunk& c, const
                                .bytes_out = host_bytes(out),
                                .reads_residents = std::any_of(in.begin(), in.end(), is_resident)},
                               tools.context, tools.busy);
-  if (r.copy_timestamps)
-    vkResetQueryPool(tools.context.get(), r.copy_timestamps.get(), 0, 4);
   copy_recorder recorder(r, tools, values.lanes, poisoned);
   for (size_t i = 0; i + 1 < pieces.size(); ++i)
     commands.pieces[i].commands = recorder.piece_in(i, pieces[i]);

@@ -213,8 +213,7 @@ private:
     if (!caches)
       caches = way == cache_way::in_place ? extend_caches(residents_, binding, *values) : grown_caches();
     recorded_chunk& r = recorded(slot, work.chunk, c, how, caches->rows);
-    if (context_.facts().host_query_reset) // what the GPU resets, its first kernel waits for
-      vkResetQueryPool(context_.get(), r.timestamps.get(), 0, r.timestamp_count);
+    reset_queries(context_, r);
     stage_uploads(c, bound, r, slot.memory, work, how == recording::narrowed);
     if (options_.poison)
       poison_results(r);

@@ -22,6 +22,11 @@ std::vector<size_t> kept_outputs(const run_request& request, const planned_model
   return kept;
 }
 
+/// Whether a value that is filled can be handed on as it is (`carried_value`).
+bool is_on_device_alone(const moved_value& value) {
+  return value.resident() && !value.has_host() && !value.away();
+}
+
 /// Calls `visit(input of the program, value)` for what a bound session gives.
 template <class Visit>
 void for_each_carried(const carried_values& carried, const planned_model& planned, Visit&& visit) {
@@ -196,7 +201,7 @@ void execution::hand_on() {
   };
   const auto is_ready = [&](const carried_pair& pair) {
     const crossing_state& value = made_for(pair);
-    return value.is_checked && value.uses_left == 1 && !value.made->has_host() && !value.made->away();
+    return value.is_checked && value.uses_left == 1 && is_on_device_alone(*value.made);
   };
   const std::vector<carried_pair>& pairs = *request_->carried.pairs;
   if (pairs.empty() || !kept_outputs_.empty() || !std::ranges::all_of(pairs, is_ready))
@@ -289,8 +294,8 @@ carried_bundle execution::collect_carried() const {
   made.reserve(request_->carried.pairs->size());
   for (const carried_pair& pair : *request_->carried.pairs) {
     const value_ref& value = at(source().program->outputs[pair.output]).made;
-    const bool only_on_device = value && value->resident() && !value->has_host() && !value->away();
-    made.push_back(only_on_device ? carried_value(value) : carried_value(kept_output(pair.output)));
+    const bool as_it_is = value && is_on_device_alone(*value);
+    made.push_back(as_it_is ? carried_value(value) : carried_value(kept_output(pair.output)));
   }
   return std::make_shared<const std::vector<carried_value>>(std::move(made));
 }

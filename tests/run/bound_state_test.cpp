@@ -35,15 +35,6 @@ struct far_resident final : resident {
   far_resident() : resident(dtype::float32, {1}, "far") {}
 };
 
-/// next1 = state1 + x, next2 = state2 + next1, y = −next2.
-graph two_states() {
-  graph_builder b;
-  const value_id x = b.input("x", {1}), one = b.input("state1", {1}), two = b.input("state2", {1});
-  const value_id next = b.op("Add", {one, x}, {}, "next1"), last = b.op("Add", {two, next}, {}, "next2");
-  b.g.outputs = {next, last, b.op("Neg", {last}, {}, "y")};
-  return b.g;
-}
-
 const std::vector<output_binding> pairs{{"next1", "state1"}, {"next2", "state2"}};
 const std::vector<carried_pair> places{{0, 1}, {1, 2}};
 

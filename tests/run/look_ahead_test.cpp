@@ -10,15 +10,6 @@ using namespace troupe::test;
 
 namespace {
 
-/// next1 = state1 + x, next2 = state2 + next1, y = −next2.
-graph two_states() {
-  graph_builder b;
-  const value_id x = b.input("x", {1}), one = b.input("state1", {1}), two = b.input("state2", {1});
-  const value_id next = b.op("Add", {one, x}, {}, "next1"), last = b.op("Add", {two, next}, {}, "next2");
-  b.g.outputs = {next, last, b.op("Neg", {last}, {}, "y")};
-  return b.g;
-}
-
 const device_info far{.name = "far", .kind = device_kind::null, .memory_bytes = int64_t{1} << 40};
 
 device_tensor on_far(shape dims = {1}) {

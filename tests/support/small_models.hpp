@@ -29,6 +29,15 @@ inline graph fan_out(size_t count, size_t length) {
   return b.g;
 }
 
+/// next1 = state1 + x, next2 = state2 + next1, y = −next2.
+inline graph two_states() {
+  graph_builder b;
+  const value_id x = b.input("x", {1}), one = b.input("state1", {1}), two = b.input("state2", {1});
+  const value_id next = b.op("Add", {one, x}, {}, "next1"), last = b.op("Add", {two, next}, {}, "next2");
+  b.g.outputs = {next, last, b.op("Neg", {last}, {}, "y")};
+  return b.g;
+}
+
 /// Returns the bytes that one run of a model, nothing fused, needs on a device.
 inline int64_t bytes_for_run(const graph& model, const named_tensors& inputs, const std::string& device) {
   engine e({.devices = {device}});
