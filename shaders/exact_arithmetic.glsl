@@ -77,16 +77,13 @@ float exact_quotient(float a, float b) {
   return uintBitsToFloat(sign | rounded_bits(q, x.e - y.e + 127 - int(less), int(2u * r - y.m), r == 0u));
 }
 
-/// a / b as the device has it: where `rounds_alike` says so, that is enough to round it to a whole number.
-float guessed_quotient(float a, float b) {
-  return GUESSED_QUOTIENT(a, b);
+/// Whether `guess`, a · (1 / b) of two exact operations, rounds to the same whole number as the exact a / b. `whole` is the one that it rounds to,
+/// within ±256; b is ordinary. The inverse, the product and the quotient are each half a unit in the last place off: less than 5e-5 there.
+bool rounds_alike(float guess, float whole) {
+  return abs(guess - whole) < 0.49995f;
 }
-
-/// Whether the device's a / b is so far from a half that it is rounded to the same whole number as the exact one, or both are beyond ±1,024. 2.5 units
-/// in the last place are less than 2^-11 there.
-bool rounds_alike(float quotient, float b) {
-  const float size = abs(quotient), beside_half = abs(size - floor(size) - 0.5f);
-  return abs(b) > 1e-30f && abs(b) < 1e30f && (size >= 1025.0f || beside_half > 0.001f);
+bool is_ordinary(float b) {
+  return abs(b) > 1e-30f && abs(b) < 1e30f;
 }
 
 /// x rounded to float16, halves to even, as a float; in integers, because a driver may leave out a conversion there and back.

@@ -35,7 +35,8 @@ layout(set = 0, binding = 13, std430) readonly buffer r_scale_buffer { float r_s
 layout(set = 0, binding = 14, std430) readonly buffer r_zero_buffer { uint8_t r_zero[]; };
 layout(set = 0, binding = 15, std430) readonly buffer z_scale_buffer { float z_scale[]; };
 layout(set = 0, binding = 16, std430) readonly buffer z_zero_buffer { uint8_t z_zero[]; };
-layout(set = 0, binding = 17, std430) readonly buffer inverse_buffer { float given_inverse[]; };
+// Read where parameters are constants of the code, too (vulkan/block_constants.hpp): products that differ in them alone are one pipeline.
+layout(set = 0, binding = 0, std140) uniform known_parameters { layout(offset = 4 * quantized_numbers_at) quantized_numbers known; };
 
 bool has(uint flag) { return (FLAGS & flag) != 0u; }
 
@@ -46,18 +47,20 @@ const uint B_FLIP = B_UNSIGNED ? 0x80808080u : 0u;
 const bool A_CENTRED = (FLAGS & (quantized_a_unsigned | quantized_a_zero)) == 0u; // A's middle is 0
 const bool B_CENTRED = (FLAGS & (quantized_b_unsigned | quantized_b_zero)) == 0u;
 const bool QUANTIZES = (FLAGS & quantized_out) != 0u;
+const bool KNOWN = (FLAGS & quantized_known) != 0u;
 const bool HAS_SUM = (FLAGS & product_residual) != 0u;
 const float nearest = 12582912.0; // 1.5 · 2^23: floats beside it are whole, so a sum with it is rounded, halves to even
 
 int byte_number(uint bits, bool is_signed) { return is_signed ? int(bits << 24u) >> 24 : int(bits); }
 
-// What kernels have one of is asked for as soon as a group begins, and is as it is in memory: to convert it would be to wait for it.
-uint8_t a_zero_byte = has(quantized_a_zero) ? a_zero[0] : uint8_t(0), y_zero_byte = has(quantized_out_zero) ? y_zero[0] : uint8_t(0);
-uint8_t r_zero_byte = has(quantized_r_zero) ? r_zero[0] : uint8_t(0), z_zero_byte = has(quantized_z_zero) ? z_zero[0] : uint8_t(0);
-float a_step = a_scale[0];
-float y_step = HAS_SUM ? y_scale[0] : 1.0, r_step = HAS_SUM ? r_scale[0] : 1.0, z_step = HAS_SUM ? z_scale[0] : 1.0;
-// Given if it is constant: an exact quotient has branches, at which an invocation would wait for the scale before it loads anything else.
-float y_inverse = !QUANTIZES ? 1.0 : has(quantized_inverse) ? given_inverse[0] : exact_quotient(1.0, y_scale[0]);
+// What kernels have one of. A buffer's is asked for as soon as a group begins, and is as it is in memory: to convert it would be to wait for it.
+#define ZERO_BYTE(flag, name) (!has(flag) ? uint8_t(0) : KNOWN ? uint8_t(known.name) : name[0])
+#define SCALE(name) (KNOWN ? known.name : name[0])
+uint8_t a_zero_byte = ZERO_BYTE(quantized_a_zero, a_zero), y_zero_byte = ZERO_BYTE(quantized_out_zero, y_zero);
+uint8_t r_zero_byte = ZERO_BYTE(quantized_r_zero, r_zero), z_zero_byte = ZERO_BYTE(quantized_z_zero, z_zero);
+float a_step = SCALE(a_scale), y_step = HAS_SUM ? SCALE(y_scale) : 1.0, r_step = HAS_SUM ? SCALE(r_scale) : 1.0;
+float z_step = HAS_SUM ? SCALE(z_scale) : 1.0, z_inverse = !HAS_SUM ? 1.0 : KNOWN ? known.z_inverse : exact_quotient(1.0, z_scale[0]);
+float y_inverse = !QUANTIZES ? 1.0 : KNOWN ? known.y_inverse : exact_quotient(1.0, y_scale[0]);
 
 int a_middle() { return centred_byte(uint(a_zero_byte), A_UNSIGNED); }
 int y_middle() { return has(quantized_out_zero) ? byte_number(uint(y_zero_byte), has(quantized_out_signed)) : 0; }
@@ -115,10 +118,15 @@ vec4 finished_columns(ivec4 sums, column_terms own, vec2 act) {
   return y;
 }
 
-/// ⌊v⌉ + middle within `range`, which counts from the middle; NaN gives the low end.
-int rounded(float v, vec2 range, int middle) {
+/// v within `range`; NaN gives the low end.
+float within(float v, vec2 range) {
   const float raised = v > range.x ? v : range.x;
-  precise const float whole = (raised < range.y ? raised : range.y) + nearest;
+  return raised < range.y ? raised : range.y;
+}
+
+/// ⌊v⌉ + middle within `range`, which counts from the middle.
+int rounded(float v, vec2 range, int middle) {
+  precise const float whole = within(v, range) + nearest;
   return floatBitsToInt(whole) - floatBitsToInt(nearest) + middle;
 }
 
@@ -126,21 +134,24 @@ int rounded(float v, vec2 range, int middle) {
 ivec4 summed(ivec4 y, ivec4 r) {
   precise const vec4 own = vec4(y - y_middle()) * y_step, more = vec4(r - r_middle()) * r_step;
   precise const vec4 sum = own + more;
-  const vec2 limits = SUM_RANGE;
-  vec4 limited, quotient;
-  bool decided = true;
+  const vec2 limits = SUM_RANGE, range = range_of(has(quantized_z_signed), z_middle());
+  vec4 limited;
+  ivec4 z;
+  uint undecided = is_ordinary(z_step) ? 0u : 15u;
   [[unroll]] for (uint i = 0u; i < 4u; ++i) {
     const float raised = sum[i] < limits.x ? limits.x : sum[i];
     limited[i] = exact_isnan(sum[i]) ? sum[i] : (raised > limits.y ? limits.y : raised);
-    quotient[i] = guessed_quotient(limited[i], z_step);
-    decided = decided && rounds_alike(quotient[i], z_step);
+    const float guess = within(limited[i] * z_inverse, range);
+    precise const float whole = guess + nearest;
+    precise const float near = whole - nearest;
+    undecided |= rounds_alike(guess, near) ? 0u : 1u << i;
+    z[i] = floatBitsToInt(whole) - floatBitsToInt(nearest) + z_middle();
   }
-  if (!decided)
-    [[dont_unroll]] for (uint i = 0u; i < 4u; ++i)
-      quotient[i] = exact_quotient(limited[i], z_step);
-  ivec4 z;
-  [[unroll]] for (uint i = 0u; i < 4u; ++i)
-    z[i] = rounded(quotient[i], range_of(has(quantized_z_signed), z_middle()), z_middle());
+  // Few are: of 1,000 groups of 256 elements 25 have one.
+  [[dont_unroll]] for (; undecided != 0u; undecided &= undecided - 1u) {
+    const int i = findLSB(undecided);
+    z[i] = rounded(exact_quotient(limited[i], z_step), range, z_middle());
+  }
   return z;
 }
 

@@ -175,8 +175,10 @@ private:
 
   pipeline_key key_of(const launch& l, node_id n) const {
     const bool constant = constant_blocks_ && !is_dynamic(n);
-    return {l.shader, l.constants, static_cast<uint32_t>(l.bindings.size()),
-            constant ? l.params : std::vector<uint32_t>{}};
+    pipeline_key key{l.shader, l.constants, static_cast<uint32_t>(l.bindings.size()), {}};
+    if (constant)
+      key.block.assign(l.params.begin(), l.params.end() - static_cast<ptrdiff_t>(l.read_words));
+    return key;
   }
 
   /// Lays out the scratch memory of a chunk's kernels (which may split a wave), and places their launches.

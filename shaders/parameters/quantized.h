@@ -15,7 +15,17 @@ CONSTANT quantized_out_zero = 262144;                             // results hav
 // If product_residual, a sum with it follows.
 CONSTANT quantized_r_unsigned = 524288, quantized_r_zero = 1048576; // the residual is uint8, else int8; has a zero point
 CONSTANT quantized_z_signed = 2097152, quantized_z_zero = 4194304;  // the sum is int8, else uint8; has a zero point
-CONSTANT quantized_inverse = 8388608;                               // 1 / y_scale is given
+CONSTANT quantized_known = 8388608;                                 // single scales and zero points are in the block, else in buffers
+
+/// Where they are in a block, in words: behind what every kernel has of its own.
+CONSTANT quantized_numbers_at = 64;
+
+/// Those of A, y, r and z; zero points as bytes are in memory, numbers that are absent 0.
+struct quantized_numbers {
+  float a_scale, y_scale, r_scale, z_scale;
+  float y_inverse, z_inverse; // of the scales
+  uint a_zero, y_zero, r_zero, z_zero;
+};
 
 /// A mode of operand A beside those of product.h: words of four bytes along the depth, every word aligned and whole.
 CONSTANT depth_words = 4;

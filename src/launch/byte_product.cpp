@@ -2,11 +2,11 @@
 
 #include "base/round_up.hpp"
 #include "launch/parameters.hpp"
-#include "ops/evaluate.hpp"
 #include "ops/pack.hpp"
-#include "ops/registry.hpp"
 
 #include <algorithm>
+#include <bit>
+#include <cstring>
 
 namespace troupe {
 namespace {
@@ -73,10 +73,11 @@ std::optional<launch_list> matmul(const gpu_call& call, float_product p, const b
   p.epilogue = byte_epilogue(s);
   const auto groups = product_groups(p, t);
   flags |= tile_flags(t, groups, p.batches(), call.gpu);
-  launch& l = b.add(byte_shader("quantized_matmul", kernel, t), groups, byte_bindings(b, call, s, bytes, sums));
+  launch& l = b.add(byte_shader("quantized_matmul", kernel, t), groups, byte_bindings(b, call, bytes, sums));
   l.constants = t.constants();
   l.constants.insert(l.constants.end(), {a_mode, b_mode, flags, static_cast<uint32_t>(s.act.code)});
   l.params = stack_parameters(p, t, {.row = p.n}, 0);
+  add_numbers(l, s);
   return tiled_list(b, call, t);
 }
 
@@ -87,11 +88,41 @@ dtype own_type(const gpu_call& call) {
   return call.has_input(byte_inputs::y_zero) ? call.inputs[byte_inputs::y_zero].type : dtype::uint8;
 }
 
-/// 1 / a scale, computed when a plan is installed.
-weight_ptr reciprocal(const weight_ptr& scale) {
-  const op_def* def = find_op("", "Reciprocal", newest_opset(""));
-  expects(def != nullptr, "the operator table lacks Reciprocal");
-  return make_step(*def, {}, {scale}, 0, scale->type, scale->dims);
+/// The bits of input `i`, a single element: 0 if it is absent, nullopt if the host does not know it.
+std::optional<uint32_t> bits_of(const gpu_call& call, size_t i) {
+  if (!call.has_input(i))
+    return 0;
+  const weight_ptr& w = call.inputs[i].constant;
+  if (!w || !w->leaf.defined())
+    return std::nullopt;
+  uint32_t bits = 0;
+  expects(w->leaf.bytes() <= std::ssize(std::as_bytes(std::span(&bits, 1))), "a single number is longer than a word");
+  std::memcpy(&bits, w->leaf.data(), static_cast<size_t>(w->leaf.bytes()));
+  return bits;
+}
+
+/// Returns what a call has one of, if all of that is constant.
+std::optional<shader::quantized_numbers> known_numbers(const gpu_call& call) {
+  const auto scale = [&](size_t i) {
+    const auto bits = bits_of(call, i);
+    return bits ? std::optional(std::bit_cast<float>(*bits)) : std::nullopt;
+  };
+  const auto a = scale(byte_inputs::a_scale), y = scale(byte_inputs::y_scale), r = scale(byte_inputs::r_scale),
+             z = scale(byte_inputs::z_scale);
+  const auto a_zero = bits_of(call, byte_inputs::a_zero), y_zero = bits_of(call, byte_inputs::y_zero),
+             r_zero = bits_of(call, byte_inputs::r_zero), z_zero = bits_of(call, byte_inputs::z_zero);
+  if (!a || !y || !r || !z || !a_zero || !y_zero || !r_zero || !z_zero)
+    return std::nullopt;
+  return shader::quantized_numbers{.a_scale = *a,
+                                   .y_scale = *y,
+                                   .r_scale = *r,
+                                   .z_scale = *z,
+                                   .y_inverse = 1 / *y,
+                                   .z_inverse = 1 / *z,
+                                   .a_zero = *a_zero,
+                                   .y_zero = *y_zero,
+                                   .r_zero = *r_zero,
+                                   .z_zero = *z_zero};
 }
 
 /// Adds what a call says of its residual, if it has one; returns whether the kernels take it.
@@ -154,8 +185,11 @@ std::optional<byte_scaling> byte_scaling_of(const gpu_call& call, int64_t column
   set(*y_scale != spreading::none, shader::quantized_out);
   set(*y_scale != spreading::none && y == dtype::int8, shader::quantized_out_signed);
   set(*y_zero != spreading::none, shader::quantized_out_zero);
-  set(*y_scale != spreading::none && call.inputs[byte_inputs::y_scale].constant, shader::quantized_inverse);
-  return add_residual(s, call) ? std::optional(s) : std::nullopt;
+  if (!add_residual(s, call))
+    return std::nullopt;
+  s.known = known_numbers(call);
+  set(s.known.has_value(), shader::quantized_known);
+  return s;
 }
 
 product_epilogue byte_epilogue(const byte_scaling& s) {
@@ -180,8 +214,8 @@ byte_columns pack_columns(launch_builder& b, const gpu_call& call, const byte_sc
   return c;
 }
 
-std::vector<launch_binding> byte_bindings(launch_builder& b, const gpu_call& call, const byte_scaling& s,
-                                          const launch_binding& right, const std::optional<launch_binding>& sums) {
+std::vector<launch_binding> byte_bindings(launch_builder& b, const gpu_call& call, const launch_binding& right,
+                                          const std::optional<launch_binding>& sums) {
   std::vector<launch_binding> bindings{b.in(byte_inputs::a), right};
   for (const size_t i : {byte_inputs::a_scale, byte_inputs::b_scale, byte_inputs::a_zero, byte_inputs::b_zero,
                          byte_inputs::bias, byte_inputs::y_scale, byte_inputs::y_zero})
@@ -190,10 +224,17 @@ std::vector<launch_binding> byte_bindings(launch_builder& b, const gpu_call& cal
   bindings.push_back(b.out(0));
   for (size_t i = byte_inputs::r; i <= byte_inputs::z_zero; ++i)
     bindings.push_back(b.in(call.has_input(i) ? i : byte_inputs::a_scale));
-  const bool given = s.has(shader::quantized_inverse);
-  bindings.push_back(given ? b.made(reciprocal(call.inputs[byte_inputs::y_scale].constant))
-                           : b.in(byte_inputs::a_scale));
   return bindings;
+}
+
+void add_numbers(launch& l, const byte_scaling& s) {
+  expects(l.params.size() <= shader::quantized_numbers_at, "a block has no room for scales and zero points");
+  if (!s.known)
+    return;
+  l.params.resize(shader::quantized_numbers_at);
+  const std::vector<uint32_t> words = words_of(*s.known);
+  l.params.insert(l.params.end(), words.begin(), words.end());
+  l.read_words = words.size();
 }
 
 std::vector<byte_kernel> byte_kernels(const gpu_features& gpu, const byte_scaling& s, bool constant_columns) {

@@ -15,7 +15,8 @@ struct byte_inputs {
 struct byte_scaling {
   uint32_t flags = 0;
   activation act;
-  float sum_low = 0, sum_high = 0; // of a sum with a residual
+  float sum_low = 0, sum_high = 0;                // of a sum with a residual
+  std::optional<shader::quantized_numbers> known; // single scales and zero points, if all are constant
 
   bool has(uint32_t flag) const { return (flags & flag) != 0; }
   /// Whether A's elements, as the kernels see them, are centred about 0; B's.
@@ -41,8 +42,11 @@ byte_columns pack_columns(launch_builder& b, const gpu_call& call, const byte_sc
                           const shape& order, int64_t columns, int64_t depth);
 
 /// Returns a kernel's bindings.
-std::vector<launch_binding> byte_bindings(launch_builder& b, const gpu_call& call, const byte_scaling& s,
-                                          const launch_binding& right, const std::optional<launch_binding>& sums);
+std::vector<launch_binding> byte_bindings(launch_builder& b, const gpu_call& call, const launch_binding& right,
+                                          const std::optional<launch_binding>& sums);
+
+/// Adds the numbers that are known to a kernel's block.
+void add_numbers(launch& l, const byte_scaling& s);
 
 /// Which kernel multiplies.
 enum class byte_kernel : uint8_t { matrices, dot, plain };

@@ -55,11 +55,12 @@ std::optional<launch_list> with_tile(const gpu_call& call, const conv_call& c, c
   flags |= rows && i.p.n % (matrices ? 8 : 4) == 0 ? shader::product_vector_out : 0;
   const auto groups = product_groups(i.p, t);
   flags |= tile_flags(t, groups, c.groups, call.gpu);
-  launch& l = b.add(byte_shader("quantized_conv", kernel, t), groups, byte_bindings(b, call, s, bytes, sums));
+  launch& l = b.add(byte_shader("quantized_conv", kernel, t), groups, byte_bindings(b, call, bytes, sums));
   l.constants = t.constants();
   l.constants.insert(l.constants.end(),
                      {i.a, b_mode, flags, static_cast<uint32_t>(s.act.code), i.channel_last ? 1u : 0u});
   l.params = conv_parameters(c, i.p, t);
+  add_numbers(l, s);
   return tiled_list(b, call, t);
 }
 
@@ -95,9 +96,10 @@ std::optional<launch_list> depthwise(const gpu_call& call, const conv_call& c, c
       weights = b.packed(byte_inputs::b, {c.filters, c.taps()}, {1, 0});
   }
   launch& l = b.add("quantized_depthwise.i8", flat_groups(form->count, 128, call.gpu),
-                    byte_bindings(b, call, s, weights, std::nullopt));
+                    byte_bindings(b, call, weights, std::nullopt));
   l.constants = form->constants(c, flags);
   l.params = depthwise_parameters(c, *form);
+  add_numbers(l, s);
   return b.finish();
 }
 

@@ -155,17 +155,31 @@ TEST_CASE("Bytes have tiles of their own", "[ops][quantised]") {
   CHECK(tile_of(196, 64, 384) == tile{32, 32, 128});
 }
 
-TEST_CASE("What quantises a result is inverted when a plan is installed if it is constant", "[ops][quantised]") {
+TEST_CASE("Single scales and zero points are in the block if all are constant, and make no pipeline",
+          "[ops][quantised]") {
   const attributes none;
   const gpu_features gpu = gpu_with(true, true);
   std::vector<operand> in = operands(make({100, 64}, dtype::uint8), make({64, 32}, dtype::int8), true, false);
-  const auto packed = [&] {
-    return quantized_matmul_launches({none, in, {make({100, 32}, dtype::uint8)}, gpu}).at(0).packed;
+  const auto made = [&] {
+    return quantized_matmul_launches({none, in, {make({100, 32}, dtype::uint8)}, gpu}).at(0).launches.at(0);
   };
-  CHECK(packed().empty());
+  const auto knows = [](const launch& l) { return (l.constants.at(8) & shader::quantized_known) != 0; };
+  in[2].constant = weight::from_tensor(tensor::of<float>({}, std::vector<float>{0.3f}));
+  in[4].constant = weight::from_tensor(tensor::of<uint8_t>({}, std::vector<uint8_t>{121}));
   in[7].constant = weight::from_tensor(tensor::of<float>({}, std::vector<float>{0.7f}));
-  REQUIRE(packed().size() == 1);
-  CHECK(*materialise(*packed()[0]).data<float>() == 1 / 0.7f);
+  const launch open = made(); // y's zero point is not constant
+  CHECK_FALSE(knows(open));
+  CHECK(open.read_words == 0);
+  CHECK(open.params.size() <= shader::quantized_numbers_at);
+
+  in[8].constant = weight::from_tensor(tensor::of<uint8_t>({}, std::vector<uint8_t>{99}));
+  const launch known = made();
+  CHECK(knows(known));
+  REQUIRE(known.params.size() == shader::quantized_numbers_at + known.read_words);
+  CHECK(std::equal(open.params.begin(), open.params.end(), known.params.begin()));
+  const auto number = [&](size_t i) { return known.params.at(shader::quantized_numbers_at + i); };
+  CHECK((number(0) == float_bits(0.3f) && number(1) == float_bits(0.7f) && number(4) == float_bits(1 / 0.7f)));
+  CHECK((number(6) == 121 && number(7) == 99 && number(8) == 0 && number(9) == 0));
 }
 
 TEST_CASE("A sum with a residual ends products of bytes, but no kernel for one channel a group", "[ops][quantised]") {

@@ -1,8 +1,8 @@
 // troupe.QuantizedConv and troupe.QuantizedMatMul on the GPU: bytes have to be the reference's exactly, floats nearly.
 #include "ops/activation.hpp"
+#include "support/byte_cases.hpp"
 #include "support/catch.hpp"
 #include "support/graph_builder.hpp"
-#include "support/kernel_case.hpp"
 
 #include <limits>
 #include <numeric>
@@ -38,11 +38,6 @@ const std::vector<variety>& varieties() {
   return all;
 }
 
-tensor bytes(dtype type, shape dims, uint64_t seed) {
-  return type == u8 ? random_integers(u8, std::move(dims), seed, 0, 256)
-                    : random_integers(i8, std::move(dims), seed, -128, 128);
-}
-
 tensor spread(int how, int64_t columns, uint64_t seed, float low, float high) {
   return how == 0 ? tensor() : random_floats(how == 1 ? shape{} : shape{columns}, seed, low, high);
 }
@@ -64,7 +59,7 @@ kernel_case make_case(const char* op, const variety& v, const shape& a, const sh
     c.inputs.insert(c.inputs.end(), {random_floats({}, 8, 0.01f, 0.03f), bytes(v.y, {}, 9)});
   set_activation(attrs, v.act);
   c.attrs = std::move(attrs);
-  c.constants = v.constant ? 1u << 1 | 1u << 7 : 0; // B; what quantises the result
+  c.constants = v.constant ? 1u << byte_inputs::b : 0;
   return c;
 }
 
@@ -80,11 +75,11 @@ void check_conv(const conv_sizes& s, const variety& v) {
                                {"pads", std::vector<int64_t>(2 * axes, s.pad)},
                                {"dilations", std::vector<int64_t>(axes, s.dilation)}});
   const int64_t depth = volume(std::span(s.w).subspan(1));
-  check_gpu_kernels(make_case("QuantizedConv", v, s.x, s.w, s.w[0], depth, std::move(attrs)));
+  check_byte_kernels(make_case("QuantizedConv", v, s.x, s.w, s.w[0], depth, std::move(attrs)));
 }
 
 void check_matmul(const shape& a, const shape& b, const variety& v) {
-  check_gpu_kernels(make_case("QuantizedMatMul", v, a, b, b.back(), a.back(), {}));
+  check_byte_kernels(make_case("QuantizedMatMul", v, a, b, b.back(), a.back(), {}));
 }
 
 } // namespace

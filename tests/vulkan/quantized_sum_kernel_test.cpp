@@ -1,7 +1,7 @@
 // troupe.QuantizedConv and troupe.QuantizedMatMul that end in a sum with a residual, on the GPU: the reference's bytes exactly.
+#include "support/byte_cases.hpp"
 #include "support/catch.hpp"
 #include "support/graph_builder.hpp"
-#include "support/kernel_case.hpp"
 
 #include <cmath>
 #include <limits>
@@ -20,7 +20,7 @@ struct sum_end {
   dtype y, r, z;
   bool zeros;      // y, r and z have zero points
   float low, high; // limits of the sum
-  bool constant;   // B and the scales
+  bool constant;   // B
 };
 
 constexpr auto ends = std::to_array<sum_end>({
@@ -30,11 +30,6 @@ constexpr auto ends = std::to_array<sum_end>({
     {u8, u8, i8, true, -4.f, 12.f, false},
     {i8, i8, u8, true, 0, infinity, true},
 });
-
-tensor bytes(dtype type, shape dims, uint64_t seed) {
-  return type == u8 ? random_integers(u8, std::move(dims), seed, 0, 256)
-                    : random_integers(i8, std::move(dims), seed, -128, 128);
-}
 
 /// A result without a zero point is uint8, so an int8 one has one.
 tensor zero_point(const sum_end& e, dtype type, uint64_t seed) {
@@ -64,8 +59,8 @@ void check_sum(const char* op, const shape& a, const shape& b, const shape& y, i
               zero_point(e, e.r, 13),
               random_floats({}, 14, 0.05f, 0.09f),
               zero_point(e, e.z, 15)};
-  c.constants = e.constant ? 1u << 1 | 1u << 7 : 0;
-  check_gpu_kernels(c);
+  c.constants = e.constant ? 1u << byte_inputs::b : 0;
+  check_byte_kernels(std::move(c));
 }
 
 struct conv_sizes {
@@ -114,12 +109,12 @@ TEST_CASE("GPU sums of bytes keep to the range; NaN gives the low end", "[vulkan
   const auto single = [](auto v) { return tensor::of<decltype(v)>({}, std::vector{v}); };
   for (const auto& [r_scale, z_scale] : {std::pair(0.5f, 2.f), {infinity, 1.f}, {1.f, 0.f}, {1.f, 1e-40f}})
     for (const bool limited : {false, true})
-      check_gpu_kernels({.op = "QuantizedMatMul",
-                         .inputs = {tensor::of<uint8_t>({1, n}, x), tensor::of<int8_t>({n, n}, identity), single(1.f),
-                                    single(1.f), single(uint8_t{100}), tensor(), tensor(), single(1.f),
-                                    single(uint8_t{100}), tensor::of<int8_t>({1, n}, residual), single(r_scale),
-                                    tensor(), single(z_scale), single(uint8_t{7})},
-                         .attrs = attrs_of({{"sum_low", limited ? 0.f : -infinity}, {"sum_high", infinity}}),
-                         .domain = "troupe",
-                         .constants = 2});
+      check_byte_kernels({.op = "QuantizedMatMul",
+                          .inputs = {tensor::of<uint8_t>({1, n}, x), tensor::of<int8_t>({n, n}, identity), single(1.f),
+                                     single(1.f), single(uint8_t{100}), tensor(), tensor(), single(1.f),
+                                     single(uint8_t{100}), tensor::of<int8_t>({1, n}, residual), single(r_scale),
+                                     tensor(), single(z_scale), single(uint8_t{7})},
+                          .attrs = attrs_of({{"sum_low", limited ? 0.f : -infinity}, {"sum_high", infinity}}),
+                          .domain = "troupe",
+                          .constants = 2});
 }
