@@ -174,11 +174,9 @@ private:
   bool is_dynamic(node_id n) const { return calls_.class_of(n) != dynamic_calls::none; }
 
   pipeline_key key_of(const launch& l, node_id n) const {
-    const bool constant = constant_blocks_ && !is_dynamic(n);
-    pipeline_key key{l.shader, l.constants, static_cast<uint32_t>(l.bindings.size()), {}};
-    if (constant)
-      key.block.assign(l.params.begin(), l.params.end() - static_cast<ptrdiff_t>(l.read_words));
-    return key;
+    const auto block = constant_blocks_ && !is_dynamic(n) ? std::ssize(l.params) - l.read_words : 0;
+    return {
+        l.shader, l.constants, static_cast<uint32_t>(l.bindings.size()), {l.params.begin(), l.params.begin() + block}};
   }
 
   /// Lays out the scratch memory of a chunk's kernels (which may split a wave), and places their launches.

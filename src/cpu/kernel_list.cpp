@@ -11,7 +11,9 @@ namespace {
 
 /// Besides these, every scalar function (ops/scalar_function.hpp) has make_elementwise.
 constexpr auto rules = std::to_array<implementation<kernel_rule>>({
+    {"", "Conv", {"winograd", make_winograd_conv}},
     {"", "Conv", {"dnnl_conv", make_dnnl_conv}},
+    {"troupe", "Conv", {"winograd", make_winograd_conv}},
     {"troupe", "Conv", {"dnnl_conv", make_dnnl_conv}},
     {"", "ConvTranspose", {"dnnl_tiling_deconv", make_tiling_deconv}},
     {"", "ConvTranspose", {"dnnl_conv_transpose", make_dnnl_conv_transpose}},

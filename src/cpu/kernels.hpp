@@ -8,6 +8,8 @@ namespace troupe {
 /// Conv and ConvTranspose of float operands, plain or channels-last, with their epilogue. dnnl_conv.cpp
 kernel_ptr make_dnnl_conv(const kernel_request& request);
 kernel_ptr make_dnnl_conv_transpose(const kernel_request& request);
+/// 3 × 3 convolutions of channels-last values and constant weights, with fewer products. winograd_conv.cpp
+kernel_ptr make_winograd_conv(const kernel_request& request);
 /// ConvTranspose whose windows tile the output of channels-last values. tiling_deconv.cpp
 kernel_ptr make_tiling_deconv(const kernel_request& request);
 /// MatMul, Gemm and troupe.MatMul of float operands. dnnl_matmul.cpp

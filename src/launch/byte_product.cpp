@@ -234,7 +234,7 @@ void add_numbers(launch& l, const byte_scaling& s) {
   l.params.resize(shader::quantized_numbers_at);
   const std::vector<uint32_t> words = words_of(*s.known);
   l.params.insert(l.params.end(), words.begin(), words.end());
-  l.read_words = words.size();
+  l.read_words = std::ssize(words);
 }
 
 std::vector<byte_kernel> byte_kernels(const gpu_features& gpu, const byte_scaling& s, bool constant_columns) {
