@@ -1,7 +1,12 @@
 // Matrix products through oneDNN. A constant B is packed once if the product has enough rows to pay for it.
+//
+// So are 1 × 1 convolutions that add a residual: oneDNN 2.6 has no fast convolution that adds another operand (bench/README.md).
 #include "cpu/dnnl_call.hpp"
 #include "cpu/kernels.hpp"
 #include "cpu/product.hpp"
+#include "ops/window.hpp"
+
+#include <algorithm>
 
 namespace troupe {
 namespace {
@@ -96,6 +101,29 @@ kernel_ptr make_dnnl_matmul(const kernel_request& r) {
   if (!p || p->batch.size() > 4)
     return nullptr;
   return dnn::try_make([&] { return std::make_unique<dnnl_matmul_kernel>(r, *p); });
+}
+
+kernel_ptr make_pointwise_conv(const kernel_request& r) {
+  const operand &x = r.inputs[0], &w = r.inputs[1], &y = r.outputs[0];
+  const auto last = [&](const operand& o) { return r.layout_of(o) == layout::channels_last; };
+  if (!r.has_input(3) || !r.all_of_type(dtype::float32) || !w.constant || !last(x) || !last(y) || !last(r.inputs[3]) ||
+      r.inputs[3].dims != y.dims || r.call.attrs.integer("group", 1) != 1 || volume(y.dims) == 0 ||
+      volume(w.dims) != x.dims[1] * y.dims[1])
+    return nullptr;
+  // Each pixel makes one: without strides, sizes that stay leave no room for pads.
+  const window_spec window = parse_window(r.call.attrs, shape(w.dims.begin() + 2, w.dims.end()));
+  if (std::ranges::any_of(window.strides, [](int64_t s) { return s != 1; }) ||
+      !std::equal(x.dims.begin() + 2, x.dims.end(), y.dims.begin() + 2, y.dims.end()))
+    return nullptr;
+  product_call p;
+  p.m = volume(y.dims) / y.dims[1];
+  p.n = y.dims[1];
+  p.k = x.dims[1];
+  p.trans_b = true;
+  p.act = parse_activation(r.call.attrs);
+  p.bias = r.has_input(2) ? 2 : SIZE_MAX;
+  p.residual = 3;
+  return dnn::try_make([&] { return std::make_unique<dnnl_matmul_kernel>(r, p); });
 }
 
 } // namespace troupe

@@ -14,7 +14,9 @@ kernel_ptr make_winograd_conv(const kernel_request& request);
 kernel_ptr make_tiling_deconv(const kernel_request& request);
 /// MatMul, Gemm and troupe.MatMul of float operands. dnnl_matmul.cpp
 kernel_ptr make_dnnl_matmul(const kernel_request& request);
-/// The same with few rows: bound by reading the right operand, which is used as it is. gemv.cpp
+/// 1 × 1 convolutions of channels-last values and constant weights that add a residual. dnnl_matmul.cpp
+kernel_ptr make_pointwise_conv(const kernel_request& request);
+/// MatMul, Gemm and troupe.MatMul with few rows: bound by reading the right operand, which is used as it is. gemv.cpp
 kernel_ptr make_gemv(const kernel_request& request);
 /// MaxPool, AveragePool and their global forms. dnnl_pool.cpp
 kernel_ptr make_dnnl_pool(const kernel_request& request);

@@ -51,6 +51,35 @@ TEST_CASE("fused convolutions agree with the reference", "[cpu]") {
     }
 }
 
+TEST_CASE("fused 1 x 1 convolutions with a residual are products", "[cpu]") {
+  for (const attributes& a : activations())
+    for (const bool bias : {false, true})
+      for (const auto& [x, filters] :
+           {std::pair<shape, int64_t>{{2, 20, 9, 7}, 33}, {{1, 64, 14, 3}, 48}, {{3, 5, 11}, 4}}) {
+        INFO(a.text("activation", "none") << (bias ? " bias " : " ") << to_string(x));
+        shape w{filters, x[1]}, y = x;
+        w.resize(x.size(), 1);
+        y[1] = filters;
+        kernel_check check("troupe", "Conv", a);
+        check.input(x, false, layout::channels_last).input(w, true);
+        bias ? check.input({filters}, true) : check.absent();
+        check.input(y, false, layout::channels_last).channels_last_output();
+        CHECK(check.worst("pointwise", 1e-4, 2e-5) < 1);
+      }
+}
+
+TEST_CASE("convolutions that move pixels are no products", "[cpu]") {
+  // As many pixels as before, but at -1, 1 and 3.
+  attributes a;
+  a.set("strides", std::vector<int64_t>{2, 2});
+  a.set("pads", std::vector<int64_t>{1, 1, 1, 1});
+  kernel_check check("troupe", "Conv", a);
+  check.input({1, 8, 3, 3}, false, layout::channels_last).input({8, 8, 1, 1}, true).absent();
+  check.input({1, 8, 3, 3}, false, layout::channels_last).channels_last_output();
+  CHECK_THROWS_AS(check.worst("pointwise"), std::runtime_error);
+  CHECK(check.worst("dnnl_conv") < 1);
+}
+
 TEST_CASE("fused products agree with the reference", "[cpu]") {
   for (attributes a : activations())
     for (bool residual : {false, true})
