@@ -113,6 +113,43 @@ TEST_CASE("GPU DynamicQuantizeLinear", "[vulkan]") {
   check_gpu_kernels({.op = "DynamicQuantizeLinear", .inputs = {random_floats({5}, 1, 0, 0.001f)}, .outputs = 1});
 }
 
+TEST_CASE("GPU sums of codes by float16 are as exact as by weights of float16, whatever their size", "[vulkan]") {
+  constexpr int64_t k = 512, n = 40, block = 32, blocks = k / block;
+  for (const float size : {2e-3f, 1.f, 65000.f})
+    for (const bool zeros : {false, true}) {
+      INFO("elements of " << size << (zeros ? ", zero points" : ""));
+      std::vector<tensor> inputs{random_floats({2, k}, 1, -size, size),
+                                 random_integers(dtype::uint8, {n, blocks, block / 2}, 2, 0, 256),
+                                 random_floats({n, blocks}, 3, 0.001f, 0.002f)};
+      if (zeros)
+        inputs.push_back(random_integers(dtype::uint8, {n, blocks / 2}, 4, 0, 256));
+      // Typical results are 0.1 times as large.
+      check_gpu_kernels({.op = "MatMulNBits",
+                         .inputs = inputs,
+                         .attrs = integers({{"K", k}, {"N", n}, {"bits", 4}, {"block_size", block}}),
+                         .domain = "com.microsoft",
+                         .rtol = 1e-3,
+                         .atol = 2e-4 * size},
+                        true);
+    }
+}
+
+TEST_CASE("GPU sums of the largest codes and elements are finite in float16", "[vulkan]") {
+  constexpr int64_t k = 512, n = 8, block = 32, blocks = k / block;
+  for (const int64_t code : {0, 15}) { // 15 less than its zero point, or more
+    const auto bytes = [](shape dims, int64_t number) {
+      return random_integers(dtype::uint8, std::move(dims), 1, number * 17, number * 17 + 1);
+    };
+    check_gpu_kernels({.op = "MatMulNBits",
+                       .inputs = {random_floats({1, k}, 1, 65503.f, 65504.f), bytes({n, blocks, block / 2}, code),
+                                  random_floats({n, blocks}, 3, 5e-5f, 6e-5f), bytes({n, blocks / 2}, 15 - code)},
+                       .attrs = integers({{"K", k}, {"N", n}, {"bits", 4}, {"block_size", block}}),
+                       .domain = "com.microsoft",
+                       .rtol = 2e-3},
+                      true);
+  }
+}
+
 TEST_CASE("GPU MatMulNBits, few rows and many", "[vulkan]") {
   struct sizes {
     int64_t rows, k, n, block, bits;
