@@ -174,15 +174,15 @@ private:
   kernel_ptr direct_;
 };
 
-/// Returns the tile by which it is faster than a direct convolution; nullopt if it is not. Transformed weights are 4 or 16 / 9 times as many, which few
-/// tiles do not pay for (bench/README.md).
+/// Returns the tile by which it is faster than a direct convolution; nullopt if it is not. Transformed weights are 4 or 16 / 9 times as many: few tiles
+/// do not pay for them (bench/README.md), and models of large ones would not find room.
 std::optional<int64_t> best_tile(const conv_sizes& s) {
-  constexpr int64_t fewest_tiles = 32, fewest_products = 5'000'000;
-  const int64_t products = 9 * s.channels * s.filters * s.images * s.rows.out * s.columns.out;
-  if (s.filters < 2 * group || products < fewest_products)
+  constexpr int64_t fewest_tiles = 32, fewest_products = 5'000'000, most_weights = int64_t{4} << 20;
+  const int64_t filter_channels = s.channels * s.filters;
+  if (s.filters < 2 * group || 9 * filter_channels * s.images * s.rows.out * s.columns.out < fewest_products)
     return std::nullopt;
   for (const int64_t tile : {4, 2})
-    if (s.tiles(tile) >= fewest_tiles)
+    if (s.tiles(tile) >= fewest_tiles && (tile + 2) * (tile + 2) * filter_channels <= most_weights)
       return tile;
   return std::nullopt;
 }

@@ -109,7 +109,8 @@ TEST_CASE("Winograd convolutions leave to others what they do not pay for or can
   REQUIRE(takes(s, window_of(s), 1));
   CHECK_FALSE(takes(s, window_of(s), std::numeric_limits<float>::infinity()));
   CHECK_FALSE(takes(s, window_of(s), 1e35f));
-  CHECK_FALSE(takes({1, 512, 7, 7, 512}, window_of(s), 1)); // four times the weights, for four tiles
+  CHECK_FALSE(takes({1, 512, 7, 7, 512}, window_of(s), 1));   // four times the weights, for four tiles
+  CHECK_FALSE(takes({1, 528, 16, 16, 512}, window_of(s), 1)); // too much memory
   CHECK_FALSE(takes({1, 24, 64, 64, 32}, window_of(s), 1));
   CHECK_FALSE(takes({1, 32, 64, 64, 40}, window_of(s), 1));
   attributes strided = window_of(s), dilated = window_of(s);
