@@ -77,7 +77,7 @@ float exact_quotient(float a, float b) {
   return uintBitsToFloat(sign | rounded_bits(q, x.e - y.e + 127 - int(less), int(2u * r - y.m), r == 0u));
 }
 
-/// Whether `guess`, a · (1 / b) of two exact operations, rounds to the same whole number as the exact a / b. `whole` is the one that it rounds to,
+/// Whether `guess`, a · (1 / b) of two correctly rounded operations, rounds to the same whole number as the exact a / b. `whole` is the one that it rounds to,
 /// within ±256; b is ordinary. The inverse, the product and the quotient are each half a unit in the last place off: less than 5e-5 there.
 bool rounds_alike(float guess, float whole) {
   return abs(guess - whole) < 0.49995f;

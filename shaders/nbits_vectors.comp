@@ -131,40 +131,7 @@ eight decode(uint word, uint zero) {
   const f16vec2 d = fma(halves(next_codes & 0x00f000f0u | 0x64006400u), sixteenth, -sixteenths);
   return eight(vec4(a.x, b.x, c.x, d.x), vec4(a.y, b.y, c.y, d.y));
 }
-
-// Eight codes of 4 bits by eight elements in float16, four products a sum, half as many instructions as in float32. Codes count 2^-6 there, so that
-// no sum is beyond float16 whatever the elements are; that rounds as the weights of a float16 model do.
-const bool IN_HALVES = BITS == 4u && ZEROS != zeros_whole;
-const float code_unit = 0.015625;
-
-struct code_pairs {
-  f16vec2 a, b, c, d; // codes 0 and 4, 1 and 5, 2 and 6, 3 and 7
-};
-
-code_pairs decode_pairs(uint word, uint zero) {
-  const f16vec2 unit = f16vec2(code_unit), sixteenth = f16vec2(code_unit / 16.0);
-  const f16vec2 whole = halves(0x64006400u | zero * 0x10001u) * unit, sixteenths = halves(0x54005400u | zero * 0x100010u) * unit;
-  const uint next_codes = word >> 8;
-  return code_pairs(fma(halves(word & 0x000f000fu | 0x64006400u), unit, -whole),
-                    fma(halves(word & 0x00f000f0u | 0x64006400u), sixteenth, -sixteenths),
-                    fma(halves(next_codes & 0x000f000fu | 0x64006400u), unit, -whole),
-                    fma(halves(next_codes & 0x00f000f0u | 0x64006400u), sixteenth, -sixteenths));
-}
-
-/// The elements of the codes of word w of vector v, of a row, in the same pairs.
-code_pairs pairs_of(uint row, uint v, uint w) {
-  const uvec4 whole = kept_rows[(row * OPERANDS + w * WORD / WIDTH) * COLUMN_VECTORS + v];
-  return code_pairs(halves(whole.x & 0xffffu | whole.z << 16), halves(whole.x >> 16 | whole.z & 0xffff0000u),
-                    halves(whole.y & 0xffffu | whole.w << 16), halves(whole.y >> 16 | whole.w & 0xffff0000u));
-}
-
-vec2 multiply(code_pairs x, code_pairs y) {
-  return vec2(fma(x.d, y.d, fma(x.c, y.c, fma(x.b, y.b, x.a * y.a))));
-}
 #else
-const bool IN_HALVES = false;
-const float code_unit = 1.0;
-
 vec4 decode_four(uint codes, uint zero) {
   const uvec4 each = uvec4(codes, codes >> BITS, codes >> 2u * BITS, codes >> 3u * BITS) & (1u << BITS) - 1u;
   return uintBitsToFloat(each | 0x4b000000u) - (8388608.0 + float(zero));
@@ -234,21 +201,6 @@ void main() {
       [[unroll]] for (uint s = 0u; s < SUMS; ++s)
         block_sums[s] = vec4(0.0);
       [[unroll]] for (uint w = piece * WORDS; w < (piece + 1u) * WORDS; ++w) {
-#ifdef TROUPE_f16
-        if (IN_HALVES) {
-          code_pairs codes[COLUMNS];
-          [[unroll]] for (uint j = 0u; j < COLUMNS; ++j) {
-            const uint l = u * COLUMNS + j;
-            codes[j] = decode_pairs(words[l][w], zero_code(zero_byte[l], v / BLOCK_VECTORS * PIECES + piece));
-          }
-          [[unroll]] for (uint row = 0u; row < ROWS; ++row) {
-            const code_pairs a = pairs_of(row, v, w);
-            [[unroll]] for (uint j = 0u; j < COLUMNS; ++j)
-              block_sums[row * COLUMNS + j].xy += multiply(a, codes[j]);
-          }
-          continue;
-        }
-#endif
         vec4 low[COLUMNS], high[COLUMNS];
         [[unroll]] for (uint j = 0u; j < COLUMNS; ++j) {
           const uint l = u * COLUMNS + j;
@@ -269,7 +221,7 @@ void main() {
       }
       [[unroll]] for (uint s = 0u; s < SUMS; ++s) {
         const vec4 four = block_sums[s];
-        const float factor = float(scale[(u * COLUMNS + s % COLUMNS) * PIECES + piece]) * (IN_HALVES ? 1.0 / code_unit : 1.0);
+        const float factor = float(scale[(u * COLUMNS + s % COLUMNS) * PIECES + piece]);
         const float sum = fma(factor, four.x + four.y + (four.z + four.w), sums[s]);
         sums[s] = counts ? sum : sums[s];
       }

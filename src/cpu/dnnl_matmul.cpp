@@ -1,6 +1,6 @@
 // Matrix products through oneDNN. A constant B is packed once if the product has enough rows to pay for it.
 //
-// So are 1 × 1 convolutions that add a residual: oneDNN 2.6 has no fast convolution that adds another operand (bench/README.md).
+// 1 × 1 convolutions that add a residual are products here, too: oneDNN 2.6 has no fast convolution that adds another operand (bench/README.md).
 #include "cpu/dnnl_call.hpp"
 #include "cpu/kernels.hpp"
 #include "cpu/product.hpp"
@@ -110,7 +110,7 @@ kernel_ptr make_pointwise_conv(const kernel_request& r) {
       r.inputs[3].dims != y.dims || r.call.attrs.integer("group", 1) != 1 || volume(y.dims) == 0 ||
       volume(w.dims) != x.dims[1] * y.dims[1])
     return nullptr;
-  // Each pixel makes one: without strides, sizes that stay leave no room for pads.
+  // Every output pixel is made of the input pixel at its place: without strides, equal sizes leave no room for pads.
   const window_spec window = parse_window(r.call.attrs, shape(w.dims.begin() + 2, w.dims.end()));
   if (std::ranges::any_of(window.strides, [](int64_t s) { return s != 1; }) ||
       !std::equal(x.dims.begin() + 2, x.dims.end(), y.dims.begin() + 2, y.dims.end()))

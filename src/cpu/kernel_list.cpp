@@ -14,7 +14,7 @@ constexpr auto rules = std::to_array<implementation<kernel_rule>>({
     {"", "Conv", {"winograd", make_winograd_conv}},
     {"", "Conv", {"dnnl_conv", make_dnnl_conv}},
     {"troupe", "Conv", {"winograd", make_winograd_conv}},
-    {"troupe", "Conv", {"pointwise", make_pointwise_conv}},
+    {"troupe", "Conv", {"dnnl_pointwise", make_pointwise_conv}},
     {"troupe", "Conv", {"dnnl_conv", make_dnnl_conv}},
     {"", "ConvTranspose", {"dnnl_tiling_deconv", make_tiling_deconv}},
     {"", "ConvTranspose", {"dnnl_conv_transpose", make_dnnl_conv_transpose}},

@@ -15,9 +15,8 @@ using lanes = float __attribute__((vector_size(64), aligned(4), may_alias));
 using bit_lanes = int32_t __attribute__((vector_size(64)));
 static_assert(sizeof(lanes) == group * sizeof(float));
 
-constexpr float most = 1e30f;
-/// Infinities and NaN have more bits than any number.
-constexpr int32_t most_bits = std::bit_cast<int32_t>(most), magnitude = 0x7fffffff;
+constexpr int32_t magnitude_bits =
+    0x7fffffff; // all but the sign; those of infinities and NaN are more than any number's
 
 template <int64_t Tile>
 struct matrices;
@@ -130,8 +129,20 @@ lanes limited(lanes x, const ending& end) {
 
 } // namespace
 
-bool all_moderate(const float* x, int64_t count) {
-  return std::all_of(x, x + count, [](float v) { return std::abs(v) <= most; });
+magnitudes magnitudes::operator+(const magnitudes& other) const {
+  return {largest >= other.largest || std::isnan(largest) ? largest : other.largest, sum + other.sum};
+}
+
+magnitudes magnitudes_of(std::span<const float> x) {
+  magnitudes all;
+  for (const float v : x)
+    all = all + magnitudes{std::abs(v), std::abs(v)};
+  return all;
+}
+
+bool are_even(const magnitudes& m, int64_t count) {
+  constexpr float most = 1e15f; // products of two, summed over all points and channels, are finite
+  return m.largest <= most && m.largest * static_cast<double>(count) <= 1000 * m.sum;
 }
 
 template <int64_t Tile>
@@ -140,13 +151,16 @@ weight_ptr filtering<Tile>::transform_filters(const weight_ptr& w) {
 }
 
 template <int64_t Tile>
-bool filtering<Tile>::transform_patch(const patch_pixels& from, int64_t channels, float* v, int64_t step) {
-  bit_lanes beyond{};
+magnitudes filtering<Tile>::transform_patch(const patch_pixels& from, int64_t channels, float* v, int64_t step) {
+  bit_lanes largest{};
+  lanes sum{};
   for (int64_t c = 0; c < channels; c += group) {
     lanes d[points];
     for (int64_t i = 0; i < points; ++i) {
       d[i] = from.at[i] ? *reinterpret_cast<const lanes*>(from.at[i] + c) : lanes{};
-      beyond |= (std::bit_cast<bit_lanes>(d[i]) & magnitude) > most_bits;
+      const bit_lanes bits = std::bit_cast<bit_lanes>(d[i]) & magnitude_bits;
+      largest = largest > bits ? largest : bits;
+      sum += std::bit_cast<lanes>(bits);
     }
     for (int64_t i = 0; i < patch; ++i)
       matrices<Tile>::transform_inputs(d + i, patch);
@@ -155,10 +169,10 @@ bool filtering<Tile>::transform_patch(const patch_pixels& from, int64_t channels
     for (int64_t i = 0; i < points; ++i)
       *reinterpret_cast<lanes*>(v + i * step + c) = d[i];
   }
-  int32_t any = 0;
+  magnitudes all;
   for (int64_t i = 0; i < group; ++i)
-    any |= beyond[i];
-  return any == 0;
+    all = all + magnitudes{std::bit_cast<float>(static_cast<int32_t>(largest[i])), sum[i]};
+  return all;
 }
 
 template <int64_t Tile>

@@ -8,6 +8,8 @@
 
 #include "graph/weight.hpp"
 
+#include <span>
+
 namespace troupe::winograd {
 
 /// Channels and filters that are transformed at once; there are multiples of it.
@@ -20,9 +22,19 @@ struct ending {
   float low, high;
 };
 
-/// Returns whether all elements are in ±1e30. Beyond, sums of a tile may be infinite where a single pixel's would not, and what is infinite or NaN
-/// in one pixel would be in all of its tile.
-bool all_moderate(const float* x, int64_t count);
+/// The largest of some elements' magnitudes, NaN if one of them is, and their sum.
+struct magnitudes {
+  float largest = 0;
+  double sum = 0;
+
+  magnitudes operator+(const magnitudes& other) const;
+};
+
+magnitudes magnitudes_of(std::span<const float> x);
+
+/// Returns whether tiles of `count` such elements are exact enough. All of a tile's outputs are made of all of its patch: what is infinite or NaN in one
+/// pixel would be in outputs that do not see it, and a pixel that is 1,000 times as large as others adds an error of 1e-4 of these.
+bool are_even(const magnitudes& m, int64_t count);
 
 /// Tiles of Tile × Tile outputs; Tile is 2 or 4.
 template <int64_t Tile>
@@ -44,8 +56,8 @@ struct filtering {
   /// Returns the weights [filters, channels, 3, 3] as U, [points, channels, filters], rounded from doubles. Nothing is computed yet.
   static weight_ptr transform_filters(const weight_ptr& w);
 
-  /// Writes V of one patch: point p of channel c to v[p · step + c]. Returns whether all of the patch is moderate.
-  static bool transform_patch(const patch_pixels& from, int64_t channels, float* v, int64_t step);
+  /// Writes V of one patch: point p of channel c to v[p · step + c]. Returns what the patch has.
+  static magnitudes transform_patch(const patch_pixels& from, int64_t channels, float* v, int64_t step);
 
   /// Writes one tile's outputs from its products: point p of filter f is m[p · step + f].
   static void transform_tile(const float* m, int64_t step, int64_t filters, const ending& end, const tile_pixels& to);

@@ -103,14 +103,18 @@ std::optional<uint32_t> bits_of(const gpu_call& call, size_t i) {
 
 /// Returns what a call has one of, if all of that is constant.
 std::optional<shader::quantized_numbers> known_numbers(const gpu_call& call) {
+  const bool sums = call.has_input(byte_inputs::r);
+  const auto bits = [&](size_t i) {
+    return i < byte_inputs::r || sums ? bits_of(call, i) : std::optional<uint32_t>(0);
+  };
   const auto scale = [&](size_t i) {
-    const auto bits = bits_of(call, i);
-    return bits ? std::optional(std::bit_cast<float>(*bits)) : std::nullopt;
+    const auto found = bits(i);
+    return found ? std::optional(std::bit_cast<float>(*found)) : std::nullopt;
   };
   const auto a = scale(byte_inputs::a_scale), y = scale(byte_inputs::y_scale), r = scale(byte_inputs::r_scale),
              z = scale(byte_inputs::z_scale);
-  const auto a_zero = bits_of(call, byte_inputs::a_zero), y_zero = bits_of(call, byte_inputs::y_zero),
-             r_zero = bits_of(call, byte_inputs::r_zero), z_zero = bits_of(call, byte_inputs::z_zero);
+  const auto a_zero = bits(byte_inputs::a_zero), y_zero = bits(byte_inputs::y_zero), r_zero = bits(byte_inputs::r_zero),
+             z_zero = bits(byte_inputs::z_zero);
   if (!a || !y || !r || !z || !a_zero || !y_zero || !r_zero || !z_zero)
     return std::nullopt;
   return shader::quantized_numbers{.a_scale = *a,

@@ -6,6 +6,7 @@
 #include "support/catch.hpp"
 #include "support/run_graph.hpp"
 
+#include <cmath>
 #include <limits>
 
 using namespace troupe;
@@ -84,13 +85,16 @@ TEST_CASE("Winograd convolutions end in a bias, a residual and limits", "[cpu]")
 }
 
 TEST_CASE("what is huge in one pixel stays there in Winograd convolutions", "[cpu]") {
-  for (const sizes& s : {sizes{1, 32, 30, 31, 32}, {1, 256, 12, 13, 64}}) {
-    tensor x = random_image(s);
-    x.mutable_data<float>()[(5 * s.rows + 7) * s.columns + 8] = 1e32f;
-    kernel_check check("", "Conv", window_of(s));
-    check.input(x, false, layout::channels_last).input({s.filters, s.channels, 3, 3}, true, layout::plain, -0.1f, 0.1f);
-    CHECK(worst_of(check) < 1);
-  }
+  for (const sizes& s : {sizes{1, 32, 30, 31, 32}, {1, 256, 12, 13, 64}})
+    for (const float size : {2e3f, 1e6f, 1e20f, 1e32f}) {
+      INFO(to_string(output_of(s)) << " " << size);
+      tensor x = random_image(s);
+      x.mutable_data<float>()[(5 * s.rows + 7) * s.columns + 8] = size;
+      kernel_check check("", "Conv", window_of(s));
+      check.input(x, false, layout::channels_last)
+          .input({s.filters, s.channels, 3, 3}, true, layout::plain, -0.1f, 0.1f);
+      CHECK(worst_of(check) < 1);
+    }
 }
 
 TEST_CASE("Winograd convolutions leave to others what they do not pay for or cannot do", "[cpu]") {
@@ -118,26 +122,38 @@ TEST_CASE("Winograd convolutions leave to others what they do not pay for or can
   dilated.set("dilations", std::vector<int64_t>{1, 2});
   CHECK_FALSE(takes({1, 32, 96, 96, 32}, strided, 1));
   CHECK_FALSE(takes(s, dilated, 1));
+  attributes rounded = window_of({1, 32, 32, 32, 32, {1, 1, 4, 4}}); // Conv does not round its window up
+  rounded.set("ceil_mode", int64_t{1});
+  CHECK_FALSE(takes({1, 32, 32, 32, 32, {1, 1, 4, 4}}, rounded, 1));
 }
 
-TEMPLATE_TEST_CASE("patches know elements that would spread", "[cpu]", winograd::filtering<2>, winograd::filtering<4>) {
+TEMPLATE_TEST_CASE("patches say how large their elements are", "[cpu]", winograd::filtering<2>,
+                   winograd::filtering<4>) {
   std::vector<float> pixels(static_cast<size_t>(TestType::points * 32), 1.f), v(pixels.size());
   typename TestType::patch_pixels p{};
   for (int64_t i = 0; i < TestType::points; ++i)
     p.at[i] = pixels.data() + i * 32;
-  const auto is_moderate = [&] { return TestType::transform_patch(p, 32, v.data(), 32); };
-  CHECK(is_moderate());
+  const auto is_even = [&] {
+    const auto m = TestType::transform_patch(p, 32, v.data(), 32), expected = winograd::magnitudes_of(pixels);
+    CHECK((m.largest == expected.largest || std::isnan(m.largest)));
+    CHECK((m.sum == Approx(expected.sum) || !std::isfinite(m.sum)));
+    return winograd::are_even(m, std::ssize(pixels));
+  };
+  CHECK(is_even());
   constexpr float infinity = std::numeric_limits<float>::infinity();
-  for (const float bad : {infinity, -infinity, std::numeric_limits<float>::quiet_NaN(), -2e30f})
-    for (const size_t at : {size_t{0}, size_t{17}, pixels.size() - 1}) {
+  for (const size_t at : {size_t{0}, size_t{17}, pixels.size() - 1}) {
+    for (const float bad : {infinity, -infinity, std::numeric_limits<float>::quiet_NaN(), -1e30f}) {
       pixels[at] = bad;
-      CHECK_FALSE(is_moderate());
-      CHECK_FALSE(winograd::all_moderate(pixels.data(), std::ssize(pixels)));
-      pixels[at] = -1e30f;
-      CHECK(is_moderate());
-      CHECK(winograd::all_moderate(pixels.data(), std::ssize(pixels)));
-      pixels[at] = 1;
+      CHECK_FALSE(is_even());
     }
+    pixels[at] = -100;
+    CHECK(is_even());
+    pixels[at] = 1;
+  }
+  std::fill(pixels.begin(), pixels.end(), 0.f);
+  CHECK(is_even());
+  CHECK(winograd::are_even({900, 1e5}, 100'000));
+  CHECK_FALSE(winograd::are_even({1100, 1e5}, 100'000));
 }
 
 TEMPLATE_TEST_CASE("filters of Winograd convolutions are polynomials at points", "[cpu]", winograd::filtering<2>,

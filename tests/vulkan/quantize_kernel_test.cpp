@@ -113,23 +113,22 @@ TEST_CASE("GPU DynamicQuantizeLinear", "[vulkan]") {
   check_gpu_kernels({.op = "DynamicQuantizeLinear", .inputs = {random_floats({5}, 1, 0, 0.001f)}, .outputs = 1});
 }
 
-TEST_CASE("GPU sums of codes by float16 are as exact as by weights of float16, whatever their size", "[vulkan]") {
+TEST_CASE("GPU sums of codes by float16 are exact whatever their size", "[vulkan]") {
   constexpr int64_t k = 512, n = 40, block = 32, blocks = k / block;
-  for (const float size : {2e-3f, 1.f, 65000.f})
+  for (const float size : {1e-5f, 2e-3f, 1.f, 65000.f})
     for (const bool zeros : {false, true}) {
       INFO("elements of " << size << (zeros ? ", zero points" : ""));
-      std::vector<tensor> inputs{random_floats({2, k}, 1, -size, size),
-                                 random_integers(dtype::uint8, {n, blocks, block / 2}, 2, 0, 256),
-                                 random_floats({n, blocks}, 3, 0.001f, 0.002f)};
+      std::vector<tensor> inputs{
+          random_floats({2, k}, 1, -size, size), random_integers(dtype::uint8, {n, blocks, block / 2}, 2, 0, 256),
+          random_floats({n, blocks}, 3, 0.001f / std::min(size, 1.f), 0.002f / std::min(size, 1.f))};
       if (zeros)
         inputs.push_back(random_integers(dtype::uint8, {n, blocks / 2}, 4, 0, 256));
-      // Typical results are 0.1 times as large.
       check_gpu_kernels({.op = "MatMulNBits",
                          .inputs = inputs,
                          .attrs = integers({{"K", k}, {"N", n}, {"bits", 4}, {"block_size", block}}),
                          .domain = "com.microsoft",
                          .rtol = 1e-3,
-                         .atol = 2e-4 * size},
+                         .atol = 2e-4 * std::max(size, 1.f)},
                         true);
     }
 }
