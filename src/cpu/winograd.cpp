@@ -133,16 +133,20 @@ magnitudes magnitudes::operator+(const magnitudes& other) const {
   return {largest >= other.largest || std::isnan(largest) ? largest : other.largest, sum + other.sum};
 }
 
-magnitudes magnitudes_of(std::span<const float> x) {
-  magnitudes all;
-  for (const float v : x)
-    all = all + magnitudes{std::abs(v), std::abs(v)};
-  return all;
+float largest_of(std::span<const float> x) {
+  int32_t largest = 0;
+#pragma omp simd reduction(max : largest)
+  for (size_t i = 0; i < x.size(); ++i)
+    largest = std::max(largest, std::bit_cast<int32_t>(x[i]) & magnitude_bits);
+  return std::bit_cast<float>(largest);
+}
+
+bool is_moderate(float largest) {
+  return largest <= 1e15f;
 }
 
 bool are_even(const magnitudes& m, int64_t count) {
-  constexpr float most = 1e15f; // products of two, summed over all points and channels, are finite
-  return m.largest <= most && m.largest * static_cast<double>(count) <= 1000 * m.sum;
+  return is_moderate(m.largest) && m.largest * static_cast<double>(count) <= 1000 * m.sum;
 }
 
 template <int64_t Tile>

@@ -30,7 +30,11 @@ struct magnitudes {
   magnitudes operator+(const magnitudes& other) const;
 };
 
-magnitudes magnitudes_of(std::span<const float> x);
+/// Returns the largest magnitude, NaN or infinity if one is not finite.
+float largest_of(std::span<const float> x);
+
+/// Returns whether sums of products of two such elements are finite.
+bool is_moderate(float largest);
 
 /// Returns whether tiles of `count` such elements are exact enough. All of a tile's outputs are made of all of its patch: what is infinite or NaN in one
 /// pixel would be in outputs that do not see it, and a pixel that is 1,000 times as large as others adds an error of 1e-4 of these.

@@ -109,8 +109,7 @@ public:
 
   /// Whether the weights allow it: each output has all of its filter's, so that they need not be even, only finite in sums.
   bool is_safe() const {
-    const magnitudes m = magnitudes_of(std::span(weights_->data<float>(), static_cast<size_t>(weights_->size())));
-    return are_even({m.largest, m.largest}, 1);
+    return is_moderate(largest_of(std::span(weights_->data<float>(), static_cast<size_t>(weights_->size()))));
   }
 
   bool reads(size_t i) const override { return i != 1; }
