@@ -12,7 +12,7 @@ namespace {
 
 // GCC makes the widest vectors of these that the processor level has; they may begin anywhere.
 using lanes = float __attribute__((vector_size(64), aligned(4), may_alias));
-using bit_lanes = int32_t __attribute__((vector_size(64)));
+using bit_lanes = int32_t __attribute__((vector_size(64), aligned(4), may_alias));
 static_assert(sizeof(lanes) == group * sizeof(float));
 
 constexpr int32_t magnitude_bits =
@@ -121,10 +121,10 @@ constexpr op_def filters_op{.domain = "troupe",
                             .infer = infer_filters<Tile>,
                             .reference = filters_reference<Tile>};
 
-/// See `ending`.
-lanes limited(lanes x, const ending& end) {
-  const lanes raised = x < end.low ? lanes{} + end.low : x;
-  return raised > end.high ? lanes{} + end.high : raised;
+/// See `ending`. In place, and bits are seen by references: what a vector is returned in depends on the processor level, of which GCC warns.
+void limit(lanes& x, const ending& end) {
+  x = x < end.low ? lanes{} + end.low : x;
+  x = x > end.high ? lanes{} + end.high : x;
 }
 
 } // namespace
@@ -162,9 +162,9 @@ magnitudes filtering<Tile>::transform_patch(const patch_pixels& from, int64_t ch
     lanes d[points];
     for (int64_t i = 0; i < points; ++i) {
       d[i] = from.at[i] ? *reinterpret_cast<const lanes*>(from.at[i] + c) : lanes{};
-      const bit_lanes bits = std::bit_cast<bit_lanes>(d[i]) & magnitude_bits;
+      const bit_lanes bits = reinterpret_cast<const bit_lanes&>(d[i]) & magnitude_bits;
       largest = largest > bits ? largest : bits;
-      sum += std::bit_cast<lanes>(bits);
+      sum += reinterpret_cast<const lanes&>(bits);
     }
     for (int64_t i = 0; i < patch; ++i)
       matrices<Tile>::transform_inputs(d + i, patch);
@@ -196,7 +196,8 @@ void filtering<Tile>::transform_tile(const float* m, int64_t step, int64_t filte
         lanes sum = y[i] + bias;
         if (end.has_residual)
           sum += *reinterpret_cast<const lanes*>(to.added[i] + f);
-        *reinterpret_cast<lanes*>(to.at[i] + f) = limited(sum, end);
+        limit(sum, end);
+        *reinterpret_cast<lanes*>(to.at[i] + f) = sum;
       }
   }
 }
