@@ -1,6 +1,7 @@
 // Matrix products through oneDNN. A constant B is packed once if the product has enough rows to pay for it.
 //
 // 1 × 1 convolutions that add a residual are products here, too: oneDNN 2.6 has no fast convolution that adds another operand (bench/README.md).
+#include "cpu/conv_call.hpp"
 #include "cpu/dnnl_call.hpp"
 #include "cpu/kernels.hpp"
 #include "cpu/product.hpp"
@@ -105,10 +106,7 @@ kernel_ptr make_dnnl_matmul(const kernel_request& r) {
 
 kernel_ptr make_pointwise_conv(const kernel_request& r) {
   const operand &x = r.inputs[0], &w = r.inputs[1], &y = r.outputs[0];
-  const auto last = [&](const operand& o) { return r.layout_of(o) == layout::channels_last; };
-  if (!r.has_input(3) || !r.all_of_type(dtype::float32) || !w.constant || !last(x) || !last(y) || !last(r.inputs[3]) ||
-      r.inputs[3].dims != y.dims || r.call.attrs.integer("group", 1) != 1 || volume(y.dims) == 0 ||
-      volume(w.dims) != x.dims[1] * y.dims[1])
+  if (!r.has_input(3) || !is_channels_last_conv(r) || volume(w.dims) != x.dims[1] * y.dims[1])
     return nullptr;
   // Every output pixel is made of the input pixel at its place: without strides, equal sizes leave no room for pads.
   const window_spec window = parse_window(r.call.attrs, shape(w.dims.begin() + 2, w.dims.end()));

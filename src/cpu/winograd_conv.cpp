@@ -6,6 +6,7 @@
 // done by the direct kernel, which is made then.
 #include "base/parallel.hpp"
 #include "base/round_up.hpp"
+#include "cpu/conv_call.hpp"
 #include "cpu/dnnl_call.hpp"
 #include "cpu/kernels.hpp"
 #include "cpu/winograd.hpp"
@@ -214,18 +215,13 @@ bool is_3x3(const window_spec& spec) {
 
 kernel_ptr make_winograd_conv(const kernel_request& r) {
   const operand &x = r.inputs[0], &w = r.inputs[1], &y = r.outputs[0];
-  const auto last = [&](const operand& o) { return r.layout_of(o) == layout::channels_last; };
-  if (!r.all_of_type(dtype::float32) || x.dims.size() != 4 || !w.constant || !last(x) || !last(y) ||
-      r.call.attrs.integer("group", 1) != 1 || volume(x.dims) == 0 || volume(y.dims) == 0)
-    return nullptr;
-  const bool residual = r.has_input(3);
-  if (residual && (!last(r.inputs[3]) || r.inputs[3].dims != y.dims))
+  if (x.dims.size() != 4 || !is_channels_last_conv(r))
     return nullptr;
   const window_spec spec = parse_window(r.call.attrs, shape(w.dims.begin() + 2, w.dims.end()));
   auto end = winograd::ending_of(parse_activation(r.call.attrs));
   if (!winograd::is_3x3(spec) || x.dims[1] % winograd::group != 0 || w.dims[0] % winograd::group != 0 || !end)
     return nullptr;
-  end->has_residual = residual;
+  end->has_residual = r.has_input(3);
   const window_axes axes = bind_window(spec, std::span(x.dims).subspan(2));
   if (axes[1].out != y.dims[2] || axes[2].out != y.dims[3]) // a window that rounds up, which Conv does not
     return nullptr;

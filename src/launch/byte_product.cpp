@@ -88,45 +88,33 @@ dtype own_type(const gpu_call& call) {
   return call.has_input(byte_inputs::y_zero) ? call.inputs[byte_inputs::y_zero].type : dtype::uint8;
 }
 
-/// The bits of input `i`, a single element: 0 if it is absent, nullopt if the host does not know it.
-std::optional<uint32_t> bits_of(const gpu_call& call, size_t i) {
-  if (!call.has_input(i))
-    return 0;
-  const weight_ptr& w = call.inputs[i].constant;
-  if (!w || !w->leaf.defined())
-    return std::nullopt;
+/// Returns the bits of a constant of one element.
+uint32_t bits_of(const weight& w) {
   uint32_t bits = 0;
-  expects(w->leaf.bytes() <= std::ssize(std::as_bytes(std::span(&bits, 1))), "a single number is longer than a word");
-  std::memcpy(&bits, w->leaf.data(), static_cast<size_t>(w->leaf.bytes()));
+  expects(w.leaf.bytes() <= static_cast<int64_t>(sizeof(bits)), "a single number is longer than a word");
+  std::memcpy(&bits, w.leaf.data(), static_cast<size_t>(w.leaf.bytes()));
   return bits;
 }
 
 /// Returns what a call has one of, if all of that is constant.
 std::optional<shader::quantized_numbers> known_numbers(const gpu_call& call) {
   const bool sums = call.has_input(byte_inputs::r);
-  const auto bits = [&](size_t i) {
-    return i < byte_inputs::r || sums ? bits_of(call, i) : std::optional<uint32_t>(0);
-  };
-  const auto scale = [&](size_t i) {
-    const auto found = bits(i);
-    return found ? std::optional(std::bit_cast<float>(*found)) : std::nullopt;
-  };
-  const auto a = scale(byte_inputs::a_scale), y = scale(byte_inputs::y_scale), r = scale(byte_inputs::r_scale),
-             z = scale(byte_inputs::z_scale);
-  const auto a_zero = bits(byte_inputs::a_zero), y_zero = bits(byte_inputs::y_zero), r_zero = bits(byte_inputs::r_zero),
-             z_zero = bits(byte_inputs::z_zero);
-  if (!a || !y || !r || !z || !a_zero || !y_zero || !r_zero || !z_zero)
-    return std::nullopt;
-  return shader::quantized_numbers{.a_scale = *a,
-                                   .y_scale = *y,
-                                   .r_scale = *r,
-                                   .z_scale = *z,
-                                   .y_inverse = 1 / *y,
-                                   .z_inverse = 1 / *z,
-                                   .a_zero = *a_zero,
-                                   .y_zero = *y_zero,
-                                   .r_zero = *r_zero,
-                                   .z_zero = *z_zero};
+  const auto given = [&](size_t i) { return call.has_input(i) && (sums || i < byte_inputs::r); };
+  for (const size_t i : byte_inputs::singles)
+    if (given(i) && !(call.inputs[i].constant && call.inputs[i].constant->leaf.defined()))
+      return std::nullopt;
+  const auto bits = [&](size_t i) { return given(i) ? bits_of(*call.inputs[i].constant) : 0; };
+  const auto scale = [&](size_t i) { return std::bit_cast<float>(bits(i)); };
+  return shader::quantized_numbers{.a_scale = scale(byte_inputs::a_scale),
+                                   .y_scale = scale(byte_inputs::y_scale),
+                                   .r_scale = scale(byte_inputs::r_scale),
+                                   .z_scale = scale(byte_inputs::z_scale),
+                                   .y_inverse = 1 / scale(byte_inputs::y_scale),
+                                   .z_inverse = 1 / scale(byte_inputs::z_scale),
+                                   .a_zero = bits(byte_inputs::a_zero),
+                                   .y_zero = bits(byte_inputs::y_zero),
+                                   .r_zero = bits(byte_inputs::r_zero),
+                                   .z_zero = bits(byte_inputs::z_zero)};
 }
 
 /// Adds what a call says of its residual, if it has one; returns whether the kernels take it.

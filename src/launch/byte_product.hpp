@@ -9,6 +9,8 @@ namespace troupe {
 struct byte_inputs {
   static constexpr size_t a = 0, b = 1, a_scale = 2, b_scale = 3, a_zero = 4, b_zero = 5, bias = 6, y_scale = 7,
                           y_zero = 8, r = 9, r_scale = 10, r_zero = 11, z_scale = 12, z_zero = 13;
+  /// Of which a call has one element each; those from r on beside r alone.
+  static constexpr size_t singles[] = {a_scale, a_zero, y_scale, y_zero, r_scale, r_zero, z_scale, z_zero};
 };
 
 /// How a call's operands and results are scaled, as the shaders' flags (parameters/quantized.h).

@@ -17,8 +17,7 @@ inline void check_byte_kernels(kernel_case c) {
   check_gpu_kernels(c);
   if ((c.constants & 1u << byte_inputs::b) == 0)
     return;
-  for (const size_t i : {byte_inputs::a_scale, byte_inputs::a_zero, byte_inputs::y_scale, byte_inputs::y_zero,
-                         byte_inputs::r_scale, byte_inputs::r_zero, byte_inputs::z_scale, byte_inputs::z_zero})
+  for (const size_t i : byte_inputs::singles)
     c.constants |= 1u << i;
   check_gpu_kernels(c);
 }
