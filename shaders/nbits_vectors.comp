@@ -1,9 +1,10 @@
 #version 450
-// Products of few rows by up to three matrices of packed weights (src/ops/matmul_nbits.cpp) whose columns are whole vectors of 16 bytes; see
-// projections.glsl: Y[m, n] = Σ over the blocks of scale · Σ A[m, k] · (code − zero). matmul_nbits.comp has no such condition.
+// Products of one row by up to three matrices of packed weights (src/ops/matmul_nbits.cpp) whose columns are whole vectors of 16 bytes; see
+// projections.glsl: Y[n] = Σ over the blocks of scale · Σ A[k] · (code − zero). matmul_nbits.comp has no such conditions.
 //
 // An invocation adds up every LANES-th vector of codes, UNROLL of each column at a time, the next ones on their way meanwhile. A vector is of
-// one block, or of PIECES whole ones.
+// one block, or of PIECES whole ones. Codes are multiplied as the integers that they are if the row is of float16 (fixed_rows.glsl), else
+// as float32.
 // Variants: f32 f16
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_shader_8bit_storage : require
@@ -12,16 +13,19 @@ layout(constant_id = 12) const uint BITS = 4u; // or 8
 layout(constant_id = 13) const uint ZEROS = 0u;
 layout(constant_id = 14) const uint BLOCK = 32u;
 
-// Rows are kept for vectors of codes: each's first vector of elements one after the other, then each's second …, so that invocations side by
+// The row is kept for vectors of codes: each's first vector of elements one after the other, then each's second …, so that invocations side by
 // side read what lies side by side.
 #define CODES (128u / BITS)           // of a vector
 #define OPERANDS (CODES / WIDTH)      // vectors of a row that a vector of codes is multiplied by
 #define COLUMN_VECTORS (COLUMN_BLOCKS * BLOCK / CODES)
 #define COLUMN_BLOCKS ((DEPTH + BLOCK - 1u) / BLOCK)
 #define ROW_VECTORS (COLUMN_VECTORS * OPERANDS)
-#define KEPT_AT(row, v) (((row) * OPERANDS + (v) % OPERANDS) * COLUMN_VECTORS + (v) / OPERANDS)
+#define KEPT_AT(row, v) ((v) % OPERANDS * COLUMN_VECTORS + (v) / OPERANDS)
 #define KEEPS_ROWS true
 #define ANGLES 20
+#ifdef TROUPE_f16
+#define PUTS_DOWN
+#endif
 #include "projections.glsl"
 #include "parameters/nbits_zeros.h"
 
@@ -56,12 +60,19 @@ const bool EVEN = COLUMN_VECTORS % STEP == 0u;
 const uint LOADS = UNROLL * COLUMNS;
 /// Codes of a word, and words of a piece.
 const uint WORD = 32u / BITS, WORDS = 4u / PIECES;
+#ifdef TROUPE_f16
+#include "fixed_rows.glsl"
+#endif
 
 /// What an invocation has loaded, as it is in memory: to convert it would be to wait for it. Arrays of vectors and scalars only: drivers keep
 /// these in registers.
 uvec4 next_words[LOADS];
 T next_scale[LOADS * PIECES], next_zero[LOADS * PIECES];
 uint next_zero_byte[LOADS]; // holds the packed zero points
+/// The same of what it multiplies.
+uvec4 words[LOADS];
+T scale[LOADS * PIECES], zero[LOADS * PIECES];
+uint zero_byte[LOADS];
 
 // Beyond the last vector or column others are read again: no branch, no wait.
 #define LOAD(CODES_OF, SCALES, PACKED, WHOLE, j, n)                                             \
@@ -81,6 +92,19 @@ uint next_zero_byte[LOADS]; // holds the packed zero points
       next_zero_byte[to] = uint(PACKED[n * ZERO_BYTES + block * BITS / 8u]);                    \
   }
 
+void take_loaded() {
+  [[unroll]] for (uint l = 0u; l < LOADS; ++l) {
+    words[l] = next_words[l];
+    if (ZEROS == zeros_packed)
+      zero_byte[l] = next_zero_byte[l];
+  }
+  [[unroll]] for (uint l = 0u; l < LOADS * PIECES; ++l) {
+    scale[l] = next_scale[l];
+    if (ZEROS == zeros_whole)
+      zero[l] = next_zero[l];
+  }
+}
+
 /// Loads the vectors of a slot that an invocation multiplies from vector `first` on.
 void load(place at, uint first) {
   [[unroll]] for (uint j = 0u; j < COLUMNS; ++j) {
@@ -95,65 +119,82 @@ void load(place at, uint first) {
   }
 }
 
-/// The packed zero point of a block, or the one of those that have none; 0 if zero points are whole elements.
-uint zero_code(uint zero_byte, uint block) {
+/// The zero point of load l's piece, of vector v, as a code; 0 if zero points are whole elements.
+int zero_code(uint l, uint piece, uint v) {
   if (ZEROS == zeros_whole)
-    return 0u;
+    return 0;
   if (ZEROS == zeros_absent)
-    return BITS == 8u ? 128u : 8u;
-  return BITS == 8u ? zero_byte : zero_byte >> (block % 2u * 4u) & 15u;
+    return BITS == 8u ? 128 : 8;
+  const uint block = v / BLOCK_VECTORS * PIECES + piece;
+  return int(BITS == 8u ? zero_byte[l] : zero_byte[l] >> (block % 2u * 4u) & 15u);
 }
 
-/// The numbers that go with a word: four, or eight if codes have 4 bits. No array: drivers spill those that pass through functions.
-struct eight {
-  vec4 low, high;
-};
-
-// The codes of a word as numbers, less a zero point. Conversions from integers are slow, so a code becomes the last bits of a power of two,
-// which is taken off along with the zero point, exactly: of 2^10, or 2^6, two codes at a time, where there is float16, else of 2^23.
+// Of an invocation's vector u of each column, number v: adds the products of one piece by the row to the sums.
 #ifdef TROUPE_f16
-f16vec2 halves(uint word) {
-  return unpackFloat2x16(word);
+/// What is taken off codes of 8 bits, so that they are signed bytes.
+const int CENTRE = BITS == 8u ? 128 : 0;
+
+/// Adds the products of a word of codes by the numbers of the row, to the sums of their high and of their low bytes.
+void add_products(uint word, uvec4 row, bool second, inout int high, inout int low) {
+  if (BITS == 4u) {
+    const uint even = word & 0x0f0f0f0fu, odd = word >> 4 & 0x0f0f0f0fu;
+    high += dot_signed(even, row.x) + dot_signed(odd, row.y);
+    low += int(dot_unsigned(even, row.z) + dot_unsigned(odd, row.w));
+  } else {
+    const uint centred = word ^ 0x80808080u;
+    high += dot_signed(centred, second ? row.y : row.x);
+    low += dot_mixed(centred, second ? row.w : row.z);
+  }
 }
 
-eight decode(uint word, uint zero) {
-  const f16vec2 whole = halves(0x64006400u | zero * 0x10001u);
-  const uint next_codes = word >> 8;
-  if (BITS == 8u) {
-    const f16vec2 even = halves(word & 0x00ff00ffu | 0x64006400u) - whole;
-    const f16vec2 odd = halves(next_codes & 0x00ff00ffu | 0x64006400u) - whole;
-    return eight(vec4(even.x, odd.x, even.y, odd.y), vec4(0.0));
+void add_piece(uint u, uint piece, uint v, bool counts) {
+  int high[COLUMNS], low[COLUMNS];
+  [[unroll]] for (uint j = 0u; j < COLUMNS; ++j)
+    high[j] = low[j] = 0;
+  [[unroll]] for (uint w = piece * WORDS; w < (piece + 1u) * WORDS; ++w) {
+    const uvec4 row = kept_rows[w * WORD / WIDTH * COLUMN_VECTORS + v];
+    [[unroll]] for (uint j = 0u; j < COLUMNS; ++j)
+      add_products(words[u * COLUMNS + j][w], row, w % 2u == 1u, high[j], low[j]);
   }
-  const f16vec2 sixteenths = halves(0x54005400u | zero * 0x100010u), sixteenth = f16vec2(0.0625);
-  const f16vec2 a = halves(word & 0x000f000fu | 0x64006400u) - whole;
-  const f16vec2 b = fma(halves(word & 0x00f000f0u | 0x64006400u), sixteenth, -sixteenths);
-  const f16vec2 c = halves(next_codes & 0x000f000fu | 0x64006400u) - whole;
-  const f16vec2 d = fma(halves(next_codes & 0x00f000f0u | 0x64006400u), sixteenth, -sixteenths);
-  return eight(vec4(a.x, b.x, c.x, d.x), vec4(a.y, b.y, c.y, d.y));
+  const fixed_piece of_row = fixed_pieces[v * PIECES + piece];
+  [[unroll]] for (uint j = 0u; j < COLUMNS; ++j) {
+    const uint l = u * COLUMNS + j;
+    const int whole = high[j] * 256 + low[j];
+    const float sum = ZEROS == zeros_whole
+        ? fma(float(CENTRE) - float(zero[l * PIECES + piece]), float(of_row.sum), float(whole))
+        : float(whole - (zero_code(l, piece, v) - CENTRE) * of_row.sum);
+    const float added = fma(float(scale[l * PIECES + piece]) * of_row.unit, sum, sums[j]);
+    sums[j] = counts ? added : sums[j];
+  }
 }
 #else
-vec4 decode_four(uint codes, uint zero) {
+/// Four codes as numbers, less a zero point. Conversions from integers are slow, so a code becomes the last bits of 2^23, which is taken off
+/// along with the zero point, exactly.
+vec4 decode(uint codes, int zero) {
   const uvec4 each = uvec4(codes, codes >> BITS, codes >> 2u * BITS, codes >> 3u * BITS) & (1u << BITS) - 1u;
   return uintBitsToFloat(each | 0x4b000000u) - (8388608.0 + float(zero));
 }
 
-eight decode(uint word, uint zero) {
-  return eight(decode_four(word, zero), BITS == 8u ? vec4(0.0) : decode_four(word >> 16, zero));
+void add_piece(uint u, uint piece, uint v, bool counts) {
+  const uint FOURS = WORD / 4u; // of a word
+  vec4 four[COLUMNS];           // sums: each waits for the one before
+  [[unroll]] for (uint j = 0u; j < COLUMNS; ++j)
+    four[j] = vec4(0.0);
+  [[unroll]] for (uint f = piece * WORDS * FOURS; f < (piece + 1u) * WORDS * FOURS; ++f) {
+    const vec4 row = kept_rows[f * COLUMN_VECTORS + v];
+    [[unroll]] for (uint j = 0u; j < COLUMNS; ++j) {
+      const uint l = u * COLUMNS + j;
+      const vec4 codes = decode(words[l][f / FOURS] >> f % FOURS * 16u, zero_code(l, piece, v));
+      four[j] = fma(row, ZEROS == zeros_whole ? codes - float(zero[l * PIECES + piece]) : codes, four[j]);
+    }
+  }
+  [[unroll]] for (uint j = 0u; j < COLUMNS; ++j) {
+    const float sum = four[j].x + four[j].y + (four[j].z + four[j].w);
+    const float added = fma(float(scale[(u * COLUMNS + j) * PIECES + piece]), sum, sums[j]);
+    sums[j] = counts ? added : sums[j];
+  }
 }
 #endif
-
-/// What the codes of word w of vector v are multiplied by, of a row.
-eight operands_of(uint row, uint v, uint w) {
-#ifdef TROUPE_f16
-  const uvec4 whole = kept_rows[(row * OPERANDS + w * WORD / WIDTH) * COLUMN_VECTORS + v];
-  const vec4 low = vec4(unpackHalf2x16(whole.x), unpackHalf2x16(whole.y));
-  const vec4 high = vec4(unpackHalf2x16(whole.z), unpackHalf2x16(whole.w));
-  return eight(BITS == 8u && w % 2u == 1u ? high : low, high);
-#else
-  const uint at = (row * OPERANDS + w * WORD / WIDTH) * COLUMN_VECTORS + v;
-  return eight(kept_rows[at], BITS == 8u ? vec4(0.0) : kept_rows[at + COLUMN_VECTORS]);
-#endif
-}
 
 T bias_of(uint p, uint n) {
   return p == 0u ? bias0[n] : p == 1u ? bias1[n] : bias2[n];
@@ -178,53 +219,13 @@ void main() {
   keep_rows();
   clear_sums();
   for (uint step = 0u; step < STEPS; ++step) {
-    uvec4 words[LOADS];
-    T scale[LOADS * PIECES], zero[LOADS * PIECES];
-    uint zero_byte[LOADS];
-    [[unroll]] for (uint l = 0u; l < LOADS; ++l) {
-      words[l] = next_words[l];
-      if (ZEROS == zeros_packed)
-        zero_byte[l] = next_zero_byte[l];
-    }
-    [[unroll]] for (uint l = 0u; l < LOADS * PIECES; ++l) {
-      scale[l] = next_scale[l];
-      if (ZEROS == zeros_whole)
-        zero[l] = next_zero[l];
-    }
+    take_loaded();
     if (step + 1u < STEPS)
       load(at, lane + (step + 1u) * STEP);
     [[unroll]] for (uint i = 0u; i < UNROLL * PIECES; ++i) {
-      const uint u = i / PIECES, piece = i % PIECES, vector = lane + step * STEP + u * LANES;
+      const uint u = i / PIECES, vector = lane + step * STEP + u * LANES;
       const bool counts = EVEN || vector < COLUMN_VECTORS;
-      const uint v = counts ? vector : 0u;
-      vec4 block_sums[SUMS]; // four each: every sum waits for the one before
-      [[unroll]] for (uint s = 0u; s < SUMS; ++s)
-        block_sums[s] = vec4(0.0);
-      [[unroll]] for (uint w = piece * WORDS; w < (piece + 1u) * WORDS; ++w) {
-        vec4 low[COLUMNS], high[COLUMNS];
-        [[unroll]] for (uint j = 0u; j < COLUMNS; ++j) {
-          const uint l = u * COLUMNS + j;
-          const eight codes = decode(words[l][w], zero_code(zero_byte[l], v / BLOCK_VECTORS * PIECES + piece));
-          const float less = ZEROS == zeros_whole ? float(zero[l * PIECES + piece]) : 0.0;
-          low[j] = ZEROS == zeros_whole ? codes.low - less : codes.low;
-          high[j] = ZEROS == zeros_whole ? codes.high - less : codes.high;
-        }
-        [[unroll]] for (uint row = 0u; row < ROWS; ++row) {
-          const eight a = operands_of(row, v, w);
-          [[unroll]] for (uint j = 0u; j < COLUMNS; ++j) {
-            const uint s = row * COLUMNS + j;
-            block_sums[s] = fma(a.low, low[j], block_sums[s]);
-            if (BITS == 4u)
-              block_sums[s] = fma(a.high, high[j], block_sums[s]);
-          }
-        }
-      }
-      [[unroll]] for (uint s = 0u; s < SUMS; ++s) {
-        const vec4 four = block_sums[s];
-        const float factor = float(scale[(u * COLUMNS + s % COLUMNS) * PIECES + piece]);
-        const float sum = fma(factor, four.x + four.y + (four.z + four.w), sums[s]);
-        sums[s] = counts ? sum : sums[s];
-      }
+      add_piece(u, i % PIECES, counts ? vector : 0u, counts);
     }
   }
   finish(at, e);

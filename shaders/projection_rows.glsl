@@ -91,6 +91,16 @@ void ask_for_rows() {
     }
 }
 
+/// Keeps vector v of a row, if there is such.
+#ifdef PUTS_DOWN // of the including kernel
+void put_down(uint row, uint v, VECTOR vector);
+#else
+void put_down(uint row, uint v, VECTOR vector) {
+  if (v < VECTORS)
+    kept_rows[KEPT_AT(row, v)] = vector;
+}
+#endif
+
 /// Puts row `row` down, which has been asked for, normalised if it shall be, and asks for the next one.
 void keep_row(uint row) {
   VECTOR now[ITEMS];
@@ -124,11 +134,8 @@ void keep_row(uint row) {
       now[item] = vector_of(e);
     }
   }
-  [[unroll]] for (uint item = 0u; item < ITEMS; ++item) {
-    const uint v = id + item * THREADS;
-    if (v < VECTORS)
-      kept_rows[KEPT_AT(row, v)] = now[item];
-  }
+  [[unroll]] for (uint item = 0u; item < ITEMS; ++item)
+    put_down(row, id + item * THREADS, now[item]);
 }
 
 void keep_rows() {

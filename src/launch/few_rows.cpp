@@ -31,6 +31,8 @@ struct few_rows_kernel {
   column_teams (*teams)(const few_rows_call& c, std::span<const few_rows_part> parts, const few_rows_kernel& k);
   /// Elements that a row is padded to in the group's memory; 0 if rows are not kept.
   int64_t row = 0;
+  /// Bytes that are kept besides.
+  int64_t more_shared = 0;
 };
 
 uint32_t zero_mode(const few_rows_call& c, const few_rows_part& p) {
@@ -71,10 +73,10 @@ uint32_t fewest_lanes(const few_rows_call& c, bool plain) {
   return std::max<uint32_t>(32, plain ? 0 : c.call.gpu.subgroup_size);
 }
 
-/// Threads of a group that computes columns of one row. With 128 an H200 has a step of gpt2 1 to 2 % sooner than with 256, one of llama_1b with
-/// 4-bit weights 2 %. Teams that are rotated are pairs; where each group keeps the row, two teams at least share it.
+/// Threads of a group that computes float columns of one row. With 128 an H200 has a step of gpt2 1 to 2 % sooner than with 256. Teams that are
+/// rotated are pairs; where each group keeps the row, two teams at least share it.
 uint32_t threads_of_one_row(const few_rows_call& c, uint32_t lanes) {
-  const bool keeps_row = c.packed || c.norm != shader::rows_as_they_are;
+  const bool keeps_row = c.norm != shader::rows_as_they_are;
   return std::clamp(lanes * (c.rotary || keeps_row ? 2 : 1), most_threads / 2, most_threads);
 }
 
@@ -105,16 +107,25 @@ int64_t vectors_of(const nbits_shape& s) {
   return s.blocks * s.block_bytes() / 16;
 }
 
-/// A subgroup for two columns, which share what it reads of the rows, while its lanes have so few vectors that all are asked for at once.
-column_teams vector_teams(const few_rows_call& c, std::span<const few_rows_part>, const few_rows_kernel&) {
-  constexpr int64_t most = 4; // vectors of a column
-  column_teams t{.lanes = c.call.gpu.subgroup_size, .columns = may_have_two(c) ? 2u : 1u};
-  const int64_t vectors = vectors_of(*c.packed);
-  while (t.lanes < most_lanes(c) && (vectors > t.lanes * most || t.lanes < c.rows * t.columns))
+/// Lanes that have at most two vectors of a column, and two columns, which share what a team reads of the row, if that leaves the device enough
+/// invocations. A lane asks for all its vectors at once, but where teams alone fill the device: there more groups at once are worth more. Each group
+/// makes the row ready for itself, so it has four teams or more. On an H200, whose step of llama_1b with 4-bit weights has 0.59 ms by these rules,
+/// four vectors a lane take 2 % more, two columns of few teams 1 %, two vectors at once of many teams 4 %, groups of 128 threads 5 %.
+column_teams vector_teams(const few_rows_call& c, std::span<const few_rows_part> parts, const few_rows_kernel&) {
+  constexpr int64_t most = 2; // vectors of a column that a lane has, if that makes no group too large
+  constexpr uint32_t group_teams = 4;
+  const gpu_features& gpu = c.call.gpu;
+  const int64_t vectors = vectors_of(*c.packed), few = int64_t{gpu.units} * 512; // invocations
+  column_teams t{.lanes = gpu.subgroup_size, .columns = 1};
+  const uint32_t largest = gpu.max_group_size < 2 * most_threads ? most_threads : 2 * most_threads;
+  while (t.lanes * group_teams < largest && vectors > t.lanes * most)
     t.lanes *= 2;
+  const int64_t invocations = columns_of(parts) * t.lanes; // of one column each
+  if (c.gated || (may_have_two(c) && invocations / 2 >= few))
+    t.columns = 2;
   const int64_t each = ceil_div(vectors, t.lanes);
-  t.unroll = static_cast<uint32_t>(ceil_div(each, ceil_div(each, most)));
-  t.threads = threads_of_one_row(c, t.lanes);
+  t.unroll = invocations / t.columns >= 2 * few ? 1 : static_cast<uint32_t>(ceil_div(each, ceil_div(each, 2 * most)));
+  t.threads = std::clamp(t.lanes * group_teams, most_threads, largest);
   return t;
 }
 
@@ -123,7 +134,7 @@ int64_t shared_bytes(const few_rows_call& c, const column_teams& t, const few_ro
   const int64_t sums = c.rows * t.columns * t.threads * 4 / (k.plain ? 1 : 2);
   const int64_t rows =
       c.norm == shader::rows_as_they_are && k.row == 0 ? 0 : c.rows * std::max(k.row, (c.depth + 7) / 8 * 8);
-  return sums + t.threads * 4 + std::max<int64_t>(16, bytes_of(c.call.inputs[0].type, rows));
+  return sums + t.threads * 4 + std::max<int64_t>(16, bytes_of(c.call.inputs[0].type, rows)) + k.more_shared;
 }
 
 shader::projections parameters_of(const few_rows_call& c, std::span<const few_rows_part> parts,
@@ -255,6 +266,27 @@ bool is_projection(const gpu_call& call, const float_product& p) {
          call.inputs[p.b].bytes() <= call.gpu.max_binding_bytes / 2; // with what packing adds
 }
 
+/// Whether the kernel of vectors of codes can run a call. It multiplies a row of float16 as integers (shaders/fixed_rows.glsl).
+bool has_code_vectors(const few_rows_call& c) {
+  constexpr uint32_t piece_lanes = 4;
+  const gpu_features& gpu = c.call.gpu;
+  const bool fixed = gpu.integer_dot && gpu.subgroup_shuffle && gpu.subgroup_size >= piece_lanes;
+  return c.packed && c.rows <= most_vector_rows && c.packed->blocks * c.packed->block_bytes() % 16 == 0 &&
+         (fixed || c.call.inputs[0].type != dtype::float16);
+}
+
+/// What it keeps of the row: its elements, and 8 bytes for each block, or vector of codes where that is less.
+few_rows_kernel code_vectors(const few_rows_call& c) {
+  const nbits_shape& s = *c.packed;
+  const int64_t pieces = std::max(s.blocks, vectors_of(s));
+  return {.stem = "nbits_vectors",
+          .name = c.name + ".vectors",
+          .most_parts = shader::projections_most_parts,
+          .teams = vector_teams,
+          .row = s.blocks * s.block_size,
+          .more_shared = c.call.inputs[0].type == dtype::float16 ? pieces * 8 : 0};
+}
+
 /// The kernels that a device may have for a call, best first.
 std::vector<few_rows_kernel> kernels_of(const few_rows_call& c) {
   const uint32_t subgroup = c.call.gpu.subgroup_size;
@@ -263,12 +295,8 @@ std::vector<few_rows_kernel> kernels_of(const few_rows_call& c) {
   const std::string stem = c.packed ? "matmul_nbits" : "projections";
   const size_t most = c.packed ? shader::projections_most_packed : shader::projections_most_parts;
   std::vector<few_rows_kernel> all;
-  if (subgroups && c.packed && c.rows <= most_vector_rows && c.packed->blocks * c.packed->block_bytes() % 16 == 0)
-    all.push_back({.stem = "nbits_vectors",
-                   .name = c.name + ".vectors",
-                   .most_parts = shader::projections_most_parts,
-                   .teams = vector_teams,
-                   .row = c.packed->blocks * c.packed->block_size});
+  if (subgroups && has_code_vectors(c))
+    all.push_back(code_vectors(c));
   if (subgroups)
     all.push_back({.stem = stem, .name = c.name, .most_parts = most, .teams = element_teams});
   all.push_back({.stem = stem, .name = c.name + ".plain", .plain = true, .most_parts = most, .teams = element_teams});

@@ -241,6 +241,14 @@ TEST_CASE("GPU projections keep NaN, infinities and large means", "[vulkan][proj
     call(norm, {3, 64}).product(20, {}, true).input(x).check();
   for (const int zeros : {0, 1, 2})
     call("", {3, 64}).packed(20, 4, 32, zeros).packed(20, 4, 32, zeros, {}, true).input(x).check(4e-2);
+  for (const float odd : {NAN, INFINITY, -INFINITY})
+    for (const int64_t block : {16, 32, 64}) {
+      tensor row = random_floats({1, 128}, 4);
+      row.mutable_data<float>()[37] = odd;
+      call("", {1, 128}).packed(20, 4, block, 0).packed(20, 4, block, 0, {}, true).input(row).check(4e-2);
+      call("", {1, 128}).packed(20, 8, block, 1).packed(20, 8, block, 1, {}, true).input(row).check(1e-1);
+      call("", {1, 128}).packed(20, 8, block, 2).input(row).check(1e-1);
+    }
   tensor far = random_floats({2, 100}, 5, 99, 101);
   call("LayerNormalization", {2, 100}).product(20).input(far).check(1e-1);
 }
