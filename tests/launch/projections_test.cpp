@@ -17,7 +17,7 @@ using projection::slot;
 
 gpu_features some_gpu() {
   gpu_features gpu = h100_like();
-  gpu.int8 = gpu.subgroup_arithmetic = true;
+  gpu.int8 = gpu.subgroup_arithmetic = gpu.subgroup_shuffle = gpu.integer_dot = true;
   return gpu;
 }
 
@@ -167,7 +167,7 @@ TEST_CASE("a group of one row is whole teams, pairs of them if they share the ro
           if (list.launches.size() == 1) {
             const uint32_t threads = list.launches[0].constants.at(0), lanes = list.launches[0].constants.at(1);
             INFO(list.name << ", lanes " << lanes << " of " << threads);
-            CHECK((threads == 128 || threads == 256));
+            CHECK((threads == 128 || threads == 256 || (packed && threads == 512)));
             CHECK(threads % (rotated ? 2 * lanes : std::min(2 * lanes, 256u)) == 0);
           }
       }
@@ -194,7 +194,7 @@ TEST_CASE("codes in whole vectors are one dispatch of three parts", "[launch][pr
 }
 
 TEST_CASE("a lane loads all its vectors of codes at once, if they are few", "[launch][projections]") {
-  for (const int64_t depth : {64, 2048, 5632, 11008, 20000}) {
+  for (const int64_t depth : {64, 2048, 5632, 11008, 16384}) {
     const launch l = packed_call(1, depth, {512}, 32).lists(some_gpu()).at(0).launches.at(0);
     REQUIRE(l.shader == "nbits_vectors.f16");
     const int64_t vectors = depth / 32, lanes = l.constants.at(1), unroll = l.constants.at(4);
@@ -203,6 +203,28 @@ TEST_CASE("a lane loads all its vectors of codes at once, if they are few", "[la
     CHECK(lanes * (unroll - 1) < vectors);
     CHECK(unroll * l.constants.at(2) <= 8);
   }
+}
+
+TEST_CASE("teams of codes: four a group or more, two columns where they are many, one vector at once where they fill "
+          "the device",
+          "[launch][projections]") {
+  gpu_features gpu = some_gpu();
+  for (const uint32_t largest : {256u, 384u, 1024u})
+    for (const int64_t depth : {64, 2048, 5632, 16384}) {
+      gpu.max_group_size = largest;
+      const launch l = packed_call(1, depth, {512}, 32).lists(gpu).at(0).launches.at(0);
+      INFO("groups of " << largest << ", " << depth);
+      REQUIRE(l.shader == "nbits_vectors.f16");
+      CHECK(l.constants.at(0) <= largest);
+      CHECK(l.constants.at(0) / l.constants.at(1) >= 4);
+    }
+  const auto teams = [&](int64_t columns) {
+    const launch l = packed_call(1, 2048, {columns}, 32).lists(gpu).at(0).launches.at(0);
+    return std::pair(l.constants.at(2), l.constants.at(4)); // columns of a team, vectors at once
+  };
+  CHECK(teams(2048) == std::pair(1u, 2u));
+  CHECK(teams(6144) == std::pair(2u, 2u));
+  CHECK(teams(32000) == std::pair(2u, 1u));
 }
 
 TEST_CASE("columns that are no whole vectors, and more rows, have the kernel of words", "[launch][projections]") {
@@ -215,6 +237,8 @@ TEST_CASE("columns that are no whole vectors, and more rows, have the kernel of 
   CHECK(shader(3, 4096, 32) == "matmul_nbits.f16");
   CHECK(shader(4, 8192, 32).find("layer_norm") == 0);
   gpu_features gpu = some_gpu();
+  gpu.integer_dot = false; // which rows of float16 are multiplied by
+  CHECK(packed_call(1, 96, {64}, 32).lists(gpu).at(0).launches.at(0).shader == "matmul_nbits.f16");
   gpu.subgroup_arithmetic = false;
   CHECK(packed_call(1, 96, {64}, 32).lists(gpu).at(0).launches.at(0).shader == "matmul_nbits.f16_plain");
 }
