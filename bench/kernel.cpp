@@ -3,6 +3,7 @@
 // Usage: bench_kernel GPU TYPE CALL…      GPU: its number; TYPE: fp32 or fp16
 //        CALL: product:ROWS,COLUMNS,DEPTH          of two operands that are given
 //              matmul:ROWS,COLUMNS,DEPTH           by a constant matrix, with a bias
+//              row:ROWS,COLUMNS,DEPTH              a row of them, each behind the one before: what one more takes, with its barrier, without time stamps
 //              conv:IMAGES,CHANNELS,SIZE,FILTERS,KERNEL,STRIDE
 //              attention:HEADS,POSITIONS,WIDTH
 //              masked:BATCH,HEADS,POSITIONS,WIDTH         attention as exporters write it, with a mask of each batch element's keys
@@ -29,9 +30,10 @@ using namespace troupe::bench;
 
 namespace {
 
-tensor random_tensor(dtype type, const shape& dims, uint32_t seed = 0) {
+/// Of -size / 2 to size / 2.
+tensor random_tensor(dtype type, const shape& dims, uint32_t seed = 0, float size = 1) {
   std::mt19937 random(static_cast<uint32_t>(volume(dims)) + seed);
-  std::uniform_real_distribution<float> uniform(-0.5f, 0.5f);
+  std::uniform_real_distribution<float> uniform(-size / 2, size / 2);
   tensor t(dtype::float32, dims);
   for (int64_t i = 0; i < t.size(); ++i)
     t.mutable_data<float>()[i] = uniform(random);
@@ -44,6 +46,8 @@ struct measured_call {
   built_model model;
   named_tensors inputs;
   double flops = 0;
+  std::optional<built_model> longer{}; // has the call `more` times more
+  int64_t more = 0;
 };
 
 /// The models of calls, with random operands.
@@ -59,6 +63,8 @@ public:
       n.push_back(std::stoll(text.substr(at + 1)));
     if ((op == "product" || op == "matmul") && n.size() == 3)
       return product(n, op == "matmul");
+    if (op == "row" && n.size() == 3)
+      return products_in_a_row(n);
     if (op == "conv" && n.size() == 6)
       return convolution(n);
     if (op == "attention" && n.size() == 3)
@@ -95,6 +101,29 @@ private:
       return done(m_.call("MatMul", {a, given("b", {n[2], n[1]})}), flops);
     const variable b = m_.constant(random_tensor(type_, {n[2], n[1]})), c = m_.constant(random_tensor(type_, {n[1]}));
     return done(m_.call("Gemm", {a, b, c}), flops);
+  }
+
+  /// Each product waits for the one before: it is of its result or, if that has another number of columns than a product has depths, adds it.
+  built_model row_of_products(const std::vector<int64_t>& n, int64_t count) const {
+    model_builder m;
+    // Results are as large as what is multiplied: elements of -0.5 to 0.5 have a variance of 1 / 12.
+    const float size = std::sqrt(12.f / static_cast<float>(n[2]));
+    const variable a = m.input("a", type_, to_symbolic(shape{n[0], n[2]})),
+                   b = m.constant(random_tensor(type_, {n[2], n[1]}, 0, size)),
+                   c = m.constant(random_tensor(type_, {n[1]}, 0, 0.1f));
+    variable y = m.call("Gemm", {a, b, c});
+    for (int64_t i = 1; i < count; ++i)
+      y = n[1] == n[2] ? m.call("Gemm", {y, b, c}) : m.call("Gemm", {a, b, y});
+    return finish(m, {y});
+  }
+
+  measured_call products_in_a_row(const std::vector<int64_t>& n) const {
+    constexpr int64_t few = 4, more = 64;
+    return {.model = row_of_products(n, few),
+            .inputs = {{"a", random_tensor(type_, {n[0], n[2]})}},
+            .flops = 2.0 * static_cast<double>(n[0] * n[1]) * static_cast<double>(n[2]),
+            .longer = row_of_products(n, few + more),
+            .more = more};
   }
 
   measured_call convolution(const std::vector<int64_t>& n) {
@@ -206,11 +235,26 @@ public:
     model_ = engine_.load(call.model);
     samples_.clear();
     result_ = to_double(model_->run(call.inputs).outputs.begin()->second.view());
+    if (call.longer) {
+      longer_ = engine_.load(*call.longer);
+      longer_->run(call.inputs);
+    }
+    longest_node(call);
   }
 
-  /// Runs the call after work that keeps the GPU busy, or its clocks would fall, and notes what its longest node took: layouts may be changed
-  /// before and after it.
+  /// Runs the call and notes its time. For all that is measured: after work that keeps the GPU busy, or its clocks would fall.
   void time(const measured_call& call) {
+    samples_.push_back(call.longer ? (busy(*longer_, call) - busy(*model_, call)) / static_cast<double>(call.more)
+                                   : longest_node(call));
+  }
+
+  const std::string& kernel() const { return kernel_; }
+  double microseconds() const { return median(samples_); }
+  const std::vector<double>& result() const { return result_; }
+
+private:
+  /// Returns what the longest node took, in microseconds: layouts may be changed before and after it.
+  double longest_node(const measured_call& call) {
     heater_.run({{"x", tensor::scalar(1.f)}});
     const run_result result = model_->run(call.inputs, {.trace = true});
     double longest = 0;
@@ -220,14 +264,14 @@ public:
           longest = t.seconds();
           kernel_ = t.kernel;
         }
-    samples_.push_back(longest * 1e6);
+    return longest * 1e6;
   }
 
-  const std::string& kernel() const { return kernel_; }
-  double microseconds() const { return median(samples_); }
-  const std::vector<double>& result() const { return result_; }
+  double busy(session& model, const measured_call& call) {
+    heater_.run({{"x", tensor::scalar(1.f)}});
+    return model.run(call.inputs).stats.busy_ms.at(0).second * 1e3;
+  }
 
-private:
   /// Some milliseconds of work that moves nothing to or from the host.
   static built_model heating() {
     constexpr int64_t n = 2048;
@@ -239,7 +283,7 @@ private:
 
   engine engine_;
   session heater_;
-  std::optional<session> model_;
+  std::optional<session> model_, longer_;
   std::string kernel_;
   std::vector<double> samples_;
   std::vector<double> result_;
