@@ -1,10 +1,7 @@
 // Launch rules of troupe.Projections on fabricated devices: when one kernel does it all, and how parts follow each other.
-#include "launch/launches.hpp"
 #include "launch/parameters.hpp"
-#include "ops/projections.hpp"
-#include "ops/run_op.hpp"
 #include "support/catch.hpp"
-#include "support/fabricated_gpu.hpp"
+#include "support/projection_calls.hpp"
 
 #include <set>
 
@@ -12,66 +9,6 @@ using namespace troupe;
 using namespace troupe::testing;
 
 namespace {
-
-using projection::slot;
-
-gpu_features some_gpu() {
-  gpu_features gpu = h100_like();
-  gpu.int8 = gpu.subgroup_arithmetic = gpu.subgroup_shuffle = gpu.integer_dot = true;
-  return gpu;
-}
-
-operand constant(shape dims, dtype type = dtype::float16) {
-  operand o{.type = type, .dims = std::move(dims)};
-  auto w = std::make_shared<weight>(); // its bytes are not asked for
-  w->type = type;
-  w->dims = o.dims;
-  o.constant = std::move(w);
-  return o;
-}
-
-/// Queries, keys and values behind a norm.
-struct decoder_call {
-  attributes attrs = attrs_of({{"norm", std::string("RMSNormalization")}, {"products", int64_t{3}}});
-  std::vector<operand> inputs, outputs;
-
-  explicit decoder_call(int64_t rows, int64_t hidden = 768, std::vector<int64_t> columns = {768, 256, 256}) {
-    inputs = {{.type = dtype::float16, .dims = {1, rows, hidden}}, constant({hidden}), {}};
-    for (const int64_t n : columns) {
-      inputs.push_back(constant({hidden, n}));
-      inputs.resize(inputs.size() + projection::each - 1);
-      outputs.push_back({.type = dtype::float16, .dims = {1, rows, n}});
-    }
-    attrs.set("products", static_cast<int64_t>(columns.size()));
-  }
-
-  /// Rotates queries and keys, of heads 64 wide.
-  decoder_call& rotate(int64_t table_rows = 1) {
-    const int64_t positions = inputs[0].dims[1];
-    attrs.set("rotary", std::string("Rotary"));
-    attrs.set("rotary_heads", std::vector<int64_t>{outputs[0].dims[2] / 64, outputs[1].dims[2] / 64, 0});
-    inputs.resize(inputs.size() + 2, {.type = dtype::float16, .dims = {table_rows, positions, 64}});
-    return *this;
-  }
-
-  launch_lists lists(const gpu_features& gpu) const { return projection_launches({attrs, inputs, outputs, gpu}); }
-};
-
-/// Queries, keys and values by codes of 4 bits, in blocks of `block`.
-struct packed_call : decoder_call {
-  packed_call(int64_t rows, int64_t hidden, std::vector<int64_t> columns, int64_t block)
-      : decoder_call(rows, hidden, {}) {
-    const int64_t blocks = (hidden + block - 1) / block;
-    for (const int64_t n : columns) {
-      const std::string part = std::to_string(outputs.size());
-      inputs.insert(inputs.end(), {constant({n, blocks, block / 2}, dtype::uint8), constant({n, blocks}), {}, {}, {}});
-      outputs.push_back({.type = dtype::float16, .dims = {1, rows, n}});
-      for (const auto& [name, value] : {std::pair{"K", hidden}, {"N", n}, {"bits", int64_t{4}}, {"block_size", block}})
-        attrs.set(fmt::format("{}.{}", name, part), value);
-    }
-    attrs.set("products", static_cast<int64_t>(columns.size()));
-  }
-};
 
 uint32_t steps_of(const launch_list& list) {
   uint32_t steps = 0;
@@ -83,7 +20,7 @@ uint32_t steps_of(const launch_list& list) {
 } // namespace
 
 TEST_CASE("few rows are one dispatch, whose teams cover all columns", "[launch][projections]") {
-  const gpu_features gpu = some_gpu();
+  const gpu_features gpu = projection_gpu();
   for (const int64_t rows : {1, 2, 4}) {
     const launch_list list = decoder_call(rows).lists(gpu).at(0);
     CHECK(list.name == "projections");
@@ -107,7 +44,7 @@ TEST_CASE("few rows are one dispatch, whose teams cover all columns", "[launch][
 }
 
 TEST_CASE("more rows are the parts, the products side by side behind the norm", "[launch][projections]") {
-  const gpu_features gpu = some_gpu();
+  const gpu_features gpu = projection_gpu();
   const launch_lists lists = decoder_call(5).lists(gpu);
   REQUIRE_FALSE(lists.empty());
   for (const launch_list& list : lists) {
@@ -124,7 +61,7 @@ TEST_CASE("more rows are the parts, the products side by side behind the norm", 
 }
 
 TEST_CASE("rows that do not fit into a group's memory are not normalised there", "[launch][projections]") {
-  gpu_features gpu = some_gpu();
+  gpu_features gpu = projection_gpu();
   const auto first = [&](int64_t rows, int64_t hidden) {
     return decoder_call(rows, hidden, {64}).lists(gpu).at(0).name;
   };
@@ -136,7 +73,7 @@ TEST_CASE("rows that do not fit into a group's memory are not normalised there",
 
 TEST_CASE("teams are whole subgroups; a device without their arithmetic has the plain kernel",
           "[launch][projections]") {
-  gpu_features gpu = some_gpu();
+  gpu_features gpu = projection_gpu();
   const auto names = [&] {
     std::set<std::string> found;
     for (const launch_list& list : decoder_call(1).lists(gpu))
@@ -155,7 +92,7 @@ TEST_CASE("teams are whole subgroups; a device without their arithmetic has the 
 }
 
 TEST_CASE("a group of one row is whole teams, pairs of them if they share the row", "[launch][projections]") {
-  gpu_features gpu = some_gpu();
+  gpu_features gpu = projection_gpu();
   const int64_t hidden = GENERATE(256, 768, 2048, 8192);
   for (const uint32_t size : {8u, 16u, 32u, 64u, 128u})
     for (const bool packed : {false, true})
@@ -174,77 +111,14 @@ TEST_CASE("a group of one row is whole teams, pairs of them if they share the ro
 }
 
 TEST_CASE("four products take two dispatches of one step", "[launch][projections]") {
-  const launch_list list = decoder_call(1, 768, {64, 64, 64, 32}).lists(some_gpu()).at(0);
+  const launch_list list = decoder_call(1, 768, {64, 64, 64, 32}).lists(projection_gpu()).at(0);
   CHECK(list.launches.size() == 2);
   CHECK(steps_of(list) == 1);
   CHECK(list.packed.size() == 4);
 }
 
-TEST_CASE("codes in whole vectors are one dispatch of three parts", "[launch][projections]") {
-  const gpu_features gpu = some_gpu();
-  for (const int64_t columns : {256, 2048, 32000, 1 << 20}) {
-    const launch_list list = packed_call(1, 2048, {columns, 256, 100}, 32).lists(gpu).at(0);
-    REQUIRE(list.launches.size() == 1);
-    const launch& l = list.launches[0];
-    CHECK(l.shader == "nbits_vectors.f16");
-    CHECK(l.bindings.size() == 22);
-    const int64_t teams = l.constants.at(0) / l.constants.at(1), each = l.constants.at(2);
-    CHECK(int64_t{l.groups[0]} * l.groups[1] * teams * each >= columns + 356);
-  }
-}
-
-TEST_CASE("a lane loads all its vectors of codes at once, if they are few", "[launch][projections]") {
-  for (const int64_t depth : {64, 2048, 5632, 11008, 16384}) {
-    const launch l = packed_call(1, depth, {512}, 32).lists(some_gpu()).at(0).launches.at(0);
-    REQUIRE(l.shader == "nbits_vectors.f16");
-    const int64_t vectors = depth / 32, lanes = l.constants.at(1), unroll = l.constants.at(4);
-    INFO(depth << ": " << lanes << " lanes, " << unroll);
-    CHECK(lanes * unroll >= vectors);
-    CHECK(lanes * (unroll - 1) < vectors);
-    CHECK(unroll * l.constants.at(2) <= 8);
-  }
-}
-
-TEST_CASE("teams of codes: four a group or more, two columns where they are many, one vector at once where they fill "
-          "the device",
-          "[launch][projections]") {
-  gpu_features gpu = some_gpu();
-  for (const uint32_t largest : {256u, 384u, 1024u})
-    for (const int64_t depth : {64, 2048, 5632, 16384}) {
-      gpu.max_group_size = largest;
-      const launch l = packed_call(1, depth, {512}, 32).lists(gpu).at(0).launches.at(0);
-      INFO("groups of " << largest << ", " << depth);
-      REQUIRE(l.shader == "nbits_vectors.f16");
-      CHECK(l.constants.at(0) <= largest);
-      CHECK(l.constants.at(0) / l.constants.at(1) >= 4);
-    }
-  const auto teams = [&](int64_t columns) {
-    const launch l = packed_call(1, 2048, {columns}, 32).lists(gpu).at(0).launches.at(0);
-    return std::pair(l.constants.at(2), l.constants.at(4)); // columns of a team, vectors at once
-  };
-  CHECK(teams(2048) == std::pair(1u, 2u));
-  CHECK(teams(6144) == std::pair(2u, 2u));
-  CHECK(teams(32000) == std::pair(2u, 1u));
-}
-
-TEST_CASE("columns that are no whole vectors, and more rows, have the kernel of words", "[launch][projections]") {
-  const auto shader = [](int64_t rows, int64_t depth, int64_t block) {
-    return packed_call(rows, depth, {64}, block).lists(some_gpu()).at(0).launches.at(0).shader;
-  };
-  CHECK(shader(1, 96, 16) == "nbits_vectors.f16");
-  CHECK(shader(1, 80, 16) == "matmul_nbits.f16"); // 40 bytes a column
-  CHECK(shader(2, 4096, 32) == "matmul_nbits.f16");
-  CHECK(shader(3, 4096, 32) == "matmul_nbits.f16");
-  CHECK(shader(4, 8192, 32).find("layer_norm") == 0);
-  gpu_features gpu = some_gpu();
-  gpu.integer_dot = false; // which rows of float16 are multiplied by
-  CHECK(packed_call(1, 96, {64}, 32).lists(gpu).at(0).launches.at(0).shader == "matmul_nbits.f16");
-  gpu.subgroup_arithmetic = false;
-  CHECK(packed_call(1, 96, {64}, 32).lists(gpu).at(0).launches.at(0).shader == "matmul_nbits.f16_plain");
-}
-
 TEST_CASE("weights beyond a binding's limit are multiplied part by part", "[launch][projections]") {
-  gpu_features gpu = some_gpu();
+  gpu_features gpu = projection_gpu();
   gpu.max_binding_bytes = 1 << 20;
   const launch_lists lists = decoder_call(1).lists(gpu);
   REQUIRE_FALSE(lists.empty());
@@ -252,7 +126,7 @@ TEST_CASE("weights beyond a binding's limit are multiplied part by part", "[laun
 }
 
 TEST_CASE("rotated columns are dealt out by pairs, each to two teams of a group", "[launch][projections]") {
-  gpu_features gpu = some_gpu();
+  gpu_features gpu = projection_gpu();
   for (const int64_t queries : {64, 768, 16384}) {
     const launch_list list = decoder_call(1, 4096, {queries, 256, 255}).rotate().lists(gpu).at(0);
     CHECK(list.name == "projections");
@@ -269,7 +143,7 @@ TEST_CASE("rotated columns are dealt out by pairs, each to two teams of a group"
 }
 
 TEST_CASE("results of more rows are rotated where they are, last", "[launch][projections]") {
-  const launch_lists lists = decoder_call(7).rotate().lists(some_gpu());
+  const launch_lists lists = decoder_call(7).rotate().lists(projection_gpu());
   REQUIRE_FALSE(lists.empty());
   for (const launch_list& list : lists) {
     CHECK(list.name.find("projections") == std::string::npos);
@@ -286,8 +160,8 @@ TEST_CASE("results of more rows are rotated where they are, last", "[launch][pro
       }
     CHECK(rotations == 2);
   }
-  CHECK_THROWS_AS(decoder_call(7).rotate(2).lists(some_gpu()), error);
-  CHECK_THROWS_AS(decoder_call(2).rotate(2).lists(some_gpu()), error);
+  CHECK_THROWS_AS(decoder_call(7).rotate(2).lists(projection_gpu()), error);
+  CHECK_THROWS_AS(decoder_call(2).rotate(2).lists(projection_gpu()), error);
 }
 
 namespace {
@@ -299,9 +173,9 @@ struct normed_call {
 
   normed_call(int64_t rows, int64_t depth, int64_t columns, dtype type = dtype::float16, bool sums = true) {
     const operand result{.type = type, .dims = {1, rows, columns}};
-    inputs = {{.type = type, .dims = {1, rows, depth}}, {}, {}, constant({depth, columns}, type), {}, {}};
-    inputs.insert(inputs.end(),
-                  {constant({columns}, type), result, constant({columns}, type), constant({columns}, type)});
+    inputs = {{.type = type, .dims = {1, rows, depth}}, {}, {}, constant_operand({depth, columns}, type), {}, {}};
+    inputs.insert(inputs.end(), {constant_operand({columns}, type), result, constant_operand({columns}, type),
+                                 constant_operand({columns}, type)});
     outputs = {result};
     if (sums)
       outputs.push_back(result);
@@ -313,7 +187,7 @@ struct normed_call {
 };
 
 gpu_features gpu_with_matrices() {
-  gpu_features gpu = some_gpu();
+  gpu_features gpu = projection_gpu();
   gpu.cooperative_matrix = gpu.group_matrices = true;
   return gpu;
 }
@@ -343,7 +217,7 @@ TEST_CASE("a product that is split anyway normalises its rows where it adds its 
     CHECK((last.constants.at(8) & shader::split_norm_sums) == (sums ? shader::split_norm_sums : 0));
     CHECK(list.scratch.size() == 1); // what is normalised is nowhere, if nobody reads it
   }
-  CHECK(normed_call(128, 768, 768, dtype::float32).lists(some_gpu()).at(0).name == "matmul.normed");
+  CHECK(normed_call(128, 768, 768, dtype::float32).lists(projection_gpu()).at(0).name == "matmul.normed");
 }
 
 TEST_CASE("a product that is not split, or of few rows, has its norm behind it as ever", "[launch][projections]") {
@@ -398,7 +272,7 @@ TEST_CASE("what has the norm behind it takes the tile that it would take without
 
 TEST_CASE("rows that a team's registers do not hold are normalised by themselves", "[launch][projections]") {
   const auto first = [](int64_t columns) {
-    return normed_call(128, 4096, columns, dtype::float32).lists(some_gpu()).at(0).name;
+    return normed_call(128, 4096, columns, dtype::float32).lists(projection_gpu()).at(0).name;
   };
   CHECK(first(8192) == "matmul.normed");
   CHECK(first(8196) == "matmul+layer_norm");
