@@ -109,11 +109,10 @@ private:
     // Results are as large as what is multiplied: elements of -0.5 to 0.5 have a variance of 1 / 12.
     const float size = std::sqrt(12.f / static_cast<float>(n[2]));
     const variable a = m.input("a", type_, to_symbolic(shape{n[0], n[2]})),
-                   b = m.constant(random_tensor(type_, {n[2], n[1]}, 0, size)),
-                   c = m.constant(random_tensor(type_, {n[1]}, 0, 0.1f));
-    variable y = m.call("Gemm", {a, b, c});
+                   b = m.constant(random_tensor(type_, {n[2], n[1]}, 0, size));
+    variable y = m.call("MatMul", {a, b});
     for (int64_t i = 1; i < count; ++i)
-      y = n[1] == n[2] ? m.call("Gemm", {y, b, c}) : m.call("Gemm", {a, b, y});
+      y = n[1] == n[2] ? m.call("MatMul", {y, b}) : m.call("Gemm", {a, b, y});
     return finish(m, {y});
   }
 
