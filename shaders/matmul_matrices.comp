@@ -5,7 +5,7 @@
 // the driver's compiler knows that all of B's rows, and A's, begin at multiples of eight elements, and how often it goes around, without
 // which the same kernel has two thirds of the speed. Tiles that are wholly inside are read without bounds; where all of them are, the driver has one
 // loop instead of two to compile, in a third of the time.
-// Groups: x counts row tiles, y column tiles. Depths are not split: a loop that begins elsewhere than at 0 takes three times as long.
+// Groups: x counts row tiles, y column tiles; each goes to a tile of its own (own_tile). Depths are not split: a loop that begins elsewhere than at 0 takes three times as long.
 // Variants: f16_64x64x128 f16_128x128x64 f16_128x256x64
 // Compiled twice: see group_matrix.glsl.
 #extension GL_GOOGLE_include_directive : require
@@ -30,6 +30,7 @@ layout(constant_id = 2) const uint N = 8; // columns of the product
 layout(constant_id = 3) const uint K = 8; // its depths
 layout(constant_id = 4) const uint OUT_ROW = 8;   // from one row of C to the next in the output; N unless C is a part of larger rows
 layout(constant_id = 5) const uint OUT_FIRST = 0; // where C begins there; both are multiples of eight too
+layout(constant_id = 6) const uint BAND = 0; // column tiles that groups go through together; 0: one, all rows of it
 const bool HAS_BIAS = (FLAGS & product_bias) != 0u;
 const bool HAS_RESIDUAL = (FLAGS & product_residual) != 0u;
 const bool WHOLE_TILES = (FLAGS & product_whole_tiles) != 0u;
@@ -78,10 +79,21 @@ float finished(const in uint r, const in uint c, const in float sum, const in ui
   return activate(ACTIVATION, value, product.act_alpha, product.act_beta);
 }
 
+/// The group's row tile and column tile. Groups that run at the same time read fewer rows and columns if their tiles are a block of BAND columns.
+uvec2 own_tile() {
+  if (BAND == 0u)
+    return gl_WorkGroupID.xy;
+  const uint rows = gl_NumWorkGroups.x, group = gl_WorkGroupID.y * rows + gl_WorkGroupID.x;
+  const uint first = group / (BAND * rows) * BAND, columns = min(BAND, gl_NumWorkGroups.y - first);
+  const uint own = group - first * rows;
+  return uvec2(own / columns, first + own % columns);
+}
+
 void main() {
   const float16_t zero = float16_t(0.0); // what a type names stands before the first matrix
   const float none = 0.0;
-  const uint row = gl_WorkGroupID.x * ROWS, column = gl_WorkGroupID.y * COLUMNS;
+  const uvec2 tile_at = own_tile();
+  const uint row = tile_at.x * ROWS, column = tile_at.y * COLUMNS;
   const TURNED by_columns = turned();
   SUMS sums = all_sums(none);
   LEFT left = all_left(zero);

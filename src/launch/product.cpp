@@ -147,7 +147,8 @@ std::optional<launch_list> with_group_tile(const gpu_call& call, const float_pro
                  word(p.n),
                  word(p.k),
                  word(rows.row),
-                 word(rows.first)};
+                 word(rows.first),
+                 column_band({p.m, p.n, p.k})};
   l.params = stack_parameters(r.p, t, rows, 0);
   return tiled_list(builder, call, t);
 }

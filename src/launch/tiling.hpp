@@ -51,6 +51,9 @@ std::vector<tiling> list_tilings(const product_size& size, tile_family family, b
 /// Returns the flags that a tile's kernel has besides its product's: what groups' third numbers count, and whether the groups are few for the device.
 uint32_t tile_flags(const tiling& t, const std::array<uint32_t, 3>& groups, int64_t batches, const gpu_features& gpu);
 
+/// Returns how many column tiles of a float16 product groups go through together, for the kernel by matrices of groups; 0: one, all rows of it.
+uint32_t column_band(const product_size& size);
+
 /// What takes so many times as long as the best by the model is not worth measuring.
 inline constexpr double hopeless_time = 4;
 

@@ -87,6 +87,11 @@ TEST_CASE("Matrices of groups come first where they gain enough", "[ops]") {
   };
   CHECK(whole_tiles(4096));
   CHECK_FALSE(whole_tiles(4100));
+  const auto band = [&](int64_t m, int64_t n, int64_t k) {
+    return lists(m, n, k).at(0).launches.at(0).constants.at(6);
+  };
+  CHECK(band(4096, 4096, 4096) == 8);
+  CHECK(band(6304, 3072, 768) == 0); // a cache holds its operands
   CHECK(lists(196, 384, 64).at(0).name == "matmul_cooperative");
   CHECK(lists(196, 384, 64).at(1).name == "matmul.matrices");
   for (const auto& [n, k] : {std::pair<int64_t, int64_t>{4095, 4096}, {4096, 4095}}) // lines that are no whole vectors

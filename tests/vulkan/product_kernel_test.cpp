@@ -1,8 +1,10 @@
 // Every kernel of products and convolutions against the reference, at sizes that leave remainders everywhere.
 #include "launch/launches.hpp"
 #include "support/catch.hpp"
+#include "support/gpu.hpp"
 #include "support/graph_builder.hpp"
 #include "support/kernel_case.hpp"
+#include "vulkan/device_choice.hpp"
 #include "vulkan/shader_library.hpp"
 
 #include <algorithm>
@@ -133,6 +135,17 @@ TEST_CASE("GPU products by matrices of subgroups: few and many steps of depths, 
     c.inputs = {random_floats({rows, depths}, 1), random_floats({depths, 104}, 2)};
     c.in_double = true;
     check_gpu_ways(c, "matmul_cooperative", true);
+  }
+}
+
+TEST_CASE("GPU products by matrices of groups: tiles in bands of columns, the last one narrower", "[vulkan][slow]") {
+  if (!vulkan::features_of(gpus()->gpus().at(0).snapshot).group_matrices)
+    return; // nothing else goes through tiles so, and a CPU as a GPU would take a minute
+  for (const int64_t depths : {13440, 13448}) {
+    kernel_case c{.op = "MatMul", .rtol = 1e-3, .atol = 4e-2, .constants = 2};
+    c.inputs = {random_floats({130, depths}, 1), random_floats({depths, 1160}, 2)};
+    c.in_double = true;
+    check_gpu_ways(c, "matmul.matrices", true);
   }
 }
 
