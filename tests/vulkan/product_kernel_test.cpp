@@ -141,11 +141,12 @@ TEST_CASE("GPU products by matrices of subgroups: few and many steps of depths, 
 TEST_CASE("GPU products by matrices of groups: tiles in bands of columns, the last one narrower", "[vulkan][slow]") {
   if (!vulkan::features_of(gpus()->gpus().at(0).snapshot).group_matrices)
     return; // nothing else goes through tiles so, and a CPU as a GPU would take a minute
-  for (const int64_t depths : {13440, 13448}) {
+  for (const int64_t depths : {9088, 9096}) { // whole steps of all tiles, and of none
+    INFO(depths << " depths");
     kernel_case c{.op = "MatMul", .rtol = 1e-3, .atol = 4e-2, .constants = 2};
-    c.inputs = {random_floats({130, depths}, 1), random_floats({depths, 1160}, 2)};
+    c.inputs = {random_floats({600, depths}, 1), random_floats({depths, 1288}, 2)};
     c.in_double = true;
-    check_gpu_ways(c, "matmul.matrices", true);
+    CHECK_FALSE(check_gpu_ways(c, "matmul.matrices", true).empty());
   }
 }
 
