@@ -2,7 +2,7 @@
 // (nbits_vectors.comp).
 //
 // A piece of the row goes with codes of one vector and block. Its numbers have 16 bits and count 2^-14 of the largest power of two that is not
-// above its largest element, so that this is exact and none is off by more than 2^-16 of it: 32 times less than float16 rounds it to. Where an
+// above its largest element, so that this is exact and none is off by more than 2^-15 of it: 16 times less than float16 would round it by. Where an
 // element is infinite or NaN, a piece counts that instead: infinities are 1 or -1 then, all else is 0.
 #ifndef TROUPE_FIXED_ROWS
 #define TROUPE_FIXED_ROWS

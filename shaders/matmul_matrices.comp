@@ -5,7 +5,8 @@
 // the driver's compiler knows that all of B's rows, and A's, begin at multiples of eight elements, and how often it goes around, without
 // which the same kernel has two thirds of the speed. Tiles that are wholly inside are read without bounds; where all of them are, the driver has one
 // loop instead of two to compile, in a third of the time.
-// Groups: x counts row tiles, y column tiles; each goes to a tile of its own (own_tile). Depths are not split: a loop that begins elsewhere than at 0 takes three times as long.
+// Groups: as many as tiles, x counts their rows, y their columns; which has which: own_tile(). Depths are not split: a loop that begins elsewhere than
+// at 0 takes three times as long.
 // Variants: f16_64x64x128 f16_128x128x64 f16_128x256x64
 // Compiled twice: see group_matrix.glsl.
 #extension GL_GOOGLE_include_directive : require

@@ -13,7 +13,8 @@
 //
 // Constants 0 … 11 as below, the kernel's own after them. LANES and THREADS are powers of two, whole subgroups, ROWS · COLUMNS ≤ LANES;
 // if gated, COLUMNS is even. PLAIN: without subgroup arithmetic. A kernel may define ROW_VECTORS, the vectors that a row is kept as, zeros beyond
-// its end, KEPT_AT(row, v), where each is kept, and KEEPS_ROWS: whether rows are kept that are not normalised too.
+// its end, KEPT_AT(row, v), where each is kept, KEEPS_ROWS: whether rows are kept that are not normalised too, and PUTS_DOWN, if it has a function of its
+// own that keeps a vector.
 #ifndef TROUPE_PROJECTIONS
 #define TROUPE_PROJECTIONS
 
