@@ -123,11 +123,8 @@ void emit_vector(uint m, uint n, int sums[8], vector_ends own) {
 }
 #else
 #ifdef TROUPE_dot
-#extension GL_EXT_spirv_intrinsics : require
-// OpSDot of four signed bytes each, 0: packed into a word (SPV_KHR_integer_dot_product).
-spirv_instruction(extensions = ["SPV_KHR_integer_dot_product"], capabilities = [6018, 6019], id = 4450)
-int packed_dot(uint a, uint b, spirv_literal int format);
-int dot_bytes(uint a, uint b) { return packed_dot(a, b, 0); }
+#include "byte_dots.glsl"
+#define dot_bytes dot_signed
 #else
 int dot_bytes(uint a, uint b) {
   const ivec4 product = signed_bytes(a) * signed_bytes(b);

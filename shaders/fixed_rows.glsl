@@ -8,19 +8,7 @@
 #define TROUPE_FIXED_ROWS
 
 #extension GL_KHR_shader_subgroup_shuffle : require
-#extension GL_EXT_spirv_intrinsics : require
-
-// OpSDot, OpUDot and OpSUDot of four bytes each, 0: packed into a word (SPV_KHR_integer_dot_product). The mixed one's first has signs.
-spirv_instruction(extensions = ["SPV_KHR_integer_dot_product"], capabilities = [6018, 6019], id = 4450)
-int packed_signed(uint a, uint b, spirv_literal int format);
-spirv_instruction(extensions = ["SPV_KHR_integer_dot_product"], capabilities = [6018, 6019], id = 4451)
-uint packed_unsigned(uint a, uint b, spirv_literal int format);
-spirv_instruction(extensions = ["SPV_KHR_integer_dot_product"], capabilities = [6018, 6019], id = 4452)
-int packed_mixed(uint a, uint b, spirv_literal int format);
-
-int dot_signed(uint a, uint b) { return packed_signed(a, b, 0); }
-uint dot_unsigned(uint a, uint b) { return packed_unsigned(a, b, 0); }
-int dot_mixed(uint a, uint b) { return packed_mixed(a, b, 0); }
+#include "byte_dots.glsl"
 
 /// What a piece's numbers count, and their sum.
 struct fixed_piece {

@@ -10,8 +10,6 @@ namespace troupe {
 namespace {
 
 constexpr uint32_t most_threads = 256; // of a group
-/// More rows by vectors of codes are slower than by words: what is read of the rows outweighs the codes.
-constexpr int64_t most_vector_rows = 1;
 
 /// How columns are dealt out to teams of invocations.
 struct column_teams {
@@ -266,12 +264,13 @@ bool is_projection(const gpu_call& call, const float_product& p) {
          call.inputs[p.b].bytes() <= call.gpu.max_binding_bytes / 2; // with what packing adds
 }
 
-/// Whether the kernel of vectors of codes can run a call. It multiplies a row of float16 as integers (shaders/fixed_rows.glsl).
+/// Whether the kernel of vectors of codes can run a call: of one row, since what is read of more outweighs the codes. It multiplies a row of float16 as
+/// integers (shaders/fixed_rows.glsl).
 bool has_code_vectors(const few_rows_call& c) {
   constexpr uint32_t piece_lanes = 4;
   const gpu_features& gpu = c.call.gpu;
   const bool fixed = gpu.integer_dot && gpu.subgroup_shuffle && gpu.subgroup_size >= piece_lanes;
-  return c.packed && c.rows <= most_vector_rows && c.packed->blocks * c.packed->block_bytes() % 16 == 0 &&
+  return c.packed && c.rows == 1 && c.packed->blocks * c.packed->block_bytes() % 16 == 0 &&
          (fixed || c.call.inputs[0].type != dtype::float16);
 }
 
