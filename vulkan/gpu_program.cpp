@@ -174,7 +174,7 @@ private:
   bool is_dynamic(node_id n) const { return calls_.class_of(n) != dynamic_calls::none; }
 
   pipeline_key key_of(const launch& l, node_id n) const {
-    const auto block = constant_blocks_ && !is_dynamic(n) ? std::ssize(l.params) - l.read_words : 0;
+    const auto block = !constant_blocks_ ? 0 : is_dynamic(n) ? l.fixed_words : std::ssize(l.params) - l.read_words;
     return {
         l.shader, l.constants, static_cast<uint32_t>(l.bindings.size()), {l.params.begin(), l.params.begin() + block}};
   }

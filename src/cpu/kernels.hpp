@@ -48,6 +48,8 @@ kernel_ptr make_dynamic_quantize(const kernel_request& request);
 kernel_ptr make_matmul_nbits(const kernel_request& request);
 /// troupe.Projections: the kernels of its parts. projections.cpp
 kernel_ptr make_projections(const kernel_request& request);
+/// troupe.AttentionProjection, the same way.
+kernel_ptr make_attention_projection(const kernel_request& request);
 /// LSTM, GRU and RNN with their default activations (RNN: also Relu) over whole sequences. recurrent.cpp
 kernel_ptr make_lstm(const kernel_request& request);
 kernel_ptr make_gru(const kernel_request& request);

@@ -1,16 +1,17 @@
-// troupe.Projections on the CPU: the kernels of its parts, one after the other. What a norm or a product hands on stays in memory of the
-// kernel's own; nothing would be gained by more, since the products are bound by their weights.
+// troupe.Projections and troupe.AttentionProjection on the CPU: the kernels of their parts, one after the other. What a part hands on stays in memory
+// of the kernel's own; nothing would be gained by more, since the products are bound by their weights.
 #include "ops/projections.hpp"
 #include "cpu/kernel_list.hpp"
 #include "cpu/kernels.hpp"
+#include "ops/fused_attention.hpp"
 
 namespace troupe {
 namespace {
 
-class projections_kernel final : public kernel {
+class parts_kernel final : public kernel {
 public:
-  explicit projections_kernel(const kernel_request& r)
-      : calls_(parts_of_projections(r.call.attrs, r.inputs, r.outputs)), nodes_(calls_.parts.size()) {
+  parts_kernel(const kernel_request& r, parts_function parts_of)
+      : calls_(parts_of(r.call.attrs, r.inputs, r.outputs)), nodes_(calls_.parts.size()) {
     for (const operand& o : calls_.between)
       between_.emplace_back(o.type, o.dims);
     for (size_t i = 0; i < nodes_.size(); ++i)
@@ -41,7 +42,7 @@ public:
 
 private:
   /// `call` is the part as a node, which its kernel may refer to.
-  void prepare(const kernel_request& r, const projection_part& part, node& call) {
+  void prepare(const kernel_request& r, const call_part& part, node& call) {
     call = {.name = r.call.name,
             .op_type = std::string(part.def->name),
             .domain = std::string(part.def->domain),
@@ -53,7 +54,7 @@ private:
     kernels_.push_back(choose_kernel(own).run);
   }
 
-  const void* address(const kernel_run& r, part_operand o) const {
+  const void* address(const kernel_run& r, const part_operand& o) const {
     switch (o.from) {
       case part_operand::source::absent: return nullptr;
       case part_operand::source::input: return r.in[o.index];
@@ -63,7 +64,7 @@ private:
     return between_[o.index].data();
   }
 
-  const projection_calls calls_;
+  const call_parts calls_;
   std::vector<node> nodes_;
   std::vector<kernel_ptr> kernels_;
   std::vector<tensor> between_;
@@ -72,7 +73,11 @@ private:
 } // namespace
 
 kernel_ptr make_projections(const kernel_request& r) {
-  return r.all_plain() ? std::make_unique<projections_kernel>(r) : nullptr;
+  return r.all_plain() ? std::make_unique<parts_kernel>(r, parts_of_projections) : nullptr;
+}
+
+kernel_ptr make_attention_projection(const kernel_request& r) {
+  return r.all_plain() ? std::make_unique<parts_kernel>(r, parts_of_attention_projection) : nullptr;
 }
 
 } // namespace troupe

@@ -267,7 +267,7 @@ void add_attention_join(launch_builder& b, const gpu_call& call, const attention
                                                 .y_steps = steps_of(c.heads, c.queries, c.value_width, c.y_behind)});
 }
 
-launch_lists fused_attention_launches(const gpu_call& call) {
+attention_call fused_attention_call(const gpu_call& call) {
   const bool q = heads_behind(call.attrs, "q_layout"), kv = heads_behind(call.attrs, "kv_layout");
   std::array dims{logical(call.inputs[0].dims, q, 0), logical(call.inputs[1].dims, kv, 0),
                   logical(call.inputs[2].dims, kv, 0)};
@@ -285,7 +285,11 @@ launch_lists fused_attention_launches(const gpu_call& call) {
   if (call.has_input(past_key_input))
     add_past(call, c);
   c.causal_offset = c.keys - c.queries;
-  return launch_attention(call, c);
+  return c;
+}
+
+launch_lists fused_attention_launches(const gpu_call& call) {
+  return launch_attention(call, fused_attention_call(call));
 }
 
 /// Copies of all keys, and scores of past ones, are only for calls that have both in outputs 1 and 2, of the type of all operands.

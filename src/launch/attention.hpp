@@ -52,6 +52,9 @@ uint32_t attention_flags(const gpu_call& call, const attention_call& c);
 std::vector<uint32_t> attention_parameters(const gpu_call& call, const attention_call& c, int64_t rows,
                                            uint32_t tile_rows, int64_t groups, int64_t split_keys);
 
+/// What a call of troupe.Attention, or the attention of troupe.AttentionProjection, asks for.
+attention_call fused_attention_call(const gpu_call& call);
+
 /// Adds copies of keys and values, past ones first, and the scores, if they are asked for; later launches wait for them. Returns whether the
 /// GPU can run them.
 bool add_attention_outputs(launch_builder& b, const gpu_call& call, const attention_call& c,
@@ -63,6 +66,19 @@ void add_attention_join(launch_builder& b, const gpu_call& call, const attention
 
 /// The kernels for few queries (shaders/attention_lanes.comp, attention_row.comp) that suit, best first.
 launch_lists attention_of_few_queries(const gpu_call& call, const attention_call& c, const std::string& variant);
+
+/// Whether these kernels compute what the call asks for, in vectors of that many elements.
+bool has_few_queries(const gpu_call& call, const attention_call& c, int64_t vector);
+
+/// Returns how many lanes that share a key leave the fewest of them without a vector of a row, the most of these; 0 if one would have more than
+/// `most`.
+int64_t lanes_of_key(int64_t vectors, int64_t most, const gpu_features& gpu);
+
+/// The flags and the parameters of these kernels, of groups that see `split_keys` keys.
+uint32_t few_queries_flags(const gpu_call& call, const attention_call& c);
+std::vector<uint32_t> few_queries_parameters(const gpu_call& call, const attention_call& c, int64_t split_keys);
+/// How many of these words stay as they are from step to step (`launch::fixed_words`): of one query, whose kernels are worth compiling for them.
+int64_t fixed_words_of(const attention_call& c);
 
 /// The kernels of many queries by tiles of keys in shared memory (shaders/attention_tiled.comp, attention.comp), best first.
 launch_lists attention_by_tiles(const gpu_call& call, const attention_call& c, const std::string& variant);

@@ -11,23 +11,11 @@
 namespace troupe {
 namespace {
 
-/// Whether the kernels compute what the call asks for, in whole vectors.
-bool fits(const gpu_call& call, const attention_call& c, int64_t vector) {
-  constexpr int64_t most_queries = 4, most_width = 512;
-  const bool apart = c.past > 0;
-  const dtype type = call.inputs[0].type;
-  const bool wide = apart && c.past_wide; // which no other kernel reads
-  return c.queries >= 1 && (wide || c.queries <= most_queries) && c.keys > 0 && c.width > 0 && c.width % vector == 0 &&
-         c.value_width > 0 && c.value_width % vector == 0 && c.width <= most_width && c.value_width <= most_width &&
-         c.softcap == 0 && !c.limited && !c.joined && !call.has_output(3) &&
-         (!apart || wide || (call.inputs[past_key_input].type == type && call.inputs[past_value_input].type == type));
-}
-
 /// A kernel's groups for all the keys, or for a split of them, and its constants before the flags.
 struct few_queries_kernel {
   std::string name, stem;
-  bool joins; // whether it joins splits itself
-  int64_t groups, split_keys;
+  bool joins;                        // whether it joins splits itself
+  int64_t groups, split_keys, block; // block: keys that a group has on their way at once, if it joins
   std::vector<uint32_t> constants;
 };
 
@@ -73,9 +61,13 @@ std::optional<few_queries_kernel> row_kernel(const attention_call& c, int64_t ve
   const auto g = choose_row_group(c, vector, gpu);
   if (!g)
     return std::nullopt;
-  return few_queries_kernel{"attention.row", "attention_row",
-                            false,           c.batch * c.heads * c.queries,
-                            g->split_keys,   {g->threads, g->lanes, g->key_vectors, g->value_vectors, g->slices()}};
+  return few_queries_kernel{"attention.row",
+                            "attention_row",
+                            false,
+                            c.batch * c.heads * c.queries,
+                            g->split_keys,
+                            0,
+                            {g->threads, g->lanes, g->key_vectors, g->value_vectors, g->slices()}};
 }
 
 /// A group of attention_lanes.comp.
@@ -85,18 +77,6 @@ struct lane_group {
   /// Keys that are on their way at once.
   int64_t block() const { return int64_t{threads} / lanes * ahead; }
 };
-
-/// Returns how many lanes of a slot leave the fewest of them without a vector, the most of these; 0 if a lane would have too many.
-int64_t choose_lanes(int64_t vectors, int64_t most_vectors, const gpu_features& gpu) {
-  int64_t best = 0, least = INT64_MAX;
-  for (const int64_t lanes : {8, 4, 2, 1})
-    if (const int64_t each = ceil_div(vectors, lanes);
-        lanes <= gpu.subgroup_size && each <= most_vectors && each * lanes < least) {
-      best = lanes;
-      least = each * lanes;
-    }
-  return best;
-}
 
 /// Of a group: as many as it can have.
 constexpr int64_t all_rows = INT64_MAX;
@@ -111,7 +91,7 @@ std::optional<lane_group> choose_lane_group(const attention_call& c, int64_t vec
                                             int64_t rows, bool split) {
   // Registers: vectors of a row of Q and Y, and of keys in small groups and in large ones.
   constexpr int64_t most_vectors = 4, most_ahead = 4, in_small = 8, in_large = 4, fewest_threads = 64, small = 256;
-  const int64_t vectors = std::max(c.width, c.value_width) / vector, lanes = choose_lanes(vectors, most_vectors, gpu);
+  const int64_t vectors = std::max(c.width, c.value_width) / vector, lanes = lanes_of_key(vectors, most_vectors, gpu);
   if (!gpu.subgroup_shuffle || lanes == 0)
     return std::nullopt;
   const int64_t each = ceil_div(vectors, lanes), words = c.past > 0 && c.past_wide ? 2 : 1;
@@ -139,6 +119,7 @@ few_queries_kernel lane_kernel(const attention_call& c, const lane_group& g, int
           true,
           c.batch * c.kv_heads * blocks,
           splits > 1 ? ceil_div(ceil_div(c.keys, splits), g.block()) * g.block() : c.keys,
+          g.block(),
           {g.threads, g.threads / gpu.subgroup_size, g.lanes, g.ahead, g.rows, g.key_vectors, g.value_vectors}};
 }
 
@@ -180,30 +161,6 @@ std::vector<few_queries_kernel> lane_kernels(const attention_call& c, int64_t ve
   return kernels;
 }
 
-std::vector<uint32_t> parameters_of(const gpu_call& call, const attention_call& c, int64_t split_keys) {
-  const int64_t present = c.keys - c.past;
-  const auto k_steps = steps_of(c.kv_heads, present, c.width, c.new_behind, c.k_within),
-             v_steps = steps_of(c.kv_heads, present, c.value_width, c.new_behind, c.v_within);
-  return words_of(shader::attention_row{.rows = c.batch * c.heads * c.queries,
-                                        .queries = c.queries,
-                                        .heads = c.heads,
-                                        .sharing = c.heads / c.kv_heads,
-                                        .keys = c.keys,
-                                        .past = c.past,
-                                        .split_keys = split_keys,
-                                        .mask_keys = c.mask_keys,
-                                        .value_width = c.value_width,
-                                        .causal_offset = static_cast<int>(c.causal_offset),
-                                        .scale = c.scale,
-                                        .q_steps = steps_of(c.heads, c.queries, c.width, c.q_behind, c.q_within),
-                                        .k_steps = k_steps,
-                                        .v_steps = v_steps,
-                                        .past_k_steps = past_steps(c, c.width),
-                                        .past_v_steps = past_steps(c, c.value_width),
-                                        .y_steps = steps_of(c.heads, c.queries, c.value_width, c.y_behind),
-                                        .mask_steps = mask_steps(call, c)});
-}
-
 std::optional<launch_list> list_for(const gpu_call& call, const attention_call& c, const few_queries_kernel& k,
                                     const std::string& variant) {
   const int64_t rows = c.batch * c.heads * c.queries, splits = ceil_div(c.keys, k.split_keys);
@@ -220,10 +177,10 @@ std::optional<launch_list> list_for(const gpu_call& call, const attention_call& 
   if (joins)
     l.bindings.insert(l.bindings.end(), {written(partial), b.counters(k.groups)});
   l.constants = k.constants;
-  l.constants.push_back(attention_flags(call, c) | (split && !joins ? shader::attention_split : 0) |
-                        (apart ? shader::attention_past : 0) |
-                        (apart && c.past_wide ? shader::attention_wide_past : 0));
-  l.params = parameters_of(call, c, k.split_keys);
+  l.constants.push_back(few_queries_flags(call, c) | (split && !joins ? shader::attention_split : 0) |
+                        (k.split_keys <= k.block ? shader::attention_one_block : 0));
+  l.params = few_queries_parameters(call, c, k.split_keys);
+  l.fixed_words = fixed_words_of(c);
   if (split && !joins)
     add_attention_join(b, call, c, variant, partial, splits);
   return b.finish();
@@ -231,9 +188,64 @@ std::optional<launch_list> list_for(const gpu_call& call, const attention_call& 
 
 } // namespace
 
+bool has_few_queries(const gpu_call& call, const attention_call& c, int64_t vector) {
+  constexpr int64_t most_queries = 4, most_width = 512;
+  const bool apart = c.past > 0;
+  const dtype type = call.inputs[0].type;
+  const bool wide = apart && c.past_wide; // which no other kernel reads
+  return c.queries >= 1 && (wide || c.queries <= most_queries) && c.keys > 0 && c.width > 0 && c.width % vector == 0 &&
+         c.value_width > 0 && c.value_width % vector == 0 && c.width <= most_width && c.value_width <= most_width &&
+         c.softcap == 0 && !c.limited && !c.joined && !call.has_output(3) &&
+         (!apart || wide || (call.inputs[past_key_input].type == type && call.inputs[past_value_input].type == type));
+}
+
+int64_t lanes_of_key(int64_t vectors, int64_t most, const gpu_features& gpu) {
+  int64_t best = 0, least = INT64_MAX;
+  for (const int64_t lanes : {8, 4, 2, 1})
+    if (const int64_t each = ceil_div(vectors, lanes);
+        lanes <= gpu.subgroup_size && each <= most && each * lanes < least) {
+      best = lanes;
+      least = each * lanes;
+    }
+  return best;
+}
+
+uint32_t few_queries_flags(const gpu_call& call, const attention_call& c) {
+  return attention_flags(call, c) | (c.past > 0 ? shader::attention_past : 0) |
+         (c.past > 0 && c.past_wide ? shader::attention_wide_past : 0);
+}
+
+int64_t fixed_words_of(const attention_call& c) {
+  return c.queries == 1 ? shader::attention_row_fixed : 0;
+}
+
+std::vector<uint32_t> few_queries_parameters(const gpu_call& call, const attention_call& c, int64_t split_keys) {
+  const int64_t present = c.keys - c.past;
+  const auto k_steps = steps_of(c.kv_heads, present, c.width, c.new_behind, c.k_within),
+             v_steps = steps_of(c.kv_heads, present, c.value_width, c.new_behind, c.v_within);
+  return words_of(shader::attention_row{.rows = c.batch * c.heads * c.queries,
+                                        .queries = c.queries,
+                                        .heads = c.heads,
+                                        .sharing = c.heads / c.kv_heads,
+                                        .value_width = c.value_width,
+                                        .scale = c.scale,
+                                        .q_steps = steps_of(c.heads, c.queries, c.width, c.q_behind, c.q_within),
+                                        .k_steps = k_steps,
+                                        .v_steps = v_steps,
+                                        .y_steps = steps_of(c.heads, c.queries, c.value_width, c.y_behind),
+                                        .keys = c.keys,
+                                        .past = c.past,
+                                        .split_keys = split_keys,
+                                        .mask_keys = c.mask_keys,
+                                        .past_k_steps = past_steps(c, c.width),
+                                        .past_v_steps = past_steps(c, c.value_width),
+                                        .mask_steps = mask_steps(call, c),
+                                        .causal_offset = static_cast<int>(c.causal_offset)});
+}
+
 launch_lists attention_of_few_queries(const gpu_call& call, const attention_call& c, const std::string& variant) {
   const int64_t vector = 16 / bytes_of(call.inputs[0].type, 1);
-  if (!fits(call, c, vector))
+  if (!has_few_queries(call, c, vector))
     return {};
   std::vector<few_queries_kernel> kernels = lane_kernels(c, vector, call.gpu);
   if (auto by_row = row_kernel(c, vector, call.gpu))

@@ -146,6 +146,7 @@ constexpr auto rules = std::to_array<implementation<launch_rule>>({
     {"com.microsoft", "MatMulNBits", matmul_nbits_launches},
     {"troupe", "Append", append_launches},
     {"troupe", "Attention", fused_attention_launches},
+    {"troupe", "AttentionProjection", attention_projection_launches},
     {"troupe", "Conv", conv_launches},
     {"troupe", "ConvTranspose", conv_transpose_launches},
     {"troupe", "Elementwise", fused_elementwise_launches},

@@ -13,6 +13,7 @@ launch_lists append_launches(const gpu_call& call);
 launch_lists arg_max_launches(const gpu_call& call);
 launch_lists arg_min_launches(const gpu_call& call);
 launch_lists attention_launches(const gpu_call& call);
+launch_lists attention_projection_launches(const gpu_call& call);
 launch_lists average_pool_launches(const gpu_call& call);
 launch_lists batch_norm_launches(const gpu_call& call);
 launch_lists bit_cast_launches(const gpu_call& call);

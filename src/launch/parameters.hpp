@@ -38,6 +38,7 @@ using ivec4 = uvec4;
 #include "shaders/parameters/attention.h"
 #include "shaders/parameters/attention_flags.h"
 #include "shaders/parameters/attention_join.h"
+#include "shaders/parameters/attention_projection.h"
 #include "shaders/parameters/attention_row.h"
 #include "shaders/parameters/attention_scores.h"
 #include "shaders/parameters/batch_norm.h"

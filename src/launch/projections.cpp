@@ -1,9 +1,9 @@
-// GPU launches of troupe.Projections: one kernel where rows are few (few_rows.hpp); else the launches of its parts, step by step, with what they
-// hand on in scratch memory. A norm behind a product that is split is part of the launch that adds the parts.
+// GPU launches of troupe.Projections: one kernel where rows are few (few_rows.hpp); else the launches of its parts, step by step
+// (part_launches.hpp). A norm behind a product that is split is part of the launch that adds the parts.
 #include "ops/projections.hpp"
 #include "launch/few_rows.hpp"
-#include "launch/launch_table.hpp"
 #include "launch/launches.hpp"
+#include "launch/part_launches.hpp"
 #include "ops/op.hpp"
 
 #include <algorithm>
@@ -120,91 +120,6 @@ std::optional<few_rows_call> few_rows_call_of(const gpu_call& call) {
   return c;
 }
 
-/// Puts one list for each part together.
-class part_lists {
-public:
-  explicit part_lists(const projection_calls& calls) {
-    for (const operand& o : calls.between)
-      all_.scratch.push_back(o.bytes());
-  }
-
-  /// Adds the launches of the next part, which follow those of all parts of earlier steps.
-  void add(const projection_part& part, launch_list list) {
-    if (part.step != step_) {
-      step_ = part.step;
-      first_ = next_;
-    }
-    const auto packed = static_cast<uint32_t>(all_.packed.size()), scratch = static_cast<uint32_t>(all_.scratch.size());
-    for (launch& l : list.launches) {
-      l.step += first_;
-      next_ = std::max(next_, l.step + 1);
-      for (launch_binding& b : l.bindings)
-        move(b, part, packed, scratch);
-      all_.launches.push_back(std::move(l));
-    }
-    all_.packed.insert(all_.packed.end(), list.packed.begin(), list.packed.end());
-    all_.scratch.insert(all_.scratch.end(), list.scratch.begin(), list.scratch.end());
-    all_.name += (all_.name.empty() ? "" : "+") + list.name;
-    all_.time += list.time;
-    if (!list.tile.empty())
-      all_.tile += (all_.tile.empty() ? "" : " ") + list.tile;
-  }
-
-  launch_list take() { return std::move(all_); }
-
-private:
-  using source = launch_binding::source;
-
-  static void move(launch_binding& b, const projection_part& part, uint32_t packed, uint32_t scratch) {
-    if (b.from == source::packed) {
-      b.index += packed;
-    } else if (b.from == source::scratch) {
-      b.index += scratch;
-    } else {
-      const part_operand& o = b.from == source::input ? part.inputs.at(b.index) : part.output;
-      b.index = static_cast<uint32_t>(o.index);
-      b.from = o.from == part_operand::source::input    ? source::input
-               : o.from == part_operand::source::output ? source::output
-                                                        : source::scratch;
-    }
-  }
-
-  launch_list all_;
-  uint32_t step_ = 0, first_ = 0, next_ = 0;
-};
-
-/// Which of a part's ways the list takes that has the `way`-th of every part: its last, if it has fewer. Of all ways, tiles go through all, and
-/// what has none stays as it is: its others are for devices that cannot do better.
-const launch_list& way_of(const launch_lists& ways, size_t way, way_range range) {
-  if (range == way_range::usual)
-    return ways[std::min(way, ways.size() - 1)];
-  return way < ways.size() && !ways[way].tile.empty() ? ways[way] : ways[0];
-}
-
-/// The parts one after the other: each list has the first, second … way to run every part.
-launch_lists by_parts(const gpu_call& call) {
-  const projection_calls calls = parts_of_projections(call.attrs, call.inputs, call.outputs);
-  std::vector<launch_lists> ways;
-  size_t most = 0;
-  for (const projection_part& part : calls.parts) {
-    gpu_call own{part.attrs, {}, {operand_of(part.output, calls, call.inputs, call.outputs)}, call.gpu, call.ways};
-    for (const part_operand& o : part.inputs)
-      own.inputs.push_back(operand_of(o, calls, call.inputs, call.outputs));
-    ways.push_back(launches_of(*part.def, own));
-    if (ways.back().empty())
-      return {};
-    most = std::max(most, ways.back().size());
-  }
-  launch_lists lists;
-  for (size_t way = 0; way < most; ++way) {
-    part_lists all(calls);
-    for (size_t i = 0; i < ways.size(); ++i)
-      all.add(calls.parts[i], way_of(ways[i], way, call.ways));
-    lists.push_back(all.take());
-  }
-  return lists;
-}
-
 /// The ways to run a product with a norm behind it that split the product; none if the call is none or does not suit.
 launch_lists split_and_normed(const gpu_call& call) {
   const projection_attributes how(call.attrs);
@@ -249,7 +164,7 @@ launch_lists projection_launches(const gpu_call& call) {
   launch_lists lists;
   if (const auto few = few_rows_call_of(call))
     lists = few_rows_launches(*few);
-  add_lists(lists, by_parts(call));
+  add_lists(lists, launches_of_parts(call, parts_of_projections(call.attrs, call.inputs, call.outputs)));
   add_split_and_normed(lists, call);
   return lists;
 }

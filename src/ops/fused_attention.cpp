@@ -9,6 +9,15 @@
 // "sbhd" (positions first, as a GPU keeps caches that grow where they are). q_heads, k_heads and v_heads, [first, count], take Q, K and V from
 // part of the heads of their inputs, which may be one value: a projection to all three. Inputs 4 and 5 may be float32 beside float16.
 // Scores, softmax and sums are in float (double for double). As in ONNX's Softmax, a row of −inf alone gives NaN.
+//
+// troupe.AttentionProjection multiplies the heads of a position, one behind the other, by a matrix:
+//
+//   Z[b, s] = Y[b, :, s, :] · W + bias + residual[b, s]
+//
+// Its first inputs and attributes are those of troupe.Attention, with out_layout "bshd". Then W, [H · Dv, N], or [N, H · Dv] if attribute transB.product
+// is not 0, bias? [N] and residual? of Z's dims, [B, S, N]. It is by definition these two operators one after the other; kernels may keep more digits
+// of Y.
+#include "ops/fused_attention.hpp"
 #include "base/parallel.hpp"
 #include "ops/families.hpp"
 #include "ops/gemm.hpp"
@@ -294,12 +303,68 @@ op_cost fused_attention_cost(const attributes& attrs, const call_shapes& s) {
   return {2 * pairs * static_cast<double>(q[3] + v[3]), bytes};
 }
 
+using attention_projection::bias, attention_projection::residual, attention_projection::weights;
+
+bool is_transposed(const attributes& attrs) {
+  return attributes_of_part(attrs, attention_projection::product).integer("transB", 0) != 0;
+}
+
+void infer_attention_projection(infer_context& c) {
+  infer_fused_attention(c);
+  if (!heads_behind(c.attrs(), "out_layout"))
+    fail(errc::invalid_model, "attention that is projected must have its heads behind positions");
+  const symbolic_shape heads = c.output_dims(0);
+  if (!c.has_input(weights) || c.rank(weights) != 2)
+    fail(errc::invalid_model, "the projection of attention takes a matrix of two dims");
+  const bool transposed = is_transposed(c.attrs());
+  const dim &depth = c.dims(weights)[transposed ? 1 : 0], &columns = c.dims(weights)[transposed ? 0 : 1];
+  require_equal(heads[2] * heads[3], depth, "elements of a position and rows of the matrix");
+  if (c.has_input(bias) && c.rank(bias) != 1)
+    fail(errc::invalid_model, "the bias {} of projected attention must be a row", to_string(c.dims(bias)));
+  c.set_output(0, c.type(0), {heads[0], heads[1], columns});
+}
+
+void attention_projection_reference(kernel_context& c) {
+  run_parts(c, parts_of_attention_projection);
+}
+
+op_cost attention_projection_cost(const attributes& attrs, const call_shapes& s) {
+  op_cost cost = fused_attention_cost(attrs, s);
+  const shape &w = s.inputs.at(weights), &z = s.outputs.at(0);
+  const int64_t depth = w.size() == 2 ? w[is_transposed(attrs) ? 1 : 0] : 1;
+  cost.flops += 2 * static_cast<double>(depth) * static_cast<double>(volume(z));
+  return cost;
+}
+
 constexpr auto fused_attention_rows = std::to_array<op_def>({
     op_row("Attention", 1, infer_fused_attention, fused_attention_reference,
            {.domain = "troupe", .inputs = {3, 6}, .types = types::floats, .cost = fused_attention_cost}),
+    op_row(
+        "AttentionProjection", 1, infer_attention_projection, attention_projection_reference,
+        {.domain = "troupe", .inputs = {3, residual + 1}, .types = types::floats, .cost = attention_projection_cost}),
 });
 
 } // namespace
+
+call_parts parts_of_attention_projection(const attributes& attrs, std::span<const operand> inputs,
+                                         std::span<const operand>) {
+  using source = part_operand::source;
+  const auto input = [&](size_t i) {
+    return i < inputs.size() && inputs[i].present() ? part_operand{source::input, i} : part_operand{};
+  };
+  const auto q = logical<int64_t>(attrs, 0, inputs[0].dims), v = logical<int64_t>(attrs, 2, inputs[2].dims);
+  const int64_t heads = heads_read(attrs, 0, q[1]).count;
+  call_parts calls;
+  calls.between.push_back({.type = inputs[0].type, .dims = {q[0], q[2], heads, v[3]}});
+  std::vector<part_operand> operands;
+  for (size_t i = 0; i < weights; ++i)
+    operands.push_back(input(i));
+  add_call(calls, "troupe", "Attention", attrs, std::move(operands), {source::between, 0}, 0);
+  add_call(calls, "troupe", "MatMul", attributes_of_part(attrs, attention_projection::product),
+           {{source::between, 0, shape{q[0], q[2], heads * v[3]}}, input(weights), input(bias), input(residual)},
+           {source::output, 0}, 1);
+  return calls;
+}
 
 std::span<const op_def> fused_attention_ops() {
   return fused_attention_rows;

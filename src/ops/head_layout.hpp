@@ -10,13 +10,14 @@
 
 namespace troupe {
 
-/// Inputs of attention, ONNX's and troupe's, that hold past keys and values.
+/// Inputs of attention, ONNX's and troupe's two, that hold past keys and values.
 inline constexpr size_t past_key_input = 4, past_value_input = 5;
 
 /// Returns whether an operator's input `i` is a cache that it may also read with positions before batch and heads: see `positions_first`.
 inline bool is_cache_input(std::string_view domain, std::string_view op_type, size_t i) {
-  return (domain.empty() || domain == "troupe") && op_type == "Attention" &&
-         (i == past_key_input || i == past_value_input);
+  const bool attends = (domain.empty() || domain == "troupe") && op_type == "Attention";
+  const bool projects = domain == "troupe" && op_type == "AttentionProjection";
+  return (attends || projects) && (i == past_key_input || i == past_value_input);
 }
 
 /// Returns whether attribute past_layout says that caches lie with positions first, [P, B, H, D] ("sbhd"), so that they can grow; by default

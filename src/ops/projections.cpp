@@ -48,20 +48,6 @@ projection_attributes::projection_attributes(const attributes& attrs)
   products = static_cast<size_t>(count);
 }
 
-attributes attributes_of_part(const attributes& attrs, std::string_view part) {
-  attributes own;
-  const std::string end = fmt::format(".{}", part);
-  for (const auto& [name, value] : attrs.all())
-    if (name.ends_with(end))
-      own.set(name.substr(0, name.size() - end.size()), value);
-  return own;
-}
-
-void add_part(attributes& whole, const attributes& own, std::string_view part) {
-  for (const auto& [name, value] : own.all())
-    whole.set(fmt::format("{}.{}", name, part), value);
-}
-
 namespace {
 
 using projection::slot;
@@ -72,7 +58,7 @@ public:
   projection_splitter(const attributes& attrs, std::span<const operand> inputs, std::span<const operand> outputs)
       : attrs_(attrs), how_(attrs), inputs_(inputs), outputs_(outputs) {}
 
-  projection_calls split() {
+  call_parts split() {
     part_operand rows = input(projection::operand);
     if (!how_.norm.empty()) {
       const part_operand normed = between(inputs_[projection::operand]);
@@ -139,7 +125,7 @@ private:
     return has(projection::input(p, slot::residual)) || activation_of(p).code != scalar_code::same;
   }
 
-  void multiply(size_t p, part_operand rows) {
+  void multiply(size_t p, const part_operand& rows) {
     const bool last = !how_.gated && !(packed(p) && needs_end(p));
     const operand& out = outputs_[how_.gated ? 0 : p];
     const part_operand to = last ? result(p) : between({.type = inputs_[projection::operand].type, .dims = out.dims});
@@ -202,17 +188,13 @@ private:
 
   void add(std::string_view domain, std::string_view op, attributes attrs, std::vector<part_operand> inputs,
            part_operand output, step s) {
-    while (inputs.back().from == part_operand::source::absent)
-      inputs.pop_back();
-    const op_def* def = find_op(domain, op, newest_opset(domain));
-    expects(def != nullptr, "a part of projections is an unknown operator");
-    calls_.parts.push_back({def, std::move(attrs), std::move(inputs), output, s});
+    add_call(calls_, domain, op, std::move(attrs), std::move(inputs), std::move(output), s);
   }
 
   const attributes& attrs_;
   const projection_attributes how_;
   const std::span<const operand> inputs_, outputs_;
-  projection_calls calls_;
+  call_parts calls_;
   std::vector<part_operand> results_; // of the products
   std::vector<part_operand> made_;    // by output, where that is made of another value
 };
@@ -256,49 +238,8 @@ void infer_projections(infer_context& c) {
     c.set_output(1, c.type(projection::operand), dims);
 }
 
-/// Views of the operands of a call's parts.
-class part_views {
-public:
-  explicit part_views(kernel_context& c, const std::vector<operand>& between) : context_(c) {
-    for (const operand& o : between)
-      between_.emplace_back(o.type, o.dims);
-  }
-
-  const_view read(part_operand o) const {
-    switch (o.from) {
-      case part_operand::source::absent: return {};
-      case part_operand::source::input: return context_.input(o.index);
-      case part_operand::source::output: break;
-      case part_operand::source::between: return between_[o.index].view();
-    }
-    const mutable_view& out = context_.output(o.index);
-    return {out.type, out.dims, out.data};
-  }
-  mutable_view write(part_operand o) {
-    return o.from == part_operand::source::between ? between_[o.index].mutable_ref() : context_.output(o.index);
-  }
-
-private:
-  kernel_context& context_;
-  std::vector<tensor> between_;
-};
-
 void projections_reference(kernel_context& c) {
-  std::vector<operand> inputs, outputs;
-  for (size_t i = 0; i < c.input_count(); ++i)
-    inputs.push_back({.type = c.input(i).type, .dims = shape(c.input(i).dims.begin(), c.input(i).dims.end())});
-  for (size_t i = 0; i < c.output_count(); ++i)
-    outputs.push_back({.type = c.output(i).type, .dims = shape(c.output(i).dims.begin(), c.output(i).dims.end())});
-  const projection_calls calls = parts_of_projections(c.attrs(), inputs, outputs);
-  part_views views(c, calls.between);
-  for (const projection_part& part : calls.parts) {
-    std::vector<const_view> in;
-    for (const part_operand& o : part.inputs)
-      in.push_back(views.read(o));
-    mutable_view out = views.write(part.output);
-    kernel_context own(part.attrs, in, {&out, 1});
-    part.def->reference(own);
-  }
+  run_parts(c, parts_of_projections);
 }
 
 /// The dims may be guesses that do not fit each other: nothing of them is checked.
@@ -331,19 +272,8 @@ constexpr auto projection_rows = std::to_array<op_def>({
 
 } // namespace
 
-operand operand_of(part_operand o, const projection_calls& calls, std::span<const operand> inputs,
-                   std::span<const operand> outputs) {
-  switch (o.from) {
-    case part_operand::source::absent: return {};
-    case part_operand::source::input: return inputs[o.index];
-    case part_operand::source::output: return outputs[o.index];
-    case part_operand::source::between: break;
-  }
-  return calls.between[o.index];
-}
-
-projection_calls parts_of_projections(const attributes& attrs, std::span<const operand> inputs,
-                                      std::span<const operand> outputs) {
+call_parts parts_of_projections(const attributes& attrs, std::span<const operand> inputs,
+                                std::span<const operand> outputs) {
   return projection_splitter(attrs, inputs, outputs).split();
 }
 

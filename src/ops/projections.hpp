@@ -2,7 +2,7 @@
 #pragma once
 
 #include "ops/activation.hpp"
-#include "ops/call.hpp"
+#include "ops/call_parts.hpp"
 
 namespace troupe {
 
@@ -49,38 +49,8 @@ struct projection_attributes {
   std::string_view rotary_domain() const { return rotary == "Rotary" ? "troupe" : ""; }
 };
 
-/// Returns the attributes of a part: those whose names end with '.' and `part` ("norm", "rotary", "0", "1" …), without that end.
-attributes attributes_of_part(const attributes& attrs, std::string_view part);
-/// Adds the attributes of a part to those of the whole call.
-void add_part(attributes& whole, const attributes& own, std::string_view part);
-
-/// An operand of a part: absent, an input or output of the whole call, or a value between parts.
-struct part_operand {
-  enum class source : uint8_t { absent, input, output, between };
-  source from = source::absent;
-  size_t index = 0;
-};
-
-/// One call; its output is its only one.
-struct projection_part {
-  const op_def* def;
-  attributes attrs;
-  std::vector<part_operand> inputs;
-  part_operand output;
-  uint32_t step; // parts of equal steps do not read each other's results
-};
-
-struct projection_calls {
-  std::vector<projection_part> parts; // in the order of their steps
-  std::vector<operand> between;
-};
-
-/// Returns an operand of a part, of a call with these operands; one that is absent has no type.
-operand operand_of(part_operand o, const projection_calls& calls, std::span<const operand> inputs,
-                   std::span<const operand> outputs);
-
 /// Returns the calls that a call with these operands stands for; throws `errc::invalid_model` if it is none.
-projection_calls parts_of_projections(const attributes& attrs, std::span<const operand> inputs,
-                                      std::span<const operand> outputs);
+call_parts parts_of_projections(const attributes& attrs, std::span<const operand> inputs,
+                                std::span<const operand> outputs);
 
 } // namespace troupe

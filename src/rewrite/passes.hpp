@@ -74,6 +74,7 @@ bool multiply_patches(graph_editor& e);
 bool spread_sums(graph_editor& e);
 bool fuse_projections(graph_editor& e);
 bool fuse_rotations(graph_editor& e);
+bool project_attention(graph_editor& e);
 bool scale_channels(graph_editor& e);
 bool fuse_elementwise(graph_editor& e);
 bool fuse_quantized_elementwise(graph_editor& e);

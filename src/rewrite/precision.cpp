@@ -64,7 +64,8 @@ bool needs_float32(const node& n) {
 /// not know.
 bool takes_wide_caches(const node& n) {
   constexpr size_t lengths_input = 6;
-  return n.attrs.real("softcap", 0) == 0 && input_of(n, lengths_input) == no_value &&
+  const bool has_lengths = n.domain.empty() && input_of(n, lengths_input) != no_value;
+  return n.attrs.real("softcap", 0) == 0 && !has_lengths &&
          std::all_of(n.outputs.begin() + 1, n.outputs.end(), [](value_id v) { return v == no_value; });
 }
 

@@ -44,6 +44,9 @@ constexpr auto patches = std::to_array<pass>({multiply_patches, spread_sums});
 /// After the fusions, if a GPU runs the graph.
 constexpr auto joined = std::to_array<pass>({fuse_projections, fuse_rotations});
 
+/// After all that changes attention or products, if a GPU runs the graph.
+constexpr auto projected = std::to_array<pass>({project_attention});
+
 /// These before the fusions of floats: products of dequantised operands become products of bytes.
 constexpr auto bytes = std::to_array<pass>({push_dequantize, fuse_quantized});
 
@@ -90,6 +93,8 @@ void simplify(graph& g, const rewrite_options& options) {
       if (options.for_gpus)
         run_to_fixpoint(e, {joined});
       run_to_fixpoint(e, {last});
+      if (options.for_gpus)
+        run_to_fixpoint(e, {projected});
       run_to_fixpoint(e, {last_bytes});
     }
   }

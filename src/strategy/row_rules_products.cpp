@@ -1,5 +1,6 @@
 // Rules of matrix products, Einsum and attention.
 #include "ops/einsum.hpp"
+#include "ops/fused_attention.hpp"
 #include "ops/projections.hpp"
 #include "strategy/row_rules.hpp"
 
@@ -194,6 +195,20 @@ row_axes attends(const row_call& c) {
   return {0};
 }
 
+/// troupe.AttentionProjection: with a matrix and a bias for all, and a residual of the result's dims.
+row_axes attends_and_projects(const row_call& c) {
+  for (size_t i = 0; i < c.context().input_count(); ++i)
+    if (i == 3)
+      c.require_fit(i, 0, 4);
+    else if (i == attention_projection::weights || i == attention_projection::bias)
+      c.require_shared(i);
+    else if (i == attention_projection::residual)
+      c.require_fit(i, 0, 3);
+    else
+      c.require_rows(i, 0);
+  return {0};
+}
+
 /// troupe.Append: a batch element is a row of the cache and of what is new.
 row_axes appends(const row_call& c) {
   for (const size_t i : {0, 1})
@@ -244,6 +259,7 @@ constexpr auto product_entries = std::to_array<row_rule_entry>({
     {"com.microsoft", "MatMulNBits", matmul_nbits_rule},
     {"troupe", "Append", appends},
     {"troupe", "Attention", attends},
+    {"troupe", "AttentionProjection", attends_and_projects},
     {"troupe", "MatMul", fused_matmul},
     {"troupe", "Projections", projections_rule},
     {"troupe", "QuantizedMatMul", quantized_matmul_rule},

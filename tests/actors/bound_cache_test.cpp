@@ -11,7 +11,7 @@ TEST_CASE("bound caches grow as if they had gone through the host", "[actors][vu
   const stage& s = GENERATE(from_range(stages()));
   const int64_t batch = GENERATE(1, 3);
   const precision how = GENERATE(precision::fp32, precision::fp16);
-  const auto decoder = GENERATE(cached_decoder, decoder_by_operator);
+  const auto decoder = GENERATE(cached_decoder, projected_decoder, decoder_by_operator);
   INFO(s.name << ", batch " << batch << (how == precision::fp16) << (decoder == cached_decoder));
   engine e(engine_of(s.devices));
   const session model = e.load(decoder(2), {.precision = how});
@@ -39,7 +39,7 @@ TEST_CASE("bound caches grow as if they had gone through the host", "[actors][vu
 
 TEST_CASE("caches that grow in place are neither copied nor recorded anew, and have room", "[vulkan][B7]") {
   engine e(engine_of({gpu("d")}));
-  const auto decoder = GENERATE(cached_decoder, decoder_by_operator);
+  const auto decoder = GENERATE(cached_decoder, projected_decoder, decoder_by_operator);
   const session model = e.load(decoder(2), {.precision = GENERATE(precision::fp32, precision::fp16)});
   bound_session bound = model.bind(pairs());
   named_tensors first = empty_caches();

@@ -1,4 +1,4 @@
-// The CPU's kernel of troupe.Projections, which runs the kernels of the parts.
+// The CPU's kernels of troupe.Projections and troupe.AttentionProjection, which run the kernels of the parts.
 #include "cpu/kernel_check.hpp"
 #include "ops/projections.hpp"
 #include "support/catch.hpp"
@@ -59,5 +59,19 @@ TEST_CASE("CPU projections of codes end in a residual and an activation", "[cpu]
     check.bytes(dtype::uint8, {24, 2, 16}, true).input({24, 2}, true, layout::plain, 0.01f, 0.02f);
     check.absent().input({24}, true).input({rows, 24});
     CHECK(check.worst("projections", 1e-3, 1e-3) <= 1);
+  }
+}
+
+TEST_CASE("CPU attention with its projection is as the reference", "[cpu][attention]") {
+  for (const int64_t queries : {1, 5}) {
+    kernel_check check("troupe", "AttentionProjection",
+                       attrs_of({{"q_layout", std::string("bshd")},
+                                 {"kv_layout", std::string("bshd")},
+                                 {"out_layout", std::string("bshd")},
+                                 {"scale", 0.25f}}));
+    check.input({2, queries, 4, 16}).input({2, queries, 2, 16}).input({2, queries, 2, 24});
+    check.input({2, 1, 1, 7 + queries}).input({2, 2, 7, 16}).input({2, 2, 7, 24});
+    check.input({96, 40}, true).input({40}, true).input({2, queries, 40});
+    CHECK(check.worst("attention.projection", 1e-4, 1e-4) <= 1);
   }
 }

@@ -112,6 +112,15 @@ TEST_CASE("caches that the caller takes back stay float32, new rows are converte
       }
 }
 
+TEST_CASE("caches of attention that is projected stay float32, too", "[rewrite]") {
+  const graph half = rewrite(projected_decoder(), {.precision = precision::fp16, .for_gpus = true});
+  CHECK(input_types(half, "AttentionProjection") == all(2, dtype::float16));
+  for (const node& n : half.nodes)
+    if (n.op_type == "AttentionProjection")
+      for (const size_t cache : {4, 5})
+        CHECK(half.values[n.inputs.at(cache)].type == dtype::float32);
+}
+
 TEST_CASE("caches become float16 for attention that no kernel computes from float32 ones", "[rewrite]") {
   graph g = decoder_by_operator(1);
   for (node& n : g.nodes)

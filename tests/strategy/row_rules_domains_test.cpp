@@ -159,3 +159,26 @@ TEST_CASE("Words, packed matrices and memories keep rows apart, regions of image
              }),
              Catch::Contains("regions of images"));
 }
+
+TEST_CASE("Projected attention keeps batch elements apart; matrix and bias are everyone's", "[strategy][C1]") {
+  const auto projected = [](m& b, value_id weights, value_id bias, value_id residual) {
+    const symbolic_shape heads{batch, 1, 2, 4}, cache{batch, 2, 9, 4};
+    return b.many("AttentionProjection",
+                  {b.x(heads), b.x(heads), b.x(heads), no_value, b.x(cache), b.x(cache), weights, bias, residual}, 1,
+                  attrs_of({{"q_layout", std::string("bshd")},
+                            {"kv_layout", std::string("bshd")},
+                            {"out_layout", std::string("bshd")}}),
+                  "troupe");
+  };
+  CHECK(axis_after([&](m& b) { return projected(b, b.weights({8, 5}), b.weights({5}), b.x({batch, 1, 5})); }) == 0);
+  for (const bool bias : {false, true})
+    CHECK_THAT(refusal_of([&](m& b) {
+                 return projected(b, bias ? b.weights({8, 5}) : b.x({batch, 8}), bias ? b.x({batch}) : b.weights({5}),
+                                  b.x({batch, 1, 5}));
+               }),
+               Catch::Contains("troupe.AttentionProjection"));
+  CHECK_THAT(refusal_of([&](m& b) {
+               return projected(b, b.weights({8, 5}), no_value, b.x({7, 1, 5}));
+             }),
+             Catch::Contains("troupe.AttentionProjection"));
+}

@@ -7,8 +7,8 @@
 namespace troupe::test {
 
 /// Attention over `layers` caches: x [batch, seq, 16] and, for each layer l, past_k{l} and past_v{l} [batch, 2, past, 8] → y [batch, seq, 16],
-/// present_k{l}, present_v{l} [batch, 2, past + seq, 8].
-inline graph cached_decoder(size_t layers = 2) {
+/// present_k{l}, present_v{l} [batch, 2, past + seq, 8]. `projected`: the heads of a layer are multiplied by a matrix.
+inline graph decoder_of_layers(size_t layers, bool projected) {
   graph_builder b;
   const dim batch = dim::symbol("batch"), seq = dim::symbol("seq"), past = dim::symbol("past");
   value_id x = b.input("x", {batch, seq, 16});
@@ -31,11 +31,22 @@ inline graph cached_decoder(size_t layers = 2) {
                    v = cached("v" + number, heads(10 * l + 3));
     const value_id scores = b.op("MatMul", {q, turned(k, {0, 1, 3, 2})});
     const value_id weights = b.op("Softmax", {scores}, attrs_of({{"axis", int64_t{-1}}}));
+    const std::string name = l + 1 == layers ? "y" : "";
     x = b.op("Reshape", {turned(b.op("MatMul", {weights, v}), {0, 2, 1, 3}), b.integers({0, 0, 16})}, {},
-             l + 1 == layers ? "y" : "");
+             projected ? "" : name);
+    if (projected)
+      x = b.op("MatMul", {x, b.constant("projection" + number, random_floats({16, 16}, 10 * l + 4, -0.3f, 0.3f))}, {},
+               name);
   }
   b.output(x);
   return b.g;
+}
+
+inline graph cached_decoder(size_t layers = 2) {
+  return decoder_of_layers(layers, false);
+}
+inline graph projected_decoder(size_t layers = 2) {
+  return decoder_of_layers(layers, true);
 }
 
 /// The same inputs and outputs by ONNX's Attention, which has the caches as operands and is causal.

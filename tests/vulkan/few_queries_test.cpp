@@ -123,3 +123,27 @@ TEST_CASE("a bound decode goes on where more splits of its keys are needed", "[a
   }
   CHECK(new_gpu_messages() == "");
 }
+
+TEST_CASE("a bound decode whose attention is projected goes on where it has more keys than are read at once",
+          "[actors][vulkan][B7]") {
+  engine e(engine_of({gpu("d", {.poison = true})}));
+  const session model = e.load(projected_decoder(), {.precision = GENERATE(precision::fp32, precision::fp16)});
+  const std::vector<std::string> names = cache_names();
+  std::vector<output_binding> pairs;
+  named_tensors caches;
+  for (const std::string& name : names) {
+    pairs.push_back({"present_" + name, "past_" + name});
+    caches["past_" + name] = random_floats({1, 2, 250, 8}, pairs.size());
+  }
+  bound_session bound = model.bind(pairs);
+  for (uint64_t step = 0; step < 12; ++step) {
+    const tensor x = random_floats({1, 1, 16}, 20 + step);
+    named_tensors inputs = step == 0 ? caches : named_tensors();
+    inputs["x"] = caches["x"] = x;
+    const run_result fed = model.run(caches);
+    CHECK(same(bound.run(inputs).outputs.at("y"), fed.outputs.at("y")));
+    for (const std::string& name : names)
+      caches["past_" + name] = fed.outputs.at("present_" + name);
+  }
+  CHECK(new_gpu_messages() == "");
+}

@@ -10,14 +10,16 @@ using namespace troupe::testing;
 
 namespace {
 
-std::shared_ptr<const plan> planned(const graph& g, std::vector<device_info> devices, const plan_options& how = {}) {
-  return make_plan(std::make_shared<const graph>(rewrite(g, {})), std::move(devices), how);
+std::shared_ptr<const plan> planned(const graph& g, std::vector<device_info> devices, const plan_options& how = {},
+                                    bool for_gpus = false) {
+  return make_plan(std::make_shared<const graph>(rewrite(g, {.for_gpus = for_gpus})), std::move(devices), how);
 }
 
 } // namespace
 
 TEST_CASE("a decoder's caches may grow in place on a GPU", "[plan]") {
-  const auto p = planned(test::cached_decoder(), gpus(1));
+  const bool projected = GENERATE(false, true);
+  const auto p = planned(test::decoder_of_layers(2, projected), gpus(1), {}, projected);
   const std::vector<cache_append> found = find_cache_appends(*p);
   REQUIRE(found.size() == 4);
   for (const cache_append& a : found) {

@@ -1,0 +1,19 @@
+// The calls that troupe.AttentionProjection (fused_attention.cpp) stands for.
+#pragma once
+
+#include "ops/call_parts.hpp"
+
+namespace troupe {
+
+namespace attention_projection {
+/// Inputs of the operator, behind those of troupe.Attention.
+inline constexpr size_t weights = 6, bias = 7, residual = 8;
+/// The name of the part that multiplies, at the end of its attributes.
+inline constexpr const char* product = "product";
+} // namespace attention_projection
+
+/// See `parts_function`.
+call_parts parts_of_attention_projection(const attributes& attrs, std::span<const operand> inputs,
+                                         std::span<const operand> outputs);
+
+} // namespace troupe
