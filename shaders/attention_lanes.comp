@@ -53,18 +53,18 @@ void main() {
   for (uint i = gl_SubgroupID; i < ROWS * ELEMENT_BLOCKS; i += SUBGROUPS) {
     const uint r = i / ELEMENT_BLOCKS, element = i % ELEMENT_BLOCKS * SUBGROUP + gl_SubgroupInvocationID, row = row0 + r;
     const vec3 joined = join_subgroups(r, min(element, VALUES - 1));
-    if (row >= head_rows || element >= VALUES)
-      continue;
+    if (row < head_rows && element < VALUES) {
 #ifdef SPLIT
-    const uint to = (gl_WorkGroupID.z * rows + head_index * head_rows + row) * PART;
-    if (element == 0) {
-      partial[to] = joined.x;
-      partial[to + 1] = joined.y;
-    }
-    partial[to + 2 + element] = joined.z;
+      const uint to = (gl_WorkGroupID.z * rows + head_index * head_rows + row) * PART;
+      if (element == 0) {
+        partial[to] = joined.x;
+        partial[to + 1] = joined.y;
+      }
+      partial[to + 2 + element] = joined.z;
 #else
-    write_result(b, head, row, element, quotient(joined.y, joined.z));
+      write_result(b, head, row, element, quotient(joined.y, joined.z));
 #endif
+    }
   }
 #ifdef SPLIT
   if (!is_last_group())

@@ -7,7 +7,7 @@
 // are neighbours, so a part's are a slice of them (src/launch/product.hpp packs constants so); a team of TEAM invocations multiplies a slice.
 // Whichever group of a column block is the last to have written its sums adds up those of all parts, always in the same order.
 //
-// Invariants: ROWS divides the heads that share keys; TEAM is a power of two, at most a subgroup, and divides a slice's vectors.
+// Invariants: one batch element, one query, heads of whole vectors; ROWS divides the heads that share keys; TEAM is a power of two, at most a subgroup, and divides a slice's vectors.
 // Variants: f32 f16
 #extension GL_GOOGLE_include_directive : require
 #extension GL_KHR_shader_subgroup_basic : require
@@ -17,7 +17,7 @@
 
 layout(constant_id = 8) const uint TEAM = 8;
 layout(constant_id = 9) const uint TEAM_COLUMNS = 1;
-layout(constant_id = 10) const uint PARTS = 1;      // of all heads
+layout(constant_id = 10) const uint PARTS = 1;      // groups of ROWS heads that all heads make
 layout(constant_id = 11) const uint ALL_COLUMNS = 1; // of the matrix
 layout(constant_id = 12) const uint PITCH = 8;      // vectors of a column of it
 layout(constant_id = 13) const uint ENDS = 0;       // what is added to a sum
@@ -36,9 +36,9 @@ const uint TEAMS = THREADS / TEAM, COLUMNS = TEAMS * TEAM_COLUMNS;
 shared float attended[SLICE * WIDTH];       // the rows, one behind the other
 VECTOR weights_ahead[TEAM_COLUMNS * TEAM_VECTORS];
 
-/// Starts to read what an invocation multiplies. Beyond the last column it is that one's.
-void ask_for_weights(uint column, uint part) {
-  const uint first = part * SLICE + gl_LocalInvocationID.x % TEAM;
+/// Starts to read what a member of a team multiplies. Beyond the last column it is that one's.
+void ask_for_weights(uint column, uint part, uint member) {
+  const uint first = part * SLICE + member;
   [[unroll]] for (uint j = 0; j < TEAM_COLUMNS; ++j)
     [[unroll]] for (uint i = 0; i < TEAM_VECTORS; ++i)
       weights_ahead[j * TEAM_VECTORS + i] = weights[min(column + j, ALL_COLUMNS - 1) * PITCH + first + i * TEAM];
@@ -52,7 +52,8 @@ float team_sum(float sum) {
 }
 
 void main() {
-  const uint id = gl_LocalInvocationID.x, part = gl_WorkGroupID.z, block = flat_group() * COLUMNS;
+  const uint id = gl_SubgroupID * SUBGROUP + gl_SubgroupInvocationID, member = id % TEAM; // teams are within subgroups
+  const uint part = gl_WorkGroupID.z, block = flat_group() * COLUMNS;
   if (block >= ALL_COLUMNS)
     return;
   const uint column = block + id / TEAM * TEAM_COLUMNS, blocks = sharing / ROWS, head = part / blocks;
@@ -60,7 +61,7 @@ void main() {
   if (stop > 0)
     fetch_block(0, stop);
   ask_for_queries();
-  ask_for_weights(column, part); // last, because they are many bytes and waited for last
+  ask_for_weights(column, part, member); // last, because they are many bytes and waited for last
   attend(0, stop);
   barrier();
   for (uint i = gl_SubgroupID; i < ROWS * ELEMENT_BLOCKS; i += SUBGROUPS) {
@@ -79,11 +80,11 @@ void main() {
       float e[WIDTH];
       unpack(weights_ahead[j * TEAM_VECTORS + i], e);
       [[unroll]] for (uint w = 0; w < WIDTH; ++w)
-        sums[j] = fma(attended[(id % TEAM + i * TEAM) * WIDTH + w], e[w], sums[j]);
+        sums[j] = fma(attended[(member + i * TEAM) * WIDTH + w], e[w], sums[j]);
     }
   [[unroll]] for (uint j = 0; j < TEAM_COLUMNS; ++j) {
     const float sum = team_sum(sums[j]);
-    if (id % TEAM == j % TEAM && column + j < ALL_COLUMNS)
+    if (member == j % TEAM && column + j < ALL_COLUMNS)
       partial[part * ALL_COLUMNS + column + j] = sum;
   }
   if (!is_last_group())

@@ -10,7 +10,7 @@ PARAMETERS(attention_row) {
   uvec4 k_steps;
   uvec4 v_steps;
   uvec4 y_steps;
-  // From here on: what the number of keys decides.
+  // From here on: what the number of past keys decides.
   uint keys, past, split_keys, mask_keys; // past: keys of the operands for past ones; split_keys: of a split, in whole blocks
   uvec4 past_k_steps;
   uvec4 past_v_steps;
@@ -19,5 +19,5 @@ PARAMETERS(attention_row) {
   uint unused_c, unused_d, unused_e;
 };
 
-/// Words that the number of keys does not decide.
+/// Words that the number of past keys does not decide.
 CONSTANT attention_row_fixed = 24;

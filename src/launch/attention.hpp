@@ -77,7 +77,7 @@ int64_t lanes_of_key(int64_t vectors, int64_t most, const gpu_features& gpu);
 /// The flags and the parameters of these kernels, of groups that see `split_keys` keys.
 uint32_t few_queries_flags(const gpu_call& call, const attention_call& c);
 std::vector<uint32_t> few_queries_parameters(const gpu_call& call, const attention_call& c, int64_t split_keys);
-/// How many of these words stay as they are from step to step (`launch::fixed_words`): of one query, whose kernels are worth compiling for them.
+/// How many of these words stay as they are from step to step (`launch::fixed_words`): some if one query and one new key stand beside past ones, else 0.
 int64_t fixed_words_of(const attention_call& c);
 
 /// The kernels of many queries by tiles of keys in shared memory (shaders/attention_tiled.comp, attention.comp), best first.

@@ -68,7 +68,7 @@ std::optional<projection_group> choose_group(const attention_call& c, int64_t co
 std::optional<projection_group> group_of(const gpu_call& call, const attention_call& c, int64_t vector) {
   const attributes product = attributes_of_part(call.attrs, attention_projection::product);
   const int64_t depth = c.heads * c.value_width, n = call.outputs[0].dims.back();
-  if (c.batch != 1 || c.queries != 1 || !has_few_queries(call, c, vector) || call.outputs[0].is_part() ||
+  if (c.batch != 1 || c.queries != 1 || c.heads < 1 || !has_few_queries(call, c, vector) ||
       parse_activation(product).code != scalar_code::same || product.real("alpha", 1) != 1 || n < 1 ||
       !has_elements(call, weights, depth * n) || !has_elements(call, bias, n) || !has_elements(call, residual, n))
     return std::nullopt;
@@ -112,12 +112,14 @@ std::optional<launch_list> list_for(const gpu_call& call, const attention_call& 
   return b.finish();
 }
 
-/// Whether the kernel is faster than attention and the product apart: if all its groups run at once, and do not read many keys again. On an H200 a step
+/// Whether the kernel is faster than attention and the product apart: if all its groups run at once, lanes that read a column read neighbouring vectors of
+/// it, and not many keys are read again. On an H200 a step
 /// takes less up to some 350 keys of 512 bytes, 64 elements of float32 and as many of a value, and 5 % more at 1,000 (llama_1b).
 bool pays(const gpu_call& call, const attention_call& c, const projection_group& g) {
   constexpr int64_t many_bytes = 192 << 10;
+  constexpr uint32_t neighbours = 4;
   const int64_t element = bytes_of(c.past > 0 && c.past_wide ? dtype::float32 : call.inputs[0].type, 1);
-  return g.groups(call.outputs[0].dims.back()) <= int64_t{call.gpu.units} &&
+  return g.groups(call.outputs[0].dims.back()) <= int64_t{call.gpu.units} && g.team >= neighbours &&
          c.keys * (c.width + c.value_width) * element <= many_bytes;
 }
 

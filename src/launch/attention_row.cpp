@@ -216,7 +216,7 @@ uint32_t few_queries_flags(const gpu_call& call, const attention_call& c) {
 }
 
 int64_t fixed_words_of(const attention_call& c) {
-  return c.queries == 1 ? shader::attention_row_fixed : 0;
+  return c.queries == 1 && c.batch == 1 && c.keys - c.past == 1 ? shader::attention_row_fixed : 0;
 }
 
 std::vector<uint32_t> few_queries_parameters(const gpu_call& call, const attention_call& c, int64_t split_keys) {

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cstddef>
 
 namespace troupe {
 namespace {
@@ -217,6 +218,9 @@ std::vector<uint32_t> constants_of(const few_rows_call& c, std::span<const few_r
   return all;
 }
 
+/// Words of a launch that stay as they are while its constants do; tables of angles may grow from step to step.
+constexpr int64_t words_before_rotary = offsetof(shader::projections, pairs) / 4;
+
 /// Adds the launch of some parts; false if the kernel does not suit.
 bool add_launch(launch_builder& b, const few_rows_call& c, std::span<const few_rows_part> parts,
                 const few_rows_kernel& k, const std::string& shader) {
@@ -228,6 +232,7 @@ bool add_launch(launch_builder& b, const few_rows_call& c, std::span<const few_r
   launch& l = b.add(shader, flat_groups(slots.back(), t.teams(), c.call.gpu), std::move(*bindings));
   l.constants = constants_of(c, parts, t);
   l.params = words_of(parameters_of(c, parts, slots));
+  l.fixed_words = words_before_rotary;
   return true;
 }
 

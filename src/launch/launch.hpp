@@ -89,7 +89,8 @@ struct launch {
   std::vector<uint32_t> params;    // words_of a parameter block, at most 128
   /// How many words at its end kernels read, even where they are compiled for a block: launches that differ there alone share a pipeline.
   int64_t read_words = 0;
-  /// How many words at its begin seldom differ from one binding of a layout to the next: where some dims vary, kernels are compiled for these words alone.
+  /// How many words at its beginning no dim decides that grows from run to run: where some dims vary, kernels are compiled for these words alone, and a
+  /// binding in which they differ has kernels of its own.
   int64_t fixed_words = 0;
   std::array<uint32_t, 3> groups{1, 1, 1};
   std::vector<launch_binding> bindings;

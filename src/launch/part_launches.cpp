@@ -32,7 +32,7 @@ public:
     }
     all_.packed.insert(all_.packed.end(), list.packed.begin(), list.packed.end());
     all_.scratch.insert(all_.scratch.end(), list.scratch.begin(), list.scratch.end());
-    all_.counters = std::max(all_.counters, list.counters); // a launch that counts has counters of its own
+    all_.counters = std::max(all_.counters, list.counters); // parts that count are of different steps, and leave zeros
     all_.name += (all_.name.empty() ? "" : "+") + list.name;
     all_.time += list.time;
     if (!list.tile.empty())
@@ -85,12 +85,17 @@ launch_lists launches_of_parts(const gpu_call& call, const call_parts& calls) {
     most = std::max(most, ways.back().size());
   }
   launch_lists lists;
-  for (size_t way = 0; way < most; ++way) {
+  const auto add = [&](auto&& way_of_part) {
     part_lists all(calls);
     for (size_t i = 0; i < ways.size(); ++i)
-      all.add(calls.parts[i], way_of(ways[i], way, call.ways));
+      all.add(calls.parts[i], way_of_part(i));
     lists.push_back(all.take());
-  }
+  };
+  for (size_t way = 0; way < most; ++way)
+    add([&](size_t i) { return way_of(ways[i], way, call.ways); });
+  for (size_t part = 0; part < ways.size() && call.ways == way_range::all; ++part)
+    for (size_t way = 1; way < ways[part].size() && calls.parts[part].has_alternatives; ++way)
+      add([&](size_t i) { return ways[i][i == part ? way : 0]; });
   return lists;
 }
 

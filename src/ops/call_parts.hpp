@@ -1,4 +1,4 @@
-// Calls that stand for several others, one after the other: what fused operators are by definition (projections.cpp, attention_projection.cpp). The
+// Calls that stand for several others, one after the other: what fused operators are by definition (projections.cpp, fused_attention.cpp). The
 // reference kernel, the CPU's and some of the GPU's launches run them.
 #pragma once
 
@@ -26,7 +26,8 @@ struct call_part {
   attributes attrs;
   std::vector<part_operand> inputs;
   part_operand output;
-  uint32_t step; // parts of equal steps do not read each other's results
+  uint32_t step;                 // parts of equal steps do not read each other's results
+  bool has_alternatives = false; // GPUs have kernels without tiles for it that are worth measuring
 };
 
 struct call_parts {

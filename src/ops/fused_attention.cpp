@@ -19,6 +19,7 @@
 // of Y.
 #include "ops/fused_attention.hpp"
 #include "base/parallel.hpp"
+#include "ops/epilogue.hpp"
 #include "ops/families.hpp"
 #include "ops/gemm.hpp"
 #include "ops/head_layout.hpp"
@@ -319,9 +320,17 @@ void infer_attention_projection(infer_context& c) {
   const bool transposed = is_transposed(c.attrs());
   const dim &depth = c.dims(weights)[transposed ? 1 : 0], &columns = c.dims(weights)[transposed ? 0 : 1];
   require_equal(heads[2] * heads[3], depth, "elements of a position and rows of the matrix");
+  const attributes own = attributes_of_part(c.attrs(), attention_projection::product);
+  if (own.integer("transA", 0) != 0)
+    fail(errc::invalid_model, "the heads of projected attention are not transposed");
+  parse_activation(own);
   if (c.has_input(bias) && c.rank(bias) != 1)
     fail(errc::invalid_model, "the bias {} of projected attention must be a row", to_string(c.dims(bias)));
+  if (c.has_input(bias))
+    require_equal(c.dims(bias)[0], columns, "elements of the bias and columns of the matrix");
   c.set_output(0, c.type(0), {heads[0], heads[1], columns});
+  if (c.has_input(residual))
+    check_residual(c, residual);
 }
 
 void attention_projection_reference(kernel_context& c) {
@@ -360,6 +369,7 @@ call_parts parts_of_attention_projection(const attributes& attrs, std::span<cons
   for (size_t i = 0; i < weights; ++i)
     operands.push_back(input(i));
   add_call(calls, "troupe", "Attention", attrs, std::move(operands), {source::between, 0}, 0);
+  calls.parts.back().has_alternatives = true;
   add_call(calls, "troupe", "MatMul", attributes_of_part(attrs, attention_projection::product),
            {{source::between, 0, shape{q[0], q[2], heads * v[3]}}, input(weights), input(bias), input(residual)},
            {source::output, 0}, 1);

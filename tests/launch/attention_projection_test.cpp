@@ -5,30 +5,34 @@
 #include "support/projection_calls.hpp"
 #include "vulkan/dynamic_calls.hpp"
 
+#include <set>
+
 using namespace troupe;
 using namespace troupe::testing;
 
 namespace {
 
-/// A decode step: one query of `heads` heads of 64, which share `kv_heads` of a cache.
+/// A decode step: one query of `heads` heads, which share `kv_heads` of a cache.
 struct step {
   int64_t heads = 32, kv_heads = 4, past = 64, columns = 2048, queries = 1, batch = 1;
   bool wide = true; // a cache of float32
+  int64_t width = 64;
   attributes attrs = attrs_of({{"q_layout", std::string("bshd")},
                                {"kv_layout", std::string("bshd")},
                                {"out_layout", std::string("bshd")},
                                {"past_layout", std::string("sbhd")}});
 
-  launch_lists lists(const gpu_features& gpu = projection_gpu()) const {
+  launch_lists lists(const gpu_features& gpu = projection_gpu(), way_range ways = way_range::usual) const {
     const auto half = [](shape dims) { return operand{.type = dtype::float16, .dims = std::move(dims)}; };
-    operand cache = half({past, batch, kv_heads, 64});
+    operand cache = half({past, batch, kv_heads, width});
     cache.type = wide ? dtype::float32 : dtype::float16;
-    const operand fresh = half({batch, queries, kv_heads, 64});
+    const operand fresh = half({batch, queries, kv_heads, width});
     return attention_projection_launches({attrs,
-                                          {half({batch, queries, heads, 64}), fresh, fresh, operand{}, cache, cache,
-                                           constant_operand({heads * 64, columns})},
+                                          {half({batch, queries, heads, width}), fresh, fresh, operand{}, cache, cache,
+                                           constant_operand({heads * width, columns})},
                                           {half({batch, queries, columns})},
-                                          gpu});
+                                          gpu,
+                                          ways});
   }
   std::string first(const gpu_features& gpu = projection_gpu()) const { return lists(gpu).at(0).name; }
 };
@@ -106,5 +110,37 @@ TEST_CASE("command buffers of a step run others that differ in what the number o
   CHECK(runs(one, next));
   next.launches[0].params[5] += 1; // the scale, a constant of the code
   CHECK_FALSE(runs(one, next));
-  CHECK(step{.queries = 2}.lists().at(0).launches.at(0).fixed_words == 0);
+  for (const step& s : {step{.queries = 2}, step{.batch = 2}}) {
+    const std::vector<launch> launches = s.lists().at(0).launches;
+    REQUIRE(launches.size() == 2);
+    CHECK(launches[0].fixed_words == 0); // whatever their number
+    CHECK(launches[1].fixed_words > 0);  // its rows are a constant, too
+  }
+}
+
+TEST_CASE("command buffers are for any number of keys without past ones, too", "[launch][attention]") {
+  const auto of = [](int64_t keys) {
+    const operand q{.type = dtype::float16, .dims = {1, 4, 1, 64}}, k{.type = dtype::float16, .dims = {1, 4, keys, 64}};
+    const attributes attrs;
+    return fused_attention_launches({attrs, {q, k, k}, {q}, projection_gpu()}).at(0).launches.at(0);
+  };
+  for (const int64_t keys : {2, 70, 71})
+    CHECK(of(keys).fixed_words == 0); // which the steps of new keys depend on
+}
+
+TEST_CASE("all kernels of attention are measured where it is projected", "[launch][attention]") {
+  std::set<std::string> names;
+  for (const launch_list& list : step{.past = 2000}.lists(projection_gpu(), way_range::all))
+    names.insert(list.name);
+  for (const char* attention : {"attention.lanes", "attention.lanes.split1", "attention.row"})
+    CHECK(names.contains(attention + std::string("+projections")));
+  CHECK(names.contains(in_one));
+}
+
+TEST_CASE("columns whose vectors lanes do not read as neighbours are no dispatch with attention",
+          "[launch][attention]") {
+  CHECK(step{.heads = 4, .kv_heads = 4, .columns = 256}.first() == in_one);
+  const launch_lists lists = step{.heads = 4, .kv_heads = 4, .columns = 256, .width = 40}.lists();
+  CHECK(lists.at(0).name == apart);
+  CHECK(lists.back().name == in_one);
 }

@@ -55,6 +55,11 @@ TEST_CASE("projected attention refuses what does not fit", "[ops][attention]") {
   CHECK_THAT(refused({q, k, v, {}, {}, {}, random_tensor({24}, 1)}, behind()).what(), Catch::Contains("two dims"));
   CHECK_THAT(refused({q, k, v}, behind()).what(), Catch::Contains("two dims"));
   CHECK_THAT(refused({q, k, v, {}, {}, {}, w, random_tensor({1, 7}, 1)}, behind()).what(), Catch::Contains("a row"));
+  CHECK_THAT(refused({q, k, v, {}, {}, {}, w, random_tensor({3}, 1)}, behind()).what(), Catch::Contains("of the bias"));
+  CHECK_THAT(refused({q, k, v, {}, {}, {}, w, {}, random_tensor({3, 7}, 1)}, behind()).what(),
+             Catch::Contains("residual"));
+  CHECK_THAT(refused({q, k, v, {}, {}, {}, w}, behind(attrs_of({{"transA.product", int64_t{1}}}))).what(),
+             Catch::Contains("not transposed"));
   attributes before = behind();
   before.set("out_layout", std::string("bhsd"));
   CHECK_THAT(refused({q, k, v, {}, {}, {}, w}, before).what(), Catch::Contains("heads behind positions"));

@@ -147,10 +147,11 @@ TEST_CASE("kernels divide exactly, but in series and in statistics", "[divide]")
                                      "exact_asinh", "exact_acosh", "erfc_positive", "exact_exp",
                                      "exact_tanh",  "exact_mish",  "exact_sigmoid", "activation_erfc"};
   // They divide by sums of any floats, which the CPU adds in another order.
-  const std::set<std::string> statistics{"layer_norm",    "split_norm",       "normalization",   "batch_norm",
-                                         "lrn",           "attention",        "attention_join",  "attention_matrices",
-                                         "attention_row", "attention_scores", "attention_lanes", "projections",
-                                         "matmul_nbits",  "group_norm",       "nbits_vectors",   "attention_tiled"};
+  const std::set<std::string> statistics{
+      "layer_norm",      "split_norm",           "normalization",      "batch_norm",    "lrn",
+      "attention",       "attention_join",       "attention_matrices", "attention_row", "attention_scores",
+      "attention_lanes", "attention_projection", "projections",        "matmul_nbits",  "group_norm",
+      "nbits_vectors",   "attention_tiled"};
   // They divide for places between elements, sums of products, or in doubles, whose last digits the CPU has otherwise.
   const std::set<std::string> places{"roi_align", "resample", "grid_sample", "fourier", "det", "doubles"};
   for (const auto& shader : troupe::vulkan::embedded_shaders()) {

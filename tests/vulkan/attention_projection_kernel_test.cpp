@@ -69,7 +69,7 @@ TEST_CASE("GPU attention with its projection: heads, keys, widths, columns, what
                          {8, 1, 500, 32, 96, 70, {501}},
                          {3, 3, 17, 16, 40, 33},
                          {6, 2, 1300, 128, 128, 257, {1, 6, 1, 1301}},
-                         {1, 1, 2, 8, 8, 1}})
+                         {1, 1, 2, 8, 8, 9}})
     for (const ends& e : {ends{false, false}, {true, true, true}, {false, true}, {true, false}})
       check(projected(s, e));
 }
@@ -95,7 +95,22 @@ TEST_CASE("GPU attention with its projection: caches of other types and orders, 
     c.inputs[i] = to_half(c.inputs[i]);
   c.rtol = c.atol = 1e-2;
   check_gpu_kernels(c); // float32 caches beside float16
+  kernel_case causal = projected(s, {true, true});
+  causal.attrs.set("is_causal", int64_t{1});
+  check(causal);
   kernel_case among = projected(s, {true, true});
   put_among_heads(among.inputs, among.attrs);
   check(among);
+}
+
+TEST_CASE("GPU attention with its projection: infinities and NaN of a key, and a mask that hides all", "[vulkan]") {
+  for (const float odd : {std::numeric_limits<float>::infinity(), std::numeric_limits<float>::quiet_NaN()})
+    for (const size_t i : {0, 4, 5}) {
+      kernel_case c = projected({4, 2, 30, 32, 32, 40}, {true, true});
+      c.inputs[i].mutable_data<float>()[3] = odd;
+      check(c);
+    }
+  kernel_case hidden = projected({4, 2, 30, 32, 32, 40, {1, 1, 1, 31}}, {true, true});
+  std::fill_n(hidden.inputs[3].mutable_data<float>(), 31, -std::numeric_limits<float>::infinity());
+  check(hidden);
 }
