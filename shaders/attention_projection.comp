@@ -7,7 +7,8 @@
 // are neighbours, so a part's are a slice of them (src/launch/product.hpp packs constants so); a team of TEAM invocations multiplies a slice.
 // Whichever group of a column block is the last to have written its sums adds up those of all parts, always in the same order.
 //
-// Invariants: one batch element, one query, heads of whole vectors; ROWS divides the heads that share keys; TEAM is a power of two, at most a subgroup, and divides a slice's vectors.
+// Invariants: one batch element, one query, heads of whole vectors; ROWS divides the heads that share keys; TEAM is a power of two, at most a subgroup,
+// and divides a slice's vectors.
 // Variants: f32 f16
 #extension GL_GOOGLE_include_directive : require
 #extension GL_KHR_shader_subgroup_basic : require

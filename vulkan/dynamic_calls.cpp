@@ -49,7 +49,7 @@ bool same_part(const launch_binding& a, const launch_binding& b) {
 }
 
 bool same_kernel(const launch& a, const launch& b) {
-  return a.shader == b.shader && a.constants == b.constants && a.step == b.step && a.fixed_words == b.fixed_words &&
+  return a.shader == b.shader && a.constants == b.constants && a.step == b.step &&
          std::equal(a.params.begin(), a.params.begin() + a.fixed_words, b.params.begin(),
                     b.params.begin() + b.fixed_words) &&
          std::equal(a.bindings.begin(), a.bindings.end(), b.bindings.begin(), b.bindings.end(), same_part);

@@ -70,6 +70,18 @@ launch_lists attention_of_few_queries(const gpu_call& call, const attention_call
 /// Whether these kernels compute what the call asks for, in vectors of that many elements.
 bool has_few_queries(const gpu_call& call, const attention_call& c, int64_t vector);
 
+/// A group of the kernels by lanes (shaders/attention_lanes.glsl).
+struct lane_group {
+  uint32_t threads, lanes, ahead, rows, key_vectors, value_vectors;
+
+  /// Keys that are on their way at once.
+  int64_t block() const { return int64_t{threads} / lanes * ahead; }
+  /// Whether the device has such groups, with `more` floats in their memory besides.
+  bool fits(const gpu_features& gpu, int64_t value_width, int64_t more = 0) const;
+  /// The kernels' first constants, before the flags.
+  std::vector<uint32_t> constants(const gpu_features& gpu) const;
+};
+
 /// Returns how many lanes that share a key leave the fewest of them without a vector of a row, the most of these; 0 if one would have more than
 /// `most`.
 int64_t lanes_of_key(int64_t vectors, int64_t most, const gpu_features& gpu);

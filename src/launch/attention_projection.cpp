@@ -16,20 +16,14 @@ namespace {
 
 using attention_projection::bias, attention_projection::residual, attention_projection::weights;
 
-/// How the kernel's work is dealt out: a group has `rows` of the heads, and `team_columns` columns for each team of `team` invocations.
+/// How the kernel's work is dealt out: a group has some of the heads, and `team_columns` columns for each team of `team` invocations.
 struct projection_group {
-  uint32_t threads, lanes, ahead, rows, key_vectors, value_vectors, team, team_columns;
+  lane_group heads;
+  uint32_t team, team_columns;
   int64_t parts, columns; // of all heads; of a group
 
-  /// Keys that are on their way at once.
-  int64_t block() const { return int64_t{threads} / lanes * ahead; }
   int64_t groups(int64_t all_columns) const { return parts * ceil_div(all_columns, columns); }
 };
-
-/// Whether an operand has the attention's type and that many elements, or is absent.
-bool has_elements(const gpu_call& call, size_t i, int64_t count) {
-  return !call.has_input(i) || (call.inputs[i].type == call.inputs[0].type && call.inputs[i].size() == count);
-}
 
 /// Returns the largest power of two that divides `n`.
 int64_t even_part(int64_t n) {
@@ -46,31 +40,31 @@ std::optional<projection_group> choose_group(const attention_call& c, int64_t co
     return std::nullopt;
   const int64_t words = ceil_div(vectors, lanes) * (c.past > 0 && c.past_wide ? 2 : 1);
   const int64_t ahead = std::min(ceil_div(c.keys * lanes, threads), std::max<int64_t>(1, most_vectors / words));
-  projection_group g{.threads = threads,
-                     .lanes = word(lanes),
-                     .ahead = word(ahead),
-                     .rows = word(std::min(even_part(c.heads / c.kv_heads), most_rows)),
-                     .key_vectors = word(c.width / vector),
-                     .value_vectors = word(c.value_width / vector)};
-  const int64_t slice = int64_t{g.rows} * g.value_vectors;
+  projection_group g{.heads = {.threads = threads,
+                               .lanes = word(lanes),
+                               .ahead = word(ahead),
+                               .rows = word(std::min(even_part(c.heads / c.kv_heads), most_rows)),
+                               .key_vectors = word(c.width / vector),
+                               .value_vectors = word(c.value_width / vector)}};
+  const int64_t slice = int64_t{g.heads.rows} * g.heads.value_vectors;
   g.team = word(std::min<int64_t>(even_part(slice), gpu.subgroup_size));
-  g.parts = c.heads / g.rows;
+  g.parts = c.heads / g.heads.rows;
   const int64_t blocks = std::max<int64_t>(1, gpu.units / g.parts), teams = threads / g.team;
   g.team_columns = word(
       std::clamp<int64_t>(ceil_div(columns, blocks * teams), 1, std::max<int64_t>(1, most_weights / (slice / g.team))));
   g.columns = teams * g.team_columns;
-  const int64_t floats = threads / gpu.subgroup_size * g.rows * (2 + c.value_width) + slice * vector;
-  const bool fits = threads <= gpu.max_group_size && threads % gpu.subgroup_size == 0;
-  return fits && 4 * (floats + 1) <= gpu.shared_bytes ? std::optional(g) : std::nullopt;
+  return g.heads.fits(gpu, c.value_width, slice * vector) ? std::optional(g) : std::nullopt;
 }
 
 /// The largest group that the device can have, if the kernel computes what the call asks for.
 std::optional<projection_group> group_of(const gpu_call& call, const attention_call& c, int64_t vector) {
   const attributes product = attributes_of_part(call.attrs, attention_projection::product);
   const int64_t depth = c.heads * c.value_width, n = call.outputs[0].dims.back();
+  const dtype type = call.inputs[0].type;
   if (c.batch != 1 || c.queries != 1 || c.heads < 1 || !has_few_queries(call, c, vector) ||
       parse_activation(product).code != scalar_code::same || product.real("alpha", 1) != 1 || n < 1 ||
-      !has_elements(call, weights, depth * n) || !has_elements(call, bias, n) || !has_elements(call, residual, n))
+      !has_type(call, weights, type, depth * n) || !has_type(call, present(call, bias), type, n) ||
+      !has_type(call, present(call, residual), type, n))
     return std::nullopt;
   for (const uint32_t threads : {512, 256, 128})
     if (auto g = choose_group(c, n, vector, call.gpu, threads))
@@ -97,16 +91,12 @@ std::optional<launch_list> list_for(const gpu_call& call, const attention_call& 
                     {b.in(0), b.in(1), b.in(2), input(3, 0), b.out(0), input(past_key_input, 1),
                      input(past_value_input, 2), written(b.scratch(g.parts * n * 4)), b.counters(blocks),
                      matrix.binding, input(bias, 0), input(residual, 0)});
-  const uint32_t flags = few_queries_flags(call, c) | (c.keys <= g.block() ? shader::attention_one_block : 0);
+  const uint32_t flags = few_queries_flags(call, c) | (c.keys <= g.heads.block() ? shader::attention_one_block : 0);
   const uint32_t ends = (call.has_input(bias) ? shader::attention_projection_bias : 0) |
                         (call.has_input(residual) ? shader::attention_projection_residual : 0);
-  l.constants = {g.threads,       g.threads / call.gpu.subgroup_size,
-                 g.lanes,         g.ahead,
-                 g.rows,          g.key_vectors,
-                 g.value_vectors, flags,
-                 g.team,          g.team_columns,
-                 word(g.parts),   word(n)};
-  l.constants.insert(l.constants.end(), {word(matrix.p.b_line / vector), ends});
+  l.constants = g.heads.constants(call.gpu);
+  l.constants.insert(l.constants.end(),
+                     {flags, g.team, g.team_columns, word(g.parts), word(n), word(matrix.p.b_line / vector), ends});
   l.params = few_queries_parameters(call, c, c.keys);
   l.fixed_words = fixed_words_of(c);
   return b.finish();

@@ -70,14 +70,6 @@ std::optional<few_queries_kernel> row_kernel(const attention_call& c, int64_t ve
                             {g->threads, g->lanes, g->key_vectors, g->value_vectors, g->slices()}};
 }
 
-/// A group of attention_lanes.comp.
-struct lane_group {
-  uint32_t threads, lanes, ahead, rows, key_vectors, value_vectors;
-
-  /// Keys that are on their way at once.
-  int64_t block() const { return int64_t{threads} / lanes * ahead; }
-};
-
 /// Of a group: as many as it can have.
 constexpr int64_t all_rows = INT64_MAX;
 
@@ -106,10 +98,7 @@ std::optional<lane_group> choose_lane_group(const attention_call& c, int64_t vec
       .rows = word(std::clamp<int64_t>(std::min(most_vectors / each, c.heads / c.kv_heads * c.queries), 1, rows)),
       .key_vectors = word(c.width / vector),
       .value_vectors = word(c.value_width / vector)};
-  if (g.threads > gpu.max_group_size || g.threads % gpu.subgroup_size != 0)
-    return std::nullopt;
-  const int64_t parts = int64_t{g.threads / gpu.subgroup_size} * g.rows * (2 + c.value_width);
-  return 4 * (parts + 1) <= gpu.shared_bytes ? std::optional(g) : std::nullopt;
+  return g.fits(gpu, c.value_width) ? std::optional(g) : std::nullopt;
 }
 
 few_queries_kernel lane_kernel(const attention_call& c, const lane_group& g, int64_t splits, const gpu_features& gpu) {
@@ -120,7 +109,7 @@ few_queries_kernel lane_kernel(const attention_call& c, const lane_group& g, int
           c.batch * c.kv_heads * blocks,
           splits > 1 ? ceil_div(ceil_div(c.keys, splits), g.block()) * g.block() : c.keys,
           g.block(),
-          {g.threads, g.threads / gpu.subgroup_size, g.lanes, g.ahead, g.rows, g.key_vectors, g.value_vectors}};
+          g.constants(gpu)};
 }
 
 /// By small groups for splits of the keys, as many as the device has room for: of one row each, whose code is shorter, or of several where
@@ -208,6 +197,16 @@ int64_t lanes_of_key(int64_t vectors, int64_t most, const gpu_features& gpu) {
       least = each * lanes;
     }
   return best;
+}
+
+bool lane_group::fits(const gpu_features& gpu, int64_t value_width, int64_t more) const {
+  const int64_t parts = int64_t{threads / gpu.subgroup_size} * rows * (2 + value_width);
+  return threads <= gpu.max_group_size && threads % gpu.subgroup_size == 0 &&
+         4 * (parts + more + 1) <= gpu.shared_bytes;
+}
+
+std::vector<uint32_t> lane_group::constants(const gpu_features& gpu) const {
+  return {threads, threads / gpu.subgroup_size, lanes, ahead, rows, key_vectors, value_vectors};
 }
 
 uint32_t few_queries_flags(const gpu_call& call, const attention_call& c) {

@@ -21,6 +21,14 @@ bool lies_last(const operand& o) {
   return o.layout == layout::channels_last && !same_in_both_layouts(o.dims);
 }
 
+size_t present(const gpu_call& call, size_t i) {
+  return call.has_input(i) ? i : no_input;
+}
+
+bool has_type(const gpu_call& call, size_t i, dtype type, int64_t size) {
+  return i == no_input || (call.inputs[i].type == type && call.inputs[i].size() == size);
+}
+
 bool same_types(const gpu_call& call) {
   return std::all_of(call.inputs.begin(), call.inputs.end(),
                      [&](const operand& o) { return o.type == call.inputs[0].type; });

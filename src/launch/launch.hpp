@@ -67,6 +67,14 @@ struct gpu_call {
   bool has_output(size_t i) const { return i < outputs.size() && outputs[i].present(); }
 };
 
+/// An input that is absent.
+inline constexpr size_t no_input = SIZE_MAX;
+
+/// Returns input `i` of a call if it is there, else `no_input`.
+size_t present(const gpu_call& call, size_t i);
+/// Whether input `i` is absent, or has that type and as many elements.
+bool has_type(const gpu_call& call, size_t i, dtype type, int64_t size);
+
 /// Whether the channels of an operand's pixels are neighbours where that is not its plain layout too.
 bool lies_last(const operand& o);
 /// Whether all inputs have the type of input 0.

@@ -8,9 +8,6 @@
 
 namespace troupe {
 
-/// An input that is absent.
-inline constexpr size_t no_input = SIZE_MAX;
-
 /// One axis of a product's batch; steps in elements.
 struct batch_axis {
   int64_t size = 1, a = 0, b = 0;

@@ -13,14 +13,6 @@ namespace {
 
 using projection::slot;
 
-size_t present(const gpu_call& call, size_t i) {
-  return call.has_input(i) ? i : no_input;
-}
-
-bool has_type(const gpu_call& call, size_t i, dtype type, int64_t size) {
-  return i == no_input || (call.inputs[i].type == type && call.inputs[i].size() == size);
-}
-
 /// Product `p` for the kernel of few rows.
 few_rows_part part_of_call(const gpu_call& call, size_t p, const attributes& own, bool gated) {
   const auto input = [&](slot s) { return present(call, projection::input(p, s)); };
