@@ -27,38 +27,7 @@ bool is_on_device_alone(const moved_value& value) {
   return value.resident() && !value.has_host() && !value.away();
 }
 
-/// Calls `visit(input of the program, value)` for what a bound session gives.
-template <class Visit>
-void for_each_carried(const carried_values& carried, const planned_model& planned, Visit&& visit) {
-  carried.for_each_given([&](size_t i, const carried_value& value) {
-    if (const size_t input = planned.program_input[i]; input != SIZE_MAX)
-      visit(input, value);
-  });
-}
-
 } // namespace
-
-std::vector<std::string> inputs_wanted_on_host(const run_request& request, const planned_model& planned) {
-  const plan& p = *planned.compiled;
-  const auto& residents = request.options.device_inputs;
-  if (residents.empty() && request.carried.empty())
-    return {};
-  std::vector<const resident*> given(p.program->inputs.size());
-  planned.input_order.match(residents, [&](size_t i, const device_tensor& value) { given[i] = value.get(); });
-  for_each_carried(request.carried, planned, [&](size_t i, const carried_value& value) {
-    if (!value.value()->has_host())
-      given[i] = value.handle().get();
-  });
-  std::vector<bool> wanted(given.size());
-  for (const input_upload& u : planned.input_uploads)
-    if (given[u.input] && !is_on(*given[u.input], p.devices[u.device]))
-      wanted[u.input] = true;
-  std::vector<std::string> names;
-  for (size_t i = 0; i < wanted.size(); ++i)
-    if (wanted[i])
-      names.push_back(p.program->values[p.program->inputs[i]].name);
-  return names;
-}
 
 execution::execution(run_request_ptr request, prepared_run prepared, completion_mode mode,
                      std::optional<chunk_place> purpose)
@@ -75,6 +44,19 @@ execution::execution(run_request_ptr request, prepared_run prepared, completion_
 execution::execution(run_request_ptr request, prepared_run prepared, completion_mode mode)
     : execution(std::move(request), std::move(prepared), mode, std::nullopt) {
   take_inputs();
+  keep_outputs();
+}
+
+execution::execution(prepared_run prepared, std::shared_ptr<const std::vector<carried_pair>> pairs,
+                     completion_mode mode)
+    : execution(
+          std::make_shared<run_request>(named_tensors(), run_options(), carried_values{.pairs = std::move(pairs)}),
+          std::move(prepared), mode, std::nullopt) {
+  awaits_inputs_ = true;
+  keep_outputs();
+}
+
+void execution::keep_outputs() {
   kept_outputs_ = kept_outputs(*request_, *planned());
   std::vector<bool> stays(source().program->outputs.size());
   const auto keep = [&](size_t i) {
@@ -85,32 +67,6 @@ execution::execution(run_request_ptr request, prepared_run prepared, completion_
   std::ranges::for_each(kept_outputs_, keep);
   for (const carried_pair& pair : *request_->carried.pairs)
     keep(pair.output);
-}
-
-void execution::take_inputs() {
-  const std::vector<value_id>& inputs = source().program->inputs;
-  std::vector<device_tensor> residents(inputs.size());
-  std::vector<const tensor*> hosts(inputs.size());
-  planned()->input_order.match(request_->options.device_inputs, [&](size_t i, const device_tensor& value) {
-    if (value->host().defined())
-      hosts[i] = &value->host();
-    else
-      residents[i] = value;
-  });
-  planned()->input_order.match(request_->inputs, [&](size_t i, const tensor& value) { hosts[i] = &value; });
-  // None is handed on as an output, which would keep the others of its run alive: a node makes each output.
-  for_each_carried(request_->carried, *planned(), [&](size_t i, const carried_value& value) {
-    if (!hosts[i])
-      at(inputs[i]).made = value.value();
-    else if (!value.value()->has_host()) // its copy, which has been asked for
-      residents[i] = value.handle();
-  });
-  // All others in one piece of memory, which goes when the last of them has been read.
-  const auto given = std::make_shared<std::vector<moved_value>>();
-  given->reserve(static_cast<size_t>(std::ranges::count_if(inputs, [this](value_id v) { return !at(v).made; })));
-  for (size_t i = 0; i < inputs.size(); ++i)
-    if (value_ref& value = at(inputs[i]).made; !value)
-      value = value_ref(given, &given->emplace_back(hosts[i] ? *hosts[i] : tensor{}, std::move(residents[i])));
 }
 
 execution::execution(run_request_ptr request, prepared_run prepared, completion_mode mode, const chunk_place& purpose,
@@ -149,7 +105,7 @@ std::optional<chunk_work> execution::take() {
     sent_ns_[id] = now_ns();
   work.uploads.reserve(c.uploads.size());
   for (value_id v : c.uploads)
-    work.uploads.push_back(use(v, c.device));
+    work.uploads.push_back(awaits_inputs_ && !at(v).made ? nullptr : use(v, c.device));
   work.downloads.reserve(c.downloads.size());
   // Those that the run keeps live as long as each other: in one piece of memory.
   std::shared_ptr<std::vector<moved_value>> kept;
@@ -163,13 +119,6 @@ std::optional<chunk_work> execution::take() {
   sent_[id] = true; // whatever throws above, it is not sent
   ++in_flight_[c.device];
   return work;
-}
-
-value_ref execution::use(value_id v, device_index device) {
-  crossing_state& value = at(v);
-  expects(value.made && value.made->reaches(source().devices[device]),
-          "a chunk is ready, but a value that it uploads is not there");
-  return --value.uses_left == 0 ? std::move(value.made) : value.made;
 }
 
 value_ref execution::value_to_make(value_id v, const std::shared_ptr<std::vector<moved_value>>& together) const {

@@ -21,6 +21,8 @@ public:
   /// Takes the model's inputs from `request`; copies share bytes. Inputs on devices must be on the host too if
   /// `inputs_wanted_on_host` says so.
   execution(run_request_ptr request, prepared_run prepared, completion_mode mode);
+  /// One that begins before its request is there, which carries values between `pairs` and keeps no others: `give_inputs`.
+  execution(prepared_run prepared, std::shared_ptr<const std::vector<carried_pair>> pairs, completion_mode mode);
   /// One execution of a body, for a control-flow chunk of another execution; `inputs` are the body's.
   execution(run_request_ptr request, prepared_run prepared, completion_mode mode, const chunk_place& purpose,
             std::vector<tensor> inputs);
@@ -46,6 +48,10 @@ public:
   /// Returns the work of the chunk that has been ready longest, counting it as sent: chunks after it on its device may be ready
   /// from then on. Nullopt if none is ready.
   std::optional<chunk_work> take();
+
+  /// Makes one that has begun before the execution of `request`, on that slot; then completes work that it has taken before.
+  void give_inputs(run_request_ptr request, uint32_t slot);
+  void give_inputs(chunk_work& work);
 
   /// Does what can be done of `complete` and `collect_carried` before a chunk has ended. Throws as `complete` does.
   void look_ahead(const chunk_begun& begun);
@@ -113,6 +119,8 @@ private:
 
   /// Makes the values of the inputs that the request gives.
   void take_inputs();
+  /// Takes note of what the request keeps.
+  void keep_outputs();
   /// Returns output `i` where it stays.
   device_tensor kept_output(size_t i) const;
   /// Returns output `i` on the host.
@@ -162,6 +170,7 @@ private:
   const int64_t started_ns_ = now_ns();
   std::vector<run_trace> bodies_; // traced executions of bodies
   bool aborted_ = false;
+  bool awaits_inputs_ = false;   // see `give_inputs`
   uint32_t outputs_missing_ = 0; // distinct values
 };
 

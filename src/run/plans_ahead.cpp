@@ -35,9 +35,19 @@ std::optional<prepared_run> session_plans::likely_next(const prepared_run& run) 
   std::optional<bindings> symbols = forecast_.next(run.symbols);
   if (!symbols || run.source != run.asked) // what spills is planned for each binding
     return std::nullopt;
-  prepared_run next{.source = run.source, .symbols = std::move(*symbols), .asked = run.asked};
+  if (*symbols == run.symbols) {
+    prepared_run again = run;
+    again.cached = true;
+    return again;
+  }
+  prepared_run next{.source = run.source,
+                    .symbols = std::move(*symbols),
+                    .cached = true,
+                    .asked = run.asked,
+                    .asked_key = run.asked_key};
   next.key = key_of(next);
-  return bound_.find(bound_key_of(next, 0)) ? std::nullopt : std::optional(std::move(next));
+  next.bound = find_bound(next);
+  return next;
 }
 
 plan_job session_plans::bind_job(const prepared_run& next) {
@@ -47,6 +57,14 @@ plan_job session_plans::bind_job(const prepared_run& next) {
 bound_plan_ptr session_plans::find_bound(const prepared_run& next) {
   const bound_plan_ptr* found = bound_.find(bound_key_of(next, 0));
   return found ? *found : nullptr;
+}
+
+bool session_plans::find_again(const prepared_run& next) {
+  if (!plans_.find(next.asked_key) || replacement_of(next) || find_bound(next) != next.bound)
+    return false;
+  ++stats_.plans.hits;
+  ++stats_.bound_plans.hits;
+  return true;
 }
 
 } // namespace troupe

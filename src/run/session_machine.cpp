@@ -66,6 +66,8 @@ void session_machine::start_attempt(const run_request_ptr& request, const plan_o
     return fetch_all(request);
   execution* e = nullptr;
   failure why = capture([&] {
+    if ((e = begin_ahead(request)))
+      return advance(*e);
     check_device_left();
     made.check();
     check_request(*request);
@@ -151,7 +153,10 @@ void session_machine::advance(execution& e) {
 
 void session_machine::on(const chunk_begun& begun) {
   if (const auto found = executions_.find(begun.execution); found != executions_.end() && !found->second->stopped())
-    capture([&] { found->second->look_ahead(begun); }); // what is wrong shows again when the chunk has ended
+    capture([&] { // what is wrong shows again when the chunk has ended
+      found->second->look_ahead(begun);
+      expect_next(*found->second);
+    });
 }
 
 void session_machine::on(chunk_ended& ended) {

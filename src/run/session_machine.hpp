@@ -21,6 +21,7 @@
 #include "run/control_flow.hpp"
 #include "run/execution.hpp"
 #include "run/installations.hpp"
+#include "run/run_ahead.hpp"
 
 #include <deque>
 
@@ -120,6 +121,7 @@ private:
   };
   struct install_ahead {
     prepared_run next;
+    execution_id after = 0;
   };
   struct plan_wish {
     std::variant<begin_run, begin_segment, begin_body, begin_answer, install_ahead> what;
@@ -167,6 +169,12 @@ private:
   void fulfil(const begin_body& body, const plan_outcome& made) { go_on(body.place, made); }
   void fulfil(const begin_answer& q, const plan_outcome& made) { answer_query(q.query, q.inputs, made); }
   void fulfil(const install_ahead& ahead, const plan_outcome& made);
+  /// Makes the run ready that is likely to follow an execution in flight, if that hands values on.
+  void make_ahead(prepared_run next, execution_id after);
+  /// Takes that an execution knows what it hands on.
+  void expect_next(const execution& before);
+  /// Begins the run that was made ahead, if it is the one that is asked for; else what was made ahead goes. Returns null if nothing has begun.
+  execution* begin_ahead(const run_request_ptr& request);
   void answer_query(uint64_t query, const named_tensors& inputs, const plan_outcome& made);
   /// Returns the runs that cannot begin before a plan is made.
   std::vector<run_request_ptr> runs_that_wait_for_plans() const;
@@ -272,6 +280,7 @@ private:
   installations installed_;
   std::unordered_map<execution_id, std::unique_ptr<execution>> executions_;
   std::unique_ptr<execution> ended_; // the last one
+  std::unique_ptr<run_ahead> ahead_; // null: none
   execution_id begun_ = 0;           // the last one of a model, if nothing has been made ahead for it; 0: none
   std::unordered_map<uint64_t, fetching_run> fetching_; // by ticket
   std::map<chunk_place, running_control> controls_;

@@ -59,10 +59,12 @@ bool session_machine::use_spare_time() {
     return false;
   capture([&] { // a failure is the run's that needs it: it looks again
     std::optional<prepared_run> next = plans_->likely_next(begun->second->prepared());
+    if (next && next->bound)
+      return make_ahead(std::move(*next), begun->first);
     if (!next || job_) // others wait for plans
       return;
     plan_job job = plans_->bind_job(*next);
-    want({install_ahead{std::move(*next)}, {}}, std::move(job));
+    want({install_ahead{std::move(*next), begun->first}, {}}, std::move(job));
   });
   return !commands_.empty();
 }
@@ -71,8 +73,50 @@ void session_machine::fulfil(const install_ahead& ahead, const plan_outcome& mad
   // A failure is the run's that needs it: it looks again.
   if (!made.ok() || !plans_->is_current(*ahead.next.source))
     return;
-  if (const bound_plan_ptr bound = plans_->find_bound(ahead.next))
-    installed_.install_ahead(bound, ahead.next.source);
+  prepared_run next = ahead.next;
+  next.bound = plans_->find_bound(next);
+  if (!next.bound)
+    return;
+  installed_.install_ahead(next.bound, next.source);
+  capture([&] { make_ahead(std::move(next), ahead.after); });
+}
+
+void session_machine::make_ahead(prepared_run next, execution_id after) {
+  const auto found = executions_.find(after);
+  if (found == executions_.end() || found->second->stopped() || !plans_->host_inputs().empty())
+    return;
+  const execution& before = *found->second;
+  if (const auto& pairs = before.request()->carried.pairs; !pairs->empty())
+    ahead_ = run_ahead::make(std::move(next), pairs, completion_, after);
+  expect_next(before);
+}
+
+void session_machine::expect_next(const execution& before) {
+  if (ahead_ && ahead_->after() == before.id() && before.has_handed_on() && !ahead_->expect(before.collect_carried()))
+    ahead_ = nullptr;
+}
+
+execution* session_machine::begin_ahead(const run_request_ptr& request) {
+  const std::unique_ptr<run_ahead> next = std::move(ahead_);
+  if (!next || !next->is(*request) || !plans_->find_again(next->prepared()))
+    return nullptr;
+  const prepared_run& prepared = next->prepared();
+  const auto slot = installed_.take_slot(prepared.bound, prepared.source);
+  if (!slot)
+    return nullptr;
+  try {
+    run_ahead::begun begun = next->begin(request, *slot);
+    commands_.reserve(commands_.size() + begun.sent.size()); // what it has taken counts as sent
+    execution& e = *begun.run;
+    executions_.emplace(e.id(), std::move(begun.run));
+    for (auto& [device, chunks] : begun.sent)
+      send(prepared.source->devices[device], std::move(chunks));
+    begun_ = e.id();
+    return &e;
+  } catch (...) {
+    installed_.leave(prepared.bound->id, *slot);
+    throw;
+  }
 }
 
 void session_machine::answer_query(uint64_t query, const named_tensors& inputs, const plan_outcome& made) {

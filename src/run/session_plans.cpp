@@ -152,6 +152,7 @@ std::variant<prepared_run, plan_job> session_plans::prepare(const given_inputs& 
   if (!planned)
     return plan_job_for(*s, stay, asked);
   run.asked = *planned;
+  run.asked_key = asked;
   run.cached = !made.plan_made;
   if (auto job = bind_first(run, made))
     return std::move(*job);

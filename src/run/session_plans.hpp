@@ -33,6 +33,7 @@ struct prepared_run {
   bound_plan_ptr bound;       // the first segment
   planned_model_ptr asked;    // `source`, or if that spills: what it stands for …
   hash128 key;                // … for this binding of it
+  hash128 asked_key;          // by which `asked` is kept; not of a body's
 };
 
 class session_plans {
@@ -58,12 +59,14 @@ public:
   /// asked for. Throws what checking throws.
   std::variant<prepared_run, plan_job> prepare(const given_inputs& inputs, const plan_outcome& made = {});
 
-  /// Returns the run that is likely to follow, if its first segment is not bound yet: a decoder's next step. To be told of one run after
-  /// the other.
+  /// Returns the run that is likely to follow, without its bound plan if that is not made yet: a decoder's next step. To be told of one run
+  /// after the other.
   std::optional<prepared_run> likely_next(const prepared_run& run);
   /// Returns the job that binds it, and what that has made: null if there is no memory for it.
   plan_job bind_job(const prepared_run& next);
   bound_plan_ptr find_bound(const prepared_run& next);
+  /// Returns whether `prepare` would find the same, counting it as found.
+  bool find_again(const prepared_run& next);
 
   /// Returns the names of inputs that must be in the host's memory before `prepare`: their values decide shapes.
   const std::vector<std::string>& host_inputs() const { return model_->host_inputs; }

@@ -1,0 +1,321 @@
+// The next step of a bound session, made while one is in flight: that it is the step that is asked for, or none.
+#include "run/session_machine.hpp"
+#include "run/shared_ledger.hpp"
+#include "support/catch.hpp"
+#include "support/far_values.hpp"
+#include "support/small_models.hpp"
+
+#include <fmt/format.h>
+
+#include <random>
+
+using namespace troupe;
+using namespace troupe::test;
+
+namespace {
+
+const device_info far{.name = "far", .kind = device_kind::null, .memory_bytes = int64_t{1} << 40};
+
+/// next = state + x along a dim that grows, and y = x + 1: what a decoder's cache and its logits are.
+graph growing_state() {
+  graph_builder b;
+  const value_id x = b.input("x", {dim(1)}), state = b.input("state", {dim::symbol("past")});
+  b.g.outputs = {b.op("Concat", {state, x}, attrs_of({{"axis", int64_t{0}}}), "next"), b.op("Neg", {x}, {}, "y")};
+  return b.g;
+}
+
+device_tensor on_device(int64_t n, const device_info& d) {
+  return std::make_shared<const far_resident>(dtype::float32, shape{n}, d);
+}
+
+carried_bundle one_value(const device_tensor& value) {
+  return std::make_shared<const std::vector<carried_value>>(std::vector<carried_value>{carried_value(value)});
+}
+
+/// A bound session whose made-up devices run each step in one chunk.
+struct steps {
+  explicit steps(graph model) {
+    const auto plans = std::make_shared<session_plans>(make_model(std::move(model), {.fuse = false}, 0), devices);
+    machine = std::make_unique<session_machine>(devices, ledger_accounts{ledger->open([] {})}, plans,
+                                                completion_mode::device);
+  }
+
+  void start(named_tensors inputs, run_options options = {}) {
+    answer.reset();
+    work.reset();
+    request = std::make_shared<run_request>(std::move(inputs), std::move(options),
+                                            carried_values{.pairs = pairs, .given = carried});
+    machine->start_run(request);
+    work_off();
+  }
+  /// Ends the chunk that a device has. If it ends well, the device says first, if it ever does, what it leaves in its memory.
+  void end(const failure& how = {}) {
+    REQUIRE(work);
+    chunk_work mine = std::move(*std::exchange(work, std::nullopt));
+    const device_info& on = devices.at(device);
+    chunk_begun begun{mine.execution, mine.chunk, {}};
+    for (uint32_t i = 0; i < 2 && !how.failed(); ++i)
+      if (const value_ref& made = mine.downloads.at(i); made->stays()) {
+        made->fill({}, on_device((*carried)[0].handle()->dims()[0] + growth, on));
+        begun.made.push_back(i);
+      } else {
+        made->fill(zeros(dtype::float32, {1}));
+      }
+    if (says_begun && !how.failed())
+      machine->on(begun);
+    plan(); // if that is late
+    work_off();
+    chunk_ended ended{mine.execution, mine.chunk, {.code = how.code, .message = how.message}};
+    mine.downloads.clear();
+    machine->on(ended);
+    work_off();
+    if (answer && !answer->why.failed())
+      carried = request->carried.made;
+  }
+  void step() {
+    start({{"x", zeros(dtype::float32, {1})}});
+    end();
+    REQUIRE(answer);
+    CHECK_FALSE(answer->why.failed());
+  }
+  /// As many as it takes to foresee the next one.
+  void go() {
+    for (int i = 0; i < 4; ++i)
+      step();
+  }
+  /// Begins a step; returns whether it was made before another session's was, which has come since.
+  bool was_made_before(execution_id other) {
+    start({{"x", zeros(dtype::float32, {1})}});
+    REQUIRE(work);
+    return work->execution < other;
+  }
+  void add_device() {
+    device_info more = far;
+    more.name = "far" + std::to_string(devices.size());
+    devices.push_back(more);
+    machine->add_device(more, std::make_shared<shared_ledger>(far.memory_bytes)->open([] {}));
+    work_off();
+  }
+
+  void work_off() {
+    std::vector<command> commands;
+    do {
+      machine->take_commands(commands);
+      for (command& c : commands)
+        if (auto* order = std::get_if<device_order>(&c))
+          carry_out(*order);
+        else if (auto* job = std::get_if<plan_wanted>(&c))
+          wanted = *job;
+        else if (auto* ended = std::get_if<run_answer>(&c))
+          answer = std::move(*ended);
+      if (!plans_late || !work) // nobody else could go on
+        plan();
+    } while (machine->use_spare_time() || !commands.empty());
+  }
+  void plan() {
+    if (const auto job = std::exchange(wanted, std::nullopt))
+      machine->on(planned{job->job, capture(job->make)});
+  }
+  void carry_out(device_order& order) {
+    if (const auto* install = std::get_if<install_plan>(&order.what)) {
+      machine->on(order.device, {install->bound->id, install->self, {}});
+    } else if (auto* chunks = std::get_if<run_chunks>(&order.what)) {
+      work = std::move(chunks->works.at(0));
+      device = order.device;
+    } else if (const auto* fetch = std::get_if<fetch_tensor>(&order.what)) {
+      tensor_fetched fetched{fetch->ticket, fetch->input, {.value = zeros(dtype::float32, fetch->value->dims())}};
+      machine->on(fetched);
+    }
+  }
+
+  std::vector<device_info> devices{far};
+  const std::shared_ptr<shared_ledger> ledger = std::make_shared<shared_ledger>(far.memory_bytes);
+  const std::shared_ptr<const std::vector<carried_pair>> pairs =
+      std::make_shared<const std::vector<carried_pair>>(std::vector<carried_pair>{{0, 1}});
+  carried_bundle carried = one_value(on_device(3, far));
+  int64_t growth = 1;      // of the state, by step
+  bool says_begun = true;  // the device, what it leaves in its memory
+  bool plans_late = false; // the next step's comes when the device has said that
+  std::unique_ptr<session_machine> machine;
+  run_request_ptr request;
+  std::optional<chunk_work> work;
+  size_t device = 0; // that has it
+  std::optional<plan_wanted> wanted;
+  std::optional<run_answer> answer;
+};
+
+/// Returns the number of an execution that is made now.
+execution_id execution_of_another_session() {
+  steps other(growing_state());
+  other.start({{"x", zeros(dtype::float32, {1})}});
+  return other.work.value().execution;
+}
+
+} // namespace
+
+TEST_CASE("a step that is foreseen is made while the one before is in flight", "[run][B7][E6]") {
+  steps s(growing_state());
+  s.plans_late = GENERATE(false, true);
+  s.go();
+  const moved_value* const state = (*s.carried)[0].value().get();
+  const session_stats before = s.machine->stats();
+  CHECK(s.was_made_before(execution_of_another_session()));
+  REQUIRE(s.work->uploads.size() == 2);
+  const bool state_first = s.work->uploads[0].get() == state;
+  CHECK(s.work->uploads[state_first ? 0 : 1].get() == state);
+  CHECK(s.work->uploads[state_first ? 1 : 0]->host().dims() == shape{1});
+  s.end();
+  REQUIRE(s.answer);
+  CHECK((*s.carried)[0].handle()->dims() == shape{8});
+  CHECK(s.answer->result.stats.plan_cached);
+  CHECK(s.machine->idle());
+  const session_stats after = s.machine->stats();
+  CHECK(after.runs == before.runs + 1);
+  CHECK(after.plans.hits == before.plans.hits + 1);
+  CHECK(after.bound_plans.hits == before.bound_plans.hits + 1);
+  CHECK(s.was_made_before(execution_of_another_session())); // and so on
+}
+
+TEST_CASE("a step of a state that does not grow is foreseen, too, and runs on a slot that is free", "[run][B7][E6]") {
+  graph_builder b;
+  const value_id x = b.input("x", {1}), state = b.input("state", {1});
+  b.g.outputs = {b.op("Add", {state, x}, {}, "next"), b.op("Neg", {x}, {}, "y")};
+  steps s(b.g);
+  s.growth = 0;
+  s.carried = one_value(on_device(1, far));
+  s.start({{"x", zeros(dtype::float32, {1})}});
+  REQUIRE(s.work);
+  const chunk_work other = std::move(*s.work); // stays in flight
+  s.go();
+  CHECK(s.was_made_before(execution_of_another_session()));
+  CHECK(s.work->slot != other.slot);
+  s.end();
+}
+
+TEST_CASE("what was made ahead is not run if another step is asked for", "[run][B7][E6]") {
+  steps s(growing_state());
+  s.go();
+  const execution_id other = execution_of_another_session();
+  run_options options;
+  named_tensors inputs{{"x", zeros(dtype::float32, {1})}};
+  SECTION("one that is traced") {
+    options.trace = true;
+  }
+  SECTION("one that keeps an output by name") {
+    options.keep = {"y"};
+  }
+  SECTION("one of other values") {
+    s.carried = one_value(on_device(9, far));
+  }
+  SECTION("one of equal values that are others") {
+    s.carried = one_value(on_device(7, far));
+  }
+  SECTION("one whose state the caller gives") {
+    s.carried = std::make_shared<const std::vector<carried_value>>(std::vector<carried_value>(1));
+    inputs["state"] = zeros(dtype::float32, {7});
+  }
+  s.start(inputs, options);
+  REQUIRE(s.work);
+  CHECK(s.work->execution > other);
+}
+
+TEST_CASE("a step that cannot be run says so, whether or not one was made ahead", "[run][B7][E3]") {
+  steps s(growing_state());
+  s.go();
+  named_tensors inputs;
+  std::string expected;
+  SECTION("no input") {
+    expected = "input 'x' is missing";
+  }
+  SECTION("another shape") {
+    inputs = {{"x", zeros(dtype::float32, {2})}};
+    expected = "input 'x' has shape";
+  }
+  SECTION("another type") {
+    inputs = {{"x", zeros(dtype::int32, {1})}};
+    expected = "input 'x' is int32";
+  }
+  SECTION("one too many") {
+    inputs = {{"x", zeros(dtype::float32, {1})}, {"z", zeros(dtype::float32, {1})}};
+    expected = "the model has no input 'z'";
+  }
+  SECTION("its state is gone") {
+    inputs = {{"x", zeros(dtype::float32, {1})}};
+    s.machine->lose_device(0, "it was pulled out");
+    expected = "device";
+  }
+  s.start(inputs);
+  REQUIRE(s.answer);
+  CHECK_FALSE(s.work);
+  CHECK(s.answer->why.message.find(expected) != std::string::npos);
+  CHECK(s.machine->idle());
+}
+
+TEST_CASE("a device that joins gets new plans: what was made ahead is of the old ones", "[run][B7][C4]") {
+  steps s(growing_state());
+  s.go();
+  const execution_id other = execution_of_another_session();
+  s.add_device();
+  CHECK_FALSE(s.was_made_before(other));
+}
+
+TEST_CASE("what is made ahead keeps no values", "[run][B7][E6]") {
+  steps s(growing_state());
+  s.go();
+  const std::weak_ptr<const resident> state = (*s.carried)[0].handle();
+  s.request = nullptr;
+  s.carried = nullptr;
+  s.answer.reset();
+  CHECK(state.expired());
+}
+
+namespace {
+
+/// What happens to a session step by step, and how each of them ends; `says_begun`: whether anything can be made ahead.
+std::vector<std::string> outcomes(uint32_t seed, bool says_begun) {
+  std::minstd_rand random(seed);
+  const auto chance = [&](uint32_t one_in) { return random() % one_in == 0; };
+  steps s(growing_state());
+  s.says_begun = says_begun;
+  std::vector<std::string> ends;
+  for (int i = 0; i < 40; ++i) {
+    s.plans_late = chance(2);
+    if (chance(16) && s.devices.size() < 4)
+      s.add_device();
+    if (chance(32))
+      s.machine->lose_device(random() % s.devices.size(), "the test took it");
+    if (chance(12)) // the state begins anew
+      s.carried =
+          one_value(make_host_resident(zeros(dtype::float32, {static_cast<int64_t>(random() % 3 + 1)}), "host"));
+    s.growth = chance(8) ? 0 : 1; // a device's mistake
+    run_options options{.keep = chance(12) ? std::vector<std::string>{"y"} : std::vector<std::string>{},
+                        .trace = chance(12)};
+    s.start({{"x", zeros(dtype::float32, {chance(12) ? 2 : 1})}}, options);
+    if (chance(16))
+      s.machine->cancel(s.request->ticket);
+    s.work_off();
+    while (s.work) {
+      const bool fails = chance(16), lacks_memory = chance(2);
+      s.end(s.work->stop->load() ? failure{errc::cancelled, "dropped"}
+            : fails              ? failure{lacks_memory ? errc::out_of_memory : errc::device_failed, "the test says so"}
+                                 : failure{});
+    }
+    ends.push_back(s.answer ? s.answer->why.message : "no answer");
+    if (s.answer && !s.answer->why.failed())
+      ends.back() = fmt::format("{} values, {} kept, plan {}", (*s.carried)[0].handle()->dims()[0],
+                                s.answer->result.kept.size(), s.answer->result.stats.plan_cached);
+  }
+  const session_stats stats = s.machine->stats();
+  ends.push_back(fmt::format("{} runs, {} + {} plans", stats.runs, stats.plans.hits, stats.plans.misses));
+  CHECK(s.machine->idle());
+  return ends;
+}
+
+} // namespace
+
+TEST_CASE("whatever happens, steps end as if none were made ahead", "[run][B7][E6][A13]") {
+  for (uint32_t seed = 0; seed < 1000; ++seed) {
+    INFO("seed " << seed);
+    CHECK(outcomes(seed, true) == outcomes(seed, false));
+  }
+}
