@@ -1,7 +1,7 @@
 // Command buffers of one chunk in one arena slot: recorded once, submitted as often as the chunk runs.
 //
 // Parameters of dynamic nodes are in the slot's parameter buffer, which is written before a submission if the slot ran another
-// binding before; their group counts too, so that they dispatch indirectly.
+// binding before; their group counts too, so that they dispatch indirectly, unless these are fixed (`launch::fixed_groups`).
 //
 // Order of a chunk: wait for all earlier work of the queue; copy uploads from staging memory; the launches, with one memory
 // barrier before each wave (and each step inside one); copy downloads to staging memory; make them visible to the host. What kernels use where it

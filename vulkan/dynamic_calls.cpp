@@ -49,7 +49,8 @@ bool same_part(const launch_binding& a, const launch_binding& b) {
 }
 
 bool same_kernel(const launch& a, const launch& b) {
-  return a.shader == b.shader && a.constants == b.constants && a.step == b.step &&
+  return a.shader == b.shader && a.constants == b.constants && a.step == b.step && a.fixed_groups == b.fixed_groups &&
+         (!a.fixed_groups || a.groups == b.groups) &&
          std::equal(a.params.begin(), a.params.begin() + a.fixed_words, b.params.begin(),
                     b.params.begin() + b.fixed_words) &&
          std::equal(a.bindings.begin(), a.bindings.end(), b.bindings.begin(), b.bindings.end(), same_part);
@@ -206,9 +207,8 @@ std::vector<launch_list> dynamic_calls::choose(const bound_plan& bound, const ke
 parameter_table::parameter_table(const dynamic_calls& calls, const arena_layout& layout,
                                  std::span<const launch_list> choices)
     : appends_(calls.appends()) {
-  for (node_id n : calls.nodes()) {
-    first_launch_[n] = launches_.size();
-    const uint32_t own = calls.class_of(n);
+  for (uint32_t own = 0; own < choices.size(); ++own) {
+    first_launch_.push_back(launches_.size());
     for (uint32_t i = 0; i < choices[own].launches.size(); ++i)
       launches_.push_back({own, i});
   }
@@ -225,12 +225,12 @@ parameter_table::parameter_table(const dynamic_calls& calls, const arena_layout&
       static_cast<int64_t>((appends_.size() + shader::copy_rows_each - 1) / shader::copy_rows_each) * param_block_bytes;
 }
 
-int64_t parameter_table::block_at(node_id n, size_t launch) const {
-  return static_cast<int64_t>(first_launch_.at(n) + launch) * param_block_bytes;
+int64_t parameter_table::block_at(uint32_t call_class, size_t launch) const {
+  return static_cast<int64_t>(first_launch_.at(call_class) + launch) * param_block_bytes;
 }
 
-int64_t parameter_table::groups_at(node_id n, size_t launch) const {
-  return groups_begin_ + static_cast<int64_t>(first_launch_.at(n) + launch) * groups_stride;
+int64_t parameter_table::groups_at(uint32_t call_class, size_t launch) const {
+  return groups_begin_ + static_cast<int64_t>(first_launch_.at(call_class) + launch) * groups_stride;
 }
 
 std::vector<std::byte> parameter_table::fill(const bound_plan& bound, std::span<const launch_list> choices) const {

@@ -84,7 +84,8 @@ private:
 };
 
 /// Places of everything that depends on the binding, in bytes from the begin of a slot's parameter buffer: a block and a group
-/// count for each launch of a dynamic node, then the known values that vary, then a block for each dispatch of appends in place.
+/// count for each launch of a class, then the known values that vary, then a block for each dispatch of appends in place. Nodes of a class
+/// share theirs: a decoder's step writes, over the bus, what differs from the last step's once for all layers.
 class parameter_table {
 public:
   parameter_table() = default;
@@ -92,9 +93,9 @@ public:
   parameter_table(const dynamic_calls& calls, const arena_layout& layout, std::span<const launch_list> choices);
 
   int64_t bytes() const { return bytes_; }
-  /// Of launch `launch` of a dynamic node.
-  int64_t block_at(node_id n, size_t launch) const;
-  int64_t groups_at(node_id n, size_t launch) const;
+  /// Of launch `launch` of a class.
+  int64_t block_at(uint32_t call_class, size_t launch) const;
+  int64_t groups_at(uint32_t call_class, size_t launch) const;
   /// Of a known value that varies.
   int64_t known_at(value_id v) const { return known_at_.at(v); }
   /// Of the dispatch of appends [i · copy_rows_each, …).
@@ -109,7 +110,7 @@ private:
   };
 
   std::vector<entry> launches_;
-  std::unordered_map<node_id, size_t> first_launch_;
+  std::vector<size_t> first_launch_; // by class
   std::unordered_map<value_id, int64_t> known_at_;
   std::vector<cache_append> appends_;
   int64_t groups_begin_ = 0, appends_begin_ = 0, bytes_ = 0;

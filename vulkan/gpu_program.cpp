@@ -226,14 +226,15 @@ private:
 
   installed_launch place(const chunk& c, node_id id, const launch_list& list, size_t index, int64_t scratch) {
     const launch& l = list.launches[index];
-    installed_launch out{.key = key_of(l, id), .call = id, .kernel = list.name};
+    installed_launch out{.key = key_of(l, id), .call = id, .kernel = list.name, .groups = l.groups};
     if (is_dynamic(id)) {
-      out.params = {bound_range::where::parameters, nullptr, out_.parameters.block_at(id, index), param_block_bytes};
-      out.groups_at = out_.parameters.groups_at(id, index);
+      const uint32_t own = calls_.class_of(id);
+      out.params = {bound_range::where::parameters, nullptr, out_.parameters.block_at(own, index), param_block_bytes};
+      if (!l.fixed_groups)
+        out.groups_at = out_.parameters.groups_at(own, index);
     } else {
-      const auto block = static_cast<int64_t>(blocks_.size());
-      out.params = {bound_range::where::fixed, out_.constants.get(), block * param_block_bytes, param_block_bytes};
-      out.groups = l.groups;
+      const int64_t at = std::ssize(blocks_) * param_block_bytes;
+      out.params = {bound_range::where::fixed, out_.constants.get(), at, param_block_bytes};
       blocks_.push_back(l.params);
     }
     for (const launch_binding& b : l.bindings) {
@@ -350,9 +351,8 @@ private:
       if (!blocks_[i].empty())
         std::memcpy(bytes.data() + i * param_block_bytes, blocks_[i].data(), blocks_[i].size() * sizeof(uint32_t));
     for (const auto& [v, offset] : known_offset_)
-      if (bound_.known[v].bytes() > 0)
-        std::memcpy(bytes.data() + blocks + offset, bound_.known[v].data(),
-                    static_cast<size_t>(bound_.known[v].bytes()));
+      if (const tensor& known = bound_.known[v]; known.bytes() > 0)
+        std::memcpy(bytes.data() + blocks + offset, known.data(), static_cast<size_t>(known.bytes()));
     *out_.constants = tools_.memory.allocate(static_cast<int64_t>(bytes.size()));
     tools_.uploads.upload(bytes, out_.constants);
     for (auto& [id, c] : out_.chunks) {

@@ -38,7 +38,7 @@ struct installed_launch {
   /// The parameter block: in `gpu_program::constants`, or in the slot's parameter buffer if the node is dynamic.
   bound_range params;
   std::array<uint32_t, 3> groups{1, 1, 1};
-  /// Where the group counts of a dynamic node's launch are in the slot's parameter buffer; -1 where they are `groups`.
+  /// Where the group counts of a launch that has no fixed ones are in the slot's parameter buffer; -1 where they are `groups`.
   int64_t groups_at = -1;
   std::vector<bound_range> buffers;
   /// Whether everything before must be complete: the launch begins a wave or a step.

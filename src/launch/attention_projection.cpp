@@ -99,6 +99,7 @@ std::optional<launch_list> list_for(const gpu_call& call, const attention_call& 
                      {flags, g.team, g.team_columns, word(g.parts), word(n), word(matrix.p.b_line / vector), ends});
   l.params = few_queries_parameters(call, c, c.keys);
   l.fixed_words = fixed_words_of(c);
+  l.fixed_groups = l.fixed_words > 0;
   return b.finish();
 }
 

@@ -170,6 +170,7 @@ std::optional<launch_list> list_for(const gpu_call& call, const attention_call& 
                         (k.split_keys <= k.block ? shader::attention_one_block : 0));
   l.params = few_queries_parameters(call, c, k.split_keys);
   l.fixed_words = fixed_words_of(c);
+  l.fixed_groups = l.fixed_words > 0 && !split; // their number depends on the keys
   if (split && !joins)
     add_attention_join(b, call, c, variant, partial, splits);
   return b.finish();

@@ -233,6 +233,7 @@ bool add_launch(launch_builder& b, const few_rows_call& c, std::span<const few_r
   l.constants = constants_of(c, parts, t);
   l.params = words_of(parameters_of(c, parts, slots));
   l.fixed_words = words_before_rotary;
+  l.fixed_groups = true;
   return true;
 }
 

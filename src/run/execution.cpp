@@ -104,8 +104,12 @@ std::optional<chunk_work> execution::take() {
   if (traced())
     sent_ns_[id] = now_ns();
   work.uploads.reserve(c.uploads.size());
-  for (value_id v : c.uploads)
-    work.uploads.push_back(awaits_inputs_ && !at(v).made ? nullptr : use(v, c.device));
+  for (value_id v : c.uploads) {
+    const value_ref& value = at(v).made;
+    expects(value ? value->reaches(source().devices[c.device]) : awaits_inputs_,
+            "a chunk is ready, but a value that it uploads is not there");
+    work.uploads.push_back(value ? use(v) : nullptr);
+  }
   work.downloads.reserve(c.downloads.size());
   // Those that the run keeps live as long as each other: in one piece of memory.
   std::shared_ptr<std::vector<moved_value>> kept;

@@ -127,8 +127,8 @@ private:
   const tensor& output(size_t i) const;
   /// Returns the name of the device that a value in the host's memory is said to be on.
   std::string home_of(value_id v) const;
-  /// Returns a value for a chunk of `device` that reads it, letting go of it after the last one.
-  value_ref use(value_id v, device_index device);
+  /// Returns a value for a chunk that reads it, letting go of it after the last one.
+  value_ref use(value_id v);
   /// Returns a value for the chunk to fill that makes it: one of `together`, which has room for the chunk's, if the run keeps it and that is not null.
   value_ref value_to_make(value_id v, const std::shared_ptr<std::vector<moved_value>>& together) const;
   void check_made(value_id v) const;

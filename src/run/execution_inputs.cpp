@@ -77,13 +77,11 @@ void execution::give_inputs(chunk_work& work) {
   work.slot = slot_;
   for (size_t i = 0; i < work.uploads.size(); ++i)
     if (!work.uploads[i])
-      work.uploads[i] = use(c.uploads[i], c.device);
+      work.uploads[i] = use(c.uploads[i]); // it reaches the device, of which `run_ahead::expect` has made sure
 }
 
-value_ref execution::use(value_id v, device_index device) {
+value_ref execution::use(value_id v) {
   crossing_state& value = at(v);
-  expects(value.made && value.made->reaches(source().devices[device]),
-          "a chunk is ready, but a value that it uploads is not there");
   return --value.uses_left == 0 ? std::move(value.made) : value.made;
 }
 

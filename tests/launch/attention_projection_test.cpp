@@ -108,14 +108,24 @@ TEST_CASE("command buffers of a step run others that differ in what the number o
   CHECK(one.launches[0].params != next.launches[0].params);
   CHECK(one.launches[0].fixed_words == shader::attention_row_fixed);
   CHECK(runs(one, next));
+  CHECK(one.launches[0].fixed_groups);
+  next.launches[0].groups[0] += 1;
+  CHECK_FALSE(runs(one, next));
+  next.launches[0].groups = one.launches[0].groups;
   next.launches[0].params[5] += 1; // the scale, a constant of the code
   CHECK_FALSE(runs(one, next));
   for (const step& s : {step{.queries = 2}, step{.batch = 2}}) {
     const std::vector<launch> launches = s.lists().at(0).launches;
     REQUIRE(launches.size() == 2);
     CHECK(launches[0].fixed_words == 0); // whatever their number
-    CHECK(launches[1].fixed_words > 0);  // its rows are a constant, too
+    CHECK_FALSE(launches[0].fixed_groups);
+    CHECK(launches[1].fixed_words > 0); // its rows are a constant, too
+    CHECK(launches[1].fixed_groups);
   }
+  const std::vector<launch> split = step{.past = 4000}.lists().at(0).launches;
+  CHECK(split.at(0).fixed_words > 0);
+  CHECK(split.at(0).groups[2] > 1);
+  CHECK_FALSE(split.at(0).fixed_groups); // the number of splits follows the keys
 }
 
 TEST_CASE("command buffers are for any number of keys without past ones, too", "[launch][attention]") {
