@@ -82,6 +82,7 @@ void execution::give_inputs(chunk_work& work) {
 
 value_ref execution::use(value_id v) {
   crossing_state& value = at(v);
+  expects(value.made != nullptr, "a chunk uploads a value that nobody has made");
   return --value.uses_left == 0 ? std::move(value.made) : value.made;
 }
 

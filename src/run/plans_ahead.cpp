@@ -35,11 +35,6 @@ std::optional<prepared_run> session_plans::likely_next(const prepared_run& run) 
   std::optional<bindings> symbols = forecast_.next(run.symbols);
   if (!symbols || run.source != run.asked) // what spills is planned for each binding
     return std::nullopt;
-  if (*symbols == run.symbols) {
-    prepared_run again = run;
-    again.cached = true;
-    return again;
-  }
   prepared_run next{.source = run.source,
                     .symbols = std::move(*symbols),
                     .cached = true,
@@ -60,11 +55,7 @@ bound_plan_ptr session_plans::find_bound(const prepared_run& next) {
 }
 
 bool session_plans::find_again(const prepared_run& next) {
-  if (!plans_.find(next.asked_key) || replacement_of(next) || find_bound(next) != next.bound)
-    return false;
-  ++stats_.plans.hits;
-  ++stats_.bound_plans.hits;
-  return true;
+  return plans_.find(next.asked_key) && !replacement_of(next) && find_bound(next) == next.bound;
 }
 
 } // namespace troupe

@@ -197,6 +197,7 @@ void session_machine::finish(execution& e) {
   result.outputs = e.collect_outputs();
   result.kept = e.collect_kept();
   request.carried.made = e.collect_carried();
+  hands_on_ = e.has_handed_on();
   e.add_stats();
   result.stats = request.stats;
   if (request.options.trace)

@@ -83,7 +83,7 @@ void session_machine::fulfil(const install_ahead& ahead, const plan_outcome& mad
 
 void session_machine::make_ahead(prepared_run next, execution_id after) {
   const auto found = executions_.find(after);
-  if (found == executions_.end() || found->second->stopped() || !plans_->host_inputs().empty())
+  if (!hands_on_ || found == executions_.end() || found->second->stopped() || !plans_->host_inputs().empty())
     return;
   const execution& before = *found->second;
   if (const auto& pairs = before.request()->carried.pairs; !pairs->empty())
@@ -112,6 +112,7 @@ execution* session_machine::begin_ahead(const run_request_ptr& request) {
     for (auto& [device, chunks] : begun.sent)
       send(prepared.source->devices[device], std::move(chunks));
     begun_ = e.id();
+    plans_->count_found();
     return &e;
   } catch (...) {
     installed_.leave(prepared.bound->id, *slot);

@@ -65,8 +65,13 @@ public:
   /// Returns the job that binds it, and what that has made: null if there is no memory for it.
   plan_job bind_job(const prepared_run& next);
   bound_plan_ptr find_bound(const prepared_run& next);
-  /// Returns whether `prepare` would find the same, counting it as found.
+  /// Returns whether `prepare` would find the same.
   bool find_again(const prepared_run& next);
+  /// Counts a run that was found so.
+  void count_found() {
+    ++stats_.plans.hits;
+    ++stats_.bound_plans.hits;
+  }
 
   /// Returns the names of inputs that must be in the host's memory before `prepare`: their values decide shapes.
   const std::vector<std::string>& host_inputs() const { return model_->host_inputs; }

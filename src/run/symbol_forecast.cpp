@@ -11,11 +11,10 @@ std::optional<bindings> symbol_forecast::next(const bindings& now) {
     values.push_back(value);
   if (values.size() == last_.size()) // a plan's symbols are always the same
     std::ranges::transform(values, last_, std::back_inserter(growth), std::minus<>());
-  const bool foreseen = growth.size() == values.size() && growth == growth_ &&
-                        std::ranges::none_of(growth, [](int64_t g) { return g < 0; });
+  const bool grows = std::ranges::any_of(growth, [](int64_t g) { return g > 0; }) &&
+                     std::ranges::none_of(growth, [](int64_t g) { return g < 0; });
   last_ = std::move(values);
-  growth_ = growth;
-  if (!foreseen)
+  if (std::exchange(growth_, growth) != growth || !grows)
     return std::nullopt;
   bindings expected = now;
   auto g = growth.begin();

@@ -16,11 +16,15 @@ namespace {
 
 const device_info far{.name = "far", .kind = device_kind::null, .memory_bytes = int64_t{1} << 40};
 
-/// next = state + x along a dim that grows, and y = x + 1: what a decoder's cache and its logits are.
-graph growing_state() {
+/// Two states to which x is appended, and y = −x: what a decoder's caches and its logits are.
+graph growing_states() {
   graph_builder b;
-  const value_id x = b.input("x", {dim(1)}), state = b.input("state", {dim::symbol("past")});
-  b.g.outputs = {b.op("Concat", {state, x}, attrs_of({{"axis", int64_t{0}}}), "next"), b.op("Neg", {x}, {}, "y")};
+  const value_id x = b.input("x", {dim(1)});
+  const auto grown = [&](const std::string& state, const std::string& next) {
+    return b.op("Concat", {b.input(state, {dim::symbol("in " + state)}), x}, attrs_of({{"axis", int64_t{0}}}), next);
+  };
+  const value_id first = grown("first", "next first"), second = grown("second", "next second");
+  b.g.outputs = {first, second, b.op("Neg", {x}, {}, "y")};
   return b.g;
 }
 
@@ -28,8 +32,13 @@ device_tensor on_device(int64_t n, const device_info& d) {
   return std::make_shared<const far_resident>(dtype::float32, shape{n}, d);
 }
 
-carried_bundle one_value(const device_tensor& value) {
-  return std::make_shared<const std::vector<carried_value>>(std::vector<carried_value>{carried_value(value)});
+carried_bundle two_values(const device_tensor& first, const device_tensor& second) {
+  return std::make_shared<const std::vector<carried_value>>(
+      std::vector<carried_value>{carried_value(first), carried_value(second)});
+}
+
+carried_bundle on_device(int64_t first, int64_t second, const device_info& d) {
+  return two_values(on_device(first, d), on_device(second, d));
 }
 
 /// A bound session whose made-up devices run each step in one chunk.
@@ -54,9 +63,10 @@ struct steps {
     chunk_work mine = std::move(*std::exchange(work, std::nullopt));
     const device_info& on = devices.at(device);
     chunk_begun begun{mine.execution, mine.chunk, {}};
-    for (uint32_t i = 0; i < 2 && !how.failed(); ++i)
-      if (const value_ref& made = mine.downloads.at(i); made->stays()) {
-        made->fill({}, on_device((*carried)[0].handle()->dims()[0] + growth, on));
+    for (uint32_t i = 0; i < mine.downloads.size() && !how.failed(); ++i)
+      if (const value_ref& made = mine.downloads[i]; made->stays()) {
+        const std::string name = names(mine, &chunk::downloads).at(i);
+        made->fill({}, on_device(name == "y" ? 1 : read(mine, name.substr(5))->dims()[0] + growth, on));
         begun.made.push_back(i);
       } else {
         made->fill(zeros(dtype::float32, {1}));
@@ -71,6 +81,19 @@ struct steps {
     work_off();
     if (answer && !answer->why.failed())
       carried = request->carried.made;
+  }
+  /// The names of what a chunk reads, or makes.
+  std::vector<std::string> names(const chunk_work& w, std::vector<value_id> chunk::*which) const {
+    const troupe::plan& p = *bound.at(w.bound_plan)->source;
+    std::vector<std::string> all;
+    for (const value_id v : p.chunks[w.chunk].*which)
+      all.push_back(p.program->values[v].name);
+    return all;
+  }
+  /// What a chunk reads by that name.
+  value_ref read(const chunk_work& w, const std::string& name) const {
+    const std::vector<std::string> all = names(w, &chunk::uploads);
+    return w.uploads.at(static_cast<size_t>(std::ranges::find(all, name) - all.begin()));
   }
   void step() {
     start({{"x", zeros(dtype::float32, {1})}});
@@ -118,6 +141,7 @@ struct steps {
   }
   void carry_out(device_order& order) {
     if (const auto* install = std::get_if<install_plan>(&order.what)) {
+      bound[install->bound->id] = install->bound;
       machine->on(order.device, {install->bound->id, install->self, {}});
     } else if (auto* chunks = std::get_if<run_chunks>(&order.what)) {
       work = std::move(chunks->works.at(0));
@@ -131,11 +155,12 @@ struct steps {
   std::vector<device_info> devices{far};
   const std::shared_ptr<shared_ledger> ledger = std::make_shared<shared_ledger>(far.memory_bytes);
   const std::shared_ptr<const std::vector<carried_pair>> pairs =
-      std::make_shared<const std::vector<carried_pair>>(std::vector<carried_pair>{{0, 1}});
-  carried_bundle carried = one_value(on_device(3, far));
-  int64_t growth = 1;      // of the state, by step
-  bool says_begun = true;  // the device, what it leaves in its memory
-  bool plans_late = false; // the next step's comes when the device has said that
+      std::make_shared<const std::vector<carried_pair>>(std::vector<carried_pair>{{0, 1}, {1, 2}});
+  carried_bundle carried = on_device(3, 7, far);
+  std::map<uint64_t, bound_plan_ptr> bound; // what was installed
+  int64_t growth = 1;                       // of the states, by step
+  bool says_begun = true;                   // the device, what it leaves in its memory
+  bool plans_late = false;                  // the next step's comes when the device has said that
   std::unique_ptr<session_machine> machine;
   run_request_ptr request;
   std::optional<chunk_work> work;
@@ -146,7 +171,7 @@ struct steps {
 
 /// Returns the number of an execution that is made now.
 execution_id execution_of_another_session() {
-  steps other(growing_state());
+  steps other(growing_states());
   other.start({{"x", zeros(dtype::float32, {1})}});
   return other.work.value().execution;
 }
@@ -154,19 +179,20 @@ execution_id execution_of_another_session() {
 } // namespace
 
 TEST_CASE("a step that is foreseen is made while the one before is in flight", "[run][B7][E6]") {
-  steps s(growing_state());
+  steps s(growing_states());
   s.plans_late = GENERATE(false, true);
   s.go();
-  const moved_value* const state = (*s.carried)[0].value().get();
+  const carried_bundle states = s.carried;
   const session_stats before = s.machine->stats();
   CHECK(s.was_made_before(execution_of_another_session()));
-  REQUIRE(s.work->uploads.size() == 2);
-  const bool state_first = s.work->uploads[0].get() == state;
-  CHECK(s.work->uploads[state_first ? 0 : 1].get() == state);
-  CHECK(s.work->uploads[state_first ? 1 : 0]->host().dims() == shape{1});
+  REQUIRE(s.work->uploads.size() == 3);
+  CHECK(s.read(*s.work, "first") == (*states)[0].value());
+  CHECK(s.read(*s.work, "second") == (*states)[1].value());
+  CHECK(s.read(*s.work, "x")->host().dims() == shape{1});
   s.end();
   REQUIRE(s.answer);
   CHECK((*s.carried)[0].handle()->dims() == shape{8});
+  CHECK((*s.carried)[1].handle()->dims() == shape{12});
   CHECK(s.answer->result.stats.plan_cached);
   CHECK(s.machine->idle());
   const session_stats after = s.machine->stats();
@@ -176,24 +202,20 @@ TEST_CASE("a step that is foreseen is made while the one before is in flight", "
   CHECK(s.was_made_before(execution_of_another_session())); // and so on
 }
 
-TEST_CASE("a step of a state that does not grow is foreseen, too, and runs on a slot that is free", "[run][B7][E6]") {
-  graph_builder b;
-  const value_id x = b.input("x", {1}), state = b.input("state", {1});
-  b.g.outputs = {b.op("Add", {state, x}, {}, "next"), b.op("Neg", {x}, {}, "y")};
-  steps s(b.g);
-  s.growth = 0;
-  s.carried = one_value(on_device(1, far));
+TEST_CASE("a step that was made ahead runs on a slot that is free", "[run][B7][E6]") {
+  steps s(growing_states());
+  s.go();
   s.start({{"x", zeros(dtype::float32, {1})}});
   REQUIRE(s.work);
   const chunk_work other = std::move(*s.work); // stays in flight
   s.go();
   CHECK(s.was_made_before(execution_of_another_session()));
+  REQUIRE(s.bound.at(s.work->bound_plan)->layout == s.bound.at(other.bound_plan)->layout);
   CHECK(s.work->slot != other.slot);
-  s.end();
 }
 
 TEST_CASE("what was made ahead is not run if another step is asked for", "[run][B7][E6]") {
-  steps s(growing_state());
+  steps s(growing_states());
   s.go();
   const execution_id other = execution_of_another_session();
   run_options options;
@@ -204,15 +226,13 @@ TEST_CASE("what was made ahead is not run if another step is asked for", "[run][
   SECTION("one that keeps an output by name") {
     options.keep = {"y"};
   }
-  SECTION("one of other values") {
-    s.carried = one_value(on_device(9, far));
-  }
   SECTION("one of equal values that are others") {
-    s.carried = one_value(on_device(7, far));
+    s.carried = on_device(7, 11, far);
   }
   SECTION("one whose state the caller gives") {
-    s.carried = std::make_shared<const std::vector<carried_value>>(std::vector<carried_value>(1));
-    inputs["state"] = zeros(dtype::float32, {7});
+    s.carried = std::make_shared<const std::vector<carried_value>>(std::vector<carried_value>(2));
+    inputs["first"] = zeros(dtype::float32, {7});
+    inputs["second"] = zeros(dtype::float32, {11});
   }
   s.start(inputs, options);
   REQUIRE(s.work);
@@ -220,7 +240,7 @@ TEST_CASE("what was made ahead is not run if another step is asked for", "[run][
 }
 
 TEST_CASE("a step that cannot be run says so, whether or not one was made ahead", "[run][B7][E3]") {
-  steps s(growing_state());
+  steps s(growing_states());
   s.go();
   named_tensors inputs;
   std::string expected;
@@ -252,15 +272,36 @@ TEST_CASE("a step that cannot be run says so, whether or not one was made ahead"
 }
 
 TEST_CASE("a device that joins gets new plans: what was made ahead is of the old ones", "[run][B7][C4]") {
-  steps s(growing_state());
+  steps s(growing_states());
   s.go();
   const execution_id other = execution_of_another_session();
   s.add_device();
   CHECK_FALSE(s.was_made_before(other));
 }
 
+TEST_CASE("what is on another device, or has other dims, is not what a step was made for", "[run][B7][E6]") {
+  session_plans plans(make_model(growing_states(), {.fuse = false}, 0), {far});
+  const named_tensors inputs{{"x", zeros(dtype::float32, {1})}};
+  const named_device_tensors none;
+  const auto pairs = std::make_shared<const std::vector<carried_pair>>(std::vector<carried_pair>{{0, 1}, {1, 2}});
+  const carried_values carried{.pairs = pairs, .given = on_device(3, 7, far)};
+  std::variant<prepared_run, plan_job> found = plans.prepare({inputs, none, &carried});
+  for (; std::holds_alternative<plan_job>(found); found = plans.prepare({inputs, none, &carried})) {
+    std::get<plan_job>(found).make();
+    std::get<plan_job>(found).keep();
+  }
+  const auto ahead = run_ahead::make(std::get<prepared_run>(found), pairs, completion_mode::device, 1);
+  REQUIRE(ahead);
+  device_info elsewhere = far;
+  elsewhere.name = "elsewhere";
+  CHECK_FALSE(ahead->expect(on_device(3, 7, elsewhere)));
+  CHECK_FALSE(ahead->expect(on_device(3, 8, far)));
+  CHECK(ahead->expect(carried.given));
+  CHECK(ahead->is(run_request(inputs, {}, carried)));
+}
+
 TEST_CASE("what is made ahead keeps no values", "[run][B7][E6]") {
-  steps s(growing_state());
+  steps s(growing_states());
   s.go();
   const std::weak_ptr<const resident> state = (*s.carried)[0].handle();
   s.request = nullptr;
@@ -275,7 +316,7 @@ namespace {
 std::vector<std::string> outcomes(uint32_t seed, bool says_begun) {
   std::minstd_rand random(seed);
   const auto chance = [&](uint32_t one_in) { return random() % one_in == 0; };
-  steps s(growing_state());
+  steps s(growing_states());
   s.says_begun = says_begun;
   std::vector<std::string> ends;
   for (int i = 0; i < 40; ++i) {
@@ -284,9 +325,11 @@ std::vector<std::string> outcomes(uint32_t seed, bool says_begun) {
       s.add_device();
     if (chance(32))
       s.machine->lose_device(random() % s.devices.size(), "the test took it");
-    if (chance(12)) // the state begins anew
-      s.carried =
-          one_value(make_host_resident(zeros(dtype::float32, {static_cast<int64_t>(random() % 3 + 1)}), "host"));
+    const auto given = [&] {
+      return make_host_resident(zeros(dtype::float32, {static_cast<int64_t>(random() % 3 + 1)}), "host");
+    };
+    if (chance(12)) // the states begin anew
+      s.carried = two_values(given(), given());
     s.growth = chance(8) ? 0 : 1; // a device's mistake
     run_options options{.keep = chance(12) ? std::vector<std::string>{"y"} : std::vector<std::string>{},
                         .trace = chance(12)};
@@ -302,8 +345,9 @@ std::vector<std::string> outcomes(uint32_t seed, bool says_begun) {
     }
     ends.push_back(s.answer ? s.answer->why.message : "no answer");
     if (s.answer && !s.answer->why.failed())
-      ends.back() = fmt::format("{} values, {} kept, plan {}", (*s.carried)[0].handle()->dims()[0],
-                                s.answer->result.kept.size(), s.answer->result.stats.plan_cached);
+      ends.back() = fmt::format("{} and {} values, {} kept, plan {}", (*s.carried)[0].handle()->dims()[0],
+                                (*s.carried)[1].handle()->dims()[0], s.answer->result.kept.size(),
+                                s.answer->result.stats.plan_cached);
   }
   const session_stats stats = s.machine->stats();
   ends.push_back(fmt::format("{} runs, {} + {} plans", stats.runs, stats.plans.hits, stats.plans.misses));
