@@ -53,8 +53,10 @@ bool run_ahead::expect(const carried_bundle& given) {
   for (size_t pair = 0; pair < pairs_->size(); ++pair)
     if (!fits(pair))
       return false;
+  if (!std::ranges::all_of(planned.input_uploads, reaches))
+    return false;
   expected_ = given;
-  return std::ranges::all_of(planned.input_uploads, reaches);
+  return true;
 }
 
 bool run_ahead::is(const run_request& request) const {

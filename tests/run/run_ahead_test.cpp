@@ -294,7 +294,9 @@ TEST_CASE("what is on another device, or has other dims, is not what a step was 
   REQUIRE(ahead);
   device_info elsewhere = far;
   elsewhere.name = "elsewhere";
-  CHECK_FALSE(ahead->expect(on_device(3, 7, elsewhere)));
+  const carried_values away{.pairs = pairs, .given = on_device(3, 7, elsewhere)};
+  CHECK_FALSE(ahead->expect(away.given));
+  CHECK_FALSE(ahead->is(run_request(inputs, {}, away)));
   CHECK_FALSE(ahead->expect(on_device(3, 8, far)));
   CHECK(ahead->expect(carried.given));
   CHECK(ahead->is(run_request(inputs, {}, carried)));
