@@ -85,9 +85,12 @@ public:
   }
 
   void print() const {
+    int64_t dynamic = 0;
+    for (node_id n = 0; n < std::ssize(plan_->program->nodes); ++n)
+      dynamic += calls_->class_of(n) != vulkan::dynamic_calls::none ? 1 : 0;
     fmt::print("{} values, {} nodes, {} of them dynamic in {} classes, {} bytes of parameters, {} recordings\n",
-               plan_->program->values.size(), plan_->program->nodes.size(), calls_->nodes().size(),
-               calls_->class_count(), programs_.back().table.bytes(), recordings_);
+               plan_->program->values.size(), plan_->program->nodes.size(), dynamic, calls_->class_count(),
+               programs_.back().table.bytes(), recordings_);
     fmt::print(
         "exact {:.3f} ms, new bucket {:.3f} ms ({} times), inside a bucket {:.3f} ms, kernels {:.3f} ms, compare "
         "and fill {:.3f} ms\n",

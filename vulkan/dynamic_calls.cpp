@@ -179,7 +179,6 @@ dynamic_calls::dynamic_calls(const arena_layout& layout, device_index self, std:
       if (is_new)
         first_.push_back(id);
       class_of_[id] = at->second;
-      nodes_.push_back(id);
     }
   }
 }

@@ -57,7 +57,6 @@ public:
   static constexpr uint32_t none = UINT32_MAX;
   uint32_t class_of(node_id n) const { return class_of_[n]; }
   size_t class_count() const { return first_.size(); }
-  const std::vector<node_id>& nodes() const { return nodes_; }
 
   /// Returns the appends that are done in place.
   const std::vector<cache_append>& appends() const { return appends_; }
@@ -79,7 +78,6 @@ private:
   std::unordered_set<node_id> is_append_;
   append_values rows_first_, made_;
   std::vector<uint32_t> class_of_; // by node
-  std::vector<node_id> nodes_;     // the dynamic ones, in the order of their chunks
   std::vector<node_id> first_;     // by class
 };
 

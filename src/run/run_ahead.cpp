@@ -16,28 +16,28 @@ bool depends_on_dims_alone(const planned_model& planned) {
 
 } // namespace
 
-run_ahead::run_ahead(prepared_run next, std::shared_ptr<const std::vector<carried_pair>> pairs, execution_id after)
-    : prepared_(std::move(next)), pairs_(std::move(pairs)), after_(after) {}
+run_ahead::run_ahead(begun begun, std::shared_ptr<const std::vector<carried_pair>> pairs, execution_id after)
+    : pairs_(std::move(pairs)), after_(after), begun_(std::move(begun)) {}
 
 std::unique_ptr<run_ahead> run_ahead::make(prepared_run next, std::shared_ptr<const std::vector<carried_pair>> pairs,
                                            completion_mode mode, execution_id after) {
   if (!depends_on_dims_alone(*next.source))
     return nullptr;
-  std::unique_ptr<run_ahead> made(new run_ahead(std::move(next), std::move(pairs), after));
-  const plan& p = *made->prepared_.source->compiled;
-  execution& run = *(made->begun_.run = std::make_unique<execution>(made->prepared_, made->pairs_, mode));
-  run.start(made->prepared_.bound, 0);
+  begun made{std::make_unique<execution>(std::move(next), pairs, mode), {}};
+  execution& run = *made.run;
+  const plan& p = run.source();
+  run.start(run.prepared().bound, 0);
   while (std::optional<chunk_work> work = run.take()) {
     const device_index d = p.chunks[work->chunk].device;
     if (p.devices[d].kind == device_kind::control)
       return nullptr;
-    made->begun_.sent[d].works.push_back(std::move(*work));
+    made.sent[d].works.push_back(std::move(*work));
   }
-  return made;
+  return std::unique_ptr<run_ahead>(new run_ahead(std::move(made), std::move(pairs), after));
 }
 
 bool run_ahead::expect(const carried_bundle& given) {
-  const planned_model& planned = *prepared_.source;
+  const planned_model& planned = *prepared().source;
   const plan& p = *planned.compiled;
   std::vector<const moved_value*> values(p.program->inputs.size());
   const auto fits = [&](size_t pair) {
@@ -45,7 +45,7 @@ bool run_ahead::expect(const carried_bundle& given) {
     const value_id v = p.program->inputs[input];
     const moved_value* const value = values[input] = (*given)[pair].value().get();
     return value && value->filled() && value->type() == p.program->values[v].type &&
-           value->dims() == prepared_.bound->dims[v];
+           value->dims() == prepared().bound->dims[v];
   };
   const auto reaches = [&](const input_upload& u) {
     return !values[u.input] || values[u.input]->reaches(p.devices[u.device]);
@@ -64,11 +64,12 @@ bool run_ahead::is(const run_request& request) const {
   if (request.carried.pairs != pairs_ || request.carried.given != expected_.lock() || how.trace || !how.keep.empty() ||
       !how.device_inputs.empty())
     return false;
-  const graph& program = *prepared_.source->compiled->program;
+  const planned_model& planned = *prepared().source;
+  const graph& program = *planned.compiled->program;
   size_t fitting = 0;
-  prepared_.source->input_order.match(request.inputs, [&](size_t i, const tensor& value) {
+  planned.input_order.match(request.inputs, [&](size_t i, const tensor& value) {
     const value_id v = program.inputs[i];
-    fitting += value.type() == program.values[v].type && value.dims() == prepared_.bound->dims[v] ? 1 : 0;
+    fitting += value.type() == program.values[v].type && value.dims() == prepared().bound->dims[v] ? 1 : 0;
   });
   return fitting == request.inputs.size() && fitting + pairs_->size() == program.inputs.size();
 }

@@ -19,7 +19,7 @@ public:
                                          completion_mode mode, execution_id after);
 
   execution_id after() const { return after_; }
-  const prepared_run& prepared() const { return prepared_; }
+  const prepared_run& prepared() const { return begun_.run->prepared(); }
 
   /// Says what the session hands on. Returns whether the run's devices can take it as its plan wants it.
   bool expect(const carried_bundle& given);
@@ -37,9 +37,8 @@ public:
   begun begin(const run_request_ptr& request, uint32_t slot);
 
 private:
-  run_ahead(prepared_run next, std::shared_ptr<const std::vector<carried_pair>> pairs, execution_id after);
+  run_ahead(begun begun, std::shared_ptr<const std::vector<carried_pair>> pairs, execution_id after);
 
-  const prepared_run prepared_;
   const std::shared_ptr<const std::vector<carried_pair>> pairs_;
   const execution_id after_;
   std::weak_ptr<const std::vector<carried_value>> expected_;

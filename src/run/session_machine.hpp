@@ -281,8 +281,8 @@ private:
   std::unordered_map<execution_id, std::unique_ptr<execution>> executions_;
   std::unique_ptr<execution> ended_; // the last one
   std::unique_ptr<run_ahead> ahead_; // null: none
-  bool hands_on_ =
-      false; // whether the run that ended last knew ahead what it hands on: others cannot be followed by what is made ahead
+  /// Whether the run that ended last knew ahead what it hands on: what is made ahead can follow no others.
+  bool hands_on_ = false;
   execution_id begun_ = 0; // the last one of a model, if nothing has been made ahead for it; 0: none
   std::unordered_map<uint64_t, fetching_run> fetching_; // by ticket
   std::map<chunk_place, running_control> controls_;

@@ -100,8 +100,9 @@ execution* session_machine::begin_ahead(const run_request_ptr& request) {
   const std::unique_ptr<run_ahead> next = std::move(ahead_);
   if (!next || !next->is(*request) || !plans_->find_again(next->prepared()))
     return nullptr;
-  const prepared_run& prepared = next->prepared();
-  const auto slot = installed_.take_slot(prepared.bound, prepared.source);
+  const bound_plan_ptr bound = next->prepared().bound;
+  const planned_model_ptr planned = next->prepared().source;
+  const auto slot = installed_.take_slot(bound, planned);
   if (!slot)
     return nullptr;
   try {
@@ -110,12 +111,12 @@ execution* session_machine::begin_ahead(const run_request_ptr& request) {
     execution& e = *begun.run;
     executions_.emplace(e.id(), std::move(begun.run));
     for (auto& [device, chunks] : begun.sent)
-      send(prepared.source->devices[device], std::move(chunks));
+      send(planned->devices[device], std::move(chunks));
     begun_ = e.id();
     plans_->count_found();
     return &e;
   } catch (...) {
-    installed_.leave(prepared.bound->id, *slot);
+    installed_.leave(bound->id, *slot);
     throw;
   }
 }

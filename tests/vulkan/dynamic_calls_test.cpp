@@ -29,7 +29,9 @@ TEST_CASE("layers that launch the same share their parameters", "[vulkan][launch
   const bound_plan_ptr one = bound(1000), next = bound(1001);
   REQUIRE(one->layout == next->layout);
   const vulkan::dynamic_calls calls(*one->layout, 0);
-  REQUIRE(calls.nodes().size() == 6);
+  for (node_id n = 0; n < std::ssize(p->program->nodes); ++n)
+    REQUIRE(calls.class_of(n) != vulkan::dynamic_calls::none);
+  REQUIRE(p->program->nodes.size() == 6);
   REQUIRE(calls.class_count() == 2);
   const std::vector<launch_list> choices = calls.choose(*one, {}), others = calls.choose(*next, {});
   REQUIRE(vulkan::runs_on(choices, others));
