@@ -37,6 +37,7 @@ TEST_CASE("GPU Det of matrices", "[vulkan]") {
     for (const shape& dims : {shape{3, 2, 5, 5}, {2, 1, 1}, {70, 70}, {4, 0, 0}})
       check_gpu_kernels({.op = "Det", .inputs = {numbers(type, dims, 1)}, .atol = 1e-6});
     check_gpu_kernels({.op = "Det", .inputs = {to_type(random_floats({2, 3, 3}, 1, 0, 0), type)}});
+    check_gpu_kernels({.op = "Det", .inputs = {numbers(type, {70'000, 1, 1}, 1)}}); // more groups than a line of x has
   }
 }
 
