@@ -16,8 +16,8 @@ bool depends_on_dims_alone(const planned_model& planned) {
 
 } // namespace
 
-run_ahead::run_ahead(begun begun, std::shared_ptr<const std::vector<carried_pair>> pairs, execution_id after)
-    : pairs_(std::move(pairs)), after_(after), begun_(std::move(begun)) {}
+run_ahead::run_ahead(begun made, std::shared_ptr<const std::vector<carried_pair>> pairs, execution_id after)
+    : pairs_(std::move(pairs)), after_(after), begun_(std::move(made)) {}
 
 std::unique_ptr<run_ahead> run_ahead::make(prepared_run next, std::shared_ptr<const std::vector<carried_pair>> pairs,
                                            completion_mode mode, execution_id after) {

@@ -37,7 +37,7 @@ public:
   begun begin(const run_request_ptr& request, uint32_t slot);
 
 private:
-  run_ahead(begun begun, std::shared_ptr<const std::vector<carried_pair>> pairs, execution_id after);
+  run_ahead(begun made, std::shared_ptr<const std::vector<carried_pair>> pairs, execution_id after);
 
   const std::shared_ptr<const std::vector<carried_pair>> pairs_;
   const execution_id after_;
