@@ -18,7 +18,7 @@ namespace {
 ///   (squeezenet1_1 9.1 ms against 6.3 on two cores), the default of milliseconds takes the cores from other actors' threads.
 /// - What one thread allocates, another frees: a run's values go from the caller to the device and back. Where each thread keeps many freed pieces of a
 ///   size, not seven, it seldom asks the others' heaps (a decode step of gpt2 with 48 bound values 20 µs less, beside an H100). With a
-///   thousand a small model's process is 1 MiB larger than with 300, and that step no faster.
+///   thousand a small model's process is 1 MiB larger than with a hundred, and that step no faster.
 void arrange_libraries(char** argv) {
   const bool spins = std::getenv("OMP_WAIT_POLICY") || std::getenv("GOMP_SPINCOUNT");
   const bool keeps = std::getenv("GLIBC_TUNABLES");
@@ -27,7 +27,7 @@ void arrange_libraries(char** argv) {
   if (!spins)
     setenv("GOMP_SPINCOUNT", "20000", 1);
   if (!keeps)
-    setenv("GLIBC_TUNABLES", "glibc.malloc.tcache_count=300", 1);
+    setenv("GLIBC_TUNABLES", "glibc.malloc.tcache_count=100", 1);
   execv("/proc/self/exe", argv);
   // Without /proc the program runs on as it is, only slower.
 }

@@ -63,8 +63,6 @@ constexpr auto arg_reduce_rows = std::to_array<op_def>({
 
 } // namespace
 
-std::span<const op_def> arg_reduce_ops() {
-  return arg_reduce_rows;
-}
+constinit const op_table arg_reduce_ops = arg_reduce_rows;
 
 } // namespace troupe

@@ -277,8 +277,6 @@ constexpr auto attention_rows = std::to_array<op_def>({attention_row(23, 6), att
 
 } // namespace
 
-std::span<const op_def> attention_ops() {
-  return attention_rows;
-}
+constinit const op_table attention_ops = attention_rows;
 
 } // namespace troupe

@@ -297,8 +297,6 @@ constexpr auto attn_lstm_rows = std::to_array<op_def>({
 
 } // namespace
 
-std::span<const op_def> attn_lstm_ops() {
-  return attn_lstm_rows;
-}
+constinit const op_table attn_lstm_ops = attn_lstm_rows;
 
 } // namespace troupe

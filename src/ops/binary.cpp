@@ -140,8 +140,6 @@ constexpr auto binary_rows = std::to_array<op_def>({
 
 } // namespace
 
-std::span<const op_def> binary_ops() {
-  return binary_rows;
-}
+constinit const op_table binary_ops = binary_rows;
 
 } // namespace troupe

@@ -129,8 +129,6 @@ constexpr auto cast_rows = std::to_array<op_def>({
 
 } // namespace
 
-std::span<const op_def> cast_ops() {
-  return cast_rows;
-}
+constinit const op_table cast_ops = cast_rows;
 
 } // namespace troupe

@@ -60,8 +60,6 @@ constexpr auto cdist_rows = std::to_array<op_def>({
 
 } // namespace
 
-std::span<const op_def> cdist_ops() {
-  return cdist_rows;
-}
+constinit const op_table cdist_ops = cdist_rows;
 
 } // namespace troupe

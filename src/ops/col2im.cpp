@@ -99,8 +99,6 @@ constexpr auto col2im_rows = std::to_array<op_def>({
 
 } // namespace
 
-std::span<const op_def> col2im_ops() {
-  return col2im_rows;
-}
+constinit const op_table col2im_ops = col2im_rows;
 
 } // namespace troupe

@@ -140,8 +140,6 @@ constexpr auto composed_rows = std::to_array<op_def>({
 
 } // namespace
 
-std::span<const op_def> composed_ops() {
-  return composed_rows;
-}
+constinit const op_table composed_ops = composed_rows;
 
 } // namespace troupe

@@ -202,8 +202,6 @@ std::vector<operand_copy> append_copies(kernel_context& c) {
                     {width, 1, 1}}}};
 }
 
-std::span<const op_def> concat_ops() {
-  return concat_rows;
-}
+constinit const op_table concat_ops = concat_rows;
 
 } // namespace troupe

@@ -291,8 +291,6 @@ constexpr auto contrib_attention_rows = std::to_array<op_def>({
 
 } // namespace
 
-std::span<const op_def> contrib_attention_ops() {
-  return contrib_attention_rows;
-}
+constinit const op_table contrib_attention_ops = contrib_attention_rows;
 
 } // namespace troupe

@@ -29,8 +29,6 @@ constexpr auto contrib_elementwise_rows = std::to_array<op_def>({
 
 } // namespace
 
-std::span<const op_def> contrib_elementwise_ops() {
-  return contrib_elementwise_rows;
-}
+constinit const op_table contrib_elementwise_ops = contrib_elementwise_rows;
 
 } // namespace troupe

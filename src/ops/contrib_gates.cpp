@@ -98,8 +98,6 @@ constexpr auto contrib_gate_rows = std::to_array<op_def>({
 
 } // namespace
 
-std::span<const op_def> contrib_gate_ops() {
-  return contrib_gate_rows;
-}
+constinit const op_table contrib_gate_ops = contrib_gate_rows;
 
 } // namespace troupe

@@ -141,8 +141,6 @@ constexpr auto contrib_norm_rows = std::to_array<op_def>({
 
 } // namespace
 
-std::span<const op_def> contrib_norm_ops() {
-  return contrib_norm_rows;
-}
+constinit const op_table contrib_norm_ops = contrib_norm_rows;
 
 } // namespace troupe

@@ -105,8 +105,6 @@ constexpr auto contrib_plain_rows = std::to_array<op_def>({
 
 } // namespace
 
-std::span<const op_def> contrib_plain_ops() {
-  return contrib_plain_rows;
-}
+constinit const op_table contrib_plain_ops = contrib_plain_rows;
 
 } // namespace troupe

@@ -105,8 +105,6 @@ constexpr auto contrib_product_rows = std::to_array<op_def>({
 
 } // namespace
 
-std::span<const op_def> contrib_product_ops() {
-  return contrib_product_rows;
-}
+constinit const op_table contrib_product_ops = contrib_product_rows;
 
 } // namespace troupe

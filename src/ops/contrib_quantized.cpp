@@ -209,8 +209,6 @@ constexpr auto contrib_quantized_rows = std::to_array<op_def>({
 
 } // namespace
 
-std::span<const op_def> contrib_quantized_ops() {
-  return contrib_quantized_rows;
-}
+constinit const op_table contrib_quantized_ops = contrib_quantized_rows;
 
 } // namespace troupe

@@ -298,8 +298,6 @@ bool keeps_condition(const graph& body) {
   return condition == body.inputs.at(1);
 }
 
-std::span<const op_def> control_ops() {
-  return rows;
-}
+constinit const op_table control_ops = rows;
 
 } // namespace troupe

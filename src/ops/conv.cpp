@@ -135,8 +135,6 @@ constexpr auto conv_rows = std::to_array<op_def>({
 
 } // namespace
 
-std::span<const op_def> conv_ops() {
-  return conv_rows;
-}
+constinit const op_table conv_ops = conv_rows;
 
 } // namespace troupe

@@ -177,8 +177,6 @@ window_axes transpose_axes(const attributes& attrs, std::span<const int64_t> x, 
   return bind(spec, x.subspan(2));
 }
 
-std::span<const op_def> conv_transpose_ops() {
-  return conv_transpose_rows;
-}
+constinit const op_table conv_transpose_ops = conv_transpose_rows;
 
 } // namespace troupe

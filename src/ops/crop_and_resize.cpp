@@ -118,8 +118,6 @@ constexpr auto crop_and_resize_rows = std::to_array<op_def>({
 
 } // namespace
 
-std::span<const op_def> crop_and_resize_ops() {
-  return crop_and_resize_rows;
-}
+constinit const op_table crop_and_resize_ops = crop_and_resize_rows;
 
 } // namespace troupe

@@ -64,8 +64,6 @@ constexpr auto cumulative_rows = std::to_array<op_def>({
 
 } // namespace
 
-std::span<const op_def> cumulative_ops() {
-  return cumulative_rows;
-}
+constinit const op_table cumulative_ops = cumulative_rows;
 
 } // namespace troupe

@@ -178,8 +178,6 @@ constexpr auto decoder_attention_rows = std::to_array<op_def>({
 
 } // namespace
 
-std::span<const op_def> decoder_attention_ops() {
-  return decoder_attention_rows;
-}
+constinit const op_table decoder_attention_ops = decoder_attention_rows;
 
 } // namespace troupe

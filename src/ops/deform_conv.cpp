@@ -160,8 +160,6 @@ constexpr auto deform_conv_rows = std::to_array<op_def>({
 
 } // namespace
 
-std::span<const op_def> deform_conv_ops() {
-  return deform_conv_rows;
-}
+constinit const op_table deform_conv_ops = deform_conv_rows;
 
 } // namespace troupe

@@ -77,8 +77,6 @@ constexpr auto det_rows = std::to_array<op_def>({
 
 } // namespace
 
-std::span<const op_def> det_ops() {
-  return det_rows;
-}
+constinit const op_table det_ops = det_rows;
 
 } // namespace troupe

@@ -144,8 +144,6 @@ constexpr auto dropout_rows = std::to_array<op_def>({
 
 } // namespace
 
-std::span<const op_def> dropout_ops() {
-  return dropout_rows;
-}
+constinit const op_table dropout_ops = dropout_rows;
 
 } // namespace troupe

@@ -83,8 +83,6 @@ constexpr auto dynamic_time_warping_rows = std::to_array<op_def>({
 
 } // namespace
 
-std::span<const op_def> dynamic_time_warping_ops() {
-  return dynamic_time_warping_rows;
-}
+constinit const op_table dynamic_time_warping_ops = dynamic_time_warping_rows;
 
 } // namespace troupe

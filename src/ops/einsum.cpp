@@ -222,8 +222,6 @@ constexpr auto einsum_rows = std::to_array<op_def>({
 
 } // namespace
 
-std::span<const op_def> einsum_ops() {
-  return einsum_rows;
-}
+constinit const op_table einsum_ops = einsum_rows;
 
 } // namespace troupe

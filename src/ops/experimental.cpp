@@ -91,8 +91,6 @@ constexpr auto experimental_rows = std::to_array<op_def>({
 
 } // namespace
 
-std::span<const op_def> experimental_ops() {
-  return experimental_rows;
-}
+constinit const op_table experimental_ops = experimental_rows;
 
 } // namespace troupe

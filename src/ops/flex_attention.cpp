@@ -76,9 +76,7 @@ constexpr op_def rows[] = {
 
 } // namespace
 
-std::span<const op_def> flex_attention_ops() {
-  return rows;
-}
+constinit const op_table flex_attention_ops = rows;
 
 value_id flex_scores(expansion& e) {
   const flex_dims d = dims_of(e);

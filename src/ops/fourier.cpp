@@ -326,8 +326,6 @@ constexpr auto fourier_rows = std::to_array<op_def>({
 
 } // namespace
 
-std::span<const op_def> fourier_ops() {
-  return fourier_rows;
-}
+constinit const op_table fourier_ops = fourier_rows;
 
 } // namespace troupe

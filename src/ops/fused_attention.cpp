@@ -376,8 +376,6 @@ call_parts parts_of_attention_projection(const attributes& attrs, std::span<cons
   return calls;
 }
 
-std::span<const op_def> fused_attention_ops() {
-  return fused_attention_rows;
-}
+constinit const op_table fused_attention_ops = fused_attention_rows;
 
 } // namespace troupe

@@ -62,8 +62,6 @@ constexpr auto fused_conv_rows = std::to_array<op_def>({
 
 } // namespace
 
-std::span<const op_def> fused_conv_ops() {
-  return fused_conv_rows;
-}
+constinit const op_table fused_conv_ops = fused_conv_rows;
 
 } // namespace troupe

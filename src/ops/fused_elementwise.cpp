@@ -131,8 +131,6 @@ attributes to_attributes(const elementwise_program& program) {
   return attrs;
 }
 
-std::span<const op_def> fused_elementwise_ops() {
-  return table;
-}
+constinit const op_table fused_elementwise_ops = table;
 
 } // namespace troupe

@@ -154,8 +154,6 @@ constexpr auto fused_matmul_rows = std::to_array<op_def>({
 
 } // namespace
 
-std::span<const op_def> fused_matmul_ops() {
-  return fused_matmul_rows;
-}
+constinit const op_table fused_matmul_ops = fused_matmul_rows;
 
 } // namespace troupe

@@ -226,8 +226,6 @@ constexpr auto fused_quantized_rows = std::to_array<op_def>({
 
 } // namespace
 
-std::span<const op_def> fused_quantized_ops() {
-  return fused_quantized_rows;
-}
+constinit const op_table fused_quantized_ops = fused_quantized_rows;
 
 } // namespace troupe

@@ -109,8 +109,6 @@ constexpr auto fused_quantized_elementwise_rows = std::to_array<op_def>({
 
 } // namespace
 
-std::span<const op_def> fused_quantized_elementwise_ops() {
-  return fused_quantized_elementwise_rows;
-}
+constinit const op_table fused_quantized_elementwise_ops = fused_quantized_elementwise_rows;
 
 } // namespace troupe

@@ -76,8 +76,6 @@ constexpr auto fused_rotary_rows = std::to_array<op_def>({
 
 } // namespace
 
-std::span<const op_def> fused_rotary_ops() {
-  return fused_rotary_rows;
-}
+constinit const op_table fused_rotary_ops = fused_rotary_rows;
 
 } // namespace troupe

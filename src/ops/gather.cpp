@@ -156,8 +156,6 @@ constexpr auto gather_rows = std::to_array<op_def>({
 
 } // namespace
 
-std::span<const op_def> gather_ops() {
-  return gather_rows;
-}
+constinit const op_table gather_ops = gather_rows;
 
 } // namespace troupe

@@ -179,8 +179,6 @@ constexpr auto gather_block_quantized_rows = std::to_array<op_def>({
 
 } // namespace
 
-std::span<const op_def> gather_block_quantized_ops() {
-  return gather_block_quantized_rows;
-}
+constinit const op_table gather_block_quantized_ops = gather_block_quantized_rows;
 
 } // namespace troupe

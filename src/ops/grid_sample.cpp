@@ -214,8 +214,6 @@ constexpr auto grid_sample_rows = std::to_array<op_def>({
 
 } // namespace
 
-std::span<const op_def> grid_sample_ops() {
-  return grid_sample_rows;
-}
+constinit const op_table grid_sample_ops = grid_sample_rows;
 
 } // namespace troupe

@@ -221,8 +221,6 @@ constexpr auto group_query_attention_rows = std::to_array<op_def>({
 
 } // namespace
 
-std::span<const op_def> group_query_attention_ops() {
-  return group_query_attention_rows;
-}
+constinit const op_table group_query_attention_ops = group_query_attention_rows;
 
 } // namespace troupe

@@ -306,8 +306,6 @@ constexpr auto image_decoder_rows = std::to_array<op_def>({
 
 } // namespace
 
-std::span<const op_def> image_decoder_ops() {
-  return image_decoder_rows;
-}
+constinit const op_table image_decoder_ops = image_decoder_rows;
 
 } // namespace troupe

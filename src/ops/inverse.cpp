@@ -77,8 +77,6 @@ constexpr auto inverse_rows = std::to_array<op_def>({
 
 } // namespace
 
-std::span<const op_def> inverse_ops() {
-  return inverse_rows;
-}
+constinit const op_table inverse_ops = inverse_rows;
 
 } // namespace troupe

@@ -116,8 +116,6 @@ constexpr auto layer_norm_rows = std::to_array<op_def>({
 
 } // namespace
 
-std::span<const op_def> layer_norm_ops() {
-  return layer_norm_rows;
-}
+constinit const op_table layer_norm_ops = layer_norm_rows;
 
 } // namespace troupe

@@ -207,8 +207,6 @@ constexpr auto linear_attention_rows = std::to_array<op_def>({
 
 } // namespace
 
-std::span<const op_def> linear_attention_ops() {
-  return linear_attention_rows;
-}
+constinit const op_table linear_attention_ops = linear_attention_rows;
 
 } // namespace troupe

@@ -145,8 +145,6 @@ std::vector<bool> averaged_axes(const attributes& attrs, size_t rank) {
   return averaged;
 }
 
-std::span<const op_def> local_norm_ops() {
-  return local_norm_rows;
-}
+constinit const op_table local_norm_ops = local_norm_rows;
 
 } // namespace troupe

@@ -194,8 +194,6 @@ constexpr auto logic_rows = std::to_array<op_def>({
 
 } // namespace
 
-std::span<const op_def> logic_ops() {
-  return logic_rows;
-}
+constinit const op_table logic_ops = logic_rows;
 
 } // namespace troupe

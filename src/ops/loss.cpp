@@ -103,8 +103,6 @@ constexpr auto loss_rows = std::to_array<op_def>({
 
 } // namespace
 
-std::span<const op_def> loss_ops() {
-  return loss_rows;
-}
+constinit const op_table loss_ops = loss_rows;
 
 } // namespace troupe

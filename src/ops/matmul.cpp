@@ -198,8 +198,6 @@ constexpr auto matmul_rows = std::to_array<op_def>({
 
 } // namespace
 
-std::span<const op_def> matmul_ops() {
-  return matmul_rows;
-}
+constinit const op_table matmul_ops = matmul_rows;
 
 } // namespace troupe

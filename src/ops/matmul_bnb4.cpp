@@ -91,8 +91,6 @@ constexpr auto matmul_bnb4_rows = std::to_array<op_def>({
 
 } // namespace
 
-std::span<const op_def> matmul_bnb4_ops() {
-  return matmul_bnb4_rows;
-}
+constinit const op_table matmul_bnb4_ops = matmul_bnb4_rows;
 
 } // namespace troupe

@@ -102,8 +102,6 @@ constexpr auto matmul_fpq4_rows = std::to_array<op_def>({
 
 } // namespace
 
-std::span<const op_def> matmul_fpq4_ops() {
-  return matmul_fpq4_rows;
-}
+constinit const op_table matmul_fpq4_ops = matmul_fpq4_rows;
 
 } // namespace troupe

@@ -162,8 +162,6 @@ constexpr auto matmul_nbits_rows = std::to_array<op_def>({
 
 } // namespace
 
-std::span<const op_def> matmul_nbits_ops() {
-  return matmul_nbits_rows;
-}
+constinit const op_table matmul_nbits_ops = matmul_nbits_rows;
 
 } // namespace troupe

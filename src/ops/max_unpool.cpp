@@ -84,8 +84,6 @@ constexpr auto max_unpool_rows = std::to_array<op_def>({
 
 } // namespace
 
-std::span<const op_def> max_unpool_ops() {
-  return max_unpool_rows;
-}
+constinit const op_table max_unpool_ops = max_unpool_rows;
 
 } // namespace troupe

@@ -329,8 +329,6 @@ constexpr auto mixture_rows = std::to_array<op_def>({
 
 } // namespace
 
-std::span<const op_def> mixture_ops() {
-  return mixture_rows;
-}
+constinit const op_table mixture_ops = mixture_rows;
 
 } // namespace troupe

@@ -195,8 +195,6 @@ constexpr auto ml_feature_rows = std::to_array<op_def>({
 
 } // namespace
 
-std::span<const op_def> ml_feature_ops() {
-  return ml_feature_rows;
-}
+constinit const op_table ml_feature_ops = ml_feature_rows;
 
 } // namespace troupe

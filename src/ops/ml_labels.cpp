@@ -156,8 +156,6 @@ constexpr auto ml_label_rows = std::to_array<op_def>({
 
 } // namespace
 
-std::span<const op_def> ml_label_ops() {
-  return ml_label_rows;
-}
+constinit const op_table ml_label_ops = ml_label_rows;
 
 } // namespace troupe

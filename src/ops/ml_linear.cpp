@@ -128,8 +128,6 @@ constexpr auto ml_linear_rows = std::to_array<op_def>({
 
 } // namespace
 
-std::span<const op_def> ml_linear_ops() {
-  return ml_linear_rows;
-}
+constinit const op_table ml_linear_ops = ml_linear_rows;
 
 } // namespace troupe

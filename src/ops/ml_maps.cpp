@@ -155,8 +155,6 @@ constexpr auto ml_map_rows = std::to_array<op_def>({
 
 } // namespace
 
-std::span<const op_def> ml_map_ops() {
-  return ml_map_rows;
-}
+constinit const op_table ml_map_ops = ml_map_rows;
 
 } // namespace troupe

@@ -327,8 +327,6 @@ constexpr auto ml_svm_rows = std::to_array<op_def>({
 
 } // namespace
 
-std::span<const op_def> ml_svm_ops() {
-  return ml_svm_rows;
-}
+constinit const op_table ml_svm_ops = ml_svm_rows;
 
 } // namespace troupe

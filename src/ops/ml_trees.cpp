@@ -224,8 +224,6 @@ constexpr auto ml_tree_rows = std::to_array<op_def>({
 
 } // namespace
 
-std::span<const op_def> ml_tree_ops() {
-  return ml_tree_rows;
-}
+constinit const op_table ml_tree_ops = ml_tree_rows;
 
 } // namespace troupe

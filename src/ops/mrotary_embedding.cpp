@@ -151,8 +151,6 @@ constexpr auto mrotary_rows = std::to_array<op_def>({
 
 } // namespace
 
-std::span<const op_def> mrotary_ops() {
-  return mrotary_rows;
-}
+constinit const op_table mrotary_ops = mrotary_rows;
 
 } // namespace troupe

@@ -53,8 +53,6 @@ constexpr auto murmur_hash_rows = std::to_array<op_def>({
 
 } // namespace
 
-std::span<const op_def> murmur_hash_ops() {
-  return murmur_hash_rows;
-}
+constinit const op_table murmur_hash_ops = murmur_hash_rows;
 
 } // namespace troupe

@@ -146,8 +146,6 @@ constexpr auto ngram_rows = std::to_array<op_def>({
 
 } // namespace
 
-std::span<const op_def> ngram_ops() {
-  return ngram_rows;
-}
+constinit const op_table ngram_ops = ngram_rows;
 
 } // namespace troupe

@@ -171,8 +171,6 @@ constexpr auto ngram_hash_rows = std::to_array<op_def>({
 
 } // namespace
 
-std::span<const op_def> ngram_hash_ops() {
-  return ngram_hash_rows;
-}
+constinit const op_table ngram_hash_ops = ngram_hash_rows;
 
 } // namespace troupe

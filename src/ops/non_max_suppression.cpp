@@ -152,8 +152,6 @@ constexpr auto non_max_suppression_rows = std::to_array<op_def>({
 
 } // namespace
 
-std::span<const op_def> non_max_suppression_ops() {
-  return non_max_suppression_rows;
-}
+constinit const op_table non_max_suppression_ops = non_max_suppression_rows;
 
 } // namespace troupe

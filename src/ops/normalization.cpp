@@ -271,8 +271,6 @@ constexpr auto normalization_rows = std::to_array<op_def>({
 
 } // namespace
 
-std::span<const op_def> normalization_ops() {
-  return normalization_rows;
-}
+constinit const op_table normalization_ops = normalization_rows;
 
 } // namespace troupe

@@ -79,8 +79,6 @@ constexpr auto optional_rows = std::to_array<op_def>({
 
 } // namespace
 
-std::span<const op_def> optional_ops() {
-  return optional_rows;
-}
+constinit const op_table optional_ops = optional_rows;
 
 } // namespace troupe

@@ -157,8 +157,6 @@ constexpr auto pad_rows = std::to_array<op_def>({
 
 } // namespace
 
-std::span<const op_def> pad_ops() {
-  return pad_rows;
-}
+constinit const op_table pad_ops = pad_rows;
 
 } // namespace troupe

@@ -307,8 +307,6 @@ constexpr auto pool_rows = std::to_array<op_def>({
 
 } // namespace
 
-std::span<const op_def> pool_ops() {
-  return pool_rows;
-}
+constinit const op_table pool_ops = pool_rows;
 
 } // namespace troupe

@@ -128,8 +128,6 @@ constexpr auto pow_rows = std::to_array<op_def>({
 
 } // namespace
 
-std::span<const op_def> pow_ops() {
-  return pow_rows;
-}
+constinit const op_table pow_ops = pow_rows;
 
 } // namespace troupe

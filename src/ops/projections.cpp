@@ -277,8 +277,6 @@ call_parts parts_of_projections(const attributes& attrs, std::span<const operand
   return projection_splitter(attrs, inputs, outputs).split();
 }
 
-std::span<const op_def> projection_ops() {
-  return projection_rows;
-}
+constinit const op_table projection_ops = projection_rows;
 
 } // namespace troupe

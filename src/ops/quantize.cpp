@@ -230,8 +230,6 @@ constexpr auto quantize_rows = std::to_array<op_def>({
 
 } // namespace
 
-std::span<const op_def> quantize_ops() {
-  return quantize_rows;
-}
+constinit const op_table quantize_ops = quantize_rows;
 
 } // namespace troupe

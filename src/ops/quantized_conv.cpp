@@ -197,8 +197,6 @@ constexpr auto quantized_conv_rows = std::to_array<op_def>({
 
 } // namespace
 
-std::span<const op_def> quantized_conv_ops() {
-  return quantized_conv_rows;
-}
+constinit const op_table quantized_conv_ops = quantized_conv_rows;
 
 } // namespace troupe

@@ -191,8 +191,6 @@ constexpr auto quantized_matmul_rows = std::to_array<op_def>({
 
 } // namespace
 
-std::span<const op_def> quantized_matmul_ops() {
-  return quantized_matmul_rows;
-}
+constinit const op_table quantized_matmul_ops = quantized_matmul_rows;
 
 } // namespace troupe

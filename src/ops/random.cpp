@@ -145,8 +145,6 @@ constexpr auto random_rows = std::to_array<op_def>({
 
 } // namespace
 
-std::span<const op_def> random_ops() {
-  return random_rows;
-}
+constinit const op_table random_ops = random_rows;
 
 } // namespace troupe

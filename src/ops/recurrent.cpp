@@ -278,8 +278,6 @@ constexpr auto recurrent_rows = std::to_array<op_def>({
 
 } // namespace
 
-std::span<const op_def> recurrent_ops() {
-  return recurrent_rows;
-}
+constinit const op_table recurrent_ops = recurrent_rows;
 
 } // namespace troupe

@@ -345,8 +345,6 @@ std::vector<bool> reduced_axes(const std::vector<int64_t>& axes, size_t rank, bo
   return reduced;
 }
 
-std::span<const op_def> reduce_ops() {
-  return reduce_rows;
-}
+constinit const op_table reduce_ops = reduce_rows;
 
 } // namespace troupe

@@ -26,8 +26,6 @@ constexpr auto regex_rows = std::to_array<op_def>({
 
 } // namespace
 
-std::span<const op_def> regex_ops() {
-  return regex_rows;
-}
+constinit const op_table regex_ops = regex_rows;
 
 } // namespace troupe

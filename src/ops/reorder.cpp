@@ -62,8 +62,6 @@ constexpr auto reorder_rows = std::to_array<op_def>({
 
 } // namespace
 
-std::span<const op_def> reorder_ops() {
-  return reorder_rows;
-}
+constinit const op_table reorder_ops = reorder_rows;
 
 } // namespace troupe

@@ -138,8 +138,6 @@ constexpr auto reshape_rows = std::to_array<op_def>({
 
 } // namespace
 
-std::span<const op_def> reshape_ops() {
-  return reshape_rows;
-}
+constinit const op_table reshape_ops = reshape_rows;
 
 } // namespace troupe

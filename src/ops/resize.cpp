@@ -320,8 +320,6 @@ constexpr auto resize_rows = std::to_array<op_def>({
 
 } // namespace
 
-std::span<const op_def> resize_ops() {
-  return resize_rows;
-}
+constinit const op_table resize_ops = resize_rows;
 
 } // namespace troupe

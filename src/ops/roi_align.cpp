@@ -258,8 +258,6 @@ constexpr auto roi_align_rows = std::to_array<op_def>({
 
 } // namespace
 
-std::span<const op_def> roi_align_ops() {
-  return roi_align_rows;
-}
+constinit const op_table roi_align_ops = roi_align_rows;
 
 } // namespace troupe

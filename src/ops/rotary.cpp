@@ -103,8 +103,6 @@ constexpr auto rotary_rows = std::to_array<op_def>({
 
 } // namespace
 
-std::span<const op_def> rotary_ops() {
-  return rotary_rows;
-}
+constinit const op_table rotary_ops = rotary_rows;
 
 } // namespace troupe

@@ -173,8 +173,6 @@ constexpr auto scatter_rows = std::to_array<op_def>({
 
 } // namespace
 
-std::span<const op_def> scatter_ops() {
-  return scatter_rows;
-}
+constinit const op_table scatter_ops = scatter_rows;
 
 } // namespace troupe

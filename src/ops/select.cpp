@@ -290,8 +290,6 @@ constexpr auto select_rows = std::to_array<op_def>({
 
 } // namespace
 
-std::span<const op_def> select_ops() {
-  return select_rows;
-}
+constinit const op_table select_ops = select_rows;
 
 } // namespace troupe

@@ -297,8 +297,6 @@ constexpr auto sequence_rows = std::to_array<op_def>({
 
 } // namespace
 
-std::span<const op_def> sequence_ops() {
-  return sequence_rows;
-}
+constinit const op_table sequence_ops = sequence_rows;
 
 } // namespace troupe

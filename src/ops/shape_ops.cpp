@@ -274,8 +274,6 @@ constexpr auto shape_rows = std::to_array<op_def>({
 
 } // namespace
 
-std::span<const op_def> shape_ops() {
-  return shape_rows;
-}
+constinit const op_table shape_ops = shape_rows;
 
 } // namespace troupe

@@ -155,8 +155,6 @@ constexpr auto slice_rows = std::to_array<op_def>({
 
 } // namespace
 
-std::span<const op_def> slice_ops() {
-  return slice_rows;
-}
+constinit const op_table slice_ops = slice_rows;
 
 } // namespace troupe

@@ -123,8 +123,6 @@ row_extent softmax_extent(const attributes& attrs, std::span<const int64_t> dims
   return {volume(dims.first(at)), dims[at], volume(dims.subspan(at + 1))};
 }
 
-std::span<const op_def> softmax_ops() {
-  return softmax_rows;
-}
+constinit const op_table softmax_ops = softmax_rows;
 
 } // namespace troupe

@@ -104,8 +104,6 @@ constexpr auto space_depth_rows = std::to_array<op_def>({
 
 } // namespace
 
-std::span<const op_def> space_depth_ops() {
-  return space_depth_rows;
-}
+constinit const op_table space_depth_ops = space_depth_rows;
 
 } // namespace troupe

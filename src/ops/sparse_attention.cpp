@@ -118,8 +118,6 @@ constexpr auto sparse_attention_rows = std::to_array<op_def>({
 
 } // namespace
 
-std::span<const op_def> sparse_attention_ops() {
-  return sparse_attention_rows;
-}
+constinit const op_table sparse_attention_ops = sparse_attention_rows;
 
 } // namespace troupe

@@ -178,8 +178,6 @@ constexpr auto spectral_rows = std::to_array<op_def>({
 
 } // namespace
 
-std::span<const op_def> spectral_ops() {
-  return spectral_rows;
-}
+constinit const op_table spectral_ops = spectral_rows;
 
 } // namespace troupe

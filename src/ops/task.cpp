@@ -42,8 +42,6 @@ constexpr auto task_rows = std::to_array<op_def>({
 
 } // namespace
 
-std::span<const op_def> task_ops() {
-  return task_rows;
-}
+constinit const op_table task_ops = task_rows;
 
 } // namespace troupe

@@ -224,8 +224,6 @@ void give_parts(kernel_context& c, std::span<const text_parts> all, std::string_
       *out++ = p < parts.size() ? parts[p] : filler;
 }
 
-std::span<const op_def> text_ops() {
-  return text_rows;
-}
+constinit const op_table text_ops = text_rows;
 
 } // namespace troupe

@@ -139,8 +139,6 @@ constexpr auto tf_idf_rows = std::to_array<op_def>({
 
 } // namespace
 
-std::span<const op_def> tf_idf_ops() {
-  return tf_idf_rows;
-}
+constinit const op_table tf_idf_ops = tf_idf_rows;
 
 } // namespace troupe

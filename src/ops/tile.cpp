@@ -61,8 +61,6 @@ constexpr auto tile_rows = std::to_array<op_def>({
 
 } // namespace
 
-std::span<const op_def> tile_ops() {
-  return tile_rows;
-}
+constinit const op_table tile_ops = tile_rows;
 
 } // namespace troupe

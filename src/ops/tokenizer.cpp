@@ -169,8 +169,6 @@ constexpr auto tokenizer_rows = std::to_array<op_def>({
 
 } // namespace
 
-std::span<const op_def> tokenizer_ops() {
-  return tokenizer_rows;
-}
+constinit const op_table tokenizer_ops = tokenizer_rows;
 
 } // namespace troupe

@@ -103,8 +103,6 @@ constexpr auto top_k_rows = std::to_array<op_def>({
 
 } // namespace
 
-std::span<const op_def> top_k_ops() {
-  return top_k_rows;
-}
+constinit const op_table top_k_ops = top_k_rows;
 
 } // namespace troupe

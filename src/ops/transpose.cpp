@@ -57,8 +57,6 @@ constexpr auto transpose_rows = std::to_array<op_def>({
 
 } // namespace
 
-std::span<const op_def> transpose_ops() {
-  return transpose_rows;
-}
+constinit const op_table transpose_ops = transpose_rows;
 
 } // namespace troupe

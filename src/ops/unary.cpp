@@ -147,19 +147,23 @@ constexpr auto other_rows = std::to_array<op_def>({
     unary_row("IsInf", 10, is_inf, types::floats | types::float8, infer_bool),
 });
 
+constexpr bool is_operator(const scalar_function& f) {
+  return f.since > 0 && f.values() == 1;
+}
+
 template <size_t... Row>
-std::vector<op_def> all_rows(std::index_sequence<Row...>) {
-  std::vector<op_def> rows(other_rows.begin(), other_rows.end());
-  const auto is_operator = [](const scalar_function& f) { return f.since > 0 && f.values() == 1; };
-  ((is_operator(scalar_functions[Row]) ? rows.push_back(scalar_row<Row>()) : void()), ...);
+constexpr auto all_rows(std::index_sequence<Row...>) {
+  constexpr size_t scalar_rows = (is_operator(scalar_functions[Row]) + ...);
+  std::array<op_def, other_rows.size() + scalar_rows> rows{};
+  auto next = std::copy(other_rows.begin(), other_rows.end(), rows.begin());
+  ((is_operator(scalar_functions[Row]) ? void(*next++ = scalar_row<Row>()) : void()), ...);
   return rows;
 }
 
+constexpr auto unary_rows = all_rows(std::make_index_sequence<scalar_functions.size()>());
+
 } // namespace
 
-std::span<const op_def> unary_ops() {
-  static const auto& rows = *new std::vector<op_def>(all_rows(std::make_index_sequence<scalar_functions.size()>()));
-  return rows; // never destroyed, as the registry
-}
+constinit const op_table unary_ops = unary_rows;
 
 } // namespace troupe

@@ -79,8 +79,6 @@ constexpr auto variadic_rows = std::to_array<op_def>({
 
 } // namespace
 
-std::span<const op_def> variadic_ops() {
-  return variadic_rows;
-}
+constinit const op_table variadic_ops = variadic_rows;
 
 } // namespace troupe

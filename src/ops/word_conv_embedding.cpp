@@ -108,8 +108,6 @@ constexpr auto word_conv_embedding_rows = std::to_array<op_def>({
 
 } // namespace
 
-std::span<const op_def> word_conv_embedding_ops() {
-  return word_conv_embedding_rows;
-}
+constinit const op_table word_conv_embedding_ops = word_conv_embedding_rows;
 
 } // namespace troupe
