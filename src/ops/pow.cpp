@@ -21,7 +21,7 @@ T integer_power(T a, int64_t b) {
         return b % 2 ? T(-1) : T(1);
     return 0;
   }
-  wrapping<T> base = static_cast<wrapping<T>>(a), power = 1;
+  wrapping<T> base = static_cast<wrapping<T>>(+a), power = 1;
   for (; b > 0; b >>= 1, base *= base)
     if (b & 1)
       power *= base;

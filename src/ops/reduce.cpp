@@ -29,7 +29,6 @@ T rounded(double result) {
 // Each reduction: its accumulator for element type T, how an element enters it, and what comes out.
 
 struct reduce_sum {
-  static constexpr auto kind = reduce_kind::sum;
   template <class T>
   using acc = std::conditional_t<std::is_integral_v<T>, uint64_t, double>;
   template <class T>
@@ -47,7 +46,6 @@ struct reduce_sum {
 };
 
 struct reduce_mean : reduce_sum {
-  static constexpr auto kind = reduce_kind::mean;
   template <class T>
   static T finish(acc<T> a, int64_t count) {
     if constexpr (!std::is_integral_v<T>)
@@ -60,7 +58,6 @@ struct reduce_mean : reduce_sum {
 };
 
 struct reduce_product : reduce_sum {
-  static constexpr auto kind = reduce_kind::product;
   template <class T>
   static acc<T> init() {
     return 1;
@@ -72,7 +69,6 @@ struct reduce_product : reduce_sum {
 };
 
 struct reduce_l1 : reduce_sum {
-  static constexpr auto kind = reduce_kind::l1;
   template <class T>
   static void step(acc<T>& a, T x) {
     if constexpr (std::is_unsigned_v<T>)
@@ -83,7 +79,6 @@ struct reduce_l1 : reduce_sum {
 };
 
 struct reduce_sum_square : reduce_sum {
-  static constexpr auto kind = reduce_kind::sum_square;
   template <class T>
   static void step(acc<T>& a, T x) {
     a += static_cast<acc<T>>(x) * static_cast<acc<T>>(x);
@@ -91,7 +86,6 @@ struct reduce_sum_square : reduce_sum {
 };
 
 struct reduce_l2 : reduce_sum {
-  static constexpr auto kind = reduce_kind::l2;
   template <class T>
   using acc = double;
   template <class T>
@@ -105,7 +99,6 @@ struct reduce_l2 : reduce_sum {
 };
 
 struct reduce_log_sum : reduce_sum {
-  static constexpr auto kind = reduce_kind::log_sum;
   template <class T>
   using acc = double;
   template <class T>
@@ -120,7 +113,6 @@ struct reduce_log_sum : reduce_sum {
 
 /// log Σ eˣ, kept as largest + log Σ e^(x − largest) so that nothing overflows.
 struct reduce_log_sum_exp {
-  static constexpr auto kind = reduce_kind::log_sum_exp;
   struct state {
     double largest = -std::numeric_limits<double>::infinity(), sum = 0;
   };
@@ -147,7 +139,6 @@ struct reduce_log_sum_exp {
 };
 
 struct reduce_max {
-  static constexpr auto kind = reduce_kind::maximum;
   template <class T>
   using acc = T;
   template <class T>
@@ -166,7 +157,6 @@ struct reduce_max {
 };
 
 struct reduce_min : reduce_max {
-  static constexpr auto kind = reduce_kind::minimum;
   template <class T>
   static T init() {
     using limits = std::numeric_limits<T>;

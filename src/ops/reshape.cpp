@@ -28,7 +28,7 @@ dim remaining(symbolic_shape in, std::span<const dim> out, size_t inferred) {
   const dim total = volume(in), others = volume(rest);
   if (others.is(0))
     fail(errc::invalid_model, "the dim written -1 cannot be found: another dim is 0");
-  const dim left = floor_div(total, others);
+  dim left = floor_div(total, others);
   if (total.is_constant() && others.is_constant() && !(left * others == total))
     fail(errc::invalid_model, "{} elements cannot be divided by {}", total.constant(), others.constant());
   return left;

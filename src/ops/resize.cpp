@@ -279,6 +279,7 @@ void resample_call(kernel_context& c, const resample_options& options) {
     fail(errc::invalid_input, "an empty tensor cannot be resized to {}", to_string(c.output(0).dims));
   const auto axes = resize_axes(c, options);
   std::vector<resample_taps> taps;
+  taps.reserve(axes.size());
   for (const resample_axis& axis : axes)
     taps.push_back(taps_of(options, axis));
   visit_numeric(c.input(0).type, [&](auto tag) {

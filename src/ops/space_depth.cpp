@@ -23,7 +23,7 @@ bool depth_first(const attributes& attrs) {
 }
 
 dim divided(const dim& d, int64_t by) {
-  const dim quotient = floor_div(d, by);
+  dim quotient = floor_div(d, by);
   if (d.is_constant() && !(quotient * dim(by) == d))
     fail(errc::invalid_model, "a dim of {} is not a multiple of {}", d.constant(), by);
   return quotient;
