@@ -6,6 +6,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdlib>
 #include <iostream>
 #include <unistd.h>
@@ -45,6 +46,34 @@ struct help_format : CLI::Formatter {
   }
 };
 
+/// The subcommands, in the order of the help.
+constexpr auto subcommands = std::to_array<std::pair<std::string_view, void (*)(CLI::App&)>>({
+    {"run", troupe::cli::add_run},
+    {"test", troupe::cli::add_test},
+    {"bench", troupe::cli::add_bench},
+    {"plan", troupe::cli::add_plan},
+    {"inspect", troupe::cli::add_inspect},
+    {"verify", troupe::cli::add_verify},
+    {"profile", troupe::cli::add_profile},
+    {"simulate", troupe::cli::add_simulate},
+    {"cluster", troupe::cli::add_cluster},
+    {"compare", troupe::cli::add_compare},
+    {"devices", troupe::cli::add_devices},
+    {"worker", troupe::cli::add_worker},
+    {"keys", troupe::cli::add_keys},
+    {"operators", troupe::cli::add_operators},
+    {"trace", troupe::cli::add_trace},
+    {"completion", troupe::cli::add_completion},
+});
+
+/// Adds the subcommand that is called, since the options of all are half a megabyte; all if it is none of them, or the one that knows all.
+void add_subcommands(CLI::App& app, std::string_view called) {
+  const bool is_one = std::any_of(subcommands.begin(), subcommands.end(), [&](auto& s) { return s.first == called; });
+  for (const auto& [name, add] : subcommands)
+    if (!is_one || name == called || called == "completion")
+      add(app);
+}
+
 /// Says which subcommand was not found, and which one is alike; CLI11 would only say that one is missing.
 void check_subcommand(const CLI::App& app, int argc, char** argv) {
   if (argc < 2 || argv[1][0] == '-')
@@ -70,22 +99,7 @@ int main(int argc, char** argv) {
   app.formatter(std::make_shared<help_format>()); // subcommands take it over
   app.require_subcommand(1);
   app.set_version_flag("--version", TROUPE_VERSION);
-  troupe::cli::add_run(app);
-  troupe::cli::add_test(app);
-  troupe::cli::add_bench(app);
-  troupe::cli::add_plan(app);
-  troupe::cli::add_inspect(app);
-  troupe::cli::add_verify(app);
-  troupe::cli::add_profile(app);
-  troupe::cli::add_simulate(app);
-  troupe::cli::add_cluster(app);
-  troupe::cli::add_compare(app);
-  troupe::cli::add_devices(app);
-  troupe::cli::add_worker(app);
-  troupe::cli::add_keys(app);
-  troupe::cli::add_operators(app);
-  troupe::cli::add_trace(app);
-  troupe::cli::add_completion(app);
+  add_subcommands(app, argc > 1 ? argv[1] : "");
   try {
     check_subcommand(app, argc, argv);
     app.parse(argc, argv);
