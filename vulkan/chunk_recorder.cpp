@@ -48,7 +48,8 @@ private:
   void make_timestamps(recorded_chunk& out) {
     out.timestamp_count = 2 + (timed_ ? static_cast<uint32_t>(chunk_.launches.size()) + 1 : 0);
     out.timestamps = make_queries(out.timestamp_count);
-    if (timed_ && context_.facts().host_query_reset)
+    out.timed = timed_;
+    if (context_.facts().host_query_reset)
       out.copy_timestamps = make_queries(copy_timestamp_count);
   }
 

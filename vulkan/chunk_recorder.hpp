@@ -58,7 +58,9 @@ struct recorded_chunk {
   descriptor_pool_handle descriptors;
   query_pool_handle timestamps;
   uint32_t timestamp_count = 0;
-  query_pool_handle copy_timestamps; // begin and end of copies in, then of copies out; null if they are not timed
+  bool timed = false;
+  // Begin and end of copies in, then of copies out; what is not timed has the last one alone. Null if the host cannot reset them.
+  query_pool_handle copy_timestamps;
   allocation upload_staging, download_staging; // empty if the arena is used directly
   VkCommandBuffer commands = VK_NULL_HANDLE;
   std::array<recorded_copies, 2> copies_in, copies_out; // in the lane for work, and beside it

@@ -39,11 +39,12 @@ void submit_chunk(timeline& queues, const chunk_commands& commands, run_values& 
   if (lanes.out == lane::work)
     own.push_back(commands.copies_out);
   const bool out_beside = lanes.out == lane::copies_out;
-  const submission work = queues.submit(own, out_beside ? nullptr : done, lane::work, {in, slot.out[1]});
+  const submission work = queues.submit(own, out_beside ? nullptr : done, lane::work, {in, slot.out[1]},
+                                        out_beside ? end_stamp() : commands.end);
   slot.work = {work, slot.work[0]};
   slot.out = {submission{}, slot.out[0], slot.out[1]};
   if (out_beside)
-    slot.out[0] = queues.submit(std::span(&commands.copies_out, 1), done, lane::copies_out, {work});
+    slot.out[0] = queues.submit(std::span(&commands.copies_out, 1), done, lane::copies_out, {work}, commands.end);
 }
 
 } // namespace troupe::vulkan

@@ -160,9 +160,11 @@ void record_copies(recorded_copies& r, const std::vector<direct_copy>& copies, c
   r.descriptors = taken.empty() ? descriptor_pool_handle{} : ways.inside->record(r.commands, taken);
 }
 
-/// Puts a timestamp after all earlier commands, if the chunk is timed.
+constexpr uint32_t end_of_copies_out = 3; // see recorded_chunk::copy_timestamps
+
+/// Puts a timestamp after all earlier commands, if the chunk is timed or it is the run's last.
 void stamp(const recorded_chunk& r, VkCommandBuffer commands, uint32_t index) {
-  if (r.copy_timestamps)
+  if (r.copy_timestamps && (r.timed || index == end_of_copies_out))
     vkCmdWriteTimestamp(commands, VK_PIPELINE_STAGE_BOTTOM_OF_PIPE_BIT, r.copy_timestamps.get(), index);
 }
 
@@ -192,7 +194,7 @@ void record_out(const recorded_chunk& r, recorded_copies& own, const std::vector
   stamp(r, commands, 2);
   record_copies(own, copies, ways);
   record(commands, {ways.stages, ways.writes, VK_PIPELINE_STAGE_HOST_BIT, VK_ACCESS_HOST_READ_BIT});
-  stamp(r, commands, 3);
+  stamp(r, commands, end_of_copies_out);
   end(commands);
 }
 
@@ -261,6 +263,14 @@ private:
   const allocation* const poisoned_;
 };
 
+/// Returns the timestamp that a run ends with, unless it resets it first: until then it would be the last run's.
+end_stamp end_of(const device_context& context, const recorded_chunk& r, const copy_lanes& lanes) {
+  if (!context.facts().host_query_reset)
+    return {};
+  return lanes.out ? end_stamp{r.copy_timestamps.get(), end_of_copies_out}
+                   : end_stamp{r.timestamps.get(), r.timestamp_count - 1};
+}
+
 } // namespace
 
 copy_lanes choose_lanes(const copy_needs& needs, const device_context& context, const meanwhile& busy) {
@@ -304,6 +314,7 @@ chunk_commands prepare_copies(recorded_chunk& r, const installed_chunk& c, const
     commands.copies_in = recorder.copies_in(std::move(in));
   if (values.lanes.out)
     commands.copies_out = recorder.copies_out(std::move(out));
+  commands.end = end_of(tools.context, r, values.lanes);
   return commands;
 }
 

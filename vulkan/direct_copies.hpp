@@ -75,6 +75,7 @@ struct copy_tools {
 struct chunk_commands {
   std::vector<upload_piece> pieces; // before `copies_in`, which has the last one's copy
   VkCommandBuffer copies_in = VK_NULL_HANDLE, work = VK_NULL_HANDLE, copies_out = VK_NULL_HANDLE;
+  end_stamp end; // of the last of them
 };
 
 /// Prepares the copies of `values.work`, a run of `bound`: finds where uploads are, makes the tensors of the downloads,

@@ -30,7 +30,7 @@ instance::instance(const instance_options& options) {
 }
 
 instance::~instance() {
-  if (messenger_ != VK_NULL_HANDLE) {
+  if (validates()) {
     const auto destroy = reinterpret_cast<PFN_vkDestroyDebugUtilsMessengerEXT>(
         vkGetInstanceProcAddr(instance_, "vkDestroyDebugUtilsMessengerEXT"));
     destroy(instance_, messenger_, nullptr);
@@ -96,14 +96,14 @@ std::vector<std::string> instance::messages() const {
 }
 
 instance::writing_parts::writing_parts(const instance& owner) : owner_(owner) {
-  if (owner_.messenger_ == VK_NULL_HANDLE)
+  if (!owner_.validates())
     return;
   const std::lock_guard lock(owner_.mutex_);
   owner_.writing_parts_.insert(std::this_thread::get_id());
 }
 
 instance::writing_parts::~writing_parts() {
-  if (owner_.messenger_ == VK_NULL_HANDLE)
+  if (!owner_.validates())
     return;
   const std::lock_guard lock(owner_.mutex_);
   owner_.writing_parts_.erase(std::this_thread::get_id());

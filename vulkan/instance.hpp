@@ -38,6 +38,8 @@ public:
   /// Returns the GPUs in the order of their numbers (see `order_of`), those that cannot be used too.
   const std::vector<listed_gpu>& gpus() const { return gpus_; }
 
+  /// Returns whether the validation layer is loaded.
+  bool validates() const { return messenger_ != VK_NULL_HANDLE; }
   /// Returns what the validation layer has said so far.
   std::vector<std::string> messages() const;
 

@@ -18,10 +18,16 @@ constexpr auto pause_time = std::chrono::milliseconds(1);
 /// A blocking wait is cut into slices, so that nothing waits for ever in one driver call.
 constexpr uint64_t slice_ns = 1'000'000'000;
 
+/// See the constructor.
+end_signal usual_end_signal(const device_context& context) {
+  return is_hardware(context.facts()) && !context.owner().validates() ? end_signal::timestamp : end_signal::semaphore;
+}
+
 } // namespace
 
-timeline::timeline(device_context& context)
-    : context_(context), stays_awake_(is_hardware(context.facts()) && has_spare_cores()) {
+timeline::timeline(device_context& context, std::optional<end_signal> ends)
+    : context_(context), ends_(ends.value_or(usual_end_signal(context))),
+      stays_awake_(is_hardware(context.facts()) && has_spare_cores()) {
   const VkSemaphoreTypeCreateInfo type{VK_STRUCTURE_TYPE_SEMAPHORE_TYPE_CREATE_INFO, nullptr,
                                        VK_SEMAPHORE_TYPE_TIMELINE, 0};
   const VkSemaphoreCreateInfo info{VK_STRUCTURE_TYPE_SEMAPHORE_CREATE_INFO, &type, 0};
@@ -44,37 +50,56 @@ timeline::~timeline() {
   waiter_.join();
 }
 
-submission timeline::submit(std::span<const VkCommandBuffer> commands, completion done, lane on,
-                            std::initializer_list<submission> after) {
-  lane_state& own = state_of(on);
-  const uint64_t value = own.last + 1;
+VkResult timeline::submit_batch(lane_state& own, std::span<const VkCommandBuffer> commands, const awaited& before,
+                                const uint64_t* signals) {
+  const std::vector<VkPipelineStageFlags> stages(before.values.size(), VK_PIPELINE_STAGE_ALL_COMMANDS_BIT);
   const VkSemaphore semaphore = own.semaphore.get();
-  std::vector<VkSemaphore> awaited;
-  std::vector<uint64_t> awaited_values;
-  for (const submission& each : after)
-    if (each.value > 0 && &state_of(each.on) != &own) { // a queue keeps its own order
-      awaited.push_back(state_of(each.on).semaphore.get());
-      awaited_values.push_back(each.value);
-    }
-  const std::vector<VkPipelineStageFlags> stages(awaited.size(), VK_PIPELINE_STAGE_ALL_COMMANDS_BIT);
   VkTimelineSemaphoreSubmitInfo values{VK_STRUCTURE_TYPE_TIMELINE_SEMAPHORE_SUBMIT_INFO};
-  values.waitSemaphoreValueCount = static_cast<uint32_t>(awaited_values.size());
-  values.pWaitSemaphoreValues = awaited_values.data();
-  values.signalSemaphoreValueCount = 1;
-  values.pSignalSemaphoreValues = &value;
+  values.waitSemaphoreValueCount = static_cast<uint32_t>(before.values.size());
+  values.pWaitSemaphoreValues = before.values.data();
+  values.signalSemaphoreValueCount = signals ? 1 : 0;
+  values.pSignalSemaphoreValues = signals;
   VkSubmitInfo info{VK_STRUCTURE_TYPE_SUBMIT_INFO, &values};
-  info.waitSemaphoreCount = static_cast<uint32_t>(awaited.size());
-  info.pWaitSemaphores = awaited.data();
+  info.waitSemaphoreCount = static_cast<uint32_t>(before.values.size());
+  info.pWaitSemaphores = before.semaphores.data();
   info.pWaitDstStageMask = stages.data();
   info.commandBufferCount = static_cast<uint32_t>(commands.size());
   info.pCommandBuffers = commands.data();
-  info.signalSemaphoreCount = 1;
+  info.signalSemaphoreCount = signals ? 1 : 0;
   info.pSignalSemaphores = &semaphore;
+  const VkResult result = vkQueueSubmit(own.queue, 1, &info, VK_NULL_HANDLE);
+  if (result == VK_SUCCESS && signals)
+    own.signalled = *signals;
+  return result;
+}
+
+VkResult timeline::signal(lane_state& own, uint64_t value) {
+  return own.signalled < value ? submit_batch(own, {}, {}, &own.last) : VK_SUCCESS;
+}
+
+submission timeline::submit(std::span<const VkCommandBuffer> commands, completion done, lane on,
+                            std::initializer_list<submission> after, end_stamp end) {
+  lane_state& own = state_of(on);
+  const std::lock_guard lock(mutex_of_queues_);
+  const bool idle = own.complete == own.last;
+  if (!idle)
+    check(signal(own, own.last), "vkQueueSubmit");
+  awaited before;
+  for (const submission& each : after)
+    if (lane_state& other = state_of(each.on); each.value > 0 && &other != &own) { // a queue keeps its own order
+      check(signal(other, each.value), "vkQueueSubmit");
+      before.semaphores.push_back(other.semaphore.get());
+      before.values.push_back(each.value);
+    }
+  if (!idle || !done || ends_ == end_signal::semaphore)
+    end = {};
+  const uint64_t value = own.last + 1;
   std::list<pending> one; // made before: after the submission nothing may fail
-  one.push_back({{on, value}, std::move(done)});
-  check(vkQueueSubmit(own.queue, 1, &info, VK_NULL_HANDLE), "vkQueueSubmit");
+  one.push_back({{on, value}, std::move(done), end});
+  check(submit_batch(own, commands, before, end.queries ? nullptr : &value), "vkQueueSubmit");
   own.last = value;
   ++submissions_;
+  ended_by_timestamp_ += end.queries != VK_NULL_HANDLE;
   newest_ = {on, value};
   queue_completion(one);
   return newest_;
@@ -97,34 +122,60 @@ void timeline::queue_completion(std::list<pending>& one) noexcept {
 
 /// A question that there was no memory for says nothing about the submission, which may be at work on what its completion would
 /// free: it is asked again.
-VkResult timeline::wait_for(submission what) {
+VkResult timeline::wait_for(const pending& p) {
   for (;;) {
-    const VkResult result = ask_for(what);
+    const VkResult result = ask_for(p);
+    if (result == VK_SUCCESS)
+      note_complete(p);
     if (result != VK_ERROR_OUT_OF_HOST_MEMORY && result != VK_ERROR_OUT_OF_DEVICE_MEMORY)
       return result;
     std::this_thread::sleep_for(pause_time);
   }
 }
 
-VkResult timeline::ask_for(submission what) {
-  const uint64_t value = what.value;
-  const VkSemaphore semaphore = state_of(what.on).semaphore.get();
+VkResult timeline::ask_for(const pending& p) {
+  lane_state& own = state_of(p.what.on);
   const bool hardware = is_hardware(context_.facts());
   const auto give_up = std::chrono::steady_clock::now() + (hardware ? poll_time : software_poll_time);
-  uint64_t reached = 0;
   do {
-    if (const VkResult result = vkGetSemaphoreCounterValue(context_.get(), semaphore, &reached); result != VK_SUCCESS)
+    if (const VkResult result = look_at(own, p); result != VK_NOT_READY)
       return result;
-    if (reached >= value)
-      return VK_SUCCESS;
     __builtin_ia32_pause(); // the core may have another thread, such as the one that submits
   } while (std::chrono::steady_clock::now() < give_up);
+  return block_for(own, p.what.value);
+}
+
+/// Returns VK_NOT_READY while the GPU is at work.
+VkResult timeline::look_at(const lane_state& own, const pending& p) const {
+  if (own.complete >= p.what.value) // only this thread changes it
+    return VK_SUCCESS;
+  uint64_t reached = 0;
+  if (p.end.queries)
+    return vkGetQueryPoolResults(context_.get(), p.end.queries, p.end.index, 1, sizeof reached, &reached,
+                                 sizeof reached, VK_QUERY_RESULT_64_BIT);
+  const VkResult result = vkGetSemaphoreCounterValue(context_.get(), own.semaphore.get(), &reached);
+  return result == VK_SUCCESS && reached < p.what.value ? VK_NOT_READY : result;
+}
+
+VkResult timeline::block_for(lane_state& own, uint64_t value) {
+  {
+    const std::lock_guard lock(mutex_of_queues_);
+    if (const VkResult result = signal(own, value); result != VK_SUCCESS)
+      return result;
+  }
+  const VkSemaphore semaphore = own.semaphore.get();
   VkSemaphoreWaitInfo info{VK_STRUCTURE_TYPE_SEMAPHORE_WAIT_INFO, nullptr, 0, 1, &semaphore, &value};
   VkResult result;
   do
     result = vkWaitSemaphores(context_.get(), &info, slice_ns);
   while (result == VK_TIMEOUT);
   return result;
+}
+
+void timeline::note_complete(const pending& p) {
+  lane_state& own = state_of(p.what.on);
+  const std::lock_guard lock(mutex_of_queues_);
+  own.complete = std::max(own.complete, p.what.value);
 }
 
 void timeline::look_for_news(uint64_t known) const {
@@ -148,7 +199,7 @@ void timeline::wait_loop() {
     std::list<pending> next;
     next.splice(next.end(), pending_, pending_.begin());
     lock.unlock();
-    const VkResult result = wait_for(next.front().what);
+    const VkResult result = wait_for(next.front());
     if (next.front().done)
       next.front().done(result);
     next.clear();

@@ -59,7 +59,7 @@ public:
         imports_(context_, options.blocks, upload_memory_, download_memory_, max_imports(context_.facts())),
         residents_(context_, name, device_memory_, imports_, row_copies_), copies_inside_(context_, kernels_),
         clock_(context_), make_output_(options.blocks ? maker_in(options.blocks) : make_plain_tensor),
-        queue_(context_) {
+        queue_(context_, options.ends) {
     info_.name = std::move(name);
     info_.kind = device_kind::vulkan;
     info_.description = context_.facts().name;

@@ -9,6 +9,7 @@
 #include "launch/kernel_choices.hpp"
 #include "vulkan/device_context.hpp"
 #include "vulkan/shader_library.hpp"
+#include "vulkan/timeline.hpp"
 
 namespace troupe::vulkan {
 
@@ -35,6 +36,8 @@ struct vulkan_device_options {
   uint64_t lose_at = UINT64_MAX;
   /// Whether parameters that never change are constants of kernels; nullopt: if the driver compiles for hardware, which is quicker than for a CPU.
   std::optional<bool> constant_blocks;
+  /// How the ends of its work are told; nullopt: as is usual there.
+  std::optional<end_signal> ends;
   /// What is compiled in a kernel's place: tests make a GPU of it that computes worse.
   shader_filter alter_shader;
 };

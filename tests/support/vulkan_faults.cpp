@@ -160,6 +160,14 @@ VkResult vkGetSemaphoreCounterValue(VkDevice device, VkSemaphore semaphore, uint
   return refused ? refused : next(device, semaphore, value);
 }
 
+VkResult vkGetQueryPoolResults(VkDevice device, VkQueryPool queries, uint32_t first, uint32_t count, size_t bytes,
+                               void* data, VkDeviceSize stride, VkQueryResultFlags flags) {
+  static const auto next = loaders<PFN_vkGetQueryPoolResults>("vkGetQueryPoolResults");
+  wait_while_held();
+  const VkResult refused = refusal(vulkan_call::read_queries);
+  return refused ? refused : next(device, queries, first, count, bytes, data, stride, flags);
+}
+
 VkResult vkWaitSemaphores(VkDevice device, const VkSemaphoreWaitInfo* info, uint64_t timeout) {
   static const auto next = loaders<PFN_vkWaitSemaphores>("vkWaitSemaphores");
   wait_while_held();

@@ -16,8 +16,9 @@ enum class vulkan_call : uint8_t {
   end_commands,    // vkEndCommandBuffer
   submit,          // vkQueueSubmit
   read_timeline,   // vkGetSemaphoreCounterValue
+  read_queries,    // vkGetQueryPoolResults
 };
-inline constexpr int vulkan_call_count = 6;
+inline constexpr int vulkan_call_count = 7;
 
 /// Lets the `nth` call of a kind, counted from its construction on (1: the next), fail with `result`, and the `count - 1` after it.
 /// One for each kind at a time.

@@ -35,20 +35,3 @@ TEST_CASE("copies go beside the work if that gains something", "[vulkan][A14]") 
   CHECK(choose_lanes(reads, context, both).in == lane::work);
   CHECK(choose_lanes(reads, context, both).out == out);
 }
-
-TEST_CASE("a submission waits for one of another lane", "[vulkan][A6]") {
-  device_context context(test::gpus(), 0);
-  std::vector<int> ended;
-  {
-    timeline queues(context);
-    submission last;
-    for (int i = 0; i < 50; ++i) {
-      const lane on = static_cast<lane>(i % lane_count);
-      last = queues.submit({}, i % 4 ? completion([&ended, i](VkResult) { ended.push_back(i); }) : nullptr, on, {last});
-    }
-    CHECK(queues.submissions() == 50);
-  }
-  CHECK(ended.size() == 37);
-  CHECK(std::is_sorted(ended.begin(), ended.end()));
-  CHECK(test::new_gpu_messages() == "");
-}

@@ -3,6 +3,7 @@
 #include "support/catch.hpp"
 #include "support/command.hpp"
 #include "support/gpu.hpp"
+#include "support/gpu_gate.hpp"
 #include "support/thrown.hpp"
 #include "support/vulkan_faults.hpp"
 #include "vulkan/uploader.hpp"
@@ -16,38 +17,6 @@ using namespace troupe;
 using namespace troupe::vulkan;
 
 namespace {
-
-/// Holds up what is submitted to the queue for work, from its construction on until `open`.
-class gate {
-public:
-  explicit gate(device_context& context) : context_(context) {
-    const VkSemaphoreTypeCreateInfo type{VK_STRUCTURE_TYPE_SEMAPHORE_TYPE_CREATE_INFO, nullptr,
-                                         VK_SEMAPHORE_TYPE_TIMELINE, 0};
-    const VkSemaphoreCreateInfo info{VK_STRUCTURE_TYPE_SEMAPHORE_CREATE_INFO, &type, 0};
-    VkSemaphore made = VK_NULL_HANDLE;
-    check(vkCreateSemaphore(context.get(), &info, nullptr, &made), "vkCreateSemaphore");
-    opened_ = {context.get(), made};
-    constexpr uint64_t value = 1;
-    constexpr VkPipelineStageFlags stage = VK_PIPELINE_STAGE_ALL_COMMANDS_BIT;
-    VkTimelineSemaphoreSubmitInfo values{VK_STRUCTURE_TYPE_TIMELINE_SEMAPHORE_SUBMIT_INFO};
-    values.waitSemaphoreValueCount = 1;
-    values.pWaitSemaphoreValues = &value;
-    VkSubmitInfo wait{VK_STRUCTURE_TYPE_SUBMIT_INFO, &values};
-    wait.waitSemaphoreCount = 1;
-    wait.pWaitSemaphores = &made;
-    wait.pWaitDstStageMask = &stage;
-    check(vkQueueSubmit(context.queue(), 1, &wait, VK_NULL_HANDLE), "vkQueueSubmit");
-  }
-
-  void open() {
-    const VkSemaphoreSignalInfo info{VK_STRUCTURE_TYPE_SEMAPHORE_SIGNAL_INFO, nullptr, opened_.get(), 1};
-    check(vkSignalSemaphore(context_.get(), &info), "vkSignalSemaphore");
-  }
-
-private:
-  device_context& context_;
-  semaphore_handle opened_;
-};
 
 std::vector<std::byte> some_bytes(int64_t count) {
   std::vector<std::byte> bytes(static_cast<size_t>(count));
@@ -109,7 +78,7 @@ int64_t peak_host_bytes(const std::string& model) {
 TEST_CASE("the next weight is made and allocated while the GPU copies", "[vulkan][B6]") {
   device_context context(test::gpus(), 0);
   memory_pool staging(context, memory_use::upload, false), memory(context, memory_use::device, false);
-  gate held(context);
+  test::gate held(context);
   timeline queue(context);
   uploader uploads(context, staging, queue, true);
   const std::vector<std::byte> bytes = some_bytes(uploader::piece_bytes);
