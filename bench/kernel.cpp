@@ -241,6 +241,8 @@ public:
     }
   }
 
+  void forget_times() { samples_.clear(); }
+
   /// Runs the call and notes its time. For all that is measured: after work that keeps the GPU busy, or its clocks would fall.
   void time(const measured_call& call) {
     samples_.push_back(call.longer ? (busy(*longer_, call) - busy(*model_, call)) / static_cast<double>(call.more)
@@ -310,6 +312,8 @@ void time_alternatives(std::span<const std::unique_ptr<alternative>> all, const 
     --count;
   for (const auto warm = clock_type::now() + warm_up; clock_type::now() < warm;)
     all[0]->time(call);
+  for (const auto& each : all.first(count))
+    each->forget_times();
   for (int round = 0; round < rounds; ++round)
     for (const auto& each : all.first(count))
       each->time(call);
