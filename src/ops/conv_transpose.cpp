@@ -64,7 +64,7 @@ dim output_size(const transpose_spec& spec, size_t i, const dim& in) {
   if (w.mode == auto_pad::same_upper || w.mode == auto_pad::same_lower)
     return in * dim(w.strides[i]);
   const int64_t pads = w.mode == auto_pad::notset ? w.pads[i] + w.pads[i + w.rank()] : 0;
-  const dim size = full_size(spec, i, in) - dim(pads);
+  dim size = full_size(spec, i, in) - dim(pads);
   if (size.is_constant() && size.constant() < 0)
     fail(errc::invalid_model, "spatial axis {}: the padding {} is larger than the output", i, pads);
   return size;

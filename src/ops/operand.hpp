@@ -87,6 +87,7 @@ public:
 
   C* data() { return data_; }
   explicit operator bool() const { return data_ != nullptr; }
+  // NOLINTNEXTLINE(clang-analyzer-core.uninitialized.UndefReturn): of an output that is there
   C& operator[](int64_t i) { return data_[i]; }
 
   /// Writes the elements if they were not written in place; call it once, last.
