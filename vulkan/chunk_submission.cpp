@@ -10,15 +10,21 @@ std::array<submission, 2> before_copies_in(lane on, const lane_history& slot) {
   return {slot.work[1], slot.out[2]};
 }
 
-/// Fetches what goes in pieces, and submits the copies of all but the last.
+constexpr std::array<submission, 2> before_nothing{}; // what was submitted before in the lane has waited
+
+/// Fetches what goes in pieces, and submits the copies of all but the last as soon as their bytes are there.
 void submit_pieces(timeline& queues, const chunk_commands& commands, run_values& values, const lane_history& slot) {
-  for (const upload_piece& piece : commands.pieces) {
-    values.uploads.at(piece.upload).fetch(piece.begin, piece.end);
-    if (piece.commands == VK_NULL_HANDLE)
-      continue;
-    const auto [first, second] = before_copies_in(*values.lanes.in, slot);
-    queues.submit(std::span(&piece.commands, 1), nullptr, *values.lanes.in, {first, second});
-  }
+  const auto first = commands.pieces.begin(), end = commands.pieces.end();
+  auto next = first;
+  while (next != end)
+    values.uploads.at(next->upload).fetch([&, upload = next->upload](int64_t fetched) {
+      for (; next != end && next->upload == upload && next->end <= fetched; ++next) {
+        if (next->commands == VK_NULL_HANDLE)
+          continue;
+        const auto [work, out] = next == first ? before_copies_in(*values.lanes.in, slot) : before_nothing;
+        queues.submit_part(std::span(&next->commands, 1), *values.lanes.in, {work, out});
+      }
+    });
 }
 
 } // namespace

@@ -8,8 +8,8 @@
 // a device that copies beside work keeps uploads and downloads one chunk longer (plan/lifetimes). Slots do not wait for each
 // other: one execution's large copies go beside another's work.
 //
-// Pieces of large uploads, but for the last, are submissions of their own before the copies in, in the same lane and after the same; the host fetches one while
-// the GPU copies the one before.
+// Pieces of large uploads, but for the last, are submitted before the copies in, in the same lane and after the same, as soon as the host has fetched them: the GPU
+// copies one while the host fetches those after it.
 #pragma once
 
 #include "vulkan/direct_copies.hpp"

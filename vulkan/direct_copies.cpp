@@ -43,7 +43,8 @@ buffer_place made_at(const recorded_chunk& r, const installed_transfer& t, const
   return buffer_of(download_place(r, t, slot));
 }
 
-/// Into how many pieces an upload is taken apart: each costs a submission.
+/// An upload is taken apart into so many pieces, the first of them split between both ends: the GPU waits for the first, the host for the last. Each costs a
+/// submission: sixteen were slower than four.
 constexpr int64_t piece_count = 4;
 /// Bytes of the smallest upload for which that pays.
 constexpr int64_t least_bytes_in_pieces = int64_t{8} << 20;
@@ -87,13 +88,14 @@ upload_copies uploads_of(const recorded_chunk& r, const installed_chunk& c, cons
 /// Takes a copy apart, between whole pages of it.
 std::vector<direct_copy> pieces_of(const direct_copy& whole) {
   constexpr int64_t page = 4096;
-  const auto each = static_cast<VkDeviceSize>(round_up(ceil_div(static_cast<int64_t>(whole.bytes), piece_count), page));
+  const int64_t each = round_up(ceil_div(static_cast<int64_t>(whole.bytes), piece_count), 2 * page);
   std::vector<direct_copy> pieces;
-  for (VkDeviceSize begin = 0; begin < whole.bytes; begin += each) {
+  for (VkDeviceSize begin = 0; begin < whole.bytes; begin += pieces.back().bytes) {
+    const auto most = static_cast<VkDeviceSize>(begin == 0 ? each / 2 : each);
     direct_copy& piece = pieces.emplace_back(whole);
     piece.from_offset += begin;
     piece.to_offset += begin;
-    piece.bytes = std::min(each, whole.bytes - begin);
+    piece.bytes = std::min(most, whole.bytes - begin);
   }
   return pieces;
 }
@@ -168,12 +170,25 @@ void stamp(const recorded_chunk& r, VkCommandBuffer commands, uint32_t index) {
     vkCmdWriteTimestamp(commands, VK_PIPELINE_STAGE_BOTTOM_OF_PIPE_BIT, r.copy_timestamps.get(), index);
 }
 
+barrier before_copies_in(const copy_ways& ways) {
+  return {VK_PIPELINE_STAGE_ALL_COMMANDS_BIT | VK_PIPELINE_STAGE_HOST_BIT, any_access, ways.stages,
+          ways.reads | ways.writes};
+}
+
+/// A piece of what a run copies in; a barrier comes before the first and after the last, which is recorded by `record_in`.
+void record_piece(recorded_copies& own, const direct_copy& piece, const copy_ways& ways, bool first) {
+  begin(own.commands, 0);
+  if (first)
+    record(own.commands, before_copies_in(ways));
+  record_copies(own, {piece}, ways);
+  end(own.commands);
+}
+
 void record_in(const recorded_chunk& r, recorded_copies& own, const std::vector<direct_copy>& copies,
                const copy_ways& ways, const allocation* poisoned) {
   const VkCommandBuffer commands = own.commands;
   begin(commands, 0);
-  record(commands, {VK_PIPELINE_STAGE_ALL_COMMANDS_BIT | VK_PIPELINE_STAGE_HOST_BIT, any_access, ways.stages,
-                    ways.reads | ways.writes});
+  record(commands, before_copies_in(ways));
   if (poisoned) {
     vkCmdFillBuffer(commands, poisoned->buffer(), static_cast<VkDeviceSize>(poisoned->offset()),
                     static_cast<VkDeviceSize>(poisoned->bytes()), UINT32_MAX);
@@ -221,14 +236,19 @@ public:
       : r_(r), tools_(tools), lanes_(lanes), poisoned_(poisoned) {}
 
   VkCommandBuffer copies_in(std::vector<direct_copy> copies) {
-    return in(at(r_.copies_in, *lanes_.in), std::move(copies));
+    recorded_copies& own = with_commands(at(r_.copies_in, *lanes_.in), *lanes_.in);
+    return keep_recorded(own, std::move(copies), [&](recorded_copies& to, const auto& recorded) {
+      record_in(r_, to, recorded, ways_of(*lanes_.in, tools_.inside), poisoned_);
+    });
   }
 
   /// Piece `i` of an upload.
   VkCommandBuffer piece_in(size_t i, const direct_copy& piece) {
     std::vector<recorded_copies>& pieces = at(r_.pieces, *lanes_.in);
     pieces.resize(std::max(pieces.size(), i + 1));
-    return in(pieces[i], {piece});
+    return keep_recorded(with_commands(pieces[i], *lanes_.in), {piece}, [&](recorded_copies& to, const auto&) {
+      record_piece(to, piece, ways_of(*lanes_.in, tools_.inside), i == 0);
+    });
   }
 
   VkCommandBuffer copies_out(std::vector<direct_copy> copies) {
@@ -248,13 +268,6 @@ private:
     if (copies.commands == VK_NULL_HANDLE)
       copies.commands = make_commands(tools_.context, on != lane::work ? r_.copy_pool : r_.pool);
     return copies;
-  }
-
-  VkCommandBuffer in(recorded_copies& own, std::vector<direct_copy> copies) {
-    return keep_recorded(with_commands(own, *lanes_.in), std::move(copies),
-                         [&](recorded_copies& to, const auto& recorded) {
-                           record_in(r_, to, recorded, ways_of(*lanes_.in, tools_.inside), poisoned_);
-                         });
   }
 
   recorded_chunk& r_;
@@ -293,8 +306,7 @@ chunk_commands prepare_copies(recorded_chunk& r, const installed_chunk& c, const
   chunk_commands commands{.work = r.commands};
   for (const auto& [whole, upload] : uploads.unfetched)
     for (const direct_copy& piece : pieces_of(whole)) {
-      const auto begin = static_cast<int64_t>(piece.from_offset - whole.from_offset);
-      commands.pieces.push_back({upload, begin, begin + static_cast<int64_t>(piece.bytes)});
+      commands.pieces.push_back({upload, static_cast<int64_t>(piece.from_offset - whole.from_offset + piece.bytes)});
       pieces.push_back(piece);
     }
   const allocation* poisoned = tools.poison && c.first && *slot.arena ? slot.arena : nullptr;

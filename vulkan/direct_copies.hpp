@@ -46,8 +46,8 @@ copy_lanes choose_lanes(const copy_needs& needs, const device_context& context, 
 
 /// A part of an upload, which the host fetches before the GPU copies it.
 struct upload_piece {
-  size_t upload = 0; // of `run_values::uploads`
-  int64_t begin = 0, end = 0;
+  size_t upload = 0;                         // of `run_values::uploads`
+  int64_t end = 0;                           // of its bytes in the upload's
   VkCommandBuffer commands = VK_NULL_HANDLE; // null: its copy is among `chunk_commands::copies_in`
 };
 

@@ -23,9 +23,8 @@ buffer_handle make_buffer(const device_context& context, int64_t bytes) {
 
 } // namespace
 
-void host_end::fetch(int64_t begin, int64_t end) {
-  parallel_copy(static_cast<std::byte*>(value_.mutable_data()) + begin,
-                static_cast<const std::byte*>(from_.data()) + begin, end - begin);
+void host_end::fetch(const std::function<void(int64_t)>& fetched) {
+  parallel_copy(value_.mutable_data(), from_.data(), from_.bytes(), fetched);
 }
 
 tensor host_end::take() {

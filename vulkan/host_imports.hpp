@@ -11,6 +11,7 @@
 #include "device/host_block.hpp"
 #include "vulkan/memory.hpp"
 
+#include <functional>
 #include <map>
 
 namespace troupe::vulkan {
@@ -22,9 +23,10 @@ public:
   VkDeviceSize offset = 0;
   uint64_t id = 0; // of the import or the staging memory; never used twice
 
-  /// Whether the bytes of the tensor that is copied from were not fetched when the end was made: then `fetch` does, those in [begin, end).
+  /// Whether the bytes of the tensor that is copied from were not fetched when the end was made: then `fetch` does, which calls `fetched(n)` after the first n
+  /// bytes are there, for growing n up to all.
   bool is_fetched_later() const { return from_.defined(); }
-  void fetch(int64_t begin, int64_t end);
+  void fetch(const std::function<void(int64_t n)>& fetched);
 
   /// Returns the tensor that was copied to, after the copy.
   tensor take();

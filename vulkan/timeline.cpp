@@ -77,13 +77,7 @@ VkResult timeline::signal(lane_state& own, uint64_t value) {
   return own.signalled < value ? submit_batch(own, {}, {}, &own.last) : VK_SUCCESS;
 }
 
-submission timeline::submit(std::span<const VkCommandBuffer> commands, completion done, lane on,
-                            std::initializer_list<submission> after, end_stamp end) {
-  lane_state& own = state_of(on);
-  const std::lock_guard lock(mutex_of_queues_);
-  const bool idle = own.complete == own.last;
-  if (!idle)
-    check(signal(own, own.last), "vkQueueSubmit");
+timeline::awaited timeline::others_than(const lane_state& own, std::initializer_list<submission> after) {
   awaited before;
   for (const submission& each : after)
     if (lane_state& other = state_of(each.on); each.value > 0 && &other != &own) { // a queue keeps its own order
@@ -91,6 +85,26 @@ submission timeline::submit(std::span<const VkCommandBuffer> commands, completio
       before.semaphores.push_back(other.semaphore.get());
       before.values.push_back(each.value);
     }
+  return before;
+}
+
+void timeline::submit_part(std::span<const VkCommandBuffer> commands, lane on,
+                           std::initializer_list<submission> after) {
+  lane_state& own = state_of(on);
+  const std::lock_guard lock(mutex_of_queues_);
+  check(submit_batch(own, commands, others_than(own, after), nullptr), "vkQueueSubmit");
+  ++submissions_;
+  own.has_parts = true;
+}
+
+submission timeline::submit(std::span<const VkCommandBuffer> commands, completion done, lane on,
+                            std::initializer_list<submission> after, end_stamp end) {
+  lane_state& own = state_of(on);
+  const std::lock_guard lock(mutex_of_queues_);
+  const bool idle = own.complete == own.last;
+  if (!idle)
+    check(signal(own, own.last), "vkQueueSubmit");
+  const awaited before = others_than(own, after);
   if (!idle || !done || ends_ == end_signal::semaphore)
     end = {};
   const uint64_t value = own.last + 1;
@@ -98,6 +112,7 @@ submission timeline::submit(std::span<const VkCommandBuffer> commands, completio
   one.push_back({{on, value}, std::move(done), end});
   check(submit_batch(own, commands, before, end.queries ? nullptr : &value), "vkQueueSubmit");
   own.last = value;
+  own.has_parts = false;
   ++submissions_;
   ended_by_timestamp_ += end.queries != VK_NULL_HANDLE;
   newest_ = {on, value};
@@ -106,6 +121,14 @@ submission timeline::submit(std::span<const VkCommandBuffer> commands, completio
 }
 
 void timeline::after_all(completion done) {
+  {
+    const std::lock_guard lock(mutex_of_queues_);
+    for (size_t l = 0; l < lane_count; ++l)
+      if (lane_state& own = lanes_[l]; std::exchange(own.has_parts, false)) {
+        newest_ = {static_cast<lane>(l), ++own.last};
+        signal(own, own.last); // what is refused here the waiter asks for again
+      }
+  }
   std::list<pending> one;
   one.push_back({newest_, std::move(done)});
   queue_completion(one);

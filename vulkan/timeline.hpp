@@ -58,6 +58,9 @@ public:
   submission submit(std::span<const VkCommandBuffer> commands, completion done, lane on = lane::work,
                     std::initializer_list<submission> after = {}, end_stamp end = {});
 
+  /// Submits commands that are a part of the next submission in the lane, which is complete after them too. Throws as `submit` does.
+  void submit_part(std::span<const VkCommandBuffer> commands, lane on, std::initializer_list<submission> after = {});
+
   /// Calls `done` after the completions of everything submitted so far.
   void after_all(completion done);
 
@@ -78,6 +81,7 @@ private:
     uint64_t last = 0;      // value assigned
     uint64_t signalled = 0; // the semaphore comes to it by itself
     uint64_t complete = 0;  // as far as the waiter has seen
+    bool has_parts = false; // of what comes after `last`
   };
 
   /// What a submission waits for in other lanes.
@@ -90,6 +94,8 @@ private:
   /// Submits what signals `signals`, or nothing if it is null. This and `signal`: with `mutex_of_queues_` locked.
   static VkResult submit_batch(lane_state& own, std::span<const VkCommandBuffer> commands, const awaited& before,
                                const uint64_t* signals);
+  /// Returns what has to be waited for in other lanes than `own`, whose semaphores come to it.
+  awaited others_than(const lane_state& own, std::initializer_list<submission> after);
   /// Lets the lane's semaphore come to a value that has been submitted, if it does not by itself.
   static VkResult signal(lane_state& own, uint64_t value);
   /// Moves the one element to the end of `pending_`; cannot fail, since the GPU may be at work already.

@@ -1,14 +1,17 @@
 #include "base/parallel.hpp"
 
+#include "base/round_up.hpp"
 #include "base/shared_work.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <bit>
 #include <cstddef>
 #include <cstring>
-#include <emmintrin.h>
 #include <exception>
+#include <immintrin.h>
 #include <omp.h>
+#include <vector>
 
 namespace troupe {
 
@@ -54,33 +57,79 @@ void parallel_for(int64_t count, int64_t grain, const std::function<void(int64_t
 
 namespace {
 
-/// Copies past the caches: what is copied is not read here again, and a cache would read each line before it is written.
-void stream(std::byte* to, const std::byte* from, int64_t bytes) {
-  constexpr int64_t width = sizeof(__m128i), line = 4 * width;
-  const auto ahead = std::min(bytes, (width - static_cast<int64_t>(std::bit_cast<uintptr_t>(to) % width)) % width);
-  std::memcpy(to, from, static_cast<size_t>(ahead));
-  int64_t i = ahead;
-  for (; i + line <= bytes; i += line)
+/// Copies whole lines past the caches: what is copied is not read here again, and a cache would read each line before it is written. `to` is aligned to
+/// lines, `bytes` a multiple of four of them.
+using line_copy = void (*)(std::byte* to, const std::byte* from, int64_t bytes);
+
+constexpr int64_t line = 64; // bytes
+
+void stream_by_16(std::byte* to, const std::byte* from, int64_t bytes) {
+  constexpr int64_t width = sizeof(__m128i);
+  for (int64_t i = 0; i < bytes; i += line)
     for (int64_t part = i; part < i + line; part += width)
       _mm_stream_si128(reinterpret_cast<__m128i*>(to + part),
                        _mm_loadu_si128(reinterpret_cast<const __m128i*>(from + part)));
+}
+
+/// A core copies what is in no cache at 9 GB/s, by sixteen bytes at 6.8.
+[[gnu::target("avx512f")]] void stream_by_line(std::byte* to, const std::byte* from, int64_t bytes) {
+  for (int64_t i = 0; i < bytes; i += 4 * line) {
+    const __m512i a = _mm512_loadu_si512(from + i), b = _mm512_loadu_si512(from + i + line);
+    const __m512i c = _mm512_loadu_si512(from + i + 2 * line), d = _mm512_loadu_si512(from + i + 3 * line);
+    _mm512_stream_si512(reinterpret_cast<__m512i*>(to + i), a);
+    _mm512_stream_si512(reinterpret_cast<__m512i*>(to + i + line), b);
+    _mm512_stream_si512(reinterpret_cast<__m512i*>(to + i + 2 * line), c);
+    _mm512_stream_si512(reinterpret_cast<__m512i*>(to + i + 3 * line), d);
+  }
+}
+
+void stream(std::byte* to, const std::byte* from, int64_t bytes) {
+  static const line_copy copy = __builtin_cpu_supports("avx512f") ? stream_by_line : stream_by_16;
+  const auto past = static_cast<int64_t>(std::bit_cast<uintptr_t>(to) % line);
+  const int64_t ahead = std::min(bytes, (line - past) % line);
+  const int64_t whole = (bytes - ahead) / (4 * line) * (4 * line);
+  std::memcpy(to, from, static_cast<size_t>(ahead));
+  copy(to + ahead, from + ahead, whole);
   _mm_sfence(); // such writes are not in order with others
-  std::memcpy(to + i, from + i, static_cast<size_t>(bytes - i));
+  const int64_t copied = ahead + whole;
+  std::memcpy(to + copied, from + copied, static_cast<size_t>(bytes - copied));
+}
+
+// Eight threads read what is in no cache at 53 GB/s, what a bus carries; more would only spin on cores that others want.
+constexpr int64_t worth_a_thread = int64_t{1} << 20, most_threads = 8, grain = int64_t{128} << 10; // bytes
+
+int64_t copying_threads(int64_t bytes) {
+  return std::min({ceil_div(bytes, worth_a_thread), most_threads, int64_t{thread_count()}});
 }
 
 } // namespace
 
 void parallel_copy(void* to, const void* from, int64_t bytes) {
-  // Eight read what is in no cache at 45 GB/s, about what a bus carries; more would only spin on cores that others want.
-  constexpr int64_t worth_a_thread = int64_t{1} << 20, most_threads = 8, grain = int64_t{128} << 10;
-  const int64_t threads =
-      std::min({(bytes + worth_a_thread - 1) / worth_a_thread, most_threads, int64_t{thread_count()}});
+  const int64_t threads = copying_threads(bytes);
   share_work(
       bytes, threads > 1 ? grain : bytes,
       [&](int64_t begin, int64_t end) {
         stream(static_cast<std::byte*>(to) + begin, static_cast<const std::byte*>(from) + begin, end - begin);
       },
       static_cast<int>(threads) - 1);
+}
+
+void parallel_copy(void* to, const void* from, int64_t bytes, const std::function<void(int64_t)>& copied) {
+  std::vector<std::atomic<bool>> ended(static_cast<size_t>(ceil_div(bytes, grain)));
+  size_t first = 0; // that has not
+  share_work(
+      bytes, grain,
+      [&](int64_t begin, int64_t end) {
+        stream(static_cast<std::byte*>(to) + begin, static_cast<const std::byte*>(from) + begin, end - begin);
+        ended[static_cast<size_t>(begin / grain)].store(true, std::memory_order_release);
+      },
+      static_cast<int>(copying_threads(bytes)) - 1,
+      [&] {
+        while (first < ended.size() && ended[first].load(std::memory_order_acquire))
+          ++first;
+        copied(std::min(static_cast<int64_t>(first) * grain, bytes));
+      });
+  copied(bytes);
 }
 
 } // namespace troupe

@@ -12,6 +12,9 @@ void parallel_for(int64_t count, int64_t grain, const std::function<void(int64_t
 
 /// Copies bytes, on several threads if they are many: one alone copies at a quarter of what a GPU's bus carries.
 void parallel_copy(void* to, const void* from, int64_t bytes);
+/// The same. Meanwhile `copied(n)` is called on this thread again and again, for growing n up to `bytes`, after the first n bytes are copied; what it throws
+/// ends the copy.
+void parallel_copy(void* to, const void* from, int64_t bytes, const std::function<void(int64_t n)>& copied);
 
 /// Returns the number of threads a kernel may use.
 int thread_count();

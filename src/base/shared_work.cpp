@@ -17,9 +17,12 @@ struct shared_ranges {
   const std::function<void(int64_t, int64_t)>& body;
   std::atomic<int64_t> next{0};
 
-  void take() {
-    for (int64_t begin; (begin = next.fetch_add(grain, std::memory_order_relaxed)) < count;)
+  void take(const std::function<void()>& between = {}) {
+    for (int64_t begin; (begin = next.fetch_add(grain, std::memory_order_relaxed)) < count;) {
       body(begin, std::min(begin + grain, count));
+      if (between)
+        between();
+    }
   }
 };
 
@@ -50,6 +53,22 @@ struct alignas(64) place_to_share {
 };
 
 std::array<place_to_share, 8> places;
+
+/// As long as it lives, ranges are open at a place. If it ends before they do, the rest is left out.
+class opened {
+public:
+  opened(place_to_share& place, shared_ranges& ranges) : place_(place), ranges_(ranges) { place_.open.store(&ranges_); }
+  ~opened() {
+    ranges_.next = ranges_.count;
+    place_.close();
+  }
+  opened(const opened&) = delete;
+  opened& operator=(const opened&) = delete;
+
+private:
+  place_to_share& place_;
+  shared_ranges& ranges_;
+};
 
 /// What threads let go of, one after the other. Whoever leaves something looks behind that whether anybody is awake, and who is no longer awake takes what is there
 /// behind that, in the one order that all threads agree on: nothing stays.
@@ -127,20 +146,19 @@ void wake_helpers(int for_each_place) {
 
 } // namespace
 
-void share_work(int64_t count, int64_t grain, const std::function<void(int64_t, int64_t)>& body, int woken) {
+void share_work(int64_t count, int64_t grain, const std::function<void(int64_t, int64_t)>& body, int woken,
+                const std::function<void()>& between) {
+  shared_ranges ranges{count, grain, body};
   const auto place =
       count > grain ? std::find_if(places.begin(), places.end(), [](auto& each) { return each.take(); }) : places.end();
   if (place == places.end()) {
-    if (count > 0)
-      body(0, count);
+    ranges.take(between);
     return;
   }
-  shared_ranges ranges{count, grain, body};
-  place->open.store(&ranges);
+  const opened to_others(*place, ranges);
   if (woken > 0)
     wake_helpers(woken);
-  ranges.take();
-  place->close();
+  ranges.take(between);
 }
 
 void let_go(std::shared_ptr<const void> last) noexcept {

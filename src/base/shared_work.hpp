@@ -14,9 +14,10 @@ namespace troupe {
 
 /// Calls `body(begin, end)` on disjoint ranges of at most `grain` elements that cover [0, count), in ascending order, on this thread and those that `help`. All have
 /// ended when it returns. `body` must not throw. Eight threads share at once; another does its work alone. `woken`: how many threads that do nothing but help are woken,
-/// of all sharing threads together no more than half of the cores; where there are many cores, they look for more work for five milliseconds.
+/// of all sharing threads together no more than half of the cores; where there are many cores, they look for more work for five milliseconds. `between` is called on this
+/// thread after each of its ranges, while others go on; if it throws, the rest is not done.
 void share_work(int64_t count, int64_t grain, const std::function<void(int64_t begin, int64_t end)>& body,
-                int woken = 0);
+                int woken = 0, const std::function<void()>& between = {});
 
 /// Lets go of something whose end takes a while, many small pieces of memory: on a thread that is awake, if there is one; else on this one.
 void let_go(std::shared_ptr<const void> last) noexcept;

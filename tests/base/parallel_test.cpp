@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <atomic>
 #include <stdexcept>
+#include <thread>
 #include <vector>
 
 using namespace troupe;
@@ -31,4 +32,35 @@ TEST_CASE("a copy by several threads copies all bytes and no other", "[base]") {
     CHECK(std::equal(from.begin(), from.end(), to.begin() + 1));
     CHECK((to.front() == 0xAB && to.back() == 0xAB));
   }
+}
+
+TEST_CASE("a copy says how many bytes it has copied, in order and at last all", "[base]") {
+  for (const int64_t bytes : {0, 1, (1 << 17) - 1, 1 << 17, 5'000'003}) {
+    std::vector<unsigned char> from(static_cast<size_t>(bytes)), to(static_cast<size_t>(bytes), 0xAB);
+    for (size_t i = 0; i < from.size(); ++i)
+      from[i] = static_cast<unsigned char>(i % 127); // never 0xAB
+    const auto caller = std::this_thread::get_id();
+    int64_t before = 0, wrong = 0;
+    parallel_copy(to.data(), from.data(), bytes, [&](int64_t n) {
+      wrong += n < before || n > bytes || std::this_thread::get_id() != caller ||
+               !std::equal(from.begin() + before, from.begin() + n, to.begin() + before);
+      before = n;
+    });
+    CHECK(wrong == 0);
+    CHECK(before == bytes);
+  }
+}
+
+TEST_CASE("a copy ends with what its caller throws, and the next one copies everything", "[base]") {
+  std::vector<unsigned char> from(5'000'003, 7), to(from.size());
+  const auto copy = [&](int64_t fails_at) {
+    parallel_copy(to.data(), from.data(), static_cast<int64_t>(from.size()), [&](int64_t n) {
+      if (n >= fails_at)
+        throw std::runtime_error("no");
+    });
+  };
+  for (const int64_t fails_at : {0, 1, 2'000'000, 5'000'003})
+    CHECK_THROWS_AS(copy(fails_at), std::runtime_error);
+  copy(5'000'004);
+  CHECK(to == from);
 }

@@ -37,12 +37,29 @@ struct stamped_timeline {
     vkResetQueryPool(context.get(), made, 0, most_submissions);
   }
 
-  /// Submits nothing but a timestamp.
-  std::future<VkResult> submit(lane on = lane::work, std::initializer_list<submission> after = {}) {
+  /// Nothing but the timestamp `submitted`.
+  VkCommandBuffer stamping() {
     const VkCommandBuffer commands = make_commands(context, pool);
     begin(commands, 0);
     vkCmdWriteTimestamp(commands, VK_PIPELINE_STAGE_BOTTOM_OF_PIPE_BIT, queries.get(), submitted);
     end(commands);
+    return commands;
+  }
+
+  void submit_part(lane on = lane::work, std::initializer_list<submission> after = {}) {
+    const VkCommandBuffer commands = stamping();
+    queues->submit_part(std::span(&commands, 1), on, after);
+    ++submitted;
+  }
+
+  bool is_stamped(uint32_t index) {
+    uint64_t time = 0;
+    return vkGetQueryPoolResults(context.get(), queries.get(), index, 1, sizeof time, &time, sizeof time,
+                                 VK_QUERY_RESULT_64_BIT) == VK_SUCCESS;
+  }
+
+  std::future<VkResult> submit(lane on = lane::work, std::initializer_list<submission> after = {}) {
+    const VkCommandBuffer commands = stamping();
     auto ended = std::make_shared<std::promise<VkResult>>();
     newest = queues->submit(std::span(&commands, 1), [ended](VkResult r) { ended->set_value(r); }, on, after,
                             {queries.get(), submitted++});
@@ -105,6 +122,43 @@ TEST_CASE("what follows a submission that ends by its timestamp has the semaphor
   for (auto& each : ended)
     CHECK(succeeds(std::move(each)));
   CHECK(succeeds(all->get_future()));
+}
+
+TEST_CASE("parts are complete with the submission that they are of", "[vulkan][A6]") {
+  stamped_timeline t(lane_queues::shared);
+  t.submit_part();
+  t.submit_part();
+  CHECK(succeeds(t.submit()));
+  CHECK((t.is_stamped(0) && t.is_stamped(1) && t.is_stamped(2)));
+  CHECK(t.queues->ended_by_timestamp() == 1);
+  const submission work = t.newest;
+  t.submit_part(lane::copies_in, {work});
+  std::future<VkResult> in = t.submit(lane::copies_in), after = t.submit(lane::work, {t.newest});
+  CHECK(succeeds(std::move(after)));
+  CHECK((t.is_stamped(3) && t.is_stamped(4)));
+  CHECK(succeeds(std::move(in)));
+}
+
+TEST_CASE("what is called after everything is called after parts that nothing followed", "[vulkan][A6][B5]") {
+  stamped_timeline t;
+  for (const bool is_refused : {false, true}) {
+    gate held(t.context);
+    t.submit_part();
+    std::promise<bool> stamped;
+    {
+      std::optional<refused_call> refused;
+      if (is_refused)
+        refused.emplace(vulkan_call::submit);
+      t.queues->after_all([&](VkResult r) { stamped.set_value(r == VK_SUCCESS && t.is_stamped(t.submitted - 1)); });
+      CHECK((!refused || refused->happened()));
+    }
+    std::future<bool> seen = stamped.get_future();
+    CHECK(seen.wait_for(20ms) != std::future_status::ready);
+    held.open();
+    REQUIRE(seen.wait_for(20s) == std::future_status::ready);
+    CHECK(seen.get());
+  }
+  CHECK(succeeds(t.submit()));
 }
 
 TEST_CASE("a waiter that has looked for long enough asks for the semaphore, again if that was refused",
