@@ -154,6 +154,10 @@ void pipelines::compile_missing(std::span<const pipeline_key> keys) {
     }
   std::sort(missing.begin(), missing.end());
   missing.erase(std::unique(missing.begin(), missing.end()), missing.end());
+  // What takes longest begins first, so that nothing long is left at the end; long code takes long.
+  std::stable_sort(missing.begin(), missing.end(), [](const pipeline_key& a, const pipeline_key& b) {
+    return find_shader(a.shader).size() > find_shader(b.shader).size();
+  });
   std::vector<pipeline_handle> made(missing.size());
   for_each_parallel(missing.size(),
                     [&](size_t i) { made[i] = compile(missing[i], layouts_.at(missing[i].buffers).pipeline.get()); });
