@@ -170,7 +170,7 @@ void stamp(const recorded_chunk& r, VkCommandBuffer commands, uint32_t index) {
     vkCmdWriteTimestamp(commands, VK_PIPELINE_STAGE_BOTTOM_OF_PIPE_BIT, r.copy_timestamps.get(), index);
 }
 
-barrier before_copies_in(const copy_ways& ways) {
+barrier barrier_before_copies(const copy_ways& ways) {
   return {VK_PIPELINE_STAGE_ALL_COMMANDS_BIT | VK_PIPELINE_STAGE_HOST_BIT, any_access, ways.stages,
           ways.reads | ways.writes};
 }
@@ -179,7 +179,7 @@ barrier before_copies_in(const copy_ways& ways) {
 void record_piece(recorded_copies& own, const direct_copy& piece, const copy_ways& ways, bool first) {
   begin(own.commands, 0);
   if (first)
-    record(own.commands, before_copies_in(ways));
+    record(own.commands, barrier_before_copies(ways));
   record_copies(own, {piece}, ways);
   end(own.commands);
 }
@@ -188,7 +188,7 @@ void record_in(const recorded_chunk& r, recorded_copies& own, const std::vector<
                const copy_ways& ways, const allocation* poisoned) {
   const VkCommandBuffer commands = own.commands;
   begin(commands, 0);
-  record(commands, before_copies_in(ways));
+  record(commands, barrier_before_copies(ways));
   if (poisoned) {
     vkCmdFillBuffer(commands, poisoned->buffer(), static_cast<VkDeviceSize>(poisoned->offset()),
                     static_cast<VkDeviceSize>(poisoned->bytes()), UINT32_MAX);

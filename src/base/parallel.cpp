@@ -83,7 +83,11 @@ void stream_by_16(std::byte* to, const std::byte* from, int64_t bytes) {
   }
 }
 
-void stream(std::byte* to, const std::byte* from, int64_t bytes) {
+/// Copies bytes [begin, end).
+void stream(void* target, const void* source, int64_t begin, int64_t end) {
+  std::byte* const to = static_cast<std::byte*>(target) + begin;
+  const std::byte* const from = static_cast<const std::byte*>(source) + begin;
+  const int64_t bytes = end - begin;
   static const line_copy copy = __builtin_cpu_supports("avx512f") ? stream_by_line : stream_by_16;
   const auto past = static_cast<int64_t>(std::bit_cast<uintptr_t>(to) % line);
   const int64_t ahead = std::min(bytes, (line - past) % line);
@@ -107,10 +111,7 @@ int64_t copying_threads(int64_t bytes) {
 void parallel_copy(void* to, const void* from, int64_t bytes) {
   const int64_t threads = copying_threads(bytes);
   share_work(
-      bytes, threads > 1 ? grain : bytes,
-      [&](int64_t begin, int64_t end) {
-        stream(static_cast<std::byte*>(to) + begin, static_cast<const std::byte*>(from) + begin, end - begin);
-      },
+      bytes, threads > 1 ? grain : bytes, [&](int64_t begin, int64_t end) { stream(to, from, begin, end); },
       static_cast<int>(threads) - 1);
 }
 
@@ -120,7 +121,7 @@ void parallel_copy(void* to, const void* from, int64_t bytes, const std::functio
   share_work(
       bytes, grain,
       [&](int64_t begin, int64_t end) {
-        stream(static_cast<std::byte*>(to) + begin, static_cast<const std::byte*>(from) + begin, end - begin);
+        stream(to, from, begin, end);
         ended[static_cast<size_t>(begin / grain)].store(true, std::memory_order_release);
       },
       static_cast<int>(copying_threads(bytes)) - 1,
