@@ -1,7 +1,9 @@
 // Convolution and transposed convolution through oneDNN: Y = act(conv(X, W) + B + residual).
 //
-// Constant weights are packed once into the format that oneDNN likes best. The residual is added as a binary post-op, so it
-// may be anywhere. A ConvTranspose that states its output's shape is left to the reference kernel.
+// Weights are packed into the format that oneDNN likes best: constant ones once, others before each run, because oneDNN's
+// kernels for plain weights are slower by two orders of magnitude. The residual is added as a binary post-op, so it may be
+// anywhere. A ConvTranspose that states its output's shape is left to the reference kernel.
+#include "base/round_up.hpp"
 #include "cpu/dnnl_call.hpp"
 #include "cpu/kernels.hpp"
 #include "ops/window.hpp"
@@ -13,6 +15,39 @@ using dnn::memory_desc;
 
 struct conv_operands {
   memory_desc x, w_plain, w, bias, y;
+};
+
+/// Packs weights that are computed into a part of the device's scratch, before each run.
+class repacking {
+public:
+  repacking() = default;
+  /// The packed weights stand after `reserved` bytes of the scratch, which the convolution itself uses.
+  repacking(const memory_desc& from, const memory_desc& to, size_t reserved, scratch_buffer& scratch)
+      : scratch_(&scratch) {
+    const dnnl::engine& e = dnn::engine();
+    const dnnl::reorder::primitive_desc desc(e, from, e, to, dnn::user_scratchpad());
+    call_ = dnn::call(dnnl::reorder(desc), desc.scratchpad_desc(), scratch);
+    from_ = call_.add(DNNL_ARG_FROM, from);
+    to_ = call_.add(DNNL_ARG_TO, to);
+    constexpr int64_t line = 64;
+    offset_ = round_up(static_cast<int64_t>(std::max(reserved, desc.scratchpad_desc().get_size())), line);
+    scratch.reserve(offset_ + static_cast<int64_t>(to.get_size()));
+  }
+
+  /// Returns where the packed weights are, until the scratch is used again.
+  const void* run(const void* weights) {
+    void* packed = static_cast<uint8_t*>(scratch_->data()) + offset_;
+    call_.set(from_, weights);
+    call_.set(to_, packed);
+    call_.run();
+    return packed;
+  }
+
+private:
+  dnn::call call_;
+  scratch_buffer* scratch_ = nullptr;
+  size_t from_ = 0, to_ = 0;
+  int64_t offset_ = 0;
 };
 
 /// Weights with the groups as a dim of their own: oneDNN wants [G, O / G, I / G, kernel…] with one group left out.
@@ -53,8 +88,8 @@ public:
     d.x = dnn::describe(r.inputs[0].dims, r.layout_of(r.inputs[0]));
     d.y = dnn::describe(r.outputs[0].dims, r.layout_of(r.outputs[0]));
     d.w_plain = grouped_weights(r.inputs[1].dims, groups, transposed);
-    packed_ = r.inputs[1].constant != nullptr;
-    d.w = packed_ ? any_weights(r.inputs[1].dims, groups, transposed) : d.w_plain;
+    constant_ = r.inputs[1].constant != nullptr;
+    d.w = any_weights(r.inputs[1].dims, groups, transposed);
     if (r.has_input(2))
       d.bias = dnn::describe(r.inputs[2].dims);
     dnnl::post_ops ops;
@@ -75,13 +110,13 @@ public:
                             dnn::describe(r.inputs[3].dims, r.layout_of(r.inputs[3])));
   }
 
-  bool reads(size_t i) const override { return i != 1 || !packed_; }
+  bool reads(size_t i) const override { return i != 1 || !constant_; }
 
   void run(const kernel_run& r) override {
     call_.set(x_, r.in[0]);
     call_.set(y_, r.out[0]);
-    if (!packed_)
-      call_.set(w_, r.in[1]);
+    if (!constant_)
+      call_.set(w_, repack_ ? repack_->run(r.in[1]) : r.in[1]);
     if (bias_ != SIZE_MAX)
       call_.set(bias_, r.in[2]);
     if (residual_ != SIZE_MAX)
@@ -95,16 +130,19 @@ private:
     call_ = dnn::call(Primitive(desc), desc.scratchpad_desc(), r.resources.scratch);
     x_ = call_.add(DNNL_ARG_SRC, desc.src_desc());
     y_ = call_.add(DNNL_ARG_DST, desc.dst_desc());
-    if (packed_)
+    if (constant_)
       weights_ = dnn::pack(r.resources.weights, r.inputs[1].constant, d.w_plain, desc.weights_desc());
-    w_ = call_.add(DNNL_ARG_WEIGHTS, desc.weights_desc(), packed_ ? weights_->data() : nullptr);
+    else if (desc.weights_desc() != d.w_plain)
+      repack_.emplace(d.w_plain, desc.weights_desc(), desc.scratchpad_desc().get_size(), r.resources.scratch);
+    w_ = call_.add(DNNL_ARG_WEIGHTS, desc.weights_desc(), constant_ ? weights_->data() : nullptr);
     if (r.has_input(2))
       bias_ = call_.add(DNNL_ARG_BIAS, d.bias);
   }
 
   dnn::call call_;
-  bool packed_;
-  weight_cache::handle weights_;
+  bool constant_;
+  weight_cache::handle weights_;    // of constant weights
+  std::optional<repacking> repack_; // of others, if oneDNN wants another format
   size_t x_ = 0, y_ = 0, w_ = 0, bias_ = SIZE_MAX, residual_ = SIZE_MAX;
 };
 
