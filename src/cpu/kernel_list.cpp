@@ -33,6 +33,7 @@ constexpr auto rules = std::to_array<implementation<kernel_rule>>({
     {"troupe", "Reorder", {"channel_interleave", make_channel_interleave}},
     {"troupe", "Reorder", {"dnnl_reorder", make_dnnl_reorder}},
     {"troupe", "Attention", {"attention", make_attention}},
+    {"", "Attention", {"attention.onnx", make_onnx_attention}},
     {"troupe", "AttentionProjection", {"attention.projection", make_attention_projection}},
     {"", "Softmax", {"softmax", make_softmax}},
     {"", "LayerNormalization", {"row_norm", make_row_norm}},

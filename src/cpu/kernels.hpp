@@ -27,6 +27,7 @@ kernel_ptr make_channel_interleave(const kernel_request& request);
 kernel_ptr make_dnnl_reorder(const kernel_request& request);
 /// troupe.Attention. attention.cpp
 kernel_ptr make_attention(const kernel_request& request);
+kernel_ptr make_onnx_attention(const kernel_request& request);
 /// Softmax over the last axes; LayerNormalization and RMSNormalization. rows.cpp
 kernel_ptr make_softmax(const kernel_request& request);
 kernel_ptr make_row_norm(const kernel_request& request);
