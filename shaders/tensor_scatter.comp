@@ -1,6 +1,6 @@
 #version 450
 // TensorScatter: a cache in which update b begins at index starts[b] of one axis, circular or not; one invocation a word. Starts are
-// the low words of integers, clamped so that nothing leaves the cache.
+// the low words of integers, clamped so that nothing leaves the cache. With clear_after what is after a linear update is 0.
 // Variants: w8 w16 w32 w64 w128
 #extension GL_GOOGLE_include_directive : require
 #include "types.glsl"
@@ -27,6 +27,8 @@ void main() {
   const bool updated = i < update_size && (circular != 0u || at >= start);
   if (updated)
     to[index] = updates[(line * update_size + i) * inner + index - row * inner];
+  else if (clear_after != 0u && circular == 0u && at >= start)
+    to[index] = T(0);
   else
     to[index] = cache[index];
 }

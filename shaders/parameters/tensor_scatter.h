@@ -8,4 +8,5 @@ PARAMETERS(tensor_scatter) {
   uint batch_step;
   uint start_words; // 0: every update begins at 0
   uint circular;
+  uint clear_after; // 1: what is after a linear update is 0
 };

@@ -127,13 +127,15 @@ launch_lists tensor_scatter_launches(const gpu_call& call) {
   launch_builder b(call, "tensor_scatter");
   launch& l = b.add("tensor_scatter." + *variant, flat_groups(count, 256, call.gpu),
                     {b.in(0), b.in(1), b.in(given ? 2 : 1), b.out(0)});
-  l.params = words_of(shader::tensor_scatter{.count = count,
-                                             .size = out.dims[axis],
-                                             .update_size = update.dims[axis],
-                                             .inner = inner / per_word,
-                                             .batch_step = count / std::max<int64_t>(out.dims[0], 1),
-                                             .start_words = *words,
-                                             .circular = mode == "circular"});
+  l.params = words_of(
+      shader::tensor_scatter{.count = count,
+                             .size = out.dims[axis],
+                             .update_size = update.dims[axis],
+                             .inner = inner / per_word,
+                             .batch_step = count / std::max<int64_t>(out.dims[0], 1),
+                             .start_words = *words,
+                             .circular = mode == "circular",
+                             .clear_after = update.dims[axis] > 0 && call.attrs.integer("clear_after", 0) != 0});
   return single_list(b);
 }
 

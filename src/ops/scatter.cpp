@@ -5,6 +5,7 @@
 #include "ops/strided_copy.hpp"
 
 #include <algorithm>
+#include <cstring>
 
 namespace troupe {
 namespace {
@@ -128,7 +129,14 @@ void infer_tensor_scatter(infer_context& c) {
   c.set_output(0, c.type(0), c.dims(0));
 }
 
-/// y[b, …, (start_b + i) mod n or not, …] = update[b, …, i, …]
+/// Sets elements to 0.
+void clear(const mutable_view& out, int64_t first, int64_t count) {
+  if (!(types::fixed_size & set_of(out.type)))
+    fail(errc::unsupported, "what is after an update of {} cannot be cleared", to_string(out.type));
+  std::memset(element_at(out.type, out.data, first), 0, static_cast<size_t>(count * bits_of(out.type) / 8));
+}
+
+/// y[b, …, (start_b + i) mod n or not, …] = update[b, …, i, …]; with clear_after what is after a linear update is 0.
 void tensor_scatter_kernel(kernel_context& c) {
   copy_all(c.input(0), c.output(0));
   const mutable_view& out = c.output(0);
@@ -140,6 +148,7 @@ void tensor_scatter_kernel(kernel_context& c) {
   const std::string mode = c.attrs().text("mode", "linear");
   if (mode != "linear" && mode != "circular")
     fail(errc::invalid_model, "unknown mode '{}' of TensorScatter", mode);
+  const bool clears = mode == "linear" && c.attrs().integer("clear_after", 0) != 0;
   const int64_t batches = out.dims[0], middle = product(out.dims, 1, axis), n = out.dims[axis], m = update.dims[axis];
   const int64_t inner = product(out.dims, axis + 1, out.dims.size());
   std::vector<int64_t> starts(static_cast<size_t>(batches), 0);
@@ -147,15 +156,18 @@ void tensor_scatter_kernel(kernel_context& c) {
     starts = to_int64(c.input(2));
   if (static_cast<int64_t>(starts.size()) != batches)
     fail(errc::invalid_input, "TensorScatter has {} write indices for a batch of {}", starts.size(), batches);
-  for (int64_t b = 0; b < batches; ++b)
+  for (int64_t b = 0; b < batches; ++b) {
+    const int64_t start = starts[static_cast<size_t>(b)];
     for (int64_t i = 0; i < m; ++i) {
-      const int64_t start = starts[static_cast<size_t>(b)];
       if (start < 0 || start >= std::max<int64_t>(n, 1) || (mode == "linear" && start > n - m))
         fail(errc::invalid_input, "write index {} with {} updates leaves a cache of {}", start, m, n);
       copy_strided(out.type, element_at(out.type, update.data, (b * middle * m + i) * inner),
                    element_at(out.type, out.data, (b * middle * n + (start + i) % n) * inner),
                    {{middle, m * inner, n * inner}, {inner, 1, 1}});
     }
+    for (int64_t line = b * middle; clears && m > 0 && line < (b + 1) * middle; ++line)
+      clear(out, (line * n + start + m) * inner, (n - start - m) * inner);
+  }
 }
 
 constexpr op_def scatter_row(std::string_view name, int64_t since, void (*infer)(infer_context&),

@@ -3,7 +3,9 @@ import { floats, integers, tensor, uniform, real, constant } from './tensors.mjs
 const size = 16; // ONNX Runtime takes multiples of 16
 const ints = (dims, numbers) => tensor('int32', dims, numbers);
 
-// A cache [B, kv, P, size] with `taken` rows of each batch element; what is behind them means nothing, and is 0 here.
+// A cache [B, kv, P, size] of real numbers or codes, whatever is in it.
+const stale = (dims, type, bits) => (bits === 8 ? integers('int8', dims, -128, 127) : bits === 4 ? integers('uint8', [...dims.slice(0, 3), dims[3] / 2], 0, 255) : floats(dims, type));
+// One with `taken` rows of each batch element; what is behind them means nothing, and is 0 here.
 function cache(dims, taken, type) {
   const t = floats(dims, type), [B, kv, P] = dims;
   for (let b = 0; b < B; b++)
@@ -14,13 +16,20 @@ function cache(dims, taken, type) {
 
 // GroupQueryAttention: batch B, new tokens S, a cache of P places, of which `lengths` minus S are taken.
 const grouped = (what, { B = 1, S = 3, P = 0, heads = 4, kv = 2, lengths = Array(B).fill(P + S), total = Math.max(...lengths), type = 'float32', attrs = {}, rotary = false, columns = 8,
-  positions = false, packed = false, bias = null, sink = false } = {}) => () => ({
-  what, attrs: { num_heads: heads, kv_num_heads: kv, ...(rotary ? { do_rotary: 1 } : {}), ...attrs }, outputs: ['y', 'key', 'value', ...(attrs.qk_output ? ['scores'] : [])],
+  positions = false, packed = false, bias = null, sink = false, old = false, bits = 0, by = 'PER_TENSOR' } = {}) => () => ({
+  what, attrs: { num_heads: heads, kv_num_heads: kv, ...(rotary ? { do_rotary: 1 } : {}), ...(bits ? { k_quant_type: by, v_quant_type: by, kv_cache_bit_width: bits } : {}), ...attrs }, outputs: ['y', 'key', 'value', ...(attrs.qk_output ? ['scores'] : [])],
   inputs: [floats([B, S, (packed ? heads + 2 * kv : heads) * size], type), packed ? null : floats([B, S, kv * size], type), packed ? null : floats([B, S, kv * size], type),
-    ...(P ? [1, 2].map(() => cache([B, kv, P, size], lengths.map(n => n - S), type)) : [null, null]), ints([B], lengths.map(n => n - 1)), constant(ints([], [total])),
+    ...(P ? [1, 2].map(() => (old || bits ? stale([B, kv, P, size], type, bits) : cache([B, kv, P, size], lengths.map(n => n - S), type))) : [null, null]), ints([B], lengths.map(n => n - 1)), constant(ints([], [total])),
     rotary ? constant(uniform(type, [16, columns], -1, 1)) : null, rotary ? constant(uniform(type, [16, columns], -1, 1)) : null,
-    positions ? tensor('int64', [B, S], lengths.flatMap(n => Array.from({ length: S }, (_, i) => n - S + i))) : null, bias && floats(bias, type), sink ? constant(floats([heads], type)) : null],
+    positions ? tensor('int64', [B, S], lengths.flatMap(n => Array.from({ length: S }, (_, i) => n - S + i))) : null, bias && floats(bias, type), sink ? constant(floats([heads], type)) : null,
+    ...(bits ? [1, 2].map(() => constant(uniform('float32', by === 'PER_TENSOR' ? [1] : [1, kv, 1, size], 0.16 / bits, 1.6 / bits / bits))) : [])],
 });
+// A cache of a window's size. ONNX Runtime leaves what is behind the rows that are kept as it was: such presents are not compared.
+const slides = (what, w, { attrs = {}, ...rest }) => () => {
+  const c = grouped(what, { old: true, attrs: { sliding_window_cache: 1, local_window_size: w, ...attrs }, ...rest })(), C = rest.P;
+  const full = c.inputs[5].data.every(n => n + 1 === C || (n + 1 > C && w + ((n - C) % (C - w + 1)) === C));
+  return full ? c : { ...c, outputs: ['y', null, null], instead: { outputs: c.outputs } };
+};
 
 // SparseAttention (ONNX Runtime finds its softmax only if all elements of a batch have as many keys): blocks of `block` places; `layouts` lists for each layout the columns of each row. The caches are filled where they are.
 const sparse = (what, layouts, { B = 1, S = 3, P = 8, heads = 4, kv = 2, block = 2, lengths = Array(B).fill(S), type = 'float32', attrs = {}, rotary = false, columns = 8, packed = false } = {}) => () => {
@@ -48,6 +57,12 @@ export const cases = {
     grouped('scores', { attrs: { qk_output: 1 } }), grouped('softmax of scores', { attrs: { qk_output: 2, softcap: real(1.5) }, B: 2 }), grouped('capped scores and a past', { S: 1, P: 5, rotary: true, attrs: { qk_output: 1, softcap: real(0.5) } }), grouped('scores in a larger cache', { S: 1, P: 8, lengths: [5], attrs: { qk_output: 1 } }),
     grouped('softmax of scores with sinks', { sink: true, S: 1, P: 4, attrs: { qk_output: 2 } }), grouped('scores and a bias', { bias: [1, 4, 3, 3], attrs: { qk_output: 1 } }), grouped('scores in a window', { S: 5, attrs: { local_window_size: 2, qk_output: 1 } }), grouped('not causal', { attrs: { causal: 0 } }), grouped('not causal, a batch', { B: 2, attrs: { causal: 0, qk_output: 2 }, lengths: [3, 3] }),
     grouped('float16', { type: 'float16', rotary: true }), grouped('float16, a step', { type: 'float16', rotary: true, S: 1, P: 5, packed: true }),
+    grouped('a padded prompt', { B: 2, S: 5, lengths: [5, 3], total: 5 }), grouped('a padded prompt alone', { S: 5, lengths: [2], total: 5, bias: [1, 1, 5, 5] }), grouped('a padded prompt in a window', { B: 2, S: 6, lengths: [4, 6], attrs: { local_window_size: 4, softcap: real(1.5) }, rotary: true }), grouped('a padded prompt with sinks', { B: 2, S: 4, lengths: [4, 1], sink: true }),
+    grouped('a padded prompt and old rows', { B: 2, S: 3, P: 8, lengths: [3, 2], total: 3, old: true }), grouped('old rows', { B: 2, S: 1, P: 8, lengths: [5, 3], old: true }), grouped('old rows of one', { S: 2, P: 8, lengths: [5], old: true, rotary: true }), grouped('old rows of a batch that grows', { B: 2, S: 1, P: 4, lengths: [5, 3], old: true, type: 'float16' }),
+    grouped('8 bits', { S: 2, P: 6, lengths: [5], bits: 8 }), grouped('8 bits by channel, a batch', { B: 2, S: 1, P: 6, lengths: [5, 7], bits: 8, by: 'PER_CHANNEL', rotary: true }), grouped('4 bits', { S: 1, P: 5, bits: 4 }), grouped('4 bits by channel, old rows', { B: 3, S: 1, P: 7, lengths: [5, 2, 8], bits: 4, by: 'PER_CHANNEL' }),
+    grouped('8 bits of float16', { S: 1, P: 5, bits: 8, type: 'float16', attrs: { local_window_size: 3 } }), grouped('a prompt of 4 bits', { S: 4, P: 6, lengths: [4], bits: 4, sink: true }),
+    slides('a cache of a window that fills', 3, { S: 1, P: 4, lengths: [3] }), slides('one that is full', 4, { S: 1, P: 4, lengths: [9] }), slides('one that is cut', 3, { S: 1, P: 6, lengths: [11], rotary: true }), slides('one that was cut', 3, { S: 1, P: 4, lengths: [6], rotary: true }), slides('a batch of such', 2, { B: 3, S: 1, P: 5, lengths: [9, 2, 14] }),
+    slides('a prompt longer than its window', 3, { S: 10, P: 4, lengths: [10] }), slides('several steps', 3, { S: 3, P: 4, lengths: [12] }), slides('several steps that cut', 3, { S: 2, P: 4, lengths: [10], attrs: { smooth_softmax: 1 } }), slides('one of 8 bits', 4, { S: 1, P: 5, lengths: [9], bits: 8 }),
   ],
   SparseAttention: [
     sparse('a prompt', [near], { S: 7, lengths: [7] }), sparse('all blocks', [dense], { S: 7, lengths: [7] }), sparse('two layouts', [near, far], { S: 8, lengths: [8] }), sparse('four layouts of four heads', [dense, near, far, without], { S: 6, lengths: [6] }),

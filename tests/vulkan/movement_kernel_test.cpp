@@ -255,6 +255,8 @@ TEST_CASE("GPU TensorScatter updates a cache, linear and circular", "[vulkan]") 
         if (given)
           c.inputs.push_back(*mode == 'l' ? ints({0, 2, 1}) : ints({0, 5, 3}));
         check_gpu_kernels(c);
+        c.attrs.set("clear_after", int64_t{1});
+        check_gpu_kernels(c);
       }
   check_gpu_kernels({.op = "TensorScatter",
                      .inputs = {random_floats({2, 5, 3}, 1), random_floats({2, 0, 3}, 2), ints({0, 3})},
