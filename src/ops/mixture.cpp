@@ -1,7 +1,9 @@
 // MoE and QMoE of com.microsoft: mixtures of experts.
 //
-// For each token the k experts of the largest router probabilities (softmax of router_probs) are asked; y = Σ probability · expert(x), the
-// probabilities divided by their sum if normalize_routing_weights is set. An expert is fc2 · act(fc1 · x + b1) + b2, a row of a weight for each
+// For each token the k experts of the largest router_probs are asked; y = Σ weight · expert(x). MoE's weights are the softmax of router_probs, divided
+// by the sum of those asked if normalize_routing_weights is set; QMoE's are the softmax of those asked alone. With router_weights QMoE takes these,
+// divided by their sum if normalize_routing_weights is set. Experts whose weight is not positive (QMoE: not above 1e-8) take no part. use_sparse_mixer
+// changes nothing on ONNX Runtime's CPU, nor here. An expert is fc2 · act(fc1 · x + b1) + b2, a row of a weight for each
 // result. gelu is that by tanh. SwiGLU takes two numbers, g and l: G · sigmoid(alpha G) · (L + beta), G = min(g, limit), L = clamp(l, ±limit); they are neighbours in fc1's
 // results (swiglu_fusion 1), halves of them (2), or l is fc3's. With fc3 any other activation is multiplied by fc3's results.
 // QMoE's weights are codes of 2, 4 or 8 bits, packed along a row, low bits first: (code − zero point) · scale, by row or by block of a row.
@@ -23,6 +25,7 @@ namespace {
 enum class expert_activation : uint8_t { relu, gelu, silu, swiglu, identity };
 
 struct mixture_rule {
+  bool coded; // QMoE
   expert_activation activation;
   int64_t chosen, fusion; // experts a token; swiglu_fusion
   bool normalise;
@@ -43,8 +46,9 @@ expert_activation parse_activation(const attributes& attrs) {
   return static_cast<expert_activation>(found - names.begin());
 }
 
-mixture_rule parse_rule(const attributes& attrs) {
-  mixture_rule r{parse_activation(attrs),
+mixture_rule parse_rule(const attributes& attrs, bool coded) {
+  mixture_rule r{coded,
+                 parse_activation(attrs),
                  attrs.integer("k", 1),
                  attrs.integer("swiglu_fusion", 0),
                  attrs.integer("normalize_routing_weights", 0) != 0,
@@ -53,8 +57,6 @@ mixture_rule parse_rule(const attributes& attrs) {
                  attrs.real("swiglu_limit", std::numeric_limits<float>::infinity()),
                  attrs.integer("expert_weight_bits", 4),
                  attrs.integer("block_size", 0)};
-  if (attrs.integer("use_sparse_mixer", 0) != 0)
-    fail(errc::unsupported, "the sparse mixer is not supported");
   if (const std::string type = attrs.text("quant_type", "int"); type != "int")
     fail(errc::unsupported, "experts quantised as '{}' are not supported", type);
   if (attrs.integer("weights_prepacked", 0) > 0)
@@ -75,6 +77,7 @@ struct layer_places {
   size_t weights, scales, bias, zeros;
 };
 constexpr size_t none = 99;
+constexpr size_t router_weights_input = 14; // of QMoE
 constexpr std::array<layer_places, 3> real_layers{{{2, none, 3, none}, {4, none, 5, none}, {6, none, 7, none}}};
 constexpr std::array<layer_places, 3> code_layers{{{2, 3, 4, 11}, {5, 6, 7, 12}, {8, 9, 10, 13}}};
 
@@ -105,14 +108,15 @@ public:
     }
     block_ = rule.block == 0 ? operands_ : rule.block;
     blocks_ = block_ == 0 ? 0 : operands_ / block_ + (operands_ % block_ != 0);
+    const bool by_row = blocks_ <= 1;
     scales_ = converted<float>(c.input(at.scales));
     require(scales_.size(), experts_ * results_ * blocks_, name, "scales");
     if (c.has_input(at.zeros)) {
       zeros_ = c.input(at.zeros);
       require_bytes(zeros_, name, "zero points");
-      zero_bytes_ = rule.block == 0 ? 0 : (blocks_ * bits_ + 7) / 8;
+      zero_bytes_ = by_row ? 0 : (blocks_ * bits_ + 7) / 8;
       // Those of whole rows are packed along the results.
-      require(zeros_.size(), experts_ * (rule.block == 0 ? (results_ * bits_ + 7) / 8 : results_ * zero_bytes_), name,
+      require(zeros_.size(), experts_ * (by_row ? (results_ * bits_ + 7) / 8 : results_ * zero_bytes_), name,
               "bytes of zero points");
     }
   }
@@ -231,27 +235,46 @@ struct routed {
   float weight;
 };
 
-std::vector<std::vector<routed>> route(const mixture_rule& rule, const float* router, int64_t tokens, int64_t experts) {
+/// What decides which experts are asked, and how much they count, [tokens, experts]; `weights` may be null.
+struct routing {
+  const float *probs, *weights;
+};
+
+/// Returns what each of the experts that are asked counts, before those that do not count are dropped.
+std::vector<float> weights_of(const mixture_rule& rule, std::span<const float> scores, const float* weights,
+                              std::span<const int64_t> asked) {
+  std::vector<float> made;
+  const float most = *std::max_element(scores.begin(), scores.end());
+  for (const int64_t e : asked)
+    made.push_back(weights ? weights[e] : std::exp(scores[static_cast<size_t>(e)] - most));
+  float sum = 1;
+  if (weights ? rule.normalise : rule.coded || rule.normalise)
+    sum = std::accumulate(made.begin(), made.end(), 0.f);
+  else if (!weights)
+    sum = std::accumulate(scores.begin(), scores.end(), 0.f,
+                          [&](float all, float x) { return all + std::exp(x - most); });
+  for (float& x : made)
+    x = sum == 0 ? 0 : x / sum;
+  return made;
+}
+
+std::vector<std::vector<routed>> route(const mixture_rule& rule, const routing& router, int64_t tokens,
+                                       int64_t experts) {
   std::vector<std::vector<routed>> work(static_cast<size_t>(experts));
-  std::vector<float> p(static_cast<size_t>(experts));
-  std::vector<int64_t> order(p.size());
+  std::vector<int64_t> order(work.size());
+  const float least = rule.coded ? 1e-8f : 0;
   for (int64_t t = 0; t < tokens; ++t) {
-    const float* scores = router + t * experts;
-    const float most = *std::max_element(scores, scores + experts);
-    float sum = 0;
-    for (int64_t e = 0; e < experts; ++e)
-      sum += p[static_cast<size_t>(e)] = std::exp(scores[e] - most);
+    const std::span scores(router.probs + t * experts, order.size());
     std::iota(order.begin(), order.end(), 0);
     std::partial_sort(order.begin(), order.begin() + rule.chosen, order.end(), [&](int64_t a, int64_t b) {
-      const float x = p[static_cast<size_t>(a)], y = p[static_cast<size_t>(b)];
+      const float x = scores[static_cast<size_t>(a)], y = scores[static_cast<size_t>(b)];
       return x > y || (x == y && a > b);
     });
-    if (rule.normalise)
-      sum = std::accumulate(order.begin(), order.begin() + rule.chosen, 0.f,
-                            [&](float all, int64_t e) { return all + p[static_cast<size_t>(e)]; });
-    for (int64_t i = 0; i < rule.chosen; ++i)
-      work[static_cast<size_t>(order[static_cast<size_t>(i)])].push_back(
-          {t, p[static_cast<size_t>(order[static_cast<size_t>(i)])] / sum});
+    const auto asked = std::span<const int64_t>(order).first(static_cast<size_t>(rule.chosen));
+    const auto weights = weights_of(rule, scores, router.weights ? router.weights + t * experts : nullptr, asked);
+    for (size_t i = 0; i < asked.size(); ++i)
+      if (weights[i] > least)
+        work[static_cast<size_t>(asked[i])].push_back({t, weights[i]});
   }
   return work;
 }
@@ -259,8 +282,11 @@ std::vector<std::vector<routed>> route(const mixture_rule& rule, const float* ro
 // ---- operators ---------------------------------------------------------------------------------------------------------
 
 template <const std::array<layer_places, 3>& Layers>
+constexpr bool is_coded = Layers[0].scales != none;
+
+template <const std::array<layer_places, 3>& Layers>
 void infer_mixture(infer_context& c) {
-  parse_rule(c.attrs());
+  parse_rule(c.attrs(), is_coded<Layers>);
   for (size_t layer = 0; layer < 2; ++layer)
     for (const size_t i : {Layers[layer].weights, Layers[layer].scales})
       if (i != none && !c.has_input(i))
@@ -268,6 +294,8 @@ void infer_mixture(infer_context& c) {
   if (c.rank(0) < 2 || c.rank(1) != 2)
     fail(errc::invalid_model, "tokens {} and router_probs {} are no [.., tokens, size] and [tokens, experts]",
          to_string(c.dims(0)), to_string(c.dims(1)));
+  if (is_coded<Layers> && c.has_input(router_weights_input))
+    require_same_dims(c.dims(router_weights_input), c.dims(1), "router_weights and router_probs");
   infer_same(c);
 }
 
@@ -287,7 +315,7 @@ void check_layers(const mixture_rule& rule, const expert_layer& first, const exp
 
 template <const std::array<layer_places, 3>& Layers>
 void mixture(kernel_context& c) {
-  const mixture_rule rule = parse_rule(c.attrs());
+  const mixture_rule rule = parse_rule(c.attrs(), is_coded<Layers>);
   const int64_t hidden = c.input(0).dims.back(), experts = c.input(1).dims[1], tokens = c.input(1).dims[0];
   if (c.input(0).size() != tokens * hidden)
     fail(errc::invalid_input, "{} rows of router_probs are not for tokens {}", tokens, to_string(c.input(0).dims));
@@ -296,10 +324,14 @@ void mixture(kernel_context& c) {
   if (c.has_input(Layers[2].weights))
     third.emplace(c, Layers[2], rule, "fc3");
   check_layers(rule, first, second, third ? &*third : nullptr, hidden, experts);
-  const read_as<float> x(c.input(0)), router(c.input(1));
+  const read_as<float> x(c.input(0)), router(c.input(1)),
+      weights(is_coded<Layers> ? optional_input(c, router_weights_input) : const_view{});
+  if (weights && !std::ranges::equal(c.input(router_weights_input).dims, c.input(1).dims))
+    fail(errc::invalid_input, "router_weights {} and router_probs {} differ in dims",
+         to_string(c.input(router_weights_input).dims), to_string(c.input(1).dims));
   write_as<float> y(c.output(0));
   std::fill_n(y.data(), c.output(0).size(), 0.f);
-  const auto work = route(rule, router.data(), tokens, experts);
+  const auto work = route(rule, {router.data(), weights ? weights.data() : nullptr}, tokens, experts);
   for (int64_t e = 0; e < experts; ++e) {
     const auto& mine = work[static_cast<size_t>(e)];
     const auto rows = std::ssize(mine);
@@ -324,7 +356,7 @@ constexpr auto mixture_rows = std::to_array<op_def>({
     op_row("MoE", 1, infer_mixture<real_layers>, mixture<real_layers>,
            {.domain = microsoft, .inputs = {3, 8}, .types = types::floats}),
     op_row("QMoE", 1, infer_mixture<code_layers>, mixture<code_layers>,
-           {.domain = microsoft, .inputs = {3, 14}, .types = types::floats}),
+           {.domain = microsoft, .inputs = {3, 15}, .types = types::floats}),
 });
 
 } // namespace

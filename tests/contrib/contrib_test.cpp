@@ -145,6 +145,11 @@ TEST_CASE("QMoE refuses codes that are not bytes, and a limit that is none", "[o
     CHECK_THAT(refused(weights, codes(type, {1, 2, 1}), zeros).what(), Catch::Contains("fc2 has weights of"));
     CHECK_THAT(refused(weights, weights, codes(type, {1, 1})).what(), Catch::Contains("fc1 has zero points of"));
   }
+  std::vector<tensor> other_weights{x, router, weights, scales, {}, weights, scales};
+  other_weights.resize(14);
+  other_weights.push_back(ramp({1, 2}));
+  CHECK_THAT(thrown_by([&] { evaluate(*find_op("com.microsoft", "QMoE", 1), {}, other_weights); }).what(),
+             Catch::Contains("router_weights"));
   for (const float limit : {-1.f, std::numeric_limits<float>::quiet_NaN()})
     CHECK_THAT(thrown_by([&] { result(weights, weights, zeros, limit); }).what(), Catch::Contains("'swiglu_limit'"));
 }

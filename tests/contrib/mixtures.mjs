@@ -6,12 +6,12 @@ const experts_of = (what, { x = [5, 8], experts = 4, inner = 6, attrs = {}, bias
   const [one, two] = sizes(attrs, experts, x.at(-1), inner), tokens = x.slice(0, -1).reduce((a, b) => a * b, 1);
   return { what, attrs, inputs: [floats(x, type), floats([tokens, experts], type), constant(uniform(type, one, -0.6, 0.6)), biases ? constant(floats(one.slice(0, 2), type)) : null, constant(uniform(type, two, -0.6, 0.6)), biases ? constant(floats(two.slice(0, 2), type)) : null] };
 };
-const codes = (what, { x = [5, 32], experts = 3, inner = 32, bits = 4, block = 0, attrs = {}, biases = true, zeros = false, type = 'float32' } = {}) => () => {
+const codes = (what, { x = [5, 32], experts = 3, inner = 32, bits = 4, block = 0, attrs = {}, biases = true, zeros = false, weights = null, type = 'float32' } = {}) => () => {
   const [one, two] = sizes(attrs, experts, x.at(-1), inner), tokens = x.slice(0, -1).reduce((a, b) => a * b, 1);
   const layer = d => [constant(integers('uint8', [d[0], d[1], d[2] * bits / 8], 0, 255)), constant(uniform(type, block ? [d[0], d[1], d[2] / block] : [d[0], d[1]], 0.005, 0.02)), biases ? constant(floats([d[0], d[1]], type)) : null];
-  const zero = d => constant(integers('uint8', block ? [d[0], d[1], d[2] / block * bits / 8] : [d[0], d[1] * bits / 8], 0, 255));
-  // ONNX Runtime's CPU kernel always divides by the sum.
-  return { what, attrs: { normalize_routing_weights: 1, expert_weight_bits: bits, ...(block ? { block_size: block } : {}), weights_prepacked: 0, ...attrs }, inputs: [floats(x, type), floats([tokens, experts], type), ...layer(one), ...layer(two), ...(zeros ? [null, null, null, zero(one), zero(two)] : [])] };
+  const zero = d => constant(integers('uint8', block && block < d[2] ? [d[0], d[1], d[2] / block * bits / 8] : [d[0], d[1] * bits / 8], 0, 255));
+  // ONNX Runtime's CPU kernel always divides by the sum, unless there are other weights than the router's.
+  return { what, attrs: { normalize_routing_weights: 1, expert_weight_bits: bits, ...(block ? { block_size: block } : {}), weights_prepacked: 0, ...attrs }, inputs: [floats(x, type), floats([tokens, experts], type), ...layer(one), ...layer(two), ...(zeros || weights ? [null, null, null, zeros ? zero(one) : null, zeros ? zero(two) : null, null, weights && uniform(type, [tokens, experts], ...weights)] : [])] };
 };
 
 export const cases = {
@@ -24,5 +24,7 @@ export const cases = {
     codes('plain'), codes('two experts, gelu', { attrs: { k: 2, activation_type: 'gelu' } }), codes('8 bits', { bits: 8, attrs: { k: 2, normalize_routing_weights: 1, activation_type: 'silu' } }), codes('swiglu', { attrs: { activation_type: 'swiglu', swiglu_fusion: 1, k: 2, normalize_routing_weights: 1, activation_alpha: real(1.702), activation_beta: real(1), swiglu_limit: real(7) } }),
     codes('blocks', { block: 16, attrs: { k: 2, activation_type: 'silu' } }), codes('8 bits, swiglu', { bits: 8, attrs: { activation_type: 'swiglu', swiglu_fusion: 1, k: 1 } }), codes('zero points', { zeros: true, attrs: { k: 2 } }), codes('blocks and zero points', { block: 16, zeros: true, attrs: { k: 2, activation_type: 'identity' } }),
     codes('no biases', { biases: false }), codes('float16', { type: 'float16', attrs: { k: 2, activation_type: 'silu', normalize_routing_weights: 1 } }), codes('2 bits', { bits: 2, attrs: { k: 2 } }),
+    codes('weights of sum 1 that nobody asks for', { attrs: { k: 2, normalize_routing_weights: 0 } }), codes('other weights', { weights: [0.1, 2], attrs: { k: 2, normalize_routing_weights: 0 } }), codes('other weights of sum 1', { weights: [0.1, 2], attrs: { k: 2 } }), codes('weights that are negative', { weights: [-1, 1], attrs: { k: 3, normalize_routing_weights: 0 } }),
+    codes('a block as long as a row, zero points', { block: 32, zeros: true, attrs: { k: 2 } }), codes('a sparse mixer', { attrs: { k: 2, use_sparse_mixer: 1 } }),
   ],
 };
