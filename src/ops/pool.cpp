@@ -4,8 +4,8 @@
 // those beyond it, which ceil_mode can reach) as zeros.
 //
 // MaxpoolWithMask of com.microsoft, as ONNX Runtime defines it: along the last axis a window ends before the first element whose mask is 0; the first
-// element of a plane of two axes or more counts whatever its mask. A window without elements is the lowest float. M [.., .., spatial…] has a mask for each
-// plane of x, or fewer planes that repeat. (Of several planes ONNX Runtime's CPU reads others than these: it takes elements for planes.)
+// element of a plane of two axes or more counts whatever its mask. A window without elements is the lowest float. M is [.., .., spatial…]: the mask of x's
+// plane p begins at element p · (elements of a plane) mod (planes of M), for ONNX Runtime takes elements for planes.
 #include "ops/pool.hpp"
 
 #include "ops/expansion.hpp"
@@ -183,7 +183,7 @@ void masked_max_pool(kernel_context& c) {
   const auto* of = mask.as<int32_t>();
   const bool first_counts = x.dims.size() > 3;
   for_outputs(x, axes, x.as<float>(), [&](int64_t p, const float* in, int64_t at, int64_t od, int64_t oh, int64_t ow) {
-    y[at] = masked_maximum(axes, {od, oh, ow}, in, of + p % masks * plane, first_counts);
+    y[at] = masked_maximum(axes, {od, oh, ow}, in, of + p * plane % masks, first_counts);
   });
 }
 

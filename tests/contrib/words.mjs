@@ -51,6 +51,7 @@ export const cases = {
     masked('one axis', [2, 3, 9], [3]), masked('two axes', [2, 2, 5, 6], [2, 3]), masked('three axes', [1, 2, 4, 3, 5], [2, 2, 2]), masked('steps', [1, 3, 8, 7], [3, 2], { attrs: { strides: [2, 3] } }), masked('pads', [1, 2, 5, 5], [3, 3], { attrs: { pads: [1, 0, 2, 1], strides: [2, 1] } }),
     masked('padded to the same size', [1, 2, 5, 6], [3, 2], { attrs: { auto_pad: 'SAME_UPPER', strides: [2, 2] } }), masked('padded in front', [1, 2, 7], [4], { attrs: { auto_pad: 'SAME_LOWER' } }), masked('mostly masked', [1, 2, 4, 5], [2, 2], { zeros: 0.8 }),
     masked('all masked', [1, 1, 6], [2], { zeros: 2 }), masked('all masked but the first', [1, 1, 3, 4], [2, 2], { zeros: 2 }), masked('an order of storage', [1, 1, 3, 4], [2, 2], { attrs: { storage_order: 1 } }),
+    masked('masks of all planes', [2, 3, 5, 6], [2, 2], { mask: [2, 3, 5, 6] }), masked('masks of one image', [3, 4, 7], [3], { mask: [1, 4, 7], attrs: { strides: [2] } }), masked('masks of three axes', [2, 2, 3, 4, 3], [2, 2, 1], { mask: [2, 2, 3, 4, 3] }),
   ],
   WordConvEmbedding: [
     words('full words', [[1, 2, 3], [4, 5, 6]]), words('shorter ones', [[1, 2, 0, 0], [3, 4, 5, 0], [8, 8, 8, 8]]), words('shorter than the window', [[1, 0, 0], [2, 3, 0]], { window: 3 }), words('a window of one', [[7, 0], [1, 2]], { window: 1 }), words('a gap', [[1, 0, 2, 0], [3, 4, 0, 5]]),

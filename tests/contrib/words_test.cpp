@@ -59,21 +59,6 @@ TEST_CASE("CropAndResize refuses regions and sizes that are none", "[ops][contri
 
 // -- MaxpoolWithMask
 
-// ONNX Runtime's CPU takes elements for planes then.
-TEST_CASE("MaxpoolWithMask has a mask for each plane, whose planes repeat", "[ops][contrib]") {
-  const attributes attrs = attrs_of({{"kernel_shape", int_list{2, 2}}});
-  const tensor x = noise({2, 3, 4, 5}, 3);
-  tensor mask(dtype::int32, {1, 3, 4, 5});
-  for (int64_t i = 0; i < mask.size(); ++i)
-    mask.mutable_data<int32_t>()[i] = i % 7 != 3 && i % 11 != 2 ? 1 : 0;
-  const tensor y = call("MaxpoolWithMask", attrs, {x, mask})[0].reshaped({6, 3, 4}), planes = x.reshaped({6, 1, 4, 5});
-  for (int64_t p = 0; p < 6; ++p) {
-    const auto* from = mask.data<int32_t>() + p % 3 * 20;
-    const tensor own = ints({1, 1, 4, 5}, std::vector<int32_t>(from, from + 20));
-    CHECK(elements(call("MaxpoolWithMask", attrs, {slab(planes, p), own})[0]) == elements(slab(y, p)));
-  }
-}
-
 TEST_CASE("MaxpoolWithMask refuses masks that do not fit", "[ops][contrib]") {
   const attributes attrs = attrs_of({{"kernel_shape", int_list{2}}});
   const tensor x = noise({1, 2, 4}, 1);
