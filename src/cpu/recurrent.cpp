@@ -350,7 +350,8 @@ kernel_ptr make_layer(const kernel_request& r, cell_kind kind) {
 } // namespace
 
 kernel_ptr make_lstm(const kernel_request& r) {
-  return r.call.attrs.has("activations") ? nullptr : make_layer(r, cell_kind::lstm);
+  const bool quantized = r.call.attrs.integer("quantized_state", 0) != 0;
+  return quantized || r.call.attrs.has("activations") ? nullptr : make_layer(r, cell_kind::lstm);
 }
 
 kernel_ptr make_gru(const kernel_request& r) {

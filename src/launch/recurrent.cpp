@@ -204,7 +204,7 @@ launch_lists launch_recurrent(const gpu_call& call, int64_t gates) {
 } // namespace
 
 launch_lists lstm_launches(const gpu_call& call) {
-  return launch_recurrent(call, 4);
+  return call.attrs.integer("quantized_state", 0) != 0 ? launch_lists{} : launch_recurrent(call, 4);
 }
 
 launch_lists gru_launches(const gpu_call& call) {

@@ -4,8 +4,10 @@
 //   MatMulIntegerToFloat: (A − a zero) · (B − b zero) · a scale · b scale + bias; DynamicQuantizeMatMul: the same of quantised A
 //   QGemm: y = alpha · a scale · b scale · ((A − a zero) · (B − b zero) + C), quantised if y has a zero point
 //   QLinearConv: that of ai.onnx, perhaps with the channels last in x and y
-//   DynamicQuantizeLSTM: LSTM with dequantised weights, which are transposed: [directions, operands, gates]. Its operands stay real numbers:
-//     quantising them at each step, as ONNX Runtime does, saves time on some processors and costs digits on all
+//   QLinearSoftmax: quantised by a scale of 1 / ⌊1 / y scale⌋
+//   DynamicQuantizeLSTM: LSTM with dequantised weights, which are transposed: [directions, operands, gates]. X is quantised once, over all steps,
+//     the state at each step
+//   QuantizeLinear divides in float32
 #include "ops/expansion.hpp"
 
 #include <algorithm>
@@ -39,6 +41,13 @@ void expand_unary(expansion& e) {
 
 constexpr char add_name[] = "Add", mul_name[] = "Mul", sigmoid_name[] = "Sigmoid", leaky_relu_name[] = "LeakyRelu";
 
+/// Makes output 0 of probabilities: 1 has ⌊1 / scale⌋ steps.
+void set_probabilities(expansion& e, value_id p) {
+  const value_id steps = e.add("Floor", {e.add("Div", {e.scalar(dtype::float32, 1), e.input(3)})});
+  const value_id zero = e.has_input(4) ? e.input(4) : e.scalar(e.type(e.input(0)), 0);
+  e.set_output(0, e.add("QuantizeLinear", {p, e.add("Reciprocal", {steps}), zero}));
+}
+
 /// Until opset 12 the axes from `axis` on are one.
 void expand_softmax(expansion& e) {
   const bool joined = e.attrs().integer("opset") < 13;
@@ -46,12 +55,11 @@ void expand_softmax(expansion& e) {
   const symbolic_shape d = e.dims(x);
   const size_t axis = e.call().axis("axis", joined ? 1 : -1, d.size());
   if (!joined)
-    return set_quantized(e, e.add("Softmax", {x}, attributes_of({{"axis", static_cast<int64_t>(axis)}})), 3,
-                         e.type(e.input(0)));
+    return set_probabilities(e, e.add("Softmax", {x}, attributes_of({{"axis", static_cast<int64_t>(axis)}})));
   const auto all = std::span<const dim>(d);
   const value_id rows = e.reshape(x, {volume(all.first(axis)), volume(all.subspan(axis))});
   const value_id y = e.add("Softmax", {rows}, attributes_of({{"axis", int64_t{1}}}));
-  set_quantized(e, e.reshape(y, d), 3, e.type(e.input(0)));
+  set_probabilities(e, e.reshape(y, d));
 }
 
 void expand_where(expansion& e) {
@@ -122,14 +130,28 @@ value_id lstm_weights(expansion& e, size_t codes, size_t scale) {
   return e.transpose(e.add("Mul", {centred, aligned(scale)}), {0, 2, 1});
 }
 
+/// Returns X, 0 after the last step of the longest sequence.
+value_id counted_steps(expansion& e) {
+  const symbolic_shape d = e.dims(e.input(0), 3);
+  if (!e.has_input(4))
+    return e.input(0);
+  const value_id longest = e.add("ReduceMax", {e.cast(e.input(4), dtype::int64)});
+  const value_id counts = e.add("Less", {e.reshape(e.range(d[0]), {d[0], 1, 1}), longest});
+  return e.add("Where", {counts, e.input(0), e.scalar(e.type(e.input(0)), 0)});
+}
+
 void expand_dynamic_lstm(expansion& e) {
   for (const size_t i : {8, 9, 10, 11})
     if (!e.has_input(i))
       fail(errc::invalid_model, "input {}, a scale or zero point of the weights, is missing", i);
-  const auto made = e.add_all("LSTM",
-                              {e.input(0), lstm_weights(e, 1, 8), lstm_weights(e, 2, 10), e.input(3), e.input(4),
-                               e.input(5), e.input(6), e.input(7)},
-                              3, e.attrs());
+  attributes own = e.attrs();
+  own.set("quantized_state", int64_t{1});
+  const auto codes = e.add_all("DynamicQuantizeLinear", {counted_steps(e)}, 3);
+  const value_id x = e.add("DequantizeLinear", {codes[0], codes[1], codes[2]});
+  const auto made = e.add_all(
+      "LSTM",
+      {x, lstm_weights(e, 1, 8), lstm_weights(e, 2, 10), e.input(3), e.input(4), e.input(5), e.input(6), e.input(7)}, 3,
+      std::move(own));
   for (size_t i = 0; i < 3; ++i)
     e.set_output(i, made[i]);
 }
@@ -175,7 +197,14 @@ void expand_qgemm(expansion& e) {
     e.set_output(0, y);
 }
 
-constexpr char quantize_name[] = "QuantizeLinear", dequantize_name[] = "DequantizeLinear";
+void expand_quantize(expansion& e) {
+  const auto wide = [&](size_t i) {
+    return e.type(e.input(1)) == dtype::float16 ? e.cast(e.input(i), dtype::float32) : e.input(i);
+  };
+  e.set_output(0, e.add("QuantizeLinear", {wide(0), wide(1), e.input(2)}, e.attrs()));
+}
+
+constexpr char dequantize_name[] = "DequantizeLinear";
 
 constexpr op_def quantized_row(std::string_view name, operand_range inputs, void (*expand)(expansion&),
                                dtype_set types = quantized_bytes) {
@@ -204,7 +233,7 @@ constexpr auto contrib_quantized_rows = std::to_array<op_def>({
     quantized_row("QLinearSigmoid", {2, 5}, expand_unary<sigmoid_name>),
     quantized_row("QLinearSoftmax", {2, 5}, expand_softmax),
     quantized_row("QLinearWhere", {9, 9}, expand_where, set_of(dtype::boolean)),
-    quantized_row("QuantizeLinear", {2, 3}, expand_same<quantize_name>, types::floats | set_of(dtype::int32)),
+    quantized_row("QuantizeLinear", {2, 3}, expand_quantize, types::floats | set_of(dtype::int32)),
 });
 
 } // namespace

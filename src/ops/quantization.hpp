@@ -64,4 +64,20 @@ inline float saturated(float x, float zero, const quantized_range& range) {
   return raised < range.high ? raised : range.high;
 }
 
+/// How DynamicQuantizeLinear makes codes of 8 bits of numbers from `low` ≤ 0 to `high` ≥ 0: the range holds 0, so that 0 is exact, and zeros alone
+/// have scale 1.
+class code_range {
+public:
+  code_range(float low, float high)
+      : scale_(high == low ? 1.f : (high - low) / 255.f), zero_(saturated(-low / scale_, 0, bytes)) {}
+
+  float scale() const { return scale_; }
+  float zero() const { return zero_; }
+  float code(float x) const { return saturated(x / scale_, zero_, bytes); }
+
+private:
+  static constexpr quantized_range bytes{0, 255};
+  float scale_, zero_;
+};
+
 } // namespace troupe

@@ -184,7 +184,6 @@ void infer_dequantize(infer_context& c) {
   c.set_output(0, type, c.dims(0));
 }
 
-/// The range always holds 0, so that 0 is exact; a tensor of zeros has scale 1.
 void dynamic_quantize(kernel_context& c) {
   const float* x = c.input(0).as<float>();
   const int64_t count = c.input(0).size();
@@ -193,18 +192,16 @@ void dynamic_quantize(kernel_context& c) {
     low = x[i] < low ? x[i] : low;
     high = x[i] > high ? x[i] : high;
   }
-  const quantized_range range = range_of(dtype::uint8);
-  const float scale = high == low ? 1.f : (high - low) / 255.f;
-  const float zero = saturated(-low / scale, 0, range);
+  const code_range codes(low, high);
   if (c.has_output(0))
     parallel_for(count, 32 * 1024, [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i)
-        c.output(0).as<uint8_t>()[i] = static_cast<uint8_t>(saturated(x[i] / scale, zero, range));
+        c.output(0).as<uint8_t>()[i] = static_cast<uint8_t>(codes.code(x[i]));
     });
   if (c.has_output(1))
-    *c.output(1).as<float>() = scale;
+    *c.output(1).as<float>() = codes.scale();
   if (c.has_output(2))
-    *c.output(2).as<uint8_t>() = static_cast<uint8_t>(zero);
+    *c.output(2).as<uint8_t>() = static_cast<uint8_t>(codes.zero());
 }
 
 void infer_dynamic_quantize(infer_context& c) {

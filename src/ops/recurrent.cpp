@@ -7,9 +7,13 @@
 //   LSTM (gates i o f c): C = f∘C + i∘c, h = o∘tanh(C)       peepholes add P∘C to i, f (before) and o (after the update)
 //   GRU  (gates z r h):   h = (1 − z)∘h' + z∘h, h' from r∘h (or r∘(h·R), with linear_before_reset)
 //   RNN:                  h = f(x·W + h·R)
+//
+// Attribute quantized_state, which com.microsoft's DynamicQuantizeLSTM gives an LSTM: a step multiplies what DynamicQuantizeLinear's codes of the whole
+// state stand for, those of sequences that have ended being 0.
 #include "ops/families.hpp"
 #include "ops/gemm.hpp"
 #include "ops/operand.hpp"
+#include "ops/quantization.hpp"
 #include "ops/recurrent_cell.hpp"
 
 #include <algorithm>
@@ -176,6 +180,23 @@ std::vector<C> project(const call_operands<C>& o, const recurrent_sizes& s, int6
   return result;
 }
 
+/// Returns the state of all sequences of more than `step` elements as codes of 8 bits keep it.
+template <class C>
+std::vector<C> quantized_state(std::vector<C> h, const std::vector<int64_t>& lengths, int64_t step) {
+  const size_t hidden = lengths.empty() ? 0 : h.size() / lengths.size();
+  float low = 0, high = 0;
+  for (size_t i = 0; i < h.size(); ++i) {
+    if (step >= lengths[i / hidden])
+      h[i] = 0;
+    low = std::min(low, static_cast<float>(h[i]));
+    high = std::max(high, static_cast<float>(h[i]));
+  }
+  const code_range codes(low, high);
+  for (C& x : h)
+    x = (codes.code(static_cast<float>(x)) - codes.zero()) * codes.scale();
+  return h;
+}
+
 template <cell_kind Kind, class C>
 void run_direction(const attributes& attrs, call_operands<C>& o, const recurrent_sizes& s, int64_t d,
                    const cell_activation* activation) {
@@ -187,11 +208,14 @@ void run_direction(const attributes& attrs, call_operands<C>& o, const recurrent
   std::vector<C> recurrent(static_cast<size_t>(s.batch * width));
   const double clip = gate_limit(attrs);
   const bool flag = attrs.integer(Kind == cell_kind::lstm ? "input_forget" : "linear_before_reset", 0) != 0;
+  const bool quantized = attrs.integer("quantized_state", 0) != 0;
   for (int64_t step = 0; step < s.steps; ++step) {
     std::fill(recurrent.begin(), recurrent.end(), C(0));
     for (int64_t b = 0; bias && b < s.batch; ++b)
       std::copy_n(bias, width, recurrent.data() + b * width);
-    gemm(s.batch, width, s.hidden, h.data(), s.hidden, weights.data(), width, recurrent.data(), width);
+    const std::vector<C> codes = quantized ? quantized_state(h, o.lengths, step) : std::vector<C>();
+    gemm(s.batch, width, s.hidden, quantized ? codes.data() : h.data(), s.hidden, weights.data(), width,
+         recurrent.data(), width);
     parallel_for(s.batch, std::max<int64_t>(1, 1024 / std::max<int64_t>(1, s.hidden)), [&](int64_t begin, int64_t end) {
       for (int64_t b = begin; b < end; ++b) {
         const int64_t length = o.lengths[static_cast<size_t>(b)];

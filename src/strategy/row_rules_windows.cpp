@@ -66,6 +66,8 @@ row_axes resizes(const row_call& c) {
 
 /// LSTM, GRU and RNN: batch first if `layout` is 1. Weights are shared; lengths and initial states are each row's own.
 row_axes recurrent_rule(const row_call& c) {
+  if (c.attrs().integer("quantized_state", 0) != 0)
+    fail(errc::unsupported, "quantises the state of all rows with one scale");
   c.others_are_shared({0, 4, 5, 6});
   const bool first = c.attrs().integer("layout", 0) != 0;
   const size_t batch = first ? 0 : 1;
