@@ -3,8 +3,8 @@
 //   Attention: Q, K, V = parts of input · weights + bias; QAttention: the same of quantised operands
 //   MultiHeadAttention: Q, K, V with a bias each; K and V may be [batch, heads, keys, size] as they are kept
 // Padding is a mask of 1 (takes part) and 0 (gets mask_filter_value added) by key, by query and key, or [batch, 1, places, places] for
-// those and more of both, or the number of keys of each batch
-// element (and, behind these numbers, where they begin). attention_bias is added too. unidirectional hides later keys.
+// those and more of both, or the number of keys of each batch element: alone, before where they begin, [2 · batch], or before sums that kernels of GPUs
+// want, [3 · batch + 2]. attention_bias is added too. unidirectional hides later keys.
 #include "ops/contrib_attention.hpp"
 
 namespace troupe {
@@ -73,8 +73,12 @@ namespace {
 /// Returns what of a padding mask's elements counts: the keys of each batch element from a first to an end, as booleans.
 value_id keys_within(expansion& e, value_id ends, const dim& batch, const dim& total) {
   const symbolic_shape d = e.dims(ends);
-  const value_id wide = e.cast(ends, dtype::int64), keys = e.range(total);
-  if (d[0] == batch)
+  const value_id keys = e.range(total);
+  value_id wide = e.cast(ends, dtype::int64);
+  const bool has_sums = d[0] == batch + batch + batch + dim(2);
+  if (has_sums)
+    wide = e.add("Slice", {wide, e.known({0}), e.known({batch}), e.known({0})});
+  if (has_sums || d[0] == batch)
     return e.add("Less", {keys, e.reshape(wide, {batch, 1})});
   if (!(d[0] == batch + batch))
     fail(errc::unsupported, "a mask of {} for a batch of {} is not supported", to_string(d), batch.to_string());

@@ -6,6 +6,7 @@
 //   EmbedLayerNormalization: the norm of sum = word[ids] + position[p] (+ segment[segment ids]), output 2; output 1 counts each row's mask
 //   QEmbedLayerNormalization: the same of quantised tables, scale and bias, each with a scale and a zero point
 #include "ops/expansion.hpp"
+#include "ops/operand.hpp"
 
 namespace troupe {
 namespace {
@@ -51,12 +52,14 @@ void set_layer_norm(expansion& e, value_id x, value_id scale, value_id bias, boo
     e.set_output(i, made[i]);
 }
 
-/// Returns input + skip (+ bias).
+/// Returns input + skip (+ bias). A skip may have other names for the dims of the input: then sizes must be equal once they are known.
 value_id skip_sum(expansion& e, size_t bias) {
-  const value_id sum = e.add("Add", {e.input(0), e.input(1)});
-  if (e.dims(sum) != e.dims(e.input(0)))
-    fail(errc::invalid_model, "the skip {} does not broadcast to the input {}", to_string(e.dims(e.input(1))),
-         to_string(e.dims(e.input(0))));
+  value_id sum = e.add("Add", {e.input(0), e.input(1)});
+  const symbolic_shape dims = e.dims(e.input(0));
+  if (e.dims(sum) != dims) {
+    require_same_dims(e.dims(sum), dims, "the input with its skip, and the input");
+    sum = e.reshape(sum, dims);
+  }
   return e.plus_input(sum, bias);
 }
 

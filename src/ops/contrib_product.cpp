@@ -51,12 +51,28 @@ void require_activation(const std::string& name) {
   fail(errc::unsupported, "activation '{}' is not supported", name);
 }
 
+/// Returns alpha · f(beta · y) where `name` is such a function of f, no_value where it is another.
+value_id scaled_activation(expansion& e, const std::string& name, value_id y) {
+  const char* inner = name == "ScaledTanh" ? "Tanh" : name == "ParametricSoftplus" ? "Softplus" : nullptr;
+  if (!inner)
+    return no_value;
+  const auto factor = [&](const char* attribute) {
+    if (!e.attrs().has(attribute))
+      fail(errc::invalid_model, "activation '{}' needs attribute '{}'", name, attribute);
+    return e.scalar(e.type(y), e.attrs().real(attribute));
+  };
+  const value_id made = e.add(inner, {e.add("Mul", {y, factor("activation_beta")})});
+  return e.add("Mul", {made, factor("activation_alpha")});
+}
+
 /// Each attribute activation_x is attribute x of the activation.
 void expand_gemm(expansion& e) {
   const value_id y = e.add("Gemm", {e.input(0), e.input(1), e.input(2)}, own_attributes(e.attrs()));
   const std::string name = e.attrs().text("activation", "");
   if (name.empty())
     return e.set_output(0, y);
+  if (const value_id scaled = scaled_activation(e, name, y); scaled != no_value)
+    return e.set_output(0, scaled);
   require_activation(name);
   attributes own;
   for (const auto& [key, value] : e.attrs().all())

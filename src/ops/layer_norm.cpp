@@ -108,6 +108,9 @@ op_cost layer_norm_cost(const attributes&, const call_shapes& call) {
 }
 
 constexpr auto layer_norm_rows = std::to_array<op_def>({
+    // ONNX Runtime's optimiser has written it into models of all opsets since before ONNX had it.
+    op_row("LayerNormalization", 1, infer_layer_norm, layer_norm<true>,
+           {.until = 16, .inputs = {2, 3}, .max_outputs = 3, .types = types::floats, .cost = layer_norm_cost}),
     op_row("LayerNormalization", 17, infer_layer_norm, layer_norm<true>,
            {.inputs = {2, 3}, .max_outputs = 3, .types = types::floats, .cost = layer_norm_cost}),
     op_row("RMSNormalization", 23, infer_layer_norm, layer_norm<false>,

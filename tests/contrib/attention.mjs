@@ -79,6 +79,7 @@ export const cases = {
     packed('all packed', 3), packed('keys and values packed', 2), multi('wider values', { vsize: 6, bias: true }), multi('float16', { type: 'float16', bias: true, outputs: kv, P: 3, S: 1 }),
     multi('float16, plain', { type: 'float16', attrs: { unidirectional: 1 } }), multi('scores too', { L: 4, outputs: [...kv, 'qk'] }),
     multi('scores too, masked', { L: 4, outputs: [...kv, 'qk'], mask: ints([2, 4], [1, 1, 0, 1, 1, 0, 1, 1]) }),
+    multi('lengths before sums', { L: 5, mask: ints([8], [5, 2, 0, 3, 6, 0, 5, 10]) }),
   ],
   Attention: [
     attention('plain'), noBias, attention('unidirectional', { attrs: { unidirectional: 1 }, S: 5 }), attention('a scale', { attrs: { scale: real(0.2) } }),
@@ -87,6 +88,7 @@ export const cases = {
     attention('a past', { P: 4, S: 2, outputs: ['y', 'present'], attrs: { unidirectional: 1 } }), attention('a past and a mask', { P: 2, S: 1, outputs: ['y', 'present'], mask: ints([2, 3], [1, 1, 1, 0, 1, 1]) }),
     attention('a present value alone', { outputs: ['y', 'present'] }), attention('added scores', { added: [2, 2, 3, 3] }), attention('added scores, broadcast', { added: [1, 1, 3, 3], mask: ints([2], [2, 3]) }),
     attention('wider values', { sizes: [8, 8, 12], attrs: { qkv_hidden_sizes: [8, 8, 12] } }), attention('float16', { type: 'float16' }),
+    attention('lengths before sums', { mask: ints([8], [2, 3, 0, 3, 6, 0, 3, 6]) }),
   ],
   QAttention: [
     quantised('plain'), quantised('no zero points', { zeros: false, wtype: 'int8' }), quantised('unidirectional', { attrs: { unidirectional: 1 }, wtype: 'int8' }),
