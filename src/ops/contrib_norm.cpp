@@ -52,7 +52,8 @@ void set_layer_norm(expansion& e, value_id x, value_id scale, value_id bias, boo
     e.set_output(i, made[i]);
 }
 
-/// Returns input + skip (+ bias). A skip may have other names for the dims of the input: then sizes must be equal once they are known.
+/// Returns input + skip (+ bias). A skip may have other names for the dims of the input: then sizes must be equal once
+/// they are known.
 value_id skip_sum(expansion& e, size_t bias) {
   value_id sum = e.add("Add", {e.input(0), e.input(1)});
   const symbolic_shape dims = e.dims(e.input(0));

@@ -5,8 +5,8 @@
 //   QGemm: y = alpha · a scale · b scale · ((A − a zero) · (B − b zero) + C), quantised if y has a zero point
 //   QLinearConv: that of ai.onnx, perhaps with the channels last in x and y
 //   QLinearSoftmax: quantised by a scale of 1 / ⌊1 / y scale⌋
-//   DynamicQuantizeLSTM: LSTM with dequantised weights, which are transposed: [directions, operands, gates]. X is quantised once, over all steps,
-//     the state at each step
+//   DynamicQuantizeLSTM: LSTM with dequantised weights, which are transposed: [directions, operands, gates]. X is
+//     quantised once, over all steps, the state at each step
 //   QuantizeLinear divides in float32
 #include "ops/expansion.hpp"
 

@@ -1,12 +1,14 @@
 // MoE and QMoE of com.microsoft: mixtures of experts.
 //
-// For each token the k experts of the largest router_probs are asked; y = Σ weight · expert(x). MoE's weights are the softmax of router_probs, divided
-// by the sum of those asked if normalize_routing_weights is set; QMoE's are the softmax of those asked alone. With router_weights QMoE takes these,
-// divided by their sum if normalize_routing_weights is set. Experts whose weight is not positive (QMoE: not above 1e-8) take no part. use_sparse_mixer
-// changes nothing on ONNX Runtime's CPU, nor here. An expert is fc2 · act(fc1 · x + b1) + b2, a row of a weight for each
-// result. gelu is that by tanh. SwiGLU takes two numbers, g and l: G · sigmoid(alpha G) · (L + beta), G = min(g, limit), L = clamp(l, ±limit); they are neighbours in fc1's
-// results (swiglu_fusion 1), halves of them (2), or l is fc3's. With fc3 any other activation is multiplied by fc3's results.
-// QMoE's weights are codes of 2, 4 or 8 bits, packed along a row, low bits first: (code − zero point) · scale, by row or by block of a row.
+// For each token the k experts of the largest router_probs are asked; y = Σ weight · expert(x). MoE's weights are the
+// softmax of router_probs, divided by the sum of those asked if normalize_routing_weights is set; QMoE's are the
+// softmax of those asked alone. With router_weights QMoE takes these, divided by their sum if normalize_routing_weights
+// is set. Experts whose weight is not positive (QMoE: not above 1e-8) take no part. use_sparse_mixer changes nothing on
+// ONNX Runtime's CPU, nor here. An expert is fc2 · act(fc1 · x + b1) + b2, a row of a weight for each result. gelu is
+// that by tanh. SwiGLU takes two numbers, g and l: G · sigmoid(alpha G) · (L + beta), G = min(g, limit), L = clamp(l,
+// ±limit); they are neighbours in fc1's results (swiglu_fusion 1), halves of them (2), or l is fc3's. With fc3 any
+// other activation is multiplied by fc3's results. QMoE's weights are codes of 2, 4 or 8 bits, packed along a row, low
+// bits first: (code − zero point) · scale, by row or by block of a row.
 #include "ops/expansion.hpp"
 #include "ops/infer.hpp"
 #include "ops/operand.hpp"

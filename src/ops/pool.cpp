@@ -4,8 +4,9 @@
 // those beyond it, which ceil_mode can reach) as zeros.
 //
 // MaxpoolWithMask of com.microsoft, as ONNX Runtime defines it: along the last axis a window ends before the first element whose mask is 0; the first
-// element of a plane of two axes or more counts whatever its mask. A window without elements is the lowest float. M is [.., .., spatial…]: the mask of x's
-// plane p begins at element p · (elements of a plane) mod (planes of M), for ONNX Runtime takes elements for planes.
+// element of a plane of two axes or more counts whatever its mask. A window without elements is the lowest float. M is
+// [.., .., spatial…]: the mask of x's plane p begins at element p · (elements of a plane) mod (planes of M), for ONNX
+// Runtime takes elements for planes.
 #include "ops/pool.hpp"
 
 #include "ops/expansion.hpp"

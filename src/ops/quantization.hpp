@@ -64,8 +64,8 @@ inline float saturated(float x, float zero, const quantized_range& range) {
   return raised < range.high ? raised : range.high;
 }
 
-/// How DynamicQuantizeLinear makes codes of 8 bits of numbers from `low` ≤ 0 to `high` ≥ 0: the range holds 0, so that 0 is exact, and zeros alone
-/// have scale 1.
+/// How DynamicQuantizeLinear makes codes of 8 bits of numbers from `low` ≤ 0 to `high` ≥ 0: the range holds 0, so that
+/// 0 is exact, and zeros alone have scale 1.
 class code_range {
 public:
   code_range(float low, float high)

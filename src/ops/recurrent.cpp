@@ -8,8 +8,8 @@
 //   GRU  (gates z r h):   h = (1 − z)∘h' + z∘h, h' from r∘h (or r∘(h·R), with linear_before_reset)
 //   RNN:                  h = f(x·W + h·R)
 //
-// Attribute quantized_state, which com.microsoft's DynamicQuantizeLSTM gives an LSTM: a step multiplies what DynamicQuantizeLinear's codes of the whole
-// state stand for, those of sequences that have ended being 0.
+// Attribute quantized_state, which com.microsoft's DynamicQuantizeLSTM gives an LSTM: a step multiplies what
+// DynamicQuantizeLinear's codes of the whole state stand for, those of sequences that have ended being 0.
 #include "ops/families.hpp"
 #include "ops/gemm.hpp"
 #include "ops/operand.hpp"

@@ -1,4 +1,5 @@
-// What cases of ONNX Runtime cannot say of GroupQueryAttention's caches: a window's cache over many steps, and what is refused.
+// What cases of ONNX Runtime cannot say of GroupQueryAttention's caches: a window's cache over many steps, and what is
+// refused.
 #include "contrib/contrib_calls.hpp"
 
 using namespace troupe;
