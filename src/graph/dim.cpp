@@ -71,7 +71,26 @@ dim from_atom(dim_atom atom) {
 }
 
 dim make_operation(dim_atom::operation op, const char* name, const dim& a, const dim& b) {
-  return from_atom({op, "", {a, b}, fmt::format("{}({}, {})", name, a.to_string(), b.to_string())});
+  return from_atom({op, "", {a, b}, fmt::format("{}({}, {})", name, canonical_text(a), canonical_text(b))});
+}
+
+bool is_like_a_number(const std::string& name) {
+  return name.empty() || (name[0] >= '0' && name[0] <= '9') || name[0] == '-';
+}
+
+/// Names are any text, and part of the canonical texts of expressions: a name that could be taken for an expression
+/// ("seq + 1") stands in quotes there.
+std::string key_of_symbol(const std::string& name) {
+  const auto plain = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c < 0 ||
+           std::string_view("_.#@/:-[]").find(c) != std::string_view::npos;
+  };
+  if (!is_like_a_number(name) && std::all_of(name.begin(), name.end(), plain))
+    return name;
+  std::string text = "\"";
+  for (char c : name)
+    text += c == '"' || c == '\\' ? std::string{'\\', c} : std::string{c};
+  return text + '"';
 }
 
 int64_t floor_div(int64_t a, int64_t b) {
@@ -138,7 +157,7 @@ int64_t apply_dim_operation(dim_atom::operation op, int64_t a, int64_t b) {
 dim::dim(std::shared_ptr<const dim_polynomial> polynomial) : polynomial_(std::move(polynomial)) {}
 
 dim dim::symbol(const std::string& name) {
-  return from_atom({dim_atom::operation::symbol, name, {}, name});
+  return from_atom({dim_atom::operation::symbol, name, {}, key_of_symbol(name)});
 }
 
 int64_t dim::constant() const {
@@ -211,10 +230,15 @@ int64_t dim::evaluate(const bindings& values) const {
 }
 
 std::string dim::to_string() const {
-  if (is_constant())
-    return std::to_string(value_);
+  const std::string name = symbol_name();
+  return is_like_a_number(name) ? canonical_text(*this) : name;
+}
+
+std::string canonical_text(const dim& d) {
+  if (d.is_constant())
+    return std::to_string(d.constant());
   std::string text;
-  for (const auto& term : polynomial_->terms) {
+  for (const auto& term : dim_polynomial::of(d)->terms) {
     if (!text.empty())
       text += " + ";
     if (term.key.empty() || term.coefficient != 1)

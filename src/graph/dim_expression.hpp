@@ -1,4 +1,5 @@
-// The inside of `dim`: polynomials over atoms. Included by dim.cpp, dim_program.cpp and wire/dims only.
+// The inside of `dim`: polynomials over atoms. Included by dim.cpp, dim_program.cpp, ops/graph_hash.cpp and wire/dims
+// only.
 #pragma once
 
 #include "graph/dim.hpp"
@@ -9,9 +10,9 @@ namespace troupe {
 struct dim_atom {
   enum class operation : uint8_t { symbol, floor_div, min, max, broadcast };
   operation op;
-  std::string name;      // of a symbol
+  std::string name;      // of a symbol: any text
   std::vector<dim> args; // of an operation: two
-  std::string key;       // canonical text: orders and identifies atoms
+  std::string key;       // canonical text: orders and identifies atoms; quotes around a name that is no plain word
 };
 
 /// coefficient × factors[0] × factors[1] × …
@@ -29,6 +30,10 @@ struct dim_polynomial {
   static const std::shared_ptr<const dim_polynomial>& of(const dim& d) { return d.polynomial_; }
   static dim make_dim(std::shared_ptr<const dim_polynomial> polynomial) { return dim(std::move(polynomial)); }
 };
+
+/// Returns a text that equal dims have in common, and no others: what is compared and hashed. `dim::to_string` is for
+/// people.
+std::string canonical_text(const dim& d);
 
 /// Returns `op` applied to two integers; throws `errc::invalid_input` where it is not defined for them.
 int64_t apply_dim_operation(dim_atom::operation op, int64_t a, int64_t b);

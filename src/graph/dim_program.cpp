@@ -15,7 +15,7 @@ dim_program::slot dim_program::emit(std::string key, instruction step) {
 }
 
 dim_program::slot dim_program::add(const dim& d) {
-  const std::string key = d.to_string();
+  const std::string key = canonical_text(d);
   if (auto it = known_.find(key); it != known_.end())
     return it->second;
   if (d.is_constant())

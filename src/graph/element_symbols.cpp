@@ -11,6 +11,11 @@ std::string element_name(const std::string& input, size_t index, std::string_vie
 
 } // namespace
 
+dim stated_symbol(const std::string& name) {
+  const bool ours = name.starts_with('#') || name.starts_with('@');
+  return dim::symbol(ours ? '"' + name + '"' : name);
+}
+
 dim body_dim(const std::string& input, size_t axis) {
   return dim::symbol(fmt::format("@{}.{}", input, axis));
 }

@@ -8,6 +8,10 @@
 
 namespace troupe {
 
+/// Returns the symbol of a name that a file gives; in quotes, lest it be one of ours, if it begins with '@', or with
+/// '#' as those of data-dependent dims do.
+dim stated_symbol(const std::string& name);
+
 /// Returns a fresh symbol for dim `axis` of the body input called `input`.
 dim body_dim(const std::string& input, size_t axis);
 

@@ -1,5 +1,6 @@
 #include "ops/graph_hash.hpp"
 
+#include "graph/dim_expression.hpp"
 #include "ops/op.hpp"
 
 namespace troupe {
@@ -12,7 +13,7 @@ void add_dims(hasher& h, const std::vector<dim>& dims) {
     if (d.is_constant())
       h.add(d.constant());
     else
-      h.add(d.to_string());
+      h.add(canonical_text(d));
   }
 }
 

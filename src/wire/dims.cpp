@@ -6,7 +6,10 @@
 namespace troupe::wire {
 
 uint32_t dim_flattener::add(const std::vector<dim>& list) {
-  const auto [found, is_new] = lists_.try_emplace(to_string(list), static_cast<uint32_t>(table.lists.size()));
+  std::string key;
+  for (const dim& d : list)
+    key += canonical_text(d) + ',';
+  const auto [found, is_new] = lists_.try_emplace(std::move(key), static_cast<uint32_t>(table.lists.size()));
   if (is_new) {
     std::vector<flat_dim> all;
     all.reserve(list.size());

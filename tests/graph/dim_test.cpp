@@ -2,6 +2,7 @@
 #include "graph/dim.hpp"
 
 #include "graph/dim_budget.hpp"
+#include "graph/dim_expression.hpp"
 #include "support/catch.hpp"
 #include "support/thrown.hpp"
 
@@ -64,6 +65,20 @@ TEST_CASE("dims that are equal as polynomials are equal", "[graph][D3]") {
   CHECK((a + 0).symbol_name() == "a");
   CHECK((a + 1).symbol_name().empty());
   CHECK(to_string(symbolic_shape{a, 3}) == "[a, 3]");
+}
+
+TEST_CASE("names of symbols are any text, shown as they are, and never taken for an expression", "[dim]") {
+  const dim odd = dim::symbol("a + b");
+  CHECK(odd.to_string() == "a + b");
+  CHECK(odd.symbol_name() == "a + b");
+  CHECK(odd.evaluate({{"a + b", 7}}) == 7);
+  CHECK((odd + 1).to_string() == "1 + \"a + b\"");
+  CHECK_FALSE(odd == a + b);
+  CHECK(canonical_text(odd) != canonical_text(a + b));
+  CHECK_FALSE(dim::symbol("2*a") == 2 * a);
+  CHECK(dim::symbol("3").to_string() == "\"3\"");
+  CHECK(canonical_text(dim::symbol("-3")) != canonical_text(-3));
+  CHECK(canonical_text(dim::symbol("a, b")) != "a, b");
 }
 
 TEST_CASE("division of dims is exact if every term divides", "[graph][D3]") {
