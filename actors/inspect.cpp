@@ -1,6 +1,7 @@
 #include "troupe/inspect.hpp"
 
 #include "actors/engine_access.hpp"
+#include "actors/engine_state.hpp"
 #include "ops/op.hpp"
 #include "trace/trace_page.hpp"
 
@@ -46,6 +47,13 @@ std::vector<std::string> shared_outputs(const session& s, const named_tensors& i
     if (!made[program.outputs[i]])
       shared.push_back(names.at(i));
   return shared;
+}
+
+std::vector<value_info> optional_inputs(const session& s) {
+  std::vector<value_info> all;
+  for (const auto& [name, info] : engine_access::model_of(s).defaults)
+    all.push_back(info);
+  return all;
 }
 
 std::string to_html(const run_trace& trace) {

@@ -11,6 +11,11 @@ namespace troupe {
 /// Makes the plan where it is not cached. Throws what `session::run` throws for inputs.
 TROUPE_API std::vector<std::string> shared_outputs(const session& s, const named_tensors& inputs);
 
+/// Returns the inputs that a run may leave out, by name: the file has a value for each, an initializer of the same
+/// name. A run to which one is given takes longer if the last ones had another value, or none: the model is prepared
+/// for the value.
+TROUPE_API std::vector<value_info> optional_inputs(const session& s);
+
 /// Returns a traced run as one HTML page that needs no network: the page of `troupe run --trace run.html`.
 TROUPE_API std::string to_html(const run_trace& trace);
 

@@ -96,8 +96,11 @@ void validate(const graph& g) {
   std::vector<bool> produced(g.values.size(), false);
   for (size_t v = 0; v < g.values.size(); ++v)
     produced[v] = g.values[v].constant != nullptr;
-  for (value_id v : g.inputs)
-    mark_produced(g, produced, v, "the list of graph inputs");
+  for (value_id v : g.inputs) {
+    check_index(g, v, "the list of graph inputs");
+    if (!g.values[v].constant) // else it is what the caller may give instead, until the rewrite
+      mark_produced(g, produced, v, "the list of graph inputs");
+  }
   for (const node& n : g.nodes)
     for (value_id v : n.outputs)
       if (v != no_value)

@@ -1,7 +1,9 @@
 // Files beside the model that hold its tensors (TensorProto.external_data).
 //
-// A location is relative to the model's folder and must stay inside it, after symbolic links are resolved: a model from
-// a stranger must not be able to read other files of this machine.
+// A location is relative to the folder that the model's own path names, and as it is written it must stay inside: a
+// model from a stranger must not be able to name other files of this machine. Symbolic links are the user's own, and
+// are followed (the Hugging Face cache keeps models and their data as links). A path is opened once, and what was
+// opened is what is checked and read.
 #pragma once
 
 #include "loader/mapped_file.hpp"
@@ -23,7 +25,7 @@ public:
 private:
   std::filesystem::path folder_;
   std::map<std::string, std::shared_ptr<const mapped_file>> by_location_; // as the model writes it
-  std::map<std::filesystem::path, std::shared_ptr<const mapped_file>> by_path_;
+  std::map<std::string, std::shared_ptr<const mapped_file>> by_identity_;
 };
 
 } // namespace troupe

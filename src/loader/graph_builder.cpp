@@ -1,6 +1,7 @@
 #include "loader/graph_builder.hpp"
 
 #include "base/limits.hpp"
+#include "graph/element_symbols.hpp"
 #include "ops/families.hpp"
 #include "ops/registry.hpp"
 
@@ -24,29 +25,16 @@ private:
   int64_t& depth_;
 };
 
-/// The symbol of a dim_param. Symbols appear in the canonical texts of expressions, so a name that is no plain word (say
-/// "seq + 1") is quoted: it can never be taken for an expression.
-dim symbol_of(const std::string& name) {
-  const auto plain = [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '.' || c < 0;
-  };
-  if (std::all_of(name.begin(), name.end(), plain) && !(name[0] >= '0' && name[0] <= '9'))
-    return dim::symbol(name);
-  std::string text = "\"";
-  for (char c : name)
-    text += c == '"' || c == '\\' ? std::string{'\\', c} : std::string{c};
-  return dim::symbol(text + "\"");
-}
-
+/// A dim of -1 is not known, as older exporters wrote it.
 dim dim_of(const onnx::TensorShapeProto::Dimension& proto, const std::string& value_name, int axis) {
-  if (proto.has_dim_value()) {
+  if (proto.has_dim_value() && proto.dim_value() != -1) {
     if (proto.dim_value() < 0)
       fail(errc::invalid_model, "dim {} of {} is negative: {}", axis, in_quotes(value_name), proto.dim_value());
     return proto.dim_value();
   }
   if (!proto.dim_param().empty())
-    return symbol_of(proto.dim_param());
-  return symbol_of(value_name + "." + std::to_string(axis));
+    return stated_symbol(proto.dim_param());
+  return stated_symbol(value_name + "." + std::to_string(axis));
 }
 
 symbolic_shape shape_of(const onnx::TensorShapeProto& proto, const std::string& value_name) {
@@ -76,7 +64,7 @@ value sequence_value(const onnx::TypeProto_Sequence& proto, const std::string& n
   const value element = value_of(proto.elem_type(), name);
   return {.name = name,
           .type = sequence_of(element.type),
-          .dims = symbolic_shape{symbol_of(name + ".0")},
+          .dims = symbolic_shape{stated_symbol(name + ".0")},
           .elements = shapes_of_elements(element.dims)};
 }
 
@@ -87,7 +75,7 @@ value optional_value(const onnx::TypeProto_Optional& proto, const std::string& n
          in_quotes(name));
   return {.name = name,
           .type = optional_of(held.type),
-          .dims = symbolic_shape{symbol_of(name + ".0")},
+          .dims = symbolic_shape{stated_symbol(name + ".0")},
           .elements = is_sequence(held.type) ? held.elements : shapes_of_elements(held.dims)};
 }
 
@@ -163,16 +151,20 @@ graph_builder::canvas graph_builder::build_graph(const onnx::GraphProto& proto, 
 }
 
 void graph_builder::declare_initializers(scope& s, const onnx::GraphProto& proto) {
-  if (proto.sparse_initializer_size() > 0)
-    fail(errc::unsupported, "sparse initializers are not supported");
-  for (const auto& initializer : proto.initializer()) {
-    sourced_tensor t = reader_.read(initializer);
-    value v;
-    v.type = t.value.type();
-    v.dims = to_symbolic(t.value.dims());
-    v.constant = weight::from_tensor(std::move(t.value), t.source);
-    declare(s, initializer.name(), std::move(v));
-  }
+  for (const auto& initializer : proto.initializer())
+    declare_initializer(s, initializer.name(), reader_.read(initializer));
+  for (const auto& initializer : proto.sparse_initializer())
+    declare_initializer(s, initializer.values().name(), {reader_.read_sparse(initializer), ""});
+}
+
+/// Of several initializers of one name, the last counts.
+void graph_builder::declare_initializer(scope& s, const std::string& name, sourced_tensor t) {
+  const auto known = s.names.find(name);
+  const value_id id = known != s.names.end() ? known->second : declare(s, name, {});
+  value& v = s.target.g.values[id];
+  v.type = t.value.type();
+  v.dims = to_symbolic(t.value.dims());
+  v.constant = weight::from_tensor(std::move(t.value), t.source);
 }
 
 void graph_builder::declare_inputs(scope& s, const onnx::GraphProto& proto) {
@@ -184,9 +176,29 @@ void graph_builder::declare_inputs(scope& s, const onnx::GraphProto& proto) {
     if (input.type().has_map_type()) {
       declare_map(s, input);
       seen.insert({input.name() + map_keys, input.name() + map_values});
-    } else if (it == s.names.end()) // else an initializer gives its value
+    } else if (it == s.names.end()) {
       s.target.g.inputs.push_back(declare(s, input.name(), declared_value(input)));
+    } else if (!s.parent) {
+      declare_default(s, it->second, input);
+    }
   }
+}
+
+/// An initializer that contradicts its declaration stays the constant that it is.
+void graph_builder::declare_default(scope& s, value_id initializer, const onnx::ValueInfoProto& input) {
+  value& v = s.target.g.values[initializer];
+  const value stated = declared_value(input);
+  if (stated.type != dtype::undefined && stated.type != v.type)
+    return;
+  bool fits = !stated.dims || stated.dims->size() == v.dims->size();
+  for (size_t axis = 0; fits && stated.dims && axis < v.dims->size(); ++axis)
+    fits = !(*stated.dims)[axis].is_constant() || (*stated.dims)[axis] == (*v.dims)[axis];
+  if (!fits)
+    return;
+  if (stated.dims)
+    v.dims = stated.dims;
+  s.target.defaults.insert(initializer);
+  s.target.g.inputs.push_back(initializer);
 }
 
 void graph_builder::declare_map(scope& s, const onnx::ValueInfoProto& input) {
@@ -199,7 +211,7 @@ void graph_builder::declare_map(scope& s, const onnx::ValueInfoProto& input) {
          in_quotes(input.name()));
   for (const auto& [end, type] : {std::pair(map_keys, key), {map_values, held.type}})
     s.target.g.inputs.push_back(
-        declare(s, input.name() + end, {.type = type, .dims = symbolic_shape{symbol_of(input.name() + ".0")}}));
+        declare(s, input.name() + end, {.type = type, .dims = symbolic_shape{stated_symbol(input.name() + ".0")}}));
   if (s.names.count(input.name()))
     fail(errc::invalid_model, "the value name {} is defined twice", in_quotes(input.name()));
   s.maps.insert(input.name());
@@ -218,8 +230,11 @@ void graph_builder::declare_outputs(scope& s, const onnx::GraphProto& proto, val
   graph& g = s.target.g;
   std::unordered_set<std::string> seen;
   for (const auto& output : proto.output()) {
-    if (!seen.insert(output.name()).second)
-      fail(errc::invalid_model, "the graph has two outputs called {}", in_quotes(output.name()));
+    if (!seen.insert(output.name()).second) {
+      if (s.parent) // a body's results are known by their places, a model's by their names
+        g.outputs.push_back(lookup(s, output.name(), "the list of graph outputs"));
+      continue;
+    }
     const value_id id = lookup(s, output.name(), "the list of graph outputs");
     value stated = is_zipped(output) ? value{.name = output.name()} : declared_value(output);
     if (id >= first_result && id < end_results) {
@@ -271,8 +286,9 @@ bool graph_builder::find(scope& s, const std::string& name, value_id& found) {
   v.type = source.type;
   v.dims = source.dims;
   v.elements = source.elements;
-  v.constant = source.constant;
-  const bool constant = v.constant != nullptr;
+  const bool constant = source.constant != nullptr && !s.parent->target.defaults.contains(outer);
+  if (constant)
+    v.constant = source.constant;
   found = s.names[name] = g.add_value(std::move(v));
   if (!constant) {
     g.captured.push_back(found);

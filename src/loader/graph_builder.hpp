@@ -4,8 +4,9 @@
 // each reference is resolved exactly; a name that a body does not declare is captured from the enclosing scope. A scope
 // is one space of names: a graph's, or a called function's, whose values live in the caller's graph under a prefix.
 //
-// Initializers that are also graph inputs (the way of IR versions below 4, default values above) are constants and no
-// inputs. A captured constant is a constant of the body. Functions are resolved with their own opset imports.
+// Initializers that are also graph inputs (all of them in IR versions below 4) are constants and inputs of the model:
+// the caller may give another value, as long as the rewrite has not begun. A captured constant is a constant of the
+// body, unless the caller may change it. Functions are resolved with their own opset imports.
 //
 // An input that is a map (of ai.onnx.ml) is two inputs here, vectors of one length: its keys, NAME.keys, and their values, NAME.values. The operators
 // that take maps take both in its place; nothing else may refer to it.
@@ -25,16 +26,12 @@ namespace troupe {
 
 using opset_map = std::map<std::string, int64_t>;
 
-/// Returns opset versions by canonical domain; throws `errc::invalid_model` if one domain has two versions.
+/// Returns opset versions by canonical domain; of several imports of one domain, the last counts, as in ONNX Runtime.
 template <class Imports>
 opset_map opsets_of(const Imports& imports) {
   opset_map opsets;
-  for (const auto& import : imports) {
-    const auto [it, fresh] = opsets.try_emplace(canonical_domain(import.domain()), import.version());
-    if (!fresh && it->second != import.version())
-      fail(errc::invalid_model, "the domain {} is imported twice, as version {} and {}", in_quotes(import.domain()),
-           it->second, import.version());
-  }
+  for (const auto& import : imports)
+    opsets[canonical_domain(import.domain())] = import.version();
   return opsets;
 }
 
@@ -57,6 +54,7 @@ private:
     graph g;
     std::unordered_set<std::string> taken; // names of values
     std::vector<value_id> captured_from;   // in the enclosing canvas, parallel to g.captured
+    std::unordered_set<value_id> defaults; // initializers that are inputs, too
   };
 
   /// A function of the model.
@@ -84,7 +82,9 @@ private:
   canvas build_graph(const onnx::GraphProto& proto, scope* parent, const opset_map& opsets,
                      const call_attributes* call);
   void declare_initializers(scope& s, const onnx::GraphProto& proto);
+  void declare_initializer(scope& s, const std::string& name, sourced_tensor t);
   void declare_inputs(scope& s, const onnx::GraphProto& proto);
+  static void declare_default(scope& s, value_id initializer, const onnx::ValueInfoProto& input);
   void declare_map(scope& s, const onnx::ValueInfoProto& input);
   void declare_outputs(scope& s, const onnx::GraphProto& proto, value_id first_result, value_id end_results);
   void declare_nodes(scope& s, const google::protobuf::RepeatedPtrField<onnx::NodeProto>& nodes);
@@ -102,7 +102,7 @@ private:
   void load_attributes(scope& s, const onnx::NodeProto& proto, node& n);
   const onnx::AttributeProto* actual_attribute(const scope& s, const onnx::AttributeProto& stated) const;
   attribute load_attribute(scope& s, const onnx::AttributeProto& proto, node& n);
-  tensor constant_tensor(const scope& s, const onnx::TensorProto& proto);
+  tensor constant_tensor(const scope& s, const onnx::AttributeProto& a);
 
   // functions.cpp
   void index_functions();
@@ -117,7 +117,7 @@ private:
   opset_map opsets_;
   std::map<std::string, function> functions_; // by domain, name and overload
   std::vector<const function*> active_;       // being inlined, outermost first
-  std::map<const onnx::TensorProto*, tensor> function_tensors_;
+  std::map<const google::protobuf::Message*, tensor> function_tensors_;
   int64_t depth_ = 0, nodes_ = 0, calls_ = 0, inline_bytes_left_ = 0;
 };
 

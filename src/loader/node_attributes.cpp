@@ -11,20 +11,21 @@ AttributeProto::AttributeType type_of(const AttributeProto& a) {
   if (a.has_type() && a.type() != AttributeProto::UNDEFINED)
     return a.type();
   const std::pair<bool, AttributeProto::AttributeType> present[] = {
-      {a.has_f(), AttributeProto::FLOAT},
-      {a.has_i(), AttributeProto::INT},
-      {a.has_s(), AttributeProto::STRING},
-      {a.has_t(), AttributeProto::TENSOR},
-      {a.has_g(), AttributeProto::GRAPH},
-      {a.floats_size() > 0, AttributeProto::FLOATS},
-      {a.has_tp(), AttributeProto::TYPE_PROTO},
-      {a.ints_size() > 0, AttributeProto::INTS},
-      {a.strings_size() > 0, AttributeProto::STRINGS},
+      {a.has_f(), AttributeProto::FLOAT},        {a.has_i(), AttributeProto::INT},
+      {a.has_s(), AttributeProto::STRING},       {a.has_t(), AttributeProto::TENSOR},
+      {a.has_g(), AttributeProto::GRAPH},        {a.floats_size() > 0, AttributeProto::FLOATS},
+      {a.has_tp(), AttributeProto::TYPE_PROTO},  {a.has_sparse_tensor(), AttributeProto::SPARSE_TENSOR},
+      {a.ints_size() > 0, AttributeProto::INTS}, {a.strings_size() > 0, AttributeProto::STRINGS},
   };
   for (const auto& [is_there, type] : present)
     if (is_there)
       return type;
   fail(errc::invalid_model, "attribute {} has neither type nor value", in_quotes(a.name()));
+}
+
+/// Sparse tensors are made dense when they are read: such a Constant is like any other.
+bool is_sparse_value(const node& n, const std::string& attribute) {
+  return n.op_type == "Constant" && n.domain.empty() && attribute == "sparse_value";
 }
 
 } // namespace
@@ -55,7 +56,7 @@ void graph_builder::load_attributes(scope& s, const onnx::NodeProto& proto, node
   try {
     for (const auto& [name, stated] : by_name)
       if (const AttributeProto* actual = actual_attribute(s, *stated))
-        n.attrs.set(name, load_attribute(s, *actual, n));
+        n.attrs.set(is_sparse_value(n, name) ? "value" : name, load_attribute(s, *actual, n));
   } catch (const error& e) {
     fail(e.code(), "{}: {}", describe(n), e.what());
   }
@@ -70,9 +71,10 @@ attribute graph_builder::load_attribute(scope& s, const AttributeProto& a, node&
     case AttributeProto::INTS: return std::vector<int64_t>(a.ints().begin(), a.ints().end());
     case AttributeProto::STRINGS: return std::vector<std::string>(a.strings().begin(), a.strings().end());
     case AttributeProto::TENSOR:
-      if (!a.has_t())
+    case AttributeProto::SPARSE_TENSOR:
+      if (!a.has_t() && !a.has_sparse_tensor())
         fail(errc::invalid_model, "attribute {} has no tensor", in_quotes(a.name()));
-      return constant_tensor(s, a.t());
+      return constant_tensor(s, a);
     case AttributeProto::TYPE_PROTO: // of Optional; the shape that it may state says nothing of an empty one
       if (!a.has_tp())
         fail(errc::invalid_model, "attribute {} has no type", in_quotes(a.name()));
@@ -91,13 +93,14 @@ attribute graph_builder::load_attribute(scope& s, const AttributeProto& a, node&
   }
 }
 
-tensor graph_builder::constant_tensor(const scope& s, const onnx::TensorProto& proto) {
+tensor graph_builder::constant_tensor(const scope& s, const AttributeProto& a) {
+  const auto read = [&] { return a.has_t() ? reader_.read(a.t()).value : reader_.read_sparse(a.sparse_tensor()); };
   if (!s.call)
-    return reader_.read(proto).value;
+    return read();
   // A function may be inlined many times; its tensors are read once.
-  auto& cached = function_tensors_[&proto];
+  auto& cached = function_tensors_[&a];
   if (!cached.defined())
-    cached = reader_.read(proto).value;
+    cached = read();
   return cached;
 }
 

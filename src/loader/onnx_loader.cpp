@@ -1,6 +1,7 @@
 #include "loader/onnx_loader.hpp"
 
 #include "base/guard.hpp"
+#include "loader/file_kind.hpp"
 #include "loader/graph_builder.hpp"
 
 #include <google/protobuf/arena.h>
@@ -35,7 +36,7 @@ void check_header(const onnx::ModelProto& model) {
 scanned_message scan_model(std::span<const std::byte> bytes) {
   if (bytes.empty())
     fail(errc::invalid_model, "not an ONNX model: it is empty");
-  return scan_wire(bytes, wire_root::model);
+  return read_as("an ONNX model", bytes, [&] { return scan_wire(bytes, wire_root::model); });
 }
 
 /// Parses and releases the scanned message; the model lives in `arena`.

@@ -2,6 +2,7 @@
 
 #include "base/guard.hpp"
 #include "loader/container_proto.hpp"
+#include "loader/file_kind.hpp"
 #include "loader/mapped_file.hpp"
 #include "loader/npy.hpp"
 #include "loader/npz.hpp"
@@ -57,7 +58,7 @@ tensor as_numpy_type(const tensor& t) {
 named_tensor parse_pb(std::span<const std::byte> bytes, dtype expected) {
   if (is_container(expected))
     return parse_container(bytes, expected);
-  scanned_message scanned = scan_wire(bytes, wire_root::tensor);
+  scanned_message scanned = read_as("a serialized tensor", bytes, [&] { return scan_wire(bytes, wire_root::tensor); });
   onnx::TensorProto proto;
   if (bytes.empty() || !proto.ParsePartialFromArray(scanned.message.data(), static_cast<int>(scanned.message.size())))
     fail(errc::invalid_model, "it is not a serialized tensor");
@@ -96,7 +97,8 @@ void write_pb(const std::filesystem::path& file, const std::string& name, const 
 
 tensor read_npy(const std::filesystem::path& file) {
   const auto mapped = mapped_file::open(file);
-  return with_array_file(file, [&] { return parse_npy(mapped->bytes()); });
+  return with_array_file(
+      file, [&] { return read_as("a .npy array", mapped->bytes(), [&] { return parse_npy(mapped->bytes()); }); });
 }
 
 void write_npy(const std::filesystem::path& file, const tensor& value) {

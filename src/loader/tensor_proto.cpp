@@ -1,6 +1,7 @@
 #include "loader/tensor_proto.hpp"
 
 #include "base/checked.hpp"
+#include "loader/file_kind.hpp"
 
 #include <algorithm>
 #include <charconv>
@@ -146,9 +147,11 @@ sourced_tensor tensor_reader::external(const onnx::TensorProto& proto, dtype typ
   const auto size = static_cast<int64_t>(file->bytes().size());
   if (place.length >= 0)
     expect_count(place.length, wanted, "bytes of external data", dims);
-  if (place.offset > size || wanted > size - place.offset)
+  if (place.offset > size || wanted > size - place.offset) {
+    refuse_other_kinds(file->bytes(), "the model's external data");
     fail(errc::invalid_model, "external data {}: bytes {} to {} are wanted, but the file has {}",
          in_quotes(place.location), place.offset, checked_add(place.offset, wanted), size);
+  }
   if (budgeted_.insert(file->identity()).second) // whatever the location is called
     touch_budget_ = checked_add(touch_budget_, checked_mul(size, limits::touched_bytes_a_byte));
   return in_place({file, file->bytes(), file->identity()}, static_cast<uint64_t>(place.offset), type, std::move(dims));

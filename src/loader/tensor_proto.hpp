@@ -35,6 +35,9 @@ public:
   /// Throws `errc::invalid_model`, `errc::unsupported`, `errc::io`; messages name the tensor.
   sourced_tensor read(const onnx::TensorProto& proto);
 
+  /// Returns a sparse tensor with all its zeros. Throws as `read` does.
+  tensor read_sparse(const onnx::SparseTensorProto& proto);
+
   const scanned_message& scanned() const { return scanned_; }
 
 private:
@@ -48,6 +51,8 @@ private:
   /// Bytes of external files that may still be copied, checked or hashed: many tensors may name the same bytes.
   int64_t touch_budget_ = limits::touched_bytes;
   std::set<std::string> budgeted_; // files, by identity
+  /// Bytes that sparse tensors may still take when they are made dense.
+  int64_t dense_bytes_left_ = limits::folded_bytes;
 };
 
 } // namespace troupe

@@ -17,7 +17,7 @@ constexpr size_t max_stripped_bytes = (size_t{1} << 31) - (1 << 20);
 /// Bytes of a length that is written before it is known: a varint may be padded with zero groups.
 constexpr size_t padded_length_bytes = 5;
 
-enum class message_kind : uint8_t { model, graph, node, attribute, tensor, function };
+enum class message_kind : uint8_t { model, graph, node, attribute, tensor, sparse_tensor, function };
 
 enum class action : uint8_t { keep, drop, descend, take_out };
 
@@ -50,6 +50,7 @@ constexpr auto field_rules = std::to_array<field_row>({
     {message_kind::graph, 10, drop}, // doc_string
     {message_kind::graph, 13, drop}, // value_info
     {message_kind::graph, 14, drop}, // quantization_annotation
+    {message_kind::graph, 15, into(message_kind::sparse_tensor)},
     {message_kind::graph, 16, drop}, // metadata_props
     {message_kind::node, 5, into(message_kind::attribute)},
     {message_kind::node, 6, drop},  // doc_string
@@ -60,9 +61,12 @@ constexpr auto field_rules = std::to_array<field_row>({
     {message_kind::attribute, 10, into(message_kind::tensor)},
     {message_kind::attribute, 11, into(message_kind::graph)},
     {message_kind::attribute, 13, drop}, // doc_string
+    {message_kind::attribute, 22, into(message_kind::sparse_tensor)},
     {message_kind::tensor, 9, {action::take_out}},
     {message_kind::tensor, 12, drop}, // doc_string
     {message_kind::tensor, 16, drop}, // metadata_props
+    {message_kind::sparse_tensor, 1, into(message_kind::tensor)},
+    {message_kind::sparse_tensor, 2, into(message_kind::tensor)},
     {message_kind::function, 7, into(message_kind::node)},
     {message_kind::function, 8, drop}, // doc_string
     {message_kind::function, 11, into(message_kind::attribute)},

@@ -1,6 +1,7 @@
 #include "ops/registry.hpp"
 
 #include "ops/flex_attention.hpp"
+#include "ops/node_origin.hpp"
 
 #include <map>
 
@@ -164,13 +165,12 @@ int64_t newest_opset(std::string_view domain) {
 
 namespace {
 
+/// A domain that is used but not imported has its newest version, as in ONNX Runtime.
 int64_t opset_of(const std::map<std::string, int64_t>& opsets, const node& n) {
   const auto it = opsets.find(n.domain);
   if (n.domain == "troupe") // our own fused operators need no import
     return 1;
-  if (it == opsets.end())
-    fail(errc::invalid_model, "{}: the model does not import the domain '{}'", describe(n), n.domain);
-  return it->second;
+  return it == opsets.end() ? newest_opset(n.domain) : it->second;
 }
 
 /// Operators whose operand or result is a map.
@@ -240,7 +240,7 @@ void work_on(const graph& g, const node& n, const std::function<void()>& work) {
   try {
     work();
   } catch (const error& e) {
-    fail(e.code(), "{}: {}", describe(n), e.what());
+    fail(e.code(), "{}: {}", describe_origin(n), e.what());
   }
 }
 

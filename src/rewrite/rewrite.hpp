@@ -14,9 +14,10 @@ struct rewrite_options {
   /// Whether to fuse (fused operators have domain `troupe`); folding and clean-up always happen.
   bool fuse = true;
   troupe::precision precision = troupe::precision::fp32;
-  /// Model inputs whose elements shapes depend on (see `host_inputs_of`): they become constants.
+  /// Model inputs whose elements shapes depend on (see `host_inputs_of`): they become constants. What is given for an
+  /// initializer that is also an input is the constant instead.
   std::map<std::string, tensor> constant_inputs;
-  /// Shapes of inputs whose rank the file does not state; dims may be symbolic.
+  /// Shapes of inputs, instead of what the file states; dims may be symbolic.
   std::map<std::string, symbolic_shape> input_dims;
   /// What the tensors in sequences and optionals are that are inputs, where the file does not state their rank.
   std::map<std::string, element_shapes> input_elements;
@@ -30,6 +31,10 @@ struct rewrite_options {
 /// Returns the rewritten graph: inferred, compact, topologically sorted. Throws `errc::invalid_model`,
 /// `errc::unsupported` with the node's name.
 graph rewrite(graph g, const rewrite_options& options);
+
+/// Takes initializers that are also inputs out of the graph's inputs: they are constants from then on, whatever the
+/// caller could have given.
+void keep_defaults(graph& g);
 
 /// Returns the names of model inputs whose elements decide shapes (Reshape's shape given as an input, say): a session is
 /// specialised to their values. Found by walking back from every `op_def::host_inputs` operand through shape arithmetic.

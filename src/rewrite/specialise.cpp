@@ -27,6 +27,12 @@ void check_fits(const value& declared, const tensor& bytes) {
          to_string(bytes.dims()));
 }
 
+/// Returns the initializer of that name, null if there is none.
+value* find_default(graph& g, const std::string& name) {
+  const auto found = std::ranges::find_if(g.values, [&](const value& v) { return v.constant && v.name == name; });
+  return found == g.values.end() ? nullptr : &*found;
+}
+
 void select_outputs(graph& g, const std::vector<std::string>& wanted) {
   if (wanted.empty())
     return;
@@ -43,6 +49,13 @@ void select_outputs(graph& g, const std::vector<std::string>& wanted) {
 
 } // namespace
 
+void keep_defaults(graph& g) {
+  for (value_id v : g.inputs)
+    if (const weight_ptr& initial = g.values[v].constant)
+      g.values[v].dims = to_symbolic(initial->dims);
+  std::erase_if(g.inputs, [&](value_id v) { return g.values[v].constant != nullptr; });
+}
+
 void specialise(graph& g, const rewrite_options& options) {
   select_outputs(g, options.outputs);
   const auto inputs = by_name(g, g.inputs);
@@ -53,13 +66,15 @@ void specialise(graph& g, const rewrite_options& options) {
     return it->second;
   };
   for (const auto& [name, dims] : options.input_dims)
-    if (value& v = g.values[find(name)]; !v.dims)
-      v.dims = dims;
+    g.values[find(name)].dims = dims;
   for (const auto& [name, elements] : options.input_elements)
     g.values[find(name)].elements = elements;
+  keep_defaults(g);
   for (const auto& [name, bytes] : options.constant_inputs) {
-    value& v = g.values[find(name)];
-    check_fits(v, bytes);
+    value* const initial = find_default(g, name);
+    value& v = initial ? *initial : g.values[find(name)];
+    if (!initial)
+      check_fits(v, bytes);
     v.type = bytes.type();
     v.dims = to_symbolic(bytes.dims());
     v.constant = weight::from_tensor(bytes);

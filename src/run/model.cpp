@@ -118,6 +118,16 @@ void check_stated_dims(const graph& g, bindings stated) {
          known.empty() ? "all their dims are fixed" : fmt::format("they have: {}", fmt::join(known, ", ")));
 }
 
+/// Takes the inputs that are initializers out of the graph's inputs, and returns them as the file declares them.
+std::map<std::string, value_info> take_defaults(graph& source) {
+  std::map<std::string, value_info> defaults;
+  for (value_id v : source.inputs)
+    if (source.values[v].constant)
+      defaults.emplace(source.values[v].name, info_of(source, v));
+  keep_defaults(source);
+  return defaults;
+}
+
 /// Returns what is known of a value that crosses, which has a place from then on.
 crossing& cross(planned_model& p, value_id v) {
   uint32_t& place = p.crossing_of[v];
@@ -207,6 +217,7 @@ model_ptr make_model(graph source, session_options options, double load_ms) {
   validate(source);
   sort_topologically(source);
   resolve(source);
+  m->defaults = take_defaults(source);
   for (value_id v : source.inputs)
     m->inputs.push_back(info_of(source, v));
   for (value_id v : source.outputs)
@@ -256,6 +267,19 @@ tensor given_inputs::on_host(const model& m, size_t i) const {
   return value->host();
 }
 
+std::map<std::string, tensor> given_defaults(const model& m, const given_inputs& inputs) {
+  std::map<std::string, tensor> given;
+  if (m.defaults.empty())
+    return given;
+  for (const auto& [name, value] : inputs.tensors)
+    if (m.defaults.contains(name))
+      given.emplace(name, value);
+  for (const auto& [name, value] : inputs.residents)
+    if (m.defaults.contains(name) && !given.contains(name))
+      fail(errc::unsupported, "input '{}' has a default: give it in the host's memory, not on a device", name);
+  return given;
+}
+
 std::vector<given_inputs::facts> check_inputs(const model& m, const given_inputs& inputs) {
   std::vector<given_inputs::facts> given(m.inputs.size());
   std::vector<bool> is_given(m.inputs.size());
@@ -264,7 +288,10 @@ std::vector<given_inputs::facts> check_inputs(const model& m, const given_inputs
     given[i] = facts_of(value);
     is_given[i] = true;
   };
-  const auto refuse = [&](const std::string& name) { unknown = &name; };
+  const auto refuse = [&](const std::string& name) {
+    if (!m.defaults.contains(name))
+      unknown = &name;
+  };
   if (inputs.carried)
     inputs.carried->for_each_given(add);
   m.input_order.match(inputs.residents, add, refuse);
@@ -279,6 +306,8 @@ std::vector<given_inputs::facts> check_inputs(const model& m, const given_inputs
   }
   if (unknown)
     fail(errc::invalid_input, "the model has no input '{}'", *unknown);
+  for (const auto& [name, value] : given_defaults(m, inputs))
+    check_input(m.defaults.at(name), facts_of(value));
   return given;
 }
 

@@ -17,6 +17,9 @@ struct model {
   graph source; // resolved, topologically sorted
   std::vector<value_info> inputs, outputs;
   name_order input_order; // of `inputs`
+  /// Inputs with a default, an initializer of the same name, by name: `source` has them as constants. A run to which
+  /// one is given has a program of its own, in which what is given is the constant.
+  std::map<std::string, value_info> defaults;
   session_options options;
   std::shared_ptr<const saved_plan> saved;                 // what `options.plan_file` holds; null for none
   std::shared_ptr<const policy_library> plugin;            // what `options.policy_plugin` names; null for none
@@ -49,6 +52,10 @@ struct given_inputs {
   /// Whether values may be on devices between runs.
   bool stay() const { return !residents.empty() || (carried && !carried->empty()); }
 };
+
+/// Returns those inputs of a run that take the place of a default. Throws `errc::unsupported` if one is only on a
+/// device.
+std::map<std::string, tensor> given_defaults(const model& m, const given_inputs& inputs);
 
 /// Returns what is given for each of the model's inputs. Throws `errc::invalid_input` if it is not what the model declares: missing, extra, of
 /// wrong type, rank or dims. Dims that share a symbol are compared when the plan is bound.

@@ -21,8 +21,8 @@ session_plans::ahead session_plans::prepare_ahead(const ahead& other) {
   if (other.program)
     programs_.keep(nothing, {.program = other.program, .hash = other.hash});
   else
-    make(programs_.job(nothing, all_are_cpus(), stats_.rewrite_ms));
-  specialisation& s = *programs_.find(nothing);
+    make(programs_.job(nothing, {}, all_are_cpus(), stats_.rewrite_ms));
+  specialisation& s = *programs_.find(nothing, {});
   s.expected = model_->options.dims;
   // If nothing is decided by predicted times, the first run's dims change nothing.
   s.draft = row_of(model_->options.policy).uses_cost || copies_matter();

@@ -3,7 +3,6 @@
 #include "graph/bodies.hpp"
 #include "graph/element_symbols.hpp"
 #include "plan/bind/bind_inputs.hpp"
-#include "plan/place/fit_memory.hpp"
 #include "plan/place/policies.hpp"
 #include "plan/plan_key.hpp"
 #include "rewrite/rewrite.hpp"
@@ -24,6 +23,20 @@ std::vector<std::string> output_names(const model& m) {
   for (const value_info& output : m.outputs)
     names.push_back(output.name);
   return names;
+}
+
+/// Returns the job, whose errors about the model or its inputs name a contradiction between the inputs' dims too.
+plan_job explained(plan_job job, std::string contradiction) {
+  job.make = [make = std::move(job.make), contradiction = std::move(contradiction)] {
+    try {
+      make();
+    } catch (const error& e) {
+      if (e.code() != errc::invalid_input && e.code() != errc::invalid_model && e.code() != errc::unsupported)
+        throw;
+      fail(e.code(), "{}; {}", e.what(), contradiction);
+    }
+  };
+  return job;
 }
 
 /// Returns whether `bound` is of `planned` or of one of its bodies.
@@ -137,9 +150,19 @@ hash128 session_plans::bound_key_of(const prepared_run& run, uint32_t segment) {
 
 std::variant<prepared_run, plan_job> session_plans::prepare(const given_inputs& inputs, const plan_outcome& made) {
   const std::vector<given_inputs::facts> given = check_inputs(*model_, inputs);
-  specialisation* s = programs_.find(inputs);
+  auto found = prepare_checked(inputs, given, made);
+  if (auto* job = std::get_if<plan_job>(&found))
+    if (std::string contradiction = programs_.contradiction(given); !contradiction.empty())
+      *job = explained(std::move(*job), std::move(contradiction));
+  return found;
+}
+
+std::variant<prepared_run, plan_job> session_plans::prepare_checked(const given_inputs& inputs,
+                                                                    const std::vector<given_inputs::facts>& given,
+                                                                    const plan_outcome& made) {
+  specialisation* s = programs_.find(inputs, given);
   if (!s)
-    return programs_.job(inputs, all_are_cpus(), stats_.rewrite_ms);
+    return programs_.job(inputs, given, all_are_cpus(), stats_.rewrite_ms);
   prepared_run run;
   run.symbols = programs_.symbols(*s, given);
   if (std::exchange(s->draft, false)) {
@@ -212,47 +235,6 @@ std::variant<bound_plan_ptr, plan_job> session_plans::bind(prepared_run& run, ui
   run.cached &= !made.bound_plan_made;
   ++(made.bound_plan_made ? stats_.bound_plans.misses : stats_.bound_plans.hits);
   return *found;
-}
-
-// -- what is run instead
-
-void session_plans::spill(const prepared_run& run, const memory_shortage& why) {
-  run_instead(run, {.make = [asked = run.asked->compiled, symbols = run.symbols, taken = run.taken,
-                             why] { return plan_that_fits(*asked, symbols, taken, why); },
-                    .fits = true});
-}
-
-bool session_plans::spills(const prepared_run& run, const memory_shortage& why) {
-  const replacement_ptr other = replacement_of(run);
-  if (!is_current(*run.asked) || (other && other->fits))
-    return false;
-  spill(run, why);
-  return true;
-}
-
-bool session_plans::plan_exactly(const prepared_run& run) {
-  const replacement_ptr other = replacement_of(run);
-  if (!is_current(*run.asked) || (other && other->planned != run.source))
-    return true; // for the devices as they are; for another run with this binding
-  const plan& refused = *run.source->compiled;
-  if (refused.options.saved || refused.options.expected == run.symbols)
-    return false;
-  plan_options options = refused.options;
-  options.expected = run.symbols;
-  run_instead(run, {.make = [source = run.source->compiled, options] {
-                return make_plan(source->given, real_devices(*source), options);
-              }});
-  return true;
-}
-
-session_plans::replacement_ptr session_plans::replacement_of(const prepared_run& run) {
-  const replacement_ptr* found = instead_.size() > 0 ? instead_.find(run.key) : nullptr;
-  return found ? *found : nullptr;
-}
-
-void session_plans::run_instead(const prepared_run& run, replacement with) {
-  instead_.insert(run.key, std::make_shared<replacement>(std::move(with)),
-                  [this](const replacement_ptr& old) { forget_bound_plans_of(old->planned); });
 }
 
 // -- devices

@@ -133,6 +133,9 @@ private:
   };
   using replacement_ptr = std::shared_ptr<replacement>;
 
+  std::variant<prepared_run, plan_job>
+  prepare_checked(const given_inputs& inputs, const std::vector<given_inputs::facts>& given, const plan_outcome& made);
+
   // -- jobs
   plan_job plan_job_for(const specialisation& s, bool stay, const hash128& key);
   plan_job bind_job(const prepared_run& run, uint32_t segment, const hash128& key);

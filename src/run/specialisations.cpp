@@ -1,6 +1,7 @@
 #include "run/specialisations.hpp"
 
 #include "base/find_from.hpp"
+#include "graph/element_symbols.hpp"
 #include "ops/graph_hash.hpp"
 #include "rewrite/rewrite.hpp"
 #include "run/container_inputs.hpp"
@@ -23,13 +24,14 @@ void add_content(hasher& h, const tensor& t) {
 symbolic_shape open_dims(const std::string& input, size_t rank) {
   symbolic_shape dims;
   for (size_t axis = 0; axis < rank; ++axis)
-    dims.push_back(dim::symbol(fmt::format("{}.{}", input, axis)));
+    dims.push_back(stated_symbol(fmt::format("{}.{}", input, axis)));
   return dims;
 }
 
 } // namespace
 
-specialisations::specialisations(model_ptr m) : model_(std::move(m)), kept_(most) {
+specialisations::specialisations(model_ptr m)
+    : model_(std::move(m)), shared_(model_->inputs, model_->options.dims), kept_(most) {
   for (size_t i = 0; i < model_->inputs.size(); ++i) {
     if (!model_->inputs[i].dims)
       of_any_rank_.push_back(i);
@@ -49,8 +51,20 @@ std::map<std::string, element_shapes> specialisations::open_elements(const given
   return found;
 }
 
-hash128 specialisations::key_of(const given_inputs& inputs) const {
+shared_dims::dims_of specialisations::dims_in(const input_facts& given) {
+  return [&given](size_t i) { return i < given.size() ? given[i].dims : nullptr; };
+}
+
+hash128 specialisations::key_of(const given_inputs& inputs, const input_facts& given) const {
   hasher h;
+  const std::vector<std::string> contradicted = shared_.contradicted(dims_in(given));
+  h.add(contradicted.size());
+  for (const std::string& name : contradicted)
+    h.add(name);
+  for (const auto& [name, value] : given_defaults(*model_, inputs)) {
+    h.add(name);
+    add_content(h, value);
+  }
   for (const size_t i : of_any_rank_)
     h.add(inputs.find(*model_, i)->dims->size());
   for (const auto& [name, ranks] : open_elements(inputs)) {
@@ -62,13 +76,18 @@ hash128 specialisations::key_of(const given_inputs& inputs) const {
   return h.digest();
 }
 
-plan_job specialisations::job(const given_inputs& inputs, bool on_cpus, double& spent) {
+plan_job specialisations::job(const given_inputs& inputs, const input_facts& given, bool on_cpus, double& spent) {
   const session_options& how = model_->options;
   rewrite_options options{.fuse = how.fuse, .precision = how.precision, .outputs = how.outputs, .for_gpus = !on_cpus};
   for (const size_t i : of_any_rank_) {
     const std::string& input = model_->inputs[i].name;
     options.input_dims[input] = open_dims(input, inputs.find(*model_, i)->dims->size());
   }
+  if (const std::vector<std::string> names = shared_.contradicted(dims_in(given)); !names.empty())
+    for (size_t i = 0; i < model_->inputs.size(); ++i)
+      if (model_->inputs[i].dims)
+        options.input_dims[model_->inputs[i].name] = shared_.split(i, names);
+  options.constant_inputs = given_defaults(*model_, inputs);
   options.input_elements = open_elements(inputs);
   for (const std::string& name : model_->host_inputs)
     options.constant_inputs[name] = inputs.on_host(*model_, position_of(name));
@@ -79,11 +98,11 @@ plan_job specialisations::job(const given_inputs& inputs, bool on_cpus, double& 
         const hash128 hash = hash_of(*program);
         return specialisation{.program = std::move(program), .hash = hash};
       },
-      [this, key = key_of(inputs)](specialisation made) { keep(key, std::move(made)); });
+      [this, key = key_of(inputs, given)](specialisation made) { keep(key, std::move(made)); });
 }
 
 void specialisations::keep(const given_inputs& inputs, specialisation made) {
-  keep(key_of(inputs), std::move(made));
+  keep(key_of(inputs, {}), std::move(made));
 }
 
 void specialisations::keep(const hash128& key, specialisation made) {
@@ -96,7 +115,7 @@ void specialisations::keep(const hash128& key, specialisation made) {
   kept_.insert(key, std::move(made));
 }
 
-bindings specialisations::symbols(const specialisation& s, const std::vector<given_inputs::facts>& given) const {
+bindings specialisations::symbols(const specialisation& s, const input_facts& given) const {
   std::vector<const shape*> shapes;
   shapes.reserve(s.inputs.size());
   for (size_t i : s.inputs)

@@ -1,11 +1,13 @@
-// A session's model, rewritten for what the file leaves open: the ranks of inputs whose shape it does not state, and the values of inputs
-// that decide shapes. Not thread-safe.
+// A session's model, rewritten for what the file leaves open: the ranks of inputs whose shape it does not state, the
+// values of inputs that decide shapes and of inputs that have a default, and which dims of one name differ. Not
+// thread-safe.
 #pragma once
 
 #include "plan/bind/bind_inputs.hpp"
 #include "plan/plan_cache.hpp"
 #include "run/model.hpp"
 #include "run/plan_job.hpp"
+#include "run/shared_dims.hpp"
 
 #include <array>
 
@@ -34,17 +36,24 @@ public:
   specialisations(const specialisations&) = delete; // its jobs refer to it
   specialisations& operator=(const specialisations&) = delete;
 
+  /// What `check_inputs` has returned.
+  using input_facts = std::vector<given_inputs::facts>;
+
   /// Returns the one for inputs that have been checked; null if it is not there: see `job`. Valid until the next is kept.
-  specialisation* find(const given_inputs& inputs) { return kept_.find(key_of(inputs)); }
+  specialisation* find(const given_inputs& inputs, const input_facts& given) {
+    return kept_.find(key_of(inputs, given));
+  }
   /// Returns the job that makes the one for these inputs, adding the milliseconds that it takes to `spent`. `on_cpus`: no device is a
   /// GPU.
-  plan_job job(const given_inputs& inputs, bool on_cpus, double& spent);
+  plan_job job(const given_inputs& inputs, const input_facts& given, bool on_cpus, double& spent);
   /// Keeps one that was made already, of the same model.
   void keep(const given_inputs& inputs, specialisation made);
 
   /// Returns the symbols' values that the inputs' dims, which `given` says for each of the model's, and the session's options state. Throws
   /// `errc::invalid_input` if they contradict each other.
-  bindings symbols(const specialisation& s, const std::vector<given_inputs::facts>& given) const;
+  bindings symbols(const specialisation& s, const input_facts& given) const;
+  /// Returns which dims of one name differ, in words; empty if none do.
+  std::string contradiction(const input_facts& given) const { return shared_.describe(dims_in(given)); }
 
   template <class Visit>
   void for_each(Visit&& visit) {
@@ -53,7 +62,8 @@ public:
 
 private:
   void keep(const hash128& key, specialisation made);
-  hash128 key_of(const given_inputs& inputs) const;
+  hash128 key_of(const given_inputs& inputs, const input_facts& given) const;
+  static shared_dims::dims_of dims_in(const input_facts& given);
   size_t position_of(const std::string& input) const;
   /// Returns the ranks of what is in the given sequences and optionals, by input, where the file does not state them.
   std::map<std::string, element_shapes> open_elements(const given_inputs& inputs) const;
@@ -61,6 +71,7 @@ private:
   const model_ptr model_;
   std::vector<size_t> of_any_rank_;   // inputs whose shape the file does not state
   std::vector<size_t> open_elements_; // those that hold elements whose shape it does not state
+  shared_dims shared_;
   plan_cache<specialisation> kept_;
 };
 

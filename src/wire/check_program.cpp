@@ -29,6 +29,8 @@ public:
 
   std::vector<node_id> run() {
     validate(g_);
+    for (value_id v : g_.inputs)
+      require(!g_.values[v].constant, "an input is a constant", g_.values[v].name);
     check_order();
     for (const value& v : g_.values)
       check_value(v);

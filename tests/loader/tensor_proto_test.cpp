@@ -167,8 +167,12 @@ TEST_CASE("external data that is missing, short or outside of the folder", "[loa
   CHECK_THAT(wrong(std::filesystem::path("..") / outside.path().filename() / "secret.bin", "0", "12"),
              Contains("leaves"));
   CHECK_THAT(wrong("sub/../../x", "0", "12"), Contains("leaves"));
-  CHECK_THAT(wrong("link.bin", "0", "12"), Contains("symbolic link"));
-  CHECK_THAT(wrong("sub/link/secret.bin", "0", "12"), Contains("symbolic link"));
+  CHECK(wrong("link.bin", "0", "12") == ""); // the user's own links
+  CHECK(wrong("sub/link/secret.bin", "0", "12") == "");
+  std::filesystem::create_symlink(outside.path() / "nowhere", folder.path() / "dangling.bin");
+  CHECK_THAT(wrong("dangling.bin", "0", "12"), Contains("io") && Contains("dangling.bin"));
+  folder.write("lfs.bin", "version https://git-lfs.github.com/spec/v1");
+  CHECK_THAT(wrong("lfs.bin", "40", "12"), Contains("a Git LFS pointer"));
   CHECK_THAT(wrong("sub", "0", "12"), Contains("a directory"));
   CHECK_THAT(wrong("", "0", "12"), Contains("relative"));
   CHECK_THAT(wrong(std::string("w.bin\0x", 7), "0", "12"), Contains("relative"));

@@ -148,6 +148,13 @@ TEST_CASE("a plan whose values are not what its operators make is refused", "[wi
              Contains("a node reads what a later one makes"));
   CHECK_THAT(refusal_of(name, [](plan&, graph& g) { g.values[output_of(g, "Relu")].layout = layout::channels_last; }),
              Contains("no channels-last form"));
+  CHECK_THAT(refusal_of(name,
+                        [](plan&, graph& g) {
+                          const auto weight =
+                              std::ranges::find_if(g.values, [](const value& v) { return v.constant != nullptr; });
+                          g.inputs.push_back(static_cast<value_id>(weight - g.values.begin()));
+                        }),
+             Contains("an input is a constant"));
   CHECK_THAT(refusal_of(name, [](plan& p, graph&) { p.placement[0] = 7; }), Contains("device cannot run it"));
   CHECK_THAT(
       refusal_of(name, [](plan& p, graph&) { p.devices.push_back({.name = "x", .kind = device_kind::control}); }),
