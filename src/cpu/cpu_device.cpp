@@ -3,6 +3,7 @@
 #include "base/parallel.hpp"
 #include "cpu/cpu_info.hpp"
 #include "cpu/prepared_plan.hpp"
+#include "ops/node_origin.hpp"
 
 #include <algorithm>
 #include <cstring>
@@ -153,7 +154,7 @@ private:
     try {
       step.run->run(r);
     } catch (const error& e) {
-      fail(e.code(), "{}: {}", describe(call), e.what());
+      fail(e.code(), "{}: {}", describe_origin(call), e.what());
     }
     for (size_t i = 0; i < step.outputs; ++i)
       if (allocated_[i].defined())

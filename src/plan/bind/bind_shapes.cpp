@@ -1,6 +1,9 @@
 #include "plan/bind/bind_shapes.hpp"
 
 #include "base/limits.hpp"
+#include "graph/bodies.hpp"
+#include "ops/node_origin.hpp"
+#include "plan/bind/operand_checks.hpp"
 
 #include <algorithm>
 
@@ -22,6 +25,20 @@ int64_t checked_bytes(dtype type, std::span<const int64_t> dims) {
   return bytes > max_value_bytes ? -1 : empty ? 0 : bytes;
 }
 
+/// Throws what the first node says that cannot make its outputs' dims of these numbers, if there is one.
+void blame_node(const plan& p, uint32_t segment, const bindings& values) {
+  for (size_t n = 0; n < p.program->nodes.size(); ++n)
+    if (p.chunks[p.chunk_of_node[n]].segment <= segment && !has_body(p.program->nodes[n]))
+      infer_numbers(*p.program, p.program->nodes[n], values);
+}
+
+/// Returns e.g. "value 'y' (of Conv 'c1')".
+std::string describe_value(const plan& p, value_id v) {
+  const node_id maker = p.producer[v];
+  return printable("value '" + p.program->values[v].name + "'") +
+         (maker >= 0 ? " (of " + describe_origin(p.program->nodes[maker]) + ")" : "");
+}
+
 } // namespace
 
 slot_values evaluate_dims(const plan& p, uint32_t segment, const bindings& values) {
@@ -35,7 +52,16 @@ slot_values evaluate_dims(const plan& p, uint32_t segment, const bindings& value
         fail(errc::invalid_input, "the dim '{}' is not bound to a value; give it one", name);
       symbols.push_back(it->second);
     }
-    p.dims[s].evaluate(symbols, all[s]);
+    try {
+      p.dims[s].evaluate(symbols, all[s]);
+    } catch (const error& e) {
+      try {
+        blame_node(p, s, values);
+      } catch (const error& named) {
+        fail(e.code(), "{}", named.what());
+      }
+      throw;
+    }
   }
   return all;
 }
@@ -47,13 +73,13 @@ int64_t bind_shape(const plan& p, value_id v, const slot_values& slots, shape& d
   std::transform(p.slots[v].dims.begin(), p.slots[v].dims.end(), dims.begin(),
                  [&](dim_program::slot slot) { return values[slot]; });
   if (std::any_of(dims.begin(), dims.end(), [](int64_t d) { return d < 0; }))
-    fail(errc::invalid_input, "value '{}' would have the shape {}: a dim is negative", info.name, to_string(dims));
+    fail(errc::invalid_input, "{} would have the shape {}: a dim is negative", describe_value(p, v), to_string(dims));
   if (is_sequence(info.type) && dims[0] > limits::max_sequence_length)
     fail(errc::unsupported, "sequence '{}' would have {} tensors; at most {} are supported", info.name, dims[0],
          limits::max_sequence_length);
   const int64_t bytes = checked_bytes(info.type, dims);
   if (bytes < 0)
-    fail(errc::invalid_input, "value '{}' of shape {} would have more than 2^47 bytes", info.name, to_string(dims));
+    fail(errc::invalid_input, "{} of shape {} would have more than 2^47 bytes", describe_value(p, v), to_string(dims));
   return bytes;
 }
 
