@@ -12,6 +12,7 @@
 #include "troupe/tensor_file.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
@@ -25,7 +26,7 @@
 namespace troupe::cli {
 namespace {
 
-/// Splits "name=value" at the first '=', or at `at`; throws if there is none.
+/// Splits "name=value" at the first '=', or at `where`; throws if there is none.
 std::pair<std::string, std::string> split_assignment(const std::string& text, const char* option,
                                                      std::optional<size_t> where = std::nullopt) {
   const auto at = where.value_or(text.find('='));
@@ -112,7 +113,7 @@ void write_file(const std::filesystem::path& file, std::string_view text, std::s
 
 void write_outputs(const std::filesystem::path& folder, const named_tensors& outputs) {
   for (const auto& [name, value] : outputs)
-    if (is_container(value.type())) // NumPy has no such thing
+    if (holds_objects(value.type())) // NumPy has no sequences, and no texts but Python's
       write_pb(folder / (file_name(name) + ".pb"), name, value);
     else
       write_npy(folder / (file_name(name) + ".npy"), value);
@@ -121,7 +122,7 @@ void write_outputs(const std::filesystem::path& folder, const named_tensors& out
 bindings read_sizes(const std::vector<std::string>& texts, const char* option) {
   bindings values;
   for (const auto& text : texts) {
-    const auto [name, number] = split_assignment(text, option);
+    const auto [name, number] = split_assignment(text, option, text.rfind('=')); // names may hold one
     int64_t value = -1;
     const auto [end, status] = std::from_chars(number.data(), number.data() + number.size(), value);
     if (status != std::errc{} || end != number.data() + number.size() || value < 0)
@@ -129,6 +130,18 @@ bindings read_sizes(const std::vector<std::string>& texts, const char* option) {
     values[name] = value;
   }
   return values;
+}
+
+void check_dims(const bindings& sizes, const std::vector<value_info>& inputs, const char* option) {
+  std::vector<std::string> known;
+  for (const value_info& input : inputs)
+    if (input.dims)
+      for (const dim& d : *input.dims)
+        d.collect_symbols(known);
+  for (const auto& [name, size] : sizes)
+    if (std::ranges::find(known, name) == known.end())
+      fail(errc::invalid_argument, "{} '{}={}': the model's inputs have no dim '{}'; {}", option, name, size, name,
+           known.empty() ? "all their dims are fixed" : fmt::format("they have: {}", fmt::join(known, ", ")));
 }
 
 bindings model_options::dim_values() const {

@@ -51,6 +51,10 @@ struct model_options {
 /// Returns what e.g. "batch=8" says, of `option`.
 bindings read_sizes(const std::vector<std::string>& texts, const char* option);
 
+/// Throws `errc::invalid_argument` if one of the sizes that `option` states is of no symbolic dim of the model's
+/// inputs.
+void check_dims(const bindings& sizes, const std::vector<value_info>& inputs, const char* option);
+
 /// Adds `--tls-cert`, `--tls-key`, `--tls-ca` and `--insecure`.
 void add_credential_options(CLI::App& command, host_credentials& who);
 
@@ -115,7 +119,8 @@ named_tensors given_inputs(const session& model, const model_options& options);
 /// Returns the bytes that e.g. "2GiB", "500MB" or "4096" says; throws `errc::invalid_argument`, naming `option`.
 int64_t parse_bytes(std::string_view text, std::string_view option);
 
-/// Writes each output to NAME.npy, a sequence or optional to NAME.pb, in a folder that is there. Throws `errc::io`.
+/// Writes each output to NAME.npy, texts, sequences and optionals to NAME.pb, in a folder that is there. Throws
+/// `errc::io`.
 void write_outputs(const std::filesystem::path& folder, const named_tensors& outputs);
 
 /// Prints JSON on stdout, a line after it; bytes of names that are no UTF-8 are replaced.

@@ -11,7 +11,10 @@ namespace troupe::cli {
 decoder::decoder(const session& model, const model_options& args, const decode_options& options)
     : model_(model), args_(args), pairs_(read_bindings(options.bind, model.outputs())),
       bound_(model.bind(pairs_, {.checkpoint = options.checkpoint})), given_(given_inputs(model, args)),
-      growth_(read_sizes(options.grow, "--grow")), dims_{args.dim_values()} {}
+      growth_(read_sizes(options.grow, "--grow")), dims_{args.dim_values()} {
+  check_dims(growth_, model.inputs(), "--grow");
+  check_dims(dims_[0], model.inputs(), "--dim");
+}
 
 named_tensors decoder::next_inputs() const {
   const uint64_t taken = steps_taken();

@@ -1,11 +1,14 @@
 // troupe inspect: what a model is made of, what it needs on these devices, the values of its tensors, and their ways.
 #include "cli/command.hpp"
+#include "cli/idle_devices.hpp"
 #include "cli/summary.hpp"
 
 #include "base/printable.hpp"
+#include "loader/file_facts.hpp"
 #include "loader/onnx_loader.hpp"
 #include "plan/show/explain.hpp"
 #include "plan/show/statistics.hpp"
+#include "troupe/model_file.hpp"
 
 #include <fmt/format.h>
 
@@ -46,6 +49,24 @@ json statistics_json(const model_statistics& s) {
   for (const auto& [type, bytes] : s.bytes)
     j["parameter_bytes"][std::string(to_string(type))] = bytes;
   j["operators"] = s.operators;
+  return j;
+}
+
+/// What the file says of itself, and what of that is ignored.
+json file_json(const std::filesystem::path& file) {
+  const model_metadata about = read_metadata(file);
+  const file_facts facts = read_facts(file);
+  json j{{"ir_version", facts.ir_version},
+         {"producer", about.producer_name},
+         {"producer_version", about.producer_version},
+         {"domain", about.domain},
+         {"version", about.version},
+         {"description", about.description},
+         {"graph_description", about.graph_description},
+         {"metadata", json::object()},
+         {"ignored", facts.ignored}};
+  for (const auto& [key, text] : about.properties)
+    j["metadata"][key] = text;
   return j;
 }
 
@@ -90,7 +111,32 @@ void print_counts(const char* title, const json& operators) {
   fmt::print("\n");
 }
 
+/// Texts of a file may have pages.
+std::string shortened(const json& j) {
+  constexpr size_t longest = 200;
+  const auto text = j.get<std::string>();
+  return printable(text.size() > longest ? text.substr(0, longest) + "…" : text);
+}
+
+void print_file(const json& j) {
+  const json& file = j["file"];
+  fmt::print("file    IR version {}, opset", file["ir_version"].get<int64_t>());
+  for (const auto& [domain, version] : j["opset"].items())
+    fmt::print(" {}{}", domain.empty() ? "" : printable(domain) + " ", version.get<int64_t>());
+  if (const std::string producer = shortened(file["producer"]); !producer.empty())
+    fmt::print(", made by {} {}", producer, shortened(file["producer_version"]));
+  fmt::print("\n");
+  for (const char* key : {"domain", "description", "graph_description"})
+    if (const std::string text = shortened(file[key]); !text.empty())
+      fmt::print("{:<8}{}\n", key == std::string("graph_description") ? "graph" : key, text);
+  for (const auto& [key, text] : file["metadata"].items())
+    fmt::print("meta    {} = {}\n", printable(key), shortened(text));
+  for (const json& line : file["ignored"])
+    fmt::print("ignored {}\n", shortened(line));
+}
+
 void print_model(const json& j) {
+  print_file(j);
   for (const char* side : {"inputs", "outputs"})
     for (const json& i : j[side])
       fmt::print("{:8}{} {} {}\n", side == std::string("inputs") ? "input" : "output", text_of(i["name"]),
@@ -234,12 +280,14 @@ json inspect(const inspect_arguments& args) {
   const session model = devices.load(source, args.session());
   const bound_plan_ptr bound =
       bound_plan_of(model, complete_inputs(model.inputs(), given_inputs(model, args), args.dim_values(), args.seed));
+  warn_of_idle_devices(args, *bound->source);
   for (const std::string& name : args.flows)
     j["flows"].push_back(flow_json(*bound, name));
   if (!args.flows.empty())
     return j;
   j["name"] = source.name;
   j["opset"] = source.opsets;
+  j["file"] = file_json(model_file(args.model));
   j["inputs"] = infos_json(model.inputs());
   j["outputs"] = infos_json(model.outputs());
   j["model"] = statistics_json(statistics_of(source));

@@ -1,6 +1,7 @@
 // The `troupe` command.
 #include "base/parallel.hpp"
 #include "cli/command.hpp"
+#include "cli/listed_values.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -102,7 +103,9 @@ int main(int argc, char** argv) {
   add_subcommands(app, argc > 1 ? argv[1] : "");
   try {
     check_subcommand(app, argc, argv);
-    app.parse(argc, argv);
+    std::vector<std::string> words = troupe::cli::repeat_options({argv + 1, argv + argc});
+    std::reverse(words.begin(), words.end()); // as CLI11 takes them
+    app.parse(std::move(words));
     return EXIT_SUCCESS;
   } catch (const CLI::RuntimeError& e) {
     return e.get_exit_code();

@@ -1,6 +1,7 @@
 // troupe run: one inference, or steps of a decoder; outputs summarised on stdout, saved if asked.
 #include "base/quantile.hpp"
 #include "cli/decode.hpp"
+#include "cli/idle_devices.hpp"
 #include "cli/progress.hpp"
 #include "cli/strategy_options.hpp"
 #include "cli/stream.hpp"
@@ -93,7 +94,9 @@ void run_model(const run_arguments& args) {
     std::filesystem::create_directories(args.output);
     write_outputs(args.output, steps.last.outputs);
   }
-  const double flops = flops_of(*bound_plan_of(model, steps.first_inputs));
+  const bound_plan_ptr bound = bound_plan_of(model, steps.first_inputs);
+  warn_of_idle_devices(args, *bound->source);
+  const double flops = flops_of(*bound);
   if (args.json) {
     write_json(to_json(steps, flops));
   } else {
@@ -111,7 +114,7 @@ void add_run(CLI::App& app) {
   add_strategy_options(*command, *args);
   command
       ->add_option("--output", args->output,
-                   "Folder to write the outputs to, as NAME.npy (sequences and optionals: NAME.pb)")
+                   "Folder to write the outputs to, as NAME.npy (texts, sequences and optionals: NAME.pb)")
       ->type_name("FOLDER");
   command->add_option("--timeout", args->timeout_s, "Seconds after which the run fails (default: no limit)")
       ->check(CLI::NonNegativeNumber);

@@ -1,6 +1,7 @@
 #include "cli/summary.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
@@ -13,6 +14,20 @@ namespace {
 /// A session's caches with their names in text.
 std::array<std::pair<const char*, const cache_stats*>, 3> caches_of(const session_stats& stats) {
   return {{{"plans", &stats.plans}, {"bound plans", &stats.bound_plans}, {"layouts", &stats.layouts}}};
+}
+
+} // namespace
+
+namespace {
+
+/// Returns the first texts of a tensor, long ones cut.
+std::vector<std::string> first_texts(const tensor& t, size_t keep) {
+  constexpr size_t longest = 200; // bytes
+  const auto all = t.values<std::string>();
+  std::vector<std::string> texts;
+  for (size_t i = 0; i < std::min(keep, all.size()); ++i)
+    texts.push_back(all[i].size() > longest ? all[i].substr(0, longest) + "…" : all[i]);
+  return texts;
 }
 
 } // namespace
@@ -48,6 +63,10 @@ summary summarise(const tensor& t, size_t keep) {
 }
 
 std::string summary_text(const tensor& t) {
+  constexpr size_t shown = 3;
+  if (t.type() == dtype::string)
+    return fmt::format("[\"{}\"{}", fmt::join(first_texts(t, shown), "\", \""),
+                       t.size() > int64_t{shown} ? ", …]" : "]");
   if (!can_summarise(t))
     return "";
   const summary s = summarise(t);
@@ -62,6 +81,8 @@ std::string summary_text(const tensor& t) {
 
 nlohmann::json summary_json(const tensor& t, size_t keep) {
   nlohmann::json j{{"type", to_string(t.type())}, {"dims", t.dims()}};
+  if (t.type() == dtype::string)
+    j["first"] = first_texts(t, keep);
   if (!can_summarise(t))
     return j;
   const summary s = summarise(t, keep);

@@ -1,0 +1,85 @@
+#include "cli/idle_devices.hpp"
+
+#include "base/printable.hpp"
+#include "graph/bodies.hpp"
+#include "plan/place/policies.hpp"
+#include "plan/show/explain.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+namespace troupe::cli {
+namespace {
+
+/// Returns whether `--devices` names the device, by itself or as one of several ("cpu*2").
+bool is_named(const model_options& args, const std::string& device) {
+  return std::ranges::any_of(args.devices, [&](const std::string& given) {
+    return given != "all" && given.substr(0, given.find('*')) == device.substr(0, device.find('#'));
+  });
+}
+
+/// Counts, by obstacle, the nodes that no GPU can run.
+void count_obstacles(const plan& p, std::map<std::string, int>& found) {
+  const std::vector<placement_reason> reasons = placement_reasons(p);
+  for (size_t n = 0; n < reasons.size(); ++n) {
+    const node& call = p.program->nodes[n];
+    if (reasons[n].ordinary || launches_nothing(p, call))
+      continue;
+    const bool has_operand = !call.inputs.empty() && call.inputs[0] != no_value;
+    ++found[reasons[n].text +
+            (has_operand ? fmt::format(" of {}", to_string(p.program->values[call.inputs[0]].type)) : "")];
+  }
+  for (const planned_body& body : p.bodies)
+    count_obstacles(*body.compiled, found);
+}
+
+/// Why a GPU has nothing to do: what stands in the way of most nodes; empty if nothing does.
+std::string obstacle_of_most(const plan& p) {
+  std::map<std::string, int> found;
+  count_obstacles(p, found);
+  const auto most = std::ranges::max_element(found, {}, [](const auto& f) { return f.second; });
+  return most == found.end() ? "" : printable(most->first);
+}
+
+std::string reason(const model_options& args, const plan& p, const device_info& idle, std::string_view users) {
+  if (idle.gpu)
+    if (std::string obstacle = obstacle_of_most(p); !obstacle.empty())
+      return obstacle;
+  if (!args.plan_file.empty())
+    return fmt::format("{} says so", printable(args.plan_file));
+  const std::string policy = args.policy_name();
+  return fmt::format("policy {} puts all on {}{}", policy, users,
+                     policy == "single" ? "; others, such as heft, share the work" : "");
+}
+
+} // namespace
+
+std::vector<std::string> why_idle(const model_options& args, const plan& p) {
+  std::map<std::string, int> used;
+  count_nodes(p, used);
+  std::vector<std::string> users;
+  for (const auto& [device, nodes] : used)
+    users.push_back(device);
+  const bool with_gpu = std::ranges::any_of(p.devices, [&](const device_info& d) {
+    return d.gpu && is_named(args, d.name) && d.kind != device_kind::control;
+  });
+  std::vector<std::string> lines;
+  for (const device_info& d : p.devices)
+    if (!users.empty() && d.kind != device_kind::control && is_named(args, d.name) && !used.contains(d.name) &&
+        (d.gpu || !with_gpu))
+      lines.push_back(fmt::format("device '{}' runs no node of this model ({} runs all): {}", d.name,
+                                  fmt::join(users, " and "),
+                                  reason(args, p, d, fmt::format("{}", fmt::join(users, " and ")))));
+  return lines;
+}
+
+void warn_of_idle_devices(const model_options& args, const plan& p) {
+  if (args.strategy != strategy::none)
+    return;
+  for (const std::string& line : why_idle(args, p))
+    fmt::print(stderr, "troupe: warning: {}\n", line);
+}
+
+} // namespace troupe::cli
