@@ -58,14 +58,20 @@ tensor texts_of(const py::array& array, const std::string& name) {
   return texts;
 }
 
-/// An array of what the caller gave.
-py::array to_array(py::handle object) {
-  const py::module_ numpy = py::module_::import("numpy");
+/// An array of what the caller gave as the input called `name`.
+py::array to_array(py::handle object, const std::string& name) {
   if (py::isinstance<py::array>(object))
     return py::reinterpret_borrow<py::array>(object);
-  if (py::hasattr(object, "__dlpack__"))
-    return numpy.attr("from_dlpack")(object);
-  return numpy.attr("asarray")(object);
+  const py::module_ numpy = py::module_::import("numpy");
+  try {
+    return numpy.attr(py::hasattr(object, "__dlpack__") ? "from_dlpack" : "asarray")(object);
+  } catch (py::error_already_set& e) {
+    if (!e.matches(PyExc_Exception)) // Ctrl-C
+      throw;
+    throw error(errc::invalid_input, "input '" + name + "': a " +
+                                         std::string(py::str(py::type::of(object).attr("__name__"))) +
+                                         " that NumPy makes no array of: " + std::string(py::str(e.value())));
+  }
 }
 
 bool fits(const py::array& array) {
@@ -115,7 +121,7 @@ tensor copy_of(const tensor& value) {
 }
 
 tensor tensor_of(py::handle object, const std::string& name, bool copy) {
-  py::array array = to_array(object);
+  py::array array = to_array(object, name);
   if (is_text(array))
     return texts_of(array, name);
   const dtype type = type_of(array.dtype());

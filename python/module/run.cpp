@@ -29,6 +29,8 @@ bool overlaps(const memory_ranges& taken, const char* begin, const char* end) {
 run_request request_of(const py::dict& inputs, const shared_engine& on, const std::set<std::string>& copied) {
   run_request request;
   for (const auto& [key, given] : inputs) {
+    if (!py::isinstance<py::str>(key))
+      throw py::type_error("names of inputs are str, not " + std::string(py::str(py::type::of(key).attr("__name__"))));
     const auto name = key.cast<std::string>();
     if (!py::isinstance<value>(given)) {
       request.tensors[name] = tensor_of(given, name, copied.contains(name));

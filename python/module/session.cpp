@@ -201,6 +201,7 @@ void bind_session(py::module_& module) {
   py::class_<shared_session, std::shared_ptr<shared_session>>(module, "Session")
       .def("inputs", [](const shared_session& s) { return describe(s.get().inputs()); })
       .def("outputs", [](const shared_session& s) { return describe(s.get().outputs()); })
+      .def("optional_inputs", [](const shared_session& s) { return describe(optional_inputs(s.get())); })
       .def("about", &about)
       .def("run_arrays", &run_arrays)
       .def("run",

@@ -116,6 +116,11 @@ class Session:
         return [NodeArg(name, number, dims) for name, number, _, dims in self._core.inputs()]
 
     @property
+    def optional_inputs(self) -> List[NodeArg]:
+        """Those that a run may leave out: the file has a value for each."""
+        return [NodeArg(name, number, dims) for name, number, _, dims in self._core.optional_inputs()]
+
+    @property
     def outputs(self) -> List[NodeArg]:
         return [NodeArg(name, number, dims) for name, number, _, dims in self._core.outputs()]
 

@@ -11,9 +11,9 @@ import numpy as np
 from troupe import _core
 from troupe._engine import Session, Trace, _unwrapped, shared_engine
 from troupe._io_binding import IOBinding
-from troupe._options import RunOptions, SessionOptions, _refuse
+from troupe._options import RunOptions, SessionOptions, _note, _refuse
 from troupe._values import ModelMetadata, NodeArg, OrtValue
-from troupe.errors import InvalidArgument
+from troupe.errors import Error, InvalidArgument, InvalidType
 
 Provider = Union[str, Tuple[str, Mapping[str, Any]]]
 _CPU_PROVIDER = "CPUExecutionProvider"
@@ -42,16 +42,24 @@ def _is_name(word: str) -> bool:
 
 
 def _is_present(word: str) -> bool:
-    """Whether a GPU of this name is there; of other hosts' devices and all others the engine itself knows."""
-    if not word.startswith("vulkan"):
+    """Whether a GPU of this name is there; of other hosts' devices and all others the engine itself knows. "all" means no GPU that is
+    software, but it can be named."""
+    name = word.split("*")[0]
+    if not word.startswith("vulkan") or any(d["name"] == name for d in shared_engine(["all"], {}).devices()):
         return True
-    return any(d["name"] == word.split("*")[0] for d in shared_engine(["all"], {}).devices())
+    try:
+        shared_engine([word], {})
+    except Error:
+        return False
+    return True
 
 
 def devices_of(
     providers: Optional[Sequence[Provider]], provider_options: Optional[Sequence[Mapping[str, Any]]]
 ) -> Tuple[List[str], Dict[str, Any]]:
     """Returns the devices and engine options that providers mean; warns of those that are not there, and skips them."""
+    if isinstance(providers, str):
+        providers = [providers]
     if provider_options is not None and len(provider_options) != len(providers or ()):
         raise InvalidArgument("there must be as many provider_options as providers")
     devices: List[str] = []
@@ -93,19 +101,29 @@ class InferenceSession:
         provider_options: Optional[Sequence[Mapping[str, Any]]] = None,
         **kwargs: Any,
     ) -> None:
+        if sess_options is not None and not isinstance(sess_options, SessionOptions):
+            raise InvalidType(f"sess_options is a {type(sess_options).__name__}, not SessionOptions")
         for name, value in kwargs.items():
-            if value:
+            if name == "disabled_optimizers":
+                _note("InferenceSession(disabled_optimizers=…)", "the rewrite has rules of its own, which change no result")
+            elif value:
                 _refuse(f"InferenceSession({name}=…)", "there is no counterpart")
+        is_file = not isinstance(path_or_bytes, (bytes, bytearray, memoryview))
+        self._model_path = os.fspath(path_or_bytes) if is_file else None  # onnxruntime's name, which Optimum reads
+        self._model = path_or_bytes
         self._options = sess_options or SessionOptions()
+        self._last_trace: Optional[Trace] = None
+        self._started = time.time_ns()
+        self._open(providers, provider_options)
+
+    def _open(self, providers: Optional[Sequence[Provider]], provider_options: Optional[Sequence[Mapping[str, Any]]]) -> None:
         devices, engine_options = devices_of(providers, provider_options)
         if self._options.inter_op_num_threads:
             engine_options["scheduler_threads"] = self._options.inter_op_num_threads
-        self._session = shared_engine(devices, engine_options).load(path_or_bytes, **self._options.troupe_options())
+        self._session = shared_engine(devices, engine_options).load(self._model, **self._options.troupe_options())
         self._core = self._session._core
         self._inputs = self._session.inputs
         self._outputs = self._session.outputs
-        self._last_trace: Optional[Trace] = None
-        self._started = time.time_ns()
 
     @property
     def troupe_session(self) -> Session:
@@ -126,6 +144,7 @@ class InferenceSession:
         Raises `errors.InvalidArgument` (a ValueError) for inputs that are missing, extra, or of wrong type or shape, and outputs that
         do not exist; `errors.Cancelled`, `errors.OutOfMemory`, `errors.EPFail` as the run ends.
         """
+        _check_output_names(output_names)
         if run_options is None and not self._options.enable_profiling:
             if self._session._has_run:
                 return self._core.run_arrays(output_names or None, _plain(input_feed, self._core), None)
@@ -190,8 +209,8 @@ class InferenceSession:
         return self._outputs
 
     def get_overridable_initializers(self) -> List[NodeArg]:
-        """Returns none: weights are those of the file."""
-        return []
+        """Returns the initializers that are inputs, too: a run may be given another value."""
+        return self._session.optional_inputs
 
     def get_modelmeta(self) -> ModelMetadata:
         """Returns what the file says of itself."""
@@ -228,16 +247,20 @@ class InferenceSession:
         """Returns when the session was made, in ns since 1970."""
         return self._started
 
-    def set_providers(self, providers: Any = None, provider_options: Any = None) -> None:
-        """Refused: a session keeps its devices."""
-        _refuse("set_providers", "a session keeps its devices: make another InferenceSession")
+    def set_providers(
+        self, providers: Optional[Sequence[Provider]] = None, provider_options: Optional[Sequence[Mapping[str, Any]]] = None
+    ) -> None:
+        """Loads the model again on these devices, unless they are the session's."""
+        devices, _ = devices_of(providers, provider_options)
+        if provider_options or devices != self.get_providers():
+            self._open(providers, provider_options)
 
     def enable_fallback(self) -> None:
         """Does nothing: what a GPU cannot run, the CPU always does."""
 
     def disable_fallback(self) -> None:
-        """Refused: what a GPU cannot run, the CPU always does."""
-        _refuse("disable_fallback", "what a GPU cannot run, the CPU does; Session.plan says what")
+        """Does nothing: a session keeps its devices, and results do not depend on which of them runs what."""
+        _note("InferenceSession.disable_fallback()", "what a GPU cannot run, the CPU does; Session.plan says what")
 
     def run_with_ortvaluevector(self, *_: Any) -> None:
         """Refused: it is for training."""
@@ -252,6 +275,7 @@ class InferenceSession:
         _refuse("set_tuning_results", "what is measured is kept in the profile: troupe profile --keep")
 
     def _names(self, output_names: Optional[Sequence[str]]) -> List[str]:
+        _check_output_names(output_names)
         known = [arg.name for arg in self._outputs]
         for name in output_names or ():
             if name not in known:
@@ -269,9 +293,14 @@ class InferenceSession:
         return result
 
 
+def _check_output_names(names: Any) -> None:
+    if isinstance(names, str):
+        raise InvalidType(f"output_names is a list of names, not a str: ['{names}']")
+
+
 def _plain(feed: Mapping[str, Any], core: "_core.Session") -> Dict[str, Any]:
     if not isinstance(feed, Mapping):
-        raise InvalidArgument(f"inputs are given as a dict from names to arrays, not as {type(feed).__name__}")
+        raise InvalidType(f"inputs are given as a dict from names to arrays, not as {type(feed).__name__}")
     for value in feed.values():
         if isinstance(value, (OrtValue, dict)):
             return _unwrapped(feed, core)

@@ -1,9 +1,11 @@
-"""onnxruntime's options: what has a counterpart is passed on, what has none is refused with the reason."""
+"""onnxruntime's options: what has a counterpart is passed on; a hint that changes no result is accepted, and noted once in the log
+"troupe" at the level DEBUG; what would change results, or promises what troupe cannot keep, is refused with the reason."""
 from __future__ import annotations
 
 import enum
+import logging
 import weakref
-from typing import Any, Dict, NoReturn
+from typing import Any, Dict, NoReturn, Set
 
 from troupe import _core
 from troupe.errors import InvalidArgument, NotImplemented
@@ -39,18 +41,51 @@ def _refuse(what: str, why: str) -> NoReturn:
     raise error
 
 
-# What may be set, to which values, and why to no others.
+_noted: Set[str] = set()
+
+
+def _note(what: str, why: str) -> None:
+    """Says in the log, once, that a hint has no effect."""
+    if what not in _noted:
+        _noted.add(what)
+        logging.getLogger("troupe").debug("%s has no effect: %s", what, why)
+
+
+# Promises: what may be set, to which values, and why to no others.
 _FIXED = {
-    "enable_cpu_mem_arena": (True, "memory always comes from pools"),
-    "enable_mem_pattern": (True, "memory is always planned"),
-    "enable_mem_reuse": (True, "memory is always used again"),
-    "execution_order": (ExecutionOrder.DEFAULT, "the plan decides the order: see Session.plan"),
-    "intra_op_num_threads": (0, "threads are the process's: set OMP_NUM_THREADS before troupe is imported"),
     "optimized_model_filepath": ("", "rewritten models cannot be saved as ONNX; a plan can: Session.plan(inputs, 'json')"),
     "use_deterministic_compute": (False, "it is not promised for every device"),
 }  # fmt: skip
-# What is kept and has no effect, as troupe logs nothing, and its executions do not differ.
-_HINTS = {"execution_mode": ExecutionMode.ORT_SEQUENTIAL, "log_severity_level": 2, "log_verbosity_level": 0, "logid": ""}
+# Hints: what they are by default, and why another value has no effect.
+_HINTS = {
+    "enable_cpu_mem_arena": (True, "memory always comes from pools"),
+    "enable_mem_pattern": (True, "memory is always planned"),
+    "enable_mem_reuse": (True, "memory is always used again"),
+    "execution_mode": (ExecutionMode.ORT_SEQUENTIAL, "devices always work side by side"),
+    "execution_order": (ExecutionOrder.DEFAULT, "the plan decides the order: see Session.plan"),
+    "intra_op_num_threads": (0, "threads are the process's: set OMP_NUM_THREADS before troupe is imported"),
+    "log_severity_level": (2, "errors are exceptions, and little else is logged"),
+    "log_verbosity_level": (0, "errors are exceptions, and little else is logged"),
+    "logid": ("", "errors are exceptions, and little else is logged"),
+}  # fmt: skip
+# Configuration entries of onnxruntime that are hints, by how they begin; and those of them that are promises, by value.
+_HINT_ENTRIES = ("session.", "memory.", "optimization.")
+_PROMISES = {
+    ("session.disable_cpu_ep_fallback", "1"): "what a GPU cannot run, the CPU does; Session.plan says what",
+    ("session.load_model_format", "ORT"): "give the .onnx file that the .ort file was made from",
+    ("session.save_model_format", "ORT"): "rewritten models cannot be saved",
+}
+
+
+def _accept_entry(key: str, value: str, known: str) -> None:
+    """Notes a configuration entry that is a hint; refuses all others."""
+    if (key, value.upper()) in _PROMISES:
+        _refuse(f"configuration entry '{key}' = '{value}'", _PROMISES[key, value.upper()])
+    if not key.startswith(_HINT_ENTRIES):
+        _refuse(f"configuration entry '{key}'", f"there is none of this name{known}")
+    _note(f"configuration entry '{key}'", "it is a hint for onnxruntime's own ways")
+
+
 # Session options by onnxruntime's configuration key.
 _KEYS = {"policy", "policy_plugin", "strategy", "strategy_plugin", "precision", "plan_file", "goal", "schedule", "shares"}
 
@@ -63,6 +98,9 @@ class SessionOptions:
     `profile_file_prefix`. `add_free_dimension_override_by_name(name, value)`: a symbolic dim's value.
     `add_session_config_entry("troupe.policy", "heft")`: troupe's own; also troupe.strategy, .precision, .plan_file, .goal, .schedule,
     .shares, .policy_plugin, .strategy_plugin.
+
+    Hints that change no result are accepted and have no effect: threads, arenas, memory patterns, session.* and memory.* entries. The log
+    "troupe" notes them at the level DEBUG.
 
     Raises `errors.NotImplemented` for what troupe does not have, AttributeError for what onnxruntime does not have either.
     """
@@ -86,8 +124,7 @@ class SessionOptions:
     _entries: Dict[str, str]
 
     def __init__(self) -> None:
-        state: Dict[str, Any] = {name: value for name, (value, _) in _FIXED.items()}
-        state.update(_HINTS)
+        state: Dict[str, Any] = {name: value for name, (value, _) in {**_FIXED, **_HINTS}.items()}
         state.update(
             graph_optimization_level=GraphOptimizationLevel.ORT_ENABLE_ALL,
             inter_op_num_threads=0,
@@ -103,6 +140,8 @@ class SessionOptions:
             raise AttributeError(f"SessionOptions has no option '{name}'")
         if name in _FIXED and value != _FIXED[name][0]:
             _refuse(f"SessionOptions.{name} = {value!r}", _FIXED[name][1])
+        if name in _HINTS and value != _HINTS[name][0]:
+            _note(f"SessionOptions.{name} = {value!r}", _HINTS[name][1])
         if name == "inter_op_num_threads" and value < 0:
             raise InvalidArgument(f"SessionOptions.inter_op_num_threads = {value}: not a number of threads")
         self.__dict__[name] = value
@@ -116,11 +155,10 @@ class SessionOptions:
         _refuse("add_free_dimension_override_by_denotation", "use add_free_dimension_override_by_name")
 
     def add_session_config_entry(self, key: str, value: str) -> None:
-        """Sets one of troupe's own options ("troupe.policy" …, see above)."""
+        """Sets one of troupe's own options ("troupe.policy" …, see above), or one of onnxruntime's that is a hint."""
         name = key[len("troupe.") :] if key.startswith("troupe.") else ""
         if name not in _KEYS:
-            known = ", ".join("troupe." + k for k in sorted(_KEYS))
-            _refuse(f"configuration entry '{key}'", f"there is none of this name; there are {known}")
+            _accept_entry(key, str(value), "; there are " + ", ".join("troupe." + k for k in sorted(_KEYS)))
         self._entries[key] = str(value)
 
     def get_session_config_entry(self, key: str) -> str:
@@ -143,7 +181,8 @@ class SessionOptions:
 
     def troupe_options(self) -> Dict[str, Any]:
         """Returns the same as options of `Engine.load`."""
-        options: Dict[str, Any] = {key[len("troupe.") :]: value for key, value in self._entries.items()}
+        own = {key: value for key, value in self._entries.items() if key.startswith("troupe.")}
+        options: Dict[str, Any] = {key[len("troupe.") :]: value for key, value in own.items()}
         options["fuse"] = self.graph_optimization_level > GraphOptimizationLevel.ORT_ENABLE_BASIC
         if self._dims:
             options["dims"] = dict(self._dims)
@@ -153,7 +192,7 @@ class SessionOptions:
 class RunOptions:
     """How runs are done. `terminate = True` ends those that have these options and are under way; further runs with them end at once,
     until it is False again. `priority`: of requests that wait in a session's queue, higher ones go first (troupe's own). `timeout`:
-    seconds, 0: none (troupe's own). Logging options are kept and have no effect, as troupe logs nothing."""
+    seconds, 0: none (troupe's own). Logging options are kept and have no effect."""
 
     def __init__(self) -> None:
         self.log_severity_level = 2
@@ -210,16 +249,16 @@ class RunOptions:
         _refuse("add_active_adapter", "troupe has no adapters: merge them into the model")
 
     def add_run_config_entry(self, key: str, value: str) -> None:
-        """Refused: there are none."""
-        _refuse(f"run configuration entry '{key}'", "there is none of this name")
+        """Takes those that are hints; raises `errors.NotImplemented` for others."""
+        _accept_entry(key, str(value), "")
 
 
 def set_default_logger_severity(severity: int) -> None:
-    """Does nothing, as troupe logs nothing: errors are exceptions."""
+    """Does nothing: errors are exceptions, and what is noted beside them is in the log "troupe", which `logging` filters."""
 
 
 def set_default_logger_verbosity(verbosity: int) -> None:
-    """Does nothing, as troupe logs nothing."""
+    """Does nothing: see `set_default_logger_severity`."""
 
 
 def enable_telemetry_events() -> None:

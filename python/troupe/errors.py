@@ -26,6 +26,10 @@ class InvalidArgument(Error, ValueError):
     """Inputs that do not fit the model, or an option that cannot be."""
 
 
+class InvalidType(InvalidArgument, TypeError):
+    """An argument is of another kind than what it should be."""
+
+
 class InvalidPlan(InvalidArgument):
     """A saved plan is malformed, or does not fit the model or the devices."""
 

@@ -52,8 +52,8 @@ class Comparison(unittest.TestCase):
 
 
 class Idiom(unittest.TestCase):
-    def test_there_are_at_least_twelve(self):
-        self.assertGreaterEqual(len(SCRIPTS), 12)
+    def test_there_are_at_least_eighteen(self):
+        self.assertGreaterEqual(len(SCRIPTS), 18)
 
     def test_troupe_prints_what_is_expected(self):
         for script in SCRIPTS:

@@ -1,11 +1,9 @@
-"""onnxruntime's names: results, memory, types, errors, options, bindings."""
-import json
+"""onnxruntime's names: results, memory, types, errors, bindings."""
 import pathlib
 import subprocess
 import tempfile
 import threading
 import unittest
-import warnings
 
 import models
 import numpy as np
@@ -191,87 +189,6 @@ class Errors(unittest.TestCase):
         self.assertEqual(back.run(None, {"x": value})[0].tolist(), x.tolist())
         given = onnxruntime.OrtValue.ortvalue_from_numpy_with_onnx_type(value.bits(), TensorProto.BFLOAT16)
         self.assertEqual(back.run(None, {"x": given})[0].tolist(), x.tolist())
-
-
-class Options(unittest.TestCase):
-    def test_absent_providers_are_skipped_with_a_warning(self):
-        with warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always")
-            session = onnxruntime.InferenceSession(models.DIGITS, providers=["CUDAExecutionProvider", "cpu"])
-        self.assertEqual(session.get_providers(), ["cpu"])
-        self.assertIn("'CUDAExecutionProvider' is not in available provider names", str(caught[0].message))
-
-    def test_devices_in_troupes_words(self):
-        session = onnxruntime.InferenceSession(models.DIGITS, providers=["cpu*2"])
-        self.assertEqual(session.get_providers(), ["cpu", "cpu#1"])
-        self.assertEqual(session.run(None, {"image": digits()})[0].shape, (8, 10))
-        limited = onnxruntime.InferenceSession(models.DIGITS, providers=["cpu"], provider_options=[{"memory": 1 << 30}])
-        self.assertEqual(limited.get_provider_options()["cpu"]["memory_bytes"], str(1 << 30))
-        with self.assertRaisesRegex(errors.InvalidArgument, "provider 'cpu' has no option 'arena'; they are: memory"):
-            onnxruntime.InferenceSession(models.DIGITS, providers=[("cpu", {"arena": 1})])
-
-    def test_what_does_not_map_is_refused(self):
-        options = onnxruntime.SessionOptions()
-        for name, value in (("intra_op_num_threads", 3), ("enable_mem_pattern", False), ("optimized_model_filepath", "x")):
-            with self.assertRaisesRegex(errors.NotImplemented, f"SessionOptions.{name} = "):
-                setattr(options, name, value)
-        with self.assertRaises(AttributeError):
-            options.no_such_option = 1
-        with self.assertRaisesRegex(errors.NotImplemented, "configuration entry 'session.x': there is none of this name; there are troupe"):
-            options.add_session_config_entry("session.x", "1")
-
-    def test_what_maps_is_mapped(self):
-        options = onnxruntime.SessionOptions()
-        options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
-        options.add_free_dimension_override_by_name("batch", 8)
-        options.add_session_config_entry("troupe.strategy", "data-parallel")
-        session = onnxruntime.InferenceSession(models.DIGITS, options, providers=["cpu*2"])
-        self.assertEqual(session.run(None, {"image": digits()})[0].shape, (8, 10))
-        with self.assertRaisesRegex(errors.InvalidArgument, "8"):
-            session.run(None, {"image": digits(4)})
-        plan = session.troupe_session.plan({"image": digits()})
-        self.assertIn("data-parallel", plan)
-        self.assertNotIn("troupe.Conv", plan)
-
-    def test_profiling_writes_a_trace(self):
-        with tempfile.TemporaryDirectory() as folder:
-            options = onnxruntime.SessionOptions()
-            options.enable_profiling = True
-            options.profile_file_prefix = f"{folder}/run_"
-            session = onnxruntime.InferenceSession(models.DIGITS, options, providers=CPU)
-            session.run(None, {"image": digits()})
-            self.assertIn("traceEvents", json.loads(pathlib.Path(session.end_profiling()).read_text()))
-
-    def test_terminate_ends_runs(self):
-        session = onnxruntime.InferenceSession(models.long_loop(50_000_000), providers=CPU)
-        options = onnxruntime.RunOptions()
-        timer = threading.Timer(0.3, lambda: setattr(options, "terminate", True))
-        timer.start()
-        with self.assertRaises(errors.Cancelled):
-            session.run(None, {"x": np.ones(4, np.float32)}, options)
-        timer.join()
-
-    def test_terminate_ends_runs_that_nobody_waits_for(self):
-        session = onnxruntime.InferenceSession(models.long_loop(50_000_000), providers=CPU)
-        options, done, seen = onnxruntime.RunOptions(), threading.Event(), []
-
-        def callback(outputs, user_data, error):
-            seen.append((outputs, error))
-            done.set()
-
-        session.run_async(None, {"x": np.ones(4, np.float32)}, callback, None, options)
-        self.assertFalse(done.wait(0.2))
-        options.terminate = True
-        self.assertTrue(done.wait(30))
-        self.assertEqual(seen[0][0], [])
-        self.assertIn("cancelled", seen[0][1])
-
-    def test_a_run_takes_no_longer_than_it_may(self):
-        session = onnxruntime.InferenceSession(models.long_loop(50_000_000), providers=CPU)
-        options = onnxruntime.RunOptions()
-        options.timeout = 0.2
-        with self.assertRaises(TimeoutError):
-            session.run(None, {"x": np.ones(4, np.float32)}, options)
 
 
 class Bindings(unittest.TestCase):

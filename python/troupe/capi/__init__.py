@@ -1,4 +1,4 @@
 """onnxruntime.capi's public part: where its exceptions are."""
-from troupe.capi import onnxruntime_pybind11_state
+from troupe.capi import _pybind_state, onnxruntime_pybind11_state
 
-__all__ = ["onnxruntime_pybind11_state"]
+__all__ = ["_pybind_state", "onnxruntime_pybind11_state"]
