@@ -3,6 +3,7 @@
 #define TROUPE_DOUBLE_MATH
 
 #define double_infinity packDouble2x32(uvec2(0u, 0x7ff00000u))
+#define double_largest packDouble2x32(uvec2(0xffffffffu, 0x7fefffffu))
 #define double_nan packDouble2x32(uvec2(0u, 0x7ff80000u))
 
 bool exact_isnan(double x) {

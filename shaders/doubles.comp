@@ -28,6 +28,13 @@ double rounded(double x) {
   return r == 0.0lf && (unpackDouble2x32(x).y >> 31) != 0u ? -0.0lf : r;
 }
 
+/// x limited to [low, high]; the type's lowest and largest number stand for NaN.
+double limited(double x, double low, double high) {
+  const double least = exact_isnan(low) ? -double_largest : low, most = exact_isnan(high) ? double_largest : high;
+  const double raised = x < least ? least : x;
+  return raised > most ? most : raised;
+}
+
 precise double apply(double a, double b, double c) {
   switch (code) {
     case scalar_add: return a + b;
@@ -46,11 +53,11 @@ precise double apply(double a, double b, double c) {
     case scalar_ceiling: return ceil(a);
     case scalar_relu: return exact_isnan(a) ? a : (a < 0.0lf ? 0.0lf : a);
     case scalar_sigmoid: return 1.0lf / (1.0lf + exact_exp(-a));
-    case scalar_clip: return (a < b ? b : a) > c ? c : (a < b ? b : a);
+    case scalar_clip: return limited(a, b, c);
     case scalar_leaky_relu: return a < 0.0lf ? a * b : a;
     case scalar_sign: return exact_isnan(a) || a == 0.0lf ? a : (a < 0.0lf ? -1.0lf : 1.0lf);
     case scalar_round: return rounded(a);
-    case scalar_thresholded_relu: return a > b || exact_isnan(a) ? a : 0.0lf;
+    case scalar_thresholded_relu: return a > b ? a : 0.0lf;
     case scalar_softsign: return a / (1.0lf + abs(a));
     case scalar_affine: return b * a + c;
     default: return a;

@@ -124,14 +124,14 @@ precise float apply(uint code, uint ia, uint ib, uint ic) {
     case scalar_area_sine_h: return exact_asinh(a);
     case scalar_area_cosine_h: return exact_acosh(a);
     case scalar_area_tangent_h: return exact_atanh(a);
-    case scalar_thresholded_relu: return a > operand(ib) || exact_isnan(a) ? a : 0.0;
+    case scalar_thresholded_relu: return a > operand(ib) ? a : 0.0;
     case scalar_softsign: return exact_quotient(a, 1.0 + abs(a));
     case scalar_mish: return exact_mish(a);
     case scalar_selu: return operand(ic) * (a >= 0.0 ? a : operand(ib) * exact_expm1(a));
     case scalar_celu: return a >= 0.0 ? a : operand(ib) * exact_expm1(exact_quotient(a, operand(ib)));
     case scalar_shrink: {
       const float lambda = operand(ib), bias = operand(ic);
-      return a < -lambda ? a + bias : (a > lambda ? a - bias : (exact_isnan(a) ? a : 0.0));
+      return a < -lambda ? a + bias : (a > lambda ? a - bias : 0.0);
     }
     case scalar_modulo: return modulo(a, operand(ib));
     case scalar_truncated_modulo: return truncated_modulo(a, operand(ib));

@@ -84,6 +84,48 @@ template <bool MinusOne = false>
   return x < 0 ? -y : y;
 }
 
+/// v limited to ±200, where e^v is 0 or infinity, as a float and what that leaves.
+struct exponent {
+  float high, low;
+};
+[[gnu::always_inline]] inline exponent exponent_of(double v) {
+  const double limited = v > 200 ? 200 : v < -200 ? -200 : v;
+  const auto high = static_cast<float>(limited);
+  return {high, static_cast<float>(limited - high)};
+}
+
+/// 1 / (1 + e^−v)
+[[gnu::always_inline]] inline float sigmoid(exponent v) {
+  return 1.f / (1.f + exp(-v.high) * (1.f - v.low));
+}
+
+/// x · Φ(x), relatively exact far below 0, too: e^(−x²/2) · t · P(t) is erfc(|x| / √2) with t = 1 / (1 + |x| / √8).
+[[gnu::always_inline]] inline float gelu(float x) {
+  const double v = x;
+  const exponent square = exponent_of(-0.5 * v * v);
+  const float t = 1.f / (1.f + 0.35355339059f * (x < 0 ? -x : x));
+  const float p =
+      0.282085815f +
+      t * (0.282386753f +
+           t * (0.243019925f +
+                t * (0.202998351f +
+                     t * (-0.0272676793f +
+                          t * (0.278808830f + t * (-0.487647156f + t * (0.284682350f + t * -0.0590672282f)))))));
+  const float c = exp(square.high) * (1.f + square.low) * t * p;
+  return 0.5f * x * (x < 0 ? c : 2.f - c);
+}
+
+/// x · (1 + tanh(√(2/π) (x + 0.044715 x³))) / 2
+[[gnu::always_inline]] inline float gelu_tanh(float x) {
+  const double v = x;
+  return x * sigmoid(exponent_of(v * (1.59576912160573071 + 0.0713548162726009 * v * v)));
+}
+
+/// x / (1 + e^(−alpha x))
+[[gnu::always_inline]] inline float swish(float x, float alpha) {
+  return x * sigmoid(exponent_of(static_cast<double>(alpha) * x));
+}
+
 } // namespace troupe::fast
 
 namespace troupe {
@@ -95,6 +137,9 @@ struct vector_math {
   static float log1p(float x) { return fast::log1p(x); }
   static float tanh(float x) { return fast::tanh(x); }
   static float erf(float x) { return fast::erf(x); }
+  static float gelu(float x) { return fast::gelu(x); }
+  static float gelu_tanh(float x) { return fast::gelu_tanh(x); }
+  static float swish(float x, float alpha) { return fast::swish(x, alpha); }
 };
 
 } // namespace troupe

@@ -82,9 +82,9 @@ std::vector<implementation<launch_rule>> scalar_rules() {
   return rules_of(std::make_index_sequence<scalar_functions.size()>());
 }
 
-/// From opset 11 on bounds are inputs of one element; floats have infinities in place of those that are absent.
+/// From opset 11 on bounds are inputs of one element; the type's lowest and largest number stand for those that are
+/// absent.
 launch_lists clip_launches(const gpu_call& call) {
-  constexpr float infinity = std::numeric_limits<float>::infinity();
   const bool low = call.has_input(1), high = call.has_input(2);
   if ((low && call.inputs[1].size() != 1) || (high && call.inputs[2].size() != 1))
     return {};
@@ -96,10 +96,13 @@ launch_lists clip_launches(const gpu_call& call) {
   if (call.outputs[0].type == dtype::float64) {
     if (high && !low) // the second operand is always the lower bound
       return {};
-    return low ? launch_doubles(call, scalar_code::clip, {infinity}) : launch_doubles(call, scalar_code::same);
+    constexpr float unbounded =
+        std::numeric_limits<float>::quiet_NaN(); // a float does not hold a double's largest number
+    return launch_doubles(call, scalar_code::clip, std::vector<float>(low && high ? 0 : low ? 1 : 2, unbounded));
   }
+  const auto largest = static_cast<float>(largest_number(call.outputs[0].type));
   const elementwise_step step{scalar_code::clip, 0, low ? 1 : -1, high ? (low ? 2 : 1) : -2};
-  return launch_chain(call, {{step}, {-infinity, infinity}});
+  return launch_chain(call, {{step}, {-largest, largest}});
 }
 
 launch_lists bit_shift_launches(const gpu_call& call) {

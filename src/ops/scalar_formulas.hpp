@@ -18,6 +18,19 @@ struct exact_math {
   static auto log1p(auto x) { return std::log1p(x); }
   static auto tanh(auto x) { return std::tanh(x); }
   static auto erf(auto x) { return std::erf(x); }
+  // Far below 0 these are e^v times a number; for floats v needs more digits than a float has.
+  /// x · Φ(x)
+  static auto gelu(auto x) { return static_cast<decltype(x)>(0.5 * x * std::erfc(x * -0.70710678118654752440)); }
+  /// x (1 + tanh(√(2/π) (x + 0.044715 x³))) / 2
+  static auto gelu_tanh(auto x) {
+    const double v = x;
+    return swish_of(x, 1.59576912160573071176 * v * (1 + 0.044715 * v * v));
+  }
+  /// x / (1 + e^(−alpha x))
+  static auto swish(auto x, auto alpha) { return swish_of(x, static_cast<double>(alpha) * x); }
+
+private:
+  static auto swish_of(auto x, double v) { return static_cast<decltype(x)>(x / (1 + std::exp(-v))); }
 };
 
 /// Unsigned type to compute T's wrapping arithmetic with, at least as wide as int (no promotion to a signed type).
@@ -126,15 +139,8 @@ template <class M> constexpr auto formula<hard_swish, M> = [](auto a) {
   using T = decltype(a);
   return a * limited(a * (T(1) / 6) + T(0.5), T(0), T(1));
 };
-// a · Φ(a), Φ by erf or by tanh(√(2/π) (a + 0.044715 a³))
-template <class M> constexpr auto formula<gelu, M> = [](auto a) {
-  using T = decltype(a);
-  return T(0.5) * a * (1 + M::erf(a * T(0.70710678118654752440)));
-};
-template <class M> constexpr auto formula<gelu_tanh, M> = [](auto a) {
-  using T = decltype(a);
-  return T(0.5) * a * (1 + M::tanh(T(0.79788456080286535588) * (a + T(0.044715) * a * a * a)));
-};
+template <class M> constexpr auto formula<gelu, M> = [](auto a) { return M::gelu(a); };
+template <class M> constexpr auto formula<gelu_tanh, M> = [](auto a) { return M::gelu_tanh(a); };
 template <class M> constexpr auto formula<clip, M> = [](auto a, auto low, auto high) { return limited(a, low, high); };
 template <class M> constexpr auto formula<hard_sigmoid, M> = [](auto a, auto alpha, auto beta) {
   using T = decltype(a);
@@ -143,7 +149,7 @@ template <class M> constexpr auto formula<hard_sigmoid, M> = [](auto a, auto alp
 template <class M> constexpr auto formula<leaky_relu, M> = [](auto a, auto slope) {
   return is_negative(a) ? wrap(slope, a, std::multiplies()) : a;
 };
-template <class M> constexpr auto formula<swish, M> = [](auto a, auto alpha) { return a * logistic<M>(alpha * a); };
+template <class M> constexpr auto formula<swish, M> = [](auto a, auto alpha) { return M::swish(a, alpha); };
 template <class M> constexpr auto formula<elu, M> = [](auto a, auto alpha) { return a < 0 ? alpha * M::expm1(a) : a; };
 template <class M> constexpr auto formula<same, M> = [](auto a) { return a; };
 template <class M> constexpr auto formula<sign, M> = [](auto a) {
@@ -162,7 +168,7 @@ template <class M> constexpr auto formula<area_sine_h, M> = [](auto a) { return 
 template <class M> constexpr auto formula<area_cosine_h, M> = [](auto a) { return std::acosh(a); };
 template <class M> constexpr auto formula<area_tangent_h, M> = [](auto a) { return std::atanh(a); };
 template <class M> constexpr auto formula<thresholded_relu, M> = [](auto a, auto alpha) {
-  return a > alpha || a != a ? a : decltype(a)(0);
+  return a > alpha ? a : decltype(a)(0); // so NaN gives 0: the definition compares, and has 0 for the rest
 };
 template <class M> constexpr auto formula<softsign, M> = [](auto a) { return a / (1 + std::abs(a)); };
 // a · tanh(ln(1 + e^a)); from 30 on that is a
@@ -177,9 +183,9 @@ template <class M> constexpr auto formula<selu, M> = [](auto a, auto alpha, auto
 template <class M> constexpr auto formula<celu, M> = [](auto a, auto alpha) {
   return a < 0 ? alpha * M::expm1(a / alpha) : a;
 };
-// Towards 0 by `bias`, 0 between -lambda and lambda.
+// Towards 0 by `bias`, 0 for the rest: between -lambda and lambda, and for NaN.
 template <class M> constexpr auto formula<shrink, M> = [](auto a, auto lambda, auto bias) {
-  return a < -lambda ? a + bias : a > lambda ? a - bias : a != a ? a : decltype(a)(0);
+  return a < -lambda ? a + bias : a > lambda ? a - bias : decltype(a)(0);
 };
 // With the divisor's sign, as Python's.
 template <class M> constexpr auto formula<modulo, M> = [](auto a, auto b) {

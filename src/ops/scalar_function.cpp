@@ -13,6 +13,16 @@ static_assert(rows_are_in_order());
 
 } // namespace
 
+double largest_number(dtype type) {
+  switch (type) {
+    case dtype::float16: return 65504;
+    case dtype::bfloat16: return 0x1.fep127;
+    case dtype::float32: return std::numeric_limits<float>::max();
+    case dtype::float64: return std::numeric_limits<double>::max();
+    default: fail(errc::internal, "{} is no float type", to_string(type));
+  }
+}
+
 std::optional<scalar_call> scalar_call_of(const scalar_function& row, const attributes& attrs) {
   scalar_call call{row.code, row.values(), {}};
   if (row.code == scalar_code::gelu) {

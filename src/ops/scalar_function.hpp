@@ -47,7 +47,7 @@ struct scalar_function {
 inline constexpr auto scalar_functions = [] {
   using enum scalar_code;
   using namespace types;
-  constexpr float infinity = std::numeric_limits<float>::infinity();
+  constexpr float infinity = std::numeric_limits<float>::infinity(), largest = std::numeric_limits<float>::max();
   constexpr int quotient = 4, costly = 16;
   constexpr scalar_function rows[] = {
       {add, "Add", 7, 2, numeric},
@@ -75,7 +75,7 @@ inline constexpr auto scalar_functions = [] {
       {hard_swish, "HardSwish", 14, 1, floats, quotient, true},
       {gelu, "Gelu", 20, 1, floats, costly, true},
       {gelu_tanh, "GeluTanh", 0, 1, floats, costly, true},
-      {clip, "Clip", 1, 3, floats, 1, true, {{"min", -infinity}, {"max", infinity}}},
+      {clip, "Clip", 6, 3, floats, 1, true, {{"min", -largest}, {"max", largest}}},
       {hard_sigmoid, "HardSigmoid", 1, 3, floats, quotient, true, {{"alpha", 0.2f}, {"beta", 0.5f}}},
       {leaky_relu, "LeakyRelu", 1, 2, floats, 1, true, {{"alpha", 0.01f}}},
       {swish, "Swish", 24, 2, floats, costly, true, {{"alpha", 1}}},
@@ -109,6 +109,7 @@ inline constexpr auto scalar_functions = [] {
       {shift_left, "", 0, 2, unsigned_ints},
       {shift_right, "", 0, 2, unsigned_ints},
 
+      {clip, "Clip", 1, 3, floats, 1, true, {{"min", -infinity}, {"max", infinity}}},
       {selu, "Selu", 1, 3, floats, costly, false, {{"alpha", 1.6732f}, {"gamma", 1.0507f}}},
       {leaky_relu, "PRelu", 7, 2, numeric},
       {swish, "QuickGelu", 1, 2, floats, costly, false, {{"alpha", 1.702f}}, "com.microsoft"},
@@ -136,6 +137,9 @@ struct scalar_call {
   int values;
   std::vector<float> numbers;
 };
+
+/// Returns the largest finite number of a float type: what Clip limits elements to if a bound is absent.
+double largest_number(dtype type);
 
 /// Returns the function of an operator's row that the attributes choose; nullopt for attributes that choose none.
 std::optional<scalar_call> scalar_call_of(const scalar_function& row, const attributes& attrs);

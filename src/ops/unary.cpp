@@ -81,15 +81,15 @@ void is_inf(kernel_context& c) {
   test_floats(c, [=](auto x) { return std::isinf(x) && (x > 0 ? positive : negative); });
 }
 
-/// The bound that input `i` is; if it is absent, the first or last element of T.
+/// The bound that input `i` is; if it is absent, T's lowest or largest number, not an infinity.
 template <class T>
 compute_type<T> bound(const kernel_context& c, size_t i) {
-  using C = compute_type<T>;
-  if constexpr (std::is_integral_v<T>)
+  if constexpr (std::is_integral_v<T>) {
     return single_element<T>(c, i, i == 1 ? std::numeric_limits<T>::min() : std::numeric_limits<T>::max());
-  else
-    return single_element<T>(c, i,
-                             T(i == 1 ? -std::numeric_limits<C>::infinity() : std::numeric_limits<C>::infinity()));
+  } else {
+    const auto most = static_cast<compute_type<T>>(largest_number(dtype_of<T>));
+    return single_element<T>(c, i, T(i == 1 ? -most : most));
+  }
 }
 
 /// From opset 11 on the bounds are inputs.

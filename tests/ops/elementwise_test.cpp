@@ -71,6 +71,24 @@ TEST_CASE("Integer arithmetic is defined for every operand", "[ops]") {
                    ints<int64_t>({4}, {-8, 81, 0, 0})) == "");
 }
 
+TEST_CASE("what is compared with NaN is 0 where the definition says so", "[ops]") {
+  const tensor x = floats({3}, {NAN, 2, -2});
+  CHECK(difference(run("ThresholdedRelu", 10, {x}), floats({3}, {0, 2, 0})) == "");
+  CHECK(difference(run("Shrink", 9, {x}), floats({3}, {0, 2, -2})) == "");
+}
+
+TEST_CASE("Clip without a bound limits to the type's lowest and largest number", "[ops]") {
+  constexpr float infinity = std::numeric_limits<float>::infinity(), largest = std::numeric_limits<float>::max();
+  const tensor x = floats({3}, {-infinity, 1, infinity});
+  CHECK(difference(run("Clip", 13, {x}), floats({3}, {-largest, 1, largest})) == "");
+  CHECK(difference(run("Clip", 13, {x, floats({}, {0})}), floats({3}, {0, 1, largest})) == "");
+  CHECK(difference(run("Clip", 13, {x, tensor(), floats({}, {0})}), floats({3}, {-largest, 0, 0})) == "");
+  CHECK(difference(run("Clip", 6, {x}), floats({3}, {-largest, 1, largest})) == "");
+  CHECK(difference(run("Clip", 1, {x}), x) == "");
+  const tensor y = run("Clip", 13, {tensor::of<double>({1}, std::vector<double>{-1 / 0.0})});
+  CHECK(y.data<double>()[0] == std::numeric_limits<double>::lowest());
+}
+
 TEST_CASE("Pow's quick exponents agree with pow", "[ops]") {
   const float inf = INFINITY;
   const tensor x = floats({6}, {-2, -0.f, 0.25f, 3, inf, -inf});
