@@ -158,10 +158,10 @@ void agree_on_layout(graph_editor& e, head_operand& k, head_operand& v) {
   v = {forward(e, v), false};
 }
 
-void emit(graph_editor& e, pattern& p, const std::string& name) {
+void emit(graph_editor& e, pattern& p, float scale, const std::string& name) {
   agree_on_layout(e, p.k, p.v);
   attributes attrs;
-  attrs.set("scale", static_cast<float>(p.scale));
+  attrs.set("scale", scale);
   attrs.set("q_layout", std::string(p.q.behind ? "bshd" : "bhsd"));
   attrs.set("kv_layout", std::string(p.k.behind ? "bshd" : "bhsd"));
   node_id last = p.product;
@@ -199,7 +199,10 @@ bool fuse_attention_at(graph_editor& e, node_id softmax) {
   const auto& keys = e.val(e.at(product).inputs[1]).dims;
   if (!((*keys)[1] == q))
     return false;
-  emit(e, p, e.at(softmax).name);
+  const auto scale = as_attribute(p.scale, e.val(weights).type);
+  if (!scale)
+    return false;
+  emit(e, p, *scale, e.at(softmax).name);
   return true;
 }
 

@@ -100,11 +100,12 @@ bool fuse_rms(graph_editor& e, node_id n, deviation d) {
   if (product < 0 || !has_row("RMSNormalization"))
     return false;
   const value_id weight = opposite(e.at(product), y);
-  if (!is_last_dim_vector(e, weight, x))
+  const auto epsilon = as_attribute(d.epsilon, e.val(x).type);
+  if (!is_last_dim_vector(e, weight, x) || !epsilon)
     return false;
   attributes attrs;
   attrs.set("axis", int64_t{-1});
-  attrs.set("epsilon", static_cast<float>(d.epsilon));
+  attrs.set("epsilon", *epsilon);
   e.replace(product, make_node(e.at(n).name + "+rms", "", "RMSNormalization", {x, weight}, {e.at(product).outputs[0]},
                                std::move(attrs)));
   return true;
@@ -122,9 +123,12 @@ bool fuse_layer(graph_editor& e, node_id n, deviation d) {
   const value_id weight = opposite(e.at(product), y), scaled = e.at(product).outputs[0];
   const node_id sum = e.used_once(scaled) ? consumed_by(e, scaled, "Add") : -1;
   const bool biased = sum >= 0 && is_last_dim_vector(e, opposite(e.at(sum), scaled), x);
+  const auto epsilon = as_attribute(d.epsilon, e.val(x).type);
+  if (!epsilon)
+    return false;
   attributes attrs;
   attrs.set("axis", int64_t{-1});
-  attrs.set("epsilon", static_cast<float>(d.epsilon));
+  attrs.set("epsilon", *epsilon);
   std::vector<value_id> inputs{x, weight};
   if (biased)
     inputs.push_back(opposite(e.at(sum), scaled));

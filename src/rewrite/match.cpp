@@ -34,6 +34,12 @@ std::optional<double> scalar_constant(const graph_editor& e, value_id v) {
   return to_double(materialise(w).view()).at(0);
 }
 
+std::optional<float> as_attribute(double number, dtype type) {
+  const auto narrow = static_cast<float>(number);
+  const bool loses = type == dtype::float64 && static_cast<double>(narrow) != number && !std::isnan(number);
+  return loses ? std::nullopt : std::optional(narrow);
+}
+
 bool is_scalar(const graph_editor& e, value_id v, double wanted) {
   const auto found = scalar_constant(e, v);
   return found && std::abs(*found - wanted) <= 1e-3 * std::abs(wanted) * (e.val(v).type == dtype::float16 ? 1 : 1e-3);
@@ -68,15 +74,19 @@ std::optional<scalar_call> scalar_call_of(const graph_editor& e, const node& n) 
     auto call = scalar_call_of(*n.def, n.attrs);
     return call && call->values == std::ssize(n.inputs) ? call : std::nullopt;
   }
-  constexpr float infinity = std::numeric_limits<float>::infinity();
-  scalar_call call{scalar_code::clip, 1, {-infinity, infinity}};
-  for (size_t i : {1, 2})
-    if (input_of(n, i) != no_value) {
-      const auto bound = scalar_constant(e, n.inputs[i]);
-      if (!bound)
-        return std::nullopt;
-      call.numbers[i - 1] = static_cast<float>(*bound);
-    }
+  const dtype type = e.val(n.inputs[0]).type;
+  if (!(types::floats & set_of(type)))
+    return std::nullopt;
+  scalar_call call{scalar_code::clip, 1, {}};
+  for (size_t i : {1, 2}) {
+    const double most = largest_number(type);
+    const auto bound =
+        input_of(n, i) != no_value ? scalar_constant(e, n.inputs[i]) : std::optional(i == 1 ? -most : most);
+    const auto number = bound ? as_attribute(*bound, type) : std::nullopt;
+    if (!number)
+      return std::nullopt;
+    call.numbers.push_back(*number);
+  }
   return call;
 }
 

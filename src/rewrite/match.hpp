@@ -42,6 +42,10 @@ struct scaled_value {
 };
 std::optional<scaled_value> scaled_by_constant(const graph_editor& e, value_id v);
 
+/// Returns `number` as an attribute, which is a float32; nullopt if that loses digits of a number beside elements of
+/// `type` (float64).
+std::optional<float> as_attribute(double number, dtype type);
+
 /// Returns the scalar function that `n` is, a Clip's constant bounds as numbers; nullopt for other nodes and for more or fewer inputs than
 /// the function's values.
 std::optional<scalar_call> scalar_call_of(const graph_editor& e, const node& n);

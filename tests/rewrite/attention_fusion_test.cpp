@@ -1,5 +1,6 @@
 // Attention as exporters write it, and its caches: fused = unfused on random data, and the pattern is found.
 #include "support/catch.hpp"
+#include "support/kernel_case.hpp"
 #include "support/run_graph.hpp"
 
 using namespace troupe;
@@ -31,6 +32,21 @@ TEST_CASE("attention as BERT's exporter writes it", "[rewrite][A4]") {
   REQUIRE(fused.nodes.size() == 1);
   CHECK(count_nodes(fused, "troupe.Attention") == 1);
   CHECK(fused.nodes[0].attrs.real("scale") == Approx(1 / std::sqrt(8.f)));
+}
+
+TEST_CASE("float64 attention is fused only with a scale that a float32 attribute keeps", "[rewrite]") {
+  for (const double scale : {1 / std::sqrt(8.0), 0.25}) {
+    graph_builder b;
+    const auto input = [&](const char* name) { return b.input(name, {1, 2, 5, 8}, dtype::float64); };
+    const value_id q = input("q"), k = input("k"), v = input("v");
+    const value_id scores = b.op("MatMul", {q, transpose(b, k, {0, 1, 3, 2})});
+    const value_id scaled = b.op("Mul", {scores, b.constant("scale", to_type(tensor::scalar(scale), dtype::float64))});
+    b.output(b.op("MatMul", {b.op("Softmax", {scaled}, attrs_of({{"axis", int64_t{-1}}})), v}));
+    std::vector<tensor> inputs;
+    for (uint32_t seed = 1; seed <= 3; ++seed)
+      inputs.push_back(to_type(random_tensor({1, 2, 5, 8}, seed), dtype::float64));
+    CHECK(count_nodes(check_fusion(b.g, inputs, 1e-13), "troupe.Attention") == (scale == 0.25 ? 1 : 0));
+  }
 }
 
 namespace {

@@ -1,5 +1,6 @@
 // Norms of channels: written as several nodes, and with the activation after them.
 #include "support/catch.hpp"
+#include "support/kernel_case.hpp"
 #include "support/run_graph.hpp"
 
 using namespace troupe;
@@ -54,4 +55,28 @@ TEST_CASE("A norm of channels that others read too keeps its activation apart", 
     CHECK(count_nodes(fused, "InstanceNormalization") == 1);
     CHECK(count_nodes(fused, "Relu") == 1);
   }
+}
+
+TEST_CASE("A float64 norm is fused only with an epsilon that a float32 attribute keeps", "[rewrite]") {
+  for (const bool centred : {false, true})
+    for (const double epsilon : {1e-6, 0x1p-20}) {
+      graph_builder b;
+      const auto number = [&](const char* name, double v) {
+        return b.constant(name, to_type(tensor::scalar(v), dtype::float64));
+      };
+      const value_id x = b.input("x", {2, 3, 8}, dtype::float64);
+      const attributes last = attrs_of({{"axes", std::vector<int64_t>{-1}}, {"keepdims", int64_t{1}}});
+      const value_id centre = centred ? b.op("Sub", {x, b.op("ReduceMean", {x}, last)}) : x;
+      const value_id square = b.op("ReduceMean", {b.op("Mul", {centre, centre})}, last);
+      const value_id deviation = b.op("Sqrt", {b.op("Add", {square, number("epsilon", epsilon)})});
+      const tensor scale = to_type(random_tensor({8}, 1), dtype::float64);
+      b.output(b.op("Mul", {b.op("Div", {centre, deviation}), b.constant("scale", scale)}));
+      // Elements so small that epsilon is most of the deviation.
+      tensor values = to_type(random_tensor({2, 3, 8}, 2), dtype::float64);
+      for (int64_t i = 0; i < values.size(); ++i)
+        values.mutable_data<double>()[i] *= 1e-4;
+      const graph fused = check_fusion(b.g, {values}, 1e-13);
+      const size_t norms = count_nodes(fused, "LayerNormalization") + count_nodes(fused, "RMSNormalization");
+      CHECK(norms == (epsilon == 1e-6 ? 0 : 1));
+    }
 }
