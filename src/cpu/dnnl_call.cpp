@@ -1,5 +1,7 @@
 #include "cpu/dnnl_call.hpp"
 
+#include "base/parallel.hpp"
+#include "cpu/fast_functions.hpp"
 #include "ops/pack.hpp"
 
 #include <algorithm>
@@ -80,6 +82,18 @@ void append_activation(dnnl::post_ops& ops, const activation& act) {
     case scalar_code::gelu_tanh: return append(algorithm::eltwise_gelu_tanh);
     default: fail(errc::internal, "{} ends no product", function_of(act.code).name);
   }
+}
+
+bool ends_plainly(std::string_view implementation) {
+  return implementation.find("ref") != std::string_view::npos ||
+         implementation.find("x64:gemm") != std::string_view::npos;
+}
+
+void end_result(const activation& act, float* y, int64_t count) {
+  constexpr int64_t grain = 16 * 1024;
+  if (act.code != scalar_code::same)
+    parallel_for(count, grain,
+                 [&](int64_t begin, int64_t end) { fast::activate(act, y + begin, y + begin, end - begin); });
 }
 
 call::call(dnnl::primitive primitive, const memory_desc& scratchpad, scratch_buffer& scratch)

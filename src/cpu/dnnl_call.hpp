@@ -5,6 +5,7 @@
 #include "cpu/kernel.hpp"
 #include "ops/activation.hpp"
 
+#include <string_view>
 #include <vector>
 
 namespace troupe::dnn {
@@ -21,8 +22,28 @@ memory_desc describe(const shape& dims, layout l = layout::plain, dtype type = d
 /// Returns the descriptor of float elements in whatever order the library likes best.
 memory_desc describe_any(const shape& dims);
 
-/// Appends `act` to what a primitive does to its result. Returns false if oneDNN has no such function.
+/// Appends `act` to what a primitive does to its result.
 void append_activation(dnnl::post_ops& ops, const activation& act);
+
+/// Returns whether the implementation of this name ends results by oneDNN's plain functions rather than by generated
+/// code: their Relu of −inf is NaN, and their sigmoid of NaN 0.
+bool ends_plainly(std::string_view implementation);
+
+/// Returns `make(ops and then act)`, a primitive's descriptor, and sets `act` to none; leaves `act` to the caller
+/// (`end_result`) where the implementation would end results plainly.
+template <class Make>
+auto make_ended(dnnl::post_ops ops, activation& act, Make make) {
+  dnnl::post_ops all = ops;
+  append_activation(all, act);
+  auto desc = make(all);
+  if (act.code != scalar_code::same && ends_plainly(desc.impl_info_str()))
+    return make(ops);
+  act = {};
+  return desc;
+}
+
+/// Applies `act` to a result of `count` elements, on several threads.
+void end_result(const activation& act, float* y, int64_t count);
 
 /// A primitive whose operands' addresses are set before each run (see the top of this file). Its working memory is the
 /// device's scratch.

@@ -82,7 +82,8 @@ constexpr std::string_view wrong_residuals = "gemm";
 
 class dnnl_conv_kernel final : public kernel {
 public:
-  dnnl_conv_kernel(const kernel_request& r, bool transposed, const dnn::window_dims& window) {
+  dnnl_conv_kernel(const kernel_request& r, bool transposed, const dnn::window_dims& window)
+      : end_(parse_activation(r.call.attrs)), size_(r.outputs[0].size()) {
     const int64_t groups = r.call.attrs.integer("group", 1);
     conv_operands d;
     d.x = dnn::describe(r.inputs[0].dims, r.layout_of(r.inputs[0]));
@@ -96,15 +97,18 @@ public:
     const bool residual = r.has_input(3);
     if (residual)
       ops.append_binary(dnnl::algorithm::binary_add, dnn::describe(r.inputs[3].dims, r.layout_of(r.inputs[3])));
-    dnn::append_activation(ops, parse_activation(r.call.attrs));
-    const auto attr = dnn::user_scratchpad(ops);
     const bool last = r.layout_of(r.outputs[0]) == layout::channels_last;
     const std::string_view without = residual && last ? wrong_residuals : std::string_view();
     const dnnl::engine& e = dnn::engine();
+    const auto described = [&](auto describe) {
+      return dnn::make_ended(ops, end_, [&](const dnnl::post_ops& all) {
+        return describe(e, d.x, d.w, d.bias, d.y, window, dnn::user_scratchpad(all), without);
+      });
+    };
     if (transposed)
-      bind<dnnl::deconvolution_forward>(r, dnn::deconvolution(e, d.x, d.w, d.bias, d.y, window, attr, without), d);
+      bind<dnnl::deconvolution_forward>(r, described(dnn::deconvolution), d);
     else
-      bind<dnnl::convolution_forward>(r, dnn::convolution(e, d.x, d.w, d.bias, d.y, window, attr, without), d);
+      bind<dnnl::convolution_forward>(r, described(dnn::convolution), d);
     if (residual)
       residual_ = call_.add(DNNL_ARG_ATTR_MULTIPLE_POST_OP(0) | DNNL_ARG_SRC_1,
                             dnn::describe(r.inputs[3].dims, r.layout_of(r.inputs[3])));
@@ -122,6 +126,7 @@ public:
     if (residual_ != SIZE_MAX)
       call_.set(residual_, r.in[3]);
     call_.run();
+    dnn::end_result(end_, r.output<float>(0), size_);
   }
 
 private:
@@ -139,6 +144,8 @@ private:
       bias_ = call_.add(DNNL_ARG_BIAS, d.bias);
   }
 
+  activation end_; // that oneDNN does not do
+  int64_t size_;
   dnn::call call_;
   bool constant_;
   weight_cache::handle weights_;    // of constant weights

@@ -55,10 +55,12 @@ public:
       binaries.emplace_back(p.residual, y);
     for (const auto& [input, md] : binaries)
       ops.append_binary(dnnl::algorithm::binary_add, md);
-    dnn::append_activation(ops, p.act);
     const bool fused_bias = p.bias != SIZE_MAX && !late_bias;
-    const auto desc = dnn::matmul(dnn::engine(), a, packed_ ? any_of(b) : b, fused_bias ? bias : memory_desc(), y,
-                                  dnn::user_scratchpad(ops));
+    end_ = p.act;
+    const auto desc = dnn::make_ended(ops, end_, [&](const dnnl::post_ops& all) {
+      return dnn::matmul(dnn::engine(), a, packed_ ? any_of(b) : b, fused_bias ? bias : memory_desc(), y,
+                         dnn::user_scratchpad(all));
+    });
     call_ = dnn::call(dnnl::matmul(desc), desc.scratchpad_desc(), r.resources.scratch);
     a_ = call_.add(DNNL_ARG_SRC, a);
     y_ = call_.add(DNNL_ARG_DST, y);
@@ -84,10 +86,12 @@ public:
     for (const auto& [input, index] : others_)
       call_.set(index, r.in[input]);
     call_.run();
+    dnn::end_result(end_, r.output<float>(0), volume(p_.batch) * p_.m * p_.n);
   }
 
 private:
   const product_call p_;
+  activation end_; // that oneDNN does not do
   dnn::call call_;
   bool packed_;
   weight_cache::handle weights_;

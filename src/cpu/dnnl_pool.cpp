@@ -1,7 +1,11 @@
-// Pooling through oneDNN: MaxPool (values only; bytes too), AveragePool and their global forms, plain or channels-last.
+// Pooling through oneDNN: MaxPool (values only; bytes too) and AveragePool, plain or channels-last. What it does not do
+// well: pool.cpp.
 #include "cpu/dnnl_call.hpp"
 #include "cpu/kernels.hpp"
-#include "ops/window.hpp"
+#include "ops/pool.hpp"
+
+#include <functional>
+#include <numeric>
 
 namespace troupe {
 namespace {
@@ -49,32 +53,42 @@ bool fill(const window_spec& spec, const window_axes& axes, bool include_pad, dn
   return true;
 }
 
-} // namespace
-
-kernel_ptr make_dnnl_pool(const kernel_request& r) {
+kernel_ptr make_pool(const kernel_request& r, dnnl::algorithm kind, const window_spec& spec) {
   const shape& x = r.inputs[0].dims;
-  const dtype type = r.inputs[0].type;
-  if (!dnn::has_type(type) || (type != dtype::float32 && (type == dtype::int32 || r.call.op_type != "MaxPool")) ||
-      r.has_output(1) || x.size() < 3 || x.size() > 5 || volume(x) == 0 || volume(r.outputs[0].dims) == 0)
+  if (r.has_output(1) || x.size() < 3 || x.size() > 5 || volume(x) == 0 || volume(r.outputs[0].dims) == 0)
     return nullptr;
-  const bool global = r.call.op_type.starts_with("Global");
-  const bool maximum = r.call.op_type.ends_with("MaxPool");
-  const bool include_pad = !maximum && r.call.attrs.integer("count_include_pad", 0) != 0;
-  window_spec spec;
-  if (global) {
-    spec.kernel.assign(x.begin() + 2, x.end());
-    spec.strides = spec.dilations = shape(spec.rank(), 1);
-    spec.pads.assign(2 * spec.rank(), 0);
-  } else {
-    spec = parse_window(r.call.attrs, r.call.attrs.integers("kernel_shape"));
-  }
   dnn::window_dims window;
+  const bool include_pad = kind == dnnl::algorithm::pooling_avg_include_padding;
   if (!fill(spec, bind_window(spec, std::span(x).subspan(2)), include_pad, window))
     return nullptr;
-  const auto kind = maximum       ? dnnl::algorithm::pooling_max
-                    : include_pad ? dnnl::algorithm::pooling_avg_include_padding
-                                  : dnnl::algorithm::pooling_avg_exclude_padding;
   return dnn::try_make([&] { return std::make_unique<dnnl_pool_kernel>(r, kind, window); });
+}
+
+window_spec window_of(const kernel_request& r) {
+  return parse_window(r.call.attrs, r.call.attrs.integers("kernel_shape"));
+}
+
+} // namespace
+
+kernel_ptr make_dnnl_max_pool(const kernel_request& r) {
+  const bool global = r.call.op_type == "GlobalMaxPool";
+  return make_pool(r, dnnl::algorithm::pooling_max, global ? plane_window(r.inputs[0].dims) : window_of(r));
+}
+
+kernel_ptr make_dnnl_pool(const kernel_request& r) {
+  const dtype type = r.inputs[0].type;
+  if (r.call.op_type == "MaxPool")
+    return type == dtype::int8 || type == dtype::uint8 ? make_dnnl_max_pool(r) : nullptr;
+  // It adds one after the other, and an error grows with the terms.
+  constexpr double most_terms = 1024;
+  const window_spec spec = window_of(r);
+  if (type != dtype::float32 ||
+      std::accumulate(spec.kernel.begin(), spec.kernel.end(), 1.0, std::multiplies()) > most_terms)
+    return nullptr;
+  const bool include_pad = r.call.attrs.integer("count_include_pad", 0) != 0;
+  return make_pool(
+      r, include_pad ? dnnl::algorithm::pooling_avg_include_padding : dnnl::algorithm::pooling_avg_exclude_padding,
+      spec);
 }
 
 } // namespace troupe

@@ -18,8 +18,15 @@ kernel_ptr make_dnnl_matmul(const kernel_request& request);
 kernel_ptr make_pointwise_conv(const kernel_request& request);
 /// MatMul, Gemm and troupe.MatMul with few rows: bound by reading the right operand, which is used as it is. gemv.cpp
 kernel_ptr make_gemv(const kernel_request& request);
-/// MaxPool, AveragePool and their global forms. dnnl_pool.cpp
+/// MaxPool of bytes, AveragePool of small windows. dnnl_pool.cpp
 kernel_ptr make_dnnl_pool(const kernel_request& request);
+/// MaxPool and GlobalMaxPool of bytes, or of floats among which there is neither NaN nor −inf; null for what oneDNN has
+/// no kernel for. dnnl_pool.cpp
+kernel_ptr make_dnnl_max_pool(const kernel_request& request);
+/// MaxPool and GlobalMaxPool of floats. pool.cpp
+kernel_ptr make_max_pool(const kernel_request& request);
+/// GlobalAveragePool of floats. pool.cpp
+kernel_ptr make_plane_mean(const kernel_request& request);
 /// Elementwise operators and chains of them. elementwise.cpp
 kernel_ptr make_elementwise(const kernel_request& request);
 /// troupe.Reorder. dnnl_reorder.cpp

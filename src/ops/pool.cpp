@@ -25,6 +25,14 @@ window_spec parse_pool(const attributes& attrs, size_t rank) {
   return spec;
 }
 
+window_spec plane_window(const shape& x) {
+  window_spec spec;
+  spec.kernel.assign(x.begin() + 2, x.end());
+  spec.strides = spec.dilations = shape(spec.rank(), 1);
+  spec.pads.assign(2 * spec.rank(), 0);
+  return spec;
+}
+
 double norm_order(const attributes& attrs) {
   double p = 2;
   for (const auto& [name, value] : attrs.all())

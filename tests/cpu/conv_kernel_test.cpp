@@ -125,7 +125,7 @@ TEST_CASE("oneDNN changes layouts as the reference does", "[cpu]") {
     }
 }
 
-TEST_CASE("oneDNN pooling agrees with the reference", "[cpu]") {
+TEST_CASE("pooling agrees with the reference", "[cpu]") {
   const auto l = GENERATE(layout::plain, layout::channels_last);
   for (const char* op : {"MaxPool", "AveragePool"})
     for (int64_t ceil : {0, 1})
@@ -142,7 +142,7 @@ TEST_CASE("oneDNN pooling agrees with the reference", "[cpu]") {
         check.input({2, 5, 12, 9}, false, l);
         if (l == layout::channels_last)
           check.channels_last_output();
-        CHECK(check.worst("dnnl_pool") < 1);
+        CHECK(check.worst(std::string(op) == "MaxPool" ? "max_pool" : "dnnl_pool") < 1);
       }
   for (const char* op : {"GlobalMaxPool", "GlobalAveragePool"}) {
     INFO(op);
@@ -150,8 +150,89 @@ TEST_CASE("oneDNN pooling agrees with the reference", "[cpu]") {
     check.input({2, 19, 7, 5}, false, l);
     if (l == layout::channels_last)
       check.channels_last_output();
-    CHECK(check.worst("dnnl_pool") < 1);
+    CHECK(check.worst(std::string(op) == "GlobalMaxPool" ? "max_pool" : "plane_mean") < 1);
   }
+}
+
+TEST_CASE("maxima of windows agree with the reference whatever strides, dilations, padding and rank", "[cpu]") {
+  struct {
+    shape x, kernel, pads, strides, dilations;
+  } const cases[] = {{{2, 3, 11}, {4}, {2, 1}, {3}, {2}},
+                     {{1, 130, 9, 8}, {2, 2}, {0, 0, 0, 0}, {2, 2}, {1, 1}},
+                     {{1, 5, 4, 17}, {1, 5}, {0, 4, 0, 4}, {1, 1}, {1, 2}},
+                     {{1, 4, 4, 6, 5}, {2, 3, 2}, {1, 1, 0, 0, 1, 1}, {1, 2, 1}, {2, 1, 3}}};
+  for (const auto& c : cases)
+    for (const layout l : {layout::plain, layout::channels_last}) {
+      INFO(to_string(c.x) << (l == layout::plain ? " plain" : " channels-last"));
+      attributes attrs = window(c.pads, c.strides, c.dilations);
+      attrs.set("kernel_shape", c.kernel);
+      kernel_check check("", "MaxPool", attrs);
+      check.input(c.x, false, l);
+      if (l == layout::channels_last)
+        check.channels_last_output();
+      CHECK(check.worst("max_pool") < 1);
+    }
+}
+
+namespace {
+
+/// Ordinary numbers with NaN and infinities among them, and a corner of −inf.
+tensor unusual_image(const shape& dims) {
+  constexpr float infinity = std::numeric_limits<float>::infinity();
+  tensor x = test::random_tensor(dims, 7);
+  float* v = x.mutable_data<float>();
+  const int64_t width = dims.back(), plane = width * dims[dims.size() - 2];
+  for (int64_t i = 0; i < x.size(); ++i)
+    if (i % plane / width < 4 && i % width < 4)
+      v[i] = -infinity;
+  for (int64_t i = 0; i < x.size(); i += 37)
+    v[i] = i % 3 == 0 ? NAN : i % 3 == 1 ? infinity : -3e38f;
+  return x;
+}
+
+} // namespace
+
+TEST_CASE("maxima keep NaN and -inf", "[cpu]") {
+  for (const char* op : {"MaxPool", "GlobalMaxPool"})
+    for (const layout l : {layout::plain, layout::channels_last}) {
+      INFO(op << (l == layout::plain ? " plain" : " channels-last"));
+      attributes attrs;
+      if (std::string(op) == "MaxPool")
+        attrs.set("kernel_shape", std::vector<int64_t>{2, 2});
+      kernel_check check("", op, attrs);
+      check.input(unusual_image({1, 3, 9, 10}), false, l);
+      if (l == layout::channels_last)
+        check.channels_last_output();
+      CHECK(check.worst("max_pool", 0, 1e-30) < 1);
+    }
+}
+
+TEST_CASE("the mean of a large plane is as exact as a float", "[cpu]") {
+  for (const layout l : {layout::plain, layout::channels_last}) {
+    kernel_check check("", "GlobalAveragePool");
+    check.input({1, 2, 700, 600}, false, l, 0, 1);
+    if (l == layout::channels_last)
+      check.channels_last_output();
+    CHECK(check.worst("plane_mean", 2e-7, 0) < 1);
+  }
+}
+
+TEST_CASE("a fused activation of -inf is what the reference says", "[cpu]") {
+  for (const scalar_code code : {scalar_code::relu, scalar_code::clip, scalar_code::leaky_relu, scalar_code::sigmoid,
+                                 scalar_code::tangent_h, scalar_code::hard_sigmoid, scalar_code::gelu})
+    for (const int64_t filters : {1, 3, 32})
+      for (const layout l : {layout::plain, layout::channels_last}) {
+        INFO(function_of(code).name << ", filters " << filters << (l == layout::plain ? " plain" : " channels-last"));
+        attributes attrs;
+        set_activation(attrs, {code, code == scalar_code::clip ? -1.f : 0.2f, 0.5f});
+        tensor x = test::random_tensor({1, 1, 6, 5}, 3);
+        x.mutable_data<float>()[7] = -std::numeric_limits<float>::infinity();
+        kernel_check check("troupe", "Conv", attrs);
+        check.input(x, false, l).input({filters, 1, 1, 1}, true, layout::plain, 0.5f, 1.5f);
+        if (l == layout::channels_last)
+          check.channels_last_output();
+        CHECK(check.worst("dnnl_conv") < 1);
+      }
 }
 
 namespace {
