@@ -22,8 +22,8 @@ T coordinate(const resample_options& options, const resample_axis& axis, int64_t
     return x / scale;
   if (mode == "align_corners")
     return axis.out > 1 ? x * (in - 1) / (scale * in - 1) : T(0);
-  if (mode == "tf_half_pixel_for_nn")
-    return (x + T(0.5)) / scale;
+  if (mode == "tf_half_pixel_for_nn") // for the axes that are resized: the half pixel would move others
+    return axis.scale == 1 ? x : (x + T(0.5)) / scale;
   if (mode == "half_pixel_symmetric") {
     const T adjustment = static_cast<T>(axis.out) / (scale * in);
     return in / 2 * (1 - adjustment) + (x + T(0.5)) / scale - T(0.5);
@@ -71,7 +71,7 @@ int64_t radius_of(const resample_options& options, double shrink) {
 }
 
 void weigh(const resample_options& options, const resample_axis& axis, double x, double shrink, int64_t radius,
-           int64_t* indices, float* weights) {
+           int64_t* indices, double* weights) {
   const double low = std::floor(x);
   double sum = 0;
   std::vector<double> raw(static_cast<size_t>(2 * radius));
@@ -86,7 +86,7 @@ void weigh(const resample_options& options, const resample_axis& axis, double x,
   }
   const bool normalises = (options.antialias || options.exclude_outside) && sum != 0;
   for (int64_t k = 0; k < 2 * radius; ++k)
-    weights[k] = static_cast<float>(raw[static_cast<size_t>(k)] / (normalises ? sum : 1));
+    weights[k] = raw[static_cast<size_t>(k)] / (normalises ? sum : 1);
 }
 
 bool is_outside(const resample_options& options, const resample_axis& axis, double x) {
@@ -115,12 +115,13 @@ resample_taps taps_of(const resample_options& options, const resample_axis& axis
   const auto out = static_cast<size_t>(axis.out);
   taps.outside.resize(out);
   if (options.mode == "nearest") {
-    taps.weights.assign(out, 1.f);
+    taps.weights.assign(out, 1);
+    const std::string rounding = options.shrinks_upwards && axis.scale < 1 ? "ceil" : options.nearest;
     for (int64_t o = 0; o < axis.out; ++o) {
       const auto x = coordinate<float>(options, axis, o);
       taps.outside[static_cast<size_t>(o)] = is_outside(options, axis, x);
       const float clamped = std::clamp(x, -1.f, static_cast<float>(axis.in));
-      taps.indices.push_back(std::clamp<int64_t>(nearest_index(options.nearest, clamped), 0, axis.in - 1));
+      taps.indices.push_back(std::clamp<int64_t>(nearest_index(rounding, clamped), 0, axis.in - 1));
     }
     return taps;
   }

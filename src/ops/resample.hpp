@@ -14,7 +14,8 @@ namespace troupe {
 struct resample_options {
   std::string mode = "nearest";           // nearest, linear, cubic
   std::string coordinates = "half_pixel"; // coordinate_transformation_mode
-  std::string nearest = "round_prefer_floor";
+  std::string nearest = "round_prefer_floor"; // nearest_mode
+  bool shrinks_upwards = false;               // axes that shrink take the pixel above whatever `nearest` says
   float cubic_a = -0.75f;
   bool antialias = false;
   bool exclude_outside = false;
@@ -31,7 +32,7 @@ struct resample_axis {
 struct resample_taps {
   int64_t count = 1;
   std::vector<int64_t> indices; // out × count, within [0, in)
-  std::vector<float> weights;   // out × count
+  std::vector<double> weights;  // out × count
   std::vector<char> outside;    // by output index: the extrapolation value takes its place
 
   /// Returns whether output index o is just input index o, for all o.

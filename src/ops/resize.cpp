@@ -143,6 +143,7 @@ resample_options resize_options(const attributes& attrs, std::string_view op) {
   const bool newer = attrs.has("coordinate_transformation_mode") || op == "Resize";
   options.coordinates = attrs.text("coordinate_transformation_mode", newer ? "half_pixel" : "asymmetric");
   options.nearest = attrs.text("nearest_mode", newer ? "round_prefer_floor" : "floor");
+  options.shrinks_upwards = !newer; // opset 10 does not say; it is what ONNX Runtime computes
   options.cubic_a = attrs.real("cubic_coeff_a", -0.75f);
   options.antialias = attrs.integer("antialias", 0) != 0 && options.mode != "nearest";
   options.exclude_outside = attrs.integer("exclude_outside", 0) != 0;
@@ -200,7 +201,7 @@ void resample(const A* x, A* y, int64_t outer, int64_t in, int64_t out, int64_t 
       A* to = y + row * inner;
       std::fill_n(to, inner, A(0));
       for (size_t k = first; k < first + static_cast<size_t>(taps.count); ++k) {
-        const A weight = taps.weights[k];
+        const auto weight = static_cast<A>(taps.weights[k]);
         const A* source = from + taps.indices[k] * inner;
         if (weight != 0)
           for (int64_t i = 0; i < inner; ++i)
