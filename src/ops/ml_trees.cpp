@@ -2,8 +2,9 @@
 //
 // Each tree leads a point to a leaf, whose weights are votes for targets or classes. The votes of all trees are summed up (or averaged, or the
 // least or largest one counts), base values are added, then comes the post-transform (ml_scores.cpp).
-// A class is the one of the largest score among those that have votes. If only one of two classes ever gets votes, its score is that of
-// the second class: a probability if no weight is negative, else a margin.
+// A class is the one of the largest score among those that have votes or base values. If only one of two classes ever
+// gets votes, and there are no base values for both, its score is that of the second class: a probability if no weight
+// is negative, else a margin.
 #include "base/checked.hpp"
 #include "ops/forest.hpp"
 #include "ops/ml_scores.hpp"
@@ -137,7 +138,7 @@ void tree_ensemble(kernel_context& c) {
 struct tree_classes {
   class_labels labels;
   ensemble m;
-  /// Of two classes only one ever gets votes.
+  /// Of two classes only one ever gets votes, and the other one has no base value either.
   bool one_of_two;
   single_score meaning;
 };
@@ -152,7 +153,7 @@ tree_classes parse_classifier(const attributes& attrs) {
   const bool same =
       std::all_of(votes.begin(), votes.end(), [&](const leaf_vote& v) { return v.target == votes[0].target; });
   const bool positive = std::all_of(votes.begin(), votes.end(), [](const leaf_vote& v) { return v.weight >= 0; });
-  const bool one_of_two = labels.size() == 2 && same && !votes.empty();
+  const bool one_of_two = labels.size() == 2 && same && !votes.empty() && m.base.size() < 2;
   return {std::move(labels), std::move(m), one_of_two, positive ? single_score::probability : single_score::margin};
 }
 
@@ -186,7 +187,7 @@ void classify(kernel_context& c, const tree_classes& m) {
       const size_t voted = m.m.trees.votes[0].target;
       C score = scores[voted].value;
       if (!m.m.base.empty())
-        score += static_cast<C>(m.m.base[m.m.base.size() == 1 ? 0 : voted]);
+        score += static_cast<C>(m.m.base[0]);
       label = score > (m.meaning == single_score::probability ? C(0.5) : C(0)) ? 1 : 0;
       if (voted == 0) {
         const auto both = both_scores(m.m.transform, m.meaning, score);

@@ -102,6 +102,23 @@ TEST_CASE("of two classes that both get votes the larger score wins, with base v
   CHECK(elements(moved[1])[1] == Approx(0.8));
 }
 
+TEST_CASE("two classes with a base value each have both, whichever gets the votes", "[ops][ml]") {
+  for (const int64_t voted : {0, 1}) {
+    attributes attrs = stump({0.7f, -0.2f}, "class");
+    attrs.set("class_ids", int_list{voted, voted});
+    attrs.set("classlabels_int64s", int_list{10, 20});
+    attrs.set("base_values", reals{0.3f, 0.1f});
+    const auto made = call("TreeEnsembleClassifier", attrs, {floats({2, 1}, {-1, 1})}, 2);
+    const auto scores = elements(made[1]);
+    for (const size_t row : {0, 1}) {
+      const double votes = row == 0 ? 0.7 : -0.2;
+      CHECK(scores[2 * row] == Approx(0.3 + (voted == 0 ? votes : 0)));
+      CHECK(scores[2 * row + 1] == Approx(0.1 + (voted == 1 ? votes : 0)));
+      CHECK(elements(made[0])[row] == (scores[2 * row + 1] > scores[2 * row] ? 20 : 10));
+    }
+  }
+}
+
 TEST_CASE("the last of two equal keys counts from opset 4 on", "[ops][ml]") {
   const attributes attrs = attrs_of({{"keys_strings", texts{"a", "a"}}, {"values_int64s", int_list{5, 7}}});
   CHECK(elements(call("LabelEncoder", attrs, {strings({"a", "b"})})[0]) == std::vector<double>{7, -1});
