@@ -291,6 +291,11 @@ void refuse_branch(attributes& attrs, const std::string& name, const std::string
   attrs.set(refusal_of(name), why);
 }
 
+shape iteration_dims(const graph& body) {
+  const auto& stated = body.values[body.inputs.at(0)].dims;
+  return stated && stated->size() == 1 ? shape{1} : shape{};
+}
+
 bool keeps_condition(const graph& body) {
   const value_id condition = body.outputs.at(0);
   if (const weight_ptr& w = body.values[condition].constant)

@@ -54,6 +54,9 @@ control_call parse_control(const node& n);
 /// is not taken.
 void refuse_branch(attributes& attrs, const std::string& name, const std::string& why);
 
+/// Returns the dims of a Loop's iteration number, which its body decides: [1] if it says so, else none.
+shape iteration_dims(const graph& body);
+
 /// Returns whether a Loop's rewritten body never ends the loop: its condition is what it was given, or true.
 bool keeps_condition(const graph& body);
 

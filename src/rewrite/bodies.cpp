@@ -109,7 +109,8 @@ private:
     if (i >= body_.formal_inputs())
       return captured(node_.inputs[body_.first_capture + i - body_.formal_inputs()]);
     if (i < call_.leading_inputs())
-      return {.type = i == 0 ? dtype::int64 : dtype::boolean, .dims = condition_dims(i)};
+      return i == 0 ? value{.type = dtype::int64, .dims = to_symbolic(iteration_dims(*body_.program))}
+                    : value{.type = dtype::boolean, .dims = condition_dims()};
     const size_t carried = i - call_.leading_inputs();
     const value& source = outer_.values[node_.inputs[i]];
     if (call_.kind == control_kind::map)
@@ -159,10 +160,10 @@ private:
     return given;
   }
 
-  /// The iteration number has no dims; the condition has those it was given, a scalar's or one element's.
-  std::optional<symbolic_shape> condition_dims(size_t i) const {
-    const value_id given = node_.inputs[i];
-    return i == 1 && given != no_value && outer_.values[given].dims ? outer_.values[given].dims : symbolic_shape{};
+  /// The condition has the dims that it was given, a scalar's or one element's.
+  std::optional<symbolic_shape> condition_dims() const {
+    const value_id given = node_.inputs[1];
+    return given != no_value && outer_.values[given].dims ? outer_.values[given].dims : symbolic_shape{};
   }
 
   static void drop_scanned_axis(value& given, int64_t axis) {

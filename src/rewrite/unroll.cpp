@@ -37,8 +37,9 @@ public:
     if (condition == no_value)
       condition = constant("condition", tensor::scalar(true));
     std::vector<value_id> carried = carried_at_first();
+    const shape dims = iteration_dims(*call_.bodies.front().program);
     for (int64_t t = 0; t < trips; ++t) {
-      std::vector<value_id> given{constant("iteration", tensor::scalar(t)), condition};
+      std::vector<value_id> given{constant("iteration", tensor::scalar(t).reshaped(dims)), condition};
       given.insert(given.end(), carried.begin(), carried.end());
       take(copy(call_.bodies.front(), given, fmt::format("[{}]", t)), carried);
     }

@@ -124,7 +124,7 @@ std::optional<control_flow::body_call> control_flow::next() {
   }
   std::vector<tensor> formal;
   if (call_.kind == control_kind::loop)
-    formal = {tensor::scalar(executed_), inputs_[1]};
+    formal = {tensor::scalar(executed_).reshaped(iteration_dims(*call_.bodies[0].program)), inputs_[1]};
   formal.insert(formal.end(), carried_.begin(), carried_.end());
   for (size_t i = 0; i < call_.scan_inputs.size(); ++i)
     formal.push_back(scanned(i));

@@ -106,6 +106,20 @@ TEST_CASE("loops of few known iterations are unrolled, nested ones too", "[rewri
   CHECK(run_graph(nested, {tensor::of<float>({2}, std::vector<float>{1, 2})})[0].data<float>()[1] == 8192);
 }
 
+TEST_CASE("a loop's iteration number has the dims that the body states", "[rewrite][control]") {
+  for (const int64_t trips : {3, 65}) // unrolled, and as a loop
+    for (const bool stated : {false, true}) {
+      graph_builder b;
+      body_builder body(&b);
+      const value_id i = body.input("i", stated ? symbolic_shape{1} : symbolic_shape{}, dtype::int64);
+      body.output(body.input("go", {}, dtype::boolean));
+      body.output(body.op("Cast", {i}, attrs_of({{"to", int64_t{1}}})));
+      b.output(add_control(b, "Loop", "loop", {count(b, trips), truth(b, true)}, {{"body", &body}}, 1)[0]);
+      const graph g = rewrite(b.g, {.fuse = false});
+      CHECK(g.values[g.outputs[0]].dims == (stated ? symbolic_shape{trips, 1} : symbolic_shape{trips}));
+    }
+}
+
 TEST_CASE("long loops and loops of unknown length stay", "[rewrite][control][D2]") {
   CHECK(count_nodes(rewrite(doubling([](graph_builder& b) { return count(b, 65); }), {}), "Loop") == 1);
   CHECK(count_nodes(rewrite(doubling([](graph_builder& b) { return count(b, 0); }), {}), "Loop") == 1);

@@ -64,6 +64,15 @@ TEST_CASE("a loop hands carried values on and joins scan outputs", "[actors][con
   CHECK(values_of(results[1]) == std::vector<float>{0, 0, 1, -1, 2, -2});
 }
 
+TEST_CASE("a loop's iteration number is one element of one dim where the body says so", "[actors][control]") {
+  const node n = loop_node(1, 0);
+  const auto call = parse_control(n);
+  graph body = *call.bodies[0].program;
+  body.values[body.inputs[0]].dims = symbolic_shape{1};
+  CHECK(iteration_dims(body) == shape{1});
+  CHECK(iteration_dims(*call.bodies[0].program).empty());
+}
+
 TEST_CASE("a loop ends if its condition does, and may have no iteration", "[actors][control][A14]") {
   const node n = loop_node(1, 1);
   SECTION("the condition is false at first") {
