@@ -1,5 +1,5 @@
-// Slice: y = x[start:end:step, …] on some axes, NumPy's rules: negative bounds count from the end, bounds beyond the dim
-// are clamped, a negative step walks backwards. Bounds may be symbolic; their sign is then decided when they are bound.
+// Slice: y = x[start:end:step, …] on some axes: negative bounds count from the end, bounds beyond the dim are clamped,
+// a negative step walks backwards. Bounds may be symbolic; their sign is then decided when they are bound.
 #include "ops/families.hpp"
 #include "ops/movement.hpp"
 #include "ops/operand_copy.hpp"
@@ -33,7 +33,7 @@ dim greatest(const dim& a, const dim& b) {
   return is_nonnegative_unless_empty(a - b) ? a : is_nonnegative_unless_empty(b - a) ? b : max(a, b);
 }
 
-/// `bound` counted from the front and clamped to [low, high]; `d` is the axis' dim. NumPy's slice.indices.
+/// `bound` counted from the front and clamped to [low, high]; `d` is the axis' dim.
 dim clamp_bound(const dim& bound, const dim& d, const dim& low, const dim& high) {
   if (bound.is_constant()) {
     const int64_t b = bound.constant();
@@ -57,7 +57,8 @@ std::pair<dim, dim> resolve_range(const range& r, const dim& d) {
     const dim start = clamp_bound(r.start, d, 0, d), end = clamp_bound(r.end, d, 0, d);
     return {start, greatest(ceil_div(end - start, r.step), 0)};
   }
-  const dim start = clamp_bound(r.start, d, -1, d - 1), end = clamp_bound(r.end, d, -1, d - 1);
+  // A start before the first element is the first one, where NumPy's slice is empty; of an empty dim there is none.
+  const dim start = least(clamp_bound(r.start, d, 0, d - 1), d - 1), end = clamp_bound(r.end, d, -1, d - 1);
   return {start, greatest(ceil_div(start - end, -r.step), 0)};
 }
 

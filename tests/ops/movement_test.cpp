@@ -90,6 +90,12 @@ TEST_CASE("Slice walks forwards and backwards and clamps", "[ops]") {
   CHECK(slice(1, 5, INT64_MAX) == std::vector<float>{1});
   CHECK(slice(4, 0, INT64_MIN) == std::vector<float>{4});
   CHECK(slice(4, 2, 1).empty());
+  // Before the first element, backwards: from the first one, as ONNX says, not nowhere as in NumPy.
+  CHECK(slice(-100, INT64_MIN, -1) == std::vector<float>{0});
+  CHECK(slice(-7, -100, -2) == std::vector<float>{0});
+  CHECK(slice(-100, 3, -1).empty());
+  CHECK(call("Slice", {iota({0}), ints({1}, {-1}), ints({1}, {-100}), ints({1}, {0}), ints({1}, {-1})}).at(0).size() ==
+        0);
 }
 
 TEST_CASE("Transpose of every permutation agrees with index arithmetic", "[ops]") {
