@@ -56,38 +56,39 @@ coordinator_ref::behavior_type coordinator_state::behavior(pointer self, coordin
   needed_.resize(infos.size());
   self->attach_functor([planner = options_.planner] { caf::anon_send_exit(planner, caf::exit_reason::kill); });
   machine_ = std::make_unique<session_machine>(infos, std::move(accounts), options_.plans, options_.completion);
-  self->set_down_handler([this](const caf::down_msg& down) { lose(down.source); });
+  const entry<coordinator_state> in(*this);
+  self->set_down_handler(in([this](const caf::down_msg& down) { lose(down.source); }));
   return {
-      [this](const plan_installed& answer) {
+      in([this](const plan_installed& answer) {
         // By sender: the plan may be retired already.
         const size_t device = device_of(caf::actor_cast<caf::actor_addr>(self_->current_sender()), options_.devices);
         if (device < options_.devices.size())
           tell([&](session_machine& m) { m.on(device, answer); });
-      },
-      [this](const chunk_begun& begun) { machine_->on(begun); },
-      [this](chunk_ended& ended) {
+      }),
+      in([this](const chunk_begun& begun) { machine_->on(begun); }),
+      in([this](chunk_ended& ended) {
         machine_->on(ended); // needs no time, whose reading costs a tenth of a chunk
         carry_out_all();
-      },
-      [this](tensor_fetched& answer) { tell([&](session_machine& m) { m.on(answer); }); },
-      [this](const run& message) { start_run(message.pending); },
-      [this](const cancel_run& message) { tell([&](session_machine& m) { m.cancel(message.ticket); }); },
-      [this](const planned& made) { tell([&](session_machine& m) { m.on(made); }); },
-      [this](const plan_query_message& message) {
+      }),
+      in([this](tensor_fetched& answer) { tell([&](session_machine& m) { m.on(answer); }); }),
+      in([this](const run& message) { start_run(message.pending); }),
+      in([this](const cancel_run& message) { tell([&](session_machine& m) { m.cancel(message.ticket); }); }),
+      in([this](const planned& made) { tell([&](session_machine& m) { m.on(made); }); }),
+      in([this](const plan_query_message& message) {
         notice_lost_devices();
         queries_.emplace(++last_query_, message.query);
         tell([&](session_machine& m) { m.ask_plan(last_query_, message.query->inputs); });
-      },
-      [this](const session_query_message& message) { message.query->result.answer(machine_->stats()); },
-      [this](const device_joined& joined) { join(*joined.device); },
-      [this](const device_leaves& leaving) { leave(leaving); },
-      [this](close_session) {
+      }),
+      in([this](const session_query_message& message) { message.query->result.answer(machine_->stats()); }),
+      in([this](const device_joined& joined) { join(*joined.device); }),
+      in([this](const device_leaves& leaving) { leave(leaving); }),
+      in([this](const close_session&) {
         closing_ = true;
         tell([](session_machine&) {});
-      },
-      [this](tick) { on_tick(); },
-      [this](memory_changed) { tell([](session_machine& m) { m.on_memory_changed(); }); },
-      [this](const continue_control& go_on) { tell([&](session_machine& m) { m.on(go_on); }); },
+      }),
+      in([this](const tick&) { on_tick(); }),
+      in([this](const memory_changed&) { tell([](session_machine& m) { m.on_memory_changed(); }); }),
+      in([this](const continue_control& go_on) { tell([&](session_machine& m) { m.on(go_on); }); }),
   };
 }
 
@@ -104,11 +105,21 @@ planner_ref::behavior_type planner(planner_ref::pointer self) {
   };
 }
 
+void coordinator_state::end_broken(const failure& why) {
+  for (auto& [ticket, run] : runs_)
+    run->result.fail(why);
+  for (auto& [id, query] : queries_)
+    query->result.fail(why);
+  self_->quit(caf::exit_reason::unhandled_exception);
+}
+
 template <class Event>
 void coordinator_state::tell(Event&& event) {
+  telling_ = true;
   machine_->set_time(now());
   event(*machine_);
   carry_out_all();
+  telling_ = false;
 }
 
 void coordinator_state::carry_out_all() {

@@ -2,6 +2,7 @@
 // does what the machine asks for: orders go to device actors, answers to callers. It also looks for devices that have fallen silent.
 #pragma once
 
+#include "actors/entry.hpp"
 #include "actors/silence_watch.hpp"
 #include "run/session_machine.hpp"
 
@@ -26,6 +27,23 @@ public:
   coordinator_ref::behavior_type behavior(pointer self, coordinator_options options);
 
 private:
+  friend class entry<coordinator_state>;
+
+  /// Answers who is asking when a handler throws: the caller of a run; all of them if the session itself is broken.
+  void failed(const run& message, const failure& why) { end_one(message.pending->result, why); }
+  void failed(const plan_query_message& message, const failure& why) { end_one(message.query->result, why); }
+  void failed(const session_query_message& message, const failure& why) { end_one(message.query->result, why); }
+  template <class Message>
+  void failed(const Message&, const failure& why) {
+    end_broken(why);
+  }
+  template <class Answer>
+  void end_one(Answer& caller, const failure& why) {
+    caller.fail(why);
+    if (telling_)
+      end_broken(why);
+  }
+  void end_broken(const failure& why);
   /// Calls `event(machine)` at the session's time and does what the machine asks for; ends a closed session that is idle.
   template <class Event>
   void tell(Event&& event);
@@ -59,6 +77,7 @@ private:
   std::vector<command> commands_; // being carried out
   std::optional<run_time> next_tick_;
   bool closing_ = false;
+  bool telling_ = false; // the machine: still set if it has thrown, and then it is in no state that anybody knows
 };
 
 /// The behaviours; spawn them with CAF, a planner on a thread of its own.

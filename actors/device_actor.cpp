@@ -33,6 +33,11 @@ std::string device_health::because(std::string_view otherwise) const {
   return because_.empty() ? std::string(otherwise) : because_;
 }
 
+void device_actor_state::lose(const failure& why) {
+  health->lose(why.message);
+  self->quit(caf::exit_reason::kill);
+}
+
 void drop_list::add(execution_id execution, const std::function<void()>& announce) {
   const std::lock_guard lock(mutex_);
   executions_.push_back(execution);
@@ -87,6 +92,7 @@ void install(pointer self, const install_plan& request) {
   failure why = capture([&] {
     expects(state.owned != nullptr, "install before open");
     state.owned->install(request.bound, request.self);
+    state.installed.insert(request.bound->id);
   });
   ++state.health->progress;
   const bool lost = why.code == errc::device_lost && why.failed();
@@ -124,6 +130,10 @@ bool submit(pointer self, chunk_work work, const chunk_teller& tell) {
   const bool stopped = work.stop && work.stop->load(std::memory_order_relaxed);
   if (stopped || state.dropped->contains(work.execution)) {
     tell({work.execution, work.chunk, {.code = errc::cancelled, .message = "dropped: the execution has ended"}});
+    return true;
+  }
+  if (!state.installed.contains(work.bound_plan)) { // sent before the answer that says so
+    tell({work.execution, work.chunk, {.code = errc::cancelled, .message = "dropped: its plan is not installed"}});
     return true;
   }
   const execution_id execution = work.execution;
@@ -188,25 +198,28 @@ void put(pointer self, const put_tensor& request) {
 device_ref::behavior_type device_actor(pointer self, device_factory make, std::shared_ptr<device_health> health) {
   self->state.make = std::move(make);
   self->state.health = std::move(health);
+  self->state.self = self;
+  const entry<device_actor_state> in(self->state);
   return {
       [=](open_device) { return open(self); },
-      [=](const install_plan& request) { install(self, request); },
-      [=](run_chunks& request) { submit_all(self, request); },
-      [=](run_lent& request) {
+      in([=](const install_plan& request) { install(self, request); }),
+      in([=](run_chunks& request) { submit_all(self, request); }),
+      in([=](run_lent& request) {
         submit(self, std::move(request.work),
                [done = std::move(request.done)](chunk_ended ended) { done(std::move(ended.result)); });
-      },
-      [=](const stop_execution& request) { capture([&] { self->state.owned->stop(request.execution); }); },
-      [=](const end_execution& request) {
+      }),
+      in([=](const stop_execution& request) { capture([&] { self->state.owned->stop(request.execution); }); }),
+      in([=](const end_execution& request) {
         self->state.dropped->remove(request.execution);
         capture([&] { self->state.owned->end(request.execution); });
-      },
-      [=](const retire_plan& request) {
+      }),
+      in([=](const retire_plan& request) {
+        self->state.installed.erase(request.bound_plan);
         capture([&] { self->state.owned->retire(request.bound_plan); });
         stay_awake(self);
-      },
-      [=](const fetch_tensor& request) { fetch(self, request); },
-      [=](const put_tensor& request) { put(self, request); },
+      }),
+      in([=](const fetch_tensor& request) { fetch(self, request); }),
+      in([=](const put_tensor& request) { put(self, request); }),
       [=](query_stats) {
         device_stats stats;
         capture([&] { stats = self->state.owned->stats(); });

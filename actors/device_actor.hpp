@@ -3,9 +3,11 @@
 // The device is made by a factory inside the actor (in its own thread where it is spawned detached) when `open_device`
 // arrives, and destroyed with the actor's state. Chunks are submitted in the order of their arrival. Once a chunk of an
 // execution has failed, or the execution's stop flag is set, its later chunks are answered with errc::cancelled without
-// being run. A device that reports errc::device_lost takes its actor with it, so that every coordinator gets a down_msg.
+// being run; so are chunks of a plan whose install has failed, which may be on their way already. A device that reports
+// errc::device_lost takes its actor with it, so that every coordinator gets a down_msg.
 #pragma once
 
+#include "actors/entry.hpp"
 #include "actors/messages.hpp"
 #include "launch/kernel_choices.hpp"
 #include "run/shared_ledger.hpp"
@@ -14,6 +16,7 @@
 
 #include <functional>
 #include <mutex>
+#include <unordered_set>
 
 namespace troupe::actors {
 
@@ -71,10 +74,20 @@ private:
 
 struct device_actor_state {
   static constexpr const char* name = "troupe.device";
+
+  /// A device must not throw where it has callbacks to answer by. If one does, its state is unknown: it counts as lost.
+  template <class Message>
+  void failed(const Message&, const failure& why) {
+    lose(why);
+  }
+  void lose(const failure& why);
+
+  caf::scheduled_actor* self = nullptr;
   device_factory make;
   std::shared_ptr<device_health> health;
   std::unique_ptr<device> owned;
   std::shared_ptr<drop_list> dropped = std::make_shared<drop_list>();
+  std::unordered_set<uint64_t> installed; // bound plans: chunks of others do not get to the device
   bool stays_awake = false; // for a while after each chunk, if its thread is its own (awake.hpp)
   std::chrono::steady_clock::time_point awake_until{};
 };

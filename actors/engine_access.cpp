@@ -52,10 +52,10 @@ std::shared_ptr<const plan> plan_of(const session& s, const named_tensors& input
 }
 
 bound_plan_ptr bound_plan_of(const session& s, const named_tensors& inputs) {
-  auto query = std::make_shared<actors::plan_query>();
+  auto query = std::make_unique<actors::plan_query>();
   query->inputs = inputs;
   std::future<bound_plan_ptr> future = query->result.future();
-  caf::anon_send(engine_access::coordinator(s, inputs), actors::plan_query_message{std::move(query)});
+  caf::anon_send(engine_access::coordinator(s, inputs), actors::plan_query_message(std::move(query)));
   return future.get();
 }
 

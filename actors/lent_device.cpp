@@ -1,5 +1,7 @@
 #include "actors/lent_device.hpp"
 
+#include "actors/entry.hpp"
+
 #include <caf/actor_system.hpp>
 #include <caf/send.hpp>
 #include <caf/stateful_actor.hpp>
@@ -73,6 +75,10 @@ public:
     done(std::move(answer.value), std::move(answer.why));
   }
 
+  /// A session's callback has thrown: the others hear their answers all the same.
+  template <class Message>
+  void failed(const Message&, const failure&) {}
+
   /// Answers everybody, those to come by the return value of `add`.
   void lose(const failure& why) {
     decltype(installs_) installs;
@@ -128,16 +134,17 @@ agent_ref::behavior_type agent(agent_ref::pointer self, const device_ref& device
                                const std::shared_ptr<waiters>& waiting, const device_info& info) {
   self->monitor(device);
   self->set_down_handler([=](const caf::down_msg&) { waiting->lose(lost(info)); });
+  const entry<waiters> in(*waiting);
   return {
-      [=](const plan_installed& answer) { waiting->on(answer); },
+      in([=](const plan_installed& answer) { waiting->on(answer); }),
       [](const chunk_ended&) {}, // only who sends `run_chunks` is told so
-      [=](tensor_fetched& answer) { waiting->on(answer); },
-      [=](tensor_put& answer) { waiting->on(answer); },
-      [=](const stats_wanted& wanted) {
+      in([=](tensor_fetched& answer) { waiting->on(answer); }),
+      in([=](tensor_put& answer) { waiting->on(answer); }),
+      in([=](const stats_wanted& wanted) {
+        const auto tell = [done = wanted.done](const device_stats& stats) { capture([&] { done(stats); }); };
         self->request(device, lent_stats_timeout, query_stats{})
-            .then([done = wanted.done](const device_stats& stats) { done(stats); },
-                  [done = wanted.done](const caf::error&) { done({}); });
-      },
+            .then([tell](const device_stats& stats) { tell(stats); }, [tell](const caf::error&) { tell({}); });
+      }),
   };
 }
 

@@ -6,10 +6,12 @@
 //   engine ──submit_request──▶ stream ──run──▶ coordinator of each replica; piece_ran comes back
 //                   coordinator ──plan_wanted──▶ planner ──planned──▶ coordinator
 //
-// How a device actor ends is told by CAF itself (down_msg). Orders and their answers are those of the session machine (run/commands.hpp). Messages from one actor to another arrive in the order
-// in which they were sent: a chunk may follow the install of its plan without waiting for the answer. Errors are values (`failure`); no handler throws. Messages stay inside the process for now
-// and are not serialised, but hold only ids, plain data, references to values and shared immutable plans, so that a remote version can
-// inspect them; what is local by nature (`run`, `plan_query`: the caller's promise; `plan_wanted`) never leaves the session's process.
+// How a device actor ends is told by CAF itself (down_msg). Orders and their answers are those of the session machine
+// (run/commands.hpp). Messages from one actor to another arrive in the order in which they were sent: a chunk may
+// follow the install of its plan without waiting for the answer. Errors are values (`failure`); what a handler throws
+// ends at the actor's entry (entry.hpp). Messages stay inside the process for now and are not serialised, but hold only
+// ids, plain data, references to values and shared immutable plans, so that a remote version can inspect them; what is
+// local by nature (`run`, `plan_query`: the caller's promise; `plan_wanted`) never leaves the session's process.
 #pragma once
 
 #include "actors/pending.hpp"
@@ -62,6 +64,7 @@ struct device_leaves {
 
 /// Sent by the engine for each run. Answered through its promise, once, when all outputs are there or the run has failed.
 struct run {
+  explicit run(std::unique_ptr<pending_run> asked) : pending(std::move(asked)) {}
   pending_run_ptr pending;
 };
 
@@ -72,11 +75,13 @@ struct cancel_run {
 
 /// Sent by the engine for `session::plan`. Answered through the query.
 struct plan_query_message {
+  explicit plan_query_message(std::unique_ptr<plan_query> asked) : query(std::move(asked)) {}
   plan_query_ptr query;
 };
 
 /// Sent by the engine for `session::stats`. Answered through the query.
 struct session_query_message {
+  explicit session_query_message(std::unique_ptr<stats_query> asked) : query(std::move(asked)) {}
   stats_query_ptr query;
 };
 
@@ -95,6 +100,7 @@ struct memory_changed {};
 
 /// Sent by a session's door for each request. Answered through its promise, once.
 struct submit_request {
+  explicit submit_request(std::unique_ptr<pending_run> asked) : pending(std::move(asked)) {}
   pending_run_ptr pending;
 };
 
@@ -107,6 +113,7 @@ struct piece_ran {
 
 /// Sent by the engine for `session::queue_stats`. Answered through the query.
 struct stream_query_message {
+  explicit stream_query_message(std::unique_ptr<stream_query> asked) : query(std::move(asked)) {}
   stream_query_ptr query;
 };
 

@@ -1,7 +1,9 @@
 // What callers of a session wait for: a run, or a question about plans, and the promise of its answer.
 //
 // Invariant: each is answered exactly once. Whoever drops one unanswered (an actor that ends, a mailbox that is closed)
-// answers it with errc::cancelled by destroying it, so that no caller waits for ever.
+// answers it with errc::cancelled by destroying it, so that no caller waits for ever. Therefore a caller never holds
+// the half that answers while it waits: it makes a `std::unique_ptr`, which the message to the actor takes away
+// (messages.hpp), and keeps the future.
 #pragma once
 
 #include "plan/bind/bound_plan.hpp"
@@ -57,7 +59,11 @@ struct pending_run {
               carried_values carried = {})
       : request(std::make_shared<run_request>(std::move(inputs), std::move(options), std::move(carried))),
         result(std::move(to)) {}
+  pending_run(const pending_run&) = delete;
+  pending_run& operator=(const pending_run&) = delete;
+  virtual ~pending_run() = default;
 
+  /// Shared with the caller: it answers nothing.
   const run_request_ptr request;
   answer_once<run_result> result;
   /// Set when the caller asked for the end, perhaps before the coordinator saw the run.

@@ -20,12 +20,12 @@ struct watched_run : pending_run {
 
 /// Makes a run that `to`, its coordinator or its queue, is told to end if the caller asks for it.
 template <class Ref>
-std::shared_ptr<watched_run> make_watched_run(named_tensors inputs, run_options options, const Ref& to,
+std::unique_ptr<watched_run> make_watched_run(named_tensors inputs, run_options options, const Ref& to,
                                               answer_once<run_result>::receiver receiver = {},
                                               carried_values carried = {}) {
   const std::stop_token cancel = options.cancel;
   auto run =
-      std::make_shared<watched_run>(std::move(inputs), std::move(options), std::move(receiver), std::move(carried));
+      std::make_unique<watched_run>(std::move(inputs), std::move(options), std::move(receiver), std::move(carried));
   if (cancel.stop_possible()) // the callback ends before the run that it names
     run->watch.emplace(cancel, [raw = run.get(), to] {
       raw->cancelled = true;
@@ -189,12 +189,12 @@ run_result session::run(named_tensors inputs, const run_options& options) const 
 
 run_result session::state::run(named_tensors inputs, run_options options, carried_values carried,
                                carried_bundle& made) const {
-  const pending_run_ptr pending =
-      make_watched_run(std::move(inputs), std::move(options), coordinator(), {}, std::move(carried));
+  auto pending = make_watched_run(std::move(inputs), std::move(options), coordinator(), {}, std::move(carried));
+  const run_request_ptr request = pending->request;
   std::future<run_result> answer = pending->result.future();
-  send_here(coordinator(), actors::run{pending});
+  send_here(coordinator(), actors::run(std::move(pending)));
   run_result result = wait_for(std::move(answer), *runtime, coordinator());
-  made = std::move(pending->request->carried.made);
+  made = std::move(request->carried.made);
   return result;
 }
 
@@ -203,9 +203,9 @@ std::future<run_result> session::run_async(named_tensors inputs, const run_optio
     return by_choice(inputs, options, &session::run_async);
   if (state_->how != strategy::none)
     return submit(std::move(inputs), options);
-  const pending_run_ptr pending = make_watched_run(std::move(inputs), options, state_->coordinator());
+  auto pending = make_watched_run(std::move(inputs), options, state_->coordinator());
   std::future<run_result> future = pending->result.future();
-  send_here(state_->coordinator(), actors::run{pending});
+  send_here(state_->coordinator(), actors::run(std::move(pending)));
   return future;
 }
 
@@ -215,21 +215,21 @@ void session::run_async(named_tensors inputs, const run_options& options, run_ca
   if (state_->how != strategy::none)
     return submit(std::move(inputs), options, std::move(done));
   auto hand_over = hand_over_to(std::move(done), *state_->runtime);
-  caf::anon_send(state_->coordinator(), actors::run{make_watched_run(std::move(inputs), options, state_->coordinator(),
-                                                                     std::move(hand_over))});
+  caf::anon_send(state_->coordinator(), actors::run(make_watched_run(std::move(inputs), options, state_->coordinator(),
+                                                                     std::move(hand_over))));
 }
 
 std::future<run_result> session::submit(named_tensors inputs, const run_options& options) const {
   if (state_->how == strategy::automatic)
     return by_choice(inputs, options, &session::submit);
   stream_door& door = state_->door();
-  const auto pending = make_watched_run(std::move(inputs), options, door.actor());
+  auto pending = make_watched_run(std::move(inputs), options, door.actor());
   std::future<run_result> future = pending->result.future();
   const failure why = capture([&] { pending->place = enter(door.gate(), options); });
   if (why.failed())
     pending->result.fail(why);
   else
-    caf::anon_send(door.actor(), submit_request{pending});
+    caf::anon_send(door.actor(), submit_request(std::move(pending)));
   return future;
 }
 
@@ -243,14 +243,14 @@ void session::submit(named_tensors inputs, const run_options& options, run_callb
   const auto place = std::make_shared<request_gate::ticket>();
   auto hand_over = hand_over_to([done = std::move(done), place](run_outcome outcome) { done(std::move(outcome)); },
                                 *state_->runtime);
-  const auto pending = make_watched_run(std::move(inputs), options, door.actor(), std::move(hand_over));
+  auto pending = make_watched_run(std::move(inputs), options, door.actor(), std::move(hand_over));
   const failure why = capture([&] {
     *place = state_->runtime->callbacks()->is_this_thread() ? door.gate().enter_at_once() : enter(door.gate(), options);
   });
   if (why.failed())
     pending->result.fail(why);
   else
-    caf::anon_send(door.actor(), submit_request{pending});
+    caf::anon_send(door.actor(), submit_request(std::move(pending)));
 }
 
 stream_stats session::queue_stats() const {
@@ -258,9 +258,9 @@ stream_stats session::queue_stats() const {
   stream_door* door = mine ? mine->door_if_any() : nullptr;
   if (!door)
     return {};
-  const auto query = std::make_shared<stream_query>();
+  auto query = std::make_unique<stream_query>();
   std::future<stream_stats> future = query->result.future();
-  caf::anon_send(door->actor(), stream_query_message{query});
+  caf::anon_send(door->actor(), stream_query_message(std::move(query)));
   return future.get();
 }
 
@@ -278,10 +278,10 @@ tensor session::fetch(const device_tensor& value) const {
 }
 
 std::future<run_result> session::fetch_async(named_device_tensors values) const {
-  const auto pending = std::make_shared<pending_run>(named_tensors{}, run_options{.device_inputs = std::move(values)});
+  auto pending = std::make_unique<pending_run>(named_tensors{}, run_options{.device_inputs = std::move(values)});
   pending->request->only_fetches = true;
   std::future<run_result> future = pending->result.future();
-  caf::anon_send(state_->coordinator(), actors::run{pending});
+  caf::anon_send(state_->coordinator(), actors::run(std::move(pending)));
   return future;
 }
 
@@ -303,9 +303,9 @@ session_stats session::stats() const {
     return {.load_ms = state_->model->load_ms};
   std::vector<std::future<session_stats>> each;
   for (const actors::replica& r : mine->replicas) {
-    auto query = std::make_shared<stats_query>();
+    auto query = std::make_unique<stats_query>();
     each.push_back(query->result.future());
-    caf::anon_send(r.session->actor(), session_query_message{std::move(query)});
+    caf::anon_send(r.session->actor(), session_query_message(std::move(query)));
   }
   session_stats all = each.front().get();
   for (size_t i = 1; i < each.size(); ++i)

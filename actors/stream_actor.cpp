@@ -35,20 +35,21 @@ stream_ref::behavior_type stream_state::behavior(pointer self, stream_parts part
   const size_t stages = parts_.replicas.front().devices.own.size();
   machine_ = std::make_unique<stream_machine>(
       machine_for(parts_.how, parts_.options, std::move(figures), stages, parts_.plugin));
+  const entry<stream_state> in(*this);
   return {
-      [this](const submit_request& message) { submit(message.pending); },
-      [this](const cancel_run& message) {
+      in([this](const submit_request& message) { submit(message.pending); }),
+      in([this](const cancel_run& message) {
         if (const auto found = by_ticket_.find(message.ticket); found != by_ticket_.end())
           tell([id = found->second](stream_machine& m, run_time t) { m.cancel(id, t); });
-      },
-      [this](const piece_ran& ended) { take_result(ended); },
-      [this](const stream_query_message& message) { message.query->result.answer(count()); },
-      [this](const device_joined& joined) { join(*joined.device); },
-      [this](close_session) {
+      }),
+      in([this](const piece_ran& ended) { take_result(ended); }),
+      in([this](const stream_query_message& message) { message.query->result.answer(count()); }),
+      in([this](const device_joined& joined) { join(*joined.device); }),
+      in([this](const close_session&) {
         closing_ = true;
         tell([](stream_machine&, run_time) {});
-      },
-      [this](tick) { tell([](stream_machine& m, run_time t) { m.tick(t); }); },
+      }),
+      in([this](const tick&) { tell([](stream_machine& m, run_time t) { m.tick(t); }); }),
   };
 }
 
@@ -56,12 +57,20 @@ stream_ref::behavior_type stream(stream_state::pointer self, stream_parts parts)
   return self->state.behavior(self, std::move(parts));
 }
 
+void stream_state::end_broken(const failure& why) {
+  for (auto& [id, request] : requests_)
+    request.caller->result.fail(why);
+  self_->quit(caf::exit_reason::unhandled_exception);
+}
+
 template <class Event>
 void stream_state::tell(Event&& event) {
+  telling_ = true;
   event(*machine_, now());
   machine_->take_commands(commands_);
   for (stream_command& c : commands_)
     std::visit([this](auto& what) { this->carry_out(what); }, c);
+  telling_ = false;
   if (closing_ && requests_.empty() && pieces_.empty())
     self_->quit();
 }
@@ -131,15 +140,15 @@ void stream_state::carry_out(const start_piece& what) {
     requests_.at(part.request).in_flight.push_back(what.piece);
   if (at_work_[what.replica]++ == 0)
     busy_since_[what.replica] = now();
-  pending_run_ptr run;
+  std::unique_ptr<pending_run> run;
   const failure why = capture([&] { run = run_of(what); });
   if (why.failed()) // heard after this event, as if a replica had said so
     return self_->send(self_, piece_ran{what.piece, nullptr, why});
   p.ticket = run->request->ticket;
-  self_->send(parts_.replicas[what.replica].session->actor(), actors::run{std::move(run)});
+  self_->send(parts_.replicas[what.replica].session->actor(), actors::run(std::move(run)));
 }
 
-pending_run_ptr stream_state::run_of(const start_piece& what) {
+std::unique_ptr<pending_run> stream_state::run_of(const start_piece& what) {
   run_options options;
   named_tensors inputs;
   const open_request& r = requests_.at(what.parts.front().request);
@@ -157,7 +166,7 @@ pending_run_ptr stream_state::run_of(const start_piece& what) {
   auto answer = [to = caf::actor_cast<stream_ref>(self_), piece = what.piece](run_result result, const failure& why) {
     caf::anon_send(to, piece_ran{piece, std::make_shared<run_result>(std::move(result)), why});
   };
-  return std::make_shared<pending_run>(std::move(inputs), options, std::move(answer));
+  return std::make_unique<pending_run>(std::move(inputs), options, std::move(answer));
 }
 
 void stream_state::take_result(const piece_ran& ended) {

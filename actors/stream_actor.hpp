@@ -2,6 +2,7 @@
 // says, sends pieces to the coordinators of the replicas, gathers what comes back and answers the callers.
 #pragma once
 
+#include "actors/entry.hpp"
 #include "actors/replica.hpp"
 #include "strategy/model_rows.hpp"
 #include "strategy/stream_machine.hpp"
@@ -27,6 +28,8 @@ public:
   stream_ref::behavior_type behavior(pointer self, stream_parts parts);
 
 private:
+  friend class entry<stream_state>;
+
   struct open_request {
     pending_run_ptr caller;
     int64_t rows = 1;
@@ -47,9 +50,23 @@ private:
   void carry_out(const wake_at& what);
 
   void submit(const pending_run_ptr& caller);
+  /// Answers who is asking when a handler throws: the caller of a request; all of them if the stream itself is broken.
+  void failed(const submit_request& message, const failure& why) { end_one(message.pending->result, why); }
+  void failed(const stream_query_message& message, const failure& why) { end_one(message.query->result, why); }
+  template <class Message>
+  void failed(const Message&, const failure& why) {
+    end_broken(why);
+  }
+  template <class Answer>
+  void end_one(Answer& caller, const failure& why) {
+    caller.fail(why);
+    if (telling_)
+      end_broken(why);
+  }
+  void end_broken(const failure& why);
   stream_request describe(const run_request& request) const;
   /// Returns the run that a piece is.
-  pending_run_ptr run_of(const start_piece& what);
+  std::unique_ptr<pending_run> run_of(const start_piece& what);
   void take_result(const piece_ran& ended);
   /// Takes what a piece has computed for a part of it, whose rows begin at `first` in the piece.
   void gather(open_request& r, const flying_piece& piece, const piece_part& part, int64_t first,
@@ -73,6 +90,7 @@ private:
   uint64_t answered_ = 0, failed_ = 0, late_ = 0;
   std::vector<stream_command> commands_; // being carried out
   bool closing_ = false;
+  bool telling_ = false; // the machine: still set if it has thrown, and then it is in no state that anybody knows
 };
 
 /// The behaviour; spawn it with CAF on a thread of its own: it copies tensors.

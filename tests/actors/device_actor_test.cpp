@@ -147,6 +147,18 @@ TEST_CASE("a device drops chunks of an execution that is stopped", "[actors]") {
   CHECK(f.log.chunks[0].result.code == errc::cancelled);
 }
 
+TEST_CASE("a device drops chunks of a plan that it has not, and lives on", "[actors][C11]") {
+  fixture f({});
+  caf::anon_send(f.device, retire_plan{f.bound->id});
+  f.send({1});
+  REQUIRE(f.log.chunks.size() == 1);
+  CHECK(f.log.chunks[0].result.code == errc::cancelled);
+  CHECK(f.log.chunks[0].result.message.find("not installed") != std::string::npos);
+  caf::anon_send(f.coordinator, install_plan{f.bound, 0});
+  f.send({2});
+  CHECK(f.ended_well(1));
+}
+
 TEST_CASE("a device that is lost says so and takes its actor with it", "[actors][C11]") {
   fixture f({.die_at = 1});
   f.send({1, 2});

@@ -25,11 +25,17 @@ int64_t slot_bytes_of(const graph& model, size_t devices, const session_options&
   return needed;
 }
 
-pending_run_ptr send_run(deterministic_session& s, const shape& dims) {
-  auto pending = std::make_shared<pending_run>(ones(dims), run_options{});
-  caf::anon_send(s.coordinator(), actors::run{pending});
+struct sent_run {
+  run_request_ptr request;
+  std::future<run_result> result;
+};
+
+sent_run send_run(deterministic_session& s, const shape& dims) {
+  auto pending = std::make_unique<pending_run>(ones(dims), run_options{});
+  sent_run sent{pending->request, pending->result.future()};
+  caf::anon_send(s.coordinator(), actors::run(std::move(pending)));
   s.settle();
-  return pending;
+  return sent;
 }
 
 /// x [n, 1024] → Sigmoid, and Relu: with round-robin placement each on a device of its own.
@@ -73,9 +79,8 @@ TEST_CASE("a front of the memory queue that fails to start leaves nobody waiting
   const session_options alternating{.policy = placement_policy::round_robin, .fuse = false};
   const int64_t needed = slot_bytes_of(model, 2, alternating, {2, 1024});
   deterministic_session s(model, 2, alternating, 0ms, completion_mode::device, 3 * needed);
-  const pending_run_ptr other = send_run(s, {2, 1024}), short_of_memory = send_run(s, {2, 1024});
-  const pending_run_ptr front = send_run(s, {4, 1024});
-  auto other_result = other->result.future(), result = short_of_memory->result.future();
+  std::future<run_result> other_result = send_run(s, {2, 1024}).result, result = send_run(s, {2, 1024}).result;
+  const run_request_ptr front = send_run(s, {4, 1024}).request;
   REQUIRE(s.log(0).chunks.size() == 2); // the third run waits
   const chunk_work on_d0 = s.log(0).chunks[1], on_d1 = s.log(1).chunks[1];
   s.log(0).chunks.erase(s.log(0).chunks.begin() + 1);
@@ -85,7 +90,7 @@ TEST_CASE("a front of the memory queue that fails to start leaves nobody waiting
   s.complete(1);
   REQUIRE(is_ready(other_result));
   REQUIRE(s.chunks_waiting() == 0); // the front waits for what that chunk holds
-  front->request->inputs.clear();   // it cannot start any more
+  front->inputs.clear();            // it cannot start any more
   s.send({on_d1.execution, on_d1.chunk, {.code = errc::cancelled, .message = "dropped"}});
   s.complete_all();
   REQUIRE(is_ready(result));

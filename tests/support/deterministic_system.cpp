@@ -45,10 +45,10 @@ std::future<run_result> deterministic_session::run(named_tensors inputs, const r
 
 std::future<run_result> deterministic_session::run_in(const coordinator_ref& session, named_tensors inputs,
                                                       const run_options& options) {
-  auto pending = std::make_shared<pending_run>(std::move(inputs), options);
+  auto pending = std::make_unique<pending_run>(std::move(inputs), options);
   last_ticket_ = pending->request->ticket;
   auto future = pending->result.future();
-  caf::anon_send(session, actors::run{std::move(pending)});
+  caf::anon_send(session, actors::run(std::move(pending)));
   return future;
 }
 
