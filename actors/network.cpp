@@ -12,8 +12,8 @@
 namespace troupe::actors {
 namespace {
 
-// More than a cluster has hosts; a member that opens more than its share keeps others out, but takes no memory.
-constexpr size_t max_connections = 2048;
+// More than a cluster has hosts, and than one host has processes.
+constexpr size_t max_connections = 2048, max_connections_of_host = 256;
 
 /// Connects and shakes hands, both until `end`.
 channel open_channel(const std::string& host, uint16_t port, const tls_context& tls, time_limit_point end) {
@@ -66,10 +66,11 @@ uint16_t network::listen(const std::string& host, uint16_t port, link_acceptor a
   state& s = *state_;
   expects(!s.at, "network::listen was called before");
   auto [socket, bound] = listen_at(host, port);
-  s.called = std::make_unique<node>();
+  s.called = std::make_unique<node>(own_certificate(s.tls));
   s.door = s.called->ends().spawn_door(std::move(accept), s.called->finder());
   s.at = std::make_unique<gate>(std::move(socket), s.tls, [&s, bound = bound](channel admitted) {
-    if (s.called->connection_count() < max_connections)
+    const open_connections& open = s.called->connections();
+    if (open.size() < max_connections && open.size(admitted.other_host()) < max_connections_of_host)
       s.called->be_called(std::move(admitted), bound, s.door);
   });
   return bound;
@@ -83,7 +84,7 @@ opened_link network::connect(const std::string& host, uint16_t port, remote::fra
   {
     const std::lock_guard lock(state_->mutex);
     if (!state_->calling)
-      state_->calling = std::make_unique<node>();
+      state_->calling = std::make_unique<node>(own_certificate(state_->tls));
     std::shared_ptr<state::called_host>& entry = state_->hosts[where];
     if (!entry)
       entry = std::make_shared<state::called_host>();

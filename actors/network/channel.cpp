@@ -1,5 +1,6 @@
 #include "actors/network/channel.hpp"
 
+#include "actors/certificates.hpp"
 #include "base/error.hpp"
 
 #include <openssl/err.h>
@@ -35,6 +36,15 @@ std::string openssl_reason(unsigned long code) {
 
 bool is_for_later() {
   return errno == EAGAIN || errno == EINTR;
+}
+
+/// Returns a certificate's hash; empty for none.
+std::string hash_of(const X509* certificate) {
+  std::array<unsigned char, EVP_MAX_MD_SIZE> hash{};
+  unsigned size = 0;
+  if (!certificate || X509_digest(certificate, EVP_sha256(), hash.data(), &size) != 1)
+    return {};
+  return {hash.begin(), hash.begin() + size};
 }
 
 } // namespace
@@ -185,6 +195,7 @@ tls_context make_tls_context(const host_credentials& c) {
   if (SSL_CTX_use_certificate_chain_file(raw, c.certificate.c_str()) != 1)
     refuse("cannot read the certificate", c.certificate);
   // Reading the key compares it with the certificate.
+  check_private(c.key);
   if (SSL_CTX_use_PrivateKey_file(raw, c.key.c_str(), SSL_FILETYPE_PEM) != 1 || SSL_CTX_check_private_key(raw) != 1)
     refuse(fmt::format("cannot use, for the certificate '{}', the key", c.certificate), c.key);
   check_certificate(raw, c);
@@ -316,11 +327,11 @@ size_t channel::pending() const {
 std::string channel::peer() const {
   const std::unique_ptr<X509, decltype(&X509_free)> shown(ssl_ ? SSL_get1_peer_certificate(ssl_.get()) : nullptr,
                                                           &X509_free);
-  std::array<unsigned char, EVP_MAX_MD_SIZE> hash{};
-  unsigned size = 0;
-  if (!shown || X509_digest(shown.get(), EVP_sha256(), hash.data(), &size) != 1)
-    return {};
-  return {hash.begin(), hash.begin() + size};
+  return hash_of(shown.get());
+}
+
+std::string own_certificate(const tls_context& tls) {
+  return hash_of(tls ? SSL_CTX_get0_certificate(tls.get()) : nullptr);
 }
 
 std::string channel::other_host() const {

@@ -16,6 +16,9 @@ using tls_context = std::shared_ptr<ssl_ctx_st>;
 /// `errc::invalid_argument` if they are missing, unreadable, expired, or do not belong together.
 tls_context make_tls_context(const host_credentials& c);
 
+/// Returns our own certificate, by its hash, as the other side sees it (`channel::peer`); empty without TLS.
+std::string own_certificate(const tls_context& tls);
+
 /// What came of an attempt.
 enum class progress : unsigned char { done, wants_input, wants_output, ended };
 

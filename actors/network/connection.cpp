@@ -1,5 +1,7 @@
 #include "actors/network/connection.hpp"
 
+#include "actors/network/node_name.hpp"
+
 #include <caf/io/network/stream.hpp>
 #include <poll.h>
 #include <sys/socket.h>
@@ -150,6 +152,12 @@ size_t open_connections::size() const {
   return all_.size();
 }
 
+size_t open_connections::size(const std::string& host) const {
+  const std::lock_guard lock(mutex_);
+  return static_cast<size_t>(
+      std::count_if(all_.begin(), all_.end(), [&](const auto& one) { return one->host == host; }));
+}
+
 std::string open_connections::host_of(const caf::node_id& node) const {
   const std::lock_guard lock(mutex_);
   const auto found = std::find_if(all_.begin(), all_.end(), [&](const auto& one) { return one->node == node; });
@@ -168,8 +176,9 @@ void open_connections::remove(const std::shared_ptr<entry>& one) {
 
 bool open_connections::name(entry& one, const caf::node_id& node) {
   const std::lock_guard lock(mutex_);
-  if (std::any_of(all_.begin(), all_.end(),
-                  [&](const auto& other) { return other->node == node && other->who != one.who; }))
+  if (!may_be_named(node, one.who) || std::any_of(all_.begin(), all_.end(), [&](const auto& other) {
+        return other->node == node && other->who != one.who;
+      }))
     return false;
   one.node = node;
   return true;

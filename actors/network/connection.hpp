@@ -31,12 +31,15 @@ public:
   };
 
   size_t size() const;
+  /// Returns how many are to this host (`channel::other_host`).
+  size_t size(const std::string& host) const;
   /// Returns whose the node is; empty if none of the connections is to it.
   std::string host_of(const caf::node_id& node) const;
   void add(const std::shared_ptr<entry>& one);
   /// From now on nobody touches the socket here.
   void remove(const std::shared_ptr<entry>& one);
-  /// Notes that the other side of `one` is this node. False if somebody else, with another certificate, is it already.
+  /// Notes that the other side of `one` is this node. False if the name is another's: made for another certificate, or
+  /// that of a connection by another certificate.
   bool name(entry& one, const caf::node_id& node);
   /// Ends those of which nothing has been heard for `limit`, and nothing waits to be read.
   void end_silent(clock::duration limit);

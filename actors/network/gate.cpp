@@ -30,10 +30,10 @@ void gate::work() {
     auto ready = polled.begin() + 2;
     for (auto v = visitors_.begin(); v != visitors_.end(); ++ready) {
       const auto one = v++;
-      if (ready->revents != 0)
-        go_on(one);
-      else if (one->end < now)
+      if (one->end < now) // however much it says: who sends a byte now and then is not shaking hands
         visitors_.erase(one);
+      else if (ready->revents != 0)
+        go_on(one);
     }
     if (polled[1].revents != 0)
       accept_some();

@@ -5,6 +5,7 @@
 #include <caf/atom.hpp>
 #include <caf/io/basp/header.hpp>
 #include <caf/io/basp/message_type.hpp>
+#include <caf/message_id.hpp>
 
 #include <algorithm>
 #include <array>
@@ -22,24 +23,6 @@ constexpr size_t most_overhead = 4096; // what CAF adds to a frame: types, handl
 constexpr uint64_t atom_number(caf::atom_value a) {
   return static_cast<uint64_t>(a);
 }
-
-constexpr uint64_t spawn_server = atom_number(caf::atom("SpawnServ"));
-
-/// The messages between nodes: their types, and the words by which they may begin, if they begin with a word.
-struct known_message {
-  std::string_view types;
-  std::array<caf::atom_value, 3> words{};
-};
-constexpr std::array known_messages{
-    known_message{"troupe::frame"},
-    known_message{"troupe::frame+@actor"},     // to a door
-    known_message{"@u8+troupe::frame+@actor"}, // its answer
-    known_message{"@atom", {caf::atom("ping"), caf::atom("pong"), caf::atom("close")}},
-    known_message{"@error"},
-    // CAF's nodes ask each other for an actor that spawns others, whenever they meet.
-    known_message{"@atom+@atom+@str", {caf::atom("sys")}},
-    known_message{"@atom+@str+@strong_actor_ptr+@str", {caf::atom("ok")}},
-};
 
 } // namespace
 
@@ -105,23 +88,6 @@ public:
     const caf::node_id at = node();
     good_ = good_ && (!at || at == owner);
   }
-  /// A value of one of the types that are known.
-  void value(std::string_view type, const caf::node_id& sender) {
-    if (type == "troupe::frame")
-      frame();
-    else if (type == "@actor" || type == "@strong_actor_ptr")
-      handle(sender);
-    else if (type == "@error")
-      error();
-    else if (type == "@str")
-      text();
-    else if (type == "@u8")
-      number<uint8_t>();
-    else if (type == "@atom")
-      number<uint64_t>();
-    else
-      good_ = false;
-  }
 
 private:
   std::span<const uint8_t> rest_;
@@ -150,10 +116,11 @@ bool guard::admits_head() const {
       return view_.calling && !there_ && head_.size >= node_size && head_.size <= most_overhead;
     case message_type::client_handshake: return !view_.calling && head_.size == node_size;
     case message_type::direct_message:
-      return there_ && head_.size > 0 && head_.size <= remote::max_frame_bytes + most_overhead &&
-             (head_.flags != 0 || view_.may_reach(head_.destination, there_));
+      return there_ && head_.size > 0 && head_.size <= remote::max_frame_bytes + most_overhead && head_.flags == 0 &&
+             view_.receiver_of(head_.destination, there_) != receiver::other_end;
     case message_type::monitor_message:
-      return there_ && head_.size == 2 * node_size && view_.may_reach(head_.destination, there_);
+      return there_ && head_.size == 2 * node_size &&
+             view_.receiver_of(head_.destination, there_) != receiver::other_end;
     case message_type::down_message: return there_ && head_.size > 2 * node_size && head_.size <= most_overhead;
     case message_type::routed_message: break; // troupe's nodes are all neighbours
   }
@@ -164,7 +131,7 @@ bool guard::admits_payload(reader from) {
   switch (static_cast<message_type>(head_.operation)) {
     case message_type::server_handshake:
     case message_type::client_handshake: return introduces(from);
-    case message_type::direct_message: return is_message(from);
+    case message_type::direct_message: return admits_message(from);
     case message_type::monitor_message: return from.node() == there_ && from.node() == view_.here;
     case message_type::down_message:
       if (from.node() != there_ || from.node() != view_.here)
@@ -184,32 +151,59 @@ bool guard::introduces(reader from) {
   return true;
 }
 
-bool guard::is_message(reader from) const {
+bool guard::admits_message(reader from) const {
   const bool no_stages = from.number<uint8_t>() == 0, no_number = from.number<uint16_t>() == 0;
-  std::string_view types = from.text();
-  constexpr std::string_view begin = "@<>+";
-  if (!no_stages || !no_number || !types.starts_with(begin))
+  const std::string_view types = from.text();
+  if (!no_stages || !no_number)
     return false;
-  types.remove_prefix(begin.size());
-  const auto known = std::find_if(known_messages.begin(), known_messages.end(),
-                                  [&](const known_message& m) { return m.types == types; });
-  if (known == known_messages.end())
-    return false;
-  const bool asks_server = known->words[0] == caf::atom("sys");
-  if (head_.flags != 0 && (!asks_server || head_.destination != spawn_server))
-    return false;
-  if (types.starts_with("@atom")) {
-    const auto word = reader(from).number<uint64_t>();
-    if (word == 0 || std::none_of(known->words.begin(), known->words.end(),
-                                  [&](caf::atom_value w) { return atom_number(w) == word; }))
+  kind what{};
+  if (types == "@<>+troupe::frame") {
+    what = kind::frame;
+    from.frame();
+  } else if (types == "@<>+troupe::frame+@actor") {
+    what = kind::call;
+    from.frame();
+    from.handle(there_);
+  } else if (types == "@<>+@u8+troupe::frame+@actor") {
+    what = kind::answer;
+    from.number<uint8_t>();
+    from.frame();
+    from.handle(there_);
+  } else if (types == "@<>+@error") {
+    what = kind::error;
+    from.error();
+  } else if (types == "@<>+@atom") {
+    const auto word = from.number<uint64_t>();
+    if (word == atom_number(caf::atom("ping")))
+      what = kind::ping;
+    else if (word == atom_number(caf::atom("pong")))
+      what = kind::pong;
+    else if (word == atom_number(caf::atom("close")))
+      what = kind::close;
+    else
       return false;
+  } else {
+    return false;
   }
-  while (!types.empty()) {
-    const size_t length = std::min(types.find('+'), types.size());
-    from.value(types.substr(0, length), there_);
-    types.remove_prefix(std::min(length + 1, types.size()));
+  const receiver to = view_.receiver_of(head_.destination, there_);
+  return from.is_good_and_over() && fits(what, to) && (what != kind::call || view_.may_call(there_));
+}
+
+bool guard::fits(kind what, receiver to) const {
+  const caf::message_id id = caf::make_message_id(head_.data);
+  const bool answers = id.is_response(), asks = id.is_request();
+  if (id.category() != caf::message_id::normal_message_category)
+    return false;
+  switch (what) {
+    case kind::frame:
+    case kind::close: return to != receiver::door && !answers && !asks;
+    case kind::ping: return to != receiver::door && asks;
+    case kind::pong: return to != receiver::door && answers;
+    case kind::error: return to != receiver::door && answers;                      // the end that was asked is gone
+    case kind::answer: return view_.calling && to == receiver::unknown && answers; // to who has called a door
+    case kind::call: return !view_.calling && to == receiver::door && asks && head_.source != 0; // is to be answered
   }
-  return from.is_good_and_over();
+  return false;
 }
 
 } // namespace troupe::actors

@@ -11,6 +11,14 @@
 
 namespace troupe::actors {
 
+/// What an actor here is for the other side.
+enum class receiver : uint8_t {
+  door,
+  own_end,   // of a link to that node
+  other_end, // of a link to another: out of reach
+  unknown,   // an end that is gone, or an actor that asks the other side's door
+};
+
 /// Watches over one connection. Used by one thread.
 class guard {
 public:
@@ -20,8 +28,10 @@ public:
     bool calling = false;
     /// Whether the other side may be this node.
     std::function<bool(const caf::node_id&)> may_be;
-    /// Whether that node may send messages to the actor of this id.
-    std::function<bool(uint64_t actor, const caf::node_id& from)> may_reach;
+    /// What the actor of this id is for that node.
+    std::function<receiver(uint64_t actor, const caf::node_id& from)> receiver_of;
+    /// Asked for each call of that node at the door: whether it may call once more before it has been answered.
+    std::function<bool(const caf::node_id& caller)> may_call;
   };
 
   explicit guard(view v) : view_(std::move(v)) {}
@@ -38,10 +48,14 @@ private:
     uint64_t data = 0, source = 0, destination = 0;
   };
 
+  enum class kind : uint8_t { frame, call, answer, ping, pong, close, error };
+
   bool admits_head() const;
   bool admits_payload(reader from);
   bool introduces(reader from);
-  bool is_message(reader from) const;
+  bool admits_message(reader from) const;
+  /// Whether troupe's nodes send that kind to that receiver, in this direction, as a request, an answer, or neither.
+  bool fits(kind what, receiver to) const;
 
   view view_;
   caf::node_id there_; // none: it has not said yet who it is

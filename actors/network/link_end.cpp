@@ -1,6 +1,7 @@
 #include "actors/network/link_end.hpp"
 
 #include "base/error.hpp"
+#include "run/request.hpp"
 
 #include <caf/actor_system.hpp>
 #include <caf/binary_deserializer.hpp>
@@ -83,9 +84,8 @@ void leave(end_actor* self) {
   remind(self, leaving_limit, caf::timeout_atom_v);
 }
 
-/// Ends the link and tells the handler.
-void finish(end_actor* self, const std::string& why) {
-  shared_end& shared = *self->state.shared;
+/// Notes that the link has ended and tells the handler, unless that has happened: whatever way its actor ends.
+void tell_closed(caf::actor_system& system, shared_end& shared, const std::string& why) {
   shared.closed = true;
   remote::link_handler handler;
   {
@@ -96,14 +96,27 @@ void finish(end_actor* self, const std::string& why) {
     handler = std::exchange(shared.handler, {}); // it may hold the link
     shared.end = shared.peer = nullptr;
   }
+  if (!handler.on_closed)
+    return;
+  const auto tell = [told = std::move(handler.on_closed), why] {
+    try {
+      told(why);
+    } catch (...) { // the link has ended, there is nobody to tell
+    }
+  };
+  try {
+    system.spawn<caf::detached>(tell); // it may take its time
+  } catch (const std::exception&) {    // no thread is to be had
+    tell();
+  }
+}
+
+/// Ends the link.
+void finish(end_actor* self, const std::string& why) {
+  if (self->state.leaving)
+    return;
+  tell_closed(self->system(), *self->state.shared, why);
   self->state.on_frame = {};
-  if (handler.on_closed)
-    self->system().spawn<caf::detached>([told = std::move(handler.on_closed), why] { // it may take its time
-      try {
-        told(why);
-      } catch (...) { // the link has ended, there is nobody to tell
-      }
-    });
   leave(self);
 }
 
@@ -115,11 +128,8 @@ void deliver(end_actor* self, remote::frame bytes) {
     s.early.push_back(std::move(bytes));
     return;
   }
-  try {
-    s.on_frame(bytes);
-  } catch (const std::exception& e) {
-    finish(self, fmt::format("a message could not be handled: {}", e.what()));
-  }
+  if (const failure why = capture([&] { s.on_frame(bytes); }); why.failed())
+    finish(self, fmt::format("a message could not be handled: {}", why.message));
   if (bytes.capacity() > spare.capacity() && bytes.capacity() <= longest_spare)
     spare = std::move(bytes);
 }
@@ -161,7 +171,11 @@ void listen(end_actor* self) {
 }
 
 caf::behavior end_behavior(end_actor* self, std::shared_ptr<shared_end> shared) {
-  self->state.shared = std::move(shared);
+  self->state.shared = shared;
+  // What the guard admits cannot reach these: should CAF still bring it, the link ends, and its handler hears of it.
+  self->attach_functor([&system = self->system(), shared] { tell_closed(system, *shared, lost); });
+  self->set_error_handler([self](const caf::error&) { finish(self, "the other side has sent an error"); });
+  self->set_exception_handler([](const std::exception_ptr&) -> caf::error { return caf::sec::runtime_error; });
   self->set_down_handler([self](const caf::down_msg&) { peer_gone(self, lost); });
   self->set_exit_handler([self](const caf::exit_msg&) { finish(self, "this side has closed the link"); });
   self->set_default_handler(caf::drop);
@@ -179,6 +193,12 @@ caf::behavior end_behavior(end_actor* self, std::shared_ptr<shared_end> shared) 
       [self](start_listening) { listen(self); },
       [self](end_order& x) { finish(self, x.why); },
   };
+}
+
+/// Counts one less of those of a node.
+void forget_one(std::map<caf::node_id, size_t>& counts, const caf::node_id& of) {
+  if (const auto found = counts.find(of); found != counts.end() && --found->second == 0)
+    counts.erase(found);
 }
 
 frame_message as_frame(std::string_view text) {
@@ -230,18 +250,30 @@ private:
 caf::result<uint8_t, frame_message, caf::actor> answer(link_ends& ends, const link_acceptor& accept,
                                                        const host_finder& who, const frame_message& hello,
                                                        const caf::actor& caller, const caf::strong_actor_ptr& sender) {
+  const auto refuse = [](std::string_view why) {
+    return caf::result<uint8_t, frame_message, caf::actor>{uint8_t{0}, as_frame(why), caf::actor{}};
+  };
   if (!sender || !caller || caller.node() != sender->node()) // a third host's end would be reached through the caller
-    return {uint8_t{0}, as_frame("the caller's end is not the caller's"), caf::actor{}};
-  const link_end end = ends.spawn(caller.node());
-  const remote::link_ptr link = make_link(end, caller, who(caller.node()));
-  std::string why;
-  try {
-    return {uint8_t{1}, frame_message{accept(hello.bytes, link)}, end.actor};
-  } catch (const std::exception& e) {
-    why = e.what();
-  }
-  link->close();
-  return {uint8_t{0}, as_frame(why), caf::actor{}};
+    return refuse("the caller's end is not the caller's");
+  const std::string host = who(caller.node());
+  if (host.empty())
+    return refuse("the caller's connection has ended");
+  if (ends.count(caller.node()) >= node_limits::links)
+    return refuse(fmt::format("this process has {} links here already, as many as one may have", node_limits::links));
+  remote::link_ptr link;
+  caf::actor own;
+  frame_message welcome;
+  const failure why = capture([&] {
+    const link_end end = ends.spawn(caller.node());
+    own = end.actor;
+    link = make_link(end, caller, host);
+    welcome.bytes = accept(hello.bytes, link);
+  });
+  if (!why.failed())
+    return {uint8_t{1}, std::move(welcome), std::move(own)};
+  if (link)
+    link->close();
+  return refuse(why.message);
 }
 
 } // namespace
@@ -272,23 +304,55 @@ std::string to_string(const frame_message& x) {
 link_end link_ends::spawn(const caf::node_id& other) {
   auto shared = std::make_shared<shared_end>();
   link_end made{system_.middleman().spawn_broker(end_behavior, shared), shared};
-  const std::lock_guard lock(mutex_);
-  std::erase_if(all_, [](const auto& e) { return !caf::actor_cast<caf::strong_actor_ptr>(e.second.actor); });
-  all_[made.actor.id()] = {made.actor.address(), other};
+  {
+    const std::lock_guard lock(book_->mutex);
+    book_->ends[made.actor.id()] = {made.actor.address(), other};
+    ++book_->links[other];
+  }
+  made.actor->attach_functor([known = book_, id = made.actor.id(), other] {
+    const std::lock_guard lock(known->mutex);
+    known->ends.erase(id);
+    forget_one(known->links, other);
+  });
   return made;
 }
 
-bool link_ends::may_reach(caf::actor_id actor, const caf::node_id& from) {
-  const std::lock_guard lock(mutex_);
-  const auto found = all_.find(actor);
-  return found == all_.end() || found->second.other == from;
+size_t link_ends::count(const caf::node_id& other) const {
+  const std::lock_guard lock(book_->mutex);
+  const auto found = book_->links.find(other);
+  return found == book_->links.end() ? 0 : found->second;
+}
+
+receiver link_ends::receiver_of(caf::actor_id actor, const caf::node_id& from) const {
+  const std::lock_guard lock(book_->mutex);
+  if (actor == book_->door)
+    return receiver::door;
+  const auto found = book_->ends.find(actor);
+  if (found == book_->ends.end())
+    return receiver::unknown;
+  return found->second.other == from ? receiver::own_end : receiver::other_end;
+}
+
+bool link_ends::begin_call(const caf::node_id& caller) {
+  const std::lock_guard lock(book_->mutex);
+  return ++book_->calls[caller] <= node_limits::calls;
+}
+
+void link_ends::end_call(const caf::node_id& caller) {
+  const std::lock_guard lock(book_->mutex);
+  forget_one(book_->calls, caller);
 }
 
 void link_ends::end_all() {
-  const std::lock_guard lock(mutex_);
-  for (const auto& [id, e] : all_)
-    if (auto actor = caf::actor_cast<caf::strong_actor_ptr>(e.actor))
-      caf::anon_send_exit(actor, caf::exit_reason::user_shutdown);
+  std::vector<caf::strong_actor_ptr> living;
+  {
+    const std::lock_guard lock(book_->mutex);
+    for (const auto& [id, e] : book_->ends)
+      if (auto actor = caf::actor_cast<caf::strong_actor_ptr>(e.actor))
+        living.push_back(std::move(actor));
+  }
+  for (const auto& actor : living)
+    caf::anon_send_exit(actor, caf::exit_reason::user_shutdown);
 }
 
 remote::link_ptr make_link(const link_end& end, const caf::actor& peer, std::string host) {
@@ -302,12 +366,21 @@ remote::link_ptr make_link(const link_end& end, const caf::actor& peer, std::str
 }
 
 door_actor link_ends::spawn_door(link_acceptor accept, host_finder who) {
-  return system_.spawn<caf::detached>(
+  door_actor door = system_.spawn<caf::detached>(
       [this, accept = std::move(accept), who = std::move(who)](door_actor::pointer self) -> door_actor::behavior_type {
+        self->set_default_handler(caf::drop);
+        self->set_error_handler([](const caf::error&) {});
         return {[this, self, accept, who](const frame_message& hello, const caf::actor& caller) {
-          return answer(*this, accept, who, hello, caller, self->current_sender());
+          const caf::strong_actor_ptr& sender = self->current_sender();
+          auto told = answer(*this, accept, who, hello, caller, sender);
+          if (sender)
+            end_call(sender->node());
+          return told;
         }};
       });
+  const std::lock_guard lock(book_->mutex);
+  book_->door = door.id();
+  return door;
 }
 
 } // namespace troupe::actors

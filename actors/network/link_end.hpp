@@ -3,6 +3,7 @@
 #pragma once
 
 #include "actors/network.hpp"
+#include "actors/network/guard.hpp"
 
 #include <caf/allowed_unsafe_message_type.hpp>
 #include <caf/deserializer.hpp>
@@ -42,28 +43,46 @@ remote::link_ptr make_link(const link_end& end, const caf::actor& peer, std::str
 /// Returns which host a node is that has a connection to this one; empty if it has none.
 using host_finder = std::function<std::string(const caf::node_id&)>;
 
-/// The ends of an actor system. Thread-safe.
+/// What one node may have here at a time: a host's session has one link, and calls once for it.
+struct node_limits {
+  static constexpr size_t links = 256;
+  static constexpr size_t calls = 64; // at the door that have no answer; one more ends the connection
+};
+
+/// The ends of an actor system, and what each other node has of them. Thread-safe.
 class link_ends {
 public:
   explicit link_ends(caf::actor_system& system) : system_(system) {}
 
   /// Spawns an end of a link to that node.
   link_end spawn(const caf::node_id& other);
-  /// Whether that node may send to this actor: not to an end of another's link.
-  bool may_reach(caf::actor_id actor, const caf::node_id& from);
+  /// Returns how many ends of links to that node there are.
+  size_t count(const caf::node_id& other) const;
+  /// What this actor is for that node.
+  receiver receiver_of(caf::actor_id actor, const caf::node_id& from) const;
+  /// Notes that the node calls at the door; false if it has called too often.
+  bool begin_call(const caf::node_id& caller);
+  void end_call(const caf::node_id& caller);
   /// Spawns the door; `who` tells whose the links are.
   door_actor spawn_door(link_acceptor accept, host_finder who);
   /// Ends them all.
   void end_all();
 
 private:
-  caf::actor_system& system_;
-  std::mutex mutex_;
   struct known_end {
     caf::actor_addr actor;
     caf::node_id other;
   };
-  std::map<caf::actor_id, known_end> all_;
+  /// Ends that end note it here, perhaps when the rest is gone.
+  struct book {
+    mutable std::mutex mutex;
+    caf::actor_id door = caf::invalid_actor_id;
+    std::map<caf::actor_id, known_end> ends;
+    std::map<caf::node_id, size_t> links, calls; // by node, if there are any
+  };
+
+  caf::actor_system& system_;
+  const std::shared_ptr<book> book_ = std::make_shared<book>();
 };
 
 } // namespace troupe::actors

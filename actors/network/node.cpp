@@ -1,5 +1,6 @@
 #include "actors/network/node.hpp"
 
+#include "actors/network/node_name.hpp"
 #include "actors/system_end.hpp"
 #include "base/error.hpp"
 
@@ -91,11 +92,14 @@ bool await_end(const node::parts& parts, const caf::actor& broker) {
 
 } // namespace
 
-node::node() {
+node::node(const std::string& certificate) {
   const forgotten_logger behind;
   parts_.config = make_node_config();
   parts_.connections = std::make_unique<open_connections>();
   parts_.system = std::make_unique<caf::actor_system>(*parts_.config);
+  // CAF names a node by its process and host, which others can foresee, and has no setting for it. Nothing has been
+  // named after it yet but actors of CAF that no other node may reach.
+  const_cast<caf::node_id&>(system().node()) = make_node_name(certificate);
   parts_.ends = std::make_unique<link_ends>(system());
   broker_ = caf::actor_cast<caf::actor>(system().middleman().named_broker<node_broker>(caf::atom("troupe")));
   watch_ = system().spawn<caf::hidden>(watch_silence, parts_.connections.get());
@@ -119,9 +123,10 @@ host_finder node::finder() {
 caf::io::scribe_ptr node::scribe_of(channel at, bool calling) {
   auto& multiplexer = static_cast<caf::io::network::default_multiplexer&>(system().middleman().backend());
   guard::view view{.here = system().node(), .calling = calling};
-  view.may_reach = [&all = ends()](caf::actor_id actor, const caf::node_id& from) {
-    return all.may_reach(actor, from);
+  view.receiver_of = [&all = ends()](caf::actor_id actor, const caf::node_id& from) {
+    return all.receiver_of(actor, from);
   };
+  view.may_call = [&all = ends()](const caf::node_id& caller) { return all.begin_call(caller); };
   return make_scribe(multiplexer, std::move(at), *parts_.connections, std::move(view));
 }
 

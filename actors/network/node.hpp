@@ -12,7 +12,8 @@ namespace troupe::actors {
 /// Calls or is called, never both: two nodes that call each other at once would each drop the other's connection as redundant.
 class node {
 public:
-  node();
+  /// `certificate`: the owner's, by its hash; empty without TLS.
+  explicit node(const std::string& certificate);
   /// Ends all links; leaves the actor system behind if a handler hangs.
   ~node();
   node(const node&) = delete;
@@ -21,7 +22,7 @@ public:
   link_ends& ends() { return *parts_.ends; }
   /// Returns what tells whose a node is that has a connection to this one.
   host_finder finder();
-  size_t connection_count() const { return parts_.connections->size(); }
+  const open_connections& connections() const { return *parts_.connections; }
 
   /// Takes over a connection of which the other side calls, and shows it the door.
   void be_called(channel at, uint16_t port, const door_actor& door);

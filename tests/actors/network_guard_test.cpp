@@ -8,6 +8,7 @@
 using namespace troupe;
 using namespace troupe::test;
 using actors::guard;
+using actors::receiver;
 
 namespace {
 
@@ -44,8 +45,8 @@ public:
   bytes made;
 };
 
-caf_message said(uint8_t operation, const written& payload = {}, uint64_t destination = 0, uint64_t data = 0,
-                 uint64_t source = 0) {
+caf_message said(uint8_t operation, const written& payload = {}, uint64_t destination = 0,
+                 uint64_t data = uint64_t{1} << 60, uint64_t source = 0) {
   caf_message m{written()
                     .number(operation)
                     .number(uint8_t{0})
@@ -67,12 +68,25 @@ caf::node_id node(uint32_t process) {
 }
 
 constexpr uint32_t here = 1, caller = 2, third = 3, taken = 4;
+constexpr uint64_t an_end = 5, the_door = 7, others_end = 99;
+constexpr uint64_t some_actor = 12; // of the caller
+constexpr size_t most_calls = 3;
+// CAF's message ids: the second bit from the left says that it is an answer, the next two what kind of message it is,
+// the rest its number.
+constexpr uint64_t told = uint64_t{1} << 60, asked = told | 12, answered = uint64_t{1} << 63 | asked;
 
 guard make_guard(bool calling = false) {
   return guard({.here = node(here),
                 .calling = calling,
                 .may_be = [](const caf::node_id& n) { return n != node(taken); },
-                .may_reach = [](uint64_t actor, const caf::node_id&) { return actor != 99; }});
+                .receiver_of =
+                    [](uint64_t actor, const caf::node_id&) {
+                      return actor == the_door     ? receiver::door
+                             : actor == an_end     ? receiver::own_end
+                             : actor == others_end ? receiver::other_end
+                                                   : receiver::unknown;
+                    },
+                .may_call = [calls = size_t{0}](const caf::node_id&) mutable { return ++calls <= most_calls; }});
 }
 
 bool admits(guard& g, const caf_message& m) {
@@ -93,6 +107,54 @@ written frame_of(uint32_t size, size_t come) {
   return w;
 }
 
+written word(caf::atom_value a) {
+  return written().types("@atom").atom(a);
+}
+
+written an_error() {
+  return written().types("@error").number(uint8_t{1}).atom(caf::atom("exit")).number(uint16_t{0}).text("@<>");
+}
+
+/// A hello and the caller's end.
+written a_call(uint32_t of = caller) {
+  return written().types("troupe::frame+@actor").number(uint32_t{0}).number(uint64_t{5}).node(of);
+}
+
+written an_answer() {
+  return written()
+      .types("@u8+troupe::frame+@actor")
+      .number(uint8_t{1})
+      .number(uint32_t{0})
+      .number(uint64_t{5})
+      .node(caller);
+}
+
+/// What is right for one receiver, direction or number, said to another.
+std::vector<std::pair<std::string, caf_message>> misdirected_messages() {
+  const uint64_t upstream = uint64_t{2} << 60, urgent = 1;
+  return {
+      {"an error that answers nothing", said(direct, an_error(), an_end)},
+      {"an error for the door", said(direct, an_error(), the_door, answered)},
+      {"a frame for the door", said(direct, frame_of(1, 1), the_door)},
+      {"a ping for the door", said(direct, word(caf::atom("ping")), the_door, asked)},
+      {"a frame that asks", said(direct, frame_of(1, 1), an_end, asked)},
+      {"a frame that answers", said(direct, frame_of(1, 1), an_end, answered)},
+      {"a ping that does not ask", said(direct, word(caf::atom("ping")), an_end)},
+      {"a pong that answers nothing", said(direct, word(caf::atom("pong")), an_end)},
+      {"a close that asks", said(direct, word(caf::atom("close")), an_end, asked)},
+      {"a call that does not ask", said(direct, a_call(), the_door)},
+      {"a call that answers", said(direct, a_call(), the_door, answered)},
+      {"a call at an end", said(direct, a_call(), an_end, asked, some_actor)},
+      {"a call of nobody", said(direct, a_call(), the_door, asked)},
+      {"a door's answer to who has not called", said(direct, an_answer(), 8, answered)},
+      {"a message of a stream", said(direct, frame_of(1, 1), an_end, upstream)},
+      {"an urgent message", said(direct, word(caf::atom("ping")), an_end, urgent)},
+      {"CAF's question for an actor that spawns others",
+       said(direct, written().types("@atom+@atom+@str").atom(caf::atom("sys")).atom(caf::atom("get")).text("info"), 8,
+            asked)},
+  };
+}
+
 /// Messages that end the connection of whoever says them.
 std::vector<std::pair<std::string, caf_message>> bad_messages() {
   caf_message endless = said(direct, {}, 5);
@@ -101,7 +163,7 @@ std::vector<std::pair<std::string, caf_message>> bad_messages() {
   nested.types("@message");
   for (int i = 0; i < 300; ++i)
     nested.number(uint16_t{0}).text("@<>+@message");
-  const written an_error = written().types("@error").number(uint8_t{1}).atom(caf::atom("exit"));
+  const written half_error = written().types("@error").number(uint8_t{1}).atom(caf::atom("exit"));
   caf_message put = said(
       direct, written().types("@atom+@str+@message").atom(caf::atom("put")).text("x").number(uint16_t{0}).text("@<>"),
       static_cast<uint64_t>(caf::atom("ConfigServ")));
@@ -119,7 +181,8 @@ std::vector<std::pair<std::string, caf_message>> bad_messages() {
       {"a frame longer than what has come", said(direct, frame_of(100, 99), 5)},
       {"bytes after a frame", said(direct, frame_of(100, 101), 5)},
       {"messages in messages", said(direct, nested, 5)},
-      {"an error with something in it", said(direct, written(an_error).number(uint16_t{0}).text("@<>+@error"), 5)},
+      {"an error with something in it",
+       said(direct, written(half_error).number(uint16_t{0}).text("@<>+@error"), 5, answered)},
       {"4 GiB of characters",
        said(direct, written().types("@charbuf").number(uint32_t{0xffffffff}).number(uint8_t{15}), 5)},
       {"an order to end",
@@ -127,8 +190,7 @@ std::vector<std::pair<std::string, caf_message>> bad_messages() {
       {"a word that only the actor itself says", said(direct, written().types("@atom").atom(caf::atom("timeout")), 5)},
       {"an entry of CAF's configuration", put},
       {"no message", said(direct, written().types(""), 5)},
-      {"a handle of a third node",
-       said(direct, written().types("troupe::frame+@actor").number(uint32_t{0}).number(uint64_t{5}).node(third), 5)},
+      {"a handle of a third node", said(direct, a_call(third), the_door, asked, some_actor)},
       {"watching for a third node", said(monitor, written().node(third).node(here), 5)},
       {"the end of a third node's actor",
        said(down,
@@ -140,26 +202,40 @@ std::vector<std::pair<std::string, caf_message>> bad_messages() {
 } // namespace
 
 TEST_CASE("guard: what troupe's nodes say passes", "[actors][network]") {
-  const auto caf_word = [](caf::atom_value a) { return said(direct, written().types("@atom").atom(a), 5); };
   CHECK(admits(said(client_handshake, written().node(caller)))); // callers say it twice
   CHECK(admits(said(heartbeat)));
-  CHECK(admits(said(direct, frame_of(100, 100), 5)));
-  CHECK(admits(caf_word(caf::atom("ping"))));
-  CHECK(admits(
-      said(direct, written().types("troupe::frame+@actor").number(uint32_t{0}).number(uint64_t{5}).node(caller), 5)));
-  CHECK(admits(
-      said(direct, written().types("@error").number(uint8_t{1}).atom(caf::atom("exit")).number(uint16_t{0}).text("@<>"),
-           5)));
+  CHECK(admits(said(direct, frame_of(100, 100), an_end)));
+  CHECK(admits(said(direct, word(caf::atom("ping")), an_end, asked)));
+  CHECK(admits(said(direct, word(caf::atom("pong")), an_end, answered)));
+  CHECK(admits(said(direct, word(caf::atom("close")), an_end)));
+  CHECK(admits(said(direct, word(caf::atom("close")), 8))); // to an end that is gone
+  CHECK(admits(said(direct, an_error(), an_end, answered)));
+  CHECK(admits(said(direct, a_call(), the_door, asked, some_actor)));
   CHECK(admits(said(monitor, written().node(caller).node(here), 5)));
   CHECK(admits(said(
       down, written().node(caller).node(here).number(uint8_t{0}).atom(caf::atom("")).number(uint16_t{0}).text("@<>"), 0,
       0, 5)));
   guard calls = make_guard(true);
-  CHECK(admits(calls, said(server_handshake, written().node(third), 0, 1)));
+  CHECK(admits(calls, said(server_handshake, written().node(caller), 0, 1)));
+  CHECK(admits(calls, said(direct, an_answer(), 8, answered)));
+  CHECK(admits(calls, said(direct, an_error(), 8, answered)));
+  CHECK_FALSE(admits(calls, said(direct, a_call(), the_door, asked, some_actor))); // it has no door
+}
+
+TEST_CASE("guard: who calls again and again before it is answered is cut off", "[actors][network]") {
+  guard g = make_guard();
+  REQUIRE(admits(g, said(client_handshake, written().node(caller))));
+  for (size_t i = 0; i < most_calls; ++i)
+    CHECK(admits(g, said(direct, a_call(), the_door, asked, some_actor)));
+  CHECK_FALSE(admits(g, said(direct, a_call(), the_door, asked, some_actor)));
 }
 
 TEST_CASE("guard: whatever else a node says is not passed on", "[actors][network]") {
   for (const auto& [what, message] : bad_messages()) {
+    INFO(what);
+    CHECK_FALSE(admits(message));
+  }
+  for (const auto& [what, message] : misdirected_messages()) {
     INFO(what);
     CHECK_FALSE(admits(message));
   }
@@ -169,8 +245,8 @@ TEST_CASE("guard: whatever else a node says is not passed on", "[actors][network
     guard other = make_guard();
     CHECK_FALSE(admits(other, said(client_handshake, written().node(name))));
   }
-  CHECK_FALSE(admits(said(direct, frame_of(1, 1), 99))); // somebody else's
-  CHECK_FALSE(admits(said(monitor, written().node(caller).node(here), 99)));
+  CHECK_FALSE(admits(said(direct, frame_of(1, 1), others_end))); // somebody else's
+  CHECK_FALSE(admits(said(monitor, written().node(caller).node(here), others_end)));
   guard cut = make_guard();
   const bytes head = said(heartbeat).head;
   CHECK_FALSE(cut.admits(std::span(head).first(20)));
