@@ -147,6 +147,7 @@ void write_identity(const identity& one, const fs::path& certificate, const fs::
 }
 
 identity read_ca(const fs::path& certificate, const fs::path& key) {
+  check_private(key);
   const bio_ptr key_file(BIO_new_file(key.c_str(), "r")), certificate_file(BIO_new_file(certificate.c_str(), "r"));
   identity ca;
   if (key_file && certificate_file) {
@@ -165,6 +166,20 @@ identity read_ca(const fs::path& certificate, const fs::path& key) {
 
 } // namespace
 
+void check_private(const fs::path& key) {
+  struct stat found {};
+  if (stat(key.c_str(), &found) != 0)
+    return; // who reads it says what is wrong
+  // As PostgreSQL has it: a key that an administrator owns may be read by the group of a service.
+  const mode_t forbidden = found.st_uid == 0 ? 0037 : 0077;
+  if ((found.st_mode & forbidden) != 0)
+    fail(errc::invalid_argument,
+         "others than its owner may use the key '{}' (its mode is {:o}): whoever has read it is a member of the "
+         "cluster; "
+         "make new certificates if that may have happened, else `chmod 600` it",
+         key.string(), found.st_mode & 07777);
+}
+
 made_certificates make_certificates(const certificate_wish& wish) {
   if (wish.names.empty() || wish.days == 0 || std::abs(wish.days) > ca_days)
     fail(errc::invalid_argument, "certificates need a name each, and are valid for 1 to {} days", ca_days);
@@ -178,7 +193,9 @@ made_certificates make_certificates(const certificate_wish& wish) {
         fail(errc::invalid_argument, "'{}' is there already; --force makes a new one in its place", file.string());
   }
   std::error_code problem;
-  fs::create_directories(wish.folder, problem);
+  const bool is_new = fs::create_directories(wish.folder, problem);
+  if (is_new && !problem) // keys will be in it
+    fs::permissions(wish.folder, fs::perms::owner_all, problem);
   if (problem)
     fail(errc::io, "cannot make the folder '{}': {}", wish.folder.string(), problem.message());
   const identity ca = made.made_ca ? make_ca() : read_ca(ca_file, ca_key);

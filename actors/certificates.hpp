@@ -28,4 +28,7 @@ struct made_certificates {
 /// alone. Throws `errc::invalid_argument` or `errc::io`; then no member's file has been changed, unless writing failed.
 made_certificates make_certificates(const certificate_wish& wish);
 
+/// Throws `errc::invalid_argument` if others than its owner may read or change a key file.
+void check_private(const std::filesystem::path& key);
+
 } // namespace troupe::actors

@@ -85,9 +85,13 @@ bool wait_for(int fd, short events, time_limit_point end) {
 file_descriptor connect_to(const std::string& host, uint16_t port, time_limit_point end) {
   const address_list addresses = resolve(host, port, 0);
   int problem = 0;
-  for (const addrinfo* a = addresses.get(); a; a = a->ai_next) {
+  int64_t left = 0;
+  for (const addrinfo* a = addresses.get(); a; a = a->ai_next)
+    ++left;
+  for (const addrinfo* a = addresses.get(); a; a = a->ai_next, --left) {
     file_descriptor fd = open_socket(*a);
-    problem = fd.get() < 0 ? errno : finish_connect(fd.get(), *a, end);
+    const auto now = std::chrono::steady_clock::now();
+    problem = fd.get() < 0 ? errno : finish_connect(fd.get(), *a, now + (end - now) / left); // one may be silent
     if (problem == 0)
       return fd;
   }

@@ -47,6 +47,23 @@ TEST_CASE("certificates: one CA for all, keys for their owner alone, nothing ove
   CHECK_NOTHROW(actors::network(keys.of("b")));
 }
 
+TEST_CASE("certificates: keys that others may read are refused, their folder is private", "[actors][network]") {
+  using std::filesystem::perms;
+  const certificate_folder keys({"a"});
+  const std::filesystem::path fresh = keys.path() / "fresh" / "folder";
+  actors::make_certificates({.folder = fresh, .names = {"a"}});
+  CHECK((std::filesystem::status(fresh).permissions() & perms::mask) == perms::owner_all);
+  for (const perms more : {perms::others_read, perms::group_write}) {
+    std::filesystem::permissions(keys.file("a.key"), perms::owner_read | perms::owner_write | more);
+    const error refused = thrown_by([&] { actors::network(keys.of("a")); });
+    CHECK(refused.code() == errc::invalid_argument);
+    CHECK_THAT(refused.what(), Contains("a.key") && Contains("chmod 600"));
+  }
+  std::filesystem::permissions(keys.file("ca.key"), perms::owner_read | perms::others_read);
+  CHECK_THAT(thrown_by([&] { actors::make_certificates({.folder = keys.path(), .names = {"b"}}); }).what(),
+             Contains("ca.key"));
+}
+
 TEST_CASE("certificates: wrong wishes are errors", "[actors][network]") {
   const certificate_folder keys({"a"});
   const auto refused = [&](const std::vector<std::string>& names, int days = 90) {
