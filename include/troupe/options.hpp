@@ -41,9 +41,9 @@ struct engine_options {
   /// Worker threads of the actor system.
   unsigned scheduler_threads = 2;
   /// A device that has work and shows no progress for this long counts as lost and is abandoned; its runs are done again on
-  /// the other devices. Must exceed what a GPU takes for its longest chunk and to load a model's weights; a CPU is never silent,
-  /// however long it computes. Zero, as well as more than a hundred years: devices are waited for without end, and for ten minutes when
-  /// the engine closes.
+  /// the other devices. Must exceed what a GPU, or any device of another host, takes for its longest chunk and to load weights;
+  /// a CPU of this process is never silent, however long it computes. Zero, as well as more than a hundred years: devices are
+  /// waited for without end, and for ten minutes when the engine closes.
   std::chrono::milliseconds device_timeout = std::chrono::minutes(10);
   /// Bytes that plans may use, by device name, if that is less than the device has.
   std::map<std::string, int64_t> memory = {};

@@ -80,7 +80,7 @@ void host_client::start(welcome greeting, const std::optional<link_figures>& ear
 }
 
 double host_client::exchange(size_t up, size_t down) {
-  std::vector<std::future<message>> answers;
+  std::vector<std::future<pong>> answers;
   const int64_t begin = now_ns();
   do { // as values travel: in pieces, several under way
     const size_t some_up = std::min(up, piece_load), some_down = std::min(down, piece_load);
@@ -93,7 +93,7 @@ double host_client::exchange(size_t up, size_t down) {
     if (answer.wait_for(ping_timeout) != std::future_status::ready)
       fail(errc::timeout, "host '{}' does not answer", name_);
   const int64_t end = now_ns();
-  const auto there = std::get<pong>(answers.back().get());
+  const pong there = answers.back().get();
   clock_ahead_ns(clock_sample{begin, there.clock_ns, there.clock_ns, end});
   return static_cast<double>(end - begin) * 1e-9;
 }
@@ -196,27 +196,16 @@ void host_client::listen(uint32_t index, listener who) {
   who.on_end(*ended_);
 }
 
-std::pair<uint64_t, std::future<message>> host_client::expect_answer() {
-  auto promised = std::make_shared<std::promise<message>>();
-  const uint64_t number = expect_answer([promised](message* m, const failure& why) {
-    if (m)
-      promised->set_value(std::move(*m));
-    else
-      promised->set_exception(std::make_exception_ptr(error(why.code, why.message)));
-  });
-  return {number, promised->get_future()};
-}
-
-uint64_t host_client::expect_answer(answer_taken taken) {
+uint64_t host_client::expect_answer(asker who) {
   {
     const std::lock_guard lock(mutex_);
     ++last_request_;
     if (!ended_) {
-      waiting_.emplace(last_request_, std::move(taken));
+      waiting_.emplace(last_request_, std::move(who));
       return last_request_;
     }
   }
-  taken(nullptr, *ended_);
+  who.taken(nullptr, *ended_);
   return 0;
 }
 
@@ -301,15 +290,18 @@ void host_client::on_loading(const loading& told) {
 }
 
 void host_client::answer(uint64_t request, message& m) {
-  answer_taken taken;
+  asker who;
   {
     const std::lock_guard lock(mutex_);
-    const auto found = waiting_.extract(request);
-    if (found.empty())
+    const auto found = waiting_.find(request);
+    if (found == waiting_.end())
       return; // nobody waits any more
-    taken = std::move(found.mapped());
+    if (!found->second.fits(m))
+      fail(errc::invalid_input, "question {} is answered by a message of another kind, {}", request, m.index());
+    who = std::move(found->second);
+    waiting_.erase(found);
   }
-  taken(&m, {});
+  who.taken(&m, {});
 }
 
 void host_client::end(const std::string& why) {
@@ -328,8 +320,8 @@ void host_client::end(const std::string& why) {
   }
   offers_->routes().leave(worker_);
   puller_->close(ended_->message);
-  for (auto& [number, taken] : waiting)
-    taken(nullptr, *ended_);
+  for (auto& [number, who] : waiting)
+    who.taken(nullptr, *ended_);
   for (auto& [index, who] : listeners)
     who.on_end(*ended_);
   for (const auto& told : enders)

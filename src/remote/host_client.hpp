@@ -46,6 +46,24 @@ struct host_activity {
   size_t pulls = 0;  // values on their way here
 };
 
+template <class Question>
+struct answer_of;
+template <>
+struct answer_of<ping> {
+  using type = pong;
+};
+template <>
+struct answer_of<put_value> {
+  using type = was_put;
+};
+template <>
+struct answer_of<ask_stats> {
+  using type = stats_told;
+};
+/// The message that answers one.
+template <class Question>
+using answer_to = typename answer_of<Question>::type;
+
 /// See the top of this file.
 class host_client : public std::enable_shared_from_this<host_client> {
 public:
@@ -91,7 +109,8 @@ public:
   void close() { link_->close(); }
 
   // -- for the host's devices
-  void send(const message& m) { link_->send(encode(m)); }
+  void send(const message& m) { send_encoded(encode(m)); }
+  void send_encoded(frame f) { link_->send(std::move(f)); }
   /// Who hears what the host says of device `index`.
   struct listener {
     std::function<void(chunk_made)> on_chunk;
@@ -99,17 +118,29 @@ public:
     std::function<void(const failure&)> on_end; // once, last
   };
   void listen(uint32_t index, listener who);
-  /// Sends what carries `request`, a number that `ask` gives, and returns the answer to come: a `message`, or an `error` thrown.
+  /// Sends what carries `request`, a number that `ask` gives, and returns the answer to come, or an `error` thrown. A
+  /// host that answers by a message of another kind loses its link.
   template <class Question>
-  std::future<message> ask(Question question) {
-    auto [number, answer] = expect_answer();
-    question.request = number;
+  std::future<answer_to<Question>> ask(Question question) {
+    using answer = answer_to<Question>;
+    const auto promised = std::make_shared<std::promise<answer>>();
+    question.request = expect_answer<answer>([promised](answer* told, const failure& why) {
+      if (told)
+        promised->set_value(std::move(*told));
+      else
+        promised->set_exception(std::make_exception_ptr(error(why.code, why.message)));
+    });
     send(std::move(question));
-    return std::move(answer);
+    return promised->get_future();
   }
-  /// The same with a callback, on the link's thread; `why` is set if there is no answer.
-  using answer_taken = std::function<void(message*, const failure& why)>;
-  uint64_t expect_answer(answer_taken taken);
+  /// The same with a callback, on the link's thread; `why` is set if there is no answer. Returns the number to send.
+  template <class Answer>
+  uint64_t expect_answer(std::function<void(Answer*, const failure& why)> taken) {
+    return expect_answer(
+        {.fits = [](const message& m) { return std::holds_alternative<Answer>(m); },
+         .taken = [taken = std::move(taken)](message* m,
+                                             const failure& why) { taken(m ? &std::get<Answer>(*m) : nullptr, why); }});
+  }
   /// Tells the host what plan an `install` names, and, if there are such, of which plans there will be none.
   offered_plan offer(const std::shared_ptr<const plan>& p);
 
@@ -118,7 +149,12 @@ private:
   void start(welcome greeting, const std::optional<link_figures>& earlier);
   /// Returns the seconds that bytes there and bytes back take, a round trip included.
   double exchange(size_t up, size_t down);
-  std::pair<uint64_t, std::future<message>> expect_answer();
+  /// Who waits for an answer, and of what kind.
+  struct asker {
+    bool (*fits)(const message&) = nullptr;
+    std::function<void(message*, const failure& why)> taken;
+  };
+  uint64_t expect_answer(asker who);
   void on_frame(const frame& f);
   void on(message& m);
   void on_loading(const loading& told);
@@ -145,7 +181,7 @@ private:
   memory_told told_memory_;
   std::optional<failure> ended_;
   uint64_t last_request_ = 0;
-  std::unordered_map<uint64_t, answer_taken> waiting_;
+  std::unordered_map<uint64_t, asker> waiting_;
   std::map<uint32_t, listener> listeners_;
   std::map<uint32_t, load_progress> loads_; // by device
   clock_filter clock_;

@@ -3,6 +3,8 @@
 #include "wire/facts.hpp"
 #include "wire/tensors.hpp"
 
+#include <algorithm>
+
 namespace troupe {
 
 namespace wire {
@@ -24,6 +26,25 @@ namespace {
 /// What a message takes beside its longest list of bytes, about.
 constexpr size_t usual_bytes = 512;
 
+/// Names of devices are shown to people: they have no control characters.
+bool is_printable(std::string_view name) {
+  return std::none_of(name.begin(), name.end(),
+                      [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; });
+}
+
+/// Throws `errc::invalid_input` unless a worker can lend these.
+void check_lent(const std::vector<device_info>& devices) {
+  if (devices.size() > max_lent_devices)
+    fail(errc::invalid_input, "a worker lends {} devices, more than the {} that a session plans over", devices.size(),
+         max_lent_devices);
+  for (const device_info& d : devices)
+    if (d.kind == device_kind::control)
+      fail(errc::invalid_input, "a worker lends '{}' as a device of kind '{}', which no host has", d.name,
+           to_string(d.kind));
+    else if (!is_printable(d.name) || !is_printable(d.description))
+      fail(errc::invalid_input, "a worker lends a device whose name has control characters");
+}
+
 } // namespace
 
 template <class Archive>
@@ -33,6 +54,8 @@ void visit(Archive& a, hello& m) {
 template <class Archive>
 void visit(Archive& a, welcome& m) {
   a(m.protocol, m.version, m.devices);
+  if constexpr (Archive::reads)
+    check_lent(m.devices);
 }
 template <class Archive>
 void visit(Archive& a, sent_value& v) {

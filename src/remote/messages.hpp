@@ -43,10 +43,14 @@ struct hello {
   std::string name; // of the sender, for the log
 };
 
+/// Most devices that one worker lends: far more than a host has, and few enough to plan over.
+inline constexpr size_t max_lent_devices = 1024;
+
 struct welcome {
   uint32_t protocol = remote::protocol;
   std::string version;
-  std::vector<device_info> devices; // as the worker calls them
+  std::vector<device_info>
+      devices; // as the worker calls them; at most `max_lent_devices`, none of them for control flow
 };
 
 /// Where the bytes of a tensor are.

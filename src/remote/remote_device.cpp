@@ -67,8 +67,6 @@ public:
   uint32_t index() const { return index_; }
 
 private:
-  /// Answers a chunk that could not be sent.
-  void give_up(const sent_chunk_ptr& chunk, const failure& why);
   run_chunk describe(sent_chunk& chunk);
   sent_value describe_upload(const moved_value& value, sent_chunk& chunk);
   void on_chunk(chunk_made made);
@@ -131,37 +129,32 @@ void conversation::submit(chunk_work work, chunk_done done) {
   chunk->work = std::move(work);
   chunk->done = std::move(done);
   chunk->sent_ns = now_ns();
-  std::optional<failure> ended;
   if (chunk->work.stop && chunk->work.stop->load())
-    ended = {errc::cancelled, "the run was cancelled"};
+    return chunk->done({.code = errc::cancelled, .message = "the run was cancelled"});
+  // All of it is there before the link's thread can find it among `chunks_`.
+  frame order;
+  failure why = capture([&] { order = encode(describe(*chunk)); });
+  std::optional<failure> ended;
   {
     const std::lock_guard lock(mutex_);
-    ended = ended_ ? ended_ : ended;
-    const auto bound = bound_.find(chunk->work.bound_plan);
-    expects(ended || bound != bound_.end(), "a remote device was sent a chunk of a plan that is not installed");
+    ended = ended_;
     if (!ended) {
-      chunk->bound = bound->second;
+      chunk->bound = bound_.at(chunk->work.bound_plan); // the device's actor sends no others
+      chunk->answered = why.failed();
+      chunk->result = {.code = why.code, .message = why.message};
       host_->count_chunk(true);
       chunks_.push_back(chunk);
     }
   }
+  if (ended || why.failed())
+    for (const hash128& key : chunk->offered)
+      host_->offers().offers().withdraw(key);
   if (ended)
-    return chunk->done({.code = ended->code, .message = ended->message});
-  if (const failure why = capture([&] { host_->send(describe(*chunk)); }); why.failed())
-    give_up(chunk, why);
-}
-
-void conversation::give_up(const sent_chunk_ptr& chunk, const failure& why) {
-  {
-    const std::lock_guard lock(mutex_);
-    if (chunk->answered || chunk->missing > 0)
-      return; // the link has ended meanwhile
-    chunk->result = {.code = why.code, .message = why.message};
-    chunk->answered = true;
-  }
-  for (const hash128& key : chunk->offered)
-    host_->offers().offers().withdraw(key);
-  report();
+    chunk->done({.code = ended->code, .message = ended->message});
+  else if (why.failed())
+    report(); // in its turn
+  else
+    host_->send_encoded(std::move(order));
 }
 
 run_chunk conversation::describe(sent_chunk& chunk) {
@@ -318,10 +311,11 @@ void conversation::on_end(const failure& why) {
 void conversation::fetch(const device_tensor& value, const fetch_done& done) {
   const auto* there = dynamic_cast<const remote_resident*>(value.get());
   expects(there != nullptr, "a remote device was asked for a value that is not its own");
-  const uint64_t request = host_->expect_answer([value, done, host = host_](message* m, const failure& why) {
-    if (!m)
+  const uint64_t request = host_->expect_answer<fetched>([value, done, host = host_](fetched* told,
+                                                                                     const failure& why) {
+    if (!told)
       return done({.code = why.code, .message = why.message});
-    auto& answer = std::get<fetched>(*m);
+    fetched& answer = *told;
     if (answer.why.failed())
       return done({.code = answer.why.code, .message = answer.why.message});
     const hash128 key = answer.value.key;
@@ -342,7 +336,7 @@ device_tensor conversation::put(const tensor& value) {
   const int64_t sent_bytes = sent.size;
   auto answer = host_->ask(put_value{.device = index_, .key = kept, .value = std::move(sent)});
   const failure failed = capture([&] {
-    const auto told = std::get<was_put>(answer.get());
+    const was_put told = answer.get();
     if (told.why.failed())
       fail(told.why.code, "{}", told.why.message);
   });
@@ -357,7 +351,7 @@ device_stats conversation::stats() const {
   auto answer = host_->ask(ask_stats{.device = index_});
   if (answer.wait_for(stats_timeout) != std::future_status::ready)
     fail(errc::timeout, "host '{}' does not answer", host_->name());
-  return std::get<stats_told>(answer.get()).stats;
+  return answer.get().stats;
 }
 
 class remote_device final : public device {
@@ -373,8 +367,9 @@ public:
   void fetch(const device_tensor& value, const fetch_done& done) override { with_->fetch(value, done); }
   device_tensor put(const tensor& value) override { return with_->put(value); }
   device_stats stats() const override { return with_->stats(); }
-  /// The host's heartbeats tell whether it lives; whether its GPUs hang, only their silence.
-  bool may_hang() const override { return with_->info().gpu.has_value(); }
+  /// The host's heartbeats tell whether its process lives; whether its devices, or what lends them, hang, only their
+  /// silence.
+  bool may_hang() const override { return true; }
 
 private:
   const std::shared_ptr<conversation> with_;

@@ -37,11 +37,33 @@ bool is_sensible(const gpu_features& f) {
 
 } // namespace
 
+namespace {
+
+/// Whether there is a device of this kind with this memory: GPUs have features, what computes on processors works in
+/// the host's memory.
+bool is_kind(const device_info& d) {
+  switch (d.kind) {
+    case device_kind::vulkan: return d.gpu && !d.host_memory;
+    case device_kind::cpu:
+    case device_kind::slow: return !d.gpu && d.host_memory;
+    case device_kind::null: return !d.gpu;
+    case device_kind::control: return !d.gpu; // of a plan; no host lends one
+  }
+  return false;
+}
+
+} // namespace
+
 void check_device(const device_info& d) {
   const bool named = !d.name.empty() && d.name.size() <= limits::longest_name &&
                      d.host.size() <= limits::longest_name && d.description.size() <= limits::longest_name;
-  if (!named || d.memory_bytes < 0 || d.total_bytes < 0 || d.units < 0 || !is_sensible(d.profile) ||
-      (d.gpu && !is_sensible(*d.gpu)) || (d.gpu && d.host_memory))
+  constexpr int64_t most_bytes = INT64_MAX / 2; // the sum of two is a number
+  const auto can_be = [](int64_t bytes) { return bytes >= 0 && bytes <= most_bytes; };
+  if (!is_kind(d))
+    fail(errc::invalid_input, "what another host says of its device '{}' cannot be true: no '{}' is like that", d.name,
+         to_string(d.kind));
+  if (!named || !can_be(d.memory_bytes) || !can_be(d.total_bytes) || d.units < 0 || !is_sensible(d.profile) ||
+      (d.gpu && !is_sensible(*d.gpu)))
     fail(errc::invalid_input, "what another host says of its device '{}' cannot be true: names, speeds or limits",
          d.name);
 }
