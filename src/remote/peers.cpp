@@ -5,13 +5,17 @@
 #include <deque>
 #include <map>
 #include <mutex>
+#include <optional>
 #include <thread>
+#include <vector>
 
 namespace troupe::remote {
 namespace {
 
 /// Between two attempts to reach a peer.
 constexpr auto attempt_pause = std::chrono::milliseconds(100);
+/// Peers that are called at the same time, and links to peers: any session may name any address.
+constexpr size_t most_callers = 32, most_links = 256;
 
 failure ending() {
   return {errc::cancelled, "the worker ends"};
@@ -31,25 +35,38 @@ struct peers::state : std::enable_shared_from_this<peers::state> {
     link_ptr connection;
     std::shared_ptr<piece_puller> puller; // null while there is no link
     std::deque<wish> wishes;              // for a link
-    std::thread connecting;
+    bool is_called = false;               // or will be
+    uint64_t used = 0;                    // larger: later
+  };
+  /// One to be called, not before `at`.
+  struct call {
+    std::string address;
+    clock::time_point at;
   };
 
   state(peer_connector c, std::chrono::milliseconds p) : connect(std::move(c)), patience(p) {}
 
   void add(const std::string& address, wish w);
-  void keep_connected(const std::string& address, peer& p);
-  void give_up(const std::string& address, peer& p, const failure& why);
-  void use(const std::string& address, peer& p, const link_ptr& connection);
+  void want_link(const std::string& address, peer& p);
+  void call_peers();
+  std::optional<std::string> next_call(std::unique_lock<std::mutex>& lock);
+  void give_up(const std::string& address, const failure& why);
+  void use(const std::string& address, const link_ptr& connection);
+  link_ptr take_least_used();
   void ask(const std::string& address, piece_puller& puller, wish w);
-  void lose(peer& p, const std::shared_ptr<piece_puller>& puller, const std::string& why);
+  void lose(const std::string& address, const std::shared_ptr<piece_puller>& puller, const std::string& why);
   void close();
 
   const peer_connector connect;
   const std::chrono::milliseconds patience;
-  std::mutex mutex;
+  std::mutex mutex; // guards the rest
   std::condition_variable wake;
   bool closed = false;
-  std::map<std::string, peer> all; // grows only
+  std::map<std::string, peer> all; // that have a link, or of which something is wished
+  std::deque<call> first, again;   // those that could not be reached come after all others
+  std::vector<std::thread> callers;
+  size_t idle = 0; // of the callers
+  uint64_t uses = 0;
 };
 
 peers::peers(peer_connector connect, std::chrono::milliseconds patience)
@@ -78,70 +95,122 @@ void peers::try_pull(const std::string& address, const hash128& key, tensor blob
 
 void peers::state::add(const std::string& address, wish w) {
   std::shared_ptr<piece_puller> puller;
+  failure why = ending();
   {
     const std::lock_guard lock(mutex);
     if (!closed) {
-      const auto [found, is_new] = all.try_emplace(address);
-      peer& p = found->second;
-      if (is_new)
-        p.connecting = std::thread([self = shared_from_this(), address, &p] { self->keep_connected(address, p); });
+      peer& p = all[address];
+      p.used = ++uses;
       puller = p.puller;
       if (!puller) {
-        p.wishes.push_back(std::move(w));
-        wake.notify_all();
-        return;
+        why = capture([&] { want_link(address, p); });
+        if (!why.failed()) {
+          p.wishes.push_back(std::move(w));
+          return;
+        }
       }
     }
   }
   if (puller)
     ask(address, *puller, std::move(w));
   else
-    w.done(ending());
+    w.done(why);
 }
 
-void peers::state::keep_connected(const std::string& address, peer& p) {
+/// Under the lock.
+void peers::state::want_link(const std::string& address, peer& p) {
+  if (p.is_called)
+    return;
+  if (first.size() >= idle && callers.size() < most_callers)
+    callers.emplace_back([self = shared_from_this()] { self->call_peers(); });
+  p.is_called = true;
+  first.push_back({address, {}});
+  wake.notify_all();
+}
+
+void peers::state::call_peers() {
   for (;;) {
+    std::string address;
     {
       std::unique_lock lock(mutex);
-      wake.wait(lock, [&] { return closed || (!p.puller && !p.wishes.empty()); });
-      if (closed)
+      auto next = next_call(lock);
+      if (!next)
         return;
+      address = std::move(*next);
     }
     link_ptr connection;
     const failure why = capture([&] { connection = connect(address); });
     if (connection)
-      use(address, p, connection);
+      use(address, connection);
     else
-      give_up(address, p, why);
+      give_up(address, why);
   }
 }
 
-void peers::state::give_up(const std::string& address, peer& p, const failure& why) {
+/// Waits for a peer that is to be called; nullopt: none any more.
+std::optional<std::string> peers::state::next_call(std::unique_lock<std::mutex>& lock) {
+  ++idle;
+  std::optional<std::string> next;
+  while (!closed && !next) {
+    std::deque<call>& from = first.empty() ? again : first;
+    if (from.empty()) {
+      wake.wait(lock);
+    } else if (from.front().at > clock::now()) {
+      wake.wait_until(lock, from.front().at);
+    } else {
+      next = std::move(from.front().address);
+      from.pop_front();
+    }
+  }
+  --idle;
+  return next;
+}
+
+void peers::state::give_up(const std::string& address, const failure& why) {
   std::vector<wish> hopeless;
   {
-    std::unique_lock lock(mutex);
-    wake.wait_for(lock, attempt_pause, [&] { return closed; });
+    const std::lock_guard lock(mutex);
+    const auto found = all.find(address);
+    if (found == all.end())
+      return; // closed
+    std::deque<wish>& wishes = found->second.wishes;
     const auto is_patient = [now = clock::now()](const wish& w) { return w.until > now; };
-    const auto first = std::stable_partition(p.wishes.begin(), p.wishes.end(), is_patient);
-    hopeless.assign(std::move_iterator(first), std::move_iterator(p.wishes.end()));
-    p.wishes.erase(first, p.wishes.end());
+    const auto from = std::stable_partition(wishes.begin(), wishes.end(), is_patient);
+    hopeless.assign(std::move_iterator(from), std::move_iterator(wishes.end()));
+    wishes.erase(from, wishes.end());
+    if (wishes.empty())
+      all.erase(found);
+    else
+      again.push_back({address, clock::now() + attempt_pause});
+    wake.notify_all();
   }
   for (const wish& w : hopeless)
     w.done({errc::device_lost, fmt::format("what {} keeps cannot be had: {}", address, why.message)});
 }
 
-void peers::state::use(const std::string& address, peer& p, const link_ptr& connection) {
+void peers::state::use(const std::string& address, const link_ptr& connection) {
   auto puller =
       std::make_shared<piece_puller>([connection](const piece_request& wanted) { connection->send(encode(wanted)); });
   std::deque<wish> wishes;
+  link_ptr unused;
+  bool is_late = false;
   {
     const std::lock_guard lock(mutex);
-    if (closed)
-      return connection->close();
-    p.connection = connection;
-    p.puller = puller;
-    wishes.swap(p.wishes);
+    const auto found = all.find(address);
+    is_late = closed || found == all.end();
+    if (!is_late) {
+      unused = take_least_used();
+      peer& p = found->second;
+      p.is_called = false;
+      p.connection = connection;
+      p.puller = puller;
+      wishes.swap(p.wishes);
+    }
   }
+  if (unused)
+    unused->close();
+  if (is_late)
+    return connection->close();
   const auto on_frame = [puller, weak = std::weak_ptr(connection)](const frame& f) {
     const failure why = capture([&] {
       const message m = decode(f);
@@ -151,12 +220,25 @@ void peers::state::use(const std::string& address, peer& p, const link_ptr& conn
     if (const link_ptr l = weak.lock(); l && why.failed())
       l->close();
   };
-  const auto on_closed = [self = shared_from_this(), &p, puller](const std::string& why) {
-    self->lose(p, puller, why);
+  const auto on_closed = [self = shared_from_this(), address, puller](const std::string& why) {
+    self->lose(address, puller, why);
   };
   connection->receive({.on_frame = on_frame, .on_closed = on_closed});
   for (wish& w : wishes)
     ask(address, *puller, std::move(w));
+}
+
+/// Under the lock: returns the link that has not been used for the longest time, if there is no room for one more.
+link_ptr peers::state::take_least_used() {
+  peer* least = nullptr;
+  size_t links = 0;
+  for (auto& [address, p] : all)
+    if (p.connection) {
+      ++links;
+      if (!least || p.used < least->used)
+        least = &p;
+    }
+  return links < most_links ? nullptr : least->connection;
 }
 
 void peers::state::ask(const std::string& address, piece_puller& puller, wish w) {
@@ -171,40 +253,44 @@ void peers::state::ask(const std::string& address, piece_puller& puller, wish w)
   });
 }
 
-void peers::state::lose(peer& p, const std::shared_ptr<piece_puller>& puller, const std::string& why) {
+void peers::state::lose(const std::string& address, const std::shared_ptr<piece_puller>& puller,
+                        const std::string& why) {
+  link_ptr ended; // let go of outside of the lock
   {
     const std::lock_guard lock(mutex);
-    if (p.puller == puller) {
-      p.puller = nullptr;
-      p.connection = nullptr;
+    const auto found = all.find(address);
+    if (found != all.end() && found->second.puller == puller) {
+      ended = std::move(found->second.connection);
+      all.erase(found); // who wishes something of it has asked it
     }
   }
   puller->close(why); // what it has not pulled is wished for again
 }
 
 void peers::state::close() {
+  std::vector<std::thread> ending_threads;
   {
     const std::lock_guard lock(mutex);
     closed = true;
     wake.notify_all();
+    ending_threads.swap(callers);
   }
-  for (auto& [address, p] : all) {
-    if (p.connecting.get_id() == std::this_thread::get_id())
-      p.connecting.detach(); // it holds this
-    else if (p.connecting.joinable())
-      p.connecting.join();
-    peer last;
-    {
-      const std::lock_guard lock(mutex);
-      last.connection = std::move(p.connection);
-      last.puller = std::move(p.puller);
-      last.wishes.swap(p.wishes);
-    }
-    if (last.connection)
-      last.connection->close();
-    if (last.puller)
-      last.puller->close("the worker ends");
-    for (const wish& w : last.wishes)
+  for (std::thread& caller : ending_threads)
+    if (caller.get_id() == std::this_thread::get_id())
+      caller.detach(); // it holds this
+    else
+      caller.join();
+  std::map<std::string, peer> last;
+  {
+    const std::lock_guard lock(mutex);
+    last.swap(all);
+  }
+  for (auto& [address, p] : last) {
+    if (p.connection)
+      p.connection->close();
+    if (p.puller)
+      p.puller->close("the worker ends");
+    for (const wish& w : p.wishes)
       w.done(ending());
   }
 }

@@ -40,6 +40,7 @@ void session_service::on_frame(const frame& f) {
 }
 
 void session_service::on(message& m) {
+  budget_.take(m);
   if (auto* order = std::get_if<run_chunk>(&m))
     run(std::move(*order));
   else if (const auto* wanted = std::get_if<piece_request>(&m))
@@ -229,6 +230,10 @@ value_ref session_service::kept(const hash128& key) {
 }
 
 void session_service::keep(const hash128& key, value_ref value, const tensor& blob) {
+  {
+    const std::lock_guard lock(mutex_);
+    budget_.check_kept(values_.size());
+  }
   if (blob.defined())
     shared_->offers.offer(key, blob);
   bool is_late = false;

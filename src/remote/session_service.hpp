@@ -9,6 +9,7 @@
 
 #include "remote/host_service.hpp"
 #include "remote/plan_shelf.hpp"
+#include "remote/session_budget.hpp"
 #include "remote/values.hpp"
 
 namespace troupe::remote {
@@ -24,7 +25,10 @@ public:
 
   /// Begins to listen.
   void start();
-  void say(const message& m) { link_->send(encode(m)); }
+  void say(const message& m) {
+    budget_.give_back(m);
+    link_->send(encode(m));
+  }
   void close() { link_->close(); }
 
 private:
@@ -98,6 +102,7 @@ private:
   const std::shared_ptr<piece_puller> puller_;
   const value_source from_session_;
   const std::shared_ptr<session_memory> memory_;
+  session_budget budget_;
   mutable std::mutex mutex_;
   bool ended_ = false;
   std::map<uint64_t, installed_plan> bound_; // by the session's number
