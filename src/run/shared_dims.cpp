@@ -69,6 +69,13 @@ std::string shared_dims::describe(const dims_of& dims) const {
                      size_at(dims, second.input, second.axis), inputs_[second.input].name, second.axis);
 }
 
+bool shared_dims::contradict(const named_tensors& inputs) const {
+  return !differences([&](size_t i) {
+            const auto given = inputs.find(inputs_[i].name);
+            return given == inputs.end() ? nullptr : &given->second.dims();
+          }).empty();
+}
+
 symbolic_shape shared_dims::split(size_t i, const std::vector<std::string>& names) const {
   symbolic_shape dims = inputs_[i].dims.value_or(symbolic_shape{});
   for (size_t axis = 0; axis < dims.size(); ++axis)

@@ -27,6 +27,8 @@ public:
   /// Returns e.g. "'N' is 2 in input 'a', axis 0, and 3 in input 'b', axis 1" of the first such name; empty if there is
   /// none.
   std::string describe(const dims_of& dims) const;
+  /// Returns whether two dims of one name differ in these inputs.
+  bool contradict(const named_tensors& inputs) const;
   /// Returns the dims of input `i`, each dim of one of those names with a symbol of its own.
   symbolic_shape split(size_t i, const std::vector<std::string>& names) const;
 

@@ -17,6 +17,13 @@ std::map<std::string, std::optional<size_t>> named(const graph& program, std::sp
   return all;
 }
 
+std::vector<value_info> infos_of(const graph& program) {
+  std::vector<value_info> infos;
+  for (value_id v : program.inputs)
+    infos.push_back({program.values[v].name, program.values[v].type, program.values[v].dims});
+  return infos;
+}
+
 void add_shared(hasher& key, const tensor& t) {
   if (!holds_objects(t.type()) && t.bytes() <= compared_bytes)
     key.add_bytes(t.data(), static_cast<size_t>(t.bytes()));
@@ -35,7 +42,7 @@ void add_facts(hasher& key, const std::string& name, const tensor& t, std::optio
 
 model_rows::model_rows(const graph& program, const batch_rows& where)
     : symbol_(where.symbol), inputs_(named(program, program.inputs, where.inputs)),
-      outputs_(named(program, program.outputs, where.outputs)) {}
+      outputs_(named(program, program.outputs, where.outputs)), shared_(infos_of(program), {}) {}
 
 request_rows model_rows::measure(const named_tensors& inputs) const {
   const request_rows whole;
@@ -57,7 +64,7 @@ request_rows model_rows::measure(const named_tensors& inputs) const {
       return whole;
     rows = t.dims()[*axis];
   }
-  if (!rows || *rows < 1)
+  if (!rows || *rows < 1 || shared_.contradict(inputs))
     return whole;
   return {.rows = *rows, .key = key.digest().low, .divisible = true};
 }

@@ -1,6 +1,7 @@
 // A model's rows: which requests may be cut and joined, and how (row_proof.hpp says whether rows are independent).
 #pragma once
 
+#include "run/shared_dims.hpp"
 #include "strategy/row_proof.hpp"
 #include "strategy/row_tensors.hpp"
 
@@ -51,6 +52,7 @@ private:
 
   std::string symbol_, whole_because_;
   axes inputs_, outputs_;
+  shared_dims shared_; // what was proved counts on dims of one name being equal
 };
 
 } // namespace troupe

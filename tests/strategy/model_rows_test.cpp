@@ -57,6 +57,16 @@ TEST_CASE("What is not what the model declares runs whole, and running says so",
   CHECK_FALSE(model_rows("why").measure({{"x", x}, {"scale", scale}}).divisible);
 }
 
+TEST_CASE("A request whose sizes contradict a dim's name runs whole: the proof counts on the name", "[strategy][C1]") {
+  call_model m;
+  const dim n = dim::symbol("n");
+  m.output(m.op("Add", {m.input("x", {batch, n}), m.input("y", {batch, n})}, {}, "sum"));
+  const graph program = inferred(m.g);
+  const model_rows rows(program, prove_rows(program));
+  CHECK(rows.measure({{"x", numbers(5, 3)}, {"y", numbers(5, 3)}}).divisible);
+  CHECK_FALSE(rows.measure({{"x", numbers(5, 3)}, {"y", numbers(5, 1)}}).divisible);
+}
+
 TEST_CASE("Rows that are cut and joined are the same rows", "[strategy][C1]") {
   const model_rows rows = rows_of_model();
   const named_tensors a{{"x", numbers(5, 3)}, {"scale", scalar(2)}}, b{{"x", numbers(2, 3, 100)}, {"scale", scalar(2)}};
