@@ -65,6 +65,8 @@ inline constexpr double folding_work = 1 << 28, folding_work_a_byte = 256;
 inline constexpr int64_t folded_bytes = 512 * mib, folded_bytes_a_byte = 16;
 /// Bytes of one folded result: so many, and so many for each byte of the model.
 inline constexpr int64_t largest_folded_bytes = 256 * mib, largest_folded_bytes_a_byte = 16;
+/// Outputs of an operator that is computed later: each of them computes all.
+inline constexpr size_t step_outputs = 256;
 /// A recipe that fusion makes may take so many operations for each byte of its result.
 inline constexpr double derived_work_a_byte = 64;
 

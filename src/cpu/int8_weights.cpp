@@ -12,7 +12,7 @@ weight_ptr flipped(const weight_ptr& w) {
   if (w->type != dtype::uint8)
     return w;
   const weight_ptr bit = weight::from_tensor(tensor::of<uint8_t>({}, std::span(&sign_bit, 1)));
-  return make_step(*find_op("", "BitwiseXor", newest_opset("")), {}, {w, bit}, 0, dtype::uint8, w->dims);
+  return make_step(*find_op("", "BitwiseXor", newest_opset("")), {}, {w, bit}, dtype::uint8, w->dims);
 }
 
 weight_ptr pack_matrices(const weight_ptr& w, int64_t groups, int64_t depth, int64_t columns) {

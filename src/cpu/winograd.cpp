@@ -151,7 +151,7 @@ bool are_even(const magnitudes& m, int64_t count) {
 
 template <int64_t Tile>
 weight_ptr filtering<Tile>::transform_filters(const weight_ptr& w) {
-  return make_step(filters_op<Tile>, {}, {w}, 0, dtype::float32, {points, w->dims.at(1), w->dims.at(0)});
+  return make_step(filters_op<Tile>, {}, {w}, dtype::float32, {points, w->dims.at(1), w->dims.at(0)});
 }
 
 template <int64_t Tile>

@@ -84,7 +84,8 @@ struct recipe : weight {
   recipe& operator=(const recipe&) = delete;
   ~recipe() { release(std::move(step_inputs)); }
 
-  double work = 0; // see recipe_work
+  double work = 0;      // see recipe_work
+  uint32_t outputs = 1; // see step_outputs
 
 private:
   /// Lets operands go one after the other: each that nobody else holds hands over its own first.
@@ -141,7 +142,7 @@ tensor run_step(const weight& w, part_results& results) {
   std::vector<tensor> operands;
   for (const weight_ptr& operand : w.step_inputs)
     operands.push_back(operand ? results[operand.get()].bytes : tensor{});
-  tensor made = evaluate(*w.step, w.step_attributes, operands, w.step_output + 1).at(w.step_output);
+  tensor made = evaluate(*w.step, w.step_attributes, operands, step_outputs(w)).at(w.step_output);
   for (const weight_ptr& operand : w.step_inputs)
     if (operand && --results[operand.get()].readers == 0)
       results.erase(operand.get());
@@ -181,6 +182,10 @@ tensor materialise_for_device(const weight& w, const held_parts& held) {
   return bytes;
 }
 
+uint32_t step_outputs(const weight& w) {
+  return static_cast<const recipe&>(w).outputs;
+}
+
 double recipe_work(const weight& w) {
   return w.step ? static_cast<const recipe&>(w).work : 0;
 }
@@ -216,42 +221,59 @@ void hash_attribute(hasher& h, const attribute& value) {
       h.add(weight::from_tensor(v)->key);
     else if constexpr (std::is_same_v<T, std::shared_ptr<const graph>>)
       fail(errc::internal, "a weight recipe cannot hold control flow");
-    else if constexpr (std::is_same_v<T, std::vector<std::string>>)
+    else if constexpr (std::is_same_v<T, std::vector<std::string>>) {
+      h.add(v.size());
       for (const auto& text : v)
         h.add(text);
-    else if constexpr (std::is_arithmetic_v<T> || std::is_same_v<T, std::string>)
+    } else if constexpr (std::is_arithmetic_v<T> || std::is_same_v<T, std::string>)
       h.add(v);
     else
       h.add(std::span<const typename T::value_type>(v));
   };
+  h.add(value.index());
   std::visit(add, value);
+}
+
+/// The key of a weight with a step: all that decides what its elements are, so that no two recipes with different
+/// results share one.
+hash128 key_of_step(const weight& w) {
+  hasher h;
+  h.add(w.step->domain);
+  h.add(w.step->name);
+  h.add(w.step->since);
+  h.add(w.step_output);
+  h.add(step_outputs(w));
+  h.add(w.type);
+  h.add(std::span<const int64_t>(w.dims));
+  h.add(w.step_attributes.all().size());
+  for (const auto& [name, value] : w.step_attributes.all()) {
+    h.add(name);
+    hash_attribute(h, value);
+  }
+  h.add(w.step_inputs.size());
+  for (const auto& input : w.step_inputs)
+    h.add(input ? input->key : hash128{});
+  return h.digest();
 }
 
 } // namespace
 
-weight_ptr make_step(const op_def& def, attributes attrs, std::vector<weight_ptr> inputs, uint32_t output, dtype type,
-                     shape dims) {
-  hasher h;
-  h.add(def.domain);
-  h.add(def.name);
-  h.add(def.since);
-  h.add(output);
-  for (const auto& [name, value] : attrs.all()) {
-    h.add(name);
-    hash_attribute(h, value);
-  }
-  for (const auto& input : inputs)
-    h.add(input ? input->key : hash128{});
+weight_ptr make_step(const op_def& def, attributes attrs, std::vector<weight_ptr> inputs, dtype type, shape dims) {
+  return make_step(def, std::move(attrs), std::move(inputs), 0, {type}, {std::move(dims)});
+}
+
+weight_ptr make_step(const op_def& def, attributes attrs, std::vector<weight_ptr> inputs, uint32_t output,
+                     const std::vector<dtype>& types, const std::vector<shape>& dims) {
   auto w = std::make_shared<recipe>();
-  w->work =
-      folding_work(def, attrs, inputs, std::vector<dtype>(output + 1, type), std::vector<shape>(output + 1, dims));
-  w->type = type;
-  w->dims = std::move(dims);
-  w->key = h.digest();
+  w->work = folding_work(def, attrs, inputs, types, dims);
+  w->type = types.at(output);
+  w->dims = dims.at(output);
   w->step = &def;
   w->step_attributes = std::move(attrs);
   w->step_inputs = std::move(inputs);
   w->step_output = output;
+  w->outputs = static_cast<uint32_t>(types.size());
+  w->key = key_of_step(*w);
   return w;
 }
 

@@ -25,6 +25,10 @@ using held_parts = std::function<tensor(const weight& part)>;
 /// steps have read are given back, so that memory does not double; they come again from the file if anyone else reads them.
 tensor materialise_for_device(const weight& w, const held_parts& held = {});
 
+/// Returns how many outputs the step of a weight that has one computes; what some operators compute (Split) depends on
+/// it.
+uint32_t step_outputs(const weight& w);
+
 /// Returns what materialising a weight takes: an operation for each flop and for each 4 bytes read or written, a step that
 /// several others read counted for each. Nothing for a leaf.
 double recipe_work(const weight& w);
@@ -34,9 +38,13 @@ double recipe_work(const weight& w);
 double folding_work(const op_def& def, const attributes& attrs, std::span<const weight_ptr> inputs,
                     std::vector<dtype> types, std::vector<shape> dims);
 
-/// Returns a weight that is output `output` of `def` applied to other weights; nothing is computed yet. The result's type
-/// and dims must be given (shape inference knows them).
-weight_ptr make_step(const op_def& def, attributes attrs, std::vector<weight_ptr> inputs, uint32_t output, dtype type,
-                     shape dims);
+/// Returns a weight that is the only output of `def` applied to other weights; nothing is computed yet. The result's
+/// type and dims must be given (shape inference knows them).
+weight_ptr make_step(const op_def& def, attributes attrs, std::vector<weight_ptr> inputs, dtype type, shape dims);
+
+/// The same for output `output` of several, of which all types and dims are given; a type is undefined if nothing
+/// reads that output.
+weight_ptr make_step(const op_def& def, attributes attrs, std::vector<weight_ptr> inputs, uint32_t output,
+                     const std::vector<dtype>& types, const std::vector<shape>& dims);
 
 } // namespace troupe

@@ -98,7 +98,7 @@ weight_ptr pack(const weight_ptr& w, shape dims, shape order, shape sizes) {
   attrs.set("dims", std::move(dims));
   attrs.set("order", std::move(order));
   attrs.set("sizes", sizes);
-  return make_step(pack_op, std::move(attrs), {w}, 0, w->type, std::move(sizes));
+  return make_step(pack_op, std::move(attrs), {w}, w->type, std::move(sizes));
 }
 
 weight_ptr repeat(const weight_ptr& w, int64_t count) {
@@ -106,12 +106,12 @@ weight_ptr repeat(const weight_ptr& w, int64_t count) {
   expects(expand != nullptr && w->dims.size() == 1, "only vectors are repeated");
   const shape dims{count, w->dims[0]};
   const weight_ptr target = weight::from_tensor(tensor::of<int64_t>({2}, std::span<const int64_t>(dims)));
-  return make_step(*expand, {}, {w, target}, 0, w->type, dims);
+  return make_step(*expand, {}, {w, target}, w->type, dims);
 }
 
 weight_ptr sum_rows(const weight_ptr& w) {
   expects(w->type == dtype::int8 && !w->dims.empty(), "only rows of int8 are summed");
-  return make_step(sum_rows_op, {}, {w}, 0, dtype::int32, shape(w->dims.begin(), w->dims.end() - 1));
+  return make_step(sum_rows_op, {}, {w}, dtype::int32, shape(w->dims.begin(), w->dims.end() - 1));
 }
 
 } // namespace troupe

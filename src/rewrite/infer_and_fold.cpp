@@ -84,7 +84,7 @@ folding choose_folding(const graph& g, const node& n, std::span<const weight_ptr
     choice = read <= limits::open_input_bytes && out.bytes <= limits::open_input_bytes ? folding::now : folding::none;
   else if (out.bytes <= limits::tiny_bytes || (out.bytes <= limits::eager_bytes && read <= limits::eager_input_bytes))
     choice = folding::now;
-  else if (out.largest <= context.largest_folded)
+  else if (out.largest <= context.largest_folded && n.outputs.size() <= limits::step_outputs)
     choice = folding::later;
   const double work = folding_work(*n.def, n.attrs, inputs, out.types, out.dims) *
                       static_cast<double>(choice == folding::later ? out.count : 1);
@@ -121,11 +121,11 @@ void fold_now(graph& g, const node& n, std::span<const weight_ptr> operands, rew
 }
 
 void fold_later(graph& g, const node& n, const std::vector<weight_ptr>& inputs) {
+  const folded_outputs all = outputs_of(g, n);
   for (size_t i = 0; i < n.outputs.size(); ++i) {
     if (n.outputs[i] == no_value)
       continue;
-    value& out = g.values[n.outputs[i]];
-    out.constant = make_step(*n.def, n.attrs, inputs, static_cast<uint32_t>(i), out.type, constants(*out.dims));
+    g.values[n.outputs[i]].constant = make_step(*n.def, n.attrs, inputs, static_cast<uint32_t>(i), all.types, all.dims);
   }
 }
 

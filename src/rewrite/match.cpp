@@ -111,7 +111,7 @@ weight_ptr derive(std::string_view op_type, std::vector<weight_ptr> inputs, attr
   const value& out = g.values[n.outputs[0]];
   const shape dims = constants(*out.dims);
   if (std::max(bytes, bytes_of(out.type, volume(dims))) > limits::eager_bytes)
-    return make_step(*n.def, n.attrs, std::move(inputs), 0, out.type, dims);
+    return make_step(*n.def, n.attrs, std::move(inputs), out.type, dims);
   std::vector<tensor> operands;
   operands.reserve(inputs.size());
   for (const weight_ptr& w : inputs)

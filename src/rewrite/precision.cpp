@@ -255,7 +255,7 @@ private:
 
   static weight_ptr derive_float16(const weight_ptr& w) {
     const op_def* row = find_op("troupe", "ToFloat16", newest_opset("troupe"));
-    return make_step(*row, {}, {w}, 0, dtype::float16, w->dims);
+    return make_step(*row, {}, {w}, dtype::float16, w->dims);
   }
 
   graph& graph_;

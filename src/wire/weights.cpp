@@ -61,7 +61,7 @@ flat_weight weight_flattener::flatten(const weight& w) const {
     return flat_leaf{w.leaf};
   if (!w.step)
     return large_leaf{w.type, w.dims, content_of_(w)};
-  flat_step step{w.type, w.dims, flat_of(*w.step), w.step_attributes, {}, w.step_output};
+  flat_step step{w.type, w.dims, flat_of(*w.step), w.step_attributes, {}, w.step_output, step_outputs(w)};
   for (const weight_ptr& operand : w.step_inputs)
     step.inputs.push_back(operand ? added_.at(operand->key) : -1);
   return step;
@@ -104,9 +104,8 @@ public:
         fail(errc::invalid_input, "a weight from another host is computed from one that does not stand before it");
       inputs.push_back(i < 0 ? nullptr : made_[static_cast<size_t>(i)]);
     }
-    check_result(def, step, inputs);
-    weight_ptr w =
-        make_step(def, std::move(step.attrs), std::move(inputs), step.output, step.type, std::move(step.dims));
+    const call_outputs all = check_result(def, step, inputs);
+    weight_ptr w = make_step(def, std::move(step.attrs), std::move(inputs), step.output, all.types, all.dims);
     if (is_small(*w))
       fail(errc::invalid_input, "a small weight from another host is still to be computed");
     charge(*w);
@@ -116,9 +115,15 @@ public:
   std::vector<weight_ptr> take() { return std::move(made_); }
 
 private:
-  /// A kernel writes what inference says: the type and dims that come with a step must be these.
-  static void check_result(const op_def& def, const flat_step& step, std::span<const weight_ptr> inputs) {
-    if (!def.reference || step.output >= 64)
+  struct call_outputs {
+    std::vector<dtype> types; // undefined where only the run tells the dims
+    std::vector<shape> dims;
+  };
+
+  /// Returns what inference says of all outputs. A kernel writes that: the type and dims that come with a step must be
+  /// these.
+  static call_outputs check_result(const op_def& def, const flat_step& step, std::span<const weight_ptr> inputs) {
+    if (!def.reference || step.outputs > limits::step_outputs || step.output >= step.outputs)
       fail(errc::invalid_input, "a weight from another host is computed by '{}', which computes none", def.name);
     for (const auto& [name, value] : step.attrs.all())
       if (std::holds_alternative<std::shared_ptr<const graph>>(value))
@@ -128,7 +133,7 @@ private:
     n.def = &def;
     for (const weight_ptr& w : inputs)
       n.inputs.push_back(w ? g.add_value({.type = w->type, .dims = to_symbolic(w->dims), .constant = w}) : no_value);
-    for (uint32_t i = 0; i <= step.output; ++i)
+    for (uint32_t i = 0; i < step.outputs; ++i)
       n.outputs.push_back(g.add_value({.name = fmt::format("output {}", i)}));
     resolve_node(n, {});
     infer_node(g, n);
@@ -136,6 +141,14 @@ private:
     if (result.type != step.type || !result.dims || !is_constant(*result.dims) || constants(*result.dims) != step.dims)
       fail(errc::invalid_input, "a weight from another host is said to be {} {}, but {} makes another one of it",
            to_string(step.type), to_string(step.dims), describe(n));
+    call_outputs all;
+    for (const value_id v : n.outputs) {
+      const value& out = g.values[v];
+      const bool sized = out.dims && is_constant(*out.dims);
+      all.types.push_back(sized ? out.type : dtype::undefined);
+      all.dims.push_back(sized ? constants(*out.dims) : shape{});
+    }
+    return all;
   }
 
   /// As a rewrite does for what a file asks for.

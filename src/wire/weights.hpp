@@ -42,7 +42,8 @@ struct flat_step {
   flat_operator op;
   attributes attrs;
   std::vector<int32_t> inputs; // positions in the table; -1 if absent
-  uint32_t output = 0;
+  uint32_t output = 0;         // which of the call's outputs
+  uint32_t outputs = 1;        // how many it has
 };
 using flat_weight = std::variant<flat_leaf, large_leaf, flat_step>;
 
@@ -93,7 +94,7 @@ void visit(Archive& a, large_leaf& l) {
 
 template <class Archive>
 void visit(Archive& a, flat_step& s) {
-  a(s.type, s.dims, s.op, s.attrs, s.inputs, s.output);
+  a(s.type, s.dims, s.op, s.attrs, s.inputs, s.output, s.outputs);
   if constexpr (Archive::reads)
     check_dims(a, s.type, s.dims);
 }

@@ -3,6 +3,8 @@
 #include "ops/registry.hpp"
 #include "support/catch.hpp"
 
+#include <set>
+
 using namespace troupe;
 
 namespace {
@@ -16,10 +18,42 @@ weight_ptr step(std::string_view op, std::vector<weight_ptr> operands) {
   const op_def* def = find_op("", op, 17);
   REQUIRE(def);
   const shape dims = operands.front()->dims;
-  return make_step(*def, {}, std::move(operands), 0, dtype::float32, dims);
+  return make_step(*def, {}, std::move(operands), dtype::float32, dims);
+}
+
+/// The parts of Split(w) along its only axis, all of them to be computed.
+std::vector<weight_ptr> split(const weight_ptr& w, int64_t parts) {
+  const op_def* def = find_op("", "Split", 13);
+  REQUIRE(def);
+  const std::vector<dtype> types(static_cast<size_t>(parts), dtype::float32);
+  const std::vector<shape> dims(static_cast<size_t>(parts), {w->dims[0] / parts});
+  std::vector<weight_ptr> made;
+  for (uint32_t i = 0; i < types.size(); ++i)
+    made.push_back(make_step(*def, {}, {w}, i, types, dims));
+  return made;
 }
 
 } // namespace
+
+TEST_CASE("a step computes as many outputs as its node has, and its key says so", "[ops]") {
+  const weight_ptr w = leaf({1, 2, 3, 4, 5, 6});
+  const std::vector<weight_ptr> thirds = split(w, 3), halves = split(w, 2);
+  std::set<hash128, decltype([](const hash128& a, const hash128& b) { return to_hex(a) < to_hex(b); })> keys;
+  for (size_t i = 0; i < thirds.size(); ++i) {
+    const tensor part = materialise(*thirds[i]);
+    REQUIRE(part.dims() == shape{2});
+    CHECK(part.values<float>()[0] == static_cast<float>(2 * i + 1));
+    keys.insert(thirds[i]->key);
+  }
+  for (size_t i = 0; i < halves.size(); ++i) {
+    const tensor part = materialise(*halves[i]);
+    REQUIRE(part.dims() == shape{3});
+    CHECK(part.values<float>()[0] == static_cast<float>(3 * i + 1));
+    keys.insert(halves[i]->key);
+  }
+  CHECK(keys.size() == 5);
+  CHECK(recipe_work(*thirds[0]) == 12); // all 6 elements read, and all written
+}
 
 TEST_CASE("a recipe of very many steps is computed, given back and released without recursion", "[ops][limits]") {
   weight_ptr w = leaf({1, -2});

@@ -76,6 +76,16 @@ graph quantised() {
   return b.g;
 }
 
+/// Products by parts of one constant, which are computed later.
+graph parts_of_a_constant() {
+  graph_builder b;
+  const auto parts = b.call("Split", {b.constant("w", random_tensor({96, 768}, 4))}, {"a", "b", "c"},
+                            attrs_of({{"axis", int64_t{1}}}));
+  const value_id x = b.input("x", {dim::symbol("n"), 96});
+  b.output(b.op("Sub", {b.op("MatMul", {x, parts[0]}), b.op("MatMul", {x, parts[2]})}));
+  return b.g;
+}
+
 } // namespace
 
 const std::map<std::string, std::shared_ptr<const graph>>& wire_programs() {
@@ -97,6 +107,7 @@ const std::map<std::string, std::shared_ptr<const graph>>& wire_programs() {
     add("quantised", quantised());
     all["quantised"] = std::make_shared<const graph>(rewrite(quantised(), {}));
     add("loop", growing_loop());
+    add("parts", parts_of_a_constant());
     return all;
   }();
   return programs;

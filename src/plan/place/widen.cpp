@@ -123,7 +123,7 @@ private:
     if (const weight_ptr w = g_.values[v].constant) {
       attributes to;
       to.set("to", static_cast<int64_t>(dtype::float32));
-      g_.values[form].constant = make_step(cast_, std::move(to), {w}, 0, dtype::float32, w->dims);
+      g_.values[form].constant = make_step(cast_, std::move(to), {w}, dtype::float32, w->dims);
     } else {
       add_cast(v, form, device);
     }
