@@ -1,5 +1,7 @@
 #include "rewrite/editor.hpp"
 
+#include "ops/registry.hpp"
+
 namespace troupe {
 
 bool defines_symbols(const graph& g, const node& n) {
@@ -89,6 +91,10 @@ value_id graph_editor::add_value(value v) {
   return graph_.add_value(std::move(v));
 }
 
+value_id graph_editor::add_result(const std::string& name) {
+  return add_value({.name = name});
+}
+
 value_id graph_editor::add_constant(const std::string& name, tensor bytes) {
   return add_constant(name, weight::from_tensor(std::move(bytes)));
 }
@@ -113,7 +119,65 @@ value_id graph_editor::add_known(const std::string& name, const symbolic_shape& 
   return add_value(std::move(v));
 }
 
+namespace {
+
+/// Returns what inference says of the outputs of `n`, which stay what they are.
+std::vector<value> inferred_outputs(graph& g, node& n) {
+  std::vector<value> outputs;
+  for (const value_id v : n.outputs)
+    outputs.push_back(v == no_value ? value{} : std::exchange(g.values[v], {.name = g.values[v].name}));
+  const auto put_back = [&] {
+    for (size_t i = 0; i < outputs.size(); ++i)
+      if (n.outputs[i] != no_value)
+        std::swap(g.values[n.outputs[i]], outputs[i]);
+  };
+  try {
+    infer_node(g, n);
+  } catch (...) {
+    put_back();
+    throw;
+  }
+  put_back();
+  return outputs;
+}
+
+} // namespace
+
+/// Infers `n`. Returns false if it makes another value than one of its outputs has been until now.
+bool graph_editor::infer(node& n) {
+  std::vector<value> made = inferred_outputs(graph_, n);
+  for (size_t i = 0; i < made.size(); ++i) {
+    if (n.outputs[i] == no_value)
+      continue;
+    value& output = graph_.values[n.outputs[i]];
+    expects(!output.constant, "a node that makes a constant");
+    if (output.type != dtype::undefined &&
+        (output.type != made[i].type || output.dims != made[i].dims || output.elements != made[i].elements))
+      return false;
+  }
+  for (size_t i = 0; i < made.size(); ++i)
+    if (n.outputs[i] != no_value && graph_.values[n.outputs[i]].type == dtype::undefined)
+      graph_.values[n.outputs[i]] = std::move(made[i]);
+  return true;
+}
+
 node_id graph_editor::add_node(node n) {
+  expects(infer(n), "a node whose outputs are other values than it makes");
+  return append(std::move(n));
+}
+
+/// Whether `replacement` may make values that others made until now.
+bool graph_editor::takes_over(node& replacement) {
+  try {
+    return infer(replacement);
+  } catch (const error& e) {
+    if (e.code() == errc::internal)
+      throw;
+    return false; // the operator is not for such operands
+  }
+}
+
+node_id graph_editor::append(node n) {
   const auto id = static_cast<node_id>(graph_.nodes.size());
   for (value_id v : n.outputs)
     if (v != no_value)
@@ -125,7 +189,9 @@ node_id graph_editor::add_node(node n) {
   return graph_.add_node(std::move(n));
 }
 
-void graph_editor::replace(node_id n, node replacement) {
+bool graph_editor::replace(node_id n, node replacement) {
+  if (!takes_over(replacement))
+    return false;
   node old = std::move(graph_.nodes[n]);
   for (value_id v : old.outputs)
     if (v != no_value)
@@ -139,20 +205,24 @@ void graph_editor::replace(node_id n, node replacement) {
   for (value_id v : old.inputs)
     drop_use(v);
   erase_unread();
+  return true;
 }
 
-void graph_editor::replace_all(std::span<const node_id> old, node replacement) {
+bool graph_editor::replace_all(std::span<const node_id> old, node replacement) {
+  if (!takes_over(replacement))
+    return false;
   for (const node_id n : old) {
     alive_[n] = 0;
     for (value_id v : graph_.nodes[n].outputs)
       if (v != no_value)
         producer_[v] = -1;
   }
-  add_node(std::move(replacement));
+  append(std::move(replacement));
   for (const node_id n : old)
     for (value_id v : graph_.nodes[n].inputs)
       drop_use(v);
   erase_unread();
+  return true;
 }
 
 void graph_editor::set_input(node_id n, size_t slot, value_id v) {

@@ -4,6 +4,12 @@
 // order stays topological. A change costs time in proportion to the uses it touches, so that a pass over the graph is
 // near-linear. Nodes whose outputs nobody reads any more go at once, except those that define data-dependent dims.
 //
+// Every node that a pass makes is inferred as it enters the graph: values that it alone makes are what inference says,
+// and a node that takes the place of others is refused unless inference gives it the types and dims of the values that
+// it takes over. So a pass that claims too much (groups that do not divide the channels, a function of floats for
+// integers) leaves the graph as it was, and no value keeps a constant, or dims, of one that it was copied from: passes
+// name new values, and state nothing else of them.
+//
 // Invariants: `uses(v)` counts input slots of living nodes and graph outputs; graph outputs keep their value (id and name).
 #pragma once
 
@@ -39,21 +45,23 @@ public:
   /// Returns the only node that reads `v`, in however many slots; -1 if there are more, none, or `v` is an output.
   node_id only_consumer(value_id v) const;
 
-  /// Adds a value without producer yet.
-  value_id add_value(value v);
+  /// Adds a value that a node is to make: its inference says what it is.
+  value_id add_result(const std::string& name);
   /// Adds a constant.
   value_id add_constant(const std::string& name, tensor bytes);
   /// Adds the constant that `recipe` makes.
   value_id add_constant(const std::string& name, weight_ptr recipe);
   /// Adds a host-known int64 vector (a Reshape's shape): a constant if no element is symbolic.
   value_id add_known(const std::string& name, const symbolic_shape& elements);
-  /// Adds a node after all others; `tidy` sorts. Its outputs must have no producer.
+  /// Adds a node after all others; `tidy` sorts. Its outputs must have no producer. Throws what inference throws.
   node_id add_node(node n);
 
-  /// Puts `replacement` in the place of node `n`, whose outputs it takes over.
-  void replace(node_id n, node replacement);
-  /// Puts `replacement`, which has outputs of any of the nodes `old`, in the place of all of them: after all other nodes; `tidy` sorts.
-  void replace_all(std::span<const node_id> old, node replacement);
+  /// Puts `replacement` in the place of node `n`, whose outputs it takes over. Returns false, changing nothing, if
+  /// inference refuses it or gives an output another type or other dims.
+  [[nodiscard]] bool replace(node_id n, node replacement);
+  /// The same for `replacement`, which has outputs of any of the nodes `old`, in the place of all of them: after all
+  /// other nodes; `tidy` sorts.
+  [[nodiscard]] bool replace_all(std::span<const node_id> old, node replacement);
   /// Makes input `slot` of node `n` read `v`.
   void set_input(node_id n, size_t slot, value_id v);
   /// Makes every reader of `from` read `to`, graph outputs aside.
@@ -68,6 +76,10 @@ public:
   void tidy();
 
 private:
+  value_id add_value(value v);
+  bool infer(node& n);
+  bool takes_over(node& replacement);
+  node_id append(node n);
   bool reads(node_id n, value_id v) const;
   void add_use(value_id v, node_id n);
   void drop_use(value_id v);

@@ -11,7 +11,7 @@ namespace {
 /// Returns x if `v` = x · scale (as Mul, or Div by 1 / scale).
 value_id unscaled(const graph_editor& e, value_id v, double scale) {
   const auto found = scaled_by_constant(e, v);
-  return found && std::abs(found->scale - scale) <= 1e-3 * std::abs(scale) ? found->source : no_value;
+  return found && is_near(found->scale, scale, e.val(v).type) ? found->source : no_value;
 }
 
 /// Given `gate` = f(x), returns the node that ends x · scale · gate, in any order of the three factors; -1 if there is none.
@@ -80,8 +80,7 @@ bool fuse_gelu(graph_editor& e, node_id n, bool exact) {
     return false;
   attributes attrs;
   attrs.set("approximate", std::string(exact ? "none" : "tanh"));
-  e.replace(last, make_node(f.name + "+gelu", "", "Gelu", {x}, {e.at(last).outputs[0]}, std::move(attrs)));
-  return true;
+  return e.replace(last, make_node(f.name + "+gelu", "", "Gelu", {x}, {e.at(last).outputs[0]}, std::move(attrs)));
 }
 
 bool fuse_silu(graph_editor& e, node_id n) {
@@ -92,8 +91,7 @@ bool fuse_silu(graph_editor& e, node_id n) {
   const node& p = e.at(product);
   if (p.inputs[0] != x && p.inputs[1] != x)
     return false;
-  e.replace(product, make_node(e.at(n).name + "+silu", "", "Swish", {x}, {p.outputs[0]}));
-  return true;
+  return e.replace(product, make_node(e.at(n).name + "+silu", "", "Swish", {x}, {p.outputs[0]}));
 }
 
 /// x · clip(x + 3, 0, 6) / 6
@@ -106,8 +104,7 @@ bool fuse_hard_swish(graph_editor& e, node_id n) {
   const node_id last = x == no_value ? -1 : end_of_product(e, e.at(n).outputs[0], x, 1.0 / 6);
   if (last < 0 || !same_dims(e, x, e.at(last).outputs[0]))
     return false;
-  e.replace(last, make_node(e.at(n).name + "+hardswish", "", "HardSwish", {x}, {e.at(last).outputs[0]}));
-  return true;
+  return e.replace(last, make_node(e.at(n).name + "+hardswish", "", "HardSwish", {x}, {e.at(last).outputs[0]}));
 }
 
 } // namespace

@@ -143,10 +143,8 @@ value_id forward(graph_editor& e, const head_operand& x) {
     return x.source;
   attributes attrs;
   attrs.set("perm", swap_heads);
-  value out{.name = e.val(x.source).name + "/heads" + std::to_string(e.node_count())};
-  const value_id v = e.add_value(std::move(out));
-  const node_id n = e.add_node(make_node(e.val(v).name, "", "Transpose", {x.source}, {v}, std::move(attrs)));
-  infer_node(e.model(), e.at(n));
+  const value_id v = e.add_result(e.val(x.source).name + "/heads" + std::to_string(e.node_count()));
+  e.add_node(make_node(e.val(v).name, "", "Transpose", {x.source}, {v}, std::move(attrs)));
   return v;
 }
 
@@ -158,7 +156,7 @@ void agree_on_layout(graph_editor& e, head_operand& k, head_operand& v) {
   v = {forward(e, v), false};
 }
 
-void emit(graph_editor& e, pattern& p, float scale, const std::string& name) {
+bool emit(graph_editor& e, pattern& p, float scale, const std::string& name) {
   agree_on_layout(e, p.k, p.v);
   attributes attrs;
   attrs.set("scale", scale);
@@ -173,8 +171,8 @@ void emit(graph_editor& e, pattern& p, float scale, const std::string& name) {
   std::vector<value_id> inputs{p.q.source, p.k.source, p.v.source};
   if (p.mask != no_value)
     inputs.push_back(p.mask);
-  e.replace(last, make_node(name + "+attention", "troupe", "Attention", std::move(inputs), {e.at(last).outputs[0]},
-                            std::move(attrs)));
+  return e.replace(last, make_node(name + "+attention", "troupe", "Attention", std::move(inputs),
+                                   {e.at(last).outputs[0]}, std::move(attrs)));
 }
 
 bool fuse_attention_at(graph_editor& e, node_id softmax) {
@@ -200,10 +198,7 @@ bool fuse_attention_at(graph_editor& e, node_id softmax) {
   if (!((*keys)[1] == q))
     return false;
   const auto scale = as_attribute(p.scale, e.val(weights).type);
-  if (!scale)
-    return false;
-  emit(e, p, *scale, e.at(softmax).name);
-  return true;
+  return scale && emit(e, p, *scale, e.at(softmax).name);
 }
 
 /// A cache and what is joined to it along the positions.
@@ -245,9 +240,8 @@ bool take_cache_apart(graph_editor& e, node_id n) {
                                attention.inputs.size() > 3 ? attention.inputs[3] : no_value,
                                k->past,
                                v->past};
-  e.replace(
+  return e.replace(
       n, make_node(attention.name, "troupe", "Attention", std::move(inputs), {attention.outputs[0]}, attention.attrs));
-  return true;
 }
 
 /// New keys and values beside a cache need no head transposes.
@@ -263,9 +257,8 @@ bool take_transposes(graph_editor& e, node_id n) {
   inputs[2] = v.source;
   attributes attrs = attention.attrs;
   attrs.set("kv_layout", std::string("bshd"));
-  e.replace(
+  return e.replace(
       n, make_node(attention.name, "troupe", "Attention", std::move(inputs), {attention.outputs[0]}, std::move(attrs)));
-  return true;
 }
 
 /// Whether node `n` reads `past` only as keys or values of a cache of attention.
@@ -308,8 +301,8 @@ bool append_to_caches(graph_editor& e, node_id n) {
     const head_operand rows = heads_of(e, concat.inputs[1]);
     attributes attrs;
     attrs.set("new_layout", std::string(rows.behind ? "bshd" : "bhsd"));
-    e.replace(join, make_node(concat.name, "troupe", "Append", {past, rows.source}, {concat.outputs[0]}, attrs));
-    changed = true;
+    changed |=
+        e.replace(join, make_node(concat.name, "troupe", "Append", {past, rows.source}, {concat.outputs[0]}, attrs));
   }
   return changed;
 }
@@ -319,9 +312,8 @@ head_operand new_rows(graph_editor& e, value_id v, value_id past) {
   if (is_rank4(e, v))
     return heads_of(e, v);
   const symbolic_shape flat = *e.val(v).dims, cache = *e.val(past).dims;
-  const value_id split = e.add_value({.name = e.val(v).name + "/rows" + std::to_string(e.node_count())});
-  const node_id n = e.add_node(make_reshape(e, e.val(split).name, v, {flat[0], flat[1], cache[1], cache[3]}, split));
-  infer_node(e.model(), e.at(n));
+  const value_id split = e.add_result(e.val(v).name + "/rows" + std::to_string(e.node_count()));
+  e.add_node(make_reshape(e, e.val(split).name, v, {flat[0], flat[1], cache[1], cache[3]}, split));
   return {split, true};
 }
 
@@ -350,7 +342,8 @@ bool take_presents_apart(graph_editor& e, node_id n) {
       return false;
   node alone = attention;
   alone.outputs.resize(1);
-  e.replace(n, std::move(alone));
+  if (!e.replace(n, std::move(alone)))
+    return false;
   for (const size_t i : {1, 2}) {
     const value_id past = attention.inputs[i + 3], present = attention.outputs[i];
     const head_operand rows = new_rows(e, attention.inputs[i], past);

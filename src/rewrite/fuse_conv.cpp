@@ -35,7 +35,7 @@ std::optional<size_t> channel_axis(const node& n) {
 }
 
 /// Puts conv `n` with new weights and bias in the place of `last`, which ends the folded nodes.
-void put(graph_editor& e, node_id n, node_id last, const weight_ptr& w, const weight_ptr& b,
+bool put(graph_editor& e, node_id n, node_id last, const weight_ptr& w, const weight_ptr& b,
          const std::string& suffix) {
   node fused = e.at(n);
   fused.name += suffix;
@@ -46,7 +46,7 @@ void put(graph_editor& e, node_id n, node_id last, const weight_ptr& w, const we
     fused.inputs[2] = e.add_constant(fused.name + "/bias", b);
   fused.outputs = e.at(last).outputs;
   fused.outputs.resize(1);
-  e.replace(last, std::move(fused));
+  return e.replace(last, std::move(fused));
 }
 
 /// conv(x, W) + B, normalised: W' = W · s, B' = (B − mean) · s + shift with s = scale / √(variance + ε).
@@ -66,8 +66,8 @@ bool fold_batch_norm(graph_editor& e, node_id n, node_id norm) {
   b = b ? derive("Sub", {b, mean}) : derive("Neg", {mean});
   shape column(w->dims.size(), 1);
   column[*axis] = channels;
-  put(e, n, norm, derive("Mul", {w, derive_reshape(s, column)}), derive("Add", {derive("Mul", {b, s}), shift}), "+bn");
-  return true;
+  return put(e, n, norm, derive("Mul", {w, derive_reshape(s, column)}), derive("Add", {derive("Mul", {b, s}), shift}),
+             "+bn");
 }
 
 /// (conv(x, W) + B) · c for a number c. Not in 16 bits, where the weights might leave the range.
@@ -85,8 +85,7 @@ bool fold_scale(graph_editor& e, node_id n, node_id product) {
   attributes to;
   to.set("to", static_cast<int64_t>(w->type));
   const weight_ptr c = derive("Cast", {weight::from_tensor(number)}, to);
-  put(e, n, product, derive("Mul", {w, c}), has_bias ? derive("Mul", {b, c}) : nullptr, "+scale");
-  return true;
+  return put(e, n, product, derive("Mul", {w, c}), has_bias ? derive("Mul", {b, c}) : nullptr, "+scale");
 }
 
 /// Returns a vector of one element `count` times.
@@ -111,12 +110,11 @@ bool fold_bias(graph_editor& e, node_id n, node_id sum) {
   if (!fits)
     return false;
   const weight_ptr flat = derive_reshape(c, {same ? 1 : channels});
-  put(e, n, sum, nullptr, b ? derive("Add", {b, flat}) : same ? repeated(flat, channels) : flat, "+bias");
-  return true;
+  return put(e, n, sum, nullptr, b ? derive("Add", {b, flat}) : same ? repeated(flat, channels) : flat, "+bias");
 }
 
 /// Puts the fused operator in the place of `last`.
-void fuse_conv_with(graph_editor& e, node_id n, node_id last, value_id residual, const activation& act,
+bool fuse_conv_with(graph_editor& e, node_id n, node_id last, value_id residual, const activation& act,
                     const std::string& suffix) {
   node fused = make_node(e.at(n).name + suffix, "troupe", e.at(n).op_type, e.at(n).inputs, {e.at(last).outputs[0]},
                          e.at(n).attrs);
@@ -125,7 +123,7 @@ void fuse_conv_with(graph_editor& e, node_id n, node_id last, value_id residual,
     fused.inputs[3] = residual;
   }
   set_activation(fused.attrs, act);
-  e.replace(last, std::move(fused));
+  return e.replace(last, std::move(fused));
 }
 
 /// Takes in one follower of conv `n`; returns where the convolution is now, −1 where nothing follows that fits.
@@ -141,15 +139,10 @@ node_id fold_next(graph_editor& e, node_id n) {
     return next;
   if (plain && is_op(e.at(next), "Add") && fold_bias(e, n, next))
     return next;
-  if (const value_id residual = residual_of(e, next, y); residual != no_value && !has_residual) {
-    fuse_conv_with(e, n, next, residual, {}, "+add");
-    return next;
-  }
-  if (const auto act = activation_of(e, next, y)) {
-    fuse_conv_with(e, n, next, no_value, *act, suffix_of(*act));
-    return next;
-  }
-  return -1;
+  if (const value_id residual = residual_of(e, next, y); residual != no_value && !has_residual)
+    return fuse_conv_with(e, n, next, residual, {}, "+add") ? next : -1;
+  const auto act = activation_of(e, next, y);
+  return act && fuse_conv_with(e, n, next, no_value, *act, suffix_of(*act)) ? next : -1;
 }
 
 } // namespace

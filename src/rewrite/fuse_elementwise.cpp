@@ -194,8 +194,7 @@ bool fuse_elementwise(graph_editor& e) {
     g.grow();
     if (g.size() < 2)
       continue;
-    e.replace(n, g.build());
-    changed = true;
+    changed |= e.replace(n, g.build());
   }
   return changed;
 }

@@ -139,12 +139,7 @@ bool lift_reshape(graph_editor& e, node& fused, node_id next) {
     return false;
   symbolic_shape dims(to->begin(), to->end() - 1);
   dims.push_back(e.val(a).dims->back());
-  value lifted = e.val(a);
-  lifted.name = e.val(out).name + "/operand";
-  lifted.dims = dims;
-  lifted.constant = nullptr;
-  lifted.known.reset();
-  const value_id v = e.add_value(std::move(lifted));
+  const value_id v = e.add_result(e.val(out).name + "/operand");
   e.add_node(make_reshape(e, e.val(v).name, a, dims, v));
   fused.inputs[0] = v;
   return true;
@@ -180,8 +175,8 @@ bool fuse_matmul_at(graph_editor& e, node_id n) {
     return false;
   node fused = std::move(*candidate);
   bool changed = absorb_transposes(e, fused) || e.at(n).op_type == "Gemm";
-  if (changed)
-    e.replace(n, fused);
+  if (changed && !e.replace(n, fused))
+    return false;
   for (;;) {
     const value_id y = fused.outputs[0];
     const node_id next = e.used_once(y) ? e.only_consumer(y) : -1;
@@ -190,7 +185,8 @@ bool fuse_matmul_at(graph_editor& e, node_id n) {
       return changed;
     fused.name += suffix == "+reshape" ? "" : suffix;
     fused.outputs[0] = e.at(next).outputs[0];
-    e.replace(next, fused);
+    if (!e.replace(next, fused))
+      return changed;
     changed = true;
   }
 }

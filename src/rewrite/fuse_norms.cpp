@@ -106,9 +106,8 @@ bool fuse_rms(graph_editor& e, node_id n, deviation d) {
   attributes attrs;
   attrs.set("axis", int64_t{-1});
   attrs.set("epsilon", *epsilon);
-  e.replace(product, make_node(e.at(n).name + "+rms", "", "RMSNormalization", {x, weight}, {e.at(product).outputs[0]},
-                               std::move(attrs)));
-  return true;
+  return e.replace(product, make_node(e.at(n).name + "+rms", "", "RMSNormalization", {x, weight},
+                                      {e.at(product).outputs[0]}, std::move(attrs)));
 }
 
 /// Turns (x − mean) / deviation · weight + bias into LayerNormalization.
@@ -133,9 +132,8 @@ bool fuse_layer(graph_editor& e, node_id n, deviation d) {
   if (biased)
     inputs.push_back(opposite(e.at(sum), scaled));
   const node_id last = biased ? sum : product;
-  e.replace(last, make_node(e.at(n).name + "+layer_norm", "", "LayerNormalization", std::move(inputs),
-                            {e.at(last).outputs[0]}, std::move(attrs)));
-  return true;
+  return e.replace(last, make_node(e.at(n).name + "+layer_norm", "", "LayerNormalization", std::move(inputs),
+                                   {e.at(last).outputs[0]}, std::move(attrs)));
 }
 
 /// Returns the per-channel constant after operand `v` of a [N, C, …] value as a [C] weight, null if it is something else.
@@ -195,8 +193,8 @@ bool fuse_group(graph_editor& e, node_id n) {
   attrs.set("epsilon", norm.attrs.real("epsilon", 1e-5f));
   const std::string name = norm.name + "+group_norm";
   const value_id s = e.add_constant(name + "/scale", scale), b = e.add_constant(name + "/bias", bias);
-  e.replace(last, make_node(name, "", "GroupNormalization", {x, s, b}, {e.at(last).outputs[0]}, std::move(attrs)));
-  return true;
+  return e.replace(last,
+                   make_node(name, "", "GroupNormalization", {x, s, b}, {e.at(last).outputs[0]}, std::move(attrs)));
 }
 
 /// Instance or group norm `n` and the activation after it become one node.
@@ -210,8 +208,7 @@ bool fuse_end(graph_editor& e, node_id n) {
   node fused =
       make_node(norm.name + suffix_of(*act), "troupe", norm.op_type, norm.inputs, {e.at(next).outputs[0]}, norm.attrs);
   set_activation(fused.attrs, *act);
-  e.replace(next, std::move(fused));
-  return true;
+  return e.replace(next, std::move(fused));
 }
 
 } // namespace

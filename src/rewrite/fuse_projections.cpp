@@ -155,7 +155,7 @@ node_id gate_of(const graph_editor& e, std::vector<product>& products) {
 }
 
 /// Puts one node in the place of `norm` (-1 for none), products and `gate` (-1 for none).
-void join(graph_editor& e, value_id rows, node_id norm, const attributes& norm_attrs,
+bool join(graph_editor& e, value_id rows, node_id norm, const attributes& norm_attrs,
           const std::vector<product>& products, node_id gate) {
   node joined = make_node(e.at(products[0].nodes[0]).name, "troupe", "Projections", {}, {});
   joined.inputs = {rows, no_value, no_value};
@@ -182,7 +182,7 @@ void join(graph_editor& e, value_id rows, node_id norm, const attributes& norm_a
   }
   while (joined.inputs.back() == no_value)
     joined.inputs.pop_back();
-  e.replace_all(old, std::move(joined));
+  return e.replace_all(old, std::move(joined));
 }
 
 /// The products behind a norm.
@@ -194,8 +194,7 @@ bool fuse_behind_norm(graph_editor& e, node_id n) {
   if (products.empty())
     return false;
   const node_id gate = gate_of(e, products);
-  join(e, e.at(n).inputs[0], n, *attrs, products, gate);
-  return true;
+  return join(e, e.at(n).inputs[0], n, *attrs, products, gate);
 }
 
 /// The norm `n` becomes the end of the product that it reads, whose sums others may read too.
@@ -216,8 +215,7 @@ bool fuse_into_product(graph_editor& e, node_id n) {
   add_part(joined.attrs, *attrs, "last_norm");
   if (!e.used_once(p->out))
     joined.outputs.push_back(p->out);
-  e.replace_all(std::array{maker, n}, std::move(joined));
-  return true;
+  return e.replace_all(std::array{maker, n}, std::move(joined));
 }
 
 /// Two products that gate each other without a norm, or one of packed weights with something behind it.
@@ -233,8 +231,7 @@ bool fuse_without_norm(graph_editor& e, node_id n) {
       return false;
     products = {std::move(*first)};
   }
-  join(e, rows, -1, {}, products, gate);
-  return true;
+  return join(e, rows, -1, {}, products, gate);
 }
 
 } // namespace

@@ -117,8 +117,7 @@ bool fuse_product(graph_editor& e, node_id index) {
       return false;
     fused.inputs[bias] = *c;
   }
-  e.replace(index, std::move(fused));
-  return true;
+  return e.replace(index, std::move(fused));
 }
 
 /// GlobalAveragePool `n` of dequantised planes of known size: each channel's convolution by ones, whose scale is one over their number.
@@ -145,8 +144,7 @@ bool fuse_average(graph_editor& e, node_id index) {
                           e.add_constant(n.name + "/share", std::move(share)), x->zero, no_value, no_value},
                          {n.outputs[0]});
   fused.attrs.set("group", channels);
-  e.replace(index, std::move(fused));
-  return true;
+  return e.replace(index, std::move(fused));
 }
 
 /// Returns the other operand of commutative `op_type` `n` beside `v`, with the output's dims those of `v`; else no_value.
@@ -184,19 +182,18 @@ bool fuse_integer_product(graph_editor& e, node_id index) {
       n.name, "troupe", is_op(n, "ConvInteger") ? "QuantizedConv" : "QuantizedMatMul",
       {n.inputs[0], n.inputs[1], single ? scale : other, single ? other : scale, input_of(n, 2), input_of(n, 3)},
       {e.at(product).outputs[0]}, n.attrs);
-  e.replace(product, std::move(fused));
-  return true;
+  return e.replace(product, std::move(fused));
 }
 
 /// Puts product `n`, with input `slot` set to `v`, in the place of `last`.
-void extend(graph_editor& e, node_id n, node_id last, size_t slot, value_id v, const std::string& suffix) {
+bool extend(graph_editor& e, node_id n, node_id last, size_t slot, value_id v, const std::string& suffix) {
   node fused = e.at(n);
   fused.name += suffix;
   if (fused.inputs.size() <= slot)
     fused.inputs.resize(slot + 1, no_value);
   fused.inputs[slot] = v;
   fused.outputs = {e.at(last).outputs[0]};
-  e.replace(last, std::move(fused));
+  return e.replace(last, std::move(fused));
 }
 
 /// Takes in a factor if B's scale is still 1.
@@ -206,8 +203,7 @@ bool take_factor(graph_editor& e, node_id n, node_id next) {
   const value_id scale = factor == no_value || !free ? no_value : by_column(e, e.at(n), factor);
   if (scale == no_value)
     return false;
-  extend(e, n, next, b_scale, scale, "");
-  return true;
+  return extend(e, n, next, b_scale, scale, "");
 }
 
 bool take_bias(graph_editor& e, node_id n, node_id next) {
@@ -218,8 +214,7 @@ bool take_bias(graph_editor& e, node_id n, node_id next) {
   const int64_t columns = columns_of(e, e.at(n));
   if (added == no_value || !volume(*e.val(added).dims).is(columns) || e.val(added).dims->size() != 1)
     return false;
-  extend(e, n, next, bias, added, "+bias");
-  return true;
+  return extend(e, n, next, bias, added, "+bias");
 }
 
 /// Takes in QuantizeLinear with one scale.
@@ -233,8 +228,7 @@ bool take_quantization(graph_editor& e, node_id n, node_id next) {
   fused.inputs[y_scale] = q->scale;
   fused.inputs[y_zero] = q->zero;
   fused.outputs = {e.at(next).outputs[0]};
-  e.replace(next, std::move(fused));
-  return true;
+  return e.replace(next, std::move(fused));
 }
 
 /// Takes in one follower of product `n`; returns where the product is now, −1 where nothing follows that fits.
@@ -251,8 +245,7 @@ node_id step(graph_editor& e, node_id n) {
     fused.name += suffix_of(*act);
     set_activation(fused.attrs, *act);
     fused.outputs = {e.at(next).outputs[0]};
-    e.replace(next, std::move(fused));
-    return next;
+    return e.replace(next, std::move(fused)) ? next : -1;
   }
   return take_quantization(e, n, next) ? next : -1;
 }

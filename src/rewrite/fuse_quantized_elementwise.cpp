@@ -53,8 +53,7 @@ bool fuse(graph_editor& e, node_id n) {
   node fused = make_node(e.at(n).name + (q ? "+quantize" : ""), "troupe", "QuantizedElementwise", std::move(inputs),
                          {q ? q->elements : y}, to_attributes(*program));
   fused.attrs.set("operands", static_cast<int64_t>(count));
-  e.replace(q ? next : n, std::move(fused));
-  return true;
+  return e.replace(q ? next : n, std::move(fused));
 }
 
 /// QuantizeLinear `n` of what was dequantised with other parameters.
@@ -67,8 +66,7 @@ bool fuse_requantisation(graph_editor& e, node_id n) {
       make_node(e.at(n).name, "troupe", "QuantizedElementwise", {x->elements, x->scale, x->zero, q->scale, q->zero},
                 {q->elements}, to_attributes({{{scalar_code::same, 0}}, {}}));
   fused.attrs.set("operands", int64_t{1});
-  e.replace(n, std::move(fused));
-  return true;
+  return e.replace(n, std::move(fused));
 }
 
 } // namespace

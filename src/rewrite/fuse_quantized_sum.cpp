@@ -75,8 +75,7 @@ bool end_in_sum(graph_editor& e, node_id index, size_t own, const sum_range& ran
   fused.attrs.set("sum_low", range.low);
   fused.attrs.set("sum_high", range.high);
   fused.outputs = chain.outputs;
-  e.replace(index, std::move(fused));
-  return true;
+  return e.replace(index, std::move(fused));
 }
 
 bool fuse_sum(graph_editor& e, node_id index) {

@@ -54,11 +54,7 @@ value_id angles(graph_editor& e, value_id angle, const symbolic_shape& x) {
     if (const node_id n = produced_by(e, angle, view); n >= 0)
       if (const auto& source = e.val(e.at(n).inputs[0]).dims; source && *source == wanted)
         return e.at(n).inputs[0];
-  value flat = e.val(angle);
-  flat.name += "/flat";
-  flat.dims = wanted;
-  flat.constant = nullptr;
-  const value_id out = e.add_value(std::move(flat));
+  const value_id out = e.add_result(e.val(angle).name + "/flat");
   e.add_node(make_reshape(e, e.val(out).name, angle, wanted, out));
   return out;
 }
@@ -97,20 +93,16 @@ bool fuse_rotary_at(graph_editor& e, node_id n) {
     return false;
   const node_id swap = produced_by(e, m->x, "Transpose");
   if (swap < 0 || permutation_of(e.at(swap), 4) != std::vector<int64_t>{0, 2, 1, 3}) {
-    e.replace(n, make_node(name, "troupe", "Rotary", {m->x, cos, sin}, {out}));
-    return true;
+    return e.replace(n, make_node(name, "troupe", "Rotary", {m->x, cos, sin}, {out}));
   }
   // rotary(transpose(u)) = transpose(rotary(u))
   const value_id u = e.at(swap).inputs[0];
-  value turned = e.val(u);
-  turned.name = e.val(out).name + "/bshd";
-  const value_id inner = e.add_value(std::move(turned));
+  const value_id inner = e.add_result(e.val(out).name + "/bshd");
   attributes layout, perm;
   layout.set("layout", std::string("bshd"));
   perm.set("perm", std::vector<int64_t>{0, 2, 1, 3});
   e.add_node(make_node(name, "troupe", "Rotary", {u, cos, sin}, {inner}, std::move(layout)));
-  e.replace(n, make_node(name + "/transpose", "", "Transpose", {inner}, {out}, std::move(perm)));
-  return true;
+  return e.replace(n, make_node(name + "/transpose", "", "Transpose", {inner}, {out}, std::move(perm)));
 }
 
 } // namespace

@@ -81,7 +81,7 @@ bool may_lead_to(const graph_editor& e, node_id n, std::vector<value_id> from) {
 }
 
 /// Rotates in projections `n`: result `p` by `found[p]` where there is one; all turn alike.
-void rotate(graph_editor& e, node_id n, const std::vector<std::optional<rotation>>& found, const rotation& like) {
+bool rotate(graph_editor& e, node_id n, const std::vector<std::optional<rotation>>& found, const rotation& like) {
   node turned = e.at(n);
   turned.name += "+rotary";
   turned.attrs.set("rotary", e.at(like.at).op_type);
@@ -104,19 +104,20 @@ void rotate(graph_editor& e, node_id n, const std::vector<std::optional<rotation
       old.push_back(found[p]->at);
       continue;
     }
-    value flat = e.val(turned.outputs[p]);
-    flat.name += "/rotated";
-    turned.outputs[p] = e.add_value(std::move(flat));
+    turned.outputs[p] = e.add_result(e.val(turned.outputs[p]).name + "/rotated");
   }
   turned.attrs.set("rotary_heads", std::move(heads));
   const std::vector<value_id> results = turned.outputs;
-  e.replace_all(old, std::move(turned));
+  if (!e.replace_all(old, std::move(turned)))
+    return false;
   for (size_t p = 0; p < found.size(); ++p)
     if (found[p] && apart) {
       const node rotary = e.at(found[p]->at);
       const symbolic_shape dims = *e.val(rotary.outputs[0]).dims;
-      e.replace(found[p]->at, make_reshape(e, rotary.name, results[p], dims, rotary.outputs[0]));
+      expects(e.replace(found[p]->at, make_reshape(e, rotary.name, results[p], dims, rotary.outputs[0])),
+              "a view of other dims than it is asked for");
     }
+  return true;
 }
 
 bool fuse_rotations_at(graph_editor& e, node_id n) {
@@ -136,9 +137,7 @@ bool fuse_rotations_at(graph_editor& e, node_id n) {
     if (found[p] && !found[p]->turns_like(e, *like))
       found[p].reset();
   }
-  if (like)
-    rotate(e, n, found, *like);
-  return like.has_value();
+  return like && rotate(e, n, found, *like);
 }
 
 } // namespace

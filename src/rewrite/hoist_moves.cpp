@@ -105,11 +105,7 @@ private:
   }
 
   value_id view(value_id v, const symbolic_shape& dims) const {
-    value out = editor_.val(v);
-    out.name += "/moved";
-    out.dims = dims;
-    out.known.reset();
-    const value_id made = editor_.add_value(std::move(out));
+    const value_id made = editor_.add_result(editor_.val(v).name + "/moved");
     editor_.add_node(make_reshape(editor_, editor_.val(made).name, v, dims, made));
     return made;
   }
@@ -126,8 +122,7 @@ bool put(graph_editor& e, node_id n, node_id f, std::optional<std::vector<value_
   node moved = e.at(f);
   moved.inputs = std::move(*operands);
   moved.outputs = e.at(n).outputs;
-  e.replace(n, std::move(moved));
-  return true;
+  return e.replace(n, std::move(moved));
 }
 
 bool hoist_transpose(graph_editor& e, node_id n) {

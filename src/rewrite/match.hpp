@@ -28,7 +28,10 @@ std::optional<std::vector<int64_t>> known_integers(const graph_editor& e, value_
 /// Returns the element of a numeric constant that has exactly one, of up to `max_rank` dims.
 std::optional<double> scalar_constant(const graph_editor& e, value_id v);
 
-/// Returns whether a value is a constant of one element equal to `wanted` to float precision.
+/// Returns whether a model's literal `found`, of `type`, is the number `wanted`: to 1e-6 of it, or as near as the type
+/// can come.
+bool is_near(double found, double wanted, dtype type);
+/// Returns whether a value is a constant of one element that `is_near` to `wanted`.
 bool is_scalar(const graph_editor& e, value_id v, double wanted);
 
 /// Returns the other operand if `n` is the commutative operator `op_type` and one operand is a scalar equal to `scalar`,

@@ -42,8 +42,7 @@ bool merge_reshapes(graph_editor& e) {
     if (!chained && !is_op(e.at(n), "Transpose"))
       continue;
     const value_id out = e.at(n).outputs[0];
-    e.replace(n, make_reshape(e, e.at(n).name, source, *e.val(out).dims, out));
-    changed = true;
+    changed |= e.replace(n, make_reshape(e, e.at(n).name, source, *e.val(out).dims, out));
   }
   return changed;
 }

@@ -19,9 +19,8 @@ bool merge_transposes(graph_editor& e) {
       composed[i] = inner[static_cast<size_t>(outer[i])];
     attributes attrs;
     attrs.set("perm", composed);
-    e.replace(
+    changed |= e.replace(
         n, make_node(e.at(n).name, "", "Transpose", {e.at(before).inputs[0]}, {e.at(n).outputs[0]}, std::move(attrs)));
-    changed = true;
   }
   return changed;
 }

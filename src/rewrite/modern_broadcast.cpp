@@ -24,7 +24,7 @@ value_id align(graph_editor& e, const node& n) {
   const std::string name = operand.name + "/aligned with " + e.val(n.inputs[0]).name;
   if (operand.constant)
     return e.add_constant(name, derive_reshape(operand.constant, constants(dims)));
-  const value_id aligned = e.add_value({.name = name, .type = operand.type, .dims = dims});
+  const value_id aligned = e.add_result(name);
   e.add_node(make_reshape(e, name, n.inputs[1], dims, aligned));
   return aligned;
 }
@@ -41,8 +41,7 @@ bool modernise_broadcasts(graph_editor& e) {
     modern.def = find_op("", modern.op_type, modern_opset);
     modern.attrs.erase("axis");
     modern.attrs.erase("broadcast");
-    e.replace(n, std::move(modern));
-    changed = true;
+    changed |= e.replace(n, std::move(modern));
   }
   return changed;
 }

@@ -89,8 +89,7 @@ bool multiply(graph_editor& e, node_id index) {
     product = add_inferred(e, make_node(name + "/bias", "", "Add", {product, bias}, {}), name);
   const value_id planes =
       add_inferred(e, make_node(name + "/planes", "", "Transpose", {product}, {}, perm_attribute({0, 2, 1})), name);
-  e.replace(index, make_reshape(e, name, planes, *e.val(conv.outputs[0]).dims, conv.outputs[0]));
-  return true;
+  return e.replace(index, make_reshape(e, name, planes, *e.val(conv.outputs[0]).dims, conv.outputs[0]));
 }
 
 } // namespace

@@ -14,8 +14,7 @@ bool multiply_outer(graph_editor& e) {
     const auto &a = e.val(call.inputs[0]).dims, &b = e.val(call.inputs[1]).dims;
     if (!a || !b || a->size() < 2 || b->size() < 2 || !a->back().is(1) || !(*b)[b->size() - 2].is(1))
       continue;
-    e.replace(n, make_node(call.name, "", "Mul", call.inputs, call.outputs));
-    changed = true;
+    changed |= e.replace(n, make_node(call.name, "", "Mul", call.inputs, call.outputs));
   }
   return changed;
 }

@@ -116,9 +116,7 @@ value_id heads_of(graph_editor& e, value_id source, const symbolic_shape& dims) 
     source = e.at(n).inputs[0];
   if (e.val(source).dims && *e.val(source).dims == dims)
     return source;
-  const value_id view = e.add_value({.name = e.val(source).name + "/heads" + std::to_string(e.node_count()),
-                                     .type = e.val(source).type,
-                                     .dims = dims});
+  const value_id view = e.add_result(e.val(source).name + "/heads" + std::to_string(e.node_count()));
   e.add_node(make_reshape(e, e.val(view).name, source, dims, view));
   return view;
 }
@@ -172,8 +170,7 @@ bool read_packed(graph_editor& e, node_id n) {
   }
   if (reading.inputs == attention.inputs)
     return false;
-  e.replace(n, std::move(reading));
-  return true;
+  return e.replace(n, std::move(reading));
 }
 
 } // namespace

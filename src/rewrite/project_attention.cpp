@@ -57,8 +57,7 @@ bool project(graph_editor& e, node_id n) {
                           product.outputs, attention.attrs);
   joined.attrs.set("out_layout", std::string("bshd"));
   add_part(joined.attrs, product.attrs, attention_projection::product);
-  e.replace_all(std::array{at, n}, std::move(joined));
-  return true;
+  return e.replace_all(std::array{at, n}, std::move(joined));
 }
 
 } // namespace

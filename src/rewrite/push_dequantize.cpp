@@ -54,14 +54,13 @@ bool push_behind(graph_editor& e, node_id n) {
   if (!(e.at(n).def->types & set_of(type)))
     return false;
   node dequantize = e.at(e.producer(real)), moved = e.at(n);
-  const value_id bytes = e.add_value({.name = e.val(y).name + "/quantised", .type = type, .dims = e.val(y).dims});
+  const value_id bytes = e.add_result(e.val(y).name + "/quantised");
   moved.inputs[0] = x->elements;
   moved.outputs = {bytes};
   dequantize.inputs[0] = bytes;
   dequantize.outputs = {y};
   e.add_node(std::move(moved)); // first, so that its operand always has a reader
-  e.replace(n, std::move(dequantize));
-  return true;
+  return e.replace(n, std::move(dequantize));
 }
 
 /// Returns whether Concat `n` is one of float32 values of known dims, several in all.
@@ -84,14 +83,12 @@ bool pull_before(graph_editor& e, node_id n) {
     node own = quantize;
     own.name += "/" + e.val(v).name;
     own.inputs[0] = v;
-    own.outputs = {e.add_value(
-        {.name = e.val(v).name + "/" + quantize.name, .type = e.val(q->elements).type, .dims = e.val(v).dims})};
+    own.outputs = {e.add_result(e.val(v).name + "/" + quantize.name)};
     v = own.outputs[0];
     e.add_node(std::move(own));
   }
   joined.outputs = {q->elements};
-  e.replace(n, std::move(joined));
-  return true;
+  return e.replace(n, std::move(joined));
 }
 
 /// QuantizeLinear `n` of what was dequantised alike gives it back.

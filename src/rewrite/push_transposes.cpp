@@ -33,9 +33,8 @@ bool lift_leading_one(graph_editor& e, node_id n) {
   for (int64_t axis : permutation_of(e.at(before), inner->size()))
     perm.push_back(axis + 1);
   const value_id view = add_reshape(e, x, dims);
-  e.replace(
+  return e.replace(
       n, make_node(e.at(before).name, "", "Transpose", {view}, {e.at(n).outputs[0]}, perm_attribute(std::move(perm))));
-  return true;
 }
 
 bool settle_ones(graph_editor& e, node_id n) {
@@ -56,8 +55,7 @@ bool settle_ones(graph_editor& e, node_id n) {
   const std::string name = e.at(n).name;
   const value_id inner =
       add_inferred(e, make_node(name, "", "Transpose", {x}, {}, perm_attribute(settled)), e.val(out).name);
-  e.replace(n, make_reshape(e, name + "/view", inner, *e.val(out).dims, out));
-  return true;
+  return e.replace(n, make_reshape(e, name + "/view", inner, *e.val(out).dims, out));
 }
 
 /// Returns whether a node computes each output element from the elements at the same place.
@@ -117,8 +115,7 @@ bool sink_through(graph_editor& e, node_id n) {
     }
   const std::string name = inner.name + "/transpose";
   const value_id fresh = add_inferred(e, std::move(inner), e.val(out).name);
-  e.replace(n, make_node(name, "", "Transpose", {fresh}, {out}, perm_attribute(perm)));
-  return true;
+  return e.replace(n, make_node(name, "", "Transpose", {fresh}, {out}, perm_attribute(perm)));
 }
 
 /// Returns the axis of `from` that is the `axis`-th of `to` if the two differ in dims of 1 only; nullopt if they do not.
@@ -169,8 +166,7 @@ bool gather_first(graph_editor& e, node_id n) {
       add_inferred(e, make_node(call.name, "", "Gather", {u, call.inputs[1]}, {}, attrs), e.val(out).name);
   const value_id turned = add_inferred(
       e, make_node(call.name + "/transpose", "", "Transpose", {picked}, {}, perm_attribute(rest)), e.val(out).name);
-  e.replace(n, make_reshape(e, call.name + "/view", turned, *e.val(out).dims, out));
-  return true;
+  return e.replace(n, make_reshape(e, call.name + "/view", turned, *e.val(out).dims, out));
 }
 
 } // namespace

@@ -58,8 +58,7 @@ bool scale_by_constants(graph_editor& e, node_id n, std::map<norm_parameters, st
     return false;
   const value_id scaled = add_inferred(
       e, make_node(norm.name + "/scaled", "", "Mul", {norm.inputs[0], known->second->factor}, {}), norm.name);
-  e.replace(n, make_node(norm.name, "", "Add", {scaled, known->second->shift}, {norm.outputs[0]}));
-  return true;
+  return e.replace(n, make_node(norm.name, "", "Add", {scaled, known->second->shift}, {norm.outputs[0]}));
 }
 
 } // namespace

@@ -48,14 +48,10 @@ bool shift_at(graph_editor& e, node_id n) {
         !is_moderate(*number))
       continue;
     const auto known = [&](const char* end, const dim& at) { return e.add_known(call.name + end, {at + *number}); };
-    value elements = e.val(old.outputs[0]);
-    elements.name = call.name + "/elements";
-    elements.known.reset();
-    const value_id out = e.add_value(std::move(elements));
+    const value_id out = e.add_result(call.name + "/elements");
     const value_id from = known("/start", *start), to = known("/limit", *limit);
     e.add_node(make_node(call.name + "/range", "", "Range", {from, to, old.inputs[2]}, {out}));
-    e.replace(n, make_reshape(e, call.name, out, *e.val(call.outputs[0]).dims, call.outputs[0]));
-    return true;
+    return e.replace(n, make_reshape(e, call.name, out, *e.val(call.outputs[0]).dims, call.outputs[0]));
   }
   return false;
 }

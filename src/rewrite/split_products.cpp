@@ -109,14 +109,11 @@ int64_t separable_columns(const graph_editor& e, const node& product) {
 
 /// Adds the product of a part's columns; returns its result. `product` is a copy of the whole one.
 value_id add_product(graph_editor& e, node product, const part& p) {
-  value result = e.val(product.outputs[0]);
-  result.name = e.val(p.out).name + "/product";
-  result.dims->back() = dim(p.count);
   product.name += "/columns" + std::to_string(p.begin);
   product.inputs[1] = columns_of(e, product.inputs[1], p, product.attrs.integer("transB", 0) != 0 ? 0 : 1);
   if (const value_id bias = input_of(product, 2); bias != no_value)
     product.inputs[2] = columns_of(e, bias, p, 0);
-  const value_id y = e.add_value(std::move(result));
+  const value_id y = e.add_result(e.val(p.out).name + "/product");
   product.outputs = {y};
   e.add_node(std::move(product));
   return y;

@@ -88,8 +88,7 @@ bool spread(graph_editor& e, node_id n) {
       v = add_inferred(e, make_node(name, "", "Add", {v, e.add_constant(name + "/added", part)}, {}), name);
     begin = end;
   }
-  e.replace(n, std::move(concat));
-  return true;
+  return e.replace(n, std::move(concat));
 }
 
 } // namespace

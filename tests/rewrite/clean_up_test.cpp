@@ -168,6 +168,44 @@ TEST_CASE("inputs that decide shapes are found, and become constants", "[rewrite
   CHECK_THROWS_AS(rewrite(b.g, {.constant_inputs = {{"nope", shape_value}}}), error);
 }
 
+TEST_CASE("parts of a large constant are computed later, each of as many as the node has", "[rewrite]") {
+  const tensor w = random_tensor({768, 96}, 1); // each part is too large to be computed at once
+  const auto parts_of = [&](int64_t opset, std::vector<int64_t> sizes, attributes attrs, bool wants_all) {
+    graph_builder b(opset);
+    const value_id whole = b.constant("w", w);
+    std::vector<value_id> inputs{whole};
+    if (!sizes.empty())
+      inputs.push_back(b.integers(sizes));
+    const auto parts = b.call("Split", inputs, {"a", "b", "c"}, std::move(attrs));
+    const value_id x = b.input("x", {5, 768});
+    const value_id all = b.op("MatMul", {x, whole}); // a reader of the whole
+    b.output(b.op("Add", {all, b.op("ReduceSum", {parts[1]})}));
+    if (wants_all)
+      for (const value_id part : {parts[0], parts[2]})
+        b.output(b.op("Neg", {part}));
+    return check_fusion(b.g, {random_tensor({5, 768}, 2)});
+  };
+  for (const bool wants_all : {false, true}) {
+    CHECK(count_nodes(parts_of(17, {}, {}, wants_all), "Split") == 0);
+    CHECK(count_nodes(parts_of(17, {256, 300, 212}, {}, wants_all), "Split") == 0);
+    CHECK(count_nodes(parts_of(18, {}, attrs_of({{"num_outputs", int64_t{3}}}), wants_all), "Split") == 0);
+  }
+}
+
+TEST_CASE("a Transpose moves over a sum with a large constant", "[rewrite]") {
+  constexpr int64_t n = 1100; // more elements than are moved while rewriting
+  for (const char* op : {"Add", "Mul"})
+    for (const bool left : {false, true}) {
+      graph_builder b;
+      const value_id a = b.input("a", left ? symbolic_shape{1, n} : symbolic_shape{n, 1}),
+                     c = b.constant("c", random_tensor(left ? shape{n, 1} : shape{1, n}, 1));
+      b.output(b.op("Transpose", {b.op(op, left ? std::vector{c, a} : std::vector{a, c})},
+                    attrs_of({{"perm", std::vector<int64_t>{1, 0}}})));
+      const graph out = check_fusion(b.g, {random_tensor(left ? shape{1, n} : shape{n, 1}, 2)});
+      CHECK(count_nodes(out, "Transpose") == 0);
+    }
+}
+
 TEST_CASE("rewriting is near-linear", "[rewrite]") {
   const auto rewrite_ms = [](int n) {
     graph_builder b;

@@ -1,4 +1,5 @@
 // Each fusion: fused = unfused on random data of odd sizes, and the pattern is found.
+#include "rewrite/rewrite.hpp"
 #include "support/catch.hpp"
 #include "support/run_graph.hpp"
 
@@ -194,6 +195,44 @@ TEST_CASE("GELU and SiLU written out become one node", "[rewrite][A4]") {
   CHECK(fused.nodes.size() == 3);
   CHECK(count_nodes(fused, "Gelu") == 2);
   CHECK(count_nodes(fused, "Swish") == 1);
+}
+
+TEST_CASE("what only looks like a norm or an activation stays", "[rewrite]") {
+  SECTION("a number that is nearly the one of GELU") {
+    graph_builder b;
+    const value_id x = b.input("x", {2, 8});
+    const value_id gate = b.op("Add", {b.op("Erf", {b.op("Mul", {x, b.scalar(0.7075f)})}), b.scalar(1)});
+    b.output(b.op("Mul", {b.op("Mul", {x, b.scalar(0.5f)}), gate}));
+    CHECK(count_nodes(check_fusion(b.g, {random_tensor({2, 8}, 1)}, 1e-6), "Gelu") == 0);
+  }
+  SECTION("hard swish of integers") {
+    graph_builder b(16);
+    const auto number = [&](int32_t i) { return b.constant("i" + std::to_string(i), tensor::scalar(i)); };
+    const value_id x = b.input("x", {18}, dtype::int32);
+    const value_id gate = b.op("Clip", {b.op("Add", {x, number(3)}), number(0), number(6)});
+    b.output(b.op("Div", {b.op("Mul", {x, gate}), number(6)}));
+    CHECK(count_nodes(rewrite(b.g, {}), "HardSwish") == 0);
+  }
+  SECTION("RMS norm of integers") {
+    graph_builder b;
+    const value_id x = b.input("x", {3, 8}, dtype::int32);
+    const auto number = [&](const char* name, int32_t i) { return b.constant(name, tensor::scalar(i)); };
+    const value_id mean = b.op("ReduceMean", {b.op("Mul", {x, x})}, attrs_of({{"axes", std::vector<int64_t>{-1}}}));
+    const value_id sum = b.op("Add", {mean, number("epsilon", 1)});
+    const value_id root = b.op("Cast", {b.op("Sqrt", {b.op("Cast", {sum}, attrs_of({{"to", int64_t{1}}}))})},
+                               attrs_of({{"to", int64_t{6}}}));
+    b.output(b.op("Mul", {b.op("Div", {x, root}), b.constant("w", tensor(dtype::int32, {8}))}));
+    CHECK(count_nodes(rewrite(b.g, {}), "RMSNormalization") == 0);
+  }
+  SECTION("groups that do not divide the channels") {
+    graph_builder b;
+    const value_id x = b.input("x", {2, 3, 4, 4});
+    const value_id unit = b.op("InstanceNormalization",
+                               {b.op("Reshape", {x, b.integers({0, 2, -1})}), b.constant("one", floats({2}, {1, 1})),
+                                b.constant("zero", floats({2}, {0, 0}))});
+    b.output(b.op("Reshape", {unit, b.integers({2, 3, 4, 4})}));
+    CHECK(count_nodes(check_fusion(b.g, {random_tensor({2, 3, 4, 4}, 1)}), "GroupNormalization") == 0);
+  }
 }
 
 TEST_CASE("elementwise chains become one node, diamonds included", "[rewrite][A4]") {
