@@ -5,6 +5,7 @@
 #include "rewrite/editor.hpp"
 #include "rewrite/rewrite.hpp"
 
+#include <functional>
 #include <unordered_map>
 
 namespace troupe {
@@ -44,8 +45,15 @@ struct rewrite_context {
 /// take the place of their node (control_flow.hpp).
 void infer_and_fold(graph& g, rewrite_context& context);
 
+/// Sees a graph after a step that changed it, with the step's name.
+using step_observer = std::function<void(std::string_view step, const graph& g)>;
+
 /// The rest of the rewrite, after `infer_and_fold`: clean-up, fusion, precision.
-void simplify(graph& g, const rewrite_options& options);
+void simplify(graph& g, const rewrite_options& options, const step_observer& observe = {});
+
+/// Rewrites as `rewrite` does and shows the graph, but not the bodies of control flow, after each step: so tests can
+/// check what each did.
+graph rewrite_observed(graph g, const rewrite_options& options, const step_observer& observe);
 
 /// Makes every graph output the output of a node, each of its own (Identity if needed), and removes what no output needs.
 void finish_outputs(graph& g);

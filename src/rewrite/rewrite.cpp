@@ -12,59 +12,84 @@
 namespace troupe {
 namespace {
 
-using pass = bool (*)(graph_editor&);
+struct pass {
+  std::string_view name;
+  bool (*run)(graph_editor&);
+};
 
 /// Always done, in this order, until nothing changes.
 constexpr auto clean_up = std::to_array<pass>({
-    modernise_broadcasts,
-    remove_noops,
-    merge_common,
-    merge_reshapes,
-    merge_transposes,
-    push_transposes,
-    multiply_outer,
-    hoist_moves,
-    shift_ranges,
+    {"modernise_broadcasts", modernise_broadcasts},
+    {"remove_noops", remove_noops},
+    {"merge_common", merge_common},
+    {"merge_reshapes", merge_reshapes},
+    {"merge_transposes", merge_transposes},
+    {"push_transposes", push_transposes},
+    {"multiply_outer", multiply_outer},
+    {"hoist_moves", hoist_moves},
+    {"shift_ranges", shift_ranges},
 });
 
 /// These and the clean-up, in this order, until nothing changes: a fusion may make room for another.
 constexpr auto fusion = std::to_array<pass>({
-    fuse_activations,
-    fuse_norms,
-    fuse_rotary,
-    fuse_attention,
-    fuse_conv,
-    fuse_matmul,
-    split_products,
+    {"fuse_activations", fuse_activations},
+    {"fuse_norms", fuse_norms},
+    {"fuse_rotary", fuse_rotary},
+    {"fuse_attention", fuse_attention},
+    {"fuse_conv", fuse_conv},
+    {"fuse_matmul", fuse_matmul},
+    {"split_products", split_products},
 });
 
 /// Before those fusions, if a GPU runs the graph.
-constexpr auto patches = std::to_array<pass>({multiply_patches, spread_sums});
+constexpr auto patches = std::to_array<pass>({
+    {"multiply_patches", multiply_patches},
+    {"spread_sums", spread_sums},
+});
 
 /// After the fusions, if a GPU runs the graph.
-constexpr auto joined = std::to_array<pass>({fuse_projections, fuse_rotations});
+constexpr auto joined = std::to_array<pass>({
+    {"fuse_projections", fuse_projections},
+    {"fuse_rotations", fuse_rotations},
+});
 
 /// After all that changes attention or products, if a GPU runs the graph.
-constexpr auto projected = std::to_array<pass>({project_attention});
+constexpr auto projected = std::to_array<pass>({
+    {"project_attention", project_attention},
+});
 
 /// These before the fusions of floats: products of dequantised operands become products of bytes.
-constexpr auto bytes = std::to_array<pass>({push_dequantize, fuse_quantized});
+constexpr auto bytes = std::to_array<pass>({
+    {"push_dequantize", push_dequantize},
+    {"fuse_quantized", fuse_quantized},
+});
 
 /// Once, last: what is left over.
-constexpr auto last = std::to_array<pass>({read_packed_heads, scale_channels, fuse_elementwise});
-constexpr auto last_bytes = std::to_array<pass>({fuse_quantized_elementwise, fuse_quantized_sum});
+constexpr auto last = std::to_array<pass>({
+    {"read_packed_heads", read_packed_heads},
+    {"scale_channels", scale_channels},
+    {"fuse_elementwise", fuse_elementwise},
+});
+constexpr auto last_bytes = std::to_array<pass>({
+    {"fuse_quantized_elementwise", fuse_quantized_elementwise},
+    {"fuse_quantized_sum", fuse_quantized_sum},
+});
 
 /// More rounds than any sensible model needs; every pass leaves a right graph, so that stopping early is right, too.
 constexpr int max_rounds = 16;
 
-void run_to_fixpoint(graph_editor& e, std::initializer_list<std::span<const pass>> lists) {
+void run_to_fixpoint(graph_editor& e, const step_observer& observe,
+                     std::initializer_list<std::span<const pass>> lists) {
   bool changed = true;
   for (int round = 0; changed && round < max_rounds; ++round) {
     changed = false;
     for (std::span<const pass> passes : lists)
-      for (pass p : passes) {
-        changed |= p(e);
+      for (const pass& p : passes) {
+        const bool did = p.run(e);
         e.tidy();
+        if (did && observe)
+          observe(p.name, e.model());
+        changed |= did;
       }
   }
 }
@@ -81,25 +106,28 @@ precision parse_precision(std::string_view name) {
   fail(errc::invalid_argument, "unknown precision '{}'; known are: fp32, fp16, auto", name);
 }
 
-void simplify(graph& g, const rewrite_options& options) {
+void simplify(graph& g, const rewrite_options& options, const step_observer& observe) {
   {
     graph_editor e(g);
-    run_to_fixpoint(e, {clean_up});
+    run_to_fixpoint(e, observe, {clean_up});
     if (options.fuse) {
-      run_to_fixpoint(e, {bytes, clean_up});
+      run_to_fixpoint(e, observe, {bytes, clean_up});
       if (options.for_gpus)
-        run_to_fixpoint(e, {patches, clean_up});
-      run_to_fixpoint(e, {fusion, clean_up});
+        run_to_fixpoint(e, observe, {patches, clean_up});
+      run_to_fixpoint(e, observe, {fusion, clean_up});
       if (options.for_gpus)
-        run_to_fixpoint(e, {joined});
-      run_to_fixpoint(e, {last});
+        run_to_fixpoint(e, observe, {joined});
+      run_to_fixpoint(e, observe, {last});
       if (options.for_gpus)
-        run_to_fixpoint(e, {projected});
-      run_to_fixpoint(e, {last_bytes});
+        run_to_fixpoint(e, observe, {projected});
+      run_to_fixpoint(e, observe, {last_bytes});
     }
   }
-  if (options.precision == precision::fp16)
+  if (options.precision == precision::fp16) {
     convert_to_float16(g);
+    if (observe)
+      observe("convert_to_float16", g);
+  }
 }
 
 namespace {
@@ -109,19 +137,26 @@ int64_t limit(int64_t base, int64_t each, int64_t count) {
   return checked_add(base, checked_mul(each, count));
 }
 
-graph rewrite_within_limits(graph g, const rewrite_options& options) {
+graph rewrite_within_limits(graph g, const rewrite_options& options, const step_observer& observe) {
+  const auto show = [&](std::string_view step) {
+    if (observe)
+      observe(step, g);
+  };
   const dim_budget dims(limit(limits::dim_characters, limits::dim_characters_a_byte, size_of(g).bytes));
   specialise(g, options);
   resolve(g);
   sort_topologically(g);
   remove_dead(g);
+  show("resolve");
   rewrite_context context(g, options);
   if (std::any_of(g.nodes.begin(), g.nodes.end(), has_body))
     for (const value& v : g.values)
       context.names.try_emplace(v.name, 0);
   infer_and_fold(g, context);
-  simplify(g, options);
+  show("infer_and_fold");
+  simplify(g, options, observe);
   finish_outputs(g);
+  show("finish_outputs");
   validate(g);
   return g;
 }
@@ -136,8 +171,12 @@ rewrite_context::rewrite_context(const graph& model, const rewrite_options& how)
   largest_folded = limit(limits::largest_folded_bytes, limits::largest_folded_bytes_a_byte, size.bytes);
 }
 
+graph rewrite_observed(graph g, const rewrite_options& options, const step_observer& observe) {
+  return guarded("", [&] { return rewrite_within_limits(std::move(g), options, observe); });
+}
+
 graph rewrite(graph g, const rewrite_options& options) {
-  return guarded("", [&] { return rewrite_within_limits(std::move(g), options); });
+  return rewrite_observed(std::move(g), options, {});
 }
 
 } // namespace troupe

@@ -16,13 +16,17 @@ inline tensor floats(shape dims, std::vector<float> values) {
 /// Normally distributed floats, the same for equal seeds.
 tensor random_tensor(shape dims, uint32_t seed);
 
+/// Runs a resolved graph without control flow on inputs in the order of `g.inputs`; returns the values, undefined
+/// where nothing makes one. What the host knows of a value, if nothing else makes it, takes inference.
+std::vector<tensor> run_values(const graph& g, const std::vector<tensor>& inputs);
+
 /// Runs a resolved and inferred graph on inputs in the order of `g.inputs`; returns the outputs in order.
 std::vector<tensor> run_graph(const graph& g, const std::vector<tensor>& inputs);
 
 /// Returns how many nodes of that kind there are; `op` is e.g. "Conv" or "troupe.Conv".
 size_t count_nodes(const graph& g, std::string_view op);
 
-/// Rewrites `g` without fusion, with it, and for GPUs, and requires the results of the graph as it is, within `tolerance`.
+/// Rewrites `g` without fusion, with it, and for GPUs, and checks each step (verified_rewrite.hpp) within `tolerance`.
 /// Returns the fused graph; the one for GPUs if `for_gpus`.
 graph check_fusion(const graph& g, const std::vector<tensor>& inputs, double tolerance = 1e-4, bool for_gpus = false);
 
