@@ -52,6 +52,7 @@ class Graph:
         self.inputs = []  # (value, declared dims, elements, elements of the second data set)
         self.checks, self.probes = [], []
         self.constant_nodes = False
+        self.most_elements = parent.most_elements if parent else MOST_ELEMENTS
         self.may_be_empty = parent.may_be_empty if parent else False  # whether the second data set may have a batch of 0
         self.symbols = {}  # name: (size, size in the second data set)
 
@@ -198,7 +199,7 @@ class Graph:
         self.values += inputs
 
     def too_large(self, mark):
-        return any(v.size > MOST_ELEMENTS or v.rank > 6 for v in self.values[mark[1]:])
+        return any(v.size > self.most_elements or v.rank > 6 for v in self.values[mark[1]:])
 
 
 def broadcast(*dims):

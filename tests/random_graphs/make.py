@@ -19,7 +19,9 @@ import convolution as c
 import dynamic as d
 import elementwise as e
 import integers as i
+import large_constants
 import movement as m
+import near_miss
 import norms as n
 import products as p
 import quantised as q
@@ -64,6 +66,9 @@ SEQUENCE = LANGUAGE * 3 + POINTWISE + MOVING + STATISTICS
 FLAVOURS = {"vision": (VISUAL, "4"), "pyramid": ([c.feature_pyramid] * 12 + VISUAL, "4"), "sequence": (SEQUENCE, "3"), "mixed": (EVERY, "43"),
             "integer": (INTEGER * 4 + EVERY, "43"), "quantised": (QUANTISED * 6 + EVERY, "43"), "recurrent": ([r.recurrent] * 20 + EVERY, "3"),
             "control": (CONTROL * 3 + EVERY, "43"), "dynamic": (DYNAMIC * 5 + EVERY, "43")}
+# Flavours of their own: patterns of fusions that are missed by a step or two, and constants in the place of inputs.
+FLAVOURS |= {"near_miss": (VISUAL + SEQUENCE + QUANTISED, "43"),
+             "large_constants": (VISUAL + SEQUENCE + INTEGER + MOVING * 3 + [m.splitting] * 12, "")}
 DRAW = ["vision"] * 4 + ["pyramid"] * 2 + ["sequence"] * 3 + ["mixed"] * 3 + ["integer", "quantised", "recurrent", "control", "dynamic", "dynamic"]
 
 IR_VERSIONS = {11: 6, 12: 7, 13: 7, 14: 7, 15: 8, 16: 8, 17: 8, 18: 8, 19: 9, 20: 9, 21: 10, 22: 10, 23: 11, 24: 12}
@@ -92,6 +97,8 @@ def build(seed, nodes, half, float16, flavour):
     steps, ranks = FLAVOURS[flavour or name]
     # A recurrent layer of no steps gives its initial state here and zeros in ONNX Runtime; vision has none.
     g.may_be_empty = steps is VISUAL
+    if flavour == "large_constants":
+        large_constants.begin(g)
     for rank in ranks:
         (image_input if rank == "4" else sequence_input)(g)
         if g.chance(0.2):
@@ -103,6 +110,10 @@ def build(seed, nodes, half, float16, flavour):
         g.random.choice(steps)(g)
         if g.too_large(mark):
             g.back_to(mark)
+    if flavour == "near_miss":
+        near_miss.change(g)
+    if flavour == "large_constants":
+        large_constants.end(g)
     return g
 
 
@@ -110,7 +121,9 @@ def choose_outputs(g):
     inputs = {v.name for v, *_ in g.inputs}
     used = {name for node in g.nodes for name in node.input} | control.nested_names(g.nodes)
     unused = [v for v in g.values if v.name not in used and v.name not in inputs]
-    inner = [v for v in g.values if v.name in used and v.name not in inputs]
+    constants = {t.name for t in g.initializers}
+    unused = [v for v in unused if v.name not in constants]
+    inner = [v for v in g.values if v.name in used and v.name not in inputs | constants]
     chosen = unused + g.random.sample(inner, min(len(inner), g.random.choice([0, 0, 1, 2])))
     return chosen[:10] or g.values[-1:]
 
@@ -129,15 +142,13 @@ def model(g, outputs, probes=()):
     return made
 
 
-def write(g, folder, twin):
+def write(g, folder, twin, outputs):
     """The case, and what the oracle needs: every value as an output, the twin of other precision."""
-    outputs = choose_outputs(g)
-    if not outputs or not g.nodes:
-        return False
     os.makedirs(folder, exist_ok=True)
     onnx.save(model(g, outputs), f"{folder}/model.onnx")
     inputs = {v.name for v, *_ in g.inputs}
-    shown = [v for v in g.values if v.name not in inputs]
+    constants = {t.name for t in g.initializers}
+    shown = [v for v in g.values if v.name not in inputs | constants]
     checked = [check["value"] for check in g.checks]
     probed = [name for name in dict.fromkeys(checked) if name not in {v.name for v in shown} | inputs]
     onnx.save(model(g, shown + [Value(name, "f", ()) for name in probed], g.probes), f"{folder}/probe.onnx")
@@ -151,7 +162,6 @@ def write(g, folder, twin):
         for j, (value, _, *arrays) in enumerate(g.inputs):
             with open(f"{folder}/test_data_set_{k}/input_{j}.pb", "wb") as file:
                 file.write(numpy_helper.from_array(arrays[k], value.name).SerializeToString())
-    return True
 
 
 def make(seed, arguments):
@@ -159,7 +169,12 @@ def make(seed, arguments):
     # Floats from the same draws: a half-precision model and its float32 twin are the same graph.
     g = build(seed, arguments.nodes, half, arguments.half == "model", arguments.flavour)
     twin = build(seed, arguments.nodes, half, arguments.half != "model", arguments.flavour) if half else None
-    return write(g, f"{arguments.directory}/g{seed}", twin)
+    outputs = choose_outputs(g)
+    if not outputs or not g.nodes:
+        return
+    subsets = large_constants.subsets(g, outputs) if arguments.flavour == "large_constants" else [outputs]
+    for k, some in enumerate(subsets):
+        write(g, f"{arguments.directory}/g{seed}" + (f"_{k}" if k else ""), twin, some)
 
 
 def main():
