@@ -88,7 +88,7 @@ struct device_actor_state {
   std::unique_ptr<device> owned;
   std::shared_ptr<drop_list> dropped = std::make_shared<drop_list>();
   std::unordered_set<uint64_t> installed; // bound plans: chunks of others do not get to the device
-  bool stays_awake = false; // for a while after each chunk, if its thread is its own (awake.hpp)
+  bool stays_awake = false;               // for a while after each chunk, if its thread is its own (awake.hpp)
   std::chrono::steady_clock::time_point awake_until{};
 };
 

@@ -311,22 +311,22 @@ void conversation::on_end(const failure& why) {
 void conversation::fetch(const device_tensor& value, const fetch_done& done) {
   const auto* there = dynamic_cast<const remote_resident*>(value.get());
   expects(there != nullptr, "a remote device was asked for a value that is not its own");
-  const uint64_t request = host_->expect_answer<fetched>([value, done, host = host_](fetched* told,
-                                                                                     const failure& why) {
-    if (!told)
-      return done({.code = why.code, .message = why.message});
-    fetched& answer = *told;
-    if (answer.why.failed())
-      return done({.code = answer.why.code, .message = answer.why.message});
-    const hash128 key = answer.value.key;
-    const bool is_pulled = answer.value.from == origin::sender;
-    take(std::move(answer.value), {value->type(), &value->dims()}, host->values(),
-         [=](tensor taken, const failure& failed) {
-           if (is_pulled)
-             host->send(release{{key}});
-           done({.value = std::move(taken), .code = failed.code, .message = failed.message});
-         });
-  });
+  const uint64_t request =
+      host_->expect_answer<fetched>([value, done, host = host_](fetched* told, const failure& why) {
+        if (!told)
+          return done({.code = why.code, .message = why.message});
+        fetched& answer = *told;
+        if (answer.why.failed())
+          return done({.code = answer.why.code, .message = answer.why.message});
+        const hash128 key = answer.value.key;
+        const bool is_pulled = answer.value.from == origin::sender;
+        take(std::move(answer.value), {value->type(), &value->dims()}, host->values(),
+             [=](tensor taken, const failure& failed) {
+               if (is_pulled)
+                 host->send(release{{key}});
+               done({.value = std::move(taken), .code = failed.code, .message = failed.message});
+             });
+      });
   host_->send(fetch_kept{request, index_, there->where().key()});
 }
 
