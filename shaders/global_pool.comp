@@ -39,12 +39,16 @@ void main() {
     const uint image = plane / channels;
     const uint base = image * in_image + (plane - image * channels) * (VECTORS ? 4 : 1) * in_channel;
     uint p = lane;
-    for (; p + 3 * TEAM < pixels; p += 4 * TEAM) {
-      vec4 values[4];
-      [[unroll]] for (uint i = 0; i < 4; ++i)
-        values[i] = read_input(base + (p + i * TEAM) * in_pixel);
-      [[unroll]] for (uint i = 0; i < 4; ++i)
-        sum = pool_step(KIND, sum, values[i], order);
+    while (p + 3 * TEAM < pixels) {
+      vec4 part = pool_start(KIND); // of 256 pixels: errors grow with the number of terms
+      for (uint n = 0; n < 64 && p + 3 * TEAM < pixels; ++n, p += 4 * TEAM) {
+        vec4 values[4];
+        [[unroll]] for (uint i = 0; i < 4; ++i)
+          values[i] = read_input(base + (p + i * TEAM) * in_pixel);
+        [[unroll]] for (uint i = 0; i < 4; ++i)
+          part = pool_step(KIND, part, values[i], order);
+      }
+      sum = pool_join(KIND, sum, part);
     }
     for (; p < pixels; p += TEAM)
       sum = pool_step(KIND, sum, read_input(base + p * in_pixel), order);

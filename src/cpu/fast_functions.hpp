@@ -18,6 +18,8 @@ void softmax_row(float* x, int64_t count);
 float maximum(const float* x, int64_t count);
 
 float sum(const float* x, int64_t count);
+/// Σ (x[i] − mean)²
+float sum_of_squares(const float* x, int64_t count, float mean);
 /// Σ a[i] · b[i]
 float dot(const float* a, const float* b, int64_t count);
 

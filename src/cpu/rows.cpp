@@ -52,7 +52,8 @@ public:
       float* y = r.output<float>(0) + row * width_;
       const auto width = static_cast<float>(width_);
       const float mean = centred_ ? fast::sum(x, width_) / width : 0.f;
-      const float factor = 1.f / std::sqrt(squares(x, mean) / width + epsilon_);
+      // A second pass over the cached row, because the difference of sums would cancel.
+      const float factor = 1.f / std::sqrt(fast::sum_of_squares(x, width_, mean) / width + epsilon_);
       if (bias)
         for (int64_t i = 0; i < width_; ++i)
           y[i] = (x[i] - mean) * factor * scale[i] + bias[i];
@@ -63,15 +64,6 @@ public:
   }
 
 private:
-  /// Σ (x − mean)²: a second pass over the cached row, because the difference of sums would cancel.
-  float squares(const float* x, float mean) const {
-    float total = 0;
-#pragma omp simd reduction(+ : total)
-    for (int64_t i = 0; i < width_; ++i)
-      total += (x[i] - mean) * (x[i] - mean);
-    return total;
-  }
-
   int64_t rows_, width_;
   float epsilon_;
   bool centred_;

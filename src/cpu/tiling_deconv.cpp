@@ -35,16 +35,16 @@ struct tiling {
 class band {
 public:
   band(const kernel_request& r, const tiling& t, int64_t rows, const weight_ptr& packed, weight_cache::handle& weights,
-       const float* bias) {
+       const float* bias)
+      : end_(parse_activation(r.call.attrs)), size_(rows * t.columns * t.tile_size()) {
     const auto x = dnn::describe({1, t.channels_in, rows, t.columns}, layout::channels_last);
     const auto y = dnn::describe({1, t.tile_size(), rows, t.columns}, layout::channels_last);
     const shape dims{t.tile_size(), t.channels_in, 1, 1};
     const auto b = bias ? dnn::describe({t.tile_size()}) : dnn::memory_desc();
-    dnnl::post_ops ops;
-    dnn::append_activation(ops, parse_activation(r.call.attrs));
     const dnn::window_dims window{{1, 1}, {1, 1}, {0, 0}, {0, 0}, {0, 0}};
-    const auto desc =
-        dnn::convolution(dnn::engine(), x, dnn::describe_any(dims), b, y, window, dnn::user_scratchpad(ops), {});
+    const auto desc = dnn::make_ended({}, end_, [&](const dnnl::post_ops& ops) {
+      return dnn::convolution(dnn::engine(), x, dnn::describe_any(dims), b, y, window, dnn::user_scratchpad(ops), {});
+    });
     call_ = dnn::call(dnnl::convolution_forward(desc), desc.scratchpad_desc(), r.resources.scratch);
     x_ = call_.add(DNNL_ARG_SRC, x);
     y_ = call_.add(DNNL_ARG_DST, y);
@@ -58,9 +58,12 @@ public:
     call_.set(x_, x);
     call_.set(y_, tiles);
     call_.run();
+    dnn::end_result(end_, tiles, size_);
   }
 
 private:
+  activation end_; // that oneDNN does not do
+  int64_t size_;
   dnn::call call_;
   size_t x_ = 0, y_ = 0;
 };

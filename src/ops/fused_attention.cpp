@@ -177,13 +177,13 @@ void softmax_row(C* x, int64_t count) {
   C top = -std::numeric_limits<C>::infinity();
   for (int64_t t = 0; t < count; ++t)
     top = x[t] > top ? x[t] : top;
-  C sum = 0;
+  double sum = 0;
   for (int64_t t = 0; t < count; ++t) {
     x[t] = std::exp(x[t] - top);
     sum += x[t];
   }
   for (int64_t t = 0; t < count; ++t)
-    x[t] /= sum;
+    x[t] /= static_cast<C>(sum);
 }
 
 /// Buffers of one thread.

@@ -27,6 +27,15 @@ TEST_CASE("row norms agree with the reference", "[cpu]") {
   CHECK(kernel_check("", "LayerNormalization", a).input({2, 3, 5}).input({3, 5}).input({3, 5}).worst("row_norm") < 1);
 }
 
+TEST_CASE("sums of long rows are as exact as floats", "[cpu]") {
+  const shape row{1, 420'000};
+  kernel_check norm("", "LayerNormalization");
+  norm.input(row, false, layout::plain, 0, 1).input({row[1]}, true).input({row[1]}, true);
+  CHECK(norm.worst("row_norm", 1e-6, 2e-6) < 1);
+  kernel_check softmax("", "Softmax");
+  CHECK(softmax.input(row, false, layout::plain, -0.1f, 0.1f).worst("softmax", 2e-6, 0) < 1);
+}
+
 TEST_CASE("recurrent layers agree with the reference", "[cpu]") {
   struct layer {
     const char *op, *kernel;

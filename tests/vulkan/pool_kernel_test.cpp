@@ -97,3 +97,11 @@ TEST_CASE("GPU pooling of whole planes", "[vulkan]") {
       check_gpu_kernels({.op = "GlobalLpPool", .inputs = x}, half);
     }
 }
+
+TEST_CASE("GPU means of large planes are as exact as floats", "[vulkan]") {
+  check_gpu_kernels({.op = "GlobalAveragePool",
+                     .inputs = {random_floats({1, 2, 700, 600}, 1, 0, 1)},
+                     .rtol = 2e-6,
+                     .atol = 0,
+                     .in_double = true});
+}
