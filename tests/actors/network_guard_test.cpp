@@ -1,9 +1,12 @@
 // What a member may say to CAF: nothing by which it could end the process, take its memory, or get between others.
 #include "actors/network/guard.hpp"
+#include "actors/network/link_end.hpp"
 #include "support/network_hosts.hpp"
 #include "support/recorded_talk.hpp"
 
 #include <caf/atom.hpp>
+
+#include <future>
 
 using namespace troupe;
 using namespace troupe::test;
@@ -45,8 +48,15 @@ public:
   bytes made;
 };
 
-caf_message said(uint8_t operation, const written& payload = {}, uint64_t destination = 0,
-                 uint64_t data = uint64_t{1} << 60, uint64_t source = 0) {
+// CAF's message ids: the first bit from the left says that it is an answer, the next two what kind of message it is,
+// the rest its number.
+constexpr uint64_t told = uint64_t{1} << 60, asked = told | 12, answered = uint64_t{1} << 63 | asked;
+
+/// `data` of a direct message says what it is to its receiver (`told`).
+caf_message said(uint8_t operation, const written& payload = {}, uint64_t destination = 0, uint64_t data = 0,
+                 uint64_t source = 0) {
+  if (operation == direct && data == 0)
+    data = told;
   caf_message m{written()
                     .number(operation)
                     .number(uint8_t{0})
@@ -71,9 +81,6 @@ constexpr uint32_t here = 1, caller = 2, third = 3, taken = 4;
 constexpr uint64_t an_end = 5, the_door = 7, others_end = 99;
 constexpr uint64_t some_actor = 12; // of the caller
 constexpr size_t most_calls = 3;
-// CAF's message ids: the second bit from the left says that it is an answer, the next two what kind of message it is,
-// the rest its number.
-constexpr uint64_t told = uint64_t{1} << 60, asked = told | 12, answered = uint64_t{1} << 63 | asked;
 
 guard make_guard(bool calling = false) {
   return guard({.here = node(here),
@@ -127,6 +134,16 @@ written an_answer() {
       .number(uint32_t{0})
       .number(uint64_t{5})
       .node(caller);
+}
+
+/// Returns the door that a worker's first message names, behind what it calls its kind of network.
+uint64_t door_in(const bytes& handshake) {
+  constexpr std::string_view kind = "troupe";
+  const auto found = std::search(handshake.begin(), handshake.end(), kind.begin(), kind.end());
+  uint64_t door = 0;
+  for (size_t i = 0; i < sizeof door; ++i)
+    door = door << 8 | *(found + kind.size() + i);
+  return door;
 }
 
 /// What is right for one receiver, direction or number, said to another.
@@ -250,6 +267,44 @@ TEST_CASE("guard: whatever else a node says is not passed on", "[actors][network
   guard cut = make_guard();
   const bytes head = said(heartbeat).head;
   CHECK_FALSE(cut.admits(std::span(head).first(20)));
+}
+
+TEST_CASE("network: who calls the door again and again loses its connection, and keeps nobody out",
+          "[actors][network]") {
+  const certificate_folder keys({"worker", "session", "member"});
+  std::promise<void> go_on;
+  const std::shared_future<void> may_answer = go_on.get_future().share();
+  network host(keys.of("worker"));
+  const uint16_t port = host.listen("127.0.0.1", 0, [=](const frame& hello, const remote::link_ptr& link) {
+    if (hello.empty()) // the member's: the door is busy meanwhile
+      may_answer.wait_for(20s);
+    link->receive({[link](frame f) { link->send(std::move(f)); }, [](const std::string&) {}});
+    return text_frame("welcome");
+  });
+  network net(keys.of("session"));
+  const opened_link opened = call(net, port);
+  inbox in(opened.link);
+  hostile_line line(port, actors::make_tls_context(keys.of("member")));
+  REQUIRE(line.enter());
+  bytes heard;
+  const auto give_up = std::chrono::steady_clock::now() + 10s;
+  for (std::vector<caf_message> greeting; greeting.empty();) {
+    REQUIRE(line.hear(heard, 100ms));
+    REQUIRE(std::chrono::steady_clock::now() < give_up);
+    bytes complete = heard;
+    greeting = take_messages(complete);
+  }
+  line.say(said(client_handshake, written().node(1000)).as_bytes());
+  for (size_t i = 0; i <= actors::node_limits::calls + 1; ++i) // one of them is being answered
+    line.say(said(direct, a_call(1000), door_in(heard), asked + i, some_actor).as_bytes());
+  bool ended = false;
+  for (const auto end = std::chrono::steady_clock::now() + 10s; !ended && std::chrono::steady_clock::now() < end;)
+    ended = !line.say(said(heartbeat).as_bytes()) || !line.hear(heard, 100ms); // not for its silence
+  CHECK(ended);
+  go_on.set_value();
+  opened.link->send(text_frame("still there?"));
+  CHECK(text_of(in.next()) == "still there?");
+  CHECK(problem_of(net, port).empty()); // one more link
 }
 
 TEST_CASE("network: a member that talks nonsense loses its connection and harms nobody", "[actors][network]") {
