@@ -1,6 +1,7 @@
 #include "actors/device_actor.hpp"
 
 #include "actors/awake.hpp"
+#include "device/tells_progress.hpp"
 
 #include <caf/send.hpp>
 #include <caf/stateful_actor.hpp>
@@ -80,6 +81,8 @@ device_opened open(pointer self) {
       state.owned = state.make();
     expects(state.owned != nullptr, "a device factory returned nothing");
     state.health->may_hang = state.owned->may_hang();
+    if (auto* telling = dynamic_cast<tells_progress*>(state.owned.get()))
+      telling->on_progress([health = state.health] { ++health->progress; });
     state.stays_awake = worth_looking(state.owned->info());
   });
   if (why.failed())

@@ -282,11 +282,21 @@ void host_client::on(message& m) {
 void host_client::on_loading(const loading& told) {
   if (told.came < 0 || told.came > told.total)
     fail(errc::invalid_input, "{} of {} bytes of weights cannot have come", told.came, told.total);
-  const std::lock_guard lock(mutex_);
-  if (told.total == 0 || !listeners_.contains(told.device))
-    loads_.erase(told.device);
-  else
-    loads_[told.device] = {told.came, told.total};
+  std::function<void()> on_progress;
+  {
+    const std::lock_guard lock(mutex_);
+    const auto who = listeners_.find(told.device);
+    if (told.total == 0 || who == listeners_.end()) {
+      loads_.erase(told.device);
+      return;
+    }
+    load_progress& known = loads_[told.device];
+    if (told.came > known.came)
+      on_progress = who->second.on_progress;
+    known = {told.came, told.total};
+  }
+  if (on_progress)
+    on_progress();
 }
 
 void host_client::answer(uint64_t request, message& m) {

@@ -115,6 +115,7 @@ public:
   struct listener {
     std::function<void(chunk_made)> on_chunk;
     std::function<void(installed)> on_installed;
+    std::function<void()> on_progress;          // weights of an install have come
     std::function<void(const failure&)> on_end; // once, last
   };
   void listen(uint32_t index, listener who);

@@ -1,5 +1,6 @@
 #include "remote/remote_device.hpp"
 
+#include "device/tells_progress.hpp"
 #include "remote/weakly.hpp"
 #include "wire/plans.hpp"
 
@@ -56,6 +57,10 @@ public:
       : host_(std::move(host)), index_(index), info_(host_->devices().at(index)) {}
 
   void begin();
+  void on_progress(std::function<void()> told) {
+    const std::lock_guard lock(mutex_);
+    tell_progress_ = std::move(told);
+  }
   const device_info& info() const { return info_; }
   void install(const bound_plan_ptr& bound, device_index self);
   void retire(uint64_t bound_plan);
@@ -71,6 +76,7 @@ private:
   sent_value describe_upload(const moved_value& value, sent_chunk& chunk);
   void on_chunk(chunk_made made);
   void on_installed(installed answer);
+  void on_loading();
   void on_end(const failure& why);
   void take_downloads(const sent_chunk_ptr& chunk, std::vector<sent_value> values);
   void took(const sent_chunk_ptr& chunk, size_t download, const sent_value& kept, tensor host, const failure& why);
@@ -81,6 +87,7 @@ private:
   const uint32_t index_;
   const device_info info_;
   mutable std::mutex mutex_;
+  std::function<void()> tell_progress_;
   std::condition_variable installed_;
   std::optional<failure> ended_;
   std::map<uint64_t, std::optional<failure>> installing_; // answers
@@ -92,6 +99,7 @@ private:
 void conversation::begin() {
   host_->listen(index_, {.on_chunk = weakly(weak_from_this(), &conversation::on_chunk),
                          .on_installed = weakly(weak_from_this(), &conversation::on_installed),
+                         .on_progress = weakly(weak_from_this(), &conversation::on_loading),
                          .on_end = weakly(weak_from_this(), &conversation::on_end)});
 }
 
@@ -288,6 +296,14 @@ void conversation::on_installed(installed answer) {
   installed_.notify_all();
 }
 
+void conversation::on_loading() {
+  std::unique_lock lock(mutex_);
+  const std::function<void()> tell = tell_progress_;
+  lock.unlock();
+  if (tell)
+    tell();
+}
+
 void conversation::on_end(const failure& why) {
   std::vector<hash128> offered;
   {
@@ -354,7 +370,7 @@ device_stats conversation::stats() const {
   return answer.get().stats;
 }
 
-class remote_device final : public device {
+class remote_device final : public device, public tells_progress {
 public:
   explicit remote_device(std::shared_ptr<conversation> with) : with_(std::move(with)) { with_->begin(); }
 
@@ -370,6 +386,7 @@ public:
   /// The host's heartbeats tell whether its process lives; whether its devices, or what lends them, hang, only their
   /// silence.
   bool may_hang() const override { return true; }
+  void on_progress(std::function<void()> told) override { with_->on_progress(std::move(told)); }
 
 private:
   const std::shared_ptr<conversation> with_;

@@ -1,9 +1,11 @@
 // How far weights have come that are on their way to workers; what a link was measured to do.
 #include "cpu/cpu_device.hpp"
+#include "device/tells_progress.hpp"
 #include "support/catch.hpp"
 #include "support/far_device.hpp"
 #include "support/graph_builder.hpp"
 
+#include <atomic>
 #include <future>
 
 using namespace troupe;
@@ -48,6 +50,8 @@ void await(Condition&& holds) {
 
 TEST_CASE("weights on their way to several workers are counted", "[remote][D3]") {
   worker_and_device one("one"), two("two");
+  std::atomic<int> progress = 0;
+  dynamic_cast<tells_progress&>(*one.far).on_progress([&] { ++progress; });
   std::vector<std::future<void>> installs;
   for (worker_and_device* w : {&one, &two}) {
     w->host.link(0).set_conditions({.bytes_per_second = 5e5}); // 16 s for all
@@ -62,6 +66,7 @@ TEST_CASE("weights on their way to several workers are counted", "[remote][D3]")
     CHECK(first.came < first.total);
   }
   await([&] { return two.client->loads().came > first.came; });
+  await([&] { return progress > 1; }); // so nobody takes the device for silent meanwhile
   for (worker_and_device* w : {&one, &two})
     w->host.link(0).set_conditions({});
   for (std::future<void>& done : installs)
