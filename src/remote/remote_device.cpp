@@ -383,8 +383,7 @@ public:
   void fetch(const device_tensor& value, const fetch_done& done) override { with_->fetch(value, done); }
   device_tensor put(const tensor& value) override { return with_->put(value); }
   device_stats stats() const override { return with_->stats(); }
-  /// The host's heartbeats tell whether its process lives; whether its devices, or what lends them, hang, only their
-  /// silence.
+  /// Heartbeats tell that the host's process lives, only its answers that its devices do.
   bool may_hang() const override { return true; }
   void on_progress(std::function<void()> told) override { with_->on_progress(std::move(told)); }
 
