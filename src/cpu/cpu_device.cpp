@@ -106,8 +106,10 @@ private:
             {.id = step.call, .begin_ns = start, .end_ns = now_ns(), .kernel = std::string(step.kernel_name)});
     }
     fill_downloads(p, c, work, slot, result);
-    for (value_id v : c.release)
+    for (value_id v : c.release) {
       slot.held.erase(v);
+      slot.address[v] = nullptr;
+    }
   }
 
   void take_uploads(const prepared_plan& p, const prepared_chunk& c, chunk_work& work, arena_slot& slot) {

@@ -170,6 +170,14 @@ void visit(Archive& a, give_up_weight& m) {
   a(m.content);
 }
 template <class Archive>
+void visit(Archive& a, prove_weights& m) {
+  a(m.challenge, m.contents);
+}
+template <class Archive>
+void visit(Archive& a, weight_proofs& m) {
+  a(m.challenge, m.proofs);
+}
+template <class Archive>
 void visit(Archive& a, piece_request& m) {
   a(m.request, m.key, m.offset, m.bytes);
 }

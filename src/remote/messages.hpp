@@ -5,6 +5,8 @@
 //      │ hello ───────────────────▶│ checks version and limits
 //      │◀───────────────── welcome │ its devices
 //      │ install ─────────────────▶│ pulls plan and weights, makes the plan again, installs it on the device
+//      │◀─────────── prove_weights │ of weights that it has
+//      │ weight_proofs ───────────▶│ shows that they are known over there
 //      │◀───────────── want_weight │ once for each weight that it lacks
 //      │ weight_source ───────────▶│ pulls it from here or from another worker
 //      │◀──────────── have_weights │ so that it can pass them on
@@ -28,7 +30,7 @@
 namespace troupe::remote {
 
 /// Two sides with different numbers do not talk. To be raised with every change of a message or of what `wire` writes.
-inline constexpr uint32_t protocol = 3;
+inline constexpr uint32_t protocol = 4;
 
 /// Who connects, and what for.
 enum class role : uint8_t {
@@ -76,6 +78,8 @@ struct sent_value {
 struct sent_blob {
   hash128 key;
   int64_t size = 0;
+
+  bool operator==(const sent_blob&) const = default;
 };
 
 // -- session → worker. `device`: index among those of `welcome`; plans, bound plans and executions are numbered by the session
@@ -130,6 +134,11 @@ struct weight_source {
   hash128 content;
   std::string peer; // HOST:PORT of the worker that has it; empty: this process, under its content
   hash128 key;      // that the peer offers it by
+};
+/// Answers `prove_weights`.
+struct weight_proofs {
+  hash128 challenge;
+  std::vector<hash128> proofs; // `content_proof` of each; zero for a weight that is none of a plan offered there
 };
 
 /// What these three are answered with says `request`.
@@ -206,6 +215,12 @@ struct have_weights {
 struct give_up_weight {
   hash128 content;
 };
+/// The worker has weights of these names: it gives them to who shows that it has them too. One is asked for at a time; answered with
+/// `weight_proofs`.
+struct prove_weights {
+  hash128 challenge;
+  std::vector<hash128> contents;
+};
 /// The worker ends soon, because its owner has asked it to: runs that begin should go elsewhere, those in flight end here. Who needs it no
 /// more ends the link; the worker does so after a while.
 struct leaving {
@@ -231,10 +246,10 @@ struct pong {
   std::vector<uint8_t> load;
 };
 
-using message =
-    std::variant<hello, welcome, install, run_chunk, stop_chunks, end_chunks, retire, forget_plan, release, fetch_kept,
-                 put_value, ask_stats, installed, loading, chunk_made, fetched, was_put, stats_told, leaving, ping,
-                 pong, piece_request, piece, weight_source, want_weight, have_weights, give_up_weight, memory_wanted>;
+using message = std::variant<hello, welcome, install, run_chunk, stop_chunks, end_chunks, retire, forget_plan, release,
+                             fetch_kept, put_value, ask_stats, installed, loading, chunk_made, fetched, was_put,
+                             stats_told, leaving, ping, pong, piece_request, piece, weight_source, want_weight,
+                             have_weights, give_up_weight, memory_wanted, prove_weights, weight_proofs>;
 
 /// Returns the message as a frame.
 frame encode(const message& m);

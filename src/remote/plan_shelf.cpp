@@ -41,13 +41,30 @@ void plan_shelf::work(job_queue& queue) {
   }
 }
 
+void plan_shelf::check_numbers(const install& order) const {
+  const auto known = plans_.find(order.plan);
+  if (known != plans_.end() && known->second.encoded != order.encoded)
+    fail(errc::invalid_input, "plan {} is another one than before", order.plan);
+  const auto made = bound_.find(order.bound_plan);
+  const bound_plan_ptr bound = made == bound_.end() ? nullptr : made->second.bound.lock();
+  if (bound &&
+      (known == plans_.end() || known->second.plan.source != bound->source || made->second.binding != order.binding))
+    fail(errc::invalid_input, "bound plan {} is another one than before", order.bound_plan);
+}
+
 bound_plan_ptr plan_shelf::make(const install& order, loaded_bytes& loaded, const load_told& told) {
-  auto& [p, offered] = plan_of(order);
+  auto& [p, encoded, offered] = plan_of(order);
   if (order.self >= real_devices(*p.source).size())
     fail(errc::invalid_input, "the plan has no device {}", order.self);
   std::erase_if(layouts_,
                 [](const auto& known) { return known.second.use_count() == 1; }); // no bound plan has it any more
-  bound_plan_ptr bound = wire::decode_binding(order.binding, p, layouts_).bound;
+  std::erase_if(bound_, [](const auto& known) { return known.second.bound.expired(); });
+  const auto known = bound_.find(order.bound_plan);
+  bound_plan_ptr bound = known == bound_.end() ? nullptr : known->second.bound.lock();
+  if (!bound) {
+    bound = wire::decode_binding(order.binding, p, layouts_).bound;
+    bound_[order.bound_plan] = {order.binding, bound};
+  }
   weights_.load(p, order.self, offered, loaded, told);
   return bound;
 }
@@ -60,7 +77,7 @@ plan_shelf::shelved_plan& plan_shelf::plan_of(const install& order) {
   const tensor encoded(dtype::uint8, {order.encoded.size});
   pull_and_wait(pulling_from(puller_), order.encoded.key, encoded);
   wire::decoded_plan decoded = wire::decode_plan(encoded.values<uint8_t>());
-  return plans_.try_emplace(order.plan, std::move(decoded), weights_.offers()).first->second;
+  return plans_.try_emplace(order.plan, std::move(decoded), order.encoded, weights_.offers()).first->second;
 }
 
 } // namespace troupe::remote

@@ -18,6 +18,8 @@ public:
   void enqueue(std::function<void()> job);
 
   // -- for jobs
+  /// Throws `errc::invalid_input` if an order gives a number to a plan, or to a binding of one, that another has which is still here.
+  void check_numbers(const install& order) const;
   /// Returns the bound plan that an order names, the weights of its device there, and adds where they came from to `loaded`; `told` as in
   /// `weight_loader::load`. Throws what
   /// can go wrong.
@@ -34,9 +36,17 @@ private:
   };
 
   struct shelved_plan {
-    shelved_plan(wire::decoded_plan p, piece_source& offers) : plan(std::move(p)), offered(offers) {}
+    shelved_plan(wire::decoded_plan p, const sent_blob& from, piece_source& offers)
+        : plan(std::move(p)), encoded(from), offered(offers) {}
     wire::decoded_plan plan;
+    sent_blob encoded;      // what it was made of
     offered_leaves offered; // its weights, for other workers
+  };
+
+  /// A binding, which all devices share that it is installed on.
+  struct shelved_binding {
+    std::vector<uint8_t> binding; // what it was made of
+    std::weak_ptr<const bound_plan> bound;
   };
 
   static void work(job_queue& queue);
@@ -45,6 +55,7 @@ private:
   weight_loader& weights_;
   const std::shared_ptr<piece_puller> puller_;
   std::unordered_map<uint64_t, shelved_plan> plans_; // by the session's number; touched by the thread only
+  std::unordered_map<uint64_t, shelved_binding> bound_; // the same
   wire::layout_table layouts_;                       // the same
   const std::shared_ptr<job_queue> queue_ = std::make_shared<job_queue>();
   std::thread thread_;

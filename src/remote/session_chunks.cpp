@@ -10,19 +10,20 @@ constexpr uint32_t max_slots = 1024;
 } // namespace
 
 void session_service::run(run_chunk order) {
-  bound_plan_ptr bound;
-  const served_chunk_ptr chunk = make_chunk(order, bound);
+  const served_chunk_ptr chunk = make_chunk(order);
+  const lent_plan_ptr plan = chunk->plan; // a chunk that is answered lets go of it
+  bool has_failed = false;
   {
     const std::lock_guard lock(mutex_);
     if (ended_)
       return;
-    execution_state& e = executions_[order.execution];
-    ++e.chunks;
-    chunk->work.stop = e.stop;
+    chunk->work.stop = executions_.begin(chunk->at, plan->bound, plan->self, order.chunk, order.slot);
+    has_failed = chunk->work.stop->load();
     chunk->missing = 1; // until all uploads are looked at
     queues_[order.device].waiting.push_back(chunk);
   }
-  take_uploads(chunk, *bound, std::move(order.uploads));
+  if (!has_failed)
+    take_uploads(chunk, *plan->bound, std::move(order.uploads));
   {
     const std::lock_guard lock(mutex_);
     --chunk->missing;
@@ -30,20 +31,14 @@ void session_service::run(run_chunk order) {
   pump(order.device);
 }
 
-session_service::served_chunk_ptr session_service::make_chunk(const run_chunk& order, bound_plan_ptr& bound) {
+session_service::served_chunk_ptr session_service::make_chunk(const run_chunk& order) {
   device(order.device);
-  device_index self = 0;
-  {
-    const std::lock_guard lock(mutex_);
-    const auto plan = bound_.find(order.bound_plan);
-    if (plan == bound_.end() || !plan->second.devices.contains(order.device))
-      fail(errc::invalid_input, "bound plan {} is not installed on device {}", order.bound_plan, order.device);
-    bound = plan->second.bound;
-    self = plan->second.devices.at(order.device);
-  }
-  const plan& p = *bound->source;
-  if (order.chunk >= p.chunks.size() || p.chunks[order.chunk].device != self ||
-      p.chunks[order.chunk].segment != bound->segment)
+  auto chunk = std::make_shared<served_chunk>();
+  chunk->plan = lent(order.bound_plan, order.device);
+  const bound_plan& bound = *chunk->plan->bound;
+  const plan& p = *bound.source;
+  if (order.chunk >= p.chunks.size() || p.chunks[order.chunk].device != chunk->plan->self ||
+      p.chunks[order.chunk].segment != bound.segment)
     fail(errc::invalid_input, "the bound plan has no chunk {} on this device", order.chunk);
   const troupe::chunk& c = p.chunks[order.chunk];
   if (order.uploads.size() != c.uploads.size() || order.downloads.size() != c.downloads.size())
@@ -52,15 +47,13 @@ session_service::served_chunk_ptr session_service::make_chunk(const run_chunk& o
     fail(errc::invalid_input, "slot {} is beyond the limit of {}", order.slot, max_slots);
   if (order.execution >> 40 != 0)
     fail(errc::invalid_input, "execution {} is numbered too high", order.execution);
-  auto chunk = std::make_shared<served_chunk>();
-  chunk->device = order.device;
-  chunk->execution = order.execution;
+  chunk->at = {order.execution, order.device};
   chunk->wanted = order.downloads;
-  if (!memory_->take_slot(order.device, *bound, self, order.slot))
+  if (!memory_->take_slot(order.device, bound, chunk->plan->self, order.slot))
     chunk->why = {errc::out_of_memory,
                   fmt::format("device '{}' has no room now for one more run at a time: sessions hold too much of it",
                               device(order.device).info().name)};
-  chunk->work = {.bound_plan = bound->id,
+  chunk->work = {.bound_plan = bound.id,
                  .chunk = order.chunk,
                  .execution = local(order.execution),
                  .slot = order.slot,
@@ -113,7 +106,7 @@ void session_service::took(const served_chunk_ptr& chunk, size_t i, tensor value
     else
       chunk->work.uploads[i] = std::make_shared<moved_value>(std::move(value));
   }
-  pump(chunk->device);
+  pump(chunk->at.device);
 }
 
 void session_service::pump(uint32_t device) {
@@ -143,34 +136,43 @@ void session_service::submit(const served_chunk_ptr& chunk) {
     self->ended(chunk, std::move(result));
   };
   failure why;
-  bool is_complete = false;
   {
     const std::lock_guard lock(mutex_);
     why = chunk->why;
-    is_complete = chunk->missing == 0;
+    if (!why.failed() && (chunk->missing > 0 || chunk->work.stop->load()))
+      why = {errc::cancelled, "dropped: the execution has ended"};
   }
-  if (why.failed()) {
+  if (why.failed())
     answer({.code = why.code, .message = why.message});
-    stop(chunk->execution); // later chunks would find nothing of what this one makes
-  } else if (!is_complete) {
-    answer({.code = errc::cancelled, .message = "dropped: the execution has ended"});
-  } else {
-    device(chunk->device).run(chunk->work, answer);
-  }
+  else
+    device(chunk->at.device).run(chunk->work, answer);
 }
 
 void session_service::ended(const served_chunk_ptr& chunk, chunk_result result) {
-  chunk_made made{
-      .device = chunk->device, .execution = chunk->execution, .chunk = chunk->work.chunk, .result = std::move(result)};
+  const auto [execution, on] = chunk->at;
+  chunk_made made{.device = on, .execution = execution, .chunk = chunk->work.chunk, .result = std::move(result)};
   if (made.result.ok())
-    if (const failure why = capture([&] { keep_all(*chunk, made.downloads); }); why.failed())
+    if (const failure why = capture([&] { keep_all(*chunk, made.downloads); }); why.failed()) {
+      for (const sent_value& value : std::exchange(made.downloads, {}))
+        forget(value.key);
       made.result = {.code = why.code, .message = why.message};
+    }
+  bool has_failed = false;
+  lent_plan_ptr plan;
+  std::vector<served_executions::place> idle;
   {
     const std::lock_guard lock(mutex_);
-    if (const auto e = executions_.find(chunk->execution); e != executions_.end() && --e->second.chunks == 0)
-      executions_.erase(e);
+    has_failed = executions_.finish(chunk->at, chunk->work.chunk, made.result.ok());
+    plan.swap(chunk->plan);
+    if (ended_)
+      idle = executions_.take_idle();
   }
+  plan = nullptr; // before the session hears that it may do without
+  for (const auto& at : idle)
+    device(at.device).end(local(at.execution));
   say(std::move(made));
+  if (has_failed)
+    pump_all(); // its other chunks would find nothing of what this one was to make
 }
 
 void session_service::keep_all(const served_chunk& chunk, std::vector<sent_value>& values) {
@@ -193,13 +195,26 @@ sent_value session_service::keep(const wanted_value& wanted, const value_ref& ma
 }
 
 void session_service::stop(uint64_t execution) {
+  bool has_stopped = false;
   {
     const std::lock_guard lock(mutex_);
-    const auto found = executions_.find(execution);
-    if (found == executions_.end())
-      return;
-    found->second.stop->store(true);
+    has_stopped = executions_.stop(execution);
   }
+  if (has_stopped)
+    pump_all();
+}
+
+void session_service::end(const end_chunks& order) {
+  served_device& on = device(order.device);
+  {
+    const std::lock_guard lock(mutex_);
+    if (!executions_.end({order.execution, order.device}))
+      return;
+  }
+  on.end(local(order.execution));
+}
+
+void session_service::pump_all() {
   for (uint32_t d = 0; d < shared_->devices.size(); ++d)
     pump(d);
 }

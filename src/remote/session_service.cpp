@@ -33,8 +33,11 @@ void session_service::on_frame(const frame& f) {
     message m = decode(f);
     on(m);
   });
-  if (!why.failed())
-    return;
+  if (why.failed())
+    refuse(why);
+}
+
+void session_service::refuse(const failure& why) {
   shared_->options.log("refused", {{"session", name_}, {"why", why.message}});
   link_->close();
 }
@@ -51,12 +54,14 @@ void session_service::on(message& m) {
     install(std::move(*plan));
   else if (auto* source = std::get_if<weight_source>(&m))
     weights_.tell(std::move(*source));
+  else if (auto* proofs = std::get_if<weight_proofs>(&m))
+    weights_.tell(std::move(*proofs));
   else if (const auto* old = std::get_if<remote::retire>(&m))
     retire(*old);
   else if (const auto* over = std::get_if<stop_chunks>(&m))
     stop(over->execution);
-  else if (const auto* end = std::get_if<end_chunks>(&m))
-    device(end->device).end(local(end->execution));
+  else if (const auto* over_there = std::get_if<end_chunks>(&m))
+    end(*over_there);
   else if (const auto* gone = std::get_if<forget_plan>(&m))
     plans_.enqueue([weak = weak_from_this(), id = gone->plan] {
       if (const auto self = weak.lock())
@@ -97,32 +102,28 @@ void session_service::on_closed(const std::string& why) {
 }
 
 void session_service::release_all() {
-  decltype(bound_) bound;
+  decltype(lent_) lent;
   decltype(values_) values;
   std::vector<served_chunk_ptr> waiting;
-  std::vector<std::pair<uint32_t, uint64_t>> ended;
+  std::vector<served_executions::place> idle;
   {
     const std::lock_guard lock(mutex_);
     ended_ = true;
-    bound.swap(bound_);
+    lent.swap(lent_);
     values.swap(values_);
     for (device_queue& queue : queues_) { // emptied, not replaced: somebody may be pumping
       waiting.insert(waiting.end(), queue.waiting.begin(), queue.waiting.end());
       queue.waiting.clear();
     }
-    for (auto& [id, e] : executions_) {
-      e.stop->store(true);
-      for (uint32_t d = 0; d < queues_.size(); ++d)
-        ended.emplace_back(d, id);
-    }
+    executions_.stop_all();
+    for (const served_chunk_ptr& chunk : waiting)
+      executions_.finish(chunk->at, chunk->work.chunk, false);
+    idle = executions_.take_idle(); // the others when their chunks have ended
   }
   for (const auto& [key, value] : values)
     shared_->offers.withdraw(key);
-  for (const auto& [device, execution] : ended)
-    shared_->devices[device]->end(local(execution));
-  for (const auto& [id, plan] : bound)
-    for (const auto& [device, self] : plan.devices)
-      retire(device, *plan.bound, self);
+  for (const auto& at : idle)
+    shared_->devices[at.device]->end(local(at.execution));
 }
 
 // -- plans
@@ -131,9 +132,13 @@ void session_service::install(remote::install order) {
   device(order.device);
   {
     const std::lock_guard lock(mutex_);
-    const auto known = bound_.find(order.bound_plan);
-    if (known != bound_.end() && known->second.devices.contains(order.device))
+    if (ended_)
+      return;
+    const lent_key key(order.bound_plan, order.device);
+    const auto old = retired_.find(key);
+    if (lent_.contains(key) || (old != retired_.end() && !old->second.expired()))
       fail(errc::invalid_input, "bound plan {} is installed already", order.bound_plan);
+    lent_[key] = nullptr;
   }
   plans_.enqueue([weak = weak_from_this(), order = std::move(order)] {
     if (const auto self = weak.lock())
@@ -142,18 +147,15 @@ void session_service::install(remote::install order) {
 }
 
 void session_service::make_and_install(const remote::install& order) {
+  if (const failure broken = capture([&] { plans_.check_numbers(order); }); broken.failed())
+    return refuse(broken);
   bound_plan_ptr bound;
   loaded_bytes weights;
   const int64_t begin = now_ns();
   const failure why = capture([&] {
-    bound = made_[order.bound_plan].lock();
-    bound_plan_ptr made = plans_.make(order, weights, [&](int64_t came, int64_t total) {
+    bound = plans_.make(order, weights, [&](int64_t came, int64_t total) {
       say(loading{order.device, came, total});
     }); // weights of this device, too
-    if (!bound)
-      bound = std::move(made);
-    std::erase_if(made_, [](const auto& known) { return known.second.expired(); });
-    made_[order.bound_plan] = bound; // for other devices, whose installs may come before this one has ended
     const device_info& own = device(order.device).info();
     const device_info& planned = bound->source->devices[order.self];
     if (planned.gpu != own.gpu || planned.host_memory != own.host_memory || planned.kind != own.kind)
@@ -175,48 +177,47 @@ void session_service::make_and_install(const remote::install& order) {
                                   {"bytes_from_peers", std::to_string(weights.peers)},
                                   {"ms", fmt::format("{:.1f}", static_cast<double>(now_ns() - begin) * 1e-6)}});
   device(order.device).install(bound, order.self, [self = shared_from_this(), order, bound](const failure& failed) {
+    if (failed.failed())
+      self->memory_->give_back(order.device, *bound, order.self);
     self->finish_install(order, bound, failed);
   });
 }
 
 void session_service::finish_install(const remote::install& order, const bound_plan_ptr& bound, const failure& why) {
-  bool is_late = false;
-  if (!why.failed()) {
+  lent_plan_ptr made;
+  if (!why.failed())
+    made = std::make_shared<const lent_plan>(shared_->devices[order.device], order.device, bound, order.self, memory_);
+  {
     const std::lock_guard lock(mutex_);
-    is_late = ended_;
-    if (!ended_) {
-      installed_plan& plan = bound_[order.bound_plan];
-      plan.bound = bound;
-      plan.devices[order.device] = order.self;
-    }
+    const lent_key key(order.bound_plan, order.device);
+    if (made && !ended_) // else it is retired below, when nobody holds it
+      lent_[key] = std::move(made);
+    else
+      lent_.erase(key);
   }
-  if (is_late)
-    retire(order.device, *bound, order.self);
-  else if (bound && why.failed())
-    memory_->give_back(order.device, *bound, order.self);
   say(installed{order.device, order.bound_plan, why});
 }
 
 void session_service::retire(const remote::retire& order) {
-  bound_plan_ptr bound;
-  device_index self = 0;
-  {
-    const std::lock_guard lock(mutex_);
-    const auto found = bound_.find(order.bound_plan);
-    if (found == bound_.end() || !found->second.devices.contains(order.device))
-      return; // its install failed
-    bound = found->second.bound;
-    self = found->second.devices.at(order.device);
-    found->second.devices.erase(order.device);
-    if (found->second.devices.empty())
-      bound_.erase(found);
-  }
-  retire(order.device, *bound, self);
+  lent_plan_ptr old; // goes when the lock is free
+  const std::lock_guard lock(mutex_);
+  const auto found = lent_.find({order.bound_plan, order.device});
+  if (found == lent_.end())
+    return; // its install failed
+  if (!found->second)
+    fail(errc::invalid_input, "bound plan {} is retired before it is installed", order.bound_plan);
+  std::erase_if(retired_, [](const auto& entry) { return entry.second.expired(); });
+  retired_[found->first] = found->second;
+  old = std::move(found->second);
+  lent_.erase(found);
 }
 
-void session_service::retire(uint32_t on, const bound_plan& bound, device_index self) {
-  device(on).retire(bound.id);
-  memory_->give_back(on, bound, self); // whoever gets it asks the device after that
+lent_plan_ptr session_service::lent(uint64_t bound_plan, uint32_t device) const {
+  const std::lock_guard lock(mutex_);
+  const auto found = lent_.find({bound_plan, device});
+  if (found == lent_.end() || !found->second)
+    fail(errc::invalid_input, "bound plan {} is not installed on device {}", bound_plan, device);
+  return found->second;
 }
 
 // -- kept values
@@ -230,19 +231,14 @@ value_ref session_service::kept(const hash128& key) {
 }
 
 void session_service::keep(const hash128& key, value_ref value, const tensor& blob) {
-  {
-    const std::lock_guard lock(mutex_);
-    budget_.check_kept(values_.size());
-  }
+  const std::lock_guard lock(mutex_);
+  if (ended_)
+    return;
+  budget_.check_kept(values_.size());
+  if (!values_.try_emplace(key, std::move(value)).second)
+    fail(errc::invalid_input, "a value is to be kept under a key that another value has");
   if (blob.defined())
     shared_->offers.offer(key, blob);
-  bool is_late = false;
-  {
-    const std::lock_guard lock(mutex_);
-    is_late = ended_ || !values_.emplace(key, std::move(value)).second;
-  }
-  if (is_late)
-    shared_->offers.withdraw(key);
 }
 
 void session_service::forget(const hash128& key) {
@@ -259,6 +255,8 @@ void session_service::forget(const hash128& key) {
 
 void session_service::fetch(const fetch_kept& question) {
   const value_ref value = kept(question.key);
+  if (value->resident() && value->resident()->device() != device(question.device).info().name)
+    fail(errc::invalid_input, "a value of device {} is asked for that another device has", question.device);
   const auto tell = [self = shared_from_this(), request = question.request](const fetch_result& result) {
     fetched answer{.request = request, .why = {result.code, result.message}};
     if (result.ok())
@@ -275,9 +273,11 @@ void session_service::fetch(const fetch_kept& question) {
 void session_service::put(put_value order) {
   device(order.device);
   const auto finish = [self = shared_from_this(), request = order.request, key = order.key](const device_tensor& value,
-                                                                                            const failure& why) {
+                                                                                            failure why) {
     if (!why.failed())
-      self->keep({.key = key, .home = destination::device}, std::make_shared<moved_value>(value->host(), value));
+      why = capture([&] {
+        self->keep({.key = key, .home = destination::device}, std::make_shared<moved_value>(value->host(), value));
+      });
     self->say(was_put{request, why});
   };
   take(std::move(order.value), {}, from_session_,

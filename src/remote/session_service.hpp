@@ -1,14 +1,17 @@
 // One session on a worker: its plans, its chunks on the worker's devices, the values that are kept for it.
 //
 // Chunks of a device run in the order in which they come; one whose values are still on their way lets those after it wait, while
-// their values are pulled too. Numbers that a session gives (bound plans, executions) are made unique among the worker's sessions. A
-// message that does not fit what the session has said before ends the link: the session, not the worker, is at fault.
+// their values are pulled too. Which chunk may come, its plan says (served_executions.hpp). Numbers that a session gives (plans, bound plans,
+// executions) are its own: no message of one session reaches what belongs to another. A message that does not fit what the session has said
+// before ends the link: the session, not the worker, is at fault. What is released, stopped or ended twice is passed over.
 //
 // Thread-safe: frames come on the link's thread, answers of devices on theirs. Nothing is called under the lock.
 #pragma once
 
 #include "remote/host_service.hpp"
+#include "remote/lent_plan.hpp"
 #include "remote/plan_shelf.hpp"
+#include "remote/served_executions.hpp"
 #include "remote/session_budget.hpp"
 #include "remote/values.hpp"
 
@@ -32,15 +35,10 @@ public:
   void close() { link_->close(); }
 
 private:
-  /// A bound plan of the session, made again.
-  struct installed_plan {
-    bound_plan_ptr bound;
-    std::map<uint32_t, device_index> devices; // index in the plan by device
-  };
   /// A chunk that waits for its values or for its turn, or runs.
   struct served_chunk {
-    uint32_t device = 0;
-    uint64_t execution = 0; // the session's number
+    served_executions::place at;
+    lent_plan_ptr plan;
     chunk_work work;
     std::vector<wanted_value> wanted;
     size_t missing = 0; // values on their way
@@ -51,11 +49,7 @@ private:
     std::deque<served_chunk_ptr> waiting;
     bool is_pumping = false, again = false;
   };
-  /// Executions that have chunks here.
-  struct execution_state {
-    std::shared_ptr<std::atomic<bool>> stop = std::make_shared<std::atomic<bool>>(false);
-    size_t chunks = 0;
-  };
+  using lent_key = std::pair<uint64_t, uint32_t>; // the session's number of a bound plan, and a device
 
   void on_frame(const frame& f);
   void on(message& m);
@@ -67,11 +61,13 @@ private:
   void make_and_install(const remote::install& order);
   void finish_install(const remote::install& order, const bound_plan_ptr& bound, const failure& why);
   void retire(const remote::retire& order);
-  void retire(uint32_t on, const bound_plan& bound, device_index self);
+  /// Ends the link, because of what the session has said.
+  void refuse(const failure& why);
 
   // -- chunks (session_chunks.cpp)
   void run(run_chunk order);
-  served_chunk_ptr make_chunk(const run_chunk& order, bound_plan_ptr& bound);
+  lent_plan_ptr lent(uint64_t bound_plan, uint32_t device) const;
+  served_chunk_ptr make_chunk(const run_chunk& order);
   void take_uploads(const served_chunk_ptr& chunk, const bound_plan& bound, std::vector<sent_value> uploads);
   void take_upload(const served_chunk_ptr& chunk, size_t i, sent_value value, const expected_value& expected);
   void took(const served_chunk_ptr& chunk, size_t i, tensor value, const failure& why);
@@ -82,6 +78,8 @@ private:
   /// Keeps a value as long as the session may ask for it, and returns what it is told.
   sent_value keep(const wanted_value& wanted, const value_ref& made);
   void stop(uint64_t execution);
+  void end(const end_chunks& order);
+  void pump_all();
 
   // -- kept values
   value_ref kept(const hash128& key);
@@ -105,11 +103,10 @@ private:
   session_budget budget_;
   mutable std::mutex mutex_;
   bool ended_ = false;
-  std::map<uint64_t, installed_plan> bound_; // by the session's number
-  std::map<uint64_t, std::weak_ptr<bound_plan_ptr::element_type>>
-      made_;                         // the same; used by the thread of `plans_` alone
+  std::map<lent_key, lent_plan_ptr> lent_;                     // null while one is being installed
+  std::map<lent_key, std::weak_ptr<const lent_plan>> retired_; // chunks may still run by them
   std::vector<device_queue> queues_; // by device
-  std::map<uint64_t, execution_state> executions_;
+  served_executions executions_;
   std::unordered_map<hash128, value_ref> values_;
   weight_loader weights_;
   plan_shelf plans_; // its thread ends before all of the above

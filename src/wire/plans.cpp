@@ -184,10 +184,16 @@ std::vector<uint8_t> encode_binding(const bound_plan& bound) {
 
 namespace {
 
+bool is_same(const symbol_capacity& a, const symbol_capacity& b) {
+  return a.name == b.name && a.capacity == b.capacity && a.varies == b.varies;
+}
+
 arena_layout_ptr layout_of(const flat_binding& flat, const decoded_plan& p, layout_table& layouts) {
   if (const auto found = layouts.find(flat.layout); found != layouts.end()) {
     if (found->second->source != p.source || found->second->segment != flat.segment)
       fail(errc::invalid_input, "a binding from another host is in a layout of another plan");
+    if (!std::ranges::equal(found->second->symbols, flat.symbols, is_same))
+      fail(errc::invalid_input, "a layout from another host has other symbols than before");
     return found->second;
   }
   bindings capacities;

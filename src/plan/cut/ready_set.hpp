@@ -24,6 +24,9 @@ public:
   /// States that a sent chunk is complete; appends chunks that this makes ready.
   void completed(chunk_id chunk, std::vector<chunk_id>& ready);
 
+  /// Returns whether a chunk may be sent now.
+  bool is_ready(chunk_id chunk) const { return chunk < states_.size() && states_[chunk] == state::ready; }
+
   /// Returns whether every chunk of the segment is complete.
   bool finished() const { return remaining_ == 0; }
 

@@ -1,0 +1,35 @@
+// A bound plan that a session has on a device of the worker: there as long as this lives, so chunks that run by it hold it.
+#pragma once
+
+#include "remote/served_device.hpp"
+#include "remote/session_memory.hpp"
+
+namespace troupe::remote {
+
+class lent_plan {
+public:
+  /// The plan has been installed on `on`, which is the worker's device `index` and the plan's `self`, and its memory taken.
+  lent_plan(served_device_ptr on, uint32_t index, bound_plan_ptr bound, device_index self,
+            std::shared_ptr<session_memory> memory)
+      : bound(std::move(bound)), self(self), on_(std::move(on)), index_(index), memory_(std::move(memory)) {}
+  ~lent_plan() {
+    capture([&] {
+      on_->retire(bound->id);
+      memory_->give_back(index_, *bound, self); // after the device was told: whoever gets it asks the device later
+    });
+  }
+  lent_plan(const lent_plan&) = delete;
+  lent_plan& operator=(const lent_plan&) = delete;
+
+  const bound_plan_ptr bound;
+  const device_index self;
+
+private:
+  const served_device_ptr on_;
+  const uint32_t index_;
+  const std::shared_ptr<session_memory> memory_;
+};
+
+using lent_plan_ptr = std::shared_ptr<const lent_plan>;
+
+} // namespace troupe::remote
