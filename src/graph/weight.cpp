@@ -1,11 +1,14 @@
 #include "graph/weight.hpp"
 
+#include "base/content_hasher.hpp"
 #include "base/limits.hpp"
 
 namespace troupe {
 namespace {
 
-void add_kind(hasher& h, const tensor& bytes) {
+/// `what` follows: two kinds of keys never meet.
+void add_kind(content_hasher& h, std::string_view what, const tensor& bytes) {
+  h.add(what);
   h.add(bytes.type());
   h.add(std::span<const int64_t>(bytes.dims()));
 }
@@ -13,8 +16,8 @@ void add_kind(hasher& h, const tensor& bytes) {
 hash128 key_of(const tensor& bytes, const std::string& source) {
   if (bytes.type() == dtype::string || source.empty() || bytes.bytes() <= limits::hashed_bytes)
     return content_hash(bytes);
-  hasher h;
-  add_kind(h, bytes);
+  content_hasher h;
+  add_kind(h, "source", bytes);
   h.add(source);
   return h.digest();
 }
@@ -22,13 +25,13 @@ hash128 key_of(const tensor& bytes, const std::string& source) {
 } // namespace
 
 hash128 content_hash(const tensor& bytes) {
-  hasher h;
-  add_kind(h, bytes);
+  content_hasher h;
+  add_kind(h, "content", bytes);
   if (bytes.type() == dtype::string)
     for (const auto& text : bytes.values<std::string>())
       h.add(text);
   else
-    h.add_bytes(bytes.data(), static_cast<size_t>(bytes.bytes()));
+    h.add_block({static_cast<const std::byte*>(bytes.data()), static_cast<size_t>(bytes.bytes())});
   return h.digest();
 }
 

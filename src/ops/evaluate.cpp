@@ -1,5 +1,6 @@
 #include "ops/evaluate.hpp"
 
+#include "base/content_hasher.hpp"
 #include "base/mapped_memory.hpp"
 
 #include "ops/expansion.hpp"
@@ -214,7 +215,7 @@ double folding_work(const op_def& def, const attributes& attrs, std::span<const 
 
 namespace {
 
-void hash_attribute(hasher& h, const attribute& value) {
+void hash_attribute(content_hasher& h, const attribute& value) {
   const auto add = [&](const auto& v) {
     using T = std::decay_t<decltype(v)>;
     if constexpr (std::is_same_v<T, tensor>)
@@ -237,7 +238,8 @@ void hash_attribute(hasher& h, const attribute& value) {
 /// The key of a weight with a step: all that decides what its elements are, so that no two recipes with different
 /// results share one.
 hash128 key_of_step(const weight& w) {
-  hasher h;
+  content_hasher h; // models of different origin share what is computed
+  h.add("step");
   h.add(w.step->domain);
   h.add(w.step->name);
   h.add(w.step->since);

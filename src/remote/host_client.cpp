@@ -267,6 +267,8 @@ void host_client::on(message& m) {
     answer(back->request, m);
   else if (const auto* weight = std::get_if<want_weight>(&m))
     offers_->routes().want(worker_, *weight);
+  else if (auto* wanted_proofs = std::get_if<prove_weights>(&m))
+    prove(std::move(*wanted_proofs));
   else if (const auto* weights = std::get_if<have_weights>(&m))
     offers_->routes().have(worker_, *weights);
   else if (const auto* unwanted = std::get_if<give_up_weight>(&m))
@@ -297,6 +299,29 @@ void host_client::on_loading(const loading& told) {
   }
   if (on_progress)
     on_progress();
+}
+
+void host_client::prove(prove_weights wanted) {
+  std::vector<std::shared_ptr<const plan>> offered;
+  {
+    const std::lock_guard lock(mutex_);
+    for (const auto& [id, known] : plans_)
+      if (auto p = known.lock())
+        offered.push_back(std::move(p));
+  }
+  std::vector<tensor> blobs;
+  for (const hash128& content : wanted.contents)
+    blobs.push_back(offers_->weight_of(offered, content));
+  // All bytes of a model are read: not on the link's thread.
+  prover_ = std::jthread([l = link_, blobs = std::move(blobs), challenge = wanted.challenge] {
+    weight_proofs answer{.challenge = challenge, .proofs = {}};
+    const failure why = capture([&] {
+      for (const tensor& blob : blobs)
+        answer.proofs.push_back(blob.defined() ? content_proof(challenge, blob) : hash128{});
+    });
+    answer.proofs.resize(blobs.size()); // what is not proven is sent
+    l->send(encode(answer));
+  });
 }
 
 void host_client::answer(uint64_t request, message& m) {

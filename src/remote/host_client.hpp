@@ -12,6 +12,7 @@
 
 #include <atomic>
 #include <future>
+#include <thread>
 
 namespace troupe::remote {
 
@@ -159,6 +160,8 @@ private:
   void on_frame(const frame& f);
   void on(message& m);
   void on_loading(const loading& told);
+  /// Shows the host that weights of plans that it was offered are here.
+  void prove(prove_weights wanted);
   void answer(uint64_t request, message& m);
   void leave(const std::string& why);
   void tell_memory(const memory_wanted& lack);
@@ -188,6 +191,7 @@ private:
   clock_filter clock_;
   std::vector<std::function<void(const std::string&)>> enders_;
   std::map<uint64_t, std::weak_ptr<const plan>> plans_; // that the host has been told of
+  std::jthread prover_;                                 // of the link's thread
 };
 
 /// A value that a host keeps, outside of its devices' arenas: readable by its devices at once, by other hosts over the network.

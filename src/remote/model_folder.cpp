@@ -58,7 +58,7 @@ fs::path default_model_index(const fs::path& folder) {
   std::error_code problem;
   hasher h;
   h.add(fs::weakly_canonical(folder, problem).native());
-  return cache / ("models-" + to_hex(h.digest()));
+  return cache / ("model-names-" + to_hex(h.digest()));
 }
 
 model_folder::model_folder(fs::path folder, fs::path index_file)

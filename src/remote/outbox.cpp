@@ -4,6 +4,8 @@
 #include "remote/values.hpp"
 #include "wire/plans.hpp"
 
+#include <algorithm>
+
 namespace troupe::remote {
 
 offered_plan outbox::offer(const std::shared_ptr<const plan>& p) {
@@ -47,6 +49,15 @@ hash128 outbox::content_of(const weight& leaf, entry& e) {
   routes_.open(found->second);
   e.leaves.push_back(found->second);
   return found->second;
+}
+
+tensor outbox::weight_of(const std::vector<std::shared_ptr<const plan>>& plans, const hash128& content) const {
+  const std::lock_guard lock(mutex_);
+  const bool is_named = std::ranges::any_of(plans, [&](const auto& p) {
+    const auto found = plans_.find(p.get());
+    return found != plans_.end() && std::ranges::count(found->second.leaves, content) > 0;
+  });
+  return is_named ? offers_.find(content) : tensor();
 }
 
 void outbox::withdraw(const entry& e) {

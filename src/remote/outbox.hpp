@@ -31,6 +31,9 @@ public:
   /// Encodes a plan if no worker has been offered it yet. Its encoding and weights stay on offer as long as the plan lives.
   offered_plan offer(const std::shared_ptr<const plan>& p);
 
+  /// Returns the bytes of a weight that one of these plans names, while it is on offer; else undefined.
+  tensor weight_of(const std::vector<std::shared_ptr<const plan>>& plans, const hash128& content) const;
+
 private:
   struct entry {
     std::weak_ptr<const plan> of;
@@ -46,7 +49,7 @@ private:
   const tensor_maker maker_;
   piece_source offers_;
   weight_routes routes_;
-  std::mutex mutex_;
+  mutable std::mutex mutex_;
   uint64_t last_ = 0;
   std::unordered_map<const plan*, entry> plans_;
   std::unordered_map<hash128, hash128> contents_; // by key of a leaf

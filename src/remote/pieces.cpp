@@ -20,13 +20,19 @@ void piece_source::withdraw(const hash128& key) {
     entries_.erase(found);
 }
 
+tensor piece_source::find(const hash128& key) const {
+  const std::lock_guard lock(mutex_);
+  const auto found = entries_.find(key);
+  return found == entries_.end() ? tensor() : found->second.bytes;
+}
+
+size_t piece_source::size() const {
+  const std::lock_guard lock(mutex_);
+  return entries_.size();
+}
+
 piece piece_source::answer(const piece_request& wanted) const {
-  tensor bytes;
-  {
-    const std::lock_guard lock(mutex_);
-    if (const auto found = entries_.find(wanted.key); found != entries_.end())
-      bytes = found->second.bytes;
-  }
+  tensor bytes = find(wanted.key);
   const int64_t total = bytes.defined() ? bytes.bytes() : 0;
   const bool inside = wanted.offset >= 0 && wanted.bytes > 0 && wanted.bytes <= largest_piece &&
                       wanted.offset <= total && wanted.bytes <= total - wanted.offset;

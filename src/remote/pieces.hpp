@@ -45,6 +45,11 @@ public:
   void offer(const hash128& key, tensor bytes);
   void withdraw(const hash128& key);
 
+  /// Returns what is offered under a key; undefined if nothing is.
+  tensor find(const hash128& key) const;
+  /// Returns how many keys something is offered under.
+  size_t size() const;
+
   /// Never throws: what is unknown, or asks for more than there is or than a piece may hold, is answered by `gone`.
   piece answer(const piece_request& wanted) const;
 

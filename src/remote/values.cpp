@@ -2,10 +2,8 @@
 
 #include "tensor/elements.hpp"
 
-#include <atomic>
 #include <cstring>
 #include <future>
-#include <random>
 
 namespace troupe::remote {
 namespace {
@@ -96,14 +94,11 @@ tensor from_blob(dtype type, shape dims, const tensor& blob) {
   return with_truth_values({type, std::move(dims), std::make_shared<tensor>(blob), blob.data()});
 }
 
-hash128 new_key() {
-  static const uint64_t secret[2] = {std::random_device{}() | uint64_t{std::random_device{}()} << 32,
-                                     std::random_device{}() | uint64_t{std::random_device{}()} << 32};
-  static std::atomic<uint64_t> last{0};
-  hasher h;
-  h.add(secret[0]);
-  h.add(secret[1]);
-  h.add(++last);
+hash128 content_proof(const hash128& challenge, const tensor& blob) {
+  content_hasher h;
+  h.add("proof");
+  h.add(challenge);
+  h.add_block({blob.data<std::byte>(), static_cast<size_t>(blob.bytes())}, challenge);
   return h.digest();
 }
 

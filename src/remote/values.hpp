@@ -1,6 +1,7 @@
 // Tensors as bytes on their way: within a message if they are short, else offered to be pulled.
 #pragma once
 
+#include "base/content_hasher.hpp"
 #include "remote/messages.hpp"
 #include "tensor/tensor_maker.hpp"
 
@@ -14,7 +15,12 @@ tensor to_blob(const tensor& t);
 tensor from_blob(dtype type, shape dims, const tensor& blob);
 
 /// Makes keys that nobody guesses. Thread-safe.
-hash128 new_key();
+inline hash128 new_key() {
+  return random_key();
+}
+
+/// Returns what shows for a challenge that has not been asked before that somebody has all bytes of a blob.
+hash128 content_proof(const hash128& challenge, const tensor& blob);
 
 /// Longest tensor that a message carries itself: no longer than the time of a piece.
 inline constexpr int64_t message_bytes = int64_t{64} << 10;

@@ -56,13 +56,17 @@ std::vector<hash128> weight_loader::load_from_here(wire::decoded_plan& p, device
     found.weights.push_back(offered.add(content, leaf));
     loaded.here += leaf.bytes();
   };
-  std::vector<hash128> missing;
-  for (const hash128& content : wire::leaves_needed(*p.source, self)) {
+  std::vector<hash128> missing = wire::leaves_needed(*p.source, self);
+  std::vector<std::pair<hash128, tensor>> here;
+  for (const hash128& content : missing) {
     const weight& leaf = *p.leaves.at(content);
-    if (const tensor bytes = shared_.weights.find(content, leaf.type, leaf.dims); bytes.defined())
-      take(content, bytes);
-    else
-      missing.push_back(content);
+    if (tensor bytes = shared_.weights.find(content, leaf.type, leaf.dims); bytes.defined())
+      here.emplace_back(content, std::move(bytes));
+  }
+  drop_unproven(here);
+  for (const auto& [content, bytes] : here) {
+    take(content, bytes);
+    std::erase(missing, content);
   }
   if (shared_.models && !missing.empty())
     for (const auto& [content, bytes] : shared_.models->find(missing)) {
@@ -74,13 +78,43 @@ std::vector<hash128> weight_loader::load_from_here(wire::decoded_plan& p, device
   return missing;
 }
 
+void weight_loader::drop_unproven(std::vector<std::pair<hash128, tensor>>& found) {
+  prove_weights wanted{.challenge = random_key(), .contents = {}};
+  std::vector<tensor> blobs;
+  for (const auto& [content, bytes] : found)
+    if (!shown_.contains(content)) {
+      wanted.contents.push_back(content);
+      blobs.push_back(to_blob(bytes));
+    }
+  if (blobs.empty())
+    return;
+  {
+    const std::lock_guard lock(mutex_);
+    challenged_ = wanted;
+    proofs_.reset();
+  }
+  say_(wanted);
+  std::vector<hash128> expected; // while the session does the same
+  for (const tensor& blob : blobs)
+    expected.push_back(content_proof(wanted.challenge, blob));
+  std::unique_lock lock(mutex_);
+  told_.wait(lock, [&] { return proofs_ || !closed_.empty(); });
+  if (!proofs_)
+    fail(errc::device_lost, "{}", closed_);
+  for (size_t i = 0; i < expected.size(); ++i)
+    if ((*proofs_)[i] == expected[i])
+      shown_.insert(wanted.contents[i]);
+  std::erase_if(found, [&](const auto& entry) { return !shown_.contains(entry.first); });
+}
+
 tensor weight_loader::fetch(const hash128& content, const weight& leaf, loaded_bytes& loaded, load_report& report) {
   const weight_source source = ask({.content = content});
   weight_writer to = shared_.weights.begin(content, leaf.type, leaf.dims);
   if (!source.peer.empty()) {
     tensor passed_on;
     const weight_fault fault = fetch_from(source, to, passed_on);
-    if (fault == weight_fault::none) {
+    if (fault == weight_fault::none) { // from a peer that the session has sent us to, with a key of that one's
+      shown_.insert(content);
       loaded.peers += passed_on.bytes();
       return passed_on;
     }
@@ -92,6 +126,7 @@ tensor weight_loader::fetch(const hash128& content, const weight& leaf, loaded_b
   };
   pull_and_wait(pull, content, to.destination());
   tensor sent = shared_.weights.commit(to);
+  shown_.insert(content);
   loaded.session += sent.bytes();
   return sent;
 }
@@ -130,6 +165,16 @@ void weight_loader::tell(weight_source source) {
     fail(errc::invalid_input, "the source of a weight is told that was not asked for");
   asked_.reset();
   answer_ = std::move(source);
+  told_.notify_all();
+}
+
+void weight_loader::tell(weight_proofs answer) {
+  const std::lock_guard lock(mutex_);
+  if (!challenged_ || challenged_->challenge != answer.challenge ||
+      challenged_->contents.size() != answer.proofs.size())
+    fail(errc::invalid_input, "weights are proven that were not asked for");
+  challenged_.reset();
+  proofs_ = std::move(answer.proofs);
   told_.notify_all();
 }
 

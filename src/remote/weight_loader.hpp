@@ -1,10 +1,12 @@
-// The large leaves of one session's plans on a worker. They come from here, if the weight store or a model of the owner has them; else
-// from where the session's process says: itself, or another worker. What has come is offered to other workers, under keys that only
-// those know whom the session's process tells.
+// The large leaves of one session's plans on a worker. They come from here, if a model of the owner has them, or the weight store and the
+// session shows that it has them too (knowing a weight's name is not having it); else from where the session's process says: itself, or
+// another worker. What has come is offered to other workers, under keys that only those know whom the session's process tells.
 #pragma once
 
 #include "remote/host_service.hpp"
 #include "wire/plans.hpp"
+
+#include <unordered_set>
 
 namespace troupe::remote {
 
@@ -71,14 +73,17 @@ public:
   void load(wire::decoded_plan& p, device_index self, offered_leaves& offered, loaded_bytes& loaded,
             const load_told& told);
 
-  /// Takes the session's answer. Throws `errc::invalid_input` if nothing was asked.
+  /// Take the session's answers. Throw `errc::invalid_input` if nothing was asked.
   void tell(weight_source source);
+  void tell(weight_proofs proofs);
   /// The link to the session's process has ended: nothing comes from there any more.
   void close(const std::string& why);
 
 private:
   std::vector<hash128> load_from_here(wire::decoded_plan& p, device_index self, offered_leaves& offered,
                                       loaded_bytes& loaded);
+  /// Takes out what the session has not shown that it has.
+  void drop_unproven(std::vector<std::pair<hash128, tensor>>& found);
   tensor fetch(const hash128& content, const weight& leaf, loaded_bytes& loaded, load_report& report);
   /// Returns what is wrong with the peer; `leaf` is set if nothing is.
   weight_fault fetch_from(const weight_source& peer, weight_writer& to, tensor& leaf);
@@ -92,6 +97,9 @@ private:
   std::condition_variable told_;
   std::optional<hash128> asked_; // without an answer yet
   std::optional<weight_source> answer_;
+  std::optional<prove_weights> challenged_; // without an answer yet
+  std::optional<std::vector<hash128>> proofs_;
+  std::unordered_set<hash128> shown_; // the session has them; used by the thread that loads alone
   std::string closed_; // why; empty as long as the link is there
 };
 

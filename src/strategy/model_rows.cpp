@@ -1,7 +1,6 @@
 #include "strategy/model_rows.hpp"
 
 #include "base/error.hpp"
-#include "base/hash.hpp"
 
 namespace troupe {
 namespace {
@@ -24,18 +23,24 @@ std::vector<value_info> infos_of(const graph& program) {
   return infos;
 }
 
-void add_shared(hasher& key, const tensor& t) {
-  if (!holds_objects(t.type()) && t.bytes() <= compared_bytes)
-    key.add_bytes(t.data(), static_cast<size_t>(t.bytes()));
-  else
-    key.add(reinterpret_cast<uintptr_t>(t.data()));
+template <class T>
+void add(std::string& key, T number) {
+  key.append(reinterpret_cast<const char*>(&number), sizeof number);
 }
 
-void add_facts(hasher& key, const std::string& name, const tensor& t, std::optional<size_t> rows) {
-  key.add(name);
-  key.add(t.type());
+void add_shared(std::string& key, const tensor& t) {
+  if (!holds_objects(t.type()) && t.bytes() <= compared_bytes)
+    key.append(static_cast<const char*>(t.data()), static_cast<size_t>(t.bytes()));
+  else
+    add(key, reinterpret_cast<uintptr_t>(t.data()));
+}
+
+/// Inputs come in the order of the model's, so their names need not be said.
+void add_facts(std::string& key, const tensor& t, std::optional<size_t> rows) {
+  add(key, t.type());
+  add(key, t.dims().size());
   for (size_t axis = 0; axis < t.dims().size(); ++axis)
-    key.add(axis == rows ? int64_t{-1} : t.dims()[axis]);
+    add(key, axis == rows ? int64_t{-1} : t.dims()[axis]);
 }
 
 } // namespace
@@ -49,13 +54,13 @@ request_rows model_rows::measure(const named_tensors& inputs) const {
   if (symbol_.empty() || inputs.size() != inputs_.size())
     return whole;
   std::optional<int64_t> rows;
-  hasher key;
+  std::string key;
   for (const auto& [name, axis] : inputs_) {
     const auto given = inputs.find(name);
     if (given == inputs.end() || given->second.type() == dtype::undefined)
       return whole;
     const tensor& t = given->second;
-    add_facts(key, name, t, axis);
+    add_facts(key, t, axis);
     if (!axis) {
       add_shared(key, t);
       continue;
@@ -66,7 +71,7 @@ request_rows model_rows::measure(const named_tensors& inputs) const {
   }
   if (!rows || *rows < 1 || shared_.contradict(inputs))
     return whole;
-  return {.rows = *rows, .key = key.digest().low, .divisible = true};
+  return {.rows = *rows, .key = std::move(key), .divisible = true};
 }
 
 named_tensors model_rows::join_inputs(std::span<const rows_in> parts, const tensor_maker& make) const {

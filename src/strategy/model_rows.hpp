@@ -12,7 +12,7 @@ namespace troupe {
 /// What a request's tensors say about it.
 struct request_rows {
   int64_t rows = 1;
-  uint64_t key = 0;       // see `stream_request::key`
+  std::string key;        // see `stream_request::key`
   bool divisible = false; // by rows
 };
 

@@ -34,7 +34,7 @@ struct waiting_rows {
   int64_t rows = 0;
   row_use use = row_use::whole;
   int64_t most = 0; // rows of a piece, if it may be cut; 0: no limit of its own
-  uint64_t key = 0;
+  std::string key;
   int priority = 0;
   bool came_back = false;     // from a piece that was lost, or failed because of others
   run_time due;               // until when they wait for others to be joined with
@@ -56,7 +56,7 @@ struct is_due_before {
 /// The queue's own: rows of a lane that are ready together.
 struct row_group {
   size_t lane = 0;
-  uint64_t key = 0;
+  std::string key;
   bool joins = false;
   bool is_ready = false;
   int64_t rows = 0;
@@ -109,7 +109,7 @@ private:
   };
   struct queue_lane {
     row_group single; // that need not be joined; always ready
-    std::unordered_map<uint64_t, std::unique_ptr<row_group>> joined;
+    std::unordered_map<std::string, std::unique_ptr<row_group>> joined;
     std::set<row_group*, head_starts_before> ready;
     std::set<waiting_rows*, is_older> by_age;
     int64_t rows = 0;

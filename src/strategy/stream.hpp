@@ -19,8 +19,8 @@ using piece_id = uint64_t;
 /// What a machine needs to know of a request.
 struct stream_request {
   int64_t rows = 1;
-  /// Only requests of equal keys may be joined: same dims apart from rows, same inputs that all rows share.
-  uint64_t key = 0;
+  /// Only requests of equal keys may be joined: same dims apart from rows, same inputs that all rows share, byte for byte.
+  std::string key;
   /// Whether it may be cut and joined by rows (see strategy/row_proof.hpp).
   bool divisible = false;
   /// The most rows of a piece that is cut from it, beside `machine_options::micro_batch`; 0: no limit of its own.

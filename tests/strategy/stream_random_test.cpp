@@ -36,7 +36,7 @@ public:
   replica_figures figures() { return {.row_seconds = seconds(0.05), .fixed_seconds = chance(0.5) ? seconds(0.05) : 0}; }
   stream_request request(const stream_world& world, size_t replicas) {
     stream_request r{.rows = chance(0.3) ? number(1, 60) : number(1, 6),
-                     .key = static_cast<uint64_t>(number(0, 2)),
+                     .key = std::to_string(number(0, 2)),
                      .divisible = chance(0.7),
                      .priority = static_cast<int>(number(-2, 2)),
                      .deadline = {},
