@@ -74,10 +74,12 @@ dim window_output(const window_spec& spec, size_t axis, const dim& in) {
   const bool padded = spec.mode == auto_pad::notset;
   const int64_t begin = padded ? spec.pads[axis] : 0, end = padded ? spec.pads[axis + spec.rank()] : 0;
   const dim room = in + dim(begin + end) - dim(spec.extent(axis));
-  if (room.is_constant() && room.constant() < 0)
+  // Rounding up, a pool has a last window that is only begun, even if it is the first.
+  const bool rounds_up = spec.ceil && padded;
+  if (room.is_constant() && (rounds_up ? ceil_div(room, stride) : room).constant() < 0)
     fail(errc::invalid_model, "spatial axis {}: the kernel covers {} elements, but the padded input has {}", axis,
          spec.extent(axis), in.constant() + begin + end);
-  if (!spec.ceil || !padded)
+  if (!rounds_up)
     return floor_div(room, stride) + 1;
   // A window that would start in the padding after the input is dropped.
   return min(ceil_div(room, stride), floor_div(in + dim(begin - 1), stride)) + 1;

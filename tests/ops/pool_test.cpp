@@ -35,6 +35,23 @@ TEST_CASE("AveragePool counts padding only if asked, and never what is after it"
   CHECK(run(1) == std::vector<double>{1, 5, 8}); // the last window reaches one element beyond the input
 }
 
+TEST_CASE("A pool that rounds up begins a window that exceeds its input", "[ops]") {
+  const auto run = [](const std::string& op, const tensor& x, int64_t kernel, int64_t stride, int64_t pad) {
+    const auto attrs = attrs_of({{"kernel_shape", int_list{kernel}},
+                                 {"strides", int_list{stride}},
+                                 {"pads", int_list{pad, pad}},
+                                 {"ceil_mode", int64_t{1}},
+                                 {"count_include_pad", int64_t{1}}});
+    return elements(run_op(op, 19, attrs, {x})[0]);
+  };
+  const tensor one = floats({1, 1, 1}, {1}), two = floats({1, 1, 2}, {1, 2});
+  CHECK(run("MaxPool", two, 3, 2, 0) == std::vector<double>{2});
+  CHECK(run("AveragePool", two, 3, 2, 0) == std::vector<double>{1.5});
+  CHECK(run("AveragePool", one, 3, 3, 0) == std::vector<double>{1});
+  CHECK(run("AveragePool", two, 5, 2, 1) == std::vector<double>{0.75});
+  CHECK_THROWS_AS(run("MaxPool", one, 3, 2, 0), error);
+}
+
 TEST_CASE("AveragePool counts more taps than 64 bits hold", "[ops]") {
   constexpr int64_t k = 2'147'483'000;
   const auto attrs = attrs_of({{"kernel_shape", int_list{k, k, k}},
