@@ -248,11 +248,13 @@ void dft_20(kernel_context& c) {
 
 void infer_stft(infer_context& c) {
   const symbolic_shape& signal = c.dims(0);
-  if (signal.size() != 3)
-    fail(errc::invalid_model, "a signal of shape {}; [batch, length, 1 or 2] is needed", to_string(signal));
-  require_complex(signal[2]);
+  if (signal.size() != 2 && signal.size() != 3)
+    fail(errc::invalid_model, "a signal of shape {}; [batch, length] or [batch, length, 1 or 2] is needed",
+         to_string(signal));
+  const dim parts = signal.size() == 3 ? signal[2] : dim(1);
+  require_complex(parts);
   const bool onesided = c.attrs().integer("onesided", 1) != 0;
-  if (onesided && signal[2].constant() == 2)
+  if (onesided && parts.is(2))
     fail(errc::invalid_model, "a complex signal has no onesided transform");
   const auto scalar = [&](size_t i, const char* what) {
     const std::vector<dim> known = c.require_known(i);
@@ -282,7 +284,7 @@ void infer_stft(infer_context& c) {
 template <class C>
 void run_stft(kernel_context& c) {
   const const_view& signal = c.input(0);
-  const int64_t length = signal.dims[1], parts = signal.dims[2], step = to_int64(c.input(1)).at(0);
+  const int64_t length = signal.dims[1], parts = signal.dims.size() == 3 ? signal.dims[2] : 1, step = to_int64(c.input(1)).at(0);
   const read_as<C> from(signal), window(optional_input(c, 2));
   const int64_t n = c.has_input(3) ? to_int64(c.input(3)).at(0) : window.size();
   const int64_t frames = c.output(0).dims[1], bins = c.output(0).dims[2];

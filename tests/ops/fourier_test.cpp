@@ -105,6 +105,16 @@ TEST_CASE("DFT takes the axis that is asked for", "[ops][fourier]") {
   }
 }
 
+TEST_CASE("STFT takes a real signal without an axis of its parts", "[ops][fourier]") {
+  const tensor step = tensor::scalar(int64_t{2}), four = tensor::scalar(int64_t{4});
+  std::vector<float> values{1, -2, 3, 0, 5, 2, -1, 4};
+  const tensor flat = tensor::of<float>({1, 8}, values), stated = tensor::of<float>({1, 8, 1}, values);
+  const tensor y = run_op("STFT", 17, {}, {flat, step, {}, four})[0];
+  const tensor expected = run_op("STFT", 17, {}, {stated, step, {}, four})[0];
+  REQUIRE(y.dims() == shape{1, 3, 3, 2});
+  CHECK(std::ranges::equal(y.values<float>(), expected.values<float>()));
+}
+
 TEST_CASE("STFT transforms each frame under its window", "[ops][fourier]") {
   const tensor signal = some_signal(20, 1, 2);
   tensor window(dtype::float64, {6});
