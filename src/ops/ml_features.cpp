@@ -46,14 +46,16 @@ void expand_vectorizer(expansion& e) {
     require_count("inputdimensions", stated.size(), count);
   std::vector<value_id> parts;
   for (size_t i = 0; i < count; ++i) {
-    symbolic_shape d = e.dims(e.input(i));
-    if (d.empty() || d.size() > 2)
-      fail(errc::invalid_model, "features of shape {}; [N, C] or [C] is needed", to_string(d));
+    const symbolic_shape d = e.dims(e.input(i));
+    if (d.empty())
+      fail(errc::invalid_model, "features without dims; [N, C, …] or [C] is needed");
+    const dim rows = d.size() == 1 ? dim(1) : d[0];
+    const dim features = volume(std::span(d).subspan(d.size() == 1 ? 0 : 1));
     if (!stated.empty())
-      require_same(d.back(), stated[i], "a number of features and what 'inputdimensions' says");
+      require_same(features, stated[i], "a number of features and what 'inputdimensions' says");
     value_id part = e.input(i);
-    if (d.size() == 1)
-      part = e.reshape(part, {1, d[0]});
+    if (d.size() != 2)
+      part = e.reshape(part, {rows, features});
     parts.push_back(e.cast(part, dtype::float32));
   }
   e.set_output(0, e.add("Concat", parts, attributes_of({{"axis", int64_t{1}}})));

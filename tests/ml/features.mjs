@@ -23,6 +23,7 @@ export const cases = {
     joined('two', [() => floats([3, 2]), () => floats([3, 4])], [2, 4]), joined('vectors', [() => floats([2]), () => floats([3])], [2, 3]), joined('one', [() => floats([2, 3])], [3]),
     joined('int64', [whole('int64', [2, 3]), whole('int64', [2, 1])], [3, 1]), joined('float64', [() => tensor('float64', [1, 2], [1, 2]), () => tensor('float64', [1, 1], [3])], [2, 1]),
     joined('int32, three', [whole('int32', [2, 1]), whole('int32', [2, 2]), whole('int32', [2, 1])], [1, 2, 1]),
+    joined('more axes', [() => tensor('float32', [2, 2, 2], [0, 1, 2, 3, 4, 5, 6, 7]), () => tensor('float32', [2, 1], [1, 1])], [4, 1]),
   ],
   Imputer: [
     unary('a value', () => holes([3, 4], -1), { imputed_value_floats: reals([7]), replaced_value_float: real(-1) }), unary('a value each', () => holes([3, 4], 0), { imputed_value_floats: reals([1, 2, 3, 4]) }),
