@@ -27,6 +27,7 @@ constexpr auto whole = std::to_array<cpu_operators>({
     {"each element of a way through a matrix follows the one before", "DynamicTimeWarping", "com.microsoft"},
     {"how much comes out depends on the elements, which the host has to see anyway",
      "Compress NonMaxSuppression NonZero Unique"},
+    {"the operator that it stands for decides shapes by what the run computes", "Deferred", "troupe"},
     {"bins of any size, of a few regions", "MaxRoiPool"},
     {"each number of a generator follows the one before",
      "Bernoulli Multinomial RandomNormal RandomNormalLike RandomUniform RandomUniformLike"},

@@ -1,5 +1,6 @@
 #include "ops/registry.hpp"
 
+#include "ops/deferred.hpp"
 #include "ops/flex_attention.hpp"
 #include "ops/node_origin.hpp"
 
@@ -34,6 +35,7 @@ constexpr auto families = std::to_array<const op_table*>({
     &crop_and_resize_ops,
     &cumulative_ops,
     &decoder_attention_ops,
+    &deferred_ops,
     &deform_conv_ops,
     &det_ops,
     &dropout_ops,

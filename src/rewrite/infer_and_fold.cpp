@@ -4,9 +4,11 @@
 // which the device that uses them computes from the mapped file, so that a rewrite hardly touches a big weight. What would cost
 // more than the limits of base/limits.hpp stays a node.
 // A node that is a composition (ops/expansion.hpp) gives way to its calls, once its operands are inferred.
+// A node that inference cannot follow, since what decides its shapes is computed, becomes a deferred call (ops/deferred.hpp).
 // A node whose outputs are all host-known (shape arithmetic) loses its outputs' producer; binding makes their bytes.
 #include "base/checked.hpp"
 #include "graph/bodies.hpp"
+#include "ops/deferred.hpp"
 #include "ops/evaluate.hpp"
 #include "ops/expansion.hpp"
 #include "ops/registry.hpp"
@@ -187,11 +189,28 @@ bool all_known(const graph& g, const node& n) {
                      [&](value_id v) { return v == no_value || g.values[v].known; });
 }
 
+/// Calls `infer`, which infers `n`; returns the form of `n` whose shapes its run decides if inference cannot follow.
+template <class Infer>
+std::optional<node> deferred_unless(graph& g, const node& n, Infer&& infer) {
+  try {
+    infer();
+  } catch (const error& e) {
+    if (e.code() != errc::unsupported)
+      throw;
+    std::optional<node> late = defer(g, n);
+    if (!late)
+      throw;
+    return late;
+  }
+  return std::nullopt;
+}
+
 /// Infers one node; returns whether it is still needed.
 bool visit(graph& g, node& n, rewrite_context& context) {
   if (fold_literal(g, n, context))
     return false;
-  infer_node(g, n);
+  if (auto late = deferred_unless(g, n, [&] { infer_node(g, n); }))
+    n = *std::move(late);
   if (foldable(g, n) && fold(g, n, context))
     return false;
   if (n.outputs.empty() || !all_known(g, n))
@@ -220,7 +239,11 @@ void infer_and_fold(graph& g, rewrite_context& context) {
         continue;
       }
     if (n.def->expand) {
-      auto instead = expand(g, n, [&](const std::string& name) { return take_name(context, name); });
+      std::vector<node> instead;
+      auto late = deferred_unless(
+          g, n, [&] { instead = expand(g, n, [&](const std::string& name) { return take_name(context, name); }); });
+      if (late)
+        instead.push_back(*std::move(late));
       std::move(instead.rbegin(), instead.rend(), std::back_inserter(pending));
       continue;
     }

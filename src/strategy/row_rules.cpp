@@ -58,6 +58,7 @@ constexpr auto refusals = std::to_array<refusal>({
     {"DynamicTimeWarping", "looks for one path through all rows", "com.microsoft"},
     {"MaxpoolWithMask", "takes masks that count through the whole batch", "com.microsoft"},
     {"Tokenizer", on_text, "com.microsoft"},
+    {"Deferred", "has a shape that the data decide", "troupe"},
 });
 
 /// Returns null for operators that are not refused by name.
