@@ -20,8 +20,14 @@ session_plans::ahead session_plans::prepare_ahead(const ahead& other) {
   };
   if (other.program)
     programs_.keep(nothing, {.program = other.program, .hash = other.hash});
-  else
-    make(programs_.job(nothing, {}, all_are_cpus(), stats_.rewrite_ms));
+  try {
+    while (!programs_.find(nothing, {})) // a program of symbols may ask for one of numbers
+      make(programs_.job(nothing, {}, all_are_cpus(), stats_.rewrite_ms));
+  } catch (const error& e) {
+    if (e.code() != errc::unsupported || !programs_.has_symbols())
+      throw;
+    return {}; // numbers may tell what symbols do not
+  }
   specialisation& s = *programs_.find(nothing, {});
   s.expected = model_->options.dims;
   // If nothing is decided by predicted times, the first run's dims change nothing.

@@ -4,6 +4,7 @@
 #include "graph/element_symbols.hpp"
 #include "ops/graph_hash.hpp"
 #include "rewrite/rewrite.hpp"
+#include "rewrite/settled_by_dims.hpp"
 #include "run/container_inputs.hpp"
 
 namespace troupe {
@@ -28,6 +29,17 @@ symbolic_shape open_dims(const std::string& input, size_t rank) {
   return dims;
 }
 
+/// Rewrites a model. What is wrong with it for certain dims may be right for others.
+specialisation specialise_model(const model& m, const rewrite_options& options, bool of_numbers) {
+  try {
+    auto program = std::make_shared<const graph>(rewrite(m.source, options));
+    const hash128 hash = hash_of(*program);
+    return {.program = std::move(program), .hash = hash, .of_numbers = of_numbers};
+  } catch (const error& e) {
+    fail(of_numbers && e.code() == errc::invalid_model ? errc::invalid_input : e.code(), "{}", e.what());
+  }
+}
+
 } // namespace
 
 specialisations::specialisations(model_ptr m)
@@ -37,6 +49,7 @@ specialisations::specialisations(model_ptr m)
       of_any_rank_.push_back(i);
     if (has_open_elements(model_->source.values[model_->source.inputs[i]]))
       open_elements_.push_back(i);
+    has_symbols_ = has_symbols_ || !model_->inputs[i].dims || !is_constant(*model_->inputs[i].dims);
   }
 }
 
@@ -76,7 +89,53 @@ hash128 specialisations::key_of(const given_inputs& inputs, const input_facts& g
   return h.digest();
 }
 
-plan_job specialisations::job(const given_inputs& inputs, const input_facts& given, bool on_cpus, double& spent) {
+std::optional<specialisations::input_dims> specialisations::numbers_of(const input_facts& given) const {
+  if (!has_symbols_)
+    return std::nullopt;
+  input_dims numbers;
+  for (size_t i = 0; i < model_->inputs.size(); ++i) {
+    const value_info& input = model_->inputs[i];
+    symbolic_shape& dims = numbers[input.name];
+    if (const shape* its = dims_in(given)(i)) {
+      dims = to_symbolic(*its);
+      continue;
+    }
+    if (!input.dims)
+      return std::nullopt;
+    for (const dim& d : *input.dims) {
+      std::vector<std::string> names;
+      d.collect_symbols(names);
+      if (!std::ranges::all_of(names, [&](const std::string& n) { return model_->options.dims.contains(n); }))
+        return std::nullopt;
+      dims.emplace_back(d.evaluate(model_->options.dims));
+    }
+  }
+  return numbers;
+}
+
+hash128 specialisations::key_of(const hash128& others, const input_dims& numbers) {
+  hasher h;
+  h.add(others);
+  for (const auto& [name, dims] : numbers) {
+    h.add(dims.size());
+    for (const dim& d : dims)
+      h.add(d.constant());
+  }
+  return h.digest();
+}
+
+specialisation* specialisations::find(const given_inputs& inputs, const input_facts& given) {
+  const hash128 key = key_of(inputs, given);
+  if (wants_numbers())
+    if (const auto numbers = numbers_of(given)) {
+      specialisation* found = kept_.find(key_of(key, *numbers));
+      if (found || can_make_of_numbers())
+        return found;
+    }
+  return kept_.find(key);
+}
+
+rewrite_options specialisations::options_for(const given_inputs& inputs, const input_facts& given, bool on_cpus) const {
   const session_options& how = model_->options;
   rewrite_options options{.fuse = how.fuse, .precision = how.precision, .outputs = how.outputs, .for_gpus = !on_cpus};
   for (const size_t i : of_any_rank_) {
@@ -91,14 +150,50 @@ plan_job specialisations::job(const given_inputs& inputs, const input_facts& giv
   options.input_elements = open_elements(inputs);
   for (const std::string& name : model_->host_inputs)
     options.constant_inputs[name] = inputs.on_host(*model_, position_of(name));
+  return options;
+}
+
+plan_job specialisations::job(const given_inputs& inputs, const input_facts& given, bool on_cpus, double& spent) {
+  const rewrite_options of_symbols = options_for(inputs, given, on_cpus);
+  const std::optional<input_dims> numbers = numbers_of(given);
+  const bool numbers_first = numbers && wants_numbers() && can_make_of_numbers();
+  const hash128 key = key_of(inputs, given), key_of_numbers = numbers ? key_of(key, *numbers) : key;
+  std::optional<rewrite_options> of_numbers;
+  if (numbers) {
+    check_symbols(of_symbols.input_dims, given);
+    of_numbers.emplace(of_symbols).input_dims = *numbers;
+  }
   return make_job(
       plan_level::program, spent,
-      [model = model_, options = std::move(options)] {
-        auto program = std::make_shared<const graph>(rewrite(model->source, options));
-        const hash128 hash = hash_of(*program);
-        return specialisation{.program = std::move(program), .hash = hash};
+      [model = model_, of_symbols, of_numbers, numbers_first] {
+        if (!numbers_first)
+          try {
+            return specialise_model(*model, of_symbols, false);
+          } catch (const error& e) {
+            if (e.code() != errc::unsupported || !of_numbers)
+              throw;
+          }
+        return specialise_model(*model, *of_numbers, true);
       },
-      [this, key = key_of(inputs, given)](specialisation made) { keep(key, std::move(made)); });
+      [this, key, key_of_numbers](specialisation made) {
+        const hash128& its = made.of_numbers ? key_of_numbers : key;
+        keep(its, std::move(made));
+      });
+}
+
+void specialisations::check_symbols(const input_dims& declared, const input_facts& given) const {
+  graph ends;
+  std::vector<const shape*> shapes;
+  for (size_t i = 0; i < given.size(); ++i) {
+    const value_info& input = model_->inputs[i];
+    if (!given[i].dims)
+      continue;
+    const auto instead = declared.find(input.name);
+    const auto dims = instead != declared.end() ? std::optional(instead->second) : input.dims;
+    ends.inputs.push_back(ends.add_value({.name = input.name, .type = input.type, .dims = dims}));
+    shapes.push_back(given[i].dims);
+  }
+  input_symbols(ends).bind(shapes, model_->options.dims);
 }
 
 void specialisations::keep(const given_inputs& inputs, specialisation made) {
@@ -106,6 +201,12 @@ void specialisations::keep(const given_inputs& inputs, specialisation made) {
 }
 
 void specialisations::keep(const hash128& key, specialisation made) {
+  if (made.of_numbers) {
+    needs_numbers_ = needs_numbers_ || !wants_numbers_;
+    ++made_of_numbers_;
+  } else if (has_symbols_) {
+    wants_numbers_ = wants_numbers_ || has_calls_settled_by_dims(*made.program);
+  }
   for (value_id v : made.program->inputs)
     made.inputs.push_back(find_from(model_->inputs, made.inputs.empty() ? 0 : made.inputs.back() + 1,
                                     [&](const value_info& i) { return i.name == made.program->values[v].name; }));

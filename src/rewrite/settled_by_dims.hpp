@@ -1,0 +1,12 @@
+// What concrete dims would tell that symbols do not.
+#pragma once
+
+#include "graph/graph.hpp"
+
+namespace troupe {
+
+/// Returns whether a rewritten graph has deferred calls (ops/deferred.hpp) that would be none if its inputs' dims were numbers: what decides their
+/// shapes is computed from dims alone, as `ceil(n / 16)` in floats, or known, but not in numbers.
+bool has_calls_settled_by_dims(const graph& g);
+
+} // namespace troupe
