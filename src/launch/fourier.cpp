@@ -101,8 +101,8 @@ launch_lists stft_launches(const gpu_call& call) {
                     (!windowed || call.inputs[2].size() == length);
   if (!fits)
     return {};
-  const uint32_t flags = (signal.size() == 3 && signal[2] == 2 ? shader::fourier_complex_in : 0) | shader::fourier_complex_out |
-                         (windowed ? shader::fourier_window : 0);
+  const uint32_t flags = (signal.size() == 3 && signal[2] == 2 ? shader::fourier_complex_in : 0) |
+                         shader::fourier_complex_out | (windowed ? shader::fourier_window : 0);
   return launch_fourier(call,
                         {.length = length,
                          .bins = bins,

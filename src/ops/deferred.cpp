@@ -71,8 +71,8 @@ bool set_symbols(const node& call, std::vector<value>& operands) {
   bool any = false;
   for (size_t i = 0; i < operands.size(); ++i) {
     value& v = operands[i];
-    if (call.inputs[i] == no_value || !is_host_input(*call.def, i) || !is_open(v) || !v.dims ||
-        !is_constant(*v.dims) || !((types::integers | types::boolean) & set_of(v.type)))
+    if (call.inputs[i] == no_value || !is_host_input(*call.def, i) || !is_open(v) || !v.dims || !is_constant(*v.dims) ||
+        !((types::integers | types::boolean) & set_of(v.type)))
       continue;
     const int64_t count = volume(constants(*v.dims));
     if (count > static_cast<int64_t>(max_known_elements))
@@ -179,8 +179,7 @@ void infer_deferred(infer_context& c) {
   if (c.output_count() > max_deferred_outputs)
     fail(errc::unsupported, "{} outputs whose shapes depend on data; at most {} are supported", c.output_count(),
          max_deferred_outputs);
-  const node call =
-      plain_call(c.attrs(), c.input_count(), c.output_count(), [&](size_t i) { return c.has_input(i); });
+  const node call = plain_call(c.attrs(), c.input_count(), c.output_count(), [&](size_t i) { return c.has_input(i); });
   std::vector<value> operands(c.input_count());
   for (size_t i = 0; i < operands.size(); ++i)
     if (c.has_input(i))
@@ -198,8 +197,7 @@ void infer_deferred(infer_context& c) {
 }
 
 void deferred(kernel_context& c) {
-  const node call =
-      plain_call(c.attrs(), c.input_count(), c.output_count(), [&](size_t i) { return c.has_input(i); });
+  const node call = plain_call(c.attrs(), c.input_count(), c.output_count(), [&](size_t i) { return c.has_input(i); });
   std::vector<tensor> operands(c.input_count());
   for (size_t i = 0; i < operands.size(); ++i)
     if (const const_view& in = c.input(i); c.has_input(i)) // the caller keeps the bytes
@@ -233,8 +231,8 @@ bool is_deferred(const node& n) {
 }
 
 const op_def& deferred_operator(const attributes& attrs) {
-  const op_def* def = find_op(attrs.text("deferred_domain", ""), attrs.text("deferred_name", ""),
-                              attrs.integer("deferred_since"));
+  const op_def* def =
+      find_op(attrs.text("deferred_domain", ""), attrs.text("deferred_name", ""), attrs.integer("deferred_since"));
   if (!def || (!def->reference && !def->expand) || def->infer == infer_deferred || def->draws)
     fail(errc::invalid_model, "'{}' names no operator that can be deferred", attrs.text("deferred_name", ""));
   return *def;

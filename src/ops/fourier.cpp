@@ -284,7 +284,8 @@ void infer_stft(infer_context& c) {
 template <class C>
 void run_stft(kernel_context& c) {
   const const_view& signal = c.input(0);
-  const int64_t length = signal.dims[1], parts = signal.dims.size() == 3 ? signal.dims[2] : 1, step = to_int64(c.input(1)).at(0);
+  const int64_t length = signal.dims[1], parts = signal.dims.size() == 3 ? signal.dims[2] : 1,
+                step = to_int64(c.input(1)).at(0);
   const read_as<C> from(signal), window(optional_input(c, 2));
   const int64_t n = c.has_input(3) ? to_int64(c.input(3)).at(0) : window.size();
   const int64_t frames = c.output(0).dims[1], bins = c.output(0).dims[2];

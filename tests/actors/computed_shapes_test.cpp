@@ -66,7 +66,9 @@ value_id both(graph_builder& b, value_id first, value_id second) {
 
 const std::vector<operand_sink> sinks{
     {"Slice, start",
-     [](auto& b, auto x, auto k) { return b.op("Slice", {x, k, b.integers({100}), b.integers({0})}); }},
+     [](auto& b, auto x, auto k) {
+       return b.op("Slice", {x, k, b.integers({100}), b.integers({0})});
+     }},
     {"Slice, end, then more",
      [](auto& b, auto x, auto k) {
        const value_id rows = b.op("Relu", {b.op("Slice", {x, b.integers({0}), k, b.integers({0})})});
@@ -77,13 +79,26 @@ const std::vector<operand_sink> sinks{
        const value_id zero = b.op("Sub", {k, k}), one = b.op("Add", {zero, b.integers({1})});
        return b.op("Slice", {x, b.integers({1}), b.integers({3}), zero, one});
      }},
-    {"TopK", [](auto& b, auto x, auto k) { return b.call("TopK", {x, k}, {"top", "at"})[0]; }},
-    {"Tile", [](auto& b, auto x, auto k) { return b.op("Tile", {x, both(b, k, b.integers({1}))}); }},
+    {"TopK",
+     [](auto& b, auto x, auto k) {
+       return b.call("TopK", {x, k}, {"top", "at"})[0];
+     }},
+    {"Tile",
+     [](auto& b, auto x, auto k) {
+       return b.op("Tile", {x, both(b, k, b.integers({1}))});
+     }},
     {"Expand",
-     [](auto& b, auto x, auto k) { return b.op("Expand", {x, both(b, k, b.integers({8, 4}))}); }},
-    {"Pad", [](auto& b, auto x, auto k) { return b.op("Pad", {x, both(b, both(b, k, k), both(b, k, k))}); }},
+     [](auto& b, auto x, auto k) {
+       return b.op("Expand", {x, both(b, k, b.integers({8, 4}))});
+     }},
+    {"Pad",
+     [](auto& b, auto x, auto k) {
+       return b.op("Pad", {x, both(b, both(b, k, k), both(b, k, k))});
+     }},
     {"Resize, sizes",
-     [](auto& b, auto x, auto k) { return b.op("Resize", {x, no_value, no_value, both(b, b.integers({8}), k)}); }},
+     [](auto& b, auto x, auto k) {
+       return b.op("Resize", {x, no_value, no_value, both(b, b.integers({8}), k)});
+     }},
     {"Resize, scales",
      [](auto& b, auto x, auto k) {
        return b.op("Resize", {x, no_value, cast(b, both(b, b.integers({1}), k), dtype::float32)});
@@ -101,8 +116,14 @@ const std::vector<operand_sink> sinks{
      [](auto& b, auto x, auto k) {
        return b.op("CenterCropPad", {x, k}, attrs_of({{"axes", std::vector<int64_t>{0}}}));
      }},
-    {"ReduceSum, axes", [](auto& b, auto x, auto k) { return b.op("ReduceSum", {x, b.op("Sub", {k, k})}); }},
-    {"Unsqueeze", [](auto& b, auto x, auto k) { return b.op("Unsqueeze", {x, b.op("Sub", {k, k})}); }},
+    {"ReduceSum, axes",
+     [](auto& b, auto x, auto k) {
+       return b.op("ReduceSum", {x, b.op("Sub", {k, k})});
+     }},
+    {"Unsqueeze",
+     [](auto& b, auto x, auto k) {
+       return b.op("Unsqueeze", {x, b.op("Sub", {k, k})});
+     }},
 };
 
 tensor counting(int64_t n) {
@@ -191,8 +212,7 @@ TEST_CASE("a slice in a loop may begin where the iteration computes", "[actors][
   std::vector<float> values(32, 0.F);
   values[20] = 5; // row 5 has the largest first element
   values[21] = 2;
-  CHECK(values_of(e.load(b.g).run({{"x", floats({8, 4}, values)}}).outputs.at("y")) ==
-        std::vector<float>{15, 6, 0, 0});
+  CHECK(values_of(e.load(b.g).run({{"x", floats({8, 4}, values)}}).outputs.at("y")) == std::vector<float>{15, 6, 0, 0});
 }
 
 TEST_CASE("an operand that is wrong only in a run is an error that names operator and node",
