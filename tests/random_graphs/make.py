@@ -18,6 +18,7 @@ import control
 import convolution as c
 import dynamic as d
 import elementwise as e
+import exporter_forms
 import integers as i
 import large_constants
 import movement as m
@@ -67,7 +68,7 @@ FLAVOURS = {"vision": (VISUAL, "4"), "pyramid": ([c.feature_pyramid] * 12 + VISU
             "integer": (INTEGER * 4 + EVERY, "43"), "quantised": (QUANTISED * 6 + EVERY, "43"), "recurrent": ([r.recurrent] * 20 + EVERY, "3"),
             "control": (CONTROL * 3 + EVERY, "43"), "dynamic": (DYNAMIC * 5 + EVERY, "43")}
 # Flavours of their own: patterns of fusions that are missed by a step or two, and constants in the place of inputs.
-FLAVOURS |= {"near_miss": (VISUAL + SEQUENCE + QUANTISED, "43"),
+FLAVOURS |= {"near_miss": (exporter_forms.STEPS * 6 + VISUAL + SEQUENCE + QUANTISED, "43"),
              "large_constants": (VISUAL + SEQUENCE + INTEGER + MOVING * 3 + [m.splitting] * 12, "")}
 DRAW = ["vision"] * 4 + ["pyramid"] * 2 + ["sequence"] * 3 + ["mixed"] * 3 + ["integer", "quantised", "recurrent", "control", "dynamic", "dynamic"]
 
