@@ -33,13 +33,15 @@ bool ends_plainly(std::string_view implementation);
 /// (`end_result`) where the implementation would end results plainly.
 template <class Make>
 auto make_ended(dnnl::post_ops ops, activation& act, Make make) {
-  dnnl::post_ops all = ops;
-  append_activation(all, act);
-  auto desc = make(all);
-  if (act.code != scalar_code::same && ends_plainly(desc.impl_info_str()))
-    return make(ops);
+  auto bare = make(ops); // first: a copy of `ops` would be the same object
+  if (act.code == scalar_code::same)
+    return bare;
+  append_activation(ops, act);
+  auto ended = make(ops);
+  if (ends_plainly(ended.impl_info_str()))
+    return bare;
   act = {};
-  return desc;
+  return ended;
 }
 
 /// Applies `act` to a result of `count` elements, on several threads.
