@@ -2,8 +2,8 @@
 
 #include "base/printable.hpp"
 #include "graph/bodies.hpp"
+#include "plan/place/gpu_support.hpp"
 #include "plan/place/policies.hpp"
-#include "plan/show/explain.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -20,32 +20,34 @@ bool is_named(const model_options& args, const std::string& device) {
   });
 }
 
-/// Counts, by obstacle, the nodes that no GPU can run.
-void count_obstacles(const plan& p, std::map<std::string, int>& found) {
-  const std::vector<placement_reason> reasons = placement_reasons(p);
-  for (size_t n = 0; n < reasons.size(); ++n) {
-    const node& call = p.program->nodes[n];
-    if (reasons[n].ordinary || launches_nothing(p, call))
+/// Counts, by obstacle, the nodes that the GPU cannot run, of the model as planning took it.
+void count_obstacles(const plan& p, const gpu_features& gpu, std::map<std::string, int>& found) {
+  const graph& g = *p.given;
+  gpu_support support(g);
+  for (node_id n = 0; n < static_cast<node_id>(g.nodes.size()); ++n) {
+    const node& call = g.nodes[n];
+    const gpu_obstacle obstacle = is_view(call) ? gpu_obstacle::none : support.obstacle(n, gpu);
+    if (obstacle == gpu_obstacle::none || has_body(call))
       continue;
     const bool has_operand = !call.inputs.empty() && call.inputs[0] != no_value;
-    ++found[reasons[n].text +
-            (has_operand ? fmt::format(" of {}", to_string(p.program->values[call.inputs[0]].type)) : "")];
+    const std::string type = has_operand ? fmt::format(" of {}", to_string(g.values[call.inputs[0]].type)) : "";
+    ++found[describe(obstacle, call) + type];
   }
   for (const planned_body& body : p.bodies)
-    count_obstacles(*body.compiled, found);
+    count_obstacles(*body.compiled, gpu, found);
 }
 
 /// Why a GPU has nothing to do: what stands in the way of most nodes; empty if nothing does.
-std::string obstacle_of_most(const plan& p) {
+std::string obstacle_of_most(const plan& p, const gpu_features& gpu) {
   std::map<std::string, int> found;
-  count_obstacles(p, found);
+  count_obstacles(p, gpu, found);
   const auto most = std::ranges::max_element(found, {}, [](const auto& f) { return f.second; });
   return most == found.end() ? "" : printable(most->first);
 }
 
 std::string reason(const model_options& args, const plan& p, const device_info& idle, std::string_view users) {
   if (idle.gpu)
-    if (std::string obstacle = obstacle_of_most(p); !obstacle.empty())
+    if (std::string obstacle = obstacle_of_most(p, *idle.gpu); !obstacle.empty())
       return obstacle;
   if (!args.plan_file.empty())
     return fmt::format("{} says so", printable(args.plan_file));
