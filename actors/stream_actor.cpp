@@ -80,8 +80,8 @@ void stream_state::tell(Event&& event) {
 void stream_state::submit(const pending_run_ptr& caller) {
   if (caller->cancelled)
     return caller->result.fail({errc::cancelled, "the run was cancelled"});
+  const stream_request request = describe(*caller->request); // may throw: the machine knows nothing of it yet
   tell([&](stream_machine& m, run_time t) {
-    const stream_request request = describe(*caller->request);
     const std::optional<request_id> id = m.submit(request, t);
     expects(id.has_value(), "a stream's queue has no bound of its own");
     requests_.emplace(*id, open_request{caller, request.rows, {}});
