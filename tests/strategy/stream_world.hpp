@@ -20,7 +20,7 @@ inline double in_seconds(run_time t) {
 
 /// Returns a request that may be cut and joined.
 inline stream_request rows_of_key(int64_t rows, uint64_t key = 0) {
-  return {.rows = rows, .key = key, .divisible = true, .deadline = {}, .pinned = {}};
+  return {.rows = rows, .key = std::to_string(key), .divisible = true, .deadline = {}, .pinned = {}};
 }
 /// Returns one that is a piece of its own.
 inline stream_request one_piece(int64_t rows = 1) {
