@@ -222,6 +222,28 @@ constexpr auto deferred_rows = std::to_array<op_def>({
             .needs_float32 = true}),
 });
 
+/// Whether some of the dims or elements are for a run, or an execution of a body, to tell.
+bool depend_on_run(const std::vector<dim>& dims) {
+  std::vector<std::string> names;
+  for (const dim& d : dims)
+    d.collect_symbols(names);
+  return std::any_of(names.begin(), names.end(),
+                     [](const std::string& name) { return name.starts_with('#') || name.starts_with('@'); });
+}
+
+/// Whether more than the dims of the graph's inputs is needed to infer a call.
+bool is_for_the_run(const graph& g, const node& n) {
+  for (size_t i = 0; i < n.inputs.size(); ++i) {
+    if (n.inputs[i] == no_value)
+      continue;
+    const value& v = g.values[n.inputs[i]];
+    if ((is_host_input(*n.def, i) && is_open(v)) || (v.dims && depend_on_run(*v.dims)) ||
+        (v.known && depend_on_run(*v.known)))
+      return true;
+  }
+  return false;
+}
+
 } // namespace
 
 constinit const op_table deferred_ops = deferred_rows;
@@ -239,7 +261,7 @@ const op_def& deferred_operator(const attributes& attrs) {
 }
 
 std::optional<node> defer(graph& g, const node& n) {
-  if (has_body(n) || is_deferred(n))
+  if (has_body(n) || is_deferred(n) || !is_for_the_run(g, n))
     return std::nullopt;
   node made{.name = n.name,
             .op_type = "Deferred",

@@ -2,6 +2,7 @@
 // a negative step walks backwards. Bounds may be symbolic; their sign is then decided when they are bound.
 #include "ops/families.hpp"
 #include "ops/movement.hpp"
+#include "ops/nonempty_dims.hpp"
 #include "ops/operand_copy.hpp"
 
 #include <algorithm>
@@ -19,10 +20,15 @@ struct range {
   int64_t step = 1;
 };
 
-/// Whether x ≥ 0 in every run in which no symbolic dim is empty. Slicing the last element off an empty dim is left to
-/// the kernel's check, so that x[:, 1:] and x[:, -1:] keep simple dims.
+/// Whether x ≥ 0 in every run in which no dim of an input is empty, so that x[:, 1:] and x[:, -1:] keep simple dims. That it is taken to be is
+/// noted: a run in which it is not needs another program.
 bool is_nonnegative_unless_empty(const dim& x) {
-  return is_nonnegative(x) || (!x.is_constant() && is_nonnegative(x + 1));
+  if (is_nonnegative(x))
+    return true;
+  if (x.is_constant() || x.depends_on_data() || !is_nonnegative(x + 1))
+    return false;
+  nonempty_dims::note(x);
+  return true;
 }
 
 dim least(const dim& a, const dim& b) {

@@ -8,6 +8,7 @@
 // A node whose outputs are all host-known (shape arithmetic) loses its outputs' producer; binding makes their bytes.
 #include "base/checked.hpp"
 #include "graph/bodies.hpp"
+#include "graph/dim_budget.hpp"
 #include "ops/deferred.hpp"
 #include "ops/evaluate.hpp"
 #include "ops/expansion.hpp"
@@ -197,6 +198,7 @@ std::optional<node> deferred_unless(graph& g, const node& n, Infer&& infer) {
   } catch (const error& e) {
     if (e.code() != errc::unsupported)
       throw;
+    dim_budget::spend(0); // throws if the budget is what is short: then no later node could be inferred either
     std::optional<node> late = defer(g, n);
     if (!late)
       throw;

@@ -3,6 +3,7 @@
 #include "base/find_from.hpp"
 #include "graph/element_symbols.hpp"
 #include "ops/graph_hash.hpp"
+#include "ops/nonempty_dims.hpp"
 #include "rewrite/rewrite.hpp"
 #include "rewrite/settled_by_dims.hpp"
 #include "run/container_inputs.hpp"
@@ -29,12 +30,19 @@ symbolic_shape open_dims(const std::string& input, size_t rank) {
   return dims;
 }
 
+bool has_empty_dim(const std::vector<given_inputs::facts>& given) {
+  return std::ranges::any_of(given, [](const given_inputs::facts& input) {
+    return input.dims && std::ranges::find(*input.dims, 0) != input.dims->end();
+  });
+}
+
 /// Rewrites a model. What is wrong with it for certain dims may be right for others.
 specialisation specialise_model(const model& m, const rewrite_options& options, bool of_numbers) {
   try {
+    const nonempty_dims taken;
     auto program = std::make_shared<const graph>(rewrite(m.source, options));
     const hash128 hash = hash_of(*program);
-    return {.program = std::move(program), .hash = hash, .of_numbers = of_numbers};
+    return {.program = std::move(program), .hash = hash, .of_numbers = of_numbers, .nonnegative = taken.noted()};
   } catch (const error& e) {
     fail(of_numbers && e.code() == errc::invalid_model ? errc::invalid_input : e.code(), "{}", e.what());
   }
@@ -126,13 +134,28 @@ hash128 specialisations::key_of(const hash128& others, const input_dims& numbers
 
 specialisation* specialisations::find(const given_inputs& inputs, const input_facts& given) {
   const hash128 key = key_of(inputs, given);
-  if (wants_numbers())
+  if (wants_numbers() || has_empty_dim(given))
     if (const auto numbers = numbers_of(given)) {
       specialisation* found = kept_.find(key_of(key, *numbers));
-      if (found || can_make_of_numbers())
+      if (found || takes_numbers(key, given))
         return found;
     }
   return kept_.find(key);
+}
+
+bool specialisations::takes_numbers(const hash128& key, const input_facts& given) {
+  if (wants_numbers() && can_make_of_numbers())
+    return true;
+  const specialisation* s = has_empty_dim(given) ? kept_.find(key) : nullptr;
+  if (!s || s->nonnegative.empty())
+    return false;
+  const bindings values = symbols(*s, given);
+  return std::ranges::any_of(s->nonnegative, [&](const dim& x) {
+    std::vector<std::string> names; // a body may have symbols of its own
+    x.collect_symbols(names);
+    return std::ranges::all_of(names, [&](const std::string& name) { return values.contains(name); }) &&
+           x.evaluate(values) < 0;
+  });
 }
 
 rewrite_options specialisations::options_for(const given_inputs& inputs, const input_facts& given, bool on_cpus) const {
@@ -156,8 +179,9 @@ rewrite_options specialisations::options_for(const given_inputs& inputs, const i
 plan_job specialisations::job(const given_inputs& inputs, const input_facts& given, bool on_cpus, double& spent) {
   const rewrite_options of_symbols = options_for(inputs, given, on_cpus);
   const std::optional<input_dims> numbers = numbers_of(given);
-  const bool numbers_first = numbers && wants_numbers() && can_make_of_numbers();
-  const hash128 key = key_of(inputs, given), key_of_numbers = numbers ? key_of(key, *numbers) : key;
+  const hash128 key = key_of(inputs, given);
+  const bool numbers_first = numbers && takes_numbers(key, given);
+  const hash128 key_of_numbers = numbers ? key_of(key, *numbers) : key;
   std::optional<rewrite_options> of_numbers;
   if (numbers) {
     check_symbols(of_symbols.input_dims, given);
@@ -173,7 +197,9 @@ plan_job specialisations::job(const given_inputs& inputs, const input_facts& giv
             if (e.code() != errc::unsupported || !of_numbers)
               throw;
           }
-        return specialise_model(*model, *of_numbers, true);
+        specialisation made = specialise_model(*model, *of_numbers, true);
+        made.has_symbolic_form = numbers_first;
+        return made;
       },
       [this, key, key_of_numbers](specialisation made) {
         const hash128& its = made.of_numbers ? key_of_numbers : key;
@@ -202,7 +228,7 @@ void specialisations::keep(const given_inputs& inputs, specialisation made) {
 
 void specialisations::keep(const hash128& key, specialisation made) {
   if (made.of_numbers) {
-    needs_numbers_ = needs_numbers_ || !wants_numbers_;
+    needs_numbers_ = needs_numbers_ || !made.has_symbolic_form;
     ++made_of_numbers_;
   } else if (has_symbols_) {
     wants_numbers_ = wants_numbers_ || has_calls_settled_by_dims(*made.program);

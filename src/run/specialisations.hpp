@@ -22,9 +22,11 @@ struct specialisation {
   input_symbols symbols{*program};
   std::vector<size_t> inputs{};        // by input of the program: which of the model's it is
   std::vector<size_t> program_input{}; // by the model's input: which of the program's; SIZE_MAX: none
-  bindings expected;       // that plans count on: the first run's, so that the key stays the same from run to run
-  bool draft = true;       // `expected` are not a run's yet
-  bool of_numbers = false; // it is for inputs of certain dims
+  bindings expected;             // that plans count on: the first run's, so that the key stays the same from run to run
+  bool draft = true;             // `expected` are not a run's yet
+  bool of_numbers = false;       // it is for inputs of certain dims
+  bool has_symbolic_form = true; // else only programs of numbers can be made of the model
+  std::vector<dim> nonnegative{}; // what its shapes take to be ≥ 0: see ops/nonempty_dims.hpp
   /// Of the plans on the devices as they are, for values that come and go and for those that stay on devices; nullopt until
   /// it is asked for.
   std::array<std::optional<hash128>, 2> keys;
@@ -77,6 +79,8 @@ private:
   /// known or no input has symbolic ones.
   std::optional<input_dims> numbers_of(const input_facts& given) const;
   bool wants_numbers() const { return wants_numbers_ || needs_numbers_; }
+  /// Returns whether inputs need a program of numbers, if that of symbols has `key`.
+  bool takes_numbers(const hash128& key, const input_facts& given);
   bool can_make_of_numbers() const { return needs_numbers_ || made_of_numbers_ < most_of_numbers; }
   rewrite_options options_for(const given_inputs& inputs, const input_facts& given, bool on_cpus) const;
   /// Throws `errc::invalid_input` if the given dims contradict what is declared, `declared` or the model's.

@@ -230,3 +230,43 @@ TEST_CASE("an operand that is wrong only in a run is an error that names operato
   CHECK(std::string(wrong.what()).find("TopK takes 9 elements of a dim of 4") != std::string::npos);
   CHECK(std::string(wrong.what()).find("TopK_top") != std::string::npos);
 }
+
+TEST_CASE("slices of empty dims are empty", "[actors][computed_shapes]") {
+  engine e({.devices = {"cpu"}});
+  graph_builder b(18);
+  const value_id x = b.input("x", {2, dim::symbol("n")});
+  const auto slice = [&](value_id from, int64_t start, const std::string& name) {
+    b.output(b.op("Slice", {from, b.integers({start}), b.integers({INT64_MAX}), b.integers({1})}, {}, name));
+  };
+  slice(x, 1, "rest");
+  slice(x, -1, "last");
+  slice(b.op("NonZero", {x}), 1, "others");
+  const session s = e.load(b.g);
+  for (const int64_t n : {3, 0, 1, 0, 2}) {
+    const named_tensors y = s.run({{"x", floats({2, n}, std::vector<float>(static_cast<size_t>(2 * n), 1.F))}}).outputs;
+    CHECK(y.at("rest").dims() == shape{2, std::max<int64_t>(n - 1, 0)});
+    CHECK(y.at("last").dims() == shape{2, std::min<int64_t>(n, 1)});
+    CHECK(y.at("others").dims() == shape{2, std::max<int64_t>(2 * n - 1, 0)});
+  }
+}
+
+TEST_CASE("dims whose expressions would grow too long are computed in numbers", "[actors][computed_shapes]") {
+  constexpr int steps = 24;
+  engine e({.devices = {"cpu"}});
+  graph_builder b(18);
+  value_id y = b.input("x", {2, dim::symbol("n")});
+  for (int i = 0; i < steps; ++i) {
+    const value_id half = b.op("Div", {length_of(b, y), b.integers({2})});
+    const value_id end = b.op("Slice", {y, half, b.integers({INT64_MAX}), b.integers({1})});
+    y = b.op("Concat", {y, end}, attrs_of({{"axis", int64_t{1}}}));
+  }
+  b.output(b.op("ReduceMax", {y, b.integers({0})}, {}, "y"));
+  const session s = e.load(b.g);
+  for (const int64_t n : {1, 2}) {
+    int64_t length = n;
+    for (int i = 0; i < steps; ++i)
+      length += length - length / 2;
+    const std::vector<float> ones(static_cast<size_t>(2 * n), 1.F);
+    CHECK(s.run({{"x", floats({2, n}, ones)}}).outputs.at("y").dims() == shape{1, length});
+  }
+}
