@@ -6,6 +6,7 @@
 #include "ops/infer.hpp"
 #include "ops/known.hpp"
 #include "ops/limited_broadcast.hpp"
+#include "ops/require_broadcast.hpp"
 #include "ops/scalar_formulas.hpp"
 
 namespace troupe {
@@ -83,9 +84,14 @@ void infer_modulo(infer_context& c) {
     set_known_binary(c, c.type(0), broadcast_inputs(c), known::modulo);
 }
 
-/// PRelu's slope broadcasts to the other operand, not the other way round.
+/// PRelu's slope broadcasts to the other operand, not the other way round; until opset 6 one of one dim runs along the channels.
 void infer_prelu(infer_context& c) {
-  c.set_output(0, common_type(c), c.dims(0));
+  const symbolic_shape& x = c.dims(0);
+  symbolic_shape slope = c.dims(1);
+  if (c.call().def->since < 7 && slope.size() == 1 && x.size() > 2)
+    slope.resize(x.size() - 1, dim(1));
+  require_broadcast(slope, x, "the slope");
+  c.set_output(0, common_type(c), x);
 }
 
 constexpr op_def binary_row(std::string_view name, int64_t since, dtype_set element_types,

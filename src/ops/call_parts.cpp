@@ -85,6 +85,50 @@ private:
 
 } // namespace
 
+namespace {
+
+void infer_part(const call_part& part, const call_parts& calls, std::span<const operand> inputs,
+                std::span<const operand> outputs) {
+  graph g;
+  node call{.name = "part",
+            .op_type = std::string(part.def->name),
+            .domain = std::string(part.def->domain),
+            .attrs = part.attrs};
+  call.def = part.def;
+  for (const part_operand& o : part.inputs) {
+    const operand in = operand_of(o, calls, inputs, outputs);
+    call.inputs.push_back(
+        in.present()
+            ? g.add_value({.name = "operand", .type = in.type, .dims = to_symbolic(in.dims), .constant = in.constant})
+            : no_value);
+  }
+  call.outputs = {g.add_value({.name = "result"})};
+  infer_node(g, call);
+  const value& result = g.values[call.outputs[0]];
+  const operand wanted = operand_of(part.output, calls, inputs, outputs);
+  if (result.type != wanted.type || !result.dims || *result.dims != to_symbolic(wanted.dims))
+    fail(errc::invalid_model, "{} gives {} {}, not {} {}", part.def->name, to_string(result.type),
+         result.dims ? to_string(*result.dims) : "?", to_string(wanted.type), to_string(wanted.dims));
+}
+
+} // namespace
+
+void infer_parts(const infer_context& c, dtype type, parts_function parts_of) {
+  std::vector<operand> inputs(c.input_count()), outputs(c.output_count());
+  for (size_t i = 0; i < inputs.size(); ++i)
+    if (c.has_input(i)) {
+      if (!is_constant(c.dims(i)))
+        return;
+      inputs[i] = {.type = c.type(i), .dims = constants(c.dims(i)), .constant = c.input(i).constant};
+    }
+  for (size_t i = 0; i < outputs.size(); ++i)
+    if (c.has_output(i))
+      outputs[i] = {.type = type, .dims = constants(c.output_dims(i))};
+  const call_parts calls = parts_of(c.attrs(), inputs, outputs);
+  for (const call_part& part : calls.parts)
+    infer_part(part, calls, inputs, outputs);
+}
+
 void run_parts(kernel_context& c, parts_function parts_of) {
   std::vector<operand> inputs, outputs;
   for (size_t i = 0; i < c.input_count(); ++i)

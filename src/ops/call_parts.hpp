@@ -47,6 +47,10 @@ operand operand_of(const part_operand& o, const call_parts& calls, std::span<con
 using parts_function = call_parts (*)(const attributes& attrs, std::span<const operand> inputs,
                                       std::span<const operand> outputs);
 
+/// Infers the parts of a call whose outputs have been inferred, all of `type`, if all its dims are numbers. Throws what a part's operator
+/// says against its operands, and `errc::invalid_model` if a part's result is not what the others take it for.
+void infer_parts(const infer_context& c, dtype type, parts_function parts_of);
+
 /// Runs the parts' reference kernels.
 void run_parts(kernel_context& c, parts_function parts_of);
 

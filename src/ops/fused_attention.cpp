@@ -25,6 +25,7 @@
 #include "ops/head_layout.hpp"
 #include "ops/infer.hpp"
 #include "ops/operand.hpp"
+#include "ops/require_broadcast.hpp"
 
 #include <cmath>
 #include <limits>
@@ -83,19 +84,21 @@ void infer_fused_attention(infer_context& c) {
   if (!q[1].is_constant() || !k[1].is_constant() || k[1].constant() < 1 || q[1].constant() % k[1].constant() != 0)
     fail(errc::invalid_model, "attention: {} heads of Q do not share {} heads of K", q[1].to_string(),
          k[1].to_string());
-  if (c.has_input(3) && c.rank(3) > 4)
-    fail(errc::invalid_model, "attention: the mask has rank {}", c.rank(3));
+  dim keys = k[2];
   if (c.has_input(past_key_input) != c.has_input(past_value_input))
     fail(errc::invalid_model, "attention: past keys and values must both be there, or neither");
   if (c.has_input(past_key_input)) {
     const auto past_k = cache_dims<dim>(attrs, c.dims(past_key_input)),
                past_v = cache_dims<dim>(attrs, c.dims(past_value_input));
     require_equal(past_k[2], past_v[2], "positions of past keys and values");
+    keys = keys + past_k[2];
     for (size_t i : {0, 1, 3}) {
       require_equal(past_k[i], k[i], "dims of past keys and keys");
       require_equal(past_v[i], v[i], "dims of past values and values");
     }
   }
+  if (c.has_input(3))
+    require_broadcast(c.dims(3), symbolic_shape{q[0], q[1], q[2], keys}, "the mask of attention");
   const bool behind = heads_behind(attrs, "out_layout");
   c.set_output(0, type_of_operands(c), {q[0], q[behind ? 2 : 1], q[behind ? 1 : 2], v[3]});
 }

@@ -77,6 +77,8 @@ dtype infer_sum(const infer_context& c) {
   for (const size_t i : {at::y_scale, at::r_scale, at::z_scale})
     if (!c.has_input(i))
       fail(errc::invalid_model, "a sum of bytes lacks a scale");
+  for (const char* limit : {"sum_low", "sum_high"})
+    c.attrs().real(limit);
   return quantised_type(c, at::z_zero);
 }
 

@@ -3,6 +3,7 @@
 #include "base/parallel.hpp"
 #include "ops/families.hpp"
 #include "ops/movement.hpp"
+#include "ops/operand.hpp"
 #include "ops/strided_copy.hpp"
 
 #include <algorithm>
@@ -46,8 +47,12 @@ void gather_kernel(kernel_context& c) {
 void infer_gather_elements(infer_context& c) {
   if (c.rank(0) != c.rank(1))
     fail(errc::invalid_model, "data of rank {} and indices of rank {} differ", c.rank(0), c.rank(1));
-  c.axis("axis", 0, c.rank(0));
-  set_moved(c, {c.dims(1)});
+  const size_t axis = c.axis("axis", 0, c.rank(0));
+  const symbolic_shape &data = c.dims(0), &indices = c.dims(1);
+  for (size_t i = 0; i < data.size(); ++i)
+    if (i != axis && indices[i].is_constant() && data[i].is_constant() && indices[i].constant() > data[i].constant())
+      fail(errc::invalid_model, "indices {} reach beyond data {}", to_string(indices), to_string(data));
+  set_moved(c, {indices});
 }
 
 /// Throws if an axis other than `axis` of the indices is longer than the data's.
@@ -104,6 +109,7 @@ void infer_gather_nd(infer_context& c) {
     fail(errc::unsupported, "GatherND needs indices whose last dim is known, not {}", to_string(indices));
   const size_t batch = batch_dims_of(c.attrs());
   const size_t length = tuple_length(indices.back().constant(), batch, data.size(), indices.size());
+  require_same_dims(std::span(data).first(batch), std::span(indices).first(batch), "batch dims of data and indices");
   symbolic_shape out(indices.begin(), indices.end() - 1);
   out.insert(out.end(), data.begin() + static_cast<int64_t>(batch + length), data.end());
   set_moved(c, {std::move(out)});

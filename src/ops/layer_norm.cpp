@@ -6,22 +6,12 @@
 #include "ops/families.hpp"
 #include "ops/infer.hpp"
 #include "ops/operand.hpp"
+#include "ops/require_broadcast.hpp"
 
 #include <cmath>
 
 namespace troupe {
 namespace {
-
-/// Throws if a known dim of `vector` does not broadcast to the dims of `x`, counted from the back.
-void check_broadcast(std::span<const dim> vector, std::span<const dim> x) {
-  bool fits = vector.size() <= x.size();
-  for (size_t i = 0; fits && i < vector.size(); ++i) {
-    const dim &have = vector[vector.size() - 1 - i], &want = x[x.size() - 1 - i];
-    fits = have.is(1) || !have.is_constant() || !want.is_constant() || have == want;
-  }
-  if (!fits)
-    fail(errc::invalid_model, "scale or bias of shape {} does not broadcast to {}", to_string(vector), to_string(x));
-}
 
 /// Returns the type of the statistics that attribute stash_type names.
 dtype stash_type(const attributes& attrs) {
@@ -33,7 +23,7 @@ void infer_layer_norm(infer_context& c) {
   const size_t axis = c.axis("axis", -1, x.size());
   for (size_t i = 1; i < c.input_count(); ++i)
     if (c.has_input(i))
-      check_broadcast(c.dims(i), x);
+      require_broadcast(c.dims(i), x, "scale or bias");
   c.set_output(0, c.type(0), x);
   symbolic_shape statistics = x;
   std::fill(statistics.begin() + static_cast<std::ptrdiff_t>(axis), statistics.end(), dim(1));
@@ -43,7 +33,7 @@ void infer_layer_norm(infer_context& c) {
 
 /// Scale or bias, laid out so that element i of the operand uses element i modulo the size.
 std::vector<double> spread(const const_view& vector, std::span<const int64_t> dims, size_t axis) {
-  check_broadcast(to_symbolic(vector.dims), to_symbolic(dims));
+  require_broadcast(to_symbolic(vector.dims), to_symbolic(dims), "scale or bias");
   const read_as<double> values(vector);
   // The usual case needs only the normalised axes; a vector that reaches further is spread over the whole operand.
   const auto target = vector.dims.size() <= dims.size() - axis ? dims.subspan(axis) : dims;

@@ -3,6 +3,7 @@
 #include "base/parallel.hpp"
 #include "ops/families.hpp"
 #include "ops/movement.hpp"
+#include "ops/operand.hpp"
 
 #include <algorithm>
 
@@ -16,6 +17,10 @@ void infer_non_max_suppression(infer_context& c) {
   if (c.rank(0) != 3 || c.rank(1) != 3)
     fail(errc::invalid_model, "boxes [batch, boxes, 4] and scores [batch, classes, boxes] have ranks {} and {}",
          c.rank(0), c.rank(1));
+  const symbolic_shape &boxes = c.dims(0), &scores = c.dims(1);
+  require_same(boxes[0], scores[0], "batches of boxes and scores");
+  require_same(boxes[1], scores[2], "numbers of boxes and of scores");
+  require_same(boxes[2], 4, "numbers of a box");
   c.set_output(0, dtype::int64, {c.data_dependent(0, 0), 3});
 }
 

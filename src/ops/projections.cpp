@@ -236,6 +236,7 @@ void infer_projections(infer_context& c) {
   }
   if (!how.last_norm.empty() && c.output_count() > 1)
     c.set_output(1, c.type(projection::operand), dims);
+  infer_parts(c, how.wide ? dtype::float32 : c.type(projection::operand), parts_of_projections);
 }
 
 void projections_reference(kernel_context& c) {

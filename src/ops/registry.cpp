@@ -3,6 +3,7 @@
 #include "ops/deferred.hpp"
 #include "ops/flex_attention.hpp"
 #include "ops/node_origin.hpp"
+#include "ops/type_rules.hpp"
 
 #include <map>
 
@@ -244,6 +245,7 @@ void work_on(const graph& g, const node& n, const std::function<void()>& work) {
   } catch (const error& e) {
     fail(e.code(), "{}: {}", describe_origin(n), e.what());
   }
+  check_operand_types(g, n); // last: what an operator itself says against its operands says more
 }
 
 void infer_node(graph& g, node& n) {

@@ -2,6 +2,7 @@
 // by, or combined with, updates. Updates run in order: if indices repeat without a reduction, the last one wins.
 #include "ops/families.hpp"
 #include "ops/movement.hpp"
+#include "ops/operand.hpp"
 #include "ops/strided_copy.hpp"
 
 #include <algorithm>
@@ -38,16 +39,18 @@ std::string reduction_of(const attributes& attrs) {
   return attrs.text("reduction", "none");
 }
 
-void check_updates(const infer_context& c, size_t i) {
-  if (c.type(i) != c.type(0))
-    fail(errc::invalid_model, "updates of type {} for data of type {}", to_string(c.type(i)), to_string(c.type(0)));
+/// Throws if indices are known to reach beyond the data in another axis than that of the indices.
+void require_reach(std::span<const dim> indices, std::span<const dim> data, size_t axis) {
+  for (size_t i = 0; i < data.size(); ++i)
+    if (i != axis && indices[i].is_constant() && data[i].is_constant() && indices[i].constant() > data[i].constant())
+      fail(errc::invalid_model, "indices {} reach beyond data {}", to_string(indices), to_string(data));
 }
 
 void infer_scatter_elements(infer_context& c) {
   if (c.rank(0) != c.rank(1) || c.rank(1) != c.rank(2))
     fail(errc::invalid_model, "ranks of data {}, indices {} and updates {} differ", c.rank(0), c.rank(1), c.rank(2));
-  check_updates(c, 2);
-  c.axis("axis", 0, c.rank(0));
+  require_same_dims(c.dims(1), c.dims(2), "indices and updates");
+  require_reach(c.dims(1), c.dims(0), c.axis("axis", 0, c.rank(0)));
   c.set_output(0, c.type(0), c.dims(0));
 }
 
@@ -86,12 +89,15 @@ size_t tuple_length(int64_t length, size_t data_rank) {
 }
 
 void infer_scatter_nd(infer_context& c) {
-  check_updates(c, 2);
-  const symbolic_shape& indices = c.dims(1);
+  const symbolic_shape &data = c.dims(0), &indices = c.dims(1);
   if (indices.empty())
     fail(errc::invalid_model, "the indices of ScatterND have rank 0");
-  if (indices.back().is_constant())
-    tuple_length(indices.back().constant(), c.rank(0));
+  if (indices.back().is_constant()) {
+    const size_t length = tuple_length(indices.back().constant(), data.size());
+    require_same(volume(c.dims(2)),
+                 volume(std::span(indices).first(indices.size() - 1)) * volume(std::span(data).subspan(length)),
+                 "elements of the updates and what indices and data take");
+  }
   c.set_output(0, c.type(0), c.dims(0));
 }
 
@@ -121,11 +127,16 @@ void scatter_nd_kernel(kernel_context& c) {
 }
 
 void infer_tensor_scatter(infer_context& c) {
-  check_updates(c, 1);
   if (c.rank(0) != c.rank(1) || c.rank(0) < 2)
     fail(errc::invalid_model, "cache of rank {} and update of rank {}", c.rank(0), c.rank(1));
-  if (c.axis("axis", -2, c.rank(0)) == 0)
+  const size_t axis = c.axis("axis", -2, c.rank(0));
+  if (axis == 0)
     fail(errc::invalid_model, "TensorScatter cannot write along the batch axis");
+  symbolic_shape written = c.dims(1);
+  written[axis] = c.dims(0)[axis];
+  require_same_dims(written, c.dims(0), "the update and the cache, along other axes");
+  if (c.has_input(2))
+    require_same_dims(c.dims(2), std::span(&c.dims(0)[0], 1), "write indices and the batch");
   c.set_output(0, c.type(0), c.dims(0));
 }
 

@@ -2,6 +2,7 @@
 // ReverseSequence.
 #include "ops/families.hpp"
 #include "ops/movement.hpp"
+#include "ops/operand.hpp"
 #include "ops/strided_copy.hpp"
 
 #include <algorithm>
@@ -184,6 +185,7 @@ void infer_one_hot(infer_context& c) {
   }
   if (depth.is_constant() && depth.constant() < 0)
     fail(errc::invalid_model, "the depth of OneHot is {}", depth.constant());
+  require_same(volume(c.dims(2)), 2, "the values of OneHot and what there must be");
   symbolic_shape out = c.dims(0);
   const size_t axis = c.axis("axis", -1, out.size() + 1);
   out.insert(out.begin() + static_cast<int64_t>(axis), depth);
@@ -246,6 +248,7 @@ void trilu_kernel(kernel_context& c) {
 void infer_reverse_sequence(infer_context& c) {
   if (c.rank(0) < 2)
     fail(errc::invalid_model, "ReverseSequence takes rank 2 or more, not {}", c.rank(0));
+  require_same_dims(c.dims(1), std::span(&c.dims(0)[c.axis("batch_axis", 1, c.rank(0))], 1), "lengths and the batch");
   c.set_output(0, c.type(0), c.dims(0));
 }
 

@@ -3,6 +3,7 @@
 #include "base/checked.hpp"
 #include "plan/bind/bind_shapes.hpp"
 #include "plan/bind/memory.hpp"
+#include "plan/bind/operand_checks.hpp"
 
 #include <algorithm>
 #include <atomic>
@@ -162,7 +163,12 @@ arena_layout_ptr make_layout(std::shared_ptr<const plan> p, uint32_t segment, co
     l->symbols.push_back({std::move(name), value == capacities.end() ? 0 : value->second, varies});
   }
   const slot_flags flags = varying_slots(*l);
-  bind_capacities(*l, capacities, flags);
+  try {
+    bind_capacities(*l, capacities, flags);
+  } catch (const error&) {
+    check_operands(*l->source, segment, capacities); // which names the node
+    throw;
+  }
   lay_out_devices(*l, varying.empty() ? l->dims : identities(*l, flags));
   return l;
 }

@@ -7,12 +7,12 @@
 
 namespace troupe {
 
-/// Returns the nodes, by segment and ascending, that must be asked at each binding: with primes for the symbols, no two the same, inference
-/// refuses them.
+/// Returns the nodes, by segment and ascending, that must be asked at each binding: with primes for the symbols, no two the same, or with
+/// ones, inference refuses them, or gives other dims than the program says. Of nodes that ask the same there is one.
 std::vector<std::vector<node_id>> find_open_operands(const plan& p);
 
-/// Throws `errc::invalid_input`, naming node and dims, if operands of the segment's `plan::open_operands` do not fit each other; `values`
-/// are the symbols' values.
+/// Throws `errc::invalid_input`, naming node and inputs, if operands of the segment's `plan::open_operands` do not fit each other, or
+/// their results what the program says of these; `values` are the symbols' values.
 void check_operands(const plan& p, uint32_t segment, const bindings& values);
 
 /// Infers a node with numbers for its operands' dims and known elements; returns its outputs, an empty value if one is absent. Throws

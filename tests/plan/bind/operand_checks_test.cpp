@@ -6,6 +6,8 @@
 #include "support/run_graph.hpp"
 #include "support/thrown.hpp"
 
+#include <algorithm>
+
 using namespace troupe;
 using namespace troupe::test;
 using Catch::Contains;
@@ -66,6 +68,74 @@ TEST_CASE("operands that do not fit are refused on every device", "[plan][vulkan
       }
     CHECK(gpu_messages(e).empty());
   }
+}
+
+TEST_CASE("fused attention takes no mask of other sizes than its keys", "[plan][vulkan][A4]") {
+  graph_builder b;
+  const dim s = dim::symbol("s"), t = dim::symbol("t");
+  const value_id q = b.input("q", {1, 2, s, 8}), k = b.input("k", {1, 2, t, 8}), v = b.input("v", {1, 2, t, 8});
+  const value_id mask = b.input("mask", {1, 1, 1, m});
+  const value_id turned = b.op("Transpose", {k}, attrs_of({{"perm", std::vector<int64_t>{0, 1, 3, 2}}}));
+  const value_id scores = b.op("Add", {b.op("Mul", {b.op("MatMul", {q, turned}), b.scalar(0.25f)}), mask});
+  const value_id weights = b.op("Softmax", {scores}, attrs_of({{"axis", int64_t{-1}}}), "attended");
+  b.output(b.op("MatMul", {weights, v}));
+  for (const std::vector<std::string>& devices : std::vector<std::vector<std::string>>{{"cpu"}, {"vulkan:0", "cpu"}}) {
+    engine e = make_engine({.devices = devices}, {.gpu_validation = gpus_are_validated()});
+    const session loaded = e.load(b.g);
+    const auto inputs = [](int64_t keys, int64_t masked) {
+      return named_tensors{{"q", ones({1, 2, 3, 8})},
+                           {"k", ones({1, 2, keys, 8})},
+                           {"v", ones({1, 2, keys, 8})},
+                           {"mask", ones({1, 1, 1, masked})}};
+    };
+    const auto p = plan_of(loaded, inputs(5, 5));
+    const auto& nodes = p->program->nodes;
+    CHECK(std::ranges::any_of(nodes, [](const node& n) { return operator_name(n) == "troupe.Attention"; }));
+    CHECK_NOTHROW(loaded.run(inputs(5, 5)));
+    CHECK_NOTHROW(loaded.run(inputs(5, 1)));
+    for (const auto& [keys, masked] :
+         std::vector<std::pair<int64_t, int64_t>>{{400, 2}, {300'000, 2}, {5, 4}, {5, 6}}) {
+      const error why = thrown_by([&] { loaded.run(inputs(keys, masked)); });
+      CHECK(why.code() == errc::invalid_input);
+      CHECK_THAT(why.what(), Contains("attended") && Contains("the mask of attention") && Contains("'mask'"));
+    }
+    CHECK(gpu_messages(e).empty());
+  }
+}
+
+TEST_CASE("a kernel that exceeds the padded input is an error that names the node", "[plan][A4]") {
+  engine e({.devices = {"cpu"}});
+  for (const std::string op : {"Conv", "MaxPool", "AveragePool"}) {
+    INFO(op);
+    graph_builder b;
+    std::vector<value_id> operands{b.input("x", {1, 2, n, m})};
+    attributes attrs;
+    if (op == "Conv")
+      operands.push_back(b.constant("w", ones({3, 2, 3, 3})));
+    else
+      attrs.set("kernel_shape", std::vector<int64_t>{3, 3});
+    b.output(b.op(op, operands, attrs, "window"));
+    const session s = e.load(b.g);
+    CHECK(s.run({{"x", ones({1, 2, 3, 4})}}).outputs.begin()->second.size() > 0);
+    for (const shape& dims : {shape{1, 2, 2, 4}, shape{1, 2, 4, 2}, shape{1, 2, 0, 4}}) {
+      const error why = thrown_by([&] { s.run({{"x", ones(dims)}}); });
+      CHECK(why.code() == errc::invalid_input);
+      CHECK_THAT(why.what(),
+                 Contains("window") && Contains("the kernel covers 3 elements") && Contains("(its inputs: 'x"));
+    }
+  }
+}
+
+TEST_CASE("of layers that ask the same, a binding asks one", "[plan]") {
+  graph_builder b;
+  value_id x = b.input("x", {n, m});
+  const value_id y = b.input("y", {m, m}), bias = b.input("bias", {dim::symbol("k")});
+  for (int layer = 0; layer < 3; ++layer)
+    x = b.op("PRelu", {b.op("MatMul", {x, y}), bias});
+  b.output(x);
+  engine e({.devices = {"cpu"}});
+  const auto p = plan_of(e.load(b.g, {.fuse = false}), {{"x", ones({3, 4})}, {"y", ones({4, 4})}, {"bias", ones({4})}});
+  CHECK(p->open_operands.at(0).size() == 1);
 }
 
 TEST_CASE("a binding asks only nodes whose operands may not fit", "[plan][engine]") {
