@@ -92,6 +92,20 @@ TEST_CASE("a refusal of a type names node, input and types", "[ops]") {
                              Catch::Contains("input 2 ('bias') is int32, but must be float32, as input 0 is"));
 }
 
+TEST_CASE("attention takes both caches of one type", "[ops]") {
+  for (const sample_call& c : read_sample_calls(false))
+    if (c.def->domain == "troupe" && c.def->name == "Attention" && c.inputs.size() == 6 &&
+        c.inputs[0].type() == dtype::float16) {
+      sample_call wide = c;
+      wide.inputs[4] = retyped(c.inputs[4], dtype::float32);
+      CHECK_THAT(refusal_of(wide), Catch::Contains("input 5 ('x5') is float16, but must be float32, as input 4 is"));
+      wide.inputs[5] = retyped(c.inputs[5], dtype::float32);
+      CHECK(refusal_of(wide).empty());
+      return;
+    }
+  FAIL("there is no such call");
+}
+
 namespace {
 
 /// Runs a call on an engine; empty if it is refused or fails.
