@@ -51,6 +51,8 @@ void grouped_operands::rotate(expansion& e, size_t cosine, size_t sine, value_id
   if (const dim columns = e.dims(e.input(cosine), 2)[1]; columns.is_constant())
     attrs.set("rotary_embedding_dim", 2 * columns.constant());
   for (const auto& [turned, count] : {std::pair(&q, heads), {&k, kv_heads}}) {
+    if (e.dims(*turned, 3)[1].is(0))
+      continue;
     attrs.set("num_heads", count);
     *turned = e.add("RotaryEmbedding", {*turned, e.input(cosine), e.input(sine), ids}, attrs);
   }

@@ -9,6 +9,7 @@
 // A cache of a window's size (sliding_window_cache) has C places for the last keys. After n keys it holds the last
 // kept(n): all of them up to C; then it was cut to a window of W each time that it was full, W + (n − C − 1) mod (C − W
 // + 1).
+// Keys and values of no rows mean that the cache has all keys already, those of the queries too (layers that share a cache).
 // A cache of codes (grouped_cache.hpp) holds new rows as codes too, and attention sees what the codes stand for.
 // A head's sink (head_sink, or 0 with smooth_softmax) is the score of one more key, whose value is 0.
 // Output 3 has the scores of each query and key with qk_output 1, their softmax with 2; 0 where the query does not see the key.
@@ -38,8 +39,13 @@ void check_form(const expansion& e) {
     fail(errc::invalid_model, "past key and value must both be there, or neither");
   if (window >= 0 && attrs.integer("causal", 1) == 0)
     fail(errc::invalid_model, "attribute 'local_window_size' is {}, but must be -1 if 'causal' is 0", window);
+  const bool shares = e.has_input(1) && e.dims(e.input(1), 3)[1].is(0);
+  if (shares && !e.has_input(gqa_past_key))
+    fail(errc::invalid_model, "keys {} need past keys", to_string(e.dims(e.input(1))));
   if (attrs.integer("sliding_window_cache", 0) == 0)
     return;
+  if (shares)
+    fail(errc::unsupported, "keys of no rows are not supported with 'sliding_window_cache'");
   if (window < 1 || !e.has_input(gqa_past_key))
     fail(errc::invalid_model, "'sliding_window_cache' needs a positive 'local_window_size', and past key and value");
   if (scores != 0 || e.has_input(gqa_bias))
@@ -66,7 +72,7 @@ public:
 
   void expand() {
     const bool has_past = e_.has_input(gqa_past_key), real = key_codes_.real() && value_codes_.real();
-    same_starts_ = !has_past || (!slides() && batch_.is(1) && total_ == past_ + queries_);
+    same_starts_ = !has_past || (!slides() && !shares() && batch_.is(1) && total_ == past_ + queries_);
     if (e_.has_input(gqa_query_norm)) {
       o_.q = normalised(o_.q, o_.heads, gqa_query_norm);
       o_.k = normalised(o_.k, o_.kv_heads, gqa_key_norm);
@@ -81,6 +87,7 @@ private:
   bool has_sink() const { return e_.has_input(gqa_sink) || e_.attrs().integer("smooth_softmax", 0) == 1; }
   int64_t window() const { return e_.attrs().integer("local_window_size", -1); }
   bool causal() const { return e_.attrs().integer("causal", 1) != 0; }
+  bool shares() const { return e_.dims(o_.k)[1].is(0); }
   bool slides() const { return e_.attrs().integer("sliding_window_cache", 0) != 0; }
   dim head_size() const { return floor_div(e_.dims(o_.q, 3)[2], o_.heads); }
 
@@ -90,6 +97,9 @@ private:
       lengths_ = e_.add("Add", {e_.reshape(e_.cast(e_.input(gqa_lengths), dtype::int64), {batch_}), number(1)});
     return lengths_;
   }
+
+  /// Returns numbers [batch] so that they broadcast to what a batch has.
+  value_id by_batch(value_id numbers) { return e_.reshape(numbers, {batch_, 1, 1, 1}); }
 
   value_id number(int64_t x) { return e_.scalar(dtype::int64, static_cast<double>(x)); }
 
@@ -146,7 +156,7 @@ private:
   value_id plain_mask() {
     if (e_.has_input(gqa_past_key) || queries_.is(1))
       return e_.input(gqa_bias);
-    const value_id counted = e_.add("Less", {e_.range(queries_), e_.reshape(lengths(), {batch_, 1, 1, 1})});
+    const value_id counted = e_.add("Less", {e_.range(queries_), by_batch(lengths())});
     return e_.has_input(gqa_bias) ? added(counted) : counted;
   }
 
@@ -177,6 +187,10 @@ private:
       return rows;
     if (same_starts_)
       return e_.add("Concat", {past, rows}, attributes_of({{"axis", int64_t{2}}}));
+    if (shares()) {
+      const value_id counted = e_.add("Less", {e_.reshape(e_.range(past_), {1, 1, past_, 1}), by_batch(lengths())});
+      return e_.add("Where", {counted, past, e_.scalar(e_.type(past), 0)});
+    }
     // One place more than a sliding cache needs, for what it has not.
     const dim places = slides() ? past_ + queries_ + dim(1) : max(past_, total_);
     if (!(places == past_)) {
@@ -203,7 +217,7 @@ private:
   value_id visible(const dim& keys) {
     const value_id key = e_.range(keys);
     if (!causal())
-      return e_.add("Less", {key, e_.reshape(lengths(), {batch_, 1, 1, 1})});
+      return e_.add("Less", {key, by_batch(lengths())});
     const value_id query = e_.reshape(places_after(first_rows_at()), {batch_, 1, queries_, 1});
     const value_id past = e_.add("LessOrEqual", {key, last_keys(query)});
     if (window() < 0)
@@ -217,7 +231,7 @@ private:
     if (queries_.is(1) || slides())
       return query;
     const value_id last = e_.add("Sub", {lengths(), number(1)});
-    return e_.add("Min", {query, e_.reshape(last, {batch_, 1, 1, 1})});
+    return e_.add("Min", {query, by_batch(last)});
   }
 
   /// Returns the first `keys` rows of a cache of more.

@@ -16,9 +16,9 @@ function cache(dims, taken, type) {
 
 // GroupQueryAttention: batch B, new tokens S, a cache of P places, of which `lengths` minus S are taken.
 const grouped = (what, { B = 1, S = 3, P = 0, heads = 4, kv = 2, lengths = Array(B).fill(P + S), total = Math.max(...lengths), type = 'float32', attrs = {}, rotary = false, columns = 8,
-  positions = false, packed = false, bias = null, sink = false, old = false, bits = 0, by = 'PER_TENSOR' } = {}) => () => ({
+  positions = false, packed = false, bias = null, sink = false, old = false, bits = 0, by = 'PER_TENSOR', L = S } = {}) => () => ({
   what, attrs: { num_heads: heads, kv_num_heads: kv, ...(rotary ? { do_rotary: 1 } : {}), ...(bits ? { k_quant_type: by, v_quant_type: by, kv_cache_bit_width: bits } : {}), ...attrs }, outputs: ['y', 'key', 'value', ...(attrs.qk_output ? ['scores'] : [])],
-  inputs: [floats([B, S, (packed ? heads + 2 * kv : heads) * size], type), packed ? null : floats([B, S, kv * size], type), packed ? null : floats([B, S, kv * size], type),
+  inputs: [floats([B, S, (packed ? heads + 2 * kv : heads) * size], type), packed ? null : floats([B, L, kv * size], type), packed ? null : floats([B, L, kv * size], type),
     ...(P ? [1, 2].map(() => (old || bits ? stale([B, kv, P, size], type, bits) : cache([B, kv, P, size], lengths.map(n => n - S), type))) : [null, null]), ints([B], lengths.map(n => n - 1)), constant(ints([], [total])),
     rotary ? constant(uniform(type, [16, columns], -1, 1)) : null, rotary ? constant(uniform(type, [16, columns], -1, 1)) : null,
     positions ? tensor('int64', [B, S], lengths.flatMap(n => Array.from({ length: S }, (_, i) => n - S + i))) : null, bias && floats(bias, type), sink ? constant(floats([heads], type)) : null,
@@ -63,6 +63,7 @@ export const cases = {
     grouped('8 bits of float16', { S: 1, P: 5, bits: 8, type: 'float16', attrs: { local_window_size: 3 } }), grouped('a prompt of 4 bits', { S: 4, P: 6, lengths: [4], bits: 4, sink: true }),
     slides('a cache of a window that fills', 3, { S: 1, P: 4, lengths: [3] }), slides('one that is full', 4, { S: 1, P: 4, lengths: [9] }), slides('one that is cut', 3, { S: 1, P: 6, lengths: [11], rotary: true }), slides('one that was cut', 3, { S: 1, P: 4, lengths: [6], rotary: true }), slides('a batch of such', 2, { B: 3, S: 1, P: 5, lengths: [9, 2, 14] }),
     slides('a prompt longer than its window', 3, { S: 10, P: 4, lengths: [10] }), slides('several steps', 3, { S: 3, P: 4, lengths: [12] }), slides('several steps that cut', 3, { S: 2, P: 4, lengths: [10], attrs: { smooth_softmax: 1 } }), slides('one of 8 bits', 4, { S: 1, P: 5, lengths: [9], bits: 8 }),
+    grouped('a shared cache', { B: 2, S: 1, P: 6, L: 0, lengths: [4, 2], old: true, rotary: true }), grouped('several steps of a shared cache', { S: 3, P: 6, L: 0, lengths: [5], old: true, attrs: { local_window_size: 2 } }),
   ],
   SparseAttention: [
     sparse('a prompt', [near], { S: 7, lengths: [7] }), sparse('all blocks', [dense], { S: 7, lengths: [7] }), sparse('two layouts', [near, far], { S: 8, lengths: [8] }), sparse('four layouts of four heads', [dense, near, far, without], { S: 6, lengths: [6] }),
