@@ -53,7 +53,7 @@ void expand_softmax(expansion& e) {
   const bool joined = e.attrs().integer("opset") < 13;
   const value_id x = real_operand(e, 0);
   const symbolic_shape d = e.dims(x);
-  const size_t axis = e.call().axis("axis", joined ? 1 : -1, d.size());
+  const size_t axis = e.call().axis("axis", -1, d.size());
   if (!joined)
     return set_probabilities(e, e.add("Softmax", {x}, attributes_of({{"axis", static_cast<int64_t>(axis)}})));
   const auto all = std::span<const dim>(d);

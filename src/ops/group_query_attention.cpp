@@ -219,11 +219,17 @@ private:
     if (!causal())
       return e_.add("Less", {key, by_batch(lengths())});
     const value_id query = e_.reshape(places_after(first_rows_at()), {batch_, 1, queries_, 1});
-    const value_id past = e_.add("LessOrEqual", {key, last_keys(query)});
+    const value_id last = last_keys(query), past = e_.add("LessOrEqual", {key, last});
     if (window() < 0)
       return past;
-    const value_id first = e_.add("Sub", {query, number(window())});
+    const value_id first = e_.add("Sub", {windows_end_at_queries() ? query : last, number(window())});
     return e_.add("And", {past, e_.add("Greater", {key, first})});
+  }
+
+  /// Whether the window of a padded query ends at its place, not at the last key that counts: ONNX Runtime has a kernel
+  /// of its own for such calls.
+  bool windows_end_at_queries() const {
+    return e_.type(o_.q) == dtype::float32 && e_.attrs().real("softcap", 0) == 0 && !has_sink() && !wants_scores();
   }
 
   /// Returns the last key that each query sees: none of a padded prompt's that do not count.

@@ -62,6 +62,7 @@ export const cases = {
     unary('the last axis', [3, 7], { attrs: { opset: 13 }, out: 0.004 }), unary('an axis', [2, 5, 3], { attrs: { opset: 13, axis: 1 }, out: 0.004 }), unary('axes joined', [2, 3, 4], { attrs: { opset: 12, axis: 1 }, out: 0.004 }),
     unary('int8', [2, 9], { type: 'int8', attrs: { opset: 13, axis: -1 }, out: 0.004 }), unary('no zero point in', [2, 9], { zeros: [false, true], attrs: { opset: 13 }, out: 0.004 }),
     ...['uint8', 'int8'].flatMap(type => [0.3, 0.0123, 1 / 256].map(out => () => ({ what: `${type}, steps of ${out}`, attrs: { opset: 13 }, inputs: [bytes(type, [4, 5]), scalar('float32', 0.02), scalar(type, 3), scalar('float32', out), scalar(type, type === 'uint8' ? 0 : -128)] }))),
+    unary('the usual axis of early opsets', [2, 3, 4], { attrs: { opset: 12 }, out: 0.004 }),
     () => ({ what: 'int8 at its end', attrs: { opset: 12, axis: 1 }, inputs: [tensor('int8', [2, 3], [127, -128, -100, 90, 90, -128]), scalar('float32', 0.2), scalar('int8', 0), scalar('float32', 1 / 256), scalar('int8', 0)] }),
   ],
   QLinearConcat: [
