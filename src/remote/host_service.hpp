@@ -75,6 +75,8 @@ public:
   bool drain(std::chrono::milliseconds limit);
 
   size_t sessions() const;
+  /// Returns how many values and weights are on offer to sessions and peers.
+  size_t offered() const { return shared_->offers.size(); }
 
 private:
   /// Links may end when the service has ended: they know this.

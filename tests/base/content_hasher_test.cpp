@@ -45,12 +45,14 @@ uint64_t sum_of(const bytes& data, size_t i, size_t stripes) {
   return sum;
 }
 
-/// Returns other bytes than `data` of the same XXH3: 14 of the first block's 16 stripes are changed, the other two make up for it.
+/// Returns other bytes than `data` of the same XXH3: 14 of the first block's 16 stripes are changed, the other two make
+/// up for it.
 bytes second_preimage(const bytes& data) {
   bytes made = data;
   for (size_t at = 0; at < 14 * 64; ++at)
     made[at] ^= 0x11;
-  // Words of lane i go to accumulator i ^ 1, and products of lane i to accumulator i. All products of the two stripes are 0.
+  // Words of lane i go to accumulator i ^ 1, and products of lane i to accumulator i. All products of the two stripes
+  // are 0.
   for (size_t i = 0; i < 8; ++i) {
     const uint64_t missing = sum_of(data, i ^ 1, 16) - sum_of(made, i ^ 1, 14);
     const uint64_t k1 = word(&secret[8 * 14 + 8 * i]), k2 = word(&secret[8 * 15 + 8 * i]);

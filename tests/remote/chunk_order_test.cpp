@@ -1,42 +1,19 @@
-// A worker holds the chunks of a session to their plan: what comes out of order, twice, or for what has failed never reaches a device.
+// A worker holds the chunks of a session to their plan: what comes out of order, twice, or for what has failed never
+// reaches a device.
 #include "cpu/cpu_device.hpp"
 #include "remote/served_executions.hpp"
 #include "support/catch.hpp"
-#include "support/graph_builder.hpp"
-#include "support/spoken_session.hpp"
-
-#include <set>
+#include "support/grammar_talk.hpp"
 
 using namespace troupe;
 using Catch::Matchers::Contains;
 using remote::served_executions;
 using test::far_host;
-using test::graph_builder;
+using test::round_trip;
 using test::spoken_session;
+using test::there_and_back;
 
 namespace {
-
-/// On the worker, elsewhere, and on the worker again, which then reads what its first chunk has left there.
-struct there_and_back {
-  bound_plan_ptr bound;
-  chunk_id first = 0, elsewhere = 0, last = 0;
-};
-
-there_and_back go_there_and_back(const device_info& far, int64_t size = 8) {
-  const device_info here = make_cpu_device("here")->info();
-  graph_builder g;
-  const value_id x = g.input("x", {size, size});
-  const value_id a = g.op("Relu", {x});
-  const value_id y = g.op("Add", {x, g.op("Sigmoid", {a})});
-  plan_options how;
-  how.pins = {{"*Sigmoid*", "here"}, {"*Relu*", far.name}, {"*Add*", far.name}};
-  const auto p = make_plan(g.program({y}), {far, here}, how);
-  there_and_back made{.bound = bind_segment(p, 0, {})};
-  REQUIRE(p->chunks.size() == 3);
-  for (chunk_id c = 0; c < 3; ++c)
-    (p->chunks[c].device == 1 ? made.elsewhere : p->chunks[c].predecessors.empty() ? made.first : made.last) = c;
-  return made;
-}
 
 device_info far_info() {
   return make_cpu_device("cpu")->info();
@@ -47,7 +24,7 @@ device_info far_info() {
 TEST_CASE("a chunk that its plan does not allow yet ends the link", "[remote]") {
   far_host host({make_cpu_device("cpu")});
   spoken_session s(host);
-  const there_and_back m = go_there_and_back(s.devices()[0]);
+  const round_trip m = there_and_back(s.devices()[0]);
   REQUIRE_FALSE(s.install(m.bound, 0).failed());
   s.say(s.chunk_order(m.bound, m.last, 1));
   CHECK(s.await_end());
@@ -57,7 +34,7 @@ TEST_CASE("a chunk that its plan does not allow yet ends the link", "[remote]") 
 TEST_CASE("a chunk alone does not see what another execution has left on its device", "[remote]") {
   far_host host({make_cpu_device("cpu")});
   spoken_session s(host);
-  const there_and_back m = go_there_and_back(s.devices()[0]);
+  const round_trip m = there_and_back(s.devices()[0]);
   REQUIRE_FALSE(s.install(m.bound, 0).failed());
   for (const chunk_id c : {m.first, m.last}) {
     s.say(s.chunk_order(m.bound, c, 1));
@@ -69,9 +46,9 @@ TEST_CASE("a chunk alone does not see what another execution has left on its dev
 
 TEST_CASE("a chunk that comes twice, or on a slot that another execution has, ends the link", "[remote]") {
   far_host host({make_cpu_device("cpu")});
-  const auto ends = [&](const std::function<void(spoken_session&, const there_and_back&)>& wrong) {
+  const auto ends = [&](const std::function<void(spoken_session&, const round_trip&)>& wrong) {
     spoken_session s(host);
-    const there_and_back m = go_there_and_back(s.devices()[0]);
+    const round_trip m = there_and_back(s.devices()[0]);
     REQUIRE_FALSE(s.install(m.bound, 0).failed());
     s.say(s.chunk_order(m.bound, m.first, 1));
     REQUIRE(s.hear<remote::chunk_made>()->result.ok());
@@ -90,7 +67,7 @@ TEST_CASE("a chunk that comes twice, or on a slot that another execution has, en
 TEST_CASE("two bound plans under one number end the link", "[remote]") {
   far_host host({make_cpu_device("a"), make_cpu_device("b")});
   spoken_session s(host);
-  const there_and_back one = go_there_and_back(s.devices()[0], 8), other = go_there_and_back(s.devices()[0], 16);
+  const round_trip one = there_and_back(s.devices()[0], 8), other = there_and_back(s.devices()[0], 16);
   remote::install first = s.install_order(one.bound, 0, 0), second = s.install_order(other.bound, 0, 1);
   second.bound_plan = first.bound_plan;
   s.say(first);
@@ -102,7 +79,7 @@ TEST_CASE("two bound plans under one number end the link", "[remote]") {
 TEST_CASE("two plans under one number end the link", "[remote]") {
   far_host host({make_cpu_device("cpu")});
   spoken_session s(host);
-  const there_and_back one = go_there_and_back(s.devices()[0], 8), other = go_there_and_back(s.devices()[0], 16);
+  const round_trip one = there_and_back(s.devices()[0], 8), other = there_and_back(s.devices()[0], 16);
   REQUIRE_FALSE(s.install(one.bound, 0).failed());
   remote::install second = s.install_order(other.bound, 0);
   second.plan = s.install_order(one.bound, 0).plan;
@@ -113,7 +90,7 @@ TEST_CASE("two plans under one number end the link", "[remote]") {
 TEST_CASE("an execution that has failed stays failed until it is ended", "[remote]") {
   far_host host({make_cpu_device("cpu")});
   spoken_session s(host);
-  const there_and_back m = go_there_and_back(s.devices()[0], 200);
+  const round_trip m = there_and_back(s.devices()[0], 200);
   REQUIRE_FALSE(s.install(m.bound, 0).failed());
   remote::run_chunk lost = s.chunk_order(m.bound, m.first, 1);
   REQUIRE(lost.uploads[0].from == remote::origin::sender);
@@ -132,7 +109,7 @@ TEST_CASE("an execution that has failed stays failed until it is ended", "[remot
 }
 
 TEST_CASE("executions are held to their plan's order, a slot to one of them", "[remote]") {
-  const there_and_back m = go_there_and_back(far_info());
+  const round_trip m = there_and_back(far_info());
   served_executions all;
   const served_executions::place one{1, 0}, two{2, 0};
   const auto stop = all.begin(one, m.bound, 0, m.first, 0);
@@ -157,7 +134,7 @@ TEST_CASE("executions are held to their plan's order, a slot to one of them", "[
 }
 
 TEST_CASE("what failed on one device of a worker has failed on the others", "[remote]") {
-  const there_and_back m = go_there_and_back(far_info());
+  const round_trip m = there_and_back(far_info());
   served_executions all;
   all.begin({1, 0}, m.bound, 0, m.first, 0);
   const auto stop = all.begin({1, 1}, m.bound, 0, m.first, 0);

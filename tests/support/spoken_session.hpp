@@ -1,4 +1,5 @@
-// A session that a test speaks itself, message by message, to a worker in this process: so it need not keep to what sessions do.
+// A session that a test speaks itself, message by message, to a worker in this process: so it need not keep to what
+// sessions do.
 #pragma once
 
 #include "support/far_device.hpp"
@@ -13,7 +14,8 @@ public:
   spoken_session& operator=(const spoken_session&) = delete;
 
   void say(const remote::message& m);
-  /// Returns the next message of a kind that has come, and passes over others; nothing if none comes in time or the link ends.
+  /// Returns the next message of a kind that has come, and passes over others; nothing if none comes in time or the
+  /// link ends.
   template <class M>
   std::optional<M> hear(std::chrono::milliseconds patience = std::chrono::seconds(20)) {
     std::unique_lock lock(heard_->mutex);
@@ -44,7 +46,8 @@ public:
   remote::install install_order(const bound_plan_ptr& bound, device_index self, uint32_t device = 0);
   /// Installs it, and returns why that failed.
   failure install(const bound_plan_ptr& bound, device_index self, uint32_t device = 0);
-  /// The order that runs a chunk; all elements of its uploads, which are float32, have one value. Keys of downloads are new.
+  /// The order that runs a chunk; all elements of its uploads, which are float32, have one value. Keys of downloads are
+  /// new.
   remote::run_chunk chunk_order(const bound_plan_ptr& bound, chunk_id chunk, uint64_t execution, float value = 1);
 
 private:
