@@ -190,9 +190,9 @@ bool guard::admits_message(reader from) const {
 }
 
 bool guard::fits(kind what, receiver to) const {
-  const caf::message_id id = caf::make_message_id(head_.data);
+  const caf::message_id id(head_.data); // as it is: `make_message_id` would add a priority
   const bool answers = id.is_response(), asks = id.is_request();
-  if (id.category() != caf::message_id::normal_message_category)
+  if (id.category() > caf::message_id::normal_message_category) // of a stream; whether it is urgent does no harm
     return false;
   switch (what) {
     case kind::frame:

@@ -148,7 +148,7 @@ uint64_t door_in(const bytes& handshake) {
 
 /// What is right for one receiver, direction or number, said to another.
 std::vector<std::pair<std::string, caf_message>> misdirected_messages() {
-  const uint64_t upstream = uint64_t{2} << 60, urgent = 1;
+  const uint64_t upstream = uint64_t{2} << 60, downstream = uint64_t{3} << 60;
   return {
       {"an error that answers nothing", said(direct, an_error(), an_end)},
       {"an error for the door", said(direct, an_error(), the_door, answered)},
@@ -165,7 +165,7 @@ std::vector<std::pair<std::string, caf_message>> misdirected_messages() {
       {"a call of nobody", said(direct, a_call(), the_door, asked)},
       {"a door's answer to who has not called", said(direct, an_answer(), 8, answered)},
       {"a message of a stream", said(direct, frame_of(1, 1), an_end, upstream)},
-      {"an urgent message", said(direct, word(caf::atom("ping")), an_end, urgent)},
+      {"another message of a stream", said(direct, word(caf::atom("close")), an_end, downstream)},
       {"CAF's question for an actor that spawns others",
        said(direct, written().types("@atom+@atom+@str").atom(caf::atom("sys")).atom(caf::atom("get")).text("info"), 8,
             asked)},
