@@ -3,6 +3,7 @@
 
 #include "base/limits.hpp"
 #include "ops/evaluate.hpp"
+#include "ops/registry.hpp"
 #include "support/catch.hpp"
 #include "support/run_graph.hpp"
 
@@ -20,7 +21,7 @@ const tensor& whole() {
 weight_ptr part(uint32_t output, uint32_t outputs, int64_t rows) {
   std::vector<wire::flat_weight> table{
       wire::flat_leaf{whole()},
-      wire::flat_step{dtype::float32, {rows, 768}, {"", "Split", 13}, {}, {0}, output, outputs}};
+      wire::flat_step{dtype::float32, {rows, 768}, wire::flat_of(*find_op("", "Split", 13)), {}, {0}, output, outputs}};
   wire::open_leaves open;
   return wire::make_weights(std::move(table), 1 << 20, open).at(1);
 }
