@@ -84,6 +84,14 @@ void infer_attention(infer_context& c) {
   for (const size_t i : {1, 2})
     if (!(types::floats & set_of(c.type(i))))
       fail(errc::invalid_model, "keys and values are floats, not {}", to_string(c.type(i)));
+  for (const size_t i : {past_key_input, past_value_input}) {
+    // As rewriting to float16 leaves caches that the caller takes back.
+    const bool wide = c.has_input(i) && c.type(0) == dtype::float16 && c.type(i) == dtype::float32 &&
+                      c.type(past_key_input) == c.type(past_value_input);
+    if (c.has_input(i) && c.type(i) != c.type(i - 3) && !wide)
+      fail(errc::invalid_model, "past keys and values of {} do not go with those of {}", to_string(c.type(i)),
+           to_string(c.type(i - 3)));
+  }
   c.set_output(0, c.type(0),
                d.flat ? symbolic_shape{d.batch, d.queries, d.q_heads * d.value_head}
                       : symbolic_shape{d.batch, d.q_heads, d.queries, d.value_head});

@@ -42,7 +42,7 @@ constexpr auto classes = std::to_array<type_class>({
 // clang-format off
 constexpr auto letters_of = std::to_array<implementation<std::string_view>>({
     {"", "AffineGrid", "Tl"},
-    {"", "Attention", "TTUNTUl"},
+    {"", "Attention", "TTUN**l"},
     {"", "BatchNormalization", "T"},
     {"", "BatchNormalization", "TPPQ", 14},
     {"", "CastLike", "T*"},

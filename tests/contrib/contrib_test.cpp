@@ -141,9 +141,10 @@ TEST_CASE("QMoE refuses codes that are not bytes, and a limit that is none", "[o
     const auto refused = [&](const tensor& first, const tensor& second, const tensor& zero) {
       return thrown_by([&] { result(first, second, zero, 7); });
     };
-    CHECK_THAT(refused(codes(type, {1, 2, 1}), weights, zeros).what(), Catch::Contains("fc1 has weights of"));
-    CHECK_THAT(refused(weights, codes(type, {1, 2, 1}), zeros).what(), Catch::Contains("fc2 has weights of"));
-    CHECK_THAT(refused(weights, weights, codes(type, {1, 1})).what(), Catch::Contains("fc1 has zero points of"));
+    const tensor others = codes(type, {1, 2, 1}), other_zeros = codes(type, {1, 1});
+    CHECK_THAT(refused(others, others, other_zeros).what(), Catch::Contains("fc1 has weights of"));
+    CHECK_THAT(refused(weights, others, zeros).what(), Catch::Contains("input 5 ('') is"));
+    CHECK_THAT(refused(weights, weights, other_zeros).what(), Catch::Contains("input 11 ('') is"));
   }
   std::vector<tensor> other_weights{x, router, weights, scales, {}, weights, scales};
   other_weights.resize(14);

@@ -22,7 +22,7 @@ void check_close(const std::vector<double>& y, const std::vector<double>& expect
 }
 
 /// num_mel_bins, dft_length, sample_rate, lower and upper edge.
-std::vector<tensor> mel_inputs(int32_t bands, int64_t dft_length, int32_t rate, float lower, double upper) {
+std::vector<tensor> mel_inputs(int64_t bands, int64_t dft_length, int64_t rate, float lower, float upper) {
   return {tensor::scalar(bands), tensor::scalar(dft_length), tensor::scalar(rate), tensor::scalar(lower),
           tensor::scalar(upper)};
 }

@@ -242,7 +242,8 @@ TEST_CASE("so are those of com.microsoft's attention", "[rewrite][A4]") {
       return c.b.op("Shape", {of}, attrs_of({{"start", axis}, {"end", axis + 1}}));
     };
     const value_id lengths = c.b.input("lengths", {1}, dtype::int32),
-                   total = c.b.op("Add", {extent(c.past_k, 2), extent(k, 1)});
+                   sum = c.b.op("Add", {extent(c.past_k, 2), extent(k, 1)}),
+                   total = c.b.op("Cast", {sum}, attrs_of({{"to", int64_t{6}}})); // int32
     c.given.push_back(tensor::of<int32_t>({1}, std::vector<int32_t>{7}));
     c.call("GroupQueryAttention", {q, k, v, c.past_k, c.past_v, lengths, total},
            attrs_of({{"num_heads", int64_t{4}}, {"kv_num_heads", int64_t{2}}}), "com.microsoft");

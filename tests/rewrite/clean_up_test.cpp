@@ -159,7 +159,7 @@ TEST_CASE("inputs that decide shapes are found, and become constants", "[rewrite
   b.output(b.op("Relu", {b.op("Cast", {big}, attrs_of({{"to", int64_t{1}}}))}));
   resolve(b.g);
   CHECK(host_inputs_of(b.g) == std::vector<std::string>{"s"});
-  CHECK_THROWS_AS(rewrite(b.g, {}), error);
+  CHECK(count_nodes(rewrite(b.g, {}), "troupe.Deferred") == 1); // without the input: when it is there
   const tensor shape_value = tensor::of<int64_t>({3}, std::vector<int64_t>{3, 2, 2});
   const graph out = rewrite(b.g, {.constant_inputs = {{"s", shape_value}}});
   CHECK(out.inputs.size() == 2);

@@ -119,18 +119,17 @@ TEST_CASE("symbolic dims that double with each step are refused", "[rewrite][lim
   CHECK_THAT(e.what(), Contains("symbolic dim") && Contains("characters") && Contains("fixed dims"));
 }
 
-TEST_CASE("shape arithmetic that doubles with each step is not followed without end", "[rewrite][limits]") {
+TEST_CASE("shape arithmetic that doubles with each step is left to the run", "[rewrite][limits]") {
   graph_builder b;
   const value_id x = b.input("x", {dim::symbol("n")});
   value_id size = b.op("Shape", {x});
   for (int i = 0; i < 40; ++i)
     size = b.op("Add", {b.op("Div", {size, b.integers({3})}), b.op("Div", {size, b.integers({5})})});
   b.output(b.op("Expand", {x, size}));
-  const error e = thrown_by([&] { rewrite(std::move(b.g), {}); });
-  CHECK(e.code() == errc::unsupported);
+  CHECK(count_nodes(rewrite(std::move(b.g), {}), "troupe.Deferred") == 1);
 }
 
-TEST_CASE("powers of sums of symbols are refused", "[rewrite][limits]") {
+TEST_CASE("powers of sums of symbols are left to the run", "[rewrite][limits]") {
   graph_builder b;
   std::vector<value_id> parts;
   for (const char* name : {"p", "q", "r", "s", "t"})
@@ -141,7 +140,7 @@ TEST_CASE("powers of sums of symbols are refused", "[rewrite][limits]") {
   for (int i = 0; i < 12; ++i)
     size = b.op("Mul", {size, size});
   b.output(b.op("ConstantOfShape", {size}));
-  CHECK(thrown_by([&] { rewrite(std::move(b.g), {}); }).code() == errc::unsupported);
+  CHECK(count_nodes(rewrite(std::move(b.g), {}), "troupe.Deferred") == 1);
 }
 
 TEST_CASE("a rank beyond the largest is refused, wherever it comes from", "[rewrite][limits]") {
