@@ -168,7 +168,10 @@ TEST_CASE("a session that ends while its chunk begins on another thread begins n
   while (patient->begun == 0)
     std::this_thread::sleep_for(1ms);
   const int64_t said = two.link(0).sent(0);
-  auto waiting = run(*second, far_work(*bound, 1, {std::make_shared<moved_value>(ramp(dims))}, true));
+  chunk_work later = far_work(*bound, 1, {std::make_shared<moved_value>(ramp(dims))}, true);
+  later.execution = 2;
+  later.slot = 1;
+  auto waiting = run(*second, std::move(later));
   while (two.link(0).sent(0) - said < bytes_of(dtype::float32, volume(dims)))
     std::this_thread::sleep_for(1ms);
   std::this_thread::sleep_for(50ms); // all that it needs has come: it could begin
