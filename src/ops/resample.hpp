@@ -12,8 +12,8 @@ namespace troupe {
 
 /// Everything about a resampling that is the same for all axes.
 struct resample_options {
-  std::string mode = "nearest";           // nearest, linear, cubic
-  std::string coordinates = "half_pixel"; // coordinate_transformation_mode
+  std::string mode = "nearest";               // nearest, linear, cubic
+  std::string coordinates = "half_pixel";     // coordinate_transformation_mode
   std::string nearest = "round_prefer_floor"; // nearest_mode
   bool shrinks_upwards = false;               // axes that shrink take the pixel above whatever `nearest` says
   float cubic_a = -0.75f;

@@ -223,12 +223,12 @@ void check_operand_types(const graph& g, const node& n) {
     const value& v = g.values[n.inputs[i]];
     const type_class& c = class_of(operand_letter(letters, i));
     if (!(c.types & set_of(v.type)))
-      fail(errc::invalid_model, "{}: input {} ('{}') is {}, but must be {}", describe_origin(n), i, v.name, to_string(v.type),
-           c.words);
+      fail(errc::invalid_model, "{}: input {} ('{}') is {}, but must be {}", describe_origin(n), i, v.name,
+           to_string(v.type), c.words);
     size_t& other = first[static_cast<size_t>(&c - classes.data())];
     if (c.shared && other < i && g.values[n.inputs[other]].type != v.type)
-      fail(errc::invalid_model, "{}: input {} ('{}') is {}, but must be {}, as input {} is", describe_origin(n), i, v.name,
-           to_string(v.type), to_string(g.values[n.inputs[other]].type), other);
+      fail(errc::invalid_model, "{}: input {} ('{}') is {}, but must be {}, as input {} is", describe_origin(n), i,
+           v.name, to_string(v.type), to_string(g.values[n.inputs[other]].type), other);
     other = std::min(other, i);
   }
 }

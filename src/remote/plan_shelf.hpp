@@ -54,9 +54,9 @@ private:
 
   weight_loader& weights_;
   const std::shared_ptr<piece_puller> puller_;
-  std::unordered_map<uint64_t, shelved_plan> plans_; // by the session's number; touched by the thread only
+  std::unordered_map<uint64_t, shelved_plan> plans_;    // by the session's number; touched by the thread only
   std::unordered_map<uint64_t, shelved_binding> bound_; // the same
-  wire::layout_table layouts_;                       // the same
+  wire::layout_table layouts_;                          // the same
   const std::shared_ptr<job_queue> queue_ = std::make_shared<job_queue>();
   std::thread thread_;
 };

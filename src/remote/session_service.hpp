@@ -105,7 +105,7 @@ private:
   bool ended_ = false;
   std::map<lent_key, lent_plan_ptr> lent_;                     // null while one is being installed
   std::map<lent_key, std::weak_ptr<const lent_plan>> retired_; // chunks may still run by them
-  std::vector<device_queue> queues_; // by device
+  std::vector<device_queue> queues_;                           // by device
   served_executions executions_;
   std::unordered_map<hash128, value_ref> values_;
   weight_loader weights_;

@@ -100,7 +100,7 @@ private:
   std::optional<prove_weights> challenged_; // without an answer yet
   std::optional<std::vector<hash128>> proofs_;
   std::unordered_set<hash128> shown_; // the session has them; used by the thread that loads alone
-  std::string closed_; // why; empty as long as the link is there
+  std::string closed_;                // why; empty as long as the link is there
 };
 
 } // namespace troupe::remote

@@ -57,9 +57,7 @@ private:
     fmt::print("BAD: conversation {}: {}: {}\n", i, fault, problem);
   }
 
-  holdings held() {
-    return {host_.service().sessions(), host_.service().offered(), far_->stats().installed_plans};
-  }
+  holdings held() { return {host_.service().sessions(), host_.service().offered(), far_->stats().installed_plans}; }
 
   void check(size_t i, const std::string& fault, const holdings& before) {
     for (const auto end = std::chrono::steady_clock::now() + 20s;

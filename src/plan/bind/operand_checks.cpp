@@ -65,8 +65,8 @@ void check_outputs(const plan& p, uint32_t segment, const node& n, const binding
       continue;
     const symbolic_shape said = numbers_of(*p.program->values[v].dims, values);
     if (said != *inferred[i].dims)
-      fail(errc::invalid_input, "{}: the result '{}' would be {}, not {}", describe_origin(n), p.program->values[v].name,
-           to_string(*inferred[i].dims), to_string(said));
+      fail(errc::invalid_input, "{}: the result '{}' would be {}, not {}", describe_origin(n),
+           p.program->values[v].name, to_string(*inferred[i].dims), to_string(said));
   }
 }
 
