@@ -60,9 +60,9 @@ class battle {
 public:
   battle(size_t streams, uint64_t seed)
       : streams_(streams), seed_(seed), member_(actors::make_tls_context(keys_.of("member"))),
-        honest_(worker_.port(), keys_.of("honest")), talk_(worker_.port(), member_, [this](uint16_t port) {
-          test::honest_client::visit(port, keys_.of("member"));
-        }) {}
+        honest_(worker_.port(), keys_.of("honest")),
+        talk_(worker_.port(), member_, actors::make_tls_context(keys_.of("worker")),
+              [this](uint16_t port) { test::honest_client::visit(port, keys_.of("member")); }) {}
 
   /// Returns the exit status.
   int fight() {

@@ -135,7 +135,7 @@ bytes random_caf_messages(std::mt19937_64& random) {
   return all;
 }
 
-recorded_talk::recorded_talk(uint16_t worker, const actors::tls_context& tls,
+recorded_talk::recorded_talk(uint16_t worker, const actors::tls_context& tls, const actors::tls_context& as_worker,
                              const std::function<void(uint16_t)>& visit, size_t longest) {
   auto [socket, port] = actors::listen_at("127.0.0.1", 0);
   std::atomic<bool> over = false;
@@ -144,7 +144,7 @@ recorded_talk::recorded_talk(uint16_t worker, const actors::tls_context& tls,
     const std::jthread between([&, &listening = socket] {
       if (!actors::wait_for(listening.get(), POLLIN, std::chrono::steady_clock::now() + 10s))
         return;
-      hostile_line caller(actors::channel(actors::accept_one(listening.get()), tls, true)), callee(worker, tls);
+      hostile_line caller(actors::channel(actors::accept_one(listening.get()), as_worker, true)), callee(worker, tls);
       said = pass_on(caller, callee, over);
     });
     visit(port);

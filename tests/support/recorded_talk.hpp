@@ -32,9 +32,9 @@ bytes random_caf_messages(std::mt19937_64& random);
 class recorded_talk {
 public:
   /// Stands, as a member, between a worker and whoever `visit` makes call the port that it is given; returns what the caller says. What is longer
-  /// than `longest` is left out.
-  recorded_talk(uint16_t worker, const actors::tls_context& tls, const std::function<void(uint16_t)>& visit,
-                size_t longest = 16384);
+  /// than `longest` is left out. Names of nodes are bound to certificates: `tls` is that of the caller, `as_worker` that of the worker.
+  recorded_talk(uint16_t worker, const actors::tls_context& tls, const actors::tls_context& as_worker,
+                const std::function<void(uint16_t)>& visit, size_t longest = 16384);
 
   const std::vector<caf_message>& messages() const { return messages_; }
   bytes whole() const;
