@@ -34,12 +34,19 @@ long_float long_product(float a, float b) {
   return p;
 }
 
+/// x − n · ln 2, ln 2 in two parts of which n times the first is exact. `precise`, since lavapipe's compiler otherwise adds the
+/// two parts first, and without fma, on which `precise` has no effect there.
+float without_ln2(float x, float n) {
+  precise const float most = x - n * 0.693145752;
+  precise const float r = most - n * 1.42860677e-6;
+  return r;
+}
+
 /// e^(x + rest) · 2^shift for −105 ≤ x ≤ 90 and a small rest: x = n·ln 2 + r with |r| ≤ ln 2 / 2, and e^r as its series
 /// to r^7.
 float scaled_exp(float x, float rest, int shift) {
   const float n = floor(fma(x, 1.44269504, 0.5));
-  // ln 2 in two parts: n times the first is exact.
-  const float r = fma(n, -1.42860677e-6, fma(n, -0.693145752, x)) + rest;
+  const float r = without_ln2(x, n) + rest;
   float p = fma(r, 1.0 / 5040.0, 1.0 / 720.0);
   p = fma(p, r, 1.0 / 120.0);
   p = fma(p, r, 1.0 / 24.0);
@@ -70,7 +77,7 @@ float fast_exp(float x) {
 /// e^(x + rest) for |x| ≤ 87 and a small rest, by the device's exp2 of at most 1/2, which errs by less than 6e-7.
 float short_exp(float x, float rest) {
   const float n = floor(fma(x, 1.44269504, 0.5));
-  const float r = fma(n, -1.42860677e-6, fma(n, -0.693145752, x)) + rest;
+  const float r = without_ln2(x, n) + rest;
   return exp2(1.44269504 * r) * uintBitsToFloat(uint(int(n) + 127) << 23);
 }
 

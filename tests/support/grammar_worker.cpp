@@ -1,7 +1,9 @@
 #include "cpu/cpu_device.hpp"
 #include "support/grammar_talk.hpp"
 
+#include <condition_variable>
 #include <future>
+#include <thread>
 
 namespace troupe::test {
 
@@ -12,8 +14,8 @@ namespace {
 /// The other end of a session's link: answers as a worker does, but for one answer.
 class spoken_worker {
 public:
-  spoken_worker(remote::link_ptr link, const round_trip& m, fault_source& random)
-      : link_(std::move(link)), model_(m), random_(random), spoilt_(random.below(5)) {
+  spoken_worker(link_pair& joined, const round_trip& m, fault_source& random)
+      : joined_(joined), link_(joined.end(1)), model_(m), random_(random), spoilt_(random.below(5)) {
     link_->receive({.on_frame = [this](const remote::frame& f) { on(remote::decode(f)); },
                     .on_closed = [](const std::string&) {}});
   }
@@ -49,6 +51,16 @@ private:
     if (random_.what() == fault_source::kind::none || answers_++ != spoilt_)
       return link_->send(remote::encode(m));
     random_.name(fmt::format("worker: {}", spoil(m)));
+    patience_ = std::jthread([this](const std::stop_token& done) { cut_later(done); });
+  }
+
+  /// After a wrong answer the session may wait without end for the right one. An honest link is never cut, however slow.
+  void cut_later(const std::stop_token& done) {
+    std::mutex mutex;
+    std::unique_lock lock(mutex);
+    std::condition_variable_any().wait_for(lock, done, 150ms, [] { return false; });
+    if (!done.stop_requested())
+      joined_.cut();
   }
 
   /// Says something else than `m`; returns what was wrong with it.
@@ -87,11 +99,13 @@ private:
                                                                                            : "size");
   }
 
+  link_pair& joined_;
   const remote::link_ptr link_;
   const round_trip& model_;
   fault_source& random_;
   const uint64_t spoilt_; // which answer
   uint64_t answers_ = 0;
+  std::jthread patience_;
 };
 
 /// What a session does with a device of a worker. Returns what is wrong with what came out.
@@ -124,13 +138,7 @@ std::string speak_as_worker(fault_source& random) {
   device_info named = info;
   named.name = "far/cpu";
   const round_trip m = there_and_back(named);
-  spoken_worker worker(joined.end(1), m, random);
-  // What is waited for without end comes, or the link ends.
-  std::promise<void> done;
-  const std::jthread patience([&, until = done.get_future()] {
-    if (until.wait_for(150ms) != std::future_status::ready)
-      joined.cut();
-  });
+  const spoken_worker worker(joined, m, random);
   std::string wrong;
   const failure why = capture([&] {
     const auto client =
@@ -139,7 +147,6 @@ std::string speak_as_worker(fault_source& random) {
     const auto far = remote::make_remote_device(client, 0);
     wrong = use(*far, m);
   });
-  done.set_value();
   joined.stop();
   return random.what() == fault_source::kind::none && why.failed() ? why.message : wrong;
 }

@@ -4,6 +4,7 @@
 #include "measure/tuning.hpp"
 #include "ops/evaluate.hpp"
 #include "ops/registry.hpp"
+#include "ops/type_rules.hpp"
 #include "plan/place/gpu_support.hpp"
 #include "support/catch.hpp"
 #include "support/gpu.hpp"
@@ -204,9 +205,10 @@ double rounding_of(bool half) {
 
 kernel_case as_given(const kernel_case& given, bool half) {
   kernel_case c = given;
-  if (half)
-    for (tensor& t : c.inputs)
-      t = to_half(t);
+  const std::string_view letters = operand_letters(*find_op(c.domain, c.op, c.opset));
+  for (size_t i = 0; half && i < c.inputs.size(); ++i)
+    if (operand_letter(letters, i) != 'f') // which is float32 in models of any type
+      c.inputs[i] = to_half(c.inputs[i]);
   return c;
 }
 
