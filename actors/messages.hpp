@@ -9,9 +9,9 @@
 // How a device actor ends is told by CAF itself (down_msg). Orders and their answers are those of the session machine
 // (run/commands.hpp). Messages from one actor to another arrive in the order in which they were sent: a chunk may
 // follow the install of its plan without waiting for the answer. Errors are values (`failure`); what a handler throws
-// ends at the actor's entry (entry.hpp). Messages stay inside the process for now and are not serialised, but hold only
-// ids, plain data, references to values and shared immutable plans, so that a remote version can inspect them; what is
-// local by nature (`run`, `plan_query`: the caller's promise; `plan_wanted`) never leaves the session's process.
+// ends at the actor's entry (entry.hpp). Messages stay inside the process and are not serialised: what other hosts are
+// told, src/remote says. They hold only ids, plain data, references to values and shared immutable plans, but for what
+// answers a caller (`run`, `plan_query`: the caller's promise; `plan_wanted`).
 #pragma once
 
 #include "actors/pending.hpp"

@@ -68,19 +68,22 @@ _HINTS = {
     "log_verbosity_level": (0, "errors are exceptions, and little else is logged"),
     "logid": ("", "errors are exceptions, and little else is logged"),
 }  # fmt: skip
-# Configuration entries of onnxruntime that are hints, by how they begin; and those of them that are promises, by value.
+# Configuration entries of onnxruntime that are hints, by how they begin; and those of them that are promises, by value, if any by None.
 _HINT_ENTRIES = ("session.", "memory.", "optimization.")
 _PROMISES = {
     ("session.disable_cpu_ep_fallback", "1"): "what a GPU cannot run, the CPU does; Session.plan says what",
     ("session.load_model_format", "ORT"): "give the .onnx file that the .ort file was made from",
+    ("session.model_external_initializers_file_folder_path", None): "external data is looked for beside the model's file",
     ("session.save_model_format", "ORT"): "rewritten models cannot be saved",
+    ("session.set_denormal_as_zero", "1"): "devices compute with subnormal numbers as they are made to",
 }
 
 
 def _accept_entry(key: str, value: str, known: str) -> None:
     """Notes a configuration entry that is a hint; refuses all others."""
-    if (key, value.upper()) in _PROMISES:
-        _refuse(f"configuration entry '{key}' = '{value}'", _PROMISES[key, value.upper()])
+    promise = _PROMISES.get((key, value.upper())) or (_PROMISES.get((key, None)) if value else None)
+    if promise:
+        _refuse(f"configuration entry '{key}' = '{value}'", promise)
     if not key.startswith(_HINT_ENTRIES):
         _refuse(f"configuration entry '{key}'", f"there is none of this name{known}")
     _note(f"configuration entry '{key}'", "it is a hint for onnxruntime's own ways")

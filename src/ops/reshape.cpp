@@ -83,7 +83,8 @@ void infer_flatten(infer_context& c) {
 void infer_squeeze(infer_context& c) {
   const symbolic_shape& in = c.dims(0);
   std::vector<bool> drop(in.size());
-  if (const auto axes = integers_of(c, 1, "axes")) {
+  // An empty list is as none: ONNX does not say, ONNX Runtime does so.
+  if (const auto axes = integers_of(c, 1, "axes"); axes && !axes->empty()) {
     for (size_t axis : normalize_axes(*axes, in.size())) {
       if (in[axis].is_constant() && !in[axis].is(1))
         fail(errc::invalid_model, "axis {} of size {} cannot be squeezed", axis, in[axis].constant());

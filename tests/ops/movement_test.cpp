@@ -60,6 +60,14 @@ TEST_CASE("Exporters' shape arithmetic stays symbolic", "[ops]") {
         "[batch, seq, 4]");
 }
 
+TEST_CASE("Squeeze takes an empty list of axes as none", "[ops]") {
+  graph_builder b(19);
+  const auto x = b.input({1, 3, 1, 2});
+  CHECK(dims(b, b.inferred("Squeeze", {x, b.integers({})})) == "[3, 2]");
+  CHECK(dims(b, b.inferred("Squeeze", {x})) == "[3, 2]");
+  CHECK(dims(b, b.inferred("Squeeze", {x, b.integers({2})})) == "[1, 3, 2]");
+}
+
 TEST_CASE("Slice of symbolic dims follows NumPy", "[ops]") {
   graph_builder b(19);
   const auto x = b.input({batch, past + seq});

@@ -49,6 +49,11 @@ class Options(unittest.TestCase):
             options.add_session_config_entry("ep.x", "1")
         with self.assertRaisesRegex(errors.NotImplemented, "what a GPU cannot run, the CPU does"):
             options.add_session_config_entry("session.disable_cpu_ep_fallback", "1")
+        with self.assertRaisesRegex(errors.NotImplemented, "subnormal"):
+            options.add_session_config_entry("session.set_denormal_as_zero", "1")
+        with self.assertRaisesRegex(errors.NotImplemented, "beside the model's file"):
+            options.add_session_config_entry("session.model_external_initializers_file_folder_path", "elsewhere")
+        options.add_session_config_entry("session.set_denormal_as_zero", "0")
         with self.assertRaisesRegex(errors.NotImplemented, "run configuration entry 'x'|configuration entry 'x'"):
             onnxruntime.RunOptions().add_run_config_entry("x", "1")
 
